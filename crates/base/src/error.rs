@@ -1,0 +1,138 @@
+//! One error for all crates: a kind to match on, the context to read, the source to dig in.
+use std::fmt;
+use std::sync::Arc;
+
+/// What went wrong, to match on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum ErrorKind {
+    /// An argument or a configuration makes no sense.
+    InvalidInput,
+    /// A page outside the device.
+    OutOfRange,
+    /// No room left; nothing was changed.
+    OutOfSpace,
+    /// This device does not offer that.
+    Unsupported,
+    /// Another open transaction holds the page.
+    Conflict,
+    /// The transaction is not open (never begun, committed, aborted).
+    UnknownTransaction,
+    /// The limit on open transactions is reached.
+    TooManyTransactions,
+    /// A transaction or an atomic write is over its limit.
+    TooLarge,
+    /// Content does not match its checksum: an error, never data.
+    Checksum,
+    /// The medium could not read a page back (bit errors past correction).
+    Uncorrectable,
+    /// The medium failed to program a page; it may be written elsewhere.
+    ProgramFailed,
+    /// The medium can no longer use a zone.
+    ZoneRetired,
+    /// A structure on media contradicts itself.
+    Corrupt,
+    /// Not a volume, or one of another version or size.
+    Format,
+    /// Somebody else holds the volume.
+    Locked,
+    /// After a failed log flush the device refuses writes until it is opened again.
+    Latched,
+    /// The operating system reported a failure.
+    Io,
+    /// Power was cut (simulated).
+    PowerCut,
+    /// The other side has gone.
+    Closed,
+}
+
+/// A failure: kind, context and source. Cheap to clone, so that all waiters of one failed
+/// group commit can be told.
+#[derive(Clone)]
+pub struct Error(Arc<Inner>);
+
+struct Inner {
+    kind: ErrorKind,
+    context: String,
+    source: Option<Box<dyn std::error::Error + Send + Sync>>,
+}
+
+/// Result with the house's error.
+pub type Result<T, E = Error> = std::result::Result<T, E>;
+
+impl Error {
+    /// An error that starts here. `context` says where and why, in a few words.
+    pub fn new(kind: ErrorKind, context: impl Into<String>) -> Self {
+        Error(Arc::new(Inner { kind, context: context.into(), source: None }))
+    }
+
+    /// An error with what caused it.
+    pub fn with_source(
+        kind: ErrorKind,
+        context: impl Into<String>,
+        source: impl Into<Box<dyn std::error::Error + Send + Sync>>,
+    ) -> Self {
+        Error(Arc::new(Inner { kind, context: context.into(), source: Some(source.into()) }))
+    }
+
+    /// An operating-system failure; `context` names the file and the operation.
+    pub fn io(context: impl Into<String>, source: std::io::Error) -> Self {
+        Error::with_source(ErrorKind::Io, context, source)
+    }
+
+    /// The kind, to match on.
+    pub fn kind(&self) -> ErrorKind {
+        self.0.kind
+    }
+
+    /// The context of this level alone (without the source).
+    pub fn context(&self) -> &str {
+        &self.0.context
+    }
+
+    /// The same kind under a wider context.
+    pub fn wrap(self, context: impl Into<String>) -> Self {
+        Error(Arc::new(Inner {
+            kind: self.0.kind,
+            context: context.into(),
+            source: Some(Box::new(self)),
+        }))
+    }
+}
+
+impl fmt::Display for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0.context)?;
+        if let Some(source) = &self.0.source {
+            write!(f, ": {source}")?;
+        }
+        Ok(())
+    }
+}
+
+impl fmt::Debug for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{:?}: {self}", self.0.kind)
+    }
+}
+
+// `source` stays unset: `Display` already tells the whole chain, and `anyhow` would tell it twice.
+impl std::error::Error for Error {}
+
+/// Adds context to a failing result.
+pub trait ResultExt<T> {
+    /// Wraps the error in `context`, made only on failure.
+    fn context<C: Into<String>>(self, context: impl FnOnce() -> C) -> Result<T>;
+}
+
+impl<T> ResultExt<T> for Result<T> {
+    fn context<C: Into<String>>(self, context: impl FnOnce() -> C) -> Result<T> {
+        self.map_err(|error| error.wrap(context()))
+    }
+}
+
+impl<T> ResultExt<T> for std::io::Result<T> {
+    fn context<C: Into<String>>(self, context: impl FnOnce() -> C) -> Result<T> {
+        self.map_err(|error| Error::io(context(), error))
+    }
+}

@@ -1,0 +1,25 @@
+//! What every room of the house shares, and nothing that does I/O.
+//!
+//! ```text
+//! ids       PageNo, ZoneNo, SlotNo, TxId, Version, PageRange
+//! payload   Payload: real bytes (PageBuf) or a Stamp that stands for them
+//! device    PageDevice, the contract every front end and host sees
+//! error     one Error: a matchable kind, the context, the source
+//! size      "64MiB", "4k", "10%" as text      rng     seeded randomness by label
+//! checksum  CRC-32C                           fast    maps with a fixed hash
+//! ```
+pub mod checksum;
+pub mod device;
+pub mod error;
+pub mod fast;
+pub mod ids;
+pub mod payload;
+pub mod rng;
+pub mod size;
+
+pub use device::{Durability, Limits, PageDevice};
+pub use error::{Error, ErrorKind, Result, ResultExt};
+pub use fast::{FastMap, FastSet};
+pub use ids::{PageNo, PageRange, SlotNo, TxId, Version, ZoneNo};
+pub use payload::{PAGE_BYTES, PageBuf, Payload, Stamp};
+pub use rng::Rng;

@@ -1,0 +1,134 @@
+//! What a page holds: real bytes, or a stamp that stands for them.
+//!
+//! Code that moves pages is generic over [`Payload`], so that one code base serves bytes to real
+//! clients and simulates a 480 GB device in a few GB of memory, every read checked in both.
+use crate::checksum::crc32c;
+use std::fmt;
+use std::ops::Deref;
+use std::sync::{Arc, OnceLock};
+
+/// The mapping unit: bytes in a logical page (DuraSSD, section 3.1.2: 4 KiB page mapping).
+pub const PAGE_BYTES: usize = 4096;
+
+/// The content of one page. Cloning is cheap (a reference count or 16 bytes).
+pub trait Payload: Clone + PartialEq + fmt::Debug + 'static {
+    /// What a page holds that was never written or was trimmed.
+    fn zero() -> Self;
+
+    /// A checksum of the content.
+    fn checksum(&self) -> u32;
+
+    /// The content as bytes, where it has any (a stamp has none).
+    fn bytes(&self) -> Option<&[u8]>;
+
+    /// A page of these [`PAGE_BYTES`] bytes; a stamp is read from the first 16.
+    fn from_bytes(bytes: &[u8]) -> Self;
+
+    /// What a torn program leaves: content that is neither the old nor the new.
+    fn torn(&self) -> Self;
+}
+
+/// A page of real bytes, shared and immutable.
+#[derive(Clone, PartialEq, Eq)]
+pub struct PageBuf(Arc<[u8; PAGE_BYTES]>);
+
+impl PageBuf {
+    /// Copies `bytes`, which must be one page long.
+    pub fn copy_from(bytes: &[u8]) -> Self {
+        let shared: Arc<[u8]> = Arc::from(bytes);
+        PageBuf(shared.try_into().expect("a page has PAGE_BYTES bytes"))
+    }
+
+    /// The bytes, to change in place; copies first where the page is shared.
+    pub fn make_mut(&mut self) -> &mut [u8; PAGE_BYTES] {
+        Arc::make_mut(&mut self.0)
+    }
+}
+
+impl Deref for PageBuf {
+    type Target = [u8; PAGE_BYTES];
+
+    #[inline]
+    fn deref(&self) -> &[u8; PAGE_BYTES] {
+        &self.0
+    }
+}
+
+impl fmt::Debug for PageBuf {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "PageBuf({:02x?}.., crc {:08x})", &self.0[..8], self.checksum())
+    }
+}
+
+impl Payload for PageBuf {
+    fn zero() -> Self {
+        static ZERO: OnceLock<PageBuf> = OnceLock::new();
+        ZERO.get_or_init(|| PageBuf::copy_from(&[0; PAGE_BYTES])).clone()
+    }
+
+    #[inline]
+    fn checksum(&self) -> u32 {
+        crc32c(&self.0[..])
+    }
+
+    fn bytes(&self) -> Option<&[u8]> {
+        Some(&self.0[..])
+    }
+
+    fn from_bytes(bytes: &[u8]) -> Self {
+        PageBuf::copy_from(bytes)
+    }
+
+    fn torn(&self) -> Self {
+        let mut torn = self.clone();
+        let half = &mut torn.make_mut()[PAGE_BYTES / 2..];
+        half.iter_mut().for_each(|byte| *byte = !*byte);
+        torn
+    }
+}
+
+/// Stands for a page's content: which page it is and the how-many-th content of it.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Hash, Default)]
+pub struct Stamp {
+    /// The page number it was written to, plus one; 0 in a page never written.
+    pub page_plus_one: u32,
+    /// Counts the writes, as the host chooses.
+    pub count: u64,
+}
+
+impl Stamp {
+    /// The content that the host's write number `count` gave `page`.
+    pub fn new(page: crate::PageNo, count: u64) -> Self {
+        Stamp { page_plus_one: page.0 as u32 + 1, count }
+    }
+}
+
+impl Payload for Stamp {
+    fn zero() -> Self {
+        Stamp::default()
+    }
+
+    #[inline]
+    fn checksum(&self) -> u32 {
+        let mixed = (self.count ^ (u64::from(self.page_plus_one) << 32))
+            .wrapping_mul(0x9e37_79b9_7f4a_7c15);
+        (mixed >> 32) as u32
+    }
+
+    fn bytes(&self) -> Option<&[u8]> {
+        None
+    }
+
+    fn from_bytes(bytes: &[u8]) -> Self {
+        let word = |at: usize| {
+            let mut word = [0; 8];
+            word.copy_from_slice(&bytes[at..at + 8]);
+            u64::from_le_bytes(word)
+        };
+        Stamp { page_plus_one: word(0) as u32, count: word(8) }
+    }
+
+    fn torn(&self) -> Self {
+        Stamp { page_plus_one: self.page_plus_one ^ 0x8000_0000, count: !self.count }
+    }
+}

@@ -1,0 +1,86 @@
+//! Sizes as text: `64MiB`, `4k`, `10%`.
+use crate::{Error, ErrorKind, Result};
+
+/// A size as a user writes it.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Size {
+    /// Bytes: `64MiB`, `1GB`, `512B`.
+    Bytes(u64),
+    /// A bare count, by default of pages: `4096`, `4k`, `2m`.
+    Count(u64),
+    /// A share of something the context names: `10%`, as a fraction.
+    Share(f64),
+}
+
+impl Size {
+    /// Parses `text`; the error names what is accepted.
+    pub fn parse(text: &str) -> Result<Size> {
+        let text = text.trim();
+        let digits = text.find(|c: char| !c.is_ascii_digit() && c != '.').unwrap_or(text.len());
+        let (number, unit) = (&text[..digits], text[digits..].trim());
+        let value: f64 = number.parse().map_err(|_| bad(text))?;
+        let scaled = |factor: u64| -> Result<u64> {
+            let scaled = value * factor as f64;
+            if scaled < u64::MAX as f64 && scaled.fract() == 0.0 {
+                Ok(scaled as u64)
+            } else {
+                Err(bad(text))
+            }
+        };
+        Ok(match unit {
+            "" => Size::Count(scaled(1)?),
+            "k" | "K" => Size::Count(scaled(1 << 10)?),
+            "m" | "M" => Size::Count(scaled(1 << 20)?),
+            "%" if (0.0..=100.0).contains(&value) => Size::Share(value / 100.0),
+            "B" => Size::Bytes(scaled(1)?),
+            "KiB" => Size::Bytes(scaled(1 << 10)?),
+            "MiB" => Size::Bytes(scaled(1 << 20)?),
+            "GiB" => Size::Bytes(scaled(1 << 30)?),
+            "TiB" => Size::Bytes(scaled(1 << 40)?),
+            "kB" | "KB" => Size::Bytes(scaled(1_000)?),
+            "MB" => Size::Bytes(scaled(1_000_000)?),
+            "GB" => Size::Bytes(scaled(1_000_000_000)?),
+            "TB" => Size::Bytes(scaled(1_000_000_000_000)?),
+            _ => return Err(bad(text)),
+        })
+    }
+
+    /// Parses `text` as bytes; a bare count or a share is refused.
+    pub fn parse_bytes(text: &str) -> Result<u64> {
+        match Size::parse(text)? {
+            Size::Bytes(bytes) => Ok(bytes),
+            _ => Err(Error::new(
+                ErrorKind::InvalidInput,
+                format!("size {text:?} needs a unit of bytes, such as MiB or GB"),
+            )),
+        }
+    }
+
+    /// The size in pages of `page_bytes`; `whole_pages` is what a share is of.
+    pub fn pages(self, page_bytes: u64, whole_pages: u64) -> u64 {
+        match self {
+            Size::Bytes(bytes) => bytes.div_ceil(page_bytes),
+            Size::Count(count) => count,
+            Size::Share(share) => (whole_pages as f64 * share).round() as u64,
+        }
+    }
+}
+
+/// `bytes` for people: `64.0 MiB`.
+pub fn human_bytes(bytes: u64) -> String {
+    const UNITS: [&str; 5] = ["B", "KiB", "MiB", "GiB", "TiB"];
+    let mut value = bytes as f64;
+    let mut unit = 0;
+    while value >= 1024.0 && unit + 1 < UNITS.len() {
+        value /= 1024.0;
+        unit += 1;
+    }
+    if unit == 0 { format!("{bytes} B") } else { format!("{value:.1} {}", UNITS[unit]) }
+}
+
+fn bad(text: &str) -> Error {
+    Error::new(
+        ErrorKind::InvalidInput,
+        format!("size {text:?} is not a number with a unit: 4096, 4k, 64MiB, 1GB or 10%"),
+    )
+}

@@ -1,0 +1,2 @@
+//! Tantalum.
+fn main() {}

@@ -1,0 +1,13 @@
+//! What bytes live on.
+//!
+//! ```text
+//! zone           ZoneMedia: append-only zones, the contract the FTL builds on
+//! ├ nand_zones   zones as superblocks over simulated NAND        (nand: geometry, timing, wear, faults)
+//! └ file_zones   zones as extents of a flat store                (block_store: file, memory, crash wrapper)
+//! nvram          a region that survives a power cut
+//! ```
+pub mod block_store;
+pub mod zone;
+
+pub use block_store::{BlockStore, IoBuf};
+pub use zone::{AppendHeader, Body, ScannedAppend, SlotKind, Spare, ZoneGeometry, ZoneMedia};

@@ -1,0 +1,40 @@
+//! One small runtime, two lives.
+//!
+//! ```text
+//! Runtime           now, sleep, spawn: all that the rooms below the front ends may ask for
+//! virtual_time      deterministic, seeded, the clock jumps to the next event
+//! live              io_uring (or a thread pool), the clock is real
+//! sync              wait queues, semaphores, channels: work in either life
+//! ```
+//!
+//! One executor is one thread. Below `live` nothing reads a clock, draws OS randomness or starts
+//! a thread, so that a run in virtual time is a pure function of configuration, trace and seed.
+mod io_buf;
+pub mod sync;
+mod task;
+pub mod virtual_time;
+
+pub use io_buf::{IO_ALIGN, IoBuf};
+pub use task::JoinHandle;
+pub use virtual_time::Virtual;
+
+use std::future::Future;
+
+/// A clock and a spawner. Handles are cheap to clone and all name the same executor.
+pub trait Runtime: Clone + 'static {
+    /// Nanoseconds since the executor started.
+    fn now_ns(&self) -> u64;
+
+    /// Completes when the clock reaches `at_ns`; at once where it already has.
+    fn sleep_until(&self, at_ns: u64) -> impl Future<Output = ()> + 'static;
+
+    /// Runs `future` as a task of its own. The name appears in deadlock reports.
+    fn spawn<F>(&self, name: &'static str, future: F) -> JoinHandle<F::Output>
+    where
+        F: Future + 'static;
+
+    /// Completes after `delay_ns`.
+    fn sleep(&self, delay_ns: u64) -> impl Future<Output = ()> + 'static {
+        self.sleep_until(self.now_ns().saturating_add(delay_ns))
+    }
+}

@@ -1,0 +1,198 @@
+//! What both executors share: tasks, their wakers, the ready queue, join handles.
+use std::cell::{Cell, RefCell};
+use std::collections::VecDeque;
+use std::future::Future;
+use std::pin::Pin;
+use std::rc::Rc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex};
+use std::task::{Context, Poll, Wake, Waker};
+
+thread_local! {
+    /// What the task being polled said it waits on, for deadlock reports.
+    static WAITING_ON: Cell<&'static str> = const { Cell::new("") };
+}
+
+/// Notes what the current task is about to wait on.
+pub(crate) fn waiting_on(label: &'static str) {
+    WAITING_ON.set(label);
+}
+
+/// Task numbers whose wakers fired, in order. Shared with wakers, which may fire on any thread.
+#[derive(Default)]
+pub(crate) struct ReadyQueue {
+    ready: Mutex<VecDeque<usize>>,
+}
+
+impl ReadyQueue {
+    pub(crate) fn push(&self, task: usize) {
+        self.ready.lock().unwrap_or_else(|poisoned| poisoned.into_inner()).push_back(task);
+    }
+
+    /// Moves everything that is ready into `into`.
+    pub(crate) fn drain_into(&self, into: &mut VecDeque<usize>) {
+        let mut ready = self.ready.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
+        into.append(&mut ready);
+    }
+}
+
+/// Called when a task becomes ready from outside the executor's thread.
+pub(crate) trait Unpark: Send + Sync + 'static {
+    fn unpark(&self);
+}
+
+struct TaskWaker {
+    task: usize,
+    queued: AtomicBool,
+    queue: Arc<ReadyQueue>,
+    unpark: Option<Arc<dyn Unpark>>,
+}
+
+impl Wake for TaskWaker {
+    fn wake(self: Arc<Self>) {
+        self.wake_by_ref();
+    }
+
+    fn wake_by_ref(self: &Arc<Self>) {
+        if !self.queued.swap(true, Ordering::AcqRel) {
+            self.queue.push(self.task);
+            if let Some(unpark) = &self.unpark {
+                unpark.unpark();
+            }
+        }
+    }
+}
+
+struct Task {
+    name: &'static str,
+    // `None` while it is being polled.
+    future: Option<Pin<Box<dyn Future<Output = ()>>>>,
+    waker: Arc<TaskWaker>,
+    waiting_on: &'static str,
+}
+
+/// The tasks of one executor.
+#[derive(Default)]
+pub(crate) struct Tasks {
+    slots: RefCell<Vec<Option<Task>>>,
+    free: RefCell<Vec<usize>>,
+    pub(crate) queue: Arc<ReadyQueue>,
+}
+
+impl Tasks {
+    /// Adds a task, ready to be polled.
+    pub(crate) fn spawn<F>(
+        &self,
+        name: &'static str,
+        future: F,
+        unpark: Option<Arc<dyn Unpark>>,
+    ) -> JoinHandle<F::Output>
+    where
+        F: Future + 'static,
+    {
+        let join = Rc::new(JoinState { result: RefCell::new(None), waiter: RefCell::new(None) });
+        let handle = JoinHandle { state: Rc::clone(&join) };
+        let future = Box::pin(async move {
+            let result = future.await;
+            *join.result.borrow_mut() = Some(result);
+            if let Some(waiter) = join.waiter.borrow_mut().take() {
+                waiter.wake();
+            }
+        });
+        let mut slots = self.slots.borrow_mut();
+        let task = self.free.borrow_mut().pop().unwrap_or_else(|| {
+            slots.push(None);
+            slots.len() - 1
+        });
+        let waker = Arc::new(TaskWaker {
+            task,
+            queued: AtomicBool::new(true),
+            queue: Arc::clone(&self.queue),
+            unpark,
+        });
+        slots[task] =
+            Some(Task { name, future: Some(future), waker, waiting_on: "its first turn" });
+        self.queue.push(task);
+        handle
+    }
+
+    /// Polls one task; stale numbers are passed over.
+    pub(crate) fn poll(&self, number: usize) {
+        let Some((mut future, waker)) = self.slots.borrow_mut()[number].as_mut().and_then(|task| {
+            task.waker.queued.store(false, Ordering::Release);
+            task.future.take().map(|future| (future, Arc::clone(&task.waker)))
+        }) else {
+            return;
+        };
+        WAITING_ON.set("something without a name");
+        let waker = Waker::from(waker);
+        let poll = future.as_mut().poll(&mut Context::from_waker(&waker));
+        // The future of a finished task is dropped outside the borrow: its drop may spawn or wake.
+        let finished = {
+            let mut slots = self.slots.borrow_mut();
+            match poll {
+                Poll::Pending => {
+                    if let Some(task) = slots[number].as_mut() {
+                        task.future = Some(future);
+                        task.waiting_on = WAITING_ON.get();
+                        None
+                    } else {
+                        Some((None, future))
+                    }
+                }
+                Poll::Ready(()) => {
+                    self.free.borrow_mut().push(number);
+                    Some((slots[number].take(), future))
+                }
+            }
+        };
+        drop(finished);
+    }
+
+    /// Drops every task, as a power cut does.
+    pub(crate) fn drop_all(&self) {
+        let dropped: Vec<_> = {
+            let mut slots = self.slots.borrow_mut();
+            let mut free = self.free.borrow_mut();
+            free.clear();
+            free.extend((0..slots.len()).rev());
+            slots.iter_mut().map(Option::take).collect()
+        };
+        drop(dropped);
+    }
+
+    /// Name and wait label of every live task.
+    pub(crate) fn waiting(&self) -> Vec<(&'static str, &'static str)> {
+        self.slots.borrow().iter().flatten().map(|task| (task.name, task.waiting_on)).collect()
+    }
+}
+
+struct JoinState<T> {
+    result: RefCell<Option<T>>,
+    waiter: RefCell<Option<Waker>>,
+}
+
+/// Completes with a task's result. Dropping it lets the task run on.
+pub struct JoinHandle<T> {
+    state: Rc<JoinState<T>>,
+}
+
+impl<T> JoinHandle<T> {
+    /// The result, where the task has finished; takes it.
+    pub fn try_take(&self) -> Option<T> {
+        self.state.result.borrow_mut().take()
+    }
+}
+
+impl<T> Future for JoinHandle<T> {
+    type Output = T;
+
+    fn poll(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<T> {
+        if let Some(result) = self.try_take() {
+            return Poll::Ready(result);
+        }
+        waiting_on("a task's end");
+        *self.state.waiter.borrow_mut() = Some(context.waker().clone());
+        Poll::Pending
+    }
+}
