@@ -1,1 +1,36 @@
-//! Tantalum ftl.
+//! Logical to physical: a page-mapping flash translation layer over append-only zones.
+//!
+//! ```text
+//! write    batches → host stream, versions assigned in order     (records: trims, as versioned records)
+//! read     mapping → media, every content checked
+//! map      page → (version, place, checksum); slot → page
+//! zones    free, open, full; live slots; reserve
+//! cleaning greedy victims, between a low and a high watermark
+//! durable  the watermark below which no change is missing
+//! checkpoint / recovery   the mapping on media; what zones say since
+//! ```
+//!
+//! **The log rule.** Every change takes the next [`Version`](tantalum_base::Version) of one
+//! sequence, and a batch's versions are contiguous. Recovery takes everything up to the highest
+//! durable watermark that it finds written down, then goes on while no version is missing, and
+//! stops at the last whole batch. So batches are atomic, a prefix survives, and an append needs
+//! neither a commit record nor an order among appends in flight.
+mod check;
+mod checkpoint;
+mod cleaning;
+mod durable;
+mod ftl;
+mod map;
+mod options;
+mod read;
+mod records;
+mod recovery;
+mod statistics;
+mod write;
+mod zones;
+
+pub use check::Finding;
+pub use ftl::Ftl;
+pub use options::{FtlOptions, pages_max};
+pub use recovery::RecoveryReport;
+pub use statistics::FtlStatistics;

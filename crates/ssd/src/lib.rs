@@ -1,1 +1,17 @@
-//! Tantalum ssd.
+//! The flash device that a host sees: a write cache and transactions over the FTL.
+//!
+//! ```text
+//! Ssd            PageDevice: read, write, flush, trim, begin, commit, abort
+//! ├ write_cache  frames of dirty pages: rewrites coalesce, write-back in FIFO order
+//! ├ write_back   the flushers: group commit, pairing into flash pages, ordered batches
+//! └ transactions pages of open transactions, invisible until commit
+//! ```
+mod options;
+mod ssd;
+mod transactions;
+mod write_back;
+mod write_cache;
+
+pub use options::{CacheKind, SsdOptions};
+pub use ssd::{Ssd, SsdStatistics};
+pub use write_cache::WriteCache;

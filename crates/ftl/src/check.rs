@@ -1,0 +1,110 @@
+//! Walks every structure and says what is wrong, where.
+use tantalum_base::{PageNo, Payload, Result, SlotNo};
+use tantalum_media::ZoneMedia;
+
+use crate::ftl::Ftl;
+use crate::map::{Occupant, Place};
+use crate::read::wrong_content;
+use crate::zones::ZoneState;
+
+/// One thing that is wrong.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Finding {
+    /// Where: a page, a slot, a zone.
+    pub place: String,
+    /// What is wrong with it.
+    pub problem: String,
+}
+
+/// Pages read at a time.
+const GROUP: usize = 64;
+
+impl<M: ZoneMedia> Ftl<M> {
+    /// Checks the mapping against the zones, and reads every mapped page. To be called when
+    /// nothing else is in flight. Calls `progress` with (pages done, pages in all).
+    pub async fn check(&self, mut progress: impl FnMut(u64, u64)) -> Result<Vec<Finding>> {
+        let mut findings = self.check_structures();
+        let pages = self.options.pages;
+        let mut group: Vec<(PageNo, SlotNo)> = Vec::with_capacity(GROUP);
+        for page in (0..pages).map(PageNo) {
+            match self.state.borrow().map.get(page).place {
+                Place::At(slot) => group.push((page, slot)),
+                Place::Lost => findings.push(Finding {
+                    place: format!("page {page}"),
+                    problem: "its content was lost by the medium".into(),
+                }),
+                Place::Unmapped => {}
+            }
+            if group.len() == GROUP {
+                self.check_contents(&group, &mut findings).await;
+                group.clear();
+                progress(page.0 + 1, pages);
+            }
+        }
+        self.check_contents(&group, &mut findings).await;
+        progress(pages, pages);
+        Ok(findings)
+    }
+
+    async fn check_contents(&self, group: &[(PageNo, SlotNo)], findings: &mut Vec<Finding>) {
+        let slots: Vec<SlotNo> = group.iter().map(|(_, slot)| *slot).collect();
+        let mut contents = vec![M::Page::zero(); slots.len()];
+        let all =
+            if slots.is_empty() { Ok(()) } else { self.media.read(&slots, &mut contents).await };
+        for ((page, slot), mut content) in group.iter().zip(contents) {
+            let mut read = all.clone();
+            if read.is_err() {
+                read = self.media.read(&[*slot], std::slice::from_mut(&mut content)).await;
+            }
+            let entry = self.state.borrow().map.get(*page);
+            let problem = match read {
+                Err(error) => error.to_string(),
+                Ok(()) if content.checksum() == entry.checksum => continue,
+                Ok(()) => wrong_content(*page, *slot, &entry, content.checksum()).to_string(),
+            };
+            findings.push(Finding { place: format!("page {page}"), problem });
+        }
+    }
+
+    /// Checks that mapping, reverse mapping and live counts agree.
+    pub(crate) fn check_structures(&self) -> Vec<Finding> {
+        let state = self.state.borrow();
+        let mut findings = Vec::new();
+        let mut live = vec![0u32; self.geometry.zones as usize];
+        for page in (0..self.options.pages).map(PageNo) {
+            let Place::At(slot) = state.map.get(page).place else { continue };
+            if state.map.occupant(slot) != Occupant::Page(page) {
+                let problem = format!("slot {slot} is held by {:?}", state.map.occupant(slot));
+                findings.push(Finding { place: format!("page {page}"), problem });
+            }
+            live[self.geometry.zone_of(slot).index()] += 1;
+        }
+        let own = state.checkpoint_places.iter().chain(state.records.iter().map(|(_, slot)| slot));
+        for slot in own {
+            live[self.geometry.zone_of(*slot).index()] += 1;
+        }
+        let checkpoint_in_progress = self.checkpoint_turn.free() == 0;
+        for (number, zone) in state.zones.iter() {
+            let counted = live[number.index()];
+            if counted != zone.live_slots && !checkpoint_in_progress {
+                findings.push(Finding {
+                    place: format!("zone {number}"),
+                    problem: format!("{} live slots noted, {counted} found", zone.live_slots),
+                });
+            }
+            if counted > 0 && !matches!(zone.state, ZoneState::Open | ZoneState::Full) {
+                findings.push(Finding {
+                    place: format!("zone {number}"),
+                    problem: format!("holds {counted} live slots and is {:?}", zone.state),
+                });
+            }
+        }
+        findings
+    }
+
+    /// Panics where a structure contradicts itself. For tests.
+    pub fn validate(&self) {
+        let findings = self.check_structures();
+        assert!(findings.is_empty(), "{findings:#?}");
+    }
+}

@@ -1,0 +1,415 @@
+//! Checkpoints: the mapping on media, written while hosts go on.
+//!
+//! A checkpoint is a run of pages in zones of the meta stream: the zone table, the map in
+//! chunks (chunks that hold nothing are left out), and a footer that puts it in force. Each
+//! chunk is caught at its own moment, so it may hold changes newer than the checkpoint's start;
+//! recovery replays everything after the start, and versions settle what is newer. The footer is
+//! written when all that the chunks point to is durable. `docs/format.md` has the bytes.
+use tantalum_base::{PAGE_BYTES, PageBuf, PageNo, Payload, Result, SlotNo, Version};
+use tantalum_media::{Body, SlotKind, Spare, ZoneGeometry, ZoneMedia};
+
+use crate::ftl::{Ftl, State};
+use crate::map::{Entry, Place};
+use crate::zones::{Stream, ZoneState};
+
+const MAGIC: u64 = 0x7470_6b43_746e_6154; // "TantCkpt"
+const HEADER_BYTES: usize = 40;
+const MAP_ENTRY_BYTES: usize = 16;
+const ZONE_ENTRY_BYTES: usize = 24;
+/// Map entries in a chunk.
+pub const MAP_ENTRIES: usize = (PAGE_BYTES - HEADER_BYTES) / MAP_ENTRY_BYTES;
+/// Zones in a page of the zone table.
+pub const ZONE_ENTRIES: usize = (PAGE_BYTES - HEADER_BYTES) / ZONE_ENTRY_BYTES;
+
+/// What a page of a checkpoint is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u32)]
+pub enum PieceKind {
+    /// Part of the zone table.
+    Zones = 1,
+    /// A chunk of the map.
+    Map = 2,
+    /// The end, which puts the checkpoint in force.
+    Footer = 3,
+}
+
+/// Head of every page of a checkpoint.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct PieceHeader {
+    /// Which checkpoint.
+    pub id: u64,
+    /// What the page is.
+    pub kind: PieceKind,
+    /// Its number among those of its kind.
+    pub index: u32,
+    /// Zone openings so far when the page was caught: what it points to is intact unless the
+    /// zone was opened later.
+    pub epoch: u64,
+}
+
+/// What the zone table says of a zone.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+pub struct ZoneEntry {
+    /// Its opening at the start of the checkpoint; 0 where it was free.
+    pub epoch: u64,
+    /// Slots that the checkpoint covers; a scan may start there.
+    pub covered_slots: u32,
+    /// Resets so far.
+    pub resets: u32,
+}
+
+/// What the footer says.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Footer {
+    /// Every change up to this version is in the checkpoint.
+    pub covered: Version,
+    /// Every change up to this version is durable.
+    pub durable: Version,
+    /// No version from here on has been used.
+    pub next_version: Version,
+    /// Pages of the checkpoint, footer included.
+    pub pieces: u32,
+    /// Logical pages of the device.
+    pub pages: u64,
+}
+
+/// Slots that a checkpoint of `pages` logical pages takes at the most.
+pub fn slots_max(geometry: &ZoneGeometry, pages: u64) -> u64 {
+    let map = pages.div_ceil(MAP_ENTRIES as u64);
+    let zones = u64::from(geometry.zones).div_ceil(ZONE_ENTRIES as u64);
+    let most = u64::from(geometry.append_pages_max);
+    let appends = (map + zones).div_ceil(most);
+    let footer = u64::from(geometry.append_slots(1));
+    appends * u64::from(geometry.append_slots(geometry.append_pages_max))
+        + footer
+        + u64::from(geometry.append_slots(1))
+}
+
+struct Writer {
+    page: PageBuf,
+    at: usize,
+}
+
+impl Writer {
+    fn new(header: &PieceHeader) -> Self {
+        let mut writer = Writer { page: PageBuf::zero(), at: 0 };
+        writer.u64(MAGIC);
+        writer.u64(header.id);
+        writer.u32(header.kind as u32);
+        writer.u32(header.index);
+        writer.u64(header.epoch);
+        writer.at = HEADER_BYTES;
+        writer
+    }
+
+    fn u32(&mut self, value: u32) {
+        self.page.make_mut()[self.at..self.at + 4].copy_from_slice(&value.to_le_bytes());
+        self.at += 4;
+    }
+
+    fn u64(&mut self, value: u64) {
+        self.page.make_mut()[self.at..self.at + 8].copy_from_slice(&value.to_le_bytes());
+        self.at += 8;
+    }
+}
+
+struct Reader<'a> {
+    page: &'a PageBuf,
+    at: usize,
+}
+
+impl Reader<'_> {
+    fn u32(&mut self) -> u32 {
+        let mut word = [0; 4];
+        word.copy_from_slice(&self.page[self.at..self.at + 4]);
+        self.at += 4;
+        u32::from_le_bytes(word)
+    }
+
+    fn u64(&mut self) -> u64 {
+        let mut word = [0; 8];
+        word.copy_from_slice(&self.page[self.at..self.at + 8]);
+        self.at += 8;
+        u64::from_le_bytes(word)
+    }
+}
+
+/// The head of a checkpoint's page; `None` where it is none.
+pub fn decode_header(page: &PageBuf) -> Option<PieceHeader> {
+    let mut reader = Reader { page, at: 0 };
+    if reader.u64() != MAGIC {
+        return None;
+    }
+    let id = reader.u64();
+    let kind = match reader.u32() {
+        1 => PieceKind::Zones,
+        2 => PieceKind::Map,
+        3 => PieceKind::Footer,
+        _ => return None,
+    };
+    Some(PieceHeader { id, kind, index: reader.u32(), epoch: reader.u64() })
+}
+
+/// The entries of a map chunk: all of them, also those behind the last page.
+pub fn decode_map(page: &PageBuf) -> impl Iterator<Item = Entry> + '_ {
+    let mut reader = Reader { page, at: HEADER_BYTES };
+    (0..MAP_ENTRIES).map(move |_| Entry {
+        version: Version(reader.u64()),
+        place: Place::from_bits(reader.u32()),
+        checksum: reader.u32(),
+    })
+}
+
+/// The entries of a page of the zone table: all of them, also those behind the last zone.
+pub fn decode_zones(page: &PageBuf) -> impl Iterator<Item = ZoneEntry> + '_ {
+    let mut reader = Reader { page, at: HEADER_BYTES };
+    (0..ZONE_ENTRIES).map(move |_| {
+        let entry =
+            ZoneEntry { epoch: reader.u64(), covered_slots: reader.u32(), resets: reader.u32() };
+        reader.at += ZONE_ENTRY_BYTES - 16;
+        entry
+    })
+}
+
+/// What a footer says.
+pub fn decode_footer(page: &PageBuf) -> Footer {
+    let mut reader = Reader { page, at: HEADER_BYTES };
+    Footer {
+        covered: Version(reader.u64()),
+        durable: Version(reader.u64()),
+        next_version: Version(reader.u64()),
+        pages: reader.u64(),
+        pieces: reader.u32(),
+    }
+}
+
+fn encode_footer(header: &PieceHeader, footer: &Footer) -> PageBuf {
+    let mut writer = Writer::new(header);
+    writer.u64(footer.covered.0);
+    writer.u64(footer.durable.0);
+    writer.u64(footer.next_version.0);
+    writer.u64(footer.pages);
+    writer.u32(footer.pieces);
+    writer.page
+}
+
+impl<P> State<P> {
+    fn encode_zones(&self, header: &PieceHeader) -> PageBuf {
+        let mut writer = Writer::new(header);
+        let first = header.index as usize * ZONE_ENTRIES;
+        for (_, zone) in self.zones.iter().skip(first).take(ZONE_ENTRIES) {
+            let in_use = matches!(zone.state, ZoneState::Open | ZoneState::Full);
+            writer.u64(if in_use { zone.epoch } else { 0 });
+            writer.u32(zone.durable_slots);
+            writer.u32(zone.resets);
+            writer.at += ZONE_ENTRY_BYTES - 16;
+        }
+        writer.page
+    }
+
+    /// The chunk, or `None` where nothing in it was ever written.
+    fn encode_map(&self, header: &PieceHeader) -> Option<PageBuf> {
+        let first = header.index as u64 * MAP_ENTRIES as u64;
+        let end = (first + MAP_ENTRIES as u64).min(self.map.pages());
+        let written = |page: u64| self.map.get(PageNo(page)).version != Version::NEVER;
+        if !(first..end).any(written) {
+            return None;
+        }
+        let mut writer = Writer::new(header);
+        for page in first..end {
+            let entry = self.map.get(PageNo(page));
+            writer.u64(entry.version.0);
+            writer.u32(entry.place.to_bits());
+            writer.u32(entry.checksum);
+        }
+        Some(writer.page)
+    }
+
+    /// The next pages of checkpoint `id`, at most `most`, from `cursor` on; advances it.
+    fn catch_pieces(&self, id: u64, cursor: &mut Cursor, most: usize) -> Vec<(PageNo, PageBuf)> {
+        let epoch = self.zones.epoch();
+        let zone_pages = (self.zones.geometry().zones as usize).div_ceil(ZONE_ENTRIES) as u32;
+        let map_pages = self.map.pages().div_ceil(MAP_ENTRIES as u64) as u32;
+        let mut pieces = Vec::with_capacity(most);
+        while pieces.len() < most && cursor.next < zone_pages + map_pages {
+            let (kind, index) = match cursor.next.checked_sub(zone_pages) {
+                None => (PieceKind::Zones, cursor.next),
+                Some(index) => (PieceKind::Map, index),
+            };
+            cursor.next += 1;
+            let header = PieceHeader { id, kind, index, epoch };
+            let page = match kind {
+                PieceKind::Zones => Some(self.encode_zones(&header)),
+                _ => self.encode_map(&header),
+            };
+            if let Some(page) = page {
+                pieces.push((PageNo(u64::from(cursor.written)), page));
+                cursor.written += 1;
+            }
+        }
+        pieces
+    }
+}
+
+/// How far the writing of a checkpoint has come.
+#[derive(Default)]
+struct Cursor {
+    next: u32,
+    written: u32,
+}
+
+impl<M: ZoneMedia> Ftl<M> {
+    /// Writes checkpoints in the background as they fall due, until the FTL latches. Spawn it
+    /// once.
+    pub async fn run_checkpointer(&self) -> Result<()> {
+        loop {
+            let due = || {
+                let state = self.state.borrow();
+                (state.latched.is_some() || self.checkpoint_due(&state)).then_some(())
+            };
+            self.checkpoint_wanted.until(due).await;
+            self.check_latch()?;
+            self.checkpoint().await.inspect_err(|error| self.latch(error))?;
+        }
+    }
+
+    pub(crate) fn checkpoint_due(&self, state: &State<M::Page>) -> bool {
+        state.slots_since_checkpoint >= self.options.checkpoint_interval(&self.geometry)
+    }
+
+    /// Writes a checkpoint and makes it durable, with every change that had returned before.
+    pub async fn checkpoint(&self) -> Result<()> {
+        let _turn = self.checkpoint_turn.acquire(1).await;
+        let (id, covered) = self.start_checkpoint();
+        let places = self.write_pieces(id).await?;
+        let caught = Version(self.state.borrow().next_version.0 - 1);
+        self.make_durable(caught).await?;
+        let next_version = self.state.borrow().next_version;
+        let footer = Footer {
+            covered,
+            durable: caught,
+            next_version,
+            pieces: places.len() as u32 + 1,
+            pages: self.options.pages,
+        };
+        self.finish_checkpoint(id, footer, places).await
+    }
+
+    /// Writes the checkpoint that ends a recovery: versions up to `skip_to` are never used, so
+    /// that what recovery dropped can never be taken for something newer.
+    pub(crate) async fn checkpoint_recovery(&self, skip_to: Version) -> Result<()> {
+        let _turn = self.checkpoint_turn.acquire(1).await;
+        let (id, _) = self.start_checkpoint();
+        let places = self.write_pieces(id).await?;
+        self.sync().await?;
+        let footer = Footer {
+            covered: skip_to,
+            durable: skip_to,
+            next_version: skip_to.next(),
+            pieces: places.len() as u32 + 1,
+            pages: self.options.pages,
+        };
+        self.finish_checkpoint(id, footer, places).await?;
+        let state = &mut *self.state.borrow_mut();
+        state.tracker = crate::durable::DurableTracker::new(skip_to);
+        state.next_version = skip_to.next();
+        Ok(())
+    }
+
+    fn start_checkpoint(&self) -> (u64, Version) {
+        let state = &mut *self.state.borrow_mut();
+        state.slots_since_checkpoint = 0;
+        // The id is taken at once: pieces of an attempt that fails are never mixed with others.
+        state.checkpoint_id += 1;
+        (state.checkpoint_id, state.tracker.watermark())
+    }
+
+    /// Writes zone table and map; where each page went.
+    async fn write_pieces(&self, id: u64) -> Result<Vec<SlotNo>> {
+        let mut cursor = Cursor::default();
+        let mut places = Vec::new();
+        loop {
+            self.admit(Stream::Meta, 1, 0).await?;
+            let pieces = {
+                let state = self.state.borrow();
+                let room = state.zones.room_pages(Stream::Meta) as usize;
+                state.catch_pieces(id, &mut cursor, room)
+            };
+            if pieces.is_empty() {
+                return Ok(places);
+            }
+            self.append_checkpoint_pages(id, pieces, &mut places, false).await?;
+        }
+    }
+
+    async fn append_checkpoint_pages(
+        &self,
+        id: u64,
+        pieces: Vec<(PageNo, PageBuf)>,
+        places: &mut Vec<SlotNo>,
+        durable: bool,
+    ) -> Result<()> {
+        let mut buffer = self.state.borrow_mut().take_buffer();
+        for (page, body) in pieces {
+            let checksum = body.checksum();
+            let (kind, version) = (SlotKind::Checkpoint, Version(id));
+            buffer.spares.push(Spare { kind, page, version, checksum });
+            buffer.bodies.push(Body::Meta(body));
+        }
+        let (first, _) = self.append_own(Stream::Meta, &buffer, durable).await?;
+        let state = &mut *self.state.borrow_mut();
+        for index in 0..buffer.spares.len() as u32 {
+            let slot = SlotNo(first.0 + index);
+            state.zones.add_live(slot);
+            places.push(slot);
+        }
+        state.give_buffer(buffer);
+        Ok(())
+    }
+
+    /// Writes the footer, which puts the checkpoint in force, and frees the one before.
+    async fn finish_checkpoint(
+        &self,
+        id: u64,
+        footer: Footer,
+        mut places: Vec<SlotNo>,
+    ) -> Result<()> {
+        let epoch = self.state.borrow().zones.epoch();
+        let header = PieceHeader { id, kind: PieceKind::Footer, index: 0, epoch };
+        let page = encode_footer(&header, &footer);
+        self.admit(Stream::Meta, 1, 0).await?;
+        let number = PageNo(places.len() as u64);
+        self.append_checkpoint_pages(id, vec![(number, page)], &mut places, true).await?;
+        let emptied: Vec<_> = {
+            let state = &mut *self.state.borrow_mut();
+            state.statistics.checkpoints += 1;
+            state.tracker.note_on_media(footer.durable);
+            for slot in std::mem::replace(&mut state.checkpoint_places, places) {
+                state.zones.remove_live(slot);
+            }
+            let (dead, live) = state.records.iter().partition(|(at, _)| *at <= footer.covered);
+            let dead: Vec<(Version, SlotNo)> = dead;
+            state.records = live;
+            for (_, slot) in dead {
+                state.map.set_record(slot, false);
+                state.zones.remove_live(slot);
+                state.cleaning_stuck = false;
+            }
+            let emptied = state.zones.iter().filter(|(_, zone)| {
+                zone.stream == Stream::Meta && zone.state == ZoneState::Full && zone.live_slots == 0
+            });
+            emptied.map(|(number, _)| number).collect()
+        };
+        for zone in emptied {
+            self.reset_emptied(zone).await?;
+        }
+        self.cleaning_wanted.wake_all();
+        Ok(())
+    }
+
+    /// Makes everything durable and writes a checkpoint, so that the next opening is quick.
+    pub async fn close(&self) -> Result<()> {
+        self.check_latch()?;
+        self.checkpoint().await
+    }
+}

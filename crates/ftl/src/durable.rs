@@ -1,0 +1,132 @@
+//! How far the sequence of changes is durable: the watermark below which nothing is missing.
+use std::collections::VecDeque;
+use tantalum_base::Version;
+
+/// How far an append has come.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Progress {
+    InFlight,
+    Returned,
+    Durable,
+}
+
+/// One batch of the log.
+#[derive(Clone, Copy)]
+struct Append {
+    last: Version,
+    // The watermark that its header says.
+    says: Version,
+    progress: Progress,
+}
+
+/// Tracks appends in version order. The watermark passes an append when it and all before it
+/// are durable.
+pub struct DurableTracker {
+    // In version order; `first_number` counts those that have gone.
+    appends: VecDeque<Append>,
+    first_number: u64,
+    watermark: Version,
+    on_media: Version,
+}
+
+/// Names one append in the tracker.
+#[derive(Clone, Copy, Debug)]
+pub struct AppendNumber(u64);
+
+impl DurableTracker {
+    /// Everything up to `watermark` is durable.
+    pub fn new(watermark: Version) -> Self {
+        DurableTracker { appends: VecDeque::new(), first_number: 0, watermark, on_media: watermark }
+    }
+
+    /// Every version up to this one is durable.
+    pub fn watermark(&self) -> Version {
+        self.watermark
+    }
+
+    /// The highest watermark that is itself written down durably: what the next recovery
+    /// takes for granted.
+    pub fn on_media(&self) -> Version {
+        self.on_media
+    }
+
+    /// An append outside the sequence that said `watermark` in its header is durable.
+    pub fn note_on_media(&mut self, watermark: Version) {
+        self.on_media = self.on_media.max(watermark);
+    }
+
+    /// A batch whose last version is `last` starts, its header saying the present watermark.
+    /// In version order.
+    pub fn start(&mut self, last: Version) -> AppendNumber {
+        debug_assert!(self.appends.back().is_none_or(|before| before.last < last));
+        let says = self.watermark;
+        self.appends.push_back(Append { last, says, progress: Progress::InFlight });
+        AppendNumber(self.first_number + self.appends.len() as u64 - 1)
+    }
+
+    /// The append returned; `durable`: it survives a power cut already.
+    pub fn returned(&mut self, number: AppendNumber, durable: bool) {
+        let index = (number.0 - self.first_number) as usize;
+        self.appends[index].progress = if durable { Progress::Durable } else { Progress::Returned };
+        self.advance();
+    }
+
+    /// Which batches have returned: what a sync that starts now will make durable.
+    pub fn before_sync(&self) -> Vec<AppendNumber> {
+        let returned = |(index, append): (usize, &Append)| {
+            (append.progress == Progress::Returned)
+                .then_some(AppendNumber(self.first_number + index as u64))
+        };
+        self.appends.iter().enumerate().filter_map(returned).collect()
+    }
+
+    /// Whether a sync would make anything durable.
+    pub fn wants_sync(&self) -> bool {
+        self.appends.iter().any(|append| append.progress == Progress::Returned)
+    }
+
+    /// A sync that started when these had returned has completed.
+    pub fn synced(&mut self, numbers: &[AppendNumber]) {
+        for number in numbers {
+            // Another sync may have passed it already.
+            if let Some(index) = number.0.checked_sub(self.first_number) {
+                self.appends[index as usize].progress = Progress::Durable;
+            }
+        }
+        self.advance();
+    }
+
+    fn advance(&mut self) {
+        while let Some(Append { last, says, progress: Progress::Durable }) =
+            self.appends.front().copied()
+        {
+            self.appends.pop_front();
+            self.first_number += 1;
+            self.watermark = last;
+            self.on_media = self.on_media.max(says);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_watermark_waits_for_the_slowest() {
+        let mut tracker = DurableTracker::new(Version(10));
+        let first = tracker.start(Version(12));
+        let second = tracker.start(Version(13));
+        tracker.returned(second, true);
+        assert_eq!(tracker.watermark(), Version(10));
+        tracker.returned(first, false);
+        assert_eq!(tracker.watermark(), Version(10));
+        let syncing = tracker.before_sync();
+        let third = tracker.start(Version(14));
+        tracker.returned(third, false);
+        tracker.synced(&syncing);
+        assert_eq!(tracker.watermark(), Version(13), "the third returned after the sync started");
+        tracker.synced(&syncing);
+        assert_eq!(tracker.watermark(), Version(13));
+    }
+}

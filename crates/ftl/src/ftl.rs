@@ -1,0 +1,234 @@
+//! The FTL's state, and what its flows share.
+use std::cell::{Cell, RefCell};
+use std::rc::Rc;
+use tantalum_base::{Error, ErrorKind, PageNo, Result, SlotNo, Version, ZoneNo};
+use tantalum_media::{Body, Spare, ZoneGeometry, ZoneMedia};
+use tantalum_runtime::sync::{Semaphore, WaitQueue};
+
+use crate::durable::DurableTracker;
+use crate::map::{Entry, Mapping, Place};
+use crate::options::{FtlOptions, reserve_zones};
+use crate::statistics::FtlStatistics;
+use crate::zones::{ZoneState, Zones};
+
+/// A page-mapping FTL over `M`. One thread; calls may be in flight together.
+///
+/// `write` and `trim` must be driven to their end: dropping one midway (other than at a power
+/// cut) leaves a hole in the sequence of versions, behind which nothing becomes durable.
+pub struct Ftl<M: ZoneMedia> {
+    pub(crate) media: M,
+    pub(crate) geometry: ZoneGeometry,
+    pub(crate) options: FtlOptions,
+    /// Zones that hosts may not fill.
+    pub(crate) reserve_zones: u32,
+    pub(crate) state: RefCell<State<M::Page>>,
+    /// One batch at a time takes its versions and its places.
+    pub(crate) log_turn: Semaphore,
+    /// One checkpoint at a time.
+    pub(crate) checkpoint_turn: Semaphore,
+    pub(crate) sync_turns: SyncTurns,
+    /// Zones were freed, or cleaning found that it cannot free any.
+    pub(crate) room: WaitQueue,
+    /// Something changed that cleaning looks at.
+    pub(crate) cleaning_wanted: WaitQueue,
+    /// The durable watermark rose, or the FTL latched.
+    pub(crate) durable_rose: WaitQueue,
+    /// Enough was appended for another checkpoint.
+    pub(crate) checkpoint_wanted: WaitQueue,
+}
+
+/// Everything that changes.
+pub(crate) struct State<P> {
+    pub map: Mapping,
+    pub zones: Zones,
+    pub tracker: DurableTracker,
+    pub next_version: Version,
+    /// Reset zones that the next batches of the host stream will open.
+    pub prepared: Vec<ZoneNo>,
+    /// Record pages that no checkpoint covers, in the order in which they were logged.
+    pub records: Vec<(Version, SlotNo)>,
+    /// Where the checkpoint in force lies.
+    pub checkpoint_places: Vec<SlotNo>,
+    pub checkpoint_id: u64,
+    pub slots_since_checkpoint: u64,
+    /// The first failure of the log; writes are refused from then on.
+    pub latched: Option<Error>,
+    /// Cleaning found no zone that would give room; reset when something is invalidated.
+    pub cleaning_stuck: bool,
+    /// A zone with a program failure is to be emptied, however much room there is.
+    pub evacuation_wanted: bool,
+    pub statistics: FtlStatistics,
+    /// Buffers to use again.
+    pub buffers: Vec<AppendBuffer<P>>,
+}
+
+/// What one append holds.
+pub(crate) struct AppendBuffer<P> {
+    pub spares: Vec<Spare>,
+    pub bodies: Vec<Body<P>>,
+}
+
+/// Lets concurrent syncs share one.
+#[derive(Default)]
+pub(crate) struct SyncTurns {
+    pub running: Cell<bool>,
+    pub started: Cell<u64>,
+    pub done: Cell<u64>,
+}
+
+impl<M: ZoneMedia> Ftl<M> {
+    /// An empty FTL on `media`, in memory; `format` and `recover` make it real.
+    pub(crate) fn blank(media: M, options: FtlOptions) -> Result<Self> {
+        let geometry = media.geometry();
+        let retired = media.retired();
+        options.check(&geometry, retired.len() as u32)?;
+        let slots = u64::from(geometry.zones) * u64::from(geometry.slots_per_zone);
+        Ok(Ftl {
+            media,
+            geometry,
+            options,
+            reserve_zones: reserve_zones(&geometry, options.pages),
+            state: RefCell::new(State {
+                map: Mapping::new(options.pages, slots),
+                zones: Zones::new(geometry, &retired),
+                tracker: DurableTracker::new(Version::NEVER),
+                next_version: Version(1),
+                prepared: Vec::new(),
+                records: Vec::new(),
+                checkpoint_places: Vec::new(),
+                checkpoint_id: 0,
+                slots_since_checkpoint: 0,
+                latched: None,
+                cleaning_stuck: false,
+                evacuation_wanted: false,
+                statistics: FtlStatistics::default(),
+                buffers: Vec::new(),
+            }),
+            log_turn: Semaphore::new("the log's turn", 1),
+            checkpoint_turn: Semaphore::new("the checkpoint's turn", 1),
+            sync_turns: SyncTurns::default(),
+            room: WaitQueue::new("free zones"),
+            cleaning_wanted: WaitQueue::new("something to clean"),
+            durable_rose: WaitQueue::new("durability"),
+            checkpoint_wanted: WaitQueue::new("a checkpoint being due"),
+        })
+    }
+
+    /// Makes a new FTL on `media`: writes the first checkpoint, durably.
+    ///
+    /// # Errors
+    /// `InvalidInput` where the options do not fit the geometry.
+    pub async fn format(media: M, options: FtlOptions) -> Result<Rc<Self>> {
+        let ftl = Rc::new(Ftl::blank(media, options)?);
+        ftl.checkpoint().await?;
+        Ok(ftl)
+    }
+
+    /// The medium.
+    pub fn media(&self) -> &M {
+        &self.media
+    }
+
+    /// What it was made with.
+    pub fn options(&self) -> &FtlOptions {
+        &self.options
+    }
+
+    /// Pages that one batch may have and still find room between two cleanings.
+    pub fn batch_pages_max(&self) -> u32 {
+        let packed = u64::from(crate::options::packed_slots(&self.geometry));
+        let state = self.state.borrow();
+        let usable = u64::from(
+            self.geometry
+                .zones
+                .saturating_sub(self.reserve_zones + state.statistics.zones_retired + 4),
+        );
+        let spare = (usable * packed).saturating_sub(self.options.pages);
+        (spare / 2).clamp(1, u64::from(u32::MAX / 2)) as u32
+    }
+
+    /// Counters since opening.
+    pub fn statistics(&self) -> FtlStatistics {
+        let state = self.state.borrow();
+        let retired = |zone: &&crate::zones::Zone| zone.state == ZoneState::Retired;
+        let zones = || state.zones.iter().map(|(_, zone)| zone);
+        FtlStatistics {
+            zones_free: state.zones.free_count() + state.prepared.len() as u32,
+            zones_retired: zones().filter(retired).count() as u32,
+            zone_resets_min_max: (
+                zones().map(|zone| zone.resets).min().unwrap_or(0),
+                zones().map(|zone| zone.resets).max().unwrap_or(0),
+            ),
+            mapping_bytes: state.map.memory_bytes(),
+            ..state.statistics
+        }
+    }
+
+    /// Whether `page` holds content.
+    pub fn is_mapped(&self, page: PageNo) -> bool {
+        self.state.borrow().map.get(page).place != Place::Unmapped
+    }
+
+    /// Refuses where an earlier failure of the log latched the FTL.
+    pub(crate) fn check_latch(&self) -> Result<()> {
+        match &self.state.borrow().latched {
+            None => Ok(()),
+            Some(first) => Err(Error::with_source(
+                ErrorKind::Latched,
+                "writes are refused until the volume is opened again, after an earlier failure",
+                first.clone(),
+            )),
+        }
+    }
+
+    /// Refuses writes from now on, because of `error`, and tells whoever waits.
+    pub(crate) fn latch(&self, error: &Error) {
+        self.state.borrow_mut().latched.get_or_insert_with(|| error.clone());
+        self.room.wake_all();
+        self.durable_rose.wake_all();
+        self.cleaning_wanted.wake_all();
+        self.checkpoint_wanted.wake_all();
+    }
+
+    /// Why the FTL refuses writes, if it does.
+    pub fn latched(&self) -> Option<Error> {
+        self.state.borrow().latched.clone()
+    }
+}
+
+impl<P> State<P> {
+    /// Puts `entry` in force where it is newer than what is known; keeps the live counts.
+    /// Returns whether it was.
+    pub fn apply(&mut self, page: PageNo, entry: Entry) -> bool {
+        if entry.version <= self.map.get(page).version {
+            return false;
+        }
+        self.replace(page, entry);
+        true
+    }
+
+    /// Puts `entry` in force; keeps the live counts.
+    pub fn replace(&mut self, page: PageNo, entry: Entry) {
+        if let Some(freed) = self.map.set(page, entry) {
+            self.zones.remove_live(freed);
+            self.cleaning_stuck = false;
+        }
+        if let Place::At(slot) = entry.place {
+            self.zones.add_live(slot);
+        }
+    }
+
+    /// A buffer for an append, empty.
+    pub fn take_buffer(&mut self) -> AppendBuffer<P> {
+        self.buffers
+            .pop()
+            .unwrap_or_else(|| AppendBuffer { spares: Vec::new(), bodies: Vec::new() })
+    }
+
+    /// Gives a buffer back for the next append.
+    pub fn give_buffer(&mut self, mut buffer: AppendBuffer<P>) {
+        buffer.spares.clear();
+        buffer.bodies.clear();
+        self.buffers.push(buffer);
+    }
+}

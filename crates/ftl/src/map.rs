@@ -1,0 +1,149 @@
+//! Where each logical page is, and which logical page each slot holds.
+use tantalum_base::{PageNo, SlotNo, Version};
+
+/// What the FTL knows of a logical page.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+pub struct Entry {
+    /// Version of the last change: of the content, or of the trim that removed it.
+    pub version: Version,
+    /// Where the content is.
+    pub place: Place,
+    /// Checksum of the content.
+    pub checksum: u32,
+}
+
+/// Where a page's content is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+pub enum Place {
+    /// Nowhere: never written, or trimmed.
+    #[default]
+    Unmapped,
+    /// In this slot.
+    At(SlotNo),
+    /// The medium lost it; reading is an error until it is written or trimmed.
+    Lost,
+}
+
+const UNMAPPED: u32 = u32::MAX;
+const LOST: u32 = u32::MAX - 1;
+
+impl Place {
+    /// The place as 32 bits, as kept in memory and in checkpoints.
+    pub fn to_bits(self) -> u32 {
+        match self {
+            Place::Unmapped => UNMAPPED,
+            Place::Lost => LOST,
+            Place::At(slot) => slot.0,
+        }
+    }
+
+    /// The place that `bits` stand for.
+    pub fn from_bits(bits: u32) -> Self {
+        match bits {
+            UNMAPPED => Place::Unmapped,
+            LOST => Place::Lost,
+            slot => Place::At(SlotNo(slot)),
+        }
+    }
+}
+
+/// 16 bytes a page, so that one page touches one cache line.
+#[derive(Clone, Copy)]
+struct Packed {
+    version: u64,
+    place: u32,
+    checksum: u32,
+}
+
+/// Logical to physical and back. 16 bytes a logical page and 4 a slot.
+pub struct Mapping {
+    forward: Vec<Packed>,
+    reverse: Vec<u32>,
+}
+
+/// In `reverse`: the slot holds no live content.
+const DEAD: u32 = u32::MAX;
+/// In `reverse`: the slot holds a record that the next recovery needs.
+const RECORD: u32 = u32::MAX - 1;
+
+/// What is live in a slot.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Occupant {
+    /// Nothing.
+    Dead,
+    /// The content of this page.
+    Page(PageNo),
+    /// A record that no checkpoint covers yet.
+    Record,
+}
+
+impl Mapping {
+    /// `pages` unmapped pages over `slots` dead slots.
+    pub fn new(pages: u64, slots: u64) -> Self {
+        assert!(slots < u64::from(LOST), "slot numbers have 32 bits");
+        assert!(pages < u64::from(RECORD), "page numbers have 32 bits in the reverse map");
+        Mapping {
+            forward: vec![Packed { version: 0, place: UNMAPPED, checksum: 0 }; pages as usize],
+            reverse: vec![DEAD; slots as usize],
+        }
+    }
+
+    /// Number of logical pages.
+    pub fn pages(&self) -> u64 {
+        self.forward.len() as u64
+    }
+
+    /// What is known of `page`.
+    #[inline]
+    pub fn get(&self, page: PageNo) -> Entry {
+        let packed = self.forward[page.index()];
+        Entry {
+            version: Version(packed.version),
+            place: Place::from_bits(packed.place),
+            checksum: packed.checksum,
+        }
+    }
+
+    /// Puts `entry` for `page` in force and returns the slot that it frees, if any.
+    #[inline]
+    pub fn set(&mut self, page: PageNo, entry: Entry) -> Option<SlotNo> {
+        let packed = Packed {
+            version: entry.version.0,
+            place: entry.place.to_bits(),
+            checksum: entry.checksum,
+        };
+        let old = std::mem::replace(&mut self.forward[page.index()], packed);
+        let freed = match Place::from_bits(old.place) {
+            Place::At(slot) => {
+                self.reverse[slot.index()] = DEAD;
+                Some(slot)
+            }
+            Place::Unmapped | Place::Lost => None,
+        };
+        if let Place::At(slot) = entry.place {
+            debug_assert_eq!(self.reverse[slot.index()], DEAD, "{slot:?} is taken");
+            self.reverse[slot.index()] = page.0 as u32;
+        }
+        freed
+    }
+
+    /// What is live in `slot`.
+    #[inline]
+    pub fn occupant(&self, slot: SlotNo) -> Occupant {
+        match self.reverse[slot.index()] {
+            DEAD => Occupant::Dead,
+            RECORD => Occupant::Record,
+            page => Occupant::Page(PageNo(u64::from(page))),
+        }
+    }
+
+    /// Marks that `slot` holds a record in force, or no longer does.
+    pub fn set_record(&mut self, slot: SlotNo, in_force: bool) {
+        self.reverse[slot.index()] = if in_force { RECORD } else { DEAD };
+    }
+
+    /// Bytes of memory that the tables take.
+    pub fn memory_bytes(&self) -> u64 {
+        (self.forward.len() * size_of::<Packed>() + self.reverse.len() * 4) as u64
+    }
+}

@@ -1,0 +1,104 @@
+//! What an FTL is made with, and whether a geometry can carry it.
+use tantalum_base::{Error, ErrorKind, Result};
+use tantalum_media::ZoneGeometry;
+
+use crate::checkpoint;
+
+/// Settings of a page-mapping FTL. All sizes in pages, slots or zones.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct FtlOptions {
+    /// Logical pages offered.
+    pub pages: u64,
+    /// Cleaning starts when fewer zones than this are free beyond the reserve.
+    pub cleaning_low_zones: u32,
+    /// Cleaning stops when this many zones are free beyond the reserve.
+    pub cleaning_high_zones: u32,
+    /// A checkpoint is written after this many slots were appended; 0 chooses 32 times the
+    /// size of a checkpoint, at least 4096.
+    pub checkpoint_interval_slots: u64,
+}
+
+impl FtlOptions {
+    /// Defaults for `pages` logical pages.
+    pub fn new(pages: u64) -> Self {
+        FtlOptions {
+            pages,
+            cleaning_low_zones: 2,
+            cleaning_high_zones: 4,
+            checkpoint_interval_slots: 0,
+        }
+    }
+
+    /// Checks that `geometry`, less `retired` zones, can carry the logical pages with room to
+    /// clean in.
+    pub fn check(&self, geometry: &ZoneGeometry, retired: u32) -> Result<()> {
+        let most = pages_max(geometry, retired);
+        if self.pages == 0 || self.pages > most {
+            return Err(Error::new(
+                ErrorKind::InvalidInput,
+                format!(
+                    "{} logical pages do not fit: {} zones of {} slots can offer at most {most}",
+                    self.pages, geometry.zones, geometry.slots_per_zone
+                ),
+            ));
+        }
+        if self.cleaning_low_zones > self.cleaning_high_zones {
+            return Err(Error::new(
+                ErrorKind::InvalidInput,
+                format!(
+                    "cleaning starts below {} free zones and stops at {}: the first must not be larger",
+                    self.cleaning_low_zones, self.cleaning_high_zones
+                ),
+            ));
+        }
+        Ok(())
+    }
+
+    /// Slots appended between two checkpoints.
+    pub(crate) fn checkpoint_interval(&self, geometry: &ZoneGeometry) -> u64 {
+        if self.checkpoint_interval_slots > 0 {
+            return self.checkpoint_interval_slots;
+        }
+        (32 * checkpoint::slots_max(geometry, self.pages)).max(4096)
+    }
+}
+
+/// Zones that hosts may not fill: one for cleaning to move into, and enough for a checkpoint
+/// to be written beside the old one.
+pub(crate) fn reserve_zones(geometry: &ZoneGeometry, pages: u64) -> u32 {
+    1 + checkpoint_zones(geometry, pages)
+}
+
+/// Zones that one whole checkpoint takes when it starts in a fresh zone.
+fn checkpoint_zones(geometry: &ZoneGeometry, pages: u64) -> u32 {
+    checkpoint::slots_max(geometry, pages).div_ceil(u64::from(packed_slots(geometry))).max(1) as u32
+}
+
+/// Slots of a zone that hold pages when it is filled with the longest appends.
+pub(crate) fn packed_slots(geometry: &ZoneGeometry) -> u32 {
+    let whole = geometry.append_slots(geometry.append_pages_max);
+    let full_appends = geometry.slots_per_zone / whole;
+    let rest = geometry.append_pages_fit(geometry.slots_per_zone - full_appends * whole);
+    full_appends * geometry.append_pages_max + rest
+}
+
+/// Logical pages that `geometry` can offer at the most: what is left after the reserve, the
+/// zones that are open, the checkpoint in force, and one zone of garbage to find.
+pub fn pages_max(geometry: &ZoneGeometry, retired: u32) -> u64 {
+    let usable = geometry.zones.saturating_sub(retired);
+    let packed = u64::from(packed_slots(geometry));
+    // The overhead depends on the pages offered; the fixed point is reached in a few steps.
+    let mut pages = u64::from(usable) * packed;
+    for _ in 0..8 {
+        let checkpoints = checkpoint_zones(geometry, pages.max(1));
+        // Reserve, checkpoint in force with its open zone, host's and cleaning's open zones,
+        // one of garbage.
+        let overhead = (1 + checkpoints) + (checkpoints + 1) + 2 + 1;
+        let next = u64::from(usable.saturating_sub(overhead)) * packed;
+        if next == pages {
+            break;
+        }
+        pages = next;
+    }
+    pages
+}

@@ -1,0 +1,90 @@
+//! Reads: mapping, medium, checksum.
+use tantalum_base::{Error, ErrorKind, PageNo, Payload, Result, SlotNo};
+use tantalum_media::ZoneMedia;
+
+use crate::ftl::Ftl;
+use crate::map::{Entry, Place};
+
+impl<M: ZoneMedia> Ftl<M> {
+    /// Reads `pages` into `out` (same length). A page never written or trimmed reads as zeros.
+    ///
+    /// # Errors
+    /// `Checksum` or `Uncorrectable`, with page and slot, where the medium does not give back
+    /// what was written: never a wrong byte.
+    pub async fn read(&self, pages: &[PageNo], out: &mut [M::Page]) -> Result<()> {
+        assert_eq!(pages.len(), out.len());
+        if let ([page], [out]) = (pages, &mut *out) {
+            return self.read_one(*page, out).await;
+        }
+        // (index in `out`, what the mapping expects) of the pages that are on media.
+        let mut mapped = Vec::with_capacity(pages.len());
+        let mut slots = Vec::with_capacity(pages.len());
+        {
+            let state = self.state.borrow();
+            for (index, (page, out)) in pages.iter().zip(out.iter_mut()).enumerate() {
+                let entry = state.map.get(*page);
+                match entry.place {
+                    Place::At(slot) => {
+                        slots.push(slot);
+                        mapped.push((index, entry.checksum));
+                    }
+                    Place::Unmapped => *out = M::Page::zero(),
+                    Place::Lost => return Err(lost(*page)),
+                }
+            }
+        }
+        if slots.is_empty() {
+            return Ok(());
+        }
+        let mut contents = vec![M::Page::zero(); slots.len()];
+        let read = self.media.read(&slots, &mut contents).await;
+        for ((index, checksum), content) in mapped.into_iter().zip(contents) {
+            if read.is_ok() && content.checksum() == checksum {
+                out[index] = content;
+            } else {
+                // Moved meanwhile, or damaged: one at a time finds out which, and where.
+                self.read_one(pages[index], &mut out[index]).await?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Reads one page; again where cleaning moved it meanwhile.
+    async fn read_one(&self, page: PageNo, out: &mut M::Page) -> Result<()> {
+        loop {
+            let entry = self.state.borrow().map.get(page);
+            let slot = match entry.place {
+                Place::At(slot) => slot,
+                Place::Unmapped => {
+                    *out = M::Page::zero();
+                    return Ok(());
+                }
+                Place::Lost => return Err(lost(page)),
+            };
+            let read = self.media.read(&[slot], std::slice::from_mut(out)).await;
+            let failure = match read {
+                Ok(()) if out.checksum() == entry.checksum => return Ok(()),
+                Ok(()) => wrong_content(page, slot, &entry, out.checksum()),
+                Err(error) => error.wrap(format!("reading page {page} at slot {slot}")),
+            };
+            if self.state.borrow().map.get(page) == entry {
+                return Err(failure);
+            }
+        }
+    }
+}
+
+fn lost(page: PageNo) -> Error {
+    Error::new(ErrorKind::Uncorrectable, format!("page {page} was lost by the medium"))
+}
+
+/// The error for a page whose content does not match what the mapping expects.
+pub(crate) fn wrong_content(page: PageNo, slot: SlotNo, entry: &Entry, found: u32) -> Error {
+    Error::new(
+        ErrorKind::Checksum,
+        format!(
+            "page {page} at slot {slot}: content has checksum {found:08x}, version {} was written with {:08x}",
+            entry.version, entry.checksum
+        ),
+    )
+}

@@ -1,0 +1,443 @@
+//! Recovery: from media alone, to the state that the log rule promises.
+//!
+//! 1. Look at the first append of every zone: its epoch and stream.
+//! 2. Load the newest whole checkpoint from the meta zones.
+//! 3. Scan what was appended since: zones opened later whole, others behind what is covered.
+//! 4. Take the highest durable watermark found, then go on while no version is missing, and stop
+//!    at the last whole batch. What lies behind is dropped.
+//! 5. Apply what was accepted in the order of versions; a copy is as good as its original.
+//! 6. Make the conclusion durable (a checkpoint that skips the dropped versions) before serving.
+use std::collections::BTreeMap;
+use std::rc::Rc;
+use tantalum_base::{Error, ErrorKind, PageBuf, PageNo, Result, SlotNo, Version, ZoneNo};
+use tantalum_media::{ScannedAppend, SlotKind, ZoneMedia};
+
+use crate::checkpoint::{
+    self, Footer, MAP_ENTRIES, PieceHeader, PieceKind, ZONE_ENTRIES, ZoneEntry,
+};
+use crate::ftl::Ftl;
+use crate::map::{Entry, Place};
+use crate::options::FtlOptions;
+use crate::records::{self, Record};
+use crate::zones::{Stream, ZoneState};
+
+impl Log {
+    /// A torn batch that was durable has decayed: its pages would silently read as older
+    /// versions. Not so where all of it is found elsewhere (a failed program, written again).
+    fn check_torn(&self, covered: Version) -> Result<()> {
+        for torn in self.torn.iter().filter(|torn| torn.batch_last <= self.durable) {
+            let found = |version: &u64| self.found.iter().any(|found| found.version.0 == *version);
+            let first = torn.batch_first.0.max(covered.0 + 1);
+            if let Some(missing) = (first..=torn.batch_last.0).find(|version| !found(version)) {
+                return Err(Error::new(
+                    ErrorKind::Corrupt,
+                    format!("slot {}: durable content of version {missing} is damaged", torn.slot),
+                ));
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Versions left out after a recovery, behind everything seen: what was dropped can never be
+/// taken for something newer.
+const SKIPPED_VERSIONS: u64 = 1 << 20;
+
+/// What a recovery found and did.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct RecoveryReport {
+    /// The checkpoint that it started from.
+    pub checkpoint: u64,
+    /// Zones scanned for what came after.
+    pub zones_scanned: u32,
+    /// Changes replayed.
+    pub replayed: u64,
+    /// Changes found behind a gap or in a torn batch, and dropped: none was acknowledged as
+    /// durable.
+    pub dropped: u64,
+    /// Pages that the medium lost; reading them is an error.
+    pub pages_lost: u64,
+}
+
+/// One change found by scanning.
+struct Found {
+    version: Version,
+    batch_last: Version,
+    slot: SlotNo,
+    change: Change,
+}
+
+enum Change {
+    Data { page: PageNo, checksum: u32 },
+    Records(Vec<Record>),
+}
+
+/// A checkpoint as read from media.
+struct Checkpoint {
+    id: u64,
+    footer: Footer,
+    places: Vec<SlotNo>,
+    zones: Vec<ZoneEntry>,
+    map: Vec<(PieceHeader, PageBuf)>,
+}
+
+/// All that scanning found.
+#[derive(Default)]
+struct Log {
+    found: Vec<Found>,
+    durable: Version,
+    zones_scanned: u32,
+    anything: bool,
+    torn: Vec<Torn>,
+}
+
+/// A batch of the host stream of which some content does not match its spare.
+struct Torn {
+    slot: SlotNo,
+    batch_first: Version,
+    batch_last: Version,
+}
+
+impl<M: ZoneMedia> Ftl<M> {
+    /// Opens the FTL that `media` holds.
+    ///
+    /// # Errors
+    /// `Corrupt` where durable content is damaged so that a wrong version might be served, or
+    /// where there is no whole checkpoint; `InvalidInput` where `options` are not those it was
+    /// made with.
+    pub async fn recover(media: M, options: FtlOptions) -> Result<(Rc<Self>, RecoveryReport)> {
+        let ftl = Rc::new(Ftl::blank(media, options)?);
+        // What a killed process left may be readable and not yet durable.
+        ftl.media.sync().await?;
+        let epochs = ftl.peek_zones().await?;
+        let checkpoint = ftl.find_checkpoint(&epochs).await?;
+        let mut log = Log { durable: checkpoint.footer.durable, ..Log::default() };
+        ftl.scan_log(&checkpoint, &epochs, &mut log).await?;
+        log.check_torn(checkpoint.footer.covered)?;
+        let mut report = RecoveryReport {
+            checkpoint: checkpoint.id,
+            zones_scanned: log.zones_scanned,
+            ..RecoveryReport::default()
+        };
+        ftl.load(&checkpoint, &epochs);
+        let (accepted, seen) = ftl.replay(&checkpoint, log, &mut report);
+        report.pages_lost = ftl.settle_zones(&epochs);
+        ftl.state.borrow_mut().checkpoint_id =
+            ftl.highest_checkpoint_id(&epochs, checkpoint.id).await?;
+        {
+            let state = &mut *ftl.state.borrow_mut();
+            state.tracker = crate::durable::DurableTracker::new(accepted);
+            state.next_version = checkpoint.footer.next_version.max(accepted.next());
+        }
+        if seen.is_some() {
+            let highest = seen.unwrap_or_default().max(checkpoint.footer.next_version);
+            ftl.checkpoint_recovery(Version(highest.0 + SKIPPED_VERSIONS)).await?;
+        }
+        Ok((ftl, report))
+    }
+
+    /// Epoch and stream of every zone's content, `None` where it has none.
+    async fn peek_zones(&self) -> Result<Vec<Option<(u64, u8)>>> {
+        let mut epochs = Vec::with_capacity(self.geometry.zones as usize);
+        for zone in (0..self.geometry.zones).map(ZoneNo) {
+            let header = match self.media.peek(zone).await? {
+                Some(header) => Some(header),
+                // The first append may be torn or decayed and others behind it whole.
+                None => self.media.scan(zone, 0, None).await?.first().map(|append| append.header),
+            };
+            epochs.push(header.map(|header| (header.epoch, header.stream)));
+        }
+        Ok(epochs)
+    }
+
+    /// Pages of checkpoints in the meta zones, by id: (number, slot).
+    async fn checkpoint_slots(
+        &self,
+        epochs: &[Option<(u64, u8)>],
+    ) -> Result<BTreeMap<u64, BTreeMap<u64, SlotNo>>> {
+        let mut by_id: BTreeMap<u64, BTreeMap<u64, SlotNo>> = BTreeMap::new();
+        for (zone, epoch) in epochs.iter().enumerate() {
+            let Some((epoch, stream)) = *epoch else { continue };
+            if stream != Stream::Meta as u8 {
+                continue;
+            }
+            let zone = ZoneNo(zone as u32);
+            for append in self.media.scan(zone, 0, Some(epoch)).await? {
+                for (index, spare) in append.spares.iter().enumerate() {
+                    if let Some(spare) = spare.filter(|spare| spare.kind == SlotKind::Checkpoint) {
+                        let slot = self.geometry.slot(zone, append.first_offset + index as u32);
+                        by_id.entry(spare.version.0).or_default().insert(spare.page.0, slot);
+                    }
+                }
+            }
+        }
+        Ok(by_id)
+    }
+
+    async fn highest_checkpoint_id(&self, epochs: &[Option<(u64, u8)>], least: u64) -> Result<u64> {
+        let by_id = self.checkpoint_slots(epochs).await?;
+        Ok(by_id.keys().next_back().copied().unwrap_or(0).max(least))
+    }
+
+    /// The newest checkpoint of which every page is there.
+    async fn find_checkpoint(&self, epochs: &[Option<(u64, u8)>]) -> Result<Checkpoint> {
+        for (id, slots) in self.checkpoint_slots(epochs).await?.into_iter().rev() {
+            let Some((number, slot)) = slots.last_key_value() else { continue };
+            let page = self.media.read_meta(*slot).await?;
+            let header = checkpoint::decode_header(&page);
+            if header.is_none_or(|header| header.kind != PieceKind::Footer || header.id != id) {
+                continue;
+            }
+            let footer = checkpoint::decode_footer(&page);
+            if u64::from(footer.pieces) != number + 1 || slots.len() as u64 != number + 1 {
+                continue;
+            }
+            if footer.pages != self.options.pages {
+                return Err(Error::new(
+                    ErrorKind::InvalidInput,
+                    format!(
+                        "the device was made with {} pages and is opened with {}",
+                        footer.pages, self.options.pages
+                    ),
+                ));
+            }
+            return self.read_checkpoint(id, footer, slots.into_values().collect()).await;
+        }
+        Err(Error::new(ErrorKind::Corrupt, "no whole checkpoint was found on the medium"))
+    }
+
+    async fn read_checkpoint(
+        &self,
+        id: u64,
+        footer: Footer,
+        places: Vec<SlotNo>,
+    ) -> Result<Checkpoint> {
+        let mut zones = vec![ZoneEntry::default(); self.geometry.zones as usize];
+        let mut map = Vec::new();
+        for slot in &places {
+            let page = self.media.read_meta(*slot).await?;
+            let header = checkpoint::decode_header(&page).ok_or_else(|| {
+                Error::new(
+                    ErrorKind::Corrupt,
+                    format!("slot {slot} holds no page of checkpoint {id}"),
+                )
+            })?;
+            match header.kind {
+                PieceKind::Zones => {
+                    let first = header.index as usize * ZONE_ENTRIES;
+                    let table = zones.iter_mut().skip(first);
+                    table
+                        .zip(checkpoint::decode_zones(&page))
+                        .for_each(|(zone, read)| *zone = read);
+                }
+                PieceKind::Map => map.push((header, page)),
+                PieceKind::Footer => {}
+            }
+        }
+        Ok(Checkpoint { id, footer, places, zones, map })
+    }
+
+    /// Finds what was appended since the checkpoint.
+    async fn scan_log(
+        &self,
+        checkpoint: &Checkpoint,
+        epochs: &[Option<(u64, u8)>],
+        log: &mut Log,
+    ) -> Result<()> {
+        for (zone, entry) in checkpoint.zones.iter().enumerate() {
+            let Some((epoch, stream)) = epochs[zone] else { continue };
+            let zone = ZoneNo(zone as u32);
+            let covered = if entry.epoch == epoch { entry.covered_slots } else { 0 };
+            let rest = self.geometry.slots_per_zone - covered.min(self.geometry.slots_per_zone);
+            if self.geometry.append_pages_fit(rest) == 0 {
+                continue;
+            }
+            let appends = self.media.scan(zone, covered, Some(epoch)).await?;
+            log.zones_scanned += 1;
+            self.check_holes(zone, covered, &appends)?;
+            for append in appends {
+                log.durable = log.durable.max(append.header.durable);
+                if stream != Stream::Meta as u8 {
+                    self.collect(zone, &append, checkpoint.footer.covered, log).await?;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// A gap in what an append said was durable means that durable content has decayed.
+    fn check_holes(&self, zone: ZoneNo, from: u32, appends: &[ScannedAppend]) -> Result<()> {
+        let durable = appends.iter().map(|append| append.header.zone_durable_slots).max();
+        let durable = durable.unwrap_or(0);
+        let mut expected = from;
+        for append in appends {
+            let start = append.first_offset - self.geometry.append_overhead_slots;
+            let torn = append.spares.iter().position(Option::is_none);
+            let bad = if start > expected {
+                Some(expected)
+            } else {
+                torn.map(|index| append.first_offset + index as u32)
+            };
+            if let Some(bad) = bad.filter(|bad| *bad < durable) {
+                return Err(Error::new(
+                    ErrorKind::Corrupt,
+                    format!("zone {zone} slot {bad}: content that was durable is damaged"),
+                ));
+            }
+            expected = append.end_offset;
+        }
+        Ok(())
+    }
+
+    /// Collects an append's changes that are newer than `covered`, and copies of any age.
+    async fn collect(
+        &self,
+        zone: ZoneNo,
+        append: &ScannedAppend,
+        covered: Version,
+        log: &mut Log,
+    ) -> Result<()> {
+        log.anything = true;
+        let batch_last =
+            Version(append.header.batch_first.0 + u64::from(append.header.batch_len) - 1);
+        for (index, spare) in append.spares.iter().enumerate() {
+            let slot = self.geometry.slot(zone, append.first_offset + index as u32);
+            let moved = append.header.stream == Stream::Cleaning as u8;
+            let Some(spare) = spare else {
+                if !moved {
+                    let batch_first = append.header.batch_first;
+                    log.torn.push(Torn { slot, batch_first, batch_last });
+                }
+                continue;
+            };
+            let (version, checksum) = (spare.version, spare.checksum);
+            // What cleaning moved was durable; it is a batch of its own.
+            let batch_last = if moved { version } else { batch_last };
+            let change = match spare.kind {
+                SlotKind::Data if version > covered => Change::Data { page: spare.page, checksum },
+                SlotKind::Copy => Change::Data { page: spare.page, checksum },
+                SlotKind::Record if version > covered => {
+                    Change::Records(records::decode(&self.media.read_meta(slot).await?)?)
+                }
+                _ => continue,
+            };
+            log.found.push(Found { version, batch_last, slot, change });
+        }
+        Ok(())
+    }
+
+    /// Puts the checkpoint's map in force. What lay in a zone that was opened again later is
+    /// marked lost until its copy is found.
+    fn load(&self, checkpoint: &Checkpoint, epochs: &[Option<(u64, u8)>]) {
+        let state = &mut *self.state.borrow_mut();
+        for (header, page) in &checkpoint.map {
+            let first = u64::from(header.index) * MAP_ENTRIES as u64;
+            for (page, entry) in (first..self.options.pages).zip(checkpoint::decode_map(page)) {
+                let mut entry = entry;
+                if let Place::At(slot) = entry.place {
+                    let zone = self.geometry.zone_of(slot);
+                    let intact =
+                        epochs[zone.index()].is_some_and(|(epoch, _)| epoch <= header.epoch);
+                    if !intact || state.map.occupant(slot) != crate::map::Occupant::Dead {
+                        entry.place = Place::Lost;
+                    }
+                }
+                if entry.version != Version::NEVER {
+                    state.replace(PageNo(page), entry);
+                }
+            }
+        }
+        for (zone, entry) in checkpoint.zones.iter().enumerate() {
+            state.zones.get_mut(ZoneNo(zone as u32)).resets = entry.resets;
+        }
+        for slot in &checkpoint.places {
+            state.zones.add_live(*slot);
+        }
+        state.checkpoint_places = checkpoint.places.clone();
+    }
+
+    /// Accepts the longest promised prefix of the log and applies it. Returns the last version
+    /// in force, and the highest that was seen where anything was.
+    fn replay(
+        &self,
+        checkpoint: &Checkpoint,
+        mut log: Log,
+        report: &mut RecoveryReport,
+    ) -> (Version, Option<Version>) {
+        log.found.sort_by_key(|found| (found.version, found.slot));
+        let mut accepted = log.durable;
+        let mut reached = log.durable;
+        for found in &log.found {
+            if found.version == reached.next() {
+                reached = found.version;
+            }
+            if found.version == reached && found.batch_last == reached {
+                accepted = accepted.max(reached);
+            }
+        }
+        let state = &mut *self.state.borrow_mut();
+        let mut seen = log.anything.then_some(checkpoint.footer.next_version);
+        for found in log.found {
+            seen = seen.max(Some(found.version));
+            if found.version > accepted {
+                report.dropped += 1;
+                continue;
+            }
+            report.replayed += u64::from(found.version > checkpoint.footer.covered);
+            match found.change {
+                Change::Data { page, checksum } => {
+                    let place = Place::At(found.slot);
+                    let entry = Entry { version: found.version, place, checksum };
+                    let known = state.map.get(page);
+                    if known.version == found.version && known.place == Place::Lost {
+                        state.replace(page, entry);
+                    } else {
+                        state.apply(page, entry);
+                    }
+                }
+                Change::Records(changes) => {
+                    let logged = state.records.last().is_some_and(|(at, _)| *at == found.version);
+                    if !logged {
+                        state.records.push((found.version, found.slot));
+                        state.map.set_record(found.slot, true);
+                        state.zones.add_live(found.slot);
+                    }
+                    state.apply_records(&changes, found.version);
+                }
+            }
+        }
+        (accepted, seen)
+    }
+
+    /// Closes every zone that holds something and frees the others; counts lost pages.
+    fn settle_zones(&self, epochs: &[Option<(u64, u8)>]) -> u64 {
+        let state = &mut *self.state.borrow_mut();
+        for (zone, epoch) in epochs.iter().enumerate() {
+            let number = ZoneNo(zone as u32);
+            let zone = state.zones.get_mut(number);
+            if zone.state == ZoneState::Retired {
+                continue;
+            }
+            zone.needs_reset = true;
+            if zone.live_slots == 0 {
+                zone.state = ZoneState::Free;
+                zone.epoch = epoch.map_or(0, |(epoch, _)| epoch);
+            } else if let Some((epoch, stream)) = *epoch {
+                zone.state = ZoneState::Full;
+                zone.epoch = epoch;
+                zone.stream = match stream {
+                    0 => Stream::Host,
+                    1 => Stream::Cleaning,
+                    _ => Stream::Meta,
+                };
+                zone.used_slots = self.geometry.slots_per_zone;
+                zone.durable_slots = zone.used_slots;
+            }
+        }
+        let newest = epochs.iter().flatten().map(|(epoch, _)| *epoch).max().unwrap_or(0);
+        state.zones.continue_epochs(newest);
+        state.zones.rebuild_free();
+        let lost = |page: &u64| state.map.get(PageNo(*page)).place == Place::Lost;
+        (0..self.options.pages).filter(lost).count() as u64
+    }
+}

@@ -1,0 +1,44 @@
+//! What an FTL counted since it was opened.
+
+/// Counters of an FTL since it was opened, and what its zones look like now.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct FtlStatistics {
+    /// Pages that hosts wrote (after coalescing above).
+    pub host_pages: u64,
+    /// Appends of the host stream.
+    pub host_appends: u64,
+    /// Slots programmed for any reason: pages, records, checkpoints, headers, padding.
+    pub slots_programmed: u64,
+    /// Pages that cleaning moved.
+    pub pages_moved: u64,
+    /// Zones that cleaning emptied.
+    pub zones_cleaned: u64,
+    /// Zone resets (superblock erases).
+    pub zone_resets: u64,
+    /// Pages trimmed that held content.
+    pub pages_trimmed: u64,
+    /// Checkpoints written.
+    pub checkpoints: u64,
+    /// Slots that checkpoints took.
+    pub checkpoint_slots: u64,
+    /// Appends that failed to program and were written elsewhere.
+    pub program_failures: u64,
+    /// Zones out of service.
+    pub zones_retired: u32,
+    /// Zones free now.
+    pub zones_free: u32,
+    /// Fewest and most resets of a zone, ever.
+    pub zone_resets_min_max: (u32, u32),
+    /// Bytes of memory in the mapping tables.
+    pub mapping_bytes: u64,
+}
+
+impl FtlStatistics {
+    /// Slots programmed a page that hosts wrote; 0 before the first write.
+    pub fn write_amplification(&self) -> f64 {
+        if self.host_pages == 0 {
+            return 0.0;
+        }
+        self.slots_programmed as f64 / self.host_pages as f64
+    }
+}

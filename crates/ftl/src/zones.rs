@@ -1,0 +1,249 @@
+//! The zones' states: which are free, open, full; how much in each is live.
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+use tantalum_base::{SlotNo, Version, ZoneNo};
+use tantalum_media::ZoneGeometry;
+
+/// The streams that appends belong to. Each has one open zone.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[repr(u8)]
+pub enum Stream {
+    /// What hosts write, and records.
+    Host = 0,
+    /// What cleaning moves.
+    Cleaning = 1,
+    /// Checkpoints.
+    Meta = 2,
+}
+
+/// Number of streams.
+pub const STREAMS: usize = 3;
+
+/// Where a zone is in its life.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ZoneState {
+    /// Holds nothing that is needed.
+    Free,
+    /// Appended to.
+    Open,
+    /// Read only, until it is cleaned.
+    Full,
+    /// Out of service.
+    Retired,
+}
+
+/// One zone.
+#[derive(Clone, Copy, Debug)]
+pub struct Zone {
+    /// Where it is in its life.
+    pub state: ZoneState,
+    /// Which stream filled it.
+    pub stream: Stream,
+    /// Slots whose content is in force.
+    pub live_slots: u32,
+    /// Slots appended to (padding and headers included).
+    pub used_slots: u32,
+    /// From slot 0 on, slots known to survive a power cut.
+    pub durable_slots: u32,
+    /// Appends that have not returned yet.
+    pub appends_in_flight: u32,
+    /// Something was appended since `durable_slots` was set that only a sync makes durable.
+    pub needs_sync: bool,
+    /// Must be reset before it can be opened.
+    pub needs_reset: bool,
+    /// A program failed here; it is to be emptied first.
+    pub failing: bool,
+    /// Number of its present opening.
+    pub epoch: u64,
+    /// Highest version placed in it.
+    pub version_max: Version,
+    /// Resets since the volume was made.
+    pub resets: u32,
+}
+
+/// All zones, and which are free.
+pub struct Zones {
+    geometry: ZoneGeometry,
+    zones: Vec<Zone>,
+    // Least worn first, then lowest number: dynamic wear levelling.
+    free: BinaryHeap<Reverse<(u32, ZoneNo)>>,
+    open: [Option<ZoneNo>; STREAMS],
+    epoch: u64,
+}
+
+impl Zones {
+    /// All zones free, none of them known to be reset.
+    pub fn new(geometry: ZoneGeometry, retired: &[ZoneNo]) -> Self {
+        let blank = Zone {
+            state: ZoneState::Free,
+            stream: Stream::Host,
+            live_slots: 0,
+            used_slots: 0,
+            durable_slots: 0,
+            appends_in_flight: 0,
+            needs_sync: false,
+            needs_reset: true,
+            failing: false,
+            epoch: 0,
+            version_max: Version::NEVER,
+            resets: 0,
+        };
+        let mut zones = vec![blank; geometry.zones as usize];
+        for zone in retired {
+            zones[zone.index()].state = ZoneState::Retired;
+        }
+        let mut this =
+            Zones { geometry, zones, free: BinaryHeap::new(), open: [None; STREAMS], epoch: 0 };
+        this.rebuild_free();
+        this
+    }
+
+    /// Collects the free zones anew, after states were set from outside.
+    pub fn rebuild_free(&mut self) {
+        let free = self.iter().filter(|(_, zone)| zone.state == ZoneState::Free);
+        self.free = free.map(|(number, zone)| Reverse((zone.resets, number))).collect();
+    }
+
+    /// The shape of the medium.
+    pub fn geometry(&self) -> &ZoneGeometry {
+        &self.geometry
+    }
+
+    /// One zone.
+    #[inline]
+    pub fn get(&self, zone: ZoneNo) -> &Zone {
+        &self.zones[zone.index()]
+    }
+
+    /// One zone, to change.
+    #[inline]
+    pub fn get_mut(&mut self, zone: ZoneNo) -> &mut Zone {
+        &mut self.zones[zone.index()]
+    }
+
+    /// All zones in ascending order.
+    pub fn iter(&self) -> impl Iterator<Item = (ZoneNo, &Zone)> {
+        self.zones.iter().enumerate().map(|(number, zone)| (ZoneNo(number as u32), zone))
+    }
+
+    /// Number of free zones.
+    pub fn free_count(&self) -> u32 {
+        self.free.len() as u32
+    }
+
+    /// Number of the latest zone opening.
+    pub fn epoch(&self) -> u64 {
+        self.epoch
+    }
+
+    /// Continues the count of openings behind `epoch`.
+    pub fn continue_epochs(&mut self, epoch: u64) {
+        self.epoch = self.epoch.max(epoch);
+    }
+
+    /// The open zone of `stream`.
+    pub fn open_zone(&self, stream: Stream) -> Option<ZoneNo> {
+        self.open[stream as usize]
+    }
+
+    /// Pages that the next append to `stream` can hold without another zone.
+    pub fn room_pages(&self, stream: Stream) -> u32 {
+        self.open[stream as usize].map_or(0, |zone| {
+            let used = self.get(zone).used_slots;
+            self.geometry.append_pages_fit(self.geometry.slots_per_zone - used)
+        })
+    }
+
+    /// Takes the next free zone out of the pool, to be reset and opened.
+    pub fn take_free(&mut self) -> Option<ZoneNo> {
+        self.free.pop().map(|Reverse((_, zone))| zone)
+    }
+
+    /// Opens `zone` (taken from the pool and reset) for `stream`; the stream must have none.
+    pub fn open(&mut self, zone: ZoneNo, stream: Stream) {
+        assert!(self.open[stream as usize].is_none(), "{stream:?} already has an open zone");
+        self.epoch += 1;
+        let epoch = self.epoch;
+        let opened = self.get_mut(zone);
+        debug_assert!(opened.state == ZoneState::Free && !opened.needs_reset);
+        *opened = Zone {
+            state: ZoneState::Open,
+            stream,
+            live_slots: 0,
+            used_slots: 0,
+            durable_slots: 0,
+            appends_in_flight: 0,
+            needs_sync: false,
+            needs_reset: false,
+            failing: false,
+            epoch,
+            version_max: Version::NEVER,
+            resets: opened.resets,
+        };
+        self.open[stream as usize] = Some(zone);
+    }
+
+    /// Ends appending to the stream's open zone.
+    pub fn seal(&mut self, stream: Stream) {
+        if let Some(zone) = self.open[stream as usize].take() {
+            self.get_mut(zone).state = ZoneState::Full;
+        }
+    }
+
+    /// Takes `pages` pages' room at the stream's open zone's end; seals it when it is full.
+    /// Returns zone and offset of the append's first slot.
+    pub fn place(&mut self, stream: Stream, pages: u32) -> (ZoneNo, u32) {
+        let zone = self.open[stream as usize].expect("a zone was opened before placing");
+        let slots = self.geometry.append_slots(pages);
+        let geometry = self.geometry;
+        let placed = self.get_mut(zone);
+        let offset = placed.used_slots;
+        placed.used_slots += slots;
+        assert!(placed.used_slots <= geometry.slots_per_zone, "an append does not fit its zone");
+        placed.appends_in_flight += 1;
+        if geometry.append_pages_fit(geometry.slots_per_zone - placed.used_slots) == 0 {
+            self.seal(stream);
+        }
+        (zone, offset)
+    }
+
+    /// An append to `zone` returned. `durable`: it survives a power cut already.
+    pub fn append_returned(&mut self, zone: ZoneNo, durable: bool) {
+        let zone = self.get_mut(zone);
+        zone.appends_in_flight -= 1;
+        zone.needs_sync |= !durable;
+        if zone.appends_in_flight == 0 && !zone.needs_sync {
+            zone.durable_slots = zone.used_slots;
+        }
+    }
+
+    /// Adds to the live slots of the zone of `slot`.
+    #[inline]
+    pub fn add_live(&mut self, slot: SlotNo) {
+        let zone = self.geometry.zone_of(slot);
+        self.zones[zone.index()].live_slots += 1;
+    }
+
+    /// Takes from the live slots of the zone of `slot`.
+    #[inline]
+    pub fn remove_live(&mut self, slot: SlotNo) {
+        let zone = self.geometry.zone_of(slot);
+        self.zones[zone.index()].live_slots -= 1;
+    }
+
+    /// `zone` was reset: back to the pool.
+    pub fn freed(&mut self, zone: ZoneNo) {
+        let freed = self.get_mut(zone);
+        debug_assert_eq!(freed.live_slots, 0);
+        freed.state = ZoneState::Free;
+        freed.needs_reset = false;
+        freed.resets += 1;
+        let resets = freed.resets;
+        self.free.push(Reverse((resets, zone)));
+    }
+
+    /// `zone` cannot be used again.
+    pub fn retire(&mut self, zone: ZoneNo) {
+        self.get_mut(zone).state = ZoneState::Retired;
+    }
+}

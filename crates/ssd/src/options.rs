@@ -1,0 +1,87 @@
+//! What an SSD is made with.
+use tantalum_base::{Durability, Error, ErrorKind, Result};
+
+/// How the write cache keeps its promise.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum CacheKind {
+    /// The cache survives power cuts (DuraSSD, section 3): a write is acknowledged when it is
+    /// in the cache.
+    Durable,
+    /// No cache to rely on: a write is acknowledged when it is durable in the log; the writes of
+    /// many clients share one append (group commit).
+    WriteThrough,
+    /// A volatile cache, written back in whole batches in the order of the writes: after a cut
+    /// the device holds a prefix of them.
+    Ordered,
+    /// A volatile cache, written back page by page: an ordinary SSD.
+    Volatile,
+}
+
+impl CacheKind {
+    /// What a host may rely on.
+    pub fn durability(self) -> Durability {
+        match self {
+            CacheKind::Durable | CacheKind::WriteThrough => Durability::OnAck,
+            CacheKind::Ordered => Durability::OnFlush,
+            CacheKind::Volatile => Durability::Volatile,
+        }
+    }
+
+    /// Whether write-back takes the whole cache as one atomic batch.
+    pub(crate) fn whole_batches(self) -> bool {
+        matches!(self, CacheKind::WriteThrough | CacheKind::Ordered)
+    }
+}
+
+/// Settings of an SSD. Sizes in pages.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct SsdOptions {
+    /// How the write cache keeps its promise.
+    pub cache: CacheKind,
+    /// Pages that the write cache holds.
+    pub cache_pages: u32,
+    /// Write-back starts when more pages than this are dirty (write-through: at once).
+    pub write_back_start_pages: u32,
+    /// Batches being written back at the same time.
+    pub write_backs_in_flight: u32,
+    /// Transactions that may be open at once.
+    pub transactions_max: u32,
+    /// Pages that a transaction may write.
+    pub transaction_pages_max: u32,
+    /// Pages that a single write may have.
+    pub write_pages_max: u32,
+}
+
+impl SsdOptions {
+    /// Defaults for `cache` with room for `cache_pages`.
+    pub fn new(cache: CacheKind, cache_pages: u32) -> Self {
+        SsdOptions {
+            cache,
+            cache_pages,
+            write_back_start_pages: cache_pages / 2,
+            write_backs_in_flight: match cache {
+                CacheKind::Durable | CacheKind::Volatile => 8,
+                CacheKind::WriteThrough | CacheKind::Ordered => 2,
+            },
+            transactions_max: if cache == CacheKind::Volatile { 0 } else { 128 },
+            transaction_pages_max: cache_pages / 2,
+            write_pages_max: (cache_pages / 2).clamp(1, 256),
+        }
+    }
+
+    /// Checks the settings against each other.
+    pub fn check(&self) -> Result<()> {
+        let problem = if self.cache_pages == 0 || self.write_backs_in_flight == 0 {
+            "the write cache needs at least one page and one write-back in flight"
+        } else if self.write_pages_max > self.cache_pages {
+            "a write must fit into the write cache"
+        } else if self.transaction_pages_max > self.cache_pages {
+            "a transaction must fit into the write cache"
+        } else if self.cache == CacheKind::Volatile && self.transactions_max > 0 {
+            "a volatile cache cannot keep the promise of transactions"
+        } else {
+            return Ok(());
+        };
+        Err(Error::new(ErrorKind::InvalidInput, problem))
+    }
+}

@@ -1,0 +1,419 @@
+//! The device: what each command does.
+use std::cell::{Cell, RefCell};
+use std::rc::Rc;
+use tantalum_base::{
+    Error, ErrorKind, Limits, PAGE_BYTES, PageDevice, PageNo, PageRange, Result, TxId,
+};
+use tantalum_ftl::{Ftl, FtlStatistics};
+use tantalum_media::ZoneMedia;
+use tantalum_runtime::sync::{Semaphore, WaitQueue};
+
+use crate::options::{CacheKind, SsdOptions};
+use crate::transactions::Transactions;
+use crate::write_back::Progress;
+use crate::write_cache::WriteCache;
+
+/// A flash device. `run_flusher` (as often as `write_backs_in_flight` says) and the FTL's
+/// `run_cleaner` and `run_checkpointer` must be running beside the commands.
+pub struct Ssd<M: ZoneMedia> {
+    pub(crate) ftl: Rc<Ftl<M>>,
+    pub(crate) options: SsdOptions,
+    limits: Limits,
+    /// Pages in one write-back of a cache that is not written back whole.
+    pub(crate) batch_pages: u32,
+    /// Pages in a flash page.
+    pub(crate) unit_pages: u32,
+    pub(crate) cache: Rc<RefCell<WriteCache<M::Page>>>,
+    transactions: RefCell<Transactions<M::Page>>,
+    pub(crate) progress: RefCell<Progress>,
+    /// Why the device refuses writes, if it does.
+    pub(crate) failed: RefCell<Option<Error>>,
+    /// Writers are served in the order in which they came.
+    write_turn: Semaphore,
+    /// Writers that wait for frames.
+    pub(crate) writers_wait: Cell<u32>,
+    /// Frames became free.
+    pub(crate) room: WaitQueue,
+    /// There may be something to write back.
+    pub(crate) work: WaitQueue,
+    /// Commands were settled.
+    pub(crate) settled: WaitQueue,
+    counts: Cell<Counts>,
+}
+
+#[derive(Clone, Copy, Default)]
+struct Counts {
+    pages_read: u64,
+    pages_written: u64,
+    read_hits: u64,
+    flushes: u64,
+    commits: u64,
+    aborts: u64,
+}
+
+/// Counters of a device since it was opened.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct SsdStatistics {
+    /// Pages that the host read.
+    pub pages_read: u64,
+    /// Of those, served by the write cache.
+    pub read_hits: u64,
+    /// Pages that the host wrote, transactions included when they commit.
+    pub pages_written: u64,
+    /// Of those, rewrites that replaced a page waiting in the write cache.
+    pub pages_coalesced: u64,
+    /// Flush commands.
+    pub flushes: u64,
+    /// Transactions committed.
+    pub commits: u64,
+    /// Transactions aborted.
+    pub aborts: u64,
+    /// The FTL's counters.
+    pub ftl: FtlStatistics,
+}
+
+impl SsdStatistics {
+    /// Slots programmed a page that the host wrote; 0 before the first write.
+    pub fn write_amplification(&self) -> f64 {
+        if self.pages_written == 0 {
+            return 0.0;
+        }
+        self.ftl.slots_programmed as f64 / self.pages_written as f64
+    }
+}
+
+impl<M: ZoneMedia> Ssd<M> {
+    /// A device over `ftl`. `cache` is the content of a durable cache that survived a power
+    /// cut; without, it starts empty.
+    ///
+    /// # Errors
+    /// `InvalidInput` where the options contradict each other or the cache that survived.
+    pub fn new(
+        ftl: Rc<Ftl<M>>,
+        mut options: SsdOptions,
+        cache: Option<Rc<RefCell<WriteCache<M::Page>>>>,
+    ) -> Result<Self> {
+        options.check()?;
+        let batch_max = ftl.batch_pages_max();
+        if options.cache.whole_batches() && options.cache_pages > batch_max {
+            // The whole cache goes as one batch, which must find room.
+            options.cache_pages = batch_max;
+            options.transaction_pages_max = options.transaction_pages_max.min(batch_max);
+            options.write_pages_max = options.write_pages_max.min(batch_max);
+        }
+        let geometry = ftl.media().geometry();
+        let limits = Limits {
+            page_bytes: PAGE_BYTES as u32,
+            pages: ftl.options().pages,
+            atomic_write_pages_max: options.write_pages_max,
+            transaction_pages_max: options.transaction_pages_max,
+            transactions_max: options.transactions_max,
+            share_pairs_max: 0,
+            durability: options.cache.durability(),
+        };
+        let cache = match cache {
+            Some(survived) => {
+                survived.borrow_mut().recover();
+                survived
+            }
+            None => Rc::new(RefCell::new(WriteCache::new(options.cache_pages))),
+        };
+        if cache.borrow().capacity() != options.cache_pages {
+            return Err(Error::new(
+                ErrorKind::InvalidInput,
+                "the durable cache that survived has another size than configured",
+            ));
+        }
+        let (max, pages_max) = (options.transactions_max, options.transaction_pages_max);
+        Ok(Ssd {
+            ftl,
+            options,
+            limits,
+            batch_pages: geometry.append_pages_max,
+            unit_pages: geometry.append_unit_slots,
+            cache,
+            transactions: RefCell::new(Transactions::new(max, pages_max)),
+            progress: RefCell::new(Progress::default()),
+            failed: RefCell::new(None),
+            write_turn: Semaphore::new("the writer's turn", 1),
+            writers_wait: Cell::new(0),
+            room: WaitQueue::new("room in the write cache"),
+            work: WaitQueue::new("dirty pages"),
+            settled: WaitQueue::new("write-back"),
+            counts: Cell::new(Counts::default()),
+        })
+    }
+
+    /// The FTL below.
+    pub fn ftl(&self) -> &Rc<Ftl<M>> {
+        &self.ftl
+    }
+
+    /// What it was made with, limits applied.
+    pub fn options(&self) -> &SsdOptions {
+        &self.options
+    }
+
+    /// The write cache: what survives a power cut where it is a durable one.
+    pub fn write_cache(&self) -> Rc<RefCell<WriteCache<M::Page>>> {
+        Rc::clone(&self.cache)
+    }
+
+    /// Counters since opening.
+    pub fn statistics(&self) -> SsdStatistics {
+        let counts = self.counts.get();
+        SsdStatistics {
+            pages_read: counts.pages_read,
+            read_hits: counts.read_hits,
+            pages_written: counts.pages_written,
+            pages_coalesced: self.cache.borrow().coalesced(),
+            flushes: counts.flushes,
+            commits: counts.commits,
+            aborts: counts.aborts,
+            ftl: self.ftl.statistics(),
+        }
+    }
+
+    /// Writes everything back, makes it durable and leaves a checkpoint, so that the next
+    /// opening is quick. No command may be in flight.
+    pub async fn close(&self) -> Result<()> {
+        self.check_failed()?;
+        self.drain().await?;
+        self.ftl.close().await
+    }
+
+    fn count(&self, change: impl FnOnce(&mut Counts)) {
+        let mut counts = self.counts.get();
+        change(&mut counts);
+        self.counts.set(counts);
+    }
+
+    fn check_failed(&self) -> Result<()> {
+        match &*self.failed.borrow() {
+            None => self.ftl.latched().map_or(Ok(()), |error| Err(latched(&error))),
+            Some(error) => Err(latched(error)),
+        }
+    }
+
+    /// Takes pages into the cache, all in one step, as one command; its number.
+    async fn accept(&self, pages: impl ExactSizeIterator<Item = (PageNo, M::Page)>) -> Result<u64> {
+        let turn = self.write_turn.acquire(1).await;
+        let needed = pages.len() as u32;
+        if self.cache.borrow().free_frames() < needed {
+            let waiting = Waiting::new(&self.writers_wait);
+            self.work.wake_all();
+            let room = || {
+                (self.cache.borrow().free_frames() >= needed || self.failed.borrow().is_some())
+                    .then_some(())
+            };
+            self.room.until(room).await;
+            drop(waiting);
+        }
+        self.check_failed()?;
+        let mut cache = self.cache.borrow_mut();
+        let command = {
+            let mut progress = self.progress.borrow_mut();
+            progress.accepted += 1;
+            progress.accepted
+        };
+        self.count(|counts| counts.pages_written += u64::from(needed));
+        for (page, content) in pages {
+            cache.insert(page, content, command);
+        }
+        drop(cache);
+        drop(turn);
+        self.work.wake_all();
+        Ok(command)
+    }
+
+    /// Waits until `command` has left the cache.
+    async fn wait_settled(&self, command: u64) -> Result<()> {
+        let outcome = || {
+            if let Some(outcome) = self.progress.borrow().outcome(command) {
+                return Some(outcome);
+            }
+            self.failed.borrow().as_ref().map(|error| Err(latched(error)))
+        };
+        self.settled.until(outcome).await
+    }
+
+    /// Writes everything back that was accepted before the call.
+    async fn drain(&self) -> Result<()> {
+        let command = {
+            let mut progress = self.progress.borrow_mut();
+            progress.wanted = progress.accepted;
+            progress.accepted
+        };
+        self.work.wake_all();
+        // A write-through command that failed is its writer's to hear of.
+        match self.wait_settled(command).await {
+            Err(_) if self.failed.borrow().is_none() => Ok(()),
+            result => result,
+        }
+    }
+
+    /// Makes everything that was accepted before the call durable.
+    async fn make_durable(&self) -> Result<()> {
+        self.drain().await?;
+        if self.ftl.is_durable() { Ok(()) } else { self.ftl.sync().await }
+    }
+
+    /// Waits as long as an acknowledgement of `command` must.
+    async fn acknowledge(&self, command: u64) -> Result<()> {
+        match self.options.cache {
+            CacheKind::WriteThrough => self.wait_settled(command).await,
+            CacheKind::Durable | CacheKind::Ordered | CacheKind::Volatile => Ok(()),
+        }
+    }
+
+    /// Reads what is in the transaction or the cache; the others' indexes in `out`.
+    fn read_cached(
+        &self,
+        first: PageNo,
+        out: &mut [M::Page],
+        tx: Option<TxId>,
+    ) -> Result<Vec<(PageNo, usize)>> {
+        let cache = self.cache.borrow();
+        let transactions = self.transactions.borrow();
+        let mut missed = Vec::new();
+        for (index, out) in out.iter_mut().enumerate() {
+            let page = PageNo(first.0 + index as u64);
+            let own = match tx {
+                Some(tx) => transactions.read(tx, page)?,
+                None => None,
+            };
+            match own.or_else(|| cache.get(page)) {
+                Some(content) => *out = content.clone(),
+                None => missed.push((page, index)),
+            }
+        }
+        Ok(missed)
+    }
+}
+
+impl<M: ZoneMedia> PageDevice for Ssd<M> {
+    type Page = M::Page;
+
+    fn limits(&self) -> &Limits {
+        &self.limits
+    }
+
+    async fn read(&self, first: PageNo, out: &mut [M::Page], tx: Option<TxId>) -> Result<()> {
+        self.limits.check_range(PageRange::new(first, out.len() as u64))?;
+        let missed = self.read_cached(first, out, tx)?;
+        let hits = (out.len() - missed.len()) as u64;
+        self.count(|counts| {
+            counts.pages_read += out.len() as u64;
+            counts.read_hits += hits;
+        });
+        if missed.len() == out.len() {
+            let pages: Vec<PageNo> = missed.iter().map(|(page, _)| *page).collect();
+            return self.ftl.read(&pages, out).await;
+        }
+        for (page, index) in missed {
+            self.ftl.read(&[page], std::slice::from_mut(&mut out[index])).await?;
+        }
+        Ok(())
+    }
+
+    async fn write(&self, first: PageNo, pages: &[M::Page], tx: Option<TxId>) -> Result<()> {
+        self.limits.check_range(PageRange::new(first, pages.len() as u64))?;
+        self.check_failed()?;
+        if let Some(tx) = tx {
+            return self.transactions.borrow_mut().write(tx, first, pages);
+        }
+        if pages.len() as u64 > u64::from(self.limits.atomic_write_pages_max) {
+            return Err(Error::new(
+                ErrorKind::TooLarge,
+                format!(
+                    "a write of {} pages is over the limit of {}",
+                    pages.len(),
+                    self.limits.atomic_write_pages_max
+                ),
+            ));
+        }
+        if pages.is_empty() {
+            return Ok(());
+        }
+        let numbered = pages.iter().enumerate();
+        let numbered = numbered.map(|(at, page)| (PageNo(first.0 + at as u64), page.clone()));
+        let command = self.accept(numbered).await?;
+        self.acknowledge(command).await
+    }
+
+    async fn flush(&self) -> Result<()> {
+        self.count(|counts| counts.flushes += 1);
+        self.check_failed()?;
+        match self.limits.durability {
+            tantalum_base::Durability::OnAck => Ok(()),
+            _ => self.make_durable().await,
+        }
+    }
+
+    async fn trim(&self, range: PageRange) -> Result<()> {
+        self.limits.check_range(range)?;
+        self.check_failed()?;
+        if range.pages == 0 {
+            return Ok(());
+        }
+        // Older contents must not reach the log behind the trim.
+        self.drain().await?;
+        let durable = self.limits.durability == tantalum_base::Durability::OnAck;
+        self.ftl.trim(range, durable).await
+    }
+
+    async fn share(&self, _pairs: &[(PageNo, PageNo)]) -> Result<()> {
+        Err(Error::new(ErrorKind::Unsupported, "this device does not remap pages"))
+    }
+
+    async fn begin(&self) -> Result<TxId> {
+        self.check_failed()?;
+        self.transactions.borrow_mut().begin()
+    }
+
+    async fn commit(&self, tx: TxId) -> Result<()> {
+        self.transactions.borrow().pages(tx)?;
+        self.check_failed()?;
+        let pages = self.transactions.borrow_mut().end(tx)?;
+        self.count(|counts| counts.commits += 1);
+        if pages.is_empty() {
+            return Ok(());
+        }
+        let command = self.accept(pages.into_iter()).await?;
+        match self.options.cache {
+            CacheKind::Durable => Ok(()),
+            CacheKind::WriteThrough => self.wait_settled(command).await,
+            CacheKind::Ordered | CacheKind::Volatile => self.make_durable().await,
+        }
+    }
+
+    async fn abort(&self, tx: TxId) -> Result<()> {
+        self.transactions.borrow_mut().end(tx)?;
+        self.count(|counts| counts.aborts += 1);
+        Ok(())
+    }
+}
+
+fn latched(first: &Error) -> Error {
+    Error::with_source(
+        ErrorKind::Latched,
+        "the device refuses writes until it is opened again, after an earlier failure",
+        first.clone(),
+    )
+}
+
+/// Counts a waiting writer for as long as it waits.
+struct Waiting<'a>(&'a Cell<u32>);
+
+impl<'a> Waiting<'a> {
+    fn new(count: &'a Cell<u32>) -> Self {
+        count.set(count.get() + 1);
+        Waiting(count)
+    }
+}
+
+impl Drop for Waiting<'_> {
+    fn drop(&mut self) {
+        self.0.set(self.0.get() - 1);
+    }
+}

@@ -1,0 +1,115 @@
+//! Open transactions: pages that nobody else sees until the commit.
+//!
+//! The rule for conflicts: the first of two open transactions to write a page holds it; the
+//! other is refused with `Conflict` and may go on or abort. A write outside of transactions is
+//! never refused; the commit, coming later, overwrites it.
+use std::collections::BTreeMap;
+use tantalum_base::{Error, ErrorKind, FastMap, PageNo, Payload, Result, TxId};
+
+/// All open transactions of a device.
+pub(crate) struct Transactions<P> {
+    open: BTreeMap<TxId, Transaction<P>>,
+    holders: FastMap<PageNo, TxId>,
+    next: u64,
+    transactions_max: u32,
+    pages_max: u32,
+}
+
+/// Pages of one transaction, in the order of their first write.
+struct Transaction<P> {
+    pages: Vec<(PageNo, P)>,
+    index: FastMap<PageNo, u32>,
+}
+
+impl<P: Payload> Transactions<P> {
+    pub(crate) fn new(transactions_max: u32, pages_max: u32) -> Self {
+        Transactions {
+            open: BTreeMap::new(),
+            holders: FastMap::default(),
+            next: 1,
+            transactions_max,
+            pages_max,
+        }
+    }
+
+    /// Opens one.
+    pub(crate) fn begin(&mut self) -> Result<TxId> {
+        if self.transactions_max == 0 {
+            return Err(Error::new(ErrorKind::Unsupported, "this device has no transactions"));
+        }
+        if self.open.len() as u32 >= self.transactions_max {
+            return Err(Error::new(
+                ErrorKind::TooManyTransactions,
+                format!("{} transactions are open, which is the limit", self.open.len()),
+            ));
+        }
+        let tx = TxId(self.next);
+        self.next += 1;
+        self.open.insert(tx, Transaction { pages: Vec::new(), index: FastMap::default() });
+        Ok(tx)
+    }
+
+    fn get_mut(&mut self, tx: TxId) -> Result<&mut Transaction<P>> {
+        self.open.get_mut(&tx).ok_or_else(|| unknown(tx))
+    }
+
+    /// Writes `pages` from `first` on in `tx`: all of them or, with an error, none.
+    pub(crate) fn write(&mut self, tx: TxId, first: PageNo, pages: &[P]) -> Result<()> {
+        let pages_max = self.pages_max as usize;
+        let numbers = || (first.0..).map(PageNo).take(pages.len());
+        if let Some((page, holder)) = numbers().find_map(|page| {
+            let holder = *self.holders.get(&page)?;
+            (holder != tx).then_some((page, holder))
+        }) {
+            return Err(Error::new(
+                ErrorKind::Conflict,
+                format!("page {page} is held by open transaction {holder}"),
+            ));
+        }
+        let transaction = self.get_mut(tx)?;
+        let new = numbers().filter(|page| !transaction.index.contains_key(page)).count();
+        if transaction.pages.len() + new > pages_max {
+            return Err(Error::new(
+                ErrorKind::TooLarge,
+                format!("transaction {tx} would write more than {pages_max} pages"),
+            ));
+        }
+        for (page, content) in numbers().zip(pages) {
+            match transaction.index.get(&page) {
+                Some(index) => transaction.pages[*index as usize].1 = content.clone(),
+                None => {
+                    transaction.index.insert(page, transaction.pages.len() as u32);
+                    transaction.pages.push((page, content.clone()));
+                }
+            }
+        }
+        for page in numbers() {
+            self.holders.insert(page, tx);
+        }
+        Ok(())
+    }
+
+    /// What `tx` wrote to `page`.
+    pub(crate) fn read(&self, tx: TxId, page: PageNo) -> Result<Option<&P>> {
+        let transaction = self.open.get(&tx).ok_or_else(|| unknown(tx))?;
+        Ok(transaction.index.get(&page).map(|index| &transaction.pages[*index as usize].1))
+    }
+
+    /// Number of pages that `tx` wrote.
+    pub(crate) fn pages(&self, tx: TxId) -> Result<u32> {
+        self.open.get(&tx).map(|open| open.pages.len() as u32).ok_or_else(|| unknown(tx))
+    }
+
+    /// Ends `tx` and returns what it wrote.
+    pub(crate) fn end(&mut self, tx: TxId) -> Result<Vec<(PageNo, P)>> {
+        let transaction = self.open.remove(&tx).ok_or_else(|| unknown(tx))?;
+        for (page, _) in &transaction.pages {
+            self.holders.remove(page);
+        }
+        Ok(transaction.pages)
+    }
+}
+
+fn unknown(tx: TxId) -> Error {
+    Error::new(ErrorKind::UnknownTransaction, format!("transaction {tx} is not open"))
+}

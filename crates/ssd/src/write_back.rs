@@ -1,0 +1,164 @@
+//! Write-back: moves dirty frames to the FTL.
+//!
+//! With whole batches (write-through, ordered) everything that is dirty goes as one atomic
+//! batch, so that rewrites may coalesce in the cache and the device still holds a prefix of the
+//! writes at any cut; while one batch is being written the next gathers (group commit). A durable
+//! or volatile cache writes back page by page in FIFO order, full flash pages where it can.
+use std::collections::VecDeque;
+use tantalum_base::{Error, Result};
+use tantalum_media::ZoneMedia;
+
+use crate::options::CacheKind;
+use crate::ssd::Ssd;
+use crate::write_cache::TakenFrames;
+
+/// Which commands are settled: written back, or failed.
+#[derive(Default)]
+pub(crate) struct Progress {
+    /// Commands that entered the cache.
+    pub accepted: u64,
+    /// All commands up to this one have left the cache.
+    pub settled: u64,
+    /// Write-back must go on until this command is settled.
+    pub wanted: u64,
+    // Batches in flight, oldest first: (number, last command, done).
+    batches: VecDeque<(u64, u64, bool)>,
+    next_batch: u64,
+    last_taken: u64,
+    // Commands that failed, as ranges (after, up to).
+    failures: VecDeque<(u64, u64, Error)>,
+}
+
+/// Failed ranges that are remembered for waiters which have not looked yet.
+const FAILURES_MAX: usize = 64;
+
+impl Progress {
+    /// A batch starts, after which all commands up to `last` have been taken.
+    fn start_batch(&mut self, last: u64) -> u64 {
+        let number = self.next_batch;
+        self.next_batch += 1;
+        self.last_taken = last;
+        self.batches.push_back((number, last, false));
+        number
+    }
+
+    fn end_batch(&mut self, number: u64, failure: Option<Error>) {
+        let mut after = self.settled;
+        for (at, last, done) in &mut self.batches {
+            if *at == number {
+                *done = true;
+                if let Some(error) = failure {
+                    self.failures.push_back((after, *last, error));
+                    if self.failures.len() > FAILURES_MAX {
+                        self.failures.pop_front();
+                    }
+                }
+                break;
+            }
+            after = *last;
+        }
+        while let Some((_, last, true)) = self.batches.front() {
+            self.settled = *last;
+            self.batches.pop_front();
+        }
+    }
+
+    /// How `command` ended, once it is settled.
+    pub(crate) fn outcome(&self, command: u64) -> Option<Result<()>> {
+        if self.settled < command {
+            return None;
+        }
+        let failed = |(after, last, _): &&(u64, u64, Error)| *after < command && command <= *last;
+        Some(self.failures.iter().find(failed).map_or(Ok(()), |(_, _, error)| Err(error.clone())))
+    }
+}
+
+impl<M: ZoneMedia> Ssd<M> {
+    /// One flusher; `SsdOptions::write_backs_in_flight` of them run side by side. Ends when the
+    /// device fails.
+    pub async fn run_flusher(&self) -> Result<()> {
+        let mut pages = Vec::new();
+        let mut taken = TakenFrames::default();
+        loop {
+            let batch = self.work.until(|| self.take_batch(&mut pages, &mut taken)).await;
+            let durable = self.batch_is_durable();
+            let result = self.ftl.write(&pages, durable).await;
+            pages.clear();
+            self.cache.borrow_mut().release(&mut taken);
+            // Who was acknowledged before cannot be told any more: the device has failed.
+            let acknowledged = self.options.cache != CacheKind::WriteThrough;
+            let failure = result.err();
+            let fatal = failure.clone().filter(|_| acknowledged || self.ftl.latched().is_some());
+            self.progress.borrow_mut().end_batch(batch, failure);
+            if let Some(error) = &fatal {
+                self.failed.borrow_mut().get_or_insert_with(|| error.clone());
+            }
+            self.room.wake_all();
+            self.settled.wake_all();
+            // Frames below the threshold of a whole flash page may have become worth writing.
+            self.work.wake_all();
+            if let Some(error) = fatal {
+                return Err(error);
+            }
+        }
+    }
+
+    /// Whether the batch must be durable when the FTL returns: where that is what is waited for,
+    /// and where the frames of a durable cache are given up for it.
+    fn batch_is_durable(&self) -> bool {
+        match self.options.cache {
+            CacheKind::Durable | CacheKind::WriteThrough => true,
+            CacheKind::Ordered => {
+                let progress = self.progress.borrow();
+                progress.wanted > progress.settled
+            }
+            CacheKind::Volatile => false,
+        }
+    }
+
+    /// Takes the next batch where one is due, and its number.
+    fn take_batch(
+        &self,
+        pages: &mut Vec<(tantalum_base::PageNo, M::Page)>,
+        taken: &mut TakenFrames,
+    ) -> Option<u64> {
+        let mut cache = self.cache.borrow_mut();
+        let mut progress = self.progress.borrow_mut();
+        let dirty = cache.dirty_frames();
+        if dirty == 0 {
+            return None;
+        }
+        let urgent = progress.wanted > progress.last_taken || self.writers_wait.get() > 0;
+        let most = if self.options.cache.whole_batches() {
+            if self.options.cache == CacheKind::Ordered
+                && !urgent
+                && dirty <= self.options.write_back_start_pages
+            {
+                return None;
+            }
+            dirty
+        } else {
+            let wanted = if urgent {
+                dirty
+            } else {
+                dirty.saturating_sub(self.options.write_back_start_pages)
+            };
+            let most = wanted.min(self.batch_pages);
+            // Whole flash pages where there are enough for one.
+            if most >= self.unit_pages {
+                most - most % self.unit_pages
+            } else if urgent {
+                most
+            } else {
+                0
+            }
+        };
+        if most == 0 {
+            return None;
+        }
+        cache.take(most, pages, taken);
+        let last =
+            cache.oldest_command().map_or(progress.accepted, |oldest| oldest.saturating_sub(1));
+        Some(progress.start_batch(last))
+    }
+}

@@ -1,0 +1,201 @@
+//! Frames of dirty pages. A rewrite of a page that waits replaces it in its place; a rewrite of
+//! a page that is being written back takes a new frame behind it (double buffering).
+use std::collections::VecDeque;
+use tantalum_base::{FastMap, PageNo, Payload};
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum FrameState {
+    Dirty,
+    /// Being written back; counts when it was taken, so that a cut can put it back in order.
+    Flushing(u64),
+}
+
+struct Frame<P> {
+    page: PageNo,
+    content: P,
+    state: FrameState,
+    /// The command that made it dirty. Ascending along the FIFO.
+    command: u64,
+}
+
+/// The write cache's content. In a durable cache this is what survives a power cut.
+pub struct WriteCache<P> {
+    frames: Vec<Option<Frame<P>>>,
+    free: Vec<u32>,
+    // The newest frame of each page.
+    newest: FastMap<PageNo, u32>,
+    // Dirty frames, oldest first.
+    fifo: VecDeque<u32>,
+    taken: u64,
+    capacity: u32,
+    coalesced: u64,
+}
+
+/// Frames taken for one write-back.
+#[derive(Default)]
+pub(crate) struct TakenFrames(Vec<u32>);
+
+impl<P: Payload> WriteCache<P> {
+    /// An empty cache with room for `capacity` pages.
+    pub fn new(capacity: u32) -> Self {
+        WriteCache {
+            frames: (0..capacity).map(|_| None).collect(),
+            free: (0..capacity).rev().collect(),
+            newest: FastMap::with_capacity_and_hasher(capacity as usize, Default::default()),
+            fifo: VecDeque::with_capacity(capacity as usize),
+            taken: 0,
+            capacity,
+            coalesced: 0,
+        }
+    }
+
+    /// Pages it can hold.
+    pub fn capacity(&self) -> u32 {
+        self.capacity
+    }
+
+    /// Frames that are free.
+    pub fn free_frames(&self) -> u32 {
+        self.free.len() as u32
+    }
+
+    /// Frames that wait to be written back.
+    pub fn dirty_frames(&self) -> u32 {
+        self.fifo.len() as u32
+    }
+
+    /// Rewrites that replaced a waiting page.
+    pub fn coalesced(&self) -> u64 {
+        self.coalesced
+    }
+
+    /// The newest content of `page`.
+    #[inline]
+    pub fn get(&self, page: PageNo) -> Option<&P> {
+        let frame = *self.newest.get(&page)?;
+        self.frames[frame as usize].as_ref().map(|frame| &frame.content)
+    }
+
+    /// The command of the oldest dirty frame: all before it have been taken.
+    pub(crate) fn oldest_command(&self) -> Option<u64> {
+        let oldest = *self.fifo.front()?;
+        self.frames[oldest as usize].as_ref().map(|frame| frame.command)
+    }
+
+    /// Takes a page of `command` in; a free frame must be there.
+    pub(crate) fn insert(&mut self, page: PageNo, content: P, command: u64) {
+        if let Some(number) = self.newest.get(&page)
+            && let Some(frame) = &mut self.frames[*number as usize]
+            && frame.state == FrameState::Dirty
+        {
+            frame.content = content;
+            self.coalesced += 1;
+            return;
+        }
+        let number = self.free.pop().expect("the caller waited for free frames");
+        self.frames[number as usize] =
+            Some(Frame { page, content, state: FrameState::Dirty, command });
+        self.newest.insert(page, number);
+        self.fifo.push_back(number);
+    }
+
+    /// Takes up to `most` dirty frames, oldest first, for a write-back.
+    pub(crate) fn take(
+        &mut self,
+        most: u32,
+        pages: &mut Vec<(PageNo, P)>,
+        taken: &mut TakenFrames,
+    ) {
+        for _ in 0..most.min(self.dirty_frames()) {
+            let Some(number) = self.fifo.pop_front() else { break };
+            if let Some(frame) = &mut self.frames[number as usize] {
+                self.taken += 1;
+                frame.state = FrameState::Flushing(self.taken);
+                pages.push((frame.page, frame.content.clone()));
+                taken.0.push(number);
+            }
+        }
+    }
+
+    /// The frames were written back (or given up): they are free again.
+    pub(crate) fn release(&mut self, taken: &mut TakenFrames) {
+        for number in taken.0.drain(..) {
+            if let Some(frame) = self.frames[number as usize].take() {
+                if self.newest.get(&frame.page) == Some(&number) {
+                    self.newest.remove(&frame.page);
+                }
+                self.free.push(number);
+            }
+        }
+    }
+
+    /// After a power cut: what was being written back is dirty again, in its old order, unless
+    /// a newer content of the page is here too. Command numbers start again at 0.
+    pub fn recover(&mut self) {
+        let mut flushing: Vec<(u64, u32)> = Vec::new();
+        for (number, frame) in self.frames.iter_mut().enumerate() {
+            if let Some(Frame { page, state: FrameState::Flushing(order), .. }) = frame {
+                if self.newest.get(page) == Some(&(number as u32)) {
+                    flushing.push((*order, number as u32));
+                } else {
+                    *frame = None;
+                    self.free.push(number as u32);
+                }
+            }
+        }
+        flushing.sort_unstable();
+        for (_, number) in flushing.into_iter().rev() {
+            if let Some(frame) = &mut self.frames[number as usize] {
+                frame.state = FrameState::Dirty;
+                self.fifo.push_front(number);
+            }
+        }
+        self.frames.iter_mut().flatten().for_each(|frame| frame.command = 0);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use tantalum_base::Stamp;
+
+    fn stamp(page: u64, count: u64) -> Stamp {
+        Stamp::new(PageNo(page), count)
+    }
+
+    #[test]
+    fn rewrites_coalesce_until_taken() {
+        let mut cache = WriteCache::new(4);
+        cache.insert(PageNo(1), stamp(1, 1), 1);
+        cache.insert(PageNo(2), stamp(2, 1), 1);
+        cache.insert(PageNo(1), stamp(1, 2), 1);
+        assert_eq!((cache.dirty_frames(), cache.coalesced()), (2, 1));
+        let (mut pages, mut taken) = (Vec::new(), TakenFrames::default());
+        cache.take(1, &mut pages, &mut taken);
+        assert_eq!(pages, [(PageNo(1), stamp(1, 2))], "FIFO by first write, newest content");
+        cache.insert(PageNo(1), stamp(1, 3), 1);
+        assert_eq!(cache.free_frames(), 1, "a rewrite behind a write-back takes its own frame");
+        cache.release(&mut taken);
+        assert_eq!(cache.get(PageNo(1)), Some(&stamp(1, 3)));
+        assert_eq!(cache.free_frames(), 2);
+    }
+
+    #[test]
+    fn a_cut_puts_back_what_was_being_written_in_order() {
+        let mut cache = WriteCache::new(8);
+        for page in 0..4 {
+            cache.insert(PageNo(page), stamp(page, 1), 1);
+        }
+        let (mut pages, mut taken) = (Vec::new(), TakenFrames::default());
+        cache.take(2, &mut pages, &mut taken);
+        cache.take(1, &mut pages, &mut taken);
+        cache.insert(PageNo(0), stamp(0, 2), 1);
+        cache.recover();
+        let (mut pages, mut taken) = (Vec::new(), TakenFrames::default());
+        cache.take(8, &mut pages, &mut taken);
+        let expected = [(1, 1), (2, 1), (3, 1), (0, 2)];
+        assert_eq!(pages, expected.map(|(page, count)| (PageNo(page), stamp(page, count))));
+        cache.release(&mut taken);
+        assert_eq!(cache.free_frames(), 8);
+    }
+}
