@@ -2,6 +2,7 @@
 //!
 //! Code that moves pages is generic over [`Payload`], so that one code base serves bytes to real
 //! clients and simulates a 480 GB device in a few GB of memory, every read checked in both.
+use crate::PageNo;
 use crate::checksum::crc32c;
 use std::fmt;
 use std::ops::Deref;
@@ -26,6 +27,19 @@ pub trait Payload: Clone + PartialEq + fmt::Debug + 'static {
 
     /// What a torn program leaves: content that is neither the old nor the new.
     fn torn(&self) -> Self;
+
+    /// A number that together with `page` tells the whole content, where there is one; a
+    /// simulated medium keeps that instead. Real bytes have none.
+    #[inline]
+    fn token(&self, _page: PageNo) -> Option<u64> {
+        None
+    }
+
+    /// The content that [`token`](Self::token) gave `token` for.
+    #[inline]
+    fn from_token(_page: PageNo, _token: u64) -> Option<Self> {
+        None
+    }
 }
 
 /// A page of real bytes, shared and immutable.
@@ -98,7 +112,7 @@ pub struct Stamp {
 
 impl Stamp {
     /// The content that the host's write number `count` gave `page`.
-    pub fn new(page: crate::PageNo, count: u64) -> Self {
+    pub fn new(page: PageNo, count: u64) -> Self {
         Stamp { page_plus_one: page.0 as u32 + 1, count }
     }
 }
@@ -130,5 +144,15 @@ impl Payload for Stamp {
 
     fn torn(&self) -> Self {
         Stamp { page_plus_one: self.page_plus_one ^ 0x8000_0000, count: !self.count }
+    }
+
+    #[inline]
+    fn token(&self, page: PageNo) -> Option<u64> {
+        (u64::from(self.page_plus_one) == page.0.wrapping_add(1)).then_some(self.count)
+    }
+
+    #[inline]
+    fn from_token(page: PageNo, token: u64) -> Option<Self> {
+        Some(Stamp::new(page, token))
     }
 }

@@ -7,6 +7,8 @@
 //! nvram          a region that survives a power cut
 //! ```
 pub mod block_store;
+pub mod nand;
+pub mod nand_zones;
 pub mod zone;
 
 pub use block_store::{BlockStore, IoBuf};

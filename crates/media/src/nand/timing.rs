@@ -1,0 +1,203 @@
+//! How long operations take, and who is busy until when.
+use super::geometry::{NandGeometry, PageAddr};
+use std::collections::VecDeque;
+use tantalum_base::{Error, ErrorKind, PAGE_BYTES, Result};
+
+/// Durations of NAND operations.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct NandTiming {
+    /// Array to page register: sensing one flash page.
+    pub read_ns: u64,
+    /// Page register to array: programming one flash page.
+    pub program_ns: u64,
+    /// Erasing one block.
+    pub erase_ns: u64,
+    /// Bytes a second over one channel.
+    pub channel_bytes_per_second: u64,
+}
+
+impl NandTiming {
+    /// Refuses durations with which a power cut could not fall into an operation.
+    pub(crate) fn check(&self) -> Result<()> {
+        let Self { read_ns: _, program_ns, erase_ns, channel_bytes_per_second } = *self;
+        if program_ns < 2 || erase_ns < 2 || channel_bytes_per_second == 0 {
+            let context = "NAND timing needs program_ns and erase_ns of 2 at least and a channel \
+                           rate";
+            return Err(Error::new(ErrorKind::InvalidInput, context));
+        }
+        Ok(())
+    }
+
+    fn transfer_ns(&self, bytes: u64) -> u64 {
+        (u128::from(bytes) * 1_000_000_000).div_ceil(u128::from(self.channel_bytes_per_second))
+            as u64
+    }
+}
+
+/// When an operation works on its plane: the program or erase pulse, or sensing to end of
+/// transfer for a read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Span {
+    pub(super) start_ns: u64,
+    pub(super) end_ns: u64,
+}
+
+/// Who is busy until when. Operations on a plane run in the order in which they were submitted;
+/// a channel serves whatever is ready first.
+pub(super) struct Occupancy {
+    timing: NandTiming,
+    // Of a program's transfer (the whole flash page and its spare area), and of a read's by the
+    // number of slots asked for.
+    program_transfer_ns: u64,
+    read_transfer_ns: Vec<u64>,
+    plane_busy_until_ns: Vec<u64>,
+    channels: Vec<Channel>,
+}
+
+impl Occupancy {
+    pub(super) fn new(geometry: &NandGeometry, timing: NandTiming) -> Self {
+        let slots_per_page = u64::from(geometry.slots_per_page());
+        let read_transfer_ns = (0..=slots_per_page)
+            .map(|slots| {
+                let spare = u64::from(geometry.spare_bytes) * slots / slots_per_page;
+                timing.transfer_ns(slots * PAGE_BYTES as u64 + spare)
+            })
+            .collect();
+        let whole_bytes = u64::from(geometry.page_bytes) + u64::from(geometry.spare_bytes);
+        Occupancy {
+            timing,
+            program_transfer_ns: timing.transfer_ns(whole_bytes),
+            read_transfer_ns,
+            plane_busy_until_ns: vec![0; geometry.planes() as usize],
+            channels: (0..geometry.channels).map(|_| Channel::default()).collect(),
+        }
+    }
+
+    /// Everything idle, on a clock that may start anew.
+    pub(super) fn clear(&mut self) {
+        self.plane_busy_until_ns.fill(0);
+        self.channels.iter_mut().for_each(|channel| channel.busy.clear());
+    }
+
+    /// Transfer into the plane's register once that is free, then the program pulse.
+    #[inline]
+    pub(super) fn program(&mut self, now_ns: u64, at: PageAddr) -> Span {
+        let plane = at.block.plane as usize;
+        let channel = plane % self.channels.len();
+        let ready_ns = now_ns.max(self.plane_busy_until_ns[plane]);
+        let transfer_ns = self.program_transfer_ns;
+        let start_ns = self.channels[channel].reserve(now_ns, ready_ns, transfer_ns) + transfer_ns;
+        let end_ns = start_ns + self.timing.program_ns;
+        self.plane_busy_until_ns[plane] = end_ns;
+        Span { start_ns, end_ns }
+    }
+
+    /// Sensing, then the transfer of `slots` slots; the plane's register is taken until its end.
+    #[inline]
+    pub(super) fn read(&mut self, now_ns: u64, at: PageAddr, slots: u32) -> Span {
+        let plane = at.block.plane as usize;
+        let channel = plane % self.channels.len();
+        let start_ns = now_ns.max(self.plane_busy_until_ns[plane]);
+        let sensed_ns = start_ns + self.timing.read_ns;
+        let transfer_ns = self.read_transfer_ns[slots as usize];
+        let end_ns = self.channels[channel].reserve(now_ns, sensed_ns, transfer_ns) + transfer_ns;
+        self.plane_busy_until_ns[plane] = end_ns;
+        Span { start_ns, end_ns }
+    }
+
+    /// Erasing keeps the plane busy and the channel free.
+    pub(super) fn erase(&mut self, now_ns: u64, plane: u32) -> Span {
+        let busy_until_ns = &mut self.plane_busy_until_ns[plane as usize];
+        let start_ns = now_ns.max(*busy_until_ns);
+        *busy_until_ns = start_ns + self.timing.erase_ns;
+        Span { start_ns, end_ns: *busy_until_ns }
+    }
+}
+
+/// A bus, with the times at which it is taken: disjoint, ascending, neighbours merged.
+#[derive(Default)]
+struct Channel {
+    busy: VecDeque<(u64, u64)>,
+}
+
+impl Channel {
+    /// Takes the first free `length_ns` at or after `ready_ns` and returns its start. Looking
+    /// for a gap matters: a read that waits for a long erase must not hold the bus meanwhile.
+    #[inline]
+    fn reserve(&mut self, now_ns: u64, ready_ns: u64, length_ns: u64) -> u64 {
+        while self.busy.front().is_some_and(|&(_, end_ns)| end_ns <= now_ns) {
+            self.busy.pop_front();
+        }
+        match self.busy.back_mut() {
+            Some((_, end_ns)) if *end_ns == ready_ns => {
+                *end_ns += length_ns;
+                ready_ns
+            }
+            Some((_, end_ns)) if *end_ns > ready_ns => self.reserve_in_gap(ready_ns, length_ns),
+            _ => {
+                self.busy.push_back((ready_ns, ready_ns + length_ns));
+                ready_ns
+            }
+        }
+    }
+
+    fn reserve_in_gap(&mut self, ready_ns: u64, length_ns: u64) -> u64 {
+        let mut at = self.busy.partition_point(|&(_, end_ns)| end_ns <= ready_ns);
+        let mut start_ns = ready_ns;
+        while let Some(&(taken_ns, free_ns)) = self.busy.get(at) {
+            if start_ns + length_ns <= taken_ns {
+                break;
+            }
+            start_ns = start_ns.max(free_ns);
+            at += 1;
+        }
+        let end_ns = start_ns + length_ns;
+        let joins_left = at > 0 && self.busy[at - 1].1 == start_ns;
+        let joins_right = self.busy.get(at).is_some_and(|&(taken_ns, _)| taken_ns == end_ns);
+        match (joins_left, joins_right) {
+            (true, true) => {
+                self.busy[at - 1].1 = self.busy[at].1;
+                self.busy.remove(at);
+            }
+            (true, false) => self.busy[at - 1].1 = end_ns,
+            (false, true) => self.busy[at].0 = start_ns,
+            (false, false) => self.busy.insert(at, (start_ns, end_ns)),
+        }
+        start_ns
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_channel_fills_gaps_and_merges_neighbours() {
+        let mut channel = Channel::default();
+        assert_eq!(channel.reserve(0, 100, 10), 100);
+        assert_eq!(channel.reserve(0, 0, 10), 0);
+        // Between 10 and 100 there is room for 80 and then for 10, not for 91.
+        assert_eq!(channel.reserve(0, 5, 91), 110);
+        assert_eq!(channel.reserve(0, 5, 80), 10);
+        assert_eq!(channel.reserve(0, 0, 10), 90);
+        assert_eq!(channel.busy, [(0, 201)]);
+        assert_eq!(channel.reserve(0, 50, 1), 201);
+        assert_eq!(channel.reserve(300, 300, 1), 300);
+        assert_eq!(channel.busy, [(300, 301)]);
+    }
+
+    #[test]
+    fn random_reservations_never_overlap() {
+        let mut rng = tantalum_base::Rng::new(7);
+        let mut channel = Channel::default();
+        let mut taken: Vec<(u64, u64)> = Vec::new();
+        for _ in 0..2_000 {
+            let (ready, length) = (rng.below(20_000), 1 + rng.below(20));
+            let start = channel.reserve(0, ready, length);
+            assert!(start >= ready);
+            assert!(taken.iter().all(|&(from, to)| start + length <= from || to <= start));
+            taken.push((start, start + length));
+        }
+        assert!(channel.busy.iter().zip(channel.busy.iter().skip(1)).all(|(a, b)| a.1 < b.0));
+    }
+}

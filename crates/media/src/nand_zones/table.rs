@@ -1,0 +1,147 @@
+//! Which blocks make up a zone, and what takes the place of bad ones.
+//!
+//! A real controller keeps this table in a reserved area of the array; here it is part of the
+//! simulated array's own state and survives every power cut.
+use super::append_log::AppendLog;
+use crate::nand::{Array, BlockAddr, NandGeometry};
+use tantalum_base::{Payload, ZoneNo};
+
+/// One zone of the table.
+#[derive(Default)]
+pub(super) struct Zone {
+    pub(super) log: AppendLog,
+    /// Headers of what a reset is about to erase; a power cut may bring it back.
+    pub(super) log_before_reset: Option<AppendLog>,
+    /// The next append's first slot.
+    pub(super) next_offset: u32,
+    pub(super) retired: bool,
+    /// Needs a reset before it can be appended to.
+    pub(super) sealed: bool,
+}
+
+/// All zones.
+pub(super) struct ZoneTable {
+    planes: u32,
+    pub(super) zones: Vec<Zone>,
+    // The block of each zone in each plane, zone by zone.
+    blocks: Vec<u32>,
+    // Good blocks of each plane that belong to no zone; taken from the end.
+    spare_blocks: Vec<Vec<u32>>,
+}
+
+impl ZoneTable {
+    /// Zone z takes the z-th good block of each plane; the last `spare_blocks_per_plane` of a
+    /// plane without bad blocks belong to no zone. A plane with more bad blocks than that leaves
+    /// the last zones retired.
+    pub(super) fn new<P: Payload>(array: &Array<P>, spare_blocks_per_plane: u32) -> Self {
+        let NandGeometry { blocks_per_plane, .. } = array.geometry;
+        let planes = array.geometry.planes();
+        let zone_count = blocks_per_plane - spare_blocks_per_plane;
+        let mut zones: Vec<Zone> = (0..zone_count).map(|_| Zone::default()).collect();
+        let mut blocks = vec![u32::MAX; zone_count as usize * planes as usize];
+        let mut spare_blocks = Vec::with_capacity(planes as usize);
+        for plane in 0..planes {
+            let mut good =
+                (0..blocks_per_plane).filter(|&block| !array.is_bad(BlockAddr { plane, block }));
+            for (zone, state) in zones.iter_mut().enumerate() {
+                match good.next() {
+                    Some(block) => blocks[zone * planes as usize + plane as usize] = block,
+                    None => state.retired = true,
+                }
+            }
+            let mut spares: Vec<u32> = good.collect();
+            spares.reverse();
+            spare_blocks.push(spares);
+        }
+        ZoneTable { planes, zones, blocks, spare_blocks }
+    }
+
+    /// The block of `zone` in `plane`.
+    #[inline]
+    pub(super) fn block(&self, zone: ZoneNo, plane: u32) -> BlockAddr {
+        BlockAddr {
+            plane,
+            block: self.blocks[zone.index() * self.planes as usize + plane as usize],
+        }
+    }
+
+    /// Blocks left to replace bad ones of `plane` with.
+    pub(super) fn spare_blocks(&self, plane: u32) -> u32 {
+        self.spare_blocks[plane as usize].len() as u32
+    }
+
+    /// Erases the zone's blocks where they need it and replaces those that are or go bad.
+    /// Returns when that is done; the zone is retired after it where a plane had nothing left.
+    pub(super) fn erase_zone<P: Payload>(
+        &mut self,
+        array: &mut Array<P>,
+        zone: ZoneNo,
+        now_ns: u64,
+    ) -> u64 {
+        let mut end_ns = now_ns;
+        for plane in 0..self.planes {
+            let place = zone.index() * self.planes as usize + plane as usize;
+            let mut from_ns = now_ns;
+            loop {
+                let at = BlockAddr { plane, block: self.blocks[place] };
+                if array.is_erased(at) {
+                    break;
+                }
+                if !array.is_bad(at) {
+                    let outcome = array.erase(from_ns, at);
+                    from_ns = outcome.end_ns();
+                    if outcome.ok {
+                        break;
+                    }
+                }
+                match self.spare_blocks[plane as usize].pop() {
+                    Some(block) => self.blocks[place] = block,
+                    None => {
+                        self.zones[zone.index()].retired = true;
+                        break;
+                    }
+                }
+            }
+            end_ns = end_ns.max(from_ns);
+        }
+        if self.zones[zone.index()].retired {
+            self.give_up(array, zone);
+        }
+        end_ns
+    }
+
+    /// The good blocks of a zone that can no longer be whole replace bad ones elsewhere.
+    fn give_up<P: Payload>(&mut self, array: &Array<P>, zone: ZoneNo) {
+        for plane in 0..self.planes {
+            let at = self.block(zone, plane);
+            if !array.is_bad(at) {
+                self.spare_blocks[plane as usize].push(at.block);
+            }
+        }
+    }
+
+    /// After a loss of power: what a reset did not erase is there again, and nothing can be
+    /// appended to before its next reset.
+    pub(super) fn power_on<P: Payload>(&mut self, array: &Array<P>) {
+        for zone in 0..self.zones.len() {
+            if self.zones[zone].retired {
+                continue;
+            }
+            let number = ZoneNo(zone as u32);
+            let blank = (0..self.planes).all(|plane| array.is_blank(self.block(number, plane)));
+            let erased = (0..self.planes).all(|plane| array.is_erased(self.block(number, plane)));
+            let state = &mut self.zones[zone];
+            let before_reset = state.log_before_reset.take();
+            if let Some(log) = before_reset
+                && !blank
+            {
+                state.log = log;
+            }
+            if blank {
+                state.log = AppendLog::default();
+            }
+            state.sealed = !erased;
+            state.next_offset = 0;
+        }
+    }
+}
