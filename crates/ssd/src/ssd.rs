@@ -6,6 +6,7 @@ use tantalum_base::{
 };
 use tantalum_ftl::{Ftl, FtlStatistics};
 use tantalum_media::ZoneMedia;
+use tantalum_runtime::Runtime;
 use tantalum_runtime::sync::{Semaphore, WaitQueue};
 
 use crate::options::{CacheKind, SsdOptions};
@@ -13,8 +14,7 @@ use crate::transactions::Transactions;
 use crate::write_back::Progress;
 use crate::write_cache::WriteCache;
 
-/// A flash device. `run_flusher` (as often as `write_backs_in_flight` says) and the FTL's
-/// `run_cleaner` and `run_checkpointer` must be running beside the commands.
+/// A flash device. [`start`](Self::start) starts what must run beside the commands.
 pub struct Ssd<M: ZoneMedia> {
     pub(crate) ftl: Rc<Ftl<M>>,
     pub(crate) options: SsdOptions,
@@ -180,6 +180,19 @@ impl<M: ZoneMedia> Ssd<M> {
         self.check_failed()?;
         self.drain().await?;
         self.ftl.close().await
+    }
+
+    /// Starts the tasks that must run beside the commands: flushers, cleaner, checkpointer. They
+    /// end when the device fails; what made it fail is told to whoever writes next.
+    pub fn start(self: &Rc<Self>, runtime: &impl Runtime) {
+        for _ in 0..self.options.write_backs_in_flight {
+            let ssd = Rc::clone(self);
+            runtime.spawn("flusher", async move { ssd.run_flusher().await });
+        }
+        let ftl = Rc::clone(&self.ftl);
+        runtime.spawn("cleaner", async move { ftl.run_cleaner().await });
+        let ftl = Rc::clone(&self.ftl);
+        runtime.spawn("checkpointer", async move { ftl.run_checkpointer().await });
     }
 
     fn count(&self, change: impl FnOnce(&mut Counts)) {

@@ -1,0 +1,196 @@
+//! Media whose power can be cut at a chosen operation, and that survive the executor.
+use tantalum_base::{Error, ErrorKind, Payload, Result, Rng};
+use tantalum_media::block_store::{CrashOptions, CrashStore, CutStyle, MemoryStore};
+use tantalum_media::nand::{self, Nand, NandFaults, NandGeometry, NandOptions, NandTiming};
+use tantalum_media::nand_zones::{NandZones, NandZonesOptions};
+use tantalum_media::{FileZones, FileZonesOptions, ZoneMedia, block_store};
+use tantalum_runtime::{Runtime, Virtual};
+
+/// What becomes of the operation at which power is cut.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Fate {
+    /// It is complete after all.
+    Land,
+    /// It leaves nothing.
+    Vanish,
+    /// It is half done.
+    Tear,
+}
+
+const FILE_ZONES: u32 = 18;
+const FILE_SLOTS_PER_ZONE: u32 = 32;
+
+/// All fates.
+pub const FATES: [Fate; 3] = [Fate::Land, Fate::Vanish, Fate::Tear];
+
+/// A medium that can be cut.
+pub trait Rig {
+    /// The zones.
+    type Media: ZoneMedia;
+
+    /// A fresh medium; everything that is left to chance comes from `seed`.
+    fn new(seed: u64) -> Self;
+
+    /// The zones, as they are now, on the executor of this power-on.
+    fn open(&mut self, runtime: &Virtual) -> Self::Media;
+
+    /// Plans to cut power at the operation after `after` more.
+    fn plan(&mut self, after: u64, fate: Fate);
+
+    /// Operations since the last `open`.
+    fn operations(&self) -> u64;
+
+    /// Whether power has been cut since the last `open`.
+    fn is_cut(&self) -> bool;
+
+    /// Settles what the cut leaves behind; cuts now where the plan was not reached. To be called
+    /// when the executor's tasks are dropped.
+    fn settle(&mut self, runtime: &Virtual) -> Result<()>;
+}
+
+/// Simulated NAND, small enough to be cut everywhere.
+pub struct NandRig<P> {
+    nand: Nand<P>,
+    zones: Option<NandZones<Virtual, P>>,
+    operations_before: u64,
+    cuts_before: u64,
+    rng: Rng,
+}
+
+impl<P: Payload> Rig for NandRig<P> {
+    type Media = NandZones<Virtual, P>;
+
+    fn new(seed: u64) -> Self {
+        let geometry = NandGeometry {
+            channels: 2,
+            packages_per_channel: 1,
+            planes_per_package: 1,
+            blocks_per_plane: 20,
+            pages_per_block: 8,
+            page_bytes: 8192,
+            spare_bytes: 128,
+        };
+        let timing = NandTiming {
+            read_ns: 50_000,
+            program_ns: 500_000,
+            erase_ns: 2_000_000,
+            channel_bytes_per_second: 200_000_000,
+        };
+        let faults = NandFaults::default();
+        let nand = Nand::new(&NandOptions { geometry, timing, faults, seed })
+            .unwrap_or_else(|error| panic!("the rig's geometry is legal: {error}"));
+        let rng = Rng::split(seed, "rig");
+        NandRig { nand, zones: None, operations_before: 0, cuts_before: 0, rng }
+    }
+
+    fn open(&mut self, runtime: &Virtual) -> Self::Media {
+        let zones = match &self.zones {
+            Some(zones) => zones.reopen(runtime.clone()),
+            None => {
+                let options = NandZonesOptions { spare_blocks_per_plane: 2, append_pages_max: 16 };
+                NandZones::new(runtime.clone(), self.nand.clone(), options)
+                    .unwrap_or_else(|error| panic!("the rig's options are legal: {error}"))
+            }
+        };
+        self.operations_before = self.nand.mutations();
+        self.cuts_before = self.nand.power_cuts();
+        self.zones = Some(zones.reopen(runtime.clone()));
+        self.cuts_before = self.nand.power_cuts();
+        self.zones.as_ref().map_or(zones, |zones| zones.reopen(runtime.clone()))
+    }
+
+    fn plan(&mut self, after: u64, fate: Fate) {
+        let fate = match fate {
+            Fate::Land => nand::Fate::Land,
+            Fate::Vanish => nand::Fate::Vanish,
+            Fate::Tear => nand::Fate::Tear,
+        };
+        self.nand.plan_cut(Some(nand::CutPlan { after_mutations: after, fate }));
+    }
+
+    fn operations(&self) -> u64 {
+        self.nand.mutations() - self.operations_before
+    }
+
+    fn is_cut(&self) -> bool {
+        self.nand.power_cuts() > self.cuts_before
+    }
+
+    fn settle(&mut self, runtime: &Virtual) -> Result<()> {
+        self.nand.plan_cut(None);
+        if !self.is_cut() {
+            let rng = &mut self.rng;
+            self.nand.power_cut(runtime.now_ns(), |_| match rng.below(3) {
+                0 => nand::Fate::Land,
+                1 => nand::Fate::Vanish,
+                _ => nand::Fate::Tear,
+            });
+        }
+        Ok(())
+    }
+}
+
+/// Zones in a file, under a store that keeps unsynced writes apart.
+pub struct FileRig {
+    disk: MemoryStore,
+    store: Option<CrashStore<MemoryStore, Virtual>>,
+    rng: Rng,
+    seed: u64,
+}
+
+impl Rig for FileRig {
+    type Media = FileZones<CrashStore<MemoryStore, Virtual>>;
+
+    fn new(seed: u64) -> Self {
+        let bytes = u64::from(FILE_ZONES) * u64::from(FILE_SLOTS_PER_ZONE) * 4096;
+        let disk = MemoryStore::new(bytes);
+        FileRig { disk, store: None, rng: Rng::split(seed, "rig"), seed }
+    }
+
+    fn open(&mut self, runtime: &Virtual) -> Self::Media {
+        let options = CrashOptions {
+            seed: self.seed,
+            read_ns: (10_000, 100_000),
+            write_ns: (20_000, 400_000),
+            sync_ns: (100_000, 500_000),
+        };
+        let store = CrashStore::new(runtime.clone(), self.disk.clone(), options);
+        self.store = Some(store.clone());
+        FileZones::new(
+            store,
+            FileZonesOptions {
+                volume_id: u128::from(self.seed),
+                first_byte: 0,
+                zones: FILE_ZONES,
+                slots_per_zone: FILE_SLOTS_PER_ZONE,
+            },
+        )
+    }
+
+    fn plan(&mut self, after: u64, fate: Fate) {
+        let fate = match fate {
+            Fate::Land => block_store::Fate::Land,
+            Fate::Vanish => block_store::Fate::Vanish,
+            Fate::Tear => block_store::Fate::Tear,
+        };
+        if let Some(store) = &self.store {
+            let at_operation = store.operations() + after;
+            store.plan_cut(block_store::CutPlan { at_operation, fate });
+        }
+    }
+
+    fn operations(&self) -> u64 {
+        self.store.as_ref().map_or(0, CrashStore::operations)
+    }
+
+    fn is_cut(&self) -> bool {
+        self.store.as_ref().is_some_and(CrashStore::is_cut)
+    }
+
+    fn settle(&mut self, runtime: &Virtual) -> Result<()> {
+        let Some(store) = self.store.take() else { return Ok(()) };
+        let mut rng = Rng::new(self.rng.next_u64());
+        let settled = runtime.run(async move { store.cut(&mut rng, CutStyle::Random).await });
+        settled.map_err(|deadlock| Error::with_source(ErrorKind::Corrupt, "settling", deadlock))?
+    }
+}
