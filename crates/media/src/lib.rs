@@ -7,4 +7,6 @@
 //! nvram          a region that survives a power cut
 //! ```
 pub mod block_store;
+#[cfg(feature = "testing")]
+pub mod conformance;
 pub mod file_zones;
