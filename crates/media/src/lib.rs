@@ -7,9 +7,6 @@
 //! nvram          a region that survives a power cut
 //! ```
 pub mod block_store;
-pub mod nand;
-pub mod nand_zones;
-pub mod zone;
-
-pub use block_store::{BlockStore, IoBuf};
-pub use zone::{AppendHeader, Body, ScannedAppend, SlotKind, Spare, ZoneGeometry, ZoneMedia};
+#[cfg(feature = "testing")]
+pub mod conformance;
+pub mod file_zones;

@@ -1,0 +1,348 @@
+//! A wrapper that can lose power: what is not durable yet is kept apart from the inner store,
+//! and at the cut each such write lands, vanishes or tears.
+//!
+//! Killing a process loses nothing that the kernel already holds, so a power cut on a real file
+//! cannot be had by killing; it can be had by never giving the kernel what the medium had not
+//! promised to keep.
+use super::{BlockStore, IoBuf, assert_in_store};
+use pending::{PendingWrite, Stage};
+use std::cell::{Cell, RefCell};
+use std::rc::Rc;
+use tantalum_base::{Error, ErrorKind, Result, Rng};
+use tantalum_runtime::Runtime;
+use tantalum_runtime::sync::{Semaphore, WaitQueue};
+
+mod pending;
+
+/// What becomes of one write that was not durable when power was cut.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Fate {
+    /// All of it reaches the medium.
+    Land,
+    /// None of it does.
+    Vanish,
+    /// Some of its 512-byte sectors do: a random subset, a prefix or a suffix; never all of them,
+    /// never none.
+    Tear,
+}
+
+/// What becomes of all writes that were not durable when power was cut.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum CutStyle {
+    /// All vanish.
+    DropAll,
+    /// All land, in the order in which they were issued.
+    LandAll,
+    /// Each meets a fate of its own, and overlapping ones land in random order.
+    Random,
+    /// Each tears, and overlapping ones land in random order.
+    TearAll,
+}
+
+/// Cuts power at one operation. Operations are writes and syncs, counted from 0 in the order of
+/// their first polls; reads change nothing, so a cut at a read is the cut at the next operation.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct CutPlan {
+    /// The operation at which power is cut. It and all later ones fail with `PowerCut`.
+    pub at_operation: u64,
+    /// What becomes of that operation itself. For a sync: whether all, none or some of what it
+    /// covers was made durable.
+    pub fate: Fate,
+}
+
+/// How long operations take: each between the two figures, in nanoseconds, so that operations in
+/// flight together finish in another order than they began. All zero: no delay.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct CrashOptions {
+    /// Seed of the delays.
+    pub seed: u64,
+    /// Least and greatest time of a read.
+    pub read_ns: (u64, u64),
+    /// Least and greatest time of a write.
+    pub write_ns: (u64, u64),
+    /// Least and greatest time of a sync.
+    pub sync_ns: (u64, u64),
+}
+
+/// A store that can lose power. Clones are handles on the same wrapper, so that a harness keeps
+/// one to cut with. After a cut it refuses everything; open a new one over the inner store.
+pub struct CrashStore<S, R>(Rc<Core<S, R>>);
+
+struct Core<S, R> {
+    inner: S,
+    runtime: R,
+    options: CrashOptions,
+    delays: RefCell<Rng>,
+    state: RefCell<State>,
+    operations: Cell<u64>,
+    plan: Cell<Option<CutPlan>>,
+    cut: Cell<bool>,
+    cut_reached: WaitQueue,
+    // Held while anything goes to the inner store, so that it arrives there in order.
+    inner_order: Semaphore,
+}
+
+#[derive(Default)]
+struct State {
+    // In the order of issue.
+    pending: Vec<Rc<PendingWrite>>,
+    next_number: u64,
+    // The fate of the sync at which power was cut.
+    cut_sync: Option<Fate>,
+}
+
+impl<S, R> Clone for CrashStore<S, R> {
+    fn clone(&self) -> Self {
+        CrashStore(Rc::clone(&self.0))
+    }
+}
+
+impl<S: BlockStore, R: Runtime> CrashStore<S, R> {
+    /// Wraps `inner`, whose content counts as durable.
+    pub fn new(runtime: R, inner: S, options: CrashOptions) -> Self {
+        CrashStore(Rc::new(Core {
+            inner,
+            runtime,
+            options,
+            delays: RefCell::new(Rng::split(options.seed, "crash store delays")),
+            state: RefCell::default(),
+            operations: Cell::new(0),
+            plan: Cell::new(None),
+            cut: Cell::new(false),
+            cut_reached: WaitQueue::new("a power cut"),
+            inner_order: Semaphore::new("the order of writes to the inner store", 1),
+        }))
+    }
+
+    /// Sets at which operation power is cut; [`cut`](Self::cut) then settles what was in flight.
+    pub fn plan_cut(&self, plan: CutPlan) {
+        self.0.plan.set(Some(plan));
+    }
+
+    /// Writes and syncs issued so far.
+    pub fn operations(&self) -> u64 {
+        self.0.operations.get()
+    }
+
+    /// Whether power has been cut, by plan or by [`cut`](Self::cut).
+    pub fn is_cut(&self) -> bool {
+        self.0.cut.get()
+    }
+
+    /// Completes when power is cut.
+    pub async fn until_cut(&self) {
+        self.0.cut_reached.until(|| self.0.cut.get().then_some(())).await;
+    }
+
+    /// Writes that are not durable yet, in flight or returned.
+    pub fn pending_writes(&self) -> usize {
+        self.0.state.borrow().pending.len()
+    }
+
+    /// The store underneath: what is durable.
+    pub fn inner(&self) -> &S {
+        &self.0.inner
+    }
+
+    /// Cuts power: lets every write that is not durable, also those whose future was dropped,
+    /// meet its fate on the inner store, which then holds what the next opening finds.
+    pub async fn cut(&self, rng: &mut Rng, style: CutStyle) -> Result<()> {
+        let core = &self.0;
+        self.die();
+        let _order = core.inner_order.acquire(1).await;
+        let (mut pending, cut_sync) = {
+            let mut state = core.state.borrow_mut();
+            (std::mem::take(&mut state.pending), state.cut_sync.take())
+        };
+        if let Some(fate) = cut_sync {
+            pending = self.settle_sync(pending, fate, rng).await?;
+        }
+        if matches!(style, CutStyle::Random | CutStyle::TearAll) {
+            rng.shuffle(&mut pending);
+        }
+        for write in &pending {
+            let fate = write.fate.get().unwrap_or_else(|| match style {
+                CutStyle::DropAll => Fate::Vanish,
+                CutStyle::LandAll => Fate::Land,
+                CutStyle::TearAll => Fate::Tear,
+                CutStyle::Random => [Fate::Land, Fate::Vanish, Fate::Tear][rng.below(3) as usize],
+            });
+            match fate {
+                Fate::Vanish => {}
+                Fate::Land => write.land(&core.inner).await?,
+                Fate::Tear => write.tear(&core.inner, rng).await?,
+            }
+        }
+        core.inner.sync().await
+    }
+
+    /// The part of a cut that a sync in progress had already done; returns what it had not.
+    async fn settle_sync(
+        &self,
+        pending: Vec<Rc<PendingWrite>>,
+        fate: Fate,
+        rng: &mut Rng,
+    ) -> Result<Vec<Rc<PendingWrite>>> {
+        let mut rest = Vec::new();
+        for write in pending {
+            let covered = write.stage.get() == Stage::Returned
+                && match fate {
+                    Fate::Land => true,
+                    Fate::Vanish => false,
+                    Fate::Tear => rng.chance(0.5),
+                };
+            if covered {
+                write.land(&self.0.inner).await?;
+            } else {
+                rest.push(write);
+            }
+        }
+        Ok(rest)
+    }
+
+    fn die(&self) {
+        self.0.cut.set(true);
+        self.0.cut_reached.wake_all();
+    }
+
+    fn check_power(&self, what: &str) -> Result<()> {
+        if self.0.cut.get() {
+            return Err(Error::new(ErrorKind::PowerCut, format!("power was cut: {what} failed")));
+        }
+        Ok(())
+    }
+
+    /// Counts an operation; `Some` where power is cut at this very one.
+    fn count_operation(&self) -> Option<Fate> {
+        let number = self.0.operations.get();
+        self.0.operations.set(number + 1);
+        let plan = self.0.plan.get().filter(|plan| plan.at_operation == number)?;
+        self.die();
+        Some(plan.fate)
+    }
+
+    /// Waits as long as an operation takes.
+    async fn delay(&self, (least_ns, greatest_ns): (u64, u64)) {
+        if greatest_ns > 0 {
+            let spread_ns = greatest_ns.saturating_sub(least_ns) + 1;
+            let delay_ns = least_ns + self.0.delays.borrow_mut().below(spread_ns);
+            self.0.runtime.sleep(delay_ns).await;
+        }
+    }
+
+    /// Notes a write in flight.
+    fn issue(&self, offset: u64, buf: &IoBuf, fate: Option<Fate>) -> Rc<PendingWrite> {
+        let mut state = self.0.state.borrow_mut();
+        let number = state.next_number;
+        state.next_number += 1;
+        let write = Rc::new(PendingWrite::new(number, offset, buf, fate));
+        state.pending.push(Rc::clone(&write));
+        write
+    }
+
+    /// Forgets writes that are durable now.
+    fn forget(&self, durable: impl Fn(&PendingWrite) -> bool) {
+        self.0.state.borrow_mut().pending.retain(|write| !durable(write));
+    }
+
+    /// Writes that had returned by now, in the order of issue.
+    fn returned(&self) -> Vec<Rc<PendingWrite>> {
+        let state = self.0.state.borrow();
+        state.pending.iter().filter(|write| write.stage.get() == Stage::Returned).cloned().collect()
+    }
+
+    async fn make_durable(
+        &self,
+        write: &Rc<PendingWrite>,
+        offset: u64,
+        buf: IoBuf,
+    ) -> Result<IoBuf> {
+        let core = &self.0;
+        let _order = core.inner_order.acquire(1).await;
+        self.check_power("a durable write")?;
+        let buf = core.inner.write(offset, buf, true).await?;
+        self.check_power("a durable write")?;
+        // What had returned before is older than this write: it must not land on top of it.
+        for older in core.state.borrow().pending.iter() {
+            if older.number < write.number && older.stage.get() == Stage::Returned {
+                older.supersede(offset, buf.len());
+            }
+        }
+        self.forget(|other| other.number == write.number);
+        Ok(buf)
+    }
+}
+
+impl<S: BlockStore, R: Runtime> BlockStore for CrashStore<S, R> {
+    fn bytes(&self) -> u64 {
+        self.0.inner.bytes()
+    }
+
+    fn buffer(&self, bytes: usize) -> IoBuf {
+        self.0.inner.buffer(bytes)
+    }
+
+    fn recycle(&self, buf: IoBuf) {
+        self.0.inner.recycle(buf);
+    }
+
+    async fn read(&self, offset: u64, buf: IoBuf) -> Result<IoBuf> {
+        assert_in_store(self.bytes(), offset, buf.len() as u64);
+        self.check_power("a read")?;
+        self.delay(self.0.options.read_ns).await;
+        self.check_power("a read")?;
+        // Taken before the inner read: what a sync moves down meanwhile must not be missed.
+        let mut newer = self.returned();
+        newer.retain(|write| write.overlaps(offset, buf.len()));
+        let mut buf = self.0.inner.read(offset, buf).await?;
+        self.check_power("a read")?;
+        newer.iter().for_each(|write| write.overlay(offset, &mut buf));
+        Ok(buf)
+    }
+
+    async fn write(&self, offset: u64, buf: IoBuf, durable: bool) -> Result<IoBuf> {
+        assert_in_store(self.bytes(), offset, buf.len() as u64);
+        self.check_power("a write")?;
+        let fate = self.count_operation();
+        let write = self.issue(offset, &buf, fate);
+        self.check_power("a write")?;
+        self.delay(self.0.options.write_ns).await;
+        self.check_power("a write")?;
+        if durable {
+            return self.make_durable(&write, offset, buf).await;
+        }
+        write.stage.set(Stage::Returned);
+        Ok(buf)
+    }
+
+    async fn sync(&self) -> Result<()> {
+        self.check_power("a sync")?;
+        let fate = self.count_operation();
+        self.0.state.borrow_mut().cut_sync = fate;
+        self.check_power("a sync")?;
+        let covered = self.returned();
+        self.delay(self.0.options.sync_ns).await;
+        let _order = self.0.inner_order.acquire(1).await;
+        for write in &covered {
+            self.check_power("a sync")?;
+            // Another sync may have been quicker, and have put newer writes on top since.
+            if write.stage.get() == Stage::Returned {
+                write.land(&self.0.inner).await?;
+            }
+        }
+        self.check_power("a sync")?;
+        self.0.inner.sync().await?;
+        self.check_power("a sync")?;
+        covered.iter().for_each(|write| write.stage.set(Stage::Durable));
+        self.forget(|write| write.stage.get() == Stage::Durable);
+        Ok(())
+    }
+
+    async fn prepare(&self, offset: u64, bytes: u64) -> Result<()> {
+        self.check_power("a preparation")?;
+        self.0.inner.prepare(offset, bytes).await
+    }
+}
+
+#[cfg(test)]
+mod tests;

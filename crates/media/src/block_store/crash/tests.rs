@@ -1,0 +1,178 @@
+use super::*;
+use crate::block_store::MemoryStore;
+use tantalum_runtime::Virtual;
+use tantalum_runtime::virtual_time::Schedule;
+
+type Store = CrashStore<MemoryStore, Virtual>;
+
+fn store() -> (Virtual, Store) {
+    let runtime = Virtual::new(Schedule::Fifo);
+    let store =
+        CrashStore::new(runtime.clone(), MemoryStore::new(1 << 20), CrashOptions::default());
+    (runtime, store)
+}
+
+async fn write(store: &Store, block: u64, blocks: usize, fill: u8, durable: bool) -> Result<()> {
+    let mut buf = store.buffer(blocks * 4096);
+    buf.fill(fill);
+    store.recycle(store.write(block * 4096, buf, durable).await?);
+    Ok(())
+}
+
+/// The first byte of each of `blocks` blocks.
+async fn first_bytes<S: BlockStore>(store: &S, block: u64, blocks: usize) -> Vec<u8> {
+    let buf = store.read(block * 4096, store.buffer(blocks * 4096)).await.unwrap();
+    buf.chunks(4096).map(|block| block[0]).collect()
+}
+
+#[test]
+fn unsynced_writes_are_read_but_not_kept() {
+    let (runtime, store) = store();
+    runtime
+        .run(async move {
+            write(&store, 0, 4, 1, false).await.unwrap();
+            store.sync().await.unwrap();
+            write(&store, 1, 1, 2, false).await.unwrap();
+            write(&store, 3, 1, 3, true).await.unwrap();
+            assert_eq!(first_bytes(&store, 0, 5).await, [1, 2, 1, 3, 0]);
+            assert_eq!(store.pending_writes(), 1);
+            store.cut(&mut Rng::new(1), CutStyle::DropAll).await.unwrap();
+            assert_eq!(first_bytes(store.inner(), 0, 5).await, [1, 1, 1, 3, 0]);
+            let refused = write(&store, 0, 1, 9, true).await.unwrap_err();
+            assert_eq!(refused.kind(), ErrorKind::PowerCut);
+            assert_eq!(store.sync().await.unwrap_err().kind(), ErrorKind::PowerCut);
+        })
+        .unwrap();
+}
+
+#[test]
+fn an_older_write_never_lands_over_a_durable_one() {
+    for seed in 0..20 {
+        let (runtime, store) = store();
+        let landed = runtime
+            .run(async move {
+                write(&store, 0, 3, 1, false).await.unwrap();
+                write(&store, 1, 1, 2, true).await.unwrap();
+                assert_eq!(first_bytes(&store, 0, 3).await, [1, 2, 1]);
+                let style = if seed == 0 { CutStyle::LandAll } else { CutStyle::Random };
+                store.cut(&mut Rng::new(seed), style).await.unwrap();
+                first_bytes(store.inner(), 0, 3).await
+            })
+            .unwrap();
+        assert_eq!(landed[1], 2, "seed {seed}");
+        assert!(seed > 0 || landed == [1, 2, 1]);
+    }
+}
+
+#[test]
+fn overlapping_writes_land_in_either_order() {
+    let mut seen = [false; 3];
+    for seed in 0..64 {
+        let (runtime, store) = store();
+        let landed = runtime
+            .run(async move {
+                write(&store, 0, 1, 1, false).await.unwrap();
+                write(&store, 0, 1, 2, false).await.unwrap();
+                store.cut(&mut Rng::new(seed), CutStyle::Random).await.unwrap();
+                first_bytes(store.inner(), 0, 1).await[0]
+            })
+            .unwrap();
+        seen[landed as usize] = true;
+    }
+    assert_eq!(seen, [true; 3]);
+}
+
+#[test]
+fn a_tear_leaves_some_sectors_and_loses_some() {
+    for seed in 0..50 {
+        let (runtime, store) = store();
+        let sectors = runtime
+            .run(async move {
+                write(&store, 2, 2, 7, false).await.unwrap();
+                store.cut(&mut Rng::new(seed), CutStyle::TearAll).await.unwrap();
+                let inner = store.inner();
+                let buf = inner.read(2 * 4096, inner.buffer(8192)).await.unwrap();
+                buf.chunks(512).map(|sector| sector[0]).collect::<Vec<_>>()
+            })
+            .unwrap();
+        assert!(sectors.contains(&0) && sectors.contains(&7), "seed {seed}: {sectors:?}");
+    }
+}
+
+#[test]
+fn a_write_whose_future_was_dropped_can_still_land() {
+    let runtime = Virtual::new(Schedule::Fifo);
+    let options = CrashOptions { write_ns: (100, 100), ..CrashOptions::default() };
+    let store = CrashStore::new(runtime.clone(), MemoryStore::new(1 << 20), options);
+    let writer = store.clone();
+    runtime.spawn("writer", async move { write(&writer, 0, 1, 5, true).await });
+    let sleeper = runtime.sleep(50);
+    runtime.run(sleeper).unwrap();
+    runtime.drop_tasks();
+    let landed = runtime
+        .run(async move {
+            assert_eq!(first_bytes(&store, 0, 1).await, [0], "in flight, so not read yet");
+            store.cut(&mut Rng::new(1), CutStyle::LandAll).await.unwrap();
+            first_bytes(store.inner(), 0, 1).await
+        })
+        .unwrap();
+    assert_eq!(landed, [5]);
+}
+
+#[test]
+fn a_planned_cut_gives_the_operation_its_fate() {
+    // Operations: 0 a write, 1 a durable write, 2 a sync, 3 a durable write.
+    let expected = [
+        (0, Fate::Land, [1, 0, 0]),
+        (0, Fate::Vanish, [0, 0, 0]),
+        (1, Fate::Land, [0, 2, 0]),
+        (1, Fate::Vanish, [0, 0, 0]),
+        (2, Fate::Land, [1, 2, 0]),
+        (2, Fate::Vanish, [0, 2, 0]),
+        (3, Fate::Land, [1, 2, 3]),
+        (3, Fate::Vanish, [1, 2, 0]),
+    ];
+    for (at_operation, fate, blocks) in expected {
+        let (runtime, store) = store();
+        store.plan_cut(CutPlan { at_operation, fate });
+        let landed = runtime
+            .run(async move {
+                let work = async {
+                    write(&store, 0, 1, 1, false).await?;
+                    write(&store, 1, 1, 2, true).await?;
+                    store.sync().await?;
+                    write(&store, 2, 1, 3, true).await
+                };
+                assert_eq!(work.await.unwrap_err().kind(), ErrorKind::PowerCut);
+                assert_eq!(store.operations(), at_operation + 1);
+                store.until_cut().await;
+                store.cut(&mut Rng::new(1), CutStyle::DropAll).await.unwrap();
+                first_bytes(store.inner(), 0, 3).await
+            })
+            .unwrap();
+        assert_eq!(landed, blocks, "cut at operation {at_operation}, {fate:?}");
+    }
+}
+
+#[test]
+fn a_sync_covers_only_what_had_returned() {
+    let runtime = Virtual::new(Schedule::Fifo);
+    let options =
+        CrashOptions { write_ns: (100, 100), sync_ns: (500, 500), ..CrashOptions::default() };
+    let store = CrashStore::new(runtime.clone(), MemoryStore::new(1 << 20), options);
+    let late = store.clone();
+    let landed = runtime
+        .run({
+            let runtime = runtime.clone();
+            async move {
+                write(&store, 0, 1, 1, false).await.unwrap();
+                let late = runtime.spawn("late", async move { write(&late, 1, 1, 2, false).await });
+                store.sync().await.unwrap();
+                late.await.unwrap();
+                store.cut(&mut Rng::new(1), CutStyle::DropAll).await.unwrap();
+                first_bytes(store.inner(), 0, 2).await
+            }
+        })
+        .unwrap();
+    assert_eq!(landed, [1, 0]);
+}

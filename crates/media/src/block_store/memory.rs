@@ -1,0 +1,152 @@
+//! A store in RAM.
+use super::{BlockStore, BufferPool, IoBuf, assert_in_store};
+use std::cell::RefCell;
+use std::rc::Rc;
+use tantalum_base::Result;
+
+/// What is allocated at once where a part of the store is first written.
+const CHUNK_BYTES: usize = 256 << 10;
+
+/// A store in RAM that reads as zeros where it was never written. Clones share the content,
+/// so it can be opened again after whoever used it has gone. Every write is durable at once.
+#[derive(Clone)]
+pub struct MemoryStore(Rc<Content>);
+
+struct Content {
+    bytes: u64,
+    chunks: RefCell<Vec<Option<Box<[u8]>>>>,
+    pool: BufferPool,
+}
+
+impl MemoryStore {
+    /// A store of `bytes` bytes (a multiple of 4096), all zero; costs RAM as it is written.
+    pub fn new(bytes: u64) -> Self {
+        assert_in_store(bytes, 0, bytes);
+        let chunks = vec![None; bytes.div_ceil(CHUNK_BYTES as u64) as usize];
+        let pool = BufferPool::default();
+        MemoryStore(Rc::new(Content { bytes, chunks: RefCell::new(chunks), pool }))
+    }
+
+    /// Flips one bit behind everybody's back, as decay does.
+    pub fn flip_bit(&self, byte: u64, bit: u8) {
+        let mut chunks = self.0.chunks.borrow_mut();
+        let chunk = chunks[(byte / CHUNK_BYTES as u64) as usize].get_or_insert_with(zero_chunk);
+        chunk[(byte % CHUNK_BYTES as u64) as usize] ^= 1 << bit;
+    }
+
+    /// RAM that the content takes, in bytes.
+    pub fn allocated_bytes(&self) -> u64 {
+        (self.0.chunks.borrow().iter().flatten().count() * CHUNK_BYTES) as u64
+    }
+
+    fn read_into(&self, offset: u64, out: &mut [u8]) {
+        let chunks = self.0.chunks.borrow();
+        for_each_piece(offset, out.len(), |chunk, within, at| {
+            let piece = &mut out[at];
+            match &chunks[chunk] {
+                Some(bytes) => piece.copy_from_slice(&bytes[within..within + piece.len()]),
+                None => piece.fill(0),
+            }
+        });
+    }
+
+    fn write_from(&self, offset: u64, bytes: &[u8]) {
+        let mut chunks = self.0.chunks.borrow_mut();
+        for_each_piece(offset, bytes.len(), |chunk, within, at| {
+            let piece = &bytes[at];
+            chunks[chunk].get_or_insert_with(zero_chunk)[within..within + piece.len()]
+                .copy_from_slice(piece);
+        });
+    }
+}
+
+/// Calls `piece(chunk, byte in the chunk, range in the buffer)` for each chunk that is touched.
+fn for_each_piece(
+    offset: u64,
+    bytes: usize,
+    mut piece: impl FnMut(usize, usize, std::ops::Range<usize>),
+) {
+    let mut at = 0;
+    while at < bytes {
+        let byte = offset + at as u64;
+        let within = (byte % CHUNK_BYTES as u64) as usize;
+        let end = bytes.min(at + CHUNK_BYTES - within);
+        piece((byte / CHUNK_BYTES as u64) as usize, within, at..end);
+        at = end;
+    }
+}
+
+fn zero_chunk() -> Box<[u8]> {
+    vec![0; CHUNK_BYTES].into_boxed_slice()
+}
+
+impl BlockStore for MemoryStore {
+    fn bytes(&self) -> u64 {
+        self.0.bytes
+    }
+
+    fn buffer(&self, bytes: usize) -> IoBuf {
+        self.0.pool.take(bytes)
+    }
+
+    fn recycle(&self, buf: IoBuf) {
+        self.0.pool.give_back(buf);
+    }
+
+    async fn read(&self, offset: u64, mut buf: IoBuf) -> Result<IoBuf> {
+        assert_in_store(self.0.bytes, offset, buf.len() as u64);
+        self.read_into(offset, &mut buf);
+        Ok(buf)
+    }
+
+    async fn write(&self, offset: u64, buf: IoBuf, _durable: bool) -> Result<IoBuf> {
+        assert_in_store(self.0.bytes, offset, buf.len() as u64);
+        self.write_from(offset, &buf);
+        Ok(buf)
+    }
+
+    async fn sync(&self) -> Result<()> {
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use tantalum_runtime::Virtual;
+    use tantalum_runtime::virtual_time::Schedule;
+
+    #[test]
+    fn content_crosses_chunks_and_outlives_a_handle() {
+        let store = MemoryStore::new(1 << 36);
+        let offset = CHUNK_BYTES as u64 * 5 - 4096;
+        let opened = store.clone();
+        let runtime = Virtual::new(Schedule::Fifo);
+        runtime
+            .run(async move {
+                let mut buf = opened.buffer(3 * 4096);
+                buf.fill(9);
+                buf[4096] = 1;
+                let buf = opened.write(offset, buf, false).await.unwrap();
+                opened.recycle(buf);
+            })
+            .unwrap();
+        assert_eq!(store.allocated_bytes(), 2 * CHUNK_BYTES as u64);
+        store.flip_bit(offset + 4097, 0);
+        let read = runtime
+            .run(async move { store.read(offset - 4096, IoBuf::zeroed(5 * 4096)).await.unwrap() })
+            .unwrap();
+        assert!(read[..4096].iter().all(|&byte| byte == 0));
+        assert_eq!(&read[8192..8195], &[1, 8, 9]);
+        assert!(read[4096..8192].iter().all(|&byte| byte == 9));
+        assert!(read[4 * 4096..].iter().all(|&byte| byte == 0));
+    }
+
+    #[test]
+    #[should_panic(expected = "reach past the end")]
+    fn an_operation_past_the_end_is_refused() {
+        let store = MemoryStore::new(8192);
+        let read = async move { store.read(4096, IoBuf::zeroed(8192)).await.map(|_| ()) };
+        Virtual::new(Schedule::Fifo).run(read).unwrap().unwrap();
+    }
+}

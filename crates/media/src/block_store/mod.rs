@@ -1,0 +1,68 @@
+//! A flat extent of bytes that can be made durable: a file, a block device, memory.
+//!
+//! ```text
+//! BlockStore        the contract
+//! ├ memory          chunks in RAM; handles share one content, so it outlives a "reopen"
+//! └ crash           wrapper: keeps unsynced writes apart, and drops, reorders or tears them
+//! buffer_pool       buffers that go round instead of being allocated an operation
+//! ```
+use tantalum_base::Result;
+
+mod buffer_pool;
+pub mod crash;
+pub mod memory;
+
+pub use buffer_pool::BufferPool;
+pub use crash::{CrashOptions, CrashStore, CutPlan, CutStyle, Fate};
+pub use memory::MemoryStore;
+/// A buffer for direct I/O, owned by the store while an operation runs.
+pub use tantalum_runtime::IoBuf;
+
+/// Offsets and lengths are multiples of this many bytes.
+pub const BLOCK_BYTES: u64 = 4096;
+
+/// A flat store. Offsets and lengths are multiples of 4096 bytes.
+#[allow(async_fn_in_trait, reason = "stores live on one thread; their futures need not be Send")]
+pub trait BlockStore: 'static {
+    /// Length in bytes.
+    fn bytes(&self) -> u64;
+
+    /// A buffer of `bytes` bytes fit for this store's direct I/O. Recycled where possible, so
+    /// what it holds is unspecified.
+    fn buffer(&self, bytes: usize) -> IoBuf;
+
+    /// Gives a buffer back that is no longer needed, for [`buffer`](Self::buffer) to hand out.
+    fn recycle(&self, buf: IoBuf) {
+        drop(buf);
+    }
+
+    /// Fills the buffer from `offset`.
+    async fn read(&self, offset: u64, buf: IoBuf) -> Result<IoBuf>;
+
+    /// Writes the buffer at `offset`; with `durable` it survives a power cut once this returns.
+    async fn write(&self, offset: u64, buf: IoBuf, durable: bool) -> Result<IoBuf>;
+
+    /// Makes every write that had returned before this call durable.
+    async fn sync(&self) -> Result<()>;
+
+    /// Makes later writes to a range cheap that was never written, and whose content nobody
+    /// needs: a file writes zeros over it, because the first write to an extent that is only
+    /// allocated costs its file system a journal commit. What the range holds afterwards is
+    /// unspecified; nothing else may be in flight on it.
+    async fn prepare(&self, offset: u64, bytes: u64) -> Result<()> {
+        let _ = (offset, bytes);
+        Ok(())
+    }
+}
+
+/// Panics unless the operation is aligned and lies in the store: a caller's mistake, not a fault.
+fn assert_in_store(store_bytes: u64, offset: u64, bytes: u64) {
+    assert!(
+        offset.is_multiple_of(BLOCK_BYTES) && bytes.is_multiple_of(BLOCK_BYTES),
+        "unaligned operation: {bytes} bytes at byte {offset}"
+    );
+    assert!(
+        offset.checked_add(bytes).is_some_and(|end| end <= store_bytes),
+        "{bytes} bytes at byte {offset} reach past the end of the store ({store_bytes} bytes)"
+    );
+}

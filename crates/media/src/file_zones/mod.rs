@@ -1,0 +1,307 @@
+//! Zones as fixed extents of a flat store.
+//!
+//! An append is one contiguous write: a header page with the spares and their checksums, then
+//! the pages (docs/format.md, "File zones"). A header tells its own checksum, volume, zone and
+//! place, and the checksum of every page, so that an append that was torn or misdirected, and a
+//! page that decayed, are found by looking at nothing else.
+//!
+//! # What a reset leaves behind
+//! A reset writes nothing: it only lets the next append start at slot 0. What the zone held stays
+//! on the store until it is overwritten, and is told from what is appended later by its epoch:
+//! a scan returns the latest epoch alone. So the caller guarantees that
+//! - every opening of a zone takes a larger epoch than every earlier one of the device;
+//! - a zone is reset only when nothing in it is needed, also if the reset is forgotten;
+//! - where it knows a zone's epoch, it says so to [`scan`](ZoneMedia::scan). Without it, a zone
+//!   whose new appends were all lost shows what it held before the reset. That is old but true
+//!   (pages under the versions they were written with), and loses against what replaced it; a
+//!   change of mapping alone (a trim) must be kept for as long as such a page can come to light.
+//!
+//! # After opening
+//! Where a zone's next append would go is not known after opening: a zone is appended to only
+//! after a reset. What was written before is read and scanned.
+mod header;
+mod read;
+mod scan;
+
+use crate::block_store::{BlockStore, IoBuf};
+use crate::zone::{AppendHeader, Body, ScannedAppend, Spare, ZoneGeometry, ZoneMedia};
+use header::Place;
+use scan::Scanner;
+use std::cell::RefCell;
+use tantalum_base::{Error, ErrorKind, PAGE_BYTES, PageBuf, Result, ResultExt, SlotNo, ZoneNo};
+use tantalum_runtime::sync::WaitQueue;
+
+/// Where the zones are, and whose.
+#[derive(Clone, Copy, Debug)]
+pub struct FileZonesOptions {
+    /// Identity of the volume: what another volume left on the same store is not taken for ours.
+    pub volume_id: u128,
+    /// Where the first zone starts, in bytes from the start of the store; a multiple of 4096.
+    pub first_byte: u64,
+    /// Number of zones.
+    pub zones: u32,
+    /// Pages of 4096 bytes in a zone, headers included; at least 2.
+    pub slots_per_zone: u32,
+}
+
+/// Zones over a [`BlockStore`].
+pub struct FileZones<S> {
+    store: S,
+    options: FileZonesOptions,
+    zones: RefCell<Vec<Zone>>,
+    prepared: WaitQueue,
+}
+
+#[derive(Clone, Copy)]
+struct Zone {
+    /// Slot of the next append; unknown until the zone is reset.
+    next_offset: Option<u32>,
+    preparation: Preparation,
+}
+
+/// Whether the zone's extent was written before, so that writing it costs the file system nothing.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Preparation {
+    Unknown,
+    Running,
+    Done,
+}
+
+impl<S: BlockStore> FileZones<S> {
+    /// Bytes that a scan reads at once.
+    const SCAN_READ_BYTES: u64 = 1 << 20;
+
+    /// Zones on `store`.
+    ///
+    /// # Errors
+    /// `InvalidInput` where they do not fit in the store, or the options make no sense.
+    pub fn new(store: S, options: FileZonesOptions) -> Result<Self> {
+        let FileZonesOptions { first_byte, zones, slots_per_zone, .. } = options;
+        let invalid = |reason: String| Err(Error::new(ErrorKind::InvalidInput, reason));
+        if zones == 0 || slots_per_zone < 2 || zones.checked_mul(slots_per_zone).is_none() {
+            return invalid(format!("{zones} zones of {slots_per_zone} slots make no sense"));
+        }
+        if !first_byte.is_multiple_of(PAGE_BYTES as u64) {
+            return invalid(format!("zones cannot start at byte {first_byte}: not a page's start"));
+        }
+        let needed = u64::from(zones) * u64::from(slots_per_zone) * PAGE_BYTES as u64;
+        if first_byte.checked_add(needed).is_none_or(|end| end > store.bytes()) {
+            return invalid(format!(
+                "{zones} zones of {slots_per_zone} slots from byte {first_byte} on do not fit in \
+                 {} bytes",
+                store.bytes()
+            ));
+        }
+        let zone = Zone { next_offset: None, preparation: Preparation::Unknown };
+        let zones = RefCell::new(vec![zone; zones as usize]);
+        Ok(FileZones { store, options, zones, prepared: WaitQueue::new("a zone's preparation") })
+    }
+
+    /// The store underneath.
+    pub fn store(&self) -> &S {
+        &self.store
+    }
+
+    /// Where `slot` starts in the store.
+    pub fn byte_of(&self, slot: SlotNo) -> u64 {
+        self.options.first_byte + u64::from(slot.0) * PAGE_BYTES as u64
+    }
+
+    /// Takes the next place in `zone` for an append of `pages` pages.
+    fn take_place(&self, zone: ZoneNo, pages: u32) -> u32 {
+        let mut zones = self.zones.borrow_mut();
+        let next_offset = &mut zones[zone.index()].next_offset;
+        let Some(offset) = *next_offset else {
+            panic!("zone {zone} was not reset since it was opened: no append");
+        };
+        let end = offset + 1 + pages;
+        assert!(
+            end <= self.options.slots_per_zone,
+            "an append of {pages} pages does not fit in zone {zone} from slot {offset} on"
+        );
+        *next_offset = Some(end);
+        offset
+    }
+
+    /// Prepares the zone's extent once, before the first append to it; others wait meanwhile.
+    async fn prepare(&self, zone: ZoneNo) -> Result<()> {
+        let state = || self.zones.borrow()[zone.index()].preparation;
+        while state() != Preparation::Done {
+            if state() == Preparation::Running {
+                self.prepared.until(|| (state() != Preparation::Running).then_some(())).await;
+                continue;
+            }
+            self.set_preparation(zone, Preparation::Running);
+            let mut running =
+                RunningPreparation { zones: self, zone, reached: Preparation::Unknown };
+            let bytes = u64::from(self.options.slots_per_zone) * PAGE_BYTES as u64;
+            let first_byte = self.byte_of(self.geometry().slot(zone, 0));
+            self.store
+                .prepare(first_byte, bytes)
+                .await
+                .context(|| format!("preparing zone {zone}"))?;
+            running.reached = Preparation::Done;
+        }
+        Ok(())
+    }
+
+    fn set_preparation(&self, zone: ZoneNo, preparation: Preparation) {
+        self.zones.borrow_mut()[zone.index()].preparation = preparation;
+        self.prepared.wake_all();
+    }
+
+    /// The append as it goes to the store.
+    fn encode(
+        &self,
+        zone: ZoneNo,
+        offset: u32,
+        header: &AppendHeader,
+        spares: &[Spare],
+        bodies: &[Body<PageBuf>],
+    ) -> IoBuf {
+        let mut buf = self.store.buffer((1 + bodies.len()) * PAGE_BYTES);
+        let (head, pages) = buf.split_at_mut(PAGE_BYTES);
+        let place = Place { volume_id: self.options.volume_id, zone: zone.0, offset };
+        header::encode(head, place, header, spares);
+        for (page, body) in pages.chunks_exact_mut(PAGE_BYTES).zip(bodies) {
+            let (Body::Data(bytes) | Body::Meta(bytes)) = body;
+            page.copy_from_slice(&bytes[..]);
+        }
+        buf
+    }
+}
+
+/// Ends a preparation also where its future is dropped, so that nobody waits for it forever.
+struct RunningPreparation<'a, S: BlockStore> {
+    zones: &'a FileZones<S>,
+    zone: ZoneNo,
+    reached: Preparation,
+}
+
+impl<S: BlockStore> Drop for RunningPreparation<'_, S> {
+    fn drop(&mut self) {
+        self.zones.set_preparation(self.zone, self.reached);
+    }
+}
+
+impl<S: BlockStore> ZoneMedia for FileZones<S> {
+    type Page = PageBuf;
+
+    fn geometry(&self) -> ZoneGeometry {
+        ZoneGeometry {
+            zones: self.options.zones,
+            slots_per_zone: self.options.slots_per_zone,
+            append_unit_slots: 1,
+            append_overhead_slots: 1,
+            append_pages_max: header::APPEND_PAGES_MAX.min(self.options.slots_per_zone - 1),
+        }
+    }
+
+    fn retired(&self) -> Vec<ZoneNo> {
+        Vec::new()
+    }
+
+    async fn append(
+        &self,
+        zone: ZoneNo,
+        header: &AppendHeader,
+        spares: &[Spare],
+        bodies: &[Body<PageBuf>],
+        durable: bool,
+    ) -> Result<SlotNo> {
+        let geometry = self.geometry();
+        assert_eq!(spares.len(), bodies.len(), "an append needs one spare a body");
+        assert!(
+            (1..=geometry.append_pages_max as usize).contains(&bodies.len()),
+            "an append has 1 to {} pages, not {}",
+            geometry.append_pages_max,
+            bodies.len()
+        );
+        let offset = self.take_place(zone, bodies.len() as u32);
+        if self.zones.borrow()[zone.index()].preparation != Preparation::Done {
+            self.prepare(zone).await?;
+        }
+        let slot = geometry.slot(zone, offset);
+        let buf = self.encode(zone, offset, header, spares, bodies);
+        let buf = self.store.write(self.byte_of(slot), buf, durable).await.context(|| {
+            format!("append of {} pages to zone {zone} at slot {offset}", bodies.len())
+        })?;
+        self.store.recycle(buf);
+        Ok(SlotNo(slot.0 + 1))
+    }
+
+    /// Any slot reads, also one that holds the FTL's own bytes or an append's header: there is
+    /// nothing beside a page that would tell. The checksum that the caller expects does.
+    async fn read(&self, slots: &[SlotNo], out: &mut [PageBuf]) -> Result<()> {
+        self.read_slots(slots, out).await
+    }
+
+    async fn read_meta(&self, slot: SlotNo) -> Result<PageBuf> {
+        let mut page = [tantalum_base::Payload::zero()];
+        self.read_slots(&[slot], &mut page).await?;
+        let [page] = page;
+        Ok(page)
+    }
+
+    /// Reads the zone in large pieces. Without an `epoch`, the zone is read from its start even
+    /// where `from_offset` lies further on, so as to know which epoch is the latest.
+    async fn scan(
+        &self,
+        zone: ZoneNo,
+        from_offset: u32,
+        epoch: Option<u64>,
+    ) -> Result<Vec<ScannedAppend>> {
+        let FileZonesOptions { volume_id, slots_per_zone, .. } = self.options;
+        assert!(from_offset <= slots_per_zone, "slot {from_offset} is not in zone {zone}");
+        let mut scanner = Scanner::new(volume_id, zone.0, slots_per_zone, epoch);
+        let mut offset = if epoch.is_some() { from_offset } else { 0 };
+        let chunk_slots = (Self::SCAN_READ_BYTES / PAGE_BYTES as u64) as u32;
+        while offset < slots_per_zone {
+            let slots = chunk_slots.min(slots_per_zone - offset);
+            let byte = self.byte_of(self.geometry().slot(zone, offset));
+            let buf = self.store.buffer(slots as usize * PAGE_BYTES);
+            let buf = self
+                .store
+                .read(byte, buf)
+                .await
+                .context(|| format!("scan of zone {zone} at slot {offset}"))?;
+            for (at, content) in (offset..).zip(buf.chunks_exact(PAGE_BYTES)) {
+                scanner.slot(at, content);
+            }
+            self.store.recycle(buf);
+            offset += slots;
+        }
+        let mut appends = scanner.finish();
+        if !appends.is_empty() {
+            self.set_preparation(zone, Preparation::Done);
+        }
+        appends.retain(|append| append.first_offset > from_offset);
+        Ok(appends)
+    }
+
+    async fn peek(&self, zone: ZoneNo) -> Result<Option<AppendHeader>> {
+        let slot = self.geometry().slot(zone, 0);
+        let buf = self.store.buffer(PAGE_BYTES);
+        let buf = self
+            .store
+            .read(self.byte_of(slot), buf)
+            .await
+            .context(|| format!("reading the first header of zone {zone}"))?;
+        let place = Place { volume_id: self.options.volume_id, zone: zone.0, offset: 0 };
+        let header = header::decode_header(&buf, place);
+        self.store.recycle(buf);
+        if header.is_some() {
+            self.set_preparation(zone, Preparation::Done);
+        }
+        Ok(header)
+    }
+
+    async fn reset(&self, zone: ZoneNo) -> Result<()> {
+        self.zones.borrow_mut()[zone.index()].next_offset = Some(0);
+        Ok(())
+    }
+
+    async fn sync(&self) -> Result<()> {
+        self.store.sync().await
+    }
+}

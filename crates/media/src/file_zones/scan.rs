@@ -1,0 +1,89 @@
+//! What a zone holds, found slot by slot.
+use super::header::{self, Place};
+use crate::zone::{ScannedAppend, Spare};
+use tantalum_base::checksum::crc32c;
+
+/// Takes the slots of a zone in order and finds the appends among them.
+///
+/// A slot whose content is what an append says is there is that page and nothing else. Any other
+/// slot is tried for a header, also inside an append: pages that never landed leave what an
+/// earlier opening of the zone wrote there, and an old append can reach over newer ones. So
+/// several appends may cover a slot until [`finish`](Self::finish) knows which epoch counts.
+pub(super) struct Scanner {
+    volume_id: u128,
+    zone: u32,
+    slots_per_zone: u32,
+    epoch: Option<u64>,
+    found: Vec<Candidate>,
+    // Of `found`, those that reach past the slot looked at.
+    open: Vec<usize>,
+}
+
+struct Candidate {
+    append: ScannedAppend,
+    // What the header says, checked or not.
+    spares: Vec<Spare>,
+}
+
+impl Scanner {
+    pub(super) fn new(volume_id: u128, zone: u32, slots_per_zone: u32, epoch: Option<u64>) -> Self {
+        Scanner { volume_id, zone, slots_per_zone, epoch, found: Vec::new(), open: Vec::new() }
+    }
+
+    /// Takes the content of the slot at `offset`.
+    pub(super) fn slot(&mut self, offset: u32, content: &[u8]) {
+        let found = &mut self.found;
+        self.open.retain(|&index| found[index].append.end_offset > offset);
+        if !self.open.is_empty() {
+            let checksum = crc32c(content);
+            let mut known = false;
+            for &index in &self.open {
+                let Candidate { append, spares } = &mut found[index];
+                let at = (offset - append.first_offset) as usize;
+                if spares[at].checksum == checksum {
+                    append.spares[at] = Some(spares[at]);
+                    known = true;
+                }
+            }
+            if known {
+                return;
+            }
+        }
+        if header::looks_like_header(content) {
+            self.try_header(offset, content);
+        }
+    }
+
+    fn try_header(&mut self, offset: u32, content: &[u8]) {
+        let place = Place { volume_id: self.volume_id, zone: self.zone, offset };
+        let Some((header, spares)) = header::decode(content, place) else { return };
+        let first_offset = offset + 1;
+        let end_offset = first_offset + spares.len() as u32;
+        if end_offset > self.slots_per_zone || self.epoch.is_some_and(|epoch| epoch != header.epoch)
+        {
+            return;
+        }
+        let append =
+            ScannedAppend { header, first_offset, end_offset, spares: vec![None; spares.len()] };
+        self.open.push(self.found.len());
+        self.found.push(Candidate { append, spares });
+    }
+
+    /// The appends of the epoch asked for, or else of the latest one: epochs only grow, so all
+    /// others are left over from before a reset.
+    pub(super) fn finish(self) -> Vec<ScannedAppend> {
+        let Some(epoch) = self.found.iter().map(|found| found.append.header.epoch).max() else {
+            return Vec::new();
+        };
+        let mut appends: Vec<ScannedAppend> = Vec::with_capacity(self.found.len());
+        for Candidate { append, .. } in self.found {
+            // Appends of one opening never overlap: what stands inside another one is a page
+            // that looks like a header.
+            let inside = appends.last().is_some_and(|last| append.first_offset <= last.end_offset);
+            if append.header.epoch == epoch && !inside {
+                appends.push(append);
+            }
+        }
+        appends
+    }
+}
