@@ -283,6 +283,7 @@ impl<M: ZoneMedia> Ftl<M> {
         let (id, covered) = self.start_checkpoint();
         let places = self.write_pieces(id).await?;
         let caught = Version(self.state.borrow().next_version.0 - 1);
+        self.sync().await?;
         self.make_durable(caught).await?;
         let next_version = self.state.borrow().next_version;
         let footer = Footer {

@@ -133,19 +133,7 @@ impl<M: ZoneMedia> Ftl<M> {
         }
         self.durable_rose.wake_all();
         self.cleaning_wanted.wake_all();
-        if durable { self.wait_durable(last).await } else { Ok(()) }
-    }
-
-    /// Waits until every change up to `version` is durable, which something else brings about.
-    pub(crate) async fn wait_durable(&self, version: Version) -> Result<()> {
-        let waited = || {
-            let state = self.state.borrow();
-            if state.tracker.watermark() >= version {
-                return Some(Ok(()));
-            }
-            state.latched.as_ref().map(|error| Err(error.clone()))
-        };
-        self.durable_rose.until(waited).await
+        if durable { self.make_durable(last).await } else { Ok(()) }
     }
 
     /// Takes places for the whole buffer in the host stream, for which there is room.
@@ -477,19 +465,21 @@ impl<M: ZoneMedia> Ftl<M> {
     /// Makes every change up to `version` durable, also those still in flight.
     pub(crate) async fn make_durable(&self, version: Version) -> Result<()> {
         loop {
-            self.sync().await?;
-            let before = self.state.borrow().tracker.watermark();
-            if before >= version {
+            // What was appended durably only has to wait for what is in flight before it.
+            let next = || {
+                let state = self.state.borrow();
+                if state.tracker.watermark() >= version {
+                    return Some(Ok(true));
+                }
+                if let Some(error) = &state.latched {
+                    return Some(Err(error.clone()));
+                }
+                state.tracker.wants_sync().then_some(Ok(false))
+            };
+            if self.durable_rose.until(next).await? {
                 return Ok(());
             }
-            let returned = || {
-                let state = self.state.borrow();
-                (state.tracker.wants_sync()
-                    || state.tracker.watermark() > before
-                    || state.latched.is_some())
-                .then_some(())
-            };
-            self.durable_rose.until(returned).await;
+            self.sync().await?;
         }
     }
 }

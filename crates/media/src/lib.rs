@@ -10,3 +10,10 @@ pub mod block_store;
 #[cfg(feature = "testing")]
 pub mod conformance;
 pub mod file_zones;
+pub mod nand;
+pub mod nand_zones;
+pub mod zone;
+
+pub use block_store::{BlockStore, IoBuf};
+pub use file_zones::{FileZones, FileZonesOptions};
+pub use zone::{AppendHeader, Body, ScannedAppend, SlotKind, Spare, ZoneGeometry, ZoneMedia};

@@ -84,11 +84,14 @@ impl<M: ZoneMedia> Ssd<M> {
             let durable = self.batch_is_durable();
             let result = self.ftl.write(&pages, durable).await;
             pages.clear();
-            self.cache.borrow_mut().release(&mut taken);
             // Who was acknowledged before cannot be told any more: the device has failed.
             let acknowledged = self.options.cache != CacheKind::WriteThrough;
             let failure = result.err();
             let fatal = failure.clone().filter(|_| acknowledged || self.ftl.latched().is_some());
+            if fatal.is_none() {
+                // After a failure the frames stay: they may be all that there is of the pages.
+                self.cache.borrow_mut().release(&mut taken);
+            }
             self.progress.borrow_mut().end_batch(batch, failure);
             if let Some(error) = &fatal {
                 self.failed.borrow_mut().get_or_insert_with(|| error.clone());

@@ -84,19 +84,21 @@ impl<P: Payload> Rig for NandRig<P> {
     }
 
     fn open(&mut self, runtime: &Virtual) -> Self::Media {
-        let zones = match &self.zones {
-            Some(zones) => zones.reopen(runtime.clone()),
+        let zones = match self.zones.take() {
+            Some(zones) => zones,
             None => {
                 let options = NandZonesOptions { spare_blocks_per_plane: 2, append_pages_max: 16 };
                 NandZones::new(runtime.clone(), self.nand.clone(), options)
                     .unwrap_or_else(|error| panic!("the rig's options are legal: {error}"))
             }
         };
+        // Each opening takes the power from the handles before it; the one that is kept is only
+        // opened again.
+        let opened = zones.reopen(runtime.clone());
+        self.zones = Some(zones);
         self.operations_before = self.nand.mutations();
         self.cuts_before = self.nand.power_cuts();
-        self.zones = Some(zones.reopen(runtime.clone()));
-        self.cuts_before = self.nand.power_cuts();
-        self.zones.as_ref().map_or(zones, |zones| zones.reopen(runtime.clone()))
+        opened
     }
 
     fn plan(&mut self, after: u64, fate: Fate) {
@@ -156,15 +158,14 @@ impl Rig for FileRig {
         };
         let store = CrashStore::new(runtime.clone(), self.disk.clone(), options);
         self.store = Some(store.clone());
-        FileZones::new(
-            store,
-            FileZonesOptions {
-                volume_id: u128::from(self.seed),
-                first_byte: 0,
-                zones: FILE_ZONES,
-                slots_per_zone: FILE_SLOTS_PER_ZONE,
-            },
-        )
+        let options = FileZonesOptions {
+            volume_id: u128::from(self.seed),
+            first_byte: 0,
+            zones: FILE_ZONES,
+            slots_per_zone: FILE_SLOTS_PER_ZONE,
+        };
+        FileZones::new(store, options)
+            .unwrap_or_else(|error| panic!("the rig's options are legal: {error}"))
     }
 
     fn plan(&mut self, after: u64, fate: Fate) {

@@ -42,6 +42,8 @@ pub struct CrashOutcome {
     pub operations: u64,
     /// Media operations of the (first) recovery.
     pub recovery_operations: u64,
+    /// Zones cleaned and checkpoints written during the load.
+    pub cleaned_and_checkpoints: (u64, u64),
     /// Commands that the recovered state holds.
     pub recovered_commands: usize,
     /// Broken promises.
@@ -188,7 +190,8 @@ fn load<R: Rig>(
     let mut contents = Contents::empty(scenario.shape.pages);
     for command in commands.iter() {
         client.borrow_mut().issued += 1;
-        let (device, task, number) = (Rc::clone(&ssd), Rc::clone(commands), client.borrow().issued - 1);
+        let (device, task, number) =
+            (Rc::clone(&ssd), Rc::clone(commands), client.borrow().issued - 1);
         let expected = contents.clone();
         let ended = runtime.run(async move { perform(&*device, &task[number], &expected).await });
         if rig.is_cut() {
@@ -202,7 +205,10 @@ fn load<R: Rig>(
                 .violations
                 .push(Violation(format!("command {number} {command:?} failed: {error:?}"))),
             Err(deadlock) => {
-                client.borrow_mut().violations.push(Violation(format!("command {number}: {deadlock}")));
+                client
+                    .borrow_mut()
+                    .violations
+                    .push(Violation(format!("command {number}: {deadlock}")));
                 break;
             }
         }
@@ -215,6 +221,8 @@ fn load<R: Rig>(
         }
     }
     outcome.operations = rig.operations() - before;
+    let statistics = ssd.statistics().ftl;
+    outcome.cleaned_and_checkpoints = (statistics.zones_cleaned, statistics.checkpoints);
     runtime.drop_tasks();
     settle(rig, &runtime, outcome);
     (scenario.cache == CacheKind::Durable).then(|| ssd.write_cache())
@@ -292,7 +300,9 @@ async fn find_state<D: PageDevice>(
         if number >= least {
             let wrong: Vec<PageNo> = (0..scenario.shape.pages)
                 .map(PageNo)
-                .filter(|page| pages[page.index()] != content::<D::Page>(*page, expected.get(*page)))
+                .filter(|page| {
+                    pages[page.index()] != content::<D::Page>(*page, expected.get(*page))
+                })
                 .collect();
             if wrong.is_empty() {
                 return Ok(Ok(number));
@@ -300,7 +310,9 @@ async fn find_state<D: PageDevice>(
             if wrong.len() < nearest.0 {
                 let page = wrong[0];
                 let (seen, count) = (&pages[page.index()], expected.get(page));
-                let text = format!("after {number} commands page {page} should be write {count} and is {seen:?}");
+                let text = format!(
+                    "after {number} commands page {page} should be write {count} and is {seen:?}"
+                );
                 nearest = (wrong.len(), text);
             }
         }
