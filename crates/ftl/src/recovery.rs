@@ -21,24 +21,6 @@ use crate::options::FtlOptions;
 use crate::records::{self, Record};
 use crate::zones::{Stream, ZoneState};
 
-impl Log {
-    /// A torn batch that was durable has decayed: its pages would silently read as older
-    /// versions. Not so where all of it is found elsewhere (a failed program, written again).
-    fn check_torn(&self, covered: Version) -> Result<()> {
-        for torn in self.torn.iter().filter(|torn| torn.batch_last <= self.durable) {
-            let found = |version: &u64| self.found.iter().any(|found| found.version.0 == *version);
-            let first = torn.batch_first.0.max(covered.0 + 1);
-            if let Some(missing) = (first..=torn.batch_last.0).find(|version| !found(version)) {
-                return Err(Error::new(
-                    ErrorKind::Corrupt,
-                    format!("slot {}: durable content of version {missing} is damaged", torn.slot),
-                ));
-            }
-        }
-        Ok(())
-    }
-}
-
 /// Versions left out after a recovery, behind everything seen: what was dropped can never be
 /// taken for something newer.
 const SKIPPED_VERSIONS: u64 = 1 << 20;
@@ -89,6 +71,8 @@ struct Log {
     zones_scanned: u32,
     anything: bool,
     torn: Vec<Torn>,
+    // First slots of gaps below what an append behind them said was durable.
+    gaps: Vec<SlotNo>,
 }
 
 /// A batch of the host stream of which some content does not match its spare.
@@ -113,14 +97,14 @@ impl<M: ZoneMedia> Ftl<M> {
         let checkpoint = ftl.find_checkpoint(&epochs).await?;
         let mut log = Log { durable: checkpoint.footer.durable, ..Log::default() };
         ftl.scan_log(&checkpoint, &epochs, &mut log).await?;
-        log.check_torn(checkpoint.footer.covered)?;
         let mut report = RecoveryReport {
             checkpoint: checkpoint.id,
             zones_scanned: log.zones_scanned,
             ..RecoveryReport::default()
         };
         ftl.load(&checkpoint, &epochs);
-        let (accepted, seen) = ftl.replay(&checkpoint, log, &mut report);
+        let (accepted, seen) = ftl.replay(&checkpoint, &epochs, &mut log, &mut report);
+        ftl.check_damage(&log, checkpoint.footer.covered)?;
         report.pages_lost = ftl.settle_zones(&epochs);
         ftl.state.borrow_mut().checkpoint_id =
             ftl.highest_checkpoint_id(&epochs, checkpoint.id).await?;
@@ -254,7 +238,7 @@ impl<M: ZoneMedia> Ftl<M> {
             }
             let appends = self.media.scan(zone, covered, Some(epoch)).await?;
             log.zones_scanned += 1;
-            self.check_holes(zone, covered, &appends)?;
+            self.find_gaps(zone, covered, &appends, log);
             for append in appends {
                 log.durable = log.durable.max(append.header.durable);
                 if stream != Stream::Meta as u8 {
@@ -265,26 +249,44 @@ impl<M: ZoneMedia> Ftl<M> {
         Ok(())
     }
 
-    /// A gap in what an append said was durable means that durable content has decayed.
-    fn check_holes(&self, zone: ZoneNo, from: u32, appends: &[ScannedAppend]) -> Result<()> {
+    /// Notes gaps in what an append behind them said was durable.
+    fn find_gaps(&self, zone: ZoneNo, from: u32, appends: &[ScannedAppend], log: &mut Log) {
         let durable = appends.iter().map(|append| append.header.zone_durable_slots).max();
         let durable = durable.unwrap_or(0);
         let mut expected = from;
         for append in appends {
             let start = append.first_offset - self.geometry.append_overhead_slots;
-            let torn = append.spares.iter().position(Option::is_none);
-            let bad = if start > expected {
-                Some(expected)
-            } else {
-                torn.map(|index| append.first_offset + index as u32)
-            };
-            if let Some(bad) = bad.filter(|bad| *bad < durable) {
-                return Err(Error::new(
-                    ErrorKind::Corrupt,
-                    format!("zone {zone} slot {bad}: content that was durable is damaged"),
-                ));
+            if start > expected && expected < durable {
+                log.gaps.push(self.geometry.slot(zone, expected));
             }
             expected = append.end_offset;
+        }
+    }
+
+    /// Refuses where durable content has decayed so that older versions would be served in its
+    /// place. Damage in a zone in which nothing is in force is no decay: the zone was being
+    /// reset, or filled again.
+    fn check_damage(&self, log: &Log, covered: Version) -> Result<()> {
+        let state = self.state.borrow();
+        let in_use = |slot: &SlotNo| state.zones.get(self.geometry.zone_of(*slot)).live_slots > 0;
+        let damaged = |slot: SlotNo| {
+            let zone = self.geometry.zone_of(slot);
+            let context = format!("zone {zone} slot {slot}: content that was durable is damaged");
+            Err(Error::new(ErrorKind::Corrupt, context))
+        };
+        if let Some(gap) = log.gaps.iter().find(|slot| in_use(slot)) {
+            return damaged(*gap);
+        }
+        for torn in &log.torn {
+            // A program that failed was written again elsewhere; then nothing is missing.
+            let found = |version: u64| log.found.iter().any(|found| found.version.0 == version);
+            let first = torn.batch_first.0.max(covered.0 + 1);
+            if torn.batch_last <= log.durable
+                && in_use(&torn.slot)
+                && !(first..=torn.batch_last.0).all(found)
+            {
+                return damaged(torn.slot);
+            }
         }
         Ok(())
     }
@@ -361,9 +363,16 @@ impl<M: ZoneMedia> Ftl<M> {
     fn replay(
         &self,
         checkpoint: &Checkpoint,
-        mut log: Log,
+        epochs: &[Option<(u64, u8)>],
+        log: &mut Log,
         report: &mut RecoveryReport,
     ) -> (Version, Option<Version>) {
+        // Of several places of one version the latest copy holds longest: its zone was opened
+        // after those of older copies were full. The others may be about to be reset.
+        let rank = |slot: SlotNo| {
+            let zone = epochs[self.geometry.zone_of(slot).index()];
+            zone.map(|(epoch, stream)| (stream == Stream::Cleaning as u8, epoch))
+        };
         log.found.sort_by_key(|found| (found.version, found.slot));
         let mut accepted = log.durable;
         let mut reached = log.durable;
@@ -377,22 +386,26 @@ impl<M: ZoneMedia> Ftl<M> {
         }
         let state = &mut *self.state.borrow_mut();
         let mut seen = log.anything.then_some(checkpoint.footer.next_version);
-        for found in log.found {
+        for found in &log.found {
             seen = seen.max(Some(found.version));
             if found.version > accepted {
                 report.dropped += 1;
                 continue;
             }
             report.replayed += u64::from(found.version > checkpoint.footer.covered);
-            match found.change {
+            match &found.change {
                 Change::Data { page, checksum } => {
-                    let place = Place::At(found.slot);
+                    let (place, checksum) = (Place::At(found.slot), *checksum);
                     let entry = Entry { version: found.version, place, checksum };
-                    let known = state.map.get(page);
-                    if known.version == found.version && known.place == Place::Lost {
-                        state.replace(page, entry);
-                    } else {
-                        state.apply(page, entry);
+                    let known = state.map.get(*page);
+                    if known.version != found.version {
+                        state.apply(*page, entry);
+                    } else if let Place::At(slot) = known.place {
+                        if rank(found.slot) > rank(slot) {
+                            state.replace(*page, entry);
+                        }
+                    } else if known.place == Place::Lost {
+                        state.replace(*page, entry);
                     }
                 }
                 Change::Records(changes) => {
@@ -402,7 +415,7 @@ impl<M: ZoneMedia> Ftl<M> {
                         state.map.set_record(found.slot, true);
                         state.zones.add_live(found.slot);
                     }
-                    state.apply_records(&changes, found.version);
+                    state.apply_records(changes, found.version);
                 }
             }
         }

@@ -6,7 +6,7 @@ use tantalum_ssd::CacheKind;
 
 fn scenario(cache: CacheKind, seed: u64, commands: u32) -> Scenario {
     let transactions = cache != CacheKind::Volatile;
-    let shape = Shape { pages: 240, commands, pages_max: 6, transactions };
+    let shape = Shape { pages: 120, commands, pages_max: 6, transactions };
     Scenario { cache, shape, seed, cut: None, cut_in_recovery: None }
 }
 
@@ -45,30 +45,30 @@ fn matrix<R: Rig>(cache: CacheKind, seed: u64, commands: u32) {
 
 #[test]
 fn nand_with_a_durable_cache() {
-    matrix::<NandRig<Stamp>>(CacheKind::Durable, 1, 150);
+    matrix::<NandRig<Stamp>>(CacheKind::Durable, 1, 260);
 }
 
 #[test]
 fn nand_written_through() {
-    matrix::<NandRig<Stamp>>(CacheKind::WriteThrough, 2, 80);
+    matrix::<NandRig<Stamp>>(CacheKind::WriteThrough, 2, 160);
 }
 
 #[test]
 fn nand_with_an_ordered_cache() {
-    matrix::<NandRig<Stamp>>(CacheKind::Ordered, 3, 120);
+    matrix::<NandRig<Stamp>>(CacheKind::Ordered, 3, 200);
 }
 
 #[test]
 fn file_written_through() {
-    matrix::<FileRig>(CacheKind::WriteThrough, 4, 100);
+    matrix::<FileRig>(CacheKind::WriteThrough, 4, 160);
 }
 
 #[test]
 fn file_with_an_ordered_cache() {
-    matrix::<FileRig>(CacheKind::Ordered, 5, 120);
+    matrix::<FileRig>(CacheKind::Ordered, 5, 200);
 }
 
 #[test]
 fn nand_with_bytes() {
-    matrix::<NandRig<PageBuf>>(CacheKind::WriteThrough, 6, 40);
+    matrix::<NandRig<PageBuf>>(CacheKind::WriteThrough, 6, 130);
 }

@@ -17,7 +17,7 @@ pub enum Fate {
     Tear,
 }
 
-const FILE_ZONES: u32 = 18;
+const FILE_ZONES: u32 = 13;
 const FILE_SLOTS_PER_ZONE: u32 = 32;
 
 /// All fates.
@@ -65,7 +65,7 @@ impl<P: Payload> Rig for NandRig<P> {
             channels: 2,
             packages_per_channel: 1,
             planes_per_package: 1,
-            blocks_per_plane: 20,
+            blocks_per_plane: 14,
             pages_per_block: 8,
             page_bytes: 8192,
             spare_bytes: 128,
