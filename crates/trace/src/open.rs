@@ -1,6 +1,7 @@
 //! Opening a trace: find out what it is, and read it as what the caller wants.
 use crate::event::{BlockEvent, PageEvent};
 use crate::formats::{self, AnyFormat};
+use crate::generate::{self, Generator};
 use crate::layout::{Layout, Sizes};
 use crate::reader::Reader;
 use crate::source::{self, Source};
@@ -40,8 +41,9 @@ pub fn open(path: &Path, options: &OpenOptions) -> Result<AnyReader> {
     read(path, source::open(path)?, options)
 }
 
-/// Reads a trace from `source`; `path` is for messages.
-pub fn read(path: &Path, mut source: Source, options: &OpenOptions) -> Result<AnyReader> {
+/// Reads a trace from `source`, plain or compressed; `path` is for messages.
+pub fn read(path: &Path, source: Source, options: &OpenOptions) -> Result<AnyReader> {
+    let mut source = source::decompress(path, source)?;
     let mut head = Vec::new();
     source
         .by_ref()
@@ -71,10 +73,20 @@ fn unknown(path: &Path, head: &[u8]) -> Error {
     )
 }
 
-/// Opens the trace at `path` as page events. The block events of a block trace become pages of
+/// The generator that `path` names, where it is the text of one (`zipf:pages=1m`) and no file.
+pub fn as_generator(path: &Path) -> Option<&str> {
+    let text = path.to_str().filter(|_| !path.exists())?;
+    let name = text.split_once(':').map_or(text, |(name, _)| name);
+    generate::NAMES.contains(&name).then_some(text)
+}
+
+/// Opens the trace at `path` as page events; the text of a generator is one, too. The block events of a block trace become pages of
 /// `options.page_bytes`, kinds of files laid end to end; for their sizes the trace is read once
 /// before, together with its map where there is one, so it must be a file.
 pub fn open_pages(path: &Path, options: &OpenOptions) -> Result<PageEvents> {
+    if let Some(text) = as_generator(path) {
+        return Ok(PageEvents::Generated(Generator::parse(text)?));
+    }
     let reader = match open(path, options)? {
         AnyReader::Page(reader) => return Ok(PageEvents::Page(reader)),
         AnyReader::Block(reader) => reader,
@@ -111,13 +123,15 @@ pub fn map_path(path: &Path) -> PathBuf {
     path.with_file_name(format!("{stem}.map.csv"))
 }
 
-/// The page events of a trace of either level.
+/// The page events of a trace, wherever they come from.
 #[derive(Debug)]
 pub enum PageEvents {
     /// As they stand in the trace.
     Page(Reader<PageEvent>),
     /// Made from block events.
     Block(crate::layout::PagesOfBlocks),
+    /// Made up.
+    Generated(Generator),
 }
 
 impl Iterator for PageEvents {
@@ -128,6 +142,7 @@ impl Iterator for PageEvents {
         match self {
             PageEvents::Page(reader) => reader.next(),
             PageEvents::Block(pages) => pages.next(),
+            PageEvents::Generated(generator) => generator.next().map(Ok),
         }
     }
 }

@@ -7,21 +7,21 @@ use tantalum_base::{Error, Result};
 const GZIP_MAGIC: &[u8] = &[0x1f, 0x8b];
 const ZSTD_MAGIC: &[u8] = &[0x28, 0xb5, 0x2f, 0xfd];
 
-/// Bytes of a trace, decompressed as they are read.
+/// Bytes of a trace.
 pub type Source = Box<dyn Read + Send>;
 
-/// Opens the file at `path`; `-` is the standard input.
+/// Opens the file at `path`, as it stands; `-` is the standard input.
 pub fn open(path: &Path) -> Result<Source> {
     if path == Path::new("-") {
-        return decompress(path, std::io::stdin());
+        return Ok(Box::new(std::io::stdin()));
     }
     let file = File::open(path)
         .map_err(|error| Error::io(format!("cannot open {}", path.display()), error))?;
-    decompress(path, file)
+    Ok(Box::new(file))
 }
 
 /// Decompresses `raw` where its first bytes say that it is compressed; `path` is for messages.
-pub fn decompress(path: &Path, mut raw: impl Read + Send + 'static) -> Result<Source> {
+pub fn decompress(path: &Path, mut raw: Source) -> Result<Source> {
     let failed = |error| Error::io(format!("cannot read {}", path.display()), error);
     let mut head = Vec::new();
     raw.by_ref().take(4).read_to_end(&mut head).map_err(failed)?;

@@ -1,5 +1,6 @@
 //! Generators: repeatable, in range, and of the shape they claim.
-use tantalum_trace::{Generator, PageEvent, PageStat};
+use std::path::Path;
+use tantalum_trace::{Generator, OpenOptions, PageEvent, PageStat, open_pages};
 
 fn stat(text: &str) -> PageStat {
     let events = Generator::parse(text).unwrap().map(Ok::<_, ()>);
@@ -84,5 +85,34 @@ fn bad_text_says_what_is_accepted() {
     ] {
         let shown = Generator::parse(text).unwrap_err().to_string();
         assert!(shown.contains(said), "{text}: {shown}");
+    }
+}
+
+#[test]
+fn a_generator_opens_like_a_trace() {
+    let text = "zipf:pages=100,requests=50,commit=2,writes=1";
+    let opened = open_pages(Path::new(text), &OpenOptions::default()).unwrap();
+    let opened: Vec<PageEvent> = opened.map(Result::unwrap).collect();
+    assert_eq!(opened, Generator::parse(text).unwrap().collect::<Vec<_>>());
+    let bad = open_pages(Path::new("zipf:pages=x"), &OpenOptions::default()).unwrap_err();
+    assert!(bad.to_string().contains("pages=x"), "{bad}");
+    let file = open_pages(Path::new("zap:pages=1"), &OpenOptions::default()).unwrap_err();
+    assert!(file.to_string().contains("cannot open zap:pages=1"), "{file}");
+}
+
+/// Every generator that the documentation shows is one.
+#[test]
+fn documented_generators_are_accepted() {
+    let docs = include_str!("../../../docs/traces.md");
+    let shown: Vec<&str> = docs
+        .split('`')
+        .filter(|text| {
+            let name = text.split_once(':').map(|(name, _)| name);
+            name.is_some_and(|name| tantalum_trace::generate::NAMES.contains(&name))
+        })
+        .collect();
+    assert!(shown.len() >= 4, "{shown:?}");
+    for text in shown {
+        Generator::parse(text).unwrap();
     }
 }
