@@ -48,10 +48,12 @@ impl<'a> Spec<'a> {
     ) -> Result<u64> {
         let words = format!("{} to {}, default {default}", range.start(), range.end());
         let Some(value) = self.take(key, words) else { return Ok(default) };
-        match Size::parse(value) {
-            Ok(Size::Count(count)) if range.contains(&count) => Ok(count),
-            _ => Err(self.refuse(key, value)),
-        }
+        // Plain digits first: `Size` goes through a float, which would round a large seed.
+        let count = value.parse().ok().or_else(|| match Size::parse(value) {
+            Ok(Size::Count(count)) => Some(count),
+            _ => None,
+        });
+        count.filter(|count| range.contains(count)).ok_or_else(|| self.refuse(key, value))
     }
 
     /// Takes a number in `range`.
@@ -131,6 +133,10 @@ mod tests {
         assert_eq!(spec.word("order", &["scattered", "sorted"]).unwrap(), "sorted");
         assert_eq!(spec.count("seed", 0..=u64::MAX, 3).unwrap(), 3);
         spec.finish().unwrap();
+
+        let text = format!("uniform:seed={}", u64::MAX);
+        let mut spec = Spec::parse(&text).unwrap();
+        assert_eq!(spec.count("seed", 0..=u64::MAX, 3).unwrap(), u64::MAX);
     }
 
     #[test]
