@@ -32,11 +32,14 @@ pub struct Opt<T> {
 }
 
 impl<T: PageTable> Opt<T> {
+    /// Positions in the trace are 32 bits, and the last one means "never".
+    pub const REQUESTS_MAX: usize = NEVER as usize - 1;
+
     /// A cache of `frames` pages for exactly these requests, in this order; their pages are
-    /// numbered below `pages_end`. At most 2^32 - 2 requests.
+    /// numbered below `pages_end`. At most [`Opt::REQUESTS_MAX`] requests.
     pub fn new(frames: u32, pages_end: u64, future: &[Request]) -> Self {
         assert!(frames > 0 && frames < u32::MAX, "a cache has 1 to 2^32 - 2 frames");
-        assert!((future.len() as u64) < u64::from(NEVER), "OPT takes at most 2^32 - 2 requests");
+        assert!(future.len() <= Opt::<T>::REQUESTS_MAX, "positions in the trace are 32 bits");
         Opt {
             keys: vec![Key::default(); frames as usize + 1],
             table: T::new(frames, pages_end),

@@ -115,6 +115,12 @@ impl PolicySpec {
                     "policy opt must know the whole trace before it starts",
                 ));
             }
+            Kind::Opt if workload.future.len() > Opt::<T>::REQUESTS_MAX => {
+                return Err(Error::new(
+                    ErrorKind::TooLarge,
+                    format!("policy opt takes at most {} requests", Opt::<T>::REQUESTS_MAX),
+                ));
+            }
             Kind::Opt => Box::new(Opt::<T>::new(frames, pages_end, workload.future)),
         })
     }
