@@ -177,3 +177,12 @@ proptest! {
         opt_picks_the_furthest(frames, 24, &requests);
     }
 }
+
+/// Long enough that the heap sheds its past many times over.
+#[test]
+fn opt_sheds_its_past_and_nothing_else() {
+    let mut rng = tantalum_base::Rng::new(5);
+    let requests: Vec<Request> =
+        (0..8000).map(|_| Request::new(PageNo(rng.below(24)), rng.chance(0.3))).collect();
+    opt_picks_the_furthest(20, 24, &requests);
+}

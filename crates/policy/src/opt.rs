@@ -116,6 +116,7 @@ impl<T: PageTable> Policy for Opt<T> {
             let page = self.keys[frame as usize].page();
             assert_eq!(self.table.find(page, |frame| self.keys[frame as usize].page()), frame);
         }
+        assert!(self.heap.len() <= 4 * self.keys.len() + 1024, "the heap keeps its past");
         let current = self.heap.iter().filter(|(next_use, _)| *next_use >= self.now).count();
         assert_eq!(current, self.used as usize, "one current entry a cached page");
     }
