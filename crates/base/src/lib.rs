@@ -7,6 +7,7 @@
 //! error     one Error: a matchable kind, the context, the source
 //! size      "64MiB", "4k", "10%" as text      rng     seeded randomness by label
 //! checksum  CRC-32C                           fast    maps with a fixed hash
+//! spec      "name:key=value,..." as text
 //! ```
 pub mod checksum;
 pub mod device;
@@ -16,6 +17,7 @@ pub mod ids;
 pub mod payload;
 pub mod rng;
 pub mod size;
+pub mod spec;
 
 pub use device::{Durability, Limits, PageDevice};
 pub use error::{Error, ErrorKind, Result, ResultExt};
@@ -23,3 +25,4 @@ pub use fast::{FastMap, FastSet};
 pub use ids::{PageNo, PageRange, SlotNo, TxId, Version, ZoneNo};
 pub use payload::{PAGE_BYTES, PageBuf, Payload, Stamp};
 pub use rng::Rng;
+pub use spec::Spec;

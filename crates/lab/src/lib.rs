@@ -1,6 +1,10 @@
 //! The laboratory: the engine's own code, run in virtual time, watched and broken on purpose.
 //!
 //! ```text
-//! crash    cuts power at every media operation and checks the promises of docs/durability.md
+//! crash         cuts power at every media operation and checks the promises of docs/durability.md
+//! cache_replay  policies times cache sizes over a trace in memory: misses and write-backs
+//! cache_bench   how fast policies decide
 //! ```
+pub mod cache_bench;
+pub mod cache_replay;
 pub mod crash;

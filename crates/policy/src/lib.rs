@@ -1,1 +1,28 @@
-//! Tantalum policy.
+//! Replacement policies: pure deciders that do no I/O and know no time.
+//!
+//! A [`Policy`] is told each request and says whether it hit and which pages must go. The engine's
+//! buffer pool and the simulator drive the same objects; alone they run at tens of millions of
+//! requests a second, for which everything is an index into flat arrays and nothing is allocated
+//! after the cache is full.
+//!
+//! ```text
+//! registry   "clock:bits=2" -> Box<dyn Policy>        the only list of all policies
+//! lru, fifo, clock, sieve, opt                        one file a policy
+//! policy     the trait, Request, Evicted, Tally       page_table  page -> frame: array or hash
+//! list, ring u32-index linked list and ring over frames
+//! ```
+pub mod clock;
+pub mod fifo;
+mod list;
+pub mod lru;
+#[cfg(test)]
+mod model_tests;
+pub mod opt;
+pub mod page_table;
+pub mod policy;
+pub mod registry;
+mod ring;
+pub mod sieve;
+
+pub use policy::{Evicted, Policy, Request, Tally};
+pub use registry::{PolicySpec, Workload};

@@ -1,1 +1,36 @@
-//! Tantalum trace.
+//! Traces: what a database asked of its storage, in and out.
+//!
+//! ```text
+//! event       PageEvent (pages) and BlockEvent (bytes of a kind of file): the two levels
+//! formats     the registry; one file a format: page_csv, block_csv
+//! reader      file or pipe -> iterator of events, in constant memory     source  plain, gzip, zstd
+//! writer      events -> file                                             recorder  for live devices
+//! layout      block events -> page events: kinds of file laid end to end
+//! stat        what a trace holds, counted
+//! generate    "zipf:pages=1m,requests=10m,theta=1.0" -> page events
+//! shared      where the large real traces for tests and benches are
+//! ```
+//! Adding a format is one file in `formats` that implements [`Format`], and one line in
+//! [`formats`].
+pub mod event;
+pub mod formats;
+pub mod generate;
+pub mod layout;
+pub mod open;
+pub mod reader;
+pub mod recorder;
+pub mod shared;
+pub mod source;
+pub mod stat;
+pub mod writer;
+pub mod zipf;
+
+pub use event::{BlockEvent, BlockOp, FileKind, PageEvent};
+pub use formats::{AnyFormat, Fault, Format};
+pub use generate::Generator;
+pub use layout::Layout;
+pub use open::{AnyReader, OpenOptions, PageEvents, open, open_pages};
+pub use reader::Reader;
+pub use recorder::Recorder;
+pub use stat::{BlockStat, PageStat};
+pub use writer::Writer;

@@ -1,0 +1,158 @@
+//! What a user names with parameters, as text: `zipf:pages=1m,theta=0.9`, `clock:bits=2`.
+//!
+//! The reader of a spec asks for each parameter with its range and default, then calls
+//! [`Spec::finish`]: a parameter nobody asked for is an error that lists those there are.
+use crate::size::Size;
+use crate::{Error, ErrorKind, Result};
+use std::ops::RangeInclusive;
+
+/// A name and its parameters, being read.
+#[derive(Clone, Debug)]
+pub struct Spec<'a> {
+    text: &'a str,
+    name: &'a str,
+    params: Vec<(&'a str, &'a str)>,
+    /// What was asked for so far, for error messages: key, range and default in words.
+    accepted: Vec<(&'static str, String)>,
+}
+
+impl<'a> Spec<'a> {
+    /// Splits `text` (`name` or `name:key=value,key=value`).
+    pub fn parse(text: &'a str) -> Result<Spec<'a>> {
+        let (name, rest) = text.split_once(':').unwrap_or((text, ""));
+        let mut params: Vec<(&str, &str)> = Vec::new();
+        for part in rest.split(',').filter(|part| !part.trim().is_empty()) {
+            let Some((key, value)) = part.split_once('=') else {
+                return Err(bad(format!("{text:?}: {part:?} is not key=value")));
+            };
+            let (key, value) = (key.trim(), value.trim());
+            if params.iter().any(|(seen, _)| *seen == key) {
+                return Err(bad(format!("{text:?}: {key:?} is given twice")));
+            }
+            params.push((key, value));
+        }
+        Ok(Spec { text, name: name.trim(), params, accepted: Vec::new() })
+    }
+
+    /// The name before the colon.
+    pub fn name(&self) -> &'a str {
+        self.name
+    }
+
+    /// Takes a whole number in `range`; `1m` and `4k` count in binary thousands.
+    pub fn count(
+        &mut self,
+        key: &'static str,
+        range: RangeInclusive<u64>,
+        default: u64,
+    ) -> Result<u64> {
+        let words = format!("{} to {}, default {default}", range.start(), range.end());
+        let Some(value) = self.take(key, words) else { return Ok(default) };
+        // Plain digits first: `Size` goes through a float, which would round a large seed.
+        let count = value.parse().ok().or_else(|| match Size::parse(value) {
+            Ok(Size::Count(count)) => Some(count),
+            _ => None,
+        });
+        count.filter(|count| range.contains(count)).ok_or_else(|| self.refuse(key, value))
+    }
+
+    /// Takes a number in `range`.
+    pub fn number(
+        &mut self,
+        key: &'static str,
+        range: RangeInclusive<f64>,
+        default: f64,
+    ) -> Result<f64> {
+        let words = format!("{} to {}, default {default}", range.start(), range.end());
+        let Some(value) = self.take(key, words) else { return Ok(default) };
+        match value.parse::<f64>() {
+            Ok(number) if range.contains(&number) => Ok(number),
+            _ => Err(self.refuse(key, value)),
+        }
+    }
+
+    /// Takes one of `words`; the first is the default.
+    pub fn word(&mut self, key: &'static str, words: &[&'static str]) -> Result<&'static str> {
+        let list = format!("{}, default {}", words.join(" or "), words[0]);
+        let Some(value) = self.take(key, list) else { return Ok(words[0]) };
+        match words.iter().find(|word| **word == value) {
+            Some(word) => Ok(word),
+            None => Err(self.refuse(key, value)),
+        }
+    }
+
+    /// Fails where a parameter is left that nothing asked for.
+    pub fn finish(self) -> Result<()> {
+        let Some((key, _)) = self.params.first() else { return Ok(()) };
+        let accepted: Vec<String> =
+            self.accepted.iter().map(|(key, words)| format!("{key} ({words})")).collect();
+        Err(bad(if accepted.is_empty() {
+            format!("{:?}: {} takes no parameters, not {key:?}", self.text, self.name)
+        } else {
+            format!(
+                "{:?}: {} has no parameter {key:?}; accepted: {}",
+                self.text,
+                self.name,
+                accepted.join("; ")
+            )
+        }))
+    }
+
+    /// The error for a name that is none of `names`.
+    pub fn unknown_name(&self, what: &str, names: &[&str]) -> Error {
+        bad(format!("{:?} is not a {what}; accepted: {}", self.name, names.join(", ")))
+    }
+
+    fn take(&mut self, key: &'static str, words: String) -> Option<&'a str> {
+        self.accepted.push((key, words));
+        let at = self.params.iter().position(|(given, _)| *given == key)?;
+        Some(self.params.remove(at).1)
+    }
+
+    fn refuse(&self, key: &str, value: &str) -> Error {
+        let words = self.accepted.iter().rev().find(|(asked, _)| *asked == key);
+        let words = words.map_or("", |(_, words)| words);
+        bad(format!("{:?}: {key}={value} is not accepted; {key} is {words}", self.text))
+    }
+}
+
+fn bad(context: String) -> Error {
+    Error::new(ErrorKind::InvalidInput, context)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn parameters_are_taken_with_their_units_and_defaults() {
+        let mut spec = Spec::parse("zipf:pages=1m, theta=0.5,order=sorted").unwrap();
+        assert_eq!(spec.name(), "zipf");
+        assert_eq!(spec.count("pages", 1..=1 << 40, 7).unwrap(), 1 << 20);
+        assert_eq!(spec.number("theta", 0.0..=2.0, 1.0).unwrap(), 0.5);
+        assert_eq!(spec.word("order", &["scattered", "sorted"]).unwrap(), "sorted");
+        assert_eq!(spec.count("seed", 0..=u64::MAX, 3).unwrap(), 3);
+        spec.finish().unwrap();
+
+        let text = format!("uniform:seed={}", u64::MAX);
+        let mut spec = Spec::parse(&text).unwrap();
+        assert_eq!(spec.count("seed", 0..=u64::MAX, 3).unwrap(), u64::MAX);
+    }
+
+    #[test]
+    fn refusals_say_what_is_accepted() {
+        let mut spec = Spec::parse("zipf:theta=9").unwrap();
+        let error = spec.number("theta", 0.0..=2.0, 1.0).unwrap_err().to_string();
+        assert!(error.contains("theta=9") && error.contains("0 to 2"), "{error}");
+
+        let mut spec = Spec::parse("clock:bit=1").unwrap();
+        spec.count("bits", 1..=7, 1).unwrap();
+        let error = spec.finish().unwrap_err().to_string();
+        assert!(error.contains("\"bit\"") && error.contains("bits (1 to 7"), "{error}");
+
+        assert!(Spec::parse("lru:fast").is_err());
+        assert!(Spec::parse("lru:a=1,a=2").is_err());
+        let error = Spec::parse("lur").unwrap().unknown_name("policy", &["lru", "opt"]);
+        assert!(error.to_string().contains("accepted: lru, opt"));
+    }
+}

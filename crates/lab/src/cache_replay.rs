@@ -1,0 +1,235 @@
+//! Cache-only replay: policies times cache sizes over one trace in memory, counting misses and
+//! write-backs. No device and no time: what a policy decides does not depend on either.
+use std::path::Path;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Mutex, PoisonError};
+use tantalum_base::{Error, ErrorKind, FastSet, Result};
+use tantalum_policy::{PolicySpec, Request, Tally, Workload};
+use tantalum_trace::{OpenOptions, PageEvent, open_pages};
+
+/// A trace in memory, 8 bytes a request.
+#[derive(Clone, Debug)]
+pub struct CacheTrace {
+    /// What rows call it.
+    pub name: String,
+    /// Requests in order; a request of several pages is one of each.
+    pub requests: Vec<Request>,
+    /// All page numbers lie below this.
+    pub pages_end: u64,
+}
+
+impl CacheTrace {
+    /// Takes the reads and writes of `events`; commit points and trims ask a cache for nothing.
+    pub fn collect(
+        name: &str,
+        events: impl Iterator<Item = Result<PageEvent>>,
+    ) -> Result<CacheTrace> {
+        let mut requests = Vec::new();
+        let mut pages_end = 0;
+        for event in events {
+            let (first, pages, write) = match event? {
+                PageEvent::Read { page, pages } => (page.0, pages, false),
+                PageEvent::Write { page, pages } => (page.0, pages, true),
+                PageEvent::Trim { .. } | PageEvent::Commit => continue,
+            };
+            let end = first.checked_add(u64::from(pages)).filter(|end| *end <= Request::PAGE_MAX);
+            let Some(end) = end else {
+                return Err(Error::new(
+                    ErrorKind::OutOfRange,
+                    format!("{name}: page {first} is over the limit of 62 bits"),
+                ));
+            };
+            pages_end = pages_end.max(end);
+            let pages = (first..end).map(tantalum_base::PageNo);
+            requests.extend(pages.map(|page| Request::new(page, write)));
+        }
+        Ok(CacheTrace { name: name.to_owned(), requests, pages_end })
+    }
+
+    /// Reads the trace at `path`, named after the file without its endings.
+    pub fn load(path: &Path, options: &OpenOptions) -> Result<CacheTrace> {
+        let name = path.file_name().unwrap_or_default().to_string_lossy();
+        let mut stem = name.as_ref();
+        for end in [".zst", ".gz", ".csv"] {
+            stem = stem.strip_suffix(end).unwrap_or(stem);
+        }
+        CacheTrace::collect(stem, open_pages(path, options)?)
+    }
+
+    /// Distinct pages: what a cache size in percent is a share of.
+    pub fn distinct_pages(&self) -> u64 {
+        let pages: FastSet<u64> = self.requests.iter().map(|request| request.page().0).collect();
+        pages.len() as u64
+    }
+}
+
+/// What to replay.
+#[derive(Clone, Debug)]
+pub struct CacheReplayOptions {
+    /// Policies, in the order of the rows.
+    pub policies: Vec<PolicySpec>,
+    /// Cache sizes in pages; each policy is run with each.
+    pub cache_pages: Vec<u32>,
+    /// Measures the time of each run, one run after the other. Off, runs share the cores and the
+    /// rows are a pure function of trace and options.
+    pub timing: bool,
+    /// Threads to use at most.
+    pub threads: usize,
+}
+
+/// One policy with one cache size.
+#[derive(Clone, PartialEq, Debug)]
+pub struct CacheRow {
+    /// The trace's name.
+    pub trace: String,
+    /// The policy as it was given.
+    pub policy: String,
+    /// Cache size in pages.
+    pub cache_pages: u32,
+    /// Pages asked for.
+    pub requests: u64,
+    /// Requests whose page was not cached.
+    pub misses: u64,
+    /// The misses that were reads.
+    pub read_misses: u64,
+    /// The misses that were writes.
+    pub write_misses: u64,
+    /// Pages fetched: every missed page is, also one that is to be updated.
+    pub physical_reads: u64,
+    /// Dirty pages written back because they were evicted.
+    pub physical_writes: u64,
+    /// Dirty pages still in the cache at the end; not in `physical_writes`.
+    pub dirty_pages_at_end: u32,
+    /// Measured time of the run; `None` without timing.
+    pub seconds: Option<f64>,
+}
+
+/// Runs every policy with every cache size, policies outermost. `progress` is told (runs done,
+/// runs in all) after each run, from any thread. The rows come in the order of the options.
+pub fn replay(
+    trace: &CacheTrace,
+    options: &CacheReplayOptions,
+    progress: &(dyn Fn(usize, usize) + Sync),
+) -> Result<Vec<CacheRow>> {
+    let runs: Vec<(&PolicySpec, u32)> = options
+        .policies
+        .iter()
+        .flat_map(|policy| options.cache_pages.iter().map(move |&pages| (policy, pages)))
+        .collect();
+    let threads = if options.timing { 1 } else { options.threads.clamp(1, runs.len().max(1)) };
+    let (next, done) = (AtomicUsize::new(0), AtomicUsize::new(0));
+    let rows: Mutex<Vec<Option<Result<CacheRow>>>> = Mutex::new(vec![None; runs.len()]);
+    let work = || {
+        loop {
+            let at = next.fetch_add(1, Ordering::Relaxed);
+            let Some(&(policy, cache_pages)) = runs.get(at) else { break };
+            let row = run(trace, policy, cache_pages, options.timing);
+            rows.lock().unwrap_or_else(PoisonError::into_inner)[at] = Some(row);
+            progress(done.fetch_add(1, Ordering::Relaxed) + 1, runs.len());
+        }
+    };
+    std::thread::scope(|scope| {
+        for _ in 1..threads {
+            scope.spawn(work);
+        }
+        work();
+    });
+    let rows = rows.into_inner().unwrap_or_else(PoisonError::into_inner);
+    rows.into_iter().flatten().collect()
+}
+
+fn run(trace: &CacheTrace, spec: &PolicySpec, cache_pages: u32, timing: bool) -> Result<CacheRow> {
+    let workload = Workload { pages_end: trace.pages_end, future: &trace.requests };
+    let mut policy = spec.build(cache_pages, workload)?;
+    let mut tally = Tally::default();
+    let seconds = if timing {
+        Some(timed(|| policy.run(&trace.requests, &mut tally)))
+    } else {
+        policy.run(&trace.requests, &mut tally);
+        None
+    };
+    Ok(CacheRow {
+        trace: trace.name.clone(),
+        policy: spec.text().to_owned(),
+        cache_pages,
+        requests: tally.requests,
+        misses: tally.misses,
+        read_misses: tally.read_misses(),
+        write_misses: tally.write_misses,
+        physical_reads: tally.misses,
+        physical_writes: tally.write_backs,
+        dirty_pages_at_end: policy.dirty_pages(),
+        seconds,
+    })
+}
+
+/// Seconds that `work` takes on the real clock.
+#[expect(clippy::disallowed_methods, reason = "measures the simulator itself, on request only")]
+pub(crate) fn timed(work: impl FnOnce()) -> f64 {
+    let start = std::time::Instant::now();
+    work();
+    start.elapsed().as_secs_f64()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use tantalum_trace::Generator;
+
+    fn trace() -> CacheTrace {
+        let text = "zipf:pages=5000,requests=60000,theta=0.9,writes=0.3,commit=5,seed=7";
+        CacheTrace::collect("zipf", Generator::parse(text).unwrap().map(Ok)).unwrap()
+    }
+
+    fn options(threads: usize, timing: bool) -> CacheReplayOptions {
+        CacheReplayOptions {
+            policies: PolicySpec::parse_list("lru,clock:bits=2,sieve,opt,fifo").unwrap(),
+            cache_pages: vec![100, 1000, 100],
+            timing,
+            threads,
+        }
+    }
+
+    #[test]
+    fn rows_are_the_same_on_any_number_of_threads() {
+        let trace = trace();
+        let one = replay(&trace, &options(1, false), &|_, _| {}).unwrap();
+        assert_eq!(one.len(), 15);
+        for threads in [2, 3, 64] {
+            assert_eq!(replay(&trace, &options(threads, false), &|_, _| {}).unwrap(), one);
+        }
+        let order: Vec<(&str, u32)> =
+            one.iter().map(|row| (row.policy.as_str(), row.cache_pages)).collect();
+        assert_eq!(order[..4], [("lru", 100), ("lru", 1000), ("lru", 100), ("clock:bits=2", 100)]);
+        assert!(one.iter().all(|row| row.seconds.is_none() && row.requests == 60_000));
+    }
+
+    #[test]
+    fn the_counts_hang_together() {
+        let trace = trace();
+        let rows = replay(&trace, &options(2, true), &|_, _| {}).unwrap();
+        let misses = |policy: &str, pages: u32| {
+            rows.iter().find(|row| row.policy == policy && row.cache_pages == pages).unwrap().misses
+        };
+        for row in &rows {
+            assert!(row.misses >= misses("opt", row.cache_pages), "{row:?}");
+            assert_eq!(row.misses, row.read_misses + row.write_misses);
+            assert!(row.misses >= trace.distinct_pages());
+            assert!(row.seconds.unwrap() > 0.0);
+        }
+        assert!(misses("lru", 1000) < misses("lru", 100));
+    }
+
+    #[test]
+    fn progress_counts_every_run_and_a_bad_size_fails() {
+        let told = Mutex::new(Vec::new());
+        let all = options(2, false);
+        replay(&trace(), &all, &|done, of| told.lock().unwrap().push((done, of))).unwrap();
+        let mut told = told.into_inner().unwrap();
+        told.sort_unstable();
+        assert_eq!(told, (1..=15).map(|done| (done, 15)).collect::<Vec<_>>());
+
+        let none = CacheReplayOptions { cache_pages: vec![0], ..all };
+        assert!(replay(&trace(), &none, &|_, _| {}).is_err());
+    }
+}

@@ -1,0 +1,75 @@
+//! CLOCK: frames in a ring; a hand passes over the pages used since it last came by.
+//!
+//! Source: Corbató, "A paging experiment with the Multics system", MIT Project MAC, 1968. With
+//! `bits` over 1 the reference bit becomes a counter that each hit raises and each pass of the
+//! hand lowers (generalised CLOCK: Smith, "Sequentiality and prefetching in database systems", ACM
+//! TODS 3(3), 1978). A page comes in with the counter at 0.
+//!
+//! Weak as LRU is against scans and loops; a miss may cost a walk over many frames where nearly
+//! all pages are in use, up to 2^bits rounds. Blind to the cost of writing back.
+use crate::page_table::{NO_FRAME, PageTable};
+use crate::policy::{Evicted, Policy, Request};
+use crate::ring::FrameRing;
+
+/// Second chances by reference counters.
+#[derive(Debug)]
+pub struct Clock<T> {
+    ring: FrameRing<T>,
+    /// Reference counter of each frame, at most `count_max`; index 0 is unused.
+    counts: Vec<u8>,
+    count_max: u8,
+}
+
+impl<T: PageTable> Clock<T> {
+    /// A cache of `frames` pages, for pages numbered below `pages_end`, with reference counters of
+    /// `bits` bits (1 to 7).
+    pub fn new(frames: u32, pages_end: u64, bits: u32) -> Self {
+        assert!((1..=7).contains(&bits), "reference counters have 1 to 7 bits");
+        Clock {
+            ring: FrameRing::new(frames, pages_end),
+            counts: vec![0; frames as usize + 1],
+            count_max: ((1u32 << bits) - 1) as u8,
+        }
+    }
+}
+
+impl<T: PageTable> Policy for Clock<T> {
+    #[inline]
+    fn access(&mut self, request: Request, evicted: &mut Vec<Evicted>) -> bool {
+        let frame = self.ring.find(request.page());
+        if frame != NO_FRAME {
+            let count = &mut self.counts[frame as usize];
+            *count = self.count_max.min(*count + 1);
+            self.ring.key_mut(frame).touch(request);
+            return true;
+        }
+        if self.ring.is_full() {
+            loop {
+                let count = &mut self.counts[self.ring.hand() as usize];
+                if *count == 0 {
+                    break;
+                }
+                *count -= 1;
+                self.ring.advance();
+            }
+            evicted.push(self.ring.replace(request).evicted());
+        } else {
+            self.ring.push(request);
+        }
+        false
+    }
+
+    fn capacity_pages(&self) -> u32 {
+        self.ring.capacity()
+    }
+
+    fn dirty_pages(&self) -> u32 {
+        self.ring.dirty()
+    }
+
+    #[cfg(test)]
+    fn validate(&self) {
+        self.ring.validate();
+        assert!(self.counts.iter().all(|&count| count <= self.count_max));
+    }
+}

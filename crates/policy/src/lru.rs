@@ -1,0 +1,56 @@
+//! LRU: the page that was not used for the longest time goes.
+//!
+//! Source: Mattson, Gecsei, Slutz, Traiger, "Evaluation techniques for storage hierarchies", IBM
+//! Systems Journal 9(2), 1970. A stack algorithm: a larger cache never misses more.
+//!
+//! Weak where a scan or a loop a little longer than the cache passes through (every page of a loop
+//! misses), and blind to how often a page was used and to the cost of writing it back.
+use crate::list::FrameList;
+use crate::page_table::{NO_FRAME, PageTable};
+use crate::policy::{Evicted, Policy, Request};
+
+/// Least recently used first.
+#[derive(Debug)]
+pub struct Lru<T> {
+    /// In the order of last use.
+    frames: FrameList<T>,
+}
+
+impl<T: PageTable> Lru<T> {
+    /// A cache of `frames` pages, for pages numbered below `pages_end`.
+    pub fn new(frames: u32, pages_end: u64) -> Self {
+        Lru { frames: FrameList::new(frames, pages_end) }
+    }
+}
+
+impl<T: PageTable> Policy for Lru<T> {
+    #[inline]
+    fn access(&mut self, request: Request, evicted: &mut Vec<Evicted>) -> bool {
+        let frame = self.frames.find(request.page());
+        if frame != NO_FRAME {
+            self.frames.key_mut(frame).touch(request);
+            self.frames.move_to_head(frame);
+            return true;
+        }
+        if self.frames.is_full() {
+            let victim = self.frames.tail();
+            evicted.push(self.frames.replace(victim, request).evicted());
+        } else {
+            self.frames.push(request);
+        }
+        false
+    }
+
+    fn capacity_pages(&self) -> u32 {
+        self.frames.capacity()
+    }
+
+    fn dirty_pages(&self) -> u32 {
+        self.frames.dirty()
+    }
+
+    #[cfg(test)]
+    fn validate(&self) {
+        self.frames.validate();
+    }
+}

@@ -1,0 +1,159 @@
+//! Policies by name: the one list to add a new policy to.
+use crate::clock::Clock;
+use crate::fifo::Fifo;
+use crate::lru::Lru;
+use crate::opt::Opt;
+use crate::page_table::{DirectTable, PageTable, SparseTable};
+use crate::policy::{Policy, Request};
+use crate::sieve::Sieve;
+use tantalum_base::{Error, ErrorKind, Result, Spec};
+
+/// What a policy is to be made for.
+#[derive(Clone, Copy, Debug)]
+pub struct Workload<'a> {
+    /// All page numbers lie below this; `u64::MAX` where unknown.
+    pub pages_end: u64,
+    /// The requests to come, for policies that must know the future; empty where unknown.
+    pub future: &'a [Request],
+}
+
+/// A policy with its parameters, as text and as parsed.
+#[derive(Clone, PartialEq, Debug)]
+pub struct PolicySpec {
+    text: String,
+    kind: Kind,
+}
+
+#[derive(Clone, Copy, PartialEq, Debug)]
+enum Kind {
+    Lru,
+    Fifo,
+    Clock { bits: u32 },
+    Sieve,
+    Opt,
+}
+
+impl PolicySpec {
+    /// The accepted names.
+    pub const NAMES: &'static [&'static str] = &["lru", "fifo", "clock", "sieve", "opt"];
+
+    /// Parses `name` or `name:key=value,...`; a refusal lists what is accepted.
+    ///
+    /// Parameters: `clock:bits=1` (reference counter, 1 to 7 bits).
+    pub fn parse(text: &str) -> Result<PolicySpec> {
+        let mut spec = Spec::parse(text)?;
+        let kind = match spec.name() {
+            "lru" => Kind::Lru,
+            "fifo" => Kind::Fifo,
+            "clock" => Kind::Clock { bits: spec.count("bits", 1..=7, 1)? as u32 },
+            "sieve" => Kind::Sieve,
+            "opt" => Kind::Opt,
+            _ => return Err(spec.unknown_name("policy", PolicySpec::NAMES)),
+        };
+        spec.finish()?;
+        Ok(PolicySpec { text: text.trim().to_owned(), kind })
+    }
+
+    /// Parses `policies` separated by blanks or by commas; a comma before `key=value` belongs to
+    /// the policy (`clock:bits=2,lru` is two policies).
+    pub fn parse_list(text: &str) -> Result<Vec<PolicySpec>> {
+        let mut specs: Vec<String> = Vec::new();
+        for part in text.split([',', ' ']).filter(|part| !part.is_empty()) {
+            match specs.last_mut() {
+                Some(last) if part.contains('=') && !part.contains(':') && last.contains(':') => {
+                    last.push(',');
+                    last.push_str(part);
+                }
+                _ => specs.push(part.to_owned()),
+            }
+        }
+        if specs.is_empty() {
+            return Err(Error::new(
+                ErrorKind::InvalidInput,
+                format!("no policy given; accepted: {}", PolicySpec::NAMES.join(", ")),
+            ));
+        }
+        specs.iter().map(|spec| PolicySpec::parse(spec)).collect()
+    }
+
+    /// The text it was made from.
+    pub fn text(&self) -> &str {
+        &self.text
+    }
+
+    /// Makes the policy with `frames` frames. The page table is an array where the address space
+    /// is moderate, and a hash table otherwise.
+    pub fn build(&self, frames: u32, workload: Workload) -> Result<Box<dyn Policy>> {
+        if frames == 0 || frames == u32::MAX {
+            return Err(Error::new(
+                ErrorKind::InvalidInput,
+                format!("a cache of {frames} pages; accepted: 1 to {}", u32::MAX - 1),
+            ));
+        }
+        if workload.pages_end <= DirectTable::PAGES_MAX {
+            self.build_over::<DirectTable>(frames, workload)
+        } else {
+            self.build_over::<SparseTable>(frames, workload)
+        }
+    }
+
+    /// Makes the policy over page table `T`.
+    pub fn build_over<T: PageTable + 'static>(
+        &self,
+        frames: u32,
+        workload: Workload,
+    ) -> Result<Box<dyn Policy>> {
+        let pages_end = workload.pages_end;
+        Ok(match self.kind {
+            Kind::Lru => Box::new(Lru::<T>::new(frames, pages_end)),
+            Kind::Fifo => Box::new(Fifo::<T>::new(frames, pages_end)),
+            Kind::Clock { bits } => Box::new(Clock::<T>::new(frames, pages_end, bits)),
+            Kind::Sieve => Box::new(Sieve::<T>::new(frames, pages_end)),
+            Kind::Opt if workload.future.is_empty() => {
+                return Err(Error::new(
+                    ErrorKind::Unsupported,
+                    "policy opt must know the whole trace before it starts",
+                ));
+            }
+            Kind::Opt if workload.future.len() > Opt::<T>::REQUESTS_MAX => {
+                return Err(Error::new(
+                    ErrorKind::TooLarge,
+                    format!("policy opt takes at most {} requests", Opt::<T>::REQUESTS_MAX),
+                ));
+            }
+            Kind::Opt => Box::new(Opt::<T>::new(frames, pages_end, workload.future)),
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_name_is_made_and_bad_text_lists_them() {
+        let future = [Request::new(tantalum_base::PageNo(3), false)];
+        let workload = Workload { pages_end: 4, future: &future };
+        for name in PolicySpec::NAMES {
+            let policy = PolicySpec::parse(name).unwrap().build(2, workload).unwrap();
+            assert_eq!(policy.capacity_pages(), 2);
+        }
+        let error = PolicySpec::parse("lur").unwrap_err().to_string();
+        assert!(error.contains("lru, fifo, clock, sieve, opt"), "{error}");
+        let error = PolicySpec::parse("clock:bits=9").unwrap_err().to_string();
+        assert!(error.contains("1 to 7"), "{error}");
+        let error = PolicySpec::parse("lru:k=2").unwrap_err().to_string();
+        assert!(error.contains("takes no parameters"), "{error}");
+        assert!(PolicySpec::parse("lru").unwrap().build(0, workload).is_err());
+        let unknown = Workload { pages_end: u64::MAX, future: &[] };
+        assert!(PolicySpec::parse("opt").unwrap().build(2, unknown).is_err());
+    }
+
+    #[test]
+    fn a_list_keeps_parameters_with_their_policy() {
+        let list = PolicySpec::parse_list("lru,clock:bits=2,sieve").unwrap();
+        let texts: Vec<&str> = list.iter().map(PolicySpec::text).collect();
+        assert_eq!(texts, ["lru", "clock:bits=2", "sieve"]);
+        assert!(PolicySpec::parse_list(" ").is_err());
+    }
+}

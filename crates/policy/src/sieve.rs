@@ -1,0 +1,73 @@
+//! SIEVE: a FIFO queue that a hand walks from old to new, dropping the first page not used since
+//! the hand last passed it; kept pages stay where they are.
+//!
+//! Source: Zhang, Yang, Yue, Vigfusson, Rashmi, "SIEVE is simpler than LRU", NSDI 2024, section 3.
+//!
+//! Weak against scans and loops: new pages stay until the hand has walked the old ones, and a hit
+//! counts the same whether it came once or a hundred times. Blind to the cost of writing back.
+use crate::list::FrameList;
+use crate::page_table::{NO_FRAME, PageTable};
+use crate::policy::{Evicted, Policy, Request};
+
+/// FIFO with a lazily moving hand.
+#[derive(Debug)]
+pub struct Sieve<T> {
+    /// In the order of arrival; a frame's mark is its visited bit.
+    frames: FrameList<T>,
+    /// Where the next search for a victim begins; `NO_FRAME` for the tail.
+    hand: u32,
+}
+
+impl<T: PageTable> Sieve<T> {
+    /// A cache of `frames` pages, for pages numbered below `pages_end`.
+    pub fn new(frames: u32, pages_end: u64) -> Self {
+        Sieve { frames: FrameList::new(frames, pages_end), hand: NO_FRAME }
+    }
+
+    /// The victim; leaves the hand at the next newer frame. Ends within two rounds, as each step
+    /// clears a mark.
+    fn victim(&mut self) -> u32 {
+        let mut frame = if self.hand == NO_FRAME { self.frames.tail() } else { self.hand };
+        while self.frames.key(frame).is_marked() {
+            self.frames.key_mut(frame).unmark();
+            let newer = self.frames.newer(frame);
+            frame = if newer == NO_FRAME { self.frames.tail() } else { newer };
+        }
+        self.hand = self.frames.newer(frame);
+        frame
+    }
+}
+
+impl<T: PageTable> Policy for Sieve<T> {
+    #[inline]
+    fn access(&mut self, request: Request, evicted: &mut Vec<Evicted>) -> bool {
+        let frame = self.frames.find(request.page());
+        if frame != NO_FRAME {
+            let key = self.frames.key_mut(frame);
+            key.touch(request);
+            key.mark();
+            return true;
+        }
+        if self.frames.is_full() {
+            let victim = self.victim();
+            evicted.push(self.frames.replace(victim, request).evicted());
+        } else {
+            self.frames.push(request);
+        }
+        false
+    }
+
+    fn capacity_pages(&self) -> u32 {
+        self.frames.capacity()
+    }
+
+    fn dirty_pages(&self) -> u32 {
+        self.frames.dirty()
+    }
+
+    #[cfg(test)]
+    fn validate(&self) {
+        self.frames.validate();
+        assert!(self.hand <= self.frames.capacity());
+    }
+}

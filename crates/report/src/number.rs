@@ -1,0 +1,58 @@
+//! Numbers for people.
+
+/// `1234567` as `1,234,567`.
+pub fn thousands(value: u64) -> String {
+    let digits = value.to_string();
+    let mut text = String::with_capacity(digits.len() + digits.len() / 3);
+    for (at, digit) in digits.chars().enumerate() {
+        if at > 0 && (digits.len() - at).is_multiple_of(3) {
+            text.push(',');
+        }
+        text.push(digit);
+    }
+    text
+}
+
+/// A duration with the unit that leaves it readable: `17 ns`, `3.21 us`, `4.50 ms`, `2.10 s`.
+pub fn duration(ns: f64) -> String {
+    for (unit, factor) in [("s", 1e9), ("ms", 1e6), ("us", 1e3)] {
+        // What would be rounded up to a thousand of the next smaller unit takes the larger one.
+        if ns >= factor * 0.999_995 {
+            return format!("{:.2} {unit}", ns / factor);
+        }
+    }
+    format!("{ns:.0} ns")
+}
+
+/// A large number in short: `987`, `12.3 k`, `174.2 M`.
+pub fn short(value: f64) -> String {
+    for (unit, factor) in [("G", 1e9), ("M", 1e6), ("k", 1e3)] {
+        if value >= factor * 0.999_95 {
+            return format!("{:.1} {unit}", value / factor);
+        }
+    }
+    format!("{value:.0}")
+}
+
+/// How many times `ours` is `theirs`: `2.31x`; `-` where there is nothing to compare with.
+pub fn ratio(ours: f64, theirs: f64) -> String {
+    if theirs > 0.0 { format!("{:.2}x", ours / theirs) } else { "-".to_owned() }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_are_readable() {
+        let texts: Vec<String> = [0, 999, 1000, 12_345, 1_234_567].map(thousands).into();
+        assert_eq!(texts, ["0", "999", "1,000", "12,345", "1,234,567"]);
+        assert_eq!(thousands(u64::MAX), "18,446,744,073,709,551,615");
+        let texts: Vec<String> = [17.0, 3210.0, 999_999.0, 4.5e6, 2.1e9].map(duration).into();
+        assert_eq!(texts, ["17 ns", "3.21 us", "1.00 ms", "4.50 ms", "2.10 s"]);
+        let texts: Vec<String> = [987.0, 12_300.0, 174.2e6].map(short).into();
+        assert_eq!(texts, ["987", "12.3 k", "174.2 M"]);
+        assert_eq!(ratio(23.1, 10.0), "2.31x");
+        assert_eq!(ratio(1.0, 0.0), "-");
+    }
+}

@@ -1,0 +1,88 @@
+//! A whole output: what was run, and the rows.
+use crate::table::Table;
+use crate::value::Value;
+use serde::ser::{Serialize, SerializeMap, Serializer};
+use tantalum_base::{Error, ErrorKind, Result};
+
+/// How a report is printed.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum OutputFormat {
+    /// Aligned text.
+    Table,
+    /// Comma-separated values.
+    Csv,
+    /// JSON, two blanks a level.
+    Json,
+}
+
+impl OutputFormat {
+    /// The accepted names.
+    pub const NAMES: &'static [&'static str] = &["table", "csv", "json"];
+
+    /// Parses `--format`; a refusal lists the names.
+    pub fn parse(text: &str) -> Result<OutputFormat> {
+        match text {
+            "table" => Ok(OutputFormat::Table),
+            "csv" => Ok(OutputFormat::Csv),
+            "json" => Ok(OutputFormat::Json),
+            _ => Err(Error::new(
+                ErrorKind::InvalidInput,
+                format!(
+                    "{text:?} is not an output format; accepted: {}",
+                    OutputFormat::NAMES.join(", ")
+                ),
+            )),
+        }
+    }
+}
+
+/// The output of one run: `{"seed", "config", ..., "rows"}`.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Report {
+    /// The seed of the run.
+    pub seed: u64,
+    /// The hash of its configuration, see [`crate::config_hash()`].
+    pub config: String,
+    /// More fields beside the rows, in this order.
+    pub fields: Vec<(&'static str, Value)>,
+    /// The rows.
+    pub table: Table,
+}
+
+impl Report {
+    /// A report without further fields.
+    pub fn new(seed: u64, config: String, table: Table) -> Report {
+        Report { seed, config, fields: Vec::new(), table }
+    }
+
+    /// The report in `format`, ready to print. A text table ends with the seed and the
+    /// configuration; CSV starts with them in a `#` line.
+    pub fn render(&self, format: OutputFormat) -> Result<String> {
+        let mut fields = format!("seed {}, configuration {}", self.seed, self.config);
+        for (key, value) in &self.fields {
+            fields.push_str(&format!(", {key} {}", value.plain()));
+        }
+        match format {
+            OutputFormat::Table => Ok(format!("{}{fields}\n", self.table.to_text())),
+            OutputFormat::Csv => Ok(format!("# {fields}\n{}", self.table.to_csv())),
+            OutputFormat::Json => {
+                serde_json::to_string_pretty(self).map(|json| json + "\n").map_err(|error| {
+                    Error::with_source(ErrorKind::InvalidInput, "cannot write JSON", error)
+                })
+            }
+        }
+    }
+}
+
+impl Serialize for Report {
+    fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
+        let mut fields = to.serialize_map(None)?;
+        fields.serialize_entry("seed", &self.seed)?;
+        fields.serialize_entry("config", &self.config)?;
+        for (key, value) in &self.fields {
+            fields.serialize_entry(key, value)?;
+        }
+        fields.serialize_entry("rows", &self.table)?;
+        fields.end()
+    }
+}

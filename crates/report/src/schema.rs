@@ -1,0 +1,45 @@
+//! The columns of the outputs that scripts rely on. `docs/output.md` documents them with an example
+//! each, and a test compares the two: fields may be added, none renamed.
+use crate::table::{Column, Style};
+
+/// Rows of a cache-only replay: `tantalum replay TRACE --policy ... --size ...`.
+pub const CACHE_REPLAY: &[Column] = &[
+    Column::new("trace", "trace", Style::Text),
+    Column::new("policy", "policy", Style::Text),
+    Column::new("cache_pages", "cache pages", Style::Count),
+    Column::new("requests", "requests", Style::Count),
+    Column::new("misses", "misses", Style::Count),
+    Column::new("hit_ratio", "hits", Style::Percent),
+    Column::new("read_misses", "read misses", Style::Count),
+    Column::new("write_misses", "write misses", Style::Count),
+    Column::new("physical_reads", "physical reads", Style::Count),
+    Column::new("physical_writes", "physical writes", Style::Count),
+    Column::new("dirty_pages_at_end", "dirty at end", Style::Count),
+    Column::new("seconds", "time", Style::Seconds),
+];
+
+/// The one row of `tantalum trace stat` over pages.
+pub const PAGE_STAT: &[Column] = &[
+    Column::new("trace", "trace", Style::Text),
+    Column::new("requests", "requests", Style::Count),
+    Column::new("reads", "reads", Style::Count),
+    Column::new("writes", "writes", Style::Count),
+    Column::new("commits", "commits", Style::Count),
+    Column::new("trims", "trims", Style::Count),
+    Column::new("write_share", "write share", Style::Percent),
+    Column::new("distinct_pages", "distinct pages", Style::Count),
+    Column::new("written_pages", "written pages", Style::Count),
+    Column::new("max_page", "max page", Style::Count),
+    Column::new("reuse_share", "re-used", Style::Percent),
+    Column::new("reuse_distance_p50", "re-use p50", Style::Count),
+    Column::new("reuse_distance_p90", "re-use p90", Style::Count),
+];
+
+/// Rows of `tantalum trace stat` over a block trace: one a kind of file and operation.
+pub const BLOCK_STAT: &[Column] = &[
+    Column::new("trace", "trace", Style::Text),
+    Column::new("file_kind", "file kind", Style::Text),
+    Column::new("op", "op", Style::Text),
+    Column::new("calls", "calls", Style::Count),
+    Column::new("bytes", "bytes", Style::Bytes),
+];

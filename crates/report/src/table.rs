@@ -1,0 +1,271 @@
+//! Columns and rows.
+use crate::number;
+use crate::value::Value;
+use serde::ser::{Serialize, SerializeMap, SerializeSeq, Serializer};
+use tantalum_base::size::human_bytes;
+
+/// How a column is shown to people; programs always get the bare value.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub enum Style {
+    /// Words, to the left.
+    Text,
+    /// `1,234,567`.
+    Count,
+    /// This many decimals.
+    Decimals(u8),
+    /// A share from 0 to 1 as `12.34 %`.
+    Percent,
+    /// Nanoseconds as `3.21 ms`.
+    DurationNs,
+    /// Seconds as `3.21 ms`.
+    Seconds,
+    /// Bytes as `64.0 MiB`.
+    Bytes,
+    /// `174.2 M`.
+    Short,
+}
+
+/// A column: for programs by its key, for people by heading and style.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Column {
+    /// The field's name in JSON and CSV; never renamed once it is out.
+    pub key: &'static str,
+    /// The heading of the text table.
+    pub heading: &'static str,
+    /// How its values are shown.
+    pub style: Style,
+}
+
+impl Column {
+    /// A column.
+    pub const fn new(key: &'static str, heading: &'static str, style: Style) -> Self {
+        Column { key, heading, style }
+    }
+}
+
+/// Rows under columns.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Table {
+    columns: Vec<Column>,
+    rows: Vec<Vec<Value>>,
+}
+
+impl Table {
+    /// An empty table.
+    pub fn new(columns: &[Column]) -> Table {
+        Table { columns: columns.to_vec(), rows: Vec::new() }
+    }
+
+    /// The columns.
+    pub fn columns(&self) -> &[Column] {
+        &self.columns
+    }
+
+    /// The rows.
+    pub fn rows(&self) -> &[Vec<Value>] {
+        &self.rows
+    }
+
+    /// Appends a row: one value a column, or it is a mistake of the caller's.
+    pub fn push(&mut self, row: impl Into<Vec<Value>>) {
+        let row = row.into();
+        assert_eq!(row.len(), self.columns.len(), "a row has one value a column");
+        self.rows.push(row);
+    }
+
+    /// Appends a row given as key and value, in any order: each column exactly once, or it is a
+    /// mistake of the caller's.
+    pub fn push_named<const N: usize>(&mut self, fields: [(&str, Value); N]) {
+        assert_eq!(N, self.columns.len(), "a row has one value a column");
+        let mut fields = fields.map(Some);
+        let row = self.columns.iter().map(|column| {
+            let named = |field: &&mut Option<(&str, Value)>| {
+                field.as_ref().is_some_and(|(key, _)| *key == column.key)
+            };
+            match fields.iter_mut().find(named).and_then(Option::take) {
+                Some((_, value)) => value,
+                None => panic!("the row has no {}", column.key),
+            }
+        });
+        let row = row.collect();
+        self.rows.push(row);
+    }
+
+    /// As text: headings, then a line a row, numbers to the right. A column in which no row has
+    /// anything is left out.
+    pub fn to_text(&self) -> String {
+        let shown: Vec<usize> = (0..self.columns.len())
+            .filter(|&at| self.rows.is_empty() || self.rows.iter().any(|row| !row[at].is_null()))
+            .collect();
+        let mut lines: Vec<Vec<String>> =
+            vec![shown.iter().map(|&at| self.columns[at].heading.to_owned()).collect()];
+        for row in &self.rows {
+            let cells = shown.iter().map(|&at| show(&row[at], self.columns[at].style));
+            lines.push(cells.collect());
+        }
+        let width = |at: usize| lines.iter().map(|line| line[at].chars().count()).max();
+        let widths: Vec<usize> = (0..shown.len()).map(|at| width(at).unwrap_or(0)).collect();
+        let mut text = String::new();
+        for line in &lines {
+            let mut padded = String::new();
+            for (at, cell) in line.iter().enumerate() {
+                if at > 0 {
+                    padded.push_str("  ");
+                }
+                let blanks = " ".repeat(widths[at] - cell.chars().count());
+                let left = self.columns[shown[at]].style == Style::Text;
+                let (before, after) = if left { ("", blanks.as_str()) } else { (&*blanks, "") };
+                padded.extend([before, cell, after]);
+            }
+            text.push_str(padded.trim_end());
+            text.push('\n');
+        }
+        text
+    }
+
+    /// As CSV: a header of keys, then a line a row, bare values, quoted where they must be.
+    pub fn to_csv(&self) -> String {
+        let mut text = String::new();
+        let mut line = |fields: &mut dyn Iterator<Item = String>| {
+            for (at, field) in fields.enumerate() {
+                if at > 0 {
+                    text.push(',');
+                }
+                text.push_str(&quoted(field));
+            }
+            text.push('\n');
+        };
+        line(&mut self.columns.iter().map(|column| column.key.to_owned()));
+        for row in &self.rows {
+            line(&mut row.iter().map(Value::plain));
+        }
+        text
+    }
+}
+
+/// As a JSON array of one object a row, fields in the order of the columns.
+impl Serialize for Table {
+    fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
+        let mut rows = to.serialize_seq(Some(self.rows.len()))?;
+        for row in &self.rows {
+            rows.serialize_element(&Fields { columns: &self.columns, row })?;
+        }
+        rows.end()
+    }
+}
+
+struct Fields<'a> {
+    columns: &'a [Column],
+    row: &'a [Value],
+}
+
+impl Serialize for Fields<'_> {
+    fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
+        let mut fields = to.serialize_map(Some(self.row.len()))?;
+        for (column, value) in self.columns.iter().zip(self.row) {
+            fields.serialize_entry(column.key, value)?;
+        }
+        fields.end()
+    }
+}
+
+/// RFC 4180: quotes around what has a comma, a quote or a line end in it.
+fn quoted(field: String) -> String {
+    if field.contains([',', '"', '\n', '\r']) {
+        format!("\"{}\"", field.replace('"', "\"\""))
+    } else {
+        field
+    }
+}
+
+fn show(value: &Value, style: Style) -> String {
+    let real = match value {
+        _ if value.is_null() => return "-".to_owned(),
+        Value::Count(count) => match style {
+            Style::Count => return number::thousands(*count),
+            Style::Bytes => return human_bytes(*count),
+            _ => *count as f64,
+        },
+        Value::Real(real) => *real,
+        _ => return value.plain(),
+    };
+    match style {
+        Style::Text => value.plain(),
+        Style::Count => format!("{real:.0}"),
+        Style::Decimals(decimals) => format!("{real:.*}", usize::from(decimals)),
+        Style::Percent => format!("{:.2} %", real * 100.0),
+        Style::DurationNs => number::duration(real),
+        Style::Seconds => number::duration(real * 1e9),
+        Style::Bytes => human_bytes(real as u64),
+        Style::Short => number::short(real),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn table() -> Table {
+        let mut table = Table::new(&[
+            Column::new("name", "name", Style::Text),
+            Column::new("pages", "pages", Style::Count),
+            Column::new("hit_ratio", "hits", Style::Percent),
+            Column::new("latency_ns", "latency", Style::DurationNs),
+            Column::new("seconds", "time", Style::Seconds),
+        ]);
+        table.push(vec!["a".into(), 1234u64.into(), 0.5.into(), 1500.0.into(), Value::Null]);
+        table.push(vec!["b,\"c\"".into(), 7u64.into(), f64::NAN.into(), 2u64.into(), Value::Null]);
+        table
+    }
+
+    #[test]
+    fn text_is_aligned_and_leaves_empty_columns_out() {
+        let expected = "name   pages     hits  latency\n\
+                        a      1,234  50.00 %  1.50 us\n\
+                        b,\"c\"      7        -     2 ns\n";
+        assert_eq!(table().to_text(), expected);
+        assert_eq!(Table::new(&table().columns).to_text().lines().count(), 1);
+    }
+
+    #[test]
+    fn csv_has_bare_values_and_quotes() {
+        let expected = "name,pages,hit_ratio,latency_ns,seconds\na,1234,0.5,1500,\n\
+                        \"b,\"\"c\"\"\",7,,2,\n";
+        assert_eq!(table().to_csv(), expected);
+    }
+
+    #[test]
+    fn json_keeps_the_order_of_the_columns_and_has_null_for_nothing() {
+        let json = serde_json::to_string(&table()).unwrap();
+        let expected = "[{\"name\":\"a\",\"pages\":1234,\"hit_ratio\":0.5,\"latency_ns\":1500.0,\
+                        \"seconds\":null},{\"name\":\"b,\\\"c\\\"\",\"pages\":7,\
+                        \"hit_ratio\":null,\"latency_ns\":2,\"seconds\":null}]";
+        assert_eq!(json, expected);
+    }
+
+    #[test]
+    fn named_values_find_their_columns() {
+        let mut named = Table::new(&table().columns);
+        named.push_named([
+            ("seconds", Value::Null),
+            ("pages", 1234u64.into()),
+            ("name", "a".into()),
+            ("latency_ns", 1500.0.into()),
+            ("hit_ratio", 0.5.into()),
+        ]);
+        assert_eq!(named.rows[0], table().rows[0]);
+    }
+
+    #[test]
+    #[should_panic(expected = "the row has no pages")]
+    fn a_named_row_without_a_column_is_refused() {
+        let columns = &table().columns[..2];
+        Table::new(columns).push_named([("name", "a".into()), ("page", 1u64.into())]);
+    }
+
+    #[test]
+    #[should_panic(expected = "one value a column")]
+    fn a_row_of_another_length_is_refused() {
+        table().push(vec![Value::Null]);
+    }
+}

@@ -1,0 +1,78 @@
+//! The examples in docs/output.md have exactly the fields that are printed, in the same order.
+use tantalum_report::{Column, OutputFormat, Report, Table, Value, schema};
+
+const DOCS: &str = include_str!("../../../docs/output.md");
+
+/// The example behind the fence "```json NAME".
+fn example(name: &str) -> &'static str {
+    let fence = format!("```json {name}\n");
+    let start = DOCS.find(&fence).unwrap_or_else(|| panic!("no example {name}")) + fence.len();
+    let length = DOCS[start..].find("```").expect("the fence ends");
+    &DOCS[start..start + length]
+}
+
+/// Prints the example's own values through `columns`: the text must come back as it stands.
+fn prints_as_documented(name: &str, columns: &[Column]) {
+    let text = example(name);
+    let json: serde_json::Value = serde_json::from_str(text).unwrap();
+    let mut table = Table::new(columns);
+    for row in json["rows"].as_array().unwrap() {
+        let fields = row.as_object().unwrap();
+        let cells: Vec<Value> = columns
+            .iter()
+            .map(|column| {
+                let value = fields.get(column.key);
+                let value = value.unwrap_or_else(|| panic!("{name}: no {}", column.key));
+                cell(value)
+            })
+            .collect();
+        table.push(cells);
+    }
+    let config = json["config"].as_str().unwrap().to_owned();
+    assert_eq!(config.len(), 16);
+    let report = Report::new(json["seed"].as_u64().unwrap(), config, table);
+    assert_eq!(report.render(OutputFormat::Json).unwrap(), text, "{name}");
+}
+
+fn cell(value: &serde_json::Value) -> Value {
+    match value {
+        serde_json::Value::Null => Value::Null,
+        serde_json::Value::String(text) => text.as_str().into(),
+        serde_json::Value::Bool(flag) => (*flag).into(),
+        number if number.is_u64() => number.as_u64().into(),
+        number => number.as_f64().into(),
+    }
+}
+
+#[test]
+fn the_examples_are_what_is_printed() {
+    prints_as_documented("replay", schema::CACHE_REPLAY);
+    prints_as_documented("page_stat", schema::PAGE_STAT);
+    prints_as_documented("block_stat", schema::BLOCK_STAT);
+}
+
+#[test]
+fn every_documented_field_of_a_replay_has_its_explanation() {
+    let columns = schema::CACHE_REPLAY.iter().chain(schema::PAGE_STAT);
+    for column in columns.filter(|column| column.key != "reuse_distance_p90") {
+        assert!(DOCS.contains(&format!("`{}`", column.key)), "{} is not explained", column.key);
+    }
+}
+
+#[test]
+fn table_and_csv_name_seed_and_configuration() {
+    let mut table = Table::new(schema::BLOCK_STAT);
+    let row: Vec<Value> =
+        vec!["t".into(), "wal".into(), "W".into(), 3u64.into(), (1u64 << 20).into()];
+    table.push(row);
+    let mut report = Report::new(5, "00000000000000aa".into(), table);
+    report.fields.push(("cuts", 2u64.into()));
+    let text = report.render(OutputFormat::Table).unwrap();
+    assert!(text.contains("1.0 MiB"));
+    assert!(text.ends_with("seed 5, configuration 00000000000000aa, cuts 2\n"), "{text}");
+    let csv = report.render(OutputFormat::Csv).unwrap();
+    assert!(csv.starts_with("# seed 5, configuration 00000000000000aa, cuts 2\ntrace,"), "{csv}");
+    let json = report.render(OutputFormat::Json).unwrap();
+    assert!(json.find("\"cuts\"") < json.find("\"rows\""));
+    assert!(OutputFormat::parse("yaml").unwrap_err().to_string().contains("table, csv, json"));
+}

@@ -1,0 +1,66 @@
+//! Records what a device is asked, while it runs.
+use crate::event::PageEvent;
+use crate::formats::page_csv::PageCsv;
+use crate::writer::{Sink, Writer};
+use std::path::Path;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use tantalum_base::{Error, ErrorKind, Result};
+
+/// Writes a page trace (`page_csv`), from any thread.
+///
+/// A failure to record never fails the device: the first one is kept for [`Recorder::finish`], and
+/// nothing is recorded after it.
+#[derive(Debug)]
+pub struct Recorder(Mutex<State>);
+
+#[derive(Debug)]
+enum State {
+    Open(Box<Writer<PageEvent>>),
+    Failed(Error),
+    Finished,
+}
+
+impl Recorder {
+    /// Records to a new file; `.zst` or `.gz` in its name compress it.
+    pub fn create(path: &Path) -> Result<Recorder> {
+        Ok(Recorder(Mutex::new(State::Open(Box::new(Writer::create(path, &PageCsv)?)))))
+    }
+
+    /// Records to `sink`; `name` is for messages and tells the compression.
+    pub fn to_sink(name: &str, sink: Sink) -> Result<Recorder> {
+        Ok(Recorder(Mutex::new(State::Open(Box::new(Writer::new(name, sink, &PageCsv)?)))))
+    }
+
+    /// Records one event.
+    pub fn record(&self, event: PageEvent) {
+        self.record_all(&[event]);
+    }
+
+    /// Records `events` with nothing of other threads between them: with several clients at once,
+    /// a transaction's writes and its commit point stay together only so.
+    pub fn record_all(&self, events: &[PageEvent]) {
+        let mut state = self.lock();
+        if let State::Open(writer) = &mut *state
+            && let Err(error) = events.iter().try_for_each(|event| writer.write(event))
+        {
+            *state = State::Failed(error);
+        }
+    }
+
+    /// Ends the trace and returns the number of events, or the first failure. Later events are
+    /// dropped; a second call is an error.
+    pub fn finish(&self) -> Result<u64> {
+        match std::mem::replace(&mut *self.lock(), State::Finished) {
+            State::Open(writer) => writer.finish(),
+            State::Failed(error) => Err(error),
+            State::Finished => {
+                Err(Error::new(ErrorKind::Closed, "the recording was finished before"))
+            }
+        }
+    }
+
+    /// A thread that panicked while it recorded left whole events behind: go on.
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}

@@ -1,0 +1,38 @@
+//! Where the bytes of a trace come from: plain, gzip or zstd, told by content and not by name.
+use std::fs::File;
+use std::io::{BufReader, Cursor, Read};
+use std::path::Path;
+use tantalum_base::{Error, Result};
+
+const GZIP_MAGIC: &[u8] = &[0x1f, 0x8b];
+const ZSTD_MAGIC: &[u8] = &[0x28, 0xb5, 0x2f, 0xfd];
+
+/// Bytes of a trace.
+pub type Source = Box<dyn Read + Send>;
+
+/// Opens the file at `path`, as it stands; `-` is the standard input.
+pub fn open(path: &Path) -> Result<Source> {
+    if path == Path::new("-") {
+        return Ok(Box::new(std::io::stdin()));
+    }
+    let file = File::open(path)
+        .map_err(|error| Error::io(format!("cannot open {}", path.display()), error))?;
+    Ok(Box::new(file))
+}
+
+/// Decompresses `raw` where its first bytes say that it is compressed; `path` is for messages.
+pub fn decompress(path: &Path, mut raw: Source) -> Result<Source> {
+    let failed = |error| Error::io(format!("cannot read {}", path.display()), error);
+    let mut head = Vec::new();
+    raw.by_ref().take(4).read_to_end(&mut head).map_err(failed)?;
+    let gzip = head.starts_with(GZIP_MAGIC);
+    let zstd = head == ZSTD_MAGIC;
+    let whole = Cursor::new(head).chain(raw);
+    Ok(if gzip {
+        Box::new(flate2::read::MultiGzDecoder::new(BufReader::with_capacity(1 << 16, whole)))
+    } else if zstd {
+        Box::new(zstd::Decoder::new(whole).map_err(failed)?)
+    } else {
+        Box::new(whole)
+    })
+}
