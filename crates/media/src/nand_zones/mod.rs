@@ -9,6 +9,9 @@
 mod append_log;
 mod table;
 
+#[cfg(test)]
+mod tests;
+
 use crate::nand::{Array, Nand, PageAddr, SlotRead};
 use crate::zone::{AppendHeader, Body, ScannedAppend, Spare, ZoneGeometry, ZoneMedia};
 use append_log::{AppendLog, LoggedAppend};
@@ -133,7 +136,7 @@ impl<R: Runtime, P: Payload> NandZones<R, P> {
         let pages = bodies.len() as u32;
         assert!(
             spares.len() == bodies.len() && (1..=self.geometry.append_pages_max).contains(&pages),
-            "append of {pages} pages with {} spares to {zone}",
+            "append of {pages} pages with {} spares to {zone:?}",
             spares.len(),
         );
         let state = &mut table.zones[zone.index()];
@@ -141,7 +144,7 @@ impl<R: Runtime, P: Payload> NandZones<R, P> {
         let end = first + self.geometry.append_slots(pages);
         assert!(
             end <= self.geometry.slots_per_zone && !state.retired && !state.sealed,
-            "append of {pages} pages at {first} of {zone}, which has {} slots, retired: {}, \
+            "append of {pages} pages at {first} of {zone:?}, which has {} slots, retired: {}, \
              needs a reset: {}",
             self.geometry.slots_per_zone,
             state.retired,
@@ -289,7 +292,7 @@ impl<R: Runtime, P: Payload> ZoneMedia for NandZones<R, P> {
         let (first, end_ns, ok) = self.submit_append(zone, header, spares, bodies)?;
         self.finish(end_ns).await?;
         if !ok {
-            let context = format!("append at offset {first} of {zone}");
+            let context = format!("append at offset {first} of {zone:?}");
             return Err(Error::new(ErrorKind::ProgramFailed, context));
         }
         Ok(self.geometry.slot(zone, first))
@@ -404,7 +407,7 @@ fn power_cut() -> Error {
 }
 
 fn retired(zone: ZoneNo) -> Error {
-    Error::new(ErrorKind::ZoneRetired, format!("{zone} has too many bad blocks"))
+    Error::new(ErrorKind::ZoneRetired, format!("{zone:?} has too many bad blocks"))
 }
 
 fn at_slot(kind: ErrorKind, slot: SlotNo) -> Error {
@@ -412,5 +415,5 @@ fn at_slot(kind: ErrorKind, slot: SlotNo) -> Error {
         ErrorKind::Uncorrectable => "cannot be read back",
         _ => "holds nothing of that kind",
     };
-    Error::new(kind, format!("{slot} {what}"))
+    Error::new(kind, format!("{slot:?} {what}"))
 }
