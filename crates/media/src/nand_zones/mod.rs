@@ -74,8 +74,8 @@ impl<R: Runtime, P: Payload> NandZones<R, P> {
     }
 
     /// The zones of the same array after a loss of power, on a new executor. Where the power was
-    /// not cut, whatever is in flight lands first. Zones that hold anything are sealed: they must
-    /// be reset before they are appended to.
+    /// not cut, whatever is in flight lands first. Zones must be reset before they are appended
+    /// to.
     pub fn reopen<S: Runtime>(&self, runtime: S) -> NandZones<S, P> {
         // Also without a cut before: the new executor's clock has nothing to do with the old one.
         self.nand.power_cut(u64::MAX, |_| crate::nand::Fate::Land);

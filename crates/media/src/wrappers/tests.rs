@@ -73,6 +73,7 @@ fn chosen_operations_fail() {
     runtime
         .run(async move {
             let faults = Faults::new(Rc::clone(&zones), FaultsOptions::default());
+            faults.reset(ZoneNo(0)).await.unwrap();
             faults.fail_append(1, AppendFault::Io);
             faults.fail_append(2, AppendFault::ProgramFailed);
             faults.fail_append(3, AppendFault::Corrupt(1));
@@ -120,6 +121,7 @@ fn a_throttle_adds_latency_and_shares_bandwidth() {
                 ..ThrottleOptions::default()
             };
             let throttle = Rc::new(Throttle::new(clock.clone(), zones, options));
+            throttle.reset(ZoneNo(0)).await.unwrap();
             throttle.sync().await.unwrap();
             assert_eq!(clock.now_ns(), 7);
             let handles: Vec<_> = (0..2)
