@@ -26,7 +26,7 @@ use tantalum_runtime::Runtime;
 pub struct NandZonesOptions {
     /// Blocks of each plane that belong to no zone and replace bad ones.
     pub spare_blocks_per_plane: u32,
-    /// Pages in one append at the most.
+    /// Pages in one append at the most, up to 65,535.
     pub append_pages_max: u32,
 }
 
@@ -55,7 +55,9 @@ impl<R: Runtime, P: Payload> NandZones<R, P> {
     pub fn new(runtime: R, nand: Nand<P>, options: NandZonesOptions) -> Result<Self> {
         let NandZonesOptions { spare_blocks_per_plane, append_pages_max } = options;
         let shape = nand.geometry();
-        if spare_blocks_per_plane >= shape.blocks_per_plane || append_pages_max == 0 {
+        if spare_blocks_per_plane >= shape.blocks_per_plane
+            || !(1..=u32::from(u16::MAX)).contains(&append_pages_max)
+        {
             let context = format!("zones over NAND with {shape:?} and {options:?}");
             return Err(Error::new(ErrorKind::InvalidInput, context));
         }
@@ -154,6 +156,9 @@ impl<R: Runtime, P: Payload> NandZones<R, P> {
         // The reset before this one is over, also where nobody waited for its end.
         state.log_before_reset = None;
         state.log.push(header, first, pages);
+        if end == self.geometry.slots_per_zone {
+            state.log.shrink();
+        }
         array.begin_mutation();
         let (mut end_ns, mut ok) = (now_ns, true);
         let unit = self.geometry.append_unit_slots as usize;
