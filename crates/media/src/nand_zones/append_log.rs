@@ -2,21 +2,21 @@
 use crate::zone::AppendHeader;
 use tantalum_base::Version;
 
-/// `batch_delta` of a header that is kept whole in `odd`.
-const ODD: u32 = u32::MAX;
 /// `batch_delta` of a header with `batch_first` 0.
-const NO_BATCH: u32 = u32::MAX - 1;
+const NO_BATCH: u32 = u32::MAX;
 
-/// A header in 28 bytes: what is alike in all appends of a zone's opening is kept once, and the
-/// batch's first version as its distance from `durable`.
-#[derive(Clone, Copy)]
+/// A header in 20 bytes: what is alike in all appends of a zone's opening is kept once, and
+/// versions as distances.
+#[derive(Clone, Copy, Default)]
 struct Packed {
     first_offset: u32,
-    pages: u32,
     zone_durable_slots: u32,
-    batch_len: u32,
+    // From the first append's `durable`.
+    durable_delta: u32,
+    // From this append's `durable`.
     batch_delta: u32,
-    durable: [u32; 2],
+    batch_len: u16,
+    pages: u16,
 }
 
 /// Appends of one opening of a zone, in order.
@@ -24,6 +24,7 @@ struct Packed {
 pub(super) struct AppendLog {
     epoch: u64,
     stream: u8,
+    durable: Version,
     appends: Vec<Packed>,
     // By place in `appends`, ascending.
     odd: Vec<(u32, AppendHeader)>,
@@ -46,26 +47,39 @@ impl AppendLog {
     pub(super) fn push(&mut self, header: &AppendHeader, first_offset: u32, pages: u32) {
         if self.appends.is_empty() {
             (self.epoch, self.stream) = (header.epoch, header.stream);
+            self.durable = header.durable;
         }
-        let distance = header.batch_first.0.wrapping_sub(header.durable.0);
-        let batch_delta = if header.epoch != self.epoch || header.stream != self.stream {
-            ODD
-        } else if header.batch_first == Version::NEVER {
+        let packed = self.pack(header).unwrap_or_else(|| {
+            self.odd.push((self.appends.len() as u32, *header));
+            Packed::default()
+        });
+        self.appends.push(Packed { first_offset, pages: pages as u16, ..packed });
+    }
+
+    /// The header packed; `None` where something in it is out of range.
+    #[inline]
+    fn pack(&self, header: &AppendHeader) -> Option<Packed> {
+        if header.epoch != self.epoch || header.stream != self.stream {
+            return None;
+        }
+        let distance = |from: Version, to: Version| u32::try_from(to.0.checked_sub(from.0)?).ok();
+        let batch_delta = if header.batch_first == Version::NEVER {
             NO_BATCH
         } else {
-            u32::try_from(distance).ok().filter(|delta| *delta < NO_BATCH).unwrap_or(ODD)
+            distance(header.durable, header.batch_first).filter(|delta| *delta != NO_BATCH)?
         };
-        if batch_delta == ODD {
-            self.odd.push((self.appends.len() as u32, *header));
-        }
-        self.appends.push(Packed {
-            first_offset,
-            pages,
+        Some(Packed {
             zone_durable_slots: header.zone_durable_slots,
-            batch_len: header.batch_len,
+            durable_delta: distance(self.durable, header.durable)?,
             batch_delta,
-            durable: [header.durable.0 as u32, (header.durable.0 >> 32) as u32],
-        });
+            batch_len: u16::try_from(header.batch_len).ok()?,
+            ..Packed::default()
+        })
+    }
+
+    /// Gives back memory that further appends would need.
+    pub(super) fn shrink(&mut self) {
+        self.appends.shrink_to_fit();
     }
 
     /// The appends from the first one on that starts at `from_offset` or later.
@@ -76,24 +90,22 @@ impl AppendLog {
 
     fn get(&self, at: usize) -> LoggedAppend {
         let packed = self.appends[at];
-        let Packed { first_offset, pages, zone_durable_slots, batch_len, batch_delta, .. } = packed;
-        let durable = u64::from(packed.durable[1]) << 32 | u64::from(packed.durable[0]);
-        let odd = self.odd.binary_search_by_key(&(at as u32), |(at, _)| *at);
-        let header = match odd {
+        let durable = Version(self.durable.0 + u64::from(packed.durable_delta));
+        let header = match self.odd.binary_search_by_key(&(at as u32), |(at, _)| *at) {
             Ok(odd) => self.odd[odd].1,
             Err(_) => AppendHeader {
                 epoch: self.epoch,
                 stream: self.stream,
-                durable: Version(durable),
-                zone_durable_slots,
-                batch_first: match batch_delta {
+                durable,
+                zone_durable_slots: packed.zone_durable_slots,
+                batch_first: match packed.batch_delta {
                     NO_BATCH => Version::NEVER,
-                    delta => Version(durable + u64::from(delta)),
+                    delta => Version(durable.0 + u64::from(delta)),
                 },
-                batch_len,
+                batch_len: u32::from(packed.batch_len),
             },
         };
-        LoggedAppend { header, first_offset, pages }
+        LoggedAppend { header, first_offset: packed.first_offset, pages: u32::from(packed.pages) }
     }
 }
 
@@ -118,6 +130,10 @@ mod tests {
             AppendHeader { batch_first: Version(1), ..plain },
             AppendHeader { epoch: 4, ..plain },
             AppendHeader { stream: 1, ..plain },
+            AppendHeader { durable: Version(5), batch_first: Version(6), ..plain },
+            AppendHeader { durable: Version(1 << 50), batch_first: Version(1 << 50), ..plain },
+            AppendHeader { batch_len: 1 << 20, ..plain },
+            AppendHeader { batch_first: Version((1 << 40) + u64::from(u32::MAX)), ..plain },
             plain,
         ];
         let mut log = AppendLog::default();
@@ -127,6 +143,6 @@ mod tests {
         let logged: Vec<_> = log.from(0).collect();
         assert_eq!(logged.iter().map(|append| append.header).collect::<Vec<_>>(), headers);
         assert_eq!(log.from(5).next().map(|append| append.first_offset), Some(8));
-        assert_eq!(size_of::<Packed>(), 28);
+        assert_eq!(size_of::<Packed>(), 20);
     }
 }

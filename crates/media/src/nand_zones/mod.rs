@@ -9,6 +9,9 @@
 mod append_log;
 mod table;
 
+#[cfg(test)]
+mod tests;
+
 use crate::nand::{Array, Nand, PageAddr, SlotRead};
 use crate::zone::{AppendHeader, Body, ScannedAppend, Spare, ZoneGeometry, ZoneMedia};
 use append_log::{AppendLog, LoggedAppend};
@@ -23,7 +26,7 @@ use tantalum_runtime::Runtime;
 pub struct NandZonesOptions {
     /// Blocks of each plane that belong to no zone and replace bad ones.
     pub spare_blocks_per_plane: u32,
-    /// Pages in one append at the most.
+    /// Pages in one append at the most, up to 65,535.
     pub append_pages_max: u32,
 }
 
@@ -52,7 +55,9 @@ impl<R: Runtime, P: Payload> NandZones<R, P> {
     pub fn new(runtime: R, nand: Nand<P>, options: NandZonesOptions) -> Result<Self> {
         let NandZonesOptions { spare_blocks_per_plane, append_pages_max } = options;
         let shape = nand.geometry();
-        if spare_blocks_per_plane >= shape.blocks_per_plane || append_pages_max == 0 {
+        if spare_blocks_per_plane >= shape.blocks_per_plane
+            || !(1..=u32::from(u16::MAX)).contains(&append_pages_max)
+        {
             let context = format!("zones over NAND with {shape:?} and {options:?}");
             return Err(Error::new(ErrorKind::InvalidInput, context));
         }
@@ -71,8 +76,8 @@ impl<R: Runtime, P: Payload> NandZones<R, P> {
     }
 
     /// The zones of the same array after a loss of power, on a new executor. Where the power was
-    /// not cut, whatever is in flight lands first. Zones that hold anything are sealed: they must
-    /// be reset before they are appended to.
+    /// not cut, whatever is in flight lands first. Zones must be reset before they are appended
+    /// to.
     pub fn reopen<S: Runtime>(&self, runtime: S) -> NandZones<S, P> {
         // Also without a cut before: the new executor's clock has nothing to do with the old one.
         self.nand.power_cut(u64::MAX, |_| crate::nand::Fate::Land);
@@ -133,7 +138,7 @@ impl<R: Runtime, P: Payload> NandZones<R, P> {
         let pages = bodies.len() as u32;
         assert!(
             spares.len() == bodies.len() && (1..=self.geometry.append_pages_max).contains(&pages),
-            "append of {pages} pages with {} spares to {zone}",
+            "append of {pages} pages with {} spares to {zone:?}",
             spares.len(),
         );
         let state = &mut table.zones[zone.index()];
@@ -141,7 +146,7 @@ impl<R: Runtime, P: Payload> NandZones<R, P> {
         let end = first + self.geometry.append_slots(pages);
         assert!(
             end <= self.geometry.slots_per_zone && !state.retired && !state.sealed,
-            "append of {pages} pages at {first} of {zone}, which has {} slots, retired: {}, \
+            "append of {pages} pages at {first} of {zone:?}, which has {} slots, retired: {}, \
              needs a reset: {}",
             self.geometry.slots_per_zone,
             state.retired,
@@ -151,6 +156,9 @@ impl<R: Runtime, P: Payload> NandZones<R, P> {
         // The reset before this one is over, also where nobody waited for its end.
         state.log_before_reset = None;
         state.log.push(header, first, pages);
+        if end == self.geometry.slots_per_zone {
+            state.log.shrink();
+        }
         array.begin_mutation();
         let (mut end_ns, mut ok) = (now_ns, true);
         let unit = self.geometry.append_unit_slots as usize;
@@ -289,7 +297,7 @@ impl<R: Runtime, P: Payload> ZoneMedia for NandZones<R, P> {
         let (first, end_ns, ok) = self.submit_append(zone, header, spares, bodies)?;
         self.finish(end_ns).await?;
         if !ok {
-            let context = format!("append at offset {first} of {zone}");
+            let context = format!("append at offset {first} of {zone:?}");
             return Err(Error::new(ErrorKind::ProgramFailed, context));
         }
         Ok(self.geometry.slot(zone, first))
@@ -404,7 +412,7 @@ fn power_cut() -> Error {
 }
 
 fn retired(zone: ZoneNo) -> Error {
-    Error::new(ErrorKind::ZoneRetired, format!("{zone} has too many bad blocks"))
+    Error::new(ErrorKind::ZoneRetired, format!("{zone:?} has too many bad blocks"))
 }
 
 fn at_slot(kind: ErrorKind, slot: SlotNo) -> Error {
@@ -412,5 +420,5 @@ fn at_slot(kind: ErrorKind, slot: SlotNo) -> Error {
         ErrorKind::Uncorrectable => "cannot be read back",
         _ => "holds nothing of that kind",
     };
-    Error::new(kind, format!("{slot} {what}"))
+    Error::new(kind, format!("{slot:?} {what}"))
 }

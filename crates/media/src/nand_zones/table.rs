@@ -15,7 +15,8 @@ pub(super) struct Zone {
     /// The next append's first slot.
     pub(super) next_offset: u32,
     pub(super) retired: bool,
-    /// Needs a reset before it can be appended to.
+    /// Needs a reset before it can be appended to: also where all its blocks are erased, as on
+    /// every medium, whose reset then costs nothing.
     pub(super) sealed: bool,
 }
 
@@ -37,7 +38,8 @@ impl ZoneTable {
         let NandGeometry { blocks_per_plane, .. } = array.geometry;
         let planes = array.geometry.planes();
         let zone_count = blocks_per_plane - spare_blocks_per_plane;
-        let mut zones: Vec<Zone> = (0..zone_count).map(|_| Zone::default()).collect();
+        let mut zones: Vec<Zone> =
+            (0..zone_count).map(|_| Zone { sealed: true, ..Zone::default() }).collect();
         let mut blocks = vec![u32::MAX; zone_count as usize * planes as usize];
         let mut spare_blocks = Vec::with_capacity(planes as usize);
         for plane in 0..planes {
@@ -129,7 +131,6 @@ impl ZoneTable {
             }
             let number = ZoneNo(zone as u32);
             let blank = (0..self.planes).all(|plane| array.is_blank(self.block(number, plane)));
-            let erased = (0..self.planes).all(|plane| array.is_erased(self.block(number, plane)));
             let state = &mut self.zones[zone];
             let before_reset = state.log_before_reset.take();
             if let Some(log) = before_reset
@@ -140,7 +141,7 @@ impl ZoneTable {
             if blank {
                 state.log = AppendLog::default();
             }
-            state.sealed = !erased;
+            state.sealed = true;
             state.next_offset = 0;
         }
     }

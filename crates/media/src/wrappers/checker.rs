@@ -1,0 +1,252 @@
+//! Asserts that the caller of a medium keeps the contract of [`ZoneMedia`].
+use crate::zone::{AppendHeader, Body, ScannedAppend, Spare, ZoneGeometry, ZoneMedia};
+use std::cell::RefCell;
+use std::rc::Rc;
+use tantalum_base::{ErrorKind, PageBuf, Result, SlotNo, ZoneNo};
+
+/// What the checker knows of a zone.
+#[derive(Clone, Debug, Default)]
+struct Zone {
+    // False before the first reset since the medium was opened and after a failure: what the
+    // zone holds may be read, but not appended to.
+    open: bool,
+    resetting: bool,
+    retired: bool,
+    next_offset: u32,
+    // Appends whose answer has not come, and reads.
+    appends_in_flight: u32,
+    reads_in_flight: u32,
+    epoch: Option<u64>,
+    // Of the epochs seen on this zone, the largest.
+    epoch_max: u64,
+    // Which slots below `next_offset` hold a page whose append has been answered.
+    readable: Vec<bool>,
+}
+
+/// Passes everything on and panics where the contract is broken: appends past the end of a zone,
+/// to a zone that was not reset since the medium was opened or that failed, reads of slots that
+/// no answered append filled, resets of zones in use, epochs that go back, spares that do not
+/// match their pages.
+///
+/// What a zone held when the medium was opened is not known here; it may be read at will until
+/// the zone's first reset.
+pub struct Checker<M> {
+    inner: Rc<M>,
+    geometry: ZoneGeometry,
+    zones: RefCell<Vec<Zone>>,
+}
+
+impl<M: ZoneMedia> Checker<M> {
+    /// Watches over `inner`, which has just been opened.
+    pub fn new(inner: Rc<M>) -> Self {
+        let geometry = inner.geometry();
+        let mut zones = vec![Zone::default(); geometry.zones as usize];
+        for zone in inner.retired() {
+            zones[zone.index()].retired = true;
+        }
+        Checker { inner, geometry, zones: RefCell::new(zones) }
+    }
+
+    /// The medium underneath.
+    pub fn inner(&self) -> &Rc<M> {
+        &self.inner
+    }
+
+    fn zone<T>(&self, zone: ZoneNo, change: impl FnOnce(&mut Zone) -> T) -> T {
+        let mut zones = self.zones.borrow_mut();
+        let count = zones.len();
+        let state = zones
+            .get_mut(zone.index())
+            .unwrap_or_else(|| panic!("{zone:?} of a medium of {count} zones"));
+        change(state)
+    }
+
+    fn start_append(
+        &self,
+        zone: ZoneNo,
+        header: &AppendHeader,
+        spares: &[Spare],
+        bodies: &[Body<M::Page>],
+    ) -> u32 {
+        let geometry = &self.geometry;
+        let pages = bodies.len() as u32;
+        assert_eq!(spares.len(), bodies.len(), "spares and bodies of an append to {zone:?}");
+        assert!(
+            (1..=geometry.append_pages_max).contains(&pages),
+            "append of {pages} pages to {zone:?}, at most {}",
+            geometry.append_pages_max,
+        );
+        self.zone(zone, |state| {
+            assert!(!state.retired, "append to the retired {zone:?}");
+            assert!(state.open && !state.resetting, "append to {zone:?}, which was not reset");
+            let first = state.next_offset + geometry.append_overhead_slots;
+            let end = state.next_offset + geometry.append_slots(pages);
+            assert!(
+                end <= geometry.slots_per_zone,
+                "append up to offset {end} of {zone:?}, which has {} slots",
+                geometry.slots_per_zone,
+            );
+            assert!(
+                header.zone_durable_slots <= state.next_offset,
+                "header with {} durable slots of {zone:?}, of which {} are appended",
+                header.zone_durable_slots,
+                state.next_offset,
+            );
+            match state.epoch {
+                Some(epoch) => assert_eq!(header.epoch, epoch, "epoch of an append to {zone:?}"),
+                None => assert!(
+                    header.epoch > state.epoch_max || state.epoch_max == 0,
+                    "epoch {} of an append to {zone:?} after epoch {}",
+                    header.epoch,
+                    state.epoch_max,
+                ),
+            }
+            state.epoch = Some(header.epoch);
+            state.epoch_max = state.epoch_max.max(header.epoch);
+            state.next_offset = end;
+            state.readable.resize(end as usize, false);
+            state.appends_in_flight += 1;
+            first
+        })
+    }
+
+    fn end_append(&self, zone: ZoneNo, first: u32, pages: u32, result: &Result<SlotNo>) {
+        let expected = self.geometry.slot(zone, first);
+        self.zone(zone, |state| {
+            state.appends_in_flight -= 1;
+            match result {
+                Ok(slot) => {
+                    assert_eq!(*slot, expected, "place of an append to {zone:?}");
+                    state.readable[first as usize..(first + pages) as usize].fill(true);
+                }
+                Err(_) => state.open = false,
+            }
+        });
+    }
+
+    fn start_reads(&self, slots: &[SlotNo]) {
+        for &slot in slots {
+            let zone = self.geometry.zone_of(slot);
+            let offset = self.geometry.offset_of(slot) as usize;
+            self.zone(zone, |state| {
+                assert!(!state.retired, "read of {slot:?} in the retired {zone:?}");
+                assert!(!state.resetting, "read of {slot:?} while {zone:?} is being reset");
+                // An epoch of its own: the zone was reset since the medium was opened.
+                let unknown = !state.open && state.epoch.is_none();
+                assert!(
+                    unknown || state.readable.get(offset).is_some_and(|readable| *readable),
+                    "read of {slot:?}, offset {offset} of {zone:?}, where nothing is",
+                );
+                state.reads_in_flight += 1;
+            });
+        }
+    }
+
+    fn end_reads(&self, slots: &[SlotNo]) {
+        for &slot in slots {
+            self.zone(self.geometry.zone_of(slot), |state| state.reads_in_flight -= 1);
+        }
+    }
+}
+
+impl<M: ZoneMedia> ZoneMedia for Checker<M> {
+    type Page = M::Page;
+
+    fn geometry(&self) -> ZoneGeometry {
+        self.geometry
+    }
+
+    fn retired(&self) -> Vec<ZoneNo> {
+        self.inner.retired()
+    }
+
+    async fn append(
+        &self,
+        zone: ZoneNo,
+        header: &AppendHeader,
+        spares: &[Spare],
+        bodies: &[Body<M::Page>],
+        durable: bool,
+    ) -> Result<SlotNo> {
+        for (spare, body) in spares.iter().zip(bodies) {
+            assert_eq!(spare.checksum, body.checksum(), "checksum of {spare:?} for {zone:?}");
+        }
+        let first = self.start_append(zone, header, spares, bodies);
+        let result = self.inner.append(zone, header, spares, bodies, durable).await;
+        self.end_append(zone, first, bodies.len() as u32, &result);
+        result
+    }
+
+    async fn read(&self, slots: &[SlotNo], out: &mut [M::Page]) -> Result<()> {
+        assert_eq!(slots.len(), out.len(), "slots and pages of a read");
+        self.start_reads(slots);
+        let result = self.inner.read(slots, out).await;
+        self.end_reads(slots);
+        result
+    }
+
+    async fn read_meta(&self, slot: SlotNo) -> Result<PageBuf> {
+        self.start_reads(&[slot]);
+        let result = self.inner.read_meta(slot).await;
+        self.end_reads(&[slot]);
+        result
+    }
+
+    async fn scan(
+        &self,
+        zone: ZoneNo,
+        from_offset: u32,
+        epoch: Option<u64>,
+    ) -> Result<Vec<ScannedAppend>> {
+        assert!(from_offset <= self.geometry.slots_per_zone, "scan of {zone:?} from {from_offset}");
+        let found = self.inner.scan(zone, from_offset, epoch).await?;
+        let mut behind = from_offset;
+        for append in &found {
+            let pages = append.spares.len() as u32;
+            assert!(
+                append.first_offset >= behind && append.first_offset + pages <= append.end_offset,
+                "scan of {zone:?} found {append:?} behind offset {behind}",
+            );
+            behind = append.end_offset;
+        }
+        if let Some(last) = found.last() {
+            self.zone(zone, |state| {
+                state.epoch_max = state.epoch_max.max(last.header.epoch);
+            });
+        }
+        Ok(found)
+    }
+
+    async fn peek(&self, zone: ZoneNo) -> Result<Option<AppendHeader>> {
+        let header = self.inner.peek(zone).await?;
+        if let Some(header) = header {
+            self.zone(zone, |state| state.epoch_max = state.epoch_max.max(header.epoch));
+        }
+        Ok(header)
+    }
+
+    async fn reset(&self, zone: ZoneNo) -> Result<()> {
+        self.zone(zone, |state| {
+            assert!(!state.resetting, "reset of {zone:?} while it is being reset");
+            assert_eq!(state.appends_in_flight, 0, "reset of {zone:?} with appends in flight");
+            assert_eq!(state.reads_in_flight, 0, "reset of {zone:?} with reads in flight");
+            state.resetting = true;
+        });
+        let result = self.inner.reset(zone).await;
+        self.zone(zone, |state| {
+            state.resetting = false;
+            state.next_offset = 0;
+            state.epoch = None;
+            state.readable.clear();
+            state.open = result.is_ok();
+            if let Err(error) = &result {
+                state.retired |= error.kind() == ErrorKind::ZoneRetired;
+            }
+        });
+        result
+    }
+
+    async fn sync(&self) -> Result<()> {
+        self.inner.sync().await
+    }
+}

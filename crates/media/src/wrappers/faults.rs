@@ -1,0 +1,226 @@
+//! Failures of chosen operations, over any medium.
+use crate::zone::{AppendHeader, Body, ScannedAppend, Spare, ZoneGeometry, ZoneMedia};
+use std::cell::RefCell;
+use std::collections::{BTreeMap, BTreeSet};
+use std::rc::Rc;
+use tantalum_base::{Error, ErrorKind, PageBuf, Payload, Result, Rng, SlotNo, ZoneNo};
+
+/// How an append fails.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum AppendFault {
+    /// `ProgramFailed`: its places are used up and unreadable.
+    ProgramFailed,
+    /// `Io`: nothing reached the medium.
+    Io,
+    /// It succeeds, but the page with this number in the append (the last one where it has
+    /// fewer) is another than was asked for.
+    Corrupt(u32),
+}
+
+/// Chances of failure, all 0 by default.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct FaultsOptions {
+    /// Seed of everything that is left to chance.
+    pub seed: u64,
+    /// Chance that an append fails with `ProgramFailed`.
+    pub program_failed: f64,
+    /// Chance, for each slot read, that it is and stays `Uncorrectable`.
+    pub uncorrectable: f64,
+    /// Chance that a reset fails with `ZoneRetired`.
+    pub zone_retired: f64,
+}
+
+struct State {
+    options: FaultsOptions,
+    rng: Rng,
+    appends: u64,
+    reads: u64,
+    resets: u64,
+    scripted_appends: BTreeMap<u64, AppendFault>,
+    scripted_reads: BTreeSet<u64>,
+    scripted_resets: BTreeSet<u64>,
+    unreadable: BTreeSet<SlotNo>,
+    retired: BTreeSet<ZoneNo>,
+}
+
+impl State {
+    fn chance(&mut self, chance: f64) -> bool {
+        chance > 0.0 && self.rng.chance(chance)
+    }
+
+    fn next_append(&mut self) -> Option<AppendFault> {
+        let number = self.appends;
+        self.appends += 1;
+        let by_chance = self.chance(self.options.program_failed);
+        let scripted = self.scripted_appends.remove(&number);
+        scripted.or(by_chance.then_some(AppendFault::ProgramFailed))
+    }
+
+    fn check_read(&mut self, slot: SlotNo) -> Result<()> {
+        let number = self.reads;
+        self.reads += 1;
+        if self.chance(self.options.uncorrectable) || self.scripted_reads.remove(&number) {
+            self.unreadable.insert(slot);
+        }
+        if self.unreadable.contains(&slot) {
+            return Err(Error::new(ErrorKind::Uncorrectable, format!("{slot:?} (injected)")));
+        }
+        Ok(())
+    }
+
+    fn next_reset(&mut self, zone: ZoneNo) -> Result<()> {
+        let number = self.resets;
+        self.resets += 1;
+        if self.chance(self.options.zone_retired) || self.scripted_resets.remove(&number) {
+            self.retired.insert(zone);
+        }
+        if self.retired.contains(&zone) {
+            return Err(Error::new(ErrorKind::ZoneRetired, format!("{zone:?} (injected)")));
+        }
+        Ok(())
+    }
+}
+
+/// Lets operations fail, by script and by seeded chance. Operations are counted from 0 when the
+/// wrapper was made; a read counts once a slot.
+pub struct Faults<M> {
+    inner: Rc<M>,
+    state: RefCell<State>,
+}
+
+impl<M: ZoneMedia> Faults<M> {
+    /// Injects into `inner`.
+    pub fn new(inner: Rc<M>, options: FaultsOptions) -> Self {
+        let state = RefCell::new(State {
+            options,
+            rng: Rng::split(options.seed, "media faults"),
+            appends: 0,
+            reads: 0,
+            resets: 0,
+            scripted_appends: BTreeMap::new(),
+            scripted_reads: BTreeSet::new(),
+            scripted_resets: BTreeSet::new(),
+            unreadable: BTreeSet::new(),
+            retired: BTreeSet::new(),
+        });
+        Faults { inner, state }
+    }
+
+    /// Lets the append fail that comes `nth` from now, counted from 0.
+    pub fn fail_append(&self, nth: u64, fault: AppendFault) {
+        let state = &mut *self.state.borrow_mut();
+        state.scripted_appends.insert(state.appends + nth, fault);
+    }
+
+    /// Lets the slot decay that is read `nth` from now, counted from 0.
+    pub fn fail_read(&self, nth: u64) {
+        let state = &mut *self.state.borrow_mut();
+        state.scripted_reads.insert(state.reads + nth);
+    }
+
+    /// Lets the reset fail that comes `nth` from now, counted from 0.
+    pub fn fail_reset(&self, nth: u64) {
+        let state = &mut *self.state.borrow_mut();
+        state.scripted_resets.insert(state.resets + nth);
+    }
+
+    /// Lets `slot` decay now.
+    pub fn decay(&self, slot: SlotNo) {
+        self.state.borrow_mut().unreadable.insert(slot);
+    }
+}
+
+impl<M: ZoneMedia> ZoneMedia for Faults<M> {
+    type Page = M::Page;
+
+    fn geometry(&self) -> ZoneGeometry {
+        self.inner.geometry()
+    }
+
+    fn retired(&self) -> Vec<ZoneNo> {
+        let mut retired = self.state.borrow().retired.clone();
+        retired.extend(self.inner.retired());
+        retired.into_iter().collect()
+    }
+
+    async fn append(
+        &self,
+        zone: ZoneNo,
+        header: &AppendHeader,
+        spares: &[Spare],
+        bodies: &[Body<M::Page>],
+        durable: bool,
+    ) -> Result<SlotNo> {
+        let fault = self.state.borrow_mut().next_append();
+        let error = |kind| Err(Error::new(kind, format!("append to {zone:?} (injected)")));
+        match fault {
+            None => self.inner.append(zone, header, spares, bodies, durable).await,
+            Some(AppendFault::Io) => error(ErrorKind::Io),
+            Some(AppendFault::ProgramFailed) => {
+                let first = self.inner.append(zone, header, spares, bodies, durable).await?;
+                let slots = (first.0..first.0 + bodies.len() as u32).map(SlotNo);
+                self.state.borrow_mut().unreadable.extend(slots);
+                error(ErrorKind::ProgramFailed)
+            }
+            Some(AppendFault::Corrupt(page)) => {
+                let mut bodies = bodies.to_vec();
+                let last = bodies.len() - 1;
+                let body = &mut bodies[last.min(page as usize)];
+                *body = match &*body {
+                    Body::Data(page) => Body::Data(page.torn()),
+                    Body::Meta(bytes) => Body::Meta(bytes.torn()),
+                };
+                self.inner.append(zone, header, spares, &bodies, durable).await
+            }
+        }
+    }
+
+    async fn read(&self, slots: &[SlotNo], out: &mut [M::Page]) -> Result<()> {
+        let checked = {
+            let mut state = self.state.borrow_mut();
+            slots.iter().map(|slot| state.check_read(*slot)).fold(Ok(()), Result::and)
+        };
+        self.inner.read(slots, out).await?;
+        checked
+    }
+
+    async fn read_meta(&self, slot: SlotNo) -> Result<PageBuf> {
+        let checked = self.state.borrow_mut().check_read(slot);
+        let bytes = self.inner.read_meta(slot).await?;
+        checked.map(|()| bytes)
+    }
+
+    async fn scan(
+        &self,
+        zone: ZoneNo,
+        from_offset: u32,
+        epoch: Option<u64>,
+    ) -> Result<Vec<ScannedAppend>> {
+        let mut found = self.inner.scan(zone, from_offset, epoch).await?;
+        let geometry = self.geometry();
+        let state = self.state.borrow();
+        for append in &mut found {
+            for (offset, spare) in (append.first_offset..).zip(&mut append.spares) {
+                if state.unreadable.contains(&geometry.slot(zone, offset)) {
+                    *spare = None;
+                }
+            }
+        }
+        Ok(found)
+    }
+
+    async fn peek(&self, zone: ZoneNo) -> Result<Option<AppendHeader>> {
+        self.inner.peek(zone).await
+    }
+
+    async fn reset(&self, zone: ZoneNo) -> Result<()> {
+        self.state.borrow_mut().next_reset(zone)?;
+        let geometry = self.geometry();
+        self.state.borrow_mut().unreadable.retain(|slot| geometry.zone_of(*slot) != zone);
+        self.inner.reset(zone).await
+    }
+
+    async fn sync(&self) -> Result<()> {
+        self.inner.sync().await
+    }
+}

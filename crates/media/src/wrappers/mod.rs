@@ -1,0 +1,20 @@
+//! Wrappers over any [`ZoneMedia`](crate::ZoneMedia); they can be stacked.
+//!
+//! ```text
+//! Faults     lets chosen operations fail, corrupts pages silently
+//! Recorder   keeps what was done, and a running hash of it
+//! Throttle   adds latency and limits bandwidth
+//! Checker    asserts that its caller keeps the contract
+//! ```
+mod checker;
+mod faults;
+mod recorder;
+mod throttle;
+
+#[cfg(test)]
+mod tests;
+
+pub use checker::Checker;
+pub use faults::{AppendFault, Faults, FaultsOptions};
+pub use recorder::{Recorded, Recorder};
+pub use throttle::{Throttle, ThrottleOptions};
