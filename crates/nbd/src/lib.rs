@@ -1,1 +1,31 @@
-//! Tantalum nbd.
+//! Serves a page device to NBD clients: Linux (`nbd-client`), QEMU, libnbd's tools, fio.
+//!
+//! ```text
+//! server                     accepts, limits, stops
+//!   session                  one connection: reader -> workers -> writer
+//!     session::negotiation   fixed newstyle handshake
+//!     session::inbox, link   receive buffer; what the tasks of a connection share
+//!   export                   the commands, in pages; shared by all connections
+//!     range_lock             orders read-modify-writes with what overlaps them
+//! protocol                   the bytes on the wire, as pure functions
+//! ```
+//!
+//! It sees nothing of a volume but [`tantalum_base::PageDevice`], and runs as tasks on the
+//! executor of the volume's own thread, so a request meets no thread hop. `docs/nbd.md` says what
+//! clients are promised.
+mod byte_stream;
+mod export;
+mod options;
+mod protocol;
+mod range_lock;
+mod server;
+mod session;
+mod signal;
+mod span;
+mod statistics;
+#[cfg(test)]
+mod tests;
+
+pub use options::ServerOptions;
+pub use server::Server;
+pub use statistics::Statistics;

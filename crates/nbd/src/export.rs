@@ -1,0 +1,228 @@
+//! A page device as bytes: what the commands do, in pages.
+use crate::options::ServerOptions;
+use crate::protocol::error_code::ErrorCode;
+use crate::protocol::handshake::{self, ExportInfo};
+use crate::protocol::transmission::{
+    CMD_FLAG_FAST_ZERO, CMD_FLAG_FUA, CMD_FLAG_NO_HOLE, Command, Request,
+};
+use crate::range_lock::{Mode, RangeLock};
+use crate::span::Span;
+use crate::statistics::Counters;
+use std::rc::Rc;
+use tantalum_base::{
+    Durability, Error, ErrorKind, PAGE_BYTES, PageBuf, PageDevice, PageNo, PageRange, Payload,
+    Result,
+};
+
+/// Smallest block that clients are told of.
+const BLOCK_BYTES_MIN: u32 = 512;
+/// Zero pages written at once where a client wants no holes and the device sets no lower limit.
+const ZERO_PAGES_MAX: u64 = 256;
+
+/// One device as all connections see it.
+pub(crate) struct Export<D> {
+    device: Rc<D>,
+    locks: RangeLock,
+    pub(crate) options: ServerOptions,
+    pub(crate) info: ExportInfo,
+    pub(crate) counters: Counters,
+    // A write of more pages is done in pieces, each all or nothing.
+    atomic_pages: usize,
+    // Where completed writes survive a power cut anyway, FUA asks for nothing more.
+    fua_flushes: bool,
+}
+
+impl<D: PageDevice<Page = PageBuf>> Export<D> {
+    pub(crate) fn new(device: Rc<D>, options: ServerOptions) -> Result<Self> {
+        options.check()?;
+        let limits = device.limits().clone();
+        let bad = |what: String| Err(Error::new(ErrorKind::InvalidInput, what));
+        if limits.page_bytes as usize != PAGE_BYTES {
+            return bad(format!(
+                "NBD serves pages of {PAGE_BYTES} bytes, not {}",
+                limits.page_bytes
+            ));
+        }
+        let Some(size_bytes) = limits.pages.checked_mul(PAGE_BYTES as u64) else {
+            return bad(format!("a device of {} pages is past 64-bit offsets", limits.pages));
+        };
+        let mut flags = handshake::EXPORT_HAS_FLAGS
+            | handshake::EXPORT_SEND_FLUSH
+            | handshake::EXPORT_SEND_FUA
+            | handshake::EXPORT_SEND_TRIM
+            | handshake::EXPORT_SEND_WRITE_ZEROES
+            | handshake::EXPORT_SEND_FAST_ZERO
+            // All connections share the one device, so a flush on any covers what was
+            // acknowledged on all.
+            | handshake::EXPORT_CAN_MULTI_CONN;
+        if options.read_only {
+            flags |= handshake::EXPORT_READ_ONLY;
+        }
+        let info = ExportInfo {
+            size_bytes,
+            flags,
+            block_bytes_min: BLOCK_BYTES_MIN,
+            block_bytes_preferred: PAGE_BYTES as u32,
+            request_bytes_max: options.request_bytes_max,
+        };
+        Ok(Export {
+            device,
+            locks: RangeLock::new(),
+            options,
+            info,
+            counters: Counters::default(),
+            atomic_pages: limits.atomic_write_pages_max.max(1) as usize,
+            fua_flushes: limits.durability != Durability::OnAck,
+        })
+    }
+
+    /// What is wrong with a request, where something is. `block_bytes` is what its offset and
+    /// length must be multiples of.
+    pub(crate) fn check(&self, request: &Request, block_bytes: u32) -> Option<ErrorCode> {
+        let (offset, length) = (request.offset, u64::from(request.length));
+        if matches!(request.command, Command::Unknown(_))
+            || request.flags & !request.command.flags_allowed() != 0
+        {
+            return Some(ErrorCode::Inval);
+        }
+        if request.command == Command::Flush {
+            return (offset != 0 || length != 0).then_some(ErrorCode::Inval);
+        }
+        if request.command.writes() && self.options.read_only {
+            return Some(ErrorCode::Perm);
+        }
+        let has_payload = matches!(request.command, Command::Read | Command::Write);
+        if has_payload && request.length > self.options.request_bytes_max {
+            return Some(ErrorCode::Inval);
+        }
+        let block_bytes = u64::from(block_bytes);
+        if !offset.is_multiple_of(block_bytes) || !length.is_multiple_of(block_bytes) {
+            return Some(ErrorCode::Inval);
+        }
+        if offset.checked_add(length).is_none_or(|end| end > self.info.size_bytes) {
+            let full = matches!(request.command, Command::Write | Command::WriteZeroes);
+            return Some(if full { ErrorCode::NoSpc } else { ErrorCode::Inval });
+        }
+        // Zeros without a hole are as slow as any write, which such a client wants to know.
+        (request.has(CMD_FLAG_FAST_ZERO) && request.has(CMD_FLAG_NO_HOLE))
+            .then_some(ErrorCode::NotSup)
+    }
+
+    /// Does what a checked request asks for. `pages` holds a write's payload (in its place in the
+    /// covering pages) and receives a read's covering pages.
+    pub(crate) async fn perform(&self, request: &Request, pages: &mut Vec<PageBuf>) -> Result<()> {
+        let span = Span { offset: request.offset, length: u64::from(request.length) };
+        let counters = &self.counters;
+        match request.command {
+            Command::Read => {
+                counters.reads.add(1);
+                counters.bytes_read.add(span.length);
+                return self.read(span, pages).await;
+            }
+            Command::Write => {
+                counters.writes.add(1);
+                counters.bytes_written.add(span.length);
+                self.write(span, pages).await?;
+            }
+            Command::Flush => {
+                counters.flushes.add(1);
+                return self.device.flush().await;
+            }
+            Command::Trim => {
+                counters.trims.add(1);
+                self.trim(span.whole()).await?;
+            }
+            Command::WriteZeroes => {
+                counters.write_zeroes.add(1);
+                self.write_zeroes(span, request.has(CMD_FLAG_NO_HOLE)).await?;
+            }
+            Command::Disconnect | Command::Unknown(_) => return Ok(()),
+        }
+        if request.has(CMD_FLAG_FUA) && self.fua_flushes {
+            self.device.flush().await?;
+        }
+        Ok(())
+    }
+
+    async fn read(&self, span: Span, pages: &mut Vec<PageBuf>) -> Result<()> {
+        let range = span.covering();
+        pages.clear();
+        pages.resize_with(range.pages as usize, PageBuf::zero);
+        if pages.is_empty() {
+            return Ok(());
+        }
+        self.device.read(range.first, pages, None).await
+    }
+
+    async fn write(&self, span: Span, pages: &mut [PageBuf]) -> Result<()> {
+        let range = span.covering();
+        if range.pages == 0 {
+            return Ok(());
+        }
+        if span.is_aligned() {
+            let _shared = self.locks.acquire(range, Mode::Shared).await;
+            return self.write_pieces(range.first, pages).await;
+        }
+        let _alone = self.locks.acquire(range, Mode::Exclusive).await;
+        self.counters.read_modify_writes.add(1);
+        for (page, inside) in span.edges() {
+            let old = self.read_page(page).await?;
+            let new = pages[(page.0 - range.first.0) as usize].make_mut();
+            new[..inside.start].copy_from_slice(&old[..inside.start]);
+            new[inside.end..].copy_from_slice(&old[inside.end..]);
+        }
+        self.write_pieces(range.first, pages).await
+    }
+
+    async fn trim(&self, range: PageRange) -> Result<()> {
+        if range.pages == 0 {
+            return Ok(());
+        }
+        let _shared = self.locks.acquire(range, Mode::Shared).await;
+        self.device.trim(range).await
+    }
+
+    async fn write_zeroes(&self, span: Span, no_hole: bool) -> Result<()> {
+        let whole = span.whole();
+        let aligned = span.is_aligned();
+        let mode = if aligned { Mode::Shared } else { Mode::Exclusive };
+        let _guard = self.locks.acquire(span.covering(), mode).await;
+        if !aligned {
+            self.counters.read_modify_writes.add(1);
+        }
+        for (page, inside) in span.edges() {
+            let mut content = self.read_page(page).await?;
+            content.make_mut()[inside].fill(0);
+            self.device.write(page, &[content], None).await?;
+        }
+        if whole.pages == 0 {
+            return Ok(());
+        }
+        if !no_hole {
+            return self.device.trim(whole).await;
+        }
+        let zeros = vec![PageBuf::zero(); whole.pages.min(ZERO_PAGES_MAX) as usize];
+        let mut first = whole.first;
+        while first < whole.end() {
+            let pages = (whole.end().0 - first.0).min(zeros.len() as u64);
+            self.write_pieces(first, &zeros[..pages as usize]).await?;
+            first.0 += pages;
+        }
+        Ok(())
+    }
+
+    async fn read_page(&self, page: PageNo) -> Result<PageBuf> {
+        let mut content = [PageBuf::zero()];
+        self.device.read(page, &mut content, None).await?;
+        let [content] = content;
+        Ok(content)
+    }
+
+    async fn write_pieces(&self, mut first: PageNo, pages: &[PageBuf]) -> Result<()> {
+        for piece in pages.chunks(self.atomic_pages) {
+            self.device.write(first, piece, None).await?;
+            first.0 += piece.len() as u64;
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,76 @@
+//! What a server is told.
+use crate::protocol::handshake::NAME_BYTES_MAX;
+use tantalum_base::{Error, ErrorKind, PAGE_BYTES, Result};
+
+/// How an export is served.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ServerOptions {
+    /// Name by which clients may ask for the export; the empty name always works too. At most
+    /// 4096 bytes.
+    pub export_name: String,
+    /// Shown to clients that ask for it. At most 4096 bytes.
+    pub description: String,
+    /// Refuse everything that changes the device.
+    pub read_only: bool,
+    /// Also listen on TCP addresses that other machines can reach. NBD has no authentication
+    /// here: whoever reaches the address owns the data.
+    pub allow_remote: bool,
+    /// Connections open at once; further ones are closed as soon as they come.
+    pub connections_max: usize,
+    /// Bytes of one connection's requests in flight, counted in whole pages and at least a page
+    /// a request, until the reply is sent. At this limit nothing more is read from the
+    /// connection.
+    pub in_flight_bytes_max: u64,
+    /// Longest READ or WRITE, in bytes; told to clients.
+    pub request_bytes_max: u32,
+    /// Requests of one connection that the device works on at once.
+    pub requests_max: usize,
+    /// Time a client has to finish negotiation.
+    pub negotiation_ms_max: u64,
+    /// Time that a stopping server gives clients to take the replies in flight.
+    pub stop_ms_max: u64,
+}
+
+impl Default for ServerOptions {
+    fn default() -> Self {
+        ServerOptions {
+            export_name: "tantalum".into(),
+            description: "Tantalum volume".into(),
+            read_only: false,
+            allow_remote: false,
+            connections_max: 16,
+            in_flight_bytes_max: 64 << 20,
+            request_bytes_max: 32 << 20,
+            requests_max: 64,
+            negotiation_ms_max: 10_000,
+            stop_ms_max: 5_000,
+        }
+    }
+}
+
+impl ServerOptions {
+    /// Checks what a type cannot.
+    pub(crate) fn check(&self) -> Result<()> {
+        let bad = |what: String| Err(Error::new(ErrorKind::InvalidInput, what));
+        for (what, text) in [("name", &self.export_name), ("description", &self.description)] {
+            if text.len() > NAME_BYTES_MAX {
+                return bad(format!("NBD export {what} is longer than {NAME_BYTES_MAX} bytes"));
+            }
+        }
+        if self.connections_max == 0 || self.requests_max == 0 {
+            return bad("connections_max and requests_max must be at least 1".into());
+        }
+        let page = PAGE_BYTES as u32;
+        if self.request_bytes_max < page || !self.request_bytes_max.is_multiple_of(page) {
+            return bad(format!("request_bytes_max must be a multiple of {page} bytes"));
+        }
+        // A request that starts and ends inside pages covers one page more than its length.
+        if self.in_flight_bytes_max < u64::from(self.request_bytes_max) + u64::from(page) {
+            return bad(format!(
+                "in_flight_bytes_max ({}) must hold the longest request ({}) and a page",
+                self.in_flight_bytes_max, self.request_bytes_max
+            ));
+        }
+        Ok(())
+    }
+}

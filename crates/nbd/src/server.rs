@@ -1,0 +1,163 @@
+//! Accepting connections, limiting and stopping them.
+use crate::byte_stream::ByteStream;
+use crate::export::Export;
+use crate::options::ServerOptions;
+use crate::session::{self, Link};
+use crate::signal::Signal;
+use crate::statistics::Statistics;
+use std::cell::RefCell;
+use std::future::{Future, poll_fn};
+use std::pin::pin;
+use std::rc::Rc;
+use std::task::Poll;
+use tantalum_base::{ErrorKind, PageBuf, PageDevice, Result};
+use tantalum_runtime::Runtime;
+
+/// Pause after a failure to accept that may pass, such as too many open files.
+const ACCEPT_PAUSE_NS: u64 = 100_000_000;
+
+/// Serves one device to NBD clients. A clone is another handle on the same server.
+pub struct Server<D> {
+    export: Rc<Export<D>>,
+}
+
+impl<D> Clone for Server<D> {
+    fn clone(&self) -> Self {
+        Server { export: Rc::clone(&self.export) }
+    }
+}
+
+/// Where connections come from.
+#[allow(async_fn_in_trait, reason = "a listener lives on one thread")]
+pub(crate) trait Accept {
+    type Stream: ByteStream;
+
+    /// The next connection. May be given up.
+    async fn accept(&self) -> Result<Self::Stream>;
+}
+
+impl<D: PageDevice<Page = PageBuf>> Server<D> {
+    /// A server of `device`. Options and page size are checked here (`InvalidInput`).
+    pub fn new(device: Rc<D>, options: ServerOptions) -> Result<Self> {
+        Ok(Server { export: Rc::new(Export::new(device, options)?) })
+    }
+
+    /// What was done so far.
+    pub fn statistics(&self) -> Statistics {
+        self.export.counters.snapshot()
+    }
+
+    /// The options that the server was made with.
+    pub fn options(&self) -> &ServerOptions {
+        &self.export.options
+    }
+
+    /// Serves until `stop` completes, then finishes what is in flight.
+    pub(crate) async fn serve_on<R: Runtime, A: Accept>(
+        self,
+        runtime: &R,
+        listener: A,
+        stop: impl Future<Output = ()>,
+    ) -> Result<()> {
+        let open = Rc::new(Open::default());
+        let result = {
+            let mut stop = pin!(stop);
+            let mut accepting = pin!(self.accept_all(runtime, &listener, &open));
+            poll_fn(|context| match stop.as_mut().poll(context) {
+                Poll::Ready(()) => Poll::Ready(Ok(())),
+                Poll::Pending => accepting.as_mut().poll(context),
+            })
+            .await
+        };
+        drop(listener);
+        open.each(|link| link.stop());
+        let grace_ns = self.export.options.stop_ms_max.saturating_mul(1_000_000);
+        if !open.emptied_within(runtime, grace_ns).await {
+            open.each(|link| link.give_up());
+            open.emptied().await;
+        }
+        result
+    }
+
+    /// Accepts for ever; returns only where the listener is gone.
+    async fn accept_all<R: Runtime, A: Accept>(
+        &self,
+        runtime: &R,
+        listener: &A,
+        open: &Rc<Open<A::Stream>>,
+    ) -> Result<()> {
+        loop {
+            let stream = match listener.accept().await {
+                Ok(stream) => stream,
+                Err(error) if error.kind() == ErrorKind::Closed => return Err(error),
+                Err(error) => {
+                    *self.export.counters.last_error.borrow_mut() = Some(error);
+                    runtime.sleep(ACCEPT_PAUSE_NS).await;
+                    continue;
+                }
+            };
+            if open.links.borrow().len() >= self.export.options.connections_max {
+                self.export.counters.connections_refused.add(1);
+                stream.shutdown();
+                continue;
+            }
+            self.start(runtime, stream, open);
+        }
+    }
+
+    fn start<R: Runtime, S: ByteStream>(&self, runtime: &R, stream: S, open: &Rc<Open<S>>) {
+        let export = Rc::clone(&self.export);
+        let link = Rc::new(Link::new(stream, export.options.in_flight_bytes_max));
+        open.links.borrow_mut().push(Rc::clone(&link));
+        export.counters.connections_accepted.add(1);
+        export.counters.connections_open.add(1);
+        let (session_runtime, open) = (runtime.clone(), Rc::clone(open));
+        // Nobody joins the task: it takes itself off the list of open connections.
+        drop(runtime.spawn("nbd connection", async move {
+            let end = session::run(&session_runtime, &link, &export).await;
+            if end.is_failure() {
+                export.counters.connections_failed.add(1);
+            }
+            export.counters.connections_open.subtract(1);
+            open.remove(&link);
+        }));
+    }
+}
+
+/// Connections that are open.
+struct Open<S> {
+    links: RefCell<Vec<Rc<Link<S>>>>,
+    removed: Signal,
+}
+
+impl<S> Default for Open<S> {
+    fn default() -> Self {
+        Open { links: RefCell::default(), removed: Signal::default() }
+    }
+}
+
+impl<S> Open<S> {
+    fn remove(&self, link: &Rc<Link<S>>) {
+        self.links.borrow_mut().retain(|other| !Rc::ptr_eq(other, link));
+        self.removed.wake();
+    }
+
+    fn each(&self, visit: impl Fn(&Link<S>)) {
+        // `visit` wakes tasks and runs none, so nobody comes back here while the list is held.
+        self.links.borrow().iter().for_each(|link| visit(link));
+    }
+
+    async fn emptied(&self) {
+        self.removed.until(|| self.links.borrow().is_empty().then_some(())).await;
+    }
+
+    async fn emptied_within<R: Runtime>(&self, runtime: &R, grace_ns: u64) -> bool {
+        let mut emptied = pin!(self.emptied());
+        let mut late = pin!(runtime.sleep(grace_ns));
+        poll_fn(|context| match emptied.as_mut().poll(context) {
+            Poll::Ready(()) => Poll::Ready(true),
+            Poll::Pending => late.as_mut().poll(context).map(|()| false),
+        })
+        .await
+    }
+}

@@ -1,0 +1,100 @@
+//! The receive buffer: many requests a system call, payloads copied out once.
+use super::End;
+use super::link::Link;
+use crate::byte_stream::ByteStream;
+use crate::span::Span;
+use std::future::{Future, poll_fn};
+use std::pin::pin;
+use std::rc::Rc;
+use std::task::Poll;
+use tantalum_base::{PAGE_BYTES, PageBuf};
+
+/// Bytes that one `recv` may bring; larger than anything asked for at once.
+const INBOX_BYTES: usize = 256 << 10;
+
+pub(crate) struct Inbox<S> {
+    link: Rc<Link<S>>,
+    bytes: Box<[u8]>,
+    // Received and not consumed: `bytes[start..end]`.
+    start: usize,
+    end: usize,
+}
+
+impl<S: ByteStream> Inbox<S> {
+    pub(crate) fn new(link: Rc<Link<S>>) -> Self {
+        Inbox { link, bytes: vec![0; INBOX_BYTES].into_boxed_slice(), start: 0, end: 0 }
+    }
+
+    /// The next `count` bytes, consumed; `count` is at most a message's head or a page.
+    pub(crate) async fn take(&mut self, count: usize) -> Result<&[u8], End> {
+        while self.end - self.start < count {
+            self.receive(count).await?;
+        }
+        self.start += count;
+        Ok(&self.bytes[self.start - count..self.start])
+    }
+
+    /// Consumes `count` bytes and looks at none.
+    pub(crate) async fn discard(&mut self, mut count: u64) -> Result<(), End> {
+        loop {
+            let step = count.min((self.end - self.start) as u64);
+            self.start += step as usize;
+            count -= step;
+            if count == 0 {
+                return Ok(());
+            }
+            self.receive(1).await?;
+        }
+    }
+
+    /// Reads a write's payload into its covering pages; where it covers a page in part, the rest
+    /// of that page is zero.
+    pub(crate) async fn take_pages(
+        &mut self,
+        span: Span,
+        pages: &mut Vec<PageBuf>,
+    ) -> Result<(), End> {
+        let mut left = span.length as usize;
+        let mut skip = span.skip();
+        while left > 0 {
+            let count = left.min(PAGE_BYTES - skip);
+            let bytes = self.take(count).await?;
+            if count == PAGE_BYTES {
+                pages.push(PageBuf::copy_from(bytes));
+            } else {
+                let mut page = [0; PAGE_BYTES];
+                page[skip..skip + count].copy_from_slice(bytes);
+                pages.push(PageBuf::copy_from(&page));
+            }
+            left -= count;
+            skip = 0;
+        }
+        Ok(())
+    }
+
+    /// Receives at least one byte, with room for `count` in one piece. A stop of the server ends
+    /// the wait; what was received and not consumed then stays undone.
+    async fn receive(&mut self, count: usize) -> Result<(), End> {
+        if self.start == self.end {
+            (self.start, self.end) = (0, 0);
+        } else if self.start + count > self.bytes.len() {
+            self.bytes.copy_within(self.start..self.end, 0);
+            (self.start, self.end) = (0, self.end - self.start);
+        }
+        let link = &self.link;
+        let mut receiving = pin!(link.stream.recv(&mut self.bytes[self.end..]));
+        let received = poll_fn(|context| {
+            if link.is_stopping() {
+                return Poll::Ready(Err(End::Stopped));
+            }
+            link.reader.register(context);
+            receiving.as_mut().poll(context).map_err(End::Failed)
+        })
+        .await?;
+        if received == 0 {
+            return Err(if self.start == self.end { End::Closed } else { End::Truncated });
+        }
+        self.end += received;
+        Ok(())
+    }
+}

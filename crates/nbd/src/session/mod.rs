@@ -1,0 +1,210 @@
+//! One connection: negotiation, then three kinds of task.
+//!
+//! ```text
+//! reader    takes requests apart, reads payloads into pages, posts each to an idle worker
+//! worker    a fixed number at most, made as they are needed: does a request, queues its reply
+//! writer    sends all replies that are queued in one system call
+//! ```
+//!
+//! The reader stops reading where no worker is idle or the budget of bytes in flight is used up.
+mod inbox;
+mod link;
+mod negotiation;
+
+pub(crate) use link::Link;
+
+use crate::byte_stream::ByteStream;
+use crate::export::Export;
+use crate::protocol::error_code::ErrorCode;
+use crate::protocol::transmission::{Command, REQUEST_BYTES, Request};
+use crate::span::Span;
+use inbox::Inbox;
+use link::{Job, Slot};
+use std::future::{Future, poll_fn};
+use std::pin::pin;
+use std::rc::Rc;
+use std::task::Poll;
+use tantalum_base::{Error, PAGE_BYTES, PageBuf, PageDevice};
+use tantalum_runtime::{JoinHandle, Runtime};
+
+/// Why a session ended.
+#[derive(Debug)]
+pub(crate) enum End {
+    /// The client said goodbye, or closed between two messages.
+    Closed,
+    /// The server is stopping.
+    Stopped,
+    /// The client closed in the middle of a message.
+    Truncated,
+    /// The client broke the protocol.
+    Violation(&'static str),
+    /// The client did not finish negotiation in time.
+    TooSlow,
+    /// The connection failed.
+    Failed(Error),
+}
+
+impl End {
+    /// Whether client or network misbehaved.
+    pub(crate) fn is_failure(&self) -> bool {
+        !matches!(self, End::Closed | End::Stopped)
+    }
+}
+
+/// Serves one connection to its end, which leaves no request undone and no reply unsent that
+/// could be sent.
+pub(crate) async fn run<R, S, D>(runtime: &R, link: &Rc<Link<S>>, export: &Rc<Export<D>>) -> End
+where
+    R: Runtime,
+    S: ByteStream,
+    D: PageDevice<Page = PageBuf>,
+{
+    let mut inbox = Inbox::new(Rc::clone(link));
+    let block_bytes = match negotiate_in_time(runtime, link, export, &mut inbox).await {
+        Ok(block_bytes) => block_bytes,
+        Err(end) => {
+            link.stream.shutdown();
+            return end;
+        }
+    };
+    let writer = {
+        let link = Rc::clone(link);
+        runtime.spawn("nbd writer", async move { link.write_replies().await })
+    };
+    let mut reader = Reader {
+        runtime: runtime.clone(),
+        link: Rc::clone(link),
+        export: Rc::clone(export),
+        inbox,
+        block_bytes,
+        pages: Vec::new(),
+        workers: Vec::new(),
+    };
+    let end = reader.read_requests().await;
+    link.close();
+    for worker in reader.workers {
+        worker.await;
+    }
+    writer.await;
+    link.stream.shutdown();
+    end
+}
+
+async fn negotiate_in_time<R, S, D>(
+    runtime: &R,
+    link: &Link<S>,
+    export: &Export<D>,
+    inbox: &mut Inbox<S>,
+) -> Result<u32, End>
+where
+    R: Runtime,
+    S: ByteStream,
+{
+    let options = &export.options;
+    let mut negotiating = pin!(negotiation::negotiate(&link.stream, inbox, options, &export.info));
+    let mut late = pin!(runtime.sleep(options.negotiation_ms_max.saturating_mul(1_000_000)));
+    poll_fn(|context| match negotiating.as_mut().poll(context) {
+        Poll::Pending => late.as_mut().poll(context).map(|()| Err(End::TooSlow)),
+        ready => ready,
+    })
+    .await
+}
+
+struct Reader<R, S, D> {
+    runtime: R,
+    link: Rc<Link<S>>,
+    export: Rc<Export<D>>,
+    inbox: Inbox<S>,
+    // What offsets and lengths must be multiples of.
+    block_bytes: u32,
+    // Pages of the request being read; swapped with a worker's.
+    pages: Vec<PageBuf>,
+    workers: Vec<JoinHandle<()>>,
+}
+
+impl<R: Runtime, S: ByteStream, D: PageDevice<Page = PageBuf>> Reader<R, S, D> {
+    async fn read_requests(&mut self) -> End {
+        loop {
+            if let Err(end) = self.read_request().await {
+                return end;
+            }
+        }
+    }
+
+    async fn read_request(&mut self) -> Result<(), End> {
+        let Some(request) = Request::parse(self.inbox.take(REQUEST_BYTES).await?) else {
+            return Err(End::Violation("a request without its magic"));
+        };
+        if request.command == Command::Disconnect {
+            return Err(End::Closed);
+        }
+        let span = Span { offset: request.offset, length: request.length.into() };
+        let error = self.export.check(&request, self.block_bytes);
+        // A page at least, so that a flood of small requests is bounded too.
+        let cost_bytes = match request.command {
+            Command::Read | Command::Write if error.is_none() => span.covering().pages.max(1),
+            _ => 1,
+        } * PAGE_BYTES as u64;
+        if !self.link.reserve(cost_bytes).await {
+            return Err(End::Closed);
+        }
+        let job = Job { request, cost_bytes };
+        if let Some(error) = error {
+            if request.command == Command::Write {
+                self.inbox.discard(span.length).await?;
+            }
+            self.export.counters.errors.add(1);
+            self.link.reply(&job, Some(error), None);
+            return Ok(());
+        }
+        if request.command == Command::Write {
+            let read = self.inbox.take_pages(span, &mut self.pages).await;
+            read.inspect_err(|_| self.pages.clear())?;
+        }
+        let worker = self.worker().await;
+        self.link.post(worker, job, &mut self.pages);
+        Ok(())
+    }
+
+    /// A worker for the next request: an idle one, a new one, or the first to become idle.
+    async fn worker(&mut self) -> usize {
+        if let Some(worker) = self.link.idle_worker() {
+            return worker;
+        }
+        if self.link.workers() == self.export.options.requests_max {
+            return self.link.next_idle_worker().await;
+        }
+        let (worker, slot) = self.link.add_worker();
+        let (link, export) = (Rc::clone(&self.link), Rc::clone(&self.export));
+        self.workers.push(self.runtime.spawn("nbd worker", work(link, export, worker, slot)));
+        worker
+    }
+}
+
+/// Does one request after the other.
+async fn work<S, D>(link: Rc<Link<S>>, export: Rc<Export<D>>, worker: usize, slot: Rc<Slot>)
+where
+    S: ByteStream,
+    D: PageDevice<Page = PageBuf>,
+{
+    let mut pages = Vec::new();
+    while let Some(job) = link.next_job(&slot).await {
+        std::mem::swap(&mut pages, &mut slot.pages.borrow_mut());
+        match export.perform(&job.request, &mut pages).await {
+            Ok(()) => {
+                let request = &job.request;
+                let span = Span { offset: request.offset, length: request.length.into() };
+                let read = request.command == Command::Read;
+                link.reply(&job, None, read.then_some((span, &pages[..])));
+            }
+            Err(error) => {
+                link.reply(&job, Some(ErrorCode::of(error.kind())), None);
+                export.counters.errors.add(1);
+                *export.counters.last_error.borrow_mut() = Some(error);
+            }
+        }
+        pages.clear();
+        std::mem::swap(&mut pages, &mut slot.pages.borrow_mut());
+        link.rest(worker);
+    }
+}

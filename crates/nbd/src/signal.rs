@@ -1,0 +1,40 @@
+//! One task waiting for a condition. A wait queue would do, but keeps a waker a wait; here one
+//! place is enough, and a wait that is given up leaves nothing behind.
+use std::cell::RefCell;
+use std::future::poll_fn;
+use std::task::{Context, Poll, Waker};
+
+/// Wakes the one task that waits on it.
+#[derive(Default)]
+pub(crate) struct Signal(RefCell<Option<Waker>>);
+
+impl Signal {
+    /// Completes with the first `Some` of `condition`, which is asked now and after every wake.
+    pub(crate) async fn until<T>(&self, mut condition: impl FnMut() -> Option<T>) -> T {
+        poll_fn(|context| match condition() {
+            Some(value) => Poll::Ready(value),
+            None => {
+                self.register(context);
+                Poll::Pending
+            }
+        })
+        .await
+    }
+
+    /// Has `wake` wake the task that is being polled.
+    pub(crate) fn register(&self, context: &mut Context<'_>) {
+        let mut waiter = self.0.borrow_mut();
+        match waiter.as_mut() {
+            Some(waker) => waker.clone_from(context.waker()),
+            None => *waiter = Some(context.waker().clone()),
+        }
+    }
+
+    /// Lets the waiter, where there is one, ask its condition again.
+    pub(crate) fn wake(&self) {
+        let waiter = self.0.borrow_mut().take();
+        if let Some(waker) = waiter {
+            waker.wake();
+        }
+    }
+}

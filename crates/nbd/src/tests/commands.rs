@@ -1,0 +1,154 @@
+use super::world::*;
+use crate::ServerOptions;
+use tantalum_base::{Durability, ErrorKind, Rng};
+
+#[test]
+fn fua_and_flush_reach_a_device_that_needs_them() {
+    for (durability, fua_flushes) in
+        [(Durability::OnAck, 0), (Durability::OnFlush, 3), (Durability::Volatile, 3)]
+    {
+        with_server(1, ServerOptions::default(), durability, move |world| async move {
+            let client = world.client().await;
+            client.write(0, &[1; 4096]).await;
+            assert_eq!(world.device.flushes.get(), 0);
+            assert_eq!(client.call(WRITE, FUA, 0, 512, &[2; 512]).await, 0);
+            assert_eq!(client.call(TRIM, FUA, 4096, 8192, &[]).await, 0);
+            assert_eq!(client.call(ZEROES, FUA, 4096, 512, &[]).await, 0);
+            assert_eq!(client.call(READ, FUA, 0, 0, &[]).await, 0);
+            assert_eq!(world.device.flushes.get(), fua_flushes);
+            assert_eq!(client.call(FLUSH, 0, 0, 0, &[]).await, 0);
+            assert_eq!(world.device.flushes.get(), fua_flushes + 1);
+        });
+    }
+}
+
+#[test]
+fn long_writes_are_split_and_zeroes_leave_holes_unless_told() {
+    with_server(2, ServerOptions::default(), Durability::OnAck, |world| async move {
+        let client = world.client().await;
+        let bytes: Vec<u8> = (0..10 * 4096_u32).map(|at| (at / 512) as u8 + 1).collect();
+        client.write(4096, &bytes).await;
+        // The device takes four pages at once.
+        assert_eq!(world.device.writes.get(), 3);
+        assert_eq!(client.read(4096, bytes.len() as u32).await, bytes);
+        assert_eq!(client.call(ZEROES, FAST_ZERO, 8192, 8192, &[]).await, 0);
+        assert_eq!((world.device.writes.get(), world.device.trims.get()), (3, 1));
+        assert_eq!(client.call(ZEROES, NO_HOLE, 0, 5 * 4096, &[]).await, 0);
+        assert_eq!((world.device.writes.get(), world.device.trims.get()), (5, 1));
+        assert_eq!(client.call(ZEROES, NO_HOLE | FAST_ZERO, 0, 4096, &[]).await, 95);
+        assert_eq!(client.read(0, 5 * 4096).await, vec![0; 5 * 4096]);
+        // A trim touches whole pages only.
+        assert_eq!(client.call(TRIM, 0, 6 * 4096 - 512, 1024, &[]).await, 0);
+        assert_eq!(world.device.trims.get(), 1);
+        assert_eq!(client.read(5 * 4096, 8192).await, bytes[4 * 4096..6 * 4096]);
+    });
+}
+
+#[test]
+fn bad_requests_get_errors_and_the_connection_lives_on() {
+    with_server(3, ServerOptions::default(), Durability::OnAck, |world| async move {
+        let client = world.client().await;
+        let end = 64 * 4096;
+        let cases: [(u16, u16, u64, u32, usize, u32); 17] = [
+            (READ, 0, end, 512, 0, 22),
+            (READ, 0, end - 512, 1024, 0, 22),
+            (READ, 0, u64::MAX - 511, 512, 0, 22),
+            (READ, 0, u64::MAX - 511, 1024, 0, 22),
+            (READ, 0, 0, u32::MAX, 0, 22),
+            (READ, 0, 0, 513, 0, 22),
+            (READ, NO_HOLE, 0, 512, 0, 22),
+            (READ, 0x8000, 0, 512, 0, 22),
+            (WRITE, 0, end, 512, 512, 28),
+            (WRITE, 0, 512, 100, 100, 22),
+            (WRITE, 4, 0, 512, 512, 22),
+            (WRITE, 0, 0, (32 << 20) + 512, (32 << 20) + 512, 22),
+            (FLUSH, 0, 0, 512, 0, 22),
+            (TRIM, 0, 0, u32::MAX - 511, 0, 22),
+            (ZEROES, 0, end - 4096, 8192, 0, 28),
+            (5, 0, 0, 512, 0, 22),
+            (0xffff, 0, 0, 0, 0, 22),
+        ];
+        let count = cases.len() as u64;
+        for (command, flags, offset, length, payload, error) in cases {
+            let payload = vec![0xee; payload];
+            let answer = client.call(command, flags, offset, length, &payload).await;
+            assert_eq!(answer, error, "{command} {flags} {offset} {length}");
+        }
+        assert_eq!(world.server.statistics().errors, count);
+        client.write(512, &[3; 512]).await;
+        assert_eq!(client.read(0, 1024).await, [[0; 512], [3; 512]].concat());
+    });
+}
+
+#[test]
+fn errors_of_the_device_are_told_by_number_and_kept_in_words() {
+    with_server(4, ServerOptions::default(), Durability::OnFlush, |world| async move {
+        let client = world.client().await;
+        client.write(0, &[1; 4096]).await;
+        let kinds = [
+            (ErrorKind::OutOfSpace, 28),
+            (ErrorKind::Uncorrectable, 5),
+            (ErrorKind::Latched, 5),
+            (ErrorKind::PowerCut, 108),
+        ];
+        for (kind, error) in kinds {
+            world.device.failure.set(Some(kind));
+            assert_eq!(client.call(READ, 0, 0, 4096, &[]).await, error);
+            assert_eq!(client.call(WRITE, 0, 0, 4096, &[2; 4096]).await, error);
+            assert_eq!(client.call(WRITE, 0, 0, 512, &[2; 512]).await, error);
+            assert_eq!(client.call(FLUSH, 0, 0, 0, &[]).await, error);
+            assert_eq!(client.call(TRIM, 0, 0, 4096, &[]).await, error);
+            assert_eq!(client.call(ZEROES, 0, 0, 512, &[]).await, error);
+            world.device.failure.set(None);
+        }
+        assert_eq!(client.read(0, 4096).await, [1; 4096]);
+        let statistics = world.server.statistics();
+        assert_eq!(statistics.errors, 24);
+        assert_eq!(statistics.last_error.as_deref(), Some("as the test asked"));
+    });
+}
+
+#[test]
+fn random_requests_do_what_a_plain_vector_does() {
+    for seed in 0..8 {
+        with_server(seed, ServerOptions::default(), Durability::OnAck, move |world| async move {
+            let mut rng = Rng::split(seed, "model");
+            let mut model = vec![0_u8; 64 * 4096];
+            let client = world.client().await;
+            for round in 0..300 {
+                let sectors = 1 + rng.below(40);
+                let sector = rng.below(64 * 8 - sectors + 1);
+                let (offset, length) = (sector * 512, sectors as usize * 512);
+                let inside = &mut model[offset as usize..offset as usize + length];
+                let flags = if rng.chance(0.2) { FUA } else { 0 };
+                let what = rng.below(10);
+                match what {
+                    0..5 => {
+                        rng.fill(inside);
+                        let error = client.call(WRITE, flags, offset, length as u32, inside).await;
+                        assert_eq!(error, 0);
+                    }
+                    5 | 6 => {
+                        let flags = flags | if what == 5 { NO_HOLE } else { FAST_ZERO };
+                        inside.fill(0);
+                        assert_eq!(client.call(ZEROES, flags, offset, length as u32, &[]).await, 0);
+                    }
+                    7 => {
+                        assert_eq!(client.call(TRIM, flags, offset, length as u32, &[]).await, 0);
+                        let first = offset.next_multiple_of(4096) as usize;
+                        let end = (offset as usize + length) / 4096 * 4096;
+                        if first < end {
+                            model[first..end].fill(0);
+                        }
+                    }
+                    _ => {
+                        let read = client.read(offset, length as u32).await;
+                        assert!(read == *inside, "seed {seed}, round {round}, {offset}+{length}");
+                    }
+                }
+            }
+            let read = client.read(0, model.len() as u32).await;
+            assert!(read == model, "seed {seed}: the whole device");
+        });
+    }
+}

@@ -1,0 +1,136 @@
+//! A connection in memory that hands over bytes in pieces of random length.
+use crate::byte_stream::ByteStream;
+use crate::server::Accept;
+use std::cell::{Cell, RefCell};
+use std::collections::VecDeque;
+use std::rc::Rc;
+use tantalum_base::{Result, Rng};
+use tantalum_runtime::sync::WaitQueue;
+
+/// Bytes that one direction holds before the sender waits.
+const CAPACITY: usize = 200_000;
+
+struct Half {
+    bytes: RefCell<VecDeque<u8>>,
+    closed: Cell<bool>,
+    changed: WaitQueue,
+}
+
+impl Half {
+    fn new() -> Rc<Self> {
+        Rc::new(Half {
+            bytes: RefCell::default(),
+            closed: Cell::new(false),
+            changed: WaitQueue::new("the other end of a pipe"),
+        })
+    }
+
+    fn close(&self) {
+        self.closed.set(true);
+        self.changed.wake_all();
+    }
+}
+
+/// One end.
+#[derive(Clone)]
+pub(super) struct PipeEnd {
+    incoming: Rc<Half>,
+    outgoing: Rc<Half>,
+    rng: Rc<RefCell<Rng>>,
+}
+
+/// Both ends of a new connection.
+pub(super) fn pipe(seed: u64) -> (PipeEnd, PipeEnd) {
+    let (one, two) = (Half::new(), Half::new());
+    let rng = |label| Rc::new(RefCell::new(Rng::split(seed, label)));
+    (
+        PipeEnd { incoming: Rc::clone(&one), outgoing: Rc::clone(&two), rng: rng("one") },
+        PipeEnd { incoming: two, outgoing: one, rng: rng("two") },
+    )
+}
+
+impl PipeEnd {
+    fn piece(&self, available: usize) -> usize {
+        let mut rng = self.rng.borrow_mut();
+        if rng.chance(0.5) { available } else { 1 + rng.below(available as u64) as usize }
+    }
+
+    /// Bytes sent that the other end has not received.
+    pub(super) fn unreceived(&self) -> usize {
+        self.outgoing.bytes.borrow().len()
+    }
+}
+
+impl ByteStream for PipeEnd {
+    async fn recv(&self, into: &mut [u8]) -> Result<usize> {
+        let half = &self.incoming;
+        let received = half
+            .changed
+            .until(|| {
+                let mut bytes = half.bytes.borrow_mut();
+                if bytes.is_empty() {
+                    return half.closed.get().then_some(0);
+                }
+                let piece = self.piece(bytes.len().min(into.len()));
+                bytes.drain(..piece).zip(into.iter_mut()).for_each(|(byte, to)| *to = byte);
+                Some(piece)
+            })
+            .await;
+        half.changed.wake_all();
+        Ok(received)
+    }
+
+    async fn send(&self, from: &[u8]) -> Result<usize> {
+        let half = &self.outgoing;
+        let sent = half
+            .changed
+            .until(|| {
+                if half.closed.get() {
+                    return Some(0);
+                }
+                let mut bytes = half.bytes.borrow_mut();
+                let room = (CAPACITY - bytes.len()).min(from.len());
+                (room > 0).then(|| {
+                    let piece = self.piece(room);
+                    bytes.extend(&from[..piece]);
+                    piece
+                })
+            })
+            .await;
+        half.changed.wake_all();
+        Ok(sent)
+    }
+
+    fn shutdown(&self) {
+        self.incoming.close();
+        self.outgoing.close();
+    }
+}
+
+/// Where the server accepts connections in memory.
+pub(super) struct PipeListener {
+    waiting: RefCell<VecDeque<PipeEnd>>,
+    came: WaitQueue,
+}
+
+impl PipeListener {
+    pub(super) fn new() -> Rc<Self> {
+        let came = WaitQueue::new("a connection");
+        Rc::new(PipeListener { waiting: RefCell::default(), came })
+    }
+
+    pub(super) fn connect(&self, seed: u64) -> PipeEnd {
+        let (client, server) = pipe(seed);
+        self.waiting.borrow_mut().push_back(server);
+        self.came.wake_all();
+        client
+    }
+}
+
+impl Accept for Rc<PipeListener> {
+    type Stream = PipeEnd;
+
+    async fn accept(&self) -> Result<PipeEnd> {
+        Ok(self.came.until(|| self.waiting.borrow_mut().pop_front()).await)
+    }
+}

@@ -1,0 +1,128 @@
+//! A page device in memory, for tests and for the bench.
+use std::cell::{Cell, RefCell};
+use std::future::Future;
+use std::pin::Pin;
+use tantalum_base::{
+    Durability, Error, ErrorKind, Limits, PageBuf, PageDevice, PageNo, PageRange, Payload, Result,
+    TxId,
+};
+
+type Pause = Box<dyn Fn() -> Pin<Box<dyn Future<Output = ()>>>>;
+
+/// Pages in memory.
+pub struct MemoryDevice {
+    pub limits: Limits,
+    pages: RefCell<Vec<PageBuf>>,
+    /// Awaited before and after each access, so that requests interleave.
+    pub pause: Option<Pause>,
+    /// The error of every access from now on.
+    pub failure: Cell<Option<ErrorKind>>,
+    pub flushes: Cell<u64>,
+    pub trims: Cell<u64>,
+    pub writes: Cell<u64>,
+    /// Accesses that are not done.
+    pub in_flight: Cell<u64>,
+    pub in_flight_max: Cell<u64>,
+}
+
+impl MemoryDevice {
+    pub fn new(pages: u64, atomic_write_pages_max: u32, durability: Durability) -> Self {
+        MemoryDevice {
+            limits: Limits {
+                page_bytes: 4096,
+                pages,
+                atomic_write_pages_max,
+                transaction_pages_max: 0,
+                transactions_max: 0,
+                share_pairs_max: 0,
+                durability,
+            },
+            pages: RefCell::new(vec![PageBuf::zero(); pages as usize]),
+            pause: None,
+            failure: Cell::new(None),
+            flushes: Cell::new(0),
+            trims: Cell::new(0),
+            writes: Cell::new(0),
+            in_flight: Cell::new(0),
+            in_flight_max: Cell::new(0),
+        }
+    }
+
+    async fn access<T>(
+        &self,
+        range: PageRange,
+        access: impl FnOnce(&mut [PageBuf]) -> T,
+    ) -> Result<T> {
+        self.limits.check_range(range)?;
+        self.in_flight.set(self.in_flight.get() + 1);
+        self.in_flight_max.set(self.in_flight_max.get().max(self.in_flight.get()));
+        if let Some(pause) = &self.pause {
+            pause().await;
+        }
+        let failure = self.failure.get();
+        let result = match failure {
+            Some(kind) => Err(Error::new(kind, "as the test asked")),
+            None => {
+                let mut pages = self.pages.borrow_mut();
+                Ok(access(&mut pages[range.first.index()..range.end().index()]))
+            }
+        };
+        if let Some(pause) = &self.pause {
+            pause().await;
+        }
+        self.in_flight.set(self.in_flight.get() - 1);
+        result
+    }
+
+    fn no<T>(&self) -> Result<T> {
+        Err(Error::new(ErrorKind::Unsupported, "only pages here"))
+    }
+}
+
+impl PageDevice for MemoryDevice {
+    type Page = PageBuf;
+
+    fn limits(&self) -> &Limits {
+        &self.limits
+    }
+
+    async fn read(&self, first: PageNo, out: &mut [PageBuf], _tx: Option<TxId>) -> Result<()> {
+        let range = PageRange::new(first, out.len() as u64);
+        self.access(range, |pages| out.clone_from_slice(pages)).await
+    }
+
+    async fn write(&self, first: PageNo, new: &[PageBuf], _tx: Option<TxId>) -> Result<()> {
+        if new.len() > self.limits.atomic_write_pages_max as usize {
+            return Err(Error::new(ErrorKind::TooLarge, "over atomic_write_pages_max"));
+        }
+        self.writes.set(self.writes.get() + 1);
+        let range = PageRange::new(first, new.len() as u64);
+        self.access(range, |pages| pages.clone_from_slice(new)).await
+    }
+
+    async fn flush(&self) -> Result<()> {
+        self.flushes.set(self.flushes.get() + 1);
+        self.access(PageRange::new(PageNo(0), 0), |_| ()).await
+    }
+
+    async fn trim(&self, range: PageRange) -> Result<()> {
+        self.trims.set(self.trims.get() + 1);
+        self.access(range, |pages| pages.fill(PageBuf::zero())).await
+    }
+
+    async fn share(&self, _pairs: &[(PageNo, PageNo)]) -> Result<()> {
+        self.no()
+    }
+
+    async fn begin(&self) -> Result<TxId> {
+        self.no()
+    }
+
+    async fn commit(&self, _tx: TxId) -> Result<()> {
+        self.no()
+    }
+
+    async fn abort(&self, _tx: TxId) -> Result<()> {
+        self.no()
+    }
+}
