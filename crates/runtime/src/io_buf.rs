@@ -6,7 +6,7 @@ pub const IO_ALIGN: usize = 4096;
 
 #[derive(Clone)]
 #[repr(align(4096))]
-struct Block([u8; IO_ALIGN]);
+struct Block(#[expect(dead_code, reason = "read through the slice of bytes")] [u8; IO_ALIGN]);
 
 /// An owned, zero-initialised buffer whose start is aligned to [`IO_ALIGN`].
 pub struct IoBuf {

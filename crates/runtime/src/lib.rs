@@ -10,11 +10,14 @@
 //! One executor is one thread. Below `live` nothing reads a clock, draws OS randomness or starts
 //! a thread, so that a run in virtual time is a pure function of configuration, trace and seed.
 mod io_buf;
+pub mod live;
 pub mod sync;
 mod task;
+mod timers;
 pub mod virtual_time;
 
 pub use io_buf::{IO_ALIGN, IoBuf};
+pub use live::Live;
 pub use task::JoinHandle;
 pub use virtual_time::Virtual;
 

@@ -2,10 +2,11 @@
 use std::cell::{Cell, RefCell};
 use std::collections::VecDeque;
 use std::future::Future;
+use std::os::fd::OwnedFd;
 use std::pin::Pin;
 use std::rc::Rc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Poll, Wake, Waker};
 
 thread_local! {
@@ -22,30 +23,61 @@ pub(crate) fn waiting_on(label: &'static str) {
 #[derive(Default)]
 pub(crate) struct ReadyQueue {
     ready: Mutex<VecDeque<usize>>,
+    // True while the executor blocks, or is about to: then a push must also write to `wake_fd`.
+    parked: AtomicBool,
+    // An eventfd; `None` in virtual time, whose executor never blocks.
+    wake_fd: Option<OwnedFd>,
 }
 
 impl ReadyQueue {
+    pub(crate) fn with_wake_fd(wake_fd: OwnedFd) -> Self {
+        ReadyQueue { wake_fd: Some(wake_fd), ..ReadyQueue::default() }
+    }
+
+    pub(crate) fn wake_fd(&self) -> Option<&OwnedFd> {
+        self.wake_fd.as_ref()
+    }
+
+    fn lock(&self) -> MutexGuard<'_, VecDeque<usize>> {
+        self.ready.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
     pub(crate) fn push(&self, task: usize) {
-        self.ready.lock().unwrap_or_else(|poisoned| poisoned.into_inner()).push_back(task);
+        self.lock().push_back(task);
+        self.unpark();
     }
 
     /// Moves everything that is ready into `into`.
     pub(crate) fn drain_into(&self, into: &mut VecDeque<usize>) {
-        let mut ready = self.ready.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
-        into.append(&mut ready);
+        into.append(&mut self.lock());
     }
-}
 
-/// Called when a task becomes ready from outside the executor's thread.
-pub(crate) trait Unpark: Send + Sync + 'static {
-    fn unpark(&self);
+    pub(crate) fn is_empty(&self) -> bool {
+        self.lock().is_empty()
+    }
+
+    /// Says that the executor is about to block. What was pushed before shows in `is_empty`
+    /// afterwards; what is pushed later writes to the eventfd.
+    pub(crate) fn set_parked(&self, parked: bool) {
+        self.parked.store(parked, Ordering::SeqCst);
+    }
+
+    /// Wakes the executor where it blocks; costs a load where it does not.
+    pub(crate) fn unpark(&self) {
+        if self.parked.load(Ordering::SeqCst)
+            && self.parked.swap(false, Ordering::SeqCst)
+            && let Some(fd) = &self.wake_fd
+        {
+            // Fails only where the counter is full, and then the executor wakes anyway.
+            let _ = rustix::io::write(fd, &1u64.to_ne_bytes());
+        }
+    }
 }
 
 struct TaskWaker {
     task: usize,
     queued: AtomicBool,
     queue: Arc<ReadyQueue>,
-    unpark: Option<Arc<dyn Unpark>>,
 }
 
 impl Wake for TaskWaker {
@@ -56,9 +88,6 @@ impl Wake for TaskWaker {
     fn wake_by_ref(self: &Arc<Self>) {
         if !self.queued.swap(true, Ordering::AcqRel) {
             self.queue.push(self.task);
-            if let Some(unpark) = &self.unpark {
-                unpark.unpark();
-            }
         }
     }
 }
@@ -80,13 +109,12 @@ pub(crate) struct Tasks {
 }
 
 impl Tasks {
+    pub(crate) fn new(queue: ReadyQueue) -> Self {
+        Tasks { queue: Arc::new(queue), ..Tasks::default() }
+    }
+
     /// Adds a task, ready to be polled.
-    pub(crate) fn spawn<F>(
-        &self,
-        name: &'static str,
-        future: F,
-        unpark: Option<Arc<dyn Unpark>>,
-    ) -> JoinHandle<F::Output>
+    pub(crate) fn spawn<F>(&self, name: &'static str, future: F) -> JoinHandle<F::Output>
     where
         F: Future + 'static,
     {
@@ -108,7 +136,6 @@ impl Tasks {
             task,
             queued: AtomicBool::new(true),
             queue: Arc::clone(&self.queue),
-            unpark,
         });
         slots[task] =
             Some(Task { name, future: Some(future), waker, waiting_on: "its first turn" });
@@ -125,22 +152,22 @@ impl Tasks {
             return;
         };
         WAITING_ON.set("something without a name");
+        let own = Arc::clone(&waker);
         let waker = Waker::from(waker);
         let poll = future.as_mut().poll(&mut Context::from_waker(&waker));
         // The future of a finished task is dropped outside the borrow: its drop may spawn or wake.
         let finished = {
             let mut slots = self.slots.borrow_mut();
-            match poll {
-                Poll::Pending => {
-                    if let Some(task) = slots[number].as_mut() {
-                        task.future = Some(future);
-                        task.waiting_on = WAITING_ON.get();
-                        None
-                    } else {
-                        Some((None, future))
-                    }
+            // `drop_all` from within the task may have given its slot to another one.
+            let slot = &mut slots[number].as_mut().filter(|task| Arc::ptr_eq(&task.waker, &own));
+            match (poll, slot) {
+                (_, None) => Some((None, future)),
+                (Poll::Pending, Some(task)) => {
+                    task.future = Some(future);
+                    task.waiting_on = WAITING_ON.get();
+                    None
                 }
-                Poll::Ready(()) => {
+                (Poll::Ready(()), Some(_)) => {
                     self.free.borrow_mut().push(number);
                     Some((slots[number].take(), future))
                 }
@@ -151,6 +178,13 @@ impl Tasks {
 
     /// Drops every task, as a power cut does.
     pub(crate) fn drop_all(&self) {
+        // What is dropped may spawn.
+        while self.slots.borrow().iter().any(Option::is_some) {
+            self.drop_once();
+        }
+    }
+
+    fn drop_once(&self) {
         let dropped: Vec<_> = {
             let mut slots = self.slots.borrow_mut();
             let mut free = self.free.borrow_mut();

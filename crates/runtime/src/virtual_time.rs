@@ -1,14 +1,14 @@
 //! The virtual-time executor: one thread, seeded, and a clock that jumps to the next event.
 use crate::Runtime;
 use crate::task::{JoinHandle, Tasks, waiting_on};
+use crate::timers::{TimerId, Timers};
 use std::cell::{Cell, RefCell};
-use std::cmp::Reverse;
-use std::collections::{BinaryHeap, VecDeque};
+use std::collections::VecDeque;
 use std::fmt;
 use std::future::Future;
 use std::pin::Pin;
 use std::rc::Rc;
-use std::task::{Context, Poll, Waker};
+use std::task::{Context, Poll};
 use tantalum_base::Rng;
 
 /// In which order tasks run that are ready at the same instant.
@@ -26,37 +26,9 @@ pub struct Virtual(Rc<Core>);
 
 struct Core {
     now_ns: Cell<u64>,
-    timer_count: Cell<u64>,
-    timers: RefCell<BinaryHeap<Reverse<Timer>>>,
+    timers: RefCell<Timers>,
     tasks: Tasks,
     shuffle: RefCell<Option<Rng>>,
-}
-
-struct Timer {
-    at_ns: u64,
-    // Ties go to the timer that was set first.
-    count: u64,
-    waker: Waker,
-}
-
-impl PartialEq for Timer {
-    fn eq(&self, other: &Self) -> bool {
-        self.count == other.count
-    }
-}
-
-impl Eq for Timer {}
-
-impl PartialOrd for Timer {
-    fn partial_cmp(&self, other: &Self) -> Option<std::cmp::Ordering> {
-        Some(self.cmp(other))
-    }
-}
-
-impl Ord for Timer {
-    fn cmp(&self, other: &Self) -> std::cmp::Ordering {
-        (self.at_ns, self.count).cmp(&(other.at_ns, other.count))
-    }
 }
 
 /// No task can ever run again, and the main future is not done.
@@ -89,8 +61,7 @@ impl Virtual {
         };
         Virtual(Rc::new(Core {
             now_ns: Cell::new(0),
-            timer_count: Cell::new(0),
-            timers: RefCell::new(BinaryHeap::new()),
+            timers: RefCell::new(Timers::default()),
             tasks: Tasks::default(),
             shuffle: RefCell::new(shuffle),
         }))
@@ -133,17 +104,9 @@ impl Virtual {
     fn advance(&self) -> bool {
         let core = &self.0;
         let mut timers = core.timers.borrow_mut();
-        let Some(Reverse(first)) = timers.peek() else { return false };
-        let now_ns = first.at_ns;
-        core.now_ns.set(now_ns);
-        while let Some(Reverse(timer)) = timers.peek() {
-            if timer.at_ns > now_ns {
-                break;
-            }
-            if let Some(Reverse(timer)) = timers.pop() {
-                timer.waker.wake();
-            }
-        }
+        let Some(at_ns) = timers.next_at_ns() else { return false };
+        core.now_ns.set(at_ns);
+        timers.fire(at_ns);
         true
     }
 }
@@ -154,21 +117,21 @@ impl Runtime for Virtual {
     }
 
     fn sleep_until(&self, at_ns: u64) -> impl Future<Output = ()> + 'static {
-        Sleep { core: Rc::clone(&self.0), at_ns, set: false }
+        Sleep { core: Rc::clone(&self.0), at_ns, timer: None }
     }
 
     fn spawn<F>(&self, name: &'static str, future: F) -> JoinHandle<F::Output>
     where
         F: Future + 'static,
     {
-        self.0.tasks.spawn(name, future, None)
+        self.0.tasks.spawn(name, future)
     }
 }
 
 struct Sleep {
     core: Rc<Core>,
     at_ns: u64,
-    set: bool,
+    timer: Option<TimerId>,
 }
 
 impl Future for Sleep {
@@ -176,16 +139,20 @@ impl Future for Sleep {
 
     fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<()> {
         if self.core.now_ns.get() >= self.at_ns {
+            self.timer = None;
             return Poll::Ready(());
         }
-        if !self.set {
-            self.set = true;
-            let count = self.core.timer_count.get();
-            self.core.timer_count.set(count + 1);
-            let timer = Timer { at_ns: self.at_ns, count, waker: context.waker().clone() };
-            self.core.timers.borrow_mut().push(Reverse(timer));
-        }
+        let timer = self.core.timers.borrow_mut().wait(self.timer, self.at_ns, context.waker());
+        self.timer = Some(timer);
         waiting_on("a timer");
         Poll::Pending
+    }
+}
+
+impl Drop for Sleep {
+    fn drop(&mut self) {
+        if let Some(timer) = self.timer {
+            self.core.timers.borrow_mut().cancel(timer);
+        }
     }
 }

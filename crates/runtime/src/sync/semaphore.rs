@@ -1,17 +1,29 @@
 //! A counted resource, handed out first come, first served.
-use super::WaitQueue;
-use std::cell::Cell;
+use crate::task::waiting_on;
+use std::cell::{Cell, RefCell};
+use std::collections::VecDeque;
+use std::future::Future;
+use std::pin::Pin;
 use std::rc::Rc;
+use std::task::{Context, Poll, Waker};
 
 /// Permits; waiters are served in the order in which they asked.
 #[derive(Clone)]
 pub struct Semaphore(Rc<State>);
 
 struct State {
+    label: &'static str,
     free: Cell<u64>,
     next_ticket: Cell<u64>,
-    serving: Cell<u64>,
-    waiters: WaitQueue,
+    // Ascending tickets. A release takes its permits for the first waiters and removes these, so
+    // whoever finds itself gone from here owns its permits.
+    waiters: RefCell<VecDeque<Waiter>>,
+}
+
+struct Waiter {
+    ticket: u64,
+    count: u64,
+    waker: Waker,
 }
 
 /// Holds permits until dropped.
@@ -24,26 +36,16 @@ impl Semaphore {
     /// `permits` free permits; `label` names the resource in deadlock reports.
     pub fn new(label: &'static str, permits: u64) -> Self {
         Semaphore(Rc::new(State {
+            label,
             free: Cell::new(permits),
             next_ticket: Cell::new(0),
-            serving: Cell::new(0),
-            waiters: WaitQueue::new(label),
+            waiters: RefCell::new(VecDeque::new()),
         }))
     }
 
     /// Waits for `count` permits. A caller that is dropped while it waits gives up its place.
     pub async fn acquire(&self, count: u64) -> Permit {
-        let state = &self.0;
-        let mut ticket = Ticket::take(state);
-        state
-            .waiters
-            .until(|| {
-                (state.serving.get() == ticket.number && state.free.get() >= count).then_some(())
-            })
-            .await;
-        state.free.set(state.free.get() - count);
-        ticket.served();
-        Permit { state: Rc::clone(state), count }
+        Acquire { state: &self.0, count, ticket: None }.await
     }
 
     /// Permits that nobody holds.
@@ -52,37 +54,82 @@ impl Semaphore {
     }
 }
 
+impl State {
+    fn serve(&self) {
+        let mut waiters = self.waiters.borrow_mut();
+        while let Some(left) =
+            waiters.front().and_then(|first| self.free.get().checked_sub(first.count))
+        {
+            self.free.set(left);
+            if let Some(first) = waiters.pop_front() {
+                // Waking only queues a task; it cannot come back here.
+                first.waker.wake();
+            }
+        }
+    }
+
+    fn release(&self, count: u64) {
+        self.free.set(self.free.get() + count);
+        self.serve();
+    }
+}
+
 impl Drop for Permit {
     fn drop(&mut self) {
-        self.state.free.set(self.state.free.get() + self.count);
-        self.state.waiters.wake_all();
+        self.state.release(self.count);
     }
 }
 
-struct Ticket<'a> {
+struct Acquire<'a> {
     state: &'a Rc<State>,
-    number: u64,
-    served: bool,
+    count: u64,
+    // Set while it waits, or owns permits that nobody has taken yet.
+    ticket: Option<u64>,
 }
 
-impl<'a> Ticket<'a> {
-    fn take(state: &'a Rc<State>) -> Self {
-        let number = state.next_ticket.get();
-        state.next_ticket.set(number + 1);
-        Ticket { state, number, served: false }
-    }
+impl Future for Acquire<'_> {
+    type Output = Permit;
 
-    fn served(&mut self) {
-        self.served = true;
-        self.state.serving.set(self.number + 1);
-        self.state.waiters.wake_all();
+    fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Permit> {
+        let (state, count) = (self.state, self.count);
+        let mut waiters = state.waiters.borrow_mut();
+        if let Some(ticket) = self.ticket {
+            if let Ok(place) = waiters.binary_search_by_key(&ticket, |waiter| waiter.ticket) {
+                waiters[place].waker.clone_from(context.waker());
+                waiting_on(state.label);
+                return Poll::Pending;
+            }
+            self.ticket = None;
+        } else if let (true, Some(left)) = (waiters.is_empty(), state.free.get().checked_sub(count))
+        {
+            state.free.set(left);
+        } else {
+            let ticket = state.next_ticket.get();
+            state.next_ticket.set(ticket + 1);
+            self.ticket = Some(ticket);
+            waiters.push_back(Waiter { ticket, count, waker: context.waker().clone() });
+            waiting_on(state.label);
+            return Poll::Pending;
+        }
+        Poll::Ready(Permit { state: Rc::clone(state), count })
     }
 }
 
-impl Drop for Ticket<'_> {
+impl Drop for Acquire<'_> {
     fn drop(&mut self) {
-        if !self.served {
-            self.served();
+        let Some(ticket) = self.ticket else { return };
+        let mut waiters = self.state.waiters.borrow_mut();
+        match waiters.binary_search_by_key(&ticket, |waiter| waiter.ticket) {
+            Ok(place) => {
+                waiters.remove(place);
+                drop(waiters);
+                // A large request may have kept smaller ones behind it waiting.
+                self.state.serve();
+            }
+            Err(_) => {
+                drop(waiters);
+                self.state.release(self.count);
+            }
         }
     }
 }

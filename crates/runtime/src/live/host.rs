@@ -1,0 +1,43 @@
+//! A thread with an executor of its own.
+use super::{Live, LiveOptions};
+use std::future::Future;
+use std::thread;
+use tantalum_base::{Result, ResultExt};
+
+/// A thread started by [`spawn_thread`].
+pub struct LiveThread<T>(thread::JoinHandle<Result<T>>);
+
+impl<T> LiveThread<T> {
+    /// Waits for the thread's end. A panic over there goes on here.
+    ///
+    /// # Errors
+    /// Where the executor could not be made.
+    pub fn join(self) -> Result<T> {
+        self.0.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
+    }
+
+    /// Whether [`join`](Self::join) would not wait.
+    pub fn is_finished(&self) -> bool {
+        self.0.is_finished()
+    }
+}
+
+/// Starts a thread, makes an executor on it and runs the future that `make` returns.
+///
+/// # Errors
+/// `Io` where no thread can be started.
+pub fn spawn_thread<T, M, F>(name: &str, options: LiveOptions, make: M) -> Result<LiveThread<T>>
+where
+    T: Send + 'static,
+    M: FnOnce(Live) -> F + Send + 'static,
+    F: Future<Output = T> + 'static,
+{
+    let body = move || {
+        let live = Live::new(options)?;
+        let result = live.run(make(live.clone()));
+        live.drop_tasks();
+        Ok(result)
+    };
+    let builder = thread::Builder::new().name(name.to_owned());
+    builder.spawn(body).map(LiveThread).context(|| format!("starting the thread {name}"))
+}

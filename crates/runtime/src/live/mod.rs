@@ -1,0 +1,390 @@
+//! The live executor: one thread, a real clock, io_uring or a thread pool.
+//!
+//! ```text
+//! Live         the executor            uring, threads   its two engines    operation   what is in flight
+//! file         positioned file I/O     net              sockets            signal      SIGINT, SIGTERM
+//! remote       channels from other threads              host               a thread with its own executor
+//! ```
+//! Tasks hold handles on the executor and the executor holds tasks: call [`Live::drop_tasks`]
+//! before letting go of one whose tasks have not all ended, or it is never freed.
+mod file;
+mod host;
+pub mod net;
+mod operation;
+pub mod remote;
+pub mod signal;
+mod threads;
+mod uring;
+
+pub use file::LiveFile;
+pub use host::{LiveThread, spawn_thread};
+
+use crate::Runtime;
+use crate::task::{JoinHandle, ReadyQueue, Tasks, waiting_on};
+use crate::timers::{TimerId, Timers};
+use operation::{Kind, Operations, Request};
+use std::cell::RefCell;
+use std::collections::VecDeque;
+use std::future::Future;
+use std::io;
+use std::pin::Pin;
+use std::rc::Rc;
+use std::sync::{Arc, OnceLock};
+use std::task::{Context, Poll};
+use std::time::{Duration, Instant};
+use tantalum_base::{Error, ErrorKind, Result, ResultExt};
+
+/// How the executor talks to the kernel.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+pub enum EngineChoice {
+    /// io_uring where the kernel allows it, else threads.
+    #[default]
+    Auto,
+    /// io_uring or an error.
+    Uring,
+    /// A pool of threads for files, `poll(2)` for sockets.
+    Threads,
+}
+
+/// Settings of a live executor.
+#[derive(Clone, Debug)]
+pub struct LiveOptions {
+    /// Which engine.
+    pub engine: EngineChoice,
+    /// Pool threads of the thread engine (at least one).
+    pub io_threads: usize,
+    /// Submission entries of the ring; a power of two.
+    pub ring_entries: u32,
+    /// How long to look for work before blocking, in nanoseconds. 0 on a single core.
+    pub spin_ns: u64,
+}
+
+impl Default for LiveOptions {
+    fn default() -> Self {
+        LiveOptions {
+            engine: EngineChoice::Auto,
+            io_threads: 8,
+            ring_entries: 256,
+            spin_ns: if several_cores() { 5_000 } else { 0 },
+        }
+    }
+}
+
+/// Whether spinning can help: somebody else runs meanwhile.
+pub(crate) fn several_cores() -> bool {
+    // Asking reads files under /proc: once is enough.
+    static SEVERAL: OnceLock<bool> = OnceLock::new();
+    *SEVERAL.get_or_init(|| std::thread::available_parallelism().is_ok_and(|cores| cores.get() > 1))
+}
+
+#[expect(clippy::disallowed_methods, reason = "the live clock is the real one")]
+pub(crate) fn monotonic() -> Instant {
+    Instant::now()
+}
+
+enum Engine {
+    Uring(uring::Uring),
+    Threads(threads::Threads),
+}
+
+struct Driver {
+    engine: Engine,
+    operations: Operations,
+}
+
+impl Driver {
+    fn start(&mut self, index: u32) -> io::Result<()> {
+        match &mut self.engine {
+            Engine::Uring(uring) => uring.start(index, &mut self.operations),
+            Engine::Threads(threads) => {
+                threads.start(index, &mut self.operations);
+                Ok(())
+            }
+        }
+    }
+
+    fn abandon(&mut self, index: u32) {
+        let poll = self
+            .operations
+            .request(index)
+            .is_some_and(|request| matches!(request.kind, Kind::PollIn | Kind::PollOut));
+        if !self.operations.abandon(index) || !poll {
+            return;
+        }
+        match &mut self.engine {
+            // Where the cancel cannot be sent, the wait ends with the descriptor's next event.
+            Engine::Uring(uring) => drop(uring.cancel(index, &mut self.operations)),
+            Engine::Threads(threads) => threads.cancel(index, &mut self.operations),
+        }
+    }
+
+    fn turn(&mut self) -> io::Result<()> {
+        match &mut self.engine {
+            Engine::Uring(uring) => uring.turn(&mut self.operations),
+            Engine::Threads(threads) => threads.turn(&mut self.operations),
+        }
+    }
+
+    fn has_completions(&mut self) -> bool {
+        match &mut self.engine {
+            Engine::Uring(uring) => uring.has_completions(),
+            Engine::Threads(threads) => threads.has_completions(),
+        }
+    }
+}
+
+impl Drop for Driver {
+    fn drop(&mut self) {
+        if let Engine::Uring(uring) = &mut self.engine
+            && uring.drain(&mut self.operations).is_err()
+        {
+            // The kernel may still write to the buffers: better lost than freed.
+            std::mem::forget(std::mem::take(&mut self.operations));
+        }
+    }
+}
+
+/// Handle on a live executor. Stays on its thread.
+#[derive(Clone)]
+pub struct Live(Rc<Core>);
+
+struct Core {
+    start: Instant,
+    spin_ns: u64,
+    timers: RefCell<Timers>,
+    tasks: Tasks,
+    driver: RefCell<Driver>,
+}
+
+impl Live {
+    /// A new executor for this thread.
+    ///
+    /// # Errors
+    /// `Unsupported` where io_uring is asked for and the kernel refuses it; `Io` where threads
+    /// or descriptors run out.
+    pub fn new(options: LiveOptions) -> Result<Self> {
+        let flags = rustix::event::EventfdFlags::CLOEXEC | rustix::event::EventfdFlags::NONBLOCK;
+        let wake_fd = rustix::event::eventfd(0, flags)
+            .map_err(io::Error::from)
+            .context(|| "making the executor's eventfd")?;
+        let tasks = Tasks::new(ReadyQueue::with_wake_fd(wake_fd));
+        let ring = match options.engine {
+            EngineChoice::Threads => None,
+            EngineChoice::Auto => uring::Uring::new(options.ring_entries).ok(),
+            EngineChoice::Uring => {
+                Some(uring::Uring::new(options.ring_entries).map_err(|error| {
+                    Error::with_source(
+                        ErrorKind::Unsupported,
+                        "the kernel refuses io_uring (see /proc/sys/kernel/io_uring_disabled, \
+                         seccomp and RLIMIT_MEMLOCK); choose the engine \"threads\" or \"auto\"",
+                        error,
+                    )
+                })?)
+            }
+        };
+        let engine = match ring {
+            Some(ring) => Engine::Uring(ring),
+            None => Engine::Threads(
+                threads::Threads::new(options.io_threads, Arc::clone(&tasks.queue))
+                    .context(|| "starting I/O threads")?,
+            ),
+        };
+        Ok(Live(Rc::new(Core {
+            start: monotonic(),
+            spin_ns: options.spin_ns,
+            timers: RefCell::default(),
+            tasks,
+            driver: RefCell::new(Driver { engine, operations: Operations::default() }),
+        })))
+    }
+
+    /// Blocks the thread until `main` is done. Other tasks go on in the next run.
+    ///
+    /// # Panics
+    /// Where the kernel fails the wait itself: there is nobody to tell.
+    pub fn run<F>(&self, main: F) -> F::Output
+    where
+        F: Future + 'static,
+    {
+        let core = &self.0;
+        let handle = self.spawn("main", main);
+        let mut ready = VecDeque::new();
+        loop {
+            core.tasks.queue.drain_into(&mut ready);
+            if let Some(result) = handle.try_take() {
+                ready.drain(..).for_each(|task| core.tasks.queue.push(task));
+                return result;
+            }
+            let idle = ready.is_empty();
+            while let Some(task) = ready.pop_front() {
+                core.tasks.poll(task);
+            }
+            let turned = if idle { core.wait() } else { core.driver.borrow_mut().turn() };
+            if let Err(error) = turned {
+                panic!("the kernel fails the executor's wait: {error}");
+            }
+            let mut timers = core.timers.borrow_mut();
+            if timers.next_at_ns().is_some() {
+                timers.fire(core.now_ns());
+            }
+        }
+    }
+
+    /// Drops every task where it stands. Operations in flight run to their end on their own.
+    pub fn drop_tasks(&self) {
+        self.0.tasks.drop_all();
+        self.0.timers.borrow_mut().clear();
+    }
+
+    /// `"io_uring"` or `"threads"`.
+    pub fn engine_name(&self) -> &'static str {
+        match self.0.driver.borrow().engine {
+            Engine::Uring(_) => "io_uring",
+            Engine::Threads(_) => "threads",
+        }
+    }
+
+    /// Asks the kernel; `label` appears in reports on what waits.
+    pub(crate) fn operate(&self, request: Request, label: &'static str) -> Operation {
+        Operation { core: Rc::clone(&self.0), label, state: OperationState::New(request) }
+    }
+}
+
+impl Core {
+    fn now_ns(&self) -> u64 {
+        self.start.elapsed().as_nanos() as u64
+    }
+
+    /// Nothing is ready: submit, look around for `spin_ns`, then block.
+    fn wait(&self) -> io::Result<()> {
+        let queue = &self.tasks.queue;
+        let mut driver = self.driver.borrow_mut();
+        driver.turn()?;
+        let from_ns = self.now_ns();
+        let mut now_ns = from_ns;
+        let next_ns = self.timers.borrow_mut().next_at_ns().unwrap_or(u64::MAX);
+        loop {
+            if !queue.is_empty() || now_ns >= next_ns {
+                return Ok(());
+            }
+            if driver.has_completions() {
+                return driver.turn();
+            }
+            if now_ns - from_ns >= self.spin_ns {
+                break;
+            }
+            std::hint::spin_loop();
+            now_ns = self.now_ns();
+        }
+        let timeout = (next_ns != u64::MAX).then(|| Duration::from_nanos(next_ns - now_ns));
+        queue.set_parked(true);
+        let result = if !queue.is_empty() || driver.has_completions() {
+            driver.turn()
+        } else if let Some(wake_fd) = queue.wake_fd() {
+            let Driver { engine, operations } = &mut *driver;
+            match engine {
+                Engine::Uring(uring) => uring.park(operations, wake_fd, timeout),
+                Engine::Threads(threads) => threads.park(operations, wake_fd, timeout),
+            }
+        } else {
+            Ok(())
+        };
+        queue.set_parked(false);
+        result
+    }
+}
+
+impl Runtime for Live {
+    fn now_ns(&self) -> u64 {
+        self.0.now_ns()
+    }
+
+    fn sleep_until(&self, at_ns: u64) -> impl Future<Output = ()> + 'static {
+        Sleep { core: Rc::clone(&self.0), at_ns, timer: None }
+    }
+
+    fn spawn<F>(&self, name: &'static str, future: F) -> JoinHandle<F::Output>
+    where
+        F: Future + 'static,
+    {
+        self.0.tasks.spawn(name, future)
+    }
+}
+
+struct Sleep {
+    core: Rc<Core>,
+    at_ns: u64,
+    timer: Option<TimerId>,
+}
+
+impl Future for Sleep {
+    type Output = ();
+
+    fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<()> {
+        if self.core.now_ns() >= self.at_ns {
+            return Poll::Ready(());
+        }
+        let timer = self.core.timers.borrow_mut().wait(self.timer, self.at_ns, context.waker());
+        self.timer = Some(timer);
+        waiting_on("a timer");
+        Poll::Pending
+    }
+}
+
+impl Drop for Sleep {
+    fn drop(&mut self) {
+        if let Some(timer) = self.timer {
+            self.core.timers.borrow_mut().cancel(timer);
+        }
+    }
+}
+
+enum OperationState {
+    New(Request),
+    Started(u32),
+    Finished,
+}
+
+/// Completes with the kernel's result and the request, whose buffer it gives back.
+pub(crate) struct Operation {
+    core: Rc<Core>,
+    label: &'static str,
+    state: OperationState,
+}
+
+impl Future for Operation {
+    type Output = (io::Result<usize>, Option<crate::IoBuf>);
+
+    fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
+        let core = Rc::clone(&self.core);
+        let mut driver = core.driver.borrow_mut();
+        match std::mem::replace(&mut self.state, OperationState::Finished) {
+            OperationState::New(request) => {
+                let index = driver.operations.add(request, context.waker().clone());
+                if let Err(error) = driver.start(index) {
+                    driver.operations.complete(index, -error.raw_os_error().unwrap_or(5));
+                }
+                self.state = OperationState::Started(index);
+            }
+            OperationState::Started(index) => {
+                if let Some((result, request)) = driver.operations.take(index, context.waker()) {
+                    let result =
+                        usize::try_from(result).map_err(|_| io::Error::from_raw_os_error(-result));
+                    return Poll::Ready((result, request.buf));
+                }
+                self.state = OperationState::Started(index);
+            }
+            OperationState::Finished => panic!("an operation is polled after its end"),
+        }
+        waiting_on(self.label);
+        Poll::Pending
+    }
+}
+
+impl Drop for Operation {
+    fn drop(&mut self) {
+        if let OperationState::Started(index) = self.state {
+            self.core.driver.borrow_mut().abandon(index);
+        }
+    }
+}

@@ -1,0 +1,210 @@
+//! Stream sockets: the system call first, a wait for readiness where it would block.
+use super::Live;
+use super::operation::{Kind, Request};
+use rustix::io::Errno;
+use rustix::net::{
+    RecvFlags, SendAncillaryBuffer, SendFlags, Shutdown, SocketFlags, acceptfrom_with, recv, send,
+    sendmsg, sockopt,
+};
+use std::fmt;
+use std::io::{self, IoSlice};
+use std::net::{SocketAddr, TcpListener};
+use std::os::fd::OwnedFd;
+use std::os::unix::fs::FileTypeExt;
+use std::os::unix::net::{UnixListener, UnixStream};
+use std::path::{Path, PathBuf};
+use std::rc::Rc;
+use std::str::FromStr;
+use std::sync::Arc;
+use tantalum_base::{Error, ErrorKind, Result, ResultExt};
+
+/// Where to listen: `unix:/run/x.sock`, `127.0.0.1:10809`, `[::1]:10809`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Address {
+    /// A Unix socket's path.
+    Unix(PathBuf),
+    /// A TCP address; port 0 takes any free one.
+    Tcp(SocketAddr),
+}
+
+impl FromStr for Address {
+    type Err = Error;
+
+    fn from_str(text: &str) -> Result<Self> {
+        match text.strip_prefix("unix:") {
+            Some("") => Err(Error::new(ErrorKind::InvalidInput, "\"unix:\" lacks a path")),
+            Some(path) => Ok(Address::Unix(PathBuf::from(path))),
+            None => text.parse().map(Address::Tcp).map_err(|error| {
+                let context = format!(
+                    "\"{text}\" is no address (unix:/path, 127.0.0.1:10809 or [::1]:10809)"
+                );
+                Error::with_source(ErrorKind::InvalidInput, context, error)
+            }),
+        }
+    }
+}
+
+impl fmt::Display for Address {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Address::Unix(path) => write!(f, "unix:{}", path.display()),
+            Address::Tcp(address) => write!(f, "{address}"),
+        }
+    }
+}
+
+/// A socket and its executor.
+struct Socket {
+    live: Live,
+    fd: Arc<OwnedFd>,
+}
+
+impl Socket {
+    /// Makes `call` until it no longer would block.
+    async fn retry<T>(
+        &self,
+        kind: Kind,
+        label: &'static str,
+        mut call: impl FnMut(&OwnedFd) -> rustix::io::Result<T>,
+    ) -> Result<T> {
+        loop {
+            match call(&self.fd) {
+                Ok(value) => return Ok(value),
+                Err(Errno::INTR) => continue,
+                Err(Errno::AGAIN) => {}
+                Err(error) => return Err(Error::io(label, error.into())),
+            }
+            let fd = Arc::clone(&self.fd);
+            let request = Request { kind, fd, buf: None, start: 0, offset: 0 };
+            self.live.operate(request, label).await.0.context(|| label)?;
+        }
+    }
+}
+
+/// Accepts connections. A Unix socket's file is removed when this is dropped.
+pub struct Listener {
+    socket: Socket,
+    address: Address,
+}
+
+impl Listener {
+    /// Listens at `address`. A socket file that nobody listens on is removed first.
+    ///
+    /// # Errors
+    /// `Io` where the address is in use or cannot be bound.
+    pub fn bind(live: &Live, address: &Address) -> Result<Self> {
+        let (fd, address): (OwnedFd, _) = match address {
+            Address::Unix(path) => {
+                remove_stale(path)?;
+                let listener = UnixListener::bind(path)
+                    .and_then(|listener| listener.set_nonblocking(true).map(|()| listener))
+                    .context(|| format!("listening at {address}"))?;
+                (listener.into(), address.clone())
+            }
+            Address::Tcp(socket_address) => {
+                let listener = TcpListener::bind(socket_address)
+                    .and_then(|listener| listener.set_nonblocking(true).map(|()| listener))
+                    .context(|| format!("listening at {address}"))?;
+                let local = listener.local_addr().context(|| format!("listening at {address}"))?;
+                (listener.into(), Address::Tcp(local))
+            }
+        };
+        Ok(Listener { socket: Socket { live: live.clone(), fd: Arc::new(fd) }, address })
+    }
+
+    /// The address, with the real port where 0 was asked for.
+    pub fn local_address(&self) -> &Address {
+        &self.address
+    }
+
+    /// The next connection.
+    ///
+    /// # Errors
+    /// `Io`, for instance where descriptors run out; the listener stays usable.
+    pub async fn accept(&self) -> Result<Stream> {
+        let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
+        let accept = |fd: &OwnedFd| acceptfrom_with(fd, flags);
+        let (fd, _) = self.socket.retry(Kind::PollIn, "a connection", accept).await?;
+        if let Address::Tcp(_) = self.address {
+            // Fails where the peer has gone already, which the first `recv` tells.
+            let _ = sockopt::set_tcp_nodelay(&fd, true);
+        }
+        Ok(Stream::from_fd(&self.socket.live, fd))
+    }
+}
+
+impl Drop for Listener {
+    fn drop(&mut self) {
+        if let Address::Unix(path) = &self.address {
+            // It may be gone already.
+            let _ = std::fs::remove_file(path);
+        }
+    }
+}
+
+fn remove_stale(path: &Path) -> Result<()> {
+    let is_socket =
+        std::fs::symlink_metadata(path).is_ok_and(|metadata| metadata.file_type().is_socket());
+    if !is_socket {
+        return Ok(());
+    }
+    match UnixStream::connect(path) {
+        Ok(_) => Err(Error::io(
+            format!("{} is in use by another server", path.display()),
+            io::ErrorKind::AddrInUse.into(),
+        )),
+        Err(error) if error.kind() == io::ErrorKind::ConnectionRefused => {
+            std::fs::remove_file(path)
+                .context(|| format!("removing the stale socket {}", path.display()))
+        }
+        // Binding says what is wrong.
+        Err(_) => Ok(()),
+    }
+}
+
+/// A connection; clones name the same one.
+#[derive(Clone)]
+pub struct Stream(Rc<Socket>);
+
+impl Stream {
+    /// Takes a connected stream socket over.
+    pub fn from_fd(live: &Live, fd: OwnedFd) -> Self {
+        // Every call says DONTWAIT itself, so the descriptor's own mode does not matter.
+        Stream(Rc::new(Socket { live: live.clone(), fd: Arc::new(fd) }))
+    }
+
+    /// Receives up to `buf.len()` bytes; 0 where the peer has closed.
+    ///
+    /// # Errors
+    /// `Io`.
+    pub async fn recv(&self, buf: &mut [u8]) -> Result<usize> {
+        let call = |fd: &OwnedFd| recv(fd, &mut *buf, RecvFlags::DONTWAIT).map(|(_, count)| count);
+        self.0.retry(Kind::PollIn, "receiving from a socket", call).await
+    }
+
+    /// Sends some of `bytes`; returns how many.
+    ///
+    /// # Errors
+    /// `Io`, also where the peer has closed.
+    pub async fn send(&self, bytes: &[u8]) -> Result<usize> {
+        let flags = SendFlags::DONTWAIT | SendFlags::NOSIGNAL;
+        let call = |fd: &OwnedFd| send(fd, bytes, flags);
+        self.0.retry(Kind::PollOut, "sending to a socket", call).await
+    }
+
+    /// Sends some of the slices' bytes, in order; returns how many.
+    ///
+    /// # Errors
+    /// `Io`, also where the peer has closed.
+    pub async fn send_vectored(&self, slices: &[IoSlice<'_>]) -> Result<usize> {
+        let flags = SendFlags::DONTWAIT | SendFlags::NOSIGNAL;
+        let call = |fd: &OwnedFd| sendmsg(fd, slices, &mut SendAncillaryBuffer::default(), flags);
+        self.0.retry(Kind::PollOut, "sending to a socket", call).await
+    }
+
+    /// Ends both directions; pending calls complete. The descriptor closes with the last clone.
+    pub fn shutdown(&self) {
+        // It fails only where the connection has ended already.
+        let _ = rustix::net::shutdown(&self.0.fd, Shutdown::Both);
+    }
+}

@@ -1,0 +1,110 @@
+//! Operations in flight. The executor owns their buffers and descriptors until the completion
+//! arrives, so that a future may be dropped at any time.
+use crate::IoBuf;
+use std::os::fd::OwnedFd;
+use std::sync::Arc;
+use std::task::Waker;
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Kind {
+    Read,
+    Write { durable: bool },
+    SyncData,
+    PollIn,
+    PollOut,
+}
+
+/// What is asked of the kernel: `buf[start..]` from or to `offset`.
+pub(crate) struct Request {
+    pub(crate) kind: Kind,
+    pub(crate) fd: Arc<OwnedFd>,
+    pub(crate) buf: Option<IoBuf>,
+    pub(crate) start: usize,
+    pub(crate) offset: u64,
+}
+
+enum State {
+    Waiting(Waker),
+    /// Nobody waits any more; the completion frees the slot.
+    Abandoned,
+    Done(i32),
+}
+
+struct Slot {
+    request: Request,
+    state: State,
+}
+
+/// Every operation that the kernel or a pool thread may still touch.
+#[derive(Default)]
+pub(crate) struct Operations {
+    slots: Vec<Option<Slot>>,
+    free: Vec<u32>,
+    in_flight: usize,
+}
+
+impl Operations {
+    pub(crate) fn in_flight(&self) -> usize {
+        self.in_flight
+    }
+
+    pub(crate) fn add(&mut self, request: Request, waker: Waker) -> u32 {
+        let slot = Some(Slot { request, state: State::Waiting(waker) });
+        self.in_flight += 1;
+        if let Some(index) = self.free.pop() {
+            self.slots[index as usize] = slot;
+            index
+        } else {
+            self.slots.push(slot);
+            (self.slots.len() - 1) as u32
+        }
+    }
+
+    fn slot(&mut self, index: u32) -> Option<&mut Slot> {
+        self.slots.get_mut(index as usize)?.as_mut()
+    }
+
+    pub(crate) fn request(&mut self, index: u32) -> Option<&mut Request> {
+        self.slot(index).map(|slot| &mut slot.request)
+    }
+
+    /// The result and the request, where it is done; notes who waits where not.
+    pub(crate) fn take(&mut self, index: u32, waker: &Waker) -> Option<(i32, Request)> {
+        let slot = self.slot(index)?;
+        let result = match &mut slot.state {
+            State::Done(result) => *result,
+            State::Waiting(old) => {
+                old.clone_from(waker);
+                return None;
+            }
+            State::Abandoned => return None,
+        };
+        self.free.push(index);
+        self.slots[index as usize].take().map(|slot| (result, slot.request))
+    }
+
+    /// Nobody waits for it any more; true where it is still in flight.
+    pub(crate) fn abandon(&mut self, index: u32) -> bool {
+        let Some(slot) = self.slot(index) else { return false };
+        if let State::Done(_) = slot.state {
+            self.slots[index as usize] = None;
+            self.free.push(index);
+            return false;
+        }
+        slot.state = State::Abandoned;
+        true
+    }
+
+    pub(crate) fn complete(&mut self, index: u32, result: i32) {
+        let Some(slot) = self.slot(index) else { return };
+        match std::mem::replace(&mut slot.state, State::Done(result)) {
+            State::Waiting(waker) => waker.wake(),
+            State::Abandoned => {
+                self.slots[index as usize] = None;
+                self.free.push(index);
+            }
+            State::Done(_) => return,
+        }
+        self.in_flight -= 1;
+    }
+}

@@ -1,0 +1,191 @@
+//! The fallback engine: pool threads do file I/O, `poll(2)` waits for sockets.
+use super::operation::{Kind, Operations};
+use crate::IoBuf;
+use crate::task::ReadyQueue;
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::io::{Errno, ReadWriteFlags};
+use std::collections::VecDeque;
+use std::io::{self, IoSlice};
+use std::os::fd::OwnedFd;
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::thread;
+use std::time::Duration;
+
+/// An operation on a file; owns its buffer while a pool thread works on it.
+struct Job {
+    index: u32,
+    kind: Kind,
+    fd: Arc<OwnedFd>,
+    buf: Option<IoBuf>,
+    start: usize,
+    offset: u64,
+}
+
+struct Shared {
+    jobs: Mutex<(VecDeque<Job>, bool)>,
+    work: Condvar,
+    done: Mutex<Vec<(Job, i32)>>,
+    queue: Arc<ReadyQueue>,
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+pub(crate) struct Threads {
+    shared: Arc<Shared>,
+    pool: Vec<thread::JoinHandle<()>>,
+    polls: Vec<(u32, Arc<OwnedFd>, PollFlags)>,
+    finished: Vec<(Job, i32)>,
+}
+
+impl Threads {
+    pub(crate) fn new(count: usize, queue: Arc<ReadyQueue>) -> io::Result<Self> {
+        let shared = Arc::new(Shared {
+            jobs: Mutex::default(),
+            work: Condvar::new(),
+            done: Mutex::default(),
+            queue,
+        });
+        let mut threads =
+            Threads { shared, pool: Vec::new(), polls: Vec::new(), finished: Vec::new() };
+        for _ in 0..count.max(1) {
+            let shared = Arc::clone(&threads.shared);
+            let builder = thread::Builder::new().name("tantalum-io".to_owned());
+            threads.pool.push(builder.spawn(move || work(&shared))?);
+        }
+        Ok(threads)
+    }
+
+    pub(crate) fn start(&mut self, index: u32, operations: &mut Operations) {
+        let Some(request) = operations.request(index) else { return };
+        let fd = Arc::clone(&request.fd);
+        match request.kind {
+            Kind::PollIn => self.polls.push((index, fd, PollFlags::IN)),
+            Kind::PollOut => self.polls.push((index, fd, PollFlags::OUT)),
+            kind => {
+                let (buf, start, offset) = (request.buf.take(), request.start, request.offset);
+                lock(&self.shared.jobs).0.push_back(Job { index, kind, fd, buf, start, offset });
+                self.shared.work.notify_one();
+            }
+        }
+    }
+
+    pub(crate) fn cancel(&mut self, index: u32, operations: &mut Operations) {
+        self.polls.retain(|poll| poll.0 != index);
+        operations.complete(index, -Errno::CANCELED.raw_os_error());
+    }
+
+    pub(crate) fn has_completions(&self) -> bool {
+        !lock(&self.shared.done).is_empty()
+    }
+
+    fn reap(&mut self, operations: &mut Operations) {
+        std::mem::swap(&mut *lock(&self.shared.done), &mut self.finished);
+        for (job, result) in self.finished.drain(..) {
+            if let Some(request) = operations.request(job.index) {
+                request.buf = job.buf;
+            }
+            operations.complete(job.index, result);
+        }
+    }
+
+    pub(crate) fn turn(&mut self, operations: &mut Operations) -> io::Result<()> {
+        self.reap(operations);
+        if self.polls.is_empty() {
+            Ok(())
+        } else {
+            self.poll(operations, None, Some(Duration::ZERO))
+        }
+    }
+
+    pub(crate) fn park(
+        &mut self,
+        operations: &mut Operations,
+        wake_fd: &OwnedFd,
+        timeout: Option<Duration>,
+    ) -> io::Result<()> {
+        self.poll(operations, Some(wake_fd), timeout)?;
+        // Takes the count back to 0; the descriptor does not block.
+        let _ = rustix::io::read(wake_fd, &mut [0; 8]);
+        self.reap(operations);
+        Ok(())
+    }
+
+    fn poll(
+        &mut self,
+        operations: &mut Operations,
+        wake_fd: Option<&OwnedFd>,
+        timeout: Option<Duration>,
+    ) -> io::Result<()> {
+        let mut fds: Vec<_> =
+            self.polls.iter().map(|(_, fd, flags)| PollFd::new(fd, *flags)).collect();
+        fds.extend(wake_fd.map(|fd| PollFd::new(fd, PollFlags::IN)));
+        let timeout = timeout.map(|timeout| Timespec {
+            tv_sec: timeout.as_secs() as i64,
+            tv_nsec: i64::from(timeout.subsec_nanos()),
+        });
+        match poll(&mut fds, timeout.as_ref()) {
+            Ok(_) => {}
+            Err(Errno::INTR) => return Ok(()),
+            Err(error) => return Err(error.into()),
+        }
+        let mut ready = fds.iter().map(|fd| fd.revents()).collect::<Vec<_>>().into_iter();
+        self.polls.retain(|(index, _, _)| {
+            let events = ready.next().unwrap_or(PollFlags::empty());
+            if events.is_empty() {
+                return true;
+            }
+            operations.complete(*index, i32::from(events.bits()));
+            false
+        });
+        Ok(())
+    }
+}
+
+impl Drop for Threads {
+    fn drop(&mut self) {
+        lock(&self.shared.jobs).1 = true;
+        self.shared.work.notify_all();
+        for thread in self.pool.drain(..) {
+            // A pool thread does not panic: it only makes system calls.
+            let _ = thread.join();
+        }
+    }
+}
+
+/// Runs jobs until told to stop and none is left.
+fn work(shared: &Shared) {
+    loop {
+        let mut jobs = lock(&shared.jobs);
+        let mut job = loop {
+            if let Some(job) = jobs.0.pop_front() {
+                break job;
+            }
+            if jobs.1 {
+                return;
+            }
+            jobs = shared.work.wait(jobs).unwrap_or_else(PoisonError::into_inner);
+        };
+        drop(jobs);
+        let result = match perform(&mut job) {
+            Ok(count) => i32::try_from(count).unwrap_or(i32::MAX),
+            Err(error) => -error.raw_os_error(),
+        };
+        lock(&shared.done).push((job, result));
+        shared.queue.unpark();
+    }
+}
+
+fn perform(job: &mut Job) -> Result<usize, Errno> {
+    let start = job.start;
+    match (job.kind, &mut job.buf) {
+        (Kind::Read, Some(buf)) => rustix::io::pread(&job.fd, &mut buf[start..], job.offset),
+        (Kind::Write { durable }, Some(buf)) => {
+            let flags = if durable { ReadWriteFlags::DSYNC } else { ReadWriteFlags::empty() };
+            rustix::io::pwritev2(&job.fd, &[IoSlice::new(&buf[start..])], job.offset, flags)
+        }
+        (Kind::SyncData, _) => rustix::fs::fdatasync(&job.fd).map(|()| 0),
+        _ => Err(Errno::INVAL),
+    }
+}

@@ -1,0 +1,89 @@
+//! Timers of one executor, in order of time; ties go to the timer that was set first.
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+use std::task::Waker;
+
+/// Names a timer that was set; stale once it has fired.
+#[derive(Clone, Copy)]
+pub(crate) struct TimerId {
+    slot: u32,
+    count: u64,
+}
+
+/// Heap entries are small and plain; the wakers stand aside, so that a timer can be cancelled.
+#[derive(Default)]
+pub(crate) struct Timers {
+    // (at_ns, count, slot)
+    heap: BinaryHeap<Reverse<(u64, u64, u32)>>,
+    // A slot is free again when its entry has left the heap; `None` is a cancelled timer.
+    slots: Vec<(u64, Option<Waker>)>,
+    free: Vec<u32>,
+    count: u64,
+}
+
+impl Timers {
+    fn set(&mut self, at_ns: u64, waker: Waker) -> TimerId {
+        let count = self.count;
+        self.count += 1;
+        let slot = self.free.pop().unwrap_or_else(|| {
+            self.slots.push((0, None));
+            (self.slots.len() - 1) as u32
+        });
+        self.slots[slot as usize] = (count, Some(waker));
+        self.heap.push(Reverse((at_ns, count, slot)));
+        TimerId { slot, count }
+    }
+
+    /// Sets a timer, or points the one that is set already at `waker`.
+    pub(crate) fn wait(&mut self, set: Option<TimerId>, at_ns: u64, waker: &Waker) -> TimerId {
+        if let Some(id) = set
+            && let Some((count, Some(old))) = self.slots.get_mut(id.slot as usize)
+            && *count == id.count
+        {
+            old.clone_from(waker);
+            return id;
+        }
+        self.set(at_ns, waker.clone())
+    }
+
+    /// Takes a timer back that has not fired.
+    pub(crate) fn cancel(&mut self, id: TimerId) {
+        if let Some((count, waker)) = self.slots.get_mut(id.slot as usize)
+            && *count == id.count
+        {
+            *waker = None;
+        }
+    }
+
+    /// When the next timer is due.
+    pub(crate) fn next_at_ns(&mut self) -> Option<u64> {
+        while let Some(&Reverse((at_ns, _, slot))) = self.heap.peek() {
+            if self.slots[slot as usize].1.is_some() {
+                return Some(at_ns);
+            }
+            self.heap.pop();
+            self.free.push(slot);
+        }
+        None
+    }
+
+    /// Wakes whoever waits for a time up to `now_ns`.
+    pub(crate) fn fire(&mut self, now_ns: u64) {
+        while let Some(&Reverse((at_ns, _, slot))) = self.heap.peek() {
+            if at_ns > now_ns {
+                break;
+            }
+            self.heap.pop();
+            self.free.push(slot);
+            if let Some(waker) = self.slots[slot as usize].1.take() {
+                waker.wake();
+            }
+        }
+    }
+
+    pub(crate) fn clear(&mut self) {
+        self.heap.clear();
+        self.slots.clear();
+        self.free.clear();
+    }
+}

@@ -1,0 +1,158 @@
+//! What only the live executor does, over both engines.
+use std::io::{IoSlice, Write};
+use std::net::TcpStream;
+use std::thread;
+use tantalum_runtime::live::net::{Address, Listener};
+use tantalum_runtime::live::{EngineChoice, LiveFile, LiveOptions, remote, spawn_thread};
+use tantalum_runtime::{IoBuf, Live, Runtime};
+
+fn engines() -> Vec<Live> {
+    [EngineChoice::Threads, EngineChoice::Uring]
+        .into_iter()
+        .filter_map(|engine| match Live::new(LiveOptions { engine, ..LiveOptions::default() }) {
+            Ok(live) => Some(live),
+            Err(error) => {
+                eprintln!("skipped {engine:?}: {error}");
+                None
+            }
+        })
+        .collect()
+}
+
+fn scratch() -> std::fs::File {
+    tempfile::tempfile().unwrap()
+}
+
+#[test]
+fn sleeps_end_in_order() {
+    for live in engines() {
+        let clock = live.clone();
+        let order = live.run(async move {
+            let late = clock.spawn("late", clock.sleep(3_000_000));
+            let early = clock.spawn("early", clock.sleep(1_000_000));
+            early.await;
+            let early_ns = clock.now_ns();
+            late.await;
+            (early_ns, clock.now_ns())
+        });
+        assert!(order.0 >= 1_000_000 && order.1 >= 3_000_000 && order.0 <= order.1);
+    }
+}
+
+#[test]
+fn files_give_back_what_was_written() {
+    for live in engines() {
+        let file = LiveFile::new(&live, scratch());
+        live.run(async move {
+            let mut buf = IoBuf::zeroed(8192);
+            buf.fill(7);
+            let (result, buf) = file.write_at(4096, buf, true).await;
+            result.unwrap();
+            file.sync_data().await.unwrap();
+            let (result, buf) = file.read_at(0, buf).await;
+            result.unwrap();
+            assert!(buf[..4096].iter().all(|&byte| byte == 0));
+            assert!(buf[4096..].iter().all(|&byte| byte == 7));
+            let (result, _) = file.read_at(8192, buf).await;
+            assert!(result.unwrap_err().to_string().contains("end of file"));
+        });
+    }
+}
+
+#[test]
+fn dropping_operations_in_flight_is_sound() {
+    for live in engines() {
+        let file = LiveFile::new(&live, scratch());
+        let runtime = live.clone();
+        live.run(async move {
+            for number in 0..64 {
+                let file = file.clone();
+                runtime.spawn("writer", async move {
+                    let _ = file.write_at(number * 4096, IoBuf::zeroed(4096), true).await;
+                });
+            }
+            runtime.sleep(1).await;
+        });
+        live.drop_tasks();
+    }
+}
+
+#[test]
+fn sockets_carry_bytes_both_ways() {
+    for live in engines() {
+        let any = "127.0.0.1:0".parse::<Address>().unwrap();
+        let listener = Listener::bind(&live, &any).unwrap();
+        let Address::Tcp(address) = *listener.local_address() else { panic!("not TCP") };
+        let client = thread::Builder::new()
+            .spawn(move || {
+                let mut stream = TcpStream::connect(address).unwrap();
+                stream.write_all(&[5; 100_000]).unwrap();
+                stream.shutdown(std::net::Shutdown::Write).unwrap();
+                std::io::copy(&mut stream, &mut std::io::sink()).unwrap()
+            })
+            .unwrap();
+        live.run(async move {
+            let stream = listener.accept().await.unwrap();
+            let (mut buf, mut received) = ([0; 4096], 0);
+            loop {
+                let count = stream.recv(&mut buf).await.unwrap();
+                if count == 0 {
+                    break;
+                }
+                received += count;
+            }
+            assert_eq!(received, 100_000);
+            let mut sent = 0;
+            while sent < 2_000_000 {
+                sent += stream.send_vectored(&[IoSlice::new(&[1; 4096])]).await.unwrap();
+            }
+            stream.shutdown();
+        });
+        assert!(client.join().unwrap() >= 2_000_000);
+    }
+}
+
+#[test]
+fn a_unix_socket_in_use_is_refused_and_a_stale_one_replaced() {
+    let folder = tempfile::tempdir().unwrap();
+    for live in engines() {
+        let path = folder.path().join("socket");
+        let address = Address::Unix(path.clone());
+        let first = Listener::bind(&live, &address).unwrap();
+        assert!(Listener::bind(&live, &address).is_err_and(|e| e.to_string().contains("in use")));
+        drop(first);
+        drop(std::os::unix::net::UnixListener::bind(&path).unwrap());
+        Listener::bind(&live, &address).unwrap();
+    }
+}
+
+#[test]
+fn four_threads_call_an_executor() {
+    for engine in [EngineChoice::Threads, EngineChoice::Auto] {
+        let (sender, mut receiver) = remote::channel::<(u64, remote::ReplySender<u64>)>("calls", 2);
+        let options = LiveOptions { engine, ..LiveOptions::default() };
+        let host = spawn_thread("host", options, move |_| async move {
+            let mut calls = 0;
+            while let Some((number, reply)) = receiver.recv().await {
+                calls += 1;
+                reply.send(number * 2);
+            }
+            calls
+        })
+        .unwrap();
+        thread::scope(|scope| {
+            for caller in 0..4u64 {
+                let sender = sender.clone();
+                scope.spawn(move || {
+                    for number in 0..500 {
+                        let (reply, answer) = remote::reply();
+                        assert!(sender.send((caller * 1000 + number, reply)).is_ok());
+                        assert_eq!(answer.wait(), Some((caller * 1000 + number) * 2));
+                    }
+                });
+            }
+        });
+        drop(sender);
+        assert_eq!(host.join().unwrap(), 2000);
+    }
+}
