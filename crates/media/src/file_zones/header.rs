@@ -4,7 +4,7 @@ use tantalum_base::checksum::crc32c;
 use tantalum_base::{PAGE_BYTES, PageNo, Version};
 
 /// Pages in one append at the most: as many spares as the header page has room for.
-pub(super) const APPEND_PAGES_MAX: u32 = ((CHECKSUM_AT - SPARES_AT) / SPARE_BYTES) as u32;
+pub const APPEND_PAGES_MAX: u32 = ((CHECKSUM_AT - SPARES_AT) / SPARE_BYTES) as u32;
 
 const MAGIC: [u8; 8] = *b"TantalZA";
 const FORMAT_VERSION: u16 = 1;

@@ -25,6 +25,7 @@ mod scan;
 
 use crate::block_store::{BlockStore, IoBuf};
 use crate::zone::{AppendHeader, Body, ScannedAppend, Spare, ZoneGeometry, ZoneMedia};
+pub use header::APPEND_PAGES_MAX;
 use header::Place;
 use scan::Scanner;
 use std::cell::RefCell;

@@ -1,0 +1,326 @@
+//! A blocking handle to a device that lives on another thread, for front ends that are called
+//! synchronously (SQLite, FUSE, C).
+//!
+//! ```text
+//! caller's thread                        the volume's thread
+//! Client::read ── Request, ReplySender ──▶ worker: device.read
+//!       waits ◀────────── Reply ──────────┘
+//! ```
+//!
+//! A call is one round trip. [`Client::write_transaction`] does a whole transaction (begin,
+//! writes, commit) in one. Requests of several threads are served concurrently, at most
+//! [`WORKERS`] at a time; what more comes waits in the channel, and once that is full in `send`.
+//!
+//! A `Client` must not be called on the volume's own thread: it would wait for itself.
+use std::any::Any;
+use std::cell::{Cell, RefCell};
+use std::rc::Rc;
+use std::sync::Arc;
+use tantalum_base::{
+    Error, ErrorKind, FastSet, Limits, PageBuf, PageDevice, PageNo, PageRange, Payload, Result,
+    TxId,
+};
+use tantalum_runtime::Runtime;
+use tantalum_runtime::live::remote::{self, RemoteReceiver, RemoteSender, ReplySender};
+use tantalum_runtime::sync::Semaphore;
+
+/// Requests that one volume works on at a time.
+pub const WORKERS: usize = 32;
+
+/// Requests that may wait for a worker before `send` blocks.
+const CHANNEL_CAPACITY: usize = 64;
+
+/// A blocking handle to a device. Clones name the same device; when the last one is dropped,
+/// [`serve_client`] ends.
+#[derive(Clone)]
+pub struct Client(Arc<Shared>);
+
+// Fields drop in this order: the channel closes first, so that what `keeper` waits for can end.
+struct Shared {
+    sender: RemoteSender<Request>,
+    limits: Limits,
+    _keeper: Box<dyn Any + Send + Sync>,
+}
+
+/// The end of the channel from which [`Client`]s are made.
+pub struct Connector(RemoteSender<Request>);
+
+/// The end of the channel that [`serve_client`] serves.
+pub struct Requests(RemoteReceiver<Request>);
+
+/// A channel between clients and the thread of a device.
+pub fn channel() -> (Connector, Requests) {
+    let (sender, receiver) = remote::channel("a client's request", CHANNEL_CAPACITY);
+    (Connector(sender), Requests(receiver))
+}
+
+impl Connector {
+    /// The first client of the device with these `limits`. `keeper` is dropped after the last
+    /// client closed the channel: a guard in there that joins the device's thread makes sure that
+    /// the volume is closed when dropping the last client returns.
+    pub fn connect(self, limits: Limits, keeper: impl Any + Send + Sync) -> Client {
+        Client(Arc::new(Shared { sender: self.0, limits, _keeper: Box::new(keeper) }))
+    }
+}
+
+enum Request {
+    Read {
+        first: PageNo,
+        pages: Vec<PageBuf>,
+        tx: Option<TxId>,
+        reply: ReplySender<Result<Vec<PageBuf>>>,
+    },
+    Write {
+        first: PageNo,
+        pages: Vec<PageBuf>,
+        tx: Option<TxId>,
+        reply: ReplySender<Result<()>>,
+    },
+    Transaction {
+        runs: Runs,
+        reply: ReplySender<Result<()>>,
+    },
+    Flush(ReplySender<Result<()>>),
+    Trim(PageRange, ReplySender<Result<()>>),
+    Begin(ReplySender<Result<TxId>>),
+    Commit(TxId, ReplySender<Result<()>>),
+    Abort(TxId, ReplySender<Result<()>>),
+}
+
+/// Scattered pages as runs of consecutive ones: `ranges` ascend, `pages` holds their content in
+/// the same order.
+struct Runs {
+    ranges: Vec<PageRange>,
+    pages: Vec<PageBuf>,
+}
+
+impl Runs {
+    fn new(mut scattered: Vec<(PageNo, PageBuf)>) -> Result<Runs> {
+        scattered.sort_unstable_by_key(|(page, _)| *page);
+        let mut ranges: Vec<PageRange> = Vec::new();
+        let mut pages = Vec::with_capacity(scattered.len());
+        for (page, content) in scattered {
+            match ranges.last_mut() {
+                Some(run) if run.end() == page => run.pages += 1,
+                Some(run) if run.contains(page) => {
+                    return Err(Error::new(
+                        ErrorKind::InvalidInput,
+                        format!("{page} is twice in one transaction"),
+                    ));
+                }
+                _ => ranges.push(PageRange::new(page, 1)),
+            }
+            pages.push(content);
+        }
+        Ok(Runs { ranges, pages })
+    }
+}
+
+impl Client {
+    /// What the device offers.
+    pub fn limits(&self) -> &Limits {
+        &self.0.limits
+    }
+
+    /// Reads `pages` pages from `first`.
+    pub fn read(&self, first: PageNo, pages: usize) -> Result<Vec<PageBuf>> {
+        self.read_as(first, pages, None)
+    }
+
+    /// Reads `pages` pages from `first` as transaction `tx` sees them.
+    pub fn read_tx(&self, tx: TxId, first: PageNo, pages: usize) -> Result<Vec<PageBuf>> {
+        self.read_as(first, pages, Some(tx))
+    }
+
+    /// Writes `pages` from `first` on, all or nothing.
+    pub fn write(&self, first: PageNo, pages: Vec<PageBuf>) -> Result<()> {
+        self.call(|reply| Request::Write { first, pages, tx: None, reply })
+    }
+
+    /// Writes `pages` from `first` on in transaction `tx`.
+    pub fn write_tx(&self, tx: TxId, first: PageNo, pages: Vec<PageBuf>) -> Result<()> {
+        self.call(|reply| Request::Write { first, pages, tx: Some(tx), reply })
+    }
+
+    /// Writes `pages`, in any order but each page once, in one transaction of its own: visible
+    /// and durable when this returns, all or nothing. Nothing to write is no round trip.
+    ///
+    /// More pages than `limits().transaction_pages_max` are refused as
+    /// [`ErrorKind::TooLarge`].
+    pub fn write_transaction(&self, pages: Vec<(PageNo, PageBuf)>) -> Result<()> {
+        if pages.is_empty() {
+            return Ok(());
+        }
+        if pages.len() > self.limits().transaction_pages_max as usize {
+            return Err(Error::new(
+                ErrorKind::TooLarge,
+                format!(
+                    "a transaction of {} pages, where the device takes {}",
+                    pages.len(),
+                    self.limits().transaction_pages_max
+                ),
+            ));
+        }
+        let runs = Runs::new(pages)?;
+        self.call(|reply| Request::Transaction { runs, reply })
+    }
+
+    /// Makes everything that completed before durable.
+    pub fn flush(&self) -> Result<()> {
+        self.call(Request::Flush)
+    }
+
+    /// Gives the range up; it reads as zeros.
+    pub fn trim(&self, range: PageRange) -> Result<()> {
+        self.call(|reply| Request::Trim(range, reply))
+    }
+
+    /// Opens a transaction. One that is still open when the last client is dropped is aborted.
+    pub fn begin(&self) -> Result<TxId> {
+        self.call(Request::Begin)
+    }
+
+    /// Makes all that the transaction wrote visible and durable, all or nothing.
+    pub fn commit(&self, tx: TxId) -> Result<()> {
+        self.call(|reply| Request::Commit(tx, reply))
+    }
+
+    /// Drops all that the transaction wrote.
+    pub fn abort(&self, tx: TxId) -> Result<()> {
+        self.call(|reply| Request::Abort(tx, reply))
+    }
+
+    fn read_as(&self, first: PageNo, pages: usize, tx: Option<TxId>) -> Result<Vec<PageBuf>> {
+        // Checked before memory is asked for: `pages` may come from anywhere.
+        self.limits().check_range(PageRange::new(first, pages as u64))?;
+        let pages = vec![PageBuf::zero(); pages];
+        self.call(|reply| Request::Read { first, pages, tx, reply })
+    }
+
+    fn call<T: Send + 'static>(
+        &self,
+        request: impl FnOnce(ReplySender<Result<T>>) -> Request,
+    ) -> Result<T> {
+        let (reply, answer) = remote::reply();
+        self.0.sender.send(request(reply)).map_err(|_| gone())?;
+        answer.wait().ok_or_else(gone)?
+    }
+}
+
+fn gone() -> Error {
+    Error::new(ErrorKind::Closed, "the volume's thread has gone")
+}
+
+/// Serves clients from `requests` until the last one is dropped, then aborts what transactions
+/// they left open. Runs on the executor of the device.
+pub async fn serve_client<R, D>(runtime: &R, device: Rc<D>, requests: Requests)
+where
+    R: Runtime,
+    D: PageDevice<Page = PageBuf>,
+{
+    let service = Rc::new(Service {
+        device,
+        requests: Cell::new(Some(requests.0)),
+        turn: Semaphore::new("its turn to wait for a client's request", 1),
+        open: RefCell::new(FastSet::default()),
+    });
+    let workers: Vec<_> = (0..WORKERS)
+        .map(|_| runtime.spawn("client worker", Rc::clone(&service).work()))
+        .collect();
+    for worker in workers {
+        worker.await;
+    }
+    let left: Vec<TxId> = service.open.borrow_mut().drain().collect();
+    for tx in left {
+        // Nobody is left to be told; a device that cannot abort drops it when it closes.
+        let _ = service.device.abort(tx).await;
+    }
+}
+
+struct Service<D> {
+    device: Rc<D>,
+    /// `None` while a worker waits for the next request; `turn` lets only one in.
+    requests: Cell<Option<RemoteReceiver<Request>>>,
+    turn: Semaphore,
+    open: RefCell<FastSet<TxId>>,
+}
+
+impl<D: PageDevice<Page = PageBuf>> Service<D> {
+    // The worker that receives a request also handles it, so that no request is handed on
+    // between tasks; the next worker takes over the waiting.
+    async fn work(self: Rc<Self>) {
+        while let Some(request) = self.next().await {
+            self.handle(request).await;
+        }
+    }
+
+    async fn next(&self) -> Option<Request> {
+        let _turn = self.turn.acquire(1).await;
+        let mut requests = self.requests.take()?;
+        let request = requests.recv().await;
+        self.requests.set(Some(requests));
+        request
+    }
+
+    async fn handle(&self, request: Request) {
+        let device = &*self.device;
+        match request {
+            Request::Read { first, mut pages, tx, reply } => {
+                let read = device.read(first, &mut pages, tx).await;
+                reply.send(read.map(|()| pages));
+            }
+            Request::Write { first, pages, tx, reply } => {
+                reply.send(device.write(first, &pages, tx).await);
+            }
+            Request::Transaction { runs, reply } => reply.send(self.transaction(runs).await),
+            Request::Flush(reply) => reply.send(device.flush().await),
+            Request::Trim(range, reply) => reply.send(device.trim(range).await),
+            Request::Begin(reply) => {
+                let begun = device.begin().await;
+                if let Ok(tx) = begun {
+                    self.open.borrow_mut().insert(tx);
+                }
+                reply.send(begun);
+            }
+            Request::Commit(tx, reply) => {
+                let committed = device.commit(tx).await;
+                if committed.is_ok() {
+                    self.open.borrow_mut().remove(&tx);
+                }
+                reply.send(committed);
+            }
+            Request::Abort(tx, reply) => {
+                self.open.borrow_mut().remove(&tx);
+                reply.send(device.abort(tx).await);
+            }
+        }
+    }
+
+    async fn transaction(&self, runs: Runs) -> Result<()> {
+        let tx = self.device.begin().await?;
+        let done = match self.write_runs(tx, &runs).await {
+            Ok(()) => self.device.commit(tx).await,
+            Err(error) => Err(error),
+        };
+        if done.is_err() {
+            // The first error is the one to tell; a failed commit may have closed it already.
+            let _ = self.device.abort(tx).await;
+        }
+        done
+    }
+
+    async fn write_runs(&self, tx: TxId, runs: &Runs) -> Result<()> {
+        let write_pages_max = self.device.limits().atomic_write_pages_max.max(1) as usize;
+        let mut pages = &runs.pages[..];
+        for range in &runs.ranges {
+            let (run, rest) = pages.split_at(range.pages as usize);
+            pages = rest;
+            let mut first = range.first;
+            for part in run.chunks(write_pages_max) {
+                self.device.write(first, part, Some(tx)).await?;
+                first.0 += part.len() as u64;
+            }
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,261 @@
+//! VOLUME.toml: what a volume is made of and how it behaves.
+use serde::Deserialize;
+use std::path::{Path, PathBuf};
+use tantalum_base::size::Size;
+use tantalum_base::{Error, ErrorKind, PAGE_BYTES, Result};
+use tantalum_ssd::{CacheKind, SsdOptions};
+
+/// A VOLUME.toml with every setting at its default, commented. `{…}` are filled in by
+/// [`template`].
+const TEMPLATE: &str = include_str!("volume.toml");
+
+/// The text of a new VOLUME.toml for a volume of `capacity` (such as `"1GiB"`).
+pub fn template(capacity: &str) -> String {
+    TEMPLATE.replace("{capacity}", capacity)
+}
+
+/// What a VOLUME.toml says. Sizes are still text: see the accessors.
+#[derive(Clone, Debug, Deserialize, PartialEq)]
+#[serde(deny_unknown_fields)]
+pub struct VolumeConfig {
+    /// `"flash"`: flash is the home of the data.
+    pub kind: Kind,
+    /// What the bytes live on.
+    pub media: MediaConfig,
+    /// How the device behaves.
+    pub device: DeviceConfig,
+    /// Where the file was read from; relative paths start there.
+    #[serde(skip)]
+    pub path: PathBuf,
+}
+
+/// Kinds of volumes.
+#[derive(Clone, Copy, Debug, Deserialize, PartialEq, Eq)]
+#[serde(rename_all = "snake_case")]
+pub enum Kind {
+    /// Flash is the home of the data.
+    Flash,
+}
+
+/// The `[media]` table.
+#[derive(Clone, Debug, Deserialize, PartialEq)]
+#[serde(deny_unknown_fields)]
+pub struct MediaConfig {
+    /// File (or block device), or memory.
+    #[serde(rename = "type")]
+    pub media_type: MediaType,
+    /// Path of the file or block device, for `type = "file"`.
+    pub path: Option<PathBuf>,
+    /// Zone size; the default depends on the capacity.
+    pub zone: Option<String>,
+}
+
+/// What the bytes live on.
+#[derive(Clone, Copy, Debug, Deserialize, PartialEq, Eq)]
+#[serde(rename_all = "snake_case")]
+pub enum MediaType {
+    /// A file or a block device.
+    File,
+    /// Memory: gone with the process; to measure and to try.
+    Memory,
+}
+
+/// The `[device]` table.
+#[derive(Clone, Debug, Deserialize, PartialEq)]
+#[serde(deny_unknown_fields)]
+pub struct DeviceConfig {
+    /// Bytes that hosts see.
+    pub capacity: String,
+    /// Room for cleaning, as a share of the capacity.
+    #[serde(default = "default_over_provisioning")]
+    pub over_provisioning: String,
+    /// What survives a power cut.
+    #[serde(default = "default_durability")]
+    pub durability: DurabilityConfig,
+    /// Bytes of the write cache.
+    #[serde(default = "default_cache")]
+    pub cache: String,
+    /// Bytes that one transaction may write.
+    #[serde(default = "default_transaction")]
+    pub transaction_max: String,
+    /// Transactions that may be open at once.
+    #[serde(default = "default_transactions")]
+    pub transactions_max: u32,
+    /// Log appends that may be in flight at once.
+    #[serde(default = "default_appends")]
+    pub appends_in_flight: u32,
+}
+
+/// What survives a power cut.
+#[derive(Clone, Copy, Debug, Deserialize, PartialEq, Eq)]
+#[serde(rename_all = "snake_case")]
+pub enum DurabilityConfig {
+    /// Everything that was acknowledged.
+    OnAck,
+    /// Everything before the last completed flush, and a prefix of what came after.
+    OnFlush,
+}
+
+fn default_over_provisioning() -> String {
+    "12%".into()
+}
+
+fn default_durability() -> DurabilityConfig {
+    DurabilityConfig::OnAck
+}
+
+fn default_cache() -> String {
+    "8MiB".into()
+}
+
+fn default_transaction() -> String {
+    "4MiB".into()
+}
+
+fn default_transactions() -> u32 {
+    128
+}
+
+fn default_appends() -> u32 {
+    4
+}
+
+fn invalid(context: String) -> Error {
+    Error::new(ErrorKind::InvalidInput, context)
+}
+
+impl VolumeConfig {
+    /// Reads `path`.
+    ///
+    /// # Errors
+    /// `Io` where it cannot be read; `InvalidInput` with line and reason where it makes no sense.
+    pub fn read(path: &Path) -> Result<Self> {
+        let text = std::fs::read_to_string(path)
+            .map_err(|error| Error::io(format!("reading {}", path.display()), error))?;
+        Self::parse(&text, path)
+    }
+
+    /// Parses `text` as the content of the file at `path`.
+    pub fn parse(text: &str, path: &Path) -> Result<Self> {
+        let mut config: VolumeConfig = toml::from_str(text)
+            .map_err(|error| invalid(format!("{}: {}", path.display(), error.to_string().trim())))?;
+        config.path = path.to_path_buf();
+        config.check().map_err(|error| error.wrap(path.display().to_string()))?;
+        Ok(config)
+    }
+
+    fn check(&self) -> Result<()> {
+        if self.media.media_type == MediaType::File && self.media.path.is_none() {
+            return Err(invalid("media.path is needed for media.type = \"file\"".into()));
+        }
+        self.capacity_pages()?;
+        self.over_provisioning()?;
+        self.zone_slots()?;
+        self.ssd_options()?.check()
+    }
+
+    /// The path of the data, relative to the configuration file.
+    pub fn data_path(&self) -> Result<PathBuf> {
+        let path = self.media.path.as_ref();
+        let path = path.ok_or_else(|| invalid("media.path is not set".into()))?;
+        Ok(self.path.parent().unwrap_or(Path::new("")).join(path))
+    }
+
+    fn bytes(name: &str, text: &str) -> Result<u64> {
+        Size::parse_bytes(text).map_err(|error| error.wrap(name))
+    }
+
+    fn pages(name: &str, text: &str) -> Result<u64> {
+        let bytes = Self::bytes(name, text)?;
+        let page = PAGE_BYTES as u64;
+        if bytes == 0 || !bytes.is_multiple_of(page) {
+            return Err(invalid(format!("{name} = {text:?} is not a multiple of {page} bytes")));
+        }
+        Ok(bytes / page)
+    }
+
+    /// Logical pages.
+    pub fn capacity_pages(&self) -> Result<u64> {
+        let pages = Self::pages("device.capacity", &self.device.capacity)?;
+        if pages > 1 << 31 {
+            return Err(invalid("device.capacity is over the limit of 8 TiB".into()));
+        }
+        Ok(pages)
+    }
+
+    /// Over-provisioning, as a fraction of the capacity.
+    pub fn over_provisioning(&self) -> Result<f64> {
+        match Size::parse(&self.device.over_provisioning) {
+            Ok(Size::Share(share)) if share >= 0.02 => Ok(share),
+            _ => Err(invalid(format!(
+                "device.over_provisioning = {:?} is not a share from \"2%\" to \"100%\"",
+                self.device.over_provisioning
+            ))),
+        }
+    }
+
+    /// Slots in a zone.
+    pub fn zone_slots(&self) -> Result<u32> {
+        let slots = match &self.media.zone {
+            Some(zone) => Self::pages("media.zone", zone)?,
+            // About 128 zones, so that cleaning has a choice, of 1 to 64 MiB.
+            None => (self.capacity_pages()? / 128).next_power_of_two().clamp(256, 16384),
+        };
+        if !(16..=262_144).contains(&slots) {
+            return Err(invalid("media.zone must be from 64KiB to 1GiB".into()));
+        }
+        Ok(slots as u32)
+    }
+
+    /// The settings of the device.
+    pub fn ssd_options(&self) -> Result<SsdOptions> {
+        let cache = Self::pages("device.cache", &self.device.cache)?.min(1 << 20) as u32;
+        let kind = match self.device.durability {
+            DurabilityConfig::OnAck => CacheKind::WriteThrough,
+            DurabilityConfig::OnFlush => CacheKind::Ordered,
+        };
+        let transaction =
+            Self::pages("device.transaction_max", &self.device.transaction_max)?.min(1 << 20);
+        Ok(SsdOptions {
+            transaction_pages_max: transaction as u32,
+            transactions_max: self.device.transactions_max,
+            write_backs_in_flight: self.device.appends_in_flight,
+            ..SsdOptions::new(kind, cache)
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn parse(text: &str) -> Result<VolumeConfig> {
+        VolumeConfig::parse(text, Path::new("dir/volume.toml"))
+    }
+
+    #[test]
+    fn the_template_states_the_defaults() {
+        let config = parse(&template("1GiB")).unwrap();
+        let bare = "kind = \"flash\"\n[media]\ntype = \"file\"\npath = \"data.tantalum\"\n\
+                    [device]\ncapacity = \"1GiB\"\n";
+        assert_eq!(config, parse(bare).unwrap());
+        assert_eq!(config.data_path().unwrap(), Path::new("dir/data.tantalum"));
+        assert_eq!(config.capacity_pages().unwrap(), 262_144);
+    }
+
+    #[test]
+    fn bad_settings_are_named() {
+        let cases = [
+            ("1GiB", "1GB5", "device.capacity"),
+            ("over_provisioning = \"12%\"", "over_provisioning = \"1%\"", "over_provisioning"),
+            ("cache = \"8MiB\"", "cache = \"8\"", "device.cache"),
+            ("durability = \"on_ack\"", "durability = \"sometimes\"", "sometimes"),
+            ("kind = \"flash\"", "kind = \"flash\"\ncolour = 3", "colour"),
+        ];
+        for (from, to, named) in cases {
+            let text = template("1GiB").replace(from, to);
+            let message = parse(&text).unwrap_err().to_string();
+            assert!(message.contains(named) && message.contains("volume.toml"), "{message}");
+        }
+    }
+}

@@ -1,0 +1,182 @@
+//! A volume of kind `flash`: a superblock, then an SSD over zones of one store.
+use std::rc::Rc;
+use tantalum_base::{Error, ErrorKind, PAGE_BYTES, Result, ResultExt};
+use tantalum_ftl::{Finding, Ftl, FtlOptions, RecoveryReport};
+use tantalum_media::{BlockStore, FileZones, FileZonesOptions, ZoneGeometry, ZoneMedia};
+use tantalum_runtime::Runtime;
+use tantalum_ssd::{Ssd, SsdStatistics};
+
+use crate::config::VolumeConfig;
+use crate::layout::zones_for;
+use crate::superblock::{COPIES, FIRST_ZONE_BYTE, SUPERBLOCK_BYTES, Superblock};
+
+/// An open volume of kind `flash`.
+pub struct FlashVolume<S: BlockStore> {
+    ssd: Rc<Ssd<FileZones<S>>>,
+    superblock: Superblock,
+}
+
+/// What opening a volume found.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct OpenReport {
+    /// What the superblock says.
+    pub superblock: Superblock,
+    /// What the FTL's recovery found and did.
+    pub recovery: RecoveryReport,
+}
+
+/// The superblock of a new volume as `config` describes it.
+pub fn plan(config: &VolumeConfig, volume_id: u128) -> Result<Superblock> {
+    let slots_per_zone = config.zone_slots()?;
+    let template = ZoneGeometry {
+        zones: 0,
+        slots_per_zone,
+        append_unit_slots: 1,
+        append_overhead_slots: 1,
+        append_pages_max: tantalum_media::file_zones::APPEND_PAGES_MAX,
+    };
+    let pages = config.capacity_pages()?;
+    let zones = zones_for(&template, pages, config.over_provisioning()?)?;
+    Ok(Superblock { volume_id, zones, slots_per_zone, pages })
+}
+
+fn zones<S: BlockStore>(store: S, superblock: &Superblock) -> Result<FileZones<S>> {
+    FileZones::new(
+        store,
+        FileZonesOptions {
+            volume_id: superblock.volume_id,
+            first_byte: FIRST_ZONE_BYTE,
+            zones: superblock.zones,
+            slots_per_zone: superblock.slots_per_zone,
+        },
+    )
+}
+
+/// Reads the superblock of `store`, whose configuration may be anything.
+pub async fn read_superblock<S: BlockStore>(store: &S) -> Result<Superblock> {
+    let bytes = COPIES * SUPERBLOCK_BYTES;
+    if store.bytes() < bytes as u64 {
+        return Err(Error::new(ErrorKind::Format, "too short to be a Tantalum volume"));
+    }
+    let copies = store.read(0, store.buffer(bytes)).await?;
+    Superblock::decode_copies(&copies)
+}
+
+impl<S: BlockStore> FlashVolume<S> {
+    /// Makes `store` a new, empty volume. What it held is lost. The superblock is written last:
+    /// a creation that is cut short leaves no volume.
+    pub async fn create(store: S, config: &VolumeConfig, volume_id: u128) -> Result<Superblock>
+    where
+        S: Clone,
+    {
+        let superblock = plan(config, volume_id)?;
+        if store.bytes() < superblock.store_bytes() {
+            return Err(Error::new(
+                ErrorKind::OutOfSpace,
+                format!(
+                    "the store has {} bytes, the volume needs {}",
+                    store.bytes(),
+                    superblock.store_bytes()
+                ),
+            ));
+        }
+        let blank = store.buffer(COPIES * SUPERBLOCK_BYTES);
+        let mut blank = blank;
+        blank.fill(0);
+        store.write(0, blank, true).await.context(|| "erasing the old superblock")?;
+        let zones = zones(store.clone(), &superblock)?;
+        let ftl = Ftl::format(zones, FtlOptions::new(superblock.pages)).await?;
+        ftl.sync().await?;
+        let mut copies = store.buffer(COPIES * SUPERBLOCK_BYTES);
+        for copy in copies.chunks_mut(SUPERBLOCK_BYTES) {
+            copy.copy_from_slice(&superblock.encode());
+        }
+        store.write(0, copies, true).await.context(|| "writing the superblock")?;
+        store.sync().await?;
+        Ok(superblock)
+    }
+
+    /// Opens the volume on `store` and starts its background tasks on `runtime`.
+    ///
+    /// # Errors
+    /// `Format` where it is no volume, of another version, or of other sizes than `config` says;
+    /// `Corrupt` as the FTL's recovery says.
+    pub async fn open(
+        runtime: &impl Runtime,
+        store: S,
+        config: &VolumeConfig,
+    ) -> Result<(Self, OpenReport)> {
+        let superblock = read_superblock(&store).await?;
+        check_sizes(&superblock, &store, config)?;
+        let zones = zones(store, &superblock)?;
+        let (ftl, recovery) = Ftl::recover(zones, FtlOptions::new(superblock.pages)).await?;
+        let ssd = Rc::new(Ssd::new(ftl, config.ssd_options()?, None)?);
+        ssd.start(runtime);
+        Ok((FlashVolume { ssd, superblock }, OpenReport { superblock, recovery }))
+    }
+
+    /// The device that front ends see.
+    pub fn device(&self) -> &Rc<Ssd<FileZones<S>>> {
+        &self.ssd
+    }
+
+    /// What the superblock says.
+    pub fn superblock(&self) -> &Superblock {
+        &self.superblock
+    }
+
+    /// Counters since opening.
+    pub fn statistics(&self) -> SsdStatistics {
+        self.ssd.statistics()
+    }
+
+    /// Walks every structure and reads every page. Nothing else may be in flight.
+    pub async fn check(&self, progress: impl FnMut(u64, u64)) -> Result<Vec<Finding>> {
+        self.ssd.ftl().check(progress).await
+    }
+
+    /// Writes everything back and leaves a checkpoint, so that the next opening is quick. No
+    /// command may be in flight.
+    pub async fn close(&self) -> Result<()> {
+        self.ssd.close().await
+    }
+}
+
+/// Refuses a configuration that contradicts the superblock, and a store that is too short.
+fn check_sizes<S: BlockStore>(
+    superblock: &Superblock,
+    store: &S,
+    config: &VolumeConfig,
+) -> Result<()> {
+    let format = |context: String| Err(Error::new(ErrorKind::Format, context));
+    let pages = config.capacity_pages()?;
+    if pages != superblock.pages {
+        let page = PAGE_BYTES as u64;
+        return format(format!(
+            "device.capacity is {} bytes, but the volume was created with {}",
+            pages * page,
+            superblock.pages * page
+        ));
+    }
+    let planned = plan(config, superblock.volume_id)?;
+    if planned != *superblock {
+        return format(format!(
+            "media.zone or device.over_provisioning differs from when the volume was created \
+             ({} zones of {} pages then, {} of {} now)",
+            superblock.zones, superblock.slots_per_zone, planned.zones, planned.slots_per_zone
+        ));
+    }
+    if store.bytes() < superblock.store_bytes() {
+        return format(format!(
+            "the volume needs {} bytes and the store has {}: it was cut short",
+            superblock.store_bytes(),
+            store.bytes()
+        ));
+    }
+    Ok(())
+}
+
+/// Geometry of an open volume's zones, for reports.
+pub fn geometry<S: BlockStore>(volume: &FlashVolume<S>) -> ZoneGeometry {
+    volume.ssd.ftl().media().geometry()
+}

@@ -1,0 +1,101 @@
+//! A volume on a thread of its own, for front ends that are called synchronously.
+use std::path::Path;
+use std::sync::mpsc;
+use tantalum_base::{Error, ErrorKind, Limits, PageDevice, Result};
+use tantalum_runtime::Live;
+use tantalum_runtime::live::{LiveOptions, LiveThread, spawn_thread};
+
+use crate::client::{self, Client};
+use crate::config::VolumeConfig;
+use crate::flash::{FlashVolume, OpenReport};
+use crate::store::VolumeStore;
+
+/// How a volume is hosted.
+#[derive(Clone, Debug, Default)]
+pub struct HostOptions {
+    /// The executor's settings.
+    pub live: LiveOptions,
+}
+
+/// A volume that lives on a thread of its own until the last client is dropped.
+pub struct VolumeHost {
+    client: Client,
+    report: OpenReport,
+}
+
+impl VolumeHost {
+    /// Opens the volume that `config` describes. It is closed, with everything written back,
+    /// when the last clone of its client is dropped.
+    pub fn open(config: VolumeConfig, options: HostOptions) -> Result<Self> {
+        let (connector, requests) = client::channel();
+        let (opened, open) = mpsc::channel();
+        let body = move |live: Live| async move {
+            let volume = match open_volume(&live, &config).await {
+                Ok((volume, report)) => {
+                    let limits = volume.device().limits().clone();
+                    // The opener is there: it waits for this.
+                    let _ = opened.send(Ok::<(Limits, OpenReport), Error>((limits, report)));
+                    volume
+                }
+                Err(error) => {
+                    let _ = opened.send(Err(error));
+                    return Ok(());
+                }
+            };
+            client::serve_client(&live, std::rc::Rc::clone(volume.device()), requests).await;
+            volume.close().await
+        };
+        let thread = spawn_thread("tantalum-volume", options.live, body)?;
+        match open.recv() {
+            Ok(Ok((limits, report))) => {
+                let client = connector.connect(limits, JoinOnDrop(Some(thread)));
+                Ok(VolumeHost { client, report })
+            }
+            Ok(Err(error)) => Err(error),
+            Err(_) => match thread.join() {
+                Ok(_) => Err(Error::new(ErrorKind::Closed, "the volume's thread ended early")),
+                Err(error) => Err(error),
+            },
+        }
+    }
+
+    /// A client of the volume.
+    pub fn client(&self) -> Client {
+        self.client.clone()
+    }
+
+    /// What opening found.
+    pub fn report(&self) -> &OpenReport {
+        &self.report
+    }
+}
+
+/// Opens the volume of the VOLUME.toml at `path` on a thread of its own.
+pub fn open_client(path: &Path) -> Result<Client> {
+    let host = VolumeHost::open(VolumeConfig::read(path)?, HostOptions::default())?;
+    Ok(host.client())
+}
+
+/// Opens the volume that `config` describes on the executor of this thread.
+pub async fn open_volume(
+    live: &Live,
+    config: &VolumeConfig,
+) -> Result<(FlashVolume<VolumeStore>, OpenReport)> {
+    let store = VolumeStore::open(live, config).await?;
+    let opened = FlashVolume::open(live, store, config).await;
+    opened.map_err(|error| error.wrap(format!("opening {}", config.path.display())))
+}
+
+/// Waits for the volume's thread, so that the volume is closed when its last client has gone.
+struct JoinOnDrop(Option<LiveThread<Result<()>>>);
+
+impl Drop for JoinOnDrop {
+    fn drop(&mut self) {
+        if let Some(thread) = self.0.take()
+            && let Err(error) = thread.join().and_then(|closed| closed)
+        {
+            // Nobody is left to be told; what was acknowledged is durable all the same.
+            tracing::error!("closing the volume failed: {error}");
+        }
+    }
+}

@@ -1,0 +1,165 @@
+//! The superblock: what a store must say before anything else is believed.
+//!
+//! Two copies, at bytes 0 and 4096. Little endian:
+//!
+//! | offset | bytes | what |
+//! |---|---|---|
+//! | 0 | 8 | magic `TANTALUM` |
+//! | 8 | 4 | format version |
+//! | 12 | 4 | kind: 1 flash |
+//! | 16 | 16 | identity of the volume |
+//! | 32 | 4 | bytes in a page |
+//! | 36 | 4 | zones |
+//! | 40 | 4 | slots in a zone |
+//! | 44 | 4 | zero |
+//! | 48 | 8 | logical pages |
+//! | 56 | 8 | first byte of the first zone |
+//! | 4092 | 4 | CRC-32C of the 4092 bytes before |
+use tantalum_base::checksum::crc32c;
+use tantalum_base::{Error, ErrorKind, PAGE_BYTES, Result};
+
+const MAGIC: &[u8; 8] = b"TANTALUM";
+/// Version of everything on media; `docs/format.md` describes it.
+pub const FORMAT_VERSION: u32 = 1;
+/// Bytes of one copy.
+pub const SUPERBLOCK_BYTES: usize = 4096;
+/// Number of copies, one behind the other.
+pub const COPIES: usize = 2;
+/// Where zones start: behind the superblocks, aligned for any device.
+pub const FIRST_ZONE_BYTE: u64 = 1 << 20;
+const CRC_AT: usize = SUPERBLOCK_BYTES - 4;
+const KIND_FLASH: u32 = 1;
+
+/// What a superblock says.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Superblock {
+    /// Identity of the volume, drawn when it was created.
+    pub volume_id: u128,
+    /// Number of zones.
+    pub zones: u32,
+    /// Slots in a zone.
+    pub slots_per_zone: u32,
+    /// Logical pages.
+    pub pages: u64,
+}
+
+impl Superblock {
+    /// One copy.
+    pub fn encode(&self) -> [u8; SUPERBLOCK_BYTES] {
+        let mut bytes = [0; SUPERBLOCK_BYTES];
+        let mut put = |at: usize, field: &[u8]| bytes[at..at + field.len()].copy_from_slice(field);
+        put(0, MAGIC);
+        put(8, &FORMAT_VERSION.to_le_bytes());
+        put(12, &KIND_FLASH.to_le_bytes());
+        put(16, &self.volume_id.to_le_bytes());
+        put(32, &(PAGE_BYTES as u32).to_le_bytes());
+        put(36, &self.zones.to_le_bytes());
+        put(40, &self.slots_per_zone.to_le_bytes());
+        put(48, &self.pages.to_le_bytes());
+        put(56, &FIRST_ZONE_BYTE.to_le_bytes());
+        let crc = crc32c(&bytes[..CRC_AT]);
+        bytes[CRC_AT..].copy_from_slice(&crc.to_le_bytes());
+        bytes
+    }
+
+    /// Reads one copy.
+    ///
+    /// # Errors
+    /// `Format` for what is no volume or one of another version; `Checksum` where it is damaged.
+    pub fn decode(bytes: &[u8]) -> Result<Self> {
+        let field = |at: usize, len: usize| bytes.get(at..at + len).unwrap_or(&[]);
+        let word = |at: usize| {
+            field(at, 4).try_into().map(u32::from_le_bytes).unwrap_or(0)
+        };
+        let long = |at: usize| {
+            field(at, 8).try_into().map(u64::from_le_bytes).unwrap_or(0)
+        };
+        let format = |context: String| Err(Error::new(ErrorKind::Format, context));
+        if field(0, 8) != MAGIC {
+            return format("this is no Tantalum volume (no magic number)".into());
+        }
+        let version = word(8);
+        if version != FORMAT_VERSION {
+            return format(format!(
+                "the volume has format version {version}; this program reads version {FORMAT_VERSION}"
+            ));
+        }
+        if bytes.len() < SUPERBLOCK_BYTES || crc32c(&bytes[..CRC_AT]) != word(CRC_AT) {
+            return Err(Error::new(ErrorKind::Checksum, "the superblock is damaged"));
+        }
+        if word(12) != KIND_FLASH {
+            return format(format!("the volume is of unknown kind {}", word(12)));
+        }
+        if word(32) != PAGE_BYTES as u32 || long(56) != FIRST_ZONE_BYTE {
+            return format(format!(
+                "the volume has pages of {} bytes and zones from byte {}; this program uses {PAGE_BYTES} and {FIRST_ZONE_BYTE}",
+                word(32),
+                long(56)
+            ));
+        }
+        let mut volume_id = [0; 16];
+        volume_id.copy_from_slice(field(16, 16));
+        Ok(Superblock {
+            volume_id: u128::from_le_bytes(volume_id),
+            zones: word(36),
+            slots_per_zone: word(40),
+            pages: long(48),
+        })
+    }
+
+    /// Reads the first good one of the copies in `bytes`. A copy that says something definite
+    /// (another version) outweighs one that is merely damaged.
+    pub fn decode_copies(bytes: &[u8]) -> Result<Self> {
+        let mut failure: Option<Error> = None;
+        for copy in bytes.chunks(SUPERBLOCK_BYTES).take(COPIES) {
+            match Superblock::decode(copy) {
+                Ok(superblock) => return Ok(superblock),
+                Err(error) => {
+                    let definite = error.context().contains("version");
+                    if failure.is_none() || definite {
+                        failure = Some(error);
+                    }
+                }
+            }
+        }
+        Err(failure.unwrap_or_else(|| Error::new(ErrorKind::Format, "this is no Tantalum volume")))
+    }
+
+    /// Bytes that the store must have.
+    pub fn store_bytes(&self) -> u64 {
+        FIRST_ZONE_BYTE
+            + u64::from(self.zones) * u64::from(self.slots_per_zone) * PAGE_BYTES as u64
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const SUPERBLOCK: Superblock =
+        Superblock { volume_id: 0x1234_5678_9abc_def0, zones: 7, slots_per_zone: 256, pages: 1000 };
+
+    #[test]
+    fn it_comes_back_and_damage_is_found() {
+        let mut bytes = SUPERBLOCK.encode();
+        assert_eq!(Superblock::decode(&bytes).unwrap(), SUPERBLOCK);
+        for at in [12, 20, 36, 50, 100, CRC_AT] {
+            bytes[at] ^= 1;
+            assert_eq!(Superblock::decode(&bytes).unwrap_err().kind(), ErrorKind::Checksum);
+            bytes[at] ^= 1;
+        }
+        bytes[8] = 9;
+        let error = Superblock::decode(&bytes).unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::Format);
+        assert!(error.to_string().contains("version 9"), "{error}");
+    }
+
+    #[test]
+    fn the_second_copy_serves_where_the_first_is_damaged() {
+        let mut bytes = [SUPERBLOCK.encode(), SUPERBLOCK.encode()].concat();
+        bytes[40] ^= 1;
+        assert_eq!(Superblock::decode_copies(&bytes).unwrap(), SUPERBLOCK);
+        bytes[SUPERBLOCK_BYTES + 40] ^= 1;
+        assert_eq!(Superblock::decode_copies(&bytes).unwrap_err().kind(), ErrorKind::Checksum);
+    }
+}
