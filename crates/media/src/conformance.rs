@@ -238,7 +238,7 @@ pub fn order_of_concurrent_appends<F: ZoneFactory>(make: impl Fn(u64) -> F) {
                     let (media, order) = (Rc::clone(&media), Rc::clone(&order));
                     runtime.spawn("append", async move {
                         order.borrow_mut().push(number);
-                        append(&*media, zone, 1, number * 10, 1, number % 2 == 0).await
+                        append(&*media, zone, 1, number * 10, 1, number.is_multiple_of(2)).await
                     })
                 })
                 .collect();
