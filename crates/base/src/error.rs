@@ -90,6 +90,11 @@ impl Error {
         &self.0.context
     }
 
+    /// What caused it, where that is known.
+    pub fn cause(&self) -> Option<&(dyn std::error::Error + 'static)> {
+        self.0.source.as_deref().map(|source| source as _)
+    }
+
     /// The same kind under a wider context.
     pub fn wrap(self, context: impl Into<String>) -> Self {
         Error(Arc::new(Inner {

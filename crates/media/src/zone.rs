@@ -197,7 +197,7 @@ pub trait ZoneMedia: 'static {
     /// What the zone holds from `from_offset` (the start of an append) on, content checked. Goes
     /// on behind unreadable places, so a gap between `end_offset` of one append and the next is a
     /// place where an append was torn or has decayed. Only appends of the zone's current epoch
-    /// (that of its first readable append, or `epoch` where given) are returned.
+    /// (the latest of its readable appends, or `epoch` where given) are returned.
     async fn scan(
         &self,
         zone: ZoneNo,

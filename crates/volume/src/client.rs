@@ -224,9 +224,8 @@ where
         turn: Semaphore::new("its turn to wait for a client's request", 1),
         open: RefCell::new(FastSet::default()),
     });
-    let workers: Vec<_> = (0..WORKERS)
-        .map(|_| runtime.spawn("client worker", Rc::clone(&service).work()))
-        .collect();
+    let workers: Vec<_> =
+        (0..WORKERS).map(|_| runtime.spawn("client worker", Rc::clone(&service).work())).collect();
     for worker in workers {
         worker.await;
     }

@@ -137,8 +137,9 @@ impl VolumeConfig {
 
     /// Parses `text` as the content of the file at `path`.
     pub fn parse(text: &str, path: &Path) -> Result<Self> {
-        let mut config: VolumeConfig = toml::from_str(text)
-            .map_err(|error| invalid(format!("{}: {}", path.display(), error.to_string().trim())))?;
+        let mut config: VolumeConfig = toml::from_str(text).map_err(|error| {
+            invalid(format!("{}: {}", path.display(), error.to_string().trim()))
+        })?;
         config.path = path.to_path_buf();
         config.check().map_err(|error| error.wrap(path.display().to_string()))?;
         Ok(config)

@@ -5,15 +5,19 @@
 //! superblock  format version, identity, sizes; two copies
 //! layout      capacity and over-provisioning → zones
 //! flash       kind "flash": an SSD over zones in a file or in memory
+//! store       file or memory, as configured
 //! host        a volume on a thread of its own, and blocking clients of it
+//! client      the blocking handle
 //! ```
 pub mod client;
 pub mod config;
 mod flash;
 mod host;
 pub mod layout;
+mod store;
 pub mod superblock;
 
 pub use config::VolumeConfig;
-pub use flash::{FlashVolume, OpenReport};
-pub use host::{HostOptions, VolumeHost, open_client};
+pub use flash::{FlashVolume, OpenReport, geometry, read_superblock};
+pub use host::{HostOptions, VolumeHost, open_client, open_volume};
+pub use store::VolumeStore;

@@ -1,5 +1,5 @@
 //! What a volume's configuration says its bytes live on.
-use tantalum_base::{Error, Result, ResultExt};
+use tantalum_base::Result;
 use tantalum_media::block_store::{FileStore, FileStoreOptions, MemoryStore};
 use tantalum_media::{BlockStore, IoBuf};
 use tantalum_runtime::Live;

@@ -68,12 +68,8 @@ impl Superblock {
     /// `Format` for what is no volume or one of another version; `Checksum` where it is damaged.
     pub fn decode(bytes: &[u8]) -> Result<Self> {
         let field = |at: usize, len: usize| bytes.get(at..at + len).unwrap_or(&[]);
-        let word = |at: usize| {
-            field(at, 4).try_into().map(u32::from_le_bytes).unwrap_or(0)
-        };
-        let long = |at: usize| {
-            field(at, 8).try_into().map(u64::from_le_bytes).unwrap_or(0)
-        };
+        let word = |at: usize| field(at, 4).try_into().map(u32::from_le_bytes).unwrap_or(0);
+        let long = |at: usize| field(at, 8).try_into().map(u64::from_le_bytes).unwrap_or(0);
         let format = |context: String| Err(Error::new(ErrorKind::Format, context));
         if field(0, 8) != MAGIC {
             return format("this is no Tantalum volume (no magic number)".into());
@@ -127,8 +123,7 @@ impl Superblock {
 
     /// Bytes that the store must have.
     pub fn store_bytes(&self) -> u64 {
-        FIRST_ZONE_BYTE
-            + u64::from(self.zones) * u64::from(self.slots_per_zone) * PAGE_BYTES as u64
+        FIRST_ZONE_BYTE + u64::from(self.zones) * u64::from(self.slots_per_zone) * PAGE_BYTES as u64
     }
 }
 

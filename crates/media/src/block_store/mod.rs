@@ -3,6 +3,7 @@
 //! ```text
 //! BlockStore        the contract
 //! ├ memory          chunks in RAM; handles share one content, so it outlives a "reopen"
+//! ├ file            a file or a block device: direct I/O, locked, really synced
 //! └ crash           wrapper: keeps unsynced writes apart, and drops, reorders or tears them
 //! buffer_pool       buffers that go round instead of being allocated an operation
 //! ```
@@ -10,10 +11,12 @@ use tantalum_base::Result;
 
 mod buffer_pool;
 pub mod crash;
+pub mod file;
 pub mod memory;
 
 pub use buffer_pool::BufferPool;
 pub use crash::{CrashOptions, CrashStore, CutPlan, CutStyle, Fate};
+pub use file::{FileStore, FileStoreOptions};
 pub use memory::MemoryStore;
 /// A buffer for direct I/O, owned by the store while an operation runs.
 pub use tantalum_runtime::IoBuf;

@@ -1,0 +1,276 @@
+//! A store in a file or on a block device: direct I/O, an exclusive lock, real syncs.
+use super::{BLOCK_BYTES, BlockStore, BufferPool, IoBuf, assert_in_store};
+use rustix::fs::{FallocateFlags, OFlags};
+use std::fs::{File, OpenOptions, TryLockError};
+use std::io::{Seek, SeekFrom};
+use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
+use std::path::{Path, PathBuf};
+use std::rc::Rc;
+use tantalum_base::{Error, ErrorKind, Result};
+use tantalum_runtime::Live;
+use tantalum_runtime::live::LiveFile;
+
+/// Zeros written at a time when a range is prepared.
+const PREPARE_BYTES: u64 = 1 << 20;
+
+/// How a file is opened.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct FileStoreOptions {
+    /// Go past the page cache where the file system can (tmpfs and some others cannot).
+    pub direct: bool,
+}
+
+impl Default for FileStoreOptions {
+    fn default() -> Self {
+        FileStoreOptions { direct: true }
+    }
+}
+
+/// A store in a file or on a block device. Clones are handles on the same open file, which stays
+/// locked until the last one is dropped.
+#[derive(Clone)]
+pub struct FileStore(Rc<Inner>);
+
+struct Inner {
+    file: LiveFile,
+    // For what is not I/O: looking for holes, allocating.
+    control: File,
+    path: PathBuf,
+    bytes: u64,
+    direct: bool,
+    pool: BufferPool,
+}
+
+impl FileStore {
+    /// Opens what is at `path`.
+    ///
+    /// # Errors
+    /// `Locked` where another process holds it; `Io` where it cannot be opened.
+    pub fn open(live: &Live, path: &Path, options: FileStoreOptions) -> Result<Self> {
+        let (file, direct) = open_file(path, false, options.direct)?;
+        lock(&file, path)?;
+        Self::from_file(live, file, path, direct)
+    }
+
+    /// Makes a file of `bytes` at `path`, or takes a block device that has as many. An existing
+    /// file is taken over: its length becomes `bytes`, its content is unspecified.
+    ///
+    /// # Errors
+    /// `OutOfSpace` where there is not enough room (nothing is left behind); as
+    /// [`open`](Self::open) else.
+    pub fn create(live: &Live, path: &Path, bytes: u64, options: FileStoreOptions) -> Result<Self> {
+        let existed = path.exists();
+        let (file, direct) = open_file(path, true, options.direct)?;
+        lock(&file, path)?;
+        let metadata = file.metadata().map_err(|error| io(path, "looking at", error))?;
+        if metadata.file_type().is_file()
+            && let Err(error) = allocate(&file, path, bytes)
+        {
+            if !existed {
+                // What was begun is taken back; that this may fail too adds nothing.
+                let _ = std::fs::remove_file(path);
+            }
+            return Err(error);
+        }
+        Self::from_file(live, file, path, direct)
+    }
+
+    fn from_file(live: &Live, file: File, path: &Path, direct: bool) -> Result<Self> {
+        let mut control = file.try_clone().map_err(|error| io(path, "opening", error))?;
+        let end = control.seek(SeekFrom::End(0)).map_err(|error| io(path, "measuring", error))?;
+        Ok(FileStore(Rc::new(Inner {
+            file: LiveFile::new(live, file),
+            control,
+            path: path.to_path_buf(),
+            bytes: end / BLOCK_BYTES * BLOCK_BYTES,
+            direct,
+            pool: BufferPool::default(),
+        })))
+    }
+
+    /// Whether it goes past the page cache.
+    pub fn is_direct(&self) -> bool {
+        self.0.direct
+    }
+
+    /// Whether all of the range has been written before, as far as the file system tells.
+    fn is_written(&self, offset: u64, bytes: u64) -> bool {
+        let hole = rustix::fs::seek(&self.0.control, rustix::fs::SeekFrom::Hole(offset));
+        hole.is_ok_and(|hole| hole >= offset + bytes)
+    }
+
+    fn failed(&self, what: &str, error: Error) -> Error {
+        let no_space = std::iter::successors(error.cause(), |source| source.source())
+            .filter_map(|source| source.downcast_ref::<std::io::Error>())
+            .any(|error| error.kind() == std::io::ErrorKind::StorageFull);
+        let context = format!("{what} {}", self.0.path.display());
+        if no_space {
+            return Error::with_source(ErrorKind::OutOfSpace, context, error);
+        }
+        error.wrap(context)
+    }
+}
+
+impl BlockStore for FileStore {
+    fn bytes(&self) -> u64 {
+        self.0.bytes
+    }
+
+    fn buffer(&self, bytes: usize) -> IoBuf {
+        self.0.pool.take(bytes)
+    }
+
+    fn recycle(&self, buf: IoBuf) {
+        self.0.pool.give_back(buf);
+    }
+
+    async fn read(&self, offset: u64, buf: IoBuf) -> Result<IoBuf> {
+        assert_in_store(self.0.bytes, offset, buf.len() as u64);
+        let (result, buf) = self.0.file.read_at(offset, buf).await;
+        result.map_err(|error| self.failed("reading", error))?;
+        Ok(buf)
+    }
+
+    async fn write(&self, offset: u64, buf: IoBuf, durable: bool) -> Result<IoBuf> {
+        assert_in_store(self.0.bytes, offset, buf.len() as u64);
+        let (result, buf) = self.0.file.write_at(offset, buf, durable).await;
+        result.map_err(|error| self.failed("writing", error))?;
+        Ok(buf)
+    }
+
+    async fn sync(&self) -> Result<()> {
+        self.0.file.sync_data().await.map_err(|error| self.failed("syncing", error))
+    }
+
+    async fn prepare(&self, offset: u64, bytes: u64) -> Result<()> {
+        if self.is_written(offset, bytes) {
+            return Ok(());
+        }
+        let mut buf = self.buffer(PREPARE_BYTES.min(bytes) as usize);
+        buf.fill(0);
+        let mut at = offset;
+        while at < offset + bytes {
+            let len = PREPARE_BYTES.min(offset + bytes - at) as usize;
+            buf.set_len(len);
+            buf = self.write(at, buf, false).await?;
+            at += len as u64;
+        }
+        self.recycle(buf);
+        Ok(())
+    }
+}
+
+fn io(path: &Path, what: &str, error: std::io::Error) -> Error {
+    Error::io(format!("{what} {}", path.display()), error)
+}
+
+/// Opens the file, past the page cache where asked for and possible; whether it is.
+fn open_file(path: &Path, create: bool, direct: bool) -> Result<(File, bool)> {
+    let open = |flags: OFlags| {
+        let mut options = OpenOptions::new();
+        options.read(true).write(true).create(create).custom_flags(flags.bits() as i32);
+        options.open(path)
+    };
+    if direct {
+        match open(OFlags::DIRECT) {
+            Ok(file) => return Ok((file, true)),
+            Err(error) if error.kind() == std::io::ErrorKind::InvalidInput => {}
+            Err(error) => return Err(io(path, "opening", error)),
+        }
+    }
+    open(OFlags::empty()).map(|file| (file, false)).map_err(|error| io(path, "opening", error))
+}
+
+fn lock(file: &File, path: &Path) -> Result<()> {
+    match file.try_lock() {
+        Ok(()) => Ok(()),
+        Err(TryLockError::WouldBlock) => {
+            let holder = holder(file).map_or(String::new(), |pid| format!(" (pid {pid})"));
+            Err(Error::new(
+                ErrorKind::Locked,
+                format!("another process{holder} has {} open", path.display()),
+            ))
+        }
+        Err(TryLockError::Error(error)) => Err(io(path, "locking", error)),
+    }
+}
+
+/// The process that holds the lock, as /proc/locks tells.
+fn holder(file: &File) -> Option<u32> {
+    let inode = file.metadata().ok()?.ino();
+    let locks = std::fs::read_to_string("/proc/locks").ok()?;
+    locks.lines().find_map(|line| {
+        let mut fields = line.split_whitespace();
+        let pid = fields.nth(4)?;
+        let locked = fields.next()?;
+        (locked.rsplit(':').next()? == inode.to_string()).then(|| pid.parse().ok())?
+    })
+}
+
+/// Gives the file `bytes` of room.
+fn allocate(file: &File, path: &Path, bytes: u64) -> Result<()> {
+    let failed = |error: std::io::Error| {
+        if error.kind() == std::io::ErrorKind::StorageFull {
+            let context = format!("no room for {bytes} bytes at {}", path.display());
+            return Error::with_source(ErrorKind::OutOfSpace, context, error);
+        }
+        io(path, "allocating", error)
+    };
+    file.set_len(bytes).map_err(failed)?;
+    match rustix::fs::fallocate(file, FallocateFlags::empty(), 0, bytes) {
+        // Without allocation a full disk shows later, at a write.
+        Ok(()) | Err(rustix::io::Errno::OPNOTSUPP) => Ok(()),
+        Err(error) => Err(failed(error.into())),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use tantalum_runtime::live::LiveOptions;
+
+    fn live() -> Live {
+        Live::new(LiveOptions::default()).unwrap()
+    }
+
+    #[test]
+    fn what_was_written_is_read_and_the_lock_holds() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("store");
+        let live = live();
+        let store = FileStore::create(&live, &path, 1 << 20, FileStoreOptions::default()).unwrap();
+        assert_eq!(store.bytes(), 1 << 20);
+        let second = FileStore::open(&live, &path, FileStoreOptions::default());
+        let error = second.err().unwrap();
+        assert_eq!(error.kind(), ErrorKind::Locked);
+        assert!(error.to_string().contains(&std::process::id().to_string()), "{error}");
+        let handle = store.clone();
+        live.run(async move {
+            let mut buf = handle.buffer(8192);
+            buf.fill(7);
+            let buf = handle.write(4096, buf, true).await.unwrap();
+            handle.recycle(buf);
+            handle.sync().await.unwrap();
+            assert!(handle.is_written(4096, 8192) && !handle.is_written(4096, 16384));
+            handle.prepare(0, 1 << 20).await.unwrap();
+        });
+        drop(store);
+        let store = FileStore::open(&live, &path, FileStoreOptions::default()).unwrap();
+        live.run(async move {
+            // Preparing must not be asked of what holds something; where it was, it is zero.
+            assert!(store.is_written(0, 1 << 20));
+            let buf = store.read(4096, store.buffer(4096)).await.unwrap();
+            assert!(buf.iter().all(|byte| *byte == 0));
+        });
+    }
+
+    #[test]
+    fn a_full_disk_is_out_of_space_and_leaves_nothing() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("store");
+        let result = FileStore::create(&live(), &path, 1 << 50, FileStoreOptions::default());
+        let kind = result.err().map(|error| error.kind());
+        assert!(matches!(kind, Some(ErrorKind::OutOfSpace | ErrorKind::Io)), "{kind:?}");
+        assert!(!path.exists());
+    }
+}
