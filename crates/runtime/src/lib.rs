@@ -18,7 +18,7 @@ pub mod virtual_time;
 
 pub use io_buf::{IO_ALIGN, IoBuf};
 pub use live::Live;
-pub use task::JoinHandle;
+pub use task::{JoinHandle, yield_now};
 pub use virtual_time::Virtual;
 
 use std::future::Future;

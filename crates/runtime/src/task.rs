@@ -19,6 +19,20 @@ pub(crate) fn waiting_on(label: &'static str) {
     WAITING_ON.set(label);
 }
 
+/// Lets the other tasks that are ready take their turn first.
+pub async fn yield_now() {
+    let mut yielded = false;
+    std::future::poll_fn(|context| {
+        if std::mem::replace(&mut yielded, true) {
+            return Poll::Ready(());
+        }
+        context.waker().wake_by_ref();
+        waiting_on("its next turn");
+        Poll::Pending
+    })
+    .await
+}
+
 /// Task numbers whose wakers fired, in order. Shared with wakers, which may fire on any thread.
 #[derive(Default)]
 pub(crate) struct ReadyQueue {

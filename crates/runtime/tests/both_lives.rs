@@ -7,7 +7,7 @@ use std::task::Poll;
 use tantalum_runtime::live::{EngineChoice, LiveOptions};
 use tantalum_runtime::sync::{Semaphore, channel};
 use tantalum_runtime::virtual_time::Schedule;
-use tantalum_runtime::{Live, Runtime, Virtual};
+use tantalum_runtime::{Live, Runtime, Virtual, yield_now};
 
 type Log = Rc<RefCell<Vec<u64>>>;
 
@@ -153,4 +153,27 @@ fn dropping_tasks_is_a_power_cut() {
     runtime.run(runtime.sleep(500)).unwrap();
     assert!(log.take().is_empty());
     assert_eq!(runtime.now_ns(), 550);
+}
+
+#[test]
+fn yielding_alternates() {
+    let runtime = Virtual::new(Schedule::Fifo);
+    let log = Log::default();
+    let tasks = [0, 1].map(|task| {
+        let log = log.clone();
+        runtime.spawn("yielder", async move {
+            for _ in 0..3 {
+                log.borrow_mut().push(task);
+                yield_now().await;
+            }
+        })
+    });
+    runtime
+        .run(async move {
+            for task in tasks {
+                task.await;
+            }
+        })
+        .unwrap();
+    assert_eq!(log.take(), [0, 1, 0, 1, 0, 1]);
 }

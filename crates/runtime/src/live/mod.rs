@@ -82,6 +82,7 @@ pub(crate) fn monotonic() -> Instant {
     Instant::now()
 }
 
+#[expect(clippy::large_enum_variant, reason = "there is one for each executor")]
 enum Engine {
     Uring(uring::Uring),
     Threads(threads::Threads),

@@ -128,7 +128,7 @@ impl Uring {
             }
             None => self.ring.submit_and_wait(want),
         };
-        match result.as_ref().map_err(|error| rustix::io::Errno::from_io_error(error)) {
+        match result.as_ref().map_err(rustix::io::Errno::from_io_error) {
             // BUSY: completions must be reaped first, which every caller does next.
             Ok(_)
             | Err(Some(

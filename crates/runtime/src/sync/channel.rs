@@ -88,5 +88,8 @@ impl<T> Drop for Receiver<T> {
     fn drop(&mut self) {
         self.0.receiver_gone.set(true);
         self.0.changed.wake_all();
+        // What nobody can receive any more may hold permits. Dropped outside the borrow.
+        let items = self.0.queue.take();
+        drop(items);
     }
 }
