@@ -248,9 +248,9 @@ mod tests {
     fn bad_settings_are_named() {
         let cases = [
             ("1GiB", "1GB5", "device.capacity"),
-            ("over_provisioning = \"12%\"", "over_provisioning = \"1%\"", "over_provisioning"),
-            ("cache = \"8MiB\"", "cache = \"8\"", "device.cache"),
-            ("durability = \"on_ack\"", "durability = \"sometimes\"", "sometimes"),
+            ("# over_provisioning = \"12%\"", "over_provisioning = \"1%\"", "over_provisioning"),
+            ("# cache = \"8MiB\"", "cache = \"8\"", "device.cache"),
+            ("# durability = \"on_ack\"\n", "durability = \"sometimes\"\n", "sometimes"),
             ("kind = \"flash\"", "kind = \"flash\"\ncolour = 3", "colour"),
         ];
         for (from, to, named) in cases {
