@@ -5,6 +5,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, PoisonError};
 use tantalum_base::{Error, ErrorKind, FastSet, Result};
 use tantalum_policy::{PolicySpec, Request, Tally, Workload};
+use tantalum_trace::open::trace_name;
 use tantalum_trace::{OpenOptions, PageEvent, open_pages};
 
 /// A trace in memory, 8 bytes a request.
@@ -46,14 +47,9 @@ impl CacheTrace {
         Ok(CacheTrace { name: name.to_owned(), requests, pages_end })
     }
 
-    /// Reads the trace at `path`, named after the file without its endings.
+    /// Reads the trace at `path`, named as [`trace_name`] says.
     pub fn load(path: &Path, options: &OpenOptions) -> Result<CacheTrace> {
-        let name = path.file_name().unwrap_or_default().to_string_lossy();
-        let mut stem = name.as_ref();
-        for end in [".zst", ".gz", ".csv"] {
-            stem = stem.strip_suffix(end).unwrap_or(stem);
-        }
-        CacheTrace::collect(stem, open_pages(path, options)?)
+        CacheTrace::collect(&trace_name(path), open_pages(path, options)?)
     }
 
     /// Distinct pages: what a cache size in percent is a share of.

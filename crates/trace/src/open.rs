@@ -113,13 +113,22 @@ pub fn open_pages(path: &Path, options: &OpenOptions) -> Result<PageEvents> {
     }
 }
 
-/// Where the map of a block trace lies: `name.csv.zst` has `name.map.csv`.
-pub fn map_path(path: &Path) -> PathBuf {
+/// What a trace is called: its file's name without the endings, or the name of its generator.
+pub fn trace_name(path: &Path) -> String {
+    if let Some(text) = as_generator(path) {
+        return text.split_once(':').map_or(text, |(name, _)| name).to_owned();
+    }
     let name = path.file_name().unwrap_or_default().to_string_lossy();
     let mut stem = name.as_ref();
     for end in [".zst", ".gz", ".csv"] {
         stem = stem.strip_suffix(end).unwrap_or(stem);
     }
+    stem.to_owned()
+}
+
+/// Where the map of a block trace lies: `name.csv.zst` has `name.map.csv`.
+pub fn map_path(path: &Path) -> PathBuf {
+    let stem = trace_name(path);
     path.with_file_name(format!("{stem}.map.csv"))
 }
 

@@ -144,7 +144,8 @@ pub fn convert(from: &Path, options: &OpenOptions, to: &Path, format: AnyFormat)
     }
 }
 
-fn write_all(
+/// Writes page events to `path` as `format`; returns how many.
+pub fn write_all(
     path: &Path,
     format: &'static dyn Format<PageEvent>,
     events: impl Iterator<Item = Result<PageEvent>>,

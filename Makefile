@@ -1,0 +1,27 @@
+# The commands of this repository; `make help` lists them.
+.DEFAULT_GOAL := help
+.PHONY: help demo test nightly bench lint format
+
+help: ## List the commands
+	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "make %-8s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+
+demo: ## Show it at work: SQLite on a volume, kills and power cuts, the same trace on simulated devices
+	cargo run --release --package tantalum-cli -- demo
+
+test: ## Install what the tests need (as root) or say what is missing, then run them all
+	scripts/deps
+	scripts/test
+
+nightly: ## The same tests, exhaustive where they otherwise sample
+	scripts/deps
+	TANTALUM_NIGHTLY=1 scripts/test
+
+bench: ## Run every benchmark; docs/benchmarks.md says how to read them
+	scripts/deps
+	scripts/bench
+
+lint: ## Check formatting, lints and shell scripts
+	scripts/lint
+
+format: ## Format the code
+	cargo fmt --all

@@ -1,0 +1,81 @@
+//! Cache-only replay: policies times sizes, no device and no time.
+use crate::common::{CacheSize, TraceArgs};
+use crate::progress::Progress;
+use tantalum_lab::cache_replay::{self, CacheReplayOptions, CacheRow, CacheTrace};
+use tantalum_policy::PolicySpec;
+use tantalum_report::{Report, Table, Value, config_hash, schema};
+
+/// What to replay through.
+#[derive(clap::Args, Debug)]
+pub struct CacheArgs {
+    /// Replacement policies, such as lru,clock:bits=2,opt
+    #[arg(long, required = true, value_name = "POLICY,...")]
+    policy: Vec<String>,
+    /// Cache sizes: pages (4096, 4k), bytes (64MiB) or a share of the distinct pages (10%)
+    #[arg(long, required = true, value_name = "SIZE,...")]
+    size: Vec<String>,
+    /// Measure the time of each run, one after the other; reruns then differ in `seconds`
+    #[arg(long)]
+    timing: bool,
+    /// Threads to use at most; the outcome does not depend on it
+    #[arg(long, value_name = "N")]
+    threads: Option<usize>,
+}
+
+/// Replays `trace` through every policy with every size.
+pub fn run(trace: &TraceArgs, args: &CacheArgs) -> anyhow::Result<Report> {
+    // What can be refused is refused before a long trace is read.
+    let policies = PolicySpec::parse_list(&args.policy.join(" "))?;
+    let sizes = CacheSize::parse_list(&args.size.join(","))?;
+    let seed = trace.seed()?;
+
+    let loaded = CacheTrace::collect(&trace.name(), trace.events("events read")?)?;
+    let distinct_pages = loaded.distinct_pages();
+    let cache_pages = sizes
+        .iter()
+        .map(|size| size.pages(trace.page_bytes(), distinct_pages))
+        .collect::<anyhow::Result<Vec<u32>>>()?;
+    let options = CacheReplayOptions {
+        policies,
+        cache_pages,
+        timing: args.timing,
+        threads: args.threads.unwrap_or_else(cores),
+    };
+    let progress = Progress::steps("runs");
+    let rows = cache_replay::replay(&loaded, &options, &|done, of| progress.step(done, of))?;
+    progress.finish();
+
+    let mut parts = trace.config();
+    parts.extend(options.policies.iter().map(|policy| format!("policy={}", policy.text())));
+    parts.extend(options.cache_pages.iter().map(|pages| format!("cache_pages={pages}")));
+    parts.push(format!("timing={}", args.timing));
+    Ok(Report::new(seed, config_hash(parts), table(&rows)))
+}
+
+fn table(rows: &[CacheRow]) -> Table {
+    let mut table = Table::new(schema::CACHE_REPLAY);
+    for row in rows {
+        let hits = row.requests - row.misses;
+        // Six decimals: as many as a share means. An empty trace has no ratio.
+        let hit_ratio = (hits as f64 / row.requests as f64 * 1e6).round() / 1e6;
+        table.push_named([
+            ("trace", row.trace.as_str().into()),
+            ("policy", row.policy.as_str().into()),
+            ("cache_pages", row.cache_pages.into()),
+            ("requests", row.requests.into()),
+            ("misses", row.misses.into()),
+            ("hit_ratio", Value::Real(hit_ratio)),
+            ("read_misses", row.read_misses.into()),
+            ("write_misses", row.write_misses.into()),
+            ("physical_reads", row.physical_reads.into()),
+            ("physical_writes", row.physical_writes.into()),
+            ("dirty_pages_at_end", row.dirty_pages_at_end.into()),
+            ("seconds", row.seconds.into()),
+        ]);
+    }
+    table
+}
+
+fn cores() -> usize {
+    std::thread::available_parallelism().map_or(1, usize::from)
+}

@@ -1,0 +1,25 @@
+//! `tantalum trace`: looks at traces and makes them.
+mod convert;
+mod generate;
+mod stat;
+
+use crate::Verdict;
+
+/// Look at traces, convert them, make them up (formats: docs/traces.md)
+#[derive(clap::Subcommand, Debug)]
+pub enum Command {
+    Convert(convert::Args),
+    Stat(stat::Args),
+    Generate(generate::Args),
+}
+
+impl Command {
+    /// Runs the command to its end.
+    pub fn run(self) -> anyhow::Result<Verdict> {
+        match self {
+            Command::Convert(args) => convert::run(&args),
+            Command::Stat(args) => stat::run(&args),
+            Command::Generate(args) => generate::run(&args),
+        }
+    }
+}

@@ -1,0 +1,141 @@
+//! Options that several commands take.
+use crate::progress::Progress;
+use anyhow::{Context, bail};
+use std::io::Write;
+use std::path::{Path, PathBuf};
+use tantalum_base::Result;
+use tantalum_base::size::Size;
+use tantalum_report::{OutputFormat, Report, number};
+use tantalum_trace::{Generator, OpenOptions, PageEvent, open, open_pages};
+
+/// Which trace, and how to read it.
+#[derive(clap::Args, Debug)]
+pub struct TraceArgs {
+    /// A trace file (plain, .gz or .zst), - for the standard input, or a generator's text
+    pub trace: PathBuf,
+    /// Format of the trace, where its beginning does not tell
+    #[arg(long, value_name = "FORMAT")]
+    from: Option<String>,
+    /// Bytes of the pages that a block trace is cut into
+    #[arg(long, value_name = "BYTES", default_value_t = tantalum_base::PAGE_BYTES as u32)]
+    page_size: u32,
+}
+
+impl TraceArgs {
+    /// What the trace crate wants to know.
+    pub fn options(&self) -> OpenOptions {
+        OpenOptions { format: self.from.clone(), page_bytes: self.page_size }
+    }
+
+    /// Bytes of a page.
+    pub fn page_bytes(&self) -> u64 {
+        u64::from(self.page_size)
+    }
+
+    /// What rows call the trace.
+    pub fn name(&self) -> String {
+        open::trace_name(&self.trace)
+    }
+
+    /// The seed of a made-up trace; 0 for any other, in which nothing is random.
+    pub fn seed(&self) -> Result<u64> {
+        open::as_generator(&self.trace)
+            .map_or(Ok(0), |text| Generator::parse(text).map(|generator| generator.seed()))
+    }
+
+    /// The trace's page events, with progress told as so many `what`.
+    pub fn events(&self, what: &'static str) -> Result<impl Iterator<Item = Result<PageEvent>>> {
+        Ok(Progress::counter(what).count(open_pages(&self.trace, &self.options())?))
+    }
+
+    /// The settings that go into a configuration hash. The folder of a file does not.
+    pub fn config(&self) -> Vec<String> {
+        let name = open::as_generator(&self.trace).map_or_else(|| self.name(), str::to_owned);
+        let format = self.from.as_deref().unwrap_or("any");
+        vec![
+            format!("trace={name}"),
+            format!("from={format}"),
+            format!("page_size={}", self.page_size),
+        ]
+    }
+}
+
+/// How to print.
+#[derive(clap::Args, Debug)]
+pub struct OutputArgs {
+    /// table, csv or json (fields: docs/output.md)
+    #[arg(long, default_value = "table")]
+    format: String,
+}
+
+impl OutputArgs {
+    /// The format; a refusal lists the names. To be asked for before any work is done.
+    pub fn format(&self) -> Result<OutputFormat> {
+        OutputFormat::parse(&self.format)
+    }
+
+    /// Prints `report` on the standard output.
+    pub fn print(&self, report: &Report, format: OutputFormat) -> anyhow::Result<()> {
+        let text = report.render(format)?;
+        let mut out = std::io::stdout().lock();
+        out.write_all(text.as_bytes())?;
+        Ok(out.flush()?)
+    }
+}
+
+/// A cache size as the user wrote it, for messages, and as parsed.
+pub struct CacheSize {
+    text: String,
+    size: Size,
+}
+
+impl CacheSize {
+    /// Parses sizes between commas: `1k,64MiB,10%`.
+    pub fn parse_list(text: &str) -> anyhow::Result<Vec<CacheSize>> {
+        let parse = |text: &str| {
+            let size = Size::parse(text).context("--size")?;
+            Ok(CacheSize { text: text.trim().to_owned(), size })
+        };
+        text.split(',').map(parse).collect()
+    }
+
+    /// The size in pages; a share is of `distinct_pages`.
+    pub fn pages(&self, page_bytes: u64, distinct_pages: u64) -> anyhow::Result<u32> {
+        let pages = self.size.pages(page_bytes, distinct_pages);
+        match u32::try_from(pages) {
+            Ok(pages @ 1..) => Ok(pages),
+            _ => bail!(
+                "--size: {} is a cache of {pages} pages; accepted: 1 to {}",
+                self.text,
+                u32::MAX - 1
+            ),
+        }
+    }
+}
+
+/// Refuses to write a file over itself while it is read.
+pub fn refuse_same_file(from: &Path, to: &Path) -> anyhow::Result<()> {
+    if let (Ok(real_from), Ok(real_to)) = (from.canonicalize(), to.canonicalize())
+        && real_from == real_to
+    {
+        bail!("{} would be written over itself while it is read", from.display());
+    }
+    Ok(())
+}
+
+/// Removes an output that was not finished, so that nobody takes it for whole.
+pub fn discard_unfinished(path: &Path) {
+    if path.is_file() {
+        // Where it cannot be removed, the error that is about to be told says enough.
+        let _ = std::fs::remove_file(path);
+    }
+}
+
+/// Says on the standard error what was written: the standard output may hold the trace.
+pub fn tell_written(path: &Path, events: u64, seed: u64, config: &str) {
+    eprintln!(
+        "{}: {} events, seed {seed}, configuration {config}",
+        path.display(),
+        number::thousands(events)
+    );
+}

@@ -1,0 +1,47 @@
+//! Runs the built `tantalum`.
+use std::path::PathBuf;
+use std::process::{Command, Stdio};
+
+/// What a run came to.
+pub struct Run {
+    pub code: i32,
+    pub out: String,
+    pub err: String,
+}
+
+/// Runs `tantalum` with `args`, without a terminal.
+pub fn tantalum(args: &[&str]) -> Run {
+    let output = Command::new(env!("CARGO_BIN_EXE_tantalum"))
+        .args(args)
+        .stdin(Stdio::null())
+        .output()
+        .expect("tantalum starts");
+    Run {
+        code: output.status.code().expect("no signal"),
+        out: String::from_utf8(output.stdout).expect("UTF-8"),
+        err: String::from_utf8(output.stderr).expect("UTF-8"),
+    }
+}
+
+/// Runs `tantalum`, which must succeed, and returns its standard output.
+pub fn good(args: &[&str]) -> String {
+    let run = tantalum(args);
+    assert_eq!(run.code, 0, "{args:?}: {}", run.err);
+    run.out
+}
+
+/// Runs `tantalum`, which must refuse with status 2 and one line; returns that line.
+pub fn refused(args: &[&str]) -> String {
+    let run = tantalum(args);
+    assert_eq!(run.code, 2, "{args:?}: {}{}", run.out, run.err);
+    assert_eq!(run.out, "", "{args:?}: nothing is printed where nothing was run");
+    assert!(run.err.starts_with("tantalum: "), "{args:?}: {}", run.err);
+    assert_eq!(run.err.lines().count(), 1, "{args:?}: {}", run.err);
+    run.err
+}
+
+/// A sample trace of the repository.
+pub fn sample(name: &str) -> String {
+    let samples = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../trace/samples");
+    samples.join(name).to_str().expect("UTF-8").to_owned()
+}
