@@ -1,8 +1,8 @@
 //! The receive buffer: many requests a system call, payloads copied out once.
 use super::End;
 use super::link::Link;
-use crate::byte_stream::ByteStream;
 use crate::span::Span;
+use crate::transport::ByteStream;
 use std::future::{Future, poll_fn};
 use std::pin::pin;
 use std::rc::Rc;
