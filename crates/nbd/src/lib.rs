@@ -7,7 +7,7 @@
 //!     session::inbox, link   receive buffer; what the tasks of a connection share
 //!   export                   the commands, in pages; shared by all connections
 //!     range_lock             orders read-modify-writes with what overlaps them
-//! transport                  what the server asks of a network
+//! transport                  what the server asks of a network; live: sockets give it
 //! protocol                   the bytes on the wire, as pure functions
 //! ```
 //!
@@ -15,6 +15,7 @@
 //! executor of the volume's own thread, so a request meets no thread hop. `docs/nbd.md` says what
 //! clients are promised.
 mod export;
+mod live;
 mod options;
 mod protocol;
 mod range_lock;

@@ -52,7 +52,7 @@ impl Default for ServerOptions {
 impl ServerOptions {
     /// Refuses (`InvalidInput`) to listen on `address` where other machines could reach it and
     /// `allow_remote` is not set. Unix sockets need no such check: their file's mode decides.
-    pub fn check_tcp_address(&self, address: SocketAddr) -> Result<()> {
+    pub(crate) fn check_tcp_address(&self, address: SocketAddr) -> Result<()> {
         let ip = address.ip().to_canonical();
         if ip.is_loopback() || self.allow_remote {
             return Ok(());

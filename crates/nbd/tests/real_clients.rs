@@ -1,9 +1,10 @@
 //! Programs that other people wrote, against a device in memory.
 mod support;
 
-use support::{installed, run, serve};
+use support::{installed, run, serve, serve_at};
 use tantalum_base::Durability;
 use tantalum_nbd::ServerOptions;
+use tantalum_runtime::live::EngineChoice;
 
 const MIB: u64 = 1 << 20;
 
@@ -78,20 +79,29 @@ fn nbdcopy_brings_back_what_it_took() {
     if !installed("nbdcopy") {
         return;
     }
-    let serving = serve(16 * MIB, Durability::OnAck, ServerOptions::default());
-    let (there, back) =
-        (serving.socket.with_file_name("there"), serving.socket.with_file_name("back"));
     let mut bytes = vec![0; 16 * MIB as usize];
     // A third is left zero, which is copied as zeroes.
     tantalum_base::Rng::new(1).fill(&mut bytes[..10 * MIB as usize]);
-    std::fs::write(&there, &bytes).unwrap();
-    let uri = serving.uri();
-    run("nbdcopy", &["--flush", there.to_str().unwrap(), &uri]);
-    run("nbdcopy", &[&uri, back.to_str().unwrap()]);
-    assert!(std::fs::read(&back).unwrap() == bytes);
-    let statistics = serving.finish();
-    assert!(statistics.connections_accepted > 2, "nbdcopy uses several connections");
-    assert_eq!((statistics.errors, statistics.connections_failed), (0, 0));
+    for (address, engine) in [
+        ("unix:nbd.sock", EngineChoice::Auto),
+        ("127.0.0.1:0", EngineChoice::Auto),
+        ("unix:nbd.sock", EngineChoice::Threads),
+    ] {
+        let folder = tempfile::tempdir().unwrap();
+        let socket = format!("unix:{}/nbd.sock", folder.path().display());
+        let address = address.replace("unix:nbd.sock", &socket).parse().unwrap();
+        let options = ServerOptions::default();
+        let serving = serve_at(folder, address, engine, 16 * MIB, Durability::OnAck, options);
+        let (there, back) = (serving.file("there"), serving.file("back"));
+        std::fs::write(&there, &bytes).unwrap();
+        let uri = serving.uri();
+        run("nbdcopy", &["--flush", there.to_str().unwrap(), &uri]);
+        run("nbdcopy", &[&uri, back.to_str().unwrap()]);
+        assert!(std::fs::read(&back).unwrap() == bytes, "{uri}, {engine:?}");
+        let statistics = serving.finish();
+        assert!(statistics.connections_accepted > 2, "nbdcopy uses several connections");
+        assert_eq!((statistics.errors, statistics.connections_failed), (0, 0));
+    }
 }
 
 #[test]

@@ -1,61 +1,72 @@
-//! A server on a Unix socket in a thread of its own, and programs run against it.
+//! A server in a thread with an executor of its own, and programs run against it.
 pub mod memory_device;
-pub mod reactor;
 
 use memory_device::MemoryDevice;
-use reactor::Reactor;
 use std::path::PathBuf;
 use std::process::Command;
 use std::rc::Rc;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::task::Poll;
 use tantalum_base::Durability;
 use tantalum_nbd::{Server, ServerOptions, Statistics};
+use tantalum_runtime::live::net::Address;
+use tantalum_runtime::live::remote::{RemoteSender, channel};
+use tantalum_runtime::live::{EngineChoice, LiveOptions, LiveThread, spawn_thread};
 
 /// A running server; `finish` stops it.
 pub struct Serving {
-    pub socket: PathBuf,
-    stop: Arc<AtomicBool>,
-    thread: std::thread::JoinHandle<Statistics>,
-    _folder: tempfile::TempDir,
+    pub address: Address,
+    pub folder: tempfile::TempDir,
+    stop: RemoteSender<()>,
+    thread: LiveThread<Statistics>,
 }
 
-/// Serves `bytes` of memory.
-#[expect(clippy::disallowed_methods, reason = "the server shall not share the test's thread")]
+/// Serves `bytes` of memory on a Unix socket.
 pub fn serve(bytes: u64, durability: Durability, options: ServerOptions) -> Serving {
     let folder = tempfile::tempdir().unwrap();
-    let socket = folder.path().join("nbd.sock");
-    let stop = Arc::new(AtomicBool::new(false));
-    let (path, stopped) = (socket.clone(), Arc::clone(&stop));
+    let address = Address::Unix(folder.path().join("nbd.sock"));
+    serve_at(folder, address, EngineChoice::Auto, bytes, durability, options)
+}
+
+/// Serves `bytes` of memory at `address`.
+pub fn serve_at(
+    folder: tempfile::TempDir,
+    address: Address,
+    engine: EngineChoice,
+    bytes: u64,
+    durability: Durability,
+    options: ServerOptions,
+) -> Serving {
+    let (stop, mut stopped) = channel::<()>("the end of the test", 1);
     let (ready, is_ready) = std::sync::mpsc::channel();
-    let thread = std::thread::spawn(move || {
-        Reactor::run(|runtime, reactor| async move {
-            let device = Rc::new(MemoryDevice::new(bytes / 4096, 64, durability));
-            let server = Server::new(device, options).unwrap();
-            let listener = reactor.listen(&path);
-            ready.send(()).unwrap();
-            // Asked every turn, which the main task gets anyhow.
-            let stop = std::future::poll_fn(|_| match stopped.load(Ordering::Relaxed) {
-                true => Poll::Ready(()),
-                false => Poll::Pending,
-            });
-            server.clone().serve(&runtime, listener, stop).await.unwrap();
-            server.statistics()
-        })
-    });
-    is_ready.recv().unwrap();
-    Serving { socket, stop, thread, _folder: folder }
+    let live_options = LiveOptions { engine, ..Default::default() };
+    let thread = spawn_thread("nbd", live_options, move |live| async move {
+        let device = Rc::new(MemoryDevice::new(bytes / 4096, 64, durability));
+        let listener = options.listen(&live, &address).unwrap();
+        ready.send(listener.local_address().clone()).unwrap();
+        let server = Server::new(device, options).unwrap();
+        let stop = async move { assert!(stopped.recv().await.is_none()) };
+        server.clone().serve(&live, listener, stop).await.unwrap();
+        server.statistics()
+    })
+    .unwrap();
+    Serving { address: is_ready.recv().unwrap(), folder, stop, thread }
 }
 
 impl Serving {
     /// The server's address as clients of libnbd and QEMU take it.
     pub fn uri(&self) -> String {
-        format!("nbd+unix:///?socket={}", self.socket.display())
+        match &self.address {
+            Address::Unix(path) => format!("nbd+unix:///?socket={}", path.display()),
+            Address::Tcp(address) => format!("nbd://{address}"),
+        }
+    }
+
+    /// A file beside the socket.
+    pub fn file(&self, name: &str) -> PathBuf {
+        self.folder.path().join(name)
     }
 
     pub fn finish(self) -> Statistics {
-        self.stop.store(true, Ordering::Relaxed);
+        drop(self.stop);
         self.thread.join().unwrap()
     }
 }
