@@ -1,4 +1,6 @@
 //! A server in a thread with an executor of its own, and programs run against it.
+#![allow(dead_code, reason = "each test and bench uses a part of it")]
+
 pub mod memory_device;
 
 use memory_device::MemoryDevice;
