@@ -7,14 +7,15 @@
 //!     session::inbox, link   receive buffer; what the tasks of a connection share
 //!   export                   the commands, in pages; shared by all connections
 //!     range_lock             orders read-modify-writes with what overlaps them
+//! transport                  what the server asks of a network; live: sockets give it
 //! protocol                   the bytes on the wire, as pure functions
 //! ```
 //!
 //! It sees nothing of a volume but [`tantalum_base::PageDevice`], and runs as tasks on the
 //! executor of the volume's own thread, so a request meets no thread hop. `docs/nbd.md` says what
 //! clients are promised.
-mod byte_stream;
 mod export;
+mod live;
 mod options;
 mod protocol;
 mod range_lock;
@@ -25,7 +26,9 @@ mod span;
 mod statistics;
 #[cfg(test)]
 mod tests;
+mod transport;
 
 pub use options::ServerOptions;
 pub use server::Server;
 pub use statistics::Statistics;
+pub use transport::{Accept, ByteStream};

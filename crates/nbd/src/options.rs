@@ -1,5 +1,6 @@
 //! What a server is told.
 use crate::protocol::handshake::NAME_BYTES_MAX;
+use std::net::SocketAddr;
 use tantalum_base::{Error, ErrorKind, PAGE_BYTES, Result};
 
 /// How an export is served.
@@ -49,6 +50,23 @@ impl Default for ServerOptions {
 }
 
 impl ServerOptions {
+    /// Refuses (`InvalidInput`) to listen on `address` where other machines could reach it and
+    /// `allow_remote` is not set. Unix sockets need no such check: their file's mode decides.
+    pub(crate) fn check_tcp_address(&self, address: SocketAddr) -> Result<()> {
+        let ip = address.ip().to_canonical();
+        if ip.is_loopback() || self.allow_remote {
+            return Ok(());
+        }
+        Err(Error::new(
+            ErrorKind::InvalidInput,
+            format!(
+                "NBD address {address} can be reached from other machines, and whoever reaches it \
+                 owns the data: serve on 127.0.0.1, [::1] or a Unix socket, or set allow_remote \
+                 where the network is trusted"
+            ),
+        ))
+    }
+
     /// Checks what a type cannot.
     pub(crate) fn check(&self) -> Result<()> {
         let bad = |what: String| Err(Error::new(ErrorKind::InvalidInput, what));
@@ -72,5 +90,41 @@ impl ServerOptions {
             ));
         }
         Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn other_machines_are_let_in_only_when_asked() {
+        let options = ServerOptions::default();
+        let remote = ServerOptions { allow_remote: true, ..Default::default() };
+        for address in ["127.0.0.1:10809", "[::1]:10809", "127.9.9.9:1", "[::ffff:127.0.0.1]:1"] {
+            options.check_tcp_address(address.parse().unwrap()).unwrap();
+        }
+        for address in ["0.0.0.0:10809", "[::]:10809", "192.168.1.2:1", "[::ffff:10.0.0.1]:1"] {
+            let error = options.check_tcp_address(address.parse().unwrap()).unwrap_err();
+            assert_eq!(error.kind(), ErrorKind::InvalidInput);
+            assert!(error.to_string().contains("allow_remote"), "{error}");
+            remote.check_tcp_address(address.parse().unwrap()).unwrap();
+        }
+    }
+
+    #[test]
+    fn options_that_cannot_work_are_refused() {
+        let good = ServerOptions::default();
+        good.check().unwrap();
+        let bad = [
+            ServerOptions { connections_max: 0, ..good.clone() },
+            ServerOptions { requests_max: 0, ..good.clone() },
+            ServerOptions { request_bytes_max: 5000, ..good.clone() },
+            ServerOptions { in_flight_bytes_max: 32 << 20, ..good.clone() },
+            ServerOptions { export_name: "x".repeat(4097), ..good.clone() },
+        ];
+        for options in bad {
+            assert_eq!(options.check().unwrap_err().kind(), ErrorKind::InvalidInput);
+        }
     }
 }

@@ -1,10 +1,10 @@
 //! Accepting connections, limiting and stopping them.
-use crate::byte_stream::ByteStream;
 use crate::export::Export;
 use crate::options::ServerOptions;
 use crate::session::{self, Link};
 use crate::signal::Signal;
 use crate::statistics::Statistics;
+use crate::transport::{Accept, ByteStream};
 use std::cell::RefCell;
 use std::future::{Future, poll_fn};
 use std::pin::pin;
@@ -27,15 +27,6 @@ impl<D> Clone for Server<D> {
     }
 }
 
-/// Where connections come from.
-#[allow(async_fn_in_trait, reason = "a listener lives on one thread")]
-pub(crate) trait Accept {
-    type Stream: ByteStream;
-
-    /// The next connection. May be given up.
-    async fn accept(&self) -> Result<Self::Stream>;
-}
-
 impl<D: PageDevice<Page = PageBuf>> Server<D> {
     /// A server of `device`. Options and page size are checked here (`InvalidInput`).
     pub fn new(device: Rc<D>, options: ServerOptions) -> Result<Self> {
@@ -52,8 +43,10 @@ impl<D: PageDevice<Page = PageBuf>> Server<D> {
         &self.export.options
     }
 
-    /// Serves until `stop` completes, then finishes what is in flight.
-    pub(crate) async fn serve_on<R: Runtime, A: Accept>(
+    /// Serves until `stop` completes, then finishes what is in flight: takes no further request,
+    /// sends the replies of those it has, and closes. Clients that do not take their replies are
+    /// cut off after `stop_ms_max`. Fails only where the listener does for good (`Closed`).
+    pub async fn serve<R: Runtime, A: Accept>(
         self,
         runtime: &R,
         listener: A,
@@ -115,8 +108,9 @@ impl<D: PageDevice<Page = PageBuf>> Server<D> {
         // Nobody joins the task: it takes itself off the list of open connections.
         drop(runtime.spawn("nbd connection", async move {
             let end = session::run(&session_runtime, &link, &export).await;
-            if end.is_failure() {
+            if let Some(failure) = end.failure() {
                 export.counters.connections_failed.add(1);
+                *export.counters.last_failure.borrow_mut() = Some(failure);
             }
             export.counters.connections_open.subtract(1);
             open.remove(&link);

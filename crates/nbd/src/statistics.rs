@@ -11,12 +11,15 @@ macro_rules! statistics {
             /// The last error of the device that a client was told of, in words (NBD's simple
             /// replies carry only a number).
             pub last_error: Option<String>,
+            /// Why the last connection that failed was closed.
+            pub last_failure: Option<String>,
         }
 
         #[derive(Default)]
         pub(crate) struct Counters {
             $(pub(crate) $name: Count,)*
             pub(crate) last_error: RefCell<Option<Error>>,
+            pub(crate) last_failure: RefCell<Option<String>>,
         }
 
         impl Counters {
@@ -24,6 +27,7 @@ macro_rules! statistics {
                 Statistics {
                     $($name: self.$name.get(),)*
                     last_error: self.last_error.borrow().as_ref().map(Error::to_string),
+                    last_failure: self.last_failure.borrow().clone(),
                 }
             }
         }

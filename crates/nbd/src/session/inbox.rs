@@ -1,16 +1,20 @@
 //! The receive buffer: many requests a system call, payloads copied out once.
 use super::End;
 use super::link::Link;
-use crate::byte_stream::ByteStream;
 use crate::span::Span;
+use crate::transport::ByteStream;
 use std::future::{Future, poll_fn};
 use std::pin::pin;
 use std::rc::Rc;
 use std::task::Poll;
 use tantalum_base::{PAGE_BYTES, PageBuf};
+use tantalum_runtime::yield_now;
 
 /// Bytes that one `recv` may bring; larger than anything asked for at once.
 const INBOX_BYTES: usize = 256 << 10;
+/// Receives that may succeed one after the other without a wait before the others get a turn: a
+/// client that sends faster than it is read would else keep the thread to itself.
+const RECEIVES_IN_A_ROW_MAX: u32 = 8;
 
 pub(crate) struct Inbox<S> {
     link: Rc<Link<S>>,
@@ -18,11 +22,18 @@ pub(crate) struct Inbox<S> {
     // Received and not consumed: `bytes[start..end]`.
     start: usize,
     end: usize,
+    receives_in_a_row: u32,
 }
 
 impl<S: ByteStream> Inbox<S> {
     pub(crate) fn new(link: Rc<Link<S>>) -> Self {
-        Inbox { link, bytes: vec![0; INBOX_BYTES].into_boxed_slice(), start: 0, end: 0 }
+        Inbox {
+            link,
+            bytes: vec![0; INBOX_BYTES].into_boxed_slice(),
+            start: 0,
+            end: 0,
+            receives_in_a_row: 0,
+        }
     }
 
     /// The next `count` bytes, consumed; `count` is at most a message's head or a page.
@@ -81,14 +92,24 @@ impl<S: ByteStream> Inbox<S> {
             self.bytes.copy_within(self.start..self.end, 0);
             (self.start, self.end) = (0, self.end - self.start);
         }
+        if self.receives_in_a_row == RECEIVES_IN_A_ROW_MAX {
+            self.receives_in_a_row = 0;
+            yield_now().await;
+        }
+        self.receives_in_a_row += 1;
         let link = &self.link;
+        let in_a_row = &mut self.receives_in_a_row;
         let mut receiving = pin!(link.stream.recv(&mut self.bytes[self.end..]));
         let received = poll_fn(|context| {
             if link.is_stopping() {
                 return Poll::Ready(Err(End::Stopped));
             }
-            link.reader.register(context);
-            receiving.as_mut().poll(context).map_err(End::Failed)
+            let received = receiving.as_mut().poll(context).map_err(End::Failed);
+            if received.is_pending() {
+                *in_a_row = 0;
+                link.reader.register(context);
+            }
+            received
         })
         .await?;
         if received == 0 {

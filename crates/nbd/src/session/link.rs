@@ -1,9 +1,9 @@
 //! What the tasks of one connection share: the reader, the workers, the writer.
-use crate::byte_stream::ByteStream;
 use crate::protocol::error_code::ErrorCode;
 use crate::protocol::transmission::{Request, simple_reply};
 use crate::signal::Signal;
 use crate::span::Span;
+use crate::transport::ByteStream;
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
 use tantalum_base::{PAGE_BYTES, PageBuf};

@@ -13,11 +13,11 @@ mod negotiation;
 
 pub(crate) use link::Link;
 
-use crate::byte_stream::ByteStream;
 use crate::export::Export;
 use crate::protocol::error_code::ErrorCode;
 use crate::protocol::transmission::{Command, REQUEST_BYTES, Request};
 use crate::span::Span;
+use crate::transport::ByteStream;
 use inbox::Inbox;
 use link::{Job, Slot};
 use std::future::{Future, poll_fn};
@@ -45,9 +45,15 @@ pub(crate) enum End {
 }
 
 impl End {
-    /// Whether client or network misbehaved.
-    pub(crate) fn is_failure(&self) -> bool {
-        !matches!(self, End::Closed | End::Stopped)
+    /// What client or network did wrong, where they did.
+    pub(crate) fn failure(&self) -> Option<String> {
+        match self {
+            End::Closed | End::Stopped => None,
+            End::Truncated => Some("the client closed in the middle of a message".into()),
+            End::Violation(what) => Some(format!("the client sent {what}")),
+            End::TooSlow => Some("the client did not finish negotiation in time".into()),
+            End::Failed(error) => Some(error.to_string()),
+        }
     }
 }
 

@@ -2,9 +2,9 @@
 use super::End;
 use super::inbox::Inbox;
 use super::link::send_all;
-use crate::byte_stream::ByteStream;
 use crate::options::ServerOptions;
 use crate::protocol::handshake::*;
+use crate::transport::ByteStream;
 
 /// Options a client may send; a real one sends a handful.
 const OPTIONS_MAX: usize = 64;

@@ -43,7 +43,9 @@ fn hostile_negotiation_closes_that_connection_only() {
             assert!(client.is_closed().await, "{what}");
             good.write(0, &[1; 512]).await;
         }
-        assert_eq!(world.server.statistics().connections_failed, count);
+        let statistics = world.server.statistics();
+        assert_eq!(statistics.connections_failed, count);
+        assert_eq!(statistics.last_failure.as_deref(), Some("the client sent options without end"));
     });
 }
 
@@ -58,7 +60,7 @@ fn a_handshake_cut_off_anywhere_leaves_nothing_open() {
             client.receive(18).await;
             client.send(&bytes[..cut]).await;
             world.runtime.sleep(100_000).await;
-            crate::byte_stream::ByteStream::shutdown(&client.stream);
+            crate::transport::ByteStream::shutdown(&client.stream);
             world.runtime.sleep(100_000).await;
             assert_eq!(world.server.statistics().connections_open, 0, "cut at {cut}");
         }

@@ -1,6 +1,6 @@
 //! A connection in memory that hands over bytes in pieces of random length.
-use crate::byte_stream::ByteStream;
-use crate::server::Accept;
+use crate::transport::Accept;
+use crate::transport::ByteStream;
 use std::cell::{Cell, RefCell};
 use std::collections::VecDeque;
 use std::rc::Rc;

@@ -1,8 +1,7 @@
 //! A server, its device and its clients in virtual time.
 use super::memory_device::MemoryDevice;
 use super::pipe::{PipeEnd, PipeListener};
-use crate::byte_stream::ByteStream;
-use crate::{Server, ServerOptions};
+use crate::{ByteStream, Server, ServerOptions};
 use std::cell::{Cell, RefCell};
 use std::future::Future;
 use std::rc::Rc;
@@ -61,7 +60,7 @@ pub(super) fn with_server<F: Future<Output = ()> + 'static>(
         let (run_on, stop) = (runtime.clone(), Rc::clone(&stop));
         runtime.spawn("server", async move {
             let stopped = stop.1.until(|| stop.0.get().then_some(()));
-            server.serve_on(&run_on, listener, stopped).await
+            server.serve(&run_on, listener, stopped).await
         })
     };
     let world = Rc::new(World {
