@@ -30,12 +30,15 @@ struct Cli {
 pub enum Verdict {
     /// All is as it should be.
     Good,
+    /// The command ran and found something wrong, which it printed.
+    FoundWrong,
 }
 
 fn main() -> ExitCode {
     let cli = Cli::parse();
     match cli.command.run() {
         Ok(Verdict::Good) => ExitCode::SUCCESS,
+        Ok(Verdict::FoundWrong) => ExitCode::from(1),
         // Whoever reads the output has enough of it, as `head` does.
         Err(error) if is_broken_pipe(&error) => ExitCode::SUCCESS,
         Err(error) => {

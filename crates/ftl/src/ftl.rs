@@ -159,6 +159,7 @@ impl<M: ZoneMedia> Ftl<M> {
                 zones().map(|zone| zone.resets).min().unwrap_or(0),
                 zones().map(|zone| zone.resets).max().unwrap_or(0),
             ),
+            pages_mapped: state.map.mapped_pages(),
             mapping_bytes: state.map.memory_bytes(),
             ..state.statistics
         }

@@ -142,6 +142,11 @@ impl Mapping {
         self.reverse[slot.index()] = if in_force { RECORD } else { DEAD };
     }
 
+    /// Number of logical pages that hold content.
+    pub fn mapped_pages(&self) -> u64 {
+        self.forward.iter().filter(|packed| packed.place != UNMAPPED).count() as u64
+    }
+
     /// Bytes of memory that the tables take.
     pub fn memory_bytes(&self) -> u64 {
         (self.forward.len() * size_of::<Packed>() + self.reverse.len() * 4) as u64

@@ -29,6 +29,8 @@ pub struct FtlStatistics {
     pub zones_free: u32,
     /// Fewest and most resets of a zone, ever.
     pub zone_resets_min_max: (u32, u32),
+    /// Logical pages that hold content.
+    pub pages_mapped: u64,
     /// Bytes of memory in the mapping tables.
     pub mapping_bytes: u64,
 }

@@ -43,3 +43,23 @@ pub const BLOCK_STAT: &[Column] = &[
     Column::new("calls", "calls", Style::Count),
     Column::new("bytes", "bytes", Style::Bytes),
 ];
+
+/// The one row of `tantalum stat`.
+pub const VOLUME_STAT: &[Column] = &[
+    Column::new("volume", "volume", Style::Text),
+    Column::new("identity", "identity", Style::Text),
+    Column::new("durability", "durability", Style::Text),
+    Column::new("capacity_bytes", "capacity", Style::Bytes),
+    Column::new("mapped_bytes", "mapped", Style::Bytes),
+    Column::new("store_bytes", "store", Style::Bytes),
+    Column::new("zones", "zones", Style::Count),
+    Column::new("zones_free", "free", Style::Count),
+    Column::new("zones_retired", "retired", Style::Count),
+    Column::new("zone_resets_min", "resets min", Style::Count),
+    Column::new("zone_resets_max", "resets max", Style::Count),
+    Column::new("mapping_bytes", "mapping", Style::Bytes),
+    Column::new("transaction_pages_max", "tx pages max", Style::Count),
+    Column::new("replayed_at_open", "replayed", Style::Count),
+    Column::new("dropped_at_open", "dropped", Style::Count),
+    Column::new("pages_lost", "lost", Style::Count),
+];

@@ -3,6 +3,7 @@
 //! ```text
 //! config      VOLUME.toml, every default documented
 //! superblock  format version, identity, sizes; two copies
+//! create      making a new one, and refusing to overwrite
 //! layout      capacity and over-provisioning → zones
 //! flash       kind "flash": an SSD over zones in a file or in memory
 //! store       file or memory, as configured
@@ -11,6 +12,7 @@
 //! ```
 pub mod client;
 pub mod config;
+mod create;
 mod flash;
 mod host;
 pub mod layout;
@@ -18,6 +20,7 @@ mod store;
 pub mod superblock;
 
 pub use config::VolumeConfig;
+pub use create::create_volume;
 pub use flash::{FlashVolume, OpenReport, geometry, read_superblock};
 pub use host::{HostOptions, VolumeHost, open_client, open_volume};
 pub use store::VolumeStore;

@@ -1,5 +1,9 @@
 //! One file a command: its arguments, and `run`.
+mod check;
+mod create;
 mod replay;
+mod serve;
+mod stat;
 mod trace;
 
 use crate::Verdict;
@@ -7,6 +11,10 @@ use crate::Verdict;
 /// The commands, in the order of the help.
 #[derive(clap::Subcommand, Debug)]
 pub enum Command {
+    Create(create::Args),
+    Serve(serve::Args),
+    Check(check::Args),
+    Stat(stat::Args),
     Replay(replay::Args),
     #[command(subcommand)]
     Trace(trace::Command),
@@ -16,6 +24,10 @@ impl Command {
     /// Runs the command to its end.
     pub fn run(self) -> anyhow::Result<Verdict> {
         match self {
+            Command::Create(args) => create::run(&args),
+            Command::Serve(args) => serve::run(&args),
+            Command::Check(args) => check::run(&args),
+            Command::Stat(args) => stat::run(&args),
             Command::Replay(args) => replay::run(&args),
             Command::Trace(command) => command.run(),
         }

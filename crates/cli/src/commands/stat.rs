@@ -1,0 +1,57 @@
+//! `tantalum stat VOLUME.toml`.
+use crate::Verdict;
+use crate::common::OutputArgs;
+use std::path::PathBuf;
+use tantalum_base::{PAGE_BYTES, PageDevice};
+use tantalum_report::{Report, Table, config_hash, schema};
+use tantalum_runtime::Live;
+use tantalum_runtime::live::LiveOptions;
+use tantalum_volume::{VolumeConfig, open_volume};
+
+/// Tell what a volume is made of and how full and worn it is
+#[derive(clap::Args, Debug)]
+pub struct Args {
+    /// The volume's configuration
+    volume: PathBuf,
+    #[command(flatten)]
+    output: OutputArgs,
+}
+
+/// Runs the command.
+pub fn run(args: &Args) -> anyhow::Result<Verdict> {
+    let format = args.output.format()?;
+    let config = VolumeConfig::read(&args.volume)?;
+    let live = Live::new(LiveOptions::default())?;
+    let handle = live.clone();
+    let opened = config.clone();
+    let (limits, report, statistics) = live.run(async move {
+        let (volume, report) = open_volume(&handle, &opened).await?;
+        let described = (volume.device().limits().clone(), report, volume.statistics());
+        volume.close().await?;
+        Ok::<_, tantalum_base::Error>(described)
+    })?;
+    let page_bytes = PAGE_BYTES as u64;
+    let mut table = Table::new(schema::VOLUME_STAT);
+    let (resets_min, resets_max) = statistics.ftl.zone_resets_min_max;
+    table.push_named([
+        ("volume", args.volume.display().to_string().into()),
+        ("identity", format!("{:032x}", report.superblock.volume_id).into()),
+        ("durability", limits.durability.name().into()),
+        ("capacity_bytes", (limits.pages * page_bytes).into()),
+        ("mapped_bytes", (statistics.ftl.pages_mapped * page_bytes).into()),
+        ("store_bytes", report.superblock.store_bytes().into()),
+        ("zones", u64::from(report.superblock.zones).into()),
+        ("zones_free", u64::from(statistics.ftl.zones_free).into()),
+        ("zones_retired", u64::from(statistics.ftl.zones_retired).into()),
+        ("zone_resets_min", u64::from(resets_min).into()),
+        ("zone_resets_max", u64::from(resets_max).into()),
+        ("mapping_bytes", statistics.ftl.mapping_bytes.into()),
+        ("transaction_pages_max", u64::from(limits.transaction_pages_max).into()),
+        ("replayed_at_open", report.recovery.replayed.into()),
+        ("dropped_at_open", report.recovery.dropped.into()),
+        ("pages_lost", report.recovery.pages_lost.into()),
+    ]);
+    let parts = [format!("{config:?}")];
+    args.output.print(&Report::new(0, config_hash(parts), table), format)?;
+    Ok(Verdict::Good)
+}
