@@ -14,8 +14,8 @@ use clap::Parser;
 use std::process::ExitCode;
 use tantalum_base::{Error, ErrorKind};
 
-const AFTER_HELP: &str = "Exit status: 0 good, 1 found wrong (a check or the data failed), \
-                          2 used wrong (nothing was run).";
+const AFTER_HELP: &str = "Exit status: 0 good; 1 found wrong: a check failed, or data is damaged; \
+                          2 used wrong, or kept from running.";
 
 /// A durable, transactional flash engine and its simulator.
 #[derive(Parser, Debug)]
