@@ -94,8 +94,8 @@ impl<M: ZoneMedia> Ftl<M> {
             }
             if zone.appends_in_flight > 0 {
                 busy = true;
-            } else if zone.version_max > watermark {
-                after = after.max(Some(zone.version_max));
+            } else if zone.version_max.max(zone.replaced_by) > watermark {
+                after = after.max(Some(zone.version_max.max(zone.replaced_by)));
             } else {
                 let rank = (!zone.failing, zone.live_slots, zone.epoch);
                 if best.is_none_or(|(best, _)| rank < best) {
@@ -141,6 +141,9 @@ impl<M: ZoneMedia> Ftl<M> {
         if moved {
             self.sync().await?;
         }
+        // Hosts may have replaced pages meanwhile, and a power cut may take that back.
+        let replaced_by = self.state.borrow().zones.get(victim).replaced_by;
+        self.make_durable(replaced_by).await?;
         self.write_watermark_down(victim).await?;
         self.reset_emptied(victim).await
     }
