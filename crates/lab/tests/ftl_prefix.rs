@@ -90,8 +90,10 @@ enum Batch {
 fn batches(load: &Load) -> Vec<Batch> {
     let mut rng = Rng::split(load.seed, "batches");
     // All pages first.
-    let mut batches: Vec<Batch> =
-        (0..load.pages).step_by(10).map(|first| Batch::Write((first..(first + 10).min(load.pages)).collect())).collect();
+    let mut batches: Vec<Batch> = (0..load.pages)
+        .step_by(10)
+        .map(|first| Batch::Write((first..(first + 10).min(load.pages)).collect()))
+        .collect();
     let mut next = 0;
     for _ in 0..load.batches {
         let len = if load.sequential { load.batch_pages } else { 1 + rng.below(load.batch_pages) };
@@ -119,7 +121,13 @@ struct Progress {
     durable: Cell<usize>,
 }
 
-async fn client(ftl: Rc<Ftl<Media>>, load: Load, batches: Rc<Vec<Batch>>, progress: Rc<Progress>, number: u32) {
+async fn client(
+    ftl: Rc<Ftl<Media>>,
+    load: Load,
+    batches: Rc<Vec<Batch>>,
+    progress: Rc<Progress>,
+    number: u32,
+) {
     let mut rng = Rng::split(load.seed, &format!("client {number}"));
     loop {
         let at = progress.issued.get();
@@ -128,11 +136,15 @@ async fn client(ftl: Rc<Ftl<Media>>, load: Load, batches: Rc<Vec<Batch>>, progre
         let durable = rng.chance(load.durable);
         let written = match batch {
             Batch::Write(pages) => {
-                let pages: Vec<_> =
-                    pages.iter().map(|page| (PageNo(*page), content(*page, at as u64 + 1))).collect();
+                let pages: Vec<_> = pages
+                    .iter()
+                    .map(|page| (PageNo(*page), content(*page, at as u64 + 1)))
+                    .collect();
                 ftl.write(&pages, durable).await
             }
-            Batch::Trim(first, len) => ftl.trim(PageRange::new(PageNo(*first), *len), durable).await,
+            Batch::Trim(first, len) => {
+                ftl.trim(PageRange::new(PageNo(*first), *len), durable).await
+            }
         };
         if written.is_err() {
             return;
@@ -236,7 +248,8 @@ fn verify(
     let mut nearest = (usize::MAX, 0);
     for number in 0..=progress.issued.get() {
         if number >= progress.durable.get() {
-            let differs = |page: &u64| found[*page as usize] != content(*page, expected[*page as usize]);
+            let differs =
+                |page: &u64| found[*page as usize] != content(*page, expected[*page as usize]);
             let wrong = (0..pages).filter(differs).count();
             if wrong == 0 {
                 return Ok(());
@@ -253,7 +266,10 @@ fn verify(
             None => {}
         }
     }
-    Err(format!("no prefix matches; nearest: {} pages differ after {} batches", nearest.0, nearest.1))
+    Err(format!(
+        "no prefix matches; nearest: {} pages differ after {} batches",
+        nearest.0, nearest.1
+    ))
 }
 
 /// Every cut of the load, in steps.
@@ -274,7 +290,7 @@ fn a_zone_is_reset_only_when_what_replaced_its_pages_is_durable() {
 
 #[test]
 fn random_loads_leave_a_prefix() {
-    for seed in 0..30 {
+    for seed in 0..60 {
         let mut rng = Rng::split(seed, "loads");
         let load = Load {
             seed,
