@@ -279,7 +279,7 @@ impl<M: ZoneMedia> Ftl<M> {
 
     /// Writes a checkpoint and makes it durable, with every change that had returned before.
     pub async fn checkpoint(&self) -> Result<()> {
-        let _turn = self.checkpoint_turn.acquire(1).await;
+        let turn = self.checkpoint_turn.acquire(1).await;
         let (id, covered) = self.start_checkpoint();
         let places = self.write_pieces(id).await?;
         let caught = Version(self.state.borrow().next_version.0 - 1);
@@ -293,7 +293,11 @@ impl<M: ZoneMedia> Ftl<M> {
             pieces: places.len() as u32 + 1,
             pages: self.options.pages,
         };
-        self.finish_checkpoint(id, footer, places).await
+        self.finish_checkpoint(id, footer, places).await?;
+        drop(turn);
+        // Cleaning need not leave zones to it any more.
+        self.room.wake_all();
+        Ok(())
     }
 
     /// Writes the checkpoint that ends a recovery: versions up to `skip_to` are never used, so
@@ -330,7 +334,7 @@ impl<M: ZoneMedia> Ftl<M> {
         let mut cursor = Cursor::default();
         let mut places = Vec::new();
         loop {
-            self.admit(Stream::Meta, 1, 0).await?;
+            self.admit(Stream::Meta, 1, || 0).await?;
             let pieces = {
                 let state = self.state.borrow();
                 let room = state.zones.room_pages(Stream::Meta) as usize;
@@ -378,7 +382,7 @@ impl<M: ZoneMedia> Ftl<M> {
         let epoch = self.state.borrow().zones.epoch();
         let header = PieceHeader { id, kind: PieceKind::Footer, index: 0, epoch };
         let page = encode_footer(&header, &footer);
-        self.admit(Stream::Meta, 1, 0).await?;
+        self.admit(Stream::Meta, 1, || 0).await?;
         let number = PageNo(places.len() as u64);
         self.append_checkpoint_pages(id, vec![(number, page)], &mut places, true).await?;
         let emptied: Vec<_> = {

@@ -4,6 +4,7 @@ use tantalum_media::{Body, SlotKind, Spare, ZoneMedia};
 
 use crate::ftl::{AppendBuffer, Ftl};
 use crate::map::{Entry, Occupant, Place};
+use crate::options::moving_slots_max;
 use crate::records;
 use crate::zones::{Stream, ZoneState};
 
@@ -88,14 +89,14 @@ impl<M: ZoneMedia> Ftl<M> {
                 continue;
             }
             let gives = zone.live_slots <= live_max
-                && self.cost_slots(zone.live_slots) < self.geometry.slots_per_zone;
+                && moving_slots_max(&self.geometry, zone.live_slots) < self.geometry.slots_per_zone;
             if !zone.failing && !gives {
                 continue;
             }
             if zone.appends_in_flight > 0 {
                 busy = true;
-            } else if zone.version_max > watermark {
-                after = after.max(Some(zone.version_max));
+            } else if zone.version_max.max(zone.replaced_by) > watermark {
+                after = after.max(Some(zone.version_max.max(zone.replaced_by)));
             } else {
                 let rank = (!zone.failing, zone.live_slots, zone.epoch);
                 if best.is_none_or(|(best, _)| rank < best) {
@@ -111,18 +112,10 @@ impl<M: ZoneMedia> Ftl<M> {
         }
     }
 
-    /// Slots that moving `live` pages takes.
-    fn cost_slots(&self, live: u32) -> u32 {
-        let most = self.geometry.append_pages_max;
-        let rest = live % most;
-        let rest = if rest > 0 { self.geometry.append_slots(rest) } else { 0 };
-        live / most * self.geometry.append_slots(most) + rest
-    }
-
     /// Moves what is live in `victim`, makes that durable, and resets the zone.
     async fn clean(&self, victim: ZoneNo) -> Result<()> {
         let live = self.live_slots(victim);
-        let (mut moved, mut lost) = (false, false);
+        let (mut moved, mut lost) = (None, false);
         let mut next = 0;
         while next < live.len() {
             // The open zone is filled to its end before the next is taken.
@@ -131,16 +124,20 @@ impl<M: ZoneMedia> Ftl<M> {
             let group = &live[next..live.len().min(next + most as usize)];
             next += group.len();
             let group = self.move_group(group).await?;
-            moved |= group.moved;
+            moved = moved.max(group.moved);
             lost |= group.lost;
         }
         if lost {
             // Only a checkpoint can tell the next recovery that a page is gone.
             self.checkpoint().await?;
         }
-        if moved {
+        if let Some(watermark) = moved {
             self.sync().await?;
+            self.state.borrow_mut().tracker.note_on_media(watermark);
         }
+        // Hosts may have replaced pages meanwhile, and a power cut may take that back.
+        let replaced_by = self.state.borrow().zones.get(victim).replaced_by;
+        self.make_durable(replaced_by).await?;
         self.write_watermark_down(victim).await?;
         self.reset_emptied(victim).await
     }
@@ -157,10 +154,12 @@ impl<M: ZoneMedia> Ftl<M> {
         let mut buffer = self.state.borrow_mut().take_buffer();
         let mut sources = Vec::with_capacity(group.len());
         let lost = self.read_group(group, &mut buffer, &mut sources).await?;
-        let moved = !sources.is_empty();
-        if moved {
-            self.admit(Stream::Cleaning, sources.len() as u32, self.kept_from_cleaning()).await?;
-            let (first, _) = self.append_own(Stream::Cleaning, &buffer, false).await?;
+        let mut moved = None;
+        if !sources.is_empty() {
+            self.admit(Stream::Cleaning, sources.len() as u32, || self.kept_from_cleaning())
+                .await?;
+            let (first, header) = self.append_own(Stream::Cleaning, &buffer, false).await?;
+            moved = Some(header.durable);
             let state = &mut *self.state.borrow_mut();
             for (index, (source, spare)) in sources.iter().zip(&buffer.spares).enumerate() {
                 let slot = SlotNo(first.0 + index as u32);
@@ -242,7 +241,7 @@ impl<M: ZoneMedia> Ftl<M> {
         if covered {
             return Ok(());
         }
-        self.admit(Stream::Cleaning, 1, self.kept_from_cleaning()).await?;
+        self.admit(Stream::Cleaning, 1, || self.kept_from_cleaning()).await?;
         let mut buffer = self.state.borrow_mut().take_buffer();
         let body = records::encode(&[]);
         let (version, checksum) = (Version::NEVER, body.checksum());
@@ -281,8 +280,8 @@ impl<M: ZoneMedia> Ftl<M> {
 
 /// What became of a group of live slots.
 struct Moved {
-    /// An append was made.
-    moved: bool,
+    /// The watermark that its append says, where one was made.
+    moved: Option<Version>,
     /// A page was marked lost.
     lost: bool,
 }

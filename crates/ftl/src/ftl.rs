@@ -211,7 +211,7 @@ impl<P> State<P> {
     /// Puts `entry` in force; keeps the live counts.
     pub fn replace(&mut self, page: PageNo, entry: Entry) {
         if let Some(freed) = self.map.set(page, entry) {
-            self.zones.remove_live(freed);
+            self.zones.replaced(freed, entry.version);
             self.cleaning_stuck = false;
         }
         if let Place::At(slot) = entry.place {

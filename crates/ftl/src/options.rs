@@ -82,11 +82,29 @@ pub(crate) fn packed_slots(geometry: &ZoneGeometry) -> u32 {
     full_appends * geometry.append_pages_max + rest
 }
 
+/// Slots that moving `live` pages takes at the most: the append that reaches a zone's end goes
+/// on in the next, and what remains there may be too short for another.
+pub(crate) fn moving_slots_max(geometry: &ZoneGeometry, live: u32) -> u32 {
+    let most = geometry.append_pages_max;
+    let rest = live % most;
+    let rest = if rest > 0 { geometry.append_slots(rest) } else { 0 };
+    let split = if live > 0 { 2 * geometry.append_overhead_slots } else { 0 };
+    live / most * geometry.append_slots(most) + rest + split
+}
+
+/// Live pages that a zone must have so that emptying it may give no room.
+fn unrewarding_pages(geometry: &ZoneGeometry) -> u32 {
+    let gives = |live: &u32| moving_slots_max(geometry, *live) < geometry.slots_per_zone;
+    (0..=geometry.slots_per_zone).take_while(gives).count() as u32
+}
+
 /// Logical pages that `geometry` can offer at the most: what is left after the reserve, the
-/// zones that are open, the checkpoint in force, and one zone of garbage to find.
+/// zones that are open, the checkpoint in force, and one zone of garbage to find. However evenly
+/// the garbage is spread, some zone must be worth cleaning.
 pub fn pages_max(geometry: &ZoneGeometry, retired: u32) -> u64 {
     let usable = geometry.zones.saturating_sub(retired);
     let packed = u64::from(packed_slots(geometry));
+    let unrewarding = u64::from(unrewarding_pages(geometry));
     // The overhead depends on the pages offered; the fixed point is reached in a few steps.
     let mut pages = u64::from(usable) * packed;
     for _ in 0..8 {
@@ -94,7 +112,9 @@ pub fn pages_max(geometry: &ZoneGeometry, retired: u32) -> u64 {
         // Reserve, checkpoint in force with its open zone, host's and cleaning's open zones,
         // one of garbage.
         let overhead = (1 + checkpoints) + (checkpoints + 1) + 2 + 1;
-        let next = u64::from(usable.saturating_sub(overhead)) * packed;
+        let rest = u64::from(usable.saturating_sub(overhead));
+        // The zone of garbage counts among those of which one must be worth cleaning.
+        let next = (rest * packed).min(((rest + 1) * unrewarding).saturating_sub(1));
         if next == pages {
             break;
         }

@@ -409,12 +409,18 @@ impl<M: ZoneMedia> Ftl<M> {
                     }
                 }
                 Change::Records(changes) => {
-                    let logged = state.records.last().is_some_and(|(at, _)| *at == found.version);
-                    if !logged {
-                        state.records.push((found.version, found.slot));
-                        state.map.set_record(found.slot, true);
-                        state.zones.add_live(found.slot);
+                    // As for data, the latest copy is the one in force.
+                    let known = state.records.pop_if(|(at, _)| *at == found.version);
+                    let known = known.map(|(_, slot)| slot);
+                    let slot = known.filter(|slot| rank(*slot) > rank(found.slot));
+                    let slot = slot.unwrap_or(found.slot);
+                    if let Some(known) = known {
+                        state.map.set_record(known, false);
+                        state.zones.remove_live(known);
                     }
+                    state.records.push((found.version, slot));
+                    state.map.set_record(slot, true);
+                    state.zones.add_live(slot);
                     state.apply_records(changes, found.version);
                 }
             }

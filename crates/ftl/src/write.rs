@@ -255,7 +255,7 @@ impl<M: ZoneMedia> Ftl<M> {
                 {
                     attempt += 1;
                     self.mark_failing(zone, stream);
-                    self.admit(stream, spares.len() as u32, 0).await?;
+                    self.admit(stream, spares.len() as u32, || 0).await?;
                     let state = &mut *self.state.borrow_mut();
                     let batch = (header.batch_first, header.batch_len);
                     let again = self.place(state, stream, piece.start, piece.end, batch);
@@ -294,7 +294,7 @@ impl<M: ZoneMedia> Ftl<M> {
                     return Ok(());
                 }
             }
-            let zone = self.wait_for_zone(self.reserve_zones).await?;
+            let zone = self.wait_for_zone(|| self.reserve_zones).await?;
             if self.reset_if_needed(zone).await? {
                 self.state.borrow_mut().prepared.push(zone);
             }
@@ -302,14 +302,19 @@ impl<M: ZoneMedia> Ftl<M> {
     }
 
     /// Makes sure that the stream's open zone has room for one append of `pages`; may leave
-    /// only `keep_free` zones.
-    pub(crate) async fn admit(&self, stream: Stream, pages: u32, keep_free: u32) -> Result<()> {
+    /// only as many zones as `keep_free` says at the time.
+    pub(crate) async fn admit(
+        &self,
+        stream: Stream,
+        pages: u32,
+        keep_free: impl Fn() -> u32,
+    ) -> Result<()> {
         loop {
             self.check_latch()?;
             if self.state.borrow().zones.room_pages(stream) >= pages {
                 return Ok(());
             }
-            let zone = self.wait_for_zone(keep_free).await?;
+            let zone = self.wait_for_zone(&keep_free).await?;
             if self.reset_if_needed(zone).await? {
                 let state = &mut *self.state.borrow_mut();
                 state.zones.seal(stream);
@@ -334,13 +339,13 @@ impl<M: ZoneMedia> Ftl<M> {
     }
 
     /// Waits until more than `keep_free` zones are free and takes one.
-    async fn wait_for_zone(&self, keep_free: u32) -> Result<ZoneNo> {
+    async fn wait_for_zone(&self, keep_free: impl Fn() -> u32) -> Result<ZoneNo> {
         let zone = || {
             let state = &mut *self.state.borrow_mut();
             if let Some(error) = &state.latched {
                 return Some(Err(error.clone()));
             }
-            if state.zones.free_count() > keep_free {
+            if state.zones.free_count() > keep_free() {
                 return state.zones.take_free().map(Ok);
             }
             self.cleaning_wanted.wake_all();

@@ -57,6 +57,8 @@ pub struct Zone {
     pub epoch: u64,
     /// Highest version placed in it.
     pub version_max: Version,
+    /// Highest version that replaced something in it.
+    pub replaced_by: Version,
     /// Resets since the volume was made.
     pub resets: u32,
 }
@@ -86,6 +88,7 @@ impl Zones {
             failing: false,
             epoch: 0,
             version_max: Version::NEVER,
+            replaced_by: Version::NEVER,
             resets: 0,
         };
         let mut zones = vec![blank; geometry.zones as usize];
@@ -178,6 +181,7 @@ impl Zones {
             failing: false,
             epoch,
             version_max: Version::NEVER,
+            replaced_by: Version::NEVER,
             resets: opened.resets,
         };
         self.open[stream as usize] = Some(zone);
@@ -229,6 +233,15 @@ impl Zones {
     pub fn remove_live(&mut self, slot: SlotNo) {
         let zone = self.geometry.zone_of(slot);
         self.zones[zone.index()].live_slots -= 1;
+    }
+
+    /// What `slot` held was replaced by `version`: takes it from the live slots of its zone.
+    #[inline]
+    pub fn replaced(&mut self, slot: SlotNo, version: Version) {
+        let zone = self.geometry.zone_of(slot);
+        let zone = &mut self.zones[zone.index()];
+        zone.live_slots -= 1;
+        zone.replaced_by = zone.replaced_by.max(version);
     }
 
     /// `zone` was reset: back to the pool.
