@@ -10,7 +10,9 @@ use tantalum_sqlite::TraceSink;
 fn with_rows(stage: &Stage, rows: u32) -> Connection {
     let connection = stage.open();
     connection
-        .execute_batch("CREATE TABLE t(id INTEGER PRIMARY KEY, a INT, b TEXT); CREATE INDEX i ON t(a);")
+        .execute_batch(
+            "CREATE TABLE t(id INTEGER PRIMARY KEY, a INT, b TEXT); CREATE INDEX i ON t(a);",
+        )
         .unwrap();
     let fill = format!(
         "INSERT INTO t SELECT value, value * 7919 % 1000, hex(randomblob(50))
@@ -24,7 +26,8 @@ fn with_rows(stage: &Stage, rows: u32) -> Connection {
 #[test]
 fn the_library_has_batch_atomic_writes() {
     let connection = Connection::open_in_memory().unwrap();
-    let used: bool = one(&connection, "SELECT sqlite_compileoption_used('ENABLE_BATCH_ATOMIC_WRITE')");
+    let used: bool =
+        one(&connection, "SELECT sqlite_compileoption_used('ENABLE_BATCH_ATOMIC_WRITE')");
     assert!(used, ".cargo/config.toml sets LIBSQLITE3_FLAGS");
 }
 
@@ -43,11 +46,10 @@ fn a_commit_is_one_transaction_and_no_other_round_trip() {
             connection.execute_batch("COMMIT").unwrap();
         };
         (0..10).for_each(update);
-        let (reads, commits) = (stage.disk.state().reads, stage.disk.state().commits);
+        let (reads, commits) = (stage.disk.reads(), stage.disk.commits());
         (0..10).for_each(update);
-        let state = stage.disk.state();
-        assert_eq!(state.commits - commits, 10, "batch {batch}");
-        assert_eq!(state.reads - reads, 0, "batch {batch}: all pages are in SQLite's cache");
+        assert_eq!(stage.disk.commits() - commits, 10, "batch {batch}");
+        assert_eq!(stage.disk.reads() - reads, 0, "batch {batch}: all pages are in SQLite's cache");
     }
 }
 
@@ -64,17 +66,19 @@ fn journal_modes_and_synchronous_settings_all_commit_once() {
                          PRAGMA locking_mode={locking}; PRAGMA cache_size=5;"
                     );
                     connection.execute_batch(&settings).unwrap();
-                    let commits = stage.disk.state().commits;
+                    let commits = stage.disk.commits();
                     connection.execute_batch("UPDATE t SET a = 5").unwrap();
                     let case = format!("{batch} {mode} {synchronous} {locking}");
-                    assert_eq!(stage.disk.state().commits - commits, 1, "{case}");
+                    assert_eq!(stage.disk.commits() - commits, 1, "{case}");
                     let crashed = stage.after_crash(batch).open();
                     assert_eq!(one::<i64>(&crashed, "SELECT sum(a) FROM t"), 1500, "{case}");
                     check(&crashed);
                     // Without a journal SQLite cannot roll back while it keeps the lock.
                     if mode != "OFF" || locking != "EXCLUSIVE" {
-                        connection.execute_batch("BEGIN; UPDATE t SET a = 6, b = b || b; ROLLBACK").unwrap();
-                        assert_eq!(stage.disk.state().commits - commits, 1, "{case}");
+                        connection
+                            .execute_batch("BEGIN; UPDATE t SET a = 6, b = b || b; ROLLBACK")
+                            .unwrap();
+                        assert_eq!(stage.disk.commits() - commits, 1, "{case}");
                         assert_eq!(one::<i64>(&connection, "SELECT sum(a) FROM t"), 1500, "{case}");
                         connection.execute_batch("UPDATE t SET a = 7 WHERE id = 1").unwrap();
                         check(&connection);
@@ -95,7 +99,9 @@ fn spilled_pages_stay_in_memory_until_the_commit() {
         connection.execute_batch("PRAGMA cache_size=5; PRAGMA cache_spill=1").unwrap();
         let before = dump(&connection);
         let pages = stage.disk.state().pages.clone();
-        connection.execute_batch("BEGIN; UPDATE t SET b = b || 'x'; DELETE FROM t WHERE id % 3 = 0").unwrap();
+        connection
+            .execute_batch("BEGIN; UPDATE t SET b = b || 'x'; DELETE FROM t WHERE id % 3 = 0")
+            .unwrap();
         assert!(stage.disk.state().pages == pages, "nothing is on the device");
         let crashed = stage.after_crash(batch).open();
         assert_eq!(dump(&crashed), before);
@@ -123,17 +129,19 @@ fn vacuum_and_auto_vacuum_shrink_and_trim() {
         connection
             .execute_batch("CREATE TABLE big(x); INSERT INTO big VALUES (randomblob(2000000))")
             .unwrap();
-        let used = stage.disk.state().pages.len();
+        let used = stage.disk.pages_used();
         assert!(used > 480);
-        let commits = stage.disk.state().commits;
+        let commits = stage.disk.commits();
         connection.execute_batch("DELETE FROM big").unwrap();
-        assert_eq!(stage.disk.state().commits - commits, 1);
-        assert!(stage.disk.state().pages.len() < 20, "given up: {}", stage.disk.state().pages.len());
+        assert_eq!(stage.disk.commits() - commits, 1);
+        assert!(stage.disk.pages_used() < 20, "given up: {}", stage.disk.pages_used());
         connection.execute_batch("PRAGMA auto_vacuum=NONE; VACUUM").unwrap();
-        connection.execute_batch("INSERT INTO big VALUES (randomblob(1000000)); DELETE FROM big").unwrap();
-        assert!(stage.disk.state().pages.len() > 200);
+        connection
+            .execute_batch("INSERT INTO big VALUES (randomblob(1000000)); DELETE FROM big")
+            .unwrap();
+        assert!(stage.disk.pages_used() > 200);
         connection.execute_batch("VACUUM").unwrap();
-        assert!(stage.disk.state().pages.len() < 20);
+        assert!(stage.disk.pages_used() < 20);
         check(&connection);
         let expected = dump(&connection);
         drop(connection);
@@ -147,7 +155,8 @@ fn vacuum_and_auto_vacuum_shrink_and_trim() {
 #[test]
 fn a_full_volume_and_an_oversize_transaction_are_refused_whole() {
     for batch in MODES {
-        for (disk, cause) in [(Disk::new(100, 4096), "full"), (Disk::new(1 << 16, 60), "more than")] {
+        for (disk, cause) in [(Disk::new(100, 4096), "full"), (Disk::new(1 << 16, 60), "more than")]
+        {
             for cache in [5, 2000] {
                 for journal in ["DELETE", "MEMORY", "OFF"] {
                     let disk = disk.clone();
@@ -155,7 +164,9 @@ fn a_full_volume_and_an_oversize_transaction_are_refused_whole() {
                     let stage = Stage::on(disk, batch);
                     let connection = with_rows(&stage, 300);
                     connection
-                        .execute_batch(&format!("PRAGMA cache_size={cache}; PRAGMA journal_mode={journal}"))
+                        .execute_batch(&format!(
+                            "PRAGMA cache_size={cache}; PRAGMA journal_mode={journal}"
+                        ))
                         .unwrap();
                     let before = dump(&connection);
                     let error = connection
@@ -204,7 +215,7 @@ fn the_trace_tells_what_reached_the_device() {
         let events = record.0.lock().unwrap();
         let count = |op| events.iter().filter(|event| event.0 == op).count() as u64;
         let written: u64 = events.iter().filter(|event| event.0 == 'W').map(|event| event.2).sum();
-        assert_eq!(count('C'), stage.disk.state().commits);
+        assert_eq!(count('C'), stage.disk.commits());
         assert_eq!(written, stage.disk.state().pages_committed);
         assert!(count('R') > 10);
     }
@@ -218,7 +229,7 @@ fn a_blob_of_large_pages_is_read_in_one_call_a_page() {
     connection.execute_batch("INSERT INTO t VALUES (randomblob(1000000))").unwrap();
     drop(connection);
     let connection = stage.open();
-    let reads = stage.disk.state().reads;
+    let reads = stage.disk.reads();
     assert_eq!(one::<i64>(&connection, "SELECT length(hex(x)) FROM t"), 2_000_000);
-    assert!(stage.disk.state().reads - reads < 25);
+    assert!(stage.disk.reads() - reads < 25);
 }

@@ -5,9 +5,7 @@ use super::vfs::register_with;
 use crate::opener::{Options, VolumeOpener};
 use libsqlite3_sys as sqlite;
 use std::ffi::{c_char, c_int, c_void};
-use std::path::Path;
-use tantalum_base::{Error, ErrorKind, Result};
-use tantalum_volume::client::Client;
+use tantalum_volume::open_client;
 
 /// The name of the VFS that the extension registers.
 const NAME: &str = "tantalum";
@@ -55,7 +53,7 @@ pub unsafe extern "C" fn sqlite3_extension_init(
     routines: *const c_void,
 ) -> c_int {
     // SAFETY: SQLite gave both.
-    unsafe { register_loadable(message, routines, NAME, open_volume, Options::default()) }
+    unsafe { register_loadable(message, routines, NAME, open_client, Options::default()) }
 }
 
 /// The entry point that SQLite derives from the file's name.
@@ -70,11 +68,4 @@ pub unsafe extern "C" fn sqlite3_tantalumsqlite_init(
 ) -> c_int {
     // SAFETY: SQLite gave all three.
     unsafe { sqlite3_extension_init(database, message, routines) }
-}
-
-fn open_volume(path: &Path) -> Result<Client> {
-    Err(Error::new(
-        ErrorKind::Unsupported,
-        format!("this build cannot open volumes yet: {}", path.display()),
-    ))
 }

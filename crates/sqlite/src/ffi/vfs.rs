@@ -137,9 +137,7 @@ impl Vfs {
         if flags & sqlite::SQLITE_OPEN_MAIN_DB != 0 && self.opener.is_volume(path) {
             let read_only = flags & sqlite::SQLITE_OPEN_READONLY != 0;
             return match self.open_database(path) {
-                Ok(database) => {
-                    Ok(Some(Handle::Database(DatabaseFile::new(database, read_only))))
-                }
+                Ok(database) => Ok(Some(Handle::Database(DatabaseFile::new(database, read_only)))),
                 Err(error) => {
                     let code = match error.kind() {
                         ErrorKind::Locked => sqlite::SQLITE_BUSY,

@@ -83,6 +83,18 @@ impl Disk {
         self.0.lock().unwrap()
     }
 
+    pub fn reads(&self) -> u64 {
+        self.state().reads
+    }
+
+    pub fn commits(&self) -> u64 {
+        self.state().commits
+    }
+
+    pub fn pages_used(&self) -> usize {
+        self.state().pages.len()
+    }
+
     /// Opens the disk on a thread of its own.
     pub fn client(&self) -> Client {
         let (connector, requests) = client::channel();
@@ -92,7 +104,7 @@ impl Disk {
             let device = Rc::new(Device { disk, open: RefCell::default() });
             client::serve_client(&live, device, requests).await;
         });
-        connector.connect(limits, thread)
+        connector.connect(limits, Joined(thread.ok()))
     }
 }
 
@@ -119,6 +131,16 @@ impl State {
             let checksum = tantalum_base::checksum::crc32c(&bytes);
             bytes.extend(checksum.to_le_bytes());
             log.write_all(&bytes).unwrap();
+        }
+    }
+}
+
+struct Joined(Option<live::LiveThread<()>>);
+
+impl Drop for Joined {
+    fn drop(&mut self) {
+        if let Some(thread) = self.0.take() {
+            thread.join().unwrap();
         }
     }
 }

@@ -43,7 +43,8 @@ impl Stage {
     /// other connections hold in memory stays with them.
     pub fn after_crash(&self, batch_atomic: bool) -> Stage {
         let disk = Disk::new(1 << 16, 4096);
-        disk.state().pages = self.disk.state().pages.clone();
+        let pages = self.disk.state().pages.clone();
+        disk.state().pages = pages;
         Stage::on(disk, batch_atomic)
     }
 
