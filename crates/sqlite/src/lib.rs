@@ -1,1 +1,33 @@
-//! Tantalum sqlite.
+//! SQLite on a Tantalum volume: a SQLite VFS where each commit is one device transaction.
+//!
+//! No rollback journal and no write-ahead log is written anywhere. What SQLite writes to the
+//! database is kept in memory until its commit point, and then goes to the volume as one
+//! transaction in one round trip; what is rolled back never leaves memory.
+//!
+//! ```text
+//! opener      VolumeOpener: from a path to a Client; Options; TraceSink
+//! ffi         the VFS as SQLite calls it: registration, callbacks, the loadable extension
+//! file        one connection's open database: reads, buffered writes, the commit point
+//! journal     the rollback journal, in memory
+//! write_set   the pages of the running transaction
+//! database    one open volume: its size, its locks, its commits
+//! locks       SHARED, RESERVED, PENDING, EXCLUSIVE among the connections of this process
+//! header      the page in front of the database
+//! codes       the house's errors as SQLite's
+//! ```
+//!
+//! Why commits are atomic whatever the journal mode: `docs/sqlite.md` and the module [`file`]
+//! (in the source).
+mod codes;
+mod database;
+#[expect(unsafe_code, reason = "SQLite calls a VFS through C function pointers")]
+mod ffi;
+mod file;
+mod header;
+mod journal;
+mod locks;
+mod opener;
+mod write_set;
+
+pub use ffi::{register, register_loadable};
+pub use opener::{Options, TraceSink, VolumeOpener};

@@ -1,0 +1,25 @@
+//! The house's errors as SQLite's result codes.
+use libsqlite3_sys as sqlite;
+use std::ffi::c_int;
+use std::sync::{Mutex, MutexGuard};
+use tantalum_base::{Error, ErrorKind};
+
+/// A SQLite result code other than `SQLITE_OK`.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct Code(pub(crate) c_int);
+
+/// What SQLite is to be told of `error`; `otherwise` where nothing more precise fits.
+pub(crate) fn code_of(error: &Error, otherwise: c_int) -> Code {
+    Code(match error.kind() {
+        ErrorKind::OutOfSpace | ErrorKind::TooLarge => sqlite::SQLITE_FULL,
+        ErrorKind::Checksum | ErrorKind::Corrupt | ErrorKind::Uncorrectable => {
+            sqlite::SQLITE_IOERR_DATA
+        }
+        _ => otherwise,
+    })
+}
+
+/// Locks; state behind a mutex is changed in one go, so a panic elsewhere leaves it whole.
+pub(crate) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
+}

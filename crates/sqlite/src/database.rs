@@ -1,0 +1,200 @@
+//! One open volume with the database on it, shared by the connections of this process.
+use crate::codes::lock;
+use crate::header;
+use crate::locks::Locks;
+use crate::opener::SharedTrace;
+use crate::write_set::WriteSet;
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicU64, Ordering};
+use tantalum_base::{Error, ErrorKind, PAGE_BYTES, PageBuf, PageNo, PageRange, Result, ResultExt};
+use tantalum_volume::client::Client;
+
+/// The volume's page 0 is the header; the database's bytes start here.
+const FIRST_DATABASE_PAGE: u64 = 1;
+
+/// What the size in the header is rounded up to when the database grows.
+const GROWTH_BYTES: u64 = 256 << 10;
+
+/// Pages past the database's end that are given up together.
+const TRIM_PAGES_MIN: u64 = 64;
+
+/// An open database.
+pub(crate) struct Database {
+    client: Client,
+    trace: Option<SharedTrace>,
+    pub(crate) locks: Mutex<Locks>,
+    state: Mutex<State>,
+    next_id: AtomicU64,
+}
+
+struct State {
+    /// The committed size.
+    size_bytes: u64,
+    /// The size in the header on the volume; never below `size_bytes`.
+    recorded_bytes: u64,
+    /// Pages between the database's end and this one hold what a longer database left.
+    trim_end: PageNo,
+    /// The first 4 KiB of the database: SQLite looks at the change counter in there at the start
+    /// of each transaction.
+    first_page: Option<PageBuf>,
+}
+
+/// The volume page that holds the database's byte `offset`.
+pub(crate) fn page_of(offset: u64) -> PageNo {
+    PageNo(FIRST_DATABASE_PAGE + offset / PAGE_BYTES as u64)
+}
+
+/// The first volume page past a database of `size_bytes`.
+pub(crate) fn end_page(size_bytes: u64) -> PageNo {
+    PageNo(FIRST_DATABASE_PAGE + size_bytes.div_ceil(PAGE_BYTES as u64))
+}
+
+impl Database {
+    /// Opens the database on the volume of `client`.
+    pub(crate) fn open(client: Client, trace: Option<SharedTrace>) -> Result<Database> {
+        let limits = client.limits();
+        if limits.page_bytes as usize != PAGE_BYTES || limits.pages <= FIRST_DATABASE_PAGE {
+            return Err(Error::new(
+                ErrorKind::Unsupported,
+                format!("{} pages of {} bytes, too small", limits.pages, limits.page_bytes),
+            ));
+        }
+        if limits.transactions_max == 0 || limits.transaction_pages_max < 2 {
+            return Err(Error::new(ErrorKind::Unsupported, "the volume offers no transactions"));
+        }
+        let mut front = client.read(PageNo(0), 2).context(|| "reading the database's header")?;
+        let first_page = front.pop().filter(|_| front.len() == 1);
+        let recorded_bytes = header::decode(&front[0])?;
+        let size_bytes = match &first_page {
+            Some(page) => size_told_by_sqlite(page).unwrap_or(u64::MAX).min(recorded_bytes),
+            None => recorded_bytes,
+        };
+        Ok(Database {
+            client,
+            trace,
+            locks: Mutex::default(),
+            state: Mutex::new(State {
+                size_bytes,
+                recorded_bytes,
+                trim_end: end_page(size_bytes),
+                first_page,
+            }),
+            next_id: AtomicU64::new(1),
+        })
+    }
+
+    /// A number for a new connection.
+    pub(crate) fn next_id(&self) -> u64 {
+        self.next_id.fetch_add(1, Ordering::Relaxed)
+    }
+
+    /// The committed size in bytes.
+    pub(crate) fn size_bytes(&self) -> u64 {
+        lock(&self.state).size_bytes
+    }
+
+    /// Bytes that the volume has room for.
+    pub(crate) fn capacity_bytes(&self) -> u64 {
+        (self.client.limits().pages - FIRST_DATABASE_PAGE).saturating_mul(PAGE_BYTES as u64)
+    }
+
+    /// Database pages of 4 KiB that a transaction may change; one is kept for the header.
+    pub(crate) fn transaction_pages_max(&self) -> usize {
+        self.client.limits().transaction_pages_max as usize - 1
+    }
+
+    /// Committed content of `pages` volume pages from `first`.
+    pub(crate) fn read(&self, first: PageNo, pages: usize) -> Result<Vec<PageBuf>> {
+        let is_first_page = first == PageNo(FIRST_DATABASE_PAGE);
+        if is_first_page
+            && pages == 1
+            && let Some(page) = &lock(&self.state).first_page
+        {
+            return Ok(vec![page.clone()]);
+        }
+        let content = self.client.read(first, pages)?;
+        if is_first_page {
+            lock(&self.state).first_page = content.first().cloned();
+        }
+        if let Some(trace) = &self.trace {
+            lock(trace).read(first, pages as u64);
+        }
+        Ok(content)
+    }
+
+    /// Commits `set` as one device transaction and empties it; on an error nothing of it is on
+    /// the volume. The caller holds the database alone.
+    pub(crate) fn commit(&self, set: &mut WriteSet) -> Result<()> {
+        let mut state = lock(&self.state);
+        let size_bytes = set.size_bytes.unwrap_or(state.size_bytes);
+        let mut pages: Vec<(PageNo, PageBuf)> = Vec::with_capacity(set.pages.len() + 1);
+        let mut recorded_bytes = state.recorded_bytes;
+        if size_bytes > recorded_bytes {
+            recorded_bytes = size_bytes.next_multiple_of(GROWTH_BYTES).min(self.capacity_bytes());
+            pages.push((PageNo(0), header::encode(recorded_bytes)));
+        }
+        pages.extend(std::mem::take(&mut set.pages));
+        set.clear();
+        let first_page = pages.iter().find(|(page, _)| page.0 == FIRST_DATABASE_PAGE).cloned();
+        let written: Option<Vec<PageNo>> =
+            self.trace.as_ref().map(|_| pages.iter().map(|(page, _)| *page).collect());
+        if let Err(error) = self.client.write_transaction(pages) {
+            // Where the volume went away in the middle, it may hold either state.
+            state.first_page = None;
+            return Err(error);
+        }
+        if let Some((_, page)) = first_page {
+            state.first_page = Some(page);
+        }
+        state.trim_end = state.trim_end.max(end_page(state.size_bytes)).max(end_page(size_bytes));
+        state.size_bytes = size_bytes;
+        state.recorded_bytes = recorded_bytes;
+        if let (Some(trace), Some(written)) = (&self.trace, written)
+            && !written.is_empty()
+        {
+            trace_commit(trace, &written);
+        }
+        if state.trim_end.0 - end_page(size_bytes).0 >= TRIM_PAGES_MIN {
+            self.trim(&mut state);
+        }
+        Ok(())
+    }
+
+    /// Gives up what a longer database left behind its end. The commit that shortened it is
+    /// durable, so that a failure costs space only.
+    fn trim(&self, state: &mut State) {
+        let end = end_page(state.size_bytes);
+        if state.trim_end > end {
+            let range = PageRange::new(end, state.trim_end.0 - end.0);
+            if self.client.trim(range).is_ok() {
+                state.trim_end = end;
+            }
+        }
+    }
+}
+
+impl Drop for Database {
+    fn drop(&mut self) {
+        self.trim(&mut lock(&self.state));
+    }
+}
+
+/// The database's size as its first page tells it: page size at byte 16, pages at 28, to be
+/// trusted where the change counters at 24 and 92 agree (SQLite's file format, section 1.3).
+fn size_told_by_sqlite(page: &PageBuf) -> Option<u64> {
+    let word = |at: usize| u32::from_be_bytes([page[at], page[at + 1], page[at + 2], page[at + 3]]);
+    let page_bytes = match u64::from(page[16]) << 8 | u64::from(page[17]) {
+        1 => 65536,
+        page_bytes => page_bytes,
+    };
+    (page.starts_with(b"SQLite format 3\0") && word(28) != 0 && word(24) == word(92))
+        .then(|| page_bytes * u64::from(word(28)))
+}
+
+fn trace_commit(trace: &SharedTrace, written: &[PageNo]) {
+    let mut trace = lock(trace);
+    for run in written.chunk_by(|page, next| page.0 + 1 == next.0) {
+        trace.write(run[0], run.len() as u64);
+    }
+    trace.commit();
+}

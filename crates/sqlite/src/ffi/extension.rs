@@ -1,0 +1,71 @@
+//! The loadable extension: `.load ./libtantalum_sqlite`, then
+//! `.open 'file:/path/VOLUME.toml?vfs=tantalum'`.
+use super::api::Api;
+use super::vfs::register_with;
+use crate::opener::{Options, VolumeOpener};
+use libsqlite3_sys as sqlite;
+use std::ffi::{c_char, c_int, c_void};
+use tantalum_volume::open_client;
+
+/// The name of the VFS that the extension registers.
+const NAME: &str = "tantalum";
+
+/// Registers a VFS with the SQLite library that is loading an extension; for entry points of
+/// extensions. Gives what the entry point is to return: the code that keeps the extension loaded,
+/// also where the VFS is registered already, or `SQLITE_ERROR` with a message.
+///
+/// # Safety
+/// `message` and `routines` are what SQLite (3.6.16 or later) gave the entry point.
+pub unsafe fn register_loadable(
+    message: *mut *mut c_char,
+    routines: *const c_void,
+    name: &str,
+    opener: impl VolumeOpener,
+    options: Options,
+) -> c_int {
+    // SAFETY: as the caller promises.
+    let Some(api) = (unsafe { Api::of_loader(routines) }) else {
+        return sqlite::SQLITE_ERROR;
+    };
+    match std::ffi::CString::new(name) {
+        Ok(taken) if !api.find(Some(&taken)).is_null() => sqlite::SQLITE_OK_LOAD_PERMANENTLY,
+        _ => match register_with(api, name, opener, options) {
+            Ok(()) => sqlite::SQLITE_OK_LOAD_PERMANENTLY,
+            Err(error) => {
+                if !message.is_null() {
+                    // SAFETY: a place for a string that SQLite frees.
+                    unsafe { *message = api.text(&error.to_string()) };
+                }
+                sqlite::SQLITE_ERROR
+            }
+        },
+    }
+}
+
+/// The entry point that SQLite looks for first.
+///
+/// # Safety
+/// Called by SQLite only.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn sqlite3_extension_init(
+    _database: *mut sqlite::sqlite3,
+    message: *mut *mut c_char,
+    routines: *const c_void,
+) -> c_int {
+    // SAFETY: SQLite gave both.
+    unsafe { register_loadable(message, routines, NAME, open_client, Options::default()) }
+}
+
+/// The entry point that SQLite derives from the file's name.
+///
+/// # Safety
+/// Called by SQLite only.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn sqlite3_tantalumsqlite_init(
+    database: *mut sqlite::sqlite3,
+    message: *mut *mut c_char,
+    routines: *const c_void,
+) -> c_int {
+    // SAFETY: SQLite gave all three.
+    unsafe { sqlite3_extension_init(database, message, routines) }
+}

@@ -1,0 +1,305 @@
+//! Registration, and the callbacks of `sqlite3_vfs`.
+use super::api::Api;
+use super::methods::{Handle, METHODS, OpenFile};
+use crate::codes::lock;
+use crate::database::Database;
+use crate::file::DatabaseFile;
+use crate::journal::Journal;
+use crate::opener::{Options, SharedTrace, VolumeOpener};
+use libsqlite3_sys as sqlite;
+use sqlite::{sqlite3_file, sqlite3_vfs};
+use std::collections::BTreeMap;
+use std::ffi::{CStr, CString, OsStr, c_char, c_int, c_void};
+use std::os::unix::ffi::OsStrExt;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, Weak};
+use tantalum_base::{Error, ErrorKind, Result};
+
+/// Registers a VFS called `name` with the SQLite library linked into this program. A database is
+/// then opened by the volume's path and the VFS's name, for example
+/// `file:/path/VOLUME.toml?vfs=NAME`. The VFS stays registered until the process ends.
+///
+/// A name that is taken is refused as [`ErrorKind::InvalidInput`].
+pub fn register(name: &str, opener: impl VolumeOpener, options: Options) -> Result<()> {
+    // SAFETY: has no conditions; initialising again does nothing.
+    let code = unsafe { sqlite::sqlite3_initialize() };
+    if code != sqlite::SQLITE_OK {
+        return Err(Error::new(ErrorKind::Unsupported, format!("SQLite did not start ({code})")));
+    }
+    register_with(Api::linked(), name, opener, options)
+}
+
+pub(super) fn register_with(
+    api: Api,
+    name: &str,
+    opener: impl VolumeOpener,
+    options: Options,
+) -> Result<()> {
+    let refuse = |why: &str| Error::new(ErrorKind::InvalidInput, format!("VFS {name:?}: {why}"));
+    let c_name = CString::new(name).map_err(|_| refuse("not a name"))?;
+    if !api.find(Some(&c_name)).is_null() {
+        return Err(refuse("the name is taken"));
+    }
+    let base = api.find(None);
+    if base.is_null() {
+        return Err(refuse("SQLite has no default VFS"));
+    }
+    let vfs = Vfs {
+        api,
+        base,
+        name: name.into(),
+        opener: Box::new(opener),
+        batch_atomic: options.batch_atomic,
+        trace: options.trace.map(|sink| Arc::new(Mutex::new(sink))),
+        open: Mutex::default(),
+        last_error: Mutex::default(),
+    };
+    // SAFETY: SQLite's default VFS, which lives as long as the process.
+    let (base_file_bytes, path_bytes_max) = unsafe { ((*base).szOsFile, (*base).mxPathname) };
+    // Leaked: SQLite may use a VFS, and threads may be inside it, until the process ends.
+    let table = Box::leak(Box::new(sqlite3_vfs {
+        iVersion: 2,
+        szOsFile: base_file_bytes.max(size_of::<OpenFile>() as c_int),
+        mxPathname: path_bytes_max,
+        pNext: std::ptr::null_mut(),
+        zName: c_name.into_raw(),
+        pAppData: Box::into_raw(Box::new(vfs)).cast(),
+        xOpen: Some(x_open),
+        xDelete: Some(x_delete),
+        xAccess: Some(x_access),
+        xFullPathname: Some(x_full_pathname),
+        xDlOpen: Some(x_dl_open),
+        xDlError: Some(x_dl_error),
+        xDlSym: Some(x_dl_sym),
+        xDlClose: Some(x_dl_close),
+        xRandomness: Some(x_randomness),
+        xSleep: Some(x_sleep),
+        xCurrentTime: Some(x_current_time),
+        xGetLastError: Some(x_get_last_error),
+        xCurrentTimeInt64: Some(x_current_time_int64),
+        xSetSystemCall: None,
+        xGetSystemCall: None,
+        xNextSystemCall: None,
+    }));
+    // SAFETY: complete and leaked.
+    match unsafe { api.register(table) } {
+        sqlite::SQLITE_OK => Ok(()),
+        code => Err(refuse(&format!("SQLite refused it ({code})"))),
+    }
+}
+
+/// A registered VFS.
+pub(super) struct Vfs {
+    pub(super) api: Api,
+    base: *mut sqlite3_vfs,
+    pub(super) name: String,
+    opener: Box<dyn VolumeOpener>,
+    pub(super) batch_atomic: bool,
+    trace: Option<SharedTrace>,
+    /// Held while a volume is opened or closed, so that closing is over before the next opens.
+    open: Mutex<BTreeMap<PathBuf, Weak<Database>>>,
+    last_error: Mutex<String>,
+}
+
+impl Vfs {
+    /// Tells people what `code` does not.
+    pub(super) fn report(&self, code: c_int, text: &str) {
+        let text = format!("tantalum: {text}");
+        self.api.log(code, &text);
+        *lock(&self.last_error) = text;
+    }
+
+    /// What was reported last.
+    pub(super) fn last_error(&self) -> String {
+        lock(&self.last_error).clone()
+    }
+
+    /// Closes a file; the volume with it where it was the last one open on it.
+    pub(super) fn close(&self, handle: Handle) {
+        let mut open = lock(&self.open);
+        drop(handle);
+        open.retain(|_, database| database.strong_count() > 0);
+    }
+
+    fn open_database(&self, path: &Path) -> Result<Arc<Database>> {
+        let mut open = lock(&self.open);
+        if let Some(database) = open.get(path).and_then(Weak::upgrade) {
+            return Ok(database);
+        }
+        let client = self.opener.open(path)?;
+        let database = Arc::new(Database::open(client, self.trace.clone())?);
+        open.insert(path.into(), Arc::downgrade(&database));
+        Ok(database)
+    }
+
+    /// The open file that is to stand behind `path`; `None` for what the default VFS serves.
+    fn open_file(&self, path: &Path, flags: c_int) -> std::result::Result<Option<Handle>, c_int> {
+        if flags & sqlite::SQLITE_OPEN_MAIN_DB != 0 && self.opener.is_volume(path) {
+            let read_only = flags & sqlite::SQLITE_OPEN_READONLY != 0;
+            return match self.open_database(path) {
+                Ok(database) => Ok(Some(Handle::Database(DatabaseFile::new(database, read_only)))),
+                Err(error) => {
+                    let code = match error.kind() {
+                        ErrorKind::Locked => sqlite::SQLITE_BUSY,
+                        _ => sqlite::SQLITE_CANTOPEN,
+                    };
+                    self.report(code, &format!("opening {}: {error}", path.display()));
+                    Err(code)
+                }
+            };
+        }
+        if self.is_side_file(path) {
+            if flags & sqlite::SQLITE_OPEN_WAL != 0 {
+                self.report(sqlite::SQLITE_CANTOPEN, WAL_REFUSED);
+                return Err(sqlite::SQLITE_CANTOPEN);
+            }
+            return Ok(Some(Handle::Journal(Journal::default())));
+        }
+        Ok(None)
+    }
+
+    /// Whether `path` is where SQLite expects a volume's journal or WAL.
+    fn is_side_file(&self, path: &Path) -> bool {
+        let name = path.as_os_str().as_bytes();
+        [&b"-journal"[..], b"-wal"]
+            .iter()
+            .filter_map(|suffix| name.strip_suffix(*suffix))
+            .any(|volume| self.opener.is_volume(Path::new(OsStr::from_bytes(volume))))
+    }
+}
+
+/// The answer to whoever asks for WAL.
+pub(super) const WAL_REFUSED: &str = "there is no WAL on a volume, and no use for one: each \
+     commit is one device transaction already; the journal mode stays as it is";
+
+/// The VFS behind SQLite's table.
+///
+/// # Safety
+/// `table` was registered by [`register_with`].
+unsafe fn vfs_of<'a>(table: *mut sqlite3_vfs) -> &'a Vfs {
+    // SAFETY: `pAppData` is a leaked `Vfs`.
+    unsafe { &*(*table).pAppData.cast::<Vfs>() }
+}
+
+/// # Safety
+/// `name` is a C string that outlives the result.
+unsafe fn path_of<'a>(name: *const c_char) -> &'a Path {
+    // SAFETY: as the caller promises.
+    Path::new(OsStr::from_bytes(unsafe { CStr::from_ptr(name) }.to_bytes()))
+}
+
+unsafe extern "C" fn x_open(
+    table: *mut sqlite3_vfs,
+    name: *const c_char,
+    file: *mut sqlite3_file,
+    flags: c_int,
+    out_flags: *mut c_int,
+) -> c_int {
+    // SAFETY: SQLite gives its own table, a file of `szOsFile` bytes to fill in, and a name that
+    // is null only for temporary files.
+    unsafe {
+        (*file).pMethods = std::ptr::null();
+        let vfs = vfs_of(table);
+        let opened = match name.is_null() {
+            true => Ok(None),
+            false => vfs.open_file(path_of(name), flags),
+        };
+        match opened {
+            Ok(Some(handle)) => {
+                file.cast::<OpenFile>().write(OpenFile {
+                    base: sqlite3_file { pMethods: &METHODS },
+                    vfs,
+                    handle: Box::into_raw(Box::new(handle)),
+                });
+                if !out_flags.is_null() {
+                    *out_flags = flags;
+                }
+                sqlite::SQLITE_OK
+            }
+            Ok(None) => match (*vfs.base).xOpen {
+                Some(open) => open(vfs.base, name, file, flags, out_flags),
+                None => sqlite::SQLITE_CANTOPEN,
+            },
+            Err(code) => code,
+        }
+    }
+}
+
+unsafe extern "C" fn x_delete(table: *mut sqlite3_vfs, name: *const c_char, sync: c_int) -> c_int {
+    // SAFETY: SQLite gives its own table and a name.
+    unsafe {
+        let vfs = vfs_of(table);
+        if vfs.is_side_file(path_of(name)) {
+            return sqlite::SQLITE_OK;
+        }
+        match (*vfs.base).xDelete {
+            Some(delete) => delete(vfs.base, name, sync),
+            None => sqlite::SQLITE_IOERR_DELETE,
+        }
+    }
+}
+
+unsafe extern "C" fn x_access(
+    table: *mut sqlite3_vfs,
+    name: *const c_char,
+    flags: c_int,
+    out: *mut c_int,
+) -> c_int {
+    // SAFETY: SQLite gives its own table, a name, and a place for the answer.
+    unsafe {
+        let vfs = vfs_of(table);
+        if vfs.is_side_file(path_of(name)) {
+            *out = 0;
+            return sqlite::SQLITE_OK;
+        }
+        match (*vfs.base).xAccess {
+            Some(access) => access(vfs.base, name, flags, out),
+            None => sqlite::SQLITE_IOERR_ACCESS,
+        }
+    }
+}
+
+unsafe extern "C" fn x_get_last_error(
+    table: *mut sqlite3_vfs,
+    bytes: c_int,
+    out: *mut c_char,
+) -> c_int {
+    // SAFETY: SQLite gives its own table and `bytes` bytes at `out`.
+    unsafe {
+        let text = vfs_of(table).last_error();
+        if bytes > 0 && !out.is_null() {
+            let length = text.len().min(bytes as usize - 1);
+            std::ptr::copy_nonoverlapping(text.as_ptr().cast(), out, length);
+            *out.add(length) = 0;
+        }
+    }
+    0
+}
+
+/// A callback that hands its arguments to the default VFS.
+macro_rules! pass_on {
+    ($name:ident, $method:ident, ($($arg:ident: $type:ty),*) -> $out:ty, $otherwise:expr) => {
+        unsafe extern "C" fn $name(table: *mut sqlite3_vfs, $($arg: $type),*) -> $out {
+            // SAFETY: SQLite gives its own table; the rest goes on as it came.
+            unsafe {
+                let base = vfs_of(table).base;
+                match (*base).$method {
+                    Some(method) => method(base, $($arg),*),
+                    None => $otherwise,
+                }
+            }
+        }
+    };
+}
+
+type Symbol = Option<unsafe extern "C" fn(*mut sqlite3_vfs, *mut c_void, *const c_char)>;
+
+pass_on!(x_full_pathname, xFullPathname, (name: *const c_char, bytes: c_int, out: *mut c_char) -> c_int, sqlite::SQLITE_CANTOPEN);
+pass_on!(x_dl_open, xDlOpen, (name: *const c_char) -> *mut c_void, std::ptr::null_mut());
+pass_on!(x_dl_error, xDlError, (bytes: c_int, out: *mut c_char) -> (), ());
+pass_on!(x_dl_sym, xDlSym, (library: *mut c_void, symbol: *const c_char) -> Symbol, None);
+pass_on!(x_dl_close, xDlClose, (library: *mut c_void) -> (), ());
+pass_on!(x_randomness, xRandomness, (bytes: c_int, out: *mut c_char) -> c_int, 0);
+pass_on!(x_sleep, xSleep, (microseconds: c_int) -> c_int, 0);
+pass_on!(x_current_time, xCurrentTime, (out: *mut f64) -> c_int, sqlite::SQLITE_ERROR);
+pass_on!(x_current_time_int64, xCurrentTimeInt64, (out: *mut i64) -> c_int, sqlite::SQLITE_ERROR);

@@ -1,0 +1,58 @@
+//! What a program gives the VFS: how to open a volume, and options.
+use std::path::Path;
+use std::sync::{Arc, Mutex};
+use tantalum_base::{PageNo, Result};
+use tantalum_volume::client::Client;
+
+/// Opens the volume that a database name stands for. Implemented by closures
+/// `Fn(&Path) -> Result<Client>`.
+pub trait VolumeOpener: Send + Sync + 'static {
+    /// Opens the volume at `path`, which is absolute. Called once for all connections of this
+    /// process to that path; when the last of them closes, the client is dropped.
+    fn open(&self, path: &Path) -> Result<Client>;
+
+    /// Whether `path` names a volume. What does not is an ordinary file and is passed on to
+    /// SQLite's default VFS, so that `ATTACH 'other.db'` and `VACUUM INTO 'copy.db'` work.
+    /// Names that end in `.toml` unless overridden.
+    fn is_volume(&self, path: &Path) -> bool {
+        path.extension().is_some_and(|extension| extension == "toml")
+    }
+}
+
+impl<F: Fn(&Path) -> Result<Client> + Send + Sync + 'static> VolumeOpener for F {
+    fn open(&self, path: &Path) -> Result<Client> {
+        self(path)
+    }
+}
+
+/// Told what reaches the volume, in order, so that it can be recorded and replayed. Pages are the
+/// volume's. What is rolled back never reaches the volume and is not told.
+pub trait TraceSink: Send {
+    /// `pages` pages from `first` were read.
+    fn read(&mut self, first: PageNo, pages: u64);
+
+    /// `pages` pages from `first` were written by the transaction that the next `commit` ends.
+    fn write(&mut self, first: PageNo, pages: u64);
+
+    /// What was written since the last `commit` became durable, as one transaction.
+    fn commit(&mut self);
+}
+
+/// How the VFS behaves.
+pub struct Options {
+    /// Whether SQLite is told that the device writes batches atomically. A library compiled with
+    /// `SQLITE_ENABLE_BATCH_ATOMIC_WRITE` then commits without a journal. On by default; off is
+    /// for tests and comparisons, and changes no promise.
+    pub batch_atomic: bool,
+    /// Told of every page that is read from or written to a volume.
+    pub trace: Option<Box<dyn TraceSink>>,
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        Options { batch_atomic: true, trace: None }
+    }
+}
+
+/// The sink that all databases of a VFS tell.
+pub(crate) type SharedTrace = Arc<Mutex<Box<dyn TraceSink>>>;

@@ -1,0 +1,96 @@
+//! What the tests share: disks, connections to them, dumps to compare.
+#![allow(dead_code, reason = "not each test file uses all")]
+pub mod disk;
+
+use disk::Disk;
+use rusqlite::{Connection, OpenFlags};
+use std::path::Path;
+use std::sync::atomic::{AtomicU64, Ordering};
+use tantalum_sqlite::{Options, TraceSink};
+
+/// Whether SQLite is told of batch-atomic writes: the two ways to commit.
+pub const MODES: [bool; 2] = [true, false];
+
+/// A VFS over one disk.
+pub struct Stage {
+    pub disk: Disk,
+    pub vfs: String,
+}
+
+impl Stage {
+    pub fn new(batch_atomic: bool) -> Stage {
+        Stage::on(Disk::new(1 << 16, 4096), batch_atomic)
+    }
+
+    pub fn on(disk: Disk, batch_atomic: bool) -> Stage {
+        Stage::with(disk, Options { batch_atomic, trace: None })
+    }
+
+    pub fn traced(disk: Disk, batch_atomic: bool, sink: impl TraceSink + 'static) -> Stage {
+        Stage::with(disk, Options { batch_atomic, trace: Some(Box::new(sink)) })
+    }
+
+    fn with(disk: Disk, options: Options) -> Stage {
+        static NEXT: AtomicU64 = AtomicU64::new(0);
+        let vfs = format!("test{}", NEXT.fetch_add(1, Ordering::Relaxed));
+        let opened = disk.clone();
+        let opener = move |_: &Path| Ok(opened.client());
+        tantalum_sqlite::register(&vfs, opener, options).unwrap();
+        Stage { disk, vfs }
+    }
+
+    /// Another VFS over what is on the disk now: as after a crash of the process, since whatever
+    /// other connections hold in memory stays with them.
+    pub fn after_crash(&self, batch_atomic: bool) -> Stage {
+        let disk = Disk::new(1 << 16, 4096);
+        let pages = self.disk.state().pages.clone();
+        disk.state().pages = pages;
+        Stage::on(disk, batch_atomic)
+    }
+
+    pub fn open(&self) -> Connection {
+        let flags = OpenFlags::SQLITE_OPEN_READ_WRITE
+            | OpenFlags::SQLITE_OPEN_CREATE
+            | OpenFlags::SQLITE_OPEN_URI;
+        Connection::open_with_flags_and_vfs("/volume.toml", flags, self.vfs.as_str()).unwrap()
+    }
+}
+
+/// Everything in the database as text: schema and rows.
+pub fn dump(connection: &Connection) -> Vec<String> {
+    let mut lines = Vec::new();
+    let mut tables = Vec::new();
+    let mut schema = connection
+        .prepare("SELECT type, name, sql FROM sqlite_schema WHERE sql NOTNULL ORDER BY name")
+        .unwrap();
+    let mut rows = schema.query([]).unwrap();
+    while let Some(row) = rows.next().unwrap() {
+        lines.push(row.get::<_, String>(2).unwrap());
+        if row.get::<_, String>(0).unwrap() == "table" {
+            tables.push(row.get::<_, String>(1).unwrap());
+        }
+    }
+    for table in tables {
+        let mut all = connection.prepare(&format!("SELECT rowid, * FROM {table}")).unwrap();
+        let columns = all.column_count();
+        let mut rows = all.query([]).unwrap();
+        while let Some(row) = rows.next().unwrap() {
+            let cells: Vec<_> = (0..columns)
+                .map(|at| format!("{:?}", row.get::<_, rusqlite::types::Value>(at).unwrap()))
+                .collect();
+            lines.push(format!("{table}: {}", cells.join(", ")));
+        }
+    }
+    lines
+}
+
+/// Asserts that SQLite finds nothing wrong.
+pub fn check(connection: &Connection) {
+    let verdict: String =
+        connection.query_row("PRAGMA integrity_check", [], |row| row.get(0)).unwrap();
+    assert_eq!(verdict, "ok");
+}
+
+pub fn one<T: rusqlite::types::FromSql>(connection: &Connection, sql: &str) -> T {
+    connection.query_row(sql, [], |row| row.get(0)).unwrap()
+}

@@ -1,0 +1,255 @@
+//! Random SQL on a volume beside the same on a plain file; crashes, device errors, locks, page
+//! sizes, WAL.
+mod common;
+use common::disk::Disk;
+use common::{MODES, Stage, check, dump, one};
+use rusqlite::{Connection, ErrorCode};
+use std::time::Duration;
+use tantalum_base::Rng;
+
+const SCHEMA: &str = "CREATE TABLE t(id INTEGER PRIMARY KEY, a INT, b TEXT);
+     CREATE INDEX by_a ON t(a); CREATE TABLE log(n INT, what TEXT);";
+
+/// Statements of one transaction, with savepoints, that may end in a rollback.
+fn transaction(rng: &mut Rng, number: u64) -> (Vec<String>, bool) {
+    let mut sql = Vec::new();
+    for _ in 0..1 + rng.below(6) {
+        let (id, value) = (rng.below(400), rng.next_u64());
+        sql.push(match rng.below(9) {
+            0..3 => format!(
+                "INSERT OR REPLACE INTO t VALUES ({id}, {}, '{}')",
+                value % 1000,
+                format!("{value:016x}").repeat(1 + (value % 60) as usize)
+            ),
+            3..5 => format!("UPDATE t SET a = a + 1, b = 'u{value}' WHERE id % 13 = {}", id % 13),
+            5 => format!("DELETE FROM t WHERE id BETWEEN {id} AND {}", id + 20),
+            6 => format!("SAVEPOINT s; DELETE FROM t WHERE a > {}; ROLLBACK TO s; RELEASE s", id),
+            7 => "SAVEPOINT s; UPDATE t SET b = b || 'x' WHERE id % 3 = 0; RELEASE s".into(),
+            _ => format!("INSERT INTO log VALUES ({number}, hex(zeroblob({})))", value % 3000),
+        });
+    }
+    (sql, rng.chance(0.75))
+}
+
+fn run(connection: &Connection, (sql, commit): &(Vec<String>, bool)) -> rusqlite::Result<()> {
+    let end = if *commit { "COMMIT" } else { "ROLLBACK" };
+    connection.execute_batch(&format!("BEGIN; {}; {end}", sql.join("; ")))
+}
+
+#[test]
+fn random_transactions_equal_a_plain_file_and_survive_crashes_whole() {
+    for seed in 0..6 {
+        for batch in MODES {
+            let mut rng = Rng::split(seed, "workload");
+            let mut stage = Stage::new(batch);
+            let plain = Connection::open_in_memory().unwrap();
+            let mut connection = stage.open();
+            let page = [512, 1024, 4096, 65536][seed as usize % 4];
+            let cache = [5, 10, 2000][seed as usize % 3];
+            let settings = format!(
+                "PRAGMA page_size={page}; PRAGMA cache_size={cache};
+                 PRAGMA auto_vacuum={};",
+                seed % 3
+            );
+            for connection in [&connection, &plain] {
+                connection.execute_batch(&settings).unwrap();
+                connection.execute_batch(SCHEMA).unwrap();
+            }
+            for number in 0..120 {
+                let case = format!("seed {seed}, batch {batch}, transaction {number}");
+                let statements = transaction(&mut rng, number);
+                run(&plain, &statements).expect(&case);
+                run(&connection, &statements).expect(&case);
+                match rng.below(20) {
+                    0 => connection.execute_batch("VACUUM").expect(&case),
+                    1 => {
+                        // In the middle of a transaction that spills; the old connection is
+                        // forgotten with all it holds.
+                        connection.execute_batch("BEGIN; UPDATE t SET b = b || b").unwrap();
+                        let crashed = stage.after_crash(batch);
+                        let reopened = crashed.open();
+                        check(&reopened);
+                        assert_eq!(dump(&reopened), dump(&plain), "{case}");
+                        std::mem::forget(std::mem::replace(&mut connection, reopened));
+                        stage = crashed;
+                        let cache = format!("PRAGMA cache_size={cache}");
+                        connection.execute_batch(&cache).unwrap();
+                    }
+                    2 => {
+                        drop(connection);
+                        connection = stage.open();
+                    }
+                    _ => {}
+                }
+            }
+            check(&connection);
+            assert_eq!(dump(&connection), dump(&plain), "seed {seed}, batch {batch}");
+        }
+    }
+}
+
+#[test]
+fn a_device_error_at_any_call_leaves_nothing_half_done() {
+    for batch in MODES {
+        for cache in [5, 2000] {
+            let mut k = 0;
+            loop {
+                let stage = Stage::new(batch);
+                let connection = stage.open();
+                connection.execute_batch(SCHEMA).unwrap();
+                let mut rng = Rng::split(7, "faults");
+                for number in 0..20 {
+                    run(&connection, &transaction(&mut rng, number)).unwrap();
+                }
+                connection.execute_batch(&format!("PRAGMA cache_size={cache}")).unwrap();
+                let before = dump(&connection);
+                let work = "BEGIN; UPDATE t SET a = a + 1, b = b || 'y'; INSERT INTO log VALUES \
+                            (-1, hex(zeroblob(20000))); COMMIT";
+                stage.disk.state().fail_in = Some(k);
+                let done = connection.execute_batch(work);
+                let case = format!("batch {batch}, cache {cache}, call {k}: {done:?}");
+                if done.is_err() {
+                    let _ = connection.execute_batch("ROLLBACK");
+                }
+                stage.disk.state().fail_in = None;
+                let failed = stage.disk.state().failed;
+                let after = dump(&connection);
+                assert_eq!(after != before, done.is_ok(), "{case}");
+                let crashed = stage.after_crash(batch).open();
+                check(&crashed);
+                assert_eq!(dump(&crashed), after, "{case}");
+                connection.execute_batch("UPDATE t SET a = 3").expect(&case);
+                check(&connection);
+                if !failed {
+                    assert!(k > 3);
+                    break;
+                }
+                k += 1;
+            }
+        }
+    }
+}
+
+#[test]
+fn connections_lock_each_other_out_and_see_whole_transactions() {
+    for batch in MODES {
+        let stage = Stage::new(batch);
+        let (one_, other) = (stage.open(), stage.open());
+        for connection in [&one_, &other] {
+            connection.busy_timeout(Duration::ZERO).unwrap();
+        }
+        one_.execute_batch("CREATE TABLE t(x); INSERT INTO t VALUES (1)").unwrap();
+        assert_eq!(one::<i64>(&other, "SELECT sum(x) FROM t"), 1);
+        one_.execute_batch("BEGIN IMMEDIATE; UPDATE t SET x = 2").unwrap();
+        let busy = other.execute_batch("BEGIN IMMEDIATE").unwrap_err();
+        assert_eq!(busy.sqlite_error_code(), Some(ErrorCode::DatabaseBusy));
+        other.execute_batch("BEGIN; SELECT * FROM t").unwrap();
+        assert_eq!(one::<i64>(&other, "SELECT sum(x) FROM t"), 1, "not committed yet");
+        let busy = one_.execute_batch("COMMIT").unwrap_err();
+        assert_eq!(busy.sqlite_error_code(), Some(ErrorCode::DatabaseBusy), "a reader is there");
+        let third = stage.open();
+        third.busy_timeout(Duration::ZERO).unwrap();
+        let busy = third.execute_batch("SELECT * FROM t").unwrap_err();
+        assert_eq!(busy.sqlite_error_code(), Some(ErrorCode::DatabaseBusy), "a writer waits");
+        other.execute_batch("COMMIT").unwrap();
+        one_.execute_batch("COMMIT").unwrap();
+        assert_eq!(one::<i64>(&other, "SELECT sum(x) FROM t"), 2);
+        one_.execute_batch("BEGIN EXCLUSIVE").unwrap();
+        let busy = other.execute_batch("SELECT * FROM t").unwrap_err();
+        assert_eq!(busy.sqlite_error_code(), Some(ErrorCode::DatabaseBusy));
+        one_.execute_batch("ROLLBACK").unwrap();
+        assert_eq!(one::<i64>(&other, "SELECT sum(x) FROM t"), 2);
+    }
+}
+
+#[test]
+fn page_sizes_are_kept_and_changed_by_vacuum() {
+    for batch in MODES {
+        for size in [512, 1024, 2048, 4096, 8192, 65536] {
+            let stage = Stage::new(batch);
+            let connection = stage.open();
+            connection.execute_batch(&format!("PRAGMA page_size={size}; {SCHEMA}")).unwrap();
+            let fill = "INSERT INTO t SELECT NULL, value, hex(randomblob(700)) FROM
+                (WITH RECURSIVE n(value) AS (SELECT 1 UNION ALL SELECT value + 1 FROM n
+                 WHERE value < 300) SELECT value FROM n)";
+            connection.execute(fill, []).unwrap();
+            connection.execute_batch("DELETE FROM t WHERE id % 7 = 0").unwrap();
+            let expected = dump(&connection);
+            let crashed = stage.after_crash(batch).open();
+            assert_eq!(one::<i64>(&crashed, "PRAGMA page_size"), size);
+            assert_eq!(dump(&crashed), expected);
+            check(&crashed);
+            let other = if size == 4096 { 1024 } else { 4096 };
+            connection.execute_batch(&format!("PRAGMA page_size={other}; VACUUM")).unwrap();
+            let crashed = stage.after_crash(batch).open();
+            assert_eq!(one::<i64>(&crashed, "PRAGMA page_size"), other);
+            assert_eq!(dump(&crashed), expected);
+            check(&crashed);
+        }
+    }
+}
+
+#[test]
+fn wal_is_refused_and_a_copy_of_a_wal_database_works() {
+    let folder = tempfile::tempdir().unwrap();
+    for batch in MODES {
+        for locking in ["NORMAL", "EXCLUSIVE"] {
+            let stage = Stage::new(batch);
+            let connection = stage.open();
+            connection.execute_batch(&format!("PRAGMA locking_mode={locking}; {SCHEMA}")).unwrap();
+            connection.execute_batch("PRAGMA journal_mode=TRUNCATE").unwrap();
+            assert_eq!(one::<String>(&connection, "PRAGMA journal_mode=WAL"), "truncate");
+            assert!(one::<String>(&connection, "PRAGMA tantalum_error").contains("no WAL"));
+            connection.execute_batch("INSERT INTO log VALUES (1, 'x')").unwrap();
+            assert_eq!(one::<String>(&connection, "PRAGMA journal_mode"), "truncate");
+        }
+        let source = Connection::open(folder.path().join(format!("wal{batch}.db"))).unwrap();
+        assert_eq!(one::<String>(&source, "PRAGMA journal_mode=WAL"), "wal");
+        source.execute_batch("CREATE TABLE t(x); INSERT INTO t VALUES (5)").unwrap();
+        let stage = Stage::new(batch);
+        let mut connection = stage.open();
+        let backup = rusqlite::backup::Backup::new(&source, &mut connection).unwrap();
+        backup.run_to_completion(100, Duration::ZERO, None).unwrap();
+        drop(backup);
+        assert_eq!(one::<i64>(&connection, "SELECT x FROM t"), 5);
+        connection.execute_batch("INSERT INTO t VALUES (6)").unwrap();
+        check(&stage.after_crash(batch).open());
+    }
+}
+
+#[test]
+fn other_files_go_to_the_default_vfs_and_multi_file_commits_reach_both() {
+    let folder = tempfile::tempdir().unwrap();
+    for batch in MODES {
+        let file = folder.path().join(format!("plain{batch}.db"));
+        let stage = Stage::new(batch);
+        let connection = stage.open();
+        connection.execute_batch(SCHEMA).unwrap();
+        connection.execute("ATTACH ? AS plain", [file.to_str().unwrap()]).unwrap();
+        let both = "CREATE TABLE plain.p(x); BEGIN; INSERT INTO p VALUES (1);
+                    INSERT INTO log VALUES (1, 'both'); COMMIT";
+        connection.execute_batch(both).unwrap();
+        let rollback =
+            "BEGIN; INSERT INTO p VALUES (2); INSERT INTO log VALUES (2, 'none'); ROLLBACK";
+        connection.execute_batch(rollback).unwrap();
+        let crashed = stage.after_crash(batch).open();
+        assert_eq!(one::<i64>(&crashed, "SELECT count(*) FROM log"), 1);
+        assert_eq!(one::<i64>(&Connection::open(&file).unwrap(), "SELECT count(*) FROM p"), 1);
+        let copy = folder.path().join(format!("copy{batch}.db"));
+        connection.execute("VACUUM INTO ?", [copy.to_str().unwrap()]).unwrap();
+        let copy = Connection::open(&copy).unwrap();
+        check(&copy);
+        assert_eq!(one::<i64>(&copy, "SELECT count(*) FROM log"), 1);
+    }
+}
+
+#[test]
+fn something_else_on_the_volume_is_refused() {
+    let disk = Disk::new(100, 100);
+    let page = tantalum_base::PageBuf::copy_from(&[7; 4096]);
+    disk.state().pages.insert(0, page);
+    let stage = Stage::on(disk, true);
+    let flags = rusqlite::OpenFlags::SQLITE_OPEN_READ_WRITE;
+    let error = Connection::open_with_flags_and_vfs("/v.toml", flags, stage.vfs.as_str());
+    assert_eq!(error.unwrap_err().sqlite_error_code(), Some(ErrorCode::CannotOpen));
+}
