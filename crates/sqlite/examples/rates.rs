@@ -1,4 +1,4 @@
-//! Transactions a second of four row updates: `rates DATABASE [VFS-less journal mode]`. A database
+//! Transactions a second of four row updates: `rates DATABASE [JOURNAL_MODE]`. A database
 //! that ends in `.toml` is a volume, made beforehand; others are plain files, by default in WAL.
 use rusqlite::{Connection, OpenFlags};
 use std::path::Path;
@@ -30,7 +30,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         connection.execute_batch("BEGIN")?;
         for _ in 0..4 {
             let mut update = connection.prepare_cached("UPDATE t SET a = a + 1 WHERE id = ?")?;
-            update.execute([rng.below(5000) + 1])?;
+            update.execute([rng.below(5000) as i64 + 1])?;
         }
         connection.execute_batch("COMMIT")?;
     }
