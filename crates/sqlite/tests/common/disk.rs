@@ -11,7 +11,8 @@ use tantalum_base::{
     Durability, Error, ErrorKind, Limits, PAGE_BYTES, PageBuf, PageDevice, PageNo, PageRange,
     Payload, Result, TxId,
 };
-use tantalum_runtime::live;
+use tantalum_runtime::live::remote::RemoteSender;
+use tantalum_runtime::{Runtime, live};
 use tantalum_volume::client::{self, Client};
 
 /// What is on the medium, shared by those who open it one after another.
@@ -132,6 +133,25 @@ impl State {
             bytes.extend(checksum.to_le_bytes());
             log.write_all(&bytes).unwrap();
         }
+    }
+}
+
+impl Disk {
+    /// Opens the disk on a thread of its own that goes away when the sender says so.
+    #[allow(dead_code, reason = "not each test file uses all")]
+    pub fn mortal_client(&self) -> (Client, RemoteSender<()>) {
+        let (connector, requests) = client::channel();
+        let (kill, mut killed) = live::remote::channel("the end", 1);
+        let limits = self.state().limits.clone();
+        let disk = self.clone();
+        let thread = live::spawn_thread("disk", Default::default(), move |live| async move {
+            let device = Rc::new(Device { disk, open: RefCell::default() });
+            let on = live.clone();
+            let serving = async move { client::serve_client(&on, device, requests).await };
+            drop(live.spawn("serving", serving));
+            killed.recv().await;
+        });
+        (connector.connect(limits, Joined(thread.ok())), kill)
     }
 }
 
