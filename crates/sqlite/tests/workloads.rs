@@ -235,6 +235,13 @@ fn other_files_go_to_the_default_vfs_and_multi_file_commits_reach_both() {
         let crashed = stage.after_crash(batch).open();
         assert_eq!(one::<i64>(&crashed, "SELECT count(*) FROM log"), 1);
         assert_eq!(one::<i64>(&Connection::open(&file).unwrap(), "SELECT count(*) FROM p"), 1);
+        connection
+            .execute_batch("BEGIN; INSERT INTO p VALUES (3); INSERT INTO log VALUES (3, 'none')")
+            .unwrap();
+        stage.disk.state().fail_in = Some(0);
+        connection.execute_batch("COMMIT").unwrap_err();
+        assert_eq!(one::<i64>(&connection, "SELECT count(*) FROM p"), 1, "a failure is told");
+        assert_eq!(one::<i64>(&connection, "SELECT count(*) FROM log"), 1);
         let copy = folder.path().join(format!("copy{batch}.db"));
         connection.execute("VACUUM INTO ?", [copy.to_str().unwrap()]).unwrap();
         let copy = Connection::open(&copy).unwrap();
