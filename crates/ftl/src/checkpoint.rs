@@ -401,9 +401,16 @@ impl<M: ZoneMedia> Ftl<M> {
                 state.cleaning_stuck = false;
             }
             let emptied = state.zones.iter().filter(|(_, zone)| {
-                zone.stream == Stream::Meta && zone.state == ZoneState::Full && zone.live_slots == 0
+                zone.stream == Stream::Meta
+                    && zone.state == ZoneState::Full
+                    && zone.live_slots == 0
+                    && !zone.being_emptied
             });
-            emptied.map(|(number, _)| number).collect()
+            let emptied: Vec<_> = emptied.map(|(number, _)| number).collect();
+            for number in &emptied {
+                state.zones.get_mut(*number).being_emptied = true;
+            }
+            emptied
         };
         for zone in emptied {
             self.reset_emptied(zone).await?;

@@ -84,7 +84,9 @@ impl<M: ZoneMedia> Ftl<M> {
         };
         let (mut best, mut after, mut busy) = (None, None::<Version>, false);
         for (number, zone) in state.zones.iter() {
-            if zone.state != ZoneState::Full || (zone.stream == Stream::Meta && zone.live_slots > 0)
+            if zone.state != ZoneState::Full
+                || zone.being_emptied
+                || (zone.stream == Stream::Meta && zone.live_slots > 0)
             {
                 continue;
             }
@@ -114,6 +116,7 @@ impl<M: ZoneMedia> Ftl<M> {
 
     /// Moves what is live in `victim`, makes that durable, and resets the zone.
     async fn clean(&self, victim: ZoneNo) -> Result<()> {
+        self.state.borrow_mut().zones.get_mut(victim).being_emptied = true;
         let live = self.live_slots(victim);
         let (mut moved, mut lost) = (None, false);
         let mut next = 0;

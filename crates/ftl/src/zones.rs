@@ -53,6 +53,8 @@ pub struct Zone {
     pub needs_reset: bool,
     /// A program failed here; it is to be emptied first.
     pub failing: bool,
+    /// Cleaning or the end of a checkpoint is about to reset it; the other must not as well.
+    pub being_emptied: bool,
     /// Number of its present opening.
     pub epoch: u64,
     /// Highest version placed in it.
@@ -86,6 +88,7 @@ impl Zones {
             needs_sync: false,
             needs_reset: true,
             failing: false,
+            being_emptied: false,
             epoch: 0,
             version_max: Version::NEVER,
             replaced_by: Version::NEVER,
@@ -179,6 +182,7 @@ impl Zones {
             needs_sync: false,
             needs_reset: false,
             failing: false,
+            being_emptied: false,
             epoch,
             version_max: Version::NEVER,
             replaced_by: Version::NEVER,
@@ -248,7 +252,9 @@ impl Zones {
     pub fn freed(&mut self, zone: ZoneNo) {
         let freed = self.get_mut(zone);
         debug_assert_eq!(freed.live_slots, 0);
+        assert_eq!(freed.state, ZoneState::Full, "{zone:?} is freed twice");
         freed.state = ZoneState::Free;
+        freed.being_emptied = false;
         freed.needs_reset = false;
         freed.resets += 1;
         let resets = freed.resets;

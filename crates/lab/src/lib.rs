@@ -4,7 +4,9 @@
 //! crash         cuts power at every media operation and checks the promises of docs/durability.md
 //! cache_replay  policies times cache sizes over a trace in memory: misses and write-backs
 //! cache_bench   how fast policies decide
+//! device_replay a trace on a simulated device in virtual time, every read checked
 //! ```
 pub mod cache_bench;
 pub mod cache_replay;
 pub mod crash;
+pub mod device_replay;

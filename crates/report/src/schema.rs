@@ -18,6 +18,42 @@ pub const CACHE_REPLAY: &[Column] = &[
     Column::new("seconds", "time", Style::Seconds),
 ];
 
+/// Rows of a replay on a simulated device: `tantalum replay TRACE --device ...`. The first columns
+/// are those of [`CACHE_REPLAY`] that make sense here.
+pub const DEVICE_REPLAY: &[Column] = &[
+    Column::new("trace", "trace", Style::Text),
+    Column::new("device", "device", Style::Text),
+    Column::new("policy", "policy", Style::Text),
+    Column::new("cache_pages", "cache pages", Style::Count),
+    Column::new("clients", "clients", Style::Count),
+    Column::new("requests", "requests", Style::Count),
+    Column::new("misses", "misses", Style::Count),
+    Column::new("physical_reads", "flash reads", Style::Count),
+    Column::new("physical_writes", "flash writes", Style::Count),
+    Column::new("seconds", "virtual time", Style::Seconds),
+    Column::new("requests_per_s", "requests/s", Style::Short),
+    Column::new("read_p50_ns", "read p50", Style::DurationNs),
+    Column::new("read_p99_ns", "read p99", Style::DurationNs),
+    Column::new("read_max_ns", "read max", Style::DurationNs),
+    Column::new("write_p50_ns", "write p50", Style::DurationNs),
+    Column::new("write_p99_ns", "write p99", Style::DurationNs),
+    Column::new("write_max_ns", "write max", Style::DurationNs),
+    Column::new("trim_p50_ns", "trim p50", Style::DurationNs),
+    Column::new("trim_p99_ns", "trim p99", Style::DurationNs),
+    Column::new("trim_max_ns", "trim max", Style::DurationNs),
+    Column::new("commits", "commits", Style::Count),
+    Column::new("commit_p50_ns", "commit p50", Style::DurationNs),
+    Column::new("commit_p99_ns", "commit p99", Style::DurationNs),
+    Column::new("commit_max_ns", "commit max", Style::DurationNs),
+    Column::new("transactions", "transactions", Style::Count),
+    Column::new("transactions_split", "split", Style::Count),
+    Column::new("flushes", "flushes", Style::Count),
+    Column::new("write_amplification", "WA", Style::Decimals(2)),
+    Column::new("erases", "erases", Style::Count),
+    Column::new("zones_cleaned", "cleaned", Style::Count),
+    Column::new("pages_moved", "moved", Style::Count),
+];
+
 /// The one row of `tantalum trace stat` over pages.
 pub const PAGE_STAT: &[Column] = &[
     Column::new("trace", "trace", Style::Text),

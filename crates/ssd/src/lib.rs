@@ -5,13 +5,19 @@
 //! ├ write_cache  frames of dirty pages: rewrites coalesce, write-back in FIFO order
 //! ├ write_back   the flushers: group commit, pairing into flash pages, ordered batches
 //! └ transactions pages of open transactions, invisible until commit
+//! HostQueue      a PageDevice over another: what the link to a host costs
+//! profile        devices of the papers as numbers; builds them over simulated NAND
 //! ```
+mod host_queue;
 mod options;
+pub mod profile;
 mod ssd;
 mod transactions;
 mod write_back;
 mod write_cache;
 
+pub use host_queue::{HostQueue, HostQueueOptions};
 pub use options::{CacheKind, SsdOptions};
+pub use profile::{DeviceConfig, Profile, SimulatedSsd};
 pub use ssd::{Ssd, SsdStatistics};
 pub use write_cache::WriteCache;

@@ -1,0 +1,106 @@
+//! Preconditioning: a device as it is after long use.
+use std::cell::{Cell, RefCell};
+use std::rc::Rc;
+use tantalum_base::{PageDevice, PageNo, PageRange, Result, Rng, Stamp};
+use tantalum_media::NandZones;
+use tantalum_runtime::{JoinHandle, Runtime, Virtual};
+use tantalum_ssd::Ssd;
+
+use super::expected::Expected;
+
+/// How a device is aged: filled in order, then overwritten at random until the write
+/// amplification of a round differs by less than `steady` from that of the round before.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Age {
+    /// Share of the device that is filled, 0 to 1.
+    pub fill: f64,
+    /// Random overwrites in a round, as a share of the filled pages.
+    pub round: f64,
+    /// Relative difference between two rounds at which the aging ends.
+    pub steady: f64,
+    /// Rounds at the most.
+    pub rounds_max: u32,
+}
+
+impl Default for Age {
+    fn default() -> Self {
+        Age { fill: 1.0, round: 0.5, steady: 0.03, rounds_max: 20 }
+    }
+}
+
+/// Commands in flight.
+const WRITERS: u64 = 64;
+
+/// Ages `ssd`, past its link: what the aging costs is not asked.
+pub(super) async fn age(
+    runtime: &Virtual,
+    ssd: &Rc<Ssd<NandZones<Virtual, Stamp>>>,
+    expected: &Rc<RefCell<Expected>>,
+    age: &Age,
+    seed: u64,
+) -> Result<()> {
+    let pages = (ssd.limits().pages as f64 * age.fill.clamp(0.0, 1.0)) as u64;
+    if pages == 0 {
+        return Ok(());
+    }
+    let most = u64::from(ssd.limits().atomic_write_pages_max);
+    let next = Rc::new(Cell::new(0));
+    overwrite(runtime, ssd, expected, move || {
+        let first = next.get();
+        let len = most.min(pages - first);
+        next.set(first + len);
+        (len > 0).then_some(PageRange::new(PageNo(first), len))
+    })
+    .await?;
+    let rng = Rc::new(RefCell::new(Rng::split(seed, "age")));
+    let round = ((pages as f64 * age.round) as u64).max(1);
+    let mut before = None::<f64>;
+    for _ in 0..age.rounds_max {
+        let start = ssd.ftl().statistics();
+        let (rng, left) = (Rc::clone(&rng), Rc::new(Cell::new(round)));
+        overwrite(runtime, ssd, expected, move || {
+            left.set(left.get().checked_sub(1)?);
+            Some(PageRange::new(PageNo(rng.borrow_mut().below(pages)), 1))
+        })
+        .await?;
+        let end = ssd.ftl().statistics();
+        let programmed = (end.slots_programmed - start.slots_programmed) as f64;
+        let now = programmed / (end.host_pages - start.host_pages).max(1) as f64;
+        let cleaned = end.zones_cleaned > start.zones_cleaned;
+        if cleaned && before.is_some_and(|before| (now / before - 1.0).abs() < age.steady) {
+            break;
+        }
+        before = Some(now);
+    }
+    Ok(())
+}
+
+/// Writes the ranges that `next` gives, many at a time.
+async fn overwrite(
+    runtime: &Virtual,
+    ssd: &Rc<Ssd<NandZones<Virtual, Stamp>>>,
+    expected: &Rc<RefCell<Expected>>,
+    next: impl FnMut() -> Option<PageRange> + 'static,
+) -> Result<()> {
+    let next = Rc::new(RefCell::new(next));
+    let writers: Vec<JoinHandle<Result<()>>> = (0..WRITERS)
+        .map(|_| {
+            let (ssd, expected) = (Rc::clone(ssd), Rc::clone(expected));
+            let next = Rc::clone(&next);
+            runtime.spawn("ager", async move {
+                let mut contents = Vec::new();
+                loop {
+                    let Some(range) = (next.borrow_mut())() else { return Ok(()) };
+                    // The device serves writes in the order in which they come, so that two of
+                    // one page need not take turns.
+                    expected.borrow_mut().write(range, &mut contents);
+                    ssd.write(range.first, &contents, None).await?;
+                }
+            })
+        })
+        .collect();
+    for writer in writers {
+        writer.await?;
+    }
+    Ok(())
+}

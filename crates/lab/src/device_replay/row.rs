@@ -1,0 +1,185 @@
+//! What a replay on a device gives.
+use hdrhistogram::Histogram;
+use tantalum_base::{Error, ErrorKind, Result};
+use tantalum_media::nand::NandCounters;
+use tantalum_runtime::{Runtime, Virtual};
+use tantalum_ssd::{DeviceConfig, SsdStatistics};
+use tantalum_trace::PageEvent;
+
+use super::trace::DeviceTrace;
+use super::{Device, DeviceReplayOptions};
+
+/// Latencies of one kind of request, in nanoseconds of virtual time; the percentiles are exact to
+/// three decimal digits. All 0 where there was none.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Latency {
+    /// Requests.
+    pub requests: u64,
+    /// Half of them took at most this long.
+    pub p50_ns: u64,
+    /// 99 of 100 took at most this long.
+    pub p99_ns: u64,
+    /// The longest.
+    pub max_ns: u64,
+}
+
+/// One trace on one device.
+#[derive(Clone, Debug, PartialEq)]
+pub struct DeviceReplayRow {
+    /// The trace's name.
+    pub trace: String,
+    /// The device, with every parameter.
+    pub device: String,
+    /// Clients.
+    pub clients: u32,
+    /// Pages of the device's write cache.
+    pub cache_pages: u32,
+    /// Pages read and written; a request of several pages counts as many.
+    pub requests: u64,
+    /// Pages read that were not in the write cache.
+    pub misses: u64,
+    /// Virtual time that the replay took, in seconds.
+    pub seconds: f64,
+    /// `requests` a virtual second.
+    pub requests_per_s: f64,
+    /// Latencies of reads.
+    pub read: Latency,
+    /// Latencies of writes.
+    pub write: Latency,
+    /// Latencies of trims.
+    pub trim: Latency,
+    /// Latencies of commit points.
+    pub commit: Latency,
+    /// Device transactions committed.
+    pub transactions: u64,
+    /// Times that a transaction of the trace was longer than the device allows.
+    pub transactions_split: u64,
+    /// Flush commands.
+    pub flushes: u64,
+    /// Flash pages sensed, for hosts and for cleaning.
+    pub physical_reads: u64,
+    /// Flash pages programmed, for any reason.
+    pub physical_writes: u64,
+    /// Places of 4 KiB programmed a page that the host wrote; 0 without writes.
+    pub write_amplification: f64,
+    /// Blocks erased.
+    pub erases: u64,
+    /// Zones that cleaning emptied.
+    pub zones_cleaned: u64,
+    /// Pages that cleaning moved.
+    pub pages_moved: u64,
+}
+
+/// What takes longer counts as this: a week.
+const LATENCY_MAX_NS: u64 = 7 * 24 * 3600 * 1_000_000_000;
+
+/// What the clients count.
+#[derive(Clone)]
+pub(super) struct Tally {
+    pages: u64,
+    read: Histogram<u64>,
+    write: Histogram<u64>,
+    trim: Histogram<u64>,
+    commit: Histogram<u64>,
+    pub(super) transactions: u64,
+    pub(super) transactions_split: u64,
+}
+
+impl Tally {
+    pub(super) fn new() -> Result<Self> {
+        let histogram = || {
+            Histogram::new_with_max(LATENCY_MAX_NS, 3).map_err(|error| {
+                Error::with_source(ErrorKind::InvalidInput, "latency histogram", error)
+            })
+        };
+        Ok(Tally {
+            pages: 0,
+            read: histogram()?,
+            write: histogram()?,
+            trim: histogram()?,
+            commit: histogram()?,
+            transactions: 0,
+            transactions_split: 0,
+        })
+    }
+
+    pub(super) fn note(&mut self, event: &PageEvent, latency_ns: u64) {
+        let (histogram, pages) = match event {
+            PageEvent::Read { pages, .. } => (&mut self.read, *pages),
+            PageEvent::Write { pages, .. } => (&mut self.write, *pages),
+            PageEvent::Trim { .. } => (&mut self.trim, 0),
+            PageEvent::Commit => (&mut self.commit, 0),
+        };
+        histogram.saturating_record(latency_ns);
+        self.pages += u64::from(pages);
+    }
+}
+
+/// What the device has counted at one moment.
+pub(super) struct Counters {
+    now_ns: u64,
+    ssd: SsdStatistics,
+    nand: NandCounters,
+}
+
+impl Counters {
+    pub(super) fn of(runtime: &Virtual, device: &Device) -> Self {
+        let ssd = device.device();
+        Counters {
+            now_ns: runtime.now_ns(),
+            ssd: ssd.statistics(),
+            nand: ssd.ftl().media().nand().counters(),
+        }
+    }
+}
+
+impl DeviceReplayRow {
+    pub(super) fn new(
+        trace: &DeviceTrace,
+        config: &DeviceConfig,
+        options: &DeviceReplayOptions,
+        tally: &Tally,
+        start: &Counters,
+        end: &Counters,
+    ) -> Self {
+        let seconds = (end.now_ns - start.now_ns) as f64 / 1e9;
+        let written = end.ssd.pages_written - start.ssd.pages_written;
+        let programmed = end.ssd.ftl.slots_programmed - start.ssd.ftl.slots_programmed;
+        let read = end.ssd.pages_read - start.ssd.pages_read;
+        DeviceReplayRow {
+            trace: trace.name.clone(),
+            device: config.name.clone(),
+            clients: options.clients,
+            cache_pages: config.ssd.cache_pages,
+            requests: tally.pages,
+            misses: read - (end.ssd.read_hits - start.ssd.read_hits),
+            seconds,
+            requests_per_s: if seconds > 0.0 { tally.pages as f64 / seconds } else { 0.0 },
+            read: latency(&tally.read),
+            write: latency(&tally.write),
+            trim: latency(&tally.trim),
+            commit: latency(&tally.commit),
+            transactions: tally.transactions,
+            transactions_split: tally.transactions_split,
+            flushes: end.ssd.flushes - start.ssd.flushes,
+            physical_reads: end.nand.reads - start.nand.reads,
+            physical_writes: end.nand.programs - start.nand.programs,
+            write_amplification: if written > 0 { programmed as f64 / written as f64 } else { 0.0 },
+            erases: end.nand.erases - start.nand.erases,
+            zones_cleaned: end.ssd.ftl.zones_cleaned - start.ssd.ftl.zones_cleaned,
+            pages_moved: end.ssd.ftl.pages_moved - start.ssd.ftl.pages_moved,
+        }
+    }
+}
+
+fn latency(histogram: &Histogram<u64>) -> Latency {
+    if histogram.is_empty() {
+        return Latency::default();
+    }
+    Latency {
+        requests: histogram.len(),
+        p50_ns: histogram.value_at_quantile(0.5),
+        p99_ns: histogram.value_at_quantile(0.99),
+        max_ns: histogram.max(),
+    }
+}

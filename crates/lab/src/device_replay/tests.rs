@@ -1,0 +1,112 @@
+use super::*;
+use tantalum_base::{PageNo, PageRange};
+use tantalum_trace::{Generator, PageEvent};
+
+fn generated(text: &str) -> Rc<DeviceTrace> {
+    Rc::new(DeviceTrace::collect("made", Generator::parse(text).unwrap().map(Ok)).unwrap())
+}
+
+fn device(text: &str) -> DeviceConfig {
+    DeviceConfig::parse(text).unwrap()
+}
+
+fn small(profile: &str) -> DeviceConfig {
+    device(&format!("{profile}:capacity=64MiB,op=0.15"))
+}
+
+#[test]
+fn the_same_seed_gives_the_same_row_to_the_last_bit() {
+    let trace = generated("zipf:pages=20000,requests=30000,theta=0.8,writes=0.7,commit=9,seed=3");
+    for name in ["durassd", "ssd-a"] {
+        let age = Some(Age { rounds_max: 3, ..Age::default() });
+        let options = DeviceReplayOptions { clients: 7, age, ..DeviceReplayOptions::default() };
+        let row = replay(&trace, &small(name), &options).unwrap();
+        let again = replay(&trace, &small(name), &options).unwrap();
+        assert_eq!(format!("{row:?}"), format!("{again:?}"));
+        assert_eq!(row.read.requests + row.write.requests, 30_000);
+        assert!(row.zones_cleaned > 0 && row.write_amplification > 1.0, "{row:?}");
+        assert!(row.erases > 0 && row.pages_moved > 0);
+        let other = DeviceReplayOptions { seed: 2, ..options };
+        assert_ne!(replay(&trace, &small(name), &other).unwrap(), row);
+    }
+}
+
+#[test]
+fn one_client_writes_at_the_speed_of_the_paper() {
+    // Table 1, DuraSSD without barriers, no fsync: 15,458 writes a second; SSD-A 11,681.
+    let text = "uniform:pages=4000,requests=4000,writes=1,seed=1";
+    let options = DeviceReplayOptions::default();
+    let large = |name: &str| device(&format!("{name}:capacity=2GiB"));
+    for (name, paper) in [("durassd", 15_458.0), ("ssd-a", 11_681.0), ("ssd-b", 8_456.0)] {
+        let row = replay(&generated(text), &large(name), &options).unwrap();
+        assert!((row.requests_per_s / paper - 1.0).abs() < 0.02, "{name}: {row:?}");
+        assert_eq!(row.write.requests, 4000);
+    }
+    // With an fsync after each write: 14,484, 256 and 655.
+    let text = "uniform:pages=4000,requests=1000,writes=1,commit=1,seed=1";
+    for (name, paper) in [("durassd", 14_484.0), ("ssd-a", 256.0), ("ssd-b", 655.0)] {
+        let row = replay(&generated(text), &large(name), &options).unwrap();
+        assert!((row.requests_per_s / paper - 1.0).abs() < 0.05, "{name}: {row:?}");
+        assert_eq!((row.flushes, row.commit.requests), (1000, 1000));
+    }
+}
+
+#[test]
+fn transactions_of_the_trace_become_transactions_of_the_device() {
+    let trace = generated("zipf:pages=9000,requests=8000,theta=0.8,writes=0.6,commit=8,seed=5");
+    let options =
+        DeviceReplayOptions { transactions: true, age: None, ..DeviceReplayOptions::default() };
+    let row = replay(&trace, &small("durassd"), &options).unwrap();
+    let commits = trace.events.iter().filter(|event| **event == PageEvent::Commit).count() as u64;
+    assert!(row.transactions.abs_diff(commits) <= 1, "{row:?}");
+    assert_eq!((row.transactions_split, row.flushes), (0, 0));
+
+    let error = replay(&trace, &small("ssd-a"), &options).unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Unsupported, "{error}");
+    let many = DeviceReplayOptions { clients: 2, ..options };
+    assert_eq!(
+        replay(&trace, &small("durassd"), &many).unwrap_err().kind(),
+        ErrorKind::InvalidInput
+    );
+}
+
+#[test]
+fn long_requests_and_pages_past_the_end_are_folded() {
+    let events = [
+        PageEvent::Write { page: PageNo(1 << 40), pages: 20_000 },
+        PageEvent::Read { page: PageNo((1 << 40) + 19_000), pages: 1_000 },
+        PageEvent::Trim { page: PageNo((1 << 40) + 100), pages: 50 },
+        PageEvent::Read { page: PageNo((1 << 40) + 90), pages: 70 },
+        PageEvent::Write { page: PageNo(5), pages: 1 },
+        PageEvent::Commit,
+    ];
+    let trace = DeviceTrace::collect("long", events.map(Ok).into_iter()).unwrap();
+    assert_eq!(trace.pages, 20_001);
+    assert_eq!(trace.events[4], PageEvent::Write { page: PageNo(0), pages: 1 });
+    assert_eq!(trace.events[0], PageEvent::Write { page: PageNo(1), pages: 20_000 });
+    for clients in [1, 3] {
+        let options = DeviceReplayOptions { clients, ..DeviceReplayOptions::default() };
+        // 64 MiB are 16,384 pages: the trace has more.
+        let row = replay(&Rc::new(trace.clone()), &small("durassd"), &options).unwrap();
+        assert_eq!((row.requests, row.trim.requests, row.commit.requests), (21_071, 1, 1));
+    }
+}
+
+#[test]
+fn a_wrong_content_is_found() {
+    let mut expected = Expected::new(8);
+    let mut contents = Vec::new();
+    let range = PageRange::new(PageNo(2), 3);
+    expected.write(range, &mut contents);
+    expected.check(PageNo(2), &contents).unwrap();
+    expected.check(PageNo(5), &[Stamp::default()]).unwrap();
+    let old = contents.clone();
+    expected.write(PageRange::new(PageNo(3), 1), &mut contents);
+    let error = expected.check(PageNo(2), &old).unwrap_err();
+    assert!(error.kind() == ErrorKind::Corrupt && error.to_string().contains("page 3"), "{error}");
+    assert!(expected.enter(range, false) && expected.enter(range, false));
+    assert!(!expected.enter(PageRange::new(PageNo(4), 1), true));
+    expected.leave(range, false);
+    expected.leave(range, false);
+    assert!(expected.enter(range, true) && !expected.enter(PageRange::new(PageNo(2), 1), false));
+}

@@ -1,0 +1,155 @@
+//! What the link to a host costs: a command queue of bounded depth over a bus that moves one
+//! command at a time. For simulated devices; a real one has a real link.
+use std::cell::Cell;
+use std::rc::Rc;
+use tantalum_base::{
+    Error, ErrorKind, Limits, PAGE_BYTES, PageDevice, PageNo, PageRange, Result, TxId,
+};
+use tantalum_runtime::Runtime;
+use tantalum_runtime::sync::Semaphore;
+
+/// Costs of a link.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct HostQueueOptions {
+    /// Commands in flight at the most (32 with SATA's native command queue).
+    pub depth: u32,
+    /// Latency that every command has besides its transfer; commands overlap in it.
+    pub command_ns: u64,
+    /// Time for which every command occupies the link besides its data.
+    pub link_command_ns: u64,
+    /// Bytes a second over the link; transfers go one after the other, in either direction.
+    pub link_bytes_per_second: u64,
+    /// What a flush takes besides what the device does for it.
+    pub flush_ns: u64,
+    /// A flush is no queued command: it waits for all before it and holds up all behind it.
+    pub flush_alone: bool,
+}
+
+impl HostQueueOptions {
+    /// Checks the settings.
+    pub fn check(&self) -> Result<()> {
+        if self.depth == 0 || self.link_bytes_per_second == 0 {
+            return Err(Error::new(
+                ErrorKind::InvalidInput,
+                format!("a link needs a queue depth and a rate of at least 1: {self:?}"),
+            ));
+        }
+        Ok(())
+    }
+}
+
+/// A device behind a link; itself a device.
+pub struct HostQueue<R, D> {
+    runtime: R,
+    device: Rc<D>,
+    options: HostQueueOptions,
+    slots: Semaphore,
+    /// The link is taken until then.
+    link_busy_until_ns: Cell<u64>,
+    page_transfer_ns: u64,
+}
+
+impl<R: Runtime, D: PageDevice> HostQueue<R, D> {
+    /// Puts `device` behind a link.
+    ///
+    /// # Errors
+    /// `InvalidInput` where the depth or the rate is 0.
+    pub fn new(runtime: R, device: Rc<D>, options: HostQueueOptions) -> Result<Self> {
+        options.check()?;
+        let page_ns = PAGE_BYTES as u64 * 1_000_000_000;
+        Ok(HostQueue {
+            runtime,
+            device,
+            options,
+            slots: Semaphore::new("a slot of the command queue", u64::from(options.depth)),
+            link_busy_until_ns: Cell::new(0),
+            page_transfer_ns: page_ns.div_ceil(options.link_bytes_per_second),
+        })
+    }
+
+    /// The device behind the link.
+    pub fn device(&self) -> &Rc<D> {
+        &self.device
+    }
+
+    /// What the link costs.
+    pub fn options(&self) -> &HostQueueOptions {
+        &self.options
+    }
+
+    /// Takes the link for `pages` pages' data from the first moment at which it is free; when
+    /// the transfer ends.
+    fn occupy_link(&self, pages: usize) -> u64 {
+        let busy_ns = self.options.link_command_ns + self.page_transfer_ns * pages as u64;
+        let end_ns = self.runtime.now_ns().max(self.link_busy_until_ns.get()) + busy_ns;
+        self.link_busy_until_ns.set(end_ns);
+        end_ns
+    }
+
+    /// Moves a command with `pages` pages' data to the device.
+    async fn send(&self, pages: usize) {
+        let arrived_ns = self.occupy_link(pages) + self.options.command_ns;
+        self.runtime.sleep_until(arrived_ns).await;
+    }
+}
+
+impl<R: Runtime, D: PageDevice> PageDevice for HostQueue<R, D> {
+    type Page = D::Page;
+
+    fn limits(&self) -> &Limits {
+        self.device.limits()
+    }
+
+    async fn read(&self, first: PageNo, out: &mut [D::Page], tx: Option<TxId>) -> Result<()> {
+        let _slot = self.slots.acquire(1).await;
+        self.runtime.sleep(self.options.command_ns).await;
+        self.device.read(first, out, tx).await?;
+        let arrived_ns = self.occupy_link(out.len());
+        self.runtime.sleep_until(arrived_ns).await;
+        Ok(())
+    }
+
+    async fn write(&self, first: PageNo, pages: &[D::Page], tx: Option<TxId>) -> Result<()> {
+        let _slot = self.slots.acquire(1).await;
+        self.send(pages.len()).await;
+        self.device.write(first, pages, tx).await
+    }
+
+    async fn flush(&self) -> Result<()> {
+        let slots = if self.options.flush_alone { self.options.depth } else { 1 };
+        let _slots = self.slots.acquire(u64::from(slots)).await;
+        self.device.flush().await?;
+        self.runtime.sleep(self.options.flush_ns).await;
+        Ok(())
+    }
+
+    async fn trim(&self, range: PageRange) -> Result<()> {
+        let _slot = self.slots.acquire(1).await;
+        self.send(0).await;
+        self.device.trim(range).await
+    }
+
+    async fn share(&self, pairs: &[(PageNo, PageNo)]) -> Result<()> {
+        let _slot = self.slots.acquire(1).await;
+        self.send(0).await;
+        self.device.share(pairs).await
+    }
+
+    async fn begin(&self) -> Result<TxId> {
+        let _slot = self.slots.acquire(1).await;
+        self.send(0).await;
+        self.device.begin().await
+    }
+
+    async fn commit(&self, tx: TxId) -> Result<()> {
+        let _slot = self.slots.acquire(1).await;
+        self.send(0).await;
+        self.device.commit(tx).await
+    }
+
+    async fn abort(&self, tx: TxId) -> Result<()> {
+        let _slot = self.slots.acquire(1).await;
+        self.send(0).await;
+        self.device.abort(tx).await
+    }
+}
