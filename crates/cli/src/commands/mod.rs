@@ -1,6 +1,7 @@
 //! One file a command: its arguments, and `run`.
 mod check;
 mod create;
+mod demo;
 mod replay;
 mod serve;
 mod stat;
@@ -11,6 +12,9 @@ use crate::Verdict;
 /// The commands, in the order of the help.
 #[derive(clap::Subcommand, Debug)]
 pub enum Command {
+    Demo(demo::Args),
+    #[command(hide = true)]
+    DemoChild(demo::ChildArgs),
     Create(create::Args),
     Serve(serve::Args),
     Check(check::Args),
@@ -24,6 +28,8 @@ impl Command {
     /// Runs the command to its end.
     pub fn run(self) -> anyhow::Result<Verdict> {
         match self {
+            Command::Demo(args) => demo::run(&args),
+            Command::DemoChild(args) => demo::run_child(&args),
             Command::Create(args) => create::run(&args),
             Command::Serve(args) => serve::run(&args),
             Command::Check(args) => check::run(&args),

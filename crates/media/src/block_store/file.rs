@@ -6,12 +6,17 @@ use std::io::{Seek, SeekFrom};
 use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
+use std::time::Duration;
 use tantalum_base::{Error, ErrorKind, Result};
 use tantalum_runtime::Live;
 use tantalum_runtime::live::LiveFile;
 
 /// Zeros written at a time when a range is prepared.
 const PREPARE_BYTES: u64 = 1 << 20;
+
+/// How long the lock of a process that has gone is waited for: five seconds.
+const LOCK_ATTEMPTS: u32 = 250;
+const LOCK_PAUSE: Duration = Duration::from_millis(20);
 
 /// How a file is opened.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -181,18 +186,36 @@ fn open_file(path: &Path, create: bool, direct: bool) -> Result<(File, bool)> {
     open(OFlags::empty()).map(|file| (file, false)).map_err(|error| io(path, "opening", error))
 }
 
+/// Locks the file. The kernel ends the io_uring operations of a killed process, and only then
+/// gives its locks up, a moment after the process has gone: that is waited for.
 fn lock(file: &File, path: &Path) -> Result<()> {
-    match file.try_lock() {
-        Ok(()) => Ok(()),
-        Err(TryLockError::WouldBlock) => {
-            let holder = holder(file).map_or(String::new(), |pid| format!(" (pid {pid})"));
-            Err(Error::new(
+    for attempt in 0.. {
+        match file.try_lock() {
+            Ok(()) => return Ok(()),
+            Err(TryLockError::Error(error)) => return Err(io(path, "locking", error)),
+            Err(TryLockError::WouldBlock) => {}
+        }
+        let holder = holder(file);
+        let alive = holder.is_some_and(is_alive);
+        if alive || attempt >= LOCK_ATTEMPTS {
+            let holder = holder.map_or(String::new(), |pid| format!(" (pid {pid})"));
+            return Err(Error::new(
                 ErrorKind::Locked,
                 format!("another process{holder} has {} open", path.display()),
-            ))
+            ));
         }
-        Err(TryLockError::Error(error)) => Err(io(path, "locking", error)),
+        #[expect(clippy::disallowed_methods, reason = "opening a real file, which may wait")]
+        std::thread::sleep(LOCK_PAUSE);
     }
+    Ok(())
+}
+
+/// Whether a process runs: a zombie has given up all it had, but for what the kernel still ends.
+fn is_alive(pid: u32) -> bool {
+    let status = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
+    // The state stands behind the name, which is in parentheses.
+    let state = status.rsplit(')').next().and_then(|rest| rest.split_whitespace().next());
+    state.is_some_and(|state| !matches!(state, "Z" | "X"))
 }
 
 /// The process that holds the lock, as /proc/locks tells.

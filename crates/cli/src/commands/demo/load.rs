@@ -40,21 +40,18 @@ impl Transaction {
         Transaction { number, moves, rolled_back: rng.chance(0.1) }
     }
 
-    /// Whether it is rolled back at its end.
-    pub fn rolled_back(&self) -> bool {
-        self.rolled_back
-    }
-
     /// Runs it; `true` where it committed.
     pub fn run(&self, connection: &Connection) -> rusqlite::Result<bool> {
         connection.execute_batch("BEGIN")?;
-        let mut update = connection
-            .prepare_cached("UPDATE account SET balance = balance + ?2, moved = ?3 WHERE id = ?1")?;
+        let mut update = connection.prepare_cached(
+            "UPDATE account SET balance = balance + ?2, moved = ?3 WHERE id = ?1",
+        )?;
         for (account, change) in self.moves {
             update.execute(params![account, change, self.number])?;
         }
-        let mut insert = connection
-            .prepare_cached("INSERT INTO ledger(number, source, target, note) VALUES (?1, ?2, ?3, ?4)")?;
+        let mut insert = connection.prepare_cached(
+            "INSERT INTO ledger(number, source, target, note) VALUES (?1, ?2, ?3, ?4)",
+        )?;
         let (source, target) = (self.moves[0].0, self.moves[1].0);
         insert.execute(params![self.number, source, target, note(self.number)])?;
         let mut delete = connection.prepare_cached("DELETE FROM ledger WHERE number <= ?1")?;
@@ -133,7 +130,8 @@ impl Model {
             id += 1;
         }
         ensure!(id == ACCOUNTS, "{id} accounts where {ACCOUNTS} should be");
-        let mut rows = connection.prepare("SELECT number, source, target, note FROM ledger ORDER BY number")?;
+        let mut rows = connection
+            .prepare("SELECT number, source, target, note FROM ledger ORDER BY number")?;
         let mut rows = rows.query([])?;
         let mut expected = self.ledger.iter();
         while let Some(row) = rows.next()? {
@@ -161,10 +159,14 @@ pub fn verify(
     let integrity: String =
         connection.query_row("PRAGMA integrity_check", [], |row| row.get(0)).context("checking")?;
     ensure!(integrity == "ok", "PRAGMA integrity_check says: {integrity}");
-    let last: i64 = connection
-        .query_row("SELECT coalesce(max(number), 0) FROM ledger", [], |row| row.get(0))?;
+    let last: i64 =
+        connection
+            .query_row("SELECT coalesce(max(number), 0) FROM ledger", [], |row| row.get(0))?;
     // Rolled-back transactions leave no trace: all of them up to the next committed one.
-    ensure!(last >= acknowledged, "transaction {acknowledged} was acknowledged, {last} is the last");
+    ensure!(
+        last >= acknowledged,
+        "transaction {acknowledged} was acknowledged, {last} is the last"
+    );
     ensure!(last <= issued, "transaction {last} is there, {issued} was the last one issued");
     model.advance(last);
     model.compare(connection)?;
