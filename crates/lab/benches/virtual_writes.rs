@@ -1,5 +1,4 @@
 //! Simulated page writes a second of one core's time, with cleaning, and the rate of a replay.
 fn main() -> tantalum_base::Result<()> {
-    print!("{}", tantalum_lab::device_bench::bench_text()?);
-    Ok(())
+    tantalum_lab::device_bench::bench(|line| println!("{line}"))
 }

@@ -168,9 +168,8 @@ pub(crate) fn cpu_seconds() -> f64 {
 }
 
 /// Random writes on the DuraSSD profile scaled to 8 GiB, with and without the link, and how fast
-/// a trace is replayed, as lines of text.
-pub fn bench_text() -> Result<String> {
-    let mut text = String::new();
+/// a trace is replayed: a line of text each.
+pub fn bench(mut print: impl FnMut(String)) -> Result<()> {
     for (op, link) in [("0.145", true), ("0.145", false), ("0.07", true), ("0.28", true)] {
         let speed = measure(&DeviceSpeedOptions {
             device: format!("durassd:capacity=8GiB,op={op}"),
@@ -179,9 +178,9 @@ pub fn bench_text() -> Result<String> {
             link,
             rounds: 3,
         })?;
-        text.push_str(&format!(
+        print(format!(
             "virtual writes durassd 8 GiB op={op:<5} {:<9} {:>6.3} M pages/s  {:>5.2}x of {:.0} M  \
-             WA {:.2}  {} zones cleaned  {} pages moved  {:.1} virtual s\n",
+             WA {:.2}  {} zones cleaned  {} pages moved  {:.1} virtual s",
             if link { "over link" } else { "raw" },
             speed.pages_per_s / 1e6,
             speed.pages_per_s / TARGET_PAGES_PER_S,
@@ -192,30 +191,24 @@ pub fn bench_text() -> Result<String> {
             speed.virtual_seconds,
         ));
     }
-    text.push_str(&replay_text()?);
-    Ok(text)
-}
-
-fn replay_text() -> Result<String> {
     let large = shared::find("traces/databases/tpcc-pg-logical.csv.zst");
     let made = "zipf:pages=200k,requests=2m,theta=0.9,writes=0.3,commit=16";
     let path = large.as_deref().unwrap_or(Path::new(made));
     let trace = Rc::new(DeviceTrace::load(path, &OpenOptions::default())?);
     let config = DeviceConfig::parse("durassd:capacity=1GiB")?;
-    let mut text = String::new();
     for clients in [1, 32] {
         let options = DeviceReplayOptions { clients, ..DeviceReplayOptions::default() };
         let start_s = cpu_seconds();
         let row = replay(&trace, &config, &options)?;
         let seconds = cpu_seconds() - start_s;
-        text.push_str(&format!(
-            "device replay  {:<16} {clients:>3} clients  {:>6.3} M requests/s  ({:.0} a virtual s)\n",
+        print(format!(
+            "device replay  {:<16} {clients:>3} clients  {:>6.3} M requests/s  ({:.0} a virtual s)",
             row.trace,
             row.requests as f64 / seconds / 1e6,
             row.requests_per_s,
         ));
     }
-    Ok(text)
+    Ok(())
 }
 
 #[cfg(test)]
