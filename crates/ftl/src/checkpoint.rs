@@ -86,13 +86,13 @@ pub fn slots_max(geometry: &ZoneGeometry, pages: u64) -> u64 {
 }
 
 struct Writer {
-    page: PageBuf,
+    bytes: [u8; PAGE_BYTES],
     at: usize,
 }
 
 impl Writer {
     fn new(header: &PieceHeader) -> Self {
-        let mut writer = Writer { page: PageBuf::zero(), at: 0 };
+        let mut writer = Writer { bytes: [0; PAGE_BYTES], at: 0 };
         writer.u64(MAGIC);
         writer.u64(header.id);
         writer.u32(header.kind as u32);
@@ -102,14 +102,20 @@ impl Writer {
         writer
     }
 
+    #[inline]
     fn u32(&mut self, value: u32) {
-        self.page.make_mut()[self.at..self.at + 4].copy_from_slice(&value.to_le_bytes());
+        self.bytes[self.at..self.at + 4].copy_from_slice(&value.to_le_bytes());
         self.at += 4;
     }
 
+    #[inline]
     fn u64(&mut self, value: u64) {
-        self.page.make_mut()[self.at..self.at + 8].copy_from_slice(&value.to_le_bytes());
+        self.bytes[self.at..self.at + 8].copy_from_slice(&value.to_le_bytes());
         self.at += 8;
+    }
+
+    fn finish(&self) -> PageBuf {
+        PageBuf::copy_from(&self.bytes)
     }
 }
 
@@ -190,7 +196,7 @@ fn encode_footer(header: &PieceHeader, footer: &Footer) -> PageBuf {
     writer.u64(footer.next_version.0);
     writer.u64(footer.pages);
     writer.u32(footer.pieces);
-    writer.page
+    writer.finish()
 }
 
 impl<P> State<P> {
@@ -204,25 +210,24 @@ impl<P> State<P> {
             writer.u32(zone.resets);
             writer.at += ZONE_ENTRY_BYTES - 16;
         }
-        writer.page
+        writer.finish()
     }
 
     /// The chunk, or `None` where nothing in it was ever written.
     fn encode_map(&self, header: &PieceHeader) -> Option<PageBuf> {
-        let first = header.index as u64 * MAP_ENTRIES as u64;
-        let end = (first + MAP_ENTRIES as u64).min(self.map.pages());
-        let written = |page: u64| self.map.get(PageNo(page)).version != Version::NEVER;
-        if !(first..end).any(written) {
+        let first = header.index as usize * MAP_ENTRIES;
+        let entries = || self.map.entries(PageNo(first as u64)).take(MAP_ENTRIES);
+        if entries().all(|entry| entry.version == Version::NEVER) {
             return None;
         }
         let mut writer = Writer::new(header);
-        for page in first..end {
-            let entry = self.map.get(PageNo(page));
-            writer.u64(entry.version.0);
-            writer.u32(entry.place.to_bits());
-            writer.u32(entry.checksum);
+        let places = writer.bytes[HEADER_BYTES..].chunks_exact_mut(MAP_ENTRY_BYTES);
+        for (bytes, entry) in places.zip(entries()) {
+            bytes[..8].copy_from_slice(&entry.version.0.to_le_bytes());
+            bytes[8..12].copy_from_slice(&entry.place.to_bits().to_le_bytes());
+            bytes[12..16].copy_from_slice(&entry.checksum.to_le_bytes());
         }
-        Some(writer.page)
+        Some(writer.finish())
     }
 
     /// The next pages of checkpoint `id`, at most `most`, from `cursor` on; advances it.

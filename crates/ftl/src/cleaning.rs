@@ -191,6 +191,11 @@ impl<M: ZoneMedia> Ftl<M> {
         let mut record_slots = Vec::new();
         {
             let state = self.state.borrow();
+            let page = |slot: &SlotNo| match state.map.occupant(*slot) {
+                Occupant::Page(page) => Some(page),
+                Occupant::Record | Occupant::Dead => None,
+            };
+            state.map.fetch(group.iter().filter_map(page));
             for slot in group {
                 match state.map.occupant(*slot) {
                     Occupant::Page(page) => pages.push((*slot, page, state.map.get(page))),

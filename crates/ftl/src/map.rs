@@ -55,6 +55,17 @@ struct Packed {
     checksum: u32,
 }
 
+impl Packed {
+    #[inline]
+    fn unpack(self) -> Entry {
+        Entry {
+            version: Version(self.version),
+            place: Place::from_bits(self.place),
+            checksum: self.checksum,
+        }
+    }
+}
+
 /// Logical to physical and back. 16 bytes a logical page and 4 a slot.
 pub struct Mapping {
     forward: Vec<Packed>,
@@ -96,12 +107,24 @@ impl Mapping {
     /// What is known of `page`.
     #[inline]
     pub fn get(&self, page: PageNo) -> Entry {
-        let packed = self.forward[page.index()];
-        Entry {
-            version: Version(packed.version),
-            place: Place::from_bits(packed.place),
-            checksum: packed.checksum,
-        }
+        self.forward[page.index()].unpack()
+    }
+
+    /// What is known of the pages from `first` on, in order.
+    #[inline]
+    pub fn entries(&self, first: PageNo) -> impl Iterator<Item = Entry> + '_ {
+        self.forward[first.index()..].iter().map(|packed| packed.unpack())
+    }
+
+    /// Brings what is known of `pages`, and of the slots they lie in, into the processor's cache.
+    /// Entries of random pages are far apart in a table of many megabytes; here their loads
+    /// overlap, while whoever changes them one by one would wait for each.
+    pub fn fetch(&self, pages: impl Iterator<Item = PageNo> + Clone) {
+        let place = |page: PageNo| self.forward[page.index()].place;
+        let places = pages.clone().fold(0, |all, page| all ^ place(page));
+        let occupant = |page| self.reverse.get(place(page) as usize).copied().unwrap_or(DEAD);
+        let occupants = pages.fold(0, |all, page| all ^ occupant(page));
+        std::hint::black_box((places, occupants));
     }
 
     /// Puts `entry` for `page` in force and returns the slot that it frees, if any.

@@ -112,6 +112,8 @@ impl<M: ZoneMedia> Ftl<M> {
         let slots = slots.inspect_err(|error| self.latch(error))?;
         {
             let state = &mut *self.state.borrow_mut();
+            let data = buffer.spares.iter().filter(|spare| spare.kind == SlotKind::Data);
+            state.map.fetch(data.map(|spare| spare.page));
             for (piece, (zone, first_slot)) in pieces.iter().zip(&slots) {
                 // Only now: a checkpoint takes a zone's settled slots for mapped ones.
                 state.zones.append_returned(*zone, durable);

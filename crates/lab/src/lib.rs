@@ -4,9 +4,11 @@
 //! crash         cuts power at every media operation and checks the promises of docs/durability.md
 //! cache_replay  policies times cache sizes over a trace in memory: misses and write-backs
 //! cache_bench   how fast policies decide
+//! device_bench  how fast the simulation of a whole device runs
 //! device_replay a trace on a simulated device in virtual time, every read checked
 //! ```
 pub mod cache_bench;
 pub mod cache_replay;
 pub mod crash;
+pub mod device_bench;
 pub mod device_replay;

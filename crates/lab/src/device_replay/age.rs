@@ -32,7 +32,7 @@ impl Default for Age {
 const WRITERS: u64 = 64;
 
 /// Ages `ssd`, past its link: what the aging costs is not asked.
-pub(super) async fn age(
+pub(crate) async fn age(
     runtime: &Virtual,
     ssd: &Rc<Ssd<NandZones<Virtual, Stamp>>>,
     expected: &Rc<RefCell<Expected>>,

@@ -40,11 +40,14 @@ impl Expected {
     /// New contents for the range, one after the other.
     pub fn write(&mut self, range: PageRange, contents: &mut Vec<Stamp>) {
         contents.clear();
-        for page in range.iter() {
-            self.writes += 1;
-            self.counts[page.index()] = self.writes;
-            contents.push(Stamp::new(page, self.writes));
-        }
+        contents.extend(range.iter().map(|page| self.write_one(page)));
+    }
+
+    /// A new content for `page`.
+    pub fn write_one(&mut self, page: PageNo) -> Stamp {
+        self.writes += 1;
+        self.counts[page.index()] = self.writes;
+        Stamp::new(page, self.writes)
     }
 
     /// From now on the range reads as zeros.

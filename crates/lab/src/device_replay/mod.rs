@@ -26,8 +26,9 @@ use tantalum_runtime::Virtual;
 use tantalum_runtime::virtual_time::Schedule;
 use tantalum_ssd::{DeviceConfig, SimulatedSsd};
 
+pub(crate) use age::age as age_device;
 use clients::Replay;
-use expected::Expected;
+pub(crate) use expected::Expected;
 
 /// The simulated device that is replayed on.
 pub type Device = SimulatedSsd<Virtual, Stamp>;

@@ -78,10 +78,12 @@ fn long_requests_and_pages_past_the_end_are_folded() {
         PageEvent::Trim { page: PageNo((1 << 40) + 100), pages: 50 },
         PageEvent::Read { page: PageNo((1 << 40) + 90), pages: 70 },
         PageEvent::Write { page: PageNo(5), pages: 1 },
+        PageEvent::Trim { page: PageNo(6), pages: u32::MAX },
         PageEvent::Commit,
     ];
     let trace = DeviceTrace::collect("long", events.map(Ok).into_iter()).unwrap();
-    assert_eq!(trace.pages, 20_001);
+    assert_eq!((trace.pages, trace.events.len()), (20_001, 6), "nothing uses what is trimmed last");
+    assert_eq!(trace.events[2], PageEvent::Trim { page: PageNo(101), pages: 50 });
     assert_eq!(trace.events[4], PageEvent::Write { page: PageNo(0), pages: 1 });
     assert_eq!(trace.events[0], PageEvent::Write { page: PageNo(1), pages: 20_000 });
     for clients in [1, 3] {

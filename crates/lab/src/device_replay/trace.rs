@@ -1,6 +1,6 @@
 //! A trace for a device, in memory.
 use std::path::Path;
-use tantalum_base::{Error, ErrorKind, FastSet, PageNo, Result};
+use tantalum_base::{Error, ErrorKind, FastSet, Result};
 use tantalum_trace::{OpenOptions, PageEvent, open_pages};
 
 /// Page events whose pages are numbered from 0 without gaps, in the order of their numbers in
@@ -9,9 +9,10 @@ use tantalum_trace::{OpenOptions, PageEvent, open_pages};
 pub struct DeviceTrace {
     /// What rows call it.
     pub name: String,
-    /// The events.
+    /// The events. Trims shrink to the pages that are read or written anywhere in the trace;
+    /// those of no such page are left out.
     pub events: Vec<PageEvent>,
-    /// Distinct pages.
+    /// Distinct pages read or written.
     pub pages: u64,
 }
 
@@ -23,24 +24,35 @@ impl DeviceTrace {
     ) -> Result<DeviceTrace> {
         let mut events = events.collect::<Result<Vec<PageEvent>>>()?;
         let mut seen: FastSet<u64> = FastSet::default();
-        for (page, pages) in events.iter().filter_map(range) {
+        for event in &events {
+            let (PageEvent::Read { page, pages }
+            | PageEvent::Write { page, pages }
+            | PageEvent::Trim { page, pages }) = *event
+            else {
+                continue;
+            };
             let end = page.0.checked_add(u64::from(pages)).ok_or_else(|| {
                 let context = format!("{name}: {pages} pages from {page} pass the last number");
                 Error::new(ErrorKind::OutOfRange, context)
             })?;
-            seen.extend(page.0..end);
+            // A trim may name a whole disk.
+            if !matches!(event, PageEvent::Trim { .. }) {
+                seen.extend(page.0..end);
+            }
         }
         let mut numbers: Vec<u64> = seen.into_iter().collect();
         numbers.sort_unstable();
+        let rank = |page: u64| numbers.partition_point(|number| *number < page) as u64;
         for event in &mut events {
-            if let PageEvent::Read { page, .. }
-            | PageEvent::Write { page, .. }
-            | PageEvent::Trim { page, .. } = event
+            if let PageEvent::Read { page, pages }
+            | PageEvent::Write { page, pages }
+            | PageEvent::Trim { page, pages } = event
             {
-                // Every page of the trace is among the numbers.
-                page.0 = numbers.partition_point(|number| *number < page.0) as u64;
+                let (first, end) = (rank(page.0), rank(page.0 + u64::from(*pages)));
+                (page.0, *pages) = (first, (end - first) as u32);
             }
         }
+        events.retain(|event| !matches!(event, PageEvent::Trim { pages: 0, .. }));
         Ok(DeviceTrace { name: name.to_owned(), events, pages: numbers.len() as u64 })
     }
 
@@ -53,14 +65,5 @@ impl DeviceTrace {
             stem = stem.strip_suffix(end).unwrap_or(stem);
         }
         DeviceTrace::collect(stem, open_pages(path, options)?)
-    }
-}
-
-fn range(event: &PageEvent) -> Option<(PageNo, u32)> {
-    match *event {
-        PageEvent::Read { page, pages }
-        | PageEvent::Write { page, pages }
-        | PageEvent::Trim { page, pages } => Some((page, pages)),
-        PageEvent::Commit => None,
     }
 }

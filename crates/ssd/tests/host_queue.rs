@@ -1,0 +1,145 @@
+//! What the link costs, and that profiles make devices that work.
+use std::cell::Cell;
+use std::rc::Rc;
+use tantalum_base::{ErrorKind, PageBuf, PageDevice, PageNo, Payload, Stamp};
+use tantalum_runtime::virtual_time::Schedule;
+use tantalum_runtime::{JoinHandle, Runtime, Virtual};
+use tantalum_ssd::{DeviceConfig, HostQueue, HostQueueOptions, Profile, Ssd, SsdOptions};
+
+const LINK: HostQueueOptions = HostQueueOptions {
+    depth: 4,
+    command_ns: 1_000,
+    link_command_ns: 100,
+    link_bytes_per_second: 4_096_000_000,
+    flush_ns: 50_000,
+    flush_alone: true,
+};
+
+/// Runs `clients` writers of one page each; when each was done.
+fn ends(clients: u64, link: HostQueueOptions, flush_last: bool) -> Vec<u64> {
+    let runtime = Virtual::new(Schedule::Fifo);
+    let rt = runtime.clone();
+    let run = async move {
+        let config = DeviceConfig::parse("durassd:capacity=64MiB").unwrap();
+        let device = config.build::<_, Stamp>(&rt, 1).await.unwrap();
+        let queue = HostQueue::new(rt.clone(), Rc::clone(device.device()), link).unwrap();
+        let (queue, start_ns) = (Rc::new(queue), rt.now_ns());
+        let task = |page: u64| {
+            let (queue, rt) = (Rc::clone(&queue), rt.clone());
+            async move {
+                if flush_last && page + 1 == clients {
+                    queue.flush().await.unwrap();
+                } else {
+                    let stamp = Stamp::new(PageNo(page), 1);
+                    queue.write(PageNo(page), &[stamp], None).await.unwrap();
+                }
+                rt.now_ns() - start_ns
+            }
+        };
+        let tasks: Vec<JoinHandle<u64>> =
+            (0..clients).map(|page| rt.spawn("client", task(page))).collect();
+        let mut ends = Vec::new();
+        for task in tasks {
+            ends.push(task.await);
+        }
+        ends
+    };
+    runtime.run(run).unwrap()
+}
+
+#[test]
+fn transfers_take_turns_and_the_queue_has_its_depth() {
+    // A page takes 1,000 ns of the link, its command 100 of it and 1,000 besides.
+    assert_eq!(ends(3, LINK, false), [2_100, 3_200, 4_300]);
+    // The fifth command starts when the first is done, when the link is taken until 4,400.
+    assert_eq!(ends(5, LINK, false), [2_100, 3_200, 4_300, 5_400, 6_500]);
+    // With one slot each takes its full time.
+    let one = HostQueueOptions { depth: 1, ..LINK };
+    assert_eq!(ends(3, one, false), [2_100, 4_200, 6_300]);
+}
+
+#[test]
+fn a_flush_waits_for_all_before_it_where_it_is_no_queued_command() {
+    assert_eq!(ends(3, LINK, true), [2_100, 3_200, 53_200]);
+    let queued = HostQueueOptions { flush_alone: false, ..LINK };
+    assert_eq!(ends(3, queued, true), [2_100, 3_200, 50_000]);
+}
+
+#[test]
+fn reads_come_over_the_link_as_well() {
+    let runtime = Virtual::new(Schedule::Fifo);
+    let rt = runtime.clone();
+    let took = Rc::new(Cell::new(0));
+    let told = Rc::clone(&took);
+    let run = async move {
+        let config = DeviceConfig::parse("durassd:capacity=64MiB").unwrap();
+        let device = config.build::<_, PageBuf>(&rt, 1).await.unwrap();
+        let queue = HostQueue::new(rt.clone(), Rc::clone(device.device()), LINK).unwrap();
+        let page = PageBuf::copy_from(&[7; 4096]);
+        let pages = [page.clone(), PageBuf::zero()];
+        queue.write(PageNo(5), &pages, None).await.unwrap();
+        let mut out = [PageBuf::zero(), PageBuf::zero()];
+        let start_ns = rt.now_ns();
+        queue.read(PageNo(5), &mut out, None).await.unwrap();
+        told.set(rt.now_ns() - start_ns);
+        assert_eq!(out, pages);
+    };
+    runtime.run(run).unwrap();
+    // Both pages are in the write cache: command, then two pages over the link.
+    assert_eq!(took.get(), 1_000 + 100 + 2_000);
+}
+
+#[test]
+fn profiles_come_from_text_and_refuse_what_they_do_not_know() {
+    for name in Profile::NAMES {
+        let config = DeviceConfig::parse(&format!("{name}:capacity=4GiB,op=0.07")).unwrap();
+        assert_eq!(config.ftl.pages, 1 << 20);
+        let raw = config.nand.geometry.bytes() as f64 / 4096.0;
+        let share = raw / config.ftl.pages as f64 - 1.0;
+        assert!((0.07..0.2).contains(&share), "{name}: {share}");
+        assert_eq!(config.nand.geometry.page_bytes, 8192);
+        // The name says everything that is needed to make it again.
+        assert_eq!(DeviceConfig::parse(&config.name).unwrap(), config);
+    }
+    let whole = DeviceConfig::parse("durassd").unwrap();
+    assert_eq!(whole.ftl.pages, 480_000_000_000 / 4096);
+    assert_eq!(whole.ssd, SsdOptions::new(whole.ssd.cache, whole.ssd.cache_pages));
+    for (text, said) in [
+        ("durasd", "durassd, ssd-a, ssd-b"),
+        ("durassd:colour=1", "op (0 to 8"),
+        ("durassd:op=9", "op=9"),
+        ("durassd:capacity=4", "unit of bytes"),
+        ("durassd:capacity=4KiB,capacity=8KiB", "twice"),
+        ("ssd-a:pages=4294967295", "pages"),
+    ] {
+        let error = DeviceConfig::parse(text).unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::InvalidInput, "{text}");
+        assert!(error.to_string().contains(said), "{text}: {error}");
+    }
+}
+
+#[test]
+fn the_smallest_devices_work_to_their_last_page() {
+    for pages in [1, 100, 5_000] {
+        let runtime = Virtual::new(Schedule::Fifo);
+        let rt = runtime.clone();
+        let run = async move {
+            let config = DeviceConfig::parse(&format!("durassd:pages={pages},op=0")).unwrap();
+            let device = config.build::<_, Stamp>(&rt, 1).await.unwrap();
+            for count in 1..=3 {
+                for page in (0..pages).map(PageNo) {
+                    device.write(page, &[Stamp::new(page, count)], None).await.unwrap();
+                }
+            }
+            let mut out = [Stamp::zero()];
+            for page in (0..pages).map(PageNo) {
+                device.read(page, &mut out, None).await.unwrap();
+                assert_eq!(out[0], Stamp::new(page, 3));
+            }
+            let ssd: &Rc<Ssd<_>> = device.device();
+            ssd.close().await.unwrap();
+            ssd.ftl().validate();
+        };
+        runtime.run(run).unwrap();
+    }
+}
