@@ -43,6 +43,8 @@ pub(crate) struct State<P> {
     pub zones: Zones,
     pub tracker: DurableTracker,
     pub next_version: Version,
+    /// The highest version whose append has returned.
+    pub returned: Version,
     /// Reset zones that the next batches of the host stream will open.
     pub prepared: Vec<ZoneNo>,
     /// Record pages that no checkpoint covers, in the order in which they were logged.
@@ -93,6 +95,7 @@ impl<M: ZoneMedia> Ftl<M> {
                 zones: Zones::new(geometry, &retired),
                 tracker: DurableTracker::new(Version::NEVER),
                 next_version: Version(1),
+                returned: Version::NEVER,
                 prepared: Vec::new(),
                 records: Vec::new(),
                 checkpoint_places: Vec::new(),

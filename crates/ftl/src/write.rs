@@ -130,6 +130,7 @@ impl<M: ZoneMedia> Ftl<M> {
                 }
             }
             state.tracker.returned(number, durable);
+            state.returned = state.returned.max(last);
         }
         self.durable_rose.wake_all();
         self.cleaning_wanted.wake_all();
@@ -180,6 +181,8 @@ impl<M: ZoneMedia> Ftl<M> {
         if stream == Stream::Meta {
             state.statistics.checkpoint_slots += slots;
         } else {
+            // When it returns, it leaves something to clean.
+            state.cleaning_stuck = false;
             state.slots_since_checkpoint += slots;
             if self.checkpoint_due(state) {
                 self.checkpoint_wanted.wake_all();
@@ -410,12 +413,19 @@ impl<M: ZoneMedia> Ftl<M> {
         Ok((slot, piece.header))
     }
 
-    /// Makes every change that had returned before this call durable. Concurrent calls share
-    /// one sync of the medium.
+    /// Makes every change that had returned before this call durable, with all changes before
+    /// them in the log, which may still be in flight.
     ///
     /// # Errors
     /// The medium's; the FTL is latched then, since nobody knows what became durable.
     pub async fn sync(&self) -> Result<()> {
+        let returned = self.state.borrow().returned;
+        self.make_durable(returned).await
+    }
+
+    /// Makes every append that had returned before this call durable. Concurrent calls share
+    /// one sync of the medium.
+    pub(crate) async fn sync_appends(&self) -> Result<()> {
         let turns = &self.sync_turns;
         let mine = turns.started.get() + 1;
         loop {
@@ -484,7 +494,7 @@ impl<M: ZoneMedia> Ftl<M> {
             if self.durable_rose.until(next).await? {
                 return Ok(());
             }
-            self.sync().await?;
+            self.sync_appends().await?;
         }
     }
 }

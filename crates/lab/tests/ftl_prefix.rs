@@ -2,7 +2,7 @@
 //! found is a prefix of the batches, with all that was durable in it.
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
-use tantalum_base::{PAGE_BYTES, PageBuf, PageNo, PageRange, Payload, Rng};
+use tantalum_base::{ErrorKind, PAGE_BYTES, PageBuf, PageNo, PageRange, Payload, Rng};
 use tantalum_ftl::{Ftl, FtlOptions};
 use tantalum_media::block_store::{self, CrashOptions, CrashStore, CutPlan, CutStyle, MemoryStore};
 use tantalum_media::{FileZones, FileZonesOptions};
@@ -27,6 +27,8 @@ struct Load {
     trims: f64,
     /// Chance that a client makes its batch durable.
     durable: f64,
+    /// Chance that a client flushes after its batch.
+    flushes: f64,
     checkpoint_interval_slots: u64,
     /// Free zones at which cleaning starts and stops.
     cleaning_zones: u32,
@@ -43,6 +45,7 @@ const LOAD: Load = Load {
     clients: 1,
     trims: 0.0,
     durable: 0.0,
+    flushes: 0.0,
     checkpoint_interval_slots: 1 << 40,
     cleaning_zones: 1,
     style: CutStyle::DropAll,
@@ -146,10 +149,17 @@ async fn client(
                 ftl.trim(PageRange::new(PageNo(*first), *len), durable).await
             }
         };
-        if written.is_err() {
+        if let Err(error) = written {
+            let cut = [ErrorKind::PowerCut, ErrorKind::Latched].contains(&error.kind());
+            assert!(cut, "a write failed: {error:?}: {load:?}");
             return;
         }
-        if durable {
+        // A flush keeps what had returned before it, with all that comes before that.
+        let flushed = rng.chance(load.flushes);
+        if flushed && ftl.sync().await.is_err() {
+            return;
+        }
+        if durable || flushed {
             progress.durable.set(progress.durable.get().max(at + 1));
         }
     }
@@ -290,7 +300,7 @@ fn a_zone_is_reset_only_when_what_replaced_its_pages_is_durable() {
 
 #[test]
 fn random_loads_leave_a_prefix() {
-    for seed in 0..60 {
+    for seed in 0..100 {
         let mut rng = Rng::split(seed, "loads");
         let load = Load {
             seed,
@@ -299,6 +309,7 @@ fn random_loads_leave_a_prefix() {
             batch_pages: 1 + rng.below(40),
             trims: [0.0, 0.1][rng.below(2) as usize],
             durable: [0.0, 0.05, 0.5][rng.below(3) as usize],
+            flushes: [0.0, 0.1, 0.5][rng.below(3) as usize],
             checkpoint_interval_slots: [64, 300, 1 << 40][rng.below(3) as usize],
             cleaning_zones: 1 + rng.below(3) as u32,
             style: [CutStyle::DropAll, CutStyle::Random, CutStyle::TearAll][rng.below(3) as usize],
