@@ -14,7 +14,7 @@ enum Choice {
     Zone(ZoneNo),
     /// The candidates wait for this version to become durable.
     AfterDurable(Version),
-    /// Candidates have appends in flight.
+    /// Appends are in flight, to candidates or in place of what candidates hold.
     AfterAppends,
     /// Nothing would give room.
     Nothing,
@@ -65,7 +65,8 @@ impl<M: ZoneMedia> Ftl<M> {
                 Choice::Nothing => {
                     let state = &mut *self.state.borrow_mut();
                     state.evacuation_wanted = false;
-                    state.cleaning_stuck = true;
+                    // Above the low watermark it was only not worth while.
+                    state.cleaning_stuck = self.zones_short(state, self.options.cleaning_low_zones);
                     self.room.wake_all();
                     return Ok(());
                 }
@@ -84,6 +85,8 @@ impl<M: ZoneMedia> Ftl<M> {
         };
         let (mut best, mut after, mut busy) = (None, None::<Version>, false);
         for (number, zone) in state.zones.iter() {
+            // What is in flight replaces something when it returns.
+            busy |= zone.appends_in_flight > 0;
             if zone.state != ZoneState::Full
                 || zone.being_emptied
                 || (zone.stream == Stream::Meta && zone.live_slots > 0)
@@ -96,8 +99,9 @@ impl<M: ZoneMedia> Ftl<M> {
                 continue;
             }
             if zone.appends_in_flight > 0 {
-                busy = true;
-            } else if zone.version_max.max(zone.replaced_by) > watermark {
+                continue;
+            }
+            if zone.version_max.max(zone.replaced_by) > watermark {
                 after = after.max(Some(zone.version_max.max(zone.replaced_by)));
             } else {
                 let rank = (!zone.failing, zone.live_slots, zone.epoch);
@@ -135,7 +139,7 @@ impl<M: ZoneMedia> Ftl<M> {
             self.checkpoint().await?;
         }
         if let Some(watermark) = moved {
-            self.sync().await?;
+            self.sync_appends().await?;
             self.state.borrow_mut().tracker.note_on_media(watermark);
         }
         // Hosts may have replaced pages meanwhile, and a power cut may take that back.
