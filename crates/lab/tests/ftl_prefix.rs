@@ -32,6 +32,8 @@ struct Load {
     checkpoint_interval_slots: u64,
     /// Free zones at which cleaning starts and stops.
     cleaning_zones: u32,
+    /// Recoveries that are cut before the one that is checked.
+    recovery_cuts: u32,
     style: CutStyle,
 }
 
@@ -48,6 +50,7 @@ const LOAD: Load = Load {
     flushes: 0.0,
     checkpoint_interval_slots: 1 << 40,
     cleaning_zones: 1,
+    recovery_cuts: 0,
     style: CutStyle::DropAll,
 };
 
@@ -222,10 +225,34 @@ fn run(load: &Load, cut: Option<u64>) -> Result<u64, String> {
     }
     runtime.drop_tasks();
     drop(ftl);
-    let (style, mut rng) = (load.style, Rng::split(load.seed, "cut"));
-    runtime.run(async move { store.cut(&mut rng, style).await }).unwrap().unwrap();
+    let mut rng = Rng::split(load.seed ^ cut.unwrap_or(u64::MAX), "cut");
+    let (style, mut fates) = (load.style, Rng::new(rng.next_u64()));
+    runtime.run(async move { store.cut(&mut fates, style).await }).unwrap().unwrap();
+    for _ in 0..load.recovery_cuts {
+        cut_recovery(load, &disk, options, &mut rng)?;
+    }
     verify(load, &disk, options, &batches, &progress)?;
     Ok(operations)
+}
+
+/// One recovery that is cut.
+fn cut_recovery(
+    load: &Load,
+    disk: &MemoryStore,
+    options: FtlOptions,
+    rng: &mut Rng,
+) -> Result<(), String> {
+    let runtime = Virtual::new(Schedule::Fifo);
+    let (store, media) = open(&runtime, disk, load);
+    store.plan_cut(CutPlan { at_operation: rng.below(8), fate: block_store::Fate::Tear });
+    let recovered = runtime.run(async move { Ftl::recover(media, options).await.map(|_| ()) });
+    if let (Ok(Err(error)), false) = (recovered, store.is_cut()) {
+        return Err(format!("the first recovery: {error:?}"));
+    }
+    runtime.drop_tasks();
+    let (style, mut fates) = (load.style, Rng::new(rng.next_u64()));
+    runtime.run(async move { store.cut(&mut fates, style).await }).unwrap().unwrap();
+    Ok(())
 }
 
 fn verify(
@@ -312,6 +339,7 @@ fn random_loads_leave_a_prefix() {
             flushes: [0.0, 0.1, 0.5][rng.below(3) as usize],
             checkpoint_interval_slots: [64, 300, 1 << 40][rng.below(3) as usize],
             cleaning_zones: 1 + rng.below(3) as u32,
+            recovery_cuts: rng.below(4) as u32,
             style: [CutStyle::DropAll, CutStyle::Random, CutStyle::TearAll][rng.below(3) as usize],
             ..LOAD
         };
