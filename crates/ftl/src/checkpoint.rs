@@ -297,6 +297,7 @@ impl<M: ZoneMedia> Ftl<M> {
         drop(turn);
         // Cleaning need not leave zones to it any more.
         self.room.wake_all();
+        self.cleaning_wanted.wake_all();
         Ok(())
     }
 

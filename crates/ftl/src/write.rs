@@ -258,7 +258,11 @@ impl<M: ZoneMedia> Ftl<M> {
                 {
                     attempt += 1;
                     self.mark_failing(zone, stream);
-                    self.admit(stream, spares.len() as u32, || 0).await?;
+                    // Cleaning must be able to go on, which makes the room for all others; except
+                    // where it waits for this very append.
+                    let keep_free =
+                        || u32::from(stream == Stream::Host && !self.cleaning_waits.get());
+                    self.admit(stream, spares.len() as u32, keep_free).await?;
                     let state = &mut *self.state.borrow_mut();
                     let batch = (header.batch_first, header.batch_len);
                     let again = self.place(state, stream, piece.start, piece.end, batch);
@@ -327,7 +331,7 @@ impl<M: ZoneMedia> Ftl<M> {
     }
 
     /// Pages that appends to the stream's open zone can still hold.
-    fn open_room(&self, state: &crate::ftl::State<M::Page>, stream: Stream) -> u64 {
+    pub(crate) fn open_room(&self, state: &crate::ftl::State<M::Page>, stream: Stream) -> u64 {
         let Some(zone) = state.zones.open_zone(stream) else { return 0 };
         let mut free = self.geometry.slots_per_zone - state.zones.get(zone).used_slots;
         let mut pages = 0;
