@@ -288,7 +288,7 @@ impl<M: ZoneMedia> Ftl<M> {
         let (id, covered) = self.start_checkpoint();
         let places = self.write_pieces(id).await?;
         let caught = Version(self.state.borrow().next_version.0 - 1);
-        self.sync().await?;
+        self.sync_appends().await?;
         self.make_durable(caught).await?;
         let next_version = self.state.borrow().next_version;
         let footer = Footer {
@@ -302,6 +302,7 @@ impl<M: ZoneMedia> Ftl<M> {
         drop(turn);
         // Cleaning need not leave zones to it any more.
         self.room.wake_all();
+        self.cleaning_wanted.wake_all();
         Ok(())
     }
 
@@ -311,7 +312,7 @@ impl<M: ZoneMedia> Ftl<M> {
         let _turn = self.checkpoint_turn.acquire(1).await;
         let (id, _) = self.start_checkpoint();
         let places = self.write_pieces(id).await?;
-        self.sync().await?;
+        self.sync_appends().await?;
         let footer = Footer {
             covered: skip_to,
             durable: skip_to,

@@ -4,7 +4,7 @@ use tantalum_media::{Body, SlotKind, Spare, ZoneMedia};
 
 use crate::ftl::{AppendBuffer, Ftl};
 use crate::map::{Entry, Occupant, Place};
-use crate::options::moving_slots_max;
+use crate::options::{moving_slots_max, packed_slots};
 use crate::records;
 use crate::zones::{Stream, ZoneState};
 
@@ -14,7 +14,7 @@ enum Choice {
     Zone(ZoneNo),
     /// The candidates wait for this version to become durable.
     AfterDurable(Version),
-    /// Candidates have appends in flight.
+    /// Appends are in flight, to candidates or in place of what candidates hold.
     AfterAppends,
     /// Nothing would give room.
     Nothing,
@@ -55,22 +55,41 @@ impl<M: ZoneMedia> Ftl<M> {
             };
             match choice {
                 Choice::Zone(victim) => self.clean(victim).await?,
-                Choice::AfterDurable(version) => self.make_durable(version).await?,
+                Choice::AfterDurable(version) => self.wait_for_hosts(version).await?,
                 Choice::AfterAppends => {
                     let mut first = true;
                     self.cleaning_wanted
                         .until(|| (!std::mem::take(&mut first)).then_some(()))
                         .await;
                 }
+                Choice::Nothing if self.give_up_records().await? => {}
                 Choice::Nothing => {
                     let state = &mut *self.state.borrow_mut();
                     state.evacuation_wanted = false;
-                    state.cleaning_stuck = true;
+                    // Above the low watermark it was only not worth while.
+                    state.cleaning_stuck = self.zones_short(state, self.options.cleaning_low_zones);
                     self.room.wake_all();
                     return Ok(());
                 }
             }
         }
+    }
+
+    /// Where zones are short, writes a checkpoint that covers records, whose slots it sets free;
+    /// false where there are none that it could cover, or no room for it.
+    async fn give_up_records(&self) -> Result<bool> {
+        let before = {
+            let state = self.state.borrow();
+            let short = self.zones_short(&state, self.options.cleaning_low_zones);
+            if !short || state.zones.free_count() + 1 < self.reserve_zones {
+                return Ok(false);
+            }
+            state.records.len()
+        };
+        if before > 0 {
+            self.checkpoint().await?;
+        }
+        Ok(self.state.borrow().records.len() < before)
     }
 
     /// Greedy: the zone that costs least to empty, the oldest of those; a failing one first.
@@ -82,8 +101,15 @@ impl<M: ZoneMedia> Ftl<M> {
         } else {
             self.geometry.slots_per_zone / 4 * 3
         };
+        // A cleaning that is begun must be able to end: nobody else makes room meanwhile.
+        let kept = self.kept_from_cleaning();
+        let free = u64::from(state.zones.free_count().saturating_sub(kept));
+        let room = self.open_room(state, Stream::Cleaning)
+            + free * u64::from(packed_slots(&self.geometry));
         let (mut best, mut after, mut busy) = (None, None::<Version>, false);
         for (number, zone) in state.zones.iter() {
+            // What is in flight replaces something when it returns.
+            busy |= zone.appends_in_flight > 0;
             if zone.state != ZoneState::Full
                 || zone.being_emptied
                 || (zone.stream == Stream::Meta && zone.live_slots > 0)
@@ -95,9 +121,15 @@ impl<M: ZoneMedia> Ftl<M> {
             if !zone.failing && !gives {
                 continue;
             }
+            let watermark_due = zone.version_max > state.tracker.on_media();
+            if u64::from(zone.live_slots.max(u32::from(watermark_due))) > room {
+                busy |= kept > 0;
+                continue;
+            }
             if zone.appends_in_flight > 0 {
-                busy = true;
-            } else if zone.version_max.max(zone.replaced_by) > watermark {
+                continue;
+            }
+            if zone.version_max.max(zone.replaced_by) > watermark {
                 after = after.max(Some(zone.version_max.max(zone.replaced_by)));
             } else {
                 let rank = (!zone.failing, zone.live_slots, zone.epoch);
@@ -135,14 +167,24 @@ impl<M: ZoneMedia> Ftl<M> {
             self.checkpoint().await?;
         }
         if let Some(watermark) = moved {
-            self.sync().await?;
+            self.sync_appends().await?;
             self.state.borrow_mut().tracker.note_on_media(watermark);
         }
         // Hosts may have replaced pages meanwhile, and a power cut may take that back.
         let replaced_by = self.state.borrow().zones.get(victim).replaced_by;
-        self.make_durable(replaced_by).await?;
+        self.wait_for_hosts(replaced_by).await?;
         self.write_watermark_down(victim).await?;
         self.reset_emptied(victim).await
+    }
+
+    /// Waits until every change up to `version` is durable. Appends that failed to program may
+    /// take the last zones meanwhile.
+    async fn wait_for_hosts(&self, version: Version) -> Result<()> {
+        self.cleaning_waits.set(true);
+        self.room.wake_all();
+        let durable = self.make_durable(version).await;
+        self.cleaning_waits.set(false);
+        durable
     }
 
     /// The slots of `zone` that are live.

@@ -27,6 +27,8 @@ pub struct Ftl<M: ZoneMedia> {
     /// One checkpoint at a time.
     pub(crate) checkpoint_turn: Semaphore,
     pub(crate) sync_turns: SyncTurns,
+    /// Cleaning waits for hosts' appends to become durable.
+    pub(crate) cleaning_waits: Cell<bool>,
     /// Zones were freed, or cleaning found that it cannot free any.
     pub(crate) room: WaitQueue,
     /// Something changed that cleaning looks at.
@@ -43,6 +45,8 @@ pub(crate) struct State<P> {
     pub zones: Zones,
     pub tracker: DurableTracker,
     pub next_version: Version,
+    /// The highest version whose append has returned.
+    pub returned: Version,
     /// Reset zones that the next batches of the host stream will open.
     pub prepared: Vec<ZoneNo>,
     /// Record pages that no checkpoint covers, in the order in which they were logged.
@@ -93,6 +97,7 @@ impl<M: ZoneMedia> Ftl<M> {
                 zones: Zones::new(geometry, &retired),
                 tracker: DurableTracker::new(Version::NEVER),
                 next_version: Version(1),
+                returned: Version::NEVER,
                 prepared: Vec::new(),
                 records: Vec::new(),
                 checkpoint_places: Vec::new(),
@@ -107,6 +112,7 @@ impl<M: ZoneMedia> Ftl<M> {
             log_turn: Semaphore::new("the log's turn", 1),
             checkpoint_turn: Semaphore::new("the checkpoint's turn", 1),
             sync_turns: SyncTurns::default(),
+            cleaning_waits: Cell::new(false),
             room: WaitQueue::new("free zones"),
             cleaning_wanted: WaitQueue::new("something to clean"),
             durable_rose: WaitQueue::new("durability"),

@@ -9,14 +9,14 @@
 //! 6. Make the conclusion durable (a checkpoint that skips the dropped versions) before serving.
 use std::collections::BTreeMap;
 use std::rc::Rc;
-use tantalum_base::{Error, ErrorKind, PageBuf, PageNo, Result, SlotNo, Version, ZoneNo};
+use tantalum_base::{Error, ErrorKind, PageBuf, PageNo, Payload, Result, SlotNo, Version, ZoneNo};
 use tantalum_media::{ScannedAppend, SlotKind, ZoneMedia};
 
 use crate::checkpoint::{
     self, Footer, MAP_ENTRIES, PieceHeader, PieceKind, ZONE_ENTRIES, ZoneEntry,
 };
 use crate::ftl::Ftl;
-use crate::map::{Entry, Place};
+use crate::map::{Entry, Occupant, Place};
 use crate::options::FtlOptions;
 use crate::records::{self, Record};
 use crate::zones::{Stream, ZoneState};
@@ -24,6 +24,9 @@ use crate::zones::{Stream, ZoneState};
 /// Versions left out after a recovery, behind everything seen: what was dropped can never be
 /// taken for something newer.
 const SKIPPED_VERSIONS: u64 = 1 << 20;
+
+/// Zone openings left out likewise.
+const SKIPPED_EPOCHS: u64 = 1 << 20;
 
 /// What a recovery found and did.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -71,6 +74,8 @@ struct Log {
     zones_scanned: u32,
     anything: bool,
     torn: Vec<Torn>,
+    // Older places of content that cleaning copied: (page, place).
+    originals: Vec<(PageNo, SlotNo)>,
     // First slots of gaps below what an append behind them said was durable.
     gaps: Vec<SlotNo>,
 }
@@ -105,7 +110,10 @@ impl<M: ZoneMedia> Ftl<M> {
         ftl.load(&checkpoint, &epochs);
         let (accepted, seen) = ftl.replay(&checkpoint, &epochs, &mut log, &mut report);
         ftl.check_damage(&log, checkpoint.footer.covered)?;
-        report.pages_lost = ftl.settle_zones(&epochs);
+        ftl.undo_cleaning(&epochs, &log).await?;
+        report.pages_lost = ftl.settle_zones(&epochs, &log, accepted);
+        // Nobody cleans yet: where there is no room for a checkpoint, that is the end.
+        ftl.state.borrow_mut().cleaning_stuck = true;
         ftl.state.borrow_mut().checkpoint_id =
             ftl.highest_checkpoint_id(&epochs, checkpoint.id).await?;
         {
@@ -117,6 +125,7 @@ impl<M: ZoneMedia> Ftl<M> {
             let highest = seen.unwrap_or_default().max(checkpoint.footer.next_version);
             ftl.checkpoint_recovery(Version(highest.0 + SKIPPED_VERSIONS)).await?;
         }
+        ftl.state.borrow_mut().cleaning_stuck = false;
         Ok((ftl, report))
     }
 
@@ -340,7 +349,7 @@ impl<M: ZoneMedia> Ftl<M> {
                     let zone = self.geometry.zone_of(slot);
                     let intact =
                         epochs[zone.index()].is_some_and(|(epoch, _)| epoch <= header.epoch);
-                    if !intact || state.map.occupant(slot) != crate::map::Occupant::Dead {
+                    if !intact || state.map.occupant(slot) != Occupant::Dead {
                         entry.place = Place::Lost;
                     }
                 }
@@ -401,7 +410,10 @@ impl<M: ZoneMedia> Ftl<M> {
                     if known.version != found.version {
                         state.apply(*page, entry);
                     } else if let Place::At(slot) = known.place {
-                        if rank(found.slot) > rank(slot) {
+                        let newer = rank(found.slot) > rank(slot);
+                        let original = if newer { slot } else { found.slot };
+                        log.originals.push((*page, original));
+                        if newer {
                             state.replace(*page, entry);
                         }
                     } else if known.place == Place::Lost {
@@ -428,9 +440,73 @@ impl<M: ZoneMedia> Ftl<M> {
         (accepted, seen)
     }
 
-    /// Closes every zone that holds something and frees the others; counts lost pages.
-    fn settle_zones(&self, epochs: &[Option<(u64, u8)>]) -> u64 {
+    /// Where zones are short, takes the copies back that a cleaning under way had made: its zone
+    /// can only be closed now, and each cut would cost one. What it copied from zones that it
+    /// emptied stays, but then it has given these.
+    async fn undo_cleaning(&self, epochs: &[Option<(u64, u8)>], log: &Log) -> Result<()> {
+        let cleaning = |(_, epoch): &(usize, &Option<(u64, u8)>)| {
+            epoch.is_some_and(|(_, stream)| stream == Stream::Cleaning as u8)
+        };
+        let newest = epochs.iter().enumerate().filter(cleaning).max_by_key(|(_, epoch)| **epoch);
+        let Some((copies, _)) = newest else { return Ok(()) };
+        let copies = ZoneNo(copies as u32);
+        let moves = {
+            let state = self.state.borrow();
+            let unused = |zone: &crate::zones::Zone| {
+                zone.state != ZoneState::Retired && zone.live_slots == 0
+            };
+            let free = state.zones.iter().filter(|(_, zone)| unused(zone)).count();
+            if free as u32 >= self.reserve_zones || state.zones.get(copies).live_slots == 0 {
+                return Ok(());
+            }
+            let emptied_in_part = |slot: &SlotNo| {
+                let zone = self.geometry.zone_of(*slot);
+                zone != copies && state.zones.get(zone).live_slots > 0
+            };
+            let mut moves = Vec::new();
+            for offset in 0..self.geometry.slots_per_zone {
+                let slot = self.geometry.slot(copies, offset);
+                let Occupant::Page(page) = state.map.occupant(slot) else {
+                    continue;
+                };
+                let mut places = log.originals.iter().filter(|(what, original)| {
+                    *what == page
+                        && emptied_in_part(original)
+                        && state.map.occupant(*original) == Occupant::Dead
+                });
+                let Some((_, original)) = places.next_back() else { return Ok(()) };
+                moves.push((page, *original, state.map.get(page)));
+            }
+            if moves.len() as u32 != state.zones.get(copies).live_slots {
+                return Ok(());
+            }
+            moves
+        };
+        for (_, original, entry) in &moves {
+            let mut content = [M::Page::zero()];
+            let read = self.media.read(&[*original], &mut content).await;
+            if read.is_err() || content[0].checksum() != entry.checksum {
+                return Ok(());
+            }
+        }
         let state = &mut *self.state.borrow_mut();
+        for (page, original, entry) in moves {
+            state.replace(page, Entry { place: Place::At(original), ..entry });
+        }
+        Ok(())
+    }
+
+    /// Closes every zone that holds something and frees the others; counts lost pages.
+    fn settle_zones(&self, epochs: &[Option<(u64, u8)>], log: &Log, accepted: Version) -> u64 {
+        let state = &mut *self.state.borrow_mut();
+        // Until the conclusion is durable, the next recovery counts these versions again: their
+        // zones stay as they are, also where nothing in them is in force.
+        let mut counted = vec![false; self.geometry.zones as usize];
+        for found in &log.found {
+            if found.version > log.durable && found.version <= accepted {
+                counted[self.geometry.zone_of(found.slot).index()] = true;
+            }
+        }
         for (zone, epoch) in epochs.iter().enumerate() {
             let number = ZoneNo(zone as u32);
             let zone = state.zones.get_mut(number);
@@ -438,7 +514,7 @@ impl<M: ZoneMedia> Ftl<M> {
                 continue;
             }
             zone.needs_reset = true;
-            if zone.live_slots == 0 {
+            if zone.live_slots == 0 && !counted[number.index()] {
                 zone.state = ZoneState::Free;
                 zone.epoch = epoch.map_or(0, |(epoch, _)| epoch);
             } else if let Some((epoch, stream)) = *epoch {
@@ -454,7 +530,8 @@ impl<M: ZoneMedia> Ftl<M> {
             }
         }
         let newest = epochs.iter().flatten().map(|(epoch, _)| *epoch).max().unwrap_or(0);
-        state.zones.continue_epochs(newest);
+        // An opening of which only later appends reached the medium may not have been seen.
+        state.zones.continue_epochs(newest + SKIPPED_EPOCHS);
         state.zones.rebuild_free();
         let lost = |page: &u64| state.map.get(PageNo(*page)).place == Place::Lost;
         (0..self.options.pages).filter(lost).count() as u64

@@ -132,6 +132,7 @@ impl<M: ZoneMedia> Ftl<M> {
                 }
             }
             state.tracker.returned(number, durable);
+            state.returned = state.returned.max(last);
         }
         self.durable_rose.wake_all();
         self.cleaning_wanted.wake_all();
@@ -182,6 +183,8 @@ impl<M: ZoneMedia> Ftl<M> {
         if stream == Stream::Meta {
             state.statistics.checkpoint_slots += slots;
         } else {
+            // When it returns, it leaves something to clean.
+            state.cleaning_stuck = false;
             state.slots_since_checkpoint += slots;
             if self.checkpoint_due(state) {
                 self.checkpoint_wanted.wake_all();
@@ -257,7 +260,11 @@ impl<M: ZoneMedia> Ftl<M> {
                 {
                     attempt += 1;
                     self.mark_failing(zone, stream);
-                    self.admit(stream, spares.len() as u32, || 0).await?;
+                    // Cleaning must be able to go on, which makes the room for all others; except
+                    // where it waits for this very append.
+                    let keep_free =
+                        || u32::from(stream == Stream::Host && !self.cleaning_waits.get());
+                    self.admit(stream, spares.len() as u32, keep_free).await?;
                     let state = &mut *self.state.borrow_mut();
                     let batch = (header.batch_first, header.batch_len);
                     let again = self.place(state, stream, piece.start, piece.end, batch);
@@ -326,7 +333,7 @@ impl<M: ZoneMedia> Ftl<M> {
     }
 
     /// Pages that appends to the stream's open zone can still hold.
-    fn open_room(&self, state: &crate::ftl::State<M::Page>, stream: Stream) -> u64 {
+    pub(crate) fn open_room(&self, state: &crate::ftl::State<M::Page>, stream: Stream) -> u64 {
         let Some(zone) = state.zones.open_zone(stream) else { return 0 };
         let mut free = self.geometry.slots_per_zone - state.zones.get(zone).used_slots;
         let mut pages = 0;
@@ -412,12 +419,19 @@ impl<M: ZoneMedia> Ftl<M> {
         Ok((slot, piece.header))
     }
 
-    /// Makes every change that had returned before this call durable. Concurrent calls share
-    /// one sync of the medium.
+    /// Makes every change that had returned before this call durable, with all changes before
+    /// them in the log, which may still be in flight.
     ///
     /// # Errors
     /// The medium's; the FTL is latched then, since nobody knows what became durable.
     pub async fn sync(&self) -> Result<()> {
+        let returned = self.state.borrow().returned;
+        self.make_durable(returned).await
+    }
+
+    /// Makes every append that had returned before this call durable. Concurrent calls share
+    /// one sync of the medium.
+    pub(crate) async fn sync_appends(&self) -> Result<()> {
         let turns = &self.sync_turns;
         let mine = turns.started.get() + 1;
         loop {
@@ -486,7 +500,7 @@ impl<M: ZoneMedia> Ftl<M> {
             if self.durable_rose.until(next).await? {
                 return Ok(());
             }
-            self.sync().await?;
+            self.sync_appends().await?;
         }
     }
 }

@@ -2,7 +2,7 @@
 //! found is a prefix of the batches, with all that was durable in it.
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
-use tantalum_base::{PAGE_BYTES, PageBuf, PageNo, PageRange, Payload, Rng};
+use tantalum_base::{ErrorKind, PAGE_BYTES, PageBuf, PageNo, PageRange, Payload, Rng};
 use tantalum_ftl::{Ftl, FtlOptions};
 use tantalum_media::block_store::{self, CrashOptions, CrashStore, CutPlan, CutStyle, MemoryStore};
 use tantalum_media::{FileZones, FileZonesOptions};
@@ -27,9 +27,13 @@ struct Load {
     trims: f64,
     /// Chance that a client makes its batch durable.
     durable: f64,
+    /// Chance that a client flushes after its batch.
+    flushes: f64,
     checkpoint_interval_slots: u64,
     /// Free zones at which cleaning starts and stops.
     cleaning_zones: u32,
+    /// Recoveries that are cut before the one that is checked.
+    recovery_cuts: u32,
     style: CutStyle,
 }
 
@@ -43,8 +47,10 @@ const LOAD: Load = Load {
     clients: 1,
     trims: 0.0,
     durable: 0.0,
+    flushes: 0.0,
     checkpoint_interval_slots: 1 << 40,
     cleaning_zones: 1,
+    recovery_cuts: 0,
     style: CutStyle::DropAll,
 };
 
@@ -146,10 +152,17 @@ async fn client(
                 ftl.trim(PageRange::new(PageNo(*first), *len), durable).await
             }
         };
-        if written.is_err() {
+        if let Err(error) = written {
+            let cut = [ErrorKind::PowerCut, ErrorKind::Latched].contains(&error.kind());
+            assert!(cut, "a write failed: {error:?}: {load:?}");
             return;
         }
-        if durable {
+        // A flush keeps what had returned before it, with all that comes before that.
+        let flushed = rng.chance(load.flushes);
+        if flushed && ftl.sync().await.is_err() {
+            return;
+        }
+        if durable || flushed {
             progress.durable.set(progress.durable.get().max(at + 1));
         }
     }
@@ -212,10 +225,34 @@ fn run(load: &Load, cut: Option<u64>) -> Result<u64, String> {
     }
     runtime.drop_tasks();
     drop(ftl);
-    let (style, mut rng) = (load.style, Rng::split(load.seed, "cut"));
-    runtime.run(async move { store.cut(&mut rng, style).await }).unwrap().unwrap();
+    let mut rng = Rng::split(load.seed ^ cut.unwrap_or(u64::MAX), "cut");
+    let (style, mut fates) = (load.style, Rng::new(rng.next_u64()));
+    runtime.run(async move { store.cut(&mut fates, style).await }).unwrap().unwrap();
+    for _ in 0..load.recovery_cuts {
+        cut_recovery(load, &disk, options, &mut rng)?;
+    }
     verify(load, &disk, options, &batches, &progress)?;
     Ok(operations)
+}
+
+/// One recovery that is cut.
+fn cut_recovery(
+    load: &Load,
+    disk: &MemoryStore,
+    options: FtlOptions,
+    rng: &mut Rng,
+) -> Result<(), String> {
+    let runtime = Virtual::new(Schedule::Fifo);
+    let (store, media) = open(&runtime, disk, load);
+    store.plan_cut(CutPlan { at_operation: rng.below(8), fate: block_store::Fate::Tear });
+    let recovered = runtime.run(async move { Ftl::recover(media, options).await.map(|_| ()) });
+    if let (Ok(Err(error)), false) = (recovered, store.is_cut()) {
+        return Err(format!("the first recovery: {error:?}"));
+    }
+    runtime.drop_tasks();
+    let (style, mut fates) = (load.style, Rng::new(rng.next_u64()));
+    runtime.run(async move { store.cut(&mut fates, style).await }).unwrap().unwrap();
+    Ok(())
 }
 
 fn verify(
@@ -290,7 +327,7 @@ fn a_zone_is_reset_only_when_what_replaced_its_pages_is_durable() {
 
 #[test]
 fn random_loads_leave_a_prefix() {
-    for seed in 0..60 {
+    for seed in 0..100 {
         let mut rng = Rng::split(seed, "loads");
         let load = Load {
             seed,
@@ -299,8 +336,10 @@ fn random_loads_leave_a_prefix() {
             batch_pages: 1 + rng.below(40),
             trims: [0.0, 0.1][rng.below(2) as usize],
             durable: [0.0, 0.05, 0.5][rng.below(3) as usize],
+            flushes: [0.0, 0.1, 0.5][rng.below(3) as usize],
             checkpoint_interval_slots: [64, 300, 1 << 40][rng.below(3) as usize],
             cleaning_zones: 1 + rng.below(3) as u32,
+            recovery_cuts: rng.below(4) as u32,
             style: [CutStyle::DropAll, CutStyle::Random, CutStyle::TearAll][rng.below(3) as usize],
             ..LOAD
         };

@@ -1,0 +1,329 @@
+//! Devices that are as small and as full as the options allow, overwritten for long: no deadlock,
+//! no false "out of space", every page right. Then failing programs, resets and reads.
+use std::cell::Cell;
+use std::rc::Rc;
+use tantalum_base::{ErrorKind, PageNo, PageRange, Payload, Rng, Stamp};
+use tantalum_ftl::{Ftl, FtlOptions, pages_max};
+use tantalum_media::ZoneMedia;
+use tantalum_media::nand::{Nand, NandFaults, NandGeometry, NandOptions, NandTiming};
+use tantalum_media::nand_zones::{NandZones, NandZonesOptions};
+use tantalum_media::wrappers::{AppendFault, Faults, FaultsOptions};
+use tantalum_runtime::virtual_time::Schedule;
+use tantalum_runtime::{Runtime, Virtual};
+
+type Zones = NandZones<Virtual, Stamp>;
+
+fn zones(
+    runtime: &Virtual,
+    seed: u64,
+    blocks: u32,
+    pages_per_block: u32,
+    spare: u32,
+    faults: NandFaults,
+) -> Zones {
+    let geometry = NandGeometry {
+        channels: 2,
+        packages_per_channel: 1,
+        planes_per_package: 1,
+        blocks_per_plane: blocks,
+        pages_per_block,
+        page_bytes: 8192,
+        spare_bytes: 128,
+    };
+    let timing = NandTiming {
+        read_ns: 50_000,
+        program_ns: 500_000,
+        erase_ns: 2_000_000,
+        channel_bytes_per_second: 200_000_000,
+    };
+    let nand = Nand::new(&NandOptions { geometry, timing, faults, seed }).unwrap();
+    let options = NandZonesOptions { spare_blocks_per_plane: spare, append_pages_max: 16 };
+    NandZones::new(runtime.clone(), nand, options).unwrap()
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Load {
+    seed: u64,
+    writes: u64,
+    batch_max: u64,
+    clients: u64,
+    skew: f64,
+    sequential: bool,
+    durable: f64,
+    trims: f64,
+}
+
+fn stamp(page: u64, count: u64) -> Stamp {
+    if count == 0 { Stamp::zero() } else { Stamp::new(PageNo(page), count) }
+}
+
+/// Each client overwrites its own pages and checks them at the end.
+fn overwrite<M: ZoneMedia<Page = Stamp>>(runtime: &Virtual, ftl: &Rc<Ftl<M>>, load: Load) {
+    let cleaner = Rc::clone(ftl);
+    runtime.spawn("cleaner", async move { cleaner.run_cleaner().await });
+    let checkpointer = Rc::clone(ftl);
+    runtime.spawn("checkpointer", async move { checkpointer.run_checkpointer().await });
+    let pages = ftl.options().pages;
+    let share = pages / load.clients;
+    let clients: Vec<_> = (0..load.clients)
+        .map(|client| {
+            let ftl = Rc::clone(ftl);
+            runtime.spawn("client", async move {
+                let first = client * share;
+                let mut rng = Rng::split(load.seed, &format!("client {client}"));
+                let mut known = vec![0; share as usize];
+                for count in 1..=share + load.writes {
+                    let len = 1 + rng.below(load.batch_max.min(share));
+                    let start = if load.sequential {
+                        count * load.batch_max % (share - len + 1)
+                    } else if rng.chance(load.skew) {
+                        rng.below((share - len + 1).min(8))
+                    } else {
+                        rng.below(share - len + 1)
+                    };
+                    // The device is filled first.
+                    let (start, len) = if count <= share { (count - 1, 1) } else { (start, len) };
+                    let durable = rng.chance(load.durable);
+                    if rng.chance(load.trims) {
+                        ftl.trim(PageRange::new(PageNo(first + start), len), durable)
+                            .await
+                            .unwrap();
+                        known[start as usize..(start + len) as usize].fill(0);
+                        continue;
+                    }
+                    let writes: Vec<_> = (start..start + len)
+                        .map(|page| (PageNo(first + page), stamp(first + page, count)))
+                        .collect();
+                    ftl.write(&writes, durable)
+                        .await
+                        .unwrap_or_else(|error| panic!("{load:?} write {count}: {error:?}"));
+                    known[start as usize..(start + len) as usize].fill(count);
+                }
+                for page in 0..share {
+                    let mut out = [Stamp::zero()];
+                    ftl.read(&[PageNo(first + page)], &mut out).await.unwrap();
+                    assert_eq!(
+                        out[0],
+                        stamp(first + page, known[page as usize]),
+                        "{load:?} page {page}"
+                    );
+                }
+            })
+        })
+        .collect();
+    let all = async move {
+        for client in clients {
+            client.await;
+        }
+    };
+    runtime.run(all).unwrap_or_else(|deadlock| panic!("{load:?}: {deadlock}"));
+    ftl.validate();
+}
+
+fn fill_and_overwrite(
+    load: Load,
+    blocks: u32,
+    pages_per_block: u32,
+    spare: u32,
+    faults: NandFaults,
+    spare_pages: u64,
+) -> bool {
+    let runtime = Virtual::new(Schedule::Shuffled(load.seed));
+    let media = zones(&runtime, load.seed, blocks, pages_per_block, spare, faults);
+    let pages =
+        pages_max(&media.geometry(), media.retired().len() as u32).saturating_sub(spare_pages);
+    if pages < 4 * load.clients {
+        return false;
+    }
+    let mut rng = Rng::split(load.seed, "options");
+    let options = FtlOptions {
+        cleaning_low_zones: 1 + rng.below(2) as u32,
+        cleaning_high_zones: 2 + rng.below(3) as u32,
+        checkpoint_interval_slots: [100, 1000, 1 << 40][rng.below(3) as usize],
+        ..FtlOptions::new(pages)
+    };
+    let ftl = runtime.run(async move { Ftl::format(media, options).await }).unwrap().unwrap();
+    // No batch may be larger than there is room for.
+    let load = Load { batch_max: load.batch_max.min(u64::from(ftl.batch_pages_max())), ..load };
+    overwrite(&runtime, &ftl, load);
+    true
+}
+
+fn random_load(seed: u64, rng: &mut Rng) -> Load {
+    Load {
+        seed,
+        writes: 400,
+        batch_max: 1 + rng.below(20),
+        clients: 1 + rng.below(4),
+        skew: [0.0, 0.5, 0.95][rng.below(3) as usize],
+        sequential: rng.chance(0.25),
+        durable: [0.0, 0.5, 1.0][rng.below(3) as usize],
+        trims: [0.0, 0.05][rng.below(2) as usize],
+    }
+}
+
+#[test]
+fn full_devices_are_overwritten_for_long() {
+    let mut ran = 0;
+    for seed in 0..150 {
+        let mut rng = Rng::split(seed, "tiny");
+        let load = random_load(seed, &mut rng);
+        // From the fewest zones that offer anything up.
+        let blocks = 9 + rng.below(if seed % 10 == 0 { 120 } else { 8 }) as u32;
+        let pages_per_block = 2 + rng.below(10) as u32;
+        ran += u32::from(fill_and_overwrite(
+            load,
+            blocks,
+            pages_per_block,
+            0,
+            NandFaults::default(),
+            0,
+        ));
+    }
+    assert!(ran > 60, "{ran}");
+}
+
+#[test]
+fn failing_programs_lose_nothing() {
+    for seed in 0..50 {
+        let mut rng = Rng::split(seed, "failing");
+        let load = random_load(seed, &mut rng);
+        let faults = NandFaults { program_fail: 0.0005, ..NandFaults::default() };
+        fill_and_overwrite(load, 26, 8, 4, faults, 192);
+    }
+}
+
+#[test]
+fn zones_are_retired_until_the_device_is_out_of_space_and_says_so() {
+    for seed in 0..10 {
+        let runtime = Virtual::new(Schedule::Shuffled(seed));
+        let inner = Rc::new(zones(&runtime, seed, 20, 8, 0, NandFaults::default()));
+        let media = Faults::new(
+            inner,
+            FaultsOptions { seed, zone_retired: 0.01, ..FaultsOptions::default() },
+        );
+        let pages = pages_max(&media.geometry(), 0) - 32;
+        let options = FtlOptions { checkpoint_interval_slots: 200, ..FtlOptions::new(pages) };
+        let ftl = runtime.run(async move { Ftl::format(media, options).await }).unwrap().unwrap();
+        let cleaner = Rc::clone(&ftl);
+        runtime.spawn("cleaner", async move { cleaner.run_cleaner().await });
+        let checkpointer = Rc::clone(&ftl);
+        runtime.spawn("checkpointer", async move { checkpointer.run_checkpointer().await });
+        let device = Rc::clone(&ftl);
+        let main = async move {
+            let mut rng = Rng::new(seed);
+            let mut known = vec![0; pages as usize];
+            let mut error = None;
+            for count in 1..20_000 {
+                let page = rng.below(pages);
+                match device.write(&[(PageNo(page), stamp(page, count))], true).await {
+                    Ok(()) => known[page as usize] = count,
+                    Err(full) => {
+                        error = Some(full);
+                        break;
+                    }
+                }
+            }
+            for page in 0..pages {
+                let mut out = [Stamp::zero()];
+                device.read(&[PageNo(page)], &mut out).await.unwrap();
+                assert_eq!(out[0], stamp(page, known[page as usize]), "seed {seed} page {page}");
+            }
+            error
+        };
+        let error = runtime.run(main).unwrap_or_else(|deadlock| panic!("seed {seed}: {deadlock}"));
+        if let Some(error) = error {
+            assert_eq!(error.kind(), ErrorKind::OutOfSpace, "seed {seed}: {error:?}");
+        }
+        ftl.validate();
+    }
+}
+
+#[test]
+fn a_page_that_decays_is_an_error_and_never_old_data() {
+    let gone = Rc::new(Cell::new(0));
+    for seed in 0..20 {
+        let runtime = Virtual::new(Schedule::Shuffled(seed));
+        let inner = Rc::new(zones(&runtime, seed, 16, 8, 0, NandFaults::default()));
+        let options = FtlOptions { checkpoint_interval_slots: 200, ..FtlOptions::new(100) };
+        let media = Faults::new(Rc::clone(&inner), FaultsOptions::default());
+        let ftl = runtime.run(async move { Ftl::format(media, options).await }).unwrap().unwrap();
+        let cleaner = Rc::clone(&ftl);
+        runtime.spawn("cleaner", async move { cleaner.run_cleaner().await });
+        let device = Rc::clone(&ftl);
+        let bad = runtime.run(async move {
+            let mut rng = Rng::new(seed);
+            for count in 1..=2 {
+                for page in 0..100 {
+                    device.write(&[(PageNo(page), stamp(page, count))], true).await.unwrap();
+                }
+            }
+            let bad = rng.below(100);
+            device.media().fail_read(0);
+            let mut out = [Stamp::zero()];
+            let read = device.read(&[PageNo(bad)], &mut out).await;
+            assert_eq!(read.unwrap_err().kind(), ErrorKind::Uncorrectable);
+            // Everything else is rewritten until cleaning has been everywhere.
+            for count in 3..40 {
+                for _ in 0..100 {
+                    let page = (bad + 1 + rng.below(99)) % 100;
+                    device.write(&[(PageNo(page), stamp(page, count))], true).await.unwrap();
+                }
+                let read = device.read(&[PageNo(bad)], &mut out).await;
+                assert_eq!(read.unwrap_err().kind(), ErrorKind::Uncorrectable, "seed {seed}");
+            }
+            device.close().await.unwrap();
+            bad
+        });
+        let bad = bad.unwrap_or_else(|deadlock| panic!("seed {seed}: {deadlock}"));
+        ftl.validate();
+        runtime.drop_tasks();
+        let runtime = Virtual::new(Schedule::Fifo);
+        // The medium is whole again; what was given up is gone all the same.
+        let media = inner.reopen(runtime.clone());
+        let gone = Rc::clone(&gone);
+        let main = async move {
+            let (ftl, _) = Ftl::recover(media, options).await.unwrap();
+            let mut out = [Stamp::zero()];
+            // Where cleaning has not met it, the mapping still points to it.
+            match ftl.read(&[PageNo(bad)], &mut out).await {
+                Ok(()) => assert_eq!(out[0], stamp(bad, 2), "seed {seed}"),
+                Err(error) => {
+                    assert_eq!(error.kind(), ErrorKind::Uncorrectable, "seed {seed}");
+                    gone.set(gone.get() + 1);
+                }
+            }
+            ftl.write(&[(PageNo(bad), stamp(bad, 99))], true).await.unwrap();
+            ftl.read(&[PageNo(bad)], &mut out).await.unwrap();
+            assert_eq!(out[0], stamp(bad, 99));
+        };
+        runtime.run(main).unwrap();
+    }
+    assert!(gone.get() > 5, "cleaning met the page in {} of 20 runs", gone.get());
+}
+
+#[test]
+fn programs_fail_at_every_place_in_turn() {
+    // Host appends, cleaning, watermarks and checkpoints all come by.
+    for nth in 0..400 {
+        let runtime = Virtual::new(Schedule::Shuffled(nth));
+        let inner = Rc::new(zones(&runtime, nth, 16, 4, 0, NandFaults::default()));
+        let options = FtlOptions { checkpoint_interval_slots: 100, ..FtlOptions::new(60) };
+        let media = Faults::new(inner, FaultsOptions::default());
+        let ftl = runtime.run(async move { Ftl::format(media, options).await }).unwrap().unwrap();
+        for at in [nth, nth + 1, nth + 7] {
+            ftl.media().fail_append(at, AppendFault::ProgramFailed);
+        }
+        let load = Load {
+            seed: nth,
+            writes: 100,
+            batch_max: 6,
+            clients: 2,
+            skew: 0.0,
+            sequential: false,
+            durable: 0.5,
+            trims: 0.05,
+        };
+        overwrite(&runtime, &ftl, load);
+    }
+}
