@@ -75,9 +75,9 @@ impl Table {
 
     /// Appends a row given as key and value, in any order: each column exactly once, or it is a
     /// mistake of the caller's.
-    pub fn push_named<const N: usize>(&mut self, fields: [(&str, Value); N]) {
-        assert_eq!(N, self.columns.len(), "a row has one value a column");
-        let mut fields = fields.map(Some);
+    pub fn push_named<'a>(&mut self, fields: impl IntoIterator<Item = (&'a str, Value)>) {
+        let mut fields: Vec<Option<(&str, Value)>> = fields.into_iter().map(Some).collect();
+        assert_eq!(fields.len(), self.columns.len(), "a row has one value a column");
         let row = self.columns.iter().map(|column| {
             let named = |field: &&mut Option<(&str, Value)>| {
                 field.as_ref().is_some_and(|(key, _)| *key == column.key)

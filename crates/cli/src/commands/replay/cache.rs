@@ -9,10 +9,20 @@ use tantalum_report::{Report, Table, Value, config_hash, schema};
 #[derive(clap::Args, Debug)]
 pub struct CacheArgs {
     /// Replacement policies, such as lru,clock:bits=2,opt
-    #[arg(long, required = true, value_name = "POLICY,...")]
+    #[arg(
+        long,
+        required_unless_present = "device",
+        conflicts_with = "device",
+        value_name = "POLICY,..."
+    )]
     policy: Vec<String>,
     /// Cache sizes: pages (4096, 4k), bytes (64MiB) or a share of the distinct pages (10%)
-    #[arg(long, required = true, value_name = "SIZE,...")]
+    #[arg(
+        long,
+        required_unless_present = "device",
+        conflicts_with = "device",
+        value_name = "SIZE,..."
+    )]
     size: Vec<String>,
     /// Measure the time of each run, one after the other; reruns then differ in `seconds`
     #[arg(long)]

@@ -1,10 +1,11 @@
 //! `tantalum replay TRACE`: what a trace would have met elsewhere.
 mod cache;
+mod device;
 
 use crate::Verdict;
 use crate::common::{OutputArgs, TraceArgs};
 
-/// Replay a trace through cache policies and sizes
+/// Replay a trace through cache policies and sizes, or on simulated devices
 #[derive(clap::Args, Debug)]
 pub struct Args {
     #[command(flatten)]
@@ -12,13 +13,19 @@ pub struct Args {
     #[command(flatten)]
     cache: cache::CacheArgs,
     #[command(flatten)]
+    device: device::DeviceArgs,
+    #[command(flatten)]
     output: OutputArgs,
 }
 
 /// Runs the command.
 pub fn run(args: &Args) -> anyhow::Result<Verdict> {
     let format = args.output.format()?;
-    let report = cache::run(&args.trace, &args.cache)?;
+    let report = if args.device.device.is_empty() {
+        cache::run(&args.trace, &args.cache)?
+    } else {
+        device::run(&args.trace, &args.device, format)?
+    };
     args.output.print(&report, format)?;
     Ok(Verdict::Good)
 }

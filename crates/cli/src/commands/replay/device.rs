@@ -1,0 +1,117 @@
+//! Replay on simulated devices, in virtual time.
+use crate::common::TraceArgs;
+use crate::progress::Progress;
+use std::rc::Rc;
+use tantalum_lab::device_replay::{Age, DeviceReplayOptions, DeviceReplayRow, DeviceTrace, replay};
+use tantalum_report::{Column, OutputFormat, Report, Table, Value, config_hash, schema};
+use tantalum_ssd::DeviceConfig;
+
+/// Columns that people are shown; programs get all of them.
+const SHOWN: [&str; 13] = [
+    "device",
+    "requests",
+    "seconds",
+    "requests_per_s",
+    "read_p99_ns",
+    "write_p50_ns",
+    "write_p99_ns",
+    "write_max_ns",
+    "commit_p50_ns",
+    "commit_p99_ns",
+    "physical_writes",
+    "write_amplification",
+    "erases",
+];
+
+/// What to replay on.
+#[derive(clap::Args, Debug)]
+pub struct DeviceArgs {
+    /// Simulated devices, such as durassd or ssd-a:capacity=1GiB (docs/devices.md); once for each
+    #[arg(long, value_name = "DEVICE")]
+    pub device: Vec<String>,
+    /// Clients, each with one request outstanding
+    #[arg(long, default_value_t = 1, value_name = "N")]
+    clients: u32,
+    /// The writes up to a commit point become one device transaction, not writes and a flush
+    #[arg(long)]
+    transactions: bool,
+    /// Replay on fresh devices, not on ones filled and overwritten until cleaning is steady
+    #[arg(long)]
+    fresh: bool,
+    /// Seed of the devices and of their aging
+    #[arg(long, default_value_t = 1, value_name = "SEED")]
+    device_seed: u64,
+}
+
+/// Replays `trace` on every device.
+pub fn run(trace: &TraceArgs, args: &DeviceArgs, format: OutputFormat) -> anyhow::Result<Report> {
+    let devices = args.device.iter().map(|text| DeviceConfig::parse(text));
+    let devices = devices.collect::<tantalum_base::Result<Vec<DeviceConfig>>>()?;
+    let options = DeviceReplayOptions {
+        clients: args.clients,
+        transactions: args.transactions,
+        age: (!args.fresh).then(Age::default),
+        seed: args.device_seed,
+    };
+    let loaded = Rc::new(DeviceTrace::collect(&trace.name(), trace.events("events read")?)?);
+    let progress = Progress::steps("devices");
+    let shown: Vec<Column> = match format {
+        OutputFormat::Table => {
+            let columns = schema::DEVICE_REPLAY.iter();
+            columns.filter(|column| SHOWN.contains(&column.key)).cloned().collect()
+        }
+        _ => schema::DEVICE_REPLAY.to_vec(),
+    };
+    let mut table = Table::new(&shown);
+    for (done, device) in devices.iter().enumerate() {
+        let row = replay(&loaded, device, &options)?;
+        let values = values(&row).into_iter();
+        let values: Vec<_> =
+            values.filter(|(key, _)| shown.iter().any(|column| column.key == *key)).collect();
+        table.push_named(values);
+        progress.step(done + 1, devices.len());
+    }
+    progress.finish();
+    let mut parts = trace.config();
+    parts.extend(devices.iter().map(|device| format!("device={}", device.name)));
+    parts.push(format!("options={options:?}"));
+    Ok(Report::new(args.device_seed, config_hash(parts), table))
+}
+
+fn values(row: &DeviceReplayRow) -> Vec<(&'static str, Value)> {
+    // As many decimals as mean something, so that the bytes do not depend on the last bit.
+    let rounded = |value: f64, scale: f64| Value::Real((value * scale).round() / scale);
+    vec![
+        ("trace", row.trace.as_str().into()),
+        ("device", row.device.as_str().into()),
+        ("policy", Value::Null),
+        ("cache_pages", row.cache_pages.into()),
+        ("clients", row.clients.into()),
+        ("requests", row.requests.into()),
+        ("misses", row.misses.into()),
+        ("physical_reads", row.physical_reads.into()),
+        ("physical_writes", row.physical_writes.into()),
+        ("seconds", rounded(row.seconds, 1e9)),
+        ("requests_per_s", rounded(row.requests_per_s, 1e3)),
+        ("read_p50_ns", row.read.p50_ns.into()),
+        ("read_p99_ns", row.read.p99_ns.into()),
+        ("read_max_ns", row.read.max_ns.into()),
+        ("write_p50_ns", row.write.p50_ns.into()),
+        ("write_p99_ns", row.write.p99_ns.into()),
+        ("write_max_ns", row.write.max_ns.into()),
+        ("trim_p50_ns", row.trim.p50_ns.into()),
+        ("trim_p99_ns", row.trim.p99_ns.into()),
+        ("trim_max_ns", row.trim.max_ns.into()),
+        ("commits", row.commit.requests.into()),
+        ("commit_p50_ns", row.commit.p50_ns.into()),
+        ("commit_p99_ns", row.commit.p99_ns.into()),
+        ("commit_max_ns", row.commit.max_ns.into()),
+        ("transactions", row.transactions.into()),
+        ("transactions_split", row.transactions_split.into()),
+        ("flushes", row.flushes.into()),
+        ("write_amplification", rounded(row.write_amplification, 1e6)),
+        ("erases", row.erases.into()),
+        ("zones_cleaned", row.zones_cleaned.into()),
+        ("pages_moved", row.pages_moved.into()),
+    ]
+}
