@@ -10,6 +10,7 @@ use tantalum_media::{Body, SlotKind, Spare, ZoneGeometry, ZoneMedia};
 
 use crate::ftl::{Ftl, State};
 use crate::map::{Entry, Place};
+use crate::planted::{Fault, is_planted};
 use crate::zones::{Stream, ZoneState};
 
 const MAGIC: u64 = 0x7470_6b43_746e_6154; // "TantCkpt"
@@ -288,8 +289,10 @@ impl<M: ZoneMedia> Ftl<M> {
         let (id, covered) = self.start_checkpoint();
         let places = self.write_pieces(id).await?;
         let caught = Version(self.state.borrow().next_version.0 - 1);
-        self.sync_appends().await?;
-        self.make_durable(caught).await?;
+        if !is_planted(Fault::NoSyncBeforeFooter) {
+            self.sync_appends().await?;
+            self.make_durable(caught).await?;
+        }
         let next_version = self.state.borrow().next_version;
         let footer = Footer {
             covered,

@@ -5,6 +5,7 @@ use tantalum_media::{Body, SlotKind, Spare, ZoneMedia};
 use crate::ftl::{AppendBuffer, Ftl};
 use crate::map::{Entry, Occupant, Place};
 use crate::options::{moving_slots_max, packed_slots};
+use crate::planted::{Fault, is_planted};
 use crate::records;
 use crate::zones::{Stream, ZoneState};
 
@@ -129,7 +130,8 @@ impl<M: ZoneMedia> Ftl<M> {
             if zone.appends_in_flight > 0 {
                 continue;
             }
-            if zone.version_max.max(zone.replaced_by) > watermark {
+            let replaced = zone.version_max.max(zone.replaced_by) > watermark;
+            if replaced && !is_planted(Fault::NoWaitForReplacements) {
                 after = after.max(Some(zone.version_max.max(zone.replaced_by)));
             } else {
                 let rank = (!zone.failing, zone.live_slots, zone.epoch);
@@ -166,13 +168,15 @@ impl<M: ZoneMedia> Ftl<M> {
             // Only a checkpoint can tell the next recovery that a page is gone.
             self.checkpoint().await?;
         }
-        if let Some(watermark) = moved {
+        if let Some(watermark) = moved.filter(|_| !is_planted(Fault::NoSyncOfCopies)) {
             self.sync_appends().await?;
             self.state.borrow_mut().tracker.note_on_media(watermark);
         }
         // Hosts may have replaced pages meanwhile, and a power cut may take that back.
         let replaced_by = self.state.borrow().zones.get(victim).replaced_by;
-        self.wait_for_hosts(replaced_by).await?;
+        if !is_planted(Fault::NoWaitForReplacements) {
+            self.wait_for_hosts(replaced_by).await?;
+        }
         self.write_watermark_down(victim).await?;
         self.reset_emptied(victim).await
     }

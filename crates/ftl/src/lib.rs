@@ -22,6 +22,7 @@ mod durable;
 mod ftl;
 mod map;
 mod options;
+pub mod planted;
 mod read;
 mod records;
 mod recovery;

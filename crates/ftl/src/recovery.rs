@@ -18,6 +18,7 @@ use crate::checkpoint::{
 use crate::ftl::Ftl;
 use crate::map::{Entry, Occupant, Place};
 use crate::options::FtlOptions;
+use crate::planted::{Fault, is_planted};
 use crate::records::{self, Record};
 use crate::zones::{Stream, ZoneState};
 
@@ -123,7 +124,12 @@ impl<M: ZoneMedia> Ftl<M> {
         }
         if seen.is_some() {
             let highest = seen.unwrap_or_default().max(checkpoint.footer.next_version);
-            ftl.checkpoint_recovery(Version(highest.0 + SKIPPED_VERSIONS)).await?;
+            let skip = if is_planted(Fault::NoVersionSkip) {
+                accepted
+            } else {
+                Version(highest.0 + SKIPPED_VERSIONS)
+            };
+            ftl.checkpoint_recovery(skip).await?;
         }
         ftl.state.borrow_mut().cleaning_stuck = false;
         Ok((ftl, report))
@@ -389,7 +395,9 @@ impl<M: ZoneMedia> Ftl<M> {
             if found.version == reached.next() {
                 reached = found.version;
             }
-            if found.version == reached && found.batch_last == reached {
+            if found.version == reached
+                && (found.batch_last == reached || is_planted(Fault::HalfBatches))
+            {
                 accepted = accepted.max(reached);
             }
         }
@@ -410,7 +418,7 @@ impl<M: ZoneMedia> Ftl<M> {
                     if known.version != found.version {
                         state.apply(*page, entry);
                     } else if let Place::At(slot) = known.place {
-                        let newer = rank(found.slot) > rank(slot);
+                        let newer = rank(found.slot) > rank(slot) && !is_planted(Fault::NoCopyRank);
                         let original = if newer { slot } else { found.slot };
                         log.originals.push((*page, original));
                         if newer {

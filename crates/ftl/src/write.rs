@@ -10,6 +10,7 @@ use tantalum_media::{AppendHeader, Body, SlotKind, Spare, ZoneMedia};
 use crate::ftl::{AppendBuffer, Ftl};
 use crate::map::{Entry, Place};
 use crate::options::packed_slots;
+use crate::planted::{Fault, is_planted};
 use crate::records::{self, Record};
 use crate::zones::Stream;
 
@@ -425,6 +426,9 @@ impl<M: ZoneMedia> Ftl<M> {
     /// # Errors
     /// The medium's; the FTL is latched then, since nobody knows what became durable.
     pub async fn sync(&self) -> Result<()> {
+        if is_planted(Fault::FlushLeavesGaps) {
+            return self.sync_appends().await;
+        }
         let returned = self.state.borrow().returned;
         self.make_durable(returned).await
     }

@@ -6,6 +6,7 @@
 //! or volatile cache writes back page by page in FIFO order, full flash pages where it can.
 use std::collections::VecDeque;
 use tantalum_base::{Error, Result};
+use tantalum_ftl::planted::{Fault, is_planted};
 use tantalum_media::ZoneMedia;
 
 use crate::options::CacheKind;
@@ -110,6 +111,7 @@ impl<M: ZoneMedia> Ssd<M> {
     /// and where the frames of a durable cache are given up for it.
     fn batch_is_durable(&self) -> bool {
         match self.options.cache {
+            _ if is_planted(Fault::EarlyAcknowledgement) => false,
             CacheKind::Durable | CacheKind::WriteThrough => true,
             CacheKind::Ordered => {
                 let progress = self.progress.borrow();

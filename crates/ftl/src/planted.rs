@@ -1,0 +1,55 @@
+//! Protections that a test can switch off, to show that the tests would notice. Without the feature
+//! `planted-faults`, which only tests ask for, nothing can be switched off.
+
+/// A protection.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Fault {
+    /// Recovery accepts a batch of which the end is missing.
+    HalfBatches,
+    /// Recovery uses the versions again that it dropped.
+    NoVersionSkip,
+    /// Recovery takes any copy for the one in force.
+    NoCopyRank,
+    /// A checkpoint's footer does not wait for what it points to.
+    NoSyncBeforeFooter,
+    /// Zones are reset while what replaced their pages may still vanish.
+    NoWaitForReplacements,
+    /// What cleaning copied is not synced before the original goes.
+    NoSyncOfCopies,
+    /// A flush does not wait for what is before it in the log.
+    FlushLeavesGaps,
+    /// Contents that were read are not checked.
+    NoChecksum,
+    /// Writes are acknowledged and frames given up before they are durable.
+    EarlyAcknowledgement,
+}
+
+#[cfg(feature = "planted-faults")]
+mod switch {
+    use super::Fault;
+    use std::cell::Cell;
+
+    thread_local! {
+        static PLANTED: Cell<Option<Fault>> = const { Cell::new(None) };
+    }
+
+    /// Plants one fault on this thread, or none.
+    pub fn plant(fault: Option<Fault>) {
+        PLANTED.set(fault);
+    }
+
+    /// Whether `fault` is planted.
+    pub fn is_planted(fault: Fault) -> bool {
+        PLANTED.get() == Some(fault)
+    }
+}
+
+#[cfg(feature = "planted-faults")]
+pub use switch::{is_planted, plant};
+
+/// Whether `fault` is planted: never, without the feature.
+#[cfg(not(feature = "planted-faults"))]
+#[inline(always)]
+pub const fn is_planted(_fault: Fault) -> bool {
+    false
+}

@@ -1,0 +1,117 @@
+//! The whole device beside a plain map: random commands, orderly closing and opening among them.
+use std::cell::RefCell;
+use std::collections::BTreeMap;
+use std::rc::Rc;
+use tantalum_base::{PageDevice, PageNo, PageRange, Payload, Rng, Stamp};
+use tantalum_ftl::{Ftl, FtlOptions};
+use tantalum_lab::crash::{FileRig, NandRig, Rig};
+use tantalum_media::ZoneMedia;
+use tantalum_runtime::Virtual;
+use tantalum_runtime::virtual_time::Schedule;
+use tantalum_ssd::{CacheKind, Ssd, SsdOptions};
+
+const PAGES: u64 = 120;
+
+fn content<P: Payload>(page: u64, count: u64) -> P {
+    let mut bytes = [count as u8; 4096];
+    bytes[..8].copy_from_slice(&(page + 1).to_le_bytes());
+    bytes[8..16].copy_from_slice(&count.to_le_bytes());
+    P::from_bytes(&bytes)
+}
+
+async fn commands<M: ZoneMedia>(
+    ssd: &Ssd<M>,
+    map: &RefCell<BTreeMap<u64, u64>>,
+    rng: &mut Rng,
+    seed: u64,
+) -> tantalum_base::Result<()> {
+    for _ in 0..150 {
+        let len = 1 + rng.below(6);
+        let first = rng.below(PAGES - len);
+        let count = rng.next_u64();
+        let pages: Vec<M::Page> = (first..first + len).map(|page| content(page, count)).collect();
+        let put = || map.borrow_mut().extend((first..first + len).map(|page| (page, count)));
+        let transactions = ssd.limits().transactions_max > 0;
+        match rng.below(10) {
+            0..=3 => {
+                ssd.write(PageNo(first), &pages, None).await?;
+                put();
+            }
+            4 | 5 if transactions => {
+                let tx = ssd.begin().await?;
+                ssd.write(PageNo(first), &pages, Some(tx)).await?;
+                if rng.chance(0.5) {
+                    ssd.commit(tx).await?;
+                    put();
+                } else {
+                    ssd.abort(tx).await?;
+                }
+            }
+            6 => {
+                ssd.trim(PageRange::new(PageNo(first), len)).await?;
+                map.borrow_mut().retain(|page, _| !(first..first + len).contains(page));
+            }
+            7 => ssd.flush().await?,
+            _ => {
+                let mut out = vec![M::Page::zero(); len as usize];
+                ssd.read(PageNo(first), &mut out, None).await?;
+                for (page, seen) in (first..).zip(&out) {
+                    let expected = map
+                        .borrow()
+                        .get(&page)
+                        .map_or(M::Page::zero(), |count| content(page, *count));
+                    assert_eq!(*seen, expected, "seed {seed} page {page}");
+                }
+            }
+        }
+    }
+    Ok(())
+}
+
+fn beside_a_map<R: Rig>(cache: CacheKind, seeds: u64) {
+    for seed in 0..seeds {
+        let mut rig = R::new(seed);
+        let map = Rc::new(RefCell::new(BTreeMap::new()));
+        for opening in 0..6 {
+            let runtime = Virtual::new(Schedule::Shuffled(seed + opening));
+            let media = rig.open(&runtime);
+            let (map, rt) = (Rc::clone(&map), runtime.clone());
+            let session = async move {
+                let options =
+                    FtlOptions { checkpoint_interval_slots: 150, ..FtlOptions::new(PAGES) };
+                let ftl = match opening {
+                    0 => Ftl::format(media, options).await?,
+                    _ => Ftl::recover(media, options).await?.0,
+                };
+                let ssd = Rc::new(Ssd::new(ftl, SsdOptions::new(cache, 24), None)?);
+                ssd.start(&rt);
+                let mut rng = Rng::split(seed, &format!("opening {opening}"));
+                commands(&ssd, &map, &mut rng, seed).await?;
+                ssd.close().await?;
+                ssd.ftl().validate();
+                Ok::<_, tantalum_base::Error>(())
+            };
+            runtime.run(session).unwrap().unwrap_or_else(|error| panic!("seed {seed}: {error:?}"));
+            runtime.drop_tasks();
+            rig.settle(&runtime).unwrap();
+        }
+    }
+}
+
+#[test]
+fn nand_beside_a_map() {
+    for cache in
+        [CacheKind::Durable, CacheKind::WriteThrough, CacheKind::Ordered, CacheKind::Volatile]
+    {
+        beside_a_map::<NandRig<Stamp>>(cache, 10);
+    }
+}
+
+#[test]
+fn file_beside_a_map() {
+    for cache in
+        [CacheKind::Durable, CacheKind::WriteThrough, CacheKind::Ordered, CacheKind::Volatile]
+    {
+        beside_a_map::<FileRig>(cache, 4);
+    }
+}

@@ -1,0 +1,128 @@
+//! Every protection has a test that fails when it is switched off.
+#[path = "support/cycles.rs"]
+mod cycles;
+#[path = "support/prefix.rs"]
+mod prefix;
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::rc::Rc;
+use tantalum_base::{PAGE_BYTES, PageBuf, PageNo, Payload};
+use tantalum_ftl::planted::{Fault, plant};
+use tantalum_ftl::{Ftl, FtlOptions};
+use tantalum_lab::crash::{Cut, FATES, FileRig, Rig, Scenario, Shape, dry_run, run};
+use tantalum_media::wrappers::{AppendFault, Faults, FaultsOptions};
+use tantalum_runtime::Virtual;
+use tantalum_runtime::virtual_time::Schedule;
+use tantalum_ssd::CacheKind;
+
+/// What notices a fault: an answer, or a panic of `validate` or an assertion.
+fn notices(search: impl FnOnce() -> Option<String>) -> Option<String> {
+    catch_unwind(AssertUnwindSafe(search)).unwrap_or_else(|_| Some("an assertion".into()))
+}
+
+/// Plants `fault` and looks for a violation with `search`; without it there must be none.
+fn found(fault: Fault, search: impl Fn() -> Option<String>) {
+    plant(None);
+    assert_eq!(notices(&search), None, "without {fault:?}");
+    plant(Some(fault));
+    let found = notices(&search);
+    plant(None);
+    println!("{fault:?}: {found:?}");
+    assert!(found.is_some(), "{fault:?} was not noticed");
+}
+
+/// Random loads on the FTL alone.
+fn prefix_loads(seeds: std::ops::Range<u64>) -> impl Fn() -> Option<String> {
+    move || seeds.clone().find_map(|seed| prefix::every_cut(prefix::random_load(seed), 5).err())
+}
+
+/// The crash lab: every third operation of some loads.
+fn crash_lab<R: Rig>(cache: CacheKind, seeds: std::ops::Range<u64>) -> impl Fn() -> Option<String> {
+    move || {
+        seeds.clone().find_map(|seed| {
+            let shape = Shape { pages: 120, commands: 160, pages_max: 6, transactions: true };
+            let plain = Scenario { cache, shape, seed, cut: None, cut_in_recovery: None };
+            let operations = dry_run::<R>(&plain).operations;
+            (0..operations).step_by(3).find_map(|after| {
+                let fate = FATES[(after % 3) as usize];
+                let outcome = run::<R>(&Scenario { cut: Some(Cut { after, fate }), ..plain });
+                outcome.violations.first().map(|violation| format!("{violation}"))
+            })
+        })
+    }
+}
+
+/// One device that loses power again and again; a violation is an assertion.
+fn cut_again_and_again(seeds: std::ops::Range<u64>) -> impl Fn() -> Option<String> {
+    move || {
+        for seed in seeds.clone() {
+            cycles::cycles::<FileRig>(seed, 60, 4 + 8 * seed, 1 + seed);
+        }
+        None
+    }
+}
+
+#[test]
+fn half_batches() {
+    found(Fault::HalfBatches, prefix_loads(0..40));
+}
+
+#[test]
+fn copies_are_synced() {
+    found(Fault::NoSyncOfCopies, prefix_loads(0..40));
+}
+
+#[test]
+fn replacements_are_waited_for() {
+    found(Fault::NoWaitForReplacements, || prefix::every_cut(prefix::LOAD, 1).err());
+}
+
+#[test]
+fn a_footer_comes_last() {
+    found(Fault::NoSyncBeforeFooter, prefix_loads(0..40));
+}
+
+#[test]
+fn flushes_leave_no_gaps() {
+    found(Fault::FlushLeavesGaps, prefix_loads(0..40));
+}
+
+#[test]
+fn the_latest_copy_counts() {
+    found(Fault::NoCopyRank, prefix_loads(0..60));
+}
+
+/// A page that the medium changes on its way in must not be given out.
+fn wrong_bytes() -> Option<String> {
+    let runtime = Virtual::new(Schedule::Fifo);
+    let media = FileRig::new(1).open(&runtime);
+    let media = Faults::new(Rc::new(media), FaultsOptions::default());
+    let read = runtime.run(async move {
+        let ftl = Ftl::format(media, FtlOptions::new(20)).await?;
+        ftl.media().fail_append(0, AppendFault::Corrupt(0));
+        ftl.write(&[(PageNo(3), PageBuf::copy_from(&[7; PAGE_BYTES]))], true).await?;
+        let mut out = [PageBuf::zero()];
+        ftl.read(&[PageNo(3)], &mut out).await
+    });
+    read.unwrap().ok().map(|()| "a page with other bytes was read".into())
+}
+
+#[test]
+fn contents_are_checked() {
+    found(Fault::NoChecksum, wrong_bytes);
+}
+
+#[test]
+fn versions_are_skipped() {
+    found(Fault::NoVersionSkip, cut_again_and_again(0..12));
+}
+
+#[test]
+fn acknowledgements_wait_on_files() {
+    found(Fault::EarlyAcknowledgement, crash_lab::<FileRig>(CacheKind::WriteThrough, 1..3));
+}
+
+#[test]
+fn frames_are_kept_until_durable() {
+    found(Fault::EarlyAcknowledgement, crash_lab::<FileRig>(CacheKind::Durable, 1..3));
+}

@@ -1,0 +1,340 @@
+//! The FTL alone on a file store that loses power: whatever was not synced may go, but what is
+//! found is a prefix of the batches, with all that was durable in it.
+use std::cell::{Cell, RefCell};
+use std::rc::Rc;
+use tantalum_base::{ErrorKind, PAGE_BYTES, PageBuf, PageNo, PageRange, Payload, Rng};
+use tantalum_ftl::{Ftl, FtlOptions};
+use tantalum_media::block_store::{self, CrashOptions, CrashStore, CutPlan, CutStyle, MemoryStore};
+use tantalum_media::{FileZones, FileZonesOptions};
+use tantalum_runtime::virtual_time::Schedule;
+use tantalum_runtime::{Runtime, Virtual};
+
+type Media = FileZones<CrashStore<MemoryStore, Virtual>>;
+
+/// A load of batches; a batch is pages, or a trim of one range.
+#[derive(Clone, Copy, Debug)]
+pub struct Load {
+    pub seed: u64,
+    pub pages: u64,
+    pub zones: u32,
+    pub batches: usize,
+    pub batch_pages: u64,
+    /// Pages follow each other; otherwise random.
+    pub sequential: bool,
+    /// Tasks that write.
+    pub clients: u32,
+    /// Chance of a trim instead of a write.
+    pub trims: f64,
+    /// Chance that a client makes its batch durable.
+    pub durable: f64,
+    /// Chance that a client flushes after its batch.
+    pub flushes: f64,
+    pub checkpoint_interval_slots: u64,
+    /// Free zones at which cleaning starts and stops.
+    pub cleaning_zones: u32,
+    /// Recoveries that are cut before the one that is checked.
+    pub recovery_cuts: u32,
+    pub style: CutStyle,
+}
+
+/// A sequential load of one client.
+pub const LOAD: Load = Load {
+    seed: 0,
+    pages: 120,
+    zones: 13,
+    batches: 60,
+    batch_pages: 10,
+    sequential: true,
+    clients: 1,
+    trims: 0.0,
+    durable: 0.0,
+    flushes: 0.0,
+    checkpoint_interval_slots: 1 << 40,
+    cleaning_zones: 1,
+    recovery_cuts: 0,
+    style: CutStyle::DropAll,
+};
+
+const SLOTS_PER_ZONE: u32 = 32;
+
+fn content(page: u64, number: u64) -> PageBuf {
+    if number == 0 {
+        return PageBuf::zero();
+    }
+    let mut bytes = [number as u8; PAGE_BYTES];
+    bytes[..8].copy_from_slice(&page.to_le_bytes());
+    bytes[8..16].copy_from_slice(&number.to_le_bytes());
+    PageBuf::copy_from(&bytes)
+}
+
+fn open(
+    runtime: &Virtual,
+    disk: &MemoryStore,
+    load: &Load,
+) -> (CrashStore<MemoryStore, Virtual>, Media) {
+    let options = CrashOptions {
+        seed: load.seed,
+        read_ns: (10_000, 100_000),
+        write_ns: (20_000, 400_000),
+        sync_ns: (100_000, 500_000),
+    };
+    let store = CrashStore::new(runtime.clone(), disk.clone(), options);
+    let options = FileZonesOptions {
+        volume_id: 7,
+        first_byte: 0,
+        zones: load.zones,
+        slots_per_zone: SLOTS_PER_ZONE,
+    };
+    (store.clone(), FileZones::new(store, options).unwrap())
+}
+
+#[derive(Clone, Debug)]
+enum Batch {
+    Write(Vec<u64>),
+    Trim(u64, u64),
+}
+
+fn batches(load: &Load) -> Vec<Batch> {
+    let mut rng = Rng::split(load.seed, "batches");
+    // All pages first.
+    let mut batches: Vec<Batch> = (0..load.pages)
+        .step_by(10)
+        .map(|first| Batch::Write((first..(first + 10).min(load.pages)).collect()))
+        .collect();
+    let mut next = 0;
+    for _ in 0..load.batches {
+        let len = if load.sequential { load.batch_pages } else { 1 + rng.below(load.batch_pages) };
+        if rng.chance(load.trims) {
+            let first = rng.below(load.pages - len);
+            batches.push(Batch::Trim(first, len));
+            continue;
+        }
+        let mut pages = Vec::new();
+        while (pages.len() as u64) < len {
+            let page = if load.sequential { next % load.pages } else { rng.below(load.pages) };
+            next += 1;
+            if !pages.contains(&page) {
+                pages.push(page);
+            }
+        }
+        batches.push(Batch::Write(pages));
+    }
+    batches
+}
+
+#[derive(Default)]
+struct Progress {
+    issued: Cell<usize>,
+    durable: Cell<usize>,
+}
+
+async fn client(
+    ftl: Rc<Ftl<Media>>,
+    load: Load,
+    batches: Rc<Vec<Batch>>,
+    progress: Rc<Progress>,
+    number: u32,
+) {
+    let mut rng = Rng::split(load.seed, &format!("client {number}"));
+    loop {
+        let at = progress.issued.get();
+        let Some(batch) = batches.get(at) else { return };
+        progress.issued.set(at + 1);
+        let durable = rng.chance(load.durable);
+        let written = match batch {
+            Batch::Write(pages) => {
+                let pages: Vec<_> = pages
+                    .iter()
+                    .map(|page| (PageNo(*page), content(*page, at as u64 + 1)))
+                    .collect();
+                ftl.write(&pages, durable).await
+            }
+            Batch::Trim(first, len) => {
+                ftl.trim(PageRange::new(PageNo(*first), *len), durable).await
+            }
+        };
+        if let Err(error) = written {
+            let cut = [ErrorKind::PowerCut, ErrorKind::Latched].contains(&error.kind());
+            assert!(cut, "a write failed: {error:?}: {load:?}");
+            return;
+        }
+        // A flush keeps what had returned before it, with all that comes before that.
+        let flushed = rng.chance(load.flushes);
+        if flushed && ftl.sync().await.is_err() {
+            return;
+        }
+        if durable || flushed {
+            progress.durable.set(progress.durable.get().max(at + 1));
+        }
+    }
+}
+
+/// Runs the load, cuts power at operation `cut`, recovers and compares. Operations there were.
+pub fn run(load: &Load, cut: Option<u64>) -> Result<u64, String> {
+    let disk = MemoryStore::new(u64::from(load.zones) * u64::from(SLOTS_PER_ZONE) * 4096);
+    let options = FtlOptions {
+        checkpoint_interval_slots: load.checkpoint_interval_slots,
+        cleaning_low_zones: load.cleaning_zones,
+        cleaning_high_zones: load.cleaning_zones,
+        ..FtlOptions::new(load.pages)
+    };
+    let batches = Rc::new(batches(load));
+    let progress = Rc::new(Progress::default());
+    let runtime = Virtual::new(Schedule::Shuffled(load.seed));
+    let (store, media) = open(&runtime, &disk, load);
+    let ftl = runtime.run(async move { Ftl::format(media, options).await }).unwrap().unwrap();
+    let whole = load.pages.div_ceil(10) as usize;
+    let main = {
+        let (load, runtime, batches, progress) =
+            (*load, runtime.clone(), Rc::clone(&batches), Rc::clone(&progress));
+        let (ftl, store) = (Rc::clone(&ftl), store.clone());
+        async move {
+            let first = Rc::new(batches[..whole].to_vec());
+            client(Rc::clone(&ftl), load, first, Rc::clone(&progress), 0).await;
+            ftl.sync().await.unwrap();
+            progress.durable.set(whole);
+            if let Some(cut) = cut {
+                let at_operation = store.operations() + cut;
+                store.plan_cut(CutPlan { at_operation, fate: block_store::Fate::Land });
+            }
+            let cleaner = Rc::clone(&ftl);
+            runtime.spawn("cleaner", async move { cleaner.run_cleaner().await });
+            let checkpointer = Rc::clone(&ftl);
+            runtime.spawn("checkpointer", async move { checkpointer.run_checkpointer().await });
+            let before = store.operations();
+            let clients: Vec<_> = (0..load.clients)
+                .map(|number| {
+                    let client = client(
+                        Rc::clone(&ftl),
+                        load,
+                        Rc::clone(&batches),
+                        Rc::clone(&progress),
+                        number,
+                    );
+                    runtime.spawn("client", client)
+                })
+                .collect();
+            for client in clients {
+                client.await;
+            }
+            store.operations() - before
+        }
+    };
+    let operations = runtime.run(main).map_err(|deadlock| deadlock.to_string())?;
+    if cut.is_none() {
+        ftl.validate();
+    }
+    runtime.drop_tasks();
+    drop(ftl);
+    let mut rng = Rng::split(load.seed ^ cut.unwrap_or(u64::MAX), "cut");
+    let (style, mut fates) = (load.style, Rng::new(rng.next_u64()));
+    runtime.run(async move { store.cut(&mut fates, style).await }).unwrap().unwrap();
+    for _ in 0..load.recovery_cuts {
+        cut_recovery(load, &disk, options, &mut rng)?;
+    }
+    verify(load, &disk, options, &batches, &progress)?;
+    Ok(operations)
+}
+
+/// One recovery that is cut.
+fn cut_recovery(
+    load: &Load,
+    disk: &MemoryStore,
+    options: FtlOptions,
+    rng: &mut Rng,
+) -> Result<(), String> {
+    let runtime = Virtual::new(Schedule::Fifo);
+    let (store, media) = open(&runtime, disk, load);
+    store.plan_cut(CutPlan { at_operation: rng.below(8), fate: block_store::Fate::Tear });
+    let recovered = runtime.run(async move { Ftl::recover(media, options).await.map(|_| ()) });
+    if let (Ok(Err(error)), false) = (recovered, store.is_cut()) {
+        return Err(format!("the first recovery: {error:?}"));
+    }
+    runtime.drop_tasks();
+    let (style, mut fates) = (load.style, Rng::new(rng.next_u64()));
+    runtime.run(async move { store.cut(&mut fates, style).await }).unwrap().unwrap();
+    Ok(())
+}
+
+fn verify(
+    load: &Load,
+    disk: &MemoryStore,
+    options: FtlOptions,
+    batches: &[Batch],
+    progress: &Progress,
+) -> Result<(), String> {
+    let runtime = Virtual::new(Schedule::Fifo);
+    let (_, media) = open(&runtime, disk, load);
+    let pages = load.pages;
+    let found = Rc::new(RefCell::new(Vec::new()));
+    let into = Rc::clone(&found);
+    let read = async move {
+        let (ftl, _) = Ftl::recover(media, options).await?;
+        ftl.validate();
+        for page in (0..pages).map(PageNo) {
+            let mut out = [PageBuf::zero()];
+            ftl.read(&[page], &mut out).await?;
+            let [out] = out;
+            into.borrow_mut().push(out);
+        }
+        Ok::<_, tantalum_base::Error>(())
+    };
+    let read = runtime.run(read).map_err(|deadlock| deadlock.to_string())?;
+    read.map_err(|error| format!("after the cut: {error:?}"))?;
+    let found = found.borrow();
+    let mut expected = vec![0u64; pages as usize];
+    let mut nearest = (usize::MAX, 0);
+    for number in 0..=progress.issued.get() {
+        if number >= progress.durable.get() {
+            let differs =
+                |page: &u64| found[*page as usize] != content(*page, expected[*page as usize]);
+            let wrong = (0..pages).filter(differs).count();
+            if wrong == 0 {
+                return Ok(());
+            }
+            nearest = nearest.min((wrong, number));
+        }
+        match batches.get(number) {
+            Some(Batch::Write(pages)) => {
+                pages.iter().for_each(|page| expected[*page as usize] = number as u64 + 1)
+            }
+            Some(Batch::Trim(first, len)) => {
+                expected[*first as usize..(first + len) as usize].fill(0);
+            }
+            None => {}
+        }
+    }
+    Err(format!(
+        "no prefix matches; nearest: {} pages differ after {} batches",
+        nearest.0, nearest.1
+    ))
+}
+
+/// Every cut of the load, in steps, up to the first problem.
+pub fn every_cut(load: Load, step: usize) -> Result<u64, String> {
+    let operations = run(&load, None).map_err(|problem| format!("{problem}: {load:?}"))?;
+    for cut in (0..operations).step_by(step) {
+        run(&load, Some(cut))
+            .map_err(|problem| format!("{problem}: cut at {cut} of {operations}: {load:?}"))?;
+    }
+    Ok(operations.div_ceil(step as u64) + 1)
+}
+
+/// The random load of `seed`.
+pub fn random_load(seed: u64) -> Load {
+    let mut rng = Rng::split(seed, "loads");
+    Load {
+        seed,
+        sequential: rng.chance(0.3),
+        clients: 1 + rng.below(4) as u32,
+        batch_pages: 1 + rng.below(40),
+        trims: [0.0, 0.1][rng.below(2) as usize],
+        durable: [0.0, 0.05, 0.5][rng.below(3) as usize],
+        flushes: [0.0, 0.1, 0.5][rng.below(3) as usize],
+        checkpoint_interval_slots: [64, 300, 1 << 40][rng.below(3) as usize],
+        cleaning_zones: 1 + rng.below(3) as u32,
+        recovery_cuts: rng.below(4) as u32,
+        style: [CutStyle::DropAll, CutStyle::Random, CutStyle::TearAll][rng.below(3) as usize],
+        ..LOAD
+    }
+}
