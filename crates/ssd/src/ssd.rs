@@ -235,7 +235,7 @@ impl<M: ZoneMedia> Ssd<M> {
         }
         drop(cache);
         drop(turn);
-        self.work.wake_all();
+        self.wake_flushers();
         Ok(command)
     }
 
@@ -279,6 +279,24 @@ impl<M: ZoneMedia> Ssd<M> {
         }
     }
 
+    /// Reads a single page, which most reads are, without a list.
+    async fn read_one(&self, page: PageNo, out: &mut M::Page, tx: Option<TxId>) -> Result<()> {
+        let hit = {
+            let cache = self.cache.borrow();
+            let transactions = self.transactions.borrow();
+            let own = match tx {
+                Some(tx) => transactions.read(tx, page)?,
+                None => None,
+            };
+            own.or_else(|| cache.get(page)).map(|content| *out = content.clone()).is_some()
+        };
+        self.count(|counts| {
+            counts.pages_read += 1;
+            counts.read_hits += u64::from(hit);
+        });
+        if hit { Ok(()) } else { self.ftl.read(&[page], std::slice::from_mut(out)).await }
+    }
+
     /// Reads what is in the transaction or the cache; the others' indexes in `out`.
     fn read_cached(
         &self,
@@ -313,6 +331,9 @@ impl<M: ZoneMedia> PageDevice for Ssd<M> {
 
     async fn read(&self, first: PageNo, out: &mut [M::Page], tx: Option<TxId>) -> Result<()> {
         self.limits.check_range(PageRange::new(first, out.len() as u64))?;
+        if let [out] = out {
+            return self.read_one(first, out, tx).await;
+        }
         let missed = self.read_cached(first, out, tx)?;
         let hits = (out.len() - missed.len()) as u64;
         self.count(|counts| {

@@ -121,6 +121,39 @@ impl<M: ZoneMedia> Ssd<M> {
         }
     }
 
+    /// Pages that the next batch has; 0 where none is due with `dirty` frames.
+    fn due_pages(&self, dirty: u32, progress: &Progress) -> u32 {
+        if dirty == 0 {
+            return 0;
+        }
+        let urgent = progress.wanted > progress.last_taken || self.writers_wait.get() > 0;
+        if self.options.cache.whole_batches() {
+            let waits = self.options.cache == CacheKind::Ordered
+                && !urgent
+                && dirty <= self.options.write_back_start_pages;
+            return if waits { 0 } else { dirty };
+        }
+        let wanted =
+            if urgent { dirty } else { dirty.saturating_sub(self.options.write_back_start_pages) };
+        let most = wanted.min(self.batch_pages);
+        // Whole flash pages where there are enough for one.
+        if most >= self.unit_pages {
+            most - most % self.unit_pages
+        } else if urgent {
+            most
+        } else {
+            0
+        }
+    }
+
+    /// Wakes the flushers where a batch is due; most writes only add to one that is not yet.
+    pub(crate) fn wake_flushers(&self) {
+        let dirty = self.cache.borrow().dirty_frames();
+        if self.due_pages(dirty, &self.progress.borrow()) > 0 {
+            self.work.wake_all();
+        }
+    }
+
     /// Takes the next batch where one is due, and its number.
     fn take_batch(
         &self,
@@ -129,35 +162,7 @@ impl<M: ZoneMedia> Ssd<M> {
     ) -> Option<u64> {
         let mut cache = self.cache.borrow_mut();
         let mut progress = self.progress.borrow_mut();
-        let dirty = cache.dirty_frames();
-        if dirty == 0 {
-            return None;
-        }
-        let urgent = progress.wanted > progress.last_taken || self.writers_wait.get() > 0;
-        let most = if self.options.cache.whole_batches() {
-            if self.options.cache == CacheKind::Ordered
-                && !urgent
-                && dirty <= self.options.write_back_start_pages
-            {
-                return None;
-            }
-            dirty
-        } else {
-            let wanted = if urgent {
-                dirty
-            } else {
-                dirty.saturating_sub(self.options.write_back_start_pages)
-            };
-            let most = wanted.min(self.batch_pages);
-            // Whole flash pages where there are enough for one.
-            if most >= self.unit_pages {
-                most - most % self.unit_pages
-            } else if urgent {
-                most
-            } else {
-                0
-            }
-        };
+        let most = self.due_pages(cache.dirty_frames(), &progress);
         if most == 0 {
             return None;
         }
