@@ -83,6 +83,13 @@ impl OutputArgs {
     }
 }
 
+/// Prints a line on the standard output. Unlike `println!` it does not panic where nobody reads.
+pub fn print_line(line: &str) -> std::io::Result<()> {
+    let mut out = std::io::stdout().lock();
+    writeln!(out, "{line}")?;
+    out.flush()
+}
+
 /// A cache size as the user wrote it, for messages, and as parsed.
 pub struct CacheSize {
     text: String,

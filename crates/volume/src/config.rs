@@ -138,7 +138,10 @@ impl VolumeConfig {
     /// Parses `text` as the content of the file at `path`.
     pub fn parse(text: &str, path: &Path) -> Result<Self> {
         let mut config: VolumeConfig = toml::from_str(text).map_err(|error| {
-            invalid(format!("{}: {}", path.display(), error.to_string().trim()))
+            let before = error.span().and_then(|span| text.get(..span.start)).unwrap_or("");
+            let line = before.matches('\n').count() + 1;
+            let reason = error.message().trim().replace('\n', ", ");
+            invalid(format!("{}, line {line}: {reason}", path.display()))
         })?;
         config.path = path.to_path_buf();
         config.check().map_err(|error| error.wrap(path.display().to_string()))?;
@@ -257,6 +260,18 @@ mod tests {
             let text = template("1GiB").replace(from, to);
             let message = parse(&text).unwrap_err().to_string();
             assert!(message.contains(named) && message.contains("volume.toml"), "{message}");
+        }
+    }
+
+    #[test]
+    fn what_is_no_toml_is_told_with_its_line() {
+        for (text, told) in [
+            ("kind = \"flash\"\n[media\n", "volume.toml, line 2: "),
+            ("kind = \"flash\"\n\ncolour = 3\n", "volume.toml, line 3: unknown field `colour`"),
+            ("kind = \"flash\"\n[media]\ntype = \"tape\"\n", "line 3: unknown variant `tape`"),
+        ] {
+            let message = parse(text).unwrap_err().to_string();
+            assert!(message.contains(told) && message.lines().count() == 1, "{message}");
         }
     }
 }

@@ -1,13 +1,13 @@
 //! Making a new volume where there may be something already.
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use tantalum_base::{Error, ErrorKind, Result, ResultExt};
 use tantalum_media::BlockStore;
 use tantalum_media::block_store::{FileStore, FileStoreOptions};
 use tantalum_runtime::Live;
 
 use crate::config::{MediaType, VolumeConfig};
-use crate::flash::{FlashVolume, plan, read_superblock};
-use crate::superblock::{FIRST_ZONE_BYTE, Superblock};
+use crate::flash::{FlashVolume, erase_superblock, plan};
+use crate::superblock::{self, FIRST_ZONE_BYTE, Superblock};
 
 /// Stores up to this size are written over once at creation, so that no first write to a zone
 /// pays for the file system's allocation; larger ones zone by zone, as they are used.
@@ -15,9 +15,13 @@ const PREPARE_BYTES_MAX: u64 = 1 << 30;
 
 /// Makes the volume that `config` describes. `overwrite` gives up what is there.
 ///
+/// A new file is made under another name and renamed when it is whole: a creation that is cut
+/// short leaves no half volume at the volume's path, and the next one takes over what it left.
+///
 /// # Errors
 /// `InvalidInput` where something is there already and `overwrite` is not set, or where the
-/// configuration needs no creation; `OutOfSpace` where there is no room.
+/// configuration needs no creation; `OutOfSpace` where there is no room; `Locked` where another
+/// process uses or makes it. Nothing new is left behind after an error.
 pub async fn create_volume(
     live: &Live,
     config: &VolumeConfig,
@@ -30,30 +34,96 @@ pub async fn create_volume(
         ));
     }
     let path = config.data_path()?;
+    let superblock = plan(config, new_volume_id()?)?;
     if !overwrite {
         refuse_existing(live, &path).await?;
     }
-    let superblock = plan(config, new_volume_id()?)?;
+    if !is_vacant(&path) {
+        let store =
+            FileStore::create(live, &path, superblock.store_bytes(), FileStoreOptions::default())?;
+        return fill(store, config, &superblock).await;
+    }
+    let staged = staging_path(&path);
+    let made = stage(live, &path, &staged, config, &superblock).await;
+    if made.as_ref().is_err_and(|error| error.kind() != ErrorKind::Locked) {
+        // The error that is about to be told says more than why this may fail, too.
+        let _ = std::fs::remove_file(&staged);
+    }
+    made
+}
+
+/// Whether nothing is lost when a new file takes this place.
+fn is_vacant(path: &Path) -> bool {
+    std::fs::metadata(path).map_or(true, |metadata| metadata.is_file() && metadata.len() == 0)
+}
+
+/// Where the volume at `path` is made before it is renamed.
+fn staging_path(path: &Path) -> PathBuf {
+    let mut name = path.as_os_str().to_owned();
+    name.push(".creating");
+    PathBuf::from(name)
+}
+
+/// Makes the volume at `staged`, then renames it to `path`.
+async fn stage(
+    live: &Live,
+    path: &Path,
+    staged: &Path,
+    config: &VolumeConfig,
+    superblock: &Superblock,
+) -> Result<Superblock> {
     let bytes = superblock.store_bytes();
-    let store = FileStore::create(live, &path, bytes, FileStoreOptions::default())?;
+    let store = FileStore::create(live, staged, bytes, FileStoreOptions::default())?;
+    // Again, now that the lock keeps others from making it: one may just have finished.
+    if !is_vacant(path) {
+        refuse_existing(live, path).await?;
+    }
+    let made = fill(store.clone(), config, superblock).await?;
+    std::fs::rename(staged, path)
+        .context(|| format!("renaming {} to {}", staged.display(), path.display()))?;
+    let folder = match path.parent() {
+        Some(folder) if folder != Path::new("") => folder,
+        _ => Path::new("."),
+    };
+    // Without it a power cut may take the name, and with it everything written since.
+    let synced = std::fs::File::open(folder).and_then(|folder| folder.sync_all());
+    synced.context(|| format!("syncing the folder {}", folder.display()))?;
+    drop(store);
+    Ok(made)
+}
+
+/// Makes `store` the new volume.
+async fn fill(
+    store: FileStore,
+    config: &VolumeConfig,
+    superblock: &Superblock,
+) -> Result<Superblock> {
+    let bytes = superblock.store_bytes();
     if bytes <= PREPARE_BYTES_MAX && store.bytes() >= bytes {
+        // First, as preparing may write over what an old volume held.
+        erase_superblock(&store).await?;
         store.prepare(FIRST_ZONE_BYTE, bytes - FIRST_ZONE_BYTE).await?;
     }
     FlashVolume::create(store, config, superblock.volume_id).await
 }
 
-/// Refuses where `path` holds anything: a volume, or a file that is not empty.
+/// Refuses where `path` holds anything: a file that is not empty, a device that does not begin
+/// with zeros.
 async fn refuse_existing(live: &Live, path: &Path) -> Result<()> {
-    let Ok(metadata) = std::fs::metadata(path) else { return Ok(()) };
-    if metadata.is_file() && metadata.len() == 0 {
+    if is_vacant(path) {
         return Ok(());
     }
+    let is_file = std::fs::metadata(path).is_ok_and(|metadata| metadata.is_file());
     let store = FileStore::open(live, path, FileStoreOptions::default())?;
-    let what = match read_superblock(&store).await {
-        Err(error) if error.kind() == ErrorKind::Format && metadata.is_file() => "a file",
-        // Any block device has bytes; only a volume on it is worth a warning.
-        Err(error) if error.kind() == ErrorKind::Format => return Ok(()),
-        _ => "a volume",
+    let looked_at_bytes = store.bytes().min(FIRST_ZONE_BYTE) as usize;
+    let start = store.read(0, store.buffer(looked_at_bytes)).await?;
+    if !is_file && start.iter().all(|byte| *byte == 0) {
+        return Ok(());
+    }
+    let what = match (superblock::has_magic(&start), is_file) {
+        (true, _) => "a volume",
+        (false, true) => "a file",
+        (false, false) => "a device with something on it",
     };
     Err(Error::new(
         ErrorKind::InvalidInput,

@@ -62,6 +62,14 @@ pub async fn read_superblock<S: BlockStore>(store: &S) -> Result<Superblock> {
     Superblock::decode_copies(&copies)
 }
 
+/// Makes `store` no volume.
+pub(crate) async fn erase_superblock<S: BlockStore>(store: &S) -> Result<()> {
+    let mut blank = store.buffer(COPIES * SUPERBLOCK_BYTES);
+    blank.fill(0);
+    store.write(0, blank, true).await.context(|| "erasing the old superblock")?;
+    Ok(())
+}
+
 impl<S: BlockStore> FlashVolume<S> {
     /// Makes `store` a new, empty volume. What it held is lost. The superblock is written last:
     /// a creation that is cut short leaves no volume.
@@ -80,10 +88,7 @@ impl<S: BlockStore> FlashVolume<S> {
                 ),
             ));
         }
-        let blank = store.buffer(COPIES * SUPERBLOCK_BYTES);
-        let mut blank = blank;
-        blank.fill(0);
-        store.write(0, blank, true).await.context(|| "erasing the old superblock")?;
+        erase_superblock(&store).await?;
         let zones = zones(store.clone(), &superblock)?;
         let ftl = Ftl::format(zones, FtlOptions::new(superblock.pages)).await?;
         ftl.sync().await?;

@@ -1,5 +1,5 @@
 //! What a volume's configuration says its bytes live on.
-use tantalum_base::Result;
+use tantalum_base::{Error, ErrorKind, Result};
 use tantalum_media::block_store::{FileStore, FileStoreOptions, MemoryStore};
 use tantalum_media::{BlockStore, IoBuf};
 use tantalum_runtime::Live;
@@ -22,6 +22,13 @@ impl VolumeStore {
         match config.media.media_type {
             MediaType::File => {
                 let path = config.data_path()?;
+                if !path.exists() {
+                    let (data, config) = (path.display(), config.path.display());
+                    return Err(Error::new(
+                        ErrorKind::Io,
+                        format!("{data} does not exist; `tantalum create {config}` makes it"),
+                    ));
+                }
                 let store = FileStore::open(live, &path, FileStoreOptions::default())?;
                 Ok(VolumeStore::File(store))
             }

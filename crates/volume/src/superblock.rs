@@ -103,28 +103,41 @@ impl Superblock {
         })
     }
 
-    /// Reads the first good one of the copies in `bytes`. A copy that says something definite
-    /// (another version) outweighs one that is merely damaged.
+    /// Reads the first good one of the copies in `bytes`. Where none is good, a copy that says
+    /// something definite (another version) outweighs one that is damaged, and that one what is
+    /// no superblock at all.
     pub fn decode_copies(bytes: &[u8]) -> Result<Self> {
-        let mut failure: Option<Error> = None;
+        let weight = |copy: &[u8], error: &Error| match (has_magic(copy), error.kind()) {
+            (false, _) => 0,
+            (true, ErrorKind::Checksum) => 1,
+            (true, _) => 2,
+        };
+        let mut failure: Option<(u8, Error)> = None;
         for copy in bytes.chunks(SUPERBLOCK_BYTES).take(COPIES) {
             match Superblock::decode(copy) {
                 Ok(superblock) => return Ok(superblock),
                 Err(error) => {
-                    let definite = error.context().contains("version");
-                    if failure.is_none() || definite {
-                        failure = Some(error);
+                    let weight = weight(copy, &error);
+                    if failure.as_ref().is_none_or(|(heaviest, _)| weight > *heaviest) {
+                        failure = Some((weight, error));
                     }
                 }
             }
         }
-        Err(failure.unwrap_or_else(|| Error::new(ErrorKind::Format, "this is no Tantalum volume")))
+        let none = || Error::new(ErrorKind::Format, "this is no Tantalum volume");
+        Err(failure.map_or_else(none, |(_, error)| error))
     }
 
     /// Bytes that the store must have.
     pub fn store_bytes(&self) -> u64 {
         FIRST_ZONE_BYTE + u64::from(self.zones) * u64::from(self.slots_per_zone) * PAGE_BYTES as u64
     }
+}
+
+/// Whether one of the copies at the start of `bytes` begins as a superblock does, of whichever
+/// version and however damaged.
+pub fn has_magic(bytes: &[u8]) -> bool {
+    bytes.chunks(SUPERBLOCK_BYTES).take(COPIES).any(|copy| copy.starts_with(MAGIC))
 }
 
 #[cfg(test)]
@@ -156,5 +169,24 @@ mod tests {
         assert_eq!(Superblock::decode_copies(&bytes).unwrap(), SUPERBLOCK);
         bytes[SUPERBLOCK_BYTES + 40] ^= 1;
         assert_eq!(Superblock::decode_copies(&bytes).unwrap_err().kind(), ErrorKind::Checksum);
+    }
+
+    #[test]
+    fn of_two_bad_copies_the_one_that_says_more_is_told() {
+        let good = SUPERBLOCK.encode();
+        let (mut wiped, mut damaged, mut other_version) = (good, good, good);
+        wiped[0] = 0;
+        damaged[40] ^= 1;
+        other_version[8] = 9;
+        for (one, other, kind, told) in [
+            (wiped, damaged, ErrorKind::Checksum, "damaged"),
+            (damaged, wiped, ErrorKind::Checksum, "damaged"),
+            (damaged, other_version, ErrorKind::Format, "version 9"),
+            (other_version, wiped, ErrorKind::Format, "version 9"),
+            (wiped, wiped, ErrorKind::Format, "no Tantalum volume"),
+        ] {
+            let error = Superblock::decode_copies(&[one, other].concat()).unwrap_err();
+            assert!(error.kind() == kind && error.to_string().contains(told), "{error:?}");
+        }
     }
 }

@@ -1,6 +1,9 @@
 //! `tantalum check VOLUME.toml`.
 use crate::Verdict;
+use crate::common::print_line;
 use crate::progress::Progress;
+use anyhow::Context;
+use std::io::ErrorKind;
 use std::path::PathBuf;
 use tantalum_base::PAGE_BYTES;
 use tantalum_base::size::human_bytes;
@@ -20,18 +23,17 @@ pub fn run(args: &Args) -> anyhow::Result<Verdict> {
     let config = VolumeConfig::read(&args.volume)?;
     let live = Live::new(LiveOptions::default())?;
     let handle = live.clone();
-    let (report, findings) = live.run(async move {
+    let (report, findings, closed) = live.run(async move {
         let (volume, report) = open_volume(&handle, &config).await?;
         let progress = Progress::steps("pages checked");
         let findings = volume.check(|done, of| progress.step(done as usize, of as usize)).await;
         progress.finish();
-        volume.close().await?;
-        findings.map(|findings| (report, findings))
+        let closed = volume.close().await;
+        findings.map(|findings| (report, findings, closed))
     })?;
-    for finding in &findings {
-        println!("{}: {}", finding.place, finding.problem);
-    }
-    println!(
+    let mut lines: Vec<String> =
+        findings.iter().map(|finding| format!("{}: {}", finding.place, finding.problem)).collect();
+    lines.push(format!(
         "{}: {} of {} in {} zones checked, {} changes replayed at opening, {} problems",
         args.volume.display(),
         human_bytes(report.superblock.pages * PAGE_BYTES as u64),
@@ -39,6 +41,13 @@ pub fn run(args: &Args) -> anyhow::Result<Verdict> {
         report.superblock.zones,
         report.recovery.replayed,
         findings.len()
-    );
+    ));
+    // What was found decides the exit status, also where nobody reads on.
+    if let Err(error) = print_line(&lines.join("\n"))
+        && error.kind() != ErrorKind::BrokenPipe
+    {
+        return Err(error).context("printing what was found");
+    }
+    closed.context("closing the volume")?;
     Ok(if findings.is_empty() { Verdict::Good } else { Verdict::FoundWrong })
 }

@@ -1,5 +1,6 @@
 //! `tantalum serve VOLUME.toml --nbd ADDRESS`.
 use crate::Verdict;
+use crate::common::print_line;
 use std::path::PathBuf;
 use std::rc::Rc;
 use tantalum_base::PageDevice;
@@ -49,8 +50,14 @@ async fn serve(
 ) -> tantalum_base::Result<()> {
     let stop = terminated(&live)?;
     let (volume, report) = open_volume(&live, &config).await?;
-    let listener = options.listen(&live, &address)?;
-    println!(
+    let listener = match options.listen(&live, &address) {
+        Ok(listener) => listener,
+        Err(error) => {
+            volume.close().await?;
+            return Err(error);
+        }
+    };
+    let told = print_line(&format!(
         "{}: {} at {} ({}, {} changes replayed, {} dropped)",
         config.path.display(),
         volume.device().limits().durability.name(),
@@ -58,7 +65,11 @@ async fn serve(
         live.engine_name(),
         report.recovery.replayed,
         report.recovery.dropped,
-    );
+    ));
+    if let Err(error) = told {
+        // A server that nobody listens to on its standard output still has clients.
+        eprintln!("tantalum: the standard output cannot be written: {error}");
+    }
     let server = Server::new(Rc::clone(volume.device()), options)?;
     let served = server.serve(&live, listener, stop).await;
     // Also where serving failed: what was acknowledged is safe, this makes the next opening quick.

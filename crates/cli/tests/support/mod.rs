@@ -1,4 +1,8 @@
 //! Runs the built `tantalum`.
+#![allow(dead_code, reason = "each test uses a part of it")]
+pub mod nbd;
+pub mod server;
+
 use std::path::PathBuf;
 use std::process::{Command, Stdio};
 

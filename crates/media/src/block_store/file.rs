@@ -14,9 +14,9 @@ use tantalum_runtime::live::LiveFile;
 /// Zeros written at a time when a range is prepared.
 const PREPARE_BYTES: u64 = 1 << 20;
 
-/// How long the lock of a process that has gone is waited for: five seconds.
-const LOCK_ATTEMPTS: u32 = 250;
-const LOCK_PAUSE: Duration = Duration::from_millis(20);
+/// How long a lock is waited for that no living process is known to hold.
+const LOCK_WAIT: Duration = Duration::from_secs(5);
+const LOCK_RETRY: Duration = Duration::from_millis(10);
 
 /// How a file is opened.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -186,36 +186,38 @@ fn open_file(path: &Path, create: bool, direct: bool) -> Result<(File, bool)> {
     open(OFlags::empty()).map(|file| (file, false)).map_err(|error| io(path, "opening", error))
 }
 
-/// Locks the file. The kernel ends the io_uring operations of a killed process, and only then
-/// gives its locks up, a moment after the process has gone: that is waited for.
+/// Locks the file, or says who holds it. A process that was killed holds its lock until the kernel
+/// has taken its I/O apart, which may be after its parent was told of its end: where no living
+/// process is known to hold the lock, this waits for it.
 fn lock(file: &File, path: &Path) -> Result<()> {
-    for attempt in 0.. {
+    let mut waited = Duration::ZERO;
+    loop {
         match file.try_lock() {
             Ok(()) => return Ok(()),
-            Err(TryLockError::Error(error)) => return Err(io(path, "locking", error)),
             Err(TryLockError::WouldBlock) => {}
+            Err(TryLockError::Error(error)) => return Err(io(path, "locking", error)),
         }
         let holder = holder(file);
-        let alive = holder.is_some_and(is_alive);
-        if alive || attempt >= LOCK_ATTEMPTS {
+        if holder.is_some_and(is_alive) || waited >= LOCK_WAIT {
             let holder = holder.map_or(String::new(), |pid| format!(" (pid {pid})"));
-            return Err(Error::new(
-                ErrorKind::Locked,
-                format!("another process{holder} has {} open", path.display()),
-            ));
+            let context = format!("another process{holder} has {} open", path.display());
+            return Err(Error::new(ErrorKind::Locked, context));
         }
-        #[expect(clippy::disallowed_methods, reason = "opening a real file, which may wait")]
-        std::thread::sleep(LOCK_PAUSE);
+        pause(LOCK_RETRY);
+        waited += LOCK_RETRY;
     }
-    Ok(())
 }
 
-/// Whether a process runs: a zombie has given up all it had, but for what the kernel still ends.
+#[expect(clippy::disallowed_methods, reason = "opening is synchronous, and only for real files")]
+fn pause(time: Duration) {
+    std::thread::sleep(time);
+}
+
+/// Whether the process runs: neither gone nor only waiting for its parent to be told.
 fn is_alive(pid: u32) -> bool {
-    let status = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
-    // The state stands behind the name, which is in parentheses.
-    let state = status.rsplit(')').next().and_then(|rest| rest.split_whitespace().next());
-    state.is_some_and(|state| !matches!(state, "Z" | "X"))
+    let state = std::fs::read_to_string(format!("/proc/{pid}/stat"));
+    // The state stands behind the name, which may hold anything.
+    state.is_ok_and(|stat| !stat.rsplit(')').next().is_some_and(|rest| rest.starts_with(" Z")))
 }
 
 /// The process that holds the lock, as /proc/locks tells.
@@ -230,7 +232,7 @@ fn holder(file: &File) -> Option<u32> {
     })
 }
 
-/// Gives the file `bytes` of room.
+/// Makes the file `bytes` long, with room for them. After an error it is as long as before.
 fn allocate(file: &File, path: &Path, bytes: u64) -> Result<()> {
     let failed = |error: std::io::Error| {
         if error.kind() == std::io::ErrorKind::StorageFull {
@@ -239,12 +241,17 @@ fn allocate(file: &File, path: &Path, bytes: u64) -> Result<()> {
         }
         io(path, "allocating", error)
     };
-    file.set_len(bytes).map_err(failed)?;
+    let old_bytes = file.metadata().map_err(|error| io(path, "looking at", error))?.len();
     match rustix::fs::fallocate(file, FallocateFlags::empty(), 0, bytes) {
         // Without allocation a full disk shows later, at a write.
-        Ok(()) | Err(rustix::io::Errno::OPNOTSUPP) => Ok(()),
-        Err(error) => Err(failed(error.into())),
+        Ok(()) | Err(rustix::io::Errno::OPNOTSUPP) => {}
+        Err(error) => {
+            // Some file systems keep what they had allocated until they met the end.
+            let _ = file.set_len(old_bytes);
+            return Err(failed(error.into()));
+        }
     }
+    file.set_len(bytes).map_err(failed)
 }
 
 #[cfg(test)]
@@ -295,5 +302,10 @@ mod tests {
         let kind = result.err().map(|error| error.kind());
         assert!(matches!(kind, Some(ErrorKind::OutOfSpace | ErrorKind::Io)), "{kind:?}");
         assert!(!path.exists());
+
+        std::fs::write(&path, "as before").unwrap();
+        let result = FileStore::create(&live(), &path, 1 << 50, FileStoreOptions::default());
+        assert!(result.is_err());
+        assert_eq!(std::fs::read(&path).unwrap(), b"as before");
     }
 }

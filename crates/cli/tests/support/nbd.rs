@@ -1,0 +1,91 @@
+//! A tiny NBD client: whole pages, errors as their number.
+use std::io::{Read, Result, Write};
+use std::os::unix::net::UnixStream;
+use std::path::Path;
+
+pub const PAGE_BYTES: usize = 4096;
+pub const EIO: u32 = 5;
+
+/// A request that the server is to answer.
+#[derive(Clone, Copy)]
+pub enum Command {
+    Read = 0,
+    Write = 1,
+    Flush = 3,
+    Trim = 4,
+}
+
+/// A connection to a server.
+pub struct Client(UnixStream);
+
+impl Client {
+    /// Connects, and opens the one export by the oldest option, without any extension.
+    pub fn connect(socket: &Path) -> Result<Client> {
+        let mut stream = UnixStream::connect(socket)?;
+        let mut greeting = [0; 18];
+        stream.read_exact(&mut greeting)?;
+        assert_eq!(&greeting[..16], b"NBDMAGICIHAVEOPT");
+        let mut hello = 3u32.to_be_bytes().to_vec();
+        hello.extend(b"IHAVEOPT");
+        hello.extend(1u32.to_be_bytes());
+        hello.extend(0u32.to_be_bytes());
+        stream.write_all(&hello)?;
+        stream.read_exact(&mut [0; 10])?;
+        Ok(Client(stream))
+    }
+
+    /// Sends a request for `pages` pages from `first`; `content` for a write.
+    pub fn send(
+        &mut self,
+        command: Command,
+        cookie: u64,
+        first: u64,
+        pages: usize,
+        content: &[u8],
+    ) -> Result<()> {
+        let mut request = 0x2560_9513_u32.to_be_bytes().to_vec();
+        request.extend(0u16.to_be_bytes());
+        request.extend((command as u16).to_be_bytes());
+        request.extend(cookie.to_be_bytes());
+        request.extend((first * PAGE_BYTES as u64).to_be_bytes());
+        request.extend(((pages * PAGE_BYTES) as u32).to_be_bytes());
+        request.extend(content);
+        self.0.write_all(&request)
+    }
+
+    /// The next reply: cookie and error (0 for none).
+    pub fn reply(&mut self) -> Result<(u64, u32)> {
+        let mut reply = [0; 16];
+        self.0.read_exact(&mut reply)?;
+        assert_eq!(reply[..4], 0x6744_6698_u32.to_be_bytes());
+        let error = u32::from_be_bytes(reply[4..8].try_into().expect("4 bytes"));
+        let cookie = u64::from_be_bytes(reply[8..].try_into().expect("8 bytes"));
+        Ok((cookie, error))
+    }
+
+    /// Reads `pages` pages, or the error's number.
+    pub fn read(&mut self, first: u64, pages: usize) -> std::result::Result<Vec<u8>, u32> {
+        self.send(Command::Read, 1, first, pages, &[]).expect("sent");
+        match self.reply().expect("answered") {
+            (_, 0) => {
+                let mut content = vec![0; pages * PAGE_BYTES];
+                self.0.read_exact(&mut content).expect("content");
+                Ok(content)
+            }
+            (_, error) => Err(error),
+        }
+    }
+
+    /// Writes, and waits for the reply.
+    pub fn write(&mut self, first: u64, content: &[u8]) {
+        let pages = content.len() / PAGE_BYTES;
+        self.send(Command::Write, 1, first, pages, content).expect("sent");
+        assert_eq!(self.reply().expect("answered"), (1, 0));
+    }
+
+    /// Flushes, and waits for the reply.
+    pub fn flush(&mut self) {
+        self.send(Command::Flush, 1, 0, 0, &[]).expect("sent");
+        assert_eq!(self.reply().expect("answered"), (1, 0));
+    }
+}

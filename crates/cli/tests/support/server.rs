@@ -1,0 +1,99 @@
+//! `tantalum serve` as a process of its own, to be asked, stopped and killed.
+use std::io::{BufRead, BufReader};
+use std::path::{Path, PathBuf};
+use std::process::{Child, ChildStdout, Command, Stdio};
+
+/// A running server; killed when dropped.
+pub struct Server {
+    child: Child,
+    pub socket: PathBuf,
+    /// The line it printed once it listened.
+    pub banner: String,
+    _out: BufReader<ChildStdout>,
+}
+
+impl Server {
+    /// Serves the volume of `config` on a Unix socket beside it, and waits until it listens.
+    pub fn start(config: &Path) -> Server {
+        let socket = config.with_file_name("nbd.sock");
+        let mut child = Command::new(env!("CARGO_BIN_EXE_tantalum"))
+            .arg("serve")
+            .arg(config)
+            .args(["--nbd", &format!("unix:{}", socket.display())])
+            .stdin(Stdio::null())
+            .stdout(Stdio::piped())
+            .spawn()
+            .expect("tantalum starts");
+        let mut out = BufReader::new(child.stdout.take().expect("piped"));
+        let mut banner = String::new();
+        out.read_line(&mut banner).expect("a line");
+        assert!(banner.contains(" at "), "the server said {banner:?} and ended");
+        Server { child, socket, banner, _out: out }
+    }
+
+    pub fn pid(&self) -> u32 {
+        self.child.id()
+    }
+
+    /// Its address as clients of libnbd and QEMU take it.
+    pub fn uri(&self) -> String {
+        format!("nbd+unix:///?socket={}", self.socket.display())
+    }
+
+    /// How many changes opening replayed, as the banner tells.
+    pub fn replayed(&self) -> u64 {
+        let before = self.banner.split(" changes replayed").next().expect("a part");
+        let number = before.rsplit(' ').next().expect("a part");
+        number.parse().unwrap_or_else(|_| panic!("no number in {:?}", self.banner))
+    }
+
+    /// SIGKILL.
+    pub fn kill(mut self) {
+        self.child.kill().expect("it runs");
+        self.child.wait().expect("it ends");
+    }
+
+    /// SIGTERM; it must end well.
+    pub fn terminate(mut self) {
+        let pid = rustix::process::Pid::from_child(&self.child);
+        rustix::process::kill_process(pid, rustix::process::Signal::TERM).expect("it runs");
+        let status = self.child.wait().expect("it ends");
+        assert!(status.success(), "{status}");
+    }
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        // It has ended where the test ended it.
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+/// Whether all `programs` can be run; says so where one cannot.
+pub fn installed(programs: &[&str]) -> bool {
+    programs.iter().all(|program| {
+        let found = std::env::var_os("PATH").is_some_and(|path| {
+            std::env::split_paths(&path).any(|folder| folder.join(program).is_file())
+        });
+        if !found {
+            eprintln!("skipped: {program} is not installed");
+        }
+        found
+    })
+}
+
+/// Runs `program`, which must succeed within half a minute; returns what it printed.
+pub fn run(program: &str, arguments: &[&str]) -> String {
+    let output = Command::new("timeout")
+        .arg("30")
+        .arg(program)
+        .args(arguments)
+        .current_dir(std::env::temp_dir())
+        .output()
+        .expect("timeout starts");
+    let text = String::from_utf8_lossy(&output.stdout).into_owned();
+    let errors = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "{program}: {}\n{text}\n{errors}", output.status);
+    text
+}

@@ -1,0 +1,427 @@
+//! `tantalum create`, `stat`, `check` and `serve` as their user meets them.
+mod support;
+
+use std::fs;
+use std::os::unix::fs::FileExt;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use support::nbd::{Client, EIO, PAGE_BYTES};
+use support::server::Server;
+use support::{good, refused, tantalum};
+use tempfile::TempDir;
+
+/// A folder with the volume `v.toml` of 4 MiB in `data.tantalum`.
+fn volume() -> (TempDir, PathBuf) {
+    let folder = tempfile::tempdir().unwrap();
+    let config = folder.path().join("v.toml");
+    good(&["create", text(&config), "--capacity", "4MiB"]);
+    (folder, config)
+}
+
+fn text(path: &Path) -> &str {
+    path.to_str().unwrap()
+}
+
+fn data_of(config: &Path) -> PathBuf {
+    config.with_file_name("data.tantalum")
+}
+
+/// The names in a folder.
+fn names(folder: &Path) -> Vec<String> {
+    let entries = fs::read_dir(folder).unwrap();
+    let mut names: Vec<_> =
+        entries.map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect();
+    names.sort();
+    names
+}
+
+/// Writes `config` again with `from` replaced.
+fn edit(config: &Path, from: &str, to: &str) {
+    let old = fs::read_to_string(config).unwrap();
+    assert!(old.contains(from), "{from} is not in {old}");
+    fs::write(config, old.replace(from, to)).unwrap();
+}
+
+fn assert_tells(told: &str, parts: &[&str]) {
+    for part in parts {
+        assert!(told.contains(part), "{part:?} is missing in: {told}");
+    }
+}
+
+#[test]
+fn create_without_a_configuration_says_what_to_do() {
+    let folder = tempfile::tempdir().unwrap();
+    let config = folder.path().join("v.toml");
+    assert_tells(&refused(&["create", text(&config)]), &["v.toml does not exist", "--capacity"]);
+    for capacity in ["0", "0MiB", "4097B", "much", "1GiB\"", "9TiB"] {
+        let told = refused(&["create", text(&config), "--capacity", capacity]);
+        assert_tells(&told, &["capacity"]);
+        assert!(!told.contains("line"), "the file is not the user's: {told}");
+        assert!(names(folder.path()).is_empty(), "{capacity} left something behind");
+    }
+    let elsewhere = folder.path().join("missing/v.toml");
+    let told = refused(&["create", text(&elsewhere), "--capacity", "4MiB"]);
+    assert_tells(&told, &["missing/v.toml", "No such file"]);
+}
+
+#[test]
+fn create_makes_what_stat_and_check_find_good() {
+    let (folder, config) = volume();
+    assert_eq!(names(folder.path()), ["data.tantalum", "v.toml"]);
+    let stat: serde_json::Value =
+        serde_json::from_str(&good(&["stat", text(&config), "--format", "json"])).unwrap();
+    let row = &stat["rows"][0];
+    assert_eq!(row["capacity_bytes"], 4 << 20);
+    assert_eq!(row["durability"], "on_ack");
+    assert_eq!(row["store_bytes"], fs::metadata(data_of(&config)).unwrap().len());
+    assert_eq!((&row["mapped_bytes"], &row["replayed_at_open"]), (&0.into(), &0.into()));
+    assert_tells(&good(&["check", text(&config)]), &["4.0 MiB", "0 problems"]);
+}
+
+#[test]
+fn the_smallest_volume_works() {
+    let folder = tempfile::tempdir().unwrap();
+    let config = folder.path().join("v.toml");
+    good(&["create", text(&config), "--capacity", "4KiB"]);
+    let server = Server::start(&config);
+    let mut client = Client::connect(&server.socket).unwrap();
+    for round in 0..400u64 {
+        client.write(0, &[round as u8; PAGE_BYTES]);
+    }
+    assert_eq!(client.read(0, 1), Ok(vec![399u64 as u8; PAGE_BYTES]));
+    server.terminate();
+    good(&["check", text(&config)]);
+}
+
+#[test]
+fn create_overwrites_only_by_force() {
+    let (_folder, config) = volume();
+    let before = fs::read(data_of(&config)).unwrap();
+    assert_tells(&refused(&["create", text(&config)]), &["is a volume already", "--force"]);
+    let told = refused(&["create", text(&config), "--capacity", "8MiB"]);
+    assert_tells(&told, &["v.toml says device.capacity = \"4MiB\"", "change it there"]);
+    assert!(before == fs::read(data_of(&config)).unwrap(), "a refusal changes nothing");
+    good(&["create", text(&config), "--capacity", "4MiB", "--force"]);
+    assert!(before != fs::read(data_of(&config)).unwrap());
+
+    fs::write(data_of(&config), "letters of a lifetime").unwrap();
+    assert_tells(&refused(&["create", text(&config)]), &["is a file already", "--force"]);
+    assert_eq!(fs::read(data_of(&config)).unwrap(), b"letters of a lifetime");
+    let told = refused(&["stat", text(&config)]);
+    assert_tells(&told, &["v.toml", "Tantalum volume"]);
+    fs::write(data_of(&config), "").unwrap();
+    good(&["create", text(&config)]);
+    good(&["check", text(&config)]);
+}
+
+#[test]
+fn a_bad_configuration_is_told_with_its_place() {
+    let (_folder, config) = volume();
+    let original = fs::read_to_string(&config).unwrap();
+    let zone = "# zone = \"8MiB\"";
+    let capacity = "capacity = \"4MiB\"";
+    for (from, to, told) in [
+        ("[media]", "[media", "v.toml, line 6: "),
+        (zone, "colour = 3", "v.toml, line 13: unknown field `colour`"),
+        (zone, "zone = \"4KiB\"", "media.zone must be from 64KiB to 1GiB"),
+        (zone, "zone = \"100001B\"", "media.zone"),
+        (capacity, "capacity = \"0MiB\"", "device.capacity"),
+        (capacity, "capacity = \"5000B\"", "is not a multiple of 4096 bytes"),
+        (capacity, "capacity = 4", "v.toml, line 17: "),
+        ("path = \"data.tantalum\"", "", "media.path is needed"),
+    ] {
+        edit(&config, from, to);
+        for command in ["create", "stat", "check"] {
+            let message = refused(&[command, text(&config)]);
+            assert_tells(&message, &["v.toml", told]);
+        }
+        fs::write(&config, &original).unwrap();
+    }
+    good(&["check", text(&config)]);
+}
+
+#[test]
+fn a_configuration_that_contradicts_the_volume_is_refused() {
+    let (_folder, config) = volume();
+    let original = fs::read_to_string(&config).unwrap();
+    for (from, to, told) in [
+        (
+            "\"4MiB\"\n# Room",
+            "\"5MiB\"\n# Room",
+            "device.capacity is 5242880 bytes, but the volume was created with 4194304",
+        ),
+        ("# zone = \"8MiB\"", "zone = \"64KiB\"", "media.zone or device.over_provisioning differs"),
+        (
+            "# over_provisioning = \"12%\"",
+            "over_provisioning = \"100%\"",
+            "over_provisioning differs",
+        ),
+    ] {
+        edit(&config, from, to);
+        assert_tells(&refused(&["stat", text(&config)]), &["v.toml", told]);
+        fs::write(&config, &original).unwrap();
+    }
+    good(&["check", text(&config)]);
+}
+
+#[test]
+fn the_data_lies_relative_to_the_configuration() {
+    let (folder, config) = volume();
+    let below = folder.path().join("below");
+    fs::create_dir(&below).unwrap();
+    let moved = below.join("w.toml");
+    fs::rename(&config, &moved).unwrap();
+    let told = refused(&["stat", text(&moved)]);
+    assert_tells(&told, &["below/data.tantalum does not exist", "tantalum create"]);
+    edit(&moved, "data.tantalum", "../data.tantalum");
+    good(&["check", text(&moved)]);
+}
+
+#[test]
+fn a_second_opener_is_told_who_the_first_is() {
+    let (_folder, config) = volume();
+    let server = Server::start(&config);
+    let pid = format!("pid {}", server.pid());
+    for arguments in [
+        vec!["stat", text(&config)],
+        vec!["check", text(&config)],
+        vec!["create", text(&config)],
+        vec!["create", text(&config), "--force"],
+        vec!["serve", text(&config), "--nbd", "127.0.0.1:0"],
+    ] {
+        assert_tells(&refused(&arguments), &["data.tantalum", &pid]);
+    }
+    server.terminate();
+    good(&["check", text(&config)]);
+}
+
+#[test]
+fn damage_to_the_superblock_is_told_or_mended() {
+    let (_folder, config) = volume();
+    let data = fs::OpenOptions::new().read(true).write(true).open(data_of(&config)).unwrap();
+    let mut copy = [0; 4096];
+    data.read_exact_at(&mut copy, 4096).unwrap();
+
+    data.write_all_at(&[0xa5; 4096], 0).unwrap();
+    good(&["check", text(&config)]);
+
+    data.write_all_at(b"damage", 4096 + 100).unwrap();
+    let run = tantalum(&["stat", text(&config)]);
+    assert_eq!(run.code, 1, "{}", run.err);
+    assert_tells(&run.err, &["v.toml", "the superblock is damaged"]);
+    assert_tells(&refused(&["create", text(&config)]), &["is a volume already"]);
+
+    let mut newer = copy;
+    newer[8] = 2;
+    data.write_all_at(&newer, 0).unwrap();
+    let told = refused(&["serve", text(&config), "--nbd", "127.0.0.1:0"]);
+    assert_tells(&told, &["format version 2", "reads version 1"]);
+
+    data.write_all_at(&copy, 0).unwrap();
+    data.write_all_at(&copy, 4096).unwrap();
+    good(&["check", text(&config)]);
+
+    let whole = data.metadata().unwrap().len();
+    for bytes in [whole - 4096, 1 << 20, 8192] {
+        data.set_len(bytes).unwrap();
+        assert_tells(&refused(&["check", text(&config)]), &["it was cut short"]);
+    }
+    data.set_len(100).unwrap();
+    assert_tells(&refused(&["check", text(&config)]), &["too short to be a Tantalum volume"]);
+}
+
+#[test]
+fn a_damaged_page_is_an_error_and_never_wrong_bytes() {
+    let (_folder, config) = volume();
+    let server = Server::start(&config);
+    let mut client = Client::connect(&server.socket).unwrap();
+    for page in 0..8u64 {
+        client.write(page, &[0x40 + page as u8; PAGE_BYTES]);
+    }
+    server.terminate();
+    let bytes = fs::read(data_of(&config)).unwrap();
+    let damaged: Vec<usize> = (0..bytes.len() / PAGE_BYTES)
+        .filter(|slot| bytes[slot * PAGE_BYTES..][..PAGE_BYTES].iter().all(|byte| *byte == 0x45))
+        .collect();
+    assert!(!damaged.is_empty());
+    let data = fs::OpenOptions::new().write(true).open(data_of(&config)).unwrap();
+    for slot in damaged {
+        data.write_all_at(&[0x44], (slot * PAGE_BYTES + 1000) as u64).unwrap();
+    }
+    let check = tantalum(&["check", text(&config)]);
+    assert_eq!(check.code, 1, "{}{}", check.out, check.err);
+    assert_tells(&check.out, &["page 5: ", "1 problems"]);
+    // What nobody reads does not change the verdict.
+    let mut closed = Command::new(env!("CARGO_BIN_EXE_tantalum"))
+        .args(["check", text(&config)])
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    drop(closed.stdout.take());
+    assert_eq!(closed.wait().unwrap().code(), Some(1));
+
+    let server = Server::start(&config);
+    let mut client = Client::connect(&server.socket).unwrap();
+    assert_eq!(client.read(5, 1), Err(EIO));
+    assert_eq!(client.read(0, 8), Err(EIO));
+    assert_eq!(client.read(4, 1), Ok(vec![0x44; PAGE_BYTES]));
+    assert_eq!(client.read(6, 1), Ok(vec![0x46; PAGE_BYTES]));
+    client.write(5, &[0x55; PAGE_BYTES]);
+    assert_eq!(client.read(5, 1), Ok(vec![0x55; PAGE_BYTES]));
+    server.terminate();
+    good(&["check", text(&config)]);
+}
+
+#[test]
+fn sigterm_leaves_nothing_to_replay_and_sigkill_loses_nothing() {
+    let (_folder, config) = volume();
+    for round in 1..4u8 {
+        let server = Server::start(&config);
+        let mut client = Client::connect(&server.socket).unwrap();
+        for page in 0..100 {
+            client.write(page, &[round; PAGE_BYTES]);
+        }
+        let socket = server.socket.clone();
+        server.terminate();
+        assert!(!socket.exists(), "the socket is removed");
+        let server = Server::start(&config);
+        assert_eq!(server.replayed(), 0, "{}", server.banner);
+        let mut client = Client::connect(&server.socket).unwrap();
+        assert_eq!(client.read(99, 1), Ok(vec![round; PAGE_BYTES]));
+        client.write(99, &[100 + round; PAGE_BYTES]);
+        server.kill();
+        // The socket that the killed one left is in nobody's way.
+        let server = Server::start(&config);
+        assert!(server.replayed() > 0, "{}", server.banner);
+        let mut client = Client::connect(&server.socket).unwrap();
+        assert_eq!(client.read(99, 1), Ok(vec![100 + round; PAGE_BYTES]));
+        assert_eq!(client.read(98, 1), Ok(vec![round; PAGE_BYTES]));
+        server.terminate();
+    }
+}
+
+#[test]
+fn serve_refuses_addresses_that_it_cannot_or_should_not_take() {
+    let (folder, config) = volume();
+    let file = format!("unix:{}", config.display());
+    let long = format!("unix:{}/{}", folder.path().display(), "x".repeat(200));
+    for (address, told) in [
+        ("nowhere", "is no address"),
+        ("127.0.0.1:99999", "is no address"),
+        ("0.0.0.0:0", "--allow-remote"),
+        ("192.0.2.1:10809", "--allow-remote"),
+        (file.as_str(), "in use"),
+        (long.as_str(), "listening at unix:"),
+        ("unix:/missing/folder/nbd.sock", "No such file"),
+    ] {
+        let message = refused(&["serve", text(&config), "--nbd", address]);
+        assert_tells(&message, &[told]);
+    }
+    assert!(config.is_file(), "a file that is no socket stays");
+
+    let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = listener.local_addr().unwrap().to_string();
+    let told = refused(&["serve", text(&config), "--nbd", &address]);
+    assert_tells(&told, &[&address, "in use"]);
+    let socket = folder.path().join("taken.sock");
+    let _listener = std::os::unix::net::UnixListener::bind(&socket).unwrap();
+    let told = refused(&["serve", text(&config), "--nbd", &format!("unix:{}", socket.display())]);
+    assert_tells(&told, &["taken.sock", "in use"]);
+    good(&["check", text(&config)]);
+}
+
+#[test]
+fn serve_goes_on_where_nobody_reads_its_output() {
+    let (_folder, config) = volume();
+    let socket = config.with_file_name("nbd.sock");
+    let mut child = Command::new(env!("CARGO_BIN_EXE_tantalum"))
+        .args(["serve", text(&config), "--nbd", &format!("unix:{}", socket.display())])
+        .stdin(Stdio::null())
+        .stdout(Stdio::piped())
+        .spawn()
+        .unwrap();
+    drop(child.stdout.take());
+    #[expect(clippy::disallowed_methods, reason = "waits for a process")]
+    let connected = (0..500).find_map(|_| {
+        std::thread::sleep(std::time::Duration::from_millis(10));
+        Client::connect(&socket).ok()
+    });
+    let read = connected.map(|mut client| client.read(0, 1));
+    let pid = rustix::process::Pid::from_child(&child);
+    let _ = rustix::process::kill_process(pid, rustix::process::Signal::TERM);
+    let status = child.wait().unwrap();
+    assert_eq!(read, Some(Ok(vec![0; PAGE_BYTES])));
+    assert!(status.success(), "{status}");
+}
+
+#[test]
+fn a_full_disk_is_told_and_nothing_is_left_behind() {
+    let folder = tempfile::tempdir().unwrap();
+    let config = folder.path().join("v.toml");
+    let told = refused(&["create", text(&config), "--capacity", "8TiB"]);
+    assert!(told.contains("no room for") || told.contains("too large"), "{told}");
+    assert!(names(folder.path()).is_empty(), "{:?}", names(folder.path()));
+
+    // In a folder that is not there.
+    good(&["create", text(&config), "--capacity", "4MiB"]);
+    edit(&config, "data.tantalum", "missing/data.tantalum");
+    assert_tells(&refused(&["create", text(&config)]), &["missing/data.tantalum", "No such file"]);
+    fs::remove_file(&config).unwrap();
+    fs::remove_file(data_of(&config)).unwrap();
+
+    let small = folder.path().join("small");
+    fs::create_dir(&small).unwrap();
+    let mounted = Command::new("mount")
+        .args(["-t", "tmpfs", "-o", "size=4m", "tmpfs", text(&small)])
+        .stderr(Stdio::null())
+        .status()
+        .is_ok_and(|status| status.success());
+    if !mounted {
+        eprintln!("skipped: a small tmpfs can be mounted only as root");
+        return;
+    }
+    let config = small.join("v.toml");
+    let run = tantalum(&["create", text(&config), "--capacity", "64MiB"]);
+    let left = names(&small);
+    let unmounted = Command::new("umount").arg(&small).status().unwrap();
+    assert!(unmounted.success());
+    assert_eq!(run.code, 2, "{}{}", run.out, run.err);
+    assert_tells(&run.err, &["no room for", "data.tantalum"]);
+    assert!(left.is_empty(), "{left:?}");
+}
+
+#[test]
+fn a_creation_that_was_killed_is_no_volume_and_is_taken_over() {
+    let folder = tempfile::tempdir().unwrap();
+    let config = folder.path().join("v.toml");
+    let mut cut_short = 0;
+    for turn in 0..24u64 {
+        let mut child = Command::new(env!("CARGO_BIN_EXE_tantalum"))
+            .args(["create", text(&config), "--capacity", "24MiB"])
+            .stdout(Stdio::null())
+            .spawn()
+            .unwrap();
+        #[expect(clippy::disallowed_methods, reason = "a process is to be killed at some time")]
+        std::thread::sleep(std::time::Duration::from_micros(500 * turn * turn));
+        child.kill().unwrap();
+        child.wait().unwrap();
+        let is_whole = data_of(&config).exists();
+        cut_short += u32::from(!is_whole);
+        if is_whole {
+            good(&["check", text(&config)]);
+            fs::remove_file(data_of(&config)).unwrap();
+        } else if config.exists() {
+            let told = refused(&["serve", text(&config), "--nbd", "127.0.0.1:0"]);
+            assert_tells(&told, &["data.tantalum does not exist", "tantalum create"]);
+        }
+        if turn % 4 == 3 {
+            good(&["create", text(&config), "--capacity", "24MiB"]);
+            good(&["check", text(&config)]);
+            assert_eq!(names(folder.path()), ["data.tantalum", "v.toml"]);
+            fs::remove_file(data_of(&config)).unwrap();
+            fs::remove_file(&config).unwrap();
+        }
+    }
+    assert!(cut_short > 0, "no creation was caught in the middle");
+}
