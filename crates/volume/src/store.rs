@@ -56,6 +56,13 @@ impl BlockStore for VolumeStore {
         }
     }
 
+    fn recycle(&self, buf: IoBuf) {
+        match self {
+            VolumeStore::File(store) => store.recycle(buf),
+            VolumeStore::Memory(store) => store.recycle(buf),
+        }
+    }
+
     async fn read(&self, offset: u64, buf: IoBuf) -> Result<IoBuf> {
         match self {
             VolumeStore::File(store) => store.read(offset, buf).await,
@@ -74,6 +81,12 @@ impl BlockStore for VolumeStore {
         match self {
             VolumeStore::File(store) => store.sync().await,
             VolumeStore::Memory(store) => store.sync().await,
+        }
+    }
+    async fn prepare(&self, offset: u64, bytes: u64) -> Result<()> {
+        match self {
+            VolumeStore::File(store) => store.prepare(offset, bytes).await,
+            VolumeStore::Memory(store) => store.prepare(offset, bytes).await,
         }
     }
 }

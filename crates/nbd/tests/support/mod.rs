@@ -2,10 +2,11 @@
 #![allow(dead_code, reason = "each test and bench uses a part of it")]
 
 pub mod memory_device;
+pub mod programs;
 
 use memory_device::MemoryDevice;
+pub use programs::{installed, run};
 use std::path::PathBuf;
-use std::process::Command;
 use std::rc::Rc;
 use tantalum_base::Durability;
 use tantalum_nbd::{Server, ServerOptions, Statistics};
@@ -71,34 +72,4 @@ impl Serving {
         drop(self.stop);
         self.thread.join().unwrap()
     }
-}
-
-/// Whether `program` can be run; says so where it cannot.
-pub fn installed(program: &str) -> bool {
-    let found = std::env::var_os("PATH").is_some_and(|path| {
-        std::env::split_paths(&path).any(|folder| folder.join(program).is_file())
-    });
-    if !found {
-        eprintln!("skipped: {program} is not installed");
-    }
-    found
-}
-
-/// Runs `program` for half a minute at most; returns what it printed.
-pub fn run(program: &str, arguments: &[&str]) -> String {
-    let output = Command::new("timeout")
-        .arg("30")
-        .arg(program)
-        .args(arguments)
-        .current_dir(std::env::temp_dir())
-        .output()
-        .unwrap();
-    let text = String::from_utf8_lossy(&output.stdout).into_owned();
-    let errors = String::from_utf8_lossy(&output.stderr);
-    assert!(
-        output.status.success(),
-        "{program} {arguments:?}: {}\n{text}\n{errors}",
-        output.status
-    );
-    text
 }
