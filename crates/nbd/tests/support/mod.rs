@@ -1,5 +1,5 @@
 //! A server in a thread with an executor of its own, and programs run against it.
-#![allow(dead_code, reason = "each test and bench uses a part of it")]
+#![allow(dead_code, unused_imports, reason = "each test and bench uses a part of it")]
 
 pub mod memory_device;
 pub mod programs;

@@ -81,7 +81,9 @@ fn crash(volume: &Path, seed: u64, end: End, rng: &mut Rng) -> anyhow::Result<(i
             && count == acknowledgements
         {
             // Somewhere in the middle of what comes next.
-            std::thread::sleep(Duration::from_micros(rng.below(2000)));
+            let pause = Duration::from_micros(rng.below(2000));
+            #[expect(clippy::disallowed_methods, reason = "a real process is killed in real time")]
+            std::thread::sleep(pause);
             child.0.kill().context("killing the child")?;
             count += 1;
         }

@@ -2,7 +2,9 @@
 use crate::common::TraceArgs;
 use crate::progress::Progress;
 use std::rc::Rc;
-use tantalum_lab::device_replay::{Age, DeviceReplayOptions, DeviceReplayRow, DeviceTrace, replay};
+use tantalum_lab::device_replay::{
+    Age, DeviceReplayOptions, DeviceReplayRow, DeviceTrace, Latency, replay,
+};
 use tantalum_report::{Column, OutputFormat, Report, Table, Value, config_hash, schema};
 use tantalum_ssd::DeviceConfig;
 
@@ -81,6 +83,9 @@ pub fn run(trace: &TraceArgs, args: &DeviceArgs, format: OutputFormat) -> anyhow
 fn values(row: &DeviceReplayRow) -> Vec<(&'static str, Value)> {
     // As many decimals as mean something, so that the bytes do not depend on the last bit.
     let rounded = |value: f64, scale: f64| Value::Real((value * scale).round() / scale);
+    let latency = |latency: &Latency, ns: u64| {
+        if latency.requests == 0 { Value::Null } else { ns.into() }
+    };
     vec![
         ("trace", row.trace.as_str().into()),
         ("device", row.device.as_str().into()),
@@ -93,19 +98,19 @@ fn values(row: &DeviceReplayRow) -> Vec<(&'static str, Value)> {
         ("physical_writes", row.physical_writes.into()),
         ("seconds", rounded(row.seconds, 1e9)),
         ("requests_per_s", rounded(row.requests_per_s, 1e3)),
-        ("read_p50_ns", row.read.p50_ns.into()),
-        ("read_p99_ns", row.read.p99_ns.into()),
-        ("read_max_ns", row.read.max_ns.into()),
-        ("write_p50_ns", row.write.p50_ns.into()),
-        ("write_p99_ns", row.write.p99_ns.into()),
-        ("write_max_ns", row.write.max_ns.into()),
-        ("trim_p50_ns", row.trim.p50_ns.into()),
-        ("trim_p99_ns", row.trim.p99_ns.into()),
-        ("trim_max_ns", row.trim.max_ns.into()),
+        ("read_p50_ns", latency(&row.read, row.read.p50_ns)),
+        ("read_p99_ns", latency(&row.read, row.read.p99_ns)),
+        ("read_max_ns", latency(&row.read, row.read.max_ns)),
+        ("write_p50_ns", latency(&row.write, row.write.p50_ns)),
+        ("write_p99_ns", latency(&row.write, row.write.p99_ns)),
+        ("write_max_ns", latency(&row.write, row.write.max_ns)),
+        ("trim_p50_ns", latency(&row.trim, row.trim.p50_ns)),
+        ("trim_p99_ns", latency(&row.trim, row.trim.p99_ns)),
+        ("trim_max_ns", latency(&row.trim, row.trim.max_ns)),
         ("commits", row.commit.requests.into()),
-        ("commit_p50_ns", row.commit.p50_ns.into()),
-        ("commit_p99_ns", row.commit.p99_ns.into()),
-        ("commit_max_ns", row.commit.max_ns.into()),
+        ("commit_p50_ns", latency(&row.commit, row.commit.p50_ns)),
+        ("commit_p99_ns", latency(&row.commit, row.commit.p99_ns)),
+        ("commit_max_ns", latency(&row.commit, row.commit.max_ns)),
         ("transactions", row.transactions.into()),
         ("transactions_split", row.transactions_split.into()),
         ("flushes", row.flushes.into()),
