@@ -29,5 +29,5 @@ mod locks;
 mod opener;
 mod write_set;
 
-pub use ffi::{register, register_loadable};
+pub use ffi::{counting, register, register_loadable};
 pub use opener::{Options, TraceSink, VolumeOpener};

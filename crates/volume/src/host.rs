@@ -2,6 +2,8 @@
 use std::path::Path;
 use std::sync::mpsc;
 use tantalum_base::{Error, ErrorKind, Limits, PageDevice, Result};
+use tantalum_media::BlockStore;
+use tantalum_media::block_store::{Counting, StoreCounters};
 use tantalum_runtime::Live;
 use tantalum_runtime::live::{LiveOptions, LiveThread, spawn_thread};
 
@@ -21,6 +23,7 @@ pub struct HostOptions {
 pub struct VolumeHost {
     client: Client,
     report: OpenReport,
+    store_counters: StoreCounters,
 }
 
 impl VolumeHost {
@@ -29,8 +32,11 @@ impl VolumeHost {
     pub fn open(config: VolumeConfig, options: HostOptions) -> Result<Self> {
         let (connector, requests) = client::channel();
         let (opened, open) = mpsc::channel();
+        let store_counters = StoreCounters::default();
+        let counters = store_counters.clone();
         let body = move |live: Live| async move {
-            let volume = match open_volume(&live, &config).await {
+            let volume = match open_on(&live, &config, |store| Counting::new(store, counters)).await
+            {
                 Ok((volume, report)) => {
                     let limits = volume.device().limits().clone();
                     // The opener is there: it waits for this.
@@ -49,7 +55,7 @@ impl VolumeHost {
         match open.recv() {
             Ok(Ok((limits, report))) => {
                 let client = connector.connect(limits, JoinOnDrop(Some(thread)));
-                Ok(VolumeHost { client, report })
+                Ok(VolumeHost { client, report, store_counters })
             }
             Ok(Err(error)) => Err(error),
             Err(_) => match thread.join() {
@@ -68,6 +74,12 @@ impl VolumeHost {
     pub fn report(&self) -> &OpenReport {
         &self.report
     }
+
+    /// What was read from and written to the store since it was opened; still there after the
+    /// volume is closed, for what closing wrote.
+    pub fn store_counters(&self) -> &StoreCounters {
+        &self.store_counters
+    }
 }
 
 /// Opens the volume of the VOLUME.toml at `path` on a thread of its own.
@@ -81,7 +93,15 @@ pub async fn open_volume(
     live: &Live,
     config: &VolumeConfig,
 ) -> Result<(FlashVolume<VolumeStore>, OpenReport)> {
-    let store = VolumeStore::open(live, config).await?;
+    open_on(live, config, |store| store).await
+}
+
+async fn open_on<S: BlockStore>(
+    live: &Live,
+    config: &VolumeConfig,
+    wrap: impl FnOnce(VolumeStore) -> S,
+) -> Result<(FlashVolume<S>, OpenReport)> {
+    let store = wrap(VolumeStore::open(live, config).await?);
     let opened = FlashVolume::open(live, store, config).await;
     opened.map_err(|error| error.wrap(format!("opening {}", config.path.display())))
 }

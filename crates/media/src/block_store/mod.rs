@@ -4,17 +4,20 @@
 //! BlockStore        the contract
 //! ├ memory          chunks in RAM; handles share one content, so it outlives a "reopen"
 //! ├ file            a file or a block device: direct I/O, locked, really synced
+//! ├ counting        wrapper: counts what is written, for other threads to read
 //! └ crash           wrapper: keeps unsynced writes apart, and drops, reorders or tears them
 //! buffer_pool       buffers that go round instead of being allocated an operation
 //! ```
 use tantalum_base::Result;
 
 mod buffer_pool;
+pub mod counting;
 pub mod crash;
 pub mod file;
 pub mod memory;
 
 pub use buffer_pool::BufferPool;
+pub use counting::{Counting, StoreCounters, StoreCounts};
 pub use crash::{CrashOptions, CrashStore, CutPlan, CutStyle, Fate};
 pub use file::{FileStore, FileStoreOptions};
 pub use memory::MemoryStore;

@@ -1,6 +1,7 @@
 //! The few functions of SQLite that a VFS calls.
 use libsqlite3_sys as sqlite;
 use std::ffi::{CStr, CString, c_char, c_int, c_void};
+use tantalum_base::{Error, ErrorKind, Result};
 
 type VfsFind = unsafe extern "C" fn(*const c_char) -> *mut sqlite::sqlite3_vfs;
 type VfsRegister = unsafe extern "C" fn(*mut sqlite::sqlite3_vfs, c_int) -> c_int;
@@ -23,14 +24,20 @@ const VFS_REGISTER: usize = 142;
 const LOG: usize = 167;
 
 impl Api {
-    /// Those of the library that is linked into this program.
-    pub(super) fn linked() -> Api {
-        Api {
+    /// Those of the library that is linked into this program, which is started.
+    pub(super) fn started() -> Result<Api> {
+        // SAFETY: has no conditions; initialising again does nothing.
+        let code = unsafe { sqlite::sqlite3_initialize() };
+        if code != sqlite::SQLITE_OK {
+            let context = format!("SQLite did not start ({code})");
+            return Err(Error::new(ErrorKind::Unsupported, context));
+        }
+        Ok(Api {
             vfs_find: sqlite::sqlite3_vfs_find,
             vfs_register: sqlite::sqlite3_vfs_register,
             log: sqlite::sqlite3_log,
             mprintf: sqlite::sqlite3_mprintf,
-        }
+        })
     }
 
     /// Those of the library that loads an extension.

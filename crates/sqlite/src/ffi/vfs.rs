@@ -1,6 +1,7 @@
 //! Registration, and the callbacks of `sqlite3_vfs`.
 use super::api::Api;
 use super::methods::{Handle, METHODS, OpenFile};
+use super::over_base::{OverBase, app_of, over_base};
 use crate::codes::lock;
 use crate::database::Database;
 use crate::file::DatabaseFile;
@@ -9,7 +10,7 @@ use crate::opener::{Options, SharedTrace, VolumeOpener};
 use libsqlite3_sys as sqlite;
 use sqlite::{sqlite3_file, sqlite3_vfs};
 use std::collections::BTreeMap;
-use std::ffi::{CStr, CString, OsStr, c_char, c_int, c_void};
+use std::ffi::{CStr, CString, OsStr, c_char, c_int};
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, Weak};
@@ -21,12 +22,7 @@ use tantalum_base::{Error, ErrorKind, Result};
 ///
 /// A name that is taken is refused as [`ErrorKind::InvalidInput`].
 pub fn register(name: &str, opener: impl VolumeOpener, options: Options) -> Result<()> {
-    // SAFETY: has no conditions; initialising again does nothing.
-    let code = unsafe { sqlite::sqlite3_initialize() };
-    if code != sqlite::SQLITE_OK {
-        return Err(Error::new(ErrorKind::Unsupported, format!("SQLite did not start ({code})")));
-    }
-    register_with(Api::linked(), name, opener, options)
+    register_with(Api::started()?, name, opener, options)
 }
 
 pub(super) fn register_with(
@@ -54,32 +50,14 @@ pub(super) fn register_with(
         open: Mutex::default(),
         last_error: Mutex::default(),
     };
-    // SAFETY: SQLite's default VFS, which lives as long as the process.
-    let (base_file_bytes, path_bytes_max) = unsafe { ((*base).szOsFile, (*base).mxPathname) };
     // Leaked: SQLite may use a VFS, and threads may be inside it, until the process ends.
     let table = Box::leak(Box::new(sqlite3_vfs {
-        iVersion: 2,
-        szOsFile: base_file_bytes.max(size_of::<OpenFile>() as c_int),
-        mxPathname: path_bytes_max,
-        pNext: std::ptr::null_mut(),
-        zName: c_name.into_raw(),
-        pAppData: Box::into_raw(Box::new(vfs)).cast(),
         xOpen: Some(x_open),
         xDelete: Some(x_delete),
         xAccess: Some(x_access),
-        xFullPathname: Some(x_full_pathname),
-        xDlOpen: Some(x_dl_open),
-        xDlError: Some(x_dl_error),
-        xDlSym: Some(x_dl_sym),
-        xDlClose: Some(x_dl_close),
-        xRandomness: Some(x_randomness),
-        xSleep: Some(x_sleep),
-        xCurrentTime: Some(x_current_time),
         xGetLastError: Some(x_get_last_error),
-        xCurrentTimeInt64: Some(x_current_time_int64),
-        xSetSystemCall: None,
-        xGetSystemCall: None,
-        xNextSystemCall: None,
+        // SAFETY: `base` is SQLite's default VFS.
+        ..unsafe { over_base(c_name, vfs, |base| base.max(size_of::<OpenFile>() as c_int)) }
     }));
     // SAFETY: complete and leaked.
     match unsafe { api.register(table) } {
@@ -168,18 +146,16 @@ impl Vfs {
     }
 }
 
+// SAFETY: `base` is set once, to SQLite's default VFS.
+unsafe impl OverBase for Vfs {
+    fn base(&self) -> *mut sqlite3_vfs {
+        self.base
+    }
+}
+
 /// The answer to whoever asks for WAL.
 pub(super) const WAL_REFUSED: &str = "there is no WAL on a volume, and no use for one: each \
      commit is one device transaction already; the journal mode stays as it is";
-
-/// The VFS behind SQLite's table.
-///
-/// # Safety
-/// `table` was registered by [`register_with`].
-unsafe fn vfs_of<'a>(table: *mut sqlite3_vfs) -> &'a Vfs {
-    // SAFETY: `pAppData` is a leaked `Vfs`.
-    unsafe { &*(*table).pAppData.cast::<Vfs>() }
-}
 
 /// # Safety
 /// `name` is a C string that outlives the result.
@@ -199,7 +175,7 @@ unsafe extern "C" fn x_open(
     // is null only for temporary files.
     unsafe {
         (*file).pMethods = std::ptr::null();
-        let vfs = vfs_of(table);
+        let vfs = app_of::<Vfs>(table);
         let opened = match name.is_null() {
             true => Ok(None),
             false => vfs.open_file(path_of(name), flags),
@@ -228,7 +204,7 @@ unsafe extern "C" fn x_open(
 unsafe extern "C" fn x_delete(table: *mut sqlite3_vfs, name: *const c_char, sync: c_int) -> c_int {
     // SAFETY: SQLite gives its own table and a name.
     unsafe {
-        let vfs = vfs_of(table);
+        let vfs = app_of::<Vfs>(table);
         if vfs.is_side_file(path_of(name)) {
             return sqlite::SQLITE_OK;
         }
@@ -247,7 +223,7 @@ unsafe extern "C" fn x_access(
 ) -> c_int {
     // SAFETY: SQLite gives its own table, a name, and a place for the answer.
     unsafe {
-        let vfs = vfs_of(table);
+        let vfs = app_of::<Vfs>(table);
         if vfs.is_side_file(path_of(name)) {
             *out = 0;
             return sqlite::SQLITE_OK;
@@ -266,7 +242,7 @@ unsafe extern "C" fn x_get_last_error(
 ) -> c_int {
     // SAFETY: SQLite gives its own table and `bytes` bytes at `out`.
     unsafe {
-        let text = vfs_of(table).last_error();
+        let text = app_of::<Vfs>(table).last_error();
         if bytes > 0 && !out.is_null() {
             let length = text.len().min(bytes as usize - 1);
             std::ptr::copy_nonoverlapping(text.as_ptr().cast(), out, length);
@@ -275,31 +251,3 @@ unsafe extern "C" fn x_get_last_error(
     }
     0
 }
-
-/// A callback that hands its arguments to the default VFS.
-macro_rules! pass_on {
-    ($name:ident, $method:ident, ($($arg:ident: $type:ty),*) -> $out:ty, $otherwise:expr) => {
-        unsafe extern "C" fn $name(table: *mut sqlite3_vfs, $($arg: $type),*) -> $out {
-            // SAFETY: SQLite gives its own table; the rest goes on as it came.
-            unsafe {
-                let base = vfs_of(table).base;
-                match (*base).$method {
-                    Some(method) => method(base, $($arg),*),
-                    None => $otherwise,
-                }
-            }
-        }
-    };
-}
-
-type Symbol = Option<unsafe extern "C" fn(*mut sqlite3_vfs, *mut c_void, *const c_char)>;
-
-pass_on!(x_full_pathname, xFullPathname, (name: *const c_char, bytes: c_int, out: *mut c_char) -> c_int, sqlite::SQLITE_CANTOPEN);
-pass_on!(x_dl_open, xDlOpen, (name: *const c_char) -> *mut c_void, std::ptr::null_mut());
-pass_on!(x_dl_error, xDlError, (bytes: c_int, out: *mut c_char) -> (), ());
-pass_on!(x_dl_sym, xDlSym, (library: *mut c_void, symbol: *const c_char) -> Symbol, None);
-pass_on!(x_dl_close, xDlClose, (library: *mut c_void) -> (), ());
-pass_on!(x_randomness, xRandomness, (bytes: c_int, out: *mut c_char) -> c_int, 0);
-pass_on!(x_sleep, xSleep, (microseconds: c_int) -> c_int, 0);
-pass_on!(x_current_time, xCurrentTime, (out: *mut f64) -> c_int, sqlite::SQLITE_ERROR);
-pass_on!(x_current_time_int64, xCurrentTimeInt64, (out: *mut i64) -> c_int, sqlite::SQLITE_ERROR);

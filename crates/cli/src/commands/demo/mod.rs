@@ -4,11 +4,14 @@
 //! live      a real SQLite on a volume in a file; its page trace is recorded
 //! crash     the process is killed, the power is cut; what was acknowledged is there
 //! simulate  the recorded trace on simulated devices in virtual time
-//! compare   the same load on plain files
+//! beside    the same load on plain files
+//! compare   a load on a volume and on plain files, in turns
 //! load      the SQL, and the model that knows what it must leave
 //! child     the process that is killed
 //! ```
+mod beside;
 mod child;
+mod compare;
 
 mod crash;
 mod live;
@@ -54,6 +57,7 @@ pub fn run(args: &Args) -> anyhow::Result<Verdict> {
     live::run(&volume, &trace, args.seed, args.transactions)?;
     crash::run(&volume, args.seed, args.transactions, args.rounds)?;
     simulate::run(&trace, args.seed)?;
+    beside::run(dir, CAPACITY, args.seed, args.transactions)?;
 
     if args.keep.is_some() {
         println!("The volumes and the trace are in {}.", dir.display());

@@ -1,0 +1,96 @@
+//! What a VFS over SQLite's default one leaves to it.
+use libsqlite3_sys as sqlite;
+use sqlite::sqlite3_vfs;
+use std::ffi::{CString, c_char, c_int, c_void};
+
+/// What stands behind the table of a VFS that is built over the default one.
+///
+/// # Safety
+/// `base` always gives the same VFS, complete and alive as long as the process.
+pub(super) unsafe trait OverBase: 'static {
+    /// The default VFS.
+    fn base(&self) -> *mut sqlite3_vfs;
+}
+
+/// A table that hands everything to `app`'s base; `xOpen`, `xDelete` and `xAccess` are missing.
+/// `file_bytes` says from the base's `szOsFile` what is to be allocated for an open file. `app`
+/// is leaked: SQLite may use a VFS until the process ends.
+///
+/// # Safety
+/// The table is used with callbacks that take `app` for a `V` only.
+pub(super) unsafe fn over_base<V: OverBase>(
+    name: CString,
+    app: V,
+    file_bytes: impl FnOnce(c_int) -> c_int,
+) -> sqlite3_vfs {
+    // SAFETY: alive, as `OverBase` promises.
+    let (base_file_bytes, path_bytes_max) =
+        unsafe { ((*app.base()).szOsFile, (*app.base()).mxPathname) };
+    sqlite3_vfs {
+        iVersion: 2,
+        szOsFile: file_bytes(base_file_bytes),
+        mxPathname: path_bytes_max,
+        pNext: std::ptr::null_mut(),
+        zName: name.into_raw(),
+        pAppData: Box::into_raw(Box::new(app)).cast(),
+        xOpen: None,
+        xDelete: None,
+        xAccess: None,
+        xFullPathname: Some(x_full_pathname::<V>),
+        xDlOpen: Some(x_dl_open::<V>),
+        xDlError: Some(x_dl_error::<V>),
+        xDlSym: Some(x_dl_sym::<V>),
+        xDlClose: Some(x_dl_close::<V>),
+        xRandomness: Some(x_randomness::<V>),
+        xSleep: Some(x_sleep::<V>),
+        xCurrentTime: Some(x_current_time::<V>),
+        xGetLastError: Some(x_get_last_error::<V>),
+        xCurrentTimeInt64: Some(x_current_time_int64::<V>),
+        xSetSystemCall: None,
+        xGetSystemCall: None,
+        xNextSystemCall: None,
+    }
+}
+
+/// What stands behind SQLite's table.
+///
+/// # Safety
+/// `table` was made by [`over_base`] with a `V`.
+pub(super) unsafe fn app_of<'a, V: OverBase>(table: *mut sqlite3_vfs) -> &'a V {
+    // SAFETY: `pAppData` is a leaked `V`.
+    unsafe { &*(*table).pAppData.cast::<V>() }
+}
+
+/// A callback that hands its arguments to the default VFS.
+macro_rules! pass_on {
+    ($name:ident, $method:ident, ($($arg:ident: $type:ty),*) -> $out:ty, $otherwise:expr) => {
+        pub(super) unsafe extern "C" fn $name<V: OverBase>(
+            table: *mut sqlite3_vfs,
+            $($arg: $type),*
+        ) -> $out {
+            // SAFETY: SQLite gives its own table; the rest goes on as it came.
+            unsafe {
+                let base = app_of::<V>(table).base();
+                match (*base).$method {
+                    Some(method) => method(base, $($arg),*),
+                    None => $otherwise,
+                }
+            }
+        }
+    };
+}
+
+type Symbol = Option<unsafe extern "C" fn(*mut sqlite3_vfs, *mut c_void, *const c_char)>;
+
+pass_on!(x_delete, xDelete, (name: *const c_char, sync: c_int) -> c_int, sqlite::SQLITE_IOERR_DELETE);
+pass_on!(x_access, xAccess, (name: *const c_char, flags: c_int, out: *mut c_int) -> c_int, sqlite::SQLITE_IOERR_ACCESS);
+pass_on!(x_full_pathname, xFullPathname, (name: *const c_char, bytes: c_int, out: *mut c_char) -> c_int, sqlite::SQLITE_CANTOPEN);
+pass_on!(x_dl_open, xDlOpen, (name: *const c_char) -> *mut c_void, std::ptr::null_mut());
+pass_on!(x_dl_error, xDlError, (bytes: c_int, out: *mut c_char) -> (), ());
+pass_on!(x_dl_sym, xDlSym, (library: *mut c_void, symbol: *const c_char) -> Symbol, None);
+pass_on!(x_dl_close, xDlClose, (library: *mut c_void) -> (), ());
+pass_on!(x_randomness, xRandomness, (bytes: c_int, out: *mut c_char) -> c_int, 0);
+pass_on!(x_sleep, xSleep, (microseconds: c_int) -> c_int, 0);
+pass_on!(x_current_time, xCurrentTime, (out: *mut f64) -> c_int, sqlite::SQLITE_ERROR);
+pass_on!(x_get_last_error, xGetLastError, (bytes: c_int, out: *mut c_char) -> c_int, 0);
+pass_on!(x_current_time_int64, xCurrentTimeInt64, (out: *mut i64) -> c_int, sqlite::SQLITE_ERROR);
