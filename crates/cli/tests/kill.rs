@@ -332,3 +332,66 @@ fn nbdcopy_brings_back_what_it_took_after_a_kill() {
     server.terminate();
     check(&config);
 }
+
+/// Files on an ext4 whose server is killed. `$1` is the server's URI, `$2` a folder for the
+/// mounts, `$3` the server's process, or `-` to check what the first run left.
+const FILE_SYSTEM: &str = r#"
+set -e
+mkdir -p "$2/nbd" "$2/ext4"
+nbdfuse "$2/nbd" "$1" &
+fuse=$!
+loop=
+clean() {
+    umount "$2/ext4" 2>/dev/null || umount -l "$2/ext4" 2>/dev/null || true
+    [ -z "$loop" ] || losetup -d "$loop" || true
+    fusermount3 -u "$2/nbd" 2>/dev/null || umount -l "$2/nbd" || true
+    wait $fuse || true
+}
+trap 'clean "$@"' EXIT
+for turn in $(seq 50); do [ -e "$2/nbd/nbd" ] && break; sleep 0.1; done
+loop=$(losetup -f --show "$2/nbd/nbd")
+if [ "$3" != - ]; then
+    mkfs.ext4 -q "$loop"
+    mount "$loop" "$2/ext4"
+    mkdir "$2/there"
+    for name in 1 2 3 4 5 6; do head -c 1500000 /dev/urandom > "$2/there/$name"; done
+    cp "$2/there"/* "$2/ext4/"
+    sync "$2/ext4"/*
+    sync -f "$2/ext4"
+    head -c 3000000 /dev/urandom > "$2/ext4/unsynced" &
+    kill -9 "$3"
+    wait $! || true
+else
+    # Mounting replays the file system's own journal; what is left must be clean.
+    mount "$loop" "$2/ext4"
+    for name in 1 2 3 4 5 6; do cmp "$2/there/$name" "$2/ext4/$name"; done
+    umount "$2/ext4"
+    e2fsck -fn "$loop"
+fi
+"#;
+
+#[test]
+fn ext4_keeps_its_files_when_the_server_is_killed() {
+    let programs = ["nbdfuse", "losetup", "mkfs.ext4", "e2fsck", "fusermount3"];
+    if !installed(&programs) {
+        return;
+    }
+    let can_loop = std::process::Command::new("losetup").arg("-f").output();
+    let can_loop = can_loop.is_ok_and(|output| output.status.success());
+    if !rustix::process::geteuid().is_root() || !can_loop {
+        eprintln!("skipped: only root makes loop devices, where the kernel has them");
+        return;
+    }
+    for durability in ["on_ack", "on_flush"] {
+        let (folder, config) = volume("48MiB", durability);
+        let folder = folder.path().to_str().unwrap();
+        let server = Server::start(&config);
+        let pid = server.pid().to_string();
+        run("sh", &["-c", FILE_SYSTEM, "sh", &server.uri(), folder, &pid]);
+        drop(server);
+        let server = Server::start(&config);
+        run("sh", &["-c", FILE_SYSTEM, "sh", &server.uri(), folder, "-"]);
+        server.terminate();
+        check(&config);
+    }
+}
