@@ -12,7 +12,6 @@
 mod beside;
 mod child;
 mod compare;
-
 mod crash;
 mod live;
 mod load;
