@@ -83,10 +83,58 @@ impl BlockStore for VolumeStore {
             VolumeStore::Memory(store) => store.sync().await,
         }
     }
+
     async fn prepare(&self, offset: u64, bytes: u64) -> Result<()> {
         match self {
             VolumeStore::File(store) => store.prepare(offset, bytes).await,
             VolumeStore::Memory(store) => store.prepare(offset, bytes).await,
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::create_volume;
+    use tantalum_runtime::live::LiveOptions;
+
+    fn open(dir: &std::path::Path, media: &str) -> (Live, VolumeConfig) {
+        let text = format!("kind = \"flash\"\n[media]\n{media}\n[device]\ncapacity = \"4MiB\"\n");
+        let config = VolumeConfig::parse(&text, &dir.join("volume.toml")).unwrap();
+        (Live::new(LiveOptions::default()).unwrap(), config)
+    }
+
+    #[test]
+    fn buffers_go_round() {
+        let dir = tempfile::tempdir().unwrap();
+        for media in ["type = \"memory\"", "type = \"file\"\npath = \"data\""] {
+            let (live, config) = open(dir.path(), media);
+            let handle = live.clone();
+            live.run(async move {
+                if config.media.media_type == MediaType::File {
+                    create_volume(&handle, &config, false).await.unwrap();
+                }
+                let store = VolumeStore::open(&handle, &config).await.unwrap();
+                let buf = store.buffer(3 << 20);
+                let address = buf.as_ptr();
+                store.recycle(buf);
+                assert_eq!(store.buffer(3 << 20).as_ptr(), address, "{media}");
+            });
+        }
+    }
+
+    #[test]
+    fn a_file_is_prepared() {
+        let dir = tempfile::tempdir().unwrap();
+        let (live, config) = open(dir.path(), "type = \"file\"\npath = \"data\"");
+        let path = config.data_path().unwrap();
+        std::fs::File::create(&path).unwrap().set_len(1 << 20).unwrap();
+        let handle = live.clone();
+        live.run(async move {
+            let store = VolumeStore::open(&handle, &config).await.unwrap();
+            store.prepare(0, 1 << 20).await.unwrap();
+        });
+        use std::os::unix::fs::MetadataExt;
+        assert!(std::fs::metadata(&path).unwrap().blocks() >= (1 << 20) / 512);
     }
 }
