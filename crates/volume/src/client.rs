@@ -11,6 +11,9 @@
 //! writes, commit) in one. Requests of several threads are served concurrently, at most
 //! [`WORKERS`] at a time; what more comes waits in the channel, and once that is full in `send`.
 //!
+//! Or the device's executor is lent to the caller's thread ([`Client::confined`]): no switch of
+//! threads, and one caller at a time. That is quicker where there is mostly one, as with SQLite.
+//!
 //! A `Client` must not be called on the volume's own thread: it would wait for itself.
 use std::any::Any;
 use std::cell::{Cell, RefCell};
@@ -21,6 +24,7 @@ use tantalum_base::{
     TxId,
 };
 use tantalum_runtime::Runtime;
+use tantalum_runtime::live::Confined;
 use tantalum_runtime::live::remote::{self, RemoteReceiver, RemoteSender, ReplySender};
 use tantalum_runtime::sync::Semaphore;
 
@@ -35,9 +39,22 @@ const CHANNEL_CAPACITY: usize = 64;
 #[derive(Clone)]
 pub struct Client(Arc<Shared>);
 
+/// How requests reach the device.
+enum Link {
+    /// Its thread takes them from a channel.
+    Channel(RemoteSender<Request>),
+    /// The caller runs the device's executor.
+    Confined(Box<dyn Drive>),
+}
+
+/// Handles a request on the caller's thread; dropping it closes the device.
+trait Drive: Send + Sync {
+    fn drive(&self, request: Request) -> Result<()>;
+}
+
 // Fields drop in this order: the channel closes first, so that what `keeper` waits for can end.
 struct Shared {
-    sender: RemoteSender<Request>,
+    link: Link,
     limits: Limits,
     _keeper: Box<dyn Any + Send + Sync>,
 }
@@ -59,7 +76,7 @@ impl Connector {
     /// client closed the channel: a guard in there that joins the device's thread makes sure that
     /// the volume is closed when dropping the last client returns.
     pub fn connect(self, limits: Limits, keeper: impl Any + Send + Sync) -> Client {
-        Client(Arc::new(Shared { sender: self.0, limits, _keeper: Box::new(keeper) }))
+        Client(Arc::new(Shared { link: Link::Channel(self.0), limits, _keeper: Box::new(keeper) }))
     }
 }
 
@@ -202,7 +219,10 @@ impl Client {
         request: impl FnOnce(ReplySender<Result<T>>) -> Request,
     ) -> Result<T> {
         let (reply, answer) = remote::reply();
-        self.0.sender.send(request(reply)).map_err(|_| gone())?;
+        match &self.0.link {
+            Link::Channel(sender) => sender.send(request(reply)).map_err(|_| gone())?,
+            Link::Confined(device) => device.drive(request(reply))?,
+        }
         answer.wait().ok_or_else(gone)?
     }
 }
@@ -229,10 +249,70 @@ where
     for worker in workers {
         worker.await;
     }
-    let left: Vec<TxId> = service.open.borrow_mut().drain().collect();
-    for tx in left {
-        // Nobody is left to be told; a device that cannot abort drops it when it closes.
-        let _ = service.device.abort(tx).await;
+    service.abort_open().await;
+}
+
+/// A device that lives in a [`Confined`] executor; `D` says how to reach and to close it.
+pub struct Lent<D: LentDevice>(Rc<Service<D::Device>>, D);
+
+/// What is lent to callers.
+#[allow(async_fn_in_trait, reason = "its executor goes from thread to thread as a whole")]
+pub trait LentDevice: 'static {
+    /// The device that requests go to.
+    type Device: PageDevice<Page = PageBuf>;
+
+    /// The device.
+    fn device(&self) -> &Rc<Self::Device>;
+
+    /// Closes it, when the last client has gone.
+    async fn close(&self) -> Result<()>;
+}
+
+impl<D: LentDevice> Lent<D> {
+    /// Makes `lent` ready to be lent.
+    pub fn new(lent: D) -> Self {
+        let service = Service {
+            device: Rc::clone(lent.device()),
+            requests: Cell::new(None),
+            turn: Semaphore::new("its turn to wait for a client's request", 1),
+            open: RefCell::new(FastSet::default()),
+        };
+        Lent(Rc::new(service), lent)
+    }
+}
+
+struct Borrowed<D: LentDevice>(Confined<Rc<Lent<D>>>);
+
+impl<D: LentDevice> Drive for Borrowed<D> {
+    fn drive(&self, request: Request) -> Result<()> {
+        self.0.with(|live, lent| {
+            let service = Rc::clone(&lent.0);
+            live.run(async move { service.handle(request).await });
+        })
+    }
+}
+
+impl<D: LentDevice> Drop for Borrowed<D> {
+    fn drop(&mut self) {
+        let closed = self.0.with(|live, lent| {
+            let lent = Rc::clone(lent);
+            live.run(async move {
+                lent.0.abort_open().await;
+                lent.1.close().await
+            })
+        });
+        if let Err(error) = closed.and_then(|closed| closed) {
+            // Nobody is left to be told; what was acknowledged is durable all the same.
+            tracing::error!("closing the volume failed: {error}");
+        }
+    }
+}
+
+impl Client {
+    /// The first client of a device that is lent to its callers.
+    pub fn confined<D: LentDevice>(executor: Confined<Rc<Lent<D>>>, limits: Limits) -> Client {
+        let link = Link::Confined(Box::new(Borrowed(executor)));
+        Client(Arc::new(Shared { link, limits, _keeper: Box::new(()) }))
     }
 }
 
@@ -245,6 +325,15 @@ struct Service<D> {
 }
 
 impl<D: PageDevice<Page = PageBuf>> Service<D> {
+    /// Aborts what transactions the clients left open.
+    async fn abort_open(&self) {
+        let left: Vec<TxId> = self.open.borrow_mut().drain().collect();
+        for tx in left {
+            // Nobody is left to be told; a device that cannot abort drops it when it closes.
+            let _ = self.device.abort(tx).await;
+        }
+    }
+
     // The worker that receives a request also handles it, so that no request is handed on
     // between tasks; the next worker takes over the waiting.
     async fn work(self: Rc<Self>) {

@@ -11,7 +11,7 @@ use crate::superblock::{self, FIRST_ZONE_BYTE, Superblock};
 
 /// Stores up to this size are written over once at creation, so that no first write to a zone
 /// pays for the file system's allocation; larger ones zone by zone, as they are used.
-const PREPARE_BYTES_MAX: u64 = 1 << 30;
+const PREPARE_BYTES_MAX: u64 = 4 << 30;
 
 /// Makes the volume that `config` describes. `overwrite` gives up what is there.
 ///

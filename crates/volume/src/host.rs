@@ -1,13 +1,16 @@
-//! A volume on a thread of its own, for front ends that are called synchronously.
+//! A volume for front ends that are called synchronously: its executor runs on the caller's
+//! thread, or on one of its own.
 use std::path::Path;
+use std::rc::Rc;
 use std::sync::mpsc;
 use tantalum_base::{Error, ErrorKind, Limits, PageDevice, Result};
-use tantalum_media::BlockStore;
 use tantalum_media::block_store::{Counting, StoreCounters};
+use tantalum_media::{BlockStore, FileZones};
 use tantalum_runtime::Live;
-use tantalum_runtime::live::{LiveOptions, LiveThread, spawn_thread};
+use tantalum_runtime::live::{Confined, LiveOptions, LiveThread, spawn_thread};
+use tantalum_ssd::Ssd;
 
-use crate::client::{self, Client};
+use crate::client::{self, Client, Lent, LentDevice};
 use crate::config::VolumeConfig;
 use crate::flash::{FlashVolume, OpenReport};
 use crate::store::VolumeStore;
@@ -17,9 +20,22 @@ use crate::store::VolumeStore;
 pub struct HostOptions {
     /// The executor's settings.
     pub live: LiveOptions,
+    /// Where its executor runs.
+    pub placement: Placement,
 }
 
-/// A volume that lives on a thread of its own until the last client is dropped.
+/// Where a hosted volume's executor runs.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Placement {
+    /// On the thread of whoever calls: no switch of threads, one caller at a time. Cleaning and
+    /// checkpoints go on while somebody calls.
+    #[default]
+    Caller,
+    /// On a thread of its own: many callers share its group commits.
+    Thread,
+}
+
+/// A volume that is open until the last client is dropped.
 pub struct VolumeHost {
     client: Client,
     report: OpenReport,
@@ -30,6 +46,36 @@ impl VolumeHost {
     /// Opens the volume that `config` describes. It is closed, with everything written back,
     /// when the last clone of its client is dropped.
     pub fn open(config: VolumeConfig, options: HostOptions) -> Result<Self> {
+        match options.placement {
+            Placement::Caller => Self::open_here(config, options.live),
+            Placement::Thread => Self::open_on_thread(config, options.live),
+        }
+    }
+
+    fn open_here(config: VolumeConfig, live: LiveOptions) -> Result<Self> {
+        let store_counters = StoreCounters::default();
+        let counters = store_counters.clone();
+        let mut opened = None;
+        let make = |live: &Live| {
+            let handle = live.clone();
+            let (volume, report) = live.run(async move {
+                open_on(&handle, &config, |store| Counting::new(store, counters)).await
+            })?;
+            opened = Some((volume.device().limits().clone(), report));
+            Ok(Rc::new(Lent::new(volume)))
+        };
+        // SAFETY: neither opening a volume nor handling a request puts anything aside: all that a
+        // volume is made of is reached from its executor's tasks and from the volume itself.
+        #[expect(unsafe_code, reason = "the volume goes from thread to thread with its executor")]
+        let executor = unsafe { Confined::new(live, make) }?;
+        let Some((limits, report)) = opened else {
+            return Err(Error::new(ErrorKind::Closed, "the volume was not opened"));
+        };
+        let client = Client::confined(executor, limits);
+        Ok(VolumeHost { client, report, store_counters })
+    }
+
+    fn open_on_thread(config: VolumeConfig, live: LiveOptions) -> Result<Self> {
         let (connector, requests) = client::channel();
         let (opened, open) = mpsc::channel();
         let store_counters = StoreCounters::default();
@@ -48,10 +94,10 @@ impl VolumeHost {
                     return Ok(());
                 }
             };
-            client::serve_client(&live, std::rc::Rc::clone(volume.device()), requests).await;
+            client::serve_client(&live, Rc::clone(volume.device()), requests).await;
             volume.close().await
         };
-        let thread = spawn_thread("tantalum-volume", options.live, body)?;
+        let thread = spawn_thread("tantalum-volume", live, body)?;
         match open.recv() {
             Ok(Ok((limits, report))) => {
                 let client = connector.connect(limits, JoinOnDrop(Some(thread)));
@@ -82,7 +128,7 @@ impl VolumeHost {
     }
 }
 
-/// Opens the volume of the VOLUME.toml at `path` on a thread of its own.
+/// Opens the volume of the VOLUME.toml at `path` for synchronous callers.
 pub fn open_client(path: &Path) -> Result<Client> {
     let host = VolumeHost::open(VolumeConfig::read(path)?, HostOptions::default())?;
     Ok(host.client())
@@ -104,6 +150,18 @@ async fn open_on<S: BlockStore>(
     let store = wrap(VolumeStore::open(live, config).await?);
     let opened = FlashVolume::open(live, store, config).await;
     opened.map_err(|error| error.wrap(format!("opening {}", config.path.display())))
+}
+
+impl<S: BlockStore> LentDevice for FlashVolume<S> {
+    type Device = Ssd<FileZones<S>>;
+
+    fn device(&self) -> &Rc<Self::Device> {
+        FlashVolume::device(self)
+    }
+
+    async fn close(&self) -> Result<()> {
+        FlashVolume::close(self).await
+    }
 }
 
 /// Waits for the volume's thread, so that the volume is closed when its last client has gone.

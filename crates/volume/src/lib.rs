@@ -7,7 +7,7 @@
 //! layout      capacity and over-provisioning → zones
 //! flash       kind "flash": an SSD over zones in a file or in memory
 //! store       file or memory, as configured
-//! host        a volume on a thread of its own, and blocking clients of it
+//! host        a volume for synchronous callers, on their thread or on one of its own
 //! client      the blocking handle
 //! ```
 pub mod client;
@@ -22,5 +22,5 @@ pub mod superblock;
 pub use config::VolumeConfig;
 pub use create::create_volume;
 pub use flash::{FlashVolume, OpenReport, geometry, read_superblock};
-pub use host::{HostOptions, VolumeHost, open_client, open_volume};
+pub use host::{HostOptions, Placement, VolumeHost, open_client, open_volume};
 pub use store::VolumeStore;

@@ -4,9 +4,11 @@
 //! Live         the executor            uring, threads   its two engines    operation   what is in flight
 //! file         positioned file I/O     net              sockets            signal      SIGINT, SIGTERM
 //! remote       channels from other threads              host               a thread with its own executor
+//! confined     an executor that goes from thread to thread as a whole
 //! ```
 //! Tasks hold handles on the executor and the executor holds tasks: call [`Live::drop_tasks`]
 //! before letting go of one whose tasks have not all ended, or it is never freed.
+mod confined;
 mod file;
 mod host;
 pub mod net;
@@ -16,6 +18,7 @@ pub mod signal;
 mod threads;
 mod uring;
 
+pub use confined::Confined;
 pub use file::LiveFile;
 pub use host::{LiveThread, spawn_thread};
 
@@ -235,6 +238,30 @@ impl Live {
     pub fn drop_tasks(&self) {
         self.0.tasks.drop_all();
         self.0.timers.borrow_mut().clear();
+    }
+
+    /// Waits until the kernel has ended every operation in flight, without running a task. What
+    /// the operations were for goes on in the next run.
+    ///
+    /// # Panics
+    /// As [`run`](Self::run).
+    pub fn settle(&self) {
+        let core = &self.0;
+        let queue = &core.tasks.queue;
+        let Some(wake_fd) = queue.wake_fd() else { return };
+        let mut driver = core.driver.borrow_mut();
+        while driver.operations.in_flight() > 0 {
+            queue.set_parked(true);
+            let Driver { engine, operations } = &mut *driver;
+            let parked = match engine {
+                Engine::Uring(uring) => uring.park(operations, wake_fd, None),
+                Engine::Threads(threads) => threads.park(operations, wake_fd, None),
+            };
+            queue.set_parked(false);
+            if let Err(error) = parked {
+                panic!("the kernel fails the executor's wait: {error}");
+            }
+        }
     }
 
     /// `"io_uring"` or `"threads"`.
