@@ -7,7 +7,7 @@ use tantalum_runtime::live::{EngineChoice, LiveFile, LiveOptions, remote, spawn_
 use tantalum_runtime::{IoBuf, Live, Runtime};
 
 fn engines() -> Vec<Live> {
-    [EngineChoice::Threads, EngineChoice::Uring]
+    [EngineChoice::Threads, EngineChoice::Blocking, EngineChoice::Uring]
         .into_iter()
         .filter_map(|engine| match Live::new(LiveOptions { engine, ..LiveOptions::default() }) {
             Ok(live) => Some(live),
@@ -128,7 +128,7 @@ fn a_unix_socket_in_use_is_refused_and_a_stale_one_replaced() {
 
 #[test]
 fn four_threads_call_an_executor() {
-    for engine in [EngineChoice::Threads, EngineChoice::Auto] {
+    for engine in [EngineChoice::Threads, EngineChoice::Blocking, EngineChoice::Auto] {
         let (sender, mut receiver) = remote::channel::<(u64, remote::ReplySender<u64>)>("calls", 2);
         let options = LiveOptions { engine, ..LiveOptions::default() };
         let host = spawn_thread("host", options, move |_| async move {

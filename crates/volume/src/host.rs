@@ -7,7 +7,7 @@ use tantalum_base::{Error, ErrorKind, Limits, PageDevice, Result};
 use tantalum_media::block_store::{Counting, StoreCounters};
 use tantalum_media::{BlockStore, FileZones};
 use tantalum_runtime::Live;
-use tantalum_runtime::live::{Confined, LiveOptions, LiveThread, spawn_thread};
+use tantalum_runtime::live::{Confined, EngineChoice, LiveOptions, LiveThread, spawn_thread};
 use tantalum_ssd::Ssd;
 
 use crate::client::{self, Client, Lent, LentDevice};
@@ -52,7 +52,10 @@ impl VolumeHost {
         }
     }
 
-    fn open_here(config: VolumeConfig, live: LiveOptions) -> Result<Self> {
+    fn open_here(config: VolumeConfig, mut live: LiveOptions) -> Result<Self> {
+        if live.engine == EngineChoice::Auto {
+            live.engine = EngineChoice::Blocking;
+        }
         let store_counters = StoreCounters::default();
         let counters = store_counters.clone();
         let mut opened = None;

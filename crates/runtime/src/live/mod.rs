@@ -47,6 +47,10 @@ pub enum EngineChoice {
     Uring,
     /// A pool of threads for files, `poll(2)` for sockets.
     Threads,
+    /// Files on the executor's own thread, which does nothing else meanwhile; `poll(2)` for
+    /// sockets. Quickest for one synchronous caller: io_uring ends a durable write on a worker of
+    /// the kernel's, for which a busy machine makes it wait, and this does not.
+    Blocking,
 }
 
 /// Settings of a live executor.
@@ -173,7 +177,7 @@ impl Live {
             .context(|| "making the executor's eventfd")?;
         let tasks = Tasks::new(ReadyQueue::with_wake_fd(wake_fd));
         let ring = match options.engine {
-            EngineChoice::Threads => None,
+            EngineChoice::Threads | EngineChoice::Blocking => None,
             EngineChoice::Auto => uring::Uring::new(options.ring_entries).ok(),
             EngineChoice::Uring => {
                 Some(uring::Uring::new(options.ring_entries).map_err(|error| {
@@ -188,10 +192,12 @@ impl Live {
         };
         let engine = match ring {
             Some(ring) => Engine::Uring(ring),
-            None => Engine::Threads(
-                threads::Threads::new(options.io_threads, Arc::clone(&tasks.queue))
-                    .context(|| "starting I/O threads")?,
-            ),
+            None => {
+                let blocking = options.engine == EngineChoice::Blocking;
+                let count = if blocking { 0 } else { options.io_threads.max(1) };
+                let threads = threads::Threads::new(count, Arc::clone(&tasks.queue));
+                Engine::Threads(threads.context(|| "starting I/O threads")?)
+            }
         };
         Ok(Live(Rc::new(Core {
             start: monotonic(),
@@ -264,7 +270,7 @@ impl Live {
         }
     }
 
-    /// `"io_uring"` or `"threads"`.
+    /// `"io_uring"`, or `"threads"` (with or without pool threads).
     pub fn engine_name(&self) -> &'static str {
         match self.0.driver.borrow().engine {
             Engine::Uring(_) => "io_uring",

@@ -1,4 +1,5 @@
-//! The fallback engine: pool threads do file I/O, `poll(2)` waits for sockets.
+//! The fallback engine: pool threads do file I/O, `poll(2)` waits for sockets. Without pool threads
+//! the executor's own thread does the file I/O, and nothing else meanwhile.
 use super::operation::{Kind, Operations};
 use crate::IoBuf;
 use crate::task::ReadyQueue;
@@ -40,6 +41,7 @@ pub(crate) struct Threads {
 }
 
 impl Threads {
+    /// With `count` pool threads; with 0 file I/O blocks the executor.
     pub(crate) fn new(count: usize, queue: Arc<ReadyQueue>) -> io::Result<Self> {
         let shared = Arc::new(Shared {
             jobs: Mutex::default(),
@@ -49,7 +51,7 @@ impl Threads {
         });
         let mut threads =
             Threads { shared, pool: Vec::new(), polls: Vec::new(), finished: Vec::new() };
-        for _ in 0..count.max(1) {
+        for _ in 0..count {
             let shared = Arc::clone(&threads.shared);
             let builder = thread::Builder::new().name("tantalum-io".to_owned());
             threads.pool.push(builder.spawn(move || work(&shared))?);
@@ -65,7 +67,14 @@ impl Threads {
             Kind::PollOut => self.polls.push((index, fd, PollFlags::OUT)),
             kind => {
                 let (buf, start, offset) = (request.buf.take(), request.start, request.offset);
-                lock(&self.shared.jobs).0.push_back(Job { index, kind, fd, buf, start, offset });
+                let mut job = Job { index, kind, fd, buf, start, offset };
+                if self.pool.is_empty() {
+                    let result = result_of(&mut job);
+                    request.buf = job.buf;
+                    operations.complete(index, result);
+                    return;
+                }
+                lock(&self.shared.jobs).0.push_back(job);
                 self.shared.work.notify_one();
             }
         }
@@ -168,12 +177,17 @@ fn work(shared: &Shared) {
             jobs = shared.work.wait(jobs).unwrap_or_else(PoisonError::into_inner);
         };
         drop(jobs);
-        let result = match perform(&mut job) {
-            Ok(count) => i32::try_from(count).unwrap_or(i32::MAX),
-            Err(error) => -error.raw_os_error(),
-        };
+        let result = result_of(&mut job);
         lock(&shared.done).push((job, result));
         shared.queue.unpark();
+    }
+}
+
+/// As the kernel reports it: a count, or an error's number, negative.
+fn result_of(job: &mut Job) -> i32 {
+    match perform(job) {
+        Ok(count) => i32::try_from(count).unwrap_or(i32::MAX),
+        Err(error) => -error.raw_os_error(),
     }
 }
 
