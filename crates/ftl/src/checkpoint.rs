@@ -333,6 +333,10 @@ impl<M: ZoneMedia> Ftl<M> {
     fn start_checkpoint(&self) -> (u64, Version) {
         let state = &mut *self.state.borrow_mut();
         state.slots_since_checkpoint = 0;
+        // In one zone a page of another checkpoint says that the one before was finished.
+        if std::mem::replace(&mut state.checkpoint_unfinished, true) {
+            state.zones.seal(Stream::Meta);
+        }
         // The id is taken at once: pieces of an attempt that fails are never mixed with others.
         state.checkpoint_id += 1;
         (state.checkpoint_id, state.tracker.watermark())
@@ -397,6 +401,7 @@ impl<M: ZoneMedia> Ftl<M> {
         let emptied: Vec<_> = {
             let state = &mut *self.state.borrow_mut();
             state.statistics.checkpoints += 1;
+            state.checkpoint_unfinished = false;
             state.tracker.note_on_media(footer.durable);
             for slot in std::mem::replace(&mut state.checkpoint_places, places) {
                 state.zones.remove_live(slot);

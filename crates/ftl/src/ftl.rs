@@ -54,6 +54,8 @@ pub(crate) struct State<P> {
     /// Where the checkpoint in force lies.
     pub checkpoint_places: Vec<SlotNo>,
     pub checkpoint_id: u64,
+    /// A checkpoint was begun and its footer is not durable (yet, or for ever).
+    pub checkpoint_unfinished: bool,
     pub slots_since_checkpoint: u64,
     /// The first failure of the log; writes are refused from then on.
     pub latched: Option<Error>,
@@ -102,6 +104,7 @@ impl<M: ZoneMedia> Ftl<M> {
                 records: Vec::new(),
                 checkpoint_places: Vec::new(),
                 checkpoint_id: 0,
+                checkpoint_unfinished: false,
                 slots_since_checkpoint: 0,
                 latched: None,
                 cleaning_stuck: false,

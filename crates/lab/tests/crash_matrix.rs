@@ -59,6 +59,11 @@ fn nand_with_an_ordered_cache() {
 }
 
 #[test]
+fn nand_with_a_volatile_cache() {
+    matrix::<NandRig<Stamp>>(CacheKind::Volatile, 7, 200);
+}
+
+#[test]
 fn file_written_through() {
     matrix::<FileRig>(CacheKind::WriteThrough, 4, 160);
 }

@@ -5,9 +5,11 @@
 //! rig        a medium that can be cut: simulated NAND, or a file store that keeps unsynced writes apart
 //! workload   random commands from a seed, and what they should leave
 //! run        one scenario: load, cut, recover, verify, go on, verify
+//! verify     what the device's promise allows it to hold
 //! ```
 mod rig;
 mod run;
+mod verify;
 mod workload;
 
 pub use rig::{FATES, Fate, FileRig, NandRig, Rig};

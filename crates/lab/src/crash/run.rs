@@ -9,6 +9,7 @@ use tantalum_runtime::virtual_time::Schedule;
 use tantalum_ssd::{CacheKind, Ssd, SsdOptions, WriteCache};
 
 use super::rig::{Fate, Rig};
+use super::verify::{Client, find_state};
 use super::workload::{Command, Contents, Shape, Violation, commands, content};
 
 /// Where power is cut.
@@ -48,16 +49,6 @@ pub struct CrashOutcome {
     pub recovered_commands: usize,
     /// Broken promises.
     pub violations: Vec<Violation>,
-}
-
-/// How far the client came.
-#[derive(Default)]
-struct Client {
-    issued: usize,
-    acknowledged: usize,
-    /// Commands that a completed flush covers, or that are durable when acknowledged.
-    durable: usize,
-    violations: Vec<Violation>,
 }
 
 type SharedCache<M> = Option<Rc<RefCell<WriteCache<<M as ZoneMedia>::Page>>>>;
@@ -270,64 +261,8 @@ fn compare<P: Payload>(page: PageNo, seen: &P, count: u64, place: &str) -> Resul
     Err(Error::new(ErrorKind::Checksum, context))
 }
 
-/// Which number of commands the device's content stands for; a violation where there is none
-/// that the promise allows.
-async fn find_state<D: PageDevice>(
-    device: &D,
-    scenario: &Scenario,
-    client: &Rc<RefCell<Client>>,
-    commands: &[Command],
-    round: u32,
-) -> Result<Result<usize, Violation>> {
-    let mut pages = Vec::new();
-    for page in (0..scenario.shape.pages).map(PageNo) {
-        let mut out = [D::Page::zero()];
-        device.read(page, &mut out, None).await?;
-        let [content] = out;
-        pages.push(content);
-    }
-    let (least, most) = {
-        let client = client.borrow();
-        (client.durable, client.issued)
-    };
-    let mut contents = Contents::empty(scenario.shape.pages);
-    let mut nearest = (usize::MAX, String::new());
-    for number in 0..=most {
-        let mut expected = contents.clone();
-        if round > 0 {
-            later(scenario).iter().for_each(|command| expected.apply(command));
-        }
-        if number >= least {
-            let wrong: Vec<PageNo> = (0..scenario.shape.pages)
-                .map(PageNo)
-                .filter(|page| {
-                    pages[page.index()] != content::<D::Page>(*page, expected.get(*page))
-                })
-                .collect();
-            if wrong.is_empty() {
-                return Ok(Ok(number));
-            }
-            if wrong.len() < nearest.0 {
-                let page = wrong[0];
-                let (seen, count) = (&pages[page.index()], expected.get(page));
-                let text = format!(
-                    "after {number} commands page {page} should be write {count} and is {seen:?}"
-                );
-                nearest = (wrong.len(), text);
-            }
-        }
-        if let Some(command) = commands.get(number) {
-            contents.apply(command);
-        }
-    }
-    Ok(Err(Violation(format!(
-        "opening {round}: no state between command {least} and {most} matches; nearest: {} pages differ, {}",
-        nearest.0, nearest.1
-    ))))
-}
-
 /// What is written after a recovery, to see that the device works on.
-fn later(scenario: &Scenario) -> Vec<Command> {
+pub(super) fn later(scenario: &Scenario) -> Vec<Command> {
     let write = |page: u64| Command::Write {
         first: PageNo(page % scenario.shape.pages),
         counts: vec![1_000_000 + page],

@@ -91,6 +91,11 @@ impl Contents {
         self.0[page.index()]
     }
 
+    /// Sets the count of `page`.
+    pub fn set(&mut self, page: PageNo, count: u64) {
+        self.0[page.index()] = count;
+    }
+
     /// What `command` leaves.
     pub fn apply(&mut self, command: &Command) {
         match command {

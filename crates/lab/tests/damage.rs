@@ -1,0 +1,127 @@
+//! Durable pages of the FTL's own that decay: never a silent return to an older state.
+use tantalum_base::{ErrorKind, PAGE_BYTES, PageBuf, PageNo, PageRange, Payload, Result};
+use tantalum_ftl::{Ftl, FtlOptions};
+use tantalum_media::block_store::MemoryStore;
+use tantalum_media::{FileZones, FileZonesOptions, SlotKind, ZoneMedia};
+use tantalum_runtime::Virtual;
+use tantalum_runtime::virtual_time::Schedule;
+
+const PAGES: u64 = 300;
+const ZONES: u32 = 24;
+const SLOTS_PER_ZONE: u32 = 32;
+
+type Media = FileZones<MemoryStore>;
+
+fn media(disk: &MemoryStore) -> Media {
+    let options = FileZonesOptions {
+        volume_id: 7,
+        first_byte: 0,
+        zones: ZONES,
+        slots_per_zone: SLOTS_PER_ZONE,
+    };
+    FileZones::new(disk.clone(), options).unwrap()
+}
+
+fn options() -> FtlOptions {
+    FtlOptions { checkpoint_interval_slots: 1 << 40, ..FtlOptions::new(PAGES) }
+}
+
+/// Every page written and a checkpoint; half of the pages trimmed and a checkpoint; as often as
+/// `checkpoints` says, the first included that formatting makes.
+async fn fill(disk: MemoryStore, checkpoints: u64) -> Result<()> {
+    let ftl = Ftl::format(media(&disk), options()).await?;
+    for first in (0..PAGES).step_by(10) {
+        let page = |page| (PageNo(page), PageBuf::copy_from(&[(page % 250) as u8 + 1; PAGE_BYTES]));
+        let pages: Vec<_> = (first..first + 10).map(page).collect();
+        ftl.write(&pages, true).await?;
+    }
+    ftl.checkpoint().await?;
+    ftl.trim(PageRange::new(PageNo(0), PAGES / 2), true).await?;
+    for _ in 2..checkpoints {
+        ftl.checkpoint().await?;
+    }
+    Ok(())
+}
+
+/// Slots of the pages of checkpoint `id`, its footer last.
+async fn checkpoint_slots(disk: MemoryStore, id: u64) -> Result<Vec<u32>> {
+    let media = media(&disk);
+    let mut slots = Vec::new();
+    for zone in (0..ZONES).map(tantalum_base::ZoneNo) {
+        for append in media.scan(zone, 0, None).await? {
+            for (offset, spare) in (append.first_offset..).zip(append.spares) {
+                let spare = spare.expect("nothing is damaged yet");
+                if spare.kind == SlotKind::Checkpoint && spare.version.0 == id {
+                    slots.push((spare.page, media.geometry().slot(zone, offset).0));
+                }
+            }
+        }
+    }
+    slots.sort_unstable();
+    Ok(slots.into_iter().map(|(_, slot)| slot).collect())
+}
+
+fn flip(disk: &MemoryStore, slot: u32) {
+    disk.flip_bit(u64::from(slot) * PAGE_BYTES as u64 + 100, 3);
+}
+
+/// What opening comes to: the checkpoint, or the kind of the error.
+fn open(disk: &MemoryStore) -> std::result::Result<u64, ErrorKind> {
+    let runtime = Virtual::new(Schedule::Fifo);
+    let disk = disk.clone();
+    let opened = runtime.run(async move {
+        let (ftl, report) = Ftl::recover(media(&disk), options()).await?;
+        let mut out = [PageBuf::zero()];
+        for page in 0..PAGES {
+            ftl.read(&[PageNo(page)], &mut out).await?;
+            let expected = if page < PAGES / 2 { 0 } else { (page % 250) as u8 + 1 };
+            assert_eq!(out[0][..], [expected; PAGE_BYTES], "page {page}");
+        }
+        Ok::<_, tantalum_base::Error>(report.checkpoint)
+    });
+    opened.unwrap().map_err(|error| error.kind())
+}
+
+/// A device with `checkpoints` checkpoints, and the slots of each, from the first on.
+fn filled(checkpoints: u64) -> (MemoryStore, Vec<Vec<u32>>) {
+    let disk = MemoryStore::new(u64::from(ZONES * SLOTS_PER_ZONE) * PAGE_BYTES as u64);
+    let runtime = Virtual::new(Schedule::Fifo);
+    runtime.run(fill(disk.clone(), checkpoints)).unwrap().unwrap();
+    let slots = (1..=checkpoints)
+        .map(|id| runtime.run(checkpoint_slots(disk.clone(), id)).unwrap().unwrap())
+        .collect();
+    (disk, slots)
+}
+
+#[test]
+fn a_damaged_piece_of_the_checkpoint_in_force_is_no_way_back_to_an_older_one() {
+    let (_, slots) = filled(3);
+    assert!(!slots[1].is_empty(), "the checkpoint before is still there");
+    let [pieces @ .., _footer] = &slots[2][..] else { panic!("the checkpoint has pages") };
+    assert!(pieces.len() > 2);
+    // Each page, and the header in front of them.
+    for slot in pieces.iter().copied().chain([pieces[0] - 1]) {
+        let (disk, _) = filled(3);
+        flip(&disk, slot);
+        assert_eq!(open(&disk), Err(ErrorKind::Corrupt), "slot {slot}");
+    }
+}
+
+#[test]
+fn a_damaged_footer_behind_which_the_next_checkpoint_was_begun_is_no_way_back() {
+    let (disk, slots) = filled(4);
+    let footer = |id: usize| slots[id - 1].last().copied().unwrap();
+    // As if the fourth had been cut short: the third is in force.
+    flip(&disk, footer(4));
+    flip(&disk, footer(3));
+    assert_eq!(open(&disk), Err(ErrorKind::Corrupt));
+    // Also where the header in front of it is damaged.
+    let (disk, _) = filled(4);
+    flip(&disk, footer(4));
+    flip(&disk, footer(3) - 1);
+    assert_eq!(open(&disk), Err(ErrorKind::Corrupt));
+    // Without its own damage the third is used.
+    let (disk, _) = filled(4);
+    flip(&disk, footer(4));
+    assert_eq!(open(&disk), Ok(3));
+}
