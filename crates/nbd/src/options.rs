@@ -61,8 +61,8 @@ impl ServerOptions {
             ErrorKind::InvalidInput,
             format!(
                 "NBD address {address} can be reached from other machines, and whoever reaches it \
-                 owns the data: serve on 127.0.0.1, [::1] or a Unix socket, or allow remote \
-                 addresses (--allow-remote) where the network is trusted"
+                 owns the data: serve on 127.0.0.1, [::1] or a Unix socket, or set \
+                 allow_remote (--allow-remote) where the network is trusted"
             ),
         ))
     }
