@@ -291,7 +291,7 @@ impl<M: ZoneMedia> Ftl<M> {
         let caught = Version(self.state.borrow().next_version.0 - 1);
         if !is_planted(Fault::NoSyncBeforeFooter) {
             self.sync_appends().await?;
-            self.make_durable(caught).await?;
+            self.wait_for_hosts(caught).await?;
         }
         let next_version = self.state.borrow().next_version;
         let footer = Footer {

@@ -1,4 +1,5 @@
 //! Cleaning: empties the zone with the least live content, between two watermarks.
+use std::cell::Cell;
 use tantalum_base::{ErrorKind, PageNo, Payload, Result, SlotNo, Version, ZoneNo};
 use tantalum_media::{Body, SlotKind, Spare, ZoneMedia};
 
@@ -182,13 +183,11 @@ impl<M: ZoneMedia> Ftl<M> {
     }
 
     /// Waits until every change up to `version` is durable. Appends that failed to program may
-    /// take the last zones meanwhile.
-    async fn wait_for_hosts(&self, version: Version) -> Result<()> {
-        self.cleaning_waits.set(true);
+    /// take the last zones meanwhile: they give them back, and whoever waits here does not.
+    pub(crate) async fn wait_for_hosts(&self, version: Version) -> Result<()> {
+        let _waiting = WaitingForHosts::new(&self.waiting_for_hosts);
         self.room.wake_all();
-        let durable = self.make_durable(version).await;
-        self.cleaning_waits.set(false);
-        durable
+        self.make_durable(version).await
     }
 
     /// The slots of `zone` that are live.
@@ -329,6 +328,22 @@ impl<M: ZoneMedia> Ftl<M> {
         }
         self.room.wake_all();
         Ok(())
+    }
+}
+
+/// Counts who waits for hosts, also where it is dropped.
+struct WaitingForHosts<'a>(&'a Cell<u32>);
+
+impl<'a> WaitingForHosts<'a> {
+    fn new(count: &'a Cell<u32>) -> Self {
+        count.set(count.get() + 1);
+        WaitingForHosts(count)
+    }
+}
+
+impl Drop for WaitingForHosts<'_> {
+    fn drop(&mut self) {
+        self.0.set(self.0.get() - 1);
     }
 }
 

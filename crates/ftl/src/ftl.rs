@@ -27,8 +27,8 @@ pub struct Ftl<M: ZoneMedia> {
     /// One checkpoint at a time.
     pub(crate) checkpoint_turn: Semaphore,
     pub(crate) sync_turns: SyncTurns,
-    /// Cleaning waits for hosts' appends to become durable.
-    pub(crate) cleaning_waits: Cell<bool>,
+    /// Cleaning and checkpoints that wait for hosts' appends to become durable.
+    pub(crate) waiting_for_hosts: Cell<u32>,
     /// Zones were freed, or cleaning found that it cannot free any.
     pub(crate) room: WaitQueue,
     /// Something changed that cleaning looks at.
@@ -115,7 +115,7 @@ impl<M: ZoneMedia> Ftl<M> {
             log_turn: Semaphore::new("the log's turn", 1),
             checkpoint_turn: Semaphore::new("the checkpoint's turn", 1),
             sync_turns: SyncTurns::default(),
-            cleaning_waits: Cell::new(false),
+            waiting_for_hosts: Cell::new(0),
             room: WaitQueue::new("free zones"),
             cleaning_wanted: WaitQueue::new("something to clean"),
             durable_rose: WaitQueue::new("durability"),

@@ -262,9 +262,9 @@ impl<M: ZoneMedia> Ftl<M> {
                     attempt += 1;
                     self.mark_failing(zone, stream);
                     // Cleaning must be able to go on, which makes the room for all others; except
-                    // where it waits for this very append.
+                    // where it waits for this very append, itself or behind a checkpoint.
                     let keep_free =
-                        || u32::from(stream == Stream::Host && !self.cleaning_waits.get());
+                        || u32::from(stream == Stream::Host && self.waiting_for_hosts.get() == 0);
                     self.admit(stream, spares.len() as u32, keep_free).await?;
                     let state = &mut *self.state.borrow_mut();
                     let batch = (header.batch_first, header.batch_len);
