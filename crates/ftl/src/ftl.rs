@@ -54,6 +54,8 @@ pub(crate) struct State<P> {
     /// Where the checkpoint in force lies.
     pub checkpoint_places: Vec<SlotNo>,
     pub checkpoint_id: u64,
+    /// The durable watermark that the checkpoint in force says.
+    pub checkpoint_says: Version,
     /// A checkpoint was begun and its footer is not durable (yet, or for ever).
     pub checkpoint_unfinished: bool,
     pub slots_since_checkpoint: u64,
@@ -104,6 +106,7 @@ impl<M: ZoneMedia> Ftl<M> {
                 records: Vec::new(),
                 checkpoint_places: Vec::new(),
                 checkpoint_id: 0,
+                checkpoint_says: Version::NEVER,
                 checkpoint_unfinished: false,
                 slots_since_checkpoint: 0,
                 latched: None,
