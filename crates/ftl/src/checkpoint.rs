@@ -291,7 +291,7 @@ impl<M: ZoneMedia> Ftl<M> {
         let caught = Version(self.state.borrow().next_version.0 - 1);
         if !is_planted(Fault::NoSyncBeforeFooter) {
             self.sync_appends().await?;
-            self.make_durable(caught).await?;
+            self.wait_for_hosts(caught).await?;
         }
         let next_version = self.state.borrow().next_version;
         let footer = Footer {
@@ -374,7 +374,7 @@ impl<M: ZoneMedia> Ftl<M> {
             buffer.spares.push(Spare { kind, page, version, checksum });
             buffer.bodies.push(Body::Meta(body));
         }
-        let (first, _) = self.append_own(Stream::Meta, &buffer, durable).await?;
+        let first = self.append_own(Stream::Meta, &buffer, durable).await?;
         let state = &mut *self.state.borrow_mut();
         for index in 0..buffer.spares.len() as u32 {
             let slot = SlotNo(first.0 + index);
@@ -402,7 +402,7 @@ impl<M: ZoneMedia> Ftl<M> {
             let state = &mut *self.state.borrow_mut();
             state.statistics.checkpoints += 1;
             state.checkpoint_unfinished = false;
-            state.tracker.note_on_media(footer.durable);
+            state.checkpoint_says = footer.durable;
             for slot in std::mem::replace(&mut state.checkpoint_places, places) {
                 state.zones.remove_live(slot);
             }

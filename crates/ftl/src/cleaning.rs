@@ -1,4 +1,5 @@
 //! Cleaning: empties the zone with the least live content, between two watermarks.
+use std::cell::Cell;
 use tantalum_base::{ErrorKind, PageNo, Payload, Result, SlotNo, Version, ZoneNo};
 use tantalum_media::{Body, SlotKind, Spare, ZoneMedia};
 
@@ -7,7 +8,7 @@ use crate::map::{Entry, Occupant, Place};
 use crate::options::{moving_slots_max, packed_slots};
 use crate::planted::{Fault, is_planted};
 use crate::records;
-use crate::zones::{Stream, ZoneState};
+use crate::zones::{Stated, Stream, ZoneState};
 
 /// What cleaning found to do.
 enum Choice {
@@ -108,6 +109,7 @@ impl<M: ZoneMedia> Ftl<M> {
         let room = self.open_room(state, Stream::Cleaning)
             + free * u64::from(packed_slots(&self.geometry));
         let (mut best, mut after, mut busy) = (None, None::<Version>, false);
+        let stated = state.zones.stated();
         for (number, zone) in state.zones.iter() {
             // What is in flight replaces something when it returns.
             busy |= zone.appends_in_flight > 0;
@@ -122,7 +124,7 @@ impl<M: ZoneMedia> Ftl<M> {
             if !zone.failing && !gives {
                 continue;
             }
-            let watermark_due = zone.version_max > state.tracker.on_media();
+            let watermark_due = state.watermark_due(number, &stated);
             if u64::from(zone.live_slots.max(u32::from(watermark_due))) > room {
                 busy |= kept > 0;
                 continue;
@@ -152,7 +154,7 @@ impl<M: ZoneMedia> Ftl<M> {
     async fn clean(&self, victim: ZoneNo) -> Result<()> {
         self.state.borrow_mut().zones.get_mut(victim).being_emptied = true;
         let live = self.live_slots(victim);
-        let (mut moved, mut lost) = (None, false);
+        let (mut moved, mut lost) = (false, false);
         let mut next = 0;
         while next < live.len() {
             // The open zone is filled to its end before the next is taken.
@@ -161,16 +163,15 @@ impl<M: ZoneMedia> Ftl<M> {
             let group = &live[next..live.len().min(next + most as usize)];
             next += group.len();
             let group = self.move_group(group).await?;
-            moved = moved.max(group.moved);
+            moved |= group.moved;
             lost |= group.lost;
         }
         if lost {
             // Only a checkpoint can tell the next recovery that a page is gone.
             self.checkpoint().await?;
         }
-        if let Some(watermark) = moved.filter(|_| !is_planted(Fault::NoSyncOfCopies)) {
+        if moved && !is_planted(Fault::NoSyncOfCopies) {
             self.sync_appends().await?;
-            self.state.borrow_mut().tracker.note_on_media(watermark);
         }
         // Hosts may have replaced pages meanwhile, and a power cut may take that back.
         let replaced_by = self.state.borrow().zones.get(victim).replaced_by;
@@ -182,13 +183,11 @@ impl<M: ZoneMedia> Ftl<M> {
     }
 
     /// Waits until every change up to `version` is durable. Appends that failed to program may
-    /// take the last zones meanwhile.
-    async fn wait_for_hosts(&self, version: Version) -> Result<()> {
-        self.cleaning_waits.set(true);
+    /// take the last zones meanwhile: they give them back, and whoever waits here does not.
+    pub(crate) async fn wait_for_hosts(&self, version: Version) -> Result<()> {
+        let _waiting = WaitingForHosts::new(&self.waiting_for_hosts);
         self.room.wake_all();
-        let durable = self.make_durable(version).await;
-        self.cleaning_waits.set(false);
-        durable
+        self.make_durable(version).await
     }
 
     /// The slots of `zone` that are live.
@@ -203,12 +202,11 @@ impl<M: ZoneMedia> Ftl<M> {
         let mut buffer = self.state.borrow_mut().take_buffer();
         let mut sources = Vec::with_capacity(group.len());
         let lost = self.read_group(group, &mut buffer, &mut sources).await?;
-        let mut moved = None;
-        if !sources.is_empty() {
+        let moved = !sources.is_empty();
+        if moved {
             self.admit(Stream::Cleaning, sources.len() as u32, || self.kept_from_cleaning())
                 .await?;
-            let (first, header) = self.append_own(Stream::Cleaning, &buffer, false).await?;
-            moved = Some(header.durable);
+            let first = self.append_own(Stream::Cleaning, &buffer, false).await?;
             let state = &mut *self.state.borrow_mut();
             for (index, (source, spare)) in sources.iter().zip(&buffer.spares).enumerate() {
                 let slot = SlotNo(first.0 + index as u32);
@@ -285,14 +283,13 @@ impl<M: ZoneMedia> Ftl<M> {
         Ok(lost)
     }
 
-    /// Recovery takes versions for granted only up to a watermark that it finds on media; before
-    /// a zone's contents vanish, such a watermark must cover them.
+    /// Writes the durable watermark down where `victim` must not be reset before.
     async fn write_watermark_down(&self, victim: ZoneNo) -> Result<()> {
-        let covered = {
+        let due = {
             let state = self.state.borrow();
-            state.tracker.on_media() >= state.zones.get(victim).version_max
+            state.watermark_due(victim, &state.zones.stated())
         };
-        if covered {
+        if !due || is_planted(Fault::NoWatermark) {
             return Ok(());
         }
         self.admit(Stream::Cleaning, 1, || self.kept_from_cleaning()).await?;
@@ -301,10 +298,8 @@ impl<M: ZoneMedia> Ftl<M> {
         let (version, checksum) = (Version::NEVER, body.checksum());
         buffer.spares.push(Spare { kind: SlotKind::Record, page: PageNo(0), version, checksum });
         buffer.bodies.push(Body::Meta(body));
-        let (_, header) = self.append_own(Stream::Cleaning, &buffer, true).await?;
-        let state = &mut *self.state.borrow_mut();
-        state.give_buffer(buffer);
-        state.tracker.note_on_media(header.durable);
+        self.append_own(Stream::Cleaning, &buffer, true).await?;
+        self.state.borrow_mut().give_buffer(buffer);
         Ok(())
     }
 
@@ -332,15 +327,40 @@ impl<M: ZoneMedia> Ftl<M> {
     }
 }
 
+/// Counts who waits for hosts, also where it is dropped.
+struct WaitingForHosts<'a>(&'a Cell<u32>);
+
+impl<'a> WaitingForHosts<'a> {
+    fn new(count: &'a Cell<u32>) -> Self {
+        count.set(count.get() + 1);
+        WaitingForHosts(count)
+    }
+}
+
+impl Drop for WaitingForHosts<'_> {
+    fn drop(&mut self) {
+        self.0.set(self.0.get() - 1);
+    }
+}
+
 /// What became of a group of live slots.
 struct Moved {
-    /// The watermark that its append says, where one was made.
-    moved: Option<Version>,
+    /// An append was made.
+    moved: bool,
     /// A page was marked lost.
     lost: bool,
 }
 
 impl<P> crate::ftl::State<P> {
+    /// Whether a watermark must be written down before `zone` is reset. Recovery takes versions
+    /// for granted only up to one that it finds on media: before a zone's contents vanish, one
+    /// elsewhere must cover them, and all that the zone itself said of others that have gone.
+    fn watermark_due(&self, zone: ZoneNo, stated: &Stated) -> bool {
+        let elsewhere = stated.without(zone).max(self.checkpoint_says);
+        let zone = self.zones.get(zone);
+        elsewhere < zone.version_max.max(zone.says)
+    }
+
     /// `source` was copied to `slot`: what is still in force there moves.
     fn redirect(&mut self, source: SlotNo, slot: SlotNo, spare: &Spare) {
         if spare.kind == SlotKind::Record {

@@ -14,8 +14,6 @@ enum Progress {
 #[derive(Clone, Copy)]
 struct Append {
     last: Version,
-    // The watermark that its header says.
-    says: Version,
     progress: Progress,
 }
 
@@ -26,7 +24,6 @@ pub struct DurableTracker {
     appends: VecDeque<Append>,
     first_number: u64,
     watermark: Version,
-    on_media: Version,
 }
 
 /// Names one append in the tracker.
@@ -36,7 +33,7 @@ pub struct AppendNumber(u64);
 impl DurableTracker {
     /// Everything up to `watermark` is durable.
     pub fn new(watermark: Version) -> Self {
-        DurableTracker { appends: VecDeque::new(), first_number: 0, watermark, on_media: watermark }
+        DurableTracker { appends: VecDeque::new(), first_number: 0, watermark }
     }
 
     /// Every version up to this one is durable.
@@ -44,23 +41,10 @@ impl DurableTracker {
         self.watermark
     }
 
-    /// The highest watermark that is itself written down durably: what the next recovery
-    /// takes for granted.
-    pub fn on_media(&self) -> Version {
-        self.on_media
-    }
-
-    /// An append outside the sequence that said `watermark` in its header is durable.
-    pub fn note_on_media(&mut self, watermark: Version) {
-        self.on_media = self.on_media.max(watermark);
-    }
-
-    /// A batch whose last version is `last` starts, its header saying the present watermark.
-    /// In version order.
+    /// A batch whose last version is `last` starts. In version order.
     pub fn start(&mut self, last: Version) -> AppendNumber {
         debug_assert!(self.appends.back().is_none_or(|before| before.last < last));
-        let says = self.watermark;
-        self.appends.push_back(Append { last, says, progress: Progress::InFlight });
+        self.appends.push_back(Append { last, progress: Progress::InFlight });
         AppendNumber(self.first_number + self.appends.len() as u64 - 1)
     }
 
@@ -97,13 +81,11 @@ impl DurableTracker {
     }
 
     fn advance(&mut self) {
-        while let Some(Append { last, says, progress: Progress::Durable }) =
-            self.appends.front().copied()
+        while let Some(Append { last, progress: Progress::Durable }) = self.appends.front().copied()
         {
             self.appends.pop_front();
             self.first_number += 1;
             self.watermark = last;
-            self.on_media = self.on_media.max(says);
         }
     }
 }

@@ -27,8 +27,8 @@ pub struct Ftl<M: ZoneMedia> {
     /// One checkpoint at a time.
     pub(crate) checkpoint_turn: Semaphore,
     pub(crate) sync_turns: SyncTurns,
-    /// Cleaning waits for hosts' appends to become durable.
-    pub(crate) cleaning_waits: Cell<bool>,
+    /// Cleaning and checkpoints that wait for hosts' appends to become durable.
+    pub(crate) waiting_for_hosts: Cell<u32>,
     /// Zones were freed, or cleaning found that it cannot free any.
     pub(crate) room: WaitQueue,
     /// Something changed that cleaning looks at.
@@ -54,6 +54,8 @@ pub(crate) struct State<P> {
     /// Where the checkpoint in force lies.
     pub checkpoint_places: Vec<SlotNo>,
     pub checkpoint_id: u64,
+    /// The durable watermark that the checkpoint in force says.
+    pub checkpoint_says: Version,
     /// A checkpoint was begun and its footer is not durable (yet, or for ever).
     pub checkpoint_unfinished: bool,
     pub slots_since_checkpoint: u64,
@@ -104,6 +106,7 @@ impl<M: ZoneMedia> Ftl<M> {
                 records: Vec::new(),
                 checkpoint_places: Vec::new(),
                 checkpoint_id: 0,
+                checkpoint_says: Version::NEVER,
                 checkpoint_unfinished: false,
                 slots_since_checkpoint: 0,
                 latched: None,
@@ -115,7 +118,7 @@ impl<M: ZoneMedia> Ftl<M> {
             log_turn: Semaphore::new("the log's turn", 1),
             checkpoint_turn: Semaphore::new("the checkpoint's turn", 1),
             sync_turns: SyncTurns::default(),
-            cleaning_waits: Cell::new(false),
+            waiting_for_hosts: Cell::new(0),
             room: WaitQueue::new("free zones"),
             cleaning_wanted: WaitQueue::new("something to clean"),
             durable_rose: WaitQueue::new("durability"),

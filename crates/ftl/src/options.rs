@@ -63,10 +63,10 @@ impl FtlOptions {
     }
 }
 
-/// Zones that hosts may not fill: one for cleaning to move into, and enough for a checkpoint
-/// to be written beside the old one.
+/// Zones that hosts may not fill: one for cleaning to move into, one in place of a zone in which
+/// a program fails meanwhile, and enough for a checkpoint to be written beside the old one.
 pub(crate) fn reserve_zones(geometry: &ZoneGeometry, pages: u64) -> u32 {
-    1 + checkpoint_zones(geometry, pages)
+    2 + checkpoint_zones(geometry, pages)
 }
 
 /// Zones that one whole checkpoint takes when it starts in a fresh zone.
@@ -111,7 +111,7 @@ pub fn pages_max(geometry: &ZoneGeometry, retired: u32) -> u64 {
         let checkpoints = checkpoint_zones(geometry, pages.max(1));
         // Reserve, checkpoint in force with its open zone, host's and cleaning's open zones,
         // one of garbage.
-        let overhead = (1 + checkpoints) + (checkpoints + 1) + 2 + 1;
+        let overhead = (2 + checkpoints) + (checkpoints + 1) + 2 + 1;
         let rest = u64::from(usable.saturating_sub(overhead));
         // The zone of garbage counts among those of which one must be worth cleaning.
         let next = (rest * packed).min(((rest + 1) * unrewarding).saturating_sub(1));

@@ -16,6 +16,8 @@ pub enum Fault {
     NoWaitForReplacements,
     /// What cleaning copied is not synced before the original goes.
     NoSyncOfCopies,
+    /// Zones are reset though no watermark elsewhere covers what was in them.
+    NoWatermark,
     /// A flush does not wait for what is before it in the log.
     FlushLeavesGaps,
     /// Contents that were read are not checked.

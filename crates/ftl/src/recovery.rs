@@ -1,7 +1,7 @@
 //! Recovery: from media alone, to the state that the log rule promises.
 //!
 //! 1. Look at the first append of every zone: its epoch and stream.
-//! 2. Load the newest whole checkpoint from the meta zones.
+//! 2. Load the newest checkpoint from the meta zones; where it is damaged, that is the end.
 //! 3. Scan what was appended since: zones opened later whole, others behind what is covered.
 //! 4. Take the highest durable watermark found, then go on while no version is missing, and stop
 //!    at the last whole batch. What lies behind is dropped.
@@ -396,6 +396,7 @@ impl<M: ZoneMedia> Ftl<M> {
             state.zones.add_live(*slot);
         }
         state.checkpoint_places = checkpoint.places.clone();
+        state.checkpoint_says = checkpoint.footer.durable;
     }
 
     /// Accepts the longest promised prefix of the log and applies it. Returns the last version

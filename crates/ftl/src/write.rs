@@ -117,7 +117,7 @@ impl<M: ZoneMedia> Ftl<M> {
             state.map.fetch(data.map(|spare| spare.page));
             for (piece, (zone, first_slot)) in pieces.iter().zip(&slots) {
                 // Only now: a checkpoint takes a zone's settled slots for mapped ones.
-                state.zones.append_returned(*zone, durable);
+                state.zones.append_returned(*zone, durable, piece.header.durable);
                 for (index, spare) in buffer.spares[piece.start..piece.end].iter().enumerate() {
                     let slot = SlotNo(first_slot.0 + index as u32);
                     if spare.kind == SlotKind::Record {
@@ -262,9 +262,9 @@ impl<M: ZoneMedia> Ftl<M> {
                     attempt += 1;
                     self.mark_failing(zone, stream);
                     // Cleaning must be able to go on, which makes the room for all others; except
-                    // where it waits for this very append.
+                    // where it waits for this very append, itself or behind a checkpoint.
                     let keep_free =
-                        || u32::from(stream == Stream::Host && !self.cleaning_waits.get());
+                        || u32::from(stream == Stream::Host && self.waiting_for_hosts.get() == 0);
                     self.admit(stream, spares.len() as u32, keep_free).await?;
                     let state = &mut *self.state.borrow_mut();
                     let batch = (header.batch_first, header.batch_len);
@@ -286,7 +286,7 @@ impl<M: ZoneMedia> Ftl<M> {
         if state.zones.open_zone(stream) == Some(zone) {
             state.zones.seal(stream);
         }
-        state.zones.append_returned(zone, false);
+        state.zones.append_returned(zone, false, Version::NEVER);
         state.zones.get_mut(zone).failing = true;
         state.evacuation_wanted = true;
         self.cleaning_wanted.wake_all();
@@ -402,7 +402,7 @@ impl<M: ZoneMedia> Ftl<M> {
         stream: Stream,
         buffer: &AppendBuffer<M::Page>,
         durable: bool,
-    ) -> Result<(SlotNo, AppendHeader)> {
+    ) -> Result<SlotNo> {
         let piece = {
             let state = &mut *self.state.borrow_mut();
             let batch = (Version::NEVER, buffer.spares.len() as u32);
@@ -416,8 +416,9 @@ impl<M: ZoneMedia> Ftl<M> {
         };
         let appended = self.append_piece(&piece, buffer, durable).await;
         let (zone, slot) = appended.inspect_err(|error| self.latch(error))?;
-        self.state.borrow_mut().zones.append_returned(zone, durable);
-        Ok((slot, piece.header))
+        let says = piece.header.durable;
+        self.state.borrow_mut().zones.append_returned(zone, durable, says);
+        Ok(slot)
     }
 
     /// Makes every change that had returned before this call durable, with all changes before
@@ -456,7 +457,7 @@ impl<M: ZoneMedia> Ftl<M> {
     }
 
     async fn sync_medium(&self) -> Result<()> {
-        let (returned, zones) = {
+        let (returned, zones, says) = {
             let state = self.state.borrow();
             let settled = |(number, zone): (ZoneNo, &crate::zones::Zone)| {
                 (zone.needs_sync && zone.appends_in_flight == 0).then_some((
@@ -466,7 +467,11 @@ impl<M: ZoneMedia> Ftl<M> {
                 ))
             };
             let zones: Vec<_> = state.zones.iter().filter_map(settled).collect();
-            (state.tracker.before_sync(), zones)
+            let says = |(number, zone): (ZoneNo, &crate::zones::Zone)| {
+                (zone.says > zone.says_durably).then_some((number, zone.epoch, zone.says))
+            };
+            let says: Vec<_> = state.zones.iter().filter_map(says).collect();
+            (state.tracker.before_sync(), zones, says)
         };
         self.media.sync().await?;
         let state = &mut *self.state.borrow_mut();
@@ -476,6 +481,12 @@ impl<M: ZoneMedia> Ftl<M> {
             if zone.epoch == epoch {
                 zone.durable_slots = zone.durable_slots.max(used_slots);
                 zone.needs_sync = zone.used_slots != used_slots;
+            }
+        }
+        for (number, epoch, says) in says {
+            let zone = state.zones.get_mut(number);
+            if zone.epoch == epoch {
+                zone.says_durably = zone.says_durably.max(says);
             }
         }
         Ok(())

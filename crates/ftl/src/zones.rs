@@ -61,8 +61,27 @@ pub struct Zone {
     pub version_max: Version,
     /// Highest version that replaced something in it.
     pub replaced_by: Version,
+    /// Highest durable watermark that an append in it says.
+    pub says: Version,
+    /// Highest durable watermark that it says also after a power cut.
+    pub says_durably: Version,
     /// Resets since the volume was made.
     pub resets: u32,
+}
+
+/// Where the highest durable watermark is written down.
+#[derive(Clone, Copy, Debug)]
+pub struct Stated {
+    highest: Version,
+    by: Option<ZoneNo>,
+    second: Version,
+}
+
+impl Stated {
+    /// What is left of it when `zone` is reset.
+    pub fn without(&self, zone: ZoneNo) -> Version {
+        if self.by == Some(zone) { self.second } else { self.highest }
+    }
 }
 
 /// All zones, and which are free.
@@ -92,6 +111,8 @@ impl Zones {
             epoch: 0,
             version_max: Version::NEVER,
             replaced_by: Version::NEVER,
+            says: Version::NEVER,
+            says_durably: Version::NEVER,
             resets: 0,
         };
         let mut zones = vec![blank; geometry.zones as usize];
@@ -186,6 +207,8 @@ impl Zones {
             epoch,
             version_max: Version::NEVER,
             replaced_by: Version::NEVER,
+            says: Version::NEVER,
+            says_durably: Version::NEVER,
             resets: opened.resets,
         };
         self.open[stream as usize] = Some(zone);
@@ -215,14 +238,37 @@ impl Zones {
         (zone, offset)
     }
 
-    /// An append to `zone` returned. `durable`: it survives a power cut already.
-    pub fn append_returned(&mut self, zone: ZoneNo, durable: bool) {
+    /// An append to `zone` that says the watermark `says` returned. `durable`: it survives a
+    /// power cut already.
+    pub fn append_returned(&mut self, zone: ZoneNo, durable: bool, says: Version) {
         let zone = self.get_mut(zone);
+        zone.says = zone.says.max(says);
+        if durable {
+            zone.says_durably = zone.says_durably.max(says);
+        }
         zone.appends_in_flight -= 1;
         zone.needs_sync |= !durable;
         if zone.appends_in_flight == 0 && !zone.needs_sync {
             zone.durable_slots = zone.used_slots;
         }
+    }
+
+    /// Where the highest durable watermark is written down, in zones that stay as they are.
+    pub fn stated(&self) -> Stated {
+        let (highest, second) = (Version::NEVER, Version::NEVER);
+        let mut stated = Stated { highest, by: None, second };
+        for (number, zone) in self.iter() {
+            let holds = matches!(zone.state, ZoneState::Open | ZoneState::Full);
+            if !holds || zone.being_emptied || zone.says_durably <= stated.second {
+                continue;
+            }
+            stated.second = zone.says_durably;
+            if stated.second > stated.highest {
+                std::mem::swap(&mut stated.highest, &mut stated.second);
+                stated.by = Some(number);
+            }
+        }
+        stated
     }
 
     /// Adds to the live slots of the zone of `slot`.

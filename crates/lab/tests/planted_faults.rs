@@ -6,13 +6,13 @@ mod prefix;
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::rc::Rc;
-use tantalum_base::{PAGE_BYTES, PageBuf, PageNo, Payload};
+use tantalum_base::{Error, PAGE_BYTES, PageBuf, PageNo, Payload, Stamp};
 use tantalum_ftl::planted::{Fault, plant};
 use tantalum_ftl::{Ftl, FtlOptions};
-use tantalum_lab::crash::{Cut, FATES, FileRig, Rig, Scenario, Shape, dry_run, run};
+use tantalum_lab::crash::{Cut, FATES, FileRig, NandRig, Rig, Scenario, Shape, dry_run, run};
 use tantalum_media::wrappers::{AppendFault, Faults, FaultsOptions};
-use tantalum_runtime::Virtual;
 use tantalum_runtime::virtual_time::Schedule;
+use tantalum_runtime::{Runtime, Virtual};
 use tantalum_ssd::CacheKind;
 
 /// What notices a fault: an answer, or a panic of `validate` or an assertion.
@@ -80,6 +80,58 @@ fn replacements_are_waited_for() {
 #[test]
 fn a_footer_comes_last() {
     found(Fault::NoSyncBeforeFooter, prefix_loads(0..40));
+}
+
+/// Zones whose contents were all replaced are erased before any append said that the versions in
+/// them were durable; then the power goes.
+fn erased_in_silence() -> Option<String> {
+    const PAGES: u64 = 120;
+    let mut rig = NandRig::<Stamp>::new(1);
+    // Only zones without live content are cleaned: what is copied would say it too.
+    let options = FtlOptions {
+        checkpoint_interval_slots: 1 << 40,
+        cleaning_low_zones: 2,
+        cleaning_high_zones: 2,
+        ..FtlOptions::new(PAGES)
+    };
+    let runtime = Virtual::new(Schedule::Fifo);
+    let media = rig.open(&runtime);
+    let rt = runtime.clone();
+    let load = async move {
+        let ftl = Ftl::format(media, options).await?;
+        for count in 1..=2 {
+            for first in (0..PAGES).step_by(8) {
+                let pages = (first..first + 8).map(PageNo);
+                let pages: Vec<_> = pages.map(|page| (page, Stamp::new(page, count))).collect();
+                ftl.write(&pages, false).await?;
+            }
+        }
+        ftl.sync().await?;
+        let cleaner = Rc::clone(&ftl);
+        rt.spawn("cleaner", async move { cleaner.run_cleaner().await });
+        rt.sleep(1_000_000_000).await;
+        assert!(ftl.statistics().zones_cleaned > 0);
+        Ok::<_, Error>(())
+    };
+    runtime.run(load).unwrap().unwrap();
+    runtime.drop_tasks();
+    rig.settle(&runtime).unwrap();
+    let runtime = Virtual::new(Schedule::Fifo);
+    let media = rig.open(&runtime);
+    let verify = async move {
+        let (ftl, _) = Ftl::recover(media, options).await?;
+        let mut out = vec![Stamp::zero(); PAGES as usize];
+        ftl.read(&(0..PAGES).map(PageNo).collect::<Vec<_>>(), &mut out).await?;
+        let wrong = |page: &u64| out[*page as usize] != Stamp::new(PageNo(*page), 2);
+        Ok::<_, Error>((0..PAGES).find(wrong))
+    };
+    let wrong = runtime.run(verify).unwrap().unwrap();
+    wrong.map(|page| format!("page {page} was synced and is gone"))
+}
+
+#[test]
+fn watermarks_are_written_down() {
+    found(Fault::NoWatermark, erased_in_silence);
 }
 
 #[test]

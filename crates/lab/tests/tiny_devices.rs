@@ -185,7 +185,8 @@ fn full_devices_are_overwritten_for_long() {
 
 #[test]
 fn failing_programs_lose_nothing() {
-    for seed in 0..50 {
+    let seeds = if std::env::var_os("TANTALUM_NIGHTLY").is_some() { 4000 } else { 100 };
+    for seed in 0..seeds {
         let mut rng = Rng::split(seed, "failing");
         let load = random_load(seed, &mut rng);
         let faults = NandFaults { program_fail: 0.0005, ..NandFaults::default() };

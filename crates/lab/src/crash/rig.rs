@@ -17,7 +17,7 @@ pub enum Fate {
     Tear,
 }
 
-const FILE_ZONES: u32 = 13;
+const FILE_ZONES: u32 = 14;
 const FILE_SLOTS_PER_ZONE: u32 = 32;
 
 /// All fates.

@@ -41,7 +41,7 @@ pub struct Load {
 pub const LOAD: Load = Load {
     seed: 0,
     pages: 120,
-    zones: 13,
+    zones: 14,
     batches: 60,
     batch_pages: 10,
     sequential: true,
