@@ -152,14 +152,26 @@ impl Threads {
     }
 }
 
-impl Drop for Threads {
-    fn drop(&mut self) {
+impl Threads {
+    /// Lets what is in flight end, and takes it back.
+    pub(crate) fn finish(mut self, operations: &mut Operations) {
+        self.join();
+        self.reap(operations);
+    }
+
+    fn join(&mut self) {
         lock(&self.shared.jobs).1 = true;
         self.shared.work.notify_all();
         for thread in self.pool.drain(..) {
             // A pool thread does not panic: it only makes system calls.
             let _ = thread.join();
         }
+    }
+}
+
+impl Drop for Threads {
+    fn drop(&mut self) {
+        self.join();
     }
 }
 
