@@ -2,10 +2,12 @@
 //!
 //! ```text
 //! write    batches → host stream, versions assigned in order     (records: trims, as versioned records)
+//! room     free zones: the reserve, waiting, resetting
 //! read     mapping → media, every content checked
 //! map      page → (version, place, checksum); slot → page
 //! zones    free, open, full; live slots; reserve
 //! cleaning greedy victims, between a low and a high watermark
+//! sync     syncs that callers share; waiting for the watermark
 //! durable  the watermark below which no change is missing
 //! checkpoint / recovery   the mapping on media; what zones say since
 //! ```
@@ -19,6 +21,7 @@ mod check;
 mod checkpoint;
 mod cleaning;
 mod durable;
+mod find_checkpoint;
 mod ftl;
 mod map;
 mod options;
@@ -26,7 +29,9 @@ pub mod planted;
 mod read;
 mod records;
 mod recovery;
+mod room;
 mod statistics;
+mod sync;
 mod write;
 mod zones;
 

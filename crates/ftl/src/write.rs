@@ -2,15 +2,11 @@
 use std::future::Future;
 use std::pin::{Pin, pin};
 use std::task::Poll;
-use tantalum_base::{
-    Error, ErrorKind, PageNo, PageRange, Payload, Result, SlotNo, Version, ZoneNo,
-};
+use tantalum_base::{ErrorKind, PageNo, PageRange, Payload, Result, SlotNo, Version, ZoneNo};
 use tantalum_media::{AppendHeader, Body, SlotKind, Spare, ZoneMedia};
 
 use crate::ftl::{AppendBuffer, Ftl};
 use crate::map::{Entry, Place};
-use crate::options::packed_slots;
-use crate::planted::{Fault, is_planted};
 use crate::records::{self, Record};
 use crate::zones::Stream;
 
@@ -292,110 +288,6 @@ impl<M: ZoneMedia> Ftl<M> {
         self.cleaning_wanted.wake_all();
     }
 
-    /// Waits for room for a batch of `pages` in the host stream, with its zones reset.
-    async fn admit_host(&self, pages: u32) -> Result<()> {
-        loop {
-            self.check_latch()?;
-            {
-                let state = &mut *self.state.borrow_mut();
-                let prepared =
-                    state.prepared.len() as u64 * u64::from(packed_slots(&self.geometry));
-                if self.open_room(state, Stream::Host) + prepared >= u64::from(pages) {
-                    return Ok(());
-                }
-            }
-            let zone = self.wait_for_zone(|| self.reserve_zones).await?;
-            if self.reset_if_needed(zone).await? {
-                self.state.borrow_mut().prepared.push(zone);
-            }
-        }
-    }
-
-    /// Makes sure that the stream's open zone has room for one append of `pages`; may leave
-    /// only as many zones as `keep_free` says at the time.
-    pub(crate) async fn admit(
-        &self,
-        stream: Stream,
-        pages: u32,
-        keep_free: impl Fn() -> u32,
-    ) -> Result<()> {
-        loop {
-            self.check_latch()?;
-            if self.state.borrow().zones.room_pages(stream) >= pages {
-                return Ok(());
-            }
-            let zone = self.wait_for_zone(&keep_free).await?;
-            if self.reset_if_needed(zone).await? {
-                let state = &mut *self.state.borrow_mut();
-                state.zones.seal(stream);
-                state.zones.open(zone, stream);
-            }
-        }
-    }
-
-    /// Pages that appends to the stream's open zone can still hold.
-    pub(crate) fn open_room(&self, state: &crate::ftl::State<M::Page>, stream: Stream) -> u64 {
-        let Some(zone) = state.zones.open_zone(stream) else { return 0 };
-        let mut free = self.geometry.slots_per_zone - state.zones.get(zone).used_slots;
-        let mut pages = 0;
-        loop {
-            let fit = self.geometry.append_pages_fit(free);
-            if fit == 0 {
-                return pages;
-            }
-            pages += u64::from(fit);
-            free -= self.geometry.append_slots(fit);
-        }
-    }
-
-    /// Waits until more than `keep_free` zones are free and takes one.
-    async fn wait_for_zone(&self, keep_free: impl Fn() -> u32) -> Result<ZoneNo> {
-        let zone = || {
-            let state = &mut *self.state.borrow_mut();
-            if let Some(error) = &state.latched {
-                return Some(Err(error.clone()));
-            }
-            if state.zones.free_count() > keep_free() {
-                return state.zones.take_free().map(Ok);
-            }
-            self.cleaning_wanted.wake_all();
-            state.cleaning_stuck.then(|| {
-                Err(Error::new(
-                    ErrorKind::OutOfSpace,
-                    "no zone is free and cleaning finds nothing to give up",
-                ))
-            })
-        };
-        let zone = self.room.until(zone).await;
-        // The pool shrank: cleaning may have to start.
-        self.cleaning_wanted.wake_all();
-        zone
-    }
-
-    /// Resets a zone that was taken from the pool, where needed; false where it had to be
-    /// retired instead.
-    async fn reset_if_needed(&self, zone: ZoneNo) -> Result<bool> {
-        if !self.state.borrow().zones.get(zone).needs_reset {
-            return Ok(true);
-        }
-        let reset = self.media.reset(zone).await;
-        let state = &mut *self.state.borrow_mut();
-        match reset {
-            Ok(()) => {
-                state.statistics.zone_resets += 1;
-                let zone = state.zones.get_mut(zone);
-                zone.needs_reset = false;
-                zone.resets += 1;
-                Ok(true)
-            }
-            Err(error) if error.kind() == ErrorKind::ZoneRetired => {
-                state.zones.retire(zone);
-                Ok(false)
-            }
-            Err(error) => Err(error),
-        }
-    }
-
     /// Appends the buffer, one append, to `stream` (cleaning or meta), for which there is room.
     pub(crate) async fn append_own(
         &self,
@@ -419,114 +311,6 @@ impl<M: ZoneMedia> Ftl<M> {
         let says = piece.header.durable;
         self.state.borrow_mut().zones.append_returned(zone, durable, says);
         Ok(slot)
-    }
-
-    /// Makes every change that had returned before this call durable, with all changes before
-    /// them in the log, which may still be in flight.
-    ///
-    /// # Errors
-    /// The medium's; the FTL is latched then, since nobody knows what became durable.
-    pub async fn sync(&self) -> Result<()> {
-        if is_planted(Fault::FlushLeavesGaps) {
-            return self.sync_appends().await;
-        }
-        let returned = self.state.borrow().returned;
-        self.make_durable(returned).await
-    }
-
-    /// Makes every append that had returned before this call durable. Concurrent calls share
-    /// one sync of the medium.
-    pub(crate) async fn sync_appends(&self) -> Result<()> {
-        let turns = &self.sync_turns;
-        let mine = turns.started.get() + 1;
-        loop {
-            self.check_latch()?;
-            if turns.done.get() >= mine {
-                return Ok(());
-            }
-            if turns.running.get() {
-                self.durable_rose.until(|| (!turns.running.get()).then_some(())).await;
-                continue;
-            }
-            turns.running.set(true);
-            turns.started.set(turns.started.get() + 1);
-            let _running = RunningSync(self);
-            self.sync_medium().await.inspect_err(|error| self.latch(error))?;
-            turns.done.set(turns.started.get());
-        }
-    }
-
-    async fn sync_medium(&self) -> Result<()> {
-        let (returned, zones, says) = {
-            let state = self.state.borrow();
-            let settled = |(number, zone): (ZoneNo, &crate::zones::Zone)| {
-                (zone.needs_sync && zone.appends_in_flight == 0).then_some((
-                    number,
-                    zone.epoch,
-                    zone.used_slots,
-                ))
-            };
-            let zones: Vec<_> = state.zones.iter().filter_map(settled).collect();
-            let says = |(number, zone): (ZoneNo, &crate::zones::Zone)| {
-                (zone.says > zone.says_durably).then_some((number, zone.epoch, zone.says))
-            };
-            let says: Vec<_> = state.zones.iter().filter_map(says).collect();
-            (state.tracker.before_sync(), zones, says)
-        };
-        self.media.sync().await?;
-        let state = &mut *self.state.borrow_mut();
-        state.tracker.synced(&returned);
-        for (number, epoch, used_slots) in zones {
-            let zone = state.zones.get_mut(number);
-            if zone.epoch == epoch {
-                zone.durable_slots = zone.durable_slots.max(used_slots);
-                zone.needs_sync = zone.used_slots != used_slots;
-            }
-        }
-        for (number, epoch, says) in says {
-            let zone = state.zones.get_mut(number);
-            if zone.epoch == epoch {
-                zone.says_durably = zone.says_durably.max(says);
-            }
-        }
-        Ok(())
-    }
-
-    /// Whether every change so far is durable already.
-    pub fn is_durable(&self) -> bool {
-        let state = self.state.borrow();
-        state.tracker.watermark().next() == state.next_version
-    }
-
-    /// Makes every change up to `version` durable, also those still in flight.
-    pub(crate) async fn make_durable(&self, version: Version) -> Result<()> {
-        loop {
-            // What was appended durably only has to wait for what is in flight before it.
-            let next = || {
-                let state = self.state.borrow();
-                if state.tracker.watermark() >= version {
-                    return Some(Ok(true));
-                }
-                if let Some(error) = &state.latched {
-                    return Some(Err(error.clone()));
-                }
-                state.tracker.wants_sync().then_some(Ok(false))
-            };
-            if self.durable_rose.until(next).await? {
-                return Ok(());
-            }
-            self.sync_appends().await?;
-        }
-    }
-}
-
-/// Ends a sync's turn, also where its caller was dropped.
-struct RunningSync<'a, M: ZoneMedia>(&'a Ftl<M>);
-
-impl<M: ZoneMedia> Drop for RunningSync<'_, M> {
-    fn drop(&mut self) {
-        self.0.sync_turns.running.set(false);
-        self.0.durable_rose.wake_all();
     }
 }
 
