@@ -1,8 +1,8 @@
 //! An executor and all that lives on it, lent from thread to thread as a whole.
 //!
 //! A synchronous caller that had to hand each request to another thread and to wait for the
-//! answer would pay two switches of threads a request: more than a durable write takes on a fast
-//! disk, and far more on a busy machine. Here the caller's own thread runs the executor until its
+//! answer would pay two switches of threads a request: about as
+//! much as a durable write takes on a fast disk, and far more on a busy machine. Here the caller's own thread runs the executor until its
 //! request is done. A lock lets one caller in at a time.
 use super::{Live, LiveOptions};
 use std::sync::Mutex;

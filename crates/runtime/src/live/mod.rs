@@ -49,8 +49,7 @@ pub enum EngineChoice {
     /// A pool of threads for files, `poll(2)` for sockets.
     Threads,
     /// Files on the executor's own thread, which does nothing else meanwhile; `poll(2)` for
-    /// sockets. Quickest for one synchronous caller: io_uring ends a durable write on a worker of
-    /// the kernel's, for which a busy machine makes it wait, and this does not.
+    /// sockets. Quickest for one synchronous caller, who has nothing else to do meanwhile.
     Blocking,
 }
 
@@ -98,9 +97,8 @@ enum Engine {
 
 struct Driver {
     engine: Engine,
-    /// Beside io_uring, what has to be durable: the kernel ends such a write on a worker of its
-    /// own, for which a busy machine makes it wait until the next tick (4 ms seen, where a thread
-    /// that makes the system call itself took 0.2 ms).
+    /// Beside io_uring, what has to be durable: on a busy machine such a write through the ring
+    /// took a scheduler's tick (4 ms), and by a thread that makes the system call itself 0.2 ms.
     syncers: Option<threads::Threads>,
     operations: Operations,
 }
