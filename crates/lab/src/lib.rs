@@ -6,9 +6,11 @@
 //! cache_bench   how fast policies decide
 //! device_bench  how fast the simulation of a whole device runs
 //! device_replay a trace on a simulated device in virtual time, every read checked
+//! experiments   the figures and tables of the papers beside ours
 //! ```
 pub mod cache_bench;
 pub mod cache_replay;
 pub mod crash;
 pub mod device_bench;
 pub mod device_replay;
+pub mod experiments;

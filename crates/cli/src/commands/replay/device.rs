@@ -28,7 +28,7 @@ const SHOWN: [&str; 13] = [
 /// What to replay on.
 #[derive(clap::Args, Debug)]
 pub struct DeviceArgs {
-    /// Simulated devices, such as durassd or ssd-a:capacity=1GiB (docs/devices.md); once for each
+    /// Simulated devices, such as durassd or ssd-a:capacity=1GiB (docs/devices/README.md); once for each
     #[arg(long, value_name = "DEVICE")]
     pub device: Vec<String>,
     /// Clients, each with one request outstanding

@@ -1,0 +1,30 @@
+//! What every experiment returns.
+
+/// One number of a figure or table: the paper's and ours.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Row {
+    /// Figure or table of the paper, as it is called there (`"Table 1"`).
+    pub figure: &'static str,
+    /// Which device, setting and point on the axis (`"durassd, cache on, fsync every 4"`).
+    pub case: String,
+    /// What is counted (`"random write"`).
+    pub metric: &'static str,
+    /// Its unit (`"IOPS"`, `"pages"`, `"%"`).
+    pub unit: &'static str,
+    /// What the paper says; `None` where it gives only a picture.
+    pub paper: Option<f64>,
+    /// What was measured here.
+    pub measured: f64,
+    /// The measured number was used to set a parameter of the device, so that its agreement
+    /// shows nothing.
+    pub calibrated: bool,
+}
+
+/// How long an experiment may take.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Scale {
+    /// For tests: seconds in a debug build, on small devices; the shape holds, the noise is larger.
+    Small,
+    /// What `tantalum repro` prints: at most a few minutes in a release build.
+    Full,
+}

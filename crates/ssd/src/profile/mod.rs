@@ -1,0 +1,143 @@
+//! Devices as numbers: those of the papers, and those they were compared with. One file a paper.
+//!
+//! `docs/devices/README.md` says which numbers come from a paper and which are chosen.
+mod config;
+mod durassd;
+
+use tantalum_base::{Error, ErrorKind, Result, Spec};
+use tantalum_ftl::{FtlOptions, pages_max};
+use tantalum_media::nand::{NandFaults, NandGeometry, NandTiming};
+use tantalum_media::{NandOptions, NandZonesOptions, ZoneGeometry};
+
+use crate::host_queue::HostQueueOptions;
+use crate::options::{CacheKind, SsdOptions};
+
+pub use config::{DeviceConfig, SimulatedSsd};
+
+/// A kind of device at its full size.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Profile {
+    /// Its name.
+    pub name: &'static str,
+    /// Logical pages of the whole device.
+    pub pages: u64,
+    /// Flash beyond the logical pages, as a share of them.
+    pub over_provisioning: f64,
+    /// How the write cache keeps its promise.
+    pub cache: CacheKind,
+    /// Pages of the write cache of the whole device.
+    pub cache_pages: u64,
+    /// The array; `blocks_per_plane` follows from the capacity.
+    pub nand: NandGeometry,
+    /// Durations of the array.
+    pub timing: NandTiming,
+    /// The link.
+    pub link: HostQueueOptions,
+}
+
+/// The least write cache of a scaled device: "a buffer pool of several megabytes would be good
+/// enough" (section 3.1.1).
+const CACHE_PAGES_MIN: u64 = 1024;
+/// Zones that a scaled device has at least, so that cleaning works as on the whole device.
+const ZONES_MIN: u64 = 128;
+const PAGES_PER_BLOCK_MIN: u32 = 16;
+
+impl Profile {
+    /// The accepted names.
+    pub const NAMES: &'static [&'static str] = &["durassd", "ssd-a", "ssd-b"];
+
+    /// The profile called `name`.
+    ///
+    /// # Errors
+    /// `InvalidInput`, which lists the names.
+    pub fn by_name(name: &str) -> Result<Profile> {
+        Ok(match name {
+            "durassd" => Profile::durassd(),
+            "ssd-a" => Profile::ssd_a(),
+            "ssd-b" => Profile::ssd_b(),
+            _ => return Err(Spec::parse(name)?.unknown_name("device profile", Profile::NAMES)),
+        })
+    }
+
+    /// This profile with `pages` logical pages and flash of `over_provisioning` times that
+    /// beyond them. Channels and planes stay where the capacity allows it; the write cache
+    /// shrinks in proportion, to 4 MiB at the least. The zones that the FTL keeps for itself come
+    /// on top, so that a small device cleans as much as a large one.
+    ///
+    /// # Errors
+    /// `InvalidInput` where the capacity is too small for a device or too large for the array.
+    pub fn scaled(&self, pages: u64, over_provisioning: f64) -> Result<DeviceConfig> {
+        let refuse = |problem: String| Error::new(ErrorKind::InvalidInput, problem);
+        if !(0.0..=8.0).contains(&over_provisioning) || pages == 0 {
+            return Err(refuse(format!(
+                "{} with {pages} pages and over-provisioning {over_provisioning}: accepted are \
+                 at least one page and 0 to 8",
+                self.name
+            )));
+        }
+        let raw_pages = pages + (pages as f64 * over_provisioning).ceil() as u64;
+        let mut nand = self.shape(raw_pages);
+        let ftl = FtlOptions::new(pages);
+        let zone = |blocks_per_plane: u32| ZoneGeometry {
+            zones: blocks_per_plane,
+            slots_per_zone: nand.planes() * nand.slots_per_block(),
+            append_unit_slots: nand.slots_per_page(),
+            append_overhead_slots: 0,
+            append_pages_max: append_pages_max(&nand),
+        };
+        let slots_per_zone = u64::from(zone(1).slots_per_zone);
+        let slots_max = u64::from(u32::MAX) - slots_per_zone;
+        let first = raw_pages.div_ceil(slots_per_zone);
+        let zones = (first..=slots_max / slots_per_zone)
+            .find(|zones| pages_max(&zone(*zones as u32), 0) >= raw_pages)
+            .map(|zones| zones as u32 + ftl.cleaning_high_zones)
+            .filter(|zones| u64::from(*zones) * slots_per_zone <= slots_max)
+            .ok_or_else(|| refuse(format!("{} cannot have {pages} pages", self.name)))?;
+        nand.blocks_per_plane = zones;
+        let cache_pages = (self.cache_pages as f64 * (pages as f64 / self.pages as f64)) as u64;
+        let cache_pages = cache_pages.clamp(CACHE_PAGES_MIN, u64::from(u32::MAX));
+        Ok(DeviceConfig {
+            name: format!("{}:pages={pages},op={over_provisioning}", self.name),
+            nand: NandOptions {
+                geometry: nand,
+                timing: self.timing,
+                faults: NandFaults::default(),
+                seed: 0,
+            },
+            zones: NandZonesOptions {
+                spare_blocks_per_plane: 0,
+                append_pages_max: append_pages_max(&nand),
+            },
+            ftl,
+            ssd: SsdOptions::new(self.cache, cache_pages as u32),
+            link: self.link,
+        })
+    }
+
+    /// The array's shape for `raw_pages`: blocks shrink first, then planes become fewer.
+    fn shape(&self, raw_pages: u64) -> NandGeometry {
+        let mut nand = self.nand;
+        let zones = |nand: &NandGeometry| {
+            raw_pages / (u64::from(nand.planes()) * u64::from(nand.slots_per_block()))
+        };
+        while zones(&nand) < ZONES_MIN && nand.pages_per_block > PAGES_PER_BLOCK_MIN {
+            nand.pages_per_block /= 2;
+        }
+        let parts: [fn(&mut NandGeometry) -> &mut u32; 3] = [
+            |nand| &mut nand.packages_per_channel,
+            |nand| &mut nand.planes_per_package,
+            |nand| &mut nand.channels,
+        ];
+        for part in parts {
+            while zones(&nand) < ZONES_MIN && *part(&mut nand) > 1 {
+                *part(&mut nand) /= 2;
+            }
+        }
+        nand
+    }
+}
+
+/// One flash page in every plane, so that an append keeps the whole array busy.
+fn append_pages_max(nand: &NandGeometry) -> u32 {
+    nand.planes() * nand.slots_per_page()
+}
