@@ -156,7 +156,10 @@ async fn read_back(device: Rc<Device>, expected: Rc<RefCell<Expected>>) -> Resul
     Ok(())
 }
 
-fn finish<T: 'static>(runtime: &Virtual, future: impl Future<Output = T> + 'static) -> Result<T> {
+pub(crate) fn finish<T: 'static>(
+    runtime: &Virtual,
+    future: impl Future<Output = T> + 'static,
+) -> Result<T> {
     let deadlock = |deadlock| Error::with_source(ErrorKind::Corrupt, "a simulated load", deadlock);
     runtime.run(future).map_err(deadlock)
 }

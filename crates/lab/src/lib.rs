@@ -5,6 +5,7 @@
 //! cache_replay  policies times cache sizes over a trace in memory: misses and write-backs
 //! cache_bench   how fast policies decide
 //! device_bench  how fast the simulation of a whole device runs
+//! device_memory how much memory it takes
 //! device_replay a trace on a simulated device in virtual time, every read checked
 //! experiments   the figures and tables of the papers beside ours
 //! ```
@@ -12,5 +13,6 @@ pub mod cache_bench;
 pub mod cache_replay;
 pub mod crash;
 pub mod device_bench;
+pub mod device_memory;
 pub mod device_replay;
 pub mod experiments;

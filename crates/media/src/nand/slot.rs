@@ -1,15 +1,19 @@
-//! A slot in 16 bytes, and what does not fit in them.
+//! A slot in 12 bytes, and what does not fit in them.
 use crate::zone::{Body, SlotKind, Spare};
 use tantalum_base::{PageBuf, PageNo, Payload, Version};
 
 /// A 4 KiB place as it is kept: kind, logical page, version and a stamp's token, packed.
 ///
 /// ```text
-/// word 0   version 40 | flags 8 | token or checksum, upper 16
-/// word 1   page 32    | token or checksum, lower 32
+/// word 0   page 32
+/// word 1   version 32, as a distance from that of the block's first slot
+/// word 2   token 24 | flags 8
 /// ```
+///
+/// A token is kept as it is below 2^23, otherwise as a distance from the version: who counts all
+/// writes of a device counts about as the FTL does.
 #[derive(Clone, Copy, Default)]
-pub(super) struct Slot([u64; 2]);
+pub(super) struct Slot([u32; 3]);
 
 const KIND: u8 = 0b0000_0111;
 /// The content is kept in the side tables: a host's page without a token.
@@ -23,37 +27,40 @@ const TORN: u8 = 0b0100_0000;
 /// Reads as bit errors past correction.
 const UNREADABLE: u8 = 0b1000_0000;
 
-const VERSION_BITS: u32 = 40;
-const TOKEN_BITS: u32 = 48;
+/// In a token's 24 bits: it is a distance from the version.
+const TOKEN_RELATIVE: u32 = 1 << 23;
+/// Largest token, and largest distance of a token plus half of this.
+const TOKEN_MASK: u32 = TOKEN_RELATIVE - 1;
 
 impl Slot {
-    fn pack(flags: u8, spare: &Spare, token: u64) -> Slot {
-        let version = spare.version.0 & ((1 << VERSION_BITS) - 1);
-        let page = u64::from(spare.page.0 as u32);
-        Slot([
-            version << 24 | u64::from(flags) << 16 | token >> 32,
-            page << 32 | token & 0xffff_ffff,
-        ])
+    /// The slot, and whether page and version fit in it.
+    fn pack(flags: u8, spare: &Spare, base: Version, token: u32) -> (Slot, bool) {
+        let page = u32::try_from(spare.page.0);
+        let version = i32::try_from(spare.version.0.wrapping_sub(base.0) as i64);
+        let fits = page.is_ok() && version.is_ok();
+        let flags = if fits { flags } else { flags | SIDE_SPARE };
+        let words = [page.unwrap_or(0), version.unwrap_or(0) as u32];
+        (Slot([words[0], words[1], token << 8 | u32::from(flags)]), fits)
     }
 
     fn flags(self) -> u8 {
-        (self.0[0] >> 16) as u8
+        self.0[2] as u8
     }
 
-    fn token(self) -> u64 {
-        (self.0[0] & 0xffff) << 32 | self.0[1] & 0xffff_ffff
+    fn token(self) -> u32 {
+        self.0[2] >> 8
     }
 
     fn page(self) -> PageNo {
-        PageNo(self.0[1] >> 32)
+        PageNo(u64::from(self.0[0]))
     }
 
-    fn version(self) -> Version {
-        Version(self.0[0] >> 24)
+    fn version(self, base: Version) -> Version {
+        Version(base.0.wrapping_add_signed(i64::from(self.0[1] as i32)))
     }
 
     fn set(&mut self, flag: u8) {
-        self.0[0] |= u64::from(flag) << 16;
+        self.0[2] |= u32::from(flag);
     }
 
     fn has(self, flag: u8) -> bool {
@@ -61,10 +68,31 @@ impl Slot {
     }
 }
 
+/// A stamp's token in 24 bits; `None` where it does not fit.
+#[inline]
+fn pack_token(token: u64, version: Version) -> Option<u32> {
+    if token <= u64::from(TOKEN_MASK) {
+        return Some(token as u32);
+    }
+    let distance = token.wrapping_sub(version.0).wrapping_add(u64::from(TOKEN_MASK / 2));
+    (distance <= u64::from(TOKEN_MASK)).then_some(TOKEN_RELATIVE | distance as u32)
+}
+
+/// What [`pack_token`] made 24 bits of.
+#[inline]
+fn unpack_token(packed: u32, version: Version) -> u64 {
+    if packed & TOKEN_RELATIVE == 0 {
+        return u64::from(packed);
+    }
+    let distance = u64::from(packed & TOKEN_MASK);
+    version.0.wrapping_add(distance).wrapping_sub(u64::from(TOKEN_MASK / 2))
+}
+
 /// What does not fit in a [`Slot`], by slot in the block, ascending.
 struct Side<P> {
-    bodies: Vec<(u32, P)>,
-    metas: Vec<(u32, PageBuf)>,
+    // Contents with the checksums that their spares say.
+    bodies: Vec<(u32, (P, u32))>,
+    metas: Vec<(u32, (PageBuf, u32))>,
     spares: Vec<(u32, Spare)>,
 }
 
@@ -83,15 +111,20 @@ pub enum SlotRead<P> {
     Found(Spare, Body<P>),
 }
 
+/// No version that is ever written.
+const UNSET: Version = Version(u64::MAX);
+
 /// The programmed slots of one block.
 pub(super) struct Content<P> {
     slots: Vec<Slot>,
+    /// Version of the first slot that is no padding; until then `UNSET`.
+    base: Version,
     side: Option<Box<Side<P>>>,
 }
 
 impl<P> Default for Content<P> {
     fn default() -> Self {
-        Content { slots: Vec::new(), side: None }
+        Content { slots: Vec::new(), base: UNSET, side: None }
     }
 }
 
@@ -101,10 +134,11 @@ impl<P: Payload> Content<P> {
         match recycled {
             Some(mut content) => {
                 content.slots.clear();
+                content.base = UNSET;
                 content.side = None;
                 content
             }
-            None => Content { slots: Vec::with_capacity(capacity), side: None },
+            None => Content { slots: Vec::with_capacity(capacity), ..Content::default() },
         }
     }
 
@@ -125,34 +159,26 @@ impl<P: Payload> Content<P> {
     /// Programs the next slot.
     #[inline]
     pub(super) fn push(&mut self, spare: &Spare, body: &Body<P>) {
-        let mut flags = spare.kind as u8;
-        let token = match body {
+        if self.base == UNSET {
+            self.base = spare.version;
+        }
+        let kind = spare.kind as u8;
+        let (flags, token) = match body {
             Body::Data(page) => {
-                match page.token(spare.page).filter(|token| *token >> TOKEN_BITS == 0) {
-                    Some(token) => {
-                        if page.checksum() != spare.checksum {
-                            flags |= SIDE_SPARE;
-                        }
-                        token
-                    }
-                    None => {
-                        flags |= SIDE_BODY;
-                        u64::from(spare.checksum)
-                    }
+                let token = page.token(spare.page);
+                match token.and_then(|token| pack_token(token, spare.version)) {
+                    Some(token) if page.checksum() == spare.checksum => (kind, token),
+                    Some(token) => (kind | SIDE_SPARE, token),
+                    None => (kind | SIDE_BODY, 0),
                 }
             }
-            Body::Meta(_) => {
-                flags |= META;
-                u64::from(spare.checksum)
-            }
+            Body::Meta(_) => (kind | META, 0),
         };
-        if spare.version.0 >> VERSION_BITS != 0 || spare.page.0 >> 32 != 0 {
-            flags |= SIDE_SPARE;
+        let (slot, fits) = Slot::pack(flags, spare, self.base, token);
+        if !fits || flags & (SIDE_BODY | META | SIDE_SPARE) != 0 {
+            self.push_side(slot.flags(), spare, body);
         }
-        if flags & (SIDE_BODY | META | SIDE_SPARE) != 0 {
-            self.push_side(flags, spare, body);
-        }
-        self.slots.push(Slot::pack(flags, spare, token));
+        self.slots.push(slot);
     }
 
     fn push_side(&mut self, flags: u8, spare: &Spare, body: &Body<P>) {
@@ -161,9 +187,11 @@ impl<P: Payload> Content<P> {
             Box::new(Side { bodies: Vec::new(), metas: Vec::new(), spares: Vec::new() })
         });
         match body {
-            Body::Data(page) if flags & SIDE_BODY != 0 => side.bodies.push((at, page.clone())),
+            Body::Data(page) if flags & SIDE_BODY != 0 => {
+                side.bodies.push((at, (page.clone(), spare.checksum)));
+            }
             Body::Data(_) => {}
-            Body::Meta(bytes) => side.metas.push((at, bytes.clone())),
+            Body::Meta(bytes) => side.metas.push((at, (bytes.clone(), spare.checksum))),
         }
         if flags & SIDE_SPARE != 0 {
             side.spares.push((at, *spare));
@@ -215,22 +243,28 @@ impl<P: Payload> Content<P> {
             return SlotRead::Blank;
         };
         let side = self.side.as_deref();
-        let body = if packed.has(META) {
-            side.and_then(|side| find(&side.metas, slot)).cloned().map(Body::Meta)
-        } else {
-            self.host_page(packed, slot).map(Body::Data)
+        let kept = side.and_then(|side| find(&side.spares, slot));
+        let (page, version) = match kept {
+            Some(spare) if packed.has(SIDE_SPARE) => (spare.page, spare.version),
+            _ => (packed.page(), packed.version(self.base)),
         };
-        let Some(body) = body else { return SlotRead::Unreadable };
-        let spare = match side.and_then(|side| find(&side.spares, slot)) {
+        let content = if packed.has(META) {
+            let meta = side.and_then(|side| find(&side.metas, slot));
+            meta.map(|(bytes, checksum)| (Body::Meta(bytes.clone()), *checksum))
+        } else if packed.has(SIDE_BODY) {
+            let body = side.and_then(|side| find(&side.bodies, slot));
+            body.map(|(page, checksum)| (Body::Data(page.clone()), *checksum))
+        } else {
+            let body = P::from_token(page, unpack_token(packed.token(), version));
+            body.map(|body| {
+                let checksum = body.checksum();
+                (Body::Data(body), checksum)
+            })
+        };
+        let Some((body, checksum)) = content else { return SlotRead::Unreadable };
+        let spare = match kept {
             Some(spare) if packed.has(SIDE_SPARE) => *spare,
-            _ => {
-                let checksum = if packed.has(META | SIDE_BODY) {
-                    packed.token() as u32
-                } else {
-                    body.checksum()
-                };
-                Spare { kind, page: packed.page(), version: packed.version(), checksum }
-            }
+            _ => Spare { kind, page, version, checksum },
         };
         let body = match body {
             Body::Data(page) if packed.has(TORN) => Body::Data(page.torn()),
@@ -238,18 +272,6 @@ impl<P: Payload> Content<P> {
             body => body,
         };
         SlotRead::Found(spare, body)
-    }
-
-    fn host_page(&self, packed: Slot, slot: u32) -> Option<P> {
-        if packed.has(SIDE_BODY) {
-            return self.side.as_deref().and_then(|side| find(&side.bodies, slot)).cloned();
-        }
-        // A page number past 32 bits is in the side table alone.
-        let page = match self.side.as_deref().and_then(|side| find(&side.spares, slot)) {
-            Some(spare) if packed.has(SIDE_SPARE) => spare.page,
-            _ => packed.page(),
-        };
-        P::from_token(page, packed.token())
     }
 }
 
@@ -281,11 +303,25 @@ mod tests {
     }
 
     #[test]
+    fn versions_far_from_the_first_come_back() {
+        let mut content = Content::default();
+        let versions = [1 << 40, 1, (1 << 40) + (1 << 31), (1 << 40) - (1 << 31), u64::MAX, 0];
+        let stamp = Body::Data(Stamp::new(PageNo(7), 1 << 40));
+        let spares = versions.map(|version| spare(7, version, &stamp));
+        spares.iter().for_each(|spare| content.push(spare, &stamp));
+        for (slot, spare) in (0..).zip(spares) {
+            assert_eq!(content.read(slot), SlotRead::Found(spare, stamp.clone()), "slot {slot}");
+        }
+        let side = content.side.as_deref().map_or(0, |side| side.spares.len());
+        assert_eq!(side, 4, "what fits is kept in the slot alone");
+    }
+
+    #[test]
     fn a_slot_keeps_whatever_it_is_given() {
-        assert_eq!(size_of::<Slot>(), 16);
+        assert_eq!(size_of::<Slot>(), 12);
         let stamp = Body::Data(Stamp::new(PageNo(7), 9));
         round_trip(spare(7, 1, &stamp), stamp.clone());
-        // A stamp of another page, a version past 40 bits, a wrong checksum.
+        // A stamp of another page, a large version, a wrong checksum.
         round_trip(spare(8, 1, &stamp), stamp.clone());
         round_trip(spare(7, 1 << 50, &stamp), stamp.clone());
         round_trip(Spare { checksum: 1, ..spare(7, 1, &stamp) }, stamp);
@@ -293,6 +329,11 @@ mod tests {
         round_trip(spare(u64::from(u32::MAX - 1), (1 << 40) - 1, &large), large);
         let bytes = Body::Data(PageBuf::copy_from(&[3; 4096]));
         round_trip(spare(1 << 40, 5, &bytes), bytes);
+        for count in [1 << 22, 1 << 23, (1 << 40) - (1 << 22) + 1, 1 << 40, (1 << 40) + 9, 1 << 63]
+        {
+            let stamp = Body::Data(Stamp::new(PageNo(7), count));
+            round_trip(spare(7, 1 << 40, &stamp), stamp);
+        }
         let meta: Body<Stamp> = Body::Meta(PageBuf::copy_from(&[4; 4096]));
         round_trip(Spare { kind: SlotKind::Record, ..spare(3, 4, &meta) }, meta);
     }

@@ -1,0 +1,169 @@
+//! How much memory the simulation of a whole device takes, written full and cleaning.
+use std::rc::Rc;
+use tantalum_base::{Error, ErrorKind, PageDevice, PageNo, Payload, Result, Stamp};
+use tantalum_media::ZoneMedia;
+use tantalum_runtime::Virtual;
+use tantalum_runtime::virtual_time::Schedule;
+use tantalum_ssd::DeviceConfig;
+
+use crate::device_bench::{cpu_seconds, finish};
+use crate::device_replay::Device;
+
+/// What a full device may take: 4 GB for the 480 GB of the DuraSSD paper (section 3.1.2).
+pub const TARGET_BYTES: u64 = 4_000_000_000;
+
+/// One measurement.
+#[derive(Clone, Copy, Debug)]
+pub struct DeviceMemory {
+    /// Logical pages, all of them written and read back.
+    pub pages: u64,
+    /// Places for pages on the medium.
+    pub slots: u64,
+    /// Of the first write of every page, the share that was written again, scattered.
+    pub rewritten: f64,
+    /// Most memory that the process had at a time.
+    pub peak_bytes: u64,
+    /// Pages moved by cleaning.
+    pub pages_moved: u64,
+    /// Processor time of writing.
+    pub write_seconds: f64,
+    /// Processor time of reading every page back.
+    pub read_seconds: f64,
+}
+
+/// Pages in one write or read.
+const PAGES_AT_ONCE: u64 = 256;
+
+/// Writes every page of `device` in order, then `rewritten` of them once more, far from each
+/// other, and reads every page back and checks it. What a page must hold follows from its number,
+/// so that the check itself takes no memory.
+pub fn measure(device: &str, rewritten: f64) -> Result<DeviceMemory> {
+    let config = DeviceConfig::parse(device)?;
+    let runtime = Virtual::new(Schedule::Fifo);
+    let build = {
+        let runtime = runtime.clone();
+        async move { config.build(&runtime, 1).await }
+    };
+    let device: Rc<Device> = finish(&runtime, build)??;
+    let pages = device.limits().pages;
+    let plan = Plan { pages, rewritten };
+    let start_s = cpu_seconds();
+    finish(&runtime, write(Rc::clone(&device), plan))??;
+    let written_s = cpu_seconds();
+    finish(&runtime, read_back(Rc::clone(&device), plan))??;
+    let read_s = cpu_seconds();
+    let geometry = device.device().ftl().media().geometry();
+    let measured = DeviceMemory {
+        pages,
+        slots: u64::from(geometry.zones) * u64::from(geometry.slots_per_zone),
+        rewritten,
+        peak_bytes: peak_memory_bytes()?,
+        pages_moved: device.device().ftl().statistics().pages_moved,
+        write_seconds: written_s - start_s,
+        read_seconds: read_s - written_s,
+    };
+    runtime.drop_tasks();
+    Ok(measured)
+}
+
+/// Which pages are written twice.
+#[derive(Clone, Copy)]
+struct Plan {
+    pages: u64,
+    rewritten: f64,
+}
+
+/// How far apart pages are that are written again one after the other.
+const STRIDE: u64 = 100_003;
+
+impl Plan {
+    fn is_rewritten(&self, page: u64) -> bool {
+        let mixed = (page + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 32;
+        (mixed as f64) < self.rewritten * (1u64 << 32) as f64
+    }
+
+    /// What `page` holds in the end.
+    fn content(&self, page: u64) -> Stamp {
+        Stamp::new(PageNo(page), 1 + u64::from(self.is_rewritten(page)))
+    }
+
+    /// The pages written again, in order.
+    fn rewrites(&self) -> impl Iterator<Item = u64> {
+        let plan = *self;
+        let stride = STRIDE.min(self.pages);
+        (0..stride)
+            .flat_map(move |first| (first..plan.pages).step_by(stride as usize))
+            .filter(move |page| plan.is_rewritten(*page))
+    }
+}
+
+async fn write(device: Rc<Device>, plan: Plan) -> Result<()> {
+    let device = device.device();
+    let mut contents = Vec::with_capacity(PAGES_AT_ONCE as usize);
+    for first in (0..plan.pages).step_by(PAGES_AT_ONCE as usize) {
+        let end = plan.pages.min(first + PAGES_AT_ONCE);
+        contents.clear();
+        contents.extend((first..end).map(|page| Stamp::new(PageNo(page), 1)));
+        device.write(PageNo(first), &contents, None).await?;
+    }
+    for page in plan.rewrites() {
+        device.write(PageNo(page), &[plan.content(page)], None).await?;
+    }
+    Ok(())
+}
+
+async fn read_back(device: Rc<Device>, plan: Plan) -> Result<()> {
+    let device = device.device();
+    for first in (0..plan.pages).step_by(PAGES_AT_ONCE as usize) {
+        let mut found = [(); PAGES_AT_ONCE as usize].map(|()| Stamp::zero());
+        let len = PAGES_AT_ONCE.min(plan.pages - first) as usize;
+        device.read(PageNo(first), &mut found[..len], None).await?;
+        for (page, found) in (first..).zip(&found[..len]) {
+            if *found != plan.content(page) {
+                let context = format!("page {page} holds {found:?}, not {:?}", plan.content(page));
+                return Err(Error::new(ErrorKind::Checksum, context));
+            }
+        }
+    }
+    Ok(())
+}
+
+/// The most memory that this process had at a time.
+fn peak_memory_bytes() -> Result<u64> {
+    let path = "/proc/self/status";
+    let status = std::fs::read_to_string(path).map_err(|error| Error::io("reading", error))?;
+    let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"));
+    let kib = line.and_then(|rest| rest.trim().strip_suffix(" kB")?.parse::<u64>().ok());
+    kib.map(|kib| kib * 1024)
+        .ok_or_else(|| Error::new(ErrorKind::Unsupported, format!("{path} has no VmHWM")))
+}
+
+/// The DuraSSD profile at its full size, a line of text.
+pub fn bench(mut print: impl FnMut(String)) -> Result<()> {
+    let memory = measure("durassd", 0.2)?;
+    print(format!(
+        "480 GB durassd, every page written, a fifth again: {:.2} GB of memory  {:.2}x of {:.0} GB  \
+         {:.1} bytes a page of {:.1} M  {} pages moved  written in {:.0} s, read back and checked in {:.0} s",
+        memory.peak_bytes as f64 / 1e9,
+        memory.peak_bytes as f64 / TARGET_BYTES as f64,
+        TARGET_BYTES as f64 / 1e9,
+        memory.peak_bytes as f64 / memory.pages as f64,
+        memory.pages as f64 / 1e6,
+        memory.pages_moved,
+        memory.write_seconds,
+        memory.read_seconds,
+    ));
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_small_device_cleans_and_reads_back() {
+        let memory = measure("durassd:capacity=64MiB,op=0.1", 0.5).unwrap();
+        assert!(memory.pages_moved > 0, "{memory:?}");
+        assert!(memory.peak_bytes > memory.slots * 16, "{memory:?}");
+    }
+}
