@@ -25,6 +25,23 @@ impl Progress {
         Progress::new("[{bar:40}] {pos} of {len} {msg} ({elapsed})", what)
     }
 
+    /// Counts steps that have a name each and whose number is not known.
+    pub fn named(what: &'static str) -> Progress {
+        Progress::new("{human_pos} {prefix} ({elapsed}), now {msg}", "").prefixed(what)
+    }
+
+    fn prefixed(self, what: &'static str) -> Progress {
+        self.bar.set_prefix(what);
+        self
+    }
+
+    /// Tells that the step called `name` begins.
+    pub fn begin(&self, name: &str) {
+        let before = self.bar.message() != "";
+        self.bar.set_message(name.to_owned());
+        self.tell(self.bar.position() + u64::from(before));
+    }
+
     fn new(template: &str, what: &'static str) -> Progress {
         let bar = ProgressBar::with_draw_target(None, ProgressDrawTarget::hidden());
         if let Ok(style) = ProgressStyle::with_template(template) {

@@ -13,6 +13,23 @@ pub fn thousands(value: u64) -> String {
     text
 }
 
+/// A number of any size with as many decimals as leave it four digits or so: `14,484`, `196.5`,
+/// `3.14`, `0.125`.
+pub fn figures(value: f64) -> String {
+    let size = value.abs();
+    let decimals = match size {
+        _ if size.fract() == 0.0 || size >= 999.5 => 0,
+        _ if size >= 99.95 => 1,
+        _ if size >= 0.9995 => 2,
+        _ => 3,
+    };
+    if size < 1e15 && decimals == 0 {
+        let sign = if value.round() < 0.0 { "-" } else { "" };
+        return format!("{sign}{}", thousands(size.round() as u64));
+    }
+    format!("{value:.decimals$}")
+}
+
 /// A duration with the unit that leaves it readable: `17 ns`, `3.21 us`, `4.50 ms`, `2.10 s`.
 pub fn duration(ns: f64) -> String {
     for (unit, factor) in [("s", 1e9), ("ms", 1e6), ("us", 1e3)] {
@@ -54,5 +71,10 @@ mod tests {
         assert_eq!(texts, ["987", "12.3 k", "174.2 M"]);
         assert_eq!(ratio(23.1, 10.0), "2.31x");
         assert_eq!(ratio(1.0, 0.0), "-");
+        let texts =
+            [14_484.4, 999.5, 196.54, 99.96, 3.0, 3.14159, 0.9996, 0.1254, -2000.5].map(figures);
+        let expected =
+            ["14,484", "1,000", "196.5", "100.0", "3", "3.14", "1.00", "0.125", "-2,001"];
+        assert_eq!(texts, expected);
     }
 }

@@ -54,6 +54,19 @@ pub const DEVICE_REPLAY: &[Column] = &[
     Column::new("pages_moved", "moved", Style::Count),
 ];
 
+/// Rows of `tantalum repro`: a number of a paper beside the one measured here.
+pub const REPRO: &[Column] = &[
+    Column::new("figure", "figure", Style::Text),
+    Column::new("case", "case", Style::Text),
+    Column::new("metric", "metric", Style::Text),
+    Column::new("unit", "unit", Style::Text),
+    Column::new("paper", "paper", Style::Figures),
+    Column::new("measured", "measured", Style::Figures),
+    Column::new("ratio", "measured/paper", Style::Decimals(3)),
+    Column::new("calibrated", "calibrated", Style::Text),
+    Column::new("experiment", "experiment", Style::Text),
+];
+
 /// The one row of `tantalum trace stat` over pages.
 pub const PAGE_STAT: &[Column] = &[
     Column::new("trace", "trace", Style::Text),

@@ -23,6 +23,8 @@ pub enum Style {
     Bytes,
     /// `174.2 M`.
     Short,
+    /// Numbers of any size in one column: `14,484`, `196.5`, `0.125`.
+    Figures,
 }
 
 /// A column: for programs by its key, for people by heading and style.
@@ -198,6 +200,7 @@ fn show(value: &Value, style: Style) -> String {
         Style::Seconds => number::duration(real * 1e9),
         Style::Bytes => human_bytes(real as u64),
         Style::Short => number::short(real),
+        Style::Figures => number::figures(real),
     }
 }
 

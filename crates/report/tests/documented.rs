@@ -48,6 +48,7 @@ fn cell(value: &serde_json::Value) -> Value {
 fn the_examples_are_what_is_printed() {
     prints_as_documented("replay", schema::CACHE_REPLAY);
     prints_as_documented("device_replay", schema::DEVICE_REPLAY);
+    prints_as_documented("repro", schema::REPRO);
     prints_as_documented("page_stat", schema::PAGE_STAT);
     prints_as_documented("block_stat", schema::BLOCK_STAT);
     prints_as_documented("volume_stat", schema::VOLUME_STAT);
@@ -56,7 +57,7 @@ fn the_examples_are_what_is_printed() {
 #[test]
 fn every_documented_field_has_its_explanation() {
     let replays = schema::CACHE_REPLAY.iter().chain(schema::DEVICE_REPLAY);
-    let columns = replays.chain(schema::PAGE_STAT).chain(schema::VOLUME_STAT);
+    let columns = replays.chain(schema::REPRO).chain(schema::PAGE_STAT).chain(schema::VOLUME_STAT);
     for column in columns.filter(|column| column.key != "reuse_distance_p90") {
         assert!(DOCS.contains(&format!("`{}`", column.key)), "{} is not explained", column.key);
     }

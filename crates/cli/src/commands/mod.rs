@@ -3,6 +3,7 @@ mod check;
 mod create;
 mod demo;
 mod replay;
+mod repro;
 mod serve;
 mod stat;
 mod trace;
@@ -20,6 +21,7 @@ pub enum Command {
     Check(check::Args),
     Stat(stat::Args),
     Replay(replay::Args),
+    Repro(repro::Args),
     #[command(subcommand)]
     Trace(trace::Command),
 }
@@ -35,6 +37,7 @@ impl Command {
             Command::Check(args) => check::run(&args),
             Command::Stat(args) => stat::run(&args),
             Command::Replay(args) => replay::run(&args),
+            Command::Repro(args) => repro::run(&args),
             Command::Trace(command) => command.run(),
         }
     }

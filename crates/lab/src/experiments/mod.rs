@@ -1,5 +1,16 @@
 //! The papers' figures and tables, measured again: one experiment a figure or table, one folder a
 //! paper. Each returns [`Row`]s, which put what the paper says beside what was measured here.
+//!
+//! ```text
+//! registry  the experiments by name, one entry a paper: what `tantalum repro` lists
+//! row       what each of them returns
+//! load      closed-loop clients: random reads or writes, with an fsync after every so many
+//! durassd   "Durable Write Cache in Flash Memory SSD for Relational and NoSQL Databases"
+//! ```
+mod durassd;
+pub mod load;
+mod registry;
 mod row;
 
+pub use registry::{EXPERIMENTS, Experiment, Progress};
 pub use row::{Row, Scale};

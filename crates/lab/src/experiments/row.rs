@@ -1,4 +1,5 @@
 //! What every experiment returns.
+use tantalum_base::{Error, ErrorKind, Result};
 
 /// One number of a figure or table: the paper's and ours.
 #[derive(Clone, Debug, PartialEq)]
@@ -20,6 +21,13 @@ pub struct Row {
     pub calibrated: bool,
 }
 
+impl Row {
+    /// Measured over paper; `None` where the paper has no number.
+    pub fn ratio(&self) -> Option<f64> {
+        self.paper.filter(|paper| *paper != 0.0).map(|paper| self.measured / paper)
+    }
+}
+
 /// How long an experiment may take.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Scale {
@@ -27,4 +35,29 @@ pub enum Scale {
     Small,
     /// What `tantalum repro` prints: at most a few minutes in a release build.
     Full,
+}
+
+impl Scale {
+    /// The accepted names.
+    pub const NAMES: &'static [&'static str] = &["small", "full"];
+
+    /// Parses `--scale`; a refusal lists the names.
+    pub fn parse(text: &str) -> Result<Scale> {
+        match text {
+            "small" => Ok(Scale::Small),
+            "full" => Ok(Scale::Full),
+            _ => Err(Error::new(
+                ErrorKind::InvalidInput,
+                format!("{text:?} is not a scale; accepted: {}", Scale::NAMES.join(", ")),
+            )),
+        }
+    }
+
+    /// The word that names it.
+    pub fn name(self) -> &'static str {
+        match self {
+            Scale::Small => "small",
+            Scale::Full => "full",
+        }
+    }
 }

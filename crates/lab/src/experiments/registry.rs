@@ -1,0 +1,44 @@
+//! The experiments by name.
+use tantalum_base::{Error, ErrorKind, Result};
+
+use super::{Row, Scale, durassd};
+
+/// Is told what is about to be measured.
+pub type Progress<'a> = &'a mut dyn FnMut(&str);
+
+/// All of a paper's figures and tables that are measured again.
+#[derive(Clone, Copy, Debug)]
+pub struct Experiment {
+    /// What `tantalum repro` calls it.
+    pub name: &'static str,
+    /// The paper, and which of its figures and tables.
+    pub title: &'static str,
+    /// Measures. The rows are a pure function of scale and seed.
+    pub run: fn(Scale, u64, Progress) -> Result<Vec<Row>>,
+}
+
+/// One entry a paper.
+pub const EXPERIMENTS: &[Experiment] = &[Experiment {
+    name: "durassd",
+    title: "Durable Write Cache in Flash Memory SSD (DuraSSD): table 1",
+    run: durassd::run,
+}];
+
+impl Experiment {
+    /// The experiment called `name`, or every one of them for `all`.
+    ///
+    /// # Errors
+    /// `InvalidInput`, which lists the names.
+    pub fn by_name(name: &str) -> Result<&'static [Experiment]> {
+        if name == "all" {
+            return Ok(EXPERIMENTS);
+        }
+        let found = EXPERIMENTS.iter().find(|experiment| experiment.name == name);
+        found.map(std::slice::from_ref).ok_or_else(|| {
+            let names: Vec<&str> = EXPERIMENTS.iter().map(|experiment| experiment.name).collect();
+            let context =
+                format!("{name:?} is not an experiment; accepted: {}, all", names.join(", "));
+            Error::new(ErrorKind::InvalidInput, context)
+        })
+    }
+}
