@@ -1,5 +1,5 @@
 //! The contract that every front end and host sees.
-use crate::{PageNo, PageRange, Payload, Result, TxId};
+use crate::{Error, ErrorKind, PageNo, PageRange, Payload, Result, TxId};
 
 /// What survives a power cut.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Hash)]
@@ -69,9 +69,21 @@ pub trait PageDevice: 'static {
     /// Gives the range up; it reads as zeros.
     async fn trim(&self, range: PageRange) -> Result<()>;
 
-    /// Remaps: each left page takes the right page's content; all pairs or none
-    /// (SHARE, section 3.2).
+    /// Remaps: each left page takes the right page's content, without writing it again; all
+    /// pairs or none (SHARE, section 3.2). Afterwards either page may be written or trimmed, and
+    /// the other keeps its content.
+    ///
+    /// # Errors
+    /// With nothing changed: `Unsupported` where the device does not remap; `TooLarge` above
+    /// `share_pairs_max`; `OutOfRange`; `InvalidInput` where a page is left twice, or left and
+    /// right; `Unmapped` where a right page holds nothing.
     async fn share(&self, pairs: &[(PageNo, PageNo)]) -> Result<()>;
+
+    /// [`share`](Self::share) of `pages` pages that follow each other: those from `to` on take
+    /// the content of those from `from` on. The ranges must not overlap.
+    async fn share_range(&self, to: PageNo, from: PageNo, pages: u64) -> Result<()> {
+        self.share(&self.limits().share_range_pairs(to, from, pages)?).await
+    }
 
     /// Opens a transaction.
     async fn begin(&self) -> Result<TxId>;
@@ -87,11 +99,119 @@ impl Limits {
     /// Checks that `range` lies on the device.
     pub fn check_range(&self, range: PageRange) -> Result<()> {
         if range.first.0.checked_add(range.pages).is_none_or(|end| end > self.pages) {
-            return Err(crate::Error::new(
-                crate::ErrorKind::OutOfRange,
+            return Err(Error::new(
+                ErrorKind::OutOfRange,
                 format!("pages {range} reach past the end of the device ({} pages)", self.pages),
             ));
         }
         Ok(())
+    }
+
+    /// Checks a batch of `share`: its size, its range, and that no page is left twice, or left and
+    /// right. A page may be right of several pairs.
+    pub fn check_share(&self, pairs: &[(PageNo, PageNo)]) -> Result<()> {
+        self.check_share_len(pairs.len() as u64)?;
+        for (left, right) in pairs {
+            self.check_range(PageRange::new(*left, 1))?;
+            self.check_range(PageRange::new(*right, 1))?;
+        }
+        let mut lefts: Vec<PageNo> = pairs.iter().map(|(left, _)| *left).collect();
+        lefts.sort_unstable();
+        let refuse = |context| Err(Error::new(ErrorKind::InvalidInput, context));
+        if let Some(twice) = lefts.windows(2).find(|two| two[0] == two[1]) {
+            return refuse(format!("page {} takes two contents in one batch", twice[0]));
+        }
+        if let Some((_, both)) = pairs.iter().find(|(_, right)| lefts.binary_search(right).is_ok())
+        {
+            return refuse(format!("page {both} both takes and gives content in one batch"));
+        }
+        Ok(())
+    }
+
+    /// The pairs of a `share_range`, checked.
+    pub fn share_range_pairs(
+        &self,
+        to: PageNo,
+        from: PageNo,
+        pages: u64,
+    ) -> Result<Vec<(PageNo, PageNo)>> {
+        self.check_share_len(pages)?;
+        let (left, right) = (PageRange::new(to, pages), PageRange::new(from, pages));
+        self.check_range(left)?;
+        self.check_range(right)?;
+        if left.overlaps(right) {
+            return Err(Error::new(
+                ErrorKind::InvalidInput,
+                format!("pages {left} and {right} overlap"),
+            ));
+        }
+        Ok(left.iter().zip(right.iter()).collect())
+    }
+
+    fn check_share_len(&self, pairs: u64) -> Result<()> {
+        if self.share_pairs_max == 0 {
+            return Err(Error::new(ErrorKind::Unsupported, "this device does not remap pages"));
+        }
+        if pairs > u64::from(self.share_pairs_max) {
+            return Err(Error::new(
+                ErrorKind::TooLarge,
+                format!("a share of {pairs} pages is over the limit of {}", self.share_pairs_max),
+            ));
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const LIMITS: Limits = Limits {
+        page_bytes: 4096,
+        pages: 100,
+        atomic_write_pages_max: 1,
+        transaction_pages_max: 0,
+        transactions_max: 0,
+        share_pairs_max: 4,
+        durability: Durability::OnAck,
+    };
+
+    fn kind<T>(result: Result<T>) -> Option<ErrorKind> {
+        result.err().map(|error| error.kind())
+    }
+
+    #[test]
+    fn batches_to_share_are_checked() {
+        let check = |pairs: &[(u64, u64)]| {
+            let pairs: Vec<_> =
+                pairs.iter().map(|(left, right)| (PageNo(*left), PageNo(*right))).collect();
+            kind(LIMITS.check_share(&pairs))
+        };
+        assert_eq!(check(&[]), None);
+        assert_eq!(check(&[(0, 9), (1, 9), (99, 8)]), None, "one page may be right of several");
+        assert_eq!(check(&[(0, 9), (0, 8)]), Some(ErrorKind::InvalidInput), "left twice");
+        assert_eq!(check(&[(0, 1), (1, 2)]), Some(ErrorKind::InvalidInput), "left and right");
+        assert_eq!(check(&[(3, 3)]), Some(ErrorKind::InvalidInput), "itself");
+        assert_eq!(check(&[(0, 100)]), Some(ErrorKind::OutOfRange));
+        assert_eq!(check(&[(u64::MAX, 0)]), Some(ErrorKind::OutOfRange));
+        let five = [(0, 9), (1, 9), (2, 9), (3, 9), (4, 9)];
+        assert_eq!(check(&five), Some(ErrorKind::TooLarge));
+        let none = Limits { share_pairs_max: 0, ..LIMITS };
+        assert_eq!(kind(none.check_share(&[])), Some(ErrorKind::Unsupported));
+    }
+
+    #[test]
+    fn ranges_to_share_are_checked() {
+        let range =
+            |to, from, pages| LIMITS.share_range_pairs(PageNo(to), PageNo(from), pages);
+        let pairs = [(PageNo(10), PageNo(20)), (PageNo(11), PageNo(21))];
+        assert_eq!(range(10, 20, 2).unwrap(), pairs);
+        assert_eq!(range(10, 10, 0).unwrap(), []);
+        assert_eq!(range(10, 14, 4).unwrap().len(), 4, "side by side");
+        assert_eq!(kind(range(10, 13, 4)), Some(ErrorKind::InvalidInput), "overlap");
+        assert_eq!(kind(range(13, 10, 4)), Some(ErrorKind::InvalidInput), "overlap");
+        assert_eq!(kind(range(0, 97, 4)), Some(ErrorKind::OutOfRange));
+        assert_eq!(kind(range(0, u64::MAX, 4)), Some(ErrorKind::OutOfRange));
+        assert_eq!(kind(range(0, 20, u64::MAX)), Some(ErrorKind::TooLarge));
     }
 }

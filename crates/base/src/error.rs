@@ -10,6 +10,8 @@ pub enum ErrorKind {
     InvalidInput,
     /// A page outside the device.
     OutOfRange,
+    /// A page that holds nothing, where its content is asked for.
+    Unmapped,
     /// No room left; nothing was changed.
     OutOfSpace,
     /// This device does not offer that.
