@@ -99,6 +99,7 @@ enum Request {
     },
     Flush(ReplySender<Result<()>>),
     Trim(PageRange, ReplySender<Result<()>>),
+    Share(Vec<(PageNo, PageNo)>, ReplySender<Result<()>>),
     Begin(ReplySender<Result<TxId>>),
     Commit(TxId, ReplySender<Result<()>>),
     Abort(TxId, ReplySender<Result<()>>),
@@ -190,6 +191,11 @@ impl Client {
     /// Gives the range up; it reads as zeros.
     pub fn trim(&self, range: PageRange) -> Result<()> {
         self.call(|reply| Request::Trim(range, reply))
+    }
+
+    /// Remaps: each left page takes the right page's content; all pairs or none.
+    pub fn share(&self, pairs: Vec<(PageNo, PageNo)>) -> Result<()> {
+        self.call(|reply| Request::Share(pairs, reply))
     }
 
     /// Opens a transaction. One that is still open when the last client is dropped is aborted.
@@ -363,6 +369,7 @@ impl<D: PageDevice<Page = PageBuf>> Service<D> {
             Request::Transaction { runs, reply } => reply.send(self.transaction(runs).await),
             Request::Flush(reply) => reply.send(device.flush().await),
             Request::Trim(range, reply) => reply.send(device.trim(range).await),
+            Request::Share(pairs, reply) => reply.send(device.share(&pairs).await),
             Request::Begin(reply) => {
                 let begun = device.begin().await;
                 if let Ok(tx) = begun {

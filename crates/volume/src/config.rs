@@ -1,8 +1,10 @@
 //! VOLUME.toml: what a volume is made of and how it behaves.
 use serde::Deserialize;
+use std::fs::File;
+use std::io::Write;
 use std::path::{Path, PathBuf};
 use tantalum_base::size::Size;
-use tantalum_base::{Error, ErrorKind, PAGE_BYTES, Result};
+use tantalum_base::{Error, ErrorKind, PAGE_BYTES, Result, ResultExt};
 use tantalum_ssd::{CacheKind, SsdOptions};
 
 /// A VOLUME.toml with every setting at its default, commented. `{…}` are filled in by
@@ -12,6 +14,29 @@ const TEMPLATE: &str = include_str!("volume.toml");
 /// The text of a new VOLUME.toml for a volume of `capacity` (such as `"1GiB"`).
 pub fn template(capacity: &str) -> String {
     TEMPLATE.replace("{capacity}", capacity)
+}
+
+/// Writes a new VOLUME.toml for a volume of `capacity` to `path`, and reads it. It is there whole
+/// or not at all whenever this is cut short.
+///
+/// # Errors
+/// `InvalidInput` where the capacity makes no sense: nothing is written then; `Io` where the file
+/// cannot be written.
+pub fn write_new(path: &Path, capacity: &str) -> Result<VolumeConfig> {
+    let text = template(capacity);
+    // Parsed before it is written: a wrong capacity leaves no file.
+    let config = VolumeConfig::parse(&text, path)?;
+    write_whole(path, &text).context(|| format!("writing {}", path.display()))?;
+    Ok(config)
+}
+
+fn write_whole(path: &Path, text: &str) -> std::io::Result<()> {
+    let mut unfinished = path.as_os_str().to_owned();
+    unfinished.push(".creating");
+    let mut file = File::create(&unfinished)?;
+    file.write_all(text.as_bytes())?;
+    file.sync_all()?;
+    std::fs::rename(&unfinished, path)
 }
 
 /// What a VOLUME.toml says. Sizes are still text: see the accessors.

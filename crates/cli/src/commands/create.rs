@@ -2,9 +2,7 @@
 use crate::Verdict;
 use crate::common::{discard_unfinished, print_line};
 use anyhow::{Context, bail};
-use std::fs::File;
-use std::io::Write;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use tantalum_base::PAGE_BYTES;
 use tantalum_base::size::{Size, human_bytes};
 use tantalum_runtime::Live;
@@ -68,19 +66,5 @@ fn configuration(args: &Args) -> anyhow::Result<(VolumeConfig, bool)> {
     let Some(capacity) = &args.capacity else {
         bail!("{} does not exist; --capacity SIZE makes one", path.display());
     };
-    let text = config::template(capacity);
-    // Parsed before it is written: a wrong capacity leaves no file.
-    let config = VolumeConfig::parse(&text, path)?;
-    write_whole(path, &text).with_context(|| format!("writing {}", path.display()))?;
-    Ok((config, true))
-}
-
-/// Writes a new file, so that it is there whole or not at all whenever this is cut short.
-fn write_whole(path: &Path, text: &str) -> std::io::Result<()> {
-    let mut unfinished = path.as_os_str().to_owned();
-    unfinished.push(".creating");
-    let mut file = File::create(&unfinished)?;
-    file.write_all(text.as_bytes())?;
-    file.sync_all()?;
-    std::fs::rename(&unfinished, path)
+    Ok((config::write_new(path, capacity)?, true))
 }
