@@ -1,26 +1,29 @@
 //! Cuts power at every media operation of a load, with every fate, and inside recovery too.
 use tantalum_base::PageBuf;
 use tantalum_base::Stamp;
-use tantalum_lab::crash::{Cut, FATES, FileRig, NandRig, Rig, Scenario, Shape, dry_run, run};
+use tantalum_lab::crash::subjects::SsdSubject;
+use tantalum_lab::crash::{Coverage, Cut, FileRig, NandRig, Rig, Scenario, Shape, dry_run, run};
+use tantalum_media::Fate;
 use tantalum_ssd::CacheKind;
 
 fn scenario(cache: CacheKind, seed: u64, commands: u32) -> Scenario {
     let transactions = cache != CacheKind::Volatile;
     let shape = Shape { pages: 120, commands, pages_max: 6, transactions };
-    Scenario { cache, shape, seed, cut: None, cut_in_recovery: None }
+    Scenario { shape, seed, cut: None, cut_in_recovery: None }
 }
 
 /// Every operation of the load, times every fate; for a share of them a second cut at every
 /// operation of the recovery.
 fn matrix<R: Rig>(cache: CacheKind, seed: u64, commands: u32) {
+    let subject = SsdSubject { cache };
     let plain = scenario(cache, seed, commands);
-    let dry = dry_run::<R>(&plain);
+    let dry = dry_run::<R, _>(&subject, &plain);
     assert_eq!(dry.violations, [], "without a cut: {plain:?}");
     let mut cuts = 0;
     for after in 0..dry.operations {
-        for fate in FATES {
+        for fate in Fate::ALL {
             let scenario = Scenario { cut: Some(Cut { after, fate }), ..plain };
-            let outcome = run::<R>(&scenario);
+            let outcome = run::<R, _>(&subject, &scenario);
             assert_eq!(outcome.violations, [], "{scenario:?}");
             cuts += 1;
             if after % 7 != 0 {
@@ -28,14 +31,14 @@ fn matrix<R: Rig>(cache: CacheKind, seed: u64, commands: u32) {
             }
             for inside in 0..outcome.recovery_operations {
                 let cut_in_recovery =
-                    Some(Cut { after: inside, fate: FATES[(inside % 3) as usize] });
+                    Some(Cut { after: inside, fate: Fate::ALL[(inside % 3) as usize] });
                 let scenario = Scenario { cut_in_recovery, ..scenario };
-                assert_eq!(run::<R>(&scenario).violations, [], "{scenario:?}");
+                assert_eq!(run::<R, _>(&subject, &scenario).violations, [], "{scenario:?}");
                 cuts += 1;
             }
         }
     }
-    let (cleaned, checkpoints) = dry.cleaned_and_checkpoints;
+    let Coverage { cleaned, checkpoints } = dry.coverage;
     println!(
         "{cache:?} seed {seed}: {} operations, {cleaned} zones cleaned, {checkpoints} checkpoints, {cuts} cuts",
         dry.operations

@@ -1,7 +1,9 @@
 //! Random loads, cut at random operations, for every kind of cache: a fixed share of seeds each
 //! time, many more with `TANTALUM_NIGHTLY=1`.
 use tantalum_base::{Rng, Stamp};
-use tantalum_lab::crash::{Cut, FATES, FileRig, NandRig, Rig, Scenario, Shape, dry_run, run};
+use tantalum_lab::crash::subjects::SsdSubject;
+use tantalum_lab::crash::{Cut, FileRig, NandRig, Rig, Scenario, Shape, dry_run, run};
+use tantalum_media::Fate;
 use tantalum_ssd::CacheKind;
 
 /// Cuts in the load of one seed.
@@ -16,30 +18,31 @@ fn scenario(cache: CacheKind, seed: u64) -> Scenario {
         pages_max,
         transactions: cache != CacheKind::Volatile,
     };
-    Scenario { cache, shape, seed, cut: None, cut_in_recovery: None }
+    Scenario { shape, seed, cut: None, cut_in_recovery: None }
 }
 
 /// Some cuts for each seed, half of them with a second one inside the recovery.
 fn seeds<R: Rig>(cache: CacheKind, count: u64) {
+    let subject = SsdSubject { cache };
     let nightly = std::env::var_os("TANTALUM_NIGHTLY").is_some();
     let seeds = 0..if nightly { 100 * count } else { count };
     println!("{cache:?}: seeds {seeds:?}");
     let (mut cleaned, mut cuts) = (0, 0);
     for seed in seeds {
         let plain = scenario(cache, seed);
-        let dry = dry_run::<R>(&plain);
+        let dry = dry_run::<R, _>(&subject, &plain);
         assert_eq!(dry.violations, [], "without a cut: {plain:?}");
-        cleaned += dry.cleaned_and_checkpoints.0;
+        cleaned += dry.coverage.cleaned;
         let mut rng = Rng::split(seed, "cuts");
         for number in 0..CUTS {
             let cut = |rng: &mut Rng, operations| {
-                Some(Cut { after: rng.below(operations), fate: FATES[rng.below(3) as usize] })
+                Some(Cut { after: rng.below(operations), fate: Fate::ALL[rng.below(3) as usize] })
             };
             let mut scenario = Scenario { cut: cut(&mut rng, dry.operations.max(1)), ..plain };
             if number % 2 == 1 {
                 scenario.cut_in_recovery = cut(&mut rng, 12);
             }
-            let outcome = run::<R>(&scenario);
+            let outcome = run::<R, _>(&subject, &scenario);
             assert_eq!(outcome.violations, [], "{scenario:?}");
             cuts += 1;
         }

@@ -9,7 +9,9 @@ use std::rc::Rc;
 use tantalum_base::{Error, PAGE_BYTES, PageBuf, PageNo, Payload, Stamp};
 use tantalum_ftl::planted::{Fault, plant};
 use tantalum_ftl::{Ftl, FtlOptions};
-use tantalum_lab::crash::{Cut, FATES, FileRig, NandRig, Rig, Scenario, Shape, dry_run, run};
+use tantalum_lab::crash::subjects::SsdSubject;
+use tantalum_lab::crash::{Cut, FileRig, NandRig, Rig, Scenario, Shape, dry_run, run};
+use tantalum_media::Fate;
 use tantalum_media::wrappers::{AppendFault, Faults, FaultsOptions};
 use tantalum_runtime::virtual_time::Schedule;
 use tantalum_runtime::{Runtime, Virtual};
@@ -41,11 +43,13 @@ fn crash_lab<R: Rig>(cache: CacheKind, seeds: std::ops::Range<u64>) -> impl Fn()
     move || {
         seeds.clone().find_map(|seed| {
             let shape = Shape { pages: 120, commands: 160, pages_max: 6, transactions: true };
-            let plain = Scenario { cache, shape, seed, cut: None, cut_in_recovery: None };
-            let operations = dry_run::<R>(&plain).operations;
+            let subject = SsdSubject { cache };
+            let plain = Scenario { shape, seed, cut: None, cut_in_recovery: None };
+            let operations = dry_run::<R, _>(&subject, &plain).operations;
             (0..operations).step_by(3).find_map(|after| {
-                let fate = FATES[(after % 3) as usize];
-                let outcome = run::<R>(&Scenario { cut: Some(Cut { after, fate }), ..plain });
+                let fate = Fate::ALL[(after % 3) as usize];
+                let outcome =
+                    run::<R, _>(&subject, &Scenario { cut: Some(Cut { after, fate }), ..plain });
                 outcome.violations.first().map(|violation| format!("{violation}"))
             })
         })

@@ -5,12 +5,14 @@
 //! ├ nand_zones   zones as superblocks over simulated NAND        (nand: geometry, timing, wear, faults)
 //! └ file_zones   zones as extents of a flat store                (block_store: file, memory, crash wrapper)
 //! nvram          a region that survives a power cut
+//! cut            power cuts at a chosen operation, and its fate
 //! wrappers       over any zones: faults, recording, throttling, checking
 //! conformance    what every ZoneMedia must do, as tests         (feature `testing`)
 //! ```
 pub mod block_store;
 #[cfg(feature = "testing")]
 pub mod conformance;
+pub mod cut;
 pub mod file_zones;
 pub mod nand;
 pub mod nand_zones;
@@ -19,7 +21,9 @@ pub mod wrappers;
 pub mod zone;
 
 pub use block_store::{BlockStore, IoBuf};
+pub use cut::{CutPlan, Fate, PowerCut};
 pub use file_zones::{FileZones, FileZonesOptions};
 pub use nand::{Nand, NandOptions};
 pub use nand_zones::{NandZones, NandZonesOptions};
+pub use nvram::Nvram;
 pub use zone::{AppendHeader, Body, ScannedAppend, SlotKind, Spare, ZoneGeometry, ZoneMedia};

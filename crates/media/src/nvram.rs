@@ -3,6 +3,10 @@
 //! A region outlives the executor whose tasks use it: keep a handle across the cut and read what
 //! is there. A change is made whole or not at all as long as it happens within one
 //! [`NvramCell::with_mut`], which no power cut interrupts.
+//!
+//! Each change through a cell or a slab is one store. A cut can be planned at a store
+//! ([`Nvram::plan_cut`]); everything stops there, between two lines of the same poll where need be.
+use crate::cut::{CutPlan, Fate, PowerCut};
 use std::cell::{Cell, RefCell};
 use std::fmt;
 use std::rc::Rc;
@@ -15,12 +19,60 @@ pub struct Nvram(Rc<Region>);
 struct Region {
     bytes: u64,
     used_bytes: Cell<u64>,
+    stores: Cell<u64>,
+    plan: Cell<Option<CutPlan>>,
+    cuts: Cell<u64>,
+}
+
+impl Region {
+    /// Makes one store, unless power is cut at it.
+    fn store<U>(&self, change: impl FnOnce() -> U) -> U {
+        self.stores.set(self.stores.get() + 1);
+        match self.plan.get() {
+            None => change(),
+            Some(CutPlan { after_operations: 0, fate }) => {
+                self.plan.set(None);
+                self.cuts.set(self.cuts.get() + 1);
+                if fate == Fate::Land {
+                    change();
+                }
+                PowerCut::unwind()
+            }
+            Some(plan) => {
+                let after_operations = plan.after_operations - 1;
+                self.plan.set(Some(CutPlan { after_operations, ..plan }));
+                change()
+            }
+        }
+    }
 }
 
 impl Nvram {
     /// A region of `bytes` bytes, all free.
     pub fn new(bytes: u64) -> Self {
-        Nvram(Rc::new(Region { bytes, used_bytes: Cell::new(0) }))
+        Nvram(Rc::new(Region {
+            bytes,
+            used_bytes: Cell::new(0),
+            stores: Cell::new(0),
+            plan: Cell::new(None),
+            cuts: Cell::new(0),
+        }))
+    }
+
+    /// Stores so far: what [`plan_cut`](Self::plan_cut) counts.
+    pub fn stores(&self) -> u64 {
+        self.0.stores.get()
+    }
+
+    /// Plans a power cut at a store; `None` calls it off. A store is whole: it lands, or else
+    /// vanishes. The executor is unwound with [`PowerCut`].
+    pub fn plan_cut(&self, plan: Option<CutPlan>) {
+        self.0.plan.set(plan);
+    }
+
+    /// Power cuts at stores so far.
+    pub fn power_cuts(&self) -> u64 {
+        self.0.cuts.get()
     }
 
     /// Capacity in bytes.
@@ -40,7 +92,7 @@ impl Nvram {
     /// `OutOfSpace` where the region has less left.
     pub fn cell<T>(&self, bytes: u64, value: T) -> Result<NvramCell<T>> {
         let share = self.take(bytes)?;
-        Ok(NvramCell(Rc::new(CellState { value: RefCell::new(value), _share: share })))
+        Ok(NvramCell(Rc::new(CellState { value: RefCell::new(value), share })))
     }
 
     /// A slab of `slots` places of `slot_bytes` bytes each, all empty.
@@ -50,7 +102,7 @@ impl Nvram {
     pub fn slab<T>(&self, slots: u32, slot_bytes: u64) -> Result<NvramSlab<T>> {
         let share = self.take(u64::from(slots) * slot_bytes)?;
         let slots = RefCell::new((0..slots).map(|_| None).collect());
-        Ok(NvramSlab(Rc::new(SlabState { slots, _share: share })))
+        Ok(NvramSlab(Rc::new(SlabState { slots, share })))
     }
 
     fn take(&self, bytes: u64) -> Result<Share> {
@@ -87,7 +139,7 @@ impl Drop for Share {
 
 struct CellState<T> {
     value: RefCell<T>,
-    _share: Share,
+    share: Share,
 }
 
 /// One value in NVRAM. Clones name the same one.
@@ -115,13 +167,13 @@ impl<T> NvramCell<T> {
 
     /// Changes the value, as a whole.
     pub fn with_mut<U>(&self, change: impl FnOnce(&mut T) -> U) -> U {
-        change(&mut self.0.value.borrow_mut())
+        self.0.share.region.store(|| change(&mut self.0.value.borrow_mut()))
     }
 }
 
 struct SlabState<T> {
     slots: RefCell<Vec<Option<T>>>,
-    _share: Share,
+    share: Share,
 }
 
 /// Places of equal size in NVRAM, by number from 0. Clones name the same ones.
@@ -152,12 +204,12 @@ impl<T> NvramSlab<T> {
 
     /// Fills place `slot` and returns what it held.
     pub fn put(&self, slot: u32, value: T) -> Option<T> {
-        self.0.slots.borrow_mut()[slot as usize].replace(value)
+        self.with_mut(|slots| slots[slot as usize].replace(value))
     }
 
     /// Empties place `slot` and returns what it held.
     pub fn take(&self, slot: u32) -> Option<T> {
-        self.0.slots.borrow_mut()[slot as usize].take()
+        self.with_mut(|slots| slots[slot as usize].take())
     }
 
     /// What `read` makes of place `slot`.
@@ -167,7 +219,7 @@ impl<T> NvramSlab<T> {
 
     /// Changes several places as one: either all of `change` is there after a power cut, or none.
     pub fn with_mut<U>(&self, change: impl FnOnce(&mut [Option<T>]) -> U) -> U {
-        change(&mut self.0.slots.borrow_mut())
+        self.0.share.region.store(|| change(&mut self.0.slots.borrow_mut()))
     }
 
     /// Calls `visit` with every filled place, in ascending order.
@@ -214,6 +266,28 @@ mod tests {
         assert_eq!((slab.take(2), slab.get(2), slab.slots()), (Some(2), None, 4));
         slab.with_mut(|slots| slots.swap(0, 1));
         assert_eq!(slab.with(0, |value| value.copied()), Some(1));
+    }
+
+    #[test]
+    fn a_cut_at_a_store_stops_everything_there() {
+        for (fate, expected) in [(Fate::Land, 3), (Fate::Vanish, 2), (Fate::Tear, 2)] {
+            let nvram = Nvram::new(100);
+            let cell = nvram.cell(8, 0).unwrap();
+            let slab = nvram.slab::<u32>(2, 8).unwrap();
+            nvram.plan_cut(Some(CutPlan { after_operations: 2, fate }));
+            let (value, place) = (cell.clone(), slab.clone());
+            let unwound = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
+                value.with_mut(|value| *value = 1);
+                value.with_mut(|value| *value = 2);
+                value.with_mut(|value| *value = 3);
+                place.put(0, 9);
+            }));
+            assert!(PowerCut::is(&*unwound.unwrap_err()), "{fate:?}");
+            assert_eq!((cell.get(), slab.get(0)), (expected, None), "{fate:?}");
+            assert_eq!((nvram.stores(), nvram.power_cuts()), (3, 1));
+            slab.put(0, 1);
+            assert_eq!(slab.get(0), Some(1), "the plan is over");
+        }
     }
 
     #[test]

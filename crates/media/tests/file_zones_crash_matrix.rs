@@ -2,9 +2,9 @@
 use std::cell::RefCell;
 use std::rc::Rc;
 use tantalum_base::{Rng, ZoneNo};
-use tantalum_media::block_store::{CrashOptions, CrashStore, CutPlan, CutStyle, Fate, MemoryStore};
+use tantalum_media::block_store::{CrashOptions, CrashStore, CutStyle, MemoryStore};
 use tantalum_media::conformance::{batch, header};
-use tantalum_media::{FileZones, FileZonesOptions, ScannedAppend, ZoneMedia};
+use tantalum_media::{CutPlan, Fate, FileZones, FileZonesOptions, ScannedAppend, ZoneMedia};
 use tantalum_runtime::Virtual;
 use tantalum_runtime::virtual_time::Schedule;
 
@@ -91,21 +91,21 @@ fn check(found: &[ScannedAppend], promised: &Promised, zone: u32, case: &str) {
 #[test]
 fn every_operation_can_be_the_last() {
     let bytes = 4096 + u64::from(OPTIONS.zones * OPTIONS.slots_per_zone) * 4096;
-    let mut at_operation = 0;
+    let mut after_operations = 0;
     loop {
         let mut cut = false;
         for fate in [Fate::Land, Fate::Vanish, Fate::Tear] {
             for style in [CutStyle::DropAll, CutStyle::LandAll, CutStyle::Random, CutStyle::TearAll]
             {
-                let case = format!("operation {at_operation}, {fate:?}, {style:?}");
+                let case = format!("operation {after_operations}, {fate:?}, {style:?}");
                 let runtime = Virtual::new(Schedule::Fifo);
                 let memory = MemoryStore::new(bytes);
                 let (store, zones) = open(&runtime, &memory);
-                store.plan_cut(CutPlan { at_operation, fate });
+                store.plan_cut(CutPlan { after_operations, fate });
                 let promised = Rc::new(RefCell::new(Promised::default()));
                 runtime.run(workload(zones, Rc::clone(&promised))).unwrap();
                 cut = store.is_cut();
-                let mut rng = Rng::new(at_operation);
+                let mut rng = Rng::new(after_operations);
                 runtime.run(async move { store.cut(&mut rng, style).await }).unwrap().unwrap();
                 let (_, zones) = open(&runtime, &memory);
                 for zone in 0..2 {
@@ -118,7 +118,7 @@ fn every_operation_can_be_the_last() {
         if !cut {
             break;
         }
-        at_operation += 1;
+        after_operations += 1;
     }
-    assert_eq!(at_operation, EPOCHS * 11, "appends and syncs of the whole workload");
+    assert_eq!(after_operations, EPOCHS * 11, "appends and syncs of the whole workload");
 }

@@ -2,9 +2,9 @@
 use std::rc::Rc;
 use tantalum_base::{PageBuf, Rng, SlotNo};
 use tantalum_media::conformance::ZoneFactory;
-use tantalum_media::nand::{Fate, Nand, NandFaults, NandGeometry, NandOptions, NandTiming};
+use tantalum_media::nand::{Nand, NandFaults, NandGeometry, NandOptions, NandTiming};
 use tantalum_media::wrappers::Checker;
-use tantalum_media::{NandZones, NandZonesOptions, ZoneMedia};
+use tantalum_media::{Fate, NandZones, NandZonesOptions, ZoneMedia};
 use tantalum_runtime::virtual_time::Schedule;
 use tantalum_runtime::{Runtime, Virtual};
 

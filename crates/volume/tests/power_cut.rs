@@ -6,8 +6,9 @@ use std::path::Path;
 use std::rc::Rc;
 use tantalum_base::{PAGE_BYTES, PageBuf, PageDevice, PageNo, Payload, Rng};
 use tantalum_media::block_store::{
-    CrashOptions, CrashStore, CutPlan, CutStyle, Fate, FileStore, FileStoreOptions,
+    CrashOptions, CrashStore, CutStyle, FileStore, FileStoreOptions,
 };
+use tantalum_media::{CutPlan, Fate};
 use tantalum_runtime::live::LiveOptions;
 use tantalum_runtime::{Live, Runtime};
 use tantalum_volume::{FlashVolume, VolumeConfig, config, create_volume};
@@ -89,8 +90,8 @@ async fn load_and_cut(live: Live, config: VolumeConfig, known: Rc<Known>, seed: 
     let path = config.data_path().unwrap();
     let file = FileStore::open(&live, &path, FileStoreOptions::default()).unwrap();
     let store = CrashStore::new(live.clone(), file, CrashOptions::default());
-    let fate = [Fate::Land, Fate::Vanish, Fate::Tear][rng.below(3) as usize];
-    store.plan_cut(CutPlan { at_operation: rng.below(250), fate });
+    let fate = Fate::ALL[rng.below(3) as usize];
+    store.plan_cut(CutPlan { after_operations: rng.below(250), fate });
     if let Ok((volume, _)) = FlashVolume::open(&live, store.clone(), &config).await {
         let writers: Vec<_> = (0..WRITERS)
             .map(|writer| {

@@ -1,27 +1,13 @@
 //! Media whose power can be cut at a chosen operation, and that survive the executor.
 use tantalum_base::{Error, ErrorKind, Payload, Result, Rng};
 use tantalum_media::block_store::{CrashOptions, CrashStore, CutStyle, MemoryStore};
-use tantalum_media::nand::{self, Nand, NandFaults, NandGeometry, NandOptions, NandTiming};
+use tantalum_media::nand::{Nand, NandFaults, NandGeometry, NandOptions, NandTiming};
 use tantalum_media::nand_zones::{NandZones, NandZonesOptions};
-use tantalum_media::{FileZones, FileZonesOptions, ZoneMedia, block_store};
+use tantalum_media::{CutPlan, Fate, FileZones, FileZonesOptions, ZoneMedia};
 use tantalum_runtime::{Runtime, Virtual};
-
-/// What becomes of the operation at which power is cut.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Fate {
-    /// It is complete after all.
-    Land,
-    /// It leaves nothing.
-    Vanish,
-    /// It is half done.
-    Tear,
-}
 
 const FILE_ZONES: u32 = 14;
 const FILE_SLOTS_PER_ZONE: u32 = 32;
-
-/// All fates.
-pub const FATES: [Fate; 3] = [Fate::Land, Fate::Vanish, Fate::Tear];
 
 /// A medium that can be cut.
 pub trait Rig {
@@ -34,14 +20,17 @@ pub trait Rig {
     /// The zones, as they are now, on the executor of this power-on.
     fn open(&mut self, runtime: &Virtual) -> Self::Media;
 
-    /// Plans to cut power at the operation after `after` more.
-    fn plan(&mut self, after: u64, fate: Fate);
+    /// Plans to cut power.
+    fn plan(&mut self, plan: CutPlan);
 
     /// Operations since the last `open`.
     fn operations(&self) -> u64;
 
     /// Whether power has been cut since the last `open`.
     fn is_cut(&self) -> bool;
+
+    /// Tells what [`is_cut`](Self::is_cut) does, until the next `open`.
+    fn cut_watch(&self) -> impl Fn() -> bool + 'static;
 
     /// Settles what the cut leaves behind; cuts now where the plan was not reached. To be called
     /// when the executor's tasks are dropped.
@@ -101,13 +90,8 @@ impl<P: Payload> Rig for NandRig<P> {
         opened
     }
 
-    fn plan(&mut self, after: u64, fate: Fate) {
-        let fate = match fate {
-            Fate::Land => nand::Fate::Land,
-            Fate::Vanish => nand::Fate::Vanish,
-            Fate::Tear => nand::Fate::Tear,
-        };
-        self.nand.plan_cut(Some(nand::CutPlan { after_mutations: after, fate }));
+    fn plan(&mut self, plan: CutPlan) {
+        self.nand.plan_cut(Some(plan));
     }
 
     fn operations(&self) -> u64 {
@@ -118,15 +102,16 @@ impl<P: Payload> Rig for NandRig<P> {
         self.nand.power_cuts() > self.cuts_before
     }
 
+    fn cut_watch(&self) -> impl Fn() -> bool + 'static {
+        let (nand, before) = (self.nand.clone(), self.cuts_before);
+        move || nand.power_cuts() > before
+    }
+
     fn settle(&mut self, runtime: &Virtual) -> Result<()> {
         self.nand.plan_cut(None);
         if !self.is_cut() {
             let rng = &mut self.rng;
-            self.nand.power_cut(runtime.now_ns(), |_| match rng.below(3) {
-                0 => nand::Fate::Land,
-                1 => nand::Fate::Vanish,
-                _ => nand::Fate::Tear,
-            });
+            self.nand.power_cut(runtime.now_ns(), |_| Fate::ALL[rng.below(3) as usize]);
         }
         Ok(())
     }
@@ -168,15 +153,9 @@ impl Rig for FileRig {
             .unwrap_or_else(|error| panic!("the rig's options are legal: {error}"))
     }
 
-    fn plan(&mut self, after: u64, fate: Fate) {
-        let fate = match fate {
-            Fate::Land => block_store::Fate::Land,
-            Fate::Vanish => block_store::Fate::Vanish,
-            Fate::Tear => block_store::Fate::Tear,
-        };
+    fn plan(&mut self, plan: CutPlan) {
         if let Some(store) = &self.store {
-            let at_operation = store.operations() + after;
-            store.plan_cut(block_store::CutPlan { at_operation, fate });
+            store.plan_cut(plan);
         }
     }
 
@@ -186,6 +165,11 @@ impl Rig for FileRig {
 
     fn is_cut(&self) -> bool {
         self.store.as_ref().is_some_and(CrashStore::is_cut)
+    }
+
+    fn cut_watch(&self) -> impl Fn() -> bool + 'static {
+        let store = self.store.clone();
+        move || store.as_ref().is_some_and(CrashStore::is_cut)
     }
 
     fn settle(&mut self, runtime: &Virtual) -> Result<()> {

@@ -1,14 +1,15 @@
 //! One scenario: load, cut, recover (cut again where asked), verify, go on, verify.
 use std::cell::RefCell;
+use std::panic::AssertUnwindSafe;
 use std::rc::Rc;
 use tantalum_base::{Durability, Error, ErrorKind, PageDevice, PageNo, Payload, Result};
-use tantalum_ftl::{Ftl, FtlOptions};
-use tantalum_media::ZoneMedia;
+use tantalum_media::{CutPlan, Fate, PowerCut};
 use tantalum_runtime::Virtual;
 use tantalum_runtime::virtual_time::Schedule;
-use tantalum_ssd::{CacheKind, Ssd, SsdOptions, WriteCache};
 
-use super::rig::{Fate, Rig};
+use super::powered::Powered;
+use super::rig::Rig;
+use super::subject::{Coverage, Opening, Subject};
 use super::verify::{Client, find_state};
 use super::workload::{Command, Contents, Shape, Violation, commands, content};
 
@@ -24,8 +25,6 @@ pub struct Cut {
 /// A workload on a device, and the cuts it must survive.
 #[derive(Clone, Copy, Debug)]
 pub struct Scenario {
-    /// The device's promise.
-    pub cache: CacheKind,
     /// The load.
     pub shape: Shape,
     /// Seed of load, schedule and chance.
@@ -43,163 +42,251 @@ pub struct CrashOutcome {
     pub operations: u64,
     /// Media operations of the (first) recovery.
     pub recovery_operations: u64,
-    /// Zones cleaned and checkpoints written during the load.
-    pub cleaned_and_checkpoints: (u64, u64),
+    /// What the load reached.
+    pub coverage: Coverage,
     /// Commands that the recovered state holds.
     pub recovered_commands: usize,
     /// Broken promises.
     pub violations: Vec<Violation>,
 }
 
-type SharedCache<M> = Option<Rc<RefCell<WriteCache<<M as ZoneMedia>::Page>>>>;
-
-fn ssd_options(cache: CacheKind) -> SsdOptions {
-    let mut options = SsdOptions::new(cache, 24);
-    options.write_back_start_pages = 8;
-    options.write_backs_in_flight = 2;
-    options
+/// How a stretch of virtual time ended.
+enum Ended<T> {
+    /// The main future is done.
+    Done(T),
+    /// The power went in it.
+    Cut,
+    /// It stood still or panicked; what was wrong.
+    Wrong(String),
 }
 
-fn ftl_options(pages: u64) -> FtlOptions {
-    // Often enough that a small load crosses several checkpoints.
-    FtlOptions { checkpoint_interval_slots: 64, ..FtlOptions::new(pages) }
+/// Runs `main` until it is done or the power goes.
+fn powered<T: 'static>(runtime: &Virtual, main: impl Future<Output = T> + 'static) -> Ended<T> {
+    let ran = std::panic::catch_unwind(AssertUnwindSafe(|| runtime.run(main)));
+    match ran {
+        Ok(Ok(done)) => Ended::Done(done),
+        Ok(Err(deadlock)) => Ended::Wrong(deadlock.to_string()),
+        Err(payload) if PowerCut::is(&*payload) => Ended::Cut,
+        Err(payload) => {
+            let text = payload.downcast_ref::<String>().map(String::as_str);
+            let text = text.or_else(|| payload.downcast_ref::<&str>().copied());
+            Ended::Wrong(format!("panicked: {}", text.unwrap_or("without a word")))
+        }
+    }
 }
 
-/// Runs `scenario` on a fresh rig.
-pub fn run<R: Rig>(scenario: &Scenario) -> CrashOutcome {
+/// A device between two power-ons: its medium and what else survives.
+struct Bench<R: Rig, S: Subject<Powered<R::Media>>> {
+    rig: R,
+    subject: S,
+    kept: S::Kept,
+    pages: u64,
+}
+
+impl<R: Rig, S: Subject<Powered<R::Media>>> Bench<R, S> {
+    /// Power comes on.
+    fn open(&mut self, runtime: &Virtual) -> Opening<Powered<R::Media>, S::Kept> {
+        let media = self.rig.open(runtime);
+        Opening {
+            runtime: runtime.clone(),
+            media: Powered::new(media, self.rig.cut_watch()),
+            pages: self.pages,
+            kept: self.kept.clone(),
+        }
+    }
+
+    /// Power is gone: what was in flight meets its fate, and the device does what it does on
+    /// stored energy.
+    fn dark(
+        &mut self,
+        runtime: Virtual,
+        device: Option<Rc<S::Device>>,
+        outcome: &mut CrashOutcome,
+    ) {
+        runtime.drop_tasks();
+        let mut settle = |rig: &mut R, runtime: &Virtual| {
+            if let Err(error) = rig.settle(runtime) {
+                outcome.violations.push(Violation(format!("the rig failed: {error}")));
+            }
+        };
+        settle(&mut self.rig, &runtime);
+        let Some(device) = device.filter(|_| S::HAS_STORED_ENERGY) else { return };
+        let runtime = Virtual::new(Schedule::Fifo);
+        let (subject, opening) = (self.subject.clone(), self.open(&runtime));
+        let dumped =
+            powered(&runtime, async move { subject.on_stored_energy(device, opening).await });
+        runtime.drop_tasks();
+        settle(&mut self.rig, &runtime);
+        let wrong = match dumped {
+            Ended::Done(Ok(())) => return,
+            Ended::Done(Err(error)) => format!("{error:?}"),
+            Ended::Cut => "no cut falls there".to_owned(),
+            Ended::Wrong(wrong) => wrong,
+        };
+        outcome.violations.push(Violation(format!("on stored energy: {wrong}")));
+    }
+}
+
+/// Runs `scenario` of `subject` on a fresh rig.
+pub fn run<R: Rig, S: Subject<Powered<R::Media>>>(
+    subject: &S,
+    scenario: &Scenario,
+) -> CrashOutcome {
     let mut outcome = CrashOutcome::default();
-    let mut rig = R::new(scenario.seed);
+    let mut bench = Bench {
+        rig: R::new(scenario.seed),
+        subject: subject.clone(),
+        kept: subject.kept(),
+        pages: scenario.shape.pages,
+    };
     let client = Rc::new(RefCell::new(Client::default()));
     let commands = Rc::new(commands(&scenario.shape, scenario.seed));
-    let survived = load(&mut rig, scenario, &client, &commands, &mut outcome);
-    let mut durable_cache = survived;
+    load(&mut bench, scenario, &client, &commands, &mut outcome);
     if let Some(cut) = scenario.cut_in_recovery {
-        let runtime = Virtual::new(Schedule::Shuffled(scenario.seed ^ 2));
-        let media = rig.open(&runtime);
-        rig.plan(cut.after, cut.fate);
-        let options = ftl_options(scenario.shape.pages);
-        // It fails where the cut falls into it, and succeeds where it is over before.
-        let recovered = runtime.run(async move { Ftl::recover(media, options).await.map(|_| ()) });
-        outcome.recovery_operations = rig.operations();
-        if let (Ok(Err(error)), false) = (&recovered, rig.is_cut()) {
-            outcome.violations.push(Violation(format!("the first recovery failed: {error}")));
-        }
-        runtime.drop_tasks();
-        settle(&mut rig, &runtime, &mut outcome);
+        cut_recovery(&mut bench, scenario, cut, &mut outcome);
     }
     for round in 0..2 {
-        let runtime = Virtual::new(Schedule::Shuffled(scenario.seed ^ 3));
-        let media = rig.open(&runtime);
-        let opened = {
-            let (options, scenario) = (ftl_options(scenario.shape.pages), *scenario);
-            let cache = durable_cache.take();
-            let rt = runtime.clone();
-            let client = Rc::clone(&client);
-            let commands = Rc::clone(&commands);
-            runtime.run(async move {
-                let (ftl, _) = Ftl::recover(media, options).await?;
-                ftl.validate();
-                let ssd = Rc::new(Ssd::new(ftl, ssd_options(scenario.cache), cache)?);
-                ssd.start(&rt);
-                let found = find_state(&*ssd, &scenario, &client, &commands, round).await?;
-                if round == 0 {
-                    go_on(&*ssd, &scenario).await?;
-                }
-                ssd.close().await?;
-                ssd.ftl().validate();
-                Ok::<_, Error>((found, ssd.write_cache()))
-            })
-        };
-        if scenario.cut_in_recovery.is_none() && round == 0 {
-            outcome.recovery_operations = rig.operations();
+        if !reopen(&mut bench, scenario, &client, &commands, round, &mut outcome) {
+            break;
         }
-        match opened {
-            Ok(Ok((found, cache))) => {
-                match found {
-                    Ok(commands) => outcome.recovered_commands = commands,
-                    Err(violation) => outcome.violations.push(violation),
-                }
-                durable_cache = (scenario.cache == CacheKind::Durable).then_some(cache);
-            }
-            Ok(Err(error)) => {
-                outcome.violations.push(Violation(format!("opening {round} failed: {error:?}")));
-                break;
-            }
-            Err(deadlock) => {
-                outcome.violations.push(Violation(format!("opening {round}: {deadlock}")));
-                break;
-            }
-        }
-        runtime.drop_tasks();
-        settle(&mut rig, &runtime, &mut outcome);
     }
     outcome.violations.append(&mut client.borrow_mut().violations);
     outcome
 }
 
-/// Runs `scenario` without any cut and returns how many operations load and recovery have.
-pub fn dry_run<R: Rig>(scenario: &Scenario) -> CrashOutcome {
-    run::<R>(&Scenario { cut: None, cut_in_recovery: None, ..*scenario })
+/// A recovery into which a cut falls; it succeeds where it is over before.
+fn cut_recovery<R: Rig, S: Subject<Powered<R::Media>>>(
+    bench: &mut Bench<R, S>,
+    scenario: &Scenario,
+    cut: Cut,
+    outcome: &mut CrashOutcome,
+) {
+    let runtime = Virtual::new(Schedule::Shuffled(scenario.seed ^ 2));
+    let opening = bench.open(&runtime);
+    bench.rig.plan(CutPlan { after_operations: cut.after, fate: cut.fate });
+    let subject = bench.subject.clone();
+    let ended = powered(&runtime, async move { subject.reopen(opening).await });
+    outcome.recovery_operations = bench.rig.operations();
+    let device = match ended {
+        Ended::Done(Ok(device)) => Some(device),
+        Ended::Cut => None,
+        Ended::Done(Err(error)) => {
+            outcome.violations.push(Violation(format!("the first recovery failed: {error}")));
+            None
+        }
+        Ended::Wrong(wrong) => {
+            outcome.violations.push(Violation(format!("the first recovery: {wrong}")));
+            None
+        }
+    };
+    bench.dark(runtime, device, outcome);
 }
 
-fn settle<R: Rig>(rig: &mut R, runtime: &Virtual, outcome: &mut CrashOutcome) {
-    if let Err(error) = rig.settle(runtime) {
-        outcome.violations.push(Violation(format!("the rig failed: {error}")));
+/// Opens the device, looks at what is there and writes on. Tells whether it went well.
+fn reopen<R: Rig, S: Subject<Powered<R::Media>>>(
+    bench: &mut Bench<R, S>,
+    scenario: &Scenario,
+    client: &Rc<RefCell<Client>>,
+    commands: &Rc<Vec<Command>>,
+    round: u32,
+    outcome: &mut CrashOutcome,
+) -> bool {
+    let runtime = Virtual::new(Schedule::Shuffled(scenario.seed ^ 3));
+    let opening = bench.open(&runtime);
+    let (subject, scenario_of_task) = (bench.subject.clone(), *scenario);
+    let (rt, client, commands) = (runtime.clone(), Rc::clone(client), Rc::clone(commands));
+    let opened = powered(&runtime, async move {
+        let device = subject.reopen(opening).await?;
+        subject.validate(&device);
+        subject.start(&rt, &device);
+        let found = find_state(&*device, &scenario_of_task, &client, &commands, round).await?;
+        if round == 0 {
+            go_on(&*device, &scenario_of_task).await?;
+        }
+        subject.close(&device).await?;
+        subject.validate(&device);
+        Ok::<_, Error>((found, device))
+    });
+    if scenario.cut_in_recovery.is_none() && round == 0 {
+        outcome.recovery_operations = bench.rig.operations();
     }
+    let (found, device) = match opened {
+        Ended::Done(Ok(found)) => found,
+        Ended::Done(Err(error)) => {
+            outcome.violations.push(Violation(format!("opening {round} failed: {error:?}")));
+            return false;
+        }
+        Ended::Cut => {
+            outcome.violations.push(Violation(format!("opening {round}: no cut falls there")));
+            return false;
+        }
+        Ended::Wrong(wrong) => {
+            outcome.violations.push(Violation(format!("opening {round}: {wrong}")));
+            return false;
+        }
+    };
+    match found {
+        Ok(commands) => outcome.recovered_commands = commands,
+        Err(violation) => outcome.violations.push(violation),
+    }
+    bench.dark(runtime, Some(device), outcome);
+    true
 }
 
-/// The load, up to the cut; what a durable cache holds then.
-fn load<R: Rig>(
-    rig: &mut R,
+/// Runs `scenario` without any cut and returns how many operations load and recovery have.
+pub fn dry_run<R: Rig, S: Subject<Powered<R::Media>>>(
+    subject: &S,
+    scenario: &Scenario,
+) -> CrashOutcome {
+    run::<R, S>(subject, &Scenario { cut: None, cut_in_recovery: None, ..*scenario })
+}
+
+/// The load, up to the cut.
+fn load<R: Rig, S: Subject<Powered<R::Media>>>(
+    bench: &mut Bench<R, S>,
     scenario: &Scenario,
     client: &Rc<RefCell<Client>>,
     commands: &Rc<Vec<Command>>,
     outcome: &mut CrashOutcome,
-) -> SharedCache<R::Media> {
+) {
     let runtime = Virtual::new(Schedule::Shuffled(scenario.seed ^ 1));
-    let media = rig.open(&runtime);
-    let options = ftl_options(scenario.shape.pages);
-    let formatted = runtime.run(async move { Ftl::format(media, options).await });
-    let ssd = match formatted {
-        Ok(Ok(ftl)) => Ssd::new(ftl, ssd_options(scenario.cache), None).map(Rc::new),
-        Ok(Err(error)) => Err(error),
-        Err(deadlock) => Err(Error::with_source(ErrorKind::Corrupt, "formatting", deadlock)),
-    };
-    let ssd = match ssd {
-        Ok(ssd) => ssd,
-        Err(error) => {
+    let opening = bench.open(&runtime);
+    let subject = bench.subject.clone();
+    let device = match powered(&runtime, async move { subject.format(opening).await }) {
+        Ended::Done(Ok(device)) => device,
+        Ended::Done(Err(error)) => {
             outcome.violations.push(Violation(format!("formatting failed: {error}")));
-            return None;
+            return;
+        }
+        Ended::Cut => return,
+        Ended::Wrong(wrong) => {
+            outcome.violations.push(Violation(format!("formatting: {wrong}")));
+            return;
         }
     };
-    ssd.start(&runtime);
-    let before = rig.operations();
+    bench.subject.start(&runtime, &device);
+    let before = bench.rig.operations();
     if let Some(cut) = scenario.cut {
-        rig.plan(cut.after, cut.fate);
+        bench.rig.plan(CutPlan { after_operations: cut.after, fate: cut.fate });
     }
-    let durability = ssd.limits().durability;
+    let durability = device.limits().durability;
     let mut contents = Contents::empty(scenario.shape.pages);
     for command in commands.iter() {
         client.borrow_mut().issued += 1;
-        let (device, task, number) =
-            (Rc::clone(&ssd), Rc::clone(commands), client.borrow().issued - 1);
-        let expected = contents.clone();
-        let ended = runtime.run(async move { perform(&*device, &task[number], &expected).await });
-        if rig.is_cut() {
-            // An answer that came after the cut never reached anybody.
-            break;
-        }
+        let (task, number) = (Rc::clone(commands), client.borrow().issued - 1);
+        let (of_task, expected) = (Rc::clone(&device), contents.clone());
+        let ended =
+            powered(&runtime, async move { perform(&*of_task, &task[number], &expected).await });
         match ended {
-            Ok(Ok(())) => {}
-            Ok(Err(error)) => client
+            Ended::Done(Ok(())) => {}
+            Ended::Done(Err(error)) => client
                 .borrow_mut()
                 .violations
                 .push(Violation(format!("command {number} {command:?} failed: {error:?}"))),
-            Err(deadlock) => {
-                client
-                    .borrow_mut()
-                    .violations
-                    .push(Violation(format!("command {number}: {deadlock}")));
+            Ended::Cut => break,
+            Ended::Wrong(wrong) => {
+                let violation = Violation(format!("command {number} {command:?}: {wrong}"));
+                client.borrow_mut().violations.push(violation);
                 break;
             }
         }
@@ -211,12 +298,10 @@ fn load<R: Rig>(
             client.durable = number + 1;
         }
     }
-    outcome.operations = rig.operations() - before;
-    let statistics = ssd.statistics().ftl;
-    outcome.cleaned_and_checkpoints = (statistics.zones_cleaned, statistics.checkpoints);
-    runtime.drop_tasks();
-    settle(rig, &runtime, outcome);
-    (scenario.cache == CacheKind::Durable).then(|| ssd.write_cache())
+    outcome.operations = bench.rig.operations() - before;
+    outcome.coverage = bench.subject.coverage(&device);
+    client.borrow_mut().durability = Some(durability);
+    bench.dark(runtime, Some(device), outcome);
 }
 
 /// Performs one command; reads are compared with `expected`.

@@ -1,8 +1,7 @@
 //! What a device must hold when it is opened after a cut.
 use std::cell::RefCell;
 use std::rc::Rc;
-use tantalum_base::{PageDevice, PageNo, Payload, Result};
-use tantalum_ssd::CacheKind;
+use tantalum_base::{Durability, PageDevice, PageNo, Payload, Result};
 
 use super::run::{Scenario, later};
 use super::workload::{Command, Contents, Violation, content};
@@ -15,6 +14,8 @@ pub(super) struct Client {
     /// Commands that a completed flush covers, or that are durable when acknowledged.
     pub durable: usize,
     pub violations: Vec<Violation>,
+    /// What the device promises.
+    pub durability: Option<Durability>,
     /// What the first opening held, where the promise leaves that open page by page.
     found: Option<Contents>,
 }
@@ -36,7 +37,7 @@ pub(super) async fn find_state<D: PageDevice>(
         pages.push(content);
     }
     let client = &mut *client.borrow_mut();
-    Ok(if scenario.cache == CacheKind::Volatile {
+    Ok(if client.durability == Some(Durability::Volatile) {
         find_contents(&pages, scenario, client, commands, round)
     } else {
         find_prefix(&pages, scenario, client, commands, round)

@@ -4,8 +4,8 @@ use std::cell::{Cell, RefCell};
 use std::rc::Rc;
 use tantalum_base::{ErrorKind, PageNo, Payload, Rng};
 use tantalum_ftl::{Ftl, FtlOptions, pages_max};
-use tantalum_lab::crash::{FATES, Rig};
-use tantalum_media::ZoneMedia;
+use tantalum_lab::crash::Rig;
+use tantalum_media::{CutPlan, Fate, ZoneMedia};
 use tantalum_runtime::virtual_time::Schedule;
 use tantalum_runtime::{Runtime, Virtual};
 
@@ -35,7 +35,7 @@ pub fn cycles<R: Rig>(seed: u64, cycles: u32, after_max: u64, batch_max: u64) {
         let runtime = Virtual::new(Schedule::Shuffled(seed + u64::from(cycle)));
         let media = rig.open(&runtime);
         let after = rng.below(after_max);
-        rig.plan(after, FATES[rng.below(3) as usize]);
+        rig.plan(CutPlan { after_operations: after, fate: Fate::ALL[rng.below(3) as usize] });
         let (known, pending, count) = (Rc::clone(&known), Rc::clone(&pending), Rc::clone(&count));
         let (rt, mut load) = (runtime.clone(), Rng::new(rng.next_u64()));
         let session = async move {

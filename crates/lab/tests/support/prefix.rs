@@ -4,8 +4,8 @@ use std::cell::{Cell, RefCell};
 use std::rc::Rc;
 use tantalum_base::{ErrorKind, PAGE_BYTES, PageBuf, PageNo, PageRange, Payload, Rng};
 use tantalum_ftl::{Ftl, FtlOptions};
-use tantalum_media::block_store::{self, CrashOptions, CrashStore, CutPlan, CutStyle, MemoryStore};
-use tantalum_media::{FileZones, FileZonesOptions};
+use tantalum_media::block_store::{CrashOptions, CrashStore, CutStyle, MemoryStore};
+use tantalum_media::{CutPlan, Fate, FileZones, FileZonesOptions};
 use tantalum_runtime::virtual_time::Schedule;
 use tantalum_runtime::{Runtime, Virtual};
 
@@ -194,8 +194,7 @@ pub fn run(load: &Load, cut: Option<u64>) -> Result<u64, String> {
             ftl.sync().await.unwrap();
             progress.durable.set(whole);
             if let Some(cut) = cut {
-                let at_operation = store.operations() + cut;
-                store.plan_cut(CutPlan { at_operation, fate: block_store::Fate::Land });
+                store.plan_cut(CutPlan { after_operations: cut, fate: Fate::Land });
             }
             let cleaner = Rc::clone(&ftl);
             runtime.spawn("cleaner", async move { cleaner.run_cleaner().await });
@@ -245,7 +244,7 @@ fn cut_recovery(
 ) -> Result<(), String> {
     let runtime = Virtual::new(Schedule::Fifo);
     let (store, media) = open(&runtime, disk, load);
-    store.plan_cut(CutPlan { at_operation: rng.below(8), fate: block_store::Fate::Tear });
+    store.plan_cut(CutPlan { after_operations: rng.below(8), fate: Fate::Tear });
     let recovered = runtime.run(async move { Ftl::recover(media, options).await.map(|_| ()) });
     if let (Ok(Err(error)), false) = (recovered, store.is_cut()) {
         return Err(format!("the first recovery: {error:?}"));

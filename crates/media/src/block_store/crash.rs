@@ -5,6 +5,7 @@
 //! cannot be had by killing; it can be had by never giving the kernel what the medium had not
 //! promised to keep.
 use super::{BlockStore, IoBuf, assert_in_store};
+use crate::cut::{CutPlan, Fate};
 use pending::{PendingWrite, Stage};
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
@@ -14,19 +15,8 @@ use tantalum_runtime::sync::{Semaphore, WaitQueue};
 
 mod pending;
 
-/// What becomes of one write that was not durable when power was cut.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Fate {
-    /// All of it reaches the medium.
-    Land,
-    /// None of it does.
-    Vanish,
-    /// Some of its 512-byte sectors do: a random subset, a prefix or a suffix; never all of them,
-    /// never none.
-    Tear,
-}
-
-/// What becomes of all writes that were not durable when power was cut.
+/// What becomes of all writes that were not durable when power was cut. Of a write that tears some
+/// 512-byte sectors reach the medium: a random subset, a prefix or a suffix; never all, never none.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum CutStyle {
     /// All vanish.
@@ -37,17 +27,6 @@ pub enum CutStyle {
     Random,
     /// Each tears, and overlapping ones land in random order.
     TearAll,
-}
-
-/// Cuts power at one operation. Operations are writes and syncs, counted from 0 in the order of
-/// their first polls; reads change nothing, so a cut at a read is the cut at the next operation.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct CutPlan {
-    /// The operation at which power is cut. It and all later ones fail with `PowerCut`.
-    pub at_operation: u64,
-    /// What becomes of that operation itself. For a sync: whether all, none or some of what it
-    /// covers was made durable.
-    pub fate: Fate,
 }
 
 /// How long operations take: each between the two figures, in nanoseconds, so that operations in
@@ -75,7 +54,8 @@ struct Core<S, R> {
     delays: RefCell<Rng>,
     state: RefCell<State>,
     operations: Cell<u64>,
-    plan: Cell<Option<CutPlan>>,
+    // The number of the operation at which power is cut, and its fate.
+    plan: Cell<Option<(u64, Fate)>>,
     cut: Cell<bool>,
     cut_reached: WaitQueue,
     // Held while anything goes to the inner store, so that it arrives there in order.
@@ -114,9 +94,13 @@ impl<S: BlockStore, R: Runtime> CrashStore<S, R> {
         }))
     }
 
-    /// Sets at which operation power is cut; [`cut`](Self::cut) then settles what was in flight.
+    /// Sets at which operation power is cut; it and all later ones fail with `PowerCut`, and
+    /// [`cut`](Self::cut) then settles what was in flight. Operations are writes and syncs, in the
+    /// order of their first polls; reads change nothing, so a cut at a read is the cut at the next
+    /// operation. The fate of a sync is whether all, none or some of what it covers was made
+    /// durable.
     pub fn plan_cut(&self, plan: CutPlan) {
-        self.0.plan.set(Some(plan));
+        self.0.plan.set(Some((self.operations() + plan.after_operations, plan.fate)));
     }
 
     /// Writes and syncs issued so far.
@@ -216,9 +200,9 @@ impl<S: BlockStore, R: Runtime> CrashStore<S, R> {
     fn count_operation(&self) -> Option<Fate> {
         let number = self.0.operations.get();
         self.0.operations.set(number + 1);
-        let plan = self.0.plan.get().filter(|plan| plan.at_operation == number)?;
+        let (_, fate) = self.0.plan.get().filter(|(at, _)| *at == number)?;
         self.die();
-        Some(plan.fate)
+        Some(fate)
     }
 
     /// Waits as long as an operation takes.

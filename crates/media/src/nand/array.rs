@@ -2,9 +2,10 @@
 use super::counters::{NandCounters, Wear};
 use super::faults::{Failures, NandFaults};
 use super::geometry::{BlockAddr, NandGeometry, PageAddr};
-use super::power::{CutPlan, Fate, InFlight, Operation, Unfinished};
+use super::power::{InFlight, Operation, Unfinished, cut_at_ns};
 use super::slot::{Content, SlotRead};
 use super::timing::{NandTiming, Occupancy, Span};
+use crate::cut::{CutPlan, Fate};
 use crate::zone::{Body, Spare};
 use std::collections::VecDeque;
 use tantalum_base::{PAGE_BYTES, Payload, Result, Rng};
@@ -282,13 +283,13 @@ impl<P: Payload> Array<P> {
     pub(crate) fn end_mutation(&mut self, now_ns: u64) -> bool {
         self.mutations += 1;
         let Some(plan) = &mut self.cut_plan else { return false };
-        if plan.after_mutations > 0 {
-            plan.after_mutations -= 1;
+        if plan.after_operations > 0 {
+            plan.after_operations -= 1;
             return false;
         }
         let plan = *plan;
         self.cut_plan = None;
-        let cut_at_ns = plan.cut_at_ns(now_ns, self.mutation_span);
+        let cut_at_ns = cut_at_ns(plan.fate, now_ns, self.mutation_span);
         self.power_cut(cut_at_ns, &mut |_| plan.fate);
         true
     }

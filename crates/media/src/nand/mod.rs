@@ -25,10 +25,11 @@ pub(crate) use array::{Array, Outcome};
 pub use counters::{NandCounters, Wear};
 pub use faults::NandFaults;
 pub use geometry::{BlockAddr, NandGeometry, PageAddr};
-pub use power::{CutPlan, Fate, InFlight, Operation};
+pub use power::{InFlight, Operation};
 pub use slot::SlotRead;
 pub use timing::NandTiming;
 
+use crate::cut::{CutPlan, Fate};
 use crate::zone::{Body, Spare};
 use std::cell::{RefCell, RefMut};
 use std::rc::Rc;

@@ -2,19 +2,7 @@
 use super::geometry::PageAddr;
 use super::slot::Content;
 use super::timing::Span;
-
-/// What becomes of an operation that a power cut interrupts.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Fate {
-    /// It is complete after all.
-    Land,
-    /// It never began.
-    Vanish,
-    /// It is half done: a torn page reads as an uncorrectable error or as content that does not
-    /// match its checksum; a torn erase leaves a block that can be neither read nor programmed
-    /// before its next erase.
-    Tear,
-}
+use crate::cut::Fate;
 
 /// Kind of an operation that changes the array.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -45,26 +33,16 @@ pub(super) struct Unfinished<P> {
     pub(super) erased: Option<(Content<P>, bool)>,
 }
 
-/// A power cut to come: at the n-th mutation (append or reset of the zones above), with the fate
-/// of what is in progress.
+/// When to cut a mutation (append or reset of the zones above) that was submitted at `now_ns` and
+/// spans `span`, so that `fate` falls on it: `Vanish` cuts as it is submitted, `Tear` in the middle
+/// of it, `Land` when it has just ended but nobody was told.
 ///
-/// The moment is chosen so that the fate falls on that mutation: `Vanish` cuts as it is
-/// submitted, `Tear` in the middle of it, `Land` when it has just ended but nobody was told.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct CutPlan {
-    /// Mutations, counted from now on, that complete before the one that is cut.
-    pub after_mutations: u64,
-    /// The fate.
-    pub fate: Fate,
-}
-
-impl CutPlan {
-    /// When to cut a mutation that was submitted at `now_ns` and spans `span`.
-    pub(super) fn cut_at_ns(&self, now_ns: u64, span: Option<Span>) -> u64 {
-        match (self.fate, span) {
-            (Fate::Vanish, _) | (_, None) => now_ns,
-            (Fate::Tear, Some(span)) => span.start_ns + (span.end_ns - span.start_ns) / 2,
-            (Fate::Land, Some(span)) => span.end_ns,
-        }
+/// A torn page reads as an uncorrectable error or as content that does not match its checksum; a
+/// torn erase leaves a block that can be neither read nor programmed before its next erase.
+pub(super) fn cut_at_ns(fate: Fate, now_ns: u64, span: Option<Span>) -> u64 {
+    match (fate, span) {
+        (Fate::Vanish, _) | (_, None) => now_ns,
+        (Fate::Tear, Some(span)) => span.start_ns + (span.end_ns - span.start_ns) / 2,
+        (Fate::Land, Some(span)) => span.end_ns,
     }
 }

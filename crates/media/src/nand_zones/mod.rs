@@ -12,6 +12,7 @@ mod table;
 #[cfg(test)]
 mod tests;
 
+use crate::cut::Fate;
 use crate::nand::{Array, Nand, PageAddr, SlotRead};
 use crate::zone::{AppendHeader, Body, ScannedAppend, Spare, ZoneGeometry, ZoneMedia};
 use append_log::{AppendLog, LoggedAppend};
@@ -80,7 +81,7 @@ impl<R: Runtime, P: Payload> NandZones<R, P> {
     /// to.
     pub fn reopen<S: Runtime>(&self, runtime: S) -> NandZones<S, P> {
         // Also without a cut before: the new executor's clock has nothing to do with the old one.
-        self.nand.power_cut(u64::MAX, |_| crate::nand::Fate::Land);
+        self.nand.power_cut(u64::MAX, |_| Fate::Land);
         self.table.borrow_mut().power_on(&self.nand.array());
         NandZones {
             runtime,

@@ -1,5 +1,6 @@
 use super::*;
-use crate::nand::{BlockAddr, CutPlan, Fate, NandFaults, NandGeometry, NandOptions, NandTiming};
+use crate::cut::{CutPlan, Fate};
+use crate::nand::{BlockAddr, NandFaults, NandGeometry, NandOptions, NandTiming};
 use crate::zone::SlotKind;
 use tantalum_base::{PageNo, Stamp, Version};
 use tantalum_runtime::Virtual;
@@ -263,10 +264,10 @@ fn bad_blocks_from_the_factory_are_passed_over() {
 }
 
 /// Cuts at mutation `nth` of a small workload; returns the zones after it.
-fn cut(after_mutations: u64, fate: Fate) -> (Virtual, Rc<Zones>) {
+fn cut(after_operations: u64, fate: Fate) -> (Virtual, Rc<Zones>) {
     let (runtime, zones) = zones();
     let mutations = zones.nand().mutations();
-    zones.nand().plan_cut(Some(CutPlan { after_mutations, fate }));
+    zones.nand().plan_cut(Some(CutPlan { after_operations, fate }));
     let worker = Rc::clone(&zones);
     runtime
         .run(async move {
@@ -282,7 +283,7 @@ fn cut(after_mutations: u64, fate: Fate) -> (Virtual, Rc<Zones>) {
             assert_eq!(error.kind(), ErrorKind::PowerCut);
         })
         .unwrap();
-    assert_eq!(zones.nand().mutations() - mutations, after_mutations + 1);
+    assert_eq!(zones.nand().mutations() - mutations, after_operations + 1);
     let runtime = Virtual::new(Schedule::Fifo);
     let zones = Rc::new(zones.reopen(runtime.clone()));
     (runtime, zones)

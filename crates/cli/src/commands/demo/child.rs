@@ -12,8 +12,9 @@ use std::sync::mpsc;
 use std::time::Duration;
 use tantalum_base::{Limits, PageDevice, Result, Rng};
 use tantalum_media::block_store::{
-    CrashOptions, CrashStore, CutPlan, CutStyle, Fate, FileStore, FileStoreOptions,
+    CrashOptions, CrashStore, CutStyle, FileStore, FileStoreOptions,
 };
+use tantalum_media::{CutPlan, Fate};
 use tantalum_runtime::live::{LiveOptions, spawn_thread};
 use tantalum_runtime::{Live, Runtime};
 use tantalum_volume::client::{self, Client};
@@ -109,8 +110,8 @@ async fn open_volume(
     let file = FileStore::open(live, &config.data_path()?, FileStoreOptions::default())?;
     let store = CrashStore::new(live.clone(), file, CrashOptions::default());
     let mut rng = Rng::split(seed ^ cut_at, "power cut");
-    let fate = [Fate::Land, Fate::Vanish, Fate::Tear][rng.below(3) as usize];
-    store.plan_cut(CutPlan { at_operation: cut_at, fate });
+    let fate = Fate::ALL[rng.below(3) as usize];
+    store.plan_cut(CutPlan { after_operations: cut_at, fate });
     let cut = store.clone();
     live.spawn("power cut", async move {
         cut.until_cut().await;

@@ -1,6 +1,6 @@
 //! One write that is not durable yet.
-use super::Fate;
 use crate::block_store::{BLOCK_BYTES, BlockStore, IoBuf};
+use crate::cut::Fate;
 use std::cell::{Cell, RefCell};
 use std::ops::Range;
 use tantalum_base::{Result, Rng};

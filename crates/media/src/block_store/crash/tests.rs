@@ -132,9 +132,9 @@ fn a_planned_cut_gives_the_operation_its_fate() {
         (3, Fate::Land, [1, 2, 3]),
         (3, Fate::Vanish, [1, 2, 0]),
     ];
-    for (at_operation, fate, blocks) in expected {
+    for (after_operations, fate, blocks) in expected {
         let (runtime, store) = store();
-        store.plan_cut(CutPlan { at_operation, fate });
+        store.plan_cut(CutPlan { after_operations, fate });
         let landed = runtime
             .run(async move {
                 let work = async {
@@ -144,13 +144,13 @@ fn a_planned_cut_gives_the_operation_its_fate() {
                     write(&store, 2, 1, 3, true).await
                 };
                 assert_eq!(work.await.unwrap_err().kind(), ErrorKind::PowerCut);
-                assert_eq!(store.operations(), at_operation + 1);
+                assert_eq!(store.operations(), after_operations + 1);
                 store.until_cut().await;
                 store.cut(&mut Rng::new(1), CutStyle::DropAll).await.unwrap();
                 first_bytes(store.inner(), 0, 3).await
             })
             .unwrap();
-        assert_eq!(landed, blocks, "cut at operation {at_operation}, {fate:?}");
+        assert_eq!(landed, blocks, "cut at operation {after_operations}, {fate:?}");
     }
 }
 

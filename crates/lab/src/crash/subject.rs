@@ -1,0 +1,87 @@
+//! What is under test: a kind of device that is formatted once and opened again after each cut.
+use std::rc::Rc;
+use tantalum_base::{PageDevice, Result};
+use tantalum_media::{Nvram, ZoneMedia};
+use tantalum_runtime::Virtual;
+
+/// What a device is opened with when the power comes on.
+pub struct Opening<M, K> {
+    /// The executor of this power-on.
+    pub runtime: Virtual,
+    /// The medium, as the last cut left it.
+    pub media: M,
+    /// Logical pages; the same at every opening.
+    pub pages: u64,
+    /// What outlived the dark beside the medium.
+    pub kept: K,
+}
+
+/// What a load reached; the lab says so, as a load that reaches nothing tests nothing.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Coverage {
+    /// Zones (or blocks) cleaned.
+    pub cleaned: u64,
+    /// Checkpoints written.
+    pub checkpoints: u64,
+}
+
+/// A kind of device over media `M`. One file a kind in `subjects`.
+///
+/// What it promises is what its `limits()` say: the lab reads durability, atomic writes,
+/// transactions and shares there. When power is cut every task stops where it stands, in the middle
+/// of a poll where need be; the device itself is dropped and never asked again, but for
+/// [`on_stored_energy`](Self::on_stored_energy).
+#[allow(async_fn_in_trait, reason = "subjects live on one thread; their futures need not be Send")]
+pub trait Subject<M: ZoneMedia>: Clone + 'static {
+    /// The device under test.
+    type Device: PageDevice<Page = M::Page>;
+
+    /// What outlives the dark beside the medium: NVRAM, or a cache on stored energy. Clones name
+    /// the same memory. `()` where there is none.
+    type Kept: Clone + 'static;
+
+    /// Whether the device does something on stored energy when the power is cut.
+    const HAS_STORED_ENERGY: bool = false;
+
+    /// As `--device` takes it: `ssd:cache=durable`.
+    fn text(&self) -> String;
+
+    /// The memory of a new device, empty.
+    fn kept(&self) -> Self::Kept;
+
+    /// The NVRAM in `kept`, where there is some: power is also cut at its stores.
+    fn nvram(&self, _kept: &Self::Kept) -> Option<Nvram> {
+        None
+    }
+
+    /// A new device on empty media. No tasks are started.
+    async fn format(&self, opening: Opening<M, Self::Kept>) -> Result<Rc<Self::Device>>;
+
+    /// The device that was there before the power went. No tasks are started but those that
+    /// recovery itself needs.
+    async fn reopen(&self, opening: Opening<M, Self::Kept>) -> Result<Rc<Self::Device>>;
+
+    /// Starts what must run beside the commands.
+    fn start(&self, runtime: &Virtual, device: &Rc<Self::Device>);
+
+    /// Closes the device in good order; no command is in flight.
+    async fn close(&self, device: &Self::Device) -> Result<()>;
+
+    /// Panics where the device's structures contradict each other. No command is in flight.
+    fn validate(&self, device: &Self::Device);
+
+    /// What the load reached since the device was opened.
+    fn coverage(&self, device: &Self::Device) -> Coverage;
+
+    /// What the device does between the cut and darkness, such as a dump. Its tasks are gone, what
+    /// was in flight has met its fate, and the medium in `opening` is powered for that long: no
+    /// further cut falls into it. Called only with [`HAS_STORED_ENERGY`](Self::HAS_STORED_ENERGY),
+    /// and only where the device had been opened when the power went.
+    async fn on_stored_energy(
+        &self,
+        _device: Rc<Self::Device>,
+        _opening: Opening<M, Self::Kept>,
+    ) -> Result<()> {
+        Ok(())
+    }
+}
