@@ -202,8 +202,7 @@ mod tests {
 
     #[test]
     fn ranges_to_share_are_checked() {
-        let range =
-            |to, from, pages| LIMITS.share_range_pairs(PageNo(to), PageNo(from), pages);
+        let range = |to, from, pages| LIMITS.share_range_pairs(PageNo(to), PageNo(from), pages);
         let pairs = [(PageNo(10), PageNo(20)), (PageNo(11), PageNo(21))];
         assert_eq!(range(10, 20, 2).unwrap(), pairs);
         assert_eq!(range(10, 10, 0).unwrap(), []);

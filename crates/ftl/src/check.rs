@@ -3,7 +3,7 @@ use tantalum_base::{PageNo, Payload, Result, SlotNo};
 use tantalum_media::ZoneMedia;
 
 use crate::ftl::Ftl;
-use crate::map::{Occupant, Place};
+use crate::map::Place;
 use crate::read::wrong_content;
 use crate::zones::ZoneState;
 
@@ -71,13 +71,24 @@ impl<M: ZoneMedia> Ftl<M> {
         let state = self.state.borrow();
         let mut findings = Vec::new();
         let mut live = vec![0u32; self.geometry.zones as usize];
+        let mut sharers = vec![0u64; self.geometry.zones as usize];
         for page in (0..self.options.pages).map(PageNo) {
             let Place::At(slot) = state.map.get(page).place else { continue };
-            if state.map.occupant(slot) != Occupant::Page(page) {
+            if !state.map.pages_of(slot).any(|other| other == page) {
                 let problem = format!("slot {slot} is held by {:?}", state.map.occupant(slot));
                 findings.push(Finding { place: format!("page {page}"), problem });
             }
-            live[self.geometry.zone_of(slot).index()] += 1;
+            let zone = self.geometry.zone_of(slot).index();
+            if state.map.pages_of(slot).next() == Some(page) {
+                live[zone] += 1;
+            } else {
+                sharers[zone] += 1;
+            }
+        }
+        let (noted, found) = (state.map.sharers().entries(), sharers.iter().sum::<u64>());
+        if noted != found {
+            let problem = format!("{noted} entries, {found} found");
+            findings.push(Finding { place: "table of sharers".into(), problem });
         }
         let own = state.checkpoint_places.iter().chain(state.records.iter().map(|(_, slot)| slot));
         for slot in own {
@@ -91,6 +102,11 @@ impl<M: ZoneMedia> Ftl<M> {
                     place: format!("zone {number}"),
                     problem: format!("{} live slots noted, {counted} found", zone.live_slots),
                 });
+            }
+            if sharers[number.index()] != u64::from(zone.sharers) {
+                let (noted, found) = (zone.sharers, sharers[number.index()]);
+                let problem = format!("{noted} sharers noted, {found} found");
+                findings.push(Finding { place: format!("zone {number}"), problem });
             }
             if counted > 0 && !matches!(zone.state, ZoneState::Open | ZoneState::Full) {
                 findings.push(Finding {

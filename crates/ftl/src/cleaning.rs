@@ -1,10 +1,11 @@
 //! Cleaning: empties the zone with the least live content, between two watermarks.
 use std::cell::Cell;
-use tantalum_base::{ErrorKind, PageNo, Payload, Result, SlotNo, Version, ZoneNo};
-use tantalum_media::{Body, SlotKind, Spare, ZoneMedia};
+use tantalum_base::{ErrorKind, Result, SlotNo, Version, ZoneNo};
+use tantalum_media::ZoneMedia;
 
-use crate::ftl::{AppendBuffer, Ftl};
-use crate::map::{Entry, Occupant, Place};
+use crate::ftl::Ftl;
+use crate::map::Occupant;
+use crate::moving::pages_to_move;
 use crate::options::{moving_slots_max, packed_slots};
 use crate::planted::{Fault, is_planted};
 use crate::records;
@@ -119,13 +120,14 @@ impl<M: ZoneMedia> Ftl<M> {
             {
                 continue;
             }
-            let gives = zone.live_slots <= live_max
-                && moving_slots_max(&self.geometry, zone.live_slots) < self.geometry.slots_per_zone;
+            let moving = pages_to_move(&self.geometry, zone);
+            let gives = moving <= live_max
+                && moving_slots_max(&self.geometry, moving) < self.geometry.slots_per_zone;
             if !zone.failing && !gives {
                 continue;
             }
             let watermark_due = state.watermark_due(number, &stated);
-            if u64::from(zone.live_slots.max(u32::from(watermark_due))) > room {
+            if u64::from(moving.max(u32::from(watermark_due))) > room {
                 busy |= kept > 0;
                 continue;
             }
@@ -136,7 +138,7 @@ impl<M: ZoneMedia> Ftl<M> {
             if replaced && !is_planted(Fault::NoWaitForReplacements) {
                 after = after.max(Some(zone.version_max.max(zone.replaced_by)));
             } else {
-                let rank = (!zone.failing, zone.live_slots, zone.epoch);
+                let rank = (!zone.failing, moving, zone.epoch);
                 if best.is_none_or(|(best, _)| rank < best) {
                     best = Some((rank, number));
                 }
@@ -160,8 +162,7 @@ impl<M: ZoneMedia> Ftl<M> {
             // The open zone is filled to its end before the next is taken.
             let room = self.state.borrow().zones.room_pages(Stream::Cleaning);
             let most = if room > 0 { room } else { self.geometry.append_pages_max };
-            let group = &live[next..live.len().min(next + most as usize)];
-            next += group.len();
+            let group = self.group(&live, &mut next, most as usize);
             let group = self.move_group(group).await?;
             moved |= group.moved;
             lost |= group.lost;
@@ -197,90 +198,9 @@ impl<M: ZoneMedia> Ftl<M> {
         slots.filter(|slot| state.map.occupant(*slot) != Occupant::Dead).collect()
     }
 
-    /// Copies one group of live slots.
-    async fn move_group(&self, group: &[SlotNo]) -> Result<Moved> {
-        let mut buffer = self.state.borrow_mut().take_buffer();
-        let mut sources = Vec::with_capacity(group.len());
-        let lost = self.read_group(group, &mut buffer, &mut sources).await?;
-        let moved = !sources.is_empty();
-        if moved {
-            self.admit(Stream::Cleaning, sources.len() as u32, || self.kept_from_cleaning())
-                .await?;
-            let first = self.append_own(Stream::Cleaning, &buffer, false).await?;
-            let state = &mut *self.state.borrow_mut();
-            for (index, (source, spare)) in sources.iter().zip(&buffer.spares).enumerate() {
-                let slot = SlotNo(first.0 + index as u32);
-                state.redirect(*source, slot, spare);
-            }
-        }
-        self.state.borrow_mut().give_buffer(buffer);
-        Ok(Moved { moved, lost })
-    }
-
     /// Zones that cleaning leaves to a checkpoint that is being written.
-    fn kept_from_cleaning(&self) -> u32 {
+    pub(crate) fn kept_from_cleaning(&self) -> u32 {
         if self.checkpoint_turn.free() == 0 { self.reserve_zones - 1 } else { 0 }
-    }
-
-    /// Reads what is live in `group` into `buffer`, checked. A page that the medium cannot give
-    /// back is marked lost, so that reading it stays an error; true where there was one.
-    async fn read_group(
-        &self,
-        group: &[SlotNo],
-        buffer: &mut AppendBuffer<M::Page>,
-        sources: &mut Vec<SlotNo>,
-    ) -> Result<bool> {
-        let mut lost = false;
-        let mut pages: Vec<(SlotNo, PageNo, Entry)> = Vec::with_capacity(group.len());
-        let mut record_slots = Vec::new();
-        {
-            let state = self.state.borrow();
-            let page = |slot: &SlotNo| match state.map.occupant(*slot) {
-                Occupant::Page(page) => Some(page),
-                Occupant::Record | Occupant::Dead => None,
-            };
-            state.map.fetch(group.iter().filter_map(page));
-            for slot in group {
-                match state.map.occupant(*slot) {
-                    Occupant::Page(page) => pages.push((*slot, page, state.map.get(page))),
-                    Occupant::Record => record_slots.push(*slot),
-                    Occupant::Dead => {}
-                }
-            }
-        }
-        let slots: Vec<SlotNo> = pages.iter().map(|(slot, ..)| *slot).collect();
-        let mut contents = vec![M::Page::zero(); slots.len()];
-        let all =
-            if slots.is_empty() { Ok(()) } else { self.media.read(&slots, &mut contents).await };
-        for ((slot, page, entry), mut content) in pages.into_iter().zip(contents) {
-            let mut intact = all.is_ok();
-            if !intact {
-                intact = self.media.read(&[slot], std::slice::from_mut(&mut content)).await.is_ok();
-            }
-            if intact && content.checksum() == entry.checksum {
-                let (version, checksum) = (entry.version, entry.checksum);
-                buffer.spares.push(Spare { kind: SlotKind::Copy, page, version, checksum });
-                buffer.bodies.push(Body::Data(content));
-                sources.push(slot);
-            } else {
-                let state = &mut *self.state.borrow_mut();
-                if state.map.get(page) == entry {
-                    state.replace(page, Entry { place: Place::Lost, ..entry });
-                    lost = true;
-                }
-            }
-        }
-        for slot in record_slots {
-            let Some(version) = self.state.borrow().record_version(slot) else { continue };
-            let body = self.media.read_meta(slot).await?;
-            // A record that cannot be read must not be dropped: what it undid would come back.
-            records::decode(&body)?;
-            let (kind, checksum) = (SlotKind::Record, body.checksum());
-            buffer.spares.push(Spare { kind, page: PageNo(0), version, checksum });
-            buffer.bodies.push(Body::Meta(body));
-            sources.push(slot);
-        }
-        Ok(lost)
     }
 
     /// Writes the durable watermark down where `victim` must not be reset before.
@@ -294,10 +214,7 @@ impl<M: ZoneMedia> Ftl<M> {
         }
         self.admit(Stream::Cleaning, 1, || self.kept_from_cleaning()).await?;
         let mut buffer = self.state.borrow_mut().take_buffer();
-        let body = records::encode(&[]);
-        let (version, checksum) = (Version::NEVER, body.checksum());
-        buffer.spares.push(Spare { kind: SlotKind::Record, page: PageNo(0), version, checksum });
-        buffer.bodies.push(Body::Meta(body));
+        buffer.push_record(records::encode_trims(&[]), Version::NEVER);
         self.append_own(Stream::Cleaning, &buffer, true).await?;
         self.state.borrow_mut().give_buffer(buffer);
         Ok(())
@@ -343,14 +260,6 @@ impl Drop for WaitingForHosts<'_> {
     }
 }
 
-/// What became of a group of live slots.
-struct Moved {
-    /// An append was made.
-    moved: bool,
-    /// A page was marked lost.
-    lost: bool,
-}
-
 impl<P> crate::ftl::State<P> {
     /// Whether a watermark must be written down before `zone` is reset. Recovery takes versions
     /// for granted only up to one that it finds on media: before a zone's contents vanish, one
@@ -359,29 +268,5 @@ impl<P> crate::ftl::State<P> {
         let elsewhere = stated.without(zone).max(self.checkpoint_says);
         let zone = self.zones.get(zone);
         elsewhere < zone.version_max.max(zone.says)
-    }
-
-    /// `source` was copied to `slot`: what is still in force there moves.
-    fn redirect(&mut self, source: SlotNo, slot: SlotNo, spare: &Spare) {
-        if spare.kind == SlotKind::Record {
-            if let Some(record) = self.records.iter_mut().find(|(_, at)| *at == source) {
-                record.1 = slot;
-                self.map.set_record(source, false);
-                self.zones.remove_live(source);
-                self.map.set_record(slot, true);
-                self.zones.add_live(slot);
-            }
-            return;
-        }
-        let entry = self.map.get(spare.page);
-        if entry.place == Place::At(source) && entry.version == spare.version {
-            self.statistics.pages_moved += 1;
-            self.replace(spare.page, Entry { place: Place::At(slot), ..entry });
-        }
-    }
-
-    /// Version of the record in `slot`, if one is in force there.
-    fn record_version(&self, slot: SlotNo) -> Option<Version> {
-        self.records.iter().find(|(_, at)| *at == slot).map(|(version, _)| *version)
     }
 }

@@ -1,8 +1,8 @@
 //! The FTL's state, and what its flows share.
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
-use tantalum_base::{Error, ErrorKind, PageNo, Result, SlotNo, Version, ZoneNo};
-use tantalum_media::{Body, Spare, ZoneGeometry, ZoneMedia};
+use tantalum_base::{Error, ErrorKind, PageBuf, PageNo, Payload, Result, SlotNo, Version, ZoneNo};
+use tantalum_media::{Body, SlotKind, Spare, ZoneGeometry, ZoneMedia};
 use tantalum_runtime::sync::{Semaphore, WaitQueue};
 
 use crate::durable::DurableTracker;
@@ -74,6 +74,22 @@ pub(crate) struct State<P> {
 pub(crate) struct AppendBuffer<P> {
     pub spares: Vec<Spare>,
     pub bodies: Vec<Body<P>>,
+}
+
+impl<P: Payload> AppendBuffer<P> {
+    /// Adds a page that a host writes; its version comes with its place.
+    pub fn push_data(&mut self, page: PageNo, content: P) {
+        let (version, checksum) = (Version::NEVER, content.checksum());
+        self.spares.push(Spare { kind: SlotKind::Data, page, version, checksum });
+        self.bodies.push(Body::Data(content));
+    }
+
+    /// Adds a page of records.
+    pub fn push_record(&mut self, body: PageBuf, version: Version) {
+        let (page, checksum) = (PageNo(0), body.checksum());
+        self.spares.push(Spare { kind: SlotKind::Record, page, version, checksum });
+        self.bodies.push(Body::Meta(body));
+    }
 }
 
 /// Lets concurrent syncs share one.
@@ -173,6 +189,9 @@ impl<M: ZoneMedia> Ftl<M> {
             ),
             pages_mapped: state.map.mapped_pages(),
             mapping_bytes: state.map.memory_bytes(),
+            shared_slots: state.map.sharers().slots(),
+            shared_entries: state.map.sharers().entries(),
+            shared_bytes: state.map.sharers().memory_bytes(),
             ..state.statistics
         }
     }
@@ -222,12 +241,17 @@ impl<P> State<P> {
 
     /// Puts `entry` in force; keeps the live counts.
     pub fn replace(&mut self, page: PageNo, entry: Entry) {
-        if let Some(freed) = self.map.set(page, entry) {
-            self.zones.replaced(freed, entry.version);
+        let change = self.map.set(page, entry);
+        if let Some(left) = change.left {
+            self.zones.left(left, entry.version, change.left_alive);
             self.cleaning_stuck = false;
         }
         if let Place::At(slot) = entry.place {
-            self.zones.add_live(slot);
+            if change.joined {
+                self.zones.joined(slot, entry.version);
+            } else {
+                self.zones.add_live(slot);
+            }
         }
     }
 

@@ -1,12 +1,13 @@
 //! Logical to physical: a page-mapping flash translation layer over append-only zones.
 //!
 //! ```text
-//! write    batches → host stream, versions assigned in order     (records: trims, as versioned records)
+//! write    batches → host stream, versions assigned in order     (records: trims and shares, as versioned records)
 //! room     free zones: the reserve, waiting, resetting
 //! read     mapping → media, every content checked
-//! map      page → (version, place, checksum); slot → page
+//! share    pages take other pages' contents by a change of the mapping alone
+//! map      page → (version, place, checksum); slot → page, or several (sharers)
 //! zones    free, open, full; live slots; reserve
-//! cleaning greedy victims, between a low and a high watermark
+//! cleaning greedy victims, between a low and a high watermark; moving: their copies
 //! sync     syncs that callers share; waiting for the watermark
 //! durable  the watermark below which no change is missing
 //! checkpoint / recovery   the mapping on media; what zones say since
@@ -24,12 +25,16 @@ mod durable;
 mod find_checkpoint;
 mod ftl;
 mod map;
+mod moving;
 mod options;
+mod places;
 pub mod planted;
 mod read;
 mod records;
 mod recovery;
 mod room;
+mod share;
+mod sharers;
 mod statistics;
 mod sync;
 mod write;

@@ -1,5 +1,7 @@
-//! Where each logical page is, and which logical page each slot holds.
+//! Where each logical page is, and which logical pages each slot holds.
 use tantalum_base::{PageNo, SlotNo, Version};
+
+use crate::sharers::Sharers;
 
 /// What the FTL knows of a logical page.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
@@ -66,16 +68,32 @@ impl Packed {
     }
 }
 
-/// Logical to physical and back. 16 bytes a logical page and 4 a slot.
+/// Logical to physical and back. 16 bytes a logical page and 4 a slot, and what slots of several
+/// pages take besides.
 pub struct Mapping {
     forward: Vec<Packed>,
+    // The one page of each slot, or what is said below.
     reverse: Vec<u32>,
+    sharers: Sharers,
+}
+
+/// What a change of a page's place did to the slots.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+pub struct Change {
+    /// The slot that the page left, if any.
+    pub left: Option<SlotNo>,
+    /// Other pages are still in the slot that it left.
+    pub left_alive: bool,
+    /// The slot that it entered already held another page.
+    pub joined: bool,
 }
 
 /// In `reverse`: the slot holds no live content.
 const DEAD: u32 = u32::MAX;
 /// In `reverse`: the slot holds a record that the next recovery needs.
 const RECORD: u32 = u32::MAX - 1;
+/// In `reverse`: the slot holds the content of several pages, which `sharers` knows.
+const SHARED: u32 = u32::MAX - 2;
 
 /// What is live in a slot.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -84,6 +102,8 @@ pub enum Occupant {
     Dead,
     /// The content of this page.
     Page(PageNo),
+    /// The content of several pages; [`Mapping::pages_of`] names them.
+    Shared,
     /// A record that no checkpoint covers yet.
     Record,
 }
@@ -92,10 +112,11 @@ impl Mapping {
     /// `pages` unmapped pages over `slots` dead slots.
     pub fn new(pages: u64, slots: u64) -> Self {
         assert!(slots < u64::from(LOST), "slot numbers have 32 bits");
-        assert!(pages < u64::from(RECORD), "page numbers have 32 bits in the reverse map");
+        assert!(pages < u64::from(SHARED), "page numbers have 32 bits in the reverse map");
         Mapping {
             forward: vec![Packed { version: 0, place: UNMAPPED, checksum: 0 }; pages as usize],
             reverse: vec![DEAD; slots as usize],
+            sharers: Sharers::default(),
         }
     }
 
@@ -127,27 +148,56 @@ impl Mapping {
         std::hint::black_box((places, occupants));
     }
 
-    /// Puts `entry` for `page` in force and returns the slot that it frees, if any.
+    /// Puts `entry` for `page` in force; what became of the slots.
     #[inline]
-    pub fn set(&mut self, page: PageNo, entry: Entry) -> Option<SlotNo> {
+    pub fn set(&mut self, page: PageNo, entry: Entry) -> Change {
         let packed = Packed {
             version: entry.version.0,
             place: entry.place.to_bits(),
             checksum: entry.checksum,
         };
         let old = std::mem::replace(&mut self.forward[page.index()], packed);
-        let freed = match Place::from_bits(old.place) {
-            Place::At(slot) => {
-                self.reverse[slot.index()] = DEAD;
-                Some(slot)
-            }
-            Place::Unmapped | Place::Lost => None,
-        };
-        if let Place::At(slot) = entry.place {
-            debug_assert_eq!(self.reverse[slot.index()], DEAD, "{slot:?} is taken");
-            self.reverse[slot.index()] = page.0 as u32;
+        let mut change = Change::default();
+        if let Place::At(slot) = Place::from_bits(old.place) {
+            change.left = Some(slot);
+            change.left_alive = self.leave(slot, page);
         }
-        freed
+        if let Place::At(slot) = entry.place {
+            change.joined = self.enter(slot, page);
+        }
+        change
+    }
+
+    /// Takes `page` out of `slot`; whether others are still there.
+    #[inline]
+    fn leave(&mut self, slot: SlotNo, page: PageNo) -> bool {
+        let occupant = &mut self.reverse[slot.index()];
+        if *occupant != SHARED {
+            *occupant = DEAD;
+            return false;
+        }
+        if let Some(last) = self.sharers.remove(slot, page) {
+            *occupant = last.0 as u32;
+        }
+        true
+    }
+
+    /// Puts `page` into `slot`; whether others are there already.
+    #[inline]
+    fn enter(&mut self, slot: SlotNo, page: PageNo) -> bool {
+        let occupant = &mut self.reverse[slot.index()];
+        let alone = *occupant == DEAD;
+        match *occupant {
+            DEAD => *occupant = page.0 as u32,
+            SHARED => self.sharers.add(slot, page),
+            RECORD => debug_assert!(false, "{slot:?} is taken by a record"),
+            first => {
+                *occupant = SHARED;
+                self.sharers.add(slot, PageNo(u64::from(first)));
+                self.sharers.add(slot, page);
+            }
+        }
+        !alone
     }
 
     /// What is live in `slot`.
@@ -156,8 +206,25 @@ impl Mapping {
         match self.reverse[slot.index()] {
             DEAD => Occupant::Dead,
             RECORD => Occupant::Record,
+            SHARED => Occupant::Shared,
             page => Occupant::Page(PageNo(u64::from(page))),
         }
+    }
+
+    /// The pages whose content is in `slot`; for a shared one, in the order in which they came.
+    pub fn pages_of(&self, slot: SlotNo) -> impl Iterator<Item = PageNo> + '_ {
+        let occupant = self.occupant(slot);
+        let alone = match occupant {
+            Occupant::Page(page) => Some(page),
+            _ => None,
+        };
+        let shared = (occupant == Occupant::Shared).then(|| self.sharers.of(slot));
+        alone.into_iter().chain(shared.into_iter().flatten())
+    }
+
+    /// The table of slots of several pages.
+    pub fn sharers(&self) -> &Sharers {
+        &self.sharers
     }
 
     /// Marks that `slot` holds a record in force, or no longer does.
@@ -173,5 +240,6 @@ impl Mapping {
     /// Bytes of memory that the tables take.
     pub fn memory_bytes(&self) -> u64 {
         (self.forward.len() * size_of::<Packed>() + self.reverse.len() * 4) as u64
+            + self.sharers.memory_bytes()
     }
 }

@@ -16,6 +16,10 @@ pub struct FtlOptions {
     /// A checkpoint is written after this many slots were appended; 0 chooses 32 times the
     /// size of a checkpoint, at least 4096.
     pub checkpoint_interval_slots: u64,
+    /// Entries in the table of pages that share a slot, one a page beyond the first; `None` lets
+    /// it grow. SHARE, section 4.2.1, has 250 or 500. Where it is full, contents to share are
+    /// copied.
+    pub share_entries_max: Option<u32>,
 }
 
 impl FtlOptions {
@@ -26,6 +30,7 @@ impl FtlOptions {
             cleaning_low_zones: 2,
             cleaning_high_zones: 4,
             checkpoint_interval_slots: 0,
+            share_entries_max: None,
         }
     }
 

@@ -24,6 +24,14 @@ pub enum Fault {
     NoChecksum,
     /// Writes are acknowledged and frames given up before they are durable.
     EarlyAcknowledgement,
+    /// Shares are acknowledged without having been logged.
+    SharesNotLogged,
+    /// Cleaning does not write down which other pages share what it copied.
+    SharersLeftBehind,
+    /// Cleaning copies for pages whose share is not durable yet.
+    SharersAheadOfLog,
+    /// A slot that others keep alive does not wait for the change that took a page out.
+    LeaversForgotten,
 }
 
 #[cfg(feature = "planted-faults")]

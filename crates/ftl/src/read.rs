@@ -77,7 +77,8 @@ impl<M: ZoneMedia> Ftl<M> {
     }
 }
 
-fn lost(page: PageNo) -> Error {
+/// The error for a page that the medium lost.
+pub(crate) fn lost(page: PageNo) -> Error {
     Error::new(ErrorKind::Uncorrectable, format!("page {page} was lost by the medium"))
 }
 

@@ -1,63 +1,196 @@
 //! Changes of the mapping alone, written to the log as pages of the FTL's own.
 //!
-//! Layout of a record page (little endian): magic `u32`, count `u32`, then `count` entries of
-//! 24 bytes: kind `u64` (1 trim), first page `u64`, pages `u64`. Rest zero. The page's
-//! checksum is in its spare.
-use tantalum_base::{Error, ErrorKind, PAGE_BYTES, PageBuf, PageNo, PageRange, Payload, Result};
+//! Every such page starts with a magic number `u32` and its number of entries `u32` (all little
+//! endian); what the entries do not fill is zero. The page's checksum is in its spare.
+//!
+//! - Trims, 24 bytes each from byte 8: kind `u64` (1), first page `u64`, pages `u64`. A page
+//!   without entries only carries the watermark of its append.
+//! - Shares, 24 bytes each from byte 16, behind the number of zone openings so far (`u64`): left
+//!   page `u32`, right page `u32`, version of the right page's content `u64`, its slot `u32`, its
+//!   checksum `u32`. The delta of SHARE, section 4.2.2; what was before is in the mapping.
+//! - Sharers, 16 bytes each from byte 8, for copies of the same append in the cleaning stream:
+//!   page `u32`, which page of the append holds its content `u32`, version of the page `u64`.
+use tantalum_base::{
+    Error, ErrorKind, PAGE_BYTES, PageBuf, PageNo, PageRange, Payload, Result, SlotNo, Version,
+};
 
-const MAGIC: u32 = 0x5461_5243; // "TaRC"
-const ENTRY_BYTES: usize = 24;
-/// Entries that fit in a record page.
-pub const ENTRIES_MAX: usize = (PAGE_BYTES - 8) / ENTRY_BYTES;
+const MAGIC_TRIMS: u32 = 0x5461_5243; // "TaRC"
+const MAGIC_SHARES: u32 = 0x5461_5348; // "TaSH"
+const MAGIC_SHARERS: u32 = 0x5461_5352; // "TaSR"
+const TRIM_BYTES: usize = 24;
+const SHARE_BYTES: usize = 24;
+const SHARER_BYTES: usize = 16;
+/// Trims that fit in a record page.
+pub const TRIMS_MAX: usize = (PAGE_BYTES - 8) / TRIM_BYTES;
+/// Shares that fit in a record page: the most that one batch may have.
+pub const SHARES_MAX: usize = (PAGE_BYTES - 16) / SHARE_BYTES;
+/// Sharers that fit in a record page.
+pub const SHARERS_MAX: usize = (PAGE_BYTES - 8) / SHARER_BYTES;
 
 /// One change of the mapping alone.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Record {
     /// The range holds nothing any more.
     Trim(PageRange),
+    /// A page takes the content of another one.
+    Share(Share),
 }
 
-/// A record page of `records` (at most [`ENTRIES_MAX`]).
-pub fn encode(records: &[Record]) -> PageBuf {
-    assert!(records.len() <= ENTRIES_MAX);
-    let mut page = PageBuf::zero();
-    let bytes = page.make_mut();
-    bytes[..4].copy_from_slice(&MAGIC.to_le_bytes());
-    bytes[4..8].copy_from_slice(&(records.len() as u32).to_le_bytes());
-    for (record, entry) in records.iter().zip(bytes[8..].chunks_exact_mut(ENTRY_BYTES)) {
-        let Record::Trim(range) = record;
-        let kind = 1u64;
-        entry[..8].copy_from_slice(&kind.to_le_bytes());
-        entry[8..16].copy_from_slice(&range.first.0.to_le_bytes());
-        entry[16..24].copy_from_slice(&range.pages.to_le_bytes());
+/// A page that takes the content of another one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Share {
+    /// The page that takes it.
+    pub left: PageNo,
+    /// The page that had it.
+    pub right: PageNo,
+    /// The version under which the right page had it.
+    pub right_version: Version,
+    /// Where it was then.
+    pub slot: SlotNo,
+    /// Zone openings by then: it is still there unless the zone was opened later.
+    pub epoch: u64,
+    /// Its checksum.
+    pub checksum: u32,
+}
+
+/// A further page whose content is in a copy that cleaning made.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Sharer {
+    /// The page.
+    pub page: PageNo,
+    /// Its version, as of the last change.
+    pub version: Version,
+    /// Which page of the append holds its content, from 0.
+    pub index: u32,
+}
+
+struct Writer {
+    page: PageBuf,
+    at: usize,
+}
+
+impl Writer {
+    fn new(magic: u32, entries: usize) -> Self {
+        let mut writer = Writer { page: PageBuf::zero(), at: 0 };
+        writer.u32(magic);
+        writer.u32(entries as u32);
+        writer
     }
-    page
+
+    fn u32(&mut self, value: u32) {
+        self.page.make_mut()[self.at..self.at + 4].copy_from_slice(&value.to_le_bytes());
+        self.at += 4;
+    }
+
+    fn u64(&mut self, value: u64) {
+        self.page.make_mut()[self.at..self.at + 8].copy_from_slice(&value.to_le_bytes());
+        self.at += 8;
+    }
 }
 
-/// The records of a record page.
+struct Reader<'a> {
+    page: &'a PageBuf,
+    at: usize,
+}
+
+impl Reader<'_> {
+    fn u32(&mut self) -> u32 {
+        let mut word = [0; 4];
+        word.copy_from_slice(&self.page[self.at..self.at + 4]);
+        self.at += 4;
+        u32::from_le_bytes(word)
+    }
+
+    fn u64(&mut self) -> u64 {
+        u64::from(self.u32()) | u64::from(self.u32()) << 32
+    }
+
+    fn page_no(&mut self) -> PageNo {
+        PageNo(u64::from(self.u32()))
+    }
+}
+
+/// A record page of `trims` (at most [`TRIMS_MAX`]).
+pub fn encode_trims(trims: &[PageRange]) -> PageBuf {
+    assert!(trims.len() <= TRIMS_MAX);
+    let mut writer = Writer::new(MAGIC_TRIMS, trims.len());
+    for range in trims {
+        writer.u64(1);
+        writer.u64(range.first.0);
+        writer.u64(range.pages);
+    }
+    writer.page
+}
+
+/// A record page of `shares` (at most [`SHARES_MAX`]), all as of zone opening `epoch`.
+pub fn encode_shares(epoch: u64, shares: &[Share]) -> PageBuf {
+    assert!(shares.len() <= SHARES_MAX);
+    let mut writer = Writer::new(MAGIC_SHARES, shares.len());
+    writer.u64(epoch);
+    for share in shares {
+        writer.u32(share.left.0 as u32);
+        writer.u32(share.right.0 as u32);
+        writer.u64(share.right_version.0);
+        writer.u32(share.slot.0);
+        writer.u32(share.checksum);
+    }
+    writer.page
+}
+
+/// A page of `sharers` (at most [`SHARERS_MAX`]).
+pub fn encode_sharers(sharers: &[Sharer]) -> PageBuf {
+    assert!(sharers.len() <= SHARERS_MAX);
+    let mut writer = Writer::new(MAGIC_SHARERS, sharers.len());
+    for sharer in sharers {
+        writer.u32(sharer.page.0 as u32);
+        writer.u32(sharer.index);
+        writer.u64(sharer.version.0);
+    }
+    writer.page
+}
+
+fn corrupt(context: impl Into<String>) -> Error {
+    Error::new(ErrorKind::Corrupt, context)
+}
+
+/// The records of a record page of the log.
 pub fn decode(page: &PageBuf) -> Result<Vec<Record>> {
-    let word = |at: usize| u32::from_le_bytes([page[at], page[at + 1], page[at + 2], page[at + 3]]);
-    let count = word(4) as usize;
-    if word(0) != MAGIC || count > ENTRIES_MAX {
-        return Err(Error::new(ErrorKind::Corrupt, "record page without its magic number"));
-    }
-    let entries = page[8..].chunks_exact(ENTRY_BYTES).take(count);
-    entries
-        .map(|entry| {
-            let long = |at: usize| {
-                let mut word = [0; 8];
-                word.copy_from_slice(&entry[at..at + 8]);
-                u64::from_le_bytes(word)
+    let mut reader = Reader { page, at: 0 };
+    let (magic, count) = (reader.u32(), reader.u32() as usize);
+    match magic {
+        MAGIC_TRIMS if count <= TRIMS_MAX => (0..count)
+            .map(|_| match reader.u64() {
+                1 => Ok(Record::Trim(PageRange::new(PageNo(reader.u64()), reader.u64()))),
+                kind => Err(corrupt(format!("record of unknown kind {kind}"))),
+            })
+            .collect(),
+        MAGIC_SHARES if count <= SHARES_MAX => {
+            let epoch = reader.u64();
+            let share = |_| {
+                Ok(Record::Share(Share {
+                    epoch,
+                    left: reader.page_no(),
+                    right: reader.page_no(),
+                    right_version: Version(reader.u64()),
+                    slot: SlotNo(reader.u32()),
+                    checksum: reader.u32(),
+                }))
             };
-            let range = PageRange::new(PageNo(long(8)), long(16));
-            match long(0) {
-                1 => Ok(Record::Trim(range)),
-                kind => {
-                    Err(Error::new(ErrorKind::Corrupt, format!("record of unknown kind {kind}")))
-                }
-            }
-        })
-        .collect()
+            (0..count).map(share).collect()
+        }
+        _ => Err(corrupt("record page without its magic number")),
+    }
+}
+
+/// The sharers that a page names; `None` where it is none of that kind.
+pub fn decode_sharers(page: &PageBuf) -> Option<Vec<Sharer>> {
+    let mut reader = Reader { page, at: 0 };
+    let (magic, count) = (reader.u32(), reader.u32() as usize);
+    let sharer = |_| {
+        let (page, index) = (reader.page_no(), reader.u32());
+        Sharer { page, index, version: Version(reader.u64()) }
+    };
+    (magic == MAGIC_SHARERS && count <= SHARERS_MAX).then(|| (0..count).map(sharer).collect())
 }
 
 #[cfg(test)]
@@ -65,12 +198,41 @@ mod tests {
     use super::*;
 
     #[test]
-    fn records_come_back() {
-        let records = [
-            Record::Trim(PageRange::new(PageNo(7), 1 << 40)),
-            Record::Trim(PageRange::new(PageNo(1), 1)),
-        ];
-        assert_eq!(decode(&encode(&records)).unwrap(), records);
+    fn trims_come_back() {
+        let trims = [PageRange::new(PageNo(7), 1 << 40), PageRange::new(PageNo(1), 1)];
+        let records = trims.map(Record::Trim);
+        assert_eq!(decode(&encode_trims(&trims)).unwrap(), records);
+        assert_eq!(decode(&encode_trims(&[])).unwrap(), []);
         assert_eq!(decode(&PageBuf::zero()).unwrap_err().kind(), ErrorKind::Corrupt);
+    }
+
+    #[test]
+    fn as_many_shares_as_fit_come_back() {
+        let share = |number: u64| Share {
+            left: PageNo(number),
+            right: PageNo(u64::from(u32::MAX) - number),
+            right_version: Version(number << 40),
+            slot: SlotNo(number as u32 + 9),
+            epoch: 1 << 50,
+            checksum: !(number as u32),
+        };
+        let shares: Vec<Share> = (0..SHARES_MAX as u64).map(share).collect();
+        let records: Vec<Record> = shares.iter().copied().map(Record::Share).collect();
+        let page = encode_shares(1 << 50, &shares);
+        assert_eq!(decode(&page).unwrap(), records);
+        assert_eq!(decode_sharers(&page), None);
+    }
+
+    #[test]
+    fn as_many_sharers_as_fit_come_back() {
+        let sharer = |number: u64| Sharer {
+            page: PageNo(number),
+            version: Version(number << 40),
+            index: !(number as u32),
+        };
+        let sharers: Vec<Sharer> = (0..SHARERS_MAX as u64).map(sharer).collect();
+        let page = encode_sharers(&sharers);
+        assert_eq!(decode_sharers(&page), Some(sharers));
+        assert_eq!(decode(&page).unwrap_err().kind(), ErrorKind::Corrupt);
     }
 }

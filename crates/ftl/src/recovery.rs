@@ -16,6 +16,7 @@ use crate::find_checkpoint::Checkpoint;
 use crate::ftl::Ftl;
 use crate::map::{Entry, Occupant, Place};
 use crate::options::FtlOptions;
+use crate::places::{Originals, Rank};
 use crate::planted::{Fault, is_planted};
 use crate::records::{self, Record};
 use crate::zones::{Stream, ZoneState};
@@ -44,28 +45,27 @@ pub struct RecoveryReport {
 }
 
 /// One change found by scanning.
-struct Found {
-    version: Version,
-    batch_last: Version,
-    slot: SlotNo,
-    change: Change,
+pub(crate) struct Found {
+    pub version: Version,
+    pub batch_last: Version,
+    pub slot: SlotNo,
+    pub change: Change,
 }
 
-enum Change {
+pub(crate) enum Change {
     Data { page: PageNo, checksum: u32 },
     Records(Vec<Record>),
 }
 
 /// All that scanning found.
 #[derive(Default)]
-struct Log {
-    found: Vec<Found>,
+pub(crate) struct Log {
+    pub found: Vec<Found>,
     durable: Version,
     zones_scanned: u32,
     anything: bool,
     torn: Vec<Torn>,
-    // Older places of content that cleaning copied: (page, place).
-    originals: Vec<(PageNo, SlotNo)>,
+    pub originals: Originals,
     // First slots of gaps below what an append behind them said was durable.
     gaps: Vec<SlotNo>,
 }
@@ -235,6 +235,10 @@ impl<M: ZoneMedia> Ftl<M> {
             let change = match spare.kind {
                 SlotKind::Data if version > covered => Change::Data { page: spare.page, checksum },
                 SlotKind::Copy => Change::Data { page: spare.page, checksum },
+                SlotKind::Record if moved && version == Version::NEVER => {
+                    self.collect_sharers(append, slot, log).await;
+                    continue;
+                }
                 SlotKind::Record if version > covered => {
                     Change::Records(records::decode(&self.media.read_meta(slot).await?)?)
                 }
@@ -257,7 +261,16 @@ impl<M: ZoneMedia> Ftl<M> {
                     let zone = self.geometry.zone_of(slot);
                     let intact =
                         epochs[zone.index()].is_some_and(|(epoch, _)| epoch <= header.epoch);
-                    if !intact || state.map.occupant(slot) != Occupant::Dead {
+                    // Several pages of one slot have the same content.
+                    let fits = match state.map.occupant(slot) {
+                        Occupant::Dead => true,
+                        Occupant::Record => false,
+                        Occupant::Page(_) | Occupant::Shared => {
+                            let first = state.map.pages_of(slot).next();
+                            first.is_some_and(|at| state.map.get(at).checksum == entry.checksum)
+                        }
+                    };
+                    if !intact || !fits {
                         entry.place = Place::Lost;
                     }
                 }
@@ -285,12 +298,6 @@ impl<M: ZoneMedia> Ftl<M> {
         log: &mut Log,
         report: &mut RecoveryReport,
     ) -> (Version, Option<Version>) {
-        // Of several places of one version the latest copy holds longest: its zone was opened
-        // after those of older copies were full. The others may be about to be reset.
-        let rank = |slot: SlotNo| {
-            let zone = epochs[self.geometry.zone_of(slot).index()];
-            zone.map(|(epoch, stream)| (stream == Stream::Cleaning as u8, epoch))
-        };
         log.found.sort_by_key(|found| (found.version, found.slot));
         let mut accepted = log.durable;
         let mut reached = log.durable;
@@ -304,6 +311,7 @@ impl<M: ZoneMedia> Ftl<M> {
                 accepted = accepted.max(reached);
             }
         }
+        let rank = Rank { geometry: self.geometry, epochs };
         let state = &mut *self.state.borrow_mut();
         let mut seen = log.anything.then_some(checkpoint.footer.next_version);
         for found in &log.found {
@@ -317,25 +325,13 @@ impl<M: ZoneMedia> Ftl<M> {
                 Change::Data { page, checksum } => {
                     let (place, checksum) = (Place::At(found.slot), *checksum);
                     let entry = Entry { version: found.version, place, checksum };
-                    let known = state.map.get(*page);
-                    if known.version != found.version {
-                        state.apply(*page, entry);
-                    } else if let Place::At(slot) = known.place {
-                        let newer = rank(found.slot) > rank(slot) && !is_planted(Fault::NoCopyRank);
-                        let original = if newer { slot } else { found.slot };
-                        log.originals.push((*page, original));
-                        if newer {
-                            state.replace(*page, entry);
-                        }
-                    } else if known.place == Place::Lost {
-                        state.replace(*page, entry);
-                    }
+                    state.settle(*page, entry, &rank, &mut log.originals);
                 }
                 Change::Records(changes) => {
                     // As for data, the latest copy is the one in force.
                     let known = state.records.pop_if(|(at, _)| *at == found.version);
                     let known = known.map(|(_, slot)| slot);
-                    let slot = known.filter(|slot| rank(*slot) > rank(found.slot));
+                    let slot = known.filter(|slot| rank.of(*slot) > rank.of(found.slot));
                     let slot = slot.unwrap_or(found.slot);
                     if let Some(known) = known {
                         state.map.set_record(known, false);
@@ -344,7 +340,11 @@ impl<M: ZoneMedia> Ftl<M> {
                     state.records.push((found.version, slot));
                     state.map.set_record(slot, true);
                     state.zones.add_live(slot);
-                    state.apply_records(changes, found.version);
+                    state.apply_trims(changes, found.version);
+                    for change in changes {
+                        let Record::Share(share) = change else { continue };
+                        state.settle_share(share, found.version, &rank, &mut log.originals);
+                    }
                 }
             }
         }
@@ -375,20 +375,21 @@ impl<M: ZoneMedia> Ftl<M> {
                 zone != copies && state.zones.get(zone).live_slots > 0
             };
             let mut moves = Vec::new();
+            let mut slots = 0;
             for offset in 0..self.geometry.slots_per_zone {
                 let slot = self.geometry.slot(copies, offset);
-                let Occupant::Page(page) = state.map.occupant(slot) else {
-                    continue;
-                };
-                let mut places = log.originals.iter().filter(|(what, original)| {
-                    *what == page
-                        && emptied_in_part(original)
-                        && state.map.occupant(*original) == Occupant::Dead
-                });
-                let Some((_, original)) = places.next_back() else { return Ok(()) };
-                moves.push((page, *original, state.map.get(page)));
+                slots += u32::from(state.map.pages_of(slot).next().is_some());
+                for page in state.map.pages_of(slot) {
+                    let mut places = log.originals.iter().filter(|(what, original)| {
+                        *what == page
+                            && emptied_in_part(original)
+                            && state.map.occupant(*original) == Occupant::Dead
+                    });
+                    let Some((_, original)) = places.next_back() else { return Ok(()) };
+                    moves.push((page, *original, state.map.get(page)));
+                }
             }
-            if moves.len() as u32 != state.zones.get(copies).live_slots {
+            if slots != state.zones.get(copies).live_slots {
                 return Ok(());
             }
             moves

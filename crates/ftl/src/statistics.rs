@@ -17,6 +17,11 @@ pub struct FtlStatistics {
     pub zone_resets: u64,
     /// Pages trimmed that held content.
     pub pages_trimmed: u64,
+    /// Pages that took another page's content by a change of the mapping alone.
+    pub pages_shared: u64,
+    /// Pages to share whose content was written again instead, as the table of sharers was full
+    /// or the content was being moved.
+    pub pages_share_copied: u64,
     /// Checkpoints written.
     pub checkpoints: u64,
     /// Slots that checkpoints took.
@@ -33,6 +38,12 @@ pub struct FtlStatistics {
     pub pages_mapped: u64,
     /// Bytes of memory in the mapping tables.
     pub mapping_bytes: u64,
+    /// Slots that hold the content of several pages.
+    pub shared_slots: u64,
+    /// Entries in the table of sharers: pages beyond one a slot.
+    pub shared_entries: u64,
+    /// Bytes of memory in the table of sharers, part of `mapping_bytes`.
+    pub shared_bytes: u64,
 }
 
 impl FtlStatistics {

@@ -2,8 +2,9 @@
 use std::future::Future;
 use std::pin::{Pin, pin};
 use std::task::Poll;
-use tantalum_base::{ErrorKind, PageNo, PageRange, Payload, Result, SlotNo, Version, ZoneNo};
-use tantalum_media::{AppendHeader, Body, SlotKind, Spare, ZoneMedia};
+use tantalum_base::{ErrorKind, PageNo, PageRange, Result, SlotNo, Version, ZoneNo};
+use tantalum_media::{AppendHeader, SlotKind, ZoneMedia};
+use tantalum_runtime::sync::Permit;
 
 use crate::ftl::{AppendBuffer, Ftl};
 use crate::map::{Entry, Place};
@@ -36,13 +37,7 @@ impl<M: ZoneMedia> Ftl<M> {
         }
         let mut buffer = self.state.borrow_mut().take_buffer();
         for (page, content) in pages {
-            buffer.spares.push(Spare {
-                kind: SlotKind::Data,
-                page: *page,
-                version: Version::NEVER,
-                checksum: content.checksum(),
-            });
-            buffer.bodies.push(Body::Data(content.clone()));
+            buffer.push_data(*page, content.clone());
         }
         let result = self.log(&mut buffer, durable, &[]).await;
         let mut state = self.state.borrow_mut();
@@ -55,17 +50,9 @@ impl<M: ZoneMedia> Ftl<M> {
 
     /// Gives `range` up; it reads as zeros. Durability and errors as [`write`](Self::write).
     pub async fn trim(&self, range: PageRange, durable: bool) -> Result<()> {
-        let changes = &[Record::Trim(range)];
-        let body = records::encode(changes);
         let mut buffer = self.state.borrow_mut().take_buffer();
-        buffer.spares.push(Spare {
-            kind: SlotKind::Record,
-            page: PageNo(0),
-            version: Version::NEVER,
-            checksum: body.checksum(),
-        });
-        buffer.bodies.push(Body::Meta(body));
-        let result = self.log(&mut buffer, durable, changes).await;
+        buffer.push_record(records::encode_trims(&[range]), Version::NEVER);
+        let result = self.log(&mut buffer, durable, &[Record::Trim(range)]).await;
         self.state.borrow_mut().give_buffer(buffer);
         result
     }
@@ -79,6 +66,17 @@ impl<M: ZoneMedia> Ftl<M> {
     ) -> Result<()> {
         let turn = self.log_turn.acquire(1).await;
         self.admit_host(buffer.spares.len() as u32).await?;
+        self.log_in_turn(turn, buffer, durable, changes).await
+    }
+
+    /// Logs one batch, for which there is room, in the caller's turn.
+    pub(crate) async fn log_in_turn(
+        &self,
+        turn: Permit,
+        buffer: &mut AppendBuffer<M::Page>,
+        durable: bool,
+        changes: &[Record],
+    ) -> Result<()> {
         // No await from here until the first poll of every append: versions, places and the
         // medium's own order agree.
         let (number, last, pieces) = {
@@ -120,7 +118,7 @@ impl<M: ZoneMedia> Ftl<M> {
                         state.map.set_record(slot, true);
                         state.zones.add_live(slot);
                         state.records.push((spare.version, slot));
-                        state.apply_records(changes, spare.version);
+                        state.apply_trims(changes, spare.version);
                     } else {
                         let (version, checksum) = (spare.version, spare.checksum);
                         state
@@ -315,9 +313,10 @@ impl<M: ZoneMedia> Ftl<M> {
 }
 
 impl<P> crate::ftl::State<P> {
-    /// Puts records of `version` in force.
-    pub(crate) fn apply_records(&mut self, changes: &[Record], version: Version) {
-        for Record::Trim(range) in changes {
+    /// Puts the trims among records of `version` in force.
+    pub(crate) fn apply_trims(&mut self, changes: &[Record], version: Version) {
+        for change in changes {
+            let Record::Trim(range) = change else { continue };
             for page in range.iter() {
                 let held = self.map.get(page).place != Place::Unmapped;
                 if self.apply(page, Entry { version, place: Place::Unmapped, checksum: 0 }) && held

@@ -4,6 +4,8 @@ use std::collections::BinaryHeap;
 use tantalum_base::{SlotNo, Version, ZoneNo};
 use tantalum_media::ZoneGeometry;
 
+use crate::planted::{Fault, is_planted};
+
 /// The streams that appends belong to. Each has one open zone.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 #[repr(u8)]
@@ -41,6 +43,8 @@ pub struct Zone {
     pub stream: Stream,
     /// Slots whose content is in force.
     pub live_slots: u32,
+    /// Pages in these slots beyond one a slot.
+    pub sharers: u32,
     /// Slots appended to (padding and headers included).
     pub used_slots: u32,
     /// From slot 0 on, slots known to survive a power cut.
@@ -101,6 +105,7 @@ impl Zones {
             state: ZoneState::Free,
             stream: Stream::Host,
             live_slots: 0,
+            sharers: 0,
             used_slots: 0,
             durable_slots: 0,
             appends_in_flight: 0,
@@ -197,6 +202,7 @@ impl Zones {
             state: ZoneState::Open,
             stream,
             live_slots: 0,
+            sharers: 0,
             used_slots: 0,
             durable_slots: 0,
             appends_in_flight: 0,
@@ -285,13 +291,28 @@ impl Zones {
         self.zones[zone.index()].live_slots -= 1;
     }
 
-    /// What `slot` held was replaced by `version`: takes it from the live slots of its zone.
+    /// A page that was in `slot` has its content elsewhere since `version`: takes the slot from
+    /// the live ones of its zone, unless others keep it alive.
     #[inline]
-    pub fn replaced(&mut self, slot: SlotNo, version: Version) {
+    pub fn left(&mut self, slot: SlotNo, version: Version, alive: bool) {
         let zone = self.geometry.zone_of(slot);
         let zone = &mut self.zones[zone.index()];
-        zone.live_slots -= 1;
-        zone.replaced_by = zone.replaced_by.max(version);
+        *(if alive { &mut zone.sharers } else { &mut zone.live_slots }) -= 1;
+        if !alive || !is_planted(Fault::LeaversForgotten) {
+            zone.replaced_by = zone.replaced_by.max(version);
+        }
+    }
+
+    /// A page took the content of the live `slot` by the change `version`. What cleaning copies
+    /// from there is then as new as that change, and must not be found before it is durable.
+    #[inline]
+    pub fn joined(&mut self, slot: SlotNo, version: Version) {
+        let zone = self.geometry.zone_of(slot);
+        let zone = &mut self.zones[zone.index()];
+        zone.sharers += 1;
+        if !is_planted(Fault::SharersAheadOfLog) {
+            zone.version_max = zone.version_max.max(version);
+        }
     }
 
     /// `zone` was reset: back to the pool.

@@ -2,7 +2,7 @@
 #[path = "support/prefix.rs"]
 mod prefix;
 
-use prefix::{LOAD, every_cut, random_load};
+use prefix::{LOAD, every_cut, random_load, random_shares};
 
 #[test]
 fn a_zone_is_reset_only_when_what_replaced_its_pages_is_durable() {
@@ -13,5 +13,12 @@ fn a_zone_is_reset_only_when_what_replaced_its_pages_is_durable() {
 fn random_loads_leave_a_prefix() {
     let seeds = if std::env::var_os("TANTALUM_NIGHTLY").is_some() { 5000 } else { 100 };
     let cuts: u64 = (0..seeds).map(|seed| every_cut(random_load(seed), 7).unwrap()).sum();
+    println!("{seeds} loads, {cuts} cuts");
+}
+
+#[test]
+fn random_shares_leave_a_prefix() {
+    let seeds = if std::env::var_os("TANTALUM_NIGHTLY").is_some() { 5000 } else { 100 };
+    let cuts: u64 = (0..seeds).map(|seed| every_cut(random_shares(seed), 7).unwrap()).sum();
     println!("{seeds} loads, {cuts} cuts");
 }

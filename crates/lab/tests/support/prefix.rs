@@ -6,12 +6,13 @@ use tantalum_base::{ErrorKind, PAGE_BYTES, PageBuf, PageNo, PageRange, Payload, 
 use tantalum_ftl::{Ftl, FtlOptions};
 use tantalum_media::block_store::{CrashOptions, CrashStore, CutStyle, MemoryStore};
 use tantalum_media::{CutPlan, Fate, FileZones, FileZonesOptions};
+use tantalum_runtime::sync::Semaphore;
 use tantalum_runtime::virtual_time::Schedule;
 use tantalum_runtime::{Runtime, Virtual};
 
 type Media = FileZones<CrashStore<MemoryStore, Virtual>>;
 
-/// A load of batches; a batch is pages, or a trim of one range.
+/// A load of batches; a batch is pages, a trim of one range, or pages that take others' contents.
 #[derive(Clone, Copy, Debug)]
 pub struct Load {
     pub seed: u64,
@@ -25,6 +26,10 @@ pub struct Load {
     pub clients: u32,
     /// Chance of a trim instead of a write.
     pub trims: f64,
+    /// Chance of a share instead of a write.
+    pub shares: f64,
+    /// Entries in the table of sharers.
+    pub share_entries_max: Option<u32>,
     /// Chance that a client makes its batch durable.
     pub durable: f64,
     /// Chance that a client flushes after its batch.
@@ -47,6 +52,8 @@ pub const LOAD: Load = Load {
     sequential: true,
     clients: 1,
     trims: 0.0,
+    shares: 0.0,
+    share_entries_max: None,
     durable: 0.0,
     flushes: 0.0,
     checkpoint_interval_slots: 1 << 40,
@@ -92,6 +99,43 @@ fn open(
 enum Batch {
     Write(Vec<u64>),
     Trim(u64, u64),
+    Share(Vec<(u64, u64)>),
+}
+
+/// What a page holds: content of which page, written by which batch; 0 for none.
+type Held = Vec<(u64, u64)>;
+
+impl Batch {
+    /// What the pages hold behind it, as batch `number` from 1.
+    fn apply(&self, held: &mut Held, number: u64) {
+        match self {
+            Batch::Write(pages) => {
+                pages.iter().for_each(|page| held[*page as usize] = (*page, number))
+            }
+            Batch::Trim(first, len) => {
+                held[*first as usize..(first + len) as usize].fill((0, 0));
+            }
+            Batch::Share(pairs) => {
+                pairs.iter().for_each(|(left, right)| held[*left as usize] = held[*right as usize])
+            }
+        }
+    }
+}
+
+/// Random pairs of pages, of which the right ones hold something.
+fn pairs(rng: &mut Rng, held: &Held, len: u64) -> Vec<(u64, u64)> {
+    let pages = held.len() as u64;
+    let mut pairs: Vec<(u64, u64)> = Vec::new();
+    for _ in 0..len {
+        let (left, right) = (rng.below(pages), rng.below(pages));
+        let fits = left != right
+            && held[right as usize].1 > 0
+            && pairs.iter().all(|(l, r)| *l != left && *r != left && *l != right);
+        if fits {
+            pairs.push((left, right));
+        }
+    }
+    pairs
 }
 
 fn batches(load: &Load) -> Vec<Batch> {
@@ -101,12 +145,20 @@ fn batches(load: &Load) -> Vec<Batch> {
         .step_by(10)
         .map(|first| Batch::Write((first..(first + 10).min(load.pages)).collect()))
         .collect();
+    let mut held: Held = vec![(0, 0); load.pages as usize];
+    (1..).zip(&batches).for_each(|(number, batch)| batch.apply(&mut held, number));
     let mut next = 0;
-    for _ in 0..load.batches {
+    for number in batches.len() as u64 + 1..=(batches.len() + load.batches) as u64 {
         let len = if load.sequential { load.batch_pages } else { 1 + rng.below(load.batch_pages) };
         if rng.chance(load.trims) {
             let first = rng.below(load.pages - len);
             batches.push(Batch::Trim(first, len));
+            batches[number as usize - 1].apply(&mut held, number);
+            continue;
+        }
+        if load.shares > 0.0 && rng.chance(load.shares) {
+            batches.push(Batch::Share(pairs(&mut rng, &held, len)));
+            batches[number as usize - 1].apply(&mut held, number);
             continue;
         }
         let mut pages = Vec::new();
@@ -118,15 +170,22 @@ fn batches(load: &Load) -> Vec<Batch> {
             }
         }
         batches.push(Batch::Write(pages));
+        batches[number as usize - 1].apply(&mut held, number);
     }
     batches
 }
 
-#[derive(Default)]
 struct Progress {
     issued: Cell<usize>,
     durable: Cell<usize>,
+    /// A share takes what a read would see: those before it have returned when it is issued.
+    /// Those behind it wait until it has its place, and until it has returned where they are
+    /// shares too.
+    turns: Semaphore,
+    share_turn: Semaphore,
 }
+
+const TURNS: u64 = 64;
 
 async fn client(
     ftl: Rc<Ftl<Media>>,
@@ -137,7 +196,18 @@ async fn client(
 ) {
     let mut rng = Rng::split(load.seed, &format!("client {number}"));
     loop {
-        let at = progress.issued.get();
+        let mut at = progress.issued.get();
+        let Some(batch) = batches.get(at) else { return };
+        let alone = matches!(batch, Batch::Share(_));
+        let share_turn = progress.share_turn.acquire(u64::from(alone)).await;
+        let mut turn = Some(progress.turns.acquire(if alone { TURNS } else { 1 }).await);
+        if progress.issued.get() != at {
+            at = progress.issued.get();
+            let next = batches.get(at);
+            if next.is_none_or(|batch| matches!(batch, Batch::Share(_)) && !alone) {
+                continue;
+            }
+        }
         let Some(batch) = batches.get(at) else { return };
         progress.issued.set(at + 1);
         let durable = rng.chance(load.durable);
@@ -152,7 +222,13 @@ async fn client(
             Batch::Trim(first, len) => {
                 ftl.trim(PageRange::new(PageNo(*first), *len), durable).await
             }
+            Batch::Share(pairs) => {
+                let pair = |(left, right): &(u64, u64)| (PageNo(*left), PageNo(*right));
+                let pairs: Vec<_> = pairs.iter().map(pair).collect();
+                ftl.share(&pairs, durable, || drop(turn.take())).await
+            }
         };
+        drop((turn, share_turn));
         if let Err(error) = written {
             let cut = [ErrorKind::PowerCut, ErrorKind::Latched].contains(&error.kind());
             assert!(cut, "a write failed: {error:?}: {load:?}");
@@ -176,10 +252,16 @@ pub fn run(load: &Load, cut: Option<u64>) -> Result<u64, String> {
         checkpoint_interval_slots: load.checkpoint_interval_slots,
         cleaning_low_zones: load.cleaning_zones,
         cleaning_high_zones: load.cleaning_zones,
+        share_entries_max: load.share_entries_max,
         ..FtlOptions::new(load.pages)
     };
     let batches = Rc::new(batches(load));
-    let progress = Rc::new(Progress::default());
+    let progress = Rc::new(Progress {
+        issued: Cell::new(0),
+        durable: Cell::new(0),
+        turns: Semaphore::new("a turn", TURNS),
+        share_turn: Semaphore::new("a share's turn", 1),
+    });
     let runtime = Virtual::new(Schedule::Shuffled(load.seed));
     let (store, media) = open(&runtime, &disk, load);
     let ftl = runtime.run(async move { Ftl::format(media, options).await }).unwrap().unwrap();
@@ -281,26 +363,22 @@ fn verify(
     let read = runtime.run(read).map_err(|deadlock| deadlock.to_string())?;
     read.map_err(|error| format!("after the cut: {error:?}"))?;
     let found = found.borrow();
-    let mut expected = vec![0u64; pages as usize];
+    let mut expected: Held = vec![(0, 0); pages as usize];
     let mut nearest = (usize::MAX, 0);
     for number in 0..=progress.issued.get() {
         if number >= progress.durable.get() {
-            let differs =
-                |page: &u64| found[*page as usize] != content(*page, expected[*page as usize]);
+            let differs = |at: &u64| {
+                let (page, written) = expected[*at as usize];
+                found[*at as usize] != content(page, written)
+            };
             let wrong = (0..pages).filter(differs).count();
             if wrong == 0 {
                 return Ok(());
             }
             nearest = nearest.min((wrong, number));
         }
-        match batches.get(number) {
-            Some(Batch::Write(pages)) => {
-                pages.iter().for_each(|page| expected[*page as usize] = number as u64 + 1)
-            }
-            Some(Batch::Trim(first, len)) => {
-                expected[*first as usize..(first + len) as usize].fill(0);
-            }
-            None => {}
+        if let Some(batch) = batches.get(number) {
+            batch.apply(&mut expected, number as u64 + 1);
         }
     }
     Err(format!(
@@ -335,5 +413,16 @@ pub fn random_load(seed: u64) -> Load {
         recovery_cuts: rng.below(4) as u32,
         style: [CutStyle::DropAll, CutStyle::Random, CutStyle::TearAll][rng.below(3) as usize],
         ..LOAD
+    }
+}
+
+/// The random load of `seed`, with shares.
+pub fn random_shares(seed: u64) -> Load {
+    let mut rng = Rng::split(seed, "shares");
+    Load {
+        shares: [0.2, 0.5, 0.8][rng.below(3) as usize],
+        share_entries_max: [None, None, Some(30), Some(4)][rng.below(4) as usize],
+        batches: 80,
+        ..random_load(seed)
     }
 }

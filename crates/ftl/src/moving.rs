@@ -1,0 +1,230 @@
+//! Moving what is live: cleaning's copies, group by group, each group one append.
+//!
+//! A copy keeps page and version of its original. Where several pages share a slot it is one of
+//! theirs, and a page of sharers in the same append names the others, each with its version. So
+//! the way from every page to its newest place is on media as long as the copy is, and a
+//! recovery treats all sharers alike, whichever of them changed since.
+use tantalum_base::{PageNo, Payload, Result, SlotNo, Version};
+use tantalum_media::{Body, SlotKind, Spare, ZoneGeometry, ZoneMedia};
+
+use crate::ftl::{AppendBuffer, Ftl, State};
+use crate::map::{Entry, Occupant, Place};
+use crate::planted::{Fault, is_planted};
+use crate::records::{self, SHARERS_MAX, Sharer};
+use crate::zones::{Stream, Zone};
+
+/// Pages that emptying `zone` appends at the most: the live slots, pages of sharers for each
+/// append, and one copy for a slot whose sharers did not fit behind it. Never more than there are
+/// logical pages in the zone.
+pub(crate) fn pages_to_move(geometry: &ZoneGeometry, zone: &Zone) -> u32 {
+    if zone.sharers == 0 {
+        return zone.live_slots;
+    }
+    let appends = zone.live_slots / geometry.append_pages_max + 3;
+    let own = appends + zone.sharers / SHARERS_MAX as u32 + 1;
+    zone.live_slots + own.min(zone.sharers)
+}
+
+/// Live slots that are copied in one append.
+pub(crate) struct Group {
+    /// One page of each slot, with what is known of it.
+    pages: Vec<(SlotNo, PageNo, Entry)>,
+    /// The other pages of these slots, in the same order.
+    sharers: Vec<(SlotNo, PageNo, Entry)>,
+    records: Vec<SlotNo>,
+}
+
+/// What became of a group.
+pub(crate) struct Moved {
+    /// An append was made.
+    pub moved: bool,
+    /// A page was marked lost.
+    pub lost: bool,
+}
+
+/// An append of copies that is being put together.
+struct Copies<P> {
+    buffer: AppendBuffer<P>,
+    // Where each copy or record comes from, in the order of the buffer.
+    sources: Vec<SlotNo>,
+    sharers: Vec<Sharer>,
+    lost: bool,
+}
+
+impl<M: ZoneMedia> Ftl<M> {
+    /// The next of the `live` slots, from `next` on, that go together into an append of at most
+    /// `most` pages.
+    pub(crate) fn group(&self, live: &[SlotNo], next: &mut usize, most: usize) -> Group {
+        let state = self.state.borrow();
+        let mut group = Group { pages: Vec::new(), sharers: Vec::new(), records: Vec::new() };
+        let page = |slot: &SlotNo| match state.map.occupant(*slot) {
+            Occupant::Page(page) => Some(page),
+            Occupant::Shared | Occupant::Record | Occupant::Dead => None,
+        };
+        let candidates = &live[*next..live.len().min(*next + most)];
+        state.map.fetch(candidates.iter().filter_map(page));
+        for slot in candidates {
+            match state.map.occupant(*slot) {
+                Occupant::Dead => {}
+                Occupant::Record => group.records.push(*slot),
+                Occupant::Page(page) => group.pages.push((*slot, page, state.map.get(page))),
+                Occupant::Shared => {
+                    let before = (group.pages.len(), group.sharers.len());
+                    let pages = state.map.pages_of(*slot);
+                    group.sharers.extend(pages.map(|page| (*slot, page, state.map.get(page))));
+                    group.pages.push(group.sharers.remove(before.1));
+                    if group.append_pages() > most {
+                        group.sharers.truncate(before.1);
+                        if before == (0, 0) && group.records.is_empty() {
+                            // No room for the others' page: one of them goes alone, and the slot
+                            // stays with the rest.
+                            return group;
+                        }
+                        group.pages.truncate(before.0);
+                        return group;
+                    }
+                }
+            }
+            if group.append_pages() > most {
+                // A page of sharers took the last place.
+                group.pages.pop_if(|(at, ..)| at == slot);
+                group.records.pop_if(|at| at == slot);
+                return group;
+            }
+            *next += 1;
+        }
+        group
+    }
+
+    /// Copies one group of live slots.
+    pub(crate) async fn move_group(&self, group: Group) -> Result<Moved> {
+        let mut copies = self.read_group(group).await?;
+        let moved = !copies.sources.is_empty();
+        if moved {
+            // Behind the copies, so that their numbers in the append stay.
+            for page in copies.sharers.chunks(SHARERS_MAX) {
+                if !is_planted(Fault::SharersLeftBehind) {
+                    copies.buffer.push_record(records::encode_sharers(page), Version::NEVER);
+                }
+            }
+            let pages = copies.buffer.spares.len() as u32;
+            self.admit(Stream::Cleaning, pages, || self.kept_from_cleaning()).await?;
+            let first = self.append_own(Stream::Cleaning, &copies.buffer, false).await?;
+            let state = &mut *self.state.borrow_mut();
+            let at = |index: u32| SlotNo(first.0 + index);
+            for (index, source) in (0..).zip(&copies.sources) {
+                state.redirect(*source, at(index), &copies.buffer.spares[index as usize]);
+            }
+            for sharer in &copies.sharers {
+                let source = copies.sources[sharer.index as usize];
+                state.redirect_page(source, at(sharer.index), sharer.page, sharer.version);
+            }
+        }
+        let Copies { buffer, lost, .. } = copies;
+        self.state.borrow_mut().give_buffer(buffer);
+        Ok(Moved { moved, lost })
+    }
+
+    /// Reads what is live in `group`, checked. A page that the medium cannot give back is marked
+    /// lost, so that reading it stays an error.
+    async fn read_group(&self, group: Group) -> Result<Copies<M::Page>> {
+        let slots: Vec<SlotNo> = group.pages.iter().map(|(slot, ..)| *slot).collect();
+        let mut copies = Copies {
+            buffer: self.state.borrow_mut().take_buffer(),
+            sources: Vec::with_capacity(slots.len()),
+            sharers: Vec::with_capacity(group.sharers.len()),
+            lost: false,
+        };
+        let mut contents = vec![M::Page::zero(); slots.len()];
+        let all =
+            if slots.is_empty() { Ok(()) } else { self.media.read(&slots, &mut contents).await };
+        let mut sharers = group.sharers.into_iter().peekable();
+        for ((slot, page, entry), mut content) in group.pages.into_iter().zip(contents) {
+            let mut intact = all.is_ok();
+            if !intact {
+                intact = self.media.read(&[slot], std::slice::from_mut(&mut content)).await.is_ok();
+            }
+            intact &= content.checksum() == entry.checksum;
+            if intact {
+                let index = copies.sources.len() as u32;
+                let (version, checksum) = (entry.version, entry.checksum);
+                copies.buffer.spares.push(Spare { kind: SlotKind::Copy, page, version, checksum });
+                copies.buffer.bodies.push(Body::Data(content));
+                copies.sources.push(slot);
+                while let Some((_, page, entry)) = sharers.next_if(|(at, ..)| *at == slot) {
+                    copies.sharers.push(Sharer { page, version: entry.version, index });
+                }
+                continue;
+            }
+            let state = &mut *self.state.borrow_mut();
+            copies.lost |= state.lose(page, entry);
+            while let Some((_, page, entry)) = sharers.next_if(|(at, ..)| *at == slot) {
+                copies.lost |= state.lose(page, entry);
+            }
+        }
+        for slot in group.records {
+            let Some(version) = self.state.borrow().record_version(slot) else { continue };
+            let body = self.media.read_meta(slot).await?;
+            // A record that cannot be read must not be dropped: what it undid would come back.
+            records::decode(&body)?;
+            copies.buffer.push_record(body, version);
+            copies.sources.push(slot);
+        }
+        Ok(copies)
+    }
+}
+
+impl Group {
+    /// Pages of the append.
+    fn append_pages(&self) -> usize {
+        self.pages.len() + self.records.len() + self.sharers.len().div_ceil(SHARERS_MAX)
+    }
+}
+
+impl<P> State<P> {
+    /// `source` was copied to `slot`: what is still in force there moves.
+    fn redirect(&mut self, source: SlotNo, slot: SlotNo, spare: &Spare) {
+        if spare.kind == SlotKind::Record {
+            if let Some(record) = self.records.iter_mut().find(|(_, at)| *at == source) {
+                record.1 = slot;
+                self.map.set_record(source, false);
+                self.zones.remove_live(source);
+                self.map.set_record(slot, true);
+                self.zones.add_live(slot);
+            }
+            return;
+        }
+        self.statistics.pages_moved +=
+            u64::from(self.redirect_page(source, slot, spare.page, spare.version));
+    }
+
+    /// `source` was copied to `slot`: `page` moves, if it still is there under `version`.
+    fn redirect_page(
+        &mut self,
+        source: SlotNo,
+        slot: SlotNo,
+        page: PageNo,
+        version: Version,
+    ) -> bool {
+        let entry = self.map.get(page);
+        let moves = entry.place == Place::At(source) && entry.version == version;
+        if moves {
+            self.replace(page, Entry { place: Place::At(slot), ..entry });
+        }
+        moves
+    }
+
+    /// Marks `page` lost where it still is what `entry` says; whether it was.
+    fn lose(&mut self, page: PageNo, entry: Entry) -> bool {
+        let known = self.map.get(page) == entry;
+        if known {
+            self.replace(page, Entry { place: Place::Lost, ..entry });
+        }
+        known
+    }
+
+    /// Version of the record in `slot`, if one is in force there.
+    fn record_version(&self, slot: SlotNo) -> Option<Version> {
+        self.records.iter().find(|(_, at)| *at == slot).map(|(version, _)| *version)
+    }
+}

@@ -1,0 +1,120 @@
+//! Recovery: which of several places of a page's content is in force.
+//!
+//! A page's version names its content; cleaning's copies keep it, and so do the entries for pages
+//! that share a copy. So a version may be found in several places, all with the same content.
+use tantalum_base::{PageNo, SlotNo, Version};
+use tantalum_media::{ScannedAppend, SlotKind, ZoneGeometry, ZoneMedia};
+
+use crate::ftl::{Ftl, State};
+use crate::map::{Entry, Place};
+use crate::planted::{Fault, is_planted};
+use crate::records::{self, Share};
+use crate::recovery::{Change, Found, Log};
+use crate::zones::Stream;
+
+/// Which places hold longer. Of several places of one version the latest copy holds longest: its
+/// zone was opened after those of older copies were full. The others may be about to be reset.
+pub(crate) struct Rank<'a> {
+    pub geometry: ZoneGeometry,
+    pub epochs: &'a [Option<(u64, u8)>],
+}
+
+impl Rank<'_> {
+    /// Orders places: a copy above what hosts wrote, a later zone above an earlier one.
+    pub fn of(&self, slot: SlotNo) -> Option<(bool, u64)> {
+        let zone = self.epochs[self.geometry.zone_of(slot).index()];
+        zone.map(|(epoch, stream)| (stream == Stream::Cleaning as u8, epoch))
+    }
+
+    /// Whether what lay in `slot` when there had been `epoch` zone openings can still be there.
+    fn intact(&self, slot: SlotNo, epoch: u64) -> bool {
+        self.epochs[self.geometry.zone_of(slot).index()].is_some_and(|(opened, _)| opened <= epoch)
+    }
+}
+
+/// Older places of content that cleaning copied: (page, place).
+pub(crate) type Originals = Vec<(PageNo, SlotNo)>;
+
+impl<M: ZoneMedia> Ftl<M> {
+    /// Collects the pages that share copies of `append` from its page of sharers in `slot`, if
+    /// that is one: they are found in the copies as if these were theirs.
+    pub(crate) async fn collect_sharers(
+        &self,
+        append: &ScannedAppend,
+        slot: SlotNo,
+        log: &mut Log,
+    ) {
+        // Where it cannot be read, pages whose older place is gone too turn out to be lost.
+        let Ok(page) = self.media.read_meta(slot).await else { return };
+        let zone = self.geometry.zone_of(slot);
+        for sharer in records::decode_sharers(&page).unwrap_or_default() {
+            let copy = append.spares.get(sharer.index as usize).copied().flatten();
+            let Some(copy) = copy.filter(|spare| spare.kind == SlotKind::Copy) else { continue };
+            log.found.push(Found {
+                version: sharer.version,
+                batch_last: sharer.version,
+                slot: self.geometry.slot(zone, append.first_offset + sharer.index),
+                change: Change::Data { page: sharer.page, checksum: copy.checksum },
+            });
+        }
+    }
+}
+
+impl<P> State<P> {
+    /// `page` was found as `entry` says: puts it in force where that is newer than what is known,
+    /// or the same in a place that holds longer.
+    pub(crate) fn settle(
+        &mut self,
+        page: PageNo,
+        entry: Entry,
+        rank: &Rank<'_>,
+        originals: &mut Originals,
+    ) {
+        let known = self.map.get(page);
+        if known.version != entry.version {
+            self.apply(page, entry);
+            return;
+        }
+        match (known.place, entry.place) {
+            (Place::At(known), Place::At(found)) if known != found => {
+                let newer = rank.of(found) > rank.of(known) && !is_planted(Fault::NoCopyRank);
+                originals.push((page, if newer { known } else { found }));
+                if newer {
+                    self.replace(page, entry);
+                }
+            }
+            (Place::Lost, Place::At(_)) => self.replace(page, entry),
+            _ => {}
+        }
+    }
+
+    /// The share of `version` was found. Its left page is where its right page is, if that still
+    /// has what it had then: the place that the record names may be a copy that was not durable.
+    /// Otherwise it is in that place, as long as its zone was not opened again; and else in a copy
+    /// that cleaning made of it, which is found too, or the page is lost.
+    pub(crate) fn settle_share(
+        &mut self,
+        share: &Share,
+        version: Version,
+        rank: &Rank<'_>,
+        originals: &mut Originals,
+    ) {
+        let right = self.map.get(share.right);
+        let at_right = match right.place {
+            Place::At(slot) if right.version == share.right_version => Some(slot),
+            _ => None,
+        };
+        let recorded = rank.intact(share.slot, share.epoch).then_some(share.slot);
+        let place = at_right.or(recorded).map_or(Place::Lost, Place::At);
+        let entry = Entry { version, place, checksum: share.checksum };
+        self.settle(share.left, entry, rank, originals);
+        // Where cleaning began to copy it, it may go back.
+        let left = self.map.get(share.left);
+        if let (Some(recorded), Place::At(now)) = (recorded, left.place)
+            && left.version == version
+            && rank.of(recorded) < rank.of(now)
+        {
+            originals.push((share.left, recorded));
+        }
+    }
+}
