@@ -32,6 +32,18 @@ pub enum Fault {
     SharersAheadOfLog,
     /// A slot that others keep alive does not wait for the change that took a page out.
     LeaversForgotten,
+    /// A TxCache sets the commit flag before the last page is in NVRAM.
+    EarlyCommitFlag,
+    /// A TxCache writes pages of open transactions to their home locations.
+    UncommittedGoesHome,
+    /// A TxCache's recovery rolls forward what was not committed.
+    RedoUncommitted,
+    /// A TxCache's recovery does not complete the mapping of what was committed.
+    NoRedo,
+    /// A TxCache gives the committed version of a page up before the newer one is committed.
+    OldVersionFreed,
+    /// A TxCache lets commits and aborts overtake commands of their transaction.
+    ControlOvertakes,
 }
 
 #[cfg(feature = "planted-faults")]

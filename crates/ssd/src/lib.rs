@@ -5,6 +5,7 @@
 //! ├ write_cache  frames of dirty pages: rewrites coalesce, write-back in FIFO order
 //! ├ write_back   the flushers: group commit, pairing into flash pages, ordered batches
 //! └ transactions pages of open transactions, invisible until commit
+//! tx_cache       TxCache: another device over the FTL, whose cache in NVRAM carries transactions
 //! HostQueue      a PageDevice over another: what the link to a host costs
 //! profile        devices of the papers as numbers; builds them over simulated NAND
 //! ```
@@ -13,6 +14,7 @@ mod options;
 pub mod profile;
 mod ssd;
 mod transactions;
+pub mod tx_cache;
 mod write_back;
 mod write_cache;
 
@@ -20,4 +22,5 @@ pub use host_queue::{HostQueue, HostQueueOptions};
 pub use options::{CacheKind, SsdOptions};
 pub use profile::{DeviceConfig, Profile, SimulatedSsd};
 pub use ssd::{Ssd, SsdStatistics};
+pub use tx_cache::{TxCache, TxCacheOptions};
 pub use write_cache::WriteCache;

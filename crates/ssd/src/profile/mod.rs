@@ -3,6 +3,7 @@
 //! `docs/devices/README.md` says which numbers come from a paper and which are chosen.
 mod config;
 mod durassd;
+mod tx_ssd;
 
 use tantalum_base::{Error, ErrorKind, Result, Spec};
 use tantalum_ftl::{FtlOptions, pages_max};
@@ -13,6 +14,7 @@ use crate::host_queue::HostQueueOptions;
 use crate::options::{CacheKind, SsdOptions};
 
 pub use config::{DeviceConfig, SimulatedSsd};
+pub use tx_ssd::{SimulatedTxSsd, TxSsdConfig};
 
 /// A kind of device at its full size.
 #[derive(Clone, Debug, PartialEq)]

@@ -2,15 +2,18 @@
 //!
 //! A region outlives the executor whose tasks use it: keep a handle across the cut and read what
 //! is there. A change is made whole or not at all as long as it happens within one
-//! [`NvramCell::with_mut`], which no power cut interrupts.
-//!
-//! Each change through a cell or a slab is one store. A cut can be planned at a store
-//! ([`Nvram::plan_cut`]); everything stops there, between two lines of the same poll where need be.
-use crate::cut::{CutPlan, Fate, PowerCut};
+//! [`NvramCell::with_mut`], which no power cut interrupts; only a page may be torn
+//! ([`NvramSlab::put_page`]). Each change is one store, and power can be cut between any two
+//! ([`Nvram::plan_cut`]): what was stored after that is gone at the next [`Nvram::power_on`].
+mod power;
+
 use std::cell::{Cell, RefCell};
 use std::fmt;
 use std::rc::Rc;
-use tantalum_base::{Error, ErrorKind, Result};
+use tantalum_base::{Error, ErrorKind, Payload, Result};
+
+pub use power::NvramCutPlan;
+use power::{Power, StoreFate};
 
 /// A region of so many bytes, out of which cells and slabs are taken. Clones name the same one.
 #[derive(Clone)]
@@ -19,60 +22,13 @@ pub struct Nvram(Rc<Region>);
 struct Region {
     bytes: u64,
     used_bytes: Cell<u64>,
-    stores: Cell<u64>,
-    plan: Cell<Option<CutPlan>>,
-    cuts: Cell<u64>,
-}
-
-impl Region {
-    /// Makes one store, unless power is cut at it.
-    fn store<U>(&self, change: impl FnOnce() -> U) -> U {
-        self.stores.set(self.stores.get() + 1);
-        match self.plan.get() {
-            None => change(),
-            Some(CutPlan { after_operations: 0, fate }) => {
-                self.plan.set(None);
-                self.cuts.set(self.cuts.get() + 1);
-                if fate == Fate::Land {
-                    change();
-                }
-                PowerCut::unwind()
-            }
-            Some(plan) => {
-                let after_operations = plan.after_operations - 1;
-                self.plan.set(Some(CutPlan { after_operations, ..plan }));
-                change()
-            }
-        }
-    }
+    power: Power,
 }
 
 impl Nvram {
     /// A region of `bytes` bytes, all free.
     pub fn new(bytes: u64) -> Self {
-        Nvram(Rc::new(Region {
-            bytes,
-            used_bytes: Cell::new(0),
-            stores: Cell::new(0),
-            plan: Cell::new(None),
-            cuts: Cell::new(0),
-        }))
-    }
-
-    /// Stores so far: what [`plan_cut`](Self::plan_cut) counts.
-    pub fn stores(&self) -> u64 {
-        self.0.stores.get()
-    }
-
-    /// Plans a power cut at a store; `None` calls it off. A store is whole: it lands, or else
-    /// vanishes. The executor is unwound with [`PowerCut`].
-    pub fn plan_cut(&self, plan: Option<CutPlan>) {
-        self.0.plan.set(plan);
-    }
-
-    /// Power cuts at stores so far.
-    pub fn power_cuts(&self) -> u64 {
-        self.0.cuts.get()
+        Nvram(Rc::new(Region { bytes, used_bytes: Cell::new(0), power: Power::default() }))
     }
 
     /// Capacity in bytes.
@@ -83,6 +39,37 @@ impl Nvram {
     /// Bytes that are taken.
     pub fn used_bytes(&self) -> u64 {
         self.0.used_bytes.get()
+    }
+
+    /// Stores so far: changes of cells and slabs.
+    pub fn stores(&self) -> u64 {
+        self.0.power.stores()
+    }
+
+    /// Plans a power cut at a store; `None` calls it off.
+    pub fn plan_cut(&self, plan: Option<NvramCutPlan>) {
+        self.0.power.plan_cut(plan);
+    }
+
+    /// Calls `hook` at the moment of a planned cut, so that power goes everywhere at once.
+    pub fn on_cut(&self, hook: impl Fn() + 'static) {
+        self.0.power.on_cut(Box::new(hook));
+    }
+
+    /// Cuts the power now.
+    pub fn cut(&self) {
+        self.0.power.cut();
+    }
+
+    /// Whether power has been cut since the last [`power_on`](Self::power_on).
+    pub fn is_cut(&self) -> bool {
+        self.0.power.is_cut()
+    }
+
+    /// Brings back what was there at the cut. Call it when the executor's tasks are dropped;
+    /// forgets plan and hook.
+    pub fn power_on(&self) {
+        self.0.power.power_on();
     }
 
     /// A cell that is accounted with `bytes` bytes, whatever `value` takes in this process (a
@@ -165,9 +152,17 @@ impl<T> NvramCell<T> {
         read(&self.0.value.borrow())
     }
 
-    /// Changes the value, as a whole.
-    pub fn with_mut<U>(&self, change: impl FnOnce(&mut T) -> U) -> U {
-        self.0.share.region.store(|| change(&mut self.0.value.borrow_mut()))
+    /// Changes the value, as a whole: one store.
+    pub fn with_mut<U>(&self, change: impl FnOnce(&mut T) -> U) -> U
+    where
+        T: Clone + 'static,
+    {
+        let power = &self.0.share.region.power;
+        if power.store() != StoreFate::Kept {
+            let (cell, old) = (Rc::clone(&self.0), self.get());
+            power.remember(Box::new(move || *cell.value.borrow_mut() = old));
+        }
+        change(&mut self.0.value.borrow_mut())
     }
 }
 
@@ -202,14 +197,56 @@ impl<T> NvramSlab<T> {
         self.0.slots.borrow()[slot as usize].clone()
     }
 
-    /// Fills place `slot` and returns what it held.
-    pub fn put(&self, slot: u32, value: T) -> Option<T> {
-        self.with_mut(|slots| slots[slot as usize].replace(value))
+    /// Fills place `slot` and returns what it held: one store.
+    #[inline]
+    pub fn put(&self, slot: u32, value: T) -> Option<T>
+    where
+        T: Clone + 'static,
+    {
+        if self.power().store() != StoreFate::Kept {
+            self.remember(slot, self.get(slot));
+        }
+        self.0.slots.borrow_mut()[slot as usize].replace(value)
     }
 
-    /// Empties place `slot` and returns what it held.
-    pub fn take(&self, slot: u32) -> Option<T> {
-        self.with_mut(|slots| slots[slot as usize].take())
+    /// Fills place `slot` with a page: one store, which a power cut may tear.
+    #[inline]
+    pub fn put_page(&self, slot: u32, page: T)
+    where
+        T: Payload,
+    {
+        match self.power().store() {
+            StoreFate::Kept => {}
+            StoreFate::Lost => self.remember(slot, self.get(slot)),
+            StoreFate::Torn => self.remember(slot, Some(page.torn())),
+        }
+        self.0.slots.borrow_mut()[slot as usize] = Some(page);
+    }
+
+    /// Empties place `slot` and returns what it held: one store.
+    #[inline]
+    pub fn take(&self, slot: u32) -> Option<T>
+    where
+        T: Clone + 'static,
+    {
+        if self.power().store() != StoreFate::Kept {
+            self.remember(slot, self.get(slot));
+        }
+        self.0.slots.borrow_mut()[slot as usize].take()
+    }
+
+    fn power(&self) -> &Power {
+        &self.0.share.region.power
+    }
+
+    /// Lets the next power-on find `old` in place `slot`.
+    fn remember(&self, slot: u32, old: Option<T>)
+    where
+        T: 'static,
+    {
+        let slab = Rc::clone(&self.0);
+        let restore = move || slab.slots.borrow_mut()[slot as usize] = old;
+        self.power().remember(Box::new(restore));
     }
 
     /// What `read` makes of place `slot`.
@@ -217,9 +254,17 @@ impl<T> NvramSlab<T> {
         read(self.0.slots.borrow()[slot as usize].as_ref())
     }
 
-    /// Changes several places as one: either all of `change` is there after a power cut, or none.
-    pub fn with_mut<U>(&self, change: impl FnOnce(&mut [Option<T>]) -> U) -> U {
-        self.0.share.region.store(|| change(&mut self.0.slots.borrow_mut()))
+    /// Changes several places as one store: either all of `change` is there after a power cut, or
+    /// none.
+    pub fn with_mut<U>(&self, change: impl FnOnce(&mut [Option<T>]) -> U) -> U
+    where
+        T: Clone + 'static,
+    {
+        if self.power().store() != StoreFate::Kept {
+            let (slab, old) = (Rc::clone(&self.0), self.0.slots.borrow().clone());
+            self.power().remember(Box::new(move || *slab.slots.borrow_mut() = old));
+        }
+        change(&mut self.0.slots.borrow_mut())
     }
 
     /// Calls `visit` with every filled place, in ascending order.
@@ -235,6 +280,7 @@ impl<T> NvramSlab<T> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use tantalum_base::{PageNo, Stamp};
     use tantalum_runtime::virtual_time::Schedule;
     use tantalum_runtime::{Runtime, Virtual};
 
@@ -269,28 +315,6 @@ mod tests {
     }
 
     #[test]
-    fn a_cut_at_a_store_stops_everything_there() {
-        for (fate, expected) in [(Fate::Land, 3), (Fate::Vanish, 2), (Fate::Tear, 2)] {
-            let nvram = Nvram::new(100);
-            let cell = nvram.cell(8, 0).unwrap();
-            let slab = nvram.slab::<u32>(2, 8).unwrap();
-            nvram.plan_cut(Some(CutPlan { after_operations: 2, fate }));
-            let (value, place) = (cell.clone(), slab.clone());
-            let unwound = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
-                value.with_mut(|value| *value = 1);
-                value.with_mut(|value| *value = 2);
-                value.with_mut(|value| *value = 3);
-                place.put(0, 9);
-            }));
-            assert!(PowerCut::is(&*unwound.unwrap_err()), "{fate:?}");
-            assert_eq!((cell.get(), slab.get(0)), (expected, None), "{fate:?}");
-            assert_eq!((nvram.stores(), nvram.power_cuts()), (3, 1));
-            slab.put(0, 1);
-            assert_eq!(slab.get(0), Some(1), "the plan is over");
-        }
-    }
-
-    #[test]
     fn capacity_is_accounted() {
         let nvram = Nvram::new(100);
         let first = nvram.cell(60, ()).unwrap();
@@ -302,5 +326,53 @@ mod tests {
         assert_eq!(nvram.used_bytes(), 60, "one handle is left");
         drop(clone);
         assert_eq!(nvram.used_bytes(), 0);
+    }
+
+    #[test]
+    fn what_is_stored_after_a_cut_is_gone_at_the_next_power_on() {
+        for cut in 0..=5 {
+            let nvram = Nvram::new(1 << 20);
+            let cell = nvram.cell(8, 0u64).unwrap();
+            let slab = nvram.slab::<u32>(4, 8).unwrap();
+            let hooked = Rc::new(Cell::new(0));
+            let seen = Rc::clone(&hooked);
+            nvram.on_cut(move || seen.set(seen.get() + 1));
+            nvram.plan_cut(Some(NvramCutPlan { after_stores: cut, tear: false }));
+            slab.put(1, 10);
+            cell.with_mut(|value| *value = 7);
+            slab.put(1, 11);
+            slab.with_mut(|slots| slots.swap(0, 1));
+            slab.take(0);
+            assert_eq!((slab.get(0), slab.get(1), cell.get()), (None, None, 7), "tasks go on");
+            assert_eq!(
+                (nvram.stores(), nvram.is_cut(), hooked.get()),
+                (5, cut < 5, u32::from(cut < 5))
+            );
+            nvram.power_on();
+            let expected = [
+                (None, None, 0),
+                (None, Some(10), 0),
+                (None, Some(10), 7),
+                (None, Some(11), 7),
+                (Some(11), None, 7),
+                (None, None, 7),
+            ];
+            assert_eq!((slab.get(0), slab.get(1), cell.get()), expected[cut as usize], "{cut}");
+            slab.put(3, 3);
+            nvram.power_on();
+            assert_eq!(slab.get(3), Some(3), "stores are kept again");
+        }
+    }
+
+    #[test]
+    fn a_page_may_be_torn() {
+        let nvram = Nvram::new(1 << 20);
+        let slab = nvram.slab::<Stamp>(1, 4096).unwrap();
+        let (old, new) = (Stamp::new(PageNo(1), 1), Stamp::new(PageNo(1), 2));
+        slab.put_page(0, old);
+        nvram.plan_cut(Some(NvramCutPlan { after_stores: 0, tear: true }));
+        slab.put_page(0, new);
+        nvram.power_on();
+        assert_eq!(slab.get(0), Some(new.torn()));
     }
 }

@@ -1,0 +1,130 @@
+//! The TxSSD of the TxCache paper (table II), with its transactional cache or without.
+use std::rc::Rc;
+use tantalum_base::{PAGE_BYTES, Payload, Result};
+use tantalum_ftl::Ftl;
+use tantalum_media::nand::{Nand, NandGeometry, NandTiming};
+use tantalum_media::{NandOptions, NandZones};
+use tantalum_runtime::Runtime;
+
+use super::{DeviceConfig, Profile};
+use crate::host_queue::{HostQueue, HostQueueOptions};
+use crate::options::CacheKind;
+use crate::tx_cache::{TxCache, TxCacheOptions};
+
+/// Table II.
+const PAGES_32_GB: u64 = (32 << 30) / PAGE_BYTES as u64;
+/// Section IV-A.
+const CACHE_PAGES_32_MB: u64 = (32 << 20) / PAGE_BYTES as u64;
+/// Table II: cleaning starts below this share of free zones.
+const CLEANING_THRESHOLD_PERCENT: u32 = 5;
+/// Not told; chosen.
+const OVER_PROVISIONING: f64 = 0.15;
+
+/// A TxCache over simulated NAND behind a link.
+pub type SimulatedTxSsd<R, P> = HostQueue<R, TxCache<R, NandZones<R, P>>>;
+
+impl Profile {
+    /// The TxSSD of table II without the transactional cache: a durable write cache of its size.
+    pub fn tx_ssd() -> Profile {
+        Profile {
+            name: "txssd",
+            pages: PAGES_32_GB,
+            over_provisioning: OVER_PROVISIONING,
+            cache: CacheKind::Durable,
+            cache_pages: CACHE_PAGES_32_MB,
+            // Table II: 8 packages of 8 planes, blocks of 64 pages of 4 KiB. One channel a package;
+            // chosen.
+            nand: NandGeometry {
+                channels: 8,
+                packages_per_channel: 1,
+                planes_per_package: 8,
+                blocks_per_plane: 0,
+                pages_per_block: 64,
+                page_bytes: 4096,
+                spare_bytes: 128,
+            },
+            // Table II. The channel is not told; chosen is 25 ns a byte.
+            timing: NandTiming {
+                read_ns: 25_000,
+                program_ns: 200_000,
+                erase_ns: 1_500_000,
+                channel_bytes_per_second: 40_000_000,
+            },
+            // Not told. Section III-A names SATA's command queue; chosen are its second
+            // generation's rate and no other cost.
+            link: HostQueueOptions {
+                depth: 32,
+                command_ns: 0,
+                link_command_ns: 0,
+                link_bytes_per_second: 300_000_000,
+                flush_ns: 0,
+                flush_alone: false,
+            },
+        }
+    }
+}
+
+/// A TxSSD at one capacity.
+#[derive(Clone, Debug, PartialEq)]
+pub struct TxSsdConfig {
+    /// Pages that the host gets.
+    pub capacity_pages: u64,
+    /// Flash beyond them (and the extended cache), as a share.
+    pub over_provisioning: f64,
+    /// The transactional cache.
+    pub cache: TxCacheOptions,
+    /// The link.
+    pub link: HostQueueOptions,
+}
+
+impl TxSsdConfig {
+    /// Table II at a capacity of `capacity_pages`, with a cache of `cache_pages` pages.
+    pub fn new(capacity_pages: u64, cache_pages: u32) -> Self {
+        let Profile { over_provisioning, link, .. } = Profile::tx_ssd();
+        let cache = TxCacheOptions::new(cache_pages);
+        TxSsdConfig { capacity_pages, over_provisioning, cache, link }
+    }
+
+    /// The same device as the paper's NVCache: no transactions.
+    pub fn nv_cache(capacity_pages: u64, cache_pages: u32) -> Self {
+        TxSsdConfig {
+            cache: TxCacheOptions::nv_cache(cache_pages),
+            ..TxSsdConfig::new(capacity_pages, cache_pages)
+        }
+    }
+
+    /// Array, zones and FTL of this device, and a plain SSD with a durable cache of the same size
+    /// over them, for comparison. The FTL's logical pages include the extended cache.
+    ///
+    /// # Errors
+    /// `InvalidInput` where the capacity is too small for a device or too large for the array.
+    pub fn device(&self) -> Result<DeviceConfig> {
+        let pages = self.capacity_pages + u64::from(self.cache.extended_pages);
+        let device = Profile::tx_ssd().scaled(pages, self.over_provisioning)?;
+        let mut device = device.with_cache_pages(self.cache.cache_pages);
+        let zones = device.nand.geometry.blocks_per_plane;
+        device.ftl.cleaning_low_zones = (zones * CLEANING_THRESHOLD_PERCENT).div_ceil(100);
+        device.ftl.cleaning_high_zones = device.ftl.cleaning_low_zones + 2;
+        device.link = self.link;
+        Ok(device)
+    }
+
+    /// Makes the device, formats it and starts its tasks. What is left to chance comes from
+    /// `seed`.
+    ///
+    /// # Errors
+    /// `InvalidInput` where the configuration makes no sense.
+    pub async fn build<R: Runtime, P: Payload>(
+        &self,
+        runtime: &R,
+        seed: u64,
+    ) -> Result<Rc<SimulatedTxSsd<R, P>>> {
+        let device = self.device()?;
+        let nand = Nand::new(&NandOptions { seed, ..device.nand })?;
+        let zones = NandZones::new(runtime.clone(), nand, device.zones)?;
+        let ftl = Ftl::format(zones, device.ftl).await?;
+        let cache = Rc::new(TxCache::new(runtime.clone(), ftl, self.cache)?);
+        cache.start();
+        Ok(Rc::new(HostQueue::new(runtime.clone(), cache, self.link)?))
+    }
+}

@@ -1,0 +1,418 @@
+//! The device: what each command does.
+use std::cell::{Cell, RefCell};
+use std::rc::Rc;
+use tantalum_base::{
+    Durability, Error, ErrorKind, Limits, PAGE_BYTES, PageDevice, PageNo, PageRange, Payload,
+    Result, TxId,
+};
+use tantalum_ftl::Ftl;
+use tantalum_media::ZoneMedia;
+use tantalum_runtime::Runtime;
+use tantalum_runtime::sync::{Semaphore, WaitQueue};
+
+use super::metadata::{PagePlace, TxNvram};
+use super::options::TxCacheOptions;
+use super::state::State;
+use super::statistics::TxCacheStatistics;
+
+/// A flash device with a transactional write cache in NVRAM (TxCache).
+/// [`start`](Self::start) starts what must run beside the commands.
+pub struct TxCache<R, M: ZoneMedia> {
+    pub(super) runtime: R,
+    pub(super) ftl: Rc<Ftl<M>>,
+    pub(super) options: TxCacheOptions,
+    limits: Limits,
+    /// Pages in one write-back: what keeps every plane busy.
+    pub(super) batch_pages: u32,
+    pub(super) state: RefCell<State<M::Page>>,
+    /// Why the device refuses writes, if it does.
+    pub(super) failed: RefCell<Option<Error>>,
+    /// Writers are served in the order in which they came.
+    pub(super) write_turn: Semaphore,
+    /// One trim at a time.
+    pub(super) trim_turn: Semaphore,
+    /// Frames that the writer whose turn it is waits for.
+    pub(super) frames_wanted: Cell<u32>,
+    /// Transactions that wait for a header.
+    pub(super) begins_waiting: Cell<u32>,
+    /// Everything committed is to be written back.
+    pub(super) draining: Cell<bool>,
+    /// Frames, places of the extended cache or transaction headers became free, or pages came home.
+    pub(super) room: WaitQueue,
+    /// There may be something to write back.
+    pub(super) work: WaitQueue,
+    /// A writer wants pages to go to the extended cache.
+    pub(super) spill_work: WaitQueue,
+    /// Commands of a transaction, or the transaction itself, ended.
+    pub(super) gates: WaitQueue,
+}
+
+impl<R: Runtime, M: ZoneMedia> TxCache<R, M> {
+    /// A device over `ftl`, new, with an empty cache. The last `extended_pages` of the FTL's
+    /// logical pages are the extended cache; the device offers the others.
+    ///
+    /// # Errors
+    /// `InvalidInput` where the options contradict each other or the FTL is too small.
+    pub fn new(runtime: R, ftl: Rc<Ftl<M>>, options: TxCacheOptions) -> Result<Self> {
+        let pages = check(&ftl, &options)?;
+        let nvram = TxNvram::new(&options, pages)?;
+        Ok(Self::with_nvram(runtime, ftl, options, nvram))
+    }
+
+    /// A device whose cache is taken for empty, whatever `nvram` holds.
+    pub(super) fn with_nvram(
+        runtime: R,
+        ftl: Rc<Ftl<M>>,
+        options: TxCacheOptions,
+        nvram: TxNvram<M::Page>,
+    ) -> Self {
+        let transactional = options.transactions_max > 0;
+        let transaction_pages = options.uncommitted_frames_max() + options.extended_pages;
+        let limits = Limits {
+            page_bytes: PAGE_BYTES as u32,
+            pages: u64::from(nvram.mapping.slots()),
+            atomic_write_pages_max: options.write_pages_max,
+            transaction_pages_max: if transactional { transaction_pages } else { 0 },
+            transactions_max: options.transactions_max,
+            share_pairs_max: 0,
+            durability: Durability::OnAck,
+        };
+        let batch_pages = ftl.media().geometry().append_pages_max;
+        TxCache {
+            runtime,
+            ftl,
+            options,
+            limits,
+            batch_pages: batch_pages.min(options.cache_pages),
+            state: RefCell::new(State::new(nvram, &options)),
+            failed: RefCell::new(None),
+            write_turn: Semaphore::new("the writer's turn", 1),
+            trim_turn: Semaphore::new("the trim's turn", 1),
+            frames_wanted: Cell::new(0),
+            begins_waiting: Cell::new(0),
+            draining: Cell::new(false),
+            room: WaitQueue::new("room in the cache"),
+            work: WaitQueue::new("pages to write back"),
+            spill_work: WaitQueue::new("pages for the extended cache"),
+            gates: WaitQueue::new("commands of the transaction"),
+        }
+    }
+
+    /// The FTL below.
+    pub fn ftl(&self) -> &Rc<Ftl<M>> {
+        &self.ftl
+    }
+
+    /// What it was made with.
+    pub fn options(&self) -> &TxCacheOptions {
+        &self.options
+    }
+
+    /// What survives a power cut, beside the medium.
+    pub fn nvram(&self) -> TxNvram<M::Page> {
+        self.state.borrow().nvram.clone()
+    }
+
+    /// Counters since opening.
+    pub fn statistics(&self) -> TxCacheStatistics {
+        let state = self.state.borrow();
+        TxCacheStatistics {
+            nvram_stores: state.nvram.region.stores(),
+            ftl: self.ftl.statistics(),
+            ..state.statistics
+        }
+    }
+
+    /// Starts the tasks that must run beside the commands. They end when the device fails; what
+    /// made it fail is told to whoever writes next.
+    pub fn start(self: &Rc<Self>) {
+        for _ in 0..self.options.write_backs_in_flight {
+            let device = Rc::clone(self);
+            self.runtime.spawn("flusher", async move { device.run_flusher().await });
+        }
+        let device = Rc::clone(self);
+        self.runtime.spawn("spiller", async move { device.run_spiller().await });
+        let ftl = Rc::clone(&self.ftl);
+        self.runtime.spawn("cleaner", async move { ftl.run_cleaner().await });
+        let ftl = Rc::clone(&self.ftl);
+        self.runtime.spawn("checkpointer", async move { ftl.run_checkpointer().await });
+    }
+
+    /// Aborts what is open, writes all that is committed home and leaves a checkpoint, so that the
+    /// next opening has nothing to do. No command may be in flight.
+    pub async fn close(&self) -> Result<()> {
+        self.check_failed()?;
+        let open: Vec<TxId> = {
+            let state = self.state.borrow();
+            let open = |transaction: &&super::state::Transaction| {
+                transaction.phase == super::state::Phase::Open
+            };
+            state.transactions.iter().filter(open).map(|transaction| transaction.id).collect()
+        };
+        for tx in open {
+            self.abort(tx).await?;
+        }
+        self.draining.set(true);
+        self.work.wake_all();
+        let drained = || {
+            let state = self.state.borrow();
+            if let Some(error) = &*self.failed.borrow() {
+                return Some(Err(latched(error)));
+            }
+            (state.in_force() == 0 && state.going_home.is_empty()).then_some(Ok(()))
+        };
+        let drained = self.room.until(drained).await;
+        self.draining.set(false);
+        drained?;
+        self.ftl.close().await
+    }
+
+    pub(super) fn check_failed(&self) -> Result<()> {
+        match &*self.failed.borrow() {
+            None => self.ftl.latched().map_or(Ok(()), |error| Err(latched(&error))),
+            Some(error) => Err(latched(error)),
+        }
+    }
+
+    /// The device has failed because of `error`: it refuses writes, and everybody is told.
+    pub(super) fn fail(&self, error: &Error) {
+        self.failed.borrow_mut().get_or_insert_with(|| error.clone());
+        for queue in [&self.room, &self.work, &self.spill_work, &self.gates] {
+            queue.wake_all();
+        }
+    }
+
+    /// Lets the time pass that so many accesses to NVRAM take: one event, however many they are.
+    pub(super) async fn pay(&self, accesses: u64) {
+        let nanoseconds = accesses * self.options.nvram_access_ns;
+        if nanoseconds > 0 {
+            self.runtime.sleep(nanoseconds).await;
+        }
+    }
+
+    /// Changes the state, and returns how many stores to NVRAM that took.
+    pub(super) fn change(&self, change: impl FnOnce(&mut State<M::Page>)) -> u64 {
+        let state = &mut *self.state.borrow_mut();
+        let before = state.nvram.region.stores();
+        change(state);
+        state.nvram.region.stores() - before
+    }
+
+    /// Reads from frames what is there; the indexes in `out` of the pages at home.
+    fn read_frames(&self, first: PageNo, out: &mut [M::Page], number: Option<u32>) -> Missed {
+        let state = &mut *self.state.borrow_mut();
+        let mut missed = Missed::default();
+        for (index, out) in out.iter_mut().enumerate() {
+            let page = PageNo(first.0 + index as u64);
+            let Some(found) = state.find(page, number) else {
+                missed.home.push(index);
+                continue;
+            };
+            match state.nvram.header(found).place {
+                PagePlace::Frame(frame) => {
+                    *out = state.nvram.frames.get(frame).expect("a frame that is used was filled");
+                    state.touch(found);
+                }
+                PagePlace::Extended(_) => missed.extended.push(index),
+            }
+        }
+        let hits = out.len() - missed.home.len() - missed.extended.len();
+        state.statistics.pages_read += out.len() as u64;
+        state.statistics.read_hits += hits as u64;
+        missed
+    }
+
+    /// Reads one page that was in the extended cache, wherever it is now.
+    async fn read_extended(
+        &self,
+        page: PageNo,
+        out: &mut M::Page,
+        number: Option<u32>,
+    ) -> Result<()> {
+        let find = || {
+            let state = self.state.borrow();
+            let found = state.find(page, number)?;
+            let generation = state.headers[found as usize].generation;
+            Some((found, generation, state.nvram.header(found).place))
+        };
+        loop {
+            let found = find();
+            let read = match found {
+                Some((_, _, PagePlace::Frame(frame))) => {
+                    let content = self.state.borrow().nvram.frames.get(frame);
+                    *out = content.expect("a frame that is used was filled");
+                    return Ok(());
+                }
+                Some((_, _, PagePlace::Extended(extended))) => {
+                    let place = self.extended_page(extended);
+                    self.ftl.read(&[place], std::slice::from_mut(out)).await
+                }
+                None => return self.ftl.read(&[page], std::slice::from_mut(out)).await,
+            };
+            // The place may have been given up and filled with another page meanwhile.
+            if find() == found {
+                return read;
+            }
+        }
+    }
+
+    /// The FTL's page that is place `extended` of the extended cache.
+    pub(super) fn extended_page(&self, extended: u32) -> PageNo {
+        PageNo(self.limits.pages + u64::from(extended))
+    }
+
+    async fn read_all(
+        &self,
+        first: PageNo,
+        out: &mut [M::Page],
+        number: Option<u32>,
+    ) -> Result<()> {
+        let missed = self.read_frames(first, out, number);
+        let hits = out.len() - missed.home.len() - missed.extended.len();
+        self.pay(hits as u64).await;
+        if missed.home.len() == out.len() {
+            let pages: Vec<PageNo> = PageRange::new(first, out.len() as u64).iter().collect();
+            return self.ftl.read(&pages, out).await;
+        }
+        if !missed.home.is_empty() {
+            let page = |index: &usize| PageNo(first.0 + *index as u64);
+            let pages: Vec<PageNo> = missed.home.iter().map(page).collect();
+            let mut contents = vec![M::Page::zero(); pages.len()];
+            self.ftl.read(&pages, &mut contents).await?;
+            for (index, content) in missed.home.into_iter().zip(contents) {
+                out[index] = content;
+            }
+        }
+        for index in missed.extended {
+            let page = PageNo(first.0 + index as u64);
+            self.read_extended(page, &mut out[index], number).await?;
+        }
+        Ok(())
+    }
+}
+
+/// Indexes of pages that are not in frames.
+#[derive(Default)]
+struct Missed {
+    home: Vec<usize>,
+    extended: Vec<usize>,
+}
+
+/// Checks `options` against the FTL; the pages that the host gets.
+pub(super) fn check<M: ZoneMedia>(ftl: &Ftl<M>, options: &TxCacheOptions) -> Result<u32> {
+    options.check()?;
+    let pages = ftl.options().pages.checked_sub(u64::from(options.extended_pages));
+    match pages.map(u32::try_from) {
+        Some(Ok(pages)) if pages > 0 => Ok(pages),
+        _ => Err(Error::new(
+            ErrorKind::InvalidInput,
+            format!(
+                "an FTL of {} pages has no room for an extended cache of {} and 1 to 2^32 pages",
+                ftl.options().pages,
+                options.extended_pages
+            ),
+        )),
+    }
+}
+
+pub(super) fn latched(first: &Error) -> Error {
+    Error::with_source(
+        ErrorKind::Latched,
+        "the device refuses writes until it is opened again, after an earlier failure",
+        first.clone(),
+    )
+}
+
+impl<R: Runtime, M: ZoneMedia> PageDevice for TxCache<R, M> {
+    type Page = M::Page;
+
+    fn limits(&self) -> &Limits {
+        &self.limits
+    }
+
+    async fn read(&self, first: PageNo, out: &mut [M::Page], tx: Option<TxId>) -> Result<()> {
+        self.limits.check_range(PageRange::new(first, out.len() as u64))?;
+        let inside = match tx {
+            Some(tx) => Some(self.enter(tx).await?),
+            None => None,
+        };
+        self.read_all(first, out, inside.as_ref().map(|inside| inside.number)).await
+    }
+
+    async fn write(&self, first: PageNo, pages: &[M::Page], tx: Option<TxId>) -> Result<()> {
+        self.limits.check_range(PageRange::new(first, pages.len() as u64))?;
+        self.check_failed()?;
+        if pages.len() as u64 > u64::from(self.limits.atomic_write_pages_max) {
+            return Err(Error::new(
+                ErrorKind::TooLarge,
+                format!(
+                    "a write of {} pages is over the limit of {}",
+                    pages.len(),
+                    self.limits.atomic_write_pages_max
+                ),
+            ));
+        }
+        let inside = match tx {
+            Some(tx) => Some(self.enter(tx).await?),
+            None => None,
+        };
+        if pages.is_empty() {
+            return Ok(());
+        }
+        let number = inside.as_ref().map(|inside| inside.number);
+        let turn = self.write_turn.acquire(1).await;
+        self.wait_for_room(first, pages.len() as u32, number).await?;
+        let stores = self.change(|state| {
+            state.statistics.pages_written += pages.len() as u64;
+            match number {
+                None => state.write_outside(first, pages),
+                Some(number) => {
+                    for (page, content) in (first.0..).map(PageNo).zip(pages) {
+                        state.write_inside(number, page, content.clone());
+                    }
+                }
+            }
+        });
+        drop(turn);
+        self.wake_flushers();
+        self.pay(stores).await;
+        Ok(())
+    }
+
+    async fn flush(&self) -> Result<()> {
+        self.check_failed()
+    }
+
+    async fn trim(&self, range: PageRange) -> Result<()> {
+        self.limits.check_range(range)?;
+        self.check_failed()?;
+        if range.pages == 0 { Ok(()) } else { self.trim_range(range).await }
+    }
+
+    async fn share(&self, _pairs: &[(PageNo, PageNo)]) -> Result<()> {
+        Err(Error::new(ErrorKind::Unsupported, "this device does not remap pages"))
+    }
+
+    async fn begin(&self) -> Result<TxId> {
+        self.begin_as(None).await
+    }
+
+    async fn commit(&self, tx: TxId) -> Result<()> {
+        self.check_failed()?;
+        let ending = self.end(tx).await?;
+        let stores = self.change(|state| state.commit(ending.number));
+        drop(ending);
+        self.after_end();
+        self.pay(stores).await;
+        Ok(())
+    }
+
+    async fn abort(&self, tx: TxId) -> Result<()> {
+        let ending = self.end(tx).await?;
+        let stores = self.change(|state| state.abort(ending.number));
+        drop(ending);
+        self.after_end();
+        self.pay(stores).await;
+        Ok(())
+    }
+}

@@ -1,0 +1,92 @@
+//! What a TxCache is made with.
+use tantalum_base::{Error, ErrorKind, Result};
+
+/// When the header of a committed transaction, and with it its id, may be used again.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum HeaderRelease {
+    /// When all its pages are written back or replaced (TxCache, section III-C).
+    WrittenBack,
+    /// When all its pages are in the mapping, from when on recovery has nothing to do for it. A
+    /// short transaction then holds its header for the time of its commit alone.
+    Mapped,
+}
+
+/// Settings of a TxCache. Sizes in pages.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct TxCacheOptions {
+    /// Frames of the page cache in NVRAM.
+    pub cache_pages: u32,
+    /// Pages of the extended cache: the log area in flash for transactions that the page cache
+    /// cannot hold.
+    pub extended_pages: u32,
+    /// Transactions that may be open at once; 0 is a cache without transactions (NVCache).
+    pub transactions_max: u32,
+    /// Transaction headers, for open transactions and for committed ones that are not released.
+    pub headers: u32,
+    /// When headers are released.
+    pub header_release: HeaderRelease,
+    /// Pages that a single write may have, inside of a transaction too.
+    pub write_pages_max: u32,
+    /// Write-back keeps about this many frames free.
+    pub free_frames: u32,
+    /// Batches being written back at the same time.
+    pub write_backs_in_flight: u32,
+    /// What an access to a page or a header in NVRAM takes (section IV-A: 0.15 µs).
+    pub nvram_access_ns: u64,
+}
+
+impl TxCacheOptions {
+    /// Defaults for a page cache of `cache_pages`: 128 transactions (section IV-E), an extended
+    /// cache of the same size.
+    pub fn new(cache_pages: u32) -> Self {
+        TxCacheOptions {
+            cache_pages,
+            extended_pages: cache_pages,
+            transactions_max: 128,
+            headers: 128,
+            header_release: HeaderRelease::WrittenBack,
+            write_pages_max: (cache_pages / 8).clamp(1, 256),
+            free_frames: (cache_pages / 8).max(1),
+            write_backs_in_flight: 8,
+            nvram_access_ns: 150,
+        }
+    }
+
+    /// The paper's NVCache (section IV-B): the same page cache and replacement, no transactions.
+    pub fn nv_cache(cache_pages: u32) -> Self {
+        TxCacheOptions {
+            extended_pages: 0,
+            transactions_max: 0,
+            headers: 0,
+            ..TxCacheOptions::new(cache_pages)
+        }
+    }
+
+    /// Frames that uncommitted pages may hold. The others stay for writes outside of transactions,
+    /// which therefore always find room in the end.
+    pub fn uncommitted_frames_max(&self) -> u32 {
+        self.cache_pages.saturating_sub(self.write_pages_max)
+    }
+
+    /// Checks the settings against each other.
+    ///
+    /// # Errors
+    /// `InvalidInput`.
+    pub fn check(&self) -> Result<()> {
+        let problem = if self.write_pages_max == 0 || self.write_backs_in_flight == 0 {
+            "a write has at least one page, and at least one write-back is in flight"
+        } else if self.cache_pages < 2 * self.write_pages_max {
+            "the page cache must hold two writes of the largest size"
+        } else if self.free_frames >= self.cache_pages {
+            "write-back cannot keep the whole page cache free"
+        } else if self.headers < self.transactions_max {
+            "every open transaction needs a header"
+        } else if self.cache_pages.checked_add(self.extended_pages).is_none_or(|sum| sum > 1 << 30)
+        {
+            "page cache and extended cache have at most 2^30 pages"
+        } else {
+            return Ok(());
+        };
+        Err(Error::new(ErrorKind::InvalidInput, format!("{problem}: {self:?}")))
+    }
+}

@@ -1,0 +1,177 @@
+//! Crash recovery (TxCache, section III-D), from NVRAM and medium alone, in its two steps: find
+//! out the status of each transaction by its flags; roll back what is not committed, and complete
+//! the mapping of what is. Both steps can be cut and repeated.
+//!
+//! Then the indexes that need not survive are built again from the Page Headers.
+use std::rc::Rc;
+use tantalum_base::{Error, ErrorKind, PageRange, Result};
+use tantalum_ftl::Ftl;
+use tantalum_ftl::planted::{Fault, is_planted};
+use tantalum_media::ZoneMedia;
+use tantalum_runtime::Runtime;
+
+use super::device::{TxCache, check};
+use super::metadata::{PagePlace, TxHeader, TxNvram, TxState};
+use super::options::{HeaderRelease, TxCacheOptions};
+use super::state::State;
+
+/// What a recovery of the cache found and did. The FTL's own comes before it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct TxRecoveryReport {
+    /// Tx Headers looked at.
+    pub headers: u32,
+    /// Transactions rolled forward: committed, and their mapping was not complete.
+    pub redone: u32,
+    /// Pages of those.
+    pub pages_redone: u64,
+    /// Transactions rolled back.
+    pub undone: u32,
+    /// Whether a trim was completed.
+    pub trim_redone: bool,
+    /// Accesses to NVRAM of these steps.
+    pub accesses: u64,
+    /// Time that these steps took (section IV-E, table III).
+    pub time_ns: u64,
+    /// Page Headers looked at to build the indexes again: free places, and the order of
+    /// replacement.
+    pub page_headers: u32,
+    /// Time that this took, after the steps.
+    pub index_ns: u64,
+}
+
+impl<R: Runtime, M: ZoneMedia> TxCache<R, M> {
+    /// Opens the device that `nvram` and `ftl`, itself recovered, hold.
+    ///
+    /// # Errors
+    /// `InvalidInput` where `options` are not those that it was made with; the medium's.
+    pub async fn recover(
+        runtime: R,
+        ftl: Rc<Ftl<M>>,
+        options: TxCacheOptions,
+        nvram: TxNvram<M::Page>,
+    ) -> Result<(Self, TxRecoveryReport)> {
+        let pages = check(&ftl, &options)?;
+        if !nvram.fits(&options, pages) {
+            return Err(Error::new(
+                ErrorKind::InvalidInput,
+                format!("the NVRAM that survived is not that of a device with {options:?}"),
+            ));
+        }
+        let begun_ns = runtime.now_ns();
+        let device = TxCache::with_nvram(runtime, ftl, options, nvram.clone());
+        let mut report = TxRecoveryReport::default();
+        let before = nvram.region().stores();
+        roll(&nvram, &mut report);
+        if let Some(range) = nvram.trim.get() {
+            device.ftl.trim(range, true).await?;
+            unmap(&nvram, range, &mut report);
+            nvram.trim.with_mut(|trim| *trim = None);
+            report.trim_redone = true;
+        }
+        report.accesses += nvram.region().stores() - before;
+        device.pay(report.accesses).await;
+        report.time_ns = device.runtime.now_ns() - begun_ns;
+        let stores = device.change(|state| state.build(options.header_release, &mut report));
+        let index_accesses = u64::from(report.page_headers) + stores;
+        device.pay(index_accesses).await;
+        report.index_ns = device.runtime.now_ns() - begun_ns - report.time_ns;
+        Ok((device, report))
+    }
+}
+
+/// Both steps of section III-D.
+fn roll<P: tantalum_base::Payload>(nvram: &TxNvram<P>, report: &mut TxRecoveryReport) {
+    for number in 0..nvram.tx_headers() {
+        let header = nvram.tx_header(number);
+        report.headers += 1;
+        report.accesses += 1;
+        let redo_anyway = header.state() == TxState::Running && is_planted(Fault::RedoUncommitted);
+        match header.state() {
+            TxState::Running if !redo_anyway => {
+                report.undone += 1;
+                // Nothing else leads to its pages: they are free with it.
+                nvram.transactions.put(number, TxHeader::FREE);
+            }
+            TxState::Running | TxState::Commit if !header.flags.mapped => {
+                report.redone += 1;
+                if !is_planted(Fault::NoRedo) {
+                    for page_header in nvram.chain(header.first) {
+                        let page = nvram.header(page_header).page;
+                        nvram.mapping.put(page.0 as u32, page_header);
+                        report.pages_redone += 1;
+                        report.accesses += 1;
+                    }
+                }
+                nvram.flag(number, |flags| {
+                    flags.committed = true;
+                    flags.mapped = true;
+                });
+            }
+            _ => {}
+        }
+    }
+}
+
+/// Takes `range` out of the cache.
+fn unmap<P: tantalum_base::Payload>(
+    nvram: &TxNvram<P>,
+    range: PageRange,
+    report: &mut TxRecoveryReport,
+) {
+    for page in range.iter() {
+        report.accesses += 1;
+        if nvram.mapped(page).is_some() {
+            nvram.mapping.take(page.0 as u32);
+        }
+    }
+}
+
+impl<P: tantalum_base::Payload> State<P> {
+    /// Builds the indexes again: a page header is in use where the mapping leads to it.
+    fn build(&mut self, release: HeaderRelease, report: &mut TxRecoveryReport) {
+        let tx_headers = self.transactions.len() as u32;
+        let mut members: Vec<Vec<u32>> = (0..tx_headers).map(|_| Vec::new()).collect();
+        let mut headers_used = vec![false; self.headers.len()];
+        let mut frames_used = vec![false; self.free_frames.len()];
+        let mut extended_used = vec![false; self.free_extended.len()];
+        for number in 0..self.headers.len() as u32 {
+            report.page_headers += 1;
+            let Some(header) = self.nvram.headers.get(number) else { continue };
+            if self.nvram.mapped(header.page) != Some(number) {
+                continue;
+            }
+            headers_used[number as usize] = true;
+            match header.place {
+                PagePlace::Frame(frame) => frames_used[frame as usize] = true,
+                PagePlace::Extended(extended) => extended_used[extended as usize] = true,
+            }
+            self.enlist(number, header.place);
+            if header.transaction < tx_headers {
+                members[header.transaction as usize].push(number);
+            }
+        }
+        self.free_headers.retain(|number| !headers_used[*number as usize]);
+        self.free_frames.retain(|number| !frames_used[*number as usize]);
+        self.free_extended.retain(|number| !extended_used[*number as usize]);
+        self.build_transactions(release, members);
+    }
+
+    fn build_transactions(&mut self, release: HeaderRelease, members: Vec<Vec<u32>>) {
+        let command = self.transactions.len() as u32;
+        for (number, members) in (0..command).zip(members) {
+            let header = self.nvram.tx_header(number);
+            self.next_id = self.next_id.max(header.id.0.wrapping_add(1));
+            if header.state() == TxState::Free {
+                continue;
+            }
+            self.free_transactions.retain(|free| *free != number);
+            self.by_id.insert(header.id, number);
+            self.transactions[number as usize].id = header.id;
+            let held = release == HeaderRelease::WrittenBack && header.state() == TxState::Commit;
+            self.hold_header(number, if held { members } else { Vec::new() });
+        }
+        if self.nvram.tx_header(command).state() != TxState::Free {
+            self.nvram.transactions.put(command, TxHeader::FREE);
+        }
+    }
+}

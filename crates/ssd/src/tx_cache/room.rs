@@ -1,0 +1,221 @@
+//! Room: waits for frames, and moves pages of open transactions to the extended cache.
+//!
+//! Uncommitted pages may fill all frames but as many as one write may take. Beyond that the
+//! oldest of them go to the extended cache, so committed pages always leave by themselves and
+//! a write outside of transactions always finds room in the end.
+use tantalum_base::{Error, ErrorKind, PageNo, Payload, Result};
+use tantalum_ftl::planted::{Fault, is_planted};
+use tantalum_media::ZoneMedia;
+use tantalum_runtime::Runtime;
+
+use super::device::{TxCache, latched};
+use super::lists::List;
+use super::metadata::{PageHeader, PagePlace};
+use super::state::{State, Use};
+use super::waiting::Waiting;
+
+impl<R: Runtime, M: ZoneMedia> TxCache<R, M> {
+    /// Waits until a write of `pages` pages from `first` on, in transaction `number` or outside,
+    /// finds its frames. To be called in the writer's turn.
+    ///
+    /// # Errors
+    /// `Conflict`, `TooLarge` and `OutOfSpace`, with nothing changed.
+    pub(super) async fn wait_for_room(
+        &self,
+        first: PageNo,
+        pages: u32,
+        number: Option<u32>,
+    ) -> Result<()> {
+        let admit = || {
+            if let Some(error) = &*self.failed.borrow() {
+                return Some(Err(latched(error)));
+            }
+            match number {
+                Some(number) => self.admit_inside(first, pages, number),
+                None => self.admit_frames(pages),
+            }
+        };
+        if let Some(admitted) = admit() {
+            return admitted;
+        }
+        let _waiting = Waiting::new(&self.frames_wanted, pages);
+        self.work.wake_all();
+        self.room.until(admit).await
+    }
+
+    fn admit_frames(&self, frames: u32) -> Option<Result<()>> {
+        (self.state.borrow().free_frames.len() as u32 >= frames).then_some(Ok(()))
+    }
+
+    fn admit_inside(&self, first: PageNo, pages: u32, number: u32) -> Option<Result<()>> {
+        let over = {
+            let state = &mut *self.state.borrow_mut();
+            let demand = match state.demand(first, pages, number) {
+                Ok(Some(demand)) => demand,
+                Ok(None) => return None,
+                Err(error) => return Some(Err(error)),
+            };
+            let most = self.limits_transaction_pages();
+            if state.transactions[number as usize].pages + demand.new_pages > most {
+                let id = state.transactions[number as usize].id;
+                let context = format!("transaction {id} would write more than {most} pages");
+                return Some(Err(Error::new(ErrorKind::TooLarge, context)));
+            }
+            let uncommitted = state.uncommitted_frames + demand.frames;
+            let over = uncommitted.saturating_sub(self.options.uncommitted_frames_max());
+            if over == 0 && state.free_frames.len() as u32 >= demand.frames {
+                return Some(Ok(()));
+            }
+            over
+        };
+        if over == 0 { None } else { self.want_spill(over) }
+    }
+
+    fn limits_transaction_pages(&self) -> u32 {
+        self.options.uncommitted_frames_max() + self.options.extended_pages
+    }
+
+    /// Has `pages` uncommitted pages moved to the extended cache; an error where there is no room
+    /// and none will come by itself.
+    fn want_spill(&self, pages: u32) -> Option<Result<()>> {
+        let state = &mut *self.state.borrow_mut();
+        if state.spilling > 0 {
+            return None;
+        }
+        if !state.free_extended.is_empty() {
+            state.spill_wanted = pages;
+            self.spill_work.wake_all();
+            return None;
+        }
+        if state.extended_leaving > 0 {
+            self.work.wake_all();
+            return None;
+        }
+        let context = format!(
+            "open transactions fill the cache ({} pages) and the extended cache ({} pages)",
+            state.uncommitted_frames, self.options.extended_pages
+        );
+        Some(Err(Error::new(ErrorKind::OutOfSpace, context)))
+    }
+
+    /// Moves pages to the extended cache. Ends when the device fails.
+    pub(super) async fn run_spiller(&self) -> Result<()> {
+        let mut batch = Vec::new();
+        loop {
+            let due = || {
+                if let Some(error) = &*self.failed.borrow() {
+                    return Some(Err(latched(error)));
+                }
+                let state = &mut *self.state.borrow_mut();
+                state.take_spill(self.batch_pages, &mut batch).then_some(Ok(()))
+            };
+            self.spill_work.until(due).await?;
+            let mut pages: Vec<(PageNo, M::Page)> = Vec::with_capacity(batch.len());
+            {
+                let state = self.state.borrow();
+                for (header, extended) in &batch {
+                    let content = state.uncommitted_content(*header);
+                    pages.push((self.extended_page(*extended), content));
+                }
+                if is_planted(Fault::UncommittedGoesHome) {
+                    let home = |(header, _): &(u32, u32)| {
+                        (state.nvram.header(*header).page, state.uncommitted_content(*header))
+                    };
+                    pages.extend(batch.iter().map(home));
+                }
+            }
+            let written = self.ftl.write(&pages, true).await;
+            if let Err(error) = &written {
+                self.fail(error);
+            }
+            written?;
+            let stores = self.change(|state| state.spilled(&batch));
+            self.pay(stores).await;
+            for (header, _) in batch.drain(..) {
+                let number = self.state.borrow().nvram.header(header).transaction;
+                self.state.borrow_mut().spilling -= 1;
+                self.left(number, 1);
+            }
+            self.room.wake_all();
+        }
+    }
+}
+
+/// What a write in a transaction needs.
+struct Demand {
+    /// Pages that the transaction has not written yet.
+    new_pages: u32,
+    /// Frames.
+    frames: u32,
+}
+
+impl<P: Payload> State<P> {
+    /// What a write of `pages` pages from `first` on needs; `None` while one of them is on its way
+    /// to the extended cache.
+    fn demand(&self, first: PageNo, pages: u32, number: u32) -> Result<Option<Demand>> {
+        let mut demand = Demand { new_pages: 0, frames: 0 };
+        let mut moving = false;
+        for page in (first.0..).map(PageNo).take(pages as usize) {
+            let Some(held) = self.holders.get(&page) else {
+                demand.new_pages += 1;
+                demand.frames += 1;
+                continue;
+            };
+            let header = self.nvram.header(*held);
+            if header.transaction != number {
+                let holder = self.transactions[header.transaction as usize].id;
+                return Err(Error::new(
+                    ErrorKind::Conflict,
+                    format!("page {page} is held by open transaction {holder}"),
+                ));
+            }
+            moving |= self.headers[*held as usize].usage == Use::Spilling;
+            demand.frames += u32::from(matches!(header.place, PagePlace::Extended(_)));
+        }
+        Ok((!moving).then_some(demand))
+    }
+
+    /// Takes the oldest uncommitted pages for the extended cache, each with its place there.
+    fn take_spill(&mut self, most: u32, batch: &mut Vec<(u32, u32)>) -> bool {
+        if std::mem::take(&mut self.spill_wanted) == 0 {
+            return false;
+        }
+        while (batch.len() as u32) < most {
+            let Some(header) = self.lists.oldest(List::Uncommitted) else { break };
+            let Some(extended) = self.free_extended.pop() else { break };
+            self.lists.remove(header);
+            self.headers[header as usize].usage = Use::Spilling;
+            let number = self.nvram.header(header).transaction;
+            // Its commit or abort waits.
+            self.transactions[number as usize].in_flight += 1;
+            batch.push((header, extended));
+        }
+        self.spilling = batch.len() as u32;
+        !batch.is_empty()
+    }
+
+    fn uncommitted_content(&self, header: u32) -> P {
+        match self.nvram.header(header).place {
+            PagePlace::Frame(frame) => {
+                self.nvram.frames.get(frame).expect("a frame that is used was filled")
+            }
+            PagePlace::Extended(_) => unreachable!("only pages in frames are moved"),
+        }
+    }
+
+    /// The batch is durable in the extended cache: its frames are free.
+    fn spilled(&mut self, batch: &[(u32, u32)]) {
+        for (number, extended) in batch {
+            let header = self.nvram.header(*number);
+            let place = PagePlace::Extended(*extended);
+            self.nvram.headers.put(*number, PageHeader { place, ..header });
+            if let PagePlace::Frame(frame) = header.place {
+                self.free_frames.push(frame);
+                self.uncommitted_frames -= 1;
+            }
+            self.headers[*number as usize].usage = Use::Uncommitted;
+            self.headers[*number as usize].generation += 1;
+            self.statistics.pages_spilled += 1;
+        }
+    }
+}

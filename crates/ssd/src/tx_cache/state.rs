@@ -1,0 +1,387 @@
+//! The cache's state: what NVRAM holds, and the indexes over it that need not survive.
+use tantalum_base::{FastMap, FastSet, PageNo, PageRange, Payload, TxId};
+
+use super::lists::{List, Lists};
+use super::metadata::{Flags, NONE, PageHeader, PagePlace, TxHeader, TxNvram};
+use super::options::{HeaderRelease, TxCacheOptions};
+use super::statistics::TxCacheStatistics;
+use tantalum_ftl::planted::{Fault, is_planted};
+
+/// What a page header is used for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Use {
+    Free,
+    /// Of an open transaction.
+    Uncommitted,
+    /// Of an open transaction, on its way to the extended cache.
+    Spilling,
+    /// The committed version, in force.
+    Committed,
+    /// The committed version, on its way home.
+    GoingHome,
+    /// Was on its way home when a newer version replaced it; free when it has arrived, as until
+    /// then the newer one must not be written home.
+    Superseded,
+}
+
+#[derive(Clone, Copy)]
+pub(super) struct HeaderState {
+    pub usage: Use,
+    /// Counts the versions that the header has stood for: a reader that waited can tell.
+    pub generation: u32,
+    /// The transaction whose header is held until this page is written back.
+    pub owner: u32,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Phase {
+    Free,
+    Open,
+    /// Committed, and some of its pages are not written back.
+    Committed,
+}
+
+pub(super) struct Transaction {
+    pub id: TxId,
+    pub phase: Phase,
+    /// A commit or abort waits for the commands before it; those behind it wait for its end.
+    pub ending: bool,
+    /// Reads and writes in flight, and pages on their way to the extended cache.
+    pub in_flight: u32,
+    /// Pages written.
+    pub pages: u32,
+    /// Pages not written back, once it is committed.
+    outstanding: u32,
+    /// Its page headers, once it is committed.
+    pub members: Vec<u32>,
+    /// Tells uses of this header apart.
+    pub commit_number: u64,
+}
+
+pub(super) struct State<P> {
+    pub nvram: TxNvram<P>,
+    pub headers: Vec<HeaderState>,
+    pub lists: Lists,
+    pub free_headers: Vec<u32>,
+    pub free_frames: Vec<u32>,
+    pub free_extended: Vec<u32>,
+    pub transactions: Vec<Transaction>,
+    pub free_transactions: Vec<u32>,
+    pub by_id: FastMap<TxId, u32>,
+    pub next_id: u64,
+    pub open: u32,
+    /// The page header of the open transaction that holds a page.
+    pub holders: FastMap<PageNo, u32>,
+    /// Frames with pages of open transactions.
+    pub uncommitted_frames: u32,
+    /// Frames whose pages are on their way home.
+    pub going_frames: u32,
+    /// Pages that are on their way home.
+    pub going_home: FastSet<PageNo>,
+    /// Pages of the extended cache that hold committed versions: they become free by themselves.
+    pub extended_leaving: u32,
+    /// Pages on their way to the extended cache.
+    pub spilling: u32,
+    /// Pages that a writer wants to see there.
+    pub spill_wanted: u32,
+    /// What is being trimmed; nothing of it may be written home.
+    pub trimming: Option<PageRange>,
+    /// Committed transactions, oldest first: header and commit number.
+    pub committed: std::collections::VecDeque<(u32, u64)>,
+    commits: u64,
+    release: HeaderRelease,
+    pub statistics: TxCacheStatistics,
+}
+
+impl<P: Payload> State<P> {
+    /// Nothing is in use, whatever `nvram` holds.
+    pub(super) fn new(nvram: TxNvram<P>, options: &TxCacheOptions) -> Self {
+        let headers = options.cache_pages + options.extended_pages;
+        let free = HeaderState { usage: Use::Free, generation: 0, owner: NONE };
+        let transaction = |_| Transaction {
+            id: TxId(0),
+            phase: Phase::Free,
+            ending: false,
+            in_flight: 0,
+            pages: 0,
+            outstanding: 0,
+            members: Vec::new(),
+            commit_number: 0,
+        };
+        State {
+            nvram,
+            headers: vec![free; headers as usize],
+            lists: Lists::new(headers),
+            free_headers: (0..headers).rev().collect(),
+            free_frames: (0..options.cache_pages).rev().collect(),
+            free_extended: (0..options.extended_pages).rev().collect(),
+            transactions: (0..options.headers).map(transaction).collect(),
+            free_transactions: (0..options.headers).rev().collect(),
+            by_id: FastMap::default(),
+            next_id: 1,
+            open: 0,
+            holders: FastMap::default(),
+            uncommitted_frames: 0,
+            going_frames: 0,
+            going_home: FastSet::default(),
+            extended_leaving: 0,
+            spilling: 0,
+            spill_wanted: 0,
+            trimming: None,
+            committed: std::collections::VecDeque::new(),
+            commits: 0,
+            release: options.header_release,
+            statistics: TxCacheStatistics::default(),
+        }
+    }
+
+    /// The version of `page` that transaction `number` sees, or everybody.
+    pub(super) fn find(&self, page: PageNo, number: Option<u32>) -> Option<u32> {
+        if let Some(number) = number
+            && let Some(own) = self.held_by(page, number)
+        {
+            return Some(own);
+        }
+        self.nvram.mapped(page)
+    }
+
+    /// The version of `page` that open transaction `number` wrote.
+    pub(super) fn held_by(&self, page: PageNo, number: u32) -> Option<u32> {
+        let held = *self.holders.get(&page)?;
+        (self.nvram.header(held).transaction == number).then_some(held)
+    }
+
+    /// Begins a transaction in header `number`, which is free: one store.
+    pub(super) fn begin(&mut self, number: u32, id: TxId) {
+        let flags = Flags::default();
+        self.nvram.transactions.put(number, TxHeader { id, first: NONE, flags });
+        let transaction = &mut self.transactions[number as usize];
+        transaction.id = id;
+        transaction.phase = Phase::Open;
+        transaction.pages = 0;
+        self.by_id.insert(id, number);
+        self.open += 1;
+        self.statistics.begins += 1;
+    }
+
+    /// Writes a page in open transaction `number`; a frame must be free where it needs one.
+    pub(super) fn write_inside(&mut self, number: u32, page: PageNo, content: P) {
+        if is_planted(Fault::OldVersionFreed)
+            && let Some(old) = self.nvram.mapping.take(page.0 as u32)
+        {
+            self.left_cache(old);
+        }
+        if let Some(own) = self.held_by(page, number) {
+            return self.rewrite(own, content);
+        }
+        let first = self.nvram.tx_header(number).first;
+        let new = self.new_version(page, number, first, content);
+        self.chain(number, new);
+        self.headers[new as usize].usage = Use::Uncommitted;
+        self.lists.push(List::Uncommitted, new);
+        self.holders.insert(page, new);
+        self.uncommitted_frames += 1;
+        self.transactions[number as usize].pages += 1;
+    }
+
+    /// Writes an uncommitted page again; nobody but its transaction sees it in between.
+    fn rewrite(&mut self, own: u32, content: P) {
+        let header = self.nvram.header(own);
+        match header.place {
+            PagePlace::Frame(frame) => self.nvram.frames.put_page(frame, content),
+            PagePlace::Extended(extended) => {
+                let frame = self.free_frames.pop().expect("the writer waited for frames");
+                self.nvram.frames.put_page(frame, content);
+                let place = PagePlace::Frame(frame);
+                self.nvram.headers.put(own, PageHeader { place, ..header });
+                self.headers[own as usize].generation += 1;
+                self.free_extended.push(extended);
+                self.uncommitted_frames += 1;
+            }
+        }
+        self.lists.push(List::Uncommitted, own);
+        self.statistics.pages_rewritten += 1;
+    }
+
+    /// A new version in a frame of its own: the frame first, then the header. Nothing leads to it
+    /// yet.
+    fn new_version(&mut self, page: PageNo, transaction: u32, next: u32, content: P) -> u32 {
+        let frame = self.free_frames.pop().expect("the writer waited for frames");
+        let new = self.free_headers.pop().expect("there is a header for every place");
+        self.nvram.frames.put_page(frame, content);
+        let previous = self.nvram.mapped(page).unwrap_or(NONE);
+        let place = PagePlace::Frame(frame);
+        self.nvram.headers.put(new, PageHeader { page, transaction, next, previous, place });
+        new
+    }
+
+    /// Puts a page header at the head of a Tx Chain: one store.
+    fn chain(&mut self, number: u32, header: u32) {
+        let transaction = self.nvram.tx_header(number);
+        self.nvram.transactions.put(number, TxHeader { first: header, ..transaction });
+    }
+
+    /// Writes pages outside of transactions, as a transaction of this command alone. Frames must
+    /// be free.
+    pub(super) fn write_outside(&mut self, first: PageNo, pages: &[P]) {
+        if let [content] = pages {
+            // The mapping's one store commits it.
+            let new = self.new_version(first, NONE, NONE, content.clone());
+            return self.put_in_force(new);
+        }
+        let command = self.transactions.len() as u32;
+        let committed = is_planted(Fault::EarlyCommitFlag);
+        let flags = Flags { committed, ..Flags::default() };
+        let begun = TxHeader { id: TxId(0), first: NONE, flags };
+        self.nvram.transactions.put(command, begun);
+        let mut last = NONE;
+        for (page, content) in (first.0..).map(PageNo).zip(pages) {
+            last = self.new_version(page, command, last, content.clone());
+            self.chain(command, last);
+        }
+        self.nvram.flag(command, |flags| flags.committed = true);
+        for header in self.nvram.chain(last) {
+            self.put_in_force(header);
+        }
+        self.nvram.flag(command, |flags| flags.mapped = true);
+        self.nvram.transactions.put(command, TxHeader::FREE);
+    }
+
+    /// Makes the version of page header `new` the committed one of its page.
+    fn put_in_force(&mut self, new: u32) {
+        let header = self.nvram.header(new);
+        let old = self.nvram.mapped(header.page);
+        if header.previous != old.unwrap_or(NONE) {
+            let previous = old.unwrap_or(NONE);
+            self.nvram.headers.put(new, PageHeader { previous, ..header });
+        }
+        self.nvram.mapping.put(header.page.0 as u32, new);
+        self.enlist(new, header.place);
+        // Only now: until the mapping leads to the new version the old one is the latest.
+        if let Some(old) = old {
+            let waits = self.headers[old as usize].usage == Use::Committed;
+            self.statistics.pages_coalesced += u64::from(waits);
+            self.left_cache(old);
+        }
+    }
+
+    /// A committed version is a candidate for write-back.
+    pub(super) fn enlist(&mut self, header: u32, place: PagePlace) {
+        self.headers[header as usize].usage = Use::Committed;
+        match place {
+            PagePlace::Frame(_) => self.lists.push(List::Committed, header),
+            PagePlace::Extended(_) => {
+                self.extended_leaving += 1;
+                self.lists.push(List::Extended, header);
+            }
+        }
+    }
+
+    /// The mapping does not lead to committed version `old` any more.
+    pub(super) fn left_cache(&mut self, old: u32) {
+        if self.headers[old as usize].usage == Use::GoingHome {
+            self.headers[old as usize].usage = Use::Superseded;
+            return;
+        }
+        self.free(old);
+    }
+
+    /// Nothing leads to page header `header` any more: its place is free, and perhaps the
+    /// transaction that it belonged to.
+    pub(super) fn free(&mut self, header: u32) {
+        self.lists.remove(header);
+        let HeaderState { usage, owner, .. } = self.headers[header as usize];
+        let uncommitted = usage == Use::Uncommitted;
+        match self.nvram.header(header).place {
+            PagePlace::Frame(frame) => {
+                self.free_frames.push(frame);
+                self.uncommitted_frames -= u32::from(uncommitted);
+            }
+            PagePlace::Extended(extended) => {
+                self.free_extended.push(extended);
+                self.extended_leaving -= u32::from(!uncommitted);
+            }
+        }
+        let generation = self.headers[header as usize].generation + 1;
+        self.headers[header as usize] = HeaderState { usage: Use::Free, generation, owner: NONE };
+        self.free_headers.push(header);
+        if owner != NONE {
+            let transaction = &mut self.transactions[owner as usize];
+            transaction.outstanding -= 1;
+            if transaction.outstanding == 0 {
+                self.checkpoint(owner);
+            }
+        }
+    }
+
+    /// All pages of committed transaction `number` are written back: its header is free.
+    fn checkpoint(&mut self, number: u32) {
+        self.nvram.flag(number, |flags| flags.written_back = true);
+        self.set_free(number);
+    }
+
+    /// Transaction header `number` is free: one store.
+    fn set_free(&mut self, number: u32) {
+        self.nvram.transactions.put(number, TxHeader::FREE);
+        let transaction = &mut self.transactions[number as usize];
+        transaction.phase = Phase::Free;
+        transaction.members = Vec::new();
+        self.by_id.remove(&transaction.id);
+        self.free_transactions.push(number);
+    }
+
+    /// Commits open transaction `number`, of which nothing is in flight.
+    pub(super) fn commit(&mut self, number: u32) {
+        self.statistics.commits += 1;
+        self.open -= 1;
+        let first = self.nvram.tx_header(number).first;
+        if first == NONE {
+            return self.set_free(number);
+        }
+        // The commit point.
+        self.nvram.flag(number, |flags| flags.committed = true);
+        let members = self.nvram.chain(first);
+        for header in &members {
+            let PageHeader { page, place, .. } = self.nvram.header(*header);
+            self.holders.remove(&page);
+            self.uncommitted_frames -= u32::from(matches!(place, PagePlace::Frame(_)));
+            self.put_in_force(*header);
+        }
+        self.nvram.flag(number, |flags| flags.mapped = true);
+        if self.release == HeaderRelease::Mapped {
+            return self.set_free(number);
+        }
+        self.hold_header(number, members);
+    }
+
+    /// Keeps the header of committed transaction `number` until `members`, its page headers that
+    /// are in force, are written back.
+    pub(super) fn hold_header(&mut self, number: u32, members: Vec<u32>) {
+        self.commits += 1;
+        for header in &members {
+            self.headers[*header as usize].owner = number;
+        }
+        let transaction = &mut self.transactions[number as usize];
+        transaction.phase = Phase::Committed;
+        transaction.outstanding = members.len() as u32;
+        transaction.members = members;
+        transaction.commit_number = self.commits;
+        self.committed.push_back((number, self.commits));
+        if transaction.outstanding == 0 {
+            self.checkpoint(number);
+        }
+    }
+
+    /// Aborts open transaction `number`, of which nothing is in flight.
+    pub(super) fn abort(&mut self, number: u32) {
+        self.statistics.aborts += 1;
+        self.open -= 1;
+        let members = self.nvram.chain(self.nvram.tx_header(number).first);
+        self.set_free(number);
+        for header in members {
+            let page = self.nvram.header(header).page;
+            self.holders.remove(&page);
+            self.free(header);
+        }
+    }
+}

@@ -1,0 +1,83 @@
+//! Trim: all or nothing, though part of the range is in the cache and part of it at home.
+//!
+//! The range is noted in NVRAM first, and that decides: recovery completes it. The FTL's mapping
+//! gives the range up before the cache does, as under a cached version lies an older one.
+use tantalum_base::{ErrorKind, PageNo, PageRange, Payload, Result};
+use tantalum_media::ZoneMedia;
+use tantalum_runtime::Runtime;
+
+use super::device::{TxCache, latched};
+use super::state::{State, Use};
+
+/// Keeps a range from being written home.
+struct Trimming<'a, R: Runtime, M: ZoneMedia>(&'a TxCache<R, M>);
+
+impl<R: Runtime, M: ZoneMedia> Drop for Trimming<'_, R, M> {
+    fn drop(&mut self) {
+        self.0.state.borrow_mut().trimming = None;
+        self.0.room.wake_all();
+        self.0.work.wake_all();
+    }
+}
+
+impl<R: Runtime, M: ZoneMedia> TxCache<R, M> {
+    /// Gives `range` up, which lies on the device.
+    pub(super) async fn trim_range(&self, range: PageRange) -> Result<()> {
+        let _turn = self.trim_turn.acquire(1).await;
+        self.state.borrow_mut().trimming = Some(range);
+        let trimming = Trimming(self);
+        let quiet = || {
+            if let Some(error) = &*self.failed.borrow() {
+                return Some(Err(latched(error)));
+            }
+            let going = self.state.borrow().going_home.iter().any(|page| range.contains(*page));
+            (!going).then_some(Ok(()))
+        };
+        self.room.until(quiet).await?;
+        let noted = self.change(|state| state.nvram.trim.with_mut(|trim| *trim = Some(range)));
+        let trimmed = self.ftl.trim(range, true).await;
+        if let Err(error) = &trimmed
+            && error.kind() != ErrorKind::OutOfSpace
+        {
+            // Whether it took effect is not known; the note stays for recovery.
+            self.fail(error);
+            return trimmed;
+        }
+        let stores = self.change(|state| {
+            if trimmed.is_ok() {
+                state.drop_range(range);
+            }
+            state.nvram.trim.with_mut(|trim| *trim = None);
+        });
+        drop(trimming);
+        self.pay(noted + stores).await;
+        trimmed
+    }
+}
+
+impl<P: Payload> State<P> {
+    /// Drops the committed versions of `range`, none of which is on its way home.
+    fn drop_range(&mut self, range: PageRange) {
+        let drop_page = |state: &mut Self, page: PageNo| {
+            if let Some(old) = state.nvram.mapping.take(page.0 as u32) {
+                state.left_cache(old);
+            }
+        };
+        if range.pages <= self.headers.len() as u64 {
+            for page in range.iter() {
+                if self.nvram.mapped(page).is_some() {
+                    drop_page(self, page);
+                }
+            }
+            return;
+        }
+        for header in 0..self.headers.len() as u32 {
+            if self.headers[header as usize].usage == Use::Committed {
+                let page = self.nvram.header(header).page;
+                if range.contains(page) {
+                    drop_page(self, page);
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,240 @@
+//! Write-back: committed pages go to their home locations, in batches that keep every plane busy.
+//!
+//! First the extended cache is emptied; then go the pages of the oldest committed transactions,
+//! while headers are short; then the least recently used pages, while frames are short. (The
+//! paper tells that only committed pages are candidates, section III-B, but not in which order.)
+//! A page that is home leaves the cache.
+use tantalum_base::{PageNo, Payload, Result};
+use tantalum_media::ZoneMedia;
+use tantalum_runtime::Runtime;
+
+use super::device::{TxCache, latched};
+use super::lists::List;
+use super::metadata::{NONE, PagePlace};
+use super::options::HeaderRelease;
+use super::state::{Phase, State, Use};
+
+/// What write-back is to bring about.
+struct Aim {
+    /// Pages in a batch.
+    batch_pages: u32,
+    /// Frames to have free, those on their way home included; all of them when draining.
+    frames: u32,
+    /// Write back less than a batch for that.
+    urgent: bool,
+    /// Transaction headers to have free or on their way to it.
+    headers: u32,
+}
+
+impl<R: Runtime, M: ZoneMedia> TxCache<R, M> {
+    /// One flusher; `write_backs_in_flight` of them run side by side. Ends when the device fails.
+    pub(super) async fn run_flusher(&self) -> Result<()> {
+        let mut batch = Vec::new();
+        loop {
+            let due = || {
+                if let Some(error) = &*self.failed.borrow() {
+                    return Some(Err(latched(error)));
+                }
+                let aim = self.aim();
+                self.state.borrow_mut().take_batch(&aim, &mut batch).then_some(Ok(()))
+            };
+            self.work.until(due).await?;
+            let written = self.write_home(&batch).await;
+            if let Err(error) = &written {
+                // The pages stay in the cache: that is all there is of them.
+                self.fail(error);
+            }
+            written?;
+            let accesses = batch.len() as u64 + self.change(|state| state.came_home(&mut batch));
+            self.room.wake_all();
+            self.work.wake_all();
+            self.pay(accesses).await;
+        }
+    }
+
+    async fn write_home(&self, batch: &[u32]) -> Result<()> {
+        let mut pages: Vec<(PageNo, M::Page)> = Vec::with_capacity(batch.len());
+        let (mut places, mut indexes) = (Vec::new(), Vec::new());
+        {
+            let state = self.state.borrow();
+            for number in batch {
+                let header = state.nvram.header(*number);
+                let content = match header.place {
+                    PagePlace::Frame(frame) => {
+                        state.nvram.frames.get(frame).expect("a frame that is used was filled")
+                    }
+                    PagePlace::Extended(extended) => {
+                        places.push(self.extended_page(extended));
+                        indexes.push(pages.len());
+                        M::Page::zero()
+                    }
+                };
+                pages.push((header.page, content));
+            }
+        }
+        if !places.is_empty() {
+            let mut contents = vec![M::Page::zero(); places.len()];
+            self.ftl.read(&places, &mut contents).await?;
+            for (index, content) in indexes.into_iter().zip(contents) {
+                pages[index].1 = content;
+            }
+        }
+        self.ftl.write(&pages, true).await
+    }
+
+    fn aim(&self) -> Aim {
+        let draining = self.draining.get();
+        let wanted = self.frames_wanted.get();
+        let holds = self.options.header_release == HeaderRelease::WrittenBack;
+        let headers = if holds { (self.options.headers / 8).max(1) } else { 0 };
+        Aim {
+            batch_pages: self.batch_pages,
+            frames: if draining {
+                self.options.cache_pages
+            } else {
+                self.options.free_frames.max(wanted)
+            },
+            urgent: draining || wanted > 0,
+            headers: headers.max(self.begins_waiting.get()).min(self.options.headers),
+        }
+    }
+
+    /// Wakes the flushers where there is something for them; most writes give them nothing.
+    pub(super) fn wake_flushers(&self) {
+        if self.state.borrow().is_due(&self.aim()) {
+            self.work.wake_all();
+        }
+    }
+}
+
+impl<P: Payload> State<P> {
+    /// Pages of which the cache holds the committed version.
+    pub(super) fn in_force(&self) -> u32 {
+        self.lists.len(List::Committed) + self.lists.len(List::Extended)
+    }
+
+    /// The version was read: its replacement can wait.
+    pub(super) fn touch(&mut self, header: u32) {
+        if self.headers[header as usize].usage == Use::Committed {
+            self.lists.push(List::Committed, header);
+        }
+    }
+
+    fn frames_short(&self, aim: &Aim) -> u32 {
+        let short = aim.frames.saturating_sub(self.free_frames.len() as u32 + self.going_frames);
+        let short = short.min(self.lists.len(List::Committed));
+        if aim.urgent || short >= aim.batch_pages.min(aim.frames) { short } else { 0 }
+    }
+
+    fn headers_short(&self, aim: &Aim) -> u32 {
+        aim.headers.saturating_sub(self.free_transactions.len() as u32)
+    }
+
+    /// Whether there may be something to write back.
+    fn is_due(&self, aim: &Aim) -> bool {
+        self.lists.len(List::Extended) > 0
+            || self.frames_short(aim) > 0
+            || (self.headers_short(aim) > 0 && !self.committed.is_empty())
+    }
+
+    /// Takes the next batch; false where none is due.
+    fn take_batch(&mut self, aim: &Aim, batch: &mut Vec<u32>) -> bool {
+        self.take_oldest(List::Extended, aim.batch_pages, batch);
+        self.take_oldest_transactions(aim, batch);
+        let room = aim.batch_pages - batch.len() as u32;
+        let short = self.frames_short(aim);
+        if short > 0 {
+            // One program of a plane takes as long as one of all.
+            let pages = if aim.urgent { room } else { room.min(short) };
+            self.take_oldest(List::Committed, pages, batch);
+        }
+        !batch.is_empty()
+    }
+
+    /// Takes up to `most` pages from the tail of `list`.
+    fn take_oldest(&mut self, list: List, most: u32, batch: &mut Vec<u32>) {
+        let mut at = self.lists.oldest(list);
+        let mut taken = 0;
+        while let Some(header) = at
+            && taken < most
+        {
+            at = self.lists.newer(header);
+            taken += u32::from(self.take(header, batch));
+        }
+    }
+
+    /// Takes pages of the oldest committed transactions, as many as headers are short.
+    fn take_oldest_transactions(&mut self, aim: &Aim, batch: &mut Vec<u32>) {
+        let short = self.headers_short(aim) as usize;
+        if short == 0 {
+            return;
+        }
+        self.forget_checkpointed();
+        for at in 0..self.committed.len().min(short) {
+            let (number, _) = self.committed[at];
+            let members = std::mem::take(&mut self.transactions[number as usize].members);
+            for header in &members {
+                if batch.len() as u32 >= aim.batch_pages {
+                    break;
+                }
+                if self.owner(*header) == number {
+                    self.take(*header, batch);
+                }
+            }
+            self.transactions[number as usize].members = members;
+        }
+    }
+
+    /// Drops transactions from the queue whose headers have been released.
+    fn forget_checkpointed(&mut self) {
+        let held = |(number, commit_number): &(u32, u64)| {
+            let transaction = &self.transactions[*number as usize];
+            transaction.phase == Phase::Committed && transaction.commit_number == *commit_number
+        };
+        self.committed.retain(held);
+    }
+
+    /// Takes a committed version for write-back; false where it has to wait or is no such thing.
+    fn take(&mut self, header: u32, batch: &mut Vec<u32>) -> bool {
+        if self.headers[header as usize].usage != Use::Committed {
+            return false;
+        }
+        let stored = self.nvram.header(header);
+        if self.going_home.contains(&stored.page)
+            || self.trimming.is_some_and(|range| range.contains(stored.page))
+        {
+            return false;
+        }
+        self.going_home.insert(stored.page);
+        self.going_frames += u32::from(matches!(stored.place, PagePlace::Frame(_)));
+        self.lists.remove(header);
+        self.headers[header as usize].usage = Use::GoingHome;
+        batch.push(header);
+        true
+    }
+
+    /// The batch is durable at its home locations.
+    fn came_home(&mut self, batch: &mut Vec<u32>) {
+        self.statistics.write_backs += 1;
+        for header in batch.drain(..) {
+            let stored = self.nvram.header(header);
+            let in_frame = matches!(stored.place, PagePlace::Frame(_));
+            self.statistics.pages_written_home += 1;
+            self.statistics.pages_copied_home += u64::from(!in_frame);
+            self.going_frames -= u32::from(in_frame);
+            self.going_home.remove(&stored.page);
+            if self.headers[header as usize].usage == Use::GoingHome {
+                self.nvram.mapping.take(stored.page.0 as u32);
+            }
+            debug_assert_ne!(self.nvram.mapped(stored.page), Some(header));
+            self.free(header);
+        }
+    }
+
+    fn owner(&self, header: u32) -> u32 {
+        match self.headers[header as usize].usage {
+            Use::Free => NONE,
+            _ => self.headers[header as usize].owner,
+        }
+    }
+}

@@ -1,0 +1,6 @@
+//! The TxCache device: commands, order, errors, larger transactions.
+mod larger;
+mod order;
+mod profile;
+mod rules;
+mod support;

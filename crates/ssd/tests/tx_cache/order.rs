@@ -1,0 +1,89 @@
+//! No read or write of a transaction passes its commit or abort, however tasks are scheduled.
+use crate::support::{options, read, run, stamp, write};
+use std::cell::RefCell;
+use std::rc::Rc;
+use tantalum_base::{ErrorKind, PageDevice, PageNo, Stamp};
+use tantalum_ftl::planted::{Fault, plant};
+use tantalum_runtime::Runtime;
+use tantalum_runtime::virtual_time::Schedule;
+
+/// The control command among those of the race; the others are pages.
+const CONTROL: u64 = u64::MAX;
+
+/// Reads, writes and a commit or abort come in an order that the seed draws. Those that came before
+/// the control command end well and count as its transaction does; those behind it find the
+/// transaction gone and leave nothing. Returns how many commands came before it.
+fn race(seed: u64, commits: bool) -> usize {
+    let total = Rc::new(RefCell::new(0));
+    let before = Rc::clone(&total);
+    run(Schedule::Shuffled(seed), options(16), move |runtime, device| async move {
+        // The lower pages are at home, where a read takes long.
+        for page in 0..40 {
+            write(&device, page, 1, None).await;
+        }
+        let tx = device.begin().await.unwrap();
+        let came = Rc::new(RefCell::new(Vec::new()));
+        let mut tasks = Vec::new();
+        // More pages than there are free frames: some writes wait for write-back.
+        for command in (0..4).chain(60..70).chain([CONTROL]) {
+            let (device, came) = (Rc::clone(&device), Rc::clone(&came));
+            tasks.push(runtime.spawn("command", async move {
+                // The call is made in the same step.
+                came.borrow_mut().push(command);
+                let result = match command {
+                    CONTROL if commits => device.commit(tx).await,
+                    CONTROL => device.abort(tx).await,
+                    page @ 60.. => device.write(PageNo(page), &[stamp(page, 2)], Some(tx)).await,
+                    page => {
+                        let mut out = [Stamp::default()];
+                        let result = device.read(PageNo(page), &mut out, Some(tx)).await;
+                        assert!(result.is_err() || out[0] == stamp(page, 1));
+                        result
+                    }
+                };
+                (command, result)
+            }));
+        }
+        let mut results = Vec::new();
+        for task in tasks {
+            results.push(task.await);
+        }
+        let came = came.take();
+        let place = |command: u64| came.iter().position(|other| *other == command).unwrap();
+        let control = place(CONTROL);
+        for (command, result) in results {
+            if place(command) <= control {
+                assert!(result.is_ok(), "seed {seed}: {command} came before: {result:?}");
+            } else {
+                let error = result.unwrap_err();
+                assert_eq!(error.kind(), ErrorKind::UnknownTransaction, "seed {seed}");
+            }
+        }
+        for page in 60..70 {
+            let counts = commits && place(page) < control;
+            assert_eq!(read(&device, page, None).await, if counts { 2 } else { 0 }, "{page}");
+        }
+        *before.borrow_mut() = control;
+    });
+    *total.borrow()
+}
+
+#[test]
+fn commands_do_not_pass_a_commit() {
+    let before: usize = (0..60).map(|seed| race(seed, true)).sum();
+    assert!((200..640).contains(&before), "{before} of 840 commands came before it");
+}
+
+#[test]
+fn commands_do_not_pass_an_abort() {
+    let before: usize = (0..60).map(|seed| race(seed, false)).sum();
+    assert!((200..640).contains(&before), "{before} of 840 commands came before it");
+}
+
+#[test]
+fn commits_that_overtake_are_noticed() {
+    plant(Some(Fault::ControlOvertakes));
+    let noticed = std::panic::catch_unwind(|| (0..60).for_each(|seed| _ = race(seed, true)));
+    plant(None);
+    assert!(noticed.is_err());
+}
