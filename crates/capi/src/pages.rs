@@ -1,7 +1,6 @@
 //! Read, write, flush, trim, share.
 use std::ffi::c_void;
 use tantalum_base::{Error, ErrorKind, PAGE_BYTES, PageBuf, PageNo, PageRange, Result, TxId};
-use tantalum_volume::client::Client;
 
 use crate::boundary::{call, check_pointer, copy_out, invalid, reference, slice};
 use crate::status::TantalumStatus;
@@ -80,7 +79,8 @@ pub unsafe extern "C" fn tantalum_trim(
 
 /// Remaps `count` pairs at once, all or none, at most share_pairs_max of them: each page `to` takes
 /// the content of its page `from`, which keeps it, without a second copy being written. UNSUPPORTED
-/// where share_pairs_max is 0.
+/// where share_pairs_max is 0, UNMAPPED where a page `from` holds nothing, INVALID_INPUT where a page
+/// is `to` twice, or both `to` and `from`.
 ///
 /// # Safety
 /// `volume` is NULL (an error) or open; `pairs` points to `count` pairs, or is NULL (an error unless
@@ -94,7 +94,13 @@ pub unsafe extern "C" fn tantalum_share(
     call(|| {
         // SAFETY: promised by the caller.
         let client = &unsafe { reference(volume, "volume") }?.0;
-        check_share(client, count as u64)?;
+        let pairs_max = client.limits().share_pairs_max;
+        if pairs_max > 0 && count > pairs_max as usize {
+            return Err(Error::new(
+                ErrorKind::TooLarge,
+                format!("a share of {count} pairs, where the volume takes {pairs_max}"),
+            ));
+        }
         // SAFETY: promised by the caller.
         let pairs = unsafe { slice(pairs, count, "pairs") }?;
         client.share(pairs.iter().map(|pair| (PageNo(pair.to), PageNo(pair.from))).collect())
@@ -116,32 +122,9 @@ pub unsafe extern "C" fn tantalum_share_range(
     call(|| {
         // SAFETY: promised by the caller.
         let client = &unsafe { reference(volume, "volume") }?.0;
-        check_share(client, pages)?;
-        for first in [to, from] {
-            client.limits().check_range(PageRange::new(PageNo(first), pages))?;
-        }
-        if to.abs_diff(from) < pages {
-            return Err(invalid(format!(
-                "{pages} pages from {to} and from {from} overlap (SHARE needs separate ranges)"
-            )));
-        }
-        client.share((0..pages).map(|page| (PageNo(to + page), PageNo(from + page))).collect())
+        let pairs = client.limits().share_range_pairs(PageNo(to), PageNo(from), pages)?;
+        client.share(pairs)
     })
-}
-
-/// Before memory is asked for: the count may be anything.
-fn check_share(client: &Client, pairs: u64) -> Result<()> {
-    let pairs_max = client.limits().share_pairs_max;
-    if pairs_max == 0 {
-        return Err(Error::new(ErrorKind::Unsupported, "this volume cannot share pages"));
-    }
-    if pairs > u64::from(pairs_max) {
-        return Err(Error::new(
-            ErrorKind::TooLarge,
-            format!("a share of {pairs} pairs, where the volume takes {pairs_max}"),
-        ));
-    }
-    Ok(())
 }
 
 /// # Safety

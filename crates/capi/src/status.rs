@@ -50,6 +50,8 @@ pub enum TantalumStatus {
     Other = 20,
     /// A bug in the library; the volume should be closed.
     Panicked = 21,
+    /// A page that is to be shared holds nothing.
+    Unmapped = 22,
 }
 
 impl From<ErrorKind> for TantalumStatus {
@@ -74,13 +76,14 @@ impl From<ErrorKind> for TantalumStatus {
             ErrorKind::Io => Self::Io,
             ErrorKind::PowerCut => Self::PowerCut,
             ErrorKind::Closed => Self::Closed,
+            ErrorKind::Unmapped => Self::Unmapped,
             _ => Self::Other,
         }
     }
 }
 
 /// The names in the order of the values.
-const NAMES: [&CStr; 22] = [
+const NAMES: [&CStr; 23] = [
     c"ok",
     c"invalid input",
     c"out of range",
@@ -103,6 +106,7 @@ const NAMES: [&CStr; 22] = [
     c"closed",
     c"other",
     c"panicked",
+    c"unmapped",
 ];
 
 /// The name of the status with value `status`, which may be anything.
@@ -120,6 +124,7 @@ mod tests {
         assert_eq!(name(TantalumStatus::Ok as c_int), c"ok");
         assert_eq!(name(TantalumStatus::Latched as c_int), c"latched");
         assert_eq!(name(TantalumStatus::Panicked as c_int), c"panicked");
+        assert_eq!(name(TantalumStatus::Unmapped as c_int), c"unmapped");
         for odd in [-1, NAMES.len() as c_int, c_int::MAX] {
             assert_eq!(name(odd), c"no status of this library");
         }
