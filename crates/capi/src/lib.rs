@@ -1,0 +1,36 @@
+//! The C interface: a volume in a file, from C and from whatever can call C.
+//!
+//! ```text
+//! status        TantalumStatus: what a call returns, one value for each kind of error
+//! boundary      from C to Rust and back: panics stop here, pointers are checked, messages kept
+//! volume        create, open, limits, close
+//! pages         read, write, flush, trim, share
+//! transactions  begin, commit, abort; reads and writes inside; scattered pages at once
+//! ```
+//!
+//! `include/tantalum.h` is generated from this code by `tests/header.rs`, which fails where the
+//! two differ. `docs/capi.md` says how to use it; `examples/double_write.c` does.
+#[expect(unsafe_code, reason = "pointers from C become slices and references here")]
+mod boundary;
+#[expect(unsafe_code, reason = "functions that C calls, by name and with its pointers")]
+mod pages;
+mod status;
+#[expect(unsafe_code, reason = "functions that C calls, by name and with its pointers")]
+mod transactions;
+#[expect(unsafe_code, reason = "functions that C calls, by name and with its pointers")]
+mod volume;
+
+pub use boundary::{tantalum_error_message, tantalum_status_name};
+pub use pages::{
+    TantalumPair, tantalum_flush, tantalum_read, tantalum_share, tantalum_share_range,
+    tantalum_trim, tantalum_write,
+};
+pub use status::TantalumStatus;
+pub use transactions::{
+    tantalum_abort, tantalum_begin, tantalum_commit, tantalum_read_tx, tantalum_write_scattered,
+    tantalum_write_tx,
+};
+pub use volume::{
+    TANTALUM_CREATE_OVERWRITE, TANTALUM_OPEN_OWN_THREAD, TantalumDurability, TantalumLimits,
+    TantalumVolume, tantalum_close, tantalum_create, tantalum_limits, tantalum_open,
+};
