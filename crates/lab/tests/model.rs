@@ -2,7 +2,7 @@
 use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::rc::Rc;
-use tantalum_base::{PageDevice, PageNo, PageRange, Payload, Rng, Stamp};
+use tantalum_base::{ErrorKind, PageDevice, PageNo, PageRange, Payload, Rng, Stamp};
 use tantalum_ftl::{Ftl, FtlOptions};
 use tantalum_lab::crash::{FileRig, NandRig, Rig};
 use tantalum_media::ZoneMedia;
@@ -19,9 +19,12 @@ fn content<P: Payload>(page: u64, count: u64) -> P {
     P::from_bytes(&bytes)
 }
 
+/// Whose content each page holds, and of which write.
+type Map = BTreeMap<u64, (u64, u64)>;
+
 async fn commands<M: ZoneMedia>(
     ssd: &Ssd<M>,
-    map: &RefCell<BTreeMap<u64, u64>>,
+    map: &RefCell<Map>,
     rng: &mut Rng,
     seed: u64,
 ) -> tantalum_base::Result<()> {
@@ -30,9 +33,10 @@ async fn commands<M: ZoneMedia>(
         let first = rng.below(PAGES - len);
         let count = rng.next_u64();
         let pages: Vec<M::Page> = (first..first + len).map(|page| content(page, count)).collect();
-        let put = || map.borrow_mut().extend((first..first + len).map(|page| (page, count)));
+        let put =
+            || map.borrow_mut().extend((first..first + len).map(|page| (page, (page, count))));
         let transactions = ssd.limits().transactions_max > 0;
-        match rng.below(10) {
+        match rng.below(12) {
             0..=3 => {
                 ssd.write(PageNo(first), &pages, None).await?;
                 put();
@@ -52,6 +56,27 @@ async fn commands<M: ZoneMedia>(
                 map.borrow_mut().retain(|page, _| !(first..first + len).contains(page));
             }
             7 => ssd.flush().await?,
+            8 | 9 if ssd.limits().share_pairs_max > 0 => {
+                let to = rng.below(PAGES - len);
+                let refused = {
+                    let held = map.borrow();
+                    if to.abs_diff(first) < len {
+                        Some(ErrorKind::InvalidInput)
+                    } else if (first..first + len).any(|page| !held.contains_key(&page)) {
+                        Some(ErrorKind::Unmapped)
+                    } else {
+                        None
+                    }
+                };
+                let shared = ssd.share_range(PageNo(to), PageNo(first), len).await;
+                assert_eq!(shared.as_ref().err().map(|error| error.kind()), refused);
+                if shared.is_ok() {
+                    for (to, from) in (to..to + len).zip(first..) {
+                        let held = map.borrow()[&from];
+                        map.borrow_mut().insert(to, held);
+                    }
+                }
+            }
             _ => {
                 let mut out = vec![M::Page::zero(); len as usize];
                 ssd.read(PageNo(first), &mut out, None).await?;
@@ -59,7 +84,7 @@ async fn commands<M: ZoneMedia>(
                     let expected = map
                         .borrow()
                         .get(&page)
-                        .map_or(M::Page::zero(), |count| content(page, *count));
+                        .map_or(M::Page::zero(), |(page, count)| content(*page, *count));
                     assert_eq!(*seen, expected, "seed {seed} page {page}");
                 }
             }
@@ -70,6 +95,7 @@ async fn commands<M: ZoneMedia>(
 
 fn beside_a_map<R: Rig>(cache: CacheKind, seeds: u64) {
     for seed in 0..seeds {
+        let share_entries_max = [None, None, Some(20), Some(0)][seed as usize % 4];
         let mut rig = R::new(seed);
         let map = Rc::new(RefCell::new(BTreeMap::new()));
         for opening in 0..6 {
@@ -77,8 +103,11 @@ fn beside_a_map<R: Rig>(cache: CacheKind, seeds: u64) {
             let media = rig.open(&runtime);
             let (map, rt) = (Rc::clone(&map), runtime.clone());
             let session = async move {
-                let options =
-                    FtlOptions { checkpoint_interval_slots: 150, ..FtlOptions::new(PAGES) };
+                let options = FtlOptions {
+                    checkpoint_interval_slots: 150,
+                    share_entries_max,
+                    ..FtlOptions::new(PAGES)
+                };
                 let ftl = match opening {
                     0 => Ftl::format(media, options).await?,
                     _ => Ftl::recover(media, options).await?.0,

@@ -1,9 +1,10 @@
 //! The flash device that a host sees: a write cache and transactions over the FTL.
 //!
 //! ```text
-//! Ssd            PageDevice: read, write, flush, trim, begin, commit, abort
+//! Ssd            PageDevice: read, write, flush, trim, share, begin, commit, abort
 //! ├ write_cache  frames of dirty pages: rewrites coalesce, write-back in FIFO order
 //! ├ write_back   the flushers: group commit, pairing into flash pages, ordered batches
+//! ├ share        remapping, in order with the writes before and behind it
 //! └ transactions pages of open transactions, invisible until commit
 //! tx_cache       TxCache: another device over the FTL, whose cache in NVRAM carries transactions
 //! HostQueue      a PageDevice over another: what the link to a host costs
@@ -12,6 +13,7 @@
 mod host_queue;
 mod options;
 pub mod profile;
+mod share;
 mod ssd;
 mod transactions;
 pub mod tx_cache;

@@ -29,7 +29,7 @@ pub struct Ssd<M: ZoneMedia> {
     /// Why the device refuses writes, if it does.
     pub(crate) failed: RefCell<Option<Error>>,
     /// Writers are served in the order in which they came.
-    write_turn: Semaphore,
+    pub(crate) write_turn: Semaphore,
     /// Writers that wait for frames.
     pub(crate) writers_wait: Cell<u32>,
     /// Frames became free.
@@ -42,11 +42,12 @@ pub struct Ssd<M: ZoneMedia> {
 }
 
 #[derive(Clone, Copy, Default)]
-struct Counts {
+pub(crate) struct Counts {
     pages_read: u64,
     pages_written: u64,
     read_hits: u64,
     flushes: u64,
+    pub shares: u64,
     commits: u64,
     aborts: u64,
 }
@@ -64,6 +65,8 @@ pub struct SsdStatistics {
     pub pages_coalesced: u64,
     /// Flush commands.
     pub flushes: u64,
+    /// Share commands, each a batch of pairs.
+    pub shares: u64,
     /// Transactions committed.
     pub commits: u64,
     /// Transactions aborted.
@@ -108,7 +111,11 @@ impl<M: ZoneMedia> Ssd<M> {
             atomic_write_pages_max: options.write_pages_max,
             transaction_pages_max: options.transaction_pages_max,
             transactions_max: options.transactions_max,
-            share_pairs_max: 0,
+            share_pairs_max: if options.cache == CacheKind::Volatile {
+                0
+            } else {
+                ftl.share_pairs_max()
+            },
             durability: options.cache.durability(),
         };
         let cache = match cache {
@@ -124,6 +131,8 @@ impl<M: ZoneMedia> Ssd<M> {
                 "the durable cache that survived has another size than configured",
             ));
         }
+        // What survived is to be written back before whatever is ordered behind it.
+        let accepted = u64::from(cache.borrow().dirty_frames() > 0);
         let (max, pages_max) = (options.transactions_max, options.transaction_pages_max);
         Ok(Ssd {
             ftl,
@@ -133,7 +142,7 @@ impl<M: ZoneMedia> Ssd<M> {
             unit_pages: geometry.append_unit_slots,
             cache,
             transactions: RefCell::new(Transactions::new(max, pages_max)),
-            progress: RefCell::new(Progress::default()),
+            progress: RefCell::new(Progress::after(accepted)),
             failed: RefCell::new(None),
             write_turn: Semaphore::new("the writer's turn", 1),
             writers_wait: Cell::new(0),
@@ -168,6 +177,7 @@ impl<M: ZoneMedia> Ssd<M> {
             pages_written: counts.pages_written,
             pages_coalesced: self.cache.borrow().coalesced(),
             flushes: counts.flushes,
+            shares: counts.shares,
             commits: counts.commits,
             aborts: counts.aborts,
             ftl: self.ftl.statistics(),
@@ -195,7 +205,7 @@ impl<M: ZoneMedia> Ssd<M> {
         runtime.spawn("checkpointer", async move { ftl.run_checkpointer().await });
     }
 
-    fn count(&self, change: impl FnOnce(&mut Counts)) {
+    pub(crate) fn count(&self, change: impl FnOnce(&mut Counts)) {
         let mut counts = self.counts.get();
         change(&mut counts);
         self.counts.set(counts);
@@ -251,12 +261,17 @@ impl<M: ZoneMedia> Ssd<M> {
     }
 
     /// Writes everything back that was accepted before the call.
-    async fn drain(&self) -> Result<()> {
-        let command = {
+    pub(crate) async fn drain(&self) -> Result<()> {
+        let accepted = self.progress.borrow().accepted;
+        self.drain_to(accepted).await
+    }
+
+    /// Writes everything back up to `command`.
+    pub(crate) async fn drain_to(&self, command: u64) -> Result<()> {
+        {
             let mut progress = self.progress.borrow_mut();
-            progress.wanted = progress.accepted;
-            progress.accepted
-        };
+            progress.wanted = progress.wanted.max(command);
+        }
         self.work.wake_all();
         // A write-through command that failed is its writer's to hear of.
         match self.wait_settled(command).await {
@@ -396,8 +411,10 @@ impl<M: ZoneMedia> PageDevice for Ssd<M> {
         self.ftl.trim(range, durable).await
     }
 
-    async fn share(&self, _pairs: &[(PageNo, PageNo)]) -> Result<()> {
-        Err(Error::new(ErrorKind::Unsupported, "this device does not remap pages"))
+    async fn share(&self, pairs: &[(PageNo, PageNo)]) -> Result<()> {
+        self.limits.check_share(pairs)?;
+        self.check_failed()?;
+        self.share_pairs(pairs).await
     }
 
     async fn begin(&self) -> Result<TxId> {

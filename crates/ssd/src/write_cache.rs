@@ -76,6 +76,12 @@ impl<P: Payload> WriteCache<P> {
         self.frames[frame as usize].as_ref().map(|frame| &frame.content)
     }
 
+    /// The command that has to be settled before no frame holds `page` any more, if one does.
+    pub(crate) fn command_of(&self, page: PageNo) -> Option<u64> {
+        let frame = *self.newest.get(&page)?;
+        self.frames[frame as usize].as_ref().map(|frame| frame.command)
+    }
+
     /// The command of the oldest dirty frame: all before it have been taken.
     pub(crate) fn oldest_command(&self) -> Option<u64> {
         let oldest = *self.fifo.front()?;
@@ -130,7 +136,7 @@ impl<P: Payload> WriteCache<P> {
     }
 
     /// After a power cut: what was being written back is dirty again, in its old order, unless
-    /// a newer content of the page is here too. Command numbers start again at 0.
+    /// a newer content of the page is here too. All of it counts as written by command 1.
     pub fn recover(&mut self) {
         let mut flushing: Vec<(u64, u32)> = Vec::new();
         for (number, frame) in self.frames.iter_mut().enumerate() {
@@ -150,7 +156,7 @@ impl<P: Payload> WriteCache<P> {
                 self.fifo.push_front(number);
             }
         }
-        self.frames.iter_mut().flatten().for_each(|frame| frame.command = 0);
+        self.frames.iter_mut().flatten().for_each(|frame| frame.command = 1);
     }
 }
 

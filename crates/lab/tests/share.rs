@@ -1,0 +1,247 @@
+//! SHARE: what a batch of pairs does, refuses, costs, and leaves behind a power cut.
+#[path = "support/share.rs"]
+mod support;
+
+use std::rc::Rc;
+use support::{PAGES, Session, session, stamp};
+use tantalum_base::{Error, ErrorKind, PageDevice, PageNo, PageRange, Payload, Stamp};
+use tantalum_ftl::FtlOptions;
+use tantalum_ssd::CacheKind;
+
+const KINDS: [CacheKind; 3] = [CacheKind::Durable, CacheKind::WriteThrough, CacheKind::Ordered];
+
+fn pairs(pairs: &[(u64, u64)]) -> Vec<(PageNo, PageNo)> {
+    pairs.iter().map(|(left, right)| (PageNo(*left), PageNo(*right))).collect()
+}
+
+fn on_each(test: impl AsyncFn(Session) -> Result<(), Error> + Copy + 'static) {
+    for kind in KINDS {
+        session(kind, FtlOptions::new(PAGES), test);
+    }
+}
+
+#[test]
+fn either_page_may_change_and_the_other_keeps_its_content() {
+    on_each(async |device: Session| {
+        device.write(0, 8, 1).await?;
+        device.ssd.share(&pairs(&[(100, 0), (101, 1), (102, 2), (103, 3)])).await?;
+        device.expect(100, stamp(0, 1)).await?;
+        // The right page is overwritten, trimmed; the left one likewise.
+        device.write(0, 1, 2).await?;
+        device.ssd.trim(PageRange::new(PageNo(1), 1)).await?;
+        device.write(102, 1, 2).await?;
+        device.ssd.trim(PageRange::new(PageNo(103), 1)).await?;
+        for (page, held) in [
+            (0, stamp(0, 2)),
+            (100, stamp(0, 1)),
+            (1, Stamp::zero()),
+            (101, stamp(1, 1)),
+            (2, stamp(2, 1)),
+            (102, stamp(102, 2)),
+            (3, stamp(3, 1)),
+            (103, Stamp::zero()),
+        ] {
+            device.expect(page, held).await?;
+        }
+        Ok(())
+    });
+}
+
+#[test]
+fn chains_and_many_to_one() {
+    on_each(async |device: Session| {
+        device.write(0, 1, 1).await?;
+        for left in 1..80 {
+            device.ssd.share(&pairs(&[(left, left - 1)])).await?;
+        }
+        let counted = device.ssd.statistics().ftl;
+        assert_eq!((counted.shared_slots, counted.shared_entries), (1, 79));
+        device.write(0, 1, 2).await?;
+        device.write(50, 1, 2).await?;
+        device.ssd.close().await?;
+        assert_eq!(device.ssd.statistics().ftl.shared_entries, 77);
+        for page in (1..80).filter(|page| *page != 50) {
+            device.expect(page, stamp(0, 1)).await?;
+        }
+        Ok(())
+    });
+}
+
+/// Cleaning names all pages of a slot in one append; where there would be more, they are spread
+/// over several slots.
+#[test]
+fn as_many_pages_as_there_are_share_one_content() {
+    on_each(async |device: Session| {
+        device.write(0, 1, 1).await?;
+        for left in 1..PAGES {
+            device.ssd.share(&pairs(&[(left, 0)])).await?;
+        }
+        let counted = device.ssd.statistics().ftl;
+        assert!(counted.shared_slots < 4 && counted.pages_share_copied > 0, "{counted:?}");
+        for page in 0..PAGES {
+            device.expect(page, stamp(0, 1)).await?;
+        }
+        Ok(())
+    });
+}
+
+#[test]
+fn refusals_change_nothing() {
+    on_each(async |device: Session| {
+        device.write(0, 8, 1).await?;
+        device.ssd.flush().await?;
+        let most = u64::from(device.ssd.limits().share_pairs_max);
+        assert!((8..PAGES - 10).contains(&most), "the test is made for a small limit, not {most}");
+        let over: Vec<(u64, u64)> = (0..=most).map(|at| (10 + at, at % 8)).collect();
+        for (batch, kind) in [
+            (&[(100, 0), (PAGES, 1)][..], ErrorKind::OutOfRange),
+            (&[(100, 0), (101, PAGES)], ErrorKind::OutOfRange),
+            (&[(100, 0), (100, 1)], ErrorKind::InvalidInput),
+            (&[(100, 0), (1, 100)], ErrorKind::InvalidInput),
+            (&[(100, 0), (5, 5)], ErrorKind::InvalidInput),
+            (&[(100, 0), (101, 110)], ErrorKind::Unmapped),
+            (&over, ErrorKind::TooLarge),
+        ] {
+            let refused = device.ssd.share(&pairs(batch)).await.unwrap_err();
+            assert_eq!(refused.kind(), kind, "{batch:?}: {refused:?}");
+        }
+        let range = device.ssd.share_range(PageNo(2), PageNo(0), 4).await.unwrap_err();
+        assert_eq!(range.kind(), ErrorKind::InvalidInput);
+        device.expect(100, Stamp::zero()).await?;
+        device.expect(1, stamp(1, 1)).await?;
+        assert_eq!(device.ssd.statistics().ftl.pages_shared, 0);
+        Ok(())
+    });
+}
+
+#[test]
+fn a_volatile_cache_does_not_share() {
+    session(CacheKind::Volatile, FtlOptions::new(PAGES), async |device: Session| {
+        device.write(0, 1, 1).await?;
+        let refused = device.ssd.share(&pairs(&[(1, 0)])).await.unwrap_err();
+        assert_eq!(
+            (refused.kind(), device.ssd.limits().share_pairs_max),
+            (ErrorKind::Unsupported, 0)
+        );
+        Ok(())
+    });
+}
+
+#[test]
+fn shares_come_behind_the_writes_before_them_and_before_those_behind() {
+    on_each(async |device: Session| {
+        for round in 1..60 {
+            // Neither side need have left the cache.
+            device.write(0, 4, round).await?;
+            device.write(100, 4, round).await?;
+            device.ssd.share_range(PageNo(100), PageNo(0), 4).await?;
+            device.expect(101, stamp(1, round)).await?;
+            device.write(1, 1, 1000 + round).await?;
+            device.write(102, 1, 1000 + round).await?;
+            for (page, held) in [
+                (1, stamp(1, 1000 + round)),
+                (101, stamp(1, round)),
+                (102, stamp(102, 1000 + round)),
+                (103, stamp(3, round)),
+            ] {
+                device.expect(page, held).await?;
+            }
+        }
+        Ok(())
+    });
+}
+
+#[test]
+fn open_transactions_neither_stop_a_share_nor_show_in_it() {
+    on_each(async |device: Session| {
+        device.write(0, 2, 1).await?;
+        let tx = device.ssd.begin().await?;
+        device.ssd.write(PageNo(0), &[stamp(0, 2)], Some(tx)).await?;
+        device.ssd.write(PageNo(101), &[stamp(101, 2)], Some(tx)).await?;
+        device.ssd.share(&pairs(&[(100, 0), (101, 1)])).await?;
+        device.expect(100, stamp(0, 1)).await?;
+        device.expect(101, stamp(1, 1)).await?;
+        device.ssd.commit(tx).await?;
+        device.expect(100, stamp(0, 1)).await?;
+        device.expect(0, stamp(0, 2)).await?;
+        device.expect(101, stamp(101, 2)).await?;
+        Ok(())
+    });
+}
+
+#[test]
+fn a_share_writes_one_page_and_none_of_the_contents() {
+    session(CacheKind::Durable, FtlOptions::new(PAGES), async |device: Session| {
+        device.write(0, 20, 1).await?;
+        device.ssd.close().await?;
+        let before = device.ssd.statistics().ftl.slots_programmed;
+        device.ssd.share_range(PageNo(80), PageNo(0), 20).await?;
+        let after = device.ssd.statistics().ftl;
+        // One page, which on this medium takes a flash page of two.
+        assert_eq!((after.slots_programmed - before, after.pages_shared), (2, 20));
+        Ok(())
+    });
+}
+
+/// Where the table of sharers is full, contents are written again: the promise is the same.
+#[test]
+fn a_full_table_of_sharers_costs_copies_and_loses_nothing() {
+    for kind in KINDS {
+        let options = FtlOptions { share_entries_max: Some(10), ..FtlOptions::new(PAGES) };
+        session(kind, options, async |device: Session| {
+            device.write(0, 16, 1).await?;
+            device.write(16, 8, 1).await?;
+            device.ssd.share_range(PageNo(100), PageNo(0), 16).await?;
+            let counted = device.ssd.statistics().ftl;
+            assert_eq!((counted.pages_shared, counted.pages_share_copied), (10, 6));
+            assert_eq!(counted.shared_entries, 10);
+            assert!(counted.shared_bytes > 0);
+            // Entries are free again when one of both pages is written.
+            device.write(0, 4, 2).await?;
+            device.ssd.flush().await?;
+            device.ssd.close().await?;
+            device.ssd.share_range(PageNo(60), PageNo(16), 6).await?;
+            let counted = device.ssd.statistics().ftl;
+            assert_eq!((counted.pages_shared, counted.pages_share_copied), (14, 8));
+            for (to, from) in (100..116).zip(0..).chain((60..66).zip(16..)) {
+                device.expect(to, stamp(from, 1)).await?;
+            }
+            Ok(())
+        });
+    }
+}
+
+#[test]
+fn shared_pages_outlive_cleaning_and_reopening() {
+    for (seed, entries) in [(1, None), (2, None), (3, Some(250)), (4, Some(8))] {
+        for kind in KINDS {
+            support::overwrite_and_reopen(kind, seed, entries);
+        }
+    }
+}
+
+/// A cache that survived a power cut is written back before what is ordered behind it.
+#[test]
+fn what_survived_in_the_cache_comes_before_a_share_and_a_trim() {
+    support::with_a_survived_cache(async |device: Session| {
+        device.ssd.share(&pairs(&[(100, 0)])).await?;
+        device.ssd.trim(PageRange::new(PageNo(1), 1)).await?;
+        device.ssd.close().await?;
+        assert_eq!(device.ssd.write_cache().borrow().dirty_frames(), 0);
+        for (page, held) in [(0, stamp(0, 1)), (100, stamp(0, 1)), (1, Stamp::zero())] {
+            device.expect(page, held).await?;
+        }
+        Ok(())
+    });
+}
+
+#[test]
+fn concurrent_commands_on_shared_pages() {
+    for kind in KINDS {
+        for seed in 0..20 {
+            session(kind, FtlOptions::new(PAGES), async move |device: Session| {
+                support::concurrent(Rc::new(device), seed).await
+            });
+        }
+    }
+}
