@@ -122,7 +122,8 @@ mod tests {
                     lists[at].push(page);
                 }
                 _ => {
-                    let page = lists[at].remove(rng.below(lists[at].len() as u64) as usize);
+                    let gone = rng.below(lists[at].len() as u64) as usize;
+                    let page = lists[at].remove(gone);
                     let last = table.remove(slot, PageNo(page));
                     assert_eq!(last.is_some(), lists[at].len() == 1);
                     if let Some(last) = last {
