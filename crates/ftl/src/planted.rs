@@ -30,8 +30,6 @@ pub enum Fault {
     SharersLeftBehind,
     /// Cleaning copies for pages whose share is not durable yet.
     SharersAheadOfLog,
-    /// A slot that others keep alive does not wait for the change that took a page out.
-    LeaversForgotten,
     /// A TxCache sets the commit flag before the last page is in NVRAM.
     EarlyCommitFlag,
     /// A TxCache writes pages of open transactions to their home locations.

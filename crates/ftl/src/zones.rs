@@ -298,9 +298,7 @@ impl Zones {
         let zone = self.geometry.zone_of(slot);
         let zone = &mut self.zones[zone.index()];
         *(if alive { &mut zone.sharers } else { &mut zone.live_slots }) -= 1;
-        if !alive || !is_planted(Fault::LeaversForgotten) {
-            zone.replaced_by = zone.replaced_by.max(version);
-        }
+        zone.replaced_by = zone.replaced_by.max(version);
     }
 
     /// A page took the content of the live `slot` by the change `version`. What cleaning copies

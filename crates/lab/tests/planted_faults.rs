@@ -38,6 +38,11 @@ fn prefix_loads(seeds: std::ops::Range<u64>) -> impl Fn() -> Option<String> {
     move || seeds.clone().find_map(|seed| prefix::every_cut(prefix::random_load(seed), 5).err())
 }
 
+/// The same with pages that share contents.
+fn share_loads(seeds: std::ops::Range<u64>) -> impl Fn() -> Option<String> {
+    move || seeds.clone().find_map(|seed| prefix::every_cut(prefix::random_shares(seed), 5).err())
+}
+
 /// The crash lab: every third operation of some loads.
 fn crash_lab<R: Rig>(cache: CacheKind, seeds: std::ops::Range<u64>) -> impl Fn() -> Option<String> {
     move || {
@@ -84,6 +89,46 @@ fn replacements_are_waited_for() {
 #[test]
 fn a_footer_comes_last() {
     found(Fault::NoSyncBeforeFooter, prefix_loads(0..40));
+}
+
+/// A share is acknowledged as durable; then the power goes.
+fn acknowledged_share() -> Option<String> {
+    let mut rig = NandRig::<Stamp>::new(1);
+    let content = Stamp::new(PageNo(1), 1);
+    let runtime = Virtual::new(Schedule::Fifo);
+    let media = rig.open(&runtime);
+    let load = async move {
+        let ftl = Ftl::format(media, FtlOptions::new(20)).await?;
+        ftl.write(&[(PageNo(1), content)], true).await?;
+        ftl.share(&[(PageNo(2), PageNo(1))], true, || ()).await
+    };
+    runtime.run(load).unwrap().unwrap();
+    runtime.drop_tasks();
+    rig.settle(&runtime).unwrap();
+    let runtime = Virtual::new(Schedule::Fifo);
+    let media = rig.open(&runtime);
+    let verify = async move {
+        let (ftl, _) = Ftl::recover(media, FtlOptions::new(20)).await?;
+        let mut out = [Stamp::zero()];
+        ftl.read(&[PageNo(2)], &mut out).await?;
+        Ok::<_, Error>((out[0] != content).then(|| format!("page 2 holds {:?}", out[0])))
+    };
+    runtime.run(verify).unwrap().unwrap()
+}
+
+#[test]
+fn shares_are_logged() {
+    found(Fault::SharesNotLogged, acknowledged_share);
+}
+
+#[test]
+fn all_sharers_are_written_down() {
+    found(Fault::SharersLeftBehind, share_loads(0..40));
+}
+
+#[test]
+fn sharers_wait_for_the_log() {
+    found(Fault::SharersAheadOfLog, share_loads(0..40));
 }
 
 /// Zones whose contents were all replaced are erased before any append said that the versions in
