@@ -2,16 +2,15 @@
 use std::rc::Rc;
 use tantalum_base::{Error, Result, Rng, Stamp};
 use tantalum_ftl::{Ftl, FtlOptions};
-use tantalum_media::nand::{CutPlan, Fate, Nand, NandFaults, NandGeometry, NandTiming};
-use tantalum_media::nvram::NvramCutPlan;
-use tantalum_media::{NandOptions, NandZones, NandZonesOptions};
+use tantalum_media::nand::{Nand, NandFaults, NandGeometry, NandTiming};
+use tantalum_media::{CutPlan, Fate, NandOptions, NandZones, NandZonesOptions};
 use tantalum_runtime::{Runtime, Virtual};
 use tantalum_ssd::tx_cache::{TxNvram, TxRecoveryReport};
 use tantalum_ssd::{TxCache, TxCacheOptions};
 
 pub type Device = TxCache<Virtual, NandZones<Virtual, Stamp>>;
 
-pub const FATES: [Fate; 3] = [Fate::Land, Fate::Vanish, Fate::Tear];
+pub const FATES: [Fate; 3] = Fate::ALL;
 
 /// Where power is cut.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -136,14 +135,14 @@ impl Rig {
     pub fn plan(&mut self, runtime: &Virtual, cut: Option<Cut>) {
         let Some(Cut { at, fate }) = cut else { return };
         match at {
-            At::Operation(after_mutations) => {
-                self.nand.plan_cut(Some(CutPlan { after_mutations, fate }));
+            At::Operation(after_operations) => {
+                self.nand.plan_cut(Some(CutPlan { after_operations, fate }));
             }
-            At::Store(after_stores) => {
+            At::Store(after_operations) => {
                 let region = self.nvram.as_ref().unwrap().region();
                 let (nand, runtime) = (self.nand.clone(), runtime.clone());
                 region.on_cut(move || nand.power_cut(runtime.now_ns(), |_| fate));
-                region.plan_cut(Some(NvramCutPlan { after_stores, tear: fate == Fate::Tear }));
+                region.plan_cut(Some(CutPlan { after_operations, fate }));
             }
         }
     }
