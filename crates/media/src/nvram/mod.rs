@@ -12,7 +12,7 @@ use std::fmt;
 use std::rc::Rc;
 use tantalum_base::{Error, ErrorKind, Payload, Result};
 
-pub use power::NvramCutPlan;
+use crate::cut::CutPlan;
 use power::{Power, StoreFate};
 
 /// A region of so many bytes, out of which cells and slabs are taken. Clones name the same one.
@@ -46,12 +46,15 @@ impl Nvram {
         self.0.power.stores()
     }
 
-    /// Plans a power cut at a store; `None` calls it off.
-    pub fn plan_cut(&self, plan: Option<NvramCutPlan>) {
+    /// Plans a power cut at a store; `None` calls it off. With `Land` the power goes before the next
+    /// store; with `Vanish` this one leaves nothing; with `Tear` it leaves a torn page, where it
+    /// stores a page, and nothing elsewhere.
+    pub fn plan_cut(&self, plan: Option<CutPlan>) {
         self.0.power.plan_cut(plan);
     }
 
-    /// Calls `hook` at the moment of a planned cut, so that power goes everywhere at once.
+    /// Calls `hook` at the moment of a planned cut, so that power goes everywhere at once. It may
+    /// unwind with [`PowerCut`](crate::PowerCut).
     pub fn on_cut(&self, hook: impl Fn() + 'static) {
         self.0.power.on_cut(Box::new(hook));
     }
@@ -280,6 +283,7 @@ impl<T> NvramSlab<T> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::cut::Fate;
     use tantalum_base::{PageNo, Stamp};
     use tantalum_runtime::virtual_time::Schedule;
     use tantalum_runtime::{Runtime, Virtual};
@@ -337,7 +341,7 @@ mod tests {
             let hooked = Rc::new(Cell::new(0));
             let seen = Rc::clone(&hooked);
             nvram.on_cut(move || seen.set(seen.get() + 1));
-            nvram.plan_cut(Some(NvramCutPlan { after_stores: cut, tear: false }));
+            nvram.plan_cut(Some(CutPlan { after_operations: cut, fate: Fate::Vanish }));
             slab.put(1, 10);
             cell.with_mut(|value| *value = 7);
             slab.put(1, 11);
@@ -370,7 +374,7 @@ mod tests {
         let slab = nvram.slab::<Stamp>(1, 4096).unwrap();
         let (old, new) = (Stamp::new(PageNo(1), 1), Stamp::new(PageNo(1), 2));
         slab.put_page(0, old);
-        nvram.plan_cut(Some(NvramCutPlan { after_stores: 0, tear: true }));
+        nvram.plan_cut(Some(CutPlan { after_operations: 0, fate: Fate::Tear }));
         slab.put_page(0, new);
         nvram.power_on();
         assert_eq!(slab.get(0), Some(new.torn()));

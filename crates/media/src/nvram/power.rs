@@ -3,17 +3,8 @@
 //! What a task stores after the cut is kept from the next power-on: the place's old content is
 //! remembered and put back then. Until the executor's tasks are dropped they go on undisturbed, as
 //! nobody looks at them any more.
+use crate::cut::{CutPlan, Fate};
 use std::cell::{Cell, RefCell};
-
-/// A power cut to come, at a store.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct NvramCutPlan {
-    /// Stores, counted from now on, that complete before the one that is cut.
-    pub after_stores: u64,
-    /// Whether the store that is cut leaves a torn page, where it stores a page; otherwise, and
-    /// anywhere else, it leaves nothing.
-    pub tear: bool,
-}
 
 /// What becomes of a store.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -65,9 +56,12 @@ impl Power {
         self.stores.get()
     }
 
-    pub(super) fn plan_cut(&self, plan: Option<NvramCutPlan>) {
-        let stores = self.stores.get();
-        self.plan.set(plan.map(|plan| (stores + plan.after_stores, plan.tear)));
+    pub(super) fn plan_cut(&self, plan: Option<CutPlan>) {
+        let at = |plan: CutPlan| {
+            let landed = u64::from(plan.fate == Fate::Land);
+            (self.stores.get() + plan.after_operations + landed, plan.fate == Fate::Tear)
+        };
+        self.plan.set(plan.map(at));
     }
 
     pub(super) fn on_cut(&self, hook: Box<dyn Fn()>) {

@@ -35,6 +35,8 @@ pub struct TxCache<R, M: ZoneMedia> {
     pub(super) frames_wanted: Cell<u32>,
     /// Transactions that wait for a header.
     pub(super) begins_waiting: Cell<u32>,
+    /// The FTL's tasks run.
+    ftl_started: Cell<bool>,
     /// Everything committed is to be written back.
     pub(super) draining: Cell<bool>,
     /// Frames, places of the extended cache or transaction headers became free, or pages came home.
@@ -90,6 +92,7 @@ impl<R: Runtime, M: ZoneMedia> TxCache<R, M> {
             trim_turn: Semaphore::new("the trim's turn", 1),
             frames_wanted: Cell::new(0),
             begins_waiting: Cell::new(0),
+            ftl_started: Cell::new(false),
             draining: Cell::new(false),
             room: WaitQueue::new("room in the cache"),
             work: WaitQueue::new("pages to write back"),
@@ -132,6 +135,14 @@ impl<R: Runtime, M: ZoneMedia> TxCache<R, M> {
         }
         let device = Rc::clone(self);
         self.runtime.spawn("spiller", async move { device.run_spiller().await });
+        self.start_ftl();
+    }
+
+    /// Starts the FTL's tasks, once: a recovery may need the room that they make.
+    pub(super) fn start_ftl(&self) {
+        if self.ftl_started.replace(true) {
+            return;
+        }
         let ftl = Rc::clone(&self.ftl);
         self.runtime.spawn("cleaner", async move { ftl.run_cleaner().await });
         let ftl = Rc::clone(&self.ftl);

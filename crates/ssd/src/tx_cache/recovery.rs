@@ -63,6 +63,8 @@ impl<R: Runtime, M: ZoneMedia> TxCache<R, M> {
         let before = nvram.region().stores();
         roll(&nvram, &mut report);
         if let Some(range) = nvram.trim.get() {
+            // The record of the trim needs room, which cleaning may have to make.
+            device.start_ftl();
             device.ftl.trim(range, true).await?;
             unmap(&nvram, range, &mut report);
             nvram.trim.with_mut(|trim| *trim = None);
