@@ -2,11 +2,13 @@
 //!
 //! The same text gives the same events, always.
 use crate::event::PageEvent;
+use crate::link_bench::LinkBench;
 use crate::zipf::Zipf;
+use std::collections::VecDeque;
 use tantalum_base::{PageNo, Result, Rng, Spec};
 
 /// The accepted names.
-pub const NAMES: &[&str] = &["uniform", "zipf", "self_similar", "scan"];
+pub const NAMES: &[&str] = &["uniform", "zipf", "self_similar", "scan", "link_bench"];
 
 /// More pages than any device of 4 KiB pages has (16 PiB), so that arithmetic cannot overflow.
 const PAGES_MAX: u64 = 1 << 42;
@@ -24,6 +26,8 @@ enum Pattern {
     SelfSimilar { exponent: f64 },
     /// Page after page, from 0 again after the last.
     Scan { next: u64 },
+    /// Transactions of several pages each; requests count these.
+    LinkBench { bench: Box<LinkBench>, pending: VecDeque<PageEvent> },
 }
 
 /// Makes page events: an iterator.
@@ -50,10 +54,14 @@ impl Generator {
     /// All take `pages` (1m), `requests` (10m), `writes` (share of the requests, 0), `commit`
     /// (writes in a transaction, 0 for no commit points) and `seed` (1). `zipf` takes `theta` (1),
     /// `self_similar` takes `h` (0.2: 80-20); both take `order` (`scattered`, or `sorted` with the
-    /// hottest page first).
+    /// hottest page first). `link_bench` takes `theta` (0.6); its `requests` are transactions, of
+    /// which those that write end in a commit point, so that it takes no `writes` and no `commit`.
     pub fn parse(text: &str) -> Result<Generator> {
         let mut spec = Spec::parse(text)?;
-        let pages = spec.count("pages", 1..=PAGES_MAX, 1 << 20)?;
+        let is_bench = spec.name() == "link_bench";
+        let pages_min = if is_bench { LinkBench::PAGES_MIN } else { 1 };
+        let pages = spec.count("pages", pages_min..=PAGES_MAX, 1 << 20)?;
+        let seed = spec.count("seed", 0..=u64::MAX, 1)?;
         let skewed = matches!(spec.name(), "zipf" | "self_similar");
         let pattern = match spec.name() {
             "uniform" => Pattern::Uniform,
@@ -63,17 +71,21 @@ impl Generator {
                 Pattern::SelfSimilar { exponent: h.ln() / (1.0 - h).ln() }
             }
             "scan" => Pattern::Scan { next: 0 },
+            "link_bench" => {
+                let theta = spec.number("theta", 0.0..=4.0, 0.6)?;
+                let bench = Box::new(LinkBench::new(pages, theta, seed));
+                Pattern::LinkBench { bench, pending: VecDeque::new() }
+            }
             _ => return Err(spec.unknown_name("generator", NAMES)),
         };
         let scattered = skewed && spec.word("order", &["scattered", "sorted"])? == "scattered";
-        let seed = spec.count("seed", 0..=u64::MAX, 1)?;
         let generator = Generator {
             pattern,
             pages,
             stride: if scattered { scattering_stride(pages) } else { 1 },
             requests_left: spec.count("requests", 0..=u64::MAX, 10 << 20)?,
-            write_share: spec.number("writes", 0.0..=1.0, 0.0)?,
-            commit_writes: spec.count("commit", 0..=1 << 32, 0)?,
+            write_share: if is_bench { 0.0 } else { spec.number("writes", 0.0..=1.0, 0.0)? },
+            commit_writes: if is_bench { 0 } else { spec.count("commit", 0..=1 << 32, 0)? },
             uncommitted: 0,
             seed,
             rng: Rng::split(seed, "generate"),
@@ -106,6 +118,7 @@ impl Generator {
                 *next = if page + 1 == self.pages { 0 } else { page + 1 };
                 page
             }
+            Pattern::LinkBench { .. } => unreachable!("its events come as transactions"),
         };
         if self.stride == 1 {
             return PageNo(rank);
@@ -132,6 +145,16 @@ impl Iterator for Generator {
 
     #[inline]
     fn next(&mut self) -> Option<PageEvent> {
+        if let Pattern::LinkBench { bench, pending } = &mut self.pattern {
+            if pending.is_empty() {
+                self.requests_left = self.requests_left.checked_sub(1)?;
+                let mut events = Vec::with_capacity(4);
+                let writes = bench.transaction(&mut events);
+                pending.extend(events);
+                pending.extend(writes.then_some(PageEvent::Commit));
+            }
+            return pending.pop_front();
+        }
         let due = self.commit_writes > 0 && self.uncommitted > 0;
         if due && (self.uncommitted == self.commit_writes || self.requests_left == 0) {
             self.uncommitted = 0;

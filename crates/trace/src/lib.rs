@@ -8,6 +8,7 @@
 //! layout      block events -> page events: kinds of file laid end to end
 //! stat        what a trace holds, counted
 //! generate    "zipf:pages=1m,requests=10m,theta=1.0" -> page events
+//! link_bench  transactions like LinkBench's, for `generate` and for storage engines
 //! shared      where the large real traces for tests and benches are
 //! ```
 //! Adding a format is one file in `formats` that implements [`Format`], and one line in
@@ -16,6 +17,7 @@ pub mod event;
 pub mod formats;
 pub mod generate;
 pub mod layout;
+pub mod link_bench;
 pub mod open;
 pub mod reader;
 pub mod recorder;
@@ -29,6 +31,7 @@ pub use event::{BlockEvent, BlockOp, FileKind, PageEvent};
 pub use formats::{AnyFormat, Fault, Format};
 pub use generate::Generator;
 pub use layout::Layout;
+pub use link_bench::LinkBench;
 pub use open::{AnyReader, OpenOptions, PageEvents, open, open_pages};
 pub use reader::Reader;
 pub use recorder::Recorder;

@@ -72,9 +72,23 @@ fn a_scan_goes_round() {
 }
 
 #[test]
+fn writing_transactions_end_in_a_commit_point() {
+    let text = "link_bench:pages=1000,requests=20000,seed=3";
+    let events: Vec<PageEvent> = Generator::parse(text).unwrap().collect();
+    let commits = events.iter().filter(|event| **event == PageEvent::Commit).count();
+    assert!((6_000..6_500).contains(&commits), "31 % of 20,000 transactions, not {commits}");
+    assert_eq!(stat(text).writes, {
+        let is_write = |event: &&PageEvent| matches!(event, PageEvent::Write { .. });
+        events.iter().filter(is_write).count() as u64
+    });
+    let unfinished = events.iter().rev().take_while(|event| **event != PageEvent::Commit);
+    assert!(unfinished.into_iter().all(|event| matches!(event, PageEvent::Read { .. })));
+}
+
+#[test]
 fn bad_text_says_what_is_accepted() {
     for (text, said) in [
-        ("zip", "uniform, zipf, self_similar, scan"),
+        ("zip", "uniform, zipf, self_similar, scan, link_bench"),
         ("zipf:theta=-1", "0 to 4"),
         ("zipf:pages=0", "pages is 1 to"),
         ("zipf:pages=64MiB", "pages is 1 to"),
@@ -82,6 +96,8 @@ fn bad_text_says_what_is_accepted() {
         ("self_similar:h=0.9", "0.001 to 0.5"),
         ("zipf:order=up", "scattered or sorted"),
         ("zipf:writes=2", "0 to 1"),
+        ("link_bench:writes=0.5", "no parameter \"writes\""),
+        ("link_bench:pages=24", "pages is 25 to"),
     ] {
         let shown = Generator::parse(text).unwrap_err().to_string();
         assert!(shown.contains(said), "{text}: {shown}");

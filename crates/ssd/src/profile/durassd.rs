@@ -63,6 +63,7 @@ impl Profile {
                 flush_alone: false,
                 ..LINK
             },
+            share_entries_max: None,
         }
     }
 

@@ -3,6 +3,7 @@
 //! `docs/devices/README.md` says which numbers come from a paper and which are chosen.
 mod config;
 mod durassd;
+mod open_ssd;
 mod tx_ssd;
 
 use tantalum_base::{Error, ErrorKind, Result, Spec};
@@ -35,6 +36,9 @@ pub struct Profile {
     pub timing: NandTiming,
     /// The link.
     pub link: HostQueueOptions,
+    /// Entries of the table of shared pages, which does not shrink with the capacity; `None` lets
+    /// it grow.
+    pub share_entries_max: Option<u32>,
 }
 
 /// The least write cache of a scaled device: "a buffer pool of several megabytes would be good
@@ -46,7 +50,7 @@ const PAGES_PER_BLOCK_MIN: u32 = 16;
 
 impl Profile {
     /// The accepted names.
-    pub const NAMES: &'static [&'static str] = &["durassd", "ssd-a", "ssd-b"];
+    pub const NAMES: &'static [&'static str] = &["durassd", "ssd-a", "ssd-b", "openssd"];
 
     /// The profile called `name`.
     ///
@@ -57,6 +61,7 @@ impl Profile {
             "durassd" => Profile::durassd(),
             "ssd-a" => Profile::ssd_a(),
             "ssd-b" => Profile::ssd_b(),
+            "openssd" => Profile::open_ssd(),
             _ => return Err(Spec::parse(name)?.unknown_name("device profile", Profile::NAMES)),
         })
     }
@@ -79,7 +84,8 @@ impl Profile {
         }
         let raw_pages = pages + (pages as f64 * over_provisioning).ceil() as u64;
         let mut nand = self.shape(raw_pages);
-        let ftl = FtlOptions::new(pages);
+        let ftl =
+            FtlOptions { share_entries_max: self.share_entries_max, ..FtlOptions::new(pages) };
         let zone = |blocks_per_plane: u32| ZoneGeometry {
             zones: blocks_per_plane,
             slots_per_zone: nand.planes() * nand.slots_per_block(),

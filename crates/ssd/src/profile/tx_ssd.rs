@@ -60,6 +60,7 @@ impl Profile {
                 flush_ns: 0,
                 flush_alone: false,
             },
+            share_entries_max: None,
         }
     }
 }

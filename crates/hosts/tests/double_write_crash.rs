@@ -1,0 +1,186 @@
+//! Power cuts under an engine whose pages are four device pages, on a device with a volatile cache
+//! that tears them. What left the pool must be whole after recovery, and no older than the last
+//! batch that ended.
+use std::cell::RefCell;
+use std::rc::Rc;
+use tantalum_base::{PageNo, Rng, Stamp};
+use tantalum_ftl::{Ftl, FtlOptions};
+use tantalum_hosts::double_write::{DoubleWrite, DoubleWriteOptions, Form, recover, versions};
+use tantalum_media::nand::{CutPlan, Fate, Nand, NandFaults, NandGeometry, NandTiming};
+use tantalum_media::{NandOptions, NandZones, NandZonesOptions};
+use tantalum_runtime::Virtual;
+use tantalum_runtime::virtual_time::Schedule;
+use tantalum_ssd::{CacheKind, Ssd, SsdOptions};
+
+const DATABASE_PAGES: u64 = 40;
+const DEVICE_PAGES: u64 = 200;
+const ACCESSES: u64 = 400;
+
+/// What the device writes back at a time is no multiple of four pages, so that it cuts pages in two.
+const APPEND_PAGES_MAX: u32 = 6;
+
+type Zones = NandZones<Virtual, Stamp>;
+type Device = Ssd<Zones>;
+
+fn engine_options(form: Form) -> DoubleWriteOptions {
+    DoubleWriteOptions {
+        form,
+        database_pages: DATABASE_PAGES,
+        device_pages_per_page: 4,
+        pool_pages: 16,
+        batch_pages: 4,
+        metadata_per_page: 0.1,
+        metadata_pages: 8,
+    }
+}
+
+fn nand(seed: u64) -> Nand<Stamp> {
+    let geometry = NandGeometry {
+        channels: 2,
+        packages_per_channel: 1,
+        planes_per_package: 1,
+        blocks_per_plane: 20,
+        pages_per_block: 8,
+        page_bytes: 8192,
+        spare_bytes: 128,
+    };
+    let timing = NandTiming {
+        read_ns: 50_000,
+        program_ns: 500_000,
+        erase_ns: 2_000_000,
+        channel_bytes_per_second: 200_000_000,
+    };
+    let faults = NandFaults::default();
+    Nand::new(&NandOptions { geometry, timing, faults, seed }).unwrap()
+}
+
+fn ftl_options() -> FtlOptions {
+    FtlOptions { checkpoint_interval_slots: 128, ..FtlOptions::new(DEVICE_PAGES) }
+}
+
+fn device(runtime: &Virtual, ftl: Rc<Ftl<Zones>>) -> Rc<Device> {
+    let mut options = SsdOptions::new(CacheKind::Volatile, 24);
+    options.write_back_start_pages = 8;
+    options.write_backs_in_flight = 2;
+    let ssd = Rc::new(Ssd::new(ftl, options, None).unwrap());
+    ssd.start(runtime);
+    ssd
+}
+
+/// Lowest and highest version that each page may have after the cut.
+type Bounds = Vec<(u64, u64)>;
+
+/// Runs the load until power is cut.
+fn load(form: Form, seed: u64, zones: &Zones, nand: &Nand<Stamp>, runtime: &Virtual) -> Bounds {
+    let bounds = Rc::new(RefCell::new(Vec::new()));
+    let (media, told) = (zones.reopen(runtime.clone()), Rc::clone(&bounds));
+    let (rt, plan) = (runtime.clone(), nand.clone());
+    let cuts_before = nand.power_cuts();
+    let ran = runtime.run(async move {
+        let ssd = device(&rt, Ftl::format(media, ftl_options()).await?);
+        let engine = DoubleWrite::create(&rt, &ssd, engine_options(form)).await?;
+        let _cleaner = engine.start();
+        let mut rng = Rng::split(seed, "load");
+        let after_mutations = rng.below(150);
+        let fate = [Fate::Land, Fate::Vanish, Fate::Tear][rng.below(3) as usize];
+        plan.plan_cut(Some(CutPlan { after_mutations, fate }));
+        let mut ended = Ok(());
+        for _ in 0..ACCESSES {
+            let page = PageNo(rng.below(DATABASE_PAGES));
+            ended = engine.access(page, rng.chance(0.8)).await;
+            if ended.is_err() {
+                break;
+            }
+        }
+        let pages = (0..DATABASE_PAGES).map(PageNo);
+        *told.borrow_mut() = pages.map(|page| engine.bounds(page)).collect();
+        ended
+    });
+    if let Err(error) = ran.unwrap() {
+        // What is answered behind the cut reaches nobody and may be anything.
+        assert!(nand.power_cuts() > cuts_before, "{form:?}, seed {seed}: {error}");
+    }
+    runtime.drop_tasks();
+    bounds.take()
+}
+
+/// Recovers, with a cut inside the recovery where `cut`; the versions of all homes.
+fn recovered(
+    form: Form,
+    seed: u64,
+    zones: &Zones,
+    nand: &Nand<Stamp>,
+    cut: bool,
+) -> Option<Vec<Option<u64>>> {
+    let runtime = Virtual::new(Schedule::Shuffled(seed));
+    let media = zones.reopen(runtime.clone());
+    let cuts_before = nand.power_cuts();
+    if cut {
+        let mut rng = Rng::split(seed, "second cut");
+        let fate = [Fate::Land, Fate::Vanish, Fate::Tear][rng.below(3) as usize];
+        nand.plan_cut(Some(CutPlan { after_mutations: rng.below(40), fate }));
+    }
+    let rt = runtime.clone();
+    let ran = runtime.run(async move {
+        let (ftl, _) = Ftl::recover(media, ftl_options()).await?;
+        let ssd = device(&rt, ftl);
+        recover(&*ssd, &engine_options(form)).await?;
+        versions(&*ssd, &engine_options(form)).await
+    });
+    runtime.drop_tasks();
+    let ended = ran.unwrap();
+    let was_cut = nand.power_cuts() > cuts_before;
+    settle(nand, seed);
+    match ended {
+        Ok(versions) => Some(versions),
+        Err(_) if was_cut => None,
+        Err(error) => panic!("{form:?}, seed {seed}: {error}"),
+    }
+}
+
+/// What was in flight when the power went lands, vanishes or tears.
+fn settle(nand: &Nand<Stamp>, seed: u64) {
+    nand.plan_cut(None);
+    let mut rng = Rng::split(seed, "settle");
+    nand.power_cut(0, |_| [Fate::Land, Fate::Vanish, Fate::Tear][rng.below(3) as usize]);
+}
+
+/// Torn pages that are left after a cut, a recovery that is cut as well, and a whole one.
+fn torn_after_a_cut(form: Form, seed: u64) -> usize {
+    let nand = nand(seed);
+    let runtime = Virtual::new(Schedule::Shuffled(seed));
+    let options =
+        NandZonesOptions { spare_blocks_per_plane: 2, append_pages_max: APPEND_PAGES_MAX };
+    let zones = NandZones::new(runtime.clone(), nand.clone(), options).unwrap();
+    let bounds = load(form, seed, &zones, &nand, &runtime);
+    settle(&nand, seed);
+    recovered(form, seed, &zones, &nand, true);
+    let versions = recovered(form, seed, &zones, &nand, false).expect("nothing is cut");
+    for (page, (version, (least, most))) in versions.iter().zip(&bounds).enumerate() {
+        if let Some(version) = version {
+            assert!(
+                (least..=most).contains(&version),
+                "{form:?}, seed {seed}: page {page} has version {version} of {least} to {most}"
+            );
+        }
+    }
+    versions.iter().filter(|version| version.is_none()).count()
+}
+
+fn seeds() -> u64 {
+    if std::env::var_os("TANTALUM_NIGHTLY").is_some() { 2_000 } else { 60 }
+}
+
+#[test]
+fn double_write_leaves_no_torn_page() {
+    for seed in 0..seeds() {
+        assert_eq!(torn_after_a_cut(Form::On, seed), 0, "seed {seed}");
+    }
+}
+
+/// The protection switched off: this is what the others are tested against.
+#[test]
+fn without_double_write_pages_are_torn() {
+    let torn: usize = (0..seeds()).map(|seed| torn_after_a_cut(Form::Off, seed)).sum();
+    assert!(torn > 0, "this device tears no page, so that the other tests show nothing");
+}

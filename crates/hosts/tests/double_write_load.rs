@@ -1,0 +1,140 @@
+//! What the forms write, and that every read gives back what was written.
+use std::rc::Rc;
+use tantalum_base::{ErrorKind, PageNo, Result, Rng, Stamp};
+use tantalum_ftl::{Ftl, FtlOptions};
+use tantalum_hosts::double_write::{
+    DoubleWrite, DoubleWriteOptions, Form, HostStatistics, versions,
+};
+use tantalum_media::nand::{Nand, NandFaults, NandGeometry, NandTiming};
+use tantalum_media::{NandOptions, NandZones, NandZonesOptions};
+use tantalum_runtime::virtual_time::Schedule;
+use tantalum_runtime::{Runtime, Virtual};
+use tantalum_ssd::{CacheKind, Ssd, SsdOptions};
+
+const CLIENTS: u64 = 8;
+const DATABASE_PAGES: u64 = 300;
+
+fn options(form: Form) -> DoubleWriteOptions {
+    DoubleWriteOptions {
+        form,
+        database_pages: DATABASE_PAGES,
+        device_pages_per_page: 2,
+        pool_pages: 64,
+        batch_pages: 8,
+        metadata_per_page: 0.25,
+        metadata_pages: 16,
+    }
+}
+
+async fn device(runtime: &Virtual) -> Result<Rc<Ssd<NandZones<Virtual, Stamp>>>> {
+    let geometry = NandGeometry {
+        channels: 2,
+        packages_per_channel: 1,
+        planes_per_package: 2,
+        blocks_per_plane: 20,
+        pages_per_block: 8,
+        page_bytes: 8192,
+        spare_bytes: 128,
+    };
+    let timing = NandTiming {
+        read_ns: 50_000,
+        program_ns: 500_000,
+        erase_ns: 2_000_000,
+        channel_bytes_per_second: 200_000_000,
+    };
+    let faults = NandFaults::default();
+    let nand = Nand::new(&NandOptions { geometry, timing, faults, seed: 1 })?;
+    let zones = NandZonesOptions { spare_blocks_per_plane: 0, append_pages_max: 16 };
+    let zones = NandZones::new(runtime.clone(), nand, zones)?;
+    let ftl = Ftl::format(zones, FtlOptions::new(760)).await?;
+    let ssd = Rc::new(Ssd::new(ftl, SsdOptions::new(CacheKind::Volatile, 64), None)?);
+    ssd.start(runtime);
+    Ok(ssd)
+}
+
+/// Runs a load of several clients; what was asked of the device, and how long it took.
+fn run(form: Form, seed: u64) -> (HostStatistics, u64) {
+    let runtime = Virtual::new(Schedule::Shuffled(seed));
+    let rt = runtime.clone();
+    let ran = runtime.run(async move {
+        let ssd = device(&rt).await?;
+        let engine = DoubleWrite::create(&rt, &ssd, options(form)).await?;
+        let cleaner = engine.start();
+        let clients: Vec<_> = (0..CLIENTS)
+            .map(|client| {
+                let engine = Rc::clone(&engine);
+                let mut rng = Rng::split(seed, &format!("client {client}"));
+                rt.spawn("client", async move {
+                    for _ in 0..300 {
+                        let page = PageNo(rng.below(DATABASE_PAGES));
+                        engine.access(page, rng.chance(0.4)).await?;
+                    }
+                    Ok::<_, tantalum_base::Error>(())
+                })
+            })
+            .collect();
+        for client in clients {
+            client.await?;
+        }
+        engine.close();
+        cleaner.await?;
+        let homes = versions(&*ssd, &options(form)).await?;
+        for (page, version) in homes.into_iter().enumerate() {
+            let flushed = engine.bounds(PageNo(page as u64)).0;
+            assert_eq!(version, Some(flushed), "{form:?}, page {page}");
+        }
+        Ok::<_, tantalum_base::Error>(engine.statistics())
+    });
+    let counts = ran.unwrap().unwrap();
+    let end_ns = runtime.now_ns();
+    runtime.drop_tasks();
+    (counts, end_ns)
+}
+
+fn check_common(form: Form, counts: &HostStatistics) {
+    assert_eq!(counts.accesses, CLIENTS * 300);
+    assert!(counts.pages_read > 1000, "{form:?}: the pool is too large to test anything");
+    let flushed = counts.home_pages + counts.shared_pages;
+    assert!(counts.batches > 20 && flushed > 2 * 8 * 20, "{form:?}: {counts:?}");
+    assert_eq!(counts.metadata_pages, flushed / 4, "{form:?}: a quarter, as asked for");
+}
+
+#[test]
+fn the_double_write_writes_each_page_twice() {
+    let (counts, _) = run(Form::On, 1);
+    check_common(Form::On, &counts);
+    assert_eq!((counts.area_pages, counts.shared_pages), (counts.home_pages, 0));
+}
+
+#[test]
+fn without_it_each_page_is_written_once() {
+    let (counts, _) = run(Form::Off, 1);
+    check_common(Form::Off, &counts);
+    assert_eq!((counts.area_pages, counts.shared_pages), (0, 0));
+}
+
+#[test]
+fn the_same_seed_gives_the_same_run() {
+    for form in [Form::On, Form::Off] {
+        assert_eq!(run(form, 7), run(form, 7));
+        assert_ne!(run(form, 7), run(form, 8));
+    }
+}
+
+#[test]
+fn what_makes_no_sense_is_refused() {
+    let runtime = Virtual::new(Schedule::Fifo);
+    let rt = runtime.clone();
+    let ran = runtime.run(async move {
+        let ssd = device(&rt).await.unwrap();
+        let small = DoubleWriteOptions { pool_pages: 31, ..options(Form::On) };
+        let large = DoubleWriteOptions { database_pages: 400, ..options(Form::On) };
+        let no_journal = DoubleWriteOptions { metadata_pages: 0, ..options(Form::Off) };
+        for wrong in [small, large, no_journal] {
+            let refused = DoubleWrite::create(&rt, &ssd, wrong).await.map(|_| ());
+            assert_eq!(refused.unwrap_err().kind(), ErrorKind::InvalidInput, "{wrong:?}");
+        }
+    });
+    ran.unwrap();
+    runtime.drop_tasks();
+}

@@ -1,0 +1,179 @@
+//! Page accesses like those of LinkBench: short transactions over a social graph in B+-trees.
+//!
+//! Source: Armstrong, Ponnekanti, Borthakur, Callaghan, "LinkBench: a database benchmark based on the
+//! Facebook social graph", SIGMOD 2013: the ten operations with their shares of the load, 31 % of
+//! them writes. The rest is a model. Leaf pages alone are counted, as inner ones stay in memory. Ids
+//! are drawn from one Zipf distribution and scattered. Links have a tree of their own, ordered by id,
+//! and a secondary index that covers a link list; both and the counts have their leaf at the same
+//! relative place as the node. How large the trees are is after a database of 68 GB: nodes 28 %, links
+//! and their index 34 % each, counts 4 %.
+use crate::event::PageEvent;
+use crate::zipf::Zipf;
+use std::ops::Range;
+use tantalum_base::{PageNo, Rng};
+
+/// Ids for each page of the database: the default graph has a million in a gigabyte.
+const IDS_PER_PAGE: u64 = 4;
+/// Nodes that are added to a leaf before the next one is begun.
+const NODES_PER_LEAF: u64 = 16;
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Operation {
+    AddLink,
+    DeleteLink,
+    UpdateLink,
+    CountLink,
+    MultigetLink,
+    GetLinkList,
+    GetNode,
+    AddNode,
+    UpdateNode,
+    DeleteNode,
+}
+
+/// Shares of the load in hundredths of a percent.
+const MIX: [(Operation, u64); 10] = [
+    (Operation::AddLink, 899),
+    (Operation::DeleteLink, 299),
+    (Operation::UpdateLink, 801),
+    (Operation::CountLink, 489),
+    (Operation::MultigetLink, 53),
+    (Operation::GetLinkList, 5071),
+    (Operation::GetNode, 1293),
+    (Operation::AddNode, 257),
+    (Operation::UpdateNode, 737),
+    (Operation::DeleteNode, 101),
+];
+
+/// Makes transactions.
+#[derive(Clone, Debug)]
+pub struct LinkBench {
+    rng: Rng,
+    ids: Zipf,
+    ids_count: u64,
+    nodes: Range<u64>,
+    links: Range<u64>,
+    link_index: Range<u64>,
+    counts: Range<u64>,
+    nodes_added: u64,
+}
+
+impl LinkBench {
+    /// Fewer pages cannot hold the four trees.
+    pub const PAGES_MIN: u64 = 25;
+
+    /// A database of `pages` pages; ids are drawn with exponent `theta`.
+    ///
+    /// # Panics
+    /// Below [`PAGES_MIN`](Self::PAGES_MIN).
+    pub fn new(pages: u64, theta: f64, seed: u64) -> LinkBench {
+        assert!(pages >= Self::PAGES_MIN, "{pages} pages cannot hold LinkBench's trees");
+        let at = |percent: u64| pages * percent / 100;
+        let ids_count = pages * IDS_PER_PAGE;
+        LinkBench {
+            rng: Rng::split(seed, "link bench"),
+            ids: Zipf::new(ids_count, theta),
+            ids_count,
+            nodes: 0..at(28),
+            links: at(28)..at(62),
+            link_index: at(62)..at(96),
+            counts: at(96)..pages,
+            nodes_added: 0,
+        }
+    }
+
+    /// Appends the page accesses of the next transaction to `out`; whether it changes anything.
+    pub fn transaction(&mut self, out: &mut Vec<PageEvent>) -> bool {
+        let (operation, place) = (self.operation(), self.place());
+        let at = |tree: &Range<u64>| {
+            let leaf = (place * (tree.end - tree.start) as f64) as u64;
+            PageNo(tree.start + leaf.min(tree.end - tree.start - 1))
+        };
+        let mut read = |page| out.push(PageEvent::Read { page, pages: 1 });
+        match operation {
+            Operation::GetNode => read(at(&self.nodes)),
+            Operation::CountLink => read(at(&self.counts)),
+            Operation::GetLinkList => read(at(&self.link_index)),
+            Operation::MultigetLink => read(at(&self.links)),
+            _ => {
+                let mut write = |page| out.push(PageEvent::Write { page, pages: 1 });
+                match operation {
+                    Operation::UpdateNode | Operation::DeleteNode => write(at(&self.nodes)),
+                    Operation::AddNode => {
+                        let leaf = self.nodes_added / NODES_PER_LEAF % self.nodes.end;
+                        self.nodes_added += 1;
+                        write(PageNo(leaf));
+                    }
+                    // The visibility or the data of a link is in its index, too; a count changes
+                    // with the number of links.
+                    _ => {
+                        write(at(&self.links));
+                        write(at(&self.link_index));
+                        if operation != Operation::UpdateLink {
+                            write(at(&self.counts));
+                        }
+                    }
+                }
+                return true;
+            }
+        }
+        false
+    }
+
+    fn operation(&mut self) -> Operation {
+        let mut left = self.rng.below(MIX.iter().map(|(_, share)| share).sum());
+        for (operation, share) in MIX {
+            match left.checked_sub(share) {
+                Some(rest) => left = rest,
+                None => return operation,
+            }
+        }
+        unreachable!("the shares add up")
+    }
+
+    /// Where in every tree the id of the transaction lies, from 0 to 1. Hot ids are scattered.
+    fn place(&mut self) -> f64 {
+        let rank = self.ids.next(&mut self.rng) - 1;
+        let scattered = rank.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 11;
+        (scattered % self.ids_count) as f64 / self.ids_count as f64
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use tantalum_base::FastMap;
+
+    #[test]
+    fn three_transactions_in_ten_write() {
+        let mut bench = LinkBench::new(10_000, 0.6, 1);
+        let mut events = Vec::new();
+        let writing = (0..100_000).filter(|_| bench.transaction(&mut events)).count();
+        assert!((30_000..32_000).contains(&writing), "{writing}");
+        let mut pages = FastMap::default();
+        for event in &events {
+            let (PageEvent::Read { page, .. } | PageEvent::Write { page, .. }) = event else {
+                panic!("{event:?}")
+            };
+            assert!(page.0 < 10_000);
+            *pages.entry(*page).or_insert(0_u64) += 1;
+        }
+        // Skewed: of 10,000 pages few have a large part of the accesses.
+        let mut hits: Vec<u64> = pages.values().copied().collect();
+        hits.sort_unstable_by(|a, b| b.cmp(a));
+        let hottest: u64 = hits[..1000].iter().sum();
+        assert!(hottest as f64 > 0.3 * events.len() as f64, "{hottest} of {}", events.len());
+    }
+
+    #[test]
+    fn the_seed_decides() {
+        let make = |seed| {
+            let mut bench = LinkBench::new(LinkBench::PAGES_MIN, 1.0, seed);
+            let mut events = Vec::new();
+            (0..1000).for_each(|_| drop(bench.transaction(&mut events)));
+            events
+        };
+        assert_eq!(make(1), make(1));
+        assert_ne!(make(1), make(2));
+    }
+}
