@@ -69,11 +69,7 @@ impl<M: ZoneMedia> Wal<M> {
     }
 
     /// Writes `versions` to their home locations, with the last of them the state.
-    async fn write_home(
-        &self,
-        versions: Vec<(PageNo, Logged<M::Page>)>,
-        last: u64,
-    ) -> Result<()> {
+    async fn write_home(&self, versions: Vec<(PageNo, Logged<M::Page>)>, last: u64) -> Result<()> {
         let pages = self.read_back(versions).await?;
         copy(&self.ftl, &pages, last).await?;
         self.count(|counts| counts.pages_home += pages.len() as u64);
@@ -93,9 +89,9 @@ impl<M: ZoneMedia> Wal<M> {
             self.count(|counts| counts.pages_read_back += slots.len() as u64);
         }
         let mut contents = contents.into_iter();
-        let pages = versions.into_iter().filter_map(|(page, logged)| {
-            Some((page, logged.content.or_else(|| contents.next())?))
-        });
+        let pages = versions
+            .into_iter()
+            .filter_map(|(page, logged)| Some((page, logged.content.or_else(|| contents.next())?)));
         Ok(pages.collect())
     }
 }

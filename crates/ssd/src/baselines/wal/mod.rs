@@ -63,7 +63,6 @@ pub struct WalStatistics {
 pub struct Wal<M: ZoneMedia> {
     ftl: Rc<Ftl<ZoneWindow<M>>>,
     log: Log<ZoneWindow<M>>,
-    options: WalOptions,
     limits: Limits,
     transactions: RefCell<Transactions<M::Page>>,
     index: RefCell<Index<M::Page>>,
@@ -130,7 +129,6 @@ impl<M: ZoneMedia> Wal<M> {
         Wal {
             ftl,
             log,
-            options,
             limits,
             transactions: RefCell::new(transactions),
             index: RefCell::new(Index::new(options.memory_pages as usize)),
@@ -177,7 +175,8 @@ impl<M: ZoneMedia> Wal<M> {
                 None => return Ok(()),
             },
         };
-        let context = "the device refuses writes until it is opened again, after an earlier failure";
+        let context =
+            "the device refuses writes until it is opened again, after an earlier failure";
         Err(Error::with_source(ErrorKind::Latched, context, first))
     }
 
