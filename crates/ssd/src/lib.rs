@@ -8,8 +8,10 @@
 //! └ transactions pages of open transactions, invisible until commit
 //! tx_cache       TxCache: another device over the FTL, whose cache in NVRAM carries transactions
 //! HostQueue      a PageDevice over another: what the link to a host costs
+//! baselines      TxFlash, atomic-write log, redo log: what TxCache was measured against
 //! profile        devices of the papers as numbers; builds them over simulated NAND
 //! ```
+pub mod baselines;
 mod host_queue;
 mod options;
 pub mod profile;

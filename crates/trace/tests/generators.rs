@@ -73,7 +73,7 @@ fn a_scan_goes_round() {
 
 #[test]
 fn writing_transactions_end_in_a_commit_point() {
-    let text = "link_bench:pages=1000,requests=20000,seed=3";
+    let text = "link_bench:pages=1000,transactions=20000,seed=3";
     let events: Vec<PageEvent> = Generator::parse(text).unwrap().collect();
     let commits = events.iter().filter(|event| **event == PageEvent::Commit).count();
     assert!((6_000..6_500).contains(&commits), "31 % of 20,000 transactions, not {commits}");
@@ -88,7 +88,7 @@ fn writing_transactions_end_in_a_commit_point() {
 #[test]
 fn bad_text_says_what_is_accepted() {
     for (text, said) in [
-        ("zip", "uniform, zipf, self_similar, scan, link_bench"),
+        ("zip", "uniform, zipf, self_similar, scan, fileserver, varmail, webproxy, tpcc, link_bench"),
         ("zipf:theta=-1", "0 to 4"),
         ("zipf:pages=0", "pages is 1 to"),
         ("zipf:pages=64MiB", "pages is 1 to"),
@@ -131,4 +131,120 @@ fn documented_generators_are_accepted() {
     for text in shown {
         Generator::parse(text).unwrap();
     }
+}
+
+/// Pages that each transaction writes, in the order of the trace.
+fn transactions(text: &str) -> Vec<Vec<u64>> {
+    let mut transactions = vec![Vec::new()];
+    for event in Generator::parse(text).unwrap() {
+        match event {
+            PageEvent::Write { page, pages } => {
+                transactions.last_mut().unwrap().extend(page.0..page.0 + u64::from(pages));
+            }
+            PageEvent::Commit => transactions.push(Vec::new()),
+            _ => {}
+        }
+    }
+    assert!(transactions.pop().unwrap().is_empty(), "writes are left without a commit point");
+    transactions
+}
+
+fn mean_pages(transactions: &[Vec<u64>]) -> f64 {
+    let pages: usize = transactions.iter().map(Vec::len).sum();
+    pages as f64 / transactions.len() as f64
+}
+
+fn distinct(transactions: &[Vec<u64>]) -> usize {
+    let pages: std::collections::BTreeSet<u64> = transactions.iter().flatten().copied().collect();
+    pages.len()
+}
+
+#[test]
+fn servers_make_transactions_that_repeat_and_stay_in_range() {
+    for text in [
+        "fileserver:transactions=4,commit=500,files=300",
+        "varmail:transactions=300",
+        "webproxy:transactions=20,files=500",
+        "tpcc:transactions=500,warehouses=2",
+    ] {
+        let one = transactions(&format!("{text},seed=4"));
+        assert_eq!(one, transactions(&format!("{text},seed=4")), "{text}");
+        assert_ne!(one, transactions(&format!("{text},seed=5")), "{text}");
+        let pages = Generator::parse(text).unwrap().pages();
+        for transaction in &one {
+            assert!(transaction.is_sorted_by(|a, b| a < b), "{text}: a page twice");
+            assert!(transaction.iter().all(|page| *page < pages), "{text}");
+        }
+    }
+}
+
+#[test]
+fn varmail_is_small_transactions_in_a_small_place() {
+    let made = transactions("varmail:transactions=5000");
+    assert_eq!(made.len(), 5000);
+    let mean = mean_pages(&made);
+    assert!((10.0..40.0).contains(&mean), "{mean}");
+    // 1000 mails of 16 KiB are 4000 blocks: all fits into 32 MiB, and is written again and again.
+    let distinct = distinct(&made);
+    assert!((2_000..8_192).contains(&distinct), "{distinct}");
+    assert!(made.iter().all(|transaction| transaction.contains(&1)), "no group descriptors");
+}
+
+#[test]
+fn fileserver_is_transactions_of_a_quarter_of_the_journal() {
+    let made = transactions("fileserver:transactions=12");
+    for transaction in &made {
+        assert!((7680..=8192).contains(&transaction.len()), "{}", transaction.len());
+    }
+    // Little is written twice in a row of transactions that fill the cache.
+    let written: usize = made.iter().map(Vec::len).sum();
+    assert!(distinct(&made) as f64 > 0.6 * written as f64, "{} of {written}", distinct(&made));
+}
+
+#[test]
+fn webproxy_is_between_the_two() {
+    let made = transactions("webproxy:transactions=100");
+    let mean = mean_pages(&made);
+    assert!((300.0..1500.0).contains(&mean), "{mean}");
+    let share = distinct(&made) as f64 / (mean * 100.0);
+    assert!((0.05..0.7).contains(&share), "{share}");
+}
+
+#[test]
+fn a_file_system_does_not_fill_up() {
+    // The blocks of deleted files are taken again: 40 times what the files hold is written.
+    for text in ["fileserver:transactions=1200,commit=100,files=20", "webproxy:files=40,commit=4"] {
+        let made = transactions(text);
+        let half = made.len() / 2;
+        let (early, late) = (mean_pages(&made[..half]), mean_pages(&made[half..]));
+        assert!((late / early - 1.0).abs() < 0.1, "{text}: {early} pages, later {late}");
+    }
+}
+
+#[test]
+fn tpcc_has_the_sizes_and_the_skew_of_the_benchmark() {
+    let made = transactions("tpcc:transactions=20000,reads=off");
+    // New-order: district, order, new-order, ten stock pages, one or two of order lines.
+    let mean = mean_pages(&made);
+    assert!((7.0..12.0).contains(&mean), "{mean}");
+    let read_only = made.iter().filter(|pages| pages.is_empty()).count();
+    assert!((read_only as f64 / 20_000.0 - 0.08).abs() < 0.01, "{read_only}");
+    // Leutenegger and Dias, section 3: with NURand on tuples packed in key order, 20 % of the
+    // stock pages get less of the accesses than 20 % of the tuples, and clearly more than 20 %.
+    let generator = Generator::parse("tpcc:transactions=20000").unwrap();
+    assert_eq!(generator.pages(), Generator::parse("tpcc:transactions=20000").unwrap().pages());
+    let stock_first: u64 = 1 + 7 + 140_000;
+    let mut counts = std::collections::BTreeMap::<u64, u64>::new();
+    let stock = stock_first..stock_first + 215_385;
+    for page in made.iter().flatten().filter(|page| stock.contains(*page)) {
+        // The same items are hot in every warehouse; 100,000 items are about 7693 pages.
+        *counts.entry((page - stock_first) % 7_692).or_default() += 1;
+    }
+    let mut counts: Vec<u64> = counts.into_values().collect();
+    counts.sort_unstable_by(|a, b| b.cmp(a));
+    let hot: u64 = counts[..counts.len() / 5].iter().sum();
+    let share = hot as f64 / counts.iter().sum::<u64>() as f64;
+    assert!((0.3..0.95).contains(&share), "{share}");
+    let reading = Generator::parse("tpcc:transactions=100").unwrap();
+    assert!(reading.clone().any(|event| matches!(event, PageEvent::Read { .. })));
 }

@@ -5,11 +5,13 @@
 //! Recorder   keeps what was done, and a running hash of it
 //! Throttle   adds latency and limits bandwidth
 //! Checker    asserts that its caller keeps the contract
+//! ZoneWindow some of a medium's zones as a medium of their own
 //! ```
 mod checker;
 mod faults;
 mod recorder;
 mod throttle;
+mod window;
 
 #[cfg(test)]
 mod tests;
@@ -18,3 +20,4 @@ pub use checker::Checker;
 pub use faults::{AppendFault, Faults, FaultsOptions};
 pub use recorder::{Recorded, Recorder};
 pub use throttle::{Throttle, ThrottleOptions};
+pub use window::ZoneWindow;

@@ -9,7 +9,8 @@ use tantalum_trace::{Generator, writer};
 /// Make a trace up, such as zipf:pages=1m,requests=10m,theta=1.0,writes=0.3,commit=8,seed=1
 #[derive(clap::Args, Debug)]
 pub struct Args {
-    /// uniform, zipf, self_similar, scan or link_bench, with parameters (docs/traces.md)
+    /// uniform, zipf, self_similar, scan, fileserver, varmail, webproxy, tpcc or link_bench, with
+    /// parameters (docs/traces.md)
     spec: String,
     /// Where to: .zst and .gz compress, - is the standard output
     out: PathBuf,

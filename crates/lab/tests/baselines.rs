@@ -1,0 +1,105 @@
+//! The baselines of TxCache keep what they promise: power is cut at every media operation of a
+//! load by three clients, with every fate, and inside recovery.
+#[path = "support/baselines.rs"]
+mod baselines;
+
+use baselines::{AtomicLog, Baseline, RedoLog, TxFlash, run, scan_against_recovery};
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use tantalum_base::{PageBuf, Stamp};
+use tantalum_ftl::planted::{Fault, plant};
+use tantalum_lab::crash::{FATES, FileRig, NandRig, Rig};
+
+const COMMANDS: u32 = 40;
+
+fn nightly() -> bool {
+    std::env::var_os("TANTALUM_NIGHTLY").is_some()
+}
+
+/// Every `step`-th operation of the load with one fate after the other; nightly all with all.
+fn cut_everywhere<B: Baseline + 'static, R: Rig + 'static>(seed: u64, step: usize) {
+    let step = if nightly() { 1 } else { step };
+    let operations = run::<B, R>(seed, COMMANDS, None, None).unwrap();
+    assert!(operations.load > 20, "{operations:?}");
+    for after in (0..operations.load).step_by(step) {
+        for (at, fate) in (0u64..).zip(FATES) {
+            if nightly() || (after / step as u64) % 3 == at {
+                run::<B, R>(seed, COMMANDS, Some((after, fate)), None)
+                    .unwrap_or_else(|violation| panic!("cut at {after}, {fate:?}: {violation}"));
+            }
+        }
+    }
+}
+
+/// Cuts in the recovery after a cut in the load.
+fn cut_in_recovery<B: Baseline + 'static, R: Rig + 'static>(seed: u64, step: usize) {
+    let step = if nightly() { 1 } else { step };
+    let load = run::<B, R>(seed, COMMANDS, None, None).unwrap().load;
+    for after in (5..load).step_by(step * 9) {
+        let first = Some((after, FATES[(after % 3) as usize]));
+        let recovery = run::<B, R>(seed, COMMANDS, first, None).unwrap().recovery;
+        for again in (0..recovery).step_by(step) {
+            let second = Some((again, FATES[(again % 3) as usize]));
+            run::<B, R>(seed, COMMANDS, first, second)
+                .unwrap_or_else(|violation| panic!("cut at {after}, then {again}: {violation}"));
+        }
+    }
+}
+
+#[test]
+fn tx_flash_survives_every_cut() {
+    cut_everywhere::<TxFlash, NandRig<Stamp>>(1, 2);
+    cut_everywhere::<TxFlash, FileRig>(2, 5);
+    cut_in_recovery::<TxFlash, NandRig<Stamp>>(3, 2);
+}
+
+#[test]
+fn atomic_log_survives_every_cut() {
+    cut_everywhere::<AtomicLog, NandRig<Stamp>>(4, 3);
+    cut_in_recovery::<AtomicLog, FileRig>(5, 5);
+}
+
+#[test]
+fn redo_log_survives_every_cut() {
+    cut_everywhere::<RedoLog, NandRig<Stamp>>(6, 1);
+    cut_everywhere::<RedoLog, NandRig<PageBuf>>(7, 7);
+    cut_everywhere::<RedoLog, FileRig>(8, 5);
+}
+
+#[test]
+fn redo_log_survives_cuts_in_recovery() {
+    cut_in_recovery::<RedoLog, NandRig<Stamp>>(9, 2);
+    cut_in_recovery::<RedoLog, FileRig>(10, 7);
+}
+
+#[test]
+fn cycles_give_the_mapping_that_recovery_gives() {
+    let mut broken = 0;
+    for after in 0..60 {
+        let fate = FATES[after as usize % 3];
+        let found = scan_against_recovery::<NandRig<Stamp>>(11 + after, Some((2 + after, fate)));
+        assert!(found.0 > 0 || after < 5, "{after}: nothing was committed");
+        broken += found.1;
+    }
+    assert!(broken > 5, "no cut broke a cycle: {broken}");
+}
+
+/// Whether any of the cuts at every third operation is noticed.
+fn is_noticed<B: Baseline + 'static>(seed: u64) -> bool {
+    (0..80).step_by(3).any(|after| {
+        let cut = Some((after, FATES[(after / 3 % 3) as usize]));
+        let outcome = AssertUnwindSafe(|| run::<B, NandRig<Stamp>>(seed, COMMANDS, cut, None));
+        !matches!(catch_unwind(outcome), Ok(Ok(_)))
+    })
+}
+
+#[test]
+fn what_is_switched_off_is_noticed() {
+    assert!(!is_noticed::<RedoLog>(12) && !is_noticed::<TxFlash>(12));
+    plant(Some(Fault::RedoUncommitted));
+    let redo = is_noticed::<RedoLog>(12);
+    plant(Some(Fault::HalfBatches));
+    let half = is_noticed::<TxFlash>(12);
+    plant(None);
+    assert!(redo, "a log that redoes what has no commit record");
+    assert!(half, "a broken cycle that is accepted");
+}

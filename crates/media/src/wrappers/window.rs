@@ -1,0 +1,101 @@
+//! Some of a medium's zones as a medium of their own, so that two owners can share one array.
+use crate::zone::{AppendHeader, Body, ScannedAppend, Spare, ZoneGeometry, ZoneMedia};
+use std::ops::Range;
+use std::rc::Rc;
+use tantalum_base::{Error, ErrorKind, PageBuf, Result, SlotNo, ZoneNo};
+
+/// Zones `first..end` of a medium, numbered from 0.
+pub struct ZoneWindow<M> {
+    inner: Rc<M>,
+    zones: Range<u32>,
+    first_slot: u32,
+}
+
+impl<M: ZoneMedia> ZoneWindow<M> {
+    /// The window of `inner` with these zones.
+    ///
+    /// # Errors
+    /// `InvalidInput` where the medium does not have all of them.
+    pub fn new(inner: Rc<M>, zones: Range<u32>) -> Result<Self> {
+        let geometry = inner.geometry();
+        if zones.is_empty() || zones.end > geometry.zones {
+            let context = format!("zones {zones:?} of a medium with {}", geometry.zones);
+            return Err(Error::new(ErrorKind::InvalidInput, context));
+        }
+        let first_slot = zones.start * geometry.slots_per_zone;
+        Ok(ZoneWindow { inner, zones, first_slot })
+    }
+
+    /// The medium behind it.
+    pub fn inner(&self) -> &Rc<M> {
+        &self.inner
+    }
+
+    fn zone(&self, zone: ZoneNo) -> ZoneNo {
+        assert!(zone.0 < self.zones.len() as u32, "{zone:?} lies outside of the window");
+        ZoneNo(self.zones.start + zone.0)
+    }
+
+    fn slot(&self, slot: SlotNo) -> SlotNo {
+        SlotNo(self.first_slot + slot.0)
+    }
+}
+
+impl<M: ZoneMedia> ZoneMedia for ZoneWindow<M> {
+    type Page = M::Page;
+
+    fn geometry(&self) -> ZoneGeometry {
+        ZoneGeometry { zones: self.zones.len() as u32, ..self.inner.geometry() }
+    }
+
+    fn retired(&self) -> Vec<ZoneNo> {
+        let retired = self.inner.retired().into_iter();
+        let inside = retired.filter(|zone| self.zones.contains(&zone.0));
+        inside.map(|zone| ZoneNo(zone.0 - self.zones.start)).collect()
+    }
+
+    async fn append(
+        &self,
+        zone: ZoneNo,
+        header: &AppendHeader,
+        spares: &[Spare],
+        bodies: &[Body<M::Page>],
+        durable: bool,
+    ) -> Result<SlotNo> {
+        let slot = self.inner.append(self.zone(zone), header, spares, bodies, durable).await?;
+        Ok(SlotNo(slot.0 - self.first_slot))
+    }
+
+    async fn read(&self, slots: &[SlotNo], out: &mut [M::Page]) -> Result<()> {
+        if self.first_slot == 0 {
+            return self.inner.read(slots, out).await;
+        }
+        let slots: Vec<SlotNo> = slots.iter().map(|slot| self.slot(*slot)).collect();
+        self.inner.read(&slots, out).await
+    }
+
+    async fn read_meta(&self, slot: SlotNo) -> Result<PageBuf> {
+        self.inner.read_meta(self.slot(slot)).await
+    }
+
+    async fn scan(
+        &self,
+        zone: ZoneNo,
+        from_offset: u32,
+        epoch: Option<u64>,
+    ) -> Result<Vec<ScannedAppend>> {
+        self.inner.scan(self.zone(zone), from_offset, epoch).await
+    }
+
+    async fn peek(&self, zone: ZoneNo) -> Result<Option<AppendHeader>> {
+        self.inner.peek(self.zone(zone)).await
+    }
+
+    async fn reset(&self, zone: ZoneNo) -> Result<()> {
+        self.inner.reset(self.zone(zone)).await
+    }
+
+    async fn sync(&self) -> Result<()> {
+        self.inner.sync().await
+    }
+}

@@ -1,0 +1,88 @@
+//! TxFlash's recovery: reads every page of the drive and follows the cycles.
+use std::collections::BTreeMap;
+use tantalum_base::{FastMap, PageNo, Result, SlotNo, Version, ZoneNo};
+use tantalum_media::{SlotKind, ZoneMedia};
+
+/// What reading the whole drive gave.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct CycleScan {
+    /// Slots whose spare area was read.
+    pub slots: u64,
+    /// Cycles found complete, and cycles of which pages are missing that cleaning gave up long
+    /// after the commit.
+    pub committed: u64,
+    /// Cycles with pages missing that were never committed.
+    pub broken: u64,
+    /// Version and place in force of every page that was written, by page.
+    pub mapping: BTreeMap<PageNo, (Version, SlotNo)>,
+}
+
+/// A cycle: how many pages it has, and how many of them were found.
+#[derive(Clone, Copy, Default)]
+struct Cycle {
+    pages: u32,
+    found: u32,
+}
+
+/// One version of a page.
+struct Found {
+    page: PageNo,
+    version: Version,
+    slot: SlotNo,
+    /// First version of its cycle; `None` for a copy that cleaning made, whose cycle was complete.
+    cycle: Option<Version>,
+}
+
+/// Reads every zone of `media`, and follows the cycles that it finds: a transaction is committed
+/// when its cycle is complete. Where pages of a cycle were replaced and erased since, the
+/// watermark that later appends carry stands for them (TxFlash's SCC erases in an order that
+/// allows the same conclusion, section 4.2.1).
+///
+/// # Errors
+/// The medium's.
+pub async fn scan_cycles<M: ZoneMedia>(media: &M) -> Result<CycleScan> {
+    let geometry = media.geometry();
+    let mut scan = CycleScan::default();
+    let mut cycles: FastMap<u64, Cycle> = FastMap::default();
+    let mut found: Vec<Found> = Vec::new();
+    let mut durable = Version::NEVER;
+    for zone in (0..geometry.zones).map(ZoneNo) {
+        for append in media.scan(zone, 0, None).await? {
+            durable = durable.max(append.header.durable);
+            scan.slots += append.spares.len() as u64;
+            let first = append.header.batch_first;
+            for (offset, spare) in (append.first_offset..).zip(&append.spares) {
+                let Some(spare) = spare else { continue };
+                let slot = geometry.slot(zone, offset);
+                let cycle = match spare.kind {
+                    SlotKind::Data => Some(first),
+                    SlotKind::Copy => None,
+                    SlotKind::Record | SlotKind::Checkpoint => continue,
+                };
+                if let Some(first) = cycle {
+                    let cycle = cycles.entry(first.0).or_default();
+                    cycle.pages = append.header.batch_len;
+                    cycle.found += 1;
+                }
+                found.push(Found { page: spare.page, version: spare.version, slot, cycle });
+            }
+        }
+    }
+    let is_committed = |first: u64, cycle: &Cycle| {
+        cycle.found >= cycle.pages || first + u64::from(cycle.pages) - 1 <= durable.0
+    };
+    for (first, cycle) in &cycles {
+        match is_committed(*first, cycle) {
+            true => scan.committed += 1,
+            false => scan.broken += 1,
+        }
+    }
+    for Found { page, version, slot, cycle } in found {
+        let committed = cycle.is_none_or(|first| is_committed(first.0, &cycles[&first.0]));
+        let known = scan.mapping.get(&page).map_or(Version::NEVER, |(version, _)| *version);
+        if committed && version > known {
+            scan.mapping.insert(page, (version, slot));
+        }
+    }
+    Ok(scan)
+}

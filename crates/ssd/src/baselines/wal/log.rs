@@ -1,0 +1,281 @@
+//! The log area: zones that are filled in order and reset from the oldest on.
+use std::cell::RefCell;
+use std::collections::VecDeque;
+use std::future::Future;
+use std::pin::{Pin, pin};
+use std::task::Poll;
+use tantalum_base::{ErrorKind, PageBuf, PageNo, Payload, Result, SlotNo, Version, ZoneNo};
+use tantalum_media::{AppendHeader, Body, SlotKind, Spare, ZoneGeometry, ZoneMedia};
+use tantalum_runtime::sync::{Permit, Semaphore, WaitQueue};
+
+use super::options::WalOptions;
+
+/// Stream number of the log's appends; the FTL's own are 0 to 2.
+pub(super) const LOG_STREAM: u8 = 3;
+
+/// A zone of the log that holds something.
+struct Filled {
+    zone: ZoneNo,
+    epoch: u64,
+    used_slots: u32,
+    /// Highest transaction with a page or a record in it.
+    last: u64,
+}
+
+#[derive(Default)]
+struct Areas {
+    /// From the oldest on; the last one is being filled.
+    filled: VecDeque<Filled>,
+    free: VecDeque<ZoneNo>,
+    epoch: u64,
+    /// Commit records that are still to come, for which there must be room.
+    records_due: u32,
+    /// Free zones that whoever waits for room needs.
+    wanted: u32,
+}
+
+/// One append of a transaction: pages `start..end` of it, to `zone`.
+struct Piece {
+    zone: ZoneNo,
+    epoch: u64,
+    start: usize,
+    end: usize,
+}
+
+/// Appends to the log area.
+pub(super) struct Log<M> {
+    media: M,
+    geometry: ZoneGeometry,
+    options: WalOptions,
+    areas: RefCell<Areas>,
+    /// One transaction at a time takes its number and its places.
+    turn: Semaphore,
+    /// Zones became free, or the device failed.
+    pub room: WaitQueue,
+    /// The log fills up.
+    pub filling: WaitQueue,
+}
+
+impl<M: ZoneMedia> Log<M> {
+    /// An empty log on `media`. All zones must be reset; `epoch` is above every one used before.
+    pub(super) fn new(media: M, options: WalOptions, epoch: u64) -> Self {
+        let geometry = media.geometry();
+        let free = (0..geometry.zones).map(ZoneNo).collect();
+        Log {
+            media,
+            geometry,
+            options,
+            areas: RefCell::new(Areas { free, epoch, ..Areas::default() }),
+            turn: Semaphore::new("the redo log's turn", 1),
+            room: WaitQueue::new("room in the redo log"),
+            filling: WaitQueue::new("a full redo log"),
+        }
+    }
+
+    pub(super) fn media(&self) -> &M {
+        &self.media
+    }
+
+    /// Slots that an append of `pages` pages takes, over all its pieces but for zone ends.
+    pub(super) fn slots_of(&self, pages: usize) -> u64 {
+        let most = self.geometry.append_pages_max as usize;
+        let whole = u64::from(self.geometry.append_slots(self.geometry.append_pages_max));
+        let rest = (pages % most) as u32;
+        let rest = if rest > 0 { u64::from(self.geometry.append_slots(rest)) } else { 0 };
+        (pages / most) as u64 * whole + rest
+    }
+
+    /// Whether the oldest zone should be copied home: no zone is free, or somebody waits.
+    pub(super) fn oldest_due(&self) -> Option<u64> {
+        let areas = self.areas.borrow();
+        let due = areas.free.len() < areas.wanted.max(1) as usize && areas.filled.len() > 1;
+        due.then(|| areas.filled[0].last)
+    }
+
+    /// The highest transaction that has anything in the log.
+    pub(super) fn newest(&self) -> Option<u64> {
+        self.areas.borrow().filled.iter().map(|filled| filled.last).max()
+    }
+
+    /// Slots that appends can still take of the zone being filled and of those that are free.
+    fn room_slots(&self, areas: &Areas) -> u64 {
+        let zone = self.geometry.slots_per_zone;
+        let open = areas.filled.back().map_or(0, |open| zone - open.used_slots);
+        u64::from(open) + u64::from(zone) * areas.free.len() as u64
+    }
+
+    /// Waits until there is room for `pages` pages and every commit record that is due.
+    async fn admit(&self, pages: usize, failed: &impl Fn() -> Result<()>) -> Result<()> {
+        let fits = || {
+            if let Err(error) = failed() {
+                return Some(Err(error));
+            }
+            let areas = &mut *self.areas.borrow_mut();
+            let records = u64::from(areas.records_due + 1);
+            let needed = self.options.slots_max(&self.geometry, pages as u64, records);
+            if self.room_slots(areas) >= needed {
+                areas.wanted = 0;
+                areas.records_due += 1;
+                return Some(Ok(()));
+            }
+            areas.wanted = areas.free.len() as u32 + 1;
+            self.filling.wake_all();
+            None
+        };
+        self.room.until(fits).await
+    }
+
+    /// Takes places for `pages` pages of transaction `number`.
+    fn place(&self, number: u64, pages: usize) -> Vec<Piece> {
+        let areas = &mut *self.areas.borrow_mut();
+        let mut pieces = Vec::with_capacity(1);
+        let mut start = 0;
+        while start < pages {
+            let rest = areas.filled.back().map_or(0, |open| {
+                self.geometry.append_pages_fit(self.geometry.slots_per_zone - open.used_slots)
+            });
+            if rest == 0 {
+                let zone = areas.free.pop_front().expect("room was admitted before");
+                areas.epoch += 1;
+                let epoch = areas.epoch;
+                areas.filled.push_back(Filled { zone, epoch, used_slots: 0, last: number });
+                self.filling.wake_all();
+                continue;
+            }
+            let end = pages.min(start + rest as usize);
+            let open = areas.filled.back_mut().expect("there is room in it");
+            open.used_slots += self.geometry.append_slots((end - start) as u32);
+            open.last = open.last.max(number);
+            pieces.push(Piece { zone: open.zone, epoch: open.epoch, start, end });
+            start = end;
+        }
+        pieces
+    }
+
+    /// Logs the pages of the transaction whose number `take_number` gives, in order with all
+    /// others: durable when it returns, and committed by its record only. The slot of each page.
+    pub(super) async fn append_pages(
+        &self,
+        pages: &[(PageNo, M::Page)],
+        failed: impl Fn() -> Result<()>,
+        take_number: impl FnOnce() -> u64,
+    ) -> Result<(u64, Vec<SlotNo>)> {
+        let turn = self.turn.acquire(1).await;
+        self.admit(pages.len(), &failed).await?;
+        let number = take_number();
+        let spares: Vec<Spare> = pages
+            .iter()
+            .map(|(page, content)| Spare {
+                kind: SlotKind::Data,
+                page: *page,
+                version: Version(number),
+                checksum: content.checksum(),
+            })
+            .collect();
+        let bodies: Vec<Body<M::Page>> =
+            pages.iter().map(|(_, content)| Body::Data(content.clone())).collect();
+        // No await between taking the places and the first poll of the appends.
+        let pieces = self.place(number, pages.len());
+        let slots = self.append(number, pages.len(), pieces, &spares, &bodies, turn).await?;
+        Ok((number, slots))
+    }
+
+    /// Logs the commit record of transaction `number`: when this returns, it is committed.
+    pub(super) async fn append_record(&self, number: u64, pages: usize) -> Result<()> {
+        let turn = self.turn.acquire(1).await;
+        let mut bytes = PageBuf::zero();
+        bytes.make_mut()[..8].copy_from_slice(&number.to_le_bytes());
+        bytes.make_mut()[8..16].copy_from_slice(&(pages as u64).to_le_bytes());
+        let spare = Spare {
+            kind: SlotKind::Record,
+            page: PageNo(pages as u64),
+            version: Version(number),
+            checksum: bytes.checksum(),
+        };
+        let pieces = self.place(number, 1);
+        self.areas.borrow_mut().records_due -= 1;
+        self.append(number, pages, pieces, &[spare], &[Body::Meta(bytes)], turn).await?;
+        Ok(())
+    }
+
+    /// Sends the pieces to the medium together; gives the turn back when all are on their way.
+    async fn append(
+        &self,
+        number: u64,
+        pages: usize,
+        pieces: Vec<Piece>,
+        spares: &[Spare],
+        bodies: &[Body<M::Page>],
+        turn: Permit,
+    ) -> Result<Vec<SlotNo>> {
+        let send = |piece: &Piece| {
+            let header = AppendHeader {
+                epoch: piece.epoch,
+                stream: LOG_STREAM,
+                batch_first: Version(number),
+                batch_len: pages as u32,
+                ..AppendHeader::default()
+            };
+            let (zone, range) = (piece.zone, piece.start..piece.end);
+            async move {
+                let (spares, bodies) = (&spares[range.clone()], &bodies[range.clone()]);
+                let first = self.media.append(zone, &header, spares, bodies, true).await?;
+                Ok((first.0..first.0 + range.len() as u32).map(SlotNo).collect::<Vec<SlotNo>>())
+            }
+        };
+        let mut all = pin!(join_all(pieces.iter().map(send).collect()));
+        let polled = std::future::poll_fn(|context| {
+            Poll::Ready(match all.as_mut().poll(context) {
+                Poll::Ready(slots) => Some(slots),
+                Poll::Pending => None,
+            })
+        });
+        let polled = polled.await;
+        drop(turn);
+        let slots: Result<Vec<Vec<SlotNo>>> = match polled {
+            Some(slots) => slots,
+            None => all.await,
+        };
+        Ok(slots?.concat())
+    }
+
+    /// Resets every sealed zone in which no transaction above `home` has anything.
+    pub(super) async fn release(&self, home: u64) -> Result<()> {
+        loop {
+            let zone = {
+                let areas = &mut *self.areas.borrow_mut();
+                let due = areas.filled.len() > 1 && areas.filled[0].last <= home;
+                if !due {
+                    return Ok(());
+                }
+                areas.filled.pop_front().map(|filled| filled.zone)
+            };
+            let Some(zone) = zone else { return Ok(()) };
+            match self.media.reset(zone).await {
+                Ok(()) => self.areas.borrow_mut().free.push_back(zone),
+                // The log is one zone shorter from now on.
+                Err(error) if error.kind() == ErrorKind::ZoneRetired => {}
+                Err(error) => return Err(error),
+            }
+            self.room.wake_all();
+        }
+    }
+}
+
+/// Drives all futures together; the first error where there is one.
+async fn join_all<T, F: Future<Output = Result<T>>>(futures: Vec<F>) -> Result<Vec<T>> {
+    let mut futures: Vec<Pin<Box<F>>> = futures.into_iter().map(Box::pin).collect();
+    let mut results: Vec<Option<Result<T>>> = futures.iter().map(|_| None).collect();
+    std::future::poll_fn(|context| {
+        for (future, result) in futures.iter_mut().zip(&mut results) {
+            if result.is_none()
+                && let Poll::Ready(done) = future.as_mut().poll(context)
+            {
+                *result = Some(done);
+            }
+        }
+        if results.iter().all(Option::is_some) { Poll::Ready(()) } else { Poll::Pending }
+    })
+    .await;
+    results.into_iter().flatten().collect()
+}

@@ -1,0 +1,319 @@
+//! Write-ahead logging inside the device: new versions go to a log area in flash, and home later.
+//!
+//! ```text
+//! options   sizes; how large a transaction may be
+//! log       the log area: zones of its own, filled in order, reset from the oldest on
+//! index     the newest committed version of each logged page, and whose it is
+//! home      copies what the oldest zone still holds home, then lets the zone go
+//! recovery  scans the log, redoes what is committed
+//! ```
+//! A redo log of whole pages without undo: nothing of an open transaction reaches a home location
+//! (no-steal), and a commit waits for the log alone (no-force), as in the journal of ext3 and, with
+//! records of pages for records of changes, in ARIES (Mohan et al., ACM TODS 17(1), 1992). At the
+//! commit the pages are appended to the log, then, when they are durable, a commit record: the
+//! transaction is committed when that is. So every page is written twice, less those of which a
+//! newer version is committed before the log comes round.
+//!
+//! Which transactions are home is a number in a page of the FTL behind the host's pages (the
+//! journal's super block); it changes in one batch with the last pages that are copied home.
+mod home;
+mod index;
+mod log;
+mod options;
+mod recovery;
+
+use std::cell::{Cell, RefCell};
+use std::rc::Rc;
+use tantalum_base::{
+    Durability, Error, ErrorKind, Limits, PAGE_BYTES, PageDevice, PageNo, PageRange, Result, TxId,
+};
+use tantalum_ftl::{Ftl, FtlOptions, FtlStatistics};
+use tantalum_media::ZoneMedia;
+use tantalum_media::wrappers::ZoneWindow;
+use tantalum_runtime::Runtime;
+use tantalum_runtime::sync::{Semaphore, WaitQueue};
+
+use crate::transactions::Transactions;
+use index::{Index, Logged};
+use log::Log;
+
+pub use options::WalOptions;
+pub use recovery::WalRecovery;
+
+/// Counters of a [`Wal`] since it was opened.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct WalStatistics {
+    /// Pages that the host wrote, transactions included when they commit.
+    pub pages_written: u64,
+    /// Transactions committed.
+    pub commits: u64,
+    /// Transactions aborted.
+    pub aborts: u64,
+    /// Slots of the log that were programmed: pages, commit records, padding.
+    pub log_slots: u64,
+    /// Pages copied home.
+    pub pages_home: u64,
+    /// Of those, read back from the log because they were not in memory.
+    pub pages_read_back: u64,
+    /// The FTL's counters, without the log.
+    pub ftl: FtlStatistics,
+}
+
+/// A device with a redo log in flash.
+pub struct Wal<M: ZoneMedia> {
+    ftl: Rc<Ftl<ZoneWindow<M>>>,
+    log: Log<ZoneWindow<M>>,
+    limits: Limits,
+    transactions: RefCell<Transactions<M::Page>>,
+    index: RefCell<Index<M::Page>>,
+    next_number: Cell<u64>,
+    /// All transactions up to this one are home.
+    home: Cell<u64>,
+    home_turn: Semaphore,
+    /// Transactions were committed, or the device failed.
+    settled: WaitQueue,
+    failed: RefCell<Option<Error>>,
+    counts: Cell<WalStatistics>,
+}
+
+/// The FTL's share of `media`, and the log's.
+fn divide<M: ZoneMedia>(
+    media: &Rc<M>,
+    options: &WalOptions,
+) -> Result<(ZoneWindow<M>, ZoneWindow<M>)> {
+    let geometry = media.geometry();
+    options.check(&geometry)?;
+    let first = geometry.zones - options.log_zones(&geometry);
+    let home = ZoneWindow::new(Rc::clone(media), 0..first)?;
+    Ok((home, ZoneWindow::new(Rc::clone(media), first..geometry.zones)?))
+}
+
+/// The FTL's options with the page for the log's state behind the host's pages.
+fn with_state_page(ftl: FtlOptions) -> FtlOptions {
+    FtlOptions { pages: ftl.pages + 1, ..ftl }
+}
+
+impl<M: ZoneMedia> Wal<M> {
+    /// Makes a new device on `media`, of which the last zones become the log. `ftl.pages` is what
+    /// the host sees.
+    ///
+    /// # Errors
+    /// `InvalidInput` where the options do not fit the geometry.
+    pub async fn format(media: Rc<M>, ftl: FtlOptions, options: WalOptions) -> Result<Self> {
+        let (home, log) = divide(&media, &options)?;
+        let ftl = Ftl::format(home, with_state_page(ftl)).await?;
+        recovery::reset_zones(&log).await?;
+        Ok(Wal::open(ftl, Log::new(log, options, 0), options, 0))
+    }
+
+    fn open(
+        ftl: Rc<Ftl<ZoneWindow<M>>>,
+        log: Log<ZoneWindow<M>>,
+        options: WalOptions,
+        home: u64,
+    ) -> Self {
+        let geometry = log.media().geometry();
+        let zones = ftl.media().geometry().zones + geometry.zones;
+        let whole = tantalum_media::ZoneGeometry { zones, ..geometry };
+        let pages_max = options.transaction_pages_max(&whole);
+        let limits = Limits {
+            page_bytes: PAGE_BYTES as u32,
+            pages: ftl.options().pages - 1,
+            atomic_write_pages_max: pages_max,
+            transaction_pages_max: pages_max,
+            transactions_max: options.transactions_max,
+            share_pairs_max: 0,
+            durability: Durability::OnAck,
+        };
+        let transactions = Transactions::new(options.transactions_max, pages_max);
+        Wal {
+            ftl,
+            log,
+            limits,
+            transactions: RefCell::new(transactions),
+            index: RefCell::new(Index::new(options.memory_pages as usize)),
+            next_number: Cell::new(home + 1),
+            home: Cell::new(home),
+            home_turn: Semaphore::new("the copying home", 1),
+            settled: WaitQueue::new("commits in flight"),
+            failed: RefCell::new(None),
+            counts: Cell::default(),
+        }
+    }
+
+    /// Starts what must run beside the commands.
+    pub fn start(self: &Rc<Self>, runtime: &impl Runtime) {
+        let wal = Rc::clone(self);
+        runtime.spawn("copier home", async move { wal.run_copier().await });
+        let ftl = Rc::clone(&self.ftl);
+        runtime.spawn("cleaner", async move { ftl.run_cleaner().await });
+        let ftl = Rc::clone(&self.ftl);
+        runtime.spawn("checkpointer", async move { ftl.run_checkpointer().await });
+    }
+
+    /// The FTL of the home locations.
+    pub fn ftl(&self) -> &Rc<Ftl<ZoneWindow<M>>> {
+        &self.ftl
+    }
+
+    /// Counters since opening.
+    pub fn statistics(&self) -> WalStatistics {
+        WalStatistics { ftl: self.ftl.statistics(), ..self.counts.get() }
+    }
+
+    fn count(&self, change: impl FnOnce(&mut WalStatistics)) {
+        let mut counts = self.counts.get();
+        change(&mut counts);
+        self.counts.set(counts);
+    }
+
+    fn check_failed(&self) -> Result<()> {
+        let first = match &*self.failed.borrow() {
+            Some(first) => first.clone(),
+            None => match self.ftl.latched() {
+                Some(first) => first,
+                None => return Ok(()),
+            },
+        };
+        let context =
+            "the device refuses writes until it is opened again, after an earlier failure";
+        Err(Error::with_source(ErrorKind::Latched, context, first))
+    }
+
+    /// Refuses writes from now on: nobody knows what of the log became durable.
+    fn fail(&self, error: &Error) {
+        self.failed.borrow_mut().get_or_insert_with(|| error.clone());
+        self.log.room.wake_all();
+        self.log.filling.wake_all();
+        self.settled.wake_all();
+    }
+
+    /// Commits these pages as one transaction: durable when it returns.
+    async fn commit_pages(&self, pages: &[(PageNo, M::Page)]) -> Result<()> {
+        self.check_failed()?;
+        if pages.is_empty() {
+            return Ok(());
+        }
+        let take_number = || {
+            let number = self.next_number.get();
+            self.next_number.set(number + 1);
+            self.index.borrow_mut().start(number);
+            number
+        };
+        let logged = self.log.append_pages(pages, || self.check_failed(), take_number).await;
+        let (number, slots) = logged.inspect_err(|error| self.fail(error))?;
+        let record = self.log.append_record(number, pages.len()).await;
+        record.inspect_err(|error| self.fail(error))?;
+        let numbered = pages.iter().zip(slots);
+        let logged = numbered.map(|((page, content), slot)| {
+            (*page, Logged { number, slot, content: Some(content.clone()) })
+        });
+        self.index.borrow_mut().committed(number, logged);
+        let slots = self.log.slots_of(pages.len()) + self.log.slots_of(1);
+        self.count(|counts| {
+            counts.pages_written += pages.len() as u64;
+            counts.log_slots += slots;
+        });
+        self.settled.wake_all();
+        Ok(())
+    }
+
+    /// Reads one page: from the log where its newest version is there, else from home.
+    async fn read_one(&self, page: PageNo, out: &mut M::Page) -> Result<()> {
+        loop {
+            let logged = self.index.borrow().get(page).cloned();
+            let Some(logged) = logged else {
+                self.ftl.read(&[page], std::slice::from_mut(out)).await?;
+                return Ok(());
+            };
+            if let Some(content) = logged.content {
+                *out = content;
+                return Ok(());
+            }
+            let read = self.log.media().read(&[logged.slot], std::slice::from_mut(out)).await;
+            // Meanwhile its zone may have been copied home and filled with something else.
+            let index = self.index.borrow();
+            if index.get(page).is_some_and(|now| now.number == logged.number) {
+                return read;
+            }
+        }
+    }
+}
+
+impl<M: ZoneMedia> PageDevice for Wal<M> {
+    type Page = M::Page;
+
+    fn limits(&self) -> &Limits {
+        &self.limits
+    }
+
+    async fn read(&self, first: PageNo, out: &mut [M::Page], tx: Option<TxId>) -> Result<()> {
+        self.limits.check_range(PageRange::new(first, out.len() as u64))?;
+        for (page, out) in (first.0..).map(PageNo).zip(out) {
+            let own = match tx {
+                Some(tx) => self.transactions.borrow().read(tx, page)?.cloned(),
+                None => None,
+            };
+            match own {
+                Some(own) => *out = own,
+                None => self.read_one(page, out).await?,
+            }
+        }
+        Ok(())
+    }
+
+    async fn write(&self, first: PageNo, pages: &[M::Page], tx: Option<TxId>) -> Result<()> {
+        self.limits.check_range(PageRange::new(first, pages.len() as u64))?;
+        self.check_failed()?;
+        if let Some(tx) = tx {
+            return self.transactions.borrow_mut().write(tx, first, pages);
+        }
+        if pages.len() > self.limits.atomic_write_pages_max as usize {
+            let most = self.limits.atomic_write_pages_max;
+            let context = format!("a write of {} pages is over the limit of {most}", pages.len());
+            return Err(Error::new(ErrorKind::TooLarge, context));
+        }
+        let numbered = (first.0..).map(PageNo).zip(pages.iter().cloned());
+        let pages: Vec<(PageNo, M::Page)> = numbered.collect();
+        self.commit_pages(&pages).await
+    }
+
+    async fn flush(&self) -> Result<()> {
+        self.check_failed()
+    }
+
+    async fn trim(&self, range: PageRange) -> Result<()> {
+        self.limits.check_range(range)?;
+        self.check_failed()?;
+        if range.pages == 0 {
+            return Ok(());
+        }
+        // What is in the log must not be redone behind the trim.
+        if let Some(newest) = self.log.newest() {
+            self.copy_home(newest).await?;
+        }
+        self.ftl.trim(range, true).await
+    }
+
+    async fn share(&self, _pairs: &[(PageNo, PageNo)]) -> Result<()> {
+        Err(Error::new(ErrorKind::Unsupported, "this device does not remap pages"))
+    }
+
+    async fn begin(&self) -> Result<TxId> {
+        self.check_failed()?;
+        self.transactions.borrow_mut().begin()
+    }
+
+    async fn commit(&self, tx: TxId) -> Result<()> {
+        let pages = self.transactions.borrow_mut().end(tx)?;
+        self.commit_pages(&pages).await?;
+        self.count(|counts| counts.commits += 1);
+        Ok(())
+    }
+
+    async fn abort(&self, tx: TxId) -> Result<()> {
+        self.transactions.borrow_mut().end(tx)?;
+        self.count(|counts| counts.aborts += 1);
+        Ok(())
+    }
+}
