@@ -6,8 +6,8 @@ use std::rc::Rc;
 use tantalum_base::{PageNo, Rng, Stamp};
 use tantalum_ftl::{Ftl, FtlOptions};
 use tantalum_hosts::double_write::{DoubleWrite, DoubleWriteOptions, Form, recover, versions};
-use tantalum_media::nand::{CutPlan, Fate, Nand, NandFaults, NandGeometry, NandTiming};
-use tantalum_media::{NandOptions, NandZones, NandZonesOptions};
+use tantalum_media::nand::{Nand, NandFaults, NandGeometry, NandTiming};
+use tantalum_media::{CutPlan, Fate, NandOptions, NandZones, NandZonesOptions};
 use tantalum_runtime::Virtual;
 use tantalum_runtime::virtual_time::Schedule;
 use tantalum_ssd::{CacheKind, Ssd, SsdOptions};
@@ -47,6 +47,7 @@ fn nand(seed: u64) -> Nand<Stamp> {
     let timing = NandTiming {
         read_ns: 50_000,
         program_ns: 500_000,
+        program_upper_ns: 500_000,
         erase_ns: 2_000_000,
         channel_bytes_per_second: 200_000_000,
     };
@@ -81,9 +82,9 @@ fn load(form: Form, seed: u64, zones: &Zones, nand: &Nand<Stamp>, runtime: &Virt
         let engine = DoubleWrite::create(&rt, &ssd, engine_options(form)).await?;
         let _cleaner = engine.start();
         let mut rng = Rng::split(seed, "load");
-        let after_mutations = rng.below(150);
-        let fate = [Fate::Land, Fate::Vanish, Fate::Tear][rng.below(3) as usize];
-        plan.plan_cut(Some(CutPlan { after_mutations, fate }));
+        let after_operations = rng.below(150);
+        let fate = Fate::ALL[rng.below(3) as usize];
+        plan.plan_cut(Some(CutPlan { after_operations, fate }));
         let mut ended = Ok(());
         for _ in 0..ACCESSES {
             let page = PageNo(rng.below(DATABASE_PAGES));
@@ -117,8 +118,8 @@ fn recovered(
     let cuts_before = nand.power_cuts();
     if cut {
         let mut rng = Rng::split(seed, "second cut");
-        let fate = [Fate::Land, Fate::Vanish, Fate::Tear][rng.below(3) as usize];
-        nand.plan_cut(Some(CutPlan { after_mutations: rng.below(40), fate }));
+        let fate = Fate::ALL[rng.below(3) as usize];
+        nand.plan_cut(Some(CutPlan { after_operations: rng.below(40), fate }));
     }
     let rt = runtime.clone();
     let ran = runtime.run(async move {
@@ -142,7 +143,7 @@ fn recovered(
 fn settle(nand: &Nand<Stamp>, seed: u64) {
     nand.plan_cut(None);
     let mut rng = Rng::split(seed, "settle");
-    nand.power_cut(0, |_| [Fate::Land, Fate::Vanish, Fate::Tear][rng.below(3) as usize]);
+    nand.power_cut(0, |_| Fate::ALL[rng.below(3) as usize]);
 }
 
 /// Torn pages that are left after a cut, a recovery that is cut as well, and a whole one.

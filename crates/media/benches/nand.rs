@@ -27,6 +27,7 @@ fn zones(runtime: &Virtual) -> Rc<Zones> {
         timing: NandTiming {
             read_ns: 50_000,
             program_ns: 900_000,
+            program_upper_ns: 900_000,
             erase_ns: 2_000_000,
             channel_bytes_per_second: 400_000_000,
         },

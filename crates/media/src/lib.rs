@@ -4,6 +4,7 @@
 //! zone           ZoneMedia: append-only zones, the contract the FTL builds on
 //! ├ nand_zones   zones as superblocks over simulated NAND        (nand: geometry, timing, wear, faults)
 //! └ file_zones   zones as extents of a flat store                (block_store: file, memory, crash wrapper)
+//! disk           a disk: seeks, rotation, zones, an elevator, a write cache
 //! nvram          a region that survives a power cut
 //! cut            power cuts at a chosen operation, and its fate
 //! wrappers       over any zones: faults, recording, throttling, checking
@@ -13,6 +14,7 @@ pub mod block_store;
 #[cfg(feature = "testing")]
 pub mod conformance;
 pub mod cut;
+pub mod disk;
 pub mod file_zones;
 pub mod nand;
 pub mod nand_zones;

@@ -28,6 +28,7 @@ impl Factory {
         let timing = NandTiming {
             read_ns: 60_000,
             program_ns: 800_000,
+            program_upper_ns: 800_000,
             erase_ns: 1_500_000,
             channel_bytes_per_second: 200_000_000,
         };

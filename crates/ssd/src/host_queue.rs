@@ -23,6 +23,10 @@ pub struct HostQueueOptions {
     pub flush_ns: u64,
     /// A flush is no queued command: it waits for all before it and holds up all behind it.
     pub flush_alone: bool,
+    /// Flushes reach the device. Without, as on a file system that is mounted without write
+    /// barriers, they only cost the host its call, and what they promise is what the device
+    /// promises of any write it acknowledged: nothing where that is `volatile`.
+    pub barrier: bool,
 }
 
 impl HostQueueOptions {
@@ -116,6 +120,10 @@ impl<R: Runtime, D: PageDevice> PageDevice for HostQueue<R, D> {
     }
 
     async fn flush(&self) -> Result<()> {
+        if !self.options.barrier {
+            self.runtime.sleep(self.options.flush_ns).await;
+            return Ok(());
+        }
         let slots = if self.options.flush_alone { self.options.depth } else { 1 };
         let _slots = self.slots.acquire(u64::from(slots)).await;
         self.device.flush().await?;

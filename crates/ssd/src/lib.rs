@@ -24,7 +24,7 @@ mod write_cache;
 
 pub use host_queue::{HostQueue, HostQueueOptions};
 pub use options::{CacheKind, SsdOptions};
-pub use profile::{DeviceConfig, Profile, SimulatedSsd};
+pub use profile::{DeviceConfig, DeviceSpec, Profile, SimulatedDevice, SimulatedSsd};
 pub use ssd::{Ssd, SsdStatistics};
 pub use tx_cache::{TxCache, TxCacheOptions};
 pub use write_cache::WriteCache;

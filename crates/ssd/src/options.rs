@@ -50,6 +50,14 @@ pub struct SsdOptions {
     pub transaction_pages_max: u32,
     /// Pages that a single write may have.
     pub write_pages_max: u32,
+    /// A flush writes the cache back also where the promise asks for none (`on_ack`): what a
+    /// host's write barriers make of a durable cache.
+    pub flush_writes_back: bool,
+    /// A flush, and a write that is acknowledged when it is durable, also wait until what changed
+    /// in the mapping table is written down ([`ZoneMedia::persist_mapping`]).
+    ///
+    /// [`ZoneMedia::persist_mapping`]: tantalum_media::ZoneMedia::persist_mapping
+    pub persist_mapping: bool,
 }
 
 impl SsdOptions {
@@ -66,6 +74,8 @@ impl SsdOptions {
             transactions_max: if cache == CacheKind::Volatile { 0 } else { 128 },
             transaction_pages_max: cache_pages / 2,
             write_pages_max: (cache_pages / 2).clamp(1, 256),
+            flush_writes_back: false,
+            persist_mapping: false,
         }
     }
 

@@ -38,6 +38,8 @@ pub struct Ssd<M: ZoneMedia> {
     pub(crate) work: WaitQueue,
     /// Commands were settled.
     pub(crate) settled: WaitQueue,
+    /// The mapping table that is written down has every command up to this one.
+    mapped: Cell<u64>,
     counts: Cell<Counts>,
 }
 
@@ -149,6 +151,7 @@ impl<M: ZoneMedia> Ssd<M> {
             room: WaitQueue::new("room in the write cache"),
             work: WaitQueue::new("dirty pages"),
             settled: WaitQueue::new("write-back"),
+            mapped: Cell::new(0),
             counts: Cell::new(Counts::default()),
         })
     }
@@ -282,8 +285,16 @@ impl<M: ZoneMedia> Ssd<M> {
 
     /// Makes everything that was accepted before the call durable.
     async fn make_durable(&self) -> Result<()> {
+        let accepted = self.progress.borrow().accepted;
         self.drain().await?;
-        if self.ftl.is_durable() { Ok(()) } else { self.ftl.sync().await }
+        if !self.ftl.is_durable() {
+            self.ftl.sync().await?;
+        }
+        if self.options.persist_mapping && self.mapped.get() < accepted {
+            self.ftl.media().persist_mapping().await?;
+            self.mapped.set(self.mapped.get().max(accepted));
+        }
+        Ok(())
     }
 
     /// Waits as long as an acknowledgement of `command` must.
@@ -394,7 +405,7 @@ impl<M: ZoneMedia> PageDevice for Ssd<M> {
         self.count(|counts| counts.flushes += 1);
         self.check_failed()?;
         match self.limits.durability {
-            tantalum_base::Durability::OnAck => Ok(()),
+            tantalum_base::Durability::OnAck if !self.options.flush_writes_back => Ok(()),
             _ => self.make_durable().await,
         }
     }

@@ -88,12 +88,16 @@ impl<M: ZoneMedia> Ssd<M> {
         loop {
             let batch = self.work.until(|| self.take_batch(&mut pages, &mut taken)).await;
             let durable = self.batch_is_durable();
-            let result = self.ftl.write(&pages, durable).await;
+            let mut result = self.ftl.write(&pages, durable).await;
             pages.clear();
+            let acknowledges = self.options.cache == CacheKind::WriteThrough;
+            if result.is_ok() && acknowledges && self.options.persist_mapping {
+                // Once for all writers that share the batch.
+                result = self.ftl.media().persist_mapping().await;
+            }
             // Who was acknowledged before cannot be told any more: the device has failed.
-            let acknowledged = self.options.cache != CacheKind::WriteThrough;
             let failure = result.err();
-            let fatal = failure.clone().filter(|_| acknowledged || self.ftl.latched().is_some());
+            let fatal = failure.clone().filter(|_| !acknowledges || self.ftl.latched().is_some());
             if fatal.is_none() {
                 // After a failure the frames stay: they may be all that there is of the pages.
                 self.cache.borrow_mut().release(&mut taken);

@@ -4,7 +4,8 @@ use std::rc::Rc;
 use tantalum_base::{ErrorKind, PageBuf, PageDevice, PageNo, Payload, Stamp};
 use tantalum_runtime::virtual_time::Schedule;
 use tantalum_runtime::{JoinHandle, Runtime, Virtual};
-use tantalum_ssd::{DeviceConfig, HostQueue, HostQueueOptions, Profile, Ssd, SsdOptions};
+use tantalum_ssd::profile::{DEVICES, DeviceKind};
+use tantalum_ssd::{CacheKind, DeviceConfig, DeviceSpec, HostQueue, HostQueueOptions, Ssd};
 
 const LINK: HostQueueOptions = HostQueueOptions {
     depth: 4,
@@ -13,6 +14,7 @@ const LINK: HostQueueOptions = HostQueueOptions {
     link_bytes_per_second: 4_096_000_000,
     flush_ns: 50_000,
     flush_alone: true,
+    barrier: true,
 };
 
 /// Runs `clients` writers of one page each; when each was done.
@@ -91,7 +93,8 @@ fn reads_come_over_the_link_as_well() {
 
 #[test]
 fn profiles_come_from_text_and_refuse_what_they_do_not_know() {
-    for name in Profile::NAMES {
+    let ssds = DEVICES.iter().filter(|entry| matches!(entry.kind, DeviceKind::Ssd(_)));
+    for name in ssds.map(|entry| entry.name) {
         let config = DeviceConfig::parse(&format!("{name}:capacity=4GiB,op=0.07")).unwrap();
         assert_eq!(config.ftl.pages, 1 << 20);
         let raw = config.nand.geometry.bytes() as f64 / 4096.0;
@@ -103,9 +106,12 @@ fn profiles_come_from_text_and_refuse_what_they_do_not_know() {
     }
     let whole = DeviceConfig::parse("durassd").unwrap();
     assert_eq!(whole.ftl.pages, 480_000_000_000 / 4096);
-    assert_eq!(whole.ssd, SsdOptions::new(whole.ssd.cache, whole.ssd.cache_pages));
+    assert!(whole.ssd.cache == CacheKind::Durable && !whole.link.barrier);
     for (text, said) in [
-        ("durasd", "durassd, ssd-a, ssd-b"),
+        ("durasd", "durassd, ssd-a, ssd-b, cheetah-15k6"),
+        ("cheetah-15k6", "no SSD"),
+        ("durassd:storage-cache=of", "on or off, default on"),
+        ("durassd:barrier=1", "off or on, default off"),
         ("durassd:colour=1", "op (0 to 8"),
         ("durassd:op=9", "op=9"),
         ("durassd:capacity=4", "unit of bytes"),
@@ -141,5 +147,78 @@ fn the_smallest_devices_work_to_their_last_page() {
             ssd.ftl().validate();
         };
         runtime.run(run).unwrap();
+    }
+}
+
+#[test]
+fn every_device_comes_from_its_name_and_from_its_full_name() {
+    for entry in DEVICES {
+        for parameters in
+            ["pages=70000", "capacity=1GiB,storage-cache=off", "capacity=1GiB,cache=99,barrier=on"]
+        {
+            let spec = DeviceSpec::parse(&format!("{}:{parameters}", entry.name)).unwrap();
+            assert_eq!(DeviceSpec::parse(spec.name()).unwrap(), spec, "{}", spec.name());
+        }
+        let runtime = Virtual::new(Schedule::Fifo);
+        let rt = runtime.clone();
+        let run = async move {
+            let spec = DeviceSpec::parse(&format!("{}:capacity=64MiB", entry.name)).unwrap();
+            let device = spec.build::<_, PageBuf>(&rt, 1).await.unwrap();
+            assert_eq!(device.limits().pages, 16_384);
+            let page = PageBuf::copy_from(&[9; 4096]);
+            device.write(PageNo(77), std::slice::from_ref(&page), None).await.unwrap();
+            device.flush().await.unwrap();
+            let mut out = [PageBuf::zero(), PageBuf::zero()];
+            device.read(PageNo(76), &mut out, None).await.unwrap();
+            assert_eq!(out, [PageBuf::zero(), page]);
+        };
+        runtime.run(run).unwrap();
+        runtime.drop_tasks();
+    }
+}
+
+/// Time that a write and a flush of `device` take, on average of 64.
+fn write_and_flush_ns(device: &str) -> (u64, u64) {
+    let spec = DeviceSpec::parse(device).unwrap();
+    let runtime = Virtual::new(Schedule::Fifo);
+    let rt = runtime.clone();
+    let run = async move {
+        let device = spec.build::<_, Stamp>(&rt, 1).await.unwrap();
+        let (mut write_ns, mut flush_ns) = (0, 0);
+        for page in (0..64).map(PageNo) {
+            let start_ns = rt.now_ns();
+            device.write(page, &[Stamp::new(page, 1)], None).await.unwrap();
+            let written_ns = rt.now_ns();
+            device.flush().await.unwrap();
+            write_ns += written_ns - start_ns;
+            flush_ns += rt.now_ns() - written_ns;
+        }
+        (write_ns / 64, flush_ns / 64)
+    };
+    let means = runtime.run(run).unwrap();
+    runtime.drop_tasks();
+    means
+}
+
+#[test]
+fn storage_cache_and_barriers_decide_who_waits_for_flash() {
+    // A program takes 0.93 ms on average, its transfer 0.04; so does that of the mapping.
+    let two_programs_ns = 2 * (927_500 + 43_200);
+    let about = |ns: u64, expected: u64| ns.abs_diff(expected) < expected / 20;
+    for device in ["durassd", "ssd-a"] {
+        let (write_ns, flush_ns) =
+            write_and_flush_ns(&format!("{device}:capacity=2GiB,storage-cache=off,barrier=on"));
+        assert!(
+            write_ns > two_programs_ns && about(write_ns, two_programs_ns + 75_000),
+            "{write_ns}"
+        );
+        assert!(flush_ns < 10_000, "{device}: nothing is left to flush: {flush_ns}");
+        let (write_ns, flush_ns) =
+            write_and_flush_ns(&format!("{device}:capacity=2GiB,barrier=on"));
+        assert!(write_ns < 100_000, "{device}: {write_ns}");
+        assert!(about(flush_ns, two_programs_ns), "{device}: {flush_ns}");
+        let (write_ns, flush_ns) =
+            write_and_flush_ns(&format!("{device}:capacity=2GiB,barrier=off"));
+        assert!(write_ns < 100_000 && flush_ns < 10_000, "{device}: {write_ns}, {flush_ns}");
     }
 }

@@ -88,7 +88,10 @@ fn writing_transactions_end_in_a_commit_point() {
 #[test]
 fn bad_text_says_what_is_accepted() {
     for (text, said) in [
-        ("zip", "uniform, zipf, self_similar, scan, fileserver, varmail, webproxy, tpcc, link_bench"),
+        (
+            "zip",
+            "uniform, zipf, self_similar, scan, fileserver, varmail, webproxy, tpcc, link_bench",
+        ),
         ("zipf:theta=-1", "0 to 4"),
         ("zipf:pages=0", "pages is 1 to"),
         ("zipf:pages=64MiB", "pages is 1 to"),

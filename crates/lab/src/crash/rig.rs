@@ -62,6 +62,7 @@ impl<P: Payload> Rig for NandRig<P> {
         let timing = NandTiming {
             read_ns: 50_000,
             program_ns: 500_000,
+            program_upper_ns: 500_000,
             erase_ns: 2_000_000,
             channel_bytes_per_second: 200_000_000,
         };

@@ -180,6 +180,23 @@ impl<P: Payload> Array<P> {
         Outcome { span, ok: !failed }
     }
 
+    /// Programs the controller's `nth` page of mapping table, into blocks of its own that go
+    /// round over the planes; when it ends. Each is erased again when it is full.
+    pub(crate) fn program_mapping(&mut self, now_ns: u64, nth: u64) -> u64 {
+        let NandGeometry { pages_per_block, page_bytes, .. } = self.geometry;
+        let planes = u64::from(self.geometry.planes());
+        let (plane, page) = ((nth % planes) as u32, nth / planes % u64::from(pages_per_block));
+        let at = BlockAddr { plane, block: 0 }.page(page as u32);
+        let end_ns = self.occupancy.program(now_ns, at).end_ns;
+        self.counters.programs += 1;
+        self.counters.bytes_in += u64::from(page_bytes);
+        if at.page + 1 == pages_per_block {
+            self.occupancy.erase(end_ns, plane);
+            self.counters.erases += 1;
+        }
+        end_ns
+    }
+
     /// Erases a block. Where that fails, the block is bad from then on.
     ///
     /// # Panics

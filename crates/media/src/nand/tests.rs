@@ -17,6 +17,7 @@ fn options() -> NandOptions {
         timing: NandTiming {
             read_ns: 30,
             program_ns: 1_000,
+            program_upper_ns: 1_000,
             erase_ns: 5_000,
             channel_bytes_per_second: 81_920_000_000,
         },

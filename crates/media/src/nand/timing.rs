@@ -8,8 +8,12 @@ use tantalum_base::{Error, ErrorKind, PAGE_BYTES, Result};
 pub struct NandTiming {
     /// Array to page register: sensing one flash page.
     pub read_ns: u64,
-    /// Page register to array: programming one flash page.
+    /// Page register to array: programming one flash page; of multi-level cells a lower one.
     pub program_ns: u64,
+    /// Programming an upper page of multi-level cells, which takes longer: every second flash
+    /// page of a block, the odd ones in even planes and the even ones in odd planes. As
+    /// `program_ns` where all are alike.
+    pub program_upper_ns: u64,
     /// Erasing one block.
     pub erase_ns: u64,
     /// Bytes a second over one channel.
@@ -19,9 +23,10 @@ pub struct NandTiming {
 impl NandTiming {
     /// Refuses durations with which a power cut could not fall into an operation.
     pub(crate) fn check(&self) -> Result<()> {
-        let Self { read_ns: _, program_ns, erase_ns, channel_bytes_per_second } = *self;
-        if program_ns < 2 || erase_ns < 2 || channel_bytes_per_second == 0 {
-            let context = "NAND timing needs program_ns and erase_ns of 2 at least and a channel \
+        let Self { read_ns: _, program_ns, program_upper_ns, erase_ns, .. } = *self;
+        let least_ns = program_ns.min(program_upper_ns).min(erase_ns);
+        if least_ns < 2 || self.channel_bytes_per_second == 0 {
+            let context = "NAND timing needs programs and erases of 2 ns at least and a channel \
                            rate";
             return Err(Error::new(ErrorKind::InvalidInput, context));
         }
@@ -87,7 +92,9 @@ impl Occupancy {
         let ready_ns = now_ns.max(self.plane_busy_until_ns[plane]);
         let transfer_ns = self.program_transfer_ns;
         let start_ns = self.channels[channel].reserve(now_ns, ready_ns, transfer_ns) + transfer_ns;
-        let end_ns = start_ns + self.timing.program_ns;
+        let upper = (at.page + at.block.plane) % 2 == 1;
+        let timing = &self.timing;
+        let end_ns = start_ns + if upper { timing.program_upper_ns } else { timing.program_ns };
         self.plane_busy_until_ns[plane] = end_ns;
         Span { start_ns, end_ns }
     }

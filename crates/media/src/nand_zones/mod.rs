@@ -16,7 +16,7 @@ use crate::cut::Fate;
 use crate::nand::{Array, Nand, PageAddr, SlotRead};
 use crate::zone::{AppendHeader, Body, ScannedAppend, Spare, ZoneGeometry, ZoneMedia};
 use append_log::{AppendLog, LoggedAppend};
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::rc::Rc;
 use table::ZoneTable;
 use tantalum_base::{Error, ErrorKind, PageBuf, Payload, Result, SlotNo, ZoneNo};
@@ -46,6 +46,8 @@ pub struct NandZones<R, P> {
     planes: u32,
     // The array's count of power cuts when this was opened.
     power: u64,
+    // Pages of mapping table written down since.
+    mapping_programs: Cell<u64>,
 }
 
 impl<R: Runtime, P: Payload> NandZones<R, P> {
@@ -73,7 +75,8 @@ impl<R: Runtime, P: Payload> NandZones<R, P> {
         let table = ZoneTable::new(&nand.array(), spare_blocks_per_plane);
         let power = nand.power_cuts();
         let table = Rc::new(RefCell::new(table));
-        Ok(NandZones { runtime, nand, table, geometry, planes, power })
+        let mapping_programs = Cell::new(0);
+        Ok(NandZones { runtime, nand, table, geometry, planes, power, mapping_programs })
     }
 
     /// The zones of the same array after a loss of power, on a new executor. Where the power was
@@ -90,6 +93,7 @@ impl<R: Runtime, P: Payload> NandZones<R, P> {
             geometry: self.geometry,
             planes: self.planes,
             power: self.nand.power_cuts(),
+            mapping_programs: Cell::new(0),
         }
     }
 
@@ -405,6 +409,14 @@ impl<R: Runtime, P: Payload> ZoneMedia for NandZones<R, P> {
 
     async fn sync(&self) -> Result<()> {
         self.powered(self.nand.power_cuts())
+    }
+
+    async fn persist_mapping(&self) -> Result<()> {
+        self.powered(self.nand.power_cuts())?;
+        let nth = self.mapping_programs.get();
+        self.mapping_programs.set(nth + 1);
+        let end_ns = self.nand.array().program_mapping(self.runtime.now_ns(), nth);
+        self.finish(end_ns).await
     }
 }
 

@@ -249,4 +249,8 @@ impl<M: ZoneMedia> ZoneMedia for Checker<M> {
     async fn sync(&self) -> Result<()> {
         self.inner.sync().await
     }
+
+    async fn persist_mapping(&self) -> Result<()> {
+        self.inner.persist_mapping().await
+    }
 }

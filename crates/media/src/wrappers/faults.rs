@@ -223,4 +223,8 @@ impl<M: ZoneMedia> ZoneMedia for Faults<M> {
     async fn sync(&self) -> Result<()> {
         self.inner.sync().await
     }
+
+    async fn persist_mapping(&self) -> Result<()> {
+        self.inner.persist_mapping().await
+    }
 }

@@ -169,4 +169,8 @@ impl<M: ZoneMedia> ZoneMedia for Recorder<M> {
         self.keep(&[7], || Recorded::Sync);
         self.inner.sync().await
     }
+
+    async fn persist_mapping(&self) -> Result<()> {
+        self.inner.persist_mapping().await
+    }
 }

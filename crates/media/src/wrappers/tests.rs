@@ -22,6 +22,7 @@ fn zones(seed: u64, program_fail: f64) -> (Virtual, Rc<NandZones<Virtual, Stamp>
         timing: NandTiming {
             read_ns: 50_000,
             program_ns: 500_000,
+            program_upper_ns: 500_000,
             erase_ns: 2_000_000,
             channel_bytes_per_second: 400_000_000,
         },

@@ -112,6 +112,10 @@ impl<R: Runtime, M: ZoneMedia> ZoneMedia for Throttle<R, M> {
         self.wait(self.options.sync_latency_ns, 0).await;
         self.inner.sync().await
     }
+
+    async fn persist_mapping(&self) -> Result<()> {
+        self.inner.persist_mapping().await
+    }
 }
 
 /// Both results, once both are there; polls the first one first.

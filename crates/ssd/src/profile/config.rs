@@ -1,16 +1,19 @@
 //! A device as it is built: a profile at one capacity.
 use std::rc::Rc;
-use tantalum_base::size::Size;
-use tantalum_base::{Error, ErrorKind, PAGE_BYTES, Payload, Result, Spec};
+use tantalum_base::{Error, ErrorKind, Payload, Result, Spec};
 use tantalum_ftl::{Ftl, FtlOptions};
 use tantalum_media::nand::Nand;
 use tantalum_media::{NandOptions, NandZones, NandZonesOptions};
 use tantalum_runtime::Runtime;
 
-use super::Profile;
+use super::{DeviceSpec, Profile};
 use crate::host_queue::{HostQueue, HostQueueOptions};
-use crate::options::SsdOptions;
+use crate::options::{CacheKind, SsdOptions};
 use crate::ssd::Ssd;
+
+/// Words of an option; the first is the default.
+pub(super) const ON_OFF: [&str; 2] = ["on", "off"];
+const OFF_ON: [&str; 2] = ["off", "on"];
 
 /// A device of simulated NAND behind a link.
 pub type SimulatedSsd<R, P> = HostQueue<R, Ssd<NandZones<R, P>>>;
@@ -33,31 +36,75 @@ pub struct DeviceConfig {
 }
 
 impl DeviceConfig {
-    /// Makes the device that `text` names: `durassd`, `durassd:capacity=4GiB,op=0.07`. Also takes
-    /// `pages` instead of `capacity`, and `cache` (pages of the write cache).
+    /// Makes the SSD that `text` names: `durassd`, `durassd:capacity=4GiB,op=0.07`. Takes also
+    /// `pages` instead of `capacity`, `cache` (pages of the write cache), `storage-cache` (`off`:
+    /// a write is acknowledged when it and its mapping are on flash) and `barrier` (`on`: a flush
+    /// writes back and writes the mapping down before it returns; `off`: it does not reach the
+    /// device).
     ///
     /// # Errors
-    /// `InvalidInput`, which lists what is accepted.
+    /// `InvalidInput`, which lists what is accepted; also where the text names a device that is
+    /// no SSD.
     pub fn parse(text: &str) -> Result<DeviceConfig> {
-        let (text, capacity_pages) = take_capacity(text)?;
-        let mut spec = Spec::parse(&text)?;
-        let profile = Profile::by_name(spec.name())
-            .map_err(|_| spec.unknown_name("device profile", Profile::NAMES))?;
+        match DeviceSpec::parse(text)? {
+            DeviceSpec::Ssd(config) => Ok(config),
+            other => {
+                let context = format!("{} is a simulated device, but no SSD", other.name());
+                Err(Error::new(ErrorKind::InvalidInput, context))
+            }
+        }
+    }
+
+    /// The device of `profile` that `spec` describes.
+    pub(super) fn of_profile(
+        profile: &Profile,
+        mut spec: Spec,
+        capacity_pages: Option<u64>,
+    ) -> Result<DeviceConfig> {
         let pages_max = u64::from(u32::MAX / 2);
         let pages = spec.count("pages", 1..=pages_max, capacity_pages.unwrap_or(profile.pages))?;
         let over_provisioning = spec.number("op", 0.0..=8.0, profile.over_provisioning)?;
         let mut config = profile.scaled(pages, over_provisioning)?;
         let cache_pages = u64::from(config.ssd.cache_pages);
         let chosen = spec.count("cache", 64..=u64::from(u32::MAX / 2), cache_pages)?;
+        let cache = spec.word("storage-cache", &ON_OFF)?;
+        let barriers = if profile.link.barrier { ON_OFF } else { OFF_ON };
+        let barrier = spec.word("barrier", &barriers)?;
         spec.finish()?;
-        config.ssd = SsdOptions::new(config.ssd.cache, chosen as u32);
+        config = config.with_cache_pages(chosen as u32);
         config.name = format!("{},cache={chosen}", config.name);
-        Ok(config)
+        if cache == "off" {
+            config = config.without_storage_cache();
+            config.name.push_str(",storage-cache=off");
+        }
+        if barrier != barriers[0] {
+            config.name = format!("{},barrier={barrier}", config.name);
+        }
+        Ok(config.with_barrier(barrier == "on"))
+    }
+
+    /// The same device with its write cache switched off: a write is acknowledged when it is on
+    /// flash, and its mapping too where the profile writes that down.
+    pub fn without_storage_cache(mut self) -> DeviceConfig {
+        let options = SsdOptions::new(CacheKind::WriteThrough, self.ssd.cache_pages);
+        let persist_mapping = self.ssd.persist_mapping;
+        self.ssd = SsdOptions { persist_mapping, ..options };
+        self
+    }
+
+    /// The same device under a host with write barriers on or off.
+    pub fn with_barrier(mut self, on: bool) -> DeviceConfig {
+        self.link.barrier = on;
+        // What is acknowledged only when it is durable leaves a flush nothing to write back.
+        self.ssd.flush_writes_back = on && self.ssd.cache == CacheKind::Durable;
+        self
     }
 
     /// The same device with room for `pages` pages in its write cache.
     pub fn with_cache_pages(mut self, pages: u32) -> DeviceConfig {
-        self.ssd = SsdOptions::new(self.ssd.cache, pages);
+        let SsdOptions { flush_writes_back, persist_mapping, .. } = self.ssd;
+        let options = SsdOptions::new(self.ssd.cache, pages);
+        self.ssd = SsdOptions { flush_writes_back, persist_mapping, ..options };
         self
     }
 
@@ -75,24 +122,4 @@ impl DeviceConfig {
         ssd.start(runtime);
         Ok(Rc::new(HostQueue::new(runtime.clone(), ssd, self.link)?))
     }
-}
-
-/// Takes `capacity=4GiB` out of the text: sizes in bytes are no business of [`Spec`].
-fn take_capacity(text: &str) -> Result<(String, Option<u64>)> {
-    let Some((name, rest)) = text.split_once(':') else { return Ok((text.to_owned(), None)) };
-    let mut pages = None;
-    let mut kept = Vec::new();
-    for part in rest.split(',') {
-        match part.trim().strip_prefix("capacity=") {
-            None => kept.push(part),
-            Some(size) if pages.is_none() => {
-                pages = Some(Size::parse_bytes(size)? / PAGE_BYTES as u64);
-            }
-            Some(_) => {
-                let context = format!("{text:?}: \"capacity\" is given twice");
-                return Err(Error::new(ErrorKind::InvalidInput, context));
-            }
-        }
-    }
-    Ok((format!("{name}:{}", kept.join(",")), pages))
 }

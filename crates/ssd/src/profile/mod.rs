@@ -1,12 +1,21 @@
 //! Devices as numbers: those of the papers, and those they were compared with. One file a paper.
 //!
-//! `docs/devices/README.md` says which numbers come from a paper and which are chosen.
+//! ```text
+//! registry   every device that has a name: from text to a configuration to a device
+//! config     an SSD as it is built: a profile at one capacity
+//! durassd    DuraSSD, SSD-A, SSD-B         disk   the disk beside them
+//! open_ssd   OpenSSD                       tx_ssd TxSSD
+//! ```
+//!
+//! `docs/devices/` says which numbers come from a paper and which are chosen.
 mod config;
+mod disk;
 mod durassd;
 mod open_ssd;
+mod registry;
 mod tx_ssd;
 
-use tantalum_base::{Error, ErrorKind, Result, Spec};
+use tantalum_base::{Error, ErrorKind, Result};
 use tantalum_ftl::{FtlOptions, pages_max};
 use tantalum_media::nand::{NandFaults, NandGeometry, NandTiming};
 use tantalum_media::{NandOptions, NandZonesOptions, ZoneGeometry};
@@ -15,6 +24,8 @@ use crate::host_queue::HostQueueOptions;
 use crate::options::{CacheKind, SsdOptions};
 
 pub use config::{DeviceConfig, SimulatedSsd};
+pub use disk::{DiskConfig, DiskProfile, SimulatedDisk};
+pub use registry::{DEVICES, DeviceEntry, DeviceKind, DeviceSpec, SimulatedDevice};
 pub use tx_ssd::{SimulatedTxSsd, TxSsdConfig};
 
 /// A kind of device at its full size.
@@ -30,6 +41,8 @@ pub struct Profile {
     pub cache: CacheKind,
     /// Pages of the write cache of the whole device.
     pub cache_pages: u64,
+    /// Flushes, and writes without the cache, also write the mapping table down.
+    pub persist_mapping: bool,
     /// The array; `blocks_per_plane` follows from the capacity.
     pub nand: NandGeometry,
     /// Durations of the array.
@@ -49,23 +62,6 @@ const ZONES_MIN: u64 = 128;
 const PAGES_PER_BLOCK_MIN: u32 = 16;
 
 impl Profile {
-    /// The accepted names.
-    pub const NAMES: &'static [&'static str] = &["durassd", "ssd-a", "ssd-b", "openssd"];
-
-    /// The profile called `name`.
-    ///
-    /// # Errors
-    /// `InvalidInput`, which lists the names.
-    pub fn by_name(name: &str) -> Result<Profile> {
-        Ok(match name {
-            "durassd" => Profile::durassd(),
-            "ssd-a" => Profile::ssd_a(),
-            "ssd-b" => Profile::ssd_b(),
-            "openssd" => Profile::open_ssd(),
-            _ => return Err(Spec::parse(name)?.unknown_name("device profile", Profile::NAMES)),
-        })
-    }
-
     /// This profile with `pages` logical pages and flash of `over_provisioning` times that
     /// beyond them. Channels and planes stay where the capacity allows it; the write cache
     /// shrinks in proportion, to 4 MiB at the least. The zones that the FTL keeps for itself come
@@ -117,7 +113,10 @@ impl Profile {
                 append_pages_max: append_pages_max(&nand),
             },
             ftl,
-            ssd: SsdOptions::new(self.cache, cache_pages as u32),
+            ssd: SsdOptions {
+                persist_mapping: self.persist_mapping,
+                ..SsdOptions::new(self.cache, cache_pages as u32)
+            },
             link: self.link,
         })
     }

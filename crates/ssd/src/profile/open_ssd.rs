@@ -25,6 +25,8 @@ impl Profile {
             cache: CacheKind::Ordered,
             // Of 64 MB of DRAM (section 4.1), which holds the mapping as well; chosen.
             cache_pages: 4_000_000 / PAGE_BYTES as u64,
+            // Deltas of the mapping are in the log (section 4.2.2); the table itself follows later.
+            persist_mapping: false,
             // The public firmware of the board has for this part: 8 KiB pages with 448 spare bytes,
             // 128 of them in a block, 2 planes a die. It has four channels; that each has two dies
             // on the 4 GB drive is chosen.
@@ -42,6 +44,7 @@ impl Profile {
             timing: NandTiming {
                 read_ns: 60_000,
                 program_ns: 1_300_000,
+                program_upper_ns: 1_300_000,
                 erase_ns: 3_000_000,
                 channel_bytes_per_second: 66_000_000,
             },
@@ -54,6 +57,7 @@ impl Profile {
                 link_bytes_per_second: 250_000_000,
                 flush_ns: 0,
                 flush_alone: true,
+                barrier: true,
             },
             share_entries_max: Some(SHARE_ENTRIES),
         }

@@ -32,6 +32,7 @@ impl Profile {
             over_provisioning: OVER_PROVISIONING,
             cache: CacheKind::Durable,
             cache_pages: CACHE_PAGES_32_MB,
+            persist_mapping: false,
             // Table II: 8 packages of 8 planes, blocks of 64 pages of 4 KiB. One channel a package;
             // chosen.
             nand: NandGeometry {
@@ -47,6 +48,7 @@ impl Profile {
             timing: NandTiming {
                 read_ns: 25_000,
                 program_ns: 200_000,
+                program_upper_ns: 200_000,
                 erase_ns: 1_500_000,
                 channel_bytes_per_second: 40_000_000,
             },
@@ -59,6 +61,7 @@ impl Profile {
                 link_bytes_per_second: 300_000_000,
                 flush_ns: 0,
                 flush_alone: false,
+                barrier: true,
             },
             share_entries_max: None,
         }

@@ -38,6 +38,7 @@ pub async fn device(runtime: &Virtual, options: TxCacheOptions) -> Rc<Device> {
         timing: NandTiming {
             read_ns: 25_000,
             program_ns: 200_000,
+            program_upper_ns: 200_000,
             erase_ns: 1_500_000,
             channel_bytes_per_second: 40_000_000,
         },

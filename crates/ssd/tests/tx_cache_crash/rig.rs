@@ -55,6 +55,7 @@ impl Rig {
             timing: NandTiming {
                 read_ns: 25_000,
                 program_ns: 200_000,
+                program_upper_ns: 200_000,
                 erase_ns: 1_500_000,
                 channel_bytes_per_second: 40_000_000,
             },

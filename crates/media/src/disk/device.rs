@@ -1,0 +1,300 @@
+//! The disk as a device: commands in, one arm that serves the nearest of them.
+use super::cache::{Cache, Run};
+use super::geometry::Place;
+use super::mechanics::Mechanics;
+use super::{DiskOptions, Platters};
+use std::cell::{Cell, RefCell};
+use std::collections::VecDeque;
+use std::rc::Rc;
+use tantalum_base::{
+    Durability, Error, ErrorKind, Limits, PAGE_BYTES, PageDevice, PageNo, PageRange, Payload,
+    Result, TxId,
+};
+use tantalum_runtime::Runtime;
+use tantalum_runtime::sync::{Semaphore, WaitQueue};
+
+/// Pages of the longest write.
+const WRITE_PAGES_MAX: u32 = 256;
+/// An access that this many queues' worth of others were preferred to is served next.
+const PASSED_OVER_MAX: u64 = 8;
+
+/// What a disk has done since it was opened.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct DiskCounters {
+    /// Accesses that read the platters.
+    pub reads: u64,
+    /// Accesses that wrote them.
+    pub writes: u64,
+    /// Flush commands.
+    pub flushes: u64,
+    /// Pages that hosts read.
+    pub pages_read: u64,
+    /// Of those, in the write cache.
+    pub pages_hit: u64,
+    /// Pages that hosts wrote.
+    pub pages_written: u64,
+}
+
+/// A command that waits for the arm.
+struct Command<P> {
+    first: u64,
+    pages: u32,
+    place: Place,
+    /// Contents, of a write.
+    contents: Option<Vec<P>>,
+    served_before: u64,
+    done: Rc<Cell<bool>>,
+}
+
+/// What the arm goes to.
+enum Access {
+    Command(Rc<Cell<bool>>),
+    Run,
+}
+
+struct Work<P> {
+    commands: VecDeque<Command<P>>,
+    cache: Cache<P>,
+    /// Accesses so far.
+    served: u64,
+    counters: DiskCounters,
+}
+
+/// A disk. [`start`](Self::start) starts its arm.
+pub struct Disk<R, P> {
+    runtime: R,
+    options: DiskOptions,
+    limits: Limits,
+    mechanics: Mechanics,
+    platters: Platters<P>,
+    work: RefCell<Work<P>>,
+    write_turn: Semaphore,
+    arrived: WaitQueue,
+    finished: WaitQueue,
+}
+
+impl<R: Runtime, P: Payload> Disk<R, P> {
+    /// A disk over `platters`, which may hold something already.
+    ///
+    /// # Errors
+    /// `InvalidInput` where the options contradict each other.
+    pub fn new(runtime: R, options: DiskOptions, platters: Platters<P>) -> Result<Self> {
+        let mechanics = Mechanics::new(&options)?;
+        let cached = options.cache_pages > 0;
+        let limits = Limits {
+            page_bytes: PAGE_BYTES as u32,
+            pages: options.pages,
+            atomic_write_pages_max: match options.cache_pages {
+                0 => WRITE_PAGES_MAX,
+                cache_pages => WRITE_PAGES_MAX.min(cache_pages),
+            },
+            transaction_pages_max: 0,
+            transactions_max: 0,
+            share_pairs_max: 0,
+            durability: if cached { Durability::Volatile } else { Durability::OnAck },
+        };
+        let work = Work {
+            commands: VecDeque::new(),
+            cache: Cache::new(options.cache_pages),
+            served: 0,
+            counters: DiskCounters::default(),
+        };
+        Ok(Disk {
+            runtime,
+            options,
+            limits,
+            mechanics,
+            platters,
+            work: RefCell::new(work),
+            write_turn: Semaphore::new("the writer's turn", 1),
+            arrived: WaitQueue::new("something for the arm to do"),
+            finished: WaitQueue::new("the arm"),
+        })
+    }
+
+    /// Starts the arm.
+    pub fn start(self: &Rc<Self>) {
+        let disk = Rc::clone(self);
+        drop(self.runtime.spawn("disk arm", async move { disk.run_arm().await }));
+    }
+
+    /// What was done since it was opened.
+    pub fn counters(&self) -> DiskCounters {
+        self.work.borrow().counters
+    }
+
+    /// What it was made with.
+    pub fn options(&self) -> &DiskOptions {
+        &self.options
+    }
+
+    async fn run_arm(&self) {
+        loop {
+            let (access, place, until_ns) = self.arrived.until(|| self.next_access()).await;
+            self.runtime.sleep_until(until_ns).await;
+            self.platters.end_access(place.cylinder);
+            match access {
+                Access::Command(done) => done.set(true),
+                Access::Run => self.work.borrow_mut().cache.end(),
+            }
+            self.finished.wake_all();
+        }
+    }
+
+    /// Takes the access that the head reaches first, and sends it there; when it is done.
+    fn next_access(&self) -> Option<(Access, Place, u64)> {
+        let work = &mut *self.work.borrow_mut();
+        let now_ns = self.runtime.now_ns();
+        let cylinder = self.platters.cylinder();
+        let commands = work.commands.len().min(self.options.queue_depth as usize);
+        let runs = work.cache.runs.len().min(self.options.queue_depth as usize - commands);
+        let wait_ns = |place: &Place, write: bool, served_before: u64| {
+            let passed_over = work.served - served_before;
+            if passed_over > PASSED_OVER_MAX * u64::from(self.options.queue_depth) {
+                return 0;
+            }
+            self.mechanics.positioning_ns(now_ns, cylinder, place, write)
+        };
+        let of_commands = work.commands.iter().take(commands).map(|command| {
+            wait_ns(&command.place, command.contents.is_some(), command.served_before)
+        });
+        let of_runs = work.cache.runs.iter().take(runs);
+        let of_runs = of_runs.map(|run| wait_ns(&run.place, true, run.served_before));
+        let (at, _) = of_commands.chain(of_runs).enumerate().min_by_key(|(_, ns)| *ns)?;
+        work.served += 1;
+        let (access, place, pages, write) = match at.checked_sub(commands) {
+            None => {
+                let command = work.commands.remove(at)?;
+                let write = command.contents.is_some();
+                if let Some(contents) = command.contents {
+                    self.platters.begin_write(command.first, contents);
+                }
+                (Access::Command(command.done), command.place, command.pages, write)
+            }
+            Some(index) => {
+                let (Run { first, pages, place, .. }, contents) = work.cache.begin(index)?;
+                self.platters.begin_write(first, contents);
+                (Access::Run, place, pages, true)
+            }
+        };
+        let counter = if write { &mut work.counters.writes } else { &mut work.counters.reads };
+        *counter += 1;
+        let positioned_ns = now_ns + self.mechanics.positioning_ns(now_ns, cylinder, &place, write);
+        Some((access, place, positioned_ns + place.page_ns * u64::from(pages)))
+    }
+
+    /// Queues a command and waits for it.
+    async fn serve(&self, first: u64, pages: u32, contents: Option<Vec<P>>) {
+        let done = Rc::new(Cell::new(false));
+        {
+            let work = &mut *self.work.borrow_mut();
+            work.commands.push_back(Command {
+                first,
+                pages,
+                place: self.mechanics.geometry.place(first),
+                contents,
+                served_before: work.served,
+                done: Rc::clone(&done),
+            });
+        }
+        self.arrived.wake_all();
+        self.finished.until(|| done.get().then_some(())).await;
+    }
+
+    /// Waits until everything that is in the cache now is on the platters.
+    async fn drain(&self) {
+        let newest = self.work.borrow().cache.newest();
+        let written = || self.work.borrow().cache.is_written(newest).then_some(());
+        self.finished.until(written).await;
+    }
+}
+
+impl<R: Runtime, P: Payload> PageDevice for Disk<R, P> {
+    type Page = P;
+
+    fn limits(&self) -> &Limits {
+        &self.limits
+    }
+
+    async fn read(&self, first: PageNo, out: &mut [P], _tx: Option<TxId>) -> Result<()> {
+        let range = PageRange::new(first, out.len() as u64);
+        self.limits.check_range(range)?;
+        let cached = {
+            let work = &mut *self.work.borrow_mut();
+            let hits = range.iter().filter(|page| work.cache.get(page.0).is_some()).count();
+            work.counters.pages_read += range.pages;
+            work.counters.pages_hit += hits as u64;
+            hits == out.len()
+        };
+        if !cached {
+            self.serve(first.0, out.len() as u32, None).await;
+        }
+        let work = self.work.borrow();
+        for (page, out) in range.iter().zip(out) {
+            let newest = work.cache.get(page.0).cloned();
+            *out = newest.unwrap_or_else(|| self.platters.get(page));
+        }
+        Ok(())
+    }
+
+    async fn write(&self, first: PageNo, pages: &[P], _tx: Option<TxId>) -> Result<()> {
+        self.limits.check_range(PageRange::new(first, pages.len() as u64))?;
+        if pages.len() > self.limits.atomic_write_pages_max as usize {
+            let most = self.limits.atomic_write_pages_max;
+            let context = format!("a write of {} pages is over the limit of {most}", pages.len());
+            return Err(Error::new(ErrorKind::TooLarge, context));
+        }
+        self.work.borrow_mut().counters.pages_written += pages.len() as u64;
+        if pages.is_empty() {
+            return Ok(());
+        }
+        if self.options.cache_pages == 0 {
+            self.serve(first.0, pages.len() as u32, Some(pages.to_vec())).await;
+            return Ok(());
+        }
+        let _turn = self.write_turn.acquire(1).await;
+        let room = || (self.work.borrow().cache.free() >= pages.len() as u64).then_some(());
+        self.finished.until(room).await;
+        {
+            let work = &mut *self.work.borrow_mut();
+            work.cache.insert(&self.mechanics.geometry, first.0, pages, work.served);
+        }
+        self.arrived.wake_all();
+        Ok(())
+    }
+
+    async fn flush(&self) -> Result<()> {
+        self.work.borrow_mut().counters.flushes += 1;
+        self.drain().await;
+        Ok(())
+    }
+
+    /// A disk has no such command; what is given up just reads as zeros, after everything that
+    /// was written before.
+    async fn trim(&self, range: PageRange) -> Result<()> {
+        self.limits.check_range(range)?;
+        self.drain().await;
+        self.platters.forget(range.first.0..range.end().0);
+        Ok(())
+    }
+
+    async fn share(&self, _pairs: &[(PageNo, PageNo)]) -> Result<()> {
+        Err(unsupported("remap pages"))
+    }
+
+    async fn begin(&self) -> Result<TxId> {
+        Err(unsupported("do transactions"))
+    }
+
+    async fn commit(&self, _tx: TxId) -> Result<()> {
+        Err(unsupported("do transactions"))
+    }
+
+    async fn abort(&self, _tx: TxId) -> Result<()> {
+        Err(unsupported("do transactions"))
+    }
+}
+
+fn unsupported(what: &str) -> Error {
+    Error::new(ErrorKind::Unsupported, format!("a disk does not {what}"))
+}

@@ -1,0 +1,188 @@
+//! Every device that has a name. A new one is an entry of [`DEVICES`]; a new kind of device is a
+//! variant of [`DeviceKind`], [`DeviceSpec`] and [`SimulatedDevice`] besides.
+use std::rc::Rc;
+use tantalum_base::size::Size;
+use tantalum_base::{
+    Error, ErrorKind, Limits, PAGE_BYTES, PageDevice, PageNo, PageRange, Payload, Result, Spec,
+    TxId,
+};
+use tantalum_runtime::Runtime;
+
+use super::{DeviceConfig, DiskConfig, DiskProfile, Profile, SimulatedDisk, SimulatedSsd};
+
+/// How a device of a name is made.
+#[derive(Clone, Copy, Debug)]
+pub enum DeviceKind {
+    /// Flash behind a page mapping and a write cache.
+    Ssd(fn() -> Profile),
+    /// An arm over platters.
+    Disk(fn() -> DiskProfile),
+}
+
+/// A device's name.
+#[derive(Clone, Copy, Debug)]
+pub struct DeviceEntry {
+    /// What users call it.
+    pub name: &'static str,
+    /// How it is made.
+    pub kind: DeviceKind,
+}
+
+/// The devices.
+pub const DEVICES: &[DeviceEntry] = &[
+    DeviceEntry { name: "durassd", kind: DeviceKind::Ssd(Profile::durassd) },
+    DeviceEntry { name: "ssd-a", kind: DeviceKind::Ssd(Profile::ssd_a) },
+    DeviceEntry { name: "ssd-b", kind: DeviceKind::Ssd(Profile::ssd_b) },
+    DeviceEntry { name: "openssd", kind: DeviceKind::Ssd(Profile::open_ssd) },
+    DeviceEntry { name: "cheetah-15k6", kind: DeviceKind::Disk(DiskProfile::cheetah_15k6) },
+];
+
+/// What a device is made with, whatever its kind.
+#[derive(Clone, Debug, PartialEq)]
+pub enum DeviceSpec {
+    /// An SSD.
+    Ssd(DeviceConfig),
+    /// A disk.
+    Disk(DiskConfig),
+}
+
+impl DeviceSpec {
+    /// The device that `text` names: a name of [`DEVICES`], alone or with parameters, such as
+    /// `durassd:capacity=4GiB,barrier=on`. Every device takes `capacity` (bytes with a unit) or
+    /// `pages`; what else it takes its own page in `docs/devices/` says.
+    ///
+    /// # Errors
+    /// `InvalidInput`, which lists what is accepted.
+    pub fn parse(text: &str) -> Result<DeviceSpec> {
+        let (text, capacity_pages) = take_capacity(text)?;
+        let spec = Spec::parse(&text)?;
+        let entry = DEVICES.iter().find(|entry| entry.name == spec.name()).ok_or_else(|| {
+            let names: Vec<&str> = DEVICES.iter().map(|entry| entry.name).collect();
+            spec.unknown_name("simulated device", &names)
+        })?;
+        Ok(match entry.kind {
+            DeviceKind::Ssd(profile) => {
+                DeviceSpec::Ssd(DeviceConfig::of_profile(&profile(), spec, capacity_pages)?)
+            }
+            DeviceKind::Disk(profile) => {
+                DeviceSpec::Disk(DiskConfig::of_profile(&profile(), spec, capacity_pages)?)
+            }
+        })
+    }
+
+    /// As it was asked for, with every parameter.
+    pub fn name(&self) -> &str {
+        match self {
+            DeviceSpec::Ssd(config) => &config.name,
+            DeviceSpec::Disk(config) => &config.name,
+        }
+    }
+
+    /// Pages of its write cache.
+    pub fn cache_pages(&self) -> u32 {
+        match self {
+            DeviceSpec::Ssd(config) => config.ssd.cache_pages,
+            DeviceSpec::Disk(config) => config.disk.cache_pages,
+        }
+    }
+
+    /// Makes the device, formats it and starts its tasks. What is left to chance comes from
+    /// `seed`.
+    pub async fn build<R: Runtime, P: Payload>(
+        &self,
+        runtime: &R,
+        seed: u64,
+    ) -> Result<SimulatedDevice<R, P>> {
+        Ok(match self {
+            DeviceSpec::Ssd(config) => SimulatedDevice::Ssd(config.build(runtime, seed).await?),
+            DeviceSpec::Disk(config) => SimulatedDevice::Disk(config.build(runtime)?),
+        })
+    }
+}
+
+/// A simulated device of any kind, behind its link; itself a device. Clones name the same one.
+pub enum SimulatedDevice<R: Runtime, P: Payload> {
+    /// An SSD.
+    Ssd(Rc<SimulatedSsd<R, P>>),
+    /// A disk.
+    Disk(Rc<SimulatedDisk<R, P>>),
+}
+
+impl<R: Runtime, P: Payload> Clone for SimulatedDevice<R, P> {
+    fn clone(&self) -> Self {
+        match self {
+            SimulatedDevice::Ssd(device) => SimulatedDevice::Ssd(Rc::clone(device)),
+            SimulatedDevice::Disk(device) => SimulatedDevice::Disk(Rc::clone(device)),
+        }
+    }
+}
+
+/// The same call on whichever device it is.
+macro_rules! on_each {
+    ($self:ident, $device:ident => $call:expr) => {
+        match $self {
+            SimulatedDevice::Ssd($device) => $call,
+            SimulatedDevice::Disk($device) => $call,
+        }
+    };
+}
+
+impl<R: Runtime, P: Payload> PageDevice for SimulatedDevice<R, P> {
+    type Page = P;
+
+    fn limits(&self) -> &Limits {
+        on_each!(self, device => device.limits())
+    }
+
+    async fn read(&self, first: PageNo, out: &mut [P], tx: Option<TxId>) -> Result<()> {
+        on_each!(self, device => device.read(first, out, tx).await)
+    }
+
+    async fn write(&self, first: PageNo, pages: &[P], tx: Option<TxId>) -> Result<()> {
+        on_each!(self, device => device.write(first, pages, tx).await)
+    }
+
+    async fn flush(&self) -> Result<()> {
+        on_each!(self, device => device.flush().await)
+    }
+
+    async fn trim(&self, range: PageRange) -> Result<()> {
+        on_each!(self, device => device.trim(range).await)
+    }
+
+    async fn share(&self, pairs: &[(PageNo, PageNo)]) -> Result<()> {
+        on_each!(self, device => device.share(pairs).await)
+    }
+
+    async fn begin(&self) -> Result<TxId> {
+        on_each!(self, device => device.begin().await)
+    }
+
+    async fn commit(&self, tx: TxId) -> Result<()> {
+        on_each!(self, device => device.commit(tx).await)
+    }
+
+    async fn abort(&self, tx: TxId) -> Result<()> {
+        on_each!(self, device => device.abort(tx).await)
+    }
+}
+
+/// Takes `capacity=4GiB` out of the text: sizes in bytes are no business of [`Spec`].
+fn take_capacity(text: &str) -> Result<(String, Option<u64>)> {
+    let Some((name, rest)) = text.split_once(':') else { return Ok((text.to_owned(), None)) };
+    let mut pages = None;
+    let mut kept = Vec::new();
+    for part in rest.split(',') {
+        match part.trim().strip_prefix("capacity=") {
+            None => kept.push(part),
+            Some(size) if pages.is_none() => {
+                pages = Some(Size::parse_bytes(size)? / PAGE_BYTES as u64);
+            }
+            Some(_) => {
+                let context = format!("{text:?}: \"capacity\" is given twice");
+                return Err(Error::new(ErrorKind::InvalidInput, context));
+            }
+        }
+    }
+    Ok((format!("{name}:{}", kept.join(",")), pages))
+}
