@@ -71,7 +71,7 @@ impl DeviceConfig {
         let nand = Nand::new(&NandOptions { seed, ..self.nand })?;
         let zones = NandZones::new(runtime.clone(), nand, self.zones)?;
         let ftl = Ftl::format(zones, self.ftl).await?;
-        let ssd = Rc::new(Ssd::new(ftl, self.ssd, None)?);
+        let ssd = Rc::new(Ssd::new(ftl, self.ssd)?);
         ssd.start(runtime);
         Ok(Rc::new(HostQueue::new(runtime.clone(), ssd, self.link)?))
     }
