@@ -193,6 +193,11 @@ impl Deltas {
         self.tracking && dirty > 0 && (wanted || dirty >= self.limit / 4)
     }
 
+    /// Whether delta pages are being written.
+    pub fn is_backing_up(&self) -> bool {
+        self.in_flight.len() > 0
+    }
+
     /// Slots of delta pages in force.
     pub fn slots(&self) -> u64 {
         self.slots_now + self.slots_before

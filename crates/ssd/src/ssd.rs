@@ -29,6 +29,7 @@ pub struct Ssd<M: ZoneMedia> {
     pub(crate) progress: RefCell<Progress>,
     /// Why the device refuses writes, if it does.
     pub(crate) failed: RefCell<Option<Error>>,
+    pub(crate) started: Cell<bool>,
     /// Something was accepted since the device was opened or closed: a power loss must dump it.
     pub(crate) serving: Cell<bool>,
     /// Writers are served in the order in which they came.
@@ -133,6 +134,7 @@ impl<M: ZoneMedia> Ssd<M> {
             transactions: RefCell::new(Transactions::new(max, pages_max)),
             progress: RefCell::new(Progress::default()),
             failed: RefCell::new(None),
+            started: Cell::new(false),
             serving: Cell::new(false),
             write_turn: Semaphore::new("the writer's turn", 1),
             writers_wait: Cell::new(0),
@@ -201,16 +203,20 @@ impl<M: ZoneMedia> Ssd<M> {
     }
 
     /// Starts the tasks that must run beside the commands: flushers, cleaner, checkpointer. They
-    /// end when the device fails; what made it fail is told to whoever writes next.
+    /// end when the device fails; what made it fail is told to whoever writes next. After
+    /// [`reboot`](Self::reboot) they run already.
     ///
     /// # Panics
     /// Where a dump waits to be written back: that is [`reboot`](Self::reboot)'s.
     pub fn start(self: &Rc<Self>, runtime: &impl Runtime) {
         assert!(!self.ftl.has_dump(), "a dump is in force: the device must be rebooted");
-        self.spawn_tasks(runtime);
+        if !self.started.get() {
+            self.spawn_tasks(runtime);
+        }
     }
 
     pub(crate) fn spawn_tasks(self: &Rc<Self>, runtime: &impl Runtime) {
+        self.started.set(true);
         for _ in 0..self.options.write_backs_in_flight {
             let ssd = Rc::clone(self);
             runtime.spawn("flusher", async move { ssd.run_flusher().await });
