@@ -91,10 +91,11 @@ impl<M: ZoneMedia> Ftl<M> {
             findings.push(Finding { place: "table of sharers".into(), problem });
         }
         let own = state.checkpoint_places.iter().chain(state.records.iter().map(|(_, slot)| slot));
-        for slot in own {
-            live[self.geometry.zone_of(*slot).index()] += 1;
+        for slot in own.chain(&state.pinned).copied().chain(state.deltas.places()) {
+            live[self.geometry.zone_of(slot).index()] += 1;
         }
-        let checkpoint_in_progress = self.checkpoint_turn.free() == 0;
+        let checkpoint_in_progress =
+            self.checkpoint_turn.free() == 0 || state.deltas.is_backing_up();
         for (number, zone) in state.zones.iter() {
             let counted = live[number.index()];
             if counted != zone.live_slots && !checkpoint_in_progress {

@@ -8,7 +8,7 @@
 use tantalum_base::{PAGE_BYTES, PageBuf, PageNo, Payload, Result, SlotNo, Version};
 use tantalum_media::{Body, SlotKind, Spare, ZoneGeometry, ZoneMedia};
 
-use crate::ftl::{Ftl, State};
+use crate::ftl::{DumpsVoid, Ftl, State};
 use crate::map::{Entry, Place};
 use crate::planted::{Fault, is_planted};
 use crate::zones::{Stream, ZoneState};
@@ -72,6 +72,8 @@ pub struct Footer {
     pub pieces: u32,
     /// Logical pages of the device.
     pub pages: u64,
+    /// Which dumps are void.
+    pub dumps_void: DumpsVoid,
 }
 
 /// Slots that a checkpoint of `pages` logical pages takes at the most.
@@ -181,13 +183,17 @@ pub fn decode_zones(page: &PageBuf) -> impl Iterator<Item = ZoneEntry> + '_ {
 /// What a footer says.
 pub fn decode_footer(page: &PageBuf) -> Footer {
     let mut reader = Reader { page, at: HEADER_BYTES };
-    Footer {
+    let mut footer = Footer {
         covered: Version(reader.u64()),
         durable: Version(reader.u64()),
         next_version: Version(reader.u64()),
         pages: reader.u64(),
         pieces: reader.u32(),
-    }
+        dumps_void: DumpsVoid::default(),
+    };
+    reader.at += 4;
+    footer.dumps_void = DumpsVoid { mapping: reader.u64(), frames: reader.u64() };
+    footer
 }
 
 fn encode_footer(header: &PieceHeader, footer: &Footer) -> PageBuf {
@@ -197,6 +203,9 @@ fn encode_footer(header: &PieceHeader, footer: &Footer) -> PageBuf {
     writer.u64(footer.next_version.0);
     writer.u64(footer.pages);
     writer.u32(footer.pieces);
+    writer.u32(0);
+    writer.u64(footer.dumps_void.mapping);
+    writer.u64(footer.dumps_void.frames);
     writer.finish()
 }
 
@@ -281,6 +290,7 @@ impl<M: ZoneMedia> Ftl<M> {
 
     pub(crate) fn checkpoint_due(&self, state: &State<M::Page>) -> bool {
         state.slots_since_checkpoint >= self.options.checkpoint_interval(&self.geometry)
+            || state.deltas.checkpoint_due()
     }
 
     /// Writes a checkpoint and makes it durable, with every change that had returned before.
@@ -293,13 +303,17 @@ impl<M: ZoneMedia> Ftl<M> {
             self.sync_appends().await?;
             self.wait_for_hosts(caught).await?;
         }
-        let next_version = self.state.borrow().next_version;
+        let (next_version, dumps_void) = {
+            let state = self.state.borrow();
+            (state.next_version, state.dumps_void)
+        };
         let footer = Footer {
             covered,
             durable: caught,
             next_version,
             pieces: places.len() as u32 + 1,
             pages: self.options.pages,
+            dumps_void,
         };
         self.finish_checkpoint(id, footer, places).await?;
         drop(turn);
@@ -316,12 +330,14 @@ impl<M: ZoneMedia> Ftl<M> {
         let (id, _) = self.start_checkpoint();
         let places = self.write_pieces(id).await?;
         self.sync_appends().await?;
+        let dumps_void = self.state.borrow().dumps_void;
         let footer = Footer {
             covered: skip_to,
             durable: skip_to,
             next_version: skip_to.next(),
             pieces: places.len() as u32 + 1,
             pages: self.options.pages,
+            dumps_void,
         };
         self.finish_checkpoint(id, footer, places).await?;
         let state = &mut *self.state.borrow_mut();
@@ -339,6 +355,7 @@ impl<M: ZoneMedia> Ftl<M> {
         }
         // The id is taken at once: pieces of an attempt that fails are never mixed with others.
         state.checkpoint_id += 1;
+        state.deltas.checkpoint_started(state.checkpoint_id);
         (state.checkpoint_id, state.tracker.watermark())
     }
 
@@ -347,6 +364,7 @@ impl<M: ZoneMedia> Ftl<M> {
         let mut cursor = Cursor::default();
         let mut places = Vec::new();
         loop {
+            let _turn = self.meta_turn.acquire(1).await;
             self.admit(Stream::Meta, 1, || 0).await?;
             let pieces = {
                 let state = self.state.borrow();
@@ -395,14 +413,21 @@ impl<M: ZoneMedia> Ftl<M> {
         let epoch = self.state.borrow().zones.epoch();
         let header = PieceHeader { id, kind: PieceKind::Footer, index: 0, epoch };
         let page = encode_footer(&header, &footer);
+        let turn = self.meta_turn.acquire(1).await;
         self.admit(Stream::Meta, 1, || 0).await?;
         let number = PageNo(places.len() as u64);
         self.append_checkpoint_pages(id, vec![(number, page)], &mut places, true).await?;
+        drop(turn);
         let emptied: Vec<_> = {
             let state = &mut *self.state.borrow_mut();
             state.statistics.checkpoints += 1;
             state.checkpoint_unfinished = false;
             state.checkpoint_says = footer.durable;
+            state.checkpoint_in_force = id;
+            let void = state.deltas.checkpoint_finished(id);
+            for slot in void.into_iter().chain(std::mem::take(&mut state.pinned)) {
+                state.zones.remove_live(slot);
+            }
             for slot in std::mem::replace(&mut state.checkpoint_places, places) {
                 state.zones.remove_live(slot);
             }
@@ -426,6 +451,8 @@ impl<M: ZoneMedia> Ftl<M> {
             }
             emptied
         };
+        self.entries_room.wake_all();
+        self.wake_backup();
         for zone in emptied {
             self.reset_emptied(zone).await?;
         }

@@ -198,9 +198,14 @@ impl<M: ZoneMedia> Ftl<M> {
         slots.filter(|slot| state.map.occupant(*slot) != Occupant::Dead).collect()
     }
 
-    /// Zones that cleaning leaves to a checkpoint that is being written.
+    /// Zones that cleaning leaves to a checkpoint that is being written, and to delta pages.
     pub(crate) fn kept_from_cleaning(&self) -> u32 {
-        if self.checkpoint_turn.free() == 0 { self.reserve_zones - 1 } else { 0 }
+        if self.checkpoint_turn.free() == 0 {
+            return self.reserve_zones - 1;
+        }
+        // The backup of changed entries must find room, or cleaning would wait for itself.
+        let used = self.state.borrow().deltas.slots() / u64::from(packed_slots(&self.geometry));
+        self.layout.delta_zones.saturating_sub(used as u32)
     }
 
     /// Writes the durable watermark down where `victim` must not be reset before.

@@ -4,6 +4,7 @@ use tantalum_base::{Error, ErrorKind, PageBuf, Result, SlotNo, ZoneNo};
 use tantalum_media::{SlotKind, ZoneMedia};
 
 use crate::checkpoint::{self, Footer, PieceHeader, PieceKind, ZONE_ENTRIES, ZoneEntry};
+use crate::dump::DumpHeader;
 use crate::ftl::Ftl;
 use crate::zones::Stream;
 
@@ -16,19 +17,43 @@ pub(crate) struct Checkpoint {
     pub map: Vec<(PieceHeader, PageBuf)>,
 }
 
-/// Pages of checkpoints, as found in the meta zones.
+/// Pages of checkpoints and of deltas, as found in the meta zones.
 #[derive(Default)]
-struct CheckpointSlots {
+pub(crate) struct MetaSlots {
     // By id, then by number.
     by_id: BTreeMap<u64, BTreeMap<u64, SlotNo>>,
     // The highest of which another page says that it was finished.
     finished: u64,
+    // By the checkpoint that was begun last, then by number.
+    deltas: BTreeMap<(u64, u64), SlotNo>,
+}
+
+impl MetaSlots {
+    /// The highest id of a checkpoint.
+    pub(crate) fn highest_id(&self) -> u64 {
+        self.by_id.keys().next_back().copied().unwrap_or(0)
+    }
+
+    /// Pages of checkpoint `id`, in order.
+    pub(crate) fn checkpoint(&self, id: u64) -> impl Iterator<Item = SlotNo> + '_ {
+        self.by_id.get(&id).into_iter().flat_map(|slots| slots.values().copied())
+    }
+
+    /// The delta pages that `dump` builds on, in order.
+    pub(crate) fn deltas_of(
+        &self,
+        dump: &DumpHeader,
+    ) -> impl Iterator<Item = ((u64, u64), SlotNo)> + '_ {
+        let up_to = dump.deltas_up_to;
+        let since = self.deltas.range((dump.checkpoint, 0)..);
+        since.filter(move |((_, number), _)| *number < up_to).map(|(at, slot)| (*at, *slot))
+    }
 }
 
 impl<M: ZoneMedia> Ftl<M> {
-    /// Pages of checkpoints in the meta zones, and which checkpoints were finished.
-    async fn checkpoint_slots(&self, epochs: &[Option<(u64, u8)>]) -> Result<CheckpointSlots> {
-        let mut slots = CheckpointSlots::default();
+    /// Pages of checkpoints and deltas in the meta zones, and which checkpoints were finished.
+    pub(crate) async fn meta_slots(&self, epochs: &[Option<(u64, u8)>]) -> Result<MetaSlots> {
+        let mut slots = MetaSlots::default();
         for (zone, epoch) in epochs.iter().enumerate() {
             let Some((epoch, stream)) = *epoch else { continue };
             if stream != Stream::Meta as u8 {
@@ -38,6 +63,10 @@ impl<M: ZoneMedia> Ftl<M> {
             let mut latest = 0;
             for append in self.media.scan(zone, 0, Some(epoch)).await? {
                 for (index, spare) in append.spares.iter().enumerate() {
+                    if let Some(spare) = spare.filter(|spare| spare.kind == SlotKind::Delta) {
+                        let slot = self.geometry.slot(zone, append.first_offset + index as u32);
+                        slots.deltas.insert((spare.version.0, spare.page.0), slot);
+                    }
                     if let Some(spare) = spare.filter(|spare| spare.kind == SlotKind::Checkpoint) {
                         let slot = self.geometry.slot(zone, append.first_offset + index as u32);
                         let id = spare.version.0;
@@ -54,52 +83,66 @@ impl<M: ZoneMedia> Ftl<M> {
         Ok(slots)
     }
 
-    pub(crate) async fn highest_checkpoint_id(
-        &self,
-        epochs: &[Option<(u64, u8)>],
-        least: u64,
-    ) -> Result<u64> {
-        let slots = self.checkpoint_slots(epochs).await?;
-        Ok(slots.by_id.keys().next_back().copied().unwrap_or(0).max(least))
-    }
-
     /// The newest checkpoint with a footer. All of it must be there: older ones may not be whole
     /// any more, and what was trimmed since would come back.
-    pub(crate) async fn find_checkpoint(&self, epochs: &[Option<(u64, u8)>]) -> Result<Checkpoint> {
-        let CheckpointSlots { by_id, finished } = self.checkpoint_slots(epochs).await?;
-        for (id, slots) in by_id.into_iter().rev() {
-            let Some((number, slot)) = slots.last_key_value() else { continue };
-            let page = self.media.read_meta(*slot).await?;
-            let header = checkpoint::decode_header(&page);
-            if header.is_none_or(|header| header.kind != PieceKind::Footer || header.id != id) {
-                if id <= finished {
-                    let context = format!("the footer of checkpoint {id} is damaged");
-                    return Err(Error::new(ErrorKind::Corrupt, context));
-                }
-                continue;
+    pub(crate) async fn find_checkpoint(&self, meta: &MetaSlots) -> Result<Checkpoint> {
+        for (id, slots) in meta.by_id.iter().rev() {
+            if let Some(checkpoint) = self.whole_checkpoint(*id, slots, meta.finished).await? {
+                return Ok(checkpoint);
             }
-            let footer = checkpoint::decode_footer(&page);
-            if u64::from(footer.pieces) != number + 1 || slots.len() as u64 != number + 1 {
-                // The footer was written when all the others were durable.
-                let context = format!(
-                    "of the {} pages of checkpoint {id} only {} are intact",
-                    footer.pieces,
-                    slots.len()
-                );
-                return Err(Error::new(ErrorKind::Corrupt, context));
-            }
-            if footer.pages != self.options.pages {
-                return Err(Error::new(
-                    ErrorKind::InvalidInput,
-                    format!(
-                        "the device was made with {} pages and is opened with {}",
-                        footer.pages, self.options.pages
-                    ),
-                ));
-            }
-            return self.read_checkpoint(id, footer, slots.into_values().collect()).await;
         }
         Err(Error::new(ErrorKind::Corrupt, "no whole checkpoint was found on the medium"))
+    }
+
+    /// Checkpoint `id`, which must be there.
+    pub(crate) async fn named_checkpoint(&self, meta: &MetaSlots, id: u64) -> Result<Checkpoint> {
+        let slots = meta.by_id.get(&id);
+        let missing = || {
+            let context = format!("checkpoint {id}, on which a dump builds, is not there");
+            Error::new(ErrorKind::Corrupt, context)
+        };
+        let slots = slots.ok_or_else(missing)?;
+        self.whole_checkpoint(id, slots, id).await?.ok_or_else(missing)
+    }
+
+    /// The checkpoint, or `None` where it has no footer and was not `finished`.
+    async fn whole_checkpoint(
+        &self,
+        id: u64,
+        slots: &BTreeMap<u64, SlotNo>,
+        finished: u64,
+    ) -> Result<Option<Checkpoint>> {
+        let Some((number, slot)) = slots.last_key_value() else { return Ok(None) };
+        let page = self.media.read_meta(*slot).await?;
+        let header = checkpoint::decode_header(&page);
+        if header.is_none_or(|header| header.kind != PieceKind::Footer || header.id != id) {
+            if id <= finished {
+                let context = format!("the footer of checkpoint {id} is damaged");
+                return Err(Error::new(ErrorKind::Corrupt, context));
+            }
+            return Ok(None);
+        }
+        let footer = checkpoint::decode_footer(&page);
+        if u64::from(footer.pieces) != number + 1 || slots.len() as u64 != number + 1 {
+            // The footer was written when all the others were durable.
+            let context = format!(
+                "of the {} pages of checkpoint {id} only {} are intact",
+                footer.pieces,
+                slots.len()
+            );
+            return Err(Error::new(ErrorKind::Corrupt, context));
+        }
+        if footer.pages != self.options.pages {
+            return Err(Error::new(
+                ErrorKind::InvalidInput,
+                format!(
+                    "the device was made with {} pages and is opened with {}",
+                    footer.pages, self.options.pages
+                ),
+            ));
+        }
+        let places = slots.values().copied().collect();
+        self.read_checkpoint(id, footer, places).await.map(Some)
     }
 
     async fn read_checkpoint(

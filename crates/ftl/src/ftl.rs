@@ -5,6 +5,8 @@ use tantalum_base::{Error, ErrorKind, PageBuf, PageNo, Payload, Result, SlotNo, 
 use tantalum_media::{Body, SlotKind, Spare, ZoneGeometry, ZoneMedia};
 use tantalum_runtime::sync::{Semaphore, WaitQueue};
 
+use crate::deltas::Deltas;
+use crate::dump::Layout;
 use crate::durable::DurableTracker;
 use crate::map::{Entry, Mapping, Place};
 use crate::options::{FtlOptions, reserve_zones};
@@ -21,12 +23,16 @@ pub struct Ftl<M: ZoneMedia> {
     pub(crate) options: FtlOptions,
     /// Zones that hosts may not fill.
     pub(crate) reserve_zones: u32,
+    /// What a dump at a power loss may take; all zero where there is no energy for one.
+    pub(crate) layout: Layout,
     pub(crate) state: RefCell<State<M::Page>>,
     /// One batch at a time takes its versions and its places.
     pub(crate) log_turn: Semaphore,
     /// One checkpoint at a time.
     pub(crate) checkpoint_turn: Semaphore,
     pub(crate) sync_turns: SyncTurns,
+    /// Frames of the dump in force, until they are taken to be written back.
+    pub(crate) restored: RefCell<Vec<(PageNo, M::Page)>>,
     /// Cleaning and checkpoints that wait for hosts' appends to become durable.
     pub(crate) waiting_for_hosts: Cell<u32>,
     /// Zones were freed, or cleaning found that it cannot free any.
@@ -37,6 +43,14 @@ pub struct Ftl<M: ZoneMedia> {
     pub(crate) durable_rose: WaitQueue,
     /// Enough was appended for another checkpoint.
     pub(crate) checkpoint_wanted: WaitQueue,
+    /// One append at a time to the meta stream.
+    pub(crate) meta_turn: Semaphore,
+    /// Who waits until more mapping entries may change.
+    pub(crate) entries_wanted: Cell<u32>,
+    /// Changed entries were written, or made void.
+    pub(crate) entries_room: WaitQueue,
+    /// Changed entries near their limit.
+    pub(crate) backup_wanted: WaitQueue,
 }
 
 /// Everything that changes.
@@ -53,7 +67,9 @@ pub(crate) struct State<P> {
     pub records: Vec<(Version, SlotNo)>,
     /// Where the checkpoint in force lies.
     pub checkpoint_places: Vec<SlotNo>,
+    /// The checkpoint that was begun last.
     pub checkpoint_id: u64,
+    pub checkpoint_in_force: u64,
     /// The durable watermark that the checkpoint in force says.
     pub checkpoint_says: Version,
     /// A checkpoint was begun and its footer is not durable (yet, or for ever).
@@ -65,9 +81,28 @@ pub(crate) struct State<P> {
     pub cleaning_stuck: bool,
     /// A zone with a program failure is to be emptied, however much room there is.
     pub evacuation_wanted: bool,
+    /// Changes since the checkpoint in force.
+    pub deltas: Deltas,
+    /// Shares in force that are not durable yet: the page, what it was, and their version.
+    pub shares_in_flight: Vec<(PageNo, Entry, Version)>,
+    /// A dump of which something is not durable elsewhere yet.
+    pub dump_in_force: Option<u64>,
+    /// Dumps up to this one are void: the mapping entries, and the rest.
+    pub dumps_void: DumpsVoid,
+    /// Slots that recovering again from the dump in force needs, until its mapping is durable.
+    pub pinned: Vec<SlotNo>,
     pub statistics: FtlStatistics,
     /// Buffers to use again.
     pub buffers: Vec<AppendBuffer<P>>,
+}
+
+/// Up to which dump nothing counts any more, as checkpoints say it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct DumpsVoid {
+    /// Mapping entries up to this dump are in a checkpoint.
+    pub mapping: u64,
+    /// So are the frames, written back.
+    pub frames: u64,
 }
 
 /// What one append holds.
@@ -106,12 +141,14 @@ impl<M: ZoneMedia> Ftl<M> {
         let geometry = media.geometry();
         let retired = media.retired();
         options.check(&geometry, retired.len() as u32)?;
+        let layout = options.layout(&geometry)?;
         let slots = u64::from(geometry.zones) * u64::from(geometry.slots_per_zone);
         Ok(Ftl {
             media,
             geometry,
             options,
-            reserve_zones: reserve_zones(&geometry, options.pages),
+            reserve_zones: reserve_zones(&geometry, options.pages) + layout.delta_zones,
+            layout,
             state: RefCell::new(State {
                 map: Mapping::new(options.pages, slots),
                 zones: Zones::new(geometry, &retired),
@@ -122,23 +159,34 @@ impl<M: ZoneMedia> Ftl<M> {
                 records: Vec::new(),
                 checkpoint_places: Vec::new(),
                 checkpoint_id: 0,
+                checkpoint_in_force: 0,
                 checkpoint_says: Version::NEVER,
                 checkpoint_unfinished: false,
                 slots_since_checkpoint: 0,
                 latched: None,
                 cleaning_stuck: false,
                 evacuation_wanted: false,
+                deltas: Deltas::new(options.dump.map(|_| &layout), options.pages),
+                shares_in_flight: Vec::new(),
+                dump_in_force: None,
+                dumps_void: DumpsVoid::default(),
+                pinned: Vec::new(),
                 statistics: FtlStatistics::default(),
                 buffers: Vec::new(),
             }),
             log_turn: Semaphore::new("the log's turn", 1),
             checkpoint_turn: Semaphore::new("the checkpoint's turn", 1),
             sync_turns: SyncTurns::default(),
+            restored: RefCell::default(),
             waiting_for_hosts: Cell::new(0),
             room: WaitQueue::new("free zones"),
             cleaning_wanted: WaitQueue::new("something to clean"),
             durable_rose: WaitQueue::new("durability"),
             checkpoint_wanted: WaitQueue::new("a checkpoint being due"),
+            meta_turn: Semaphore::new("the meta stream's turn", 1),
+            entries_wanted: Cell::new(0),
+            entries_room: WaitQueue::new("room for changed mapping entries"),
+            backup_wanted: WaitQueue::new("changed mapping entries to write"),
         })
     }
 
@@ -148,7 +196,9 @@ impl<M: ZoneMedia> Ftl<M> {
     /// `InvalidInput` where the options do not fit the geometry.
     pub async fn format(media: M, options: FtlOptions) -> Result<Rc<Self>> {
         let ftl = Rc::new(Ftl::blank(media, options)?);
+        ftl.set_dump_zones_aside()?;
         ftl.checkpoint().await?;
+        ftl.clear_dump_area().await?;
         Ok(ftl)
     }
 
@@ -169,7 +219,8 @@ impl<M: ZoneMedia> Ftl<M> {
         let usable = u64::from(
             self.geometry
                 .zones
-                .saturating_sub(self.reserve_zones + state.statistics.zones_retired + 4),
+                .saturating_sub(self.reserve_zones + self.layout.zones)
+                .saturating_sub(state.statistics.zones_retired + 4),
         );
         let spare = (usable * packed).saturating_sub(self.options.pages);
         (spare / 2).clamp(1, u64::from(u32::MAX / 2)) as u32
@@ -192,6 +243,10 @@ impl<M: ZoneMedia> Ftl<M> {
             shared_slots: state.map.sharers().slots(),
             shared_entries: state.map.sharers().entries(),
             shared_bytes: state.map.sharers().memory_bytes(),
+            changed_entries: state.deltas.held(),
+            changed_entries_max: state.deltas.held_max(),
+            delta_pages: state.deltas.pages_written(),
+            dump_budget_bytes: self.options.dump.map_or(0, |dump| dump.budget_bytes),
             ..state.statistics
         }
     }
@@ -220,6 +275,8 @@ impl<M: ZoneMedia> Ftl<M> {
         self.durable_rose.wake_all();
         self.cleaning_wanted.wake_all();
         self.checkpoint_wanted.wake_all();
+        self.entries_room.wake_all();
+        self.backup_wanted.wake_all();
     }
 
     /// Why the FTL refuses writes, if it does.
@@ -239,8 +296,14 @@ impl<P> State<P> {
         true
     }
 
-    /// Puts `entry` in force; keeps the live counts.
+    /// Puts `entry` in force; keeps the live counts, and notes the change.
     pub fn replace(&mut self, page: PageNo, entry: Entry) {
+        self.deltas.mark(page);
+        self.put(page, entry);
+    }
+
+    /// Puts `entry` in force; keeps the live counts. The change is noted otherwise.
+    pub fn put(&mut self, page: PageNo, entry: Entry) {
         let change = self.map.set(page, entry);
         if let Some(left) = change.left {
             self.zones.left(left, entry.version, change.left_alive);

@@ -11,6 +11,8 @@
 //! sync     syncs that callers share; waiting for the watermark
 //! durable  the watermark below which no change is missing
 //! checkpoint / recovery   the mapping on media; what zones say since
+//! deltas / backup         changes since the checkpoint, kept small enough to be dumped
+//! dump / restore          what is written on stored energy at a power loss; taking it back
 //! ```
 //!
 //! **The log rule.** Every change takes the next [`Version`](tantalum_base::Version) of one
@@ -18,9 +20,12 @@
 //! durable watermark that it finds written down, then goes on while no version is missing, and
 //! stops at the last whole batch. So batches are atomic, a prefix survives, and an append needs
 //! neither a commit record nor an order among appends in flight.
+mod backup;
 mod check;
 mod checkpoint;
 mod cleaning;
+mod deltas;
+mod dump;
 mod durable;
 mod find_checkpoint;
 mod ftl;
@@ -32,6 +37,7 @@ pub mod planted;
 mod read;
 mod records;
 mod recovery;
+mod restore;
 mod room;
 mod share;
 mod sharers;
@@ -41,6 +47,7 @@ mod write;
 mod zones;
 
 pub use check::Finding;
+pub use dump::{DumpOptions, DumpReport};
 pub use ftl::Ftl;
 pub use options::{FtlOptions, pages_max};
 pub use recovery::RecoveryReport;

@@ -98,6 +98,8 @@ impl<M: ZoneMedia> Ftl<M> {
 
     /// Copies one group of live slots.
     pub(crate) async fn move_group(&self, group: Group) -> Result<Moved> {
+        let entries = group.pages.len() + group.sharers.len();
+        let room = self.reserve_entries(entries as u32).await?;
         let mut copies = self.read_group(group).await?;
         let moved = !copies.sources.is_empty();
         if moved {
@@ -109,8 +111,11 @@ impl<M: ZoneMedia> Ftl<M> {
             }
             let pages = copies.buffer.spares.len() as u32;
             self.admit(Stream::Cleaning, pages, || self.kept_from_cleaning()).await?;
-            let first = self.append_own(Stream::Cleaning, &copies.buffer, false).await?;
+            // What a dump's mapping refers to must be there after the power loss.
+            let durable = self.options.dump.is_some();
+            let first = self.append_own(Stream::Cleaning, &copies.buffer, durable).await?;
             let state = &mut *self.state.borrow_mut();
+            room.spend(state);
             let at = |index: u32| SlotNo(first.0 + index);
             for (index, source) in (0..).zip(&copies.sources) {
                 state.redirect(*source, at(index), &copies.buffer.spares[index as usize]);
@@ -122,6 +127,7 @@ impl<M: ZoneMedia> Ftl<M> {
         }
         let Copies { buffer, lost, .. } = copies;
         self.state.borrow_mut().give_buffer(buffer);
+        self.wake_backup();
         Ok(Moved { moved, lost })
     }
 

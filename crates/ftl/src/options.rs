@@ -3,6 +3,7 @@ use tantalum_base::{Error, ErrorKind, Result};
 use tantalum_media::ZoneGeometry;
 
 use crate::checkpoint;
+use crate::dump::{DumpOptions, Layout};
 
 /// Settings of a page-mapping FTL. All sizes in pages, slots or zones.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -20,6 +21,8 @@ pub struct FtlOptions {
     /// it grow. SHARE, section 4.2.1, has 250 or 500. Where it is full, contents to share are
     /// copied.
     pub share_entries_max: Option<u32>,
+    /// What is dumped when the power is lost; none where there is no energy for it.
+    pub dump: Option<DumpOptions>,
 }
 
 impl FtlOptions {
@@ -31,13 +34,29 @@ impl FtlOptions {
             cleaning_high_zones: 4,
             checkpoint_interval_slots: 0,
             share_entries_max: None,
+            dump: None,
         }
+    }
+
+    /// How a dump's budget is divided up on `geometry`.
+    pub(crate) fn layout(&self, geometry: &ZoneGeometry) -> Result<Layout> {
+        let layout = |dump: &DumpOptions| Layout::new(geometry, self.pages, dump);
+        self.dump.as_ref().map_or(Ok(Layout::NONE), layout)
+    }
+
+    /// Zones that the dump and the deltas take besides what a device without them has.
+    ///
+    /// # Errors
+    /// `InvalidInput` where the dump's budget is too small.
+    pub fn dump_zones(&self, geometry: &ZoneGeometry) -> Result<u32> {
+        // Deltas in force, and those that take their place.
+        self.layout(geometry).map(|layout| layout.zones + 2 * layout.delta_zones)
     }
 
     /// Checks that `geometry`, less `retired` zones, can carry the logical pages with room to
     /// clean in.
     pub fn check(&self, geometry: &ZoneGeometry, retired: u32) -> Result<()> {
-        let most = pages_max(geometry, retired);
+        let most = pages_max(geometry, retired + self.dump_zones(geometry)?);
         if self.pages == 0 || self.pages > most {
             return Err(Error::new(
                 ErrorKind::InvalidInput,
@@ -103,7 +122,7 @@ fn unrewarding_pages(geometry: &ZoneGeometry) -> u32 {
     (0..=geometry.slots_per_zone).take_while(gives).count() as u32
 }
 
-/// Logical pages that `geometry` can offer at the most: what is left after the reserve, the
+/// Logical pages that `geometry`, less `retired` zones, can offer at the most: what is left after the reserve, the
 /// zones that are open, the checkpoint in force, and one zone of garbage to find. However evenly
 /// the garbage is spread, some zone must be worth cleaning.
 pub fn pages_max(geometry: &ZoneGeometry, retired: u32) -> u64 {

@@ -42,6 +42,16 @@ pub enum Fault {
     OldVersionFreed,
     /// A TxCache lets commits and aborts overtake commands of their transaction.
     ControlOvertakes,
+    /// The footer of a dump is written before its pages.
+    DumpFooterFirst,
+    /// A dump leaves out the mapping entries that changed.
+    DeltasNotDumped,
+    /// Changed mapping entries are not held to what the stored energy can dump.
+    NoDeltaLimit,
+    /// The dump area is cleared before what was in it is durable elsewhere.
+    DumpClearedEarly,
+    /// The checkpoint after a replay does not say which dump it makes void.
+    DumpNotMadeVoid,
 }
 
 #[cfg(feature = "planted-faults")]

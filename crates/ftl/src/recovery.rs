@@ -12,8 +12,9 @@ use tantalum_base::{Error, ErrorKind, PageNo, Payload, Result, SlotNo, Version, 
 use tantalum_media::{ScannedAppend, SlotKind, ZoneMedia};
 
 use crate::checkpoint::{self, MAP_ENTRIES};
-use crate::find_checkpoint::Checkpoint;
-use crate::ftl::Ftl;
+use crate::dump::DumpHeader;
+use crate::find_checkpoint::{Checkpoint, MetaSlots};
+use crate::ftl::{Ftl, State};
 use crate::map::{Entry, Occupant, Place};
 use crate::options::FtlOptions;
 use crate::places::{Originals, Rank};
@@ -42,6 +43,14 @@ pub struct RecoveryReport {
     pub dropped: u64,
     /// Pages that the medium lost; reading them is an error.
     pub pages_lost: u64,
+    /// Number of the dump in force; 0 where there was none.
+    pub dump: u64,
+    /// The mapping came from it, without a scan of the log.
+    pub merged: bool,
+    /// Delta pages that were read for that.
+    pub delta_pages: u64,
+    /// Frames of the buffer pool that it holds.
+    pub frames: u32,
 }
 
 /// One change found by scanning.
@@ -89,39 +98,95 @@ impl<M: ZoneMedia> Ftl<M> {
         // What a killed process left may be readable and not yet durable.
         ftl.media.sync().await?;
         let epochs = ftl.peek_zones().await?;
-        let checkpoint = ftl.find_checkpoint(&epochs).await?;
-        let mut log = Log { durable: checkpoint.footer.durable, ..Log::default() };
-        ftl.scan_log(&checkpoint, &epochs, &mut log).await?;
-        let mut report = RecoveryReport {
-            checkpoint: checkpoint.id,
-            zones_scanned: log.zones_scanned,
-            ..RecoveryReport::default()
-        };
-        ftl.load(&checkpoint, &epochs);
-        let (accepted, seen) = ftl.replay(&checkpoint, &epochs, &mut log, &mut report);
-        ftl.check_damage(&log, checkpoint.footer.covered)?;
-        ftl.undo_cleaning(&epochs, &log).await?;
-        report.pages_lost = ftl.settle_zones(&epochs, &log, accepted);
-        // Nobody cleans yet: where there is no room for a checkpoint, that is the end.
-        ftl.state.borrow_mut().cleaning_stuck = true;
-        ftl.state.borrow_mut().checkpoint_id =
-            ftl.highest_checkpoint_id(&epochs, checkpoint.id).await?;
+        let meta = ftl.meta_slots(&epochs).await?;
+        let newest = ftl.find_checkpoint(&meta).await?;
+        let mut report = RecoveryReport::default();
+        let void = newest.footer.dumps_void;
+        let dump = ftl.find_dump(&epochs, void).await?;
         {
             let state = &mut *ftl.state.borrow_mut();
-            state.tracker = crate::durable::DurableTracker::new(accepted);
-            state.next_version = checkpoint.footer.next_version.max(accepted.next());
+            // Checkpoints say when what is tracked is void, and there is none yet.
+            state.deltas.pause();
+            state.dumps_void = void;
+            state.dump_in_force = dump.as_ref().map(|dump| dump.header.number);
         }
-        if seen.is_some() {
-            let highest = seen.unwrap_or_default().max(checkpoint.footer.next_version);
-            let skip = if is_planted(Fault::NoVersionSkip) {
+        let unmerged = dump.as_ref().filter(|dump| dump.header.number > void.mapping);
+        if let Some(dump) = unmerged {
+            report.merged = ftl.merge(&epochs, &meta, &newest, dump, &mut report).await?;
+        }
+        let mut skip_to = None;
+        if report.merged {
+            report.pages_lost = ftl.settle_zones(&epochs, &Log::default(), Version::NEVER);
+        } else {
+            let kept = unmerged.map(|dump| (&meta, &dump.header));
+            skip_to = ftl.scan(&newest, &epochs, kept, &mut report).await?;
+        }
+        if let Some(dump) = unmerged {
+            let next = ftl.state.borrow().next_version.max(dump.header.next_version);
+            skip_to = skip_to.max(Some(Version(next.0 + SKIPPED_VERSIONS)));
+            ftl.state.borrow_mut().dumps_void.mapping = dump.header.number;
+        }
+        if let Some(dump) = dump {
+            (report.dump, report.frames) = (dump.header.number, dump.header.frames);
+            *ftl.restored.borrow_mut() = dump.frames;
+            if is_planted(Fault::DumpClearedEarly) {
+                ftl.clear_dump_area().await?;
+            }
+        }
+        // Nobody cleans yet: where there is no room for a checkpoint, that is the end.
+        ftl.state.borrow_mut().cleaning_stuck = true;
+        ftl.state.borrow_mut().checkpoint_id = meta.highest_id().max(newest.id);
+        ftl.set_dump_zones_aside()?;
+        if let Some(skip_to) = skip_to {
+            ftl.checkpoint_recovery(skip_to).await?;
+        }
+        ftl.state.borrow_mut().cleaning_stuck = false;
+        ftl.resume_tracking();
+        if !ftl.has_dump() {
+            ftl.clear_dump_area().await?;
+        }
+        Ok((ftl, report))
+    }
+
+    /// Recovers the mapping from `newest` and what the log says since. Returns the version up to
+    /// which none may be used again, where anything was found. What a dump builds on is `kept`.
+    async fn scan(
+        &self,
+        newest: &Checkpoint,
+        epochs: &[Option<(u64, u8)>],
+        kept: Option<(&MetaSlots, &DumpHeader)>,
+        report: &mut RecoveryReport,
+    ) -> Result<Option<Version>> {
+        let mut log = Log { durable: newest.footer.durable, ..Log::default() };
+        self.scan_log(newest, epochs, &mut log).await?;
+        (report.checkpoint, report.zones_scanned) = (newest.id, log.zones_scanned);
+        self.load(newest, epochs);
+        if let Some((meta, dump)) = kept {
+            self.pin(meta, newest, dump);
+        }
+        let (accepted, seen) = self.replay(newest, epochs, &mut log, report);
+        self.check_damage(&log, newest.footer.covered)?;
+        self.undo_cleaning(epochs, &log).await?;
+        report.pages_lost = self.settle_zones(epochs, &log, accepted);
+        let state = &mut *self.state.borrow_mut();
+        state.tracker = crate::durable::DurableTracker::new(accepted);
+        state.next_version = newest.footer.next_version.max(accepted.next());
+        Ok(seen.map(|seen| {
+            let highest = seen.max(newest.footer.next_version);
+            if is_planted(Fault::NoVersionSkip) {
                 accepted
             } else {
                 Version(highest.0 + SKIPPED_VERSIONS)
-            };
-            ftl.checkpoint_recovery(skip).await?;
-        }
-        ftl.state.borrow_mut().cleaning_stuck = false;
-        Ok((ftl, report))
+            }
+        }))
+    }
+
+    /// The checkpoint in force holds all of the mapping: changes are tracked from here on.
+    fn resume_tracking(&self) {
+        let state = &mut *self.state.borrow_mut();
+        // No opening of the volume before this one can have numbered delta pages so high.
+        let first_number = state.zones.epoch() << 24;
+        state.deltas.resume(state.checkpoint_id, first_number);
     }
 
     /// Epoch and stream of every zone's content, `None` where it has none.
@@ -147,6 +212,9 @@ impl<M: ZoneMedia> Ftl<M> {
     ) -> Result<()> {
         for (zone, entry) in checkpoint.zones.iter().enumerate() {
             let Some((epoch, stream)) = epochs[zone] else { continue };
+            if stream == Stream::Dump as u8 {
+                continue;
+            }
             let zone = ZoneNo(zone as u32);
             let covered = if entry.epoch == epoch { entry.covered_slots } else { 0 };
             let rest = self.geometry.slots_per_zone - covered.min(self.geometry.slots_per_zone);
@@ -279,6 +347,11 @@ impl<M: ZoneMedia> Ftl<M> {
                 }
             }
         }
+        self.note_checkpoint(state, checkpoint);
+    }
+
+    /// Takes over what the checkpoint says besides its map, and keeps its pages.
+    pub(crate) fn note_checkpoint(&self, state: &mut State<M::Page>, checkpoint: &Checkpoint) {
         for (zone, entry) in checkpoint.zones.iter().enumerate() {
             state.zones.get_mut(ZoneNo(zone as u32)).resets = entry.resets;
         }
@@ -287,6 +360,7 @@ impl<M: ZoneMedia> Ftl<M> {
         }
         state.checkpoint_places = checkpoint.places.clone();
         state.checkpoint_says = checkpoint.footer.durable;
+        state.checkpoint_in_force = checkpoint.id;
     }
 
     /// Accepts the longest promised prefix of the log and applies it. Returns the last version
@@ -367,7 +441,9 @@ impl<M: ZoneMedia> Ftl<M> {
                 zone.state != ZoneState::Retired && zone.live_slots == 0
             };
             let free = state.zones.iter().filter(|(_, zone)| unused(zone)).count();
-            if free as u32 >= self.reserve_zones || state.zones.get(copies).live_slots == 0 {
+            if free as u32 >= self.reserve_zones + self.layout.zones
+                || state.zones.get(copies).live_slots == 0
+            {
                 return Ok(());
             }
             let emptied_in_part = |slot: &SlotNo| {
@@ -426,17 +502,16 @@ impl<M: ZoneMedia> Ftl<M> {
                 continue;
             }
             zone.needs_reset = true;
-            if zone.live_slots == 0 && !counted[number.index()] {
+            let dumped = epoch.filter(|(_, stream)| *stream == Stream::Dump as u8);
+            if dumped.is_some() && dumped.map(|(number, _)| number) == state.dump_in_force {
+                zone.state = ZoneState::Dump;
+            } else if zone.live_slots == 0 && !counted[number.index()] {
                 zone.state = ZoneState::Free;
                 zone.epoch = epoch.map_or(0, |(epoch, _)| epoch);
             } else if let Some((epoch, stream)) = *epoch {
                 zone.state = ZoneState::Full;
                 zone.epoch = epoch;
-                zone.stream = match stream {
-                    0 => Stream::Host,
-                    1 => Stream::Cleaning,
-                    _ => Stream::Meta,
-                };
+                zone.stream = Stream::from_byte(stream);
                 zone.used_slots = self.geometry.slots_per_zone;
                 zone.durable_slots = zone.used_slots;
             }

@@ -66,11 +66,12 @@ impl<M: ZoneMedia> Ftl<M> {
     /// Waits until more than `keep_free` zones are free and takes one.
     async fn wait_for_zone(&self, keep_free: impl Fn() -> u32) -> Result<ZoneNo> {
         let zone = || {
+            let keep_free = keep_free();
             let state = &mut *self.state.borrow_mut();
             if let Some(error) = &state.latched {
                 return Some(Err(error.clone()));
             }
-            if state.zones.free_count() > keep_free() {
+            if state.zones.free_count() > keep_free {
                 return state.zones.take_free().map(Ok);
             }
             self.cleaning_wanted.wake_all();
@@ -89,7 +90,7 @@ impl<M: ZoneMedia> Ftl<M> {
 
     /// Resets a zone that was taken from the pool, where needed; false where it had to be
     /// retired instead.
-    async fn reset_if_needed(&self, zone: ZoneNo) -> Result<bool> {
+    pub(crate) async fn reset_if_needed(&self, zone: ZoneNo) -> Result<bool> {
         if !self.state.borrow().zones.get(zone).needs_reset {
             return Ok(true);
         }

@@ -42,7 +42,7 @@ impl<M: ZoneMedia> Ftl<M> {
     /// Pairs that one batch may have: what a record page holds, and where all of them were
     /// written again, what finds room.
     pub fn share_pairs_max(&self) -> u32 {
-        (SHARES_MAX as u32).min(self.batch_pages_max())
+        (SHARES_MAX as u32).min(self.batch_pages_max()).min(self.layout.shares_max)
     }
 
     /// Each left page takes the right page's content, as one atomic batch. No page may be left
@@ -69,6 +69,9 @@ impl<M: ZoneMedia> Ftl<M> {
         // Nobody else takes versions or shares from here on; what was placed before may still
         // return and change the mapping.
         let turn = self.log_turn.acquire(1).await;
+        // Until the batch is durable a dump must be able to take it back as well.
+        let _undo_room = self.reserve_entries(pairs.len() as u32).await?;
+        let room = self.reserve_entries(pairs.len() as u32).await?;
         let (plan, contents) = self.plan_share(pairs).await?;
         // No await from here until the batch is placed.
         let mut buffer = self.state.borrow_mut().take_buffer();
@@ -79,15 +82,21 @@ impl<M: ZoneMedia> Ftl<M> {
         for (copy, content) in plan.copies.iter().zip(contents) {
             buffer.push_data(copy.left, content);
         }
-        let before = self.state.borrow_mut().apply_shares(&plan.shares);
+        let before = {
+            let state = &mut *self.state.borrow_mut();
+            let before = state.apply_shares(&plan.shares);
+            state.shares_in_flight.extend_from_slice(&before);
+            before
+        };
         placed();
         let logged = if is_planted(Fault::SharesNotLogged) {
             Ok(())
         } else {
-            self.log_in_turn(turn, &mut buffer, durable, &[]).await
+            self.log_in_turn(turn, room, &mut buffer, durable, &[]).await
         };
         let state = &mut *self.state.borrow_mut();
         state.give_buffer(buffer);
+        state.shares_in_flight.retain(|other| !before.contains(other));
         if logged.is_ok() {
             state.statistics.pages_shared += plan.shares.len() as u64;
             state.statistics.pages_share_copied += plan.copies.len() as u64;

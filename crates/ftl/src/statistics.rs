@@ -44,6 +44,14 @@ pub struct FtlStatistics {
     pub shared_entries: u64,
     /// Bytes of memory in the table of sharers, part of `mapping_bytes`.
     pub shared_bytes: u64,
+    /// Mapping entries that a dump would have to hold now, where there is energy for one.
+    pub changed_entries: u32,
+    /// Most that there ever were.
+    pub changed_entries_max: u32,
+    /// Delta pages written: changed entries, backed up so that a dump need not hold them.
+    pub delta_pages: u64,
+    /// Bytes that the stored energy can dump; 0 without any.
+    pub dump_budget_bytes: u64,
 }
 
 impl FtlStatistics {

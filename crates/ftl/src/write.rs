@@ -6,6 +6,7 @@ use tantalum_base::{ErrorKind, PageNo, PageRange, Result, SlotNo, Version, ZoneN
 use tantalum_media::{AppendHeader, SlotKind, ZoneMedia};
 use tantalum_runtime::sync::Permit;
 
+use crate::backup::Reservation;
 use crate::ftl::{AppendBuffer, Ftl};
 use crate::map::{Entry, Place};
 use crate::records::{self, Record};
@@ -65,18 +66,22 @@ impl<M: ZoneMedia> Ftl<M> {
         changes: &[Record],
     ) -> Result<()> {
         let turn = self.log_turn.acquire(1).await;
+        let room = self.reserve_entries(buffer.spares.len() as u32).await?;
         self.admit_host(buffer.spares.len() as u32).await?;
-        self.log_in_turn(turn, buffer, durable, changes).await
+        self.log_in_turn(turn, room, buffer, durable, changes).await
     }
 
     /// Logs one batch, for which there is room, in the caller's turn.
     pub(crate) async fn log_in_turn(
         &self,
         turn: Permit,
+        room: Reservation<'_, M>,
         buffer: &mut AppendBuffer<M::Page>,
         durable: bool,
         changes: &[Record],
     ) -> Result<()> {
+        // What a dump's mapping refers to must be there after the power loss.
+        let durable = durable || self.options.dump.is_some();
         // No await from here until the first poll of every append: versions, places and the
         // medium's own order agree.
         let (number, last, pieces) = {
@@ -109,6 +114,7 @@ impl<M: ZoneMedia> Ftl<M> {
             let state = &mut *self.state.borrow_mut();
             let data = buffer.spares.iter().filter(|spare| spare.kind == SlotKind::Data);
             state.map.fetch(data.map(|spare| spare.page));
+            room.spend(state);
             for (piece, (zone, first_slot)) in pieces.iter().zip(&slots) {
                 // Only now: a checkpoint takes a zone's settled slots for mapped ones.
                 state.zones.append_returned(*zone, durable, piece.header.durable);
@@ -131,6 +137,7 @@ impl<M: ZoneMedia> Ftl<M> {
         }
         self.durable_rose.wake_all();
         self.cleaning_wanted.wake_all();
+        self.wake_backup();
         if durable { self.make_durable(last).await } else { Ok(()) }
     }
 
@@ -236,11 +243,7 @@ impl<M: ZoneMedia> Ftl<M> {
         let spares = &buffer.spares[piece.start..piece.end];
         let bodies = &buffer.bodies[piece.start..piece.end];
         let (mut zone, mut offset, mut header) = (piece.zone, piece.offset, piece.header);
-        let stream = match header.stream {
-            0 => Stream::Host,
-            1 => Stream::Cleaning,
-            _ => Stream::Meta,
-        };
+        let stream = Stream::from_byte(header.stream);
         let mut attempt = 1;
         loop {
             let result = self.media.append(zone, &header, spares, bodies, durable).await;
@@ -318,12 +321,13 @@ impl<P> crate::ftl::State<P> {
         for change in changes {
             let Record::Trim(range) = change else { continue };
             for page in range.iter() {
-                let held = self.map.get(page).place != Place::Unmapped;
-                if self.apply(page, Entry { version, place: Place::Unmapped, checksum: 0 }) && held
-                {
-                    self.statistics.pages_trimmed += 1;
+                let entry = self.map.get(page);
+                if entry.version < version {
+                    self.put(page, Entry { version, place: Place::Unmapped, checksum: 0 });
+                    self.statistics.pages_trimmed += u64::from(entry.place != Place::Unmapped);
                 }
             }
+            self.deltas.trimmed(*range, version);
         }
     }
 }

@@ -14,12 +14,26 @@ pub enum Stream {
     Host = 0,
     /// What cleaning moves.
     Cleaning = 1,
-    /// Checkpoints.
+    /// Checkpoints and deltas.
     Meta = 2,
+    /// The dump at a power loss. Nothing is appended to it before, so it has no open zone.
+    Dump = 3,
 }
 
-/// Number of streams.
+/// Number of streams that have an open zone.
 pub const STREAMS: usize = 3;
+
+impl Stream {
+    /// The stream that is stored as `byte`.
+    pub fn from_byte(byte: u8) -> Stream {
+        match byte {
+            0 => Stream::Host,
+            1 => Stream::Cleaning,
+            2 => Stream::Meta,
+            _ => Stream::Dump,
+        }
+    }
+}
 
 /// Where a zone is in its life.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -32,6 +46,8 @@ pub enum ZoneState {
     Full,
     /// Out of service.
     Retired,
+    /// Set aside for a dump: erased, or holding one that is in force.
+    Dump,
 }
 
 /// One zone.
@@ -184,6 +200,30 @@ impl Zones {
             let used = self.get(zone).used_slots;
             self.geometry.append_pages_fit(self.geometry.slots_per_zone - used)
         })
+    }
+
+    /// Takes a free zone for the dump area; false where none is free.
+    pub fn set_aside(&mut self) -> bool {
+        let zone = self.take_free();
+        if let Some(zone) = zone {
+            self.get_mut(zone).state = ZoneState::Dump;
+        }
+        zone.is_some()
+    }
+
+    /// Gives a zone of the dump area back to the pool.
+    pub fn give_back(&mut self, zone: ZoneNo) {
+        let given = self.get_mut(zone);
+        assert_eq!(given.state, ZoneState::Dump, "{zone:?} is not set aside");
+        given.state = ZoneState::Free;
+        let resets = given.resets;
+        self.free.push(Reverse((resets, zone)));
+    }
+
+    /// The zones of the dump area, in ascending order.
+    pub fn dump_zones(&self) -> Vec<ZoneNo> {
+        let dump = self.iter().filter(|(_, zone)| zone.state == ZoneState::Dump);
+        dump.map(|(number, _)| number).collect()
     }
 
     /// Takes the next free zone out of the pool, to be reset and opened.

@@ -63,7 +63,7 @@ fn device(runtime: &Virtual, ftl: Rc<Ftl<Zones>>) -> Rc<Device> {
     let mut options = SsdOptions::new(CacheKind::Volatile, 24);
     options.write_back_start_pages = 8;
     options.write_backs_in_flight = 2;
-    let ssd = Rc::new(Ssd::new(ftl, options, None).unwrap());
+    let ssd = Rc::new(Ssd::new(ftl, options).unwrap());
     ssd.start(runtime);
     ssd
 }

@@ -48,7 +48,7 @@ async fn device(runtime: &Virtual) -> Result<Rc<Ssd<NandZones<Virtual, Stamp>>>>
     let zones = NandZonesOptions { spare_blocks_per_plane: 0, append_pages_max: 16 };
     let zones = NandZones::new(runtime.clone(), nand, zones)?;
     let ftl = Ftl::format(zones, FtlOptions::new(760)).await?;
-    let ssd = Rc::new(Ssd::new(ftl, SsdOptions::new(CacheKind::Volatile, 64), None)?);
+    let ssd = Rc::new(Ssd::new(ftl, SsdOptions::new(CacheKind::Volatile, 64))?);
     ssd.start(runtime);
     Ok(ssd)
 }

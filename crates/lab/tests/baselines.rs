@@ -7,7 +7,8 @@ use baselines::{AtomicLog, Baseline, RedoLog, TxFlash, run, scan_against_recover
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use tantalum_base::{PageBuf, Stamp};
 use tantalum_ftl::planted::{Fault, plant};
-use tantalum_lab::crash::{FATES, FileRig, NandRig, Rig};
+use tantalum_lab::crash::{FileRig, NandRig, Rig};
+use tantalum_media::Fate;
 
 const COMMANDS: u32 = 40;
 
@@ -21,7 +22,7 @@ fn cut_everywhere<B: Baseline + 'static, R: Rig + 'static>(seed: u64, step: usiz
     let operations = run::<B, R>(seed, COMMANDS, None, None).unwrap();
     assert!(operations.load > 20, "{operations:?}");
     for after in (0..operations.load).step_by(step) {
-        for (at, fate) in (0u64..).zip(FATES) {
+        for (at, fate) in (0u64..).zip(Fate::ALL) {
             if nightly() || (after / step as u64) % 3 == at {
                 run::<B, R>(seed, COMMANDS, Some((after, fate)), None)
                     .unwrap_or_else(|violation| panic!("cut at {after}, {fate:?}: {violation}"));
@@ -35,10 +36,10 @@ fn cut_in_recovery<B: Baseline + 'static, R: Rig + 'static>(seed: u64, step: usi
     let step = if nightly() { 1 } else { step };
     let load = run::<B, R>(seed, COMMANDS, None, None).unwrap().load;
     for after in (5..load).step_by(step * 9) {
-        let first = Some((after, FATES[(after % 3) as usize]));
+        let first = Some((after, Fate::ALL[(after % 3) as usize]));
         let recovery = run::<B, R>(seed, COMMANDS, first, None).unwrap().recovery;
         for again in (0..recovery).step_by(step) {
-            let second = Some((again, FATES[(again % 3) as usize]));
+            let second = Some((again, Fate::ALL[(again % 3) as usize]));
             run::<B, R>(seed, COMMANDS, first, second)
                 .unwrap_or_else(|violation| panic!("cut at {after}, then {again}: {violation}"));
         }
@@ -75,7 +76,7 @@ fn redo_log_survives_cuts_in_recovery() {
 fn cycles_give_the_mapping_that_recovery_gives() {
     let mut broken = 0;
     for after in 0..60 {
-        let fate = FATES[after as usize % 3];
+        let fate = Fate::ALL[after as usize % 3];
         let found = scan_against_recovery::<NandRig<Stamp>>(11 + after, Some((2 + after, fate)));
         assert!(found.0 > 0 || after < 5, "{after}: nothing was committed");
         broken += found.1;
@@ -86,7 +87,7 @@ fn cycles_give_the_mapping_that_recovery_gives() {
 /// Whether any of the cuts at every third operation is noticed.
 fn is_noticed<B: Baseline + 'static>(seed: u64) -> bool {
     (0..80).step_by(3).any(|after| {
-        let cut = Some((after, FATES[(after / 3 % 3) as usize]));
+        let cut = Some((after, Fate::ALL[(after / 3 % 3) as usize]));
         let outcome = AssertUnwindSafe(|| run::<B, NandRig<Stamp>>(seed, COMMANDS, cut, None));
         !matches!(catch_unwind(outcome), Ok(Ok(_)))
     })

@@ -108,7 +108,7 @@ async fn decide<R: Runtime>(runtime: R, cache: CacheKind, seed: u64) -> Result<D
     let media = Recorder::new(Rc::new(FileZones::new(store, options)?), 1000);
     let options = FtlOptions { checkpoint_interval_slots: 100, ..FtlOptions::new(PAGES) };
     let ftl = Ftl::format(media, options).await?;
-    let ssd = Rc::new(Ssd::new(ftl, SsdOptions::new(cache, 24), None)?);
+    let ssd = Rc::new(Ssd::new(ftl, SsdOptions::new(cache, 24))?);
     ssd.start(&runtime);
     requests(&*ssd, seed).await?;
     ssd.close().await?;

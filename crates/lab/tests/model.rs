@@ -112,7 +112,7 @@ fn beside_a_map<R: Rig>(cache: CacheKind, seeds: u64) {
                     0 => Ftl::format(media, options).await?,
                     _ => Ftl::recover(media, options).await?.0,
                 };
-                let ssd = Rc::new(Ssd::new(ftl, SsdOptions::new(cache, 24), None)?);
+                let ssd = Rc::new(Ssd::new(ftl, SsdOptions::new(cache, 24))?);
                 ssd.start(&rt);
                 let mut rng = Rng::split(seed, &format!("opening {opening}"));
                 commands(&ssd, &map, &mut rng, seed).await?;

@@ -220,14 +220,13 @@ fn shared_pages_outlive_cleaning_and_reopening() {
     }
 }
 
-/// A cache that survived a power cut is written back before what is ordered behind it.
+/// What a durable cache held at a power cut comes before what is ordered behind it.
 #[test]
 fn what_survived_in_the_cache_comes_before_a_share_and_a_trim() {
     support::with_a_survived_cache(async |device: Session| {
         device.ssd.share(&pairs(&[(100, 0)])).await?;
         device.ssd.trim(PageRange::new(PageNo(1), 1)).await?;
         device.ssd.close().await?;
-        assert_eq!(device.ssd.write_cache().borrow().dirty_frames(), 0);
         for (page, held) in [(0, stamp(0, 1)), (100, stamp(0, 1)), (1, Stamp::zero())] {
             device.expect(page, held).await?;
         }

@@ -85,6 +85,10 @@ pub enum SlotKind {
     Record = 3,
     /// A piece of a checkpoint.
     Checkpoint = 4,
+    /// Changes of the mapping since a checkpoint.
+    Delta = 5,
+    /// A piece of a dump at a power loss; a host's page or bytes of the FTL's own.
+    Dump = 6,
 }
 
 impl SlotKind {
@@ -95,6 +99,8 @@ impl SlotKind {
             2 => SlotKind::Copy,
             3 => SlotKind::Record,
             4 => SlotKind::Checkpoint,
+            5 => SlotKind::Delta,
+            6 => SlotKind::Dump,
             _ => return None,
         })
     }

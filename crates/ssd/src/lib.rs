@@ -5,7 +5,8 @@
 //! ├ write_cache  frames of dirty pages: rewrites coalesce, write-back in FIFO order
 //! ├ write_back   the flushers: group commit, pairing into flash pages, ordered batches
 //! ├ share        remapping, in order with the writes before and behind it
-//! └ transactions pages of open transactions, invisible until commit
+//! ├ transactions pages of open transactions, invisible until commit
+//! └ power_loss   the energy budget, the dump at a power loss, the reboot
 //! tx_cache       TxCache: another device over the FTL, whose cache in NVRAM carries transactions
 //! HostQueue      a PageDevice over another: what the link to a host costs
 //! baselines      TxFlash, atomic-write log, redo log: what TxCache was measured against
@@ -14,6 +15,7 @@
 pub mod baselines;
 mod host_queue;
 mod options;
+pub mod power_loss;
 pub mod profile;
 mod share;
 mod ssd;
@@ -23,8 +25,8 @@ mod write_back;
 mod write_cache;
 
 pub use host_queue::{HostQueue, HostQueueOptions};
-pub use options::{CacheKind, SsdOptions};
+pub use options::{CacheKind, FlushMeaning, SsdOptions};
+pub use power_loss::{Capacitors, RebootReport};
 pub use profile::{DeviceConfig, DeviceSpec, Profile, SimulatedDevice, SimulatedSsd};
 pub use ssd::{Ssd, SsdStatistics};
 pub use tx_cache::{TxCache, TxCacheOptions};
-pub use write_cache::WriteCache;

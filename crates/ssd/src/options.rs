@@ -5,7 +5,8 @@ use tantalum_base::{Durability, Error, ErrorKind, Result};
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum CacheKind {
     /// The cache survives power cuts (DuraSSD, section 3): a write is acknowledged when it is
-    /// in the cache.
+    /// in the cache, which stored energy dumps when the power is lost. An FTL that was made
+    /// without a budget for the dump keeps the promise only while the power stays.
     Durable,
     /// No cache to rely on: a write is acknowledged when it is durable in the log; the writes of
     /// many clients share one append (group commit).
@@ -33,6 +34,18 @@ impl CacheKind {
     }
 }
 
+/// What a flush of a durable cache means (DuraSSD paper, section 3.3). Neither is needed for
+/// durability: what was acknowledged survives.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum FlushMeaning {
+    /// A point in the order of commands: all that came before it are in the cache when it
+    /// returns, and none that comes after it overtakes them.
+    Order,
+    /// Besides, all of them are written back to flash when it returns: they survive also where
+    /// the stored energy fails.
+    WriteBack,
+}
+
 /// Settings of an SSD. Sizes in pages.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SsdOptions {
@@ -50,9 +63,14 @@ pub struct SsdOptions {
     pub transaction_pages_max: u32,
     /// Pages that a single write may have.
     pub write_pages_max: u32,
-    /// A flush writes the cache back also where the promise asks for none (`on_ack`): what a
-    /// host's write barriers make of a durable cache.
-    pub flush_writes_back: bool,
+    /// Frames that one command of the queue may take (DuraSSD paper, section 3.1.1): a write of
+    /// more pages is refused. With a share of `1 / depth` of the cache, a queue full of commands
+    /// finds room in an empty cache at once. 0: no quota.
+    pub command_quota_pages: u32,
+    /// What a flush of a durable cache means; others write back.
+    pub flush: FlushMeaning,
+    /// Time in which the capacitors are charged before a durable cache does anything.
+    pub recharge_ns: u64,
     /// A flush, and a write that is acknowledged when it is durable, also wait until what changed
     /// in the mapping table is written down ([`ZoneMedia::persist_mapping`]).
     ///
@@ -74,8 +92,18 @@ impl SsdOptions {
             transactions_max: if cache == CacheKind::Volatile { 0 } else { 128 },
             transaction_pages_max: cache_pages / 2,
             write_pages_max: (cache_pages / 2).clamp(1, 256),
-            flush_writes_back: false,
+            command_quota_pages: 0,
+            flush: FlushMeaning::Order,
+            recharge_ns: 0,
             persist_mapping: false,
+        }
+    }
+
+    /// Pages that one write may have: the limit, within the quota.
+    pub fn atomic_write_pages_max(&self) -> u32 {
+        match self.command_quota_pages {
+            0 => self.write_pages_max,
+            quota => self.write_pages_max.min(quota),
         }
     }
 

@@ -4,12 +4,13 @@ use std::rc::Rc;
 use tantalum_base::{
     Error, ErrorKind, Limits, PAGE_BYTES, PageDevice, PageNo, PageRange, Result, TxId,
 };
+use tantalum_ftl::planted::{Fault, is_planted};
 use tantalum_ftl::{Ftl, FtlStatistics};
 use tantalum_media::ZoneMedia;
 use tantalum_runtime::Runtime;
 use tantalum_runtime::sync::{Semaphore, WaitQueue};
 
-use crate::options::{CacheKind, SsdOptions};
+use crate::options::{CacheKind, FlushMeaning, SsdOptions};
 use crate::transactions::Transactions;
 use crate::write_back::Progress;
 use crate::write_cache::WriteCache;
@@ -23,11 +24,14 @@ pub struct Ssd<M: ZoneMedia> {
     pub(crate) batch_pages: u32,
     /// Pages in a flash page.
     pub(crate) unit_pages: u32,
-    pub(crate) cache: Rc<RefCell<WriteCache<M::Page>>>,
+    pub(crate) cache: RefCell<WriteCache<M::Page>>,
     transactions: RefCell<Transactions<M::Page>>,
     pub(crate) progress: RefCell<Progress>,
     /// Why the device refuses writes, if it does.
     pub(crate) failed: RefCell<Option<Error>>,
+    pub(crate) started: Cell<bool>,
+    /// Something was accepted since the device was opened or closed: a power loss must dump it.
+    pub(crate) serving: Cell<bool>,
     /// Writers are served in the order in which they came.
     pub(crate) write_turn: Semaphore,
     /// Writers that wait for frames.
@@ -52,6 +56,7 @@ pub(crate) struct Counts {
     pub shares: u64,
     commits: u64,
     aborts: u64,
+    dump_bytes_max: u64,
 }
 
 /// Counters of a device since it was opened.
@@ -73,6 +78,10 @@ pub struct SsdStatistics {
     pub commits: u64,
     /// Transactions aborted.
     pub aborts: u64,
+    /// Bytes that a power loss now would dump; 0 without stored energy.
+    pub dump_bytes: u64,
+    /// Most that there ever were. Never more than the FTL's `dump_budget_bytes`.
+    pub dump_bytes_max: u64,
     /// The FTL's counters.
     pub ftl: FtlStatistics,
 }
@@ -88,17 +97,20 @@ impl SsdStatistics {
 }
 
 impl<M: ZoneMedia> Ssd<M> {
-    /// A device over `ftl`. `cache` is the content of a durable cache that survived a power
-    /// cut; without, it starts empty.
+    /// A device over `ftl`, with an empty cache.
     ///
     /// # Errors
-    /// `InvalidInput` where the options contradict each other or the cache that survived.
-    pub fn new(
-        ftl: Rc<Ftl<M>>,
-        mut options: SsdOptions,
-        cache: Option<Rc<RefCell<WriteCache<M::Page>>>>,
-    ) -> Result<Self> {
+    /// `InvalidInput` where the options contradict each other or what the FTL can dump.
+    pub fn new(ftl: Rc<Ftl<M>>, mut options: SsdOptions) -> Result<Self> {
         options.check()?;
+        let frames_max = ftl.options().dump.map_or(u32::MAX, |dump| dump.frames_max);
+        if options.cache == CacheKind::Durable && options.cache_pages > frames_max {
+            let context = format!(
+                "a cache of {} pages cannot be dumped: the budget is for {frames_max}",
+                options.cache_pages
+            );
+            return Err(Error::new(ErrorKind::InvalidInput, context));
+        }
         let batch_max = ftl.batch_pages_max();
         if options.cache.whole_batches() && options.cache_pages > batch_max {
             // The whole cache goes as one batch, which must find room.
@@ -110,7 +122,7 @@ impl<M: ZoneMedia> Ssd<M> {
         let limits = Limits {
             page_bytes: PAGE_BYTES as u32,
             pages: ftl.options().pages,
-            atomic_write_pages_max: options.write_pages_max,
+            atomic_write_pages_max: options.atomic_write_pages_max(),
             transaction_pages_max: options.transaction_pages_max,
             transactions_max: options.transactions_max,
             share_pairs_max: if options.cache == CacheKind::Volatile {
@@ -120,21 +132,6 @@ impl<M: ZoneMedia> Ssd<M> {
             },
             durability: options.cache.durability(),
         };
-        let cache = match cache {
-            Some(survived) => {
-                survived.borrow_mut().recover();
-                survived
-            }
-            None => Rc::new(RefCell::new(WriteCache::new(options.cache_pages))),
-        };
-        if cache.borrow().capacity() != options.cache_pages {
-            return Err(Error::new(
-                ErrorKind::InvalidInput,
-                "the durable cache that survived has another size than configured",
-            ));
-        }
-        // What survived is to be written back before whatever is ordered behind it.
-        let accepted = u64::from(cache.borrow().dirty_frames() > 0);
         let (max, pages_max) = (options.transactions_max, options.transaction_pages_max);
         Ok(Ssd {
             ftl,
@@ -142,10 +139,12 @@ impl<M: ZoneMedia> Ssd<M> {
             limits,
             batch_pages: geometry.append_pages_max,
             unit_pages: geometry.append_unit_slots,
-            cache,
+            cache: RefCell::new(WriteCache::new(options.cache_pages)),
             transactions: RefCell::new(Transactions::new(max, pages_max)),
-            progress: RefCell::new(Progress::after(accepted)),
+            progress: RefCell::new(Progress::default()),
             failed: RefCell::new(None),
+            started: Cell::new(false),
+            serving: Cell::new(false),
             write_turn: Semaphore::new("the writer's turn", 1),
             writers_wait: Cell::new(0),
             room: WaitQueue::new("room in the write cache"),
@@ -166,11 +165,6 @@ impl<M: ZoneMedia> Ssd<M> {
         &self.options
     }
 
-    /// The write cache: what survives a power cut where it is a durable one.
-    pub fn write_cache(&self) -> Rc<RefCell<WriteCache<M::Page>>> {
-        Rc::clone(&self.cache)
-    }
-
     /// Counters since opening.
     pub fn statistics(&self) -> SsdStatistics {
         let counts = self.counts.get();
@@ -183,6 +177,8 @@ impl<M: ZoneMedia> Ssd<M> {
             shares: counts.shares,
             commits: counts.commits,
             aborts: counts.aborts,
+            dump_bytes: self.dump_bytes().unwrap_or(0),
+            dump_bytes_max: counts.dump_bytes_max,
             ftl: self.ftl.statistics(),
         }
     }
@@ -192,12 +188,46 @@ impl<M: ZoneMedia> Ssd<M> {
     pub async fn close(&self) -> Result<()> {
         self.check_failed()?;
         self.drain().await?;
-        self.ftl.close().await
+        self.ftl.close().await?;
+        self.serving.set(false);
+        Ok(())
+    }
+
+    /// Bytes that a power loss now would dump, where it dumps anything.
+    fn dump_bytes(&self) -> Option<u64> {
+        let dumps = self.options.cache == CacheKind::Durable && self.ftl.options().dump.is_some();
+        dumps.then(|| {
+            let cache = self.cache.borrow();
+            self.ftl.bytes_to_dump(cache.capacity() - cache.free_frames())
+        })
+    }
+
+    /// The stored energy must reach for all that is in memory only.
+    fn check_energy(&self) {
+        let Some(bytes) = self.dump_bytes() else { return };
+        let budget_bytes = self.ftl.options().dump.map_or(0, |dump| dump.budget_bytes);
+        assert!(
+            bytes <= budget_bytes || is_planted(Fault::NoDeltaLimit),
+            "{bytes} bytes to dump are more than the {budget_bytes} that there is energy for"
+        );
+        self.count(|counts| counts.dump_bytes_max = counts.dump_bytes_max.max(bytes));
     }
 
     /// Starts the tasks that must run beside the commands: flushers, cleaner, checkpointer. They
-    /// end when the device fails; what made it fail is told to whoever writes next.
+    /// end when the device fails; what made it fail is told to whoever writes next. After
+    /// [`reboot`](Self::reboot) they run already.
+    ///
+    /// # Panics
+    /// Where a dump waits to be written back: that is [`reboot`](Self::reboot)'s.
     pub fn start(self: &Rc<Self>, runtime: &impl Runtime) {
+        assert!(!self.ftl.has_dump(), "a dump is in force: the device must be rebooted");
+        if !self.started.get() {
+            self.spawn_tasks(runtime);
+        }
+    }
+
+    pub(crate) fn spawn_tasks(self: &Rc<Self>, runtime: &impl Runtime) {
+        self.started.set(true);
         for _ in 0..self.options.write_backs_in_flight {
             let ssd = Rc::clone(self);
             runtime.spawn("flusher", async move { ssd.run_flusher().await });
@@ -206,6 +236,10 @@ impl<M: ZoneMedia> Ssd<M> {
         runtime.spawn("cleaner", async move { ftl.run_cleaner().await });
         let ftl = Rc::clone(&self.ftl);
         runtime.spawn("checkpointer", async move { ftl.run_checkpointer().await });
+        if self.ftl.options().dump.is_some() {
+            let ftl = Rc::clone(&self.ftl);
+            runtime.spawn("mapping backup", async move { ftl.run_backup().await });
+        }
     }
 
     pub(crate) fn count(&self, change: impl FnOnce(&mut Counts)) {
@@ -248,6 +282,8 @@ impl<M: ZoneMedia> Ssd<M> {
         }
         drop(cache);
         drop(turn);
+        self.serving.set(true);
+        self.check_energy();
         self.wake_flushers();
         Ok(command)
     }
@@ -404,8 +440,13 @@ impl<M: ZoneMedia> PageDevice for Ssd<M> {
     async fn flush(&self) -> Result<()> {
         self.count(|counts| counts.flushes += 1);
         self.check_failed()?;
-        match self.limits.durability {
-            tantalum_base::Durability::OnAck if !self.options.flush_writes_back => Ok(()),
+        match (self.options.cache, self.options.flush) {
+            (CacheKind::WriteThrough, _) => Ok(()),
+            (CacheKind::Durable, FlushMeaning::Order) => {
+                // Who waits for frames came before, and is served in the order of coming.
+                drop(self.write_turn.acquire(1).await);
+                self.check_failed()
+            }
             _ => self.make_durable().await,
         }
     }

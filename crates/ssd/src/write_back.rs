@@ -34,11 +34,6 @@ pub(crate) struct Progress {
 const FAILURES_MAX: usize = 64;
 
 impl Progress {
-    /// None settled of `accepted` commands, which the cache already holds.
-    pub(crate) fn after(accepted: u64) -> Self {
-        Progress { accepted, ..Progress::default() }
-    }
-
     /// A batch starts, after which all commands up to `last` have been taken.
     fn start_batch(&mut self, last: u64) -> u64 {
         let number = self.next_batch;

@@ -6,7 +6,7 @@ use tantalum_base::{FastMap, PageNo, Payload};
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum FrameState {
     Dirty,
-    /// Being written back; counts when it was taken, so that a cut can put it back in order.
+    /// Being written back; counts when it was taken, so that a dump has the order.
     Flushing(u64),
 }
 
@@ -18,8 +18,8 @@ struct Frame<P> {
     command: u64,
 }
 
-/// The write cache's content. In a durable cache this is what survives a power cut.
-pub struct WriteCache<P> {
+/// The write cache's content. Of a durable cache it is what a power loss dumps.
+pub(crate) struct WriteCache<P> {
     frames: Vec<Option<Frame<P>>>,
     free: Vec<u32>,
     // The newest frame of each page.
@@ -135,28 +135,22 @@ impl<P: Payload> WriteCache<P> {
         }
     }
 
-    /// After a power cut: what was being written back is dirty again, in its old order, unless
-    /// a newer content of the page is here too. All of it counts as written by command 1.
-    pub fn recover(&mut self) {
+    /// What a power loss must not take: the newest content of each page, in the order in which
+    /// they are written back. What is being written back comes first.
+    pub(crate) fn newest_in_order(&self) -> Vec<(PageNo, P)> {
         let mut flushing: Vec<(u64, u32)> = Vec::new();
-        for (number, frame) in self.frames.iter_mut().enumerate() {
-            if let Some(Frame { page, state: FrameState::Flushing(order), .. }) = frame {
-                if self.newest.get(page) == Some(&(number as u32)) {
-                    flushing.push((*order, number as u32));
-                } else {
-                    *frame = None;
-                    self.free.push(number as u32);
-                }
+        for (number, frame) in (0..).zip(&self.frames) {
+            if let Some(Frame { page, state: FrameState::Flushing(order), .. }) = frame
+                && self.newest.get(page) == Some(&number)
+            {
+                flushing.push((*order, number));
             }
         }
         flushing.sort_unstable();
-        for (_, number) in flushing.into_iter().rev() {
-            if let Some(frame) = &mut self.frames[number as usize] {
-                frame.state = FrameState::Dirty;
-                self.fifo.push_front(number);
-            }
-        }
-        self.frames.iter_mut().flatten().for_each(|frame| frame.command = 1);
+        let numbers =
+            flushing.into_iter().map(|(_, number)| number).chain(self.fifo.iter().copied());
+        let frames = numbers.filter_map(|number| self.frames[number as usize].as_ref());
+        frames.map(|frame| (frame.page, frame.content.clone())).collect()
     }
 }
 
@@ -187,7 +181,7 @@ mod tests {
     }
 
     #[test]
-    fn a_cut_puts_back_what_was_being_written_in_order() {
+    fn a_dump_has_the_newest_of_each_page_in_the_order_of_writing_back() {
         let mut cache = WriteCache::new(8);
         for page in 0..4 {
             cache.insert(PageNo(page), stamp(page, 1), 1);
@@ -196,12 +190,8 @@ mod tests {
         cache.take(2, &mut pages, &mut taken);
         cache.take(1, &mut pages, &mut taken);
         cache.insert(PageNo(0), stamp(0, 2), 1);
-        cache.recover();
-        let (mut pages, mut taken) = (Vec::new(), TakenFrames::default());
-        cache.take(8, &mut pages, &mut taken);
         let expected = [(1, 1), (2, 1), (3, 1), (0, 2)];
-        assert_eq!(pages, expected.map(|(page, count)| (PageNo(page), stamp(page, count))));
-        cache.release(&mut taken);
-        assert_eq!(cache.free_frames(), 8);
+        let expected = expected.map(|(page, count)| (PageNo(page), stamp(page, count)));
+        assert_eq!(cache.newest_in_order(), expected);
     }
 }

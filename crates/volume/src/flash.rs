@@ -115,7 +115,7 @@ impl<S: BlockStore> FlashVolume<S> {
         check_sizes(&superblock, &store, config)?;
         let zones = zones(store, &superblock)?;
         let (ftl, recovery) = Ftl::recover(zones, FtlOptions::new(superblock.pages)).await?;
-        let ssd = Rc::new(Ssd::new(ftl, config.ssd_options()?, None)?);
+        let ssd = Rc::new(Ssd::new(ftl, config.ssd_options()?)?);
         ssd.start(runtime);
         Ok((FlashVolume { ssd, superblock }, OpenReport { superblock, recovery }))
     }

@@ -15,7 +15,15 @@ pub trait Rig {
     type Media: ZoneMedia;
 
     /// A fresh medium; everything that is left to chance comes from `seed`.
-    fn new(seed: u64) -> Self;
+    fn new(seed: u64) -> Self
+    where
+        Self: Sized,
+    {
+        Self::with_more_zones(seed, 0)
+    }
+
+    /// The same, with `more` zones than others have.
+    fn with_more_zones(seed: u64, more: u32) -> Self;
 
     /// The zones, as they are now, on the executor of this power-on.
     fn open(&mut self, runtime: &Virtual) -> Self::Media;
@@ -49,12 +57,12 @@ pub struct NandRig<P> {
 impl<P: Payload> Rig for NandRig<P> {
     type Media = NandZones<Virtual, P>;
 
-    fn new(seed: u64) -> Self {
+    fn with_more_zones(seed: u64, more: u32) -> Self {
         let geometry = NandGeometry {
             channels: 2,
             packages_per_channel: 1,
             planes_per_package: 1,
-            blocks_per_plane: 14,
+            blocks_per_plane: 14 + more,
             pages_per_block: 8,
             page_bytes: 8192,
             spare_bytes: 128,
@@ -124,15 +132,17 @@ pub struct FileRig {
     store: Option<CrashStore<MemoryStore, Virtual>>,
     rng: Rng,
     seed: u64,
+    zones: u32,
 }
 
 impl Rig for FileRig {
     type Media = FileZones<CrashStore<MemoryStore, Virtual>>;
 
-    fn new(seed: u64) -> Self {
-        let bytes = u64::from(FILE_ZONES) * u64::from(FILE_SLOTS_PER_ZONE) * 4096;
+    fn with_more_zones(seed: u64, more: u32) -> Self {
+        let zones = FILE_ZONES + more;
+        let bytes = u64::from(zones) * u64::from(FILE_SLOTS_PER_ZONE) * 4096;
         let disk = MemoryStore::new(bytes);
-        FileRig { disk, store: None, rng: Rng::split(seed, "rig"), seed }
+        FileRig { disk, store: None, rng: Rng::split(seed, "rig"), seed, zones }
     }
 
     fn open(&mut self, runtime: &Virtual) -> Self::Media {
@@ -147,7 +157,7 @@ impl Rig for FileRig {
         let options = FileZonesOptions {
             volume_id: u128::from(self.seed),
             first_byte: 0,
-            zones: FILE_ZONES,
+            zones: self.zones,
             slots_per_zone: FILE_SLOTS_PER_ZONE,
         };
         FileZones::new(store, options)

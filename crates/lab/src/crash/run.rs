@@ -134,7 +134,7 @@ pub fn run<R: Rig, S: Subject<Powered<R::Media>>>(
 ) -> CrashOutcome {
     let mut outcome = CrashOutcome::default();
     let mut bench = Bench {
-        rig: R::new(scenario.seed),
+        rig: R::with_more_zones(scenario.seed, subject.more_zones()),
         subject: subject.clone(),
         kept: subject.kept(),
         pages: scenario.shape.pages,

@@ -43,6 +43,11 @@ pub trait Subject<M: ZoneMedia>: Clone + 'static {
     /// Whether the device does something on stored energy when the power is cut.
     const HAS_STORED_ENERGY: bool = false;
 
+    /// Zones that the device needs beyond those that others of its size have.
+    fn more_zones(&self) -> u32 {
+        0
+    }
+
     /// As `--device` takes it: `ssd:cache=durable`.
     fn text(&self) -> String;
 

@@ -3,8 +3,8 @@ use std::cell::RefCell;
 use std::rc::Rc;
 use tantalum_base::{Error, PAGE_BYTES, PageDevice, PageNo, PageRange, Payload, Result, Rng};
 use tantalum_ftl::{Ftl, FtlOptions};
-use tantalum_lab::crash::{Fate, Rig};
-use tantalum_media::ZoneMedia;
+use tantalum_lab::crash::Rig;
+use tantalum_media::{CutPlan, Fate, ZoneMedia};
 use tantalum_runtime::virtual_time::Schedule;
 use tantalum_runtime::{Runtime, Virtual};
 use tantalum_ssd::baselines::{
@@ -224,7 +224,7 @@ pub fn run<B: Baseline + 'static, R: Rig + 'static>(
     if let Some((after, fate)) = cut_in_recovery {
         let runtime = Virtual::new(Schedule::Shuffled(seed ^ 2));
         let media = rig.borrow_mut().open(&runtime);
-        rig.borrow_mut().plan(after, fate);
+        rig.borrow_mut().plan(CutPlan { after_operations: after, fate });
         let handle = runtime.clone();
         // It fails where the cut falls into it.
         drop(runtime.run(async move { B::recover(media, &handle).await.map(|_| ()) }));
@@ -299,7 +299,7 @@ fn load<B: Baseline + 'static, R: Rig + 'static>(
         .map_err(|error| format!("formatting: {error}"))?;
     let before = rig.borrow().operations();
     if let Some((after, fate)) = cut {
-        rig.borrow_mut().plan(after, fate);
+        rig.borrow_mut().plan(CutPlan { after_operations: after, fate });
     }
     let clients: Vec<_> = (0..CLIENTS)
         .map(|client| {

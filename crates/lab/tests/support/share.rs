@@ -2,8 +2,9 @@
 use std::cell::RefCell;
 use std::rc::Rc;
 use tantalum_base::{Error, PageDevice, PageNo, Payload, Rng, Stamp};
-use tantalum_ftl::{Ftl, FtlOptions};
+use tantalum_ftl::{DumpOptions, Ftl, FtlOptions};
 use tantalum_lab::crash::{NandRig, Rig};
+use tantalum_media::ZoneMedia;
 use tantalum_runtime::virtual_time::Schedule;
 use tantalum_runtime::{Runtime, Virtual};
 use tantalum_ssd::{CacheKind, Ssd, SsdOptions};
@@ -63,7 +64,7 @@ pub fn session(
     let mut rig = NandRig::<Stamp>::new(1);
     in_session(&mut rig, 1, async move |runtime: Virtual, media| {
         let ftl = Ftl::format(media, options).await?;
-        let ssd = Rc::new(Ssd::new(Rc::clone(&ftl), SsdOptions::new(kind, 48), None)?);
+        let ssd = Rc::new(Ssd::new(Rc::clone(&ftl), SsdOptions::new(kind, 48))?);
         ssd.start(&runtime);
         test(Session { ssd, runtime }).await?;
         ftl.validate();
@@ -84,7 +85,7 @@ pub fn overwrite_and_reopen(kind: CacheKind, seed: u64, share_entries_max: Optio
                 _ => Ftl::recover(media, options).await?.0,
             };
             ftl.validate();
-            let ssd = Rc::new(Ssd::new(ftl, SsdOptions::new(kind, 48), None)?);
+            let ssd = Rc::new(Ssd::new(ftl, SsdOptions::new(kind, 48))?);
             ssd.start(&runtime);
             let device = Session { ssd, runtime };
             let mut rng = Rng::split(seed, &format!("opening {opening}"));
@@ -123,22 +124,28 @@ pub fn overwrite_and_reopen(kind: CacheKind, seed: u64, share_entries_max: Optio
     }
 }
 
-/// Runs `test` on a device whose durable cache holds the first writes of pages 0 and 1 since
-/// before a power cut.
+/// Runs `test` on a device whose durable cache held the first writes of pages 0 and 1 when its
+/// power was cut.
 pub fn with_a_survived_cache(test: impl AsyncFnOnce(Session) -> Result<(), Error> + 'static) {
-    let mut rig = NandRig::<Stamp>::new(1);
-    let options = FtlOptions::new(PAGES);
-    let ssd_options = SsdOptions::new(CacheKind::Durable, 48);
-    let cache = in_session(&mut rig, 1, async move |_, media| {
+    const CACHE_PAGES: u32 = 48;
+    let mut rig = NandRig::<Stamp>::with_more_zones(1, 8);
+    let options = |media: &Media| {
+        let dump = DumpOptions::least(&media.geometry(), PAGES, CACHE_PAGES);
+        FtlOptions { dump: Some(dump), ..FtlOptions::new(PAGES) }
+    };
+    let ssd_options = SsdOptions::new(CacheKind::Durable, CACHE_PAGES);
+    let ssd = in_session(&mut rig, 1, async move |_, media| {
+        let options = options(&media);
         let ftl = Ftl::format(media, options).await?;
-        let ssd = Ssd::new(ftl, ssd_options, None)?;
+        let ssd = Rc::new(Ssd::new(ftl, ssd_options)?);
         ssd.write(PageNo(0), &[stamp(0, 1), stamp(1, 1)], None).await?;
-        Ok(ssd.write_cache())
+        Ok(ssd)
     });
-    assert_eq!(cache.borrow().dirty_frames(), 2);
-    in_session(&mut rig, 2, async move |runtime: Virtual, media| {
-        let (ftl, _) = Ftl::recover(media, options).await?;
-        let ssd = Rc::new(Ssd::new(ftl, ssd_options, Some(cache))?);
+    in_session(&mut rig, 2, async move |_, media| ssd.power_loss(media).await.map(|_| ()));
+    in_session(&mut rig, 3, async move |runtime: Virtual, media| {
+        let options = options(&media);
+        let (ssd, report) = Ssd::reboot(media, options, ssd_options, &runtime).await?;
+        assert_eq!(report.pages_replayed, 2);
         ssd.start(&runtime);
         test(Session { ssd, runtime }).await
     });

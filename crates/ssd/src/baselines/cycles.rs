@@ -57,7 +57,9 @@ pub async fn scan_cycles<M: ZoneMedia>(media: &M) -> Result<CycleScan> {
                 let cycle = match spare.kind {
                     SlotKind::Data => Some(first),
                     SlotKind::Copy => None,
-                    SlotKind::Record | SlotKind::Checkpoint => continue,
+                    SlotKind::Record | SlotKind::Checkpoint | SlotKind::Delta | SlotKind::Dump => {
+                        continue;
+                    }
                 };
                 if let Some(first) = cycle {
                     let cycle = cycles.entry(first.0).or_default();

@@ -8,7 +8,7 @@ use tantalum_runtime::Runtime;
 
 use super::{DeviceSpec, Profile};
 use crate::host_queue::{HostQueue, HostQueueOptions};
-use crate::options::{CacheKind, SsdOptions};
+use crate::options::{CacheKind, FlushMeaning, SsdOptions};
 use crate::ssd::Ssd;
 
 /// Words of an option; the first is the default.
@@ -96,15 +96,15 @@ impl DeviceConfig {
     pub fn with_barrier(mut self, on: bool) -> DeviceConfig {
         self.link.barrier = on;
         // What is acknowledged only when it is durable leaves a flush nothing to write back.
-        self.ssd.flush_writes_back = on && self.ssd.cache == CacheKind::Durable;
+        self.ssd.flush = if on { FlushMeaning::WriteBack } else { FlushMeaning::Order };
         self
     }
 
     /// The same device with room for `pages` pages in its write cache.
     pub fn with_cache_pages(mut self, pages: u32) -> DeviceConfig {
-        let SsdOptions { flush_writes_back, persist_mapping, .. } = self.ssd;
+        let SsdOptions { flush, persist_mapping, .. } = self.ssd;
         let options = SsdOptions::new(self.ssd.cache, pages);
-        self.ssd = SsdOptions { flush_writes_back, persist_mapping, ..options };
+        self.ssd = SsdOptions { flush, persist_mapping, ..options };
         self
     }
 
@@ -118,7 +118,7 @@ impl DeviceConfig {
         let nand = Nand::new(&NandOptions { seed, ..self.nand })?;
         let zones = NandZones::new(runtime.clone(), nand, self.zones)?;
         let ftl = Ftl::format(zones, self.ftl).await?;
-        let ssd = Rc::new(Ssd::new(ftl, self.ssd, None)?);
+        let ssd = Rc::new(Ssd::new(ftl, self.ssd)?);
         ssd.start(runtime);
         Ok(Rc::new(HostQueue::new(runtime.clone(), ssd, self.link)?))
     }

@@ -1,0 +1,138 @@
+//! The incremental backup of the mapping: room for changed entries, and the writing of delta
+//! pages. Lists and limits are in `deltas`.
+use tantalum_base::{Error, ErrorKind, Payload, Result, SlotNo};
+use tantalum_media::{Body, SlotKind, Spare, ZoneMedia};
+
+use crate::deltas::ENTRIES;
+use crate::ftl::{Ftl, State};
+use crate::zones::Stream;
+
+/// Room for changed entries, given back where it is dropped.
+pub(crate) struct Reservation<'a, M: ZoneMedia> {
+    ftl: &'a Ftl<M>,
+    entries: u32,
+}
+
+impl<M: ZoneMedia> Reservation<'_, M> {
+    /// The changes follow now: what they do not take is free again.
+    pub(crate) fn spend(mut self, state: &mut State<M::Page>) {
+        state.deltas.release(std::mem::take(&mut self.entries));
+    }
+}
+
+impl<M: ZoneMedia> Drop for Reservation<'_, M> {
+    fn drop(&mut self) {
+        if self.entries > 0 {
+            self.ftl.state.borrow_mut().deltas.release(self.entries);
+            self.ftl.entries_room.wake_all();
+        }
+    }
+}
+
+impl<M: ZoneMedia> Ftl<M> {
+    /// Waits until `entries` entries of the map may change, and keeps that room.
+    ///
+    /// # Errors
+    /// `TooLarge` where a dump could never hold that many beside others.
+    pub(crate) async fn reserve_entries(&self, entries: u32) -> Result<Reservation<'_, M>> {
+        let try_reserve = || {
+            let state = &mut *self.state.borrow_mut();
+            if let Some(error) = &state.latched {
+                return Some(Err(error.clone()));
+            }
+            if !state.deltas.can_reserve(entries) {
+                return Some(Err(Error::new(
+                    ErrorKind::TooLarge,
+                    format!("{entries} changes at once are more than the stored energy can dump"),
+                )));
+            }
+            state.deltas.try_reserve(entries).then_some(Ok(()))
+        };
+        if let Some(result) = try_reserve() {
+            return result.map(|()| Reservation { ftl: self, entries });
+        }
+        self.entries_wanted.set(self.entries_wanted.get() + 1);
+        self.backup_wanted.wake_all();
+        let result = self.entries_room.until(try_reserve).await;
+        self.entries_wanted.set(self.entries_wanted.get() - 1);
+        result.map(|()| Reservation { ftl: self, entries })
+    }
+
+    /// Writes changed entries to delta pages in the background as they near the limit, until the
+    /// FTL latches. Spawn it once where the device has energy for a dump.
+    pub async fn run_backup(&self) -> Result<()> {
+        loop {
+            let due = || {
+                let state = self.state.borrow();
+                (state.latched.is_some() || self.backup_due(&state)).then_some(())
+            };
+            self.backup_wanted.until(due).await;
+            self.check_latch()?;
+            self.back_up().await.inspect_err(|error| self.latch(error))?;
+        }
+    }
+
+    fn backup_due(&self, state: &State<M::Page>) -> bool {
+        state.deltas.backup_due(self.entries_wanted.get() > 0)
+            && state.deltas.room_for(self.backup_slots(state))
+    }
+
+    /// Tells the backup where there is something for it to do.
+    pub(crate) fn wake_backup(&self) {
+        if self.options.dump.is_some() && self.backup_due(&self.state.borrow()) {
+            self.backup_wanted.wake_all();
+        }
+    }
+
+    /// Slots that a backup takes now at the most.
+    fn backup_slots(&self, state: &State<M::Page>) -> u64 {
+        let slots = crate::options::moving_slots_max(&self.geometry, state.deltas.backup_pages());
+        u64::from(slots) + 2 * u64::from(self.geometry.append_unit_slots)
+    }
+
+    /// Writes the list of changed entries.
+    async fn back_up(&self) -> Result<()> {
+        let (era, pages) = {
+            let state = &mut *self.state.borrow_mut();
+            (state.checkpoint_id, state.deltas.start_backup(&state.map))
+        };
+        debug_assert!(pages.len() <= self.layout.entries_max as usize / ENTRIES + 1);
+        let mut places: Vec<SlotNo> = Vec::with_capacity(pages.len());
+        let mut slots = 0;
+        let mut pages = pages.into_iter().peekable();
+        while pages.peek().is_some() {
+            let turn = self.meta_turn.acquire(1).await;
+            self.admit(Stream::Meta, 1, || 0).await?;
+            let mut buffer = self.state.borrow_mut().take_buffer();
+            let room = self.state.borrow().zones.room_pages(Stream::Meta) as usize;
+            for (page, version, body) in pages.by_ref().take(room) {
+                let (kind, checksum) = (SlotKind::Delta, body.checksum());
+                buffer.spares.push(Spare { kind, page, version, checksum });
+                buffer.bodies.push(Body::Meta(body));
+            }
+            slots += u64::from(self.geometry.append_slots(buffer.spares.len() as u32));
+            let first = self.append_own(Stream::Meta, &buffer, true).await?;
+            let state = &mut *self.state.borrow_mut();
+            for index in 0..buffer.spares.len() as u32 {
+                let slot = SlotNo(first.0 + index);
+                state.zones.add_live(slot);
+                places.push(slot);
+            }
+            state.give_buffer(buffer);
+            drop(turn);
+        }
+        {
+            let state = &mut *self.state.borrow_mut();
+            let in_force = state.checkpoint_in_force;
+            if !state.deltas.written(era, in_force, &places, slots) {
+                places.iter().for_each(|slot| state.zones.remove_live(*slot));
+            }
+            if self.checkpoint_due(state) {
+                self.checkpoint_wanted.wake_all();
+            }
+        }
+        self.entries_room.wake_all();
+        self.cleaning_wanted.wake_all();
+        Ok(())
+    }
+}

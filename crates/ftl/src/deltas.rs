@@ -1,0 +1,452 @@
+//! Changes of the mapping since the last checkpoint: what a power loss would have to dump.
+//!
+//! Changed entries are kept as a list with a bit a page, so that a change costs the same however
+//! many there are. Where the list nears its limit it is written to the meta stream as delta pages
+//! and is empty again: the incremental backup of the DuraSSD paper, section 3.4.1. A checkpoint
+//! makes all of them void. Whoever changes entries reserves room for them first and waits where
+//! there is none, so that the list never outgrows the energy that is there to dump it.
+use std::collections::BTreeMap;
+use tantalum_base::{
+    Error, ErrorKind, PAGE_BYTES, PageBuf, PageNo, PageRange, Result, SlotNo, Version,
+};
+
+use crate::dump::Layout;
+use crate::map::{Entry, Mapping, Place};
+use crate::planted::{Fault, is_planted};
+
+const MAGIC: u64 = 0x746c_6544_746e_6154; // "TantDelt"
+const HEADER_BYTES: usize = 32;
+const ENTRY_BYTES: usize = 24;
+/// In the first word of an entry: it is a trim of a range.
+const TRIM: u64 = 1 << 63;
+/// Entries in a page.
+pub const ENTRIES: usize = (PAGE_BYTES - HEADER_BYTES) / ENTRY_BYTES;
+
+/// A trimmed range.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Trim {
+    /// The pages that hold nothing any more.
+    pub range: PageRange,
+    /// The version of the trim.
+    pub version: Version,
+}
+
+/// What changed: pages, whose entries the map has, and trims.
+#[derive(Default)]
+pub struct Changes {
+    pages: Vec<u32>,
+    trims: Vec<Trim>,
+}
+
+impl Changes {
+    fn len(&self) -> u32 {
+        (self.pages.len() + self.trims.len()) as u32
+    }
+
+    fn clear(&mut self) {
+        self.pages.clear();
+        self.trims.clear();
+    }
+}
+
+/// A delta page in force.
+#[derive(Clone, Copy)]
+struct DeltaPage {
+    /// The checkpoint that was begun last when its entries were caught.
+    era: u64,
+    slot: SlotNo,
+}
+
+/// Tracks the changes since the last checkpoint.
+pub struct Deltas {
+    /// Entries that a dump can hold; 0 where nothing is ever dumped.
+    limit: u32,
+    slots_max: u64,
+    tracking: bool,
+    // A bit a page: it is in `dirty`.
+    marked: Vec<u64>,
+    dirty: Changes,
+    // Being written as delta pages.
+    in_flight: Changes,
+    // Older than the start of the checkpoint that is being written.
+    before: Changes,
+    reserved: u32,
+    pages: Vec<DeltaPage>,
+    // Slots that they take: those of this era, and of earlier ones.
+    slots_now: u64,
+    slots_before: u64,
+    era: u64,
+    // Number of the next delta page, and of the first that is in force.
+    next_number: u64,
+    written_up_to: u64,
+    entries_max: u32,
+    pages_written: u64,
+}
+
+impl Deltas {
+    /// For a map of `pages` pages; tracks nothing where nothing is ever dumped.
+    pub fn new(layout: Option<&Layout>, pages: u64) -> Self {
+        Deltas {
+            limit: layout.map_or(0, |layout| layout.entries_max),
+            slots_max: layout.map_or(0, |layout| layout.delta_slots_max),
+            tracking: layout.is_some(),
+            marked: vec![0; if layout.is_some() { pages.div_ceil(64) as usize } else { 0 }],
+            dirty: Changes::default(),
+            in_flight: Changes::default(),
+            before: Changes::default(),
+            reserved: 0,
+            pages: Vec::new(),
+            slots_now: 0,
+            slots_before: 0,
+            era: 0,
+            next_number: 0,
+            written_up_to: 0,
+            entries_max: 0,
+            pages_written: 0,
+        }
+    }
+
+    /// Nothing is tracked until [`resume`](Self::resume): while a recovery fills the map.
+    pub fn pause(&mut self) {
+        self.tracking = false;
+    }
+
+    /// Tracks again. All that the map holds is in checkpoint `era`; delta pages are numbered from
+    /// `first_number` on, which no earlier opening used.
+    pub fn resume(&mut self, era: u64, first_number: u64) {
+        assert_eq!(self.held(), 0, "changes were tracked before");
+        self.tracking = self.limit > 0;
+        self.era = era;
+        (self.next_number, self.written_up_to) = (first_number, first_number);
+    }
+
+    /// Entries that a power loss now would have to dump.
+    pub fn held(&self) -> u32 {
+        self.dirty.len() + self.in_flight.len() + self.before.len()
+    }
+
+    /// Most entries that there ever were.
+    pub fn held_max(&self) -> u32 {
+        self.entries_max
+    }
+
+    /// Delta pages written so far.
+    pub fn pages_written(&self) -> u64 {
+        self.pages_written
+    }
+
+    fn check(&mut self) {
+        let held = self.held();
+        self.entries_max = self.entries_max.max(held);
+        assert!(
+            held <= self.limit || is_planted(Fault::NoDeltaLimit),
+            "{held} changed mapping entries are more than the {} that the stored energy can dump",
+            self.limit
+        );
+    }
+
+    /// The entry of `page` changed.
+    #[inline]
+    pub fn mark(&mut self, page: PageNo) {
+        if !self.tracking {
+            return;
+        }
+        let (word, bit) = (page.index() / 64, 1 << (page.index() % 64));
+        if self.marked[word] & bit == 0 {
+            self.marked[word] |= bit;
+            self.dirty.pages.push(page.0 as u32);
+            self.check();
+        }
+    }
+
+    /// All entries of `range` of a lower version changed at once.
+    pub fn trimmed(&mut self, range: PageRange, version: Version) {
+        if self.tracking {
+            self.dirty.trims.push(Trim { range, version });
+            self.check();
+        }
+    }
+
+    /// Takes room for `entries` changes; false where there is none now.
+    pub fn try_reserve(&mut self, entries: u32) -> bool {
+        let fits = self.held() + self.reserved + entries <= self.limit;
+        if fits || !self.tracking || is_planted(Fault::NoDeltaLimit) {
+            self.reserved += entries;
+            return true;
+        }
+        false
+    }
+
+    /// Gives room back that was reserved, when the changes are made for which it was.
+    pub fn release(&mut self, entries: u32) {
+        self.reserved -= entries;
+    }
+
+    /// Whether `entries` could ever be reserved at once, beside what others may hold.
+    pub fn can_reserve(&self, entries: u32) -> bool {
+        !self.tracking || entries <= self.limit / 2
+    }
+
+    /// Whether the list should be written; `wanted`: somebody waits for room.
+    pub fn backup_due(&self, wanted: bool) -> bool {
+        let dirty = self.dirty.len();
+        self.tracking && dirty > 0 && (wanted || dirty >= self.limit / 4)
+    }
+
+    /// Whether delta pages are being written.
+    pub fn is_backing_up(&self) -> bool {
+        self.in_flight.len() > 0
+    }
+
+    /// Slots of delta pages in force.
+    pub fn slots(&self) -> u64 {
+        self.slots_now + self.slots_before
+    }
+
+    /// Whether `slots` more slots of delta pages may be written.
+    pub fn room_for(&self, slots: u64) -> bool {
+        self.slots() + slots <= self.slots_max
+    }
+
+    /// Whether a checkpoint is due to make delta pages void.
+    pub fn checkpoint_due(&self) -> bool {
+        self.tracking && self.slots_now > 0 && self.slots_now >= self.slots_max / 2
+    }
+
+    /// Pages that the list takes when it is written now.
+    pub fn backup_pages(&self) -> u32 {
+        self.dirty.len().div_ceil(ENTRIES as u32)
+    }
+
+    /// Takes the list to be written: its pages, numbered, as the map is now. Until
+    /// [`written`](Self::written) a dump holds them too.
+    pub fn start_backup(&mut self, map: &Mapping) -> Vec<(PageNo, Version, PageBuf)> {
+        assert_eq!(self.in_flight.len(), 0, "one backup at a time");
+        std::mem::swap(&mut self.dirty, &mut self.in_flight);
+        self.unmark_in_flight();
+        let mut bodies = Vec::new();
+        let sets = [&self.in_flight];
+        let changes = changes(map, &sets);
+        encode(changes, self.era, self.next_number, &mut bodies);
+        let numbers = self.next_number..;
+        self.next_number += bodies.len() as u64;
+        let numbered = numbers.zip(bodies);
+        numbered.map(|(number, body)| (PageNo(number), Version(self.era), body)).collect()
+    }
+
+    fn unmark_in_flight(&mut self) {
+        for page in &self.in_flight.pages {
+            self.marked[*page as usize / 64] &= !(1 << (page % 64));
+        }
+    }
+
+    /// The backup that was begun in `era` is durable in `places`, whose appends took `slots`.
+    /// False where checkpoint `in_force` has made it void meanwhile.
+    pub fn written(&mut self, era: u64, in_force: u64, places: &[SlotNo], slots: u64) -> bool {
+        self.in_flight.clear();
+        self.written_up_to = self.next_number;
+        self.pages_written += places.len() as u64;
+        if era < in_force {
+            return false;
+        }
+        self.pages.extend(places.iter().map(|slot| DeltaPage { era, slot: *slot }));
+        *(if era == self.era { &mut self.slots_now } else { &mut self.slots_before }) += slots;
+        true
+    }
+
+    /// Checkpoint `id` starts: it will hold all that changed so far.
+    pub fn checkpoint_started(&mut self, id: u64) {
+        self.era = id;
+        self.slots_before += std::mem::take(&mut self.slots_now);
+        if !self.tracking {
+            return;
+        }
+        for page in &self.dirty.pages {
+            self.marked[*page as usize / 64] &= !(1 << (page % 64));
+        }
+        self.before.pages.append(&mut self.dirty.pages);
+        self.before.trims.append(&mut self.dirty.trims);
+    }
+
+    /// Checkpoint `id` is in force: the slots of delta pages that it makes void.
+    pub fn checkpoint_finished(&mut self, id: u64) -> Vec<SlotNo> {
+        self.before.clear();
+        self.slots_before = 0;
+        let void = self.pages.iter().filter(|page| page.era < id).map(|page| page.slot).collect();
+        self.pages.retain(|page| page.era >= id);
+        void
+    }
+
+    /// Slots of the delta pages in force.
+    pub fn places(&self) -> impl Iterator<Item = SlotNo> + '_ {
+        self.pages.iter().map(|page| page.slot)
+    }
+
+    /// Delta pages up to (not with) this number are durable; what was caught later is in memory.
+    pub fn written_up_to(&self) -> u64 {
+        self.written_up_to
+    }
+
+    /// All that is not in durable delta pages, as pages to dump. Of changes that are `in_flight`
+    /// in the log (the page, what it was, the version) what was before: nobody was told of them.
+    pub fn dump(&self, map: &Mapping, in_flight: &[(PageNo, Entry, Version)]) -> Vec<PageBuf> {
+        let mut bodies = Vec::new();
+        if is_planted(Fault::DeltasNotDumped) {
+            return bodies;
+        }
+        let mut undone: BTreeMap<PageNo, Entry> = BTreeMap::new();
+        for (page, before, version) in in_flight.iter().rev() {
+            let now = undone.get(page).copied().unwrap_or(map.get(*page));
+            if now.version == *version {
+                undone.insert(*page, *before);
+            }
+        }
+        let all = [&self.before, &self.in_flight, &self.dirty];
+        let changes = changes(map, &all).chain(undone.iter().map(|(page, entry)| of(*page, entry)));
+        encode(changes, self.era, 0, &mut bodies);
+        bodies
+    }
+}
+
+/// A change as it is kept: what, version, place, checksum.
+type Encoded = (u64, Version, u32, u32);
+
+fn of(page: PageNo, entry: &Entry) -> Encoded {
+    (page.0, entry.version, entry.place.to_bits(), entry.checksum)
+}
+
+/// Changes, with the entries that the map has now.
+fn changes<'a>(map: &'a Mapping, sets: &'a [&Changes]) -> impl Iterator<Item = Encoded> + 'a {
+    let pages = sets.iter().flat_map(|set| &set.pages).map(|page| {
+        let page = PageNo(u64::from(*page));
+        of(page, &map.get(page))
+    });
+    let trims = sets
+        .iter()
+        .flat_map(|set| &set.trims)
+        .map(|trim| (trim.range.first.0 | TRIM, trim.version, trim.range.pages as u32, 0));
+    pages.chain(trims)
+}
+
+/// Encodes changes as full pages, numbered from `number` on.
+fn encode(
+    changes: impl Iterator<Item = Encoded>,
+    era: u64,
+    number: u64,
+    bodies: &mut Vec<PageBuf>,
+) {
+    let mut entries = changes.peekable();
+    while entries.peek().is_some() {
+        let mut page = [0; PAGE_BYTES];
+        let mut count = 0u32;
+        for bytes in page[HEADER_BYTES..].chunks_exact_mut(ENTRY_BYTES) {
+            let Some((what, version, place, checksum)) = entries.next() else { break };
+            bytes[..8].copy_from_slice(&what.to_le_bytes());
+            bytes[8..16].copy_from_slice(&version.0.to_le_bytes());
+            bytes[16..20].copy_from_slice(&place.to_le_bytes());
+            bytes[20..24].copy_from_slice(&checksum.to_le_bytes());
+            count += 1;
+        }
+        let number = number + bodies.len() as u64;
+        page[..8].copy_from_slice(&MAGIC.to_le_bytes());
+        page[8..16].copy_from_slice(&era.to_le_bytes());
+        page[16..24].copy_from_slice(&number.to_le_bytes());
+        page[24..28].copy_from_slice(&count.to_le_bytes());
+        bodies.push(PageBuf::copy_from(&page));
+    }
+}
+
+/// One change read back.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Delta {
+    /// The page's entry.
+    Page(PageNo, Entry),
+    /// A trim.
+    Trim(Trim),
+}
+
+/// The changes that a delta page holds.
+///
+/// # Errors
+/// `Corrupt` where it is none.
+pub fn decode(page: &PageBuf) -> Result<Vec<Delta>> {
+    let long = |at: usize| {
+        let mut word = [0; 8];
+        word.copy_from_slice(&page[at..at + 8]);
+        u64::from_le_bytes(word)
+    };
+    let count = long(24) as u32 as usize;
+    if long(0) != MAGIC || count > ENTRIES {
+        return Err(Error::new(ErrorKind::Corrupt, "delta page without its magic number"));
+    }
+    let entry = |index: usize| {
+        let at = HEADER_BYTES + index * ENTRY_BYTES;
+        let (what, version, rest) = (long(at), Version(long(at + 8)), long(at + 16));
+        if what & TRIM != 0 {
+            let range = PageRange::new(PageNo(what & !TRIM), rest & u64::from(u32::MAX));
+            return Delta::Trim(Trim { range, version });
+        }
+        let place = Place::from_bits(rest as u32);
+        Delta::Page(PageNo(what), Entry { version, place, checksum: (rest >> 32) as u32 })
+    };
+    Ok((0..count).map(entry).collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn tracked(entries_max: u32) -> (Deltas, Mapping) {
+        let layout = Layout { entries_max, delta_slots_max: 8, ..Layout::NONE };
+        (Deltas::new(Some(&layout), 1000), Mapping::new(1000, 1000))
+    }
+
+    #[test]
+    fn changes_come_back() {
+        let (mut deltas, mut map) = tracked(500);
+        let mut expected = Vec::new();
+        for page in (0..600).step_by(3).map(PageNo) {
+            let place = Place::At(SlotNo(page.0 as u32 + 7));
+            let entry = Entry { version: Version(1 << 40 | page.0), place, checksum: 5 };
+            map.set(page, entry);
+            deltas.mark(page);
+            deltas.mark(page);
+            expected.push(Delta::Page(page, entry));
+        }
+        let trim = Trim { range: PageRange::new(PageNo(1), 900), version: Version(9) };
+        deltas.trimmed(trim.range, trim.version);
+        expected.push(Delta::Trim(trim));
+        assert_eq!(deltas.held(), 201, "a page counts once");
+        let pages = deltas.dump(&map, &[]);
+        let read: Vec<Delta> = pages.iter().flat_map(|page| decode(page).unwrap()).collect();
+        assert_eq!((pages.len(), read), (2, expected));
+    }
+
+    #[test]
+    fn room_is_reserved_and_a_checkpoint_gives_it_back() {
+        let (mut deltas, map) = tracked(10);
+        assert!(deltas.try_reserve(6) && !deltas.try_reserve(5));
+        deltas.release(6);
+        (0..6).for_each(|page| deltas.mark(PageNo(page)));
+        assert!(!deltas.try_reserve(5));
+        deltas.checkpoint_started(1);
+        (0..4).for_each(|page| deltas.mark(PageNo(page)));
+        assert_eq!(deltas.held(), 10, "what is in no checkpoint in force is dumped");
+        assert_eq!(deltas.start_backup(&map).len(), 1);
+        assert_eq!(deltas.held(), 10, "and so is what is being written");
+        assert!(deltas.written(1, 0, &[SlotNo(3)], 2));
+        assert_eq!((deltas.held(), deltas.slots()), (6, 2));
+        assert_eq!(deltas.checkpoint_finished(1), []);
+        assert_eq!((deltas.held(), deltas.slots()), (0, 2));
+        deltas.checkpoint_started(2);
+        assert_eq!(deltas.checkpoint_finished(2), [SlotNo(3)]);
+        assert_eq!(deltas.slots(), 0);
+    }
+
+    #[test]
+    #[should_panic(expected = "more than the 10 that the stored energy can dump")]
+    fn more_than_the_energy_can_dump_is_refused() {
+        let (mut deltas, _) = tracked(10);
+        (0..11).for_each(|page| deltas.mark(PageNo(page)));
+    }
+}

@@ -1,0 +1,340 @@
+//! Taking a dump back at the next power-on (DuraSSD paper, section 3.4.2).
+//!
+//! 1. A dump that no checkpoint calls void is in force; all of it must be there.
+//! 2. Its checkpoint, the delta pages since, and the dumped entries are the mapping: no zone of the
+//!    log is scanned. A checkpoint of that makes the dump's mapping void.
+//! 3. The caller writes the frames back, durably; another checkpoint makes all of the dump void.
+//! 4. Only then is the dump area cleared.
+//!
+//! A power cut on the way dumps nothing: before 2 is done the next attempt starts from the same
+//! dump, for which everything it builds on is kept; later it starts from the checkpoint of 2 and
+//! what the log says since, and writes the frames back once more.
+use std::collections::BTreeMap;
+use tantalum_base::{Error, ErrorKind, PageNo, Payload, Result, SlotNo, Version, ZoneNo};
+use tantalum_media::{SlotKind, Spare, ZoneMedia};
+
+use crate::checkpoint::{self, MAP_ENTRIES};
+use crate::deltas::{self, Delta, Trim};
+use crate::dump::DumpHeader;
+use crate::find_checkpoint::{Checkpoint, MetaSlots};
+use crate::ftl::{DumpsVoid, Ftl};
+use crate::map::{Entry, Mapping, Place};
+use crate::planted::{Fault, is_planted};
+use crate::recovery::RecoveryReport;
+use crate::zones::{Stream, ZoneState, Zones};
+
+/// Frames read at a time.
+const GROUP: usize = 256;
+
+/// A dump that is in force.
+pub(crate) struct Dump<P> {
+    pub header: DumpHeader,
+    entries: Vec<Delta>,
+    pub frames: Vec<(PageNo, P)>,
+}
+
+/// Changes of the mapping since a checkpoint, the latest of each page.
+#[derive(Default)]
+struct Since {
+    pages: BTreeMap<u64, Entry>,
+    trims: Vec<Trim>,
+}
+
+impl Since {
+    /// Adds changes that were caught later than all before.
+    fn add(&mut self, deltas: Vec<Delta>) {
+        for delta in deltas {
+            match delta {
+                Delta::Page(page, entry) => {
+                    self.pages.insert(page.0, entry);
+                }
+                Delta::Trim(trim) => self.trims.push(trim),
+            }
+        }
+    }
+
+    /// The trims that reach into the pages from `first` to `end`.
+    fn trims_in(&self, first: u64, end: u64) -> Vec<Trim> {
+        let reaches = |trim: &&Trim| trim.range.first.0 < end && first < trim.range.end().0;
+        self.trims.iter().filter(reaches).copied().collect()
+    }
+
+    /// What is in force of `page`, of which the checkpoint says `entry`; and whether that is it.
+    fn latest(&self, page: u64, entry: Entry, trims: &[Trim]) -> (Entry, bool) {
+        // The checkpoint caught its pages later than what was changed before its end, and then
+        // changes of the page that followed are here too: of one version what cleaning moved, of
+        // an older one what was taken back.
+        let changed = self.pages.get(&page);
+        let mut latest = changed.map_or((entry, true), |changed| (*changed, false));
+        for trim in trims {
+            let covers = trim.range.first.0 <= page && page < trim.range.end().0;
+            if covers && trim.version > latest.0.version {
+                let version = trim.version;
+                latest = (Entry { version, place: Place::Unmapped, checksum: 0 }, false);
+            }
+        }
+        latest
+    }
+}
+
+fn corrupt(context: String) -> Error {
+    Error::new(ErrorKind::Corrupt, context)
+}
+
+impl<M: ZoneMedia> Ftl<M> {
+    /// The dump in force, read; `None` where there is none.
+    ///
+    /// # Errors
+    /// `Corrupt` where not all of it is there: what was acknowledged would be missing.
+    pub(crate) async fn find_dump(
+        &self,
+        epochs: &[Option<(u64, u8)>],
+        void: DumpsVoid,
+    ) -> Result<Option<Dump<M::Page>>> {
+        let dumped = |(zone, epoch): (usize, &Option<(u64, u8)>)| {
+            epoch
+                .filter(|(_, stream)| *stream == Stream::Dump as u8)
+                .map(|(epoch, _)| (ZoneNo(zone as u32), epoch))
+        };
+        let zones: Vec<(ZoneNo, u64)> = epochs.iter().enumerate().filter_map(dumped).collect();
+        let number = zones.iter().map(|(_, epoch)| *epoch).max().unwrap_or(0);
+        if number <= void.frames {
+            return Ok(None);
+        }
+        if self.options.dump.is_none() {
+            let context = format!("dump {number} is in force, and the options know of no dumps");
+            return Err(Error::new(ErrorKind::InvalidInput, context));
+        }
+        let zones: Vec<ZoneNo> =
+            zones.iter().filter(|(_, epoch)| *epoch == number).map(|(zone, _)| *zone).collect();
+        let mut slots: BTreeMap<u64, (SlotNo, Spare)> = BTreeMap::new();
+        for zone in zones {
+            for append in self.media.scan(zone, 0, Some(number)).await? {
+                for (index, spare) in append.spares.iter().enumerate() {
+                    if let Some(spare) = spare.filter(|spare| spare.kind == SlotKind::Dump) {
+                        let slot = self.geometry.slot(zone, append.first_offset + index as u32);
+                        slots.insert(spare.version.0, (slot, spare));
+                    }
+                }
+            }
+        }
+        self.read_dump(number, &slots).await.map(Some)
+    }
+
+    async fn read_dump(
+        &self,
+        number: u64,
+        slots: &BTreeMap<u64, (SlotNo, Spare)>,
+    ) -> Result<Dump<M::Page>> {
+        let page = async |index: u64, what: &str| match slots.get(&index) {
+            Some((slot, _)) => self.media.read_meta(*slot).await,
+            None => Err(corrupt(format!("dump {number} has lost {what}"))),
+        };
+        let header = DumpHeader::decode(&page(0, "its header").await?, false)
+            .filter(|header| header.number == number)
+            .ok_or_else(|| corrupt(format!("the header of dump {number} is none")))?;
+        let last = header.pages() - 1;
+        let footer = DumpHeader::decode(&page(last, "its footer").await?, true);
+        if footer != Some(header) || slots.len() as u64 != header.pages() {
+            let context = format!(
+                "of the {} pages of dump {number} only {} are intact",
+                header.pages(),
+                slots.len()
+            );
+            return Err(corrupt(context));
+        }
+        let entry_pages = u64::from(header.entry_pages);
+        let mut entries = Vec::new();
+        for index in 1..=entry_pages {
+            entries.extend(deltas::decode(&page(index, "mapping entries").await?)?);
+        }
+        let places: Vec<(SlotNo, Spare)> =
+            slots.range(1 + entry_pages..last).map(|(_, place)| *place).collect();
+        let mut frames = Vec::with_capacity(places.len());
+        for group in places.chunks(GROUP) {
+            let slots: Vec<SlotNo> = group.iter().map(|(slot, _)| *slot).collect();
+            let mut contents = vec![M::Page::zero(); group.len()];
+            self.media.read(&slots, &mut contents).await?;
+            for ((slot, spare), content) in group.iter().zip(contents) {
+                if content.checksum() != spare.checksum {
+                    return Err(corrupt(format!("slot {slot} of dump {number} has decayed")));
+                }
+                frames.push((spare.page, content));
+            }
+        }
+        Ok(Dump { header, entries, frames })
+    }
+
+    /// Keeps what recovering from `dump` builds on until its mapping is durable: also an attempt
+    /// that is cut must leave it to the next.
+    pub(crate) fn pin(&self, meta: &MetaSlots, newest: &Checkpoint, dump: &DumpHeader) {
+        let state = &mut *self.state.borrow_mut();
+        let named = meta.checkpoint(dump.checkpoint);
+        let deltas = meta.deltas_of(dump).map(|(_, slot)| slot);
+        let all = named.chain(newest.places.iter().copied()).chain(deltas);
+        let mut pinned: Vec<SlotNo> = all.collect();
+        pinned.sort_unstable();
+        pinned.dedup();
+        let mut kept = state.checkpoint_places.clone();
+        kept.sort_unstable();
+        pinned.retain(|slot| kept.binary_search(slot).is_err());
+        pinned.iter().for_each(|slot| state.zones.add_live(*slot));
+        state.pinned = pinned;
+    }
+
+    /// Puts the mapping of `dump` in force: its checkpoint, the delta pages since, the dumped
+    /// entries. False, and nothing in force, where zones are so short that only a scan of the
+    /// log can take back what an unfinished cleaning copied.
+    pub(crate) async fn merge(
+        &self,
+        epochs: &[Option<(u64, u8)>],
+        meta: &MetaSlots,
+        newest: &Checkpoint,
+        dump: &Dump<M::Page>,
+        report: &mut RecoveryReport,
+    ) -> Result<bool> {
+        let header = &dump.header;
+        let checkpoint = self.named_checkpoint(meta, header.checkpoint).await?;
+        let mut since = Since::default();
+        let mut delta_pages = 0;
+        for (_, slot) in meta.deltas_of(header) {
+            since.add(deltas::decode(&self.media.read_meta(slot).await?)?);
+            delta_pages += 1;
+        }
+        if delta_pages != header.delta_pages {
+            return Err(corrupt(format!(
+                "of the {} delta pages of checkpoint {} only {delta_pages} are intact",
+                header.delta_pages, header.checkpoint
+            )));
+        }
+        since.add(dump.entries.clone());
+        self.put_in_force(epochs, &checkpoint, &since, header.number)?;
+        self.pin(meta, newest, header);
+        if self.zones_without_content() < self.reserve_zones + self.layout.zones {
+            self.forget();
+            return Ok(false);
+        }
+        report.checkpoint = checkpoint.id;
+        report.delta_pages = delta_pages;
+        report.replayed = since.pages.len() as u64;
+        let state = &mut *self.state.borrow_mut();
+        state.next_version = header.next_version.max(checkpoint.footer.next_version);
+        Ok(true)
+    }
+
+    fn put_in_force(
+        &self,
+        epochs: &[Option<(u64, u8)>],
+        checkpoint: &Checkpoint,
+        since: &Since,
+        number: u64,
+    ) -> Result<()> {
+        let state = &mut *self.state.borrow_mut();
+        let pages = self.options.pages;
+        let mut chunks = checkpoint.map.iter().peekable();
+        let mut first = 0;
+        while first < pages {
+            let index = first / MAP_ENTRIES as u64;
+            let chunk = chunks.next_if(|(header, _)| u64::from(header.index) == index);
+            let caught = chunk.map_or(0, |(header, _)| header.epoch);
+            let mut entries = chunk.map(|(_, page)| checkpoint::decode_map(page));
+            let end = pages.min(first + MAP_ENTRIES as u64);
+            let trims = since.trims_in(first, end);
+            for page in first..end {
+                let entry = entries.as_mut().and_then(Iterator::next).unwrap_or_default();
+                let (entry, from_checkpoint) = since.latest(page, entry, &trims);
+                if let Place::At(slot) = entry.place {
+                    let zone = self.geometry.zone_of(slot);
+                    let latest = if from_checkpoint { caught } else { number };
+                    let intact = epochs[zone.index()].is_some_and(|(epoch, _)| epoch <= latest);
+                    if !intact {
+                        return Err(corrupt(format!(
+                            "page {page} should be in zone {zone}, which was filled again later"
+                        )));
+                    }
+                }
+                if entry.version != Version::NEVER {
+                    state.put(PageNo(page), entry);
+                }
+            }
+            first += MAP_ENTRIES as u64;
+        }
+        self.note_checkpoint(state, checkpoint);
+        Ok(())
+    }
+
+    /// Zones that could be filled again, those of the dump area included.
+    fn zones_without_content(&self) -> u32 {
+        let state = self.state.borrow();
+        let without = |(_, zone): &(ZoneNo, &crate::zones::Zone)| {
+            zone.state != ZoneState::Retired && zone.live_slots == 0
+        };
+        state.zones.iter().filter(without).count() as u32
+    }
+
+    /// Back to an empty mapping.
+    fn forget(&self) {
+        let state = &mut *self.state.borrow_mut();
+        let slots = u64::from(self.geometry.zones) * u64::from(self.geometry.slots_per_zone);
+        state.map = Mapping::new(self.options.pages, slots);
+        state.zones = Zones::new(self.geometry, &self.media.retired());
+        state.checkpoint_places.clear();
+        state.pinned.clear();
+    }
+
+    /// The frames of the dump in force, in the order of the host's writes; the caller writes them
+    /// back, durably, and then calls [`conclude_dump`](Self::conclude_dump).
+    pub fn take_restored(&self) -> Vec<(PageNo, M::Page)> {
+        std::mem::take(&mut self.restored.borrow_mut())
+    }
+
+    /// Whether a dump waits to be written back.
+    pub fn has_dump(&self) -> bool {
+        self.state.borrow().dump_in_force.is_some()
+    }
+
+    /// All that the dump in force held is durable elsewhere: makes it void, and clears its area.
+    pub async fn conclude_dump(&self) -> Result<()> {
+        let Some(number) = self.state.borrow().dump_in_force else { return Ok(()) };
+        if !is_planted(Fault::DumpNotMadeVoid) {
+            self.state.borrow_mut().dumps_void.frames = number;
+        }
+        self.checkpoint().await?;
+        self.state.borrow_mut().dump_in_force = None;
+        self.clear_dump_area().await
+    }
+
+    /// Takes zones for the dump area out of the pool, as far as it has not enough.
+    ///
+    /// # Errors
+    /// `OutOfSpace` where there are none.
+    pub(crate) fn set_dump_zones_aside(&self) -> Result<()> {
+        let state = &mut *self.state.borrow_mut();
+        for _ in state.zones.dump_zones().len()..self.layout.zones as usize {
+            if !state.zones.set_aside() {
+                let context = "no zone is free for the dump area";
+                return Err(Error::new(ErrorKind::OutOfSpace, context));
+            }
+        }
+        Ok(())
+    }
+
+    /// Erases the dump area, for the next dump.
+    pub(crate) async fn clear_dump_area(&self) -> Result<()> {
+        loop {
+            let zones = self.state.borrow().zones.dump_zones();
+            for zone in &zones {
+                // Where it had to be retired, another takes its place.
+                self.reset_if_needed(*zone).await?;
+            }
+            for zone in zones.iter().skip(self.layout.zones as usize) {
+                self.state.borrow_mut().zones.give_back(*zone);
+            }
+            self.set_dump_zones_aside()?;
+            let state = self.state.borrow();
+            if state.zones.dump_zones().iter().all(|zone| !state.zones.get(*zone).needs_reset) {
+                return Ok(());
+            }
+        }
+    }
+}

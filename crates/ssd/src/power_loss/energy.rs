@@ -1,0 +1,59 @@
+//! How much the capacitors can dump.
+use tantalum_base::{Error, ErrorKind, Result};
+
+/// Capacitors that feed the device when the power is lost, and what a dumped byte costs them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Capacitors {
+    /// Their number.
+    pub count: u32,
+    /// Capacitance of each.
+    pub microfarads: u32,
+    /// Voltage when they are charged.
+    pub charged_millivolts: u32,
+    /// Voltage below which the device does not run.
+    pub empty_millivolts: u32,
+    /// Energy for one byte: programming it, and all that must run meanwhile.
+    pub picojoules_per_byte: u32,
+}
+
+impl Capacitors {
+    /// Bytes that they can dump: C (V² - v²) / 2 over the energy of a byte.
+    ///
+    /// # Errors
+    /// `InvalidInput` where a byte costs nothing, or the voltages leave nothing to use.
+    pub fn dump_bytes(&self) -> Result<u64> {
+        if self.picojoules_per_byte == 0 || self.empty_millivolts >= self.charged_millivolts {
+            let context = format!("capacitors that store nothing for a dump: {self:?}");
+            return Err(Error::new(ErrorKind::InvalidInput, context));
+        }
+        let squared = |millivolts: u32| u128::from(millivolts) * u128::from(millivolts);
+        // Microfarads times square millivolts are picojoules.
+        let picojoules = u128::from(self.count)
+            * u128::from(self.microfarads)
+            * (squared(self.charged_millivolts) - squared(self.empty_millivolts))
+            / 2;
+        Ok((picojoules / u128::from(self.picojoules_per_byte)).min(u128::from(u64::MAX)) as u64)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn energy_is_half_of_capacitance_times_square_voltage() {
+        let capacitors = Capacitors {
+            count: 2,
+            microfarads: 1000,
+            charged_millivolts: 10_000,
+            empty_millivolts: 6_000,
+            picojoules_per_byte: 1_000,
+        };
+        // 2 mF from 10 V to 6 V: 64 mJ, at 1 nJ a byte.
+        assert_eq!(capacitors.dump_bytes().unwrap(), 64_000_000);
+        let more = Capacitors { count: 4, ..capacitors };
+        assert_eq!(more.dump_bytes().unwrap(), 128_000_000);
+        let empty = Capacitors { empty_millivolts: 10_000, ..capacitors };
+        assert_eq!(empty.dump_bytes().unwrap_err().kind(), ErrorKind::InvalidInput);
+    }
+}
