@@ -5,6 +5,7 @@ mod demo;
 mod replay;
 mod repro;
 mod serve;
+mod share;
 mod stat;
 mod trace;
 
@@ -20,6 +21,7 @@ pub enum Command {
     Serve(serve::Args),
     Check(check::Args),
     Stat(stat::Args),
+    Share(share::Args),
     Replay(replay::Args),
     Repro(repro::Args),
     #[command(subcommand)]
@@ -36,6 +38,7 @@ impl Command {
             Command::Serve(args) => serve::run(&args),
             Command::Check(args) => check::run(&args),
             Command::Stat(args) => stat::run(&args),
+            Command::Share(args) => share::run(&args),
             Command::Replay(args) => replay::run(&args),
             Command::Repro(args) => repro::run(&args),
             Command::Trace(command) => command.run(),

@@ -1,0 +1,79 @@
+//! `tantalum share` as its user meets it.
+mod support;
+
+use std::path::{Path, PathBuf};
+use support::nbd::{Client, PAGE_BYTES};
+use support::server::Server;
+use support::{good, refused};
+use tempfile::TempDir;
+
+/// A volume of 4 MiB of which pages 0 to 7 hold the bytes 0x40 to 0x47.
+fn volume() -> (TempDir, PathBuf) {
+    let folder = tempfile::tempdir().unwrap();
+    let config = folder.path().join("v.toml");
+    good(&["create", text(&config), "--capacity", "4MiB"]);
+    let server = Server::start(&config);
+    let mut client = Client::connect(&server.socket).unwrap();
+    for page in 0..8u64 {
+        client.write(page, &[0x40 + page as u8; PAGE_BYTES]);
+    }
+    server.terminate();
+    (folder, config)
+}
+
+fn text(path: &Path) -> &str {
+    path.to_str().unwrap()
+}
+
+fn row(config: &Path) -> serde_json::Value {
+    let stat = good(&["stat", text(config), "--format", "json"]);
+    serde_json::from_str::<serde_json::Value>(&stat).unwrap()["rows"][0].clone()
+}
+
+#[test]
+fn pages_take_the_content_of_others_and_keep_it() {
+    let (_folder, config) = volume();
+    let told = good(&["share", text(&config), "100", "0", "4"]);
+    assert!(told.contains("v.toml") && told.contains("16.0 KiB"), "{told}");
+    // Places and lengths in bytes, too.
+    good(&["share", text(&config), "800KiB", "16KiB", "4"]);
+    let stat = row(&config);
+    assert_eq!((&stat["shared_slots"], &stat["shared_entries"]), (&8.into(), &8.into()));
+    assert!(stat["shared_bytes"].as_u64().unwrap() > 0);
+    assert_eq!(stat["mapped_bytes"], 16 * PAGE_BYTES as u64);
+    let server = Server::start(&config);
+    let mut client = Client::connect(&server.socket).unwrap();
+    client.write(1, &[1; PAGE_BYTES]);
+    client.write(102, &[2; PAGE_BYTES]);
+    // The kill leaves recovery to sort it out.
+    server.kill();
+    let server = Server::start(&config);
+    let mut client = Client::connect(&server.socket).unwrap();
+    let expected = [(0, 0x40), (1, 1), (100, 0x40), (101, 0x41), (102, 2), (103, 0x43)];
+    for (page, byte) in expected.into_iter().chain((200..204).zip(0x44..)) {
+        assert_eq!(client.read(page, 1).unwrap(), [byte; PAGE_BYTES], "page {page}");
+    }
+    server.terminate();
+    good(&["check", text(&config)]);
+}
+
+#[test]
+fn what_is_refused_changes_nothing() {
+    let (_folder, config) = volume();
+    for (arguments, told) in [
+        (["2", "0", "4"], "overlap"),
+        (["100", "6", "4"], "page 8 holds nothing"),
+        (["1022", "0", "4"], "past the end"),
+        (["100", "0", "4k"], "over the limit"),
+        (["100", "0", "10%"], "LEN: 10% is no count of pages"),
+        (["100B", "0", "1"], "A: 100B is no multiple of 4096"),
+        (["100", "zero", "1"], "B: "),
+    ] {
+        let refusal = refused(&["share", text(&config), arguments[0], arguments[1], arguments[2]]);
+        assert!(refusal.contains(told), "{arguments:?}: {refusal}");
+    }
+    assert_eq!(row(&config)["mapped_bytes"], 8 * PAGE_BYTES as u64);
+    let server = Server::start(&config);
+    assert!(refused(&["share", text(&config), "100", "0", "1"]).contains("pid"));
+    server.terminate();
+}
