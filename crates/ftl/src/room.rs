@@ -6,6 +6,9 @@ use crate::ftl::Ftl;
 use crate::options::packed_slots;
 use crate::zones::Stream;
 
+/// A zone may be closed with one slot in so many unused.
+const UNUSED_SLOTS_DIVISOR: u32 = 32;
+
 impl<M: ZoneMedia> Ftl<M> {
     /// Waits for room for a batch of `pages` in the host stream, with its zones reset.
     pub(crate) async fn admit_host(&self, pages: u32) -> Result<()> {
@@ -46,6 +49,23 @@ impl<M: ZoneMedia> Ftl<M> {
                 state.zones.open(zone, stream);
             }
         }
+    }
+
+    /// Whether a batch of `pages` that would be split over two zones goes as one append to the next
+    /// one instead. That leaves slots unused, so only where they are few. Cleaning is not kept from
+    /// its end by that: a zone with unused slots has less to move.
+    pub(crate) fn better_in_fresh_zone(
+        &self,
+        state: &crate::ftl::State<M::Page>,
+        pages: u32,
+    ) -> bool {
+        let Some(zone) = state.zones.open_zone(Stream::Host) else { return false };
+        if state.zones.room_pages(Stream::Host) >= pages || state.prepared.is_empty() {
+            return false;
+        }
+        let unused_slots = self.geometry.slots_per_zone - state.zones.get(zone).used_slots;
+        pages <= self.geometry.append_pages_fit(self.geometry.slots_per_zone)
+            && unused_slots <= self.geometry.slots_per_zone / UNUSED_SLOTS_DIVISOR
     }
 
     /// Pages that appends to the stream's open zone can still hold.

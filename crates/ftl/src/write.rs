@@ -152,6 +152,9 @@ impl<M: ZoneMedia> Ftl<M> {
         let batch = (first, len as u32);
         let mut pieces = Vec::with_capacity(1);
         let mut start = 0;
+        if self.better_in_fresh_zone(state, len as u32) {
+            state.zones.seal(Stream::Host);
+        }
         while start < len {
             if state.zones.open_zone(Stream::Host).is_none() {
                 let zone = state.prepared.remove(0);

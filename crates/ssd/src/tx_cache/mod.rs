@@ -26,6 +26,7 @@ mod state;
 mod statistics;
 mod transactions;
 mod trim;
+mod validate;
 mod waiting;
 mod write_back;
 

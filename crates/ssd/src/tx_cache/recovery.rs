@@ -4,7 +4,7 @@
 //!
 //! Then the indexes that need not survive are built again from the Page Headers.
 use std::rc::Rc;
-use tantalum_base::{Error, ErrorKind, PageRange, Result};
+use tantalum_base::{Error, ErrorKind, PageNo, PageRange, Result};
 use tantalum_ftl::Ftl;
 use tantalum_ftl::planted::{Fault, is_planted};
 use tantalum_media::ZoneMedia;
@@ -114,16 +114,27 @@ fn roll<P: tantalum_base::Payload>(nvram: &TxNvram<P>, report: &mut TxRecoveryRe
     }
 }
 
-/// Takes `range` out of the cache.
+/// Takes `range` out of the mapping; looks at the pages or at the Page Headers, whichever are fewer.
 fn unmap<P: tantalum_base::Payload>(
     nvram: &TxNvram<P>,
     range: PageRange,
     report: &mut TxRecoveryReport,
 ) {
-    for page in range.iter() {
-        report.accesses += 1;
+    let headers = u64::from(nvram.headers.slots());
+    report.accesses += range.pages.min(headers);
+    let unmap = |page: PageNo| {
         if nvram.mapped(page).is_some() {
             nvram.mapping.take(page.0 as u32);
+        }
+    };
+    if range.pages <= headers {
+        return range.iter().for_each(unmap);
+    }
+    for number in 0..nvram.headers.slots() {
+        if let Some(header) = nvram.headers.get(number)
+            && range.contains(header.page)
+        {
+            unmap(header.page);
         }
     }
 }

@@ -128,14 +128,17 @@ impl<R: Runtime, M: ZoneMedia> TxCache<R, M> {
             if let Err(error) = &written {
                 self.fail(error);
             }
-            written?;
-            let stores = self.change(|state| state.spilled(&batch));
+            let stores = self.change(|state| match &written {
+                Ok(()) => state.spilled(&batch),
+                Err(_) => state.not_spilled(&batch),
+            });
             self.pay(stores).await;
+            self.state.borrow_mut().spilling = 0;
             for (header, _) in batch.drain(..) {
                 let number = self.state.borrow().nvram.header(header).transaction;
-                self.state.borrow_mut().spilling -= 1;
                 self.left(number, 1);
             }
+            written?;
             self.room.wake_all();
         }
     }
@@ -216,6 +219,15 @@ impl<P: Payload> State<P> {
             self.headers[*number as usize].usage = Use::Uncommitted;
             self.headers[*number as usize].generation += 1;
             self.statistics.pages_spilled += 1;
+        }
+    }
+
+    /// The batch did not reach the extended cache: it stays where it is.
+    fn not_spilled(&mut self, batch: &[(u32, u32)]) {
+        for (number, extended) in batch {
+            self.headers[*number as usize].usage = Use::Uncommitted;
+            self.lists.push(List::Uncommitted, *number);
+            self.free_extended.push(*extended);
         }
     }
 }

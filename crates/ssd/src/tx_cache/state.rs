@@ -247,21 +247,22 @@ impl<P: Payload> State<P> {
         self.nvram.transactions.put(command, TxHeader::FREE);
     }
 
-    /// Makes the version of page header `new` the committed one of its page.
+    /// Makes the version of page header `new` the committed one of its page. It frees the version
+    /// that it points to; nobody else may.
     fn put_in_force(&mut self, new: u32) {
         let header = self.nvram.header(new);
-        let old = self.nvram.mapped(header.page);
-        if header.previous != old.unwrap_or(NONE) {
-            let previous = old.unwrap_or(NONE);
+        let previous = self.nvram.mapped(header.page).unwrap_or(NONE);
+        if header.previous != previous {
+            // Another version was committed since this one was written.
             self.nvram.headers.put(new, PageHeader { previous, ..header });
         }
         self.nvram.mapping.put(header.page.0 as u32, new);
         self.enlist(new, header.place);
         // Only now: until the mapping leads to the new version the old one is the latest.
-        if let Some(old) = old {
-            let waits = self.headers[old as usize].usage == Use::Committed;
+        if previous != NONE {
+            let waits = self.headers[previous as usize].usage == Use::Committed;
             self.statistics.pages_coalesced += u64::from(waits);
-            self.left_cache(old);
+            self.left_cache(previous);
         }
     }
 
@@ -366,6 +367,10 @@ impl<P: Payload> State<P> {
         transaction.outstanding = members.len() as u32;
         transaction.members = members;
         transaction.commit_number = self.commits;
+        if self.committed.len() >= 2 * self.transactions.len() {
+            self.forget_checkpointed();
+        }
+        let transaction = &mut self.transactions[number as usize];
         self.committed.push_back((number, self.commits));
         if transaction.outstanding == 0 {
             self.checkpoint(number);

@@ -186,7 +186,7 @@ impl<P: Payload> State<P> {
     }
 
     /// Drops transactions from the queue whose headers have been released.
-    fn forget_checkpointed(&mut self) {
+    pub(super) fn forget_checkpointed(&mut self) {
         let held = |(number, commit_number): &(u32, u64)| {
             let transaction = &self.transactions[*number as usize];
             transaction.phase == Phase::Committed && transaction.commit_number == *commit_number

@@ -1,4 +1,5 @@
 //! The TxCache device: commands, order, errors, larger transactions.
+mod failures;
 mod larger;
 mod order;
 mod profile;

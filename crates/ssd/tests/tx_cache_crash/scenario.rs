@@ -45,6 +45,7 @@ pub fn run(scenario: &Scenario) -> Result<Outcome, String> {
     load(&mut rig, &runtime, &device, &clients, shape)?;
     outcome.load = rig.counts();
     outcome.statistics = device.statistics();
+    device.validate();
     drop(device);
     rig.settle(&runtime);
     if scenario.cut_in_recovery.is_some() {
@@ -64,12 +65,14 @@ pub fn run(scenario: &Scenario) -> Result<Outcome, String> {
         } else if (report.redone, report.undone, report.trim_redone) != (0, 0, false) {
             return Err(format!("a closed device had something to recover: {report:?}"));
         }
+        device.validate();
         device.start();
         verify(&runtime, &device, &clients, &shape)
             .map_err(|text| format!("opening {round}: {text}; {report:?}"))?;
         if round == 0 {
             let commands = shape.commands.min(6);
             load(&mut rig, &runtime, &device, &clients, Shape { commands, ..shape })?;
+            device.validate();
             verify(&runtime, &device, &clients, &shape)?;
         }
         let closing = Rc::clone(&device);

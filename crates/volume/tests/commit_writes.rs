@@ -1,0 +1,68 @@
+//! What a commit costs on a store: one append, durable when it returns, and nothing else.
+use std::path::Path;
+use tantalum_base::{PAGE_BYTES, PageBuf, PageDevice, PageNo};
+use tantalum_ftl::FtlStatistics;
+use tantalum_media::block_store::{Counting, MemoryStore, StoreCounters, StoreCounts};
+use tantalum_runtime::virtual_time::{Schedule, Virtual};
+use tantalum_volume::{FlashVolume, VolumeConfig, config};
+
+const PAGES_PER_COMMIT: u64 = 8;
+/// A zone of this volume has 256 slots, so it takes 28 commits: the next would be split in two.
+const COMMITS: u64 = 200;
+
+/// What each of `commits` commits did to the store, one after the other; the FTL's counters.
+fn counts(commits: u64) -> (Vec<StoreCounts>, FtlStatistics) {
+    let config = VolumeConfig::parse(&config::template("64MiB"), Path::new("v.toml")).unwrap();
+    let runtime = Virtual::new(Schedule::Fifo);
+    let handle = runtime.clone();
+    let main = async move {
+        let counters = StoreCounters::default();
+        let store = Counting::new(MemoryStore::new(256 << 20), counters.clone());
+        FlashVolume::create(store.clone(), &config, 1).await.unwrap();
+        let (volume, _) = FlashVolume::open(&handle, store, &config).await.unwrap();
+        let device = volume.device();
+        let mut counts = Vec::new();
+        for commit in 0..commits {
+            let before = counters.snapshot();
+            let tx = device.begin().await.unwrap();
+            let content = [PageBuf::copy_from(&[commit as u8; PAGE_BYTES])];
+            for page in 0..PAGES_PER_COMMIT {
+                // Scattered, as a database's are.
+                let page = (commit * PAGES_PER_COMMIT + page) * 977 % 16_000;
+                device.write(PageNo(page), &content, Some(tx)).await.unwrap();
+            }
+            assert_eq!(counters.snapshot(), before, "nothing before the commit");
+            device.commit(tx).await.unwrap();
+            counts.push(counters.snapshot().since(&before));
+        }
+        (counts, volume.statistics().ftl)
+    };
+    let counts = runtime.run(main).unwrap();
+    runtime.drop_tasks();
+    counts
+}
+
+#[test]
+fn a_commit_of_eight_pages_is_one_durable_append() {
+    // Eight pages and the header that says what they are, checksums included.
+    let one = StoreCounts {
+        reads: 0,
+        bytes_read: 0,
+        writes: 1,
+        bytes_written: (PAGES_PER_COMMIT + 1) * PAGE_BYTES as u64,
+        durable_writes: 1,
+        syncs: 0,
+    };
+    for (commit, counts) in counts(COMMITS).0.into_iter().enumerate() {
+        assert_eq!(counts, one, "commit {commit}");
+    }
+}
+
+#[test]
+fn a_commit_is_one_append_also_while_cleaning_runs() {
+    // Twice the volume, so that zones are cleaned all the time.
+    let commits = 2 * 16_384 / PAGES_PER_COMMIT;
+    let (_, ftl) = counts(commits);
+    assert!(ftl.zones_cleaned > 10, "{ftl:?}");
+    assert_eq!(ftl.host_appends, commits);
+}
