@@ -60,7 +60,8 @@ fn a_disk_replays_too_slowly_and_checked() {
     let disk = device("cheetah-15k6:capacity=1GiB");
     let row = replay(&trace, &disk, &options).unwrap();
     assert!((100.0..1_500.0).contains(&row.requests_per_s), "{row:?}");
-    assert_eq!((row.flushes, row.erases, row.zones_cleaned), (30, 0, 0));
+    assert_eq!((row.flushes, row.erases, row.zones_cleaned), (row.commit.requests, 0, 0));
+    assert!(row.flushes > 10);
     assert!(row.physical_reads > 100 && row.physical_writes > 100, "{row:?}");
     assert_eq!(replay(&trace, &disk, &options).unwrap(), row);
 }

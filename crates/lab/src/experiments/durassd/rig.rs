@@ -3,8 +3,8 @@ use std::cell::RefCell;
 use std::future::Future;
 use std::rc::Rc;
 use tantalum_base::{Error, ErrorKind, PageDevice, Result};
-use tantalum_runtime::Virtual;
 use tantalum_runtime::virtual_time::Schedule;
+use tantalum_runtime::{Runtime, Virtual};
 use tantalum_ssd::DeviceSpec;
 
 use super::super::Scale;
@@ -55,6 +55,8 @@ impl Rig {
                 let pages = device.limits().pages;
                 let expected = Rc::new(RefCell::new(Expected::new(pages)));
                 age_device(&runtime, &device, &expected, &age, seed).await?;
+                // Cleaning comes to its end.
+                runtime.sleep(1_000_000_000).await;
                 Ok::<_, Error>((device, expected))
             }
         };
