@@ -14,7 +14,7 @@ use crate::device_replay::{Age, Device, Expected, age_device};
 /// Share of an SSD that the test file takes, which was written over until cleaning was steady. The
 /// paper does not say; set by table 2, write-only with 128 threads and no barrier, 4 KiB: 49,009
 /// a second are what cleaning leaves of the flash's rate.
-const FILLED: f64 = 0.92;
+const FILLED: f64 = 0.86;
 
 /// How much of a load is measured.
 #[derive(Clone, Copy)]

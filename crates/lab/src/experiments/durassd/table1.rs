@@ -62,7 +62,7 @@ const LINES: [Line; 9] = [
         parameters: "",
         case: "ssd-b, cache on",
         paper: [655, 1_762, 2_319, 3_152, 4_046, 5_177, 6_318, 8_575, 8_456],
-        calibrated: &[NO_FSYNC],
+        calibrated: &[0, NO_FSYNC],
     },
     Line {
         device: "durassd",
