@@ -6,12 +6,13 @@ use std::rc::Rc;
 use tantalum_base::{Error, ErrorKind, PageDevice, PageNo, Payload, Result, Rng, Stamp};
 use tantalum_runtime::virtual_time::Schedule;
 use tantalum_runtime::{JoinHandle, Runtime, Virtual};
-use tantalum_ssd::DeviceConfig;
+use tantalum_ssd::{DeviceConfig, DeviceSpec, SimulatedSsd};
 use tantalum_trace::{OpenOptions, shared};
 
-use crate::device_replay::{
-    Age, Device, DeviceReplayOptions, DeviceTrace, Expected, age_device, replay,
-};
+use crate::device_replay::{Age, DeviceReplayOptions, DeviceTrace, Expected, age_ssd, replay};
+
+/// What is measured: an SSD, and its link.
+pub(crate) type Device = SimulatedSsd<Virtual, Stamp>;
 
 /// What is asked of random writes with cleaning active.
 pub const TARGET_PAGES_PER_S: f64 = 1e6;
@@ -58,7 +59,7 @@ pub fn measure(options: &DeviceSpeedOptions) -> Result<DeviceSpeed> {
         async move {
             let device: Rc<Device> = config.build(&runtime, 1).await?;
             let expected = Rc::new(RefCell::new(Expected::new(device.limits().pages)));
-            age_device(&runtime, device.device(), &expected, &Age::default(), 1).await?;
+            age_ssd(&runtime, device.device(), &expected, &Age::default(), 1).await?;
             Ok::<_, Error>((device, expected))
         }
     };
@@ -198,7 +199,7 @@ pub fn bench(mut print: impl FnMut(String)) -> Result<()> {
     let made = "zipf:pages=200k,requests=2m,theta=0.9,writes=0.3,commit=16";
     let path = large.as_deref().unwrap_or(Path::new(made));
     let trace = Rc::new(DeviceTrace::load(path, &OpenOptions::default())?);
-    let config = DeviceConfig::parse("durassd:capacity=1GiB")?;
+    let config = DeviceSpec::parse("durassd:capacity=1GiB")?;
     for clients in [1, 32] {
         let options = DeviceReplayOptions { clients, ..DeviceReplayOptions::default() };
         let start_s = cpu_seconds();

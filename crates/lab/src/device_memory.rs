@@ -6,8 +6,7 @@ use tantalum_runtime::Virtual;
 use tantalum_runtime::virtual_time::Schedule;
 use tantalum_ssd::DeviceConfig;
 
-use crate::device_bench::{cpu_seconds, finish};
-use crate::device_replay::Device;
+use crate::device_bench::{Device, cpu_seconds, finish};
 
 /// What a full device may take: 4 GB for the 480 GB of the DuraSSD paper (section 3.1.2).
 pub const TARGET_BYTES: u64 = 4_000_000_000;

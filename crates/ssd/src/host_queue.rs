@@ -15,6 +15,8 @@ pub struct HostQueueOptions {
     pub depth: u32,
     /// Latency that every command has besides its transfer; commands overlap in it.
     pub command_ns: u64,
+    /// Latency that each page of a read or write adds to that.
+    pub page_ns: u64,
     /// Time for which every command occupies the link besides its data.
     pub link_command_ns: u64,
     /// Bytes a second over the link; transfers go one after the other, in either direction.
@@ -90,9 +92,14 @@ impl<R: Runtime, D: PageDevice> HostQueue<R, D> {
         end_ns
     }
 
+    /// What a command takes besides the link, in which others overlap with it.
+    fn latency_ns(&self, pages: usize) -> u64 {
+        self.options.command_ns + self.options.page_ns * pages as u64
+    }
+
     /// Moves a command with `pages` pages' data to the device.
     async fn send(&self, pages: usize) {
-        let arrived_ns = self.occupy_link(pages) + self.options.command_ns;
+        let arrived_ns = self.occupy_link(pages) + self.latency_ns(pages);
         self.runtime.sleep_until(arrived_ns).await;
     }
 }
@@ -106,7 +113,7 @@ impl<R: Runtime, D: PageDevice> PageDevice for HostQueue<R, D> {
 
     async fn read(&self, first: PageNo, out: &mut [D::Page], tx: Option<TxId>) -> Result<()> {
         let _slot = self.slots.acquire(1).await;
-        self.runtime.sleep(self.options.command_ns).await;
+        self.runtime.sleep(self.latency_ns(out.len())).await;
         self.device.read(first, out, tx).await?;
         let arrived_ns = self.occupy_link(out.len());
         self.runtime.sleep_until(arrived_ns).await;

@@ -55,6 +55,9 @@ pub struct SsdOptions {
     pub cache_pages: u32,
     /// Write-back starts when more pages than this are dirty (write-through: at once).
     pub write_back_start_pages: u32,
+    /// Pages of a batch at the most, where the cache is not written back whole; an append of the
+    /// medium may allow fewer.
+    pub write_back_pages_max: u32,
     /// Batches being written back at the same time.
     pub write_backs_in_flight: u32,
     /// Transactions that may be open at once.
@@ -85,6 +88,7 @@ impl SsdOptions {
             cache,
             cache_pages,
             write_back_start_pages: cache_pages / 2,
+            write_back_pages_max: u32::MAX,
             write_backs_in_flight: match cache {
                 CacheKind::Durable | CacheKind::Volatile => 8,
                 CacheKind::WriteThrough | CacheKind::Ordered => 2,
@@ -109,8 +113,11 @@ impl SsdOptions {
 
     /// Checks the settings against each other.
     pub fn check(&self) -> Result<()> {
-        let problem = if self.cache_pages == 0 || self.write_backs_in_flight == 0 {
-            "the write cache needs at least one page and one write-back in flight"
+        let problem = if self.cache_pages == 0
+            || self.write_backs_in_flight == 0
+            || self.write_back_pages_max == 0
+        {
+            "the write cache needs at least one page and one write-back, of a page, in flight"
         } else if self.write_pages_max > self.cache_pages {
             "a write must fit into the write cache"
         } else if self.transaction_pages_max > self.cache_pages {

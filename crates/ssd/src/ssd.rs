@@ -137,7 +137,7 @@ impl<M: ZoneMedia> Ssd<M> {
             ftl,
             options,
             limits,
-            batch_pages: geometry.append_pages_max,
+            batch_pages: geometry.append_pages_max.min(options.write_back_pages_max),
             unit_pages: geometry.append_unit_slots,
             cache: RefCell::new(WriteCache::new(options.cache_pages)),
             transactions: RefCell::new(Transactions::new(max, pages_max)),

@@ -10,6 +10,7 @@ use tantalum_ssd::{CacheKind, DeviceConfig, DeviceSpec, HostQueue, HostQueueOpti
 const LINK: HostQueueOptions = HostQueueOptions {
     depth: 4,
     command_ns: 1_000,
+    page_ns: 0,
     link_command_ns: 100,
     link_bytes_per_second: 4_096_000_000,
     flush_ns: 50_000,
@@ -55,6 +56,9 @@ fn transfers_take_turns_and_the_queue_has_its_depth() {
     assert_eq!(ends(3, LINK, false), [2_100, 3_200, 4_300]);
     // The fifth command starts when the first is done, when the link is taken until 4,400.
     assert_eq!(ends(5, LINK, false), [2_100, 3_200, 4_300, 5_400, 6_500]);
+    // What a page adds overlaps like the command's own latency.
+    let slow_pages = HostQueueOptions { page_ns: 5_000, ..LINK };
+    assert_eq!(ends(3, slow_pages, false), [7_100, 8_200, 9_300]);
     // With one slot each takes its full time.
     let one = HostQueueOptions { depth: 1, ..LINK };
     assert_eq!(ends(3, one, false), [2_100, 4_200, 6_300]);

@@ -1,21 +1,31 @@
-//! `tantalum serve VOLUME.toml --nbd ADDRESS`.
+//! `tantalum serve VOLUME.toml --nbd ADDRESS`, and `tantalum serve --device DEVICE --nbd ADDRESS`.
 use crate::Verdict;
 use crate::common::print_line;
+use anyhow::bail;
 use std::path::PathBuf;
 use std::rc::Rc;
-use tantalum_base::PageDevice;
+use tantalum_base::{PageBuf, PageDevice, Result};
 use tantalum_nbd::{Server, ServerOptions};
 use tantalum_runtime::Live;
 use tantalum_runtime::live::LiveOptions;
 use tantalum_runtime::live::net::Address;
 use tantalum_runtime::live::signal::terminated;
+use tantalum_ssd::DeviceSpec;
 use tantalum_volume::{VolumeConfig, open_volume};
 
-/// Serve a volume until SIGINT or SIGTERM
+/// Serve a volume, or a simulated device in real time, until SIGINT or SIGTERM
 #[derive(clap::Args, Debug)]
 pub struct Args {
     /// The volume's configuration
-    volume: PathBuf,
+    #[arg(required_unless_present = "device")]
+    volume: Option<PathBuf>,
+    /// A simulated device at its own speed, such as durassd:capacity=1GiB (docs/devices/README.md);
+    /// it lives in memory, and all that was written is gone when this ends
+    #[arg(long, value_name = "DEVICE", conflicts_with = "volume")]
+    device: Option<String>,
+    /// Seed of what the simulated device leaves to chance
+    #[arg(long, default_value_t = 1, requires = "device", value_name = "SEED")]
+    device_seed: u64,
     /// Where NBD clients connect: unix:/path, 127.0.0.1:10809 or [::1]:10809
     #[arg(long, value_name = "ADDRESS")]
     nbd: String,
@@ -29,25 +39,33 @@ pub struct Args {
 
 /// Runs the command.
 pub fn run(args: &Args) -> anyhow::Result<Verdict> {
-    let config = VolumeConfig::read(&args.volume)?;
     let address: Address = args.nbd.parse()?;
     let options = ServerOptions {
         read_only: args.read_only,
         allow_remote: args.allow_remote,
         ..ServerOptions::default()
     };
+    if let Some(device) = &args.device {
+        let spec = DeviceSpec::parse(device)?;
+        let live = Live::new(LiveOptions::default())?;
+        let (handle, seed) = (live.clone(), args.device_seed);
+        live.run(async move { serve_device(handle, spec, seed, address, options).await })?;
+        return Ok(Verdict::Good);
+    }
+    let Some(volume) = &args.volume else { bail!("a volume or --device is needed") };
+    let config = VolumeConfig::read(volume)?;
     let live = Live::new(LiveOptions::default())?;
     let handle = live.clone();
-    live.run(async move { serve(handle, config, address, options).await })?;
+    live.run(async move { serve_volume(handle, config, address, options).await })?;
     Ok(Verdict::Good)
 }
 
-async fn serve(
+async fn serve_volume(
     live: Live,
     config: VolumeConfig,
     address: Address,
     options: ServerOptions,
-) -> tantalum_base::Result<()> {
+) -> Result<()> {
     let stop = terminated(&live)?;
     let (volume, report) = open_volume(&live, &config).await?;
     let listener = match options.listen(&live, &address) {
@@ -57,7 +75,7 @@ async fn serve(
             return Err(error);
         }
     };
-    let told = print_line(&format!(
+    tell(&format!(
         "{}: {} at {} ({}, {} changes replayed, {} dropped)",
         config.path.display(),
         volume.device().limits().durability.name(),
@@ -66,13 +84,39 @@ async fn serve(
         report.recovery.replayed,
         report.recovery.dropped,
     ));
-    if let Err(error) = told {
-        // A server that nobody listens to on its standard output still has clients.
-        eprintln!("tantalum: the standard output cannot be written: {error}");
-    }
     let server = Server::new(Rc::clone(volume.device()), options)?;
     let served = server.serve(&live, listener, stop).await;
     // Also where serving failed: what was acknowledged is safe, this makes the next opening quick.
     let closed = volume.close().await;
     served.and(closed)
+}
+
+/// Serves a device that is simulated at its own speed. There is nothing to close: it has no content
+/// but in memory.
+async fn serve_device(
+    live: Live,
+    spec: DeviceSpec,
+    seed: u64,
+    address: Address,
+    mut options: ServerOptions,
+) -> Result<()> {
+    let stop = terminated(&live)?;
+    options.description = format!("Simulated {}, in memory only", spec.name());
+    let listener = options.listen(&live, &address)?;
+    let device = Rc::new(spec.build::<_, PageBuf>(&live, seed).await?);
+    tell(&format!(
+        "{}: {} at {} ({}, simulated in memory: all content is gone when this ends)",
+        spec.name(),
+        device.limits().durability.name(),
+        listener.local_address(),
+        live.engine_name(),
+    ));
+    Server::new(device, options)?.serve(&live, listener, stop).await
+}
+
+fn tell(line: &str) {
+    if let Err(error) = print_line(line) {
+        // A server that nobody listens to on its standard output still has clients.
+        eprintln!("tantalum: the standard output cannot be written: {error}");
+    }
 }

@@ -1,4 +1,5 @@
 //! `tantalum serve` as a process of its own, to be asked, stopped and killed.
+use std::ffi::OsStr;
 use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdout, Command, Stdio};
@@ -15,10 +16,18 @@ pub struct Server {
 impl Server {
     /// Serves the volume of `config` on a Unix socket beside it, and waits until it listens.
     pub fn start(config: &Path) -> Server {
-        let socket = config.with_file_name("nbd.sock");
+        Server::start_with(config.with_file_name("nbd.sock"), &[config.as_os_str()])
+    }
+
+    /// Serves a simulated device on a Unix socket in `folder`, and waits until it listens.
+    pub fn start_device(folder: &Path, device: &str) -> Server {
+        Server::start_with(folder.join("nbd.sock"), &["--device".as_ref(), device.as_ref()])
+    }
+
+    fn start_with(socket: PathBuf, what: &[&OsStr]) -> Server {
         let mut child = Command::new(env!("CARGO_BIN_EXE_tantalum"))
             .arg("serve")
-            .arg(config)
+            .args(what)
             .args(["--nbd", &format!("unix:{}", socket.display())])
             .stdin(Stdio::null())
             .stdout(Stdio::piped())

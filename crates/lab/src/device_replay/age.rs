@@ -4,8 +4,9 @@ use std::rc::Rc;
 use tantalum_base::{PageDevice, PageNo, PageRange, Result, Rng, Stamp};
 use tantalum_media::NandZones;
 use tantalum_runtime::{JoinHandle, Runtime, Virtual};
-use tantalum_ssd::Ssd;
+use tantalum_ssd::{SimulatedDevice, Ssd};
 
+use super::Device;
 use super::expected::Expected;
 
 /// How a device is aged: filled in order, then overwritten at random until the write
@@ -31,8 +32,24 @@ impl Default for Age {
 /// Commands in flight.
 const WRITERS: u64 = 64;
 
-/// Ages `ssd`, past its link: what the aging costs is not asked.
+/// Ages `device`, past its link: what the aging costs is not asked. A disk is as it was.
 pub(crate) async fn age(
+    runtime: &Virtual,
+    device: &Device,
+    expected: &Rc<RefCell<Expected>>,
+    age: &Age,
+    seed: u64,
+) -> Result<()> {
+    match device {
+        SimulatedDevice::Ssd(device) => {
+            age_ssd(runtime, device.device(), expected, age, seed).await
+        }
+        SimulatedDevice::Disk(_) => Ok(()),
+    }
+}
+
+/// The same of a bare SSD.
+pub(crate) async fn age_ssd(
     runtime: &Virtual,
     ssd: &Rc<Ssd<NandZones<Virtual, Stamp>>>,
     expected: &Rc<RefCell<Expected>>,

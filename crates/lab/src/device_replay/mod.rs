@@ -24,14 +24,14 @@ use std::rc::Rc;
 use tantalum_base::{Error, ErrorKind, PageDevice, Result, Stamp};
 use tantalum_runtime::Virtual;
 use tantalum_runtime::virtual_time::Schedule;
-use tantalum_ssd::{DeviceConfig, SimulatedSsd};
+use tantalum_ssd::{DeviceSpec, SimulatedDevice};
 
-pub(crate) use age::age as age_device;
+pub(crate) use age::{age as age_device, age_ssd};
 use clients::Replay;
 pub(crate) use expected::Expected;
 
 /// The simulated device that is replayed on.
-pub type Device = SimulatedSsd<Virtual, Stamp>;
+pub type Device = SimulatedDevice<Virtual, Stamp>;
 
 /// How to replay.
 #[derive(Clone, Debug, PartialEq)]
@@ -60,7 +60,7 @@ impl Default for DeviceReplayOptions {
 /// does not give back what was written; the device's own.
 pub fn replay(
     trace: &Rc<DeviceTrace>,
-    config: &DeviceConfig,
+    config: &DeviceSpec,
     options: &DeviceReplayOptions,
 ) -> Result<DeviceReplayRow> {
     let runtime = Virtual::new(Schedule::Fifo);
@@ -70,7 +70,7 @@ pub fn replay(
         async move { replay_on(&runtime, &trace, &config, &options).await }
     };
     let row = runtime.run(run).map_err(|deadlock| {
-        let context = format!("replay of {} on {}", trace.name, config.name);
+        let context = format!("replay of {} on {}", trace.name, config.name());
         Error::with_source(ErrorKind::Corrupt, context, deadlock)
     })?;
     // Tasks hold the device, the device holds the runtime: without this neither would go.
@@ -81,7 +81,7 @@ pub fn replay(
 async fn replay_on(
     runtime: &Virtual,
     trace: &Rc<DeviceTrace>,
-    config: &DeviceConfig,
+    config: &DeviceSpec,
     options: &DeviceReplayOptions,
 ) -> Result<DeviceReplayRow> {
     if options.clients == 0 || (options.transactions && options.clients != 1) {
@@ -93,14 +93,14 @@ async fn replay_on(
             ),
         ));
     }
-    let device: Rc<Device> = config.build(runtime, options.seed).await?;
+    let device: Rc<Device> = Rc::new(config.build(runtime, options.seed).await?);
     if options.transactions && device.limits().transactions_max == 0 {
-        let context = format!("{} has no transactions", config.name);
+        let context = format!("{} has no transactions", config.name());
         return Err(Error::new(ErrorKind::Unsupported, context));
     }
     let expected = Rc::new(RefCell::new(Expected::new(device.limits().pages)));
     if let Some(age) = &options.age {
-        age::age(runtime, device.device(), &expected, age, options.seed).await?;
+        age::age(runtime, &device, &expected, age, options.seed).await?;
     }
     let start = row::Counters::of(runtime, &device);
     let tally = Replay::run(runtime, trace, &device, &expected, options).await?;

@@ -3,7 +3,7 @@ use hdrhistogram::Histogram;
 use tantalum_base::{Error, ErrorKind, Result};
 use tantalum_media::nand::NandCounters;
 use tantalum_runtime::{Runtime, Virtual};
-use tantalum_ssd::{DeviceConfig, SsdStatistics};
+use tantalum_ssd::{DeviceSpec, SimulatedDevice, SsdStatistics};
 use tantalum_trace::PageEvent;
 
 use super::trace::DeviceTrace;
@@ -123,20 +123,34 @@ pub(super) struct Counters {
 }
 
 impl Counters {
+    /// A disk's accesses count as flash pages, and it has no FTL to count for.
     pub(super) fn of(runtime: &Virtual, device: &Device) -> Self {
-        let ssd = device.device();
-        Counters {
-            now_ns: runtime.now_ns(),
-            ssd: ssd.statistics(),
-            nand: ssd.ftl().media().nand().counters(),
-        }
+        let (ssd, nand) = match device {
+            SimulatedDevice::Ssd(device) => {
+                let ssd = device.device();
+                (ssd.statistics(), ssd.ftl().media().nand().counters())
+            }
+            SimulatedDevice::Disk(device) => {
+                let disk = device.device().counters();
+                let ssd = SsdStatistics {
+                    pages_read: disk.pages_read,
+                    read_hits: disk.pages_hit,
+                    pages_written: disk.pages_written,
+                    flushes: disk.flushes,
+                    ..SsdStatistics::default()
+                };
+                let (reads, programs) = (disk.reads, disk.writes);
+                (ssd, NandCounters { reads, programs, ..NandCounters::default() })
+            }
+        };
+        Counters { now_ns: runtime.now_ns(), ssd, nand }
     }
 }
 
 impl DeviceReplayRow {
     pub(super) fn new(
         trace: &DeviceTrace,
-        config: &DeviceConfig,
+        config: &DeviceSpec,
         options: &DeviceReplayOptions,
         tally: &Tally,
         start: &Counters,
@@ -148,9 +162,9 @@ impl DeviceReplayRow {
         let read = end.ssd.pages_read - start.ssd.pages_read;
         DeviceReplayRow {
             trace: trace.name.clone(),
-            device: config.name.clone(),
+            device: config.name().to_owned(),
             clients: options.clients,
-            cache_pages: config.ssd.cache_pages,
+            cache_pages: config.cache_pages(),
             requests: tally.pages,
             misses: read - (end.ssd.read_hits - start.ssd.read_hits),
             seconds,

@@ -20,7 +20,7 @@ pub struct Experiment {
 /// One entry a paper.
 pub const EXPERIMENTS: &[Experiment] = &[Experiment {
     name: "durassd",
-    title: "Durable Write Cache in Flash Memory SSD (DuraSSD): table 1",
+    title: "Durable Write Cache in Flash Memory SSD (DuraSSD): tables 1 and 2",
     run: durassd::run,
 }];
 

@@ -11,8 +11,8 @@ pub(super) struct Run {
     pub first: u64,
     pub pages: u32,
     pub place: Place,
-    /// Accesses before it came.
-    pub served_before: u64,
+    /// Accesses before it could be chosen for the first time.
+    pub served_before: Option<u64>,
 }
 
 /// Pages that are not on the platters yet.
@@ -53,7 +53,7 @@ impl<P: Payload> Cache<P> {
 
     /// Takes pages in. One that waits already is replaced where it waits; the others make new
     /// runs.
-    pub(super) fn insert(&mut self, geometry: &Geometry, first: u64, pages: &[P], served: u64) {
+    pub(super) fn insert(&mut self, geometry: &Geometry, first: u64, pages: &[P]) {
         let mut open: Option<Run> = None;
         for (page, content) in (first..).zip(pages) {
             if self.contents.insert(page, content.clone()).is_some() {
@@ -64,7 +64,7 @@ impl<P: Payload> Cache<P> {
                 self.numbered += 1;
                 let place = geometry.place(page);
                 let number = self.numbered;
-                open = Some(Run { number, first: page, pages: 1, place, served_before: served });
+                open = Some(Run { number, first: page, pages: 1, place, served_before: None });
             }
         }
         self.runs.extend(open);

@@ -42,7 +42,8 @@ struct Command<P> {
     place: Place,
     /// Contents, of a write.
     contents: Option<Vec<P>>,
-    served_before: u64,
+    /// Accesses before it could be chosen for the first time.
+    served_before: Option<u64>,
     done: Rc<Cell<bool>>,
 }
 
@@ -148,18 +149,19 @@ impl<R: Runtime, P: Payload> Disk<R, P> {
         let cylinder = self.platters.cylinder();
         let commands = work.commands.len().min(self.options.queue_depth as usize);
         let runs = work.cache.runs.len().min(self.options.queue_depth as usize - commands);
-        let wait_ns = |place: &Place, write: bool, served_before: u64| {
-            let passed_over = work.served - served_before;
+        let served = work.served;
+        let wait_ns = |place: &Place, write: bool, served_before: &mut Option<u64>| {
+            let passed_over = served - *served_before.get_or_insert(served);
             if passed_over > PASSED_OVER_MAX * u64::from(self.options.queue_depth) {
                 return 0;
             }
             self.mechanics.positioning_ns(now_ns, cylinder, place, write)
         };
-        let of_commands = work.commands.iter().take(commands).map(|command| {
-            wait_ns(&command.place, command.contents.is_some(), command.served_before)
+        let of_commands = work.commands.iter_mut().take(commands).map(|command| {
+            wait_ns(&command.place, command.contents.is_some(), &mut command.served_before)
         });
-        let of_runs = work.cache.runs.iter().take(runs);
-        let of_runs = of_runs.map(|run| wait_ns(&run.place, true, run.served_before));
+        let of_runs = work.cache.runs.iter_mut().take(runs);
+        let of_runs = of_runs.map(|run| wait_ns(&run.place, true, &mut run.served_before));
         let (at, _) = of_commands.chain(of_runs).enumerate().min_by_key(|(_, ns)| *ns)?;
         work.served += 1;
         let (access, place, pages, write) = match at.checked_sub(commands) {
@@ -193,7 +195,7 @@ impl<R: Runtime, P: Payload> Disk<R, P> {
                 pages,
                 place: self.mechanics.geometry.place(first),
                 contents,
-                served_before: work.served,
+                served_before: None,
                 done: Rc::clone(&done),
             });
         }
@@ -257,7 +259,7 @@ impl<R: Runtime, P: Payload> PageDevice for Disk<R, P> {
         self.finished.until(room).await;
         {
             let work = &mut *self.work.borrow_mut();
-            work.cache.insert(&self.mechanics.geometry, first.0, pages, work.served);
+            work.cache.insert(&self.mechanics.geometry, first.0, pages);
         }
         self.arrived.wake_all();
         Ok(())

@@ -102,9 +102,16 @@ impl DeviceConfig {
 
     /// The same device with room for `pages` pages in its write cache.
     pub fn with_cache_pages(mut self, pages: u32) -> DeviceConfig {
-        let SsdOptions { flush, persist_mapping, .. } = self.ssd;
-        let options = SsdOptions::new(self.ssd.cache, pages);
-        self.ssd = SsdOptions { flush, persist_mapping, ..options };
+        let old = self.ssd;
+        self.ssd = SsdOptions {
+            flush: old.flush,
+            recharge_ns: old.recharge_ns,
+            command_quota_pages: old.command_quota_pages,
+            persist_mapping: old.persist_mapping,
+            write_back_pages_max: old.write_back_pages_max,
+            write_backs_in_flight: old.write_backs_in_flight,
+            ..SsdOptions::new(old.cache, pages)
+        };
         self
     }
 

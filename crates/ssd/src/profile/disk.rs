@@ -52,6 +52,7 @@ impl DiskProfile {
             link: HostQueueOptions {
                 depth,
                 command_ns: 0,
+                page_ns: 0,
                 link_command_ns: 0,
                 link_bytes_per_second: 300_000_000,
                 flush_ns: 0,

@@ -115,6 +115,10 @@ impl Profile {
             ftl,
             ssd: SsdOptions {
                 persist_mapping: self.persist_mapping,
+                // Double buffering (DuraSSD, section 3.1.1), and one to hand over; more would only
+                // queue in the planes, before what cleaning wants to read.
+                write_back_pages_max: stripe_pages(&nand),
+                write_backs_in_flight: 3,
                 ..SsdOptions::new(self.cache, cache_pages as u32)
             },
             link: self.link,
@@ -144,7 +148,13 @@ impl Profile {
     }
 }
 
-/// One flash page in every plane, so that an append keeps the whole array busy.
-fn append_pages_max(nand: &NandGeometry) -> u32 {
+/// One flash page in every plane: what keeps the whole array busy.
+fn stripe_pages(nand: &NandGeometry) -> u32 {
     nand.planes() * nand.slots_per_page()
+}
+
+/// Cleaning moves a group of pages at a time, first reads and then programs it, so that it needs
+/// long appends to keep up with hosts.
+fn append_pages_max(nand: &NandGeometry) -> u32 {
+    (4 * stripe_pages(nand)).min(u32::from(u16::MAX))
 }

@@ -53,6 +53,7 @@ impl Profile {
             link: HostQueueOptions {
                 depth: 1,
                 command_ns: 50_000,
+                page_ns: 0,
                 link_command_ns: 0,
                 link_bytes_per_second: 250_000_000,
                 flush_ns: 0,

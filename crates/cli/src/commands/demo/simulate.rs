@@ -4,7 +4,7 @@ use std::path::Path;
 use std::rc::Rc;
 use tantalum_lab::device_replay::{Age, DeviceReplayOptions, DeviceReplayRow, DeviceTrace, replay};
 use tantalum_report::number;
-use tantalum_ssd::DeviceConfig;
+use tantalum_ssd::DeviceSpec;
 use tantalum_trace::OpenOptions;
 
 /// The devices: a DuraSSD, and an ordinary SSD with a volatile cache.
@@ -18,7 +18,7 @@ pub fn run(trace: &Path, seed: u64) -> anyhow::Result<()> {
     let options = DeviceReplayOptions { age: Some(Age::default()), seed, ..Default::default() };
     let mut rows = Vec::new();
     for (done, device) in DEVICES.iter().enumerate() {
-        rows.push(replay(&trace, &DeviceConfig::parse(device)?, &options)?);
+        rows.push(replay(&trace, &DeviceSpec::parse(device)?, &options)?);
         progress.step(done + 1, DEVICES.len());
     }
     progress.finish();

@@ -6,7 +6,7 @@ use tantalum_lab::device_replay::{
     Age, DeviceReplayOptions, DeviceReplayRow, DeviceTrace, Latency, replay,
 };
 use tantalum_report::{Column, OutputFormat, Report, Table, Value, config_hash, schema};
-use tantalum_ssd::DeviceConfig;
+use tantalum_ssd::DeviceSpec;
 
 /// Columns that people are shown; programs get all of them.
 const SHOWN: [&str; 13] = [
@@ -28,7 +28,7 @@ const SHOWN: [&str; 13] = [
 /// What to replay on.
 #[derive(clap::Args, Debug)]
 pub struct DeviceArgs {
-    /// Simulated devices, such as durassd or ssd-a:capacity=1GiB (docs/devices/README.md); once for each
+    /// Simulated devices, such as durassd or ssd-a:capacity=1GiB (docs/devices/README.md)
     #[arg(long, value_name = "DEVICE")]
     pub device: Vec<String>,
     /// Clients, each with one request outstanding
@@ -47,8 +47,8 @@ pub struct DeviceArgs {
 
 /// Replays `trace` on every device.
 pub fn run(trace: &TraceArgs, args: &DeviceArgs, format: OutputFormat) -> anyhow::Result<Report> {
-    let devices = args.device.iter().map(|text| DeviceConfig::parse(text));
-    let devices = devices.collect::<tantalum_base::Result<Vec<DeviceConfig>>>()?;
+    let devices = args.device.iter().map(|text| DeviceSpec::parse(text));
+    let devices = devices.collect::<tantalum_base::Result<Vec<DeviceSpec>>>()?;
     let options = DeviceReplayOptions {
         clients: args.clients,
         transactions: args.transactions,
@@ -75,7 +75,7 @@ pub fn run(trace: &TraceArgs, args: &DeviceArgs, format: OutputFormat) -> anyhow
     }
     progress.finish();
     let mut parts = trace.config();
-    parts.extend(devices.iter().map(|device| format!("device={}", device.name)));
+    parts.extend(devices.iter().map(|device| format!("device={}", device.name())));
     parts.push(format!("options={options:?}"));
     Ok(Report::new(args.device_seed, config_hash(parts), table))
 }

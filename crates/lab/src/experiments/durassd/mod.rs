@@ -1,15 +1,23 @@
 //! "Durable Write Cache in Flash Memory SSD for Relational and NoSQL Databases" (DuraSSD).
 //!
 //! ```text
+//! rig     a device of the paper, aged, with a file on it
 //! table1  random writes of 4 KiB by one client, with an fsync after every so many
+//! table2  page sizes: reads, and writes with many fsyncs, few and none
 //! ```
+mod rig;
 mod table1;
+mod table2;
+#[cfg(test)]
+mod tests;
 
 use tantalum_base::Result;
 
 use super::{Progress, Row, Scale};
 
-/// Every figure of the paper that is measured again.
+/// Every table of the paper that is measured again.
 pub(super) fn run(scale: Scale, seed: u64, progress: Progress) -> Result<Vec<Row>> {
-    table1::run(scale, seed, progress)
+    let mut rows = table1::run(scale, seed, progress)?;
+    rows.extend(table2::run(scale, seed, progress)?);
+    Ok(rows)
 }

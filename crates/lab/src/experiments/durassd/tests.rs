@@ -1,0 +1,48 @@
+use super::*;
+
+/// The measured number of one case.
+fn measured(rows: &[Row], figure: &str, case: &str) -> f64 {
+    let found = rows.iter().find(|row| row.figure == figure && row.case == case);
+    found.unwrap_or_else(|| panic!("no row {figure}, {case}")).measured
+}
+
+#[test]
+fn the_tables_have_the_shape_of_the_papers() {
+    let rows = run(Scale::Small, 1, &mut |_| {}).unwrap();
+    let one = |case: &str| measured(&rows, "Table 1", case);
+    // No fsync against one a write (section 2.3: 13 to 68 times, the disk at most 7).
+    let gain = |device: &str| {
+        one(&format!("{device}, no fsync")) / one(&format!("{device}, fsync every 1"))
+    };
+    for device in ["ssd-a, cache on", "ssd-b, cache on", "durassd, cache on"] {
+        assert!((12.5..68.5).contains(&gain(device)), "{device}: {}", gain(device));
+    }
+    assert!((2.0..7.0).contains(&gain("disk, cache on")), "{}", gain("disk, cache on"));
+    assert!((0.9..1.1).contains(&gain("durassd, cache on, no barrier")));
+    // Fsyncs further apart cost less, wherever they cost.
+    for device in ["disk, cache off", "disk, cache on", "ssd-a, cache on", "durassd, cache off"] {
+        let every = [1, 8, 64].map(|writes| one(&format!("{device}, fsync every {writes}")));
+        assert!(every[0] < every[1] && every[1] < every[2], "{device}: {every:?}");
+        assert!(every[2] < 1.02 * one(&format!("{device}, no fsync")), "{device}");
+    }
+    // 4 KiB against 16 KiB (section 2.4).
+    let sizes = |case: &str| {
+        let of = |size: &str| measured(&rows, "Table 2", &format!("{case}, {size}"));
+        of("4 KiB") / of("16 KiB")
+    };
+    for (case, expected) in [
+        ("durassd, read-only, 128 threads", 2.7..3.3),
+        ("durassd, write-only, fsync every 1", 1.05..1.25),
+        ("durassd, write-only, 128 threads, no barrier", 3.3..4.1),
+        ("disk, read-only, 128 threads", 1.0..1.08),
+        ("disk, write-only, 128 threads", 1.0..1.08),
+    ] {
+        assert!(expected.contains(&sizes(case)), "{case}: {}", sizes(case));
+    }
+}
+
+#[test]
+fn the_same_seed_gives_the_same_rows() {
+    let run = |seed| table1::run(Scale::Small, seed, &mut |_| {}).unwrap();
+    assert_eq!(run(3), run(3));
+}
