@@ -65,7 +65,7 @@ fn crash_lab<R: Rig>(cache: CacheKind, seeds: std::ops::Range<u64>) -> impl Fn()
 fn cut_again_and_again(seeds: std::ops::Range<u64>) -> impl Fn() -> Option<String> {
     move || {
         for seed in seeds.clone() {
-            cycles::cycles::<FileRig>(seed, 60, 4 + 8 * seed, 1 + seed);
+            cycles::cycles::<FileRig>(seed, 60, 4 + 8 * seed, 1 + seed, 0.0);
         }
         None
     }

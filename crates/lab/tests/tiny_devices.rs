@@ -52,10 +52,25 @@ struct Load {
     sequential: bool,
     durable: f64,
     trims: f64,
+    shares: f64,
 }
 
 fn stamp(page: u64, count: u64) -> Stamp {
     if count == 0 { Stamp::zero() } else { Stamp::new(PageNo(page), count) }
+}
+
+/// Random pairs of pages, of which the right ones hold something.
+fn pairs(rng: &mut Rng, known: &[(u64, u64)], len: u64) -> Vec<(u64, u64)> {
+    let mut pairs: Vec<(u64, u64)> = Vec::new();
+    for _ in 0..len {
+        let (to, from) = (rng.below(known.len() as u64), rng.below(known.len() as u64));
+        let is_free =
+            pairs.iter().all(|(left, right)| *left != to && *right != to && *left != from);
+        if to != from && known[from as usize].1 > 0 && is_free {
+            pairs.push((to, from));
+        }
+    }
+    pairs
 }
 
 /// Each client overwrites its own pages and checks them at the end.
@@ -72,7 +87,8 @@ fn overwrite<M: ZoneMedia<Page = Stamp>>(runtime: &Virtual, ftl: &Rc<Ftl<M>>, lo
             runtime.spawn("client", async move {
                 let first = client * share;
                 let mut rng = Rng::split(load.seed, &format!("client {client}"));
-                let mut known = vec![0; share as usize];
+                // Whose content each page holds, and of which write.
+                let mut known = vec![(0, 0); share as usize];
                 for count in 1..=share + load.writes {
                     let len = 1 + rng.below(load.batch_max.min(share));
                     let start = if load.sequential {
@@ -89,7 +105,20 @@ fn overwrite<M: ZoneMedia<Page = Stamp>>(runtime: &Virtual, ftl: &Rc<Ftl<M>>, lo
                         ftl.trim(PageRange::new(PageNo(first + start), len), durable)
                             .await
                             .unwrap();
-                        known[start as usize..(start + len) as usize].fill(0);
+                        known[start as usize..(start + len) as usize].fill((0, 0));
+                        continue;
+                    }
+                    if load.shares > 0.0 && count > share && rng.chance(load.shares) {
+                        let pairs = pairs(&mut rng, &known, len);
+                        let pair =
+                            |(to, from): &(u64, u64)| (PageNo(first + to), PageNo(first + from));
+                        let numbered: Vec<_> = pairs.iter().map(pair).collect();
+                        ftl.share(&numbered, durable, || ())
+                            .await
+                            .unwrap_or_else(|error| panic!("{load:?} share {count}: {error:?}"));
+                        for (to, from) in pairs {
+                            known[to as usize] = known[from as usize];
+                        }
                         continue;
                     }
                     let writes: Vec<_> = (start..start + len)
@@ -98,16 +127,14 @@ fn overwrite<M: ZoneMedia<Page = Stamp>>(runtime: &Virtual, ftl: &Rc<Ftl<M>>, lo
                     ftl.write(&writes, durable)
                         .await
                         .unwrap_or_else(|error| panic!("{load:?} write {count}: {error:?}"));
-                    known[start as usize..(start + len) as usize].fill(count);
+                    (start..start + len)
+                        .for_each(|page| known[page as usize] = (first + page, count));
                 }
                 for page in 0..share {
                     let mut out = [Stamp::zero()];
                     ftl.read(&[PageNo(first + page)], &mut out).await.unwrap();
-                    assert_eq!(
-                        out[0],
-                        stamp(first + page, known[page as usize]),
-                        "{load:?} page {page}"
-                    );
+                    let (of, count) = known[page as usize];
+                    assert_eq!(out[0], stamp(of, count), "{load:?} page {page}");
                 }
             })
         })
@@ -141,6 +168,7 @@ fn fill_and_overwrite(
         cleaning_low_zones: 1 + rng.below(2) as u32,
         cleaning_high_zones: 2 + rng.below(3) as u32,
         checkpoint_interval_slots: [100, 1000, 1 << 40][rng.below(3) as usize],
+        share_entries_max: [None, None, Some(9)][rng.below(3) as usize],
         ..FtlOptions::new(pages)
     };
     let ftl = runtime.run(async move { Ftl::format(media, options).await }).unwrap().unwrap();
@@ -160,7 +188,14 @@ fn random_load(seed: u64, rng: &mut Rng) -> Load {
         sequential: rng.chance(0.25),
         durable: [0.0, 0.5, 1.0][rng.below(3) as usize],
         trims: [0.0, 0.05][rng.below(2) as usize],
+        shares: 0.0,
     }
+}
+
+/// The same, with pages that take other pages' contents.
+fn random_shares(seed: u64, rng: &mut Rng) -> Load {
+    let load = random_load(seed, rng);
+    Load { shares: [0.1, 0.5, 0.9][rng.below(3) as usize], ..load }
 }
 
 #[test]
@@ -182,6 +217,31 @@ fn full_devices_are_overwritten_for_long() {
         ));
     }
     assert!(ran > 60, "{ran}");
+}
+
+#[test]
+fn full_devices_share_for_long() {
+    let mut ran = 0;
+    for seed in 0..150 {
+        let mut rng = Rng::split(seed, "tiny shares");
+        let load = random_shares(seed, &mut rng);
+        let blocks = 9 + rng.below(if seed % 10 == 0 { 120 } else { 8 }) as u32;
+        let pages_per_block = 2 + rng.below(10) as u32;
+        let (none, faults) = (0, NandFaults::default());
+        ran += u32::from(fill_and_overwrite(load, blocks, pages_per_block, 0, faults, none));
+    }
+    assert!(ran > 60, "{ran}");
+}
+
+#[test]
+fn failing_programs_lose_no_sharers() {
+    let seeds = if std::env::var_os("TANTALUM_NIGHTLY").is_some() { 4000 } else { 50 };
+    for seed in 0..seeds {
+        let mut rng = Rng::split(seed, "failing shares");
+        let load = random_shares(seed, &mut rng);
+        let faults = NandFaults { program_fail: 0.0005, ..NandFaults::default() };
+        fill_and_overwrite(load, 26, 8, 4, faults, 192);
+    }
 }
 
 #[test]
@@ -325,6 +385,7 @@ fn programs_fail_at_every_place_in_turn() {
             sequential: false,
             durable: 0.5,
             trims: 0.05,
+            shares: 0.0,
         };
         overwrite(&runtime, &ftl, load);
     }

@@ -16,8 +16,45 @@ fn content<P: Payload>(page: u64, count: u64) -> P {
     P::from_bytes(&bytes)
 }
 
-/// Opens, checks every page, writes durably until the cut; `cycles` times.
-pub fn cycles<R: Rig>(seed: u64, cycles: u32, after_max: u64, batch_max: u64) {
+/// What a page holds: content of which page, of which batch; 0 for none.
+type Held = (u64, u64);
+
+fn is<P: Payload>(seen: &P, (page, count): Held) -> bool {
+    if count == 0 { *seen == P::zero() } else { *seen == content(page, count) }
+}
+
+/// A batch of pages to write, or of pages that take other pages' content: what it makes of each.
+fn batch(
+    load: &mut Rng,
+    known: &[Held],
+    most: u64,
+    count: u64,
+    shares: f64,
+) -> Vec<(u64, Held, Option<u64>)> {
+    let pages = known.len() as u64;
+    let share = shares > 0.0 && load.chance(shares);
+    let mut batch: Vec<(u64, Held, Option<u64>)> = Vec::new();
+    for _ in 0..1 + load.below(most) {
+        let page = load.below(pages);
+        let from = if share { Some(load.below(pages)) } else { None };
+        let named = |page| batch.iter().any(|(at, _, from)| *at == page || *from == Some(page));
+        match from {
+            _ if named(page) => {}
+            None => batch.push((page, (page, count), None)),
+            Some(from) => {
+                let is_left = batch.iter().any(|(at, ..)| *at == from);
+                if from != page && !is_left && known[from as usize].1 > 0 {
+                    batch.push((page, known[from as usize], Some(from)));
+                }
+            }
+        }
+    }
+    batch
+}
+
+/// Opens, checks every page, writes durably until the cut; `cycles` times. A batch is a share with
+/// the chance `shares`.
+pub fn cycles<R: Rig>(seed: u64, cycles: u32, after_max: u64, batch_max: u64, shares: f64) {
     let mut rng = Rng::split(seed, "cycles");
     let mut rig = R::new(seed);
     let runtime = Virtual::new(Schedule::Fifo);
@@ -27,9 +64,9 @@ pub fn cycles<R: Rig>(seed: u64, cycles: u32, after_max: u64, batch_max: u64) {
     runtime.run(async move { Ftl::format(media, options).await }).unwrap().unwrap();
     runtime.drop_tasks();
     rig.settle(&runtime).unwrap();
-    // The count that was acknowledged last, and that of a batch in flight.
-    let known = Rc::new(RefCell::new(vec![0u64; pages as usize]));
-    let pending: Rc<RefCell<Vec<u64>>> = Rc::default();
+    // What was acknowledged last, and what a batch in flight makes of its pages.
+    let known = Rc::new(RefCell::new(vec![(0, 0); pages as usize]));
+    let pending: Rc<RefCell<Vec<(u64, Held)>>> = Rc::default();
     let count = Rc::new(Cell::new(0));
     for cycle in 0..cycles {
         let runtime = Virtual::new(Schedule::Shuffled(seed + u64::from(cycle)));
@@ -41,60 +78,59 @@ pub fn cycles<R: Rig>(seed: u64, cycles: u32, after_max: u64, batch_max: u64) {
         let session = async move {
             let (ftl, _) = Ftl::recover(media, options).await?;
             ftl.validate();
-            let seen_pending = {
-                let mut newer = 0;
-                for page in 0..pages {
-                    let mut out = [<R::Media as ZoneMedia>::Page::zero()];
-                    ftl.read(&[PageNo(page)], &mut out).await?;
-                    let old = known.borrow()[page as usize];
-                    let is = |count| {
-                        if count == 0 {
-                            out[0] == Payload::zero()
-                        } else {
-                            out[0] == content(page, count)
-                        }
-                    };
-                    if pending.borrow().contains(&page) && is(count.get()) {
+            let (mut newer, mut older) = (0, 0);
+            for page in 0..pages {
+                let mut out = [<R::Media as ZoneMedia>::Page::zero()];
+                ftl.read(&[PageNo(page)], &mut out).await?;
+                let old = known.borrow()[page as usize];
+                let new = pending.borrow().iter().find(|(at, _)| *at == page).map(|(_, new)| *new);
+                match new {
+                    Some(new) if new == old => {}
+                    Some(new) if is(&out[0], new) => {
                         newer += 1;
-                    } else {
-                        assert!(
-                            is(old),
-                            "seed {seed} cycle {cycle}: page {page} is {:?}, not {old}",
-                            out[0]
-                        );
+                        continue;
                     }
+                    Some(_) => older += 1,
+                    None => {}
                 }
-                newer
-            };
-            let batch = pending.take();
-            assert!(
-                seen_pending == 0 || seen_pending == batch.len(),
-                "seed {seed} cycle {cycle}: torn batch"
-            );
-            if seen_pending > 0 {
-                batch.iter().for_each(|page| known.borrow_mut()[*page as usize] = count.get());
+                let seen = &out[0];
+                assert!(
+                    is(seen, old),
+                    "seed {seed} cycle {cycle}: page {page} is {seen:?}, not {old:?}"
+                );
             }
+            assert!(newer == 0 || older == 0, "seed {seed} cycle {cycle}: torn batch");
+            for (page, held) in pending.take() {
+                if newer > 0 {
+                    known.borrow_mut()[page as usize] = held;
+                }
+            }
+            // More contents than find room between two cleanings cannot be shared at once.
+            let shares_max = u64::from(ftl.share_pairs_max());
+            let batch_max = if shares > 0.0 { batch_max.min(shares_max) } else { batch_max };
             let cleaner = Rc::clone(&ftl);
             rt.spawn("cleaner", async move { cleaner.run_cleaner().await });
             let checkpointer = Rc::clone(&ftl);
             rt.spawn("checkpointer", async move { checkpointer.run_checkpointer().await });
             loop {
                 count.set(count.get() + 1);
-                let mut batch: Vec<u64> = Vec::new();
-                for _ in 0..1 + load.below(batch_max) {
-                    let page = load.below(pages);
-                    if !batch.contains(&page) {
-                        batch.push(page);
+                let batch = batch(&mut load, &known.borrow(), batch_max, count.get(), shares);
+                *pending.borrow_mut() =
+                    batch.iter().map(|(page, held, _)| (*page, *held)).collect();
+                let shared =
+                    batch.iter().map(|(to, _, from)| Some((PageNo(*to), PageNo((*from)?))));
+                match shared.collect::<Option<Vec<_>>>() {
+                    Some(pairs) => ftl.share(&pairs, true, || ()).await?,
+                    None => {
+                        let write = |(page, (of, count), _): &(u64, Held, _)| {
+                            (PageNo(*page), content(*of, *count))
+                        };
+                        ftl.write(&batch.iter().map(write).collect::<Vec<_>>(), true).await?;
                     }
                 }
-                let writes: Vec<_> =
-                    batch.iter().map(|page| (PageNo(*page), content(*page, count.get()))).collect();
-                *pending.borrow_mut() = batch;
-                ftl.write(&writes, true).await?;
-                pending
-                    .take()
-                    .iter()
-                    .for_each(|page| known.borrow_mut()[*page as usize] = count.get());
+                for (page, held) in pending.take() {
+                    known.borrow_mut()[page as usize] = held;
+                }
             }
             #[allow(unreachable_code)]
             Ok::<(), tantalum_base::Error>(())
