@@ -7,7 +7,8 @@
 //! share    pages take other pages' contents by a change of the mapping alone
 //! map      page → (version, place, checksum); slot → page, or several (sharers)
 //! zones    free, open, full; live slots; reserve
-//! cleaning greedy victims, between a low and a high watermark; moving: their copies
+//! cleaning victims by policy, between a low and a high watermark; moving: their copies
+//! wear     static wear levelling: cold zones give way
 //! sync     syncs that callers share; waiting for the watermark
 //! durable  the watermark below which no change is missing
 //! checkpoint / recovery   the mapping on media; what zones say since
@@ -43,6 +44,7 @@ mod share;
 mod sharers;
 mod statistics;
 mod sync;
+mod wear;
 mod write;
 mod zones;
 

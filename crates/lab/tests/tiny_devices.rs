@@ -8,6 +8,7 @@ use tantalum_media::ZoneMedia;
 use tantalum_media::nand::{Nand, NandFaults, NandGeometry, NandOptions, NandTiming};
 use tantalum_media::nand_zones::{NandZones, NandZonesOptions};
 use tantalum_media::wrappers::{AppendFault, Faults, FaultsOptions};
+use tantalum_policy::CleaningSpec;
 use tantalum_runtime::virtual_time::Schedule;
 use tantalum_runtime::{Runtime, Virtual};
 
@@ -141,6 +142,8 @@ fn fill_and_overwrite(
         cleaning_low_zones: 1 + rng.below(2) as u32,
         cleaning_high_zones: 2 + rng.below(3) as u32,
         checkpoint_interval_slots: [100, 1000, 1 << 40][rng.below(3) as usize],
+        wear_spread_max: [2, 128][rng.below(2) as usize],
+        cleaning: CleaningSpec::parse(CleaningSpec::NAMES[rng.below(4) as usize]).unwrap(),
         ..FtlOptions::new(pages)
     };
     let ftl = runtime.run(async move { Ftl::format(media, options).await }).unwrap().unwrap();
