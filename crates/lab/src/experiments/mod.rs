@@ -10,6 +10,7 @@
 mod durassd;
 pub mod load;
 mod registry;
+pub mod cleaning;
 mod row;
 
 pub use registry::{EXPERIMENTS, Experiment, Progress};
