@@ -14,6 +14,7 @@
 //! checkpoint / recovery   the mapping on media; what zones say since
 //! deltas / backup         changes since the checkpoint, kept small enough to be dumped
 //! dump / restore          what is written on stored energy at a power loss; taking it back
+//! personality             other layers: block mapping, BAST, FAST, DFTL
 //! ```
 //!
 //! **The log rule.** Every change takes the next [`Version`](tantalum_base::Version) of one
@@ -33,6 +34,7 @@ mod ftl;
 mod map;
 mod moving;
 mod options;
+pub mod personality;
 mod places;
 pub mod planted;
 mod read;
