@@ -11,6 +11,7 @@ mod durassd;
 pub mod load;
 mod registry;
 pub mod cleaning;
+pub mod personalities;
 mod row;
 
 pub use registry::{EXPERIMENTS, Experiment, Progress};
