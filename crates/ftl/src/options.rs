@@ -148,6 +148,11 @@ pub fn pages_max(geometry: &ZoneGeometry, retired: u32) -> u64 {
         // one of garbage.
         let overhead = (2 + checkpoints) + (checkpoints + 1) + 2 + 1;
         let rest = u64::from(usable.saturating_sub(overhead));
+        if usable == overhead {
+            // The host's open zone and the one of garbage hold something, too: half of a zone's
+            // pages leave room in either.
+            return unrewarding / 2;
+        }
         // The zone of garbage counts among those of which one must be worth cleaning.
         let next = (rest * packed).min(((rest + 1) * unrewarding).saturating_sub(1));
         if next == pages {
