@@ -229,6 +229,11 @@ impl<M: ZoneMedia> Ftl<M> {
         &self.options
     }
 
+    /// Zones that hosts may not fill.
+    pub fn reserve_zones(&self) -> u32 {
+        self.reserve_zones
+    }
+
     /// Pages that one batch may have and still find room between two cleanings.
     pub fn batch_pages_max(&self) -> u32 {
         let packed = u64::from(crate::options::packed_slots(&self.geometry));

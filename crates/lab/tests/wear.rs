@@ -25,6 +25,7 @@ fn media(runtime: &Virtual, seed: u64) -> NandZones<Virtual, Stamp> {
     let timing = NandTiming {
         read_ns: 50_000,
         program_ns: 500_000,
+        program_upper_ns: 500_000,
         erase_ns: 2_000_000,
         channel_bytes_per_second: 200_000_000,
     };

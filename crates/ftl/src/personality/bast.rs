@@ -7,7 +7,7 @@
 //! from the data block, *full* into a fresh block otherwise.
 //!
 //! Source: Kim, Kim, Noh, Min and Cho, "A space-efficient flash translation layer for CompactFlash
-//! systems", IEEE Trans. on Consumer Electronics 48(2), 2002, section III. Appending to the data
+//! systems", IEEE Trans. on Consumer Electronics 48(2), 2002. Appending to the data
 //! block itself while it is filled in order is ours.
 use std::collections::{BTreeMap, VecDeque};
 use tantalum_base::{PageNo, Result, ZoneNo};

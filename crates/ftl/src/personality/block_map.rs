@@ -7,7 +7,7 @@
 //!
 //! Source: Ban, "Flash file system", US patent 5,404,485, 1995, and the block mapping described in
 //! Kim et al., "A space-efficient flash translation layer for CompactFlash systems", IEEE Trans. on
-//! Consumer Electronics 48(2), 2002, section II. Keeping the fresh block open is ours.
+//! Consumer Electronics 48(2), 2002. Keeping the fresh block open is ours.
 use tantalum_base::{PageNo, PageRange, Payload, Result, ZoneNo};
 use tantalum_media::ZoneMedia;
 

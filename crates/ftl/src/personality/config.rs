@@ -9,10 +9,11 @@ use tantalum_runtime::Runtime;
 use super::{Personality, PersonalitySpec};
 
 /// SLC flash as the DFTL paper has it (Gupta et al., ASPLOS 2009, table 1): 25 µs, 200 µs and 1.5
-/// ms; its bus takes 100 ns for two bytes, chosen is a faster one.
+/// ms. The bus is chosen.
 const TIMING: NandTiming = NandTiming {
     read_ns: 25_000,
     program_ns: 200_000,
+    program_upper_ns: 200_000,
     erase_ns: 1_500_000,
     channel_bytes_per_second: 40_000_000,
 };

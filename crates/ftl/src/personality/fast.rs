@@ -7,7 +7,7 @@
 //! block with a page in force in it is merged, *full*, from wherever its pages lie.
 //!
 //! Source: Lee, Park, Chung, Lee, Park and Song, "A log buffer-based flash translation layer using
-//! fully-associative sector translation", ACM TECS 6(3), 2007, section 3 (reference 20 of the SHARE
+//! fully-associative sector translation", ACM TECS 6(3), 2007 (reference 20 of the SHARE
 //! paper). Appending to the data block itself while it is filled in order is ours, and so is merging
 //! the sequential log at a recovery.
 use std::collections::{BTreeMap, BTreeSet, VecDeque};

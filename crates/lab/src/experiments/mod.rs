@@ -7,11 +7,11 @@
 //! load      closed-loop clients: random reads or writes, with an fsync after every so many
 //! durassd   "Durable Write Cache in Flash Memory SSD for Relational and NoSQL Databases"
 //! ```
+pub mod cleaning;
 mod durassd;
 pub mod load;
-mod registry;
-pub mod cleaning;
 pub mod personalities;
+mod registry;
 mod row;
 
 pub use registry::{EXPERIMENTS, Experiment, Progress};

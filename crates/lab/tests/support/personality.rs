@@ -159,6 +159,7 @@ pub fn nand(planes: u32, blocks: u32, pages_per_block: u32, page_bytes: u32) -> 
     let timing = NandTiming {
         read_ns: 25_000,
         program_ns: 200_000,
+        program_upper_ns: 200_000,
         erase_ns: 1_500_000,
         channel_bytes_per_second: 40_000_000,
     };

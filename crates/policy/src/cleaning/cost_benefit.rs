@@ -1,8 +1,8 @@
 //! Cost-benefit: the zone with the most of age * (1 - u) / 2u, where u is the live share.
 //!
-//! Source: Kawaguchi, Nishioka and Motoda, "A flash-memory based file system", USENIX 1995, section
-//! 2.3 (for flash, where a zone is read and written, hence 2u), after Rosenblum and Ousterhout, ACM
-//! TOCS 10(1), 1992, section 3.6. What is old is left with little garbage to come and is worth
+//! Source: Kawaguchi, Nishioka and Motoda, "A flash-memory based file system", USENIX 1995 (for
+//! flash, where a zone is read and written, hence 2u), after Rosenblum and Ousterhout, ACM
+//! TOCS 10(1), 1992. What is old is left with little garbage to come and is worth
 //! emptying even if it gives less. The papers' age is the time since the last change of the segment;
 //! here it is counted in openings of zones since the zone was opened.
 use super::{Candidate, Cleaning};

@@ -1,6 +1,6 @@
 //! The cached mapping table: some entries of the map, the least recently used given up first.
 //!
-//! Two segments, as the paper has it (Gupta et al., ASPLOS 2009, section 3.1, after Karedla, Love
+//! Two segments, as the paper has it (Gupta et al., ASPLOS 2009, after Karedla, Love
 //! and Wherry, "Caching strategies to improve disk system performance", IEEE Computer 27(3), 1994):
 //! what was asked for once may go before what was asked for again.
 use std::collections::{BTreeMap, BTreeSet};

@@ -6,7 +6,7 @@
 //! own, and cleaning empties the one with the least in force.
 //!
 //! Source: Gupta, Kim and Urgaonkar, "DFTL: a flash translation layer employing demand-based
-//! selective caching of page-level address mappings", ASPLOS 2009, sections 3.1 to 3.3. Ours: the
+//! selective caching of page-level address mappings", ASPLOS 2009. Ours: the
 //! order in which cleaning takes data and map blocks, so that it always ends (`cleaning`), and
 //! recovery, of which the paper says nothing (`recovery`).
 mod cleaning;

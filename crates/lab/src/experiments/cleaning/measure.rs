@@ -98,6 +98,7 @@ fn format(
     let timing = NandTiming {
         read_ns: 25_000,
         program_ns: 200_000,
+        program_upper_ns: 200_000,
         erase_ns: 1_500_000,
         channel_bytes_per_second: 200_000_000,
     };
