@@ -1,9 +1,10 @@
-//! Cleaning: empties the zone with the least live content, between two watermarks.
+//! Cleaning: empties the zone that the policy chooses, between two watermarks.
 use std::cell::Cell;
 use tantalum_base::{ErrorKind, Result, SlotNo, Version, ZoneNo};
 use tantalum_media::ZoneMedia;
+use tantalum_policy::cleaning::Candidate;
 
-use crate::ftl::Ftl;
+use crate::ftl::{Ftl, Victims};
 use crate::map::Occupant;
 use crate::moving::pages_to_move;
 use crate::options::{moving_slots_max, packed_slots};
@@ -39,7 +40,7 @@ impl<M: ZoneMedia> Ftl<M> {
         }
     }
 
-    fn zones_short(&self, state: &crate::ftl::State<M::Page>, wanted: u32) -> bool {
+    pub(crate) fn zones_short(&self, state: &crate::ftl::State<M::Page>, wanted: u32) -> bool {
         state.zones.free_count() < self.reserve_zones + wanted.max(1)
     }
 
@@ -52,10 +53,12 @@ impl<M: ZoneMedia> Ftl<M> {
                 if !state.evacuation_wanted
                     && !self.zones_short(&state, self.options.cleaning_high_zones)
                 {
-                    return Ok(());
+                    None
+                } else {
+                    Some(self.choose(&state))
                 }
-                self.choose(&state)
             };
+            let Some(choice) = choice else { return self.level_wear().await };
             match choice {
                 Choice::Zone(victim) => self.clean(victim).await?,
                 Choice::AfterDurable(version) => self.wait_for_hosts(version).await?,
@@ -95,7 +98,8 @@ impl<M: ZoneMedia> Ftl<M> {
         Ok(self.state.borrow().records.len() < before)
     }
 
-    /// Greedy: the zone that costs least to empty, the oldest of those; a failing one first.
+    /// The zone that the policy chooses of those that can be emptied now and give room; a failing
+    /// one first.
     fn choose(&self, state: &crate::ftl::State<M::Page>) -> Choice {
         let watermark = state.tracker.watermark();
         // Above the low watermark only zones that give a quarter of their room are worth it.
@@ -109,7 +113,9 @@ impl<M: ZoneMedia> Ftl<M> {
         let free = u64::from(state.zones.free_count().saturating_sub(kept));
         let room = self.open_room(state, Stream::Cleaning)
             + free * u64::from(packed_slots(&self.geometry));
-        let (mut best, mut after, mut busy) = (None, None::<Version>, false);
+        let (mut after, mut busy, mut failing) = (None::<Version>, false, false);
+        let Victims { policy, candidates } = &mut *self.victims.borrow_mut();
+        candidates.clear();
         let stated = state.zones.stated();
         for (number, zone) in state.zones.iter() {
             // What is in flight replaces something when it returns.
@@ -138,14 +144,20 @@ impl<M: ZoneMedia> Ftl<M> {
             if replaced && !is_planted(Fault::NoWaitForReplacements) {
                 after = after.max(Some(zone.version_max.max(zone.replaced_by)));
             } else {
-                let rank = (!zone.failing, moving, zone.epoch);
-                if best.is_none_or(|(best, _)| rank < best) {
-                    best = Some((rank, number));
+                if zone.failing && !failing {
+                    failing = true;
+                    candidates.clear();
+                }
+                if zone.failing == failing {
+                    let (live_slots, opening) = (moving, zone.epoch);
+                    let slots = self.geometry.slots_per_zone;
+                    candidates.push(Candidate { zone: number, live_slots, slots, opening });
                 }
             }
         }
-        match (best, after) {
-            (Some((_, zone)), _) => Choice::Zone(zone),
+        let best = policy.choose(candidates, state.zones.epoch());
+        match (best.map(|at| candidates[at].zone), after) {
+            (Some(zone), _) => Choice::Zone(zone),
             (None, Some(version)) => Choice::AfterDurable(version),
             (None, None) if busy => Choice::AfterAppends,
             (None, None) => Choice::Nothing,
@@ -153,7 +165,7 @@ impl<M: ZoneMedia> Ftl<M> {
     }
 
     /// Moves what is live in `victim`, makes that durable, and resets the zone.
-    async fn clean(&self, victim: ZoneNo) -> Result<()> {
+    pub(crate) async fn clean(&self, victim: ZoneNo) -> Result<()> {
         self.state.borrow_mut().zones.get_mut(victim).being_emptied = true;
         let live = self.live_slots(victim);
         let (mut moved, mut lost) = (false, false);

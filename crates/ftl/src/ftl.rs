@@ -3,6 +3,8 @@ use std::cell::{Cell, RefCell};
 use std::rc::Rc;
 use tantalum_base::{Error, ErrorKind, PageBuf, PageNo, Payload, Result, SlotNo, Version, ZoneNo};
 use tantalum_media::{Body, SlotKind, Spare, ZoneGeometry, ZoneMedia};
+use tantalum_policy::Cleaning;
+use tantalum_policy::cleaning::Candidate;
 use tantalum_runtime::sync::{Semaphore, WaitQueue};
 
 use crate::deltas::Deltas;
@@ -35,6 +37,10 @@ pub struct Ftl<M: ZoneMedia> {
     pub(crate) restored: RefCell<Vec<(PageNo, M::Page)>>,
     /// Cleaning and checkpoints that wait for hosts' appends to become durable.
     pub(crate) waiting_for_hosts: Cell<u32>,
+    /// Chooses what is cleaned.
+    pub(crate) victims: RefCell<Victims>,
+    /// What cleaning moves now is cold and goes to worn zones.
+    pub(crate) levelling: Cell<bool>,
     /// Zones were freed, or cleaning found that it cannot free any.
     pub(crate) room: WaitQueue,
     /// Something changed that cleaning looks at.
@@ -51,6 +57,12 @@ pub struct Ftl<M: ZoneMedia> {
     pub(crate) entries_room: WaitQueue,
     /// Changed entries near their limit.
     pub(crate) backup_wanted: WaitQueue,
+}
+
+/// The cleaning policy, and what it chose from last, for its memory.
+pub(crate) struct Victims {
+    pub policy: Box<dyn Cleaning>,
+    pub candidates: Vec<Candidate>,
 }
 
 /// Everything that changes.
@@ -179,6 +191,11 @@ impl<M: ZoneMedia> Ftl<M> {
             sync_turns: SyncTurns::default(),
             restored: RefCell::default(),
             waiting_for_hosts: Cell::new(0),
+            victims: RefCell::new(Victims {
+                policy: options.cleaning.build(),
+                candidates: Vec::new(),
+            }),
+            levelling: Cell::new(false),
             room: WaitQueue::new("free zones"),
             cleaning_wanted: WaitQueue::new("something to clean"),
             durable_rose: WaitQueue::new("durability"),
@@ -210,6 +227,11 @@ impl<M: ZoneMedia> Ftl<M> {
     /// What it was made with.
     pub fn options(&self) -> &FtlOptions {
         &self.options
+    }
+
+    /// Zones that hosts may not fill.
+    pub fn reserve_zones(&self) -> u32 {
+        self.reserve_zones
     }
 
     /// Pages that one batch may have and still find room between two cleanings.

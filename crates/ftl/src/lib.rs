@@ -7,12 +7,14 @@
 //! share    pages take other pages' contents by a change of the mapping alone
 //! map      page → (version, place, checksum); slot → page, or several (sharers)
 //! zones    free, open, full; live slots; reserve
-//! cleaning greedy victims, between a low and a high watermark; moving: their copies
+//! cleaning victims by policy, between a low and a high watermark; moving: their copies
+//! wear     static wear levelling: cold zones give way
 //! sync     syncs that callers share; waiting for the watermark
 //! durable  the watermark below which no change is missing
 //! checkpoint / recovery   the mapping on media; what zones say since
 //! deltas / backup         changes since the checkpoint, kept small enough to be dumped
 //! dump / restore          what is written on stored energy at a power loss; taking it back
+//! personality             other layers: block mapping, BAST, FAST, DFTL
 //! ```
 //!
 //! **The log rule.** Every change takes the next [`Version`](tantalum_base::Version) of one
@@ -32,6 +34,7 @@ mod ftl;
 mod map;
 mod moving;
 mod options;
+pub mod personality;
 mod places;
 pub mod planted;
 mod read;
@@ -43,6 +46,7 @@ mod share;
 mod sharers;
 mod statistics;
 mod sync;
+mod wear;
 mod write;
 mod zones;
 

@@ -1,9 +1,13 @@
 //! What an FTL is made with, and whether a geometry can carry it.
 use tantalum_base::{Error, ErrorKind, Result};
 use tantalum_media::ZoneGeometry;
+use tantalum_policy::CleaningSpec;
 
 use crate::checkpoint;
 use crate::dump::{DumpOptions, Layout};
+
+/// Resets that zones may differ by, unless told otherwise: a few percent of what MLC flash endures.
+const WEAR_SPREAD_MAX: u32 = 128;
 
 /// Settings of a page-mapping FTL. All sizes in pages, slots or zones.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -23,6 +27,11 @@ pub struct FtlOptions {
     pub share_entries_max: Option<u32>,
     /// What is dumped when the power is lost; none where there is no energy for it.
     pub dump: Option<DumpOptions>,
+    /// Which zone is cleaned next.
+    pub cleaning: CleaningSpec,
+    /// Zones of cold content are moved when the most worn zone has more resets than theirs by more
+    /// than this; `u32::MAX` never moves any.
+    pub wear_spread_max: u32,
 }
 
 impl FtlOptions {
@@ -35,6 +44,8 @@ impl FtlOptions {
             checkpoint_interval_slots: 0,
             share_entries_max: None,
             dump: None,
+            cleaning: CleaningSpec::Greedy,
+            wear_spread_max: WEAR_SPREAD_MAX,
         }
     }
 
@@ -137,6 +148,11 @@ pub fn pages_max(geometry: &ZoneGeometry, retired: u32) -> u64 {
         // one of garbage.
         let overhead = (2 + checkpoints) + (checkpoints + 1) + 2 + 1;
         let rest = u64::from(usable.saturating_sub(overhead));
+        if usable == overhead {
+            // The host's open zone and the one of garbage hold something, too: half of a zone's
+            // pages leave room in either.
+            return unrewarding / 2;
+        }
         // The zone of garbage counts among those of which one must be worth cleaning.
         let next = (rest * packed).min(((rest + 1) * unrewarding).saturating_sub(1));
         if next == pages {

@@ -22,7 +22,7 @@ impl<M: ZoneMedia> Ftl<M> {
                     return Ok(());
                 }
             }
-            let zone = self.wait_for_zone(|| self.reserve_zones).await?;
+            let zone = self.wait_for_zone(|| self.reserve_zones, false).await?;
             if self.reset_if_needed(zone).await? {
                 self.state.borrow_mut().prepared.push(zone);
             }
@@ -42,7 +42,8 @@ impl<M: ZoneMedia> Ftl<M> {
             if self.state.borrow().zones.room_pages(stream) >= pages {
                 return Ok(());
             }
-            let zone = self.wait_for_zone(&keep_free).await?;
+            let worn = stream != Stream::Host && self.levelling.get();
+            let zone = self.wait_for_zone(&keep_free, worn).await?;
             if self.reset_if_needed(zone).await? {
                 let state = &mut *self.state.borrow_mut();
                 state.zones.seal(stream);
@@ -83,8 +84,9 @@ impl<M: ZoneMedia> Ftl<M> {
         }
     }
 
-    /// Waits until more than `keep_free` zones are free and takes one.
-    async fn wait_for_zone(&self, keep_free: impl Fn() -> u32) -> Result<ZoneNo> {
+    /// Waits until more than `keep_free` zones are free and takes one: the least worn, or the
+    /// most `worn`.
+    async fn wait_for_zone(&self, keep_free: impl Fn() -> u32, worn: bool) -> Result<ZoneNo> {
         let zone = || {
             let keep_free = keep_free();
             let state = &mut *self.state.borrow_mut();
@@ -92,7 +94,8 @@ impl<M: ZoneMedia> Ftl<M> {
                 return Some(Err(error.clone()));
             }
             if state.zones.free_count() > keep_free {
-                return state.zones.take_free().map(Ok);
+                let zones = &mut state.zones;
+                return if worn { zones.take_worn() } else { zones.take_free() }.map(Ok);
             }
             self.cleaning_wanted.wake_all();
             state.cleaning_stuck.then(|| {

@@ -13,6 +13,8 @@ pub struct FtlStatistics {
     pub pages_moved: u64,
     /// Zones that cleaning emptied.
     pub zones_cleaned: u64,
+    /// Zones of cold content that wear levelling moved.
+    pub zones_levelled: u64,
     /// Zone resets (superblock erases).
     pub zone_resets: u64,
     /// Pages trimmed that held content.

@@ -231,6 +231,15 @@ impl Zones {
         self.free.pop().map(|Reverse((_, zone))| zone)
     }
 
+    /// Takes the most worn free zone out of the pool, for content that will stay.
+    pub fn take_worn(&mut self) -> Option<ZoneNo> {
+        let mut free = std::mem::take(&mut self.free).into_vec();
+        let worn = (0..free.len()).max_by_key(|at| free[*at].0);
+        let taken = worn.map(|at| free.swap_remove(at).0.1);
+        self.free = free.into();
+        taken
+    }
+
     /// Opens `zone` (taken from the pool and reset) for `stream`; the stream must have none.
     pub fn open(&mut self, zone: ZoneNo, stream: Stream) {
         assert!(self.open[stream as usize].is_none(), "{stream:?} already has an open zone");
@@ -265,6 +274,17 @@ impl Zones {
         if let Some(zone) = self.open[stream as usize].take() {
             self.get_mut(zone).state = ZoneState::Full;
         }
+    }
+
+    /// Takes the stream's open zone away, to be given back.
+    pub fn park(&mut self, stream: Stream) -> Option<ZoneNo> {
+        self.open[stream as usize].take()
+    }
+
+    /// Ends appending to the stream's open zone, and goes on in the one that was parked.
+    pub fn unpark(&mut self, stream: Stream, parked: Option<ZoneNo>) {
+        self.seal(stream);
+        self.open[stream as usize] = parked;
     }
 
     /// Takes `pages` pages' room at the stream's open zone's end; seals it when it is full.

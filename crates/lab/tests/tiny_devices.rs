@@ -5,9 +5,12 @@ use std::rc::Rc;
 use tantalum_base::{ErrorKind, PageNo, PageRange, Payload, Rng, Stamp};
 use tantalum_ftl::{Ftl, FtlOptions, pages_max};
 use tantalum_media::ZoneMedia;
-use tantalum_media::nand::{Nand, NandFaults, NandGeometry, NandOptions, NandTiming};
+use tantalum_media::nand::{
+    CutPlan, Fate, Nand, NandFaults, NandGeometry, NandOptions, NandTiming,
+};
 use tantalum_media::nand_zones::{NandZones, NandZonesOptions};
 use tantalum_media::wrappers::{AppendFault, Faults, FaultsOptions};
+use tantalum_policy::CleaningSpec;
 use tantalum_runtime::virtual_time::Schedule;
 use tantalum_runtime::{Runtime, Virtual};
 
@@ -169,6 +172,8 @@ fn fill_and_overwrite(
         cleaning_high_zones: 2 + rng.below(3) as u32,
         checkpoint_interval_slots: [100, 1000, 1 << 40][rng.below(3) as usize],
         share_entries_max: [None, None, Some(9)][rng.below(3) as usize],
+        wear_spread_max: [2, 128][rng.below(2) as usize],
+        cleaning: CleaningSpec::parse(CleaningSpec::NAMES[rng.below(4) as usize]).unwrap(),
         ..FtlOptions::new(pages)
     };
     let ftl = runtime.run(async move { Ftl::format(media, options).await }).unwrap().unwrap();
@@ -205,7 +210,7 @@ fn full_devices_are_overwritten_for_long() {
         let mut rng = Rng::split(seed, "tiny");
         let load = random_load(seed, &mut rng);
         // From the fewest zones that offer anything up.
-        let blocks = 9 + rng.below(if seed % 10 == 0 { 120 } else { 8 }) as u32;
+        let blocks = 8 + rng.below(if seed % 10 == 0 { 120 } else { 8 }) as u32;
         let pages_per_block = 2 + rng.below(10) as u32;
         ran += u32::from(fill_and_overwrite(
             load,
@@ -229,6 +234,19 @@ fn full_devices_share_for_long() {
         let pages_per_block = 2 + rng.below(10) as u32;
         let (none, faults) = (0, NandFaults::default());
         ran += u32::from(fill_and_overwrite(load, blocks, pages_per_block, 0, faults, none));
+    }
+    assert!(ran > 60, "{ran}");
+}
+
+#[test]
+fn eight_zones_are_enough() {
+    let seeds = if std::env::var_os("TANTALUM_NIGHTLY").is_some() { 5000 } else { 150 };
+    let mut ran = 0;
+    for seed in 0..seeds {
+        let mut rng = Rng::split(seed, "eight");
+        let load = random_load(seed, &mut rng);
+        let pages_per_block = 2 + rng.below(14) as u32;
+        ran += u32::from(fill_and_overwrite(load, 8, pages_per_block, 0, NandFaults::default(), 0));
     }
     assert!(ran > 60, "{ran}");
 }
@@ -388,5 +406,70 @@ fn programs_fail_at_every_place_in_turn() {
             shares: 0.0,
         };
         overwrite(&runtime, &ftl, load);
+    }
+}
+
+/// The smallest device loses power again and again, also in its recoveries, and runs out of nothing.
+#[test]
+fn eight_zones_survive_power_cuts() {
+    let seeds = if std::env::var_os("TANTALUM_NIGHTLY").is_some() { 200 } else { 12 };
+    for seed in 0..seeds {
+        let mut rng = Rng::split(seed, "eight cuts");
+        let pages_per_block = 2 + rng.below(10) as u32;
+        let runtime = Virtual::new(Schedule::Shuffled(seed));
+        let zones = zones(&runtime, seed, 8, pages_per_block, 0, NandFaults::default());
+        let pages = pages_max(&zones.geometry(), 0);
+        if pages < 2 {
+            continue;
+        }
+        let nand = zones.nand().clone();
+        let options = FtlOptions { checkpoint_interval_slots: 100, ..FtlOptions::new(pages) };
+        let media = zones.reopen(runtime.clone());
+        runtime.run(async move { Ftl::format(media, options).await.map(|_| ()) }).unwrap().unwrap();
+        let mut known = vec![0; pages as usize];
+        let mut count = 0;
+        for cycle in 0..40 {
+            runtime.drop_tasks();
+            nand.plan_cut(None);
+            let runtime = Virtual::new(Schedule::Shuffled(seed + cycle));
+            let media = zones.reopen(runtime.clone());
+            let fate = [Fate::Land, Fate::Vanish, Fate::Tear][rng.below(3) as usize];
+            nand.plan_cut(Some(CutPlan { after_mutations: rng.below(120), fate }));
+            let cuts = nand.power_cuts();
+            let recovered = runtime.run(async move { Ftl::recover(media, options).await });
+            if nand.power_cuts() > cuts {
+                continue;
+            }
+            let (ftl, _) = recovered.unwrap().unwrap_or_else(|error| panic!("{seed}: {error:?}"));
+            let cleaner = Rc::clone(&ftl);
+            runtime.spawn("cleaner", async move { cleaner.run_cleaner().await });
+            let checkpointer = Rc::clone(&ftl);
+            runtime.spawn("checkpointer", async move { checkpointer.run_checkpointer().await });
+            loop {
+                count += 1;
+                let (device, page) = (Rc::clone(&ftl), rng.below(pages));
+                let before: u64 = known[page as usize];
+                let write = async move {
+                    let mut out = [Stamp::zero()];
+                    device.read(&[PageNo(page)], &mut out).await?;
+                    // A write that was cut may have landed; its page is written again first.
+                    assert!(
+                        before == u64::MAX || out[0] == stamp(page, before),
+                        "seed {seed} cycle {cycle}: page {page} is {:?}, not {before}",
+                        out[0]
+                    );
+                    device.write(&[(PageNo(page), stamp(page, count))], true).await
+                };
+                let ended = runtime.run(write);
+                if nand.power_cuts() > cuts {
+                    known[page as usize] = u64::MAX;
+                    break;
+                }
+                let ended = ended.unwrap_or_else(|deadlock| panic!("seed {seed}: {deadlock}"));
+                ended.unwrap_or_else(|error| panic!("seed {seed} cycle {cycle}: {error:?}"));
+                known[page as usize] = count;
+            }
+            runtime.drop_tasks();
+        }
     }
 }

@@ -9,8 +9,10 @@
 //! registry   "clock:bits=2" -> Box<dyn Policy>        the only list of all policies
 //! lru, fifo, clock, sieve, opt                        one file a policy
 //! policy     the trait, Request, Evicted, Tally       page_table  page -> frame: array or hash
+//! cleaning   which zone a translation layer empties: greedy, cost_benefit, fifo, d_choices
 //! list, ring u32-index linked list and ring over frames
 //! ```
+pub mod cleaning;
 pub mod clock;
 pub mod fifo;
 mod list;
@@ -24,5 +26,6 @@ pub mod registry;
 mod ring;
 pub mod sieve;
 
+pub use cleaning::{Cleaning, CleaningSpec};
 pub use policy::{Evicted, Policy, Request, Tally};
 pub use registry::{PolicySpec, Workload};

@@ -7,8 +7,10 @@
 //! load      closed-loop clients: random reads or writes, with an fsync after every so many
 //! durassd   "Durable Write Cache in Flash Memory SSD for Relational and NoSQL Databases"
 //! ```
+pub mod cleaning;
 mod durassd;
 pub mod load;
+pub mod personalities;
 mod registry;
 mod row;
 

@@ -1,7 +1,7 @@
 //! The experiments by name.
 use tantalum_base::{Error, ErrorKind, Result};
 
-use super::{Row, Scale, durassd};
+use super::{Row, Scale, cleaning, durassd, personalities};
 
 /// Is told what is about to be measured.
 pub type Progress<'a> = &'a mut dyn FnMut(&str);
@@ -17,12 +17,24 @@ pub struct Experiment {
     pub run: fn(Scale, u64, Progress) -> Result<Vec<Row>>,
 }
 
-/// One entry a paper.
-pub const EXPERIMENTS: &[Experiment] = &[Experiment {
-    name: "durassd",
-    title: "Durable Write Cache in Flash Memory SSD (DuraSSD): tables 1 and 2",
-    run: durassd::run,
-}];
+/// One entry a paper, and those that compare parts of the engine.
+pub const EXPERIMENTS: &[Experiment] = &[
+    Experiment {
+        name: "durassd",
+        title: "Durable Write Cache in Flash Memory SSD (DuraSSD): tables 1 and 2",
+        run: durassd::run,
+    },
+    Experiment {
+        name: "cleaning",
+        title: "Cleaning policies under uniform writes, beside closed forms (Desnoyers; Van Houdt)",
+        run: cleaning::cleaning,
+    },
+    Experiment {
+        name: "layers",
+        title: "Translation layers side by side: page map, DFTL, FAST, BAST, block map",
+        run: personalities::personalities,
+    },
+];
 
 impl Experiment {
     /// The experiment called `name`, or every one of them for `all`.

@@ -252,6 +252,8 @@ pub fn run(load: &Load, cut: Option<u64>) -> Result<u64, String> {
         checkpoint_interval_slots: load.checkpoint_interval_slots,
         cleaning_low_zones: load.cleaning_zones,
         cleaning_high_zones: load.cleaning_zones,
+        // Cold zones move, too.
+        wear_spread_max: 3,
         share_entries_max: load.share_entries_max,
         ..FtlOptions::new(load.pages)
     };

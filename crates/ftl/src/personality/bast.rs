@@ -1,0 +1,167 @@
+//! BAST, block-associative sector translation: each data block may have one log block, and there is
+//! a limited number of them.
+//!
+//! What does not go on where its data block ends goes to the block's log. A full log, or the one
+//! that was written longest ago when another block needs one, is merged: *switch* where the log
+//! holds the whole block in order, *partial* where it holds its beginning in order and is completed
+//! from the data block, *full* into a fresh block otherwise.
+//!
+//! Source: Kim, Kim, Noh, Min and Cho, "A space-efficient flash translation layer for CompactFlash
+//! systems", IEEE Trans. on Consumer Electronics 48(2), 2002. Appending to the data
+//! block itself while it is filled in order is ours.
+use std::collections::{BTreeMap, VecDeque};
+use tantalum_base::{PageNo, Result, ZoneNo};
+use tantalum_media::ZoneMedia;
+
+use super::blocks::{Blocks, Place, Role};
+use super::merge::{copy_all, last_page};
+use super::settle::Survey;
+
+/// A log block and what is newest in it.
+struct Log {
+    logical: u64,
+    block: ZoneNo,
+    /// By offset in the logical block, the place in the log.
+    newest: BTreeMap<u32, u32>,
+}
+
+/// The layer.
+pub(super) struct Bast<M: ZoneMedia> {
+    pub blocks: Blocks<M>,
+    map: Vec<Option<ZoneNo>>,
+    /// The one written longest ago first.
+    logs: VecDeque<Log>,
+    logs_max: usize,
+}
+
+/// Blocks beyond those of logical pages and logs: the target of a merge, one for a block that is
+/// retired.
+pub(super) const SPARE_BLOCKS: u32 = 2;
+
+impl<M: ZoneMedia> Bast<M> {
+    /// An empty layer of `pages` pages with up to `logs` log blocks.
+    pub fn new(blocks: Blocks<M>, pages: u64, logs: u32) -> Self {
+        let logical = pages.div_ceil(u64::from(blocks.pages_per_block));
+        let map = vec![None; logical as usize];
+        Bast { blocks, map, logs: VecDeque::new(), logs_max: logs as usize }
+    }
+
+    /// What the blocks hold.
+    pub async fn recover(blocks: Blocks<M>, pages: u64, logs: u32) -> Result<Self> {
+        let mut this = Bast::new(blocks, pages, logs);
+        let survey = Survey::new(&this.blocks);
+        for (logical, kept) in survey.settle(&mut this.blocks).await? {
+            this.map[logical as usize] = kept.data;
+            let Some(block) = kept.log else { continue };
+            let mut newest = BTreeMap::new();
+            for (at, spare) in this.blocks.get(block).contents() {
+                let offset = this.blocks.split(spare.page).1;
+                let in_data = kept.data.and_then(|data| this.blocks.get(data).get(offset));
+                if in_data.is_none_or(|data| data.version < spare.version) {
+                    newest.insert(offset, at);
+                }
+            }
+            this.logs.push_back(Log { logical, block, newest });
+        }
+        let opening = |log: &Log| this.blocks.get(log.block).opening;
+        this.logs.make_contiguous().sort_by_key(opening);
+        Ok(this)
+    }
+
+    /// Where `page` lies.
+    pub fn find(&self, page: PageNo) -> Option<Place> {
+        let (logical, offset) = self.blocks.split(page);
+        let log = self.logs.iter().find(|log| log.logical == logical);
+        if let Some(log) = log
+            && let Some(at) = log.newest.get(&offset)
+        {
+            return Some(Place { block: log.block, offset: *at });
+        }
+        let block = self.map[logical as usize]?;
+        self.blocks.get(block).get(offset).map(|_| Place { block, offset })
+    }
+
+    /// Writes one page.
+    pub async fn write(&mut self, page: PageNo, content: &M::Page) -> Result<()> {
+        let (logical, offset) = self.blocks.split(page);
+        if self.map[logical as usize].is_none() && offset == 0 && !self.has_log(logical) {
+            self.map[logical as usize] = Some(self.blocks.open(Role::Data).await?);
+        }
+        if let Some(data) = self.map[logical as usize]
+            && self.blocks.room(data) > 0
+            && self.blocks.get(data).filled() == offset
+        {
+            self.blocks.write(data, page, content).await?;
+            if let Some(log) = self.logs.iter_mut().find(|log| log.logical == logical) {
+                log.newest.remove(&offset);
+            }
+            return Ok(());
+        }
+        let block = self.log_with_room(logical).await?;
+        let place = self.blocks.write(block, page, content).await?;
+        if let Some(log) = self.logs.back_mut() {
+            log.newest.insert(offset, place.offset);
+        }
+        Ok(())
+    }
+
+    fn has_log(&self, logical: u64) -> bool {
+        self.logs.iter().any(|log| log.logical == logical)
+    }
+
+    /// The block's log, with room and as the one written last.
+    async fn log_with_room(&mut self, logical: u64) -> Result<ZoneNo> {
+        if let Some(at) = self.logs.iter().position(|log| log.logical == logical) {
+            if self.blocks.room(self.logs[at].block) > 0 {
+                if let Some(log) = self.logs.remove(at) {
+                    let block = log.block;
+                    self.logs.push_back(log);
+                    return Ok(block);
+                }
+            }
+            self.merge(at).await?;
+        }
+        while self.logs.len() >= self.logs_max {
+            self.merge(0).await?;
+        }
+        let block = self.blocks.open(Role::Log).await?;
+        self.logs.push_back(Log { logical, block, newest: BTreeMap::new() });
+        Ok(block)
+    }
+
+    /// Merges the log at `at` with its data block.
+    async fn merge(&mut self, at: usize) -> Result<()> {
+        let Log { logical, block, .. } = self.logs[at];
+        let data = self.map[logical as usize];
+        let end = last_page(&self.blocks, logical, |page| self.find(page));
+        let filled = self.blocks.get(block).filled();
+        // Its beginning is whole, in order and in force.
+        let in_order = self.logs[at].newest.len() as u32 == filled
+            && self.logs[at].newest.iter().all(|(offset, at)| offset == at);
+        let target = if in_order && (filled >= end || self.blocks.room(block) > 0) {
+            let statistics = &mut self.blocks.statistics;
+            match filled >= end {
+                true => statistics.merges_switch += 1,
+                false => statistics.merges_partial += 1,
+            }
+            block
+        } else {
+            self.blocks.statistics.merges_full += 1;
+            self.blocks.open(Role::Data).await?
+        };
+        let sources: Vec<Option<Place>> =
+            (0..end).map(|offset| self.find(self.page(logical, offset))).collect();
+        copy_all(&mut self.blocks, logical, &sources, target).await?;
+        self.map[logical as usize] = Some(target);
+        self.logs.remove(at);
+        let gone = data.into_iter().chain((block != target).then_some(block));
+        for zone in gone {
+            self.blocks.release(zone).await?;
+        }
+        Ok(())
+    }
+
+    fn page(&self, logical: u64, offset: u32) -> PageNo {
+        PageNo(logical * u64::from(self.blocks.pages_per_block) + u64::from(offset))
+    }
+}

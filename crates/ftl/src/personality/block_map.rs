@@ -1,0 +1,173 @@
+//! Block mapping: one erase block a logical block, every page at its offset.
+//!
+//! A write behind the last page of its block is appended, what it skips is padded. Any other goes
+//! to a fresh block, into which the pages before it are copied; while writes go on in order they
+//! are appended there, and the rest is copied when a write goes elsewhere: one such block is open
+//! at a time. The map is one entry a block.
+//!
+//! Source: Ban, "Flash file system", US patent 5,404,485, 1995, and the block mapping described in
+//! Kim et al., "A space-efficient flash translation layer for CompactFlash systems", IEEE Trans. on
+//! Consumer Electronics 48(2), 2002. Keeping the fresh block open is ours.
+use tantalum_base::{PageNo, PageRange, Payload, Result, ZoneNo};
+use tantalum_media::ZoneMedia;
+
+use super::blocks::{Blocks, Place, Role};
+use super::settle::Survey;
+
+/// A block being replaced.
+#[derive(Clone, Copy)]
+struct Open {
+    logical: u64,
+    fresh: ZoneNo,
+}
+
+/// The layer.
+pub(super) struct BlockMap<M: ZoneMedia> {
+    pub blocks: Blocks<M>,
+    map: Vec<Option<ZoneNo>>,
+    open: Option<Open>,
+}
+
+/// Blocks beyond those of the logical pages: the fresh one, one to recover into, one for a block
+/// that is retired.
+pub(super) const SPARE_BLOCKS: u32 = 3;
+
+impl<M: ZoneMedia> BlockMap<M> {
+    /// An empty layer of `pages` pages.
+    pub fn new(blocks: Blocks<M>, pages: u64) -> Self {
+        let logical = pages.div_ceil(u64::from(blocks.pages_per_block));
+        BlockMap { blocks, map: vec![None; logical as usize], open: None }
+    }
+
+    /// What the blocks hold; a replacement under way is completed.
+    pub async fn recover(blocks: Blocks<M>, pages: u64) -> Result<Self> {
+        let mut this = BlockMap::new(blocks, pages);
+        let survey = Survey::new(&this.blocks);
+        let kept = survey.settle(&mut this.blocks).await?;
+        for (logical, kept) in kept {
+            this.map[logical as usize] = kept.data;
+            if let Some(fresh) = kept.log {
+                // Nothing can be appended to it any more: both go into another.
+                this.open = Some(Open { logical, fresh });
+                let whole = this.blocks.open(Role::Data).await?;
+                this.fill(logical, whole, this.blocks.pages_per_block).await?;
+                let replaced = this.map[logical as usize].replace(whole);
+                this.open = None;
+                for old in replaced.into_iter().chain([fresh]) {
+                    this.blocks.release(old).await?;
+                }
+            }
+        }
+        Ok(this)
+    }
+
+    /// Where `page` lies.
+    pub fn find(&self, page: PageNo) -> Option<Place> {
+        let (logical, offset) = self.blocks.split(page);
+        let fresh = self.open.filter(|open| open.logical == logical).map(|open| open.fresh);
+        let holds = |block: &ZoneNo| self.blocks.get(*block).get(offset).is_some();
+        let block = fresh.filter(holds).or(self.map[logical as usize].filter(holds))?;
+        Some(Place { block, offset })
+    }
+
+    /// Writes one page.
+    pub async fn write(&mut self, page: PageNo, content: &M::Page) -> Result<()> {
+        let (logical, offset) = self.blocks.split(page);
+        let takes = |blocks: &Blocks<M>, block: ZoneNo| {
+            blocks.room(block) > 0 && blocks.get(block).filled() <= offset
+        };
+        let fresh = match self.open {
+            Some(open) if open.logical == logical && takes(&self.blocks, open.fresh) => open.fresh,
+            _ => {
+                self.finish().await?;
+                let data = self.map[logical as usize];
+                match data.filter(|block| takes(&self.blocks, *block)) {
+                    Some(data) => data,
+                    None => {
+                        let fresh = self.blocks.open(Role::Data).await?;
+                        self.open = Some(Open { logical, fresh });
+                        fresh
+                    }
+                }
+            }
+        };
+        self.fill(logical, fresh, offset).await?;
+        self.blocks.write(fresh, page, content).await?;
+        if self.map[logical as usize].is_none() || self.blocks.room(fresh) == 0 {
+            self.finish().await?;
+        }
+        Ok(())
+    }
+
+    /// Copies or pads the offsets of `block` up to `end`; nothing behind the last page.
+    async fn fill(&mut self, logical: u64, block: ZoneNo, end: u32) -> Result<()> {
+        let pages_per_block = self.blocks.pages_per_block;
+        let first = logical * u64::from(pages_per_block);
+        let page = |offset: u32| PageNo(first + u64::from(offset));
+        let mut end = end;
+        if end == pages_per_block {
+            let last = (0..end).rev().find(|offset| self.find(page(*offset)).is_some());
+            end = last.map_or(0, |last| last + 1);
+        }
+        for offset in self.blocks.get(block).filled()..end {
+            match self.find(page(offset)) {
+                Some(from) => self.blocks.copy(block, from).await?,
+                None => self.blocks.pad(block, page(offset)).await?,
+            };
+        }
+        Ok(())
+    }
+
+    /// Completes the replacement that is under way.
+    async fn finish(&mut self) -> Result<()> {
+        let Some(Open { logical, fresh }) = self.open else { return Ok(()) };
+        let moved = self.blocks.statistics.pages_moved;
+        self.fill(logical, fresh, self.blocks.pages_per_block).await?;
+        let replaced = self.map[logical as usize].replace(fresh);
+        self.open = None;
+        if let Some(replaced) = replaced {
+            let statistics = &mut self.blocks.statistics;
+            match statistics.pages_moved == moved {
+                true => statistics.merges_switch += 1,
+                false => statistics.merges_partial += 1,
+            }
+            self.blocks.release(replaced).await?;
+        }
+        Ok(())
+    }
+
+    /// Gives pages up: blocks as a whole where the range covers them, else with zeros.
+    pub async fn trim(&mut self, range: PageRange) -> Result<()> {
+        let pages_per_block = u64::from(self.blocks.pages_per_block);
+        let mut page = range.first;
+        while page < range.end() {
+            let (logical, offset) = self.blocks.split(page);
+            if offset == 0 && page.0 + pages_per_block <= range.end().0 {
+                self.trim_block(logical).await?;
+                page = PageNo(page.0 + pages_per_block);
+                continue;
+            }
+            if self.find(page).is_some() {
+                self.blocks.statistics.pages_trimmed += 1;
+                self.write(page, &M::Page::zero()).await?;
+            }
+            page = PageNo(page.0 + 1);
+        }
+        Ok(())
+    }
+
+    async fn trim_block(&mut self, logical: u64) -> Result<()> {
+        let first = logical * u64::from(self.blocks.pages_per_block);
+        let pages = (first..first + u64::from(self.blocks.pages_per_block)).map(PageNo);
+        let held = pages.filter(|page| self.find(*page).is_some()).count();
+        self.blocks.statistics.pages_trimmed += held as u64;
+        // The older block first: nothing of it may come back when the newer one is gone.
+        if let Some(data) = self.map[logical as usize].take() {
+            self.blocks.release(data).await?;
+        }
+        if let Some(open) = self.open.take_if(|open| open.logical == logical) {
+            self.blocks.release(open.fresh).await?;
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,192 @@
+//! DFTL: page mapping whose map lies on flash, with part of it cached.
+//!
+//! Pages of the map hold 1024 entries each; where they lie is the global translation directory, in
+//! memory. An entry that is not cached is read from flash; a dirty one that must go takes all dirty
+//! entries of its page of the map along (lazy, batched updates). Data and map have blocks of their
+//! own, and cleaning empties the one with the least in force.
+//!
+//! Source: Gupta, Kim and Urgaonkar, "DFTL: a flash translation layer employing demand-based
+//! selective caching of page-level address mappings", ASPLOS 2009. Ours: the
+//! order in which cleaning takes data and map blocks, so that it always ends (`cleaning`), and
+//! recovery, of which the paper says nothing (`recovery`).
+mod cleaning;
+mod cmt;
+mod recovery;
+
+use std::collections::BTreeMap;
+use tantalum_base::{PAGE_BYTES, PageBuf, PageNo, Payload, Result, ZoneNo};
+use tantalum_media::ZoneMedia;
+
+use super::blocks::{Blocks, Place, Role};
+use cmt::Cmt;
+
+/// Entries in a page of the map: 4 bytes each.
+pub(super) const ENTRIES: u64 = (PAGE_BYTES / 4) as u64;
+
+/// Blocks beyond those of logical pages and map: what cleaning needs so that it always ends.
+pub(super) const SPARE_BLOCKS: u32 = 6;
+
+/// A physical page: block times pages in a block plus offset.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+struct Slot(u32);
+
+impl Slot {
+    /// The page was never written.
+    const NONE: Slot = Slot(u32::MAX);
+}
+
+/// The layer.
+pub(super) struct Dftl<M: ZoneMedia> {
+    pub blocks: Blocks<M>,
+    cmt: Cmt,
+    /// Where the pages of the map lie.
+    directory: Vec<Option<Place>>,
+    /// By slot: in force.
+    valid: Vec<bool>,
+    /// By block: slots in force.
+    live: Vec<u32>,
+    data: Option<ZoneNo>,
+    map: Option<ZoneNo>,
+}
+
+impl<M: ZoneMedia> Dftl<M> {
+    /// An empty layer of `pages` pages with `cmt` cached entries.
+    pub fn new(blocks: Blocks<M>, pages: u64, cmt: u32) -> Self {
+        let zones = blocks.numbered().count();
+        Dftl {
+            cmt: Cmt::new(cmt),
+            directory: vec![None; pages.div_ceil(ENTRIES) as usize],
+            valid: vec![false; zones * blocks.pages_per_block as usize],
+            live: vec![0; zones],
+            data: None,
+            map: None,
+            blocks,
+        }
+    }
+
+    /// Reads one page.
+    pub async fn read(&mut self, page: PageNo) -> Result<M::Page> {
+        self.make_room().await?;
+        match self.lookup(page).await? {
+            Slot::NONE => Ok(M::Page::zero()),
+            slot => self.blocks.read(self.place(slot)).await,
+        }
+    }
+
+    /// Whether `page` was ever written.
+    pub async fn holds(&mut self, page: PageNo) -> Result<bool> {
+        self.make_room().await?;
+        Ok(self.lookup(page).await? != Slot::NONE)
+    }
+
+    /// Writes one page.
+    pub async fn write(&mut self, page: PageNo, content: &M::Page) -> Result<()> {
+        self.make_room().await?;
+        let old = self.lookup(page).await?;
+        let block = self.data_block().await?;
+        let place = self.blocks.write(block, page, content).await?;
+        self.validate(place);
+        if old != Slot::NONE {
+            self.invalidate(self.place(old));
+        }
+        let slot = self.slot(place);
+        self.cmt.set(page, slot);
+        Ok(())
+    }
+
+    /// The entry of `page`, which is cached then.
+    async fn lookup(&mut self, page: PageNo) -> Result<Slot> {
+        if let Some(slot) = self.cmt.get(page) {
+            return Ok(slot);
+        }
+        while self.cmt.is_full() {
+            let Some((victim, dirty)) = self.cmt.victim() else { break };
+            if dirty {
+                self.write_back(victim.0 / ENTRIES, BTreeMap::new()).await?;
+            }
+            self.cmt.remove(victim);
+        }
+        let slot = match self.directory[(page.0 / ENTRIES) as usize] {
+            None => Slot::NONE,
+            Some(place) => entry(&self.blocks.read_map(place).await?, page),
+        };
+        self.cmt.insert(page, slot);
+        Ok(slot)
+    }
+
+    /// Writes a page of the map anew with `changes` and all dirty cached entries that belong to
+    /// it.
+    async fn write_back(&mut self, number: u64, mut changes: BTreeMap<PageNo, Slot>) -> Result<()> {
+        let old = self.directory[number as usize];
+        let mut page = match old {
+            Some(place) => self.blocks.read_map(place).await?,
+            None => PageBuf::copy_from(&[0xff; PAGE_BYTES]),
+        };
+        let block = self.map_block().await?;
+        let first = PageNo(number * ENTRIES);
+        changes.extend(self.cmt.take_dirty(first, PageNo(first.0 + ENTRIES)));
+        let bytes = page.make_mut();
+        for (page, slot) in changes {
+            let at = (page.0 % ENTRIES) as usize * 4;
+            bytes[at..at + 4].copy_from_slice(&slot.0.to_le_bytes());
+        }
+        let place = self.blocks.write_map(block, number, page).await?;
+        self.validate(place);
+        if let Some(old) = old {
+            self.invalidate(old);
+        }
+        self.directory[number as usize] = Some(place);
+        Ok(())
+    }
+
+    /// The open data block, with room.
+    async fn data_block(&mut self) -> Result<ZoneNo> {
+        if let Some(open) = self.data.filter(|open| self.blocks.room(*open) > 0) {
+            return Ok(open);
+        }
+        let fresh = self.blocks.open(Role::Data).await?;
+        self.data = Some(fresh);
+        Ok(fresh)
+    }
+
+    /// The open block of the map, with room.
+    async fn map_block(&mut self) -> Result<ZoneNo> {
+        if let Some(open) = self.map.filter(|open| self.blocks.room(*open) > 0) {
+            return Ok(open);
+        }
+        let fresh = self.blocks.open(Role::Map).await?;
+        self.map = Some(fresh);
+        Ok(fresh)
+    }
+
+    fn slot(&self, place: Place) -> Slot {
+        Slot(place.block.0 * self.blocks.pages_per_block + place.offset)
+    }
+
+    fn place(&self, slot: Slot) -> Place {
+        let pages = self.blocks.pages_per_block;
+        Place { block: ZoneNo(slot.0 / pages), offset: slot.0 % pages }
+    }
+
+    fn validate(&mut self, place: Place) {
+        let slot = self.slot(place).0 as usize;
+        debug_assert!(!self.valid[slot]);
+        self.valid[slot] = true;
+        self.live[place.block.index()] += 1;
+    }
+
+    fn invalidate(&mut self, place: Place) {
+        let slot = self.slot(place).0 as usize;
+        debug_assert!(self.valid[slot]);
+        self.valid[slot] = false;
+        self.live[place.block.index()] -= 1;
+    }
+}
+
+/// The entry of `page` in its page of the map.
+fn entry(map: &PageBuf, page: PageNo) -> Slot {
+    let at = (page.0 % ENTRIES) as usize * 4;
+    let mut word = [0; 4];
+    word.copy_from_slice(&map[at..at + 4]);
+    Slot(u32::from_le_bytes(word))
+}

@@ -1,0 +1,121 @@
+//! One device in the steady state of uniform random writes.
+use std::rc::Rc;
+use tantalum_base::{Error, ErrorKind, PageNo, Result, Rng, Stamp};
+use tantalum_ftl::{Ftl, FtlOptions};
+use tantalum_media::nand::{Nand, NandFaults, NandGeometry, NandOptions, NandTiming};
+use tantalum_media::nand_zones::{NandZones, NandZonesOptions};
+use tantalum_policy::CleaningSpec;
+use tantalum_runtime::virtual_time::Schedule;
+use tantalum_runtime::{Runtime, Virtual};
+
+/// What is measured.
+#[derive(Clone, Copy, Debug)]
+pub struct Steady {
+    /// Which zone is cleaned next.
+    pub cleaning: CleaningSpec,
+    /// Zones of the device.
+    pub zones: u32,
+    /// Pages in a zone.
+    pub zone_pages: u32,
+    /// Pages, as a share of the slots that take part.
+    pub utilisation: f64,
+    /// Writes a page before the measurement, and as many during it.
+    pub overwrites: u64,
+    /// Seed of the pages written.
+    pub seed: u64,
+}
+
+/// What was measured.
+#[derive(Clone, Copy, Debug)]
+pub struct Measured {
+    /// Pages over the slots that took part.
+    pub utilisation: f64,
+    /// Slots programmed a page written.
+    pub write_amplification: f64,
+}
+
+/// Fills a device, overwrites it at random until it is steady, and measures.
+pub fn measure(steady: &Steady) -> Result<Measured> {
+    let runtime = Virtual::new(Schedule::Fifo);
+    let zones = u64::from(steady.zones);
+    let zone_pages = u64::from(steady.zone_pages);
+    let slots = zones * zone_pages;
+    let mut pages = (slots as f64 * steady.utilisation) as u64;
+    // What takes part depends on the reserve, and that on the pages.
+    let mut utilisation = 0.0;
+    for _ in 0..2 {
+        let probe = format(&runtime, steady, pages)?;
+        // Besides the reserve the zones of the checkpoint and of the host, half of cleaning's.
+        let apart = u64::from(probe.reserve_zones()) + 2;
+        let taking_part = (zones - apart) * zone_pages - zone_pages / 2;
+        pages = (taking_part as f64 * steady.utilisation) as u64;
+        utilisation = pages as f64 / taking_part as f64;
+    }
+    let ftl = format(&runtime, steady, pages)?;
+    let cleaner = Rc::clone(&ftl);
+    runtime.spawn("cleaner", async move { cleaner.run_cleaner().await });
+    let (seed, writes) = (steady.seed, steady.overwrites * pages);
+    let load = async move {
+        let mut rng = Rng::split(seed, "uniform");
+        for page in (0..pages).map(PageNo) {
+            ftl.write(&[(page, Stamp::new(page, 1))], true).await?;
+        }
+        let mut before = ftl.statistics();
+        for round in 0..2 {
+            for count in 0..writes {
+                let page = PageNo(rng.below(pages));
+                ftl.write(&[(page, Stamp::new(page, 2 + round * writes + count))], true).await?;
+            }
+            if round == 0 {
+                before = ftl.statistics();
+            }
+        }
+        let after = ftl.statistics();
+        let programmed = after.slots_programmed - before.slots_programmed;
+        Ok(programmed as f64 / (after.host_pages - before.host_pages) as f64)
+    };
+    let ran = runtime.run(load);
+    runtime.drop_tasks();
+    let deadlock = |deadlock| Error::with_source(ErrorKind::Corrupt, "cleaning", deadlock);
+    let write_amplification = ran.map_err(deadlock)??;
+    Ok(Measured { utilisation, write_amplification })
+}
+
+fn format(
+    runtime: &Virtual,
+    steady: &Steady,
+    pages: u64,
+) -> Result<Rc<Ftl<NandZones<Virtual, Stamp>>>> {
+    let geometry = NandGeometry {
+        channels: 1,
+        packages_per_channel: 1,
+        planes_per_package: 1,
+        blocks_per_plane: steady.zones,
+        pages_per_block: steady.zone_pages,
+        page_bytes: 4096,
+        spare_bytes: 64,
+    };
+    let timing = NandTiming {
+        read_ns: 25_000,
+        program_ns: 200_000,
+        program_upper_ns: 200_000,
+        erase_ns: 1_500_000,
+        channel_bytes_per_second: 200_000_000,
+    };
+    let (faults, seed) = (NandFaults::default(), steady.seed);
+    let nand = Nand::new(&NandOptions { geometry, timing, faults, seed })?;
+    let options =
+        NandZonesOptions { append_pages_max: steady.zone_pages, ..NandZonesOptions::default() };
+    let media = NandZones::new(runtime.clone(), nand, options)?;
+    let options = FtlOptions {
+        // One zone at a time, as in the models; nothing else is written.
+        cleaning_low_zones: 1,
+        cleaning_high_zones: 1,
+        checkpoint_interval_slots: 1 << 40,
+        wear_spread_max: u32::MAX,
+        cleaning: steady.cleaning,
+        ..FtlOptions::new(pages)
+    };
+    let deadlock = |deadlock| Error::with_source(ErrorKind::Corrupt, "formatting", deadlock);
+    runtime.run(async move { Ftl::format(media, options).await }).map_err(deadlock)?
+}

@@ -1,0 +1,78 @@
+//! Write amplification of cleaning policies under uniform random writes, beside closed forms.
+//!
+//! Which utilisation counts: the pages, over the slots that take part when a victim is chosen. The
+//! checkpoint's zone, the reserve, the host's zone just opened and half of cleaning's open zone do
+//! not. Host and cleaning fill zones of their own; under uniform writes that changes nothing, as
+//! the age of a page says nothing of when it is written next.
+mod measure;
+pub mod models;
+
+pub use measure::{Measured, Steady, measure};
+
+use tantalum_base::Result;
+use tantalum_policy::CleaningSpec;
+
+use super::{Row, Scale};
+use models::Draws;
+
+/// The published forms, as `figure` of a row names them.
+pub const GREEDY: &str = "Desnoyers 2012, greedy";
+/// FIFO cleaning, there called LRU.
+pub const FIFO: &str = "Desnoyers 2012, LRU";
+/// Victims drawn from all zones.
+pub const D_CHOICES: &str = "Van Houdt 2013, d-choices";
+/// The same fixed point with victims drawn from the zones that hold garbage.
+pub const D_CHOICES_GARBAGE: &str = "after Van Houdt 2013, zones with garbage";
+
+/// Pages, as a share of the slots that take part.
+const UTILISATIONS: [f64; 3] = [0.7, 0.8, 0.9];
+
+/// Measures greedy, FIFO and d-choices cleaning at several utilisations. `paper` is the closed
+/// form at the utilisation that the device had.
+pub fn cleaning(scale: Scale, seed: u64, progress: &mut dyn FnMut(&str)) -> Result<Vec<Row>> {
+    let (zones, overwrites) = match scale {
+        Scale::Small => (1024, 2),
+        Scale::Full => (4096, 4),
+    };
+    let zone_pages = 32;
+    let mut rows = Vec::new();
+    for utilisation in UTILISATIONS {
+        let mut policies = vec!["greedy", "fifo", "d_choices:d=4"];
+        if scale == Scale::Full {
+            policies.extend(["d_choices:d=1", "d_choices:d=2", "d_choices:d=10"]);
+        }
+        for text in policies {
+            let cleaning = CleaningSpec::parse(text)?;
+            let steady = Steady { cleaning, zones, zone_pages, utilisation, overwrites, seed };
+            let measured = measure(&steady)?;
+            let used = measured.utilisation;
+            let mut row = |figure, model: Option<f64>| {
+                let row = Row {
+                    figure,
+                    case: format!("{text}, {zone_pages} pages a zone, utilisation {used:.4}"),
+                    metric: "write amplification",
+                    unit: "ratio",
+                    paper: model,
+                    measured: measured.write_amplification,
+                    calibrated: false,
+                };
+                let (case, measured) = (&row.case, row.measured);
+                progress(&format!(
+                    "{figure}: {case}: {:.3} and {measured:.3}",
+                    model.unwrap_or(0.0)
+                ));
+                rows.push(row);
+            };
+            match cleaning {
+                CleaningSpec::Fifo => row(FIFO, Some(models::fifo(used))),
+                CleaningSpec::DChoices { choices, .. } => {
+                    let model = |draws| models::d_choices(used, zone_pages, choices, draws);
+                    row(D_CHOICES, model(Draws::All));
+                    row(D_CHOICES_GARBAGE, model(Draws::WithGarbage));
+                }
+                _ => row(GREEDY, Some(models::greedy(used, zone_pages))),
+            }
+        }
+    }
+    Ok(rows)
+}

@@ -1,0 +1,92 @@
+//! Cleaning policies by name: the one list to add a new one to.
+use super::{Cleaning, CostBenefit, DChoices, Fifo, Greedy};
+use std::fmt;
+use tantalum_base::{Result, Rng, Spec};
+
+/// A cleaning policy with its parameters.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum CleaningSpec {
+    /// Least live content first.
+    #[default]
+    Greedy,
+    /// The most of age * (1 - u) / 2u first.
+    CostBenefit,
+    /// First opened, first emptied.
+    Fifo,
+    /// Least live content of some drawn at random.
+    DChoices {
+        /// Zones drawn.
+        choices: u32,
+        /// Seed of the draws.
+        seed: u64,
+    },
+}
+
+impl CleaningSpec {
+    /// The accepted names.
+    pub const NAMES: &'static [&'static str] = &["greedy", "cost_benefit", "fifo", "d_choices"];
+
+    /// Parses `name` or `name:key=value,...`; a refusal lists what is accepted.
+    ///
+    /// Parameters: `d_choices:d=8,seed=0` (zones drawn, 1 to 65,536; seed of the draws).
+    pub fn parse(text: &str) -> Result<CleaningSpec> {
+        let mut spec = Spec::parse(text)?;
+        let policy = match spec.name() {
+            "greedy" => CleaningSpec::Greedy,
+            "cost_benefit" => CleaningSpec::CostBenefit,
+            "fifo" => CleaningSpec::Fifo,
+            "d_choices" => CleaningSpec::DChoices {
+                choices: spec.count("d", 1..=65_536, 8)? as u32,
+                seed: spec.count("seed", 0..=u64::MAX, 0)?,
+            },
+            _ => return Err(spec.unknown_name("cleaning policy", CleaningSpec::NAMES)),
+        };
+        spec.finish()?;
+        Ok(policy)
+    }
+
+    /// Makes the policy.
+    pub fn build(&self) -> Box<dyn Cleaning> {
+        match *self {
+            CleaningSpec::Greedy => Box::new(Greedy),
+            CleaningSpec::CostBenefit => Box::new(CostBenefit),
+            CleaningSpec::Fifo => Box::new(Fifo),
+            CleaningSpec::DChoices { choices, seed } => {
+                Box::new(DChoices::new(choices, Rng::split(seed, "cleaning")))
+            }
+        }
+    }
+}
+
+impl fmt::Display for CleaningSpec {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            CleaningSpec::Greedy => f.write_str("greedy"),
+            CleaningSpec::CostBenefit => f.write_str("cost_benefit"),
+            CleaningSpec::Fifo => f.write_str("fifo"),
+            CleaningSpec::DChoices { choices, seed } => {
+                write!(f, "d_choices:d={choices},seed={seed}")
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn text_is_read_written_and_refused() {
+        for name in CleaningSpec::NAMES {
+            let spec = CleaningSpec::parse(name).unwrap();
+            assert_eq!(CleaningSpec::parse(&spec.to_string()).unwrap(), spec);
+        }
+        let spec = CleaningSpec::parse("d_choices:d=16,seed=3").unwrap();
+        assert_eq!(spec, CleaningSpec::DChoices { choices: 16, seed: 3 });
+        let error = CleaningSpec::parse("gredy").unwrap_err().to_string();
+        assert!(error.contains("greedy, cost_benefit, fifo, d_choices"), "{error}");
+        let error = CleaningSpec::parse("fifo:d=2").unwrap_err().to_string();
+        assert!(error.contains("takes no parameters"), "{error}");
+        assert!(CleaningSpec::parse("d_choices:d=0").is_err());
+    }
+}
