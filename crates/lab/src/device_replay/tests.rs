@@ -43,9 +43,9 @@ fn one_client_writes_at_the_speed_of_the_paper() {
         assert_eq!(row.write.requests, 4000);
     }
     // With a flush after each: one that does not reach DuraSSD, 14,484; else programs of 0.93 ms
-    // (SSD-B: 0.33) and their transfers, of the page and of its mapping.
+    // (SSD-B: 0.33, and 0.2 more) and their transfers, of the page and of its mapping.
     let text = "uniform:pages=4000,requests=1000,writes=1,commit=1,seed=1";
-    for (name, expected) in [("durassd", 14_484.0), ("ssd-a", 493.0), ("ssd-b", 1_156.0)] {
+    for (name, expected) in [("durassd", 14_484.0), ("ssd-a", 493.0), ("ssd-b", 940.0)] {
         let row = replay(&generated(text), &large(name), &options).unwrap();
         assert!((row.requests_per_s / expected - 1.0).abs() < 0.05, "{name}: {row:?}");
         assert_eq!(row.commit.requests, 1000);

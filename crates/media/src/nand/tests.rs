@@ -301,3 +301,33 @@ fn real_bytes_survive_erase_and_undo() {
     nand.power_cut(3_000, |_| Fate::Vanish);
     assert_eq!(nand.read(0, at(0, 0, 0)).1[0], SlotRead::Found(spare, body));
 }
+
+#[test]
+fn upper_pages_take_longer_every_second_of_a_block() {
+    let timing = NandTiming { program_upper_ns: 4_000, ..options().timing };
+    let nand: Nand<Stamp> = Nand::new(&NandOptions { timing, ..options() }).unwrap();
+    let mut now_ns = 0;
+    for (plane, page) in [(0, 0), (0, 1), (0, 2), (1, 0), (1, 1), (3, 0)] {
+        let end_ns = program(&nand, now_ns, at(plane, 0, page), 1).unwrap();
+        let pulse_ns = if (plane + page) % 2 == 1 { 4_000 } else { 1_000 };
+        assert_eq!(end_ns - now_ns, 100 + pulse_ns, "plane {plane}, page {page}");
+        now_ns = end_ns;
+    }
+}
+
+#[test]
+fn the_mapping_table_goes_round_the_planes_and_takes_their_time() {
+    let nand = nand();
+    let mut ends = Vec::new();
+    for nth in 0..16 {
+        ends.push(nand.array().program_mapping(0, nth));
+    }
+    // Four planes, of which two share a channel: the first pair is done a transfer later.
+    assert_eq!(ends[..4], [1_100, 1_100, 1_200, 1_200]);
+    assert!(ends[4..8].iter().all(|end_ns| (2_200..=2_400).contains(end_ns)), "{ends:?}");
+    // Blocks of four pages: the last page of each is followed by its erase.
+    let counters = nand.counters();
+    assert_eq!((counters.programs, counters.erases), (16, 4));
+    let end_ns = program(&nand, 0, at(0, 0, 0), 1).unwrap();
+    assert!(end_ns > ends[12] + 5_000, "the plane is erased first: {end_ns}, {ends:?}");
+}

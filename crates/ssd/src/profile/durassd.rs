@@ -63,8 +63,8 @@ impl Profile {
             timing: TIMING,
             // Table 1, no barrier: 15,458 writes a second without fsync are 64.7 us a write, of
             // which the link takes 11.2. Table 2, fsync every 256, 16 KiB: 4,563 writes a second
-            // are 219 us each, of which the link takes 33.6 and the fsync about 22.
-            link: HostQueueOptions { command_ns: 16_800, page_ns: 36_700, barrier: false, ..LINK },
+            // are 219 us each, of which the link takes 33.6 and the fsync 44.
+            link: HostQueueOptions { command_ns: 24_200, page_ns: 29_300, barrier: false, ..LINK },
             share_entries_max: None,
         }
     }

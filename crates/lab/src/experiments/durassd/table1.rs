@@ -122,7 +122,7 @@ pub(super) fn run(scale: Scale, seed: u64, progress: Progress) -> Result<Vec<Row
 
 /// Some fsyncs before the clock starts; without any, as many writes as fill a disk's cache.
 fn requests(per_fsync: Option<u32>, scale: Scale) -> Requests {
-    let fsyncs = if scale == Scale::Small { 24 } else { 96 };
+    let fsyncs = if scale == Scale::Small { 48 } else { 96 };
     match per_fsync {
         Some(writes) => {
             let writes = u64::from(writes);

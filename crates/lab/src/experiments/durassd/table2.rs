@@ -126,7 +126,7 @@ fn requests(line: &Line, pages: u32, rig: &Rig, scale: Scale) -> Requests {
             Requests { warm_up: 4 * writes, measured: fsyncs * writes }
         }
         _ if line.device == "cheetah-15k6" => {
-            Requests { warm_up: 6_144, measured: if small { 2_000 } else { 10_000 } }
+            Requests { warm_up: 6_144, measured: if small { 5_000 } else { 10_000 } }
         }
         Access::Read => Requests { warm_up: 1_000, measured: if small { 10_000 } else { 100_000 } },
         Access::Write { per_fsync: None } => {
