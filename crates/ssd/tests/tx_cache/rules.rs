@@ -216,18 +216,49 @@ fn nv_cache_has_the_same_cache_and_no_transactions() {
     });
 }
 
+/// The table in `docs/devices/txcache.md`.
 #[test]
 fn nvram_costs_time_once_a_command() {
-    run(Schedule::Fifo, options(16), |runtime, device| async move {
-        let before = (runtime.now_ns(), device.statistics().nvram_stores);
-        device.write(PageNo(0), &[stamp(0, 1), stamp(1, 1)], None).await.unwrap();
-        let stores = device.statistics().nvram_stores - before.1;
-        // Header begun, two pages of frame, header and link, commit flag, two mappings, mapping
-        // flag, header free.
-        assert_eq!(stores, 1 + 6 + 1 + 2 + 1 + 1);
-        assert_eq!(runtime.now_ns() - before.0, 150 * stores);
-        let before = runtime.now_ns();
+    run(Schedule::Fifo, options(64), |runtime, device| async move {
+        let at = || (runtime.now_ns(), device.statistics().nvram_stores);
+        let check = |(ns, stores): (u64, u64), accesses: u64| {
+            let now = at();
+            assert_eq!((now.0 - ns, now.1 - stores), (150 * accesses, accesses));
+        };
+        let mut before = at();
+        write(&device, 0, 1, None).await;
+        check(before, 3);
+        for pages in 2..=4u64 {
+            before = at();
+            let contents: Vec<Stamp> = (0..pages).map(|page| stamp(10 + page, 1)).collect();
+            device.write(PageNo(10), &contents, None).await.unwrap();
+            check(before, 4 * pages + 4);
+        }
+        before = at();
+        let tx = device.begin().await.unwrap();
+        check(before, 1);
+        for page in 0..5 {
+            before = at();
+            write(&device, page, 2, Some(tx)).await;
+            check(before, 3);
+        }
+        before = at();
+        write(&device, 3, 3, Some(tx)).await;
+        check(before, 1);
+        write(&device, 4, 1, None).await;
+        before = at();
+        device.commit(tx).await.unwrap();
+        // Page 4 was committed by somebody else meanwhile.
+        check(before, 5 + 2 + 1);
+        let tx = device.begin().await.unwrap();
+        before = at();
+        device.abort(tx).await.unwrap();
+        check(before, 1);
+        before = at();
         read(&device, 1, None).await;
-        assert_eq!(runtime.now_ns() - before, 150);
+        assert_eq!(
+            (runtime.now_ns(), device.statistics().nvram_stores),
+            (before.0 + 150, before.1)
+        );
     });
 }
