@@ -229,7 +229,9 @@ impl<R: Rig, S: Subject<Powered<R::Media>>> Living<R, S> {
             self.outcome.commands += 1;
             (command.clone(), first)
         };
-        clients.iter().map(|client| client.iter().map(&mut next).collect()).collect()
+        // A client without commands is none, as in the text.
+        let clients = clients.iter().filter(|client| !client.is_empty());
+        clients.map(|client| client.iter().map(&mut next).collect()).collect()
     }
 }
 

@@ -44,6 +44,9 @@ impl<F: Fn(&Life) -> bool> Shrinker<F> {
     fn attempt(&mut self, change: impl FnOnce(&mut Life)) -> bool {
         let mut smaller = self.life.clone();
         change(&mut smaller);
+        for power_on in &mut smaller.power_ons {
+            power_on.clients.retain(|client| !client.is_empty());
+        }
         if smaller == self.life || self.tried >= self.tries_max {
             return false;
         }
@@ -98,12 +101,17 @@ impl<F: Fn(&Life) -> bool> Shrinker<F> {
     fn drop_commands(&mut self) {
         for at in (0..self.life.power_ons.len()).rev() {
             for client in (0..self.life.power_ons[at].clients.len()).rev() {
+                // A client that lost its last command is gone, and another may have its number.
                 self.drop_stretches(
-                    |life| life.power_ons[at].clients[client].len(),
-                    |life, range| drop(life.power_ons[at].clients[client].drain(range)),
+                    |life| life.power_ons[at].clients.get(client).map_or(0, Vec::len),
+                    |life, range| {
+                        let own = life.power_ons[at].clients.get_mut(client);
+                        if let Some(own) = own.filter(|own| range.end <= own.len()) {
+                            own.drain(range);
+                        }
+                    },
                 );
             }
-            self.attempt(|life| life.power_ons[at].clients.retain(|client| !client.is_empty()));
         }
     }
 
