@@ -15,6 +15,15 @@ pub enum Fate {
 impl Fate {
     /// All fates.
     pub const ALL: [Fate; 3] = [Fate::Land, Fate::Vanish, Fate::Tear];
+
+    /// The word used in text.
+    pub fn name(self) -> &'static str {
+        match self {
+            Fate::Land => "land",
+            Fate::Vanish => "vanish",
+            Fate::Tear => "tear",
+        }
+    }
 }
 
 /// A power cut to come: at the n-th operation that changes the medium, which meets `fate`.

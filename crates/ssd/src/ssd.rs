@@ -457,7 +457,9 @@ impl<M: ZoneMedia> PageDevice for Ssd<M> {
         if range.pages == 0 {
             return Ok(());
         }
-        // Older contents must not reach the log behind the trim.
+        // Older contents must not reach the log behind the trim, and of a write that comes meanwhile
+        // not one part before it and another behind it.
+        let _turn = self.write_turn.acquire(1).await;
         self.drain().await?;
         let durable = self.limits.durability == tantalum_base::Durability::OnAck;
         self.ftl.trim(range, durable).await

@@ -1,25 +1,43 @@
-//! The crash lab: a workload, a power cut at a chosen media operation, recovery (cut again where
-//! asked), and a check of every promise.
+//! The crash lab: a device lives through power cuts at chosen operations, in its recoveries too, and
+//! every promise is checked each time that it comes back. `docs/crash-lab.md` says how to use it.
 //!
 //! ```text
 //! subject    what is under test: formatted once, opened again after each cut
-//! subjects   one file a kind of device
-//! powered    stops everything when the medium loses power
+//! subjects   one file a kind of device                registry  devices and media by name
 //! rig        a medium that can be cut: simulated NAND, or a file store that keeps unsynced writes apart
-//! workload   random commands from a seed, and what they should leave
-//! run        one scenario: load, cut, recover, verify, go on, verify
-//! verify     what the device's promise allows it to hold
+//! powered    stops everything when the medium loses power
+//! life       a scenario: each time with power, its clients and its end   text   written down
+//! command    what clients do                          generate  random lives from a seed
+//! run        lives a life                             bench     one power-on to the next
+//! client     issues commands and checks reads         history   what was issued, acknowledged, read
+//! verify     whether what a device holds is allowed
+//! campaign   many lives, random or every cut          shrink    a smaller life that still fails
 //! ```
+mod bench;
+mod campaign;
+mod client;
+mod command;
+mod generate;
+mod history;
+mod life;
 mod powered;
+mod registry;
 mod rig;
 mod run;
+mod shrink;
 mod subject;
 pub mod subjects;
+mod text;
 mod verify;
-mod workload;
 
+pub use campaign::{Campaign, CampaignOptions, Found, campaign};
+pub use command::Command;
+pub use generate::Workload;
+pub use life::{Cut, CutAt, End, Life, PowerOn, Violation};
 pub use powered::Powered;
+pub use registry::{DEVICES, Lives, MEDIA, find};
 pub use rig::{FileRig, NandRig, Rig};
-pub use run::{CrashOutcome, Cut, Scenario, dry_run, run};
+pub use run::{Outcome, run};
+pub use shrink::{Shrunk, shrink};
 pub use subject::{Coverage, Opening, Subject};
-pub use workload::{Shape, Violation};
+pub use text::Replay;

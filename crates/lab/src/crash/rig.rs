@@ -32,7 +32,15 @@ pub trait Rig {
     fn plan(&mut self, plan: CutPlan);
 
     /// Operations since the last `open`.
-    fn operations(&self) -> u64;
+    fn operations(&self) -> u64 {
+        self.operations_watch()()
+    }
+
+    /// Tells what [`operations`](Self::operations) does, until the next `open`.
+    fn operations_watch(&self) -> impl Fn() -> u64 + 'static;
+
+    /// Lets these programs fail, counted from now on from 0; nothing where the medium has none.
+    fn fail_programs(&mut self, _programs: &[u64]) {}
 
     /// Whether power has been cut since the last `open`.
     fn is_cut(&self) -> bool;
@@ -103,8 +111,13 @@ impl<P: Payload> Rig for NandRig<P> {
         self.nand.plan_cut(Some(plan));
     }
 
-    fn operations(&self) -> u64 {
-        self.nand.mutations() - self.operations_before
+    fn operations_watch(&self) -> impl Fn() -> u64 + 'static {
+        let (nand, before) = (self.nand.clone(), self.operations_before);
+        move || nand.mutations() - before
+    }
+
+    fn fail_programs(&mut self, programs: &[u64]) {
+        programs.iter().for_each(|program| self.nand.fail_program(*program));
     }
 
     fn is_cut(&self) -> bool {
@@ -170,8 +183,9 @@ impl Rig for FileRig {
         }
     }
 
-    fn operations(&self) -> u64 {
-        self.store.as_ref().map_or(0, CrashStore::operations)
+    fn operations_watch(&self) -> impl Fn() -> u64 + 'static {
+        let store = self.store.clone();
+        move || store.as_ref().map_or(0, CrashStore::operations)
     }
 
     fn is_cut(&self) -> bool {

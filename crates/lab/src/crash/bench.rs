@@ -1,0 +1,118 @@
+//! A device and its medium from one power-on to the next.
+use std::future::Future;
+use std::panic::AssertUnwindSafe;
+use std::rc::Rc;
+use tantalum_media::{CutPlan, Nvram, PowerCut};
+use tantalum_runtime::Virtual;
+use tantalum_runtime::virtual_time::Schedule;
+
+use super::life::{Cut, CutAt};
+use super::powered::Powered;
+use super::rig::Rig;
+use super::subject::{Opening, Subject};
+
+/// How a stretch of virtual time ended.
+pub(super) enum Ended<T> {
+    /// The main future is done.
+    Done(T),
+    /// The power went in it.
+    Cut,
+    /// It stood still or panicked; what was wrong.
+    Wrong(String),
+}
+
+/// Runs `main` until it is done or the power goes.
+pub(super) fn powered<T: 'static>(
+    runtime: &Virtual,
+    main: impl Future<Output = T> + 'static,
+) -> Ended<T> {
+    let ran = std::panic::catch_unwind(AssertUnwindSafe(|| runtime.run(main)));
+    match ran {
+        Ok(Ok(done)) => Ended::Done(done),
+        Ok(Err(deadlock)) => Ended::Wrong(deadlock.to_string()),
+        Err(payload) if PowerCut::is(&*payload) => Ended::Cut,
+        Err(payload) => {
+            let text = payload.downcast_ref::<String>().map(String::as_str);
+            let text = text.or_else(|| payload.downcast_ref::<&str>().copied());
+            Ended::Wrong(format!("panicked: {}", text.unwrap_or("without a word")))
+        }
+    }
+}
+
+/// A device between two power-ons: its medium and what else survives.
+pub(super) struct Bench<R: Rig, S: Subject<Powered<R::Media>>> {
+    pub(super) rig: R,
+    pub(super) subject: S,
+    kept: S::Kept,
+    pages: u64,
+}
+
+impl<R: Rig, S: Subject<Powered<R::Media>>> Bench<R, S> {
+    pub(super) fn new(subject: &S, seed: u64, pages: u64) -> Self {
+        Bench { rig: R::new(seed), subject: subject.clone(), kept: subject.kept(), pages }
+    }
+
+    fn nvram(&self) -> Option<Nvram> {
+        self.subject.nvram(&self.kept)
+    }
+
+    /// Power comes on.
+    pub(super) fn open(&mut self, runtime: &Virtual) -> Opening<Powered<R::Media>, S::Kept> {
+        let media = self.rig.open(runtime);
+        Opening {
+            runtime: runtime.clone(),
+            media: Powered::new(media, self.rig.cut_watch()),
+            pages: self.pages,
+            kept: self.kept.clone(),
+        }
+    }
+
+    /// Plans a cut. One at a store of NVRAM, where the device has none, never comes.
+    pub(super) fn plan(&mut self, cut: Cut) {
+        let plan = CutPlan { after_operations: cut.after, fate: cut.fate };
+        match cut.at {
+            CutAt::Media => self.rig.plan(plan),
+            CutAt::Nvram => {
+                if let Some(nvram) = self.nvram() {
+                    nvram.plan_cut(Some(plan));
+                }
+            }
+        }
+    }
+
+    /// Tells operations of the medium and stores to NVRAM so far.
+    pub(super) fn counts(&self) -> impl Fn() -> (u64, u64) + 'static {
+        let (media, nvram) = (self.rig.operations_watch(), self.nvram());
+        move || (media(), nvram.as_ref().map_or(0, Nvram::stores))
+    }
+
+    /// Power is gone: what was in flight meets its fate, and the device does what it does on
+    /// stored energy.
+    ///
+    /// # Errors
+    /// What went wrong in that.
+    pub(super) fn dark(
+        &mut self,
+        runtime: Virtual,
+        device: Option<Rc<S::Device>>,
+    ) -> Result<(), String> {
+        runtime.drop_tasks();
+        if let Some(nvram) = self.nvram() {
+            nvram.plan_cut(None);
+        }
+        self.rig.settle(&runtime).map_err(|error| format!("the rig failed: {error}"))?;
+        let Some(device) = device.filter(|_| S::HAS_STORED_ENERGY) else { return Ok(()) };
+        let runtime = Virtual::new(Schedule::Fifo);
+        let (subject, opening) = (self.subject.clone(), self.open(&runtime));
+        let dumped =
+            powered(&runtime, async move { subject.on_stored_energy(device, opening).await });
+        runtime.drop_tasks();
+        self.rig.settle(&runtime).map_err(|error| format!("the rig failed: {error}"))?;
+        match dumped {
+            Ended::Done(Ok(())) => Ok(()),
+            Ended::Done(Err(error)) => Err(format!("on stored energy: {error:?}")),
+            Ended::Cut => Err("on stored energy: no cut falls there".to_owned()),
+            Ended::Wrong(wrong) => Err(format!("on stored energy: {wrong}")),
+        }
+    }
+}

@@ -1,0 +1,255 @@
+//! Many lives of one device: random ones until so many cuts were verified, or every cut of a small
+//! load. What breaks a promise is shrunk.
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Mutex, PoisonError};
+use tantalum_base::{Limits, Result, Rng};
+use tantalum_media::Fate;
+
+use super::generate::Workload;
+use super::life::{Cut, CutAt, End, Life, PowerOn};
+use super::registry::{self, Lives};
+use super::run::Outcome;
+use super::shrink::shrink;
+use super::subject::Coverage;
+use super::text::Replay;
+
+/// What to run.
+#[derive(Clone, Debug, PartialEq)]
+pub struct CampaignOptions {
+    /// The device, as [`registry::find`] takes it.
+    pub device: String,
+    /// The medium.
+    pub media: String,
+    /// What lives look like.
+    pub workload: Workload,
+    /// Verified cuts to reach; a campaign goes on to the end of the life that reaches them. Nothing
+    /// to an exhaustive one, which ends when every cut was made.
+    pub cuts: u64,
+    /// Every cut of one load in place of random ones.
+    pub exhaustive: bool,
+    /// Seed of everything.
+    pub seed: u64,
+    /// Violations after which the campaign ends.
+    pub violations_max: usize,
+    /// Threads to use at most; the outcome does not depend on it.
+    pub threads: usize,
+}
+
+/// Lives that a shrinker may try.
+const SHRINK_TRIES: u32 = 4000;
+/// Lives that are begun before it is looked whether enough cuts were made.
+const LIVES_AT_ONCE: usize = 64;
+/// Logical pages of the devices: few meet often, many fill the medium.
+const PAGES: [u64; 3] = [24, 60, 120];
+
+/// A broken promise and how to break it again.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Found {
+    /// The seed of the life in which it was found.
+    pub seed: u64,
+    /// What was broken, in the life as it was shrunk.
+    pub violation: String,
+    /// The shrunk life.
+    pub replay: Replay,
+    /// Commands of the life before it was shrunk.
+    pub commands_before: usize,
+    /// Cuts that had been verified when it was found.
+    pub after_cuts: u64,
+}
+
+/// What a campaign came to.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Campaign {
+    /// The device, with every parameter.
+    pub device: String,
+    /// The medium.
+    pub media: String,
+    /// Lives.
+    pub lives: u64,
+    /// Power cuts after which the device was recovered and every page of it verified.
+    pub cuts: u64,
+    /// Power cuts in a recovery.
+    pub cuts_in_recovery: u64,
+    /// Commands.
+    pub commands: u64,
+    /// What the loads reached.
+    pub coverage: Coverage,
+    /// Broken promises.
+    pub found: Vec<Found>,
+}
+
+impl Campaign {
+    fn add(&mut self, outcome: &Outcome) {
+        self.lives += 1;
+        self.cuts += outcome.cuts;
+        self.cuts_in_recovery += outcome.cuts_in_recovery;
+        self.commands += outcome.commands;
+        self.coverage.cleaned += outcome.coverage.cleaned;
+        self.coverage.checkpoints += outcome.coverage.checkpoints;
+    }
+}
+
+/// Runs a campaign. `progress` is told (cuts made, cuts in all), from this thread.
+///
+/// # Errors
+/// `InvalidInput` where there is no such device or medium, or a device does not fit.
+pub fn campaign(options: &CampaignOptions, progress: &mut dyn FnMut(u64, u64)) -> Result<Campaign> {
+    let lives = registry::find(&options.device, &options.media)?;
+    let mut campaign =
+        Campaign { device: lives.device(), media: lives.media().to_owned(), ..Campaign::default() };
+    let mut next = if options.exhaustive {
+        let every = exhaustive(&*lives, options)?;
+        campaign.add(&every.dry);
+        Next::Listed(every.lives.into_iter())
+    } else {
+        let limits = PAGES.iter().map(|pages| lives.limits(*pages)).collect::<Result<Vec<_>>>()?;
+        let label = format!("{} on {}", lives.device(), lives.media());
+        Next::Random { rng: Rng::split(options.seed, &label), limits }
+    };
+    let goal = next.goal().unwrap_or(options.cuts);
+    loop {
+        let batch = next.take(LIVES_AT_ONCE, &options.workload)?;
+        if batch.is_empty() {
+            break;
+        }
+        let outcomes = live_all(&*lives, options, &batch)?;
+        for (life, outcome) in batch.iter().zip(&outcomes) {
+            campaign.add(outcome);
+            if !outcome.violations.is_empty() {
+                campaign.found.push(found(&*lives, life, campaign.cuts));
+            }
+            let is_enough = !options.exhaustive && campaign.cuts >= options.cuts;
+            if is_enough || campaign.found.len() >= options.violations_max {
+                return Ok(campaign);
+            }
+        }
+        progress(if options.exhaustive { campaign.lives } else { campaign.cuts }, goal);
+    }
+    Ok(campaign)
+}
+
+/// Where lives come from.
+enum Next {
+    Random { rng: Rng, limits: Vec<Limits> },
+    Listed(std::vec::IntoIter<Life>),
+}
+
+impl Next {
+    /// Lives there are, where that is known.
+    fn goal(&self) -> Option<u64> {
+        match self {
+            Next::Random { .. } => None,
+            Next::Listed(lives) => Some(lives.len() as u64),
+        }
+    }
+
+    fn take(&mut self, count: usize, workload: &Workload) -> Result<Vec<Life>> {
+        match self {
+            Next::Listed(lives) => Ok(lives.take(count).collect()),
+            Next::Random { rng, limits } => (0..count)
+                .map(|_| {
+                    let seed = rng.next_u64();
+                    workload.life(&limits[(seed % limits.len() as u64) as usize], seed)
+                })
+                .collect(),
+        }
+    }
+}
+
+/// Lives all of `batch`, on several threads where asked; the outcomes in its order.
+fn live_all(lives: &dyn Lives, options: &CampaignOptions, batch: &[Life]) -> Result<Vec<Outcome>> {
+    if options.threads <= 1 {
+        return Ok(batch.iter().map(|life| lives.live(life)).collect());
+    }
+    let next = AtomicUsize::new(0);
+    let outcomes: Mutex<Vec<Option<Outcome>>> = Mutex::new(vec![None; batch.len()]);
+    let work = || -> Result<()> {
+        let lives = registry::find(&options.device, &options.media)?;
+        loop {
+            let at = next.fetch_add(1, Ordering::Relaxed);
+            let Some(life) = batch.get(at) else { return Ok(()) };
+            let outcome = lives.live(life);
+            outcomes.lock().unwrap_or_else(PoisonError::into_inner)[at] = Some(outcome);
+        }
+    };
+    std::thread::scope(|scope| {
+        for _ in 1..options.threads {
+            scope.spawn(work);
+        }
+        work()
+    })?;
+    let outcomes = outcomes.into_inner().unwrap_or_else(PoisonError::into_inner);
+    Ok(outcomes.into_iter().flatten().collect())
+}
+
+/// Shrinks a life that breaks a promise.
+fn found(lives: &dyn Lives, life: &Life, after_cuts: u64) -> Found {
+    let shrunk = shrink(life, SHRINK_TRIES, |life| !lives.live(life).violations.is_empty());
+    let violations = lives.live(&shrunk.life).violations;
+    Found {
+        seed: life.seed,
+        violation: violations.first().map_or(String::new(), |violation| violation.0.clone()),
+        replay: Replay {
+            device: lives.device(),
+            media: lives.media().to_owned(),
+            life: shrunk.life,
+        },
+        commands_before: life.commands(),
+        after_cuts,
+    }
+}
+
+/// Every cut of one load.
+struct Every {
+    /// The load without a cut.
+    dry: Outcome,
+    lives: Vec<Life>,
+}
+
+/// One load, cut at every operation with every fate; then every operation of each recovery, with
+/// fates in turn; and behind each of those another cut in the next recovery.
+fn exhaustive(lives: &dyn Lives, options: &CampaignOptions) -> Result<Every> {
+    let limits = lives.limits(*PAGES.last().expect("there are some"))?;
+    let workload = Workload { power_ons: 2, ..options.workload.clone() };
+    let mut life = workload.life(&limits, options.seed)?;
+    // One load with all that the workload has, and a little to go on with.
+    let mut rng = Rng::split(options.seed, "exhaustive");
+    let loads = (0..2).map(|_| workload.load(&limits, &mut rng)).collect::<Vec<_>>();
+    life.power_ons =
+        loads.into_iter().map(|clients| PowerOn { clients, ..PowerOn::default() }).collect();
+    let dry = lives.live(&life);
+    let mut all = Vec::new();
+    let kinds = [(CutAt::Media, dry.operations[0].0), (CutAt::Nvram, dry.operations[0].1)];
+    for (at, operations) in kinds {
+        for after in 0..operations {
+            for fate in Fate::ALL {
+                let mut cut = life.clone();
+                cut.power_ons[0].end = End::Cut(Cut { at, after, fate });
+                if fate == Fate::ALL[(after % 3) as usize] {
+                    cut_recoveries(lives, &cut, after, &mut all);
+                }
+                all.push(cut);
+            }
+        }
+    }
+    Ok(Every { dry, lives: all })
+}
+
+/// The lives in which the recovery behind the cut of `life` is cut too, at each of its operations.
+fn cut_recoveries(lives: &dyn Lives, life: &Life, number: u64, all: &mut Vec<Life>) {
+    let recovery = lives.live(life).recovery_operations;
+    let Some(&(media, nvram)) = recovery.get(1) else { return };
+    for (at, operations) in [(CutAt::Media, media), (CutAt::Nvram, nvram)] {
+        for after in 0..operations {
+            let fate = Fate::ALL[((after + number) % 3) as usize];
+            let cut = PowerOn { end: End::Cut(Cut { at, after, fate }), ..PowerOn::default() };
+            let mut once = life.clone();
+            once.power_ons.insert(1, cut);
+            let mut twice = once.clone();
+            let again = (after * 7 + number) % operations;
+            let end = End::Cut(Cut { at, after: again, fate });
+            twice.power_ons.insert(2, PowerOn { end, ..PowerOn::default() });
+            all.extend([once, twice]);
+        }
+    }
+}

@@ -1,0 +1,131 @@
+//! A client: issues its commands one after the other, checks what it reads, and keeps the history.
+use std::cell::RefCell;
+use std::rc::Rc;
+use tantalum_base::{Error, ErrorKind, PageDevice, PageNo, Payload, Result, TxId};
+
+use super::command::{Command, Effect};
+use super::history::History;
+use super::life::Violation;
+use super::text::command_text;
+
+/// One client of a device.
+pub(super) struct Client<D: PageDevice> {
+    pub(super) device: Rc<D>,
+    pub(super) number: u32,
+    pub(super) history: Rc<RefCell<History<D::Page>>>,
+    pub(super) violations: Rc<RefCell<Vec<Violation>>>,
+}
+
+impl<D: PageDevice> Client<D> {
+    /// Issues `commands`; each comes with the number of its first content.
+    pub(super) async fn run(self, commands: Vec<(Command, u64)>) {
+        for (command, first_content) in commands {
+            if let Err(error) = self.perform(&command, first_content).await {
+                let text = command_text(&command);
+                let violation = format!("client {}, {text}: {error:?}", self.number);
+                self.violations.borrow_mut().push(Violation(violation));
+            }
+        }
+    }
+
+    async fn perform(&self, command: &Command, first_content: u64) -> Result<()> {
+        let device = &*self.device;
+        let contents = command.contents(first_content);
+        match command {
+            Command::Write(range) => {
+                let pages = self.make(&contents);
+                let entry = self.issue(Effect::Set(contents), command);
+                self.ended(entry, device.write(range.first, &pages, None).await)
+            }
+            Command::Commit(_) | Command::Abort(_) => self.transact(command, contents).await,
+            Command::Trim(range) => {
+                let entry = self.issue(Effect::Clear(*range), command);
+                self.ended(entry, device.trim(*range).await)
+            }
+            Command::Share(pairs) => {
+                let entry = self.issue(Effect::Share(pairs.clone()), command);
+                self.ended(entry, device.share(pairs).await)
+            }
+            Command::Flush => {
+                let issued = self.history.borrow_mut().now();
+                device.flush().await?;
+                self.history.borrow_mut().flushed(issued);
+                Ok(())
+            }
+            Command::Read(page) => self.read(*page).await,
+        }
+    }
+
+    fn make(&self, contents: &[(PageNo, u64)]) -> Vec<D::Page> {
+        let mut history = self.history.borrow_mut();
+        contents.iter().map(|(page, number)| history.write(*page, *number)).collect()
+    }
+
+    fn issue(&self, effect: Effect, command: &Command) -> usize {
+        let is_commit = matches!(command, Command::Commit(_));
+        let label = format!("client {}, {}", self.number, command_text(command));
+        self.history.borrow_mut().issue(self.number, effect, is_commit, label)
+    }
+
+    /// Notes how a command ended. One that was refused did nothing.
+    fn ended(&self, entry: usize, result: Result<()>) -> Result<()> {
+        let mut history = self.history.borrow_mut();
+        match result {
+            Ok(()) => history.acknowledge(entry),
+            Err(error) if is_refusal(&error) => history.refuse(entry),
+            // What it left behind is unknown: it stays in flight.
+            Err(error) => return Err(error),
+        }
+        Ok(())
+    }
+
+    /// A transaction; what it wrote is seen inside of it and not outside.
+    async fn transact(&self, command: &Command, contents: Vec<(PageNo, u64)>) -> Result<()> {
+        let device = &*self.device;
+        let tx = match device.begin().await {
+            Ok(tx) => tx,
+            Err(error) if is_refusal(&error) => return Ok(()),
+            Err(error) => return Err(error),
+        };
+        for ((page, _), made) in contents.iter().zip(self.make(&contents)) {
+            match self.write_in(tx, *page, made).await {
+                Ok(()) => {}
+                Err(error) if is_refusal(&error) => return device.abort(tx).await,
+                Err(error) => return Err(error),
+            }
+        }
+        if !matches!(command, Command::Commit(_)) {
+            return device.abort(tx).await;
+        }
+        let entry = self.issue(Effect::Set(contents), command);
+        self.ended(entry, device.commit(tx).await)
+    }
+
+    async fn write_in(&self, tx: TxId, page: PageNo, made: D::Page) -> Result<()> {
+        let device = &*self.device;
+        device.write(page, std::slice::from_ref(&made), Some(tx)).await?;
+        self.read(page).await?;
+        let mut seen = [D::Page::zero()];
+        device.read(page, &mut seen, Some(tx)).await?;
+        if seen[0] == made {
+            return Ok(());
+        }
+        let context = format!("page {page} inside of its transaction is {:?}", seen[0]);
+        Err(Error::new(ErrorKind::Checksum, context))
+    }
+
+    async fn read(&self, page: PageNo) -> Result<()> {
+        let issued = self.history.borrow_mut().now();
+        let mut seen = [D::Page::zero()];
+        self.device.read(page, &mut seen, None).await?;
+        self.history.borrow().check_read(page, issued, &seen[0])
+    }
+}
+
+/// Answers that a device may give to a client among several, with nothing done.
+fn is_refusal(error: &Error) -> bool {
+    matches!(
+        error.kind(),
+        ErrorKind::Conflict | ErrorKind::TooManyTransactions | ErrorKind::Unmapped
+    )
+}

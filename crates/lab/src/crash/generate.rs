@@ -1,0 +1,190 @@
+//! Random lives from a seed.
+use tantalum_base::{Error, ErrorKind, Limits, PageNo, PageRange, Result, Rng, Spec};
+use tantalum_media::Fate;
+
+use super::command::Command;
+use super::life::{Cut, CutAt, End, Life, PowerOn};
+
+/// What random lives look like.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Workload {
+    /// Clients at the most; each power-on has one to so many.
+    pub clients: u32,
+    /// Commands of all clients in one power-on at the most.
+    pub commands: u32,
+    /// Pages in a write or a transaction at the most.
+    pub pages: u32,
+    /// Times with power in one life at the most.
+    pub power_ons: u32,
+    /// Share of lives in which programs of the medium fail.
+    pub faults: f64,
+}
+
+impl Workload {
+    /// What `--workload` takes.
+    pub const SYNTAX: &'static str = "mixed:clients=3,commands=24,pages=6,power_ons=24,faults=0.1";
+
+    /// Reads `mixed:clients=3,commands=24,pages=6,power_ons=24,faults=0.1`; `serial` is `mixed` with
+    /// one client.
+    ///
+    /// # Errors
+    /// `InvalidInput`, which lists what is accepted.
+    pub fn parse(text: &str) -> Result<Workload> {
+        let mut spec = Spec::parse(text)?;
+        let clients = match spec.name() {
+            "mixed" => spec.count("clients", 1..=4, 3)?,
+            "serial" => 1,
+            _ => return Err(spec.unknown_name("crash workload", &["mixed", "serial"])),
+        };
+        let workload = Workload {
+            clients: clients as u32,
+            commands: spec.count("commands", 1..=400, 24)? as u32,
+            pages: spec.count("pages", 1..=64, 6)? as u32,
+            power_ons: spec.count("power_ons", 1..=1000, 24)? as u32,
+            faults: spec.number("faults", 0.0..=1.0, 0.1)?,
+        };
+        spec.finish()?;
+        Ok(workload)
+    }
+
+    /// With every parameter.
+    pub fn text(&self) -> String {
+        let Workload { clients, commands, pages, power_ons, faults } = self;
+        format!(
+            "mixed:clients={clients},commands={commands},pages={pages},power_ons={power_ons},faults={faults}"
+        )
+    }
+
+    /// The life of `seed` on a device with these `limits` (which say more pages than it uses).
+    ///
+    /// # Errors
+    /// `InvalidInput` where the device has no page.
+    pub fn life(&self, limits: &Limits, seed: u64) -> Result<Life> {
+        if limits.pages == 0 {
+            return Err(Error::new(ErrorKind::InvalidInput, "a device without pages"));
+        }
+        let mut rng = Rng::split(seed, "life");
+        let shape = Shape::new(self, limits, &mut rng);
+        let count = 1 + rng.below(u64::from(self.power_ons));
+        let fails = rng.chance(self.faults);
+        let mut failures_left = if fails { 2 } else { 0 };
+        let power_ons = (0..count)
+            .map(|_| {
+                let mut power_on = self.power_on(&shape, &mut rng);
+                if failures_left > 0 && rng.chance(0.2) {
+                    failures_left -= 1;
+                    power_on.failing_programs.push(rng.below(40));
+                }
+                power_on
+            })
+            .collect();
+        Ok(Life { seed, pages: limits.pages, power_ons })
+    }
+
+    /// The clients of one load that has all the clients and commands there may be.
+    pub(super) fn load(&self, limits: &Limits, rng: &mut Rng) -> Vec<Vec<Command>> {
+        let shape = Shape { len_max: u64::from(self.pages), ..Shape::new(self, limits, rng) };
+        let each = self.commands.div_ceil(self.clients);
+        let client = |_| (0..each).map(|_| shape.command(rng)).collect();
+        (0..self.clients).map(client).collect()
+    }
+
+    fn power_on(&self, shape: &Shape, rng: &mut Rng) -> PowerOn {
+        let clients = 1 + rng.below(u64::from(self.clients));
+        let commands = 1 + rng.below(u64::from(self.commands));
+        let clients: Vec<Vec<Command>> = (0..clients)
+            .map(|_| (0..commands.div_ceil(clients)).map(|_| shape.command(rng)).collect())
+            .collect();
+        let end = match rng.below(20) {
+            0 => End::Close,
+            1 | 2 => End::Dark,
+            kind => {
+                // A third into the recovery, or right behind it.
+                let most = if kind < 9 { 10 } else { 4 + u64::from(self.commands) * 2 };
+                let at =
+                    if shape.nvram_cuts && rng.chance(0.5) { CutAt::Nvram } else { CutAt::Media };
+                let after = rng.below(if at == CutAt::Nvram { most * 4 } else { most });
+                End::Cut(Cut { at, after, fate: Fate::ALL[rng.below(3) as usize] })
+            }
+        };
+        PowerOn { clients, end, failing_programs: Vec::new() }
+    }
+}
+
+/// What commands look like.
+struct Shape {
+    pages: u64,
+    hot_pages: u64,
+    len_max: u64,
+    write_max: u64,
+    transaction_max: u64,
+    share_max: u64,
+    nvram_cuts: bool,
+}
+
+impl Shape {
+    fn new(workload: &Workload, limits: &Limits, rng: &mut Rng) -> Self {
+        Shape {
+            pages: limits.pages,
+            len_max: 1 + rng.below(u64::from(workload.pages)),
+            write_max: u64::from(limits.atomic_write_pages_max).max(1),
+            transaction_max: if limits.transactions_max == 0 {
+                0
+            } else {
+                u64::from(limits.transaction_pages_max)
+            },
+            share_max: u64::from(limits.share_pairs_max),
+            // Few pages meet often; many fill the device.
+            hot_pages: if rng.chance(0.5) { limits.pages } else { (limits.pages / 4).max(1) },
+            nvram_cuts: rng.chance(0.5),
+        }
+    }
+
+    fn page(&self, rng: &mut Rng) -> PageNo {
+        let within = if rng.chance(0.9) { self.hot_pages } else { self.pages };
+        PageNo(rng.below(within))
+    }
+
+    fn range(&self, rng: &mut Rng, most: u64) -> PageRange {
+        let len = 1 + rng.below(self.len_max.min(most).min(self.pages));
+        let first = self.page(rng).0.min(self.pages - len);
+        PageRange::new(PageNo(first), len)
+    }
+
+    fn command(&self, rng: &mut Rng) -> Command {
+        match rng.below(20) {
+            0 => Command::Flush,
+            1 => Command::Trim(self.range(rng, u64::MAX)),
+            2 | 3 => Command::Read(self.page(rng)),
+            kind @ 4..=8 if self.transaction_max > 0 => {
+                let most = self.len_max.min(self.transaction_max);
+                let pages: Vec<PageNo> = (0..1 + rng.below(most)).map(|_| self.page(rng)).collect();
+                if kind == 8 { Command::Abort(pages) } else { Command::Commit(pages) }
+            }
+            9..=11 if self.share_max > 0 && self.pages > 1 => self.share(rng),
+            _ => {
+                // Mostly single pages, as databases write.
+                let most = if rng.chance(0.6) { 1 } else { self.write_max };
+                Command::Write(self.range(rng, most))
+            }
+        }
+    }
+
+    /// Pairs in which no page is left twice, or left and right.
+    fn share(&self, rng: &mut Rng) -> Command {
+        let mut pairs: Vec<(PageNo, PageNo)> = Vec::new();
+        let count = 1 + rng.below(self.len_max.min(self.share_max));
+        for _ in 0..4 * count {
+            let (to, from) = (self.page(rng), self.page(rng));
+            let is_free = |page| pairs.iter().all(|(left, right)| *left != page && *right != page);
+            let is_left = pairs.iter().any(|(left, _)| *left == from);
+            if to != from && is_free(to) && !is_left {
+                pairs.push((to, from));
+            }
+            if pairs.len() as u64 == count {
+                break;
+            }
+        }
+        if pairs.is_empty() { Command::Read(PageNo(0)) } else { Command::Share(pairs) }
+    }
+}

@@ -1,0 +1,166 @@
+//! What was issued and acknowledged since the device was last opened and checked, in which order,
+//! and what a read may see meanwhile.
+use tantalum_base::{Durability, FastMap, PageNo, Payload, Result};
+use tantalum_base::{Error, ErrorKind};
+
+use super::command::{Contents, Effect, content};
+
+/// One command that changes something.
+pub(super) struct Entry {
+    pub(super) client: u32,
+    pub(super) effect: Effect,
+    pub(super) issued: u64,
+    pub(super) acked: Option<u64>,
+    /// It is durable when acknowledged, whatever the device promises for others.
+    pub(super) is_commit: bool,
+    /// The text of violations.
+    pub(super) label: String,
+}
+
+/// The commands behind a state that is known.
+pub(super) struct History<P> {
+    /// What the device held when it was last checked.
+    pub(super) baseline: Contents,
+    pub(super) entries: Vec<Entry>,
+    /// Flushes that completed: when the last one that counts was issued.
+    flushed_before: u64,
+    clock: u64,
+    written: Written<P>,
+}
+
+/// Every content that was ever written, to tell which one a page holds.
+struct Written<P> {
+    // By number; number 0 is nothing.
+    contents: Vec<P>,
+    by_checksum: FastMap<u32, Vec<u64>>,
+}
+
+impl<P: Payload> History<P> {
+    pub(super) fn new(pages: u64) -> Self {
+        let written = Written { contents: vec![P::zero()], by_checksum: FastMap::default() };
+        let baseline = Contents::empty(pages);
+        History { baseline, entries: Vec::new(), flushed_before: 0, clock: 0, written }
+    }
+
+    fn tick(&mut self) -> u64 {
+        self.clock += 1;
+        self.clock
+    }
+
+    /// Makes content `number` for `page`; numbers are used once.
+    pub(super) fn write(&mut self, page: PageNo, number: u64) -> P {
+        let made = content::<P>(page, number);
+        let written = &mut self.written;
+        if written.contents.len() as u64 <= number {
+            written.contents.resize(number as usize + 1, P::zero());
+        }
+        written.contents[number as usize] = made.clone();
+        written.by_checksum.entry(made.checksum()).or_default().push(number);
+        made
+    }
+
+    /// Which content `seen` is; `None` where nobody wrote that.
+    pub(super) fn identify(&self, seen: &P) -> Option<u64> {
+        if *seen == self.written.contents[0] {
+            return Some(0);
+        }
+        let numbers = self.written.by_checksum.get(&seen.checksum())?;
+        numbers.iter().copied().find(|number| self.written.contents[*number as usize] == *seen)
+    }
+
+    /// A command is issued; its place among the entries.
+    pub(super) fn issue(
+        &mut self,
+        client: u32,
+        effect: Effect,
+        is_commit: bool,
+        label: String,
+    ) -> usize {
+        let issued = self.tick();
+        self.entries.push(Entry { client, effect, issued, acked: None, is_commit, label });
+        self.entries.len() - 1
+    }
+
+    /// A command was acknowledged.
+    pub(super) fn acknowledge(&mut self, entry: usize) {
+        self.entries[entry].acked = Some(self.tick());
+    }
+
+    /// A command was refused with nothing done.
+    pub(super) fn refuse(&mut self, entry: usize) {
+        // The place stays, so that other commands' places stay valid.
+        self.entries[entry].effect = Effect::Set(Vec::new());
+        self.entries[entry].acked = Some(self.tick());
+    }
+
+    /// The time now, for a read or a flush that starts.
+    pub(super) fn now(&mut self) -> u64 {
+        self.tick()
+    }
+
+    /// A flush completed that was issued at `issued`.
+    pub(super) fn flushed(&mut self, issued: u64) {
+        self.flushed_before = self.flushed_before.max(issued);
+    }
+
+    /// Whether `entry` must have survived a cut now.
+    pub(super) fn must_survive(&self, entry: &Entry, durability: Durability) -> bool {
+        let Some(acked) = entry.acked else { return false };
+        acked < self.flushed_before
+            || durability == Durability::OnAck
+            || (entry.is_commit && durability == Durability::OnFlush)
+    }
+
+    /// Contents that a read of `page` may see which was issued at `issued` and returns now; `None`
+    /// where shares make that too many.
+    fn readable(&self, page: PageNo, issued: u64) -> Option<Vec<u64>> {
+        let here = || self.entries.iter().filter(|entry| entry.effect.on(page).is_some());
+        let replaced_after = |time: u64| {
+            here()
+                .any(|entry| entry.issued > time && entry.acked.is_some_and(|acked| acked < issued))
+        };
+        let mut allowed = Vec::new();
+        if !replaced_after(0) {
+            allowed.push(self.baseline.get(page));
+        }
+        for entry in here() {
+            if !entry.acked.is_some_and(replaced_after) {
+                allowed.push(entry.effect.on(page)??);
+            }
+        }
+        Some(allowed)
+    }
+
+    /// Checks a read of `page`, issued at `issued`, that returned `seen`.
+    ///
+    /// # Errors
+    /// `Checksum` where it could not see that.
+    pub(super) fn check_read(&self, page: PageNo, issued: u64, seen: &P) -> Result<()> {
+        let found = self.identify(seen);
+        let allowed = self.readable(page, issued);
+        let right = match (found, &allowed) {
+            (None, _) => false,
+            (Some(_), None) => true,
+            (Some(found), Some(allowed)) => allowed.contains(&found),
+        };
+        if right {
+            return Ok(());
+        }
+        let context = match found {
+            None => format!("a read of page {page} gave what nobody wrote: {seen:?}"),
+            Some(found) => format!(
+                "a read of page {page} gave content {found}, which is none of {:?}",
+                allowed.unwrap_or_default()
+            ),
+        };
+        Err(Error::new(ErrorKind::Checksum, context))
+    }
+
+    /// The device was checked and holds `contents`: all before is settled.
+    pub(super) fn settle(&mut self, contents: Contents) {
+        self.baseline = contents;
+        self.entries.clear();
+        self.flushed_before = 0;
+        self.clock = 0;
+    }
+}

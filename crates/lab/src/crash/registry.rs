@@ -1,0 +1,120 @@
+//! Devices and media by their names.
+use tantalum_base::{Error, ErrorKind, Limits, PageBuf, Result, Spec, Stamp};
+use tantalum_runtime::Virtual;
+use tantalum_runtime::virtual_time::Schedule;
+use tantalum_ssd::CacheKind;
+
+use super::bench::{Bench, Ended, powered};
+use super::life::Life;
+use super::powered::Powered;
+use super::rig::{FileRig, NandRig, Rig};
+use super::run::{Outcome, run};
+use super::subject::Subject;
+use super::subjects::SsdSubject;
+use tantalum_base::PageDevice;
+
+/// The media, as `--media` takes them: NAND with stamps for contents, NAND with real bytes, a file.
+pub const MEDIA: &[&str] = &["nand", "nand-bytes", "file"];
+
+/// Every device that is in the crash lab, with the parameters in which the promises differ: what
+/// `--device` has where none is given.
+pub const DEVICES: &[&str] =
+    &["ssd:cache=durable", "ssd:cache=through", "ssd:cache=ordered", "ssd:cache=volatile"];
+
+/// A kind of device on a kind of medium, for any number of lives.
+pub trait Lives {
+    /// As `--device` takes it, with every parameter.
+    fn device(&self) -> String;
+
+    /// As `--media` takes it.
+    fn media(&self) -> &str;
+
+    /// What such a device with `pages` pages offers.
+    ///
+    /// # Errors
+    /// `InvalidInput` where the medium is too small.
+    fn limits(&self, pages: u64) -> Result<Limits>;
+
+    /// Lives one.
+    fn live(&self, life: &Life) -> Outcome;
+}
+
+/// The device called `device` on the medium called `media`.
+///
+/// # Errors
+/// `InvalidInput`, which lists what is accepted.
+pub fn find(device: &str, media: &str) -> Result<Box<dyn Lives>> {
+    match media {
+        "nand" => on::<NandRig<Stamp>>("nand", device),
+        "nand-bytes" => on::<NandRig<PageBuf>>("nand-bytes", device),
+        "file" => on::<FileRig>("file", device),
+        _ => {
+            let context = format!("{media:?} is not a medium; accepted: {}", MEDIA.join(", "));
+            Err(Error::new(ErrorKind::InvalidInput, context))
+        }
+    }
+}
+
+fn on<R: Rig + 'static>(media: &'static str, device: &str) -> Result<Box<dyn Lives>> {
+    let mut spec = Spec::parse(device)?;
+    match spec.name() {
+        "ssd" => {
+            let cache = match spec.word("cache", &["durable", "through", "ordered", "volatile"])? {
+                "durable" => CacheKind::Durable,
+                "through" => CacheKind::WriteThrough,
+                "ordered" => CacheKind::Ordered,
+                _ => CacheKind::Volatile,
+            };
+            spec.finish()?;
+            Ok(kind::<R, _>(media, SsdSubject { cache }))
+        }
+        _ => {
+            let names: Vec<&str> = DEVICES.to_vec();
+            Err(spec.unknown_name("device of the crash lab", &names))
+        }
+    }
+}
+
+fn kind<R: Rig + 'static, S: Subject<Powered<R::Media>>>(
+    media: &'static str,
+    subject: S,
+) -> Box<dyn Lives> {
+    Box::new(Kind::<R, S> { media, subject, rig: std::marker::PhantomData })
+}
+
+struct Kind<R, S> {
+    media: &'static str,
+    subject: S,
+    rig: std::marker::PhantomData<R>,
+}
+
+impl<R: Rig, S: Subject<Powered<R::Media>>> Lives for Kind<R, S> {
+    fn device(&self) -> String {
+        self.subject.text()
+    }
+
+    fn media(&self) -> &str {
+        self.media
+    }
+
+    fn limits(&self, pages: u64) -> Result<Limits> {
+        let mut bench = Bench::<R, S>::new(&self.subject, 0, pages);
+        let runtime = Virtual::new(Schedule::Fifo);
+        let opening = bench.open(&runtime);
+        let subject = self.subject.clone();
+        let formatted = powered(&runtime, async move {
+            let device = subject.format(opening).await?;
+            Ok::<_, Error>(device.limits().clone())
+        });
+        runtime.drop_tasks();
+        match formatted {
+            Ended::Done(limits) => limits,
+            Ended::Cut => Err(Error::new(ErrorKind::PowerCut, "no cut was planned")),
+            Ended::Wrong(wrong) => Err(Error::new(ErrorKind::Corrupt, wrong)),
+        }
+    }
+
+    fn live(&self, life: &Life) -> Outcome {
+        run::<R, S>(&self.subject, life)
+    }
+}

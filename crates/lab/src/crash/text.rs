@@ -1,0 +1,224 @@
+//! Lives as text: what a violation prints, and what `--replay` takes.
+//!
+//! `DEVICE; MEDIUM; pages=30; seed=7; POWER-ON; POWER-ON; …`, where a power-on is
+//! `CLIENT / CLIENT -> END`, a client is commands between blanks, and
+//!
+//! | | |
+//! |---|---|
+//! | `w3`, `w3+4` | write page 3; pages 3 to 6 as one command |
+//! | `c3.9.4`, `a3.9` | a transaction over these pages that commits; that aborts |
+//! | `t3+4`, `s3<9.4<1`, `f`, `r3` | trim; share (page 3 takes page 9's content, 4 takes 1's); flush; read |
+//! | `dark`, `close` | power goes when all clients are done; after the device was closed |
+//! | `land@5`, `vanish@5`, `tear@5` | power is cut at media operation 5, which meets that fate |
+//! | `land@n5`, `vanish@n5` | the same at NVRAM store 5 |
+//! | `fail@3` | behind the end: program 3 fails |
+use std::fmt::Write;
+use std::str::FromStr;
+use tantalum_base::{Error, ErrorKind, PageNo, PageRange, Result};
+use tantalum_media::Fate;
+
+use super::command::Command;
+use super::life::{Cut, CutAt, End, Life, PowerOn};
+
+/// A life with the device and the medium it is lived on.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Replay {
+    /// The device, as `--device` takes it.
+    pub device: String,
+    /// The medium, as `--media` takes it.
+    pub media: String,
+    /// What happens.
+    pub life: Life,
+}
+
+impl Replay {
+    /// The text.
+    pub fn text(&self) -> String {
+        let Life { seed, pages, power_ons } = &self.life;
+        let mut text = format!("{}; {}; pages={pages}; seed={seed}", self.device, self.media);
+        for power_on in power_ons {
+            let clients: Vec<String> = power_on
+                .clients
+                .iter()
+                .map(|client| client.iter().map(command_text).collect::<Vec<_>>().join(" "))
+                .collect();
+            // `write!` to a string cannot fail.
+            let _ = write!(text, "; {} -> {}", clients.join(" / "), end_text(power_on.end));
+            for program in &power_on.failing_programs {
+                let _ = write!(text, " fail@{program}");
+            }
+        }
+        text
+    }
+
+    /// Reads the text.
+    ///
+    /// # Errors
+    /// `InvalidInput` with the part that is not understood.
+    pub fn parse(text: &str) -> Result<Replay> {
+        let mut parts = text.split(';').map(str::trim);
+        let mut head = |what: &str| {
+            parts.next().filter(|part| !part.is_empty()).ok_or_else(|| bad(text, what))
+        };
+        let (device, media) = (head("a device")?.to_owned(), head("a medium")?.to_owned());
+        let pages = head("pages=N")?.strip_prefix("pages=").and_then(number);
+        let pages = pages.filter(|pages| *pages > 0).ok_or_else(|| bad(text, "pages=N"))?;
+        let seed = head("seed=N")?.strip_prefix("seed=").and_then(number);
+        let seed = seed.ok_or_else(|| bad(text, "seed=N"))?;
+        let power_ons = parts.map(|part| power_on(part, pages)).collect::<Result<Vec<_>>>()?;
+        Ok(Replay { device, media, life: Life { seed, pages, power_ons } })
+    }
+}
+
+fn bad(part: &str, wanted: &str) -> Error {
+    let context = format!("replay: {part:?}: {wanted} is missing or not understood");
+    Error::new(ErrorKind::InvalidInput, context)
+}
+
+fn number<T: FromStr>(text: &str) -> Option<T> {
+    text.parse().ok()
+}
+
+fn range_text(range: PageRange) -> String {
+    match range.pages {
+        1 => range.first.to_string(),
+        pages => format!("{}+{pages}", range.first),
+    }
+}
+
+fn list_text(pages: &[PageNo]) -> String {
+    pages.iter().map(PageNo::to_string).collect::<Vec<_>>().join(".")
+}
+
+pub(super) fn command_text(command: &Command) -> String {
+    match command {
+        Command::Write(range) => format!("w{}", range_text(*range)),
+        Command::Commit(pages) => format!("c{}", list_text(pages)),
+        Command::Abort(pages) => format!("a{}", list_text(pages)),
+        Command::Trim(range) => format!("t{}", range_text(*range)),
+        Command::Share(pairs) => {
+            let pairs: Vec<String> =
+                pairs.iter().map(|(to, from)| format!("{to}<{from}")).collect();
+            format!("s{}", pairs.join("."))
+        }
+        Command::Flush => "f".to_owned(),
+        Command::Read(page) => format!("r{page}"),
+    }
+}
+
+fn end_text(end: End) -> String {
+    match end {
+        End::Dark => "dark".to_owned(),
+        End::Close => "close".to_owned(),
+        End::Cut(Cut { at, after, fate }) => {
+            let at = if at == CutAt::Nvram { "n" } else { "" };
+            format!("{}@{at}{after}", fate.name())
+        }
+    }
+}
+
+fn power_on(part: &str, pages: u64) -> Result<PowerOn> {
+    let (clients, ends) = part.split_once("->").ok_or_else(|| bad(part, "\"-> END\""))?;
+    let clients = clients
+        .split('/')
+        .map(|client| {
+            let words = client.split_whitespace();
+            words
+                .map(|word| command(word, pages).ok_or_else(|| bad(word, "a command")))
+                .collect::<Result<Vec<_>>>()
+        })
+        .filter(|client| client.as_ref().map_or(true, |client| !client.is_empty()))
+        .collect::<Result<Vec<_>>>()?;
+    let mut words = ends.split_whitespace();
+    let end = words.next().and_then(end).ok_or_else(|| bad(part, "an end"))?;
+    let failing_programs = words
+        .map(|word| {
+            let program = word.strip_prefix("fail@").and_then(number);
+            program.ok_or_else(|| bad(word, "fail@N"))
+        })
+        .collect::<Result<Vec<u64>>>()?;
+    Ok(PowerOn { clients, end, failing_programs })
+}
+
+fn end(word: &str) -> Option<End> {
+    let (fate, after) = match word {
+        "dark" => return Some(End::Dark),
+        "close" => return Some(End::Close),
+        _ => word.split_once('@')?,
+    };
+    let fate = Fate::ALL.into_iter().find(|known| known.name() == fate)?;
+    let (at, after) = match after.strip_prefix('n') {
+        Some(after) => (CutAt::Nvram, after),
+        None => (CutAt::Media, after),
+    };
+    Some(End::Cut(Cut { at, after: number(after)?, fate }))
+}
+
+fn command(word: &str, pages: u64) -> Option<Command> {
+    let page = |text: &str| number(text).filter(|page| *page < pages).map(PageNo);
+    let range = |text: &str| {
+        let (first, len) = text.split_once('+').unwrap_or((text, "1"));
+        let (first, len) = (page(first)?, number::<u64>(len)?);
+        (len > 0 && first.0.checked_add(len)? <= pages).then_some(PageRange::new(first, len))
+    };
+    let list = |text: &str| text.split('.').map(page).collect::<Option<Vec<_>>>();
+    let kind = word.chars().next()?;
+    let rest = &word[kind.len_utf8()..];
+    Some(match kind {
+        'w' => Command::Write(range(rest)?),
+        'c' => Command::Commit(list(rest)?),
+        'a' => Command::Abort(list(rest)?),
+        't' => Command::Trim(range(rest)?),
+        's' => {
+            let pair = |pair: &str| {
+                let (to, from) = pair.split_once('<')?;
+                Some((page(to)?, page(from)?))
+            };
+            Command::Share(rest.split('.').map(pair).collect::<Option<Vec<_>>>()?)
+        }
+        'f' if rest.is_empty() => Command::Flush,
+        'r' => Command::Read(page(rest)?),
+        _ => return None,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const TEXT: &str = "ssd:cache=durable; nand; pages=30; seed=7; w3 w5+4 f / c1.9.1 r3 -> \
+                        tear@12 fail@3 fail@9;  -> vanish@2; a3.4 t0+4 s3<9.4<1 -> land@n5; \
+                        r0 -> close; w0 -> dark";
+
+    #[test]
+    fn text_and_life_say_the_same() {
+        let replay = Replay::parse(TEXT).unwrap();
+        assert_eq!(replay.text(), TEXT);
+        assert_eq!(Replay::parse(&replay.text()).unwrap(), replay);
+        let life = &replay.life;
+        assert_eq!((life.commands(), life.clients(), life.cuts()), (10, 2, 3));
+        assert_eq!(life.power_ons[0].failing_programs, [3, 9]);
+        assert_eq!(
+            life.power_ons[1],
+            PowerOn { end: Cut::media(2, Fate::Vanish), ..PowerOn::default() }
+        );
+    }
+
+    #[test]
+    fn what_is_not_understood_is_named() {
+        for (text, named) in [
+            ("ssd; nand", "pages=N"),
+            ("ssd; nand; pages=x; seed=1", "pages=N"),
+            ("ssd; nand; pages=3; seed=1; w1", "-> END"),
+            ("ssd; nand; pages=3; seed=1; w3 -> dark", "w3"),
+            ("ssd; nand; pages=3; seed=1; w1+3 -> dark", "w1+3"),
+            ("ssd; nand; pages=3; seed=1; c -> dark", "\"c\""),
+            ("ssd; nand; pages=3; seed=1; w1 -> tear", "an end"),
+            ("ssd; nand; pages=3; seed=1; w1 -> dark fail", "fail@N"),
+        ] {
+            let error = Replay::parse(text).unwrap_err();
+            assert_eq!(error.kind(), ErrorKind::InvalidInput);
+            assert!(error.to_string().contains(named), "{text}: {error}");
+        }
+    }
+}
