@@ -6,11 +6,13 @@
 //! row       what each of them returns
 //! load      closed-loop clients: random reads or writes, with an fsync after every so many
 //! durassd   "Durable Write Cache in Flash Memory SSD for Relational and NoSQL Databases"
+//! share     "SHARE Interface in Flash Storage for Relational and NoSQL Databases"
 //! ```
 mod durassd;
 pub mod load;
 mod registry;
 mod row;
+mod share;
 
 pub use registry::{EXPERIMENTS, Experiment, Progress};
 pub use row::{Row, Scale};

@@ -1,7 +1,7 @@
 //! The experiments by name.
 use tantalum_base::{Error, ErrorKind, Result};
 
-use super::{Row, Scale, durassd};
+use super::{Row, Scale, durassd, share};
 
 /// Is told what is about to be measured.
 pub type Progress<'a> = &'a mut dyn FnMut(&str);
@@ -18,11 +18,18 @@ pub struct Experiment {
 }
 
 /// One entry a paper.
-pub const EXPERIMENTS: &[Experiment] = &[Experiment {
-    name: "durassd",
-    title: "Durable Write Cache in Flash Memory SSD (DuraSSD): tables 1 and 2",
-    run: durassd::run,
-}];
+pub const EXPERIMENTS: &[Experiment] = &[
+    Experiment {
+        name: "durassd",
+        title: "Durable Write Cache in Flash Memory SSD (DuraSSD): tables 1 and 2",
+        run: durassd::run,
+    },
+    Experiment {
+        name: "share",
+        title: "SHARE Interface in Flash Storage: figures 5b and 6 (InnoDB)",
+        run: share::run,
+    },
+];
 
 impl Experiment {
     /// The experiment called `name`, or every one of them for `all`.
