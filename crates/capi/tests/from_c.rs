@@ -63,6 +63,7 @@ fn run(source: &str, options: &[&str], libraries_to_link: &[&str]) -> String {
 fn check_example(options: &[&str], libraries_to_link: &[&str]) {
     let told = run("examples/double_write.c", options, libraries_to_link);
     assert!(told.starts_with("2048 pages of 4096 bytes\n"), "{told}");
+    assert!(told.contains("\nshared\n"), "{told}");
     assert!(told.contains("out of range: "), "{told}");
 }
 

@@ -59,26 +59,41 @@ fn ftl_options() -> FtlOptions {
     FtlOptions { checkpoint_interval_slots: 128, ..FtlOptions::new(DEVICE_PAGES) }
 }
 
-fn device(runtime: &Virtual, ftl: Rc<Ftl<Zones>>) -> Rc<Device> {
-    let mut options = SsdOptions::new(CacheKind::Volatile, 24);
-    options.write_back_start_pages = 8;
-    options.write_backs_in_flight = 2;
+fn device(runtime: &Virtual, ftl: Rc<Ftl<Zones>>, cache: CacheKind) -> Rc<Device> {
+    let options = match cache {
+        // A write is atomic there, so that one of a whole page is not torn: it takes single pages,
+        // and its cache is full in the middle of the host's pages.
+        CacheKind::Ordered => SsdOptions {
+            write_pages_max: 1,
+            write_back_start_pages: 1,
+            ..SsdOptions::new(cache, 6)
+        },
+        _ => SsdOptions {
+            write_back_start_pages: 8,
+            write_backs_in_flight: 2,
+            ..SsdOptions::new(cache, 24)
+        },
+    };
     let ssd = Rc::new(Ssd::new(ftl, options).unwrap());
     ssd.start(runtime);
     ssd
 }
 
+/// A form of the engine on a kind of device.
+type Case = (Form, CacheKind);
+
 /// Lowest and highest version that each page may have after the cut.
 type Bounds = Vec<(u64, u64)>;
 
 /// Runs the load until power is cut.
-fn load(form: Form, seed: u64, zones: &Zones, nand: &Nand<Stamp>, runtime: &Virtual) -> Bounds {
+fn load(case: Case, seed: u64, zones: &Zones, nand: &Nand<Stamp>, runtime: &Virtual) -> Bounds {
+    let (form, cache) = case;
     let bounds = Rc::new(RefCell::new(Vec::new()));
     let (media, told) = (zones.reopen(runtime.clone()), Rc::clone(&bounds));
     let (rt, plan) = (runtime.clone(), nand.clone());
     let cuts_before = nand.power_cuts();
     let ran = runtime.run(async move {
-        let ssd = device(&rt, Ftl::format(media, ftl_options()).await?);
+        let ssd = device(&rt, Ftl::format(media, ftl_options()).await?, cache);
         let engine = DoubleWrite::create(&rt, &ssd, engine_options(form)).await?;
         let _cleaner = engine.start();
         let mut rng = Rng::split(seed, "load");
@@ -107,7 +122,7 @@ fn load(form: Form, seed: u64, zones: &Zones, nand: &Nand<Stamp>, runtime: &Virt
 
 /// Recovers, with a cut inside the recovery where `cut`; the versions of all homes.
 fn recovered(
-    form: Form,
+    (form, cache): Case,
     seed: u64,
     zones: &Zones,
     nand: &Nand<Stamp>,
@@ -124,7 +139,7 @@ fn recovered(
     let rt = runtime.clone();
     let ran = runtime.run(async move {
         let (ftl, _) = Ftl::recover(media, ftl_options()).await?;
-        let ssd = device(&rt, ftl);
+        let ssd = device(&rt, ftl, cache);
         recover(&*ssd, &engine_options(form)).await?;
         versions(&*ssd, &engine_options(form)).await
     });
@@ -147,21 +162,21 @@ fn settle(nand: &Nand<Stamp>, seed: u64) {
 }
 
 /// Torn pages that are left after a cut, a recovery that is cut as well, and a whole one.
-fn torn_after_a_cut(form: Form, seed: u64) -> usize {
+fn torn_after_a_cut(case: Case, seed: u64) -> usize {
     let nand = nand(seed);
     let runtime = Virtual::new(Schedule::Shuffled(seed));
     let options =
         NandZonesOptions { spare_blocks_per_plane: 2, append_pages_max: APPEND_PAGES_MAX };
     let zones = NandZones::new(runtime.clone(), nand.clone(), options).unwrap();
-    let bounds = load(form, seed, &zones, &nand, &runtime);
+    let bounds = load(case, seed, &zones, &nand, &runtime);
     settle(&nand, seed);
-    recovered(form, seed, &zones, &nand, true);
-    let versions = recovered(form, seed, &zones, &nand, false).expect("nothing is cut");
+    recovered(case, seed, &zones, &nand, true);
+    let versions = recovered(case, seed, &zones, &nand, false).expect("nothing is cut");
     for (page, (version, (least, most))) in versions.iter().zip(&bounds).enumerate() {
         if let Some(version) = version {
             assert!(
                 (least..=most).contains(&version),
-                "{form:?}, seed {seed}: page {page} has version {version} of {least} to {most}"
+                "{case:?}, seed {seed}: page {page} has version {version} of {least} to {most}"
             );
         }
     }
@@ -175,13 +190,26 @@ fn seeds() -> u64 {
 #[test]
 fn double_write_leaves_no_torn_page() {
     for seed in 0..seeds() {
-        assert_eq!(torn_after_a_cut(Form::On, seed), 0, "seed {seed}");
+        for cache in [CacheKind::Volatile, CacheKind::Ordered] {
+            assert_eq!(torn_after_a_cut((Form::On, cache), seed), 0, "{cache:?}, seed {seed}");
+        }
+    }
+}
+
+#[test]
+fn share_leaves_no_torn_page() {
+    for seed in 0..seeds() {
+        let case = (Form::Share, CacheKind::Ordered);
+        assert_eq!(torn_after_a_cut(case, seed), 0, "seed {seed}");
     }
 }
 
 /// The protection switched off: this is what the others are tested against.
 #[test]
 fn without_double_write_pages_are_torn() {
-    let torn: usize = (0..seeds()).map(|seed| torn_after_a_cut(Form::Off, seed)).sum();
-    assert!(torn > 0, "this device tears no page, so that the other tests show nothing");
+    for cache in [CacheKind::Volatile, CacheKind::Ordered] {
+        let torn = |seed| torn_after_a_cut((Form::Off, cache), seed);
+        let torn: usize = (0..seeds()).map(torn).sum();
+        assert!(torn > 0, "{cache:?} tears no page, so that the other tests show nothing");
+    }
 }

@@ -48,7 +48,7 @@ async fn device(runtime: &Virtual) -> Result<Rc<Ssd<NandZones<Virtual, Stamp>>>>
     let zones = NandZonesOptions { spare_blocks_per_plane: 0, append_pages_max: 16 };
     let zones = NandZones::new(runtime.clone(), nand, zones)?;
     let ftl = Ftl::format(zones, FtlOptions::new(760)).await?;
-    let ssd = Rc::new(Ssd::new(ftl, SsdOptions::new(CacheKind::Volatile, 64))?);
+    let ssd = Rc::new(Ssd::new(ftl, SsdOptions::new(CacheKind::Ordered, 64))?);
     ssd.start(runtime);
     Ok(ssd)
 }
@@ -108,6 +108,13 @@ fn the_double_write_writes_each_page_twice() {
 }
 
 #[test]
+fn share_writes_each_page_once() {
+    let (counts, _) = run(Form::Share, 1);
+    check_common(Form::Share, &counts);
+    assert_eq!((counts.area_pages, counts.home_pages), (counts.shared_pages, 0));
+}
+
+#[test]
 fn without_it_each_page_is_written_once() {
     let (counts, _) = run(Form::Off, 1);
     check_common(Form::Off, &counts);
@@ -116,7 +123,7 @@ fn without_it_each_page_is_written_once() {
 
 #[test]
 fn the_same_seed_gives_the_same_run() {
-    for form in [Form::On, Form::Off] {
+    for form in Form::ALL {
         assert_eq!(run(form, 7), run(form, 7));
         assert_ne!(run(form, 7), run(form, 8));
     }

@@ -7,12 +7,9 @@ use personality::{Known, Load, ORDERS, nand, perform, requests, verify, zones};
 use std::rc::Rc;
 use tantalum_ftl::personality::{Personality, PersonalitySpec};
 use tantalum_ftl::planted::{Fault, plant};
-use tantalum_media::ZoneMedia;
-use tantalum_media::nand::{CutPlan, Fate};
+use tantalum_media::{CutPlan, Fate, ZoneMedia};
 use tantalum_runtime::Virtual;
 use tantalum_runtime::virtual_time::Schedule;
-
-const FATES: [Fate; 3] = [Fate::Land, Fate::Vanish, Fate::Tear];
 
 /// A device that is cut.
 #[derive(Clone, Copy, Debug)]
@@ -49,7 +46,7 @@ fn cut(scenario: &Scenario) -> Result<Operations, String> {
     let device = device.unwrap().map_err(|error| format!("formatting: {error:?}"))?;
     let (before, cuts) = (nand.mutations(), nand.power_cuts());
     let plan = |cut: Option<(u64, Fate)>| {
-        nand.plan_cut(cut.map(|(after_mutations, fate)| CutPlan { after_mutations, fate }));
+        nand.plan_cut(cut.map(|(after_operations, fate)| CutPlan { after_operations, fate }));
     };
     plan(scenario.cut);
     for request in requests(&load, pages, block) {
@@ -123,13 +120,13 @@ fn everywhere(plain: Scenario, step: u64) -> Result<u64, String> {
     let mut cuts = 0;
     let operations = tell(&plain)?.load;
     for after in (0..operations).step_by(step as usize) {
-        for fate in FATES {
+        for fate in Fate::ALL {
             let one = Scenario { cut: Some((after, fate)), ..plain };
             let recovery = tell(&one)?.recovery;
             cuts += 1;
             if after % 7 == 0 {
                 for again in 0..recovery {
-                    let cut_in_recovery = Some((again, FATES[(again % 3) as usize]));
+                    let cut_in_recovery = Some((again, Fate::ALL[(again % 3) as usize]));
                     tell(&Scenario { cut_in_recovery, ..one })?;
                     cuts += 1;
                 }

@@ -4,12 +4,10 @@ use std::cell::Cell;
 use std::rc::Rc;
 use tantalum_base::{ErrorKind, PageNo, PageRange, Payload, Rng, Stamp};
 use tantalum_ftl::{Ftl, FtlOptions, pages_max};
-use tantalum_media::ZoneMedia;
-use tantalum_media::nand::{
-    CutPlan, Fate, Nand, NandFaults, NandGeometry, NandOptions, NandTiming,
-};
+use tantalum_media::nand::{Nand, NandFaults, NandGeometry, NandOptions, NandTiming};
 use tantalum_media::nand_zones::{NandZones, NandZonesOptions};
 use tantalum_media::wrappers::{AppendFault, Faults, FaultsOptions};
+use tantalum_media::{CutPlan, Fate, ZoneMedia};
 use tantalum_policy::CleaningSpec;
 use tantalum_runtime::virtual_time::Schedule;
 use tantalum_runtime::{Runtime, Virtual};
@@ -433,8 +431,8 @@ fn eight_zones_survive_power_cuts() {
             nand.plan_cut(None);
             let runtime = Virtual::new(Schedule::Shuffled(seed + cycle));
             let media = zones.reopen(runtime.clone());
-            let fate = [Fate::Land, Fate::Vanish, Fate::Tear][rng.below(3) as usize];
-            nand.plan_cut(Some(CutPlan { after_mutations: rng.below(120), fate }));
+            let fate = Fate::ALL[rng.below(3) as usize];
+            nand.plan_cut(Some(CutPlan { after_operations: rng.below(120), fate }));
             let cuts = nand.power_cuts();
             let recovered = runtime.run(async move { Ftl::recover(media, options).await });
             if nand.power_cuts() > cuts {

@@ -39,6 +39,19 @@ impl HostStatistics {
     pub fn pages_written(&self) -> u64 {
         self.area_pages + self.home_pages + self.metadata_pages
     }
+
+    /// What was counted since `start`.
+    pub fn since(&self, start: &HostStatistics) -> HostStatistics {
+        HostStatistics {
+            accesses: self.accesses - start.accesses,
+            pages_read: self.pages_read - start.pages_read,
+            area_pages: self.area_pages - start.area_pages,
+            home_pages: self.home_pages - start.home_pages,
+            shared_pages: self.shared_pages - start.shared_pages,
+            metadata_pages: self.metadata_pages - start.metadata_pages,
+            batches: self.batches - start.batches,
+        }
+    }
 }
 
 /// A database on a device. See the [module](super).

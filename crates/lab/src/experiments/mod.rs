@@ -6,6 +6,7 @@
 //! row       what each of them returns
 //! load      closed-loop clients: random reads or writes, with an fsync after every so many
 //! durassd   "Durable Write Cache in Flash Memory SSD for Relational and NoSQL Databases"
+//! share     "SHARE Interface in Flash Storage for Relational and NoSQL Databases"
 //! ```
 pub mod cleaning;
 mod durassd;
@@ -13,6 +14,7 @@ pub mod load;
 pub mod personalities;
 mod registry;
 mod row;
+mod share;
 
 pub use registry::{EXPERIMENTS, Experiment, Progress};
 pub use row::{Row, Scale};

@@ -1,7 +1,7 @@
 //! The experiments by name.
 use tantalum_base::{Error, ErrorKind, Result};
 
-use super::{Row, Scale, cleaning, durassd, personalities};
+use super::{Row, Scale, cleaning, durassd, personalities, share};
 
 /// Is told what is about to be measured.
 pub type Progress<'a> = &'a mut dyn FnMut(&str);
@@ -23,6 +23,11 @@ pub const EXPERIMENTS: &[Experiment] = &[
         name: "durassd",
         title: "Durable Write Cache in Flash Memory SSD (DuraSSD): tables 1 and 2",
         run: durassd::run,
+    },
+    Experiment {
+        name: "share",
+        title: "SHARE Interface in Flash Storage: figures 5b and 6 (InnoDB)",
+        run: share::run,
     },
     Experiment {
         name: "cleaning",

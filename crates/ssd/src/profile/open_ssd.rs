@@ -28,10 +28,10 @@ impl Profile {
             // Deltas of the mapping are in the log (section 4.2.2); the table itself follows later.
             persist_mapping: false,
             // The public firmware of the board has for this part: 8 KiB pages with 448 spare bytes,
-            // 128 of them in a block, 2 planes a die. It has four channels; that each has two dies
-            // on the 4 GB drive is chosen.
+            // 128 of them in a block, 2 planes a die, two dies side by side on a channel. Such a die
+            // has 4 GiB, so that the drive is taken to be one pair of them, cut short; chosen.
             nand: NandGeometry {
-                channels: 4,
+                channels: 1,
                 packages_per_channel: 2,
                 planes_per_package: 2,
                 blocks_per_plane: 0,
@@ -48,12 +48,12 @@ impl Profile {
                 erase_ns: 3_000_000,
                 channel_bytes_per_second: 66_000_000,
             },
-            // Chosen: SATA 3 Gb/s, and what an ARM of 87.5 MHz (section 4.1) needs for a command. The
+            // Chosen: SATA 3 Gb/s, and what an ARM of 87.5 MHz (section 4.1) needs for each page. The
             // firmware as published has no command queue.
             link: HostQueueOptions {
                 depth: 1,
-                command_ns: 50_000,
-                page_ns: 0,
+                command_ns: 0,
+                page_ns: 50_000,
                 link_command_ns: 0,
                 link_bytes_per_second: 250_000_000,
                 flush_ns: 0,

@@ -1,0 +1,17 @@
+//! "SHARE Interface in Flash Storage for Relational and NoSQL Databases".
+//!
+//! ```text
+//! link_bench  one run: an engine with a double write on an OpenSSD, LinkBench's clients
+//! figures     what the runs come to, beside figures 5 and 6
+//! ```
+mod figures;
+mod link_bench;
+
+use tantalum_base::Result;
+
+use super::{Progress, Row, Scale};
+
+/// Every figure of the paper that is measured again.
+pub(super) fn run(scale: Scale, seed: u64, progress: Progress) -> Result<Vec<Row>> {
+    figures::run(scale, seed, progress)
+}
