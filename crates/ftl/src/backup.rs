@@ -36,10 +36,10 @@ impl<M: ZoneMedia> Ftl<M> {
     /// `TooLarge` where a dump could never hold that many beside others.
     pub(crate) async fn reserve_entries(&self, entries: u32) -> Result<Reservation<'_, M>> {
         let try_reserve = || {
-            let state = &mut *self.state.borrow_mut();
-            if let Some(error) = &state.latched {
-                return Some(Err(error.clone()));
+            if let Err(latched) = self.check_latch() {
+                return Some(Err(latched));
             }
+            let state = &mut *self.state.borrow_mut();
             if !state.deltas.can_reserve(entries) {
                 return Some(Err(Error::new(
                     ErrorKind::TooLarge,

@@ -6,6 +6,7 @@ use std::rc::Rc;
 use support::{PAGES, Session, session, stamp};
 use tantalum_base::{Error, ErrorKind, PageDevice, PageNo, PageRange, Payload, Stamp};
 use tantalum_ftl::FtlOptions;
+use tantalum_media::wrappers::AppendFault;
 use tantalum_ssd::CacheKind;
 
 const KINDS: [CacheKind; 3] = [CacheKind::Durable, CacheKind::WriteThrough, CacheKind::Ordered];
@@ -230,6 +231,43 @@ fn what_survived_in_the_cache_comes_before_a_share_and_a_trim() {
         for (page, held) in [(0, stamp(0, 1)), (100, stamp(0, 1)), (1, Stamp::zero())] {
             device.expect(page, held).await?;
         }
+        Ok(())
+    });
+}
+
+/// A share is in force from the moment at which it has its place in the log. Where the log then
+/// fails, nothing of it may be left to read.
+#[test]
+fn a_share_whose_record_fails_leaves_nothing() {
+    support::with_faults(async |ftl| {
+        let write = |page, count| [(PageNo(page), stamp(page, count))];
+        ftl.write(&write(0, 1), true).await?;
+        ftl.write(&write(1, 1), true).await?;
+        ftl.media().fail_append(0, AppendFault::Io);
+        let pairs = [(PageNo(1), PageNo(0)), (PageNo(2), PageNo(0))];
+        assert_eq!(ftl.share(&pairs, true, || ()).await.unwrap_err().kind(), ErrorKind::Io);
+        let mut out = [Stamp::zero(); 3];
+        ftl.read(&[PageNo(0), PageNo(1), PageNo(2)], &mut out).await?;
+        assert_eq!(out, [stamp(0, 1), stamp(1, 1), Stamp::zero()]);
+        ftl.validate();
+        let refused = ftl.share(&pairs, true, || ()).await.unwrap_err();
+        assert_eq!(refused.kind(), ErrorKind::Latched);
+        Ok(())
+    });
+}
+
+/// A program that fails is repeated elsewhere, also that of a share's record.
+#[test]
+fn a_share_whose_program_fails_is_logged_elsewhere() {
+    support::with_faults(async |ftl| {
+        ftl.write(&[(PageNo(0), stamp(0, 1))], true).await?;
+        ftl.media().fail_append(0, AppendFault::ProgramFailed);
+        ftl.share(&[(PageNo(1), PageNo(0))], true, || ()).await?;
+        assert_eq!(ftl.statistics().program_failures, 1);
+        let mut out = [Stamp::zero()];
+        ftl.read(&[PageNo(1)], &mut out).await?;
+        assert_eq!(out, [stamp(0, 1)]);
+        ftl.validate();
         Ok(())
     });
 }

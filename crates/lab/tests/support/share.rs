@@ -5,6 +5,7 @@ use tantalum_base::{Error, PageDevice, PageNo, Payload, Rng, Stamp};
 use tantalum_ftl::{DumpOptions, Ftl, FtlOptions};
 use tantalum_lab::crash::{NandRig, Rig};
 use tantalum_media::ZoneMedia;
+use tantalum_media::wrappers::{Faults, FaultsOptions};
 use tantalum_runtime::virtual_time::Schedule;
 use tantalum_runtime::{Runtime, Virtual};
 use tantalum_ssd::{CacheKind, Ssd, SsdOptions};
@@ -69,6 +70,15 @@ pub fn session(
         test(Session { ssd, runtime }).await?;
         ftl.validate();
         Ok(())
+    });
+}
+
+/// Runs `test` on a new FTL over a medium that can be told to fail.
+pub fn with_faults(test: impl AsyncFnOnce(Rc<Ftl<Faults<Media>>>) -> Result<(), Error> + 'static) {
+    let mut rig = NandRig::<Stamp>::new(1);
+    in_session(&mut rig, 1, async move |_, media| {
+        let media = Faults::new(Rc::new(media), FaultsOptions::default());
+        test(Ftl::format(media, FtlOptions::new(PAGES)).await?).await
     });
 }
 
