@@ -304,6 +304,11 @@ impl<M: ZoneMedia> Ftl<M> {
         self.clear_dump_area().await
     }
 
+    /// The zones of the dump area, in the order in which a dump fills them.
+    pub fn dump_zones(&self) -> Vec<ZoneNo> {
+        self.state.borrow().zones.dump_zones()
+    }
+
     /// Takes zones for the dump area out of the pool, as far as it has not enough.
     ///
     /// # Errors
