@@ -8,7 +8,7 @@ use std::rc::Rc;
 use tantalum_base::{ErrorKind, PageBuf, PageDevice, PageNo, PageRange, Stamp};
 use tantalum_lab::crash::{FileRig, NandRig, Rig};
 use tantalum_media::{CutPlan, Fate};
-use tantalum_ssd::{FlushMeaning, Ssd};
+use tantalum_ssd::Ssd;
 
 /// Seeds of the devices that lose power again and again.
 fn seeds() -> std::ops::Range<u64> {
@@ -38,42 +38,9 @@ fn more_energy_is_used_and_needs_fewer_delta_pages() {
     assert!(more.delta_pages < least.delta_pages, "{more:?} after {least:?}");
 }
 
-/// A device with `count` in pages 0 to 19 in its cache, and page 40 to 59 written back; its power
-/// is lost, and what it dumped is on the medium.
-fn dumped<R: Rig>(seed: u64) -> R {
-    let mut device = Device::<R>::format(seed, 0);
-    device.run(|ssd| async move {
-        for page in 40..60 {
-            ssd.write(PageNo(page), &[power::content(page, 1)], None).await?;
-        }
-        ssd.close().await?;
-        for page in 0..10 {
-            ssd.write(PageNo(page), &[power::content(page, 2)], None).await?;
-        }
-        ssd.trim(PageRange::new(PageNo(40), 5)).await
-    });
-    let report = device.power_loss().unwrap();
-    assert!(report.bytes <= report.budget_bytes && report.number > 0, "{report:?}");
-    device.rig
-}
-
-/// What is in the device that [`dumped`] left.
-fn verify_dumped<R: Rig>(rig: R) {
-    let mut device = Device::reopen(rig, 99, 0);
-    let found = device.run(|ssd| async move { power::read_all(&ssd, 60).await });
-    for (page, content) in (0..60).zip(found) {
-        let count = match page {
-            0..10 => 2,
-            45..60 => 1,
-            _ => 0,
-        };
-        assert_eq!(content, power::content(page, count), "page {page}");
-    }
-}
-
 #[test]
 fn a_reboot_reads_no_zone_of_the_log_and_waits_for_the_capacitors() {
-    let rig = dumped::<NandRig<Stamp>>(1);
+    let rig = power::dumped::<NandRig<Stamp>>(1);
     let device = Device::reopen(rig, 2, 0);
     let report = device.report;
     assert!(report.recovery.merged && report.recovery.zones_scanned == 0, "{report:?}");
@@ -83,22 +50,22 @@ fn a_reboot_reads_no_zone_of_the_log_and_waits_for_the_capacitors() {
 
 #[test]
 fn the_cache_the_mapping_and_trims_come_back_from_media_alone() {
-    verify_dumped(dumped::<NandRig<Stamp>>(1));
-    verify_dumped(dumped::<NandRig<PageBuf>>(2));
-    verify_dumped(dumped::<FileRig>(3));
+    power::verify_dumped(power::dumped::<NandRig<Stamp>>(1));
+    power::verify_dumped(power::dumped::<NandRig<PageBuf>>(2));
+    power::verify_dumped(power::dumped::<FileRig>(3));
 }
 
 #[test]
 fn a_reboot_cut_at_every_operation_loses_nothing() {
     let mut cuts = 0;
     for first in 0.. {
-        let mut rig = dumped::<NandRig<Stamp>>(5);
+        let mut rig = power::dumped::<NandRig<Stamp>>(5);
         let mut done = true;
         // Twice at the same operation: the second attempt goes over the remains of the first.
         for fate in [Fate::ALL[first as usize % 3], Fate::ALL[(first as usize + 1) % 3]] {
             done &= !power::cut_reboot(&mut rig, CutPlan { after_operations: first, fate }, 0);
         }
-        verify_dumped(rig);
+        power::verify_dumped(rig);
         if done {
             break;
         }
@@ -167,9 +134,9 @@ fn a_device_that_accepted_nothing_dumps_nothing() {
 
 #[test]
 fn a_flush_that_writes_back_survives_without_energy() {
-    for (flush, survives) in [(FlushMeaning::WriteBack, true), (FlushMeaning::Order, false)] {
+    for writes_back in [true, false] {
         let mut options = ssd_options();
-        options.flush = flush;
+        options.flush_writes_back = writes_back;
         let mut device = Device::<NandRig<Stamp>>::format_with(3, 0, options);
         device.run(|ssd| async move {
             for page in 0..5 {
@@ -182,7 +149,7 @@ fn a_flush_that_writes_back_survives_without_energy() {
         let mut device = Device::reopen(device.rig, 4, 0);
         let found = device.run(|ssd| async move { power::read_all(&ssd, 5).await });
         let kept = (0..5).zip(found).all(|(page, found)| found == power::content(page, 4));
-        assert_eq!(kept, survives, "{flush:?}");
+        assert_eq!(kept, writes_back);
     }
 }
 
@@ -258,6 +225,48 @@ fn an_incomplete_command_leaves_nothing() {
         let expected =
             if page >= 20 { power::content(page - 20, count) } else { power::content(page, count) };
         assert_eq!(found, expected, "page {page}");
+    }
+}
+
+/// Shares are changes of the mapping like any: acknowledged ones come back, one in flight as a
+/// whole or not at all, through delta pages and dumps.
+#[test]
+fn shares_come_back_and_one_in_flight_is_whole_or_not_there() {
+    for after_operations in 0.. {
+        let mut device = Device::<NandRig<Stamp>>::format(3, 0);
+        device.run(|ssd| async move {
+            for page in 0..20 {
+                ssd.write(PageNo(page), &[power::content(page, 1)], None).await?;
+            }
+            let pairs: Vec<_> = (0..10).map(|at| (PageNo(50 + at), PageNo(at % 5))).collect();
+            ssd.share(&pairs).await?;
+            ssd.write(PageNo(0), &[power::content(0, 2)], None).await?;
+            ssd.trim(PageRange::new(PageNo(51), 1)).await?;
+            ssd.flush().await
+        });
+        let plan = CutPlan { after_operations, fate: Fate::ALL[after_operations as usize % 3] };
+        device.rig.plan(plan);
+        let ssd = Rc::clone(&device.ssd);
+        let shared = power::until_cut(&device.runtime, async move {
+            let pairs: Vec<_> = (0..10).map(|at| (PageNo(80 + at), PageNo(52 + at % 8))).collect();
+            ssd.share(&pairs).await
+        });
+        device.power_loss().unwrap();
+        let mut device = Device::reopen(device.rig, 4, 0);
+        assert!(device.report.recovery.merged);
+        let found = device.run(|ssd| async move { power::read_all(&ssd, 90).await });
+        for at in (0..10).filter(|at| *at != 1) {
+            let expected: Stamp = power::content(at % 5, 1);
+            assert_eq!(found[50 + at as usize], expected, "page {}", 50 + at);
+        }
+        assert_eq!((found[0], found[51]), (power::content(0, 2), power::content(0, 0)));
+        let there = (0..10).filter(|at| found[80 + at] == found[52 + at % 8]).count();
+        let all = matches!(shared, Some(Ok(())));
+        assert!(there == 10 || there == 0 && !all, "{there} of 10 at {after_operations}");
+        if all {
+            assert!(after_operations > 0);
+            break;
+        }
     }
 }
 

@@ -81,7 +81,10 @@ impl<R: Rig> Device<R> {
     }
 
     pub fn format_with(seed: u64, more_pages: u64, options: SsdOptions) -> Self {
-        let mut rig = R::with_more_zones(seed, MORE_ZONES);
+        Self::format_on(R::with_more_zones(seed, MORE_ZONES), seed, more_pages, options)
+    }
+
+    pub fn format_on(mut rig: R, seed: u64, more_pages: u64, options: SsdOptions) -> Self {
         let runtime = Virtual::new(Schedule::Shuffled(seed));
         let media = open(&mut rig, &runtime);
         let ftl_options = ftl_options(&media, more_pages);
@@ -197,6 +200,41 @@ pub async fn join4(
         if done.iter().all(|done| *done) { Poll::Ready(Ok(())) } else { Poll::Pending }
     })
     .await
+}
+
+/// A device with pages 0 to 9 in its cache, and 40 to 59 written back and some trimmed; its power is
+/// lost, and what it dumped is on the medium.
+pub fn dumped<R: Rig>(seed: u64) -> R {
+    let mut device = Device::<R>::format(seed, 0);
+    device.run(|ssd| async move {
+        for page in 40..60 {
+            ssd.write(PageNo(page), &[content(page, 1)], None).await?;
+        }
+        ssd.close().await?;
+        ssd.trim(PageRange::new(PageNo(40), 5)).await?;
+        for page in 0..10 {
+            ssd.write(PageNo(page), &[content(page, 2)], None).await?;
+        }
+        Ok(())
+    });
+    let report = device.power_loss().unwrap();
+    assert_eq!(report.frames, 10);
+    assert!(report.bytes <= report.budget_bytes && report.number > 0, "{report:?}");
+    device.rig
+}
+
+/// What is in the device that [`dumped`] left.
+pub fn verify_dumped<R: Rig>(rig: R) {
+    let mut device = Device::reopen(rig, 99, 0);
+    let found = device.run(|ssd| async move { read_all(&ssd, 60).await });
+    for (page, found) in (0..60).zip(found) {
+        let count = match page {
+            0..10 => 2,
+            45..60 => 1,
+            _ => 0,
+        };
+        assert_eq!(found, content(page, count), "page {page}");
+    }
 }
 
 /// What many power losses came to.
