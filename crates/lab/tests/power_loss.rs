@@ -8,7 +8,7 @@ use std::rc::Rc;
 use tantalum_base::{ErrorKind, PageBuf, PageDevice, PageNo, PageRange, Stamp};
 use tantalum_lab::crash::{FileRig, NandRig, Rig};
 use tantalum_media::{CutPlan, Fate};
-use tantalum_ssd::Ssd;
+use tantalum_ssd::{FlushMeaning, Ssd};
 
 /// Seeds of the devices that lose power again and again.
 fn seeds() -> std::ops::Range<u64> {
@@ -134,9 +134,9 @@ fn a_device_that_accepted_nothing_dumps_nothing() {
 
 #[test]
 fn a_flush_that_writes_back_survives_without_energy() {
-    for writes_back in [true, false] {
+    for (flush, survives) in [(FlushMeaning::WriteBack, true), (FlushMeaning::Order, false)] {
         let mut options = ssd_options();
-        options.flush_writes_back = writes_back;
+        options.flush = flush;
         let mut device = Device::<NandRig<Stamp>>::format_with(3, 0, options);
         device.run(|ssd| async move {
             for page in 0..5 {
@@ -149,7 +149,7 @@ fn a_flush_that_writes_back_survives_without_energy() {
         let mut device = Device::reopen(device.rig, 4, 0);
         let found = device.run(|ssd| async move { power::read_all(&ssd, 5).await });
         let kept = (0..5).zip(found).all(|(page, found)| found == power::content(page, 4));
-        assert_eq!(kept, writes_back);
+        assert_eq!(kept, survives, "{flush:?}");
     }
 }
 
