@@ -190,7 +190,8 @@ impl Deltas {
     /// Whether the list should be written; `wanted`: somebody waits for room.
     pub fn backup_due(&self, wanted: bool) -> bool {
         let dirty = self.dirty.len();
-        self.tracking && dirty > 0 && (wanted || dirty >= self.limit / 4)
+        let due = wanted || dirty >= self.limit / 4;
+        self.tracking && dirty > 0 && due && !is_planted(Fault::NoDeltaLimit)
     }
 
     /// Whether delta pages are being written.

@@ -269,6 +269,16 @@ impl<M: ZoneMedia> Ftl<M> {
             };
             (header, entries, state.deltas.held(), state.zones.dump_zones())
         };
+        // The buffer pool could have been full, and a program fail.
+        let slots = dump_slots(&self.geometry, header.entry_pages, options.frames_max);
+        if slots * PAGE_BYTES as u64 > options.budget_bytes {
+            let context = format!(
+                "{held} changed mapping entries are more than the stored energy can dump beside \
+                 {} frames",
+                options.frames_max
+            );
+            return Err(Error::new(ErrorKind::PowerCut, context));
+        }
         let mut area = Area { zones: zones.into_iter(), zone: None, used_slots: 0, bytes: 0 };
         let meta = |body: PageBuf, index: u64| {
             let (kind, checksum) = (SlotKind::Dump, body.checksum());

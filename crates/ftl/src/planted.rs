@@ -46,7 +46,7 @@ pub enum Fault {
     DumpFooterFirst,
     /// A dump leaves out the mapping entries that changed.
     DeltasNotDumped,
-    /// Changed mapping entries are not held to what the stored energy can dump.
+    /// Changed mapping entries are neither backed up nor held to what the stored energy can dump.
     NoDeltaLimit,
     /// The dump area is cleared before what was in it is durable elsewhere.
     DumpClearedEarly,

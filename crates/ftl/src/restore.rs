@@ -134,7 +134,8 @@ impl<M: ZoneMedia> Ftl<M> {
             .filter(|header| header.number == number)
             .ok_or_else(|| corrupt(format!("the header of dump {number} is none")))?;
         let last = header.pages() - 1;
-        let footer = DumpHeader::decode(&page(last, "its footer").await?, true);
+        let footer = page(last, "its footer: it was cut short, or its end has decayed").await?;
+        let footer = DumpHeader::decode(&footer, true);
         if footer != Some(header) || slots.len() as u64 != header.pages() {
             let context = format!(
                 "of the {} pages of dump {number} only {} are intact",
@@ -302,6 +303,11 @@ impl<M: ZoneMedia> Ftl<M> {
         self.checkpoint().await?;
         self.state.borrow_mut().dump_in_force = None;
         self.clear_dump_area().await
+    }
+
+    /// The zones of the dump area, in the order in which a dump fills them.
+    pub fn dump_zones(&self) -> Vec<ZoneNo> {
+        self.state.borrow().zones.dump_zones()
     }
 
     /// Takes zones for the dump area out of the pool, as far as it has not enough.

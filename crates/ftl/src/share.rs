@@ -96,7 +96,6 @@ impl<M: ZoneMedia> Ftl<M> {
         };
         let state = &mut *self.state.borrow_mut();
         state.give_buffer(buffer);
-        state.shares_in_flight.retain(|other| !before.contains(other));
         if logged.is_ok() {
             state.statistics.pages_shared += plan.shares.len() as u64;
             state.statistics.pages_share_copied += plan.copies.len() as u64;

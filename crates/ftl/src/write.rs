@@ -115,6 +115,9 @@ impl<M: ZoneMedia> Ftl<M> {
             let data = buffer.spares.iter().filter(|spare| spare.kind == SlotKind::Data);
             state.map.fetch(data.map(|spare| spare.page));
             room.spend(state);
+            // All of the batch is in force from here on, as it is on the medium.
+            let batch = buffer.spares[0].version;
+            state.shares_in_flight.retain(|(_, _, version)| *version != batch);
             for (piece, (zone, first_slot)) in pieces.iter().zip(&slots) {
                 // Only now: a checkpoint takes a zone's settled slots for mapped ones.
                 state.zones.append_returned(*zone, durable, piece.header.durable);

@@ -1,18 +1,20 @@
 //! Every protection has a test that fails when it is switched off.
 #[path = "support/cycles.rs"]
 mod cycles;
+#[path = "support/power.rs"]
+mod power;
 #[path = "support/prefix.rs"]
 mod prefix;
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::rc::Rc;
-use tantalum_base::{Error, PAGE_BYTES, PageBuf, PageNo, Payload, Stamp};
+use tantalum_base::{Error, PAGE_BYTES, PageBuf, PageDevice, PageNo, PageRange, Payload, Stamp};
 use tantalum_ftl::planted::{Fault, plant};
 use tantalum_ftl::{Ftl, FtlOptions};
 use tantalum_lab::crash::subjects::SsdSubject;
 use tantalum_lab::crash::{Cut, FileRig, NandRig, Rig, Scenario, Shape, dry_run, run};
-use tantalum_media::Fate;
 use tantalum_media::wrappers::{AppendFault, Faults, FaultsOptions};
+use tantalum_media::{CutPlan, Fate};
 use tantalum_runtime::virtual_time::Schedule;
 use tantalum_runtime::{Runtime, Virtual};
 use tantalum_ssd::CacheKind;
@@ -226,4 +228,85 @@ fn acknowledgements_wait_on_files() {
 #[test]
 fn frames_are_kept_until_durable() {
     found(Fault::EarlyAcknowledgement, crash_lab::<FileRig>(CacheKind::Durable, 1..3));
+}
+
+/// Dumps that are cut short: none may have a footer.
+fn footers_of_cut_dumps() -> Option<String> {
+    for after_operations in 0.. {
+        let mut device = power::Device::<NandRig<Stamp>>::format(5, 0);
+        device.run(|ssd| async move {
+            for page in 0..10 {
+                ssd.write(PageNo(page), &[power::content(page, 2)], None).await?;
+            }
+            Ok(())
+        });
+        if device.power_loss_cut(CutPlan { after_operations, fate: Fate::Land }) {
+            return None;
+        }
+        let refused = power::Device::try_reopen(device.rig, 6, 0).err();
+        let text = refused.map(|error| error.to_string()).unwrap_or_default();
+        if text.contains("intact") {
+            return Some(format!("cut at operation {after_operations}: {text}"));
+        }
+    }
+    None
+}
+
+#[test]
+fn a_dumps_footer_comes_last() {
+    found(Fault::DumpFooterFirst, footers_of_cut_dumps);
+}
+
+#[test]
+fn changed_mapping_entries_are_dumped() {
+    found(Fault::DeltasNotDumped, || {
+        power::verify_dumped(power::dumped::<NandRig<Stamp>>(1));
+        None
+    });
+}
+
+/// More changes than the stored energy can dump, each an entry of its own.
+fn many_changes() -> Option<String> {
+    // Room for all of them in the log, where none is cleaned.
+    let rig = NandRig::<Stamp>::with_more_zones(5, 60);
+    let mut device = power::Device::format_on(rig, 5, 0, power::ssd_options());
+    device.run(|ssd| async move {
+        for change in 0..400 {
+            ssd.trim(PageRange::new(PageNo(change % 100), 2)).await?;
+        }
+        ssd.write(PageNo(0), &[power::content(0, 2)], None).await
+    });
+    device.power_loss().err().map(|error| error.to_string())
+}
+
+#[test]
+fn changed_mapping_entries_are_held_to_the_energy() {
+    found(Fault::NoDeltaLimit, many_changes);
+}
+
+#[test]
+fn a_dump_stays_until_it_is_written_back() {
+    found(Fault::DumpClearedEarly, || {
+        for after_operations in 0..12 {
+            let mut rig = power::dumped::<NandRig<Stamp>>(5);
+            power::cut_reboot(&mut rig, CutPlan { after_operations, fate: Fate::Land }, 0);
+            power::verify_dumped(rig);
+        }
+        None
+    });
+}
+
+#[test]
+fn a_dump_is_taken_back_once() {
+    found(Fault::DumpNotMadeVoid, || {
+        let mut device = power::Device::reopen(power::dumped::<FileRig>(3), 4, 0);
+        device.run(|ssd| async move {
+            ssd.write(PageNo(3), &[power::content(3, 7)], None).await?;
+            ssd.close().await
+        });
+        device.off();
+        let mut device = power::Device::reopen(device.rig, 5, 0);
+        let found = device.run(|ssd| async move { power::read_all(&ssd, 4).await });
+        (found[3] != power::content(3, 7)).then(|| "an old dump came back".into())
+    });
 }

@@ -14,6 +14,8 @@ pub struct Capacitors {
     pub empty_millivolts: u32,
     /// Energy for one byte: programming it, and all that must run meanwhile.
     pub picojoules_per_byte: u32,
+    /// Current that charges them when the power is back.
+    pub charging_milliamperes: u32,
 }
 
 impl Capacitors {
@@ -34,6 +36,16 @@ impl Capacitors {
             / 2;
         Ok((picojoules / u128::from(self.picojoules_per_byte)).min(u128::from(u64::MAX)) as u64)
     }
+
+    /// Time until they are charged, from nothing.
+    pub fn recharge_ns(&self) -> u64 {
+        // Microfarads times millivolts are nanocoulombs, over milliamperes microseconds.
+        let nanocoulombs = u128::from(self.count)
+            * u128::from(self.microfarads)
+            * u128::from(self.charged_millivolts);
+        let ns = 1_000 * nanocoulombs / u128::from(self.charging_milliamperes.max(1));
+        ns.min(u128::from(u64::MAX)) as u64
+    }
 }
 
 #[cfg(test)]
@@ -48,9 +60,12 @@ mod tests {
             charged_millivolts: 10_000,
             empty_millivolts: 6_000,
             picojoules_per_byte: 1_000,
+            charging_milliamperes: 500,
         };
         // 2 mF from 10 V to 6 V: 64 mJ, at 1 nJ a byte.
         assert_eq!(capacitors.dump_bytes().unwrap(), 64_000_000);
+        // 20 mC at 0.5 A.
+        assert_eq!(capacitors.recharge_ns(), 40_000_000);
         let more = Capacitors { count: 4, ..capacitors };
         assert_eq!(more.dump_bytes().unwrap(), 128_000_000);
         let empty = Capacitors { empty_millivolts: 10_000, ..capacitors };

@@ -79,3 +79,34 @@ impl<M: ZoneMedia> Ssd<M> {
         Ok((ssd, RebootReport { recovery, pages_replayed, reboot_ns }))
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use crate::profile::DeviceConfig;
+
+    #[test]
+    fn every_size_of_the_profile_has_the_energy_for_its_cache() {
+        for text in [
+            "durassd",
+            "durassd:cache=64",
+            "durassd:cache=200k",
+            "durassd:capacity=64MiB,op=0.07",
+            "durassd:capacity=8GiB,cache=64k",
+        ] {
+            let config = DeviceConfig::parse(text).unwrap();
+            config
+                .ftl
+                .check(&config.geometry(), 0)
+                .unwrap_or_else(|error| panic!("{text}: {error}"));
+            let dump = config.ftl.dump.expect("a durable cache has energy");
+            assert_eq!(dump.frames_max, config.ssd.cache_pages, "{text}");
+            assert!(config.ssd.recharge_ns > 0, "{text}");
+        }
+        let whole = DeviceConfig::parse("durassd").unwrap();
+        let dump = whole.ftl.dump.unwrap();
+        assert!((48_000_000..52_000_000).contains(&dump.budget_bytes), "{dump:?}");
+        for text in ["durassd:storage-cache=off", "ssd-a", "ssd-b", "openssd"] {
+            assert_eq!(DeviceConfig::parse(text).unwrap().ftl.dump, None, "{text}");
+        }
+    }
+}

@@ -1,9 +1,9 @@
 //! A device as it is built: a profile at one capacity.
 use std::rc::Rc;
-use tantalum_base::{Error, ErrorKind, Payload, Result, Spec};
-use tantalum_ftl::{Ftl, FtlOptions};
+use tantalum_base::{Error, ErrorKind, PAGE_BYTES, Payload, Result, Spec};
+use tantalum_ftl::{DumpOptions, Ftl, FtlOptions};
 use tantalum_media::nand::Nand;
-use tantalum_media::{NandOptions, NandZones, NandZonesOptions};
+use tantalum_media::{NandOptions, NandZones, NandZonesOptions, ZoneGeometry};
 use tantalum_runtime::Runtime;
 
 use super::{DeviceSpec, Profile};
@@ -89,7 +89,7 @@ impl DeviceConfig {
         let options = SsdOptions::new(CacheKind::WriteThrough, self.ssd.cache_pages);
         let persist_mapping = self.ssd.persist_mapping;
         self.ssd = SsdOptions { persist_mapping, ..options };
-        self
+        self.with_dump(None)
     }
 
     /// The same device under a host with write barriers on or off.
@@ -112,7 +112,37 @@ impl DeviceConfig {
             write_backs_in_flight: old.write_backs_in_flight,
             ..SsdOptions::new(old.cache, pages)
         };
+        let Some(dump) = self.ftl.dump else { return self };
+        // The energy for frames follows their number, that for mapping entries stays.
+        let page_bytes = PAGE_BYTES as u64;
+        let entries_bytes = dump.budget_bytes - u64::from(dump.frames_max) * page_bytes;
+        let least = DumpOptions::least(&self.geometry(), self.ftl.pages, pages);
+        let budget_bytes = least.budget_bytes.max(entries_bytes + u64::from(pages) * page_bytes);
+        self.with_dump(Some(DumpOptions { budget_bytes, ..least }))
+    }
+
+    /// The same device with another dump, and as many zones more or less as that takes.
+    fn with_dump(mut self, dump: Option<DumpOptions>) -> DeviceConfig {
+        let geometry = self.geometry();
+        // A budget that is too small is refused when the device is built.
+        let zones = |ftl: &FtlOptions| ftl.dump_zones(&geometry).unwrap_or(0);
+        let before = zones(&self.ftl);
+        self.ftl.dump = dump;
+        let blocks = &mut self.nand.geometry.blocks_per_plane;
+        *blocks = *blocks - before + zones(&self.ftl);
         self
+    }
+
+    /// The shape of the zones.
+    pub fn geometry(&self) -> ZoneGeometry {
+        let nand = &self.nand.geometry;
+        ZoneGeometry {
+            zones: nand.blocks_per_plane - self.zones.spare_blocks_per_plane,
+            slots_per_zone: nand.planes() * nand.slots_per_block(),
+            append_unit_slots: nand.slots_per_page(),
+            append_overhead_slots: 0,
+            append_pages_max: self.zones.append_pages_max,
+        }
     }
 
     /// Makes the device, formats it and starts its tasks. What is left to chance comes from

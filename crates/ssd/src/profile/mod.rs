@@ -16,12 +16,13 @@ mod registry;
 mod tx_ssd;
 
 use tantalum_base::{Error, ErrorKind, Result};
-use tantalum_ftl::{FtlOptions, pages_max};
+use tantalum_ftl::{DumpOptions, FtlOptions, pages_max};
 use tantalum_media::nand::{NandFaults, NandGeometry, NandTiming};
 use tantalum_media::{NandOptions, NandZonesOptions, ZoneGeometry};
 
 use crate::host_queue::HostQueueOptions;
 use crate::options::{CacheKind, SsdOptions};
+use crate::power_loss::Capacitors;
 
 pub use config::{DeviceConfig, SimulatedSsd};
 pub use disk::{DiskConfig, DiskProfile, SimulatedDisk};
@@ -49,6 +50,9 @@ pub struct Profile {
     pub timing: NandTiming,
     /// The link.
     pub link: HostQueueOptions,
+    /// What feeds the dump of a durable cache; it shrinks with the capacity, to the least with
+    /// which the scaled cache can be dumped.
+    pub capacitors: Option<Capacitors>,
     /// Entries of the table of shared pages, which does not shrink with the capacity; `None` lets
     /// it grow.
     pub share_entries_max: Option<u32>,
@@ -80,8 +84,11 @@ impl Profile {
         }
         let raw_pages = pages + (pages as f64 * over_provisioning).ceil() as u64;
         let mut nand = self.shape(raw_pages);
-        let ftl =
+        let mut ftl =
             FtlOptions { share_entries_max: self.share_entries_max, ..FtlOptions::new(pages) };
+        let scale = pages as f64 / self.pages as f64;
+        let cache_pages = (self.cache_pages as f64 * scale) as u64;
+        let cache_pages = cache_pages.clamp(CACHE_PAGES_MIN, u64::from(u32::MAX)) as u32;
         let zone = |blocks_per_plane: u32| ZoneGeometry {
             zones: blocks_per_plane,
             slots_per_zone: nand.planes() * nand.slots_per_block(),
@@ -89,17 +96,22 @@ impl Profile {
             append_overhead_slots: 0,
             append_pages_max: append_pages_max(&nand),
         };
+        if let Some(capacitors) = &self.capacitors {
+            let least = DumpOptions::least(&zone(1), pages, cache_pages);
+            let scaled_bytes = (capacitors.dump_bytes()? as f64 * scale) as u64;
+            let budget_bytes = least.budget_bytes.max(scaled_bytes);
+            ftl.dump = Some(DumpOptions { budget_bytes, ..least });
+        }
+        let dump_zones = ftl.dump_zones(&zone(1))?;
         let slots_per_zone = u64::from(zone(1).slots_per_zone);
         let slots_max = u64::from(u32::MAX) - slots_per_zone;
         let first = raw_pages.div_ceil(slots_per_zone);
         let zones = (first..=slots_max / slots_per_zone)
-            .find(|zones| pages_max(&zone(*zones as u32), 0) >= raw_pages)
+            .find(|zones| pages_max(&zone(*zones as u32), dump_zones) >= raw_pages)
             .map(|zones| zones as u32 + ftl.cleaning_high_zones)
             .filter(|zones| u64::from(*zones) * slots_per_zone <= slots_max)
             .ok_or_else(|| refuse(format!("{} cannot have {pages} pages", self.name)))?;
         nand.blocks_per_plane = zones;
-        let cache_pages = (self.cache_pages as f64 * (pages as f64 / self.pages as f64)) as u64;
-        let cache_pages = cache_pages.clamp(CACHE_PAGES_MIN, u64::from(u32::MAX));
         Ok(DeviceConfig {
             name: format!("{}:pages={pages},op={over_provisioning}", self.name),
             nand: NandOptions {
@@ -119,7 +131,8 @@ impl Profile {
                 // queue in the planes, before what cleaning wants to read.
                 write_back_pages_max: stripe_pages(&nand),
                 write_backs_in_flight: 3,
-                ..SsdOptions::new(self.cache, cache_pages as u32)
+                recharge_ns: self.capacitors.map_or(0, |capacitors| capacitors.recharge_ns()),
+                ..SsdOptions::new(self.cache, cache_pages)
             },
             link: self.link,
         })

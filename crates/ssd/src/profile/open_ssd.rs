@@ -27,6 +27,7 @@ impl Profile {
             cache_pages: 4_000_000 / PAGE_BYTES as u64,
             // Deltas of the mapping are in the log (section 4.2.2); the table itself follows later.
             persist_mapping: false,
+            capacitors: None,
             // The public firmware of the board has for this part: 8 KiB pages with 448 spare bytes,
             // 128 of them in a block, 2 planes a die, two dies side by side on a channel. Such a die
             // has 4 GiB, so that the drive is taken to be one pair of them, cut short; chosen.

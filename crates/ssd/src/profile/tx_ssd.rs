@@ -64,6 +64,7 @@ impl Profile {
                 flush_alone: false,
                 barrier: true,
             },
+            capacitors: None,
             share_entries_max: None,
         }
     }

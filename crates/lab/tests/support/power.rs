@@ -1,0 +1,354 @@
+//! A device with a durable cache that loses its power, and gets it back.
+#![allow(dead_code, reason = "each test binary uses its part")]
+use std::cell::{Cell, RefCell};
+use std::future::Future;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::rc::Rc;
+use tantalum_base::{ErrorKind, PageDevice, PageNo, PageRange, Payload, Result, Rng, ZoneNo};
+use tantalum_ftl::{DumpOptions, DumpReport, Ftl, FtlOptions};
+use tantalum_lab::crash::{NandRig, Powered, Rig};
+use tantalum_media::{CutPlan, Fate, PowerCut, ZoneMedia};
+use tantalum_runtime::Virtual;
+use tantalum_runtime::virtual_time::Schedule;
+use tantalum_ssd::{CacheKind, RebootReport, Ssd, SsdOptions};
+
+pub const PAGES: u64 = 120;
+pub const CACHE_PAGES: u32 = 24;
+pub const RECHARGE_NS: u64 = 20_000_000;
+/// The dump area and the delta pages.
+pub const MORE_ZONES: u32 = 5;
+
+pub fn content<P: Payload>(page: u64, count: u64) -> P {
+    if count == 0 {
+        return P::zero();
+    }
+    let mut bytes = [count as u8; 4096];
+    bytes[..8].copy_from_slice(&(page + 1).to_le_bytes());
+    bytes[8..16].copy_from_slice(&count.to_le_bytes());
+    P::from_bytes(&bytes)
+}
+
+pub fn settled() -> Virtual {
+    Virtual::new(Schedule::Fifo)
+}
+
+pub fn ssd_options() -> SsdOptions {
+    SsdOptions {
+        write_back_start_pages: 12,
+        write_backs_in_flight: 3,
+        write_pages_max: 12,
+        recharge_ns: RECHARGE_NS,
+        ..SsdOptions::new(CacheKind::Durable, CACHE_PAGES)
+    }
+}
+
+/// The least energy, and `more_pages` pages beyond that.
+pub fn ftl_options<M: ZoneMedia>(media: &M, more_pages: u64) -> FtlOptions {
+    let least = DumpOptions::least(&media.geometry(), PAGES, CACHE_PAGES);
+    let dump = DumpOptions { budget_bytes: least.budget_bytes + 4096 * more_pages, ..least };
+    FtlOptions { dump: Some(dump), checkpoint_interval_slots: 1 << 40, ..FtlOptions::new(PAGES) }
+}
+
+/// The medium under power: no code runs after its cut.
+pub fn open<R: Rig>(rig: &mut R, runtime: &Virtual) -> Powered<R::Media> {
+    let media = rig.open(runtime);
+    Powered::new(media, rig.cut_watch())
+}
+
+/// Runs `main` until it is done; `None` where the power goes before.
+pub fn until_cut<T: 'static>(
+    runtime: &Virtual,
+    main: impl Future<Output = T> + 'static,
+) -> Option<T> {
+    match catch_unwind(AssertUnwindSafe(|| runtime.run(main))) {
+        Ok(done) => Some(done.unwrap()),
+        Err(payload) if PowerCut::is(&*payload) => None,
+        Err(payload) => std::panic::resume_unwind(payload),
+    }
+}
+
+/// A device with power.
+pub struct Device<R: Rig> {
+    pub rig: R,
+    pub runtime: Virtual,
+    pub ssd: Rc<Ssd<Powered<R::Media>>>,
+    pub report: RebootReport,
+}
+
+impl<R: Rig> Device<R> {
+    pub fn format(seed: u64, more_pages: u64) -> Self {
+        Self::format_with(seed, more_pages, ssd_options())
+    }
+
+    pub fn format_with(seed: u64, more_pages: u64, options: SsdOptions) -> Self {
+        Self::format_on(R::with_more_zones(seed, MORE_ZONES), seed, more_pages, options)
+    }
+
+    pub fn format_on(mut rig: R, seed: u64, more_pages: u64, options: SsdOptions) -> Self {
+        let runtime = Virtual::new(Schedule::Shuffled(seed));
+        let media = open(&mut rig, &runtime);
+        let ftl_options = ftl_options(&media, more_pages);
+        let rt = runtime.clone();
+        let ssd = runtime.run(async move {
+            let ftl = Ftl::format(media, ftl_options).await?;
+            let ssd = Rc::new(Ssd::new(ftl, options)?);
+            ssd.start(&rt);
+            Ok::<_, tantalum_base::Error>(ssd)
+        });
+        let ssd = ssd.unwrap().unwrap();
+        Device { rig, runtime, ssd, report: RebootReport::default() }
+    }
+
+    /// The power is back.
+    pub fn try_reopen(mut rig: R, seed: u64, more_pages: u64) -> Result<Self> {
+        let runtime = Virtual::new(Schedule::Shuffled(seed));
+        let media = open(&mut rig, &runtime);
+        let ftl_options = ftl_options(&media, more_pages);
+        let rt = runtime.clone();
+        let reboot = async move { Ssd::reboot(media, ftl_options, ssd_options(), &rt).await };
+        let (ssd, report) = runtime.run(reboot).unwrap()?;
+        Ok(Device { rig, runtime, ssd, report })
+    }
+
+    pub fn reopen(rig: R, seed: u64, more_pages: u64) -> Self {
+        Self::try_reopen(rig, seed, more_pages).unwrap()
+    }
+
+    pub fn run<T: 'static, F: Future<Output = Result<T>> + 'static>(
+        &mut self,
+        main: impl FnOnce(Rc<Ssd<Powered<R::Media>>>) -> F,
+    ) -> T {
+        self.runtime.run(main(Rc::clone(&self.ssd))).unwrap().unwrap()
+    }
+
+    /// The power goes, and nothing feeds the memory.
+    pub fn off(&mut self) {
+        self.runtime.drop_tasks();
+        self.rig.settle(&self.runtime).unwrap();
+    }
+
+    /// The power goes, and the capacitors feed the dump.
+    pub fn power_loss(&mut self) -> Result<DumpReport> {
+        self.off();
+        let runtime = settled();
+        let media = open(&mut self.rig, &runtime);
+        let ssd = Rc::clone(&self.ssd);
+        let dumped = runtime.run(async move { ssd.power_loss(media).await }).unwrap();
+        self.rig.settle(&runtime).unwrap();
+        dumped
+    }
+
+    /// The dump is cut short; true where it was done before.
+    pub fn power_loss_cut(&mut self, plan: CutPlan) -> bool {
+        self.off();
+        let runtime = settled();
+        let media = open(&mut self.rig, &runtime);
+        self.rig.plan(plan);
+        let ssd = Rc::clone(&self.ssd);
+        let dumped = until_cut(&runtime, async move { ssd.power_loss(media).await });
+        let done = !self.rig.is_cut();
+        assert_eq!(matches!(dumped, Some(Ok(_))), done, "{dumped:?}");
+        runtime.drop_tasks();
+        self.rig.settle(&runtime).unwrap();
+        done
+    }
+
+    pub fn dump_zones(&self) -> Vec<ZoneNo> {
+        self.ssd.ftl().dump_zones()
+    }
+}
+
+/// The `nth` flash page of `zone` decays.
+pub fn decay<P: Payload>(rig: &mut NandRig<P>, zone: ZoneNo, nth: u32) {
+    let runtime = settled();
+    let media = rig.open(&runtime);
+    let slot = media.geometry().slot(zone, nth * media.geometry().append_unit_slots);
+    media.nand().fail_read(0);
+    let read = runtime.run(async move { media.read_meta(slot).await.map(|_| ()) }).unwrap();
+    assert_eq!(read.unwrap_err().kind(), ErrorKind::Uncorrectable);
+    rig.settle(&runtime).unwrap();
+}
+
+pub async fn read_all<M: ZoneMedia>(ssd: &Ssd<M>, pages: u64) -> Result<Vec<M::Page>> {
+    let mut found = vec![M::Page::zero(); pages as usize];
+    for (page, out) in (0..).map(PageNo).zip(&mut found) {
+        ssd.read(page, std::slice::from_mut(out), None).await?;
+    }
+    Ok(found)
+}
+
+/// Drives four futures together, in this order.
+pub async fn join4(
+    a: impl Future<Output = Result<()>>,
+    b: impl Future<Output = Result<()>>,
+    c: impl Future<Output = Result<()>>,
+    d: impl Future<Output = Result<()>>,
+) -> Result<()> {
+    use std::pin::{Pin, pin};
+    use std::task::Poll;
+    let (mut a, mut b, mut c, mut d) = (pin!(a), pin!(b), pin!(c), pin!(d));
+    let mut done = [false; 4];
+    std::future::poll_fn(|context| {
+        let all: [Pin<&mut dyn Future<Output = Result<()>>>; 4] =
+            [a.as_mut(), b.as_mut(), c.as_mut(), d.as_mut()];
+        for (future, done) in all.into_iter().zip(&mut done) {
+            if !*done && let Poll::Ready(result) = future.poll(context) {
+                result?;
+                *done = true;
+            }
+        }
+        if done.iter().all(|done| *done) { Poll::Ready(Ok(())) } else { Poll::Pending }
+    })
+    .await
+}
+
+/// A device with pages 0 to 9 in its cache, and 40 to 59 written back and some trimmed; its power is
+/// lost, and what it dumped is on the medium.
+pub fn dumped<R: Rig>(seed: u64) -> R {
+    let mut device = Device::<R>::format(seed, 0);
+    device.run(|ssd| async move {
+        for page in 40..60 {
+            ssd.write(PageNo(page), &[content(page, 1)], None).await?;
+        }
+        ssd.close().await?;
+        ssd.trim(PageRange::new(PageNo(40), 5)).await?;
+        for page in 0..10 {
+            ssd.write(PageNo(page), &[content(page, 2)], None).await?;
+        }
+        Ok(())
+    });
+    let report = device.power_loss().unwrap();
+    assert_eq!(report.frames, 10);
+    assert!(report.bytes <= report.budget_bytes && report.number > 0, "{report:?}");
+    device.rig
+}
+
+/// What is in the device that [`dumped`] left.
+pub fn verify_dumped<R: Rig>(rig: R) {
+    let mut device = Device::reopen(rig, 99, 0);
+    let found = device.run(|ssd| async move { read_all(&ssd, 60).await });
+    for (page, found) in (0..60).zip(found) {
+        let count = match page {
+            0..10 => 2,
+            45..60 => 1,
+            _ => 0,
+        };
+        assert_eq!(found, content(page, count), "page {page}");
+    }
+}
+
+/// What many power losses came to.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Cycles {
+    pub writes: u64,
+    pub dumps: u64,
+    pub merged: u64,
+    pub reboots_cut: u64,
+    pub delta_pages: u64,
+    pub cleaned: u64,
+    pub bytes_max: u64,
+}
+
+/// What the host knows: the count acknowledged last of each page, and the command in flight.
+#[derive(Default)]
+struct Host {
+    known: RefCell<Vec<u64>>,
+    pending: RefCell<Vec<(u64, u64)>>,
+    count: Cell<u64>,
+}
+
+/// Writes and trims until the power goes.
+async fn load<M: ZoneMedia>(ssd: Rc<Ssd<M>>, host: Rc<Host>, mut rng: Rng) -> Result<()> {
+    loop {
+        let first = rng.below(PAGES);
+        let len = if rng.chance(0.6) { 1 } else { 1 + rng.below(12) }.min(PAGES - first);
+        host.count.set(host.count.get() + 1);
+        let trim = rng.chance(0.1);
+        let count = if trim { 0 } else { host.count.get() };
+        *host.pending.borrow_mut() = (first..first + len).map(|page| (page, count)).collect();
+        if trim {
+            ssd.trim(PageRange::new(PageNo(first), len)).await?;
+        } else {
+            let pages: Vec<M::Page> =
+                (first..first + len).map(|page| content(page, count)).collect();
+            ssd.write(PageNo(first), &pages, None).await?;
+        }
+        for (page, count) in host.pending.take() {
+            host.known.borrow_mut()[page as usize] = count;
+        }
+    }
+}
+
+/// All that was acknowledged is there, and the command in flight whole or not at all.
+async fn verify<M: ZoneMedia>(ssd: &Ssd<M>, host: &Host, place: &str) -> Result<()> {
+    let found = read_all(ssd, PAGES).await?;
+    let pending = host.pending.take();
+    let is = |page: u64, count: u64| found[page as usize] == content::<M::Page>(page, count);
+    let known = &mut *host.known.borrow_mut();
+    if !pending.is_empty() && pending.iter().all(|(page, count)| is(*page, *count)) {
+        pending.iter().for_each(|(page, count)| known[*page as usize] = *count);
+    }
+    for (page, count) in (0..).zip(known.iter()) {
+        assert!(
+            is(page, *count),
+            "{place}: page {page} is {:?}, not {count}; in flight {pending:?}",
+            found[page as usize]
+        );
+    }
+    Ok(())
+}
+
+/// A device that loses its power `cycles` times, at any operation; some reboots are cut too.
+pub fn cycles<R: Rig>(seed: u64, cycles: u32, more_pages: u64) -> Cycles {
+    let mut rng = Rng::split(seed, "power losses");
+    let mut total = Cycles::default();
+    let host = Rc::new(Host::default());
+    *host.known.borrow_mut() = vec![0; PAGES as usize];
+    let mut device = Device::<R>::format(seed, more_pages);
+    for cycle in 0..cycles {
+        let fate = Fate::ALL[rng.below(3) as usize];
+        device.rig.plan(CutPlan { after_operations: rng.below(120), fate });
+        let (ssd, of_load) = (Rc::clone(&device.ssd), Rc::clone(&host));
+        let load = load(ssd, of_load, Rng::new(rng.next_u64()));
+        let ended = until_cut(&device.runtime, load);
+        assert!(ended.is_none(), "seed {seed} cycle {cycle}: {ended:?}");
+        let statistics = device.ssd.statistics();
+        assert!(statistics.dump_bytes_max <= statistics.ftl.dump_budget_bytes);
+        total.delta_pages += statistics.ftl.delta_pages;
+        total.cleaned += statistics.ftl.zones_cleaned;
+        let report = device.power_loss().unwrap();
+        total.bytes_max = total.bytes_max.max(report.bytes);
+        total.dumps += u64::from(report.number > 0);
+        let mut rig = device.rig;
+        while rng.chance(0.4) {
+            let fate = Fate::ALL[rng.below(3) as usize];
+            let plan = CutPlan { after_operations: rng.below(25), fate };
+            total.reboots_cut += u64::from(cut_reboot(&mut rig, plan, more_pages));
+        }
+        device = Device::reopen(rig, seed ^ u64::from(cycle), more_pages);
+        total.merged += u64::from(device.report.recovery.merged);
+        let (of_check, place) = (Rc::clone(&host), format!("seed {seed} cycle {cycle}"));
+        device.run(|ssd| async move { verify(&ssd, &of_check, &place).await });
+    }
+    total.writes = host.count.get();
+    println!("seed {seed}: {total:?}");
+    assert!(total.merged > 0 && total.dumps > 0 && total.cleaned > 0, "{total:?}");
+    total
+}
+
+/// A reboot into which a cut falls; false where it was over before.
+pub fn cut_reboot<R: Rig>(rig: &mut R, plan: CutPlan, more_pages: u64) -> bool {
+    let runtime = Virtual::new(Schedule::Fifo);
+    let media = open(rig, &runtime);
+    rig.plan(plan);
+    let (options, rt) = (ftl_options(&media, more_pages), runtime.clone());
+    let reboot = async move { Ssd::reboot(media, options, ssd_options(), &rt).await.map(|_| ()) };
+    let rebooted = until_cut(&runtime, reboot);
+    let cut = rebooted.is_none();
+    if let Some(rebooted) = rebooted {
+        rebooted.unwrap();
+    }
+    runtime.drop_tasks();
+    rig.settle(&runtime).unwrap();
+    cut
+}
