@@ -411,6 +411,7 @@ impl<R: Runtime, M: ZoneMedia> PageDevice for TxCache<R, M> {
     async fn commit(&self, tx: TxId) -> Result<()> {
         self.check_failed()?;
         let ending = self.end(tx).await?;
+        self.wait_for_trim(ending.number).await?;
         let stores = self.change(|state| state.commit(ending.number));
         drop(ending);
         self.after_end();

@@ -3,7 +3,7 @@
 //! Uncommitted pages may fill all frames but as many as one write may take. Beyond that the
 //! oldest of them go to the extended cache, so committed pages always leave by themselves and
 //! a write outside of transactions always finds room in the end.
-use tantalum_base::{Error, ErrorKind, PageNo, Payload, Result};
+use tantalum_base::{Error, ErrorKind, PageNo, PageRange, Payload, Result};
 use tantalum_ftl::planted::{Fault, is_planted};
 use tantalum_media::ZoneMedia;
 use tantalum_runtime::Runtime;
@@ -32,7 +32,7 @@ impl<R: Runtime, M: ZoneMedia> TxCache<R, M> {
             }
             match number {
                 Some(number) => self.admit_inside(first, pages, number),
-                None => self.admit_frames(pages),
+                None => self.admit_outside(PageRange::new(first, u64::from(pages))),
             }
         };
         if let Some(admitted) = admit() {
@@ -43,8 +43,10 @@ impl<R: Runtime, M: ZoneMedia> TxCache<R, M> {
         self.room.until(admit).await
     }
 
-    fn admit_frames(&self, frames: u32) -> Option<Result<()>> {
-        (self.state.borrow().free_frames.len() as u32 >= frames).then_some(Ok(()))
+    fn admit_outside(&self, range: PageRange) -> Option<Result<()>> {
+        let state = self.state.borrow();
+        let trimming = state.trimming.is_some_and(|trimming| trimming.overlaps(range));
+        (!trimming && state.free_frames.len() as u64 >= range.pages).then_some(Ok(()))
     }
 
     fn admit_inside(&self, first: PageNo, pages: u32, number: u32) -> Option<Result<()>> {
@@ -132,7 +134,6 @@ impl<R: Runtime, M: ZoneMedia> TxCache<R, M> {
                 Ok(()) => state.spilled(&batch),
                 Err(_) => state.not_spilled(&batch),
             });
-            self.pay(stores).await;
             self.state.borrow_mut().spilling = 0;
             for (header, _) in batch.drain(..) {
                 let number = self.state.borrow().nvram.header(header).transaction;
@@ -140,6 +141,7 @@ impl<R: Runtime, M: ZoneMedia> TxCache<R, M> {
             }
             written?;
             self.room.wake_all();
+            self.pay(stores).await;
         }
     }
 }

@@ -1,7 +1,9 @@
 //! Trim: all or nothing, though part of the range is in the cache and part of it at home.
 //!
 //! The range is noted in NVRAM first, and that decides: recovery completes it. The FTL's mapping
-//! gives the range up before the cache does, as under a cached version lies an older one.
+//! gives the range up before the cache does, as under a cached version lies an older one. What would
+//! become visible in the range meanwhile waits: else it could be seen behind the trim and then be
+//! dropped with it.
 use tantalum_base::{ErrorKind, PageNo, PageRange, Payload, Result};
 use tantalum_media::ZoneMedia;
 use tantalum_runtime::Runtime;
@@ -21,6 +23,21 @@ impl<R: Runtime, M: ZoneMedia> Drop for Trimming<'_, R, M> {
 }
 
 impl<R: Runtime, M: ZoneMedia> TxCache<R, M> {
+    /// Waits while a page of transaction `number`, which is about to commit, is being trimmed.
+    pub(super) async fn wait_for_trim(&self, number: u32) -> Result<()> {
+        let clear = || {
+            if let Some(error) = &*self.failed.borrow() {
+                return Some(Err(latched(error)));
+            }
+            let state = self.state.borrow();
+            let Some(range) = state.trimming else { return Some(Ok(())) };
+            let chain = state.nvram.chain(state.nvram.tx_header(number).first);
+            let trimming = chain.iter().any(|at| range.contains(state.nvram.header(*at).page));
+            (!trimming).then_some(Ok(()))
+        };
+        self.room.until(clear).await
+    }
+
     /// Gives `range` up, which lies on the device.
     pub(super) async fn trim_range(&self, range: PageRange) -> Result<()> {
         let _turn = self.trim_turn.acquire(1).await;

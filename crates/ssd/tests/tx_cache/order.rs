@@ -2,7 +2,7 @@
 use crate::support::{options, read, run, stamp, write};
 use std::cell::RefCell;
 use std::rc::Rc;
-use tantalum_base::{ErrorKind, PageDevice, PageNo, Stamp};
+use tantalum_base::{ErrorKind, PageDevice, PageNo, PageRange, Stamp};
 use tantalum_ftl::planted::{Fault, plant};
 use tantalum_runtime::Runtime;
 use tantalum_runtime::virtual_time::Schedule;
@@ -86,4 +86,48 @@ fn commits_that_overtake_are_noticed() {
     let noticed = std::panic::catch_unwind(|| (0..60).for_each(|seed| _ = race(seed, true)));
     plant(None);
     assert!(noticed.is_err());
+}
+
+/// A write or commit into a range that is being trimmed comes behind the trim, as a whole, whatever
+/// of the range lies in the cache and whatever at home.
+#[test]
+fn what_comes_while_a_range_is_trimmed_comes_behind_it() {
+    for seed in 0..40 {
+        run(Schedule::Shuffled(seed), options(16), |runtime, device| async move {
+            for page in 0..40 {
+                write(&device, page, 1, None).await;
+            }
+            let tx = device.begin().await.unwrap();
+            write(&device, 7, 3, Some(tx)).await;
+            write(&device, 39, 3, Some(tx)).await;
+            let trimmed = Rc::new(RefCell::new(false));
+            let (trimming, done) = (Rc::clone(&device), Rc::clone(&trimmed));
+            let trim = runtime.spawn("trim", async move {
+                trimming.trim(PageRange::new(PageNo(0), 40)).await.unwrap();
+                *done.borrow_mut() = true;
+            });
+            // It takes a program of flash; by now it has begun.
+            runtime.sleep(10_000).await;
+            assert!(!*trimmed.borrow());
+            let (writing, committing) = (Rc::clone(&device), Rc::clone(&device));
+            let tasks = [
+                runtime.spawn("write", async move {
+                    let pages = [stamp(38, 2), stamp(39, 2), stamp(40, 2)];
+                    writing.write(PageNo(38), &pages, None).await.unwrap();
+                }),
+                runtime.spawn("commit", async move { committing.commit(tx).await.unwrap() }),
+            ];
+            for task in tasks {
+                task.await;
+                assert!(*trimmed.borrow(), "it waited for the trim");
+            }
+            trim.await;
+            let mut found = Vec::new();
+            for page in [6, 7, 38, 40] {
+                found.push(read(&device, page, None).await);
+            }
+            assert_eq!(found, [0, 3, 2, 2]);
+            assert!([2, 3].contains(&read(&device, 39, None).await));
+        });
+    }
 }
