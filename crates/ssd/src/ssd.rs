@@ -326,7 +326,9 @@ impl<M: ZoneMedia> Ssd<M> {
         if !self.ftl.is_durable() {
             self.ftl.sync().await?;
         }
-        if self.options.persist_mapping && self.mapped.get() < accepted {
+        // Written through, each batch has had its mapping written down already.
+        let persist = self.options.persist_mapping && self.options.cache != CacheKind::WriteThrough;
+        if persist && self.mapped.get() < accepted {
             self.ftl.media().persist_mapping().await?;
             self.mapped.set(self.mapped.get().max(accepted));
         }

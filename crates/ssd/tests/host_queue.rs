@@ -112,7 +112,7 @@ fn profiles_come_from_text_and_refuse_what_they_do_not_know() {
     assert_eq!(whole.ftl.pages, 480_000_000_000 / 4096);
     assert!(whole.ssd.cache == CacheKind::Durable && !whole.link.barrier);
     for (text, said) in [
-        ("durasd", "durassd, ssd-a, ssd-b, cheetah-15k6"),
+        ("durasd", "durassd, ssd-a, ssd-b"),
         ("cheetah-15k6", "no SSD"),
         ("durassd:storage-cache=of", "on or off, default on"),
         ("durassd:barrier=1", "off or on, default off"),
