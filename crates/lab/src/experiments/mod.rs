@@ -6,11 +6,13 @@
 //! row       what each of them returns
 //! load      closed-loop clients: random reads or writes, with an fsync after every so many
 //! durassd   "Durable Write Cache in Flash Memory SSD for Relational and NoSQL Databases"
+//! txcache   "TxCache: Transactional Cache using Byte-Addressable Non-Volatile Memories in SSDs"
 //! ```
 mod durassd;
 pub mod load;
 mod registry;
 mod row;
+mod txcache;
 
 pub use registry::{EXPERIMENTS, Experiment, Progress};
 pub use row::{Row, Scale};

@@ -1,7 +1,7 @@
 //! The experiments by name.
 use tantalum_base::{Error, ErrorKind, Result};
 
-use super::{Row, Scale, durassd};
+use super::{Row, Scale, durassd, txcache};
 
 /// Is told what is about to be measured.
 pub type Progress<'a> = &'a mut dyn FnMut(&str);
@@ -18,11 +18,18 @@ pub struct Experiment {
 }
 
 /// One entry a paper.
-pub const EXPERIMENTS: &[Experiment] = &[Experiment {
-    name: "durassd",
-    title: "Durable Write Cache in Flash Memory SSD (DuraSSD): table 1",
-    run: durassd::run,
-}];
+pub const EXPERIMENTS: &[Experiment] = &[
+    Experiment {
+        name: "durassd",
+        title: "Durable Write Cache in Flash Memory SSD (DuraSSD): table 1",
+        run: durassd::run,
+    },
+    Experiment {
+        name: "txcache",
+        title: "Transactional Cache in SSDs (TxCache): figures 4 to 7, table III",
+        run: txcache::run,
+    },
+];
 
 impl Experiment {
     /// The experiment called `name`, or every one of them for `all`.
