@@ -232,6 +232,27 @@ struct Area {
     bytes: u64,
 }
 
+/// A page of the FTL's own, in its place in the dump.
+fn own_page<P>(body: PageBuf, index: u64) -> (Spare, Body<P>) {
+    let (kind, checksum) = (SlotKind::Dump, body.checksum());
+    (Spare { kind, page: PageNo(index), version: Version(index), checksum }, Body::Meta(body))
+}
+
+/// What lies between header and footer.
+fn contents<P: Payload>(
+    entries: Vec<PageBuf>,
+    frames: &[(PageNo, P)],
+) -> (Vec<Spare>, Vec<Body<P>>) {
+    let frames_from = 1 + entries.len() as u64;
+    let entries = (1..).zip(entries).map(|(index, body)| own_page(body, index));
+    let frames = (frames_from..).zip(frames).map(|(index, (page, content))| {
+        let (kind, checksum) = (SlotKind::Dump, content.checksum());
+        let spare = Spare { kind, page: *page, version: Version(index), checksum };
+        (spare, Body::Data(content.clone()))
+    });
+    entries.chain(frames).unzip()
+}
+
 impl<M: ZoneMedia> Ftl<M> {
     /// Bytes that a dump with `frames` frames would program now, where nothing fails meanwhile.
     pub fn bytes_to_dump(&self, frames: u32) -> u64 {
@@ -269,42 +290,16 @@ impl<M: ZoneMedia> Ftl<M> {
             };
             (header, entries, state.deltas.held(), state.zones.dump_zones())
         };
-        // The buffer pool could have been full, and a program fail.
-        let slots = dump_slots(&self.geometry, header.entry_pages, options.frames_max);
-        if slots * PAGE_BYTES as u64 > options.budget_bytes {
-            let context = format!(
-                "{held} changed mapping entries are more than the stored energy can dump beside \
-                 {} frames",
-                options.frames_max
-            );
-            return Err(Error::new(ErrorKind::PowerCut, context));
-        }
+        self.check_dump(&header, held, &options)?;
         let mut area = Area { zones: zones.into_iter(), zone: None, used_slots: 0, bytes: 0 };
-        let meta = |body: PageBuf, index: u64| {
-            let (kind, checksum) = (SlotKind::Dump, body.checksum());
-            (
-                Spare { kind, page: PageNo(index), version: Version(index), checksum },
-                Body::Meta(body),
-            )
-        };
         let last = header.pages() - 1;
-        let (mut spares, mut bodies) = (Vec::new(), Vec::new());
-        for (index, body) in (1..).zip(entries) {
-            let (spare, body) = meta(body, index);
-            spares.push(spare);
-            bodies.push(body);
-        }
-        for (index, (page, content)) in (1 + bodies.len() as u64..).zip(frames) {
-            let (kind, version, checksum) = (SlotKind::Dump, Version(index), content.checksum());
-            spares.push(Spare { kind, page: *page, version, checksum });
-            bodies.push(Body::Data(content.clone()));
-        }
-        let head = meta(header.encode(HEADER_MAGIC), 0);
-        let foot = meta(header.encode(FOOTER_MAGIC), last);
+        let (spares, bodies) = contents(entries, frames);
+        let head = own_page(header.encode(HEADER_MAGIC), 0);
+        let foot = own_page(header.encode(FOOTER_MAGIC), last);
         let number = header.number;
         self.dump_pages(media, &mut area, number, &[head.0], &[head.1]).await?;
         if is_planted(Fault::DumpFooterFirst) {
-            self.dump_pages(media, &mut area, number, &[foot.0], &[foot.1.clone()]).await?;
+            self.dump_pages(media, &mut area, number, &[foot.0], &[foot.1]).await?;
             self.dump_pages(media, &mut area, number, &spares, &bodies).await?;
         } else {
             self.dump_pages(media, &mut area, number, &spares, &bodies).await?;
@@ -319,6 +314,20 @@ impl<M: ZoneMedia> Ftl<M> {
             budget_bytes: options.budget_bytes,
             number,
         })
+    }
+
+    /// The budget must be enough also if the buffer pool were full and a program failed.
+    fn check_dump(&self, header: &DumpHeader, held: u32, options: &DumpOptions) -> Result<()> {
+        let slots = dump_slots(&self.geometry, header.entry_pages, options.frames_max);
+        if slots * PAGE_BYTES as u64 <= options.budget_bytes {
+            return Ok(());
+        }
+        let context = format!(
+            "{held} changed mapping entries are more than the stored energy can dump beside {} \
+             frames",
+            options.frames_max
+        );
+        Err(Error::new(ErrorKind::PowerCut, context))
     }
 
     /// Appends pages to the dump area, in as many appends as it takes.

@@ -14,7 +14,7 @@ use tantalum_media::{ScannedAppend, SlotKind, ZoneMedia};
 use crate::checkpoint::{self, MAP_ENTRIES};
 use crate::dump::DumpHeader;
 use crate::find_checkpoint::{Checkpoint, MetaSlots};
-use crate::ftl::{Ftl, State};
+use crate::ftl::Ftl;
 use crate::map::{Entry, Occupant, Place};
 use crate::options::FtlOptions;
 use crate::places::{Originals, Rank};
@@ -181,14 +181,6 @@ impl<M: ZoneMedia> Ftl<M> {
         }))
     }
 
-    /// The checkpoint in force holds all of the mapping: changes are tracked from here on.
-    fn resume_tracking(&self) {
-        let state = &mut *self.state.borrow_mut();
-        // No opening of the volume before this one can have numbered delta pages so high.
-        let first_number = state.zones.epoch() << 24;
-        state.deltas.resume(state.checkpoint_id, first_number);
-    }
-
     /// Epoch and stream of every zone's content, `None` where it has none.
     async fn peek_zones(&self) -> Result<Vec<Option<(u64, u8)>>> {
         let mut epochs = Vec::with_capacity(self.geometry.zones as usize);
@@ -348,19 +340,6 @@ impl<M: ZoneMedia> Ftl<M> {
             }
         }
         self.note_checkpoint(state, checkpoint);
-    }
-
-    /// Takes over what the checkpoint says besides its map, and keeps its pages.
-    pub(crate) fn note_checkpoint(&self, state: &mut State<M::Page>, checkpoint: &Checkpoint) {
-        for (zone, entry) in checkpoint.zones.iter().enumerate() {
-            state.zones.get_mut(ZoneNo(zone as u32)).resets = entry.resets;
-        }
-        for slot in &checkpoint.places {
-            state.zones.add_live(*slot);
-        }
-        state.checkpoint_places = checkpoint.places.clone();
-        state.checkpoint_says = checkpoint.footer.durable;
-        state.checkpoint_in_force = checkpoint.id;
     }
 
     /// Accepts the longest promised prefix of the log and applies it. Returns the last version

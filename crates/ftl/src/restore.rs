@@ -17,7 +17,7 @@ use crate::checkpoint::{self, MAP_ENTRIES};
 use crate::deltas::{self, Delta, Trim};
 use crate::dump::DumpHeader;
 use crate::find_checkpoint::{Checkpoint, MetaSlots};
-use crate::ftl::{DumpsVoid, Ftl};
+use crate::ftl::{DumpsVoid, Ftl, State};
 use crate::map::{Entry, Mapping, Place};
 use crate::planted::{Fault, is_planted};
 use crate::recovery::RecoveryReport;
@@ -262,6 +262,27 @@ impl<M: ZoneMedia> Ftl<M> {
         }
         self.note_checkpoint(state, checkpoint);
         Ok(())
+    }
+
+    /// Takes over what the checkpoint says besides its map, and keeps its pages.
+    pub(crate) fn note_checkpoint(&self, state: &mut State<M::Page>, checkpoint: &Checkpoint) {
+        for (zone, entry) in checkpoint.zones.iter().enumerate() {
+            state.zones.get_mut(ZoneNo(zone as u32)).resets = entry.resets;
+        }
+        for slot in &checkpoint.places {
+            state.zones.add_live(*slot);
+        }
+        state.checkpoint_places = checkpoint.places.clone();
+        state.checkpoint_says = checkpoint.footer.durable;
+        state.checkpoint_in_force = checkpoint.id;
+    }
+
+    /// The checkpoint in force holds all of the mapping: changes are tracked from here on.
+    pub(crate) fn resume_tracking(&self) {
+        let state = &mut *self.state.borrow_mut();
+        // No opening of the volume before this one can have numbered delta pages so high.
+        let first_number = state.zones.epoch() << 24;
+        state.deltas.resume(state.checkpoint_id, first_number);
     }
 
     /// Zones that could be filled again, those of the dump area included.

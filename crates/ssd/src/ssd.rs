@@ -4,7 +4,6 @@ use std::rc::Rc;
 use tantalum_base::{
     Error, ErrorKind, Limits, PAGE_BYTES, PageDevice, PageNo, PageRange, Result, TxId,
 };
-use tantalum_ftl::planted::{Fault, is_planted};
 use tantalum_ftl::{Ftl, FtlStatistics};
 use tantalum_media::ZoneMedia;
 use tantalum_runtime::Runtime;
@@ -56,7 +55,7 @@ pub(crate) struct Counts {
     pub shares: u64,
     commits: u64,
     aborts: u64,
-    dump_bytes_max: u64,
+    pub dump_bytes_max: u64,
 }
 
 /// Counters of a device since it was opened.
@@ -191,26 +190,6 @@ impl<M: ZoneMedia> Ssd<M> {
         self.ftl.close().await?;
         self.serving.set(false);
         Ok(())
-    }
-
-    /// Bytes that a power loss now would dump, where it dumps anything.
-    fn dump_bytes(&self) -> Option<u64> {
-        let dumps = self.options.cache == CacheKind::Durable && self.ftl.options().dump.is_some();
-        dumps.then(|| {
-            let cache = self.cache.borrow();
-            self.ftl.bytes_to_dump(cache.capacity() - cache.free_frames())
-        })
-    }
-
-    /// The stored energy must reach for all that is in memory only.
-    fn check_energy(&self) {
-        let Some(bytes) = self.dump_bytes() else { return };
-        let budget_bytes = self.ftl.options().dump.map_or(0, |dump| dump.budget_bytes);
-        assert!(
-            bytes <= budget_bytes || is_planted(Fault::NoDeltaLimit),
-            "{bytes} bytes to dump are more than the {budget_bytes} that there is energy for"
-        );
-        self.count(|counts| counts.dump_bytes_max = counts.dump_bytes_max.max(bytes));
     }
 
     /// Starts the tasks that must run beside the commands: flushers, cleaner, checkpointer. They

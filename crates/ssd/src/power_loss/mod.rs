@@ -13,13 +13,14 @@ mod energy;
 
 use std::rc::Rc;
 use tantalum_base::{PageNo, Result};
+use tantalum_ftl::planted::{Fault, is_planted};
 use tantalum_ftl::{DumpReport, Ftl, FtlOptions, RecoveryReport};
 use tantalum_media::ZoneMedia;
 use tantalum_runtime::Runtime;
 
 pub use energy::Capacitors;
 
-use crate::options::SsdOptions;
+use crate::options::{CacheKind, SsdOptions};
 use crate::ssd::Ssd;
 
 /// What a device did when its power came back.
@@ -34,6 +35,26 @@ pub struct RebootReport {
 }
 
 impl<M: ZoneMedia> Ssd<M> {
+    /// Bytes that a power loss now would dump, where it dumps anything.
+    pub(crate) fn dump_bytes(&self) -> Option<u64> {
+        let dumps = self.options.cache == CacheKind::Durable && self.ftl.options().dump.is_some();
+        dumps.then(|| {
+            let cache = self.cache.borrow();
+            self.ftl.bytes_to_dump(cache.capacity() - cache.free_frames())
+        })
+    }
+
+    /// The stored energy must reach for all that is in memory only.
+    pub(crate) fn check_energy(&self) {
+        let Some(bytes) = self.dump_bytes() else { return };
+        let budget_bytes = self.ftl.options().dump.map_or(0, |dump| dump.budget_bytes);
+        assert!(
+            bytes <= budget_bytes || is_planted(Fault::NoDeltaLimit),
+            "{bytes} bytes to dump are more than the {budget_bytes} that there is energy for"
+        );
+        self.count(|counts| counts.dump_bytes_max = counts.dump_bytes_max.max(bytes));
+    }
+
     /// The power is lost: writes what is in memory only to the dump area, through `media`, a new
     /// handle on the medium, after all tasks of the device were dropped. `self` is the memory
     /// that the capacitors still feed; afterwards it is gone.
