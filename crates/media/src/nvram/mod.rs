@@ -48,8 +48,7 @@ impl Nvram {
 
     /// Plans a power cut at a store; `None` calls it off. With `Land` the power goes before the next
     /// store; with `Vanish` this one leaves nothing; with `Tear` it leaves a torn page, where it
-    /// stores a page, and nothing elsewhere. Without a hook ([`on_cut`](Self::on_cut)) the executor is
-    /// unwound there with [`PowerCut`](crate::PowerCut), and `Tear` is as `Vanish`.
+    /// stores a page, and nothing elsewhere.
     pub fn plan_cut(&self, plan: Option<CutPlan>) {
         self.0.power.plan_cut(plan);
     }
@@ -284,7 +283,7 @@ impl<T> NvramSlab<T> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::cut::{Fate, PowerCut};
+    use crate::cut::Fate;
     use tantalum_base::{PageNo, Stamp};
     use tantalum_runtime::virtual_time::Schedule;
     use tantalum_runtime::{Runtime, Virtual};
@@ -370,29 +369,11 @@ mod tests {
     }
 
     #[test]
-    fn without_a_hook_everything_stops_at_the_cut() {
-        for (fate, expected) in [(Fate::Land, 3), (Fate::Vanish, 2), (Fate::Tear, 2)] {
-            let nvram = Nvram::new(100);
-            let cell = nvram.cell(8, 0).unwrap();
-            nvram.plan_cut(Some(CutPlan { after_operations: 2, fate }));
-            let value = cell.clone();
-            let unwound = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
-                (1..=5).for_each(|step| value.with_mut(|value| *value = step));
-            }));
-            assert!(PowerCut::is(&*unwound.unwrap_err()), "{fate:?}");
-            assert_eq!(cell.get(), expected, "{fate:?}");
-            cell.with_mut(|value| *value = 9);
-            assert_eq!(cell.get(), 9, "the plan is over");
-        }
-    }
-
-    #[test]
     fn a_page_may_be_torn() {
         let nvram = Nvram::new(1 << 20);
         let slab = nvram.slab::<Stamp>(1, 4096).unwrap();
         let (old, new) = (Stamp::new(PageNo(1), 1), Stamp::new(PageNo(1), 2));
         slab.put_page(0, old);
-        nvram.on_cut(|| ());
         nvram.plan_cut(Some(CutPlan { after_operations: 0, fate: Fate::Tear }));
         slab.put_page(0, new);
         nvram.power_on();

@@ -1,9 +1,9 @@
 //! Power of an NVRAM region: its stores are counted, and power can be cut between any two.
 //!
-//! Without a hook the executor is unwound at the cut, and nothing is stored after it. With one the
-//! tasks go on undisturbed until they are dropped, and what they store is kept from the next
-//! power-on: the place's old content is remembered and put back then.
-use crate::cut::{CutPlan, Fate, PowerCut};
+//! What a task stores after the cut is kept from the next power-on: the place's old content is
+//! remembered and put back then. Until the executor's tasks are dropped they go on undisturbed, as
+//! nobody looks at them any more.
+use crate::cut::{CutPlan, Fate};
 use std::cell::{Cell, RefCell};
 
 /// What becomes of a store.
@@ -38,13 +38,10 @@ impl Power {
         }
         match self.plan.get() {
             Some((at, tear)) if at <= number => {
-                let hook = self.on_cut.borrow();
-                let Some(hook) = &*hook else {
-                    self.plan.set(None);
-                    PowerCut::unwind()
-                };
                 self.cut();
-                hook();
+                if let Some(hook) = &*self.on_cut.borrow() {
+                    hook();
+                }
                 if tear { StoreFate::Torn } else { StoreFate::Lost }
             }
             _ => StoreFate::Kept,

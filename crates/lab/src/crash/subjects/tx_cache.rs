@@ -1,4 +1,4 @@
-//! A TxCache: NVRAM survives, and power is cut at its stores too.
+//! TxCache: a write cache with transactions in NVRAM, over an FTL.
 use std::cell::RefCell;
 use std::rc::Rc;
 use tantalum_base::{Error, ErrorKind, Result};
@@ -11,51 +11,42 @@ use tantalum_ssd::{TxCache, TxCacheOptions};
 use super::ssd::ftl_options;
 use crate::crash::subject::{Coverage, Opening, Subject};
 
-/// Frames of the page cache, and pages of the extended cache: small, so that they fill.
+/// Pages of the cache: small, so that it fills and transactions spill into the extended one.
 const CACHE_PAGES: u32 = 24;
-const EXTENDED_PAGES: u32 = 16;
+const EXTENDED_PAGES: u32 = 12;
 
-/// What the extended cache takes on the lab's media.
-const EXTENDED_ZONES: u32 = 2;
+/// Zones for the extended cache.
+const MORE_ZONES: u32 = 2;
 
-/// [`TxCache`], with transactions or as the paper's NVCache.
+/// [`TxCache`] with few frames and few headers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct TxCacheSubject {
-    /// Whether it has transactions.
-    pub transactions: bool,
-}
-
-/// The NVRAM of a device, once that is made.
-pub type KeptNvram<P> = Rc<RefCell<Option<TxNvram<P>>>>;
+pub struct TxCacheSubject;
 
 impl TxCacheSubject {
-    fn options(self) -> TxCacheOptions {
-        let options = if self.transactions {
-            TxCacheOptions::new(CACHE_PAGES)
-        } else {
-            TxCacheOptions::nv_cache(CACHE_PAGES)
-        };
+    fn options(&self) -> TxCacheOptions {
         TxCacheOptions {
             extended_pages: EXTENDED_PAGES,
-            headers: options.headers.min(8),
-            transactions_max: options.transactions_max.min(8),
+            transactions_max: 3,
+            headers: 4,
             write_pages_max: 6,
+            free_frames: 3,
             write_backs_in_flight: 2,
-            ..options
+            ..TxCacheOptions::new(CACHE_PAGES)
         }
     }
 }
 
 impl<M: ZoneMedia> Subject<M> for TxCacheSubject {
     type Device = TxCache<Virtual, M>;
-    type Kept = KeptNvram<M::Page>;
+    /// The NVRAM, once there is a device.
+    type Kept = Rc<RefCell<Option<TxNvram<M::Page>>>>;
 
     fn more_zones(&self) -> u32 {
-        EXTENDED_ZONES
+        MORE_ZONES
     }
 
     fn text(&self) -> String {
-        if self.transactions { "txcache" } else { "nvcache" }.to_owned()
+        "txcache".to_owned()
     }
 
     fn kept(&self) -> Self::Kept {
@@ -77,11 +68,10 @@ impl<M: ZoneMedia> Subject<M> for TxCacheSubject {
     async fn reopen(&self, opening: Opening<M, Self::Kept>) -> Result<Rc<Self::Device>> {
         let options = ftl_options(opening.pages + u64::from(EXTENDED_PAGES));
         let (ftl, _) = Ftl::recover(opening.media, options).await?;
-        let nvram = opening.kept.borrow().clone().ok_or_else(|| {
-            Error::new(ErrorKind::InvalidInput, "the device was never made: it has no NVRAM")
-        })?;
-        let recovered = TxCache::recover(opening.runtime, ftl, self.options(), nvram).await;
-        recovered.map(|(device, _)| Rc::new(device))
+        let nvram = opening.kept.borrow().clone();
+        let nvram = nvram.ok_or_else(|| Error::new(ErrorKind::Format, "there is no NVRAM yet"))?;
+        let (device, _) = TxCache::recover(opening.runtime, ftl, self.options(), nvram).await?;
+        Ok(Rc::new(device))
     }
 
     fn start(&self, _runtime: &Virtual, device: &Rc<Self::Device>) {
@@ -98,7 +88,7 @@ impl<M: ZoneMedia> Subject<M> for TxCacheSubject {
     }
 
     fn coverage(&self, device: &Self::Device) -> Coverage {
-        let ftl = device.statistics().ftl;
+        let ftl = device.ftl().statistics();
         Coverage { cleaned: ftl.zones_cleaned, checkpoints: ftl.checkpoints }
     }
 }
