@@ -68,3 +68,8 @@ fn nand_with_bytes() {
 fn nand_with_a_transactional_cache() {
     matrix("txcache", "nand", 3, 8);
 }
+
+#[test]
+fn nand_with_a_cache_in_nvram_without_transactions() {
+    matrix("nvcache", "nand", 2, 9);
+}
