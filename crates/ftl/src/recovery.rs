@@ -171,6 +171,11 @@ impl<M: ZoneMedia> Ftl<M> {
         let state = &mut *self.state.borrow_mut();
         state.tracker = crate::durable::DurableTracker::new(accepted);
         state.next_version = newest.footer.next_version.max(accepted.next());
+        // Where headers stand among the pages a reset leaves them: the first append of a zone may have
+        // vanished under an old header and a later one not, so that nothing is seen of an opening
+        // whose versions and epochs would be used again. A conclusion in a zone of its own is seen.
+        let unseen = self.geometry.append_overhead_slots > 0;
+        let seen = seen.or(unseen.then_some(newest.footer.next_version));
         Ok(seen.map(|seen| {
             let highest = seen.max(newest.footer.next_version);
             if is_planted(Fault::NoVersionSkip) {

@@ -1,82 +1,75 @@
-//! Cuts power at every media operation of a load, with every fate, and inside recovery too.
-use tantalum_base::PageBuf;
-use tantalum_base::Stamp;
-use tantalum_lab::crash::subjects::SsdSubject;
-use tantalum_lab::crash::{Coverage, Cut, FileRig, NandRig, Rig, Scenario, Shape, dry_run, run};
-use tantalum_media::Fate;
-use tantalum_ssd::CacheKind;
+//! Cuts power at every operation of a load by several clients, with every fate, at every operation of
+//! the recoveries behind it, and again in the next recovery. `TANTALUM_NIGHTLY=1` takes larger loads.
+use tantalum_lab::crash::{CampaignOptions, Workload, campaign};
 
-fn scenario(cache: CacheKind, seed: u64, commands: u32) -> Scenario {
-    let transactions = cache != CacheKind::Volatile;
-    let shape = Shape { pages: 120, commands, pages_max: 6, transactions };
-    Scenario { shape, seed, cut: None, cut_in_recovery: None }
-}
-
-/// Every operation of the load, times every fate; for a share of them a second cut at every
-/// operation of the recovery.
-fn matrix<R: Rig>(cache: CacheKind, seed: u64, commands: u32) {
-    let subject = SsdSubject { cache };
-    let plain = scenario(cache, seed, commands);
-    let dry = dry_run::<R, _>(&subject, &plain);
-    assert_eq!(dry.violations, [], "without a cut: {plain:?}");
-    let mut cuts = 0;
-    for after in 0..dry.operations {
-        for fate in Fate::ALL {
-            let scenario = Scenario { cut: Some(Cut { after, fate }), ..plain };
-            let outcome = run::<R, _>(&subject, &scenario);
-            assert_eq!(outcome.violations, [], "{scenario:?}");
-            cuts += 1;
-            if after % 7 != 0 {
-                continue;
-            }
-            for inside in 0..outcome.recovery_operations {
-                let cut_in_recovery =
-                    Some(Cut { after: inside, fate: Fate::ALL[(inside % 3) as usize] });
-                let scenario = Scenario { cut_in_recovery, ..scenario };
-                assert_eq!(run::<R, _>(&subject, &scenario).violations, [], "{scenario:?}");
-                cuts += 1;
-            }
-        }
+fn matrix(device: &str, media: &str, clients: u32, seed: u64) {
+    let nightly = std::env::var_os("TANTALUM_NIGHTLY").is_some();
+    let commands = if nightly { 200 } else { 30 };
+    let workload = format!("mixed:clients={clients},commands={commands}");
+    let options = CampaignOptions {
+        device: device.to_owned(),
+        media: media.to_owned(),
+        workload: Workload::parse(&workload).unwrap(),
+        cuts: 0,
+        exhaustive: true,
+        seed,
+        violations_max: 1,
+        shrink_tries: 4000,
+        threads: 1,
+    };
+    let done = campaign(&options, &mut |_, _| {}).unwrap();
+    for found in &done.found {
+        println!("{}\nreplay: {}", found.violation, found.replay.text());
     }
-    let Coverage { cleaned, checkpoints } = dry.coverage;
+    assert!(done.found.is_empty(), "{device} on {media}, seed {seed}: a promise is broken");
     println!(
-        "{cache:?} seed {seed}: {} operations, {cleaned} zones cleaned, {checkpoints} checkpoints, {cuts} cuts",
-        dry.operations
+        "{device} on {media}: {} lives, {} cuts, {} in recoveries",
+        done.lives, done.cuts, done.cuts_in_recovery
     );
-    assert!(cuts > 100 && cleaned > 0 && checkpoints > 1, "the load must reach every part");
+    assert!(done.cuts > 100 && done.cuts_in_recovery > 50);
 }
 
 #[test]
 fn nand_with_a_durable_cache() {
-    matrix::<NandRig<Stamp>>(CacheKind::Durable, 1, 260);
+    matrix("ssd:cache=durable", "nand", 3, 1);
 }
 
 #[test]
 fn nand_written_through() {
-    matrix::<NandRig<Stamp>>(CacheKind::WriteThrough, 2, 160);
+    matrix("ssd:cache=through", "nand", 1, 2);
 }
 
 #[test]
 fn nand_with_an_ordered_cache() {
-    matrix::<NandRig<Stamp>>(CacheKind::Ordered, 3, 200);
+    matrix("ssd:cache=ordered", "nand", 2, 3);
 }
 
 #[test]
 fn nand_with_a_volatile_cache() {
-    matrix::<NandRig<Stamp>>(CacheKind::Volatile, 7, 200);
+    matrix("ssd:cache=volatile", "nand", 4, 4);
 }
 
 #[test]
 fn file_written_through() {
-    matrix::<FileRig>(CacheKind::WriteThrough, 4, 160);
+    matrix("ssd:cache=through", "file", 3, 5);
 }
 
 #[test]
 fn file_with_an_ordered_cache() {
-    matrix::<FileRig>(CacheKind::Ordered, 5, 200);
+    matrix("ssd:cache=ordered", "file", 2, 6);
 }
 
 #[test]
 fn nand_with_bytes() {
-    matrix::<NandRig<PageBuf>>(CacheKind::WriteThrough, 6, 130);
+    matrix("ssd:cache=through", "nand-bytes", 2, 7);
+}
+
+#[test]
+fn nand_with_a_transactional_cache() {
+    matrix("txcache", "nand", 3, 8);
+}
+
+#[test]
+fn nand_with_a_cache_in_nvram_without_transactions() {
+    matrix("nvcache", "nand", 2, 9);
 }

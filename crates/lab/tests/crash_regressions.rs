@@ -28,3 +28,21 @@ fn a_write_does_not_fall_apart_around_a_trim() {
                  -> dark; w4 c3 w0 -> dark;  -> dark; w3+2 / t3+2 -> dark";
     assert_eq!(live(text).violations, []);
 }
+
+/// The first append of a zone had vanished under the header of an earlier opening, and a later one had
+/// not. The next opening saw none of it, used its versions and its epoch again, and the one after that
+/// took the remains for what came next: a write that was gone came back.
+#[test]
+fn what_an_unseen_opening_left_stays_gone() {
+    for text in [
+        "ssd:cache=volatile; file; pages=24; seed=13856329082541623235; w8 -> close; t0 -> dark; \
+         w6 f -> dark;  -> dark; w12 f -> dark; w16 f -> dark; w1+2 f -> dark;  -> dark;  -> dark; \
+         w1 f -> dark;  -> dark;  -> dark; w9 t1 w7 t11 -> dark; w10 f -> dark",
+        "ssd:cache=through; file; pages=120; seed=6925402746799341203; w22 -> dark; w117 w103 -> \
+         dark; c116.47 c0.58 -> dark; w108 -> dark;  -> dark; c94.55 w105 w51+2 w70 w46 w83 t20 c18 \
+         t88 s34<117 w87+3 c72.1 c97 w104 -> dark; c52 c74.53 c96.38 t48 w43 s86<103 c73.35 / s113<89 \
+         w8+3 w25+3 w11 w119 t24 -> dark; w98 -> vanish@5; w9 / w109 -> land@5; w24 c0 -> tear@4",
+    ] {
+        assert_eq!(live(text).violations, [], "{text}");
+    }
+}

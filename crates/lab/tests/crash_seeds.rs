@@ -13,6 +13,7 @@ fn cuts(device: &str, media: &str, cuts: u64, seed: u64) -> Campaign {
         exhaustive: false,
         seed,
         violations_max: 1,
+        shrink_tries: 4000,
         threads: 1,
     };
     let done = campaign(&options, &mut |_, _| {}).unwrap();
@@ -67,4 +68,14 @@ fn file_with_an_ordered_cache() {
 #[test]
 fn file_with_a_volatile_cache() {
     cuts("ssd:cache=volatile", "file", 5_000, 8);
+}
+
+#[test]
+fn nand_with_a_transactional_cache() {
+    cuts("txcache", "nand", 20_000, 9);
+}
+
+#[test]
+fn file_with_a_transactional_cache() {
+    cuts("txcache", "file", 5_000, 10);
 }

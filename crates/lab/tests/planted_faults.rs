@@ -11,13 +11,11 @@ use std::rc::Rc;
 use tantalum_base::{Error, PAGE_BYTES, PageBuf, PageDevice, PageNo, PageRange, Payload, Stamp};
 use tantalum_ftl::planted::{Fault, plant};
 use tantalum_ftl::{Ftl, FtlOptions};
-use tantalum_lab::crash::subjects::SsdSubject;
-use tantalum_lab::crash::{Cut, FileRig, NandRig, Rig, Scenario, Shape, dry_run, run};
+use tantalum_lab::crash::{CampaignOptions, FileRig, NandRig, Rig, Workload, campaign};
 use tantalum_media::wrappers::{AppendFault, Faults, FaultsOptions};
 use tantalum_media::{CutPlan, Fate};
 use tantalum_runtime::virtual_time::Schedule;
 use tantalum_runtime::{Runtime, Virtual};
-use tantalum_ssd::CacheKind;
 
 /// What notices a fault: an answer, or a panic of `validate` or an assertion.
 fn notices(search: impl FnOnce() -> Option<String>) -> Option<String> {
@@ -45,21 +43,23 @@ fn share_loads(seeds: std::ops::Range<u64>) -> impl Fn() -> Option<String> {
     move || seeds.clone().find_map(|seed| prefix::every_cut(prefix::random_shares(seed), 5).err())
 }
 
-/// The crash lab: every third operation of some loads.
-fn crash_lab<R: Rig>(cache: CacheKind, seeds: std::ops::Range<u64>) -> impl Fn() -> Option<String> {
+/// The crash lab's random lives, as `tantalum crash` runs them: so many verified cuts at most.
+fn crash_lab(device: &str, media: &str, cuts: u64) -> impl Fn() -> Option<String> {
+    let options = CampaignOptions {
+        device: device.to_owned(),
+        media: media.to_owned(),
+        workload: Workload::parse("mixed").unwrap(),
+        cuts,
+        exhaustive: false,
+        seed: 1,
+        violations_max: 1,
+        shrink_tries: 0,
+        threads: 1,
+    };
     move || {
-        seeds.clone().find_map(|seed| {
-            let shape = Shape { pages: 120, commands: 160, pages_max: 6, transactions: true };
-            let subject = SsdSubject { cache };
-            let plain = Scenario { shape, seed, cut: None, cut_in_recovery: None };
-            let operations = dry_run::<R, _>(&subject, &plain).operations;
-            (0..operations).step_by(3).find_map(|after| {
-                let fate = Fate::ALL[(after % 3) as usize];
-                let outcome =
-                    run::<R, _>(&subject, &Scenario { cut: Some(Cut { after, fate }), ..plain });
-                outcome.violations.first().map(|violation| format!("{violation}"))
-            })
-        })
+        let done = campaign(&options, &mut |_, _| {}).unwrap();
+        let found = done.found.first()?;
+        Some(format!("after {} cuts: {}", found.after_cuts, found.violation))
     }
 }
 
@@ -222,12 +222,12 @@ fn versions_are_skipped() {
 
 #[test]
 fn acknowledgements_wait_on_files() {
-    found(Fault::EarlyAcknowledgement, crash_lab::<FileRig>(CacheKind::WriteThrough, 1..3));
+    found(Fault::EarlyAcknowledgement, crash_lab("ssd:cache=through", "file", 1000));
 }
 
 #[test]
 fn frames_are_kept_until_durable() {
-    found(Fault::EarlyAcknowledgement, crash_lab::<FileRig>(CacheKind::Durable, 1..3));
+    found(Fault::EarlyAcknowledgement, crash_lab("ssd:cache=durable", "file", 1000));
 }
 
 /// Dumps that are cut short: none may have a footer.

@@ -45,6 +45,8 @@ pub struct Report {
     pub config: String,
     /// More fields beside the rows, in this order.
     pub fields: Vec<(&'static str, Value)>,
+    /// More lists of objects beside the rows, in JSON alone.
+    pub lists: Vec<(&'static str, Table)>,
     /// The rows.
     pub table: Table,
 }
@@ -52,7 +54,7 @@ pub struct Report {
 impl Report {
     /// A report without further fields.
     pub fn new(seed: u64, config: String, table: Table) -> Report {
-        Report { seed, config, fields: Vec::new(), table }
+        Report { seed, config, fields: Vec::new(), lists: Vec::new(), table }
     }
 
     /// The report in `format`, ready to print. A text table ends with the seed and the
@@ -81,6 +83,9 @@ impl Serialize for Report {
         fields.serialize_entry("config", &self.config)?;
         for (key, value) in &self.fields {
             fields.serialize_entry(key, value)?;
+        }
+        for (key, table) in &self.lists {
+            fields.serialize_entry(key, table)?;
         }
         fields.serialize_entry("rows", &self.table)?;
         fields.end()

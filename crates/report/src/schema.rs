@@ -54,6 +54,32 @@ pub const DEVICE_REPLAY: &[Column] = &[
     Column::new("pages_moved", "moved", Style::Count),
 ];
 
+/// Rows of `tantalum crash`: one a device and medium.
+pub const CRASH: &[Column] = &[
+    Column::new("device", "device", Style::Text),
+    Column::new("media", "media", Style::Text),
+    Column::new("lives", "lives", Style::Count),
+    Column::new("cuts", "cuts", Style::Count),
+    Column::new("cuts_in_recovery", "in recovery", Style::Count),
+    Column::new("commands", "commands", Style::Count),
+    Column::new("zones_cleaned", "cleaned", Style::Count),
+    Column::new("checkpoints", "checkpoints", Style::Count),
+    Column::new("violations", "violations", Style::Count),
+    Column::new("cuts_per_minute", "cuts/min", Style::Count),
+];
+
+/// The violations that `tantalum crash` found.
+pub const CRASH_VIOLATIONS: &[Column] = &[
+    Column::new("device", "device", Style::Text),
+    Column::new("media", "media", Style::Text),
+    Column::new("seed", "seed", Style::Count),
+    Column::new("violation", "violation", Style::Text),
+    Column::new("replay", "replay", Style::Text),
+    Column::new("commands", "commands", Style::Count),
+    Column::new("commands_before", "before", Style::Count),
+    Column::new("after_cuts", "after cuts", Style::Count),
+];
+
 /// Rows of `tantalum repro`: a number of a paper beside the one measured here.
 pub const REPRO: &[Column] = &[
     Column::new("figure", "figure", Style::Text),

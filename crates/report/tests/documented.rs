@@ -15,8 +15,21 @@ fn example(name: &str) -> &'static str {
 fn prints_as_documented(name: &str, columns: &[Column]) {
     let text = example(name);
     let json: serde_json::Value = serde_json::from_str(text).unwrap();
+    let table = table_of(name, columns, &json["rows"]);
+    let config = json["config"].as_str().unwrap().to_owned();
+    assert_eq!(config.len(), 16);
+    let mut report = Report::new(json["seed"].as_u64().unwrap(), config, table);
+    if name == "crash" {
+        report.fields.push(("cuts", cell(&json["cuts"])));
+        let violations = table_of(name, schema::CRASH_VIOLATIONS, &json["violations"]);
+        report.lists.push(("violations", violations));
+    }
+    assert_eq!(report.render(OutputFormat::Json).unwrap(), text, "{name}");
+}
+
+fn table_of(name: &str, columns: &[Column], rows: &serde_json::Value) -> Table {
     let mut table = Table::new(columns);
-    for row in json["rows"].as_array().unwrap() {
+    for row in rows.as_array().unwrap() {
         let fields = row.as_object().unwrap();
         let cells: Vec<Value> = columns
             .iter()
@@ -28,10 +41,7 @@ fn prints_as_documented(name: &str, columns: &[Column]) {
             .collect();
         table.push(cells);
     }
-    let config = json["config"].as_str().unwrap().to_owned();
-    assert_eq!(config.len(), 16);
-    let report = Report::new(json["seed"].as_u64().unwrap(), config, table);
-    assert_eq!(report.render(OutputFormat::Json).unwrap(), text, "{name}");
+    table
 }
 
 fn cell(value: &serde_json::Value) -> Value {
@@ -49,6 +59,7 @@ fn the_examples_are_what_is_printed() {
     prints_as_documented("replay", schema::CACHE_REPLAY);
     prints_as_documented("device_replay", schema::DEVICE_REPLAY);
     prints_as_documented("repro", schema::REPRO);
+    prints_as_documented("crash", schema::CRASH);
     prints_as_documented("page_stat", schema::PAGE_STAT);
     prints_as_documented("block_stat", schema::BLOCK_STAT);
     prints_as_documented("volume_stat", schema::VOLUME_STAT);
@@ -58,6 +69,7 @@ fn the_examples_are_what_is_printed() {
 fn every_documented_field_has_its_explanation() {
     let replays = schema::CACHE_REPLAY.iter().chain(schema::DEVICE_REPLAY);
     let columns = replays.chain(schema::REPRO).chain(schema::PAGE_STAT).chain(schema::VOLUME_STAT);
+    let columns = columns.chain(schema::CRASH).chain(schema::CRASH_VIOLATIONS);
     for column in columns.filter(|column| column.key != "reuse_distance_p90") {
         assert!(DOCS.contains(&format!("`{}`", column.key)), "{} is not explained", column.key);
     }

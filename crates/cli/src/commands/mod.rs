@@ -1,5 +1,6 @@
 //! One file a command: its arguments, and `run`.
 mod check;
+mod crash;
 mod create;
 mod demo;
 mod replay;
@@ -24,6 +25,7 @@ pub enum Command {
     Share(share::Args),
     Replay(replay::Args),
     Repro(repro::Args),
+    Crash(crash::Args),
     #[command(subcommand)]
     Trace(trace::Command),
 }
@@ -41,6 +43,7 @@ impl Command {
             Command::Share(args) => share::run(&args),
             Command::Replay(args) => replay::run(&args),
             Command::Repro(args) => repro::run(&args),
+            Command::Crash(args) => crash::run(&args),
             Command::Trace(command) => command.run(),
         }
     }

@@ -49,7 +49,12 @@ pub(super) struct Bench<R: Rig, S: Subject<Powered<R::Media>>> {
 
 impl<R: Rig, S: Subject<Powered<R::Media>>> Bench<R, S> {
     pub(super) fn new(subject: &S, seed: u64, pages: u64) -> Self {
-        Bench { rig: R::new(seed), subject: subject.clone(), kept: subject.kept(), pages }
+        Bench {
+            rig: R::with_more_zones(seed, subject.more_zones()),
+            subject: subject.clone(),
+            kept: subject.kept(),
+            pages,
+        }
     }
 
     fn nvram(&self) -> Option<Nvram> {
@@ -58,10 +63,13 @@ impl<R: Rig, S: Subject<Powered<R::Media>>> Bench<R, S> {
 
     /// Power comes on.
     pub(super) fn open(&mut self, runtime: &Virtual) -> Opening<Powered<R::Media>, S::Kept> {
+        if let Some(nvram) = self.nvram() {
+            nvram.power_on();
+        }
         let media = self.rig.open(runtime);
         Opening {
             runtime: runtime.clone(),
-            media: Powered::new(media, self.rig.cut_watch()),
+            media: Powered::new(media, self.cut_watch()),
             pages: self.pages,
             kept: self.kept.clone(),
         }
@@ -80,6 +88,12 @@ impl<R: Rig, S: Subject<Powered<R::Media>>> Bench<R, S> {
         }
     }
 
+    /// Tells whether the power has gone since it came on, at the medium or at a store to NVRAM.
+    pub(super) fn cut_watch(&self) -> impl Fn() -> bool + 'static {
+        let (media, nvram) = (self.rig.cut_watch(), self.nvram());
+        move || media() || nvram.as_ref().is_some_and(Nvram::is_cut)
+    }
+
     /// Tells operations of the medium and stores to NVRAM so far.
     pub(super) fn counts(&self) -> impl Fn() -> (u64, u64) + 'static {
         let (media, nvram) = (self.rig.operations_watch(), self.nvram());
@@ -96,10 +110,11 @@ impl<R: Rig, S: Subject<Powered<R::Media>>> Bench<R, S> {
         runtime: Virtual,
         device: Option<Rc<S::Device>>,
     ) -> Result<(), String> {
-        runtime.drop_tasks();
         if let Some(nvram) = self.nvram() {
-            nvram.plan_cut(None);
+            // What tasks store as they are dropped does not count.
+            nvram.cut();
         }
+        runtime.drop_tasks();
         self.rig.settle(&runtime).map_err(|error| format!("the rig failed: {error}"))?;
         let Some(device) = device.filter(|_| S::HAS_STORED_ENERGY) else { return Ok(()) };
         let runtime = Virtual::new(Schedule::Fifo);

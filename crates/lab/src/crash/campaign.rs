@@ -31,12 +31,12 @@ pub struct CampaignOptions {
     pub seed: u64,
     /// Violations after which the campaign ends.
     pub violations_max: usize,
+    /// Smaller lives to try for each violation; 0: it is given as it was found.
+    pub shrink_tries: u32,
     /// Threads to use at most; the outcome does not depend on it.
     pub threads: usize,
 }
 
-/// Lives that a shrinker may try.
-const SHRINK_TRIES: u32 = 4000;
 /// Lives that are begun before it is looked whether enough cuts were made.
 const LIVES_AT_ONCE: usize = 64;
 /// Logical pages of the devices: few meet often, many fill the medium.
@@ -116,7 +116,7 @@ pub fn campaign(options: &CampaignOptions, progress: &mut dyn FnMut(u64, u64)) -
         for (life, outcome) in batch.iter().zip(&outcomes) {
             campaign.add(outcome);
             if !outcome.violations.is_empty() {
-                campaign.found.push(found(&*lives, life, campaign.cuts));
+                campaign.found.push(found(&*lives, options, life, campaign.cuts));
             }
             let is_enough = !options.exhaustive && campaign.cuts >= options.cuts;
             if is_enough || campaign.found.len() >= options.violations_max {
@@ -183,8 +183,8 @@ fn live_all(lives: &dyn Lives, options: &CampaignOptions, batch: &[Life]) -> Res
 }
 
 /// Shrinks a life that breaks a promise.
-fn found(lives: &dyn Lives, life: &Life, after_cuts: u64) -> Found {
-    let shrunk = shrink(life, SHRINK_TRIES, |life| !lives.live(life).violations.is_empty());
+fn found(lives: &dyn Lives, options: &CampaignOptions, life: &Life, after_cuts: u64) -> Found {
+    let shrunk = shrink(life, options.shrink_tries, |life| !lives.live(life).violations.is_empty());
     let violations = lives.live(&shrunk.life).violations;
     Found {
         seed: life.seed,

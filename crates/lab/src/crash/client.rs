@@ -7,6 +7,7 @@ use super::command::{Command, Effect};
 use super::history::History;
 use super::life::Violation;
 use super::text::command_text;
+use tantalum_media::PowerCut;
 
 /// One client of a device.
 pub(super) struct Client<D: PageDevice> {
@@ -14,13 +15,17 @@ pub(super) struct Client<D: PageDevice> {
     pub(super) number: u32,
     pub(super) history: Rc<RefCell<History<D::Page>>>,
     pub(super) violations: Rc<RefCell<Vec<Violation>>>,
+    /// Whether the power has gone: an answer that comes then reaches nobody.
+    pub(super) is_cut: Rc<dyn Fn() -> bool>,
 }
 
 impl<D: PageDevice> Client<D> {
     /// Issues `commands`; each comes with the number of its first content.
     pub(super) async fn run(self, commands: Vec<(Command, u64)>) {
         for (command, first_content) in commands {
-            if let Err(error) = self.perform(&command, first_content).await {
+            let performed = self.perform(&command, first_content).await;
+            self.check_power();
+            if let Err(error) = performed {
                 let text = command_text(&command);
                 let violation = format!("client {}, {text}: {error:?}", self.number);
                 self.violations.borrow_mut().push(Violation(violation));
@@ -48,7 +53,9 @@ impl<D: PageDevice> Client<D> {
             }
             Command::Flush => {
                 let issued = self.history.borrow_mut().now();
-                device.flush().await?;
+                let flushed = device.flush().await;
+                self.check_power();
+                flushed?;
                 self.history.borrow_mut().flushed(issued);
                 Ok(())
             }
@@ -69,6 +76,7 @@ impl<D: PageDevice> Client<D> {
 
     /// Notes how a command ended. One that was refused did nothing.
     fn ended(&self, entry: usize, result: Result<()>) -> Result<()> {
+        self.check_power();
         let mut history = self.history.borrow_mut();
         match result {
             Ok(()) => history.acknowledge(entry),
@@ -114,10 +122,19 @@ impl<D: PageDevice> Client<D> {
         Err(Error::new(ErrorKind::Checksum, context))
     }
 
+    /// Stops everything where the power has gone.
+    fn check_power(&self) {
+        if (self.is_cut)() {
+            PowerCut::unwind();
+        }
+    }
+
     async fn read(&self, page: PageNo) -> Result<()> {
         let issued = self.history.borrow_mut().now();
         let mut seen = [D::Page::zero()];
-        self.device.read(page, &mut seen, None).await?;
+        let read = self.device.read(page, &mut seen, None).await;
+        self.check_power();
+        read?;
         self.history.borrow().check_read(page, issued, &seen[0])
     }
 }

@@ -67,7 +67,7 @@ impl Workload {
         let shape = Shape::new(self, limits, &mut rng);
         let count = 1 + rng.below(u64::from(self.power_ons));
         let fails = rng.chance(self.faults);
-        let mut failures_left = if fails { 2 } else { 0 };
+        let mut failures_left = u32::from(fails);
         let power_ons = (0..count)
             .map(|_| {
                 let mut power_on = self.power_on(&shape, &mut rng);

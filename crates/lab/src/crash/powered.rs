@@ -20,6 +20,10 @@ impl<M: ZoneMedia> Powered<M> {
     async fn watch<T>(&self, operation: impl Future<Output = T>) -> T {
         let mut operation = pin!(operation);
         std::future::poll_fn(|context| {
+            // The power may have gone elsewhere, at a store to NVRAM.
+            if (self.is_cut)() {
+                PowerCut::unwind();
+            }
             let poll = operation.as_mut().poll(context);
             if (self.is_cut)() {
                 PowerCut::unwind();

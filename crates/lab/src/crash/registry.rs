@@ -10,7 +10,7 @@ use super::powered::Powered;
 use super::rig::{FileRig, NandRig, Rig};
 use super::run::{Outcome, run};
 use super::subject::Subject;
-use super::subjects::SsdSubject;
+use super::subjects::{SsdSubject, TxCacheSubject};
 use tantalum_base::PageDevice;
 
 /// The media, as `--media` takes them: NAND with stamps for contents, NAND with real bytes, a file.
@@ -18,8 +18,14 @@ pub const MEDIA: &[&str] = &["nand", "nand-bytes", "file"];
 
 /// Every device that is in the crash lab, with the parameters in which the promises differ: what
 /// `--device` has where none is given.
-pub const DEVICES: &[&str] =
-    &["ssd:cache=durable", "ssd:cache=through", "ssd:cache=ordered", "ssd:cache=volatile"];
+pub const DEVICES: &[&str] = &[
+    "ssd:cache=durable",
+    "ssd:cache=through",
+    "ssd:cache=ordered",
+    "ssd:cache=volatile",
+    "txcache",
+    "nvcache",
+];
 
 /// A kind of device on a kind of medium, for any number of lives.
 pub trait Lives {
@@ -68,10 +74,12 @@ fn on<R: Rig + 'static>(media: &'static str, device: &str) -> Result<Box<dyn Liv
             spec.finish()?;
             Ok(kind::<R, _>(media, SsdSubject { cache }))
         }
-        _ => {
-            let names: Vec<&str> = DEVICES.to_vec();
-            Err(spec.unknown_name("device of the crash lab", &names))
+        name @ ("txcache" | "nvcache") => {
+            let transactions = name == "txcache";
+            spec.finish()?;
+            Ok(kind::<R, _>(media, TxCacheSubject { transactions }))
         }
+        _ => Err(spec.unknown_name("device of the crash lab", DEVICES)),
     }
 }
 

@@ -2,7 +2,7 @@
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
 use tantalum_base::{Durability, Error, PageDevice, PageNo, Payload};
-use tantalum_media::ZoneMedia;
+use tantalum_media::{PowerCut, ZoneMedia};
 use tantalum_runtime::virtual_time::Schedule;
 use tantalum_runtime::{Runtime, Virtual};
 
@@ -172,7 +172,8 @@ impl<R: Rig, S: Subject<Powered<R::Media>>> Living<R, S> {
         let clients = self.number(&power_on.clients);
         let closes = power_on.end == End::Close;
         let (rt, session) = (runtime.clone(), Rc::clone(session));
-        let counts = self.bench.counts();
+        let (counts, is_cut) = (self.bench.counts(), self.bench.cut_watch());
+        let is_cut: Rc<dyn Fn() -> bool> = Rc::new(is_cut);
         let (history, violations) = (Rc::clone(&self.history), Rc::clone(&self.violations));
         let main = async move {
             let device = match opening {
@@ -200,12 +201,16 @@ impl<R: Rig, S: Subject<Powered<R::Media>>> Living<R, S> {
                         number,
                         history: Rc::clone(&history),
                         violations: Rc::clone(&violations),
+                        is_cut: Rc::clone(&is_cut),
                     };
                     rt.spawn("client", client.run(commands))
                 })
                 .collect();
             for task in tasks {
                 task.await;
+            }
+            if is_cut() {
+                PowerCut::unwind();
             }
             if closes {
                 subject.close(&device).await?;

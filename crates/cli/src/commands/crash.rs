@@ -1,0 +1,233 @@
+//! `tantalum crash`: power cuts at every operation, and every promise checked after each.
+use crate::Verdict;
+use crate::common::{OutputArgs, print_line};
+use crate::progress::Progress;
+use anyhow::bail;
+use tantalum_lab::crash::{
+    self, Campaign, CampaignOptions, DEVICES, Found, Outcome, Replay, Workload, campaign,
+};
+use tantalum_report::{OutputFormat, Report, Table, Value, config_hash, number, schema};
+
+/// Smaller scenarios that are tried to shrink one that breaks a promise.
+const SHRINK_TRIES: u32 = 4000;
+/// Violations of one device on one medium after which the next is taken.
+const VIOLATIONS_MAX: usize = 3;
+
+/// Cut the power of simulated devices, in their recoveries too, and check every promise
+#[derive(clap::Args, Debug)]
+#[command(
+    after_help = "Without --device, every device of the crash lab is taken; an unknown name \
+                        lists them. docs/crash-lab.md says how to read a violation."
+)]
+pub struct Args {
+    /// What is under test, such as ssd:cache=durable; may be given several times
+    #[arg(long, value_name = "DEVICE")]
+    device: Vec<String>,
+    /// nand, nand-bytes or file; may be given several times
+    #[arg(long, value_name = "MEDIA", default_values_t = ["nand".to_owned(), "file".to_owned()])]
+    media: Vec<String>,
+    /// What clients do between two cuts
+    #[arg(long, value_name = "WORKLOAD", default_value = Workload::SYNTAX)]
+    workload: String,
+    /// Verified cuts of each device on each medium; a run ends with the scenario that reaches them
+    #[arg(long, value_name = "N", default_value_t = 1000, conflicts_with = "exhaustive")]
+    cuts: u64,
+    /// Every operation of one load, with every fate, and every operation of its recoveries
+    #[arg(long)]
+    exhaustive: bool,
+    /// Seed of everything that is left to chance
+    #[arg(long, default_value_t = 1)]
+    seed: u64,
+    /// Run one scenario, as a violation printed it
+    #[arg(long, value_name = "TEXT", conflicts_with_all = ["device", "workload", "exhaustive"])]
+    replay: Option<String>,
+    /// Threads to use at most; the outcome does not depend on it
+    #[arg(long, value_name = "N")]
+    threads: Option<usize>,
+    /// Say how many cuts a minute were made; reruns then differ in that
+    #[arg(long)]
+    timing: bool,
+    #[command(flatten)]
+    output: OutputArgs,
+}
+
+/// Runs the command.
+pub fn run(args: &Args) -> anyhow::Result<Verdict> {
+    let format = args.output.format()?;
+    // What panics in a device is a violation, which says what the panic said.
+    std::panic::set_hook(Box::new(|_| {}));
+    let report = match &args.replay {
+        Some(text) => replay(text)?,
+        None => campaigns(args)?,
+    };
+    let _ = std::panic::take_hook();
+    let violations = report.lists.iter().map(|(_, table)| table.rows().len()).sum::<usize>();
+    args.output.print(&report, format)?;
+    if format != OutputFormat::Json {
+        tell(&report, format)?;
+    }
+    Ok(if violations == 0 { Verdict::Good } else { Verdict::FoundWrong })
+}
+
+/// Violations in words: below a table, and beside CSV, which has no place for them.
+fn tell(report: &Report, format: OutputFormat) -> anyhow::Result<()> {
+    for (_, table) in &report.lists {
+        for row in table.rows() {
+            let text = |key: &str| {
+                let at = table.columns().iter().position(|column| column.key == key);
+                at.map_or(String::new(), |at| row[at].plain())
+            };
+            let replay = text("replay").replace('\'', "'\\''");
+            let told = format!("violation: {}\n  replay: '{replay}'", text("violation"));
+            if format == OutputFormat::Table {
+                print_line(&told)?;
+            } else {
+                eprintln!("{told}");
+            }
+        }
+    }
+    Ok(())
+}
+
+fn campaigns(args: &Args) -> anyhow::Result<Report> {
+    let workload = Workload::parse(&args.workload)?;
+    let devices: Vec<String> = if args.device.is_empty() {
+        DEVICES.iter().map(|device| (*device).to_owned()).collect()
+    } else {
+        args.device.clone()
+    };
+    if args.cuts == 0 {
+        bail!("--cuts: 0 cuts find nothing; accepted: 1 or more");
+    }
+    let mut runs = Vec::new();
+    for device in &devices {
+        for media in &args.media {
+            // What can be refused is refused before anything runs.
+            crash::find(device, media)?;
+            runs.push(CampaignOptions {
+                device: device.clone(),
+                media: media.clone(),
+                workload: workload.clone(),
+                cuts: args.cuts,
+                exhaustive: args.exhaustive,
+                seed: args.seed,
+                violations_max: VIOLATIONS_MAX,
+                shrink_tries: SHRINK_TRIES,
+                threads: args.threads.unwrap_or_else(cores),
+            });
+        }
+    }
+    let progress = Progress::steps("cuts, in hundredths of all");
+    let (mut rows, mut violations) = (Table::new(schema::CRASH), violation_table());
+    let (mut cuts, mut seconds) = (0, 0.0);
+    for (number, options) in runs.iter().enumerate() {
+        let (done, took) = timed(|| {
+            campaign(options, &mut |done, of| {
+                let part = (done * 100 / of.max(1)).min(100) as usize;
+                progress.step(number * 100 + part, runs.len() * 100);
+            })
+        });
+        let done = done?;
+        cuts += done.cuts;
+        seconds += took;
+        let per_minute = args.timing.then(|| (done.cuts as f64 * 60.0 / took).round());
+        push(&mut rows, &done, per_minute);
+        done.found.iter().for_each(|found| push_found(&mut violations, found));
+    }
+    progress.finish();
+    eprintln!(
+        "{} cuts in {seconds:.1} s, {} a minute",
+        number::thousands(cuts),
+        number::thousands((cuts as f64 * 60.0 / seconds.max(1e-9)) as u64),
+    );
+    let mut parts = vec![
+        format!("workload={}", workload.text()),
+        format!("cuts={}", if args.exhaustive { 0 } else { args.cuts }),
+        format!("exhaustive={}", args.exhaustive),
+        format!("timing={}", args.timing),
+    ];
+    parts.extend(runs.iter().map(|run| format!("{} on {}", run.device, run.media)));
+    let mut report = Report::new(args.seed, config_hash(parts), rows);
+    report.fields.push(("cuts", cuts.into()));
+    report.lists.push(("violations", violations));
+    Ok(report)
+}
+
+/// One scenario.
+fn replay(text: &str) -> anyhow::Result<Report> {
+    let replay = Replay::parse(text)?;
+    let lives = crash::find(&replay.device, &replay.media)?;
+    // Where the device cannot have so many pages, that is no violation.
+    lives.limits(replay.life.pages)?;
+    let outcome = lives.live(&replay.life);
+    let Outcome { cuts, cuts_in_recovery, commands, coverage, .. } = &outcome;
+    let found = outcome.violations.iter().map(|violation| Found {
+        seed: replay.life.seed,
+        violation: violation.0.clone(),
+        replay: replay.clone(),
+        commands_before: replay.life.commands(),
+        after_cuts: *cuts,
+    });
+    let done = Campaign {
+        device: lives.device(),
+        media: lives.media().to_owned(),
+        lives: 1,
+        cuts: *cuts,
+        cuts_in_recovery: *cuts_in_recovery,
+        commands: *commands,
+        coverage: *coverage,
+        found: found.collect(),
+    };
+    let (mut rows, mut violations) = (Table::new(schema::CRASH), violation_table());
+    push(&mut rows, &done, None);
+    done.found.iter().for_each(|found| push_found(&mut violations, found));
+    let config = config_hash([format!("replay={}", replay.text())]);
+    let mut report = Report::new(replay.life.seed, config, rows);
+    report.fields.push(("cuts", done.cuts.into()));
+    report.lists.push(("violations", violations));
+    Ok(report)
+}
+
+fn push(table: &mut Table, done: &Campaign, cuts_per_minute: Option<f64>) {
+    table.push_named([
+        ("device", done.device.as_str().into()),
+        ("media", done.media.as_str().into()),
+        ("lives", done.lives.into()),
+        ("cuts", done.cuts.into()),
+        ("cuts_in_recovery", done.cuts_in_recovery.into()),
+        ("commands", done.commands.into()),
+        ("zones_cleaned", done.coverage.cleaned.into()),
+        ("checkpoints", done.coverage.checkpoints.into()),
+        ("violations", (done.found.len() as u64).into()),
+        ("cuts_per_minute", cuts_per_minute.map_or(Value::Null, |rate| (rate as u64).into())),
+    ]);
+}
+
+fn violation_table() -> Table {
+    Table::new(schema::CRASH_VIOLATIONS)
+}
+
+fn push_found(table: &mut Table, found: &Found) {
+    table.push_named([
+        ("device", found.replay.device.as_str().into()),
+        ("media", found.replay.media.as_str().into()),
+        ("seed", found.seed.into()),
+        ("violation", found.violation.as_str().into()),
+        ("replay", found.replay.text().into()),
+        ("commands", (found.replay.life.commands() as u64).into()),
+        ("commands_before", (found.commands_before as u64).into()),
+        ("after_cuts", found.after_cuts.into()),
+    ]);
+}
+
+fn cores() -> usize {
+    std::thread::available_parallelism().map_or(1, usize::from)
+}
+
+/// What `work` gives, and the seconds it took.
+fn timed<T>(work: impl FnOnce() -> T) -> (T, f64) {
+    #[expect(clippy::disallowed_methods, reason = "how fast the lab is, on the real clock")]
+    let start = std::time::Instant::now();
+    let done = work();
+    (done, start.elapsed().as_secs_f64())
+}

@@ -1,0 +1,76 @@
+//! Protections switched off one after another, and caught by the crash lab's own random lives: no
+//! scenario is made for any of them. How many cuts each takes is printed.
+use tantalum_ftl::planted::{Fault, plant};
+use tantalum_lab::crash::{CampaignOptions, Workload, campaign};
+
+/// Cuts of one device on one medium after which a fault counts as not caught.
+const CUTS_MAX: u64 = 4000;
+
+/// Plants `fault` and runs random lives of each of `places`, a device and a medium, until a promise
+/// is broken.
+fn caught(fault: Fault, places: &[(&str, &str)]) {
+    let mut before = 0;
+    for (device, media) in places {
+        let options = CampaignOptions {
+            device: (*device).to_owned(),
+            media: (*media).to_owned(),
+            workload: Workload::parse("mixed").unwrap(),
+            cuts: CUTS_MAX,
+            exhaustive: false,
+            seed: 7,
+            violations_max: 1,
+            shrink_tries: 0,
+            threads: 1,
+        };
+        plant(Some(fault));
+        let done = campaign(&options, &mut |_, _| {});
+        plant(None);
+        let done = done.unwrap();
+        if let Some(found) = done.found.first() {
+            let cuts = before + found.after_cuts;
+            println!("{fault:?}: {cuts} cuts, {device} on {media}: {}", found.violation);
+            return;
+        }
+        before += done.cuts;
+    }
+    panic!("{fault:?} was not caught in {before} cuts");
+}
+
+macro_rules! caught {
+    ($($name:ident: $fault:ident in $places:expr;)*) => {
+        $(#[test]
+        fn $name() {
+            caught(Fault::$fault, &$places);
+        })*
+    };
+}
+
+const FILES: [(&str, &str); 4] = [
+    ("ssd:cache=ordered", "file"),
+    ("ssd:cache=through", "file"),
+    ("ssd:cache=durable", "file"),
+    ("ssd:cache=volatile", "file"),
+];
+const DURABLE: [(&str, &str); 2] = [("ssd:cache=durable", "nand"), ("ssd:cache=durable", "file")];
+const TX_CACHE: [(&str, &str); 2] = [("txcache", "nand"), ("txcache", "file")];
+
+caught! {
+    half_batches: HalfBatches in FILES;
+    versions_are_skipped: NoVersionSkip in FILES;
+    footers_come_last: NoSyncBeforeFooter in FILES;
+    replacements_are_waited_for: NoWaitForReplacements in FILES;
+    copies_are_synced: NoSyncOfCopies in FILES;
+    flushes_leave_no_gaps: FlushLeavesGaps in FILES;
+    acknowledgements_wait: EarlyAcknowledgement in FILES;
+    shares_are_logged: SharesNotLogged in FILES;
+    all_sharers_are_written_down: SharersLeftBehind in FILES;
+    commit_flags_come_last: EarlyCommitFlag in TX_CACHE;
+    uncommitted_pages_stay: UncommittedGoesHome in TX_CACHE;
+    only_what_is_committed_is_redone: RedoUncommitted in TX_CACHE;
+    what_is_committed_is_redone: NoRedo in TX_CACHE;
+    old_versions_stay: OldVersionFreed in TX_CACHE;
+    a_dumps_footer_comes_last: DumpFooterFirst in DURABLE;
+    deltas_are_dumped: DeltasNotDumped in DURABLE;
+    the_dump_area_is_cleared_late: DumpClearedEarly in DURABLE;
+    a_replayed_dump_is_void: DumpNotMadeVoid in DURABLE;
+}
