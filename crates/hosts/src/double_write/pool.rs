@@ -62,8 +62,8 @@ impl Pool {
         if let Some(failure) = &self.failure {
             return Some(Err(failure.clone()));
         }
-        // The batch in flight and the one that fills up have their frames; no third one.
-        let room = self.queue.len() < self.batch_pages || self.in_flight.is_empty();
+        // The frames of two batches are theirs: one in flight, one that fills up.
+        let room = self.queue.len() + self.in_flight.len() < 2 * self.batch_pages;
         (room && !self.loading.contains(&page)).then_some(Ok(()))
     }
 
