@@ -5,10 +5,15 @@ mod baselines;
 
 use baselines::{AtomicLog, Baseline, RedoLog, TxFlash, run, scan_against_recovery};
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use tantalum_base::{PageBuf, Stamp};
+use std::rc::Rc;
+use tantalum_base::{Error, PageBuf, PageDevice, PageNo, Payload, Stamp};
+use tantalum_ftl::FtlOptions;
 use tantalum_ftl::planted::{Fault, plant};
 use tantalum_lab::crash::{FileRig, NandRig, Rig};
 use tantalum_media::Fate;
+use tantalum_runtime::virtual_time::Schedule;
+use tantalum_runtime::{Runtime, Virtual};
+use tantalum_ssd::baselines::{Wal, WalOptions};
 
 const COMMANDS: u32 = 40;
 
@@ -82,6 +87,45 @@ fn cycles_give_the_mapping_that_recovery_gives() {
         broken += found.1;
     }
     assert!(broken > 5, "no cut broke a cycle: {broken}");
+}
+
+/// A commit record must not queue behind a transaction that waits for the log to be emptied: it is
+/// emptied only when the commits under way are done.
+#[test]
+fn a_full_log_lets_commits_under_way_end() {
+    let runtime = Virtual::new(Schedule::Fifo);
+    let media = NandRig::<Stamp>::new(13).open(&runtime);
+    let handle = runtime.clone();
+    let ended = runtime.run(async move {
+        let options = WalOptions { log_pages: 32, memory_pages: 0, transactions_max: 4 };
+        let wal = Wal::format(Rc::new(media), FtlOptions::new(24), options).await?;
+        let wal = Rc::new(wal);
+        wal.start(&handle);
+        let clients: Vec<_> = (0..4)
+            .map(|client| {
+                let wal = Rc::clone(&wal);
+                handle.spawn("client", async move {
+                    for count in 0..60 {
+                        let tx = wal.begin().await?;
+                        for page in (0..6).map(|page| PageNo(client * 6 + page)) {
+                            wal.write(page, &[Stamp::new(page, count)], Some(tx)).await?;
+                        }
+                        wal.commit(tx).await?;
+                    }
+                    Ok::<(), Error>(())
+                })
+            })
+            .collect();
+        for client in clients {
+            client.await?;
+        }
+        assert!(wal.statistics().pages_read_back > 0 && wal.statistics().commits == 240);
+        let mut pages = [Stamp::zero(); 24];
+        wal.read(PageNo(0), &mut pages, None).await?;
+        assert!((0..24).zip(pages).all(|(page, stamp)| stamp == Stamp::new(PageNo(page), 59)));
+        Ok::<(), Error>(())
+    });
+    ended.unwrap().unwrap();
 }
 
 /// Whether any of the cuts at every third operation is noticed.

@@ -211,6 +211,12 @@ pub trait ZoneMedia: 'static {
         epoch: Option<u64>,
     ) -> Result<Vec<ScannedAppend>>;
 
+    /// What the zone holds, as [`scan`](Self::scan) from slot 0, at the price of reading the spare
+    /// areas alone where the medium has them apart from the pages.
+    async fn scan_spares(&self, zone: ZoneNo) -> Result<Vec<ScannedAppend>> {
+        self.scan(zone, 0, None).await
+    }
+
     /// The header of the zone's first append, where it is readable; cheaper than a scan.
     async fn peek(&self, zone: ZoneNo) -> Result<Option<AppendHeader>>;
 

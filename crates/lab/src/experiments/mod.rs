@@ -7,6 +7,7 @@
 //! load      closed-loop clients: random reads or writes, with an fsync after every so many
 //! durassd   "Durable Write Cache in Flash Memory SSD for Relational and NoSQL Databases"
 //! share     "SHARE Interface in Flash Storage for Relational and NoSQL Databases"
+//! txcache   "TxCache: Transactional Cache using Byte-Addressable Non-Volatile Memories in SSDs"
 //! ```
 pub mod cleaning;
 mod durassd;
@@ -15,6 +16,7 @@ pub mod personalities;
 mod registry;
 mod row;
 mod share;
+mod txcache;
 
 pub use registry::{EXPERIMENTS, Experiment, Progress};
 pub use row::{Row, Scale};

@@ -1,7 +1,7 @@
 //! The experiments by name.
 use tantalum_base::{Error, ErrorKind, Result};
 
-use super::{Row, Scale, cleaning, durassd, personalities, share};
+use super::{Row, Scale, cleaning, durassd, personalities, share, txcache};
 
 /// Is told what is about to be measured.
 pub type Progress<'a> = &'a mut dyn FnMut(&str);
@@ -28,6 +28,11 @@ pub const EXPERIMENTS: &[Experiment] = &[
         name: "share",
         title: "SHARE Interface in Flash Storage: figures 5b and 6 (InnoDB)",
         run: share::run,
+    },
+    Experiment {
+        name: "txcache",
+        title: "Transactional Cache in SSDs (TxCache): figures 4 to 7, table III",
+        run: txcache::run,
     },
     Experiment {
         name: "cleaning",

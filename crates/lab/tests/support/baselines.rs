@@ -393,7 +393,7 @@ pub fn scan_against_recovery<R: Rig + 'static>(seed: u64, cut: Cut) -> (u64, u64
     let scanned = runtime.run(async move {
         let scan = scan_cycles(&media).await.unwrap();
         let mut contents = Vec::new();
-        for (page, (_, slot)) in &scan.mapping {
+        for (page, _, slot) in &scan.mapping {
             let mut out = [<R::Media as ZoneMedia>::Page::zero()];
             media.read(&[*slot], &mut out).await.unwrap();
             contents.push((*page, out[0].clone()));

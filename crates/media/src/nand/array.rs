@@ -228,15 +228,27 @@ impl<P: Payload> Array<P> {
     #[inline]
     pub(crate) fn read(&mut self, now_ns: u64, at: PageAddr, slots: u32) -> u64 {
         let span = self.occupancy.read(now_ns, at, slots);
-        self.counters.reads += 1;
         self.counters.bytes_out += u64::from(slots) * PAGE_BYTES as u64;
+        self.sensed(at);
+        span.end_ns
+    }
+
+    /// Senses a flash page for its spare area alone; returns when that ends.
+    pub(crate) fn read_spare(&mut self, now_ns: u64, at: PageAddr) -> u64 {
+        let span = self.occupancy.read_spare(now_ns, at);
+        self.sensed(at);
+        span.end_ns
+    }
+
+    #[inline]
+    fn sensed(&mut self, at: PageAddr) {
+        self.counters.reads += 1;
         if self.read_failures.next(self.faults.uncorrectable) {
             let index = self.index(at.block);
             let first = at.page * self.slots_per_page;
             let content = &mut self.blocks[index].content;
             (first..first + self.slots_per_page).for_each(|at| content.mark_unreadable(at));
         }
-        span.end_ns
     }
 
     /// What slot `slot` of a block reads as, without the time it takes.

@@ -55,6 +55,7 @@ pub(super) struct Occupancy {
     // number of slots asked for.
     program_transfer_ns: u64,
     read_transfer_ns: Vec<u64>,
+    spare_transfer_ns: u64,
     plane_busy_until_ns: Vec<u64>,
     channels: Vec<Channel>,
 }
@@ -73,6 +74,7 @@ impl Occupancy {
             timing,
             program_transfer_ns: timing.transfer_ns(whole_bytes),
             read_transfer_ns,
+            spare_transfer_ns: timing.transfer_ns(u64::from(geometry.spare_bytes)),
             plane_busy_until_ns: vec![0; geometry.planes() as usize],
             channels: (0..geometry.channels).map(|_| Channel::default()).collect(),
         }
@@ -102,11 +104,20 @@ impl Occupancy {
     /// Sensing, then the transfer of `slots` slots; the plane's register is taken until its end.
     #[inline]
     pub(super) fn read(&mut self, now_ns: u64, at: PageAddr, slots: u32) -> Span {
+        self.sense(now_ns, at, self.read_transfer_ns[slots as usize])
+    }
+
+    /// Sensing, then the transfer of the spare area alone.
+    pub(super) fn read_spare(&mut self, now_ns: u64, at: PageAddr) -> Span {
+        self.sense(now_ns, at, self.spare_transfer_ns)
+    }
+
+    #[inline]
+    fn sense(&mut self, now_ns: u64, at: PageAddr, transfer_ns: u64) -> Span {
         let plane = at.block.plane as usize;
         let channel = plane % self.channels.len();
         let start_ns = now_ns.max(self.plane_busy_until_ns[plane]);
         let sensed_ns = start_ns + self.timing.read_ns;
-        let transfer_ns = self.read_transfer_ns[slots as usize];
         let end_ns = self.channels[channel].reserve(now_ns, sensed_ns, transfer_ns) + transfer_ns;
         self.plane_busy_until_ns[plane] = end_ns;
         Span { start_ns, end_ns }

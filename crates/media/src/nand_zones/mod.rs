@@ -230,16 +230,53 @@ impl<R: Runtime, P: Payload> NandZones<R, P> {
     }
 
     /// Reads the zone's flash pages from `from_offset` to `end_offset`; returns when that ends.
-    fn sense(&self, array: &mut Array<P>, zone: ZoneNo, from_offset: u32, end_offset: u32) -> u64 {
+    fn sense(
+        &self,
+        array: &mut Array<P>,
+        zone: ZoneNo,
+        from_offset: u32,
+        end_offset: u32,
+        part: Part,
+    ) -> u64 {
         let now_ns = self.runtime.now_ns();
         let unit = self.geometry.append_unit_slots;
         let table = self.table.borrow();
         let mut end_ns = now_ns;
         for flash_page in from_offset / unit..end_offset.div_ceil(unit) {
             let (page, _) = self.locate(&table, zone, flash_page * unit);
-            end_ns = end_ns.max(array.read(now_ns, page, unit));
+            end_ns = end_ns.max(match part {
+                Part::Whole => array.read(now_ns, page, unit),
+                Part::Spare => array.read_spare(now_ns, page),
+            });
         }
         end_ns
+    }
+
+    /// Reads that part of each of the zone's flash pages, and tells what they hold.
+    async fn scan_part(
+        &self,
+        zone: ZoneNo,
+        from_offset: u32,
+        epoch: Option<u64>,
+        part: Part,
+    ) -> Result<Vec<ScannedAppend>> {
+        let (end_ns, found) = {
+            let array = &mut *self.nand.array();
+            self.powered(array.power)?;
+            // The log of a retired zone is empty, its blocks may serve other zones.
+            let appends: Vec<LoggedAppend> =
+                self.table.borrow().zones[zone.index()].log.from(from_offset).collect();
+            let end_offset = appends.last().map_or(from_offset, |last| {
+                last.first_offset + self.geometry.append_slots(last.pages)
+            });
+            let end_ns = self.sense(array, zone, from_offset, end_offset, part);
+            let found: Vec<ScannedAppend> =
+                appends.iter().filter_map(|append| self.scanned(array, zone, append)).collect();
+            (end_ns, found)
+        };
+        self.finish(end_ns).await?;
+        let epoch = epoch.or(found.first().map(|first| first.header.epoch));
+        Ok(found.into_iter().filter(|append| Some(append.header.epoch) == epoch).collect())
     }
 
     /// What a scan tells of an append; `None` where none of it can be read.
@@ -341,23 +378,11 @@ impl<R: Runtime, P: Payload> ZoneMedia for NandZones<R, P> {
         from_offset: u32,
         epoch: Option<u64>,
     ) -> Result<Vec<ScannedAppend>> {
-        let (end_ns, found) = {
-            let array = &mut *self.nand.array();
-            self.powered(array.power)?;
-            // The log of a retired zone is empty, its blocks may serve other zones.
-            let appends: Vec<LoggedAppend> =
-                self.table.borrow().zones[zone.index()].log.from(from_offset).collect();
-            let end_offset = appends.last().map_or(from_offset, |last| {
-                last.first_offset + self.geometry.append_slots(last.pages)
-            });
-            let end_ns = self.sense(array, zone, from_offset, end_offset);
-            let found: Vec<ScannedAppend> =
-                appends.iter().filter_map(|append| self.scanned(array, zone, append)).collect();
-            (end_ns, found)
-        };
-        self.finish(end_ns).await?;
-        let epoch = epoch.or(found.first().map(|first| first.header.epoch));
-        Ok(found.into_iter().filter(|append| Some(append.header.epoch) == epoch).collect())
+        self.scan_part(zone, from_offset, epoch, Part::Whole).await
+    }
+
+    async fn scan_spares(&self, zone: ZoneNo) -> Result<Vec<ScannedAppend>> {
+        self.scan_part(zone, 0, None, Part::Spare).await
     }
 
     async fn peek(&self, zone: ZoneNo) -> Result<Option<AppendHeader>> {
@@ -368,7 +393,7 @@ impl<R: Runtime, P: Payload> ZoneMedia for NandZones<R, P> {
                 return Ok(None);
             }
             let first = self.table.borrow().zones[zone.index()].log.from(0).next();
-            let end_ns = self.sense(array, zone, 0, 1);
+            let end_ns = self.sense(array, zone, 0, 1, Part::Whole);
             let table = self.table.borrow();
             let (page, slot) = self.locate(&table, zone, 0);
             let whole = array.is_whole(page.block, slot);
@@ -418,6 +443,13 @@ impl<R: Runtime, P: Payload> ZoneMedia for NandZones<R, P> {
         let end_ns = self.nand.array().program_mapping(self.runtime.now_ns(), nth);
         self.finish(end_ns).await
     }
+}
+
+/// What of a flash page crosses the bus.
+#[derive(Clone, Copy)]
+enum Part {
+    Whole,
+    Spare,
 }
 
 fn power_cut() -> Error {

@@ -87,6 +87,10 @@ impl<M: ZoneMedia> ZoneMedia for ZoneWindow<M> {
         self.inner.scan(self.zone(zone), from_offset, epoch).await
     }
 
+    async fn scan_spares(&self, zone: ZoneNo) -> Result<Vec<ScannedAppend>> {
+        self.inner.scan_spares(self.zone(zone)).await
+    }
+
     async fn peek(&self, zone: ZoneNo) -> Result<Option<AppendHeader>> {
         self.inner.peek(self.zone(zone)).await
     }

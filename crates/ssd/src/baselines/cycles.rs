@@ -1,5 +1,4 @@
 //! TxFlash's recovery: reads every page of the drive and follows the cycles.
-use std::collections::BTreeMap;
 use tantalum_base::{FastMap, PageNo, Result, SlotNo, Version, ZoneNo};
 use tantalum_media::{SlotKind, ZoneMedia};
 
@@ -13,8 +12,8 @@ pub struct CycleScan {
     pub committed: u64,
     /// Cycles with pages missing that were never committed.
     pub broken: u64,
-    /// Version and place in force of every page that was written, by page.
-    pub mapping: BTreeMap<PageNo, (Version, SlotNo)>,
+    /// Page, version and place in force of every page that was written, by page.
+    pub mapping: Vec<(PageNo, Version, SlotNo)>,
 }
 
 /// A cycle: how many pages it has, and how many of them were found.
@@ -36,7 +35,9 @@ struct Found {
 /// Reads every zone of `media`, and follows the cycles that it finds: a transaction is committed
 /// when its cycle is complete. Where pages of a cycle were replaced and erased since, the
 /// watermark that later appends carry stands for them (TxFlash's SCC erases in an order that
-/// allows the same conclusion, section 4.2.1).
+/// allows the same conclusion, section 4.2.1). That holds until a recovery drops a broken cycle:
+/// what it left must be erased before the watermark passes it, which our log does not need and
+/// does not do. So this is right for a drive of which no broken cycle was dropped before.
 ///
 /// # Errors
 /// The medium's.
@@ -47,7 +48,7 @@ pub async fn scan_cycles<M: ZoneMedia>(media: &M) -> Result<CycleScan> {
     let mut found: Vec<Found> = Vec::new();
     let mut durable = Version::NEVER;
     for zone in (0..geometry.zones).map(ZoneNo) {
-        for append in media.scan(zone, 0, None).await? {
+        for append in media.scan_spares(zone).await? {
             durable = durable.max(append.header.durable);
             scan.slots += append.spares.len() as u64;
             let first = append.header.batch_first;
@@ -79,12 +80,13 @@ pub async fn scan_cycles<M: ZoneMedia>(media: &M) -> Result<CycleScan> {
             false => scan.broken += 1,
         }
     }
-    for Found { page, version, slot, cycle } in found {
-        let committed = cycle.is_none_or(|first| is_committed(first.0, &cycles[&first.0]));
-        let known = scan.mapping.get(&page).map_or(Version::NEVER, |(version, _)| *version);
-        if committed && version > known {
-            scan.mapping.insert(page, (version, slot));
-        }
-    }
+    found.retain(|found| match found.cycle {
+        Some(first) => is_committed(first.0, &cycles[&first.0]),
+        None => true,
+    });
+    found.sort_unstable_by_key(|found| (found.page, std::cmp::Reverse(found.version), found.slot));
+    found.dedup_by_key(|found| found.page);
+    let mapping = found.into_iter().map(|Found { page, version, slot, .. }| (page, version, slot));
+    scan.mapping = mapping.collect();
     Ok(scan)
 }

@@ -2,11 +2,11 @@
 use std::cell::RefCell;
 use std::collections::VecDeque;
 use std::future::Future;
-use std::pin::{Pin, pin};
+use std::pin::Pin;
 use std::task::Poll;
 use tantalum_base::{ErrorKind, PageBuf, PageNo, Payload, Result, SlotNo, Version, ZoneNo};
 use tantalum_media::{AppendHeader, Body, SlotKind, Spare, ZoneGeometry, ZoneMedia};
-use tantalum_runtime::sync::{Permit, Semaphore, WaitQueue};
+use tantalum_runtime::sync::{Semaphore, WaitQueue};
 
 use super::options::WalOptions;
 
@@ -48,7 +48,7 @@ pub(super) struct Log<M> {
     geometry: ZoneGeometry,
     options: WalOptions,
     areas: RefCell<Areas>,
-    /// One transaction at a time takes its number and its places.
+    /// Transactions wait for room in the order in which they came.
     turn: Semaphore,
     /// Zones became free, or the device failed.
     pub room: WaitQueue,
@@ -174,15 +174,15 @@ impl<M: ZoneMedia> Log<M> {
             .collect();
         let bodies: Vec<Body<M::Page>> =
             pages.iter().map(|(_, content)| Body::Data(content.clone())).collect();
-        // No await between taking the places and the first poll of the appends.
         let pieces = self.place(number, pages.len());
-        let slots = self.append(number, pages.len(), pieces, &spares, &bodies, turn).await?;
+        drop(turn);
+        let slots = self.append(number, pages.len(), pieces, &spares, &bodies).await?;
         Ok((number, slots))
     }
 
     /// Logs the commit record of transaction `number`: when this returns, it is committed.
+    /// It waits for nobody: whoever waits for room may wait for this very transaction.
     pub(super) async fn append_record(&self, number: u64, pages: usize) -> Result<()> {
-        let turn = self.turn.acquire(1).await;
         let mut bytes = PageBuf::zero();
         bytes.make_mut()[..8].copy_from_slice(&number.to_le_bytes());
         bytes.make_mut()[8..16].copy_from_slice(&(pages as u64).to_le_bytes());
@@ -194,11 +194,12 @@ impl<M: ZoneMedia> Log<M> {
         };
         let pieces = self.place(number, 1);
         self.areas.borrow_mut().records_due -= 1;
-        self.append(number, pages, pieces, &[spare], &[Body::Meta(bytes)], turn).await?;
+        self.append(number, pages, pieces, &[spare], &[Body::Meta(bytes)]).await?;
         Ok(())
     }
 
-    /// Sends the pieces to the medium together; gives the turn back when all are on their way.
+    /// Sends the pieces to the medium together. It polls all of them before it first waits, so that
+    /// they reach the medium in the order in which their places were taken.
     async fn append(
         &self,
         number: u64,
@@ -206,7 +207,6 @@ impl<M: ZoneMedia> Log<M> {
         pieces: Vec<Piece>,
         spares: &[Spare],
         bodies: &[Body<M::Page>],
-        turn: Permit,
     ) -> Result<Vec<SlotNo>> {
         let send = |piece: &Piece| {
             let header = AppendHeader {
@@ -223,20 +223,8 @@ impl<M: ZoneMedia> Log<M> {
                 Ok((first.0..first.0 + range.len() as u32).map(SlotNo).collect::<Vec<SlotNo>>())
             }
         };
-        let mut all = pin!(join_all(pieces.iter().map(send).collect()));
-        let polled = std::future::poll_fn(|context| {
-            Poll::Ready(match all.as_mut().poll(context) {
-                Poll::Ready(slots) => Some(slots),
-                Poll::Pending => None,
-            })
-        });
-        let polled = polled.await;
-        drop(turn);
-        let slots: Result<Vec<Vec<SlotNo>>> = match polled {
-            Some(slots) => slots,
-            None => all.await,
-        };
-        Ok(slots?.concat())
+        let slots = join_all(pieces.iter().map(send).collect()).await?;
+        Ok(slots.concat())
     }
 
     /// Resets every sealed zone in which no transaction above `home` has anything.

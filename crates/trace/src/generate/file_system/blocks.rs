@@ -45,7 +45,12 @@ struct Bitmap {
 
 impl Bitmap {
     fn new(bits: u64) -> Self {
-        Bitmap { words: vec![0; bits.div_ceil(64) as usize], first: 0 }
+        let mut words = vec![0; bits.div_ceil(64) as usize];
+        if let Some(last) = words.last_mut().filter(|_| !bits.is_multiple_of(64)) {
+            // What is behind the last bit is never free.
+            *last = u64::MAX << (bits % 64);
+        }
+        Bitmap { words, first: 0 }
     }
 
     fn take(&mut self) -> Option<u64> {
@@ -198,5 +203,30 @@ impl Blocks {
             // Nobody will read it: what was changed in it since the last commit is dropped.
             touched.written.remove(block);
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_block_is_given_once_and_lies_where_data_may_lie() {
+        let mut blocks = Blocks::new(2 * GROUP_BLOCKS, 10, 1);
+        let mut touched = Touched::default();
+        let mut given = Vec::new();
+        while let Some(block) = blocks.take_block(1, &mut touched) {
+            given.push(block);
+        }
+        let groups = blocks.groups.len() as u64;
+        let directory = blocks.directories[0].len() as u64;
+        assert_eq!(given.len() as u64, groups * (GROUP_BLOCKS - GROUP_METADATA) - directory);
+        assert!(given.iter().all(|block| (block - HEAD) % GROUP_BLOCKS >= GROUP_METADATA));
+        given.sort_unstable();
+        given.dedup();
+        assert_eq!(given.len() as u64, groups * (GROUP_BLOCKS - GROUP_METADATA) - directory);
+        assert!(given.iter().all(|block| *block < blocks.pages()));
+        given.iter().for_each(|block| blocks.give_block(*block, &mut touched));
+        assert!(blocks.take_block(0, &mut touched).is_some());
     }
 }

@@ -1,0 +1,48 @@
+//! Figures 6 and 7: what a larger redo log gives WAL, and a larger cache TxCache.
+use tantalum_base::Result;
+use tantalum_ssd::tx_cache::HeaderRelease;
+
+use super::super::{Progress, Row, Scale};
+use super::Setup;
+use super::devices::{Device, measure};
+
+pub(super) fn run(setup: &Setup, progress: Progress) -> Result<Vec<Row>> {
+    // Multiples of the default, 32 MB: the figures go from 16 to 256 MB.
+    let sizes: &[(u32, u32)] = match setup.scale {
+        Scale::Full => &[(1, 2), (1, 1), (2, 1), (4, 1), (8, 1)],
+        Scale::Small => &[(1, 1), (4, 1)],
+    };
+    let mut rows = Vec::new();
+    for trace in &setup.traces {
+        for (times, over) in sizes {
+            let pages = setup.cache_pages * times / over;
+            for device in [Device::Wal(pages), Device::TxCache(pages, HeaderRelease::Mapped)] {
+                // A transaction larger than the log cannot be logged.
+                if matches!(device, Device::Wal(_)) && trace.pages_max >= pages {
+                    continue;
+                }
+                let mib = u64::from(pages) * 4096 >> 20;
+                let case = format!("{}, {}, {mib} MiB", trace.name, device.name());
+                progress(&format!("figures 6 and 7: {case}"));
+                let measured = measure(device, &setup.sizes, trace)?;
+                let row = |figure, metric, unit, measured| Row {
+                    figure,
+                    case: case.clone(),
+                    metric,
+                    unit,
+                    paper: None,
+                    measured,
+                    calibrated: false,
+                };
+                rows.push(row(
+                    "Figure 6",
+                    "throughput",
+                    "transactions/s",
+                    measured.transactions_per_s,
+                ));
+                rows.push(row("Figure 7", "erased", "pages", measured.pages_erased));
+            }
+        }
+    }
+    Ok(rows)
+}

@@ -1,0 +1,63 @@
+//! "TxCache: Transactional Cache using Byte-Addressable Non-Volatile Memories in SSDs".
+//!
+//! ```text
+//! trace     the four transaction traces, made up
+//! devices   WAL, TxFlash, TxCache, NVCache over one array, one FTL, one link
+//! replay    closed loop of whole transactions; what a device holds is checked after it
+//! protocols figures 4 and 5: throughput and write size of the four
+//! log_size  figures 6 and 7: the same by the size of the log, or of the cache
+//! recovery  table III: from the power coming back to serving
+//! ```
+mod devices;
+mod log_size;
+mod protocols;
+mod recovery;
+mod replay;
+#[cfg(test)]
+mod tests;
+mod trace;
+
+use std::rc::Rc;
+use tantalum_base::Result;
+
+use super::{Progress, Row, Scale};
+use devices::Sizes;
+use trace::Trace;
+
+/// Section IV-A: 32 MB of non-volatile disk cache; the same for the redo log.
+const CACHE_PAGES: u32 = (32 << 20) / 4096;
+/// The paper's 32 GB are scaled to what holds the traces (the largest reaches 2.4 GB); planes,
+/// blocks and zones stay as they are.
+const CAPACITY_PAGES: u64 = (4 << 30) / 4096;
+
+/// What an experiment of this paper runs on.
+struct Setup {
+    sizes: Sizes,
+    traces: Vec<Rc<Trace>>,
+    /// Pages of the cache, and of the redo log.
+    cache_pages: u32,
+    scale: Scale,
+}
+
+impl Setup {
+    fn new(scale: Scale, seed: u64) -> Result<Setup> {
+        let traces = trace::traces(scale, seed)?.into_iter().map(Rc::new).collect();
+        let (capacity_pages, cache_pages) = match scale {
+            Scale::Full => (CAPACITY_PAGES, CACHE_PAGES),
+            // The traces are as much smaller.
+            Scale::Small => (160 << 10, 1024),
+        };
+        // Chosen: what the default cache has, for every size of the cache.
+        let sizes = Sizes { capacity_pages, extended_pages: cache_pages, seed };
+        Ok(Setup { sizes, traces, cache_pages, scale })
+    }
+}
+
+/// Every figure and table of the paper that is measured again.
+pub(super) fn run(scale: Scale, seed: u64, progress: Progress) -> Result<Vec<Row>> {
+    let setup = Setup::new(scale, seed)?;
+    let mut rows = protocols::run(&setup, progress)?;
+    rows.extend(log_size::run(&setup, progress)?);
+    rows.extend(recovery::run(&setup, progress)?);
+    Ok(rows)
+}

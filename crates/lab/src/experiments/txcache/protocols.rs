@@ -1,0 +1,145 @@
+//! Figures 4 and 5: throughput and flash write size of the four protocols on the four traces.
+use tantalum_base::Result;
+use tantalum_ssd::tx_cache::HeaderRelease;
+
+use super::super::{Progress, Row};
+use super::Setup;
+use super::devices::{Device, measure};
+use super::replay::Measured;
+
+/// Section IV-B and IV-C, by trace: how much more transactions a second TxCache does, and how
+/// much less it writes, in percent, against WAL and against TxFlash.
+const PAPER: [(&str, [f64; 2], [f64; 2]); 4] = [
+    ("fileserver", [14.3, 0.9], [46.9, -3.5]),
+    ("varmail", [63.0, 115.1], [98.8, 98.8]),
+    ("webproxy", [51.0, 20.5], [58.6, 29.4]),
+    ("TPC-C", [121.4, 47.4], [52.6, 9.7]),
+];
+/// Section IV-B: the throughput that transactions cost against NVCache, at most and on average.
+const PENALTY_MAX: f64 = 4.1;
+const PENALTY_MEAN: f64 = 1.4;
+
+/// What the four devices did on one trace.
+pub(super) struct Compared {
+    pub trace: &'static str,
+    pub wal: Measured,
+    pub tx_flash: Measured,
+    pub tx_cache: Measured,
+    pub nv_cache: Measured,
+    /// TxCache whose headers are held until their pages are written back.
+    pub held: Measured,
+}
+
+impl Compared {
+    /// Throughput that transactions cost, in percent of NVCache's.
+    pub fn penalty(&self) -> f64 {
+        let (with, without) = (self.tx_cache, self.nv_cache);
+        (1.0 - with.transactions_per_s / without.transactions_per_s) * 100.0
+    }
+
+    fn against(&self) -> [(&'static str, &Measured); 2] {
+        [("WAL", &self.wal), ("TxFlash", &self.tx_flash)]
+    }
+}
+
+/// How much more transactions a second `new` does than `old`, in percent.
+pub(super) fn gain(new: &Measured, old: &Measured) -> f64 {
+    (new.transactions_per_s / old.transactions_per_s - 1.0) * 100.0
+}
+
+/// How much less `new` programs than `old`, in percent.
+pub(super) fn saving(new: &Measured, old: &Measured) -> f64 {
+    (1.0 - new.pages_programmed / old.pages_programmed) * 100.0
+}
+
+pub(super) fn run(setup: &Setup, progress: Progress) -> Result<Vec<Row>> {
+    let compared = compare(setup, progress)?;
+    let mut rows = Vec::new();
+    for compared in &compared {
+        rows.extend(absolute(compared));
+    }
+    for (compared, (trace, throughput, writes)) in compared.iter().zip(PAPER) {
+        debug_assert_eq!(compared.trace, trace);
+        for ((name, other), paper) in compared.against().into_iter().zip(throughput) {
+            let case = format!("{trace}, TxCache over {name}");
+            let measured = gain(&compared.tx_cache, other);
+            rows.push(percent("Figure 4", case, "throughput gain", Some(paper), measured));
+        }
+        for ((name, other), paper) in compared.against().into_iter().zip(writes) {
+            let case = format!("{trace}, TxCache below {name}");
+            let measured = saving(&compared.tx_cache, other);
+            rows.push(percent("Figure 5", case, "write size saved", Some(paper), measured));
+        }
+        let case = format!("{trace}, TxCache below NVCache");
+        rows.push(percent("Figure 4", case, "throughput penalty", None, compared.penalty()));
+    }
+    let penalties = || compared.iter().map(Compared::penalty);
+    let (most, mean) =
+        (penalties().fold(f64::MIN, f64::max), penalties().sum::<f64>() / compared.len() as f64);
+    for (case, paper, measured) in
+        [("largest penalty", PENALTY_MAX, most), ("mean penalty", PENALTY_MEAN, mean)]
+    {
+        let case = format!("{case}, TxCache below NVCache");
+        rows.push(percent("Figure 4", case, "throughput penalty", Some(paper), measured));
+    }
+    Ok(rows)
+}
+
+fn percent(
+    figure: &'static str,
+    case: String,
+    metric: &'static str,
+    paper: Option<f64>,
+    measured: f64,
+) -> Row {
+    Row { figure, case, metric, unit: "%", paper, measured, calibrated: false }
+}
+
+/// Runs all devices on all traces.
+pub(super) fn compare(setup: &Setup, progress: Progress) -> Result<Vec<Compared>> {
+    let pages = setup.cache_pages;
+    let mut all = Vec::new();
+    for trace in &setup.traces {
+        let mut on = |device: Device| {
+            progress(&format!("figures 4 and 5: {} on {}", trace.name, device.name()));
+            measure(device, &setup.sizes, trace)
+        };
+        all.push(Compared {
+            trace: trace.name,
+            wal: on(Device::Wal(pages))?,
+            tx_flash: on(Device::TxFlash)?,
+            tx_cache: on(Device::TxCache(pages, HeaderRelease::Mapped))?,
+            nv_cache: on(Device::NvCache(pages))?,
+            held: on(Device::TxCache(pages, HeaderRelease::WrittenBack))?,
+        });
+    }
+    Ok(all)
+}
+
+/// The bars of both figures, which the paper gives as pictures.
+fn absolute(compared: &Compared) -> Vec<Row> {
+    let devices = [
+        (Device::Wal(0), compared.wal),
+        (Device::TxFlash, compared.tx_flash),
+        (Device::TxCache(0, HeaderRelease::Mapped), compared.tx_cache),
+        (Device::TxCache(0, HeaderRelease::WrittenBack), compared.held),
+        (Device::NvCache(0), compared.nv_cache),
+    ];
+    let row = |figure, device: Device, metric, unit, measured| Row {
+        figure,
+        case: format!("{}, {}", compared.trace, device.name()),
+        metric,
+        unit,
+        paper: None,
+        measured,
+        calibrated: false,
+    };
+    let rows = devices.into_iter().flat_map(|(device, measured)| {
+        let (rate, pages) = (measured.transactions_per_s, measured.pages_programmed);
+        [
+            row("Figure 4", device, "throughput", "transactions/s", rate),
+            row("Figure 5", device, "flash writes", "pages", pages),
+        ]
+    });
+    rows.collect()
+}

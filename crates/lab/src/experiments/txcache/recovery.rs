@@ -1,0 +1,200 @@
+//! Table III: how long each protocol takes from the power coming back until transactions are
+//! settled. What the FTL needs to load its own mapping is not in it, as the paper's is durable;
+//! TxFlash alone rebuilds its mapping from the drive.
+use std::cell::RefCell;
+use std::future::Future;
+use std::rc::Rc;
+use tantalum_base::{Error, ErrorKind, PageDevice, PageNo, PageRange, Result, Stamp};
+use tantalum_ftl::Ftl;
+use tantalum_media::cut::Fate;
+use tantalum_runtime::virtual_time::Schedule;
+use tantalum_runtime::{Runtime, Virtual};
+use tantalum_ssd::baselines::{Wal, scan_cycles};
+use tantalum_ssd::tx_cache::{HeaderRelease, TxCache};
+
+use super::super::{Progress, Row, Scale};
+use super::Setup;
+use super::devices::{Sizes, wal_config, zones};
+use super::replay::fill;
+use crate::device_replay::Expected;
+
+/// Table II: the whole drive, in pages.
+const DRIVE_PAGES: u64 = (32 << 30) / 4096;
+/// Pages of each transaction that is under way or in the log when the power goes.
+const TRANSACTION_PAGES: u64 = 16;
+
+pub(super) fn run(setup: &Setup, progress: Progress) -> Result<Vec<Row>> {
+    let pages = setup.cache_pages;
+    // Not the traces, but drives and logs that are full: the paper's times are of the scans.
+    progress("table III: TxCache");
+    let cache = tx_cache(&setup.sizes, pages)?;
+    progress("table III: WAL");
+    let (scan, redo) = wal(&setup.sizes, pages)?;
+    progress("table III: TxFlash");
+    let drive = match setup.scale {
+        Scale::Full => Sizes { capacity_pages: DRIVE_PAGES, ..setup.sizes },
+        Scale::Small => setup.sizes,
+    };
+    let whole = tx_flash(&drive)?;
+    let full = setup.scale == Scale::Full;
+    let row = |case: String, paper: Option<f64>, measured_ms| Row {
+        figure: "Table III",
+        case,
+        metric: "recovery time",
+        unit: "ms",
+        paper: paper.filter(|_| full),
+        measured: measured_ms,
+        calibrated: false,
+    };
+    let (log_mib, drive_gib) = (u64::from(pages) * 4096 >> 20, drive.capacity_pages >> 18);
+    Ok(vec![
+        row(format!("WAL, scan of a log of {log_mib} MiB"), Some(64.0), scan),
+        row(format!("WAL, redo of a log of {log_mib} MiB"), None, redo),
+        row(format!("TxFlash, scan of a drive of {drive_gib} GiB"), Some(6957.0), whole),
+        row("TxCache, 128 transactions".into(), Some(0.019), cache),
+    ])
+}
+
+/// Runs `future` to its end.
+fn drive<T: 'static>(
+    runtime: &Virtual,
+    future: impl Future<Output = Result<T>> + 'static,
+) -> Result<T> {
+    let ended = runtime.run(future);
+    ended.map_err(|deadlock| Error::with_source(ErrorKind::Corrupt, "recovery", deadlock))?
+}
+
+fn milliseconds(ns: u64) -> f64 {
+    ns as f64 / 1e6
+}
+
+/// The pages of transaction `number`: neighbours, no two transactions sharing any.
+fn range(number: u64, device_pages: u64) -> PageRange {
+    let places = device_pages / TRANSACTION_PAGES;
+    PageRange::new(PageNo(number % places * TRANSACTION_PAGES), TRANSACTION_PAGES)
+}
+
+/// One transaction on `device`, committed or left open.
+async fn transact<D: PageDevice<Page = Stamp>>(
+    device: &D,
+    expected: &mut Expected,
+    range: PageRange,
+    commit: bool,
+) -> Result<()> {
+    let tx = device.begin().await?;
+    let mut contents = Vec::new();
+    if commit {
+        expected.write(range, &mut contents);
+    } else {
+        contents.extend(range.iter().map(|page| Stamp::new(page, u64::MAX)));
+    }
+    device.write(range.first, &contents, Some(tx)).await?;
+    if commit { device.commit(tx).await } else { Ok(()) }
+}
+
+/// Reads and checks the pages of the first `transactions` transactions.
+async fn check<D: PageDevice<Page = Stamp>>(
+    device: &D,
+    expected: &Expected,
+    transactions: u64,
+) -> Result<()> {
+    for number in 0..transactions {
+        let range = range(number, device.limits().pages);
+        let mut out = vec![Stamp::default(); range.pages as usize];
+        device.read(range.first, &mut out, None).await?;
+        expected.check(range.first, &out)?;
+    }
+    Ok(())
+}
+
+/// TxCache with every transaction header in use, half of them open.
+fn tx_cache(sizes: &Sizes, cache_pages: u32) -> Result<f64> {
+    // Headers held, so that there are 128 to look at.
+    let (device, options) = sizes.tx_cache(cache_pages, HeaderRelease::WrittenBack)?;
+    let transactions = u64::from(options.headers).min(u64::from(cache_pages) / 64);
+    let runtime = Virtual::new(Schedule::Fifo);
+    let (nand, zones) = zones(&runtime, &device, sizes.seed)?;
+    let mut expected = Expected::new(sizes.capacity_pages);
+    let (media, handle) = (zones.reopen(runtime.clone()), runtime.clone());
+    let (nvram, expected) = drive(&runtime, async move {
+        let ftl = Ftl::format(media, device.ftl).await?;
+        let cache = Rc::new(TxCache::new(handle, ftl, options)?);
+        cache.start();
+        for number in 0..transactions {
+            let range = range(number, cache.limits().pages);
+            transact(&*cache, &mut expected, range, number % 2 == 0).await?;
+        }
+        Ok((cache.nvram(), expected))
+    })?;
+    runtime.drop_tasks();
+    nand.power_cut(runtime.now_ns(), |_| Fate::Vanish);
+    let runtime = Virtual::new(Schedule::Fifo);
+    let (media, handle) = (zones.reopen(runtime.clone()), runtime.clone());
+    let report = drive(&runtime, async move {
+        let (ftl, _) = Ftl::recover(media, device.ftl).await?;
+        let (cache, report) = TxCache::recover(handle, ftl, options, nvram).await?;
+        check(&cache, &expected, transactions).await?;
+        Ok(report)
+    })?;
+    runtime.drop_tasks();
+    Ok(milliseconds(report.time_ns))
+}
+
+/// WAL with a full log: the scan, and copying home what is in it.
+fn wal(sizes: &Sizes, log_pages: u32) -> Result<(f64, f64)> {
+    let runtime = Virtual::new(Schedule::Fifo);
+    let (config, options) = wal_config(sizes, log_pages)?;
+    let (nand, zones) = zones(&runtime, &config, sizes.seed)?;
+    // As many as fill the log and no more, commit records included.
+    let transactions = u64::from(log_pages) / (TRANSACTION_PAGES + 1);
+    let mut expected = Expected::new(sizes.capacity_pages);
+    let media = Rc::new(zones.reopen(runtime.clone()));
+    let handle = runtime.clone();
+    let expected = drive(&runtime, async move {
+        let wal = Rc::new(Wal::format(media, config.ftl, options).await?);
+        wal.start(&handle);
+        for number in 0..transactions {
+            let range = range(number, wal.limits().pages);
+            transact(&*wal, &mut expected, range, true).await?;
+        }
+        Ok(expected)
+    })?;
+    runtime.drop_tasks();
+    nand.power_cut(runtime.now_ns(), |_| Fate::Vanish);
+    let runtime = Virtual::new(Schedule::Fifo);
+    let (media, handle) = (Rc::new(zones.reopen(runtime.clone())), runtime.clone());
+    let report = drive(&runtime, async move {
+        let (wal, report) = Wal::recover(media, config.ftl, options, &handle).await?;
+        check(&wal, &expected, transactions).await?;
+        Ok(report)
+    })?;
+    runtime.drop_tasks();
+    Ok((milliseconds(report.scan_ns), milliseconds(report.redo_ns)))
+}
+
+/// TxFlash with a full drive: the scan of its spare areas.
+fn tx_flash(sizes: &Sizes) -> Result<f64> {
+    let runtime = Virtual::new(Schedule::Fifo);
+    let config = sizes.plain(|_| 0)?;
+    let (nand, zones) = zones(&runtime, &config, sizes.seed)?;
+    let expected = Rc::new(RefCell::new(Expected::new(sizes.capacity_pages)));
+    let media = zones.reopen(runtime.clone());
+    let (handle, sizes) = (runtime.clone(), *sizes);
+    drive(&runtime, async move {
+        let ftl = Ftl::format(media, config.ftl).await?;
+        let cleaning = Rc::clone(&ftl);
+        handle.spawn("cleaner", async move { cleaning.run_cleaner().await });
+        fill(&ftl, &expected, sizes.capacity_pages).await
+    })?;
+    runtime.drop_tasks();
+    nand.power_cut(runtime.now_ns(), |_| Fate::Vanish);
+    let runtime = Virtual::new(Schedule::Fifo);
+    let media = zones.reopen(runtime.clone());
+    let pages = sizes.capacity_pages;
+    let found = drive(&runtime, async move { scan_cycles(&media).await })?;
+    if (found.mapping.len() as u64) < pages {
+        let context = format!("the scan found {} of {pages} pages", found.mapping.len());
+        return Err(Error::new(ErrorKind::Corrupt, context));
+    }
+    Ok(milliseconds(runtime.now_ns()))
+}

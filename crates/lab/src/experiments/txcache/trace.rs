@@ -1,0 +1,99 @@
+//! The four traces, as transactions in memory.
+use std::collections::BTreeSet;
+use tantalum_base::{Error, ErrorKind, PageNo, PageRange, Result};
+use tantalum_trace::{Generator, PageEvent};
+
+use super::super::Scale;
+
+/// Pages of one write command at the most: 128 KiB. Chosen.
+const COMMAND_PAGES: u32 = 32;
+
+/// A trace of transactions.
+pub(super) struct Trace {
+    /// What rows call it.
+    pub name: &'static str,
+    /// The writes of each transaction that has any.
+    pub transactions: Vec<Vec<PageRange>>,
+    /// Transactions outstanding at once.
+    pub outstanding: u32,
+    /// The largest transaction, in pages.
+    pub pages_max: u32,
+}
+
+/// A trace to make.
+struct Made {
+    name: &'static str,
+    full: &'static str,
+    small: &'static str,
+    /// Fileserver and webproxy: nobody waits for a commit, and the journal's thread goes on with
+    /// the next; chosen. Varmail: its threads wait for the one commit that is under way. TPC-C: the
+    /// paper's 7 connections.
+    outstanding: u32,
+}
+
+const TRACES: [Made; 4] = [
+    Made {
+        name: "fileserver",
+        full: "fileserver:transactions=48",
+        small: "fileserver:transactions=36,files=600,commit=700",
+        outstanding: 4,
+    },
+    Made {
+        name: "varmail",
+        full: "varmail:transactions=24000",
+        small: "varmail:transactions=1500,files=100",
+        outstanding: 1,
+    },
+    Made {
+        name: "webproxy",
+        full: "webproxy:transactions=600",
+        small: "webproxy:transactions=300,files=1000,commit=12",
+        outstanding: 4,
+    },
+    Made {
+        name: "TPC-C",
+        full: "tpcc:transactions=40000,reads=off",
+        small: "tpcc:transactions=2500,warehouses=2,reads=off",
+        outstanding: 7,
+    },
+];
+
+/// All four, in the order of figure 4.
+pub(super) fn traces(scale: Scale, seed: u64) -> Result<Vec<Trace>> {
+    let text = |made: &Made| match scale {
+        Scale::Full => format!("{},seed={seed}", made.full),
+        Scale::Small => format!("{},seed={seed}", made.small),
+    };
+    TRACES.iter().map(|made| collect(made.name, &text(made), made.outstanding)).collect()
+}
+
+fn collect(name: &'static str, text: &str, outstanding: u32) -> Result<Trace> {
+    let mut transactions = vec![Vec::new()];
+    for event in Generator::parse(text)? {
+        match event {
+            PageEvent::Write { page, pages } => {
+                let writes = transactions.last_mut().expect("there is always one");
+                for done in (0..pages).step_by(COMMAND_PAGES as usize) {
+                    let first = PageNo(page.0 + u64::from(done));
+                    writes.push(PageRange::new(first, u64::from(COMMAND_PAGES.min(pages - done))));
+                }
+            }
+            PageEvent::Commit => transactions.push(Vec::new()),
+            other => {
+                let context = format!("{text}: {other:?} in a trace of transactions");
+                return Err(Error::new(ErrorKind::InvalidInput, context));
+            }
+        }
+    }
+    transactions.retain(|writes| !writes.is_empty());
+    let pages = |writes: &Vec<PageRange>| writes.iter().map(|range| range.pages as u32).sum();
+    let pages_max = transactions.iter().map(pages).max().unwrap_or(0);
+    Ok(Trace { name, transactions, outstanding, pages_max })
+}
+
+impl Trace {
+    /// Every page that is written, in order.
+    pub fn written(&self) -> BTreeSet<PageNo> {
+        self.transactions.iter().flatten().flat_map(|range| range.iter()).collect()
+    }
+}
