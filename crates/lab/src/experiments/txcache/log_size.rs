@@ -21,7 +21,7 @@ pub(super) fn run(setup: &Setup, progress: Progress) -> Result<Vec<Row>> {
                 if matches!(device, Device::Wal(_)) && trace.pages_max >= pages {
                     continue;
                 }
-                let mib = u64::from(pages) * 4096 >> 20;
+                let mib = (u64::from(pages) * 4096) >> 20;
                 let case = format!("{}, {}, {mib} MiB", trace.name, device.name());
                 progress(&format!("figures 6 and 7: {case}"));
                 let measured = measure(device, &setup.sizes, trace)?;

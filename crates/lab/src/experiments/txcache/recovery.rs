@@ -46,7 +46,7 @@ pub(super) fn run(setup: &Setup, progress: Progress) -> Result<Vec<Row>> {
         measured: measured_ms,
         calibrated: false,
     };
-    let (log_mib, drive_gib) = (u64::from(pages) * 4096 >> 20, drive.capacity_pages >> 18);
+    let (log_mib, drive_gib) = ((u64::from(pages) * 4096) >> 20, drive.capacity_pages >> 18);
     Ok(vec![
         row(format!("WAL, scan of a log of {log_mib} MiB"), Some(64.0), scan),
         row(format!("WAL, redo of a log of {log_mib} MiB"), None, redo),

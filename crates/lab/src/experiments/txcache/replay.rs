@@ -38,9 +38,7 @@ pub(super) async fn fill<M: ZoneMedia<Page = Stamp>>(
     for first in (0..pages).step_by(FILL_PAGES as usize) {
         batch.clear();
         let range = PageRange::new(PageNo(first), FILL_PAGES.min(pages - first));
-        let mut expected = expected.borrow_mut();
-        batch.extend(range.iter().map(|page| (page, expected.write_one(page))));
-        drop(expected);
+        batch.extend(range.iter().map(|page| (page, expected.borrow_mut().write_one(page))));
         ftl.write(&batch, false).await?;
     }
     Ok(())

@@ -67,3 +67,31 @@ fn the_same_seed_measures_the_same() {
     assert_eq!(measured(5), measured(5));
     assert_ne!(measured(5), measured(6));
 }
+
+/// Some minutes: what `tantalum repro txcache` prints.
+#[test]
+fn the_whole_size_has_the_shape_of_the_paper() {
+    if std::env::var_os("TANTALUM_NIGHTLY").is_none() {
+        return;
+    }
+    let rows = run(Scale::Full, 1, &mut nothing).unwrap();
+    for row in &rows {
+        println!(
+            "{:10} {:44} {:20} {:?} {:.3}",
+            row.figure, row.case, row.metric, row.paper, row.measured
+        );
+    }
+    let of = |case: &str, metric: &str| {
+        let row = rows.iter().find(|row| row.case.starts_with(case) && row.metric == metric);
+        row.unwrap_or_else(|| panic!("{case}, {metric}")).measured
+    };
+    assert!(of("largest penalty", "throughput penalty") < 4.5);
+    for trace in ["varmail", "TPC-C"] {
+        assert!(of(&format!("{trace}, TxCache over WAL"), "throughput gain") > 50.0);
+        assert!(of(&format!("{trace}, TxCache over TxFlash"), "throughput gain") > 40.0);
+    }
+    assert!(of("fileserver, TxCache over TxFlash", "throughput gain").abs() < 10.0);
+    assert!(of("TxCache, 128 transactions", "recovery time") < 0.1);
+    assert!((10.0..100.0).contains(&(of("WAL, scan", "recovery time") / 1.1)));
+    assert!((1_000.0..20_000.0).contains(&of("TxFlash, scan", "recovery time")));
+}
