@@ -47,7 +47,7 @@ impl<M: ZoneMedia> Ftl<M> {
 
     /// Each left page takes the right page's content, as one atomic batch. No page may be left
     /// twice, or left and right. `placed` is called when the batch has its place in the order of
-    /// all changes. Durability as [`write`](Self::write).
+    /// all changes and the mapping shows all of it. Durability as [`write`](Self::write).
     ///
     /// # Errors
     /// `Unmapped` where a right page holds nothing, `Uncorrectable` where the medium lost it,
@@ -88,12 +88,22 @@ impl<M: ZoneMedia> Ftl<M> {
             state.shares_in_flight.extend_from_slice(&before);
             before
         };
-        placed();
+        // Pages that are written again are in the mapping only when that returns: until then another
+        // share would see what was there before, and of the others what comes behind.
+        let mut placed = Some(placed);
+        if plan.copies.is_empty()
+            && let Some(placed) = placed.take()
+        {
+            placed();
+        }
         let logged = if is_planted(Fault::SharesNotLogged) {
             Ok(())
         } else {
             self.log_in_turn(turn, room, &mut buffer, durable, &[]).await
         };
+        if let Some(placed) = placed {
+            placed();
+        }
         let state = &mut *self.state.borrow_mut();
         state.give_buffer(buffer);
         if logged.is_ok() {

@@ -46,3 +46,13 @@ fn what_an_unseen_opening_left_stays_gone() {
         assert_eq!(live(text).violations, [], "{text}");
     }
 }
+
+/// Some pages of a share were written again, and were in the mapping only later than the others: a
+/// share at the same time took one page as it was before the first share and another as it was behind.
+#[test]
+fn shares_at_the_same_time_see_each_other_whole() {
+    let text = "ssd:cache=through; nand; pages=60; seed=5409951330553684501; w23+2 -> dark; w12 -> dark; \
+                 -> dark; w21 -> dark; w16 c58 -> dark;  -> dark; c5 c37 s27<21.3<12 -> dark;  -> dark; \
+                c13 -> dark; w25 -> dark; w42 -> dark; s6<5.27<42 / w29 s46<6.35<27 -> dark";
+    assert_eq!(live(text).violations, []);
+}

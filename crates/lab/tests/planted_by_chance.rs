@@ -1,5 +1,9 @@
 //! Protections switched off one after another, and caught by the crash lab's own random lives: no
 //! scenario is made for any of them. How many cuts each takes is printed.
+//!
+//! Not here: what no random life shows. No cut falls into a dump (`DumpFooterFirst`), contents do not
+//! decay (`NoChecksum`), and some take a rarer state than lives of this size reach; each of those has a
+//! test of its own in `planted_faults.rs`, or beside the device.
 use tantalum_ftl::planted::{Fault, plant};
 use tantalum_lab::crash::{CampaignOptions, Workload, campaign};
 
@@ -45,31 +49,25 @@ macro_rules! caught {
     };
 }
 
-const FILES: [(&str, &str); 4] = [
-    ("ssd:cache=ordered", "file"),
-    ("ssd:cache=through", "file"),
-    ("ssd:cache=durable", "file"),
-    ("ssd:cache=volatile", "file"),
-];
-const DURABLE: [(&str, &str); 2] = [("ssd:cache=durable", "nand"), ("ssd:cache=durable", "file")];
+const FILES: [(&str, &str); 2] = [("ssd:cache=ordered", "file"), ("ssd:cache=through", "file")];
+const WRITTEN_THROUGH: [(&str, &str); 1] = [("ssd:cache=through", "file")];
+const DURABLE: [(&str, &str); 2] = [("ssd:cache=durable", "file"), ("ssd:cache=durable", "nand")];
 const TX_CACHE: [(&str, &str); 2] = [("txcache", "nand"), ("txcache", "file")];
 
 caught! {
     half_batches: HalfBatches in FILES;
     versions_are_skipped: NoVersionSkip in FILES;
     footers_come_last: NoSyncBeforeFooter in FILES;
-    replacements_are_waited_for: NoWaitForReplacements in FILES;
+    replacements_are_waited_for: NoWaitForReplacements in WRITTEN_THROUGH;
     copies_are_synced: NoSyncOfCopies in FILES;
     flushes_leave_no_gaps: FlushLeavesGaps in FILES;
-    acknowledgements_wait: EarlyAcknowledgement in FILES;
+    acknowledgements_wait: EarlyAcknowledgement in WRITTEN_THROUGH;
     shares_are_logged: SharesNotLogged in FILES;
     all_sharers_are_written_down: SharersLeftBehind in FILES;
     commit_flags_come_last: EarlyCommitFlag in TX_CACHE;
-    uncommitted_pages_stay: UncommittedGoesHome in TX_CACHE;
     only_what_is_committed_is_redone: RedoUncommitted in TX_CACHE;
     what_is_committed_is_redone: NoRedo in TX_CACHE;
     old_versions_stay: OldVersionFreed in TX_CACHE;
-    a_dumps_footer_comes_last: DumpFooterFirst in DURABLE;
     deltas_are_dumped: DeltasNotDumped in DURABLE;
     the_dump_area_is_cleared_late: DumpClearedEarly in DURABLE;
     a_replayed_dump_is_void: DumpNotMadeVoid in DURABLE;
