@@ -1,4 +1,4 @@
-//! TxCache: a write cache with transactions in NVRAM, over an FTL.
+//! A TxCache: NVRAM survives, and power is cut at its stores too.
 use std::cell::RefCell;
 use std::rc::Rc;
 use tantalum_base::{Error, ErrorKind, Result};
@@ -11,42 +11,51 @@ use tantalum_ssd::{TxCache, TxCacheOptions};
 use super::ssd::ftl_options;
 use crate::crash::subject::{Coverage, Opening, Subject};
 
-/// Pages of the cache: small, so that it fills and transactions spill into the extended one.
+/// Frames of the page cache, and pages of the extended cache: small, so that they fill.
 const CACHE_PAGES: u32 = 24;
-const EXTENDED_PAGES: u32 = 12;
+const EXTENDED_PAGES: u32 = 16;
 
-/// Zones for the extended cache.
-const MORE_ZONES: u32 = 2;
+/// What the extended cache takes on the lab's media.
+const EXTENDED_ZONES: u32 = 2;
 
-/// [`TxCache`] with few frames and few headers.
+/// [`TxCache`], with transactions or as the paper's NVCache.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct TxCacheSubject;
+pub struct TxCacheSubject {
+    /// Whether it has transactions.
+    pub transactions: bool,
+}
+
+/// The NVRAM of a device, once that is made.
+pub type KeptNvram<P> = Rc<RefCell<Option<TxNvram<P>>>>;
 
 impl TxCacheSubject {
-    fn options(&self) -> TxCacheOptions {
+    fn options(self) -> TxCacheOptions {
+        let options = if self.transactions {
+            TxCacheOptions::new(CACHE_PAGES)
+        } else {
+            TxCacheOptions::nv_cache(CACHE_PAGES)
+        };
         TxCacheOptions {
             extended_pages: EXTENDED_PAGES,
-            transactions_max: 3,
-            headers: 4,
+            headers: options.headers.min(8),
+            transactions_max: options.transactions_max.min(8),
             write_pages_max: 6,
-            free_frames: 3,
             write_backs_in_flight: 2,
-            ..TxCacheOptions::new(CACHE_PAGES)
+            ..options
         }
     }
 }
 
 impl<M: ZoneMedia> Subject<M> for TxCacheSubject {
     type Device = TxCache<Virtual, M>;
-    /// The NVRAM, once there is a device.
-    type Kept = Rc<RefCell<Option<TxNvram<M::Page>>>>;
+    type Kept = KeptNvram<M::Page>;
 
     fn more_zones(&self) -> u32 {
-        MORE_ZONES
+        EXTENDED_ZONES
     }
 
     fn text(&self) -> String {
-        "txcache".to_owned()
+        if self.transactions { "txcache" } else { "nvcache" }.to_owned()
     }
 
     fn kept(&self) -> Self::Kept {
@@ -68,10 +77,11 @@ impl<M: ZoneMedia> Subject<M> for TxCacheSubject {
     async fn reopen(&self, opening: Opening<M, Self::Kept>) -> Result<Rc<Self::Device>> {
         let options = ftl_options(opening.pages + u64::from(EXTENDED_PAGES));
         let (ftl, _) = Ftl::recover(opening.media, options).await?;
-        let nvram = opening.kept.borrow().clone();
-        let nvram = nvram.ok_or_else(|| Error::new(ErrorKind::Format, "there is no NVRAM yet"))?;
-        let (device, _) = TxCache::recover(opening.runtime, ftl, self.options(), nvram).await?;
-        Ok(Rc::new(device))
+        let nvram = opening.kept.borrow().clone().ok_or_else(|| {
+            Error::new(ErrorKind::InvalidInput, "the device was never made: it has no NVRAM")
+        })?;
+        let recovered = TxCache::recover(opening.runtime, ftl, self.options(), nvram).await;
+        recovered.map(|(device, _)| Rc::new(device))
     }
 
     fn start(&self, _runtime: &Virtual, device: &Rc<Self::Device>) {
@@ -88,7 +98,7 @@ impl<M: ZoneMedia> Subject<M> for TxCacheSubject {
     }
 
     fn coverage(&self, device: &Self::Device) -> Coverage {
-        let ftl = device.ftl().statistics();
+        let ftl = device.statistics().ftl;
         Coverage { cleaned: ftl.zones_cleaned, checkpoints: ftl.checkpoints }
     }
 }
