@@ -112,12 +112,12 @@ impl<M: ZoneMedia> Bast<M> {
     /// The block's log, with room and as the one written last.
     async fn log_with_room(&mut self, logical: u64) -> Result<ZoneNo> {
         if let Some(at) = self.logs.iter().position(|log| log.logical == logical) {
-            if self.blocks.room(self.logs[at].block) > 0 {
-                if let Some(log) = self.logs.remove(at) {
-                    let block = log.block;
-                    self.logs.push_back(log);
-                    return Ok(block);
-                }
+            if self.blocks.room(self.logs[at].block) > 0
+                && let Some(log) = self.logs.remove(at)
+            {
+                let block = log.block;
+                self.logs.push_back(log);
+                return Ok(block);
             }
             self.merge(at).await?;
         }

@@ -115,7 +115,7 @@ impl Survey {
                 .all(|(page, version)| zones.iter().any(|zone| holds(*zone, *page, *version)))
         };
         let ordered = |zone: &ZoneNo| is_in_place(blocks, blocks.get(*zone));
-        for zone in zones.iter().filter(|zone| cover(&[**zone])) {
+        if let Some(zone) = zones.iter().find(|zone| cover(&[**zone])) {
             return Ok(match ordered(zone) {
                 true => Kept { data: Some(*zone), log: None },
                 false => Kept { data: None, log: Some(*zone) },
