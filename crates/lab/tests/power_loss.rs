@@ -221,7 +221,7 @@ fn an_incomplete_command_leaves_nothing() {
     let mut device = Device::reopen(device.rig, 4, 0);
     let found = device.run(|ssd| async move { power::read_all(&ssd, 32).await });
     for (page, found) in (0..32).zip(found) {
-        let count = u64::from(page < 12 || page >= 20);
+        let count = u64::from(!(12..20).contains(&page));
         let expected =
             if page >= 20 { power::content(page - 20, count) } else { power::content(page, count) };
         assert_eq!(found, expected, "page {page}");
