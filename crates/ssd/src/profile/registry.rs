@@ -1,11 +1,7 @@
 //! Every device that has a name. A new one is an entry of [`DEVICES`]; a new kind of device is a
 //! variant of [`DeviceKind`], [`DeviceSpec`] and [`SimulatedDevice`] besides.
 use std::rc::Rc;
-use tantalum_base::size::Size;
-use tantalum_base::{
-    Error, ErrorKind, Limits, PAGE_BYTES, PageDevice, PageNo, PageRange, Payload, Result, Spec,
-    TxId,
-};
+use tantalum_base::{Limits, PageDevice, PageNo, PageRange, Payload, Result, Spec, TxId};
 use tantalum_runtime::Runtime;
 
 use super::{DeviceConfig, DiskConfig, DiskProfile, Profile, SimulatedDisk, SimulatedSsd};
@@ -54,18 +50,17 @@ impl DeviceSpec {
     /// # Errors
     /// `InvalidInput`, which lists what is accepted.
     pub fn parse(text: &str) -> Result<DeviceSpec> {
-        let (text, capacity_pages) = take_capacity(text)?;
-        let spec = Spec::parse(&text)?;
+        let spec = Spec::parse(text)?;
         let entry = DEVICES.iter().find(|entry| entry.name == spec.name()).ok_or_else(|| {
             let names: Vec<&str> = DEVICES.iter().map(|entry| entry.name).collect();
             spec.unknown_name("simulated device", &names)
         })?;
         Ok(match entry.kind {
             DeviceKind::Ssd(profile) => {
-                DeviceSpec::Ssd(DeviceConfig::of_profile(&profile(), spec, capacity_pages)?)
+                DeviceSpec::Ssd(DeviceConfig::of_profile(&profile(), spec)?)
             }
             DeviceKind::Disk(profile) => {
-                DeviceSpec::Disk(DiskConfig::of_profile(&profile(), spec, capacity_pages)?)
+                DeviceSpec::Disk(DiskConfig::of_profile(&profile(), spec)?)
             }
         })
     }
@@ -165,24 +160,4 @@ impl<R: Runtime, P: Payload> PageDevice for SimulatedDevice<R, P> {
     async fn abort(&self, tx: TxId) -> Result<()> {
         on_each!(self, device => device.abort(tx).await)
     }
-}
-
-/// Takes `capacity=4GiB` out of the text: sizes in bytes are no business of [`Spec`].
-fn take_capacity(text: &str) -> Result<(String, Option<u64>)> {
-    let Some((name, rest)) = text.split_once(':') else { return Ok((text.to_owned(), None)) };
-    let mut pages = None;
-    let mut kept = Vec::new();
-    for part in rest.split(',') {
-        match part.trim().strip_prefix("capacity=") {
-            None => kept.push(part),
-            Some(size) if pages.is_none() => {
-                pages = Some(Size::parse_bytes(size)? / PAGE_BYTES as u64);
-            }
-            Some(_) => {
-                let context = format!("{text:?}: \"capacity\" is given twice");
-                return Err(Error::new(ErrorKind::InvalidInput, context));
-            }
-        }
-    }
-    Ok((format!("{name}:{}", kept.join(",")), pages))
 }
