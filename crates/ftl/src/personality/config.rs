@@ -87,7 +87,15 @@ impl PersonalityConfig {
         runtime: &R,
         seed: u64,
     ) -> Result<Rc<SimulatedPersonality<R, P>>> {
-        let nand = Nand::new(&NandOptions { seed, ..self.nand })?;
+        self.build_on(runtime, Nand::new(&NandOptions { seed, ..self.nand })?).await
+    }
+
+    /// The same on an array that was made before, of the shape that `nand` says.
+    pub async fn build_on<R: Runtime, P: Payload>(
+        &self,
+        runtime: &R,
+        nand: Nand<P>,
+    ) -> Result<Rc<SimulatedPersonality<R, P>>> {
         let zones = NandZones::new(runtime.clone(), nand, NandZonesOptions::default())?;
         Personality::format(zones, self.spec, self.pages).await
     }

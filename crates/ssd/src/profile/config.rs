@@ -44,12 +44,13 @@ impl DeviceConfig {
     ///
     /// # Errors
     /// `InvalidInput`, which lists what is accepted; also where the text names a device that is
-    /// no SSD.
+    /// none of [`DeviceKind::Ssd`](super::DeviceKind::Ssd).
     pub fn parse(text: &str) -> Result<DeviceConfig> {
         match DeviceSpec::parse(text)? {
             DeviceSpec::Ssd(config) => Ok(config),
             other => {
-                let context = format!("{} is a simulated device, but no SSD", other.name());
+                let context =
+                    format!("{} is a simulated device, but no SSD of a profile", other.name());
                 Err(Error::new(ErrorKind::InvalidInput, context))
             }
         }
