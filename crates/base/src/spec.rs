@@ -3,7 +3,7 @@
 //! The reader of a spec asks for each parameter with its range and default, then calls
 //! [`Spec::finish`]: a parameter nobody asked for is an error that lists those there are.
 use crate::size::Size;
-use crate::{Error, ErrorKind, Result};
+use crate::{Error, ErrorKind, PAGE_BYTES, Result};
 use std::ops::RangeInclusive;
 
 /// A name and its parameters, being read.
@@ -48,12 +48,37 @@ impl<'a> Spec<'a> {
     ) -> Result<u64> {
         let words = format!("{} to {}, default {default}", range.start(), range.end());
         let Some(value) = self.take(key, words) else { return Ok(default) };
-        // Plain digits first: `Size` goes through a float, which would round a large seed.
-        let count = value.parse().ok().or_else(|| match Size::parse(value) {
-            Ok(Size::Count(count)) => Some(count),
-            _ => None,
-        });
-        count.filter(|count| range.contains(count)).ok_or_else(|| self.refuse(key, value))
+        let count = count_of(value).filter(|count| range.contains(count));
+        count.ok_or_else(|| self.refuse(key, value))
+    }
+
+    /// Takes a device's capacity in pages in `range`: a count called `pages`, or `capacity` in
+    /// bytes with a unit, rounded down to whole pages.
+    pub fn capacity_pages(&mut self, range: RangeInclusive<u64>, default: u64) -> Result<u64> {
+        let words = format!("{} to {}, default {default}", range.start(), range.end());
+        let pages = self.take("pages", words);
+        let capacity = self.take("capacity", "bytes with a unit, instead of pages".to_owned());
+        let (key, value, count) = match (pages, capacity) {
+            (None, None) => return Ok(default),
+            (Some(pages), None) => ("pages", pages, count_of(pages)),
+            (None, Some(capacity)) => {
+                let bytes = Size::parse_bytes(capacity).map_err(|error| error.wrap(self.text))?;
+                ("capacity", capacity, Some(bytes / PAGE_BYTES as u64))
+            }
+            (Some(_), Some(_)) => {
+                let text = self.text;
+                return Err(bad(format!("{text:?}: either \"pages\" or \"capacity\", not both")));
+            }
+        };
+        match count.filter(|count| range.contains(count)) {
+            Some(count) => Ok(count),
+            None => Err(bad(format!(
+                "{:?}: {key}={value} is not accepted; pages are {} to {}",
+                self.text,
+                range.start(),
+                range.end()
+            ))),
+        }
     }
 
     /// Takes a number in `range`.
@@ -116,6 +141,15 @@ impl<'a> Spec<'a> {
     }
 }
 
+/// A whole number. Plain digits first: [`Size`] goes through a float, which would round a large
+/// seed.
+fn count_of(value: &str) -> Option<u64> {
+    value.parse().ok().or_else(|| match Size::parse(value) {
+        Ok(Size::Count(count)) => Some(count),
+        _ => None,
+    })
+}
+
 fn bad(context: String) -> Error {
     Error::new(ErrorKind::InvalidInput, context)
 }
@@ -137,6 +171,30 @@ mod tests {
         let text = format!("uniform:seed={}", u64::MAX);
         let mut spec = Spec::parse(&text).unwrap();
         assert_eq!(spec.count("seed", 0..=u64::MAX, 3).unwrap(), u64::MAX);
+    }
+
+    #[test]
+    fn a_capacity_is_pages_or_bytes() {
+        let pages = |text| {
+            let mut spec = Spec::parse(text).unwrap();
+            let pages = spec.capacity_pages(2..=1 << 20, 7)?;
+            spec.finish().map(|()| pages)
+        };
+        assert_eq!(pages("disk").unwrap(), 7);
+        assert_eq!(pages("disk:pages=2k").unwrap(), 2048);
+        assert_eq!(pages("disk:capacity=16385B").unwrap(), 4);
+        for (text, said) in [
+            ("disk:capacity=4", "unit of bytes"),
+            ("disk:capacity=4KiB", "2 to 1048576"),
+            ("disk:capacity=8GiB", "2 to 1048576"),
+            ("disk:pages=1", "pages=1"),
+            ("disk:capacity=1MiB,pages=256", "not both"),
+            ("disk:colour=1", "capacity (bytes with a unit"),
+        ] {
+            let error = pages(text).unwrap_err();
+            assert_eq!(error.kind(), ErrorKind::InvalidInput, "{text}");
+            assert!(error.to_string().contains(said), "{text}: {error}");
+        }
     }
 
     #[test]

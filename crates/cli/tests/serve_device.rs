@@ -11,6 +11,8 @@ fn every_kind_of_device_serves_real_bytes() {
         "durassd:capacity=64MiB",
         "ssd-b:capacity=64MiB,storage-cache=off",
         "cheetah-15k6:capacity=64MiB",
+        "txssd:capacity=64MiB",
+        "bast:capacity=64MiB",
     ];
     for device in devices {
         let folder = tempfile::tempdir().unwrap();

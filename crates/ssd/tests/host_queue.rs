@@ -1,7 +1,8 @@
 //! What the link costs, and that profiles make devices that work.
 use std::cell::Cell;
 use std::rc::Rc;
-use tantalum_base::{ErrorKind, PageBuf, PageDevice, PageNo, Payload, Stamp};
+use tantalum_base::{Durability, ErrorKind, PageBuf, PageDevice, PageNo, Payload, Stamp};
+use tantalum_ftl::personality::PersonalitySpec;
 use tantalum_runtime::virtual_time::Schedule;
 use tantalum_runtime::{JoinHandle, Runtime, Virtual};
 use tantalum_ssd::profile::{DEVICES, DeviceKind};
@@ -157,9 +158,16 @@ fn the_smallest_devices_work_to_their_last_page() {
 #[test]
 fn every_device_comes_from_its_name_and_from_its_full_name() {
     for entry in DEVICES {
-        for parameters in
-            ["pages=70000", "capacity=1GiB,storage-cache=off", "capacity=1GiB,cache=99,barrier=on"]
-        {
+        let all: &[&str] = match entry.kind {
+            DeviceKind::Ssd(_) | DeviceKind::Disk(_) => &[
+                "pages=70000",
+                "capacity=1GiB,storage-cache=off",
+                "capacity=1GiB,cache=99,barrier=on",
+            ],
+            DeviceKind::TxSsd(_) => &["pages=70000", "capacity=1GiB,op=0.2", "pages=9k,cache=99"],
+            DeviceKind::Personality => &["pages=70000", "capacity=1GiB,op=0.2,block=32"],
+        };
+        for parameters in all {
             let spec = DeviceSpec::parse(&format!("{}:{parameters}", entry.name)).unwrap();
             assert_eq!(DeviceSpec::parse(spec.name()).unwrap(), spec, "{}", spec.name());
         }
@@ -179,6 +187,65 @@ fn every_device_comes_from_its_name_and_from_its_full_name() {
         runtime.run(run).unwrap();
         runtime.drop_tasks();
     }
+}
+
+#[test]
+fn earlier_layers_and_tx_ssds_have_names() {
+    for name in PersonalitySpec::NAMES {
+        let spec = DeviceSpec::parse(&format!("{name}:pages=5000")).unwrap();
+        let DeviceSpec::Personality(config) = &spec else { panic!("{name} is {spec:?}") };
+        assert_eq!((config.pages, spec.cache_pages()), (5000, 0));
+    }
+    let parsed = |text: &str| match DeviceSpec::parse(text).unwrap() {
+        DeviceSpec::TxSsd(config) => config,
+        other => panic!("{text} is {other:?}"),
+    };
+    // The whole device has table II's capacity and IV-A's cache; a small one the least cache.
+    let whole = parsed("txssd");
+    assert_eq!((whole.capacity_pages, whole.cache.cache_pages), ((32 << 30) / 4096, 8192));
+    assert_eq!(parsed("txssd:capacity=64MiB").cache.cache_pages, 1024);
+    let chosen = parsed("txssd:capacity=64MiB,op=0.3,cache=2k");
+    assert_eq!((chosen.over_provisioning, chosen.cache.extended_pages), (0.3, 2048));
+    assert_eq!(parsed("nvcache:capacity=64MiB").cache.transactions_max, 0);
+    for (text, said) in [
+        ("txssd:barrier=on", "cache (64 to"),
+        ("nvcache:cache=1", "cache=1"),
+        ("txssd:capacity=16TiB", "1 to 2147483647"),
+        ("txssd:capacity=7TiB,op=8", "cannot have"),
+        ("dftl:logs=8", "cmt (2 to"),
+        ("bast:capacity=4", "unit of bytes"),
+    ] {
+        let error = DeviceSpec::parse(text).unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::InvalidInput, "{text}");
+        assert!(error.to_string().contains(said), "{text}: {error}");
+    }
+}
+
+#[test]
+fn a_named_tx_ssd_has_transactions_and_a_named_nv_cache_none() {
+    let runtime = Virtual::new(Schedule::Fifo);
+    let rt = runtime.clone();
+    let run = async move {
+        let build = async |text: &str| {
+            DeviceSpec::parse(text).unwrap().build::<_, Stamp>(&rt, 1).await.unwrap()
+        };
+        let device = build("txssd:pages=100,op=0").await;
+        let (old, new) = ([Stamp::new(PageNo(99), 1)], [Stamp::new(PageNo(99), 2)]);
+        device.write(PageNo(99), &old, None).await.unwrap();
+        let tx = device.begin().await.unwrap();
+        device.write(PageNo(99), &new, Some(tx)).await.unwrap();
+        let mut out = [Stamp::zero()];
+        device.read(PageNo(99), &mut out, None).await.unwrap();
+        assert_eq!(out, old);
+        device.commit(tx).await.unwrap();
+        device.read(PageNo(99), &mut out, None).await.unwrap();
+        assert_eq!(out, new);
+        let plain = build("nvcache:pages=100,op=0").await;
+        assert_eq!(plain.begin().await.unwrap_err().kind(), ErrorKind::Unsupported);
+        assert_eq!(plain.limits().durability, Durability::OnAck);
+    };
+    runtime.run(run).unwrap();
+    runtime.drop_tasks();
 }
 
 /// Time that a write and a flush of `device` take, on average of 64.

@@ -1,6 +1,5 @@
 //! A personality over simulated NAND, from text.
 use std::rc::Rc;
-use tantalum_base::size::Size;
 use tantalum_base::{Error, ErrorKind, PAGE_BYTES, Payload, Result, Spec};
 use tantalum_media::nand::{Nand, NandFaults, NandGeometry, NandTiming};
 use tantalum_media::{NandOptions, NandZones, NandZonesOptions};
@@ -43,12 +42,16 @@ impl PersonalityConfig {
     /// # Errors
     /// `InvalidInput`, which lists what is accepted.
     pub fn parse(text: &str) -> Result<PersonalityConfig> {
-        let (text, capacity_pages) = take_capacity(text)?;
-        let mut text_spec = Spec::parse(&text)?;
+        PersonalityConfig::of_spec(Spec::parse(text)?)
+    }
+
+    /// The same of text that was split into its parts.
+    ///
+    /// # Errors
+    /// As [`parse`](Self::parse).
+    pub fn of_spec(mut text_spec: Spec<'_>) -> Result<PersonalityConfig> {
         let spec = PersonalitySpec::take(&mut text_spec)?;
-        let pages_max = u64::from(u32::MAX / 4);
-        let default = capacity_pages.unwrap_or(16_384);
-        let pages = text_spec.count("pages", 1..=pages_max, default)?;
+        let pages = text_spec.capacity_pages(1..=u64::from(u32::MAX / 4), 16_384)?;
         let over_provisioning = text_spec.number("op", 0.0..=8.0, 0.07)?;
         let block = text_spec.count("block", 2..=4096, 64)? as u32;
         text_spec.finish()?;
@@ -84,24 +87,18 @@ impl PersonalityConfig {
         runtime: &R,
         seed: u64,
     ) -> Result<Rc<SimulatedPersonality<R, P>>> {
-        let nand = Nand::new(&NandOptions { seed, ..self.nand })?;
+        self.build_on(runtime, Nand::new(&NandOptions { seed, ..self.nand })?).await
+    }
+
+    /// The same on an array that was made before, of the shape that `nand` says.
+    pub async fn build_on<R: Runtime, P: Payload>(
+        &self,
+        runtime: &R,
+        nand: Nand<P>,
+    ) -> Result<Rc<SimulatedPersonality<R, P>>> {
         let zones = NandZones::new(runtime.clone(), nand, NandZonesOptions::default())?;
         Personality::format(zones, self.spec, self.pages).await
     }
-}
-
-/// Takes `capacity=4GiB` out of the text: sizes in bytes are no business of [`Spec`].
-fn take_capacity(text: &str) -> Result<(String, Option<u64>)> {
-    let Some((name, rest)) = text.split_once(':') else { return Ok((text.to_owned(), None)) };
-    let mut pages = None;
-    let mut kept = Vec::new();
-    for part in rest.split(',') {
-        match part.trim().strip_prefix("capacity=") {
-            None => kept.push(part),
-            Some(size) => pages = Some(Size::parse_bytes(size)? / PAGE_BYTES as u64),
-        }
-    }
-    Ok((format!("{name}:{}", kept.join(",")), pages))
 }
 
 #[cfg(test)]

@@ -246,7 +246,11 @@ impl<M: ZoneMedia> PageDevice for Personality<M> {
 
     async fn flush(&self) -> Result<()> {
         // What was acknowledged is durable; only wait for what is before this in the queue.
-        self.with(true, async |_| Ok(())).await
+        self.with(true, async |layer| {
+            layer.blocks_mut().statistics.flushes += 1;
+            Ok(())
+        })
+        .await
     }
 
     async fn trim(&self, range: PageRange) -> Result<()> {

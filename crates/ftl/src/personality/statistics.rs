@@ -7,6 +7,8 @@ pub struct PersonalityStatistics {
     pub host_reads: u64,
     /// Pages that hosts wrote.
     pub host_pages: u64,
+    /// Flush commands; they find nothing to do.
+    pub flushes: u64,
     /// Pages given up that held something; each costs a page of zeros, unless a whole block goes.
     pub pages_trimmed: u64,
     /// Pages programmed for any reason.

@@ -2,6 +2,8 @@
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
 use tantalum_base::{PageDevice, PageNo, PageRange, Result, Rng, Stamp};
+use tantalum_ftl::personality::PersonalityStatistics;
+use tantalum_ftl::{Ftl, FtlStatistics};
 use tantalum_media::NandZones;
 use tantalum_runtime::{JoinHandle, Runtime, Virtual};
 use tantalum_ssd::{SimulatedDevice, Ssd};
@@ -32,7 +34,23 @@ impl Default for Age {
 /// Commands in flight.
 const WRITERS: u64 = 64;
 
-/// Ages `device`, past its link: what the aging costs is not asked. A disk is as it was.
+/// What aging looks at: places programmed, pages that the host side wrote, zones or blocks emptied.
+#[derive(Clone, Copy)]
+struct Wear {
+    programmed: u64,
+    written: u64,
+    emptied: u64,
+}
+
+impl Wear {
+    fn of_ftl(ftl: &Ftl<NandZones<Virtual, Stamp>>) -> Self {
+        let FtlStatistics { slots_programmed, host_pages, zones_cleaned, .. } = ftl.statistics();
+        Wear { programmed: slots_programmed, written: host_pages, emptied: zones_cleaned }
+    }
+}
+
+/// Ages `device`, past its link if it has one: what the aging costs is not asked. A disk is as it
+/// was.
 pub(crate) async fn age(
     runtime: &Virtual,
     device: &Device,
@@ -45,6 +63,19 @@ pub(crate) async fn age(
             age_ssd(runtime, device.device(), expected, age, seed).await
         }
         SimulatedDevice::Disk(_) => Ok(()),
+        SimulatedDevice::TxSsd(device) => {
+            let cache = device.device();
+            age_any(runtime, cache, expected, age, seed, || Wear::of_ftl(cache.ftl())).await
+        }
+        SimulatedDevice::Personality { device, .. } => {
+            // Merges empty blocks as cleaning does, and are not counted by block.
+            let wear = || {
+                let PersonalityStatistics { programs, host_pages, erases, .. } =
+                    device.statistics();
+                Wear { programmed: programs, written: host_pages, emptied: erases }
+            };
+            age_any(runtime, device, expected, age, seed, wear).await
+        }
     }
 }
 
@@ -56,13 +87,24 @@ pub(crate) async fn age_ssd(
     age: &Age,
     seed: u64,
 ) -> Result<()> {
-    let pages = (ssd.limits().pages as f64 * age.fill.clamp(0.0, 1.0)) as u64;
+    age_any(runtime, ssd, expected, age, seed, || Wear::of_ftl(ssd.ftl())).await
+}
+
+async fn age_any<D: PageDevice<Page = Stamp> + 'static>(
+    runtime: &Virtual,
+    device: &Rc<D>,
+    expected: &Rc<RefCell<Expected>>,
+    age: &Age,
+    seed: u64,
+    wear: impl Fn() -> Wear,
+) -> Result<()> {
+    let pages = (device.limits().pages as f64 * age.fill.clamp(0.0, 1.0)) as u64;
     if pages == 0 {
         return Ok(());
     }
-    let most = u64::from(ssd.limits().atomic_write_pages_max);
+    let most = u64::from(device.limits().atomic_write_pages_max);
     let next = Rc::new(Cell::new(0));
-    overwrite(runtime, ssd, expected, move || {
+    overwrite(runtime, device, expected, move || {
         let first = next.get();
         let len = most.min(pages - first);
         next.set(first + len);
@@ -73,17 +115,17 @@ pub(crate) async fn age_ssd(
     let round = ((pages as f64 * age.round) as u64).max(1);
     let mut before = None::<f64>;
     for _ in 0..age.rounds_max {
-        let start = ssd.ftl().statistics();
+        let start = wear();
         let (rng, left) = (Rc::clone(&rng), Rc::new(Cell::new(round)));
-        overwrite(runtime, ssd, expected, move || {
+        overwrite(runtime, device, expected, move || {
             left.set(left.get().checked_sub(1)?);
             Some(PageRange::new(PageNo(rng.borrow_mut().below(pages)), 1))
         })
         .await?;
-        let end = ssd.ftl().statistics();
-        let programmed = (end.slots_programmed - start.slots_programmed) as f64;
-        let now = programmed / (end.host_pages - start.host_pages).max(1) as f64;
-        let cleaned = end.zones_cleaned > start.zones_cleaned;
+        let end = wear();
+        let programmed = (end.programmed - start.programmed) as f64;
+        let now = programmed / (end.written - start.written).max(1) as f64;
+        let cleaned = end.emptied > start.emptied;
         if cleaned && before.is_some_and(|before| (now / before - 1.0).abs() < age.steady) {
             break;
         }
@@ -93,16 +135,16 @@ pub(crate) async fn age_ssd(
 }
 
 /// Writes the ranges that `next` gives, many at a time.
-async fn overwrite(
+async fn overwrite<D: PageDevice<Page = Stamp> + 'static>(
     runtime: &Virtual,
-    ssd: &Rc<Ssd<NandZones<Virtual, Stamp>>>,
+    device: &Rc<D>,
     expected: &Rc<RefCell<Expected>>,
     next: impl FnMut() -> Option<PageRange> + 'static,
 ) -> Result<()> {
     let next = Rc::new(RefCell::new(next));
     let writers: Vec<JoinHandle<Result<()>>> = (0..WRITERS)
         .map(|_| {
-            let (ssd, expected) = (Rc::clone(ssd), Rc::clone(expected));
+            let (device, expected) = (Rc::clone(device), Rc::clone(expected));
             let next = Rc::clone(&next);
             runtime.spawn("ager", async move {
                 let mut contents = Vec::new();
@@ -111,7 +153,7 @@ async fn overwrite(
                     // The device serves writes in the order in which they come, so that two of
                     // one page need not take turns.
                     expected.borrow_mut().write(range, &mut contents);
-                    ssd.write(range.first, &contents, None).await?;
+                    device.write(range.first, &contents, None).await?;
                 }
             })
         })

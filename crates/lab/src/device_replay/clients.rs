@@ -155,7 +155,8 @@ impl Replay {
         pages: u32,
     ) -> Result<()> {
         let most = self.limits.transaction_pages_max;
-        for range in self.ranges(page, pages, most) {
+        let at_once = most.min(self.limits.atomic_write_pages_max);
+        for range in self.ranges(page, pages, at_once) {
             if client.tx_pages + range.pages as u32 > most {
                 // Longer than the device allows: it takes several, and the row says so.
                 self.tally.borrow_mut().transactions_split += 1;

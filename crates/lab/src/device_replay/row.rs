@@ -1,8 +1,11 @@
 //! What a replay on a device gives.
 use hdrhistogram::Histogram;
-use tantalum_base::{Error, ErrorKind, Result};
+use tantalum_base::{Error, ErrorKind, Result, Stamp};
+use tantalum_ftl::{Ftl, FtlStatistics};
+use tantalum_media::NandZones;
 use tantalum_media::nand::NandCounters;
 use tantalum_runtime::{Runtime, Virtual};
+use tantalum_ssd::tx_cache::TxCacheStatistics;
 use tantalum_ssd::{DeviceSpec, SimulatedDevice, SsdStatistics};
 use tantalum_trace::PageEvent;
 
@@ -64,7 +67,7 @@ pub struct DeviceReplayRow {
     pub write_amplification: f64,
     /// Blocks erased.
     pub erases: u64,
-    /// Zones that cleaning emptied.
+    /// Zones that cleaning emptied; 0 of layers that merge.
     pub zones_cleaned: u64,
     /// Pages that cleaning moved.
     pub pages_moved: u64,
@@ -116,34 +119,87 @@ impl Tally {
 }
 
 /// What the device has counted at one moment.
+#[derive(Default)]
 pub(super) struct Counters {
     now_ns: u64,
-    ssd: SsdStatistics,
+    pages_read: u64,
+    read_hits: u64,
+    pages_written: u64,
+    flushes: u64,
+    /// The FTL's; all 0 of a disk.
+    slots_programmed: u64,
+    zones_cleaned: u64,
+    pages_moved: u64,
+    /// A disk's accesses count as flash pages.
     nand: NandCounters,
 }
 
 impl Counters {
-    /// A disk's accesses count as flash pages, and it has no FTL to count for.
     pub(super) fn of(runtime: &Virtual, device: &Device) -> Self {
-        let (ssd, nand) = match device {
+        let now_ns = runtime.now_ns();
+        match device {
             SimulatedDevice::Ssd(device) => {
                 let ssd = device.device();
-                (ssd.statistics(), ssd.ftl().media().nand().counters())
+                let SsdStatistics { pages_read, read_hits, pages_written, flushes, .. } =
+                    ssd.statistics();
+                let counted = Counters {
+                    pages_read,
+                    read_hits,
+                    pages_written,
+                    flushes,
+                    now_ns,
+                    ..Counters::default()
+                };
+                counted.with_ftl(ssd.ftl())
+            }
+            SimulatedDevice::TxSsd(device) => {
+                let cache = device.device();
+                let TxCacheStatistics { pages_read, read_hits, pages_written, flushes, .. } =
+                    cache.statistics();
+                let counted = Counters {
+                    pages_read,
+                    read_hits,
+                    pages_written,
+                    flushes,
+                    now_ns,
+                    ..Counters::default()
+                };
+                counted.with_ftl(cache.ftl())
+            }
+            SimulatedDevice::Personality { device, nand } => {
+                let counted = device.statistics();
+                Counters {
+                    now_ns,
+                    pages_read: counted.host_reads,
+                    read_hits: 0,
+                    pages_written: counted.host_pages,
+                    flushes: counted.flushes,
+                    slots_programmed: counted.programs,
+                    zones_cleaned: counted.blocks_cleaned,
+                    pages_moved: counted.pages_moved,
+                    nand: nand.counters(),
+                }
             }
             SimulatedDevice::Disk(device) => {
                 let disk = device.device().counters();
-                let ssd = SsdStatistics {
+                let (reads, programs) = (disk.reads, disk.writes);
+                Counters {
+                    now_ns,
                     pages_read: disk.pages_read,
                     read_hits: disk.pages_hit,
                     pages_written: disk.pages_written,
                     flushes: disk.flushes,
-                    ..SsdStatistics::default()
-                };
-                let (reads, programs) = (disk.reads, disk.writes);
-                (ssd, NandCounters { reads, programs, ..NandCounters::default() })
+                    nand: NandCounters { reads, programs, ..NandCounters::default() },
+                    ..Counters::default()
+                }
             }
-        };
-        Counters { now_ns: runtime.now_ns(), ssd, nand }
+        }
+    }
+
+    fn with_ftl(self, ftl: &Ftl<NandZones<Virtual, Stamp>>) -> Self {
+        let FtlStatistics { slots_programmed, zones_cleaned, pages_moved, .. } = ftl.statistics();
+        let nand = ftl.media().nand().counters();
+        Counters { slots_programmed, zones_cleaned, pages_moved, nand, ..self }
     }
 }
 
@@ -157,16 +213,16 @@ impl DeviceReplayRow {
         end: &Counters,
     ) -> Self {
         let seconds = (end.now_ns - start.now_ns) as f64 / 1e9;
-        let written = end.ssd.pages_written - start.ssd.pages_written;
-        let programmed = end.ssd.ftl.slots_programmed - start.ssd.ftl.slots_programmed;
-        let read = end.ssd.pages_read - start.ssd.pages_read;
+        let written = end.pages_written - start.pages_written;
+        let programmed = end.slots_programmed - start.slots_programmed;
+        let read = end.pages_read - start.pages_read;
         DeviceReplayRow {
             trace: trace.name.clone(),
             device: config.name().to_owned(),
             clients: options.clients,
             cache_pages: config.cache_pages(),
             requests: tally.pages,
-            misses: read - (end.ssd.read_hits - start.ssd.read_hits),
+            misses: read - (end.read_hits - start.read_hits),
             seconds,
             requests_per_s: if seconds > 0.0 { tally.pages as f64 / seconds } else { 0.0 },
             read: latency(&tally.read),
@@ -175,13 +231,13 @@ impl DeviceReplayRow {
             commit: latency(&tally.commit),
             transactions: tally.transactions,
             transactions_split: tally.transactions_split,
-            flushes: end.ssd.flushes - start.ssd.flushes,
+            flushes: end.flushes - start.flushes,
             physical_reads: end.nand.reads - start.nand.reads,
             physical_writes: end.nand.programs - start.nand.programs,
             write_amplification: if written > 0 { programmed as f64 / written as f64 } else { 0.0 },
             erases: end.nand.erases - start.nand.erases,
-            zones_cleaned: end.ssd.ftl.zones_cleaned - start.ssd.ftl.zones_cleaned,
-            pages_moved: end.ssd.ftl.pages_moved - start.ssd.ftl.pages_moved,
+            zones_cleaned: end.zones_cleaned - start.zones_cleaned,
+            pages_moved: end.pages_moved - start.pages_moved,
         }
     }
 }

@@ -67,6 +67,69 @@ fn a_disk_replays_too_slowly_and_checked() {
 }
 
 #[test]
+fn a_tx_ssd_replays_with_transactions_or_without() {
+    let trace = generated("zipf:pages=16000,requests=20000,theta=0.8,writes=0.7,commit=9,seed=6");
+    let age = Some(Age { rounds_max: 2, ..Age::default() });
+    for (name, transactions) in [("txssd", true), ("txssd", false), ("nvcache", false)] {
+        let options = DeviceReplayOptions {
+            transactions,
+            age: age.clone(),
+            ..DeviceReplayOptions::default()
+        };
+        let row = replay(&trace, &small(name), &options).unwrap();
+        assert_eq!((row.cache_pages, row.transactions_split), (1024, 0), "{row:?}");
+        assert_eq!(row.read.requests + row.write.requests, 20_000);
+        // What is rewritten in the cache needs no flash; cleaning what was aged does.
+        assert!(row.misses > 0 && row.misses < row.read.requests, "{row:?}");
+        assert!(row.erases > 0 && row.zones_cleaned > 0 && row.pages_moved > 0, "{row:?}");
+        assert!((0.5..4.0).contains(&row.write_amplification), "{row:?}");
+        if transactions {
+            assert!(row.transactions > 1000 && row.flushes == 0, "{row:?}");
+        } else {
+            assert_eq!((row.transactions, row.flushes), (0, row.commit.requests));
+        }
+        assert_eq!(replay(&trace, &small(name), &options).unwrap(), row);
+        let fresh = DeviceReplayOptions { age: None, ..options };
+        let fresh = replay(&trace, &small(name), &fresh).unwrap();
+        assert!(fresh.write_amplification < row.write_amplification, "{fresh:?}");
+    }
+    let long = [PageEvent::Write { page: PageNo(3), pages: 700 }, PageEvent::Commit];
+    let long = Rc::new(DeviceTrace::collect("long", long.map(Ok).into_iter()).unwrap());
+    let options = DeviceReplayOptions { transactions: true, ..DeviceReplayOptions::default() };
+    // More than one command takes, and no more than one transaction.
+    let row = replay(&long, &small("txssd"), &options).unwrap();
+    assert_eq!((row.transactions, row.transactions_split, row.requests), (1, 0, 700));
+    let error = replay(&long, &small("nvcache"), &options).unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Unsupported, "{error}");
+}
+
+#[test]
+fn earlier_layers_replay_one_request_at_a_time() {
+    let trace = generated("uniform:pages=1000,requests=600,writes=0.7,commit=9,seed=7");
+    let mut costs = Vec::new();
+    for name in ["dftl", "fast", "bast", "block-map"] {
+        let device = device(&format!("{name}:pages=1024,op=0.15,block=16"));
+        let age = Some(Age { rounds_max: 2, ..Age::default() });
+        let options = DeviceReplayOptions { clients: 4, age, ..DeviceReplayOptions::default() };
+        let row = replay(&trace, &device, &options).unwrap();
+        assert_eq!(row.read.requests + row.write.requests, 600);
+        assert_eq!((row.misses, row.cache_pages), (row.read.requests, 0), "{row:?}");
+        assert_eq!(row.flushes, row.commit.requests);
+        assert!(row.erases > 0 && row.pages_moved > 0, "{row:?}");
+        // Two accounts of the same programs: the layer's, and the array's.
+        let programs = row.write_amplification * row.write.requests as f64;
+        assert_eq!(programs.round() as u64, row.physical_writes, "{row:?}");
+        assert_eq!(row.zones_cleaned > 0, name == "dftl", "the others merge: {row:?}");
+        assert_eq!(replay(&trace, &device, &options).unwrap(), row);
+        costs.push(row.write_amplification);
+        let fresh = DeviceReplayOptions { age: None, ..options };
+        let fresh = replay(&trace, &device, &fresh).unwrap();
+        assert!(fresh.write_amplification < row.write_amplification, "{fresh:?}");
+    }
+    assert!(costs.is_sorted() && costs[0] > 1.0, "a coarser map costs more: {costs:?}");
+}
+
+#[test]
 fn transactions_of_the_trace_become_transactions_of_the_device() {
     let trace = generated("zipf:pages=9000,requests=8000,theta=0.8,writes=0.6,commit=8,seed=5");
     let options =

@@ -44,25 +44,21 @@ impl DeviceConfig {
     ///
     /// # Errors
     /// `InvalidInput`, which lists what is accepted; also where the text names a device that is
-    /// no SSD.
+    /// none of [`DeviceKind::Ssd`](super::DeviceKind::Ssd).
     pub fn parse(text: &str) -> Result<DeviceConfig> {
         match DeviceSpec::parse(text)? {
             DeviceSpec::Ssd(config) => Ok(config),
             other => {
-                let context = format!("{} is a simulated device, but no SSD", other.name());
+                let context =
+                    format!("{} is a simulated device, but no SSD of a profile", other.name());
                 Err(Error::new(ErrorKind::InvalidInput, context))
             }
         }
     }
 
     /// The device of `profile` that `spec` describes.
-    pub(super) fn of_profile(
-        profile: &Profile,
-        mut spec: Spec,
-        capacity_pages: Option<u64>,
-    ) -> Result<DeviceConfig> {
-        let pages_max = u64::from(u32::MAX / 2);
-        let pages = spec.count("pages", 1..=pages_max, capacity_pages.unwrap_or(profile.pages))?;
+    pub(super) fn of_profile(profile: &Profile, mut spec: Spec) -> Result<DeviceConfig> {
+        let pages = spec.capacity_pages(1..=u64::from(u32::MAX / 2), profile.pages)?;
         let over_provisioning = spec.number("op", 0.0..=8.0, profile.over_provisioning)?;
         let mut config = profile.scaled(pages, over_provisioning)?;
         let cache_pages = u64::from(config.ssd.cache_pages);

@@ -77,13 +77,9 @@ pub struct DiskConfig {
 impl DiskConfig {
     /// The disk of `profile` that `spec` describes: `pages`, `cache` (pages of the write cache),
     /// `storage-cache` and `barrier`. A smaller one has fewer cylinders, over the same stroke.
-    pub(super) fn of_profile(
-        profile: &DiskProfile,
-        mut spec: Spec,
-        capacity_pages: Option<u64>,
-    ) -> Result<DiskConfig> {
+    pub(super) fn of_profile(profile: &DiskProfile, mut spec: Spec) -> Result<DiskConfig> {
         let (mut disk, mut link) = (profile.disk, profile.link);
-        disk.pages = spec.count("pages", 1..=1 << 40, capacity_pages.unwrap_or(disk.pages))?;
+        disk.pages = spec.capacity_pages(1..=1 << 40, disk.pages)?;
         let most = u64::from(u32::MAX / 2);
         disk.cache_pages = spec.count("cache", 1..=most, u64::from(disk.cache_pages))? as u32;
         let cache = spec.word("storage-cache", &ON_OFF)?;

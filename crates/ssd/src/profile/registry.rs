@@ -1,14 +1,16 @@
 //! Every device that has a name. A new one is an entry of [`DEVICES`]; a new kind of device is a
 //! variant of [`DeviceKind`], [`DeviceSpec`] and [`SimulatedDevice`] besides.
 use std::rc::Rc;
-use tantalum_base::size::Size;
-use tantalum_base::{
-    Error, ErrorKind, Limits, PAGE_BYTES, PageDevice, PageNo, PageRange, Payload, Result, Spec,
-    TxId,
-};
+use tantalum_base::{Limits, PageDevice, PageNo, PageRange, Payload, Result, Spec, TxId};
+use tantalum_ftl::personality::{PersonalityConfig, SimulatedPersonality};
+use tantalum_media::NandOptions;
+use tantalum_media::nand::Nand;
 use tantalum_runtime::Runtime;
 
-use super::{DeviceConfig, DiskConfig, DiskProfile, Profile, SimulatedDisk, SimulatedSsd};
+use super::{
+    DeviceConfig, DiskConfig, DiskProfile, Profile, SimulatedDisk, SimulatedSsd, SimulatedTxSsd,
+    TxSsdConfig,
+};
 
 /// How a device of a name is made.
 #[derive(Clone, Copy, Debug)]
@@ -17,6 +19,10 @@ pub enum DeviceKind {
     Ssd(fn() -> Profile),
     /// An arm over platters.
     Disk(fn() -> DiskProfile),
+    /// Flash behind a page mapping and a cache in NVRAM; made of pages and pages of the cache.
+    TxSsd(fn(u64, u32) -> TxSsdConfig),
+    /// A translation layer of an earlier device, over flash.
+    Personality,
 }
 
 /// A device's name.
@@ -35,6 +41,12 @@ pub const DEVICES: &[DeviceEntry] = &[
     DeviceEntry { name: "ssd-b", kind: DeviceKind::Ssd(Profile::ssd_b) },
     DeviceEntry { name: "openssd", kind: DeviceKind::Ssd(Profile::open_ssd) },
     DeviceEntry { name: "cheetah-15k6", kind: DeviceKind::Disk(DiskProfile::cheetah_15k6) },
+    DeviceEntry { name: "txssd", kind: DeviceKind::TxSsd(TxSsdConfig::new) },
+    DeviceEntry { name: "nvcache", kind: DeviceKind::TxSsd(TxSsdConfig::nv_cache) },
+    DeviceEntry { name: "block-map", kind: DeviceKind::Personality },
+    DeviceEntry { name: "bast", kind: DeviceKind::Personality },
+    DeviceEntry { name: "fast", kind: DeviceKind::Personality },
+    DeviceEntry { name: "dftl", kind: DeviceKind::Personality },
 ];
 
 /// What a device is made with, whatever its kind.
@@ -44,6 +56,10 @@ pub enum DeviceSpec {
     Ssd(DeviceConfig),
     /// A disk.
     Disk(DiskConfig),
+    /// A TxSSD.
+    TxSsd(TxSsdConfig),
+    /// A translation layer.
+    Personality(PersonalityConfig),
 }
 
 impl DeviceSpec {
@@ -54,19 +70,20 @@ impl DeviceSpec {
     /// # Errors
     /// `InvalidInput`, which lists what is accepted.
     pub fn parse(text: &str) -> Result<DeviceSpec> {
-        let (text, capacity_pages) = take_capacity(text)?;
-        let spec = Spec::parse(&text)?;
+        let spec = Spec::parse(text)?;
         let entry = DEVICES.iter().find(|entry| entry.name == spec.name()).ok_or_else(|| {
             let names: Vec<&str> = DEVICES.iter().map(|entry| entry.name).collect();
             spec.unknown_name("simulated device", &names)
         })?;
         Ok(match entry.kind {
             DeviceKind::Ssd(profile) => {
-                DeviceSpec::Ssd(DeviceConfig::of_profile(&profile(), spec, capacity_pages)?)
+                DeviceSpec::Ssd(DeviceConfig::of_profile(&profile(), spec)?)
             }
             DeviceKind::Disk(profile) => {
-                DeviceSpec::Disk(DiskConfig::of_profile(&profile(), spec, capacity_pages)?)
+                DeviceSpec::Disk(DiskConfig::of_profile(&profile(), spec)?)
             }
+            DeviceKind::TxSsd(kind) => DeviceSpec::TxSsd(TxSsdConfig::of_spec(kind, spec)?),
+            DeviceKind::Personality => DeviceSpec::Personality(PersonalityConfig::of_spec(spec)?),
         })
     }
 
@@ -75,14 +92,18 @@ impl DeviceSpec {
         match self {
             DeviceSpec::Ssd(config) => &config.name,
             DeviceSpec::Disk(config) => &config.name,
+            DeviceSpec::TxSsd(config) => &config.name,
+            DeviceSpec::Personality(config) => &config.name,
         }
     }
 
-    /// Pages of its write cache.
+    /// Pages of its write cache; 0 where it has none.
     pub fn cache_pages(&self) -> u32 {
         match self {
             DeviceSpec::Ssd(config) => config.ssd.cache_pages,
             DeviceSpec::Disk(config) => config.disk.cache_pages,
+            DeviceSpec::TxSsd(config) => config.cache.cache_pages,
+            DeviceSpec::Personality(_) => 0,
         }
     }
 
@@ -96,16 +117,32 @@ impl DeviceSpec {
         Ok(match self {
             DeviceSpec::Ssd(config) => SimulatedDevice::Ssd(config.build(runtime, seed).await?),
             DeviceSpec::Disk(config) => SimulatedDevice::Disk(config.build(runtime)?),
+            DeviceSpec::TxSsd(config) => SimulatedDevice::TxSsd(config.build(runtime, seed).await?),
+            DeviceSpec::Personality(config) => {
+                let nand = Nand::new(&NandOptions { seed, ..config.nand })?;
+                let device = config.build_on(runtime, nand.clone()).await?;
+                SimulatedDevice::Personality { device, nand }
+            }
         })
     }
 }
 
-/// A simulated device of any kind, behind its link; itself a device. Clones name the same one.
+/// A simulated device of any kind, behind its link if it has one; itself a device. Clones name the
+/// same one.
 pub enum SimulatedDevice<R: Runtime, P: Payload> {
     /// An SSD.
     Ssd(Rc<SimulatedSsd<R, P>>),
     /// A disk.
     Disk(Rc<SimulatedDisk<R, P>>),
+    /// A TxSSD.
+    TxSsd(Rc<SimulatedTxSsd<R, P>>),
+    /// A translation layer, without a link.
+    Personality {
+        /// The layer.
+        device: Rc<SimulatedPersonality<R, P>>,
+        /// The array below it.
+        nand: Nand<P>,
+    },
 }
 
 impl<R: Runtime, P: Payload> Clone for SimulatedDevice<R, P> {
@@ -113,6 +150,11 @@ impl<R: Runtime, P: Payload> Clone for SimulatedDevice<R, P> {
         match self {
             SimulatedDevice::Ssd(device) => SimulatedDevice::Ssd(Rc::clone(device)),
             SimulatedDevice::Disk(device) => SimulatedDevice::Disk(Rc::clone(device)),
+            SimulatedDevice::TxSsd(device) => SimulatedDevice::TxSsd(Rc::clone(device)),
+            SimulatedDevice::Personality { device, nand } => {
+                let (device, nand) = (Rc::clone(device), nand.clone());
+                SimulatedDevice::Personality { device, nand }
+            }
         }
     }
 }
@@ -123,6 +165,8 @@ macro_rules! on_each {
         match $self {
             SimulatedDevice::Ssd($device) => $call,
             SimulatedDevice::Disk($device) => $call,
+            SimulatedDevice::TxSsd($device) => $call,
+            SimulatedDevice::Personality { device: $device, .. } => $call,
         }
     };
 }
@@ -165,24 +209,4 @@ impl<R: Runtime, P: Payload> PageDevice for SimulatedDevice<R, P> {
     async fn abort(&self, tx: TxId) -> Result<()> {
         on_each!(self, device => device.abort(tx).await)
     }
-}
-
-/// Takes `capacity=4GiB` out of the text: sizes in bytes are no business of [`Spec`].
-fn take_capacity(text: &str) -> Result<(String, Option<u64>)> {
-    let Some((name, rest)) = text.split_once(':') else { return Ok((text.to_owned(), None)) };
-    let mut pages = None;
-    let mut kept = Vec::new();
-    for part in rest.split(',') {
-        match part.trim().strip_prefix("capacity=") {
-            None => kept.push(part),
-            Some(size) if pages.is_none() => {
-                pages = Some(Size::parse_bytes(size)? / PAGE_BYTES as u64);
-            }
-            Some(_) => {
-                let context = format!("{text:?}: \"capacity\" is given twice");
-                return Err(Error::new(ErrorKind::InvalidInput, context));
-            }
-        }
-    }
-    Ok((format!("{name}:{}", kept.join(",")), pages))
 }

@@ -1,6 +1,6 @@
 //! The TxSSD of the TxCache paper (table II), with its transactional cache or without.
 use std::rc::Rc;
-use tantalum_base::{PAGE_BYTES, Payload, Result};
+use tantalum_base::{PAGE_BYTES, Payload, Result, Spec};
 use tantalum_ftl::Ftl;
 use tantalum_media::nand::{Nand, NandGeometry, NandTiming};
 use tantalum_media::{NandOptions, NandZones};
@@ -73,6 +73,8 @@ impl Profile {
 /// A TxSSD at one capacity.
 #[derive(Clone, Debug, PartialEq)]
 pub struct TxSsdConfig {
+    /// As it was asked for, with every parameter; without them where it was not made from text.
+    pub name: String,
     /// Pages that the host gets.
     pub capacity_pages: u64,
     /// Flash beyond them (and the extended cache), as a share.
@@ -88,15 +90,35 @@ impl TxSsdConfig {
     pub fn new(capacity_pages: u64, cache_pages: u32) -> Self {
         let Profile { over_provisioning, link, .. } = Profile::tx_ssd();
         let cache = TxCacheOptions::new(cache_pages);
-        TxSsdConfig { capacity_pages, over_provisioning, cache, link }
+        let name = "txssd".to_owned();
+        TxSsdConfig { name, capacity_pages, over_provisioning, cache, link }
     }
 
     /// The same device as the paper's NVCache: no transactions.
     pub fn nv_cache(capacity_pages: u64, cache_pages: u32) -> Self {
         TxSsdConfig {
+            name: "nvcache".to_owned(),
             cache: TxCacheOptions::nv_cache(cache_pages),
             ..TxSsdConfig::new(capacity_pages, cache_pages)
         }
+    }
+
+    /// The device of `kind` that `spec` describes: `capacity` or `pages`, `op`, `cache` (pages of
+    /// the cache, and of the extended cache where there is one).
+    pub(super) fn of_spec(kind: fn(u64, u32) -> Self, mut spec: Spec) -> Result<TxSsdConfig> {
+        let profile = Profile::tx_ssd();
+        let pages = spec.capacity_pages(1..=u64::from(u32::MAX / 2), profile.pages)?;
+        let over_provisioning = spec.number("op", 0.0..=8.0, profile.over_provisioning)?;
+        // In proportion to the capacity, as of any profile.
+        let scaled = profile.scaled(pages, over_provisioning)?.ssd.cache_pages;
+        // Cache and extended cache have 2^30 pages at the most.
+        let cache = spec.count("cache", 64..=1 << 29, u64::from(scaled))?;
+        spec.finish()?;
+        let made = kind(pages, cache as u32);
+        let name = format!("{}:pages={pages},op={over_provisioning},cache={cache}", made.name);
+        let config = TxSsdConfig { name, over_provisioning, ..made };
+        config.device()?;
+        Ok(config)
     }
 
     /// Array, zones and FTL of this device, and a plain SSD with a durable cache of the same size

@@ -391,6 +391,7 @@ impl<R: Runtime, M: ZoneMedia> PageDevice for TxCache<R, M> {
     }
 
     async fn flush(&self) -> Result<()> {
+        self.state.borrow_mut().statistics.flushes += 1;
         self.check_failed()
     }
 

@@ -10,6 +10,8 @@ pub struct TxCacheStatistics {
     pub read_hits: u64,
     /// Pages that the host wrote, in transactions or outside.
     pub pages_written: u64,
+    /// Flush commands; they find nothing to do.
+    pub flushes: u64,
     /// Pages of open transactions that were written again in their place.
     pub pages_rewritten: u64,
     /// Committed versions that a newer one replaced before they were written back.

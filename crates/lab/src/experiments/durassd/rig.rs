@@ -62,8 +62,8 @@ impl Rig {
         };
         let (device, expected) = finish(&runtime, build)?;
         let pages = match &*device {
-            Device::Ssd(_) => (device.limits().pages as f64 * FILLED) as u64,
             Device::Disk(_) => device.limits().pages,
+            _ => (device.limits().pages as f64 * FILLED) as u64,
         };
         Ok(Rig { runtime, device, expected, pages, seed })
     }
