@@ -71,7 +71,8 @@ pub trait PageDevice: 'static {
 
     /// Remaps: each left page takes the right page's content, without writing it again; all
     /// pairs or none (SHARE, section 3.2). Afterwards either page may be written or trimmed, and
-    /// the other keeps its content.
+    /// the other keeps its content. Durable when it returns, with everything that completed before
+    /// the call (section 4.2.2: a share returns when it is logged).
     ///
     /// # Errors
     /// With nothing changed: `Unsupported` where the device does not remap; `TooLarge` above

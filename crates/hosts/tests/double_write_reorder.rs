@@ -147,7 +147,11 @@ impl PageDevice for Disk {
     async fn share(&self, pairs: &[(PageNo, PageNo)]) -> Result<()> {
         self.limits.check_share(pairs)?;
         self.step()?;
+        self.apply(&mut || true);
         self.pending.borrow_mut().push(Change::Share(pairs.to_vec()));
+        // The power may go here: then it is there as a whole or not at all.
+        self.step()?;
+        self.apply(&mut || true);
         Ok(())
     }
 

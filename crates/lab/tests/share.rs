@@ -272,6 +272,18 @@ fn a_share_whose_program_fails_is_logged_elsewhere() {
     });
 }
 
+/// Also where a write is durable only with the next flush.
+#[test]
+fn an_acknowledged_share_survives_with_what_came_before_it() {
+    for kind in [CacheKind::WriteThrough, CacheKind::Ordered] {
+        for seed in 0..20 {
+            let held = support::after_a_share_and_a_cut(kind, seed);
+            let expected = [stamp(0, 1), stamp(8, 2), stamp(0, 1), stamp(3, 1)];
+            assert_eq!(held, expected, "{kind:?}, seed {seed}");
+        }
+    }
+}
+
 #[test]
 fn concurrent_commands_on_shared_pages() {
     for kind in KINDS {

@@ -3,13 +3,14 @@
 //! The mapping knows nothing of pages that wait in the write cache. So what is there of the
 //! batch's pages is written back first; an ordered cache, which promises a prefix of all that was
 //! acknowledged, is written back whole. Writers wait until the share has its place in the log:
-//! what they write then is newer, in the cache as in the log.
+//! what they write then is newer, in the cache as in the log. A share is durable when it returns,
+//! and so is all that the log holds before it.
 //!
 //! A share is like a write outside of transactions. It takes what is committed, and is never
 //! refused for a page that an open transaction holds; the commit, coming later, overwrites that.
 //!
 //! A volatile cache has no share: it promises neither order nor that anything is whole.
-use tantalum_base::{Durability, PageDevice, PageNo, Result};
+use tantalum_base::{PageNo, Result};
 use tantalum_media::ZoneMedia;
 
 use crate::options::CacheKind;
@@ -27,8 +28,7 @@ impl<M: ZoneMedia> Ssd<M> {
         } else if let Some(command) = self.newest_command(pairs) {
             self.drain_to(command).await?;
         }
-        let durable = self.limits().durability == Durability::OnAck;
-        self.ftl.share(pairs, durable, || drop(turn.take())).await?;
+        self.ftl.share(pairs, true, || drop(turn.take())).await?;
         self.count(|counts| counts.shares += 1);
         Ok(())
     }

@@ -1,9 +1,7 @@
 //! Access to pages, and the cleaner that flushes batches.
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
-use tantalum_base::{
-    Durability, Error, ErrorKind, PageDevice, PageNo, PageRange, Payload, Result, Stamp,
-};
+use tantalum_base::{Error, ErrorKind, PageDevice, PageNo, PageRange, Payload, Result, Stamp};
 use tantalum_runtime::sync::WaitQueue;
 use tantalum_runtime::{JoinHandle, Runtime};
 
@@ -204,7 +202,6 @@ impl<R: Runtime, D: PageDevice<Page = Stamp>> DoubleWrite<R, D> {
             Form::Share => {
                 self.write_area(batch).await?;
                 self.write_metadata(batch.len()).await?;
-                self.device.flush().await?;
                 self.share_homes(batch).await?;
             }
         }
@@ -245,7 +242,8 @@ impl<R: Runtime, D: PageDevice<Page = Stamp>> DoubleWrite<R, D> {
         Ok(())
     }
 
-    /// The share of a batch is durable when this returns.
+    /// A share is durable with everything before it: the area needs no flush, and may be used again
+    /// when this returns.
     async fn share_homes(&self, batch: &[(u64, u32)]) -> Result<()> {
         let mut pairs = Vec::new();
         for (slot, (page, _)) in batch.iter().enumerate() {
@@ -259,10 +257,6 @@ impl<R: Runtime, D: PageDevice<Page = Stamp>> DoubleWrite<R, D> {
             self.device.share(part).await?;
         }
         self.count(|counts| counts.shared_pages += pairs.len() as u64);
-        // The next batch overwrites the area.
-        if self.device.limits().durability != Durability::OnAck {
-            self.device.flush().await?;
-        }
         Ok(())
     }
 

@@ -10,7 +10,7 @@ pub enum Form {
     On,
     /// Write the homes, flush: each page once, and torn pages after a cut.
     Off,
-    /// Write the area, flush, share the homes with the area: each page once.
+    /// Write the area, share the homes with the area: each page once.
     Share,
 }
 

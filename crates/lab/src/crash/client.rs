@@ -48,8 +48,15 @@ impl<D: PageDevice> Client<D> {
                 self.ended(entry, device.trim(*range).await)
             }
             Command::Share(pairs) => {
+                let issued = self.history.borrow_mut().now();
                 let entry = self.issue(Effect::Share(pairs.clone()), command);
-                self.ended(entry, device.share(pairs).await)
+                let shared = device.share(pairs).await;
+                let is_shared = shared.is_ok();
+                self.ended(entry, shared)?;
+                if is_shared {
+                    self.history.borrow_mut().flushed(issued);
+                }
+                Ok(())
             }
             Command::Flush => {
                 let issued = self.history.borrow_mut().now();
@@ -69,9 +76,9 @@ impl<D: PageDevice> Client<D> {
     }
 
     fn issue(&self, effect: Effect, command: &Command) -> usize {
-        let is_commit = matches!(command, Command::Commit(_));
+        let is_durable = matches!(command, Command::Commit(_) | Command::Share(_));
         let label = format!("client {}, {}", self.number, command_text(command));
-        self.history.borrow_mut().issue(self.number, effect, is_commit, label)
+        self.history.borrow_mut().issue(self.number, effect, is_durable, label)
     }
 
     /// Notes how a command ended. One that was refused did nothing.

@@ -12,7 +12,7 @@ pub(super) struct Entry {
     pub(super) issued: u64,
     pub(super) acked: Option<u64>,
     /// It is durable when acknowledged, whatever the device promises for others.
-    pub(super) is_commit: bool,
+    pub(super) is_durable: bool,
     /// The text of violations.
     pub(super) label: String,
 }
@@ -73,11 +73,11 @@ impl<P: Payload> History<P> {
         &mut self,
         client: u32,
         effect: Effect,
-        is_commit: bool,
+        is_durable: bool,
         label: String,
     ) -> usize {
         let issued = self.tick();
-        self.entries.push(Entry { client, effect, issued, acked: None, is_commit, label });
+        self.entries.push(Entry { client, effect, issued, acked: None, is_durable, label });
         self.entries.len() - 1
     }
 
@@ -108,7 +108,7 @@ impl<P: Payload> History<P> {
         let Some(acked) = entry.acked else { return false };
         acked < self.flushed_before
             || durability == Durability::OnAck
-            || (entry.is_commit && durability == Durability::OnFlush)
+            || (entry.is_durable && durability == Durability::OnFlush)
     }
 
     /// Contents that a read of `page` may see which was issued at `issued` and returns now; `None`

@@ -161,6 +161,30 @@ pub fn with_a_survived_cache(test: impl AsyncFnOnce(Session) -> Result<(), Error
     });
 }
 
+/// Loses power right behind an acknowledged share; what the pages hold then.
+pub fn after_a_share_and_a_cut(kind: CacheKind, seed: u64) -> Vec<Stamp> {
+    let mut rig = NandRig::<Stamp>::new(seed);
+    let (options, ssd_options) = (FtlOptions::new(PAGES), SsdOptions::new(kind, 48));
+    in_session(&mut rig, seed, async move |runtime: Virtual, media| {
+        let ssd = Rc::new(Ssd::new(Ftl::format(media, options).await?, ssd_options)?);
+        ssd.start(&runtime);
+        let device = Session { ssd, runtime };
+        device.write(0, 4, 1).await?;
+        device.write(8, 4, 2).await?;
+        device.ssd.share_range(PageNo(100), PageNo(0), 4).await
+    });
+    in_session(&mut rig, seed, async move |_, media| {
+        let ssd = Ssd::new(Ftl::recover(media, options).await?.0, ssd_options)?;
+        let mut held = Vec::new();
+        for page in [0, 8, 100, 103] {
+            let mut out = [Stamp::zero()];
+            ssd.read(PageNo(page), &mut out, None).await?;
+            held.push(out[0]);
+        }
+        Ok(held)
+    })
+}
+
 /// Clients that write and share the same few pages at the same time: whatever order the device
 /// chose, what a page was read as stays so until it is changed again.
 pub async fn concurrent(device: Rc<Session>, seed: u64) -> Result<(), Error> {
