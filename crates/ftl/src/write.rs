@@ -9,6 +9,7 @@ use tantalum_runtime::sync::Permit;
 use crate::backup::Reservation;
 use crate::ftl::{AppendBuffer, Ftl};
 use crate::map::{Entry, Place};
+use crate::planted::{Fault, is_planted};
 use crate::records::{self, Record};
 use crate::zones::Stream;
 
@@ -81,7 +82,8 @@ impl<M: ZoneMedia> Ftl<M> {
         changes: &[Record],
     ) -> Result<()> {
         // What a dump's mapping refers to must be there after the power loss.
-        let durable = durable || self.options.dump.is_some();
+        let dumps = self.options.dump.is_some() && !is_planted(Fault::EarlyAcknowledgement);
+        let durable = durable || dumps;
         // No await from here until the first poll of every append: versions, places and the
         // medium's own order agree.
         let (number, last, pieces) = {
