@@ -71,11 +71,7 @@ fn a_tx_ssd_replays_with_transactions_or_without() {
     let trace = generated("zipf:pages=16000,requests=20000,theta=0.8,writes=0.7,commit=9,seed=6");
     let age = Some(Age { rounds_max: 2, ..Age::default() });
     for (name, transactions) in [("txssd", true), ("txssd", false), ("nvcache", false)] {
-        let options = DeviceReplayOptions {
-            transactions,
-            age: age.clone(),
-            ..DeviceReplayOptions::default()
-        };
+        let options = DeviceReplayOptions { transactions, age, ..DeviceReplayOptions::default() };
         let row = replay(&trace, &small(name), &options).unwrap();
         assert_eq!((row.cache_pages, row.transactions_split), (1024, 0), "{row:?}");
         assert_eq!(row.read.requests + row.write.requests, 20_000);
