@@ -20,7 +20,7 @@ use crate::find_checkpoint::{Checkpoint, MetaSlots};
 use crate::ftl::{DumpsVoid, Ftl, State};
 use crate::map::{Entry, Mapping, Place};
 use crate::planted::{Fault, is_planted};
-use crate::recovery::RecoveryReport;
+use crate::recovery_report::RecoveryReport;
 use crate::zones::{Stream, ZoneState, Zones};
 
 /// Frames read at a time.

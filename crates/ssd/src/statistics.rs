@@ -1,0 +1,39 @@
+//! What a device counts.
+use tantalum_ftl::FtlStatistics;
+
+/// Counters of a device since it was opened.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct SsdStatistics {
+    /// Pages that the host read.
+    pub pages_read: u64,
+    /// Of those, served by the write cache.
+    pub read_hits: u64,
+    /// Pages that the host wrote, transactions included when they commit.
+    pub pages_written: u64,
+    /// Of those, rewrites that replaced a page waiting in the write cache.
+    pub pages_coalesced: u64,
+    /// Flush commands.
+    pub flushes: u64,
+    /// Share commands, each a batch of pairs.
+    pub shares: u64,
+    /// Transactions committed.
+    pub commits: u64,
+    /// Transactions aborted.
+    pub aborts: u64,
+    /// Bytes that a power loss now would dump; 0 without stored energy.
+    pub dump_bytes: u64,
+    /// Most that there ever were. Never more than the FTL's `dump_budget_bytes`.
+    pub dump_bytes_max: u64,
+    /// The FTL's counters.
+    pub ftl: FtlStatistics,
+}
+
+impl SsdStatistics {
+    /// Slots programmed a page that the host wrote; 0 before the first write.
+    pub fn write_amplification(&self) -> f64 {
+        if self.pages_written == 0 {
+            return 0.0;
+        }
+        self.ftl.slots_programmed as f64 / self.pages_written as f64
+    }
+}
