@@ -60,7 +60,6 @@ caught! {
     footers_come_last: NoSyncBeforeFooter in FILES;
     replacements_are_waited_for: NoWaitForReplacements in WRITTEN_THROUGH;
     copies_are_synced: NoSyncOfCopies in FILES;
-    flushes_leave_no_gaps: FlushLeavesGaps in FILES;
     acknowledgements_wait: EarlyAcknowledgement in WRITTEN_THROUGH;
     shares_are_logged: SharesNotLogged in FILES;
     all_sharers_are_written_down: SharersLeftBehind in FILES;

@@ -79,7 +79,10 @@ impl<R: Runtime, M: ZoneMedia> TxCache<R, M> {
             share_pairs_max: 0,
             durability: Durability::OnAck,
         };
-        let batch_pages = ftl.media().geometry().append_pages_max;
+        let append_pages_max = ftl.media().geometry().append_pages_max;
+        // What is being written back stays in its frames: a small cache must not lose a good part of
+        // them to one long append.
+        let batch_pages = append_pages_max.min((options.cache_pages / 16).max(64));
         TxCache {
             runtime,
             ftl,
