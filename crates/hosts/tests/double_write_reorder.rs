@@ -141,7 +141,7 @@ impl PageDevice for Disk {
     }
 
     async fn trim(&self, _: PageRange) -> Result<()> {
-        unimplemented!("no engine here trims")
+        unsupported("trim")
     }
 
     async fn share(&self, pairs: &[(PageNo, PageNo)]) -> Result<()> {
@@ -156,16 +156,21 @@ impl PageDevice for Disk {
     }
 
     async fn begin(&self) -> Result<TxId> {
-        unimplemented!("no engine here has transactions")
+        unsupported("transactions")
     }
 
     async fn commit(&self, _: TxId) -> Result<()> {
-        unimplemented!("no engine here has transactions")
+        unsupported("transactions")
     }
 
     async fn abort(&self, _: TxId) -> Result<()> {
-        unimplemented!("no engine here has transactions")
+        unsupported("transactions")
     }
+}
+
+/// The answer to what this disk does not have, as any device gives it.
+fn unsupported<T>(what: &str) -> Result<T> {
+    Err(Error::new(ErrorKind::Unsupported, format!("this disk has no {what}")))
 }
 
 /// Torn pages that are left after a cut, a recovery that is cut as well, and a whole one.
