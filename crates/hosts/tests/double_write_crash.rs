@@ -1,13 +1,15 @@
 //! Power cuts under an engine whose pages are four device pages, on a device with a volatile cache
 //! that tears them. What left the pool must be whole after recovery, and no older than the last
 //! batch that ended.
+mod support;
+
 use std::cell::RefCell;
 use std::rc::Rc;
 use tantalum_base::{PageNo, Rng, Stamp};
 use tantalum_ftl::{Ftl, FtlOptions};
 use tantalum_hosts::double_write::{DoubleWrite, DoubleWriteOptions, Form, recover, versions};
-use tantalum_media::nand::{Nand, NandFaults, NandGeometry, NandTiming};
-use tantalum_media::{CutPlan, Fate, NandOptions, NandZones, NandZonesOptions};
+use tantalum_media::nand::Nand;
+use tantalum_media::{CutPlan, Fate, NandZones, NandZonesOptions};
 use tantalum_runtime::Virtual;
 use tantalum_runtime::virtual_time::Schedule;
 use tantalum_ssd::{CacheKind, Ssd, SsdOptions};
@@ -32,27 +34,6 @@ fn engine_options(form: Form) -> DoubleWriteOptions {
         metadata_per_page: 0.1,
         metadata_pages: 8,
     }
-}
-
-fn nand(seed: u64) -> Nand<Stamp> {
-    let geometry = NandGeometry {
-        channels: 2,
-        packages_per_channel: 1,
-        planes_per_package: 1,
-        blocks_per_plane: 20,
-        pages_per_block: 8,
-        page_bytes: 8192,
-        spare_bytes: 128,
-    };
-    let timing = NandTiming {
-        read_ns: 50_000,
-        program_ns: 500_000,
-        program_upper_ns: 500_000,
-        erase_ns: 2_000_000,
-        channel_bytes_per_second: 200_000_000,
-    };
-    let faults = NandFaults::default();
-    Nand::new(&NandOptions { geometry, timing, faults, seed }).unwrap()
 }
 
 fn ftl_options() -> FtlOptions {
@@ -163,7 +144,7 @@ fn settle(nand: &Nand<Stamp>, seed: u64) {
 
 /// Torn pages that are left after a cut, a recovery that is cut as well, and a whole one.
 fn torn_after_a_cut(case: Case, seed: u64) -> usize {
-    let nand = nand(seed);
+    let nand = support::nand(seed, 1);
     let runtime = Virtual::new(Schedule::Shuffled(seed));
     let options =
         NandZonesOptions { spare_blocks_per_plane: 2, append_pages_max: APPEND_PAGES_MAX };

@@ -1,12 +1,13 @@
 //! What the forms write, and that every read gives back what was written.
+mod support;
+
 use std::rc::Rc;
 use tantalum_base::{ErrorKind, PageNo, Result, Rng, Stamp};
 use tantalum_ftl::{Ftl, FtlOptions};
 use tantalum_hosts::double_write::{
     DoubleWrite, DoubleWriteOptions, Form, HostStatistics, versions,
 };
-use tantalum_media::nand::{Nand, NandFaults, NandGeometry, NandTiming};
-use tantalum_media::{NandOptions, NandZones, NandZonesOptions};
+use tantalum_media::{NandZones, NandZonesOptions};
 use tantalum_runtime::virtual_time::Schedule;
 use tantalum_runtime::{Runtime, Virtual};
 use tantalum_ssd::{CacheKind, Ssd, SsdOptions};
@@ -27,26 +28,8 @@ fn options(form: Form) -> DoubleWriteOptions {
 }
 
 async fn device(runtime: &Virtual) -> Result<Rc<Ssd<NandZones<Virtual, Stamp>>>> {
-    let geometry = NandGeometry {
-        channels: 2,
-        packages_per_channel: 1,
-        planes_per_package: 2,
-        blocks_per_plane: 20,
-        pages_per_block: 8,
-        page_bytes: 8192,
-        spare_bytes: 128,
-    };
-    let timing = NandTiming {
-        read_ns: 50_000,
-        program_ns: 500_000,
-        program_upper_ns: 500_000,
-        erase_ns: 2_000_000,
-        channel_bytes_per_second: 200_000_000,
-    };
-    let faults = NandFaults::default();
-    let nand = Nand::new(&NandOptions { geometry, timing, faults, seed: 1 })?;
     let zones = NandZonesOptions { spare_blocks_per_plane: 0, append_pages_max: 16 };
-    let zones = NandZones::new(runtime.clone(), nand, zones)?;
+    let zones = NandZones::new(runtime.clone(), support::nand(1, 2), zones)?;
     let ftl = Ftl::format(zones, FtlOptions::new(760)).await?;
     let ssd = Rc::new(Ssd::new(ftl, SsdOptions::new(CacheKind::Ordered, 64))?);
     ssd.start(runtime);
