@@ -8,8 +8,9 @@
 //! Weak as LRU is against scans and loops; a miss may cost a walk over many frames where nearly
 //! all pages are in use, up to 2^bits rounds. Blind to the cost of writing back.
 use crate::page_table::{NO_FRAME, PageTable};
-use crate::policy::{Evicted, Policy, Request};
+use crate::policy::{Effect, Policy, Request};
 use crate::ring::FrameRing;
+use tantalum_base::PageNo;
 
 /// Second chances by reference counters.
 #[derive(Debug)]
@@ -35,7 +36,7 @@ impl<T: PageTable> Clock<T> {
 
 impl<T: PageTable> Policy for Clock<T> {
     #[inline]
-    fn access(&mut self, request: Request, evicted: &mut Vec<Evicted>) -> bool {
+    fn access(&mut self, request: Request, effects: &mut Vec<Effect>) -> bool {
         let frame = self.ring.find(request.page());
         if frame != NO_FRAME {
             let count = &mut self.counts[frame as usize];
@@ -52,11 +53,37 @@ impl<T: PageTable> Policy for Clock<T> {
                 *count -= 1;
                 self.ring.advance();
             }
-            evicted.push(self.ring.replace(request).evicted());
+            effects.push(self.ring.replace(request).evicted());
         } else {
-            self.ring.push(request);
+            let frame = self.ring.push(request);
+            self.counts[frame as usize] = 0;
         }
         false
+    }
+
+    fn contains(&self, page: PageNo) -> bool {
+        self.ring.find(page) != NO_FRAME
+    }
+
+    fn write_candidates(&self, pages_max: usize, pages: &mut Vec<PageNo>) {
+        self.ring.dirty_pages(pages_max, pages);
+    }
+
+    fn cleaned(&mut self, page: PageNo) {
+        self.ring.clean(page);
+    }
+
+    fn forget(&mut self, page: PageNo) -> bool {
+        let frame = self.ring.find(page);
+        if frame != NO_FRAME {
+            let counts = &mut self.counts;
+            self.ring.remove(frame, |from, to| counts[to as usize] = counts[from as usize]);
+        }
+        frame != NO_FRAME
+    }
+
+    fn memory_bytes(&self) -> u64 {
+        self.ring.memory_bytes() + self.counts.len() as u64
     }
 
     fn capacity_pages(&self) -> u32 {

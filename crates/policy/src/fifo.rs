@@ -6,8 +6,9 @@
 //! Weak on everything that has a hot set: hot pages are dropped as soon as cold ones, and a larger
 //! cache may even miss more (Belady's anomaly). Its hits cost nothing but the lookup.
 use crate::page_table::{NO_FRAME, PageTable};
-use crate::policy::{Evicted, Policy, Request};
+use crate::policy::{Effect, Policy, Request};
 use crate::ring::FrameRing;
+use tantalum_base::PageNo;
 
 /// First in, first out.
 #[derive(Debug)]
@@ -24,18 +25,42 @@ impl<T: PageTable> Fifo<T> {
 
 impl<T: PageTable> Policy for Fifo<T> {
     #[inline]
-    fn access(&mut self, request: Request, evicted: &mut Vec<Evicted>) -> bool {
+    fn access(&mut self, request: Request, effects: &mut Vec<Effect>) -> bool {
         let frame = self.ring.find(request.page());
         if frame != NO_FRAME {
             self.ring.key_mut(frame).touch(request);
             return true;
         }
         if self.ring.is_full() {
-            evicted.push(self.ring.replace(request).evicted());
+            effects.push(self.ring.replace(request).evicted());
         } else {
             self.ring.push(request);
         }
         false
+    }
+
+    fn contains(&self, page: PageNo) -> bool {
+        self.ring.find(page) != NO_FRAME
+    }
+
+    fn write_candidates(&self, pages_max: usize, pages: &mut Vec<PageNo>) {
+        self.ring.dirty_pages(pages_max, pages);
+    }
+
+    fn cleaned(&mut self, page: PageNo) {
+        self.ring.clean(page);
+    }
+
+    fn forget(&mut self, page: PageNo) -> bool {
+        let frame = self.ring.find(page);
+        if frame != NO_FRAME {
+            self.ring.remove(frame, |_, _| {});
+        }
+        frame != NO_FRAME
+    }
+
+    fn memory_bytes(&self) -> u64 {
+        self.ring.memory_bytes()
     }
 
     fn capacity_pages(&self) -> u32 {

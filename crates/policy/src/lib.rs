@@ -1,6 +1,6 @@
 //! Replacement policies: pure deciders that do no I/O and know no time.
 //!
-//! A [`Policy`] is told each request and says whether it hit and which pages must go. The engine's
+//! A [`Policy`] is told each request and says whether it hit and which pages must go or be written. The engine's
 //! buffer pool and the simulator drive the same objects; alone they run at tens of millions of
 //! requests a second, for which everything is an index into flat arrays and nothing is allocated
 //! after the cache is full.
@@ -8,7 +8,7 @@
 //! ```text
 //! registry   "clock:bits=2" -> Box<dyn Policy>        the only list of all policies
 //! lru, fifo, clock, sieve, opt                        one file a policy
-//! policy     the trait, Request, Evicted, Tally       page_table  page -> frame: array or hash
+//! policy     the trait, Request, Effect, Tally       page_table  page -> frame: array or hash
 //! cleaning   which zone a translation layer empties: greedy, cost_benefit, fifo, d_choices
 //! list, ring u32-index linked list and ring over frames
 //! ```
@@ -27,5 +27,5 @@ mod ring;
 pub mod sieve;
 
 pub use cleaning::{Cleaning, CleaningSpec};
-pub use policy::{Evicted, Policy, Request, Tally};
+pub use policy::{Effect, Physical, Policy, Request, Tally};
 pub use registry::{PolicySpec, Workload};

@@ -19,8 +19,12 @@ struct Node {
 pub(crate) struct FrameList<T> {
     nodes: Vec<Node>,
     table: T,
-    /// Frames that hold a page; they are numbers 1..=used.
+    /// Frames that ever held a page; they are numbers 1..=used.
     used: u32,
+    /// Of those, the ones that hold none again, by their `next`; [`NO_FRAME`] ends the chain.
+    free: u32,
+    /// Frames that hold a page.
+    cached: u32,
 }
 
 impl<T: PageTable> FrameList<T> {
@@ -31,6 +35,8 @@ impl<T: PageTable> FrameList<T> {
             nodes: vec![empty; frames as usize + 1],
             table: T::new(frames, pages_end),
             used: 0,
+            free: NO_FRAME,
+            cached: 0,
         }
     }
 
@@ -40,7 +46,7 @@ impl<T: PageTable> FrameList<T> {
 
     #[inline]
     pub(crate) fn is_full(&self) -> bool {
-        self.used == self.capacity()
+        self.cached == self.capacity()
     }
 
     /// The frame of `page`, or [`NO_FRAME`].
@@ -80,11 +86,63 @@ impl<T: PageTable> FrameList<T> {
         }
     }
 
-    /// Puts the page of `request` at the head, in a frame not used before.
+    /// Puts the page of `request` at the head, in a free frame.
     pub(crate) fn push(&mut self, request: Request) {
         debug_assert!(!self.is_full());
-        self.used += 1;
-        self.fill(self.used, request);
+        let frame = match self.free {
+            NO_FRAME => {
+                self.used += 1;
+                self.used
+            }
+            frame => {
+                self.free = self.nodes[frame as usize].next;
+                frame
+            }
+        };
+        self.cached += 1;
+        self.fill(frame, request);
+    }
+
+    /// Takes the page in `frame` out; the frame is free.
+    pub(crate) fn remove(&mut self, frame: u32) -> Key {
+        let key = self.key(frame);
+        self.table.remove(key.page(), frame);
+        self.unlink(frame);
+        self.nodes[frame as usize].next = self.free;
+        (self.free, self.cached) = (frame, self.cached - 1);
+        key
+    }
+
+    /// The frames from `frame` on towards newer ones.
+    pub(crate) fn from(&self, frame: u32) -> impl Iterator<Item = u32> + '_ {
+        let in_list = |frame: &u32| *frame != NO_FRAME;
+        std::iter::successors(Some(frame).filter(in_list), move |&frame| {
+            Some(self.newer(frame)).filter(in_list)
+        })
+    }
+
+    /// Of `frames`, the pages of the first `pages_max` dirty ones.
+    pub(crate) fn dirty_of(
+        &self,
+        frames: impl Iterator<Item = u32>,
+        pages_max: usize,
+        pages: &mut Vec<PageNo>,
+    ) {
+        let keys = frames.map(|frame| self.key(frame)).filter(|key| key.is_dirty());
+        pages.extend(keys.take(pages_max).map(|key| key.page()));
+    }
+
+    /// Makes `page` clean where it is cached.
+    pub(crate) fn clean(&mut self, page: PageNo) {
+        match self.find(page) {
+            NO_FRAME => {}
+            frame => self.key_mut(frame).clean(),
+        }
+    }
+
+    /// Bytes of memory.
+    pub(crate) fn memory_bytes(&self) -> u64 {
+        (self.nodes.len() * size_of::<Node>()) as u64 + self.table.memory_bytes()
     }
 
     /// Takes the page in `frame` out, puts the page of `request` in its place in memory and at the
@@ -99,7 +157,7 @@ impl<T: PageTable> FrameList<T> {
     }
 
     pub(crate) fn dirty(&self) -> u32 {
-        (1..=self.used).filter(|&frame| self.key(frame).is_dirty()).count() as u32
+        self.from(self.tail()).filter(|&frame| self.key(frame).is_dirty()).count() as u32
     }
 
     #[inline]
@@ -138,6 +196,10 @@ impl<T: PageTable> FrameList<T> {
             assert!(seen <= self.used, "the list has a loop");
             frame = node.prev;
         }
-        assert_eq!(seen, self.used, "a used frame is not linked");
+        assert_eq!(seen, self.cached, "a frame with a page is not linked");
+        let free =
+            std::iter::successors(Some(self.free), |&frame| Some(self.nodes[frame as usize].next));
+        let free = free.take_while(|&frame| frame != NO_FRAME).count() as u32;
+        assert_eq!(self.cached + free, self.used, "a used frame is neither linked nor free");
     }
 }

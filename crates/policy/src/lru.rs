@@ -7,7 +7,8 @@
 //! misses), and blind to how often a page was used and to the cost of writing it back.
 use crate::list::FrameList;
 use crate::page_table::{NO_FRAME, PageTable};
-use crate::policy::{Evicted, Policy, Request};
+use crate::policy::{Effect, Policy, Request};
+use tantalum_base::PageNo;
 
 /// Least recently used first.
 #[derive(Debug)]
@@ -25,7 +26,7 @@ impl<T: PageTable> Lru<T> {
 
 impl<T: PageTable> Policy for Lru<T> {
     #[inline]
-    fn access(&mut self, request: Request, evicted: &mut Vec<Evicted>) -> bool {
+    fn access(&mut self, request: Request, effects: &mut Vec<Effect>) -> bool {
         let frame = self.frames.find(request.page());
         if frame != NO_FRAME {
             self.frames.key_mut(frame).touch(request);
@@ -34,11 +35,35 @@ impl<T: PageTable> Policy for Lru<T> {
         }
         if self.frames.is_full() {
             let victim = self.frames.tail();
-            evicted.push(self.frames.replace(victim, request).evicted());
+            effects.push(self.frames.replace(victim, request).evicted());
         } else {
             self.frames.push(request);
         }
         false
+    }
+
+    fn contains(&self, page: PageNo) -> bool {
+        self.frames.find(page) != NO_FRAME
+    }
+
+    fn write_candidates(&self, pages_max: usize, pages: &mut Vec<PageNo>) {
+        self.frames.dirty_of(self.frames.from(self.frames.tail()), pages_max, pages);
+    }
+
+    fn cleaned(&mut self, page: PageNo) {
+        self.frames.clean(page);
+    }
+
+    fn forget(&mut self, page: PageNo) -> bool {
+        let frame = self.frames.find(page);
+        if frame != NO_FRAME {
+            self.frames.remove(frame);
+        }
+        frame != NO_FRAME
+    }
+
+    fn memory_bytes(&self) -> u64 {
+        self.frames.memory_bytes()
     }
 
     fn capacity_pages(&self) -> u32 {

@@ -7,7 +7,7 @@
 //! Weak as a limit for anything but misses: it takes no account of what writing back costs, and
 //! among pages never used again (which are equal to it) takes the one in the highest frame.
 use crate::page_table::{NO_FRAME, PageTable};
-use crate::policy::{Evicted, Key, Policy, Request};
+use crate::policy::{Effect, Key, Policy, Request};
 use std::collections::BinaryHeap;
 use tantalum_base::{FastMap, PageNo};
 
@@ -20,8 +20,10 @@ pub struct Opt<T> {
     /// Index 0 is unused: it stands for "no frame".
     keys: Vec<Key>,
     table: T,
-    /// Frames that hold a page; they are numbers 1..=used.
+    /// Frames that ever held a page; they are numbers 1..=used.
     used: u32,
+    /// Of those, the ones that hold none again.
+    free: Vec<u32>,
     /// `next_use[i]` is the position of the next request for the page of request `i`.
     next_use: Vec<u32>,
     /// Position of the coming request.
@@ -44,10 +46,25 @@ impl<T: PageTable> Opt<T> {
             keys: vec![Key::default(); frames as usize + 1],
             table: T::new(frames, pages_end),
             used: 0,
+            free: Vec::new(),
             next_use: next_uses(future),
             now: 0,
             heap: BinaryHeap::new(),
         }
+    }
+
+    fn find(&self, page: PageNo) -> u32 {
+        self.table.find(page, |frame| self.keys[frame as usize].page())
+    }
+
+    /// Frames that hold a page.
+    fn cached(&self) -> u32 {
+        self.used - self.free.len() as u32
+    }
+
+    /// What is known of the frames that hold a page: (next use, frame).
+    fn current(&self) -> impl Iterator<Item = (u32, u32)> + '_ {
+        self.heap.iter().copied().filter(|(next_use, _)| *next_use >= self.now)
     }
 
     /// Drops the entries of the past once they are most of the heap.
@@ -71,25 +88,25 @@ fn next_uses(future: &[Request]) -> Vec<u32> {
 }
 
 impl<T: PageTable> Policy for Opt<T> {
-    fn access(&mut self, request: Request, evicted: &mut Vec<Evicted>) -> bool {
+    fn access(&mut self, request: Request, effects: &mut Vec<Effect>) -> bool {
         assert!((self.now as usize) < self.next_use.len(), "OPT was made for a shorter trace");
-        let found = self.table.find(request.page(), |frame| self.keys[frame as usize].page());
+        let found = self.find(request.page());
         let frame = if found != NO_FRAME {
             self.keys[found as usize].touch(request);
             found
         } else {
             let frame = match self.heap.peek() {
-                Some(&(_, frame)) if self.used as usize == self.keys.len() - 1 => {
+                Some(&(_, frame)) if self.cached() as usize == self.keys.len() - 1 => {
                     self.heap.pop();
                     let old = self.keys[frame as usize];
                     self.table.remove(old.page(), frame);
-                    evicted.push(old.evicted());
+                    effects.push(old.evicted());
                     frame
                 }
-                _ => {
+                _ => self.free.pop().unwrap_or_else(|| {
                     self.used += 1;
                     self.used
-                }
+                }),
             };
             self.keys[frame as usize] = Key::new(request);
             let keys = &self.keys;
@@ -102,6 +119,40 @@ impl<T: PageTable> Policy for Opt<T> {
         found != NO_FRAME
     }
 
+    fn contains(&self, page: PageNo) -> bool {
+        self.find(page) != NO_FRAME
+    }
+
+    fn write_candidates(&self, pages_max: usize, pages: &mut Vec<PageNo>) {
+        let mut frames: Vec<(u32, u32)> = self.current().collect();
+        frames.sort_unstable_by(|left, right| right.cmp(left));
+        let keys = frames.iter().map(|&(_, frame)| self.keys[frame as usize]);
+        pages.extend(keys.filter(|key| key.is_dirty()).take(pages_max).map(|key| key.page()));
+    }
+
+    fn cleaned(&mut self, page: PageNo) {
+        match self.find(page) {
+            NO_FRAME => {}
+            frame => self.keys[frame as usize].clean(),
+        }
+    }
+
+    fn forget(&mut self, page: PageNo) -> bool {
+        let gone = self.find(page);
+        if gone != NO_FRAME {
+            self.table.remove(page, gone);
+            self.keys[gone as usize].clean();
+            self.heap.retain(|&(_, frame)| frame != gone);
+            self.free.push(gone);
+        }
+        gone != NO_FRAME
+    }
+
+    fn memory_bytes(&self) -> u64 {
+        let words = self.next_use.len() + 2 * self.keys.len() + 2 * self.heap.capacity();
+        (words * size_of::<u32>()) as u64 + self.table.memory_bytes()
+    }
+
     fn capacity_pages(&self) -> u32 {
         self.keys.len() as u32 - 1
     }
@@ -112,12 +163,10 @@ impl<T: PageTable> Policy for Opt<T> {
 
     #[cfg(test)]
     fn validate(&self) {
-        for frame in 1..=self.used {
-            let page = self.keys[frame as usize].page();
-            assert_eq!(self.table.find(page, |frame| self.keys[frame as usize].page()), frame);
+        for frame in (1..=self.used).filter(|frame| !self.free.contains(frame)) {
+            assert_eq!(self.find(self.keys[frame as usize].page()), frame);
         }
         assert!(self.heap.len() <= 4 * self.keys.len() + 1024, "the heap keeps its past");
-        let current = self.heap.iter().filter(|(next_use, _)| *next_use >= self.now).count();
-        assert_eq!(current, self.used as usize, "one current entry a cached page");
+        assert_eq!(self.current().count() as u32, self.cached(), "one current entry a cached page");
     }
 }

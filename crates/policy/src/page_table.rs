@@ -21,6 +21,9 @@ pub trait PageTable: Send {
 
     /// Forgets `page`, which is in `frame`.
     fn remove(&mut self, page: PageNo, frame: u32);
+
+    /// Bytes of memory that the table takes.
+    fn memory_bytes(&self) -> u64;
 }
 
 /// An array over all pages of the address space: 4 bytes a page, one load a lookup.
@@ -52,6 +55,10 @@ impl PageTable for DirectTable {
     fn remove(&mut self, page: PageNo, _frame: u32) {
         self.0[page.index()] = NO_FRAME;
     }
+
+    fn memory_bytes(&self) -> u64 {
+        (self.0.len() * size_of::<u32>()) as u64
+    }
 }
 
 /// An open-addressing hash table of frame numbers: any page number, 5 to 12 bytes a cached page.
@@ -79,6 +86,10 @@ impl PageTable for SparseTable {
         if let Ok(entry) = self.0.find_entry(hash(page), |&held| held == frame) {
             entry.remove();
         }
+    }
+
+    fn memory_bytes(&self) -> u64 {
+        self.0.allocation_size() as u64
     }
 }
 

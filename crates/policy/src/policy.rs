@@ -29,37 +29,106 @@ impl Request {
     }
 }
 
-/// A page that left the cache.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Evicted {
+/// What serving a request does to other pages, in the order in which it is to be done.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Hash)]
+pub enum Effect {
+    /// The page left the cache.
+    Evicted {
+        /// The page.
+        page: PageNo,
+        /// Whether it was updated since it came in or was last written: it must be written back.
+        dirty: bool,
+    },
+    /// The page was dirty and is to be written back now; it stays in the cache, clean.
+    Cleaned {
+        /// The page.
+        page: PageNo,
+    },
+}
+
+impl Effect {
     /// The page.
-    pub page: PageNo,
-    /// Whether it was updated since it came in: it must be written back.
-    pub dirty: bool,
+    #[inline]
+    pub const fn page(self) -> PageNo {
+        match self {
+            Effect::Evicted { page, .. } | Effect::Cleaned { page } => page,
+        }
+    }
+
+    /// Whether the page is to be written back.
+    #[inline]
+    pub const fn writes(self) -> bool {
+        matches!(self, Effect::Evicted { dirty: true, .. } | Effect::Cleaned { .. })
+    }
+
+    /// Whether the page left the cache.
+    #[inline]
+    pub const fn leaves(self) -> bool {
+        matches!(self, Effect::Evicted { .. })
+    }
+}
+
+/// A physical operation, as the cost of one is told to policies.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Hash)]
+pub enum Physical {
+    /// A page was fetched.
+    Read,
+    /// A page was written back.
+    Write,
 }
 
 /// A replacement policy over a fixed number of frames, with write-allocate and write-back: a
-/// missed page always comes in, read or written, and an update marks it dirty until it is evicted.
+/// missed page always comes in, read or written, and an update marks it dirty until it is written
+/// back.
+///
+/// The simulator and the buffer pool drive the same objects. A pool asks [`access`](Self::access)
+/// once a fix and does what its effects say; pages that are pinned while they are evicted, or on
+/// their way to the device, take frames that the policy does not count, so that what it decides
+/// does not depend on who holds what, nor on how long a device takes.
 pub trait Policy: Send {
-    /// Serves one request. Returns whether the page was cached; on a miss appends the pages that
-    /// had to go to `evicted` (none while there are free frames; a policy may evict several).
-    fn access(&mut self, request: Request, evicted: &mut Vec<Evicted>) -> bool;
+    /// Serves one request. Returns whether the page was cached; appends to `effects` what is to be
+    /// done to other pages (no page leaves while there are free frames; several may go at once).
+    fn access(&mut self, request: Request, effects: &mut Vec<Effect>) -> bool;
+
+    /// Whether `page` is cached.
+    fn contains(&self, page: PageNo) -> bool;
+
+    /// Appends up to `pages_max` dirty pages that should be written back ahead of their eviction,
+    /// in the order in which the policy would write them. Changes nothing: what is really written
+    /// is told by [`cleaned`](Self::cleaned).
+    fn write_candidates(&self, pages_max: usize, pages: &mut Vec<PageNo>);
+
+    /// `page` was written back and stays. Does nothing where it is not cached, or clean.
+    fn cleaned(&mut self, page: PageNo);
+
+    /// Drops `page` without writing it back, as after a trim or a failed read. Whether it was
+    /// cached.
+    fn forget(&mut self, page: PageNo) -> bool;
+
+    /// A physical operation on one page took `time_ns`: for policies that weigh reads against
+    /// writes by what they cost.
+    fn measured(&mut self, _operation: Physical, _time_ns: u64) {}
 
     /// Frames, all told.
     fn capacity_pages(&self) -> u32;
 
-    /// Dirty pages in the cache now. Walks all frames.
+    /// Dirty pages in the cache now. May walk all frames.
     fn dirty_pages(&self) -> u32;
+
+    /// Bytes of memory that it takes, its page table included.
+    fn memory_bytes(&self) -> u64;
 
     /// Serves all of `requests` and counts. Here so that a whole trace costs one dynamic call.
     fn run(&mut self, requests: &[Request], tally: &mut Tally) {
-        let mut evicted = Vec::with_capacity(64);
+        let mut effects = Vec::with_capacity(64);
         for &request in requests {
-            if !self.access(request, &mut evicted) {
+            if !self.access(request, &mut effects) {
                 tally.write_misses += u64::from(request.is_write());
                 tally.misses += 1;
-                tally.evictions += evicted.len() as u64;
-                tally.write_backs += evicted.drain(..).filter(|page| page.dirty).count() as u64;
+            }
+            for effect in effects.drain(..) {
+                tally.evictions += u64::from(effect.leaves());
+                tally.write_backs += u64::from(effect.writes());
             }
         }
         tally.requests += requests.len() as u64;
@@ -81,7 +150,7 @@ pub struct Tally {
     pub write_misses: u64,
     /// Pages that left the cache.
     pub evictions: u64,
-    /// Pages that left it dirty.
+    /// Pages written back: because they left dirty, or along with one that did.
     pub write_backs: u64,
 }
 
@@ -141,8 +210,14 @@ impl Key {
         self.0 &= !Key::MARK;
     }
 
+    /// The page is written back.
     #[inline]
-    pub(crate) fn evicted(self) -> Evicted {
-        Evicted { page: self.page(), dirty: self.is_dirty() }
+    pub(crate) fn clean(&mut self) {
+        self.0 &= !Key::DIRTY;
+    }
+
+    #[inline]
+    pub(crate) fn evicted(self) -> Effect {
+        Effect::Evicted { page: self.page(), dirty: self.is_dirty() }
     }
 }

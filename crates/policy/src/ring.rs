@@ -1,5 +1,5 @@
 //! Frames in a ring, filled in order of arrival: what FIFO and CLOCK need instead of links.
-use crate::page_table::PageTable;
+use crate::page_table::{NO_FRAME, PageTable};
 use crate::policy::{Key, Request};
 use tantalum_base::PageNo;
 
@@ -9,9 +9,9 @@ pub(crate) struct FrameRing<T> {
     /// Index 0 is unused: it stands for "no frame".
     keys: Vec<Key>,
     table: T,
-    /// Frames that hold a page; they are numbers 1..=used.
+    /// Frames that hold a page; they are the hand's and those behind it, round the ring.
     used: u32,
-    /// The frame whose turn it is to be replaced: the oldest, once all are used.
+    /// The frame whose turn it is to be replaced: the oldest.
     hand: u32,
 }
 
@@ -57,12 +57,61 @@ impl<T: PageTable> FrameRing<T> {
         self.hand = if self.hand == self.capacity() { 1 } else { self.hand + 1 };
     }
 
-    /// Puts the page of `request` into the next frame not used before, and returns the frame.
+    /// The frame `steps` behind the hand.
+    fn behind(&self, steps: u32) -> u32 {
+        let at = u64::from(self.hand - 1) + u64::from(steps);
+        (at % u64::from(self.capacity())) as u32 + 1
+    }
+
+    /// Puts the page of `request` into the next free frame, and returns the frame.
     pub(crate) fn push(&mut self, request: Request) -> u32 {
         debug_assert!(!self.is_full());
+        let frame = self.behind(self.used);
         self.used += 1;
-        self.fill(self.used, request);
-        self.used
+        self.fill(frame, request);
+        frame
+    }
+
+    /// Takes the page in `frame` out. Newer ones move up by a frame each, which `moved` is told as
+    /// (from, to): their order stays, at the price of a walk.
+    pub(crate) fn remove(&mut self, frame: u32, mut moved: impl FnMut(u32, u32)) {
+        self.table.remove(self.keys[frame as usize].page(), frame);
+        let capacity = self.capacity();
+        let steps = (frame + capacity - self.hand) % capacity;
+        for steps in steps + 1..self.used {
+            let (from, to) = (self.behind(steps), self.behind(steps - 1));
+            let key = self.keys[from as usize];
+            self.table.remove(key.page(), from);
+            self.keys[to as usize] = key;
+            let keys = &self.keys;
+            self.table.insert(key.page(), to, |frame| keys[frame as usize].page());
+            moved(from, to);
+        }
+        self.used -= 1;
+    }
+
+    /// The keys of cached pages, oldest first.
+    pub(crate) fn keys(&self) -> impl Iterator<Item = Key> + '_ {
+        (0..self.used).map(|steps| self.keys[self.behind(steps) as usize])
+    }
+
+    /// The pages of the first `pages_max` dirty frames from the hand on.
+    pub(crate) fn dirty_pages(&self, pages_max: usize, pages: &mut Vec<PageNo>) {
+        let dirty = self.keys().filter(|key| key.is_dirty());
+        pages.extend(dirty.take(pages_max).map(|key| key.page()));
+    }
+
+    /// Makes `page` clean where it is cached.
+    pub(crate) fn clean(&mut self, page: PageNo) {
+        match self.find(page) {
+            NO_FRAME => {}
+            frame => self.key_mut(frame).clean(),
+        }
+    }
+
+    /// Bytes of memory.
+    pub(crate) fn memory_bytes(&self) -> u64 {
+        (self.keys.len() * size_of::<Key>()) as u64 + self.table.memory_bytes()
     }
 
     /// Puts the page of `request` into the frame under the hand, moves on, and returns what was
@@ -78,7 +127,7 @@ impl<T: PageTable> FrameRing<T> {
     }
 
     pub(crate) fn dirty(&self) -> u32 {
-        self.keys[1..=self.used as usize].iter().filter(|key| key.is_dirty()).count() as u32
+        self.keys().filter(|key| key.is_dirty()).count() as u32
     }
 
     #[inline]
@@ -91,8 +140,8 @@ impl<T: PageTable> FrameRing<T> {
     #[cfg(test)]
     pub(crate) fn validate(&self) {
         assert!((1..=self.capacity()).contains(&self.hand));
-        assert!(self.is_full() || self.hand == 1, "the hand moved before the ring was full");
-        for frame in 1..=self.used {
+        for steps in 0..self.used {
+            let frame = self.behind(steps);
             assert_eq!(self.find(self.keys[frame as usize].page()), frame);
         }
     }

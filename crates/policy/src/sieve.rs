@@ -7,7 +7,8 @@
 //! counts the same whether it came once or a hundred times. Blind to the cost of writing back.
 use crate::list::FrameList;
 use crate::page_table::{NO_FRAME, PageTable};
-use crate::policy::{Evicted, Policy, Request};
+use crate::policy::{Effect, Policy, Request};
+use tantalum_base::PageNo;
 
 /// FIFO with a lazily moving hand.
 #[derive(Debug)]
@@ -40,7 +41,7 @@ impl<T: PageTable> Sieve<T> {
 
 impl<T: PageTable> Policy for Sieve<T> {
     #[inline]
-    fn access(&mut self, request: Request, evicted: &mut Vec<Evicted>) -> bool {
+    fn access(&mut self, request: Request, effects: &mut Vec<Effect>) -> bool {
         let frame = self.frames.find(request.page());
         if frame != NO_FRAME {
             let key = self.frames.key_mut(frame);
@@ -50,11 +51,41 @@ impl<T: PageTable> Policy for Sieve<T> {
         }
         if self.frames.is_full() {
             let victim = self.victim();
-            evicted.push(self.frames.replace(victim, request).evicted());
+            effects.push(self.frames.replace(victim, request).evicted());
         } else {
             self.frames.push(request);
         }
         false
+    }
+
+    fn contains(&self, page: PageNo) -> bool {
+        self.frames.find(page) != NO_FRAME
+    }
+
+    fn write_candidates(&self, pages_max: usize, pages: &mut Vec<PageNo>) {
+        let tail = self.frames.tail();
+        let from = if self.hand == NO_FRAME { tail } else { self.hand };
+        let before = self.frames.from(tail).take_while(|&frame| frame != from);
+        self.frames.dirty_of(self.frames.from(from).chain(before), pages_max, pages);
+    }
+
+    fn cleaned(&mut self, page: PageNo) {
+        self.frames.clean(page);
+    }
+
+    fn forget(&mut self, page: PageNo) -> bool {
+        let frame = self.frames.find(page);
+        if frame != NO_FRAME {
+            if self.hand == frame {
+                self.hand = self.frames.newer(frame);
+            }
+            self.frames.remove(frame);
+        }
+        frame != NO_FRAME
+    }
+
+    fn memory_bytes(&self) -> u64 {
+        self.frames.memory_bytes()
     }
 
     fn capacity_pages(&self) -> u32 {

@@ -1,7 +1,7 @@
 //! The pool: frames, pages on their way out of them, and what is known of every page.
 use std::collections::VecDeque;
 use tantalum_base::{Error, FastSet, PageNo, Result};
-use tantalum_policy::{Evicted, Policy, PolicySpec, Request, Workload};
+use tantalum_policy::{Effect, Policy, PolicySpec, Request, Workload};
 
 use super::options::DoubleWriteOptions;
 
@@ -17,7 +17,7 @@ pub(super) enum Need {
 /// The buffer pool's state. Pages are the database's.
 pub(super) struct Pool {
     frames: Box<dyn Policy>,
-    evicted: Vec<Evicted>,
+    effects: Vec<Effect>,
     /// Newest version of each page, in memory or at home.
     versions: Vec<u32>,
     /// Version that each home has since a batch ended.
@@ -43,7 +43,7 @@ impl Pool {
         let workload = Workload { pages_end: options.database_pages, future: &[] };
         Ok(Pool {
             frames: PolicySpec::parse("lru")?.build(frames, workload)?,
-            evicted: Vec::new(),
+            effects: Vec::new(),
             versions: vec![1; options.database_pages as usize],
             homes: vec![1; options.database_pages as usize],
             queue: VecDeque::new(),
@@ -70,10 +70,10 @@ impl Pool {
     /// Fixes a page, for a change of it where `write`. Where it needs to be read, it is `loading`
     /// until [`loaded`](Self::loaded). Returns also whether a batch is full now.
     pub(super) fn fix(&mut self, page: u64, write: bool) -> (Need, bool) {
-        let hit = self.frames.access(Request::new(PageNo(page), write), &mut self.evicted);
-        for gone in self.evicted.drain(..) {
-            if gone.dirty && self.queued.insert(gone.page.0) {
-                self.queue.push_back(gone.page.0);
+        let hit = self.frames.access(Request::new(PageNo(page), write), &mut self.effects);
+        for effect in self.effects.drain(..) {
+            if effect.writes() && self.queued.insert(effect.page().0) {
+                self.queue.push_back(effect.page().0);
             }
         }
         self.versions[page as usize] += u32::from(write);

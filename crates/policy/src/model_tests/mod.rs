@@ -1,0 +1,103 @@
+//! Every policy beside a naive one that follows its source line by line over a plain `Vec`: same
+//! hits, same effects, step by step, over both page tables.
+mod basic;
+mod opt;
+
+use crate::page_table::{DirectTable, SparseTable};
+use crate::{Effect, PolicySpec, Request, Workload};
+use proptest::prelude::*;
+use tantalum_base::PageNo;
+
+/// What is done to a policy.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Step {
+    Access(Request),
+    Cleaned(PageNo),
+    Forget(PageNo),
+}
+
+/// A naive policy.
+pub(crate) trait Model {
+    /// Serves a request: whether it hit, and what it did to other pages, in order.
+    fn access(&mut self, request: Request) -> (bool, Vec<Effect>);
+    /// As [`crate::Policy::cleaned`].
+    fn cleaned(&mut self, page: PageNo);
+    /// As [`crate::Policy::forget`].
+    fn forget(&mut self, page: PageNo) -> bool;
+    /// The cached pages, each with whether it is dirty, in any order.
+    fn pages(&self) -> Vec<(PageNo, bool)>;
+}
+
+/// Requests for `pages` pages, half of which go to a few hot ones, so that hits and re-use are
+/// common.
+pub(crate) fn requests(pages: u64) -> impl Strategy<Value = Vec<Request>> {
+    prop::collection::vec(request(pages), 1..300)
+}
+
+/// The same with a page forgotten or written back now and then.
+pub(crate) fn steps(pages: u64) -> impl Strategy<Value = Vec<Step>> {
+    let step = prop_oneof![
+        18 => request(pages).prop_map(Step::Access),
+        1 => (0..pages).prop_map(|page| Step::Cleaned(PageNo(page))),
+        1 => (0..pages).prop_map(|page| Step::Forget(PageNo(page))),
+    ];
+    prop::collection::vec(step, 1..300)
+}
+
+fn request(pages: u64) -> impl Strategy<Value = Request> {
+    let page = prop_oneof![0..pages, 0..pages.div_ceil(5)];
+    (page, any::<bool>()).prop_map(|(page, write)| Request::new(PageNo(page), write))
+}
+
+/// Asserts that the policy made from `text` does all of `steps`, for pages below `pages`, as
+/// `model` does, and that its other answers fit.
+pub(crate) fn agree(text: &str, frames: u32, pages: u64, model: &mut impl Model, steps: &[Step]) {
+    let workload = Workload { pages_end: pages, future: &[] };
+    let spec = PolicySpec::parse(text).unwrap();
+    let mut policies = [
+        spec.build_over::<DirectTable>(frames, workload).unwrap(),
+        spec.build_over::<SparseTable>(frames, workload).unwrap(),
+    ];
+    for (at, &step) in steps.iter().enumerate() {
+        let context = format!("{text}, {frames} frames, step {at}: {step:?}");
+        match step {
+            Step::Access(request) => {
+                let (hit, done) = model.access(request);
+                for policy in &mut policies {
+                    let mut effects = Vec::new();
+                    assert_eq!(policy.access(request, &mut effects), hit, "{context}");
+                    assert_eq!(effects, done, "{context}");
+                }
+            }
+            Step::Cleaned(page) => {
+                model.cleaned(page);
+                policies.iter_mut().for_each(|policy| policy.cleaned(page));
+            }
+            Step::Forget(page) => {
+                let was_cached = model.forget(page);
+                for policy in &mut policies {
+                    assert_eq!(policy.forget(page), was_cached, "{context}");
+                }
+            }
+        }
+        let cached = model.pages();
+        assert!(cached.len() <= frames as usize, "{context}: the model holds too many pages");
+        for policy in &mut policies {
+            policy.validate();
+            let found = (0..pages).filter(|&page| policy.contains(PageNo(page))).count();
+            assert_eq!(found, cached.len(), "{context}");
+            assert!(cached.iter().all(|&(page, _)| policy.contains(page)), "{context}");
+            let mut dirty: Vec<PageNo> =
+                cached.iter().filter(|(_, dirty)| *dirty).map(|(page, _)| *page).collect();
+            assert_eq!(policy.dirty_pages() as usize, dirty.len(), "{context}");
+            let mut candidates = Vec::new();
+            policy.write_candidates(usize::MAX, &mut candidates);
+            let mut few = Vec::new();
+            policy.write_candidates(2, &mut few);
+            assert_eq!(few, candidates[..candidates.len().min(2)], "{context}");
+            candidates.sort_unstable();
+            dirty.sort_unstable();
+            assert_eq!(candidates, dirty, "{context}: the write candidates are the dirty pages");
+        }
+    }
+}
