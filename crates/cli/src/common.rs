@@ -5,7 +5,7 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 use tantalum_base::Result;
 use tantalum_base::size::Size;
-use tantalum_report::{OutputFormat, Report, number};
+use tantalum_report::{OutputFormat, Page, Report, number};
 use tantalum_trace::{Generator, OpenOptions, PageEvent, open, open_pages};
 
 /// Which trace, and how to read it.
@@ -66,21 +66,76 @@ pub struct OutputArgs {
     /// table, csv or json (fields: docs/output.md)
     #[arg(long, default_value = "table")]
     format: String,
+    /// Write the outcome as one HTML page with charts, which needs no network, besides
+    #[arg(long, value_name = "FILE.html")]
+    report: Option<PathBuf>,
 }
 
 impl OutputArgs {
     /// The format; a refusal lists the names. To be asked for before any work is done.
-    pub fn format(&self) -> Result<OutputFormat> {
-        OutputFormat::parse(&self.format)
+    pub fn format(&self) -> anyhow::Result<OutputFormat> {
+        if let Some(path) = &self.report {
+            let folder = folder_of(path);
+            if path.is_dir() || !folder.is_dir() {
+                bail!("--report: {} cannot be a file in a folder that is there", path.display());
+            }
+        }
+        Ok(OutputFormat::parse(&self.format)?)
     }
 
-    /// Prints `report` on the standard output.
+    /// Prints `report` on the standard output, and where a page is asked for one without charts.
     pub fn print(&self, report: &Report, format: OutputFormat) -> anyhow::Result<()> {
+        let words: Vec<String> = std::env::args().skip(1).take(1).collect();
+        let title = format!("tantalum {}", words.join(" "));
+        self.print_page(report, format, &Page { title, ..Page::default() })
+    }
+
+    /// Prints `report` on the standard output, and writes `page` around it where one is asked for.
+    pub fn print_page(
+        &self,
+        report: &Report,
+        format: OutputFormat,
+        page: &Page,
+    ) -> anyhow::Result<()> {
+        if let Some(path) = &self.report {
+            let page = Page { command: command_line(), ..page.clone() };
+            write_whole(path, &page.render(report)?)?;
+            eprintln!("{}: written", path.display());
+        }
         let text = report.render(format)?;
         let mut out = std::io::stdout().lock();
         out.write_all(text.as_bytes())?;
         Ok(out.flush()?)
     }
+}
+
+fn folder_of(path: &Path) -> &Path {
+    path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."))
+}
+
+/// Writes a file that is there whole or, as before, not at all.
+fn write_whole(path: &Path, text: &str) -> anyhow::Result<()> {
+    let context = || format!("--report: {}", path.display());
+    let mut file = tempfile::Builder::new();
+    let mut file = file.prefix(".report-").tempfile_in(folder_of(path)).with_context(context)?;
+    file.write_all(text.as_bytes()).with_context(context)?;
+    let readable = std::os::unix::fs::PermissionsExt::from_mode(0o644);
+    file.as_file().set_permissions(readable).with_context(context)?;
+    file.persist(path).with_context(context)?;
+    Ok(())
+}
+
+/// The command as it could be typed again.
+fn command_line() -> String {
+    let plain = |word: &str| {
+        let safe = |c: char| c.is_ascii_alphanumeric() || "-_./:=,%+@".contains(c);
+        !word.is_empty() && word.chars().all(safe)
+    };
+    let quoted = |word: String| {
+        if plain(&word) { word } else { format!("'{}'", word.replace('\'', "'\\''")) }
+    };
+    let words = std::env::args().skip(1).map(quoted);
+    std::iter::once("tantalum".to_owned()).chain(words).collect::<Vec<String>>().join(" ")
 }
 
 /// Prints a line on the standard output. Unlike `println!` it does not panic where nobody reads.

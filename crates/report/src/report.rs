@@ -49,12 +49,14 @@ pub struct Report {
     pub lists: Vec<(&'static str, Table)>,
     /// The rows.
     pub table: Table,
+    /// Keys of the columns that people are shown as text, in this order; all of them where empty.
+    pub shown: Vec<&'static str>,
 }
 
 impl Report {
     /// A report without further fields.
     pub fn new(seed: u64, config: String, table: Table) -> Report {
-        Report { seed, config, fields: Vec::new(), lists: Vec::new(), table }
+        Report { seed, config, fields: Vec::new(), lists: Vec::new(), table, shown: Vec::new() }
     }
 
     /// The report in `format`, ready to print. A text table ends with the seed and the
@@ -65,7 +67,7 @@ impl Report {
             fields.push_str(&format!(", {key} {}", value.plain()));
         }
         match format {
-            OutputFormat::Table => Ok(format!("{}{fields}\n", self.table.to_text())),
+            OutputFormat::Table => Ok(format!("{}{fields}\n", self.table.to_text(&self.shown))),
             OutputFormat::Csv => Ok(format!("# {fields}\n{}", self.table.to_csv())),
             OutputFormat::Json => {
                 serde_json::to_string_pretty(self).map(|json| json + "\n").map_err(|error| {

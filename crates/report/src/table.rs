@@ -93,12 +93,17 @@ impl Table {
         self.rows.push(row);
     }
 
-    /// As text: headings, then a line a row, numbers to the right. A column in which no row has
-    /// anything is left out.
-    pub fn to_text(&self) -> String {
-        let shown: Vec<usize> = (0..self.columns.len())
-            .filter(|&at| self.rows.is_empty() || self.rows.iter().any(|row| !row[at].is_null()))
-            .collect();
+    /// As text: headings, then a line a row, numbers to the right; of the columns `keys` in this
+    /// order, or of all where it is empty. A column in which no row has anything is left out.
+    pub fn to_text(&self, keys: &[&str]) -> String {
+        let index = |key: &&str| self.columns.iter().position(|column| column.key == *key);
+        let wanted: Vec<usize> = match keys {
+            [] => (0..self.columns.len()).collect(),
+            keys => keys.iter().filter_map(index).collect(),
+        };
+        let has_any = |at: &usize| self.rows.iter().any(|row| !row[*at].is_null());
+        let shown: Vec<usize> =
+            wanted.into_iter().filter(|at| self.rows.is_empty() || has_any(at)).collect();
         let mut lines: Vec<Vec<String>> =
             vec![shown.iter().map(|&at| self.columns[at].heading.to_owned()).collect()];
         for row in &self.rows {
@@ -180,7 +185,8 @@ fn quoted(field: String) -> String {
     }
 }
 
-fn show(value: &Value, style: Style) -> String {
+/// `value` for people.
+pub(crate) fn show(value: &Value, style: Style) -> String {
     let real = match value {
         _ if value.is_null() => return "-".to_owned(),
         Value::Count(count) => match style {
@@ -226,8 +232,9 @@ mod tests {
         let expected = "name   pages     hits  latency\n\
                         a      1,234  50.00 %  1.50 us\n\
                         b,\"c\"      7        -     2 ns\n";
-        assert_eq!(table().to_text(), expected);
-        assert_eq!(Table::new(&table().columns).to_text().lines().count(), 1);
+        assert_eq!(table().to_text(&[]), expected);
+        assert_eq!(Table::new(&table().columns).to_text(&[]).lines().count(), 1);
+        assert_eq!(table().to_text(&["pages", "name"]), "pages  name\n1,234  a\n    7  b,\"c\"\n");
     }
 
     #[test]

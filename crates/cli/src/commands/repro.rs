@@ -3,7 +3,8 @@ use crate::Verdict;
 use crate::common::OutputArgs;
 use crate::progress::Progress;
 use tantalum_lab::experiments::{Experiment, Row, Scale};
-use tantalum_report::{Column, OutputFormat, Report, Table, Value, config_hash, schema};
+use tantalum_report::html::Spread;
+use tantalum_report::{Page, Plot, Report, Table, Value, config_hash, schema};
 
 /// Measure a paper's figures again, beside the paper's own numbers
 #[derive(clap::Args, Debug)]
@@ -26,27 +27,23 @@ pub fn run(args: &Args) -> anyhow::Result<Verdict> {
     let scale = Scale::parse(&args.scale)?;
     let experiments = Experiment::by_name(&args.name)?;
     let progress = Progress::named("cases measured");
-    let mut table = Table::new(&columns(format, experiments.len()));
+    let mut table = Table::new(schema::REPRO);
+    // Which experiment a row is of people see where there are several, and first.
+    let mut shown: Vec<&str> = schema::REPRO.iter().map(|column| column.key).collect();
+    shown.pop();
+    if experiments.len() > 1 {
+        shown.insert(0, "experiment");
+    }
     for experiment in experiments {
         let rows = (experiment.run)(scale, args.seed, &mut |case| progress.begin(case))?;
         rows.iter().for_each(|row| push(&mut table, experiment.name, row));
     }
     progress.finish();
     let config = config_hash([format!("repro={}", args.name), format!("scale={}", scale.name())]);
-    args.output.print(&Report::new(args.seed, config, table), format)?;
+    let mut report = Report::new(args.seed, config, table);
+    report.shown = shown;
+    args.output.print_page(&report, format, &page(&args.name))?;
     Ok(Verdict::Good)
-}
-
-/// People see which experiment a row is of where there are several, and first; programs always.
-fn columns(format: OutputFormat, experiments: usize) -> Vec<Column> {
-    let mut columns = schema::REPRO.to_vec();
-    if format == OutputFormat::Table {
-        let experiment = columns.pop();
-        if experiments > 1 {
-            columns.splice(0..0, experiment);
-        }
-    }
-    columns
 }
 
 fn push(table: &mut Table, experiment: &str, row: &Row) {
@@ -55,7 +52,7 @@ fn push(table: &mut Table, experiment: &str, row: &Row) {
         let scale = 10f64.powi(5 - value.abs().max(1e-9).log10().floor() as i32);
         Value::Real((value * scale).round() / scale)
     };
-    let named = [
+    table.push_named([
         ("figure", row.figure.into()),
         ("case", row.case.as_str().into()),
         ("metric", row.metric.into()),
@@ -65,7 +62,29 @@ fn push(table: &mut Table, experiment: &str, row: &Row) {
         ("ratio", row.ratio().map_or(Value::Null, rounded)),
         ("calibrated", row.calibrated.into()),
         ("experiment", experiment.into()),
-    ];
-    let shown = table.columns().to_vec();
-    table.push_named(named.into_iter().filter(|(key, _)| shown.iter().any(|at| at.key == *key)));
+    ]);
+}
+
+/// The page around the rows.
+fn page(name: &str) -> Page {
+    Page {
+        title: format!("{name}: a paper's figures, measured again"),
+        paragraphs: vec![
+            "Each point is a figure of the paper that it states as a number: its own value across, \
+             ours up. On the diagonal the two are equal. Rows without a paper's value are in the \
+             table alone."
+                .to_owned(),
+        ],
+        plots: vec![Plot {
+            title: "Paper and measured",
+            x: "paper",
+            y: "measured",
+            series: &["figure"],
+            panels: &["experiment", "metric", "unit"],
+            x_spread: Spread::Log,
+            y_spread: Spread::Log,
+            lines: false,
+        }],
+        ..Page::default()
+    }
 }

@@ -5,10 +5,10 @@ use std::rc::Rc;
 use tantalum_lab::device_replay::{
     Age, DeviceReplayOptions, DeviceReplayRow, DeviceTrace, Latency, replay,
 };
-use tantalum_report::{Column, OutputFormat, Report, Table, Value, config_hash, schema};
+use tantalum_report::{Report, Table, Value, config_hash, schema};
 use tantalum_ssd::DeviceSpec;
 
-/// Columns that people are shown; programs get all of them.
+/// Columns that people are shown as text; programs get all of them.
 const SHOWN: [&str; 13] = [
     "device",
     "requests",
@@ -46,7 +46,7 @@ pub struct DeviceArgs {
 }
 
 /// Replays `trace` on every device.
-pub fn run(trace: &TraceArgs, args: &DeviceArgs, format: OutputFormat) -> anyhow::Result<Report> {
+pub fn run(trace: &TraceArgs, args: &DeviceArgs) -> anyhow::Result<Report> {
     let devices = args.device.iter().map(|text| DeviceSpec::parse(text));
     let devices = devices.collect::<tantalum_base::Result<Vec<DeviceSpec>>>()?;
     let options = DeviceReplayOptions {
@@ -57,27 +57,19 @@ pub fn run(trace: &TraceArgs, args: &DeviceArgs, format: OutputFormat) -> anyhow
     };
     let loaded = Rc::new(DeviceTrace::collect(&trace.name(), trace.events("events read")?)?);
     let progress = Progress::steps("devices");
-    let shown: Vec<Column> = match format {
-        OutputFormat::Table => {
-            let columns = schema::DEVICE_REPLAY.iter();
-            columns.filter(|column| SHOWN.contains(&column.key)).cloned().collect()
-        }
-        _ => schema::DEVICE_REPLAY.to_vec(),
-    };
-    let mut table = Table::new(&shown);
+    let mut table = Table::new(schema::DEVICE_REPLAY);
     for (done, device) in devices.iter().enumerate() {
         let row = replay(&loaded, device, &options)?;
-        let values = values(&row).into_iter();
-        let values: Vec<_> =
-            values.filter(|(key, _)| shown.iter().any(|column| column.key == *key)).collect();
-        table.push_named(values);
+        table.push_named(values(&row));
         progress.step(done + 1, devices.len());
     }
     progress.finish();
     let mut parts = trace.config();
     parts.extend(devices.iter().map(|device| format!("device={}", device.name())));
     parts.push(format!("options={options:?}"));
-    Ok(Report::new(args.device_seed, config_hash(parts), table))
+    let mut report = Report::new(args.device_seed, config_hash(parts), table);
+    report.shown = SHOWN.to_vec();
+    Ok(report)
 }
 
 fn values(row: &DeviceReplayRow) -> Vec<(&'static str, Value)> {

@@ -1,6 +1,7 @@
 //! `tantalum replay TRACE`: what a trace would have met elsewhere.
 mod cache;
 mod device;
+mod plots;
 
 use crate::Verdict;
 use crate::common::{OutputArgs, TraceArgs};
@@ -24,8 +25,9 @@ pub fn run(args: &Args) -> anyhow::Result<Verdict> {
     let report = if args.device.device.is_empty() {
         cache::run(&args.trace, &args.cache)?
     } else {
-        device::run(&args.trace, &args.device, format)?
+        device::run(&args.trace, &args.device)?
     };
-    args.output.print(&report, format)?;
+    let page = plots::page(&args.trace.name(), !args.device.device.is_empty());
+    args.output.print_page(&report, format, &page)?;
     Ok(Verdict::Good)
 }
