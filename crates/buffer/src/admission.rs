@@ -1,0 +1,294 @@
+//! What a request does to frames: the policy is asked once, and its effects are carried out. No I/O,
+//! and no step that could be interrupted.
+//!
+//! The policy's book and the frames may differ for a while, and this is how each difference ends:
+//!
+//! - A page that the policy let go dirty is owed a write-back, and keeps its frame until then. Asked
+//!   for again, it is the policy's again, in the state that the request gives it; the write-back is
+//!   still owed, as the policy counts on it.
+//! - A page that is fixed for an update is dirty for the policy at once and really from the unfix on.
+//!   What the policy let go, or clean, meanwhile is owed at the unfix.
+//! - A page that is updated again before its owed write-back began is written once for both. The
+//!   policy still has it dirty, and its next write-back finds nothing to do.
+use std::collections::BTreeMap;
+use tantalum_base::{Error, ErrorKind, PageNo, Result};
+use tantalum_policy::page_table::NO_FRAME;
+use tantalum_policy::{Effect, Policy, Request};
+
+use crate::frames::{Content, Frames};
+use crate::options::{Intent, PoolOptions};
+use crate::statistics::{ClusterCounter, PoolStatistics};
+
+/// Policy, frames and counters: all of a pool but contents, device and clock.
+pub(crate) struct State {
+    pub policy: Box<dyn Policy>,
+    pub frames: Frames,
+    pub statistics: PoolStatistics,
+    pub write_switches: ClusterCounter,
+    request_switches: ClusterCounter,
+    /// Fixes that wait for a frame.
+    pub frame_waiters: u32,
+    /// Pages that the flush under way still waits for.
+    pub flush_left: u32,
+    /// Why a write-back failed last.
+    pub write_error: Option<Error>,
+    /// Why the frames with [`Content::Failed`] could not be read.
+    pub read_errors: BTreeMap<u32, Error>,
+    effects: Vec<Effect>,
+}
+
+/// What a fix that has a frame may do next.
+pub(crate) enum Step {
+    /// It has the latch, and the content is there.
+    Enter,
+    /// It must read the page, for all who wait.
+    Read,
+    /// The page could not be read.
+    Fail(Error),
+}
+
+impl State {
+    pub(crate) fn new(policy: Box<dyn Policy>, frames: u32, options: &PoolOptions) -> Self {
+        State {
+            policy,
+            frames: Frames::new(frames),
+            statistics: PoolStatistics::default(),
+            write_switches: ClusterCounter::new(options.cluster_pages),
+            request_switches: ClusterCounter::new(options.cluster_pages),
+            frame_waiters: 0,
+            flush_left: 0,
+            write_error: None,
+            read_errors: BTreeMap::new(),
+            effects: Vec::with_capacity(64),
+        }
+    }
+
+    /// Serves a request and pins the frame of its page; `None` where no frame is free, with
+    /// nothing changed. `retry`: failed write-backs are tried again to make room.
+    ///
+    /// # Errors
+    /// `OutOfSpace` where every frame is pinned, with nothing changed.
+    pub(crate) fn admit(
+        &mut self,
+        page: PageNo,
+        intent: Intent,
+        retry: bool,
+    ) -> Result<Option<u32>> {
+        let found = self.frames.find(page);
+        if found == NO_FRAME && self.frames.free_count() == 0 && !self.make_room(retry)? {
+            return Ok(None);
+        }
+        let hit = self.ask(page, intent);
+        let frame = if found == NO_FRAME { self.frames.take_free(page) } else { found };
+        self.statistics.rescues += u64::from(!hit && found != NO_FRAME);
+        self.frames.get_mut(frame).cached = true;
+        self.frames.pin(frame, intent.is_write());
+        Ok(Some(frame))
+    }
+
+    /// Whether `page` has a frame.
+    pub(crate) fn is_resident(&self, page: PageNo) -> bool {
+        self.frames.find(page) != NO_FRAME
+    }
+
+    /// Whether write-backs are in flight or about to be.
+    pub(crate) fn is_writing(&self) -> bool {
+        self.frames.writing > 0 || self.has_queued()
+    }
+
+    /// Whether a page waits to be written.
+    pub(crate) fn has_queued(&self) -> bool {
+        self.frames.first_queued() != NO_FRAME
+    }
+
+    /// Asks the policy and carries out what it says. Whether it had the page.
+    fn ask(&mut self, page: PageNo, intent: Intent) -> bool {
+        let write = intent.is_write();
+        let mut effects = std::mem::take(&mut self.effects);
+        let hit = self.policy.access(Request::new(page, write), &mut effects);
+        let counts = &mut self.statistics;
+        counts.requests += 1;
+        counts.request_cluster_switches += self.request_switches.switch(page);
+        counts.hits += u64::from(hit);
+        counts.misses += u64::from(!hit);
+        counts.write_misses += u64::from(!hit && write);
+        for effect in effects.drain(..) {
+            self.apply(effect);
+        }
+        self.effects = effects;
+        hit
+    }
+
+    fn apply(&mut self, effect: Effect) {
+        self.statistics.evictions += u64::from(effect.leaves());
+        self.statistics.write_backs += u64::from(effect.writes());
+        let frame = self.frames.find(effect.page());
+        if frame == NO_FRAME {
+            // Its frame was taken for another page.
+            return;
+        }
+        let held = self.frames.get_mut(frame);
+        held.cached &= !effect.leaves();
+        // Whatever the policy knows: a dirty page never leaves unwritten.
+        held.owed_at_unfix |= effect.writes() && held.update_pins > 0;
+        if held.dirty && (effect.writes() || effect.leaves()) {
+            self.frames.owe(frame);
+        }
+        self.release(frame);
+    }
+
+    /// Makes a frame free where all are taken, or sees to it that one will be. Whether one is free.
+    fn make_room(&mut self, retry: bool) -> Result<bool> {
+        if self.frames.pinned == self.frames.count() {
+            return Err(Error::new(
+                ErrorKind::OutOfSpace,
+                format!("all {} frames of the buffer are pinned", self.frames.count()),
+            ));
+        }
+        if self.is_writing() {
+            return Ok(false);
+        }
+        if retry && self.frames.failed > 0 {
+            self.retry_failed();
+        }
+        // Nothing is on its way, so every frame beyond the policy's is pinned, or cannot be written.
+        // The policy must not be asked for another victim: it would decide otherwise than it does
+        // with the same requests and nobody holding on.
+        let clean = self.frames.sweep(|frame| frame.is_idle());
+        if clean != NO_FRAME {
+            self.frames.get_mut(clean).cached = false;
+            self.statistics.frames_taken += 1;
+            return Ok(self.release(clean));
+        }
+        let dirty = self.frames.sweep(|frame| frame.pins == 0 && frame.dirty && !frame.failed);
+        if dirty != NO_FRAME {
+            self.frames.get_mut(dirty).ahead = true;
+            self.frames.owe(dirty);
+        }
+        Ok(false)
+    }
+
+    /// Has every page written whose write-back failed.
+    pub(crate) fn retry_failed(&mut self) {
+        for frame in self.frames.numbers() {
+            if self.frames.get(frame).failed {
+                self.frames.owe(frame);
+            }
+        }
+    }
+
+    /// Lets a fix with `intent` go on; `None` where it must wait. `waits` says whether it is counted
+    /// among the updaters that wait.
+    pub(crate) fn enter(&mut self, frame: u32, intent: Intent, waits: &mut bool) -> Option<Step> {
+        let held = self.frames.get_mut(frame);
+        if held.content == Content::Failed {
+            let error = self.read_errors.get(&frame).cloned();
+            let lost = || Error::new(ErrorKind::Closed, "the page could not be read");
+            return Some(Step::Fail(error.unwrap_or_else(lost)));
+        }
+        if held.content == Content::Absent && !held.updating && intent != Intent::Overwrite {
+            held.content = Content::Reading;
+            return Some(Step::Read);
+        }
+        let there = held.content == Content::Ready
+            || (held.content == Content::Absent && intent == Intent::Overwrite);
+        if !intent.is_write() {
+            let free = !held.updating && held.updaters_waiting == 0;
+            held.readers += u32::from(there && free);
+            return (there && free).then_some(Step::Enter);
+        }
+        let free = !held.updating && held.readers == 0;
+        if there && free {
+            held.updating = true;
+            held.updaters_waiting -= u32::from(std::mem::take(waits));
+            // Back in the queue at the unfix: nobody may see the page in the middle of a change.
+            self.frames.dequeue(frame);
+            return Some(Step::Enter);
+        }
+        held.updaters_waiting += u32::from(!std::mem::replace(waits, true));
+        None
+    }
+
+    /// Ends a read of the page in `frame`.
+    pub(crate) fn end_read(&mut self, frame: u32, failure: Option<Error>) {
+        let held = self.frames.get_mut(frame);
+        let Some(error) = failure else {
+            held.content = Content::Ready;
+            return;
+        };
+        held.content = Content::Failed;
+        held.cached = false;
+        let page = held.page;
+        self.statistics.read_failures += 1;
+        self.policy.forget(page);
+        self.frames.unlist(frame);
+        self.read_errors.insert(frame, error);
+        self.release(frame);
+    }
+
+    /// Ends a fix. `entered`: it had the latch; `updated`: it changed the page; `waits` as in
+    /// [`enter`](Self::enter).
+    pub(crate) fn unfix(
+        &mut self,
+        frame: u32,
+        intent: Intent,
+        entered: bool,
+        updated: bool,
+        waits: bool,
+    ) {
+        let write = intent.is_write();
+        let held = self.frames.get_mut(frame);
+        held.readers -= u32::from(entered && !write);
+        held.updating &= !(entered && write);
+        held.updaters_waiting -= u32::from(waits);
+        self.frames.unpin(frame, write);
+        if updated {
+            self.frames.get_mut(frame).content = Content::Ready;
+            self.frames.set_dirty(frame, true);
+        }
+        if write {
+            self.settle_update(frame, updated);
+        }
+        self.release(frame);
+    }
+
+    /// Brings the policy's book and the frame together after a fix for an update.
+    fn settle_update(&mut self, frame: u32, updated: bool) {
+        let held = *self.frames.get(frame);
+        if held.dirty && (held.owed || !held.cached || (updated && held.owed_at_unfix)) {
+            self.frames.owe(frame);
+        }
+        if held.update_pins > 0 {
+            return;
+        }
+        self.frames.get_mut(frame).owed_at_unfix = false;
+        if held.cached && !held.dirty && !held.writing {
+            // The update that the policy was told of did not happen.
+            self.policy.cleaned(held.page);
+        }
+    }
+
+    /// Frees `frame` where nothing keeps it.
+    pub(crate) fn release(&mut self, frame: u32) -> bool {
+        let freed = self.frames.release(frame);
+        if freed && !self.read_errors.is_empty() {
+            self.read_errors.remove(&frame);
+        }
+        freed
+    }
+
+    /// Panics where policy and frames contradict each other.
+    pub(crate) fn validate(&self) {
+        self.frames.validate();
+        let mut dirty = Vec::new();
+        self.policy.write_candidates(usize::MAX, &mut dirty);
+        dirty.sort_unstable();
+        for number in self.frames.numbers() {
+            let frame = self.frames.get(number);
+            assert!(!frame.cached || self.policy.contains(frame.page), "{frame:?}");
+            let pending = frame.owed || frame.writing || frame.failed || frame.update_pins > 0;
+            let known = dirty.binary_search(&frame.page).is_ok();
+            assert!(!frame.dirty || pending || known, "the policy has it clean: {frame:?}");
+        }
+    }
+}

@@ -1,0 +1,157 @@
+//! From a request to a guard.
+use std::rc::Rc;
+use tantalum_base::{Error, PageDevice, PageNo, PageRange, Payload, Result};
+use tantalum_policy::Physical;
+use tantalum_runtime::Runtime;
+
+use crate::frames::Content;
+use crate::guard::Guard;
+use crate::options::Intent;
+use crate::pool::Pool;
+
+/// What a fix without a frame may do next.
+enum Room {
+    Frame(u32),
+    /// There is something to write, and nobody but the fix to write it.
+    Help,
+    Fail(Error),
+}
+
+impl<D: PageDevice, R: Runtime> Pool<D, R> {
+    /// Fixes `page`: it is in the pool, and stays there, until the guard is dropped. Waits while
+    /// others hold it in a way that excludes `intent`, and while no frame is free.
+    ///
+    /// # Errors
+    /// `OutOfRange`; `OutOfSpace` where every frame is pinned, with nothing changed; what the
+    /// device said where the page could not be read, which all who waited for it are told and
+    /// which leaves it out of the pool; what the device said where pages must be written back to
+    /// make room and cannot.
+    pub async fn fix(self: &Rc<Self>, page: PageNo, intent: Intent) -> Result<Guard<D, R>> {
+        self.device.limits().check_range(PageRange::new(page, 1))?;
+        let frame = match self.admit_now(page, intent)? {
+            Some(frame) => frame,
+            None => self.admit_when_free(page, intent).await?,
+        };
+        let mut guard = Guard::pinned(Rc::clone(self), frame, intent);
+        if self.options.writers == 0 && self.state.borrow().has_queued() {
+            self.write_queued(true).await;
+        }
+        guard.enter().await?;
+        Ok(guard)
+    }
+
+    fn admit_now(&self, page: PageNo, intent: Intent) -> Result<Option<u32>> {
+        let mut state = self.state.borrow_mut();
+        if state.frame_waiters > 0 && !state.is_resident(page) {
+            return Ok(None);
+        }
+        let admitted = state.admit(page, intent, true);
+        self.tell(&state);
+        admitted
+    }
+
+    /// Waits for a frame, behind those who came before.
+    async fn admit_when_free(&self, page: PageNo, intent: Intent) -> Result<u32> {
+        let _waiter = FrameWaiter::new(self);
+        let _turn = self.frame_turn.acquire(1).await;
+        let failures = self.state.borrow().statistics.write_failures;
+        loop {
+            let room = || self.room_for(page, intent, failures);
+            match self.room.until(room).await {
+                Room::Frame(frame) => return Ok(frame),
+                Room::Fail(error) => return Err(error),
+                Room::Help => {
+                    self.write_next(true).await;
+                }
+            }
+        }
+    }
+
+    /// `failures`: failed write-backs when the fix began to wait; a new one ends the waiting where
+    /// nothing else is on its way.
+    fn room_for(&self, page: PageNo, intent: Intent, failures: u64) -> Option<Room> {
+        let mut state = self.state.borrow_mut();
+        let failed = state.statistics.write_failures > failures;
+        match state.admit(page, intent, !failed) {
+            Ok(Some(frame)) => {
+                self.tell(&state);
+                return Some(Room::Frame(frame));
+            }
+            Ok(None) => {}
+            Err(error) => return Some(Room::Fail(error)),
+        }
+        if state.has_queued() {
+            if self.options.writers == 0 {
+                return Some(Room::Help);
+            }
+            self.progress.wake_all();
+        } else if failed && !state.is_writing() {
+            let error = state.write_error.clone()?;
+            return Some(Room::Fail(error.wrap("no frame of the buffer can be made free")));
+        }
+        None
+    }
+
+    /// Reads the page in `frame`, which is [`Content::Reading`], for all who wait for it.
+    pub(crate) async fn read_into(&self, frame: u32) {
+        let turn = ReadTurn { pool: self, frame };
+        let page = self.state.borrow().frames.get(frame).page;
+        let mut content = [D::Page::zero()];
+        let start_ns = self.runtime.now_ns();
+        let read = self.device.read(page, &mut content, None).await;
+        let time_ns = self.runtime.now_ns().saturating_sub(start_ns);
+        let mut state = self.state.borrow_mut();
+        state.statistics.device_reads += 1;
+        let failure = match read {
+            Ok(()) => {
+                let [content] = content;
+                *self.content(frame).borrow_mut() = content;
+                state.statistics.physical_reads += 1;
+                state.policy.measured(Physical::Read, time_ns);
+                None
+            }
+            Err(error) => Some(error.wrap(format!("reading page {page} into the buffer"))),
+        };
+        state.end_read(frame, failure);
+        self.tell(&state);
+        drop(state);
+        drop(turn);
+    }
+}
+
+/// Whoever gives up reading leaves that to the next.
+struct ReadTurn<'a, D: PageDevice, R: Runtime> {
+    pool: &'a Pool<D, R>,
+    frame: u32,
+}
+
+impl<D: PageDevice, R: Runtime> Drop for ReadTurn<'_, D, R> {
+    fn drop(&mut self) {
+        let mut state = self.pool.state.borrow_mut();
+        let held = state.frames.get_mut(self.frame);
+        if held.content == Content::Reading {
+            held.content = Content::Absent;
+        }
+        drop(state);
+        self.pool.latch(self.frame).wake_all();
+    }
+}
+
+/// Counts a fix among those that wait for a frame.
+struct FrameWaiter<'a, D: PageDevice, R: Runtime>(&'a Pool<D, R>);
+
+impl<'a, D: PageDevice, R: Runtime> FrameWaiter<'a, D, R> {
+    fn new(pool: &'a Pool<D, R>) -> Self {
+        let mut state = pool.state.borrow_mut();
+        state.frame_waiters += 1;
+        state.statistics.free_frame_waits += 1;
+        drop(state);
+        FrameWaiter(pool)
+    }
+}
+
+impl<D: PageDevice, R: Runtime> Drop for FrameWaiter<'_, D, R> {
+    fn drop(&mut self) {
+        self.0.state.borrow_mut().frame_waiters -= 1;
+    }
+}

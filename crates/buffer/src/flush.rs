@@ -1,0 +1,70 @@
+//! Every dirty page, then the device.
+use tantalum_base::{PageDevice, Result};
+use tantalum_runtime::Runtime;
+
+use crate::admission::State;
+use crate::pool::Pool;
+
+impl State {
+    /// Has every page written that is dirty or being written now, in the order of their numbers,
+    /// so that neighbours meet.
+    fn begin_flush(&mut self, dirty: &mut Vec<(u64, u32)>) {
+        self.flush_left = 0;
+        for number in self.frames.numbers() {
+            let frame = self.frames.get_mut(number);
+            // What is in flight may be older than what is in the frame: then both are waited for.
+            frame.flush_waits = u8::from(frame.writing) + u8::from(frame.dirty);
+            if frame.dirty {
+                dirty.push((frame.page.0, number));
+            }
+            self.flush_left += u32::from(self.frames.get(number).flush_waits > 0);
+        }
+        dirty.sort_unstable();
+        for (_, number) in dirty.drain(..) {
+            self.frames.get_mut(number).ahead = true;
+            self.frames.owe(number);
+        }
+    }
+}
+
+impl<D: PageDevice, R: Runtime> Pool<D, R> {
+    /// Writes every page that was unfixed dirty before the call, then flushes the device: all of
+    /// it survives a power cut as the device promises. Waits for pages that are fixed for an update
+    /// and were dirty before: who holds such a guard must not wait for this.
+    ///
+    /// # Errors
+    /// What the device said. Pages that were not written stay in the pool, dirty, and are written by
+    /// the next flush, or when they make room. After a failed flush of the device itself, which of
+    /// the written pages are durable is for the device to say.
+    pub async fn flush(&self) -> Result<()> {
+        let turn = self.flush_turn.acquire(1).await;
+        let failures = {
+            let mut state = self.state.borrow_mut();
+            let mut dirty = Vec::with_capacity(state.frames.dirty as usize);
+            state.begin_flush(&mut dirty);
+            state.statistics.write_failures
+        };
+        self.progress.wake_all();
+        loop {
+            let next = || {
+                let state = self.state.borrow();
+                let done = state.flush_left == 0;
+                (done || state.has_queued()).then_some(done)
+            };
+            if self.progress.until(next).await {
+                break;
+            }
+            self.write_next(false).await;
+        }
+        let failed = {
+            let state = self.state.borrow();
+            let failed = state.frames.failed > 0 && state.statistics.write_failures > failures;
+            state.write_error.clone().filter(|_| failed)
+        };
+        drop(turn);
+        match failed {
+            Some(error) => Err(error),
+            None => self.device.flush().await,
+        }
+    }
+}

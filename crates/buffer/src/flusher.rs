@@ -1,0 +1,76 @@
+//! Dirty pages written ahead of their eviction, in the order that the policy would write them.
+use tantalum_base::{PageDevice, PageNo};
+use tantalum_policy::page_table::NO_FRAME;
+use tantalum_runtime::Runtime;
+
+use crate::admission::State;
+use crate::options::FlusherOptions;
+use crate::pool::Pool;
+
+impl State {
+    /// Has up to `pages_max` pages written that the policy names. How many can be written now.
+    fn write_ahead(&mut self, pages_max: u32, candidates: &mut Vec<PageNo>) -> u32 {
+        self.policy.write_candidates(pages_max as usize, candidates);
+        let mut asked = 0;
+        for page in candidates.drain(..) {
+            let number = self.frames.find(page);
+            if number == NO_FRAME {
+                continue;
+            }
+            let frame = self.frames.get_mut(number);
+            // Clean for the moment: the policy was told of an update that is not done yet, or of
+            // one that went along with an earlier write-back.
+            if !frame.dirty {
+                if frame.update_pins == 0 && !frame.writing {
+                    self.policy.cleaned(page);
+                }
+                continue;
+            }
+            (frame.ahead, frame.by_flusher) = (true, true);
+            self.frames.owe(number);
+            asked += u32::from(self.frames.get(number).queued);
+        }
+        asked
+    }
+}
+
+impl<D: PageDevice, R: Runtime> Pool<D, R> {
+    /// The flusher, until the pool is closed.
+    pub(crate) async fn run_flusher(&self, options: FlusherOptions) {
+        let mut candidates = Vec::with_capacity(options.batch_pages as usize);
+        loop {
+            let work = || match self.over_watermark(&self.state.borrow()) {
+                _ if self.closing.get() => Some(false),
+                true => Some(true),
+                false => None,
+            };
+            if !self.progress.until(work).await {
+                return;
+            }
+            self.flush_down(options, &mut candidates).await;
+        }
+    }
+
+    /// Writes down to the low watermark.
+    async fn flush_down(&self, options: FlusherOptions, candidates: &mut Vec<PageNo>) {
+        let low = options.low * f64::from(self.state.borrow().policy.capacity_pages());
+        while f64::from(self.state.borrow().frames.dirty) > low && !self.closing.get() {
+            let (asked, failures) = {
+                let mut state = self.state.borrow_mut();
+                let asked = state.write_ahead(options.batch_pages, candidates);
+                (asked, state.statistics.write_failures)
+            };
+            self.write_queued(false).await;
+            if asked == 0 || self.state.borrow().statistics.write_failures > failures {
+                // All candidates are being written or held by updaters, or the device fails: not
+                // again before something has changed.
+                let before = self.state.borrow().statistics;
+                let changed = || {
+                    let now = self.state.borrow().statistics;
+                    (now != before || self.closing.get()).then_some(())
+                };
+                return self.progress.until(changed).await;
+            }
+        }
+    }
+}

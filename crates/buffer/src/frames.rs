@@ -1,0 +1,316 @@
+//! Frames: which page each has, who holds it, and what is still to be done with it. No I/O and no
+//! content; every link is an index.
+use tantalum_base::PageNo;
+use tantalum_policy::page_table::{NO_FRAME, PageTable, SparseTable};
+
+/// What is in a frame.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Content {
+    /// Nothing yet: whoever comes first reads it.
+    Absent,
+    /// Somebody reads it.
+    Reading,
+    /// The page.
+    Ready,
+    /// The read failed. The frame has left the table and goes when its last holder does.
+    Failed,
+}
+
+/// A frame. It is free, or it has a page.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Frame {
+    pub page: PageNo,
+    pub content: Content,
+    /// Fixes that have not been unfixed, those that still wait among them.
+    pub pins: u32,
+    /// Of these, the ones that came to change the page.
+    pub update_pins: u32,
+    /// Guards for reading.
+    pub readers: u32,
+    /// A guard for an update.
+    pub updating: bool,
+    /// Fixes for an update that wait for the latch: later readers wait behind them.
+    pub updaters_waiting: u32,
+    /// The table leads here.
+    pub listed: bool,
+    /// The policy counts it among its own.
+    pub cached: bool,
+    /// Changed since it was read or its last write-back began.
+    pub dirty: bool,
+    /// A write-back is in flight. There is one at a time, so that an older content never lands on
+    /// a newer one.
+    pub writing: bool,
+    /// Is to be written back as soon as that is possible.
+    pub owed: bool,
+    /// In the queue of pages to be written.
+    pub queued: bool,
+    /// The last write-back failed, and it was not asked for again.
+    pub failed: bool,
+    /// Written ahead of its eviction: the policy is to be told that it is clean.
+    pub ahead: bool,
+    /// The flusher asked for it.
+    pub by_flusher: bool,
+    /// The policy let it go, or clean, while somebody held it for an update: the change is owed.
+    pub owed_at_unfix: bool,
+    /// Write-backs that a flush still waits for.
+    pub flush_waits: u8,
+    /// Neighbours in the queue; `next` also chains free frames.
+    prev: u32,
+    next: u32,
+}
+
+impl Frame {
+    const EMPTY: Frame = Frame {
+        page: PageNo(0),
+        content: Content::Absent,
+        pins: 0,
+        update_pins: 0,
+        readers: 0,
+        updating: false,
+        updaters_waiting: 0,
+        listed: false,
+        cached: false,
+        dirty: false,
+        writing: false,
+        owed: false,
+        queued: false,
+        failed: false,
+        ahead: false,
+        by_flusher: false,
+        owed_at_unfix: false,
+        flush_waits: 0,
+        prev: NO_FRAME,
+        next: NO_FRAME,
+    };
+
+    /// Whether nothing keeps the frame but the policy.
+    pub(crate) fn is_idle(&self) -> bool {
+        self.pins == 0 && !self.writing && !self.dirty
+    }
+
+    /// Whether a write-back may begin now. An updater may be in the middle of a change.
+    pub(crate) fn is_writable(&self) -> bool {
+        self.dirty && !self.writing && !self.updating
+    }
+}
+
+/// All frames, numbered from 1, with the table that finds them and the queue of those to write.
+pub(crate) struct Frames {
+    /// Index 0 closes the ring of the queue.
+    all: Vec<Frame>,
+    table: SparseTable,
+    free: u32,
+    free_count: u32,
+    /// Frames with a pin.
+    pub pinned: u32,
+    /// Frames with `dirty`.
+    pub dirty: u32,
+    /// Frames with `writing`.
+    pub writing: u32,
+    /// Frames with `failed`.
+    pub failed: u32,
+    /// Where the search for a frame to take away goes on.
+    hand: u32,
+}
+
+impl Frames {
+    /// `count` free frames.
+    pub(crate) fn new(count: u32) -> Self {
+        let mut all = vec![Frame::EMPTY; count as usize + 1];
+        for frame in 1..count {
+            all[frame as usize].next = frame + 1;
+        }
+        Frames {
+            all,
+            // Twice the room, so that what deletions leave behind never makes it grow.
+            table: SparseTable::new(count.saturating_mul(2), u64::MAX),
+            free: 1,
+            free_count: count,
+            pinned: 0,
+            dirty: 0,
+            writing: 0,
+            failed: 0,
+            hand: 0,
+        }
+    }
+
+    pub(crate) fn count(&self) -> u32 {
+        self.all.len() as u32 - 1
+    }
+
+    pub(crate) fn free_count(&self) -> u32 {
+        self.free_count
+    }
+
+    pub(crate) fn memory_bytes(&self) -> u64 {
+        (self.all.len() * size_of::<Frame>()) as u64 + self.table.memory_bytes()
+    }
+
+    #[inline]
+    pub(crate) fn get(&self, frame: u32) -> &Frame {
+        &self.all[frame as usize]
+    }
+
+    #[inline]
+    pub(crate) fn get_mut(&mut self, frame: u32) -> &mut Frame {
+        &mut self.all[frame as usize]
+    }
+
+    /// The frame of `page`, or [`NO_FRAME`].
+    #[inline]
+    pub(crate) fn find(&self, page: PageNo) -> u32 {
+        self.table.find(page, |frame| self.all[frame as usize].page)
+    }
+
+    /// Takes a free frame for `page`, which is in none.
+    pub(crate) fn take_free(&mut self, page: PageNo) -> u32 {
+        let frame = self.free;
+        assert!(frame != NO_FRAME, "no frame is free");
+        self.free = self.get(frame).next;
+        self.free_count -= 1;
+        *self.get_mut(frame) = Frame { page, listed: true, ..Frame::EMPTY };
+        let all = &self.all;
+        self.table.insert(page, frame, |frame| all[frame as usize].page);
+        frame
+    }
+
+    /// Lets nobody find `frame` any more.
+    pub(crate) fn unlist(&mut self, frame: u32) {
+        let Frame { page, listed, .. } = *self.get(frame);
+        if listed {
+            self.table.remove(page, frame);
+            self.get_mut(frame).listed = false;
+        }
+    }
+
+    /// Frees `frame` where nothing keeps it. Whether it is free now.
+    pub(crate) fn release(&mut self, frame: u32) -> bool {
+        let held = self.get(frame);
+        if held.cached || !held.is_idle() {
+            return false;
+        }
+        debug_assert!(!held.queued && !held.owed, "a clean page has nothing to be written");
+        self.unlist(frame);
+        self.get_mut(frame).next = self.free;
+        self.free = frame;
+        self.free_count += 1;
+        true
+    }
+
+    pub(crate) fn pin(&mut self, frame: u32, update: bool) {
+        let held = self.get_mut(frame);
+        held.pins += 1;
+        held.update_pins += u32::from(update);
+        self.pinned += u32::from(self.get(frame).pins == 1);
+    }
+
+    pub(crate) fn unpin(&mut self, frame: u32, update: bool) {
+        let held = self.get_mut(frame);
+        held.pins -= 1;
+        held.update_pins -= u32::from(update);
+        self.pinned -= u32::from(self.get(frame).pins == 0);
+    }
+
+    pub(crate) fn set_dirty(&mut self, frame: u32, dirty: bool) {
+        let was = std::mem::replace(&mut self.get_mut(frame).dirty, dirty);
+        self.dirty = self.dirty + u32::from(dirty) - u32::from(was);
+    }
+
+    pub(crate) fn set_writing(&mut self, frame: u32, writing: bool) {
+        let was = std::mem::replace(&mut self.get_mut(frame).writing, writing);
+        self.writing = self.writing + u32::from(writing) - u32::from(was);
+    }
+
+    pub(crate) fn set_failed(&mut self, frame: u32, failed: bool) {
+        let was = std::mem::replace(&mut self.get_mut(frame).failed, failed);
+        self.failed = self.failed + u32::from(failed) - u32::from(was);
+    }
+
+    /// Notes that the dirty page in `frame` is to be written, at once or when that is possible.
+    pub(crate) fn owe(&mut self, frame: u32) {
+        self.set_failed(frame, false);
+        self.get_mut(frame).owed = true;
+        self.enqueue(frame);
+    }
+
+    /// Puts `frame` into the queue where its page is owed and can be written.
+    pub(crate) fn enqueue(&mut self, frame: u32) {
+        let held = self.get(frame);
+        if !held.owed || held.queued || !held.is_writable() {
+            return;
+        }
+        let last = self.all[0].prev;
+        let held = self.get_mut(frame);
+        (held.queued, held.prev, held.next) = (true, last, 0);
+        self.all[last as usize].next = frame;
+        self.all[0].prev = frame;
+    }
+
+    /// The frame that has waited longest in the queue, or [`NO_FRAME`].
+    pub(crate) fn first_queued(&self) -> u32 {
+        self.all[0].next
+    }
+
+    /// Takes `frame` out of the queue; it stays owed.
+    pub(crate) fn dequeue(&mut self, frame: u32) {
+        let Frame { prev, next, queued, .. } = *self.get(frame);
+        if queued {
+            self.all[prev as usize].next = next;
+            self.all[next as usize].prev = prev;
+            self.get_mut(frame).queued = false;
+        }
+    }
+
+    /// The frame of `page` where that is queued, or [`NO_FRAME`].
+    pub(crate) fn find_queued(&self, page: PageNo) -> u32 {
+        match self.find(page) {
+            frame if frame != NO_FRAME && self.get(frame).queued => frame,
+            _ => NO_FRAME,
+        }
+    }
+
+    /// All frames with a page that can be found, or whose read failed.
+    pub(crate) fn numbers(&self) -> impl Iterator<Item = u32> + use<> {
+        1..=self.count()
+    }
+
+    /// The next frame after the hand with a listed page for which `suits` holds, or [`NO_FRAME`].
+    pub(crate) fn sweep(&mut self, suits: impl Fn(&Frame) -> bool) -> u32 {
+        for _ in 0..self.count() {
+            self.hand = self.hand % self.count() + 1;
+            let held = self.get(self.hand);
+            if held.listed && suits(held) {
+                return self.hand;
+            }
+        }
+        NO_FRAME
+    }
+
+    /// Panics where the frames contradict each other.
+    pub(crate) fn validate(&self) {
+        let frames = || self.all[1..].iter();
+        let count = |has: fn(&Frame) -> bool| frames().filter(|frame| has(frame)).count() as u32;
+        assert_eq!(self.pinned, count(|frame| frame.pins > 0));
+        assert_eq!(self.dirty, count(|frame| frame.dirty));
+        assert_eq!(self.writing, count(|frame| frame.writing));
+        assert_eq!(self.failed, count(|frame| frame.failed));
+        let free = std::iter::successors(Some(self.free), |&frame| Some(self.get(frame).next));
+        let free = free.take_while(|&frame| frame != NO_FRAME).count() as u32;
+        assert_eq!(free, self.free_count, "the chain of free frames");
+        assert_eq!(self.count(), free + count(|frame| !is_free(frame)), "a frame was lost");
+        for number in self.numbers() {
+            let frame = self.get(number);
+            assert!(!frame.listed || self.find(frame.page) == number, "{frame:?}");
+            assert!(!frame.queued || (frame.owed && frame.is_writable()), "{frame:?}");
+            assert!(!frame.owed || frame.dirty, "{frame:?}");
+            assert!(frame.update_pins <= frame.pins && frame.readers <= frame.pins, "{frame:?}");
+            assert!(!(frame.updating && frame.readers > 0), "{frame:?}");
+            let seen = frame.owed || frame.failed || frame.cached || frame.update_pins > 0;
+            assert!(!frame.dirty || frame.writing || seen, "nobody will write {frame:?}");
+        }
+    }
+}
+
+fn is_free(frame: &Frame) -> bool {
+    !frame.cached && !frame.listed && frame.is_idle()
+}

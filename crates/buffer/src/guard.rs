@@ -1,0 +1,81 @@
+//! A fixed page.
+use std::cell::{Ref, RefMut};
+use std::rc::Rc;
+use tantalum_base::{PageDevice, PageNo, Result};
+use tantalum_runtime::Runtime;
+
+use crate::admission::Step;
+use crate::options::Intent;
+use crate::pool::Pool;
+
+/// A page that stays in its frame until this is dropped: the unfix. Guards for reading share the
+/// page; one for an update has it alone.
+///
+/// A task that holds a guard must not fix the same page again: it would wait for itself.
+pub struct Guard<D: PageDevice, R: Runtime> {
+    pool: Rc<Pool<D, R>>,
+    frame: u32,
+    intent: Intent,
+    /// It has the latch.
+    entered: bool,
+    /// It is counted among the updaters that wait for the latch.
+    waits: bool,
+    /// The update flag: the page was really changed.
+    updated: bool,
+}
+
+impl<D: PageDevice, R: Runtime> Guard<D, R> {
+    /// A fix that has its frame, pinned, and nothing else yet.
+    pub(crate) fn pinned(pool: Rc<Pool<D, R>>, frame: u32, intent: Intent) -> Self {
+        Guard { pool, frame, intent, entered: false, waits: false, updated: false }
+    }
+
+    /// Waits for the content and the latch; reads the page where nobody does.
+    pub(crate) async fn enter(&mut self) -> Result<()> {
+        let (pool, frame, intent, waits) = (&self.pool, self.frame, self.intent, &mut self.waits);
+        loop {
+            let step = || pool.state.borrow_mut().enter(frame, intent, waits);
+            match pool.latch(frame).until(step).await {
+                Step::Enter => break,
+                Step::Read => pool.read_into(frame).await,
+                Step::Fail(error) => return Err(error),
+            }
+        }
+        self.entered = true;
+        if intent == Intent::Overwrite {
+            pool.blank_where_absent(frame);
+        }
+        Ok(())
+    }
+
+    /// The page's number.
+    pub fn number(&self) -> PageNo {
+        self.pool.state.borrow().frames.get(self.frame).page
+    }
+
+    /// The page. Give the borrow up before the next `await`.
+    pub fn page(&self) -> Ref<'_, D::Page> {
+        self.pool.content(self.frame).borrow()
+    }
+
+    /// The page, to change it: it is dirty when it is unfixed. After [`Intent::Overwrite`] of a page
+    /// that was not in the pool it is zero until it is set.
+    ///
+    /// # Panics
+    /// Where the page was fixed for reading.
+    pub fn page_mut(&mut self) -> RefMut<'_, D::Page> {
+        assert!(self.intent.is_write(), "page {} was fixed for reading", self.number());
+        self.updated = true;
+        self.pool.content(self.frame).borrow_mut()
+    }
+}
+
+impl<D: PageDevice, R: Runtime> Drop for Guard<D, R> {
+    fn drop(&mut self) {
+        let mut state = self.pool.state.borrow_mut();
+        state.unfix(self.frame, self.intent, self.entered, self.updated, self.waits);
+        self.pool.tell(&state);
+        drop(state);
+        self.pool.latch(self.frame).wake_all();
+    }
+}

@@ -1,0 +1,108 @@
+//! What a pool is made with, and what a page is fixed for.
+use tantalum_base::{Error, ErrorKind, Result};
+
+/// What a page is fixed for (fix-use-unfix: dissertation, section 2.2.4).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Intent {
+    /// To look at it, beside others who do.
+    Read,
+    /// To change it, alone. It is dirty from the unfix on where it was really changed (the update
+    /// flag of the dissertation's section 5.2.5).
+    Update,
+    /// To give it a whole new content, alone: an update that needs no read of the old one.
+    Overwrite,
+}
+
+impl Intent {
+    /// Whether the policy is told of a write.
+    pub fn is_write(self) -> bool {
+        self != Intent::Read
+    }
+}
+
+/// Settings of a pool beside its policy, which has its own number of frames. Sizes in pages.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct PoolOptions {
+    /// Frames beyond those that the policy counts, for pages that it has evicted and that are still
+    /// pinned or on their way to the device. `None`: a sixteenth of the policy's, at least 32.
+    pub transit_frames: Option<u32>,
+    /// Tasks that write back, each with one device write in flight. 0: the fix that evicts a dirty
+    /// page writes it before it goes on, as a classic buffer manager does.
+    pub writers: u32,
+    /// Pages in one device write at the most: neighbours that are both to be written go together.
+    /// The device's own limit on atomic writes holds besides.
+    pub write_run_pages_max: u32,
+    /// Pages in a cluster, for counting cluster switches (dissertation, formula 3.4: 16).
+    pub cluster_pages: u64,
+    /// Writes dirty pages ahead of their eviction; `None`: nothing does.
+    pub flusher: Option<FlusherOptions>,
+}
+
+/// When dirty pages are written ahead of their eviction.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct FlusherOptions {
+    /// It starts above this share of dirty pages, of the policy's frames.
+    pub high: f64,
+    /// It stops at this share.
+    pub low: f64,
+    /// Candidates that it asks the policy for at a time.
+    pub batch_pages: u32,
+}
+
+impl Default for FlusherOptions {
+    fn default() -> Self {
+        FlusherOptions { high: 0.5, low: 0.4, batch_pages: 64 }
+    }
+}
+
+impl Default for PoolOptions {
+    fn default() -> Self {
+        PoolOptions {
+            transit_frames: None,
+            writers: 4,
+            write_run_pages_max: 32,
+            cluster_pages: 16,
+            flusher: None,
+        }
+    }
+}
+
+impl PoolOptions {
+    /// The least `transit_frames` that is taken without being asked for.
+    pub const TRANSIT_FRAMES_MIN: u32 = 32;
+
+    /// A classic buffer manager, one request after the other: a fix that evicts a dirty page
+    /// writes it, and it alone, before it goes on.
+    pub fn classic() -> Self {
+        PoolOptions { writers: 0, write_run_pages_max: 1, ..PoolOptions::default() }
+    }
+
+    /// Frames beyond those of a policy with `capacity_pages`.
+    pub fn transit_frames(&self, capacity_pages: u32) -> u32 {
+        self.transit_frames.unwrap_or((capacity_pages / 16).max(Self::TRANSIT_FRAMES_MIN))
+    }
+
+    /// Checks the settings.
+    ///
+    /// # Errors
+    /// `InvalidInput` where they make no sense.
+    pub fn check(&self) -> Result<()> {
+        let share = |share: f64| (0.0..=1.0).contains(&share);
+        let problem = if self.transit_frames == Some(0) {
+            "a buffer needs at least one transit frame"
+        } else if self.write_run_pages_max == 0 {
+            "a write has at least one page"
+        } else if self.cluster_pages == 0 {
+            "a cluster has at least one page"
+        } else if self.flusher.is_some_and(|flusher| {
+            !share(flusher.high) || !share(flusher.low) || flusher.low > flusher.high
+        }) {
+            "the flusher's watermarks are shares from 0 to 1, the low one not above the high one"
+        } else if self.flusher.is_some_and(|flusher| flusher.batch_pages == 0) {
+            "the flusher writes at least one page at a time"
+        } else {
+            return Ok(());
+        };
+        Err(Error::new(ErrorKind::InvalidInput, problem))
+    }
+}

@@ -1,0 +1,203 @@
+//! The pool: its parts, and what they tell each other.
+use std::cell::{Cell, RefCell};
+use std::rc::Rc;
+use tantalum_base::{Error, ErrorKind, PageDevice, PageNo, Payload, Result};
+use tantalum_policy::Policy;
+use tantalum_runtime::Runtime;
+use tantalum_runtime::sync::{Semaphore, WaitQueue};
+
+use crate::admission::State;
+use crate::frames::Content;
+use crate::options::PoolOptions;
+use crate::statistics::PoolStatistics;
+use crate::write_back::Run;
+
+/// Queues in which fixes wait for a page; a frame has one of them.
+const LATCH_QUEUES: usize = 64;
+
+/// A buffer pool over a device. Nobody else may write to the device's pages meanwhile.
+///
+/// Updates are not durable, and in no order, until [`flush`](Self::flush): an engine that needs more
+/// keeps a log.
+pub struct Pool<D: PageDevice, R: Runtime> {
+    pub(crate) device: Rc<D>,
+    pub(crate) runtime: R,
+    pub(crate) options: PoolOptions,
+    /// Pages in one device write at the most.
+    pub(crate) run_pages_max: u32,
+    pub(crate) state: RefCell<State>,
+    contents: Box<[RefCell<D::Page>]>,
+    latches: Box<[WaitQueue]>,
+    /// A frame may have become free, or all may have been pinned.
+    pub(crate) room: WaitQueue,
+    /// There is something to write, or something was written.
+    pub(crate) progress: WaitQueue,
+    /// Fixes that need a frame get one in the order in which they came.
+    pub(crate) frame_turn: Semaphore,
+    pub(crate) flush_turn: Semaphore,
+    pub(crate) spare_runs: RefCell<Vec<Run<D::Page>>>,
+    pub(crate) closing: Cell<bool>,
+    started: Cell<bool>,
+}
+
+impl<D: PageDevice, R: Runtime> Pool<D, R> {
+    /// An empty pool over `device` with the frames of `policy`, which must be empty, and the
+    /// transit frames of `options`.
+    ///
+    /// # Errors
+    /// `InvalidInput` where the options make no sense, or there would be 2^31 frames or more.
+    pub fn new(
+        device: Rc<D>,
+        runtime: R,
+        policy: Box<dyn Policy>,
+        options: PoolOptions,
+    ) -> Result<Rc<Self>> {
+        options.check()?;
+        let capacity = policy.capacity_pages();
+        let frames = capacity.checked_add(options.transit_frames(capacity));
+        let Some(frames) = frames.filter(|frames| *frames < 1 << 31) else {
+            return Err(Error::new(ErrorKind::InvalidInput, "a buffer has fewer than 2^31 frames"));
+        };
+        let atomic = device.limits().atomic_write_pages_max.max(1);
+        let state = RefCell::new(State::new(policy, frames, &options));
+        Ok(Rc::new(Pool {
+            device,
+            runtime,
+            run_pages_max: options.write_run_pages_max.min(atomic),
+            options,
+            state,
+            contents: (0..frames).map(|_| RefCell::new(D::Page::zero())).collect(),
+            latches: (0..LATCH_QUEUES).map(|_| WaitQueue::new("a page of the buffer")).collect(),
+            room: WaitQueue::new("a free frame of the buffer"),
+            progress: WaitQueue::new("write-backs of the buffer"),
+            frame_turn: Semaphore::new("its turn to get a frame", 1),
+            flush_turn: Semaphore::new("its turn to flush", 1),
+            spare_runs: RefCell::new(Vec::new()),
+            closing: Cell::new(false),
+            started: Cell::new(false),
+        }))
+    }
+
+    /// Starts the writers and the flusher, as the options say. Without writers of its own a pool
+    /// works unstarted, unless it has a flusher.
+    pub fn start(self: &Rc<Self>) {
+        if self.started.replace(true) {
+            return;
+        }
+        for _ in 0..self.options.writers {
+            let pool = Rc::clone(self);
+            self.runtime.spawn("buffer writer", async move { pool.run_writer().await });
+        }
+        if let Some(options) = self.options.flusher {
+            let pool = Rc::clone(self);
+            self.runtime.spawn("buffer flusher", async move { pool.run_flusher(options).await });
+        }
+    }
+
+    /// Writes every dirty page, makes it durable, and ends the tasks. No page may be fixed.
+    ///
+    /// # Errors
+    /// As [`flush`](Self::flush); the tasks end all the same.
+    pub async fn close(&self) -> Result<()> {
+        let flushed = self.flush().await;
+        self.closing.set(true);
+        self.progress.wake_all();
+        flushed
+    }
+
+    /// The device below.
+    pub fn device(&self) -> &Rc<D> {
+        &self.device
+    }
+
+    /// What it was made with.
+    pub fn options(&self) -> &PoolOptions {
+        &self.options
+    }
+
+    /// Counters.
+    pub fn statistics(&self) -> PoolStatistics {
+        self.state.borrow().statistics
+    }
+
+    /// Whether `page` has a frame, of the policy's or on its way out.
+    pub fn is_resident(&self, page: PageNo) -> bool {
+        self.state.borrow().is_resident(page)
+    }
+
+    /// Frames, and of these the ones that are free, pinned and dirty.
+    pub fn frames(&self) -> PoolFrames {
+        let frames = &self.state.borrow().frames;
+        PoolFrames {
+            total: frames.count(),
+            free: frames.free_count(),
+            pinned: frames.pinned,
+            dirty: frames.dirty,
+        }
+    }
+
+    /// Bytes of memory, the pages themselves not counted.
+    pub fn memory_bytes(&self) -> u64 {
+        let state = self.state.borrow();
+        state.policy.memory_bytes()
+            + state.frames.memory_bytes()
+            + (self.contents.len() * size_of::<RefCell<D::Page>>()) as u64
+    }
+
+    /// Looks at the policy, for what is its own to tell.
+    pub fn with_policy<T>(&self, look: impl FnOnce(&dyn Policy) -> T) -> T {
+        look(&*self.state.borrow().policy)
+    }
+
+    /// Panics where the pool's structures contradict each other. Walks all frames.
+    pub fn validate(&self) {
+        self.state.borrow().validate();
+    }
+
+    pub(crate) fn latch(&self, frame: u32) -> &WaitQueue {
+        &self.latches[frame as usize % LATCH_QUEUES]
+    }
+
+    pub(crate) fn content(&self, frame: u32) -> &RefCell<D::Page> {
+        &self.contents[frame as usize - 1]
+    }
+
+    /// Blanks a page that is about to be overwritten and was never read.
+    pub(crate) fn blank_where_absent(&self, frame: u32) {
+        if self.state.borrow().frames.get(frame).content == Content::Absent {
+            *self.content(frame).borrow_mut() = D::Page::zero();
+        }
+    }
+
+    /// Tells the writers and those who wait for a frame that something changed.
+    #[inline]
+    pub(crate) fn tell(&self, state: &State) {
+        if state.frame_waiters > 0 {
+            self.room.wake_all();
+        }
+        if state.has_queued() || self.over_watermark(state) {
+            self.progress.wake_all();
+        }
+    }
+
+    /// Whether the flusher has something to do.
+    #[inline]
+    pub(crate) fn over_watermark(&self, state: &State) -> bool {
+        self.options.flusher.is_some_and(|flusher| {
+            f64::from(state.frames.dirty) > flusher.high * f64::from(state.policy.capacity_pages())
+        })
+    }
+}
+
+/// Frames of a pool.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct PoolFrames {
+    /// All of them: the policy's and the transit frames.
+    pub total: u32,
+    /// With no page.
+    pub free: u32,
+    /// With a page that is fixed, or being fixed.
+    pub pinned: u32,
+    /// With a page that was changed and not written back since.
+    pub dirty: u32,
+}

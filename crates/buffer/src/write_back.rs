@@ -1,0 +1,192 @@
+//! Pages on their way to the device: taken off the queue in runs of neighbours, one write each.
+use tantalum_base::{PageDevice, PageNo, Result};
+use tantalum_policy::Physical;
+use tantalum_policy::page_table::NO_FRAME;
+use tantalum_runtime::Runtime;
+
+use crate::admission::State;
+use crate::pool::Pool;
+
+/// Adjacent pages and their contents, as they were when the write began.
+pub(crate) struct Run<P> {
+    first: PageNo,
+    frames: Vec<u32>,
+    pages: Vec<P>,
+}
+
+impl State {
+    /// Takes up to `pages_max` adjacent pages off the queue, the one that waited longest among
+    /// them. False where none waits.
+    fn take_run(&mut self, pages_max: u32, frames: &mut Vec<u32>) -> Option<PageNo> {
+        let oldest = self.frames.first_queued();
+        if oldest == NO_FRAME {
+            return None;
+        }
+        let page = self.frames.get(oldest).page;
+        let (mut first, mut end) = (page.0, page.0 + 1);
+        let queued = |page: u64| self.frames.find_queued(PageNo(page)) != NO_FRAME;
+        while end - first < u64::from(pages_max) && first > 0 && queued(first - 1) {
+            first -= 1;
+        }
+        while end - first < u64::from(pages_max) && queued(end) {
+            end += 1;
+        }
+        for page in first..end {
+            let frame = self.frames.find(PageNo(page));
+            self.begin_write(frame);
+            frames.push(frame);
+        }
+        Some(PageNo(first))
+    }
+
+    fn begin_write(&mut self, frame: u32) {
+        self.frames.dequeue(frame);
+        self.frames.set_dirty(frame, false);
+        self.frames.set_writing(frame, true);
+        let held = self.frames.get_mut(frame);
+        held.owed = false;
+        let page = held.page;
+        self.statistics.cluster_switches += self.write_switches.switch(page);
+        self.statistics.write_backs_waited += u64::from(self.frame_waiters > 0);
+    }
+
+    /// Ends the write of the page in `frame`.
+    fn end_write(&mut self, frame: u32, written: bool) {
+        self.frames.set_writing(frame, false);
+        let held = self.frames.get_mut(frame);
+        let ahead = std::mem::take(&mut held.ahead);
+        let by_flusher = std::mem::take(&mut held.by_flusher);
+        let waits = held.flush_waits;
+        held.flush_waits = waits.saturating_sub(1);
+        self.flush_left -= u32::from(waits == 1);
+        if written {
+            let held = *self.frames.get(frame);
+            self.statistics.flusher_writes += u64::from(by_flusher);
+            if ahead && held.cached && !held.dirty && held.update_pins == 0 {
+                self.policy.cleaned(held.page);
+            }
+            self.frames.enqueue(frame);
+        } else {
+            // What is in the frame is as new as what did not arrive, or newer.
+            self.frames.set_dirty(frame, true);
+            self.frames.get_mut(frame).owed = false;
+            self.frames.set_failed(frame, true);
+            // A flush that waits for a second write of it has failed with the first.
+            let rest = std::mem::take(&mut self.frames.get_mut(frame).flush_waits);
+            self.flush_left -= u32::from(rest > 0);
+        }
+        self.release(frame);
+    }
+
+    /// Takes back a write that was given up: it is to be done again.
+    fn give_up_write(&mut self, frame: u32) {
+        self.frames.set_writing(frame, false);
+        self.frames.set_dirty(frame, true);
+        self.frames.owe(frame);
+    }
+}
+
+impl<D: PageDevice, R: Runtime> Pool<D, R> {
+    /// A task that writes what is queued, until the pool is closed.
+    pub(crate) async fn run_writer(&self) {
+        loop {
+            let open = || match self.state.borrow().has_queued() {
+                true => Some(true),
+                false => self.closing.get().then_some(false),
+            };
+            if !self.progress.until(open).await {
+                return;
+            }
+            self.write_next(false).await;
+        }
+    }
+
+    /// Writes until nothing is queued. `waited`: a fix waits for it.
+    pub(crate) async fn write_queued(&self, waited: bool) {
+        while self.write_next(waited).await {}
+    }
+
+    /// Writes one run; false where nothing is queued. `waited` as above.
+    pub(crate) async fn write_next(&self, waited: bool) -> bool {
+        let Some(mut turn) = self.take(waited) else { return false };
+        let start_ns = self.runtime.now_ns();
+        let run = &turn.run;
+        let written = self.device.write(run.first, &run.pages, None).await;
+        let time_ns = self.runtime.now_ns().saturating_sub(start_ns);
+        turn.end(written, time_ns);
+        true
+    }
+
+    fn take(&self, waited: bool) -> Option<WriteTurn<'_, D, R>> {
+        let mut state = self.state.borrow_mut();
+        if !state.has_queued() {
+            return None;
+        }
+        let spare = self.spare_runs.borrow_mut().pop();
+        let mut run = spare.unwrap_or_else(|| {
+            let pages = self.run_pages_max as usize;
+            let (frames, pages) = (Vec::with_capacity(pages), Vec::with_capacity(pages));
+            Run { first: PageNo(0), frames, pages }
+        });
+        run.first = state.take_run(self.run_pages_max, &mut run.frames)?;
+        run.pages.extend(run.frames.iter().map(|frame| self.content(*frame).borrow().clone()));
+        let counted = state.frame_waiters > 0;
+        let pages = run.pages.len() as u64;
+        state.statistics.write_backs_waited += if waited && !counted { pages } else { 0 };
+        Some(WriteTurn { pool: self, run, ended: false })
+    }
+}
+
+/// A run being written. Given up in the middle, its pages are written again.
+struct WriteTurn<'a, D: PageDevice, R: Runtime> {
+    pool: &'a Pool<D, R>,
+    run: Run<D::Page>,
+    ended: bool,
+}
+
+impl<D: PageDevice, R: Runtime> WriteTurn<'_, D, R> {
+    fn end(&mut self, written: Result<()>, time_ns: u64) {
+        self.ended = true;
+        let pages = self.run.frames.len() as u64;
+        let mut state = self.pool.state.borrow_mut();
+        state.statistics.device_writes += 1;
+        if written.is_ok() {
+            state.statistics.physical_writes += pages;
+            for _ in 0..pages {
+                state.policy.measured(Physical::Write, time_ns / pages);
+            }
+        } else {
+            state.statistics.write_failures += 1;
+        }
+        for frame in &self.run.frames {
+            state.end_write(*frame, written.is_ok());
+        }
+        if let Err(error) = written {
+            let (first, context) = (self.run.first, "from the buffer");
+            let error = error.wrap(format!("writing {pages} pages from page {first} on {context}"));
+            state.write_error = Some(error);
+        }
+    }
+}
+
+impl<D: PageDevice, R: Runtime> Drop for WriteTurn<'_, D, R> {
+    fn drop(&mut self) {
+        let pool = self.pool;
+        let mut state = pool.state.borrow_mut();
+        if !self.ended {
+            self.run.frames.iter().for_each(|frame| state.give_up_write(*frame));
+        }
+        if state.frame_waiters > 0 {
+            pool.room.wake_all();
+        }
+        drop(state);
+        pool.progress.wake_all();
+        self.run.frames.clear();
+        self.run.pages.clear();
+        let run = std::mem::replace(
+            &mut self.run,
+            Run { first: PageNo(0), frames: Vec::new(), pages: Vec::new() },
+        );
+        pool.spare_runs.borrow_mut().push(run);
+    }
+}
