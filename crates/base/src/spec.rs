@@ -106,6 +106,12 @@ impl<'a> Spec<'a> {
         }
     }
 
+    /// Takes a text as it is, which `words` describe; `None` where it is not given. What is wrong
+    /// with it is for [`Spec::refuse`] to say.
+    pub fn text(&mut self, key: &'static str, words: &str) -> Option<&'a str> {
+        self.take(key, words.to_owned())
+    }
+
     /// Fails where a parameter is left that nothing asked for.
     pub fn finish(self) -> Result<()> {
         let Some((key, _)) = self.params.first() else { return Ok(()) };
@@ -134,7 +140,8 @@ impl<'a> Spec<'a> {
         Some(self.params.remove(at).1)
     }
 
-    fn refuse(&self, key: &str, value: &str) -> Error {
+    /// The error for a `value` of `key` that is none of the accepted ones.
+    pub fn refuse(&self, key: &str, value: &str) -> Error {
         let words = self.accepted.iter().rev().find(|(asked, _)| *asked == key);
         let words = words.map_or("", |(_, words)| words);
         bad(format!("{:?}: {key}={value} is not accepted; {key} is {words}", self.text))
@@ -207,6 +214,12 @@ mod tests {
         spec.count("bits", 1..=7, 1).unwrap();
         let error = spec.finish().unwrap_err().to_string();
         assert!(error.contains("\"bit\"") && error.contains("bits (1 to 7"), "{error}");
+
+        let mut spec = Spec::parse("casa:cost=4").unwrap();
+        let value = spec.text("cost", "read:write").unwrap();
+        let error = spec.refuse("cost", value).to_string();
+        assert!(error.contains("cost=4 is not accepted; cost is read:write"), "{error}");
+        assert_eq!(spec.text("base", "a policy"), None);
 
         assert!(Spec::parse("lru:fast").is_err());
         assert!(Spec::parse("lru:a=1,a=2").is_err());

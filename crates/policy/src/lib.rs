@@ -8,14 +8,19 @@
 //! ```text
 //! registry   "clock:bits=2" -> Box<dyn Policy>        the only list of all policies
 //! lru, fifo, clock, sieve, opt                        one file a policy
+//! casa, sawc                                          made for flash
 //! policy     the trait, Request, Effect, Tally       page_table  page -> frame: array or hash
+//! cost_detection                                      what a read costs beside a write
 //! cleaning   which zone a translation layer empties: greedy, cost_benefit, fifo, d_choices
-//! list, ring u32-index linked list and ring over frames
+//! list, ring u32-index linked list and ring over frames; lists: several lists over the same frames
 //! ```
+pub mod casa;
 pub mod cleaning;
 pub mod clock;
+pub mod cost_detection;
 pub mod fifo;
 mod list;
+mod lists;
 pub mod lru;
 #[cfg(test)]
 mod model_tests;
@@ -24,8 +29,9 @@ pub mod page_table;
 pub mod policy;
 pub mod registry;
 mod ring;
+pub mod sawc;
 pub mod sieve;
 
 pub use cleaning::{Cleaning, CleaningSpec};
-pub use policy::{Effect, Physical, Policy, Request, Tally};
+pub use policy::{Effect, Gauge, Physical, Policy, Request, Tally};
 pub use registry::{PolicySpec, Workload};

@@ -109,6 +109,12 @@ pub trait Policy: Send {
     /// writes by what they cost.
     fn measured(&mut self, _operation: Physical, _time_ns: u64) {}
 
+    /// What there is to watch beside the counts of a run, such as the sizes of adaptive lists: the
+    /// same names in the same order at any time, but for those not known yet.
+    fn gauges(&self) -> Vec<Gauge> {
+        Vec::new()
+    }
+
     /// Frames, all told.
     fn capacity_pages(&self) -> u32;
 
@@ -137,6 +143,22 @@ pub trait Policy: Send {
     /// Asserts every invariant of the structure.
     #[cfg(test)]
     fn validate(&self);
+}
+
+/// A figure of a policy's inside as it is now.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub struct Gauge {
+    /// What it is, with its unit.
+    pub name: &'static str,
+    /// How much.
+    pub value: f64,
+}
+
+impl Gauge {
+    /// `value` under `name`.
+    pub const fn new(name: &'static str, value: f64) -> Self {
+        Gauge { name, value }
+    }
 }
 
 /// What a run counted.

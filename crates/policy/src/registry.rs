@@ -1,10 +1,13 @@
 //! Policies by name: the one list to add a new policy to.
+use crate::casa::Casa;
 use crate::clock::Clock;
+use crate::cost_detection::CostSpec;
 use crate::fifo::Fifo;
 use crate::lru::Lru;
 use crate::opt::Opt;
 use crate::page_table::{DirectTable, PageTable, SparseTable};
 use crate::policy::{Policy, Request};
+use crate::sawc::Sawc;
 use crate::sieve::Sieve;
 use tantalum_base::{Error, ErrorKind, Result, Spec};
 
@@ -31,15 +34,20 @@ enum Kind {
     Clock { bits: u32 },
     Sieve,
     Opt,
+    Casa { cost: CostSpec },
+    Sawc { cost: CostSpec, cluster_pages: u32 },
 }
 
 impl PolicySpec {
     /// The accepted names.
-    pub const NAMES: &'static [&'static str] = &["lru", "fifo", "clock", "sieve", "opt"];
+    pub const NAMES: &'static [&'static str] =
+        &["lru", "fifo", "clock", "sieve", "opt", "casa", "sawc"];
 
     /// Parses `name` or `name:key=value,...`; a refusal lists what is accepted.
     ///
-    /// Parameters: `clock:bits=1` (reference counter, 1 to 7 bits).
+    /// Parameters: `clock:bits=1` (reference counter, 1 to 7 bits); `casa:cost=auto,points=32768`
+    /// (detected from that many reads and writes, or given as READ:WRITE: `casa:cost=1:4`);
+    /// `sawc:cost=auto,points=32768,cluster=16` (pages, 1 to 1,024).
     pub fn parse(text: &str) -> Result<PolicySpec> {
         let mut spec = Spec::parse(text)?;
         let kind = match spec.name() {
@@ -48,6 +56,11 @@ impl PolicySpec {
             "clock" => Kind::Clock { bits: spec.count("bits", 1..=7, 1)? as u32 },
             "sieve" => Kind::Sieve,
             "opt" => Kind::Opt,
+            "casa" => Kind::Casa { cost: CostSpec::take(&mut spec)? },
+            "sawc" => Kind::Sawc {
+                cost: CostSpec::take(&mut spec)?,
+                cluster_pages: spec.count("cluster", 1..=1024, 16)? as u32,
+            },
             _ => return Err(spec.unknown_name("policy", PolicySpec::NAMES)),
         };
         spec.finish()?;
@@ -60,7 +73,7 @@ impl PolicySpec {
         let mut specs: Vec<String> = Vec::new();
         for part in text.split([',', ' ']).filter(|part| !part.is_empty()) {
             match specs.last_mut() {
-                Some(last) if part.contains('=') && !part.contains(':') && last.contains(':') => {
+                Some(last) if last.contains(':') && is_parameter(part) => {
                     last.push(',');
                     last.push_str(part);
                 }
@@ -122,8 +135,18 @@ impl PolicySpec {
                 ));
             }
             Kind::Opt => Box::new(Opt::<T>::new(frames, pages_end, workload.future)),
+            Kind::Casa { cost } => Box::new(Casa::<T>::new(frames, pages_end, cost)),
+            Kind::Sawc { cost, cluster_pages } => {
+                Box::new(Sawc::<T>::new(frames, pages_end, cost, cluster_pages))
+            }
         })
     }
+}
+
+/// Whether `part` of a list is `key=value` rather than a policy; the value may hold a colon
+/// (`cost=1:4`).
+fn is_parameter(part: &str) -> bool {
+    part.split_once('=').is_some_and(|(key, _)| !key.contains(':'))
 }
 
 #[cfg(test)]
@@ -144,6 +167,11 @@ mod tests {
         assert!(error.contains("1 to 7"), "{error}");
         let error = PolicySpec::parse("lru:k=2").unwrap_err().to_string();
         assert!(error.contains("takes no parameters"), "{error}");
+        for bad in ["casa:cost=4", "casa:cost=0:1", "casa:cost=1:4,points=9", "sawc:cluster=0"] {
+            assert!(PolicySpec::parse(bad).is_err(), "{bad}");
+        }
+        let error = PolicySpec::parse("casa:cost=cheap").unwrap_err().to_string();
+        assert!(error.contains("READ:WRITE such as 1:4"), "{error}");
         assert!(PolicySpec::parse("lru").unwrap().build(0, workload).is_err());
         let unknown = Workload { pages_end: u64::MAX, future: &[] };
         assert!(PolicySpec::parse("opt").unwrap().build(2, unknown).is_err());
@@ -151,9 +179,10 @@ mod tests {
 
     #[test]
     fn a_list_keeps_parameters_with_their_policy() {
-        let list = PolicySpec::parse_list("lru,clock:bits=2,sieve").unwrap();
+        let list = PolicySpec::parse_list("lru,clock:bits=2,sieve,sawc:cluster=8,cost=1:4,lru");
+        let list = list.unwrap();
         let texts: Vec<&str> = list.iter().map(PolicySpec::text).collect();
-        assert_eq!(texts, ["lru", "clock:bits=2", "sieve"]);
+        assert_eq!(texts, ["lru", "clock:bits=2", "sieve", "sawc:cluster=8,cost=1:4", "lru"]);
         assert!(PolicySpec::parse_list(" ").is_err());
     }
 }

@@ -1,10 +1,11 @@
 //! Every policy beside a naive one that follows its source line by line over a plain `Vec`: same
 //! hits, same effects, step by step, over both page tables.
 mod basic;
+mod casa;
 mod opt;
 
 use crate::page_table::{DirectTable, SparseTable};
-use crate::{Effect, PolicySpec, Request, Workload};
+use crate::{Effect, Gauge, PolicySpec, Request, Workload};
 use proptest::prelude::*;
 use tantalum_base::PageNo;
 
@@ -26,6 +27,14 @@ pub(crate) trait Model {
     fn forget(&mut self, page: PageNo) -> bool;
     /// The cached pages, each with whether it is dirty, in any order.
     fn pages(&self) -> Vec<(PageNo, bool)>;
+    /// As [`crate::Policy::write_candidates`], all of them; `None` where the order is not modelled.
+    fn write_candidates(&self) -> Option<Vec<PageNo>> {
+        None
+    }
+    /// As [`crate::Policy::gauges`]; `None` where they are not modelled.
+    fn gauges(&self) -> Option<Vec<Gauge>> {
+        None
+    }
 }
 
 /// Requests for `pages` pages, half of which go to a few hot ones, so that hits and re-use are
@@ -95,6 +104,12 @@ pub(crate) fn agree(text: &str, frames: u32, pages: u64, model: &mut impl Model,
             let mut few = Vec::new();
             policy.write_candidates(2, &mut few);
             assert_eq!(few, candidates[..candidates.len().min(2)], "{context}");
+            if let Some(order) = model.write_candidates() {
+                assert_eq!(candidates, order, "{context}: the order of write candidates");
+            }
+            if let Some(gauges) = model.gauges() {
+                assert_eq!(policy.gauges(), gauges, "{context}");
+            }
             candidates.sort_unstable();
             dirty.sort_unstable();
             assert_eq!(candidates, dirty, "{context}: the write candidates are the dirty pages");

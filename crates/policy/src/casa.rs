@@ -1,0 +1,200 @@
+//! CASA (cost-aware self-adaptive): a list of clean and a list of dirty pages whose sizes follow
+//! what a hit in each is worth, given what reads and writes cost.
+//!
+//! Source: Ou, "Caching for flash-based databases and flash-based caching for databases"
+//! (dissertation, TU Kaiserslautern), section 5.2, Algorithm 3; Ou, Härder, "Clean first or dirty
+//! first? A cost-aware self-adaptive buffer replacement policy", IDEAS 2010.
+//!
+//! Where the text is silent:
+//! - the clean list may be no longer than its target while the dirty list is empty (after all dirty
+//!   pages left): the oldest clean page goes then;
+//! - a page that is written back while it stays becomes the oldest clean page. Its right place in the
+//!   order of references could not be found without a search; on page traces of PostgreSQL under TPC-C
+//!   SAWC missed up to 8 % less with this end than with the other one.
+//!
+//! Weak against scans and loops, as LRU is: both lists are in the order of last use. A write that
+//! hits a clean page moves no target, and reads of dirty pages are worth nothing to it.
+use crate::cost_detection::{CostSpec, Costs};
+use crate::lists::FrameLists;
+use crate::page_table::{NO_FRAME, PageTable};
+use crate::policy::{Effect, Gauge, Key, Physical, Policy, Request};
+use tantalum_base::PageNo;
+
+/// The list of clean pages, and that of dirty ones: a page is in the one that its key says.
+const CLEAN: u32 = 0;
+const DIRTY: u32 = 1;
+
+/// Clean and dirty pages in two lists of adaptive sizes.
+#[derive(Debug)]
+pub struct Casa<T> {
+    /// Both lists in the order of last use.
+    frames: FrameLists<T>,
+    clean_pages: u32,
+    /// The paper's tau, from 0 to all frames: the size that the clean list should have.
+    clean_target_pages: f64,
+    costs: Costs,
+}
+
+impl<T: PageTable> Casa<T> {
+    /// A cache of `frames` pages, for pages numbered below `pages_end`.
+    pub fn new(frames: u32, pages_end: u64, cost: CostSpec) -> Self {
+        Casa {
+            frames: FrameLists::new(2, frames, pages_end),
+            clean_pages: 0,
+            clean_target_pages: 0.0,
+            costs: Costs::new(cost),
+        }
+    }
+
+    fn dirty(&self) -> u32 {
+        self.frames.len() - self.clean_pages
+    }
+
+    pub(crate) fn frames(&self) -> &FrameLists<T> {
+        &self.frames
+    }
+
+    /// Dirty pages, least recently used first.
+    pub(crate) fn dirty_oldest_first(&self) -> impl Iterator<Item = u32> + '_ {
+        self.frames.oldest_first(DIRTY)
+    }
+
+    /// Lines 2 to 11: a hit in `frame`.
+    #[inline]
+    pub(crate) fn hit(&mut self, frame: u32, request: Request) {
+        let (clean, dirty) = (f64::from(self.clean_pages), f64::from(self.dirty()));
+        if self.frames.key(frame).is_dirty() {
+            if request.is_write() {
+                let step = self.costs.write() * (clean / dirty);
+                self.clean_target_pages = (self.clean_target_pages - step).max(0.0);
+            }
+            self.frames.move_to_head(DIRTY, frame);
+        } else if request.is_write() {
+            self.frames.key_mut(frame).touch(request);
+            self.clean_pages -= 1;
+            self.frames.move_to_head(DIRTY, frame);
+        } else {
+            let step = self.costs.read() * (dirty / clean);
+            let most = f64::from(self.frames.capacity());
+            self.clean_target_pages = (self.clean_target_pages + step).min(most);
+            self.frames.move_to_head(CLEAN, frame);
+        }
+    }
+
+    /// Lines 14 to 19: the frame that must be emptied for a page to come in; [`NO_FRAME`] while
+    /// there are free ones.
+    #[inline]
+    pub(crate) fn victim(&self) -> u32 {
+        if self.frames.len() < self.frames.capacity() {
+            NO_FRAME
+        } else if f64::from(self.clean_pages) > self.clean_target_pages || self.dirty() == 0 {
+            self.frames.tail(CLEAN)
+        } else {
+            self.frames.tail(DIRTY)
+        }
+    }
+
+    /// Takes the page in `frame` out.
+    #[inline]
+    pub(crate) fn remove(&mut self, frame: u32) -> Key {
+        let key = self.frames.remove(frame);
+        self.clean_pages -= u32::from(!key.is_dirty());
+        key
+    }
+
+    /// Lines 23 to 26: the page of `request` comes into a free frame, which is returned.
+    #[inline]
+    pub(crate) fn insert(&mut self, request: Request) -> u32 {
+        self.clean_pages += u32::from(!request.is_write());
+        let list = if request.is_write() { DIRTY } else { CLEAN };
+        self.frames.insert(list, Key::new(request))
+    }
+
+    /// The page in `frame`, dirty until now, is written back and stays.
+    pub(crate) fn clean(&mut self, frame: u32) {
+        self.frames.key_mut(frame).clean();
+        self.clean_pages += 1;
+        self.frames.move_to_tail(CLEAN, frame);
+    }
+}
+
+impl<T: PageTable> Policy for Casa<T> {
+    #[inline]
+    fn access(&mut self, request: Request, effects: &mut Vec<Effect>) -> bool {
+        let frame = self.frames.find(request.page());
+        if frame != NO_FRAME {
+            self.hit(frame, request);
+            return true;
+        }
+        let victim = self.victim();
+        if victim != NO_FRAME {
+            effects.push(self.remove(victim).evicted());
+        }
+        self.insert(request);
+        false
+    }
+
+    fn contains(&self, page: PageNo) -> bool {
+        self.frames.find(page) != NO_FRAME
+    }
+
+    fn write_candidates(&self, pages_max: usize, pages: &mut Vec<PageNo>) {
+        pages.extend(self.frames.pages(DIRTY).take(pages_max));
+    }
+
+    fn cleaned(&mut self, page: PageNo) {
+        let frame = self.frames.find(page);
+        if frame != NO_FRAME && self.frames.key(frame).is_dirty() {
+            self.clean(frame);
+        }
+    }
+
+    fn forget(&mut self, page: PageNo) -> bool {
+        let frame = self.frames.find(page);
+        if frame != NO_FRAME {
+            self.remove(frame);
+        }
+        frame != NO_FRAME
+    }
+
+    fn measured(&mut self, operation: Physical, time_ns: u64) {
+        self.costs.measured(operation, time_ns);
+    }
+
+    fn gauges(&self) -> Vec<Gauge> {
+        let mut gauges = vec![
+            Gauge::new("clean_pages", f64::from(self.clean_pages)),
+            Gauge::new("dirty_pages", f64::from(self.dirty())),
+            Gauge::new("clean_target_pages", self.clean_target_pages),
+            Gauge::new("write_cost_ratio", self.costs.write() / self.costs.read()),
+        ];
+        if let Some((read_ns, write_ns)) = self.costs.means_ns() {
+            gauges.push(Gauge::new("read_cost_ns", read_ns));
+            gauges.push(Gauge::new("write_cost_ns", write_ns));
+        }
+        gauges
+    }
+
+    fn memory_bytes(&self) -> u64 {
+        self.frames.memory_bytes() + self.costs.memory_bytes()
+    }
+
+    fn capacity_pages(&self) -> u32 {
+        self.frames.capacity()
+    }
+
+    fn dirty_pages(&self) -> u32 {
+        self.dirty()
+    }
+
+    #[cfg(test)]
+    fn validate(&self) {
+        self.frames.validate();
+        for (list, dirty) in [(CLEAN, false), (DIRTY, true)] {
+            let mut frames = self.frames.oldest_first(list);
+            assert!(frames.all(|frame| self.frames.key(frame).is_dirty() == dirty), "wrong list");
+        }
+        assert_eq!(self.frames.oldest_first(CLEAN).count() as u32, self.clean_pages);
+        assert!((0.0..=f64::from(self.frames.capacity())).contains(&self.clean_target_pages));
+    }
+}
