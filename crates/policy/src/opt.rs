@@ -57,6 +57,12 @@ impl<T: PageTable> Opt<T> {
         self.table.find(page, |frame| self.keys[frame as usize].page())
     }
 
+    /// Takes the page in `frame` out of the table.
+    fn forget_page(&mut self, frame: u32) {
+        let keys = &self.keys;
+        self.table.remove(keys[frame as usize].page(), frame, |frame| keys[frame as usize].page());
+    }
+
     /// Frames that hold a page.
     fn cached(&self) -> u32 {
         self.used - self.free.len() as u32
@@ -99,7 +105,7 @@ impl<T: PageTable> Policy for Opt<T> {
                 Some(&(_, frame)) if self.cached() as usize == self.keys.len() - 1 => {
                     self.heap.pop();
                     let old = self.keys[frame as usize];
-                    self.table.remove(old.page(), frame);
+                    self.forget_page(frame);
                     effects.push(old.evicted());
                     frame
                 }
@@ -109,8 +115,7 @@ impl<T: PageTable> Policy for Opt<T> {
                 }),
             };
             self.keys[frame as usize] = Key::new(request);
-            let keys = &self.keys;
-            self.table.insert(request.page(), frame, |frame| keys[frame as usize].page());
+            self.table.insert(request.page(), frame);
             frame
         };
         self.heap.push((self.next_use[self.now as usize], frame));
@@ -140,7 +145,7 @@ impl<T: PageTable> Policy for Opt<T> {
     fn forget(&mut self, page: PageNo) -> bool {
         let gone = self.find(page);
         if gone != NO_FRAME {
-            self.table.remove(page, gone);
+            self.forget_page(gone);
             self.keys[gone as usize].clean();
             self.heap.retain(|&(_, frame)| frame != gone);
             self.free.push(gone);

@@ -94,16 +94,19 @@ impl PolicySpec {
         &self.text
     }
 
+    /// The most frames a cache can have: 4 TiB of pages of 4 KiB.
+    pub const FRAMES_MAX: u32 = 1 << 30;
+
     /// Makes the policy with `frames` frames. The page table is an array where the address space
-    /// is moderate, and a hash table otherwise.
+    /// is small beside the cache, and a hash table otherwise.
     pub fn build(&self, frames: u32, workload: Workload) -> Result<Box<dyn Policy>> {
-        if frames == 0 || frames == u32::MAX {
+        if frames == 0 || frames > PolicySpec::FRAMES_MAX {
             return Err(Error::new(
                 ErrorKind::InvalidInput,
-                format!("a cache of {frames} pages; accepted: 1 to {}", u32::MAX - 1),
+                format!("a cache of {frames} pages; accepted: 1 to {}", PolicySpec::FRAMES_MAX),
             ));
         }
-        if workload.pages_end <= DirectTable::PAGES_MAX {
+        if DirectTable::is_worth_it(frames, workload.pages_end) {
             self.build_over::<DirectTable>(frames, workload)
         } else {
             self.build_over::<SparseTable>(frames, workload)

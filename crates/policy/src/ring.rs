@@ -75,16 +75,15 @@ impl<T: PageTable> FrameRing<T> {
     /// Takes the page in `frame` out. Newer ones move up by a frame each, which `moved` is told as
     /// (from, to): their order stays, at the price of a walk.
     pub(crate) fn remove(&mut self, frame: u32, mut moved: impl FnMut(u32, u32)) {
-        self.table.remove(self.keys[frame as usize].page(), frame);
+        self.forget_page(frame);
         let capacity = self.capacity();
         let steps = (frame + capacity - self.hand) % capacity;
         for steps in steps + 1..self.used {
             let (from, to) = (self.behind(steps), self.behind(steps - 1));
             let key = self.keys[from as usize];
-            self.table.remove(key.page(), from);
+            self.forget_page(from);
             self.keys[to as usize] = key;
-            let keys = &self.keys;
-            self.table.insert(key.page(), to, |frame| keys[frame as usize].page());
+            self.table.insert(key.page(), to);
             moved(from, to);
         }
         self.used -= 1;
@@ -120,7 +119,7 @@ impl<T: PageTable> FrameRing<T> {
     pub(crate) fn replace(&mut self, request: Request) -> Key {
         let frame = self.hand;
         let old = self.keys[frame as usize];
-        self.table.remove(old.page(), frame);
+        self.forget_page(frame);
         self.fill(frame, request);
         self.advance();
         old
@@ -133,8 +132,14 @@ impl<T: PageTable> FrameRing<T> {
     #[inline]
     fn fill(&mut self, frame: u32, request: Request) {
         self.keys[frame as usize] = Key::new(request);
+        self.table.insert(request.page(), frame);
+    }
+
+    /// Takes the page in `frame` out of the table.
+    #[inline]
+    fn forget_page(&mut self, frame: u32) {
         let keys = &self.keys;
-        self.table.insert(request.page(), frame, |frame| keys[frame as usize].page());
+        self.table.remove(keys[frame as usize].page(), frame, |frame| keys[frame as usize].page());
     }
 
     #[cfg(test)]
