@@ -81,9 +81,12 @@ impl<M: ZoneMedia> Bast<M> {
         self.blocks.get(block).get(offset).map(|_| Place { block, offset })
     }
 
-    /// Writes one page.
-    pub async fn write(&mut self, page: PageNo, content: &M::Page) -> Result<()> {
+    /// Writes the first of `contents` as `page`, and those behind it that go to the same place in
+    /// order; how many.
+    pub async fn write(&mut self, page: PageNo, contents: &[M::Page]) -> Result<usize> {
         let (logical, offset) = self.blocks.split(page);
+        let in_block = (self.blocks.pages_per_block - offset) as usize;
+        let contents = &contents[..contents.len().min(in_block)];
         if self.map[logical as usize].is_none() && offset == 0 && !self.has_log(logical) {
             self.map[logical as usize] = Some(self.blocks.open(Role::Data).await?);
         }
@@ -91,18 +94,27 @@ impl<M: ZoneMedia> Bast<M> {
             && self.blocks.room(data) > 0
             && self.blocks.get(data).filled() == offset
         {
-            self.blocks.write(data, page, content).await?;
+            let run = self.blocks.run_pages(data, contents.len());
+            self.blocks.write_run(data, page, &contents[..run]).await?;
             if let Some(log) = self.logs.iter_mut().find(|log| log.logical == logical) {
-                log.newest.remove(&offset);
+                log.newest.retain(|at, _| !(offset..offset + run as u32).contains(at));
             }
-            return Ok(());
+            return Ok(run);
         }
         let block = self.log_with_room(logical).await?;
-        let place = self.blocks.write(block, page, content).await?;
-        if let Some(log) = self.logs.back_mut() {
-            log.newest.insert(offset, place.offset);
+        let mut run = self.blocks.run_pages(block, contents.len());
+        if let Some(data) = self.map[logical as usize]
+            && let Some(before @ 1..) = self.blocks.get(data).filled().checked_sub(offset)
+        {
+            // What comes behind the end of the data block goes there.
+            run = run.min(before as usize);
         }
-        Ok(())
+        let place = self.blocks.write_run(block, page, &contents[..run]).await?;
+        if let Some(log) = self.logs.back_mut() {
+            let places = (offset..).zip(place.offset..).take(run);
+            log.newest.extend(places);
+        }
+        Ok(run)
     }
 
     fn has_log(&self, logical: u64) -> bool {

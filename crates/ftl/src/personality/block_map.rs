@@ -12,6 +12,7 @@ use tantalum_base::{PageNo, PageRange, Payload, Result, ZoneNo};
 use tantalum_media::ZoneMedia;
 
 use super::blocks::{Blocks, Place, Role};
+use super::merge::copy_all;
 use super::settle::Survey;
 
 /// A block being replaced.
@@ -109,13 +110,8 @@ impl<M: ZoneMedia> BlockMap<M> {
             let last = (0..end).rev().find(|offset| self.find(page(*offset)).is_some());
             end = last.map_or(0, |last| last + 1);
         }
-        for offset in self.blocks.get(block).filled()..end {
-            match self.find(page(offset)) {
-                Some(from) => self.blocks.copy(block, from).await?,
-                None => self.blocks.pad(block, page(offset)).await?,
-            };
-        }
-        Ok(())
+        let sources: Vec<Option<Place>> = (0..end).map(|offset| self.find(page(offset))).collect();
+        copy_all(&mut self.blocks, logical, &sources, block).await
     }
 
     /// Completes the replacement that is under way.

@@ -91,6 +91,8 @@ pub(super) struct Blocks<M: ZoneMedia> {
     /// Slots that an append of one page takes.
     step: u32,
     pub pages_per_block: u32,
+    /// Pages that one append may take, so that the planes of a zone work side by side.
+    run_pages_max: u32,
     blocks: Vec<Block>,
     // Least worn first.
     free: BinaryHeap<Reverse<(u32, ZoneNo)>>,
@@ -123,6 +125,12 @@ impl<M: ZoneMedia> Blocks<M> {
             geometry,
             step: geometry.append_slots(1),
             pages_per_block: pages_per_block(&geometry),
+            // Pages of one append share flash pages, where each has to have its own.
+            run_pages_max: if geometry.append_slots(1) == 1 {
+                geometry.append_pages_max
+            } else {
+                1
+            },
             blocks: blocks.collect(),
             free: BinaryHeap::new(),
             opening: 0,
@@ -148,7 +156,8 @@ impl<M: ZoneMedia> Blocks<M> {
             for append in appends {
                 let offset = (append.first_offset / step) as usize;
                 block.spares.resize(offset, None);
-                block.spares.push(append.spares.first().copied().flatten());
+                // Where a page takes several slots an append has one page.
+                block.spares.extend(append.spares);
                 block.opening = append.header.epoch;
                 block.role = Role::from_byte(append.header.stream);
             }
@@ -258,8 +267,14 @@ impl<M: ZoneMedia> Blocks<M> {
         Ok(())
     }
 
-    /// Programs the next page of `block`, durably.
-    async fn program(&mut self, block: ZoneNo, spare: Spare, body: Body<M::Page>) -> Result<Place> {
+    /// Programs the next pages of `block`, durably and as one append: at a power cut each of them
+    /// lands or not for itself.
+    async fn program(
+        &mut self,
+        block: ZoneNo,
+        spares: &[Spare],
+        bodies: &[Body<M::Page>],
+    ) -> Result<Place> {
         let offset = self.get(block).filled();
         let state = self.get(block);
         let header = AppendHeader {
@@ -267,25 +282,42 @@ impl<M: ZoneMedia> Blocks<M> {
             stream: state.role as u8,
             durable: Version::NEVER,
             zone_durable_slots: offset * self.step,
-            batch_first: spare.version,
+            batch_first: spares[0].version,
             batch_len: 1,
         };
-        let slot = self.media.append(block, &header, &[spare], &[body], true).await?;
+        let slot = self.media.append(block, &header, spares, bodies, true).await?;
         debug_assert_eq!(slot, self.slot(Place { block, offset }));
-        self.blocks[block.index()].spares.push(Some(spare));
-        self.statistics.programs += 1;
+        let programmed = spares.iter().map(|spare| Some(*spare));
+        self.blocks[block.index()].spares.extend(programmed);
+        self.statistics.programs += spares.len() as u64;
         Ok(Place { block, offset })
+    }
+
+    /// Pages of a run that `block` takes in one append, of `pages` pages: one at least.
+    pub fn run_pages(&self, block: ZoneNo, pages: usize) -> usize {
+        pages.min(self.room(block).min(self.run_pages_max).max(1) as usize)
+    }
+
+    /// Writes `contents` as the newest of the pages from `first` on, durably, in one append of at
+    /// most [`run_pages`](Self::run_pages) pages; the place of the first.
+    pub async fn write_run(
+        &mut self,
+        block: ZoneNo,
+        first: PageNo,
+        contents: &[M::Page],
+    ) -> Result<Place> {
+        let mut spares = Vec::with_capacity(contents.len());
+        for (page, content) in (first.0..).map(PageNo).zip(contents) {
+            let (version, checksum) = (self.take_version(), content.checksum());
+            spares.push(Spare { kind: SlotKind::Data, page, version, checksum });
+        }
+        let bodies: Vec<_> = contents.iter().cloned().map(Body::Data).collect();
+        self.program(block, &spares, &bodies).await
     }
 
     /// Writes `content` as the newest of `page`, durably.
     pub async fn write(&mut self, block: ZoneNo, page: PageNo, content: &M::Page) -> Result<Place> {
-        let spare = Spare {
-            kind: SlotKind::Data,
-            page,
-            version: self.take_version(),
-            checksum: content.checksum(),
-        };
-        self.program(block, spare, Body::Data(content.clone())).await
+        self.write_run(block, page, std::slice::from_ref(content)).await
     }
 
     /// Writes a page of the map.
@@ -297,7 +329,7 @@ impl<M: ZoneMedia> Blocks<M> {
             checksum: page.checksum(),
         };
         self.statistics.map_writes += 1;
-        self.program(block, spare, Body::Meta(page)).await
+        self.program(block, &[spare], &[Body::Meta(page)]).await
     }
 
     /// Reads a page of the map.
@@ -313,21 +345,55 @@ impl<M: ZoneMedia> Blocks<M> {
 
     /// Copies what lies at `from` under its old version.
     pub async fn copy(&mut self, block: ZoneNo, from: Place) -> Result<Place> {
-        let spare = self.get(from.block).get(from.offset).copied();
-        let mut spare = spare.ok_or_else(|| self.damaged(from))?;
-        let content = self.read(from).await?;
-        spare.kind = SlotKind::Copy;
-        self.statistics.pages_moved += 1;
-        self.program(block, spare, Body::Data(content)).await
+        let PageNo(page) =
+            self.get(from.block).get(from.offset).map_or(PageNo(0), |held| held.page);
+        self.copy_run(block, PageNo(page), &[Some(from)]).await
     }
 
-    /// Programs the next place of `block` with nothing; `page` has none there.
-    pub async fn pad(&mut self, block: ZoneNo, page: PageNo) -> Result<Place> {
-        let content = M::Page::zero();
-        let checksum = content.checksum();
-        let spare = Spare { kind: SlotKind::Record, page, version: Version::NEVER, checksum };
-        self.statistics.pages_padded += 1;
-        self.program(block, spare, Body::Data(content)).await
+    /// Copies the pages from `first` on to `block` in one append, each from where it lies and under
+    /// its old version; a place without a page is programmed with nothing. The place of the first.
+    pub async fn copy_run(
+        &mut self,
+        block: ZoneNo,
+        first: PageNo,
+        sources: &[Option<Place>],
+    ) -> Result<Place> {
+        let places: Vec<Place> = sources.iter().copied().flatten().collect();
+        let mut read = self.read_all(&places).await?.into_iter();
+        let (mut spares, mut bodies) = (Vec::new(), Vec::new());
+        for (page, from) in (first.0..).map(PageNo).zip(sources) {
+            let (spare, content) = match from {
+                Some(from) => {
+                    let spare = self.get(from.block).get(from.offset).copied();
+                    let spare = spare.ok_or_else(|| self.damaged(*from))?;
+                    let content = read.next().ok_or_else(|| self.damaged(*from))?;
+                    self.statistics.pages_moved += 1;
+                    (Spare { kind: SlotKind::Copy, ..spare }, content)
+                }
+                None => {
+                    let content = M::Page::zero();
+                    let (version, checksum) = (Version::NEVER, content.checksum());
+                    self.statistics.pages_padded += 1;
+                    (Spare { kind: SlotKind::Record, page, version, checksum }, content)
+                }
+            };
+            spares.push(spare);
+            bodies.push(Body::Data(content));
+        }
+        self.program(block, &spares, &bodies).await
+    }
+
+    /// Reads pages of hosts, checked, with all the parallelism that the medium has.
+    pub async fn read_all(&self, places: &[Place]) -> Result<Vec<M::Page>> {
+        let slots: Vec<SlotNo> = places.iter().map(|place| self.slot(*place)).collect();
+        let mut out = vec![M::Page::zero(); places.len()];
+        if !places.is_empty() {
+            self.media.read(&slots, &mut out).await?;
+        }
+        for (place, content) in places.iter().zip(&out) {
+            self.check(*place, content)?;
+        }
+        Ok(out)
     }
 
     /// Reads a page of hosts, checked.
@@ -335,10 +401,15 @@ impl<M: ZoneMedia> Blocks<M> {
         let mut out = [M::Page::zero()];
         self.media.read(&[self.slot(place)], &mut out).await?;
         let [content] = out;
+        self.check(place, &content)?;
+        Ok(content)
+    }
+
+    fn check(&self, place: Place, content: &M::Page) -> Result<()> {
         let expected = self.get(place.block).get(place.offset);
         let matches = |spare: &Spare| spare.checksum == content.checksum();
         if expected.is_some_and(matches) || is_planted(Fault::NoChecksum) {
-            return Ok(content);
+            return Ok(());
         }
         Err(self.damaged(place))
     }

@@ -1,5 +1,6 @@
 //! A personality as a device: one request at a time, pages one by one.
 use std::cell::{Cell, RefCell};
+use std::collections::VecDeque;
 use std::rc::Rc;
 use tantalum_base::{
     Durability, Error, ErrorKind, Limits, PAGE_BYTES, PageDevice, PageNo, PageRange, Payload,
@@ -11,7 +12,7 @@ use tantalum_runtime::sync::Semaphore;
 use super::PersonalitySpec;
 use super::bast::Bast;
 use super::block_map::BlockMap;
-use super::blocks::Blocks;
+use super::blocks::{Blocks, Place};
 use super::dftl::Dftl;
 use super::fast::Fast;
 use super::statistics::PersonalityStatistics;
@@ -24,6 +25,47 @@ enum Layer<M: ZoneMedia> {
     Dftl(Dftl<M>),
 }
 
+/// Writes in the order in which they came. Who has the turn takes those from the oldest on whose
+/// pages follow one another, so that writes in order use all planes of a zone.
+struct Writes<P> {
+    waiting: VecDeque<(PageNo, P)>,
+    /// Writes that left the queue, all told: the number of the oldest one in it.
+    taken: u64,
+    /// The first write that failed; all from it on are refused.
+    failed_from: Option<u64>,
+}
+
+impl<P> Default for Writes<P> {
+    fn default() -> Self {
+        Writes { waiting: VecDeque::new(), taken: 0, failed_from: None }
+    }
+}
+
+impl<P> Writes<P> {
+    /// Queues a write; its number.
+    fn push(&mut self, page: PageNo, content: P) -> u64 {
+        self.waiting.push_back((page, content));
+        self.taken + self.waiting.len() as u64 - 1
+    }
+
+    /// Takes the oldest and those that follow it in page order.
+    fn take_run(&mut self) -> Option<(PageNo, Vec<P>)> {
+        let (first, content) = self.waiting.pop_front()?;
+        let mut contents = vec![content];
+        let follows = |contents: &Vec<P>, page: PageNo| page.0 == first.0 + contents.len() as u64;
+        while contents.len() < RUN_PAGES_MAX
+            && self.waiting.front().is_some_and(|(page, _)| follows(&contents, *page))
+        {
+            contents.extend(self.waiting.pop_front().map(|(_, content)| content));
+        }
+        self.taken += contents.len() as u64;
+        Some((first, contents))
+    }
+}
+
+/// Writes that one turn takes at the most.
+const RUN_PAGES_MAX: usize = 256;
+
 /// A translation layer over `M`, without write cache: what is acknowledged is durable.
 ///
 /// A call must be driven to its end: after one that was dropped midway, other than at a power
@@ -34,6 +76,8 @@ pub struct Personality<M: ZoneMedia> {
     /// One request at a time; whoever has the turn takes the layer out and puts it back.
     turn: Semaphore,
     layer: Cell<Option<Box<Layer<M>>>>,
+    /// Writes that wait for a turn.
+    writes: RefCell<Writes<M::Page>>,
     /// The first failure of a change; changes are refused from then on.
     latched: RefCell<Option<Error>>,
     statistics: Cell<PersonalityStatistics>,
@@ -94,6 +138,7 @@ impl<M: ZoneMedia> Personality<M> {
             spec,
             turn: Semaphore::new("the translation layer's turn", 1),
             layer: Cell::new(Some(Box::new(layer))),
+            writes: RefCell::default(),
             latched: RefCell::new(None),
             statistics,
         })
@@ -116,6 +161,15 @@ impl<M: ZoneMedia> Personality<M> {
         request: impl AsyncFnOnce(&mut Layer<M>) -> Result<T>,
     ) -> Result<T> {
         let _turn = self.turn.acquire(1).await;
+        self.in_turn(change, request).await
+    }
+
+    /// The same for whoever has the turn.
+    async fn in_turn<T>(
+        &self,
+        change: bool,
+        request: impl AsyncFnOnce(&mut Layer<M>) -> Result<T>,
+    ) -> Result<T> {
         if change && let Some(first) = &*self.latched.borrow() {
             return Err(refused(first.clone()));
         }
@@ -130,6 +184,45 @@ impl<M: ZoneMedia> Personality<M> {
             self.latched.borrow_mut().get_or_insert_with(|| error.clone());
         }
         result
+    }
+
+    /// Writes one page: with others, where they follow one another.
+    async fn write_page(&self, page: PageNo, content: M::Page) -> Result<()> {
+        let number = self.writes.borrow_mut().push(page, content);
+        let _turn = self.turn.acquire(1).await;
+        if self.writes.borrow().taken > number {
+            return self.outcome_of(number);
+        }
+        // Writes take their turns in the order of the queue: this one is the oldest in it.
+        let first = self.writes.borrow().taken;
+        let Some((page, contents)) = self.writes.borrow_mut().take_run() else {
+            return Err(refused(Error::new(ErrorKind::Closed, "a write was lost from its queue")));
+        };
+        let written = self.in_turn(true, async |layer| {
+            let mut at = 0;
+            while at < contents.len() {
+                at += layer.write(PageNo(page.0 + at as u64), &contents[at..]).await?;
+            }
+            layer.blocks_mut().statistics.host_pages += contents.len() as u64;
+            Ok(())
+        });
+        let written = written.await;
+        if written.is_err() {
+            self.writes.borrow_mut().failed_from.get_or_insert(first);
+        }
+        written
+    }
+
+    /// What became of a write that went along with an older one.
+    fn outcome_of(&self, number: u64) -> Result<()> {
+        match self.writes.borrow().failed_from {
+            Some(failed) if number >= failed => {
+                let first = self.latched.borrow().clone();
+                let unknown = || Error::new(ErrorKind::Closed, "a write failed");
+                Err(refused(first.unwrap_or_else(unknown)))
+            }
+            _ => Ok(()),
+        }
     }
 }
 
@@ -157,25 +250,47 @@ impl<M: ZoneMedia> Layer<M> {
         }
     }
 
-    async fn read(&mut self, page: PageNo) -> Result<M::Page> {
-        let (blocks, place) = match self {
-            Layer::BlockMap(layer) => (&layer.blocks, layer.find(page)),
-            Layer::Bast(layer) => (&layer.blocks, layer.find(page)),
-            Layer::Fast(layer) => (&layer.blocks, layer.find(page)),
-            Layer::Dftl(layer) => return layer.read(page).await,
-        };
-        match place {
-            Some(place) => blocks.read(place).await,
-            None => Ok(M::Page::zero()),
+    /// Where `page` lies, of the layers that know without reading.
+    fn find(&self, page: PageNo) -> Option<Place> {
+        match self {
+            Layer::BlockMap(layer) => layer.find(page),
+            Layer::Bast(layer) => layer.find(page),
+            Layer::Fast(layer) => layer.find(page),
+            Layer::Dftl(_) => None,
         }
     }
 
-    async fn write(&mut self, page: PageNo, content: &M::Page) -> Result<()> {
+    async fn read(&mut self, first: PageNo, out: &mut [M::Page]) -> Result<()> {
+        let pages = (first.0..).map(PageNo).zip(out);
+        if let Layer::Dftl(layer) = self {
+            for (page, out) in pages {
+                *out = layer.read(page).await?;
+            }
+            return Ok(());
+        }
+        let mut places = Vec::new();
+        let mut held = Vec::new();
+        for (page, out) in pages {
+            match self.find(page) {
+                Some(place) => {
+                    places.push(place);
+                    held.push(out);
+                }
+                None => *out = M::Page::zero(),
+            }
+        }
+        let read = self.blocks().read_all(&places).await?;
+        held.into_iter().zip(read).for_each(|(out, content)| *out = content);
+        Ok(())
+    }
+
+    /// Writes the first of `contents`, and those behind it that go along with it; how many.
+    async fn write(&mut self, page: PageNo, contents: &[M::Page]) -> Result<usize> {
         match self {
-            Layer::BlockMap(layer) => layer.write(page, content).await,
-            Layer::Bast(layer) => layer.write(page, content).await,
-            Layer::Fast(layer) => layer.write(page, content).await,
-            Layer::Dftl(layer) => layer.write(page, content).await,
+            Layer::BlockMap(layer) => layer.write(page, &contents[0]).await.map(|()| 1),
+            Layer::Bast(layer) => layer.write(page, contents).await,
+            Layer::Fast(layer) => layer.write(page, contents).await,
+            Layer::Dftl(layer) => layer.write(page, &contents[0]).await.map(|()| 1),
         }
     }
 
@@ -185,14 +300,12 @@ impl<M: ZoneMedia> Layer<M> {
         }
         for page in range.iter() {
             let held = match self {
-                Layer::BlockMap(layer) => layer.find(page).is_some(),
-                Layer::Bast(layer) => layer.find(page).is_some(),
-                Layer::Fast(layer) => layer.find(page).is_some(),
                 Layer::Dftl(layer) => layer.holds(page).await?,
+                _ => self.find(page).is_some(),
             };
             if held {
                 self.blocks_mut().statistics.pages_trimmed += 1;
-                self.write(page, &M::Page::zero()).await?;
+                self.write(page, &[M::Page::zero()]).await?;
             }
         }
         Ok(())
@@ -213,10 +326,7 @@ impl<M: ZoneMedia> PageDevice for Personality<M> {
         let change = matches!(self.spec, PersonalitySpec::Dftl { .. });
         self.with(false, async |layer| {
             layer.blocks_mut().statistics.host_reads += out.len() as u64;
-            for (page, out) in (first.0..).map(PageNo).zip(out) {
-                *out = layer.read(page).await?;
-            }
-            Ok(())
+            layer.read(first, out).await
         })
         .await
         .inspect_err(|error| {
@@ -234,14 +344,10 @@ impl<M: ZoneMedia> PageDevice for Personality<M> {
             let context = format!("a write of {} pages: {} takes one", pages.len(), self.spec);
             return Err(Error::new(ErrorKind::TooLarge, context));
         }
-        self.with(true, async |layer| {
-            for (page, content) in (first.0..).map(PageNo).zip(pages) {
-                layer.write(page, content).await?;
-            }
-            layer.blocks_mut().statistics.host_pages += pages.len() as u64;
-            Ok(())
-        })
-        .await
+        match pages {
+            [content] => self.write_page(first, content.clone()).await,
+            _ => Ok(()),
+        }
     }
 
     async fn flush(&self) -> Result<()> {

@@ -103,20 +103,23 @@ impl<M: ZoneMedia> Fast<M> {
         Some(Place { block, offset })
     }
 
-    /// Writes one page.
-    pub async fn write(&mut self, page: PageNo, content: &M::Page) -> Result<()> {
+    /// Writes the first of `contents` as `page`, and those behind it that go to the same place in
+    /// order; how many.
+    pub async fn write(&mut self, page: PageNo, contents: &[M::Page]) -> Result<usize> {
         let (logical, offset) = self.blocks.split(page);
-        let block = match self.in_order(logical, offset).await? {
-            Some(block) => {
-                self.blocks.write(block, page, content).await?;
-                self.in_shared.remove(&page);
-                return Ok(());
-            }
-            None => self.shared_with_room().await?,
-        };
-        let place = self.blocks.write(block, page, content).await?;
+        let in_block = (self.blocks.pages_per_block - offset) as usize;
+        let contents = &contents[..contents.len().min(in_block)];
+        if let Some(block) = self.in_order(logical, offset).await? {
+            let run = self.blocks.run_pages(block, contents.len());
+            self.blocks.write_run(block, page, &contents[..run]).await?;
+            self.take_out_of_shared(logical, offset..offset + run as u32);
+            return Ok(run);
+        }
+        let block = self.shared_with_room().await?;
+        // One at a time: what comes next may be in order again.
+        let place = self.blocks.write(block, page, &contents[0]).await?;
         self.in_shared.insert(page, place);
-        Ok(())
+        Ok(1)
     }
 
     /// The data block or the sequential log, where the page is the next there.

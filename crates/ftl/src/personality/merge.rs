@@ -1,4 +1,4 @@
-//! What the merges of hybrid layers share.
+//! What block-mapped layers share.
 use tantalum_base::{PageNo, Result, ZoneNo};
 use tantalum_media::ZoneMedia;
 
@@ -24,11 +24,12 @@ pub(super) async fn copy_all<M: ZoneMedia>(
     target: ZoneNo,
 ) -> Result<()> {
     let first = logical * u64::from(blocks.pages_per_block);
-    for offset in blocks.get(target).filled()..sources.len() as u32 {
-        match sources[offset as usize] {
-            Some(from) => blocks.copy(target, from).await?,
-            None => blocks.pad(target, PageNo(first + u64::from(offset))).await?,
-        };
+    let mut offset = blocks.get(target).filled() as usize;
+    while offset < sources.len() {
+        let run = blocks.run_pages(target, sources.len() - offset);
+        let page = PageNo(first + offset as u64);
+        blocks.copy_run(target, page, &sources[offset..offset + run]).await?;
+        offset += run;
     }
     Ok(())
 }
