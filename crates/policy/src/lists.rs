@@ -124,8 +124,7 @@ impl<T: PageTable> FrameLists<T> {
         };
         self.cached += 1;
         self.nodes[frame as usize].key = key;
-        let nodes = &self.nodes;
-        self.table.insert(key.page(), frame, |frame| nodes[frame as usize].key.page());
+        self.table.insert(key.page(), frame);
         self.link_at_head(list, frame);
         frame
     }
@@ -134,7 +133,8 @@ impl<T: PageTable> FrameLists<T> {
     #[inline]
     pub(crate) fn remove(&mut self, frame: u32) -> Key {
         let key = self.key(frame);
-        self.table.remove(key.page(), frame);
+        let nodes = &self.nodes;
+        self.table.remove(key.page(), frame, |frame| nodes[frame as usize].key.page());
         self.unlink(frame);
         self.nodes[frame as usize].next = self.free;
         (self.free, self.cached) = (frame, self.cached - 1);
