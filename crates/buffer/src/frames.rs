@@ -122,8 +122,7 @@ impl Frames {
         }
         Frames {
             all,
-            // Twice the room, so that what deletions leave behind never makes it grow.
-            table: SparseTable::new(count.saturating_mul(2), u64::MAX),
+            table: SparseTable::new(count, u64::MAX),
             free: 1,
             free_count: count,
             pinned: 0,
@@ -169,8 +168,7 @@ impl Frames {
         self.free = self.get(frame).next;
         self.free_count -= 1;
         *self.get_mut(frame) = Frame { page, listed: true, ..Frame::EMPTY };
-        let all = &self.all;
-        self.table.insert(page, frame, |frame| all[frame as usize].page);
+        self.table.insert(page, frame);
         frame
     }
 
@@ -178,7 +176,8 @@ impl Frames {
     pub(crate) fn unlist(&mut self, frame: u32) {
         let Frame { page, listed, .. } = *self.get(frame);
         if listed {
-            self.table.remove(page, frame);
+            let all = &self.all;
+            self.table.remove(page, frame, |frame| all[frame as usize].page);
             self.get_mut(frame).listed = false;
         }
     }

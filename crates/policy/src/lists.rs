@@ -40,7 +40,7 @@ impl<T: PageTable> FrameLists<T> {
         let sentinel = |list| Node { key: Key::default(), prev: list, next: list };
         FrameLists {
             nodes: (0..nodes as u32).map(sentinel).collect(),
-            table: T::new(frames, pages_end),
+            table: T::new(nodes as u32 - 1, pages_end),
             lists,
             unused: lists,
             free: NO_FRAME,
