@@ -7,21 +7,31 @@
 //!
 //! ```text
 //! registry   "clock:bits=2" -> Box<dyn Policy>        the only list of all policies
-//! lru, fifo, clock, sieve, opt                        one file a policy
-//! casa, sawc                                          made for flash
+//! lru, fifo, clock, second_chance, sieve, opt,        one file a policy
+//! lru_k, two_q, arc, lirs, s3_fifo, w_tinylfu
+//! casa, sawc, lirs_wsr                                made for flash
 //! policy     the trait, Request, Effect, Tally       page_table  page -> frame: array or hash
 //! cost_detection                                      what a read costs beside a write
 //! cleaning   which zone a translation layer empties: greedy, cost_benefit, fifo, d_choices
-//! list, ring u32-index linked list and ring over frames; lists: several lists over the same frames
+//! list, ring u32-index linked lists and ring over frames; lists: several lists over the same frames
+//! linked     nodes in several lists at once
+//! frame_heap, frequency_sketch                        frames by rank; how often pages were asked for
 //! ```
+pub mod arc;
 pub mod casa;
 pub mod cleaning;
 pub mod clock;
 pub mod cost_detection;
 pub mod fifo;
+mod frame_heap;
+mod frequency_sketch;
+mod linked;
+pub mod lirs;
+pub mod lirs_wsr;
 mod list;
 mod lists;
 pub mod lru;
+pub mod lru_k;
 #[cfg(test)]
 mod model_tests;
 pub mod opt;
@@ -29,8 +39,12 @@ pub mod page_table;
 pub mod policy;
 pub mod registry;
 mod ring;
+pub mod s3_fifo;
 pub mod sawc;
+pub mod second_chance;
 pub mod sieve;
+pub mod two_q;
+pub mod w_tinylfu;
 
 pub use cleaning::{Cleaning, CleaningSpec};
 pub use policy::{Effect, Gauge, Physical, Policy, Request, Tally};

@@ -58,6 +58,11 @@ impl<T: PageTable, const LISTS: usize> FrameList<T, LISTS> {
         (self.nodes.len() - LISTS) as u32
     }
 
+    /// All frame numbers are below this: for what a policy keeps beside the lists.
+    pub(crate) fn frames_end(&self) -> usize {
+        self.nodes.len()
+    }
+
     /// Frames in `list`.
     #[inline]
     pub(crate) fn len(&self, list: usize) -> u32 {

@@ -1,14 +1,22 @@
 //! Policies by name: the one list to add a new policy to.
+use crate::arc::Arc;
 use crate::casa::Casa;
 use crate::clock::Clock;
 use crate::cost_detection::CostSpec;
 use crate::fifo::Fifo;
+use crate::lirs::Lirs;
+use crate::lirs_wsr::LirsWsr;
 use crate::lru::Lru;
+use crate::lru_k::{LruK, LruKOptions};
 use crate::opt::Opt;
 use crate::page_table::{DirectTable, PageTable, SparseTable};
 use crate::policy::{Policy, Request};
+use crate::s3_fifo::S3Fifo;
 use crate::sawc::Sawc;
+use crate::second_chance::SecondChance;
 use crate::sieve::Sieve;
+use crate::two_q::TwoQ;
+use crate::w_tinylfu::WTinyLfu;
 use tantalum_base::{Error, ErrorKind, Result, Spec};
 
 /// What a policy is to be made for.
@@ -36,18 +44,38 @@ enum Kind {
     Opt,
     Casa { cost: CostSpec },
     Sawc { cost: CostSpec, cluster_pages: u32 },
+    SecondChance,
+    TwoQ { in_share: f64, out_share: f64 },
+    Arc,
+    Lirs { hir: f64, stack: u32 },
+    LirsWsr { hir: f64, stack: u32 },
+    LruK(LruKOptions),
+    S3Fifo { small: f64, ghost: f64, move_uses: u8 },
+    WTinyLfu { window: f64 },
 }
 
 impl PolicySpec {
     /// The accepted names.
-    pub const NAMES: &'static [&'static str] =
-        &["lru", "fifo", "clock", "sieve", "opt", "casa", "sawc"];
+    pub const NAMES: &'static [&'static str] = &[
+        "lru",
+        "fifo",
+        "clock",
+        "second_chance",
+        "sieve",
+        "opt",
+        "lru_k",
+        "2q",
+        "arc",
+        "lirs",
+        "lirs_wsr",
+        "s3_fifo",
+        "w_tinylfu",
+        "casa",
+        "sawc",
+    ];
 
-    /// Parses `name` or `name:key=value,...`; a refusal lists what is accepted.
-    ///
-    /// Parameters: `clock:bits=1` (reference counter, 1 to 7 bits); `casa:cost=auto,points=32768`
-    /// (detected from that many reads and writes, or given as READ:WRITE: `casa:cost=1:4`);
-    /// `sawc:cost=auto,points=32768,cluster=16` (pages, 1 to 1,024).
+    /// Parses `name` or `name:key=value,...`; a refusal lists what is accepted. Parameters, their
+    /// ranges and defaults are in `docs/policies.md`, their meaning in each policy's file.
     pub fn parse(text: &str) -> Result<PolicySpec> {
         let mut spec = Spec::parse(text)?;
         let kind = match spec.name() {
@@ -61,6 +89,31 @@ impl PolicySpec {
                 cost: CostSpec::take(&mut spec)?,
                 cluster_pages: spec.count("cluster", 1..=1024, 16)? as u32,
             },
+            "second_chance" => Kind::SecondChance,
+            "2q" => Kind::TwoQ {
+                in_share: spec.number("in", 0.0..=1.0, 0.25)?,
+                out_share: spec.number("out", 0.0..=2.0, 0.5)?,
+            },
+            "arc" => Kind::Arc,
+            "lirs" => {
+                let (hir, stack) = lirs_parameters(&mut spec)?;
+                Kind::Lirs { hir, stack }
+            }
+            "lirs_wsr" => {
+                let (hir, stack) = lirs_parameters(&mut spec)?;
+                Kind::LirsWsr { hir, stack }
+            }
+            "lru_k" => Kind::LruK(LruKOptions {
+                k: spec.count("k", 1..=8, 2)? as u32,
+                history: spec.number("history", 0.0..=2.0, 1.0)?,
+                correlated: spec.count("correlated", 0..=1 << 40, 0)?,
+            }),
+            "s3_fifo" => Kind::S3Fifo {
+                small: spec.number("small", 0.0..=1.0, 0.1)?,
+                ghost: spec.number("ghost", 0.0..=2.0, 0.9)?,
+                move_uses: spec.count("move", 1..=3, 2)? as u8,
+            },
+            "w_tinylfu" => Kind::WTinyLfu { window: spec.number("window", 0.0..=1.0, 0.01)? },
             _ => return Err(spec.unknown_name("policy", PolicySpec::NAMES)),
         };
         spec.finish()?;
@@ -94,8 +147,8 @@ impl PolicySpec {
         &self.text
     }
 
-    /// The most frames a cache can have: 4 TiB of pages of 4 KiB.
-    pub const FRAMES_MAX: u32 = 1 << 30;
+    /// The most frames a cache can have: 2 TiB of pages of 4 KiB.
+    pub const FRAMES_MAX: u32 = 1 << 29;
 
     /// Makes the policy with `frames` frames. The page table is an array where the address space
     /// is small beside the cache, and a hash table otherwise.
@@ -142,6 +195,20 @@ impl PolicySpec {
             Kind::Sawc { cost, cluster_pages } => {
                 Box::new(Sawc::<T>::new(frames, pages_end, cost, cluster_pages))
             }
+            Kind::SecondChance => Box::new(SecondChance::<T>::new(frames, pages_end)),
+            Kind::TwoQ { in_share, out_share } => {
+                Box::new(TwoQ::<T>::new(frames, pages_end, in_share, out_share))
+            }
+            Kind::Arc => Box::new(Arc::<T>::new(frames, pages_end)),
+            Kind::Lirs { hir, stack } => Box::new(Lirs::<T>::new(frames, pages_end, hir, stack)),
+            Kind::LruK(options) => Box::new(LruK::<T>::new(frames, pages_end, options)),
+            Kind::S3Fifo { small, ghost, move_uses } => {
+                Box::new(S3Fifo::<T>::new(frames, pages_end, small, ghost, move_uses))
+            }
+            Kind::WTinyLfu { window } => Box::new(WTinyLfu::<T>::new(frames, pages_end, window)),
+            Kind::LirsWsr { hir, stack } => {
+                Box::new(LirsWsr::<T>::new(frames, pages_end, hir, stack))
+            }
         })
     }
 }
@@ -150,6 +217,12 @@ impl PolicySpec {
 /// (`cost=1:4`).
 fn is_parameter(part: &str) -> bool {
     part.split_once('=').is_some_and(|(key, _)| !key.contains(':'))
+}
+
+/// `hir` and `stack` of LIRS and LIRS-WSR.
+fn lirs_parameters(spec: &mut Spec) -> Result<(f64, u32)> {
+    let hir = spec.number("hir", 0.0..=1.0, 0.01)?;
+    Ok((hir, spec.count("stack", 1..=1_000_000, 2500)? as u32))
 }
 
 #[cfg(test)]
@@ -165,7 +238,7 @@ mod tests {
             assert_eq!(policy.capacity_pages(), 2);
         }
         let error = PolicySpec::parse("lur").unwrap_err().to_string();
-        assert!(error.contains("lru, fifo, clock, sieve, opt"), "{error}");
+        assert!(error.contains("lru, fifo, clock, second_chance, sieve"), "{error}");
         let error = PolicySpec::parse("clock:bits=9").unwrap_err().to_string();
         assert!(error.contains("1 to 7"), "{error}");
         let error = PolicySpec::parse("lru:k=2").unwrap_err().to_string();

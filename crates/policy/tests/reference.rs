@@ -32,6 +32,9 @@ fn policy_text(reference: &str) -> Option<&'static str> {
         "CLOCK-2bit" => Some("clock:bits=2"),
         "SIEVE" => Some("sieve"),
         "Belady" => Some("opt"),
+        "LIRS" => Some("lirs"),
+        "ARC" => Some("arc"),
+        "S3FIFO" => Some("s3_fifo"),
         _ => None,
     }
 }

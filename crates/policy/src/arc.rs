@@ -1,0 +1,176 @@
+//! ARC: two LRU lists, of pages seen once and of pages seen again, whose shares of the cache follow
+//! what is asked for of the pages lately evicted from each.
+//!
+//! Source: Megiddo, Modha, "ARC: a self-tuning, low overhead replacement cache", FAST 2003, figure
+//! 4. T1 and T2 hold the cached pages, B1 and B2 remember as many evicted ones. The target `p` for
+//! T1 is a real number, as in the paper; programs that round each step of it to a whole page count
+//! slightly otherwise.
+//!
+//! Weak on loops longer than the cache, where it is LRU; a page becomes frequent by its second use,
+//! however close to the first, as with the several fixes of a page by one query; remembers as many
+//! pages as it caches, which doubles its memory; blind to the cost of writing back.
+use crate::list::FrameList;
+use crate::page_table::{NO_FRAME, PageTable};
+use crate::policy::{Effect, Policy, Request};
+use crate::registry::PolicySpec;
+use tantalum_base::PageNo;
+
+/// Cached, seen once since it came in.
+const T1: usize = 0;
+/// Cached, seen again.
+const T2: usize = 1;
+/// Evicted from T1, remembered.
+const B1: usize = 2;
+/// Evicted from T2, remembered.
+const B2: usize = 3;
+
+/// Adaptive replacement cache.
+#[derive(Debug)]
+pub struct Arc<T> {
+    /// T1, T2, B1 and B2, each in the order of last use or eviction. Together at most twice the
+    /// cache; T1 and B1 at most the cache.
+    lists: FrameList<T, 4>,
+    /// Pages cached at most: `c`.
+    capacity: u32,
+    /// Target for the length of T1, between 0 and `c`: `p`.
+    target: f64,
+}
+
+impl<T: PageTable> Arc<T> {
+    /// A cache of `frames` pages, for pages numbered below `pages_end`.
+    pub fn new(frames: u32, pages_end: u64) -> Self {
+        assert!(frames > 0 && frames <= PolicySpec::FRAMES_MAX, "too many frames, or none");
+        Arc { lists: FrameList::new(2 * frames, pages_end), capacity: frames, target: 0.0 }
+    }
+
+    fn cached(&self) -> u32 {
+        self.lists.len(T1) + self.lists.len(T2)
+    }
+
+    /// The paper's REPLACE: makes room by moving the oldest page of T1 or T2 to B1 or B2. Nothing
+    /// where there is room, as after a page was forgotten.
+    fn replace(&mut self, asked_in_b2: bool, effects: &mut Vec<Effect>) {
+        if self.cached() < self.capacity {
+            return;
+        }
+        let once = f64::from(self.lists.len(T1));
+        let from_once = once >= 1.0 && (once > self.target || (asked_in_b2 && once == self.target));
+        let (from, to) = if from_once { (T1, B1) } else { (T2, B2) };
+        let victim = self.lists.tail_of(from);
+        effects.push(self.lists.key(victim).evicted());
+        self.lists.key_mut(victim).clean();
+        self.lists.move_to(victim, to);
+    }
+
+    /// Cases II and III: the page was evicted lately. The list it left should have been longer.
+    fn remembered(&mut self, frame: u32, request: Request, effects: &mut Vec<Effect>) {
+        let (b1, b2) = (f64::from(self.lists.len(B1)), f64::from(self.lists.len(B2)));
+        let in_b2 = self.lists.list_of(frame) == B2;
+        self.target = if in_b2 {
+            (self.target - (b1 / b2).max(1.0)).max(0.0)
+        } else {
+            (self.target + (b2 / b1).max(1.0)).min(f64::from(self.capacity))
+        };
+        self.replace(in_b2, effects);
+        self.lists.key_mut(frame).touch(request);
+        self.lists.move_to(frame, T2);
+    }
+
+    /// Case IV: nothing is known of the page.
+    fn unknown(&mut self, request: Request, effects: &mut Vec<Effect>) {
+        let len = |list| self.lists.len(list);
+        if len(T1) + len(B1) == self.capacity {
+            if len(T1) < self.capacity {
+                self.lists.remove(self.lists.tail_of(B1));
+                self.replace(false, effects);
+            } else {
+                let victim = self.lists.tail_of(T1);
+                effects.push(self.lists.remove(victim).evicted());
+            }
+        } else {
+            if (0..4).map(len).sum::<u32>() == 2 * self.capacity {
+                self.lists.remove(self.lists.tail_of(B2));
+            }
+            self.replace(false, effects);
+        }
+        self.lists.push_to(T1, request);
+    }
+
+    /// The frame of `page` where it is cached.
+    fn cached_frame(&self, page: PageNo) -> Option<u32> {
+        let frame = self.lists.find(page);
+        (frame != NO_FRAME && self.lists.list_of(frame) <= T2).then_some(frame)
+    }
+}
+
+impl<T: PageTable> Policy for Arc<T> {
+    #[inline]
+    fn access(&mut self, request: Request, effects: &mut Vec<Effect>) -> bool {
+        let frame = self.lists.find(request.page());
+        if frame == NO_FRAME {
+            self.unknown(request, effects);
+            return false;
+        }
+        if self.lists.list_of(frame) > T2 {
+            self.remembered(frame, request, effects);
+            return false;
+        }
+        self.lists.key_mut(frame).touch(request);
+        self.lists.move_to(frame, T2);
+        true
+    }
+
+    fn contains(&self, page: PageNo) -> bool {
+        self.cached_frame(page).is_some()
+    }
+
+    /// As pages would go if unknown ones came: while T1 is within its target each takes a page of
+    /// T2 and lengthens T1; from then on the pages of T1 go.
+    fn write_candidates(&self, pages_max: usize, pages: &mut Vec<PageNo>) {
+        let room = self.capacity - self.cached();
+        let once = self.lists.len(T1) + room;
+        let first = if once == self.capacity || f64::from(once) > self.target {
+            0
+        } else {
+            self.target as usize - once as usize + 1
+        };
+        let again = || self.lists.oldest_first(T2);
+        let frames = again().take(first).chain(self.lists.oldest_first(T1));
+        self.lists.dirty_of(frames.chain(again().skip(first)), pages_max, pages);
+    }
+
+    fn cleaned(&mut self, page: PageNo) {
+        self.lists.clean(page);
+    }
+
+    fn forget(&mut self, page: PageNo) -> bool {
+        let frame = self.cached_frame(page);
+        if let Some(frame) = frame {
+            self.lists.remove(frame);
+        }
+        frame.is_some()
+    }
+
+    fn memory_bytes(&self) -> u64 {
+        self.lists.memory_bytes()
+    }
+
+    fn capacity_pages(&self) -> u32 {
+        self.capacity
+    }
+
+    fn dirty_pages(&self) -> u32 {
+        self.lists.dirty()
+    }
+
+    #[cfg(test)]
+    fn validate(&self) {
+        self.lists.validate();
+        let len = |list| self.lists.len(list);
+        assert!(self.cached() <= self.capacity, "more pages than frames");
+        assert!(len(T1) + len(B1) <= self.capacity, "T1 and B1 are longer than the cache");
+        assert!((0.0..=f64::from(self.capacity)).contains(&self.target));
+        let ghosts = self.lists.oldest_first(B1).chain(self.lists.oldest_first(B2));
+        assert!(ghosts.into_iter().all(|frame| !self.lists.key(frame).is_dirty()));
+    }
+}

@@ -1,0 +1,245 @@
+//! LRU-K: the page whose K-th last use is longest ago goes, first of all those not used K times.
+//!
+//! Source: O'Neil, O'Neil, Weikum, "The LRU-K page replacement algorithm for database disk
+//! buffering", SIGMOD 1993, sections 2.1.1 and 2.1.2, figure 2.1. Time is counted in requests. Uses
+//! of a page within `correlated` requests of its last one count as one, and it is not evicted so
+//! soon while another page can be. Where several pages were not used K times the one that was not
+//! used for the longest time goes. One thing differs: the paper keeps the history of an evicted
+//! page for a time; here it is kept for `history` times as many pages as are cached, and of the
+//! longest evicted one it is dropped first, so that memory is bounded.
+//!
+//! Weak where the second last use says little: right after the working set changes, and where
+//! several fixes of a page in one query look like uses (a reason to set `correlated`). Each
+//! request takes a time of the logarithm of the cache's size. Blind to the cost of writing back.
+use crate::frame_heap::FrameHeap;
+use crate::list::FrameList;
+use crate::page_table::{NO_FRAME, PageTable};
+use crate::policy::{Effect, Policy, Request};
+use crate::registry::PolicySpec;
+use tantalum_base::PageNo;
+
+/// Cached, used within the correlated reference period.
+const RECENT: usize = 0;
+/// Cached; may be evicted.
+const ELIGIBLE: usize = 1;
+/// Evicted; its times are kept.
+const HISTORY: usize = 2;
+/// On its way from the history into the cache, within one request.
+const RETURNING: usize = 3;
+
+/// What LRU-K can be told.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub struct LruKOptions {
+    /// Which last use counts: 1 to 8.
+    pub k: u32,
+    /// Evicted pages of which the times are kept, as a multiple of the frames: 0 to 2.
+    pub history: f64,
+    /// Requests within which uses of a page count as one: the correlated reference period.
+    pub correlated: u64,
+}
+
+/// Least recently used, by the K-th last use.
+#[derive(Debug)]
+pub struct LruK<T> {
+    /// Recent and history pages in the order of last use and of eviction.
+    lists: FrameList<T, 4>,
+    /// The eligible frames, by [`rank`].
+    heap: FrameHeap,
+    times: Times,
+    capacity: u32,
+    history_max: u32,
+    correlated: u64,
+    /// Requests so far: the time of the current one.
+    now: u64,
+}
+
+/// When each frame's page was used: the paper's HIST(1) to HIST(K) and LAST, 0 for "not known".
+#[derive(Debug)]
+struct Times {
+    k: usize,
+    all: Vec<u64>,
+}
+
+impl Times {
+    fn of(&mut self, frame: u32) -> &mut [u64] {
+        let len = self.k + 1;
+        &mut self.all[frame as usize * len..][..len]
+    }
+
+    fn last(&self, frame: u32) -> u64 {
+        self.all[(frame as usize + 1) * (self.k + 1) - 1]
+    }
+
+    /// What orders frames for eviction: HIST(K), then LAST.
+    fn rank(&self, frame: u32) -> (u64, u64) {
+        let last = (frame as usize + 1) * (self.k + 1) - 1;
+        (self.all[last - 1], self.all[last])
+    }
+
+    /// A use at `now` that counts; the earlier uses are moved on by `correlated_for`.
+    fn used(&mut self, frame: u32, now: u64, correlated_for: u64) {
+        let k = self.k;
+        let times = self.of(frame);
+        for i in (1..k).rev() {
+            times[i] = if times[i - 1] == 0 { 0 } else { times[i - 1] + correlated_for };
+        }
+        (times[0], times[k]) = (now, now);
+    }
+}
+
+impl<T: PageTable> LruK<T> {
+    /// A cache of `frames` pages, for pages numbered below `pages_end`.
+    pub fn new(frames: u32, pages_end: u64, options: LruKOptions) -> Self {
+        let LruKOptions { k, history, correlated } = options;
+        assert!(frames > 0 && frames <= PolicySpec::FRAMES_MAX, "too many frames, or none");
+        assert!((1..=8).contains(&k) && (0.0..=2.0).contains(&history), "{options:?}");
+        let history_max = (f64::from(frames) * history) as u32;
+        let lists = FrameList::new(frames + history_max, pages_end);
+        let frames_end = lists.frames_end();
+        let k = k as usize;
+        LruK {
+            lists,
+            heap: FrameHeap::new(frames, frames_end),
+            times: Times { k, all: vec![0; frames_end * (k + 1)] },
+            capacity: frames,
+            history_max,
+            correlated,
+            now: 0,
+        }
+    }
+
+    fn cached(&self) -> u32 {
+        self.lists.len(RECENT) + self.lists.len(ELIGIBLE)
+    }
+
+    /// Pages whose last use is over the correlated reference period ago may be evicted.
+    fn end_periods(&mut self) {
+        loop {
+            let frame = self.lists.tail_of(RECENT);
+            if frame == NO_FRAME || self.now - self.times.last(frame) <= self.correlated {
+                break;
+            }
+            self.lists.move_to(frame, ELIGIBLE);
+            self.heap.push(frame, |frame| self.times.rank(frame));
+        }
+    }
+
+    fn hit(&mut self, frame: u32, request: Request) {
+        self.lists.key_mut(frame).touch(request);
+        let now = self.now;
+        if self.lists.list_of(frame) == ELIGIBLE {
+            self.heap.remove(frame, |frame| self.times.rank(frame));
+            let correlated_for = self.times.last(frame) - self.times.of(frame)[0];
+            self.times.used(frame, now, correlated_for);
+        } else {
+            let k = self.times.k;
+            self.times.of(frame)[k] = now;
+        }
+        self.lists.move_to(frame, RECENT);
+    }
+
+    fn evict(&mut self, effects: &mut Vec<Effect>) {
+        let victim = match self.heap.top() {
+            Some(frame) => {
+                self.heap.remove(frame, |frame| self.times.rank(frame));
+                frame
+            }
+            None => self.lists.tail_of(RECENT),
+        };
+        effects.push(self.lists.key(victim).evicted());
+        if self.history_max == 0 {
+            self.lists.remove(victim);
+            return;
+        }
+        if self.lists.len(HISTORY) == self.history_max {
+            self.lists.remove(self.lists.tail_of(HISTORY));
+        }
+        self.lists.key_mut(victim).clean();
+        self.lists.move_to(victim, HISTORY);
+    }
+
+    /// The frame of `page` where it is cached.
+    fn cached_frame(&self, page: PageNo) -> Option<u32> {
+        let frame = self.lists.find(page);
+        (frame != NO_FRAME && self.lists.list_of(frame) != HISTORY).then_some(frame)
+    }
+}
+
+impl<T: PageTable> Policy for LruK<T> {
+    #[inline]
+    fn access(&mut self, request: Request, effects: &mut Vec<Effect>) -> bool {
+        self.now += 1;
+        self.end_periods();
+        let frame = self.lists.find(request.page());
+        if frame != NO_FRAME && self.lists.list_of(frame) != HISTORY {
+            self.hit(frame, request);
+            return true;
+        }
+        if frame != NO_FRAME {
+            // Out of the history first, so that it is not dropped for the page that goes.
+            self.lists.move_to(frame, RETURNING);
+        }
+        if self.cached() == self.capacity {
+            self.evict(effects);
+        }
+        let frame = if frame == NO_FRAME {
+            let frame = self.lists.push_to(RECENT, request);
+            self.times.of(frame).fill(0);
+            frame
+        } else {
+            self.lists.key_mut(frame).touch(request);
+            self.lists.move_to(frame, RECENT);
+            frame
+        };
+        self.times.used(frame, self.now, 0);
+        false
+    }
+
+    fn contains(&self, page: PageNo) -> bool {
+        self.cached_frame(page).is_some()
+    }
+
+    fn write_candidates(&self, pages_max: usize, pages: &mut Vec<PageNo>) {
+        let cached = self.lists.oldest_first(RECENT).chain(self.lists.oldest_first(ELIGIBLE));
+        let mut dirty: Vec<u32> =
+            cached.filter(|&frame| self.lists.key(frame).is_dirty()).collect();
+        dirty.sort_unstable_by_key(|&frame| self.times.rank(frame));
+        self.lists.dirty_of(dirty.into_iter(), pages_max, pages);
+    }
+
+    fn cleaned(&mut self, page: PageNo) {
+        self.lists.clean(page);
+    }
+
+    fn forget(&mut self, page: PageNo) -> bool {
+        let Some(frame) = self.cached_frame(page) else { return false };
+        if self.lists.list_of(frame) == ELIGIBLE {
+            self.heap.remove(frame, |frame| self.times.rank(frame));
+        }
+        self.lists.remove(frame);
+        true
+    }
+
+    fn memory_bytes(&self) -> u64 {
+        let times = (self.times.all.len() * size_of::<u64>()) as u64;
+        self.lists.memory_bytes() + self.heap.memory_bytes() + times
+    }
+
+    fn capacity_pages(&self) -> u32 {
+        self.capacity
+    }
+
+    fn dirty_pages(&self) -> u32 {
+        self.lists.dirty()
+    }
+
+    #[cfg(test)]
+    fn validate(&self) {
+        self.lists.validate();
+        self.heap.validate(|frame| self.times.rank(frame));
+        assert!(self.cached() <= self.capacity, "more pages than frames");
+        assert!(self.lists.len(HISTORY) <= self.history_max, "too much history");
+        let is_recent = |frame| self.now - self.times.last(frame) <= self.correlated.max(1);
+        assert!(self.lists.oldest_first(RECENT).all(is_recent));
+    }
+}

@@ -1,0 +1,212 @@
+//! S3-FIFO: a small FIFO queue in front of a large one; a page asked for often enough while it
+//! passes through the small queue enters the large one, all others leave and are remembered a while.
+//!
+//! Source: Yang, Zhang, Qiu, Yue, Rashmi, "FIFO queues are all you need for cache eviction", SOSP
+//! 2023, section 4 and algorithm 1. In one detail it is their simulator's rather than the
+//! algorithm's as printed: a page that enters the main queue evicts nothing there and then; the
+//! main queue may outgrow its share until the next miss. So a miss evicts one page, not several.
+//!
+//! Weak where a page's second use comes after the small and the ghost queue have forgotten it
+//! (loops longer than the cache), and on loads where most pages are used a few times close together
+//! and then not again, which fill the main queue. Blind to the cost of writing back.
+use crate::list::FrameList;
+use crate::page_table::{NO_FRAME, PageTable};
+use crate::policy::{Effect, Policy, Request};
+use crate::registry::PolicySpec;
+use tantalum_base::PageNo;
+
+/// Cached, new.
+const SMALL: usize = 0;
+/// Cached, asked for again.
+const MAIN: usize = 1;
+/// Left the small queue, remembered.
+const GHOST: usize = 2;
+
+/// Uses of a page are counted up to this.
+const COUNT_MAX: u8 = 3;
+
+/// Three FIFO queues.
+#[derive(Debug)]
+pub struct S3Fifo<T> {
+    /// Each queue in the order of arrival, or of reinsertion.
+    queues: FrameList<T, 3>,
+    /// Uses of each frame's page since it entered its queue.
+    counts: Vec<u8>,
+    capacity: u32,
+    /// Pages of the main queue above which it gives one up first.
+    main_max: u32,
+    /// Pages remembered at most.
+    ghost_max: u32,
+    /// Uses in the small queue that let a page into the main one.
+    move_uses: u8,
+}
+
+impl<T: PageTable> S3Fifo<T> {
+    /// A cache of `frames` pages, for pages numbered below `pages_end`, of which `small_share` (0
+    /// to 1) is the small queue's, which remembers `ghost_share` (0 to 2) times as many pages;
+    /// `move_uses` (1 to 3) uses let a page move to the main queue.
+    pub fn new(
+        frames: u32,
+        pages_end: u64,
+        small_share: f64,
+        ghost_share: f64,
+        move_uses: u8,
+    ) -> Self {
+        assert!(frames > 0 && frames <= PolicySpec::FRAMES_MAX, "too many frames, or none");
+        assert!((0.0..=1.0).contains(&small_share) && (0.0..=2.0).contains(&ghost_share));
+        assert!((1..=COUNT_MAX).contains(&move_uses), "uses are counted up to {COUNT_MAX}");
+        let ghost_max = (f64::from(frames) * ghost_share) as u32;
+        let queues = FrameList::new(frames + ghost_max, pages_end);
+        S3Fifo {
+            counts: vec![0; queues.frames_end()],
+            queues,
+            capacity: frames,
+            main_max: frames - (f64::from(frames) * small_share) as u32,
+            ghost_max,
+            move_uses,
+        }
+    }
+
+    fn cached(&self) -> u32 {
+        self.queues.len(SMALL) + self.queues.len(MAIN)
+    }
+
+    /// Makes room for a page.
+    fn evict(&mut self, effects: &mut Vec<Effect>) {
+        while self.cached() == self.capacity {
+            if self.queues.len(MAIN) > self.main_max || self.queues.len(SMALL) == 0 {
+                self.evict_main(effects);
+            } else {
+                self.evict_small(effects);
+            }
+        }
+    }
+
+    /// Evicts the oldest page of the small queue that was not used enough; moves older ones to the
+    /// main queue. May evict nothing, and leave the small queue empty.
+    fn evict_small(&mut self, effects: &mut Vec<Effect>) {
+        while self.queues.len(SMALL) > 0 {
+            let frame = self.queues.tail_of(SMALL);
+            let uses = std::mem::take(&mut self.counts[frame as usize]);
+            if uses >= self.move_uses {
+                self.queues.move_to(frame, MAIN);
+                continue;
+            }
+            effects.push(self.queues.key(frame).evicted());
+            if self.ghost_max == 0 {
+                self.queues.remove(frame);
+                return;
+            }
+            if self.queues.len(GHOST) == self.ghost_max {
+                self.queues.remove(self.queues.tail_of(GHOST));
+            }
+            self.queues.key_mut(frame).clean();
+            self.queues.move_to(frame, GHOST);
+            return;
+        }
+    }
+
+    /// Evicts the oldest page of the main queue that was not used; older ones go to its end.
+    fn evict_main(&mut self, effects: &mut Vec<Effect>) {
+        loop {
+            let frame = self.queues.tail_of(MAIN);
+            let count = &mut self.counts[frame as usize];
+            if *count == 0 {
+                effects.push(self.queues.remove(frame).evicted());
+                return;
+            }
+            *count -= 1;
+            self.queues.move_to(frame, MAIN);
+        }
+    }
+
+    /// The frame of `page` where it is cached.
+    fn cached_frame(&self, page: PageNo) -> Option<u32> {
+        let frame = self.queues.find(page);
+        (frame != NO_FRAME && self.queues.list_of(frame) <= MAIN).then_some(frame)
+    }
+}
+
+impl<T: PageTable> Policy for S3Fifo<T> {
+    #[inline]
+    fn access(&mut self, request: Request, effects: &mut Vec<Effect>) -> bool {
+        let frame = self.queues.find(request.page());
+        let to = match frame {
+            NO_FRAME => SMALL,
+            frame if self.queues.list_of(frame) <= MAIN => {
+                let count = &mut self.counts[frame as usize];
+                *count = COUNT_MAX.min(*count + 1);
+                self.queues.key_mut(frame).touch(request);
+                return true;
+            }
+            // Taken out first, so that the ghost queue has room for the page that goes.
+            frame => {
+                self.queues.remove(frame);
+                MAIN
+            }
+        };
+        self.evict(effects);
+        let frame = self.queues.push_to(to, request);
+        self.counts[frame as usize] = 0;
+        false
+    }
+
+    fn contains(&self, page: PageNo) -> bool {
+        self.cached_frame(page).is_some()
+    }
+
+    /// The small queue's pages that would not move, oldest first, then the main queue's by their
+    /// counts, oldest first, then those that would move; in the other order of queues where the
+    /// main one is too long. What moves meanwhile is not foreseen.
+    fn write_candidates(&self, pages_max: usize, pages: &mut Vec<PageNo>) {
+        let count = |frame: u32| self.counts[frame as usize];
+        let small = |moves: bool| {
+            let frames = self.queues.oldest_first(SMALL);
+            frames.filter(move |&frame| (count(frame) >= self.move_uses) == moves)
+        };
+        let main = (0..=COUNT_MAX).flat_map(|uses| {
+            self.queues.oldest_first(MAIN).filter(move |&frame| count(frame) == uses)
+        });
+        if self.queues.len(MAIN) > self.main_max {
+            let frames = main.chain(small(false)).chain(small(true));
+            self.queues.dirty_of(frames, pages_max, pages);
+        } else {
+            let frames = small(false).chain(main).chain(small(true));
+            self.queues.dirty_of(frames, pages_max, pages);
+        }
+    }
+
+    fn cleaned(&mut self, page: PageNo) {
+        self.queues.clean(page);
+    }
+
+    fn forget(&mut self, page: PageNo) -> bool {
+        let frame = self.cached_frame(page);
+        if let Some(frame) = frame {
+            self.queues.remove(frame);
+        }
+        frame.is_some()
+    }
+
+    fn memory_bytes(&self) -> u64 {
+        self.queues.memory_bytes() + self.counts.len() as u64
+    }
+
+    fn capacity_pages(&self) -> u32 {
+        self.capacity
+    }
+
+    fn dirty_pages(&self) -> u32 {
+        self.queues.dirty()
+    }
+
+    #[cfg(test)]
+    fn validate(&self) {
+        self.queues.validate();
+        assert!(self.cached() <= self.capacity, "more pages than frames");
+        assert!(self.queues.len(GHOST) <= self.ghost_max, "the ghost queue is too long");
+        assert!(self.counts.iter().all(|&count| count <= COUNT_MAX));
+        let mut ghosts = self.queues.oldest_first(GHOST);
+        assert!(ghosts.all(|frame| !self.queues.key(frame).is_dirty()));
+    }
+}

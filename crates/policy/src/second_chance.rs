@@ -1,0 +1,95 @@
+//! Second Chance: a FIFO queue whose oldest page, where it was used since it came to the front,
+//! goes to the end of the queue once more instead of out.
+//!
+//! Source: Tanenbaum, "Operating Systems: Design and Implementation", 1987; Corbató 1968 for the
+//! idea. It decides exactly as CLOCK with one bit does, page by page: CLOCK moves a hand over
+//! frames that stay, this moves the pages themselves through a list, at 8 bytes more a page and six
+//! writes to memory for each page passed over. As here CLOCK takes a page in with its bit clear;
+//! what differs is the cost alone.
+//!
+//! Weak as CLOCK is: against scans and loops, blind to how often a page was used and to the cost of
+//! writing it back; a miss may walk over all pages.
+use crate::list::FrameList;
+use crate::page_table::{NO_FRAME, PageTable};
+use crate::policy::{Effect, Policy, Request};
+use tantalum_base::PageNo;
+
+/// FIFO with a reference bit.
+#[derive(Debug)]
+pub struct SecondChance<T> {
+    /// The queue, newest at the head; a frame's mark is its reference bit.
+    frames: FrameList<T>,
+}
+
+impl<T: PageTable> SecondChance<T> {
+    /// A cache of `frames` pages, for pages numbered below `pages_end`.
+    pub fn new(frames: u32, pages_end: u64) -> Self {
+        SecondChance { frames: FrameList::new(frames, pages_end) }
+    }
+}
+
+impl<T: PageTable> Policy for SecondChance<T> {
+    #[inline]
+    fn access(&mut self, request: Request, effects: &mut Vec<Effect>) -> bool {
+        let frame = self.frames.find(request.page());
+        if frame != NO_FRAME {
+            let key = self.frames.key_mut(frame);
+            key.touch(request);
+            key.mark();
+            return true;
+        }
+        if self.frames.is_full() {
+            let mut victim = self.frames.tail();
+            while self.frames.key(victim).is_marked() {
+                self.frames.key_mut(victim).unmark();
+                self.frames.move_to_head(victim);
+                victim = self.frames.tail();
+            }
+            effects.push(self.frames.replace(victim, request).evicted());
+        } else {
+            self.frames.push(request);
+        }
+        false
+    }
+
+    fn contains(&self, page: PageNo) -> bool {
+        self.frames.find(page) != NO_FRAME
+    }
+
+    fn write_candidates(&self, pages_max: usize, pages: &mut Vec<PageNo>) {
+        let of = |marked: bool| {
+            let frames = self.frames.oldest_first(0);
+            frames.filter(move |&frame| self.frames.key(frame).is_marked() == marked)
+        };
+        self.frames.dirty_of(of(false).chain(of(true)), pages_max, pages);
+    }
+
+    fn cleaned(&mut self, page: PageNo) {
+        self.frames.clean(page);
+    }
+
+    fn forget(&mut self, page: PageNo) -> bool {
+        let frame = self.frames.find(page);
+        if frame != NO_FRAME {
+            self.frames.remove(frame);
+        }
+        frame != NO_FRAME
+    }
+
+    fn memory_bytes(&self) -> u64 {
+        self.frames.memory_bytes()
+    }
+
+    fn capacity_pages(&self) -> u32 {
+        self.frames.capacity()
+    }
+
+    fn dirty_pages(&self) -> u32 {
+        self.frames.dirty()
+    }
+
+    #[cfg(test)]
+    fn validate(&self) {
+        self.frames.validate();
+    }
+}

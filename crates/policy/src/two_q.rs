@@ -1,0 +1,157 @@
+//! 2Q: new pages pass through a FIFO queue; only what is asked for again after it left that queue
+//! enters the LRU list that holds most of the cache.
+//!
+//! Source: Johnson, Shasha, "2Q: a low overhead high performance buffer management replacement
+//! algorithm", VLDB 1994, section 3.2 (the full version). A1in and Am hold the cached pages, A1out
+//! remembers pages that left A1in. `in` and `out` are the paper's Kin and Kout as shares of the
+//! cache; a quarter and a half are what its authors advise.
+//!
+//! Weak where the working set is asked for again only while it is still in A1in, which takes no
+//! notice, or only after A1out has forgotten it; its two shares are fixed, whatever the load; blind
+//! to the cost of writing back.
+use crate::list::FrameList;
+use crate::page_table::{NO_FRAME, PageTable};
+use crate::policy::{Effect, Policy, Request};
+use crate::registry::PolicySpec;
+use tantalum_base::PageNo;
+
+/// Cached, on the first visit.
+const A1_IN: usize = 0;
+/// Cached, asked for again.
+const AM: usize = 1;
+/// Left A1in, remembered.
+const A1_OUT: usize = 2;
+
+/// Two queues.
+#[derive(Debug)]
+pub struct TwoQ<T> {
+    /// A1in and A1out in the order of arrival, Am in that of last use.
+    lists: FrameList<T, 3>,
+    capacity: u32,
+    /// Pages of A1in above which it gives up one for a new page: Kin.
+    in_max: u32,
+    /// Pages in A1out at most: Kout.
+    out_max: u32,
+}
+
+impl<T: PageTable> TwoQ<T> {
+    /// A cache of `frames` pages, for pages numbered below `pages_end`, of which `in_share` (0 to
+    /// 1) is A1in's; A1out remembers `out_share` (0 to 2) times as many pages.
+    pub fn new(frames: u32, pages_end: u64, in_share: f64, out_share: f64) -> Self {
+        assert!(frames > 0 && frames <= PolicySpec::FRAMES_MAX, "too many frames, or none");
+        assert!((0.0..=1.0).contains(&in_share) && (0.0..=2.0).contains(&out_share));
+        let out_max = (f64::from(frames) * out_share) as u32;
+        TwoQ {
+            lists: FrameList::new(frames + out_max, pages_end),
+            capacity: frames,
+            in_max: (f64::from(frames) * in_share) as u32,
+            out_max,
+        }
+    }
+
+    fn cached(&self) -> u32 {
+        self.lists.len(A1_IN) + self.lists.len(AM)
+    }
+
+    /// The paper's reclaimfor: makes room for a page.
+    fn reclaim(&mut self, effects: &mut Vec<Effect>) {
+        if self.cached() < self.capacity {
+            return;
+        }
+        if self.lists.len(A1_IN) <= self.in_max && self.lists.len(AM) > 0 {
+            let victim = self.lists.tail_of(AM);
+            effects.push(self.lists.remove(victim).evicted());
+            return;
+        }
+        let victim = self.lists.tail_of(A1_IN);
+        effects.push(self.lists.key(victim).evicted());
+        if self.out_max == 0 {
+            self.lists.remove(victim);
+            return;
+        }
+        if self.lists.len(A1_OUT) == self.out_max {
+            self.lists.remove(self.lists.tail_of(A1_OUT));
+        }
+        self.lists.key_mut(victim).clean();
+        self.lists.move_to(victim, A1_OUT);
+    }
+
+    /// The frame of `page` where it is cached.
+    fn cached_frame(&self, page: PageNo) -> Option<u32> {
+        let frame = self.lists.find(page);
+        (frame != NO_FRAME && self.lists.list_of(frame) <= AM).then_some(frame)
+    }
+}
+
+impl<T: PageTable> Policy for TwoQ<T> {
+    #[inline]
+    fn access(&mut self, request: Request, effects: &mut Vec<Effect>) -> bool {
+        let frame = self.lists.find(request.page());
+        if frame == NO_FRAME {
+            self.reclaim(effects);
+            self.lists.push_to(A1_IN, request);
+            return false;
+        }
+        match self.lists.list_of(frame) {
+            A1_IN => self.lists.key_mut(frame).touch(request),
+            AM => {
+                self.lists.key_mut(frame).touch(request);
+                self.lists.move_to(frame, AM);
+            }
+            // Taken out of A1out first, so that room for it is not made at its own expense.
+            _ => {
+                self.lists.remove(frame);
+                self.reclaim(effects);
+                self.lists.push_to(AM, request);
+                return false;
+            }
+        }
+        true
+    }
+
+    fn contains(&self, page: PageNo) -> bool {
+        self.cached_frame(page).is_some()
+    }
+
+    /// As pages would go if unknown ones came: Am gives pages until A1in has its share, then A1in.
+    fn write_candidates(&self, pages_max: usize, pages: &mut Vec<PageNo>) {
+        let new = self.lists.len(A1_IN) + self.capacity - self.cached();
+        let first = (self.in_max + 1).saturating_sub(new) as usize;
+        let again = || self.lists.oldest_first(AM);
+        let frames = again().take(first).chain(self.lists.oldest_first(A1_IN));
+        self.lists.dirty_of(frames.chain(again().skip(first)), pages_max, pages);
+    }
+
+    fn cleaned(&mut self, page: PageNo) {
+        self.lists.clean(page);
+    }
+
+    fn forget(&mut self, page: PageNo) -> bool {
+        let frame = self.cached_frame(page);
+        if let Some(frame) = frame {
+            self.lists.remove(frame);
+        }
+        frame.is_some()
+    }
+
+    fn memory_bytes(&self) -> u64 {
+        self.lists.memory_bytes()
+    }
+
+    fn capacity_pages(&self) -> u32 {
+        self.capacity
+    }
+
+    fn dirty_pages(&self) -> u32 {
+        self.lists.dirty()
+    }
+
+    #[cfg(test)]
+    fn validate(&self) {
+        self.lists.validate();
+        assert!(self.cached() <= self.capacity, "more pages than frames");
+        assert!(self.lists.len(A1_OUT) <= self.out_max, "A1out is too long");
+        let mut ghosts = self.lists.oldest_first(A1_OUT);
+        assert!(ghosts.all(|frame| !self.lists.key(frame).is_dirty()));
+    }
+}

@@ -1,0 +1,150 @@
+//! W-TinyLFU: a small LRU window before a segmented LRU; a page that leaves the window enters only
+//! where it was asked for more often, lately, than the page it would replace.
+//!
+//! Source: Einziger, Friedman, Manes, "TinyLFU: a highly efficient cache admission policy", ACM
+//! Transactions on Storage 13(4), 2017, sections 3 and 4. The window is the share `window` of the
+//! cache, at least one page; of the rest four fifths are protected. No doorkeeper: the frequency
+//! sketch alone ([`FrequencySketch`]), aged after ten times as many requests as there are frames.
+//!
+//! Weak where the working set moves: what was popular keeps out what is, until the sketch has aged,
+//! and bursts longer than the window are refused (loads of databases with much recency, of which
+//! the window's share decides). Blind to the cost of writing back.
+use crate::frequency_sketch::FrequencySketch;
+use crate::list::FrameList;
+use crate::page_table::{NO_FRAME, PageTable};
+use crate::policy::{Effect, Policy, Request};
+use tantalum_base::PageNo;
+
+/// New pages.
+const WINDOW: usize = 0;
+/// Admitted pages.
+const PROBATION: usize = 1;
+/// Pages used again after they were admitted.
+const PROTECTED: usize = 2;
+
+/// Window TinyLFU.
+#[derive(Debug)]
+pub struct WTinyLfu<T> {
+    /// Each list in the order of last use or arrival.
+    lists: FrameList<T, 3>,
+    sketch: FrequencySketch,
+    /// Pages in the window at most.
+    window_max: u32,
+    /// Protected pages at most.
+    protected_max: u32,
+}
+
+impl<T: PageTable> WTinyLfu<T> {
+    /// A cache of `frames` pages, for pages numbered below `pages_end`, of which `window_share` (0
+    /// to 1) is the window.
+    pub fn new(frames: u32, pages_end: u64, window_share: f64) -> Self {
+        assert!(frames > 0 && (0.0..=1.0).contains(&window_share));
+        let window_max = ((f64::from(frames) * window_share) as u32).max(1);
+        WTinyLfu {
+            lists: FrameList::new(frames, pages_end),
+            sketch: FrequencySketch::new(frames),
+            window_max,
+            protected_max: (u64::from(frames - window_max) * 4 / 5) as u32,
+        }
+    }
+
+    /// A page of the window or the main lists was used.
+    fn used(&mut self, frame: u32) {
+        match self.lists.list_of(frame) {
+            PROBATION if self.protected_max > 0 => {
+                self.lists.move_to(frame, PROTECTED);
+                if self.lists.len(PROTECTED) > self.protected_max {
+                    self.lists.move_to(self.lists.tail_of(PROTECTED), PROBATION);
+                }
+            }
+            list => self.lists.move_to(frame, list),
+        }
+    }
+
+    /// The oldest page of the window, if it is full, moves to the main lists; where the cache is
+    /// full it or the page there that is to go first is evicted, whichever was asked for less.
+    fn make_room(&mut self, effects: &mut Vec<Effect>) {
+        if self.lists.len(WINDOW) < self.window_max {
+            return;
+        }
+        let candidate = self.lists.tail_of(WINDOW);
+        if self.lists.is_full() {
+            let victim = self.main_victim();
+            let estimate = |frame: u32| self.sketch.estimate(self.lists.key(frame).page());
+            let admitted = victim != NO_FRAME && estimate(candidate) > estimate(victim);
+            let loser = if admitted { victim } else { candidate };
+            effects.push(self.lists.remove(loser).evicted());
+            if !admitted {
+                return;
+            }
+        }
+        self.lists.move_to(candidate, PROBATION);
+    }
+
+    /// The page of the main lists that is to go first.
+    fn main_victim(&self) -> u32 {
+        match self.lists.tail_of(PROBATION) {
+            NO_FRAME => self.lists.tail_of(PROTECTED),
+            frame => frame,
+        }
+    }
+}
+
+impl<T: PageTable> Policy for WTinyLfu<T> {
+    #[inline]
+    fn access(&mut self, request: Request, effects: &mut Vec<Effect>) -> bool {
+        self.sketch.increment(request.page());
+        let frame = self.lists.find(request.page());
+        if frame != NO_FRAME {
+            self.lists.key_mut(frame).touch(request);
+            self.used(frame);
+            return true;
+        }
+        self.make_room(effects);
+        self.lists.push_to(WINDOW, request);
+        false
+    }
+
+    fn contains(&self, page: PageNo) -> bool {
+        self.lists.find(page) != NO_FRAME
+    }
+
+    /// The window's pages, as unknown ones that follow them lose against what is cached; then the
+    /// others, probation first, each list oldest first.
+    fn write_candidates(&self, pages_max: usize, pages: &mut Vec<PageNo>) {
+        let lists = [WINDOW, PROBATION, PROTECTED];
+        let frames = lists.into_iter().flat_map(|list| self.lists.oldest_first(list));
+        self.lists.dirty_of(frames, pages_max, pages);
+    }
+
+    fn cleaned(&mut self, page: PageNo) {
+        self.lists.clean(page);
+    }
+
+    fn forget(&mut self, page: PageNo) -> bool {
+        let frame = self.lists.find(page);
+        if frame != NO_FRAME {
+            self.lists.remove(frame);
+        }
+        frame != NO_FRAME
+    }
+
+    fn memory_bytes(&self) -> u64 {
+        self.lists.memory_bytes() + self.sketch.memory_bytes()
+    }
+
+    fn capacity_pages(&self) -> u32 {
+        self.lists.capacity()
+    }
+
+    fn dirty_pages(&self) -> u32 {
+        self.lists.dirty()
+    }
+
+    #[cfg(test)]
+    fn validate(&self) {
+        self.lists.validate();
+        assert!(self.lists.len(WINDOW) <= self.window_max, "the window is too long");
+        assert!(self.lists.len(PROTECTED) <= self.protected_max, "too many pages are protected");
+    }
+}
