@@ -18,7 +18,7 @@
 //! cache, or as many as there are. Blind to the cost of writing back.
 use crate::linked::LinkedNodes;
 use crate::page_table::{NO_FRAME, PageTable};
-use crate::policy::{Effect, Key, Policy, Request};
+use crate::policy::{Effect, Policy, Request};
 use std::marker::PhantomData;
 use tantalum_base::PageNo;
 
@@ -29,17 +29,12 @@ const QUEUE: usize = 1;
 /// The HIR pages of the stack, in its order: the oldest is the one that a full stack gives up.
 const STACK_HIR: usize = 2;
 
-/// What is asked before a page loses its place: a demoted LIR page its rank, an evicted HIR page
-/// its frame.
+/// Which pages stay once more where they would lose their place: a demoted LIR page its rank, an
+/// evicted HIR page its frame. A page that stays is cold from then on, until it is used.
 pub trait Reluctance: Send {
-    /// Whether the page stays once more. Must become false for a page that is not used meanwhile.
-    #[doc(hidden)]
-    fn stays(page: &mut PageState) -> bool;
+    /// Whether such a page stays. Never where it is cold.
+    fn stays(is_dirty: bool, is_cold: bool) -> bool;
 }
-
-/// The page of a [`Reluctance`]'s question.
-#[derive(Debug)]
-pub struct PageState<'a>(pub(crate) &'a mut Key);
 
 /// LIRS as its authors have it: no page stays.
 #[derive(Debug)]
@@ -47,13 +42,13 @@ pub struct Plain;
 
 impl Reluctance for Plain {
     #[inline]
-    fn stays(_page: &mut PageState) -> bool {
+    fn stays(_is_dirty: bool, _is_cold: bool) -> bool {
         false
     }
 }
 
 /// Low inter-reference recency set. A page is LIR where it is in the stack and in neither other
-/// list, and cached where it is LIR or in the queue.
+/// list, and cached where it is LIR or in the queue. Its mark says that it is cold.
 #[derive(Debug)]
 pub struct Lirs<T, R = Plain> {
     lists: LinkedNodes<T, 3>,
@@ -124,10 +119,21 @@ impl<T: PageTable, R: Reluctance> Lirs<T, R> {
         }
     }
 
+    /// Whether the page stays once more; it is cold then.
+    #[inline]
+    fn stays(&mut self, node: u32) -> bool {
+        let key = self.lists.key_mut(node);
+        let stays = R::stays(key.is_dirty(), key.is_marked());
+        if stays {
+            key.mark();
+        }
+        stays
+    }
+
     /// Evicts the oldest HIR page; the stack keeps what it knows of it.
     fn evict(&mut self, effects: &mut Vec<Effect>) {
         let mut victim = self.lists.tail(QUEUE);
-        while R::stays(&mut PageState(self.lists.key_mut(victim))) {
+        while self.stays(victim) {
             self.lists.link_at_head(victim, QUEUE);
             victim = self.lists.tail(QUEUE);
         }
@@ -150,7 +156,7 @@ impl<T: PageTable, R: Reluctance> Lirs<T, R> {
         if self.lirs <= self.lir_max {
             return;
         }
-        while R::stays(&mut PageState(self.lists.key_mut(self.lists.tail(STACK)))) {
+        while self.stays(self.lists.tail(STACK)) {
             self.lists.link_at_head(self.lists.tail(STACK), STACK);
             self.prune();
         }
@@ -219,10 +225,17 @@ impl<T: PageTable, R: Reluctance> Policy for Lirs<T, R> {
     }
 
     /// As pages would go if unknown ones came: the HIR ones, oldest first. LIR pages follow, in the
-    /// order in which they would become HIR.
+    /// order in which they would become HIR. Pages that would stay come after those beside them.
     fn write_candidates(&self, pages_max: usize, pages: &mut Vec<PageNo>) {
-        let lirs = self.lists.oldest_first(STACK).filter(|&node| self.is_lir(node));
-        let keys = self.lists.oldest_first(QUEUE).chain(lirs).map(|node| self.lists.key(node));
+        let of = |list: usize, stay: bool| {
+            self.lists
+                .oldest_first(list)
+                .map(|node| (node, self.lists.key(node)))
+                .filter(move |(_, key)| R::stays(key.is_dirty(), key.is_marked()) == stay)
+        };
+        let lirs = of(STACK, false).chain(of(STACK, true)).filter(|(node, _)| self.is_lir(*node));
+        let queue = of(QUEUE, false).chain(of(QUEUE, true));
+        let keys = queue.chain(lirs).map(|(_, key)| key);
         pages.extend(keys.filter(|key| key.is_dirty()).take(pages_max).map(|key| key.page()));
     }
 

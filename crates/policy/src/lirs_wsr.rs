@@ -10,21 +10,16 @@
 //!
 //! Weak where reads matter as much as writes: clean pages go in the dirty ones' place, the HIR
 //! frames may all be taken by dirty pages, and a miss may walk over many of them. Otherwise as LIRS.
-use crate::lirs::{Lirs, PageState, Reluctance};
+use crate::lirs::{Lirs, Reluctance};
 
 /// Dirty pages stay once, unless they are cold already.
 #[derive(Debug)]
 pub struct WriteSequenceReordering;
 
 impl Reluctance for WriteSequenceReordering {
-    /// A page's mark is its cold flag.
     #[inline]
-    fn stays(page: &mut PageState) -> bool {
-        let stays = page.0.is_dirty() && !page.0.is_marked();
-        if stays {
-            page.0.mark();
-        }
-        stays
+    fn stays(is_dirty: bool, is_cold: bool) -> bool {
+        is_dirty && !is_cold
     }
 }
 

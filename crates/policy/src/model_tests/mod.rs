@@ -2,7 +2,10 @@
 //! hits, same effects, step by step, over both page tables.
 mod basic;
 mod casa;
+mod lirs;
+mod lru_k;
 mod opt;
+mod queues;
 
 use crate::page_table::{DirectTable, SparseTable};
 use crate::{Effect, Gauge, PolicySpec, Request, Workload};
@@ -115,4 +118,30 @@ pub(crate) fn agree(text: &str, frames: u32, pages: u64, model: &mut impl Model,
             assert_eq!(candidates, dirty, "{context}: the write candidates are the dirty pages");
         }
     }
+}
+
+/// Asserts that, after `steps`, unknown pages push dirty ones out in the order of the write
+/// candidates of the policy made from `text`.
+pub(crate) fn evicts_its_candidates(text: &str, frames: u32, steps: &[Step]) {
+    let workload = Workload { pages_end: u64::MAX, future: &[] };
+    let mut policy = PolicySpec::parse(text).unwrap().build(frames, workload).unwrap();
+    let mut effects = Vec::new();
+    for &step in steps {
+        match step {
+            Step::Access(request) => _ = policy.access(request, &mut effects),
+            Step::Cleaned(page) => policy.cleaned(page),
+            Step::Forget(page) => _ = policy.forget(page),
+        }
+    }
+    let mut candidates = Vec::new();
+    policy.write_candidates(usize::MAX, &mut candidates);
+    effects.clear();
+    for unknown in 0..3 * u64::from(frames) {
+        let page = PageNo(Request::PAGE_MAX - unknown);
+        policy.access(Request::new(page, false), &mut effects);
+    }
+    let written: Vec<PageNo> =
+        effects.iter().filter(|effect| effect.writes()).map(|effect| effect.page()).collect();
+    let first = &candidates[..written.len()];
+    assert_eq!(written, first, "{text}, {frames} frames, after {steps:?}");
 }
