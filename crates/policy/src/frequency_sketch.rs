@@ -10,14 +10,15 @@ use tantalum_base::PageNo;
 const ROWS: usize = 4;
 /// Counters of 4 bits stop here.
 const COUNT_MAX: u64 = 15;
-/// Requests a frame between two halvings.
-const SAMPLE_REQUESTS_A_FRAME: u64 = 10;
+/// Counters of a row, a frame: so many that pages seen once within the sample rarely share all
+/// four with a popular one.
+const COUNTERS_A_FRAME: u64 = 4;
 
 /// The hashes of the rows: odd factors, of which the high bits of the product count.
 const FACTORS: [u64; ROWS] =
     [0xc3a5_c85c_97cb_3127, 0xb492_b66f_be98_f273, 0x9ae1_6a3b_2f90_404f, 0xcbf2_9ce4_8422_2325];
 
-/// Counters of `ROWS` rows; a row has 16 of them in each word, and one counter a frame at least.
+/// Counters of `ROWS` rows; a row has 16 of them in each word. 8 to 16 bytes a frame.
 #[derive(Debug)]
 pub struct FrequencySketch {
     words: Vec<u64>,
@@ -29,14 +30,15 @@ pub struct FrequencySketch {
 }
 
 impl FrequencySketch {
-    /// A sketch for a cache of `frames` pages.
-    pub fn new(frames: u32) -> Self {
-        let row_counters = u64::from(frames.max(16)).next_power_of_two();
+    /// A sketch for a cache of `frames` pages, halved after `sample` increments a frame.
+    pub fn new(frames: u32, sample: u32) -> Self {
+        assert!(frames > 0 && sample > 0, "{frames} frames, a sample of {sample} requests each");
+        let row_counters = (COUNTERS_A_FRAME * u64::from(frames)).max(16).next_power_of_two();
         FrequencySketch {
             words: vec![0; ROWS * (row_counters / 16) as usize],
             row_counters,
             increments: 0,
-            increments_max: SAMPLE_REQUESTS_A_FRAME * u64::from(frames),
+            increments_max: u64::from(sample) * u64::from(frames),
         }
     }
 
@@ -99,7 +101,7 @@ mod tests {
 
     #[test]
     fn counts_are_never_too_low_before_the_first_halving_and_halve_then() {
-        let mut sketch = FrequencySketch::new(1000);
+        let mut sketch = FrequencySketch::new(250, 40);
         for round in 1..=9 {
             for page in 0..1000 {
                 sketch.increment(PageNo(page << 20));
@@ -109,7 +111,7 @@ mod tests {
         let total = |sketch: &FrequencySketch| -> u64 {
             (0..1000).map(|page| sketch.estimate(PageNo(page << 20))).sum()
         };
-        // Four rows of about a thousand counters: few pages share all their counters.
+        // Four rows of 1,024 counters: few pages share all their counters.
         let before = total(&sketch);
         assert!((9_000..9_900).contains(&before), "{before}");
         (0..1000).for_each(|_| sketch.increment(PageNo(5 << 20)));
@@ -119,7 +121,7 @@ mod tests {
 
     #[test]
     fn counters_stop_at_fifteen() {
-        let mut sketch = FrequencySketch::new(100);
+        let mut sketch = FrequencySketch::new(100, 10);
         (0..500).for_each(|_| sketch.increment(PageNo(u64::MAX)));
         assert_eq!(sketch.estimate(PageNo(u64::MAX)), 15);
     }

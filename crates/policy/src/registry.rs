@@ -51,7 +51,7 @@ enum Kind {
     LirsWsr { hir: f64, stack: u32 },
     LruK(LruKOptions),
     S3Fifo { small: f64, ghost: f64, move_uses: u8 },
-    WTinyLfu { window: f64 },
+    WTinyLfu { window: f64, sample: u32 },
 }
 
 impl PolicySpec {
@@ -113,7 +113,10 @@ impl PolicySpec {
                 ghost: spec.number("ghost", 0.0..=2.0, 0.9)?,
                 move_uses: spec.count("move", 1..=3, 2)? as u8,
             },
-            "w_tinylfu" => Kind::WTinyLfu { window: spec.number("window", 0.0..=1.0, 0.01)? },
+            "w_tinylfu" => Kind::WTinyLfu {
+                window: spec.number("window", 0.0..=1.0, 0.01)?,
+                sample: spec.count("sample", 1..=1000, 10)? as u32,
+            },
             _ => return Err(spec.unknown_name("policy", PolicySpec::NAMES)),
         };
         spec.finish()?;
@@ -205,7 +208,9 @@ impl PolicySpec {
             Kind::S3Fifo { small, ghost, move_uses } => {
                 Box::new(S3Fifo::<T>::new(frames, pages_end, small, ghost, move_uses))
             }
-            Kind::WTinyLfu { window } => Box::new(WTinyLfu::<T>::new(frames, pages_end, window)),
+            Kind::WTinyLfu { window, sample } => {
+                Box::new(WTinyLfu::<T>::new(frames, pages_end, window, sample))
+            }
             Kind::LirsWsr { hir, stack } => {
                 Box::new(LirsWsr::<T>::new(frames, pages_end, hir, stack))
             }

@@ -4,7 +4,8 @@
 //! Source: Einziger, Friedman, Manes, "TinyLFU: a highly efficient cache admission policy", ACM
 //! Transactions on Storage 13(4), 2017, sections 3 and 4. The window is the share `window` of the
 //! cache, at least one page; of the rest four fifths are protected. No doorkeeper: the frequency
-//! sketch alone ([`FrequencySketch`]), aged after ten times as many requests as there are frames.
+//! sketch alone ([`FrequencySketch`]), halved after `sample` times as many requests as there are
+//! frames, then after half as many each time.
 //!
 //! Weak where the working set moves: what was popular keeps out what is, until the sketch has aged,
 //! and bursts longer than the window are refused (loads of databases with much recency, of which
@@ -36,13 +37,13 @@ pub struct WTinyLfu<T> {
 
 impl<T: PageTable> WTinyLfu<T> {
     /// A cache of `frames` pages, for pages numbered below `pages_end`, of which `window_share` (0
-    /// to 1) is the window.
-    pub fn new(frames: u32, pages_end: u64, window_share: f64) -> Self {
+    /// to 1) is the window; frequencies are halved after `sample` requests a frame.
+    pub fn new(frames: u32, pages_end: u64, window_share: f64, sample: u32) -> Self {
         assert!(frames > 0 && (0.0..=1.0).contains(&window_share));
         let window_max = ((f64::from(frames) * window_share) as u32).max(1);
         WTinyLfu {
             lists: FrameList::new(frames, pages_end),
-            sketch: FrequencySketch::new(frames),
+            sketch: FrequencySketch::new(frames, sample),
             window_max,
             protected_max: (u64::from(frames - window_max) * 4 / 5) as u32,
         }

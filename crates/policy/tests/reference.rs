@@ -1,4 +1,5 @@
-//! Exactness: misses and write-backs on real traces equal, to the unit, what other programs count.
+//! Exactness: misses and write-backs on real traces equal, to the unit, what other programs count;
+//! of W-TinyLFU, of which every program differs, they are near.
 use std::path::Path;
 use tantalum_base::Result;
 use tantalum_policy::{PolicySpec, Request, Tally, Workload};
@@ -23,20 +24,40 @@ fn load(path: &Path, name: &str) -> Result<Trace> {
     Ok(Trace { name: name.to_owned(), requests, pages_end: max_page.unwrap_or(0) + 1 })
 }
 
-/// What a reference calls a policy, in our words; `None` for those not built yet.
-fn policy_text(reference: &str) -> Option<&'static str> {
+/// How near the reference's count ours must be.
+#[derive(Clone, Copy)]
+enum Nearness {
+    /// To the unit.
+    Exact,
+    /// Between these multiples of it: programs that share a name and not their details.
+    Band(f64, f64),
+}
+
+/// What a reference calls a policy, in our words; `None` for those not built.
+///
+/// W-TinyLFU is as its paper has it; libCacheSim's counts hits in the window not at all and pages
+/// that leave the window once more, and ages after 32 requests a page rather than 10.
+fn policy_text(reference: &str) -> Option<(&'static str, Nearness)> {
+    let exact = |text| Some((text, Nearness::Exact));
     match reference {
-        "LRU" => Some("lru"),
-        "FIFO" => Some("fifo"),
-        "CLOCK" => Some("clock"),
-        "CLOCK-2bit" => Some("clock:bits=2"),
-        "SIEVE" => Some("sieve"),
-        "Belady" => Some("opt"),
-        "LIRS" => Some("lirs"),
-        "ARC" => Some("arc"),
-        "S3FIFO" => Some("s3_fifo"),
+        "LRU" => exact("lru"),
+        "FIFO" => exact("fifo"),
+        "CLOCK" => exact("clock"),
+        "CLOCK-2bit" => exact("clock:bits=2"),
+        "SIEVE" => exact("sieve"),
+        "Belady" => exact("opt"),
+        "LIRS" => exact("lirs"),
+        "ARC" => exact("arc"),
+        "S3FIFO" => exact("s3_fifo"),
+        "2Q" => exact("2q"),
+        "WTinyLFU" => Some(("w_tinylfu", Nearness::Band(0.75, 1.08))),
         _ => None,
     }
+}
+
+/// Windows of less than one page: libCacheSim's W-TinyLFU then caches nothing.
+fn is_degenerate(row: &serde_json::Value) -> bool {
+    row["policy"] == "WTinyLFU" && row["misses"] == row["requests"]
 }
 
 fn run(trace: &Trace, policy: &str, frames: u32) -> (Tally, u32) {
@@ -67,19 +88,30 @@ fn agrees_with_reference(folder: &str) {
         checked += rows.filter(|row| agrees_with_row(&trace, row)).count();
     }
     println!("{folder}: {checked} rows agree");
-    assert!(checked > 0);
+    assert!(checked > 80, "only {checked} rows were checked");
 }
 
 /// Whether there is a policy for the row; panics where it disagrees.
 fn agrees_with_row(trace: &Trace, row: &serde_json::Value) -> bool {
-    let Some(policy) = policy_text(row["policy"].as_str().unwrap()) else { return false };
+    let Some((policy, nearness)) = policy_text(row["policy"].as_str().unwrap()) else {
+        return false;
+    };
+    if is_degenerate(row) {
+        return false;
+    }
     let count = |key: &str| row[key].as_u64();
     let frames = count("cache_objects").or(count("cache_pages")).unwrap();
     let (tally, dirty_at_end) = run(trace, policy, frames as u32);
     let context = format!("{} {policy} {frames} pages", trace.name);
     assert_eq!(Some(tally.requests), count("requests"), "{context}: requests");
     if let Some(misses) = count("misses") {
-        assert_eq!(tally.misses, misses, "{context}: misses");
+        let (low, high) = match nearness {
+            Nearness::Exact => (1.0, 1.0),
+            Nearness::Band(low, high) => (low, high),
+        };
+        let ratio = tally.misses as f64 / misses as f64;
+        let count = tally.misses;
+        assert!((low..=high).contains(&ratio), "{context}: {count} misses, not {misses}");
     } else {
         assert_eq!(Some(tally.read_misses()), count("read_misses"), "{context}: read misses");
         assert_eq!(Some(tally.write_misses), count("write_misses"), "{context}: write misses");

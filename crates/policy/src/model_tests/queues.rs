@@ -266,12 +266,12 @@ fn s3_fifo(frames: usize, small_max: usize, ghost_max: usize, move_uses: u8) -> 
     Naive { lists: Lists::new(3, 2, frames), serve: Box::new(serve) }
 }
 
-fn w_tinylfu(frames: usize, window_max: usize) -> Naive<Serve> {
+fn w_tinylfu(frames: usize, window_max: usize, sample: u32) -> Naive<Serve> {
     const WINDOW: usize = 0;
     const PROBATION: usize = 1;
     const PROTECTED: usize = 2;
     let protected_max = (frames - window_max) * 4 / 5;
-    let mut sketch = FrequencySketch::new(frames as u32);
+    let mut sketch = FrequencySketch::new(frames as u32, sample);
     let serve = move |lists: &mut Lists, place: Option<(usize, usize)>, request: Request| {
         sketch.increment(request.page());
         if let Some((list, at)) = place {
@@ -339,11 +339,11 @@ proptest! {
 
     #[test]
     fn w_tinylfu_decides_as_its_naive_form(frames in 1u32..14, steps in steps(36)) {
-        agree("w_tinylfu", frames, 36, &mut w_tinylfu(frames as usize, 1), &steps);
+        agree("w_tinylfu", frames, 36, &mut w_tinylfu(frames as usize, 1, 10), &steps);
         let window = ((f64::from(frames) * 0.4) as usize).max(1);
-        let mut naive = w_tinylfu(frames as usize, window);
-        agree("w_tinylfu:window=0.4", frames, 36, &mut naive, &steps);
-        let mut naive = w_tinylfu(frames as usize, frames as usize);
+        let mut naive = w_tinylfu(frames as usize, window, 2);
+        agree("w_tinylfu:window=0.4,sample=2", frames, 36, &mut naive, &steps);
+        let mut naive = w_tinylfu(frames as usize, frames as usize, 10);
         agree("w_tinylfu:window=1", frames, 36, &mut naive, &steps);
     }
 
