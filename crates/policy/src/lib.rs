@@ -8,13 +8,14 @@
 //! ```text
 //! registry   "clock:bits=2" -> Box<dyn Policy>        the only list of all policies
 //! lru, fifo, clock, sieve, opt                        one file a policy
-//! casa, sawc                                          made for flash
+//! cfdc (over any other), casa, sawc                    made for flash
 //! policy     the trait, Request, Effect, Tally       page_table  page -> frame: array or hash
 //! cost_detection                                      what a read costs beside a write
 //! cleaning   which zone a translation layer empties: greedy, cost_benefit, fifo, d_choices
 //! list, ring u32-index linked list and ring over frames; lists: several lists over the same frames
 //! ```
 pub mod casa;
+pub mod cfdc;
 pub mod cleaning;
 pub mod clock;
 pub mod cost_detection;

@@ -2,6 +2,7 @@
 //! hits, same effects, step by step, over both page tables.
 mod basic;
 mod casa;
+mod cfdc;
 mod opt;
 
 use crate::page_table::{DirectTable, SparseTable};
