@@ -9,11 +9,13 @@
 //! registry   "clock:bits=2" -> Box<dyn Policy>        the only list of all policies
 //! lru, fifo, clock, sieve, opt                        one file a policy
 //! cfdc (over any other), casa, sawc                    made for flash
+//! ace (over any other)                                 write-backs in batches
 //! policy     the trait, Request, Effect, Tally       page_table  page -> frame: array or hash
 //! cost_detection                                      what a read costs beside a write
 //! cleaning   which zone a translation layer empties: greedy, cost_benefit, fifo, d_choices
 //! list, ring u32-index linked list and ring over frames; lists: several lists over the same frames
 //! ```
+pub mod ace;
 pub mod casa;
 pub mod cfdc;
 pub mod cleaning;

@@ -1,4 +1,5 @@
 //! Policies by name: the one list to add a new policy to.
+use crate::ace::Ace;
 use crate::casa::Casa;
 use crate::cfdc::{Cfdc, CfdcOptions};
 use crate::clock::Clock;
@@ -38,12 +39,13 @@ enum Kind {
     Cfdc { options: CfdcOptions, base: Box<PolicySpec> },
     Casa { cost: CostSpec },
     Sawc { cost: CostSpec, cluster_pages: u32 },
+    Ace { write_pages: u32, evict_pages: u32, base: Box<PolicySpec> },
 }
 
 impl PolicySpec {
     /// The accepted names.
     pub const NAMES: &'static [&'static str] =
-        &["lru", "fifo", "clock", "sieve", "opt", "cfdc", "casa", "sawc"];
+        &["lru", "fifo", "clock", "sieve", "opt", "cfdc", "casa", "sawc", "ace"];
 
     /// Parses `name` or `name:key=value,...`; a refusal lists what is accepted.
     ///
@@ -51,7 +53,9 @@ impl PolicySpec {
     /// `cfdc:window=0.5,cluster=16,base=lru` (share of the priority region, 0 to 1; pages, 1 to
     /// 4,096; the working region's policy); `casa:cost=auto,points=32768`
     /// (detected from that many reads and writes, or given as READ:WRITE: `casa:cost=1:4`);
-    /// `sawc:cost=auto,points=32768,cluster=16` (pages, 1 to 1,024).
+    /// `sawc:cost=auto,points=32768,cluster=16` (pages, 1 to 1,024);
+    /// `ace:write=8,evict=1,base=clock` (pages written and pages let go where a dirty one goes: 1 to
+    /// 1,024 and 1 to `write`).
     ///
     /// A base has its parameters after slashes: `cfdc:window=0.3,base=clock/bits=2`. Of these, what
     /// follows `base=` is all the inner base's: `ace:base=cfdc/window=0.3/base=clock/bits=2`.
@@ -72,13 +76,21 @@ impl PolicySpec {
                         16,
                     )? as u32,
                 },
-                base: take_base(&mut spec)?,
+                base: take_base(&mut spec, "lru")?,
             },
             "casa" => Kind::Casa { cost: CostSpec::take(&mut spec)? },
             "sawc" => Kind::Sawc {
                 cost: CostSpec::take(&mut spec)?,
                 cluster_pages: spec.count("cluster", 1..=1024, 16)? as u32,
             },
+            "ace" => {
+                let write_pages = spec.count("write", 1..=1024, 8)?;
+                Kind::Ace {
+                    write_pages: write_pages as u32,
+                    evict_pages: spec.count("evict", 1..=write_pages, 1)? as u32,
+                    base: take_base(&mut spec, "clock")?,
+                }
+            }
             _ => return Err(spec.unknown_name("policy", PolicySpec::NAMES)),
         };
         spec.finish()?;
@@ -159,6 +171,10 @@ impl PolicySpec {
                 Box::new(Cfdc::<T>::new(frames, pages_end, *options, working))
             }
             Kind::Casa { cost } => Box::new(Casa::<T>::new(frames, pages_end, *cost)),
+            Kind::Ace { write_pages, evict_pages, base } => {
+                let base = base.build_over::<T>(frames, workload)?;
+                Box::new(Ace::new(base, *write_pages, *evict_pages))
+            }
             Kind::Sawc { cost, cluster_pages } => {
                 Box::new(Sawc::<T>::new(frames, pages_end, *cost, *cluster_pages))
             }
@@ -166,10 +182,10 @@ impl PolicySpec {
     }
 }
 
-/// Takes `base`, a policy whose parameters stand after slashes (`clock/bits=2`); LRU by default.
-fn take_base(spec: &mut Spec) -> Result<Box<PolicySpec>> {
-    let words = "a policy, its parameters after slashes (clock/bits=2), default lru";
-    let text = spec.text("base", words).unwrap_or("lru");
+/// Takes `base`, a policy whose parameters stand after slashes (`clock/bits=2`).
+fn take_base(spec: &mut Spec, default: &str) -> Result<Box<PolicySpec>> {
+    let words = format!("a policy, its parameters after slashes (clock/bits=2), default {default}");
+    let text = spec.text("base", &words).unwrap_or(default);
     let (name, mut rest) = text.split_once('/').unwrap_or((text, ""));
     let mut own = format!("{name}:");
     while !rest.is_empty() && !rest.starts_with("base=") {
@@ -208,7 +224,13 @@ mod tests {
         assert!(error.contains("1 to 7"), "{error}");
         let error = PolicySpec::parse("lru:k=2").unwrap_err().to_string();
         assert!(error.contains("takes no parameters"), "{error}");
-        for bad in ["casa:cost=4", "casa:cost=0:1", "casa:cost=1:4,points=9", "sawc:cluster=0"] {
+        for bad in [
+            "casa:cost=4",
+            "casa:cost=0:1",
+            "casa:cost=1:4,points=9",
+            "sawc:cluster=0",
+            "ace:write=4,evict=5",
+        ] {
             assert!(PolicySpec::parse(bad).is_err(), "{bad}");
         }
         let error = PolicySpec::parse("cfdc:base=clock/bits=9").unwrap_err();

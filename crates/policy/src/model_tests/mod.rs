@@ -1,9 +1,11 @@
 //! Every policy beside a naive one that follows its source line by line over a plain `Vec`: same
 //! hits, same effects, step by step, over both page tables.
+mod ace;
 mod basic;
 mod casa;
 mod cfdc;
 mod opt;
+mod wrappers;
 
 use crate::page_table::{DirectTable, SparseTable};
 use crate::{Effect, Gauge, PolicySpec, Request, Workload};
