@@ -12,6 +12,7 @@
 //! ace (over any other)                                 write-backs in batches
 //! policy     the trait, Request, Effect, Tally       page_table  page -> frame: array or hash
 //! cost_detection                                      what a read costs beside a write
+//! cost_bound                                          what no policy can pay less than
 //! cleaning   which zone a translation layer empties: greedy, cost_benefit, fifo, d_choices
 //! list, ring u32-index linked list and ring over frames; lists: several lists over the same frames
 //! ```
@@ -20,6 +21,7 @@ pub mod casa;
 pub mod cfdc;
 pub mod cleaning;
 pub mod clock;
+pub mod cost_bound;
 pub mod cost_detection;
 pub mod fifo;
 mod list;

@@ -4,8 +4,11 @@ mod ace;
 mod basic;
 mod casa;
 mod cfdc;
+mod cost_bound;
 mod opt;
 mod wrappers;
+
+pub(crate) use cost_bound::least_cost;
 
 use crate::page_table::{DirectTable, SparseTable};
 use crate::{Effect, Gauge, PolicySpec, Request, Workload};
