@@ -9,18 +9,23 @@
 //! registry   "clock:bits=2" -> Box<dyn Policy>        the only list of all policies
 //! lru, fifo, clock, second_chance, sieve, opt,        one file a policy
 //! lru_k, two_q, arc, lirs, s3_fifo, w_tinylfu
-//! casa, sawc, lirs_wsr                                made for flash
+//! cfdc (over any other), casa, sawc, lirs_wsr         made for flash
+//! ace (over any other)                                write-backs in batches
 //! policy     the trait, Request, Effect, Tally       page_table  page -> frame: array or hash
 //! cost_detection                                      what a read costs beside a write
+//! cost_bound                                          what no policy can pay less than
 //! cleaning   which zone a translation layer empties: greedy, cost_benefit, fifo, d_choices
 //! list, ring u32-index linked lists and ring over frames; lists: several lists over the same frames
 //! linked     nodes in several lists at once
 //! frame_heap, frequency_sketch                        frames by rank; how often pages were asked for
 //! ```
+pub mod ace;
 pub mod arc;
 pub mod casa;
+pub mod cfdc;
 pub mod cleaning;
 pub mod clock;
+pub mod cost_bound;
 pub mod cost_detection;
 pub mod fifo;
 mod frame_heap;

@@ -86,10 +86,22 @@ impl<T: PageTable> FrameLists<T> {
         self.or_none(self.nodes[list as usize].prev)
     }
 
+    /// The newest frame of `list`; [`NO_FRAME`] where it is empty.
+    #[inline]
+    pub(crate) fn head(&self, list: u32) -> u32 {
+        self.or_none(self.nodes[list as usize].next)
+    }
+
     /// The next newer frame in its list; [`NO_FRAME`] at the head.
     #[inline]
     pub(crate) fn newer(&self, frame: u32) -> u32 {
         self.or_none(self.nodes[frame as usize].prev)
+    }
+
+    /// The next older frame in its list; [`NO_FRAME`] at the tail.
+    #[inline]
+    pub(crate) fn older(&self, frame: u32) -> u32 {
+        self.or_none(self.nodes[frame as usize].next)
     }
 
     /// Makes `frame`, from whichever list, the newest of `list`.

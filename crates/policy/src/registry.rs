@@ -1,6 +1,8 @@
 //! Policies by name: the one list to add a new policy to.
+use crate::ace::Ace;
 use crate::arc::Arc;
 use crate::casa::Casa;
+use crate::cfdc::{Cfdc, CfdcOptions};
 use crate::clock::Clock;
 use crate::cost_detection::CostSpec;
 use crate::fifo::Fifo;
@@ -35,13 +37,14 @@ pub struct PolicySpec {
     kind: Kind,
 }
 
-#[derive(Clone, Copy, PartialEq, Debug)]
+#[derive(Clone, PartialEq, Debug)]
 enum Kind {
     Lru,
     Fifo,
     Clock { bits: u32 },
     Sieve,
     Opt,
+    Cfdc { options: CfdcOptions, base: Box<PolicySpec> },
     Casa { cost: CostSpec },
     Sawc { cost: CostSpec, cluster_pages: u32 },
     SecondChance,
@@ -52,6 +55,7 @@ enum Kind {
     LruK(LruKOptions),
     S3Fifo { small: f64, ghost: f64, move_uses: u8 },
     WTinyLfu { window: f64, sample: u32 },
+    Ace { write_pages: u32, evict_pages: u32, base: Box<PolicySpec> },
 }
 
 impl PolicySpec {
@@ -70,12 +74,17 @@ impl PolicySpec {
         "lirs_wsr",
         "s3_fifo",
         "w_tinylfu",
+        "cfdc",
         "casa",
         "sawc",
+        "ace",
     ];
 
     /// Parses `name` or `name:key=value,...`; a refusal lists what is accepted. Parameters, their
     /// ranges and defaults are in `docs/policies.md`, their meaning in each policy's file.
+    ///
+    /// A base has its parameters after slashes: `cfdc:window=0.3,base=clock/bits=2`. Of these, what
+    /// follows `base=` is all the inner base's: `ace:base=cfdc/window=0.3/base=clock/bits=2`.
     pub fn parse(text: &str) -> Result<PolicySpec> {
         let mut spec = Spec::parse(text)?;
         let kind = match spec.name() {
@@ -84,6 +93,17 @@ impl PolicySpec {
             "clock" => Kind::Clock { bits: spec.count("bits", 1..=7, 1)? as u32 },
             "sieve" => Kind::Sieve,
             "opt" => Kind::Opt,
+            "cfdc" => Kind::Cfdc {
+                options: CfdcOptions {
+                    window: spec.number("window", 0.0..=1.0, 0.5)?,
+                    cluster_pages: spec.count(
+                        "cluster",
+                        1..=u64::from(CfdcOptions::CLUSTER_PAGES_MAX),
+                        16,
+                    )? as u32,
+                },
+                base: take_base(&mut spec, "lru")?,
+            },
             "casa" => Kind::Casa { cost: CostSpec::take(&mut spec)? },
             "sawc" => Kind::Sawc {
                 cost: CostSpec::take(&mut spec)?,
@@ -117,6 +137,14 @@ impl PolicySpec {
                 window: spec.number("window", 0.0..=1.0, 0.01)?,
                 sample: spec.count("sample", 1..=1000, 10)? as u32,
             },
+            "ace" => {
+                let write_pages = spec.count("write", 1..=1024, 8)?;
+                Kind::Ace {
+                    write_pages: write_pages as u32,
+                    evict_pages: spec.count("evict", 1..=write_pages, 1)? as u32,
+                    base: take_base(&mut spec, "clock")?,
+                }
+            }
             _ => return Err(spec.unknown_name("policy", PolicySpec::NAMES)),
         };
         spec.finish()?;
@@ -176,10 +204,10 @@ impl PolicySpec {
         workload: Workload,
     ) -> Result<Box<dyn Policy>> {
         let pages_end = workload.pages_end;
-        Ok(match self.kind {
+        Ok(match &self.kind {
             Kind::Lru => Box::new(Lru::<T>::new(frames, pages_end)),
             Kind::Fifo => Box::new(Fifo::<T>::new(frames, pages_end)),
-            Kind::Clock { bits } => Box::new(Clock::<T>::new(frames, pages_end, bits)),
+            Kind::Clock { bits } => Box::new(Clock::<T>::new(frames, pages_end, *bits)),
             Kind::Sieve => Box::new(Sieve::<T>::new(frames, pages_end)),
             Kind::Opt if workload.future.is_empty() => {
                 return Err(Error::new(
@@ -194,28 +222,55 @@ impl PolicySpec {
                 ));
             }
             Kind::Opt => Box::new(Opt::<T>::new(frames, pages_end, workload.future)),
-            Kind::Casa { cost } => Box::new(Casa::<T>::new(frames, pages_end, cost)),
+            Kind::Cfdc { options, base } => {
+                let working = frames - options.priority_pages(frames);
+                let working = base.build_over::<T>(working, workload)?;
+                Box::new(Cfdc::<T>::new(frames, pages_end, *options, working))
+            }
+            Kind::Casa { cost } => Box::new(Casa::<T>::new(frames, pages_end, *cost)),
+            Kind::Ace { write_pages, evict_pages, base } => {
+                let base = base.build_over::<T>(frames, workload)?;
+                Box::new(Ace::new(base, *write_pages, *evict_pages))
+            }
             Kind::Sawc { cost, cluster_pages } => {
-                Box::new(Sawc::<T>::new(frames, pages_end, cost, cluster_pages))
+                Box::new(Sawc::<T>::new(frames, pages_end, *cost, *cluster_pages))
             }
             Kind::SecondChance => Box::new(SecondChance::<T>::new(frames, pages_end)),
             Kind::TwoQ { in_share, out_share } => {
-                Box::new(TwoQ::<T>::new(frames, pages_end, in_share, out_share))
+                Box::new(TwoQ::<T>::new(frames, pages_end, *in_share, *out_share))
             }
             Kind::Arc => Box::new(Arc::<T>::new(frames, pages_end)),
-            Kind::Lirs { hir, stack } => Box::new(Lirs::<T>::new(frames, pages_end, hir, stack)),
-            Kind::LruK(options) => Box::new(LruK::<T>::new(frames, pages_end, options)),
+            Kind::Lirs { hir, stack } => Box::new(Lirs::<T>::new(frames, pages_end, *hir, *stack)),
+            Kind::LruK(options) => Box::new(LruK::<T>::new(frames, pages_end, *options)),
             Kind::S3Fifo { small, ghost, move_uses } => {
-                Box::new(S3Fifo::<T>::new(frames, pages_end, small, ghost, move_uses))
+                Box::new(S3Fifo::<T>::new(frames, pages_end, *small, *ghost, *move_uses))
             }
             Kind::WTinyLfu { window, sample } => {
-                Box::new(WTinyLfu::<T>::new(frames, pages_end, window, sample))
+                Box::new(WTinyLfu::<T>::new(frames, pages_end, *window, *sample))
             }
             Kind::LirsWsr { hir, stack } => {
-                Box::new(LirsWsr::<T>::new(frames, pages_end, hir, stack))
+                Box::new(LirsWsr::<T>::new(frames, pages_end, *hir, *stack))
             }
         })
     }
+}
+
+/// Takes `base`, a policy whose parameters stand after slashes (`clock/bits=2`).
+fn take_base(spec: &mut Spec, default: &str) -> Result<Box<PolicySpec>> {
+    let words = format!("a policy, its parameters after slashes (clock/bits=2), default {default}");
+    let text = spec.text("base", &words).unwrap_or(default);
+    let (name, mut rest) = text.split_once('/').unwrap_or((text, ""));
+    let mut own = format!("{name}:");
+    while !rest.is_empty() && !rest.starts_with("base=") {
+        let (parameter, others) = rest.split_once('/').unwrap_or((rest, ""));
+        own.push_str(parameter);
+        own.push(',');
+        rest = others;
+    }
+    own.push_str(rest);
+    let own = own.trim_end_matches([':', ',']);
+    let base = PolicySpec::parse(own).map_err(|error| error.wrap(format!("base={text}")))?;
+    Ok(Box::new(base))
 }
 
 /// Whether `part` of a list is `key=value` rather than a policy; the value may hold a colon
@@ -248,14 +303,39 @@ mod tests {
         assert!(error.contains("1 to 7"), "{error}");
         let error = PolicySpec::parse("lru:k=2").unwrap_err().to_string();
         assert!(error.contains("takes no parameters"), "{error}");
-        for bad in ["casa:cost=4", "casa:cost=0:1", "casa:cost=1:4,points=9", "sawc:cluster=0"] {
+        for bad in [
+            "casa:cost=4",
+            "casa:cost=0:1",
+            "casa:cost=1:4,points=9",
+            "sawc:cluster=0",
+            "ace:write=4,evict=5",
+        ] {
             assert!(PolicySpec::parse(bad).is_err(), "{bad}");
         }
+        let error = PolicySpec::parse("cfdc:base=clock/bits=9").unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::InvalidInput);
+        let error = error.to_string();
+        assert!(error.contains("base=clock/bits=9") && error.contains("1 to 7"), "{error}");
         let error = PolicySpec::parse("casa:cost=cheap").unwrap_err().to_string();
         assert!(error.contains("READ:WRITE such as 1:4"), "{error}");
         assert!(PolicySpec::parse("lru").unwrap().build(0, workload).is_err());
         let unknown = Workload { pages_end: u64::MAX, future: &[] };
         assert!(PolicySpec::parse("opt").unwrap().build(2, unknown).is_err());
+    }
+
+    #[test]
+    fn a_base_has_its_own_parameters() {
+        let base_of = |text: &str| match PolicySpec::parse(text).unwrap().kind {
+            Kind::Cfdc { base, .. } => base.text().to_owned(),
+            kind => panic!("{kind:?}"),
+        };
+        assert_eq!(base_of("cfdc"), "lru");
+        assert_eq!(base_of("cfdc:base=clock/bits=2,window=0.3"), "clock:bits=2");
+        assert_eq!(base_of("cfdc:base=sawc/cost=1:4/cluster=8"), "sawc:cost=1:4,cluster=8");
+        let nested = "cfdc:base=cfdc/window=0.3/base=clock/bits=2";
+        assert_eq!(base_of(nested), "cfdc:window=0.3,base=clock/bits=2");
+        let opt = PolicySpec::parse("cfdc:base=opt").unwrap();
+        assert!(opt.build(4, Workload { pages_end: 9, future: &[] }).is_err());
     }
 
     #[test]

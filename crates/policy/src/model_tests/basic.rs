@@ -12,7 +12,7 @@ struct Entry {
 }
 
 /// Oldest first. What differs between policies is what a hit does and who goes.
-struct Naive<'a> {
+pub(super) struct Naive<'a> {
     policy: &'a str,
     frames: usize,
     entries: Vec<Entry>,
@@ -21,6 +21,14 @@ struct Naive<'a> {
 }
 
 impl Naive<'_> {
+    pub(super) fn new(policy: &str, frames: u32) -> Naive<'_> {
+        Naive { policy, frames: frames as usize, entries: Vec::new(), hand: None }
+    }
+
+    pub(super) fn frames(&self) -> usize {
+        self.frames
+    }
+
     fn position(&self, page: PageNo) -> Option<usize> {
         self.entries.iter().position(|entry| entry.page == page)
     }
@@ -108,8 +116,6 @@ proptest! {
         frames in 1u32..12,
         steps in steps(24),
     ) {
-        let mut naive =
-            Naive { policy: text, frames: frames as usize, entries: Vec::new(), hand: None };
-        agree(text, frames, 24, &mut naive, &steps);
+        agree(text, frames, 24, &mut Naive::new(text, frames), &steps);
     }
 }

@@ -1,11 +1,17 @@
 //! Every policy beside a naive one that follows its source line by line over a plain `Vec`: same
 //! hits, same effects, step by step, over both page tables.
+mod ace;
 mod basic;
 mod casa;
+mod cfdc;
+mod cost_bound;
 mod lirs;
 mod lru_k;
 mod opt;
 mod queues;
+mod wrappers;
+
+pub(crate) use cost_bound::least_cost;
 
 use crate::page_table::{DirectTable, SparseTable};
 use crate::{Effect, Gauge, PolicySpec, Request, Workload};

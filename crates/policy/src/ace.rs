@@ -1,0 +1,112 @@
+//! ACE (asymmetry- and concurrency-aware): a wrapper that writes several dirty pages in one batch when
+//! the victim of any policy is dirty, so that a device that writes them at once is kept busy.
+//!
+//! Source: Papon, Athanassoulis, "ACEing the bufferpool management paradigm for modern storage
+//! devices", ICDE 2023. Of its three parts there are:
+//! - the writer: where a dirty page leaves, up to `write` (the paper's n_w) dirty pages are written in
+//!   all, the next ones being those that the policy would write next; they stay, clean;
+//! - the evictor: with `evict` (n_e) over 1 the first of those written leave too, so that the next
+//!   misses find free frames. Which clean pages a policy would evict next it does not say, so
+//!   all that leave are of the batch;
+//! - not the reader: nothing is prefetched, for which the paper needs `evict` over 1.
+//!
+//! A clean victim leaves alone, as without the wrapper. The batch is the run of effects of
+//! one request: the victim, then the others in the policy's order.
+//!
+//! Weak where a device gains nothing from several writes at once: pages written early may be dirty again
+//! before they leave, so it writes more. It asks the policy for its next write-backs at each batch,
+//! which for most is a walk over clean pages. To a policy that remembers evicted pages (as ARC does) what
+//! leaves with the victim was never there.
+use crate::policy::{Effect, Gauge, Physical, Policy, Request};
+use tantalum_base::PageNo;
+
+/// Batched write-back over another policy.
+pub struct Ace {
+    base: Box<dyn Policy>,
+    write_pages: usize,
+    evict_pages: usize,
+    /// The pages of the current batch.
+    batch: Vec<PageNo>,
+}
+
+impl Ace {
+    /// Over `base`; a batch is of `write_pages`, of which `evict_pages` leave: 1 to `write_pages`.
+    pub fn new(base: Box<dyn Policy>, write_pages: u32, evict_pages: u32) -> Self {
+        assert!((1..=write_pages).contains(&evict_pages), "what leaves is of the batch");
+        let (write_pages, evict_pages) = (write_pages as usize, evict_pages as usize);
+        Ace { base, write_pages, evict_pages, batch: Vec::with_capacity(write_pages + 1) }
+    }
+
+    /// Adds to what leaves and is written since `from` in `effects` what makes the batch full. The
+    /// page of `request` has just come in and is not in it.
+    fn fill_batch(&mut self, request: Request, from: usize, effects: &mut Vec<Effect>) {
+        let count = |is: fn(&Effect) -> bool| effects[from..].iter().filter(|e| is(e)).count();
+        let (written, left) = (count(|effect| effect.writes()), count(|effect| effect.leaves()));
+        self.base.write_candidates(self.write_pages + 1, &mut self.batch);
+        self.batch.retain(|page| *page != request.page());
+        self.batch.truncate(self.write_pages.saturating_sub(written));
+        for (at, page) in self.batch.drain(..).enumerate() {
+            if left + at < self.evict_pages {
+                self.base.forget(page);
+                effects.push(Effect::Evicted { page, dirty: true });
+            } else {
+                self.base.cleaned(page);
+                effects.push(Effect::Cleaned { page });
+            }
+        }
+    }
+}
+
+impl Policy for Ace {
+    fn access(&mut self, request: Request, effects: &mut Vec<Effect>) -> bool {
+        let from = effects.len();
+        let hit = self.base.access(request, effects);
+        let writes_victim = |effect: &Effect| effect.leaves() && effect.writes();
+        if self.write_pages > 1 && effects[from..].iter().any(writes_victim) {
+            self.fill_batch(request, from, effects);
+        }
+        hit
+    }
+
+    fn contains(&self, page: PageNo) -> bool {
+        self.base.contains(page)
+    }
+
+    fn write_candidates(&self, pages_max: usize, pages: &mut Vec<PageNo>) {
+        self.base.write_candidates(pages_max, pages);
+    }
+
+    fn cleaned(&mut self, page: PageNo) {
+        self.base.cleaned(page);
+    }
+
+    fn forget(&mut self, page: PageNo) -> bool {
+        self.base.forget(page)
+    }
+
+    fn measured(&mut self, operation: Physical, time_ns: u64) {
+        self.base.measured(operation, time_ns);
+    }
+
+    fn gauges(&self) -> Vec<Gauge> {
+        self.base.gauges()
+    }
+
+    fn capacity_pages(&self) -> u32 {
+        self.base.capacity_pages()
+    }
+
+    fn dirty_pages(&self) -> u32 {
+        self.base.dirty_pages()
+    }
+
+    fn memory_bytes(&self) -> u64 {
+        self.base.memory_bytes() + (self.batch.capacity() * size_of::<PageNo>()) as u64
+    }
+
+    #[cfg(test)]
+    fn validate(&self) {
+        self.base.validate();
+        assert!(self.batch.is_empty(), "a batch was left half done");
+    }
+}

@@ -1,0 +1,186 @@
+//! Clusters of dirty pages with what their priorities are made of, found by number.
+use super::tournament::Tournament;
+use crate::page_table::{NO_FRAME, PageTable};
+use tantalum_base::PageNo;
+
+/// Stands for "no cluster": slots are numbered from 1.
+pub(super) const NO_SLOT: u32 = NO_FRAME;
+
+/// A cluster of dirty pages.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Cluster {
+    /// Page numbers divided by the cluster size.
+    pub(super) number: u64,
+    /// Global time of its creation, or of the last hit in it.
+    pub(super) timestamp: u64,
+    /// Sum of the distances between successive pages in their order of arrival.
+    pub(super) distance: u32,
+    pub(super) pages: u32,
+}
+
+impl Cluster {
+    /// Formula 3.1; a single page has 1.
+    pub(super) fn ipd(&self) -> u32 {
+        if self.pages == 1 { 1 } else { self.distance }
+    }
+}
+
+/// The priority queue of clusters and the hash table over it.
+#[derive(Debug)]
+pub(super) struct Clusters<T> {
+    /// By slot; index 0 is unused.
+    clusters: Vec<Cluster>,
+    table: T,
+    free: Vec<u32>,
+    /// All clusters but the victim cluster.
+    tournament: Tournament,
+    /// The cluster that gave the last dirty victim, while it has pages.
+    victim: u32,
+    /// Dirty pages that ever came in.
+    global_time: u64,
+}
+
+impl<T: PageTable> Clusters<T> {
+    /// At most `clusters_max` clusters, numbered below `numbers_end`.
+    pub(super) fn new(clusters_max: u32, numbers_end: u64) -> Self {
+        let slots = clusters_max as usize + 1;
+        Clusters {
+            clusters: vec![Cluster::default(); slots],
+            table: T::new(clusters_max, numbers_end),
+            free: (1..slots as u32).rev().collect(),
+            tournament: Tournament::new(slots),
+            victim: NO_SLOT,
+            global_time: 0,
+        }
+    }
+
+    /// The slot of cluster `number`, or [`NO_SLOT`].
+    pub(super) fn find(&self, number: u64) -> u32 {
+        self.table.find(PageNo(number), |slot| PageNo(self.clusters[slot as usize].number))
+    }
+
+    /// Clusters that have pages.
+    pub(super) fn len(&self) -> usize {
+        self.clusters.len() - 1 - self.free.len()
+    }
+
+    /// A page comes into cluster `number`, `distance` from the last one that came into it. Returns
+    /// its slot. The timestamp stays, unless the cluster is new.
+    pub(super) fn add_page(&mut self, number: u64, distance: impl FnOnce(u32) -> u32) -> u32 {
+        self.global_time += 1;
+        let found = self.find(number);
+        if found != NO_SLOT {
+            let cluster = &mut self.clusters[found as usize];
+            cluster.distance += distance(found);
+            cluster.pages += 1;
+            if found != self.victim {
+                self.tournament.change(found, true);
+            }
+            return found;
+        }
+        let slot = self.free.pop().expect("there are as many clusters as pages at most");
+        let timestamp = self.global_time;
+        self.clusters[slot as usize] = Cluster { number, timestamp, distance: 0, pages: 1 };
+        self.table.insert(PageNo(number), slot);
+        self.tournament.change(slot, true);
+        slot
+    }
+
+    /// A page leaves the cluster in `slot`, which makes its distances `less` in all. Where it was
+    /// hit, the cluster counts as used now.
+    pub(super) fn remove_page(&mut self, slot: u32, less: u32, hit: bool) {
+        let cluster = &mut self.clusters[slot as usize];
+        cluster.distance -= less;
+        cluster.pages -= 1;
+        if hit {
+            cluster.timestamp = self.global_time;
+        }
+        if cluster.pages == 0 {
+            let number = PageNo(cluster.number);
+            let clusters = &self.clusters;
+            self.table.remove(number, slot, |slot| PageNo(clusters[slot as usize].number));
+            self.free.push(slot);
+            self.tournament.change(slot, false);
+            if self.victim == slot {
+                self.victim = NO_SLOT;
+            }
+        } else if slot != self.victim {
+            self.tournament.change(slot, true);
+        }
+    }
+
+    /// The slot to take dirty victims from: the one that gave the last while it has pages,
+    /// otherwise that of the lowest priority, which stays until it is consumed. [`NO_SLOT`] where there
+    /// is none.
+    pub(super) fn victim(&mut self) -> u32 {
+        if self.victim == NO_SLOT
+            && let Some(slot) = self.tournament.top(&self.clusters, self.global_time)
+        {
+            self.victim = slot;
+            self.tournament.change(slot, false);
+        }
+        self.victim
+    }
+
+    /// Slots by rising priority, the victim cluster first, as a heap gives them one by one.
+    pub(super) fn by_priority(&self) -> impl Iterator<Item = u32> + '_ {
+        let part = (1..self.clusters.len() as u32).filter(|slot| self.tournament.has(*slot));
+        let ranked =
+            |slot| Ranked { slot, cluster: &self.clusters[slot as usize], at: self.global_time };
+        let mut heap: std::collections::BinaryHeap<Ranked> = part.map(ranked).collect();
+        let first = Some(self.victim).filter(|slot| *slot != NO_SLOT);
+        first.into_iter().chain(std::iter::from_fn(move || heap.pop().map(|ranked| ranked.slot)))
+    }
+
+    /// Bytes of memory.
+    pub(super) fn memory_bytes(&self) -> u64 {
+        let slots = self.clusters.len() * size_of::<Cluster>();
+        let free = self.free.capacity() * size_of::<u32>();
+        (slots + free) as u64 + self.table.memory_bytes() + self.tournament.memory_bytes()
+    }
+
+    #[cfg(test)]
+    pub(super) fn validate(&self, mut pages_of: impl FnMut(u32) -> Vec<PageNo>) {
+        assert!(self.tournament.slots_end() >= self.clusters.len());
+        for slot in 1..self.clusters.len() as u32 {
+            let (cluster, pages) = (self.clusters[slot as usize], pages_of(slot));
+            let free = self.free.contains(&slot);
+            assert_eq!(self.tournament.has(slot), !free && slot != self.victim, "takes part");
+            assert_eq!(pages.is_empty(), free, "a free slot has no pages, others have");
+            if !free {
+                assert_eq!(self.find(cluster.number), slot, "the table has another slot");
+                assert_eq!(cluster.pages as usize, pages.len());
+                let steps = pages.windows(2).map(|pair| pair[0].0.abs_diff(pair[1].0) as u32);
+                assert_eq!(cluster.distance, steps.sum::<u32>(), "formula 3.1");
+                assert!(cluster.timestamp <= self.global_time);
+            }
+        }
+    }
+}
+
+/// A cluster at a time: the greatest has the lowest priority.
+struct Ranked<'a> {
+    slot: u32,
+    cluster: &'a Cluster,
+    at: u64,
+}
+
+impl Ord for Ranked<'_> {
+    fn cmp(&self, other: &Self) -> std::cmp::Ordering {
+        self.cluster.order(other.cluster, self.at).reverse()
+    }
+}
+
+impl PartialOrd for Ranked<'_> {
+    fn partial_cmp(&self, other: &Self) -> Option<std::cmp::Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+impl PartialEq for Ranked<'_> {
+    fn eq(&self, other: &Self) -> bool {
+        self.slot == other.slot
+    }
+}
+
+impl Eq for Ranked<'_> {}
