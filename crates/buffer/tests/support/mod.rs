@@ -73,6 +73,16 @@ impl Memory {
     }
 }
 
+/// A write that is given up is in flight no longer, and leaves nothing.
+struct InFlight<'a>(&'a Memory, PageRange);
+
+impl Drop for InFlight<'_> {
+    fn drop(&mut self) {
+        let mut writing = self.0.writing.borrow_mut();
+        self.1.iter().for_each(|page| assert!(writing.remove(&page.0)));
+    }
+}
+
 fn fails(bad: &RefCell<BTreeSet<u64>>, range: PageRange) -> Result<()> {
     match bad.borrow().range(range.first.0..range.end().0).next() {
         Some(page) => Err(Error::new(ErrorKind::Io, format!("page {page} is bad"))),
@@ -109,8 +119,9 @@ impl PageDevice for Memory {
         for page in range.iter() {
             assert!(self.writing.borrow_mut().insert(page.0), "two writes of {page} in flight");
         }
+        let in_flight = InFlight(self, range);
         self.take_time().await;
-        range.iter().for_each(|page| assert!(self.writing.borrow_mut().remove(&page.0)));
+        drop(in_flight);
         fails(&self.bad_writes, range)?;
         self.pages.borrow_mut()[first.index()..range.end().index()].copy_from_slice(pages);
         Ok(())
