@@ -91,6 +91,9 @@ impl World {
                 95..97 => self.look_at_two(&mut rng).await,
                 _ => self.damage(&mut rng),
             }
+            if rng.chance(0.3) {
+                self.pool.validate();
+            }
             if rng.chance(0.2) {
                 let pause_ns = rng.below(2000);
                 self.runtime.sleep(pause_ns).await;
@@ -127,6 +130,10 @@ impl World {
             return;
         }
         for _ in 0..1 + rng.below(2) {
+            // Half done: nobody but this task may ever see it.
+            *guard.page_mut() = Stamp::new(PageNo(page), support::HALF_DONE);
+            let pause_ns = rng.below(500);
+            self.runtime.sleep(pause_ns).await;
             let count = self.newest.borrow()[page as usize].count + 1;
             *guard.page_mut() = Stamp::new(PageNo(page), count);
             self.newest.borrow_mut()[page as usize] = Stamp::new(PageNo(page), count);
@@ -192,7 +199,8 @@ fn live_one(seed: u64) {
 #[test]
 fn every_look_shows_the_newest_content() {
     let nightly = std::env::var("TANTALUM_NIGHTLY").is_ok_and(|value| value == "1");
-    for seed in 0..if nightly { 20_000 } else { 1000 } {
+    // 7293: a flush waited for two writes of a page of which one was left, the other given up.
+    for seed in (0..if nightly { 20_000 } else { 1000 }).chain([7293]) {
         let lived = std::panic::catch_unwind(|| live_one(seed));
         assert!(lived.is_ok(), "seed {seed}");
     }

@@ -12,6 +12,9 @@ use tantalum_policy::{Effect, Physical, Policy, PolicySpec, Request, Workload};
 use tantalum_runtime::virtual_time::Schedule;
 use tantalum_runtime::{Runtime, Virtual};
 
+/// The count of a page in the middle of a change.
+pub const HALF_DONE: u64 = u64::MAX;
+
 /// Pages of stamps. Reads and writes take from 1 to `time_ns` nanoseconds each.
 pub struct Memory {
     runtime: Virtual,
@@ -113,6 +116,7 @@ impl PageDevice for Memory {
     async fn write(&self, first: PageNo, pages: &[Stamp], _tx: Option<TxId>) -> Result<()> {
         let range = PageRange::new(first, pages.len() as u64);
         self.limits.check_range(range)?;
+        assert!(pages.iter().all(|page| page.count != HALF_DONE), "{range} is half done");
         assert!(pages.len() <= self.limits.atomic_write_pages_max as usize, "over the limit");
         self.writes.set(self.writes.get() + 1);
         self.log.borrow_mut().push((first.0, range.pages));
