@@ -7,6 +7,8 @@
 //! ├ write_back   runs of adjacent pages on their way to the device, one write each
 //! ├ flusher      dirty pages written ahead of their eviction, between two watermarks
 //! └ flush        every dirty page, then the device
+//! Buffered       a PageDevice whose reads are cached and whose changes go through: for front ends
+//! └ in_flight    which reads may be cached beside the changes in flight
 //! frames         frames, pins, latches, the queue of pages to write; no I/O, no content
 //! admission      asks the policy and carries out its effects on frames
 //! options, statistics
@@ -15,16 +17,19 @@
 //! The policy is asked once a fix, and what it decides depends on the order of the fixes alone: the
 //! pool decides like the cache-only replay of the same requests, whatever the device takes.
 mod admission;
+mod buffered;
 mod fix;
 mod flush;
 mod flusher;
 mod frames;
 mod guard;
+mod in_flight;
 mod options;
 mod pool;
 mod statistics;
 mod write_back;
 
+pub use buffered::Buffered;
 pub use guard::Guard;
 pub use options::{FlusherOptions, Intent, PoolOptions};
 pub use pool::{Pool, PoolFrames};

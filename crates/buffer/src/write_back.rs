@@ -82,6 +82,9 @@ impl State {
     fn give_up_write(&mut self, frame: u32) {
         self.frames.set_writing(frame, false);
         self.frames.set_dirty(frame, true);
+        // One write is left of it, also where it was updated meanwhile.
+        let held = self.frames.get_mut(frame);
+        held.flush_waits = held.flush_waits.min(1);
         self.frames.owe(frame);
     }
 }

@@ -12,6 +12,9 @@ use tantalum_policy::{Effect, Physical, Policy, PolicySpec, Request, Workload};
 use tantalum_runtime::virtual_time::Schedule;
 use tantalum_runtime::{Runtime, Virtual};
 
+/// The count of a page in the middle of a change.
+pub const HALF_DONE: u64 = u64::MAX;
+
 /// Pages of stamps. Reads and writes take from 1 to `time_ns` nanoseconds each.
 pub struct Memory {
     runtime: Virtual,
@@ -25,6 +28,8 @@ pub struct Memory {
     pub bad_reads: RefCell<BTreeSet<u64>>,
     pub bad_writes: RefCell<BTreeSet<u64>>,
     pub flush_fails: Cell<bool>,
+    /// Takes commands on the same page together, and chooses their order.
+    pub reorders: Cell<bool>,
     pub reads: Cell<u64>,
     pub writes: Cell<u64>,
     pub flushes: Cell<u64>,
@@ -53,6 +58,7 @@ impl Memory {
             bad_reads: RefCell::default(),
             bad_writes: RefCell::default(),
             flush_fails: Cell::new(false),
+            reorders: Cell::new(false),
             reads: Cell::new(0),
             writes: Cell::new(0),
             flushes: Cell::new(0),
@@ -65,11 +71,30 @@ impl Memory {
         self.pages.borrow()[page as usize]
     }
 
+    async fn write_in_any_order(&self, range: PageRange, pages: &[Stamp]) -> Result<()> {
+        self.take_time().await;
+        fails(&self.bad_writes, range)?;
+        let place = range.first.index()..range.end().index();
+        self.pages.borrow_mut()[place].copy_from_slice(pages);
+        self.take_time().await;
+        Ok(())
+    }
+
     async fn take_time(&self) {
         if self.time_ns > 0 {
             let time_ns = 1 + self.rng.borrow_mut().below(self.time_ns);
             self.runtime.sleep(time_ns).await;
         }
+    }
+}
+
+/// A write that is given up is in flight no longer, and leaves nothing.
+struct InFlight<'a>(&'a Memory, PageRange);
+
+impl Drop for InFlight<'_> {
+    fn drop(&mut self) {
+        let mut writing = self.0.writing.borrow_mut();
+        self.1.iter().for_each(|page| assert!(writing.remove(&page.0)));
     }
 }
 
@@ -91,26 +116,36 @@ impl PageDevice for Memory {
         let range = PageRange::new(first, out.len() as u64);
         self.limits.check_range(range)?;
         self.reads.set(self.reads.get() + 1);
-        let quiet = || range.iter().all(|page| !self.writing.borrow().contains(&page.0));
+        let quiet = || {
+            let written = |page: PageNo| self.writing.borrow().contains(&page.0);
+            self.reorders.get() || !range.iter().any(written)
+        };
         assert!(quiet(), "read of {range} while it is being written");
+        if self.reorders.get() {
+            self.take_time().await;
+        }
+        out.copy_from_slice(&self.pages.borrow()[first.index()..range.end().index()]);
         self.take_time().await;
         assert!(quiet(), "{range} began to be written while it was read");
-        fails(&self.bad_reads, range)?;
-        out.copy_from_slice(&self.pages.borrow()[first.index()..range.end().index()]);
-        Ok(())
+        fails(&self.bad_reads, range)
     }
 
     async fn write(&self, first: PageNo, pages: &[Stamp], _tx: Option<TxId>) -> Result<()> {
         let range = PageRange::new(first, pages.len() as u64);
         self.limits.check_range(range)?;
+        assert!(pages.iter().all(|page| page.count != HALF_DONE), "{range} is half done");
         assert!(pages.len() <= self.limits.atomic_write_pages_max as usize, "over the limit");
         self.writes.set(self.writes.get() + 1);
         self.log.borrow_mut().push((first.0, range.pages));
+        if self.reorders.get() {
+            return self.write_in_any_order(range, pages).await;
+        }
         for page in range.iter() {
             assert!(self.writing.borrow_mut().insert(page.0), "two writes of {page} in flight");
         }
+        let in_flight = InFlight(self, range);
         self.take_time().await;
-        range.iter().for_each(|page| assert!(self.writing.borrow_mut().remove(&page.0)));
+        drop(in_flight);
         fails(&self.bad_writes, range)?;
         self.pages.borrow_mut()[first.index()..range.end().index()].copy_from_slice(pages);
         Ok(())
