@@ -12,9 +12,9 @@ use crate::zipf::Zipf;
 use std::ops::Range;
 use tantalum_base::{PageNo, Rng};
 
-/// Ids for each page of the database: the default graph has a million in a gigabyte.
+/// Ids for each 4 KiB of the database: the default graph has a million in a gigabyte.
 const IDS_PER_PAGE: u64 = 4;
-/// Nodes that are added to a leaf before the next one is begun.
+/// Nodes that are added to a leaf of 4 KiB before the next one is begun.
 const NODES_PER_LEAF: u64 = 16;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -55,6 +55,7 @@ pub struct LinkBench {
     links: Range<u64>,
     link_index: Range<u64>,
     counts: Range<u64>,
+    nodes_per_leaf: u64,
     nodes_added: u64,
 }
 
@@ -62,14 +63,22 @@ impl LinkBench {
     /// Fewer pages cannot hold the four trees.
     pub const PAGES_MIN: u64 = 25;
 
-    /// A database of `pages` pages; ids are drawn with exponent `theta`.
+    /// A database of `pages` pages of 4 KiB; ids are drawn with exponent `theta`.
     ///
     /// # Panics
     /// Below [`PAGES_MIN`](Self::PAGES_MIN).
     pub fn new(pages: u64, theta: f64, seed: u64) -> LinkBench {
+        LinkBench::with_page_size(pages, 1, theta, seed)
+    }
+
+    /// The same with pages of `page_units` times 4 KiB, each of which holds as many times the ids.
+    ///
+    /// # Panics
+    /// Below [`PAGES_MIN`](Self::PAGES_MIN).
+    pub fn with_page_size(pages: u64, page_units: u64, theta: f64, seed: u64) -> LinkBench {
         assert!(pages >= Self::PAGES_MIN, "{pages} pages cannot hold LinkBench's trees");
         let at = |percent: u64| pages * percent / 100;
-        let ids_count = pages * IDS_PER_PAGE;
+        let ids_count = pages * page_units * IDS_PER_PAGE;
         LinkBench {
             rng: Rng::split(seed, "link bench"),
             ids: Zipf::new(ids_count, theta),
@@ -78,6 +87,7 @@ impl LinkBench {
             links: at(28)..at(62),
             link_index: at(62)..at(96),
             counts: at(96)..pages,
+            nodes_per_leaf: page_units * NODES_PER_LEAF,
             nodes_added: 0,
         }
     }
@@ -100,7 +110,7 @@ impl LinkBench {
                 match operation {
                     Operation::UpdateNode | Operation::DeleteNode => write(at(&self.nodes)),
                     Operation::AddNode => {
-                        let leaf = self.nodes_added / NODES_PER_LEAF % self.nodes.end;
+                        let leaf = self.nodes_added / self.nodes_per_leaf % self.nodes.end;
                         self.nodes_added += 1;
                         write(PageNo(leaf));
                     }
@@ -163,6 +173,25 @@ mod tests {
         hits.sort_unstable_by(|a, b| b.cmp(a));
         let hottest: u64 = hits[..1000].iter().sum();
         assert!(hottest as f64 > 0.3 * events.len() as f64, "{hottest} of {}", events.len());
+    }
+
+    /// A page four times as large holds what four pages held, next to each other.
+    #[test]
+    fn larger_pages_hold_the_same_ids() {
+        let (mut small, mut large) =
+            (LinkBench::new(40_000, 0.6, 3), LinkBench::with_page_size(10_000, 4, 0.6, 3));
+        let (mut of_small, mut of_large) = (Vec::new(), Vec::new());
+        for _ in 0..10_000 {
+            small.transaction(&mut of_small);
+            large.transaction(&mut of_large);
+        }
+        assert_eq!(of_small.len(), of_large.len());
+        let page = |event: &PageEvent| match event {
+            PageEvent::Read { page, .. } | PageEvent::Write { page, .. } => page.0,
+            event => panic!("{event:?}"),
+        };
+        let holds = |(small, large): (&PageEvent, &PageEvent)| page(small) / 4 == page(large);
+        assert!(of_small.iter().zip(&of_large).all(holds));
     }
 
     #[test]

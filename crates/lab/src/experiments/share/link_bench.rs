@@ -53,6 +53,20 @@ impl Size {
     }
 }
 
+/// What is compared: a buffer of so many of the paper's megabytes, pages of so many KiB.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Case {
+    pub(super) buffer_megabytes: u32,
+    /// 4, 8 or 16.
+    pub(super) page_kib: u32,
+}
+
+impl std::fmt::Display for Case {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{} MB buffer, {} KiB pages", self.buffer_megabytes, self.page_kib)
+    }
+}
+
 /// What a run came to. Counts are of the measured transactions.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Outcome {
@@ -66,6 +80,13 @@ pub(super) struct Outcome {
     pub share_copied_pages: u64,
     /// Transactions a second.
     pub throughput: f64,
+}
+
+impl Outcome {
+    /// How long a transaction takes in the mean, in milliseconds: clients never wait but for one.
+    pub(super) fn mean_latency_ms(&self) -> f64 {
+        1e3 * f64::from(CLIENTS) / self.throughput
+    }
 }
 
 /// Clients that take their transactions from one stream.
@@ -90,15 +111,15 @@ struct Counters {
     share_copied_pages: u64,
 }
 
-/// Runs `form` with a buffer of `megabytes` of the paper's.
-pub(super) fn measure(form: Form, megabytes: u32, size: Size, seed: u64) -> Result<Outcome> {
+/// Runs `case` with the engine in `form`.
+pub(super) fn measure(form: Form, case: Case, size: Size, seed: u64) -> Result<Outcome> {
     let runtime = Virtual::new(Schedule::Fifo);
     let run = {
         let runtime = runtime.clone();
-        async move { measure_on(&runtime, form, megabytes, size, seed).await }
+        async move { measure_on(&runtime, form, case, size, seed).await }
     };
     let measured = runtime.run(run).map_err(|deadlock| {
-        let context = format!("{} with {megabytes} MB", form.name());
+        let context = format!("{}, {case}", form.name());
         Error::with_source(ErrorKind::Corrupt, context, deadlock)
     })?;
     // Tasks hold the device, the device holds the runtime: without this neither would go.
@@ -109,21 +130,24 @@ pub(super) fn measure(form: Form, megabytes: u32, size: Size, seed: u64) -> Resu
 async fn measure_on(
     runtime: &Virtual,
     form: Form,
-    megabytes: u32,
+    case: Case,
     size: Size,
     seed: u64,
 ) -> Result<Outcome> {
     let drive_pages = DRIVE_PAGES / size.scale_down;
     let config = DeviceConfig::parse(&format!("openssd:pages={drive_pages}"))?;
     let device: Rc<Device> = config.build(runtime, seed).await?;
-    let database_pages = DATABASE_PAGES / size.scale_down;
-    let pool_pages = f64::from(megabytes) * MEGABYTE_PAGES / size.scale_down as f64;
+    let page_units = u64::from(case.page_kib / 4);
+    let database_pages = DATABASE_PAGES / size.scale_down / page_units;
+    let pool_units = f64::from(case.buffer_megabytes) * MEGABYTE_PAGES / size.scale_down as f64;
+    let pool_pages = pool_units as u32 / page_units as u32;
     let options = DoubleWriteOptions {
         form,
         database_pages,
-        device_pages_per_page: 1,
-        pool_pages: pool_pages as u32,
-        batch_pages: size.batch_pages,
+        device_pages_per_page: page_units as u32,
+        pool_pages,
+        // A small pool has no more to flush at once.
+        batch_pages: size.batch_pages.min(pool_pages / 4),
         metadata_per_page: METADATA_PER_PAGE,
         metadata_pages: (JOURNAL_PAGES / size.scale_down) as u32,
     };
@@ -133,7 +157,7 @@ async fn measure_on(
         runtime: runtime.clone(),
         engine: Rc::clone(&engine),
         device: Rc::clone(&device),
-        bench: RefCell::new(LinkBench::new(database_pages, THETA, seed)),
+        bench: RefCell::new(LinkBench::with_page_size(database_pages, page_units, THETA, seed)),
         warm_up_pages: (drive_pages as f64 * size.warm_up_fills) as u64,
         transactions: size.transactions,
         begun: Cell::new(0),

@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! link_bench  one run: an engine with a double write on an OpenSSD, LinkBench's clients
-//! figures     what the runs come to, beside figures 5 and 6
+//! figures     what the runs come to, beside figures 5 and 6 and table 1
 //! ```
 mod figures;
 mod link_bench;
