@@ -165,6 +165,7 @@ fn every_device_comes_from_its_name_and_from_its_full_name() {
                 "capacity=1GiB,cache=99,barrier=on",
             ],
             DeviceKind::TxSsd(_) => &["pages=70000", "capacity=1GiB,op=0.2", "pages=9k,cache=99"],
+            DeviceKind::Hybrid(_) => &["pages=70000", "capacity=1GiB,logs=4"],
             DeviceKind::Personality => &["pages=70000", "capacity=1GiB,op=0.2,block=32"],
         };
         for parameters in all {

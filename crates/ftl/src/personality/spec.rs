@@ -60,7 +60,7 @@ impl PersonalitySpec {
     }
 
     /// Erase blocks that `pages` pages need.
-    pub(super) fn blocks_for(&self, pages: u64, pages_per_block: u32) -> u64 {
+    pub fn blocks_for(&self, pages: u64, pages_per_block: u32) -> u64 {
         let logical = pages.div_ceil(u64::from(pages_per_block));
         logical
             + match self {

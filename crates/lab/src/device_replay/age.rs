@@ -2,7 +2,7 @@
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
 use tantalum_base::{PageDevice, PageNo, PageRange, Result, Rng, Stamp};
-use tantalum_ftl::personality::PersonalityStatistics;
+use tantalum_ftl::personality::{PersonalityStatistics, SimulatedPersonality};
 use tantalum_ftl::{Ftl, FtlStatistics};
 use tantalum_media::NandZones;
 use tantalum_runtime::{JoinHandle, Runtime, Virtual};
@@ -67,16 +67,29 @@ pub(crate) async fn age(
             let cache = device.device();
             age_any(runtime, cache, expected, age, seed, || Wear::of_ftl(cache.ftl())).await
         }
+        SimulatedDevice::Hybrid { device, .. } => {
+            age_layer(runtime, device.device(), expected, age, seed).await
+        }
         SimulatedDevice::Personality { device, .. } => {
-            // Merges empty blocks as cleaning does, and are not counted by block.
-            let wear = || {
-                let PersonalityStatistics { programs, host_pages, erases, .. } =
-                    device.statistics();
-                Wear { programmed: programs, written: host_pages, emptied: erases }
-            };
-            age_any(runtime, device, expected, age, seed, wear).await
+            age_layer(runtime, device, expected, age, seed).await
         }
     }
+}
+
+/// The same of a translation layer.
+async fn age_layer(
+    runtime: &Virtual,
+    layer: &Rc<SimulatedPersonality<Virtual, Stamp>>,
+    expected: &Rc<RefCell<Expected>>,
+    age: &Age,
+    seed: u64,
+) -> Result<()> {
+    // Merges empty blocks as cleaning does, and are not counted by block.
+    let wear = || {
+        let PersonalityStatistics { programs, host_pages, erases, .. } = layer.statistics();
+        Wear { programmed: programs, written: host_pages, emptied: erases }
+    };
+    age_any(runtime, layer, expected, age, seed, wear).await
 }
 
 /// The same of a bare SSD.

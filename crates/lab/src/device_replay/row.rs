@@ -1,6 +1,7 @@
 //! What a replay on a device gives.
 use hdrhistogram::Histogram;
 use tantalum_base::{Error, ErrorKind, Result, Stamp};
+use tantalum_ftl::personality::PersonalityStatistics;
 use tantalum_ftl::{Ftl, FtlStatistics};
 use tantalum_media::NandZones;
 use tantalum_media::nand::NandCounters;
@@ -166,19 +167,11 @@ impl Counters {
                 };
                 counted.with_ftl(cache.ftl())
             }
+            SimulatedDevice::Hybrid { device, nand } => {
+                Counters::of_layer(now_ns, &device.device().statistics(), nand.counters())
+            }
             SimulatedDevice::Personality { device, nand } => {
-                let counted = device.statistics();
-                Counters {
-                    now_ns,
-                    pages_read: counted.host_reads,
-                    read_hits: 0,
-                    pages_written: counted.host_pages,
-                    flushes: counted.flushes,
-                    slots_programmed: counted.programs,
-                    zones_cleaned: counted.blocks_cleaned,
-                    pages_moved: counted.pages_moved,
-                    nand: nand.counters(),
-                }
+                Counters::of_layer(now_ns, &device.statistics(), nand.counters())
             }
             SimulatedDevice::Disk(device) => {
                 let disk = device.device().counters();
@@ -193,6 +186,20 @@ impl Counters {
                     ..Counters::default()
                 }
             }
+        }
+    }
+
+    fn of_layer(now_ns: u64, counted: &PersonalityStatistics, nand: NandCounters) -> Self {
+        Counters {
+            now_ns,
+            pages_read: counted.host_reads,
+            read_hits: 0,
+            pages_written: counted.host_pages,
+            flushes: counted.flushes,
+            slots_programmed: counted.programs,
+            zones_cleaned: counted.blocks_cleaned,
+            pages_moved: counted.pages_moved,
+            nand,
         }
     }
 

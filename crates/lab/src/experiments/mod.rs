@@ -5,11 +5,13 @@
 //! registry  the experiments by name, one entry a paper: what `tantalum repro` lists
 //! row       what each of them returns
 //! load      closed-loop clients: random reads or writes, with an fsync after every so many
+//! devices   the devices of the dissertation beside their data sheets
 //! durassd   "Durable Write Cache in Flash Memory SSD for Relational and NoSQL Databases"
 //! share     "SHARE Interface in Flash Storage for Relational and NoSQL Databases"
 //! txcache   "TxCache: Transactional Cache using Byte-Addressable Non-Volatile Memories in SSDs"
 //! ```
 pub mod cleaning;
+pub mod devices;
 mod durassd;
 pub mod load;
 pub mod personalities;

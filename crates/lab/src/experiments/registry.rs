@@ -1,7 +1,7 @@
 //! The experiments by name.
 use tantalum_base::{Error, ErrorKind, Result};
 
-use super::{Row, Scale, cleaning, durassd, personalities, share, txcache};
+use super::{Row, Scale, cleaning, devices, durassd, personalities, share, txcache};
 
 /// Is told what is about to be measured.
 pub type Progress<'a> = &'a mut dyn FnMut(&str);
@@ -38,6 +38,11 @@ pub const EXPERIMENTS: &[Experiment] = &[
         name: "cleaning",
         title: "Cleaning policies under uniform writes, beside closed forms (Desnoyers; Van Houdt)",
         run: cleaning::cleaning,
+    },
+    Experiment {
+        name: "devices",
+        title: "The dissertation's SSDs and disks beside their data sheets",
+        run: devices::devices,
     },
     Experiment {
         name: "layers",

@@ -3,17 +3,20 @@
 //! ```text
 //! registry   every device that has a name: from text to a configuration to a device
 //! config     an SSD as it is built: a profile at one capacity
-//! durassd    DuraSSD, SSD-A, SSD-B         disk   the disk beside them
+//! durassd    DuraSSD, SSD-A, SSD-B         disk   the disk beside them, and three others
 //! open_ssd   OpenSSD                       tx_ssd TxSSD
+//! hybrid     MTRON, behind log blocks      x25_m  X25-M
 //! ```
 //!
 //! `docs/devices/` says which numbers come from a paper and which are chosen.
 mod config;
 mod disk;
 mod durassd;
+mod hybrid;
 mod open_ssd;
 mod registry;
 mod tx_ssd;
+mod x25_m;
 
 use tantalum_base::{Error, ErrorKind, Result};
 use tantalum_ftl::{DumpOptions, FtlOptions, pages_max};
@@ -26,6 +29,7 @@ use crate::power_loss::Capacitors;
 
 pub use config::{DeviceConfig, SimulatedSsd};
 pub use disk::{DiskConfig, DiskProfile, SimulatedDisk};
+pub use hybrid::{HybridConfig, HybridProfile, SimulatedHybrid};
 pub use registry::{DEVICES, DeviceEntry, DeviceKind, DeviceSpec, SimulatedDevice};
 pub use tx_ssd::{SimulatedTxSsd, TxSsdConfig};
 

@@ -8,8 +8,8 @@ use tantalum_media::nand::Nand;
 use tantalum_runtime::Runtime;
 
 use super::{
-    DeviceConfig, DiskConfig, DiskProfile, Profile, SimulatedDisk, SimulatedSsd, SimulatedTxSsd,
-    TxSsdConfig,
+    DeviceConfig, DiskConfig, DiskProfile, HybridConfig, HybridProfile, Profile, SimulatedDisk,
+    SimulatedHybrid, SimulatedSsd, SimulatedTxSsd, TxSsdConfig,
 };
 
 /// How a device of a name is made.
@@ -21,6 +21,8 @@ pub enum DeviceKind {
     Disk(fn() -> DiskProfile),
     /// Flash behind a page mapping and a cache in NVRAM; made of pages and pages of the cache.
     TxSsd(fn(u64, u32) -> TxSsdConfig),
+    /// Flash behind log blocks and a link.
+    Hybrid(fn() -> HybridProfile),
     /// A translation layer of an earlier device, over flash.
     Personality,
 }
@@ -41,6 +43,11 @@ pub const DEVICES: &[DeviceEntry] = &[
     DeviceEntry { name: "ssd-b", kind: DeviceKind::Ssd(Profile::ssd_b) },
     DeviceEntry { name: "openssd", kind: DeviceKind::Ssd(Profile::open_ssd) },
     DeviceEntry { name: "cheetah-15k6", kind: DeviceKind::Disk(DiskProfile::cheetah_15k6) },
+    DeviceEntry { name: "x25-m", kind: DeviceKind::Ssd(Profile::x25_m) },
+    DeviceEntry { name: "mtron", kind: DeviceKind::Hybrid(HybridProfile::mtron) },
+    DeviceEntry { name: "wd800aajs", kind: DeviceKind::Disk(DiskProfile::wd800aajs) },
+    DeviceEntry { name: "wd1500hlfs", kind: DeviceKind::Disk(DiskProfile::wd1500hlfs) },
+    DeviceEntry { name: "mba3147rc", kind: DeviceKind::Disk(DiskProfile::mba3147rc) },
     DeviceEntry { name: "txssd", kind: DeviceKind::TxSsd(TxSsdConfig::new) },
     DeviceEntry { name: "nvcache", kind: DeviceKind::TxSsd(TxSsdConfig::nv_cache) },
     DeviceEntry { name: "block-map", kind: DeviceKind::Personality },
@@ -58,6 +65,8 @@ pub enum DeviceSpec {
     Disk(DiskConfig),
     /// A TxSSD.
     TxSsd(TxSsdConfig),
+    /// A translation layer behind a link.
+    Hybrid(HybridConfig),
     /// A translation layer.
     Personality(PersonalityConfig),
 }
@@ -83,6 +92,9 @@ impl DeviceSpec {
                 DeviceSpec::Disk(DiskConfig::of_profile(&profile(), spec)?)
             }
             DeviceKind::TxSsd(kind) => DeviceSpec::TxSsd(TxSsdConfig::of_spec(kind, spec)?),
+            DeviceKind::Hybrid(profile) => {
+                DeviceSpec::Hybrid(HybridConfig::of_profile(&profile(), spec)?)
+            }
             DeviceKind::Personality => DeviceSpec::Personality(PersonalityConfig::of_spec(spec)?),
         })
     }
@@ -93,6 +105,7 @@ impl DeviceSpec {
             DeviceSpec::Ssd(config) => &config.name,
             DeviceSpec::Disk(config) => &config.name,
             DeviceSpec::TxSsd(config) => &config.name,
+            DeviceSpec::Hybrid(config) => &config.name,
             DeviceSpec::Personality(config) => &config.name,
         }
     }
@@ -103,7 +116,7 @@ impl DeviceSpec {
             DeviceSpec::Ssd(config) => config.ssd.cache_pages,
             DeviceSpec::Disk(config) => config.disk.cache_pages,
             DeviceSpec::TxSsd(config) => config.cache.cache_pages,
-            DeviceSpec::Personality(_) => 0,
+            DeviceSpec::Hybrid(_) | DeviceSpec::Personality(_) => 0,
         }
     }
 
@@ -118,6 +131,11 @@ impl DeviceSpec {
             DeviceSpec::Ssd(config) => SimulatedDevice::Ssd(config.build(runtime, seed).await?),
             DeviceSpec::Disk(config) => SimulatedDevice::Disk(config.build(runtime)?),
             DeviceSpec::TxSsd(config) => SimulatedDevice::TxSsd(config.build(runtime, seed).await?),
+            DeviceSpec::Hybrid(config) => {
+                let nand = Nand::new(&NandOptions { seed, ..config.layer.nand })?;
+                let device = config.build_on(runtime, nand.clone()).await?;
+                SimulatedDevice::Hybrid { device, nand }
+            }
             DeviceSpec::Personality(config) => {
                 let nand = Nand::new(&NandOptions { seed, ..config.nand })?;
                 let device = config.build_on(runtime, nand.clone()).await?;
@@ -136,6 +154,13 @@ pub enum SimulatedDevice<R: Runtime, P: Payload> {
     Disk(Rc<SimulatedDisk<R, P>>),
     /// A TxSSD.
     TxSsd(Rc<SimulatedTxSsd<R, P>>),
+    /// A translation layer behind its link.
+    Hybrid {
+        /// The link, and the layer behind it.
+        device: Rc<SimulatedHybrid<R, P>>,
+        /// The array below it.
+        nand: Nand<P>,
+    },
     /// A translation layer, without a link.
     Personality {
         /// The layer.
@@ -151,6 +176,9 @@ impl<R: Runtime, P: Payload> Clone for SimulatedDevice<R, P> {
             SimulatedDevice::Ssd(device) => SimulatedDevice::Ssd(Rc::clone(device)),
             SimulatedDevice::Disk(device) => SimulatedDevice::Disk(Rc::clone(device)),
             SimulatedDevice::TxSsd(device) => SimulatedDevice::TxSsd(Rc::clone(device)),
+            SimulatedDevice::Hybrid { device, nand } => {
+                SimulatedDevice::Hybrid { device: Rc::clone(device), nand: nand.clone() }
+            }
             SimulatedDevice::Personality { device, nand } => {
                 let (device, nand) = (Rc::clone(device), nand.clone());
                 SimulatedDevice::Personality { device, nand }
@@ -166,6 +194,7 @@ macro_rules! on_each {
             SimulatedDevice::Ssd($device) => $call,
             SimulatedDevice::Disk($device) => $call,
             SimulatedDevice::TxSsd($device) => $call,
+            SimulatedDevice::Hybrid { device: $device, .. } => $call,
             SimulatedDevice::Personality { device: $device, .. } => $call,
         }
     };
