@@ -1,8 +1,9 @@
 //! Several doubly linked lists over one set of frames, with one table that finds them: what a
 //! policy needs that keeps its pages in more than one queue.
 //!
-//! As in [`crate::list`], links are `u32` indexes into one array. The list numbered `l` is closed by
-//! the sentinel at index `l`; frames follow the sentinels, so that 0 is never a frame.
+//! As in [`crate::list`], links are `u32` indexes into one array. Each list is closed by a sentinel:
+//! that of list 0 is at index 0, so that this is never a frame; frames follow, then the other
+//! sentinels.
 use crate::page_table::{NO_FRAME, PageTable};
 use crate::policy::Key;
 use tantalum_base::PageNo;
@@ -22,10 +23,11 @@ struct Node {
 pub(crate) struct FrameLists<T> {
     nodes: Vec<Node>,
     table: T,
-    lists: u32,
-    /// Frames from here on never held a page.
-    unused: u32,
-    /// Frames below that hold none again, by their `next`; [`NO_FRAME`] ends the chain.
+    /// Frames, numbered from 1.
+    frames: u32,
+    /// Frames that ever held a page; they are numbers 1..=used.
+    used: u32,
+    /// Of those, the ones that hold none again, by their `next`; [`NO_FRAME`] ends the chain.
     free: u32,
     /// Frames that hold a page.
     cached: u32,
@@ -37,12 +39,12 @@ impl<T: PageTable> FrameLists<T> {
         assert!(lists > 0 && frames > 0, "at least one list and one frame");
         let nodes = u64::from(lists) + u64::from(frames);
         assert!(nodes <= u64::from(u32::MAX), "links are 32 bits");
-        let sentinel = |list| Node { key: Key::default(), prev: list, next: list };
+        let alone = |node| Node { key: Key::default(), prev: node, next: node };
         FrameLists {
-            nodes: (0..nodes as u32).map(sentinel).collect(),
-            table: T::new(nodes as u32 - 1, pages_end),
-            lists,
-            unused: lists,
+            nodes: (0..nodes as u32).map(alone).collect(),
+            table: T::new(frames, pages_end),
+            frames,
+            used: 0,
             free: NO_FRAME,
             cached: 0,
         }
@@ -50,7 +52,7 @@ impl<T: PageTable> FrameLists<T> {
 
     /// Frames, all told.
     pub(crate) fn capacity(&self) -> u32 {
-        self.nodes.len() as u32 - self.lists
+        self.frames
     }
 
     /// Pages in all lists.
@@ -61,7 +63,7 @@ impl<T: PageTable> FrameLists<T> {
 
     /// One past the highest frame number: the size of an array by frame.
     pub(crate) fn frames_end(&self) -> usize {
-        self.nodes.len()
+        self.frames as usize + 1
     }
 
     /// The frame of `page`, or [`NO_FRAME`].
@@ -83,13 +85,13 @@ impl<T: PageTable> FrameLists<T> {
     /// The oldest frame of `list`; [`NO_FRAME`] where it is empty.
     #[inline]
     pub(crate) fn tail(&self, list: u32) -> u32 {
-        self.or_none(self.nodes[list as usize].prev)
+        self.or_none(self.nodes[self.sentinel(list)].prev)
     }
 
     /// The newest frame of `list`; [`NO_FRAME`] where it is empty.
     #[inline]
     pub(crate) fn head(&self, list: u32) -> u32 {
-        self.or_none(self.nodes[list as usize].next)
+        self.or_none(self.nodes[self.sentinel(list)].next)
     }
 
     /// The next newer frame in its list; [`NO_FRAME`] at the head.
@@ -107,7 +109,7 @@ impl<T: PageTable> FrameLists<T> {
     /// Makes `frame`, from whichever list, the newest of `list`.
     #[inline]
     pub(crate) fn move_to_head(&mut self, list: u32, frame: u32) {
-        if self.nodes[list as usize].next != frame {
+        if self.nodes[self.sentinel(list)].next != frame {
             self.unlink(frame);
             self.link_at_head(list, frame);
         }
@@ -116,8 +118,9 @@ impl<T: PageTable> FrameLists<T> {
     /// Makes `frame`, from whichever list, the oldest of `list`.
     pub(crate) fn move_to_tail(&mut self, list: u32, frame: u32) {
         self.unlink(frame);
-        let tail = self.nodes[list as usize].prev;
-        self.link(tail, frame, list);
+        let sentinel = self.sentinel(list);
+        let tail = self.nodes[sentinel].prev;
+        self.link(tail, frame, sentinel as u32);
     }
 
     /// Puts a page that is not there into a free frame, as the newest of `list`. Returns the frame.
@@ -125,9 +128,9 @@ impl<T: PageTable> FrameLists<T> {
     pub(crate) fn insert(&mut self, list: u32, key: Key) -> u32 {
         let frame = match self.free {
             NO_FRAME => {
-                assert!((self.unused as usize) < self.nodes.len(), "no frame is free");
-                self.unused += 1;
-                self.unused - 1
+                assert!(self.used < self.frames, "no frame is free");
+                self.used += 1;
+                self.used
             }
             frame => {
                 self.free = self.nodes[frame as usize].next;
@@ -171,10 +174,16 @@ impl<T: PageTable> FrameLists<T> {
         (self.nodes.len() * size_of::<Node>()) as u64 + self.table.memory_bytes()
     }
 
+    /// The node that closes `list`.
+    #[inline]
+    fn sentinel(&self, list: u32) -> usize {
+        if list == 0 { 0 } else { (self.frames + list) as usize }
+    }
+
     /// A sentinel is no frame.
     #[inline]
     fn or_none(&self, node: u32) -> u32 {
-        if node < self.lists { NO_FRAME } else { node }
+        if node > self.frames { NO_FRAME } else { node }
     }
 
     #[inline]
@@ -186,8 +195,9 @@ impl<T: PageTable> FrameLists<T> {
 
     #[inline]
     fn link_at_head(&mut self, list: u32, frame: u32) {
-        let head = self.nodes[list as usize].next;
-        self.link(list, frame, head);
+        let sentinel = self.sentinel(list);
+        let head = self.nodes[sentinel].next;
+        self.link(sentinel as u32, frame, head);
     }
 
     /// Puts `frame` between two nodes that are beside each other.
@@ -202,16 +212,17 @@ impl<T: PageTable> FrameLists<T> {
     #[cfg(test)]
     pub(crate) fn validate(&self) {
         let mut seen = 0;
-        for list in 0..self.lists {
-            let mut at = list;
+        for list in 0..self.nodes.len() as u32 - self.frames {
+            let sentinel = self.sentinel(list) as u32;
+            let mut at = sentinel;
             loop {
                 let next = self.nodes[at as usize].next;
                 assert_eq!(self.nodes[next as usize].prev, at, "a link has no way back");
                 at = next;
-                if at == list {
+                if at == sentinel {
                     break;
                 }
-                assert!((self.lists..self.unused).contains(&at), "an unused frame is linked");
+                assert!((1..=self.used).contains(&at), "an unused frame is linked");
                 assert_eq!(self.find(self.key(at).page()), at, "the table has another frame");
                 seen += 1;
                 assert!(seen <= self.cached, "a list has a loop");
@@ -221,10 +232,6 @@ impl<T: PageTable> FrameLists<T> {
         let free =
             std::iter::successors(Some(self.free), |&frame| Some(self.nodes[frame as usize].next));
         let free = free.take_while(|&frame| frame != NO_FRAME).count() as u32;
-        assert_eq!(
-            self.cached + free,
-            self.unused - self.lists,
-            "a frame is neither used nor free"
-        );
+        assert_eq!(self.cached + free, self.used, "a frame is neither used nor free");
     }
 }
