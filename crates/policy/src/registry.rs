@@ -96,11 +96,7 @@ impl PolicySpec {
             "cfdc" => Kind::Cfdc {
                 options: CfdcOptions {
                     window: spec.number("window", 0.0..=1.0, 0.5)?,
-                    cluster_pages: spec.count(
-                        "cluster",
-                        1..=u64::from(CfdcOptions::CLUSTER_PAGES_MAX),
-                        16,
-                    )? as u32,
+                    cluster_pages: spec.count("cluster", CfdcOptions::CLUSTER_PAGES, 16)? as u32,
                 },
                 base: take_base(&mut spec, "lru")?,
             },
@@ -326,13 +322,15 @@ mod tests {
     #[test]
     fn a_base_has_its_own_parameters() {
         let base_of = |text: &str| match PolicySpec::parse(text).unwrap().kind {
-            Kind::Cfdc { base, .. } => base.text().to_owned(),
+            Kind::Cfdc { base, .. } | Kind::Ace { base, .. } => base.text().to_owned(),
             kind => panic!("{kind:?}"),
         };
         assert_eq!(base_of("cfdc"), "lru");
         assert_eq!(base_of("cfdc:base=clock/bits=2,window=0.3"), "clock:bits=2");
+        assert_eq!(base_of("ace"), "clock");
+        assert_eq!(base_of("cfdc:base=lru_k/k=3/history=0.5"), "lru_k:k=3,history=0.5");
         assert_eq!(base_of("cfdc:base=sawc/cost=1:4/cluster=8"), "sawc:cost=1:4,cluster=8");
-        let nested = "cfdc:base=cfdc/window=0.3/base=clock/bits=2";
+        let nested = "ace:base=cfdc/window=0.3/base=clock/bits=2";
         assert_eq!(base_of(nested), "cfdc:window=0.3,base=clock/bits=2");
         let opt = PolicySpec::parse("cfdc:base=opt").unwrap();
         assert!(opt.build(4, Workload { pages_end: 9, future: &[] }).is_err());

@@ -1,5 +1,5 @@
 //! Clusters of dirty pages with what their priorities are made of, found by number.
-use super::tournament::Tournament;
+use super::tournament::{Tournament, order};
 use crate::page_table::{NO_FRAME, PageTable};
 use tantalum_base::PageNo;
 
@@ -167,7 +167,7 @@ struct Ranked<'a> {
 
 impl Ord for Ranked<'_> {
     fn cmp(&self, other: &Self) -> std::cmp::Ordering {
-        self.cluster.order(other.cluster, self.at).reverse()
+        order(self.cluster, other.cluster, self.at).reverse()
     }
 }
 

@@ -37,6 +37,7 @@ mod tournament;
 use crate::page_table::{NO_FRAME, PageTable};
 use crate::policy::{Effect, Gauge, Key, Physical, Policy, Request};
 use priority_region::PriorityRegion;
+use std::ops::RangeInclusive;
 use tantalum_base::PageNo;
 
 /// How to cut the cache in two.
@@ -44,13 +45,13 @@ use tantalum_base::PageNo;
 pub struct CfdcOptions {
     /// The paper's lambda: share of the frames that are the priority region's, 0 to 1.
     pub window: f64,
-    /// Pages of a cluster, 1 to [`CfdcOptions::CLUSTER_PAGES_MAX`].
+    /// Pages of a cluster, as many as [`CfdcOptions::CLUSTER_PAGES`] says.
     pub cluster_pages: u32,
 }
 
 impl CfdcOptions {
-    /// Sums of distances in a cluster stay within 32 bits.
-    pub const CLUSTER_PAGES_MAX: u32 = 4096;
+    /// Pages that a cluster can have: sums of distances in it stay within 24 bits.
+    pub const CLUSTER_PAGES: RangeInclusive<u64> = 1..=4096;
 
     /// Pages of the priority region of a cache of `frames`, rounded down; the rest are the
     /// working region's.
@@ -78,7 +79,7 @@ impl<T: PageTable> Cfdc<T> {
         working: Box<dyn Policy>,
     ) -> Self {
         let cluster_pages = options.cluster_pages;
-        assert!((1..=CfdcOptions::CLUSTER_PAGES_MAX).contains(&cluster_pages), "cluster size");
+        assert!(CfdcOptions::CLUSTER_PAGES.contains(&u64::from(cluster_pages)), "cluster size");
         let priority_pages_max = options.priority_pages(frames);
         assert_eq!(working.capacity_pages() + priority_pages_max, frames, "the regions are all");
         Cfdc {

@@ -84,11 +84,11 @@ impl Tournament {
             let (winner, holds_until) = match (left.winner, right.winner) {
                 (only, NONE) | (NONE, only) => (only, u64::MAX),
                 (left, right) => {
-                    let of = |slot: u32| &clusters[slot as usize];
-                    if of(left).order(of(right), now).is_lt() {
-                        (left, of(left).overtaken_at(of(right), now))
+                    let pair = Pair::new(&clusters[left as usize], &clusters[right as usize], now);
+                    if pair.order().is_lt() {
+                        (left, pair.holds_until(now))
                     } else {
-                        (right, of(right).overtaken_at(of(left), now))
+                        (right, pair.turned().holds_until(now))
                     }
                 }
             };
@@ -104,40 +104,67 @@ impl Tournament {
     }
 }
 
-impl Cluster {
-    /// What this and `other` are to be compared by at `now`: ranks times the product of both IPDs.
-    fn ranks(&self, other: &Cluster, now: u64) -> (u128, u128) {
-        let (left, right) = self.slopes(other);
-        (left * u128::from(now - self.timestamp), right * u128::from(now - other.timestamp))
+/// Two clusters at a time: their ranks, and what each grows by a unit of time, times the product
+/// of both IPDs.
+struct Pair<'a> {
+    first: &'a Cluster,
+    second: &'a Cluster,
+    ranks: (u128, u128),
+    slopes: (u128, u128),
+}
+
+impl<'a> Pair<'a> {
+    #[inline]
+    fn new(first: &'a Cluster, second: &'a Cluster, now: u64) -> Self {
+        // At most 2^12 pages each and 2^24 in distances: a slope has 48 bits.
+        let slope = |of: &Cluster, other: &Cluster| {
+            u64::from(of.pages) * u64::from(of.pages) * u64::from(other.ipd())
+        };
+        let slopes = (u128::from(slope(first, second)), u128::from(slope(second, first)));
+        let age = |of: &Cluster| u128::from(now - of.timestamp);
+        Pair { first, second, ranks: (slopes.0 * age(first), slopes.1 * age(second)), slopes }
     }
 
-    /// What each rank grows by a unit of time, in the same measure.
-    fn slopes(&self, other: &Cluster) -> (u128, u128) {
-        let square = |pages: u32| u128::from(pages) * u128::from(pages);
-        (square(self.pages) * u128::from(other.ipd()), square(other.pages) * u128::from(self.ipd()))
+    /// The same with the second first.
+    fn turned(self) -> Self {
+        let ((rank, other_rank), (slope, other_slope)) = (self.ranks, self.slopes);
+        Pair {
+            first: self.second,
+            second: self.first,
+            ranks: (other_rank, rank),
+            slopes: (other_slope, slope),
+        }
     }
 
-    /// Less for the one with the lower priority at `now`. Of equal ones the older goes first, then
-    /// the one with the lower number.
-    pub(super) fn order(&self, other: &Cluster, now: u64) -> Ordering {
-        let (left, right) = self.ranks(other, now);
+    /// Less where the first has the lower priority. Of equal ones the older goes first, then the one
+    /// with the lower number.
+    #[inline]
+    fn order(&self) -> Ordering {
         let key = |cluster: &Cluster| (cluster.timestamp, cluster.number);
-        right.cmp(&left).then_with(|| key(self).cmp(&key(other)))
+        self.ranks.1.cmp(&self.ranks.0).then_with(|| key(self.first).cmp(&key(self.second)))
     }
 
-    /// The first time after `now` at which `other`, behind this now, is before it;
+    /// The first time after `now` at which the second, behind the first now, is before it;
     /// `u64::MAX` for never.
     ///
     /// It is so once its rank is higher: where ranks meet later than now, the faster one is the younger
     /// and still behind, and two that rise alike keep their order.
-    fn overtaken_at(&self, other: &Cluster, now: u64) -> u64 {
-        let (slope, faster) = self.slopes(other);
-        if faster <= slope {
+    #[inline]
+    fn holds_until(&self, now: u64) -> u64 {
+        if self.slopes.1 <= self.slopes.0 {
             return u64::MAX;
         }
-        let (rank, behind) = self.ranks(other, now);
-        // Beyond 64 bits is never: a time is one change of a page.
-        let steps = u64::try_from((rank - behind) / (faster - slope) + 1).unwrap_or(u64::MAX);
-        now.saturating_add(steps)
+        let (ahead, gain) = (self.ranks.0 - self.ranks.1, self.slopes.1 - self.slopes.0);
+        let steps = match (u64::try_from(ahead), u64::try_from(gain)) {
+            (Ok(ahead), Ok(gain)) => ahead / gain,
+            // Beyond 64 bits is never: a unit of time is a page's demotion.
+            _ => u64::try_from(ahead / gain).unwrap_or(u64::MAX),
+        };
+        now.saturating_add(steps).saturating_add(1)
     }
+}
+
+/// Less for the cluster with the lower priority at `now`.
+pub(super) fn order(first: &Cluster, second: &Cluster, now: u64) -> Ordering {
+    Pair::new(first, second, now).order()
 }
