@@ -1,0 +1,61 @@
+//! The cost bound on page traces of PostgreSQL: no policy pays less, and how much more each pays
+//! (`cargo test --release -p tantalum-policy --test cost_bound -- --nocapture`).
+use std::path::Path;
+use tantalum_policy::cost_bound::{CostBoundOptions, cost_bound};
+use tantalum_policy::{PolicySpec, Request, Tally, Workload};
+use tantalum_trace::{OpenOptions, PageEvent, open_pages, shared};
+
+fn load(path: &Path) -> Vec<Request> {
+    let events = open_pages(path, &OpenOptions::default()).unwrap();
+    let requests = events.filter_map(|event| match event.unwrap() {
+        PageEvent::Read { page, .. } => Some(Request::new(page, false)),
+        PageEvent::Write { page, .. } => Some(Request::new(page, true)),
+        PageEvent::Trim { .. } | PageEvent::Commit => None,
+    });
+    requests.collect()
+}
+
+/// Runs every policy of the registry, with costs given where it takes them, and prints the cost
+/// of each over the bound.
+fn nobody_pays_less(requests: &[Request], frames: u32, write_cost: u32, rounds: u32) {
+    let options = CostBoundOptions { frames, read_cost: 1, write_cost, rounds };
+    let bound = cost_bound(requests, options).unwrap();
+    println!("{frames} frames, 1:{write_cost}: at least {}, {bound:?}", bound.cost());
+    let pages_end = requests.iter().map(|request| request.page().0 + 1).max().unwrap_or(0);
+    for name in PolicySpec::NAMES {
+        let text = match *name {
+            "casa" | "sawc" => format!("{name}:cost=1:{write_cost}"),
+            _ => (*name).to_owned(),
+        };
+        let workload = Workload { pages_end, future: requests };
+        let mut policy = PolicySpec::parse(&text).unwrap().build(frames, workload).unwrap();
+        let mut tally = Tally::default();
+        policy.run(requests, &mut tally);
+        let cost = tally.misses + tally.write_backs * u64::from(write_cost);
+        println!("  {text}: {cost}, {:.3} times the bound", cost as f64 / bound.cost() as f64);
+        assert!(tally.misses >= bound.misses_min, "{text}: {tally:?} below {bound:?}");
+        assert!(tally.write_backs >= bound.write_backs_min, "{text}: {tally:?} below {bound:?}");
+        assert!(cost >= bound.cost(), "{text}: {tally:?} below {bound:?}");
+    }
+}
+
+#[test]
+fn the_bound_holds_on_the_sample() {
+    let sample = "../trace/samples/tpcc-pg-logical-6000.csv.zst";
+    let requests = load(&Path::new(env!("CARGO_MANIFEST_DIR")).join(sample));
+    for write_cost in [1, 4, 64] {
+        nobody_pays_less(&requests, 200, write_cost, 60);
+    }
+}
+
+#[test]
+fn the_bound_holds_on_the_whole_trace() {
+    let Some(path) = shared::find("traces/databases/tpcc-pg-logical.csv.zst") else { return };
+    let requests = load(&path);
+    // Tests without optimisation have time for one case and a few rounds.
+    let (costs, rounds) =
+        if cfg!(debug_assertions) { (&[4][..], 5) } else { (&[1, 4, 16, 64][..], 60) };
+    for &write_cost in costs {
+        nobody_pays_less(&requests, 4000, write_cost, rounds);
+    }
+}
