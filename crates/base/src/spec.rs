@@ -112,6 +112,11 @@ impl<'a> Spec<'a> {
         self.take(key, words.to_owned())
     }
 
+    /// The parameters asked for so far, each with its range and default in words.
+    pub fn accepted(&self) -> &[(&'static str, String)] {
+        &self.accepted
+    }
+
     /// Fails where a parameter is left that nothing asked for.
     pub fn finish(self) -> Result<()> {
         let Some((key, _)) = self.params.first() else { return Ok(()) };

@@ -6,25 +6,59 @@ use std::path::{Path, PathBuf};
 use tantalum_base::Result;
 use tantalum_base::size::Size;
 use tantalum_report::{OutputFormat, Page, Report, number};
-use tantalum_trace::{Generator, OpenOptions, PageEvent, open, open_pages};
+use tantalum_trace::{Expand, Expression, OpenOptions, PageEvent, open};
 
 /// Which trace, and how to read it.
 #[derive(clap::Args, Debug)]
 pub struct TraceArgs {
-    /// A trace file (plain, .gz or .zst), - for the standard input, or a generator's text
+    /// A trace file (plain, .gz or .zst), - for the standard input, a generator's text
+    /// (zipf:pages=1m), or parts of traces (concat:a.csv@50%+b.csv@1m..2m)
     pub trace: PathBuf,
-    /// Format of the trace, where its beginning does not tell
-    #[arg(long, value_name = "FORMAT")]
-    from: Option<String>,
-    /// Bytes of the pages that a block trace is cut into
-    #[arg(long, value_name = "BYTES", default_value_t = tantalum_base::PAGE_BYTES as u32)]
+    /// Format of the trace, where its beginning does not tell it surely: page_csv, block_csv,
+    /// page_binary, plain_text, csv:obj_id=2, oracle_general, msr, spc, alibaba, tencent, vscsi,
+    /// blkparse:action=Q (docs/traces.md)
+    #[arg(long, alias = "from", value_name = "FORMAT")]
+    trace_format: Option<String>,
+    /// Size of the pages that a block trace is cut into: bytes, or 8KiB
+    #[arg(long, value_name = "SIZE", default_value = "4096", value_parser = page_bytes)]
     page_size: u32,
+    /// Requests of several pages: no (one request each), yes (one request a page), first (their
+    /// first page only)
+    #[arg(long, value_name = "HOW", default_value = "no", value_parser = Expand::parse)]
+    expand: Expand,
+    /// Volumes of a block trace (disks, devices, kinds of file) to take; all without it
+    #[arg(long, value_name = "NAME,...", value_delimiter = ',')]
+    volume: Vec<String>,
+    /// Number the pages anew, from 0 in the order in which they first come
+    #[arg(long)]
+    renumber: bool,
+}
+
+/// Bytes of a page as a user writes them: `8192`, `8KiB`, `8k`.
+fn page_bytes(text: &str) -> anyhow::Result<u32> {
+    let bytes = match Size::parse(text)? {
+        Size::Bytes(bytes) | Size::Count(bytes) => u32::try_from(bytes).ok(),
+        Size::Share(_) => None,
+    };
+    let sound = bytes.filter(|bytes| bytes.is_power_of_two() && (512..=1 << 20).contains(bytes));
+    sound.with_context(|| "accepted: powers of two from 512 to 1MiB".to_owned())
 }
 
 impl TraceArgs {
     /// What the trace crate wants to know.
     pub fn options(&self) -> OpenOptions {
-        OpenOptions { format: self.from.clone(), page_bytes: self.page_size }
+        OpenOptions {
+            format: self.trace_format.clone(),
+            page_bytes: self.page_size,
+            expand: self.expand,
+            volumes: self.volume.clone(),
+            renumber: self.renumber,
+        }
+    }
+
+    /// What the user named.
+    pub fn expression(&self) -> Result<Expression> {
+        Expression::parse(&self.trace)
     }
 
     /// Bytes of a page.
@@ -39,24 +73,30 @@ impl TraceArgs {
 
     /// The seed of a made-up trace; 0 for any other, in which nothing is random.
     pub fn seed(&self) -> Result<u64> {
-        open::as_generator(&self.trace)
-            .map_or(Ok(0), |text| Generator::parse(text).map(|generator| generator.seed()))
+        self.expression()?.seed()
     }
 
     /// The trace's page events, with progress told as so many `what`.
     pub fn events(&self, what: &'static str) -> Result<impl Iterator<Item = Result<PageEvent>>> {
-        Ok(Progress::counter(what).count(open_pages(&self.trace, &self.options())?))
+        Ok(Progress::counter(what).count(self.expression()?.open(&self.options())?))
     }
 
     /// The settings that go into a configuration hash. The folder of a file does not.
     pub fn config(&self) -> Vec<String> {
-        let name = open::as_generator(&self.trace).map_or_else(|| self.name(), str::to_owned);
-        let format = self.from.as_deref().unwrap_or("any");
-        vec![
-            format!("trace={name}"),
+        let trace = self.expression().map_or_else(|_| self.name(), |trace| trace.config());
+        let format = self.trace_format.as_deref().unwrap_or("any");
+        let mut parts = vec![
+            format!("trace={trace}"),
             format!("from={format}"),
             format!("page_size={}", self.page_size),
-        ]
+        ];
+        // What is left at its default is not said, so that older hashes stay.
+        if self.expand != Expand::No {
+            parts.push(format!("expand={:?}", self.expand));
+        }
+        parts.extend(self.volume.iter().map(|name| format!("volume={name}")));
+        parts.extend(self.renumber.then(|| "renumber".to_owned()));
+        parts
     }
 }
 

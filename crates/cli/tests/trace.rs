@@ -64,6 +64,12 @@ fn bytes_become_pages_and_stay_bytes_where_asked() {
     assert!(!out.exists(), "nothing unfinished is left");
     let error = refused(&["trace", "convert", &pages, text(&out), "--to", "xls"]);
     assert!(error.contains("\"xls\"") && error.contains("page_csv, block_csv"), "{error}");
+    let error = refused(&["trace", "convert", &pages, text(&out), "--to", "msr"]);
+    assert!(error.contains("msr is only read; written are page_csv, block_csv"), "{error}");
+    // What was there before a run that never began stays.
+    std::fs::write(&out, "mine").unwrap();
+    refused(&["trace", "convert", &pages, text(&out), "--to", "block_csv"]);
+    assert_eq!(std::fs::read_to_string(&out).unwrap(), "mine");
 }
 
 #[test]

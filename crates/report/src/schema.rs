@@ -93,9 +93,10 @@ pub const REPRO: &[Column] = &[
     Column::new("experiment", "experiment", Style::Text),
 ];
 
-/// The one row of `tantalum trace stat` over pages.
+/// Rows of `tantalum trace stat` over pages: one, or one more a volume.
 pub const PAGE_STAT: &[Column] = &[
     Column::new("trace", "trace", Style::Text),
+    Column::new("volume", "volume", Style::Text),
     Column::new("requests", "requests", Style::Count),
     Column::new("reads", "reads", Style::Count),
     Column::new("writes", "writes", Style::Count),
@@ -108,6 +109,28 @@ pub const PAGE_STAT: &[Column] = &[
     Column::new("reuse_share", "re-used", Style::Percent),
     Column::new("reuse_distance_p50", "re-use p50", Style::Count),
     Column::new("reuse_distance_p90", "re-use p90", Style::Count),
+    Column::new("sequential_share", "sequential", Style::Percent),
+    Column::new("hottest_20_share", "hottest 20 %", Style::Percent),
+    Column::new("working_set_pages", "working set", Style::Count),
+];
+
+/// Rows of `tantalum curve`: one a cache size.
+pub const CURVE: &[Column] = &[
+    Column::new("trace", "trace", Style::Text),
+    Column::new("policy", "policy", Style::Text),
+    Column::new("cache_pages", "cache pages", Style::Count),
+    Column::new("requests", "requests", Style::Count),
+    Column::new("misses", "misses", Style::Count),
+    Column::new("miss_ratio", "miss ratio", Style::Decimals(6)),
+    Column::new("miss_ratio_error", "+-", Style::Decimals(6)),
+    Column::new("hit_ratio", "hits", Style::Percent),
+    Column::new("read_misses", "read misses", Style::Count),
+    Column::new("write_misses", "write misses", Style::Count),
+    Column::new("physical_reads", "physical reads", Style::Count),
+    Column::new("physical_writes", "physical writes", Style::Count),
+    Column::new("dirty_pages_at_end", "dirty at end", Style::Count),
+    Column::new("sample_rate", "sampled", Style::Percent),
+    Column::new("sampled_requests", "sampled requests", Style::Count),
 ];
 
 /// Rows of `tantalum trace stat` over a block trace: one a kind of file and operation.

@@ -30,6 +30,43 @@ pub enum PageEvent {
     Commit,
 }
 
+impl PageEvent {
+    /// The pages it reads or writes, one by one, each with whether it is written; none for trims
+    /// and commit points.
+    #[inline]
+    pub fn requests(&self) -> impl Iterator<Item = (PageNo, bool)> + use<> {
+        let (first, pages, is_write) = match *self {
+            PageEvent::Read { page, pages } => (page.0, pages, false),
+            PageEvent::Write { page, pages } => (page.0, pages, true),
+            PageEvent::Trim { .. } | PageEvent::Commit => (0, 0, false),
+        };
+        (0..u64::from(pages)).map(move |at| (PageNo(first.saturating_add(at)), is_write))
+    }
+
+    /// The first of its pages; `None` for a commit point.
+    #[inline]
+    pub fn first_page(&self) -> Option<PageNo> {
+        match *self {
+            PageEvent::Read { page, .. }
+            | PageEvent::Write { page, .. }
+            | PageEvent::Trim { page, .. } => Some(page),
+            PageEvent::Commit => None,
+        }
+    }
+
+    /// The same with the first of its pages moved up by `by`; `None` where that is over 64 bits.
+    #[inline]
+    pub fn moved(self, by: u64) -> Option<PageEvent> {
+        let to = |page: PageNo| page.0.checked_add(by).map(PageNo);
+        Some(match self {
+            PageEvent::Read { page, pages } => PageEvent::Read { page: to(page)?, pages },
+            PageEvent::Write { page, pages } => PageEvent::Write { page: to(page)?, pages },
+            PageEvent::Trim { page, pages } => PageEvent::Trim { page: to(page)?, pages },
+            PageEvent::Commit => PageEvent::Commit,
+        })
+    }
+}
+
 /// What a block event does.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Hash, PartialOrd, Ord)]
 pub enum BlockOp {
@@ -39,6 +76,8 @@ pub enum BlockOp {
     Write,
     /// Syncs the file (fsync, fdatasync); `length` is 0.
     Flush,
+    /// Gives `length` bytes at `offset` up.
+    Discard,
     /// Cuts the file to the size that `offset` gives; `length` is 0.
     Truncate,
     /// Removes the file; `length` is 0.
@@ -47,8 +86,14 @@ pub enum BlockOp {
 
 impl BlockOp {
     /// All operations, in the order of their letters in [`BlockOp::letter`].
-    pub const ALL: [BlockOp; 5] =
-        [BlockOp::Read, BlockOp::Write, BlockOp::Flush, BlockOp::Truncate, BlockOp::Unlink];
+    pub const ALL: [BlockOp; 6] = [
+        BlockOp::Read,
+        BlockOp::Write,
+        BlockOp::Flush,
+        BlockOp::Discard,
+        BlockOp::Truncate,
+        BlockOp::Unlink,
+    ];
 
     /// The letter that stands for it in block CSV.
     pub const fn letter(self) -> u8 {
@@ -56,24 +101,26 @@ impl BlockOp {
             BlockOp::Read => b'R',
             BlockOp::Write => b'W',
             BlockOp::Flush => b'F',
+            BlockOp::Discard => b'D',
             BlockOp::Truncate => b'T',
             BlockOp::Unlink => b'U',
         }
     }
 }
 
-/// A kind of file (data, redo log, journal), as an index into the trace's names.
+/// A volume (a disk, a device, or in `block_csv` a kind of file such as data or redo log), as an
+/// index into the trace's names.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Hash, PartialOrd, Ord)]
 pub struct FileKind(pub u16);
 
-/// A system call of a storage engine on one of its files.
+/// A request for bytes: to a volume, or a storage engine's system call on one of its files.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Hash)]
 pub struct BlockEvent {
     /// What it does.
     pub op: BlockOp,
-    /// Each kind of file has an address space of its own.
+    /// Each volume has an address space of its own.
     pub file_kind: FileKind,
-    /// First byte, in the address space of the kind.
+    /// First byte, in the address space of the volume.
     pub offset: u64,
     /// Bytes.
     pub length: u32,

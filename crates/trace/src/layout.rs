@@ -1,18 +1,23 @@
-//! Block events as page events: the address spaces of the kinds of files are laid end to end.
+//! Block events as page events: the address spaces of the volumes are laid end to end.
 //!
-//! Reads and writes become the pages they touch, a sync or the removal of a file a commit point
-//! (SQLite's DELETE journal commits by removing it). Truncation is left out: the trace does not
-//! say how long the file was.
+//! Reads and writes become the pages they touch, a discard the pages that lie whole in it, a sync or
+//! the removal of a file a commit point (SQLite's DELETE journal commits by removing it). Truncation
+//! is left out: the trace does not say how long the file was.
 use crate::event::{BlockEvent, BlockOp, PageEvent};
 use crate::reader::Reader;
 use std::path::Path;
 use tantalum_base::{Error, ErrorKind, PageNo, Result, ResultExt};
 
-/// How many bytes each kind of file needs.
+/// How many bytes each volume needs.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Sizes(Vec<(String, u64)>);
 
 impl Sizes {
+    /// The volumes' names.
+    pub fn names(&self) -> impl Iterator<Item = &str> {
+        self.0.iter().map(|(name, _)| name.as_str())
+    }
+
     /// Notes that `kind` reaches up to byte `end`.
     pub fn cover(&mut self, kind: &str, end: u64) {
         match self.0.iter_mut().find(|(name, _)| name == kind) {
@@ -59,7 +64,7 @@ impl Sizes {
                 if ends.len() <= kind {
                     ends.resize(kind + 1, 0);
                 }
-                if matches!(event.op, BlockOp::Read | BlockOp::Write) {
+                if matches!(event.op, BlockOp::Read | BlockOp::Write | BlockOp::Discard) {
                     ends[kind] = ends[kind].max(event.offset + u64::from(event.length));
                 }
             }
@@ -71,67 +76,98 @@ impl Sizes {
     }
 }
 
-/// Where each kind of file begins in the one address space of pages.
+/// Where each volume begins in the one address space of pages.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Layout {
     page_bytes: u32,
     extents: Vec<Extent>,
 }
 
+/// Where one volume lies.
 #[derive(Clone, PartialEq, Eq, Debug)]
-struct Extent {
-    kind: String,
-    first_page: u64,
-    pages: u64,
+pub struct Extent {
+    /// The volume's name.
+    pub volume: String,
+    /// Its first page.
+    pub first_page: u64,
+    /// How many pages it has.
+    pub pages: u64,
 }
 
 impl Layout {
-    /// Lays the kinds of `sizes` end to end in pages of `page_bytes` (512 to 1 MiB, a power of
-    /// two).
-    pub fn new(page_bytes: u32, sizes: &Sizes) -> Result<Layout> {
+    /// Lays those volumes of `sizes` that are `wanted` end to end in pages of `page_bytes` (512 to
+    /// 1 MiB, a power of two).
+    pub fn new(page_bytes: u32, sizes: &Sizes, wanted: impl Fn(&str) -> bool) -> Result<Layout> {
+        Layout::check_page_bytes(page_bytes)?;
+        let mut extents = Vec::new();
+        let mut first_page = 0;
+        for (volume, bytes) in sizes.0.iter().filter(|(volume, _)| wanted(volume)) {
+            let pages = bytes.div_ceil(u64::from(page_bytes));
+            extents.push(Extent { volume: volume.clone(), first_page, pages });
+            first_page = u64::checked_add(first_page, pages).ok_or_else(|| {
+                Error::new(ErrorKind::OutOfRange, "the volumes together are over 64 bits of pages")
+            })?;
+        }
+        Ok(Layout { page_bytes, extents })
+    }
+
+    /// One volume of any size, from page 0 on: nothing needs to be known of it.
+    pub fn of_one(page_bytes: u32, volume: &str) -> Result<Layout> {
+        Layout::check_page_bytes(page_bytes)?;
+        let extent = Extent { volume: volume.to_owned(), first_page: 0, pages: u64::MAX };
+        Ok(Layout { page_bytes, extents: vec![extent] })
+    }
+
+    /// The volumes, in the order of their pages.
+    pub fn extents(&self) -> &[Extent] {
+        &self.extents
+    }
+
+    fn check_page_bytes(page_bytes: u32) -> Result<()> {
         if !page_bytes.is_power_of_two() || !(512..=1 << 20).contains(&page_bytes) {
             return Err(Error::new(
                 ErrorKind::InvalidInput,
                 format!("a page of {page_bytes} bytes; accepted: powers of two, 512 to 1048576"),
             ));
         }
-        let mut extents = Vec::new();
-        let mut first_page = 0;
-        for (kind, bytes) in &sizes.0 {
-            let pages = bytes.div_ceil(u64::from(page_bytes));
-            extents.push(Extent { kind: kind.clone(), first_page, pages });
-            first_page += pages;
-        }
-        Ok(Layout { page_bytes, extents })
+        Ok(())
     }
 
-    /// Pages of all kinds together.
+    /// Pages of all volumes together.
     pub fn pages_end(&self) -> u64 {
         self.extents.last().map_or(0, |extent| extent.first_page + extent.pages)
     }
 
-    /// Reads `reader` as page events.
+    /// Reads `reader` as page events. Requests to volumes that have no place are passed over.
     pub fn pages(self, reader: Reader<BlockEvent>) -> PagesOfBlocks {
-        PagesOfBlocks { layout: self, reader, extent_of: Vec::new() }
+        PagesOfBlocks { layout: self, reader, extent_of: Vec::new(), ended: false }
     }
 
-    /// The page event that `event` becomes, if it becomes one; `extent` is its kind's.
+    /// The page event that `event` becomes, if it becomes one; `extent` is its volume's.
     fn page_event(&self, event: BlockEvent, extent: &Extent) -> Result<Option<PageEvent>> {
         match event.op {
             BlockOp::Flush | BlockOp::Unlink => return Ok(Some(PageEvent::Commit)),
             BlockOp::Truncate => return Ok(None),
-            BlockOp::Read | BlockOp::Write if event.length == 0 => return Ok(None),
-            BlockOp::Read | BlockOp::Write => {}
+            _ if event.length == 0 => return Ok(None),
+            BlockOp::Read | BlockOp::Write | BlockOp::Discard => {}
         }
         let page_bytes = u64::from(self.page_bytes);
-        let first = event.offset / page_bytes;
-        let end = (event.offset + u64::from(event.length)).div_ceil(page_bytes);
+        let end_bytes = event.offset + u64::from(event.length);
+        // A write of a part of a page writes the page; a discard of a part leaves it.
+        let (first, end) = if event.op == BlockOp::Discard {
+            (event.offset.div_ceil(page_bytes), end_bytes / page_bytes)
+        } else {
+            (event.offset / page_bytes, end_bytes.div_ceil(page_bytes))
+        };
+        if first >= end {
+            return Ok(None);
+        }
         if end > extent.pages {
             return Err(Error::new(
                 ErrorKind::OutOfRange,
                 format!(
                     "{} bytes at {} lie outside the {} pages laid out for {}",
-                    event.length, event.offset, extent.pages, extent.kind
+                    event.length, event.offset, extent.pages, extent.volume
                 ),
             ));
         }
@@ -139,6 +175,7 @@ impl Layout {
         let pages = (end - first) as u32;
         Ok(Some(match event.op {
             BlockOp::Write => PageEvent::Write { page, pages },
+            BlockOp::Discard => PageEvent::Trim { page, pages },
             _ => PageEvent::Read { page, pages },
         }))
     }
@@ -149,31 +186,50 @@ impl Layout {
 pub struct PagesOfBlocks {
     layout: Layout,
     reader: Reader<BlockEvent>,
-    /// Index of the extent of each kind of file seen so far.
-    extent_of: Vec<usize>,
+    /// Index of the extent of each volume seen so far; `None` where it has no place.
+    extent_of: Vec<Option<usize>>,
+    ended: bool,
 }
 
 impl PagesOfBlocks {
-    /// Where the kinds of files lie.
+    /// Where the volumes lie.
     pub fn layout(&self) -> &Layout {
         &self.layout
     }
 
     fn convert(&mut self, event: BlockEvent) -> Result<Option<PageEvent>> {
-        // Kinds get their numbers in order of appearance, and each is looked up by name once.
+        // Volumes get their numbers in order of appearance, and each is looked up by name once.
         while self.extent_of.len() <= usize::from(event.file_kind.0) {
             let name = &self.reader.names()[self.extent_of.len()];
-            let found = self.layout.extents.iter().position(|extent| extent.kind == *name);
-            self.extent_of.push(found.ok_or_else(|| {
-                Error::new(
-                    ErrorKind::OutOfRange,
-                    format!("{}: no pages laid out for {name}", self.reader.path().display()),
-                )
-            })?);
+            let extents = &self.layout.extents;
+            self.extent_of.push(extents.iter().position(|extent| extent.volume == *name));
         }
-        let extent = &self.layout.extents[self.extent_of[usize::from(event.file_kind.0)]];
-        self.layout.page_event(event, extent)
+        let Some(extent) = self.extent_of[usize::from(event.file_kind.0)] else {
+            return Ok(None);
+        };
+        self.layout.page_event(event, &self.layout.extents[extent])
     }
+
+    /// The error where the one volume that was asked for never came.
+    fn check_seen(&self) -> Result<()> {
+        let [extent] = &self.layout.extents[..] else { return Ok(()) };
+        let names = self.reader.names();
+        if names.is_empty() || names.contains(&extent.volume) {
+            return Ok(());
+        }
+        Err(no_such_volume(self.reader.path(), &extent.volume, names))
+    }
+}
+
+/// The error for a volume that is not in the trace.
+pub(crate) fn no_such_volume(path: &Path, volume: &str, names: &[String]) -> Error {
+    const SHOWN: usize = 20;
+    let shown = names[..names.len().min(SHOWN)].join(", ");
+    let more = if names.len() > SHOWN { ", ..." } else { "" };
+    Error::new(
+        ErrorKind::InvalidInput,
+        format!("{} has no volume {volume:?}; it has {shown}{more}", path.display()),
+    )
 }
 
 impl Iterator for PagesOfBlocks {
@@ -181,9 +237,17 @@ impl Iterator for PagesOfBlocks {
 
     fn next(&mut self) -> Option<Result<PageEvent>> {
         loop {
-            let event = match self.reader.next()? {
-                Ok(event) => event,
-                Err(error) => return Some(Err(error)),
+            let event = match self.reader.next() {
+                Some(Ok(event)) => event,
+                Some(Err(error)) => {
+                    self.ended = true;
+                    return Some(Err(error));
+                }
+                None if self.ended => return None,
+                None => {
+                    self.ended = true;
+                    return self.check_seen().err().map(Err);
+                }
             };
             if let Some(page_event) = self.convert(event).transpose() {
                 return Some(page_event);

@@ -2,10 +2,12 @@
 //!
 //! ```text
 //! event       PageEvent (pages) and BlockEvent (bytes of a kind of file): the two levels
-//! formats     the registry; one file a format: page_csv, block_csv
+//! formats     the registry; one file a format: page_csv, block_csv, msr, vscsi, ...
 //! reader      file or pipe -> iterator of events, in constant memory     source  plain, gzip, zstd
 //! writer      events -> file                                             recorder  for live devices
-//! layout      block events -> page events: kinds of file laid end to end
+//! layout      block events -> page events: volumes laid end to end
+//! expression  what a user may name: a file, a generator, `concat:` of parts of traces (concat)
+//! reshape     requests of several pages taken apart, pages numbered anew
 //! stat        what a trace holds, counted
 //! generate    "zipf:pages=1m,requests=10m,theta=1.0" -> page events
 //! link_bench  transactions like LinkBench's, for `generate` and for storage engines
@@ -13,7 +15,9 @@
 //! ```
 //! Adding a format is one file in `formats` that implements [`Format`], and one line in
 //! [`formats`].
+mod concat;
 pub mod event;
+pub mod expression;
 pub mod formats;
 pub mod generate;
 pub mod layout;
@@ -21,6 +25,7 @@ pub mod link_bench;
 pub mod open;
 pub mod reader;
 pub mod recorder;
+pub mod reshape;
 pub mod shared;
 pub mod source;
 pub mod stat;
@@ -28,6 +33,7 @@ pub mod writer;
 pub mod zipf;
 
 pub use event::{BlockEvent, BlockOp, FileKind, PageEvent};
+pub use expression::Expression;
 pub use formats::{AnyFormat, Fault, Format};
 pub use generate::Generator;
 pub use layout::Layout;
@@ -35,5 +41,6 @@ pub use link_bench::LinkBench;
 pub use open::{AnyReader, OpenOptions, PageEvents, open, open_pages};
 pub use reader::Reader;
 pub use recorder::Recorder;
+pub use reshape::Expand;
 pub use stat::{BlockStat, PageStat};
 pub use writer::Writer;

@@ -1,29 +1,48 @@
 //! Opening a trace: find out what it is, and read it as what the caller wants.
+use crate::concat::ConcatEvents;
 use crate::event::{BlockEvent, PageEvent};
-use crate::formats::{self, AnyFormat};
-use crate::generate::{self, Generator};
-use crate::layout::{Layout, Sizes};
+use crate::expression::Expression;
+use crate::formats::{self, AnyFormat, Head};
+use crate::generate::Generator;
+use crate::layout::{Layout, PagesOfBlocks, Sizes, no_such_volume};
 use crate::reader::Reader;
+use crate::reshape::{Expand, Reshape};
 use crate::source::{self, Source};
 use std::io::Read;
 use std::path::{Path, PathBuf};
 use tantalum_base::{Error, ErrorKind, Result};
 
-/// Bytes looked at to tell the format.
-const HEAD_BYTES: u64 = 4096;
-
 /// How to read a trace.
 #[derive(Clone, Debug)]
 pub struct OpenOptions {
-    /// Name of the format; told from the content where `None`.
+    /// Format, perhaps with parameters (`blkparse:action=C`); told from the content where `None`.
     pub format: Option<String>,
     /// Page size that block events are cut into, in bytes. Page traces are taken as they are.
     pub page_bytes: u32,
+    /// What becomes of requests of several pages.
+    pub expand: Expand,
+    /// The volumes of a block trace to take; all where it is empty.
+    pub volumes: Vec<String>,
+    /// Numbers the pages anew, from 0 in the order in which they first come.
+    pub renumber: bool,
 }
 
 impl Default for OpenOptions {
     fn default() -> Self {
-        OpenOptions { format: None, page_bytes: tantalum_base::PAGE_BYTES as u32 }
+        OpenOptions {
+            format: None,
+            page_bytes: tantalum_base::PAGE_BYTES as u32,
+            expand: Expand::default(),
+            volumes: Vec::new(),
+            renumber: false,
+        }
+    }
+}
+
+impl OpenOptions {
+    /// Whether the volume called `name` is to be taken.
+    pub fn has_volume(&self, name: &str) -> bool {
+        self.volumes.is_empty() || self.volumes.iter().any(|volume| volume == name)
     }
 }
 
@@ -32,7 +51,7 @@ impl Default for OpenOptions {
 pub enum AnyReader {
     /// Of pages.
     Page(Reader<PageEvent>),
-    /// Of bytes in kinds of files.
+    /// Of bytes in volumes.
     Block(Reader<BlockEvent>),
 }
 
@@ -47,16 +66,24 @@ pub fn read(path: &Path, source: Source, options: &OpenOptions) -> Result<AnyRea
     let mut head = Vec::new();
     source
         .by_ref()
-        .take(HEAD_BYTES)
+        .take(Head::BYTES_MAX)
         .read_to_end(&mut head)
         .map_err(|error| Error::io(format!("cannot read {}", path.display()), error))?;
     let format = match &options.format {
-        Some(name) => AnyFormat::by_name(name)?,
-        None => AnyFormat::by_content(&head).ok_or_else(|| unknown(path, &head))?,
+        Some(text) => AnyFormat::by_name(text)?,
+        None => {
+            let whole = (head.len() as u64) < Head::BYTES_MAX;
+            AnyFormat::by_content(&Head { bytes: &head, whole })
+                .map_err(|error| error.wrap(path.display().to_string()))?
+                .ok_or_else(|| unknown(path, &head))?
+        }
     };
+    let text = options.format.as_deref().unwrap_or(format.name());
     Ok(match format {
-        AnyFormat::Page(format) => AnyReader::Page(Reader::new(path, &head, source, format)),
-        AnyFormat::Block(format) => AnyReader::Block(Reader::new(path, &head, source, format)),
+        AnyFormat::Page(format) => AnyReader::Page(Reader::new(path, &head, source, format, text)?),
+        AnyFormat::Block(format) => {
+            AnyReader::Block(Reader::new(path, &head, source, format, text)?)
+        }
     })
 }
 
@@ -66,35 +93,62 @@ fn unknown(path: &Path, head: &[u8]) -> Error {
     Error::new(
         ErrorKind::InvalidInput,
         format!(
-            "{}:1: no known trace begins with {line:?}; name the format: {}",
+            "{}:1: no known trace surely begins with {line:?}; name the format with \
+             --trace-format: {}",
             path.display(),
             formats::names()
         ),
     )
 }
 
-/// The generator that `path` names, where it is the text of one (`zipf:pages=1m`) and no file.
-pub fn as_generator(path: &Path) -> Option<&str> {
-    let text = path.to_str().filter(|_| !path.exists())?;
-    let name = text.split_once(':').map_or(text, |(name, _)| name);
-    generate::NAMES.contains(&name).then_some(text)
+/// Opens the trace at `path` as page events; the text of a generator is one, too, and so is
+/// `concat:` ([`Expression`]). The block events of a block trace become pages of
+/// `options.page_bytes`, volumes laid end to end; for their sizes the trace is read once before,
+/// together with its map where there is one, so it must be a file. One volume alone begins at page
+/// 0 and is read once.
+pub fn open_pages(path: &Path, options: &OpenOptions) -> Result<PageEvents> {
+    Expression::parse(path)?.open(options)
 }
 
-/// Opens the trace at `path` as page events; the text of a generator is one, too. The block events of a block trace become pages of
-/// `options.page_bytes`, kinds of files laid end to end; for their sizes the trace is read once
-/// before, together with its map where there is one, so it must be a file.
-pub fn open_pages(path: &Path, options: &OpenOptions) -> Result<PageEvents> {
-    if let Some(text) = as_generator(path) {
-        return Ok(PageEvents::Generated(Generator::parse(text)?));
+impl Expression {
+    /// Opens it as page events, as [`open_pages`] does.
+    pub fn open(&self, options: &OpenOptions) -> Result<PageEvents> {
+        let origin = match self {
+            Expression::File(path) => open_file(path, options)?,
+            Expression::Generator(text) => Origin::Generated(Box::new(Generator::parse(text)?)),
+            Expression::Concat(parts) => {
+                Origin::Concat(Box::new(ConcatEvents::open(parts, options)?))
+            }
+        };
+        Ok(PageEvents { origin, reshape: Reshape::new(options.expand, options.renumber) })
     }
+}
+
+fn open_file(path: &Path, options: &OpenOptions) -> Result<Origin> {
     let reader = match open(path, options)? {
-        AnyReader::Page(reader) => return Ok(PageEvents::Page(reader)),
+        AnyReader::Page(_) if !options.volumes.is_empty() => {
+            return Err(Error::new(
+                ErrorKind::InvalidInput,
+                format!("{} has pages, and no volumes to choose from", path.display()),
+            ));
+        }
+        AnyReader::Page(reader) => return Ok(Origin::Page(Box::new(reader))),
         AnyReader::Block(reader) => reader,
     };
+    if let [volume] = &options.volumes[..] {
+        return Ok(Origin::Block(Box::new(
+            Layout::of_one(options.page_bytes, volume)?.pages(reader),
+        )));
+    }
+    if let (true, [volume]) = (reader.is_one_volume(), reader.names()) {
+        let layout = Layout::of_one(options.page_bytes, volume)?;
+        return Ok(Origin::Block(Box::new(layout.pages(reader))));
+    }
     if path == Path::new("-") {
         return Err(Error::new(
             ErrorKind::Unsupported,
-            "a block trace is read twice to become pages: give it as a file, not as standard input",
+            "a trace of several volumes is read twice to become pages: give it as a file, not as \
+             standard input, or choose one with --volume",
         ));
     }
     let mut sizes = Sizes::default();
@@ -103,9 +157,13 @@ pub fn open_pages(path: &Path, options: &OpenOptions) -> Result<PageEvents> {
         sizes.add_map(&map)?;
     }
     sizes.add_trace(reader)?;
-    let layout = Layout::new(options.page_bytes, &sizes)?;
+    let names: Vec<String> = sizes.names().map(str::to_owned).collect();
+    if let Some(volume) = options.volumes.iter().find(|volume| !names.contains(volume)) {
+        return Err(no_such_volume(path, volume, &names));
+    }
+    let layout = Layout::new(options.page_bytes, &sizes, |name| options.has_volume(name))?;
     match open(path, options)? {
-        AnyReader::Block(reader) => Ok(PageEvents::Block(layout.pages(reader))),
+        AnyReader::Block(reader) => Ok(Origin::Block(Box::new(layout.pages(reader)))),
         AnyReader::Page(_) => Err(Error::new(
             ErrorKind::InvalidInput,
             format!("{} changed while it was read", path.display()),
@@ -115,32 +173,60 @@ pub fn open_pages(path: &Path, options: &OpenOptions) -> Result<PageEvents> {
 
 /// What a trace is called: its file's name without the endings, or the name of its generator.
 pub fn trace_name(path: &Path) -> String {
-    if let Some(text) = as_generator(path) {
-        return text.split_once(':').map_or(text, |(name, _)| name).to_owned();
+    match Expression::parse(path) {
+        Ok(expression) => expression.name(),
+        // The text makes no sense; whoever opens it says why.
+        Err(_) => path.display().to_string(),
     }
-    let name = path.file_name().unwrap_or_default().to_string_lossy();
-    let mut stem = name.as_ref();
-    for end in [".zst", ".gz", ".csv"] {
-        stem = stem.strip_suffix(end).unwrap_or(stem);
-    }
-    stem.to_owned()
 }
 
 /// Where the map of a block trace lies: `name.csv.zst` has `name.map.csv`.
 pub fn map_path(path: &Path) -> PathBuf {
-    let stem = trace_name(path);
+    let stem = Expression::File(path.to_owned()).name();
     path.with_file_name(format!("{stem}.map.csv"))
 }
 
 /// The page events of a trace, wherever they come from.
 #[derive(Debug)]
-pub enum PageEvents {
+pub struct PageEvents {
+    origin: Origin,
+    reshape: Reshape,
+}
+
+#[derive(Debug)]
+enum Origin {
     /// As they stand in the trace.
-    Page(Reader<PageEvent>),
+    Page(Box<Reader<PageEvent>>),
     /// Made from block events.
-    Block(crate::layout::PagesOfBlocks),
+    Block(Box<PagesOfBlocks>),
     /// Made up.
-    Generated(Generator),
+    Generated(Box<Generator>),
+    /// Parts of other traces.
+    Concat(Box<ConcatEvents>),
+}
+
+impl PageEvents {
+    /// Where the volumes of a block trace lie; `None` for any other.
+    pub fn layout(&self) -> Option<&Layout> {
+        match &self.origin {
+            Origin::Block(pages) => Some(pages.layout()),
+            _ => None,
+        }
+    }
+}
+
+impl Iterator for Origin {
+    type Item = Result<PageEvent>;
+
+    #[inline]
+    fn next(&mut self) -> Option<Result<PageEvent>> {
+        match self {
+            Origin::Page(reader) => reader.next(),
+            Origin::Block(pages) => pages.next(),
+            Origin::Generated(generator) => generator.next().map(Ok),
+            Origin::Concat(events) => events.next(),
+        }
+    }
 }
 
 impl Iterator for PageEvents {
@@ -148,10 +234,6 @@ impl Iterator for PageEvents {
 
     #[inline]
     fn next(&mut self) -> Option<Result<PageEvent>> {
-        match self {
-            PageEvents::Page(reader) => reader.next(),
-            PageEvents::Block(pages) => pages.next(),
-            PageEvents::Generated(generator) => generator.next().map(Ok),
-        }
+        self.reshape.next(&mut self.origin)
     }
 }

@@ -3,7 +3,7 @@ use crate::formats::{Decode, Fault, Format};
 use crate::source::Source;
 use std::fmt::Debug;
 use std::path::{Path, PathBuf};
-use tantalum_base::{Error, ErrorKind, Result};
+use tantalum_base::{Error, ErrorKind, Result, Spec};
 
 /// Bytes decoded at a time. At least two bytes make an event, so this bounds those held, too.
 const CHUNK_BYTES: usize = 1 << 18;
@@ -24,7 +24,8 @@ pub struct Reader<E> {
     start: usize,
     end: usize,
     at_end: bool,
-    /// Lines decoded in the chunks before this one.
+    is_one_volume: bool,
+    /// Lines (of a binary format: bytes) decoded in the chunks before this one.
     lines: u64,
     batch: Vec<E>,
     next: usize,
@@ -32,24 +33,37 @@ pub struct Reader<E> {
 }
 
 impl<E: Copy> Reader<E> {
-    /// Reads `source` as `format`. `head` was already taken from the source; `path` is for
-    /// messages.
-    pub fn new(path: &Path, head: &[u8], source: Source, format: &dyn Format<E>) -> Self {
+    /// Reads `source` as `format`, which `text` names, perhaps with parameters. `head` was already
+    /// taken from the source; `path` is for messages.
+    ///
+    /// # Errors
+    /// `InvalidInput` for parameters that the format does not have.
+    pub fn new(
+        path: &Path,
+        head: &[u8],
+        source: Source,
+        format: &dyn Format<E>,
+        text: &str,
+    ) -> Result<Self> {
+        let mut spec = Spec::parse(text)?;
+        let decoder = format.decoder(&mut spec)?;
+        spec.finish()?;
         let mut buffer = vec![0; CHUNK_BYTES.max(head.len())];
         buffer[..head.len()].copy_from_slice(head);
-        Reader {
+        Ok(Reader {
             path: path.to_owned(),
             source,
-            decoder: format.decoder(),
+            decoder,
             buffer,
             start: 0,
             end: head.len(),
             at_end: false,
+            is_one_volume: format.is_one_volume(),
             lines: 0,
             batch: Vec::new(),
             next: 0,
             failed: None,
-        }
+        })
     }
 
     /// The file, for messages.
@@ -57,9 +71,14 @@ impl<E: Copy> Reader<E> {
         &self.path
     }
 
-    /// The kinds of file seen so far, by number.
+    /// The volumes seen so far, by number.
     pub fn names(&self) -> &[String] {
         self.decoder.names()
+    }
+
+    /// Whether all of the trace is of one volume.
+    pub fn is_one_volume(&self) -> bool {
+        self.is_one_volume
     }
 
     /// Some of the next events: never empty but at the end. Quicker than one at a time.
@@ -97,8 +116,9 @@ impl<E: Copy> Reader<E> {
                 Ok(bytes) => self.end += bytes,
                 Err(error) if error.kind() == std::io::ErrorKind::Interrupted => {}
                 Err(error) => {
-                    let context =
-                        format!("{}: cannot read past line {}", self.path.display(), self.lines);
+                    let unit = if self.decoder.is_binary() { "byte" } else { "line" };
+                    let path = self.path.display();
+                    let context = format!("{path}: cannot read past {unit} {}", self.lines);
                     return Err(Error::io(context, error));
                 }
             }
@@ -111,14 +131,14 @@ impl<E: Copy> Reader<E> {
         match self.decoder.decode(chunk, self.at_end, &mut self.batch) {
             Ok(used) => {
                 if chunk.len() - used > RECORD_BYTES_MAX {
-                    let reason = format!("a line is longer than {RECORD_BYTES_MAX} bytes");
+                    let reason = format!("a record is longer than {RECORD_BYTES_MAX} bytes");
                     return Err(self.fault(Fault { at: used, reason }));
                 }
                 if self.at_end && used < chunk.len() {
                     let reason = "the trace ends inside a record".to_owned();
                     return Err(self.fault(Fault { at: used, reason }));
                 }
-                self.lines += count_lines(&chunk[..used]);
+                self.lines += self.passed(used);
                 self.start = used;
                 Ok(())
             }
@@ -126,22 +146,32 @@ impl<E: Copy> Reader<E> {
         }
     }
 
-    /// `file:line: reason: "text"`.
+    /// What the first `bytes` of the chunk count: bytes of a binary format, lines of a text.
+    fn passed(&self, bytes: usize) -> u64 {
+        if self.decoder.is_binary() { bytes as u64 } else { count_lines(&self.buffer[..bytes]) }
+    }
+
+    /// `file:line: reason: "text"`, or `file: byte 48: reason: 2a 00 ...` in a binary format.
     fn fault(&self, fault: Fault) -> Error {
         let chunk = &self.buffer[..self.end];
-        let line = self.lines + count_lines(&chunk[..fault.at]) + 1;
-        let text = crate::formats::first_line(&chunk[fault.at..]);
-        let shown = String::from_utf8_lossy(&text[..text.len().min(QUOTE_BYTES)]);
-        let more = if text.len() > QUOTE_BYTES { "..." } else { "" };
-        Error::new(
-            ErrorKind::InvalidInput,
-            format!("{}:{line}: {}: {shown:?}{more}", self.path.display(), fault.reason),
-        )
+        let at = self.lines + self.passed(fault.at);
+        let (path, reason) = (self.path.display(), fault.reason);
+        let text = if self.decoder.is_binary() {
+            let bytes = chunk[fault.at..].iter().take(QUOTE_BYTES / 3);
+            let shown: Vec<String> = bytes.map(|byte| format!("{byte:02x}")).collect();
+            format!("{path}: byte {at}: {reason}: {}", shown.join(" "))
+        } else {
+            let text = crate::formats::first_line(&chunk[fault.at..]);
+            let shown = String::from_utf8_lossy(&text[..text.len().min(QUOTE_BYTES)]);
+            let more = if text.len() > QUOTE_BYTES { "..." } else { "" };
+            format!("{path}:{}: {reason}: {shown:?}{more}", at + 1)
+        };
+        Error::new(ErrorKind::InvalidInput, text)
     }
 }
 
 fn count_lines(bytes: &[u8]) -> u64 {
-    bytes.iter().filter(|&&byte| byte == b'\n').count() as u64
+    memchr::memchr_iter(b'\n', bytes).count() as u64
 }
 
 impl<E: Copy> Iterator for Reader<E> {

@@ -1,11 +1,12 @@
 //! Events to a file. Compressed by the name: `.zst` zstd, `.gz` gzip, else plain.
-use crate::event::PageEvent;
-use crate::formats::{AnyFormat, Format};
+use crate::event::{BlockEvent, PageEvent};
+use crate::formats::{AnyFormat, Encode, Format, written_names};
 use crate::open::{AnyReader, OpenOptions, open, open_pages};
+use crate::reader::Reader;
 use std::fs::File;
 use std::io::Write;
 use std::path::Path;
-use tantalum_base::{Error, ErrorKind, Result, ResultExt};
+use tantalum_base::{Error, ErrorKind, Result, ResultExt, Spec};
 
 /// Bytes gathered before they go to the file.
 const BUFFER_BYTES: usize = 1 << 16;
@@ -20,7 +21,7 @@ pub type Sink = Box<dyn Write + Send>;
 /// and in a compressed file the last block.
 pub struct Writer<E: 'static> {
     name: String,
-    format: &'static dyn Format<E>,
+    encoder: Box<dyn Encode<E>>,
     names: Vec<String>,
     sink: Compressed,
     buffer: Vec<u8>,
@@ -64,24 +65,37 @@ impl Compressed {
 
 impl<E> Writer<E> {
     /// Creates the file at `path` (`-` is the standard output), over what may be there.
+    ///
+    /// # Errors
+    /// `Unsupported` where the format is only read, `Io` where the file cannot be made.
     pub fn create(path: &Path, format: &'static dyn Format<E>) -> Result<Self> {
+        Writer::create_with(path, format, format.name())
+    }
+
+    /// As [`create`](Self::create), with the parameters of `text`, which names the format.
+    pub fn create_with(path: &Path, format: &'static dyn Format<E>, text: &str) -> Result<Self> {
+        let encoder = encoder(format, text)?;
         let name = path.display().to_string();
         if name == "-" {
-            return Writer::new(&name, Box::new(std::io::stdout()), format);
+            return Writer::begin(&name, Box::new(std::io::stdout()), encoder);
         }
         let file = File::create(path).context(|| format!("cannot create {name}"))?;
-        Writer::new(&name, Box::new(file), format)
+        Writer::begin(&name, Box::new(file), encoder)
     }
 
     /// Writes to `sink`; `name` is for messages and tells the compression.
     pub fn new(name: &str, sink: Sink, format: &'static dyn Format<E>) -> Result<Self> {
-        let sink = Compressed::new(name, sink).context(|| format!("cannot write {name}"))?;
-        let mut buffer = Vec::with_capacity(2 * BUFFER_BYTES);
-        format.begin(&mut buffer);
-        Ok(Writer { name: name.to_owned(), format, names: Vec::new(), sink, buffer, events: 0 })
+        Writer::begin(name, sink, encoder(format, format.name())?)
     }
 
-    /// Sets the names of the kinds of file, by number, for the events to come.
+    fn begin(name: &str, sink: Sink, mut encoder: Box<dyn Encode<E>>) -> Result<Self> {
+        let sink = Compressed::new(name, sink).context(|| format!("cannot write {name}"))?;
+        let mut buffer = Vec::with_capacity(2 * BUFFER_BYTES);
+        encoder.begin(&mut buffer);
+        Ok(Writer { name: name.to_owned(), encoder, names: Vec::new(), sink, buffer, events: 0 })
+    }
+
+    /// Sets the names of the volumes, by number, for the events to come.
     pub fn set_names(&mut self, names: &[String]) {
         if self.names.len() != names.len() {
             self.names = names.to_vec();
@@ -91,13 +105,16 @@ impl<E> Writer<E> {
     /// Writes one event.
     #[inline]
     pub fn write(&mut self, event: &E) -> Result<()> {
-        self.format.encode(event, &self.names, &mut self.buffer);
+        self.encoder.encode(event, &self.names, &mut self.buffer);
         self.events += 1;
         if self.buffer.len() >= BUFFER_BYTES { self.spill() } else { Ok(()) }
     }
 
     /// Hands over everything, ends the file, and returns the number of events written.
     pub fn finish(mut self) -> Result<u64> {
+        while self.encoder.finish(&mut self.buffer) {
+            self.spill()?;
+        }
         self.spill()?;
         let name = self.name;
         self.sink.finish().context(|| format!("cannot write {name}"))?;
@@ -117,40 +134,78 @@ impl<E> std::fmt::Debug for Writer<E> {
     }
 }
 
-/// Writes page events to `path` as `page_csv`; returns how many.
-pub fn write_pages(path: &Path, events: impl Iterator<Item = Result<PageEvent>>) -> Result<u64> {
-    write_all(path, &crate::formats::page_csv::PageCsv, events)
+/// The encoder of `format` with the parameters of `text`.
+fn encoder<E>(format: &'static dyn Format<E>, text: &str) -> Result<Box<dyn Encode<E>>> {
+    let mut spec = Spec::parse(text)?;
+    let encoder = format.encoder(&mut spec)?;
+    let encoder = encoder.ok_or_else(|| {
+        Error::new(
+            ErrorKind::Unsupported,
+            format!("{} is only read; written are {}", format.name(), written_names()),
+        )
+    })?;
+    spec.finish()?;
+    Ok(encoder)
 }
 
-/// Rewrites the trace at `from` as `format` at `to`, and returns the number of events. A block
-/// trace becomes pages where `format` has pages; pages never become a block trace.
-pub fn convert(from: &Path, options: &OpenOptions, to: &Path, format: AnyFormat) -> Result<u64> {
-    match format {
-        AnyFormat::Page(format) => write_all(to, format, open_pages(from, options)?),
+/// Writes page events to `path` as `page_csv`; returns how many.
+pub fn write_pages(path: &Path, events: impl Iterator<Item = Result<PageEvent>>) -> Result<u64> {
+    let format = &crate::formats::page_csv::PageCsv;
+    write_all(Writer::create(path, format)?, events)
+}
+
+/// Rewrites the trace at `from` as the format that `to_text` names at `to`, and returns the number
+/// of events. A block trace becomes pages where the format has pages; pages never become a block
+/// trace.
+pub fn convert(from: &Path, options: &OpenOptions, to: &Path, to_text: &str) -> Result<u64> {
+    match AnyFormat::by_name(to_text)? {
+        AnyFormat::Page(format) => {
+            let events = open_pages(from, options)?;
+            write_all(Writer::create_with(to, format, to_text)?, events)
+        }
         AnyFormat::Block(format) => {
-            let AnyReader::Block(mut reader) = open(from, options)? else {
-                return Err(Error::new(
-                    ErrorKind::Unsupported,
-                    format!("{} has pages; {} needs bytes in files", from.display(), format.name()),
-                ));
-            };
-            let mut writer = Writer::create(to, format)?;
-            while let Some(event) = reader.next().transpose()? {
-                writer.set_names(reader.names());
-                writer.write(&event)?;
-            }
-            writer.finish()
+            encoder(format, to_text)?;
+            let reader = open_blocks(from, options)?;
+            write_blocks(Writer::create_with(to, format, to_text)?, reader, options)
         }
     }
 }
 
-/// Writes page events to `path` as `format`; returns how many.
+/// Opens the trace at `from`, which must be one of blocks.
+///
+/// # Errors
+/// `Unsupported` for a trace of pages.
+pub fn open_blocks(from: &Path, options: &OpenOptions) -> Result<Reader<BlockEvent>> {
+    match open(from, options)? {
+        AnyReader::Block(reader) => Ok(reader),
+        AnyReader::Page(_) => Err(Error::new(
+            ErrorKind::Unsupported,
+            format!("{} has pages, not bytes in volumes", from.display()),
+        )),
+    }
+}
+
+/// Writes the events of the volumes that `options` want to `writer` and finishes it; returns how
+/// many.
+pub fn write_blocks(
+    mut writer: Writer<BlockEvent>,
+    mut reader: Reader<BlockEvent>,
+    options: &OpenOptions,
+) -> Result<u64> {
+    while let Some(event) = reader.next().transpose()? {
+        if options.has_volume(&reader.names()[usize::from(event.file_kind.0)]) {
+            writer.set_names(reader.names());
+            writer.write(&event)?;
+        }
+    }
+    writer.finish()
+}
+
+/// Writes page events to `writer` and finishes it; returns how many.
 pub fn write_all(
-    path: &Path,
-    format: &'static dyn Format<PageEvent>,
+    mut writer: Writer<PageEvent>,
     events: impl Iterator<Item = Result<PageEvent>>,
 ) -> Result<u64> {
-    let mut writer = Writer::create(path, format)?;
     for event in events {
         writer.write(&event?)?;
     }

@@ -17,7 +17,24 @@ fn counts_by_hand() {
     assert_eq!(stat.write_share(), 0.5);
     assert_eq!(stat.reuse_share(), 0.5);
     assert_eq!(stat.reuse_by_log2, [3]);
+    // Requests: 10 11 11 11 11 3. The second alone follows its neighbour.
+    assert_eq!((stat.sequential, stat.sequential_share()), (1, 1.0 / 6.0));
+    // A third of three pages is one: page 11 with four of six requests.
+    assert_eq!(stat.hottest_share(0.34), 4.0 / 6.0);
+    // In the set: after each request 1, 2, 2, 2, 2, 3 pages.
+    assert_eq!(stat.working_set_pages(), 2.0);
     assert_eq!(PageStat::default().reuse_distance_at(0.5), None);
+}
+
+#[test]
+fn a_page_leaves_the_working_set_after_its_window() {
+    let window = tantalum_trace::stat::WORKING_SET_REQUESTS;
+    // Page 0 once, then page 1 for two windows: two pages in the set but for the last window.
+    let read = |page| PageEvent::Read { page: PageNo(page), pages: 1 };
+    let events = (0..=2 * window).map(|at| Ok::<_, ()>(read(u64::from(at > 0))));
+    let stat = PageStat::of(events).unwrap();
+    let expected = (1 + 2 * (window - 1) + window + 1) as f64 / (2 * window + 1) as f64;
+    assert!((stat.working_set_pages() - expected).abs() < 1e-9, "{}", stat.working_set_pages());
 }
 
 #[test]

@@ -1,10 +1,14 @@
 //! `block_csv`: one system call a line, header `op,file_kind,offset,length`.
 //!
-//! Op R or W (bytes at an offset), F (sync), T (truncate, offset is the new size) or U (unlink).
+//! Op R or W (bytes at an offset), F (sync), D (discard), T (truncate, offset is the new size) or U
+//! (unlink).
 //! Files of a kind are laid end to end in one address space; a `.map.csv` beside the trace tells
 //! them apart (see [`crate::layout`]).
-use super::{Decode, Fault, Format, first_line, number, whole_lines};
-use crate::event::{BlockEvent, BlockOp, FileKind};
+use super::lines::{self, Fields, Line, Lines, check_end};
+use super::volumes::Volumes;
+use super::{Decode, Encode, Format, Head, number};
+use crate::event::{BlockEvent, BlockOp};
+use tantalum_base::{Result, Spec};
 
 /// The format `block_csv`.
 #[derive(Debug)]
@@ -13,29 +17,39 @@ pub struct BlockCsv;
 /// More kinds of file than any engine has: a trace with more is not one.
 const KINDS_MAX: usize = 256;
 
-const HEADER: &[u8] = b"op,file_kind,offset,length";
+const COLUMNS: [&str; 4] = ["op", "file_kind", "offset", "length"];
 
 impl Format<BlockEvent> for BlockCsv {
     fn name(&self) -> &'static str {
         "block_csv"
     }
 
-    fn detect(&self, head: &[u8]) -> bool {
-        let line = first_line(head);
-        line.eq_ignore_ascii_case(HEADER)
-            || parse(line, &mut Vec::new()).is_ok_and(|event| event.is_some())
+    /// The header, or four columns that begin with one of the letters.
+    fn detect(&self, head: &Head<'_>) -> bool {
+        let mut parser = Parser { kinds: Volumes::new(KINDS_MAX) };
+        let mut lines = head.lines();
+        let Some(first) = lines.next() else { return false };
+        lines::is_header(first, &COLUMNS) || parser.line(first, &mut Vec::new()).is_ok()
     }
 
-    fn decoder(&self) -> Box<dyn Decode<BlockEvent>> {
-        Box::new(Decoder { names: Vec::new(), begun: false })
+    fn decoder(&self, _spec: &mut Spec<'_>) -> Result<Box<dyn Decode<BlockEvent>>> {
+        Ok(Box::new(Lines::new(Parser { kinds: Volumes::new(KINDS_MAX) })))
     }
 
-    fn begin(&self, out: &mut Vec<u8>) {
-        out.extend_from_slice(HEADER);
+    fn encoder(&self, _spec: &mut Spec<'_>) -> Result<Option<Box<dyn Encode<BlockEvent>>>> {
+        Ok(Some(Box::new(Encoder)))
+    }
+}
+
+struct Encoder;
+
+impl Encode<BlockEvent> for Encoder {
+    fn begin(&mut self, out: &mut Vec<u8>) {
+        out.extend_from_slice(COLUMNS.join(",").as_bytes());
         out.push(b'\n');
     }
 
-    fn encode(&self, event: &BlockEvent, names: &[String], out: &mut Vec<u8>) {
+    fn encode(&mut self, event: &BlockEvent, names: &[String], out: &mut Vec<u8>) {
         out.extend_from_slice(&[event.op.letter(), b',']);
         let name = names.get(usize::from(event.file_kind.0));
         out.extend_from_slice(name.map_or("other", String::as_str).as_bytes());
@@ -47,83 +61,35 @@ impl Format<BlockEvent> for BlockCsv {
     }
 }
 
-struct Decoder {
-    names: Vec<String>,
-    begun: bool,
+struct Parser {
+    kinds: Volumes,
 }
 
-impl Decode<BlockEvent> for Decoder {
-    fn decode(
-        &mut self,
-        chunk: &[u8],
-        last: bool,
-        out: &mut Vec<BlockEvent>,
-    ) -> Result<usize, Fault> {
-        let lines = &chunk[..whole_lines(chunk, last)];
-        let mut at = 0;
-        while at < lines.len() {
-            let end = lines[at..].iter().position(|&byte| byte == b'\n');
-            let end = end.map_or(lines.len(), |length| at + length);
-            let line = lines[at..end].trim_ascii();
-            if self.begun || !line.eq_ignore_ascii_case(HEADER) {
-                match parse(line, &mut self.names) {
-                    Ok(event) => out.extend(event),
-                    Err(reason) => return Err(Fault { at, reason }),
-                }
+impl Line<BlockEvent> for Parser {
+    fn is_header(&mut self, line: &[u8]) -> Result<bool, String> {
+        Ok(lines::is_header(line, &COLUMNS))
+    }
+
+    fn line(&mut self, line: &[u8], out: &mut Vec<BlockEvent>) -> Result<(), String> {
+        let mut fields = Fields::new(line, b',');
+        let op = match fields.text("op")? {
+            [letter] => {
+                BlockOp::ALL.into_iter().find(|op| op.letter() == letter.to_ascii_uppercase())
             }
-            self.begun = true;
-            at = end + 1;
-        }
-        Ok(lines.len())
+            _ => None,
+        };
+        let op = op.ok_or("the op is not R, W, F, D, T or U")?;
+        let kind = fields.text("file kind")?;
+        let offset = fields.number("offset")?;
+        let length = fields.number_u32("length")?;
+        fields.end("the four op,file_kind,offset,length")?;
+        check_end(offset, length)?;
+        let file_kind = self.kinds.of(kind)?;
+        out.push(BlockEvent { op, file_kind, offset, length });
+        Ok(())
     }
 
     fn names(&self) -> &[String] {
-        &self.names
+        self.kinds.names()
     }
-}
-
-/// One line without its end; a blank one says nothing. Kinds not seen before join `names`.
-fn parse(line: &[u8], names: &mut Vec<String>) -> Result<Option<BlockEvent>, String> {
-    if line.is_empty() {
-        return Ok(None);
-    }
-    let mut fields = line.split(|&byte| byte == b',').map(<[u8]>::trim_ascii);
-    let mut next = |column: &str| {
-        fields
-            .next()
-            .ok_or_else(|| format!("the column {column} is missing (op,file_kind,offset,length)"))
-    };
-    let (op, kind) = (next("op")?, next("file_kind")?);
-    let (offset, length) = (next("offset")?, next("length")?);
-    if fields.next().is_some() {
-        return Err("more than the four columns op,file_kind,offset,length".to_owned());
-    }
-    let op = match op {
-        [letter] => BlockOp::ALL.into_iter().find(|op| op.letter() == letter.to_ascii_uppercase()),
-        _ => None,
-    };
-    let op = op.ok_or("the op is not R, W, F, T or U")?;
-    let offset = number::whole(offset).ok_or("the offset is not a number of at most 64 bits")?;
-    let length = number::whole(length).and_then(|length| u32::try_from(length).ok());
-    let length = length.ok_or("the length is not a number of at most 32 bits")?;
-    if offset.checked_add(u64::from(length)).is_none() {
-        return Err("offset and length together are over 64 bits".to_owned());
-    }
-    let file_kind = kind_of(kind, names)?;
-    Ok(Some(BlockEvent { op, file_kind, offset, length }))
-}
-
-fn kind_of(kind: &[u8], names: &mut Vec<String>) -> Result<FileKind, String> {
-    if let Some(at) = names.iter().position(|name| name.as_bytes() == kind) {
-        return Ok(FileKind(at as u16));
-    }
-    let name = std::str::from_utf8(kind).map_err(|_| "the file kind is not UTF-8")?;
-    if name.is_empty() || name.len() > 64 {
-        return Err("the file kind is not a name of 1 to 64 bytes".to_owned());
-    }
-    if names.len() == KINDS_MAX {
-        return Err(format!("more than {KINDS_MAX} kinds of file"));
-    }
-    names.push(name.to_owned());
-    Ok(FileKind(names.len() as u16 - 1))
 }

@@ -1,29 +1,71 @@
 //! The formats, and the registry of them.
+//!
+//! ```text
+//! page level (pages)                     block level (bytes of volumes)
+//!   page_csv     op,page, our own          block_csv  system calls on kinds of files, our own
+//!   page_binary  the same in 16 bytes      msr        MSR Cambridge
+//!   plain_text   a number a line           spc        SPC-1, UMass Financial
+//!   csv          columns, as libCacheSim   alibaba    Alibaba block traces
+//!   oracle_general  libCacheSim's binary   tencent    Tencent block traces
+//!                                          vscsi      CloudPhysics, versions 1 and 2
+//!                                          blkparse   text of Linux's blktrace
+//!
+//! head    what a trace begins with, to tell the format     lines    line after line, fields
+//! number  decimal numbers                                  records  binary fields
+//! volumes names of volumes to numbers
+//! ```
+pub mod alibaba;
+pub mod blkparse;
 pub mod block_csv;
+pub mod csv;
+pub mod head;
+pub(crate) mod lines;
+pub mod msr;
 pub mod number;
+pub mod oracle_general;
+pub mod page_binary;
 pub mod page_csv;
+pub mod plain_text;
+pub(crate) mod records;
+pub mod spc;
+pub mod tencent;
+pub(crate) mod volumes;
+pub mod vscsi;
+
+pub use head::Head;
 
 use crate::event::{BlockEvent, PageEvent};
 use std::fmt::Debug;
-use tantalum_base::{Error, ErrorKind, Result};
+use tantalum_base::{Error, ErrorKind, Result, Spec};
 
 /// A trace format whose events are `E` ([`PageEvent`] or [`BlockEvent`]).
 pub trait Format<E>: Sync + Debug {
     /// The name a user gives it.
     fn name(&self) -> &'static str;
 
-    /// Whether a trace that begins with `head` (its first bytes, decompressed, cut anywhere) looks
-    /// like this format.
-    fn detect(&self, head: &[u8]) -> bool;
+    /// Whether a trace that begins with `head` is surely of this format.
+    fn detect(&self, head: &Head<'_>) -> bool;
 
-    /// A decoder for one trace, from its beginning.
-    fn decoder(&self) -> Box<dyn Decode<E>>;
+    /// A decoder for one trace, from its beginning, with the parameters of `spec`.
+    ///
+    /// # Errors
+    /// `InvalidInput` for a parameter out of its range.
+    fn decoder(&self, spec: &mut Spec<'_>) -> Result<Box<dyn Decode<E>>>;
 
-    /// Appends what a trace begins with to `out`.
-    fn begin(&self, out: &mut Vec<u8>);
+    /// An encoder for one trace with the parameters of `spec`; `None` where the format is only
+    /// read.
+    ///
+    /// # Errors
+    /// `InvalidInput` for a parameter out of its range.
+    fn encoder(&self, spec: &mut Spec<'_>) -> Result<Option<Box<dyn Encode<E>>>> {
+        let _ = spec;
+        Ok(None)
+    }
 
-    /// Appends `event` to `out`; `names` are the kinds of file by number.
-    fn encode(&self, event: &E, names: &[String], out: &mut Vec<u8>);
+    /// Whether all of a trace is of one volume, so that nothing needs to be laid out.
+    fn is_one_volume(&self) -> bool {
+        false
+    }
 }
 
 /// Turns the bytes of one trace into events, a chunk at a time.
@@ -33,9 +75,30 @@ pub trait Decode<E>: Send {
     /// is no more.
     fn decode(&mut self, chunk: &[u8], last: bool, out: &mut Vec<E>) -> Result<usize, Fault>;
 
-    /// The kinds of file seen so far, by number; none in page formats.
+    /// The volumes (of `block_csv`: kinds of file) seen so far, by number; none in page formats.
     fn names(&self) -> &[String] {
         &[]
+    }
+
+    /// Whether a place in the trace is said in bytes, not in lines.
+    fn is_binary(&self) -> bool {
+        false
+    }
+}
+
+/// Turns events into the bytes of one trace.
+pub trait Encode<E>: Send {
+    /// Appends what a trace begins with to `out`.
+    fn begin(&mut self, out: &mut Vec<u8>);
+
+    /// Appends `event` to `out`, or keeps it for later; `names` are the volumes by number.
+    fn encode(&mut self, event: &E, names: &[String], out: &mut Vec<u8>);
+
+    /// Appends a part of what was kept to `out`; whether there is more. To be called until there
+    /// is not.
+    fn finish(&mut self, out: &mut Vec<u8>) -> bool {
+        let _ = out;
+        false
     }
 }
 
@@ -53,13 +116,25 @@ pub struct Fault {
 pub enum AnyFormat {
     /// Of pages.
     Page(&'static dyn Format<PageEvent>),
-    /// Of bytes in kinds of files.
+    /// Of bytes in volumes.
     Block(&'static dyn Format<BlockEvent>),
 }
 
-/// Every format, in the order they are tried when a trace does not say which it is.
-pub const ALL: &[AnyFormat] =
-    &[AnyFormat::Page(&page_csv::PageCsv), AnyFormat::Block(&block_csv::BlockCsv)];
+/// Every format.
+pub const ALL: &[AnyFormat] = &[
+    AnyFormat::Page(&page_csv::PageCsv),
+    AnyFormat::Block(&block_csv::BlockCsv),
+    AnyFormat::Page(&page_binary::PageBinary),
+    AnyFormat::Page(&plain_text::PlainText),
+    AnyFormat::Page(&csv::Csv),
+    AnyFormat::Page(&oracle_general::OracleGeneral),
+    AnyFormat::Block(&msr::Msr),
+    AnyFormat::Block(&spc::Spc),
+    AnyFormat::Block(&alibaba::Alibaba),
+    AnyFormat::Block(&tencent::Tencent),
+    AnyFormat::Block(&vscsi::Vscsi),
+    AnyFormat::Block(&blkparse::Blkparse),
+];
 
 impl AnyFormat {
     /// The name a user gives it.
@@ -70,34 +145,66 @@ impl AnyFormat {
         }
     }
 
-    /// Whether a trace that begins with `head` looks like this format.
-    pub fn detect(&self, head: &[u8]) -> bool {
+    /// Whether a trace that begins with `head` is surely of this format.
+    pub fn detect(&self, head: &Head<'_>) -> bool {
         match self {
             AnyFormat::Page(format) => format.detect(head),
             AnyFormat::Block(format) => format.detect(head),
         }
     }
 
-    /// The format called `name`; a refusal lists the names.
-    pub fn by_name(name: &str) -> Result<AnyFormat> {
-        let found = ALL.iter().find(|format| format.name() == name);
-        found.copied().ok_or_else(|| {
-            Error::new(
-                ErrorKind::InvalidInput,
-                format!("{name:?} is not a trace format; accepted: {}", names()),
-            )
-        })
+    /// Whether traces of it can be written.
+    pub fn is_written(&self) -> bool {
+        let Ok(mut spec) = Spec::parse(self.name()) else { return false };
+        match self {
+            AnyFormat::Page(format) => matches!(format.encoder(&mut spec), Ok(Some(_))),
+            AnyFormat::Block(format) => matches!(format.encoder(&mut spec), Ok(Some(_))),
+        }
     }
 
-    /// The format that a trace beginning with `head` looks like.
-    pub fn by_content(head: &[u8]) -> Option<AnyFormat> {
-        ALL.iter().find(|format| format.detect(head)).copied()
+    /// The format that `text` names (`msr`, or with parameters `blkparse:action=C`, which are not
+    /// looked at here); a refusal lists the names.
+    ///
+    /// # Errors
+    /// `InvalidInput`.
+    pub fn by_name(text: &str) -> Result<AnyFormat> {
+        let spec = Spec::parse(text)?;
+        let found = ALL.iter().find(|format| format.name() == spec.name());
+        let names: Vec<&str> = ALL.iter().map(AnyFormat::name).collect();
+        found.copied().ok_or_else(|| spec.unknown_name("trace format", &names))
+    }
+
+    /// The format that a trace beginning with `head` surely is; `None` where it looks like none.
+    ///
+    /// # Errors
+    /// `InvalidInput` where it could be of several: one is never chosen for the user.
+    pub fn by_content(head: &Head<'_>) -> Result<Option<AnyFormat>> {
+        let found: Vec<&AnyFormat> = ALL.iter().filter(|format| format.detect(head)).collect();
+        match found[..] {
+            [] => Ok(None),
+            [format] => Ok(Some(*format)),
+            _ => {
+                let names: Vec<&str> = found.iter().map(|format| format.name()).collect();
+                let names = names.join(" or ");
+                Err(Error::new(
+                    ErrorKind::InvalidInput,
+                    format!("it could be {names}; say which with --trace-format"),
+                ))
+            }
+        }
     }
 }
 
 /// The names of all formats, for messages.
 pub fn names() -> String {
     let names: Vec<&str> = ALL.iter().map(AnyFormat::name).collect();
+    names.join(", ")
+}
+
+/// The names of the formats that can be written, for messages.
+pub fn written_names() -> String {
+    let written = ALL.iter().filter(|format| format.is_written());
+    let names: Vec<&str> = written.map(AnyFormat::name).collect();
     names.join(", ")
 }
 
@@ -112,5 +219,5 @@ pub(crate) fn whole_lines(chunk: &[u8], last: bool) -> usize {
     if last {
         return chunk.len();
     }
-    chunk.iter().rposition(|&byte| byte == b'\n').map_or(0, |at| at + 1)
+    memchr::memrchr(b'\n', chunk).map_or(0, |at| at + 1)
 }

@@ -3,9 +3,9 @@
 //!
 //! `R,17` reads page 17, `W,17` updates it, `T,17` gives it up, `C,` (page left empty) is a commit
 //! point. With the one column `page` every line is a read.
-use super::{Decode, Fault, Format, first_line, number, whole_lines};
+use super::{Decode, Encode, Fault, Format, Head, first_line, number, whole_lines};
 use crate::event::PageEvent;
-use tantalum_base::PageNo;
+use tantalum_base::{PageNo, Result, Spec};
 
 /// The format `page_csv`.
 #[derive(Debug)]
@@ -57,20 +57,29 @@ impl Format<PageEvent> for PageCsv {
         "page_csv"
     }
 
-    fn detect(&self, head: &[u8]) -> bool {
-        let line = first_line(head);
+    /// The header, or a first line that is a request.
+    fn detect(&self, head: &Head<'_>) -> bool {
+        let line = head.lines().next().unwrap_or_default();
         Columns::of_header(line).or_else(|| Columns::of_data(line)).is_some()
     }
 
-    fn decoder(&self) -> Box<dyn Decode<PageEvent>> {
-        Box::new(Decoder { columns: None })
+    fn decoder(&self, _spec: &mut Spec<'_>) -> Result<Box<dyn Decode<PageEvent>>> {
+        Ok(Box::new(Decoder { columns: None }))
     }
 
-    fn begin(&self, out: &mut Vec<u8>) {
+    fn encoder(&self, _spec: &mut Spec<'_>) -> Result<Option<Box<dyn Encode<PageEvent>>>> {
+        Ok(Some(Box::new(Encoder)))
+    }
+}
+
+struct Encoder;
+
+impl Encode<PageEvent> for Encoder {
+    fn begin(&mut self, out: &mut Vec<u8>) {
         out.extend_from_slice(b"op,page\n");
     }
 
-    fn encode(&self, event: &PageEvent, _names: &[String], out: &mut Vec<u8>) {
+    fn encode(&mut self, event: &PageEvent, _names: &[String], out: &mut Vec<u8>) {
         let (op, page, pages) = match *event {
             PageEvent::Read { page, pages } => (b'R', page, pages),
             PageEvent::Write { page, pages } => (b'W', page, pages),

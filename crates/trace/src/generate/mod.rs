@@ -2,6 +2,9 @@
 //!
 //! ```text
 //! pattern      single pages after a distribution, commit points at equal distances
+//! synthetic    single pages and scans, as CFDC was measured with
+//! buffer_trace stand-ins with the statistics of real buffer traces
+//! ycsb         the core workloads of YCSB
 //! transactions whole transactions, one after the other, as page events
 //! file_system  filebench's file, mail and proxy servers on a small ext3, a transaction a commit
 //! tpcc         pages that TPC-C's transactions read and change
@@ -9,20 +12,26 @@
 //! gamma        sizes of files
 //! ```
 //! The same text gives the same events, always.
+mod buffer_trace;
 mod file_system;
 mod gamma;
 mod link_bench;
 mod pattern;
+mod synthetic;
 mod tpcc;
 mod transactions;
+mod ycsb;
 
 use crate::event::PageEvent;
+use buffer_trace::BufferTrace;
 use file_system::FileSystem;
 use link_bench::LinkBenchEvents;
 use pattern::Pattern;
+use synthetic::Synthetic;
 use tantalum_base::{Result, Spec};
 use tpcc::Tpcc;
 use transactions::Transactions;
+use ycsb::Ycsb;
 
 /// The accepted names.
 pub const NAMES: &[&str] = &[
@@ -35,7 +44,49 @@ pub const NAMES: &[&str] = &[
     "webproxy",
     "tpcc",
     "link_bench",
+    "cfdc_synthetic",
+    "cfdc_scans",
+    "buffer_trace",
+    "ycsb",
 ];
+
+/// What each of [`NAMES`] makes, in a line.
+const SUMMARIES: [&str; NAMES.len()] = [
+    "every page alike",
+    "page of rank k in proportion to k^-theta",
+    "a share 1-h of the requests to a share h of the pages, and so on within these",
+    "page after page, round and round",
+    "filebench's file server on a small ext3, a transaction a commit of its journal",
+    "filebench's mail server, likewise",
+    "filebench's web proxy, likewise",
+    "the pages that TPC-C's transactions read and change",
+    "LinkBench's operations on trees of nodes, links and counts",
+    "single page reads and updates after 80-20, and scans (CFDC, section 3.3.1)",
+    "the same after 90-10, scans behind the single pages (CFDC, section 3.3.2)",
+    "a random order of requests with the statistics of a trace of the CFDC dissertation, table B.1",
+    "the core workloads A to F of YCSB",
+];
+
+/// The generators with their parameters, for people.
+pub fn list() -> String {
+    let mut text = String::from("NAME:PARAMETER=VALUE,... with these names and parameters:\n");
+    for (name, summary) in NAMES.iter().zip(SUMMARIES) {
+        text.push_str(&format!("\n{name}: {summary}\n"));
+        for (key, words) in parameters(name) {
+            text.push_str(&format!("    {key:<16} {words}\n"));
+        }
+    }
+    text
+}
+
+/// What a generator takes: each parameter with its range and default in words.
+fn parameters(name: &str) -> Vec<(&'static str, String)> {
+    let Ok(mut spec) = Spec::parse(name) else { return Vec::new() };
+    match Generator::of(&mut spec) {
+        Ok(_) => spec.accepted().to_vec(),
+        Err(_) => Vec::new(),
+    }
+}
 
 /// Makes page events: an iterator.
 #[derive(Clone, Debug)]
@@ -51,6 +102,9 @@ enum Kind {
     FileSystem(Box<Transactions<FileSystem>>),
     Tpcc(Box<Transactions<Tpcc>>),
     LinkBench(Box<LinkBenchEvents>),
+    Synthetic(Box<Synthetic>),
+    BufferTrace(Box<BufferTrace>),
+    Ycsb(Box<Ycsb>),
 }
 
 impl Generator {
@@ -61,33 +115,53 @@ impl Generator {
     /// `InvalidInput`.
     pub fn parse(text: &str) -> Result<Generator> {
         let mut spec = Spec::parse(text)?;
+        let generator = Generator::of(&mut spec)?;
+        spec.finish()?;
+        Ok(generator)
+    }
+
+    fn of(spec: &mut Spec<'_>) -> Result<Generator> {
         let seed = spec.count("seed", 0..=u64::MAX, 1)?;
         let (kind, pages) = match spec.name() {
             "fileserver" | "varmail" | "webproxy" => {
-                let left = transactions(&mut spec)?;
-                let source = FileSystem::of(&mut spec, seed)?;
+                let left = transactions(spec)?;
+                let source = FileSystem::of(spec, seed)?;
                 let pages = source.pages();
                 (Kind::FileSystem(Box::new(Transactions::new(source, left))), pages)
             }
             "tpcc" => {
-                let left = transactions(&mut spec)?;
-                let source = Tpcc::of(&mut spec, left, seed)?;
+                let left = transactions(spec)?;
+                let source = Tpcc::of(spec, left, seed)?;
                 let pages = source.pages();
                 (Kind::Tpcc(Box::new(Transactions::new(source, left))), pages)
             }
             "link_bench" => {
-                let left = transactions(&mut spec)?;
-                let events = LinkBenchEvents::of(&mut spec, left, seed)?;
+                let left = transactions(spec)?;
+                let events = LinkBenchEvents::of(spec, left, seed)?;
                 let pages = events.pages();
                 (Kind::LinkBench(Box::new(events)), pages)
             }
+            "cfdc_synthetic" | "cfdc_scans" => {
+                let synthetic = Synthetic::of(spec, seed)?;
+                let pages = synthetic.pages();
+                (Kind::Synthetic(Box::new(synthetic)), pages)
+            }
+            "buffer_trace" => {
+                let trace = BufferTrace::of(spec, seed)?;
+                let pages = trace.pages();
+                (Kind::BufferTrace(Box::new(trace)), pages)
+            }
+            "ycsb" => {
+                let ycsb = Ycsb::of(spec, seed)?;
+                let pages = ycsb.pages();
+                (Kind::Ycsb(Box::new(ycsb)), pages)
+            }
             _ => {
-                let pattern = Pattern::of(&mut spec, seed)?;
+                let pattern = Pattern::of(spec, seed)?;
                 let pages = pattern.pages();
                 (Kind::Pattern(Box::new(pattern)), pages)
             }
         };
-        spec.finish()?;
         Ok(Generator { kind, pages, seed })
     }
 
@@ -116,6 +190,9 @@ impl Iterator for Generator {
             Kind::FileSystem(transactions) => transactions.next(),
             Kind::Tpcc(transactions) => transactions.next(),
             Kind::LinkBench(events) => events.next(),
+            Kind::Synthetic(synthetic) => synthetic.next(),
+            Kind::BufferTrace(trace) => trace.next(),
+            Kind::Ycsb(ycsb) => ycsb.next(),
         }
     }
 }

@@ -26,9 +26,8 @@ enum Choice {
 pub(super) struct Pattern {
     choice: Choice,
     pages: u64,
-    /// Rank r stands for page r * stride % pages, so that the hot pages are not neighbours. Has no
-    /// divisor in common with `pages`: the mapping is one to one.
-    stride: u64,
+    /// Which page a rank stands for; `None` for the page of the same number.
+    scatter: Option<Scatter>,
     requests_left: u64,
     write_share: f64,
     /// Writes between two commit points; 0 for no commit points.
@@ -62,7 +61,7 @@ impl Pattern {
         Ok(Pattern {
             choice,
             pages,
-            stride: if scattered { scattering_stride(pages) } else { 1 },
+            scatter: scattered.then(|| Scatter::new(pages)),
             requests_left: spec.count("requests", 0..=u64::MAX, 10 << 20)?,
             write_share: spec.number("writes", 0.0..=1.0, 0.0)?,
             commit_writes: spec.count("commit", 0..=1 << 32, 0)?,
@@ -91,17 +90,32 @@ impl Pattern {
                 page
             }
         };
-        if self.stride == 1 {
-            return PageNo(rank);
-        }
-        PageNo((u128::from(rank) * u128::from(self.stride) % u128::from(self.pages)) as u64)
+        PageNo(self.scatter.map_or(rank, |scatter| scatter.page(rank)))
     }
 }
 
-/// A stride near the golden section of `pages` that has no divisor in common with it.
-fn scattering_stride(pages: u64) -> u64 {
-    let golden = (pages as f64 * 0.618_033_988_749_895) as u64;
-    (golden.max(1)..).find(|&stride| gcd(stride, pages) == 1).unwrap_or(1)
+/// Ranks to pages, one to one, so that the hot pages are not neighbours: rank r stands for page
+/// r * stride % pages. The stride is near the golden section and has no divisor in common with the
+/// number of pages.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Scatter {
+    stride: u64,
+    pages: u64,
+}
+
+impl Scatter {
+    /// Over `pages` pages, at least one.
+    pub(super) fn new(pages: u64) -> Scatter {
+        let golden = (pages as f64 * 0.618_033_988_749_895) as u64;
+        let stride = (golden.max(1)..).find(|&stride| gcd(stride, pages) == 1).unwrap_or(1);
+        Scatter { stride, pages }
+    }
+
+    /// The page of `rank`, which is below the number of pages.
+    #[inline]
+    pub(super) fn page(self, rank: u64) -> u64 {
+        (u128::from(rank) * u128::from(self.stride) % u128::from(self.pages)) as u64
+    }
 }
 
 fn gcd(mut a: u64, mut b: u64) -> u64 {

@@ -1,30 +1,48 @@
 //! `tantalum trace generate SPEC OUT`.
 use crate::Verdict;
-use crate::common::{discard_unfinished, tell_written};
+use crate::common::{discard_unfinished, print_line, tell_written};
 use crate::progress::Progress;
+use anyhow::{Context, bail};
 use std::path::PathBuf;
 use tantalum_report::config_hash;
-use tantalum_trace::{Generator, writer};
+use tantalum_trace::{AnyFormat, Generator, Writer, generate, writer};
 
 /// Make a trace up, such as zipf:pages=1m,requests=10m,theta=1.0,writes=0.3,commit=8,seed=1
 #[derive(clap::Args, Debug)]
+#[command(after_help = "The same text gives the same trace. docs/traces.md has more on each.")]
 pub struct Args {
-    /// uniform, zipf, self_similar, scan, fileserver, varmail, webproxy, tpcc or link_bench, with
-    /// parameters (docs/traces.md)
-    spec: String,
+    /// A generator, with parameters; --list shows them
+    #[arg(required_unless_present = "list")]
+    spec: Option<String>,
     /// Where to: .zst and .gz compress, - is the standard output
-    out: PathBuf,
+    #[arg(required_unless_present = "list")]
+    out: Option<PathBuf>,
+    /// Format to write, as in trace convert
+    #[arg(long, default_value = "page_csv", value_name = "FORMAT")]
+    to: String,
+    /// List the generators and their parameters
+    #[arg(long, conflicts_with_all = ["spec", "out"])]
+    list: bool,
 }
 
 /// Runs the command.
 pub fn run(args: &Args) -> anyhow::Result<Verdict> {
-    let generator = Generator::parse(&args.spec)?;
+    if args.list {
+        print_line(&generate::list())?;
+        return Ok(Verdict::Good);
+    }
+    let spec = args.spec.as_deref().context("no generator is named")?;
+    let out = args.out.as_deref().context("no file is named")?;
+    let AnyFormat::Page(format) = AnyFormat::by_name(&args.to)? else {
+        bail!("generators make pages; {} has bytes in volumes", args.to);
+    };
+    let generator = Generator::parse(spec)?;
     let seed = generator.seed();
     let progress = Progress::counter("events generated");
     let events = progress.count(generator).map(Ok);
-    let events =
-        writer::write_pages(&args.out, events).inspect_err(|_| discard_unfinished(&args.out))?;
-    let config = config_hash(["generate".to_owned(), format!("spec={}", args.spec)]);
-    tell_written(&args.out, events, seed, &config);
+    let to = Writer::create_with(out, format, &args.to)?;
+    let events = writer::write_all(to, events).inspect_err(|_| discard_unfinished(out))?;
+    let config = config_hash(["generate".to_owned(), format!("spec={spec}")]);
+    tell_written(out, events, seed, &config);
     Ok(Verdict::Good)
 }

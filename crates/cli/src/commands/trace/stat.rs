@@ -5,15 +5,19 @@ use crate::progress::Progress;
 use anyhow::bail;
 use tantalum_base::PageNo;
 use tantalum_report::{Report, Table, Value, config_hash, schema};
+use tantalum_trace::layout::Extent;
 use tantalum_trace::{AnyReader, BlockStat, PageStat, open};
 
-/// Count what a trace holds
+/// Count what a trace holds: requests, pages, writes, re-use, locality, working set
 #[derive(clap::Args, Debug)]
 pub struct Args {
     #[command(flatten)]
     trace: TraceArgs,
-    /// Count the calls and bytes of a block trace by kind of file, instead of its pages
+    /// A row more for each volume of a block trace
     #[arg(long)]
+    by_volume: bool,
+    /// Count the calls and bytes of a block trace by volume and operation, instead of its pages
+    #[arg(long, conflicts_with = "by_volume")]
     blocks: bool,
     #[command(flatten)]
     output: OutputArgs,
@@ -26,19 +30,54 @@ pub fn run(args: &Args) -> anyhow::Result<Verdict> {
     let table = if args.blocks { blocks(args)? } else { pages(args)? };
     let mut parts = args.trace.config();
     parts.push(format!("stat=blocks:{}", args.blocks));
+    parts.extend(args.by_volume.then(|| "by_volume".to_owned()));
     args.output.print(&Report::new(seed, config_hash(parts), table), format)?;
     Ok(Verdict::Good)
 }
 
 fn pages(args: &Args) -> anyhow::Result<Table> {
-    let stat = PageStat::of(args.trace.events("events counted")?)?;
     let mut table = Table::new(schema::PAGE_STAT);
-    table.push_named([
-        ("trace", args.trace.name().into()),
+    let name = args.trace.name();
+    if !args.by_volume {
+        let stat = PageStat::of(args.trace.events("events counted")?)?;
+        table.push_named(row(&name, None, &stat));
+        return Ok(table);
+    }
+    if args.trace.options().renumber {
+        bail!("--by-volume knows volumes by their pages, which --renumber changes");
+    }
+    let events = args.trace.expression()?.open(&args.trace.options())?;
+    let Some(layout) = events.layout() else {
+        bail!("{} has pages, and no volumes to count by", args.trace.trace.display());
+    };
+    let extents: Vec<Extent> = layout.extents().to_vec();
+    let mut whole = PageStat::default();
+    let mut volumes = vec![PageStat::default(); extents.len()];
+    for event in Progress::counter("events counted").count(events) {
+        let event = event?;
+        whole.add(event);
+        // Commit points are of no volume.
+        if let Some(page) = event.first_page() {
+            let at = extents.partition_point(|extent| extent.first_page <= page.0);
+            volumes[at - 1].add(event);
+        }
+    }
+    table.push_named(row(&name, None, &whole));
+    for (extent, stat) in extents.iter().zip(&volumes) {
+        table.push_named(row(&name, Some(&extent.volume), stat));
+    }
+    Ok(table)
+}
+
+fn row<'a>(trace: &str, volume: Option<&str>, stat: &PageStat) -> [(&'a str, Value); 17] {
+    let commits = if volume.is_some() { Value::Null } else { stat.commits.into() };
+    [
+        ("trace", trace.into()),
+        ("volume", volume.map_or(Value::Null, Value::from)),
         ("requests", stat.requests().into()),
         ("reads", stat.reads.into()),
         ("writes", stat.writes.into()),
-        ("commits", stat.commits.into()),
+        ("commits", commits),
         ("trims", stat.trims.into()),
         ("write_share", rounded(stat.write_share())),
         ("distinct_pages", stat.distinct_pages().into()),
@@ -47,8 +86,10 @@ fn pages(args: &Args) -> anyhow::Result<Table> {
         ("reuse_share", rounded(stat.reuse_share())),
         ("reuse_distance_p50", stat.reuse_distance_at(0.5).into()),
         ("reuse_distance_p90", stat.reuse_distance_at(0.9).into()),
-    ]);
-    Ok(table)
+        ("sequential_share", rounded(stat.sequential_share())),
+        ("hottest_20_share", rounded(stat.hottest_share(0.2))),
+        ("working_set_pages", Value::Real((stat.working_set_pages() * 10.0).round() / 10.0)),
+    ]
 }
 
 fn blocks(args: &Args) -> anyhow::Result<Table> {
@@ -61,8 +102,12 @@ fn blocks(args: &Args) -> anyhow::Result<Table> {
     for event in progress.count(&mut reader) {
         stat.add(event?);
     }
+    let wanted = args.trace.options();
     let mut table = Table::new(schema::BLOCK_STAT);
-    for (kind, op, count) in stat.rows() {
+    let rows = stat.rows();
+    for (kind, op, count) in
+        rows.filter(|row| wanted.has_volume(&reader.names()[usize::from(row.0.0)]))
+    {
         table.push_named([
             ("trace", args.trace.name().into()),
             ("file_kind", reader.names()[usize::from(kind.0)].as_str().into()),

@@ -1,0 +1,198 @@
+//! `csv`: columns of any order, as libCacheSim's CSV traces. Of each line the object's number and,
+//! where there is one, the operation are kept; time and size are dropped.
+//!
+//! Which column is which is told from a header, or given by number, from 1:
+//! `csv:obj_id=5,op=3,header=yes,delimiter=tab`. Without a column of operations each line is a read.
+//! Written, a trace is `time,obj_id,obj_size,op`: the time is the request's number, the size that of
+//! a page.
+use super::lines::{Fields, Line, Lines};
+use super::{Decode, Encode, Format, Head, number};
+use crate::event::PageEvent;
+use tantalum_base::{Error, ErrorKind, PageNo, Result, Spec};
+
+/// The format `csv`.
+#[derive(Debug)]
+pub struct Csv;
+
+/// Names that a header may give the object's column.
+const OBJECT_NAMES: [&[u8]; 9] =
+    [b"obj_id", b"object_id", b"object", b"obj", b"id", b"key", b"lbn", b"lba", b"block"];
+/// Names that a header may give the operation's column.
+const OP_NAMES: [&[u8]; 5] = [b"op", b"operation", b"op_type", b"type", b"opcode"];
+
+const DELIMITERS: [(&str, u8); 6] = [
+    ("comma", b','),
+    ("tab", b'\t'),
+    ("semicolon", b';'),
+    ("pipe", b'|'),
+    ("colon", b':'),
+    ("space", b' '),
+];
+const DELIMITER_NAMES: [&str; 6] = ["comma", "tab", "semicolon", "pipe", "colon", "space"];
+
+/// Columns by number, from 0.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+struct Columns {
+    object: usize,
+    op: Option<usize>,
+}
+
+impl Columns {
+    /// What `line` names, where it is a header that says which column is the object's.
+    fn of_header(line: &[u8], delimiter: u8) -> Option<Columns> {
+        let line = line.strip_prefix(b"#").unwrap_or(line);
+        let names: Vec<&[u8]> = line.split(|&byte| byte == delimiter).map(clean).collect();
+        let column = |wanted: &[&[u8]]| {
+            names
+                .iter()
+                .position(|name| wanted.iter().any(|known| name.eq_ignore_ascii_case(known)))
+        };
+        Some(Columns { object: column(&OBJECT_NAMES)?, op: column(&OP_NAMES) })
+    }
+}
+
+/// A header's field without blanks and quotes.
+fn clean(field: &[u8]) -> &[u8] {
+    let field = field.trim_ascii();
+    field.strip_prefix(b"\"").and_then(|inner| inner.strip_suffix(b"\"")).unwrap_or(field)
+}
+
+impl Format<PageEvent> for Csv {
+    fn name(&self) -> &'static str {
+        "csv"
+    }
+
+    /// A header of at least two columns between commas, one of them with a name of the object's.
+    fn detect(&self, head: &Head<'_>) -> bool {
+        let header = head.lines().next().unwrap_or_default();
+        header.contains(&b',') && Columns::of_header(header, b',').is_some()
+    }
+
+    /// Takes `obj_id` and `op` (numbers of columns; 0, the default: the header tells), `header`
+    /// (`auto`, `yes`, `no`) and `delimiter` (`comma`, `tab`, `semicolon`, `pipe`, `colon`,
+    /// `space`).
+    fn decoder(&self, spec: &mut Spec<'_>) -> Result<Box<dyn Decode<PageEvent>>> {
+        let object = spec.count("obj_id", 0..=1000, 0)? as usize;
+        let op = spec.count("op", 0..=1000, 0)? as usize;
+        let header = spec.word("header", &["auto", "yes", "no"])?;
+        let delimiter = spec.word("delimiter", &DELIMITER_NAMES)?;
+        let delimiter = DELIMITERS.iter().find(|(name, _)| *name == delimiter);
+        let delimiter = delimiter.map_or(b',', |(_, byte)| *byte);
+        if object == 0 && (op > 0 || header == "no") {
+            return Err(Error::new(
+                ErrorKind::InvalidInput,
+                "csv: without a header that tells it, obj_id says which column is the object's",
+            ));
+        }
+        let columns = Columns { object: object.wrapping_sub(1), op: op.checked_sub(1) };
+        let columns = (object > 0).then_some(columns);
+        Ok(Box::new(Lines::new(Parser { columns, header, delimiter })))
+    }
+
+    /// Takes `size`, the bytes of an object (4096).
+    fn encoder(&self, spec: &mut Spec<'_>) -> Result<Option<Box<dyn Encode<PageEvent>>>> {
+        let object_bytes = spec.count("size", 1..=u64::from(u32::MAX), 4096)?;
+        Ok(Some(Box::new(Encoder { object_bytes, requests: 0 })))
+    }
+}
+
+struct Parser {
+    /// `None` until the header has told.
+    columns: Option<Columns>,
+    header: &'static str,
+    delimiter: u8,
+}
+
+impl Line<PageEvent> for Parser {
+    fn is_header(&mut self, line: &[u8]) -> Result<bool, String> {
+        if self.header == "no" {
+            return Ok(false);
+        }
+        let Some(columns) = self.columns else {
+            self.columns = Columns::of_header(line, self.delimiter);
+            return match self.columns {
+                Some(_) => Ok(true),
+                None => {
+                    Err("the header names no column of objects (obj_id, id, lbn, ...); give it \
+                             by number, as csv:obj_id=2"
+                        .to_owned())
+                }
+            };
+        };
+        // A header's object is a name, not a number.
+        Ok(self.header == "yes" || self.object(line, columns).is_err())
+    }
+
+    fn line(&mut self, line: &[u8], out: &mut Vec<PageEvent>) -> Result<(), String> {
+        let Some(columns) = self.columns else {
+            return Err("no column is known to be the object's".to_owned());
+        };
+        let (page, op) = self.object(line, columns)?;
+        let page = PageNo(page);
+        out.push(if is_write(op)? {
+            PageEvent::Write { page, pages: 1 }
+        } else {
+            PageEvent::Read { page, pages: 1 }
+        });
+        Ok(())
+    }
+}
+
+impl Parser {
+    /// The object's number and the operation's field; an empty one where there is no such column.
+    #[inline]
+    fn object<'a>(&self, line: &'a [u8], columns: Columns) -> Result<(u64, &'a [u8]), String> {
+        let mut fields = Fields::new(line, self.delimiter);
+        let (mut object, mut op) = (None, &b""[..]);
+        for column in 0..=columns.object.max(columns.op.unwrap_or(0)) {
+            if column == columns.object {
+                object = Some(fields.number("object")?);
+            } else if Some(column) == columns.op {
+                op = fields.text("op")?;
+            } else {
+                fields.next().ok_or_else(|| format!("no column {}", column + 1))?;
+            }
+        }
+        Ok((object.ok_or("no column of objects")?, op))
+    }
+}
+
+/// Whether an operation writes: libCacheSim's words, letters, or SCSI codes in hexadecimal.
+fn is_write(op: &[u8]) -> Result<bool, String> {
+    match op {
+        b"" => return Ok(false),
+        b"R" | b"r" | b"read" => return Ok(false),
+        b"W" | b"w" | b"write" => return Ok(true),
+        _ => {}
+    }
+    let op = op.to_ascii_lowercase();
+    match &op[..] {
+        b"r" | b"read" | b"get" | b"gets" | b"28" | b"88" => Ok(false),
+        b"w" | b"write" | b"set" | b"add" | b"cas" | b"replace" | b"append" | b"prepend"
+        | b"update" | b"incr" | b"decr" | b"2a" | b"8a" => Ok(true),
+        _ => Err("the op is none of R, W, read, write, get, set, add, replace, update, 28, 2a"
+            .to_owned()),
+    }
+}
+
+struct Encoder {
+    object_bytes: u64,
+    requests: u64,
+}
+
+impl Encode<PageEvent> for Encoder {
+    fn begin(&mut self, out: &mut Vec<u8>) {
+        out.extend_from_slice(b"time,obj_id,obj_size,op\n");
+    }
+
+    fn encode(&mut self, event: &PageEvent, _names: &[String], out: &mut Vec<u8>) {
+        for (page, is_write) in event.requests() {
+            self.requests += 1;
+            for value in [self.requests, page.0, self.object_bytes] {
+                number::write(value, out);
+                out.push(b',');
+            }
+            out.extend_from_slice(if is_write { b"write\n" } else { b"read\n" });
+        }
+    }
+}

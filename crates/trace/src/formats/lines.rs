@@ -1,0 +1,150 @@
+//! Text traces: line after line, and the fields of a line.
+use super::{Decode, Fault, number, whole_lines};
+
+/// Turns one line into events.
+pub(crate) trait Line<E>: Send {
+    /// Whether `line`, the first of the trace, is a header. Called once.
+    fn is_header(&mut self, line: &[u8]) -> Result<bool, String>;
+
+    /// Appends what `line` says to `out`: it is trimmed and not blank.
+    fn line(&mut self, line: &[u8], out: &mut Vec<E>) -> Result<(), String>;
+
+    /// The volumes seen so far, by number.
+    fn names(&self) -> &[String] {
+        &[]
+    }
+}
+
+/// Decodes a trace of lines.
+pub(crate) struct Lines<L> {
+    parser: L,
+    begun: bool,
+}
+
+impl<L> Lines<L> {
+    pub(crate) fn new(parser: L) -> Self {
+        Lines { parser, begun: false }
+    }
+}
+
+impl<E, L: Line<E>> Decode<E> for Lines<L> {
+    fn decode(&mut self, chunk: &[u8], last: bool, out: &mut Vec<E>) -> Result<usize, Fault> {
+        let lines = &chunk[..whole_lines(chunk, last)];
+        let mut at = 0;
+        while at < lines.len() {
+            let end = memchr::memchr(b'\n', &lines[at..]).map_or(lines.len(), |length| at + length);
+            let line = lines[at..end].trim_ascii();
+            if !line.is_empty() {
+                let fault = |reason| Fault { at, reason };
+                let is_header = !self.begun && self.parser.is_header(line).map_err(fault)?;
+                self.begun = true;
+                if !is_header {
+                    self.parser.line(line, out).map_err(fault)?;
+                }
+            }
+            at = end + 1;
+        }
+        Ok(lines.len())
+    }
+
+    fn names(&self) -> &[String] {
+        self.parser.names()
+    }
+}
+
+/// The fields of one line, from left to right.
+pub(crate) struct Fields<'a> {
+    line: &'a [u8],
+    at: usize,
+    delimiter: u8,
+}
+
+impl<'a> Fields<'a> {
+    pub(crate) fn new(line: &'a [u8], delimiter: u8) -> Self {
+        Fields { line, at: 0, delimiter }
+    }
+
+    /// Where the next field begins; past the end of the line where there is none.
+    #[inline]
+    pub(crate) fn at(&self) -> usize {
+        self.at
+    }
+
+    /// The next field, trimmed.
+    #[inline]
+    pub(crate) fn next(&mut self) -> Option<&'a [u8]> {
+        let rest = self.line.get(self.at..)?;
+        let length = rest.iter().position(|&byte| byte == self.delimiter).unwrap_or(rest.len());
+        self.at += length + 1;
+        Some(rest[..length].trim_ascii())
+    }
+
+    /// The next field; `name` is for the refusal.
+    #[inline]
+    pub(crate) fn text(&mut self, name: &str) -> Result<&'a [u8], String> {
+        self.next().ok_or_else(|| format!("the column {name} is missing"))
+    }
+
+    /// The next field as a whole number of at most 64 bits.
+    #[inline]
+    pub(crate) fn number(&mut self, name: &str) -> Result<u64, String> {
+        // Nearly every field is digits up to the delimiter.
+        if let Some((value, end)) = number::read(self.line, self.at)
+            && self.line.get(end).is_none_or(|&byte| byte == self.delimiter)
+        {
+            self.at = end + 1;
+            return Ok(value);
+        }
+        let field = self.text(name)?;
+        number::whole(field).ok_or_else(|| format!("the {name} is not a number of at most 64 bits"))
+    }
+
+    /// The next field as a whole number of at most 32 bits.
+    #[inline]
+    pub(crate) fn number_u32(&mut self, name: &str) -> Result<u32, String> {
+        let value = self.number(name)?;
+        u32::try_from(value).map_err(|_| format!("the {name} is over 32 bits"))
+    }
+
+    /// Passes over the next field; it must be there.
+    #[inline]
+    pub(crate) fn skip(&mut self, name: &str) -> Result<(), String> {
+        self.text(name).map(|_| ())
+    }
+
+    /// Refuses a field more than there are `columns`.
+    #[inline]
+    pub(crate) fn end(&self, columns: &str) -> Result<(), String> {
+        if self.at > self.line.len() {
+            return Ok(());
+        }
+        Err(format!("more columns than {columns}"))
+    }
+}
+
+/// Refuses a range of bytes that ends past 64 bits.
+#[inline]
+pub(crate) fn check_end(offset: u64, length: u32) -> Result<(), String> {
+    match offset.checked_add(u64::from(length)) {
+        Some(_) => Ok(()),
+        None => Err("offset and length together are over 64 bits".to_owned()),
+    }
+}
+
+/// Bytes of a sector, which many traces count in.
+pub(crate) const SECTOR_BYTES: u64 = 512;
+
+/// `sectors` in bytes.
+#[inline]
+pub(crate) fn sectors(sectors: u64, name: &str) -> Result<u64, String> {
+    sectors.checked_mul(SECTOR_BYTES).ok_or_else(|| format!("the {name} is over 64 bits in bytes"))
+}
+
+/// Whether `line` is this header, in any case and with blanks around its fields.
+pub(crate) fn is_header(line: &[u8], columns: &[&str]) -> bool {
+    let line = line.strip_prefix(b"#").unwrap_or(line);
+    let mut fields = line.split(|&byte| byte == b',').map(<[u8]>::trim_ascii);
+    columns.iter().all(|column| {
+        fields.next().is_some_and(|field| field.eq_ignore_ascii_case(column.as_bytes()))
+    }) && fields.next().is_none()
+}

@@ -1,0 +1,139 @@
+//! `oracle_general`: libCacheSim's binary traces that know the future, 24 bytes a request,
+//! little-endian, no header:
+//!
+//! ```text
+//! clock_time u32 (seconds), obj_id u64, obj_size u32 (bytes), next_access_vtime i64 (-1: never)
+//! ```
+//! Source: `traceReader/customizedReader/oracle/oracleGeneralBin.h` of libCacheSim; requests are
+//! counted from 1 in `next_access_vtime`.
+//!
+//! Each is a read of the page whose number is the object's: the format has no operation. Time, size
+//! and future are dropped. Written, the time is the request's number, the size that of a page; trims
+//! and commit points are dropped.
+use super::records::{u32_at, u64_at};
+use super::{Decode, Encode, Fault, Format, Head};
+use crate::event::PageEvent;
+use tantalum_base::{FastMap, PageNo, Result, Spec};
+
+/// The format `oracle_general`.
+#[derive(Debug)]
+pub struct OracleGeneral;
+
+const RECORD_BYTES: usize = 24;
+const NEVER: i64 = -1;
+/// Records a call of `finish` appends.
+const PART_RECORDS: usize = 1 << 16;
+
+impl Format<PageEvent> for OracleGeneral {
+    fn name(&self) -> &'static str {
+        "oracle_general"
+    }
+
+    /// Two records at least; times never go back; each record's next access lies behind it, and
+    /// where that is among the first records, it is one of the same object.
+    fn detect(&self, head: &Head<'_>) -> bool {
+        let records: Vec<Record> = head.records(RECORD_BYTES).map(Record::of).collect();
+        let follows = |(at, record): (usize, &Record)| {
+            let number = at as u64 + 1;
+            match u64::try_from(record.next) {
+                Err(_) => record.next == NEVER,
+                // The largest number stands for never, too; no trace is nearly as long.
+                Ok(next) => {
+                    let there = usize::try_from(next).ok().and_then(|next| records.get(next - 1));
+                    next > number
+                        && (next < 1 << 40 || record.next == i64::MAX)
+                        && there.is_none_or(|there| there.object == record.object)
+                }
+            }
+        };
+        head.is_records(RECORD_BYTES)
+            && records.is_sorted_by_key(|record| record.time)
+            && records.iter().enumerate().all(follows)
+    }
+
+    fn decoder(&self, _spec: &mut Spec<'_>) -> Result<Box<dyn Decode<PageEvent>>> {
+        Ok(Box::new(Decoder))
+    }
+
+    /// Takes `size`, the bytes of an object (4096).
+    fn encoder(&self, spec: &mut Spec<'_>) -> Result<Option<Box<dyn Encode<PageEvent>>>> {
+        let object_bytes = spec.count("size", 1..=u64::from(u32::MAX), 4096)? as u32;
+        Ok(Some(Box::new(Encoder { object_bytes, objects: Vec::new(), next: None, written: 0 })))
+    }
+}
+
+struct Record {
+    time: u32,
+    object: u64,
+    next: i64,
+}
+
+impl Record {
+    fn of(bytes: &[u8]) -> Record {
+        let next = u64_at(bytes, 16).cast_signed();
+        Record { time: u32_at(bytes, 0), object: u64_at(bytes, 4), next }
+    }
+}
+
+struct Decoder;
+
+impl Decode<PageEvent> for Decoder {
+    fn decode(
+        &mut self,
+        chunk: &[u8],
+        _last: bool,
+        out: &mut Vec<PageEvent>,
+    ) -> Result<usize, Fault> {
+        let records = chunk.chunks_exact(RECORD_BYTES);
+        out.extend(
+            records.map(|record| PageEvent::Read { page: PageNo(u64_at(record, 4)), pages: 1 }),
+        );
+        Ok(chunk.len() / RECORD_BYTES * RECORD_BYTES)
+    }
+
+    fn is_binary(&self) -> bool {
+        true
+    }
+}
+
+/// Holds all of a trace, 16 bytes a request: what comes next is known only at its end.
+struct Encoder {
+    object_bytes: u32,
+    objects: Vec<u64>,
+    /// Number of the next request for the same object, from 1; 0 for never. Made by `finish`.
+    next: Option<Vec<u64>>,
+    written: usize,
+}
+
+impl Encode<PageEvent> for Encoder {
+    fn begin(&mut self, _out: &mut Vec<u8>) {}
+
+    fn encode(&mut self, event: &PageEvent, _names: &[String], _out: &mut Vec<u8>) {
+        self.objects.extend(event.requests().map(|(page, _)| page.0));
+    }
+
+    fn finish(&mut self, out: &mut Vec<u8>) -> bool {
+        let objects = &self.objects;
+        let next = self.next.get_or_insert_with(|| next_requests(objects));
+        let end = objects.len().min(self.written + PART_RECORDS);
+        for at in self.written..end {
+            let time = u32::try_from(at + 1).unwrap_or(u32::MAX);
+            out.extend_from_slice(&time.to_le_bytes());
+            out.extend_from_slice(&objects[at].to_le_bytes());
+            out.extend_from_slice(&self.object_bytes.to_le_bytes());
+            let next = if next[at] == 0 { NEVER } else { next[at].cast_signed() };
+            out.extend_from_slice(&next.to_le_bytes());
+        }
+        self.written = end;
+        end < objects.len()
+    }
+}
+
+fn next_requests(objects: &[u64]) -> Vec<u64> {
+    let mut next = vec![0; objects.len()];
+    let mut seen: FastMap<u64, u64> = FastMap::default();
+    for (at, object) in objects.iter().enumerate().rev() {
+        next[at] = seen.insert(*object, at as u64 + 1).unwrap_or(0);
+    }
+    next
+}

@@ -1,0 +1,69 @@
+//! `spc`: ASCII traces of the Storage Performance Council, among them UMass's Financial and
+//! WebSearch: `asu,lba,size,opcode,timestamp`, and fields of choice behind them.
+//!
+//! Source: "SPC trace file format specification", revision 1.0.1, 2002. The address counts blocks
+//! of 512 bytes, the size bytes; the opcode is R or W in either case. Each application specific
+//! unit (ASU) is a volume. Dropped: the time and what follows it.
+use super::lines::{Fields, Line, Lines, check_end, sectors};
+use super::volumes::Volumes;
+use super::{Decode, Format, Head};
+use crate::event::{BlockEvent, BlockOp};
+use tantalum_base::{Result, Spec};
+
+/// The format `spc`.
+#[derive(Debug)]
+pub struct Spc;
+
+impl Format<BlockEvent> for Spc {
+    fn name(&self) -> &'static str {
+        "spc"
+    }
+
+    /// Three numbers, R or W, and a time: no other format has the letter in the fourth column.
+    fn detect(&self, head: &Head<'_>) -> bool {
+        let mut parser = Parser { volumes: Volumes::any_number() };
+        head.every_line(|_| false, |line| parser.line(line, &mut Vec::new()).is_ok())
+    }
+
+    fn decoder(&self, _spec: &mut Spec<'_>) -> Result<Box<dyn Decode<BlockEvent>>> {
+        Ok(Box::new(Lines::new(Parser { volumes: Volumes::any_number() })))
+    }
+}
+
+struct Parser {
+    volumes: Volumes,
+}
+
+impl Line<BlockEvent> for Parser {
+    fn is_header(&mut self, _line: &[u8]) -> Result<bool, String> {
+        Ok(false)
+    }
+
+    fn line(&mut self, line: &[u8], out: &mut Vec<BlockEvent>) -> Result<(), String> {
+        let mut fields = Fields::new(line, b',');
+        let asu = fields.number("asu")?;
+        let volume = line[..fields.at() - 1].trim_ascii();
+        let offset = sectors(fields.number("lba")?, "lba")?;
+        let length = fields.number_u32("size")?;
+        let op = match fields.text("opcode")? {
+            b"R" | b"r" => BlockOp::Read,
+            b"W" | b"w" => BlockOp::Write,
+            _ => return Err("the opcode is not R or W".to_owned()),
+        };
+        let time = std::str::from_utf8(fields.text("timestamp")?).ok();
+        if !time.is_some_and(|time| time.parse::<f64>().is_ok_and(|time| time >= 0.0)) {
+            return Err("the timestamp is not a number of seconds".to_owned());
+        }
+        check_end(offset, length)?;
+        if asu > u64::from(u16::MAX) {
+            return Err("the asu is over 16 bits".to_owned());
+        }
+        let file_kind = self.volumes.of(volume)?;
+        out.push(BlockEvent { op, file_kind, offset, length });
+        Ok(())
+    }
+
+    fn names(&self) -> &[String] {
+        self.volumes.names()
+    }
+}
