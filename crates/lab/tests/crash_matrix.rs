@@ -65,6 +65,16 @@ fn nand_with_bytes() {
 }
 
 #[test]
+fn nand_written_through_behind_a_buffer() {
+    matrix("buffered:cache=through", "nand", 3, 10);
+}
+
+#[test]
+fn nand_with_an_ordered_cache_behind_a_buffer() {
+    matrix("buffered:cache=ordered", "nand", 2, 11);
+}
+
+#[test]
 fn nand_with_a_transactional_cache() {
     matrix("txcache", "nand", 3, 8);
 }

@@ -51,6 +51,16 @@ fn nand_with_a_volatile_cache() {
 }
 
 #[test]
+fn nand_written_through_behind_a_buffer() {
+    cuts("buffered:cache=through", "nand", 10_000, 11);
+}
+
+#[test]
+fn file_with_an_ordered_cache_behind_a_buffer() {
+    cuts("buffered:cache=ordered", "file", 5_000, 12);
+}
+
+#[test]
 fn file_with_a_durable_cache() {
     cuts("ssd:cache=durable", "file", 5_000, 5);
 }

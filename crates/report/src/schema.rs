@@ -161,6 +161,8 @@ pub const VOLUME_STAT: &[Column] = &[
     Column::new("shared_bytes", "share table", Style::Bytes),
     Column::new("share_pairs_max", "share pages max", Style::Count),
     Column::new("transaction_pages_max", "tx pages max", Style::Count),
+    Column::new("buffer_bytes", "buffer", Style::Bytes),
+    Column::new("buffer_policy", "policy", Style::Text),
     Column::new("replayed_at_open", "replayed", Style::Count),
     Column::new("dropped_at_open", "dropped", Style::Count),
     Column::new("pages_lost", "lost", Style::Count),

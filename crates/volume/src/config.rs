@@ -5,6 +5,7 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 use tantalum_base::size::Size;
 use tantalum_base::{Error, ErrorKind, PAGE_BYTES, Result, ResultExt};
+use tantalum_policy::{Policy, PolicySpec, Workload};
 use tantalum_ssd::{CacheKind, SsdOptions};
 
 /// A VOLUME.toml with every setting at its default, commented. `{…}` are filled in by
@@ -49,6 +50,8 @@ pub struct VolumeConfig {
     pub media: MediaConfig,
     /// How the device behaves.
     pub device: DeviceConfig,
+    /// Memory above the device; without it there is none.
+    pub buffer: Option<BufferConfig>,
     /// Where the file was read from; relative paths start there.
     #[serde(skip)]
     pub path: PathBuf,
@@ -111,6 +114,17 @@ pub struct DeviceConfig {
     pub appends_in_flight: u32,
 }
 
+/// The `[buffer]` table.
+#[derive(Clone, Debug, Deserialize, PartialEq)]
+#[serde(deny_unknown_fields)]
+pub struct BufferConfig {
+    /// Bytes of pages that it holds.
+    pub size: String,
+    /// Which page goes when another one comes.
+    #[serde(default = "default_policy")]
+    pub policy: String,
+}
+
 /// What survives a power cut.
 #[derive(Clone, Copy, Debug, Deserialize, PartialEq, Eq)]
 #[serde(rename_all = "snake_case")]
@@ -143,6 +157,10 @@ fn default_transactions() -> u32 {
 
 fn default_appends() -> u32 {
     4
+}
+
+fn default_policy() -> String {
+    "lru".into()
 }
 
 fn invalid(context: String) -> Error {
@@ -180,6 +198,7 @@ impl VolumeConfig {
         self.capacity_pages()?;
         self.over_provisioning()?;
         self.zone_slots()?;
+        self.buffer_policy()?;
         self.ssd_options()?.check()
     }
 
@@ -236,6 +255,23 @@ impl VolumeConfig {
         Ok(slots as u32)
     }
 
+    /// Pages of the buffer; 0 where there is none.
+    pub fn buffer_pages(&self) -> Result<u32> {
+        let Some(buffer) = &self.buffer else { return Ok(0) };
+        let pages = Self::pages("buffer.size", &buffer.size)?;
+        let small_enough = u32::try_from(pages).ok().filter(|pages| *pages < 1 << 30);
+        small_enough.ok_or_else(|| invalid("buffer.size is over the limit of 4 TiB".into()))
+    }
+
+    /// The policy of the buffer, empty; `None` where there is no buffer.
+    pub fn buffer_policy(&self) -> Result<Option<Box<dyn Policy>>> {
+        let Some(buffer) = &self.buffer else { return Ok(None) };
+        let workload = Workload { pages_end: self.capacity_pages()?, future: &[] };
+        let spec = PolicySpec::parse(&buffer.policy);
+        let policy = spec.and_then(|spec| spec.build(self.buffer_pages()?, workload));
+        policy.map(Some).map_err(|error| error.wrap("buffer.policy"))
+    }
+
     /// The settings of the device.
     pub fn ssd_options(&self) -> Result<SsdOptions> {
         let cache = Self::pages("device.cache", &self.device.cache)?.min(1 << 20) as u32;
@@ -280,12 +316,27 @@ mod tests {
             ("# cache = \"8MiB\"", "cache = \"8\"", "device.cache"),
             ("# durability = \"on_ack\"\n", "durability = \"sometimes\"\n", "sometimes"),
             ("kind = \"flash\"", "kind = \"flash\"\ncolour = 3", "colour"),
+            ("# [buffer]", "[buffer]\nsize = \"5\"", "buffer.size"),
+            ("# [buffer]", "[buffer]\nsize = \"8TiB\"", "4 TiB"),
+            ("# [buffer]", "[buffer]\nsize = \"1MiB\"\npolicy = \"lur\"", "buffer.policy"),
+            ("# [buffer]", "[buffer]\nsize = \"1MiB\"\npolicy = \"opt\"", "buffer.policy"),
+            ("# [buffer]", "[buffer]", "size"),
         ];
         for (from, to, named) in cases {
             let text = template("1GiB").replace(from, to);
             let message = parse(&text).unwrap_err().to_string();
             assert!(message.contains(named) && message.contains("volume.toml"), "{message}");
         }
+    }
+
+    #[test]
+    fn the_buffer_is_off_or_as_large_as_it_says() {
+        let pages = |text: &str| parse(text).unwrap().buffer_pages().unwrap();
+        assert_eq!(pages(&template("1GiB")), 0);
+        let text = template("1GiB").replace("# [buffer]", "[buffer]\nsize = \"64MiB\"");
+        assert_eq!(pages(&text), 16_384);
+        let policy = parse(&text).unwrap().buffer_policy().unwrap().unwrap();
+        assert_eq!(policy.capacity_pages(), 16_384);
     }
 
     #[test]

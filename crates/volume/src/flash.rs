@@ -1,6 +1,8 @@
-//! A volume of kind `flash`: a superblock, then an SSD over zones of one store.
+//! A volume of kind `flash`: a superblock, then an SSD over zones of one store, behind a buffer where
+//! one is configured.
 use std::rc::Rc;
 use tantalum_base::{Error, ErrorKind, PAGE_BYTES, Result, ResultExt};
+use tantalum_buffer::{Buffered, PoolStatistics};
 use tantalum_ftl::{Finding, Ftl, FtlOptions, RecoveryReport};
 use tantalum_media::{BlockStore, FileZones, FileZonesOptions, ZoneGeometry, ZoneMedia};
 use tantalum_runtime::Runtime;
@@ -12,7 +14,7 @@ use crate::superblock::{COPIES, FIRST_ZONE_BYTE, SUPERBLOCK_BYTES, Superblock};
 
 /// An open volume of kind `flash`.
 pub struct FlashVolume<S: BlockStore> {
-    ssd: Rc<Ssd<FileZones<S>>>,
+    device: Rc<Buffered<Ssd<FileZones<S>>>>,
     superblock: Superblock,
 }
 
@@ -117,12 +119,18 @@ impl<S: BlockStore> FlashVolume<S> {
         let (ftl, recovery) = Ftl::recover(zones, FtlOptions::new(superblock.pages)).await?;
         let ssd = Rc::new(Ssd::new(ftl, config.ssd_options()?)?);
         ssd.start(runtime);
-        Ok((FlashVolume { ssd, superblock }, OpenReport { superblock, recovery }))
+        let device = Rc::new(Buffered::new(ssd, config.buffer_policy()?));
+        Ok((FlashVolume { device, superblock }, OpenReport { superblock, recovery }))
     }
 
     /// The device that front ends see.
-    pub fn device(&self) -> &Rc<Ssd<FileZones<S>>> {
-        &self.ssd
+    pub fn device(&self) -> &Rc<Buffered<Ssd<FileZones<S>>>> {
+        &self.device
+    }
+
+    /// The SSD below the buffer.
+    fn ssd(&self) -> &Ssd<FileZones<S>> {
+        self.device.device()
     }
 
     /// What the superblock says.
@@ -132,18 +140,23 @@ impl<S: BlockStore> FlashVolume<S> {
 
     /// Counters since opening.
     pub fn statistics(&self) -> SsdStatistics {
-        self.ssd.statistics()
+        self.ssd().statistics()
+    }
+
+    /// Counters of the buffer since opening, where there is one.
+    pub fn buffer_statistics(&self) -> Option<PoolStatistics> {
+        self.device.statistics()
     }
 
     /// Walks every structure and reads every page. Nothing else may be in flight.
     pub async fn check(&self, progress: impl FnMut(u64, u64)) -> Result<Vec<Finding>> {
-        self.ssd.ftl().check(progress).await
+        self.ssd().ftl().check(progress).await
     }
 
     /// Writes everything back and leaves a checkpoint, so that the next opening is quick. No
     /// command may be in flight.
     pub async fn close(&self) -> Result<()> {
-        self.ssd.close().await
+        self.ssd().close().await
     }
 }
 
@@ -183,5 +196,5 @@ fn check_sizes<S: BlockStore>(
 
 /// Geometry of an open volume's zones, for reports.
 pub fn geometry<S: BlockStore>(volume: &FlashVolume<S>) -> ZoneGeometry {
-    volume.ssd.ftl().media().geometry()
+    volume.ssd().ftl().media().geometry()
 }

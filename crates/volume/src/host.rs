@@ -4,6 +4,7 @@ use std::path::Path;
 use std::rc::Rc;
 use std::sync::mpsc;
 use tantalum_base::{Error, ErrorKind, Limits, PageDevice, Result};
+use tantalum_buffer::Buffered;
 use tantalum_media::block_store::{Counting, StoreCounters};
 use tantalum_media::{BlockStore, FileZones};
 use tantalum_runtime::Live;
@@ -156,7 +157,7 @@ async fn open_on<S: BlockStore>(
 }
 
 impl<S: BlockStore> LentDevice for FlashVolume<S> {
-    type Device = Ssd<FileZones<S>>;
+    type Device = Buffered<Ssd<FileZones<S>>>;
 
     fn device(&self) -> &Rc<Self::Device> {
         FlashVolume::device(self)

@@ -5,7 +5,7 @@
 //! superblock  format version, identity, sizes; two copies
 //! create      making a new one, and refusing to overwrite
 //! layout      capacity and over-provisioning → zones
-//! flash       kind "flash": an SSD over zones in a file or in memory
+//! flash       kind "flash": a buffer over an SSD over zones in a file or in memory
 //! store       file or memory, as configured
 //! host        a volume for synchronous callers, on their thread or on one of its own
 //! client      the blocking handle

@@ -5,6 +5,7 @@ use anyhow::bail;
 use std::path::PathBuf;
 use std::rc::Rc;
 use tantalum_base::{PageBuf, PageDevice, Result};
+use tantalum_buffer::PoolStatistics;
 use tantalum_nbd::{Server, ServerOptions};
 use tantalum_runtime::Live;
 use tantalum_runtime::live::LiveOptions;
@@ -86,9 +87,26 @@ async fn serve_volume(
     ));
     let server = Server::new(Rc::clone(volume.device()), options)?;
     let served = server.serve(&live, listener, stop).await;
+    if let Some(buffer) = volume.buffer_statistics() {
+        tell(&told_of_buffer(&buffer));
+    }
     // Also where serving failed: what was acknowledged is safe, this makes the next opening quick.
     let closed = volume.close().await;
     served.and(closed)
+}
+
+/// What the buffer did, in one line.
+fn told_of_buffer(buffer: &PoolStatistics) -> String {
+    format!(
+        "buffer: {} pages asked for, {:.1}% hits, {} read from the device in {} reads, {} written \
+         through in {} writes",
+        buffer.requests,
+        100.0 * buffer.hit_ratio(),
+        buffer.physical_reads,
+        buffer.device_reads,
+        buffer.physical_writes,
+        buffer.device_writes,
+    )
 }
 
 /// Serves a device that is simulated at its own speed. There is nothing to close: it has no content

@@ -51,6 +51,8 @@ pub fn run(args: &Args) -> anyhow::Result<Verdict> {
         ("shared_bytes", statistics.ftl.shared_bytes.into()),
         ("share_pairs_max", u64::from(limits.share_pairs_max).into()),
         ("transaction_pages_max", u64::from(limits.transaction_pages_max).into()),
+        ("buffer_bytes", (u64::from(config.buffer_pages()?) * page_bytes).into()),
+        ("buffer_policy", config.buffer.as_ref().map(|buffer| buffer.policy.clone()).into()),
         ("replayed_at_open", report.recovery.replayed.into()),
         ("dropped_at_open", report.recovery.dropped.into()),
         ("pages_lost", report.recovery.pages_lost.into()),

@@ -10,7 +10,7 @@ use super::powered::Powered;
 use super::rig::{FileRig, NandRig, Rig};
 use super::run::{Outcome, run};
 use super::subject::Subject;
-use super::subjects::{SsdSubject, TxCacheSubject};
+use super::subjects::{BufferedSubject, SsdSubject, TxCacheSubject};
 use tantalum_base::PageDevice;
 
 /// The media, as `--media` takes them: NAND with stamps for contents, NAND with real bytes, a file.
@@ -23,6 +23,9 @@ pub const DEVICES: &[&str] = &[
     "ssd:cache=through",
     "ssd:cache=ordered",
     "ssd:cache=volatile",
+    "buffered:cache=durable",
+    "buffered:cache=through",
+    "buffered:cache=ordered",
     "txcache",
     "nvcache",
 ];
@@ -64,7 +67,7 @@ pub fn find(device: &str, media: &str) -> Result<Box<dyn Lives>> {
 fn on<R: Rig + 'static>(media: &'static str, device: &str) -> Result<Box<dyn Lives>> {
     let mut spec = Spec::parse(device)?;
     match spec.name() {
-        "ssd" => {
+        name @ ("ssd" | "buffered") => {
             let cache = match spec.word("cache", &["durable", "through", "ordered", "volatile"])? {
                 "durable" => CacheKind::Durable,
                 "through" => CacheKind::WriteThrough,
@@ -72,7 +75,11 @@ fn on<R: Rig + 'static>(media: &'static str, device: &str) -> Result<Box<dyn Liv
                 _ => CacheKind::Volatile,
             };
             spec.finish()?;
-            Ok(kind::<R, _>(media, SsdSubject { cache }))
+            let ssd = SsdSubject { cache };
+            Ok(match name {
+                "ssd" => kind::<R, _>(media, ssd),
+                _ => kind::<R, _>(media, BufferedSubject { ssd }),
+            })
         }
         name @ ("txcache" | "nvcache") => {
             let transactions = name == "txcache";
