@@ -96,6 +96,8 @@ pub struct CacheRow {
     pub physical_writes: u64,
     /// Dirty pages still in the cache at the end; not in `physical_writes`.
     pub dirty_pages_at_end: u32,
+    /// Memory that the policy took at the end, its page table included.
+    pub memory_bytes: u64,
     /// Measured time of the run; `None` without timing.
     pub seconds: Option<f64>,
 }
@@ -155,6 +157,7 @@ fn run(trace: &CacheTrace, spec: &PolicySpec, cache_pages: u32, timing: bool) ->
         physical_reads: tally.misses,
         physical_writes: tally.write_backs,
         dirty_pages_at_end: policy.dirty_pages(),
+        memory_bytes: policy.memory_bytes(),
         seconds,
     })
 }

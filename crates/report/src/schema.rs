@@ -15,6 +15,7 @@ pub const CACHE_REPLAY: &[Column] = &[
     Column::new("physical_reads", "physical reads", Style::Count),
     Column::new("physical_writes", "physical writes", Style::Count),
     Column::new("dirty_pages_at_end", "dirty at end", Style::Count),
+    Column::new("bytes_per_page", "bytes/page", Style::Decimals(1)),
     Column::new("seconds", "time", Style::Seconds),
 ];
 

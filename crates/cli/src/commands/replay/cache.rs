@@ -68,6 +68,8 @@ fn table(rows: &[CacheRow]) -> Table {
         let hits = row.requests - row.misses;
         // Six decimals: as many as a share means. An empty trace has no ratio.
         let hit_ratio = (hits as f64 / row.requests as f64 * 1e6).round() / 1e6;
+        let bytes_per_page = row.memory_bytes as f64 / f64::from(row.cache_pages);
+        let bytes_per_page = (bytes_per_page * 10.0).round() / 10.0;
         table.push_named([
             ("trace", row.trace.as_str().into()),
             ("policy", row.policy.as_str().into()),
@@ -80,6 +82,7 @@ fn table(rows: &[CacheRow]) -> Table {
             ("physical_reads", row.physical_reads.into()),
             ("physical_writes", row.physical_writes.into()),
             ("dirty_pages_at_end", row.dirty_pages_at_end.into()),
+            ("bytes_per_page", Value::Real(bytes_per_page)),
             ("seconds", row.seconds.into()),
         ]);
     }
