@@ -151,3 +151,37 @@ pub(crate) fn evicts_its_candidates(text: &str, frames: u32, steps: &[Step]) {
     let first = &candidates[..written.len()];
     assert_eq!(written, first, "{text}, {frames} frames, after {steps:?}");
 }
+
+/// The smallest caches, page numbers from both ends of what there is, and no limit known.
+#[test]
+fn every_policy_works_in_a_tiny_cache_with_any_page_number() {
+    let workload = Workload { pages_end: u64::MAX, future: &[] };
+    for name in PolicySpec::NAMES.iter().filter(|name| **name != "opt") {
+        for frames in 1..=3 {
+            let mut rng = tantalum_base::Rng::new(u64::from(frames));
+            let mut policy = PolicySpec::parse(name).unwrap().build(frames, workload).unwrap();
+            let (mut cached, mut effects) = (Vec::new(), Vec::new());
+            for _ in 0..2000 {
+                let page = match rng.below(8) {
+                    low @ 0..4 => PageNo(low),
+                    high => PageNo(Request::PAGE_MAX - (high << 40)),
+                };
+                let hit = policy.access(Request::new(page, rng.chance(0.5)), &mut effects);
+                assert_eq!(hit, cached.contains(&page), "{name}, {frames} frames");
+                for effect in effects.drain(..).filter(|effect| effect.leaves()) {
+                    let at = cached.iter().position(|page| *page == effect.page());
+                    cached.remove(at.expect("what leaves was there"));
+                }
+                if !hit {
+                    cached.push(page);
+                }
+                assert!(cached.len() <= frames as usize, "{name}: more pages than frames");
+                if rng.chance(0.1) {
+                    let page = cached.remove(rng.below(cached.len() as u64) as usize);
+                    assert!(policy.forget(page) && !policy.contains(page), "{name}");
+                }
+                policy.validate();
+            }
+        }
+    }
+}
