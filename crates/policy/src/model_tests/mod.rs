@@ -4,12 +4,14 @@ mod ace;
 mod basic;
 mod casa;
 mod cfdc;
+mod clean_first;
 mod cost_bound;
 mod lirs;
 mod lru_k;
 mod opt;
 mod queues;
 mod wrappers;
+mod write_order;
 
 pub(crate) use cost_bound::least_cost;
 

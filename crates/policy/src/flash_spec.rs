@@ -1,0 +1,73 @@
+//! The part of the registry with the policies that know writes to be dear and do not ask
+//! what they cost.
+use crate::ad_lru::AdLru;
+use crate::ccflru::CcfLru;
+use crate::cflru::{Cflru, CflruWalk};
+use crate::lru_wsr::LruWsr;
+use crate::page_table::PageTable;
+use crate::policy::Policy;
+use tantalum_base::{Result, Spec};
+
+/// One of these policies with its parameters.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub(crate) enum FlashSpec {
+    Cflru { window: f64, walk: bool },
+    LruWsr,
+    CcfLru,
+    AdLru { min_lc: f64 },
+}
+
+impl FlashSpec {
+    /// Takes the parameters of the policy that `spec` names; `None` where it is none of these.
+    pub(crate) fn take(spec: &mut Spec) -> Result<Option<FlashSpec>> {
+        Ok(Some(match spec.name() {
+            "cflru" => FlashSpec::Cflru {
+                window: spec.number("window", 0.0..=1.0, 0.5)?,
+                walk: spec.word("form", &["queues", "walk"])? == "walk",
+            },
+            "lru_wsr" => FlashSpec::LruWsr,
+            "ccflru" => FlashSpec::CcfLru,
+            "ad_lru" => FlashSpec::AdLru { min_lc: spec.number("min_lc", 0.0..=0.99, 0.1)? },
+            _ => return Ok(None),
+        }))
+    }
+
+    /// Makes the policy with `frames` frames, for pages numbered below `pages_end`.
+    pub(crate) fn build<T: PageTable + 'static>(
+        self,
+        frames: u32,
+        pages_end: u64,
+    ) -> Box<dyn Policy> {
+        match self {
+            FlashSpec::Cflru { window, walk: true } => {
+                Box::new(CflruWalk::<T>::new(frames, pages_end, window))
+            }
+            FlashSpec::Cflru { window, walk: false } => {
+                Box::new(Cflru::<T>::new(frames, pages_end, window))
+            }
+            FlashSpec::LruWsr => Box::new(LruWsr::<T>::new(frames, pages_end)),
+            FlashSpec::CcfLru => Box::new(CcfLru::<T>::new(frames, pages_end)),
+            FlashSpec::AdLru { min_lc } => Box::new(AdLru::<T>::new(frames, pages_end, min_lc)),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::PolicySpec;
+
+    #[test]
+    fn bad_text_gets_what_is_accepted() {
+        for (bad, said) in [
+            ("cflru:window=2", "0 to 1, default 0.5"),
+            ("cflru:form=list", "queues or walk"),
+            ("cflru:size=4", "window (0 to 1, default 0.5); form (queues or walk"),
+            ("lru_wsr:window=0.5", "takes no parameters"),
+            ("ccflru:window=0.5", "takes no parameters"),
+            ("ad_lru:min_lc=1", "0 to 0.99, default 0.1"),
+        ] {
+            let error = PolicySpec::parse(bad).unwrap_err().to_string();
+            assert!(error.contains(said), "{bad}: {error}");
+        }
+    }
+}
