@@ -1,11 +1,13 @@
-//! The part of the registry with the policies that know writes to be dear and do not ask
-//! what they cost.
+//! The part of the registry with the policies that know writes to be dear, or blocks to be there, and
+//! do not ask what either costs.
 use crate::ad_lru::AdLru;
 use crate::ccflru::CcfLru;
 use crate::cflru::{Cflru, CflruWalk};
+use crate::fab::Fab;
 use crate::lru_wsr::LruWsr;
 use crate::page_table::PageTable;
 use crate::policy::Policy;
+use crate::ref_::Ref;
 use tantalum_base::{Result, Spec};
 
 /// One of these policies with its parameters.
@@ -15,6 +17,8 @@ pub(crate) enum FlashSpec {
     LruWsr,
     CcfLru,
     AdLru { min_lc: f64 },
+    Fab { block: u32 },
+    Ref { window: f64, block: u32, victims: u32 },
 }
 
 impl FlashSpec {
@@ -28,6 +32,12 @@ impl FlashSpec {
             "lru_wsr" => FlashSpec::LruWsr,
             "ccflru" => FlashSpec::CcfLru,
             "ad_lru" => FlashSpec::AdLru { min_lc: spec.number("min_lc", 0.0..=0.99, 0.1)? },
+            "fab" => FlashSpec::Fab { block: spec.count("block", 1..=1024, 64)? as u32 },
+            "ref" => FlashSpec::Ref {
+                window: spec.number("window", 0.0..=1.0, 0.5)?,
+                block: spec.count("block", 1..=65536, 16)? as u32,
+                victims: spec.count("victims", 1..=64, 4)? as u32,
+            },
             _ => return Ok(None),
         }))
     }
@@ -48,6 +58,10 @@ impl FlashSpec {
             FlashSpec::LruWsr => Box::new(LruWsr::<T>::new(frames, pages_end)),
             FlashSpec::CcfLru => Box::new(CcfLru::<T>::new(frames, pages_end)),
             FlashSpec::AdLru { min_lc } => Box::new(AdLru::<T>::new(frames, pages_end, min_lc)),
+            FlashSpec::Fab { block } => Box::new(Fab::<T>::new(frames, pages_end, block)),
+            FlashSpec::Ref { window, block, victims } => {
+                Box::new(Ref::<T>::new(frames, pages_end, window, block, victims))
+            }
         }
     }
 }
@@ -65,6 +79,9 @@ mod tests {
             ("lru_wsr:window=0.5", "takes no parameters"),
             ("ccflru:window=0.5", "takes no parameters"),
             ("ad_lru:min_lc=1", "0 to 0.99, default 0.1"),
+            ("fab:block=0", "1 to 1024, default 64"),
+            ("ref:victims=0", "1 to 64, default 4"),
+            ("ref:vb=4", "window (0 to 1, default 0.5); block (1 to 65536, default 16)"),
         ] {
             let error = PolicySpec::parse(bad).unwrap_err().to_string();
             assert!(error.contains(said), "{bad}: {error}");

@@ -11,6 +11,7 @@
 //! lru, fifo, clock, second_chance, sieve, opt,        one file a policy
 //! lru_k, two_q, arc, lirs, s3_fifo, w_tinylfu
 //! cflru, lru_wsr, ccflru, ad_lru, lirs_wsr            made for flash: fewer writes
+//! fab, ref_                                           made for flash: writes block by block
 //! casa, sawc, cfdc (over any other)                   made for flash: by cost; in clusters
 //! ace (over any other)                                write-backs in batches
 //! policy     the trait, Request, Effect, Tally       page_table  page -> frame: array or hash
@@ -33,6 +34,7 @@ pub mod cleaning;
 pub mod clock;
 pub mod cost_bound;
 pub mod cost_detection;
+pub mod fab;
 pub mod fifo;
 mod flash_spec;
 mod frame_heap;
@@ -52,6 +54,7 @@ pub mod opt;
 pub mod page_table;
 pub mod policy;
 mod recency;
+pub mod ref_;
 pub mod registry;
 mod ring;
 pub mod s3_fifo;

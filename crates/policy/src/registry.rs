@@ -80,6 +80,8 @@ impl PolicySpec {
         "lru_wsr",
         "ccflru",
         "ad_lru",
+        "fab",
+        "ref",
         "cfdc",
         "casa",
         "sawc",

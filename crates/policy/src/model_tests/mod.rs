@@ -2,6 +2,7 @@
 //! hits, same effects, step by step, over both page tables.
 mod ace;
 mod basic;
+mod blocks;
 mod casa;
 mod cfdc;
 mod clean_first;

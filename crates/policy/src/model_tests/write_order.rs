@@ -47,6 +47,7 @@ proptest! {
     fn candidates_are_in_the_order_of_writing(
         text in prop::sample::select(vec![
             "lru", "fifo", "cflru:window=0.25", "cflru:window=0.75,form=walk", "lru_wsr", "ccflru",
+            "fab:block=4", "fab:block=100", "ref:window=1,block=4,victims=2",
         ]),
         frames in 1u32..16,
         steps in steps(PAGES),
