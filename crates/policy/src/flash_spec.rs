@@ -8,6 +8,7 @@ use crate::lru_wsr::LruWsr;
 use crate::page_table::PageTable;
 use crate::policy::Policy;
 use crate::ref_::Ref;
+use crate::watt::{Watt, WattOptions};
 use tantalum_base::{Result, Spec};
 
 /// One of these policies with its parameters.
@@ -19,6 +20,7 @@ pub(crate) enum FlashSpec {
     AdLru { min_lc: f64 },
     Fab { block: u32 },
     Ref { window: f64, block: u32, victims: u32 },
+    Watt(WattOptions),
 }
 
 impl FlashSpec {
@@ -38,6 +40,7 @@ impl FlashSpec {
                 block: spec.count("block", 1..=65536, 16)? as u32,
                 victims: spec.count("victims", 1..=64, 4)? as u32,
             },
+            "watt" => FlashSpec::Watt(WattOptions::take(spec)?),
             _ => return Ok(None),
         }))
     }
@@ -62,6 +65,7 @@ impl FlashSpec {
             FlashSpec::Ref { window, block, victims } => {
                 Box::new(Ref::<T>::new(frames, pages_end, window, block, victims))
             }
+            FlashSpec::Watt(options) => Box::new(Watt::<T>::new(frames, pages_end, options)),
         }
     }
 }
@@ -82,6 +86,8 @@ mod tests {
             ("fab:block=0", "1 to 1024, default 64"),
             ("ref:victims=0", "1 to 64, default 4"),
             ("ref:vb=4", "window (0 to 1, default 0.5); block (1 to 65536, default 16)"),
+            ("watt:k_read=65", "1 to 64, default 8"),
+            ("watt:k=8", "write_cost (0 to 1000, default 4)"),
         ] {
             let error = PolicySpec::parse(bad).unwrap_err().to_string();
             assert!(error.contains(said), "{bad}: {error}");

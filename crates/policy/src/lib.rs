@@ -10,7 +10,7 @@
 //! flash_spec                                          its part for some of those made for flash
 //! lru, fifo, clock, second_chance, sieve, opt,        one file a policy
 //! lru_k, two_q, arc, lirs, s3_fifo, w_tinylfu
-//! cflru, lru_wsr, ccflru, ad_lru, lirs_wsr            made for flash: fewer writes
+//! cflru, lru_wsr, ccflru, ad_lru, lirs_wsr, watt      made for flash: fewer writes
 //! fab, ref_                                           made for flash: writes block by block
 //! casa, sawc, cfdc (over any other)                   made for flash: by cost; in clusters
 //! ace (over any other)                                write-backs in batches
@@ -63,6 +63,7 @@ pub mod second_chance;
 pub mod sieve;
 pub mod two_q;
 pub mod w_tinylfu;
+pub mod watt;
 
 pub use cleaning::{Cleaning, CleaningSpec};
 pub use policy::{Effect, Gauge, Physical, Policy, Request, Tally};

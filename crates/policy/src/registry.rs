@@ -82,6 +82,7 @@ impl PolicySpec {
         "ad_lru",
         "fab",
         "ref",
+        "watt",
         "cfdc",
         "casa",
         "sawc",
