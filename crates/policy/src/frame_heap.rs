@@ -26,6 +26,11 @@ impl FrameHeap {
         self.frames.first().copied()
     }
 
+    /// All frames in the heap, the lowest first and the others in no given order.
+    pub(crate) fn frames(&self) -> &[u32] {
+        &self.frames
+    }
+
     pub(crate) fn push<R: Ord>(&mut self, frame: u32, rank: impl Fn(u32) -> R) {
         debug_assert_eq!(self.places[frame as usize], NOWHERE, "a frame is in the heap once");
         self.frames.push(frame);

@@ -6,6 +6,7 @@ use crate::cfdc::{Cfdc, CfdcOptions};
 use crate::clock::Clock;
 use crate::cost_detection::CostSpec;
 use crate::fifo::Fifo;
+use crate::flash_spec::FlashSpec;
 use crate::lirs::Lirs;
 use crate::lirs_wsr::LirsWsr;
 use crate::lru::Lru;
@@ -56,6 +57,7 @@ enum Kind {
     S3Fifo { small: f64, ghost: f64, move_uses: u8 },
     WTinyLfu { window: f64, sample: u32 },
     Ace { write_pages: u32, evict_pages: u32, base: Box<PolicySpec> },
+    Flash(FlashSpec),
 }
 
 impl PolicySpec {
@@ -74,6 +76,13 @@ impl PolicySpec {
         "lirs_wsr",
         "s3_fifo",
         "w_tinylfu",
+        "cflru",
+        "lru_wsr",
+        "ccflru",
+        "ad_lru",
+        "fab",
+        "ref",
+        "watt",
         "cfdc",
         "casa",
         "sawc",
@@ -141,7 +150,10 @@ impl PolicySpec {
                     base: take_base(&mut spec, "clock")?,
                 }
             }
-            _ => return Err(spec.unknown_name("policy", PolicySpec::NAMES)),
+            _ => match FlashSpec::take(&mut spec)? {
+                Some(flash) => Kind::Flash(flash),
+                None => return Err(spec.unknown_name("policy", PolicySpec::NAMES)),
+            },
         };
         spec.finish()?;
         Ok(PolicySpec { text: text.trim().to_owned(), kind })
@@ -247,6 +259,7 @@ impl PolicySpec {
             Kind::LirsWsr { hir, stack } => {
                 Box::new(LirsWsr::<T>::new(frames, pages_end, *hir, *stack))
             }
+            Kind::Flash(flash) => flash.build::<T>(frames, pages_end),
         })
     }
 }

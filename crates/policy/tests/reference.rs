@@ -50,6 +50,9 @@ fn policy_text(reference: &str) -> Option<(&'static str, Nearness)> {
         "ARC" => exact("arc"),
         "S3FIFO" => exact("s3_fifo"),
         "2Q" => exact("2q"),
+        "CFLRU-w0.25" => exact("cflru:window=0.25"),
+        "CFLRU-w0.5" => exact("cflru:window=0.5"),
+        "LRU-WSR" => exact("lru_wsr"),
         "WTinyLFU" => Some(("w_tinylfu", Nearness::Band(0.75, 1.08))),
         _ => None,
     }
@@ -145,5 +148,20 @@ fn the_sample_agrees() {
     for (frames, misses, write_backs, dirty_at_end) in SAMPLE_LRU {
         let (tally, dirty) = run(&trace, "lru", frames);
         assert_eq!((tally.misses, tally.write_backs, dirty), (misses, write_backs, dirty_at_end));
+    }
+}
+
+/// Over the sample, the walk of CFLRU's paper and its two queues count the same.
+#[test]
+fn both_forms_of_cflru_count_alike() {
+    let path =
+        Path::new(env!("CARGO_MANIFEST_DIR")).join("../trace/samples/tpcc-pg-logical-6000.csv.zst");
+    let trace = load(&path, "sample").unwrap();
+    for frames in [32, 200, 1000] {
+        let walk = run(&trace, "cflru:form=walk", frames);
+        assert_eq!(run(&trace, "cflru:form=queues", frames), walk, "{frames} pages");
+        let lru = run(&trace, "lru", frames);
+        assert!(walk.0.write_backs < lru.0.write_backs, "fewer writes than LRU's");
+        assert!(walk.0.misses > lru.0.misses, "for more misses");
     }
 }

@@ -2,14 +2,18 @@
 //! hits, same effects, step by step, over both page tables.
 mod ace;
 mod basic;
+mod blocks;
 mod casa;
 mod cfdc;
+mod clean_first;
 mod cost_bound;
 mod lirs;
 mod lru_k;
 mod opt;
 mod queues;
+mod watt;
 mod wrappers;
+mod write_order;
 
 pub(crate) use cost_bound::least_cost;
 

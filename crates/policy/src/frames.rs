@@ -1,0 +1,160 @@
+//! Frames and the table that finds them, for policies that keep their own order of frames.
+use crate::page_table::{NO_FRAME, PageTable};
+use crate::policy::{Key, Request};
+use tantalum_base::PageNo;
+
+/// Frames 1..=capacity: 8 bytes a frame and the table's own.
+#[derive(Debug)]
+pub(crate) struct Frames<T> {
+    /// Index 0 is unused: it stands for "no frame". A free frame that held a page before has the
+    /// next such frame in place of a page, and is clean.
+    keys: Vec<Key>,
+    table: T,
+    /// Frames that ever held a page; they are numbers 1..=touched.
+    touched: u32,
+    /// Of those, the first that holds none again.
+    free: u32,
+    /// Frames that hold a page.
+    cached: u32,
+}
+
+impl<T: PageTable> Frames<T> {
+    pub(crate) fn new(frames: u32, pages_end: u64) -> Self {
+        assert!(frames > 0 && frames < u32::MAX, "a cache has 1 to 2^32 - 2 frames");
+        Frames {
+            keys: vec![Key::default(); frames as usize + 1],
+            table: T::new(frames, pages_end),
+            touched: 0,
+            free: NO_FRAME,
+            cached: 0,
+        }
+    }
+
+    pub(crate) fn capacity(&self) -> u32 {
+        self.keys.len() as u32 - 1
+    }
+
+    #[inline]
+    pub(crate) fn is_full(&self) -> bool {
+        self.cached == self.capacity()
+    }
+
+    /// Frames that hold a page.
+    #[inline]
+    pub(crate) fn cached(&self) -> u32 {
+        self.cached
+    }
+
+    /// The frame of `page`, or [`NO_FRAME`].
+    #[inline]
+    pub(crate) fn find(&self, page: PageNo) -> u32 {
+        self.table.find(page, |frame| self.keys[frame as usize].page())
+    }
+
+    #[inline]
+    pub(crate) fn key(&self, frame: u32) -> Key {
+        self.keys[frame as usize]
+    }
+
+    #[inline]
+    pub(crate) fn key_mut(&mut self, frame: u32) -> &mut Key {
+        &mut self.keys[frame as usize]
+    }
+
+    /// Puts the page of `request` into a free frame.
+    pub(crate) fn take(&mut self, request: Request) -> u32 {
+        debug_assert!(!self.is_full());
+        let frame = match self.free {
+            NO_FRAME => {
+                self.touched += 1;
+                self.touched
+            }
+            frame => {
+                self.free = self.keys[frame as usize].page().0 as u32;
+                frame
+            }
+        };
+        self.cached += 1;
+        self.fill(frame, request);
+        frame
+    }
+
+    /// Takes the page in `frame` out; the frame is free.
+    pub(crate) fn release(&mut self, frame: u32) -> Key {
+        let key = self.key(frame);
+        let keys = &self.keys;
+        self.table.remove(key.page(), frame, |frame| keys[frame as usize].page());
+        let next_free = PageNo(u64::from(self.free));
+        self.keys[frame as usize] = Key::new(Request::new(next_free, false));
+        (self.free, self.cached) = (frame, self.cached - 1);
+        key
+    }
+
+    /// Puts the page of `request` into `frame`; returns what was there.
+    #[inline]
+    pub(crate) fn replace(&mut self, frame: u32, request: Request) -> Key {
+        let old = self.key(frame);
+        let keys = &self.keys;
+        self.table.remove(old.page(), frame, |frame| keys[frame as usize].page());
+        self.fill(frame, request);
+        old
+    }
+
+    /// Of `frames`, the pages of the first `pages_max` dirty ones.
+    pub(crate) fn dirty_of(
+        &self,
+        frames: impl Iterator<Item = u32>,
+        pages_max: usize,
+        pages: &mut Vec<PageNo>,
+    ) {
+        let keys = frames.map(|frame| self.key(frame)).filter(|key| key.is_dirty());
+        pages.extend(keys.take(pages_max).map(|key| key.page()));
+    }
+
+    /// Makes `page` clean; its frame where it was cached and dirty, else [`NO_FRAME`].
+    pub(crate) fn clean(&mut self, page: PageNo) -> u32 {
+        let frame = self.find(page);
+        if frame == NO_FRAME || !self.key(frame).is_dirty() {
+            return NO_FRAME;
+        }
+        self.key_mut(frame).clean();
+        frame
+    }
+
+    /// The frames with dirty pages, in the order of their numbers.
+    pub(crate) fn dirty_frames(&self) -> impl Iterator<Item = u32> + '_ {
+        (1..=self.touched).filter(|&frame| self.key(frame).is_dirty())
+    }
+
+    pub(crate) fn dirty(&self) -> u32 {
+        self.dirty_frames().count() as u32
+    }
+
+    /// Bytes of memory.
+    pub(crate) fn memory_bytes(&self) -> u64 {
+        (self.keys.len() * size_of::<Key>()) as u64 + self.table.memory_bytes()
+    }
+
+    #[inline]
+    fn fill(&mut self, frame: u32, request: Request) {
+        self.keys[frame as usize] = Key::new(request);
+        self.table.insert(request.page(), frame);
+    }
+
+    /// Whether each touched frame is either free or found by its page; then how many are cached.
+    #[cfg(test)]
+    pub(crate) fn validate(&self) -> u32 {
+        let mut free = Vec::new();
+        let mut next_free = self.free;
+        while next_free != NO_FRAME {
+            assert!(free.len() < self.touched as usize, "the chain of free frames has a loop");
+            free.push(next_free);
+            next_free = self.key(next_free).page().0 as u32;
+        }
+        assert_eq!(self.cached as usize + free.len(), self.touched as usize);
+        for frame in (1..=self.touched).filter(|frame| !free.contains(frame)) {
+            assert_eq!(self.find(self.key(frame).page()), frame, "the table has another frame");
+        }
+        self.cached
+    }
+}

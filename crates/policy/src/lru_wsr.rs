@@ -1,0 +1,104 @@
+//! LRU-WSR, write sequence reordering: LRU that gives each dirty page a second chance.
+//!
+//! Source: Jung, Shim, Park, Kang, Cha, "LRU-WSR: integration of LRU and writes sequence reordering
+//! for flash memory", IEEE Transactions on Consumer Electronics 54(3), 2008. At the end of the list
+//! a clean page goes, and a dirty one that is marked cold; any other dirty page is marked cold and
+//! moves to the head. Each use of a page, and its coming in, makes it not cold.
+//!
+//! Weak against scans, as LRU is; a dirty page that nobody uses stays for two passes through the
+//! list, and a clean one that everybody reads goes before it. It does not ask what a write costs:
+//! where reads cost as much, it only loses hits. One miss may move many pages, though each use of a
+//! page pays for at most one such move.
+use crate::list::FrameList;
+use crate::page_table::{NO_FRAME, PageTable};
+use crate::policy::{Effect, Policy, Request};
+use tantalum_base::PageNo;
+
+/// LRU with a second chance for dirty pages.
+#[derive(Debug)]
+pub struct LruWsr<T> {
+    /// In the order of last use or second chance; a frame's mark says that it is cold.
+    frames: FrameList<T>,
+}
+
+impl<T: PageTable> LruWsr<T> {
+    /// A cache of `frames` pages, for pages numbered below `pages_end`.
+    pub fn new(frames: u32, pages_end: u64) -> Self {
+        LruWsr { frames: FrameList::new(frames, pages_end) }
+    }
+
+    /// The victim. Ends within two rounds, as each step marks a frame.
+    fn victim(&mut self) -> u32 {
+        loop {
+            let tail = self.frames.tail();
+            let key = self.frames.key_mut(tail);
+            if !key.is_dirty() || key.is_marked() {
+                return tail;
+            }
+            key.mark();
+            self.frames.move_to_head(tail);
+        }
+    }
+}
+
+impl<T: PageTable> Policy for LruWsr<T> {
+    #[inline]
+    fn access(&mut self, request: Request, effects: &mut Vec<Effect>) -> bool {
+        let frame = self.frames.find(request.page());
+        if frame != NO_FRAME {
+            let key = self.frames.key_mut(frame);
+            key.touch(request);
+            key.unmark();
+            self.frames.move_to_head(frame);
+            return true;
+        }
+        if self.frames.is_full() {
+            let victim = self.victim();
+            effects.push(self.frames.replace(victim, request).evicted());
+        } else {
+            self.frames.push(request);
+        }
+        false
+    }
+
+    fn contains(&self, page: PageNo) -> bool {
+        self.frames.find(page) != NO_FRAME
+    }
+
+    fn write_candidates(&self, pages_max: usize, pages: &mut Vec<PageNo>) {
+        let of = |cold: bool| {
+            let oldest_first = self.frames.from(self.frames.tail());
+            oldest_first.filter(move |&frame| self.frames.key(frame).is_marked() == cold)
+        };
+        self.frames.dirty_of(of(true).chain(of(false)), pages_max, pages);
+    }
+
+    fn cleaned(&mut self, page: PageNo) {
+        self.frames.clean(page);
+    }
+
+    fn forget(&mut self, page: PageNo) -> bool {
+        let frame = self.frames.find(page);
+        if frame != NO_FRAME {
+            self.frames.remove(frame);
+        }
+        frame != NO_FRAME
+    }
+
+    fn memory_bytes(&self) -> u64 {
+        self.frames.memory_bytes()
+    }
+
+    fn capacity_pages(&self) -> u32 {
+        self.frames.capacity()
+    }
+
+    fn dirty_pages(&self) -> u32 {
+        self.frames.dirty()
+    }
+
+    #[cfg(test)]
+    fn validate(&self) {
+        self.frames.validate();
+    }
+}

@@ -1,0 +1,286 @@
+//! REF, recently-evicted first: evicted pages are taken from few flash blocks at a time, so that a
+//! device with few log blocks can serve the writes.
+//!
+//! Source: Seo, Shin, "Recently-evicted-first buffer replacement policy for flash storage devices",
+//! IEEE Transactions on Consumer Electronics 54(3), 2008, as Ou describes it: "Caching for
+//! flash-based databases and flash-based caching for databases", 2012, section 3.1.3 and, for
+//! blocks of 16 pages and 4 victim blocks, 3.3. The victim window is the end of an LRU list. The
+//! victim blocks are the blocks with the most pages in the window; of their pages in the window the
+//! one goes that was not used for the longest time. When none is left, a new set of victim blocks
+//! is chosen.
+//!
+//! What the descriptions leave open, and what is done here: the window is a share of the frames,
+//! rounded down, and at least a page; among blocks with equally many pages in the window that one
+//! is chosen first whose oldest page there is older; a block stays a victim block until the window
+//! has no page of any of them, so that pages that enter the window meanwhile may go as well; the
+//! set is filled anew when a victim is asked for. Where the original searches the window for that,
+//! a heap of its blocks is kept up to date.
+//!
+//! Weak on hit ratio: sizes of blocks count, not use, so that a large window (over 0.75) drops hot
+//! pages. Blind to which pages are dirty, so that it saves no writes; it only makes them cheaper on
+//! a device that maps by blocks.
+use crate::cflru::window_pages;
+use crate::frame_heap::FrameHeap;
+use crate::frames::Frames;
+use crate::page_table::{NO_FRAME, PageTable};
+use crate::policy::{Effect, Policy, Request};
+use crate::recency::RecencyLists;
+use std::cmp::Reverse;
+use tantalum_base::PageNo;
+
+/// The list of the pages outside of the window. List n is the window's pages of the n-th block.
+const WORKING: u32 = 0;
+
+/// Pages leave block by block, from a few blocks at a time.
+#[derive(Debug)]
+pub struct Ref<T> {
+    frames: Frames<T>,
+    /// Each in the order of last use.
+    lists: RecencyLists,
+    /// The blocks with pages in the window and the victim blocks; a block number stands in place
+    /// of a page.
+    blocks: Frames<T>,
+    /// Where a frame is in the window, its block there; else [`NO_FRAME`]. Index 0 is unused.
+    block_of: Vec<u32>,
+    /// Pages of each block in the window; index 0 is unused.
+    pages: Vec<u32>,
+    /// Those of `blocks` that are no victim blocks, by [`rank`].
+    others: FrameHeap,
+    victims: Vec<u32>,
+    victims_max: usize,
+    pages_per_block: u64,
+    /// Pages outside of the window, and how many may be: all but the window's.
+    working: u32,
+    working_max: u32,
+}
+
+/// What decides which block becomes a victim block first: many pages in the window, then an old
+/// one.
+fn rank(lists: &RecencyLists, pages: &[u32]) -> impl Fn(u32) -> (Reverse<u32>, u64) {
+    |block| (Reverse(pages[block as usize]), lists.stamp(lists.oldest(block)))
+}
+
+impl<T: PageTable> Ref<T> {
+    /// A cache of `frames` pages, for pages numbered below `pages_end`; the window is the share
+    /// `window` (0 to 1) of the frames, a block has `pages_per_block`, and up to `victims` blocks
+    /// are victims at a time.
+    pub fn new(
+        frames: u32,
+        pages_end: u64,
+        window: f64,
+        pages_per_block: u32,
+        victims: u32,
+    ) -> Self {
+        assert!(pages_per_block > 0 && victims > 0, "a block has pages, and some are victims");
+        let window = window_pages(window, frames).max(1);
+        let blocks_end = pages_end.div_ceil(u64::from(pages_per_block)).max(1);
+        let blocks = (u64::from(window) + u64::from(victims)).min(blocks_end) as u32;
+        Ref {
+            frames: Frames::new(frames, pages_end),
+            lists: RecencyLists::new(blocks + 1, frames),
+            blocks: Frames::new(blocks, blocks_end),
+            block_of: vec![NO_FRAME; frames as usize + 1],
+            pages: vec![0; blocks as usize + 1],
+            others: FrameHeap::new(blocks, blocks as usize + 1),
+            victims: Vec::with_capacity(victims as usize),
+            victims_max: victims as usize,
+            pages_per_block: u64::from(pages_per_block),
+            working: 0,
+            working_max: frames - window,
+        }
+    }
+
+    /// When the oldest page of `block` in the window was last used.
+    fn oldest_stamp(&self, block: u32) -> u64 {
+        self.lists.stamp(self.lists.oldest(block))
+    }
+
+    fn is_victim(&self, block: u32) -> bool {
+        self.victims.contains(&block)
+    }
+
+    /// Takes `block`, whose pages changed, out of the others: none of them is ranked by what it
+    /// was.
+    fn unrank(&mut self, block: u32) {
+        self.others.remove(block, rank(&self.lists, &self.pages));
+    }
+
+    fn rank(&mut self, block: u32) {
+        self.others.push(block, rank(&self.lists, &self.pages));
+    }
+
+    /// Makes `frame`, which is in no list, the newest; the oldest outside of the window may enter
+    /// it.
+    #[inline]
+    fn enter(&mut self, frame: u32) {
+        self.lists.push(WORKING, frame);
+        self.working += 1;
+        if self.working > self.working_max {
+            self.working -= 1;
+            self.enter_window(self.lists.oldest(WORKING));
+        }
+    }
+
+    fn enter_window(&mut self, frame: u32) {
+        let number = PageNo(self.frames.key(frame).page().0 / self.pages_per_block);
+        let mut block = self.blocks.find(number);
+        if block == NO_FRAME {
+            block = self.blocks.take(Request::new(number, false));
+        }
+        self.block_of[frame as usize] = block;
+        self.pages[block as usize] += 1;
+        self.lists.transfer(block, frame);
+        if !self.is_victim(block) {
+            if self.pages[block as usize] > 1 {
+                self.unrank(block);
+            }
+            self.rank(block);
+        }
+    }
+
+    /// Takes `frame` out of its list.
+    #[inline]
+    fn leave(&mut self, frame: u32) {
+        self.lists.remove(frame);
+        let block = std::mem::replace(&mut self.block_of[frame as usize], NO_FRAME);
+        if block == NO_FRAME {
+            self.working -= 1;
+        } else {
+            self.pages[block as usize] -= 1;
+            if !self.is_victim(block) {
+                self.unrank(block);
+                if self.pages[block as usize] > 0 {
+                    self.rank(block);
+                } else {
+                    self.blocks.release(block);
+                }
+            }
+        }
+    }
+
+    /// The oldest page of the victim blocks; [`NO_FRAME`] where the window has none of them.
+    fn oldest_victim(&self) -> u32 {
+        let blocks = self.victims.iter().filter(|block| self.pages[**block as usize] > 0);
+        let oldest = blocks.min_by_key(|block| self.oldest_stamp(**block));
+        oldest.map_or(NO_FRAME, |block| self.lists.oldest(*block))
+    }
+
+    fn victim(&mut self) -> u32 {
+        match self.oldest_victim() {
+            NO_FRAME => {
+                for block in self.victims.drain(..) {
+                    self.blocks.release(block);
+                }
+                while let Some(block) = self.others.top()
+                    && self.victims.len() < self.victims_max
+                {
+                    self.unrank(block);
+                    self.victims.push(block);
+                }
+                self.oldest_victim()
+            }
+            frame => frame,
+        }
+    }
+
+    /// Dirty pages of `blocks` in the window, oldest first.
+    fn dirty_of_blocks(&self, blocks: &[u32]) -> Vec<PageNo> {
+        let frames = blocks.iter().flat_map(|block| self.lists.iter(*block));
+        let mut dirty: Vec<u32> =
+            frames.filter(|frame| self.frames.key(*frame).is_dirty()).collect();
+        dirty.sort_unstable_by_key(|frame| self.lists.stamp(*frame));
+        dirty.into_iter().map(|frame| self.frames.key(frame).page()).collect()
+    }
+}
+
+impl<T: PageTable> Policy for Ref<T> {
+    #[inline]
+    fn access(&mut self, request: Request, effects: &mut Vec<Effect>) -> bool {
+        let mut frame = self.frames.find(request.page());
+        if frame != NO_FRAME {
+            self.frames.key_mut(frame).touch(request);
+            self.leave(frame);
+            self.enter(frame);
+            return true;
+        }
+        if self.frames.is_full() {
+            frame = self.victim();
+            self.leave(frame);
+            effects.push(self.frames.replace(frame, request).evicted());
+        } else {
+            frame = self.frames.take(request);
+        }
+        self.enter(frame);
+        false
+    }
+
+    fn contains(&self, page: PageNo) -> bool {
+        self.frames.find(page) != NO_FRAME
+    }
+
+    /// Set by set, as the window stands now; then the pages outside of it. Sorts the blocks of the
+    /// window.
+    fn write_candidates(&self, pages_max: usize, pages: &mut Vec<PageNo>) {
+        let end = pages.len().saturating_add(pages_max);
+        pages.extend(self.dirty_of_blocks(&self.victims));
+        let mut blocks = self.others.frames().to_vec();
+        blocks.sort_unstable_by_key(|&block| rank(&self.lists, &self.pages)(block));
+        for set in blocks.chunks(self.victims_max) {
+            if pages.len() >= end {
+                break;
+            }
+            pages.extend(self.dirty_of_blocks(set));
+        }
+        pages.truncate(end);
+        self.frames.dirty_of(self.lists.iter(WORKING), end - pages.len(), pages);
+    }
+
+    fn cleaned(&mut self, page: PageNo) {
+        self.frames.clean(page);
+    }
+
+    fn forget(&mut self, page: PageNo) -> bool {
+        let frame = self.frames.find(page);
+        if frame != NO_FRAME {
+            self.leave(frame);
+            self.frames.release(frame);
+        }
+        frame != NO_FRAME
+    }
+
+    fn memory_bytes(&self) -> u64 {
+        let words = self.block_of.len() + self.pages.len() + self.victims.capacity();
+        let tables = self.frames.memory_bytes() + self.blocks.memory_bytes();
+        let order = self.lists.memory_bytes() + self.others.memory_bytes();
+        tables + order + (words * size_of::<u32>()) as u64
+    }
+
+    fn capacity_pages(&self) -> u32 {
+        self.frames.capacity()
+    }
+
+    fn dirty_pages(&self) -> u32 {
+        self.frames.dirty()
+    }
+
+    #[cfg(test)]
+    fn validate(&self) {
+        let working = self.lists.validate(WORKING);
+        assert_eq!(working, self.working);
+        assert!(working <= self.working_max);
+        assert!(!self.frames.is_full() || working == self.working_max);
+        let mut in_window = 0;
+        for block in 1..=self.blocks.capacity() {
+            let pages = self.lists.validate(block);
+            assert_eq!(self.pages[block as usize], pages);
+            assert!(self.lists.iter(block).all(|frame| self.block_of[frame as usize] == block));
+            in_window += pages;
+        }
+        assert_eq!(self.frames.validate(), working + in_window, "each page is in one list");
+        let ranked = self.others.frames().len() + self.victims.len();
+        assert_eq!(self.blocks.validate() as usize, ranked, "a block is ranked or a victim");
+        self.others.validate(rank(&self.lists, &self.pages));
+        let is_other = |block: &u32| self.pages[*block as usize] > 0 && !self.is_victim(*block);
+        assert!(self.others.frames().iter().all(is_other));
+    }
+}
