@@ -1,6 +1,6 @@
 //! CASA and SAWC beside Algorithms 3 and 4 of the dissertation, line by line.
-use super::{Model, agree, steps};
-use crate::{Effect, Gauge, Request};
+use super::{Model, agree, requests, steps};
+use crate::{Effect, Gauge, Physical, PolicySpec, Request, Workload};
 use proptest::prelude::*;
 use tantalum_base::PageNo;
 
@@ -167,5 +167,33 @@ proptest! {
     ) {
         let mut naive = Naive::new(frames, cost, Some(cluster));
         agree(&format!("sawc:cluster={cluster},{text}"), frames, 24, &mut naive, &steps);
+    }
+}
+
+proptest! {
+    /// Once measured, detected costs count as given ones do; what was measured before is forgotten.
+    #[test]
+    fn detected_costs_steer_casa_as_given_ones_do(
+        frames in 1u32..12,
+        requests in requests(24),
+        cost in 1u64..64,
+    ) {
+        let workload = Workload { pages_end: 24, future: &[] };
+        let build = |text: &str| PolicySpec::parse(text).unwrap().build(frames, workload).unwrap();
+        let mut detected = build("casa:points=4");
+        let mut given = build(&format!("casa:cost=1:{cost}"));
+        for time_ns in [900_000, 1000, 1000, 1000, 1000] {
+            detected.measured(Physical::Read, time_ns);
+            detected.measured(Physical::Write, time_ns * cost);
+        }
+        let (mut left, mut right) = (Vec::new(), Vec::new());
+        for request in requests {
+            prop_assert_eq!(detected.access(request, &mut left), given.access(request, &mut right));
+        }
+        prop_assert_eq!(left, right);
+        let means = &detected.gauges()[4..];
+        let expected =
+            [Gauge::new("read_cost_ns", 1000.0), Gauge::new("write_cost_ns", 1000.0 * cost as f64)];
+        prop_assert_eq!(means, expected);
     }
 }

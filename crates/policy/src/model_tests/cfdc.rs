@@ -1,7 +1,7 @@
 //! CFDC beside Algorithms 1 and 2 and formulas 3.1 and 3.2 of the dissertation, with every priority
 //! computed anew.
 use super::basic::Naive as NaiveBase;
-use super::{Model, Step, agree, steps};
+use super::{Model, Step, agree, requests, steps};
 use crate::{Effect, Gauge, Request};
 use proptest::prelude::*;
 use std::cmp::Ordering;
@@ -195,7 +195,56 @@ impl Model for Naive<'_> {
     }
 }
 
+/// The original CFLRU (Park et al., CASES 2006): one LRU list; the oldest clean page of the last
+/// `window_pages` goes, or the oldest of all where there is none.
+struct CfLru {
+    /// Least recently used first, with dirtiness.
+    pages: Vec<(PageNo, bool)>,
+    frames: usize,
+    window_pages: usize,
+}
+
+impl Model for CfLru {
+    fn access(&mut self, request: Request) -> (bool, Vec<Effect>) {
+        let found = self.pages.iter().position(|(page, _)| *page == request.page());
+        let mut effects = Vec::new();
+        let mut dirty = request.is_write();
+        if let Some(at) = found {
+            dirty |= self.pages.remove(at).1;
+        } else if self.pages.len() == self.frames {
+            let clean = self.pages[..self.window_pages].iter().position(|(_, dirty)| !dirty);
+            let (page, dirty) = self.pages.remove(clean.unwrap_or(0));
+            effects.push(Effect::Evicted { page, dirty });
+        }
+        self.pages.push((request.page(), dirty));
+        (found.is_some(), effects)
+    }
+
+    fn cleaned(&mut self, _: PageNo) {}
+
+    fn forget(&mut self, _: PageNo) -> bool {
+        false
+    }
+
+    fn pages(&self) -> Vec<(PageNo, bool)> {
+        self.pages.clone()
+    }
+}
+
 proptest! {
+    /// With clusters of one page the oldest dirty page has the lowest priority, and CFDC is CFLRU.
+    #[test]
+    fn cfdc_of_single_pages_is_cflru(
+        frames in 1u32..24,
+        window in prop::sample::select(vec![0.0, 0.3, 0.5, 0.8, 1.0]),
+        requests in requests(48),
+    ) {
+        let window_pages = ((window * f64::from(frames)) as u32).min(frames - 1) as usize;
+        let mut naive = CfLru { pages: Vec::new(), frames: frames as usize, window_pages };
+        let steps: Vec<Step> = requests.into_iter().map(Step::Access).collect();
+        agree(&format!("cfdc:window={window},cluster=1"), frames, 48, &mut naive, &steps);
+    }
+
     #[test]
     fn cfdc_decides_as_its_naive_form(
         base in prop::sample::select(vec!["lru", "fifo", "clock"]),
