@@ -7,6 +7,7 @@
 //! device_bench  how fast the simulation of a whole device runs
 //! device_memory how much memory it takes
 //! device_replay a trace on a simulated device in virtual time, every read checked
+//! miss_ratio_curve  LRU at all sizes in one pass, exact or sampled
 //! experiments   the figures and tables of the papers beside ours
 //! ```
 pub mod cache_bench;
@@ -16,3 +17,4 @@ pub mod device_bench;
 pub mod device_memory;
 pub mod device_replay;
 pub mod experiments;
+pub mod miss_ratio_curve;

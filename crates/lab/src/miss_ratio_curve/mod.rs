@@ -1,0 +1,162 @@
+//! Miss-ratio curves of LRU: caches of all sizes in one pass over a trace.
+//!
+//! ```text
+//! stack_distance   how many distinct pages since the last use: a tree of times
+//! tracker          what a request means for all sizes: hits from, written back below
+//! exact            every page followed; equal to a replay at each size, to the unit
+//! sampled          SHARDS: some pages followed for all, and the error expected of that
+//! log_histogram    weights by distance in little memory
+//! ```
+//! The trace is not kept: memory grows with the pages followed.
+mod exact;
+mod log_histogram;
+mod sampled;
+mod stack_distance;
+mod tracker;
+
+use exact::Exact;
+use sampled::Sampled;
+use tantalum_base::{Error, ErrorKind, Result};
+use tantalum_trace::PageEvent;
+
+/// Which pages are followed.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub enum Sampling {
+    /// All of them: counts are exact.
+    None,
+    /// This share of them, over 0 and at most 1.
+    Rate(f64),
+    /// So many of them at the most; the share sinks as more come.
+    Pages(u32),
+}
+
+/// How to make a curve.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub struct CurveOptions {
+    /// Which pages are followed.
+    pub sampling: Sampling,
+    /// Chooses them.
+    pub seed: u64,
+}
+
+/// Fewer pages say too little.
+const SAMPLED_PAGES_MIN: u32 = 16;
+
+/// What LRU does in caches of any size.
+#[derive(Debug)]
+pub struct Curve(Inner);
+
+#[derive(Debug)]
+enum Inner {
+    Exact(Box<Exact>),
+    Sampled(Box<Sampled>),
+}
+
+/// One size.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub struct CurvePoint {
+    /// Pages of the cache.
+    pub cache_pages: u64,
+    /// Pages asked for.
+    pub requests: u64,
+    /// Reads whose page was not cached.
+    pub read_misses: u64,
+    /// Writes whose page was not cached.
+    pub write_misses: u64,
+    /// Dirty pages written back because they were evicted.
+    pub physical_writes: u64,
+    /// Dirty pages still in the cache at the end.
+    pub dirty_pages_at_end: u64,
+    /// The absolute error that [`miss_ratio`](Self::miss_ratio) is expected to have on average;
+    /// `None` where all pages were followed.
+    pub miss_ratio_error: Option<f64>,
+}
+
+impl CurvePoint {
+    /// Requests whose page was not cached.
+    pub fn misses(&self) -> u64 {
+        self.read_misses + self.write_misses
+    }
+
+    /// Their share, 0 to 1; of an empty trace not a number.
+    pub fn miss_ratio(&self) -> f64 {
+        self.misses() as f64 / self.requests as f64
+    }
+}
+
+impl Curve {
+    /// Follows the reads and writes of `events`.
+    ///
+    /// # Errors
+    /// `InvalidInput` for a rate or a number of pages that cannot be sampled; those of `events`.
+    pub fn of(
+        events: impl IntoIterator<Item = Result<PageEvent>>,
+        options: &CurveOptions,
+    ) -> Result<Curve> {
+        let mut inner = match options.sampling {
+            Sampling::None => Inner::Exact(Box::new(Exact::new())),
+            Sampling::Rate(rate) if rate > 0.0 && rate <= 1.0 => {
+                Inner::Sampled(Box::new(Sampled::new(rate, usize::MAX, options.seed)))
+            }
+            Sampling::Pages(pages) if pages >= SAMPLED_PAGES_MIN => {
+                Inner::Sampled(Box::new(Sampled::new(1.0, pages as usize, options.seed)))
+            }
+            Sampling::Rate(_) => return Err(bad("a rate over 0 and at most 1 can be sampled")),
+            Sampling::Pages(_) => {
+                return Err(bad(&format!("at least {SAMPLED_PAGES_MIN} pages can be sampled")));
+            }
+        };
+        match &mut inner {
+            Inner::Exact(exact) => {
+                each_request(events, |page, is_write| exact.request(page, is_write))?;
+                exact.finish();
+            }
+            Inner::Sampled(sampled) => {
+                each_request(events, |page, is_write| sampled.request(page, is_write))?;
+                sampled.finish();
+            }
+        }
+        Ok(Curve(inner))
+    }
+
+    /// What a cache of `cache_pages` does.
+    pub fn point(&self, cache_pages: u64) -> CurvePoint {
+        match &self.0 {
+            Inner::Exact(exact) => exact.point(cache_pages),
+            Inner::Sampled(sampled) => sampled.point(cache_pages),
+        }
+    }
+
+    /// Distinct pages of the trace; an estimate where not all were followed.
+    pub fn distinct_pages(&self) -> u64 {
+        match &self.0 {
+            Inner::Exact(exact) => exact.distinct_pages(),
+            Inner::Sampled(sampled) => sampled.distinct_pages(),
+        }
+    }
+
+    /// The share of the pages that is followed (at the end), and the requests for them; `None` where
+    /// all are.
+    pub fn sample(&self) -> Option<(f64, u64)> {
+        match &self.0 {
+            Inner::Exact(_) => None,
+            Inner::Sampled(sampled) => Some((sampled.rate(), sampled.sampled_requests())),
+        }
+    }
+}
+
+fn each_request(
+    events: impl IntoIterator<Item = Result<PageEvent>>,
+    mut request: impl FnMut(tantalum_base::PageNo, bool),
+) -> Result<()> {
+    for event in events {
+        for (page, is_write) in event?.requests() {
+            request(page, is_write);
+        }
+    }
+    Ok(())
+}
+
+fn bad(why: &str) -> Error {
+    Error::new(ErrorKind::InvalidInput, why)
+}

@@ -1,0 +1,217 @@
+//! Some pages followed for all: SHARDS, and how far off it is likely to be.
+//!
+//! Source: Waldspurger, Park, Garthwaite, Ahmad, "Efficient MRC construction with SHARDS", FAST 2015:
+//! a page is followed if its hash lies below a threshold, a share R of all hashes. Each request
+//! followed stands for 1/R, each page within a distance for 1/R pages. With a fixed number of pages
+//! (section 3.2 there) the threshold sinks whenever one too many is followed; requests before keep the
+//! weight that they had. As in SHARDS-adj the difference between the requests that should have been
+//! followed and those that were counts as hits of every cache: that is, misses are estimated from
+//! the misses followed alone.
+//!
+//! **The error.** Two things are left to chance. *Which pages are followed*: the pages are divided
+//! by their hash into 16 groups, each a sample of its own, and the spread of the misses between the
+//! groups gives the standard error of their sum (random groups; Wolter, "Introduction to variance
+//! estimation", chapter 2). *How many pages lie between two uses*: a distance of c pages is known with a
+//! standard error of sqrt(c (1-R) / R), and the curve at c as far as it falls within that. Both
+//! together, as squares; the mean absolute error is sqrt(2 / pi) of the standard error.
+use super::CurvePoint;
+use super::log_histogram::LogHistogram;
+use super::tracker::Tracker;
+use std::collections::BinaryHeap;
+use std::f64::consts::PI;
+use tantalum_base::PageNo;
+
+const GROUPS: usize = 16;
+
+/// All hashes.
+const HASHES: f64 = 18_446_744_073_709_551_616.0;
+
+/// Estimates by size.
+#[derive(Debug)]
+pub(super) struct Sampled {
+    tracker: Tracker,
+    seed: u64,
+    /// Pages with a hash below this are followed.
+    threshold: u64,
+    /// Share of all hashes that lie below it.
+    rate: f64,
+    /// Pages to follow at most, and those followed by their hash, the greatest on top.
+    pages_max: usize,
+    followed: BinaryHeap<(u64, PageNo)>,
+    reads: u64,
+    writes: u64,
+    sampled_requests: u64,
+    read_misses: Misses,
+    write_misses: Misses,
+    /// Misses of both by the page's group.
+    group_misses: Vec<Misses>,
+    first_uses: f64,
+    /// Updates by the smallest cache in which they are not written back before the next one.
+    write_backs: LogHistogram,
+    write_backs_all: f64,
+    /// Last updates by the smallest cache in which they are still dirty at the end.
+    dirty: LogHistogram,
+    dirty_all: f64,
+}
+
+/// Requests by the smallest cache in which they hit.
+#[derive(Clone, Debug, Default)]
+struct Misses {
+    all: f64,
+    hits: LogHistogram,
+}
+
+impl Misses {
+    #[inline]
+    fn add(&mut self, distance: Option<u64>, weight: f64) {
+        self.all += weight;
+        if let Some(distance) = distance {
+            self.hits.add(distance, weight);
+        }
+    }
+
+    fn at(&self, cache_pages: u64) -> f64 {
+        (self.all - self.hits.up_to(cache_pages)).max(0.0)
+    }
+}
+
+impl Sampled {
+    /// Follows a share `rate` of the pages, and `pages_max` of them at the most.
+    pub(super) fn new(rate: f64, pages_max: usize, seed: u64) -> Self {
+        Sampled {
+            tracker: Tracker::new(),
+            seed,
+            threshold: (rate * HASHES) as u64,
+            rate,
+            pages_max,
+            followed: BinaryHeap::new(),
+            reads: 0,
+            writes: 0,
+            sampled_requests: 0,
+            read_misses: Misses::default(),
+            write_misses: Misses::default(),
+            group_misses: vec![Misses::default(); GROUPS],
+            first_uses: 0.0,
+            write_backs: LogHistogram::default(),
+            write_backs_all: 0.0,
+            dirty: LogHistogram::default(),
+            dirty_all: 0.0,
+        }
+    }
+
+    #[inline]
+    pub(super) fn request(&mut self, page: PageNo, is_write: bool) {
+        if is_write {
+            self.writes += 1;
+        } else {
+            self.reads += 1;
+        }
+        let hash = hash(page, self.seed);
+        if hash < self.threshold || self.threshold == u64::MAX {
+            self.follow(page, hash, is_write);
+        }
+    }
+
+    fn follow(&mut self, page: PageNo, hash: u64, is_write: bool) {
+        if self.pages_max < usize::MAX && !self.tracker.contains(page) {
+            self.followed.push((hash, page));
+        }
+        let weight = 1.0 / self.rate;
+        let this = self.tracker.request(page, is_write, weight);
+        self.sampled_requests += 1;
+        let misses = if is_write { &mut self.write_misses } else { &mut self.read_misses };
+        misses.add(this.distance, weight);
+        // The lowest bits say nothing of the hash's size.
+        self.group_misses[hash as usize % GROUPS].add(this.distance, weight);
+        if this.distance.is_none() {
+            self.first_uses += weight;
+        }
+        if let Some(pages) = this.written_back_below {
+            self.write_backs.add(pages, weight);
+            self.write_backs_all += weight;
+        }
+        if self.followed.len() > self.pages_max {
+            self.lower_threshold();
+        }
+    }
+
+    /// Follows the page (or pages) with the greatest hash no longer.
+    fn lower_threshold(&mut self) {
+        let Some(&(greatest, _)) = self.followed.peek() else { return };
+        self.threshold = greatest;
+        self.rate = greatest as f64 / HASHES;
+        while let Some(&(hash, page)) = self.followed.peek()
+            && hash >= greatest
+        {
+            self.followed.pop();
+            self.tracker.forget(page);
+        }
+    }
+
+    pub(super) fn finish(&mut self) {
+        let weight = 1.0 / self.rate;
+        for (_, pages) in self.tracker.last_updates(weight) {
+            self.dirty.add(pages, weight);
+            self.dirty_all += weight;
+        }
+    }
+
+    /// The share of the pages that is followed now.
+    pub(super) fn rate(&self) -> f64 {
+        self.rate
+    }
+
+    pub(super) fn sampled_requests(&self) -> u64 {
+        self.sampled_requests
+    }
+
+    pub(super) fn distinct_pages(&self) -> u64 {
+        self.first_uses.round() as u64
+    }
+
+    pub(super) fn point(&self, cache_pages: u64) -> CurvePoint {
+        let requests = self.reads + self.writes;
+        let at_most = |estimate: f64, most: u64| (estimate.round() as u64).min(most);
+        let dirty = self.dirty.up_to(cache_pages);
+        let before_next = self.write_backs_all - self.write_backs.up_to(cache_pages);
+        CurvePoint {
+            cache_pages,
+            requests,
+            read_misses: at_most(self.read_misses.at(cache_pages), self.reads),
+            write_misses: at_most(self.write_misses.at(cache_pages), self.writes),
+            physical_writes: (before_next + self.dirty_all - dirty).max(0.0).round() as u64,
+            dirty_pages_at_end: dirty.round() as u64,
+            miss_ratio_error: Some(self.error(cache_pages, requests)),
+        }
+    }
+
+    /// The mean absolute error that the miss ratio is expected to have.
+    fn error(&self, cache_pages: u64, requests: u64) -> f64 {
+        let misses = |pages: u64| self.read_misses.at(pages) + self.write_misses.at(pages);
+        let groups: Vec<f64> =
+            self.group_misses.iter().map(|group| group.at(cache_pages)).collect();
+        let mean = groups.iter().sum::<f64>() / GROUPS as f64;
+        let squares: f64 = groups.iter().map(|group| (group - mean).powi(2)).sum();
+        // Pages that are all followed leave nothing to chance.
+        let pages_variance = squares * GROUPS as f64 / (GROUPS - 1) as f64 * (1.0 - self.rate);
+        let spread = (cache_pages as f64 * (1.0 - self.rate) / self.rate).sqrt();
+        let (below, above) =
+            ((cache_pages as f64 - spread).max(0.0) as u64, (cache_pages as f64 + spread) as u64);
+        let distance_error = (misses(below) - misses(above)) / 2.0;
+        let error = (pages_variance + distance_error.powi(2)).sqrt();
+        error * (2.0 / PI).sqrt() / requests.max(1) as f64
+    }
+}
+
+/// 64 bits that look random and are the same in every run (the finaliser of splitmix64; Steele, Lea,
+/// Flood, OOPSLA 2014).
+#[inline]
+fn hash(page: PageNo, seed: u64) -> u64 {
+    let mix = |mut word: u64| {
+        word = word.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        word = (word ^ (word >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        word = (word ^ (word >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        word ^ (word >> 31)
+    };
+    mix(page.0 ^ mix(seed))
+}
