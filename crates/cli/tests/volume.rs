@@ -302,6 +302,38 @@ fn sigterm_leaves_nothing_to_replay_and_sigkill_loses_nothing() {
 }
 
 #[test]
+fn a_served_buffer_saves_reads_and_changes_no_promise() {
+    let (_folder, config) = volume();
+    edit(&config, "# [buffer]", "[buffer]\nsize = \"256KiB\"\npolicy = \"sieve\"");
+    let server = Server::start(&config);
+    let mut client = Client::connect(&server.socket).unwrap();
+    for page in 0..32 {
+        client.write(page, &[page as u8; PAGE_BYTES]);
+    }
+    for _ in 0..3 {
+        for page in 0..32 {
+            assert_eq!(client.read(page, 1), Ok(vec![page as u8; PAGE_BYTES]));
+        }
+    }
+    client.write(7, &[0x77; PAGE_BYTES]);
+    server.kill();
+    let server = Server::start(&config);
+    let mut client = Client::connect(&server.socket).unwrap();
+    for _ in 0..2 {
+        assert_eq!(client.read(7, 1), Ok(vec![0x77; PAGE_BYTES]), "acknowledged before the kill");
+    }
+    client.write(7, &[0x78; PAGE_BYTES]);
+    assert_eq!(client.read(7, 1), Ok(vec![0x78; PAGE_BYTES]));
+    drop(client);
+    let told = server.terminate();
+    assert_tells(&told, &["buffer: 4 pages asked for, 75.0% hits, 1 read", "1 written through"]);
+    let stat: serde_json::Value =
+        serde_json::from_str(&good(&["stat", text(&config), "--format", "json"])).unwrap();
+    let row = &stat["rows"][0];
+    assert_eq!((&row["buffer_bytes"], &row["buffer_policy"]), (&262_144.into(), &"sieve".into()));
+}
+
+#[test]
 fn serve_refuses_addresses_that_it_cannot_or_should_not_take() {
     let (folder, config) = volume();
     let file = format!("unix:{}", config.display());

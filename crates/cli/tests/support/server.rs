@@ -1,6 +1,6 @@
 //! `tantalum serve` as a process of its own, to be asked, stopped and killed.
 use std::ffi::OsStr;
-use std::io::{BufRead, BufReader};
+use std::io::{BufRead, BufReader, Read};
 use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdout, Command, Stdio};
 
@@ -10,7 +10,7 @@ pub struct Server {
     pub socket: PathBuf,
     /// The line it printed once it listened.
     pub banner: String,
-    _out: BufReader<ChildStdout>,
+    out: BufReader<ChildStdout>,
 }
 
 impl Server {
@@ -37,7 +37,7 @@ impl Server {
         let mut banner = String::new();
         out.read_line(&mut banner).expect("a line");
         assert!(banner.contains(" at "), "the server said {banner:?} and ended");
-        Server { child, socket, banner, _out: out }
+        Server { child, socket, banner, out }
     }
 
     pub fn pid(&self) -> u32 {
@@ -62,12 +62,15 @@ impl Server {
         self.child.wait().expect("it ends");
     }
 
-    /// SIGTERM; it must end well.
-    pub fn terminate(mut self) {
+    /// SIGTERM; it must end well. What it printed since the banner.
+    pub fn terminate(mut self) -> String {
         let pid = rustix::process::Pid::from_child(&self.child);
         rustix::process::kill_process(pid, rustix::process::Signal::TERM).expect("it runs");
         let status = self.child.wait().expect("it ends");
         assert!(status.success(), "{status}");
+        let mut rest = String::new();
+        self.out.read_to_string(&mut rest).expect("text");
+        rest
     }
 }
 
