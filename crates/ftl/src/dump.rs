@@ -34,14 +34,27 @@ pub struct DumpOptions {
     pub budget_bytes: u64,
     /// Frames of the buffer pool.
     pub frames_max: u32,
+    /// Programs that may fail in one dump: energy and zones are kept for as many. With more, the
+    /// dump may not find room, and what it should keep is lost.
+    pub program_failures_max: u32,
 }
+
+/// Programs that may fail in one dump, where nothing else is said.
+const PROGRAM_FAILURES_MAX: u32 = 2;
 
 impl DumpOptions {
     /// The least that `frames_max` frames on a device of `pages` logical pages need, with room for as many
-    /// changed entries as the flows need at once.
+    /// changed entries as the flows need at once. Two programs may fail.
     pub fn least(geometry: &ZoneGeometry, pages: u64, frames_max: u32) -> Self {
-        let slots = dump_slots(geometry, least_entry_pages(geometry, pages), frames_max);
-        DumpOptions { budget_bytes: slots * PAGE_BYTES as u64, frames_max }
+        let program_failures_max = PROGRAM_FAILURES_MAX;
+        let none = DumpOptions { budget_bytes: 0, frames_max, program_failures_max };
+        none.with_least_budget(geometry, pages)
+    }
+
+    /// The same with the least budget that its frames and failures need.
+    pub fn with_least_budget(self, geometry: &ZoneGeometry, pages: u64) -> Self {
+        let slots = dump_slots(geometry, least_entry_pages(geometry, pages), &self);
+        DumpOptions { budget_bytes: slots * PAGE_BYTES as u64, ..self }
     }
 }
 
@@ -92,18 +105,30 @@ fn wasted_slots(geometry: &ZoneGeometry) -> u64 {
     u64::from(geometry.append_overhead_slots + geometry.append_unit_slots)
 }
 
-/// Zones that a dump of `slots` slots besides what zones' ends waste takes.
+/// Zones that `slots` slots take besides what zones' ends waste.
 fn zones_for(geometry: &ZoneGeometry, slots: u64) -> u64 {
     slots.div_ceil(u64::from(geometry.slots_per_zone) - wasted_slots(geometry))
 }
 
-/// Slots that a dump programs at the most, one append that fails included.
-fn dump_slots(geometry: &ZoneGeometry, entry_pages: u32, frames: u32) -> u64 {
+/// Slots that a dump in which no program fails takes, besides what zones' ends waste.
+fn plain_slots(geometry: &ZoneGeometry, entry_pages: u32, frames: u32) -> u64 {
     let pages = u64::from(entry_pages) + u64::from(frames);
-    let slots = 2 * u64::from(geometry.append_slots(1))
-        + packed_appends(geometry, pages)
-        + u64::from(geometry.append_slots(geometry.append_pages_max));
-    slots + zones_for(geometry, slots) * wasted_slots(geometry)
+    2 * u64::from(geometry.append_slots(1)) + packed_appends(geometry, pages)
+}
+
+/// Zones of the dump area. A program that fails gives the rest of its zone up, which may be all of it.
+fn dump_zones(geometry: &ZoneGeometry, entry_pages: u32, options: &DumpOptions) -> u64 {
+    let plain = zones_for(geometry, plain_slots(geometry, entry_pages, options.frames_max));
+    plain + u64::from(options.program_failures_max)
+}
+
+/// Slots that a dump programs at the most: the energy for it. An append that fails is programmed
+/// again, and each time that pages go on in another zone their appends may be cut differently.
+fn dump_slots(geometry: &ZoneGeometry, entry_pages: u32, options: &DumpOptions) -> u64 {
+    let append = u64::from(geometry.append_slots(geometry.append_pages_max));
+    plain_slots(geometry, entry_pages, options.frames_max)
+        + u64::from(options.program_failures_max) * append
+        + dump_zones(geometry, entry_pages, options) * wasted_slots(geometry)
 }
 
 impl Layout {
@@ -113,16 +138,16 @@ impl Layout {
     /// `InvalidInput` where the budget is too small for the frames and the least of entries.
     pub fn new(geometry: &ZoneGeometry, pages: u64, options: &DumpOptions) -> Result<Layout> {
         let budget_slots = options.budget_bytes / PAGE_BYTES as u64;
-        let fits = |pages: u32| dump_slots(geometry, pages, options.frames_max) <= budget_slots;
+        let fits = |pages: u32| dump_slots(geometry, pages, options) <= budget_slots;
         let least = least_entry_pages(geometry, pages);
         if !fits(least) {
-            let needed = DumpOptions::least(geometry, pages, options.frames_max).budget_bytes;
+            let needed = options.with_least_budget(geometry, pages).budget_bytes;
             return Err(Error::new(
                 ErrorKind::InvalidInput,
                 format!(
-                    "{} frames cannot be dumped with energy for {} bytes: at least {needed} are \
-                     needed",
-                    options.frames_max, options.budget_bytes
+                    "{} frames cannot be dumped with energy for {} bytes while {} programs fail: \
+                     at least {needed} are needed",
+                    options.frames_max, options.budget_bytes, options.program_failures_max
                 ),
             ));
         }
@@ -133,8 +158,7 @@ impl Layout {
             let middle = entry_pages + (too_many - entry_pages) / 2;
             *(if fits(middle) { &mut entry_pages } else { &mut too_many }) = middle;
         }
-        let slots = dump_slots(geometry, entry_pages, options.frames_max);
-        let zones = zones_for(geometry, slots) as u32;
+        let zones = dump_zones(geometry, entry_pages, options) as u32;
         // Two whole lists, and what is written between two checkpoints.
         let lists = packed_appends(geometry, 2 * u64::from(entry_pages));
         let delta_slots_max = lists
@@ -257,9 +281,7 @@ impl<M: ZoneMedia> Ftl<M> {
     /// Bytes that a dump with `frames` frames would program now, where nothing fails meanwhile.
     pub fn bytes_to_dump(&self, frames: u32) -> u64 {
         let entry_pages = self.state.borrow().deltas.held().div_ceil(ENTRIES as u32);
-        let pages = u64::from(entry_pages) + u64::from(frames);
-        let slots =
-            2 * u64::from(self.geometry.append_slots(1)) + packed_appends(&self.geometry, pages);
+        let slots = plain_slots(&self.geometry, entry_pages, frames);
         let slots = slots + zones_for(&self.geometry, slots) * wasted_slots(&self.geometry);
         slots * PAGE_BYTES as u64
     }
@@ -316,9 +338,9 @@ impl<M: ZoneMedia> Ftl<M> {
         })
     }
 
-    /// The budget must be enough also if the buffer pool were full and a program failed.
+    /// The budget must be enough also if the buffer pool were full and as many programs failed as may.
     fn check_dump(&self, header: &DumpHeader, held: u32, options: &DumpOptions) -> Result<()> {
-        let slots = dump_slots(&self.geometry, header.entry_pages, options.frames_max);
+        let slots = dump_slots(&self.geometry, header.entry_pages, options);
         if slots * PAGE_BYTES as u64 <= options.budget_bytes {
             return Ok(());
         }
@@ -403,17 +425,16 @@ mod tests {
             let mut entries_before = 0;
             for more_slots in 0..400 {
                 let budget_bytes = least.budget_bytes + more_slots * PAGE_BYTES as u64;
-                let options = DumpOptions { budget_bytes, frames_max };
+                let options = DumpOptions { budget_bytes, ..least };
                 let layout = Layout::new(&GEOMETRY, 1 << 20, &options).unwrap();
                 let pages = layout.entries_max / ENTRIES as u32;
-                assert!(dump_slots(&GEOMETRY, pages, frames_max) * 4096 <= budget_bytes);
-                assert!(dump_slots(&GEOMETRY, pages + 1, frames_max) * 4096 > budget_bytes);
+                assert!(dump_slots(&GEOMETRY, pages, &options) * 4096 <= budget_bytes);
+                assert!(dump_slots(&GEOMETRY, pages + 1, &options) * 4096 > budget_bytes);
                 assert!(layout.entries_max >= entries_before);
                 entries_before = layout.entries_max;
             }
             let budget_bytes = least.budget_bytes - 1;
-            let refused =
-                Layout::new(&GEOMETRY, 1 << 20, &DumpOptions { budget_bytes, frames_max });
+            let refused = Layout::new(&GEOMETRY, 1 << 20, &DumpOptions { budget_bytes, ..least });
             assert_eq!(refused.unwrap_err().kind(), ErrorKind::InvalidInput);
         }
     }

@@ -56,3 +56,28 @@ fn shares_at_the_same_time_see_each_other_whole() {
                 c13 -> dark; w25 -> dark; w42 -> dark; s6<5.27<42 / w29 s46<6.35<27 -> dark";
     assert_eq!(live(text).violations, []);
 }
+
+/// What the log held went home at recovery, where room had to be made first; and nobody cleaned.
+#[test]
+fn a_redo_log_finds_room_when_it_recovers() {
+    let text = "wal; file; pages=60; seed=15975531445579089031; c31 c55 -> dark;  -> dark;  -> dark; \
+                 -> dark;  -> dark; c22 w35 c27 t57 w14+6 -> dark; w0 -> dark;  -> dark;  -> dark; \
+                w49 c2.30 -> dark;  -> dark;  -> dark;  -> dark; c9 t3 c5.1 -> dark; w10+4 w7+2 -> \
+                dark;  -> dark; t14 / w14 w0 / c5 a0.0 w10 -> land@15; c0 -> dark";
+    assert_eq!(live(text).violations, []);
+}
+
+/// A program that fails latches a device without a log to go on in: what it had acknowledged is there
+/// when it is opened again, and the lab takes the refusals for what they are.
+#[test]
+fn a_device_that_latches_keeps_what_it_acknowledged() {
+    for device in ["block-map", "bast:logs=2", "fast:logs=2", "dftl:cmt=5", "wal"] {
+        let text = format!(
+            "{device}; nand; pages=24; seed=5; w1 w2 w3 w4 w5 w1 r2 w7 -> dark fail@4; r1 w1 w9 -> dark"
+        );
+        assert_eq!(live(&text).violations, [], "{device}");
+        // A device that promises to survive it may not refuse.
+        let text = text.replace(device, "ssd:cache=through");
+        assert_eq!(live(&text).violations, []);
+    }
+}

@@ -25,8 +25,14 @@ fn cuts(device: &str, media: &str, cuts: u64, seed: u64) -> Campaign {
     println!(
         "{device} on {media}: {cuts} cuts, {cuts_in_recovery} in recoveries, {commands} commands, {coverage:?}"
     );
-    assert!(*cuts >= options.cuts && *cuts_in_recovery * 20 > *cuts);
-    assert!(coverage.cleaned > 100 && coverage.checkpoints > 100, "the loads reach every part");
+    // BAST writes next to nothing when it recovers.
+    let recoveries = if device.starts_with("bast") { 200 } else { 20 };
+    assert!(*cuts >= options.cuts && *cuts_in_recovery * recoveries > *cuts);
+    // Layers of earlier devices have no checkpoints; only DFTL's map is on flash.
+    let has_checkpoints =
+        !["block-map", "bast", "fast"].iter().any(|name| device.starts_with(name));
+    assert!(coverage.cleaned > 100, "the loads reach cleaning");
+    assert!(!has_checkpoints || coverage.checkpoints > 100, "the loads reach checkpoints");
     done
 }
 
@@ -88,4 +94,64 @@ fn nand_with_a_transactional_cache() {
 #[test]
 fn file_with_a_transactional_cache() {
     cuts("txcache", "file", 5_000, 10);
+}
+
+#[test]
+fn nand_with_a_cache_in_nvram_without_transactions() {
+    cuts("nvcache", "nand", 10_000, 11);
+}
+
+#[test]
+fn file_with_a_cache_in_nvram_without_transactions() {
+    cuts("nvcache", "file", 3_000, 12);
+}
+
+#[test]
+fn nand_with_a_redo_log() {
+    cuts("wal", "nand", 10_000, 13);
+}
+
+#[test]
+fn file_with_a_redo_log() {
+    cuts("wal", "file", 3_000, 14);
+}
+
+#[test]
+fn nand_with_cyclic_commits() {
+    cuts("tx-flash", "nand", 10_000, 15);
+}
+
+#[test]
+fn file_with_cyclic_commits() {
+    cuts("tx-flash", "file", 3_000, 16);
+}
+
+#[test]
+fn nand_with_an_atomic_log() {
+    cuts("atomic-log", "nand", 10_000, 17);
+}
+
+#[test]
+fn file_with_an_atomic_log() {
+    cuts("atomic-log", "file", 3_000, 18);
+}
+
+#[test]
+fn nand_mapped_by_blocks() {
+    cuts("block-map", "nand", 10_000, 19);
+}
+
+#[test]
+fn nand_with_a_log_block_a_block() {
+    cuts("bast:logs=2", "nand", 10_000, 20);
+}
+
+#[test]
+fn nand_with_shared_log_blocks() {
+    cuts("fast:logs=2", "nand", 10_000, 21);
+}
+
+#[test]
+fn nand_with_a_map_on_flash() {
+    cuts("dftl:cmt=5", "nand", 10_000, 22);
 }

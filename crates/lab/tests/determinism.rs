@@ -4,11 +4,11 @@ use std::rc::Rc;
 use tantalum_base::{
     PAGE_BYTES, PageBuf, PageDevice, PageNo, PageRange, Payload, Result, Rng, Stamp,
 };
-use tantalum_ftl::{Ftl, FtlOptions, FtlStatistics};
+use tantalum_ftl::{DumpOptions, Ftl, FtlOptions, FtlStatistics};
 use tantalum_lab::crash::{NandRig, Rig};
 use tantalum_media::block_store::MemoryStore;
 use tantalum_media::wrappers::{Recorded, Recorder};
-use tantalum_media::{FileZones, FileZonesOptions};
+use tantalum_media::{FileZones, FileZonesOptions, ZoneMedia};
 use tantalum_runtime::live::LiveOptions;
 use tantalum_runtime::virtual_time::Schedule;
 use tantalum_runtime::{Live, Runtime, Virtual};
@@ -103,10 +103,14 @@ struct Decisions {
 /// Takes `seed`'s requests on a device on a file in memory, whose operations take no time: what
 /// happens depends on the order of requests and tasks alone.
 async fn decide<R: Runtime>(runtime: R, cache: CacheKind, seed: u64) -> Result<Decisions> {
-    let options = FileZonesOptions { volume_id: 7, first_byte: 0, zones: 14, slots_per_zone: 32 };
-    let store = MemoryStore::new(14 * 32 * PAGE_BYTES as u64);
+    // A durable cache has a dump area besides.
+    let zones = if cache == CacheKind::Durable { 21 } else { 14 };
+    let options = FileZonesOptions { volume_id: 7, first_byte: 0, zones, slots_per_zone: 32 };
+    let store = MemoryStore::new(u64::from(zones) * 32 * PAGE_BYTES as u64);
     let media = Recorder::new(Rc::new(FileZones::new(store, options)?), 1000);
-    let options = FtlOptions { checkpoint_interval_slots: 100, ..FtlOptions::new(PAGES) };
+    let dump = DumpOptions::least(&media.geometry(), PAGES, 24);
+    let dump = (cache == CacheKind::Durable).then_some(dump);
+    let options = FtlOptions { checkpoint_interval_slots: 100, dump, ..FtlOptions::new(PAGES) };
     let ftl = Ftl::format(media, options).await?;
     let ssd = Rc::new(Ssd::new(ftl, SsdOptions::new(cache, 24))?);
     ssd.start(&runtime);

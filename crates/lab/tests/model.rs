@@ -3,7 +3,7 @@ use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::rc::Rc;
 use tantalum_base::{ErrorKind, PageDevice, PageNo, PageRange, Payload, Rng, Stamp};
-use tantalum_ftl::{Ftl, FtlOptions};
+use tantalum_ftl::{DumpOptions, Ftl, FtlOptions};
 use tantalum_lab::crash::{FileRig, NandRig, Rig};
 use tantalum_media::ZoneMedia;
 use tantalum_runtime::Virtual;
@@ -11,6 +11,7 @@ use tantalum_runtime::virtual_time::Schedule;
 use tantalum_ssd::{CacheKind, Ssd, SsdOptions};
 
 const PAGES: u64 = 120;
+const CACHE_PAGES: u32 = 24;
 
 fn content<P: Payload>(page: u64, count: u64) -> P {
     let mut bytes = [count as u8; 4096];
@@ -96,23 +97,26 @@ async fn commands<M: ZoneMedia>(
 fn beside_a_map<R: Rig>(cache: CacheKind, seeds: u64) {
     for seed in 0..seeds {
         let share_entries_max = [None, None, Some(20), Some(0)][seed as usize % 4];
-        let mut rig = R::new(seed);
+        // The dump of a durable cache takes zones of its own.
+        let mut rig = R::with_more_zones(seed, if cache == CacheKind::Durable { 7 } else { 0 });
         let map = Rc::new(RefCell::new(BTreeMap::new()));
         for opening in 0..6 {
             let runtime = Virtual::new(Schedule::Shuffled(seed + opening));
             let media = rig.open(&runtime);
             let (map, rt) = (Rc::clone(&map), runtime.clone());
             let session = async move {
+                let dump = DumpOptions::least(&media.geometry(), PAGES, CACHE_PAGES);
                 let options = FtlOptions {
                     checkpoint_interval_slots: 150,
                     share_entries_max,
+                    dump: (cache == CacheKind::Durable).then_some(dump),
                     ..FtlOptions::new(PAGES)
                 };
                 let ftl = match opening {
                     0 => Ftl::format(media, options).await?,
                     _ => Ftl::recover(media, options).await?.0,
                 };
-                let ssd = Rc::new(Ssd::new(ftl, SsdOptions::new(cache, 24))?);
+                let ssd = Rc::new(Ssd::new(ftl, SsdOptions::new(cache, CACHE_PAGES))?);
                 ssd.start(&rt);
                 let mut rng = Rng::split(seed, &format!("opening {opening}"));
                 commands(&ssd, &map, &mut rng, seed).await?;

@@ -3,9 +3,10 @@
 #[path = "support/power.rs"]
 mod power;
 
-use power::{CACHE_PAGES, Device, ftl_options, settled, ssd_options};
+use power::{CACHE_PAGES, Device, PAGES, ftl_options, settled, ssd_options};
 use std::rc::Rc;
 use tantalum_base::{ErrorKind, PageBuf, PageDevice, PageNo, PageRange, Stamp};
+use tantalum_ftl::FtlOptions;
 use tantalum_lab::crash::{FileRig, NandRig, Rig};
 use tantalum_media::{CutPlan, Fate};
 use tantalum_ssd::{FlushMeaning, Ssd};
@@ -268,6 +269,59 @@ fn shares_come_back_and_one_in_flight_is_whole_or_not_there() {
             break;
         }
     }
+}
+
+/// Two programs that fail in one dump, wherever that is, cost it nothing: zones and energy are kept
+/// for them.
+#[test]
+fn a_dump_in_which_two_programs_fail_is_whole() {
+    let dump = |failing: &[u64]| {
+        let mut device = Device::<NandRig<Stamp>>::format(7, 0);
+        device.run(|ssd| async move {
+            for page in 0..PAGES {
+                ssd.write(PageNo(page), &[power::content(page, 1)], None).await?;
+            }
+            for page in 0..24 {
+                ssd.write(PageNo(page * 3), &[power::content(page * 3, 2)], None).await?;
+            }
+            Ok(())
+        });
+        device.rig.fail_programs(failing);
+        let dumped = device.power_loss();
+        let dumped = dumped.unwrap_or_else(|error| panic!("{failing:?}: {error:?}"));
+        assert!(dumped.bytes <= dumped.budget_bytes, "{failing:?}: {dumped:?}");
+        device.rig.fail_programs(&[]);
+        let mut device = Device::reopen(device.rig, 8, 0);
+        let found = device.run(|ssd| async move { power::read_all(&ssd, PAGES).await });
+        for (page, found) in (0..).zip(found) {
+            let count = if page % 3 == 0 && page < 72 { 2 } else { 1 };
+            assert_eq!(found, power::content(page, count), "{failing:?}: page {page}");
+        }
+        dumped.bytes
+    };
+    let plain_bytes = dump(&[]);
+    let programs = plain_bytes / 8192;
+    let mut more_bytes = 0;
+    for first in 0..programs {
+        for second in first + 1..programs + 8 {
+            more_bytes = more_bytes.max(dump(&[first, second]) - plain_bytes);
+        }
+    }
+    assert!(more_bytes > 0 && programs > 8, "programs failed in none of the dumps");
+}
+
+/// A cache that is called durable and has no energy would lose what it acknowledged.
+#[test]
+fn a_durable_cache_without_energy_is_refused() {
+    let runtime = settled();
+    let media = NandRig::<Stamp>::new(1).open(&runtime);
+    let refused = runtime.run(async move {
+        let ftl = tantalum_ftl::Ftl::format(media, FtlOptions::new(PAGES)).await?;
+        Ssd::new(ftl, power::ssd_options()).map(|_| ())
+    });
+    let refused = refused.unwrap().unwrap_err();
+    assert_eq!(refused.kind(), ErrorKind::InvalidInput);
+    assert!(refused.to_string().contains("no energy for a dump"), "{refused}");
 }
 
 #[test]

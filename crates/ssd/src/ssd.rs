@@ -59,6 +59,20 @@ pub(crate) struct Counts {
     pub dump_bytes_max: u64,
 }
 
+/// What a durable cache acknowledges is in memory only: there must be energy to dump all of it.
+fn check_dump<M: ZoneMedia>(ftl: &Ftl<M>, options: &SsdOptions) -> Result<()> {
+    let pages = options.cache_pages;
+    let problem = match ftl.options().dump {
+        None => "the FTL has no energy for a dump (`FtlOptions::dump`)".to_owned(),
+        Some(dump) if pages > dump.frames_max => {
+            format!("the budget of the dump is for {} pages", dump.frames_max)
+        }
+        Some(_) => return Ok(()),
+    };
+    let context = format!("a durable cache of {pages} pages cannot be kept: {problem}");
+    Err(Error::new(ErrorKind::InvalidInput, context))
+}
+
 impl<M: ZoneMedia> Ssd<M> {
     /// A device over `ftl`, with an empty cache.
     ///
@@ -66,13 +80,8 @@ impl<M: ZoneMedia> Ssd<M> {
     /// `InvalidInput` where the options contradict each other or what the FTL can dump.
     pub fn new(ftl: Rc<Ftl<M>>, mut options: SsdOptions) -> Result<Self> {
         options.check()?;
-        let frames_max = ftl.options().dump.map_or(u32::MAX, |dump| dump.frames_max);
-        if options.cache == CacheKind::Durable && options.cache_pages > frames_max {
-            let context = format!(
-                "a cache of {} pages cannot be dumped: the budget is for {frames_max}",
-                options.cache_pages
-            );
-            return Err(Error::new(ErrorKind::InvalidInput, context));
+        if options.cache == CacheKind::Durable {
+            check_dump(&ftl, &options)?;
         }
         let batch_max = ftl.batch_pages_max();
         if options.cache.whole_batches() && options.cache_pages > batch_max {

@@ -102,6 +102,9 @@ fn campaigns(args: &Args) -> anyhow::Result<Report> {
     let mut runs = Vec::new();
     for device in &devices {
         for media in &args.media {
+            if args.device.is_empty() && !crash::carries(media, device) {
+                continue;
+            }
             // What can be refused is refused before anything runs.
             crash::find(device, media)?;
             runs.push(CampaignOptions {

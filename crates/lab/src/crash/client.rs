@@ -1,7 +1,7 @@
 //! A client: issues its commands one after the other, checks what it reads, and keeps the history.
 use std::cell::RefCell;
 use std::rc::Rc;
-use tantalum_base::{Error, ErrorKind, PageDevice, PageNo, Payload, Result, TxId};
+use tantalum_base::{Error, ErrorKind, PageDevice, PageNo, PageRange, Payload, Result, TxId};
 
 use super::command::{Command, Effect};
 use super::history::History;
@@ -17,6 +17,10 @@ pub(super) struct Client<D: PageDevice> {
     pub(super) violations: Rc<RefCell<Vec<Violation>>>,
     /// Whether the power has gone: an answer that comes then reaches nobody.
     pub(super) is_cut: Rc<dyn Fn() -> bool>,
+    /// Whether a trim is all or nothing.
+    pub(super) trims_are_atomic: bool,
+    /// Whether a program fails that latches the device.
+    pub(super) may_latch: bool,
 }
 
 impl<D: PageDevice> Client<D> {
@@ -25,7 +29,9 @@ impl<D: PageDevice> Client<D> {
         for (command, first_content) in commands {
             let performed = self.perform(&command, first_content).await;
             self.check_power();
-            if let Err(error) = performed {
+            if let Err(error) = performed
+                && !(self.may_latch && is_latch(&error))
+            {
                 let text = command_text(&command);
                 let violation = format!("client {}, {text}: {error:?}", self.number);
                 self.violations.borrow_mut().push(Violation(violation));
@@ -43,10 +49,11 @@ impl<D: PageDevice> Client<D> {
                 self.ended(entry, device.write(range.first, &pages, None).await)
             }
             Command::Commit(_) | Command::Abort(_) => self.transact(command, contents).await,
-            Command::Trim(range) => {
+            Command::Trim(range) if self.trims_are_atomic => {
                 let entry = self.issue(Effect::Clear(*range), command);
                 self.ended(entry, device.trim(*range).await)
             }
+            Command::Trim(range) => self.trim_page_by_page(*range, command).await,
             Command::Share(pairs) => {
                 let issued = self.history.borrow_mut().now();
                 let entry = self.issue(Effect::Share(pairs.clone()), command);
@@ -68,6 +75,20 @@ impl<D: PageDevice> Client<D> {
             }
             Command::Read(page) => self.read(*page).await,
         }
+    }
+
+    /// A trim whose pages may go in any order, some of them or all.
+    async fn trim_page_by_page(&self, range: PageRange, command: &Command) -> Result<()> {
+        let entries: Vec<usize> = range
+            .iter()
+            .map(|page| {
+                let label = format!("client {}, {}", self.number, command_text(command));
+                let effect = Effect::Clear(PageRange::new(page, 1));
+                self.history.borrow_mut().issue_apart(effect, label)
+            })
+            .collect();
+        let trimmed = self.device.trim(range).await;
+        entries.into_iter().try_for_each(|entry| self.ended(entry, trimmed.clone()))
     }
 
     fn make(&self, contents: &[(PageNo, u64)]) -> Vec<D::Page> {
@@ -144,6 +165,11 @@ impl<D: PageDevice> Client<D> {
         read?;
         self.history.borrow().check_read(page, issued, &seen[0])
     }
+}
+
+/// What a device answers whose log failed: to the command that it failed under, and to all later ones.
+pub(super) fn is_latch(error: &Error) -> bool {
+    matches!(error.kind(), ErrorKind::Latched | ErrorKind::ProgramFailed | ErrorKind::ZoneRetired)
 }
 
 /// Answers that a device may give to a client among several, with nothing done.

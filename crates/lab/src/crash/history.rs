@@ -17,6 +17,9 @@ pub(super) struct Entry {
     pub(super) label: String,
 }
 
+/// Where the numbers of clients begin that stand for parts of commands.
+const APART: u32 = 1 << 16;
+
 /// The commands behind a state that is known.
 pub(super) struct History<P> {
     /// What the device held when it was last checked.
@@ -79,6 +82,13 @@ impl<P: Payload> History<P> {
         let issued = self.tick();
         self.entries.push(Entry { client, effect, issued, acked: None, is_durable, label });
         self.entries.len() - 1
+    }
+
+    /// A part of a command that takes effect in no order with other parts: as if a client of its own
+    /// had issued it. Its place among the entries.
+    pub(super) fn issue_apart(&mut self, effect: Effect, label: String) -> usize {
+        let client = APART + self.entries.len() as u32;
+        self.issue(client, effect, false, label)
     }
 
     /// A command was acknowledged.

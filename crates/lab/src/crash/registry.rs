@@ -10,8 +10,12 @@ use super::powered::Powered;
 use super::rig::{FileRig, NandRig, Rig};
 use super::run::{Outcome, run};
 use super::subject::Subject;
-use super::subjects::{BufferedSubject, SsdSubject, TxCacheSubject};
+use super::subjects::{
+    BufferedSubject, PersonalitySubject, ShadowSubject, SsdSubject, TxCacheSubject, WalSubject,
+};
 use tantalum_base::PageDevice;
+use tantalum_ftl::personality::PersonalitySpec;
+use tantalum_ssd::baselines::Clustering;
 
 /// The media, as `--media` takes them: NAND with stamps for contents, NAND with real bytes, a file.
 pub const MEDIA: &[&str] = &["nand", "nand-bytes", "file"];
@@ -28,7 +32,21 @@ pub const DEVICES: &[&str] = &[
     "buffered:cache=ordered",
     "txcache",
     "nvcache",
+    "wal",
+    "tx-flash",
+    "atomic-log",
+    PersonalitySubject::NAMES[0],
+    PersonalitySubject::NAMES[1],
+    PersonalitySubject::NAMES[2],
+    PersonalitySubject::NAMES[3],
 ];
+
+/// Whether `device` runs on `media`. Block mapping, BAST, FAST and DFTL need blocks that are erased,
+/// which a file has not.
+pub fn carries(media: &str, device: &str) -> bool {
+    let name = device.split(':').next().unwrap_or(device);
+    media != "file" || !PersonalitySpec::NAMES.contains(&name)
+}
 
 /// A kind of device on a kind of medium, for any number of lives.
 pub trait Lives {
@@ -53,6 +71,11 @@ pub trait Lives {
 /// # Errors
 /// `InvalidInput`, which lists what is accepted.
 pub fn find(device: &str, media: &str) -> Result<Box<dyn Lives>> {
+    if !carries(media, device) {
+        let context =
+            format!("{device} needs blocks that are erased: it runs on nand, not on {media}");
+        return Err(Error::new(ErrorKind::InvalidInput, context));
+    }
     match media {
         "nand" => on::<NandRig<Stamp>>("nand", device),
         "nand-bytes" => on::<NandRig<PageBuf>>("nand-bytes", device),
@@ -85,6 +108,19 @@ fn on<R: Rig + 'static>(media: &'static str, device: &str) -> Result<Box<dyn Liv
             let transactions = name == "txcache";
             spec.finish()?;
             Ok(kind::<R, _>(media, TxCacheSubject { transactions }))
+        }
+        "wal" => {
+            spec.finish()?;
+            Ok(kind::<R, _>(media, WalSubject))
+        }
+        name @ ("tx-flash" | "atomic-log") => {
+            let cycles = name == "tx-flash";
+            spec.finish()?;
+            let clustering = if cycles { Clustering::Cycles } else { Clustering::LogFlags };
+            Ok(kind::<R, _>(media, ShadowSubject { clustering }))
+        }
+        name if PersonalitySpec::NAMES.contains(&name) => {
+            Ok(kind::<R, _>(media, PersonalitySubject { spec: PersonalitySpec::parse(device)? }))
         }
         _ => Err(spec.unknown_name("device of the crash lab", DEVICES)),
     }

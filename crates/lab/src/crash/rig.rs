@@ -39,7 +39,8 @@ pub trait Rig {
     /// Tells what [`operations`](Self::operations) does, until the next `open`.
     fn operations_watch(&self) -> impl Fn() -> u64 + 'static;
 
-    /// Lets these programs fail, counted from now on from 0; nothing where the medium has none.
+    /// Lets these programs fail, counted from now on from 0, and none that was named before; nothing
+    /// where the medium has none.
     fn fail_programs(&mut self, _programs: &[u64]) {}
 
     /// Whether power has been cut since the last `open`.
@@ -117,6 +118,7 @@ impl<P: Payload> Rig for NandRig<P> {
     }
 
     fn fail_programs(&mut self, programs: &[u64]) {
+        self.nand.call_off_failing_programs();
         programs.iter().for_each(|program| self.nand.fail_program(*program));
     }
 

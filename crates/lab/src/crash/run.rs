@@ -7,13 +7,13 @@ use tantalum_runtime::virtual_time::Schedule;
 use tantalum_runtime::{Runtime, Virtual};
 
 use super::bench::{Bench, Ended, powered};
-use super::client::Client;
+use super::client::{Client, is_latch};
 use super::command::Command;
 use super::history::History;
 use super::life::{End, Life, PowerOn, Violation};
 use super::powered::Powered;
 use super::rig::Rig;
-use super::subject::{Coverage, Subject};
+use super::subject::{Coverage, FailedProgram, Subject};
 use super::verify;
 
 /// What a life came to.
@@ -171,6 +171,8 @@ impl<R: Rig, S: Subject<Powered<R::Media>>> Living<R, S> {
         let subject = self.bench.subject.clone();
         let clients = self.number(&power_on.clients);
         let closes = power_on.end == End::Close;
+        let fails = !power_on.failing_programs.is_empty();
+        let may_latch = fails && S::FAILED_PROGRAM == FailedProgram::Latches;
         let (rt, session) = (runtime.clone(), Rc::clone(session));
         let (counts, is_cut) = (self.bench.counts(), self.bench.cut_watch());
         let is_cut: Rc<dyn Fn() -> bool> = Rc::new(is_cut);
@@ -178,7 +180,11 @@ impl<R: Rig, S: Subject<Powered<R::Media>>> Living<R, S> {
         let main = async move {
             let device = match opening {
                 None => session.device.borrow().clone().expect("formatted just now"),
-                Some(opening) => subject.reopen(opening).await?,
+                Some(opening) => match subject.reopen(opening).await {
+                    // Nothing was checked; the next power-on finds all as it was.
+                    Err(error) if may_latch && is_latch(&error) => return Ok(()),
+                    reopened => reopened?,
+                },
             };
             session.recovery.set(counts());
             *session.device.borrow_mut() = Some(Rc::clone(&device));
@@ -202,6 +208,8 @@ impl<R: Rig, S: Subject<Powered<R::Media>>> Living<R, S> {
                         history: Rc::clone(&history),
                         violations: Rc::clone(&violations),
                         is_cut: Rc::clone(&is_cut),
+                        trims_are_atomic: S::TRIMS_ARE_ATOMIC,
+                        may_latch,
                     };
                     rt.spawn("client", client.run(commands))
                 })
@@ -213,7 +221,10 @@ impl<R: Rig, S: Subject<Powered<R::Media>>> Living<R, S> {
                 PowerCut::unwind();
             }
             if closes {
-                subject.close(&device).await?;
+                match subject.close(&device).await {
+                    Err(error) if may_latch && is_latch(&error) => return Ok(()),
+                    closed => closed?,
+                }
                 subject.validate(&device);
             }
             Ok::<_, Error>(())

@@ -25,10 +25,20 @@ pub struct Coverage {
     pub checkpoints: u64,
 }
 
+/// What a program of the medium that fails does to a device.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum FailedProgram {
+    /// Nobody notices: it is written elsewhere.
+    Survived,
+    /// The command fails, and so does every later change, until the device is opened again; then all
+    /// that was acknowledged is there. Recovery itself may fail for it.
+    Latches,
+}
+
 /// A kind of device over media `M`. One file a kind in `subjects`.
 ///
 /// What it promises is what its `limits()` say: the lab reads durability, atomic writes,
-/// transactions and shares there. When power is cut every task stops where it stands, in the middle
+/// transactions and shares there. The constants say the rest. When power is cut every task stops where it stands, in the middle
 /// of a poll where need be; the device itself is dropped and never asked again, but for
 /// [`on_stored_energy`](Self::on_stored_energy).
 #[allow(async_fn_in_trait, reason = "subjects live on one thread; their futures need not be Send")]
@@ -42,6 +52,12 @@ pub trait Subject<M: ZoneMedia>: Clone + 'static {
 
     /// Whether the device does something on stored energy when the power is cut.
     const HAS_STORED_ENERGY: bool = false;
+
+    /// Whether a trim of several pages is all or nothing; otherwise each of its pages is.
+    const TRIMS_ARE_ATOMIC: bool = true;
+
+    /// What a failing program does.
+    const FAILED_PROGRAM: FailedProgram = FailedProgram::Survived;
 
     /// Zones that the device needs beyond those that others of its size have.
     fn more_zones(&self) -> u32 {

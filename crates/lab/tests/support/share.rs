@@ -13,6 +13,9 @@ use tantalum_ssd::{CacheKind, Ssd, SsdOptions};
 /// Logical pages of the devices.
 pub const PAGES: u64 = 120;
 
+/// Pages of their write caches.
+const CACHE_PAGES: u32 = 48;
+
 type Media = <NandRig<Stamp> as Rig>::Media;
 
 /// An open device.
@@ -56,16 +59,28 @@ fn in_session<T: 'static>(
     result
 }
 
+/// A medium for a device with a cache of `kind`: a dump takes zones of its own.
+fn rig(kind: CacheKind, seed: u64) -> NandRig<Stamp> {
+    NandRig::with_more_zones(seed, if kind == CacheKind::Durable { 10 } else { 0 })
+}
+
+/// `options`, with a dump where the cache is durable.
+fn with_dump(kind: CacheKind, options: FtlOptions, media: &Media) -> FtlOptions {
+    let dump = DumpOptions::least(&media.geometry(), PAGES, CACHE_PAGES);
+    FtlOptions { dump: (kind == CacheKind::Durable).then_some(dump), ..options }
+}
+
 /// Runs `test` on a new device and validates it.
 pub fn session(
     kind: CacheKind,
     options: FtlOptions,
     test: impl AsyncFnOnce(Session) -> Result<(), Error> + 'static,
 ) {
-    let mut rig = NandRig::<Stamp>::new(1);
+    let mut rig = rig(kind, 1);
     in_session(&mut rig, 1, async move |runtime: Virtual, media| {
+        let options = with_dump(kind, options, &media);
         let ftl = Ftl::format(media, options).await?;
-        let ssd = Rc::new(Ssd::new(Rc::clone(&ftl), SsdOptions::new(kind, 48))?);
+        let ssd = Rc::new(Ssd::new(Rc::clone(&ftl), SsdOptions::new(kind, CACHE_PAGES))?);
         ssd.start(&runtime);
         test(Session { ssd, runtime }).await?;
         ftl.validate();
@@ -84,18 +99,19 @@ pub fn with_faults(test: impl AsyncFnOnce(Rc<Ftl<Faults<Media>>>) -> Result<(), 
 
 /// Shares, overwrites and trims for long enough to clean every zone, over several openings.
 pub fn overwrite_and_reopen(kind: CacheKind, seed: u64, share_entries_max: Option<u32>) {
-    let mut rig = NandRig::<Stamp>::new(seed);
+    let mut rig = rig(kind, seed);
     let options = FtlOptions { share_entries_max, ..FtlOptions::new(PAGES) };
     let held = Rc::new(RefCell::new(vec![Stamp::zero(); PAGES as usize]));
     for opening in 0..4 {
         let held = Rc::clone(&held);
         in_session(&mut rig, seed + opening, async move |runtime: Virtual, media| {
+            let options = with_dump(kind, options, &media);
             let ftl = match opening {
                 0 => Ftl::format(media, options).await?,
                 _ => Ftl::recover(media, options).await?.0,
             };
             ftl.validate();
-            let ssd = Rc::new(Ssd::new(ftl, SsdOptions::new(kind, 48))?);
+            let ssd = Rc::new(Ssd::new(ftl, SsdOptions::new(kind, CACHE_PAGES))?);
             ssd.start(&runtime);
             let device = Session { ssd, runtime };
             let mut rng = Rng::split(seed, &format!("opening {opening}"));
@@ -137,12 +153,8 @@ pub fn overwrite_and_reopen(kind: CacheKind, seed: u64, share_entries_max: Optio
 /// Runs `test` on a device whose durable cache held the first writes of pages 0 and 1 when its
 /// power was cut.
 pub fn with_a_survived_cache(test: impl AsyncFnOnce(Session) -> Result<(), Error> + 'static) {
-    const CACHE_PAGES: u32 = 48;
-    let mut rig = NandRig::<Stamp>::with_more_zones(1, 8);
-    let options = |media: &Media| {
-        let dump = DumpOptions::least(&media.geometry(), PAGES, CACHE_PAGES);
-        FtlOptions { dump: Some(dump), ..FtlOptions::new(PAGES) }
-    };
+    let mut rig = rig(CacheKind::Durable, 1);
+    let options = |media: &Media| with_dump(CacheKind::Durable, FtlOptions::new(PAGES), media);
     let ssd_options = SsdOptions::new(CacheKind::Durable, CACHE_PAGES);
     let ssd = in_session(&mut rig, 1, async move |_, media| {
         let options = options(&media);
@@ -163,18 +175,27 @@ pub fn with_a_survived_cache(test: impl AsyncFnOnce(Session) -> Result<(), Error
 
 /// Loses power right behind an acknowledged share; what the pages hold then.
 pub fn after_a_share_and_a_cut(kind: CacheKind, seed: u64) -> Vec<Stamp> {
-    let mut rig = NandRig::<Stamp>::new(seed);
-    let (options, ssd_options) = (FtlOptions::new(PAGES), SsdOptions::new(kind, 48));
-    in_session(&mut rig, seed, async move |runtime: Virtual, media| {
+    let mut rig = rig(kind, seed);
+    let ssd_options = SsdOptions::new(kind, CACHE_PAGES);
+    let ssd = in_session(&mut rig, seed, async move |runtime: Virtual, media| {
+        let options = with_dump(kind, FtlOptions::new(PAGES), &media);
         let ssd = Rc::new(Ssd::new(Ftl::format(media, options).await?, ssd_options)?);
         ssd.start(&runtime);
         let device = Session { ssd, runtime };
         device.write(0, 4, 1).await?;
         device.write(8, 4, 2).await?;
-        device.ssd.share_range(PageNo(100), PageNo(0), 4).await
+        device.ssd.share_range(PageNo(100), PageNo(0), 4).await?;
+        Ok(device.ssd)
     });
-    in_session(&mut rig, seed, async move |_, media| {
-        let ssd = Ssd::new(Ftl::recover(media, options).await?.0, ssd_options)?;
+    if kind == CacheKind::Durable {
+        in_session(&mut rig, seed, async move |_, media| ssd.power_loss(media).await.map(|_| ()));
+    }
+    in_session(&mut rig, seed, async move |runtime: Virtual, media| {
+        let options = with_dump(kind, FtlOptions::new(PAGES), &media);
+        let ssd = match kind {
+            CacheKind::Durable => Ssd::reboot(media, options, ssd_options, &runtime).await?.0,
+            _ => Rc::new(Ssd::new(Ftl::recover(media, options).await?.0, ssd_options)?),
+        };
         let mut held = Vec::new();
         for page in [0, 8, 100, 103] {
             let mut out = [Stamp::zero()];

@@ -49,6 +49,11 @@ impl Failures {
         self.scripted.insert(self.count + nth);
     }
 
+    /// Nothing fails any more that was to.
+    pub(super) fn call_off(&mut self) {
+        self.scripted.clear();
+    }
+
     /// Counts an operation and tells whether it fails.
     #[inline]
     pub(super) fn next(&mut self, chance: f64) -> bool {

@@ -130,6 +130,11 @@ impl<P: Payload> Nand<P> {
         self.0.borrow_mut().program_failures.script(nth);
     }
 
+    /// Lets no program fail any more of those that [`fail_program`](Self::fail_program) named.
+    pub fn call_off_failing_programs(&self) {
+        self.0.borrow_mut().program_failures.call_off();
+    }
+
     /// Lets the erase fail that comes `nth` from now, counted from 0.
     pub fn fail_erase(&self, nth: u64) {
         self.0.borrow_mut().erase_failures.script(nth);

@@ -1,8 +1,14 @@
 //! The devices under test, one file each.
 mod buffered;
+mod personality;
+mod shadow;
 mod ssd;
 mod tx_cache;
+mod wal;
 
 pub use buffered::BufferedSubject;
+pub use personality::PersonalitySubject;
+pub use shadow::ShadowSubject;
 pub use ssd::SsdSubject;
 pub use tx_cache::TxCacheSubject;
+pub use wal::WalSubject;

@@ -12,7 +12,7 @@ use crate::crash::subject::{Coverage, Opening, Subject};
 const CACHE_PAGES: u32 = 24;
 
 /// What the dump area and delta pages take on the lab's media.
-const DUMP_ZONES: u32 = 5;
+const DUMP_ZONES: u32 = 7;
 
 /// [`Ssd`] with one kind of write cache. A durable one has the least energy that its dump can do
 /// with, so that changed mapping entries are backed up all the time.

@@ -73,6 +73,8 @@ pub struct Wal<M: ZoneMedia> {
     /// Transactions were committed, or the device failed.
     settled: WaitQueue,
     failed: RefCell<Option<Error>>,
+    /// The FTL's own tasks run: recovery needs them.
+    ftl_runs: Cell<bool>,
     counts: Cell<WalStatistics>,
 }
 
@@ -137,6 +139,7 @@ impl<M: ZoneMedia> Wal<M> {
             home_turn: Semaphore::new("the copying home", 1),
             settled: WaitQueue::new("commits in flight"),
             failed: RefCell::new(None),
+            ftl_runs: Cell::new(false),
             counts: Cell::default(),
         }
     }
@@ -145,10 +148,9 @@ impl<M: ZoneMedia> Wal<M> {
     pub fn start(self: &Rc<Self>, runtime: &impl Runtime) {
         let wal = Rc::clone(self);
         runtime.spawn("copier home", async move { wal.run_copier().await });
-        let ftl = Rc::clone(&self.ftl);
-        runtime.spawn("cleaner", async move { ftl.run_cleaner().await });
-        let ftl = Rc::clone(&self.ftl);
-        runtime.spawn("checkpointer", async move { ftl.run_checkpointer().await });
+        if !self.ftl_runs.replace(true) {
+            start_ftl(&self.ftl, runtime);
+        }
     }
 
     /// The FTL of the home locations.
@@ -238,6 +240,14 @@ impl<M: ZoneMedia> Wal<M> {
             }
         }
     }
+}
+
+/// Starts what must run beside writes to the homes.
+fn start_ftl<M: ZoneMedia>(ftl: &Rc<Ftl<M>>, runtime: &impl Runtime) {
+    let cleaned = Rc::clone(ftl);
+    runtime.spawn("cleaner", async move { cleaned.run_cleaner().await });
+    let ftl = Rc::clone(ftl);
+    runtime.spawn("checkpointer", async move { ftl.run_checkpointer().await });
 }
 
 impl<M: ZoneMedia> PageDevice for Wal<M> {

@@ -10,7 +10,7 @@ use tantalum_runtime::Runtime;
 use super::home::{copy, decode_state};
 use super::log::{LOG_STREAM, Log};
 use super::options::WalOptions;
-use super::{Wal, divide, with_state_page};
+use super::{Wal, divide, start_ftl, with_state_page};
 
 /// What a recovery found, and how long it took.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -55,7 +55,8 @@ struct Scan {
 }
 
 impl<M: ZoneMedia> Wal<M> {
-    /// Opens the device that `media` holds.
+    /// Opens the device that `media` holds. What brings the log home may need room for it, so the
+    /// tasks that clean the homes run from here on.
     ///
     /// # Errors
     /// Those of [`Ftl::recover`]; `Checksum` where a committed page in the log has decayed.
@@ -93,6 +94,7 @@ impl<M: ZoneMedia> Wal<M> {
             }
         }
         let last = scan.transactions.last_key_value().map_or(home, |(last, _)| home.max(*last));
+        start_ftl(&ftl, runtime);
         if last > home {
             let pages = read_versions(&log, &newest).await?;
             copy(&ftl, &pages, last).await?;
@@ -101,7 +103,9 @@ impl<M: ZoneMedia> Wal<M> {
         reset_zones(&log).await?;
         report.redo_ns = runtime.now_ns() - scanned_ns;
         let log = Log::new(log, options, scan.epoch);
-        Ok((Wal::open(ftl, log, options, last), report))
+        let wal = Wal::open(ftl, log, options, last);
+        wal.ftl_runs.set(true);
+        Ok((wal, report))
     }
 }
 
