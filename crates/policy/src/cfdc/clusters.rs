@@ -1,4 +1,5 @@
 //! Clusters of dirty pages with what their priorities are made of, found by number.
+use super::singles::Singles;
 use super::tournament::{Tournament, order};
 use crate::page_table::{NO_FRAME, PageTable};
 use tantalum_base::PageNo;
@@ -32,7 +33,9 @@ pub(super) struct Clusters<T> {
     clusters: Vec<Cluster>,
     table: T,
     free: Vec<u32>,
-    /// All clusters but the victim cluster.
+    /// Clusters of one page, but for the victim cluster and those that came when a newer one was there.
+    singles: Singles,
+    /// All others but the victim cluster.
     tournament: Tournament,
     /// The cluster that gave the last dirty victim, while it has pages.
     victim: u32,
@@ -48,6 +51,7 @@ impl<T: PageTable> Clusters<T> {
             clusters: vec![Cluster::default(); slots],
             table: T::new(clusters_max, numbers_end),
             free: (1..slots as u32).rev().collect(),
+            singles: Singles::new(slots),
             tournament: Tournament::new(slots),
             victim: NO_SLOT,
             global_time: 0,
@@ -73,17 +77,40 @@ impl<T: PageTable> Clusters<T> {
             let cluster = &mut self.clusters[found as usize];
             cluster.distance += distance(found);
             cluster.pages += 1;
-            if found != self.victim {
-                self.tournament.change(found, true);
-            }
+            self.rank(found);
             return found;
         }
         let slot = self.free.pop().expect("there are as many clusters as pages at most");
         let timestamp = self.global_time;
         self.clusters[slot as usize] = Cluster { number, timestamp, distance: 0, pages: 1 };
         self.table.insert(PageNo(number), slot);
-        self.tournament.change(slot, true);
+        self.rank(slot);
         slot
+    }
+
+    /// The cluster of `slot` is new or changed: ranks it among the others.
+    fn rank(&mut self, slot: u32) {
+        if slot == self.victim {
+            return;
+        }
+        let is_single = self.clusters[slot as usize].pages == 1;
+        if self.singles.has(slot) {
+            self.singles.remove(slot);
+        }
+        if is_single && self.singles.push(slot, &self.clusters) {
+            self.tournament.leave(slot);
+        } else {
+            self.tournament.change(slot);
+        }
+    }
+
+    /// The cluster of `slot` is no more ranked.
+    fn unrank(&mut self, slot: u32) {
+        if self.singles.has(slot) {
+            self.singles.remove(slot);
+        } else {
+            self.tournament.leave(slot);
+        }
     }
 
     /// A page leaves the cluster in `slot`, which makes its distances `less` in all. Where it was
@@ -100,12 +127,12 @@ impl<T: PageTable> Clusters<T> {
             let clusters = &self.clusters;
             self.table.remove(number, slot, |slot| PageNo(clusters[slot as usize].number));
             self.free.push(slot);
-            self.tournament.change(slot, false);
+            self.unrank(slot);
             if self.victim == slot {
                 self.victim = NO_SLOT;
             }
-        } else if slot != self.victim {
-            self.tournament.change(slot, true);
+        } else {
+            self.rank(slot);
         }
     }
 
@@ -113,18 +140,25 @@ impl<T: PageTable> Clusters<T> {
     /// otherwise that of the lowest priority, which stays until it is consumed. [`NO_SLOT`] where there
     /// is none.
     pub(super) fn victim(&mut self) -> u32 {
-        if self.victim == NO_SLOT
-            && let Some(slot) = self.tournament.top(&self.clusters, self.global_time)
-        {
-            self.victim = slot;
-            self.tournament.change(slot, false);
+        if self.victim == NO_SLOT {
+            let now = self.global_time;
+            let clusters = &self.clusters;
+            let top = self.tournament.top(clusters, now).unwrap_or(NO_SLOT);
+            self.victim = match (self.singles.oldest(), top) {
+                (only, NO_SLOT) | (NO_SLOT, only) => only,
+                (single, top) => {
+                    let of = |slot: u32| &clusters[slot as usize];
+                    if order(of(single), of(top), now).is_lt() { single } else { top }
+                }
+            };
+            self.unrank(self.victim);
         }
         self.victim
     }
 
     /// Slots by rising priority, the victim cluster first, as a heap gives them one by one.
     pub(super) fn by_priority(&self) -> impl Iterator<Item = u32> + '_ {
-        let part = (1..self.clusters.len() as u32).filter(|slot| self.tournament.has(*slot));
+        let part = (1..self.clusters.len() as u32).filter(|slot| self.is_ranked(*slot));
         let ranked =
             |slot| Ranked { slot, cluster: &self.clusters[slot as usize], at: self.global_time };
         let mut heap: std::collections::BinaryHeap<Ranked> = part.map(ranked).collect();
@@ -132,20 +166,27 @@ impl<T: PageTable> Clusters<T> {
         first.into_iter().chain(std::iter::from_fn(move || heap.pop().map(|ranked| ranked.slot)))
     }
 
+    fn is_ranked(&self, slot: u32) -> bool {
+        self.singles.has(slot) || self.tournament.has(slot)
+    }
+
     /// Bytes of memory.
     pub(super) fn memory_bytes(&self) -> u64 {
         let slots = self.clusters.len() * size_of::<Cluster>();
         let free = self.free.capacity() * size_of::<u32>();
-        (slots + free) as u64 + self.table.memory_bytes() + self.tournament.memory_bytes()
+        let ranks = self.singles.memory_bytes() + self.tournament.memory_bytes();
+        (slots + free) as u64 + self.table.memory_bytes() + ranks
     }
 
     #[cfg(test)]
     pub(super) fn validate(&self, mut pages_of: impl FnMut(u32) -> Vec<PageNo>) {
         assert!(self.tournament.slots_end() >= self.clusters.len());
+        self.singles.validate(&self.clusters);
         for slot in 1..self.clusters.len() as u32 {
             let (cluster, pages) = (self.clusters[slot as usize], pages_of(slot));
             let free = self.free.contains(&slot);
-            assert_eq!(self.tournament.has(slot), !free && slot != self.victim, "takes part");
+            assert_eq!(self.is_ranked(slot), !free && slot != self.victim, "ranked or not");
+            assert!(!(self.singles.has(slot) && self.tournament.has(slot)), "ranked twice");
             assert_eq!(pages.is_empty(), free, "a free slot has no pages, others have");
             if !free {
                 assert_eq!(self.find(cluster.number), slot, "the table has another slot");

@@ -11,6 +11,7 @@
 //! priority_region  lists of clean pages and of each cluster's: Algorithm 2
 //! clusters         clusters by number, with IPD and timestamp: formula 3.1
 //! tournament       the cluster of the lowest priority, exactly, as time goes on: formula 3.2
+//! singles          clusters of one page, whose order time does not change
 //! ```
 //!
 //! Where the text is silent or says two things:
@@ -32,6 +33,7 @@
 //! read costs beside a write.
 mod clusters;
 mod priority_region;
+mod singles;
 mod tournament;
 
 use crate::page_table::{NO_FRAME, PageTable};

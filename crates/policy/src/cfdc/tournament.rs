@@ -54,9 +54,21 @@ impl Tournament {
         self.takes_part[slot as usize]
     }
 
-    /// The cluster of `slot` changed, and takes part from now on or does not.
-    pub(super) fn change(&mut self, slot: u32, takes_part: bool) {
-        self.takes_part[slot as usize] = takes_part;
+    /// The cluster of `slot` is new or changed, and takes part.
+    pub(super) fn change(&mut self, slot: u32) {
+        self.takes_part[slot as usize] = true;
+        self.play_again(slot);
+    }
+
+    /// The cluster of `slot` takes no more part, if it did.
+    pub(super) fn leave(&mut self, slot: u32) {
+        if std::mem::take(&mut self.takes_part[slot as usize]) {
+            self.play_again(slot);
+        }
+    }
+
+    /// Marks all matches that depend on `slot`.
+    fn play_again(&mut self, slot: u32) {
         let mut at = (self.matches.len() + slot as usize) / 2;
         // A match that is to be played again has marked all above it.
         while at > 0 && self.matches[at].until > 0 {
