@@ -1,19 +1,12 @@
 //! The cost bound on page traces of PostgreSQL: no policy pays less, and how much more each pays
 //! (`cargo test --release -p tantalum-policy --test cost_bound -- --nocapture`).
+mod support;
+
 use std::path::Path;
+use support::load;
 use tantalum_policy::cost_bound::{CostBoundOptions, cost_bound};
 use tantalum_policy::{PolicySpec, Request, Tally, Workload};
-use tantalum_trace::{OpenOptions, PageEvent, open_pages, shared};
-
-fn load(path: &Path) -> Vec<Request> {
-    let events = open_pages(path, &OpenOptions::default()).unwrap();
-    let requests = events.filter_map(|event| match event.unwrap() {
-        PageEvent::Read { page, .. } => Some(Request::new(page, false)),
-        PageEvent::Write { page, .. } => Some(Request::new(page, true)),
-        PageEvent::Trim { .. } | PageEvent::Commit => None,
-    });
-    requests.collect()
-}
+use tantalum_trace::shared;
 
 /// Runs every policy of the registry, with costs given where it takes them, and prints the cost
 /// of each over the bound.
@@ -21,7 +14,7 @@ fn nobody_pays_less(requests: &[Request], frames: u32, write_cost: u32, rounds: 
     let options = CostBoundOptions { frames, read_cost: 1, write_cost, rounds };
     let bound = cost_bound(requests, options).unwrap();
     println!("{frames} frames, 1:{write_cost}: at least {}, {bound:?}", bound.cost());
-    let pages_end = requests.iter().map(|request| request.page().0 + 1).max().unwrap_or(0);
+    let pages_end = support::pages_end(requests);
     for name in PolicySpec::NAMES {
         let text = match *name {
             "casa" | "sawc" => format!("{name}:cost=1:{write_cost}"),
