@@ -17,11 +17,15 @@ use tantalum_policy::{Effect, Policy, Request};
 
 use crate::frames::{Content, Frames};
 use crate::options::{Intent, PoolOptions};
+use crate::prefetch::Prefetch;
 use crate::statistics::{ClusterCounter, PoolStatistics};
 
 /// Policy, frames and counters: all of a pool but contents, device and clock.
 pub(crate) struct State {
     pub policy: Box<dyn Policy>,
+    pub prefetch: Prefetch,
+    /// Free frames that are not for prefetching.
+    pub frames_kept: u32,
     pub frames: Frames,
     pub statistics: PoolStatistics,
     pub write_switches: ClusterCounter,
@@ -35,6 +39,8 @@ pub(crate) struct State {
     /// Why the frames with [`Content::Failed`] could not be read.
     pub read_errors: BTreeMap<u32, Error>,
     effects: Vec<Effect>,
+    /// Pages of a flush, by their numbers.
+    pub flush_order: Vec<(u64, u32)>,
 }
 
 /// What a fix that has a frame may do next.
@@ -50,6 +56,8 @@ pub(crate) enum Step {
 impl State {
     pub(crate) fn new(policy: Box<dyn Policy>, frames: u32, options: &PoolOptions) -> Self {
         State {
+            prefetch: Prefetch::default(),
+            frames_kept: options.transit_frames(policy.capacity_pages()) / 2,
             policy,
             frames: Frames::new(frames),
             statistics: PoolStatistics::default(),
@@ -60,6 +68,7 @@ impl State {
             write_error: None,
             read_errors: BTreeMap::new(),
             effects: Vec::with_capacity(64),
+            flush_order: Vec::new(),
         }
     }
 
@@ -80,8 +89,11 @@ impl State {
         }
         let hit = self.ask(page, intent);
         let frame = if found == NO_FRAME { self.frames.take_free(page) } else { found };
-        self.statistics.rescues += u64::from(!hit && found != NO_FRAME);
+        let prefetched = self.frames.get(frame).prefetched;
+        self.frames.set_prefetched(frame, false);
         self.frames.get_mut(frame).cached = true;
+        self.statistics.prefetch_hits += u64::from(prefetched);
+        self.statistics.rescues += u64::from(!hit && found != NO_FRAME && !prefetched);
         self.frames.pin(frame, intent.is_write());
         Ok(Some(frame))
     }
@@ -139,6 +151,9 @@ impl State {
 
     /// Makes a frame free where all are taken, or sees to it that one will be. Whether one is free.
     fn make_room(&mut self, retry: bool) -> Result<bool> {
+        if self.give_up_prefetched() {
+            return Ok(true);
+        }
         if self.frames.pinned == self.frames.count() {
             return Err(Error::new(
                 ErrorKind::OutOfSpace,
@@ -154,7 +169,7 @@ impl State {
         // Nothing is on its way, so every frame beyond the policy's is pinned, or cannot be written.
         // The policy must not be asked for another victim: it would decide otherwise than it does
         // with the same requests and nobody holding on.
-        let clean = self.frames.sweep(|frame| frame.is_idle());
+        let clean = self.frames.sweep(|frame| frame.cached && frame.is_idle());
         if clean != NO_FRAME {
             self.frames.get_mut(clean).cached = false;
             self.statistics.frames_taken += 1;
@@ -266,6 +281,12 @@ impl State {
             // The update that the policy was told of did not happen.
             self.policy.cleaned(held.page);
         }
+    }
+
+    pub(crate) fn memory_bytes(&self) -> u64 {
+        let effects = self.effects.capacity() * size_of::<Effect>();
+        let scratch = self.flush_order.capacity() * size_of::<(u64, u32)>();
+        self.policy.memory_bytes() + self.frames.memory_bytes() + (effects + scratch) as u64
     }
 
     /// Frees `frame` where nothing keeps it.

@@ -8,6 +8,7 @@ use crate::frames::Content;
 use crate::guard::Guard;
 use crate::options::Intent;
 use crate::pool::Pool;
+use crate::write_back::Run;
 
 /// What a fix without a frame may do next.
 enum Room {
@@ -92,48 +93,83 @@ impl<D: PageDevice, R: Runtime> Pool<D, R> {
         None
     }
 
-    /// Reads the page in `frame`, which is [`Content::Reading`], for all who wait for it.
+    /// Reads the page in `frame`, which is [`Content::Reading`], for all who wait for it, and pages
+    /// behind it where they are to be prefetched.
     pub(crate) async fn read_into(&self, frame: u32) {
-        let turn = ReadTurn { pool: self, frame };
-        let page = self.state.borrow().frames.get(frame).page;
-        let mut content = [D::Page::zero()];
-        let start_ns = self.runtime.now_ns();
-        let read = self.device.read(page, &mut content, None).await;
-        let time_ns = self.runtime.now_ns().saturating_sub(start_ns);
-        let mut state = self.state.borrow_mut();
-        state.statistics.device_reads += 1;
-        let failure = match read {
-            Ok(()) => {
-                let [content] = content;
-                *self.content(frame).borrow_mut() = content;
-                state.statistics.physical_reads += 1;
-                state.policy.measured(Physical::Read, time_ns);
-                None
+        let mut run = self.spare_run();
+        run.frames.push(frame);
+        {
+            let mut state = self.state.borrow_mut();
+            let held = *state.frames.get(frame);
+            run.first = held.page;
+            if let Some(options) = self.options.prefetch.filter(|_| !held.read_alone) {
+                let pages_end = self.device.limits().pages;
+                state.begin_prefetch(run.first, pages_end, options, &mut run.frames);
             }
-            Err(error) => Some(error.wrap(format!("reading page {page} into the buffer"))),
-        };
-        state.end_read(frame, failure);
-        self.tell(&state);
-        drop(state);
-        drop(turn);
+        }
+        run.pages.resize(run.frames.len(), D::Page::zero());
+        let mut turn = ReadTurn { pool: self, run };
+        let start_ns = self.runtime.now_ns();
+        let (first, out) = (turn.run.first, &mut turn.run.pages);
+        let read = self.device.read(first, out, None).await;
+        let time_ns = self.runtime.now_ns().saturating_sub(start_ns);
+        turn.end(read, time_ns);
     }
 }
 
-/// Whoever gives up reading leaves that to the next.
+/// A page being read, and others along with it. Whoever gives up reading leaves that to the next.
 struct ReadTurn<'a, D: PageDevice, R: Runtime> {
     pool: &'a Pool<D, R>,
-    frame: u32,
+    run: Run<D::Page>,
+}
+
+impl<D: PageDevice, R: Runtime> ReadTurn<'_, D, R> {
+    fn end(&mut self, read: Result<()>, time_ns: u64) {
+        let (pool, run) = (self.pool, &mut self.run);
+        let pages = run.frames.len() as u64;
+        let mut state = pool.state.borrow_mut();
+        state.statistics.device_reads += 1;
+        let failure = match read {
+            Ok(()) => {
+                for (frame, content) in run.frames.iter().zip(run.pages.drain(..)) {
+                    *pool.content(*frame).borrow_mut() = content;
+                    state.policy.measured(Physical::Read, time_ns / pages);
+                }
+                state.statistics.physical_reads += pages;
+                None
+            }
+            // One of the others may be to blame: then whoever waits reads the page alone.
+            Err(_) if pages > 1 => {
+                state.frames.get_mut(run.frames[0]).read_alone = true;
+                return;
+            }
+            Err(error) => Some(error.wrap(format!("reading page {} into the buffer", run.first))),
+        };
+        for frame in &run.frames[1..] {
+            state.end_prefetch(*frame, true);
+        }
+        state.end_read(run.frames[0], failure);
+    }
 }
 
 impl<D: PageDevice, R: Runtime> Drop for ReadTurn<'_, D, R> {
     fn drop(&mut self) {
-        let mut state = self.pool.state.borrow_mut();
-        let held = state.frames.get_mut(self.frame);
-        if held.content == Content::Reading {
-            held.content = Content::Absent;
+        let (pool, run) = (self.pool, &mut self.run);
+        let mut state = pool.state.borrow_mut();
+        for (at, frame) in run.frames.iter().enumerate() {
+            if state.frames.get(*frame).content != Content::Reading {
+                continue;
+            }
+            if at == 0 {
+                state.frames.get_mut(*frame).content = Content::Absent;
+            } else {
+                state.end_prefetch(*frame, false);
+            }
         }
+        pool.tell(&state);
         drop(state);
-        self.pool.latch(self.frame).wake_all();
+        run.frames.iter().for_each(|frame| pool.latch(*frame).wake_all());
+        pool.recycle(run);
     }
 }
 

@@ -8,8 +8,9 @@ use crate::pool::Pool;
 impl State {
     /// Has every page written that is dirty or being written now, in the order of their numbers,
     /// so that neighbours meet.
-    fn begin_flush(&mut self, dirty: &mut Vec<(u64, u32)>) {
+    fn begin_flush(&mut self) {
         self.flush_left = 0;
+        let mut dirty = std::mem::take(&mut self.flush_order);
         for number in self.frames.numbers() {
             let frame = self.frames.get_mut(number);
             // What is in flight may be older than what is in the frame: then both are waited for.
@@ -24,6 +25,7 @@ impl State {
             self.frames.get_mut(number).ahead = true;
             self.frames.owe(number);
         }
+        self.flush_order = dirty;
     }
 }
 
@@ -40,8 +42,7 @@ impl<D: PageDevice, R: Runtime> Pool<D, R> {
         let turn = self.flush_turn.acquire(1).await;
         let failures = {
             let mut state = self.state.borrow_mut();
-            let mut dirty = Vec::with_capacity(state.frames.dirty as usize);
-            state.begin_flush(&mut dirty);
+            state.begin_flush();
             state.statistics.write_failures
         };
         self.progress.wake_all();

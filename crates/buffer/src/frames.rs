@@ -52,9 +52,14 @@ pub(crate) struct Frame {
     pub by_flusher: bool,
     /// The policy let it go, or clean, while somebody held it for an update: the change is owed.
     pub owed_at_unfix: bool,
+    /// A read of the page along with others failed: it is read alone.
+    pub read_alone: bool,
+    /// Read before anybody asked for it, and still not asked for.
+    pub prefetched: bool,
     /// Write-backs that a flush still waits for.
     pub flush_waits: u8,
-    /// Neighbours in the queue; `next` also chains free frames.
+    /// Neighbours in the queue of pages to write, or among the prefetched; `next` also chains free
+    /// frames.
     prev: u32,
     next: u32,
 }
@@ -78,6 +83,8 @@ impl Frame {
         ahead: false,
         by_flusher: false,
         owed_at_unfix: false,
+        read_alone: false,
+        prefetched: false,
         flush_waits: 0,
         prev: NO_FRAME,
         next: NO_FRAME,
@@ -96,7 +103,7 @@ impl Frame {
 
 /// All frames, numbered from 1, with the table that finds them and the queue of those to write.
 pub(crate) struct Frames {
-    /// Index 0 closes the ring of the queue.
+    /// Index 0 closes the ring of pages to write, the last one that of prefetched pages.
     all: Vec<Frame>,
     table: SparseTable,
     free: u32,
@@ -116,7 +123,9 @@ pub(crate) struct Frames {
 impl Frames {
     /// `count` free frames.
     pub(crate) fn new(count: u32) -> Self {
-        let mut all = vec![Frame::EMPTY; count as usize + 1];
+        let mut all = vec![Frame::EMPTY; count as usize + 2];
+        let ring = count + 1;
+        (all[ring as usize].prev, all[ring as usize].next) = (ring, ring);
         for frame in 1..count {
             all[frame as usize].next = frame + 1;
         }
@@ -134,7 +143,7 @@ impl Frames {
     }
 
     pub(crate) fn count(&self) -> u32 {
-        self.all.len() as u32 - 1
+        self.all.len() as u32 - 2
     }
 
     pub(crate) fn free_count(&self) -> u32 {
@@ -185,7 +194,8 @@ impl Frames {
     /// Frees `frame` where nothing keeps it. Whether it is free now.
     pub(crate) fn release(&mut self, frame: u32) -> bool {
         let held = self.get(frame);
-        if held.cached || !held.is_idle() {
+        let coming = held.prefetched || held.content == Content::Reading;
+        if held.cached || coming || !held.is_idle() {
             return false;
         }
         debug_assert!(!held.queued && !held.owed, "a clean page has nothing to be written");
@@ -238,11 +248,43 @@ impl Frames {
         if !held.owed || held.queued || !held.is_writable() {
             return;
         }
-        let last = self.all[0].prev;
+        self.get_mut(frame).queued = true;
+        self.link(0, frame);
+    }
+
+    /// Puts `frame` last into the ring that `ring` closes.
+    fn link(&mut self, ring: u32, frame: u32) {
+        let last = std::mem::replace(&mut self.get_mut(ring).prev, frame);
+        self.get_mut(last).next = frame;
         let held = self.get_mut(frame);
-        (held.queued, held.prev, held.next) = (true, last, 0);
-        self.all[last as usize].next = frame;
-        self.all[0].prev = frame;
+        (held.prev, held.next) = (last, ring);
+    }
+
+    /// Takes `frame` out of its ring.
+    fn unlink(&mut self, frame: u32) {
+        let Frame { prev, next, .. } = *self.get(frame);
+        self.get_mut(prev).next = next;
+        self.get_mut(next).prev = prev;
+    }
+
+    /// Counts `frame` among the prefetched, or no more. Such a frame is never dirty, so that it is in
+    /// one ring at a time.
+    pub(crate) fn set_prefetched(&mut self, frame: u32, prefetched: bool) {
+        let was = std::mem::replace(&mut self.get_mut(frame).prefetched, prefetched);
+        if prefetched && !was {
+            self.link(self.count() + 1, frame);
+        } else if was && !prefetched {
+            self.unlink(frame);
+        }
+    }
+
+    /// The prefetched frame that has waited longest, or [`NO_FRAME`].
+    pub(crate) fn oldest_prefetched(&self) -> u32 {
+        let ring = self.count() + 1;
+        match self.get(ring).next {
+            frame if frame == ring => NO_FRAME,
+            frame => frame,
+        }
     }
 
     /// The frame that has waited longest in the queue, or [`NO_FRAME`].
@@ -252,11 +294,8 @@ impl Frames {
 
     /// Takes `frame` out of the queue; it stays owed.
     pub(crate) fn dequeue(&mut self, frame: u32) {
-        let Frame { prev, next, queued, .. } = *self.get(frame);
-        if queued {
-            self.all[prev as usize].next = next;
-            self.all[next as usize].prev = prev;
-            self.get_mut(frame).queued = false;
+        if std::mem::take(&mut self.get_mut(frame).queued) {
+            self.unlink(frame);
         }
     }
 
@@ -287,7 +326,7 @@ impl Frames {
 
     /// Panics where the frames contradict each other.
     pub(crate) fn validate(&self) {
-        let frames = || self.all[1..].iter();
+        let frames = || self.all[1..=self.count() as usize].iter();
         let count = |has: fn(&Frame) -> bool| frames().filter(|frame| has(frame)).count() as u32;
         assert_eq!(self.pinned, count(|frame| frame.pins > 0));
         assert_eq!(self.dirty, count(|frame| frame.dirty));
@@ -304,6 +343,7 @@ impl Frames {
             assert!(!frame.owed || frame.dirty, "{frame:?}");
             assert!(frame.update_pins <= frame.pins && frame.readers <= frame.pins, "{frame:?}");
             assert!(!(frame.updating && frame.readers > 0), "{frame:?}");
+            assert!(!(frame.prefetched && (frame.dirty || frame.pins > 0)), "{frame:?}");
             let seen = frame.owed || frame.failed || frame.cached || frame.update_pins > 0;
             assert!(!frame.dirty || frame.writing || seen, "nobody will write {frame:?}");
         }

@@ -4,6 +4,7 @@
 //! Pool           fix, use, unfix; dirty pages stay until they are written back: for engines
 //! ├ guard        a fixed page, held for reading or for an update
 //! ├ fix          from a request to a guard: admission, the one read that all share, the latch
+//! ├ prefetch     pages read along, where pages are asked for one after the other
 //! ├ write_back   runs of adjacent pages on their way to the device, one write each
 //! ├ flusher      dirty pages written ahead of their eviction, between two watermarks
 //! └ flush        every dirty page, then the device
@@ -26,11 +27,12 @@ mod guard;
 mod in_flight;
 mod options;
 mod pool;
+mod prefetch;
 mod statistics;
 mod write_back;
 
 pub use buffered::Buffered;
 pub use guard::Guard;
-pub use options::{FlusherOptions, Intent, PoolOptions};
+pub use options::{FlusherOptions, Intent, PoolOptions, PrefetchOptions};
 pub use pool::{Pool, PoolFrames};
 pub use statistics::PoolStatistics;

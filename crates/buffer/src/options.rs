@@ -36,6 +36,24 @@ pub struct PoolOptions {
     pub cluster_pages: u64,
     /// Writes dirty pages ahead of their eviction; `None`: nothing does.
     pub flusher: Option<FlusherOptions>,
+    /// Reads pages before they are asked for; `None`: nothing does.
+    pub prefetch: Option<PrefetchOptions>,
+}
+
+/// When pages are read before they are asked for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct PrefetchOptions {
+    /// Pages in a row that must be read before more are read along.
+    pub after_pages: u32,
+    /// Pages that are read along, with the one asked for in one read. At most half of the transit
+    /// frames hold such pages.
+    pub window_pages: u32,
+}
+
+impl Default for PrefetchOptions {
+    fn default() -> Self {
+        PrefetchOptions { after_pages: 3, window_pages: 15 }
+    }
 }
 
 /// When dirty pages are written ahead of their eviction.
@@ -63,6 +81,7 @@ impl Default for PoolOptions {
             write_run_pages_max: 32,
             cluster_pages: 16,
             flusher: None,
+            prefetch: None,
         }
     }
 }
@@ -100,6 +119,8 @@ impl PoolOptions {
             "the flusher's watermarks are shares from 0 to 1, the low one not above the high one"
         } else if self.flusher.is_some_and(|flusher| flusher.batch_pages == 0) {
             "the flusher writes at least one page at a time"
+        } else if self.prefetch.is_some_and(|prefetch| prefetch.after_pages == 0) {
+            "one page does not make a sequence before it was read"
         } else {
             return Ok(());
         };

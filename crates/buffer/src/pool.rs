@@ -136,12 +136,12 @@ impl<D: PageDevice, R: Runtime> Pool<D, R> {
         }
     }
 
-    /// Bytes of memory, the pages themselves not counted.
+    /// Bytes of memory, the pages themselves not counted: the same from when every task has once
+    /// done what it does.
     pub fn memory_bytes(&self) -> u64 {
         let state = self.state.borrow();
-        state.policy.memory_bytes()
-            + state.frames.memory_bytes()
-            + (self.contents.len() * size_of::<RefCell<D::Page>>()) as u64
+        let runs: u64 = self.spare_runs.borrow().iter().map(Run::memory_bytes).sum();
+        state.memory_bytes() + runs + (self.contents.len() * size_of::<RefCell<D::Page>>()) as u64
     }
 
     /// Looks at the policy, for what is its own to tell.

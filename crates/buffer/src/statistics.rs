@@ -33,6 +33,10 @@ pub struct PoolStatistics {
     pub request_cluster_switches: u64,
     /// Missed pages that were on their way out and needed no read.
     pub rescues: u64,
+    /// Pages read before they were asked for; they are in `physical_reads` too.
+    pub prefetched: u64,
+    /// Of these, the ones that were asked for before they had to go: misses without a read.
+    pub prefetch_hits: u64,
     /// Fixes that waited because no frame was free.
     pub free_frame_waits: u64,
     /// Pages whose write-back a fix waited for: written by the fix itself, or while one waited for

@@ -7,11 +7,17 @@ use tantalum_runtime::Runtime;
 use crate::admission::State;
 use crate::pool::Pool;
 
-/// Adjacent pages and their contents, as they were when the write began.
+/// Adjacent pages and their contents, as they were when a write began, or being read.
 pub(crate) struct Run<P> {
-    first: PageNo,
-    frames: Vec<u32>,
-    pages: Vec<P>,
+    pub first: PageNo,
+    pub frames: Vec<u32>,
+    pub pages: Vec<P>,
+}
+
+impl<P> Run<P> {
+    pub(crate) fn memory_bytes(&self) -> u64 {
+        (self.frames.capacity() * size_of::<u32>() + self.pages.capacity() * size_of::<P>()) as u64
+    }
 }
 
 impl State {
@@ -120,17 +126,26 @@ impl<D: PageDevice, R: Runtime> Pool<D, R> {
         true
     }
 
+    /// An empty run, with the memory of one that was used before.
+    pub(crate) fn spare_run(&self) -> Run<D::Page> {
+        let spare = self.spare_runs.borrow_mut().pop();
+        spare.unwrap_or(Run { first: PageNo(0), frames: Vec::new(), pages: Vec::new() })
+    }
+
+    /// Keeps the memory of `run` for the next.
+    pub(crate) fn recycle(&self, run: &mut Run<D::Page>) {
+        run.frames.clear();
+        run.pages.clear();
+        let (frames, pages) = (std::mem::take(&mut run.frames), std::mem::take(&mut run.pages));
+        self.spare_runs.borrow_mut().push(Run { first: PageNo(0), frames, pages });
+    }
+
     fn take(&self, waited: bool) -> Option<WriteTurn<'_, D, R>> {
         let mut state = self.state.borrow_mut();
         if !state.has_queued() {
             return None;
         }
-        let spare = self.spare_runs.borrow_mut().pop();
-        let mut run = spare.unwrap_or_else(|| {
-            let pages = self.run_pages_max as usize;
-            let (frames, pages) = (Vec::with_capacity(pages), Vec::with_capacity(pages));
-            Run { first: PageNo(0), frames, pages }
-        });
+        let mut run = self.spare_run();
         run.first = state.take_run(self.run_pages_max, &mut run.frames)?;
         run.pages.extend(run.frames.iter().map(|frame| self.content(*frame).borrow().clone()));
         let counted = state.frame_waiters > 0;
@@ -184,12 +199,6 @@ impl<D: PageDevice, R: Runtime> Drop for WriteTurn<'_, D, R> {
         }
         drop(state);
         pool.progress.wake_all();
-        self.run.frames.clear();
-        self.run.pages.clear();
-        let run = std::mem::replace(
-            &mut self.run,
-            Run { first: PageNo(0), frames: Vec::new(), pages: Vec::new() },
-        );
-        pool.spare_runs.borrow_mut().push(run);
+        pool.recycle(&mut self.run);
     }
 }

@@ -9,7 +9,7 @@ use std::rc::Rc;
 use std::task::Poll;
 use support::{Memory, policy, run};
 use tantalum_base::{ErrorKind, PageNo, Result, Rng, Stamp};
-use tantalum_buffer::{FlusherOptions, Guard, Intent, Pool, PoolOptions};
+use tantalum_buffer::{FlusherOptions, Guard, Intent, Pool, PoolOptions, PrefetchOptions};
 use tantalum_runtime::virtual_time::Schedule;
 use tantalum_runtime::{Runtime, Virtual};
 
@@ -33,11 +33,14 @@ fn world(runtime: &Virtual, rng: &mut Rng, seed: u64) -> World {
     let frames = 1 + rng.below(16) as u32;
     let high = rng.below(10) as f64 / 10.0;
     let flusher = FlusherOptions { high, low: high / 2.0, batch_pages: 1 + rng.below(8) as u32 };
+    let after_pages = 1 + rng.below(3) as u32;
+    let prefetch = PrefetchOptions { after_pages, window_pages: rng.below(12) as u32 };
     let options = PoolOptions {
         transit_frames: Some(1 + rng.below(12) as u32),
         writers: rng.below(4) as u32,
         write_run_pages_max: 1 + rng.below(12) as u32,
         flusher: Some(flusher).filter(|_| rng.chance(0.5)),
+        prefetch: Some(prefetch).filter(|_| rng.chance(0.5)),
         ..PoolOptions::default()
     };
     let policy = policy(text, frames, PAGES);

@@ -8,7 +8,7 @@ use std::rc::Rc;
 use std::task::Poll;
 use support::{FIFO, Memory, Recorded, policy, run};
 use tantalum_base::{ErrorKind, PageNo, Result, Stamp};
-use tantalum_buffer::{FlusherOptions, Guard, Intent, Pool, PoolOptions};
+use tantalum_buffer::{FlusherOptions, Guard, Intent, Pool, PoolOptions, PrefetchOptions};
 use tantalum_policy::Physical;
 use tantalum_runtime::virtual_time::Schedule;
 use tantalum_runtime::{Runtime, Virtual, yield_now};
@@ -476,6 +476,95 @@ fn a_flusher_whose_pages_are_held_waits_without_spinning() {
     });
 }
 
+fn prefetching() -> PoolOptions {
+    PoolOptions {
+        prefetch: Some(PrefetchOptions { after_pages: 2, window_pages: 7 }),
+        ..PoolOptions::default()
+    }
+}
+
+#[test]
+fn sequences_are_read_ahead() {
+    run(FIFO, |runtime| async move {
+        let (device, pool) = lru(&runtime, 20, 1000, prefetching());
+        for page in 0..100 {
+            assert_eq!(read(&pool, page).await.unwrap(), Stamp::default());
+        }
+        let seen = pool.statistics();
+        // Pages 0 and 1; then eight at a time.
+        assert_eq!(device.reads.get(), 1 + 13);
+        assert_eq!((seen.misses, seen.physical_reads), (100, 1 + 13 * 8));
+        assert_eq!((seen.prefetched, seen.prefetch_hits, seen.rescues), (91, 86, 0));
+        assert!(pool.is_resident(PageNo(104)) && !pool.is_resident(PageNo(105)));
+        assert!(!pool.with_policy(|policy| policy.contains(PageNo(104))));
+        pool.validate();
+        // Pages that are read in no order make those go that nobody asked for.
+        for page in 0..60 {
+            let page = 200 + page * 17 % 600;
+            update(&pool, page, 1).await.unwrap();
+        }
+        pool.flush().await.unwrap();
+        assert_eq!(pool.statistics().prefetched, 91);
+        pool.validate();
+    });
+}
+
+#[test]
+fn a_page_that_fails_in_a_window_fails_nobody_else() {
+    for after_pages in [1, 2] {
+        run(FIFO, move |runtime| async move {
+            let prefetch = Some(PrefetchOptions { after_pages, window_pages: 7 });
+            let options = PoolOptions { prefetch, ..PoolOptions::default() };
+            let (device, pool) = lru(&runtime, 20, 1000, options);
+            device.bad_reads.borrow_mut().insert(5);
+            for page in 0..20 {
+                let got = read(&pool, page).await;
+                assert_eq!(got.is_err(), page == 5, "page {page}");
+                pool.validate();
+            }
+            assert_eq!(pool.statistics().read_failures, 1, "that of page 5 alone");
+        });
+    }
+}
+
+#[test]
+fn memory_does_not_grow_with_the_requests() {
+    run(Schedule::Shuffled(9), |runtime| async move {
+        let options = PoolOptions {
+            flusher: Some(FlusherOptions { high: 0.5, low: 0.2, batch_pages: 16 }),
+            ..prefetching()
+        };
+        let (_, pool) = lru(&runtime, 100, 1000, options);
+        let mut warm = 0;
+        for turn in 0..20 {
+            let clients: Vec<_> = (0..8)
+                .map(|client| {
+                    let pool = Rc::clone(&pool);
+                    let client = client + 8 * turn;
+                    runtime.spawn("client", async move {
+                        for step in 0..200 {
+                            let page =
+                                (client * 31 + step * if client % 2 == 0 { 1 } else { 37 }) % PAGES;
+                            match step % 3 {
+                                0 => update(&pool, page, step).await.unwrap(),
+                                _ => drop(read(&pool, page).await.unwrap()),
+                            }
+                        }
+                    })
+                })
+                .collect();
+            for client in clients {
+                client.await;
+            }
+            pool.flush().await.unwrap();
+            if turn == 4 {
+                warm = pool.memory_bytes();
+            }
+        }
+        assert_eq!(pool.memory_bytes(), warm);
+    });
+}
+
 #[test]
 fn a_failed_flush_of_the_device_is_told() {
     run(FIFO, |runtime| async move {
@@ -521,6 +610,10 @@ fn arguments_are_checked() {
             PoolOptions { transit_frames: Some(0), ..PoolOptions::default() },
             PoolOptions { write_run_pages_max: 0, ..PoolOptions::default() },
             PoolOptions { cluster_pages: 0, ..PoolOptions::default() },
+            PoolOptions {
+                prefetch: Some(PrefetchOptions { after_pages: 0, window_pages: 1 }),
+                ..PoolOptions::default()
+            },
             PoolOptions {
                 flusher: Some(FlusherOptions { high: 0.1, low: 0.2, batch_pages: 1 }),
                 ..PoolOptions::default()

@@ -1,0 +1,144 @@
+//! Pages read before they are asked for, where pages are asked for in the order of their numbers.
+//!
+//! They wait in frames that the policy does not count, so that it decides as without them: a page
+//! that was prefetched is a miss that needs no read. Where frames are short the pages that have
+//! waited longest go first.
+use std::collections::VecDeque;
+use tantalum_base::PageNo;
+use tantalum_policy::page_table::NO_FRAME;
+
+use crate::admission::State;
+use crate::frames::Content;
+use crate::options::PrefetchOptions;
+
+/// Sequences that are followed at a time.
+const STREAMS: usize = 8;
+
+/// Missed pages that follow each other.
+#[derive(Clone, Copy, Debug)]
+struct Stream {
+    /// The page that comes next.
+    next: PageNo,
+    /// Pages so far, those prefetched not counted.
+    length: u32,
+}
+
+/// Finds sequences among the pages that must be read.
+#[derive(Debug, Default)]
+pub(crate) struct Prefetch {
+    /// The stream that went on last comes first.
+    streams: VecDeque<Stream>,
+}
+
+impl Prefetch {
+    /// Notes that `page` must be read. How many pages behind it to read along.
+    fn note(&mut self, page: PageNo, options: PrefetchOptions) -> u32 {
+        let found = self.streams.iter().position(|stream| stream.next == page);
+        let length = match found.and_then(|at| self.streams.remove(at)) {
+            Some(stream) => stream.length.saturating_add(1),
+            None => 1,
+        };
+        let ahead = if length >= options.after_pages { options.window_pages } else { 0 };
+        self.streams.truncate(STREAMS - 1);
+        let next = PageNo(page.0 + 1);
+        self.streams.push_front(Stream { next, length });
+        ahead
+    }
+
+    /// Notes that so many pages behind the last noted one are read along.
+    fn went_on(&mut self, pages: u64) {
+        if let Some(stream) = self.streams.front_mut() {
+            stream.next.0 += pages;
+        }
+    }
+}
+
+impl State {
+    /// Frees the frame of the prefetched page that has waited longest. Whether there was one.
+    pub(crate) fn give_up_prefetched(&mut self) -> bool {
+        let frame = self.frames.oldest_prefetched();
+        // While it is being read its content has nowhere else to go.
+        if frame == NO_FRAME || self.frames.get(frame).content == Content::Reading {
+            return false;
+        }
+        self.frames.set_prefetched(frame, false);
+        self.release(frame)
+    }
+
+    /// Takes frames for the pages behind `page`, which is about to be read, that are to be read
+    /// along: `frames` has them, in the order of the pages.
+    pub(crate) fn begin_prefetch(
+        &mut self,
+        page: PageNo,
+        pages_end: u64,
+        options: PrefetchOptions,
+        frames: &mut Vec<u32>,
+    ) {
+        let wanted = self.prefetch.note(page, options);
+        for number in (page.0 + 1..pages_end).take(wanted as usize) {
+            // Frames are for pages that were asked for, first of all.
+            let spare = self.frames.free_count() > self.frames_kept;
+            let room = spare || self.give_up_prefetched();
+            if !room || self.frames.find(PageNo(number)) != NO_FRAME {
+                break;
+            }
+            let frame = self.frames.take_free(PageNo(number));
+            self.frames.get_mut(frame).content = Content::Reading;
+            self.frames.set_prefetched(frame, true);
+            frames.push(frame);
+            self.prefetch.went_on(1);
+        }
+    }
+
+    /// Ends the read of a page that was read along. Where that failed it is as if it had not been
+    /// tried: whoever asks for the page reads it alone.
+    pub(crate) fn end_prefetch(&mut self, frame: u32, read: bool) {
+        let content = if read { Content::Ready } else { Content::Absent };
+        self.frames.get_mut(frame).content = content;
+        if !read {
+            self.frames.set_prefetched(frame, false);
+        }
+        self.statistics.prefetched += u64::from(read);
+        self.release(frame);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const OPTIONS: PrefetchOptions = PrefetchOptions { after_pages: 3, window_pages: 8 };
+
+    #[test]
+    fn sequences_are_found_among_others() {
+        let mut prefetch = Prefetch::default();
+        let mut note = |page| prefetch.note(PageNo(page), OPTIONS);
+        assert_eq!(
+            [note(10), note(500), note(11), note(7), note(501), note(12)],
+            [0, 0, 0, 0, 0, 8]
+        );
+        assert_eq!((note(502), note(14), note(13)), (8, 0, 8));
+    }
+
+    #[test]
+    fn a_sequence_goes_on_behind_what_was_read_along() {
+        let mut prefetch = Prefetch::default();
+        for page in 1..4 {
+            prefetch.note(PageNo(page), OPTIONS);
+        }
+        prefetch.went_on(5);
+        assert_eq!(prefetch.note(PageNo(9), OPTIONS), 8);
+        assert_eq!(prefetch.note(PageNo(9), OPTIONS), 0, "not the next one");
+    }
+
+    #[test]
+    fn only_so_many_sequences_are_followed() {
+        let mut prefetch = Prefetch::default();
+        for stream in 0..=STREAMS as u64 {
+            prefetch.note(PageNo(1000 * stream), OPTIONS);
+        }
+        prefetch.note(PageNo(1), OPTIONS);
+        assert_eq!(prefetch.note(PageNo(2), OPTIONS), 0, "the oldest was forgotten");
+        assert_eq!(prefetch.streams.len(), STREAMS);
+    }
+}
