@@ -37,7 +37,10 @@ impl CacheTrace {
             let Some(end) = end else {
                 return Err(Error::new(
                     ErrorKind::OutOfRange,
-                    format!("{name}: page {first} is over the limit of 62 bits"),
+                    format!(
+                        "{name}: page {first} is over the limit of 62 bits; pages can be numbered \
+                         anew (--renumber)"
+                    ),
                 ));
             };
             pages_end = pages_end.max(end);

@@ -57,6 +57,7 @@ fn cell(value: &serde_json::Value) -> Value {
 #[test]
 fn the_examples_are_what_is_printed() {
     prints_as_documented("replay", schema::CACHE_REPLAY);
+    prints_as_documented("curve", schema::CURVE);
     prints_as_documented("device_replay", schema::DEVICE_REPLAY);
     prints_as_documented("repro", schema::REPRO);
     prints_as_documented("crash", schema::CRASH);

@@ -2,6 +2,7 @@
 mod check;
 mod crash;
 mod create;
+mod curve;
 mod demo;
 mod replay;
 mod repro;
@@ -24,6 +25,7 @@ pub enum Command {
     Stat(stat::Args),
     Share(share::Args),
     Replay(replay::Args),
+    Curve(curve::Args),
     Repro(repro::Args),
     Crash(crash::Args),
     #[command(subcommand)]
@@ -42,6 +44,7 @@ impl Command {
             Command::Stat(args) => stat::run(&args),
             Command::Share(args) => share::run(&args),
             Command::Replay(args) => replay::run(&args),
+            Command::Curve(args) => curve::run(&args),
             Command::Repro(args) => repro::run(&args),
             Command::Crash(args) => crash::run(&args),
             Command::Trace(command) => command.run(),

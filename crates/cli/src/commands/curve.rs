@@ -1,0 +1,108 @@
+//! `tantalum curve TRACE`: LRU at many cache sizes in one pass over the trace.
+use crate::Verdict;
+use crate::common::{CacheSize, OutputArgs, TraceArgs};
+use tantalum_lab::miss_ratio_curve::{Curve, CurveOptions, CurvePoint, Sampling};
+use tantalum_report::{Report, Table, Value, config_hash, schema};
+
+/// Miss-ratio curve of LRU: all cache sizes in one pass over a trace, exact or sampled
+#[derive(clap::Args, Debug)]
+#[command(after_help = AFTER_HELP)]
+pub struct Args {
+    #[command(flatten)]
+    trace: TraceArgs,
+    /// Cache sizes: pages (4096, 4k), bytes (64MiB) or a share of the distinct pages (10%); powers
+    /// of two up to all distinct pages without it
+    #[arg(long, value_name = "SIZE,...")]
+    size: Vec<String>,
+    /// Follow only this share of the pages, such as 0.01 (SHARDS)
+    #[arg(long, value_name = "RATE", conflicts_with = "sample_pages")]
+    sample: Option<f64>,
+    /// Follow only so many pages at the most: constant memory (SHARDS with a fixed size)
+    #[arg(long, value_name = "PAGES", value_parser = clap::value_parser!(u32).range(1..))]
+    sample_pages: Option<u32>,
+    /// Chooses the pages that are followed
+    #[arg(long, default_value_t = 1, value_name = "SEED")]
+    sample_seed: u64,
+    #[command(flatten)]
+    output: OutputArgs,
+}
+
+const AFTER_HELP: &str = "Exact counts are those of `replay --policy lru`, to the unit, for all \
+sizes at once. A sample takes little memory and time; +- is the absolute error that its miss ratio \
+is expected to have on average.
+
+Examples:
+  tantalum curve tpcc.csv.zst --size 1%,5%,10%,50%
+  tantalum curve io_traces.csv.gz --page-size 16KiB --sample-pages 8192 --format csv";
+
+/// Runs the command.
+pub fn run(args: &Args) -> anyhow::Result<Verdict> {
+    let format = args.output.format()?;
+    let sizes = match &args.size[..] {
+        [] => None,
+        sizes => Some(CacheSize::parse_list(&sizes.join(","))?),
+    };
+    let sampling = match (args.sample, args.sample_pages) {
+        (Some(rate), _) => Sampling::Rate(rate),
+        (None, Some(pages)) => Sampling::Pages(pages),
+        (None, None) => Sampling::None,
+    };
+    let trace_seed = args.trace.seed()?;
+    let events = args.trace.events("events read")?;
+    let curve = Curve::of(events, &CurveOptions { sampling, seed: args.sample_seed })?;
+    let distinct_pages = curve.distinct_pages();
+    let cache_pages: Vec<u64> = match &sizes {
+        Some(sizes) => sizes
+            .iter()
+            .map(|size| size.pages(args.trace.page_bytes(), distinct_pages).map(u64::from))
+            .collect::<anyhow::Result<_>>()?,
+        None => powers_of_two(distinct_pages),
+    };
+    let mut table = Table::new(schema::CURVE);
+    for pages in &cache_pages {
+        push(&mut table, &args.trace.name(), &curve, &curve.point(*pages));
+    }
+    let mut parts = args.trace.config();
+    parts.push(format!("curve={sampling:?}"));
+    let sampled = sampling != Sampling::None;
+    parts.extend(sampled.then(|| format!("sample_seed={}", args.sample_seed)));
+    parts.extend(cache_pages.iter().map(|pages| format!("cache_pages={pages}")));
+    // One seed is shown: of what is made up, or else of what is chosen.
+    let seed = if sampled && trace_seed == 0 { args.sample_seed } else { trace_seed };
+    args.output.print(&Report::new(seed, config_hash(parts), table), format)?;
+    Ok(Verdict::Good)
+}
+
+/// 1, 2, 4 and so on, and the first size that holds all pages.
+fn powers_of_two(distinct_pages: u64) -> Vec<u64> {
+    let mut sizes: Vec<u64> =
+        (0..u64::BITS).map(|bit| 1 << bit).take_while(|pages| *pages < distinct_pages).collect();
+    sizes.push(distinct_pages.max(1));
+    sizes
+}
+
+fn push(table: &mut Table, trace: &str, curve: &Curve, point: &CurvePoint) {
+    // Six decimals: as many as a share means.
+    let rounded = |share: f64| Value::Real((share * 1e6).round() / 1e6);
+    let (rate, sampled_requests) = match curve.sample() {
+        Some((rate, requests)) => (rounded(rate), requests.into()),
+        None => (Value::Null, Value::Null),
+    };
+    table.push_named([
+        ("trace", trace.into()),
+        ("policy", "lru".into()),
+        ("cache_pages", point.cache_pages.into()),
+        ("requests", point.requests.into()),
+        ("misses", point.misses().into()),
+        ("miss_ratio", rounded(point.miss_ratio())),
+        ("miss_ratio_error", point.miss_ratio_error.map_or(Value::Null, rounded)),
+        ("hit_ratio", rounded(1.0 - point.miss_ratio())),
+        ("read_misses", point.read_misses.into()),
+        ("write_misses", point.write_misses.into()),
+        ("physical_reads", point.misses().into()),
+        ("physical_writes", point.physical_writes.into()),
+        ("dirty_pages_at_end", point.dirty_pages_at_end.into()),
+        ("sample_rate", rate),
+        ("sampled_requests", sampled_requests),
+    ]);
+}

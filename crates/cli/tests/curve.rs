@@ -1,0 +1,77 @@
+//! `tantalum curve`: the counts of replays at all sizes, samples, output and refusals.
+mod support;
+use support::{good, refused, sample};
+
+fn rows(args: &[&str]) -> Vec<serde_json::Value> {
+    let out = good(&[args, &["--format", "json"]].concat());
+    let json: serde_json::Value = serde_json::from_str(&out).unwrap();
+    json["rows"].as_array().unwrap().clone()
+}
+
+#[test]
+fn a_curve_has_the_counts_of_replays() {
+    let trace = sample("tpcc-pg-logical-6000.csv.zst");
+    let sizes = ["--size", "7,100,10%,1MiB"];
+    let curve = rows(&[&["curve", &trace], &sizes[..]].concat());
+    let replay = rows(&[&["replay", &trace, "--policy", "lru"], &sizes[..]].concat());
+    assert_eq!(curve.len(), 4);
+    for (point, row) in curve.iter().zip(&replay) {
+        for key in [
+            "trace",
+            "policy",
+            "cache_pages",
+            "requests",
+            "misses",
+            "hit_ratio",
+            "read_misses",
+            "write_misses",
+            "physical_reads",
+            "physical_writes",
+            "dirty_pages_at_end",
+        ] {
+            assert_eq!(point[key], row[key], "{key}");
+        }
+        assert!(point["miss_ratio_error"].is_null() && point["sample_rate"].is_null());
+    }
+}
+
+#[test]
+fn without_sizes_they_are_powers_of_two_up_to_all_pages() {
+    let curve = rows(&["curve", "scan:pages=50,requests=500"]);
+    let sizes: Vec<u64> = curve.iter().map(|row| row["cache_pages"].as_u64().unwrap()).collect();
+    assert_eq!(sizes, [1, 2, 4, 8, 16, 32, 50]);
+    assert_eq!(curve[5]["misses"], 500);
+    assert_eq!(curve[6]["misses"], 50);
+}
+
+#[test]
+fn a_sample_says_its_rate_and_error_and_repeats() {
+    let trace = "zipf:pages=20000,requests=100000,theta=0.8,seed=4";
+    for sampling in [["--sample", "0.1"], ["--sample-pages", "1000"]] {
+        let args = [&["curve", trace, "--size", "1000"], &sampling[..]].concat();
+        let point = &rows(&args)[0];
+        let exact = &rows(&["curve", trace, "--size", "1000"])[0];
+        let real = |row: &serde_json::Value, key: &str| row[key].as_f64().unwrap();
+        let rate = real(point, "sample_rate");
+        assert!((0.03..0.2).contains(&rate), "{rate}");
+        assert!(point["sampled_requests"].as_u64().unwrap() < 50_000);
+        let error = real(point, "miss_ratio_error");
+        let off = (real(point, "miss_ratio") - real(exact, "miss_ratio")).abs();
+        assert!(error > 0.0 && off < 6.0 * error, "{off}, expected {error}");
+        assert_eq!(good(&args), good(&args));
+        assert_ne!(good(&args), good(&[&args[..], &["--sample-seed", "2"]].concat()));
+    }
+}
+
+#[test]
+fn refusals_name_what_is_wrong() {
+    let trace = "scan:pages=50,requests=500";
+    let error = refused(&["curve", trace, "--sample", "2"]);
+    assert!(error.contains("over 0 and at most 1"), "{error}");
+    let error = refused(&["curve", trace, "--sample-pages", "4"]);
+    assert!(error.contains("at least 16"), "{error}");
+    let error = refused(&["curve", trace, "--size", "0"]);
+    assert!(error.contains("cache of 0 pages"), "{error}");
+    let error = refused(&["curve", "/none.csv"]);
+    assert!(error.contains("/none.csv"), "{error}");
+}

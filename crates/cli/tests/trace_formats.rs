@@ -1,0 +1,80 @@
+//! Foreign traces through the command line: formats, volumes, page sizes, parts, statistics.
+mod support;
+use support::{good, refused, tantalum};
+
+const ALIBABA: &str = "3,W,0,4096,1\n9,R,4096,8192,2\n3,R,8192,1,3\n9,W,0,512,4\n";
+
+fn rows(args: &[&str]) -> Vec<serde_json::Value> {
+    let out = good(&[args, &["--format", "json"]].concat());
+    let json: serde_json::Value = serde_json::from_str(&out).unwrap();
+    json["rows"].as_array().unwrap().clone()
+}
+
+#[test]
+fn volumes_page_sizes_and_expansion() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("io.csv");
+    std::fs::write(&path, ALIBABA).unwrap();
+    let path = path.to_str().unwrap();
+    let convert = |args: &[&str]| good(&[&["trace", "convert", path, "-"], args].concat());
+    assert_eq!(convert(&[]), "op,page\nW,0\nR,4\nR,5\nR,2\nW,3\n");
+    assert_eq!(convert(&["--trace-format", "alibaba"]), convert(&[]));
+    assert_eq!(convert(&["--from", "alibaba"]), convert(&[]));
+    assert_eq!(convert(&["--volume", "9"]), "op,page\nR,1\nR,2\nW,0\n");
+    assert_eq!(convert(&["--expand", "first"]), "op,page\nW,0\nR,4\nR,2\nW,3\n");
+    assert_eq!(convert(&["--page-size", "8KiB"]), "op,page\nW,0\nR,2\nR,3\nR,1\nW,2\n");
+    assert_eq!(convert(&["--renumber"]), "op,page\nW,0\nR,1\nR,2\nR,3\nW,4\n");
+    assert_eq!(convert(&["--to", "plain_text"]), "0\n4\n5\n2\n3\n");
+    assert!(
+        convert(&["--to", "csv:size=512"]).starts_with("time,obj_id,obj_size,op\n1,0,512,write")
+    );
+    assert_eq!(convert(&["--to", "block_csv", "--volume", "3"]).lines().count(), 3);
+
+    let stat = rows(&["trace", "stat", path, "--by-volume"]);
+    let of = |key: &str| stat.iter().map(|row| row[key].clone()).collect::<Vec<_>>();
+    assert_eq!(of("requests"), [5, 2, 3]);
+    assert_eq!(of("volume"), [serde_json::Value::Null, "3".into(), "9".into()]);
+    assert_eq!(of("distinct_pages"), [5, 2, 3]);
+    assert_eq!(of("sequential_share"), [0.4, 0.0, 0.333333]);
+
+    let error = refused(&["trace", "stat", path, "--volume", "5"]);
+    assert!(error.contains("no volume \"5\"; it has 3, 9"), "{error}");
+    let error = refused(&["trace", "stat", path, "--trace-format", "mrs"]);
+    assert!(error.contains("page_csv, block_csv") && error.contains("blkparse"), "{error}");
+    let error = refused(&["trace", "stat", path, "--trace-format", "tencent"]);
+    assert!(error.contains("io.csv:1: "), "{error}");
+    for (option, value, said) in
+        [("--page-size", "5000", "powers of two"), ("--expand", "some", "yes, no, first")]
+    {
+        let run = tantalum(&["trace", "stat", path, option, value]);
+        assert_eq!(run.code, 2);
+        assert!(run.err.contains(said), "{}", run.err);
+    }
+}
+
+#[test]
+fn parts_of_traces_are_a_trace() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("a.csv");
+    std::fs::write(&path, "op,page\nR,1\nW,2\nC,\nR,3\nR,4\n").unwrap();
+    let text = format!("concat:{}@50%+scan:pages=2,requests=9@1+{0}@75%..", path.display());
+    assert_eq!(good(&["trace", "convert", &text, "-"]), "op,page\nR,1\nW,2\nC,\nR,1024\nR,4\n");
+    let replayed = rows(&["replay", &text, "--policy", "lru", "--size", "4"]);
+    assert_eq!((&replayed[0]["trace"], &replayed[0]["misses"]), (&"concat".into(), &4.into()));
+    let over = path.to_str().unwrap();
+    let error = refused(&["trace", "convert", &text, over]);
+    assert!(error.contains("over itself"), "{error}");
+    let error = refused(&["trace", "stat", "concat:scan@5MiB"]);
+    assert!(error.contains("TRACE@RANGE"), "{error}");
+}
+
+#[test]
+fn generators_are_listed_and_written_in_any_page_format() {
+    let list = good(&["trace", "generate", "--list"]);
+    assert!(list.contains("cfdc_synthetic: ") && list.contains("scan_pages"), "{list}");
+    let out = good(&["trace", "generate", "scan:pages=2,requests=3", "-", "--to", "plain_text"]);
+    assert_eq!(out, "0\n1\n0\n");
+    let error = refused(&["trace", "generate", "scan", "-", "--to", "block_csv"]);
+    assert!(error.contains("generators make pages"), "{error}");
+    assert_eq!(tantalum(&["trace", "generate"]).code, 2);
+}
