@@ -65,8 +65,13 @@ impl<T: PageTable> Policy for Clock<T> {
         self.ring.find(page) != NO_FRAME
     }
 
+    /// A page of count `n` goes when the hand passes it for the time `n + 1`.
     fn write_candidates(&self, pages_max: usize, pages: &mut Vec<PageNo>) {
-        self.ring.dirty_pages(pages_max, pages);
+        let of = |count: u8| {
+            let frames = self.ring.oldest_first();
+            frames.filter(move |&frame| self.counts[frame as usize] == count)
+        };
+        self.ring.dirty_of((0..=self.count_max).flat_map(of), pages_max, pages);
     }
 
     fn cleaned(&mut self, page: PageNo) {

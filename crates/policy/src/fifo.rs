@@ -44,7 +44,7 @@ impl<T: PageTable> Policy for Fifo<T> {
     }
 
     fn write_candidates(&self, pages_max: usize, pages: &mut Vec<PageNo>) {
-        self.ring.dirty_pages(pages_max, pages);
+        self.ring.dirty_of(self.ring.oldest_first(), pages_max, pages);
     }
 
     fn cleaned(&mut self, page: PageNo) {

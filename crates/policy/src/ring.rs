@@ -89,15 +89,20 @@ impl<T: PageTable> FrameRing<T> {
         self.used -= 1;
     }
 
-    /// The keys of cached pages, oldest first.
-    pub(crate) fn keys(&self) -> impl Iterator<Item = Key> + '_ {
-        (0..self.used).map(|steps| self.keys[self.behind(steps) as usize])
+    /// The frames that hold a page, oldest first.
+    pub(crate) fn oldest_first(&self) -> impl Iterator<Item = u32> + '_ {
+        (0..self.used).map(|steps| self.behind(steps))
     }
 
-    /// The pages of the first `pages_max` dirty frames from the hand on.
-    pub(crate) fn dirty_pages(&self, pages_max: usize, pages: &mut Vec<PageNo>) {
-        let dirty = self.keys().filter(|key| key.is_dirty());
-        pages.extend(dirty.take(pages_max).map(|key| key.page()));
+    /// Of `frames`, the pages of the first `pages_max` dirty ones.
+    pub(crate) fn dirty_of(
+        &self,
+        frames: impl Iterator<Item = u32>,
+        pages_max: usize,
+        pages: &mut Vec<PageNo>,
+    ) {
+        let keys = frames.map(|frame| self.keys[frame as usize]).filter(|key| key.is_dirty());
+        pages.extend(keys.take(pages_max).map(|key| key.page()));
     }
 
     /// Makes `page` clean where it is cached.
@@ -126,7 +131,8 @@ impl<T: PageTable> FrameRing<T> {
     }
 
     pub(crate) fn dirty(&self) -> u32 {
-        self.keys().filter(|key| key.is_dirty()).count() as u32
+        let frames = self.oldest_first();
+        frames.filter(|&frame| self.keys[frame as usize].is_dirty()).count() as u32
     }
 
     #[inline]

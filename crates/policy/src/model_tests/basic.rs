@@ -104,8 +104,13 @@ impl Model for Naive<'_> {
         true
     }
 
+    /// In the order in which they would go, but for SIEVE: CLOCK passes a page once for each use.
     fn pages(&self) -> Vec<(PageNo, bool)> {
-        self.entries.iter().map(|entry| (entry.page, entry.dirty)).collect()
+        let mut entries = self.entries.clone();
+        if self.policy.starts_with("clock") {
+            entries.sort_by_key(|entry| entry.count);
+        }
+        entries.iter().map(|entry| (entry.page, entry.dirty)).collect()
     }
 }
 

@@ -350,7 +350,7 @@ proptest! {
     #[test]
     fn dirty_pages_go_in_the_order_of_the_write_candidates(
         text in prop::sample::select(vec![
-            "lru", "fifo", "second_chance", "2q", "2q:in=0.5", "arc", "lirs", "lirs:hir=0.5",
+            "lru", "fifo", "clock", "clock:bits=2", "second_chance", "2q", "2q:in=0.5", "arc", "lirs", "lirs:hir=0.5",
             "lirs_wsr", "lirs_wsr:hir=0.5", "lru_k", "lru_k:k=3,history=0",
         ]),
         frames in 1u32..12,

@@ -17,6 +17,10 @@ fn follow(text: &str, frames: u32, steps: &[Step]) -> BTreeMap<PageNo, bool> {
             _ => None,
         })
         .collect();
+    if requests.is_empty() {
+        // Nothing was ever cached; and OPT refuses a future without requests.
+        return BTreeMap::new();
+    }
     let workload = Workload { pages_end: u64::MAX, future: &requests };
     let spec = PolicySpec::parse(text).unwrap();
     let mut policy = spec.build_over::<SparseTable>(frames, workload).unwrap();
