@@ -130,9 +130,14 @@ pub(crate) fn agree(text: &str, frames: u32, pages: u64, model: &mut impl Model,
     }
 }
 
-/// Asserts that, after `steps`, unknown pages push dirty ones out in the order of the write
-/// candidates of the policy made from `text`.
-pub(crate) fn evicts_its_candidates(text: &str, frames: u32, steps: &[Step]) {
+/// Asserts that, after `steps`, unknown pages, all updated where `write`, push dirty ones out in the
+/// order of the write candidates of the policy made from `text`. Returns the candidates that stayed.
+pub(crate) fn evicts_its_candidates(
+    text: &str,
+    frames: u32,
+    steps: &[Step],
+    write: bool,
+) -> Vec<PageNo> {
     let workload = Workload { pages_end: u64::MAX, future: &[] };
     let mut policy = PolicySpec::parse(text).unwrap().build(frames, workload).unwrap();
     let mut effects = Vec::new();
@@ -146,14 +151,17 @@ pub(crate) fn evicts_its_candidates(text: &str, frames: u32, steps: &[Step]) {
     let mut candidates = Vec::new();
     policy.write_candidates(usize::MAX, &mut candidates);
     effects.clear();
-    for unknown in 0..3 * u64::from(frames) {
-        let page = PageNo(Request::PAGE_MAX - unknown);
-        policy.access(Request::new(page, false), &mut effects);
+    // So far from each other that each is in a block of its own.
+    let unknown = (0..3 * u64::from(frames)).map(|at| PageNo(Request::PAGE_MAX - (at << 20)));
+    for page in unknown {
+        policy.access(Request::new(page, write), &mut effects);
     }
-    let written: Vec<PageNo> =
-        effects.iter().filter(|effect| effect.writes()).map(|effect| effect.page()).collect();
-    let first = &candidates[..written.len()];
-    assert_eq!(written, first, "{text}, {frames} frames, after {steps:?}");
+    let known = |page: &PageNo| page.0 < Request::PAGE_MAX / 2;
+    let written = effects.iter().filter(|effect| effect.writes()).map(|effect| effect.page());
+    let written: Vec<PageNo> = written.filter(known).collect();
+    let stayed = candidates.split_off(written.len());
+    assert_eq!(written, candidates, "{text}, {frames} frames, after {steps:?}");
+    stayed
 }
 
 /// The smallest caches, page numbers from both ends of what there is, and no limit known.

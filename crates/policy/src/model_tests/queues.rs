@@ -356,6 +356,6 @@ proptest! {
         frames in 1u32..12,
         steps in steps(24),
     ) {
-        evicts_its_candidates(text, frames, &steps);
+        evicts_its_candidates(text, frames, &steps, false);
     }
 }
