@@ -64,6 +64,16 @@ fn a_sample_says_its_rate_and_error_and_repeats() {
 }
 
 #[test]
+fn a_page_draws_the_curve() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("curve.html");
+    let file = path.to_str().unwrap();
+    good(&["curve", "scan:pages=50,requests=500", "--report", file]);
+    let page = std::fs::read_to_string(&path).unwrap();
+    assert!(page.contains("Miss ratio") && page.contains("Pages written back"));
+}
+
+#[test]
 fn refusals_name_what_is_wrong() {
     let trace = "scan:pages=50,requests=500";
     let error = refused(&["curve", trace, "--sample", "2"]);

@@ -1,21 +1,14 @@
 //! Traces as users have them: each format by small traces made by hand, what is refused and where,
-//! what is told by the content, and that what is written comes back.
-use proptest::prelude::*;
+//! and what is told by the content.
+mod support;
+
 use std::io::Cursor;
 use std::path::Path;
+use support::{ALIBABA, BLKPARSE, MSR, SPC, TENCENT, options, oracle, r, vscsi, w};
 use tantalum_base::{ErrorKind, PageNo, Result};
 use tantalum_trace::formats::{self, AnyFormat, Head};
 use tantalum_trace::open::read;
-use tantalum_trace::{
-    AnyReader, BlockEvent, BlockOp, Expand, OpenOptions, PageEvent, open_pages, writer,
-};
-
-fn options(format: &str) -> OpenOptions {
-    OpenOptions {
-        format: (!format.is_empty()).then(|| format.to_owned()),
-        ..OpenOptions::default()
-    }
-}
+use tantalum_trace::{AnyReader, BlockEvent, BlockOp, PageEvent, open_pages};
 
 /// (operation's letter, volume, offset, length) of each event.
 fn blocks(format: &str, bytes: &[u8]) -> Result<Vec<(char, String, u64, u32)>> {
@@ -41,67 +34,6 @@ fn pages(format: &str, bytes: &[u8]) -> Result<Vec<PageEvent>> {
 
 fn at(op: char, volume: &str, offset: u64, length: u32) -> (char, String, u64, u32) {
     (op, volume.to_owned(), offset, length)
-}
-
-fn r(page: u64) -> PageEvent {
-    PageEvent::Read { page: PageNo(page), pages: 1 }
-}
-
-fn w(page: u64) -> PageEvent {
-    PageEvent::Write { page: PageNo(page), pages: 1 }
-}
-
-const MSR: &str = "128166372003061629,usr,0,Read,7014609920,24576,41286\n\
-                   128166372016382155,usr,1,Write,2517696512,4096,703\n";
-const SPC: &str = "0,20941264,8192,W,0.551706\n1, 3436288, 15872, r, 1.206,77\n";
-const ALIBABA: &str =
-    "419,W,8792731648,16384,1577808144360767\n725,R,59110326272,360448,1577808144\n";
-const TENCENT: &str = "1538323199,105352008,584,1,1576\n1538323200,12910952,128,0,1063\n";
-const BLKPARSE: &str = "  8,0    3        1     0.000000000   697  G   W 223490 + 8 [kjournald]
-  8,0    3        2     0.000001829   697  P   N [kjournald]
-  8,0    3        3     0.000002197   697  Q   W 223490 + 8 [kjournald]
-  8,16   3        4     0.000005533   697  Q  RA 64 + 2 [cat]
-  8,0    3        5     0.000008607   697  Q  FWS [kjournald]
-  8,0    3        6     0.000009000   697  Q FWFS 128 + 8 [kjournald]
-  8,0    3        7     0.000010000   697  Q   D 4096 + 2048 [fstrim]
-  8,0    3        8     0.001000000   697  m   N cfq697 insert_request
-  8,0    3        9     0.002000000     0  C   W 223490 + 8 [0]
-  8,0    3       10     0.003000000     0  C  FN 0 [0]
-CPU3 (sda):
- Reads Queued:           0,        0KiB\t Writes Queued:           2,        8KiB
-
-Total (sda):
- Throughput (R/W): 0KiB/s / 2000KiB/s
-Events (sda): 10 entries
-Skips: 0 forward (0 -   0.0%)
-";
-
-fn vscsi(version: u8, records: &[(u16, u32, u64)]) -> Vec<u8> {
-    let mut bytes = Vec::new();
-    for (command, length, block) in records {
-        let (command, ver) = (command.to_le_bytes(), (u16::from(version) << 8 | 3).to_le_bytes());
-        let (sn, sg) = (7_u32.to_le_bytes(), 1_u32.to_le_bytes());
-        let (length, block) = (length.to_le_bytes(), block.to_le_bytes());
-        let time = 33_898_000_000_u64.to_le_bytes();
-        let fields: Vec<&[u8]> = if version == 1 {
-            vec![&sn, &length, &sg, &command, &ver, &block, &time]
-        } else {
-            vec![&command, &ver, &sn, &length, &sg, &block, &time, &time]
-        };
-        bytes.extend(fields.concat());
-    }
-    bytes
-}
-
-fn oracle(records: &[(u32, u64, u32, i64)]) -> Vec<u8> {
-    let mut bytes = Vec::new();
-    for (time, object, size, next) in records {
-        bytes.extend(time.to_le_bytes());
-        bytes.extend(object.to_le_bytes());
-        bytes.extend(size.to_le_bytes());
-        bytes.extend(next.to_le_bytes());
-    }
-    bytes
 }
 
 #[test]
@@ -351,187 +283,6 @@ fn formats_are_told_surely_or_not_at_all() {
     });
     let both: Vec<u8> = both.collect();
     assert!(AnyFormat::by_content(&Head { bytes: &both, whole: true }).unwrap().is_none());
-}
-
-#[test]
-fn volumes_lie_end_to_end_or_alone() {
-    let folder = tempfile::tempdir().unwrap();
-    let path = folder.path().join("t.csv");
-    let text = "3,W,0,4096,1\n9,R,4096,8192,2\n3,R,8192,1,3\n9,W,0,512,4\n5,W,4096,4096,5\n";
-    std::fs::write(&path, text).unwrap();
-    let of = |volumes: &[&str]| -> Result<Vec<PageEvent>> {
-        let volumes = volumes.iter().map(|name| (*name).to_owned()).collect();
-        open_pages(&path, &OpenOptions { volumes, ..OpenOptions::default() })?.collect()
-    };
-    let two = |page| PageEvent::Read { page: PageNo(page), pages: 2 };
-    // In the order in which they come, each as long as the trace reaches: 3, then 9, then 5.
-    assert_eq!(of(&[]).unwrap(), [w(0), two(4), r(2), w(3), w(7)]);
-    assert_eq!(of(&["5", "3"]).unwrap(), [w(0), r(2), w(4)]);
-    assert_eq!(of(&["9"]).unwrap(), [two(1), w(0)]);
-    for missing in [&["7"][..], &["3", "7"]] {
-        let shown = of(missing).unwrap_err().to_string();
-        assert!(shown.contains("no volume \"7\"; it has 3, 9, 5"), "{shown}");
-    }
-    let layout = open_pages(&path, &OpenOptions::default()).unwrap();
-    let extents = layout.layout().unwrap().extents();
-    let places: Vec<_> =
-        extents.iter().map(|e| (e.volume.as_str(), e.first_page, e.pages)).collect();
-    assert_eq!(places, [("3", 0, 3), ("9", 3, 3), ("5", 6, 2)]);
-    std::fs::write(&path, "op,page\nR,1\n").unwrap();
-    assert!(of(&["3"]).unwrap_err().to_string().contains("no volumes"));
-}
-
-#[test]
-fn page_size_and_expansion_are_options() {
-    let folder = tempfile::tempdir().unwrap();
-    let path = folder.path().join("t.bin");
-    std::fs::write(&path, vscsi(1, &[(0x2a, 8192, 9), (0x28, 512, 2)])).unwrap();
-    let of = |page_bytes, expand| -> Vec<PageEvent> {
-        let options = OpenOptions { page_bytes, expand, ..OpenOptions::default() };
-        open_pages(&path, &options).unwrap().map(Result::unwrap).collect()
-    };
-    // Sectors 9 to 25.
-    let long = PageEvent::Write { page: PageNo(1), pages: 3 };
-    assert_eq!(of(4096, Expand::No), [long, r(0)]);
-    assert_eq!(of(4096, Expand::Yes), [w(1), w(2), w(3), r(0)]);
-    assert_eq!(of(4096, Expand::First), [w(1), r(0)]);
-    // The first block of each request: what libCacheSim reads.
-    assert_eq!(of(512, Expand::First), [w(9), r(2)]);
-}
-
-#[test]
-fn parts_of_traces_follow_each_other_in_pages_of_their_own() {
-    let folder = tempfile::tempdir().unwrap();
-    let (a, b) = (folder.path().join("a.csv"), folder.path().join("b.csv"));
-    std::fs::write(&a, "op,page\nR,1\nW,1500\nC,\nW,3\nR,4\nC,\n").unwrap();
-    std::fs::write(&b, "page\n0\n7\n").unwrap();
-    let (a, b) = (a.display(), b.display());
-    let of = |text: &str| -> Vec<PageEvent> {
-        let events = open_pages(Path::new(text), &OpenOptions::default()).unwrap();
-        events.map(Result::unwrap).collect()
-    };
-    let commit = PageEvent::Commit;
-    // 1501 pages round up to 2048.
-    let text = format!("concat:{a}@50%+{b}+{a}@50%..+{b}@1");
-    let expected = [r(1), w(1500), commit, r(2048), r(2055), w(3), r(4), commit, r(2048)];
-    assert_eq!(of(&text), expected);
-    assert_eq!(of(&format!("concat:{b}+{a}@1..2")), [r(0), r(7), w(1024 + 1500), commit]);
-    assert_eq!(of(&format!("concat:scan:pages=3,requests=9@2..4+{b}@0")), [r(2), r(0)]);
-    // A long request is cut where the part ends.
-    let bin = folder.path().join("v.bin");
-    std::fs::write(&bin, vscsi(1, &[(0x2a, 16384, 8), (0x28, 512, 2)])).unwrap();
-    let cut = PageEvent::Write { page: PageNo(2), pages: 2 };
-    assert_eq!(of(&format!("concat:{}@1..3", bin.display())), [cut]);
-    let missing = open_pages(Path::new("concat:/none.csv@1"), &OpenOptions::default());
-    assert!(missing.unwrap_err().to_string().contains("/none.csv"));
-}
-
-fn requests(events: &[PageEvent]) -> Vec<(u64, bool)> {
-    let all = events.iter().flat_map(PageEvent::requests);
-    all.map(|(page, is_write)| (page.0, is_write)).collect()
-}
-
-fn any_event() -> impl Strategy<Value = PageEvent> {
-    let page = prop_oneof![0u64..20, 0..1u64 << 62];
-    (page, 1u32..4, 0..5).prop_map(|(page, pages, kind)| {
-        let page = PageNo(page);
-        match kind {
-            0 | 1 => PageEvent::Read { page, pages },
-            2 => PageEvent::Write { page, pages },
-            3 => PageEvent::Trim { page, pages },
-            _ => PageEvent::Commit,
-        }
-    })
-}
-
-proptest! {
-    /// Every format that is written gives back what it says it keeps, and is told by its content
-    /// (or reads alike as what it is told to be).
-    #[test]
-    fn what_is_written_comes_back(events in prop::collection::vec(any_event(), 2..100)) {
-        let folder = tempfile::tempdir().unwrap();
-        let from = folder.path().join("a.bin");
-        let format = AnyFormat::by_name("page_binary").unwrap();
-        let AnyFormat::Page(format) = format else { panic!() };
-        let to = writer::Writer::create(&from, format).unwrap();
-        writer::write_all(to, events.iter().copied().map(Ok)).unwrap();
-        let again: Result<Vec<PageEvent>> = open_pages(&from, &options("")).unwrap().collect();
-        prop_assert_eq!(&again.unwrap(), &events);
-        for (name, keeps_op) in
-            [("page_csv", true), ("csv", true), ("plain_text", false), ("oracle_general", false)]
-        {
-            let to = folder.path().join(format!("b.{name}.zst"));
-            writer::convert(&from, &options(""), &to, name).unwrap();
-            let sure = requests(&events).len() >= 2 || name == "csv";
-            let read_as = if sure { "" } else { name };
-            let again: Result<Vec<PageEvent>> =
-                open_pages(&to, &options(read_as)).and_then(Iterator::collect);
-            let expected: Vec<(u64, bool)> = requests(&events)
-                .into_iter()
-                .map(|(page, is_write)| (page, is_write && keeps_op))
-                .collect();
-            prop_assert_eq!(requests(&again.unwrap()), expected, "{}", name);
-        }
-    }
-
-    /// Bytes of any kind are events or an error, in every format and where nothing is named.
-    #[test]
-    fn noise_is_never_a_panic(bytes in noise()) {
-        let named = formats::ALL.iter().map(AnyFormat::name);
-        let more = ["", "csv:obj_id=2,op=1,header=no", "vscsi:version=2", "blkparse:action=C"];
-        for format in named.chain(more) {
-            match read(Path::new("t"), Box::new(Cursor::new(bytes.clone())), &options(format)) {
-                Ok(AnyReader::Page(reader)) => drop(reader.collect::<Vec<_>>()),
-                Ok(AnyReader::Block(reader)) => drop(reader.collect::<Vec<_>>()),
-                Err(_) => {}
-            }
-        }
-    }
-
-    /// As above through the layout of pages, where offsets are added up.
-    #[test]
-    fn noise_as_pages_is_never_a_panic(bytes in noise()) {
-        let folder = tempfile::tempdir().unwrap();
-        let path = folder.path().join("t");
-        std::fs::write(&path, &bytes).unwrap();
-        for format in formats::ALL.iter().map(AnyFormat::name) {
-            for page_bytes in [512, 1 << 20] {
-                let options = OpenOptions { page_bytes, ..options(format) };
-                if let Ok(events) = open_pages(&path, &options) {
-                    drop(events.collect::<Vec<_>>());
-                }
-            }
-        }
-    }
-}
-
-/// Random bytes, and sound traces with a few bytes changed.
-fn noise() -> impl Strategy<Value = Vec<u8>> {
-    let samples: Vec<Vec<u8>> = vec![
-        MSR.into(),
-        SPC.into(),
-        ALIBABA.into(),
-        TENCENT.into(),
-        BLKPARSE.into(),
-        vscsi(1, &[(0x2a, 512, 1), (0x28, 512, u64::MAX / 512)]),
-        vscsi(2, &[(0x2a, u32::MAX, 1), (0x28, 512, 2)]),
-        oracle(&[(1, 5, 9, 2), (1, 5, 9, -1)]),
-        b"time,obj_id,obj_size,op\n1,18446744073709551615,3,read\n".to_vec(),
-        b"op,page\nR,18446744073709551615\nT,3\nC,\n".to_vec(),
-        b"op,file_kind,offset,length\nW,a,18446744073709551000,615\nD,b,0,512\nU,a,0,0\n".to_vec(),
-    ];
-    let changed = (
-        prop::sample::select(samples),
-        prop::collection::vec((any::<prop::sample::Index>(), any::<u8>()), 0..6),
-    );
-    let changed = changed.prop_map(|(mut bytes, changes)| {
-        for (at, byte) in changes {
-            let at = at.index(bytes.len());
-            bytes[at] = byte;
-        }
-        bytes
-    });
-    prop_oneof![prop::collection::vec(any::<u8>(), 0..300), changed]
 }
 
 #[test]

@@ -1,4 +1,5 @@
 //! `tantalum curve TRACE`: LRU at many cache sizes in one pass over the trace.
+use super::replay::plots::curve_page;
 use crate::Verdict;
 use crate::common::{CacheSize, OutputArgs, TraceArgs};
 use tantalum_lab::miss_ratio_curve::{Curve, CurveOptions, CurvePoint, Sampling};
@@ -69,7 +70,8 @@ pub fn run(args: &Args) -> anyhow::Result<Verdict> {
     parts.extend(cache_pages.iter().map(|pages| format!("cache_pages={pages}")));
     // One seed is shown: of what is made up, or else of what is chosen.
     let seed = if sampled && trace_seed == 0 { args.sample_seed } else { trace_seed };
-    args.output.print(&Report::new(seed, config_hash(parts), table), format)?;
+    let report = Report::new(seed, config_hash(parts), table);
+    args.output.print_page(&report, format, &curve_page(&args.trace.name()))?;
     Ok(Verdict::Good)
 }
 

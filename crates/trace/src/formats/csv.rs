@@ -157,21 +157,23 @@ impl Parser {
     }
 }
 
+const READS: [&[u8]; 6] = [b"r", b"read", b"get", b"gets", b"28", b"88"];
+const WRITES: [&[u8]; 13] = [
+    b"w", b"write", b"set", b"add", b"cas", b"replace", b"append", b"prepend", b"update", b"incr",
+    b"decr", b"2a", b"8a",
+];
+
 /// Whether an operation writes: libCacheSim's words, letters, or SCSI codes in hexadecimal.
+#[inline]
 fn is_write(op: &[u8]) -> Result<bool, String> {
-    match op {
-        b"" => return Ok(false),
-        b"R" | b"r" | b"read" => return Ok(false),
-        b"W" | b"w" | b"write" => return Ok(true),
-        _ => {}
-    }
-    let op = op.to_ascii_lowercase();
-    match &op[..] {
-        b"r" | b"read" | b"get" | b"gets" | b"28" | b"88" => Ok(false),
-        b"w" | b"write" | b"set" | b"add" | b"cas" | b"replace" | b"append" | b"prepend"
-        | b"update" | b"incr" | b"decr" | b"2a" | b"8a" => Ok(true),
-        _ => Err("the op is none of R, W, read, write, get, set, add, replace, update, 28, 2a"
-            .to_owned()),
+    let is_one_of = |words: &[&[u8]]| words.iter().any(|word| op.eq_ignore_ascii_case(word));
+    if op.is_empty() || is_one_of(&READS) {
+        Ok(false)
+    } else if is_one_of(&WRITES) {
+        Ok(true)
+    } else {
+        Err("the op is none of R, W, read, write, get, set, add, replace, update, 28, 2a"
+            .to_owned())
     }
 }
 

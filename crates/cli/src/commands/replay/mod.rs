@@ -1,7 +1,7 @@
 //! `tantalum replay TRACE`: what a trace would have met elsewhere.
 mod cache;
 mod device;
-mod plots;
+pub(super) mod plots;
 
 use crate::Verdict;
 use crate::common::{OutputArgs, TraceArgs};

@@ -1,4 +1,4 @@
-//! What the page of a replay draws.
+//! What the pages of a replay and of a curve draw.
 use tantalum_report::html::{Page, Plot, Spread};
 
 /// A figure of every policy against the cache size.
@@ -40,4 +40,13 @@ pub fn page(trace: &str, on_devices: bool) -> Page {
         ]
     };
     Page { title: format!("Replay of {trace}"), plots, ..Page::default() }
+}
+
+/// The page of LRU's curve over `trace`.
+pub fn curve_page(trace: &str) -> Page {
+    let plots = vec![
+        against_size("Miss ratio", "miss_ratio", &["policy"]),
+        against_size("Pages written back", "physical_writes", &["policy"]),
+    ];
+    Page { title: format!("LRU's curve of {trace}"), plots, ..Page::default() }
 }

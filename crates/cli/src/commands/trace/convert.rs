@@ -1,8 +1,10 @@
 //! `tantalum trace convert IN OUT`.
 use crate::Verdict;
 use crate::common::{TraceArgs, discard_unfinished, refuse_same_file, tell_written};
+use anyhow::bail;
 use std::path::PathBuf;
 use tantalum_report::config_hash;
+use tantalum_trace::formats::written_names;
 use tantalum_trace::{AnyFormat, Writer, writer};
 
 /// Rewrite a trace in another format or compression, its bytes as pages, or several as one
@@ -27,6 +29,9 @@ const AFTER_HELP: &str = "Examples:
 /// Runs the command.
 pub fn run(args: &Args) -> anyhow::Result<Verdict> {
     let to = AnyFormat::by_name(&args.to)?;
+    if !to.is_written() {
+        bail!("{} is only read; written are {}", to.name(), written_names());
+    }
     let expression = args.trace.expression()?;
     let seed = expression.seed()?;
     for file in expression.files() {
