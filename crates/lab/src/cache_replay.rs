@@ -1,12 +1,12 @@
 //! Cache-only replay: policies times cache sizes over one trace in memory, counting misses and
 //! write-backs. No device and no time: what a policy decides does not depend on either.
 use std::path::Path;
-use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Mutex, PoisonError};
 use tantalum_base::{Error, ErrorKind, FastSet, Result};
 use tantalum_policy::{PolicySpec, Request, Tally, Workload};
 use tantalum_trace::open::trace_name;
 use tantalum_trace::{OpenOptions, PageEvent, open_pages};
+
+use crate::side_by_side::side_by_side;
 
 /// A trace in memory, 8 bytes a request.
 #[derive(Clone, Debug)]
@@ -117,26 +117,10 @@ pub fn replay(
         .iter()
         .flat_map(|policy| options.cache_pages.iter().map(move |&pages| (policy, pages)))
         .collect();
-    let threads = if options.timing { 1 } else { options.threads.clamp(1, runs.len().max(1)) };
-    let (next, done) = (AtomicUsize::new(0), AtomicUsize::new(0));
-    let rows: Mutex<Vec<Option<Result<CacheRow>>>> = Mutex::new(vec![None; runs.len()]);
-    let work = || {
-        loop {
-            let at = next.fetch_add(1, Ordering::Relaxed);
-            let Some(&(policy, cache_pages)) = runs.get(at) else { break };
-            let row = run(trace, policy, cache_pages, options.timing);
-            rows.lock().unwrap_or_else(PoisonError::into_inner)[at] = Some(row);
-            progress(done.fetch_add(1, Ordering::Relaxed) + 1, runs.len());
-        }
-    };
-    std::thread::scope(|scope| {
-        for _ in 1..threads {
-            scope.spawn(work);
-        }
-        work();
-    });
-    let rows = rows.into_inner().unwrap_or_else(PoisonError::into_inner);
-    rows.into_iter().flatten().collect()
+    let threads = if options.timing { 1 } else { options.threads };
+    side_by_side(&runs, threads, progress, |&(policy, cache_pages)| {
+        run(trace, policy, cache_pages, options.timing)
+    })
 }
 
 fn run(trace: &CacheTrace, spec: &PolicySpec, cache_pages: u32, timing: bool) -> Result<CacheRow> {
@@ -176,6 +160,7 @@ pub(crate) fn timed(work: impl FnOnce()) -> f64 {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::sync::Mutex;
     use tantalum_trace::Generator;
 
     fn trace() -> CacheTrace {
