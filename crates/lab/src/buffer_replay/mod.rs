@@ -27,8 +27,8 @@ use std::sync::Arc;
 use tantalum_base::{Error, ErrorKind, PageDevice, Result};
 use tantalum_buffer::{Pool, PoolOptions};
 use tantalum_policy::{PolicySpec, Workload};
-use tantalum_runtime::{Runtime, Virtual};
 use tantalum_runtime::virtual_time::Schedule;
+use tantalum_runtime::{Runtime, Virtual};
 use tantalum_ssd::DeviceSpec;
 
 use crate::cache_replay::CacheTrace;

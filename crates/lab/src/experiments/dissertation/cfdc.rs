@@ -55,7 +55,8 @@ fn gain(
     (pages, paper): (u32, Option<f64>),
     rows: &mut Vec<Row>,
 ) {
-    let (Some(our), Some(their)) = (fastest(runs, ours, pages), fastest(runs, theirs, pages)) else {
+    let (Some(our), Some(their)) = (fastest(runs, ours, pages), fastest(runs, theirs, pages))
+    else {
         return;
     };
     let case = format!("{} over {}, {pages} pages", our.policy, their.policy);
@@ -81,9 +82,8 @@ fn scan_resistance(scale: Scale, seed: u64, rows: &mut Vec<Row>) -> Result<()> {
             };
             let case = format!("{}, {scans} scans", run.policy);
             let found = run.pool.hits as f64;
-            let row = |what, paper, measured| {
-                number("Figure 3.6", case.clone(), what, paper, measured)
-            };
+            let row =
+                |what, paper, measured| number("Figure 3.6", case.clone(), what, paper, measured);
             rows.push(row(("hits", "pages"), paper, found));
             let factor = run.pool.cluster_switch_factor();
             rows.push(row(("cluster-switch factor (CSF)", "ratio"), None, factor));

@@ -18,8 +18,7 @@ pub(in super::super) fn energy(scale: Scale, seed: u64, progress: Progress) -> R
     let idle = (MAINBOARD.idle_w + SYSTEM_DISK.idle_w) / (MAINBOARD.peak_w + SYSTEM_DISK.peak_w);
     let case_of_idle = "system without data disk".to_owned();
     let share = ("idle power over peak power", "%");
-    let mut rows =
-        vec![number("Table 4.2", case_of_idle, share, Some(57.0), 100.0 * idle)];
+    let mut rows = vec![number("Table 4.2", case_of_idle, share, Some(57.0), 100.0 * idle)];
     devices(scale, seed, progress, &mut rows)?;
     progress("figure 4.4: in place of the bank trace, mtron");
     buffer_sizes(scale, seed, &mut rows)?;

@@ -29,10 +29,14 @@ fn home(device: &str, pages: u64) -> Result<DeviceSpec> {
     let (name, parameters) = device.split_once(':').unwrap_or((device, ""));
     let ssd = matches!(name, "mtron" | "x25-m");
     let size = if ssd { format!("pages={pages}") } else { String::new() };
-    let parameters = [size.as_str(), parameters].iter().filter(|text| !text.is_empty()).copied();
-    let parameters: Vec<&str> = parameters.collect();
-    let joint = if parameters.is_empty() { "" } else { ":" };
-    DeviceSpec::parse(&format!("{name}{joint}{}", parameters.join(",")))
+    let mut text = name.to_owned();
+    let mut joint = ':';
+    for part in [size.as_str(), parameters].into_iter().filter(|part| !part.is_empty()) {
+        text.push(joint);
+        text.push_str(part);
+        joint = ',';
+    }
+    DeviceSpec::parse(&text)
 }
 
 /// Runs every policy with every size over `device`, policies outermost.

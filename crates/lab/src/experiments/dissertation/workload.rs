@@ -50,12 +50,7 @@ impl Synthetic {
 
     /// Section 3.3.2 with `scans` scans of each kind: hotter single pages, scans elsewhere.
     pub(super) fn scans(scans: u64) -> Synthetic {
-        Synthetic {
-            scans,
-            hot: 0.1,
-            scan_starts: (100_000, 150_000),
-            ..Synthetic::mixed(1.0)
-        }
+        Synthetic { scans, hot: 0.1, scan_starts: (100_000, 150_000), ..Synthetic::mixed(1.0) }
     }
 
     /// The trace; what comes when is drawn with `seed`.
