@@ -1,7 +1,7 @@
 //! Cache-only replay: policies times cache sizes over one trace in memory, counting misses and
 //! write-backs. No device and no time: what a policy decides does not depend on either.
 use std::path::Path;
-use tantalum_base::{Error, ErrorKind, FastSet, Result};
+use tantalum_base::{Error, ErrorKind, FastSet, PageNo, Result};
 use tantalum_policy::{PolicySpec, Request, Tally, Workload};
 use tantalum_trace::open::trace_name;
 use tantalum_trace::{OpenOptions, PageEvent, open_pages};
@@ -53,6 +53,19 @@ impl CacheTrace {
     /// Reads the trace at `path`, named as [`trace_name`] says.
     pub fn load(path: &Path, options: &OpenOptions) -> Result<CacheTrace> {
         CacheTrace::collect(&trace_name(path), open_pages(path, options)?)
+    }
+
+    /// The same with pages numbered from 0 without gaps, in the order of their numbers: what was next
+    /// to each other still is, unless there was a gap.
+    pub fn numbered_densely(mut self) -> CacheTrace {
+        let pages: FastSet<u64> = self.requests.iter().map(|request| request.page().0).collect();
+        let mut numbers: Vec<u64> = pages.into_iter().collect();
+        numbers.sort_unstable();
+        for request in &mut self.requests {
+            let rank = numbers.partition_point(|number| *number < request.page().0);
+            *request = Request::new(PageNo(rank as u64), request.is_write());
+        }
+        CacheTrace { pages_end: numbers.len() as u64, ..self }
     }
 
     /// Distinct pages: what a cache size in percent is a share of.

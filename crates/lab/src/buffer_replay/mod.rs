@@ -20,12 +20,13 @@ mod tests;
 
 pub use meter::{Meter, Metered};
 pub use row::BufferReplayRow;
+pub use tantalum_buffer::PoolOptions;
 
 use std::cell::RefCell;
 use std::rc::Rc;
 use std::sync::Arc;
 use tantalum_base::{Error, ErrorKind, PageDevice, Result};
-use tantalum_buffer::{Pool, PoolOptions};
+use tantalum_buffer::Pool;
 use tantalum_policy::{PolicySpec, Workload};
 use tantalum_runtime::virtual_time::Schedule;
 use tantalum_runtime::{Runtime, Virtual};

@@ -3,7 +3,7 @@ use tantalum_base::Result;
 
 use super::super::{Progress, Row, Scale};
 use super::runs::{case, fastest, find, four_metrics, gain_percent, number, over, sizes};
-use super::workload::{Synthetic, bank, oltp};
+use super::workload::{bank, mixed, oltp, scans};
 use crate::buffer_replay::BufferReplayRow;
 
 /// The SSD of section 3.3.
@@ -32,7 +32,7 @@ pub(in super::super) fn cfdc(scale: Scale, seed: u64, progress: Progress) -> Res
 
 fn synthetic(scale: Scale, seed: u64, rows: &mut Vec<Row>) -> Result<()> {
     let share = if scale == Scale::Small { 0.2 } else { 1.0 };
-    let trace = Synthetic::mixed(share).trace(seed);
+    let trace = mixed(share, seed)?;
     let runs = over(DEVICE, &trace, &POLICIES, sizes(scale), seed)?;
     for run in &runs {
         rows.extend(four_metrics("Figure 3.5", &case(run), run));
@@ -71,27 +71,27 @@ fn scan_resistance(scale: Scale, seed: u64, rows: &mut Vec<Row>) -> Result<()> {
     };
     let pages = 200;
     let mut hits = Vec::new();
-    for &scans in counts {
-        let trace = Synthetic::scans(scans).trace(seed);
+    for &count in counts {
+        let trace = scans(count, seed)?;
         for run in over(DEVICE, &trace, &POLICIES, &[pages], seed)? {
             // "From 144,926 to 143,285."
-            let paper = match (run.policy == CFDC_K, scans) {
+            let paper = match (run.policy == CFDC_K, count) {
                 (true, 200) => Some(144_926.0),
                 (true, 1_600) => Some(143_285.0),
                 _ => None,
             };
-            let case = format!("{}, {scans} scans", run.policy);
+            let case = format!("{}, {count} scans", run.policy);
             let found = run.pool.hits as f64;
             let row =
                 |what, paper, measured| number("Figure 3.6", case.clone(), what, paper, measured);
             rows.push(row(("hits", "pages"), paper, found));
             let factor = run.pool.cluster_switch_factor();
             rows.push(row(("cluster-switch factor (CSF)", "ratio"), None, factor));
-            hits.push((run.policy, scans, found));
+            hits.push((run.policy, count, found));
         }
     }
     for policy in POLICIES {
-        let of = |scans: u64| hits.iter().find(|(name, at, _)| name == policy && *at == scans);
+        let of = |count: u64| hits.iter().find(|(name, at, _)| name == policy && *at == count);
         let (Some((.., few)), Some((.., many))) = (of(200), of(1_600)) else { continue };
         // "Most algorithms suffer from a drop between 5% to 7%", CFDC-k 1 %, LRU-k 2.5 %.
         let paper = match policy {

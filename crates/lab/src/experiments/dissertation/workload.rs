@@ -1,7 +1,7 @@
 //! The traces of the experiments. What is not public is stood in for by captures of PostgreSQL under
 //! the same kind of load, and where these are absent too by generators.
 use std::sync::Arc;
-use tantalum_base::{PageNo, Result, Rng};
+use tantalum_base::{PageNo, Result};
 use tantalum_policy::Request;
 use tantalum_trace::{Generator, OpenOptions, shared};
 
@@ -15,88 +15,21 @@ const TPCC_REQUESTS: usize = 2_841_225;
 /// Requests of the OLTP part and the DSS part of CONCAT (table 5.1).
 const CONCAT_REQUESTS: (usize, usize) = (1_420_613, 3_250_972);
 
-/// What section 3.3.1 and 3.3.2 make up: reads and updates of single pages, after a self-similar
-/// distribution, among scans that read or update pages one after the other.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub(super) struct Synthetic {
-    /// Reads of a single page, and as many updates.
-    pub(super) singles: u64,
-    /// Scans that read, and as many that update.
-    pub(super) scans: u64,
-    /// Pages of a scan.
-    pub(super) scan_pages: u64,
-    /// Single pages lie in `0..pages`.
-    pub(super) pages: u64,
-    /// A share 1 - `hot` of the single requests goes to a share `hot` of the pages, and so on
-    /// within these.
-    pub(super) hot: f64,
-    /// Where scans begin: from the first on, before the second.
-    pub(super) scan_starts: (u64, u64),
+/// The synthetic trace of section 3.3.1, or a `share` of it: requests and pages alike.
+pub(super) fn mixed(share: f64, seed: u64) -> Result<Arc<CacheTrace>> {
+    let (singles, scans) = ((100_000.0 * share) as u64, (200.0 * share) as u64);
+    let sizes = format!("pages={singles},reads={singles},updates={singles},scans={scans}");
+    generated(&format!("cfdc_synthetic:{sizes},seed={seed}")).map(Arc::new)
 }
 
-impl Synthetic {
-    /// Section 3.3.1, or a `share` of it: requests and pages alike.
-    pub(super) fn mixed(share: f64) -> Synthetic {
-        let part = |whole: f64| (whole * share).round() as u64;
-        Synthetic {
-            singles: part(100_000.0),
-            scans: part(100.0),
-            scan_pages: 200,
-            pages: part(100_000.0),
-            hot: 0.2,
-            scan_starts: (0, part(100_000.0)),
-        }
-    }
+/// That of section 3.3.2 with `scans` scans that read and as many that update.
+pub(super) fn scans(scans: u64, seed: u64) -> Result<Arc<CacheTrace>> {
+    let scans = 2 * scans;
+    generated(&format!("cfdc_scans:scans={scans},seed={seed}")).map(Arc::new)
+}
 
-    /// Section 3.3.2 with `scans` scans of each kind: hotter single pages, scans elsewhere.
-    pub(super) fn scans(scans: u64) -> Synthetic {
-        Synthetic { scans, hot: 0.1, scan_starts: (100_000, 150_000), ..Synthetic::mixed(1.0) }
-    }
-
-    /// The trace; what comes when is drawn with `seed`.
-    pub(super) fn trace(&self, seed: u64) -> Arc<CacheTrace> {
-        let mut rng = Rng::split(seed, "synthetic");
-        let (mut singles, mut scans) = ([self.singles; 2], [self.scans; 2]);
-        let mut requests = Vec::new();
-        loop {
-            let left = [singles[0], singles[1], scans[0], scans[1]];
-            let all: u64 = left.iter().sum();
-            if all == 0 {
-                break;
-            }
-            let mut drawn = rng.below(all);
-            let kind = left.iter().position(|kind| match drawn.checked_sub(*kind) {
-                Some(rest) => {
-                    drawn = rest;
-                    false
-                }
-                None => true,
-            });
-            let kind = kind.unwrap_or(0);
-            let update = kind % 2 == 1;
-            if kind < 2 {
-                singles[kind] -= 1;
-                requests.push(Request::new(PageNo(self.single(&mut rng)), update));
-            } else {
-                scans[kind - 2] -= 1;
-                let (from, to) = self.scan_starts;
-                let first = from + rng.below(to - from);
-                let pages = (first..first + self.scan_pages).map(PageNo);
-                requests.extend(pages.map(|page| Request::new(page, update)));
-            }
-        }
-        let pages_end = self.pages.max(self.scan_starts.1) + self.scan_pages;
-        Arc::new(CacheTrace { name: "synthetic".to_owned(), requests, pages_end })
-    }
-
-    /// Self-similar: the share of the hottest pages is halved again and again, as often as a draw
-    /// says; low numbers are hot (Gray et al., "Quickly generating billion-record synthetic
-    /// databases", SIGMOD 1994).
-    fn single(&self, rng: &mut Rng) -> u64 {
-        let drawn = rng.below(1 << 53) as f64 / (1u64 << 53) as f64;
-        let exponent = self.hot.ln() / (1.0 - self.hot).ln();
-        ((self.pages as f64 * drawn.powf(exponent)) as u64).min(self.pages - 1)
-    }
+fn generated(text: &str) -> Result<CacheTrace> {
+    CacheTrace::collect(text, Generator::parse(text)?.map(Ok))
 }
 
 /// The first `requests` of a capture, or of the generator where it is not there.
@@ -104,15 +37,8 @@ fn capture(name: &str, generator: &str, requests: usize) -> Result<CacheTrace> {
     let path = shared::find(&format!("traces/databases/{name}.csv.zst"));
     let mut trace = match path {
         Some(path) => CacheTrace::load(&path, &OpenOptions::default())?,
-        None => {
-            let text = format!("{generator},requests={requests}");
-            let text = match generator.starts_with("tpcc") {
-                // Ten pages a transaction or so.
-                true => format!("{generator},transactions={}", requests / 4),
-                false => text,
-            };
-            CacheTrace::collect(&text, Generator::parse(&text)?.map(Ok))?
-        }
+        // Longer than asked for, and cut below.
+        None => generated(generator)?,
     };
     trace.requests.truncate(requests);
     let highest = trace.requests.iter().map(|request| request.page().0 + 1).max();
@@ -122,12 +48,12 @@ fn capture(name: &str, generator: &str, requests: usize) -> Result<CacheTrace> {
 
 /// TPC-C: PostgreSQL's, in place of the dissertation's; `requests` of it.
 fn tpcc(requests: usize) -> Result<CacheTrace> {
-    capture("tpcc-pg-logical", "tpcc:warehouses=4", requests)
+    capture("tpcc-pg-logical", "tpcc:warehouses=4,transactions=150k", requests)
 }
 
 /// TPC-H: read-only queries.
 fn tpch(requests: usize) -> Result<CacheTrace> {
-    capture("tpch-pg-logical", "self_similar:pages=200000,h=0.25", requests)
+    capture("tpch-pg-logical", "self_similar:pages=200000,h=0.25,requests=4m", requests)
 }
 
 /// In place of the bank trace, which is not public: as many requests of TPC-C.
