@@ -28,7 +28,7 @@ pub(super) fn scans(scans: u64, seed: u64) -> Result<Arc<CacheTrace>> {
     generated(&format!("cfdc_scans:scans={scans},seed={seed}")).map(Arc::new)
 }
 
-fn generated(text: &str) -> Result<CacheTrace> {
+pub(super) fn generated(text: &str) -> Result<CacheTrace> {
     CacheTrace::collect(text, Generator::parse(text)?.map(Ok))
 }
 
