@@ -32,8 +32,51 @@ fn both_devices_replay_with_every_documented_field_and_the_same_bytes_twice() {
 fn an_unknown_device_is_refused_with_the_names() {
     let message = refused(&["replay", TRACE, "--device", "floppy"]);
     assert!(message.contains("durassd") && message.contains("ssd-a"), "{message}");
-    let both = support::tantalum(&["replay", TRACE, "--device", "durassd", "--policy", "lru"]);
-    assert_eq!(both.code, 2, "policies and devices are two kinds of replay");
+}
+
+const BUFFER: [&str; 6] =
+    ["--policy", "lru,casa", "--size", "100,10%", "--device", "mtron:pages=2k"];
+
+#[test]
+fn a_buffer_above_a_device_replays_with_every_documented_field_and_the_same_bytes_twice() {
+    let run = |more: &[&str]| {
+        let all = [&["replay", TRACE], &BUFFER[..], &["--device", "x25-m:pages=2k"], more].concat();
+        good(&all)
+    };
+    let json = run(&["--format", "json", "--device-seed", "7"]);
+    let one = run(&["--format", "json", "--device-seed", "7", "--threads", "1"]);
+    assert_eq!(json, one, "the same bytes on any number of threads");
+    let parsed: serde_json::Value = serde_json::from_str(&json).unwrap();
+    assert_eq!(parsed["seed"], 7);
+    let rows = parsed["rows"].as_array().unwrap();
+    assert_eq!(rows.len(), 8, "policies times sizes times devices");
+    for column in tantalum_report::schema::BUFFER_REPLAY {
+        assert!(rows[0].get(column.key).is_some(), "{} is missing", column.key);
+    }
+    let number = |row: usize, key: &str| rows[row][key].as_f64().unwrap();
+    // Sizes inside policies, devices inside sizes; what a policy decides is not the device's.
+    assert_eq!((number(0, "cache_pages"), number(2, "cache_pages") > 100.0), (100.0, true));
+    assert_eq!(number(0, "physical_writes"), number(1, "physical_writes"));
+    assert!(number(0, "seconds") > 5.0 * number(1, "seconds"), "log blocks are slow: {json}");
+    assert!(number(2, "misses") < number(0, "misses"));
+    let busy = run(&["--format", "json", "--device-seed", "7", "--cpu-ns", "1000000"]);
+    let busy: serde_json::Value = serde_json::from_str(&busy).unwrap();
+    let added = busy["rows"][0]["seconds"].as_f64().unwrap() - number(0, "seconds");
+    assert!(
+        (added - number(0, "requests") * 1e-3).abs() < 1e-3,
+        "a millisecond a request: {added}"
+    );
+    assert!(run(&["--format", "table"]).contains("cluster switches"));
+}
+
+#[test]
+fn what_a_buffer_above_a_device_does_not_take_is_refused() {
+    for (more, said) in [(["--transactions"], "without a buffer"), (["--timing"], "virtual time")] {
+        let message = refused(&[&["replay", TRACE], &BUFFER[..], &more[..]].concat());
+        assert!(message.contains(said), "{message}");
+    }
+    let half = support::tantalum(&["replay", TRACE, "--device", "durassd", "--policy", "lru"]);
+    assert_eq!(half.code, 2, "a policy has a size");
 }
 
 #[test]

@@ -26,5 +26,7 @@ fn unknown_names_are_refused_with_those_there_are() {
     let message = refused(&["repro", "durasd"]);
     assert!(message.contains("durassd") && message.contains("all"), "{message}");
     let message = refused(&["repro", "durassd", "--scale", "huge"]);
-    assert!(message.contains("small, full"), "{message}");
+    assert!(message.contains("small, full, paper"), "{message}");
+    let message = refused(&["repro", "durassd", "--live", "/nowhere/file"]);
+    assert!(message.contains("part of casa"), "{message}");
 }

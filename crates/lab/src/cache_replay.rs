@@ -1,12 +1,12 @@
 //! Cache-only replay: policies times cache sizes over one trace in memory, counting misses and
 //! write-backs. No device and no time: what a policy decides does not depend on either.
 use std::path::Path;
-use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Mutex, PoisonError};
-use tantalum_base::{Error, ErrorKind, FastSet, Result};
+use tantalum_base::{Error, ErrorKind, FastSet, PageNo, Result};
 use tantalum_policy::{PolicySpec, Request, Tally, Workload};
 use tantalum_trace::open::trace_name;
 use tantalum_trace::{OpenOptions, PageEvent, open_pages};
+
+use crate::side_by_side::side_by_side;
 
 /// A trace in memory, 8 bytes a request.
 #[derive(Clone, Debug)]
@@ -53,6 +53,19 @@ impl CacheTrace {
     /// Reads the trace at `path`, named as [`trace_name`] says.
     pub fn load(path: &Path, options: &OpenOptions) -> Result<CacheTrace> {
         CacheTrace::collect(&trace_name(path), open_pages(path, options)?)
+    }
+
+    /// The same with pages numbered from 0 without gaps, in the order of their numbers: what was next
+    /// to each other still is, unless there was a gap.
+    pub fn numbered_densely(mut self) -> CacheTrace {
+        let pages: FastSet<u64> = self.requests.iter().map(|request| request.page().0).collect();
+        let mut numbers: Vec<u64> = pages.into_iter().collect();
+        numbers.sort_unstable();
+        for request in &mut self.requests {
+            let rank = numbers.partition_point(|number| *number < request.page().0);
+            *request = Request::new(PageNo(rank as u64), request.is_write());
+        }
+        CacheTrace { pages_end: numbers.len() as u64, ..self }
     }
 
     /// Distinct pages: what a cache size in percent is a share of.
@@ -117,26 +130,10 @@ pub fn replay(
         .iter()
         .flat_map(|policy| options.cache_pages.iter().map(move |&pages| (policy, pages)))
         .collect();
-    let threads = if options.timing { 1 } else { options.threads.clamp(1, runs.len().max(1)) };
-    let (next, done) = (AtomicUsize::new(0), AtomicUsize::new(0));
-    let rows: Mutex<Vec<Option<Result<CacheRow>>>> = Mutex::new(vec![None; runs.len()]);
-    let work = || {
-        loop {
-            let at = next.fetch_add(1, Ordering::Relaxed);
-            let Some(&(policy, cache_pages)) = runs.get(at) else { break };
-            let row = run(trace, policy, cache_pages, options.timing);
-            rows.lock().unwrap_or_else(PoisonError::into_inner)[at] = Some(row);
-            progress(done.fetch_add(1, Ordering::Relaxed) + 1, runs.len());
-        }
-    };
-    std::thread::scope(|scope| {
-        for _ in 1..threads {
-            scope.spawn(work);
-        }
-        work();
-    });
-    let rows = rows.into_inner().unwrap_or_else(PoisonError::into_inner);
-    rows.into_iter().flatten().collect()
+    let threads = if options.timing { 1 } else { options.threads };
+    side_by_side(&runs, threads, progress, |&(policy, cache_pages)| {
+        run(trace, policy, cache_pages, options.timing)
+    })
 }
 
 fn run(trace: &CacheTrace, spec: &PolicySpec, cache_pages: u32, timing: bool) -> Result<CacheRow> {
@@ -176,6 +173,7 @@ pub(crate) fn timed(work: impl FnOnce()) -> f64 {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::sync::Mutex;
     use tantalum_trace::Generator;
 
     fn trace() -> CacheTrace {

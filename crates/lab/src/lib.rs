@@ -3,18 +3,24 @@
 //! ```text
 //! crash         cuts power at every media operation and checks the promises of docs/durability.md
 //! cache_replay  policies times cache sizes over a trace in memory: misses and write-backs
+//! buffer_replay the same through the engine's buffer pool over a simulated device, in virtual time
+//! side_by_side  independent runs on all cores
 //! cache_bench   how fast policies decide
 //! device_bench  how fast the simulation of a whole device runs
 //! device_memory how much memory it takes
 //! device_replay a trace on a simulated device in virtual time, every read checked
 //! miss_ratio_curve  LRU at all sizes in one pass, exact or sampled
+//! energy        idle and peak power of components over virtual time
 //! experiments   the figures and tables of the papers beside ours
 //! ```
+pub mod buffer_replay;
 pub mod cache_bench;
 pub mod cache_replay;
 pub mod crash;
 pub mod device_bench;
 pub mod device_memory;
 pub mod device_replay;
+pub mod energy;
 pub mod experiments;
 pub mod miss_ratio_curve;
+pub mod side_by_side;

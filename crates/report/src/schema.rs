@@ -55,6 +55,31 @@ pub const DEVICE_REPLAY: &[Column] = &[
     Column::new("pages_moved", "moved", Style::Count),
 ];
 
+/// Rows of a replay through a buffer over simulated devices: `tantalum replay TRACE --policy ...
+/// --size ... --device ...`. The first columns are those of [`CACHE_REPLAY`] and [`DEVICE_REPLAY`]
+/// that make sense here.
+pub const BUFFER_REPLAY: &[Column] = &[
+    Column::new("trace", "trace", Style::Text),
+    Column::new("policy", "policy", Style::Text),
+    Column::new("cache_pages", "buffer pages", Style::Count),
+    Column::new("device", "device", Style::Text),
+    Column::new("clients", "clients", Style::Count),
+    Column::new("cpu_ns", "CPU", Style::DurationNs),
+    Column::new("requests", "requests", Style::Count),
+    Column::new("misses", "misses", Style::Count),
+    Column::new("hit_ratio", "hits", Style::Percent),
+    Column::new("physical_reads", "physical reads", Style::Count),
+    Column::new("physical_writes", "physical writes", Style::Count),
+    Column::new("dirty_pages_at_end", "dirty at end", Style::Count),
+    Column::new("cluster_switches", "cluster switches", Style::Count),
+    Column::new("cluster_switch_factor", "CSF", Style::Decimals(3)),
+    Column::new("seconds", "virtual time", Style::Seconds),
+    Column::new("requests_per_s", "requests/s", Style::Short),
+    Column::new("device_busy_seconds", "device busy", Style::Seconds),
+    Column::new("read_mean_ns", "read mean", Style::DurationNs),
+    Column::new("write_mean_ns", "write mean", Style::DurationNs),
+];
+
 /// Rows of `tantalum crash`: one a device and medium.
 pub const CRASH: &[Column] = &[
     Column::new("device", "device", Style::Text),

@@ -2,6 +2,8 @@
 use crate::Verdict;
 use crate::common::OutputArgs;
 use crate::progress::Progress;
+use std::path::PathBuf;
+use tantalum_lab::experiments::dissertation::live::casa_live;
 use tantalum_lab::experiments::{Experiment, Row, Scale};
 use tantalum_report::html::Spread;
 use tantalum_report::{Page, Plot, Report, Table, Value, config_hash, schema};
@@ -11,12 +13,16 @@ use tantalum_report::{Page, Plot, Report, Table, Value, config_hash, schema};
 pub struct Args {
     /// Which paper, or all (an unknown name lists them)
     name: String,
-    /// small: seconds, small devices, more noise; full: minutes
+    /// small: seconds, small devices, more noise; full: minutes; paper: as many requests as there
     #[arg(long, default_value = "full", value_name = "SCALE")]
     scale: String,
     /// Seed of everything that is left to chance
     #[arg(long, default_value_t = 1)]
     seed: u64,
+    /// With casa: also detect the cost ratio of the device under this new file, or of this block
+    /// device, whose content is lost; its rows differ from run to run
+    #[arg(long, value_name = "FILE")]
+    live: Option<PathBuf>,
     #[command(flatten)]
     output: OutputArgs,
 }
@@ -26,6 +32,11 @@ pub fn run(args: &Args) -> anyhow::Result<Verdict> {
     let format = args.output.format()?;
     let scale = Scale::parse(&args.scale)?;
     let experiments = Experiment::by_name(&args.name)?;
+    let live = args.live.as_deref();
+    anyhow::ensure!(
+        live.is_none() || args.name == "casa",
+        "--live detects a cost ratio, which is part of casa"
+    );
     let progress = Progress::named("cases measured");
     let mut table = Table::new(schema::REPRO);
     // Which experiment a row is of people see where there are several, and first.
@@ -37,6 +48,10 @@ pub fn run(args: &Args) -> anyhow::Result<Verdict> {
     for experiment in experiments {
         let rows = (experiment.run)(scale, args.seed, &mut |case| progress.begin(case))?;
         rows.iter().for_each(|row| push(&mut table, experiment.name, row));
+        if let Some(path) = live {
+            let rows = casa_live(path, scale, &mut |case| progress.begin(case))?;
+            rows.iter().for_each(|row| push(&mut table, experiment.name, row));
+        }
     }
     progress.finish();
     let config = config_hash([format!("repro={}", args.name), format!("scale={}", scale.name())]);

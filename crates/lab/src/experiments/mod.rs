@@ -7,11 +7,13 @@
 //! load      closed-loop clients: random reads or writes, with an fsync after every so many
 //! devices   the devices of the dissertation beside their data sheets
 //! durassd   "Durable Write Cache in Flash Memory SSD for Relational and NoSQL Databases"
+//! dissertation "Caching for flash-based databases and flash-based caching for databases"
 //! share     "SHARE Interface in Flash Storage for Relational and NoSQL Databases"
 //! txcache   "TxCache: Transactional Cache using Byte-Addressable Non-Volatile Memories in SSDs"
 //! ```
 pub mod cleaning;
 pub mod devices;
+pub mod dissertation;
 mod durassd;
 pub mod load;
 pub mod personalities;

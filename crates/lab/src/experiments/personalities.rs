@@ -82,7 +82,7 @@ struct Spent {
 pub fn personalities(scale: Scale, seed: u64, progress: &mut dyn FnMut(&str)) -> Result<Vec<Row>> {
     let (pages, overwrites) = match scale {
         Scale::Small => (8192, 1),
-        Scale::Full => (16_384, 4),
+        Scale::Full | Scale::Paper => (16_384, 4),
     };
     let mut rows = Vec::new();
     for (order, load) in ORDERS {

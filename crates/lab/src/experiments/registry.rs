@@ -1,7 +1,7 @@
 //! The experiments by name.
 use tantalum_base::{Error, ErrorKind, Result};
 
-use super::{Row, Scale, cleaning, devices, durassd, personalities, share, txcache};
+use super::{Row, Scale, cleaning, devices, dissertation, durassd, personalities, share, txcache};
 
 /// Is told what is about to be measured.
 pub type Progress<'a> = &'a mut dyn FnMut(&str);
@@ -33,6 +33,21 @@ pub const EXPERIMENTS: &[Experiment] = &[
         name: "txcache",
         title: "Transactional Cache in SSDs (TxCache): figures 4 to 7, table III",
         run: txcache::run,
+    },
+    Experiment {
+        name: "cfdc",
+        title: "Flash-aware buffer management (CFDC), dissertation chapter 3: figures 3.5 to 3.8",
+        run: dissertation::cfdc,
+    },
+    Experiment {
+        name: "energy",
+        title: "Energy efficiency and performance, dissertation chapter 4: figures 4.2 to 4.4",
+        run: dissertation::energy,
+    },
+    Experiment {
+        name: "casa",
+        title: "Cost-aware buffer management (CASA, SAWC), dissertation chapter 5: figures 5.2 to 5.8",
+        run: dissertation::casa,
     },
     Experiment {
         name: "cleaning",

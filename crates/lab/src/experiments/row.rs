@@ -35,17 +35,20 @@ pub enum Scale {
     Small,
     /// What `tantalum repro` prints: at most a few minutes in a release build.
     Full,
+    /// As many requests as in the paper, where `full` has fewer; else as `full`.
+    Paper,
 }
 
 impl Scale {
     /// The accepted names.
-    pub const NAMES: &'static [&'static str] = &["small", "full"];
+    pub const NAMES: &'static [&'static str] = &["small", "full", "paper"];
 
     /// Parses `--scale`; a refusal lists the names.
     pub fn parse(text: &str) -> Result<Scale> {
         match text {
             "small" => Ok(Scale::Small),
             "full" => Ok(Scale::Full),
+            "paper" => Ok(Scale::Paper),
             _ => Err(Error::new(
                 ErrorKind::InvalidInput,
                 format!("{text:?} is not a scale; accepted: {}", Scale::NAMES.join(", ")),
@@ -58,6 +61,7 @@ impl Scale {
         match self {
             Scale::Small => "small",
             Scale::Full => "full",
+            Scale::Paper => "paper",
         }
     }
 }

@@ -2,6 +2,7 @@
 use crate::common::{CacheSize, TraceArgs};
 use crate::progress::Progress;
 use tantalum_lab::cache_replay::{self, CacheReplayOptions, CacheRow, CacheTrace};
+use tantalum_lab::side_by_side::cores;
 use tantalum_policy::PolicySpec;
 use tantalum_report::{Report, Table, Value, config_hash, schema};
 
@@ -9,34 +10,35 @@ use tantalum_report::{Report, Table, Value, config_hash, schema};
 #[derive(clap::Args, Debug)]
 pub struct CacheArgs {
     /// Replacement policies, such as lru,clock:bits=2,opt
-    #[arg(
-        long,
-        required_unless_present = "device",
-        conflicts_with = "device",
-        value_name = "POLICY,..."
-    )]
-    policy: Vec<String>,
+    #[arg(long, required_unless_present = "device", requires = "size", value_name = "POLICY,...")]
+    pub policy: Vec<String>,
     /// Cache sizes: pages (4096, 4k), bytes (64MiB) or a share of the distinct pages (10%)
-    #[arg(
-        long,
-        required_unless_present = "device",
-        conflicts_with = "device",
-        value_name = "SIZE,..."
-    )]
-    size: Vec<String>,
+    #[arg(long, required_unless_present = "device", requires = "policy", value_name = "SIZE,...")]
+    pub size: Vec<String>,
     /// Measure the time of each run, one after the other; reruns then differ in `seconds`
     #[arg(long)]
-    timing: bool,
+    pub timing: bool,
     /// Threads to use at most; the outcome does not depend on it
     #[arg(long, value_name = "N")]
-    threads: Option<usize>,
+    pub threads: Option<usize>,
+}
+
+impl CacheArgs {
+    /// The policies, in the order given.
+    pub fn policies(&self) -> tantalum_base::Result<Vec<PolicySpec>> {
+        PolicySpec::parse_list(&self.policy.join(" "))
+    }
+
+    /// The sizes, in the order given.
+    pub fn sizes(&self) -> anyhow::Result<Vec<CacheSize>> {
+        CacheSize::parse_list(&self.size.join(","))
+    }
 }
 
 /// Replays `trace` through every policy with every size.
 pub fn run(trace: &TraceArgs, args: &CacheArgs) -> anyhow::Result<Report> {
     // What can be refused is refused before a long trace is read.
-    let policies = PolicySpec::parse_list(&args.policy.join(" "))?;
-    let sizes = CacheSize::parse_list(&args.size.join(","))?;
+    let (policies, sizes) = (args.policies()?, args.sizes()?);
     let seed = trace.seed()?;
 
     let loaded = CacheTrace::collect(&trace.name(), trace.events("events read")?)?;
@@ -87,8 +89,4 @@ fn table(rows: &[CacheRow]) -> Table {
         ]);
     }
     table
-}
-
-fn cores() -> usize {
-    std::thread::available_parallelism().map_or(1, usize::from)
 }

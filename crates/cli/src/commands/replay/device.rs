@@ -33,26 +33,37 @@ pub struct DeviceArgs {
     pub device: Vec<String>,
     /// Clients, each with one request outstanding
     #[arg(long, default_value_t = 1, value_name = "N")]
-    clients: u32,
+    pub clients: u32,
     /// The writes up to a commit point become one device transaction, not writes and a flush
     #[arg(long)]
-    transactions: bool,
+    pub transactions: bool,
     /// Replay on fresh devices, not on ones filled and overwritten until cleaning is steady
     #[arg(long)]
     fresh: bool,
     /// Seed of the devices and of their aging
     #[arg(long, default_value_t = 1, value_name = "SEED")]
-    device_seed: u64,
+    pub device_seed: u64,
+}
+
+impl DeviceArgs {
+    /// The devices, in the order given.
+    pub fn devices(&self) -> tantalum_base::Result<Vec<DeviceSpec>> {
+        self.device.iter().map(|text| DeviceSpec::parse(text)).collect()
+    }
+
+    /// How they are aged.
+    pub fn age(&self) -> Option<Age> {
+        (!self.fresh).then(Age::default)
+    }
 }
 
 /// Replays `trace` on every device.
 pub fn run(trace: &TraceArgs, args: &DeviceArgs) -> anyhow::Result<Report> {
-    let devices = args.device.iter().map(|text| DeviceSpec::parse(text));
-    let devices = devices.collect::<tantalum_base::Result<Vec<DeviceSpec>>>()?;
+    let devices = args.devices()?;
     let options = DeviceReplayOptions {
         clients: args.clients,
         transactions: args.transactions,
-        age: (!args.fresh).then(Age::default),
+        age: args.age(),
         seed: args.device_seed,
     };
     let loaded = Rc::new(DeviceTrace::collect(&trace.name(), trace.events("events read")?)?);

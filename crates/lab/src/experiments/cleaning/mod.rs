@@ -32,13 +32,13 @@ const UTILISATIONS: [f64; 3] = [0.7, 0.8, 0.9];
 pub fn cleaning(scale: Scale, seed: u64, progress: &mut dyn FnMut(&str)) -> Result<Vec<Row>> {
     let (zones, overwrites) = match scale {
         Scale::Small => (1024, 2),
-        Scale::Full => (4096, 4),
+        Scale::Full | Scale::Paper => (4096, 4),
     };
     let zone_pages = 32;
     let mut rows = Vec::new();
     for utilisation in UTILISATIONS {
         let mut policies = vec!["greedy", "fifo", "d_choices:d=4"];
-        if scale == Scale::Full {
+        if scale != Scale::Small {
             policies.extend(["d_choices:d=1", "d_choices:d=2", "d_choices:d=10"]);
         }
         for text in policies {

@@ -39,7 +39,7 @@ impl Rig {
         let capacity = match (name, scale) {
             ("cheetah-15k6", _) => "8GiB",
             (_, Scale::Small) => "1GiB",
-            (_, Scale::Full) => "2GiB",
+            (_, Scale::Full | Scale::Paper) => "2GiB",
         };
         let spec = DeviceSpec::parse(&format!("{name}:capacity={capacity}{parameters}"))?;
         let age = Age {

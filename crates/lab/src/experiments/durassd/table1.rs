@@ -91,7 +91,7 @@ const LINES: [Line; 9] = [
 pub(super) fn run(scale: Scale, seed: u64, progress: Progress) -> Result<Vec<Row>> {
     let columns: &[usize] = match scale {
         Scale::Small => &[0, 2, 5, NO_FSYNC],
-        Scale::Full => &[0, 1, 2, 3, 4, 5, 6, 7, NO_FSYNC],
+        Scale::Full | Scale::Paper => &[0, 1, 2, 3, 4, 5, 6, 7, NO_FSYNC],
     };
     let mut rows = Vec::new();
     for line in &LINES {

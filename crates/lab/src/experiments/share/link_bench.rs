@@ -46,7 +46,7 @@ impl Size {
                 Size { scale_down: 32, batch_pages: 60, warm_up_fills: 2.5, transactions: 30_000 }
             }
             // As many transactions as in the paper (section 5.3.1).
-            Scale::Full => {
+            Scale::Full | Scale::Paper => {
                 Size { scale_down: 4, batch_pages: 120, warm_up_fills: 2.5, transactions: 160_000 }
             }
         }

@@ -9,7 +9,7 @@ use super::devices::{Device, measure};
 pub(super) fn run(setup: &Setup, progress: Progress) -> Result<Vec<Row>> {
     // Multiples of the default, 32 MB: the figures go from 16 to 256 MB.
     let sizes: &[(u32, u32)] = match setup.scale {
-        Scale::Full => &[(1, 2), (1, 1), (2, 1), (4, 1), (8, 1)],
+        Scale::Full | Scale::Paper => &[(1, 2), (1, 1), (2, 1), (4, 1), (8, 1)],
         Scale::Small => &[(1, 1), (4, 1)],
     };
     let mut rows = Vec::new();

@@ -43,7 +43,7 @@ impl Setup {
     fn new(scale: Scale, seed: u64) -> Result<Setup> {
         let traces = trace::traces(scale, seed)?.into_iter().map(Rc::new).collect();
         let (capacity_pages, cache_pages) = match scale {
-            Scale::Full => (CAPACITY_PAGES, CACHE_PAGES),
+            Scale::Full | Scale::Paper => (CAPACITY_PAGES, CACHE_PAGES),
             // The traces are as much smaller.
             Scale::Small => (160 << 10, 1024),
         };

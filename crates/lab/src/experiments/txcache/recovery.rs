@@ -32,11 +32,11 @@ pub(super) fn run(setup: &Setup, progress: Progress) -> Result<Vec<Row>> {
     let (scan, redo) = wal(&setup.sizes, pages)?;
     progress("table III: TxFlash");
     let drive = match setup.scale {
-        Scale::Full => Sizes { capacity_pages: DRIVE_PAGES, ..setup.sizes },
+        Scale::Full | Scale::Paper => Sizes { capacity_pages: DRIVE_PAGES, ..setup.sizes },
         Scale::Small => setup.sizes,
     };
     let whole = tx_flash(&drive)?;
-    let full = setup.scale == Scale::Full;
+    let full = setup.scale != Scale::Small;
     let row = |case: String, paper: Option<f64>, measured_ms| Row {
         figure: "Table III",
         case,

@@ -61,7 +61,7 @@ const TRACES: [Made; 4] = [
 /// All four, in the order of figure 4.
 pub(super) fn traces(scale: Scale, seed: u64) -> Result<Vec<Trace>> {
     let text = |made: &Made| match scale {
-        Scale::Full => format!("{},seed={seed}", made.full),
+        Scale::Full | Scale::Paper => format!("{},seed={seed}", made.full),
         Scale::Small => format!("{},seed={seed}", made.small),
     };
     TRACES.iter().map(|made| collect(made.name, &text(made), made.outstanding)).collect()

@@ -1,0 +1,103 @@
+//! Replay through a buffer pool over simulated devices, in virtual time.
+use super::cache::CacheArgs;
+use super::device::DeviceArgs;
+use crate::common::TraceArgs;
+use crate::progress::Progress;
+use std::sync::Arc;
+use tantalum_lab::buffer_replay::{
+    BufferReplayOptions, BufferReplayRow, BufferRun, PoolOptions, replay,
+};
+use tantalum_lab::cache_replay::CacheTrace;
+use tantalum_lab::side_by_side::cores;
+use tantalum_report::{Report, Table, Value, config_hash, schema};
+
+/// Columns that people are shown as text; programs get all of them.
+const SHOWN: [&str; 11] = [
+    "policy",
+    "cache_pages",
+    "device",
+    "hit_ratio",
+    "physical_reads",
+    "physical_writes",
+    "cluster_switches",
+    "seconds",
+    "requests_per_s",
+    "read_mean_ns",
+    "write_mean_ns",
+];
+
+/// Replays `trace` through every policy with every size over every device.
+pub fn run(
+    trace: &TraceArgs,
+    cache: &CacheArgs,
+    device: &DeviceArgs,
+    cpu_ns: u64,
+) -> anyhow::Result<Report> {
+    anyhow::ensure!(!device.transactions, "--transactions is for devices without a buffer above");
+    anyhow::ensure!(!cache.timing, "--timing measures this program; --device gives virtual time");
+    // What can be refused is refused before a long trace is read.
+    let (policies, sizes, devices) = (cache.policies()?, cache.sizes()?, device.devices()?);
+    let loaded = CacheTrace::collect(&trace.name(), trace.events("events read")?)?;
+    let loaded = Arc::new(loaded.numbered_densely());
+    let mut runs = Vec::new();
+    for policy in &policies {
+        for size in &sizes {
+            let buffer_pages = size.pages(trace.page_bytes(), loaded.pages_end)?;
+            runs.extend(devices.iter().map(|device| {
+                let (policy, device) = (policy.clone(), device.clone());
+                BufferRun { policy, buffer_pages, device }
+            }));
+        }
+    }
+    let options = BufferReplayOptions {
+        clients: device.clients,
+        cpu_ns,
+        age: device.age(),
+        pool: PoolOptions::classic(),
+        seed: device.device_seed,
+        threads: cache.threads.unwrap_or_else(cores),
+    };
+    let progress = Progress::steps("runs");
+    let rows = replay(&loaded, &runs, &options, &|done, of| progress.step(done, of))?;
+    progress.finish();
+    let mut table = Table::new(schema::BUFFER_REPLAY);
+    rows.iter().for_each(|row| table.push_named(values(row)));
+    let mut parts = trace.config();
+    parts
+        .extend(runs.iter().map(|run| {
+            format!("{},{},{}", run.policy.text(), run.buffer_pages, run.device.name())
+        }));
+    parts.push(format!("options={:?}", BufferReplayOptions { threads: 0, ..options }));
+    let mut report = Report::new(device.device_seed, config_hash(parts), table);
+    report.shown = SHOWN.to_vec();
+    Ok(report)
+}
+
+fn values(row: &BufferReplayRow) -> Vec<(&'static str, Value)> {
+    // As many decimals as mean something, so that the bytes do not depend on the last bit.
+    let rounded = |value: f64, scale: f64| Value::Real((value * scale).round() / scale);
+    let mean = |ns: Option<f64>| ns.map_or(Value::Null, |ns| (ns.round() as u64).into());
+    let requests_per_s =
+        if row.seconds > 0.0 { row.pool.requests as f64 / row.seconds } else { 0.0 };
+    vec![
+        ("trace", row.trace.as_str().into()),
+        ("policy", row.policy.as_str().into()),
+        ("cache_pages", row.buffer_pages.into()),
+        ("device", row.device.as_str().into()),
+        ("clients", row.clients.into()),
+        ("cpu_ns", row.cpu_ns.into()),
+        ("requests", row.pool.requests.into()),
+        ("misses", row.pool.misses.into()),
+        ("hit_ratio", rounded(row.pool.hit_ratio(), 1e6)),
+        ("physical_reads", row.pool.physical_reads.into()),
+        ("physical_writes", row.pool.physical_writes.into()),
+        ("dirty_pages_at_end", row.dirty_pages_at_end.into()),
+        ("cluster_switches", row.pool.cluster_switches.into()),
+        ("cluster_switch_factor", rounded(row.pool.cluster_switch_factor(), 1e6)),
+        ("seconds", rounded(row.seconds, 1e9)),
+        ("requests_per_s", rounded(requests_per_s, 1e3)),
+        ("device_busy_seconds", rounded(row.device_busy_seconds, 1e9)),
+        ("read_mean_ns", mean(row.read_mean_ns)),
+        ("write_mean_ns", mean(row.write_mean_ns)),
+    ]
+}

@@ -1,0 +1,77 @@
+//! Closed-loop clients, which share the trace and take its requests in order: fix, use, unfix.
+use std::cell::{Cell, RefCell};
+use std::rc::Rc;
+use std::sync::Arc;
+use tantalum_base::{PageDevice, PageNo, Result, Stamp};
+use tantalum_buffer::{Intent, Pool};
+use tantalum_runtime::{JoinHandle, Runtime, Virtual};
+
+use super::BufferReplayOptions;
+use crate::cache_replay::CacheTrace;
+use crate::device_replay::Expected;
+
+/// What the clients of one replay share.
+struct Replay<D: PageDevice<Page = Stamp>> {
+    runtime: Virtual,
+    trace: Arc<CacheTrace>,
+    pool: Rc<Pool<D, Virtual>>,
+    expected: Rc<RefCell<Expected>>,
+    next: Cell<usize>,
+    device_pages: u64,
+    cpu_ns: u64,
+}
+
+/// Sends every request of `trace` through `pool`, pages folded into those of the device.
+pub(super) async fn run<D: PageDevice<Page = Stamp> + 'static>(
+    runtime: &Virtual,
+    trace: &Arc<CacheTrace>,
+    pool: &Rc<Pool<D, Virtual>>,
+    expected: &Rc<RefCell<Expected>>,
+    options: &BufferReplayOptions,
+) -> Result<()> {
+    let replay = Rc::new(Replay {
+        runtime: runtime.clone(),
+        trace: Arc::clone(trace),
+        pool: Rc::clone(pool),
+        expected: Rc::clone(expected),
+        next: Cell::new(0),
+        device_pages: pool.device().limits().pages,
+        cpu_ns: options.cpu_ns,
+    });
+    let clients: Vec<JoinHandle<Result<()>>> = (0..options.clients)
+        .map(|_| {
+            let replay = Rc::clone(&replay);
+            runtime.spawn("client", async move { replay.serve().await })
+        })
+        .collect();
+    for client in clients {
+        client.await?;
+    }
+    Ok(())
+}
+
+impl<D: PageDevice<Page = Stamp>> Replay<D> {
+    async fn serve(&self) -> Result<()> {
+        // Computing on pages that are in the pool meets nobody: it is slept off together, before
+        // something has to be waited for.
+        let mut computed_ns = 0;
+        loop {
+            let at = self.next.get();
+            let Some(&request) = self.trace.requests.get(at) else { break };
+            self.next.set(at + 1);
+            computed_ns += self.cpu_ns;
+            let page = PageNo(request.page().0 % self.device_pages);
+            if computed_ns > 0 && !self.pool.is_resident(page) {
+                self.runtime.sleep(std::mem::take(&mut computed_ns)).await;
+            }
+            let intent = if request.is_write() { Intent::Update } else { Intent::Read };
+            let mut guard = self.pool.fix(page, intent).await?;
+            self.expected.borrow().check(page, std::slice::from_ref(&*guard.page()))?;
+            if request.is_write() {
+                *guard.page_mut() = self.expected.borrow_mut().write_one(page);
+            }
+        }
+        self.runtime.sleep(computed_ns).await;
+        Ok(())
+    }
+}

@@ -1,0 +1,152 @@
+//! Replays a trace through a buffer pool over a simulated device, in virtual time: the pool of the
+//! engine, every page checked.
+//!
+//! ```text
+//! run     one policy, one size, one device: a world of its own
+//! clients closed-loop clients that fix, use and unfix
+//! meter   how long the device is busy
+//! row     what a run gives
+//! ```
+//!
+//! What the dissertation does with its engine ("Caching for flash-based databases and flash-based
+//! caching for databases", Ou, 2012, section 2.5): logical page requests go to the buffer manager,
+//! which asks the device for what it does not have. Commit points ask a buffer for nothing, as
+//! changes need not be written back at a commit; trims are left out.
+mod clients;
+mod meter;
+mod row;
+#[cfg(test)]
+mod tests;
+
+pub use meter::{Meter, Metered};
+pub use row::BufferReplayRow;
+pub use tantalum_buffer::PoolOptions;
+
+use std::cell::RefCell;
+use std::rc::Rc;
+use std::sync::Arc;
+use tantalum_base::{Error, ErrorKind, PageDevice, Result};
+use tantalum_buffer::Pool;
+use tantalum_policy::{PolicySpec, Workload};
+use tantalum_runtime::virtual_time::Schedule;
+use tantalum_runtime::{Runtime, Virtual};
+use tantalum_ssd::DeviceSpec;
+
+use crate::cache_replay::CacheTrace;
+use crate::device_replay::{Age, Device, Expected, age_device};
+use crate::side_by_side::side_by_side;
+
+/// One policy with one size over one device.
+#[derive(Clone, Debug)]
+pub struct BufferRun {
+    /// The policy.
+    pub policy: PolicySpec,
+    /// Pages that it may have in the pool.
+    pub buffer_pages: u32,
+    /// The device.
+    pub device: DeviceSpec,
+}
+
+/// How to replay.
+#[derive(Clone, Debug, PartialEq)]
+pub struct BufferReplayOptions {
+    /// Clients; each sends its next request when the one before is done.
+    pub clients: u32,
+    /// Time that a client computes for a request, besides waiting.
+    pub cpu_ns: u64,
+    /// Preconditioning of the device; `None` replays on a fresh one, of which a read of what was
+    /// never written costs nothing.
+    pub age: Option<Age>,
+    /// The pool.
+    pub pool: PoolOptions,
+    /// Seed of everything that is left to chance.
+    pub seed: u64,
+    /// Threads at the most; the rows do not depend on it.
+    pub threads: usize,
+}
+
+impl Default for BufferReplayOptions {
+    fn default() -> Self {
+        BufferReplayOptions {
+            clients: 1,
+            cpu_ns: 10_000,
+            age: Some(Age::default()),
+            pool: PoolOptions::classic(),
+            seed: 1,
+            threads: 1,
+        }
+    }
+}
+
+/// Replays `trace` in every run, on all threads; the rows come in the order of the runs. `progress`
+/// is told (runs done, runs in all) after each, from any thread.
+///
+/// # Errors
+/// `InvalidInput` where options, policy or device make no sense; `Corrupt` where a page does not
+/// hold what was written; the device's own.
+pub fn replay(
+    trace: &Arc<CacheTrace>,
+    runs: &[BufferRun],
+    options: &BufferReplayOptions,
+    progress: &(dyn Fn(usize, usize) + Sync),
+) -> Result<Vec<BufferReplayRow>> {
+    side_by_side(runs, options.threads, progress, |run| replay_one(trace, run, options))
+}
+
+fn replay_one(
+    trace: &Arc<CacheTrace>,
+    run: &BufferRun,
+    options: &BufferReplayOptions,
+) -> Result<BufferReplayRow> {
+    let runtime = Virtual::new(Schedule::Fifo);
+    let future = {
+        let (runtime, trace) = (runtime.clone(), Arc::clone(trace));
+        let (run, options) = (run.clone(), options.clone());
+        async move { replay_on(&runtime, &trace, &run, &options).await }
+    };
+    let row = runtime.run(future).map_err(|deadlock| {
+        let (policy, device) = (run.policy.text(), run.device.name());
+        let context = format!("replay of {} through {policy} over {device}", trace.name);
+        Error::with_source(ErrorKind::Corrupt, context, deadlock)
+    })?;
+    // Tasks hold the device, the device holds the runtime: without this neither would go.
+    runtime.drop_tasks();
+    row
+}
+
+async fn replay_on(
+    runtime: &Virtual,
+    trace: &Arc<CacheTrace>,
+    run: &BufferRun,
+    options: &BufferReplayOptions,
+) -> Result<BufferReplayRow> {
+    if options.clients == 0 {
+        let context = "a replay has one client at least";
+        return Err(Error::new(ErrorKind::InvalidInput, context));
+    }
+    let device: Rc<Device> = Rc::new(run.device.build(runtime, options.seed).await?);
+    let pages = device.limits().pages;
+    // A disk may be far larger than what is asked of it; it needs no aging either.
+    let known = if matches!(*device, Device::Disk(_)) { pages.min(trace.pages_end) } else { pages };
+    let expected = Rc::new(RefCell::new(Expected::new(known)));
+    if let Some(age) = &options.age {
+        age_device(runtime, &device, &expected, age, options.seed).await?;
+    }
+    device.flush().await?;
+    let workload = Workload { pages_end: trace.pages_end.min(pages), future: &trace.requests };
+    let policy = run.policy.build(run.buffer_pages, workload)?;
+    let meter = Rc::new(Meter::new(runtime.clone(), device));
+    let pool = Pool::new(Rc::clone(&meter), runtime.clone(), policy, options.pool)?;
+    pool.start();
+    let start_ns = runtime.now_ns();
+    clients::run(runtime, trace, &pool, &expected, options).await?;
+    let took_ns = runtime.now_ns() - start_ns;
+    let counted = row::Counted {
+        took_ns,
+        pool: pool.statistics(),
+        device: meter.counted(),
+        dirty_pages: pool.with_policy(|policy| policy.dirty_pages()),
+        gauges: pool.with_policy(|policy| policy.gauges()),
+    };
+    Ok(BufferReplayRow::new(trace, run, options, counted))
+}

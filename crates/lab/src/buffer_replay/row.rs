@@ -1,0 +1,78 @@
+//! What a replay through a buffer gives.
+use tantalum_buffer::PoolStatistics;
+use tantalum_policy::Gauge;
+
+use super::{BufferReplayOptions, BufferRun, Metered};
+use crate::cache_replay::CacheTrace;
+
+/// One trace through one policy and size over one device.
+#[derive(Clone, Debug, PartialEq)]
+pub struct BufferReplayRow {
+    /// The trace's name.
+    pub trace: String,
+    /// The policy as it was given.
+    pub policy: String,
+    /// Pages that the policy may have in the pool.
+    pub buffer_pages: u32,
+    /// The device, with every parameter.
+    pub device: String,
+    /// Clients.
+    pub clients: u32,
+    /// Time that a client computes for a request.
+    pub cpu_ns: u64,
+    /// What the pool counted.
+    pub pool: PoolStatistics,
+    /// Dirty pages in the pool at the end; they are not written.
+    pub dirty_pages_at_end: u32,
+    /// Virtual time that the replay took, in seconds.
+    pub seconds: f64,
+    /// Of it, in which the device had something to do.
+    pub device_busy_seconds: f64,
+    /// Mean time of a page's read, as the pool saw it; `None` without one.
+    pub read_mean_ns: Option<f64>,
+    /// Mean time of a page's write.
+    pub write_mean_ns: Option<f64>,
+    /// What the policy tells of itself at the end.
+    pub gauges: Vec<Gauge>,
+}
+
+/// What is known at the end of a run.
+pub(super) struct Counted {
+    pub(super) took_ns: u64,
+    pub(super) pool: PoolStatistics,
+    pub(super) device: Metered,
+    pub(super) dirty_pages: u32,
+    pub(super) gauges: Vec<Gauge>,
+}
+
+impl BufferReplayRow {
+    pub(super) fn new(
+        trace: &CacheTrace,
+        run: &BufferRun,
+        options: &BufferReplayOptions,
+        counted: Counted,
+    ) -> Self {
+        let Counted { took_ns, pool, device, dirty_pages, gauges } = counted;
+        let mean = |ns: u64, pages: u64| (pages > 0).then(|| ns as f64 / pages as f64);
+        BufferReplayRow {
+            trace: trace.name.clone(),
+            policy: run.policy.text().to_owned(),
+            buffer_pages: run.buffer_pages,
+            device: run.device.name().to_owned(),
+            clients: options.clients,
+            cpu_ns: options.cpu_ns,
+            pool,
+            dirty_pages_at_end: dirty_pages,
+            seconds: took_ns as f64 / 1e9,
+            device_busy_seconds: device.busy_ns as f64 / 1e9,
+            read_mean_ns: mean(device.read_ns, device.reads),
+            write_mean_ns: mean(device.write_ns, device.writes),
+            gauges,
+        }
+    }
+
+    /// What the policy's gauge called `name` says at the end.
+    pub fn gauge(&self, name: &str) -> Option<f64> {
+        self.gauges.iter().find(|gauge| gauge.name == name).map(|gauge| gauge.value)
+    }
+}

@@ -1,0 +1,96 @@
+use super::*;
+use crate::cache_replay::{self, CacheReplayOptions};
+use tantalum_trace::Generator;
+
+fn trace() -> Arc<CacheTrace> {
+    let text = "zipf:pages=4000,requests=20000,theta=0.8,writes=0.4,commit=9,seed=3";
+    Arc::new(CacheTrace::collect("zipf", Generator::parse(text).unwrap().map(Ok)).unwrap())
+}
+
+fn runs(policies: &str, sizes: &[u32], devices: &[&str]) -> Vec<BufferRun> {
+    let mut runs = Vec::new();
+    for policy in PolicySpec::parse_list(policies).unwrap() {
+        for &buffer_pages in sizes {
+            for device in devices {
+                let device = DeviceSpec::parse(device).unwrap();
+                runs.push(BufferRun { policy: policy.clone(), buffer_pages, device });
+            }
+        }
+    }
+    runs
+}
+
+const DEVICES: [&str; 3] = ["mtron:pages=4096", "x25-m:pages=4096", "mba3147rc:pages=4096"];
+
+fn quick() -> BufferReplayOptions {
+    let age = Age { rounds_max: 1, ..Age::default() };
+    BufferReplayOptions { age: Some(age), ..BufferReplayOptions::default() }
+}
+
+#[test]
+fn counts_are_those_of_the_cache_only_replay_whatever_the_device() {
+    let trace = trace();
+    let runs = runs("lru,casa:cost=1:8,sawc:cost=1:8,opt", &[64, 500], &DEVICES);
+    let options = CacheReplayOptions {
+        policies: PolicySpec::parse_list("lru,casa:cost=1:8,sawc:cost=1:8,opt").unwrap(),
+        cache_pages: vec![64, 500],
+        timing: false,
+        threads: 1,
+    };
+    let counted = cache_replay::replay(&trace, &options, &|_, _| {}).unwrap();
+    for clients in [1, 8] {
+        let options = BufferReplayOptions { clients, ..quick() };
+        let rows = replay(&trace, &runs, &options, &|_, _| {}).unwrap();
+        for (row, run) in rows.iter().zip(&runs) {
+            let same = counted.iter().find(|counted| {
+                counted.policy == row.policy && counted.cache_pages == row.buffer_pages
+            });
+            let same = same.unwrap();
+            if clients == 1 {
+                assert_eq!(row.pool.misses, same.misses, "{run:?}");
+                assert_eq!(row.pool.physical_reads, same.physical_reads, "{run:?}");
+                assert_eq!(row.pool.physical_writes, same.physical_writes, "{run:?}");
+                assert_eq!(row.dirty_pages_at_end, same.dirty_pages_at_end, "{run:?}");
+            }
+            // Requests of several clients overtake one another.
+            let about = |ours: u64, theirs: u64| ours.abs_diff(theirs) * 100 <= theirs;
+            assert!(about(row.pool.misses, same.misses), "{run:?}");
+            assert!(about(row.pool.write_backs, same.physical_writes), "{run:?}");
+        }
+    }
+}
+
+#[test]
+fn time_is_the_devices_and_the_clients_and_busy_time_is_part_of_it() {
+    let trace = trace();
+    let runs = runs("lru", &[500], &DEVICES);
+    let of = |cpu_ns: u64, clients: u32| {
+        let options = BufferReplayOptions { cpu_ns, clients, ..quick() };
+        replay(&trace, &runs, &options, &|_, _| {}).unwrap()
+    };
+    let (none, some, many) = (of(0, 1), of(50_000, 1), of(50_000, 8));
+    for ((none, some), many) in none.iter().zip(&some).zip(&many) {
+        // One client waits for the device whenever it is not computing.
+        assert!((none.seconds - none.device_busy_seconds).abs() < 1e-6, "{none:?}");
+        let waited = none.read_mean_ns.unwrap() * none.pool.physical_reads as f64
+            + none.write_mean_ns.unwrap() * none.pool.physical_writes as f64;
+        assert!((waited / 1e9 - none.seconds).abs() < 1e-6, "{none:?}");
+        let computed = none.pool.requests as f64 * 50e-6;
+        let sum = some.device_busy_seconds + computed;
+        assert!((some.seconds - sum).abs() < 1e-6, "{} and {sum}", some.seconds);
+        assert!(many.seconds < some.seconds && many.device_busy_seconds <= many.seconds);
+    }
+    // Random writes are the MTRON's weakness, not the X25-M's.
+    assert!(none[0].write_mean_ns.unwrap() > 30.0 * none[0].read_mean_ns.unwrap());
+    assert!(none[1].write_mean_ns.unwrap() < 10.0 * none[1].read_mean_ns.unwrap());
+}
+
+#[test]
+fn rows_are_the_same_on_any_number_of_threads() {
+    let (trace, runs) = (trace(), runs("lru,casa", &[100, 300], &DEVICES[..2]));
+    let of = |threads| {
+        let options = BufferReplayOptions { threads, clients: 3, ..quick() };
+        replay(&trace, &runs, &options, &|_, _| {}).unwrap()
+    };
+    assert_eq!(of(1), of(3));
+}

@@ -1,0 +1,25 @@
+//! "Caching for flash-based databases and flash-based caching for databases" (Ou, 2012): chapter 3
+//! (CFDC), chapter 4 (energy), chapter 5 (CASA and SAWC).
+//!
+//! ```text
+//! workload  the traces: the synthetic ones of 3.3, and what stands in for those of appendix B
+//! runs      policies times sizes over a device, on all cores
+//! cfdc      figures 3.5 to 3.8      energy  figures 4.2 to 4.4
+//! casa      figures 5.2 to 5.8      live    the cost ratio of a real device
+//! ```
+//!
+//! The database's pages are of 4 KiB here, and of 8 KiB in the dissertation. A cluster has 16 pages in
+//! both. One client, a classic buffer manager that writes a victim before it goes on, cold at the
+//! start.
+mod casa;
+mod cfdc;
+mod energy;
+pub mod live;
+mod runs;
+#[cfg(test)]
+mod tests;
+mod workload;
+
+pub(super) use casa::casa;
+pub(super) use cfdc::cfdc;
+pub(super) use energy::energy;
