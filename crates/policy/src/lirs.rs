@@ -72,7 +72,7 @@ impl<T: PageTable, R: Reluctance> Lirs<T, R> {
         let hirs = ((hir_share * f64::from(frames)) as u32).max(2).min(frames - 1);
         let lir_max = if frames == 1 { 0 } else { frames - hirs };
         let stack_max = u64::from(frames) * u64::from(stack);
-        let room = (4 * u64::from(frames)).min(stack_max + u64::from(frames)).min(pages_end);
+        let room = (2 * u64::from(frames)).min(stack_max + u64::from(frames)).min(pages_end);
         Lirs {
             lists: LinkedNodes::new(room.max(1) as u32, pages_end),
             capacity: frames,
