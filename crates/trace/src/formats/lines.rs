@@ -89,7 +89,7 @@ impl<'a> Fields<'a> {
     #[inline]
     pub(crate) fn number(&mut self, name: &str) -> Result<u64, String> {
         // Nearly every field is digits up to the delimiter.
-        if let Some((value, end)) = number::read(self.line, self.at)
+        if let Some((value, end)) = number::read_long(self.line, self.at)
             && self.line.get(end).is_none_or(|&byte| byte == self.delimiter)
         {
             self.at = end + 1;

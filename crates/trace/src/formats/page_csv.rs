@@ -94,6 +94,11 @@ impl Encode<PageEvent> for Encoder {
     }
 }
 
+/// A decoder of page numbers alone, without a header.
+pub(super) fn pages_decoder() -> Box<dyn Decode<PageEvent>> {
+    Box::new(Decoder { columns: Some(Columns::Page) })
+}
+
 struct Decoder {
     /// Known from the first line on.
     columns: Option<Columns>,

@@ -3,10 +3,9 @@
 //!
 //! Written, it holds the pages read and written, one a line; what was done to them is dropped, as
 //! are trims and commit points.
-use super::lines::{Line, Lines};
-use super::{Decode, Encode, Format, Head, number};
+use super::{Decode, Encode, Format, Head, number, page_csv};
 use crate::event::PageEvent;
-use tantalum_base::{PageNo, Result, Spec};
+use tantalum_base::{Result, Spec};
 
 /// The format `plain_text`.
 #[derive(Debug)]
@@ -23,25 +22,11 @@ impl Format<PageEvent> for PlainText {
     }
 
     fn decoder(&self, _spec: &mut Spec<'_>) -> Result<Box<dyn Decode<PageEvent>>> {
-        Ok(Box::new(Lines::new(Parser)))
+        Ok(page_csv::pages_decoder())
     }
 
     fn encoder(&self, _spec: &mut Spec<'_>) -> Result<Option<Box<dyn Encode<PageEvent>>>> {
         Ok(Some(Box::new(Encoder)))
-    }
-}
-
-struct Parser;
-
-impl Line<PageEvent> for Parser {
-    fn is_header(&mut self, _line: &[u8]) -> Result<bool, String> {
-        Ok(false)
-    }
-
-    fn line(&mut self, line: &[u8], out: &mut Vec<PageEvent>) -> Result<(), String> {
-        let page = number::whole(line).ok_or("the line is not a number of at most 64 bits")?;
-        out.push(PageEvent::Read { page: PageNo(page), pages: 1 });
-        Ok(())
     }
 }
 

@@ -30,6 +30,19 @@ impl Format<BlockEvent> for Spc {
     }
 }
 
+/// Whether `field` is digits with at most one point among them, and begins with a digit.
+fn is_seconds(field: &[u8]) -> bool {
+    let mut points = 0;
+    let sound = field.iter().all(|byte| match byte {
+        b'.' => {
+            points += 1;
+            points == 1
+        }
+        byte => byte.is_ascii_digit(),
+    });
+    sound && field.first().is_some_and(u8::is_ascii_digit)
+}
+
 struct Parser {
     volumes: Volumes,
 }
@@ -50,8 +63,7 @@ impl Line<BlockEvent> for Parser {
             b"W" | b"w" => BlockOp::Write,
             _ => return Err("the opcode is not R or W".to_owned()),
         };
-        let time = std::str::from_utf8(fields.text("timestamp")?).ok();
-        if !time.is_some_and(|time| time.parse::<f64>().is_ok_and(|time| time >= 0.0)) {
+        if !is_seconds(fields.text("timestamp")?) {
             return Err("the timestamp is not a number of seconds".to_owned());
         }
         check_end(offset, length)?;
