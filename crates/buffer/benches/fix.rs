@@ -83,9 +83,11 @@ fn policy(text: &str) -> Box<dyn Policy> {
     spec.build(FRAMES, workload).expect("a policy of a sound size")
 }
 
-/// Fixes pages that follow each other with a stride, of the first `pages` ones.
+/// Fixes pages that follow each other with a stride, of the first `pages` ones, from where the pool
+/// was left on: with more of them than frames none comes back before it was evicted.
 async fn fixes<R: Runtime>(pool: Rc<Pool<Null, R>>, pages: u64, intent: Intent) {
-    for number in 0..FIXES {
+    let before = pool.statistics().requests;
+    for number in before..before + FIXES {
         let page = PageNo(number.wrapping_mul(7919) % pages);
         let mut guard = pool.fix(page, intent).await.expect("the device never fails");
         if intent.is_write() {
@@ -117,6 +119,9 @@ fn bench<R: Runtime>(
         group.bench_function(case, |bencher| {
             bencher.iter(|| run(runtime, Rc::clone(&pool), pages, intent));
         });
+        let seen = pool.statistics();
+        let case = format!("{case}: {:.1} % hits", 100.0 * seen.hit_ratio());
+        println!("{case}, {} written, {} waits", seen.physical_writes, seen.free_frame_waits);
     }
     group.finish();
 }

@@ -7,7 +7,7 @@
 //!   for again, it is the policy's again, in the state that the request gives it; the write-back is
 //!   still owed, as the policy counts on it.
 //! - A page that is fixed for an update is dirty for the policy at once and really from the unfix on.
-//!   What the policy let go, or clean, meanwhile is owed at the unfix.
+//!   What the policy let go, or clean, meanwhile is owed at the last such unfix.
 //! - A page that is updated again before its owed write-back began is written once for both. The
 //!   policy still has it dirty, and its next write-back finds nothing to do.
 use std::collections::BTreeMap;
@@ -142,8 +142,9 @@ impl State {
         let held = self.frames.get_mut(frame);
         held.cached &= !effect.leaves();
         // Whatever the policy knows: a dirty page never leaves unwritten.
-        held.owed_at_unfix |= effect.writes() && held.update_pins > 0;
-        if held.dirty && (effect.writes() || effect.leaves()) {
+        if held.update_pins > 0 {
+            held.owed_at_unfix |= effect.writes();
+        } else if held.dirty {
             self.frames.owe(frame);
         }
         self.release(frame);
@@ -262,21 +263,25 @@ impl State {
             self.frames.set_dirty(frame, true);
         }
         if write {
-            self.settle_update(frame, updated);
+            self.settle_update(frame);
         }
         self.release(frame);
     }
 
     /// Brings the policy's book and the frame together after a fix for an update.
-    fn settle_update(&mut self, frame: u32, updated: bool) {
+    fn settle_update(&mut self, frame: u32) {
         let held = *self.frames.get(frame);
-        if held.dirty && (held.owed || !held.cached || (updated && held.owed_at_unfix)) {
+        if held.owed {
             self.frames.owe(frame);
         }
         if held.update_pins > 0 {
+            // The last of them writes once for all.
             return;
         }
         self.frames.get_mut(frame).owed_at_unfix = false;
+        if held.dirty && (!held.cached || held.owed_at_unfix) {
+            self.frames.owe(frame);
+        }
         if held.cached && !held.dirty && !held.writing {
             // The update that the policy was told of did not happen.
             self.policy.cleaned(held.page);

@@ -107,7 +107,7 @@ fn live_and_cut(seed: u64, kind: CacheKind) -> u64 {
         let mut seeds = Rng::new(rng.next_u64());
         let store = runtime.run(async move {
             let (store, device) = open(&handle, disk, seed + turn, kind, turn == 0).await.unwrap();
-            verify(&*device, &known, seed).await;
+            verify(&device, &known, seed).await;
             let flusher = Some(FlusherOptions::default()).filter(|_| turn % 2 == 1);
             let options = PoolOptions { writers, flusher, ..PoolOptions::default() };
             let lru = policy("lru", frames, PAGES);
@@ -130,7 +130,7 @@ fn live_and_cut(seed: u64, kind: CacheKind) -> u64 {
     let (handle, known) = (runtime.clone(), known);
     let counted = runtime.run(async move {
         let (_, device) = open(&handle, disk, seed, kind, false).await.unwrap();
-        verify(&*device, &known, seed).await;
+        verify(&device, &known, seed).await;
         flushed += known.flushed.borrow().iter().sum::<u64>();
         flushed
     });
