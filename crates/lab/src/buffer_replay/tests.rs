@@ -7,7 +7,7 @@ fn trace() -> Arc<CacheTrace> {
     Arc::new(CacheTrace::collect("zipf", Generator::parse(text).unwrap().map(Ok)).unwrap())
 }
 
-fn runs(policies: &str, sizes: &[u32], devices: &[&str]) -> Vec<BufferRun> {
+fn runs_of(policies: &str, sizes: &[u32], devices: &[&str]) -> Vec<BufferRun> {
     let mut runs = Vec::new();
     for policy in PolicySpec::parse_list(policies).unwrap() {
         for &buffer_pages in sizes {
@@ -30,7 +30,7 @@ fn quick() -> BufferReplayOptions {
 #[test]
 fn counts_are_those_of_the_cache_only_replay_whatever_the_device() {
     let trace = trace();
-    let runs = runs("lru,casa:cost=1:8,sawc:cost=1:8,opt", &[64, 500], &DEVICES);
+    let runs = runs_of("lru,casa:cost=1:8,sawc:cost=1:8,opt", &[64, 500], &DEVICES);
     let options = CacheReplayOptions {
         policies: PolicySpec::parse_list("lru,casa:cost=1:8,sawc:cost=1:8,opt").unwrap(),
         cache_pages: vec![64, 500],
@@ -38,10 +38,12 @@ fn counts_are_those_of_the_cache_only_replay_whatever_the_device() {
         threads: 1,
     };
     let counted = cache_replay::replay(&trace, &options, &|_, _| {}).unwrap();
-    for clients in [1, 8] {
+    let (opt, others): (Vec<_>, Vec<_>) =
+        runs.iter().cloned().partition(|run| run.policy.text() == "opt");
+    for (clients, runs) in [(1, &runs), (8, &others)] {
         let options = BufferReplayOptions { clients, ..quick() };
-        let rows = replay(&trace, &runs, &options, &|_, _| {}).unwrap();
-        for (row, run) in rows.iter().zip(&runs) {
+        let rows = replay(&trace, runs, &options, &|_, _| {}).unwrap();
+        for (row, run) in rows.iter().zip(runs) {
             let same = counted.iter().find(|counted| {
                 counted.policy == row.policy && counted.cache_pages == row.buffer_pages
             });
@@ -58,12 +60,17 @@ fn counts_are_those_of_the_cache_only_replay_whatever_the_device() {
             assert!(about(row.pool.write_backs, same.physical_writes), "{run:?}");
         }
     }
+    // Several clients have no one future, and neither have pages that are folded.
+    let several = BufferReplayOptions { clients: 2, ..quick() };
+    assert!(replay(&trace, &opt, &several, &|_, _| {}).is_err());
+    let folded = runs_of("opt", &[64], &["mtron:pages=2048"]);
+    assert!(replay(&trace, &folded, &quick(), &|_, _| {}).is_err());
 }
 
 #[test]
 fn time_is_the_devices_and_the_clients_and_busy_time_is_part_of_it() {
     let trace = trace();
-    let runs = runs("lru", &[500], &DEVICES);
+    let runs = runs_of("lru", &[500], &DEVICES);
     let of = |cpu_ns: u64, clients: u32| {
         let options = BufferReplayOptions { cpu_ns, clients, ..quick() };
         replay(&trace, &runs, &options, &|_, _| {}).unwrap()
@@ -87,7 +94,7 @@ fn time_is_the_devices_and_the_clients_and_busy_time_is_part_of_it() {
 
 #[test]
 fn rows_are_the_same_on_any_number_of_threads() {
-    let (trace, runs) = (trace(), runs("lru,casa", &[100, 300], &DEVICES[..2]));
+    let (trace, runs) = (trace(), runs_of("lru,casa", &[100, 300], &DEVICES[..2]));
     let of = |threads| {
         let options = BufferReplayOptions { threads, clients: 3, ..quick() };
         replay(&trace, &runs, &options, &|_, _| {}).unwrap()
