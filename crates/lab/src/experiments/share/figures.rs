@@ -4,6 +4,7 @@ use tantalum_hosts::double_write::Form;
 
 use super::super::{Progress, Row, Scale};
 use super::link_bench::{self, Case, Outcome, Size};
+use super::one_log::Cleaned;
 
 /// The axis of figures 5(b) and 6, with pages of 4 KiB.
 const BUFFERS_MB: [u32; 3] = [50, 100, 150];
@@ -85,6 +86,14 @@ const COUNTS: [Count; 3] = [
     ("Figure 6c", "pages copied back", "pages", COPIES_SAVED, |run| run.copied_pages),
 ];
 
+/// The same of a drive that cleans as the board's firmware does.
+type OneLogCount = (&'static str, &'static str, f64, fn(&Cleaned) -> u64);
+
+const ONE_LOG_COUNTS: [OneLogCount; 2] = [
+    ("Figure 6b", "cleanings", CLEANINGS_SAVED, |cleaned| cleaned.blocks),
+    ("Figure 6c", "pages copied back", COPIES_SAVED, |cleaned| cleaned.copied_pages),
+];
+
 impl Compared {
     /// Figures 5(a) and 5(b).
     fn throughput(&self, figure: &'static str) -> Vec<Row> {
@@ -118,6 +127,11 @@ impl Compared {
             // The rate of metadata writes was set by it.
             row.calibrated = figure == "Figure 6a";
             rows.push(row);
+        }
+        for (figure, metric, saved, count) in ONE_LOG_COUNTS {
+            let measured = percent_saved(count(&self.on.one_log), count(&self.share.one_log));
+            let case = "SHARE saves of DWB-On, one log";
+            rows.push(self.row(figure, case, metric, "%", Some(saved), measured));
         }
         rows
     }
@@ -186,6 +200,9 @@ mod tests {
             assert!((43.0..48.0).contains(&writes), "{case}: {writes} % of the writes");
             assert!(cleanings > 43.0, "{case}: {cleanings} % of the cleanings");
             assert!(copies > cleanings, "{case}: {copies} % of the copies");
+            // A drive that keeps copies and writes together is nearer to the paper's.
+            let one_log = percent_saved(on.one_log.copied_pages, share.one_log.copied_pages);
+            assert!(one_log > copies, "{case}: {one_log} % of the copies with one log");
             assert_eq!(share.share_copied_pages, 0, "the table of shared pages is large enough");
             assert_eq!(share.host.shared_pages, share.host.area_pages, "{case}");
             assert!(share.throughput > 1.7 * on.throughput, "{case}");

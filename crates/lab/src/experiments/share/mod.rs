@@ -2,10 +2,12 @@
 //!
 //! ```text
 //! link_bench  one run: an engine with a double write on an OpenSSD, LinkBench's clients
+//! one_log     how much the board's firmware, which keeps copies and writes together, would clean
 //! figures     what the runs come to, beside figures 5 and 6 and table 1
 //! ```
 mod figures;
 mod link_bench;
+mod one_log;
 
 use tantalum_base::Result;
 

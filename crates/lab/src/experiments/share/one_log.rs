@@ -1,0 +1,268 @@
+//! The cleaning of the board's published firmware (Jasmine 1.1.0, `ftl_greedy`), beside the device that is
+//! measured: it sees the same writes and shares and counts what the firmware would clean and copy.
+//!
+//! One block is free. When the open one is full, the block with the fewest live pages is the victim:
+//! its live pages are copied into the free block, hosts go on to write behind them, and the victim
+//! becomes the free block. So copies and writes share one log, which the FTL of this house keeps apart.
+//!
+//! A model of counts: no contents, no times. The firmware knows no shares; here a slot is live as long
+//! as one page is in it, and is copied once for all of them.
+use std::cell::RefCell;
+use std::rc::Rc;
+use tantalum_base::{FastMap, Limits, PageDevice, PageNo, PageRange, Result, TxId};
+
+/// A page that holds nothing.
+const NOWHERE: u32 = u32::MAX;
+
+/// What cleaning did.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct Cleaned {
+    pub(super) blocks: u64,
+    pub(super) copied_pages: u64,
+}
+
+impl Cleaned {
+    pub(super) fn since(&self, start: &Cleaned) -> Cleaned {
+        Cleaned {
+            blocks: self.blocks - start.blocks,
+            copied_pages: self.copied_pages - start.copied_pages,
+        }
+    }
+}
+
+/// Flash with one log. Slots are numbered through all blocks.
+pub(super) struct OneLog {
+    block_slots: u32,
+    /// The slot of each page.
+    map: Vec<u32>,
+    /// The page that was written to a slot, and further ones that share it; some may have left.
+    writers: Vec<u32>,
+    sharers: FastMap<u32, Vec<u32>>,
+    /// Pages in each slot.
+    pages_in: Vec<u16>,
+    /// Slots of each block that hold a page.
+    live: Vec<u32>,
+    open: u32,
+    used_slots: u32,
+    free: u32,
+    /// Blocks that were never written; all but the open one and the free one, at first.
+    fresh: u32,
+    cleaned: Cleaned,
+}
+
+impl OneLog {
+    /// Empty flash of `slots` slots, in whole blocks, for `pages` pages.
+    pub(super) fn new(pages: u64, slots: u64, block_slots: u32) -> OneLog {
+        let blocks = (slots / u64::from(block_slots)) as u32;
+        assert!(blocks >= 3 && u64::from((blocks - 2) * block_slots) > pages, "room to clean in");
+        OneLog {
+            block_slots,
+            map: vec![NOWHERE; pages as usize],
+            writers: vec![NOWHERE; (blocks * block_slots) as usize],
+            sharers: FastMap::default(),
+            pages_in: vec![0; (blocks * block_slots) as usize],
+            live: vec![0; blocks as usize],
+            open: 0,
+            used_slots: 0,
+            free: 1,
+            fresh: blocks - 2,
+            cleaned: Cleaned::default(),
+        }
+    }
+
+    /// What was cleaned so far.
+    pub(super) fn cleaned(&self) -> Cleaned {
+        self.cleaned
+    }
+
+    /// A host writes `page`.
+    pub(super) fn write(&mut self, page: PageNo) {
+        if self.used_slots == self.block_slots {
+            self.next_block();
+        }
+        let slot = self.take_slot();
+        self.writers[slot as usize] = page.0 as u32;
+        self.put(page.0 as u32, slot);
+    }
+
+    /// `left` takes the content of `right`.
+    pub(super) fn share(&mut self, left: PageNo, right: PageNo) {
+        let slot = self.map[right.index()];
+        if slot != NOWHERE && slot != self.map[left.index()] {
+            self.sharers.entry(slot).or_default().push(left.0 as u32);
+            self.put(left.0 as u32, slot);
+        }
+    }
+
+    fn take_slot(&mut self) -> u32 {
+        self.used_slots += 1;
+        self.open * self.block_slots + self.used_slots - 1
+    }
+
+    fn put(&mut self, page: u32, slot: u32) {
+        let before = std::mem::replace(&mut self.map[page as usize], slot);
+        if before != NOWHERE {
+            self.pages_in[before as usize] -= 1;
+            self.live[(before / self.block_slots) as usize] -=
+                u32::from(self.pages_in[before as usize] == 0);
+        }
+        self.live[(slot / self.block_slots) as usize] +=
+            u32::from(self.pages_in[slot as usize] == 0);
+        self.pages_in[slot as usize] += 1;
+    }
+
+    /// Goes on in a block with room: one that was never written, or the free one behind the copies
+    /// from a victim.
+    fn next_block(&mut self) {
+        self.used_slots = 0;
+        if self.fresh > 0 {
+            self.open = self.live.len() as u32 - self.fresh;
+            self.fresh -= 1;
+            return;
+        }
+        self.open = self.free;
+        let blocks = (0..self.live.len() as u32).filter(|block| *block != self.free);
+        let victim = blocks.min_by_key(|block| self.live[*block as usize]).expect("blocks");
+        let first = victim * self.block_slots;
+        for slot in first..first + self.block_slots {
+            let sharers = self.sharers.remove(&slot).unwrap_or_default();
+            let writer = self.writers[slot as usize];
+            let held = std::iter::once(writer).chain(sharers);
+            let held: Vec<u32> =
+                held.filter(|page| *page != NOWHERE && self.map[*page as usize] == slot).collect();
+            self.writers[slot as usize] = NOWHERE;
+            let Some((&page, more)) = held.split_first() else { continue };
+            let copy = self.take_slot();
+            self.cleaned.copied_pages += 1;
+            self.writers[copy as usize] = page;
+            held.iter().for_each(|page| self.put(*page, copy));
+            if !more.is_empty() {
+                self.sharers.insert(copy, more.to_vec());
+            }
+        }
+        self.cleaned.blocks += 1;
+        self.free = victim;
+        if self.used_slots == self.block_slots {
+            self.next_block();
+        }
+    }
+}
+
+/// A device whose writes and shares the model sees, too.
+pub(super) struct Watched<D> {
+    device: Rc<D>,
+    one_log: RefCell<OneLog>,
+}
+
+impl<D: PageDevice> Watched<D> {
+    pub(super) fn new(device: Rc<D>, one_log: OneLog) -> Self {
+        Watched { device, one_log: RefCell::new(one_log) }
+    }
+
+    pub(super) fn cleaned(&self) -> Cleaned {
+        self.one_log.borrow().cleaned()
+    }
+}
+
+impl<D: PageDevice> PageDevice for Watched<D> {
+    type Page = D::Page;
+
+    fn limits(&self) -> &Limits {
+        self.device.limits()
+    }
+
+    async fn read(&self, first: PageNo, out: &mut [D::Page], tx: Option<TxId>) -> Result<()> {
+        self.device.read(first, out, tx).await
+    }
+
+    async fn write(&self, first: PageNo, pages: &[D::Page], tx: Option<TxId>) -> Result<()> {
+        self.device.write(first, pages, tx).await?;
+        let mut one_log = self.one_log.borrow_mut();
+        PageRange::new(first, pages.len() as u64).iter().for_each(|page| one_log.write(page));
+        Ok(())
+    }
+
+    async fn flush(&self) -> Result<()> {
+        self.device.flush().await
+    }
+
+    async fn trim(&self, range: PageRange) -> Result<()> {
+        self.device.trim(range).await
+    }
+
+    async fn share(&self, pairs: &[(PageNo, PageNo)]) -> Result<()> {
+        self.device.share(pairs).await?;
+        let mut one_log = self.one_log.borrow_mut();
+        pairs.iter().for_each(|(left, right)| one_log.share(*left, *right));
+        Ok(())
+    }
+
+    async fn begin(&self) -> Result<TxId> {
+        self.device.begin().await
+    }
+
+    async fn commit(&self, tx: TxId) -> Result<()> {
+        self.device.commit(tx).await
+    }
+
+    async fn abort(&self, tx: TxId) -> Result<()> {
+        self.device.abort(tx).await
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use tantalum_base::Rng;
+
+    /// Every page is in one slot, and every slot counts its pages.
+    fn validate(log: &OneLog) {
+        let mut pages_in = vec![0; log.pages_in.len()];
+        log.map.iter().filter(|slot| **slot != NOWHERE).for_each(|at| pages_in[*at as usize] += 1);
+        assert_eq!(pages_in, log.pages_in);
+        for (block, live) in pages_in.chunks(log.block_slots as usize).zip(&log.live) {
+            assert_eq!(block.iter().filter(|pages| **pages > 0).count(), *live as usize);
+        }
+    }
+
+    /// In the long run cleaning frees what is written and copied; and what is written in turn leaves
+    /// nothing to copy.
+    #[test]
+    fn it_frees_what_is_written_and_copied() {
+        let mut log = OneLog::new(3000, 4096, 64);
+        let mut rng = Rng::new(1);
+        (0..20_000).for_each(|_| log.write(PageNo(rng.below(3000))));
+        validate(&log);
+        let before = log.cleaned();
+        (0..50_000).for_each(|_| log.write(PageNo(rng.below(3000))));
+        let since = log.cleaned().since(&before);
+        let freed = since.blocks * 64 - since.copied_pages;
+        assert!(freed.abs_diff(50_000) <= 64, "{since:?}");
+        assert!(since.copied_pages > 20_000, "{since:?}");
+        let mut in_turn = OneLog::new(2048, 4096, 64);
+        (0..50_000).for_each(|count| in_turn.write(PageNo(count % 2048)));
+        assert_eq!(in_turn.cleaned().copied_pages, 0);
+    }
+
+    /// A slot stays as long as one of its pages does, and is copied once for all of them.
+    #[test]
+    fn shared_slots_are_copied_once() {
+        let mut log = OneLog::new(1000, 2048, 64);
+        let mut rng = Rng::new(2);
+        for page in 0..100 {
+            log.write(PageNo(page));
+            log.share(PageNo(100 + page), PageNo(page));
+            log.share(PageNo(200 + page), PageNo(100 + page));
+        }
+        for _ in 0..20_000 {
+            // The writer leaves some of them, a sharer others.
+            log.write(PageNo([rng.below(50), 300 + rng.below(700)][rng.below(2) as usize]));
+        }
+        validate(&log);
+        for page in 0..100 {
+            let (first, second) = (log.map[100 + page], log.map[200 + page]);
+            assert_eq!(first, second, "page {page}");
+            assert_eq!(log.map[page] == first, page >= 50, "page {page}");
+        }
+    }
+}
