@@ -35,6 +35,11 @@ impl Progress {
         self
     }
 
+    /// Tells what the steps from now on are.
+    pub fn doing(&self, what: &'static str) {
+        self.bar.set_message(what);
+    }
+
     /// Tells that the step called `name` begins.
     pub fn begin(&self, name: &str) {
         let before = self.bar.message() != "";

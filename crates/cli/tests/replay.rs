@@ -116,7 +116,10 @@ fn refusals_name_what_is_wrong_and_what_is_accepted() {
     let replay =
         |policy: &str, size: &str| refused(&["replay", &trace, "--policy", policy, "--size", size]);
     let error = replay("lur", "10");
-    assert!(error.contains("\"lur\"") && error.contains("lru, fifo, clock, sieve, opt"), "{error}");
+    assert!(
+        error.contains("\"lur\"") && error.contains("lru, fifo, clock, second_chance, sieve"),
+        "{error}"
+    );
     let error = replay("clock:bits=9", "10");
     assert!(error.contains("bits=9") && error.contains("1 to 7"), "{error}");
     let error = replay("lru", "ten");

@@ -1,6 +1,7 @@
 //! The laboratory: the engine's own code, run in virtual time, watched and broken on purpose.
 //!
 //! ```text
+//! advise        which policy and size for a trace on a device, with the evidence
 //! crash         cuts power at every media operation and checks the promises of docs/durability.md
 //! cache_replay  policies times cache sizes over a trace in memory: misses and write-backs
 //! buffer_replay the same through the engine's buffer pool over a simulated device, in virtual time
@@ -13,6 +14,7 @@
 //! energy        idle and peak power of components over virtual time
 //! experiments   the figures and tables of the papers beside ours
 //! ```
+pub mod advise;
 pub mod buffer_replay;
 pub mod cache_bench;
 pub mod cache_replay;

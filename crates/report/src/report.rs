@@ -49,6 +49,8 @@ pub struct Report {
     pub lists: Vec<(&'static str, Table)>,
     /// The rows.
     pub table: Table,
+    /// Sentences for people, after the rows of the text.
+    pub notes: Vec<String>,
     /// Keys of the columns that people are shown as text, in this order; all of them where empty.
     pub shown: Vec<&'static str>,
 }
@@ -56,7 +58,15 @@ pub struct Report {
 impl Report {
     /// A report without further fields.
     pub fn new(seed: u64, config: String, table: Table) -> Report {
-        Report { seed, config, fields: Vec::new(), lists: Vec::new(), table, shown: Vec::new() }
+        Report {
+            seed,
+            config,
+            fields: Vec::new(),
+            lists: Vec::new(),
+            table,
+            notes: Vec::new(),
+            shown: Vec::new(),
+        }
     }
 
     /// The report in `format`, ready to print. A text table ends with the seed and the
@@ -67,7 +77,10 @@ impl Report {
             fields.push_str(&format!(", {key} {}", value.plain()));
         }
         match format {
-            OutputFormat::Table => Ok(format!("{}{fields}\n", self.table.to_text(&self.shown))),
+            OutputFormat::Table => {
+                let notes: String = self.notes.iter().map(|note| format!("{note}\n")).collect();
+                Ok(format!("{}{notes}{fields}\n", self.table.to_text(&self.shown)))
+            }
             OutputFormat::Csv => Ok(format!("# {fields}\n{}", self.table.to_csv())),
             OutputFormat::Json => {
                 serde_json::to_string_pretty(self).map(|json| json + "\n").map_err(|error| {

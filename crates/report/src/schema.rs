@@ -80,6 +80,20 @@ pub const BUFFER_REPLAY: &[Column] = &[
     Column::new("write_mean_ns", "write mean", Style::DurationNs),
 ];
 
+/// Rows of `tantalum advise`: one a size and policy.
+pub const ADVISE: &[Column] = &[
+    Column::new("trace", "trace", Style::Text),
+    Column::new("device", "device", Style::Text),
+    Column::new("policy", "policy", Style::Text),
+    Column::new("cache_pages", "cache pages", Style::Count),
+    Column::new("requests", "requests", Style::Count),
+    Column::new("physical_reads", "physical reads", Style::Count),
+    Column::new("physical_writes", "physical writes", Style::Count),
+    Column::new("estimated_seconds", "estimate", Style::Seconds),
+    Column::new("seconds", "on the device", Style::Seconds),
+    Column::new("verdict", "verdict", Style::Text),
+];
+
 /// Rows of `tantalum crash`: one a device and medium.
 pub const CRASH: &[Column] = &[
     Column::new("device", "device", Style::Text),

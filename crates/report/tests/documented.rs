@@ -24,6 +24,13 @@ fn prints_as_documented(name: &str, columns: &[Column]) {
         let violations = table_of(name, schema::CRASH_VIOLATIONS, &json["violations"]);
         report.lists.push(("violations", violations));
     }
+    if name == "advise" {
+        for key in ["advised_policy", "advised_pages", "read_ns", "write_ns", "clustered_write_ns"]
+        {
+            report.fields.push((key, cell(&json[key])));
+            assert!(DOCS.contains(&format!("`{key}`")), "{key} is not explained");
+        }
+    }
     assert_eq!(report.render(OutputFormat::Json).unwrap(), text, "{name}");
 }
 
@@ -60,6 +67,7 @@ fn the_examples_are_what_is_printed() {
     prints_as_documented("curve", schema::CURVE);
     prints_as_documented("device_replay", schema::DEVICE_REPLAY);
     prints_as_documented("buffer_replay", schema::BUFFER_REPLAY);
+    prints_as_documented("advise", schema::ADVISE);
     prints_as_documented("repro", schema::REPRO);
     prints_as_documented("crash", schema::CRASH);
     prints_as_documented("page_stat", schema::PAGE_STAT);
@@ -70,7 +78,7 @@ fn the_examples_are_what_is_printed() {
 #[test]
 fn every_documented_field_has_its_explanation() {
     let replays = schema::CACHE_REPLAY.iter().chain(schema::DEVICE_REPLAY);
-    let replays = replays.chain(schema::BUFFER_REPLAY);
+    let replays = replays.chain(schema::BUFFER_REPLAY).chain(schema::ADVISE);
     let columns = replays.chain(schema::REPRO).chain(schema::PAGE_STAT).chain(schema::VOLUME_STAT);
     let columns = columns.chain(schema::CRASH).chain(schema::CRASH_VIOLATIONS);
     for column in columns.filter(|column| column.key != "reuse_distance_p90") {

@@ -1,4 +1,5 @@
 //! One file a command: its arguments, and `run`.
+mod advise;
 mod check;
 mod crash;
 mod create;
@@ -26,6 +27,7 @@ pub enum Command {
     Share(share::Args),
     Replay(replay::Args),
     Curve(curve::Args),
+    Advise(advise::Args),
     Repro(repro::Args),
     Crash(crash::Args),
     #[command(subcommand)]
@@ -45,6 +47,7 @@ impl Command {
             Command::Share(args) => share::run(&args),
             Command::Replay(args) => replay::run(&args),
             Command::Curve(args) => curve::run(&args),
+            Command::Advise(args) => advise::run(&args),
             Command::Repro(args) => repro::run(&args),
             Command::Crash(args) => crash::run(&args),
             Command::Trace(command) => command.run(),

@@ -1,0 +1,193 @@
+//! `tantalum advise TRACE --flash DEVICE --size ...`: which policy and how much memory.
+use crate::Verdict;
+use crate::common::{CacheSize, OutputArgs, TraceArgs};
+use crate::progress::Progress;
+use anyhow::ensure;
+use std::sync::Arc;
+use tantalum_lab::advise::{self, Advice, AdviseOptions};
+use tantalum_lab::cache_replay::CacheTrace;
+use tantalum_policy::PolicySpec;
+use tantalum_report::html::Spread;
+use tantalum_report::{Page, Plot, Report, Table, Value, config_hash, schema};
+use tantalum_ssd::DeviceSpec;
+
+/// Say which policy and how many pages of memory suit a trace on a device, with the evidence
+///
+/// Every policy is counted with every size; the best of each size, and LRU, are then tried: the trace
+/// goes through the engine's buffer pool over the simulated device. Advised is the smallest size whose
+/// fastest policy is nearly as fast as that of any.
+#[derive(clap::Args, Debug)]
+pub struct Args {
+    #[command(flatten)]
+    trace: TraceArgs,
+    /// The simulated device, such as ssd-a:capacity=1GiB (docs/devices/README.md). Without a capacity it
+    /// is just large enough for the trace's pages
+    #[arg(long, value_name = "DEVICE")]
+    flash: String,
+    /// Sizes: pages (4096, 4k), bytes (64MiB) or a share of the distinct pages (10%)
+    #[arg(long, default_value = "1%,2%,5%,10%,20%", value_name = "SIZE,...")]
+    size: Vec<String>,
+    /// Policies to look at; those that a buffer manager could run where nothing is said
+    #[arg(long, value_name = "POLICY,...")]
+    policy: Vec<String>,
+    /// Policies of each size that are tried on the device, besides LRU
+    #[arg(long, default_value_t = 3, value_name = "N")]
+    tries: usize,
+    /// How much longer than the fastest the advised one may take
+    #[arg(long, default_value_t = 5.0, value_name = "PERCENT")]
+    slack: f64,
+    /// Clients of the tries, each with one request outstanding
+    #[arg(long, default_value_t = 1, value_name = "N")]
+    clients: u32,
+    /// Seed of the device
+    #[arg(long, default_value_t = 1, value_name = "SEED")]
+    device_seed: u64,
+    /// Threads to use at most; the outcome does not depend on it
+    #[arg(long, value_name = "N")]
+    threads: Option<usize>,
+    #[command(flatten)]
+    output: OutputArgs,
+}
+
+/// Runs the command.
+pub fn run(args: &Args) -> anyhow::Result<Verdict> {
+    let format = args.output.format()?;
+    // What can be refused is refused before a long trace is read.
+    let policies = match &args.policy[..] {
+        [] => PolicySpec::parse_list(&advise::POLICIES.join(" "))?,
+        given => PolicySpec::parse_list(&given.join(" "))?,
+    };
+    let sizes = CacheSize::parse_list(&args.size.join(","))?;
+    ensure!((0.0..=1000.0).contains(&args.slack), "--slack: accepted: 0 to 1000 percent");
+    ensure!(args.clients > 0, "--clients: at least one");
+    DeviceSpec::parse(&args.flash)?;
+    args.trace.seed()?;
+
+    let events = args.trace.events("events read")?;
+    let trace = Arc::new(CacheTrace::collect(&args.trace.name(), events)?);
+    let distinct_pages = trace.distinct_pages();
+    let cache_pages = sizes
+        .iter()
+        .map(|size| size.pages(args.trace.page_bytes(), distinct_pages))
+        .collect::<anyhow::Result<Vec<u32>>>()?;
+    let options = AdviseOptions {
+        device: DeviceSpec::parse(&device_for(&args.flash, trace.pages_end))?,
+        cache_pages,
+        policies,
+        tries: args.tries,
+        slack: args.slack / 100.0,
+        clients: args.clients,
+        seed: args.device_seed,
+        threads: args.threads.unwrap_or_else(tantalum_lab::side_by_side::cores),
+    };
+    let progress = Progress::steps("steps");
+    let advice = advise::advise(&trace, &options, &|what, done, of| {
+        progress.doing(what);
+        progress.step(done, of);
+    })?;
+    progress.finish();
+
+    let mut parts = args.trace.config();
+    parts.push(format!("device={}", options.device.name()));
+    parts.extend(options.policies.iter().map(|policy| format!("policy={}", policy.text())));
+    parts.extend(options.cache_pages.iter().map(|pages| format!("cache_pages={pages}")));
+    parts.push(format!("tries={}, slack={}, clients={}", args.tries, args.slack, args.clients));
+    let report = report(args.device_seed, config_hash(parts), &trace.name, &options, &advice);
+    args.output.print_page(&report, format, &page(&trace.name, &options, &advice))?;
+    Ok(Verdict::Good)
+}
+
+/// The device as it was asked for; without a capacity, one that holds the trace's pages.
+fn device_for(text: &str, pages_end: u64) -> String {
+    let parameters = text.split_once(':').map_or("", |(_, parameters)| parameters);
+    let sized = parameters
+        .split(',')
+        .any(|parameter| parameter.starts_with("capacity=") || parameter.starts_with("pages="));
+    if sized {
+        return text.to_owned();
+    }
+    let between = if parameters.is_empty() { ":" } else { "," };
+    // Smaller ones are not worth a device of their own.
+    format!("{}{between}pages={}", text.trim_end_matches(':'), pages_end.max(16 << 10))
+}
+
+fn report(
+    seed: u64,
+    config: String,
+    trace: &str,
+    options: &AdviseOptions,
+    advice: &Advice,
+) -> Report {
+    let mut table = Table::new(schema::ADVISE);
+    // As many decimals as mean something, so that the bytes do not depend on the last bit.
+    let rounded = |value: f64, scale: f64| Value::Real((value * scale).round() / scale);
+    for row in &advice.rows {
+        let verdict = match row {
+            _ if row.is_advised => "advised",
+            _ if row.is_fastest => "fastest",
+            _ => "",
+        };
+        table.push_named([
+            ("trace", trace.into()),
+            ("device", options.device.name().into()),
+            ("policy", row.policy.as_str().into()),
+            ("cache_pages", row.cache_pages.into()),
+            ("requests", row.requests.into()),
+            ("physical_reads", row.physical_reads.into()),
+            ("physical_writes", row.physical_writes.into()),
+            ("estimated_seconds", rounded(row.estimated_seconds, 1e6)),
+            ("seconds", row.seconds.map_or(Value::Null, |seconds| rounded(seconds, 1e9))),
+            ("verdict", if verdict.is_empty() { Value::Null } else { verdict.into() }),
+        ]);
+    }
+    let mut report = Report::new(seed, config, table);
+    if let Some(advised) = advice.advised() {
+        report.fields.push(("advised_policy", advised.policy.as_str().into()));
+        report.fields.push(("advised_pages", advised.cache_pages.into()));
+    }
+    for (key, ns) in [
+        ("read_ns", advice.costs.read_ns),
+        ("write_ns", advice.costs.write_ns),
+        ("clustered_write_ns", advice.costs.clustered_write_ns),
+    ] {
+        report.fields.push((key, rounded(ns, 1e1)));
+    }
+    report.shown = SHOWN.to_vec();
+    report.notes = advice.sentences();
+    report
+}
+
+/// Columns that people are shown as text: the device is in the advice, the trace was named.
+const SHOWN: [&str; 7] = [
+    "policy",
+    "cache_pages",
+    "physical_reads",
+    "physical_writes",
+    "estimated_seconds",
+    "seconds",
+    "verdict",
+];
+
+fn page(trace: &str, options: &AdviseOptions, advice: &Advice) -> Page {
+    let against_size = |title, y| Plot {
+        title,
+        x: "cache_pages",
+        y,
+        series: &["policy"],
+        panels: &[],
+        x_spread: Spread::Log,
+        y_spread: Spread::FromZero,
+        lines: true,
+    };
+    Page {
+        title: format!("{trace} on {}", options.device.name()),
+        paragraphs: advice.sentences(),
+        plots: vec![
+            against_size("Virtual time of what was tried", "seconds"),
+            against_size("Time estimated from counts and costs", "estimated_seconds"),
+            against_size("Pages fetched", "physical_reads"),
+            against_size("Pages written back", "physical_writes"),
+        ],
+        ..Page::default()
+    }
+}

@@ -1,0 +1,133 @@
+//! What one physical read and one physical write cost on a device that is in steady use.
+use std::cell::RefCell;
+use std::rc::Rc;
+use tantalum_base::{Error, ErrorKind, PageDevice, PageNo, Payload, Result, Rng, Stamp};
+use tantalum_runtime::virtual_time::Schedule;
+use tantalum_runtime::{Runtime, Virtual};
+use tantalum_ssd::{DeviceSpec, SimulatedDevice};
+
+use crate::device_replay::{Age, Expected, age_device};
+
+/// Pages of a cluster: what the dissertation's clustered writes go to (section 3.3).
+pub const CLUSTER_PAGES: u64 = 16;
+/// Requests of each kind, at the least.
+const REQUESTS_MIN: u64 = 4_000;
+/// Write caches that a measurement of writes must outlast.
+const CACHES: u64 = 3;
+
+/// Time per page of one client, who waits for each request; virtual time.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct DeviceCosts {
+    /// A page read at random.
+    pub read_ns: f64,
+    /// A page written at random, what cleaning and the write cache's emptying take included.
+    pub write_ns: f64,
+    /// A page written where its neighbours in a cluster are written one after the other.
+    pub clustered_write_ns: f64,
+}
+
+impl DeviceCosts {
+    /// Measures a new device of `spec`, aged until cleaning is steady. Every read is checked.
+    ///
+    /// # Errors
+    /// The device's; `Corrupt` where a read does not give back what was written.
+    pub fn measure(spec: &DeviceSpec, seed: u64) -> Result<DeviceCosts> {
+        let runtime = Virtual::new(Schedule::Fifo);
+        let run = {
+            let (runtime, spec) = (runtime.clone(), spec.clone());
+            async move { Measurement::on(&runtime, &spec, seed).await?.costs().await }
+        };
+        let costs = runtime.run(run).map_err(|deadlock| {
+            let context = format!("measuring {}", spec.name());
+            Error::with_source(ErrorKind::Corrupt, context, deadlock)
+        })?;
+        runtime.drop_tasks();
+        costs
+    }
+
+    /// Seconds that so many physical reads and scattered writes take one after the other.
+    pub fn seconds(&self, reads: u64, writes: u64) -> f64 {
+        (reads as f64 * self.read_ns + writes as f64 * self.write_ns) / 1e9
+    }
+
+    /// How many reads a write costs.
+    pub fn write_in_reads(&self) -> f64 {
+        self.write_ns / self.read_ns
+    }
+}
+
+struct Measurement {
+    runtime: Virtual,
+    device: Rc<SimulatedDevice<Virtual, Stamp>>,
+    expected: Rc<RefCell<Expected>>,
+    rng: Rng,
+    requests: u64,
+}
+
+impl Measurement {
+    async fn on(runtime: &Virtual, spec: &DeviceSpec, seed: u64) -> Result<Measurement> {
+        let device = Rc::new(spec.build(runtime, seed).await?);
+        let expected = Rc::new(RefCell::new(Expected::new(device.limits().pages)));
+        age_device(runtime, &device, &expected, &Age::default(), seed).await?;
+        device.flush().await?;
+        Ok(Measurement {
+            runtime: runtime.clone(),
+            device,
+            expected,
+            rng: Rng::split(seed, "device costs"),
+            requests: REQUESTS_MIN.max(CACHES * u64::from(spec.cache_pages())),
+        })
+    }
+
+    async fn costs(mut self) -> Result<DeviceCosts> {
+        let start_ns = self.runtime.now_ns();
+        for _ in 0..REQUESTS_MIN {
+            let page = PageNo(self.rng.below(self.device.limits().pages));
+            let mut found = [Stamp::zero()];
+            self.device.read(page, &mut found, None).await?;
+            self.expected.borrow().check(page, &found)?;
+        }
+        let read_ns = (self.runtime.now_ns() - start_ns) as f64 / REQUESTS_MIN as f64;
+        let write_ns = self.write(1).await?;
+        let clustered_write_ns = self.write(CLUSTER_PAGES).await?;
+        Ok(DeviceCosts { read_ns, write_ns, clustered_write_ns })
+    }
+
+    /// Writes `run` neighbours one after the other, again and again elsewhere; time per page.
+    async fn write(&mut self, run: u64) -> Result<f64> {
+        let start_ns = self.runtime.now_ns();
+        let pages = self.device.limits().pages;
+        let runs = self.requests.div_ceil(run);
+        for _ in 0..runs {
+            let first = self.rng.below((pages / run).max(1)) * run;
+            for page in (first..pages.min(first + run)).map(PageNo) {
+                let stamp = self.expected.borrow_mut().write_one(page);
+                self.device.write(page, &[stamp], None).await?;
+            }
+        }
+        // What waits in a cache is not written yet.
+        self.device.flush().await?;
+        Ok((self.runtime.now_ns() - start_ns) as f64 / (runs * run) as f64)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn costs(device: &str) -> DeviceCosts {
+        DeviceCosts::measure(&DeviceSpec::parse(device).unwrap(), 1).unwrap()
+    }
+
+    #[test]
+    fn a_disk_seeks_and_flash_that_merges_minds_scattered_writes() {
+        let disk = costs("cheetah-15k6:capacity=4GiB,storage-cache=off");
+        assert!((3e6..9e6).contains(&disk.read_ns), "{disk:?}");
+        let merging = costs("bast:capacity=64MiB");
+        assert!(merging.write_in_reads() > 4.0, "{merging:?}");
+        assert!(merging.clustered_write_ns < merging.write_ns / 2.0, "{merging:?}");
+        let mapped = costs("ssd-b:capacity=128MiB,storage-cache=off");
+        assert!(mapped.write_ns < merging.write_ns, "{mapped:?} {merging:?}");
+        assert_eq!(costs("bast:capacity=64MiB"), merging);
+    }
+}
