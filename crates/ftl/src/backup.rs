@@ -3,7 +3,7 @@
 use tantalum_base::{Error, ErrorKind, Payload, Result, SlotNo};
 use tantalum_media::{Body, SlotKind, Spare, ZoneMedia};
 
-use crate::deltas::ENTRIES;
+use crate::deltas::ENTRIES_MIN;
 use crate::ftl::{Ftl, State};
 use crate::zones::Stream;
 
@@ -96,7 +96,7 @@ impl<M: ZoneMedia> Ftl<M> {
             let state = &mut *self.state.borrow_mut();
             (state.checkpoint_id, state.deltas.start_backup(&state.map))
         };
-        debug_assert!(pages.len() <= self.layout.entries_max as usize / ENTRIES + 1);
+        debug_assert!(pages.len() <= self.layout.entries_max as usize / ENTRIES_MIN + 1);
         let mut places: Vec<SlotNo> = Vec::with_capacity(pages.len());
         let mut slots = 0;
         let mut pages = pages.into_iter().peekable();

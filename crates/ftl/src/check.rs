@@ -49,18 +49,22 @@ impl<M: ZoneMedia> Ftl<M> {
     async fn check_contents(&self, group: &[(PageNo, SlotNo)], findings: &mut Vec<Finding>) {
         let slots: Vec<SlotNo> = group.iter().map(|(_, slot)| *slot).collect();
         let mut contents = vec![M::Page::zero(); slots.len()];
-        let all =
-            if slots.is_empty() { Ok(()) } else { self.media.read(&slots, &mut contents).await };
-        for ((page, slot), mut content) in group.iter().zip(contents) {
+        let mut spares = vec![None; slots.len()];
+        let all = match slots.is_empty() {
+            true => Ok(()),
+            false => self.media.read_with_spares(&slots, &mut contents, &mut spares).await,
+        };
+        for (((page, slot), mut content), mut spare) in group.iter().zip(contents).zip(spares) {
             let mut read = all.clone();
             if read.is_err() {
-                read = self.media.read(&[*slot], std::slice::from_mut(&mut content)).await;
+                let one = (std::slice::from_mut(&mut content), std::slice::from_mut(&mut spare));
+                read = self.media.read_with_spares(&[*slot], one.0, one.1).await;
             }
             let entry = self.state.borrow().map.get(*page);
             let problem = match read {
                 Err(error) => error.to_string(),
-                Ok(()) if content.checksum() == entry.checksum => continue,
-                Ok(()) => wrong_content(*page, *slot, &entry, content.checksum()).to_string(),
+                Ok(()) if entry.holds(*page, &content, spare.as_ref()) => continue,
+                Ok(()) => wrong_content(*page, *slot, &entry, &content, spare.as_ref()).to_string(),
             };
             findings.push(Finding { place: format!("page {page}"), problem });
         }

@@ -1,24 +1,26 @@
 //! Checkpoints: the mapping on media, written while hosts go on.
 //!
 //! A checkpoint is a run of pages in zones of the meta stream: the zone table, the map in
-//! chunks (chunks that hold nothing are left out), and a footer that puts it in force. Each
+//! chunks of as many entries as a page can hold (`entries`), and a footer that puts it in force. Each
 //! chunk is caught at its own moment, so it may hold changes newer than the checkpoint's start;
 //! recovery replays everything after the start, and versions settle what is newer. The footer is
 //! written when all that the chunks point to is durable. `docs/format.md` has the bytes.
-use tantalum_base::{PAGE_BYTES, PageBuf, PageNo, Payload, Result, SlotNo, Version};
+use tantalum_base::{
+    Error, ErrorKind, PAGE_BYTES, PageBuf, PageNo, Payload, Result, SlotNo, Version,
+};
 use tantalum_media::{Body, SlotKind, Spare, ZoneGeometry, ZoneMedia};
 
+use crate::entries::{self, Encoder, Line, NEXT_ENTRY_BYTES_MAX, Order, Style};
 use crate::ftl::{DumpsVoid, Ftl, State};
-use crate::map::{Entry, Place};
+use crate::map::Entry;
 use crate::planted::{Fault, is_planted};
 use crate::zones::{Stream, ZoneState};
 
 const MAGIC: u64 = 0x7470_6b43_746e_6154; // "TantCkpt"
 const HEADER_BYTES: usize = 40;
-const MAP_ENTRY_BYTES: usize = 16;
 const ZONE_ENTRY_BYTES: usize = 24;
-/// Map entries in a chunk.
-pub const MAP_ENTRIES: usize = (PAGE_BYTES - HEADER_BYTES) / MAP_ENTRY_BYTES;
+/// Pages that a chunk of the map covers at the least, where it does not end with the map.
+const MAP_ENTRIES_MIN: usize = (PAGE_BYTES - HEADER_BYTES) / NEXT_ENTRY_BYTES_MAX;
 /// Zones in a page of the zone table.
 pub const ZONE_ENTRIES: usize = (PAGE_BYTES - HEADER_BYTES) / ZONE_ENTRY_BYTES;
 
@@ -41,11 +43,13 @@ pub struct PieceHeader {
     pub id: u64,
     /// What the page is.
     pub kind: PieceKind,
-    /// Its number among those of its kind.
+    /// Its number among those of its kind; of a chunk of the map its first page.
     pub index: u32,
     /// Zone openings so far when the page was caught: what it points to is intact unless the
     /// zone was opened later.
     pub epoch: u64,
+    /// Entries of a chunk of the map, otherwise 0.
+    pub entries: u32,
 }
 
 /// What the zone table says of a zone.
@@ -78,7 +82,7 @@ pub struct Footer {
 
 /// Slots that a checkpoint of `pages` logical pages takes at the most.
 pub fn slots_max(geometry: &ZoneGeometry, pages: u64) -> u64 {
-    let map = pages.div_ceil(MAP_ENTRIES as u64);
+    let map = pages.div_ceil(MAP_ENTRIES_MIN as u64);
     let zones = u64::from(geometry.zones).div_ceil(ZONE_ENTRIES as u64);
     let most = u64::from(geometry.append_pages_max);
     let appends = (map + zones).div_ceil(most);
@@ -101,6 +105,7 @@ impl Writer {
         writer.u32(header.kind as u32);
         writer.u32(header.index);
         writer.u64(header.epoch);
+        writer.u32(header.entries);
         writer.at = HEADER_BYTES;
         writer
     }
@@ -156,16 +161,29 @@ pub fn decode_header(page: &PageBuf) -> Option<PieceHeader> {
         3 => PieceKind::Footer,
         _ => return None,
     };
-    Some(PieceHeader { id, kind, index: reader.u32(), epoch: reader.u64() })
+    let (index, epoch) = (reader.u32(), reader.u64());
+    Some(PieceHeader { id, kind, index, epoch, entries: reader.u32() })
 }
 
-/// The entries of a map chunk: all of them, also those behind the last page.
-pub fn decode_map(page: &PageBuf) -> impl Iterator<Item = Entry> + '_ {
-    let mut reader = Reader { page, at: HEADER_BYTES };
-    (0..MAP_ENTRIES).map(move |_| Entry {
-        version: Version(reader.u64()),
-        place: Place::from_bits(reader.u32()),
-        checksum: reader.u32(),
+/// How the entries of the map are kept.
+fn style(checksums: bool) -> Style {
+    Style { order: Order::Pages, checksums }
+}
+
+/// The entries of a chunk of the map, by page.
+///
+/// # Errors
+/// `Corrupt` where it is none.
+pub fn decode_map(
+    header: &PieceHeader,
+    page: &PageBuf,
+    checksums: bool,
+) -> Result<Vec<(PageNo, Entry)>> {
+    let lines = entries::decode(page, style(checksums), HEADER_BYTES, header.index, header.entries);
+    let entry = |line: &Line| Some((PageNo(u64::from(line.page)), Entry::from_line(line)?));
+    lines.and_then(|lines| lines.iter().map(entry).collect()).ok_or_else(|| {
+        let context = format!("the map of checkpoint {} from page {} on", header.id, header.index);
+        Error::new(ErrorKind::Corrupt, context)
     })
 }
 
@@ -223,44 +241,47 @@ impl<P> State<P> {
         writer.finish()
     }
 
-    /// The chunk, or `None` where nothing in it was ever written.
-    fn encode_map(&self, header: &PieceHeader) -> Option<PageBuf> {
-        let first = header.index as usize * MAP_ENTRIES;
-        let entries = || self.map.entries(PageNo(first as u64)).take(MAP_ENTRIES);
-        if entries().all(|entry| entry.version == Version::NEVER) {
-            return None;
+    /// The chunk that starts with the first page from `next` on that was ever written, as long as
+    /// it gets, and the page behind it; `None` where there is no such page.
+    fn encode_map(&self, header: PieceHeader, next: u64) -> Option<(PageBuf, u64)> {
+        let written = |page: &u64| self.map.get(PageNo(*page)).version != Version::NEVER;
+        let mut pages = next..self.map.pages();
+        let first = pages.find(written)?;
+        let style = style(self.map.has_checksums());
+        let mut encoder = Encoder::new(style, HEADER_BYTES, first as u32);
+        let mut behind = self.map.pages();
+        for page in first..self.map.pages() {
+            let entry = self.map.get(PageNo(page));
+            if entry.version != Version::NEVER && !encoder.push(&entry.to_line(PageNo(page))) {
+                behind = page;
+                break;
+            }
         }
-        let mut writer = Writer::new(header);
-        let places = writer.bytes[HEADER_BYTES..].chunks_exact_mut(MAP_ENTRY_BYTES);
-        for (bytes, entry) in places.zip(entries()) {
-            bytes[..8].copy_from_slice(&entry.version.0.to_le_bytes());
-            bytes[8..12].copy_from_slice(&entry.place.to_bits().to_le_bytes());
-            bytes[12..16].copy_from_slice(&entry.checksum.to_le_bytes());
-        }
-        Some(writer.finish())
+        let header = PieceHeader { index: first as u32, entries: encoder.count(), ..header };
+        Some((encoder.finish(&Writer::new(&header).bytes[..HEADER_BYTES]), behind))
     }
 
     /// The next pages of checkpoint `id`, at most `most`, from `cursor` on; advances it.
     fn catch_pieces(&self, id: u64, cursor: &mut Cursor, most: usize) -> Vec<(PageNo, PageBuf)> {
         let epoch = self.zones.epoch();
         let zone_pages = (self.zones.geometry().zones as usize).div_ceil(ZONE_ENTRIES) as u32;
-        let map_pages = self.map.pages().div_ceil(MAP_ENTRIES as u64) as u32;
         let mut pieces = Vec::with_capacity(most);
-        while pieces.len() < most && cursor.next < zone_pages + map_pages {
-            let (kind, index) = match cursor.next.checked_sub(zone_pages) {
-                None => (PieceKind::Zones, cursor.next),
-                Some(index) => (PieceKind::Map, index),
+        while pieces.len() < most {
+            let header =
+                PieceHeader { id, kind: PieceKind::Map, index: cursor.zones, epoch, entries: 0 };
+            let page = if cursor.zones < zone_pages {
+                cursor.zones += 1;
+                self.encode_zones(&PieceHeader { kind: PieceKind::Zones, ..header })
+            } else {
+                let Some((page, behind)) = self.encode_map(header, cursor.next_page) else {
+                    cursor.next_page = self.map.pages();
+                    break;
+                };
+                cursor.next_page = behind;
+                page
             };
-            cursor.next += 1;
-            let header = PieceHeader { id, kind, index, epoch };
-            let page = match kind {
-                PieceKind::Zones => Some(self.encode_zones(&header)),
-                _ => self.encode_map(&header),
-            };
-            if let Some(page) = page {
-                pieces.push((PageNo(u64::from(cursor.written)), page));
-                cursor.written += 1;
-            }
+            pieces.push((PageNo(u64::from(cursor.written)), page));
+            cursor.written += 1;
         }
         pieces
     }
@@ -269,7 +290,9 @@ impl<P> State<P> {
 /// How far the writing of a checkpoint has come.
 #[derive(Default)]
 struct Cursor {
-    next: u32,
+    // Pages of the zone table, and of the map, that are caught.
+    zones: u32,
+    next_page: u64,
     written: u32,
 }
 
@@ -290,7 +313,7 @@ impl<M: ZoneMedia> Ftl<M> {
 
     pub(crate) fn checkpoint_due(&self, state: &State<M::Page>) -> bool {
         state.slots_since_checkpoint >= self.options.checkpoint_interval(&self.geometry)
-            || state.deltas.checkpoint_due()
+            || state.deltas.checkpoint_due(state.checkpoint_places.len() as u64)
     }
 
     /// Writes a checkpoint and makes it durable, with every change that had returned before.
@@ -411,7 +434,7 @@ impl<M: ZoneMedia> Ftl<M> {
         mut places: Vec<SlotNo>,
     ) -> Result<()> {
         let epoch = self.state.borrow().zones.epoch();
-        let header = PieceHeader { id, kind: PieceKind::Footer, index: 0, epoch };
+        let header = PieceHeader { id, kind: PieceKind::Footer, index: 0, epoch, entries: 0 };
         let page = encode_footer(&header, &footer);
         let turn = self.meta_turn.acquire(1).await;
         self.admit(Stream::Meta, 1, || 0).await?;

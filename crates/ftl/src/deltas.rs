@@ -11,16 +11,16 @@ use tantalum_base::{
 };
 
 use crate::dump::Layout;
-use crate::map::{Entry, Mapping, Place};
+use crate::entries::{self, ENTRY_BYTES_MAX, Encoder, Kind, Line, Order, Style};
+use crate::map::{Entry, Mapping};
 use crate::planted::{Fault, is_planted};
 
 const MAGIC: u64 = 0x746c_6544_746e_6154; // "TantDelt"
 const HEADER_BYTES: usize = 32;
-const ENTRY_BYTES: usize = 24;
-/// In the first word of an entry: it is a trim of a range.
-const TRIM: u64 = 1 << 63;
-/// Entries in a page.
-pub const ENTRIES: usize = (PAGE_BYTES - HEADER_BYTES) / ENTRY_BYTES;
+/// Slots of delta pages for which no checkpoint is written, short as the last one may have been.
+const SLOTS_DUE_MIN: u64 = 256;
+/// Entries that go into a page at the least.
+pub const ENTRIES_MIN: usize = (PAGE_BYTES - HEADER_BYTES) / ENTRY_BYTES_MAX;
 
 /// A trimmed range.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -209,14 +209,16 @@ impl Deltas {
         self.slots() + slots <= self.slots_max
     }
 
-    /// Whether a checkpoint is due to make delta pages void.
-    pub fn checkpoint_due(&self) -> bool {
-        self.tracking && self.slots_now > 0 && self.slots_now >= self.slots_max / 2
+    /// Whether a checkpoint is due to make delta pages void: where they take half of their room,
+    /// or are as many as the pages of the checkpoint in force.
+    pub fn checkpoint_due(&self, checkpoint_pages: u64) -> bool {
+        let most = (self.slots_max / 2).min(checkpoint_pages.max(SLOTS_DUE_MIN));
+        self.tracking && self.slots_now > 0 && self.slots_now >= most
     }
 
     /// Pages that the list takes when it is written now.
     pub fn backup_pages(&self) -> u32 {
-        self.dirty.len().div_ceil(ENTRIES as u32)
+        self.dirty.len().div_ceil(ENTRIES_MIN as u32)
     }
 
     /// Takes the list to be written: its pages, numbered, as the map is now. Until
@@ -225,10 +227,9 @@ impl Deltas {
         assert_eq!(self.in_flight.len(), 0, "one backup at a time");
         std::mem::swap(&mut self.dirty, &mut self.in_flight);
         self.unmark_in_flight();
-        let mut bodies = Vec::new();
-        let sets = [&self.in_flight];
-        let changes = changes(map, &sets);
-        encode(changes, self.era, self.next_number, &mut bodies);
+        let mut pages = PageWriter::new(map.has_checksums(), self.era, self.next_number);
+        pages.add(map, &self.in_flight);
+        let bodies = pages.finish();
         let numbers = self.next_number..;
         self.next_number += bodies.len() as u64;
         let numbered = numbers.zip(bodies);
@@ -291,9 +292,8 @@ impl Deltas {
     /// All that is not in durable delta pages, as pages to dump. Of changes that are `in_flight`
     /// in the log (the page, what it was, the version) what was before: nobody was told of them.
     pub fn dump(&self, map: &Mapping, in_flight: &[(PageNo, Entry, Version)]) -> Vec<PageBuf> {
-        let mut bodies = Vec::new();
         if is_planted(Fault::DeltasNotDumped) {
-            return bodies;
+            return Vec::new();
         }
         let mut undone: BTreeMap<PageNo, Entry> = BTreeMap::new();
         for (page, before, version) in in_flight.iter().rev() {
@@ -302,59 +302,94 @@ impl Deltas {
                 undone.insert(*page, *before);
             }
         }
-        let all = [&self.before, &self.in_flight, &self.dirty];
-        let changes = changes(map, &all).chain(undone.iter().map(|(page, entry)| of(*page, entry)));
-        encode(changes, self.era, 0, &mut bodies);
-        bodies
+        let mut pages = PageWriter::new(map.has_checksums(), self.era, 0);
+        for changes in [&self.before, &self.in_flight, &self.dirty] {
+            pages.add(map, changes);
+        }
+        undone.iter().for_each(|(page, entry)| pages.push(&entry.to_line(*page)));
+        pages.finish()
     }
 }
 
-/// A change as it is kept: what, version, place, checksum.
-type Encoded = (u64, Version, u32, u32);
-
-fn of(page: PageNo, entry: &Entry) -> Encoded {
-    (page.0, entry.version, entry.place.to_bits(), entry.checksum)
+/// How changes are kept.
+fn style(checksums: bool) -> Style {
+    Style { order: Order::Time, checksums }
 }
 
-/// Changes, with the entries that the map has now.
-fn changes<'a>(map: &'a Mapping, sets: &'a [&Changes]) -> impl Iterator<Item = Encoded> + 'a {
-    let pages = sets.iter().flat_map(|set| &set.pages).map(|page| {
-        let page = PageNo(u64::from(*page));
-        of(page, &map.get(page))
-    });
-    let trims = sets
-        .iter()
-        .flat_map(|set| &set.trims)
-        .map(|trim| (trim.range.first.0 | TRIM, trim.version, trim.range.pages as u32, 0));
-    pages.chain(trims)
-}
+/// Entries that are looked up together: their loads overlap, far apart in the map as they are.
+const LOOKED_UP_AT_ONCE: usize = 128;
 
-/// Encodes changes as full pages, numbered from `number` on.
-fn encode(
-    changes: impl Iterator<Item = Encoded>,
+/// Puts changes into pages, numbered from `number` on.
+struct PageWriter {
+    style: Style,
     era: u64,
     number: u64,
-    bodies: &mut Vec<PageBuf>,
-) {
-    let mut entries = changes.peekable();
-    while entries.peek().is_some() {
-        let mut page = [0; PAGE_BYTES];
-        let mut count = 0u32;
-        for bytes in page[HEADER_BYTES..].chunks_exact_mut(ENTRY_BYTES) {
-            let Some((what, version, place, checksum)) = entries.next() else { break };
-            bytes[..8].copy_from_slice(&what.to_le_bytes());
-            bytes[8..16].copy_from_slice(&version.0.to_le_bytes());
-            bytes[16..20].copy_from_slice(&place.to_le_bytes());
-            bytes[20..24].copy_from_slice(&checksum.to_le_bytes());
-            count += 1;
-        }
-        let number = number + bodies.len() as u64;
-        page[..8].copy_from_slice(&MAGIC.to_le_bytes());
-        page[8..16].copy_from_slice(&era.to_le_bytes());
-        page[16..24].copy_from_slice(&number.to_le_bytes());
-        page[24..28].copy_from_slice(&count.to_le_bytes());
-        bodies.push(PageBuf::copy_from(&page));
+    encoder: Encoder,
+    bodies: Vec<PageBuf>,
+}
+
+impl PageWriter {
+    fn new(checksums: bool, era: u64, number: u64) -> Self {
+        let style = style(checksums);
+        let encoder = Encoder::new(style, HEADER_BYTES, 0);
+        PageWriter { style, era, number, encoder, bodies: Vec::new() }
     }
+
+    /// Adds changed pages, with the entries that the map has now, and trims.
+    fn add(&mut self, map: &Mapping, changes: &Changes) {
+        let mut group = Vec::with_capacity(LOOKED_UP_AT_ONCE);
+        for pages in changes.pages.chunks(LOOKED_UP_AT_ONCE) {
+            group.clear();
+            group.extend(pages.iter().map(|page| {
+                let page = PageNo(u64::from(*page));
+                (page, map.get(page))
+            }));
+            group.iter().for_each(|(page, entry)| self.push(&entry.to_line(*page)));
+        }
+        for trim in &changes.trims {
+            self.push(&Line {
+                kind: Kind::Trim,
+                page: trim.range.first.0 as u32,
+                version: trim.version.0,
+                place: trim.range.pages as u32,
+                checksum: 0,
+            });
+        }
+    }
+
+    fn push(&mut self, line: &Line) {
+        if !self.encoder.push(line) {
+            self.end_page();
+            let fits = self.encoder.push(line);
+            debug_assert!(fits, "an entry fits in an empty page");
+        }
+    }
+
+    fn end_page(&mut self) {
+        let empty = Encoder::new(self.style, HEADER_BYTES, 0);
+        let encoder = std::mem::replace(&mut self.encoder, empty);
+        let number = self.number + self.bodies.len() as u64;
+        let header = header(self.era, number, encoder.count());
+        self.bodies.push(encoder.finish(&header));
+    }
+
+    /// The pages.
+    fn finish(mut self) -> Vec<PageBuf> {
+        if self.encoder.count() > 0 {
+            self.end_page();
+        }
+        self.bodies
+    }
+}
+
+/// The head of a delta page.
+fn header(era: u64, number: u64, entries: u32) -> [u8; HEADER_BYTES] {
+    let mut header = [0; HEADER_BYTES];
+    header[..8].copy_from_slice(&MAGIC.to_le_bytes());
+    header[8..16].copy_from_slice(&era.to_le_bytes());
+    header[16..24].copy_from_slice(&number.to_le_bytes());
+    header[24..28].copy_from_slice(&entries.to_le_bytes());
+    header
 }
 
 /// One change read back.
@@ -366,40 +401,39 @@ pub enum Delta {
     Trim(Trim),
 }
 
-/// The changes that a delta page holds.
+/// The changes that a delta page holds, with their `checksums` or without.
 ///
 /// # Errors
 /// `Corrupt` where it is none.
-pub fn decode(page: &PageBuf) -> Result<Vec<Delta>> {
-    let long = |at: usize| {
-        let mut word = [0; 8];
-        word.copy_from_slice(&page[at..at + 8]);
-        u64::from_le_bytes(word)
-    };
-    let count = long(24) as u32 as usize;
-    if long(0) != MAGIC || count > ENTRIES {
-        return Err(Error::new(ErrorKind::Corrupt, "delta page without its magic number"));
+pub fn decode(page: &PageBuf, checksums: bool) -> Result<Vec<Delta>> {
+    let corrupt = |context| Error::new(ErrorKind::Corrupt, context);
+    if page[..8] != MAGIC.to_le_bytes() {
+        return Err(corrupt("delta page without its magic number"));
     }
-    let entry = |index: usize| {
-        let at = HEADER_BYTES + index * ENTRY_BYTES;
-        let (what, version, rest) = (long(at), Version(long(at + 8)), long(at + 16));
-        if what & TRIM != 0 {
-            let range = PageRange::new(PageNo(what & !TRIM), rest & u64::from(u32::MAX));
-            return Delta::Trim(Trim { range, version });
+    let mut count = [0; 4];
+    count.copy_from_slice(&page[24..28]);
+    let count = u32::from_le_bytes(count);
+    let lines = entries::decode(page, style(checksums), HEADER_BYTES, 0, count)
+        .ok_or_else(|| corrupt("delta page whose entries are none"))?;
+    let delta = |line: &Line| match Entry::from_line(line) {
+        Some(entry) => Delta::Page(PageNo(u64::from(line.page)), entry),
+        None => {
+            let first = PageNo(u64::from(line.page));
+            let range = PageRange::new(first, u64::from(line.place));
+            Delta::Trim(Trim { range, version: Version(line.version) })
         }
-        let place = Place::from_bits(rest as u32);
-        Delta::Page(PageNo(what), Entry { version, place, checksum: (rest >> 32) as u32 })
     };
-    Ok((0..count).map(entry).collect())
+    Ok(lines.iter().map(delta).collect())
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::map::Place;
 
     fn tracked(entries_max: u32) -> (Deltas, Mapping) {
         let layout = Layout { entries_max, delta_slots_max: 8, ..Layout::NONE };
-        (Deltas::new(Some(&layout), 1000), Mapping::new(1000, 1000))
+        (Deltas::new(Some(&layout), 1000), Mapping::new(1000, 1000, true))
     }
 
     #[test]
@@ -408,7 +442,8 @@ mod tests {
         let mut expected = Vec::new();
         for page in (0..600).step_by(3).map(PageNo) {
             let place = Place::At(SlotNo(page.0 as u32 + 7));
-            let entry = Entry { version: Version(1 << 40 | page.0), place, checksum: 5 };
+            let taken = page.0 % 2 == 0;
+            let entry = Entry { version: Version(1 << 40 | page.0), place, taken, checksum: 5 };
             map.set(page, entry);
             deltas.mark(page);
             deltas.mark(page);
@@ -419,8 +454,8 @@ mod tests {
         expected.push(Delta::Trim(trim));
         assert_eq!(deltas.held(), 201, "a page counts once");
         let pages = deltas.dump(&map, &[]);
-        let read: Vec<Delta> = pages.iter().flat_map(|page| decode(page).unwrap()).collect();
-        assert_eq!((pages.len(), read), (2, expected));
+        let read: Vec<Delta> = pages.iter().flat_map(|page| decode(page, true).unwrap()).collect();
+        assert_eq!((pages.len(), read), (1, expected));
     }
 
     #[test]

@@ -17,7 +17,7 @@ use tantalum_base::{
 use tantalum_media::{AppendHeader, Body, SlotKind, Spare, ZoneGeometry, ZoneMedia};
 
 use crate::checkpoint;
-use crate::deltas::ENTRIES;
+use crate::deltas::ENTRIES_MIN;
 use crate::ftl::Ftl;
 use crate::options::packed_slots;
 use crate::planted::{Fault, is_planted};
@@ -89,7 +89,7 @@ fn least_entry_pages(geometry: &ZoneGeometry, pages: u64) -> u32 {
     let most = geometry.append_pages_max;
     // One append of cleaning changes as many entries as its slots have pages.
     let moved = pages.min(u64::from(most) * (1 + SHARERS_MAX as u64)) as u32;
-    (6 * most).max(2 * moved).div_ceil(ENTRIES as u32)
+    (6 * most).max(2 * moved).div_ceil(ENTRIES_MIN as u32)
 }
 
 /// Slots that `pages` pages take in the longest appends.
@@ -152,20 +152,22 @@ impl Layout {
             ));
         }
         // Each page may be in three lists at once.
-        let useful = (3 * pages).div_ceil(ENTRIES as u64).min(u64::from(u32::MAX / 256)) as u32;
+        let useful = (3 * pages).div_ceil(ENTRIES_MIN as u64).min(u64::from(u32::MAX / 256)) as u32;
         let (mut entry_pages, mut too_many) = (least, useful.max(least) + 1);
         while too_many - entry_pages > 1 {
             let middle = entry_pages + (too_many - entry_pages) / 2;
             *(if fits(middle) { &mut entry_pages } else { &mut too_many }) = middle;
         }
         let zones = dump_zones(geometry, entry_pages, options) as u32;
-        // Two whole lists, and what is written between two checkpoints.
-        let lists = packed_appends(geometry, 2 * u64::from(entry_pages));
-        let delta_slots_max = lists
-            + 4 * u64::from(geometry.append_slots(1))
-            + checkpoint::slots_max(geometry, pages) / 4;
-        let delta_zones = delta_slots_max.div_ceil(u64::from(packed_slots(geometry))) as u32;
-        let entries_max = entry_pages * ENTRIES as u32;
+        // Two whole lists, and what is written between two checkpoints: as much as a quarter of one,
+        // and as what is left of the last zone, up to a whole one.
+        let lists = packed_appends(geometry, 2 * u64::from(entry_pages))
+            + 4 * u64::from(geometry.append_slots(1));
+        let checkpoint = checkpoint::slots_max(geometry, pages);
+        let packed = u64::from(packed_slots(geometry));
+        let delta_zones = (lists + checkpoint / 4).div_ceil(packed) as u32;
+        let delta_slots_max = (lists + checkpoint).min(u64::from(delta_zones) * packed);
+        let entries_max = entry_pages * ENTRIES_MIN as u32;
         let shares_max = entries_max / 4;
         Ok(Layout { zones, entries_max, delta_slots_max, delta_zones, shares_max })
     }
@@ -280,7 +282,7 @@ fn contents<P: Payload>(
 impl<M: ZoneMedia> Ftl<M> {
     /// Bytes that a dump with `frames` frames would program now, where nothing fails meanwhile.
     pub fn bytes_to_dump(&self, frames: u32) -> u64 {
-        let entry_pages = self.state.borrow().deltas.held().div_ceil(ENTRIES as u32);
+        let entry_pages = self.state.borrow().deltas.held().div_ceil(ENTRIES_MIN as u32);
         let slots = plain_slots(&self.geometry, entry_pages, frames);
         let slots = slots + zones_for(&self.geometry, slots) * wasted_slots(&self.geometry);
         slots * PAGE_BYTES as u64
@@ -427,7 +429,7 @@ mod tests {
                 let budget_bytes = least.budget_bytes + more_slots * PAGE_BYTES as u64;
                 let options = DumpOptions { budget_bytes, ..least };
                 let layout = Layout::new(&GEOMETRY, 1 << 20, &options).unwrap();
-                let pages = layout.entries_max / ENTRIES as u32;
+                let pages = layout.entries_max / ENTRIES_MIN as u32;
                 assert!(dump_slots(&GEOMETRY, pages, &options) * 4096 <= budget_bytes);
                 assert!(dump_slots(&GEOMETRY, pages + 1, &options) * 4096 > budget_bytes);
                 assert!(layout.entries_max >= entries_before);

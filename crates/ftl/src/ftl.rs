@@ -162,7 +162,7 @@ impl<M: ZoneMedia> Ftl<M> {
             reserve_zones: reserve_zones(&geometry, options.pages) + layout.delta_zones,
             layout,
             state: RefCell::new(State {
-                map: Mapping::new(options.pages, slots),
+                map: Mapping::new(options.pages, slots, !M::READS_SPARES),
                 zones: Zones::new(geometry, &retired),
                 tracker: DurableTracker::new(Version::NEVER),
                 next_version: Version(1),

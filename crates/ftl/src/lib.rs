@@ -12,6 +12,7 @@
 //! sync     syncs that callers share; waiting for the watermark
 //! durable  the watermark below which no change is missing
 //! checkpoint / recovery   the mapping on media; what zones say since
+//! entries  the map's entries as bytes
 //! deltas / backup         changes since the checkpoint, kept small enough to be dumped
 //! dump / restore          what is written on stored energy at a power loss; taking it back
 //! personality             other layers: block mapping, BAST, FAST, DFTL
@@ -29,6 +30,7 @@ mod cleaning;
 mod deltas;
 mod dump;
 mod durable;
+mod entries;
 mod find_checkpoint;
 mod ftl;
 mod map;

@@ -1,6 +1,8 @@
 //! Where each logical page is, and which logical pages each slot holds.
-use tantalum_base::{PageNo, SlotNo, Version};
+use tantalum_base::{PageNo, Payload, SlotNo, Version};
+use tantalum_media::{SlotKind, Spare};
 
+use crate::entries::{Kind, Line};
 use crate::sharers::Sharers;
 
 /// What the FTL knows of a logical page.
@@ -10,8 +12,55 @@ pub struct Entry {
     pub version: Version,
     /// Where the content is.
     pub place: Place,
-    /// Checksum of the content.
+    /// The content was written for another page, from which this one took it: the slot names that
+    /// page and its version.
+    pub taken: bool,
+    /// Checksum of the content; 0 where the medium keeps it in the slot.
     pub checksum: u32,
+}
+
+impl Entry {
+    /// Nothing, since the change `version`.
+    pub fn trimmed(version: Version) -> Entry {
+        Entry { version, place: Place::Unmapped, ..Entry::default() }
+    }
+
+    /// Whether `content` is what `page` holds, as this entry says. The `spare` that was read with it
+    /// names what it was written for; where the medium has none, the checksum must tell.
+    pub fn holds<P: Payload>(&self, page: PageNo, content: &P, spare: Option<&Spare>) -> bool {
+        let Some(spare) = spare else { return content.checksum() == self.checksum };
+        let own = (spare.page, spare.version) == (page, self.version);
+        matches!(spare.kind, SlotKind::Data | SlotKind::Copy)
+            && (own || self.taken)
+            && content.checksum() == spare.checksum
+    }
+}
+
+impl Entry {
+    /// The entry of `page`, to be written down.
+    pub fn to_line(&self, page: PageNo) -> Line {
+        let (kind, place) = match self.place {
+            Place::At(slot) if self.taken => (Kind::Taken, slot.0),
+            Place::At(slot) => (Kind::Own, slot.0),
+            Place::Unmapped => (Kind::Unmapped, 0),
+            Place::Lost => (Kind::Lost, 0),
+        };
+        let (version, checksum) = (self.version.0, self.checksum);
+        Line { kind, page: page.0 as u32, version, place, checksum }
+    }
+
+    /// What was written down; `None` where that is a trim.
+    pub fn from_line(line: &Line) -> Option<Entry> {
+        let slot = Place::At(SlotNo(line.place));
+        let (place, taken) = match line.kind {
+            Kind::Own => (slot, false),
+            Kind::Taken => (slot, true),
+            Kind::Unmapped => (Place::Unmapped, false),
+            Kind::Lost => (Place::Lost, false),
+            Kind::Trim => return None,
+        };
+        Some(Entry { version: Version(line.version), place, taken, checksum: line.checksum })
+    }
 }
 
 /// Where a page's content is.
@@ -49,29 +98,53 @@ impl Place {
     }
 }
 
-/// 16 bytes a page, so that one page touches one cache line.
+/// Versions stay below this: 2^46 changes of 4 KiB are 288 exabytes.
+const VERSION_END: u64 = 1 << 46;
+/// In the upper part of a version: the content was taken from another page.
+const TAKEN: u16 = 1 << 15;
+
+/// Version and place of a page in 10 bytes.
 #[derive(Clone, Copy)]
+#[repr(C, packed(2))]
 struct Packed {
-    version: u64,
     place: u32,
-    checksum: u32,
+    version_low: u32,
+    version_high: u16,
 }
 
 impl Packed {
+    const UNMAPPED: Packed = Packed { place: UNMAPPED, version_low: 0, version_high: 0 };
+
     #[inline]
-    fn unpack(self) -> Entry {
+    fn pack(entry: &Entry) -> Packed {
+        let version = entry.version.0;
+        assert!(version < VERSION_END, "version {version} is beyond what the map can hold");
+        let taken = if entry.taken { TAKEN } else { 0 };
+        Packed {
+            place: entry.place.to_bits(),
+            version_low: version as u32,
+            version_high: (version >> 32) as u16 | taken,
+        }
+    }
+
+    #[inline]
+    fn unpack(self, checksum: u32) -> Entry {
+        let high = u64::from(self.version_high & !TAKEN);
         Entry {
-            version: Version(self.version),
+            version: Version(high << 32 | u64::from(self.version_low)),
             place: Place::from_bits(self.place),
-            checksum: self.checksum,
+            taken: self.version_high & TAKEN != 0,
+            checksum,
         }
     }
 }
 
-/// Logical to physical and back. 16 bytes a logical page and 4 a slot, and what slots of several
-/// pages take besides.
+/// Logical to physical and back. 10 bytes a logical page and 4 a slot, what slots of several
+/// pages take besides, and 4 a logical page more where the medium does not keep checksums itself.
 pub struct Mapping {
     forward: Vec<Packed>,
+    // A checksum a page; none where the medium keeps them.
+    checksums: Vec<u32>,
     // The one page of each slot, or what is said below.
     reverse: Vec<u32>,
     sharers: Sharers,
@@ -109,12 +182,13 @@ pub enum Occupant {
 }
 
 impl Mapping {
-    /// `pages` unmapped pages over `slots` dead slots.
-    pub fn new(pages: u64, slots: u64) -> Self {
+    /// `pages` unmapped pages over `slots` dead slots, with their `checksums` or without.
+    pub fn new(pages: u64, slots: u64, checksums: bool) -> Self {
         assert!(slots < u64::from(LOST), "slot numbers have 32 bits");
         assert!(pages < u64::from(SHARED), "page numbers have 32 bits in the reverse map");
         Mapping {
-            forward: vec![Packed { version: 0, place: UNMAPPED, checksum: 0 }; pages as usize],
+            forward: vec![Packed::UNMAPPED; pages as usize],
+            checksums: vec![0; if checksums { pages as usize } else { 0 }],
             reverse: vec![DEAD; slots as usize],
             sharers: Sharers::default(),
         }
@@ -128,13 +202,13 @@ impl Mapping {
     /// What is known of `page`.
     #[inline]
     pub fn get(&self, page: PageNo) -> Entry {
-        self.forward[page.index()].unpack()
+        let checksum = self.checksums.get(page.index()).copied().unwrap_or(0);
+        self.forward[page.index()].unpack(checksum)
     }
 
-    /// What is known of the pages from `first` on, in order.
-    #[inline]
-    pub fn entries(&self, first: PageNo) -> impl Iterator<Item = Entry> + '_ {
-        self.forward[first.index()..].iter().map(|packed| packed.unpack())
+    /// Whether it keeps checksums.
+    pub fn has_checksums(&self) -> bool {
+        !self.checksums.is_empty()
     }
 
     /// Brings what is known of `pages`, and of the slots they lie in, into the processor's cache.
@@ -151,12 +225,10 @@ impl Mapping {
     /// Puts `entry` for `page` in force; what became of the slots.
     #[inline]
     pub fn set(&mut self, page: PageNo, entry: Entry) -> Change {
-        let packed = Packed {
-            version: entry.version.0,
-            place: entry.place.to_bits(),
-            checksum: entry.checksum,
-        };
-        let old = std::mem::replace(&mut self.forward[page.index()], packed);
+        let old = std::mem::replace(&mut self.forward[page.index()], Packed::pack(&entry));
+        if let Some(checksum) = self.checksums.get_mut(page.index()) {
+            *checksum = entry.checksum;
+        }
         let mut change = Change::default();
         if let Place::At(slot) = Place::from_bits(old.place) {
             change.left = Some(slot);
@@ -222,6 +294,20 @@ impl Mapping {
         alone.into_iter().chain(shared.into_iter().flatten())
     }
 
+    /// Whether a page can be in `slot` as `entry` says, beside those that are there: several pages
+    /// of one slot have the same content, which was written for one of them at the most.
+    pub fn fits(&self, entry: &Entry, slot: SlotNo) -> bool {
+        let mut others = self.pages_of(slot).map(|page| self.get(page));
+        match self.occupant(slot) {
+            Occupant::Dead => true,
+            Occupant::Record => false,
+            _ if self.has_checksums() => {
+                others.next().is_none_or(|other| other.checksum == entry.checksum)
+            }
+            _ => entry.taken || others.all(|other| other.taken),
+        }
+    }
+
     /// The table of slots of several pages.
     pub fn sharers(&self) -> &Sharers {
         &self.sharers
@@ -239,7 +325,96 @@ impl Mapping {
 
     /// Bytes of memory that the tables take.
     pub fn memory_bytes(&self) -> u64 {
-        (self.forward.len() * size_of::<Packed>() + self.reverse.len() * 4) as u64
+        (self.forward.len() * size_of::<Packed>()
+            + self.checksums.len() * 4
+            + self.reverse.len() * 4) as u64
             + self.sharers.memory_bytes()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use tantalum_base::{Rng, Stamp};
+
+    fn random_entry(rng: &mut Rng, slots: u64) -> Entry {
+        let slot = SlotNo(rng.below(slots) as u32);
+        let place = match rng.below(4) {
+            0 => Place::Unmapped,
+            1 => Place::Lost,
+            _ => Place::At(slot),
+        };
+        let taken = place == Place::At(slot) && rng.chance(0.3);
+        let version = Version(rng.below(VERSION_END));
+        Entry { version, place, taken, checksum: rng.below(1 << 32) as u32 }
+    }
+
+    #[test]
+    fn entries_come_back_from_ten_bytes() {
+        assert_eq!(size_of::<Packed>(), 10);
+        let mut rng = Rng::split(3, "map");
+        let (mut with, mut without) =
+            (Mapping::new(8, 1 << 20, true), Mapping::new(8, 1 << 20, false));
+        for round in 0..2000 {
+            let page = PageNo(round % 8);
+            let entry = random_entry(&mut rng, 1 << 20);
+            with.set(page, entry);
+            without.set(page, entry);
+            assert_eq!(with.get(page), entry);
+            assert_eq!(without.get(page), Entry { checksum: 0, ..entry });
+            let line = entry.to_line(page);
+            let slot_checksum = if line.kind as u8 <= 1 { entry.checksum } else { 0 };
+            let read = Entry::from_line(&Line { checksum: slot_checksum, ..line });
+            assert_eq!(read, Some(Entry { checksum: slot_checksum, ..entry }));
+        }
+    }
+
+    #[test]
+    #[should_panic(expected = "is beyond what the map can hold")]
+    fn a_version_that_does_not_fit_is_refused() {
+        Mapping::new(1, 1, false).set(PageNo(0), Entry::trimmed(Version(VERSION_END)));
+    }
+
+    #[test]
+    fn content_is_checked_against_spare_or_checksum() {
+        let (page, version) = (PageNo(5), Version(9));
+        let content = Stamp::new(page, 2);
+        let checksum = content.checksum();
+        let place = Place::At(SlotNo(1));
+        let own = Entry { version, place, taken: false, checksum: 0 };
+        let taken = Entry { taken: true, ..own };
+        let spare = Spare { kind: SlotKind::Data, page, version, checksum };
+        assert!(own.holds(page, &content, Some(&spare)));
+        assert!(!own.holds(page, &content.torn(), Some(&spare)), "damaged");
+        let old = Spare { version: Version(8), ..spare };
+        let other = Spare { page: PageNo(6), ..spare };
+        let meta = Spare { kind: SlotKind::Record, ..spare };
+        for (wrong, what) in [(old, "version"), (other, "page"), (meta, "kind")] {
+            assert!(!own.holds(page, &content, Some(&wrong)), "another {what}");
+        }
+        assert!(taken.holds(page, &content, Some(&other)));
+        assert!(!taken.holds(page, &content.torn(), Some(&other)), "damaged");
+        assert!(!taken.holds(page, &content, Some(&meta)), "another kind");
+        assert!(Entry { checksum, ..own }.holds(page, &content, None));
+        assert!(!own.holds(page, &content, None), "another checksum");
+    }
+
+    #[test]
+    fn one_page_of_a_slot_at_the_most_has_its_own_content_there() {
+        let at = |version, taken, checksum| {
+            let place = Place::At(SlotNo(0));
+            Entry { version: Version(version), place, taken, checksum }
+        };
+        let mut spares = Mapping::new(4, 4, false);
+        assert!(spares.fits(&at(1, false, 0), SlotNo(0)));
+        spares.set(PageNo(0), at(1, false, 0));
+        assert!(spares.fits(&at(2, true, 0), SlotNo(0)));
+        assert!(!spares.fits(&at(2, false, 0), SlotNo(0)));
+        spares.set(PageNo(1), at(2, true, 0));
+        assert!(!spares.fits(&at(3, false, 0), SlotNo(0)));
+        let mut checksums = Mapping::new(4, 4, true);
+        checksums.set(PageNo(0), at(1, false, 7));
+        assert!(checksums.fits(&at(2, true, 7), SlotNo(0)));
+        assert!(!checksums.fits(&at(2, true, 8), SlotNo(0)));
     }
 }

@@ -122,7 +122,8 @@ impl<M: ZoneMedia> Ftl<M> {
             }
             for sharer in &copies.sharers {
                 let source = copies.sources[sharer.index as usize];
-                state.redirect_page(source, at(sharer.index), sharer.page, sharer.version);
+                let taken = true;
+                state.redirect_page(source, at(sharer.index), sharer.page, sharer.version, taken);
             }
         }
         let Copies { buffer, lost, .. } = copies;
@@ -142,18 +143,24 @@ impl<M: ZoneMedia> Ftl<M> {
             lost: false,
         };
         let mut contents = vec![M::Page::zero(); slots.len()];
-        let all =
-            if slots.is_empty() { Ok(()) } else { self.media.read(&slots, &mut contents).await };
+        let mut spares = vec![None; slots.len()];
+        let all = match slots.is_empty() {
+            true => Ok(()),
+            false => self.media.read_with_spares(&slots, &mut contents, &mut spares).await,
+        };
         let mut sharers = group.sharers.into_iter().peekable();
-        for ((slot, page, entry), mut content) in group.pages.into_iter().zip(contents) {
+        let read = contents.into_iter().zip(spares);
+        for ((slot, page, entry), (mut content, mut spare)) in group.pages.into_iter().zip(read) {
             let mut intact = all.is_ok();
             if !intact {
-                intact = self.media.read(&[slot], std::slice::from_mut(&mut content)).await.is_ok();
+                let one = (std::slice::from_mut(&mut content), std::slice::from_mut(&mut spare));
+                intact = self.media.read_with_spares(&[slot], one.0, one.1).await.is_ok();
             }
-            intact &= content.checksum() == entry.checksum;
+            intact &= entry.holds(page, &content, spare.as_ref());
             if intact {
                 let index = copies.sources.len() as u32;
-                let (version, checksum) = (entry.version, entry.checksum);
+                let checksum = spare.map_or(entry.checksum, |spare| spare.checksum);
+                let version = entry.version;
                 copies.buffer.spares.push(Spare { kind: SlotKind::Copy, page, version, checksum });
                 copies.buffer.bodies.push(Body::Data(content));
                 copies.sources.push(slot);
@@ -201,21 +208,23 @@ impl<P> State<P> {
             return;
         }
         self.statistics.pages_moved +=
-            u64::from(self.redirect_page(source, slot, spare.page, spare.version));
+            u64::from(self.redirect_page(source, slot, spare.page, spare.version, false));
     }
 
-    /// `source` was copied to `slot`: `page` moves, if it still is there under `version`.
+    /// `source` was copied to `slot`: `page` moves, if it still is there under `version`. The copy
+    /// names it, or it is `taken` from there.
     fn redirect_page(
         &mut self,
         source: SlotNo,
         slot: SlotNo,
         page: PageNo,
         version: Version,
+        taken: bool,
     ) -> bool {
         let entry = self.map.get(page);
         let moves = entry.place == Place::At(source) && entry.version == version;
         if moves {
-            self.replace(page, Entry { place: Place::At(slot), ..entry });
+            self.replace(page, Entry { place: Place::At(slot), taken, ..entry });
         }
         moves
     }

@@ -9,6 +9,12 @@ use crate::dump::{DumpOptions, Layout};
 /// Resets that zones may differ by, unless told otherwise: a few percent of what MLC flash endures.
 const WEAR_SPREAD_MAX: u32 = 128;
 
+/// Slots between two checkpoints, in slots of a checkpoint: what they cost, and what a recovery
+/// may have to scan.
+const INTERVAL: u64 = 32;
+/// The same where a dump is taken back instead, and only changes that are written down count.
+const INTERVAL_WITH_DUMP: u64 = 256;
+
 /// Settings of a page-mapping FTL. All sizes in pages, slots or zones.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct FtlOptions {
@@ -19,7 +25,7 @@ pub struct FtlOptions {
     /// Cleaning stops when this many zones are free beyond the reserve.
     pub cleaning_high_zones: u32,
     /// A checkpoint is written after this many slots were appended; 0 chooses 32 times the
-    /// size of a checkpoint, at least 4096.
+    /// size of a checkpoint, 256 times where there is energy for a dump, at least 4096.
     pub checkpoint_interval_slots: u64,
     /// Entries in the table of pages that share a slot, one a page beyond the first; `None` lets
     /// it grow. SHARE, section 4.2.1, has 250 or 500. Where it is full, contents to share are
@@ -94,7 +100,8 @@ impl FtlOptions {
         if self.checkpoint_interval_slots > 0 {
             return self.checkpoint_interval_slots;
         }
-        (32 * checkpoint::slots_max(geometry, self.pages)).max(4096)
+        let checkpoints = if self.dump.is_some() { INTERVAL_WITH_DUMP } else { INTERVAL };
+        (checkpoints * checkpoint::slots_max(geometry, self.pages)).max(4096)
     }
 }
 

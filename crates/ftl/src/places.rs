@@ -54,7 +54,7 @@ impl<M: ZoneMedia> Ftl<M> {
                 version: sharer.version,
                 batch_last: sharer.version,
                 slot: self.geometry.slot(zone, append.first_offset + sharer.index),
-                change: Change::Data { page: sharer.page, checksum: copy.checksum },
+                change: Change::Data { page: sharer.page, taken: true, checksum: copy.checksum },
             });
         }
     }
@@ -106,7 +106,7 @@ impl<P> State<P> {
         };
         let recorded = rank.intact(share.slot, share.epoch).then_some(share.slot);
         let place = at_right.or(recorded).map_or(Place::Lost, Place::At);
-        let entry = Entry { version, place, checksum: share.checksum };
+        let entry = Entry { version, place, taken: true, checksum: share.checksum };
         self.settle(share.left, entry, rank, originals);
         // Where cleaning began to copy it, it may go back.
         let left = self.map.get(share.left);

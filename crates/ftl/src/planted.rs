@@ -69,6 +69,7 @@ mod switch {
     }
 
     /// Whether `fault` is planted.
+    #[inline]
     pub fn is_planted(fault: Fault) -> bool {
         PLANTED.get() == Some(fault)
     }

@@ -1,6 +1,6 @@
 //! Reads: mapping, medium, checksum.
 use tantalum_base::{Error, ErrorKind, PageNo, Payload, Result, SlotNo};
-use tantalum_media::ZoneMedia;
+use tantalum_media::{Spare, ZoneMedia};
 
 use crate::ftl::Ftl;
 use crate::map::{Entry, Place};
@@ -27,7 +27,7 @@ impl<M: ZoneMedia> Ftl<M> {
                 match entry.place {
                     Place::At(slot) => {
                         slots.push(slot);
-                        mapped.push((index, entry.checksum));
+                        mapped.push((index, entry));
                     }
                     Place::Unmapped => *out = M::Page::zero(),
                     Place::Lost => return Err(lost(*page)),
@@ -38,9 +38,10 @@ impl<M: ZoneMedia> Ftl<M> {
             return Ok(());
         }
         let mut contents = vec![M::Page::zero(); slots.len()];
-        let read = self.media.read(&slots, &mut contents).await;
-        for ((index, checksum), content) in mapped.into_iter().zip(contents) {
-            if read.is_ok() && content.checksum() == checksum {
+        let mut spares = vec![None; slots.len()];
+        let read = self.media.read_with_spares(&slots, &mut contents, &mut spares).await;
+        for (((index, entry), content), spare) in mapped.into_iter().zip(contents).zip(spares) {
+            if read.is_ok() && entry.holds(pages[index], &content, spare.as_ref()) {
                 out[index] = content;
             } else {
                 // Moved meanwhile, or damaged: one at a time finds out which, and where.
@@ -62,12 +63,14 @@ impl<M: ZoneMedia> Ftl<M> {
                 }
                 Place::Lost => return Err(lost(page)),
             };
-            let read = self.media.read(&[slot], std::slice::from_mut(out)).await;
+            let mut spare = [None];
+            let one = std::slice::from_mut(out);
+            let read = self.media.read_with_spares(&[slot], one, &mut spare).await;
+            let [spare] = spare;
             let failure = match read {
-                Ok(()) if out.checksum() == entry.checksum || is_planted(Fault::NoChecksum) => {
-                    return Ok(());
-                }
-                Ok(()) => wrong_content(page, slot, &entry, out.checksum()),
+                Ok(()) if is_planted(Fault::NoChecksum) => return Ok(()),
+                Ok(()) if entry.holds(page, out, spare.as_ref()) => return Ok(()),
+                Ok(()) => wrong_content(page, slot, &entry, out, spare.as_ref()),
                 Err(error) => error.wrap(format!("reading page {page} at slot {slot}")),
             };
             if self.state.borrow().map.get(page) == entry {
@@ -83,12 +86,25 @@ pub(crate) fn lost(page: PageNo) -> Error {
 }
 
 /// The error for a page whose content does not match what the mapping expects.
-pub(crate) fn wrong_content(page: PageNo, slot: SlotNo, entry: &Entry, found: u32) -> Error {
-    Error::new(
-        ErrorKind::Checksum,
-        format!(
-            "page {page} at slot {slot}: content has checksum {found:08x}, version {} was written with {:08x}",
-            entry.version, entry.checksum
-        ),
-    )
+pub(crate) fn wrong_content<P: Payload>(
+    page: PageNo,
+    slot: SlotNo,
+    entry: &Entry,
+    content: &P,
+    spare: Option<&Spare>,
+) -> Error {
+    let (version, found) = (entry.version, content.checksum());
+    let expected = spare.map_or(entry.checksum, |spare| spare.checksum);
+    let mut context = format!(
+        "page {page} at slot {slot}: content has checksum {found:08x}, version {version} was \
+         written with {expected:08x}"
+    );
+    if let Some(spare) = spare.filter(|_| found == expected) {
+        let (other, written) = (spare.page, spare.version);
+        context = format!(
+            "page {page} at slot {slot}: version {version} should be there, and it holds version \
+             {written} of page {other}"
+        );
+    }
+    Error::new(ErrorKind::Checksum, context)
 }

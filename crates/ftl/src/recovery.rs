@@ -9,9 +9,9 @@
 //! 6. Make the conclusion durable (a checkpoint that skips the dropped versions) before serving.
 use std::rc::Rc;
 use tantalum_base::{Error, ErrorKind, PageNo, Payload, Result, SlotNo, Version, ZoneNo};
-use tantalum_media::{ScannedAppend, SlotKind, ZoneMedia};
+use tantalum_media::{ScannedAppend, SlotKind, Spare, ZoneMedia};
 
-use crate::checkpoint::{self, MAP_ENTRIES};
+use crate::checkpoint;
 use crate::dump::DumpHeader;
 use crate::find_checkpoint::{Checkpoint, MetaSlots};
 use crate::ftl::Ftl;
@@ -39,7 +39,7 @@ pub(crate) struct Found {
 }
 
 pub(crate) enum Change {
-    Data { page: PageNo, checksum: u32 },
+    Data { page: PageNo, taken: bool, checksum: u32 },
     Records(Vec<Record>),
 }
 
@@ -137,7 +137,7 @@ impl<M: ZoneMedia> Ftl<M> {
         let mut log = Log { durable: newest.footer.durable, ..Log::default() };
         self.scan_log(newest, epochs, &mut log).await?;
         (report.checkpoint, report.zones_scanned) = (newest.id, log.zones_scanned);
-        self.load(newest, epochs);
+        self.load(newest, epochs)?;
         if let Some((meta, dump)) = kept {
             self.pin(meta, newest, dump);
         }
@@ -271,12 +271,13 @@ impl<M: ZoneMedia> Ftl<M> {
                 }
                 continue;
             };
-            let (version, checksum) = (spare.version, spare.checksum);
+            let (page, version, checksum) = (spare.page, spare.version, spare.checksum);
+            let data = Change::Data { page, taken: false, checksum };
             // What cleaning moved was durable; it is a batch of its own.
             let batch_last = if moved { version } else { batch_last };
             let change = match spare.kind {
-                SlotKind::Data if version > covered => Change::Data { page: spare.page, checksum },
-                SlotKind::Copy => Change::Data { page: spare.page, checksum },
+                SlotKind::Data if version > covered => data,
+                SlotKind::Copy => data,
                 SlotKind::Record if moved && version == Version::NEVER => {
                     self.collect_sharers(append, slot, log).await;
                     continue;
@@ -293,35 +294,23 @@ impl<M: ZoneMedia> Ftl<M> {
 
     /// Puts the checkpoint's map in force. What lay in a zone that was opened again later is
     /// marked lost until its copy is found.
-    fn load(&self, checkpoint: &Checkpoint, epochs: &[Option<(u64, u8)>]) {
+    fn load(&self, checkpoint: &Checkpoint, epochs: &[Option<(u64, u8)>]) -> Result<()> {
         let state = &mut *self.state.borrow_mut();
-        for (header, page) in &checkpoint.map {
-            let first = u64::from(header.index) * MAP_ENTRIES as u64;
-            for (page, entry) in (first..self.options.pages).zip(checkpoint::decode_map(page)) {
-                let mut entry = entry;
+        for (header, chunk) in &checkpoint.map {
+            for (page, mut entry) in checkpoint::decode_map(header, chunk, !M::READS_SPARES)? {
                 if let Place::At(slot) = entry.place {
                     let zone = self.geometry.zone_of(slot);
                     let intact =
                         epochs[zone.index()].is_some_and(|(epoch, _)| epoch <= header.epoch);
-                    // Several pages of one slot have the same content.
-                    let fits = match state.map.occupant(slot) {
-                        Occupant::Dead => true,
-                        Occupant::Record => false,
-                        Occupant::Page(_) | Occupant::Shared => {
-                            let first = state.map.pages_of(slot).next();
-                            first.is_some_and(|at| state.map.get(at).checksum == entry.checksum)
-                        }
-                    };
-                    if !intact || !fits {
+                    if !intact || !state.map.fits(&entry, slot) {
                         entry.place = Place::Lost;
                     }
                 }
-                if entry.version != Version::NEVER {
-                    state.replace(PageNo(page), entry);
-                }
+                state.replace(page, entry);
             }
         }
         self.note_checkpoint(state, checkpoint);
+        Ok(())
     }
 
     /// Accepts the longest promised prefix of the log and applies it. Returns the last version
@@ -357,9 +346,9 @@ impl<M: ZoneMedia> Ftl<M> {
             }
             report.replayed += u64::from(found.version > checkpoint.footer.covered);
             match &found.change {
-                Change::Data { page, checksum } => {
-                    let (place, checksum) = (Place::At(found.slot), *checksum);
-                    let entry = Entry { version: found.version, place, checksum };
+                Change::Data { page, taken, checksum } => {
+                    let (place, taken, checksum) = (Place::At(found.slot), *taken, *checksum);
+                    let entry = Entry { version: found.version, place, taken, checksum };
                     state.settle(*page, entry, &rank, &mut log.originals);
                 }
                 Change::Records(changes) => {
@@ -396,7 +385,7 @@ impl<M: ZoneMedia> Ftl<M> {
         let newest = epochs.iter().enumerate().filter(cleaning).max_by_key(|(_, epoch)| **epoch);
         let Some((copies, _)) = newest else { return Ok(()) };
         let copies = ZoneNo(copies as u32);
-        let moves = {
+        let mut moves = {
             let state = self.state.borrow();
             let unused = |zone: &crate::zones::Zone| {
                 zone.state != ZoneState::Retired && zone.live_slots == 0
@@ -431,10 +420,14 @@ impl<M: ZoneMedia> Ftl<M> {
             }
             moves
         };
-        for (_, original, entry) in &moves {
-            let mut content = [M::Page::zero()];
-            let read = self.media.read(&[*original], &mut content).await;
-            if read.is_err() || content[0].checksum() != entry.checksum {
+        for (page, original, entry) in &mut moves {
+            let (mut content, mut spare) = ([M::Page::zero()], [None]);
+            let read = self.media.read_with_spares(&[*original], &mut content, &mut spare).await;
+            let ([content], [spare]) = (content, spare);
+            // It may be one of several that had the content there, and of its copy the one named.
+            let named = |spare: Spare| (spare.page, spare.version) == (*page, entry.version);
+            entry.taken = !spare.is_none_or(named);
+            if read.is_err() || !entry.holds(*page, &content, spare.as_ref()) {
                 return Ok(());
             }
         }

@@ -13,7 +13,7 @@ use std::collections::BTreeMap;
 use tantalum_base::{Error, ErrorKind, PageNo, Payload, Result, SlotNo, Version, ZoneNo};
 use tantalum_media::{SlotKind, Spare, ZoneMedia};
 
-use crate::checkpoint::{self, MAP_ENTRIES};
+use crate::checkpoint;
 use crate::deltas::{self, Delta, Trim};
 use crate::dump::DumpHeader;
 use crate::find_checkpoint::{Checkpoint, MetaSlots};
@@ -25,6 +25,8 @@ use crate::zones::{Stream, ZoneState, Zones};
 
 /// Frames read at a time.
 const GROUP: usize = 256;
+/// Pages for which the trims that concern them are looked up at once.
+const TRIMS_LOOKED_UP_PAGES: u64 = 256;
 
 /// A dump that is in force.
 pub(crate) struct Dump<P> {
@@ -70,7 +72,7 @@ impl Since {
             let covers = trim.range.first.0 <= page && page < trim.range.end().0;
             if covers && trim.version > latest.0.version {
                 let version = trim.version;
-                latest = (Entry { version, place: Place::Unmapped, checksum: 0 }, false);
+                latest = (Entry::trimmed(version), false);
             }
         }
         latest
@@ -147,7 +149,8 @@ impl<M: ZoneMedia> Ftl<M> {
         let entry_pages = u64::from(header.entry_pages);
         let mut entries = Vec::new();
         for index in 1..=entry_pages {
-            entries.extend(deltas::decode(&page(index, "mapping entries").await?)?);
+            entries
+                .extend(deltas::decode(&page(index, "mapping entries").await?, !M::READS_SPARES)?);
         }
         let places: Vec<(SlotNo, Spare)> =
             slots.range(1 + entry_pages..last).map(|(_, place)| *place).collect();
@@ -199,7 +202,8 @@ impl<M: ZoneMedia> Ftl<M> {
         let mut since = Since::default();
         let mut delta_pages = 0;
         for (_, slot) in meta.deltas_of(header) {
-            since.add(deltas::decode(&self.media.read_meta(slot).await?)?);
+            let page = self.media.read_meta(slot).await?;
+            since.add(deltas::decode(&page, !M::READS_SPARES)?);
             delta_pages += 1;
         }
         if delta_pages != header.delta_pages {
@@ -232,33 +236,38 @@ impl<M: ZoneMedia> Ftl<M> {
     ) -> Result<()> {
         let state = &mut *self.state.borrow_mut();
         let pages = self.options.pages;
-        let mut chunks = checkpoint.map.iter().peekable();
-        let mut first = 0;
-        while first < pages {
-            let index = first / MAP_ENTRIES as u64;
-            let chunk = chunks.next_if(|(header, _)| u64::from(header.index) == index);
-            let caught = chunk.map_or(0, |(header, _)| header.epoch);
-            let mut entries = chunk.map(|(_, page)| checkpoint::decode_map(page));
-            let end = pages.min(first + MAP_ENTRIES as u64);
-            let trims = since.trims_in(first, end);
-            for page in first..end {
-                let entry = entries.as_mut().and_then(Iterator::next).unwrap_or_default();
-                let (entry, from_checkpoint) = since.latest(page, entry, &trims);
-                if let Place::At(slot) = entry.place {
-                    let zone = self.geometry.zone_of(slot);
-                    let latest = if from_checkpoint { caught } else { number };
-                    let intact = epochs[zone.index()].is_some_and(|(epoch, _)| epoch <= latest);
-                    if !intact {
-                        return Err(corrupt(format!(
-                            "page {page} should be in zone {zone}, which was filled again later"
-                        )));
-                    }
-                }
-                if entry.version != Version::NEVER {
-                    state.put(PageNo(page), entry);
+        let mut chunks = checkpoint.map.iter();
+        // What the chunk that was taken last says of the pages to come.
+        let mut known = Vec::new().into_iter().peekable();
+        let mut caught = 0;
+        let mut trims = Vec::new();
+        for page in 0..pages {
+            if page % TRIMS_LOOKED_UP_PAGES == 0 {
+                trims = since.trims_in(page, page + TRIMS_LOOKED_UP_PAGES);
+            }
+            if known.peek().is_none()
+                && let Some((header, chunk)) = chunks.next()
+            {
+                caught = header.epoch;
+                let entries = checkpoint::decode_map(header, chunk, !M::READS_SPARES)?;
+                known = entries.into_iter().peekable();
+            }
+            let entry = known.next_if(|(at, _)| at.0 == page);
+            let entry = entry.map_or(Entry::default(), |(_, entry)| entry);
+            let (entry, from_checkpoint) = since.latest(page, entry, &trims);
+            if let Place::At(slot) = entry.place {
+                let zone = self.geometry.zone_of(slot);
+                let latest = if from_checkpoint { caught } else { number };
+                let intact = epochs[zone.index()].is_some_and(|(epoch, _)| epoch <= latest);
+                if !intact {
+                    return Err(corrupt(format!(
+                        "page {page} should be in zone {zone}, which was filled again later"
+                    )));
                 }
             }
-            first += MAP_ENTRIES as u64;
+            if entry.version != Version::NEVER {
+                state.put(PageNo(page), entry);
+            }
         }
         self.note_checkpoint(state, checkpoint);
         Ok(())
@@ -298,7 +307,7 @@ impl<M: ZoneMedia> Ftl<M> {
     fn forget(&self) {
         let state = &mut *self.state.borrow_mut();
         let slots = u64::from(self.geometry.zones) * u64::from(self.geometry.slots_per_zone);
-        state.map = Mapping::new(self.options.pages, slots);
+        state.map = Mapping::new(self.options.pages, slots, !M::READS_SPARES);
         state.zones = Zones::new(self.geometry, &self.media.retired());
         state.checkpoint_places.clear();
         state.pinned.clear();

@@ -177,7 +177,7 @@ impl<P> State<P> {
         let apply = |share: &Share| {
             let before = self.map.get(share.left);
             let (place, checksum) = (Place::At(share.slot), share.checksum);
-            self.replace(share.left, Entry { version, place, checksum });
+            self.replace(share.left, Entry { version, place, taken: true, checksum });
             (share.left, before, version)
         };
         shares.iter().map(apply).collect()

@@ -131,9 +131,9 @@ impl<M: ZoneMedia> Ftl<M> {
                         state.records.push((spare.version, slot));
                         state.apply_trims(changes, spare.version);
                     } else {
-                        let (version, checksum) = (spare.version, spare.checksum);
-                        state
-                            .apply(spare.page, Entry { version, place: Place::At(slot), checksum });
+                        let (version, place) = (spare.version, Place::At(slot));
+                        let (taken, checksum) = (false, spare.checksum);
+                        state.apply(spare.page, Entry { version, place, taken, checksum });
                     }
                 }
             }
@@ -331,7 +331,7 @@ impl<P> crate::ftl::State<P> {
             for page in range.iter() {
                 let entry = self.map.get(page);
                 if entry.version < version {
-                    self.put(page, Entry { version, place: Place::Unmapped, checksum: 0 });
+                    self.put(page, Entry::trimmed(version));
                     self.statistics.pages_trimmed += u64::from(entry.place != Place::Unmapped);
                 }
             }

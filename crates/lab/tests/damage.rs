@@ -98,7 +98,7 @@ fn a_damaged_piece_of_the_checkpoint_in_force_is_no_way_back_to_an_older_one() {
     let (_, slots) = filled(3);
     assert!(!slots[1].is_empty(), "the checkpoint before is still there");
     let [pieces @ .., _footer] = &slots[2][..] else { panic!("the checkpoint has pages") };
-    assert!(pieces.len() > 2);
+    assert!(pieces.len() > 1, "zone table and map");
     // Each page, and the header in front of them.
     for slot in pieces.iter().copied().chain([pieces[0] - 1]) {
         let (disk, _) = filled(3);

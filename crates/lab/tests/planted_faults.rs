@@ -306,11 +306,11 @@ fn changed_mapping_entries_are_dumped() {
 /// More changes than the stored energy can dump, each an entry of its own.
 fn many_changes() -> Option<String> {
     // Room for all of them in the log, where none is cleaned.
-    let rig = NandRig::<Stamp>::with_more_zones(5, 60);
+    let rig = NandRig::<Stamp>::with_more_zones(5, 150);
     let mut device = power::Device::format_on(rig, 5, 0, power::ssd_options());
     device.run(|ssd| async move {
-        for change in 0..400 {
-            ssd.trim(PageRange::new(PageNo(change % 100), 2)).await?;
+        for change in 0..1600 {
+            ssd.trim(PageRange::new(PageNo(change * 37 % 100), 2)).await?;
         }
         ssd.write(PageNo(0), &[power::content(0, 2)], None).await
     });

@@ -316,7 +316,7 @@ fn a_durable_cache_without_energy_is_refused() {
     let runtime = settled();
     let media = NandRig::<Stamp>::new(1).open(&runtime);
     let refused = runtime.run(async move {
-        let ftl = tantalum_ftl::Ftl::format(media, FtlOptions::new(PAGES)).await?;
+        let ftl = tantalum_ftl::Ftl::format(media, FtlOptions::new(100)).await?;
         Ssd::new(ftl, power::ssd_options()).map(|_| ())
     });
     let refused = refused.unwrap().unwrap_err();

@@ -163,6 +163,10 @@ pub trait ZoneMedia: 'static {
     /// Content of hosts' pages.
     type Page: Payload;
 
+    /// Whether a read brings each page's spare with it, as on flash, which keeps both in one page.
+    /// Who maps pages then need not remember what their contents' checksums are.
+    const READS_SPARES: bool = false;
+
     /// The shape.
     fn geometry(&self) -> ZoneGeometry;
 
@@ -196,6 +200,17 @@ pub trait ZoneMedia: 'static {
     /// `Uncorrectable` with the slot where the medium cannot read a page back; `Corrupt` where a
     /// slot holds no host page. `out` is unspecified after an error.
     async fn read(&self, slots: &[SlotNo], out: &mut [Self::Page]) -> Result<()>;
+
+    /// As [`read`](Self::read), with each page's spare in `spares` (same length) where
+    /// [`READS_SPARES`](Self::READS_SPARES); elsewhere these stay as they are.
+    async fn read_with_spares(
+        &self,
+        slots: &[SlotNo],
+        out: &mut [Self::Page],
+        _spares: &mut [Option<Spare>],
+    ) -> Result<()> {
+        self.read(slots, out).await
+    }
 
     /// Reads the FTL's own bytes at `slot`. Errors as [`read`](Self::read).
     async fn read_meta(&self, slot: SlotNo) -> Result<PageBuf>;

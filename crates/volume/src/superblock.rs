@@ -20,7 +20,7 @@ use tantalum_base::{Error, ErrorKind, PAGE_BYTES, Result};
 
 const MAGIC: &[u8; 8] = b"TANTALUM";
 /// Version of everything on media; `docs/format.md` describes it.
-pub const FORMAT_VERSION: u32 = 1;
+pub const FORMAT_VERSION: u32 = 2;
 /// Bytes of one copy.
 pub const SUPERBLOCK_BYTES: usize = 4096;
 /// Number of copies, one behind the other.

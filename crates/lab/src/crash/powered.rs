@@ -37,6 +37,8 @@ impl<M: ZoneMedia> Powered<M> {
 impl<M: ZoneMedia> ZoneMedia for Powered<M> {
     type Page = M::Page;
 
+    const READS_SPARES: bool = M::READS_SPARES;
+
     fn geometry(&self) -> ZoneGeometry {
         self.inner.geometry()
     }
@@ -58,6 +60,15 @@ impl<M: ZoneMedia> ZoneMedia for Powered<M> {
 
     async fn read(&self, slots: &[SlotNo], out: &mut [M::Page]) -> Result<()> {
         self.watch(self.inner.read(slots, out)).await
+    }
+
+    async fn read_with_spares(
+        &self,
+        slots: &[SlotNo],
+        out: &mut [M::Page],
+        spares: &mut [Option<Spare>],
+    ) -> Result<()> {
+        self.watch(self.inner.read_with_spares(slots, out, spares)).await
     }
 
     async fn read_meta(&self, slot: SlotNo) -> Result<PageBuf> {

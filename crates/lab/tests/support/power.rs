@@ -12,11 +12,11 @@ use tantalum_runtime::Virtual;
 use tantalum_runtime::virtual_time::Schedule;
 use tantalum_ssd::{CacheKind, RebootReport, Ssd, SsdOptions};
 
-pub const PAGES: u64 = 120;
+pub const PAGES: u64 = 140;
 pub const CACHE_PAGES: u32 = 24;
 pub const RECHARGE_NS: u64 = 20_000_000;
 /// The dump area and the delta pages.
-pub const MORE_ZONES: u32 = 7;
+pub const MORE_ZONES: u32 = 9;
 
 pub fn content<P: Payload>(page: u64, count: u64) -> P {
     if count == 0 {

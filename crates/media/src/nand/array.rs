@@ -251,6 +251,13 @@ impl<P: Payload> Array<P> {
         }
     }
 
+    /// Brings slots into the processor's cache: they are far apart in memory, and here their loads
+    /// overlap.
+    pub(crate) fn fetch(&self, slots: impl Iterator<Item = (BlockAddr, u32)>) {
+        let word = |(at, slot)| self.block(at).content.word(slot);
+        std::hint::black_box(slots.fold(0, |all, at| all ^ word(at)));
+    }
+
     /// What slot `slot` of a block reads as, without the time it takes.
     pub(crate) fn slot(&self, at: BlockAddr, slot: u32) -> SlotRead<P> {
         let block = self.block(at);

@@ -233,6 +233,12 @@ impl<P: Payload> Content<P> {
         self.slots.get(slot as usize).is_some_and(|slot| !slot.has(UNREADABLE | TORN))
     }
 
+    /// A word of `slot`, 0 where there is none.
+    #[inline]
+    pub(super) fn word(&self, slot: u32) -> u32 {
+        self.slots.get(slot as usize).map_or(0, |slot| slot.0[2])
+    }
+
     /// Spare and content of `slot`.
     pub(super) fn read(&self, slot: u32) -> SlotRead<P> {
         let Some(packed) = self.slots.get(slot as usize).copied() else { return SlotRead::Blank };

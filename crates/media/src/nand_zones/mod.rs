@@ -186,6 +186,23 @@ impl<R: Runtime, P: Payload> NandZones<R, P> {
         Ok((first, end_ns, ok))
     }
 
+    /// Reads hosts' pages, each told to `each` with its index and spare.
+    async fn read_pages(
+        &self,
+        slots: &[SlotNo],
+        mut each: impl FnMut(usize, P, Spare),
+    ) -> Result<()> {
+        let (end_ns, result) = self.submit_reads(slots, |index, found| match found {
+            SlotRead::Found(spare, Body::Data(page)) => {
+                each(index, page, spare);
+                Ok(())
+            }
+            _ => Err(at_slot(ErrorKind::Corrupt, slots[index])),
+        })?;
+        self.finish(end_ns).await?;
+        result
+    }
+
     /// Submits the reads of `slots` and fills `out`: when they end, and the first failure.
     fn submit_reads(
         &self,
@@ -197,6 +214,11 @@ impl<R: Runtime, P: Payload> NandZones<R, P> {
         self.powered(array.power)?;
         let table = self.table.borrow();
         let (mut end_ns, mut result) = (now_ns, Ok(()));
+        array.fetch(slots.iter().map(|slot| {
+            let (zone, offset) = (self.geometry.zone_of(*slot), self.geometry.offset_of(*slot));
+            let (page, slot_in_block) = self.locate(&table, zone, offset);
+            (page.block, slot_in_block)
+        }));
         let mut at = 0;
         while at < slots.len() {
             let locate = |slot: SlotNo| {
@@ -318,6 +340,8 @@ impl<R: Runtime, P: Payload> NandZones<R, P> {
 impl<R: Runtime, P: Payload> ZoneMedia for NandZones<R, P> {
     type Page = P;
 
+    const READS_SPARES: bool = true;
+
     fn geometry(&self) -> ZoneGeometry {
         self.geometry
     }
@@ -347,15 +371,19 @@ impl<R: Runtime, P: Payload> ZoneMedia for NandZones<R, P> {
 
     async fn read(&self, slots: &[SlotNo], out: &mut [P]) -> Result<()> {
         assert_eq!(slots.len(), out.len(), "slots and pages of a read");
-        let (end_ns, result) = self.submit_reads(slots, |index, found| match found {
-            SlotRead::Found(_, Body::Data(page)) => {
-                out[index] = page;
-                Ok(())
-            }
-            _ => Err(at_slot(ErrorKind::Corrupt, slots[index])),
-        })?;
-        self.finish(end_ns).await?;
-        result
+        self.read_pages(slots, |index, page, _| out[index] = page).await
+    }
+
+    async fn read_with_spares(
+        &self,
+        slots: &[SlotNo],
+        out: &mut [P],
+        spares: &mut [Option<Spare>],
+    ) -> Result<()> {
+        assert_eq!(slots.len(), out.len(), "slots and pages of a read");
+        assert_eq!(slots.len(), spares.len(), "slots and spares of a read");
+        let each = |index: usize, page, spare| (out[index], spares[index]) = (page, Some(spare));
+        self.read_pages(slots, each).await
     }
 
     async fn read_meta(&self, slot: SlotNo) -> Result<PageBuf> {

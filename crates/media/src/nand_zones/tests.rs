@@ -197,6 +197,24 @@ fn a_scan_finds_what_was_appended() {
 }
 
 #[test]
+fn a_read_brings_the_spares() {
+    let (runtime, zones) = zones();
+    runtime
+        .run(async move {
+            append(&zones, 1, 0, 4).await.unwrap();
+            let slots = [SlotNo(33), SlotNo(32), SlotNo(35)];
+            let (mut out, mut spares) = ([Stamp::zero(); 3], [None; 3]);
+            zones.read_with_spares(&slots, &mut out, &mut spares).await.unwrap();
+            let (written, bodies) = pages(0, 4);
+            for ((slot, out), spare) in slots.iter().zip(out).zip(spares) {
+                let at = slot.index() - 32;
+                assert_eq!((Body::Data(out), spare), (bodies[at].clone(), Some(written[at])));
+            }
+        })
+        .unwrap();
+}
+
+#[test]
 fn a_failed_block_is_replaced_at_the_reset() {
     let (runtime, zones) = zones();
     runtime

@@ -152,6 +152,8 @@ impl<M: ZoneMedia> Checker<M> {
 impl<M: ZoneMedia> ZoneMedia for Checker<M> {
     type Page = M::Page;
 
+    const READS_SPARES: bool = M::READS_SPARES;
+
     fn geometry(&self) -> ZoneGeometry {
         self.geometry
     }
@@ -181,6 +183,18 @@ impl<M: ZoneMedia> ZoneMedia for Checker<M> {
         assert_eq!(slots.len(), out.len(), "slots and pages of a read");
         self.start_reads(slots);
         let result = self.inner.read(slots, out).await;
+        self.end_reads(slots);
+        result
+    }
+
+    async fn read_with_spares(
+        &self,
+        slots: &[SlotNo],
+        out: &mut [M::Page],
+        spares: &mut [Option<Spare>],
+    ) -> Result<()> {
+        self.start_reads(slots);
+        let result = self.inner.read_with_spares(slots, out, spares).await;
         self.end_reads(slots);
         result
     }

@@ -124,6 +124,11 @@ impl<M: ZoneMedia> Faults<M> {
         state.scripted_resets.insert(state.resets + nth);
     }
 
+    fn check_reads(&self, slots: &[SlotNo]) -> Result<()> {
+        let mut state = self.state.borrow_mut();
+        slots.iter().map(|slot| state.check_read(*slot)).fold(Ok(()), Result::and)
+    }
+
     /// Lets `slot` decay now.
     pub fn decay(&self, slot: SlotNo) {
         self.state.borrow_mut().unreadable.insert(slot);
@@ -132,6 +137,8 @@ impl<M: ZoneMedia> Faults<M> {
 
 impl<M: ZoneMedia> ZoneMedia for Faults<M> {
     type Page = M::Page;
+
+    const READS_SPARES: bool = M::READS_SPARES;
 
     fn geometry(&self) -> ZoneGeometry {
         self.inner.geometry()
@@ -176,11 +183,19 @@ impl<M: ZoneMedia> ZoneMedia for Faults<M> {
     }
 
     async fn read(&self, slots: &[SlotNo], out: &mut [M::Page]) -> Result<()> {
-        let checked = {
-            let mut state = self.state.borrow_mut();
-            slots.iter().map(|slot| state.check_read(*slot)).fold(Ok(()), Result::and)
-        };
+        let checked = self.check_reads(slots);
         self.inner.read(slots, out).await?;
+        checked
+    }
+
+    async fn read_with_spares(
+        &self,
+        slots: &[SlotNo],
+        out: &mut [M::Page],
+        spares: &mut [Option<Spare>],
+    ) -> Result<()> {
+        let checked = self.check_reads(slots);
+        self.inner.read_with_spares(slots, out, spares).await?;
         checked
     }
 

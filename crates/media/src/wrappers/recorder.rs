@@ -85,6 +85,11 @@ impl<M: ZoneMedia> Recorder<M> {
         self.hash.set(u64::from(high) << 32 | u64::from(low));
     }
 
+    fn note_read(&self, slots: &[SlotNo]) {
+        self.keep(&[2, slots.len() as u64], || Recorded::Read(slots.to_vec()));
+        slots.iter().for_each(|slot| self.mix(u64::from(slot.0)));
+    }
+
     fn mix_append(&self, header: &AppendHeader, spares: &[Spare]) {
         let AppendHeader { epoch, stream, durable, zone_durable_slots, batch_first, batch_len } =
             *header;
@@ -107,6 +112,8 @@ impl<M: ZoneMedia> Recorder<M> {
 
 impl<M: ZoneMedia> ZoneMedia for Recorder<M> {
     type Page = M::Page;
+
+    const READS_SPARES: bool = M::READS_SPARES;
 
     fn geometry(&self) -> ZoneGeometry {
         self.inner.geometry()
@@ -132,9 +139,18 @@ impl<M: ZoneMedia> ZoneMedia for Recorder<M> {
     }
 
     async fn read(&self, slots: &[SlotNo], out: &mut [M::Page]) -> Result<()> {
-        self.keep(&[2, slots.len() as u64], || Recorded::Read(slots.to_vec()));
-        slots.iter().for_each(|slot| self.mix(u64::from(slot.0)));
+        self.note_read(slots);
         self.inner.read(slots, out).await
+    }
+
+    async fn read_with_spares(
+        &self,
+        slots: &[SlotNo],
+        out: &mut [M::Page],
+        spares: &mut [Option<Spare>],
+    ) -> Result<()> {
+        self.note_read(slots);
+        self.inner.read_with_spares(slots, out, spares).await
     }
 
     async fn read_meta(&self, slot: SlotNo) -> Result<PageBuf> {

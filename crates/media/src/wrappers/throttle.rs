@@ -53,6 +53,8 @@ impl<R: Runtime, M: ZoneMedia> Throttle<R, M> {
 impl<R: Runtime, M: ZoneMedia> ZoneMedia for Throttle<R, M> {
     type Page = M::Page;
 
+    const READS_SPARES: bool = M::READS_SPARES;
+
     fn geometry(&self) -> ZoneGeometry {
         self.inner.geometry()
     }
@@ -80,6 +82,16 @@ impl<R: Runtime, M: ZoneMedia> ZoneMedia for Throttle<R, M> {
     async fn read(&self, slots: &[SlotNo], out: &mut [M::Page]) -> Result<()> {
         self.wait(self.options.read_latency_ns, slots.len() as u64).await;
         self.inner.read(slots, out).await
+    }
+
+    async fn read_with_spares(
+        &self,
+        slots: &[SlotNo],
+        out: &mut [M::Page],
+        spares: &mut [Option<Spare>],
+    ) -> Result<()> {
+        self.wait(self.options.read_latency_ns, slots.len() as u64).await;
+        self.inner.read_with_spares(slots, out, spares).await
     }
 
     async fn read_meta(&self, slot: SlotNo) -> Result<PageBuf> {

@@ -44,6 +44,8 @@ impl<M: ZoneMedia> ZoneWindow<M> {
 impl<M: ZoneMedia> ZoneMedia for ZoneWindow<M> {
     type Page = M::Page;
 
+    const READS_SPARES: bool = M::READS_SPARES;
+
     fn geometry(&self) -> ZoneGeometry {
         ZoneGeometry { zones: self.zones.len() as u32, ..self.inner.geometry() }
     }
@@ -72,6 +74,19 @@ impl<M: ZoneMedia> ZoneMedia for ZoneWindow<M> {
         }
         let slots: Vec<SlotNo> = slots.iter().map(|slot| self.slot(*slot)).collect();
         self.inner.read(&slots, out).await
+    }
+
+    async fn read_with_spares(
+        &self,
+        slots: &[SlotNo],
+        out: &mut [M::Page],
+        spares: &mut [Option<Spare>],
+    ) -> Result<()> {
+        if self.first_slot == 0 {
+            return self.inner.read_with_spares(slots, out, spares).await;
+        }
+        let slots: Vec<SlotNo> = slots.iter().map(|slot| self.slot(*slot)).collect();
+        self.inner.read_with_spares(&slots, out, spares).await
     }
 
     async fn read_meta(&self, slot: SlotNo) -> Result<PageBuf> {
