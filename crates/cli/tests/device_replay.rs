@@ -35,7 +35,7 @@ fn an_unknown_device_is_refused_with_the_names() {
 }
 
 const BUFFER: [&str; 6] =
-    ["--policy", "lru,casa", "--size", "100,10%", "--device", "mtron:pages=2k"];
+    ["--policy", "lru,casa", "--size", "100,10%", "--device", "mtron:pages=2k,logs=2"];
 
 #[test]
 fn a_buffer_above_a_device_replays_with_every_documented_field_and_the_same_bytes_twice() {
