@@ -8,6 +8,9 @@
 //! the oldest clean page (at which the paper's FC pointer points); where all are dirty, the oldest,
 //! after a second chance that a cold flag records, as in LRU-WSR.
 //!
+//! Another program written after the paper, the one in SNK-DB, reads it in the same way: which queue
+//! gives the victim, where pages enter, and how FC is found again. Its `min_lc` is half of the cache.
+//!
 //! What the paper leaves open, and what is done here: FC is no pointer that is searched anew, but
 //! the end of a queue of the clean pages alone, so that no step walks over dirty ones; a page that
 //! is written back keeps its place in the order of use; hot pages never turn cold again. The paper
@@ -16,7 +19,8 @@
 //! Weak where requests write, as nothing bounds how few clean pages stay: when dirty pages have
 //! filled the hot queue and the cold one's minimum, each clean page goes at the next miss,
 //! used again or not. On PostgreSQL's page requests under TPC-C, 4,000 pages cached, it misses
-//! three times as often as LRU to save a tenth of the writes. Pages used twice in a burst count as
+//! three times as often as LRU to save a tenth of the writes, with any `min_lc` from 0.01 to 0.9,
+//! and so does CFLRU where its window is the whole cache. Pages used twice in a burst count as
 //! hot for good, and leave only while the cold queue is at its minimum. It does not ask what reads
 //! and writes cost.
 use crate::frame_lists::AgedLists;

@@ -28,7 +28,7 @@ pub(crate) fn window_pages(window: f64, frames: u32) -> u32 {
 #[derive(Debug)]
 pub struct CflruWalk<T> {
     /// In the order of last use.
-    frames: FrameLists<T>,
+    frames: FrameLists<T, ()>,
     window: u32,
 }
 

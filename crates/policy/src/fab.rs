@@ -26,7 +26,7 @@ use tantalum_base::PageNo;
 pub struct Fab<T> {
     /// List n - 1: the blocks with n cached pages, in the order of last use. A block number stands
     /// in place of a page.
-    blocks: AgedLists<T>,
+    blocks: AgedLists<T, u32>,
     /// `words` words a block that say which of its pages are cached, and as many that say which are
     /// dirty.
     bits: Vec<u64>,

@@ -17,17 +17,65 @@ struct Node {
     older: u32,
 }
 
-/// Frames in lists, each newest at the head: 16 bytes a frame (20 where there are several lists)
-/// and the table's own. A policy that remembers pages it evicted has frames for them, too, in a
-/// list of theirs.
+/// What a frame keeps of the number of its list: nothing where there is one list, and a byte does
+/// for most policies.
+pub(crate) trait ListNo: Copy + Default {
+    /// How many lists there can be.
+    const LISTS_MAX: u32;
+    fn of(list: u32) -> Self;
+    fn get(self) -> u32;
+}
+
+impl ListNo for () {
+    const LISTS_MAX: u32 = 1;
+
+    #[inline]
+    fn of(_list: u32) -> Self {}
+
+    #[inline]
+    fn get(self) -> u32 {
+        0
+    }
+}
+
+impl ListNo for u8 {
+    const LISTS_MAX: u32 = 1 << u8::BITS;
+
+    #[inline]
+    fn of(list: u32) -> Self {
+        list as u8
+    }
+
+    #[inline]
+    fn get(self) -> u32 {
+        u32::from(self)
+    }
+}
+
+impl ListNo for u32 {
+    const LISTS_MAX: u32 = u32::MAX;
+
+    #[inline]
+    fn of(list: u32) -> Self {
+        list
+    }
+
+    #[inline]
+    fn get(self) -> u32 {
+        self
+    }
+}
+
+/// Frames in lists, each newest at the head: 16 bytes a frame, an `L`, and the table's own. A policy that remembers pages it evicted has frames for them, too,
+/// in a list of theirs.
 ///
 /// Where `AGED`, a frame carries the time at which it last came to a head, 8 bytes more, so that it
 /// can change its list without being used: see [`AgedLists`].
 #[derive(Debug)]
-pub(crate) struct FrameLists<T, const AGED: bool = false> {
+pub(crate) struct FrameLists<T, L = u8, const AGED: bool = false> {
     nodes: Vec<Node>,
-    /// The list of each frame; empty where there is only one list.
-    lists: Vec<u32>,
+    /// The list of each frame.
+    lists: Vec<L>,
     /// Frames in each list.
     lens: Vec<u32>,
     table: T,
@@ -48,18 +96,19 @@ pub(crate) struct FrameLists<T, const AGED: bool = false> {
 /// Lists of which each is in the order in which its frames last came to a head, also when one
 /// [changes its list](FrameLists::move_by_age): a dirty page that is written back joins the clean
 /// ones in the middle, not at an end.
-pub(crate) type AgedLists<T> = FrameLists<T, true>;
+pub(crate) type AgedLists<T, L = u8> = FrameLists<T, L, true>;
 
-impl<T: PageTable, const AGED: bool> FrameLists<T, AGED> {
+impl<T: PageTable, L: ListNo, const AGED: bool> FrameLists<T, L, AGED> {
     /// `lists` empty lists over `frames` frames, all told, for pages numbered below `pages_end`.
     pub(crate) fn new(lists: u32, frames: u32, pages_end: u64) -> Self {
         assert!(lists > 0 && frames > 0, "at least one list and one frame");
+        assert!(lists <= L::LISTS_MAX, "{lists} lists have no numbers");
         let nodes = u64::from(lists) + u64::from(frames);
         assert!(nodes <= u64::from(u32::MAX), "{lists} lists of {frames} frames are too many");
         let alone = |node| Node { key: Key::default(), newer: node, older: node };
         FrameLists {
             nodes: (0..nodes as u32).map(alone).collect(),
-            lists: vec![0; if lists > 1 { frames as usize + 1 } else { 0 }],
+            lists: vec![L::default(); frames as usize + 1],
             lens: vec![0; lists as usize],
             table: T::new(frames, pages_end),
             frames,
@@ -117,7 +166,7 @@ impl<T: PageTable, const AGED: bool> FrameLists<T, AGED> {
     /// The list that `frame` is in.
     #[inline]
     pub(crate) fn list_of(&self, frame: u32) -> u32 {
-        self.lists.get(frame as usize).copied().unwrap_or(0)
+        self.lists[frame as usize].get()
     }
 
     /// The oldest frame of `list`; [`NO_FRAME`] where it is empty.
@@ -218,9 +267,7 @@ impl<T: PageTable, const AGED: bool> FrameLists<T, AGED> {
         };
         self.used += 1;
         self.lens[list as usize] += 1;
-        if let Some(of_frame) = self.lists.get_mut(frame as usize) {
-            *of_frame = list;
-        }
+        self.lists[frame as usize] = L::of(list);
         self.fill(frame, key, list);
         frame
     }
@@ -269,10 +316,10 @@ impl<T: PageTable, const AGED: bool> FrameLists<T, AGED> {
 
     /// Bytes of memory.
     pub(crate) fn memory_bytes(&self) -> u64 {
-        let numbers = (self.lists.len() + self.lens.len()) * size_of::<u32>();
-        let stamps = self.stamps.len() * size_of::<u64>();
         let nodes = self.nodes.len() * size_of::<Node>();
-        (nodes + numbers + stamps) as u64 + self.table.memory_bytes()
+        let stamps = self.stamps.len() * size_of::<u64>();
+        let lists = self.lists.len() * size_of::<L>() + self.lens.len() * size_of::<u32>();
+        (nodes + stamps + lists) as u64 + self.table.memory_bytes()
     }
 
     /// The node that closes `list`.
@@ -281,10 +328,10 @@ impl<T: PageTable, const AGED: bool> FrameLists<T, AGED> {
         if list == 0 { 0 } else { self.frames + list }
     }
 
-    /// [`NO_FRAME`] for a sentinel.
+    /// [`NO_FRAME`] for a sentinel; the first one has that number.
     #[inline]
     fn or_none(&self, node: u32) -> u32 {
-        if node > self.frames { NO_FRAME } else { node }
+        if L::LISTS_MAX > 1 && node > self.frames { NO_FRAME } else { node }
     }
 
     #[inline]
@@ -336,10 +383,10 @@ impl<T: PageTable, const AGED: bool> FrameLists<T, AGED> {
     /// Notes that `frame` is in `list` now.
     #[inline]
     fn change_list(&mut self, frame: u32, list: u32) {
-        if let Some(of_frame) = self.lists.get_mut(frame as usize) {
-            self.lens[*of_frame as usize] -= 1;
+        if L::LISTS_MAX > 1 {
+            let old = std::mem::replace(&mut self.lists[frame as usize], L::of(list));
+            self.lens[old.get() as usize] -= 1;
             self.lens[list as usize] += 1;
-            *of_frame = list;
         }
     }
 
@@ -374,7 +421,7 @@ impl<T: PageTable, const AGED: bool> FrameLists<T, AGED> {
     }
 }
 
-impl<T: PageTable> AgedLists<T> {
+impl<T: PageTable, L: ListNo> AgedLists<T, L> {
     /// When `frame` last came to a head, in times that this happened to any.
     #[inline]
     pub(crate) fn stamp(&self, frame: u32) -> u64 {

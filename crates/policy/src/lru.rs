@@ -14,7 +14,7 @@ use tantalum_base::PageNo;
 #[derive(Debug)]
 pub struct Lru<T> {
     /// In the order of last use.
-    frames: FrameLists<T>,
+    frames: FrameLists<T, ()>,
 }
 
 impl<T: PageTable> Lru<T> {

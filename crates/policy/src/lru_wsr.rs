@@ -18,7 +18,7 @@ use tantalum_base::PageNo;
 #[derive(Debug)]
 pub struct LruWsr<T> {
     /// In the order of last use or second chance; a frame's mark says that it is cold.
-    frames: FrameLists<T>,
+    frames: FrameLists<T, ()>,
 }
 
 impl<T: PageTable> LruWsr<T> {

@@ -35,7 +35,7 @@ const WORKING: u32 = 0;
 #[derive(Debug)]
 pub struct Ref<T> {
     /// Each in the order of last use.
-    lists: AgedLists<T>,
+    lists: AgedLists<T, u32>,
     /// The blocks with pages in the window and the victim blocks; a block number stands in place
     /// of a page.
     blocks: Frames<T>,
@@ -50,7 +50,7 @@ pub struct Ref<T> {
 
 /// What decides which block becomes a victim block first: many pages in the window, then an old
 /// one.
-fn rank<T: PageTable>(lists: &AgedLists<T>) -> impl Fn(u32) -> (Reverse<u32>, u64) {
+fn rank<T: PageTable>(lists: &AgedLists<T, u32>) -> impl Fn(u32) -> (Reverse<u32>, u64) {
     |block| (Reverse(lists.len(block)), lists.stamp(lists.tail(block)))
 }
 

@@ -18,7 +18,7 @@ use tantalum_base::PageNo;
 #[derive(Debug)]
 pub struct SecondChance<T> {
     /// The queue, newest at the head; a frame's mark is its reference bit.
-    frames: FrameLists<T>,
+    frames: FrameLists<T, ()>,
 }
 
 impl<T: PageTable> SecondChance<T> {

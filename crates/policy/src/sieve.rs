@@ -14,7 +14,7 @@ use tantalum_base::PageNo;
 #[derive(Debug)]
 pub struct Sieve<T> {
     /// In the order of arrival; a frame's mark is its visited bit.
-    frames: FrameLists<T>,
+    frames: FrameLists<T, ()>,
     /// Where the next search for a victim begins; `NO_FRAME` for the tail.
     hand: u32,
 }

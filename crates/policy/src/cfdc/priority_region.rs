@@ -13,7 +13,7 @@ const CLEAN: u32 = 0;
 pub(super) struct PriorityRegion<T> {
     /// Oldest page of each list first to leave. Pages are not used while they are here, so the order
     /// of arrival is that of last use.
-    frames: FrameLists<T>,
+    frames: FrameLists<T, u32>,
     clusters: Clusters<T>,
     cluster_pages: u64,
     dirty_pages: u32,
