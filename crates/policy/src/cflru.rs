@@ -153,7 +153,11 @@ impl<T: PageTable> Policy for Cflru<T> {
         let hit = frame != NO_FRAME;
         if hit {
             self.lists.key_mut(frame).touch(request);
+            let was_working = self.lists.list_of(frame) == WORKING;
             self.lists.move_to_head(frame, WORKING);
+            if was_working {
+                return true;
+            }
         } else if self.lists.is_full() {
             let victim = self.victim();
             effects.push(self.lists.replace(victim, request, WORKING).evicted());
