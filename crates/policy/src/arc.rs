@@ -9,27 +9,27 @@
 //! Weak on loops longer than the cache, where it is LRU; a page becomes frequent by its second use,
 //! however close to the first, as with the several fixes of a page by one query; remembers as many
 //! pages as it caches, which doubles its memory; blind to the cost of writing back.
-use crate::list::FrameList;
+use crate::frame_lists::FrameLists;
 use crate::page_table::{NO_FRAME, PageTable};
 use crate::policy::{Effect, Policy, Request};
 use crate::registry::PolicySpec;
 use tantalum_base::PageNo;
 
 /// Cached, seen once since it came in.
-const T1: usize = 0;
+const T1: u32 = 0;
 /// Cached, seen again.
-const T2: usize = 1;
+const T2: u32 = 1;
 /// Evicted from T1, remembered.
-const B1: usize = 2;
+const B1: u32 = 2;
 /// Evicted from T2, remembered.
-const B2: usize = 3;
+const B2: u32 = 3;
 
 /// Adaptive replacement cache.
 #[derive(Debug)]
 pub struct Arc<T> {
     /// T1, T2, B1 and B2, each in the order of last use or eviction. Together at most twice the
     /// cache; T1 and B1 at most the cache.
-    lists: FrameList<T, 4>,
+    lists: FrameLists<T>,
     /// Pages cached at most: `c`.
     capacity: u32,
     /// Target for the length of T1, between 0 and `c`: `p`.
@@ -40,7 +40,7 @@ impl<T: PageTable> Arc<T> {
     /// A cache of `frames` pages, for pages numbered below `pages_end`.
     pub fn new(frames: u32, pages_end: u64) -> Self {
         assert!(frames > 0 && frames <= PolicySpec::FRAMES_MAX, "too many frames, or none");
-        Arc { lists: FrameList::new(2 * frames, pages_end), capacity: frames, target: 0.0 }
+        Arc { lists: FrameLists::new(4, 2 * frames, pages_end), capacity: frames, target: 0.0 }
     }
 
     fn cached(&self) -> u32 {
@@ -56,10 +56,10 @@ impl<T: PageTable> Arc<T> {
         let once = f64::from(self.lists.len(T1));
         let from_once = once >= 1.0 && (once > self.target || (asked_in_b2 && once == self.target));
         let (from, to) = if from_once { (T1, B1) } else { (T2, B2) };
-        let victim = self.lists.tail_of(from);
+        let victim = self.lists.tail(from);
         effects.push(self.lists.key(victim).evicted());
         self.lists.key_mut(victim).clean();
-        self.lists.move_to(victim, to);
+        self.lists.move_to_head(victim, to);
     }
 
     /// Cases II and III: the page was evicted lately. The list it left should have been longer.
@@ -73,7 +73,7 @@ impl<T: PageTable> Arc<T> {
         };
         self.replace(in_b2, effects);
         self.lists.key_mut(frame).touch(request);
-        self.lists.move_to(frame, T2);
+        self.lists.move_to_head(frame, T2);
     }
 
     /// Case IV: nothing is known of the page.
@@ -81,19 +81,19 @@ impl<T: PageTable> Arc<T> {
         let len = |list| self.lists.len(list);
         if len(T1) + len(B1) == self.capacity {
             if len(T1) < self.capacity {
-                self.lists.remove(self.lists.tail_of(B1));
+                self.lists.remove(self.lists.tail(B1));
                 self.replace(false, effects);
             } else {
-                let victim = self.lists.tail_of(T1);
+                let victim = self.lists.tail(T1);
                 effects.push(self.lists.remove(victim).evicted());
             }
         } else {
             if (0..4).map(len).sum::<u32>() == 2 * self.capacity {
-                self.lists.remove(self.lists.tail_of(B2));
+                self.lists.remove(self.lists.tail(B2));
             }
             self.replace(false, effects);
         }
-        self.lists.push_to(T1, request);
+        self.lists.push(request, T1);
     }
 
     /// The frame of `page` where it is cached.
@@ -116,7 +116,7 @@ impl<T: PageTable> Policy for Arc<T> {
             return false;
         }
         self.lists.key_mut(frame).touch(request);
-        self.lists.move_to(frame, T2);
+        self.lists.move_to_head(frame, T2);
         true
     }
 

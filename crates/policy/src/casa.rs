@@ -15,7 +15,7 @@
 //! Weak against scans and loops, as LRU is: both lists are in the order of last use. A write that
 //! hits a clean page moves no target, and reads of dirty pages are worth nothing to it.
 use crate::cost_detection::{CostSpec, Costs};
-use crate::lists::FrameLists;
+use crate::frame_lists::FrameLists;
 use crate::page_table::{NO_FRAME, PageTable};
 use crate::policy::{Effect, Gauge, Key, Physical, Policy, Request};
 use tantalum_base::PageNo;
@@ -29,7 +29,6 @@ const DIRTY: u32 = 1;
 pub struct Casa<T> {
     /// Both lists in the order of last use.
     frames: FrameLists<T>,
-    clean_pages: u32,
     /// The paper's tau, from 0 to all frames: the size that the clean list should have.
     clean_target_pages: f64,
     costs: Costs,
@@ -40,14 +39,17 @@ impl<T: PageTable> Casa<T> {
     pub fn new(frames: u32, pages_end: u64, cost: CostSpec) -> Self {
         Casa {
             frames: FrameLists::new(2, frames, pages_end),
-            clean_pages: 0,
             clean_target_pages: 0.0,
             costs: Costs::new(cost),
         }
     }
 
+    fn clean_pages(&self) -> u32 {
+        self.frames.len(CLEAN)
+    }
+
     fn dirty(&self) -> u32 {
-        self.frames.len() - self.clean_pages
+        self.frames.len(DIRTY)
     }
 
     pub(crate) fn frames(&self) -> &FrameLists<T> {
@@ -62,22 +64,21 @@ impl<T: PageTable> Casa<T> {
     /// Lines 2 to 11: a hit in `frame`.
     #[inline]
     pub(crate) fn hit(&mut self, frame: u32, request: Request) {
-        let (clean, dirty) = (f64::from(self.clean_pages), f64::from(self.dirty()));
+        let (clean, dirty) = (f64::from(self.clean_pages()), f64::from(self.dirty()));
         if self.frames.key(frame).is_dirty() {
             if request.is_write() {
                 let step = self.costs.write() * (clean / dirty);
                 self.clean_target_pages = (self.clean_target_pages - step).max(0.0);
             }
-            self.frames.move_to_head(DIRTY, frame);
+            self.frames.move_to_head(frame, DIRTY);
         } else if request.is_write() {
             self.frames.key_mut(frame).touch(request);
-            self.clean_pages -= 1;
-            self.frames.move_to_head(DIRTY, frame);
+            self.frames.move_to_head(frame, DIRTY);
         } else {
             let step = self.costs.read() * (dirty / clean);
             let most = f64::from(self.frames.capacity());
             self.clean_target_pages = (self.clean_target_pages + step).min(most);
-            self.frames.move_to_head(CLEAN, frame);
+            self.frames.move_to_head(frame, CLEAN);
         }
     }
 
@@ -85,9 +86,9 @@ impl<T: PageTable> Casa<T> {
     /// there are free ones.
     #[inline]
     pub(crate) fn victim(&self) -> u32 {
-        if self.frames.len() < self.frames.capacity() {
+        if !self.frames.is_full() {
             NO_FRAME
-        } else if f64::from(self.clean_pages) > self.clean_target_pages || self.dirty() == 0 {
+        } else if f64::from(self.clean_pages()) > self.clean_target_pages || self.dirty() == 0 {
             self.frames.tail(CLEAN)
         } else {
             self.frames.tail(DIRTY)
@@ -97,24 +98,20 @@ impl<T: PageTable> Casa<T> {
     /// Takes the page in `frame` out.
     #[inline]
     pub(crate) fn remove(&mut self, frame: u32) -> Key {
-        let key = self.frames.remove(frame);
-        self.clean_pages -= u32::from(!key.is_dirty());
-        key
+        self.frames.remove(frame)
     }
 
     /// Lines 23 to 26: the page of `request` comes into a free frame, which is returned.
     #[inline]
     pub(crate) fn insert(&mut self, request: Request) -> u32 {
-        self.clean_pages += u32::from(!request.is_write());
         let list = if request.is_write() { DIRTY } else { CLEAN };
-        self.frames.insert(list, Key::new(request))
+        self.frames.push(request, list)
     }
 
     /// The page in `frame`, dirty until now, is written back and stays.
     pub(crate) fn clean(&mut self, frame: u32) {
         self.frames.key_mut(frame).clean();
-        self.clean_pages += 1;
-        self.frames.move_to_tail(CLEAN, frame);
+        self.frames.move_to_tail(frame, CLEAN);
     }
 }
 
@@ -139,7 +136,7 @@ impl<T: PageTable> Policy for Casa<T> {
     }
 
     fn write_candidates(&self, pages_max: usize, pages: &mut Vec<PageNo>) {
-        pages.extend(self.frames.pages(DIRTY).take(pages_max));
+        self.frames.dirty_of(self.dirty_oldest_first(), pages_max, pages);
     }
 
     fn cleaned(&mut self, page: PageNo) {
@@ -150,11 +147,7 @@ impl<T: PageTable> Policy for Casa<T> {
     }
 
     fn forget(&mut self, page: PageNo) -> bool {
-        let frame = self.frames.find(page);
-        if frame != NO_FRAME {
-            self.remove(frame);
-        }
-        frame != NO_FRAME
+        self.frames.forget(page)
     }
 
     fn measured(&mut self, operation: Physical, time_ns: u64) {
@@ -163,7 +156,7 @@ impl<T: PageTable> Policy for Casa<T> {
 
     fn gauges(&self) -> Vec<Gauge> {
         let mut gauges = vec![
-            Gauge::new("clean_pages", f64::from(self.clean_pages)),
+            Gauge::new("clean_pages", f64::from(self.clean_pages())),
             Gauge::new("dirty_pages", f64::from(self.dirty())),
             Gauge::new("clean_target_pages", self.clean_target_pages),
             Gauge::new("write_cost_ratio", self.costs.write() / self.costs.read()),
@@ -194,7 +187,6 @@ impl<T: PageTable> Policy for Casa<T> {
             let mut frames = self.frames.oldest_first(list);
             assert!(frames.all(|frame| self.frames.key(frame).is_dirty() == dirty), "wrong list");
         }
-        assert_eq!(self.frames.oldest_first(CLEAN).count() as u32, self.clean_pages);
         assert!((0.0..=f64::from(self.frames.capacity())).contains(&self.clean_target_pages));
     }
 }

@@ -17,10 +17,9 @@
 //! is mostly gone before its second use. On PostgreSQL's page requests under TPC-C, 4,000 pages
 //! cached, it misses half as often again as LRU to save a tenth of the writes. One miss may move
 //! many pages, though each use of a page pays for at most two such moves.
-use crate::frames::Frames;
+use crate::frame_lists::AgedLists;
 use crate::page_table::{NO_FRAME, PageTable};
 use crate::policy::{Effect, Policy, Request};
-use crate::recency::RecencyLists;
 use tantalum_base::PageNo;
 
 const COLD_CLEAN: u32 = 0;
@@ -29,35 +28,34 @@ const MIXED: u32 = 1;
 /// Cold clean pages first.
 #[derive(Debug)]
 pub struct CcfLru<T> {
-    /// A frame's mark says that it is cold.
-    frames: Frames<T>,
-    /// Each in the order of last use or second chance.
-    lists: RecencyLists,
+    /// Each in the order of last use or second chance. A frame's mark says that it is cold.
+    lists: AgedLists<T>,
 }
 
 impl<T: PageTable> CcfLru<T> {
     /// A cache of `frames` pages, for pages numbered below `pages_end`.
     pub fn new(frames: u32, pages_end: u64) -> Self {
-        CcfLru { frames: Frames::new(frames, pages_end), lists: RecencyLists::new(2, frames) }
+        CcfLru { lists: AgedLists::new(2, frames, pages_end) }
     }
 
     /// The victim. Ends within two rounds, as each step turns a frame cold.
     fn victim(&mut self) -> u32 {
-        let cold_clean = self.lists.oldest(COLD_CLEAN);
+        let cold_clean = self.lists.tail(COLD_CLEAN);
         if cold_clean != NO_FRAME {
             return cold_clean;
         }
         loop {
-            let oldest = self.lists.oldest(MIXED);
+            let oldest = self.lists.tail(MIXED);
             if oldest == NO_FRAME {
-                return self.lists.oldest(COLD_CLEAN);
+                return self.lists.tail(COLD_CLEAN);
             }
-            let key = self.frames.key_mut(oldest);
+            let key = self.lists.key_mut(oldest);
             if key.is_marked() {
                 return oldest;
             }
             key.mark();
-            self.lists.renew(if key.is_dirty() { MIXED } else { COLD_CLEAN }, oldest);
+            let list = if key.is_dirty() { MIXED } else { COLD_CLEAN };
+            self.lists.move_to_head(oldest, list);
         }
     }
 }
@@ -65,71 +63,64 @@ impl<T: PageTable> CcfLru<T> {
 impl<T: PageTable> Policy for CcfLru<T> {
     #[inline]
     fn access(&mut self, request: Request, effects: &mut Vec<Effect>) -> bool {
-        let mut frame = self.frames.find(request.page());
+        let mut frame = self.lists.find(request.page());
         if frame != NO_FRAME {
-            let key = self.frames.key_mut(frame);
+            let key = self.lists.key_mut(frame);
             key.touch(request);
             key.unmark();
-            self.lists.renew(MIXED, frame);
+            self.lists.move_to_head(frame, MIXED);
             return true;
         }
-        if self.frames.is_full() {
+        let list = if request.is_write() { MIXED } else { COLD_CLEAN };
+        if self.lists.is_full() {
             frame = self.victim();
-            self.lists.remove(frame);
-            effects.push(self.frames.replace(frame, request).evicted());
+            effects.push(self.lists.replace(frame, request, list).evicted());
         } else {
-            frame = self.frames.take(request);
+            frame = self.lists.push(request, list);
         }
-        self.frames.key_mut(frame).mark();
-        self.lists.push(if request.is_write() { MIXED } else { COLD_CLEAN }, frame);
+        self.lists.key_mut(frame).mark();
         false
     }
 
     fn contains(&self, page: PageNo) -> bool {
-        self.frames.find(page) != NO_FRAME
+        self.lists.find(page) != NO_FRAME
     }
 
     fn write_candidates(&self, pages_max: usize, pages: &mut Vec<PageNo>) {
         let of = |cold: bool| {
-            let oldest_first = self.lists.iter(MIXED);
-            oldest_first.filter(move |&frame| self.frames.key(frame).is_marked() == cold)
+            let oldest_first = self.lists.oldest_first(MIXED);
+            oldest_first.filter(move |&frame| self.lists.key(frame).is_marked() == cold)
         };
-        self.frames.dirty_of(of(true).chain(of(false)), pages_max, pages);
+        self.lists.dirty_of(of(true).chain(of(false)), pages_max, pages);
     }
 
     fn cleaned(&mut self, page: PageNo) {
-        let frame = self.frames.clean(page);
-        if frame != NO_FRAME && self.frames.key(frame).is_marked() {
-            self.lists.transfer(COLD_CLEAN, frame);
+        let frame = self.lists.clean(page);
+        if frame != NO_FRAME && self.lists.key(frame).is_marked() {
+            self.lists.move_by_age(frame, COLD_CLEAN);
         }
     }
 
     fn forget(&mut self, page: PageNo) -> bool {
-        let frame = self.frames.find(page);
-        if frame != NO_FRAME {
-            self.lists.remove(frame);
-            self.frames.release(frame);
-        }
-        frame != NO_FRAME
+        self.lists.forget(page)
     }
 
     fn memory_bytes(&self) -> u64 {
-        self.frames.memory_bytes() + self.lists.memory_bytes()
+        self.lists.memory_bytes()
     }
 
     fn capacity_pages(&self) -> u32 {
-        self.frames.capacity()
+        self.lists.capacity()
     }
 
     fn dirty_pages(&self) -> u32 {
-        self.frames.dirty()
+        self.lists.dirty()
     }
 
     #[cfg(test)]
     fn validate(&self) {
-        let listed = self.lists.validate(COLD_CLEAN) + self.lists.validate(MIXED);
-        assert_eq!(self.frames.validate(), listed, "each cached page is in one list");
-        let keys = |list| self.lists.iter(list).map(|frame| self.frames.key(frame));
+        self.lists.validate();
+        let keys = |list| self.lists.oldest_first(list).map(|frame| self.lists.key(frame));
         assert!(keys(COLD_CLEAN).all(|key| key.is_marked() && !key.is_dirty()));
         assert!(keys(MIXED).all(|key| !key.is_marked() || key.is_dirty()));
     }

@@ -12,11 +12,9 @@
 //! Weak as LRU is against scans; the best window depends on how much dearer writes are than reads
 //! and on how many requests write; dirty pages at the end of the window stay although nobody uses
 //! them, and go one by one, wherever they lie.
-use crate::frames::Frames;
-use crate::list::FrameList;
+use crate::frame_lists::{AgedLists, FrameLists};
 use crate::page_table::{NO_FRAME, PageTable};
 use crate::policy::{Effect, Policy, Request};
-use crate::recency::RecencyLists;
 use tantalum_base::PageNo;
 
 /// Pages in a window that is the share `window` of `frames`.
@@ -30,7 +28,7 @@ pub(crate) fn window_pages(window: f64, frames: u32) -> u32 {
 #[derive(Debug)]
 pub struct CflruWalk<T> {
     /// In the order of last use.
-    frames: FrameList<T>,
+    frames: FrameLists<T, ()>,
     window: u32,
 }
 
@@ -39,13 +37,13 @@ impl<T: PageTable> CflruWalk<T> {
     /// the frames, 0 to 1) of the list are searched for a clean page.
     pub fn new(frames: u32, pages_end: u64, window: f64) -> Self {
         CflruWalk {
-            frames: FrameList::new(frames, pages_end),
+            frames: FrameLists::new(1, frames, pages_end),
             window: window_pages(window, frames),
         }
     }
 
     fn victim(&self) -> u32 {
-        let tail = self.frames.tail();
+        let tail = self.frames.tail(0);
         let mut window = self.frames.from(tail).take(self.window as usize);
         window.find(|&frame| !self.frames.key(frame).is_dirty()).unwrap_or(tail)
     }
@@ -57,14 +55,14 @@ impl<T: PageTable> Policy for CflruWalk<T> {
         let frame = self.frames.find(request.page());
         if frame != NO_FRAME {
             self.frames.key_mut(frame).touch(request);
-            self.frames.move_to_head(frame);
+            self.frames.move_to_head(frame, 0);
             return true;
         }
         if self.frames.is_full() {
             let victim = self.victim();
-            effects.push(self.frames.replace(victim, request).evicted());
+            effects.push(self.frames.replace(victim, request, 0).evicted());
         } else {
-            self.frames.push(request);
+            self.frames.push(request, 0);
         }
         false
     }
@@ -74,7 +72,7 @@ impl<T: PageTable> Policy for CflruWalk<T> {
     }
 
     fn write_candidates(&self, pages_max: usize, pages: &mut Vec<PageNo>) {
-        self.frames.dirty_of(self.frames.from(self.frames.tail()), pages_max, pages);
+        self.frames.dirty_of(self.frames.oldest_first(0), pages_max, pages);
     }
 
     fn cleaned(&mut self, page: PageNo) {
@@ -82,11 +80,7 @@ impl<T: PageTable> Policy for CflruWalk<T> {
     }
 
     fn forget(&mut self, page: PageNo) -> bool {
-        let frame = self.frames.find(page);
-        if frame != NO_FRAME {
-            self.frames.remove(frame);
-        }
-        frame != NO_FRAME
+        self.frames.forget(page)
     }
 
     fn memory_bytes(&self) -> u64 {
@@ -121,10 +115,8 @@ const DIRTY: u32 = 2;
 /// when the cache is full, and only then a victim is asked for, the queues hold just the window.
 #[derive(Debug)]
 pub struct Cflru<T> {
-    frames: Frames<T>,
-    /// Each of the three in the order of last use. A frame's mark says that it is in the window.
-    lists: RecencyLists,
-    working: u32,
+    /// Each of the three in the order of last use.
+    lists: AgedLists<T>,
     working_max: u32,
 }
 
@@ -132,117 +124,90 @@ impl<T: PageTable> Cflru<T> {
     /// As [`CflruWalk::new`].
     pub fn new(frames: u32, pages_end: u64, window: f64) -> Self {
         Cflru {
-            frames: Frames::new(frames, pages_end),
-            lists: RecencyLists::new(3, frames),
-            working: 0,
+            lists: AgedLists::new(3, frames, pages_end),
             working_max: frames - window_pages(window, frames),
         }
     }
 
-    fn victim(&mut self) -> u32 {
-        for list in [CLEAN, DIRTY] {
-            let frame = self.lists.oldest(list);
-            if frame != NO_FRAME {
-                return frame;
-            }
-        }
-        self.working -= 1;
-        self.lists.oldest(WORKING)
+    fn victim(&self) -> u32 {
+        let ends = [CLEAN, DIRTY].map(|list| self.lists.tail(list));
+        let in_window = ends.into_iter().find(|frame| *frame != NO_FRAME);
+        in_window.unwrap_or_else(|| self.lists.tail(WORKING))
     }
 
-    /// Makes `frame`, which is in no list, the newest.
+    /// A page came into the working region: where there is one too many the oldest leaves it.
     #[inline]
-    fn enter(&mut self, frame: u32) {
-        self.lists.push(WORKING, frame);
-        self.working += 1;
-        if self.working > self.working_max {
-            let oldest = self.lists.oldest(WORKING);
-            let key = self.frames.key_mut(oldest);
-            key.mark();
-            self.lists.transfer(if key.is_dirty() { DIRTY } else { CLEAN }, oldest);
-            self.working -= 1;
+    fn shrink_working(&mut self) {
+        if self.lists.len(WORKING) > self.working_max {
+            let oldest = self.lists.tail(WORKING);
+            let dirty = self.lists.key(oldest).is_dirty();
+            self.lists.move_by_age(oldest, if dirty { DIRTY } else { CLEAN });
         }
-    }
-
-    /// Takes `frame` out of its region.
-    #[inline]
-    fn leave(&mut self, frame: u32) {
-        self.lists.remove(frame);
-        let key = self.frames.key_mut(frame);
-        self.working -= u32::from(!key.is_marked());
-        key.unmark();
     }
 }
 
 impl<T: PageTable> Policy for Cflru<T> {
     #[inline]
     fn access(&mut self, request: Request, effects: &mut Vec<Effect>) -> bool {
-        let mut frame = self.frames.find(request.page());
-        if frame != NO_FRAME {
-            self.frames.key_mut(frame).touch(request);
-            self.leave(frame);
-            self.enter(frame);
-            return true;
-        }
-        if self.frames.is_full() {
-            frame = self.victim();
-            self.lists.remove(frame);
-            effects.push(self.frames.replace(frame, request).evicted());
+        let frame = self.lists.find(request.page());
+        let hit = frame != NO_FRAME;
+        if hit {
+            self.lists.key_mut(frame).touch(request);
+            let was_working = self.lists.list_of(frame) == WORKING;
+            self.lists.move_to_head(frame, WORKING);
+            if was_working {
+                return true;
+            }
+        } else if self.lists.is_full() {
+            let victim = self.victim();
+            effects.push(self.lists.replace(victim, request, WORKING).evicted());
         } else {
-            frame = self.frames.take(request);
+            self.lists.push(request, WORKING);
         }
-        self.enter(frame);
-        false
+        self.shrink_working();
+        hit
     }
 
     fn contains(&self, page: PageNo) -> bool {
-        self.frames.find(page) != NO_FRAME
+        self.lists.find(page) != NO_FRAME
     }
 
     fn write_candidates(&self, pages_max: usize, pages: &mut Vec<PageNo>) {
-        let frames = self.lists.iter(DIRTY).chain(self.lists.iter(WORKING));
-        self.frames.dirty_of(frames, pages_max, pages);
+        let frames = self.lists.oldest_first(DIRTY).chain(self.lists.oldest_first(WORKING));
+        self.lists.dirty_of(frames, pages_max, pages);
     }
 
     fn cleaned(&mut self, page: PageNo) {
-        let frame = self.frames.clean(page);
-        if frame != NO_FRAME && self.frames.key(frame).is_marked() {
-            self.lists.transfer(CLEAN, frame);
+        let frame = self.lists.clean(page);
+        if frame != NO_FRAME && self.lists.list_of(frame) == DIRTY {
+            self.lists.move_by_age(frame, CLEAN);
         }
     }
 
     fn forget(&mut self, page: PageNo) -> bool {
-        let frame = self.frames.find(page);
-        if frame != NO_FRAME {
-            self.leave(frame);
-            self.frames.release(frame);
-        }
-        frame != NO_FRAME
+        self.lists.forget(page)
     }
 
     fn memory_bytes(&self) -> u64 {
-        self.frames.memory_bytes() + self.lists.memory_bytes()
+        self.lists.memory_bytes()
     }
 
     fn capacity_pages(&self) -> u32 {
-        self.frames.capacity()
+        self.lists.capacity()
     }
 
     fn dirty_pages(&self) -> u32 {
-        self.frames.dirty()
+        self.lists.dirty()
     }
 
     #[cfg(test)]
     fn validate(&self) {
-        let listed: u32 =
-            [WORKING, CLEAN, DIRTY].map(|list| self.lists.validate(list)).iter().sum();
-        assert_eq!(self.frames.validate(), listed, "each cached page is in one list");
-        assert_eq!(self.lists.iter(WORKING).count(), self.working as usize);
-        assert!(self.working <= self.working_max);
-        assert!(!self.frames.is_full() || self.working == self.working_max);
-        let keys = |list| self.lists.iter(list).map(|frame| self.frames.key(frame));
-        assert!(keys(WORKING).all(|key| !key.is_marked()));
-        assert!(keys(CLEAN).all(|key| key.is_marked() && !key.is_dirty()));
-        assert!(keys(DIRTY).all(|key| key.is_marked() && key.is_dirty()));
+        self.lists.validate();
+        let working = self.lists.len(WORKING);
+        assert!(working <= self.working_max);
+        assert!(!self.lists.is_full() || working == self.working_max);
+        let is_dirty = |frame| self.lists.key(frame).is_dirty();
+        assert!(self.lists.oldest_first(CLEAN).all(|frame| !is_dirty(frame)));
+        assert!(self.lists.oldest_first(DIRTY).all(is_dirty));
     }
 }

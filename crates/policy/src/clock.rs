@@ -7,9 +7,9 @@
 //!
 //! Weak as LRU is against scans and loops; a miss may cost a walk over many frames where nearly
 //! all pages are in use, up to 2^bits rounds. Blind to the cost of writing back.
+use crate::frame_ring::FrameRing;
 use crate::page_table::{NO_FRAME, PageTable};
 use crate::policy::{Effect, Policy, Request};
-use crate::ring::FrameRing;
 use tantalum_base::PageNo;
 
 /// Second chances by reference counters.

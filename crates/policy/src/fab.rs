@@ -13,10 +13,9 @@
 //! Weak for databases: it looks at sizes first, so that a block of which many pages are hot goes at
 //! once, and single cold pages stay for long. Clean pages are dropped along with dirty ones. It is
 //! made for sequential writes to media that map by blocks.
-use crate::frames::Frames;
+use crate::frame_lists::AgedLists;
 use crate::page_table::{NO_FRAME, PageTable};
 use crate::policy::{Effect, Policy, Request};
-use crate::recency::RecencyLists;
 use tantalum_base::PageNo;
 
 /// The block with the most pages goes.
@@ -25,18 +24,15 @@ use tantalum_base::PageNo;
 /// block a page of the cache, or for all blocks of the address space where these are fewer.
 #[derive(Debug)]
 pub struct Fab<T> {
-    /// The blocks with cached pages; a block number stands in place of a page.
-    blocks: Frames<T>,
-    /// List n: the blocks with n cached pages, in the order of last use; list 0 is unused.
-    by_pages: RecencyLists,
-    /// Cached pages of each block.
-    pages: Vec<u32>,
+    /// List n - 1: the blocks with n cached pages, in the order of last use. A block number stands
+    /// in place of a page.
+    blocks: AgedLists<T, u32>,
     /// `words` words a block that say which of its pages are cached, and as many that say which are
     /// dirty.
     bits: Vec<u64>,
     words: usize,
     pages_per_block: u64,
-    /// No block has more pages.
+    /// No list behind this one has a block.
     largest: u32,
     used: u32,
     capacity: u32,
@@ -52,9 +48,7 @@ impl<T: PageTable> Fab<T> {
         let blocks = u64::from(frames).min(blocks_end) as u32;
         let words = pages_per_block.div_ceil(64) as usize;
         Fab {
-            blocks: Frames::new(blocks, blocks_end),
-            by_pages: RecencyLists::new(pages_per_block + 1, blocks),
-            pages: vec![0; blocks as usize + 1],
+            blocks: AgedLists::new(pages_per_block, blocks, blocks_end),
             bits: vec![0; (blocks as usize + 1) * 2 * words],
             words,
             pages_per_block: u64::from(pages_per_block),
@@ -87,6 +81,11 @@ impl<T: PageTable> Fab<T> {
         (block != NO_FRAME && self.bits[word] & bit != 0).then_some((block, word, bit))
     }
 
+    /// How many pages of `block` are cached.
+    fn pages_in(&self, block: u32) -> u32 {
+        self.blocks.list_of(block) + 1
+    }
+
     /// The cached pages of `block` in the order of their numbers, each with whether it is dirty.
     fn pages_of(&self, block: u32) -> impl Iterator<Item = (PageNo, bool)> + '_ {
         let first = self.blocks.key(block).page().0 * self.pages_per_block;
@@ -105,22 +104,20 @@ impl<T: PageTable> Fab<T> {
 
     /// The largest block leaves.
     fn evict(&mut self, effects: &mut Vec<Effect>) {
-        while self.by_pages.oldest(self.largest) == NO_FRAME {
+        while self.blocks.len(self.largest) == 0 {
             self.largest -= 1;
         }
-        let block = self.by_pages.oldest(self.largest);
+        let block = self.blocks.tail(self.largest);
         let pages = self.pages_of(block);
         effects.extend(pages.map(|(page, dirty)| Effect::Evicted { page, dirty }));
-        self.used -= self.pages[block as usize];
+        self.used -= self.pages_in(block);
         self.drop_block(block);
     }
 
     fn drop_block(&mut self, block: u32) {
         let (word, _) = self.bit(block, 0);
         self.bits[word..word + 2 * self.words].fill(0);
-        self.pages[block as usize] = 0;
-        self.by_pages.remove(block);
-        self.blocks.release(block);
+        self.blocks.remove(block);
     }
 
     /// Adds the page of `request`, for which there is room.
@@ -128,17 +125,14 @@ impl<T: PageTable> Fab<T> {
         let (number, place) = self.split(request.page());
         let mut block = self.blocks.find(number);
         if block == NO_FRAME {
-            block = self.blocks.take(Request::new(number, false));
+            block = self.blocks.push(Request::new(number, false), 0);
         } else {
-            self.by_pages.remove(block);
+            self.blocks.move_to_head(block, self.blocks.list_of(block) + 1);
         }
         let (word, bit) = self.bit(block, place);
         self.bits[word] |= bit;
         self.bits[word + self.words] |= if request.is_write() { bit } else { 0 };
-        let pages = &mut self.pages[block as usize];
-        *pages += 1;
-        self.by_pages.push(*pages, block);
-        self.largest = self.largest.max(*pages);
+        self.largest = self.largest.max(self.blocks.list_of(block));
         self.used += 1;
     }
 }
@@ -148,7 +142,7 @@ impl<T: PageTable> Policy for Fab<T> {
     fn access(&mut self, request: Request, effects: &mut Vec<Effect>) -> bool {
         if let Some((block, word, bit)) = self.find(request.page()) {
             self.bits[word + self.words] |= if request.is_write() { bit } else { 0 };
-            self.by_pages.renew(self.pages[block as usize], block);
+            self.blocks.move_to_head(block, self.blocks.list_of(block));
             return true;
         }
         if self.used == self.capacity {
@@ -163,7 +157,7 @@ impl<T: PageTable> Policy for Fab<T> {
     }
 
     fn write_candidates(&self, pages_max: usize, pages: &mut Vec<PageNo>) {
-        let blocks = (1..=self.largest).rev().flat_map(|count| self.by_pages.iter(count));
+        let blocks = (0..=self.largest).rev().flat_map(|list| self.blocks.oldest_first(list));
         let dirty = blocks.flat_map(|block| self.pages_of(block)).filter(|(_, dirty)| *dirty);
         pages.extend(dirty.take(pages_max).map(|(page, _)| page));
     }
@@ -177,21 +171,18 @@ impl<T: PageTable> Policy for Fab<T> {
     fn forget(&mut self, page: PageNo) -> bool {
         let Some((block, word, bit)) = self.find(page) else { return false };
         self.used -= 1;
-        if self.pages[block as usize] == 1 {
+        if self.pages_in(block) == 1 {
             self.drop_block(block);
             return true;
         }
         self.bits[word] &= !bit;
         self.bits[word + self.words] &= !bit;
-        let pages = &mut self.pages[block as usize];
-        *pages -= 1;
-        self.by_pages.transfer(*pages, block);
+        self.blocks.move_by_age(block, self.blocks.list_of(block) - 1);
         true
     }
 
     fn memory_bytes(&self) -> u64 {
-        let words = self.bits.len() * size_of::<u64>() + self.pages.len() * size_of::<u32>();
-        self.blocks.memory_bytes() + self.by_pages.memory_bytes() + words as u64
+        self.blocks.memory_bytes() + (self.bits.len() * size_of::<u64>()) as u64
     }
 
     fn capacity_pages(&self) -> u32 {
@@ -205,15 +196,12 @@ impl<T: PageTable> Policy for Fab<T> {
 
     #[cfg(test)]
     fn validate(&self) {
-        let lists = 0..=self.pages_per_block as u32;
-        let listed: u32 = lists.clone().map(|list| self.by_pages.validate(list)).sum();
-        assert_eq!(self.blocks.validate(), listed, "each block is in one list");
+        self.blocks.validate();
+        let lists = 0..self.pages_per_block as u32;
         let mut used = 0;
-        for (pages, block) in
-            lists.flat_map(|list| self.by_pages.iter(list).map(move |b| (list, b)))
-        {
-            assert!(0 < pages && pages <= self.largest);
-            assert_eq!(self.pages[block as usize], pages);
+        for block in lists.flat_map(|list| self.blocks.oldest_first(list)) {
+            let pages = self.pages_in(block);
+            assert!(pages <= self.largest + 1);
             assert_eq!(self.pages_of(block).count(), pages as usize);
             let (word, _) = self.bit(block, 0);
             let (cached, dirty) = self.bits[word..].split_at(self.words);

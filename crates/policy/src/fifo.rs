@@ -5,9 +5,9 @@
 //!
 //! Weak on everything that has a hot set: hot pages are dropped as soon as cold ones, and a larger
 //! cache may even miss more (Belady's anomaly). Its hits cost nothing but the lookup.
+use crate::frame_ring::FrameRing;
 use crate::page_table::{NO_FRAME, PageTable};
 use crate::policy::{Effect, Policy, Request};
-use crate::ring::FrameRing;
 use tantalum_base::PageNo;
 
 /// First in, first out.

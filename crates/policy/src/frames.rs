@@ -39,12 +39,6 @@ impl<T: PageTable> Frames<T> {
         self.cached == self.capacity()
     }
 
-    /// Frames that hold a page.
-    #[inline]
-    pub(crate) fn cached(&self) -> u32 {
-        self.cached
-    }
-
     /// The frame of `page`, or [`NO_FRAME`].
     #[inline]
     pub(crate) fn find(&self, page: PageNo) -> u32 {
@@ -100,25 +94,12 @@ impl<T: PageTable> Frames<T> {
         old
     }
 
-    /// Of `frames`, the pages of the first `pages_max` dirty ones.
-    pub(crate) fn dirty_of(
-        &self,
-        frames: impl Iterator<Item = u32>,
-        pages_max: usize,
-        pages: &mut Vec<PageNo>,
-    ) {
-        let keys = frames.map(|frame| self.key(frame)).filter(|key| key.is_dirty());
-        pages.extend(keys.take(pages_max).map(|key| key.page()));
-    }
-
-    /// Makes `page` clean; its frame where it was cached and dirty, else [`NO_FRAME`].
-    pub(crate) fn clean(&mut self, page: PageNo) -> u32 {
-        let frame = self.find(page);
-        if frame == NO_FRAME || !self.key(frame).is_dirty() {
-            return NO_FRAME;
+    /// Makes `page` clean where it is cached.
+    pub(crate) fn clean(&mut self, page: PageNo) {
+        match self.find(page) {
+            NO_FRAME => {}
+            frame => self.key_mut(frame).clean(),
         }
-        self.key_mut(frame).clean();
-        frame
     }
 
     /// The frames with dirty pages, in the order of their numbers.

@@ -6,22 +6,23 @@
 //! after the cache is full.
 //!
 //! ```text
-//! registry   "clock:bits=2" -> Box<dyn Policy>        the only list of all policies
-//! flash_spec                                          its part for some of those made for flash
-//! lru, fifo, clock, second_chance, sieve, opt,        one file a policy
-//! lru_k, two_q, arc, lirs, s3_fifo, w_tinylfu
-//! cflru, lru_wsr, ccflru, ad_lru, lirs_wsr, watt      made for flash: fewer writes
-//! fab, ref_                                           made for flash: writes block by block
-//! casa, sawc, cfdc (over any other)                   made for flash: by cost; in clusters
-//! ace (over any other)                                write-backs in batches
-//! policy     the trait, Request, Effect, Tally       page_table  page -> frame: array or hash
-//! cost_detection                                      what a read costs beside a write
-//! cost_bound                                          what no policy can pay less than
-//! cleaning   which zone a translation layer empties: greedy, cost_benefit, fifo, d_choices
-//! list, ring u32-index linked lists and ring over frames; lists: several lists over the same frames
-//! linked     nodes in several lists at once
-//! frames     frames without an order                 recency    lists in which items keep their age
-//! frame_heap, frequency_sketch                        frames by rank; how often pages were asked for
+//! policy       the trait; Request, Effect, Tally        registry, flash_spec   "clock:bits=2" -> Box<dyn Policy>
+//!
+//!              one policy a file or folder
+//! for all      lru fifo clock second_chance sieve lru_k two_q arc lirs s3_fifo w_tinylfu opt
+//! for flash    cflru lru_wsr ccflru ad_lru lirs_wsr watt            fewer writes
+//!              fab ref_                                             writes block by block
+//!              casa sawc                                            by what reads and writes cost
+//! over others  cfdc: writes in clusters     ace: writes in batches
+//!
+//!              what they are made of
+//! page_table   page -> frame: an array or a hash table
+//! frame_lists  frames in lists, in the order of use     frame_ring   in a ring, in the order of arrival
+//! frames       frames without an order                  frame_heap   numbers by rank
+//! frequency_sketch  how often pages were asked for      cost_detection  what a read costs beside a write
+//!
+//! cost_bound   what no policy can pay less than
+//! cleaning     which zone a translation layer empties: greedy cost_benefit fifo d_choices
 //! ```
 pub mod ace;
 pub mod ad_lru;
@@ -38,13 +39,12 @@ pub mod fab;
 pub mod fifo;
 mod flash_spec;
 mod frame_heap;
+mod frame_lists;
+mod frame_ring;
 mod frames;
 mod frequency_sketch;
-mod linked;
 pub mod lirs;
 pub mod lirs_wsr;
-mod list;
-mod lists;
 pub mod lru;
 pub mod lru_k;
 pub mod lru_wsr;
@@ -53,10 +53,8 @@ mod model_tests;
 pub mod opt;
 pub mod page_table;
 pub mod policy;
-mod recency;
 pub mod ref_;
 pub mod registry;
-mod ring;
 pub mod s3_fifo;
 pub mod sawc;
 pub mod second_chance;

@@ -5,7 +5,7 @@
 //!
 //! Weak where a scan or a loop a little longer than the cache passes through (every page of a loop
 //! misses), and blind to how often a page was used and to the cost of writing it back.
-use crate::list::FrameList;
+use crate::frame_lists::FrameLists;
 use crate::page_table::{NO_FRAME, PageTable};
 use crate::policy::{Effect, Policy, Request};
 use tantalum_base::PageNo;
@@ -14,13 +14,13 @@ use tantalum_base::PageNo;
 #[derive(Debug)]
 pub struct Lru<T> {
     /// In the order of last use.
-    frames: FrameList<T>,
+    frames: FrameLists<T, ()>,
 }
 
 impl<T: PageTable> Lru<T> {
     /// A cache of `frames` pages, for pages numbered below `pages_end`.
     pub fn new(frames: u32, pages_end: u64) -> Self {
-        Lru { frames: FrameList::new(frames, pages_end) }
+        Lru { frames: FrameLists::new(1, frames, pages_end) }
     }
 }
 
@@ -30,14 +30,14 @@ impl<T: PageTable> Policy for Lru<T> {
         let frame = self.frames.find(request.page());
         if frame != NO_FRAME {
             self.frames.key_mut(frame).touch(request);
-            self.frames.move_to_head(frame);
+            self.frames.move_to_head(frame, 0);
             return true;
         }
         if self.frames.is_full() {
-            let victim = self.frames.tail();
-            effects.push(self.frames.replace(victim, request).evicted());
+            let victim = self.frames.tail(0);
+            effects.push(self.frames.replace(victim, request, 0).evicted());
         } else {
-            self.frames.push(request);
+            self.frames.push(request, 0);
         }
         false
     }
@@ -47,7 +47,7 @@ impl<T: PageTable> Policy for Lru<T> {
     }
 
     fn write_candidates(&self, pages_max: usize, pages: &mut Vec<PageNo>) {
-        self.frames.dirty_of(self.frames.from(self.frames.tail()), pages_max, pages);
+        self.frames.dirty_of(self.frames.oldest_first(0), pages_max, pages);
     }
 
     fn cleaned(&mut self, page: PageNo) {
@@ -55,11 +55,7 @@ impl<T: PageTable> Policy for Lru<T> {
     }
 
     fn forget(&mut self, page: PageNo) -> bool {
-        let frame = self.frames.find(page);
-        if frame != NO_FRAME {
-            self.frames.remove(frame);
-        }
-        frame != NO_FRAME
+        self.frames.forget(page)
     }
 
     fn memory_bytes(&self) -> u64 {

@@ -12,20 +12,20 @@
 //! several fixes of a page in one query look like uses (a reason to set `correlated`). Each
 //! request takes a time of the logarithm of the cache's size. Blind to the cost of writing back.
 use crate::frame_heap::FrameHeap;
-use crate::list::FrameList;
+use crate::frame_lists::FrameLists;
 use crate::page_table::{NO_FRAME, PageTable};
 use crate::policy::{Effect, Policy, Request};
 use crate::registry::PolicySpec;
 use tantalum_base::PageNo;
 
 /// Cached, used within the correlated reference period.
-const RECENT: usize = 0;
+const RECENT: u32 = 0;
 /// Cached; may be evicted.
-const ELIGIBLE: usize = 1;
+const ELIGIBLE: u32 = 1;
 /// Evicted; its times are kept.
-const HISTORY: usize = 2;
+const HISTORY: u32 = 2;
 /// On its way from the history into the cache, within one request.
-const RETURNING: usize = 3;
+const RETURNING: u32 = 3;
 
 /// What LRU-K can be told.
 #[derive(Clone, Copy, PartialEq, Debug)]
@@ -42,7 +42,7 @@ pub struct LruKOptions {
 #[derive(Debug)]
 pub struct LruK<T> {
     /// Recent and history pages in the order of last use and of eviction.
-    lists: FrameList<T, 4>,
+    lists: FrameLists<T>,
     /// The eligible frames, by [`rank`].
     heap: FrameHeap,
     times: Times,
@@ -94,7 +94,7 @@ impl<T: PageTable> LruK<T> {
         assert!(frames > 0 && frames <= PolicySpec::FRAMES_MAX, "too many frames, or none");
         assert!((1..=8).contains(&k) && (0.0..=2.0).contains(&history), "{options:?}");
         let history_max = (f64::from(frames) * history) as u32;
-        let lists = FrameList::new(frames + history_max, pages_end);
+        let lists = FrameLists::new(4, frames + history_max, pages_end);
         let frames_end = lists.frames_end();
         let k = k as usize;
         LruK {
@@ -115,11 +115,11 @@ impl<T: PageTable> LruK<T> {
     /// Pages whose last use is over the correlated reference period ago may be evicted.
     fn end_periods(&mut self) {
         loop {
-            let frame = self.lists.tail_of(RECENT);
+            let frame = self.lists.tail(RECENT);
             if frame == NO_FRAME || self.now - self.times.last(frame) <= self.correlated {
                 break;
             }
-            self.lists.move_to(frame, ELIGIBLE);
+            self.lists.move_to_head(frame, ELIGIBLE);
             self.heap.push(frame, |frame| self.times.rank(frame));
         }
     }
@@ -135,7 +135,7 @@ impl<T: PageTable> LruK<T> {
             let k = self.times.k;
             self.times.of(frame)[k] = now;
         }
-        self.lists.move_to(frame, RECENT);
+        self.lists.move_to_head(frame, RECENT);
     }
 
     fn evict(&mut self, effects: &mut Vec<Effect>) {
@@ -144,7 +144,7 @@ impl<T: PageTable> LruK<T> {
                 self.heap.remove(frame, |frame| self.times.rank(frame));
                 frame
             }
-            None => self.lists.tail_of(RECENT),
+            None => self.lists.tail(RECENT),
         };
         effects.push(self.lists.key(victim).evicted());
         if self.history_max == 0 {
@@ -152,10 +152,10 @@ impl<T: PageTable> LruK<T> {
             return;
         }
         if self.lists.len(HISTORY) == self.history_max {
-            self.lists.remove(self.lists.tail_of(HISTORY));
+            self.lists.remove(self.lists.tail(HISTORY));
         }
         self.lists.key_mut(victim).clean();
-        self.lists.move_to(victim, HISTORY);
+        self.lists.move_to_head(victim, HISTORY);
     }
 
     /// The frame of `page` where it is cached.
@@ -177,18 +177,18 @@ impl<T: PageTable> Policy for LruK<T> {
         }
         if frame != NO_FRAME {
             // Out of the history first, so that it is not dropped for the page that goes.
-            self.lists.move_to(frame, RETURNING);
+            self.lists.move_to_head(frame, RETURNING);
         }
         if self.cached() == self.capacity {
             self.evict(effects);
         }
         let frame = if frame == NO_FRAME {
-            let frame = self.lists.push_to(RECENT, request);
+            let frame = self.lists.push(request, RECENT);
             self.times.of(frame).fill(0);
             frame
         } else {
             self.lists.key_mut(frame).touch(request);
-            self.lists.move_to(frame, RECENT);
+            self.lists.move_to_head(frame, RECENT);
             frame
         };
         self.times.used(frame, self.now, 0);

@@ -9,7 +9,7 @@
 //! list, and a clean one that everybody reads goes before it. It does not ask what a write costs:
 //! where reads cost as much, it only loses hits. One miss may move many pages, though each use of a
 //! page pays for at most one such move.
-use crate::list::FrameList;
+use crate::frame_lists::FrameLists;
 use crate::page_table::{NO_FRAME, PageTable};
 use crate::policy::{Effect, Policy, Request};
 use tantalum_base::PageNo;
@@ -18,25 +18,25 @@ use tantalum_base::PageNo;
 #[derive(Debug)]
 pub struct LruWsr<T> {
     /// In the order of last use or second chance; a frame's mark says that it is cold.
-    frames: FrameList<T>,
+    frames: FrameLists<T, ()>,
 }
 
 impl<T: PageTable> LruWsr<T> {
     /// A cache of `frames` pages, for pages numbered below `pages_end`.
     pub fn new(frames: u32, pages_end: u64) -> Self {
-        LruWsr { frames: FrameList::new(frames, pages_end) }
+        LruWsr { frames: FrameLists::new(1, frames, pages_end) }
     }
 
     /// The victim. Ends within two rounds, as each step marks a frame.
     fn victim(&mut self) -> u32 {
         loop {
-            let tail = self.frames.tail();
+            let tail = self.frames.tail(0);
             let key = self.frames.key_mut(tail);
             if !key.is_dirty() || key.is_marked() {
                 return tail;
             }
             key.mark();
-            self.frames.move_to_head(tail);
+            self.frames.move_to_head(tail, 0);
         }
     }
 }
@@ -49,14 +49,14 @@ impl<T: PageTable> Policy for LruWsr<T> {
             let key = self.frames.key_mut(frame);
             key.touch(request);
             key.unmark();
-            self.frames.move_to_head(frame);
+            self.frames.move_to_head(frame, 0);
             return true;
         }
         if self.frames.is_full() {
             let victim = self.victim();
-            effects.push(self.frames.replace(victim, request).evicted());
+            effects.push(self.frames.replace(victim, request, 0).evicted());
         } else {
-            self.frames.push(request);
+            self.frames.push(request, 0);
         }
         false
     }
@@ -67,7 +67,7 @@ impl<T: PageTable> Policy for LruWsr<T> {
 
     fn write_candidates(&self, pages_max: usize, pages: &mut Vec<PageNo>) {
         let of = |cold: bool| {
-            let oldest_first = self.frames.from(self.frames.tail());
+            let oldest_first = self.frames.oldest_first(0);
             oldest_first.filter(move |&frame| self.frames.key(frame).is_marked() == cold)
         };
         self.frames.dirty_of(of(true).chain(of(false)), pages_max, pages);
@@ -78,11 +78,7 @@ impl<T: PageTable> Policy for LruWsr<T> {
     }
 
     fn forget(&mut self, page: PageNo) -> bool {
-        let frame = self.frames.find(page);
-        if frame != NO_FRAME {
-            self.frames.remove(frame);
-        }
-        frame != NO_FRAME
+        self.frames.forget(page)
     }
 
     fn memory_bytes(&self) -> u64 {

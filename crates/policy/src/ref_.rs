@@ -21,10 +21,10 @@
 //! a device that maps by blocks.
 use crate::cflru::window_pages;
 use crate::frame_heap::FrameHeap;
+use crate::frame_lists::AgedLists;
 use crate::frames::Frames;
 use crate::page_table::{NO_FRAME, PageTable};
 use crate::policy::{Effect, Policy, Request};
-use crate::recency::RecencyLists;
 use std::cmp::Reverse;
 use tantalum_base::PageNo;
 
@@ -34,30 +34,24 @@ const WORKING: u32 = 0;
 /// Pages leave block by block, from a few blocks at a time.
 #[derive(Debug)]
 pub struct Ref<T> {
-    frames: Frames<T>,
     /// Each in the order of last use.
-    lists: RecencyLists,
+    lists: AgedLists<T, u32>,
     /// The blocks with pages in the window and the victim blocks; a block number stands in place
     /// of a page.
     blocks: Frames<T>,
-    /// Where a frame is in the window, its block there; else [`NO_FRAME`]. Index 0 is unused.
-    block_of: Vec<u32>,
-    /// Pages of each block in the window; index 0 is unused.
-    pages: Vec<u32>,
     /// Those of `blocks` that are no victim blocks, by [`rank`].
     others: FrameHeap,
     victims: Vec<u32>,
     victims_max: usize,
     pages_per_block: u64,
-    /// Pages outside of the window, and how many may be: all but the window's.
-    working: u32,
+    /// Pages outside of the window at most: all but the window's.
     working_max: u32,
 }
 
 /// What decides which block becomes a victim block first: many pages in the window, then an old
 /// one.
-fn rank(lists: &RecencyLists, pages: &[u32]) -> impl Fn(u32) -> (Reverse<u32>, u64) {
-    |block| (Reverse(pages[block as usize]), lists.stamp(lists.oldest(block)))
+fn rank<T: PageTable>(lists: &AgedLists<T, u32>) -> impl Fn(u32) -> (Reverse<u32>, u64) {
+    |block| (Reverse(lists.len(block)), lists.stamp(lists.tail(block)))
 }
 
 impl<T: PageTable> Ref<T> {
@@ -76,23 +70,19 @@ impl<T: PageTable> Ref<T> {
         let blocks_end = pages_end.div_ceil(u64::from(pages_per_block)).max(1);
         let blocks = (u64::from(window) + u64::from(victims)).min(blocks_end) as u32;
         Ref {
-            frames: Frames::new(frames, pages_end),
-            lists: RecencyLists::new(blocks + 1, frames),
+            lists: AgedLists::new(blocks + 1, frames, pages_end),
             blocks: Frames::new(blocks, blocks_end),
-            block_of: vec![NO_FRAME; frames as usize + 1],
-            pages: vec![0; blocks as usize + 1],
             others: FrameHeap::new(blocks, blocks as usize + 1),
             victims: Vec::with_capacity(victims as usize),
             victims_max: victims as usize,
             pages_per_block: u64::from(pages_per_block),
-            working: 0,
             working_max: frames - window,
         }
     }
 
     /// When the oldest page of `block` in the window was last used.
     fn oldest_stamp(&self, block: u32) -> u64 {
-        self.lists.stamp(self.lists.oldest(block))
+        self.lists.stamp(self.lists.tail(block))
     }
 
     fn is_victim(&self, block: u32) -> bool {
@@ -102,67 +92,55 @@ impl<T: PageTable> Ref<T> {
     /// Takes `block`, whose pages changed, out of the others: none of them is ranked by what it
     /// was.
     fn unrank(&mut self, block: u32) {
-        self.others.remove(block, rank(&self.lists, &self.pages));
+        self.others.remove(block, rank(&self.lists));
     }
 
     fn rank(&mut self, block: u32) {
-        self.others.push(block, rank(&self.lists, &self.pages));
+        self.others.push(block, rank(&self.lists));
     }
 
-    /// Makes `frame`, which is in no list, the newest; the oldest outside of the window may enter
-    /// it.
+    /// A page came into the working region: where there is one too many the oldest enters the
+    /// window.
     #[inline]
-    fn enter(&mut self, frame: u32) {
-        self.lists.push(WORKING, frame);
-        self.working += 1;
-        if self.working > self.working_max {
-            self.working -= 1;
-            self.enter_window(self.lists.oldest(WORKING));
+    fn shrink_working(&mut self) {
+        if self.lists.len(WORKING) > self.working_max {
+            self.enter_window(self.lists.tail(WORKING));
         }
     }
 
     fn enter_window(&mut self, frame: u32) {
-        let number = PageNo(self.frames.key(frame).page().0 / self.pages_per_block);
+        let number = PageNo(self.lists.key(frame).page().0 / self.pages_per_block);
         let mut block = self.blocks.find(number);
         if block == NO_FRAME {
             block = self.blocks.take(Request::new(number, false));
         }
-        self.block_of[frame as usize] = block;
-        self.pages[block as usize] += 1;
-        self.lists.transfer(block, frame);
+        self.lists.move_by_age(frame, block);
         if !self.is_victim(block) {
-            if self.pages[block as usize] > 1 {
+            if self.lists.len(block) > 1 {
                 self.unrank(block);
             }
             self.rank(block);
         }
     }
 
-    /// Takes `frame` out of its list.
+    /// A page left list `list`.
     #[inline]
-    fn leave(&mut self, frame: u32) {
-        self.lists.remove(frame);
-        let block = std::mem::replace(&mut self.block_of[frame as usize], NO_FRAME);
-        if block == NO_FRAME {
-            self.working -= 1;
-        } else {
-            self.pages[block as usize] -= 1;
-            if !self.is_victim(block) {
-                self.unrank(block);
-                if self.pages[block as usize] > 0 {
-                    self.rank(block);
-                } else {
-                    self.blocks.release(block);
-                }
+    fn left(&mut self, list: u32) {
+        if list != WORKING && !self.is_victim(list) {
+            self.unrank(list);
+            if self.lists.len(list) > 0 {
+                self.rank(list);
+            } else {
+                self.blocks.release(list);
             }
         }
     }
 
     /// The oldest page of the victim blocks; [`NO_FRAME`] where the window has none of them.
     fn oldest_victim(&self) -> u32 {
-        let blocks = self.victims.iter().filter(|block| self.pages[**block as usize] > 0);
+        let blocks = self.victims.iter().filter(|block| self.lists.len(**block) > 0);
         let oldest = blocks.min_by_key(|block| self.oldest_stamp(**block));
-        oldest.map_or(NO_FRAME, |block| self.lists.oldest(*block))
+        oldest.map_or(NO_FRAME, |block| self.lists.tail(*block))
     }
 
     fn victim(&mut self) -> u32 {
@@ -185,37 +163,38 @@ impl<T: PageTable> Ref<T> {
 
     /// Dirty pages of `blocks` in the window, oldest first.
     fn dirty_of_blocks(&self, blocks: &[u32]) -> Vec<PageNo> {
-        let frames = blocks.iter().flat_map(|block| self.lists.iter(*block));
+        let frames = blocks.iter().flat_map(|block| self.lists.oldest_first(*block));
         let mut dirty: Vec<u32> =
-            frames.filter(|frame| self.frames.key(*frame).is_dirty()).collect();
+            frames.filter(|frame| self.lists.key(*frame).is_dirty()).collect();
         dirty.sort_unstable_by_key(|frame| self.lists.stamp(*frame));
-        dirty.into_iter().map(|frame| self.frames.key(frame).page()).collect()
+        dirty.into_iter().map(|frame| self.lists.key(frame).page()).collect()
     }
 }
 
 impl<T: PageTable> Policy for Ref<T> {
     #[inline]
     fn access(&mut self, request: Request, effects: &mut Vec<Effect>) -> bool {
-        let mut frame = self.frames.find(request.page());
-        if frame != NO_FRAME {
-            self.frames.key_mut(frame).touch(request);
-            self.leave(frame);
-            self.enter(frame);
-            return true;
-        }
-        if self.frames.is_full() {
-            frame = self.victim();
-            self.leave(frame);
-            effects.push(self.frames.replace(frame, request).evicted());
+        let frame = self.lists.find(request.page());
+        let hit = frame != NO_FRAME;
+        if hit {
+            let list = self.lists.list_of(frame);
+            self.lists.key_mut(frame).touch(request);
+            self.lists.move_to_head(frame, WORKING);
+            self.left(list);
+        } else if self.lists.is_full() {
+            let victim = self.victim();
+            let list = self.lists.list_of(victim);
+            effects.push(self.lists.replace(victim, request, WORKING).evicted());
+            self.left(list);
         } else {
-            frame = self.frames.take(request);
+            self.lists.push(request, WORKING);
         }
-        self.enter(frame);
-        false
+        self.shrink_working();
+        hit
     }
 
     fn contains(&self, page: PageNo) -> bool {
-        self.frames.find(page) != NO_FRAME
+        self.lists.find(page) != NO_FRAME
     }
 
     /// Set by set, as the window stands now; then the pages outside of it. Sorts the blocks of the
@@ -224,7 +203,7 @@ impl<T: PageTable> Policy for Ref<T> {
         let end = pages.len().saturating_add(pages_max);
         pages.extend(self.dirty_of_blocks(&self.victims));
         let mut blocks = self.others.frames().to_vec();
-        blocks.sort_unstable_by_key(|&block| rank(&self.lists, &self.pages)(block));
+        blocks.sort_unstable_by_key(|&block| rank(&self.lists)(block));
         for set in blocks.chunks(self.victims_max) {
             if pages.len() >= end {
                 break;
@@ -232,55 +211,47 @@ impl<T: PageTable> Policy for Ref<T> {
             pages.extend(self.dirty_of_blocks(set));
         }
         pages.truncate(end);
-        self.frames.dirty_of(self.lists.iter(WORKING), end - pages.len(), pages);
+        self.lists.dirty_of(self.lists.oldest_first(WORKING), end - pages.len(), pages);
     }
 
     fn cleaned(&mut self, page: PageNo) {
-        self.frames.clean(page);
+        self.lists.clean(page);
     }
 
     fn forget(&mut self, page: PageNo) -> bool {
-        let frame = self.frames.find(page);
+        let frame = self.lists.find(page);
         if frame != NO_FRAME {
-            self.leave(frame);
-            self.frames.release(frame);
+            let list = self.lists.list_of(frame);
+            self.lists.remove(frame);
+            self.left(list);
         }
         frame != NO_FRAME
     }
 
     fn memory_bytes(&self) -> u64 {
-        let words = self.block_of.len() + self.pages.len() + self.victims.capacity();
-        let tables = self.frames.memory_bytes() + self.blocks.memory_bytes();
-        let order = self.lists.memory_bytes() + self.others.memory_bytes();
-        tables + order + (words * size_of::<u32>()) as u64
+        let blocks = self.blocks.memory_bytes() + self.others.memory_bytes();
+        let victims = self.victims.capacity() * size_of::<u32>();
+        self.lists.memory_bytes() + blocks + victims as u64
     }
 
     fn capacity_pages(&self) -> u32 {
-        self.frames.capacity()
+        self.lists.capacity()
     }
 
     fn dirty_pages(&self) -> u32 {
-        self.frames.dirty()
+        self.lists.dirty()
     }
 
     #[cfg(test)]
     fn validate(&self) {
-        let working = self.lists.validate(WORKING);
-        assert_eq!(working, self.working);
+        self.lists.validate();
+        let working = self.lists.len(WORKING);
         assert!(working <= self.working_max);
-        assert!(!self.frames.is_full() || working == self.working_max);
-        let mut in_window = 0;
-        for block in 1..=self.blocks.capacity() {
-            let pages = self.lists.validate(block);
-            assert_eq!(self.pages[block as usize], pages);
-            assert!(self.lists.iter(block).all(|frame| self.block_of[frame as usize] == block));
-            in_window += pages;
-        }
-        assert_eq!(self.frames.validate(), working + in_window, "each page is in one list");
+        assert!(!self.lists.is_full() || working == self.working_max);
         let ranked = self.others.frames().len() + self.victims.len();
         assert_eq!(self.blocks.validate() as usize, ranked, "a block is ranked or a victim");
-        self.others.validate(rank(&self.lists, &self.pages));
-        let is_other = |block: &u32| self.pages[*block as usize] > 0 && !self.is_victim(*block);
+        self.others.validate(rank(&self.lists));
+        let is_other = |block: &u32| self.lists.len(*block) > 0 && !self.is_victim(*block);
         assert!(self.others.frames().iter().all(is_other));
     }
 }

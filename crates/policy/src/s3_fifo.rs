@@ -9,18 +9,18 @@
 //! Weak where a page's second use comes after the small and the ghost queue have forgotten it
 //! (loops longer than the cache), and on loads where most pages are used a few times close together
 //! and then not again, which fill the main queue. Blind to the cost of writing back.
-use crate::list::FrameList;
+use crate::frame_lists::FrameLists;
 use crate::page_table::{NO_FRAME, PageTable};
 use crate::policy::{Effect, Policy, Request};
 use crate::registry::PolicySpec;
 use tantalum_base::PageNo;
 
 /// Cached, new.
-const SMALL: usize = 0;
+const SMALL: u32 = 0;
 /// Cached, asked for again.
-const MAIN: usize = 1;
+const MAIN: u32 = 1;
 /// Left the small queue, remembered.
-const GHOST: usize = 2;
+const GHOST: u32 = 2;
 
 /// Uses of a page are counted up to this.
 const COUNT_MAX: u8 = 3;
@@ -29,7 +29,7 @@ const COUNT_MAX: u8 = 3;
 #[derive(Debug)]
 pub struct S3Fifo<T> {
     /// Each queue in the order of arrival, or of reinsertion.
-    queues: FrameList<T, 3>,
+    queues: FrameLists<T>,
     /// Uses of each frame's page since it entered its queue.
     counts: Vec<u8>,
     capacity: u32,
@@ -56,7 +56,7 @@ impl<T: PageTable> S3Fifo<T> {
         assert!((0.0..=1.0).contains(&small_share) && (0.0..=2.0).contains(&ghost_share));
         assert!((1..=COUNT_MAX).contains(&move_uses), "uses are counted up to {COUNT_MAX}");
         let ghost_max = (f64::from(frames) * ghost_share) as u32;
-        let queues = FrameList::new(frames + ghost_max, pages_end);
+        let queues = FrameLists::new(3, frames + ghost_max, pages_end);
         S3Fifo {
             counts: vec![0; queues.frames_end()],
             queues,
@@ -86,10 +86,10 @@ impl<T: PageTable> S3Fifo<T> {
     /// main queue. May evict nothing, and leave the small queue empty.
     fn evict_small(&mut self, effects: &mut Vec<Effect>) {
         while self.queues.len(SMALL) > 0 {
-            let frame = self.queues.tail_of(SMALL);
+            let frame = self.queues.tail(SMALL);
             let uses = std::mem::take(&mut self.counts[frame as usize]);
             if uses >= self.move_uses {
-                self.queues.move_to(frame, MAIN);
+                self.queues.move_to_head(frame, MAIN);
                 continue;
             }
             effects.push(self.queues.key(frame).evicted());
@@ -98,10 +98,10 @@ impl<T: PageTable> S3Fifo<T> {
                 return;
             }
             if self.queues.len(GHOST) == self.ghost_max {
-                self.queues.remove(self.queues.tail_of(GHOST));
+                self.queues.remove(self.queues.tail(GHOST));
             }
             self.queues.key_mut(frame).clean();
-            self.queues.move_to(frame, GHOST);
+            self.queues.move_to_head(frame, GHOST);
             return;
         }
     }
@@ -109,14 +109,14 @@ impl<T: PageTable> S3Fifo<T> {
     /// Evicts the oldest page of the main queue that was not used; older ones go to its end.
     fn evict_main(&mut self, effects: &mut Vec<Effect>) {
         loop {
-            let frame = self.queues.tail_of(MAIN);
+            let frame = self.queues.tail(MAIN);
             let count = &mut self.counts[frame as usize];
             if *count == 0 {
                 effects.push(self.queues.remove(frame).evicted());
                 return;
             }
             *count -= 1;
-            self.queues.move_to(frame, MAIN);
+            self.queues.move_to_head(frame, MAIN);
         }
     }
 
@@ -146,7 +146,7 @@ impl<T: PageTable> Policy for S3Fifo<T> {
             }
         };
         self.evict(effects);
-        let frame = self.queues.push_to(to, request);
+        let frame = self.queues.push(request, to);
         self.counts[frame as usize] = 0;
         false
     }

@@ -9,7 +9,7 @@
 //!
 //! Weak as CLOCK is: against scans and loops, blind to how often a page was used and to the cost of
 //! writing it back; a miss may walk over all pages.
-use crate::list::FrameList;
+use crate::frame_lists::FrameLists;
 use crate::page_table::{NO_FRAME, PageTable};
 use crate::policy::{Effect, Policy, Request};
 use tantalum_base::PageNo;
@@ -18,13 +18,13 @@ use tantalum_base::PageNo;
 #[derive(Debug)]
 pub struct SecondChance<T> {
     /// The queue, newest at the head; a frame's mark is its reference bit.
-    frames: FrameList<T>,
+    frames: FrameLists<T, ()>,
 }
 
 impl<T: PageTable> SecondChance<T> {
     /// A cache of `frames` pages, for pages numbered below `pages_end`.
     pub fn new(frames: u32, pages_end: u64) -> Self {
-        SecondChance { frames: FrameList::new(frames, pages_end) }
+        SecondChance { frames: FrameLists::new(1, frames, pages_end) }
     }
 }
 
@@ -39,15 +39,15 @@ impl<T: PageTable> Policy for SecondChance<T> {
             return true;
         }
         if self.frames.is_full() {
-            let mut victim = self.frames.tail();
+            let mut victim = self.frames.tail(0);
             while self.frames.key(victim).is_marked() {
                 self.frames.key_mut(victim).unmark();
-                self.frames.move_to_head(victim);
-                victim = self.frames.tail();
+                self.frames.move_to_head(victim, 0);
+                victim = self.frames.tail(0);
             }
-            effects.push(self.frames.replace(victim, request).evicted());
+            effects.push(self.frames.replace(victim, request, 0).evicted());
         } else {
-            self.frames.push(request);
+            self.frames.push(request, 0);
         }
         false
     }
@@ -69,11 +69,7 @@ impl<T: PageTable> Policy for SecondChance<T> {
     }
 
     fn forget(&mut self, page: PageNo) -> bool {
-        let frame = self.frames.find(page);
-        if frame != NO_FRAME {
-            self.frames.remove(frame);
-        }
-        frame != NO_FRAME
+        self.frames.forget(page)
     }
 
     fn memory_bytes(&self) -> u64 {

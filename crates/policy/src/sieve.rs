@@ -5,7 +5,7 @@
 //!
 //! Weak against scans and loops: new pages stay until the hand has walked the old ones, and a hit
 //! counts the same whether it came once or a hundred times. Blind to the cost of writing back.
-use crate::list::FrameList;
+use crate::frame_lists::FrameLists;
 use crate::page_table::{NO_FRAME, PageTable};
 use crate::policy::{Effect, Policy, Request};
 use tantalum_base::PageNo;
@@ -14,7 +14,7 @@ use tantalum_base::PageNo;
 #[derive(Debug)]
 pub struct Sieve<T> {
     /// In the order of arrival; a frame's mark is its visited bit.
-    frames: FrameList<T>,
+    frames: FrameLists<T, ()>,
     /// Where the next search for a victim begins; `NO_FRAME` for the tail.
     hand: u32,
 }
@@ -22,17 +22,17 @@ pub struct Sieve<T> {
 impl<T: PageTable> Sieve<T> {
     /// A cache of `frames` pages, for pages numbered below `pages_end`.
     pub fn new(frames: u32, pages_end: u64) -> Self {
-        Sieve { frames: FrameList::new(frames, pages_end), hand: NO_FRAME }
+        Sieve { frames: FrameLists::new(1, frames, pages_end), hand: NO_FRAME }
     }
 
     /// The victim; leaves the hand at the next newer frame. Ends within two rounds, as each step
     /// clears a mark.
     fn victim(&mut self) -> u32 {
-        let mut frame = if self.hand == NO_FRAME { self.frames.tail() } else { self.hand };
+        let mut frame = if self.hand == NO_FRAME { self.frames.tail(0) } else { self.hand };
         while self.frames.key(frame).is_marked() {
             self.frames.key_mut(frame).unmark();
             let newer = self.frames.newer(frame);
-            frame = if newer == NO_FRAME { self.frames.tail() } else { newer };
+            frame = if newer == NO_FRAME { self.frames.tail(0) } else { newer };
         }
         self.hand = self.frames.newer(frame);
         frame
@@ -51,9 +51,9 @@ impl<T: PageTable> Policy for Sieve<T> {
         }
         if self.frames.is_full() {
             let victim = self.victim();
-            effects.push(self.frames.replace(victim, request).evicted());
+            effects.push(self.frames.replace(victim, request, 0).evicted());
         } else {
-            self.frames.push(request);
+            self.frames.push(request, 0);
         }
         false
     }
@@ -63,7 +63,7 @@ impl<T: PageTable> Policy for Sieve<T> {
     }
 
     fn write_candidates(&self, pages_max: usize, pages: &mut Vec<PageNo>) {
-        let tail = self.frames.tail();
+        let tail = self.frames.tail(0);
         let from = if self.hand == NO_FRAME { tail } else { self.hand };
         let before = self.frames.from(tail).take_while(|&frame| frame != from);
         self.frames.dirty_of(self.frames.from(from).chain(before), pages_max, pages);

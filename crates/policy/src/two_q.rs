@@ -9,24 +9,24 @@
 //! Weak where the working set is asked for again only while it is still in A1in, which takes no
 //! notice, or only after A1out has forgotten it; its two shares are fixed, whatever the load; blind
 //! to the cost of writing back.
-use crate::list::FrameList;
+use crate::frame_lists::FrameLists;
 use crate::page_table::{NO_FRAME, PageTable};
 use crate::policy::{Effect, Policy, Request};
 use crate::registry::PolicySpec;
 use tantalum_base::PageNo;
 
 /// Cached, on the first visit.
-const A1_IN: usize = 0;
+const A1_IN: u32 = 0;
 /// Cached, asked for again.
-const AM: usize = 1;
+const AM: u32 = 1;
 /// Left A1in, remembered.
-const A1_OUT: usize = 2;
+const A1_OUT: u32 = 2;
 
 /// Two queues.
 #[derive(Debug)]
 pub struct TwoQ<T> {
     /// A1in and A1out in the order of arrival, Am in that of last use.
-    lists: FrameList<T, 3>,
+    lists: FrameLists<T>,
     capacity: u32,
     /// Pages of A1in above which it gives up one for a new page: Kin.
     in_max: u32,
@@ -42,7 +42,7 @@ impl<T: PageTable> TwoQ<T> {
         assert!((0.0..=1.0).contains(&in_share) && (0.0..=2.0).contains(&out_share));
         let out_max = (f64::from(frames) * out_share) as u32;
         TwoQ {
-            lists: FrameList::new(frames + out_max, pages_end),
+            lists: FrameLists::new(3, frames + out_max, pages_end),
             capacity: frames,
             in_max: (f64::from(frames) * in_share) as u32,
             out_max,
@@ -59,21 +59,21 @@ impl<T: PageTable> TwoQ<T> {
             return;
         }
         if self.lists.len(A1_IN) <= self.in_max && self.lists.len(AM) > 0 {
-            let victim = self.lists.tail_of(AM);
+            let victim = self.lists.tail(AM);
             effects.push(self.lists.remove(victim).evicted());
             return;
         }
-        let victim = self.lists.tail_of(A1_IN);
+        let victim = self.lists.tail(A1_IN);
         effects.push(self.lists.key(victim).evicted());
         if self.out_max == 0 {
             self.lists.remove(victim);
             return;
         }
         if self.lists.len(A1_OUT) == self.out_max {
-            self.lists.remove(self.lists.tail_of(A1_OUT));
+            self.lists.remove(self.lists.tail(A1_OUT));
         }
         self.lists.key_mut(victim).clean();
-        self.lists.move_to(victim, A1_OUT);
+        self.lists.move_to_head(victim, A1_OUT);
     }
 
     /// The frame of `page` where it is cached.
@@ -89,20 +89,20 @@ impl<T: PageTable> Policy for TwoQ<T> {
         let frame = self.lists.find(request.page());
         if frame == NO_FRAME {
             self.reclaim(effects);
-            self.lists.push_to(A1_IN, request);
+            self.lists.push(request, A1_IN);
             return false;
         }
         match self.lists.list_of(frame) {
             A1_IN => self.lists.key_mut(frame).touch(request),
             AM => {
                 self.lists.key_mut(frame).touch(request);
-                self.lists.move_to(frame, AM);
+                self.lists.move_to_head(frame, AM);
             }
             // Taken out of A1out first, so that room for it is not made at its own expense.
             _ => {
                 self.lists.remove(frame);
                 self.reclaim(effects);
-                self.lists.push_to(AM, request);
+                self.lists.push(request, AM);
                 return false;
             }
         }

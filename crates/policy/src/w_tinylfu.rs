@@ -10,24 +10,24 @@
 //! Weak where the working set moves: what was popular keeps out what is, until the sketch has aged,
 //! and bursts longer than the window are refused (loads of databases with much recency, of which
 //! the window's share decides). Blind to the cost of writing back.
+use crate::frame_lists::FrameLists;
 use crate::frequency_sketch::FrequencySketch;
-use crate::list::FrameList;
 use crate::page_table::{NO_FRAME, PageTable};
 use crate::policy::{Effect, Policy, Request};
 use tantalum_base::PageNo;
 
 /// New pages.
-const WINDOW: usize = 0;
+const WINDOW: u32 = 0;
 /// Admitted pages.
-const PROBATION: usize = 1;
+const PROBATION: u32 = 1;
 /// Pages used again after they were admitted.
-const PROTECTED: usize = 2;
+const PROTECTED: u32 = 2;
 
 /// Window TinyLFU.
 #[derive(Debug)]
 pub struct WTinyLfu<T> {
     /// Each list in the order of last use or arrival.
-    lists: FrameList<T, 3>,
+    lists: FrameLists<T>,
     sketch: FrequencySketch,
     /// Pages in the window at most.
     window_max: u32,
@@ -42,7 +42,7 @@ impl<T: PageTable> WTinyLfu<T> {
         assert!(frames > 0 && (0.0..=1.0).contains(&window_share));
         let window_max = ((f64::from(frames) * window_share) as u32).max(1);
         WTinyLfu {
-            lists: FrameList::new(frames, pages_end),
+            lists: FrameLists::new(3, frames, pages_end),
             sketch: FrequencySketch::new(frames, sample),
             window_max,
             protected_max: (u64::from(frames - window_max) * 4 / 5) as u32,
@@ -53,12 +53,12 @@ impl<T: PageTable> WTinyLfu<T> {
     fn used(&mut self, frame: u32) {
         match self.lists.list_of(frame) {
             PROBATION if self.protected_max > 0 => {
-                self.lists.move_to(frame, PROTECTED);
+                self.lists.move_to_head(frame, PROTECTED);
                 if self.lists.len(PROTECTED) > self.protected_max {
-                    self.lists.move_to(self.lists.tail_of(PROTECTED), PROBATION);
+                    self.lists.move_to_head(self.lists.tail(PROTECTED), PROBATION);
                 }
             }
-            list => self.lists.move_to(frame, list),
+            list => self.lists.move_to_head(frame, list),
         }
     }
 
@@ -68,7 +68,7 @@ impl<T: PageTable> WTinyLfu<T> {
         if self.lists.len(WINDOW) < self.window_max {
             return;
         }
-        let candidate = self.lists.tail_of(WINDOW);
+        let candidate = self.lists.tail(WINDOW);
         if self.lists.is_full() {
             let victim = self.main_victim();
             let estimate = |frame: u32| self.sketch.estimate(self.lists.key(frame).page());
@@ -79,13 +79,13 @@ impl<T: PageTable> WTinyLfu<T> {
                 return;
             }
         }
-        self.lists.move_to(candidate, PROBATION);
+        self.lists.move_to_head(candidate, PROBATION);
     }
 
     /// The page of the main lists that is to go first.
     fn main_victim(&self) -> u32 {
-        match self.lists.tail_of(PROBATION) {
-            NO_FRAME => self.lists.tail_of(PROTECTED),
+        match self.lists.tail(PROBATION) {
+            NO_FRAME => self.lists.tail(PROTECTED),
             frame => frame,
         }
     }
@@ -102,7 +102,7 @@ impl<T: PageTable> Policy for WTinyLfu<T> {
             return true;
         }
         self.make_room(effects);
-        self.lists.push_to(WINDOW, request);
+        self.lists.push(request, WINDOW);
         false
     }
 

@@ -156,16 +156,24 @@ impl<T: PageTable> Clusters<T> {
         self.victim
     }
 
-    /// Slots by rising priority, the victim cluster first, as a heap gives them one by one.
+    /// Slots by rising priority, the victim cluster first. Finds them one by one: the first few
+    /// cost little.
     pub(super) fn by_priority(&self) -> impl Iterator<Item = u32> + '_ {
-        let part = (1..self.clusters.len() as u32).filter(|slot| self.is_ranked(*slot));
-        let ranked =
-            |slot| Ranked { slot, cluster: &self.clusters[slot as usize], at: self.global_time };
-        let mut heap: std::collections::BinaryHeap<Ranked> = part.map(ranked).collect();
-        let first = Some(self.victim).filter(|slot| *slot != NO_SLOT);
-        first.into_iter().chain(std::iter::from_fn(move || heap.pop().map(|ranked| ranked.slot)))
+        let (clusters, now) = (&self.clusters, self.global_time);
+        let mut singles = self.singles.oldest_first().peekable();
+        let mut others = self.tournament.by_priority(clusters, now).peekable();
+        let of = |slot: u32| &clusters[slot as usize];
+        let ranked = std::iter::from_fn(move || match (singles.peek(), others.peek()) {
+            (Some(single), Some(other)) if order(of(*single), of(*other), now).is_lt() => {
+                singles.next()
+            }
+            (_, Some(_)) => others.next(),
+            (_, None) => singles.next(),
+        });
+        Some(self.victim).filter(|slot| *slot != NO_SLOT).into_iter().chain(ranked)
     }
 
+    #[cfg(test)]
     fn is_ranked(&self, slot: u32) -> bool {
         self.singles.has(slot) || self.tournament.has(slot)
     }
@@ -198,30 +206,3 @@ impl<T: PageTable> Clusters<T> {
         }
     }
 }
-
-/// A cluster at a time: the greatest has the lowest priority.
-struct Ranked<'a> {
-    slot: u32,
-    cluster: &'a Cluster,
-    at: u64,
-}
-
-impl Ord for Ranked<'_> {
-    fn cmp(&self, other: &Self) -> std::cmp::Ordering {
-        order(self.cluster, other.cluster, self.at).reverse()
-    }
-}
-
-impl PartialOrd for Ranked<'_> {
-    fn partial_cmp(&self, other: &Self) -> Option<std::cmp::Ordering> {
-        Some(self.cmp(other))
-    }
-}
-
-impl PartialEq for Ranked<'_> {
-    fn eq(&self, other: &Self) -> bool {
-        self.slot == other.slot
-    }
-}
-
-impl Eq for Ranked<'_> {}

@@ -1,6 +1,6 @@
 //! The priority region: clean pages in the order in which they came, dirty ones in clusters.
 use super::clusters::{Clusters, NO_SLOT};
-use crate::lists::FrameLists;
+use crate::frame_lists::FrameLists;
 use crate::page_table::{NO_FRAME, PageTable};
 use crate::policy::Key;
 use tantalum_base::PageNo;
@@ -13,7 +13,7 @@ const CLEAN: u32 = 0;
 pub(super) struct PriorityRegion<T> {
     /// Oldest page of each list first to leave. Pages are not used while they are here, so the order
     /// of arrival is that of last use.
-    frames: FrameLists<T>,
+    frames: FrameLists<T, u32>,
     clusters: Clusters<T>,
     cluster_pages: u64,
     dirty_pages: u32,
@@ -35,7 +35,7 @@ impl<T: PageTable> PriorityRegion<T> {
 
     /// Pages here.
     pub(super) fn len(&self) -> u32 {
-        self.frames.len()
+        self.frames.used()
     }
 
     /// Dirty pages here.
@@ -70,7 +70,7 @@ impl<T: PageTable> PriorityRegion<T> {
         } else {
             CLEAN
         };
-        self.frames.insert(list, key);
+        self.frames.insert(key, list);
     }
 
     /// Takes the page in `frame` out; it was `hit`, or goes for another reason.
@@ -97,13 +97,18 @@ impl<T: PageTable> PriorityRegion<T> {
         if self.is_dirty(frame) {
             self.leave_cluster(frame, false);
             self.frames.key_mut(frame).clean();
-            self.frames.move_to_head(CLEAN, frame);
+            self.frames.move_to_head(frame, CLEAN);
         }
     }
 
     /// Dirty pages as they would be written: cluster by cluster, the lowest priority first.
     pub(super) fn dirty_in_order(&self) -> impl Iterator<Item = PageNo> + '_ {
-        self.clusters.by_priority().flat_map(|slot| self.frames.pages(slot))
+        self.clusters.by_priority().flat_map(|slot| self.pages(slot))
+    }
+
+    /// The pages of the cluster in `slot`, oldest first.
+    fn pages(&self, slot: u32) -> impl Iterator<Item = PageNo> + '_ {
+        self.frames.oldest_first(slot).map(|frame| self.frames.key(frame).page())
     }
 
     /// Bytes of memory.
@@ -134,7 +139,7 @@ impl<T: PageTable> PriorityRegion<T> {
         self.clusters.validate(|slot| {
             let mut frames = self.frames.oldest_first(slot);
             assert!(frames.all(|frame| self.is_dirty(frame)), "a clean page in a cluster");
-            let pages: Vec<PageNo> = self.frames.pages(slot).collect();
+            let pages: Vec<PageNo> = self.pages(slot).collect();
             let number = |page: &PageNo| page.0 / self.cluster_pages;
             assert!(pages.windows(2).all(|pair| number(&pair[0]) == number(&pair[1])));
             dirty += pages.len() as u32;

@@ -25,6 +25,12 @@ impl Singles {
         self.links[NO_SLOT as usize].1
     }
 
+    /// All of them, by rising priority.
+    pub(super) fn oldest_first(&self) -> impl Iterator<Item = u32> + '_ {
+        let newer = |slot: u32| Some(self.links[slot as usize].1).filter(|slot| *slot != NO_SLOT);
+        std::iter::successors(newer(NO_SLOT), move |&slot| newer(slot))
+    }
+
     /// Appends `slot`, whose cluster has one page, unless a newer one is there. Whether it did.
     pub(super) fn push(&mut self, slot: u32, clusters: &[Cluster]) -> bool {
         let newest = self.links[NO_SLOT as usize].0;

@@ -12,6 +12,7 @@
 //! as whole numbers, cross-multiplied in 128 bits, never rounded.
 use super::clusters::Cluster;
 use std::cmp::Ordering;
+use std::collections::BinaryHeap;
 
 /// Stands for "no slot".
 const NONE: u32 = u32::MAX;
@@ -50,6 +51,7 @@ impl Tournament {
     }
 
     /// Whether the cluster of `slot` takes part.
+    #[cfg(test)]
     pub(super) fn has(&self, slot: u32) -> bool {
         self.takes_part[slot as usize]
     }
@@ -86,9 +88,7 @@ impl Tournament {
     /// Makes match `at` and those below it right for `now`.
     fn play(&mut self, at: usize, clusters: &[Cluster], now: u64) -> Match {
         if at >= self.matches.len() {
-            let slot = at - self.matches.len();
-            let winner = if self.takes_part[slot] { slot as u32 } else { NONE };
-            return Match { winner, until: u64::MAX };
+            return Match { winner: self.alone(at), until: u64::MAX };
         }
         if self.matches[at].until <= now {
             let left = self.play(2 * at, clusters, now);
@@ -108,6 +108,54 @@ impl Tournament {
             self.matches[at] = Match { winner, until };
         }
         self.matches[at]
+    }
+
+    /// What stands at leaf `at`: its slot, or [`NONE`].
+    #[inline]
+    fn alone(&self, at: usize) -> u32 {
+        let slot = at - self.matches.len();
+        if self.takes_part[slot] { slot as u32 } else { NONE }
+    }
+
+    /// The winner of match `at` at `now`; what has to be played for it is not remembered.
+    fn winner(&self, at: usize, clusters: &[Cluster], now: u64) -> u32 {
+        if at >= self.matches.len() {
+            return self.alone(at);
+        }
+        if self.matches[at].until > now {
+            return self.matches[at].winner;
+        }
+        let winner = |at| self.winner(at, clusters, now);
+        match (winner(2 * at), winner(2 * at + 1)) {
+            (only, NONE) | (NONE, only) => only,
+            (left, right) => {
+                let of = |slot: u32| &clusters[slot as usize];
+                if order(of(left), of(right), now).is_lt() { left } else { right }
+            }
+        }
+    }
+
+    /// All slots that take part, by rising priority at `now`. Who wins the whole is first; then the
+    /// matches that it won are open to those that it beat there.
+    pub(super) fn by_priority<'a>(
+        &'a self,
+        clusters: &'a [Cluster],
+        now: u64,
+    ) -> impl Iterator<Item = u32> + 'a {
+        let winner_of = move |of: usize| {
+            let slot = self.winner(of, clusters, now);
+            (slot != NONE).then(|| Winner { slot, of, cluster: &clusters[slot as usize], now })
+        };
+        let mut open: BinaryHeap<Winner> = winner_of(1).into_iter().collect();
+        std::iter::from_fn(move || {
+            let Winner { slot, of, .. } = open.pop()?;
+            let mut at = self.matches.len() + slot as usize;
+            while at > of {
+                open.extend(winner_of(at ^ 1));
+                at /= 2;
+            }
+            Some(slot)
+        })
     }
 
     /// Bytes of memory.
@@ -180,3 +228,32 @@ impl<'a> Pair<'a> {
 pub(super) fn order(first: &Cluster, second: &Cluster, now: u64) -> Ordering {
     Pair::new(first, second, now).order()
 }
+
+/// The winner of a match at a time: the greatest has the lowest priority.
+struct Winner<'a> {
+    slot: u32,
+    /// The match.
+    of: usize,
+    cluster: &'a Cluster,
+    now: u64,
+}
+
+impl Ord for Winner<'_> {
+    fn cmp(&self, other: &Self) -> std::cmp::Ordering {
+        order(self.cluster, other.cluster, self.now).reverse()
+    }
+}
+
+impl PartialOrd for Winner<'_> {
+    fn partial_cmp(&self, other: &Self) -> Option<std::cmp::Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+impl PartialEq for Winner<'_> {
+    fn eq(&self, other: &Self) -> bool {
+        self.slot == other.slot
+    }
+}
+
+impl Eq for Winner<'_> {}

@@ -16,9 +16,11 @@
 //! must be used twice within the life of a few frames to be kept, and after a change of the working
 //! set, until the old one has left the stack. Remembers evicted pages: up to `stack` times the
 //! cache, or as many as there are. Blind to the cost of writing back.
-use crate::linked::LinkedNodes;
+mod nodes;
+
 use crate::page_table::{NO_FRAME, PageTable};
 use crate::policy::{Effect, Policy, Request};
+use nodes::Nodes;
 use std::marker::PhantomData;
 use tantalum_base::PageNo;
 
@@ -51,7 +53,7 @@ impl Reluctance for Plain {
 /// list, and cached where it is LIR or in the queue. Its mark says that it is cold.
 #[derive(Debug)]
 pub struct Lirs<T, R = Plain> {
-    lists: LinkedNodes<T, 3>,
+    lists: Nodes<T, 3>,
     capacity: u32,
     /// LIR pages at most.
     lir_max: u32,
@@ -74,7 +76,7 @@ impl<T: PageTable, R: Reluctance> Lirs<T, R> {
         let stack_max = u64::from(frames) * u64::from(stack);
         let room = (2 * u64::from(frames)).min(stack_max + u64::from(frames)).min(pages_end);
         Lirs {
-            lists: LinkedNodes::new(room.max(1) as u32, pages_end),
+            lists: Nodes::new(room.max(1) as u32, pages_end),
             capacity: frames,
             lir_max,
             lirs: 0,

@@ -1,6 +1,6 @@
-//! Nodes that can be in several lists at once, with the table that finds them: what LIRS needs.
-//! Unlike [`FrameList`](crate::list::FrameList) it grows, as it also remembers pages that are not
-//! cached, of which there can be many.
+//! Nodes that can be in several lists at once, with the table that finds them. Unlike
+//! [`FrameLists`](crate::frame_lists::FrameLists) they grow in number, as they also stand for pages
+//! that are not cached, of which there can be many.
 use crate::page_table::{NO_FRAME, PageTable};
 use crate::policy::{Key, Request};
 use tantalum_base::PageNo;
@@ -23,7 +23,7 @@ struct Node<const LISTS: usize> {
 
 /// Nodes, each in any of `LISTS` lists; node 0 is the sentinel of all.
 #[derive(Debug)]
-pub(crate) struct LinkedNodes<T, const LISTS: usize> {
+pub(super) struct Nodes<T, const LISTS: usize> {
     nodes: Vec<Node<LISTS>>,
     table: T,
     pages_end: u64,
@@ -35,14 +35,14 @@ pub(crate) struct LinkedNodes<T, const LISTS: usize> {
     room: u32,
 }
 
-impl<T: PageTable, const LISTS: usize> LinkedNodes<T, LISTS> {
+impl<T: PageTable, const LISTS: usize> Nodes<T, LISTS> {
     /// Room for `nodes` pages at first, numbered below `pages_end`.
-    pub(crate) fn new(nodes: u32, pages_end: u64) -> Self {
+    pub(super) fn new(nodes: u32, pages_end: u64) -> Self {
         let sentinel =
             Node { key: Key::default(), links: [Link { prev: NO_FRAME, next: NO_FRAME }; LISTS] };
         let mut all = Vec::with_capacity(nodes as usize + 1);
         all.push(sentinel);
-        LinkedNodes {
+        Nodes {
             nodes: all,
             table: T::new(nodes, pages_end),
             pages_end,
@@ -54,38 +54,38 @@ impl<T: PageTable, const LISTS: usize> LinkedNodes<T, LISTS> {
 
     /// The node of `page`, or [`NO_FRAME`].
     #[inline]
-    pub(crate) fn find(&self, page: PageNo) -> u32 {
+    pub(super) fn find(&self, page: PageNo) -> u32 {
         self.table.find(page, |node| self.nodes[node as usize].key.page())
     }
 
     #[inline]
-    pub(crate) fn key(&self, node: u32) -> Key {
+    pub(super) fn key(&self, node: u32) -> Key {
         self.nodes[node as usize].key
     }
 
     #[inline]
-    pub(crate) fn key_mut(&mut self, node: u32) -> &mut Key {
+    pub(super) fn key_mut(&mut self, node: u32) -> &mut Key {
         &mut self.nodes[node as usize].key
     }
 
     #[inline]
-    pub(crate) fn is_in(&self, node: u32, list: usize) -> bool {
+    pub(super) fn is_in(&self, node: u32, list: usize) -> bool {
         self.nodes[node as usize].links[list].prev != UNLINKED
     }
 
     #[inline]
-    pub(crate) fn len(&self, list: usize) -> u32 {
+    pub(super) fn len(&self, list: usize) -> u32 {
         self.lens[list]
     }
 
     /// The oldest node; [`NO_FRAME`] where the list is empty.
     #[inline]
-    pub(crate) fn tail(&self, list: usize) -> u32 {
+    pub(super) fn tail(&self, list: usize) -> u32 {
         self.nodes[0].links[list].prev
     }
 
     /// A node for the page of `request`, in no list yet.
-    pub(crate) fn add(&mut self, request: Request) -> u32 {
+    pub(super) fn add(&mut self, request: Request) -> u32 {
         let links = [Link { prev: UNLINKED, next: NO_FRAME }; LISTS];
         let filled = Node { key: Key::new(request), links };
         let node = self.free;
@@ -104,7 +104,7 @@ impl<T: PageTable, const LISTS: usize> LinkedNodes<T, LISTS> {
     }
 
     /// Forgets the page of `node`, which is in no list any more.
-    pub(crate) fn drop_page(&mut self, node: u32) {
+    pub(super) fn drop_page(&mut self, node: u32) {
         debug_assert!((0..LISTS).all(|list| !self.is_in(node, list)), "still in a list");
         let nodes = &self.nodes;
         let page_of = |node: u32| nodes[node as usize].key.page();
@@ -115,7 +115,7 @@ impl<T: PageTable, const LISTS: usize> LinkedNodes<T, LISTS> {
 
     /// Takes `node` out of `list`, where it is in it.
     #[inline]
-    pub(crate) fn unlink(&mut self, node: u32, list: usize) {
+    pub(super) fn unlink(&mut self, node: u32, list: usize) {
         let Link { prev, next } = self.nodes[node as usize].links[list];
         if prev != UNLINKED {
             self.nodes[prev as usize].links[list].next = next;
@@ -127,7 +127,7 @@ impl<T: PageTable, const LISTS: usize> LinkedNodes<T, LISTS> {
 
     /// Makes `node` the newest of `list`, whether it is in it or not.
     #[inline]
-    pub(crate) fn link_at_head(&mut self, node: u32, list: usize) {
+    pub(super) fn link_at_head(&mut self, node: u32, list: usize) {
         self.unlink(node, list);
         let head = std::mem::replace(&mut self.nodes[0].links[list].next, node);
         self.nodes[head as usize].links[list].prev = node;
@@ -136,14 +136,14 @@ impl<T: PageTable, const LISTS: usize> LinkedNodes<T, LISTS> {
     }
 
     /// The nodes of `list`, oldest first.
-    pub(crate) fn oldest_first(&self, list: usize) -> impl Iterator<Item = u32> + '_ {
+    pub(super) fn oldest_first(&self, list: usize) -> impl Iterator<Item = u32> + '_ {
         let in_list = |node: &u32| *node != NO_FRAME;
         std::iter::successors(Some(self.tail(list)).filter(in_list), move |&node| {
             Some(self.nodes[node as usize].links[list].prev).filter(in_list)
         })
     }
 
-    pub(crate) fn memory_bytes(&self) -> u64 {
+    pub(super) fn memory_bytes(&self) -> u64 {
         (self.nodes.capacity() * size_of::<Node<LISTS>>()) as u64 + self.table.memory_bytes()
     }
 
@@ -158,7 +158,7 @@ impl<T: PageTable, const LISTS: usize> LinkedNodes<T, LISTS> {
     }
 
     #[cfg(test)]
-    pub(crate) fn validate(&self) {
+    pub(super) fn validate(&self) {
         for list in 0..LISTS {
             let mut seen = 0;
             for node in self.oldest_first(list) {
