@@ -95,7 +95,7 @@ pub(crate) struct State<P> {
     pub evacuation_wanted: bool,
     /// Changes since the checkpoint in force.
     pub deltas: Deltas,
-    /// Shares in force that are not durable yet: the page, what it was, and their version.
+    /// Shares that are not durable yet, or build on one: the page, what it was, and their version.
     pub shares_in_flight: Vec<(PageNo, Entry, Version)>,
     /// A dump of which something is not durable elsewhere yet.
     pub dump_in_force: Option<u64>,

@@ -86,6 +86,12 @@ impl<M: ZoneMedia> Ftl<M> {
             let state = &mut *self.state.borrow_mut();
             let before = state.apply_shares(&plan.shares);
             state.shares_in_flight.extend_from_slice(&before);
+            // Those that are written again come behind the record, under versions of their own.
+            let first = state.next_version.0 + u64::from(!plan.shares.is_empty());
+            for (copy, version) in plan.copies.iter().zip(first..) {
+                let before = (copy.left, state.map.get(copy.left), Version(version));
+                state.shares_in_flight.push(before);
+            }
             before
         };
         // Pages that are written again are in the mapping only when that returns: until then another

@@ -118,8 +118,6 @@ impl<M: ZoneMedia> Ftl<M> {
             state.map.fetch(data.map(|spare| spare.page));
             room.spend(state);
             // All of the batch is in force from here on, as it is on the medium.
-            let batch = buffer.spares[0].version;
-            state.shares_in_flight.retain(|(_, _, version)| *version != batch);
             for (piece, (zone, first_slot)) in pieces.iter().zip(&slots) {
                 // Only now: a checkpoint takes a zone's settled slots for mapped ones.
                 state.zones.append_returned(*zone, durable, piece.header.durable);
@@ -138,6 +136,9 @@ impl<M: ZoneMedia> Ftl<M> {
                 }
             }
             state.tracker.returned(number, durable);
+            // One that returned before an earlier one may build on that, which can still be lost.
+            let durable_up_to = state.tracker.watermark();
+            state.shares_in_flight.retain(|(_, _, version)| *version > durable_up_to);
             state.returned = state.returned.max(last);
         }
         self.durable_rose.wake_all();

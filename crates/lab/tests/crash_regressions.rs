@@ -57,6 +57,22 @@ fn shares_at_the_same_time_see_each_other_whole() {
     assert_eq!(live(text).violations, []);
 }
 
+/// A share built on one before it, whose append was still under way when its own had returned. The dump
+/// took the first one back, of which nobody had been told, and left the second in force.
+#[test]
+fn a_share_that_builds_on_a_lost_one_is_lost_with_it() {
+    for text in [
+        "ssd:cache=durable; file; pages=24; seed=11712223107071933220; c19 w3 w5 w22 c10 w20 w17 w6 c2 -> \
+         dark;  -> dark;  -> dark;  -> dark;  -> dark; c8 c21 -> dark; c11 s18<22 s0<3 w7 w12 s9<11 c23 \
+         c16 -> dark;  -> dark; s19<7 / w21 s14<19 / r11 s13<18 -> vanish@6",
+        "buffered:cache=durable; file; pages=60; seed=1910654844689393245;  -> dark;  -> dark;  -> dark; \
+         w43 w53 -> dark; w24 c8.6.40.54 w44 -> dark; w29 -> dark;  -> dark; s8<31 / s31<40 / w35+4 w46 \
+         w32+3 w17 a43 a29 w40 -> vanish@7",
+    ] {
+        assert_eq!(live(text).violations, [], "{text}");
+    }
+}
+
 /// What the log held went home at recovery, where room had to be made first; and nobody cleaned.
 #[test]
 fn a_redo_log_finds_room_when_it_recovers() {
