@@ -63,7 +63,7 @@ impl<M: ZoneMedia> Ftl<M> {
             let entry = self.state.borrow().map.get(*page);
             let problem = match read {
                 Err(error) => error.to_string(),
-                Ok(()) if self.is_content_of(*page, &entry, &content, spare.as_ref()) => continue,
+                Ok(()) if entry.holds(*page, &content, spare.as_ref()) => continue,
                 Ok(()) => wrong_content(*page, *slot, &entry, &content, spare.as_ref()).to_string(),
             };
             findings.push(Finding { place: format!("page {page}"), problem });

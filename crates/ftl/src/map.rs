@@ -194,18 +194,6 @@ impl Mapping {
         }
     }
 
-    /// Whether the spare of `slot` names a page that is known to be elsewhere: then the medium gave
-    /// another slot's content. A page that took its content by SHARE finds the spare of the page
-    /// that it was written for, which is still there or has changed since.
-    pub fn is_elsewhere(&self, spare: &Spare, slot: SlotNo) -> bool {
-        if spare.page.0 >= self.pages() {
-            return true;
-        }
-        let named = self.get(spare.page);
-        let other = matches!(named.place, Place::At(place) if place != slot);
-        !named.taken && named.version == spare.version && other
-    }
-
     /// Number of logical pages.
     pub fn pages(&self) -> u64 {
         self.forward.len() as u64
@@ -385,34 +373,6 @@ mod tests {
     #[should_panic(expected = "is beyond what the map can hold")]
     fn a_version_that_does_not_fit_is_refused() {
         Mapping::new(1, 1, false).set(PageNo(0), Entry::trimmed(Version(VERSION_END)));
-    }
-
-    #[test]
-    fn a_spare_of_a_page_that_is_elsewhere_is_found_out() {
-        let mut map = Mapping::new(4, 8, false);
-        let at = |slot, version| Entry {
-            version: Version(version),
-            place: Place::At(SlotNo(slot)),
-            taken: false,
-            checksum: 0,
-        };
-        map.set(PageNo(0), at(3, 7));
-        map.set(PageNo(1), Entry { taken: true, ..at(3, 8) });
-        let spare = |page, version| Spare {
-            kind: SlotKind::Data,
-            page: PageNo(page),
-            version: Version(version),
-            checksum: 0,
-        };
-        let three = SlotNo(3);
-        assert!(!map.is_elsewhere(&spare(0, 7), three), "it is there");
-        assert!(map.is_elsewhere(&spare(0, 7), SlotNo(4)), "another slot's content");
-        assert!(map.is_elsewhere(&spare(9, 7), three), "no such page");
-        map.set(PageNo(0), at(5, 9));
-        assert!(!map.is_elsewhere(&spare(0, 7), three), "it has changed since");
-        assert!(map.is_elsewhere(&spare(0, 9), three), "its newer content is elsewhere");
-        map.set(PageNo(0), Entry::trimmed(Version(10)));
-        assert!(!map.is_elsewhere(&spare(0, 7), three), "it was trimmed since");
     }
 
     #[test]

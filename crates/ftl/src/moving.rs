@@ -156,7 +156,7 @@ impl<M: ZoneMedia> Ftl<M> {
                 let one = (std::slice::from_mut(&mut content), std::slice::from_mut(&mut spare));
                 intact = self.media.read_with_spares(&[slot], one.0, one.1).await.is_ok();
             }
-            intact &= self.is_content_of(page, &entry, &content, spare.as_ref());
+            intact &= entry.holds(page, &content, spare.as_ref());
             if intact {
                 let index = copies.sources.len() as u32;
                 let checksum = spare.map_or(entry.checksum, |spare| spare.checksum);

@@ -41,7 +41,7 @@ impl<M: ZoneMedia> Ftl<M> {
         let mut spares = vec![None; slots.len()];
         let read = self.media.read_with_spares(&slots, &mut contents, &mut spares).await;
         for (((index, entry), content), spare) in mapped.into_iter().zip(contents).zip(spares) {
-            if read.is_ok() && self.is_content_of(pages[index], &entry, &content, spare.as_ref()) {
+            if read.is_ok() && entry.holds(pages[index], &content, spare.as_ref()) {
                 out[index] = content;
             } else {
                 // Moved meanwhile, or damaged: one at a time finds out which, and where.
@@ -49,28 +49,6 @@ impl<M: ZoneMedia> Ftl<M> {
             }
         }
         Ok(())
-    }
-
-    /// Whether `content` is what `page` holds, as `entry` says. What was taken from another page names
-    /// that one, which must not be known to be elsewhere.
-    pub(crate) fn is_content_of(
-        &self,
-        page: PageNo,
-        entry: &Entry,
-        content: &M::Page,
-        spare: Option<&Spare>,
-    ) -> bool {
-        let stray = |slot: SlotNo| {
-            let state = self.state.borrow();
-            // Where the entry changed meanwhile, so may what the spare names have.
-            let current = state.map.get(page) == *entry;
-            current && spare.is_some_and(|spare| state.map.is_elsewhere(spare, slot))
-        };
-        let stray = match entry.place {
-            Place::At(slot) if entry.taken => stray(slot),
-            _ => false,
-        };
-        entry.holds(page, content, spare) && !stray
     }
 
     /// Reads one page; again where cleaning moved it meanwhile.
@@ -91,7 +69,7 @@ impl<M: ZoneMedia> Ftl<M> {
             let [spare] = spare;
             let failure = match read {
                 Ok(()) if is_planted(Fault::NoChecksum) => return Ok(()),
-                Ok(()) if self.is_content_of(page, &entry, out, spare.as_ref()) => return Ok(()),
+                Ok(()) if entry.holds(page, out, spare.as_ref()) => return Ok(()),
                 Ok(()) => wrong_content(page, slot, &entry, out, spare.as_ref()),
                 Err(error) => error.wrap(format!("reading page {page} at slot {slot}")),
             };
