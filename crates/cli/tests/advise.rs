@@ -57,7 +57,7 @@ fn what_cannot_be_is_refused_before_the_trace_is_read() {
     let refusal = |args: &[&str]| refused(&[&["advise", "/nowhere"], args].concat());
     assert!(refusal(&["--flash", "ssd-z"]).contains("durassd"));
     assert!(refusal(&["--flash", "ssd-a", "--policy", "lur"]).contains("second_chance"));
-    assert!(refusal(&["--flash", "ssd-a", "--slack", "-1"]).contains("--slack"));
+    assert!(refusal(&["--flash", "ssd-a", "--slack=-1"]).contains("--slack"));
     assert!(refusal(&["--flash", "ssd-a", "--clients", "0"]).contains("--clients"));
     assert!(refusal(&["--flash", "ssd-a"]).contains("/nowhere"));
     let empty = ["advise", &trace, "--flash", "ssd-a", "--size", "0"];

@@ -136,8 +136,8 @@ mod tests {
         let speed = measure(&trace, "lru", 10).unwrap();
         assert_eq!(speed.hit_ratio, 0.9);
         assert!(speed.requests_per_s > 0.0);
-        // Eleven nodes of 16 bytes, and an array of 4 bytes a page of the trace.
-        assert_eq!(speed.bytes_per_page, (11.0 * 16.0 + 10.0 * 4.0) / 10.0);
+        // Eleven nodes of 16 bytes, the list's length, and an array of 4 bytes a page of the trace.
+        assert_eq!(speed.bytes_per_page, (11.0 * 16.0 + 4.0 + 10.0 * 4.0) / 10.0);
         assert_eq!(measure(&trace, "lru", 9).unwrap().hit_ratio, 0.0);
     }
 

@@ -104,8 +104,11 @@ fn profiles_come_from_text_and_refuse_what_they_do_not_know() {
         assert_eq!(config.ftl.pages, 1 << 20);
         let raw = config.nand.geometry.bytes() as f64 / 4096.0;
         let share = raw / config.ftl.pages as f64 - 1.0;
-        assert!((0.07..0.2).contains(&share), "{name}: {share}");
-        assert_eq!(config.nand.geometry.page_bytes, 8192);
+        // Besides what was asked for: open zones, checkpoints, reserve, the dump area.
+        assert!((0.07..0.21).contains(&share), "{name}: {share}");
+        // Two pages share a flash page, but where the device programs each on its own.
+        let alone = ["openssd", "x25-m"].contains(&name);
+        assert_eq!(config.nand.geometry.page_bytes, if alone { 4096 } else { 8192 }, "{name}");
         // The name says everything that is needed to make it again.
         assert_eq!(DeviceConfig::parse(&config.name).unwrap(), config);
     }
