@@ -108,7 +108,7 @@ impl Distance {
         // Distances both ways as numbers that are small where the distance is.
         let version = (version << 1) ^ ((version as i64 >> 63) as u64);
         let place = (place << 1) ^ ((place as i32 >> 31) as u32);
-        let version_bytes = ((64 - version.leading_zeros() + 7) / 8) as u8;
+        let version_bytes = (64 - version.leading_zeros()).div_ceil(8) as u8;
         let place_bytes = (32 - place.leading_zeros()).div_ceil(8);
         let place_class = PLACE_CLASS[place_bytes as usize];
         Distance { version, place, version_bytes, place_class }
@@ -418,8 +418,8 @@ mod tests {
         let far = |page: u32| Line {
             kind: Kind::Taken,
             page,
-            version: if page % 2 == 0 { (1 << 46) - 1 } else { 0 },
-            place: if page % 3 == 0 { 0 } else { 1 << 31 | page },
+            version: if page.is_multiple_of(2) { (1 << 46) - 1 } else { 0 },
+            place: if page.is_multiple_of(3) { 0 } else { 1 << 31 | page },
             checksum: page,
         };
         let lines: Vec<Line> = (0..1000).map(far).collect();
@@ -430,9 +430,9 @@ mod tests {
         // Every fifth page was written again, the others in order.
         let style = Style { order: Order::Pages, checksums: false };
         let mixed = |page: u32| {
-            let again = page % 5 == 0;
+            let again = page.is_multiple_of(5);
             let version = if again { 1 << 30 | u64::from(page * 77_777) } else { page.into() };
-            let place = if again { 1 << 27 | page * 55_555 } else { page };
+            let place = if again { (1 << 27) | (page * 55_555) } else { page };
             Line { kind: Kind::Own, page, version, place, checksum: 0 }
         };
         let lines: Vec<Line> = (1000..9000).map(mixed).collect();

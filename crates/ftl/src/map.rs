@@ -38,7 +38,7 @@ impl Entry {
 
 impl Entry {
     /// The entry of `page`, to be written down.
-    pub fn to_line(&self, page: PageNo) -> Line {
+    pub fn to_line(self, page: PageNo) -> Line {
         let (kind, place) = match self.place {
             Place::At(slot) if self.taken => (Kind::Taken, slot.0),
             Place::At(slot) => (Kind::Own, slot.0),
