@@ -137,15 +137,17 @@ impl OutputArgs {
         format: OutputFormat,
         page: &Page,
     ) -> anyhow::Result<()> {
+        let text = report.render(format)?;
+        let mut out = std::io::stdout().lock();
+        out.write_all(text.as_bytes())?;
+        out.flush()?;
+        // Last: where the page cannot be written, the outcome of a long run is not lost with it.
         if let Some(path) = &self.report {
             let page = Page { command: command_line(), ..page.clone() };
             write_whole(path, &page.render(report)?)?;
             eprintln!("{}: written", path.display());
         }
-        let text = report.render(format)?;
-        let mut out = std::io::stdout().lock();
-        out.write_all(text.as_bytes())?;
-        Ok(out.flush()?)
+        Ok(())
     }
 }
 
