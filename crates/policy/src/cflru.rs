@@ -12,7 +12,7 @@
 //! Weak as LRU is against scans; the best window depends on how much dearer writes are than reads
 //! and on how many requests write; dirty pages at the end of the window stay although nobody uses
 //! them, and go one by one, wherever they lie.
-use crate::frame_lists::{AgedLists, FrameLists};
+use crate::frame_lists::{AgedLists, FrameLists, answers_of_frames};
 use crate::page_table::{NO_FRAME, PageTable};
 use crate::policy::{Effect, Policy, Request};
 use tantalum_base::PageNo;
@@ -67,32 +67,14 @@ impl<T: PageTable> Policy for CflruWalk<T> {
         false
     }
 
-    fn contains(&self, page: PageNo) -> bool {
-        self.frames.find(page) != NO_FRAME
-    }
+    answers_of_frames!();
 
     fn write_candidates(&self, pages_max: usize, pages: &mut Vec<PageNo>) {
         self.frames.dirty_of(self.frames.oldest_first(0), pages_max, pages);
     }
 
-    fn cleaned(&mut self, page: PageNo) {
-        self.frames.clean(page);
-    }
-
     fn forget(&mut self, page: PageNo) -> bool {
         self.frames.forget(page)
-    }
-
-    fn memory_bytes(&self) -> u64 {
-        self.frames.memory_bytes()
-    }
-
-    fn capacity_pages(&self) -> u32 {
-        self.frames.capacity()
-    }
-
-    fn dirty_pages(&self) -> u32 {
-        self.frames.dirty()
     }
 
     #[cfg(test)]

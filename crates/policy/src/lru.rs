@@ -5,7 +5,7 @@
 //!
 //! Weak where a scan or a loop a little longer than the cache passes through (every page of a loop
 //! misses), and blind to how often a page was used and to the cost of writing it back.
-use crate::frame_lists::FrameLists;
+use crate::frame_lists::{FrameLists, answers_of_frames};
 use crate::page_table::{NO_FRAME, PageTable};
 use crate::policy::{Effect, Policy, Request};
 use tantalum_base::PageNo;
@@ -42,32 +42,14 @@ impl<T: PageTable> Policy for Lru<T> {
         false
     }
 
-    fn contains(&self, page: PageNo) -> bool {
-        self.frames.find(page) != NO_FRAME
-    }
+    answers_of_frames!();
 
     fn write_candidates(&self, pages_max: usize, pages: &mut Vec<PageNo>) {
         self.frames.dirty_of(self.frames.oldest_first(0), pages_max, pages);
     }
 
-    fn cleaned(&mut self, page: PageNo) {
-        self.frames.clean(page);
-    }
-
     fn forget(&mut self, page: PageNo) -> bool {
         self.frames.forget(page)
-    }
-
-    fn memory_bytes(&self) -> u64 {
-        self.frames.memory_bytes()
-    }
-
-    fn capacity_pages(&self) -> u32 {
-        self.frames.capacity()
-    }
-
-    fn dirty_pages(&self) -> u32 {
-        self.frames.dirty()
     }
 
     #[cfg(test)]

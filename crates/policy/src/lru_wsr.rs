@@ -9,7 +9,7 @@
 //! list, and a clean one that everybody reads goes before it. It does not ask what a write costs:
 //! where reads cost as much, it only loses hits. One miss may move many pages, though each use of a
 //! page pays for at most one such move.
-use crate::frame_lists::FrameLists;
+use crate::frame_lists::{FrameLists, answers_of_frames};
 use crate::page_table::{NO_FRAME, PageTable};
 use crate::policy::{Effect, Policy, Request};
 use tantalum_base::PageNo;
@@ -61,9 +61,7 @@ impl<T: PageTable> Policy for LruWsr<T> {
         false
     }
 
-    fn contains(&self, page: PageNo) -> bool {
-        self.frames.find(page) != NO_FRAME
-    }
+    answers_of_frames!();
 
     fn write_candidates(&self, pages_max: usize, pages: &mut Vec<PageNo>) {
         let of = |cold: bool| {
@@ -73,24 +71,8 @@ impl<T: PageTable> Policy for LruWsr<T> {
         self.frames.dirty_of(of(true).chain(of(false)), pages_max, pages);
     }
 
-    fn cleaned(&mut self, page: PageNo) {
-        self.frames.clean(page);
-    }
-
     fn forget(&mut self, page: PageNo) -> bool {
         self.frames.forget(page)
-    }
-
-    fn memory_bytes(&self) -> u64 {
-        self.frames.memory_bytes()
-    }
-
-    fn capacity_pages(&self) -> u32 {
-        self.frames.capacity()
-    }
-
-    fn dirty_pages(&self) -> u32 {
-        self.frames.dirty()
     }
 
     #[cfg(test)]

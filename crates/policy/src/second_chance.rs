@@ -9,7 +9,7 @@
 //!
 //! Weak as CLOCK is: against scans and loops, blind to how often a page was used and to the cost of
 //! writing it back; a miss may walk over all pages.
-use crate::frame_lists::FrameLists;
+use crate::frame_lists::{FrameLists, answers_of_frames};
 use crate::page_table::{NO_FRAME, PageTable};
 use crate::policy::{Effect, Policy, Request};
 use tantalum_base::PageNo;
@@ -52,9 +52,7 @@ impl<T: PageTable> Policy for SecondChance<T> {
         false
     }
 
-    fn contains(&self, page: PageNo) -> bool {
-        self.frames.find(page) != NO_FRAME
-    }
+    answers_of_frames!();
 
     fn write_candidates(&self, pages_max: usize, pages: &mut Vec<PageNo>) {
         let of = |marked: bool| {
@@ -64,24 +62,8 @@ impl<T: PageTable> Policy for SecondChance<T> {
         self.frames.dirty_of(of(false).chain(of(true)), pages_max, pages);
     }
 
-    fn cleaned(&mut self, page: PageNo) {
-        self.frames.clean(page);
-    }
-
     fn forget(&mut self, page: PageNo) -> bool {
         self.frames.forget(page)
-    }
-
-    fn memory_bytes(&self) -> u64 {
-        self.frames.memory_bytes()
-    }
-
-    fn capacity_pages(&self) -> u32 {
-        self.frames.capacity()
-    }
-
-    fn dirty_pages(&self) -> u32 {
-        self.frames.dirty()
     }
 
     #[cfg(test)]

@@ -5,7 +5,7 @@
 //!
 //! Weak against scans and loops: new pages stay until the hand has walked the old ones, and a hit
 //! counts the same whether it came once or a hundred times. Blind to the cost of writing back.
-use crate::frame_lists::FrameLists;
+use crate::frame_lists::{FrameLists, answers_of_frames};
 use crate::page_table::{NO_FRAME, PageTable};
 use crate::policy::{Effect, Policy, Request};
 use tantalum_base::PageNo;
@@ -58,19 +58,13 @@ impl<T: PageTable> Policy for Sieve<T> {
         false
     }
 
-    fn contains(&self, page: PageNo) -> bool {
-        self.frames.find(page) != NO_FRAME
-    }
+    answers_of_frames!();
 
     fn write_candidates(&self, pages_max: usize, pages: &mut Vec<PageNo>) {
         let tail = self.frames.tail(0);
         let from = if self.hand == NO_FRAME { tail } else { self.hand };
         let before = self.frames.from(tail).take_while(|&frame| frame != from);
         self.frames.dirty_of(self.frames.from(from).chain(before), pages_max, pages);
-    }
-
-    fn cleaned(&mut self, page: PageNo) {
-        self.frames.clean(page);
     }
 
     fn forget(&mut self, page: PageNo) -> bool {
@@ -82,18 +76,6 @@ impl<T: PageTable> Policy for Sieve<T> {
             self.frames.remove(frame);
         }
         frame != NO_FRAME
-    }
-
-    fn memory_bytes(&self) -> u64 {
-        self.frames.memory_bytes()
-    }
-
-    fn capacity_pages(&self) -> u32 {
-        self.frames.capacity()
-    }
-
-    fn dirty_pages(&self) -> u32 {
-        self.frames.dirty()
     }
 
     #[cfg(test)]
