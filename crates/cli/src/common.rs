@@ -116,7 +116,9 @@ impl OutputArgs {
     pub fn format(&self) -> anyhow::Result<OutputFormat> {
         if let Some(path) = &self.report {
             let folder = folder_of(path);
-            if path.is_dir() || !folder.is_dir() {
+            // It is replaced as a whole: a device or a link would be lost.
+            let there = path.symlink_metadata();
+            if there.is_ok_and(|there| !there.is_file()) || !folder.is_dir() {
                 bail!("--report: {} cannot be a file in a folder that is there", path.display());
             }
         }

@@ -224,6 +224,11 @@ fn a_page_that_cannot_be_written_is_refused_before_the_run() {
     let line = refused(&[&args[..], &["--report", "/nowhere/page.html"]].concat());
     assert!(line.contains("/nowhere/page.html"), "{line}");
     refused(&[&args[..], &["--report", "/"]].concat());
+    let link = tempfile::tempdir().unwrap();
+    let link = link.path().join("link.html");
+    std::os::unix::fs::symlink("/dev/null", &link).unwrap();
+    refused(&[&args[..], &["--report", link.to_str().unwrap()]].concat());
+    assert!(link.symlink_metadata().unwrap().is_symlink());
     let folder = tempfile::tempdir().unwrap();
     let page = folder.path().join("p.html");
     let run = tantalum(&[&args[..], &["--report", page.to_str().unwrap()]].concat());
