@@ -97,3 +97,18 @@ fn a_device_that_latches_keeps_what_it_acknowledged() {
         assert_eq!(live(&text).violations, []);
     }
 }
+
+/// All transaction headers were held by committed transactions, and a write outside replaced the last page
+/// of one: its header was free, and the begin that waited for one was not told.
+#[test]
+fn a_header_set_free_by_a_write_is_found_by_a_begin() {
+    for text in [
+        "txcache; nand; pages=60; seed=12169564217570577202;  -> dark; c36 c0 -> dark; c46 c11 c5 -> dark; \
+         c13 c6 c7 -> dark; w7 / c3 -> dark",
+        "txcache; nand; pages=120; seed=4794072196485855305;  -> dark;  -> dark;  -> dark; c22 -> dark; \
+         c10 -> dark;  -> dark;  -> dark;  -> dark; c8 c25 c7 c11 c6 -> dark;  -> dark;  -> dark;  -> dark; \
+         c15 -> dark; w13 / c25 / w7 -> dark",
+    ] {
+        assert_eq!(live(text).violations, [], "{text}");
+    }
+}

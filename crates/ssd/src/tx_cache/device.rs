@@ -388,7 +388,7 @@ impl<R: Runtime, M: ZoneMedia> PageDevice for TxCache<R, M> {
             }
         });
         drop(turn);
-        self.wake_flushers();
+        self.after_change();
         self.pay(stores).await;
         Ok(())
     }
@@ -418,7 +418,7 @@ impl<R: Runtime, M: ZoneMedia> PageDevice for TxCache<R, M> {
         self.wait_for_trim(ending.number).await?;
         let stores = self.change(|state| state.commit(ending.number));
         drop(ending);
-        self.after_end();
+        self.after_change();
         self.pay(stores).await;
         Ok(())
     }
@@ -427,7 +427,7 @@ impl<R: Runtime, M: ZoneMedia> PageDevice for TxCache<R, M> {
         let ending = self.end(tx).await?;
         let stores = self.change(|state| state.abort(ending.number));
         drop(ending);
-        self.after_end();
+        self.after_change();
         self.pay(stores).await;
         Ok(())
     }

@@ -146,8 +146,9 @@ impl<R: Runtime, M: ZoneMedia> TxCache<R, M> {
         Ok(ending)
     }
 
-    /// A transaction ended: there may be room, or something to write back.
-    pub(super) fn after_end(&self) {
+    /// A transaction ended, or versions were replaced: there may be room, as what they held is free,
+    /// or something to write back.
+    pub(super) fn after_change(&self) {
         self.room.wake_all();
         self.wake_flushers();
     }
