@@ -447,6 +447,7 @@ impl<M: ZoneMedia> Ftl<M> {
             state.checkpoint_unfinished = false;
             state.checkpoint_says = footer.durable;
             state.checkpoint_in_force = id;
+            state.zones.covered(footer.covered);
             let void = state.deltas.checkpoint_finished(id);
             for slot in void.into_iter().chain(std::mem::take(&mut state.pinned)) {
                 state.zones.remove_live(slot);

@@ -179,8 +179,10 @@ impl<M: ZoneMedia> Ftl<M> {
             moved |= group.moved;
             lost |= group.lost;
         }
-        if lost {
-            // Only a checkpoint can tell the next recovery that a page is gone.
+        let vouches = self.state.borrow().zones.vouches(victim);
+        if lost || vouches && !is_planted(Fault::NoVouching) {
+            // Only a checkpoint can tell the next recovery that a page is gone, or that what it
+            // finds of a batch is what a failing program left and no damage.
             self.checkpoint().await?;
         }
         if moved && !is_planted(Fault::NoSyncOfCopies) {

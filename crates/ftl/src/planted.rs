@@ -18,6 +18,8 @@ pub enum Fault {
     NoSyncOfCopies,
     /// Zones are reset though no watermark elsewhere covers what was in them.
     NoWatermark,
+    /// Zones are reset by which recovery tells what a failing program left from damage.
+    NoVouching,
     /// A flush does not wait for what is before it in the log.
     FlushLeavesGaps,
     /// Contents that were read are not checked.

@@ -441,11 +441,18 @@ impl<M: ZoneMedia> Ftl<M> {
     /// Closes every zone that holds something and frees the others; counts lost pages.
     fn settle_zones(&self, epochs: &[Option<(u64, u8)>], log: &Log, accepted: Version) -> u64 {
         let state = &mut *self.state.borrow_mut();
-        // Until the conclusion is durable, the next recovery counts these versions again: their
-        // zones stay as they are, also where nothing in them is in force.
+        // Until the conclusion is durable, the next recovery counts these versions again, and those
+        // that tell what a failing program left from damage: their zones stay as they are, also where
+        // nothing in them is in force.
         let mut counted = vec![false; self.geometry.zones as usize];
         for found in &log.found {
-            if found.version > log.durable && found.version <= accepted {
+            let vouches = || {
+                let of = |torn: &Torn| {
+                    torn.batch_first <= found.version && found.version <= torn.batch_last
+                };
+                log.torn.iter().any(of) && !is_planted(Fault::NoVouching)
+            };
+            if found.version > log.durable && found.version <= accepted || vouches() {
                 counted[self.geometry.zone_of(found.slot).index()] = true;
             }
         }

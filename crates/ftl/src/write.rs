@@ -266,7 +266,7 @@ impl<M: ZoneMedia> Ftl<M> {
                     if error.kind() == ErrorKind::ProgramFailed && attempt < PROGRAM_ATTEMPTS =>
                 {
                     attempt += 1;
-                    self.mark_failing(zone, stream);
+                    self.mark_failing(zone, &header);
                     // Cleaning must be able to go on, which makes the room for all others; except
                     // where it waits for this very append, itself or behind a checkpoint.
                     let keep_free =
@@ -286,7 +286,8 @@ impl<M: ZoneMedia> Ftl<M> {
     }
 
     /// A program failed in `zone`: no more appends to it, and cleaning empties it first.
-    fn mark_failing(&self, zone: ZoneNo, stream: Stream) {
+    fn mark_failing(&self, zone: ZoneNo, header: &AppendHeader) {
+        let stream = Stream::from_byte(header.stream);
         let state = &mut *self.state.borrow_mut();
         state.statistics.program_failures += 1;
         if state.zones.open_zone(stream) == Some(zone) {
@@ -294,6 +295,10 @@ impl<M: ZoneMedia> Ftl<M> {
         }
         state.zones.append_returned(zone, false, Version::NEVER);
         state.zones.get_mut(zone).failing = true;
+        if stream == Stream::Host {
+            let first = header.batch_first;
+            state.zones.tore(zone, first, Version(first.0 + u64::from(header.batch_len) - 1));
+        }
         state.evacuation_wanted = true;
         self.cleaning_wanted.wake_all();
     }

@@ -73,6 +73,10 @@ pub struct Zone {
     pub needs_reset: bool,
     /// A program failed here; it is to be emptied first.
     pub failing: bool,
+    /// First and last version of the host's batches of which appends failed here, as long as no
+    /// checkpoint covers them: what remains of them looks like damage, unless each version is found
+    /// elsewhere.
+    pub torn: Option<(Version, Version)>,
     /// Cleaning or the end of a checkpoint is about to reset it; the other must not as well.
     pub being_emptied: bool,
     /// Number of its present opening.
@@ -128,6 +132,7 @@ impl Zones {
             needs_sync: false,
             needs_reset: true,
             failing: false,
+            torn: None,
             being_emptied: false,
             epoch: 0,
             version_max: Version::NEVER,
@@ -258,6 +263,7 @@ impl Zones {
             needs_sync: false,
             needs_reset: false,
             failing: false,
+            torn: None,
             being_emptied: false,
             epoch,
             version_max: Version::NEVER,
@@ -316,6 +322,31 @@ impl Zones {
         zone.needs_sync |= !durable;
         if zone.appends_in_flight == 0 && !zone.needs_sync {
             zone.durable_slots = zone.used_slots;
+        }
+    }
+
+    /// An append of the versions from `first` to `last` failed in `zone`.
+    pub fn tore(&mut self, zone: ZoneNo, first: Version, last: Version) {
+        let torn = &mut self.get_mut(zone).torn;
+        *torn = match *torn {
+            Some((from, to)) => Some((from.min(first), to.max(last))),
+            None => Some((first, last)),
+        };
+    }
+
+    /// Whether `zone` may hold versions by which recovery tells what a failing program left in
+    /// another zone from damage.
+    pub fn vouches(&self, zone: ZoneNo) -> bool {
+        let version_max = self.get(zone).version_max;
+        let needs =
+            |torn: Option<(Version, Version)>| torn.is_some_and(|(first, _)| first <= version_max);
+        self.iter().any(|(number, other)| number != zone && needs(other.torn))
+    }
+
+    /// A checkpoint covers all changes up to `version`.
+    pub fn covered(&mut self, version: Version) {
+        for zone in &mut self.zones {
+            zone.torn = zone.torn.filter(|(_, last)| *last > version);
         }
     }
 
@@ -381,6 +412,7 @@ impl Zones {
         freed.state = ZoneState::Free;
         freed.being_emptied = false;
         freed.needs_reset = false;
+        freed.torn = None;
         freed.resets += 1;
         let resets = freed.resets;
         self.free.push(Reverse((resets, zone)));
@@ -388,6 +420,8 @@ impl Zones {
 
     /// `zone` cannot be used again.
     pub fn retire(&mut self, zone: ZoneNo) {
-        self.get_mut(zone).state = ZoneState::Retired;
+        let zone = self.get_mut(zone);
+        zone.state = ZoneState::Retired;
+        zone.torn = None;
     }
 }
