@@ -179,10 +179,12 @@ impl<M: ZoneMedia> Personality<M> {
         };
         let result = request(&mut layer).await;
         self.statistics.set(layer.blocks().statistics());
-        self.layer.set(Some(layer));
-        if change && let Err(error) = &result {
-            self.latched.borrow_mut().get_or_insert_with(|| error.clone());
+        let refusal = result.as_ref().err().filter(|_| change).cloned();
+        if let Some(error) = refusal.or_else(|| layer.failure()) {
+            let first = self.latched.borrow_mut().get_or_insert(error).clone();
+            layer.freeze(first);
         }
+        self.layer.set(Some(layer));
         result
     }
 
@@ -247,6 +249,18 @@ impl<M: ZoneMedia> Layer<M> {
             Layer::Bast(layer) => &mut layer.blocks,
             Layer::Fast(layer) => &mut layer.blocks,
             Layer::Dftl(layer) => &mut layer.blocks,
+        }
+    }
+
+    /// Why a read could not change what it should have, if so.
+    fn failure(&self) -> Option<Error> {
+        if let Layer::Dftl(layer) = self { layer.failed.clone() } else { None }
+    }
+
+    /// Changes are refused from now on, for `error`: reads change nothing either.
+    fn freeze(&mut self, error: Error) {
+        if let Layer::Dftl(layer) = self {
+            layer.failed = Some(error);
         }
     }
 
@@ -322,19 +336,11 @@ impl<M: ZoneMedia> PageDevice for Personality<M> {
     async fn read(&self, first: PageNo, out: &mut [M::Page], tx: Option<TxId>) -> Result<()> {
         refuse_transactions(tx)?;
         self.limits.check_range(PageRange::new(first, out.len() as u64))?;
-        // Reading may change the cached map.
-        let change = matches!(self.spec, PersonalitySpec::Dftl { .. });
         self.with(false, async |layer| {
             layer.blocks_mut().statistics.host_reads += out.len() as u64;
             layer.read(first, out).await
         })
         .await
-        .inspect_err(|error| {
-            let decayed = matches!(error.kind(), ErrorKind::Uncorrectable | ErrorKind::Checksum);
-            if change && !decayed {
-                self.latched.borrow_mut().get_or_insert_with(|| error.clone());
-            }
-        })
     }
 
     async fn write(&self, first: PageNo, pages: &[M::Page], tx: Option<TxId>) -> Result<()> {

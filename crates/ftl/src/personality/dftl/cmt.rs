@@ -102,14 +102,15 @@ impl Cmt {
         }
     }
 
-    /// The dirty entries from `first` to before `end`, in ascending order; they are clean now.
-    pub fn take_dirty(&mut self, first: PageNo, end: PageNo) -> Vec<(PageNo, Slot)> {
-        let pages: Vec<PageNo> = self.dirty.range(first..end).copied().collect();
-        let dirty = pages.iter().map(|page| (*page, self.entries[page].slot)).collect();
-        for page in &pages {
-            self.dirty.remove(page);
-        }
-        dirty
+    /// The dirty entries from `first` to before `end`, in ascending order.
+    pub fn dirty(&self, first: PageNo, end: PageNo) -> impl Iterator<Item = (PageNo, Slot)> + '_ {
+        self.dirty.range(first..end).map(|page| (*page, self.entries[page].slot))
+    }
+
+    /// The entries from `first` to before `end` are on flash.
+    pub fn set_clean(&mut self, first: PageNo, end: PageNo) {
+        let behind = self.dirty.split_off(&first);
+        self.dirty.extend(behind.range(end..));
     }
 }
 
@@ -141,16 +142,19 @@ mod tests {
     }
 
     #[test]
-    fn dirty_entries_of_a_range_are_taken_together() {
+    fn dirty_entries_of_a_range_become_clean_together() {
         let mut cmt = Cmt::new(8);
         for page in [1, 3, 5, 1024] {
             cmt.insert(PageNo(page), slot(0));
             cmt.set(PageNo(page), slot(page as u32 + 1));
         }
         assert_eq!(cmt.victim(), Some((PageNo(1), true)));
-        let taken = cmt.take_dirty(PageNo(0), PageNo(1024));
-        assert_eq!(taken, [1, 3, 5].map(|page| (PageNo(page), slot(page as u32 + 1))));
+        let dirty = |cmt: &Cmt, end| cmt.dirty(PageNo(0), PageNo(end)).collect::<Vec<_>>();
+        assert_eq!(dirty(&cmt, 1024), [1, 3, 5].map(|page| (PageNo(page), slot(page as u32 + 1))));
+        cmt.set_clean(PageNo(2), PageNo(1024));
+        assert_eq!(cmt.victim(), Some((PageNo(1), true)));
+        cmt.set_clean(PageNo(0), PageNo(1024));
         assert_eq!(cmt.victim(), Some((PageNo(1), false)));
-        assert_eq!(cmt.take_dirty(PageNo(0), PageNo(4096)).len(), 1);
+        assert_eq!(dirty(&cmt, 4096), [(PageNo(1024), slot(1025))]);
     }
 }

@@ -14,7 +14,7 @@ mod cmt;
 mod recovery;
 
 use std::collections::BTreeMap;
-use tantalum_base::{PAGE_BYTES, PageBuf, PageNo, Payload, Result, ZoneNo};
+use tantalum_base::{Error, ErrorKind, PAGE_BYTES, PageBuf, PageNo, Payload, Result, ZoneNo};
 use tantalum_media::ZoneMedia;
 
 use super::blocks::{Blocks, Place, Role};
@@ -47,6 +47,9 @@ pub(super) struct Dftl<M: ZoneMedia> {
     live: Vec<u32>,
     data: Option<ZoneNo>,
     map: Option<ZoneNo>,
+    /// Why the map is not kept any more, if so: what is in force is in the cached entries and in the
+    /// pages of the map that the directory names, and both stay as they are.
+    pub failed: Option<Error>,
 }
 
 impl<M: ZoneMedia> Dftl<M> {
@@ -60,16 +63,50 @@ impl<M: ZoneMedia> Dftl<M> {
             live: vec![0; zones],
             data: None,
             map: None,
+            failed: None,
             blocks,
         }
     }
 
-    /// Reads one page.
+    /// Reads one page. That may take cleaning and writing of the map; where these fail the page is
+    /// read all the same, and [`failed`](Self::failed) says why nothing is changed any more.
     pub async fn read(&mut self, page: PageNo) -> Result<M::Page> {
-        self.make_room().await?;
-        match self.lookup(page).await? {
+        let slot = match self.cached(page).await {
+            Ok(slot) => slot,
+            Err(error) if is_decay(&error) => return Err(error),
+            Err(error) => {
+                self.failed.get_or_insert(error);
+                self.find(page).await?
+            }
+        };
+        match slot {
             Slot::NONE => Ok(M::Page::zero()),
             slot => self.blocks.read(self.place(slot)).await,
+        }
+    }
+
+    /// The entry of `page`, which is cached then.
+    async fn cached(&mut self, page: PageNo) -> Result<Slot> {
+        if let Some(error) = &self.failed {
+            return Err(error.clone());
+        }
+        self.make_room().await?;
+        self.lookup(page).await
+    }
+
+    /// The entry of `page`, with nothing changed.
+    async fn find(&mut self, page: PageNo) -> Result<Slot> {
+        match self.cmt.get(page) {
+            Some(slot) => Ok(slot),
+            None => self.read_entry(page).await,
+        }
+    }
+
+    /// The entry of `page` on flash, which is in force where none is cached.
+    async fn read_entry(&mut self, page: PageNo) -> Result<Slot> {
+        match self.directory[(page.0 / ENTRIES) as usize] {
+            None => Ok(Slot::NONE),
+            Some(place) => Ok(entry(&self.blocks.read_map(place).await?, page)),
         }
     }
 
@@ -106,10 +143,7 @@ impl<M: ZoneMedia> Dftl<M> {
             }
             self.cmt.remove(victim);
         }
-        let slot = match self.directory[(page.0 / ENTRIES) as usize] {
-            None => Slot::NONE,
-            Some(place) => entry(&self.blocks.read_map(place).await?, page),
-        };
+        let slot = self.read_entry(page).await?;
         self.cmt.insert(page, slot);
         Ok(slot)
     }
@@ -124,13 +158,16 @@ impl<M: ZoneMedia> Dftl<M> {
         };
         let block = self.map_block().await?;
         let first = PageNo(number * ENTRIES);
-        changes.extend(self.cmt.take_dirty(first, PageNo(first.0 + ENTRIES)));
+        let end = PageNo(first.0 + ENTRIES);
+        changes.extend(self.cmt.dirty(first, end));
         let bytes = page.make_mut();
         for (page, slot) in changes {
             let at = (page.0 % ENTRIES) as usize * 4;
             bytes[at..at + 4].copy_from_slice(&slot.0.to_le_bytes());
         }
         let place = self.blocks.write_map(block, number, page).await?;
+        // Not before: where the write fails, the older page of the map stays in force.
+        self.cmt.set_clean(first, end);
         self.validate(place);
         if let Some(old) = old {
             self.invalidate(old);
@@ -181,6 +218,11 @@ impl<M: ZoneMedia> Dftl<M> {
         self.valid[slot] = false;
         self.live[place.block.index()] -= 1;
     }
+}
+
+/// Whether a page could not be read back.
+pub(super) fn is_decay(error: &Error) -> bool {
+    matches!(error.kind(), ErrorKind::Uncorrectable | ErrorKind::Checksum)
 }
 
 /// The entry of `page` in its page of the map.

@@ -1,0 +1,74 @@
+//! A program that fails, anywhere in a load: from then on changes are refused, and every page can
+//! still be read, as often as one likes, and after the device was opened again.
+#[path = "support/personality.rs"]
+mod personality;
+
+use personality::{Known, Load, Order, nand, perform, read, requests, stamp, verify, zones};
+use std::cell::RefCell;
+use std::rc::Rc;
+use tantalum_base::{Error, ErrorKind, Rng};
+use tantalum_ftl::personality::{Personality, PersonalitySpec};
+use tantalum_runtime::Virtual;
+use tantalum_runtime::virtual_time::Schedule;
+
+const PAGES: u64 = 48;
+const PAGES_PER_BLOCK: u32 = 8;
+
+/// Runs a load in which the program `nth` fails; whether there was one.
+fn fails_at(spec: PersonalitySpec, nth: u64) -> bool {
+    let load =
+        Load { seed: nth, order: Order::Uniform, requests: 120, trims: 0.05, fill: nth % 2 == 0 };
+    let nand = nand(1, 24, PAGES_PER_BLOCK, 4096);
+    let known = Rc::new(RefCell::new(Known::default()));
+    let in_flight = Rc::new(RefCell::new(None));
+    let runtime = Virtual::new(Schedule::Fifo);
+    let medium = zones(&runtime, &nand);
+    let media = medium.reopen(runtime.clone());
+    let (shared, refused, failing) = (Rc::clone(&known), Rc::clone(&in_flight), nand.clone());
+    let session = async move {
+        let device = Personality::format(media, spec, PAGES).await?;
+        failing.fail_program(nth);
+        let mut known = shared.borrow_mut();
+        let mut rng = Rng::split(nth, "reads");
+        for request in requests(&load, PAGES, u64::from(PAGES_PER_BLOCK)) {
+            if let Err(error) = perform(&*device, request).await {
+                assert!(matches!(error.kind(), ErrorKind::ProgramFailed | ErrorKind::Latched));
+                refused.replace(Some(request));
+                break;
+            }
+            known.apply(request);
+            let page = rng.below(PAGES);
+            assert_eq!(read(&*device, page).await?, stamp(page, known.get(page)), "page {page}");
+        }
+        let in_flight = *refused.borrow();
+        for _ in 0..3 {
+            if let Err(wrong) = verify(&*device, &mut known, in_flight).await {
+                panic!("{spec}, program {nth}: {wrong}");
+            }
+        }
+        Ok::<_, Error>(())
+    };
+    runtime.run(session).unwrap().unwrap();
+    nand.call_off_failing_programs();
+    let runtime = Virtual::new(Schedule::Fifo);
+    let media = medium.reopen(runtime.clone());
+    let request = *in_flight.borrow();
+    let session = async move {
+        let device = Personality::recover(media, spec, PAGES).await?;
+        if let Err(wrong) = verify(&*device, &mut known.borrow_mut(), request).await {
+            panic!("{spec}, program {nth}, opened again: {wrong}");
+        }
+        Ok::<_, Error>(())
+    };
+    runtime.run(session).unwrap().unwrap();
+    request.is_some()
+}
+
+#[test]
+fn what_was_written_stays_readable_when_a_program_fails() {
+    for name in ["block-map", "bast:logs=2", "fast:logs=2", "dftl:cmt=5"] {
+        let spec = PersonalitySpec::parse(name).unwrap();
+        let failed = (0..160).filter(|nth| fails_at(spec, *nth)).count();
+        assert!(failed > 100, "{name}: only {failed} of the programs failed");
+    }
+}
