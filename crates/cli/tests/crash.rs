@@ -42,22 +42,6 @@ fn a_replay_is_what_the_text_says() {
 }
 
 #[test]
-fn a_broken_promise_is_told_with_its_replay_and_exits_with_1() {
-    // A share of a page with itself is an error of the scenario, which no device answers well.
-    let text = "ssd:cache=through; nand; pages=24; seed=7; w3 s3<3 -> dark";
-    let ended = tantalum(&["crash", "--replay", text]);
-    assert_eq!(ended.code, 1, "{}", ended.out);
-    assert!(ended.out.contains("violation: power-on 0") && ended.out.contains(text));
-    let json = tantalum(&["crash", "--replay", text, "--format", "json"]);
-    let parsed: serde_json::Value = serde_json::from_str(&json.out).unwrap();
-    let violation = &parsed["violations"][0];
-    for column in tantalum_report::schema::CRASH_VIOLATIONS {
-        assert!(violation.get(column.key).is_some(), "{} is missing", column.key);
-    }
-    assert_eq!((json.code, &violation["replay"]), (1, &text.into()));
-}
-
-#[test]
 fn what_there_is_not_is_refused_with_what_there_is() {
     let message = refused(&["crash", "--device", "floppy"]);
     assert!(message.contains("ssd:cache=durable") && message.contains("txcache"), "{message}");
@@ -66,5 +50,22 @@ fn what_there_is_not_is_refused_with_what_there_is() {
     let message = refused(&["crash", "--workload", "mixed:clients=9"]);
     assert!(message.contains("1 to 4"), "{message}");
     let message = refused(&["crash", "--replay", "ssd; nand; pages=3; seed=1; w9 -> dark"]);
-    assert!(message.contains("w9"), "{message}");
+    assert!(message.contains("w9") && message.contains("0 to 2"), "{message}");
+    let alone = "ssd:cache=through; nand; pages=24; seed=1; w0+24 -> dark";
+    let message = refused(&["crash", "--replay", alone]);
+    assert!(message.contains("w0+24") && message.contains("limit"), "{message}");
+    let both = tantalum(&["crash", "--replay", alone, "--seed", "3"]);
+    assert!(both.code == 2 && both.err.contains("--seed"), "{}", both.err);
+    let message = refused(&["crash", "--device", "bast:logs=8"]);
+    assert!(message.contains("do not fit"), "{message}");
+}
+
+#[test]
+fn numbers_have_suffixes_and_layers_have_defaults_of_the_lab() {
+    let args =
+        ["crash", "--device", "bast", "--media", "nand", "--cuts", "1k", "--format", "csv"];
+    let csv = good(&args);
+    assert!(csv.contains("bast:logs=2"), "{csv}");
+    let bytes = tantalum(&["crash", "--cuts", "5MiB"]);
+    assert!(bytes.code == 2 && bytes.err.contains("100k"), "{}", bytes.err);
 }

@@ -3,6 +3,7 @@ use crate::Verdict;
 use crate::common::{OutputArgs, print_line};
 use crate::progress::Progress;
 use anyhow::bail;
+use tantalum_base::size::Size;
 use tantalum_lab::crash::{
     self, Campaign, CampaignOptions, DEVICES, Found, Outcome, Replay, Workload, campaign,
 };
@@ -30,7 +31,7 @@ pub struct Args {
     #[arg(long, value_name = "WORKLOAD", default_value = Workload::SYNTAX)]
     workload: String,
     /// Verified cuts of each device on each medium; a run ends with the scenario that reaches them
-    #[arg(long, value_name = "N", default_value_t = 1000, conflicts_with = "exhaustive")]
+    #[arg(long, value_name = "N", value_parser = count, default_value = "1000", conflicts_with = "exhaustive")]
     cuts: u64,
     /// Every operation of one load, with every fate, and every operation of its recoveries
     #[arg(long)]
@@ -39,7 +40,11 @@ pub struct Args {
     #[arg(long, default_value_t = 1)]
     seed: u64,
     /// Run one scenario, as a violation printed it
-    #[arg(long, value_name = "TEXT", conflicts_with_all = ["device", "workload", "exhaustive"])]
+    #[arg(
+        long,
+        value_name = "TEXT",
+        conflicts_with_all = ["device", "media", "workload", "cuts", "exhaustive", "seed", "threads"]
+    )]
     replay: Option<String>,
     /// Threads to use at most; the outcome does not depend on it
     #[arg(long, value_name = "N")]
@@ -106,7 +111,7 @@ fn campaigns(args: &Args) -> anyhow::Result<Report> {
                 continue;
             }
             // What can be refused is refused before anything runs.
-            crash::find(device, media)?;
+            crash::check(device, media)?;
             runs.push(CampaignOptions {
                 device: device.clone(),
                 media: media.clone(),
@@ -160,8 +165,8 @@ fn campaigns(args: &Args) -> anyhow::Result<Report> {
 fn replay(text: &str) -> anyhow::Result<Report> {
     let replay = Replay::parse(text)?;
     let lives = crash::find(&replay.device, &replay.media)?;
-    // Where the device cannot have so many pages, that is no violation.
-    lives.limits(replay.life.pages)?;
+    // What the device cannot be asked for is no violation.
+    replay.life.check(&lives.limits(replay.life.pages)?)?;
     let outcome = lives.live(&replay.life);
     let Outcome { cuts, cuts_in_recovery, commands, coverage, .. } = &outcome;
     let found = outcome.violations.iter().map(|violation| Found {
@@ -223,6 +228,15 @@ fn push_found(table: &mut Table, found: &Found) {
     ]);
 }
 
+/// A number, as `1000` or `100k`.
+fn count(text: &str) -> Result<u64, String> {
+    match Size::parse(text) {
+        Ok(Size::Count(count)) => Ok(count),
+        Ok(_) => Err("a number is wanted, such as 1000 or 100k".to_owned()),
+        Err(error) => Err(error.to_string()),
+    }
+}
+
 fn cores() -> usize {
     std::thread::available_parallelism().map_or(1, usize::from)
 }
@@ -233,4 +247,37 @@ fn timed<T>(work: impl FnOnce() -> T) -> (T, f64) {
     let start = std::time::Instant::now();
     let done = work();
     (done, start.elapsed().as_secs_f64())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use clap::Parser;
+    use tantalum_ftl::planted::{Fault, plant};
+
+    #[derive(Parser)]
+    struct Line {
+        #[command(flatten)]
+        args: Args,
+    }
+
+    #[test]
+    fn a_broken_promise_is_told_with_its_replay() {
+        let text = "ssd:cache=through; nand; pages=24; seed=7; w3 s4<3 -> dark;  -> dark";
+        let line = Line::parse_from(["crash", "--replay", text]);
+        let run = || (replay(text).unwrap(), run(&line.args).unwrap());
+        let (report, verdict) = run();
+        assert!(report.lists[0].1.rows().is_empty() && verdict == Verdict::Good);
+        plant(Some(Fault::SharesNotLogged));
+        let (report, verdict) = run();
+        plant(None);
+        assert!(verdict == Verdict::FoundWrong);
+        let (name, violations) = &report.lists[0];
+        assert_eq!((*name, violations.rows().len()), ("violations", 1));
+        for column in schema::CRASH_VIOLATIONS {
+            assert!(violations.columns().iter().any(|known| known.key == column.key));
+        }
+        let told = violations.rows()[0].iter().map(Value::plain).collect::<Vec<_>>().join("; ");
+        assert!(told.contains("power-on 1") && told.contains(text), "{told}");
+    }
 }

@@ -89,6 +89,19 @@ impl Campaign {
     }
 }
 
+/// Refuses what a campaign of `device` on `media` would refuse.
+///
+/// # Errors
+/// `InvalidInput`, which says what is accepted.
+pub fn check(device: &str, media: &str) -> Result<()> {
+    limits(&*registry::find(device, media)?).map(drop)
+}
+
+/// What the device offers with each number of pages that lives have.
+fn limits(lives: &dyn Lives) -> Result<Vec<Limits>> {
+    PAGES.iter().map(|pages| lives.limits(*pages)).collect()
+}
+
 /// Runs a campaign. `progress` is told (cuts made, cuts in all), from this thread.
 ///
 /// # Errors
@@ -102,7 +115,7 @@ pub fn campaign(options: &CampaignOptions, progress: &mut dyn FnMut(u64, u64)) -
         campaign.add(&every.dry);
         Next::Listed(every.lives.into_iter())
     } else {
-        let limits = PAGES.iter().map(|pages| lives.limits(*pages)).collect::<Result<Vec<_>>>()?;
+        let limits = limits(&*lives)?;
         let label = format!("{} on {}", lives.device(), lives.media());
         Next::Random { rng: Rng::split(options.seed, &label), limits }
     };

@@ -8,6 +8,7 @@
 //! powered    stops everything when the medium loses power
 //! life       a scenario: each time with power, its clients and its end   text   written down
 //! command    what clients do                          generate  random lives from a seed
+//! possible   what a device can be asked for
 //! run        lives a life                             bench     one power-on to the next
 //! client     issues commands and checks reads         history   what was issued, acknowledged, read
 //! verify     whether what a device holds is allowed
@@ -20,6 +21,7 @@ mod command;
 mod generate;
 mod history;
 mod life;
+mod possible;
 mod powered;
 mod registry;
 mod rig;
@@ -30,7 +32,7 @@ pub mod subjects;
 mod text;
 mod verify;
 
-pub use campaign::{Campaign, CampaignOptions, Found, campaign};
+pub use campaign::{Campaign, CampaignOptions, Found, campaign, check};
 pub use command::Command;
 pub use generate::Workload;
 pub use life::{Cut, CutAt, End, Life, PowerOn, Violation};

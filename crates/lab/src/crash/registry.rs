@@ -120,7 +120,12 @@ fn on<R: Rig + 'static>(media: &'static str, device: &str) -> Result<Box<dyn Liv
             Ok(kind::<R, _>(media, ShadowSubject { clustering }))
         }
         name if PersonalitySpec::NAMES.contains(&name) => {
-            Ok(kind::<R, _>(media, PersonalitySubject { spec: PersonalitySpec::parse(device)? }))
+            // Their own defaults are for larger media than the lab's.
+            let small = PersonalitySubject::NAMES
+                .iter()
+                .find(|small| small.split(':').next() == Some(device));
+            let spec = PersonalitySpec::parse(small.copied().unwrap_or(device))?;
+            Ok(kind::<R, _>(media, PersonalitySubject { spec }))
         }
         _ => Err(spec.unknown_name("device of the crash lab", DEVICES)),
     }

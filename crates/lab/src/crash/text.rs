@@ -124,7 +124,10 @@ fn power_on(part: &str, pages: u64) -> Result<PowerOn> {
         .map(|client| {
             let words = client.split_whitespace();
             words
-                .map(|word| command(word, pages).ok_or_else(|| bad(word, "a command")))
+                .map(|word| {
+                    let wanted = || format!("a command on pages 0 to {}", pages - 1);
+                    command(word, pages).ok_or_else(|| bad(word, &wanted()))
+                })
                 .collect::<Result<Vec<_>>>()
         })
         .filter(|client| client.as_ref().map_or(true, |client| !client.is_empty()))
