@@ -32,7 +32,8 @@ pub struct Limits {
     pub page_bytes: u32,
     /// Pages the device offers.
     pub pages: u64,
-    /// Pages a single `write` may have and still be all or nothing.
+    /// Pages a single `write` may have. It is all or nothing at a power cut, but on `Volatile` devices
+    /// and on the disks that others are compared with (`docs/devices/disk.md`).
     pub atomic_write_pages_max: u32,
     /// Pages a transaction may write.
     pub transaction_pages_max: u32,
