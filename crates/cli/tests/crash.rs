@@ -62,8 +62,7 @@ fn what_there_is_not_is_refused_with_what_there_is() {
 
 #[test]
 fn numbers_have_suffixes_and_layers_have_defaults_of_the_lab() {
-    let args =
-        ["crash", "--device", "bast", "--media", "nand", "--cuts", "1k", "--format", "csv"];
+    let args = ["crash", "--device", "bast", "--media", "nand", "--cuts", "1k", "--format", "csv"];
     let csv = good(&args);
     assert!(csv.contains("bast:logs=2"), "{csv}");
     let bytes = tantalum(&["crash", "--cuts", "5MiB"]);
