@@ -1,7 +1,9 @@
 //! A device whose reads are cached and whose changes go through.
 //!
 //! It promises what the device below promises, as nothing is acknowledged that this has not
-//! acknowledged, and everything reaches it in the order in which it was issued. What a host would
+//! acknowledged, and everything reaches it in the order in which it was issued. A read that mixes
+//! cached pages with others shows one moment all the same: where a change came between, all of it is
+//! read again in one command of the device below. What a host would
 //! win by write-back, rewrites that meet between two flushes, is the work of the device's write
 //! cache, which knows how to keep its order.
 use std::cell::RefCell;
@@ -182,8 +184,10 @@ impl<P: Payload> Cache<P> {
         first: PageNo,
         out: &mut [P],
     ) -> Result<()> {
-        let end = PageNo(first.0 + out.len() as u64);
+        let range = PageRange::new(first, out.len() as u64);
+        let end = range.end();
         let mut page = first;
+        let mut watch = None;
         while page < end {
             let at = (page.0 - first.0) as usize;
             if let Some(content) = self.hit(page) {
@@ -191,15 +195,42 @@ impl<P: Payload> Cache<P> {
                 page.0 += 1;
                 continue;
             }
+            let missing = self.missing(page, end);
+            if missing == range {
+                return self.read_through(device, range, out).await;
+            }
+            // From the first await on; the cached pages so far were taken in the same step.
+            if range.pages > 1 {
+                watch.get_or_insert_with(|| Reading::watch(self, range));
+            }
             if self.wait_for(page).await {
                 continue;
             }
-            let missing = self.missing(page, end);
             let out = &mut out[at..at + missing.pages as usize];
             self.read_through(device, missing, out).await?;
             page = missing.end();
         }
-        Ok(())
+        // Undisturbed, no page changed from the first to the last that was taken.
+        let disturbed = watch.is_some_and(Reading::end);
+        if disturbed { self.read_from(device, first, out).await } else { Ok(()) }
+    }
+
+    /// Reads from the device, and counts it.
+    async fn read_from<D: PageDevice<Page = P>>(
+        &self,
+        device: &D,
+        first: PageNo,
+        out: &mut [P],
+    ) -> Result<()> {
+        let read = device.read(first, out, None).await;
+        self.count(|counts| {
+            counts.device_reads += 1;
+            match &read {
+                Ok(()) => counts.physical_reads += out.len() as u64,
+                Err(_) => counts.read_failures += 1,
+            }
+        });
+        read
     }
 
     /// Reads what nobody has and caches it where it is known to be the newest.
@@ -211,14 +242,7 @@ impl<P: Payload> Cache<P> {
     ) -> Result<()> {
         let ticket = self.in_flight.borrow_mut().begin_read(range);
         let reading = Reading { cache: self, ticket: Some(ticket) };
-        let read = device.read(range.first, out, None).await;
-        self.count(|counts| {
-            counts.device_reads += 1;
-            match &read {
-                Ok(()) => counts.physical_reads += range.pages,
-                Err(_) => counts.read_failures += 1,
-            }
-        });
+        let read = self.read_from(device, range.first, out).await;
         let disturbed = reading.end();
         if read.is_ok() && !disturbed {
             range.iter().zip(&*out).for_each(|(page, content)| self.install(page, content));
@@ -235,7 +259,13 @@ struct Reading<'a, P> {
     ticket: Option<Ticket>,
 }
 
-impl<P> Reading<'_, P> {
+impl<'a, P> Reading<'a, P> {
+    /// A read of `range` that takes its pages from several places and brings none.
+    fn watch(cache: &'a Cache<P>, range: PageRange) -> Self {
+        let ticket = cache.in_flight.borrow_mut().begin_watch(range);
+        Reading { cache, ticket: Some(ticket) }
+    }
+
     /// Whether a change was in flight together with it.
     fn end(mut self) -> bool {
         let mut disturbed = false;

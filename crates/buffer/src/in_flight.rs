@@ -10,11 +10,20 @@ use tantalum_base::{PageNo, PageRange};
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Ticket(u64);
 
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Kind {
+    /// A read that brings its pages into the cache.
+    Read,
+    /// A read that brings none: what it is made of is read by others.
+    Watch,
+    Change,
+}
+
 #[derive(Debug)]
 struct Entry {
     ticket: Ticket,
     range: PageRange,
-    change: bool,
+    kind: Kind,
     /// A change of one of its pages was in flight together with it.
     disturbed: bool,
 }
@@ -29,10 +38,19 @@ pub(crate) struct InFlight {
 impl InFlight {
     /// Begins a read.
     pub(crate) fn begin_read(&mut self, range: PageRange) -> Ticket {
+        self.begin(range, Kind::Read)
+    }
+
+    /// Begins a read that only wants to know whether it was disturbed.
+    pub(crate) fn begin_watch(&mut self, range: PageRange) -> Ticket {
+        self.begin(range, Kind::Watch)
+    }
+
+    fn begin(&mut self, range: PageRange, kind: Kind) -> Ticket {
         let disturbed = self.is_changing(range);
         self.tickets += 1;
         let ticket = Ticket(self.tickets);
-        self.entries.push(Entry { ticket, range, change: false, disturbed });
+        self.entries.push(Entry { ticket, range, kind, disturbed });
         ticket
     }
 
@@ -46,10 +64,10 @@ impl InFlight {
             for entry in &mut self.entries[..others] {
                 if entry.range.overlaps(range) {
                     entry.disturbed = true;
-                    disturbed |= entry.change;
+                    disturbed |= entry.kind == Kind::Change;
                 }
             }
-            self.entries.push(Entry { ticket, range, change: true, disturbed });
+            self.entries.push(Entry { ticket, range, kind: Kind::Change, disturbed });
         }
         ticket
     }
@@ -67,12 +85,13 @@ impl InFlight {
 
     /// Whether a page of `range` is being changed.
     pub(crate) fn is_changing(&self, range: PageRange) -> bool {
-        self.entries.iter().any(|entry| entry.change && entry.range.overlaps(range))
+        let changes = |entry: &Entry| entry.kind == Kind::Change;
+        self.entries.iter().any(|entry| changes(entry) && entry.range.overlaps(range))
     }
 
     /// Whether a read is in flight that will bring `page` into the cache.
     pub(crate) fn is_coming(&self, page: PageNo) -> bool {
-        let brings = |entry: &Entry| !entry.change && !entry.disturbed;
+        let brings = |entry: &Entry| entry.kind == Kind::Read && !entry.disturbed;
         self.entries.iter().any(|entry| brings(entry) && entry.range.contains(page))
     }
 
@@ -110,6 +129,16 @@ mod tests {
         assert_eq!(end(&mut commands, late), [(2, true)]);
         assert_eq!(end(&mut commands, other), [(4, false)]);
         assert!(commands.is_empty());
+    }
+
+    #[test]
+    fn who_watches_is_disturbed_and_brings_nothing() {
+        let mut commands = InFlight::default();
+        let watch = commands.begin_watch(range(0, 4));
+        assert!(!commands.is_coming(PageNo(3)));
+        let change = commands.begin_change([range(3, 4)].into_iter());
+        assert_eq!(end(&mut commands, change), [(3, false)]);
+        assert_eq!(end(&mut commands, watch), [(0, true)]);
     }
 
     #[test]

@@ -241,6 +241,7 @@ impl<M: ZoneMedia> Ftl<M> {
 
     /// Resets an emptied zone and gives it back to the pool.
     pub(crate) async fn reset_emptied(&self, zone: ZoneNo) -> Result<()> {
+        self.readers.leave(zone).await;
         let reset = self.media.reset(zone).await;
         {
             let state = &mut *self.state.borrow_mut();

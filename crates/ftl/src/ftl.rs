@@ -12,6 +12,7 @@ use crate::dump::Layout;
 use crate::durable::DurableTracker;
 use crate::map::{Entry, Mapping, Place};
 use crate::options::{FtlOptions, reserve_zones};
+use crate::readers::ZoneReaders;
 use crate::statistics::FtlStatistics;
 use crate::zones::{ZoneState, Zones};
 
@@ -33,6 +34,8 @@ pub struct Ftl<M: ZoneMedia> {
     /// One checkpoint at a time.
     pub(crate) checkpoint_turn: Semaphore,
     pub(crate) sync_turns: SyncTurns,
+    /// Reads of several pages in flight.
+    pub(crate) readers: ZoneReaders,
     /// Frames of the dump in force, until they are taken to be written back.
     pub(crate) restored: RefCell<Vec<(PageNo, M::Page)>>,
     /// Cleaning and checkpoints that wait for hosts' appends to become durable.
@@ -97,6 +100,8 @@ pub(crate) struct State<P> {
     pub deltas: Deltas,
     /// Shares that are not durable yet, or build on one: the page, what it was, and their version.
     pub shares_in_flight: Vec<(PageNo, Entry, Version)>,
+    /// Shares of batches of which other pages are still being written, as above: nobody sees them.
+    pub shares_unseen: Vec<(PageNo, Entry, Version)>,
     /// A dump of which something is not durable elsewhere yet.
     pub dump_in_force: Option<u64>,
     /// Dumps up to this one are void: the mapping entries, and the rest.
@@ -180,6 +185,7 @@ impl<M: ZoneMedia> Ftl<M> {
                 evacuation_wanted: false,
                 deltas: Deltas::new(options.dump.map(|_| &layout), options.pages),
                 shares_in_flight: Vec::new(),
+                shares_unseen: Vec::new(),
                 dump_in_force: None,
                 dumps_void: DumpsVoid::default(),
                 pinned: Vec::new(),
@@ -189,6 +195,7 @@ impl<M: ZoneMedia> Ftl<M> {
             log_turn: Semaphore::new("the log's turn", 1),
             checkpoint_turn: Semaphore::new("the checkpoint's turn", 1),
             sync_turns: SyncTurns::default(),
+            readers: ZoneReaders::new(geometry),
             restored: RefCell::default(),
             waiting_for_hosts: Cell::new(0),
             victims: RefCell::new(Victims {
@@ -322,6 +329,18 @@ impl<P> State<P> {
     pub fn replace(&mut self, page: PageNo, entry: Entry) {
         self.deltas.mark(page);
         self.put(page, entry);
+    }
+
+    /// What readers see of `page`.
+    #[inline]
+    pub fn visible(&self, page: PageNo) -> Entry {
+        let mut entry = self.map.get(page);
+        for (unseen, before, version) in self.shares_unseen.iter().rev() {
+            if (*unseen, *version) == (page, entry.version) {
+                entry = *before;
+            }
+        }
+        entry
     }
 
     /// Puts `entry` in force; keeps the live counts. The change is noted otherwise.

@@ -3,7 +3,7 @@
 //! ```text
 //! write    batches → host stream, versions assigned in order     (records: trims and shares, as versioned records)
 //! room     free zones: the reserve, waiting, resetting
-//! read     mapping → media, every content checked
+//! read     mapping → media, every content checked; readers: their zones stay
 //! share    pages take other pages' contents by a change of the mapping alone
 //! map      page → (version, place, checksum); slot → page, or several (sharers)
 //! zones    free, open, full; live slots; reserve
@@ -40,6 +40,7 @@ pub mod personality;
 mod places;
 pub mod planted;
 mod read;
+mod readers;
 mod records;
 mod recovery;
 mod recovery_report;
@@ -57,5 +58,6 @@ pub use check::Finding;
 pub use dump::{DumpOptions, DumpReport};
 pub use ftl::Ftl;
 pub use options::{FtlOptions, pages_max};
+pub use readers::{Reading, ZoneReaders};
 pub use recovery_report::RecoveryReport;
 pub use statistics::FtlStatistics;

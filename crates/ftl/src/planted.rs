@@ -22,6 +22,10 @@ pub enum Fault {
     NoVouching,
     /// A flush does not wait for what is before it in the log.
     FlushLeavesGaps,
+    /// Zones are reset while they are being read.
+    NoWaitForReaders,
+    /// A share is seen before all of it is in force.
+    SharesSeenByHalves,
     /// Contents that were read are not checked.
     NoChecksum,
     /// Writes are acknowledged and frames given up before they are durable.
@@ -32,6 +36,8 @@ pub enum Fault {
     SharersLeftBehind,
     /// Cleaning copies for pages whose share is not durable yet.
     SharersAheadOfLog,
+    /// Of two changes of the same pages in a device without a write cache the later may be done first.
+    ChangesOvertake,
     /// A TxCache sets the commit flag before the last page is in NVRAM.
     EarlyCommitFlag,
     /// A TxCache writes pages of open transactions to their home locations.

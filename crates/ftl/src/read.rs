@@ -7,7 +7,8 @@ use crate::map::{Entry, Place};
 use crate::planted::{Fault, is_planted};
 
 impl<M: ZoneMedia> Ftl<M> {
-    /// Reads `pages` into `out` (same length). A page never written or trimmed reads as zeros.
+    /// Reads `pages` into `out` (same length), all as they are at one moment. A page never written or
+    /// trimmed reads as zeros.
     ///
     /// # Errors
     /// `Checksum` or `Uncorrectable`, with page and slot, where the medium does not give back
@@ -17,35 +18,52 @@ impl<M: ZoneMedia> Ftl<M> {
         if let ([page], [out]) = (pages, &mut *out) {
             return self.read_one(*page, out).await;
         }
-        // (index in `out`, what the mapping expects) of the pages that are on media.
-        let mut mapped = Vec::with_capacity(pages.len());
-        let mut slots = Vec::with_capacity(pages.len());
+        self.read_at_once(pages.iter().copied().zip(0..), out).await
+    }
+
+    /// Reads each of the `wanted` pages into `out`, at the index that comes with it. They are read as
+    /// they are when this is first polled, whatever happens to them meanwhile. So a caller that takes
+    /// other pages from a cache in the same step has all of them as they are at one moment.
+    ///
+    /// # Errors
+    /// Those of [`read`](Self::read).
+    pub async fn read_at_once(
+        &self,
+        wanted: impl IntoIterator<Item = (PageNo, usize)>,
+        out: &mut [M::Page],
+    ) -> Result<()> {
+        let wanted = wanted.into_iter();
+        let most = wanted.size_hint().0;
+        let (mut found, mut slots) = (Vec::with_capacity(most), Vec::with_capacity(most));
         {
             let state = self.state.borrow();
-            for (index, (page, out)) in pages.iter().zip(out.iter_mut()).enumerate() {
-                let entry = state.map.get(*page);
+            for (page, index) in wanted {
+                let entry = state.visible(page);
                 match entry.place {
                     Place::At(slot) => {
                         slots.push(slot);
-                        mapped.push((index, entry));
+                        found.push((page, index, entry));
                     }
-                    Place::Unmapped => *out = M::Page::zero(),
-                    Place::Lost => return Err(lost(*page)),
+                    Place::Unmapped => out[index] = M::Page::zero(),
+                    Place::Lost => return Err(lost(page)),
                 }
             }
         }
         if slots.is_empty() {
             return Ok(());
         }
+        // What was looked up stays where it is, though newer contents may be in force elsewhere.
+        let _reading = self.readers.enter(&slots);
         let mut contents = vec![M::Page::zero(); slots.len()];
         let mut spares = vec![None; slots.len()];
         let read = self.media.read_with_spares(&slots, &mut contents, &mut spares).await;
-        for (((index, entry), content), spare) in mapped.into_iter().zip(contents).zip(spares) {
-            if read.is_ok() && entry.holds(pages[index], &content, spare.as_ref()) {
+        let contents = contents.into_iter().zip(spares).zip(&slots);
+        for ((page, index, entry), ((content, spare), slot)) in found.into_iter().zip(contents) {
+            if read.is_ok() && entry.holds(page, &content, spare.as_ref()) {
                 out[index] = content;
             } else {
-                // Moved meanwhile, or damaged: one at a time finds out which, and where.
-                self.read_one(pages[index], &mut out[index]).await?;
+                // Damaged: one at a time finds out which, and where.
+                self.read_slot(page, *slot, &entry, &mut out[index]).await?;
             }
         }
         Ok(())
@@ -54,7 +72,7 @@ impl<M: ZoneMedia> Ftl<M> {
     /// Reads one page; again where cleaning moved it meanwhile.
     async fn read_one(&self, page: PageNo, out: &mut M::Page) -> Result<()> {
         loop {
-            let entry = self.state.borrow().map.get(page);
+            let entry = self.state.borrow().visible(page);
             let slot = match entry.place {
                 Place::At(slot) => slot,
                 Place::Unmapped => {
@@ -63,19 +81,32 @@ impl<M: ZoneMedia> Ftl<M> {
                 }
                 Place::Lost => return Err(lost(page)),
             };
-            let mut spare = [None];
-            let one = std::slice::from_mut(out);
-            let read = self.media.read_with_spares(&[slot], one, &mut spare).await;
-            let [spare] = spare;
-            let failure = match read {
-                Ok(()) if is_planted(Fault::NoChecksum) => return Ok(()),
-                Ok(()) if entry.holds(page, out, spare.as_ref()) => return Ok(()),
-                Ok(()) => wrong_content(page, slot, &entry, out, spare.as_ref()),
-                Err(error) => error.wrap(format!("reading page {page} at slot {slot}")),
+            let Err(failure) = self.read_slot(page, slot, &entry, out).await else {
+                return Ok(());
             };
-            if self.state.borrow().map.get(page) == entry {
+            if self.state.borrow().visible(page) == entry {
                 return Err(failure);
             }
+        }
+    }
+
+    /// Reads what `slot` must hold, as `entry` of `page` says.
+    async fn read_slot(
+        &self,
+        page: PageNo,
+        slot: SlotNo,
+        entry: &Entry,
+        out: &mut M::Page,
+    ) -> Result<()> {
+        let mut spare = [None];
+        let one = std::slice::from_mut(out);
+        let read = self.media.read_with_spares(&[slot], one, &mut spare).await;
+        let [spare] = spare;
+        match read {
+            Ok(()) if is_planted(Fault::NoChecksum) => Ok(()),
+            Ok(()) if entry.holds(page, out, spare.as_ref()) => Ok(()),
+            Ok(()) => Err(wrong_content(page, slot, entry, out, spare.as_ref())),
+            Err(error) => Err(error.wrap(format!("reading page {page} at slot {slot}"))),
         }
     }
 }

@@ -2,7 +2,7 @@
 //!
 //! A batch is one record page of the log, so it is all or nothing like any batch. It is in force
 //! from the moment at which it takes its version: a write that comes behind it in the log comes
-//! behind it for readers too. What it points to stays: the slot has one page more from then on.
+//! behind it for readers too, who see it when all of it is in force. What it points to stays: the slot has one page more from then on.
 //!
 //! Some contents are written again instead, in the same batch: where the table of sharers is full,
 //! where a slot has as many pages as cleaning can name in one append, and where cleaning is
@@ -92,6 +92,10 @@ impl<M: ZoneMedia> Ftl<M> {
                 let before = (copy.left, state.map.get(copy.left), Version(version));
                 state.shares_in_flight.push(before);
             }
+            // The batch is seen as a whole, which it is when those pages are in the mapping too.
+            if !plan.copies.is_empty() && !is_planted(Fault::SharesSeenByHalves) {
+                state.shares_unseen.extend_from_slice(&before);
+            }
             before
         };
         // Pages that are written again are in the mapping only when that returns: until then another
@@ -105,13 +109,14 @@ impl<M: ZoneMedia> Ftl<M> {
         let logged = if is_planted(Fault::SharesNotLogged) {
             Ok(())
         } else {
-            self.log_in_turn(turn, room, &mut buffer, durable, &[]).await
+            self.log_in_turn(turn, room, &mut buffer, durable, &[], || ()).await
         };
         if let Some(placed) = placed {
             placed();
         }
         let state = &mut *self.state.borrow_mut();
         state.give_buffer(buffer);
+        state.shares_unseen.retain(|unseen| !before.contains(unseen));
         if logged.is_ok() {
             state.statistics.pages_shared += plan.shares.len() as u64;
             state.statistics.pages_share_copied += plan.copies.len() as u64;

@@ -41,7 +41,7 @@ impl<M: ZoneMedia> Ftl<M> {
         for (page, content) in pages {
             buffer.push_data(*page, content.clone());
         }
-        let result = self.log(&mut buffer, durable, &[]).await;
+        let result = self.log(&mut buffer, durable, &[], || ()).await;
         let mut state = self.state.borrow_mut();
         state.give_buffer(buffer);
         if result.is_ok() {
@@ -52,9 +52,20 @@ impl<M: ZoneMedia> Ftl<M> {
 
     /// Gives `range` up; it reads as zeros. Durability and errors as [`write`](Self::write).
     pub async fn trim(&self, range: PageRange, durable: bool) -> Result<()> {
+        self.trim_with(range, durable, || ()).await
+    }
+
+    /// As [`trim`](Self::trim). `in_force` is called in the step in which readers cease to see what
+    /// the range held: who keeps newer contents of it elsewhere gives them up together with it.
+    pub async fn trim_with(
+        &self,
+        range: PageRange,
+        durable: bool,
+        in_force: impl FnOnce(),
+    ) -> Result<()> {
         let mut buffer = self.state.borrow_mut().take_buffer();
         buffer.push_record(records::encode_trims(&[range]), Version::NEVER);
-        let result = self.log(&mut buffer, durable, &[Record::Trim(range)]).await;
+        let result = self.log(&mut buffer, durable, &[Record::Trim(range)], in_force).await;
         self.state.borrow_mut().give_buffer(buffer);
         result
     }
@@ -65,14 +76,16 @@ impl<M: ZoneMedia> Ftl<M> {
         buffer: &mut AppendBuffer<M::Page>,
         durable: bool,
         changes: &[Record],
+        in_force: impl FnOnce(),
     ) -> Result<()> {
         let turn = self.log_turn.acquire(1).await;
         let room = self.reserve_entries(buffer.spares.len() as u32).await?;
         self.admit_host(buffer.spares.len() as u32).await?;
-        self.log_in_turn(turn, room, buffer, durable, changes).await
+        self.log_in_turn(turn, room, buffer, durable, changes, in_force).await
     }
 
-    /// Logs one batch, for which there is room, in the caller's turn.
+    /// Logs one batch, for which there is room, in the caller's turn. `in_force` is called in the
+    /// step in which the mapping changes.
     pub(crate) async fn log_in_turn(
         &self,
         turn: Permit,
@@ -80,13 +93,14 @@ impl<M: ZoneMedia> Ftl<M> {
         buffer: &mut AppendBuffer<M::Page>,
         durable: bool,
         changes: &[Record],
+        in_force: impl FnOnce(),
     ) -> Result<()> {
         // What a dump's mapping refers to must be there after the power loss.
         let dumps = self.options.dump.is_some() && !is_planted(Fault::EarlyAcknowledgement);
         let durable = durable || dumps;
         // No await from here until the first poll of every append: versions, places and the
         // medium's own order agree.
-        let (number, last, pieces) = {
+        let (number, first, last, pieces) = {
             let state = &mut *self.state.borrow_mut();
             let first = state.next_version;
             for (spare, version) in buffer.spares.iter_mut().zip(first.0..) {
@@ -94,7 +108,7 @@ impl<M: ZoneMedia> Ftl<M> {
             }
             state.next_version = Version(first.0 + buffer.spares.len() as u64);
             let last = Version(state.next_version.0 - 1);
-            (state.tracker.start(last), last, self.place_host(state, buffer, first))
+            (state.tracker.start(last), first, last, self.place_host(state, buffer, first))
         };
         let slots = {
             let mut appends = pin!(self.append_pieces(&pieces, buffer, durable));
@@ -135,12 +149,14 @@ impl<M: ZoneMedia> Ftl<M> {
                     }
                 }
             }
+            state.shares_unseen.retain(|(_, _, version)| *version < first || *version > last);
             state.tracker.returned(number, durable);
             // One that returned before an earlier one may build on that, which can still be lost.
             let durable_up_to = state.tracker.watermark();
             state.shares_in_flight.retain(|(_, _, version)| *version > durable_up_to);
             state.returned = state.returned.max(last);
         }
+        in_force();
         self.durable_rose.wake_all();
         self.cleaning_wanted.wake_all();
         self.wake_backup();

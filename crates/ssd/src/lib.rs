@@ -9,12 +9,14 @@
 //! └ power_loss   the energy budget, the dump at a power loss, the reboot
 //! tx_cache       TxCache: another device over the FTL, whose cache in NVRAM carries transactions
 //! HostQueue      a PageDevice over another: what the link to a host costs
-//! baselines      TxFlash, atomic-write log, redo log: what TxCache was measured against
+//! baselines      TxFlash, atomic-write log, redo log: what TxCache was measured against;
+//!                page_turns: their changes of the same pages keep their order
 //! profile        devices of the papers as numbers; builds them over simulated NAND
 //! ```
 pub mod baselines;
 mod host_queue;
 mod options;
+mod page_turns;
 pub mod power_loss;
 pub mod profile;
 mod share;

@@ -356,14 +356,11 @@ impl<M: ZoneMedia> PageDevice for Ssd<M> {
             counts.pages_read += out.len() as u64;
             counts.read_hits += hits;
         });
-        if missed.len() == out.len() {
-            let pages: Vec<PageNo> = missed.iter().map(|(page, _)| *page).collect();
-            return self.ftl.read(&pages, out).await;
+        if missed.is_empty() {
+            return Ok(());
         }
-        for (page, index) in missed {
-            self.ftl.read(&[page], std::slice::from_mut(&mut out[index])).await?;
-        }
-        Ok(())
+        // No await since the hits were taken: all pages are as they were at that moment.
+        self.ftl.read_at_once(missed, out).await
     }
 
     async fn write(&self, first: PageNo, pages: &[M::Page], tx: Option<TxId>) -> Result<()> {

@@ -18,6 +18,7 @@ use tantalum_media::ZoneMedia;
 use tantalum_runtime::Runtime;
 
 use super::cycles::{CycleScan, scan_cycles};
+use crate::page_turns::PageTurns;
 use crate::transactions::Transactions;
 
 /// How the pages of a transaction are found together after a power cut.
@@ -57,6 +58,7 @@ pub struct ShadowDevice<M: ZoneMedia> {
     ftl: Rc<Ftl<M>>,
     limits: Limits,
     transactions: RefCell<Transactions<M::Page>>,
+    turns: PageTurns,
     counts: Cell<ShadowStatistics>,
 }
 
@@ -78,6 +80,7 @@ impl<M: ZoneMedia> ShadowDevice<M> {
             ftl,
             limits,
             transactions: RefCell::new(transactions),
+            turns: PageTurns::new(),
             counts: Cell::default(),
         }
     }
@@ -119,6 +122,12 @@ impl<M: ZoneMedia> ShadowDevice<M> {
         ShadowStatistics { ftl: self.ftl.statistics(), ..self.counts.get() }
     }
 
+    /// Writes `pages` behind all that came before and changes one of them.
+    async fn write_batch(&self, pages: &[(PageNo, M::Page)]) -> Result<()> {
+        let _turn = self.turns.pages(pages.iter().map(|(page, _)| *page).collect()).await;
+        self.ftl.write(pages, true).await
+    }
+
     fn count(&self, change: impl FnOnce(&mut ShadowStatistics)) {
         let mut counts = self.counts.get();
         change(&mut counts);
@@ -135,16 +144,24 @@ impl<M: ZoneMedia> PageDevice for ShadowDevice<M> {
 
     async fn read(&self, first: PageNo, out: &mut [M::Page], tx: Option<TxId>) -> Result<()> {
         self.limits.check_range(PageRange::new(first, out.len() as u64))?;
-        let pages: Vec<PageNo> = (first.0..).map(PageNo).take(out.len()).collect();
-        self.ftl.read(&pages, out).await?;
-        let Some(tx) = tx else { return Ok(()) };
-        let transactions = self.transactions.borrow();
-        for (page, out) in pages.into_iter().zip(out) {
-            if let Some(own) = transactions.read(tx, page)? {
-                *out = own.clone();
+        let Some(tx) = tx else {
+            if out.len() == 1 {
+                return self.ftl.read(&[first], out).await;
+            }
+            let pages = (first.0..).map(PageNo).zip(0..out.len());
+            return self.ftl.read_at_once(pages, out).await;
+        };
+        let mut others = Vec::new();
+        {
+            let transactions = self.transactions.borrow();
+            for (index, (page, out)) in (first.0..).map(PageNo).zip(&mut *out).enumerate() {
+                match transactions.read(tx, page)? {
+                    Some(own) => *out = own.clone(),
+                    None => others.push((page, index)),
+                }
             }
         }
-        Ok(())
+        self.ftl.read_at_once(others, out).await
     }
 
     async fn write(&self, first: PageNo, pages: &[M::Page], tx: Option<TxId>) -> Result<()> {
@@ -162,7 +179,7 @@ impl<M: ZoneMedia> PageDevice for ShadowDevice<M> {
         }
         let numbered = (first.0..).map(PageNo).zip(pages.iter().cloned());
         let batch: Vec<(PageNo, M::Page)> = numbered.collect();
-        self.ftl.write(&batch, true).await?;
+        self.write_batch(&batch).await?;
         self.count(|counts| counts.pages_written += pages.len() as u64);
         Ok(())
     }
@@ -176,6 +193,7 @@ impl<M: ZoneMedia> PageDevice for ShadowDevice<M> {
         if range.pages == 0 {
             return Ok(());
         }
+        let _turn = self.turns.range(range).await;
         self.ftl.trim(range, true).await
     }
 
@@ -189,7 +207,7 @@ impl<M: ZoneMedia> PageDevice for ShadowDevice<M> {
 
     async fn commit(&self, tx: TxId) -> Result<()> {
         let pages = self.transactions.borrow_mut().end(tx)?;
-        self.ftl.write(&pages, true).await?;
+        self.write_batch(&pages).await?;
         self.count(|counts| {
             counts.commits += 1;
             counts.pages_written += pages.len() as u64;

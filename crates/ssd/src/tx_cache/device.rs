@@ -2,8 +2,7 @@
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
 use tantalum_base::{
-    Durability, Error, ErrorKind, Limits, PAGE_BYTES, PageDevice, PageNo, PageRange, Payload,
-    Result, TxId,
+    Durability, Error, ErrorKind, Limits, PAGE_BYTES, PageDevice, PageNo, PageRange, Result, TxId,
 };
 use tantalum_ftl::Ftl;
 use tantalum_media::ZoneMedia;
@@ -212,14 +211,19 @@ impl<R: Runtime, M: ZoneMedia> TxCache<R, M> {
         state.nvram.region.stores() - before
     }
 
-    /// Reads from frames what is there; the indexes in `out` of the pages at home.
-    fn read_frames(&self, first: PageNo, out: &mut [M::Page], number: Option<u32>) -> Missed {
+    /// Reads from frames what is there; of the others the page of the FTL and the index in `out`.
+    fn read_frames(
+        &self,
+        first: PageNo,
+        out: &mut [M::Page],
+        number: Option<u32>,
+    ) -> Vec<(PageNo, usize)> {
         let state = &mut *self.state.borrow_mut();
-        let mut missed = Missed::default();
+        let mut missed = Vec::new();
         for (index, out) in out.iter_mut().enumerate() {
             let page = PageNo(first.0 + index as u64);
             let Some(found) = state.find(page, number) else {
-                missed.home.push(index);
+                missed.push((page, index));
                 continue;
             };
             match state.nvram.header(found).place {
@@ -227,47 +231,14 @@ impl<R: Runtime, M: ZoneMedia> TxCache<R, M> {
                     *out = state.nvram.frames.get(frame).expect("a frame that is used was filled");
                     state.touch(found);
                 }
-                PagePlace::Extended(_) => missed.extended.push(index),
+                PagePlace::Extended(extended) => {
+                    missed.push((self.extended_page(extended), index));
+                }
             }
         }
-        let hits = out.len() - missed.home.len() - missed.extended.len();
         state.statistics.pages_read += out.len() as u64;
-        state.statistics.read_hits += hits as u64;
+        state.statistics.read_hits += (out.len() - missed.len()) as u64;
         missed
-    }
-
-    /// Reads one page that was in the extended cache, wherever it is now.
-    async fn read_extended(
-        &self,
-        page: PageNo,
-        out: &mut M::Page,
-        number: Option<u32>,
-    ) -> Result<()> {
-        let find = || {
-            let state = self.state.borrow();
-            let found = state.find(page, number)?;
-            let generation = state.headers[found as usize].generation;
-            Some((found, generation, state.nvram.header(found).place))
-        };
-        loop {
-            let found = find();
-            let read = match found {
-                Some((_, _, PagePlace::Frame(frame))) => {
-                    let content = self.state.borrow().nvram.frames.get(frame);
-                    *out = content.expect("a frame that is used was filled");
-                    return Ok(());
-                }
-                Some((_, _, PagePlace::Extended(extended))) => {
-                    let place = self.extended_page(extended);
-                    self.ftl.read(&[place], std::slice::from_mut(out)).await
-                }
-                None => return self.ftl.read(&[page], std::slice::from_mut(out)).await,
-            };
-            // The place may have been given up and filled with another page meanwhile.
-            if find() == found {
-                return read;
-            }
-        }
     }
 
     /// The FTL's page that is place `extended` of the extended cache.
@@ -282,34 +253,17 @@ impl<R: Runtime, M: ZoneMedia> TxCache<R, M> {
         number: Option<u32>,
     ) -> Result<()> {
         let missed = self.read_frames(first, out, number);
-        let hits = out.len() - missed.home.len() - missed.extended.len();
+        let hits = out.len() - missed.len();
+        // No await since the frames were read: all pages are as they were at that moment, also where
+        // a place of the extended cache is given up and filled with another page meanwhile.
+        match missed[..] {
+            [] => {}
+            [(page, _)] if out.len() == 1 && page == first => self.ftl.read(&[page], out).await?,
+            _ => self.ftl.read_at_once(missed, out).await?,
+        }
         self.pay(hits as u64).await;
-        if missed.home.len() == out.len() {
-            let pages: Vec<PageNo> = PageRange::new(first, out.len() as u64).iter().collect();
-            return self.ftl.read(&pages, out).await;
-        }
-        if !missed.home.is_empty() {
-            let page = |index: &usize| PageNo(first.0 + *index as u64);
-            let pages: Vec<PageNo> = missed.home.iter().map(page).collect();
-            let mut contents = vec![M::Page::zero(); pages.len()];
-            self.ftl.read(&pages, &mut contents).await?;
-            for (index, content) in missed.home.into_iter().zip(contents) {
-                out[index] = content;
-            }
-        }
-        for index in missed.extended {
-            let page = PageNo(first.0 + index as u64);
-            self.read_extended(page, &mut out[index], number).await?;
-        }
         Ok(())
     }
-}
-
-/// Indexes of pages that are not in frames.
-#[derive(Default)]
-struct Missed {
-    home: Vec<usize>,
-    extended: Vec<usize>,
 }
 
 /// Checks `options` against the FTL; the pages that the host gets.

@@ -219,7 +219,6 @@ impl<P: Payload> State<P> {
                 self.uncommitted_frames -= 1;
             }
             self.headers[*number as usize].usage = Use::Uncommitted;
-            self.headers[*number as usize].generation += 1;
             self.statistics.pages_spilled += 1;
         }
     }

@@ -27,8 +27,6 @@ pub(super) enum Use {
 #[derive(Clone, Copy)]
 pub(super) struct HeaderState {
     pub usage: Use,
-    /// Counts the versions that the header has stood for: a reader that waited can tell.
-    pub generation: u32,
     /// The transaction whose header is held until this page is written back.
     pub owner: u32,
 }
@@ -97,7 +95,7 @@ impl<P: Payload> State<P> {
     /// Nothing is in use, whatever `nvram` holds.
     pub(super) fn new(nvram: TxNvram<P>, options: &TxCacheOptions) -> Self {
         let headers = options.cache_pages + options.extended_pages;
-        let free = HeaderState { usage: Use::Free, generation: 0, owner: NONE };
+        let free = HeaderState { usage: Use::Free, owner: NONE };
         let transaction = |_| Transaction {
             id: TxId(0),
             phase: Phase::Free,
@@ -194,7 +192,6 @@ impl<P: Payload> State<P> {
                 self.nvram.frames.put_page(frame, content);
                 let place = PagePlace::Frame(frame);
                 self.nvram.headers.put(own, PageHeader { place, ..header });
-                self.headers[own as usize].generation += 1;
                 self.free_extended.push(extended);
                 self.uncommitted_frames += 1;
             }
@@ -291,7 +288,7 @@ impl<P: Payload> State<P> {
     /// transaction that it belonged to.
     pub(super) fn free(&mut self, header: u32) {
         self.lists.remove(header);
-        let HeaderState { usage, owner, .. } = self.headers[header as usize];
+        let HeaderState { usage, owner } = self.headers[header as usize];
         let uncommitted = usage == Use::Uncommitted;
         match self.nvram.header(header).place {
             PagePlace::Frame(frame) => {
@@ -303,8 +300,7 @@ impl<P: Payload> State<P> {
                 self.extended_leaving -= u32::from(!uncommitted);
             }
         }
-        let generation = self.headers[header as usize].generation + 1;
-        self.headers[header as usize] = HeaderState { usage: Use::Free, generation, owner: NONE };
+        self.headers[header as usize] = HeaderState { usage: Use::Free, owner: NONE };
         self.free_headers.push(header);
         if owner != NONE {
             let transaction = &mut self.transactions[owner as usize];

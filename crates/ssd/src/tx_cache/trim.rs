@@ -1,9 +1,9 @@
 //! Trim: all or nothing, though part of the range is in the cache and part of it at home.
 //!
-//! The range is noted in NVRAM first, and that decides: recovery completes it. The FTL's mapping
-//! gives the range up before the cache does, as under a cached version lies an older one. What would
-//! become visible in the range meanwhile waits: else it could be seen behind the trim and then be
-//! dropped with it.
+//! The range is noted in NVRAM first, and that decides: recovery completes it. The cache gives the
+//! range up in the step in which the FTL's mapping does: not before, as under a cached version lies
+//! an older one, and not behind it, or a reader would see half of the trim. What would become visible
+//! in the range meanwhile waits: else it could be seen behind the trim and then be dropped with it.
 use tantalum_base::{ErrorKind, PageNo, PageRange, Payload, Result};
 use tantalum_media::ZoneMedia;
 use tantalum_runtime::Runtime;
@@ -51,8 +51,9 @@ impl<R: Runtime, M: ZoneMedia> TxCache<R, M> {
             (!going).then_some(Ok(()))
         };
         self.room.until(quiet).await?;
-        let noted = self.change(|state| state.nvram.trim.with_mut(|trim| *trim = Some(range)));
-        let trimmed = self.ftl.trim(range, true).await;
+        let mut stores = self.change(|state| state.nvram.trim.with_mut(|trim| *trim = Some(range)));
+        let drop_range = || stores += self.change(|state| state.drop_range(range));
+        let trimmed = self.ftl.trim_with(range, true, drop_range).await;
         if let Err(error) = &trimmed
             && error.kind() != ErrorKind::OutOfSpace
         {
@@ -60,14 +61,9 @@ impl<R: Runtime, M: ZoneMedia> TxCache<R, M> {
             self.fail(error);
             return trimmed;
         }
-        let stores = self.change(|state| {
-            if trimmed.is_ok() {
-                state.drop_range(range);
-            }
-            state.nvram.trim.with_mut(|trim| *trim = None);
-        });
+        stores += self.change(|state| state.nvram.trim.with_mut(|trim| *trim = None));
         drop(trimming);
-        self.pay(noted + stores).await;
+        self.pay(stores).await;
         trimmed
     }
 }

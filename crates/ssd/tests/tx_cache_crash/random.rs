@@ -49,7 +49,7 @@ fn large_transactions() {
 fn a_trim_is_completed_where_room_must_be_made_first() {
     let mut scenario = Scenario { seed: 1137, ..larger() };
     scenario.shape.commands = 25;
-    scenario.cut = Some(Cut { at: At::Operation(67), fate: FATES[0] });
+    scenario.cut = Some(Cut { at: At::Operation(76), fate: FATES[0] });
     scenario.cut_in_recovery = Some(Cut { at: At::Store(2), fate: FATES[0] });
     let outcome = run(&scenario).unwrap();
     assert!(outcome.report.trim_redone && outcome.recovery.1 > 2, "{outcome:?}");

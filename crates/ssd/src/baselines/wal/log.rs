@@ -5,6 +5,7 @@ use std::future::Future;
 use std::pin::Pin;
 use std::task::Poll;
 use tantalum_base::{ErrorKind, PageBuf, PageNo, Payload, Result, SlotNo, Version, ZoneNo};
+use tantalum_ftl::ZoneReaders;
 use tantalum_media::{AppendHeader, Body, SlotKind, Spare, ZoneGeometry, ZoneMedia};
 use tantalum_runtime::sync::{Semaphore, WaitQueue};
 
@@ -50,6 +51,8 @@ pub(super) struct Log<M> {
     areas: RefCell<Areas>,
     /// Transactions wait for room in the order in which they came.
     turn: Semaphore,
+    /// Reads of versions that are not in memory.
+    pub readers: ZoneReaders,
     /// Zones became free, or the device failed.
     pub room: WaitQueue,
     /// The log fills up.
@@ -67,6 +70,7 @@ impl<M: ZoneMedia> Log<M> {
             options,
             areas: RefCell::new(Areas { free, epoch, ..Areas::default() }),
             turn: Semaphore::new("the redo log's turn", 1),
+            readers: ZoneReaders::new(geometry),
             room: WaitQueue::new("room in the redo log"),
             filling: WaitQueue::new("a full redo log"),
         }
@@ -239,6 +243,7 @@ impl<M: ZoneMedia> Log<M> {
                 areas.filled.pop_front().map(|filled| filled.zone)
             };
             let Some(zone) = zone else { return Ok(()) };
+            self.readers.leave(zone).await;
             match self.media.reset(zone).await {
                 Ok(()) => self.areas.borrow_mut().free.push_back(zone),
                 // The log is one zone shorter from now on.

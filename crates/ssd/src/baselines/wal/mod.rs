@@ -25,7 +25,8 @@ mod recovery;
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
 use tantalum_base::{
-    Durability, Error, ErrorKind, Limits, PAGE_BYTES, PageDevice, PageNo, PageRange, Result, TxId,
+    Durability, Error, ErrorKind, Limits, PAGE_BYTES, PageDevice, PageNo, PageRange, Payload,
+    Result, SlotNo, TxId,
 };
 use tantalum_ftl::{Ftl, FtlOptions, FtlStatistics};
 use tantalum_media::ZoneMedia;
@@ -33,6 +34,7 @@ use tantalum_media::wrappers::ZoneWindow;
 use tantalum_runtime::Runtime;
 use tantalum_runtime::sync::{Semaphore, WaitQueue};
 
+use crate::page_turns::PageTurns;
 use crate::transactions::Transactions;
 use index::{Index, Logged};
 use log::Log;
@@ -65,6 +67,7 @@ pub struct Wal<M: ZoneMedia> {
     log: Log<ZoneWindow<M>>,
     limits: Limits,
     transactions: RefCell<Transactions<M::Page>>,
+    turns: PageTurns,
     index: RefCell<Index<M::Page>>,
     next_number: Cell<u64>,
     /// All transactions up to this one are home.
@@ -133,6 +136,7 @@ impl<M: ZoneMedia> Wal<M> {
             log,
             limits,
             transactions: RefCell::new(transactions),
+            turns: PageTurns::new(),
             index: RefCell::new(Index::new(options.memory_pages as usize)),
             next_number: Cell::new(home + 1),
             home: Cell::new(home),
@@ -196,6 +200,7 @@ impl<M: ZoneMedia> Wal<M> {
         if pages.is_empty() {
             return Ok(());
         }
+        let _turn = self.turns.pages(pages.iter().map(|(page, _)| *page).collect()).await;
         let take_number = || {
             let number = self.next_number.get();
             self.next_number.set(number + 1);
@@ -220,26 +225,40 @@ impl<M: ZoneMedia> Wal<M> {
         Ok(())
     }
 
-    /// Reads one page: from the log where its newest version is there, else from home.
-    async fn read_one(&self, page: PageNo, out: &mut M::Page) -> Result<()> {
-        loop {
-            let logged = self.index.borrow().get(page).cloned();
-            let Some(logged) = logged else {
-                self.ftl.read(&[page], std::slice::from_mut(out)).await?;
-                return Ok(());
+    /// Reads what is in the transaction or in memory; where the others are to be read.
+    fn look_up(&self, first: PageNo, out: &mut [M::Page], tx: Option<TxId>) -> Result<Missed> {
+        let (transactions, index) = (self.transactions.borrow(), self.index.borrow());
+        let mut missed = Missed::default();
+        for (at, (page, out)) in (first.0..).map(PageNo).zip(out).enumerate() {
+            let own = match tx {
+                Some(tx) => transactions.read(tx, page)?,
+                None => None,
             };
-            if let Some(content) = logged.content {
-                *out = content;
-                return Ok(());
+            if let Some(own) = own {
+                *out = own.clone();
+                continue;
             }
-            let read = self.log.media().read(&[logged.slot], std::slice::from_mut(out)).await;
-            // Meanwhile its zone may have been copied home and filled with something else.
-            let index = self.index.borrow();
-            if index.get(page).is_some_and(|now| now.number == logged.number) {
-                return read;
+            match index.get(page) {
+                None => missed.home.push((page, at)),
+                Some(Logged { content: Some(content), .. }) => *out = content.clone(),
+                Some(Logged { slot, .. }) => {
+                    missed.slots.push(*slot);
+                    missed.logged.push(at);
+                }
             }
         }
+        Ok(missed)
     }
+}
+
+/// Pages that are not in memory. Indexes are those of the command's pages.
+#[derive(Default)]
+struct Missed {
+    /// At home: the page and its index.
+    home: Vec<(PageNo, usize)>,
+    /// Slots of the log, and the index of each.
+    slots: Vec<SlotNo>,
+    logged: Vec<usize>,
 }
 
 /// Starts what must run beside writes to the homes.
@@ -259,16 +278,20 @@ impl<M: ZoneMedia> PageDevice for Wal<M> {
 
     async fn read(&self, first: PageNo, out: &mut [M::Page], tx: Option<TxId>) -> Result<()> {
         self.limits.check_range(PageRange::new(first, out.len() as u64))?;
-        for (page, out) in (first.0..).map(PageNo).zip(out) {
-            let own = match tx {
-                Some(tx) => self.transactions.borrow().read(tx, page)?.cloned(),
-                None => None,
-            };
-            match own {
-                Some(own) => *out = own,
-                None => self.read_one(page, out).await?,
-            }
+        let missed = self.look_up(first, out, tx)?;
+        // No await from there to the first poll below: all pages are read as they are at that moment.
+        let _reading = self.log.readers.enter(&missed.slots);
+        match missed.home[..] {
+            [] => {}
+            [(page, _)] if out.len() == 1 => self.ftl.read(&[page], out).await?,
+            _ => self.ftl.read_at_once(missed.home, out).await?,
         }
+        if missed.slots.is_empty() {
+            return Ok(());
+        }
+        let mut contents = vec![M::Page::zero(); missed.slots.len()];
+        self.log.media().read(&missed.slots, &mut contents).await?;
+        missed.logged.into_iter().zip(contents).for_each(|(at, content)| out[at] = content);
         Ok(())
     }
 
@@ -298,7 +321,9 @@ impl<M: ZoneMedia> PageDevice for Wal<M> {
         if range.pages == 0 {
             return Ok(());
         }
-        // What is in the log must not be redone behind the trim.
+        // What is in the log must not be redone behind the trim, nor may anything of the range be
+        // committed between the two.
+        let _turn = self.turns.range(range).await;
         if let Some(newest) = self.log.newest() {
             self.copy_home(newest).await?;
         }
