@@ -14,6 +14,7 @@
 //! ```
 pub mod baselines;
 mod host_queue;
+mod issue_order;
 mod options;
 pub mod power_loss;
 pub mod profile;
