@@ -10,6 +10,7 @@ use super::parameters::{DurableParameters, FtlParameters, cache_pages_max, comma
 use super::{DeviceSpec, Profile, memory};
 use crate::host_queue::{HostQueue, HostQueueOptions};
 use crate::options::{CacheKind, FlushMeaning, SsdOptions};
+use crate::power_loss::RebootReport;
 use crate::ssd::Ssd;
 
 /// Words of an option; the first is the default.
@@ -191,5 +192,20 @@ impl DeviceConfig {
         let ssd = Rc::new(Ssd::new(ftl, self.ssd)?);
         ssd.start(runtime);
         Ok(Rc::new(HostQueue::new(runtime.clone(), ssd, self.link)?))
+    }
+
+    /// The power is back: makes the device again from `media`, the one that [`Ssd::power_loss`] left,
+    /// opened again, and starts its tasks. `seed` is that of the device.
+    ///
+    /// # Errors
+    /// As [`Ssd::reboot`].
+    pub async fn reboot<R: Runtime, P: Payload>(
+        &self,
+        runtime: &R,
+        media: NandZones<R, P>,
+        seed: u64,
+    ) -> Result<(Rc<SimulatedSsd<R, P>>, RebootReport)> {
+        let (ssd, report) = Ssd::reboot(media, self.seeded_ftl(seed), self.ssd, runtime).await?;
+        Ok((Rc::new(HostQueue::new(runtime.clone(), ssd, self.link)?), report))
     }
 }
