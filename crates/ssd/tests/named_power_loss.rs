@@ -152,7 +152,8 @@ fn lives(text: &str, seed: u64, lives: u64) -> (NandZones<Virtual, Stamp>, Rc<Re
                     let (device, report) = config.reboot(&rt, media, seed).await.unwrap();
                     let RebootReport { recovery, reboot_ns, .. } = report;
                     assert!(recovery.merged && reboot_ns >= config.ssd.recharge_ns, "{report:?}");
-                    shared.borrow_mut().settle(&read_all(&*device).await, &context);
+                    let found = read_all(&*device).await;
+                    shared.borrow_mut().settle(&found, &context);
                     device
                 }
             };
@@ -207,7 +208,8 @@ fn a_device_reboots_and_serves_in_real_time() {
         let again = media.reopen(handle.clone());
         let (device, report) = config.reboot(&handle, again, 9).await.unwrap();
         assert!(report.recovery.merged && report.reboot_ns >= config.ssd.recharge_ns);
-        model.borrow_mut().settle(&read_all(&*device).await, "live");
+        let found = read_all(&*device).await;
+        model.borrow_mut().settle(&found, "live");
         device.write(PageNo(7), &[Stamp::new(PageNo(7), 1 << 40)], None).await.unwrap();
         let mut out = [Stamp::zero()];
         device.read(PageNo(7), &mut out, None).await.unwrap();

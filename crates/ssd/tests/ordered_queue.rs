@@ -83,8 +83,8 @@ fn longer_and_shorter(name: &str, seed: u64) {
             })
         });
         all(tasks.collect()).await;
-        let last = last.borrow();
-        for (page, version) in (0..32).zip(*last).filter(|(_, version)| *version > 0) {
+        let last = *last.borrow();
+        for (page, version) in (0..32).zip(last).filter(|(_, version)| *version > 0) {
             assert_eq!(read(&device, page).await, Stamp::new(PageNo(page), version), "{page}");
         }
     });
