@@ -49,6 +49,19 @@ fn nbdcopy_brings_back_what_it_took() {
 }
 
 #[test]
+fn a_device_that_drops_flushes_says_so_at_its_start() {
+    for (device, told) in [
+        ("ssd-a:capacity=32MiB,barrier=off", true),
+        ("ssd-a:capacity=32MiB", false),
+        ("durassd:capacity=32MiB", false),
+    ] {
+        let folder = tempfile::tempdir().unwrap();
+        let rest = Server::start_device(folder.path(), device).terminate();
+        assert_eq!(rest.contains("FLUSH and FUA are answered without being done"), told, "{rest}");
+    }
+}
+
+#[test]
 fn a_volume_or_a_device_and_not_both() {
     let refusal = refused(&["serve", "--device", "durasd", "--nbd", "unix:/nowhere/sock"]);
     assert!(refusal.contains("durassd, ssd-a"), "{refusal}");

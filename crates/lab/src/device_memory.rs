@@ -99,8 +99,9 @@ impl Plan {
 async fn write(device: Rc<Device>, plan: Plan) -> Result<()> {
     let device = device.device();
     let mut contents = Vec::with_capacity(PAGES_AT_ONCE as usize);
-    for first in (0..plan.pages).step_by(PAGES_AT_ONCE as usize) {
-        let end = plan.pages.min(first + PAGES_AT_ONCE);
+    let most = PAGES_AT_ONCE.min(u64::from(device.limits().atomic_write_pages_max));
+    for first in (0..plan.pages).step_by(most as usize) {
+        let end = plan.pages.min(first + most);
         contents.clear();
         contents.extend((first..end).map(|page| Stamp::new(PageNo(page), 1)));
         device.write(PageNo(first), &contents, None).await?;

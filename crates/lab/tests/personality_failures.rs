@@ -3,7 +3,7 @@
 #[path = "support/personality.rs"]
 mod personality;
 
-use personality::{Known, Load, Order, nand, perform, read, requests, stamp, verify, zones};
+use personality::{Known, Load, ORDERS, nand, perform, read, requests, stamp, verify, zones};
 use std::cell::RefCell;
 use std::rc::Rc;
 use tantalum_base::{Error, ErrorKind, Rng};
@@ -16,8 +16,13 @@ const PAGES_PER_BLOCK: u32 = 8;
 
 /// Runs a load in which the program `nth` fails; whether there was one.
 fn fails_at(spec: PersonalitySpec, nth: u64) -> bool {
-    let load =
-        Load { seed: nth, order: Order::Uniform, requests: 120, trims: 0.05, fill: nth % 2 == 0 };
+    let load = Load {
+        seed: nth,
+        order: ORDERS[nth as usize % ORDERS.len()],
+        requests: 120,
+        trims: 0.05,
+        fill: nth % 2 == 0,
+    };
     let nand = nand(1, 24, PAGES_PER_BLOCK, 4096);
     let known = Rc::new(RefCell::new(Known::default()));
     let in_flight = Rc::new(RefCell::new(None));

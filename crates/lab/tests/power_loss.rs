@@ -9,7 +9,8 @@ use tantalum_base::{ErrorKind, PageBuf, PageDevice, PageNo, PageRange, Stamp};
 use tantalum_ftl::FtlOptions;
 use tantalum_lab::crash::{FileRig, NandRig, Rig};
 use tantalum_media::{CutPlan, Fate};
-use tantalum_ssd::{FlushMeaning, Ssd};
+use tantalum_runtime::Runtime;
+use tantalum_ssd::{FlushMeaning, Ssd, SsdOptions};
 
 /// Seeds of the devices that lose power again and again.
 fn seeds() -> std::ops::Range<u64> {
@@ -154,6 +155,35 @@ fn a_flush_that_writes_back_survives_without_energy() {
     }
 }
 
+/// A command behind a flush that is only a point in the order does not overtake it, although there
+/// would be room for it and not for the one before.
+#[test]
+fn no_command_overtakes_a_flush_before_it() {
+    let mut device = Device::<NandRig<Stamp>>::format(3, 0);
+    let order = device.run(|ssd| async move {
+        let order = Rc::new(std::cell::RefCell::new(Vec::new()));
+        let fill = |first: u64, pages: u64| -> Vec<Stamp> {
+            (first..first + pages).map(|page| power::content(page, 1)).collect()
+        };
+        // Twenty-two of the 24 frames.
+        ssd.write(PageNo(0), &fill(0, 12), None).await?;
+        ssd.write(PageNo(12), &fill(12, 10), None).await?;
+        let (large, small) = (fill(40, 12), fill(60, 1));
+        let (a, b) = (ssd.write(PageNo(40), &large, None), ssd.flush());
+        let (c, d) = (ssd.write(PageNo(60), &small, None), ssd.trim(PageRange::new(PageNo(0), 1)));
+        let note = |what: &'static str| order.borrow_mut().push(what);
+        power::join4(
+            async { a.await.map(|()| note("large")) },
+            async { b.await.map(|()| note("flush")) },
+            async { c.await.map(|()| note("small")) },
+            async { d.await.map(|()| note("trim")) },
+        )
+        .await?;
+        Ok(order.take())
+    });
+    assert_eq!(order, ["large", "flush", "small", "trim"]);
+}
+
 /// A flush that is only a point in the order waits for writers that came before it.
 #[test]
 fn a_flush_waits_for_the_writes_before_it() {
@@ -176,24 +206,43 @@ fn a_flush_waits_for_the_writes_before_it() {
     assert_eq!(order, ["a", "b", "c", "flush"], "the third write waited for frames");
 }
 
-#[test]
-fn a_queue_full_of_commands_within_the_quota_finds_room_at_once() {
-    let mut options = ssd_options();
-    options.command_quota_pages = CACHE_PAGES / 8;
+/// Time from when a full queue of writes of `pages` pages each was issued to an empty cache, all at
+/// once, to when the last was acknowledged.
+fn full_queue_ns(quota: u32, pages: u64) -> u64 {
+    let options = SsdOptions { command_quota_pages: quota, ..ssd_options() };
     let mut device = Device::<NandRig<Stamp>>::format_with(3, 0, options);
     let runtime = device.runtime.clone();
-    device.run(|ssd| async move {
-        use tantalum_runtime::Runtime;
-        assert_eq!(ssd.limits().atomic_write_pages_max, 3);
+    device.run(move |ssd| async move {
         let start_ns = runtime.now_ns();
-        for command in 0..8 {
-            let pages: Vec<Stamp> =
-                (0..3).map(|page| power::content(command * 3 + page, 1)).collect();
-            ssd.write(PageNo(command * 3), &pages, None).await?;
+        let write = |command: u64| {
+            let (ssd, first) = (Rc::clone(&ssd), command * pages);
+            async move {
+                let pages = first..first + pages;
+                let contents: Vec<Stamp> = pages.map(|page| power::content(page, 1)).collect();
+                ssd.write(PageNo(first), &contents, None).await
+            }
+        };
+        let tasks: Vec<_> = (0..8).map(|at| runtime.spawn("command", write(at))).collect();
+        for task in tasks {
+            task.await?;
         }
-        assert_eq!(runtime.now_ns(), start_ns, "none waited for a flash page");
-        let four: Vec<Stamp> = (0..4).map(|page| power::content(page, 1)).collect();
-        let refused = ssd.write(PageNo(0), &four, None).await.unwrap_err();
+        Ok(runtime.now_ns() - start_ns)
+    })
+}
+
+#[test]
+fn a_queue_full_of_commands_within_the_quota_finds_room_at_once() {
+    // Eight commands at a time, each an eighth of the cache.
+    let quota = CACHE_PAGES / 8;
+    assert_eq!(full_queue_ns(quota, u64::from(quota)), 0, "none waits for a flash page");
+    let without = full_queue_ns(0, u64::from(quota) + 1);
+    assert!(without > 400_000, "with a page more, which no quota refuses, some do: {without}");
+    let options = SsdOptions { command_quota_pages: quota, ..ssd_options() };
+    let mut device = Device::<NandRig<Stamp>>::format_with(3, 0, options);
+    device.run(move |ssd| async move {
+        assert_eq!(ssd.limits().atomic_write_pages_max, quota);
+        let more: Vec<Stamp> = (0..=u64::from(quota)).map(|page| power::content(page, 1)).collect();
+        let refused = ssd.write(PageNo(0), &more, None).await.unwrap_err();
         assert_eq!(refused.kind(), ErrorKind::TooLarge);
         Ok(())
     });

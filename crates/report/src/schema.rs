@@ -53,6 +53,9 @@ pub const DEVICE_REPLAY: &[Column] = &[
     Column::new("erases", "erases", Style::Count),
     Column::new("zones_cleaned", "cleaned", Style::Count),
     Column::new("pages_moved", "moved", Style::Count),
+    Column::new("dump_bytes_max", "most to dump", Style::Bytes),
+    Column::new("dump_budget_bytes", "energy", Style::Bytes),
+    Column::new("delta_pages", "delta pages", Style::Count),
 ];
 
 /// Rows of a replay through a buffer over simulated devices: `tantalum replay TRACE --policy ...

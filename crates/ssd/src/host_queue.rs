@@ -1,12 +1,21 @@
 //! What the link to a host costs: a command queue of bounded depth over a bus that moves one
 //! command at a time. For simulated devices; a real one has a real link.
+//!
+//! Commands that change something reach the device in the order in which they were issued, each
+//! when it has arrived and all before it have: without barriers nothing else keeps a host's order
+//! (DuraSSD, section 3.3), and no write may end behind the commit that was issued behind it
+//! (TxCache, section III-A). A flush that reaches the device and a read inside of a transaction
+//! keep their places, too; other reads may pass.
 use std::cell::Cell;
+use std::future::Future;
 use std::rc::Rc;
 use tantalum_base::{
     Error, ErrorKind, Limits, PAGE_BYTES, PageDevice, PageNo, PageRange, Result, TxId,
 };
 use tantalum_runtime::Runtime;
 use tantalum_runtime::sync::Semaphore;
+
+use crate::issue_order::IssueOrder;
 
 /// Costs of a link.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -50,6 +59,7 @@ pub struct HostQueue<R, D> {
     device: Rc<D>,
     options: HostQueueOptions,
     slots: Semaphore,
+    order: IssueOrder,
     /// The link is taken until then.
     link_busy_until_ns: Cell<u64>,
     page_transfer_ns: u64,
@@ -68,6 +78,7 @@ impl<R: Runtime, D: PageDevice> HostQueue<R, D> {
             device,
             options,
             slots: Semaphore::new("a slot of the command queue", u64::from(options.depth)),
+            order: IssueOrder::new(),
             link_busy_until_ns: Cell::new(0),
             page_transfer_ns: page_ns.div_ceil(options.link_bytes_per_second),
         })
@@ -97,10 +108,14 @@ impl<R: Runtime, D: PageDevice> HostQueue<R, D> {
         self.options.command_ns + self.options.page_ns * pages as u64
     }
 
-    /// Moves a command with `pages` pages' data to the device.
-    async fn send(&self, pages: usize) {
+    /// Moves `command`, with `pages` pages' data, to the device, and waits for its end.
+    async fn send<T>(&self, pages: usize, command: impl Future<Output = T>) -> T {
+        // Before anything is waited for: this is when it is issued.
+        let place = self.order.place();
+        let _slot = self.slots.acquire(1).await;
         let arrived_ns = self.occupy_link(pages) + self.latency_ns(pages);
         self.runtime.sleep_until(arrived_ns).await;
+        place.hand_over(command).await
     }
 }
 
@@ -112,18 +127,22 @@ impl<R: Runtime, D: PageDevice> PageDevice for HostQueue<R, D> {
     }
 
     async fn read(&self, first: PageNo, out: &mut [D::Page], tx: Option<TxId>) -> Result<()> {
+        let place = tx.map(|_| self.order.place());
         let _slot = self.slots.acquire(1).await;
-        self.runtime.sleep(self.latency_ns(out.len())).await;
-        self.device.read(first, out, tx).await?;
-        let arrived_ns = self.occupy_link(out.len());
+        let pages = out.len();
+        self.runtime.sleep(self.latency_ns(pages)).await;
+        let read = self.device.read(first, out, tx);
+        match place {
+            Some(place) => place.hand_over(read).await?,
+            None => read.await?,
+        }
+        let arrived_ns = self.occupy_link(pages);
         self.runtime.sleep_until(arrived_ns).await;
         Ok(())
     }
 
     async fn write(&self, first: PageNo, pages: &[D::Page], tx: Option<TxId>) -> Result<()> {
-        let _slot = self.slots.acquire(1).await;
-        self.send(pages.len()).await;
-        self.device.write(first, pages, tx).await
+        self.send(pages.len(), self.device.write(first, pages, tx)).await
     }
 
     async fn flush(&self) -> Result<()> {
@@ -131,40 +150,31 @@ impl<R: Runtime, D: PageDevice> PageDevice for HostQueue<R, D> {
             self.runtime.sleep(self.options.flush_ns).await;
             return Ok(());
         }
+        let place = self.order.place();
         let slots = if self.options.flush_alone { self.options.depth } else { 1 };
         let _slots = self.slots.acquire(u64::from(slots)).await;
-        self.device.flush().await?;
+        place.hand_over(self.device.flush()).await?;
         self.runtime.sleep(self.options.flush_ns).await;
         Ok(())
     }
 
     async fn trim(&self, range: PageRange) -> Result<()> {
-        let _slot = self.slots.acquire(1).await;
-        self.send(0).await;
-        self.device.trim(range).await
+        self.send(0, self.device.trim(range)).await
     }
 
     async fn share(&self, pairs: &[(PageNo, PageNo)]) -> Result<()> {
-        let _slot = self.slots.acquire(1).await;
-        self.send(0).await;
-        self.device.share(pairs).await
+        self.send(0, self.device.share(pairs)).await
     }
 
     async fn begin(&self) -> Result<TxId> {
-        let _slot = self.slots.acquire(1).await;
-        self.send(0).await;
-        self.device.begin().await
+        self.send(0, self.device.begin()).await
     }
 
     async fn commit(&self, tx: TxId) -> Result<()> {
-        let _slot = self.slots.acquire(1).await;
-        self.send(0).await;
-        self.device.commit(tx).await
+        self.send(0, self.device.commit(tx)).await
     }
 
     async fn abort(&self, tx: TxId) -> Result<()> {
-        let _slot = self.slots.acquire(1).await;
-        self.send(0).await;
-        self.device.abort(tx).await
+        self.send(0, self.device.abort(tx)).await
     }
 }

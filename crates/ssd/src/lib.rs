@@ -15,6 +15,7 @@
 //! ```
 pub mod baselines;
 mod host_queue;
+mod issue_order;
 mod options;
 mod page_turns;
 pub mod power_loss;

@@ -5,7 +5,8 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 use tantalum_base::size::Size;
 use tantalum_base::{Error, ErrorKind, PAGE_BYTES, Result, ResultExt};
-use tantalum_policy::{Policy, PolicySpec, Workload};
+use tantalum_ftl::FtlOptions;
+use tantalum_policy::{CleaningSpec, Policy, PolicySpec, Workload};
 use tantalum_ssd::{CacheKind, SsdOptions};
 
 /// A VOLUME.toml with every setting at its default, commented. `{…}` are filled in by
@@ -112,6 +113,12 @@ pub struct DeviceConfig {
     /// Log appends that may be in flight at once.
     #[serde(default = "default_appends")]
     pub appends_in_flight: u32,
+    /// Which zone is cleaned next.
+    #[serde(default = "default_cleaning")]
+    pub cleaning: String,
+    /// Resets that zones may differ by before cold content is moved; 0 for any number.
+    #[serde(default = "default_wear_spread")]
+    pub wear_spread: u32,
 }
 
 /// The `[buffer]` table.
@@ -159,6 +166,14 @@ fn default_appends() -> u32 {
     4
 }
 
+fn default_cleaning() -> String {
+    CleaningSpec::default().to_string()
+}
+
+fn default_wear_spread() -> u32 {
+    FtlOptions::new(1).wear_spread_max
+}
+
 fn default_policy() -> String {
     "lru".into()
 }
@@ -199,6 +214,7 @@ impl VolumeConfig {
         self.over_provisioning()?;
         self.zone_slots()?;
         self.buffer_policy()?;
+        self.ftl_options(1)?;
         self.ssd_options()?.check()
     }
 
@@ -272,6 +288,17 @@ impl VolumeConfig {
         policy.map(Some).map_err(|error| error.wrap("buffer.policy"))
     }
 
+    /// The settings of the translation layer, for `pages` logical pages.
+    pub fn ftl_options(&self, pages: u64) -> Result<FtlOptions> {
+        let cleaning = CleaningSpec::parse(&self.device.cleaning);
+        let cleaning = cleaning.map_err(|error| error.wrap("device.cleaning"))?;
+        let wear_spread_max = match self.device.wear_spread {
+            0 => u32::MAX,
+            resets => resets,
+        };
+        Ok(FtlOptions { cleaning, wear_spread_max, ..FtlOptions::new(pages) })
+    }
+
     /// The settings of the device.
     pub fn ssd_options(&self) -> Result<SsdOptions> {
         let cache = Self::pages("device.cache", &self.device.cache)?.min(1 << 20) as u32;
@@ -316,6 +343,8 @@ mod tests {
             ("# cache = \"8MiB\"", "cache = \"8\"", "device.cache"),
             ("# durability = \"on_ack\"\n", "durability = \"sometimes\"\n", "sometimes"),
             ("kind = \"flash\"", "kind = \"flash\"\ncolour = 3", "colour"),
+            ("# cleaning = \"greedy\"", "cleaning = \"lifo\"", "device.cleaning"),
+            ("# wear_spread = 128", "wear_spread = -1", "expected u32"),
             ("# [buffer]", "[buffer]\nsize = \"5\"", "buffer.size"),
             ("# [buffer]", "[buffer]\nsize = \"8TiB\"", "4 TiB"),
             ("# [buffer]", "[buffer]\nsize = \"1MiB\"\npolicy = \"lur\"", "buffer.policy"),
@@ -327,6 +356,19 @@ mod tests {
             let message = parse(&text).unwrap_err().to_string();
             assert!(message.contains(named) && message.contains("volume.toml"), "{message}");
         }
+    }
+
+    #[test]
+    fn cleaning_and_the_wear_bound_are_those_of_the_text() {
+        let options = |from: &str, to: &str| {
+            parse(&template("1GiB").replace(from, to)).unwrap().ftl_options(9).unwrap()
+        };
+        assert_eq!(options("", ""), FtlOptions::new(9));
+        let drawn = options("# cleaning = \"greedy\"", "cleaning = \"d-choices:4\"").cleaning;
+        assert_eq!(drawn, CleaningSpec::DChoices { choices: 4, seed: 0 });
+        let bound = |to| options("# wear_spread = 128", to).wear_spread_max;
+        assert_eq!(bound("wear_spread = 16"), 16);
+        assert_eq!(bound("wear_spread = 0"), u32::MAX);
     }
 
     #[test]

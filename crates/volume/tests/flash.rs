@@ -111,3 +111,39 @@ fn a_store_that_is_too_small_is_out_of_space_and_no_volume() {
         })
         .unwrap();
 }
+
+/// Pages moved and zones levelled by cleaning, where `setting` stands in VOLUME.toml.
+fn moved_and_levelled(setting: &str) -> (u64, u64) {
+    let text = config::template("1MiB")
+        .replace("# zone = \"8MiB\"", "zone = \"64KiB\"")
+        .replace("# cleaning = \"greedy\"", setting);
+    let config = VolumeConfig::parse(&text, Path::new("v.toml")).unwrap();
+    let store = create(&config);
+    let runtime = Virtual::new(Schedule::Fifo);
+    let handle = runtime.clone();
+    let run = async move {
+        let (volume, _) = FlashVolume::open(&handle, store, &config).await.unwrap();
+        let (device, mut rng) = (volume.device(), Rng::new(1));
+        for step in 0..8000 {
+            // A tenth of the pages take most writes.
+            let at = if step < PAGES { step } else { rng.below(PAGES / 10) };
+            let content = page(step + 1);
+            device.write(PageNo(at), std::slice::from_ref(&content), None).await.unwrap();
+        }
+        let ftl = volume.statistics().ftl;
+        volume.close().await.unwrap();
+        (ftl.pages_moved, ftl.zones_levelled)
+    };
+    let counted = runtime.run(run).unwrap();
+    runtime.drop_tasks();
+    counted
+}
+
+#[test]
+fn cleaning_and_wear_levelling_are_as_the_configuration_says() {
+    let (greedy, none) = moved_and_levelled("wear_spread = 0");
+    let (fifo, _) = moved_and_levelled("cleaning = \"fifo\"\nwear_spread = 0");
+    assert!(fifo > 2 * greedy, "{fifo} {greedy}");
+    let (_, levelled) = moved_and_levelled("wear_spread = 8");
+    assert!(none == 0 && levelled > 0, "{none} {levelled}");
+}

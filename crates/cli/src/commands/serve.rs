@@ -129,6 +129,13 @@ async fn serve_device(
         listener.local_address(),
         live.engine_name(),
     ));
+    if spec.drops_flushes() {
+        tell(&format!(
+            "{}: barrier=off and a volatile cache: FLUSH and FUA are answered without being done, and \
+             promise nothing",
+            spec.name()
+        ));
+    }
     Server::new(device, options)?.serve(&live, listener, stop).await
 }
 

@@ -16,7 +16,7 @@ mod tests;
 mod trace;
 
 pub use age::Age;
-pub use row::{DeviceReplayRow, Latency};
+pub use row::{DeviceReplayRow, Dump, Latency};
 pub use trace::DeviceTrace;
 
 use std::cell::RefCell;

@@ -27,6 +27,17 @@ pub struct Latency {
     pub max_ns: u64,
 }
 
+/// What a power loss would have to dump, of a device with stored energy for that.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Dump {
+    /// Most bytes at any time since the device was made.
+    pub bytes_max: u64,
+    /// Bytes that there is energy for.
+    pub budget_bytes: u64,
+    /// Delta pages that the replay wrote, so that a dump need not hold their mapping entries.
+    pub delta_pages: u64,
+}
+
 /// One trace on one device.
 #[derive(Clone, Debug, PartialEq)]
 pub struct DeviceReplayRow {
@@ -72,6 +83,8 @@ pub struct DeviceReplayRow {
     pub zones_cleaned: u64,
     /// Pages that cleaning moved.
     pub pages_moved: u64,
+    /// `None` where no stored energy dumps anything.
+    pub dump: Option<Dump>,
 }
 
 /// What takes longer counts as this: a week.
@@ -131,6 +144,7 @@ pub(super) struct Counters {
     slots_programmed: u64,
     zones_cleaned: u64,
     pages_moved: u64,
+    dump: Option<Dump>,
     /// A disk's accesses count as flash pages.
     nand: NandCounters,
 }
@@ -141,14 +155,20 @@ impl Counters {
         match device {
             SimulatedDevice::Ssd(device) => {
                 let ssd = device.device();
-                let SsdStatistics { pages_read, read_hits, pages_written, flushes, .. } =
-                    ssd.statistics();
+                let counted = ssd.statistics();
+                let SsdStatistics { pages_read, read_hits, pages_written, flushes, .. } = counted;
+                let dump = Dump {
+                    bytes_max: counted.dump_bytes_max,
+                    budget_bytes: counted.ftl.dump_budget_bytes,
+                    delta_pages: counted.ftl.delta_pages,
+                };
                 let counted = Counters {
                     pages_read,
                     read_hits,
                     pages_written,
                     flushes,
                     now_ns,
+                    dump: (dump.budget_bytes > 0).then_some(dump),
                     ..Counters::default()
                 };
                 counted.with_ftl(ssd.ftl())
@@ -199,6 +219,7 @@ impl Counters {
             slots_programmed: counted.programs,
             zones_cleaned: counted.blocks_cleaned,
             pages_moved: counted.pages_moved,
+            dump: None,
             nand,
         }
     }
@@ -245,6 +266,10 @@ impl DeviceReplayRow {
             erases: end.nand.erases - start.nand.erases,
             zones_cleaned: end.zones_cleaned - start.zones_cleaned,
             pages_moved: end.pages_moved - start.pages_moved,
+            dump: end.dump.map(|dump| {
+                let before = start.dump.unwrap_or_default().delta_pages;
+                Dump { delta_pages: dump.delta_pages - before, ..dump }
+            }),
         }
     }
 }

@@ -26,6 +26,15 @@ fn the_same_seed_gives_the_same_row_to_the_last_bit() {
         assert_eq!(row.read.requests + row.write.requests, 30_000);
         assert!(row.zones_cleaned > 0 && row.write_amplification > 1.0, "{row:?}");
         assert!(row.erases > 0 && row.pages_moved > 0);
+        match row.dump {
+            Some(dump) => {
+                assert_eq!(name, "durassd");
+                // 1,024 frames, which this load fills, and mapping entries.
+                assert!(dump.bytes_max > 500 * 4096, "{dump:?}");
+                assert!(dump.bytes_max <= dump.budget_bytes && dump.delta_pages > 0, "{dump:?}");
+            }
+            None => assert_eq!(name, "ssd-a"),
+        }
         let other = DeviceReplayOptions { seed: 2, ..options };
         assert_ne!(replay(&trace, &small(name), &other).unwrap(), row);
     }

@@ -26,16 +26,24 @@ impl CleaningSpec {
     /// The accepted names.
     pub const NAMES: &'static [&'static str] = &["greedy", "cost_benefit", "fifo", "d_choices"];
 
+    /// What is accepted as a parameter of something else.
+    pub const WORDS: &'static str = "greedy, cost-benefit, fifo or d-choices:N (of N zones drawn)";
+
     /// Parses `name` or `name:key=value,...`; a refusal lists what is accepted.
     ///
-    /// Parameters: `d_choices:d=8,seed=0` (zones drawn, 1 to 65,536; seed of the draws).
+    /// Parameters: `d_choices:d=8,seed=0` (zones drawn, 1 to 65,536; seed of the draws), for short
+    /// `d_choices:8`. `cost-benefit` and `d-choices` are the same names.
     pub fn parse(text: &str) -> Result<CleaningSpec> {
+        let (name, given) = text.split_once(':').unwrap_or((text, ""));
+        if !given.is_empty() && given.bytes().all(|byte| byte.is_ascii_digit()) {
+            return CleaningSpec::parse(&format!("{name}:d={given}"));
+        }
         let mut spec = Spec::parse(text)?;
         let policy = match spec.name() {
             "greedy" => CleaningSpec::Greedy,
-            "cost_benefit" => CleaningSpec::CostBenefit,
+            "cost_benefit" | "cost-benefit" => CleaningSpec::CostBenefit,
             "fifo" => CleaningSpec::Fifo,
-            "d_choices" => CleaningSpec::DChoices {
+            "d_choices" | "d-choices" => CleaningSpec::DChoices {
                 choices: spec.count("d", 1..=65_536, 8)? as u32,
                 seed: spec.count("seed", 0..=u64::MAX, 0)?,
             },
@@ -43,6 +51,14 @@ impl CleaningSpec {
         };
         spec.finish()?;
         Ok(policy)
+    }
+
+    /// The same policy with its draws from `seed`, where it draws.
+    pub fn seeded(self, seed: u64) -> CleaningSpec {
+        match self {
+            CleaningSpec::DChoices { choices, .. } => CleaningSpec::DChoices { choices, seed },
+            other => other,
+        }
     }
 
     /// Makes the policy.
@@ -83,6 +99,13 @@ mod tests {
         }
         let spec = CleaningSpec::parse("d_choices:d=16,seed=3").unwrap();
         assert_eq!(spec, CleaningSpec::DChoices { choices: 16, seed: 3 });
+        let drawn = CleaningSpec::parse("d-choices:16").unwrap();
+        assert_eq!(drawn.seeded(3), spec);
+        assert_eq!(CleaningSpec::parse("cost-benefit").unwrap(), CleaningSpec::CostBenefit);
+        assert_eq!(CleaningSpec::Fifo.seeded(3), CleaningSpec::Fifo);
+        assert!(
+            CleaningSpec::parse("d-choices:0").is_err() && CleaningSpec::parse("fifo:2").is_err()
+        );
         let error = CleaningSpec::parse("gredy").unwrap_err().to_string();
         assert!(error.contains("greedy, cost_benefit, fifo, d_choices"), "{error}");
         let error = CleaningSpec::parse("fifo:d=2").unwrap_err().to_string();

@@ -35,7 +35,9 @@ pub struct RebootReport {
 }
 
 impl<M: ZoneMedia> Ssd<M> {
-    /// Bytes that a power loss now would dump, where it dumps anything.
+    /// Bytes that a power loss now would dump, where it dumps anything. What takes shares in flight
+    /// back is not counted: a share reserves room for it in the list of changed entries, which no other
+    /// change may take, so that both together are within what that list may have.
     pub(crate) fn dump_bytes(&self) -> Option<u64> {
         let dumps = self.options.cache == CacheKind::Durable && self.ftl.options().dump.is_some();
         dumps.then(|| {

@@ -6,9 +6,11 @@ use tantalum_media::nand::Nand;
 use tantalum_media::{NandOptions, NandZones, NandZonesOptions, ZoneGeometry};
 use tantalum_runtime::Runtime;
 
-use super::{DeviceSpec, Profile};
+use super::parameters::{DurableParameters, FtlParameters, cache_pages_max, command_share_pages};
+use super::{DeviceSpec, Profile, memory};
 use crate::host_queue::{HostQueue, HostQueueOptions};
 use crate::options::{CacheKind, FlushMeaning, SsdOptions};
+use crate::power_loss::RebootReport;
 use crate::ssd::Ssd;
 
 /// Words of an option; the first is the default.
@@ -37,10 +39,18 @@ pub struct DeviceConfig {
 
 impl DeviceConfig {
     /// Makes the SSD that `text` names: `durassd`, `durassd:capacity=4GiB,op=0.07`. Takes also
-    /// `pages` instead of `capacity`, `cache` (pages of the write cache), `storage-cache` (`off`:
-    /// a write is acknowledged when it and its mapping are on flash) and `barrier` (`on`: a flush
-    /// writes back and writes the mapping down before it returns; `off`: it does not reach the
-    /// device).
+    ///
+    /// ```text
+    /// pages          instead of `capacity`
+    /// cache          pages of the write cache
+    /// storage-cache  `off`: a write is acknowledged when it and its mapping are on flash
+    /// barrier        `on`: a flush reaches the device
+    /// flush          what it does there: `order`, or `write-back` (and the mapping written down)
+    /// energy         bytes that the stored energy can dump; or `capacitors`, their number
+    /// quota          frames of the write cache that one command may take, 0 for any number
+    /// cleaning       which zone is emptied next: `greedy`, `cost-benefit`, `fifo`, `d-choices:8`
+    /// wear_spread    resets that zones may differ by, 0 for any number
+    /// ```
     ///
     /// # Errors
     /// `InvalidInput`, which lists what is accepted; also where the text names a device that is
@@ -60,23 +70,35 @@ impl DeviceConfig {
     pub(super) fn of_profile(profile: &Profile, mut spec: Spec) -> Result<DeviceConfig> {
         let pages = spec.capacity_pages(1..=u64::from(u32::MAX / 2), profile.pages)?;
         let over_provisioning = spec.number("op", 0.0..=8.0, profile.over_provisioning)?;
-        let mut config = profile.scaled(pages, over_provisioning)?;
-        let cache_pages = u64::from(config.ssd.cache_pages);
-        let chosen = spec.count("cache", 64..=u64::from(u32::MAX / 2), cache_pages)?;
-        let cache = spec.word("storage-cache", &ON_OFF)?;
-        let barriers = if profile.link.barrier { ON_OFF } else { OFF_ON };
-        let barrier = spec.word("barrier", &barriers)?;
-        spec.finish()?;
-        config = config.with_cache_pages(chosen as u32);
+        let config = profile.scaled(pages, over_provisioning)?;
+        let usual = u64::from(config.ssd.cache_pages);
+        let chosen = spec.count("cache", 64..=cache_pages_max(pages, usual), usual)?;
+        let mut config = config.with_cache_pages(chosen as u32);
         config.name = format!("{},cache={chosen}", config.name);
-        if cache == "off" {
+        let cache_is_on = spec.word("storage-cache", &ON_OFF)? == "on";
+        let durable = DurableParameters::take(profile, &mut spec)?;
+        if !cache_is_on {
+            durable.check_none_given(&config.name)?;
             config = config.without_storage_cache();
             config.name.push_str(",storage-cache=off");
         }
-        if barrier != barriers[0] {
-            config.name = format!("{},barrier={barrier}", config.name);
+        // What a flush does matters only where it arrives.
+        let barriers =
+            if profile.link.barrier || durable.flush.is_some() { ON_OFF } else { OFF_ON };
+        let barrier = spec.word("barrier", &barriers)? == "on";
+        if barrier != profile.link.barrier {
+            config.name.push_str(if barrier { ",barrier=on" } else { ",barrier=off" });
         }
-        Ok(config.with_barrier(barrier == "on"))
+        config = durable.apply(profile, config.with_barrier(barrier))?;
+        let usual = u64::from(config.ssd.command_quota_pages);
+        let quota = spec.count("quota", 0..=u64::from(config.ssd.cache_pages), usual)?;
+        if quota != usual {
+            config.name = format!("{},quota={quota}", config.name);
+            config.ssd.command_quota_pages = quota as u32;
+        }
+        FtlParameters::take(&mut spec, &mut config.name)?.apply(&mut config.ftl);
+        spec.finish()?;
+        Ok(config)
     }
 
     /// The same device with its write cache switched off: a write is acknowledged when it is on
@@ -102,7 +124,10 @@ impl DeviceConfig {
         self.ssd = SsdOptions {
             flush: old.flush,
             recharge_ns: old.recharge_ns,
-            command_quota_pages: old.command_quota_pages,
+            command_quota_pages: match old.command_quota_pages {
+                0 => 0,
+                _ => command_share_pages(pages, self.link.depth),
+            },
             persist_mapping: old.persist_mapping,
             write_back_pages_max: old.write_back_pages_max,
             write_backs_in_flight: old.write_backs_in_flight,
@@ -118,7 +143,7 @@ impl DeviceConfig {
     }
 
     /// The same device with another dump, and as many zones more or less as that takes.
-    fn with_dump(mut self, dump: Option<DumpOptions>) -> DeviceConfig {
+    pub(super) fn with_dump(mut self, dump: Option<DumpOptions>) -> DeviceConfig {
         let geometry = self.geometry();
         // A budget that is too small is refused when the device is built.
         let zones = |ftl: &FtlOptions| ftl.dump_zones(&geometry).unwrap_or(0);
@@ -141,6 +166,17 @@ impl DeviceConfig {
         }
     }
 
+    /// Places for pages.
+    pub(super) fn slots(&self) -> u64 {
+        let geometry = self.geometry();
+        u64::from(geometry.zones) * u64::from(geometry.slots_per_zone)
+    }
+
+    /// The FTL of a device whose chance comes from `seed`.
+    pub(super) fn seeded_ftl(&self, seed: u64) -> FtlOptions {
+        FtlOptions { cleaning: self.ftl.cleaning.seeded(seed), ..self.ftl }
+    }
+
     /// Makes the device, formats it and starts its tasks. What is left to chance comes from
     /// `seed`.
     pub async fn build<R: Runtime, P: Payload>(
@@ -148,11 +184,28 @@ impl DeviceConfig {
         runtime: &R,
         seed: u64,
     ) -> Result<Rc<SimulatedSsd<R, P>>> {
+        let frames = u64::from(self.ssd.cache_pages);
+        memory::check(&self.name, self.ftl.pages, self.slots(), frames)?;
         let nand = Nand::new(&NandOptions { seed, ..self.nand })?;
         let zones = NandZones::new(runtime.clone(), nand, self.zones)?;
-        let ftl = Ftl::format(zones, self.ftl).await?;
+        let ftl = Ftl::format(zones, self.seeded_ftl(seed)).await?;
         let ssd = Rc::new(Ssd::new(ftl, self.ssd)?);
         ssd.start(runtime);
         Ok(Rc::new(HostQueue::new(runtime.clone(), ssd, self.link)?))
+    }
+
+    /// The power is back: makes the device again from `media`, the one that [`Ssd::power_loss`] left,
+    /// opened again, and starts its tasks. `seed` is that of the device.
+    ///
+    /// # Errors
+    /// As [`Ssd::reboot`].
+    pub async fn reboot<R: Runtime, P: Payload>(
+        &self,
+        runtime: &R,
+        media: NandZones<R, P>,
+        seed: u64,
+    ) -> Result<(Rc<SimulatedSsd<R, P>>, RebootReport)> {
+        let (ssd, report) = Ssd::reboot(media, self.seeded_ftl(seed), self.ssd, runtime).await?;
+        Ok((Rc::new(HostQueue::new(runtime.clone(), ssd, self.link)?), report))
     }
 }

@@ -5,6 +5,7 @@ use tantalum_media::disk::{Disk, DiskOptions, Platters};
 use tantalum_runtime::Runtime;
 
 use super::config::ON_OFF;
+use super::parameters::cache_pages_max;
 use crate::host_queue::{HostQueue, HostQueueOptions};
 
 /// A disk behind a link.
@@ -170,8 +171,9 @@ impl DiskConfig {
     pub(super) fn of_profile(profile: &DiskProfile, mut spec: Spec) -> Result<DiskConfig> {
         let (mut disk, mut link) = (profile.disk, profile.link);
         disk.pages = spec.capacity_pages(1..=1 << 40, disk.pages)?;
-        let most = u64::from(u32::MAX / 2);
-        disk.cache_pages = spec.count("cache", 1..=most, u64::from(disk.cache_pages))? as u32;
+        let usual = u64::from(disk.cache_pages);
+        let most = cache_pages_max(disk.pages, usual);
+        disk.cache_pages = spec.count("cache", 1..=most, usual)? as u32;
         let cache = spec.word("storage-cache", &ON_OFF)?;
         link.barrier = spec.word("barrier", &ON_OFF)? == "on";
         spec.finish()?;

@@ -77,6 +77,8 @@ impl Profile {
             // which the link takes 11.2. Table 2, fsync every 256, 16 KiB: 4,563 writes a second
             // are 219 us each, of which the link takes 33.6 and the fsync 44.
             link: HostQueueOptions { command_ns: 24_200, page_ns: 29_300, barrier: false, ..LINK },
+            // Section 3.1.1: "each command may have a quota of the buffer pool".
+            command_quota: true,
             capacitors: Some(CAPACITORS),
             share_entries_max: None,
         }
@@ -88,6 +90,7 @@ impl Profile {
         Profile {
             name: "ssd-a",
             cache: CacheKind::Volatile,
+            command_quota: false,
             capacitors: None,
             cache_pages: 512_000_000 / PAGE_BYTES as u64,
             // Table 1, cache on: 11,681 writes a second without fsync are 85.6 us each.
@@ -102,6 +105,7 @@ impl Profile {
         Profile {
             name: "ssd-b",
             cache: CacheKind::Volatile,
+            command_quota: false,
             capacitors: None,
             cache_pages: 128_000_000 / PAGE_BYTES as u64,
             timing: NandTiming { program_ns: 132_000, program_upper_ns: 528_000, ..TIMING },

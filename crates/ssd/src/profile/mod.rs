@@ -3,6 +3,8 @@
 //! ```text
 //! registry   every device that has a name: from text to a configuration to a device
 //! config     an SSD as it is built: a profile at one capacity
+//! parameters what several kinds of devices take in text
+//! memory     whether this machine has what a device takes
 //! durassd    DuraSSD, SSD-A, SSD-B         disk   the disk beside them, and three others
 //! open_ssd   OpenSSD                       tx_ssd TxSSD
 //! hybrid     MTRON, behind log blocks      x25_m  X25-M
@@ -13,7 +15,9 @@ mod config;
 mod disk;
 mod durassd;
 mod hybrid;
+mod memory;
 mod open_ssd;
+mod parameters;
 mod registry;
 mod tx_ssd;
 mod x25_m;
@@ -54,6 +58,8 @@ pub struct Profile {
     pub timing: NandTiming,
     /// The link.
     pub link: HostQueueOptions,
+    /// One command may take no more frames of the write cache than its share of a full queue's.
+    pub command_quota: bool,
     /// What feeds the dump of a durable cache; it shrinks with the capacity, to the least with
     /// which the scaled cache can be dumped.
     pub capacitors: Option<Capacitors>,
@@ -135,6 +141,11 @@ impl Profile {
                 // queue in the planes, before what cleaning wants to read.
                 write_back_pages_max: stripe_pages(&nand),
                 write_backs_in_flight: 3,
+                command_quota_pages: if self.command_quota {
+                    parameters::command_share_pages(cache_pages, self.link.depth)
+                } else {
+                    0
+                },
                 recharge_ns: self.capacitors.map_or(0, |capacitors| capacitors.recharge_ns()),
                 ..SsdOptions::new(self.cache, cache_pages)
             },

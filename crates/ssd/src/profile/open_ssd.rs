@@ -28,6 +28,7 @@ impl Profile {
             // Without capacitors a flush ends with the log page that holds the deltas of the mapping
             // (section 4.2.2). A share's record is such a page.
             persist_mapping: true,
+            command_quota: false,
             capacitors: None,
             // The board's public firmware drives the two chips of a bank side by side, both planes of
             // each together: blocks of 1 MiB are erased four at a time, and a bank programs one page

@@ -1,7 +1,9 @@
 //! Every device that has a name. A new one is an entry of [`DEVICES`]; a new kind of device is a
 //! variant of [`DeviceKind`], [`DeviceSpec`] and [`SimulatedDevice`] besides.
 use std::rc::Rc;
-use tantalum_base::{Limits, PageDevice, PageNo, PageRange, Payload, Result, Spec, TxId};
+use tantalum_base::{
+    Durability, Limits, PageDevice, PageNo, PageRange, Payload, Result, Spec, TxId,
+};
 use tantalum_ftl::personality::{PersonalityConfig, SimulatedPersonality};
 use tantalum_media::NandOptions;
 use tantalum_media::nand::Nand;
@@ -117,6 +119,19 @@ impl DeviceSpec {
             DeviceSpec::Disk(config) => config.disk.cache_pages,
             DeviceSpec::TxSsd(config) => config.cache.cache_pages,
             DeviceSpec::Hybrid(_) | DeviceSpec::Personality(_) => 0,
+        }
+    }
+
+    /// Whether a flush is answered without being done, and makes a difference: it does not reach the
+    /// device (`barrier=off`), whose cache loses what was acknowledged.
+    pub fn drops_flushes(&self) -> bool {
+        match self {
+            DeviceSpec::Ssd(config) => {
+                !config.link.barrier && config.ssd.cache.durability() != Durability::OnAck
+            }
+            DeviceSpec::Disk(config) => !config.link.barrier && config.disk.cache_pages > 0,
+            // Their links have no such setting.
+            DeviceSpec::TxSsd(_) | DeviceSpec::Hybrid(_) | DeviceSpec::Personality(_) => false,
         }
     }
 

@@ -1,15 +1,17 @@
 //! The TxSSD of the TxCache paper (table II), with its transactional cache or without.
 use std::rc::Rc;
-use tantalum_base::{PAGE_BYTES, Payload, Result, Spec};
-use tantalum_ftl::Ftl;
+use tantalum_base::{Error, PAGE_BYTES, Payload, Result, Spec};
+use tantalum_ftl::{Ftl, FtlOptions};
 use tantalum_media::nand::{Nand, NandGeometry, NandTiming};
 use tantalum_media::{NandOptions, NandZones};
+use tantalum_policy::CleaningSpec;
 use tantalum_runtime::Runtime;
 
-use super::{DeviceConfig, Profile};
+use super::parameters::{FtlParameters, cache_pages_max};
+use super::{DeviceConfig, Profile, memory};
 use crate::host_queue::{HostQueue, HostQueueOptions};
 use crate::options::CacheKind;
-use crate::tx_cache::{TxCache, TxCacheOptions};
+use crate::tx_cache::{HeaderRelease, TxCache, TxCacheOptions};
 
 /// Table II.
 const PAGES_32_GB: u64 = (32 << 30) / PAGE_BYTES as u64;
@@ -64,6 +66,7 @@ impl Profile {
                 flush_alone: false,
                 barrier: true,
             },
+            command_quota: false,
             capacitors: None,
             share_entries_max: None,
         }
@@ -81,6 +84,10 @@ pub struct TxSsdConfig {
     pub over_provisioning: f64,
     /// The transactional cache.
     pub cache: TxCacheOptions,
+    /// Which zone of the flash is cleaned next.
+    pub cleaning: CleaningSpec,
+    /// Resets that zones of the flash may differ by; `u32::MAX` never levels.
+    pub wear_spread_max: u32,
     /// The link.
     pub link: HostQueueOptions,
 }
@@ -91,7 +98,16 @@ impl TxSsdConfig {
         let Profile { over_provisioning, link, .. } = Profile::tx_ssd();
         let cache = TxCacheOptions::new(cache_pages);
         let name = "txssd".to_owned();
-        TxSsdConfig { name, capacity_pages, over_provisioning, cache, link }
+        let FtlOptions { cleaning, wear_spread_max, .. } = FtlOptions::new(capacity_pages);
+        TxSsdConfig {
+            name,
+            capacity_pages,
+            over_provisioning,
+            cache,
+            cleaning,
+            wear_spread_max,
+            link,
+        }
     }
 
     /// The same device as the paper's NVCache: no transactions.
@@ -104,21 +120,56 @@ impl TxSsdConfig {
     }
 
     /// The device of `kind` that `spec` describes: `capacity` or `pages`, `op`, `cache` (pages of
-    /// the cache, and of the extended cache where there is one).
+    /// the cache), `cleaning`, `wear_spread`; with transactions also `extended` (pages of the extended
+    /// cache, as many as the cache has where nothing is said), `transactions` and `headers` (how many),
+    /// `release` (of headers: `written-back` or `mapped`).
     pub(super) fn of_spec(kind: fn(u64, u32) -> Self, mut spec: Spec) -> Result<TxSsdConfig> {
         let profile = Profile::tx_ssd();
         let pages = spec.capacity_pages(1..=u64::from(u32::MAX / 2), profile.pages)?;
         let over_provisioning = spec.number("op", 0.0..=8.0, profile.over_provisioning)?;
         // In proportion to the capacity, as of any profile.
-        let scaled = profile.scaled(pages, over_provisioning)?.ssd.cache_pages;
+        let usual = u64::from(profile.scaled(pages, over_provisioning)?.ssd.cache_pages);
         // Cache and extended cache have 2^30 pages at the most.
-        let cache = spec.count("cache", 64..=1 << 29, u64::from(scaled))?;
+        let most = cache_pages_max(pages, usual).min(1 << 29);
+        let cache = spec.count("cache", 64..=most, usual)? as u32;
+        let mut config = TxSsdConfig { over_provisioning, ..kind(pages, cache) };
+        config.name = format!("{}:pages={pages},op={over_provisioning},cache={cache}", config.name);
+        if config.cache.transactions_max > 0 {
+            config.take_transactions(&mut spec)?;
+        }
+        let mut ftl = FtlOptions::new(pages);
+        FtlParameters::take(&mut spec, &mut config.name)?.apply(&mut ftl);
+        (config.cleaning, config.wear_spread_max) = (ftl.cleaning, ftl.wear_spread_max);
         spec.finish()?;
-        let made = kind(pages, cache as u32);
-        let name = format!("{}:pages={pages},op={over_provisioning},cache={cache}", made.name);
-        let config = TxSsdConfig { name, over_provisioning, ..made };
+        config.cache.check().map_err(|error| error.wrap(config.name.clone()))?;
         config.device()?;
         Ok(config)
+    }
+
+    /// Takes what only a cache with transactions has.
+    fn take_transactions(&mut self, spec: &mut Spec) -> Result<()> {
+        let cache = &mut self.cache;
+        let most = u64::from(cache.cache_pages).max(self.capacity_pages).min(1 << 29);
+        let mut take = |key, least, most, value: &mut u32| {
+            let usual = u64::from(*value);
+            let taken = spec.count(key, least..=most, usual)?;
+            *value = taken as u32;
+            if taken != usual {
+                self.name.push_str(&format!(",{key}={taken}"));
+            }
+            Ok::<_, Error>(())
+        };
+        take("extended", 0, most, &mut cache.extended_pages)?;
+        take("transactions", 1, 1 << 16, &mut cache.transactions_max)?;
+        // Each open transaction has a header.
+        cache.headers = cache.headers.max(cache.transactions_max);
+        take("headers", u64::from(cache.transactions_max), 1 << 20, &mut cache.headers)?;
+        let release = spec.word("release", &["written-back", "mapped"])?;
+        if release == "mapped" {
+            cache.header_release = HeaderRelease::Mapped;
+            self.name.push_str(",release=mapped");
+        }
+        Ok(())
     }
 
     /// Array, zones and FTL of this device, and a plain SSD with a durable cache of the same size
@@ -133,6 +184,7 @@ impl TxSsdConfig {
         let zones = device.nand.geometry.blocks_per_plane;
         device.ftl.cleaning_low_zones = (zones * CLEANING_THRESHOLD_PERCENT).div_ceil(100);
         device.ftl.cleaning_high_zones = device.ftl.cleaning_low_zones + 2;
+        (device.ftl.cleaning, device.ftl.wear_spread_max) = (self.cleaning, self.wear_spread_max);
         device.link = self.link;
         Ok(device)
     }
@@ -148,9 +200,11 @@ impl TxSsdConfig {
         seed: u64,
     ) -> Result<Rc<SimulatedTxSsd<R, P>>> {
         let device = self.device()?;
+        let frames = u64::from(self.cache.cache_pages) + u64::from(self.cache.extended_pages);
+        memory::check(&self.name, device.ftl.pages, device.slots(), frames)?;
         let nand = Nand::new(&NandOptions { seed, ..device.nand })?;
         let zones = NandZones::new(runtime.clone(), nand, device.zones)?;
-        let ftl = Ftl::format(zones, device.ftl).await?;
+        let ftl = Ftl::format(zones, device.seeded_ftl(seed)).await?;
         let cache = Rc::new(TxCache::new(runtime.clone(), ftl, self.cache)?);
         cache.start();
         Ok(Rc::new(HostQueue::new(runtime.clone(), cache, self.link)?))

@@ -56,6 +56,7 @@ impl Profile {
                 flush_alone: true,
                 barrier: true,
             },
+            command_quota: false,
             capacitors: None,
             share_entries_max: None,
         }

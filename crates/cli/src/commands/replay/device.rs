@@ -3,7 +3,7 @@ use crate::common::TraceArgs;
 use crate::progress::Progress;
 use std::rc::Rc;
 use tantalum_lab::device_replay::{
-    Age, DeviceReplayOptions, DeviceReplayRow, DeviceTrace, Latency, replay,
+    Age, DeviceReplayOptions, DeviceReplayRow, DeviceTrace, Dump, Latency, replay,
 };
 use tantalum_report::{Report, Table, Value, config_hash, schema};
 use tantalum_ssd::DeviceSpec;
@@ -89,6 +89,8 @@ fn values(row: &DeviceReplayRow) -> Vec<(&'static str, Value)> {
     let latency = |latency: &Latency, ns: u64| {
         if latency.requests == 0 { Value::Null } else { ns.into() }
     };
+    let of_dump =
+        |value: fn(&Dump) -> u64| row.dump.as_ref().map_or(Value::Null, |dump| value(dump).into());
     vec![
         ("trace", row.trace.as_str().into()),
         ("device", row.device.as_str().into()),
@@ -121,5 +123,8 @@ fn values(row: &DeviceReplayRow) -> Vec<(&'static str, Value)> {
         ("erases", row.erases.into()),
         ("zones_cleaned", row.zones_cleaned.into()),
         ("pages_moved", row.pages_moved.into()),
+        ("dump_bytes_max", of_dump(|dump| dump.bytes_max)),
+        ("dump_budget_bytes", of_dump(|dump| dump.budget_bytes)),
+        ("delta_pages", of_dump(|dump| dump.delta_pages)),
     ]
 }

@@ -1,0 +1,66 @@
+//! An ordered queue: commands that change something are handed to the device in the order in which
+//! they were issued (DuraSSD, section 3.3, "an ordered version of NCQ"; TxCache, section III-A).
+//! They may overlap on their way; one that is there early waits for those before it.
+use std::cell::{Cell, RefCell};
+use std::collections::VecDeque;
+use std::future::{Future, poll_fn};
+use std::pin::pin;
+use tantalum_runtime::sync::WaitQueue;
+
+/// Who was issued before whom.
+pub(crate) struct IssueOrder {
+    /// Ascending numbers of the commands that the device does not have yet.
+    ahead: RefCell<VecDeque<u64>>,
+    issued: Cell<u64>,
+    first: WaitQueue,
+}
+
+impl IssueOrder {
+    pub fn new() -> Self {
+        IssueOrder {
+            ahead: RefCell::default(),
+            issued: Cell::new(0),
+            first: WaitQueue::new("its place in the order of commands"),
+        }
+    }
+
+    /// The place behind all that were issued so far; whoever drops it gives it up.
+    pub fn place(&self) -> Place<'_> {
+        let number = self.issued.replace(self.issued.get() + 1);
+        self.ahead.borrow_mut().push_back(number);
+        Place { order: self, number }
+    }
+}
+
+/// The place of one command.
+pub(crate) struct Place<'a> {
+    order: &'a IssueOrder,
+    number: u64,
+}
+
+impl Place<'_> {
+    /// Runs `command`, which the device takes in its first step, once those before it were taken.
+    pub async fn hand_over<T>(self, command: impl Future<Output = T>) -> T {
+        let is_first = || (self.order.ahead.borrow().front() == Some(&self.number)).then_some(());
+        self.order.first.until(is_first).await;
+        let mut command = pin!(command);
+        let mut place = Some(self);
+        poll_fn(|context| {
+            let polled = command.as_mut().poll(context);
+            drop(place.take());
+            polled
+        })
+        .await
+    }
+}
+
+impl Drop for Place<'_> {
+    fn drop(&mut self) {
+        let mut ahead = self.order.ahead.borrow_mut();
+        if let Ok(at) = ahead.binary_search(&self.number) {
+            ahead.remove(at);
+        }
+        drop(ahead);
+        self.order.first.wake_all();
+    }
+}
