@@ -11,6 +11,7 @@ use crate::ftl::{AppendBuffer, Ftl, State};
 use crate::map::{Entry, Occupant, Place};
 use crate::planted::{Fault, is_planted};
 use crate::records::{self, SHARERS_MAX, Sharer};
+use crate::taken::origin;
 use crate::zones::{Stream, Zone};
 
 /// Pages that emptying `zone` appends at the most: the live slots, pages of sharers for each
@@ -122,8 +123,8 @@ impl<M: ZoneMedia> Ftl<M> {
             }
             for sharer in &copies.sharers {
                 let source = copies.sources[sharer.index as usize];
-                let taken = true;
-                state.redirect_page(source, at(sharer.index), sharer.page, sharer.version, taken);
+                let copy = copies.buffer.spares[sharer.index as usize];
+                state.redirect_page(source, at(sharer.index), sharer.page, sharer.version, &copy);
             }
         }
         let Copies { buffer, lost, .. } = copies;
@@ -208,23 +209,30 @@ impl<P> State<P> {
             return;
         }
         self.statistics.pages_moved +=
-            u64::from(self.redirect_page(source, slot, spare.page, spare.version, false));
+            u64::from(self.redirect_page(source, slot, spare.page, spare.version, spare));
     }
 
-    /// `source` was copied to `slot`: `page` moves, if it still is there under `version`. The copy
-    /// names it, or it is `taken` from there.
+    /// `source` was copied to `slot`: `page` moves, if it still is there under `version`. The `copy`
+    /// names it, or another page that was in `source`, from which it takes the content now.
     fn redirect_page(
         &mut self,
         source: SlotNo,
         slot: SlotNo,
         page: PageNo,
         version: Version,
-        taken: bool,
+        copy: &Spare,
     ) -> bool {
         let entry = self.map.get(page);
         let moves = entry.place == Place::At(source) && entry.version == version;
         if moves {
-            self.replace(page, Entry { place: Place::At(slot), taken, ..entry });
+            let place = Place::At(slot);
+            let taken = (copy.page, copy.version) != (page, version);
+            let checksum = match self.map.has_checksums() {
+                true => entry.checksum,
+                false if taken => origin(copy.page, copy.version),
+                false => 0,
+            };
+            self.replace(page, Entry { place, taken, checksum, ..entry });
         }
         moves
     }
