@@ -4,7 +4,7 @@
 //! theirs, and a page of sharers in the same append names the others, each with its version. So
 //! the way from every page to its newest place is on media as long as the copy is, and a
 //! recovery treats all sharers alike, whichever of them changed since.
-use tantalum_base::{PageNo, Payload, Result, SlotNo, Version};
+use tantalum_base::{ErrorKind, PageNo, Payload, Result, SlotNo, Version};
 use tantalum_media::{Body, SlotKind, Spare, ZoneGeometry, ZoneMedia};
 
 use crate::ftl::{AppendBuffer, Ftl, State};
@@ -152,12 +152,18 @@ impl<M: ZoneMedia> Ftl<M> {
         let mut sharers = group.sharers.into_iter().peekable();
         let read = contents.into_iter().zip(spares);
         for ((slot, page, entry), (mut content, mut spare)) in group.pages.into_iter().zip(read) {
-            let mut intact = all.is_ok();
-            if !intact {
+            let mut read = all.clone();
+            if read.is_err() {
                 let one = (std::slice::from_mut(&mut content), std::slice::from_mut(&mut spare));
-                intact = self.media.read_with_spares(&[slot], one.0, one.1).await.is_ok();
+                read = self.media.read_with_spares(&[slot], one.0, one.1).await;
             }
-            intact &= entry.holds(page, &content, spare.as_ref());
+            if let Err(error) = &read
+                && error.kind() == ErrorKind::PowerCut
+            {
+                // The medium is gone, not what it holds: whoever still reads must not be told so.
+                return Err(error.clone());
+            }
+            let intact = read.is_ok() && entry.holds(page, &content, spare.as_ref());
             if intact {
                 let index = copies.sources.len() as u32;
                 let checksum = spare.map_or(entry.checksum, |spare| spare.checksum);
