@@ -5,6 +5,7 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 use tantalum_base::size::Size;
 use tantalum_base::{Error, ErrorKind, PAGE_BYTES, Result, ResultExt};
+use tantalum_ftl::FtlOptions;
 use tantalum_policy::{Policy, PolicySpec, Workload};
 use tantalum_ssd::{CacheKind, SsdOptions};
 
@@ -112,6 +113,8 @@ pub struct DeviceConfig {
     /// Log appends that may be in flight at once.
     #[serde(default = "default_appends")]
     pub appends_in_flight: u32,
+    /// Entries of the table of pages that share their content; without it the table grows.
+    pub share_entries_max: Option<u32>,
 }
 
 /// The `[buffer]` table.
@@ -272,6 +275,12 @@ impl VolumeConfig {
         policy.map(Some).map_err(|error| error.wrap("buffer.policy"))
     }
 
+    /// The settings of the translation layer, for `pages` logical pages.
+    pub fn ftl_options(&self, pages: u64) -> FtlOptions {
+        let share_entries_max = self.device.share_entries_max;
+        FtlOptions { share_entries_max, ..FtlOptions::new(pages) }
+    }
+
     /// The settings of the device.
     pub fn ssd_options(&self) -> Result<SsdOptions> {
         let cache = Self::pages("device.cache", &self.device.cache)?.min(1 << 20) as u32;
@@ -314,6 +323,7 @@ mod tests {
             ("1GiB", "1GB5", "device.capacity"),
             ("# over_provisioning = \"12%\"", "over_provisioning = \"1%\"", "over_provisioning"),
             ("# cache = \"8MiB\"", "cache = \"8\"", "device.cache"),
+            ("# share_entries_max = 500", "share_entries_max = -1", "line 37: invalid value"),
             ("# durability = \"on_ack\"\n", "durability = \"sometimes\"\n", "sometimes"),
             ("kind = \"flash\"", "kind = \"flash\"\ncolour = 3", "colour"),
             ("# [buffer]", "[buffer]\nsize = \"5\"", "buffer.size"),

@@ -3,7 +3,7 @@
 use std::rc::Rc;
 use tantalum_base::{Error, ErrorKind, PAGE_BYTES, Result, ResultExt};
 use tantalum_buffer::{Buffered, PoolStatistics};
-use tantalum_ftl::{Finding, Ftl, FtlOptions, RecoveryReport};
+use tantalum_ftl::{Finding, Ftl, RecoveryReport};
 use tantalum_media::{BlockStore, FileZones, FileZonesOptions, ZoneGeometry, ZoneMedia};
 use tantalum_runtime::Runtime;
 use tantalum_ssd::{Ssd, SsdStatistics};
@@ -92,7 +92,7 @@ impl<S: BlockStore> FlashVolume<S> {
         }
         erase_superblock(&store).await?;
         let zones = zones(store.clone(), &superblock)?;
-        let ftl = Ftl::format(zones, FtlOptions::new(superblock.pages)).await?;
+        let ftl = Ftl::format(zones, config.ftl_options(superblock.pages)).await?;
         ftl.sync().await?;
         let mut copies = store.buffer(COPIES * SUPERBLOCK_BYTES);
         for copy in copies.chunks_mut(SUPERBLOCK_BYTES) {
@@ -116,7 +116,7 @@ impl<S: BlockStore> FlashVolume<S> {
         let superblock = read_superblock(&store).await?;
         check_sizes(&superblock, &store, config)?;
         let zones = zones(store, &superblock)?;
-        let (ftl, recovery) = Ftl::recover(zones, FtlOptions::new(superblock.pages)).await?;
+        let (ftl, recovery) = Ftl::recover(zones, config.ftl_options(superblock.pages)).await?;
         let ssd = Rc::new(Ssd::new(ftl, config.ssd_options()?)?);
         ssd.start(runtime);
         let device = Rc::new(Buffered::new(ssd, config.buffer_policy()?));

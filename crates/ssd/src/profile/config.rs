@@ -38,9 +38,9 @@ pub struct DeviceConfig {
 impl DeviceConfig {
     /// Makes the SSD that `text` names: `durassd`, `durassd:capacity=4GiB,op=0.07`. Takes also
     /// `pages` instead of `capacity`, `cache` (pages of the write cache), `storage-cache` (`off`:
-    /// a write is acknowledged when it and its mapping are on flash) and `barrier` (`on`: a flush
+    /// a write is acknowledged when it and its mapping are on flash), `barrier` (`on`: a flush
     /// writes back and writes the mapping down before it returns; `off`: it does not reach the
-    /// device).
+    /// device) and `share-entries` (the bound of the table of shared pages).
     ///
     /// # Errors
     /// `InvalidInput`, which lists what is accepted; also where the text names a device that is
@@ -66,7 +66,11 @@ impl DeviceConfig {
         let cache = spec.word("storage-cache", &ON_OFF)?;
         let barriers = if profile.link.barrier { ON_OFF } else { OFF_ON };
         let barrier = spec.word("barrier", &barriers)?;
+        let unbounded = u64::from(u32::MAX);
+        let shared = profile.share_entries_max.map_or(unbounded, u64::from);
+        let share_entries = spec.count("share-entries", 0..=unbounded, shared)?;
         spec.finish()?;
+        config.ftl.share_entries_max = (share_entries < unbounded).then_some(share_entries as u32);
         config = config.with_cache_pages(chosen as u32);
         config.name = format!("{},cache={chosen}", config.name);
         if cache == "off" {
@@ -75,6 +79,9 @@ impl DeviceConfig {
         }
         if barrier != barriers[0] {
             config.name = format!("{},barrier={barrier}", config.name);
+        }
+        if share_entries != shared {
+            config.name = format!("{},share-entries={share_entries}", config.name);
         }
         Ok(config.with_barrier(barrier == "on"))
     }
