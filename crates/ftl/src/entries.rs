@@ -55,7 +55,8 @@ pub struct Line {
     pub version: u64,
     /// The slot; of a trim the number of pages, otherwise 0.
     pub place: u32,
-    /// Checksum of the content in the slot, where checksums are kept.
+    /// Checksum of the content in the slot, where checksums are kept; otherwise of what the slot of
+    /// a page that took its content names.
     pub checksum: u32,
 }
 
@@ -73,8 +74,14 @@ pub enum Order {
 pub struct Style {
     /// How the entries follow each other.
     pub order: Order,
-    /// Each slot's checksum is kept.
+    /// The checksum is kept of each slot, not only where a page took its content.
     pub checksums: bool,
+}
+
+impl Style {
+    fn has_checksum(self, kind: Kind) -> bool {
+        kind == Kind::Taken || self.checksums && kind.has_slot()
+    }
 }
 
 // A tag: a run of entries as expected behind context 0, one less than there are...
@@ -181,7 +188,7 @@ pub struct Encoder {
     // Behind the page room for a whole word to be written at its end.
     bytes: [u8; PAGE_BYTES + 8],
     at: usize,
-    checksums: bool,
+    style: Style,
     contexts: Contexts,
     // Where the tag of the run is that the last entry belongs to.
     run: Option<usize>,
@@ -195,7 +202,7 @@ impl Encoder {
         Encoder {
             bytes: [0; PAGE_BYTES + 8],
             at: start,
-            checksums: style.checksums,
+            style,
             contexts: Contexts::new(style.order, first_page),
             run: None,
             count: 0,
@@ -229,7 +236,7 @@ impl Encoder {
             self.run = None;
             self.push_one(line, given, first);
         }
-        let checksum = self.checksums && line.kind.has_slot();
+        let checksum = self.style.has_checksum(line.kind);
         self.put(u64::from(line.checksum), if checksum { 4 } else { 0 });
         true
     }
@@ -288,7 +295,7 @@ impl Decoder<'_> {
         Some(u64::from_le_bytes(word))
     }
 
-    fn next(&mut self, checksums: bool) -> Option<Line> {
+    fn next(&mut self, style: Style) -> Option<Line> {
         let mut line = Line {
             kind: Kind::Own,
             page: self.contexts.last_page.wrapping_add(1),
@@ -307,7 +314,7 @@ impl Decoder<'_> {
             self.next_one(tag, index, &mut line)?;
         }
         self.contexts.advance(index, &line);
-        if checksums && line.kind.has_slot() {
+        if style.has_checksum(line.kind) {
             line.checksum = self.take(4)? as u32;
         }
         Some(line)
@@ -351,7 +358,7 @@ pub fn decode(
 ) -> Option<Vec<Line>> {
     let contexts = Contexts::new(style.order, first_page);
     let mut decoder = Decoder { page, at: start, contexts, run_left: 0 };
-    (0..count).map(|_| decoder.next(style.checksums)).collect()
+    (0..count).map(|_| decoder.next(style)).collect()
 }
 
 #[cfg(test)]
@@ -391,8 +398,7 @@ mod tests {
         let version = if near { before.version + 1 } else { rng.below(1 << 46) % small(rng) };
         let place = if near { before.place.wrapping_add(1) } else { rng.below(1 << 32) as u32 };
         let place = if matches!(kind, Kind::Unmapped | Kind::Lost) { 0 } else { place };
-        let checksum =
-            if style.checksums && kind.has_slot() { rng.below(1 << 32) as u32 } else { 0 };
+        let checksum = if style.has_checksum(kind) { rng.below(1 << 32) as u32 } else { 0 };
         Line { kind, page, version, place, checksum }
     }
 

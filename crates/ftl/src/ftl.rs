@@ -14,7 +14,7 @@ use crate::map::{Entry, Mapping, Place};
 use crate::options::{FtlOptions, reserve_zones};
 use crate::readers::ZoneReaders;
 use crate::statistics::FtlStatistics;
-use crate::zones::{ZoneState, Zones};
+use crate::zones::Zones;
 
 /// A page-mapping FTL over `M`. One thread; calls may be in flight together.
 ///
@@ -241,7 +241,8 @@ impl<M: ZoneMedia> Ftl<M> {
         self.reserve_zones
     }
 
-    /// Pages that one batch may have and still find room between two cleanings.
+    /// Pages that one batch may have and still find room between two cleanings, with as many zones
+    /// as are left now: ask again when the FTL is opened again.
     pub fn batch_pages_max(&self) -> u32 {
         let packed = u64::from(crate::options::packed_slots(&self.geometry));
         let state = self.state.borrow();
@@ -249,7 +250,7 @@ impl<M: ZoneMedia> Ftl<M> {
             self.geometry
                 .zones
                 .saturating_sub(self.reserve_zones + self.layout.zones)
-                .saturating_sub(state.statistics.zones_retired + 4),
+                .saturating_sub(state.zones.retired_count() + 4),
         );
         let spare = (usable * packed).saturating_sub(self.options.pages);
         (spare / 2).clamp(1, u64::from(u32::MAX / 2)) as u32
@@ -258,11 +259,10 @@ impl<M: ZoneMedia> Ftl<M> {
     /// Counters since opening.
     pub fn statistics(&self) -> FtlStatistics {
         let state = self.state.borrow();
-        let retired = |zone: &&crate::zones::Zone| zone.state == ZoneState::Retired;
         let zones = || state.zones.iter().map(|(_, zone)| zone);
         FtlStatistics {
             zones_free: state.zones.free_count() + state.prepared.len() as u32,
-            zones_retired: zones().filter(retired).count() as u32,
+            zones_retired: state.zones.retired_count(),
             zone_resets_min_max: (
                 zones().map(|zone| zone.resets).min().unwrap_or(0),
                 zones().map(|zone| zone.resets).max().unwrap_or(0),

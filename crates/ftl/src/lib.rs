@@ -50,6 +50,7 @@ mod share;
 mod sharers;
 mod statistics;
 mod sync;
+mod taken;
 mod wear;
 mod write;
 mod zones;

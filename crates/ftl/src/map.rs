@@ -4,6 +4,7 @@ use tantalum_media::{SlotKind, Spare};
 
 use crate::entries::{Kind, Line};
 use crate::sharers::Sharers;
+use crate::taken::{Taken, origin};
 
 /// What the FTL knows of a logical page.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
@@ -15,7 +16,8 @@ pub struct Entry {
     /// The content was written for another page, from which this one took it: the slot names that
     /// page and its version.
     pub taken: bool,
-    /// Checksum of the content; 0 where the medium keeps it in the slot.
+    /// Checksum of the content. Where the medium keeps that in the slot, the [`origin`] that the slot
+    /// names of a page that took its content; otherwise 0.
     pub checksum: u32,
 }
 
@@ -26,12 +28,16 @@ impl Entry {
     }
 
     /// Whether `content` is what `page` holds, as this entry says. The `spare` that was read with it
-    /// names what it was written for; where the medium has none, the checksum must tell.
+    /// names what it was written for, and must name what is known of the slot; where the medium has
+    /// none, the checksum must tell.
     pub fn holds<P: Payload>(&self, page: PageNo, content: &P, spare: Option<&Spare>) -> bool {
         let Some(spare) = spare else { return content.checksum() == self.checksum };
-        let own = (spare.page, spare.version) == (page, self.version);
+        let named = match self.taken {
+            true => origin(spare.page, spare.version) == self.checksum,
+            false => (spare.page, spare.version) == (page, self.version),
+        };
         matches!(spare.kind, SlotKind::Data | SlotKind::Copy)
-            && (own || self.taken)
+            && named
             && content.checksum() == spare.checksum
     }
 }
@@ -128,23 +134,31 @@ impl Packed {
     }
 
     #[inline]
+    fn is_taken(self) -> bool {
+        self.version_high & TAKEN != 0
+    }
+
+    #[inline]
     fn unpack(self, checksum: u32) -> Entry {
         let high = u64::from(self.version_high & !TAKEN);
         Entry {
             version: Version(high << 32 | u64::from(self.version_low)),
             place: Place::from_bits(self.place),
-            taken: self.version_high & TAKEN != 0,
+            taken: self.is_taken(),
             checksum,
         }
     }
 }
 
-/// Logical to physical and back. 10 bytes a logical page and 4 a slot, what slots of several
-/// pages take besides, and 4 a logical page more where the medium does not keep checksums itself.
+/// Logical to physical and back. 10 bytes a logical page and 4 a slot, and what slots of several
+/// pages take besides; 4 a logical page more where the medium does not keep checksums itself, up to as
+/// much for pages that took their content where it does.
 pub struct Mapping {
     forward: Vec<Packed>,
     // A checksum a page; none where the medium keeps them.
     checksums: Vec<u32>,
+    // Instead of these, of the pages that took their content.
+    taken: Taken,
     // The one page of each slot, or what is said below.
     reverse: Vec<u32>,
     sharers: Sharers,
@@ -189,6 +203,7 @@ impl Mapping {
         Mapping {
             forward: vec![Packed::UNMAPPED; pages as usize],
             checksums: vec![0; if checksums { pages as usize } else { 0 }],
+            taken: Taken::new(pages),
             reverse: vec![DEAD; slots as usize],
             sharers: Sharers::default(),
         }
@@ -202,13 +217,26 @@ impl Mapping {
     /// What is known of `page`.
     #[inline]
     pub fn get(&self, page: PageNo) -> Entry {
-        let checksum = self.checksums.get(page.index()).copied().unwrap_or(0);
-        self.forward[page.index()].unpack(checksum)
+        let packed = self.forward[page.index()];
+        let checksum = match self.checksums.get(page.index()) {
+            Some(checksum) => *checksum,
+            None if packed.is_taken() => self.taken.get(page),
+            None => 0,
+        };
+        packed.unpack(checksum)
     }
 
     /// Whether it keeps checksums.
     pub fn has_checksums(&self) -> bool {
         !self.checksums.is_empty()
+    }
+
+    /// What a page keeps as its checksum that takes the content of `page`, of which `entry` is known.
+    pub fn checksum_to_take(&self, page: PageNo, entry: &Entry) -> u32 {
+        match self.has_checksums() || entry.taken {
+            true => entry.checksum,
+            false => origin(page, entry.version),
+        }
     }
 
     /// Brings what is known of `pages`, and of the slots they lie in, into the processor's cache.
@@ -228,6 +256,10 @@ impl Mapping {
         let old = std::mem::replace(&mut self.forward[page.index()], Packed::pack(&entry));
         if let Some(checksum) = self.checksums.get_mut(page.index()) {
             *checksum = entry.checksum;
+        } else if entry.taken {
+            self.taken.insert(page, entry.checksum);
+        } else if old.is_taken() {
+            self.taken.remove(page);
         }
         let mut change = Change::default();
         if let Place::At(slot) = Place::from_bits(old.place) {
@@ -294,17 +326,15 @@ impl Mapping {
         alone.into_iter().chain(shared.into_iter().flatten())
     }
 
-    /// Whether a page can be in `slot` as `entry` says, beside those that are there: several pages
+    /// Whether `page` can be in `slot` as `entry` says, beside those that are there: several pages
     /// of one slot have the same content, which was written for one of them at the most.
-    pub fn fits(&self, entry: &Entry, slot: SlotNo) -> bool {
-        let mut others = self.pages_of(slot).map(|page| self.get(page));
+    pub fn fits(&self, page: PageNo, entry: &Entry, slot: SlotNo) -> bool {
+        let content = |page, entry: &Entry| self.checksum_to_take(page, entry);
+        let other = self.pages_of(slot).next().map(|other| content(other, &self.get(other)));
         match self.occupant(slot) {
             Occupant::Dead => true,
             Occupant::Record => false,
-            _ if self.has_checksums() => {
-                others.next().is_none_or(|other| other.checksum == entry.checksum)
-            }
-            _ => entry.taken || others.all(|other| other.taken),
+            _ => other.is_none_or(|other| other == content(page, entry)),
         }
     }
 
@@ -328,6 +358,7 @@ impl Mapping {
         (self.forward.len() * size_of::<Packed>()
             + self.checksums.len() * 4
             + self.reverse.len() * 4) as u64
+            + self.taken.memory_bytes()
             + self.sharers.memory_bytes()
     }
 }
@@ -361,7 +392,8 @@ mod tests {
             with.set(page, entry);
             without.set(page, entry);
             assert_eq!(with.get(page), entry);
-            assert_eq!(without.get(page), Entry { checksum: 0, ..entry });
+            let kept = if entry.taken { entry.checksum } else { 0 };
+            assert_eq!(without.get(page), Entry { checksum: kept, ..entry });
             let line = entry.to_line(page);
             let slot_checksum = if line.kind as u8 <= 1 { entry.checksum } else { 0 };
             let read = Entry::from_line(&Line { checksum: slot_checksum, ..line });
@@ -382,7 +414,7 @@ mod tests {
         let checksum = content.checksum();
         let place = Place::At(SlotNo(1));
         let own = Entry { version, place, taken: false, checksum: 0 };
-        let taken = Entry { taken: true, ..own };
+        let taken = Entry { taken: true, checksum: origin(PageNo(6), version), ..own };
         let spare = Spare { kind: SlotKind::Data, page, version, checksum };
         assert!(own.holds(page, &content, Some(&spare)));
         assert!(!own.holds(page, &content.torn(), Some(&spare)), "damaged");
@@ -394,27 +426,48 @@ mod tests {
         }
         assert!(taken.holds(page, &content, Some(&other)));
         assert!(!taken.holds(page, &content.torn(), Some(&other)), "damaged");
-        assert!(!taken.holds(page, &content, Some(&meta)), "another kind");
+        assert!(!taken.holds(page, &content, Some(&Spare { kind: SlotKind::Record, ..other })));
+        let old = Spare { version: Version(8), ..other };
+        for (wrong, what) in [(old, "version"), (spare, "page")] {
+            assert!(!taken.holds(page, &content, Some(&wrong)), "another {what}");
+        }
         assert!(Entry { checksum, ..own }.holds(page, &content, None));
         assert!(!own.holds(page, &content, None), "another checksum");
     }
 
     #[test]
-    fn one_page_of_a_slot_at_the_most_has_its_own_content_there() {
+    fn pages_of_one_slot_have_the_same_content() {
         let at = |version, taken, checksum| {
             let place = Place::At(SlotNo(0));
             Entry { version: Version(version), place, taken, checksum }
         };
+        let fits = |map: &Mapping, page, entry| map.fits(PageNo(page), &entry, SlotNo(0));
         let mut spares = Mapping::new(4, 4, false);
-        assert!(spares.fits(&at(1, false, 0), SlotNo(0)));
+        assert!(fits(&spares, 0, at(1, false, 0)));
         spares.set(PageNo(0), at(1, false, 0));
-        assert!(spares.fits(&at(2, true, 0), SlotNo(0)));
-        assert!(!spares.fits(&at(2, false, 0), SlotNo(0)));
-        spares.set(PageNo(1), at(2, true, 0));
-        assert!(!spares.fits(&at(3, false, 0), SlotNo(0)));
+        let of_0 = origin(PageNo(0), Version(1));
+        assert!(fits(&spares, 1, at(2, true, of_0)));
+        assert!(!fits(&spares, 1, at(2, true, of_0 ^ 1)));
+        assert!(!fits(&spares, 1, at(2, false, 0)));
+        spares.set(PageNo(1), at(2, true, of_0));
+        spares.set(PageNo(0), Entry::trimmed(Version(3)));
+        assert!(fits(&spares, 0, at(1, false, 0)));
+        assert!(!fits(&spares, 2, at(1, false, 0)));
         let mut checksums = Mapping::new(4, 4, true);
         checksums.set(PageNo(0), at(1, false, 7));
-        assert!(checksums.fits(&at(2, true, 7), SlotNo(0)));
-        assert!(!checksums.fits(&at(2, true, 8), SlotNo(0)));
+        assert!(fits(&checksums, 1, at(2, true, 7)));
+        assert!(!fits(&checksums, 1, at(2, true, 8)));
+    }
+
+    #[test]
+    fn pages_that_took_nothing_cost_nothing_more() {
+        let mut map = Mapping::new(1000, 2000, false);
+        let bytes = map.memory_bytes();
+        let place = Place::At(SlotNo(3));
+        let own = Entry { version: Version(1), place, taken: false, checksum: 9 };
+        map.set(PageNo(7), own);
+        assert_eq!((map.memory_bytes(), bytes), (bytes, 1000 * 10 + 2000 * 4));
+        map.set(PageNo(8), Entry { version: Version(2), taken: true, ..own });
+        assert!(map.memory_bytes() > bytes);
     }
 }

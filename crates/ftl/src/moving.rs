@@ -4,13 +4,14 @@
 //! theirs, and a page of sharers in the same append names the others, each with its version. So
 //! the way from every page to its newest place is on media as long as the copy is, and a
 //! recovery treats all sharers alike, whichever of them changed since.
-use tantalum_base::{PageNo, Payload, Result, SlotNo, Version};
+use tantalum_base::{ErrorKind, PageNo, Payload, Result, SlotNo, Version};
 use tantalum_media::{Body, SlotKind, Spare, ZoneGeometry, ZoneMedia};
 
 use crate::ftl::{AppendBuffer, Ftl, State};
 use crate::map::{Entry, Occupant, Place};
 use crate::planted::{Fault, is_planted};
 use crate::records::{self, SHARERS_MAX, Sharer};
+use crate::taken::origin;
 use crate::zones::{Stream, Zone};
 
 /// Pages that emptying `zone` appends at the most: the live slots, pages of sharers for each
@@ -122,8 +123,8 @@ impl<M: ZoneMedia> Ftl<M> {
             }
             for sharer in &copies.sharers {
                 let source = copies.sources[sharer.index as usize];
-                let taken = true;
-                state.redirect_page(source, at(sharer.index), sharer.page, sharer.version, taken);
+                let copy = copies.buffer.spares[sharer.index as usize];
+                state.redirect_page(source, at(sharer.index), sharer.page, sharer.version, &copy);
             }
         }
         let Copies { buffer, lost, .. } = copies;
@@ -151,12 +152,18 @@ impl<M: ZoneMedia> Ftl<M> {
         let mut sharers = group.sharers.into_iter().peekable();
         let read = contents.into_iter().zip(spares);
         for ((slot, page, entry), (mut content, mut spare)) in group.pages.into_iter().zip(read) {
-            let mut intact = all.is_ok();
-            if !intact {
+            let mut read = all.clone();
+            if read.is_err() {
                 let one = (std::slice::from_mut(&mut content), std::slice::from_mut(&mut spare));
-                intact = self.media.read_with_spares(&[slot], one.0, one.1).await.is_ok();
+                read = self.media.read_with_spares(&[slot], one.0, one.1).await;
             }
-            intact &= entry.holds(page, &content, spare.as_ref());
+            if let Err(error) = &read
+                && error.kind() == ErrorKind::PowerCut
+            {
+                // The medium is gone, not what it holds: whoever still reads must not be told so.
+                return Err(error.clone());
+            }
+            let intact = read.is_ok() && entry.holds(page, &content, spare.as_ref());
             if intact {
                 let index = copies.sources.len() as u32;
                 let checksum = spare.map_or(entry.checksum, |spare| spare.checksum);
@@ -208,23 +215,30 @@ impl<P> State<P> {
             return;
         }
         self.statistics.pages_moved +=
-            u64::from(self.redirect_page(source, slot, spare.page, spare.version, false));
+            u64::from(self.redirect_page(source, slot, spare.page, spare.version, spare));
     }
 
-    /// `source` was copied to `slot`: `page` moves, if it still is there under `version`. The copy
-    /// names it, or it is `taken` from there.
+    /// `source` was copied to `slot`: `page` moves, if it still is there under `version`. The `copy`
+    /// names it, or another page that was in `source`, from which it takes the content now.
     fn redirect_page(
         &mut self,
         source: SlotNo,
         slot: SlotNo,
         page: PageNo,
         version: Version,
-        taken: bool,
+        copy: &Spare,
     ) -> bool {
         let entry = self.map.get(page);
         let moves = entry.place == Place::At(source) && entry.version == version;
         if moves {
-            self.replace(page, Entry { place: Place::At(slot), taken, ..entry });
+            let place = Place::At(slot);
+            let taken = (copy.page, copy.version) != (page, version);
+            let checksum = match self.map.has_checksums() {
+                true => entry.checksum,
+                false if taken => origin(copy.page, copy.version),
+                false => 0,
+            };
+            self.replace(page, Entry { place, taken, checksum, ..entry });
         }
         moves
     }

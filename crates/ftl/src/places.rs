@@ -10,6 +10,7 @@ use crate::map::{Entry, Place};
 use crate::planted::{Fault, is_planted};
 use crate::records::{self, Share};
 use crate::recovery::{Change, Found, Log};
+use crate::taken::origin;
 use crate::zones::Stream;
 
 /// Which places hold longer. Of several places of one version the latest copy holds longest: its
@@ -32,8 +33,16 @@ impl Rank<'_> {
     }
 }
 
-/// Older places of content that cleaning copied: (page, place).
-pub(crate) type Originals = Vec<(PageNo, SlotNo)>;
+/// An older place of content that cleaning copied.
+#[derive(Clone, Copy)]
+pub(crate) struct Original {
+    /// Whose content it is.
+    pub page: PageNo,
+    /// The place.
+    pub slot: SlotNo,
+    /// The page's entry, were it there.
+    pub entry: Entry,
+}
 
 impl<M: ZoneMedia> Ftl<M> {
     /// Collects the pages that share copies of `append` from its page of sharers in `slot`, if
@@ -50,11 +59,15 @@ impl<M: ZoneMedia> Ftl<M> {
         for sharer in records::decode_sharers(&page).unwrap_or_default() {
             let copy = append.spares.get(sharer.index as usize).copied().flatten();
             let Some(copy) = copy.filter(|spare| spare.kind == SlotKind::Copy) else { continue };
+            let checksum = match M::READS_SPARES {
+                true => origin(copy.page, copy.version),
+                false => copy.checksum,
+            };
             log.found.push(Found {
                 version: sharer.version,
                 batch_last: sharer.version,
                 slot: self.geometry.slot(zone, append.first_offset + sharer.index),
-                change: Change::Data { page: sharer.page, taken: true, checksum: copy.checksum },
+                change: Change::Data { page: sharer.page, taken: true, checksum },
             });
         }
     }
@@ -68,7 +81,7 @@ impl<P> State<P> {
         page: PageNo,
         entry: Entry,
         rank: &Rank<'_>,
-        originals: &mut Originals,
+        originals: &mut Vec<Original>,
     ) {
         let known = self.map.get(page);
         if known.version != entry.version {
@@ -76,9 +89,10 @@ impl<P> State<P> {
             return;
         }
         match (known.place, entry.place) {
-            (Place::At(known), Place::At(found)) if known != found => {
-                let newer = rank.of(found) > rank.of(known) && !is_planted(Fault::NoCopyRank);
-                originals.push((page, if newer { known } else { found }));
+            (Place::At(here), Place::At(found)) if here != found => {
+                let newer = rank.of(found) > rank.of(here) && !is_planted(Fault::NoCopyRank);
+                let (slot, older) = if newer { (here, known) } else { (found, entry) };
+                originals.push(Original { page, slot, entry: older });
                 if newer {
                     self.replace(page, entry);
                 }
@@ -97,7 +111,7 @@ impl<P> State<P> {
         share: &Share,
         version: Version,
         rank: &Rank<'_>,
-        originals: &mut Originals,
+        originals: &mut Vec<Original>,
     ) {
         let right = self.map.get(share.right);
         let at_right = match right.place {
@@ -106,7 +120,13 @@ impl<P> State<P> {
         };
         let recorded = rank.intact(share.slot, share.epoch).then_some(share.slot);
         let place = at_right.or(recorded).map_or(Place::Lost, Place::At);
-        let entry = Entry { version, place, taken: true, checksum: share.checksum };
+        let as_recorded = Entry { version, place, taken: true, checksum: share.checksum };
+        // Of a copy another spare tells than of the place that the record names.
+        let checksum = match at_right {
+            Some(_) => self.map.checksum_to_take(share.right, &right),
+            None => share.checksum,
+        };
+        let entry = Entry { checksum, ..as_recorded };
         self.settle(share.left, entry, rank, originals);
         // Where cleaning began to copy it, it may go back.
         let left = self.map.get(share.left);
@@ -114,7 +134,8 @@ impl<P> State<P> {
             && left.version == version
             && rank.of(recorded) < rank.of(now)
         {
-            originals.push((share.left, recorded));
+            let (page, slot) = (share.left, recorded);
+            originals.push(Original { page, slot, entry: as_recorded });
         }
     }
 }

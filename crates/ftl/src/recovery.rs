@@ -9,7 +9,7 @@
 //! 6. Make the conclusion durable (a checkpoint that skips the dropped versions) before serving.
 use std::rc::Rc;
 use tantalum_base::{Error, ErrorKind, PageNo, Payload, Result, SlotNo, Version, ZoneNo};
-use tantalum_media::{ScannedAppend, SlotKind, Spare, ZoneMedia};
+use tantalum_media::{ScannedAppend, SlotKind, ZoneMedia};
 
 use crate::checkpoint;
 use crate::dump::DumpHeader;
@@ -17,7 +17,7 @@ use crate::find_checkpoint::{Checkpoint, MetaSlots};
 use crate::ftl::Ftl;
 use crate::map::{Entry, Occupant, Place};
 use crate::options::FtlOptions;
-use crate::places::{Originals, Rank};
+use crate::places::{Original, Rank};
 use crate::planted::{Fault, is_planted};
 use crate::records::{self, Record};
 use crate::recovery_report::RecoveryReport;
@@ -51,7 +51,7 @@ pub(crate) struct Log {
     zones_scanned: u32,
     anything: bool,
     torn: Vec<Torn>,
-    pub originals: Originals,
+    pub originals: Vec<Original>,
     // First slots of gaps below what an append behind them said was durable.
     gaps: Vec<SlotNo>,
 }
@@ -302,7 +302,7 @@ impl<M: ZoneMedia> Ftl<M> {
                     let zone = self.geometry.zone_of(slot);
                     let intact =
                         epochs[zone.index()].is_some_and(|(epoch, _)| epoch <= header.epoch);
-                    if !intact || !state.map.fits(&entry, slot) {
+                    if !intact || !state.map.fits(page, &entry, slot) {
                         entry.place = Place::Lost;
                     }
                 }
@@ -385,7 +385,7 @@ impl<M: ZoneMedia> Ftl<M> {
         let newest = epochs.iter().enumerate().filter(cleaning).max_by_key(|(_, epoch)| **epoch);
         let Some((copies, _)) = newest else { return Ok(()) };
         let copies = ZoneNo(copies as u32);
-        let mut moves = {
+        let moves = {
             let state = self.state.borrow();
             let unused = |zone: &crate::zones::Zone| {
                 zone.state != ZoneState::Retired && zone.live_slots == 0
@@ -406,13 +406,14 @@ impl<M: ZoneMedia> Ftl<M> {
                 let slot = self.geometry.slot(copies, offset);
                 slots += u32::from(state.map.pages_of(slot).next().is_some());
                 for page in state.map.pages_of(slot) {
-                    let mut places = log.originals.iter().filter(|(what, original)| {
-                        *what == page
-                            && emptied_in_part(original)
-                            && state.map.occupant(*original) == Occupant::Dead
+                    let version = state.map.get(page).version;
+                    let mut places = log.originals.iter().filter(|original| {
+                        (original.page, original.entry.version) == (page, version)
+                            && emptied_in_part(&original.slot)
+                            && state.map.occupant(original.slot) == Occupant::Dead
                     });
-                    let Some((_, original)) = places.next_back() else { return Ok(()) };
-                    moves.push((page, *original, state.map.get(page)));
+                    let Some(original) = places.next_back() else { return Ok(()) };
+                    moves.push(*original);
                 }
             }
             if slots != state.zones.get(copies).live_slots {
@@ -420,20 +421,17 @@ impl<M: ZoneMedia> Ftl<M> {
             }
             moves
         };
-        for (page, original, entry) in &mut moves {
+        for Original { page, slot, entry } in &moves {
             let (mut content, mut spare) = ([M::Page::zero()], [None]);
-            let read = self.media.read_with_spares(&[*original], &mut content, &mut spare).await;
+            let read = self.media.read_with_spares(&[*slot], &mut content, &mut spare).await;
             let ([content], [spare]) = (content, spare);
-            // It may be one of several that had the content there, and of its copy the one named.
-            let named = |spare: Spare| (spare.page, spare.version) == (*page, entry.version);
-            entry.taken = !spare.is_none_or(named);
             if read.is_err() || !entry.holds(*page, &content, spare.as_ref()) {
                 return Ok(());
             }
         }
         let state = &mut *self.state.borrow_mut();
-        for (page, original, entry) in moves {
-            state.replace(page, Entry { place: Place::At(original), ..entry });
+        for Original { page, slot, entry } in moves {
+            state.replace(page, Entry { place: Place::At(slot), ..entry });
         }
         Ok(())
     }

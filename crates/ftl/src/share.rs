@@ -171,7 +171,7 @@ impl<M: ZoneMedia> Ftl<M> {
             let stays = !state.zones.get(self.geometry.zone_of(slot)).being_emptied;
             if free > 0 && fits && stays {
                 free -= 1;
-                let checksum = entry.checksum;
+                let checksum = state.map.checksum_to_take(right, &entry);
                 plan.shares.push(Share { left, right, right_version, slot, epoch, checksum });
             } else {
                 plan.copies.push(Copy { left, right, right_version });

@@ -116,6 +116,7 @@ pub struct Zones {
     free: BinaryHeap<Reverse<(u32, ZoneNo)>>,
     open: [Option<ZoneNo>; STREAMS],
     epoch: u64,
+    retired: u32,
 }
 
 impl Zones {
@@ -145,8 +146,8 @@ impl Zones {
         for zone in retired {
             zones[zone.index()].state = ZoneState::Retired;
         }
-        let mut this =
-            Zones { geometry, zones, free: BinaryHeap::new(), open: [None; STREAMS], epoch: 0 };
+        let (free, retired) = (BinaryHeap::new(), retired.len() as u32);
+        let mut this = Zones { geometry, zones, free, open: [None; STREAMS], epoch: 0, retired };
         this.rebuild_free();
         this
     }
@@ -182,6 +183,11 @@ impl Zones {
     /// Number of free zones.
     pub fn free_count(&self) -> u32 {
         self.free.len() as u32
+    }
+
+    /// Number of zones that cannot be used any more.
+    pub fn retired_count(&self) -> u32 {
+        self.retired
     }
 
     /// Number of the latest zone opening.
@@ -421,7 +427,9 @@ impl Zones {
     /// `zone` cannot be used again.
     pub fn retire(&mut self, zone: ZoneNo) {
         let zone = self.get_mut(zone);
+        debug_assert!(zone.state != ZoneState::Retired, "a zone is retired once");
         zone.state = ZoneState::Retired;
         zone.torn = None;
+        self.retired += 1;
     }
 }

@@ -115,6 +115,17 @@ fn profiles_come_from_text_and_refuse_what_they_do_not_know() {
         // The name says everything that is needed to make it again.
         assert_eq!(DeviceConfig::parse(&config.name).unwrap(), config);
     }
+    for (text, entries) in [
+        ("openssd", Some(500)),
+        ("openssd:share-entries=250", Some(250)),
+        ("openssd:share-entries=4294967295", None),
+        ("durassd", None),
+        ("durassd:share-entries=0", Some(0)),
+    ] {
+        let config = DeviceConfig::parse(text).unwrap();
+        assert_eq!(config.ftl.share_entries_max, entries, "{text}");
+        assert_eq!(DeviceConfig::parse(&config.name).unwrap(), config);
+    }
     let whole = DeviceConfig::parse("durassd").unwrap();
     assert_eq!(whole.ftl.pages, 480_000_000_000 / 4096);
     assert!(whole.ssd.cache == CacheKind::Durable && !whole.link.barrier);
@@ -124,6 +135,8 @@ fn profiles_come_from_text_and_refuse_what_they_do_not_know() {
         ("durassd:storage-cache=of", "on or off, default on"),
         ("durassd:barrier=1", "off or on, default off"),
         ("durassd:colour=1", "op (0 to 8"),
+        ("openssd:share-entries=few", "0 to 4294967295, default 500"),
+        ("openssd:share-entries=-1", "0 to 4294967295, default 500"),
         ("durassd:op=9", "op=9"),
         ("durassd:capacity=4", "unit of bytes"),
         ("durassd:capacity=4KiB,capacity=8KiB", "twice"),

@@ -119,6 +119,8 @@ pub struct DeviceConfig {
     /// Resets that zones may differ by before cold content is moved; 0 for any number.
     #[serde(default = "default_wear_spread")]
     pub wear_spread: u32,
+    /// Entries of the table of pages that share their content; without it the table grows.
+    pub share_entries_max: Option<u32>,
 }
 
 /// The `[buffer]` table.
@@ -296,7 +298,8 @@ impl VolumeConfig {
             0 => u32::MAX,
             resets => resets,
         };
-        Ok(FtlOptions { cleaning, wear_spread_max, ..FtlOptions::new(pages) })
+        let share_entries_max = self.device.share_entries_max;
+        Ok(FtlOptions { cleaning, wear_spread_max, share_entries_max, ..FtlOptions::new(pages) })
     }
 
     /// The settings of the device.
@@ -341,6 +344,7 @@ mod tests {
             ("1GiB", "1GB5", "device.capacity"),
             ("# over_provisioning = \"12%\"", "over_provisioning = \"1%\"", "over_provisioning"),
             ("# cache = \"8MiB\"", "cache = \"8\"", "device.cache"),
+            ("# share_entries_max = 500", "share_entries_max = -1", "line 37: invalid value"),
             ("# durability = \"on_ack\"\n", "durability = \"sometimes\"\n", "sometimes"),
             ("kind = \"flash\"", "kind = \"flash\"\ncolour = 3", "colour"),
             ("# cleaning = \"greedy\"", "cleaning = \"lifo\"", "device.cleaning"),

@@ -147,3 +147,30 @@ fn cleaning_and_wear_levelling_are_as_the_configuration_says() {
     let (_, levelled) = moved_and_levelled("wear_spread = 8");
     assert!(none == 0 && levelled > 0, "{none} {levelled}");
 }
+
+#[test]
+fn the_table_of_shared_pages_is_as_large_as_the_configuration_says() {
+    for (entries, shared) in [("", 8), ("share_entries_max = 3", 3), ("share_entries_max = 0", 0)] {
+        let text = config::template("1MiB")
+            .replace("# zone = \"8MiB\"", "zone = \"128KiB\"")
+            .replace("# share_entries_max = 500", entries);
+        let config = VolumeConfig::parse(&text, Path::new("v.toml")).unwrap();
+        let store = create(&config);
+        let runtime = Virtual::new(Schedule::Fifo);
+        let handle = runtime.clone();
+        let counted = runtime.run(async move {
+            let (volume, _) = FlashVolume::open(&handle, store, &config).await.unwrap();
+            let device = volume.device();
+            let pages: Vec<PageBuf> = (0..8).map(page).collect();
+            device.write(PageNo(0), &pages, None).await.unwrap();
+            device.share_range(PageNo(100), PageNo(0), 8).await.unwrap();
+            let mut found = vec![PageBuf::zero(); 8];
+            device.read(PageNo(100), &mut found, None).await.unwrap();
+            assert!(found == pages, "{entries}");
+            volume.statistics().ftl
+        });
+        let counted = counted.unwrap();
+        assert_eq!((counted.pages_shared, counted.pages_share_copied), (shared, 8 - shared));
+        runtime.drop_tasks();
+    }
+}

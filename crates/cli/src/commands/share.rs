@@ -4,12 +4,18 @@ use crate::common::print_line;
 use anyhow::{Context, bail};
 use std::path::PathBuf;
 use tantalum_base::size::{Size, human_bytes};
-use tantalum_base::{PAGE_BYTES, PageDevice, PageNo, PageRange};
+use tantalum_base::{Error, ErrorKind, PAGE_BYTES, PageDevice, PageNo, PageRange};
 use tantalum_runtime::Live;
 use tantalum_runtime::live::LiveOptions;
 use tantalum_volume::{VolumeConfig, open_volume};
 
 /// Let pages of a volume take other pages' content without writing it again, all or nothing
+///
+/// The command opens the volume itself: while a server or another program has it open, it is refused.
+/// Through NBD there is no such command; stop the server, share, and start it again. One command takes
+/// what one batch of the device holds, `share_pairs_max` in `tantalum stat`: 170 pages, or fewer on a
+/// very small volume. A longer range goes in several commands, each all or nothing by itself; the
+/// refusal says in which.
 #[derive(clap::Args, Debug)]
 pub struct Args {
     /// The volume's configuration
@@ -35,7 +41,11 @@ pub fn run(args: &Args) -> anyhow::Result<Verdict> {
     let handle = live.clone();
     let statistics = live.run(async move {
         let (volume, _) = open_volume(&handle, &config).await?;
-        let shared = volume.device().share_range(PageNo(to), PageNo(from), length).await;
+        let most = u64::from(volume.device().limits().share_pairs_max);
+        let shared = match split(most, to, from, length) {
+            Some(parts) => Err(Error::new(ErrorKind::TooLarge, parts)),
+            None => volume.device().share_range(PageNo(to), PageNo(from), length).await,
+        };
         let statistics = volume.statistics().ftl;
         // What was refused left the volume as it was; closing it must be tried all the same.
         let closed = volume.close().await;
@@ -51,6 +61,22 @@ pub fn run(args: &Args) -> anyhow::Result<Verdict> {
         statistics.shared_slots,
     ))?;
     Ok(Verdict::Good)
+}
+
+/// How to share `length` pages in parts where one share takes at most `most`; `None` where it fits.
+fn split(most: u64, to: u64, from: u64, length: u64) -> Option<String> {
+    if most == 0 || length <= most {
+        return None;
+    }
+    let (whole, rest) = (length / most, length % most);
+    let parts = length.div_ceil(most);
+    let (last, at) = if rest > 0 { (rest, whole * most) } else { (most, (whole - 1) * most) };
+    Some(format!(
+        "a share of {length} pages is over the limit of {most}; {parts} shares do it, each all or nothing by \
+         itself: A {to} B {from} LEN {most}, both {most} further each time, up to A {} B {} LEN {last}",
+        to.saturating_add(at),
+        from.saturating_add(at),
+    ))
 }
 
 /// A place or a length in whole pages.

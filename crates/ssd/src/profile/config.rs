@@ -50,6 +50,7 @@ impl DeviceConfig {
     /// quota          frames of the write cache that one command may take, 0 for any number
     /// cleaning       which zone is emptied next: `greedy`, `cost-benefit`, `fifo`, `d-choices:8`
     /// wear_spread    resets that zones may differ by, 0 for any number
+    /// share-entries  the bound of the table of shared pages
     /// ```
     ///
     /// # Errors
@@ -95,6 +96,13 @@ impl DeviceConfig {
         if quota != usual {
             config.name = format!("{},quota={quota}", config.name);
             config.ssd.command_quota_pages = quota as u32;
+        }
+        let unbounded = u64::from(u32::MAX);
+        let usual = profile.share_entries_max.map_or(unbounded, u64::from);
+        let entries = spec.count("share-entries", 0..=unbounded, usual)?;
+        config.ftl.share_entries_max = (entries < unbounded).then_some(entries as u32);
+        if entries != usual {
+            config.name = format!("{},share-entries={entries}", config.name);
         }
         FtlParameters::take(&mut spec, &mut config.name)?.apply(&mut config.ftl);
         spec.finish()?;

@@ -1,0 +1,97 @@
+//! What the slots of pages that took their content name, on media that keep spares with pages.
+//!
+//! A slot's spare names the page and the version that its content was written for. Of most pages
+//! that is the page itself and the version in the map; of one that took its content it is another
+//! page's, whose entry may have changed since, and only here is it kept. Pages that took nothing
+//! cost nothing, and all pages together never more than a table of them all.
+use tantalum_base::checksum::crc32c;
+use tantalum_base::{FastMap, PageNo, Version};
+
+/// Checksum of what a spare names.
+pub fn origin(page: PageNo, version: Version) -> u32 {
+    let mut named = [0; 16];
+    named[..8].copy_from_slice(&page.0.to_le_bytes());
+    named[8..].copy_from_slice(&version.0.to_le_bytes());
+    crc32c(&named)
+}
+
+/// The [`origin`] of each page that took its content.
+pub struct Taken {
+    pages: u64,
+    few: FastMap<u32, u32>,
+    // One a page, instead of `few`, once that takes more memory.
+    many: Vec<u32>,
+}
+
+impl Taken {
+    /// None of `pages` pages took its content.
+    pub fn new(pages: u64) -> Self {
+        Taken { pages, few: FastMap::default(), many: Vec::new() }
+    }
+
+    /// What was kept for `page`, which took its content.
+    pub fn get(&self, page: PageNo) -> u32 {
+        match self.many.get(page.index()) {
+            Some(origin) => *origin,
+            None => self.few[&(page.0 as u32)],
+        }
+    }
+
+    /// Keeps `origin` for `page`.
+    pub fn insert(&mut self, page: PageNo, origin: u32) {
+        if let Some(kept) = self.many.get_mut(page.index()) {
+            *kept = origin;
+            return;
+        }
+        self.few.insert(page.0 as u32, origin);
+        if self.few.allocation_size() as u64 > self.pages * 4 {
+            self.many = vec![0; self.pages as usize];
+            for (page, origin) in std::mem::take(&mut self.few) {
+                self.many[page as usize] = origin;
+            }
+        }
+    }
+
+    /// `page` has content of its own again, or none.
+    pub fn remove(&mut self, page: PageNo) {
+        self.few.remove(&(page.0 as u32));
+    }
+
+    /// Bytes of memory that the table takes.
+    pub fn memory_bytes(&self) -> u64 {
+        (self.few.allocation_size() + self.many.len() * 4) as u64
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_kept_comes_back_and_takes_no_more_than_a_table_of_all_pages() {
+        let pages = 10_000;
+        let mut taken = Taken::new(pages);
+        assert_eq!(taken.memory_bytes(), 0);
+        let of = |page: u64| origin(PageNo(page), Version(1 << 40 | page));
+        for page in (0..pages).rev() {
+            taken.insert(PageNo(page), 7);
+            taken.insert(PageNo(page), of(page));
+            assert!(taken.memory_bytes() <= pages * 4);
+            if page % 3 == 0 {
+                taken.remove(PageNo(page));
+            }
+            let known = (page..pages).filter(|page| page % 3 > 0).step_by(97);
+            known.for_each(|page| assert_eq!(taken.get(PageNo(page)), of(page)));
+        }
+        assert_eq!(taken.memory_bytes(), pages * 4);
+    }
+
+    #[test]
+    fn the_same_page_or_version_is_not_the_same_origin() {
+        let origins = [(5, 9), (6, 9), (5, 10), (9, 5), (5, 9 | 1 << 32)];
+        let origins = origins.map(|(page, version)| origin(PageNo(page), Version(version)));
+        for (at, one) in origins.iter().enumerate() {
+            assert!(!origins[..at].contains(one), "{origins:?}");
+        }
+    }
+}

@@ -1,0 +1,51 @@
+//! Small simulated flash to try an FTL on.
+use std::rc::Rc;
+use tantalum_base::{PageNo, Stamp};
+use tantalum_ftl::Ftl;
+use tantalum_media::ZoneMedia;
+use tantalum_media::nand::{Nand, NandFaults, NandGeometry, NandOptions, NandTiming};
+use tantalum_media::nand_zones::{NandZones, NandZonesOptions};
+use tantalum_runtime::{Runtime, Virtual};
+
+/// The medium.
+pub type Zones = NandZones<Virtual, Stamp>;
+
+/// `zones` zones of 32 slots on two channels.
+pub fn zones(runtime: &Virtual, zones: u32) -> Zones {
+    let geometry = NandGeometry {
+        channels: 2,
+        packages_per_channel: 1,
+        planes_per_package: 1,
+        blocks_per_plane: zones,
+        pages_per_block: 8,
+        page_bytes: 8192,
+        spare_bytes: 128,
+    };
+    let timing = NandTiming {
+        read_ns: 50_000,
+        program_ns: 500_000,
+        program_upper_ns: 500_000,
+        erase_ns: 2_000_000,
+        channel_bytes_per_second: 200_000_000,
+    };
+    let nand = NandOptions { geometry, timing, faults: NandFaults::default(), seed: 1 };
+    let options = NandZonesOptions { spare_blocks_per_plane: 0, append_pages_max: 16 };
+    NandZones::new(runtime.clone(), Nand::new(&nand).unwrap(), options).unwrap()
+}
+
+/// Starts what the FTL does in the background.
+pub fn start<M: ZoneMedia>(runtime: &Virtual, ftl: &Rc<Ftl<M>>) {
+    let (cleaner, checkpointer) = (Rc::clone(ftl), Rc::clone(ftl));
+    runtime.spawn("cleaner", async move { cleaner.run_cleaner().await });
+    runtime.spawn("checkpointer", async move { checkpointer.run_checkpointer().await });
+    if ftl.options().dump.is_some() {
+        let backup = Rc::clone(ftl);
+        runtime.spawn("backup", async move { backup.run_backup().await });
+    }
+}
+
+/// `pages` pages from `first` on, as written for the `count`th time.
+pub fn batch(first: u64, pages: u64, count: u64) -> Vec<(PageNo, Stamp)> {
+    let page = |page| (PageNo(page), Stamp::new(PageNo(page), count));
+    (first..first + pages).map(page).collect()
+}
