@@ -83,7 +83,7 @@ impl<R: Runtime, M: ZoneMedia> TxCache<R, M> {
     }
 
     fn aim(&self) -> Aim {
-        let draining = self.draining.get();
+        let draining = self.draining.get() > 0;
         let wanted = self.frames_wanted.get();
         let holds = self.options.header_release == HeaderRelease::WrittenBack;
         let headers = if holds { (self.options.headers / 8).max(1) } else { 0 };
