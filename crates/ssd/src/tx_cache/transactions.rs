@@ -164,7 +164,7 @@ impl<P: tantalum_base::Payload> State<P> {
         let problem = match number.map(|number| self.transactions[*number as usize].phase) {
             Some(Phase::Open) => return Ok(*number.expect("it was just found")),
             Some(Phase::Committed) => "is committed",
-            _ => "is not open",
+            _ => "is not open: it was never begun, or has ended",
         };
         let context = format!("transaction {tx} {problem}");
         Err(Error::new(ErrorKind::UnknownTransaction, context))
