@@ -22,7 +22,8 @@ struct Aim {
     frames: u32,
     /// Write back less than a batch for that.
     urgent: bool,
-    /// Transaction headers to have free or on their way to it.
+    /// Transaction headers to have free or on their way to it. With half of them, those that run
+    /// out while batches are on their way are fewer than those that are left.
     headers: u32,
 }
 
@@ -86,7 +87,7 @@ impl<R: Runtime, M: ZoneMedia> TxCache<R, M> {
         let draining = self.draining.get() > 0;
         let wanted = self.frames_wanted.get();
         let holds = self.options.header_release == HeaderRelease::WrittenBack;
-        let headers = if holds { (self.options.headers / 8).max(1) } else { 0 };
+        let headers = if holds { (self.options.headers / 2).max(1) } else { 0 };
         Aim {
             batch_pages: self.batch_pages,
             frames: if draining {
