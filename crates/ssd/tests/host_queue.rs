@@ -5,7 +5,7 @@ use tantalum_base::{Durability, ErrorKind, PageBuf, PageDevice, PageNo, Payload,
 use tantalum_ftl::personality::PersonalitySpec;
 use tantalum_runtime::virtual_time::Schedule;
 use tantalum_runtime::{JoinHandle, Runtime, Virtual};
-use tantalum_ssd::profile::{DEVICES, DeviceKind};
+use tantalum_ssd::profile::{BaselineKind, DEVICES, DeviceKind};
 use tantalum_ssd::{CacheKind, DeviceConfig, DeviceSpec, HostQueue, HostQueueOptions, Ssd};
 
 const LINK: HostQueueOptions = HostQueueOptions {
@@ -184,6 +184,10 @@ fn every_device_comes_from_its_name_and_from_its_full_name() {
                 "capacity=1GiB,cache=99,barrier=on",
             ],
             DeviceKind::TxSsd(_) => &["pages=70000", "capacity=1GiB,op=0.2", "pages=9k,cache=99"],
+            DeviceKind::Baseline(BaselineKind::Wal) => {
+                &["pages=70000", "capacity=1GiB,op=0.2", "pages=9k,log=999,transactions=7"]
+            }
+            DeviceKind::Baseline(_) => &["pages=70000", "capacity=1GiB,op=0.2,transactions=99"],
             DeviceKind::Hybrid(_) => &["pages=70000", "capacity=1GiB,logs=4"],
             DeviceKind::Personality => &["pages=70000", "capacity=1GiB,op=0.2,block=32"],
         };
@@ -233,6 +237,8 @@ fn earlier_layers_and_tx_ssds_have_names() {
         ("txssd:capacity=16TiB", "1 to 2147483647"),
         ("txssd:capacity=7TiB,op=8", "cannot have"),
         ("dftl:logs=8", "cmt (2 to"),
+        ("tx-flash:log=8k", "transactions (1 to"),
+        ("wal:log=1", "log=1"),
         ("bast:capacity=4", "unit of bytes"),
     ] {
         let error = DeviceSpec::parse(text).unwrap_err();
@@ -260,6 +266,18 @@ fn a_named_tx_ssd_has_transactions_and_a_named_nv_cache_none() {
         device.commit(tx).await.unwrap();
         device.read(PageNo(99), &mut out, None).await.unwrap();
         assert_eq!(out, new);
+        for name in ["wal", "tx-flash", "atomic-log"] {
+            let device = build(&format!("{name}:pages=9000,op=0,transactions=3")).await;
+            let limits = device.limits();
+            assert_eq!((limits.pages, limits.transactions_max), (9000, 3));
+            let tx = device.begin().await.unwrap();
+            device.write(PageNo(99), &new, Some(tx)).await.unwrap();
+            device.read(PageNo(99), &mut out, None).await.unwrap();
+            assert_eq!(out, [Stamp::zero()], "{name}");
+            device.commit(tx).await.unwrap();
+            device.read(PageNo(99), &mut out, None).await.unwrap();
+            assert_eq!(out, new, "{name}");
+        }
         let plain = build("nvcache:pages=100,op=0").await;
         assert_eq!(plain.begin().await.unwrap_err().kind(), ErrorKind::Unsupported);
         assert_eq!(plain.limits().durability, Durability::OnAck);

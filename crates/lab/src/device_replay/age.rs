@@ -44,7 +44,11 @@ struct Wear {
 
 impl Wear {
     fn of_ftl(ftl: &Ftl<NandZones<Virtual, Stamp>>) -> Self {
-        let FtlStatistics { slots_programmed, host_pages, zones_cleaned, .. } = ftl.statistics();
+        Wear::of_statistics(&ftl.statistics())
+    }
+
+    fn of_statistics(ftl: &FtlStatistics) -> Self {
+        let FtlStatistics { slots_programmed, host_pages, zones_cleaned, .. } = *ftl;
         Wear { programmed: slots_programmed, written: host_pages, emptied: zones_cleaned }
     }
 }
@@ -66,6 +70,12 @@ pub(crate) async fn age(
         SimulatedDevice::TxSsd(device) => {
             let cache = device.device();
             age_any(runtime, cache, expected, age, seed, || Wear::of_ftl(cache.ftl())).await
+        }
+        SimulatedDevice::Baseline { device, .. } => {
+            // The redo log's writes are the same for every write, and its zones are not cleaned.
+            let baseline = device.device();
+            let wear = || Wear::of_statistics(&baseline.statistics().ftl);
+            age_any(runtime, baseline, expected, age, seed, wear).await
         }
         SimulatedDevice::Hybrid { device, .. } => {
             age_layer(runtime, device.device(), expected, age, seed).await

@@ -187,6 +187,20 @@ impl Counters {
                 };
                 counted.with_ftl(cache.ftl())
             }
+            SimulatedDevice::Baseline { device, nand } => {
+                let counted = device.device().statistics();
+                Counters {
+                    now_ns,
+                    pages_read: counted.pages_read,
+                    read_hits: 0,
+                    pages_written: counted.pages_written,
+                    flushes: counted.flushes,
+                    slots_programmed: counted.ftl.slots_programmed + counted.log_slots,
+                    zones_cleaned: counted.ftl.zones_cleaned,
+                    pages_moved: counted.ftl.pages_moved,
+                    nand: nand.counters(),
+                }
+            }
             SimulatedDevice::Hybrid { device, nand } => {
                 Counters::of_layer(now_ns, &device.device().statistics(), nand.counters())
             }

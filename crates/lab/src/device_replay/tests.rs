@@ -109,6 +109,28 @@ fn a_tx_ssd_replays_with_transactions_or_without() {
 }
 
 #[test]
+fn what_tx_cache_was_measured_against_replays_too() {
+    let trace = generated("zipf:pages=16000,requests=8000,theta=0.8,writes=0.7,commit=9,seed=6");
+    let mut costs = Vec::new();
+    for name in ["wal", "tx-flash", "atomic-log"] {
+        let age = Some(Age { rounds_max: 2, ..Age::default() });
+        let options =
+            DeviceReplayOptions { transactions: true, age, ..DeviceReplayOptions::default() };
+        let row = replay(&trace, &small(name), &options).unwrap();
+        assert_eq!((row.misses, row.transactions_split, row.flushes), (row.read.requests, 0, 0));
+        assert!(row.transactions > 500 && row.zones_cleaned > 0, "{row:?}");
+        assert_eq!(replay(&trace, &small(name), &options).unwrap(), row);
+        // Two accounts of the same programs, the redo log's among them: the device's, and the
+        // array's.
+        let written = row.physical_writes as f64 / row.write_amplification;
+        costs.push((written.round() as u64, row.physical_writes));
+    }
+    assert_eq!(costs[1], costs[2], "they differ in recovery alone");
+    assert_eq!(costs[0].0, costs[1].0, "{costs:?}");
+    assert_ne!(costs[0].1, costs[1].1, "{costs:?}");
+}
+
+#[test]
 fn earlier_layers_replay_one_request_at_a_time() {
     let trace = generated("uniform:pages=1000,requests=600,writes=0.7,commit=9,seed=7");
     let mut costs = Vec::new();

@@ -6,11 +6,12 @@
 //! parameters what several kinds of devices take in text
 //! memory     whether this machine has what a device takes
 //! durassd    DuraSSD, SSD-A, SSD-B         disk   the disk beside them, and three others
-//! open_ssd   OpenSSD                       tx_ssd TxSSD
+//! open_ssd   OpenSSD                       tx_ssd TxSSD; baseline WAL, TxFlash beside it
 //! hybrid     MTRON, behind log blocks      x25_m  X25-M
 //! ```
 //!
 //! `docs/devices/` says which numbers come from a paper and which are chosen.
+mod baseline;
 mod config;
 mod disk;
 mod durassd;
@@ -31,6 +32,7 @@ use crate::host_queue::HostQueueOptions;
 use crate::options::{CacheKind, SsdOptions};
 use crate::power_loss::Capacitors;
 
+pub use baseline::{Baseline, BaselineConfig, BaselineKind, BaselineStatistics, SimulatedBaseline};
 pub use config::{DeviceConfig, SimulatedSsd};
 pub use disk::{DiskConfig, DiskProfile, SimulatedDisk};
 pub use hybrid::{HybridConfig, HybridProfile, SimulatedHybrid};

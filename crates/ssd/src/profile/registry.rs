@@ -10,9 +10,11 @@ use tantalum_media::nand::Nand;
 use tantalum_runtime::Runtime;
 
 use super::{
-    DeviceConfig, DiskConfig, DiskProfile, HybridConfig, HybridProfile, Profile, SimulatedDisk,
-    SimulatedHybrid, SimulatedSsd, SimulatedTxSsd, TxSsdConfig,
+    BaselineConfig, BaselineKind, DeviceConfig, DiskConfig, DiskProfile, HybridConfig,
+    HybridProfile, Profile, SimulatedBaseline, SimulatedDisk, SimulatedHybrid, SimulatedSsd,
+    SimulatedTxSsd, TxSsdConfig,
 };
+use crate::baselines::Clustering;
 
 /// How a device of a name is made.
 #[derive(Clone, Copy, Debug)]
@@ -23,6 +25,8 @@ pub enum DeviceKind {
     Disk(fn() -> DiskProfile),
     /// Flash behind a page mapping and a cache in NVRAM; made of pages and pages of the cache.
     TxSsd(fn(u64, u32) -> TxSsdConfig),
+    /// The same flash behind a redo log, or with shadow pages.
+    Baseline(BaselineKind),
     /// Flash behind log blocks and a link.
     Hybrid(fn() -> HybridProfile),
     /// A translation layer of an earlier device, over flash.
@@ -52,6 +56,15 @@ pub const DEVICES: &[DeviceEntry] = &[
     DeviceEntry { name: "mba3147rc", kind: DeviceKind::Disk(DiskProfile::mba3147rc) },
     DeviceEntry { name: "txssd", kind: DeviceKind::TxSsd(TxSsdConfig::new) },
     DeviceEntry { name: "nvcache", kind: DeviceKind::TxSsd(TxSsdConfig::nv_cache) },
+    DeviceEntry { name: "wal", kind: DeviceKind::Baseline(BaselineKind::Wal) },
+    DeviceEntry {
+        name: "tx-flash",
+        kind: DeviceKind::Baseline(BaselineKind::Shadow(Clustering::Cycles)),
+    },
+    DeviceEntry {
+        name: "atomic-log",
+        kind: DeviceKind::Baseline(BaselineKind::Shadow(Clustering::LogFlags)),
+    },
     DeviceEntry { name: "block-map", kind: DeviceKind::Personality },
     DeviceEntry { name: "bast", kind: DeviceKind::Personality },
     DeviceEntry { name: "fast", kind: DeviceKind::Personality },
@@ -67,6 +80,8 @@ pub enum DeviceSpec {
     Disk(DiskConfig),
     /// A TxSSD.
     TxSsd(TxSsdConfig),
+    /// A device that TxCache was measured against.
+    Baseline(BaselineConfig),
     /// A translation layer behind a link.
     Hybrid(HybridConfig),
     /// A translation layer.
@@ -94,6 +109,9 @@ impl DeviceSpec {
                 DeviceSpec::Disk(DiskConfig::of_profile(&profile(), spec)?)
             }
             DeviceKind::TxSsd(kind) => DeviceSpec::TxSsd(TxSsdConfig::of_spec(kind, spec)?),
+            DeviceKind::Baseline(kind) => {
+                DeviceSpec::Baseline(BaselineConfig::of_spec(kind, spec)?)
+            }
             DeviceKind::Hybrid(profile) => {
                 DeviceSpec::Hybrid(HybridConfig::of_profile(&profile(), spec)?)
             }
@@ -107,6 +125,7 @@ impl DeviceSpec {
             DeviceSpec::Ssd(config) => &config.name,
             DeviceSpec::Disk(config) => &config.name,
             DeviceSpec::TxSsd(config) => &config.name,
+            DeviceSpec::Baseline(config) => &config.name,
             DeviceSpec::Hybrid(config) => &config.name,
             DeviceSpec::Personality(config) => &config.name,
         }
@@ -118,7 +137,7 @@ impl DeviceSpec {
             DeviceSpec::Ssd(config) => config.ssd.cache_pages,
             DeviceSpec::Disk(config) => config.disk.cache_pages,
             DeviceSpec::TxSsd(config) => config.cache.cache_pages,
-            DeviceSpec::Hybrid(_) | DeviceSpec::Personality(_) => 0,
+            DeviceSpec::Baseline(_) | DeviceSpec::Hybrid(_) | DeviceSpec::Personality(_) => 0,
         }
     }
 
@@ -146,6 +165,11 @@ impl DeviceSpec {
             DeviceSpec::Ssd(config) => SimulatedDevice::Ssd(config.build(runtime, seed).await?),
             DeviceSpec::Disk(config) => SimulatedDevice::Disk(config.build(runtime)?),
             DeviceSpec::TxSsd(config) => SimulatedDevice::TxSsd(config.build(runtime, seed).await?),
+            DeviceSpec::Baseline(config) => {
+                let nand = config.nand(seed)?;
+                let device = config.build_on(runtime, nand.clone()).await?;
+                SimulatedDevice::Baseline { device, nand }
+            }
             DeviceSpec::Hybrid(config) => {
                 let nand = Nand::new(&NandOptions { seed, ..config.layer.nand })?;
                 let device = config.build_on(runtime, nand.clone()).await?;
@@ -169,6 +193,13 @@ pub enum SimulatedDevice<R: Runtime, P: Payload> {
     Disk(Rc<SimulatedDisk<R, P>>),
     /// A TxSSD.
     TxSsd(Rc<SimulatedTxSsd<R, P>>),
+    /// A redo log or shadow pages, behind its link.
+    Baseline {
+        /// The link, and the device behind it.
+        device: Rc<SimulatedBaseline<R, P>>,
+        /// The array below it.
+        nand: Nand<P>,
+    },
     /// A translation layer behind its link.
     Hybrid {
         /// The link, and the layer behind it.
@@ -191,6 +222,9 @@ impl<R: Runtime, P: Payload> Clone for SimulatedDevice<R, P> {
             SimulatedDevice::Ssd(device) => SimulatedDevice::Ssd(Rc::clone(device)),
             SimulatedDevice::Disk(device) => SimulatedDevice::Disk(Rc::clone(device)),
             SimulatedDevice::TxSsd(device) => SimulatedDevice::TxSsd(Rc::clone(device)),
+            SimulatedDevice::Baseline { device, nand } => {
+                SimulatedDevice::Baseline { device: Rc::clone(device), nand: nand.clone() }
+            }
             SimulatedDevice::Hybrid { device, nand } => {
                 SimulatedDevice::Hybrid { device: Rc::clone(device), nand: nand.clone() }
             }
@@ -209,6 +243,7 @@ macro_rules! on_each {
             SimulatedDevice::Ssd($device) => $call,
             SimulatedDevice::Disk($device) => $call,
             SimulatedDevice::TxSsd($device) => $call,
+            SimulatedDevice::Baseline { device: $device, .. } => $call,
             SimulatedDevice::Hybrid { device: $device, .. } => $call,
             SimulatedDevice::Personality { device: $device, .. } => $call,
         }

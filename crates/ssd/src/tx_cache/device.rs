@@ -13,6 +13,7 @@ use super::metadata::{PagePlace, TxNvram};
 use super::options::TxCacheOptions;
 use super::state::State;
 use super::statistics::TxCacheStatistics;
+use super::waiting::Waiting;
 
 /// A flash device with a transactional write cache in NVRAM (TxCache).
 /// [`start`](Self::start) starts what must run beside the commands.
@@ -30,20 +31,24 @@ pub struct TxCache<R, M: ZoneMedia> {
     pub(super) write_turn: Semaphore,
     /// One trim at a time.
     pub(super) trim_turn: Semaphore,
+    /// How the last trim ended, and the stores that its end took.
+    pub(super) trimmed: RefCell<Option<Result<u64>>>,
     /// Frames that the writer whose turn it is waits for.
     pub(super) frames_wanted: Cell<u32>,
     /// Transactions that wait for a header.
     pub(super) begins_waiting: Cell<u32>,
     /// The FTL's tasks run.
     ftl_started: Cell<bool>,
-    /// Everything committed is to be written back.
-    pub(super) draining: Cell<bool>,
+    /// Somebody waits until everything committed is written back.
+    pub(super) draining: Cell<u32>,
     /// Frames, places of the extended cache or transaction headers became free, or pages came home.
     pub(super) room: WaitQueue,
     /// There may be something to write back.
     pub(super) work: WaitQueue,
     /// A writer wants pages to go to the extended cache.
     pub(super) spill_work: WaitQueue,
+    /// A trim is noted.
+    pub(super) trim_work: WaitQueue,
     /// Commands of a transaction, or the transaction itself, ended.
     pub(super) gates: WaitQueue,
 }
@@ -92,13 +97,15 @@ impl<R: Runtime, M: ZoneMedia> TxCache<R, M> {
             failed: RefCell::new(None),
             write_turn: Semaphore::new("the writer's turn", 1),
             trim_turn: Semaphore::new("the trim's turn", 1),
+            trimmed: RefCell::new(None),
             frames_wanted: Cell::new(0),
             begins_waiting: Cell::new(0),
             ftl_started: Cell::new(false),
-            draining: Cell::new(false),
+            draining: Cell::new(0),
             room: WaitQueue::new("room in the cache"),
             work: WaitQueue::new("pages to write back"),
             spill_work: WaitQueue::new("pages for the extended cache"),
+            trim_work: WaitQueue::new("a trim"),
             gates: WaitQueue::new("commands of the transaction"),
         }
     }
@@ -137,6 +144,8 @@ impl<R: Runtime, M: ZoneMedia> TxCache<R, M> {
         }
         let device = Rc::clone(self);
         self.runtime.spawn("spiller", async move { device.run_spiller().await });
+        let device = Rc::clone(self);
+        self.runtime.spawn("trimmer", async move { device.run_trimmer().await });
         self.start_ftl();
     }
 
@@ -165,18 +174,14 @@ impl<R: Runtime, M: ZoneMedia> TxCache<R, M> {
         for tx in open {
             self.abort(tx).await?;
         }
-        self.draining.set(true);
+        let draining = Waiting::new(&self.draining, 1);
         self.work.wake_all();
         let drained = || {
             let state = self.state.borrow();
-            if let Some(error) = &*self.failed.borrow() {
-                return Some(Err(latched(error)));
-            }
-            (state.in_force() == 0 && state.going_home.is_empty()).then_some(Ok(()))
+            self.unless_failed(state.in_force() == 0 && state.going_home.is_empty())
         };
-        let drained = self.room.until(drained).await;
-        self.draining.set(false);
-        drained?;
+        self.room.until(drained).await?;
+        drop(draining);
         self.ftl.close().await
     }
 
@@ -187,10 +192,18 @@ impl<R: Runtime, M: ZoneMedia> TxCache<R, M> {
         }
     }
 
+    /// What to tell a waiter: the failure, or that `ready` holds; `None` while it does not.
+    pub(super) fn unless_failed(&self, ready: bool) -> Option<Result<()>> {
+        match &*self.failed.borrow() {
+            Some(error) => Some(Err(latched(error))),
+            None => ready.then_some(Ok(())),
+        }
+    }
+
     /// The device has failed because of `error`: it refuses writes, and everybody is told.
     pub(super) fn fail(&self, error: &Error) {
         self.failed.borrow_mut().get_or_insert_with(|| error.clone());
-        for queue in [&self.room, &self.work, &self.spill_work, &self.gates] {
+        for queue in [&self.room, &self.work, &self.spill_work, &self.trim_work, &self.gates] {
             queue.wake_all();
         }
     }

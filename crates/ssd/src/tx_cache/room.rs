@@ -65,12 +65,20 @@ impl<R: Runtime, M: ZoneMedia> TxCache<R, M> {
             }
             let uncommitted = state.uncommitted_frames + demand.frames;
             let over = uncommitted.saturating_sub(self.options.uncommitted_frames_max());
-            if over == 0 && state.free_frames.len() as u32 >= demand.frames {
+            if over == 0 || state.can_swap(over, &demand) {
+                if (state.free_frames.len() as u32) < demand.frames {
+                    return None;
+                }
+                if over > 0 {
+                    // A swap: it takes frames that are kept for plain writes, until as many pages
+                    // are in the places that it gives up.
+                    self.spill_work.wake_all();
+                }
                 return Some(Ok(()));
             }
             over
         };
-        if over == 0 { None } else { self.want_spill(over) }
+        self.want_spill(over)
     }
 
     fn limits_transaction_pages(&self) -> u32 {
@@ -109,7 +117,8 @@ impl<R: Runtime, M: ZoneMedia> TxCache<R, M> {
                     return Some(Err(latched(error)));
                 }
                 let state = &mut *self.state.borrow_mut();
-                state.take_spill(self.batch_pages, &mut batch).then_some(Ok(()))
+                let frames_max = self.options.uncommitted_frames_max();
+                state.take_spill(self.batch_pages, frames_max, &mut batch).then_some(Ok(()))
             };
             self.spill_work.until(due).await?;
             let mut pages: Vec<(PageNo, M::Page)> = Vec::with_capacity(batch.len());
@@ -154,6 +163,13 @@ struct Demand {
     frames: u32,
 }
 
+impl Demand {
+    /// Places of the extended cache that the write gives up: those of pages that are written again.
+    fn given_up(&self) -> u32 {
+        self.frames - self.new_pages
+    }
+}
+
 impl<P: Payload> State<P> {
     /// What a write of `pages` pages from `first` on needs; `None` while one of them is on its way
     /// to the extended cache.
@@ -180,9 +196,18 @@ impl<P: Payload> State<P> {
         Ok((!moving).then_some(demand))
     }
 
-    /// Takes the oldest uncommitted pages for the extended cache, each with its place there.
-    fn take_spill(&mut self, most: u32, batch: &mut Vec<(u32, u32)>) -> bool {
-        if std::mem::take(&mut self.spill_wanted) == 0 {
+    /// Whether only the places that this write gives up make room for it: no others are free for the
+    /// `over` pages that it is too much for the frames.
+    fn can_swap(&self, over: u32, demand: &Demand) -> bool {
+        let free = self.free_extended.len() as u32;
+        self.spilling == 0 && free < over && over <= free + demand.given_up()
+    }
+
+    /// Takes the oldest uncommitted pages, `most` at once, for the extended cache, each with its
+    /// place there: where a writer wants it, and where there are more than `frames_max` in frames.
+    fn take_spill(&mut self, most: u32, frames_max: u32, batch: &mut Vec<(u32, u32)>) -> bool {
+        let wanted = std::mem::take(&mut self.spill_wanted) > 0;
+        if !wanted && self.uncommitted_frames <= frames_max {
             return false;
         }
         while (batch.len() as u32) < most {

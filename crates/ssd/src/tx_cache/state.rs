@@ -29,6 +29,9 @@ pub(super) struct HeaderState {
     pub usage: Use,
     /// The transaction whose header is held until this page is written back.
     pub owner: u32,
+    /// When the version was written, or put in force, among all such events; 0 where that was
+    /// before a recovery.
+    pub at: u64,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -50,10 +53,19 @@ pub(super) struct Transaction {
     pub pages: u32,
     /// Pages not written back, once it is committed.
     outstanding: u32,
+    /// Of those, pages that are not on their way home either.
+    staying: u32,
     /// Its page headers, once it is committed.
     pub members: Vec<u32>,
     /// Tells uses of this header apart.
     pub commit_number: u64,
+}
+
+impl Transaction {
+    /// Pages that hold its header, and how many of them are not on their way home.
+    pub(super) fn held_by(&self) -> (u32, u32) {
+        (self.outstanding, self.staying)
+    }
 }
 
 pub(super) struct State<P> {
@@ -86,7 +98,12 @@ pub(super) struct State<P> {
     pub trimming: Option<PageRange>,
     /// Committed transactions, oldest first: header and commit number.
     pub committed: std::collections::VecDeque<(u32, u64)>,
+    /// Committed transactions whose last pages are on their way home: their headers become free
+    /// by themselves.
+    pub headers_leaving: u32,
     commits: u64,
+    /// Versions written or put in force.
+    events: u64,
     release: HeaderRelease,
     pub statistics: TxCacheStatistics,
 }
@@ -95,7 +112,7 @@ impl<P: Payload> State<P> {
     /// Nothing is in use, whatever `nvram` holds.
     pub(super) fn new(nvram: TxNvram<P>, options: &TxCacheOptions) -> Self {
         let headers = options.cache_pages + options.extended_pages;
-        let free = HeaderState { usage: Use::Free, owner: NONE };
+        let free = HeaderState { usage: Use::Free, owner: NONE, at: 0 };
         let transaction = |_| Transaction {
             id: TxId(0),
             phase: Phase::Free,
@@ -103,6 +120,7 @@ impl<P: Payload> State<P> {
             in_flight: 0,
             pages: 0,
             outstanding: 0,
+            staying: 0,
             members: Vec::new(),
             commit_number: 0,
         };
@@ -127,7 +145,9 @@ impl<P: Payload> State<P> {
             spill_wanted: 0,
             trimming: None,
             committed: std::collections::VecDeque::new(),
+            headers_leaving: 0,
             commits: 0,
+            events: 0,
             release: options.header_release,
             statistics: TxCacheStatistics::default(),
         }
@@ -209,7 +229,14 @@ impl<P: Payload> State<P> {
         let previous = self.nvram.mapped(page).unwrap_or(NONE);
         let place = PagePlace::Frame(frame);
         self.nvram.headers.put(new, PageHeader { page, transaction, next, previous, place });
+        self.happens(new);
         new
+    }
+
+    /// The version of page header `header` is written or put in force now.
+    fn happens(&mut self, header: u32) {
+        self.events += 1;
+        self.headers[header as usize].at = self.events;
     }
 
     /// Puts a page header at the head of a Tx Chain: one store.
@@ -254,6 +281,7 @@ impl<P: Payload> State<P> {
             self.nvram.headers.put(new, PageHeader { previous, ..header });
         }
         self.nvram.mapping.put(header.page.0 as u32, new);
+        self.happens(new);
         self.enlist(new, header.place);
         // Only now: until the mapping leads to the new version the old one is the latest.
         if previous != NONE {
@@ -288,7 +316,7 @@ impl<P: Payload> State<P> {
     /// transaction that it belonged to.
     pub(super) fn free(&mut self, header: u32) {
         self.lists.remove(header);
-        let HeaderState { usage, owner } = self.headers[header as usize];
+        let HeaderState { usage, owner, .. } = self.headers[header as usize];
         let uncommitted = usage == Use::Uncommitted;
         match self.nvram.header(header).place {
             PagePlace::Frame(frame) => {
@@ -300,9 +328,14 @@ impl<P: Payload> State<P> {
                 self.extended_leaving -= u32::from(!uncommitted);
             }
         }
-        self.headers[header as usize] = HeaderState { usage: Use::Free, owner: NONE };
+        let state = &mut self.headers[header as usize];
+        state.usage = Use::Free;
+        state.owner = NONE;
         self.free_headers.push(header);
         if owner != NONE {
+            if usage == Use::Committed {
+                self.leaves(owner);
+            }
             let transaction = &mut self.transactions[owner as usize];
             transaction.outstanding -= 1;
             if transaction.outstanding == 0 {
@@ -311,8 +344,17 @@ impl<P: Payload> State<P> {
         }
     }
 
+    /// A page that holds the header of committed transaction `number` is on its way home, or was
+    /// replaced.
+    pub(super) fn leaves(&mut self, number: u32) {
+        let transaction = &mut self.transactions[number as usize];
+        transaction.staying -= 1;
+        self.headers_leaving += u32::from(transaction.staying == 0);
+    }
+
     /// All pages of committed transaction `number` are written back: its header is free.
     fn checkpoint(&mut self, number: u32) {
+        self.headers_leaving -= 1;
         self.nvram.flag(number, |flags| flags.written_back = true);
         self.set_free(number);
     }
@@ -361,6 +403,7 @@ impl<P: Payload> State<P> {
         let transaction = &mut self.transactions[number as usize];
         transaction.phase = Phase::Committed;
         transaction.outstanding = members.len() as u32;
+        transaction.staying = transaction.outstanding;
         transaction.members = members;
         transaction.commit_number = self.commits;
         if self.committed.len() >= 2 * self.transactions.len() {
@@ -369,6 +412,7 @@ impl<P: Payload> State<P> {
         let transaction = &mut self.transactions[number as usize];
         self.committed.push_back((number, self.commits));
         if transaction.outstanding == 0 {
+            self.headers_leaving += 1;
             self.checkpoint(number);
         }
     }

@@ -13,7 +13,7 @@ use tantalum_ftl::planted::{Fault, is_planted};
 use tantalum_media::ZoneMedia;
 use tantalum_runtime::Runtime;
 
-use super::device::{TxCache, latched};
+use super::device::TxCache;
 use super::state::{Phase, State};
 use super::waiting::Waiting;
 
@@ -59,20 +59,23 @@ impl<R: Runtime, M: ZoneMedia> TxCache<R, M> {
         if let Some(error) = self.too_many() {
             return Err(error);
         }
-        if self.state.borrow().free_transactions.is_empty() {
-            self.state.borrow_mut().statistics.begins_waited += 1;
-            let _waiting = Waiting::new(&self.begins_waiting, 1);
-            self.work.wake_all();
-            let header = || {
-                if let Some(error) = &*self.failed.borrow() {
-                    return Some(Err(latched(error)));
-                }
-                if let Some(error) = self.too_many() {
-                    return Some(Err(error));
-                }
-                (!self.state.borrow().free_transactions.is_empty()).then_some(Ok(()))
-            };
-            self.room.until(header).await?;
+        // Paid for before the store: a begin that is given up between the two would leave a
+        // transaction of which nobody knows.
+        self.pay(1).await;
+        let header = || {
+            if let Some(error) = self.too_many() {
+                return Some(Err(error));
+            }
+            self.unless_failed(!self.state.borrow().free_transactions.is_empty())
+        };
+        match header() {
+            Some(free) => free?,
+            None => {
+                self.state.borrow_mut().statistics.begins_waited += 1;
+                let _waiting = Waiting::new(&self.begins_waiting, 1);
+                self.work.wake_all();
+                self.room.until(header).await?;
+            }
         }
         let mut chosen = TxId(0);
         let stores = self.change(|state| {
@@ -80,8 +83,8 @@ impl<R: Runtime, M: ZoneMedia> TxCache<R, M> {
             let number = state.free_transactions.pop().expect("it was waited for");
             state.begin(number, chosen);
         });
+        debug_assert_eq!(stores, 1);
         self.wake_flushers();
-        self.pay(stores).await;
         Ok(chosen)
     }
 
@@ -161,7 +164,7 @@ impl<P: tantalum_base::Payload> State<P> {
         let problem = match number.map(|number| self.transactions[*number as usize].phase) {
             Some(Phase::Open) => return Ok(*number.expect("it was just found")),
             Some(Phase::Committed) => "is committed",
-            _ => "is not open",
+            _ => "is not open: it was never begun, or has ended",
         };
         let context = format!("transaction {tx} {problem}");
         Err(Error::new(ErrorKind::UnknownTransaction, context))

@@ -1,9 +1,10 @@
 //! Trim: all or nothing, though part of the range is in the cache and part of it at home.
 //!
-//! The range is noted in NVRAM first, and that decides: recovery completes it. The cache gives the
-//! range up in the step in which the FTL's mapping does: not before, as under a cached version lies
-//! an older one, and not behind it, or a reader would see half of the trim. What would become visible
-//! in the range meanwhile waits: else it could be seen behind the trim and then be dropped with it.
+//! The range is noted in NVRAM first, and that decides: the trimmer completes it, or recovery. The
+//! cache gives the range up in the step in which the FTL's mapping does: not before, as under a
+//! cached version lies an older one, and not behind it, or a reader would see half of the trim.
+//! What would become visible in the range meanwhile waits: else it could be seen behind the trim
+//! and then be dropped with it.
 use tantalum_base::{ErrorKind, PageNo, PageRange, Payload, Result};
 use tantalum_media::ZoneMedia;
 use tantalum_runtime::Runtime;
@@ -11,14 +12,15 @@ use tantalum_runtime::Runtime;
 use super::device::{TxCache, latched};
 use super::state::{State, Use};
 
-/// Keeps a range from being written home.
+/// Keeps a range from being written home, and from becoming visible. Once the trim is noted it
+/// does so to the trim's end, also where the command was given up.
 struct Trimming<'a, R: Runtime, M: ZoneMedia>(&'a TxCache<R, M>);
 
 impl<R: Runtime, M: ZoneMedia> Drop for Trimming<'_, R, M> {
     fn drop(&mut self) {
-        self.0.state.borrow_mut().trimming = None;
-        self.0.room.wake_all();
-        self.0.work.wake_all();
+        if self.0.state.borrow().nvram.trim.get().is_none() {
+            self.0.trim_ended();
+        }
     }
 }
 
@@ -26,14 +28,12 @@ impl<R: Runtime, M: ZoneMedia> TxCache<R, M> {
     /// Waits while a page of transaction `number`, which is about to commit, is being trimmed.
     pub(super) async fn wait_for_trim(&self, number: u32) -> Result<()> {
         let clear = || {
-            if let Some(error) = &*self.failed.borrow() {
-                return Some(Err(latched(error)));
-            }
             let state = self.state.borrow();
-            let Some(range) = state.trimming else { return Some(Ok(())) };
-            let chain = state.nvram.chain(state.nvram.tx_header(number).first);
-            let trimming = chain.iter().any(|at| range.contains(state.nvram.header(*at).page));
-            (!trimming).then_some(Ok(()))
+            let trimming = state.trimming.is_some_and(|range| {
+                let chain = state.nvram.chain(state.nvram.tx_header(number).first);
+                chain.iter().any(|at| range.contains(state.nvram.header(*at).page))
+            });
+            self.unless_failed(!trimming)
         };
         self.room.until(clear).await
     }
@@ -41,30 +41,59 @@ impl<R: Runtime, M: ZoneMedia> TxCache<R, M> {
     /// Gives `range` up, which lies on the device.
     pub(super) async fn trim_range(&self, range: PageRange) -> Result<()> {
         let _turn = self.trim_turn.acquire(1).await;
+        // One whose command was given up may be under way still.
+        self.room.until(|| self.unless_failed(self.state.borrow().trimming.is_none())).await?;
         self.state.borrow_mut().trimming = Some(range);
-        let trimming = Trimming(self);
+        let _trimming = Trimming(self);
         let quiet = || {
-            if let Some(error) = &*self.failed.borrow() {
-                return Some(Err(latched(error)));
-            }
             let going = self.state.borrow().going_home.iter().any(|page| range.contains(*page));
-            (!going).then_some(Ok(()))
+            self.unless_failed(!going)
         };
         self.room.until(quiet).await?;
-        let mut stores = self.change(|state| state.nvram.trim.with_mut(|trim| *trim = Some(range)));
-        let drop_range = || stores += self.change(|state| state.drop_range(range));
-        let trimmed = self.ftl.trim_with(range, true, drop_range).await;
-        if let Err(error) = &trimmed
-            && error.kind() != ErrorKind::OutOfSpace
-        {
-            // Whether it took effect is not known; the note stays for recovery.
-            self.fail(error);
-            return trimmed;
+        self.trimmed.borrow_mut().take();
+        let noted = self.change(|state| state.nvram.trim.with_mut(|trim| *trim = Some(range)));
+        self.trim_work.wake_all();
+        let ended = || {
+            let trimmed = self.trimmed.borrow_mut().take();
+            trimmed.or_else(|| self.unless_failed(false).map(|failed| failed.map(|()| 0)))
+        };
+        let stores = self.room.until(ended).await?;
+        self.pay(noted + stores).await;
+        Ok(())
+    }
+
+    /// Brings the trim that is noted to its end: a note that was left alone would take with it what
+    /// is written later. So the command, which may be given up, only waits for this. Ends when the
+    /// device fails.
+    pub(super) async fn run_trimmer(&self) -> Result<()> {
+        loop {
+            let due = || match &*self.failed.borrow() {
+                Some(error) => Some(Err(latched(error))),
+                None => self.state.borrow().nvram.trim.get().map(Ok),
+            };
+            let range = self.trim_work.until(due).await?;
+            let mut stores = 0;
+            let drop_range = || stores += self.change(|state| state.drop_range(range));
+            let trimmed = self.ftl.trim_with(range, true, drop_range).await;
+            if let Err(error) = &trimmed
+                && error.kind() != ErrorKind::OutOfSpace
+            {
+                // Whether it took effect is not known; the note stays for recovery.
+                *self.trimmed.borrow_mut() = Some(Err(error.clone()));
+                self.fail(error);
+                return trimmed;
+            }
+            stores += self.change(|state| state.nvram.trim.with_mut(|trim| *trim = None));
+            *self.trimmed.borrow_mut() = Some(trimmed.map(|()| stores));
+            self.trim_ended();
         }
-        stores += self.change(|state| state.nvram.trim.with_mut(|trim| *trim = None));
-        drop(trimming);
-        self.pay(stores).await;
-        trimmed
+    }
+
+    /// What was held up by a trim goes on.
+    fn trim_ended(&self) {
+        self.state.borrow_mut().trimming = None;
+        self.room.wake_all();
+        self.work.wake_all();
     }
 }
 

@@ -15,6 +15,7 @@ impl<R: Runtime, M: ZoneMedia> TxCache<R, M> {
         state.validate_mapping();
         state.validate_places();
         state.validate_transactions();
+        state.validate_version_chains();
     }
 }
 
@@ -109,9 +110,47 @@ impl<P: Payload> State<P> {
             }
         }
         assert_eq!(held, self.holders.len());
+        self.validate_held_headers();
         let open = |transaction: &&super::state::Transaction| transaction.phase == Phase::Open;
         assert_eq!(self.transactions.iter().filter(open).count() as u32, self.open);
         let free = |header: &&super::state::HeaderState| header.usage == Use::Free;
         assert!(self.headers.iter().filter(free).all(|header| header.owner == NONE));
+    }
+
+    /// Pages that hold the header of a committed transaction are counted.
+    fn validate_held_headers(&self) {
+        let mut leaving = 0;
+        for (number, transaction) in (0u32..).zip(&self.transactions) {
+            let owned = || self.headers.iter().filter(|header| header.owner == number);
+            let staying = owned().filter(|header| header.usage == Use::Committed).count();
+            if transaction.phase == Phase::Committed {
+                assert_eq!(transaction.held_by(), (owned().count() as u32, staying as u32));
+                leaving += u32::from(staying == 0);
+            }
+        }
+        assert_eq!(self.headers_leaving, leaving);
+    }
+
+    /// Each version points to the one that was in force before it: that is in force as long as
+    /// nothing came in between, and free, or free as soon as it has arrived at home, once the
+    /// one that points to it is in force.
+    fn validate_version_chains(&self) {
+        for (number, header) in (0u32..).zip(&self.headers) {
+            if matches!(header.usage, Use::Free | Use::Superseded) {
+                continue;
+            }
+            let stored = self.nvram.header(number);
+            if matches!(header.usage, Use::Uncommitted | Use::Spilling) {
+                let in_force = self.nvram.mapped(stored.page);
+                let before = in_force.filter(|at| self.headers[*at as usize].at < header.at);
+                if let Some(before) = before {
+                    assert_eq!(stored.previous, before, "open version {number}");
+                }
+            } else if stored.previous != NONE {
+                let previous = &self.headers[stored.previous as usize];
+                let replaced = matches!(previous.usage, Use::Free | Use::Superseded);
+                assert!(replaced || previous.at >= header.at, "version {number} in force");
+            }
+        }
     }
 }

@@ -1,7 +1,7 @@
 //! Write-back: committed pages go to their home locations, in batches that keep every plane busy.
 //!
 //! First the extended cache is emptied; then go the pages of the oldest committed transactions,
-//! while headers are short; then the least recently used pages, while frames are short. (The
+//! where headers are short; then the least recently used pages, while frames are short. (The
 //! paper tells that only committed pages are candidates, section III-B, but not in which order.)
 //! A page that is home leaves the cache.
 use tantalum_base::{PageNo, Payload, Result};
@@ -22,7 +22,8 @@ struct Aim {
     frames: u32,
     /// Write back less than a batch for that.
     urgent: bool,
-    /// Transaction headers to have free or on their way to it.
+    /// Transaction headers to have free or on their way to it. With half of them, those that run
+    /// out while batches are on their way are fewer than those that are left.
     headers: u32,
 }
 
@@ -83,10 +84,10 @@ impl<R: Runtime, M: ZoneMedia> TxCache<R, M> {
     }
 
     fn aim(&self) -> Aim {
-        let draining = self.draining.get();
+        let draining = self.draining.get() > 0;
         let wanted = self.frames_wanted.get();
         let holds = self.options.header_release == HeaderRelease::WrittenBack;
-        let headers = if holds { (self.options.headers / 8).max(1) } else { 0 };
+        let headers = if holds { (self.options.headers / 2).max(1) } else { 0 };
         Aim {
             batch_pages: self.batch_pages,
             frames: if draining {
@@ -127,7 +128,7 @@ impl<P: Payload> State<P> {
     }
 
     fn headers_short(&self, aim: &Aim) -> u32 {
-        aim.headers.saturating_sub(self.free_transactions.len() as u32)
+        aim.headers.saturating_sub(self.free_transactions.len() as u32 + self.headers_leaving)
     }
 
     /// Whether there may be something to write back.
@@ -163,14 +164,15 @@ impl<P: Payload> State<P> {
         }
     }
 
-    /// Takes pages of the oldest committed transactions, as many as headers are short.
+    /// Where headers are short, fills the batch with pages of committed transactions, the oldest
+    /// first. It goes beyond those that are short: to program a few pages takes as long as to keep
+    /// every plane busy, so that batches of a few pages would hold up every begin.
     fn take_oldest_transactions(&mut self, aim: &Aim, batch: &mut Vec<u32>) {
-        let short = self.headers_short(aim) as usize;
-        if short == 0 {
+        if self.headers_short(aim) == 0 {
             return;
         }
         self.forget_checkpointed();
-        for at in 0..self.committed.len().min(short) {
+        for at in 0..self.committed.len() {
             let (number, _) = self.committed[at];
             let members = std::mem::take(&mut self.transactions[number as usize].members);
             for header in &members {
@@ -182,6 +184,9 @@ impl<P: Payload> State<P> {
                 }
             }
             self.transactions[number as usize].members = members;
+            if batch.len() as u32 >= aim.batch_pages {
+                break;
+            }
         }
     }
 
@@ -208,7 +213,11 @@ impl<P: Payload> State<P> {
         self.going_home.insert(stored.page);
         self.going_frames += u32::from(matches!(stored.place, PagePlace::Frame(_)));
         self.lists.remove(header);
+        let owner = self.headers[header as usize].owner;
         self.headers[header as usize].usage = Use::GoingHome;
+        if owner != NONE {
+            self.leaves(owner);
+        }
         batch.push(header);
         true
     }

@@ -1,10 +1,7 @@
-//! A medium that fails, and commands that are given up.
-use crate::support::{PAGES, options, read, run, stamp, write};
-use std::future::Future;
-use std::pin::pin;
+//! A medium that fails.
+use crate::support::{PAGES, options};
 use std::rc::Rc;
-use std::task::Poll;
-use tantalum_base::{ErrorKind, PageDevice, PageNo, Stamp};
+use tantalum_base::{ErrorKind, PageDevice, PageNo};
 use tantalum_ftl::{Ftl, FtlOptions};
 use tantalum_media::block_store::MemoryStore;
 use tantalum_media::wrappers::{AppendFault, Faults, FaultsOptions};
@@ -111,51 +108,4 @@ fn a_failed_write_back_latches_and_loses_nothing() {
 #[test]
 fn a_failed_move_to_the_extended_cache_latches_and_loses_nothing() {
     (0..8).for_each(|nth| fails_at(nth, true));
-}
-
-/// Polls `future` once and gives it up.
-async fn give_up<T>(future: impl Future<Output = T>) -> Option<T> {
-    let mut future = pin!(future);
-    std::future::poll_fn(|context| {
-        Poll::Ready(match future.as_mut().poll(context) {
-            Poll::Ready(value) => Some(value),
-            Poll::Pending => None,
-        })
-    })
-    .await
-}
-
-#[test]
-fn commands_that_are_given_up_while_they_wait_leave_nothing() {
-    run(Schedule::Fifo, options(16), |_, device| async move {
-        for page in 100..130 {
-            write(&device, page, 1, None).await;
-        }
-        let (a, b) = (device.begin().await.unwrap(), device.begin().await.unwrap());
-        for page in 0..12 {
-            write(&device, page, 1, Some(a)).await;
-        }
-        // The cache is full of uncommitted pages: this one waits for the extended cache.
-        let waiting = give_up(device.write(PageNo(20), &[stamp(20, 1)], Some(b))).await;
-        assert!(waiting.is_none());
-        {
-            // Page 100 is at home: reading it takes a while, and the commit waits for it.
-            let mut out = [Stamp::default()];
-            let mut reading = pin!(device.read(PageNo(100), &mut out, Some(a)));
-            let pending = std::future::poll_fn(|context| {
-                Poll::Ready(reading.as_mut().poll(context).is_pending())
-            });
-            assert!(pending.await);
-            assert!(give_up(device.commit(a)).await.is_none());
-            assert!(give_up(device.abort(a)).await.is_none());
-        }
-        device.validate();
-        write(&device, 21, 2, Some(b)).await;
-        assert_eq!(read(&device, 20, Some(b)).await, 0);
-        device.commit(b).await.unwrap();
-        device.commit(a).await.unwrap();
-        assert_eq!([read(&device, 11, None).await, read(&device, 21, None).await], [1, 2]);
-        device.close().await.unwrap();
-        device.validate();
-    });
 }

@@ -98,3 +98,81 @@ fn a_transaction_over_both_limits_is_too_large() {
         }
     });
 }
+
+#[test]
+fn a_full_transaction_can_write_its_own_pages_again() {
+    for seed in 0..8 {
+        let options = TxCacheOptions { extended_pages: 20, ..options(16) };
+        run(Schedule::Shuffled(seed), options, |_, device| async move {
+            let most = u64::from(device.limits().transaction_pages_max);
+            let (a, b) = (device.begin().await.unwrap(), device.begin().await.unwrap());
+            for page in 0..most - 2 {
+                write(&device, page, 1, Some(a)).await;
+            }
+            write(&device, 100, 1, Some(b)).await;
+            write(&device, 101, 1, Some(b)).await;
+            assert_eq!(device.statistics().pages_spilled, 20, "no place is free");
+            // One by one and as many as a write may have, wherever they are by now.
+            for page in (0..most - 2).rev() {
+                write(&device, page, 2, Some(a)).await;
+            }
+            for first in (0..most - 3).step_by(3) {
+                let pages: Vec<_> = (first..first + 3).map(|page| stamp(page, 3)).collect();
+                device.write(PageNo(first), &pages, Some(a)).await.unwrap();
+                device.validate();
+                // There is room for these all the time.
+                write(&device, 110 + first, 3, None).await;
+            }
+            write(&device, 100, 2, Some(b)).await;
+            // A page of its own beside one that has no place.
+            let pages = [stamp(101, 9), stamp(102, 9)];
+            let error = device.write(PageNo(101), &pages, Some(b)).await.unwrap_err();
+            assert_eq!(error.kind(), ErrorKind::OutOfSpace);
+            assert_eq!(
+                [read(&device, 101, Some(b)).await, read(&device, 102, Some(b)).await],
+                [1, 0]
+            );
+            for page in 0..most - 2 {
+                assert_eq!(read(&device, page, Some(a)).await, 3, "page {page}");
+                assert_eq!(read(&device, page, None).await, 0);
+            }
+            device.commit(a).await.unwrap();
+            write(&device, 102, 9, Some(b)).await;
+            device.commit(b).await.unwrap();
+            for page in 0..most - 2 {
+                assert_eq!(read(&device, page, None).await, 3, "page {page}");
+            }
+            assert_eq!([read(&device, 100, None).await, read(&device, 102, None).await], [2, 9]);
+            device.close().await.unwrap();
+            device.validate();
+        });
+    }
+}
+
+#[test]
+fn pages_written_again_leave_room_for_plain_writes() {
+    // A write has more pages than a batch of the spiller.
+    let options = TxCacheOptions { extended_pages: 20, write_pages_max: 11, ..options(24) };
+    run(Schedule::Fifo, options, |_, device| async move {
+        let most = u64::from(device.limits().transaction_pages_max);
+        let tx = device.begin().await.unwrap();
+        for page in 0..most {
+            write(&device, page, 1, Some(tx)).await;
+        }
+        for count in 2..6 {
+            for first in [0, 11, 22] {
+                let of = |first, count| -> Vec<_> {
+                    (first..first + 11).map(|page| stamp(page, count)).collect()
+                };
+                device.write(PageNo(first), &of(first, count), Some(tx)).await.unwrap();
+                device.write(PageNo(100), &of(100, count), None).await.unwrap();
+                device.validate();
+            }
+        }
+        device.commit(tx).await.unwrap();
+        for page in 0..33 {
+            assert_eq!(read(&device, page, None).await, 5, "page {page}");
+        }
+        device.close().await.unwrap();
+    });
+}

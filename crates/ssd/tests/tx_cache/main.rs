@@ -1,5 +1,6 @@
 //! The TxCache device: commands, order, errors, larger transactions.
 mod failures;
+mod given_up;
 mod larger;
 mod order;
 mod profile;

@@ -53,9 +53,10 @@ fn a_scaled_tx_ssd_merges_writes_and_cleans() {
     let (tx_cache, tx_ns) = load(TxSsdConfig::new(PAGES, 1024), 1);
     let (nv_cache, nv_ns) = load(TxSsdConfig::nv_cache(PAGES, 1024), 1);
     println!("TxCache {tx_ns} ns {tx_cache:?}\nNVCache {nv_ns} ns {nv_cache:?}");
-    for statistics in [&tx_cache, &nv_cache] {
+    // Headers that are held bring pages home before the cache is full.
+    for (statistics, coalesced) in [(&tx_cache, 4_000), (&nv_cache, 6_000)] {
         assert_eq!(statistics.pages_written, 64_000);
-        assert!(statistics.pages_coalesced > 6_000, "{statistics:?}");
+        assert!(statistics.pages_coalesced > coalesced, "{statistics:?}");
         assert!(statistics.ftl.zones_cleaned > 0, "{statistics:?}");
     }
     assert_eq!((tx_cache.commits, nv_cache.commits), (8_000, 0));

@@ -69,18 +69,32 @@ pub fn run(trace: &TraceArgs, args: &DeviceArgs) -> anyhow::Result<Report> {
     let loaded = Rc::new(DeviceTrace::collect(&trace.name(), trace.events("events read")?)?);
     let progress = Progress::steps("devices");
     let mut table = Table::new(schema::DEVICE_REPLAY);
+    let mut split = Vec::new();
     for (done, device) in devices.iter().enumerate() {
         let row = replay(&loaded, device, &options)?;
+        if row.transactions_split > 0 {
+            split.push(warning_of_split(&row));
+        }
         table.push_named(values(&row));
         progress.step(done + 1, devices.len());
     }
     progress.finish();
+    split.iter().for_each(|warning| eprintln!("{warning}"));
     let mut parts = trace.config();
     parts.extend(devices.iter().map(|device| format!("device={}", device.name())));
     parts.push(format!("options={options:?}"));
     let mut report = Report::new(args.device_seed, config_hash(parts), table);
     report.shown = SHOWN.to_vec();
     Ok(report)
+}
+
+/// What somebody must know who takes the row's figures for those of whole transactions.
+fn warning_of_split(row: &DeviceReplayRow) -> String {
+    format!(
+        "warning: {}: transactions of the trace are longer than the device allows: {} times the rest \
+         of one went into another, so that these were not atomic",
+        row.device, row.transactions_split
+    )
 }
 
 fn values(row: &DeviceReplayRow) -> Vec<(&'static str, Value)> {

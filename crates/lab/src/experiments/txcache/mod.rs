@@ -6,7 +6,7 @@
 //! replay    closed loop of whole transactions; what a device holds is checked after it
 //! protocols figures 4 and 5: throughput and write size of the four
 //! log_size  figures 6 and 7: the same by the size of the log, or of the cache
-//! recovery  table III: from the power coming back to serving
+//! recovery  table III: from the power coming back until transactions are settled
 //! ```
 mod devices;
 mod log_size;

@@ -109,11 +109,13 @@ impl<M: ZoneMedia> Wal<M> {
     }
 }
 
+/// Looks at the spare areas alone: they say whose each page is. What is to be copied home is read,
+/// once, when that is known.
 async fn scan_log<M: ZoneMedia>(log: &M) -> Result<Scan> {
     let geometry = log.geometry();
     let mut scan = Scan::default();
     for zone in (0..geometry.zones).map(ZoneNo) {
-        for append in log.scan(zone, 0, None).await? {
+        for append in log.scan_spares(zone).await? {
             scan.slots += append.spares.len() as u64;
             scan.epoch = scan.epoch.max(append.header.epoch);
             if append.header.stream != LOG_STREAM {
