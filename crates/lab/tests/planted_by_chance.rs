@@ -5,7 +5,7 @@
 //! decay (`NoChecksum`), and some take a rarer state than lives of this size reach; each of those has a
 //! test of its own in `planted_faults.rs`, or beside the device.
 use tantalum_ftl::planted::{Fault, plant};
-use tantalum_lab::crash::{CampaignOptions, Workload, campaign};
+use tantalum_lab::crash::{CampaignOptions, Workload, campaign, find};
 
 /// Cuts of one device on one medium after which a fault counts as not caught.
 const CUTS_MAX: u64 = 4000;
@@ -18,7 +18,7 @@ fn caught(fault: Fault, places: &[(&str, &str)]) {
         let options = CampaignOptions {
             device: (*device).to_owned(),
             media: (*media).to_owned(),
-            workload: Workload::parse("mixed").unwrap(),
+            workload: Workload::parse("mixed:reads=1").unwrap(),
             cuts: CUTS_MAX,
             exhaustive: false,
             seed: 7,
@@ -32,6 +32,9 @@ fn caught(fault: Fault, places: &[(&str, &str)]) {
         let done = done.unwrap();
         if let Some(found) = done.found.first() {
             let cuts = before + found.after_cuts;
+            // And it is the fault that does it.
+            let without = find(device, media).unwrap().live(&found.replay.life);
+            assert_eq!(without.violations, [], "{fault:?}: {}", found.replay.text());
             println!("{fault:?}: {cuts} cuts, {device} on {media}: {}", found.violation);
             return;
         }
@@ -64,6 +67,7 @@ caught! {
     shares_are_logged: SharesNotLogged in FILES;
     all_sharers_are_written_down: SharersLeftBehind in FILES;
     commit_flags_come_last: EarlyCommitFlag in TX_CACHE;
+    uncommitted_pages_stay_away_from_home: UncommittedGoesHome in TX_CACHE;
     only_what_is_committed_is_redone: RedoUncommitted in TX_CACHE;
     what_is_committed_is_redone: NoRedo in TX_CACHE;
     old_versions_stay: OldVersionFreed in TX_CACHE;
