@@ -2,20 +2,13 @@
 //! and in recoveries: a fixed, seeded share each time, many more with `TANTALUM_NIGHTLY=1`.
 use tantalum_lab::crash::{Campaign, CampaignOptions, Workload, campaign};
 
-/// Devices whose reads of several pages may show a part of what was written meanwhile:
-/// `docs/crash-lab.md`, "Found and not mended yet". They are read page by page here.
-const TORN_READS: [&str; 6] =
-    ["ssd:cache=durable", "ssd:cache=through", "ssd:cache=ordered", "buffered", "txcache", "wal"];
-
 /// Runs so many verified cuts of `device` on `media`.
 fn cuts(device: &str, media: &str, cuts: u64, seed: u64) -> Campaign {
     let nightly = std::env::var_os("TANTALUM_NIGHTLY").is_some();
-    let is_torn = TORN_READS.iter().any(|torn| device.starts_with(torn));
-    let workload = if is_torn { "mixed:reads=1" } else { "mixed" };
     let options = CampaignOptions {
         device: device.to_owned(),
         media: media.to_owned(),
-        workload: Workload::parse(workload).unwrap(),
+        workload: Workload::parse("mixed").unwrap(),
         cuts: if nightly { 20 * cuts } else { cuts },
         exhaustive: false,
         seed,

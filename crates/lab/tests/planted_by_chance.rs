@@ -8,17 +8,23 @@ use tantalum_ftl::planted::{Fault, plant};
 use tantalum_lab::crash::{CampaignOptions, Workload, campaign, find};
 
 /// Cuts of one device on one medium after which a fault counts as not caught.
-const CUTS_MAX: u64 = 4000;
+const CUTS_MAX: u64 = 20_000;
 
 /// Plants `fault` and runs random lives of each of `places`, a device and a medium, until a promise
 /// is broken.
 fn caught(fault: Fault, places: &[(&str, &str)]) {
     let mut before = 0;
+    // Two need loads that are rare otherwise.
+    let workload = match fault {
+        Fault::NoWaitForReplacements => "mixed:commands=60,pages=3",
+        Fault::NoVersionSkip => "mixed:commands=60",
+        _ => "mixed",
+    };
     for (device, media) in places {
         let options = CampaignOptions {
             device: (*device).to_owned(),
             media: (*media).to_owned(),
-            workload: Workload::parse("mixed:reads=1").unwrap(),
+            workload: Workload::parse(workload).unwrap(),
             cuts: CUTS_MAX,
             exhaustive: false,
             seed: 7,

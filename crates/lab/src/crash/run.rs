@@ -299,7 +299,7 @@ mod tests {
     fn checks_that_are_given_up_are_counted_and_break_nothing() {
         let subject = SsdSubject { cache: CacheKind::Ordered };
         let limits = find("ssd:cache=ordered", "nand").unwrap().limits(24).unwrap();
-        let workload = Workload::parse("mixed:clients=4,reads=1").unwrap();
+        let workload = Workload::parse("mixed:clients=4").unwrap();
         let mut given_up = 0;
         for seed in 0..40 {
             let life = workload.life(&limits, seed).unwrap();
