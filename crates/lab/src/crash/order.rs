@@ -276,14 +276,14 @@ mod tests {
                     .map(Some)
                     .collect();
                 // What was seen partly, or belongs to several orders.
-                for page in 0..PAGES as usize {
+                for (page, seen) in seen.iter_mut().enumerate() {
                     match rng.below(6) {
-                        0 => seen[page] = None,
+                        0 => *seen = None,
                         1 => {
-                            seen[page] =
-                                Some(allowed[rng.below(allowed.len() as u64) as usize].0[page])
+                            let other = rng.below(allowed.len() as u64) as usize;
+                            *seen = Some(allowed[other].0[page]);
                         }
-                        2 if rng.chance(0.3) => seen[page] = Some(rng.below(18)),
+                        2 if rng.chance(0.3) => *seen = Some(rng.below(18)),
                         _ => {}
                     }
                 }
