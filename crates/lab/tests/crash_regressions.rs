@@ -127,3 +127,40 @@ fn what_a_failing_program_left_is_no_damage() {
     assert_ne!(unprotected.violations, []);
     assert_eq!(live(text).violations, []);
 }
+
+/// A commit waited for a trim of one of its pages, and meanwhile its pages were moved to the extended
+/// cache to make room: it committed them from both places.
+#[test]
+fn pages_do_not_move_while_their_commit_waits_for_a_trim() {
+    let text = "txcache; file; pages=24; seed=1330734955971460371; t23 / w4 c23.10.4 / \
+                c18.5.21.11.0.13 -> dark";
+    assert_eq!(live(text).violations, []);
+}
+
+/// Pages of one read that were not what they were at any one time: a part of a write, a commit, a trim or
+/// a share that was in flight together with it.
+#[test]
+fn a_read_of_several_pages_shows_them_as_they_were_at_one_time() {
+    for text in TORN_READS {
+        assert_eq!(live(text).violations, [], "{text}");
+    }
+}
+
+const TORN_READS: [&str; 10] = [
+    "ssd:cache=durable; nand; pages=24; seed=1813845993304250547; w16+4 -> dark;  -> dark; \
+     w9 r9+11 / c6.2.4.19.5.1 w10+10 -> dark",
+    "ssd:cache=durable; file; pages=24; seed=1036254807867860403; c2 -> dark; w5 r0+6 / s0<2.3<2 -> dark",
+    "ssd:cache=through; file; pages=24; seed=5528560350378019164; w7+2 w1 -> dark; c16.22.21 -> dark; \
+     w19 s22<8.19<1 / s7<22 r19+4 -> dark",
+    "ssd:cache=ordered; nand; pages=24; seed=3383983895544475290; c3 w0+3 s3<2 -> dark; w5+5 / w4 r2+4 / \
+     w1+3 -> dark",
+    "buffered:cache=durable; nand; pages=24; seed=630046528081714668; w6 -> dark; r6+3 / w7+2 -> dark",
+    "buffered:cache=through; nand; pages=24; seed=1350315776965021224;  -> dark; w4 -> dark;  -> dark; \
+     r4 w3+2 / s10<4 r3+2 -> dark",
+    "buffered:cache=ordered; file; pages=24; seed=17958530336638355763; c4 -> dark; r3+2 / c4 / w3 -> dark",
+    "wal; nand; pages=24; seed=10696482260200681134; w2+3 -> dark; w4+2 / r3+3 -> dark",
+    "wal; file; pages=24; seed=12071019982737110898; c5 -> dark; t0 w0 c4 w11 / w12 t0 w2 c3.9 w1 w19 w6 -> \
+     dark; r4+3 / w5+2 -> dark",
+    "txcache; nand; pages=60; seed=14007084452537807092;  -> dark; w7 c11.5.14 c0.1 w10 c6.4.2.9 -> dark; \
+     c2.1.12 / c6.5 c11 w12 / c7.39.8.10 r11+2 -> dark",
+];

@@ -32,6 +32,8 @@ fn cuts(device: &str, media: &str, cuts: u64, seed: u64) -> Campaign {
     let has_checkpoints =
         !["block-map", "bast", "fast"].iter().any(|name| device.starts_with(name));
     assert!(coverage.cleaned > 100, "the loads reach cleaning");
+    assert!(device != "txcache" || coverage.spilled > 100, "transactions outgrow the cache");
+    assert_eq!(done.undecided, 0);
     assert!(!has_checkpoints || coverage.checkpoints > 100, "the loads reach checkpoints");
     done
 }

@@ -33,7 +33,7 @@ fn fails_at(spec: PersonalitySpec, nth: u64) -> bool {
     let session = async move {
         let device = Personality::format(media, spec, PAGES).await?;
         failing.fail_program(nth);
-        let mut known = shared.borrow_mut();
+        let mut known = shared.take();
         let mut rng = Rng::split(nth, "reads");
         for request in requests(&load, PAGES, u64::from(PAGES_PER_BLOCK)) {
             if let Err(error) = perform(&*device, request).await {
@@ -51,6 +51,7 @@ fn fails_at(spec: PersonalitySpec, nth: u64) -> bool {
                 panic!("{spec}, program {nth}: {wrong}");
             }
         }
+        shared.replace(known);
         Ok::<_, Error>(())
     };
     runtime.run(session).unwrap().unwrap();
@@ -60,7 +61,7 @@ fn fails_at(spec: PersonalitySpec, nth: u64) -> bool {
     let request = *in_flight.borrow();
     let session = async move {
         let device = Personality::recover(media, spec, PAGES).await?;
-        if let Err(wrong) = verify(&*device, &mut known.borrow_mut(), request).await {
+        if let Err(wrong) = verify(&*device, &mut known.take(), request).await {
             panic!("{spec}, program {nth}, opened again: {wrong}");
         }
         Ok::<_, Error>(())

@@ -5,20 +5,26 @@
 //! decay (`NoChecksum`), and some take a rarer state than lives of this size reach; each of those has a
 //! test of its own in `planted_faults.rs`, or beside the device.
 use tantalum_ftl::planted::{Fault, plant};
-use tantalum_lab::crash::{CampaignOptions, Workload, campaign};
+use tantalum_lab::crash::{CampaignOptions, Workload, campaign, find};
 
 /// Cuts of one device on one medium after which a fault counts as not caught.
-const CUTS_MAX: u64 = 4000;
+const CUTS_MAX: u64 = 20_000;
 
 /// Plants `fault` and runs random lives of each of `places`, a device and a medium, until a promise
 /// is broken.
 fn caught(fault: Fault, places: &[(&str, &str)]) {
     let mut before = 0;
+    // Two need loads that are rare otherwise.
+    let workload = match fault {
+        Fault::NoWaitForReplacements => "mixed:commands=60,pages=3",
+        Fault::NoVersionSkip => "mixed:commands=60",
+        _ => "mixed",
+    };
     for (device, media) in places {
         let options = CampaignOptions {
             device: (*device).to_owned(),
             media: (*media).to_owned(),
-            workload: Workload::parse("mixed").unwrap(),
+            workload: Workload::parse(workload).unwrap(),
             cuts: CUTS_MAX,
             exhaustive: false,
             seed: 7,
@@ -32,6 +38,9 @@ fn caught(fault: Fault, places: &[(&str, &str)]) {
         let done = done.unwrap();
         if let Some(found) = done.found.first() {
             let cuts = before + found.after_cuts;
+            // And it is the fault that does it.
+            let without = find(device, media).unwrap().live(&found.replay.life);
+            assert_eq!(without.violations, [], "{fault:?}: {}", found.replay.text());
             println!("{fault:?}: {cuts} cuts, {device} on {media}: {}", found.violation);
             return;
         }
@@ -64,6 +73,7 @@ caught! {
     shares_are_logged: SharesNotLogged in FILES;
     all_sharers_are_written_down: SharersLeftBehind in FILES;
     commit_flags_come_last: EarlyCommitFlag in TX_CACHE;
+    uncommitted_pages_stay_away_from_home: UncommittedGoesHome in TX_CACHE;
     only_what_is_committed_is_redone: RedoUncommitted in TX_CACHE;
     what_is_committed_is_redone: NoRedo in TX_CACHE;
     old_versions_stay: OldVersionFreed in TX_CACHE;

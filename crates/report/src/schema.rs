@@ -107,7 +107,9 @@ pub const CRASH: &[Column] = &[
     Column::new("commands", "commands", Style::Count),
     Column::new("zones_cleaned", "cleaned", Style::Count),
     Column::new("checkpoints", "checkpoints", Style::Count),
+    Column::new("pages_spilled", "spilled", Style::Count),
     Column::new("violations", "violations", Style::Count),
+    Column::new("undecided", "undecided", Style::Count),
     Column::new("cuts_per_minute", "cuts/min", Style::Count),
 ];
 

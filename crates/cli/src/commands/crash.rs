@@ -168,7 +168,7 @@ fn replay(text: &str) -> anyhow::Result<Report> {
     // What the device cannot be asked for is no violation.
     replay.life.check(&lives.limits(replay.life.pages)?)?;
     let outcome = lives.live(&replay.life);
-    let Outcome { cuts, cuts_in_recovery, commands, coverage, .. } = &outcome;
+    let Outcome { cuts, cuts_in_recovery, commands, coverage, undecided, .. } = &outcome;
     let found = outcome.violations.iter().map(|violation| Found {
         seed: replay.life.seed,
         violation: violation.0.clone(),
@@ -184,6 +184,7 @@ fn replay(text: &str) -> anyhow::Result<Report> {
         cuts_in_recovery: *cuts_in_recovery,
         commands: *commands,
         coverage: *coverage,
+        undecided: *undecided,
         found: found.collect(),
     };
     let (mut rows, mut violations) = (Table::new(schema::CRASH), violation_table());
@@ -206,7 +207,9 @@ fn push(table: &mut Table, done: &Campaign, cuts_per_minute: Option<f64>) {
         ("commands", done.commands.into()),
         ("zones_cleaned", done.coverage.cleaned.into()),
         ("checkpoints", done.coverage.checkpoints.into()),
+        ("pages_spilled", done.coverage.spilled.into()),
         ("violations", (done.found.len() as u64).into()),
+        ("undecided", done.undecided.into()),
         ("cuts_per_minute", cuts_per_minute.map_or(Value::Null, |rate| (rate as u64).into())),
     ]);
 }

@@ -74,6 +74,8 @@ pub struct Campaign {
     pub commands: u64,
     /// What the loads reached.
     pub coverage: Coverage,
+    /// Checks that were given up; none of them is taken for a broken promise.
+    pub undecided: u64,
     /// Broken promises.
     pub found: Vec<Found>,
 }
@@ -84,8 +86,8 @@ impl Campaign {
         self.cuts += outcome.cuts;
         self.cuts_in_recovery += outcome.cuts_in_recovery;
         self.commands += outcome.commands;
-        self.coverage.cleaned += outcome.coverage.cleaned;
-        self.coverage.checkpoints += outcome.coverage.checkpoints;
+        self.coverage.add(outcome.coverage);
+        self.undecided += outcome.undecided;
     }
 }
 

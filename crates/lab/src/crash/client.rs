@@ -7,6 +7,7 @@ use super::command::{Command, Effect};
 use super::history::History;
 use super::life::Violation;
 use super::text::command_text;
+use super::verify::{Sure, check_read};
 use tantalum_media::PowerCut;
 
 /// One client of a device.
@@ -21,6 +22,10 @@ pub(super) struct Client<D: PageDevice> {
     pub(super) trims_are_atomic: bool,
     /// Whether a program fails that latches the device.
     pub(super) may_latch: bool,
+    /// Whether a write in a transaction may find no room.
+    pub(super) transactions_may_fill: bool,
+    /// States that a check looks at, at the most.
+    pub(super) states_max: usize,
 }
 
 impl<D: PageDevice> Client<D> {
@@ -73,7 +78,7 @@ impl<D: PageDevice> Client<D> {
                 self.history.borrow_mut().flushed(issued);
                 Ok(())
             }
-            Command::Read(page) => self.read(*page).await,
+            Command::Read(range) => self.read(*range).await,
         }
     }
 
@@ -126,7 +131,9 @@ impl<D: PageDevice> Client<D> {
         for ((page, _), made) in contents.iter().zip(self.make(&contents)) {
             match self.write_in(tx, *page, made).await {
                 Ok(()) => {}
-                Err(error) if is_refusal(&error) => return device.abort(tx).await,
+                Err(error) if is_refusal(&error) || self.is_full(&error) => {
+                    return device.abort(tx).await;
+                }
                 Err(error) => return Err(error),
             }
         }
@@ -137,10 +144,15 @@ impl<D: PageDevice> Client<D> {
         self.ended(entry, device.commit(tx).await)
     }
 
+    /// Whether `error`, of a write in a transaction, says that too much is open at once.
+    fn is_full(&self, error: &Error) -> bool {
+        self.transactions_may_fill && error.kind() == ErrorKind::OutOfSpace
+    }
+
     async fn write_in(&self, tx: TxId, page: PageNo, made: D::Page) -> Result<()> {
         let device = &*self.device;
         device.write(page, std::slice::from_ref(&made), Some(tx)).await?;
-        self.read(page).await?;
+        self.read(PageRange::new(page, 1)).await?;
         let mut seen = [D::Page::zero()];
         device.read(page, &mut seen, Some(tx)).await?;
         if seen[0] == made {
@@ -157,13 +169,17 @@ impl<D: PageDevice> Client<D> {
         }
     }
 
-    async fn read(&self, page: PageNo) -> Result<()> {
+    async fn read(&self, range: PageRange) -> Result<()> {
         let issued = self.history.borrow_mut().now();
-        let mut seen = [D::Page::zero()];
-        let read = self.device.read(page, &mut seen, None).await;
+        let mut seen = vec![D::Page::zero(); range.pages as usize];
+        let read = self.device.read(range.first, &mut seen, None).await;
         self.check_power();
         read?;
-        self.history.borrow().check_read(page, issued, &seen[0])
+        let mut history = self.history.borrow_mut();
+        let durability = self.device.limits().durability;
+        let checked = check_read(&history, range, issued, &seen, durability, self.states_max)?;
+        history.undecided += u64::from(checked == Sure::Undecided);
+        Ok(())
     }
 }
 

@@ -17,8 +17,8 @@ pub enum Command {
     Share(Vec<(PageNo, PageNo)>),
     /// Flushes.
     Flush,
-    /// Reads one page and checks it.
-    Read(PageNo),
+    /// Reads the range as one command, and checks it as one.
+    Read(PageRange),
 }
 
 impl Command {

@@ -14,6 +14,8 @@ pub struct Workload {
     pub commands: u32,
     /// Pages in a write or a transaction at the most.
     pub pages: u32,
+    /// Pages in a read at the most.
+    pub reads: u32,
     /// Times with power in one life at the most.
     pub power_ons: u32,
     /// Share of lives in which programs of the medium fail.
@@ -25,7 +27,7 @@ pub struct Workload {
 impl Workload {
     /// What `--workload` takes.
     pub const SYNTAX: &'static str =
-        "mixed:clients=3,commands=24,pages=6,power_ons=24,faults=0.1,failures=2";
+        "mixed:clients=3,commands=24,pages=6,reads=6,power_ons=24,faults=0.1,failures=2";
 
     /// Reads [`SYNTAX`](Self::SYNTAX); `serial` is `mixed` with one client.
     ///
@@ -42,6 +44,7 @@ impl Workload {
             clients: clients as u32,
             commands: spec.count("commands", 1..=400, 24)? as u32,
             pages: spec.count("pages", 1..=64, 6)? as u32,
+            reads: spec.count("reads", 1..=64, 6)? as u32,
             power_ons: spec.count("power_ons", 1..=1000, 24)? as u32,
             faults: spec.number("faults", 0.0..=1.0, 0.1)?,
             // More would use up the blocks that the lab's media keep in place of bad ones.
@@ -53,9 +56,10 @@ impl Workload {
 
     /// With every parameter.
     pub fn text(&self) -> String {
-        let Workload { clients, commands, pages, power_ons, faults, failures } = self;
+        let Workload { clients, commands, pages, reads, power_ons, faults, failures } = self;
         format!(
-            "mixed:clients={clients},commands={commands},pages={pages},power_ons={power_ons},faults={faults},failures={failures}"
+            "mixed:clients={clients},commands={commands},pages={pages},reads={reads},\
+             power_ons={power_ons},faults={faults},failures={failures}"
         )
     }
 
@@ -120,6 +124,7 @@ struct Shape {
     pages: u64,
     hot_pages: u64,
     len_max: u64,
+    read_max: u64,
     write_max: u64,
     transaction_max: u64,
     share_max: u64,
@@ -131,6 +136,7 @@ impl Shape {
         Shape {
             pages: limits.pages,
             len_max: 1 + rng.below(u64::from(workload.pages)),
+            read_max: u64::from(workload.reads),
             write_max: u64::from(limits.atomic_write_pages_max).max(1),
             transaction_max: if limits.transactions_max == 0 {
                 0
@@ -149,8 +155,9 @@ impl Shape {
         PageNo(rng.below(within))
     }
 
+    /// A range of up to `most` pages.
     fn range(&self, rng: &mut Rng, most: u64) -> PageRange {
-        let len = 1 + rng.below(self.len_max.min(most).min(self.pages));
+        let len = 1 + rng.below(most.min(self.pages));
         let first = self.page(rng).0.min(self.pages - len);
         PageRange::new(PageNo(first), len)
     }
@@ -158,8 +165,11 @@ impl Shape {
     fn command(&self, rng: &mut Rng) -> Command {
         match rng.below(20) {
             0 => Command::Flush,
-            1 => Command::Trim(self.range(rng, u64::MAX)),
-            2 | 3 => Command::Read(self.page(rng)),
+            1 => Command::Trim(self.range(rng, self.len_max)),
+            2 | 3 => {
+                let most = if rng.chance(0.3) { 1 } else { self.read_max };
+                Command::Read(self.range(rng, most))
+            }
             kind @ 4..=8 if self.transaction_max > 0 => {
                 let most = self.len_max.min(self.transaction_max);
                 let pages: Vec<PageNo> = (0..1 + rng.below(most)).map(|_| self.page(rng)).collect();
@@ -168,7 +178,7 @@ impl Shape {
             9..=11 if self.share_max > 0 && self.pages > 1 => self.share(rng),
             _ => {
                 // Mostly single pages, as databases write.
-                let most = if rng.chance(0.6) { 1 } else { self.write_max };
+                let most = if rng.chance(0.6) { 1 } else { self.write_max.min(self.len_max) };
                 Command::Write(self.range(rng, most))
             }
         }
@@ -189,6 +199,9 @@ impl Shape {
                 break;
             }
         }
-        if pairs.is_empty() { Command::Read(PageNo(0)) } else { Command::Share(pairs) }
+        if pairs.is_empty() {
+            return Command::Read(PageRange::new(PageNo(0), 1));
+        }
+        Command::Share(pairs)
     }
 }

@@ -29,6 +29,8 @@ pub(super) struct History<P> {
     flushed_before: u64,
     clock: u64,
     written: Written<P>,
+    /// Checks that were given up.
+    pub(super) undecided: u64,
 }
 
 /// Every content that was ever written, to tell which one a page holds.
@@ -42,7 +44,14 @@ impl<P: Payload> History<P> {
     pub(super) fn new(pages: u64) -> Self {
         let written = Written { contents: vec![P::zero()], by_checksum: FastMap::default() };
         let baseline = Contents::empty(pages);
-        History { baseline, entries: Vec::new(), flushed_before: 0, clock: 0, written }
+        History {
+            baseline,
+            entries: Vec::new(),
+            flushed_before: 0,
+            clock: 0,
+            written,
+            undecided: 0,
+        }
     }
 
     fn tick(&mut self) -> u64 {
@@ -141,29 +150,31 @@ impl<P: Payload> History<P> {
         Some(allowed)
     }
 
-    /// Checks a read of `page`, issued at `issued`, that returned `seen`.
+    /// Checks one page of a read, issued at `issued`, that returned `seen` for it, without regard to the
+    /// others; the content, and whether that is all there is to check of it: shares may bring more than
+    /// is known here.
     ///
     /// # Errors
     /// `Checksum` where it could not see that.
-    pub(super) fn check_read(&self, page: PageNo, issued: u64, seen: &P) -> Result<()> {
-        let found = self.identify(seen);
-        let allowed = self.readable(page, issued);
-        let right = match (found, &allowed) {
-            (None, _) => false,
-            (Some(_), None) => true,
-            (Some(found), Some(allowed)) => allowed.contains(&found),
+    pub(super) fn check_page_read(
+        &self,
+        page: PageNo,
+        issued: u64,
+        seen: &P,
+    ) -> Result<(u64, bool)> {
+        let Some(found) = self.identify(seen) else {
+            let context = format!("a read of page {page} gave what nobody wrote: {seen:?}");
+            return Err(Error::new(ErrorKind::Checksum, context));
         };
-        if right {
-            return Ok(());
+        match self.readable(page, issued) {
+            Some(allowed) if !allowed.contains(&found) => {
+                let context = format!(
+                    "a read of page {page} gave content {found}, which is none of {allowed:?}"
+                );
+                Err(Error::new(ErrorKind::Checksum, context))
+            }
+            allowed => Ok((found, allowed.is_some())),
         }
-        let context = match found {
-            None => format!("a read of page {page} gave what nobody wrote: {seen:?}"),
-            Some(found) => format!(
-                "a read of page {page} gave content {found}, which is none of {:?}",
-                allowed.unwrap_or_default()
-            ),
-        };
-        Err(Error::new(ErrorKind::Checksum, context))
     }
 
     /// The device was checked and holds `contents`: all before is settled.

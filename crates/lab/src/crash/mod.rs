@@ -11,9 +11,11 @@
 //! possible   what a device can be asked for
 //! run        lives a life                             bench     one power-on to the next
 //! client     issues commands and checks reads         history   what was issued, acknowledged, read
-//! verify     whether what a device holds is allowed
+//! verify     whether what a device holds, and what a read returns, is allowed
+//! order      whether some order of commands explains it   backwards  the search for one
 //! campaign   many lives, random or every cut          shrink    a smaller life that still fails
 //! ```
+mod backwards;
 mod bench;
 mod campaign;
 mod client;
@@ -21,6 +23,7 @@ mod command;
 mod generate;
 mod history;
 mod life;
+mod order;
 mod possible;
 mod powered;
 mod registry;

@@ -3,7 +3,7 @@ use tantalum_media::Fate;
 
 use super::command::Command;
 use super::life::{Cut, End, Life};
-use tantalum_base::PageRange;
+use tantalum_base::{PageNo, PageRange};
 
 /// A life that was made smaller.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -163,18 +163,23 @@ fn simpler(command: &Command) -> Vec<Command> {
     match command {
         Command::Write(range) => shorter(*range).map(Command::Write).collect(),
         Command::Trim(range) => shorter(*range).map(Command::Trim).collect(),
+        Command::Read(range) => shorter(*range).map(Command::Read).collect(),
         Command::Commit(pages) => without_one(pages).map(Command::Commit).collect(),
         Command::Abort(pages) => without_one(pages).map(Command::Abort).collect(),
         Command::Share(pairs) => without_one(pairs).map(Command::Share).collect(),
-        Command::Flush | Command::Read(_) => Vec::new(),
+        Command::Flush => Vec::new(),
     }
 }
 
+/// Fewer pages from the front, or all but the first.
 fn shorter(range: PageRange) -> impl Iterator<Item = PageRange> {
-    let lens = [1, range.pages / 2, range.pages - 1];
-    lens.into_iter()
-        .filter(move |len| (1..range.pages).contains(len))
-        .map(move |len| PageRange::new(range.first, len))
+    let PageRange { first, pages } = range;
+    let fronts = [1, pages / 2, pages - 1].map(|len| (first, len));
+    let back = (PageNo(first.0 + 1), pages - 1);
+    let stretches = fronts.into_iter().chain([back]);
+    stretches
+        .filter(move |(_, len)| (1..pages).contains(len))
+        .map(|(first, len)| PageRange::new(first, len))
 }
 
 fn without_one<T: Clone>(items: &[T]) -> impl Iterator<Item = Vec<T>> {

@@ -23,6 +23,18 @@ pub struct Coverage {
     pub cleaned: u64,
     /// Checkpoints written.
     pub checkpoints: u64,
+    /// Pages of open transactions that were moved out of a cache too small for them.
+    pub spilled: u64,
+}
+
+impl Coverage {
+    /// Adds what another load reached.
+    pub fn add(&mut self, more: Coverage) {
+        let Coverage { cleaned, checkpoints, spilled } = more;
+        self.cleaned += cleaned;
+        self.checkpoints += checkpoints;
+        self.spilled += spilled;
+    }
 }
 
 /// What a program of the medium that fails does to a device.
@@ -55,6 +67,10 @@ pub trait Subject<M: ZoneMedia>: Clone + 'static {
 
     /// Whether a trim of several pages is all or nothing; otherwise each of its pages is.
     const TRIMS_ARE_ATOMIC: bool = true;
+
+    /// Whether a write in a transaction may be refused with `OutOfSpace`, where what is open at once
+    /// takes all the room there is for that; nothing is done then, and the transaction can be aborted.
+    const TRANSACTIONS_MAY_FILL: bool = false;
 
     /// What a failing program does.
     const FAILED_PROGRAM: FailedProgram = FailedProgram::Survived;

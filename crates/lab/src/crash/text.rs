@@ -7,7 +7,8 @@
 //! |---|---|
 //! | `w3`, `w3+4` | write page 3; pages 3 to 6 as one command |
 //! | `c3.9.4`, `a3.9` | a transaction over these pages that commits; that aborts |
-//! | `t3+4`, `s3<9.4<1`, `f`, `r3` | trim; share (page 3 takes page 9's content, 4 takes 1's); flush; read |
+//! | `r3`, `r3+4` | read page 3; pages 3 to 6 as one command |
+//! | `t3+4`, `s3<9.4<1`, `f` | trim; share (page 3 takes page 9's content, 4 takes 1's); flush |
 //! | `dark`, `close` | power goes when all clients are done; after the device was closed |
 //! | `land@5`, `vanish@5`, `tear@5` | power is cut at media operation 5, which meets that fate |
 //! | `land@n5`, `vanish@n5` | the same at NVRAM store 5 |
@@ -102,7 +103,7 @@ pub(super) fn command_text(command: &Command) -> String {
             format!("s{}", pairs.join("."))
         }
         Command::Flush => "f".to_owned(),
-        Command::Read(page) => format!("r{page}"),
+        Command::Read(range) => format!("r{}", range_text(*range)),
     }
 }
 
@@ -180,7 +181,7 @@ fn command(word: &str, pages: u64) -> Option<Command> {
             Command::Share(rest.split('.').map(pair).collect::<Option<Vec<_>>>()?)
         }
         'f' if rest.is_empty() => Command::Flush,
-        'r' => Command::Read(page(rest)?),
+        'r' => Command::Read(range(rest)?),
         _ => return None,
     })
 }
@@ -191,7 +192,7 @@ mod tests {
 
     const TEXT: &str = "ssd:cache=durable; nand; pages=30; seed=7; w3 w5+4 f / c1.9.1 r3 -> \
                         tear@12 fail@3 fail@9;  -> vanish@2; a3.4 t0+4 s3<9.4<1 -> land@n5; \
-                        r0 -> close; w0 -> dark";
+                        r0 r4+9 -> close; w0 -> dark";
 
     #[test]
     fn text_and_life_say_the_same() {
@@ -199,7 +200,7 @@ mod tests {
         assert_eq!(replay.text(), TEXT);
         assert_eq!(Replay::parse(&replay.text()).unwrap(), replay);
         let life = &replay.life;
-        assert_eq!((life.commands(), life.clients(), life.cuts()), (10, 2, 3));
+        assert_eq!((life.commands(), life.clients(), life.cuts()), (11, 2, 3));
         assert_eq!(life.power_ons[0].failing_programs, [3, 9]);
         assert_eq!(
             life.power_ons[1],
@@ -215,6 +216,7 @@ mod tests {
             ("ssd; nand; pages=3; seed=1; w1", "-> END"),
             ("ssd; nand; pages=3; seed=1; w3 -> dark", "w3"),
             ("ssd; nand; pages=3; seed=1; w1+3 -> dark", "w1+3"),
+            ("ssd; nand; pages=3; seed=1; r2+2 -> dark", "r2+2"),
             ("ssd; nand; pages=3; seed=1; c -> dark", "\"c\""),
             ("ssd; nand; pages=3; seed=1; w1 -> tear", "an end"),
             ("ssd; nand; pages=3; seed=1; w1 -> dark fail", "fail@N"),

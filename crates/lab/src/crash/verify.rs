@@ -1,34 +1,91 @@
-//! Whether what a device holds after a cut is something that its promise allows.
-use std::hash::{Hash, Hasher};
-use tantalum_base::fast::IntHasher;
-use tantalum_base::{Durability, FastSet, PageNo, Payload};
+//! Whether what a device holds after a cut, and what a read returns, is something that its promise
+//! allows.
+use tantalum_base::{Durability, Error, ErrorKind, PageNo, PageRange, Payload, Result};
 
-use super::command::{Contents, Effect};
+use super::command::Contents;
 use super::history::{Entry, History};
 use super::life::Violation;
+use super::order::{Answer, Orders};
 
-/// States looked at before the search gives up and says so.
-const STATES_MAX: usize = 300_000;
+/// States of one search for an order that are looked at before it is given up.
+pub(super) const STATES_MAX: usize = 300_000;
 
-/// Compares what every page was found to hold with what `history` allows; the contents.
+/// How sure a check is that found nothing wrong.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Sure {
+    /// All that was seen is allowed.
+    Right,
+    /// No order was found that explains it, and not all were tried.
+    Undecided,
+}
+
+/// Compares what every page was found to hold with what `history` allows; the contents. A search for
+/// an order looks at `states_max` states at the most.
 pub(super) fn check<P: Payload>(
     pages: &[P],
     history: &History<P>,
     durability: Durability,
-) -> Result<Contents, Violation> {
+    states_max: usize,
+) -> Result<(Contents, Sure), Violation> {
     let mut found = Contents::empty(pages.len() as u64);
     for (page, seen) in pages.iter().enumerate() {
         found.0[page] = history
             .identify(seen)
             .ok_or_else(|| Violation(format!("page {page} holds what nobody wrote: {seen:?}")))?;
     }
-    match durability {
-        Durability::Volatile => check_pages(&found, history)?,
-        Durability::OnAck | Durability::OnFlush => {
-            Search::new(&found, history, durability).run()?
-        }
+    if durability == Durability::Volatile {
+        check_pages(&found, history)?;
+        return Ok((found, Sure::Right));
     }
-    Ok(found)
+    let must = |entry: &Entry| history.must_survive(entry, durability);
+    let seen = found.0.iter().copied().map(Some).collect();
+    let orders = Orders::new(&history.baseline, &history.entries, must, seen);
+    let sure = sure(orders.search(states_max)).map_err(Violation)?;
+    Ok((found, sure))
+}
+
+/// Compares what a read of `range`, issued at `issued`, returned with what `history` allows. Where
+/// the device promises order, its pages are what they were at one time between the two; on a volatile
+/// device each is what it was at some time.
+///
+/// # Errors
+/// `Checksum` where it could not see that.
+pub(super) fn check_read<P: Payload>(
+    history: &History<P>,
+    range: PageRange,
+    issued: u64,
+    pages: &[P],
+    durability: Durability,
+    states_max: usize,
+) -> Result<Sure> {
+    let mut seen = vec![None; history.baseline.0.len()];
+    let mut is_checked = range.pages == 1;
+    for (page, held) in range.iter().zip(pages) {
+        let (content, is_all) = history.check_page_read(page, issued, held)?;
+        seen[page.index()] = Some(content);
+        is_checked &= is_all;
+    }
+    if is_checked || durability == Durability::Volatile {
+        return Ok(Sure::Right);
+    }
+    let must = |entry: &Entry| entry.acked.is_some_and(|acked| acked < issued);
+    let orders = Orders::new(&history.baseline, &history.entries, must, seen);
+    sure(orders.search(states_max)).map_err(|why| {
+        let context = format!(
+            "a read of pages {} to {} gave what they never held together: {why}",
+            range.first,
+            range.end().0 - 1
+        );
+        Error::new(ErrorKind::Checksum, context)
+    })
+}
+
+fn sure(answer: Answer) -> Result<Sure, String> {
+    match answer {
+        Answer::Explained => Ok(Sure::Right),
+        Answer::Undecided => Ok(Sure::Undecided),
+        Answer::Impossible(why) => Err(why),
+    }
 }
 
 /// A volatile device: page by page, what was flushed and not written since, or anything that was
@@ -60,140 +117,37 @@ fn check_pages<P: Payload>(found: &Contents, history: &History<P>) -> Result<(),
     Ok(())
 }
 
-/// The search for an order of the commands, each whole, that explains what was found: one that
-/// keeps every client's order, that has every command behind those acknowledged before it was
-/// issued, and that ends behind all that must have survived. What else was issued may be missing,
-/// with all that comes later in that order.
-struct Search<'a> {
-    found: &'a Contents,
-    baseline: &'a Contents,
-    /// The commands that change something, a client's in its order.
-    clients: Vec<Vec<&'a Entry>>,
-    /// How many of each client's commands must be there.
-    least: Vec<usize>,
-    visited: FastSet<u64>,
-    states: usize,
-    /// The fewest pages that differ where all that must be there is, and the first of them.
-    nearest: Option<(usize, PageNo, u64)>,
-}
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::crash::command::Effect;
+    use tantalum_base::Stamp;
 
-impl<'a> Search<'a> {
-    fn new<P: Payload>(
-        found: &'a Contents,
-        history: &'a History<P>,
-        durability: Durability,
-    ) -> Self {
-        let changes =
-            |entry: &&Entry| !matches!(&entry.effect, Effect::Set(pages) if pages.is_empty());
-        let mut numbers: Vec<u32> = history.entries.iter().map(|entry| entry.client).collect();
-        numbers.sort_unstable();
-        numbers.dedup();
-        let clients: Vec<Vec<&Entry>> = numbers
-            .iter()
-            .map(|number| {
-                let own = history.entries.iter().filter(|entry| entry.client == *number);
-                own.filter(changes).collect()
-            })
-            .collect();
-        let least = clients
-            .iter()
-            .map(|own: &Vec<&Entry>| {
-                let must = own.iter().rposition(|entry| history.must_survive(entry, durability));
-                must.map_or(0, |last| last + 1)
-            })
-            .collect();
-        let baseline = &history.baseline;
-        Search {
-            found,
-            baseline,
-            clients,
-            least,
-            visited: FastSet::default(),
-            states: 0,
-            nearest: None,
-        }
-    }
-
-    fn run(mut self) -> Result<(), Violation> {
-        let mut places = vec![0; self.clients.len()];
-        if self.explains(&mut places, self.baseline.clone()) {
-            return Ok(());
-        }
-        if self.states > STATES_MAX {
-            return Err(Violation(format!(
-                "no order of the commands was found that explains the contents, in {STATES_MAX} \
-                 states; the load is too wide to be checked"
-            )));
-        }
-        Err(self.violation())
-    }
-
-    /// Whether `contents`, reached with so many commands of each client, is what was found or can
-    /// become it.
-    fn explains(&mut self, places: &mut Vec<usize>, contents: Contents) -> bool {
-        self.states += 1;
-        if self.states > STATES_MAX || !self.visited.insert(digest(places, &contents)) {
-            return false;
-        }
-        if places.iter().zip(&self.least).all(|(place, least)| place >= least) {
-            let differ = contents.0.iter().zip(&self.found.0).enumerate();
-            let mut differ = differ.filter(|(_, (expected, seen))| expected != seen);
-            let Some((page, (expected, _))) = differ.next() else { return true };
-            let count = 1 + differ.count();
-            if self.nearest.is_none_or(|(nearest, ..)| count < nearest) {
-                self.nearest = Some((count, PageNo(page as u64), *expected));
-            }
-        }
-        // The order of acknowledgement first: it mostly explains all.
-        let mut next: Vec<usize> =
-            (0..places.len()).filter(|at| self.may_be_next(places, *at)).collect();
-        next.sort_by_key(|at| self.clients[*at][places[*at]].acked.unwrap_or(u64::MAX));
-        for at in next {
-            let mut then = contents.clone();
-            then.apply(&self.clients[at][places[at]].effect);
-            places[at] += 1;
-            let explained = self.explains(places, then);
-            places[at] -= 1;
-            if explained {
-                return true;
-            }
-        }
-        false
-    }
-
-    /// Whether the next command of client `at` may come before all others that are left.
-    fn may_be_next(&self, places: &[usize], at: usize) -> bool {
-        let Some(entry) = self.clients[at].get(places[at]) else { return false };
-        // A client's next command is acknowledged before its later ones.
-        let others = self.clients.iter().zip(places);
-        let mut firsts = others.filter_map(|(own, place)| own.get(*place));
-        !firsts.any(|other| other.acked.is_some_and(|acked| acked < entry.issued))
-    }
-
-    fn violation(&self) -> Violation {
-        let issued: usize = self.clients.iter().map(Vec::len).sum();
-        let must: usize = self.least.iter().sum();
-        let Some((count, page, expected)) = self.nearest else {
-            return Violation(format!(
-                "no order of the {issued} commands is possible in which {must} are there"
-            ));
+    #[test]
+    fn a_read_shows_its_pages_as_they_were_at_one_time() {
+        let mut history = History::<Stamp>::new(4);
+        let effect = |first| Effect::Set(vec![(PageNo(1), first), (PageNo(2), first + 1)]);
+        let old = [history.write(PageNo(1), 1), history.write(PageNo(2), 2)];
+        let entry = history.issue(0, effect(1), false, "w1+2".to_owned());
+        history.acknowledge(entry);
+        let issued = history.now();
+        // In flight together with the read.
+        let new = [history.write(PageNo(1), 3), history.write(PageNo(2), 4)];
+        history.issue(1, effect(3), false, "w1+2".to_owned());
+        let check = |seen: [Stamp; 2], durability| {
+            check_read(&history, PageRange::new(PageNo(1), 2), issued, &seen, durability, 1000)
         };
-        let seen = self.found.get(page);
-        let mut writers = self.clients.iter().flatten().filter(
-            |entry| matches!(entry.effect.on(page), Some(content) if content == Some(seen)),
-        );
-        let writer = writers.next().map_or(String::new(), |entry| format!(" of {:?}", entry.label));
-        Violation(format!(
-            "no order of the {issued} commands explains the contents, of which {must} must be \
-             there; nearest: {count} pages differ, page {page} holds content {seen}{writer} and \
-             should hold {expected}"
-        ))
+        for durability in [Durability::OnAck, Durability::OnFlush] {
+            assert_eq!(check(old, durability).ok(), Some(Sure::Right));
+            assert_eq!(check(new, durability).ok(), Some(Sure::Right));
+            for torn in [[old[0], new[1]], [new[0], old[1]]] {
+                let error = check(torn, durability).unwrap_err();
+                assert!(error.to_string().contains("never held together"), "{error}");
+            }
+        }
+        // Nothing promises that on a volatile device; but never what was never there.
+        assert_eq!(check([old[0], new[1]], Durability::Volatile).ok(), Some(Sure::Right));
+        assert!(check([old[0], old[0]], Durability::Volatile).is_err());
+        assert!(check([Stamp::default(), old[1]], Durability::Volatile).is_err());
     }
-}
-
-fn digest(places: &[usize], contents: &Contents) -> u64 {
-    let mut hasher = IntHasher::default();
-    places.hash(&mut hasher);
-    contents.0.hash(&mut hasher);
-    hasher.finish()
 }

@@ -199,6 +199,7 @@ impl Counters {
                     zones_cleaned: counted.ftl.zones_cleaned,
                     pages_moved: counted.ftl.pages_moved,
                     nand: nand.counters(),
+                    dump: None,
                 }
             }
             SimulatedDevice::Hybrid { device, nand } => {

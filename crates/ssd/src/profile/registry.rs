@@ -150,7 +150,10 @@ impl DeviceSpec {
             }
             DeviceSpec::Disk(config) => !config.link.barrier && config.disk.cache_pages > 0,
             // Their links have no such setting.
-            DeviceSpec::TxSsd(_) | DeviceSpec::Hybrid(_) | DeviceSpec::Personality(_) => false,
+            DeviceSpec::TxSsd(_)
+            | DeviceSpec::Baseline(_)
+            | DeviceSpec::Hybrid(_)
+            | DeviceSpec::Personality(_) => false,
         }
     }
 

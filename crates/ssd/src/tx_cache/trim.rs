@@ -6,6 +6,7 @@
 //! What would become visible in the range meanwhile waits: else it could be seen behind the trim
 //! and then be dropped with it.
 use tantalum_base::{ErrorKind, PageNo, PageRange, Payload, Result};
+use tantalum_ftl::planted::{Fault, is_planted};
 use tantalum_media::ZoneMedia;
 use tantalum_runtime::Runtime;
 
@@ -25,15 +26,18 @@ impl<R: Runtime, M: ZoneMedia> Drop for Trimming<'_, R, M> {
 }
 
 impl<R: Runtime, M: ZoneMedia> TxCache<R, M> {
-    /// Waits while a page of transaction `number`, which is about to commit, is being trimmed.
+    /// Waits while a page of transaction `number`, which is about to commit, is being trimmed, or is on
+    /// its way to the extended cache: while the commit waits for the trim, others need room.
     pub(super) async fn wait_for_trim(&self, number: u32) -> Result<()> {
         let clear = || {
             let state = self.state.borrow();
+            let moving = state.transactions[number as usize].in_flight > 0
+                && !is_planted(Fault::ControlOvertakes);
             let trimming = state.trimming.is_some_and(|range| {
                 let chain = state.nvram.chain(state.nvram.tx_header(number).first);
                 chain.iter().any(|at| range.contains(state.nvram.header(*at).page))
             });
-            self.unless_failed(!trimming)
+            self.unless_failed(!moving && !trimming)
         };
         self.room.until(clear).await
     }

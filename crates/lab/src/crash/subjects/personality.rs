@@ -65,6 +65,7 @@ impl<M: ZoneMedia> Subject<M> for PersonalitySubject {
     fn coverage(&self, device: &Self::Device) -> Coverage {
         let counts = device.statistics();
         let merges = counts.merges_switch + counts.merges_partial + counts.merges_full;
-        Coverage { cleaned: counts.blocks_cleaned + merges, checkpoints: counts.map_writes }
+        let cleaned = counts.blocks_cleaned + merges;
+        Coverage { cleaned, checkpoints: counts.map_writes, spilled: 0 }
     }
 }

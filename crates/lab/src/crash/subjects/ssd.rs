@@ -95,7 +95,7 @@ impl<M: ZoneMedia> Subject<M> for SsdSubject {
 
     fn coverage(&self, device: &Ssd<M>) -> Coverage {
         let ftl = device.statistics().ftl;
-        Coverage { cleaned: ftl.zones_cleaned, checkpoints: ftl.checkpoints }
+        Coverage { cleaned: ftl.zones_cleaned, checkpoints: ftl.checkpoints, spilled: 0 }
     }
 
     async fn on_stored_energy(

@@ -11,8 +11,9 @@ use tantalum_ssd::{TxCache, TxCacheOptions};
 use super::ssd::ftl_options;
 use crate::crash::subject::{Coverage, Opening, Subject};
 
-/// Frames of the page cache, and pages of the extended cache: small, so that they fill.
-const CACHE_PAGES: u32 = 24;
+/// Frames of the page cache, and pages of the extended cache: so few that three open transactions
+/// are moved out of the one, and four fill the other.
+const CACHE_PAGES: u32 = 14;
 const EXTENDED_PAGES: u32 = 16;
 
 /// What the extended cache takes on the lab's media.
@@ -49,6 +50,9 @@ impl TxCacheSubject {
 impl<M: ZoneMedia> Subject<M> for TxCacheSubject {
     type Device = TxCache<Virtual, M>;
     type Kept = KeptNvram<M::Page>;
+
+    /// Open transactions share the page cache and the extended cache; one that finds both full is told.
+    const TRANSACTIONS_MAY_FILL: bool = true;
 
     fn more_zones(&self) -> u32 {
         EXTENDED_ZONES
@@ -98,7 +102,11 @@ impl<M: ZoneMedia> Subject<M> for TxCacheSubject {
     }
 
     fn coverage(&self, device: &Self::Device) -> Coverage {
-        let ftl = device.statistics().ftl;
-        Coverage { cleaned: ftl.zones_cleaned, checkpoints: ftl.checkpoints }
+        let counts = device.statistics();
+        Coverage {
+            cleaned: counts.ftl.zones_cleaned,
+            checkpoints: counts.ftl.checkpoints,
+            spilled: counts.pages_spilled,
+        }
     }
 }

@@ -62,6 +62,6 @@ impl<M: ZoneMedia> Subject<M> for WalSubject {
 
     fn coverage(&self, device: &Self::Device) -> Coverage {
         let ftl = device.statistics().ftl;
-        Coverage { cleaned: ftl.zones_cleaned, checkpoints: ftl.checkpoints }
+        Coverage { cleaned: ftl.zones_cleaned, checkpoints: ftl.checkpoints, spilled: 0 }
     }
 }
