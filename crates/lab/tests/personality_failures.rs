@@ -21,7 +21,7 @@ fn fails_at(spec: PersonalitySpec, nth: u64) -> bool {
         order: ORDERS[nth as usize % ORDERS.len()],
         requests: 120,
         trims: 0.05,
-        fill: nth % 2 == 0,
+        fill: nth.is_multiple_of(2),
     };
     let nand = nand(1, 24, PAGES_PER_BLOCK, 4096);
     let known = Rc::new(RefCell::new(Known::default()));
