@@ -7,6 +7,7 @@
 //! Some contents are written again instead, in the same batch: where the table of sharers is full,
 //! where a slot has as many pages as cleaning can name in one append, and where cleaning is
 //! emptying the slot's zone.
+use std::future::ready;
 use tantalum_base::{Error, ErrorKind, PageNo, Payload, Result, Version};
 use tantalum_media::ZoneMedia;
 
@@ -109,7 +110,7 @@ impl<M: ZoneMedia> Ftl<M> {
         let logged = if is_planted(Fault::SharesNotLogged) {
             Ok(())
         } else {
-            self.log_in_turn(turn, room, &mut buffer, durable, &[], || ()).await
+            self.log_in_turn(turn, room, &mut buffer, durable, &[], ready(()), || ()).await
         };
         if let Some(placed) = placed {
             placed();

@@ -1,5 +1,5 @@
 //! The log: batches take versions and places in order, then go to the medium together.
-use std::future::Future;
+use std::future::{Future, ready};
 use std::pin::{Pin, pin};
 use std::task::Poll;
 use tantalum_base::{ErrorKind, PageNo, PageRange, Result, SlotNo, Version, ZoneNo};
@@ -34,6 +34,17 @@ impl<M: ZoneMedia> Ftl<M> {
     /// `OutOfSpace`, with nothing written, where cleaning cannot make room; `Latched` or the
     /// medium's error where the log failed.
     pub async fn write(&self, pages: &[(PageNo, M::Page)], durable: bool) -> Result<()> {
+        self.write_behind(pages, durable, ready(())).await
+    }
+
+    /// As [`write`](Self::write). Readers see the batch when it is on the medium and `others` has
+    /// ended: changes of the same pages that came before and are still under way.
+    pub async fn write_behind(
+        &self,
+        pages: &[(PageNo, M::Page)],
+        durable: bool,
+        others: impl Future<Output = ()>,
+    ) -> Result<()> {
         if pages.is_empty() {
             return Ok(());
         }
@@ -41,7 +52,7 @@ impl<M: ZoneMedia> Ftl<M> {
         for (page, content) in pages {
             buffer.push_data(*page, content.clone());
         }
-        let result = self.log(&mut buffer, durable, &[], || ()).await;
+        let result = self.log(&mut buffer, durable, &[], others, || ()).await;
         let mut state = self.state.borrow_mut();
         state.give_buffer(buffer);
         if result.is_ok() {
@@ -65,7 +76,8 @@ impl<M: ZoneMedia> Ftl<M> {
     ) -> Result<()> {
         let mut buffer = self.state.borrow_mut().take_buffer();
         buffer.push_record(records::encode_trims(&[range]), Version::NEVER);
-        let result = self.log(&mut buffer, durable, &[Record::Trim(range)], in_force).await;
+        let result =
+            self.log(&mut buffer, durable, &[Record::Trim(range)], ready(()), in_force).await;
         self.state.borrow_mut().give_buffer(buffer);
         result
     }
@@ -76,16 +88,18 @@ impl<M: ZoneMedia> Ftl<M> {
         buffer: &mut AppendBuffer<M::Page>,
         durable: bool,
         changes: &[Record],
+        others: impl Future<Output = ()>,
         in_force: impl FnOnce(),
     ) -> Result<()> {
         let turn = self.log_turn.acquire(1).await;
         let room = self.reserve_entries(buffer.spares.len() as u32).await?;
         self.admit_host(buffer.spares.len() as u32).await?;
-        self.log_in_turn(turn, room, buffer, durable, changes, in_force).await
+        self.log_in_turn(turn, room, buffer, durable, changes, others, in_force).await
     }
 
-    /// Logs one batch, for which there is room, in the caller's turn. `in_force` is called in the
-    /// step in which the mapping changes.
+    /// Logs one batch, for which there is room, in the caller's turn. The mapping changes when
+    /// `others` has ended; `in_force` is called in that step.
+    #[expect(clippy::too_many_arguments, reason = "what a batch is made of, each once")]
     pub(crate) async fn log_in_turn(
         &self,
         turn: Permit,
@@ -93,6 +107,7 @@ impl<M: ZoneMedia> Ftl<M> {
         buffer: &mut AppendBuffer<M::Page>,
         durable: bool,
         changes: &[Record],
+        others: impl Future<Output = ()>,
         in_force: impl FnOnce(),
     ) -> Result<()> {
         // What a dump's mapping refers to must be there after the power loss.
@@ -126,6 +141,7 @@ impl<M: ZoneMedia> Ftl<M> {
             }
         };
         let slots = slots.inspect_err(|error| self.latch(error))?;
+        others.await;
         {
             let state = &mut *self.state.borrow_mut();
             let data = buffer.spares.iter().filter(|spare| spare.kind == SlotKind::Data);

@@ -1,30 +1,35 @@
-//! Changes of the same pages take effect one after the other, in the order in which they came.
+//! Changes of the same pages are seen one after the other, in the order in which they came.
 //!
 //! A device without a write cache sends what comes to the log at once, and the smaller of two
 //! commands may be done first. Were both to change a page, readers could see the second without the
-//! first, and later the first behind it.
-use std::cell::RefCell;
-use tantalum_base::{FastSet, PageNo, PageRange};
+//! first, and later the first behind it. So each waits, when it is on the medium, until those before
+//! it are seen: they are written side by side all the same.
+use std::cell::{Cell, RefCell};
+use std::collections::VecDeque;
+use tantalum_base::{FastMap, PageNo, PageRange};
 use tantalum_ftl::planted::{Fault, is_planted};
 use tantalum_runtime::sync::{Semaphore, WaitQueue};
 
 /// The pages that are being changed.
 pub(crate) struct PageTurns {
-    /// Who waits for pages keeps those behind it from overtaking.
+    /// Who waits for a range keeps those behind it from overtaking.
     coming: Semaphore,
-    busy: RefCell<Busy>,
+    next: Cell<u64>,
+    changing: RefCell<Changing>,
     ended: WaitQueue,
 }
 
+/// Numbers of commands, oldest first.
 #[derive(Default)]
-struct Busy {
-    pages: FastSet<PageNo>,
-    ranges: Vec<PageRange>,
+struct Changing {
+    pages: FastMap<PageNo, VecDeque<u64>>,
+    ranges: Vec<(u64, PageRange)>,
 }
 
 /// What one command changes, until it is dropped.
 pub(crate) struct PageTurn<'a> {
     turns: &'a PageTurns,
+    number: u64,
     pages: Vec<PageNo>,
     range: Option<PageRange>,
 }
@@ -33,61 +38,88 @@ impl PageTurns {
     pub(crate) fn new() -> Self {
         PageTurns {
             coming: Semaphore::new("the turn to change pages", 1),
-            busy: RefCell::default(),
+            next: Cell::new(0),
+            changing: RefCell::default(),
             ended: WaitQueue::new("changes of the same pages"),
         }
     }
 
-    /// Waits until nobody else changes one of `pages`, none of which occurs twice.
+    /// A change of `pages`, none of which occurs twice. It may go to the log when this returns, in
+    /// the order of the calls, and may be seen after [`PageTurn::first`].
     pub(crate) async fn pages(&self, pages: Vec<PageNo>) -> PageTurn<'_> {
-        self.turn(pages, None).await
-    }
-
-    /// Waits until nobody else changes a page of `range`.
-    pub(crate) async fn range(&self, range: PageRange) -> PageTurn<'_> {
-        self.turn(Vec::new(), Some(range)).await
-    }
-
-    async fn turn(&self, pages: Vec<PageNo>, range: Option<PageRange>) -> PageTurn<'_> {
         let _coming = self.coming.acquire(1).await;
-        let free = || {
-            let overlaps = self.busy.borrow().overlaps(&pages, range);
-            (!overlaps || is_planted(Fault::ChangesOvertake)).then_some(())
-        };
-        self.ended.until(free).await;
-        let mut busy = self.busy.borrow_mut();
-        busy.pages.extend(&pages);
-        busy.ranges.extend(range);
-        PageTurn { turns: self, pages, range }
+        let turn = self.enter(pages, None);
+        self.ended.until(|| turn.waits_for_no_range().then_some(())).await;
+        turn
+    }
+
+    /// A change of `range`, when nobody before it changes a page there, or will until it is dropped.
+    pub(crate) async fn range(&self, range: PageRange) -> PageTurn<'_> {
+        let _coming = self.coming.acquire(1).await;
+        let turn = self.enter(Vec::new(), Some(range));
+        turn.first().await;
+        turn
+    }
+
+    fn enter(&self, pages: Vec<PageNo>, range: Option<PageRange>) -> PageTurn<'_> {
+        let number = self.next.replace(self.next.get() + 1);
+        let mut changing = self.changing.borrow_mut();
+        for page in &pages {
+            changing.pages.entry(*page).or_default().push_back(number);
+        }
+        changing.ranges.extend(range.map(|range| (number, range)));
+        PageTurn { turns: self, number, pages, range }
     }
 }
 
-impl Busy {
-    fn overlaps(&self, pages: &[PageNo], range: Option<PageRange>) -> bool {
-        let mut others = self.ranges.iter();
-        match range {
-            Some(range) => {
-                others.any(|other| other.overlaps(range))
-                    || self.pages.iter().any(|page| range.contains(*page))
-            }
-            None => {
-                pages.iter().any(|page| self.pages.contains(page))
-                    || others.any(|other| pages.iter().any(|page| other.contains(*page)))
-            }
+impl PageTurn<'_> {
+    /// Waits until all before it that change the same pages are seen.
+    pub(crate) async fn first(&self) {
+        self.turns.ended.until(|| self.is_first().then_some(())).await;
+    }
+
+    fn is_first(&self) -> bool {
+        if is_planted(Fault::ChangesOvertake) {
+            return true;
         }
+        let changing = self.turns.changing.borrow();
+        let own = |page: &PageNo| changing.pages[page].front() == Some(&self.number);
+        let before = |range: PageRange| {
+            let before = |numbers: &VecDeque<u64>| numbers.front() < Some(&self.number);
+            changing.pages.iter().any(|(page, numbers)| range.contains(*page) && before(numbers))
+        };
+        self.pages.iter().all(own)
+            && !self.range.is_some_and(before)
+            && self.waits_for_no_range_of(&changing)
+    }
+
+    fn waits_for_no_range(&self) -> bool {
+        is_planted(Fault::ChangesOvertake)
+            || self.waits_for_no_range_of(&self.turns.changing.borrow())
+    }
+
+    fn waits_for_no_range_of(&self, changing: &Changing) -> bool {
+        let overlaps = |other: PageRange| {
+            self.range.is_some_and(|own| own.overlaps(other))
+                || self.pages.iter().any(|page| other.contains(*page))
+        };
+        !changing.ranges.iter().any(|(number, other)| *number < self.number && overlaps(*other))
     }
 }
 
 impl Drop for PageTurn<'_> {
     fn drop(&mut self) {
-        let mut busy = self.turns.busy.borrow_mut();
+        let mut changing = self.turns.changing.borrow_mut();
         for page in &self.pages {
-            busy.pages.remove(page);
+            if let Some(numbers) = changing.pages.get_mut(page) {
+                numbers.retain(|number| *number != self.number);
+                if numbers.is_empty() {
+                    changing.pages.remove(page);
+                }
+            }
         }
-        if let Some(at) = busy.ranges.iter().position(|range| Some(*range) == self.range) {
-            busy.ranges.swap_remove(at);
-        }
-        drop(busy);
+        changing.ranges.retain(|(number, _)| *number != self.number);
+        drop(changing);
         self.turns.ended.wake_all();
     }
 }

@@ -124,8 +124,8 @@ impl<M: ZoneMedia> ShadowDevice<M> {
 
     /// Writes `pages` behind all that came before and changes one of them.
     async fn write_batch(&self, pages: &[(PageNo, M::Page)]) -> Result<()> {
-        let _turn = self.turns.pages(pages.iter().map(|(page, _)| *page).collect()).await;
-        self.ftl.write(pages, true).await
+        let turn = self.turns.pages(pages.iter().map(|(page, _)| *page).collect()).await;
+        self.ftl.write_behind(pages, true, turn.first()).await
     }
 
     fn count(&self, change: impl FnOnce(&mut ShadowStatistics)) {

@@ -200,7 +200,7 @@ impl<M: ZoneMedia> Wal<M> {
         if pages.is_empty() {
             return Ok(());
         }
-        let _turn = self.turns.pages(pages.iter().map(|(page, _)| *page).collect()).await;
+        let turn = self.turns.pages(pages.iter().map(|(page, _)| *page).collect()).await;
         let take_number = || {
             let number = self.next_number.get();
             self.next_number.set(number + 1);
@@ -211,6 +211,7 @@ impl<M: ZoneMedia> Wal<M> {
         let (number, slots) = logged.inspect_err(|error| self.fail(error))?;
         let record = self.log.append_record(number, pages.len()).await;
         record.inspect_err(|error| self.fail(error))?;
+        turn.first().await;
         let numbered = pages.iter().zip(slots);
         let logged = numbered.map(|((page, content), slot)| {
             (*page, Logged { number, slot, content: Some(content.clone()) })
