@@ -30,6 +30,8 @@ pub enum Fault {
     NoChecksum,
     /// Writes are acknowledged and frames given up before they are durable.
     EarlyAcknowledgement,
+    /// What is in the write cache is not written back when the device is closed.
+    CacheDroppedAtClose,
     /// Shares are acknowledged without having been logged.
     SharesNotLogged,
     /// Cleaning does not write down which other pages share what it copied.

@@ -70,6 +70,7 @@ caught! {
     replacements_are_waited_for: NoWaitForReplacements in WRITTEN_THROUGH;
     copies_are_synced: NoSyncOfCopies in FILES;
     acknowledgements_wait: EarlyAcknowledgement in WRITTEN_THROUGH;
+    a_close_writes_the_cache_back: CacheDroppedAtClose in FILES;
     shares_are_logged: SharesNotLogged in FILES;
     all_sharers_are_written_down: SharersLeftBehind in FILES;
     commit_flags_come_last: EarlyCommitFlag in TX_CACHE;

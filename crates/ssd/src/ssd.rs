@@ -5,6 +5,7 @@ use tantalum_base::{
     Error, ErrorKind, Limits, PAGE_BYTES, PageDevice, PageNo, PageRange, Result, TxId,
 };
 use tantalum_ftl::Ftl;
+use tantalum_ftl::planted::{Fault, is_planted};
 use tantalum_media::ZoneMedia;
 use tantalum_runtime::Runtime;
 use tantalum_runtime::sync::{Semaphore, WaitQueue};
@@ -159,7 +160,9 @@ impl<M: ZoneMedia> Ssd<M> {
     /// opening is quick. No command may be in flight.
     pub async fn close(&self) -> Result<()> {
         self.check_failed()?;
-        self.drain().await?;
+        if !is_planted(Fault::CacheDroppedAtClose) {
+            self.drain().await?;
+        }
         self.ftl.close().await?;
         self.serving.set(false);
         Ok(())

@@ -236,10 +236,13 @@ impl<R: Rig, S: Subject<Powered<R::Media>>> Living<R, S> {
                 PowerCut::unwind();
             }
             if closes {
+                let issued = history.borrow_mut().now();
                 match subject.close(&device).await {
                     Err(error) if may_latch && is_latch(&error) => return Ok(()),
                     closed => closed?,
                 }
+                // Closing in good order is a flush.
+                history.borrow_mut().flushed(issued);
                 subject.validate(&device);
             }
             Ok::<_, Error>(())
