@@ -8,6 +8,7 @@
 //! keep their places, too; other reads may pass.
 use std::cell::Cell;
 use std::future::Future;
+use std::pin::pin;
 use std::rc::Rc;
 use tantalum_base::{
     Error, ErrorKind, Limits, PAGE_BYTES, PageDevice, PageNo, PageRange, Result, TxId,
@@ -115,7 +116,7 @@ impl<R: Runtime, D: PageDevice> HostQueue<R, D> {
         let _slot = self.slots.acquire(1).await;
         let arrived_ns = self.occupy_link(pages) + self.latency_ns(pages);
         self.runtime.sleep_until(arrived_ns).await;
-        place.hand_over(command).await
+        place.hand_over(pin!(command)).await
     }
 }
 
@@ -131,7 +132,7 @@ impl<R: Runtime, D: PageDevice> PageDevice for HostQueue<R, D> {
         let _slot = self.slots.acquire(1).await;
         let pages = out.len();
         self.runtime.sleep(self.latency_ns(pages)).await;
-        let read = self.device.read(first, out, tx);
+        let read = pin!(self.device.read(first, out, tx));
         match place {
             Some(place) => place.hand_over(read).await?,
             None => read.await?,
@@ -153,7 +154,7 @@ impl<R: Runtime, D: PageDevice> PageDevice for HostQueue<R, D> {
         let place = self.order.place();
         let slots = if self.options.flush_alone { self.options.depth } else { 1 };
         let _slots = self.slots.acquire(u64::from(slots)).await;
-        place.hand_over(self.device.flush()).await?;
+        place.hand_over(pin!(self.device.flush())).await?;
         self.runtime.sleep(self.options.flush_ns).await;
         Ok(())
     }

@@ -4,7 +4,7 @@
 use std::cell::{Cell, RefCell};
 use std::collections::VecDeque;
 use std::future::{Future, poll_fn};
-use std::pin::pin;
+use std::pin::Pin;
 use tantalum_runtime::sync::WaitQueue;
 
 /// Who was issued before whom.
@@ -40,10 +40,11 @@ pub(crate) struct Place<'a> {
 
 impl Place<'_> {
     /// Runs `command`, which the device takes in its first step, once those before it were taken.
-    pub async fn hand_over<T>(self, command: impl Future<Output = T>) -> T {
-        let is_first = || (self.order.ahead.borrow().front() == Some(&self.number)).then_some(());
-        self.order.first.until(is_first).await;
-        let mut command = pin!(command);
+    pub async fn hand_over<T>(self, mut command: Pin<&mut impl Future<Output = T>>) -> T {
+        let is_first = || self.order.ahead.borrow().front() == Some(&self.number);
+        if !is_first() {
+            self.order.first.until(|| is_first().then_some(())).await;
+        }
         let mut place = Some(self);
         poll_fn(|context| {
             let polled = command.as_mut().poll(context);
@@ -57,7 +58,9 @@ impl Place<'_> {
 impl Drop for Place<'_> {
     fn drop(&mut self) {
         let mut ahead = self.order.ahead.borrow_mut();
-        if let Ok(at) = ahead.binary_search(&self.number) {
+        if ahead.front() == Some(&self.number) {
+            ahead.pop_front();
+        } else if let Ok(at) = ahead.binary_search(&self.number) {
             ahead.remove(at);
         }
         drop(ahead);
