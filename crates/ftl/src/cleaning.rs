@@ -241,7 +241,7 @@ impl<M: ZoneMedia> Ftl<M> {
 
     /// Resets an emptied zone and gives it back to the pool.
     pub(crate) async fn reset_emptied(&self, zone: ZoneNo) -> Result<()> {
-        self.readers.leave(zone).await;
+        self.readers.wait_until_left(zone).await;
         let reset = self.media.reset(zone).await;
         {
             let state = &mut *self.state.borrow_mut();

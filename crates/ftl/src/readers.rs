@@ -38,7 +38,7 @@ impl ZoneReaders {
     }
 
     /// Waits until nobody reads in `zone`, to which nothing leads any more.
-    pub async fn leave(&self, zone: ZoneNo) {
+    pub async fn wait_until_left(&self, zone: ZoneNo) {
         let is_empty = || {
             let empty = self.counts.borrow()[zone.index()] == 0;
             (empty || is_planted(Fault::NoWaitForReaders)).then_some(())

@@ -243,7 +243,7 @@ impl<M: ZoneMedia> Log<M> {
                 areas.filled.pop_front().map(|filled| filled.zone)
             };
             let Some(zone) = zone else { return Ok(()) };
-            self.readers.leave(zone).await;
+            self.readers.wait_until_left(zone).await;
             match self.media.reset(zone).await {
                 Ok(()) => self.areas.borrow_mut().free.push_back(zone),
                 // The log is one zone shorter from now on.
