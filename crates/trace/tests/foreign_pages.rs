@@ -163,6 +163,13 @@ proptest! {
     }
 }
 
+/// The format numbers requests from 1.
+#[test]
+fn a_next_access_numbered_zero_is_not_taken_for_oracle_general() {
+    let bytes = oracle(&[(1, 5, 9, 0), (1, 5, 9, -1)]);
+    assert!(read(Path::new("t"), Box::new(Cursor::new(bytes)), &options("")).is_err());
+}
+
 /// Random bytes, and sound traces with a few bytes changed.
 fn noise() -> impl Strategy<Value = Vec<u8>> {
     let samples: Vec<Vec<u8>> = vec![

@@ -39,7 +39,9 @@ impl Format<PageEvent> for OracleGeneral {
                 Err(_) => record.next == NEVER,
                 // The largest number stands for never, too; no trace is nearly as long.
                 Ok(next) => {
-                    let there = usize::try_from(next).ok().and_then(|next| records.get(next - 1));
+                    let there = usize::try_from(next)
+                        .ok()
+                        .and_then(|next| records.get(next.checked_sub(1)?));
                     next > number
                         && (next < 1 << 40 || record.next == i64::MAX)
                         && there.is_none_or(|there| there.object == record.object)
