@@ -113,17 +113,40 @@ fn sockets_carry_bytes_both_ways() {
 }
 
 #[test]
-fn a_unix_socket_in_use_is_refused_and_a_stale_one_replaced() {
+fn an_address_in_use_is_refused_and_a_stale_socket_replaced() {
     let folder = tempfile::tempdir().unwrap();
-    for live in engines() {
-        let path = folder.path().join("socket");
-        let address = Address::Unix(path.clone());
+    let path = folder.path().join("socket");
+    let live = Live::new(LiveOptions::default()).unwrap();
+    for address in [Address::Unix(path.clone()), "127.0.0.1:0".parse().unwrap()] {
         let first = Listener::bind(&live, &address).unwrap();
-        assert!(Listener::bind(&live, &address).is_err_and(|e| e.to_string().contains("in use")));
-        drop(first);
-        drop(std::os::unix::net::UnixListener::bind(&path).unwrap());
-        Listener::bind(&live, &address).unwrap();
+        let address = first.local_address().clone();
+        let told = Listener::bind(&live, &address).map(drop).unwrap_err().to_string();
+        assert!(told.contains("in use") && told.contains(&address.to_string()), "{told}");
     }
+    drop(std::os::unix::net::UnixListener::bind(&path).unwrap());
+    Listener::bind(&live, &Address::Unix(path)).unwrap();
+}
+
+/// As the kernel leaves it for a moment where a server with an io_uring was killed.
+#[test]
+#[expect(clippy::disallowed_methods, reason = "plays the kernel, beside the executor")]
+fn a_socket_that_lives_on_after_its_server_is_waited_for() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("socket");
+    let live = Live::new(LiveOptions::default()).unwrap();
+    let unix = std::os::unix::net::UnixListener::bind(&path).unwrap();
+    let tcp = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let tcp_address = Address::Tcp(tcp.local_addr().unwrap());
+    thread::scope(|scope| {
+        scope.spawn(move || {
+            thread::sleep(std::time::Duration::from_millis(200));
+            drop(unix);
+            thread::sleep(std::time::Duration::from_millis(200));
+            drop(tcp);
+        });
+        Listener::bind(&live, &Address::Unix(path.clone())).unwrap();
+        Listener::bind(&live, &tcp_address).unwrap();
+    });
 }
 
 #[test]

@@ -4,10 +4,12 @@
 //! Live         the executor            uring, threads   its two engines    operation   what is in flight
 //! file         positioned file I/O     net              sockets            signal      SIGINT, SIGTERM
 //! remote       channels from other threads              host               a thread with its own executor
+//! claim        an address to listen at
 //! confined     an executor that goes from thread to thread as a whole
 //! ```
 //! Tasks hold handles on the executor and the executor holds tasks: call [`Live::drop_tasks`]
 //! before letting go of one whose tasks have not all ended, or it is never freed.
+mod claim;
 mod confined;
 mod file;
 mod host;

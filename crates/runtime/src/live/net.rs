@@ -1,18 +1,17 @@
 //! Stream sockets: the system call first, a wait for readiness where it would block.
 use super::Live;
+use super::claim;
 use super::operation::{Kind, Request};
 use rustix::io::Errno;
 use rustix::net::{
-    RecvFlags, SendAncillaryBuffer, SendFlags, Shutdown, SocketFlags, acceptfrom_with, recv, send,
-    sendmsg, sockopt,
+    RecvFlags, SendAncillaryBuffer, SendFlags, Shutdown, SocketFlags, acceptfrom_with, getsockname,
+    recv, send, sendmsg, sockopt,
 };
 use std::fmt;
 use std::io::{self, IoSlice};
-use std::net::{SocketAddr, TcpListener};
+use std::net::SocketAddr;
 use std::os::fd::OwnedFd;
-use std::os::unix::fs::FileTypeExt;
-use std::os::unix::net::{UnixListener, UnixStream};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::rc::Rc;
 use std::str::FromStr;
 use std::sync::Arc;
@@ -88,25 +87,20 @@ pub struct Listener {
 }
 
 impl Listener {
-    /// Listens at `address`. A socket file that nobody listens on is removed first.
+    /// Listens at `address`. A socket's file that nobody listens on is replaced. May wait a few
+    /// seconds, for a killed server's socket to close or for a living one to show itself.
     ///
     /// # Errors
     /// `Io` where the address is in use or cannot be bound.
     pub fn bind(live: &Live, address: &Address) -> Result<Self> {
-        let (fd, address): (OwnedFd, _) = match address {
-            Address::Unix(path) => {
-                remove_stale(path)?;
-                let listener = UnixListener::bind(path)
-                    .and_then(|listener| listener.set_nonblocking(true).map(|()| listener))
-                    .context(|| format!("listening at {address}"))?;
-                (listener.into(), address.clone())
-            }
-            Address::Tcp(socket_address) => {
-                let listener = TcpListener::bind(socket_address)
-                    .and_then(|listener| listener.set_nonblocking(true).map(|()| listener))
-                    .context(|| format!("listening at {address}"))?;
-                let local = listener.local_addr().context(|| format!("listening at {address}"))?;
-                (listener.into(), Address::Tcp(local))
+        let listening = || format!("listening at {address}");
+        let fd = claim::listen(address).context(listening)?;
+        rustix::io::ioctl_fionbio(&fd, true).map_err(io::Error::from).context(listening)?;
+        let address = match address {
+            Address::Unix(_) => address.clone(),
+            Address::Tcp(_) => {
+                let local = getsockname(&fd).and_then(SocketAddr::try_from);
+                Address::Tcp(local.map_err(io::Error::from).context(listening)?)
             }
         };
         Ok(Listener { socket: Socket { live: live.clone(), fd: Arc::new(fd) }, address })
@@ -139,26 +133,6 @@ impl Drop for Listener {
             // It may be gone already.
             let _ = std::fs::remove_file(path);
         }
-    }
-}
-
-fn remove_stale(path: &Path) -> Result<()> {
-    let is_socket =
-        std::fs::symlink_metadata(path).is_ok_and(|metadata| metadata.file_type().is_socket());
-    if !is_socket {
-        return Ok(());
-    }
-    match UnixStream::connect(path) {
-        Ok(_) => Err(Error::io(
-            format!("{} is in use by another server", path.display()),
-            io::ErrorKind::AddrInUse.into(),
-        )),
-        Err(error) if error.kind() == io::ErrorKind::ConnectionRefused => {
-            std::fs::remove_file(path)
-                .context(|| format!("removing the stale socket {}", path.display()))
-        }
-        // Binding says what is wrong.
-        Err(_) => Ok(()),
     }
 }
 

@@ -1,0 +1,97 @@
+//! Claiming an address to listen at.
+//!
+//! A server that was killed leaves its Unix socket's file behind, and for some milliseconds even
+//! its listening socket: the kernel takes the process's io_uring apart after its parent was told
+//! of its end, and until then lets clients connect to nobody. Such a listener ends by hanging up
+//! on them; a living one says something, or keeps them waiting.
+use super::net::Address;
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::io::Errno;
+use rustix::net::{AddressFamily, SocketAddrUnix, SocketFlags, SocketType, connect, socket_with};
+use std::io;
+use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::os::fd::OwnedFd;
+use std::os::unix::fs::FileTypeExt;
+use std::os::unix::net::UnixListener;
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+/// A listener that keeps a client waiting for so long without a word is alive.
+const SILENCE: Duration = Duration::from_secs(2);
+/// How long to try again where listeners hang up: a killed one does so once, a living one that
+/// refuses every client again and again.
+const HANG_UPS: Duration = Duration::from_secs(4);
+const RETRY: Duration = Duration::from_millis(5);
+
+/// Listens at `address`, in place of a server that has gone; `AddrInUse` where one is alive.
+#[expect(clippy::disallowed_methods, reason = "a server starts once, before its executor runs")]
+pub(super) fn listen(address: &Address) -> io::Result<OwnedFd> {
+    let bind = || -> io::Result<OwnedFd> {
+        match address {
+            Address::Unix(path) => UnixListener::bind(path).map(OwnedFd::from),
+            Address::Tcp(address) => TcpListener::bind(address).map(OwnedFd::from),
+        }
+    };
+    let begin = Instant::now();
+    loop {
+        let in_use = match bind() {
+            Err(error) if error.kind() == io::ErrorKind::AddrInUse => error,
+            done => return done,
+        };
+        if begin.elapsed() > HANG_UPS {
+            return Err(in_use);
+        }
+        match call(address) {
+            Ok(client) if hangs_up(&client)? => {}
+            Err(error) if error.kind() == io::ErrorKind::ConnectionRefused => match address {
+                Address::Unix(path) => remove(path)?,
+                // Bound, and not listening; perhaps not any more.
+                Address::Tcp(_) => {}
+            },
+            // It is alive, or no socket at all.
+            Ok(_) | Err(_) => return Err(in_use),
+        }
+        std::thread::sleep(RETRY);
+    }
+}
+
+/// Removes a socket's file, unless somebody else just has.
+fn remove(path: &Path) -> io::Result<()> {
+    match std::fs::remove_file(path) {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
+        _ => Ok(()),
+    }
+}
+
+/// Connects to whoever listens at `address`, without waiting for room in its queue.
+fn call(address: &Address) -> io::Result<OwnedFd> {
+    match address {
+        Address::Unix(path) => call_unix(path),
+        Address::Tcp(address) => call_tcp(address),
+    }
+}
+
+fn call_unix(path: &Path) -> io::Result<OwnedFd> {
+    if !std::fs::symlink_metadata(path)?.file_type().is_socket() {
+        return Err(Errno::NOTSOCK.into());
+    }
+    let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
+    let client = socket_with(AddressFamily::UNIX, SocketType::STREAM, flags, None)?;
+    connect(&client, &SocketAddrUnix::new(path)?)?;
+    Ok(client)
+}
+
+fn call_tcp(address: &SocketAddr) -> io::Result<OwnedFd> {
+    TcpStream::connect_timeout(address, SILENCE).map(OwnedFd::from)
+}
+
+/// Waits for the other side to hang up, or not to.
+fn hangs_up(client: &OwnedFd) -> io::Result<bool> {
+    let timeout = Timespec { tv_sec: SILENCE.as_secs().cast_signed(), tv_nsec: 0 };
+    let mut polled = [PollFd::new(client, PollFlags::IN)];
+    match poll(&mut polled, Some(&timeout)) {
+        Ok(_) | Err(Errno::INTR) => {}
+        Err(error) => return Err(error.into()),
+    }
+    Ok(polled[0].revents().intersects(PollFlags::HUP | PollFlags::ERR))
+}
