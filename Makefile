@@ -14,7 +14,7 @@ test: ## Install what the tests need (as root) or say what is missing, then run 
 
 nightly: ## The same tests, exhaustive where they otherwise sample
 	scripts/deps
-	TANTALUM_NIGHTLY=1 scripts/test
+	scripts/nightly
 
 bench: ## Run every benchmark; docs/benchmarks.md says how to read them
 	scripts/deps
