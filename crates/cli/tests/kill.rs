@@ -349,7 +349,7 @@ clean() {
     wait $fuse || true
 }
 trap 'clean "$@"' EXIT
-for turn in $(seq 50); do [ -e "$2/nbd/nbd" ] && break; sleep 0.1; done
+for turn in $(seq 300); do [ -e "$2/nbd/nbd" ] && break; sleep 0.1; done
 loop=$(losetup -f --show "$2/nbd/nbd")
 if [ "$3" != - ]; then
     mkfs.ext4 -q "$loop"

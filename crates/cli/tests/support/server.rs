@@ -95,10 +95,10 @@ pub fn installed(programs: &[&str]) -> bool {
     })
 }
 
-/// Runs `program`, which must succeed within half a minute; returns what it printed.
+/// Runs `program`, which must succeed within two minutes; returns what it printed.
 pub fn run(program: &str, arguments: &[&str]) -> String {
     let output = Command::new("timeout")
-        .arg("30")
+        .arg("120")
         .arg(program)
         .args(arguments)
         .current_dir(std::env::temp_dir())

@@ -14,10 +14,10 @@ pub fn installed(program: &str) -> bool {
     found
 }
 
-/// Runs `program` for half a minute at most; returns what it printed.
+/// Runs `program` for two minutes at most; returns what it printed.
 pub fn run(program: &str, arguments: &[&str]) -> String {
     let output = Command::new("timeout")
-        .arg("30")
+        .arg("120")
         .arg(program)
         .args(arguments)
         .current_dir(std::env::temp_dir())
