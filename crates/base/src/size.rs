@@ -21,17 +21,20 @@ impl Size {
         let value: f64 = number.parse().map_err(|_| bad(text))?;
         let scaled = |factor: u64| -> Result<u64> {
             let scaled = value * factor as f64;
-            if scaled < u64::MAX as f64 && scaled.fract() == 0.0 {
-                Ok(scaled as u64)
-            } else {
-                Err(bad(text))
+            if scaled >= u64::MAX as f64 {
+                return Err(refused(format!("size {text:?} is too large")));
             }
+            if scaled.fract() != 0.0 {
+                return Err(refused(format!("size {text:?} is no whole number")));
+            }
+            Ok(scaled as u64)
         };
         Ok(match unit {
             "" => Size::Count(scaled(1)?),
             "k" | "K" => Size::Count(scaled(1 << 10)?),
             "m" | "M" => Size::Count(scaled(1 << 20)?),
-            "%" if (0.0..=100.0).contains(&value) => Size::Share(value / 100.0),
+            "%" if value <= 100.0 => Size::Share(value / 100.0),
+            "%" => return Err(refused(format!("size {text:?} is a share of more than 100%"))),
             "B" => Size::Bytes(scaled(1)?),
             "KiB" => Size::Bytes(scaled(1 << 10)?),
             "MiB" => Size::Bytes(scaled(1 << 20)?),
@@ -49,10 +52,7 @@ impl Size {
     pub fn parse_bytes(text: &str) -> Result<u64> {
         match Size::parse(text)? {
             Size::Bytes(bytes) => Ok(bytes),
-            _ => Err(Error::new(
-                ErrorKind::InvalidInput,
-                format!("size {text:?} needs a unit of bytes, such as MiB or GB"),
-            )),
+            _ => Err(refused(format!("size {text:?} needs a unit of bytes, such as MiB or GB"))),
         }
     }
 
@@ -79,8 +79,9 @@ pub fn human_bytes(bytes: u64) -> String {
 }
 
 fn bad(text: &str) -> Error {
-    Error::new(
-        ErrorKind::InvalidInput,
-        format!("size {text:?} is not a number with a unit: 4096, 4k, 64MiB, 1GB or 10%"),
-    )
+    refused(format!("size {text:?} is not a number with a unit: 4096, 4k, 64MiB, 1GB or 10%"))
+}
+
+fn refused(context: String) -> Error {
+    Error::new(ErrorKind::InvalidInput, context)
 }

@@ -6,6 +6,9 @@ use crate::size::Size;
 use crate::{Error, ErrorKind, PAGE_BYTES, Result};
 use std::ops::RangeInclusive;
 
+/// In the place of parameters: asks which there are.
+const HELP: &str = "help";
+
 /// A name and its parameters, being read.
 #[derive(Clone, Debug)]
 pub struct Spec<'a> {
@@ -22,8 +25,11 @@ impl<'a> Spec<'a> {
         let (name, rest) = text.split_once(':').unwrap_or((text, ""));
         let mut params: Vec<(&str, &str)> = Vec::new();
         for part in rest.split(',').filter(|part| !part.trim().is_empty()) {
-            let Some((key, value)) = part.split_once('=') else {
-                return Err(bad(format!("{text:?}: {part:?} is not key=value")));
+            let (key, value) = match part.split_once('=') {
+                Some(pair) => pair,
+                // Nothing takes it, so that `finish` lists what there is.
+                None if part.trim() == HELP => (HELP, ""),
+                None => return Err(bad(format!("{text:?}: {part:?} is not key=value"))),
             };
             let (key, value) = (key.trim(), value.trim());
             if params.iter().any(|(seen, _)| *seen == key) {
@@ -122,7 +128,10 @@ impl<'a> Spec<'a> {
         let Some((key, _)) = self.params.first() else { return Ok(()) };
         let accepted: Vec<String> =
             self.accepted.iter().map(|(key, words)| format!("{key} ({words})")).collect();
-        Err(bad(if accepted.is_empty() {
+        let asked_for_help = self.params.iter().any(|(key, _)| *key == HELP);
+        Err(bad(if asked_for_help && !accepted.is_empty() {
+            format!("{} takes: {}", self.name, accepted.join("; "))
+        } else if accepted.is_empty() {
             format!("{:?}: {} takes no parameters, not {key:?}", self.text, self.name)
         } else {
             format!(
@@ -225,6 +234,11 @@ mod tests {
         let error = spec.refuse("cost", value).to_string();
         assert!(error.contains("cost=4 is not accepted; cost is read:write"), "{error}");
         assert_eq!(spec.text("base", "a policy"), None);
+
+        let mut spec = Spec::parse("clock:help").unwrap();
+        spec.count("bits", 1..=7, 1).unwrap();
+        let error = spec.finish().unwrap_err().to_string();
+        assert!(error.contains("clock takes: bits (1 to 7, default 1)"), "{error}");
 
         assert!(Spec::parse("lru:fast").is_err());
         assert!(Spec::parse("lru:a=1,a=2").is_err());

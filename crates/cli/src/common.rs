@@ -189,6 +189,25 @@ pub fn print_line(line: &str) -> std::io::Result<()> {
     out.flush()
 }
 
+/// The most clients that a replay has: each takes memory, so that any number will not do.
+pub const CLIENTS_MAX: u32 = 1 << 16;
+
+/// A number of clients.
+pub fn clients(text: &str) -> anyhow::Result<u32> {
+    match text.parse() {
+        Ok(clients @ 1..=CLIENTS_MAX) => Ok(clients),
+        _ => bail!("accepted: 1 to {CLIENTS_MAX}"),
+    }
+}
+
+/// A number of threads.
+pub fn threads(text: &str) -> anyhow::Result<usize> {
+    match text.parse() {
+        Ok(threads @ 1..) => Ok(threads),
+        _ => bail!("accepted: 1 or more"),
+    }
+}
+
 /// A cache size as the user wrote it, for messages, and as parsed.
 pub struct CacheSize {
     text: String,

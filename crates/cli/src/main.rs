@@ -8,6 +8,8 @@
 //! ```
 mod commands;
 mod common;
+#[cfg(test)]
+mod documented;
 mod progress;
 
 use clap::Parser;

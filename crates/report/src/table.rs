@@ -112,6 +112,11 @@ impl Table {
         }
         let width = |at: usize| lines.iter().map(|line| line[at].chars().count()).max();
         let widths: Vec<usize> = (0..shown.len()).map(|at| width(at).unwrap_or(0)).collect();
+        if let [headings, row] = &lines[..]
+            && widths.iter().map(|width| width + 2).sum::<usize>() > LINE_CHARACTERS_MAX
+        {
+            return tall(headings, row);
+        }
         let mut text = String::new();
         for line in &lines {
             let mut padded = String::new();
@@ -148,6 +153,17 @@ impl Table {
         }
         text
     }
+}
+
+/// Above this a single row is printed as a line a column: no terminal is that wide.
+const LINE_CHARACTERS_MAX: usize = 160;
+
+/// One row, a line for each of its columns.
+fn tall(headings: &[String], row: &[String]) -> String {
+    let width = headings.iter().map(|heading| heading.chars().count()).max().unwrap_or(0);
+    let lines =
+        headings.iter().zip(row).map(|(heading, cell)| format!("{heading:width$}  {cell}\n"));
+    lines.collect()
 }
 
 /// As a JSON array of one object a row, fields in the order of the columns.
@@ -235,6 +251,16 @@ mod tests {
         assert_eq!(table().to_text(&[]), expected);
         assert_eq!(Table::new(&table().columns).to_text(&[]).lines().count(), 1);
         assert_eq!(table().to_text(&["pages", "name"]), "pages  name\n1,234  a\n    7  b,\"c\"\n");
+    }
+
+    #[test]
+    fn a_single_row_too_wide_for_a_terminal_is_a_line_a_column() {
+        let wide = "w".repeat(LINE_CHARACTERS_MAX);
+        let mut table = Table::new(&table().columns[..3]);
+        table.push(vec![wide.as_str().into(), 1234u64.into(), Value::Null]);
+        assert_eq!(table.to_text(&[]), format!("name   {wide}\npages  1,234\n"));
+        table.push(vec!["b".into(), 7u64.into(), Value::Null]);
+        assert_eq!(table.to_text(&[]).lines().count(), 3);
     }
 
     #[test]

@@ -88,15 +88,20 @@ pub fn read(path: &Path, source: Source, options: &OpenOptions) -> Result<AnyRea
 }
 
 fn unknown(path: &Path, head: &[u8]) -> Error {
+    let names = formats::names();
+    if head.is_empty() {
+        let context =
+            format!("{} is empty; name its format with --trace-format: {names}", path.display());
+        return Error::new(ErrorKind::InvalidInput, context);
+    }
     let line = formats::first_line(head);
     let line = String::from_utf8_lossy(&line[..line.len().min(60)]).into_owned();
     Error::new(
         ErrorKind::InvalidInput,
         format!(
             "{}:1: no known trace surely begins with {line:?}; name the format with \
-             --trace-format: {}",
-            path.display(),
-            formats::names()
+             --trace-format: {names}",
+            path.display()
         ),
     )
 }

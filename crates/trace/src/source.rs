@@ -4,6 +4,8 @@ use std::io::{BufReader, Cursor, Read};
 use std::path::Path;
 use tantalum_base::{Error, Result};
 
+use crate::generate::NAMES;
+
 const GZIP_MAGIC: &[u8] = &[0x1f, 0x8b];
 const ZSTD_MAGIC: &[u8] = &[0x28, 0xb5, 0x2f, 0xfd];
 
@@ -15,9 +17,18 @@ pub fn open(path: &Path) -> Result<Source> {
     if path == Path::new("-") {
         return Ok(Box::new(std::io::stdin()));
     }
-    let file = File::open(path)
-        .map_err(|error| Error::io(format!("cannot open {}", path.display()), error))?;
+    let file = File::open(path).map_err(|error| cannot_open(path, error))?;
     Ok(Box::new(file))
+}
+
+/// Where nothing is there, the name of a generator may have been meant.
+fn cannot_open(path: &Path, error: std::io::Error) -> Error {
+    let mut context = format!("cannot open {}", path.display());
+    let name = path.to_str().and_then(|text| text.split_once(':')).map(|(name, _)| name);
+    if let Some(name) = name.filter(|_| error.kind() == std::io::ErrorKind::NotFound) {
+        context.push_str(&format!(" (and {name:?} is no generator: {})", NAMES.join(", ")));
+    }
+    Error::io(context, error)
 }
 
 /// Decompresses `raw` where its first bytes say that it is compressed; `path` is for messages.

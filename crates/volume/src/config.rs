@@ -1,7 +1,7 @@
 //! VOLUME.toml: what a volume is made of and how it behaves.
 use serde::Deserialize;
 use std::fs::File;
-use std::io::Write;
+use std::io::{Read, Write};
 use std::path::{Path, PathBuf};
 use tantalum_base::size::Size;
 use tantalum_base::{Error, ErrorKind, PAGE_BYTES, Result, ResultExt};
@@ -180,6 +180,9 @@ fn default_policy() -> String {
     "lru".into()
 }
 
+/// No configuration is that long; a volume's data, given in its place, may be longer than the memory.
+const TEXT_BYTES_MAX: u64 = 1 << 20;
+
 fn invalid(context: String) -> Error {
     Error::new(ErrorKind::InvalidInput, context)
 }
@@ -190,9 +193,18 @@ impl VolumeConfig {
     /// # Errors
     /// `Io` where it cannot be read; `InvalidInput` with line and reason where it makes no sense.
     pub fn read(path: &Path) -> Result<Self> {
-        let text = std::fs::read_to_string(path)
-            .map_err(|error| Error::io(format!("reading {}", path.display()), error))?;
-        Self::parse(&text, path)
+        let failed = |error| Error::io(format!("reading {}", path.display()), error);
+        let mut bytes = Vec::new();
+        let file = File::open(path).map_err(failed)?;
+        file.take(TEXT_BYTES_MAX).read_to_end(&mut bytes).map_err(failed)?;
+        let whole = (bytes.len() as u64) < TEXT_BYTES_MAX;
+        match String::from_utf8(bytes) {
+            Ok(text) if whole => Self::parse(&text, path),
+            _ => Err(invalid(format!(
+                "{} is no configuration; wanted is the VOLUME.toml that says where the data is",
+                path.display()
+            ))),
+        }
     }
 
     /// Parses `text` as the content of the file at `path`.

@@ -1,6 +1,6 @@
 //! `tantalum advise TRACE --flash DEVICE --size ...`: which policy and how much memory.
 use crate::Verdict;
-use crate::common::{CacheSize, OutputArgs, TraceArgs};
+use crate::common::{CLIENTS_MAX, CacheSize, OutputArgs, TraceArgs, threads};
 use crate::progress::Progress;
 use anyhow::ensure;
 use std::sync::Arc;
@@ -17,6 +17,7 @@ use tantalum_ssd::DeviceSpec;
 /// goes through the engine's buffer pool over the simulated device. Advised is the smallest size whose
 /// fastest policy is nearly as fast as that of any.
 #[derive(clap::Args, Debug)]
+#[command(after_help = AFTER_HELP)]
 pub struct Args {
     #[command(flatten)]
     trace: TraceArgs,
@@ -36,18 +37,24 @@ pub struct Args {
     /// How much longer than the fastest the advised one may take
     #[arg(long, default_value_t = 5.0, value_name = "PERCENT")]
     slack: f64,
-    /// Clients of the tries, each with one request outstanding
+    /// Clients of the tries, each with one request outstanding, up to 65536
     #[arg(long, default_value_t = 1, value_name = "N")]
     clients: u32,
     /// Seed of the device
     #[arg(long, default_value_t = 1, value_name = "SEED")]
     device_seed: u64,
-    /// Threads to use at most; the outcome does not depend on it
-    #[arg(long, value_name = "N")]
+    /// Threads to use at most, all cores without it; the outcome does not depend on it
+    #[arg(long, value_name = "N", value_parser = threads)]
     threads: Option<usize>,
     #[command(flatten)]
     output: OutputArgs,
 }
+
+const AFTER_HELP: &str = "An unknown device or policy lists those there are.
+
+Examples:
+  tantalum advise tpcc.csv.zst --flash ssd-a
+  tantalum advise 'zipf:pages=100k,requests=1m,writes=0.3' --flash durassd --size 1%,10% --report advice.html";
 
 /// Runs the command.
 pub fn run(args: &Args) -> anyhow::Result<Verdict> {
@@ -59,7 +66,8 @@ pub fn run(args: &Args) -> anyhow::Result<Verdict> {
     };
     let sizes = CacheSize::parse_list(&args.size.join(","))?;
     ensure!((0.0..=1000.0).contains(&args.slack), "--slack: accepted: 0 to 1000 percent");
-    ensure!(args.clients > 0, "--clients: at least one");
+    let clients = 1..=CLIENTS_MAX;
+    ensure!(clients.contains(&args.clients), "--clients: accepted: 1 to {CLIENTS_MAX}");
     DeviceSpec::parse(&args.flash)?;
     args.trace.seed()?;
 

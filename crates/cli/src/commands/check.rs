@@ -13,10 +13,18 @@ use tantalum_volume::{VolumeConfig, open_volume};
 
 /// Walk every structure of a volume, read every page, and say what is wrong, where
 #[derive(clap::Args, Debug)]
+#[command(after_help = AFTER_HELP)]
 pub struct Args {
     /// The volume's configuration
     volume: PathBuf,
 }
+
+const AFTER_HELP: &str =
+    "The volume must not be open elsewhere: stop its server first. Exit status 1 where a \
+problem was found.
+
+Examples:
+  tantalum check vol/VOLUME.toml";
 
 /// Runs the command.
 pub fn run(args: &Args) -> anyhow::Result<Verdict> {

@@ -1,6 +1,6 @@
 //! `tantalum crash`: power cuts at every operation, and every promise checked after each.
 use crate::Verdict;
-use crate::common::{OutputArgs, print_line};
+use crate::common::{OutputArgs, print_line, threads};
 use crate::progress::Progress;
 use anyhow::bail;
 use tantalum_base::size::Size;
@@ -16,10 +16,7 @@ const VIOLATIONS_MAX: usize = 3;
 
 /// Cut the power of simulated devices, in their recoveries too, and check every promise
 #[derive(clap::Args, Debug)]
-#[command(
-    after_help = "Without --device, every device of the crash lab is taken; an unknown name \
-                        lists them. docs/crash-lab.md says how to read a violation."
-)]
+#[command(after_help = AFTER_HELP)]
 pub struct Args {
     /// What is under test, such as ssd:cache=durable; may be given several times
     #[arg(long, value_name = "DEVICE")]
@@ -46,8 +43,8 @@ pub struct Args {
         conflicts_with_all = ["device", "media", "workload", "cuts", "exhaustive", "seed", "threads"]
     )]
     replay: Option<String>,
-    /// Threads to use at most; the outcome does not depend on it
-    #[arg(long, value_name = "N")]
+    /// Threads to use at most, all cores without it; the outcome does not depend on it
+    #[arg(long, value_name = "N", value_parser = threads)]
     threads: Option<usize>,
     /// Say how many cuts a minute were made; reruns then differ in that
     #[arg(long)]
@@ -55,6 +52,15 @@ pub struct Args {
     #[command(flatten)]
     output: OutputArgs,
 }
+
+const AFTER_HELP: &str = "Without --device, every device of the crash lab is taken; an unknown name lists them. \
+docs/crash-lab.md says how to read a violation. Exit status 1 where a promise was broken.
+
+Examples:
+  tantalum crash --cuts 100
+  tantalum crash --device ssd:cache=durable --cuts 100k
+  tantalum crash --device txcache --media nand --exhaustive
+  tantalum crash --replay 'ssd:cache=through; file; pages=24; seed=7; w3 c4.5 -> tear@2; -> vanish@1'";
 
 /// Runs the command.
 pub fn run(args: &Args) -> anyhow::Result<Verdict> {

@@ -11,16 +11,25 @@ use tantalum_volume::{VolumeConfig, config, create_volume};
 
 /// Make a new, empty volume
 #[derive(clap::Args, Debug)]
+#[command(after_help = AFTER_HELP)]
 pub struct Args {
     /// The volume's configuration; written first, commented, where it does not exist
     volume: PathBuf,
-    /// What hosts see, for a configuration that does not exist yet (such as 1GiB)
+    /// What hosts see, for a configuration that does not exist yet: bytes with a unit (1GiB, 500MB)
     #[arg(long, value_name = "SIZE")]
     capacity: Option<String>,
     /// Give up what the volume's file or device holds
     #[arg(long)]
     force: bool,
 }
+
+const AFTER_HELP: &str =
+    "The configuration says where the data is, which is data.tantalum in the same \
+folder where nothing else is said, and lists all other settings with their defaults.
+
+Examples:
+  tantalum create vol/VOLUME.toml --capacity 1GiB
+  tantalum create vol/VOLUME.toml --force";
 
 /// Runs the command.
 pub fn run(args: &Args) -> anyhow::Result<Verdict> {
@@ -32,6 +41,14 @@ pub fn run(args: &Args) -> anyhow::Result<Verdict> {
     let created = live.run(async move { create_volume(&handle, &made, force).await });
     if created.is_err() && is_new {
         discard_unfinished(path);
+        if !args.force && has_data(&config) {
+            let data = config.data_path()?;
+            bail!(
+                "{} is there already, perhaps another configuration's: a new volume wants a folder of its \
+                 own (--force gives up what is there)",
+                data.display()
+            );
+        }
     }
     let superblock = created?;
     print_line(&format!(
@@ -44,6 +61,12 @@ pub fn run(args: &Args) -> anyhow::Result<Verdict> {
         superblock.volume_id
     ))?;
     Ok(Verdict::Good)
+}
+
+/// Whether something is where the volume's data would go.
+fn has_data(config: &VolumeConfig) -> bool {
+    let there = config.data_path().ok().and_then(|data| std::fs::metadata(data).ok());
+    there.is_some_and(|there| there.len() > 0)
 }
 
 /// The configuration, and whether it was written just now.

@@ -10,8 +10,10 @@ use tantalum_report::{Page, Plot, Report, Table, Value, config_hash, schema};
 
 /// Measure a paper's figures again, beside the paper's own numbers
 #[derive(clap::Args, Debug)]
+#[command(after_help = AFTER_HELP)]
 pub struct Args {
-    /// Which paper, or all (an unknown name lists them)
+    /// Which paper or comparison: durassd, share, txcache, cfdc, energy, casa, cleaning, devices,
+    /// layers, or all
     name: String,
     /// small: seconds, small devices, more noise; full: minutes; paper: as many requests as there
     #[arg(long, default_value = "full", value_name = "SCALE")]
@@ -26,6 +28,12 @@ pub struct Args {
     #[command(flatten)]
     output: OutputArgs,
 }
+
+const AFTER_HELP: &str = "docs/experiments.md says where each is discussed.
+
+Examples:
+  tantalum repro durassd --scale small
+  tantalum repro share --format json";
 
 /// Runs the command.
 pub fn run(args: &Args) -> anyhow::Result<Verdict> {

@@ -16,6 +16,7 @@ use tantalum_volume::{VolumeConfig, open_volume};
 
 /// Serve a volume, or a simulated device in real time, until SIGINT or SIGTERM
 #[derive(clap::Args, Debug)]
+#[command(after_help = AFTER_HELP)]
 pub struct Args {
     /// The volume's configuration
     #[arg(required_unless_present = "device")]
@@ -25,7 +26,7 @@ pub struct Args {
     #[arg(long, value_name = "DEVICE", conflicts_with = "volume")]
     device: Option<String>,
     /// Seed of what the simulated device leaves to chance
-    #[arg(long, default_value_t = 1, requires = "device", value_name = "SEED")]
+    #[arg(long, default_value_t = 1, conflicts_with = "volume", value_name = "SEED")]
     device_seed: u64,
     /// Where NBD clients connect: unix:/path, 127.0.0.1:10809 or [::1]:10809
     #[arg(long, value_name = "ADDRESS")]
@@ -37,6 +38,15 @@ pub struct Args {
     #[arg(long)]
     allow_remote: bool,
 }
+
+const AFTER_HELP: &str =
+    "docs/nbd.md has what clients are promised, and commands for them. An unknown device \
+lists those there are; durassd:help the parameters of one.
+
+Examples:
+  tantalum serve vol/VOLUME.toml --nbd unix:/tmp/tantalum.sock
+  tantalum serve vol/VOLUME.toml --nbd 127.0.0.1:10809 --read-only
+  tantalum serve --device durassd:capacity=1GiB --nbd unix:/tmp/durassd.sock";
 
 /// Runs the command.
 pub fn run(args: &Args) -> anyhow::Result<Verdict> {

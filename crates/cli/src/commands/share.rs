@@ -17,6 +17,7 @@ use tantalum_volume::{VolumeConfig, open_volume};
 /// very small volume. A longer range goes in several commands, each all or nothing by itself; the
 /// refusal says in which.
 #[derive(clap::Args, Debug)]
+#[command(after_help = AFTER_HELP)]
 pub struct Args {
     /// The volume's configuration
     volume: PathBuf,
@@ -31,11 +32,18 @@ pub struct Args {
     length: String,
 }
 
+const AFTER_HELP: &str = "Examples:
+  tantalum share vol/VOLUME.toml 1024 0 64
+  tantalum share vol/VOLUME.toml 4MiB 0B 256KiB";
+
 /// Runs the command.
 pub fn run(args: &Args) -> anyhow::Result<Verdict> {
     let to = pages("A", &args.to)?;
     let from = pages("B", &args.from)?;
     let length = pages("LEN", &args.length)?;
+    if length == 0 {
+        bail!("LEN: {} are no pages to share", args.length);
+    }
     let config = VolumeConfig::read(&args.volume)?;
     let live = Live::new(LiveOptions::default())?;
     let handle = live.clone();

@@ -10,12 +10,19 @@ use tantalum_volume::{VolumeConfig, open_volume};
 
 /// Tell what a volume is made of and how full and worn it is
 #[derive(clap::Args, Debug)]
+#[command(after_help = AFTER_HELP)]
 pub struct Args {
     /// The volume's configuration
     volume: PathBuf,
     #[command(flatten)]
     output: OutputArgs,
 }
+
+const AFTER_HELP: &str = "The volume must not be open elsewhere: stop its server first.
+
+Examples:
+  tantalum stat vol/VOLUME.toml
+  tantalum stat vol/VOLUME.toml --format json";
 
 /// Runs the command.
 pub fn run(args: &Args) -> anyhow::Result<Verdict> {

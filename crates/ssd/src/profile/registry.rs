@@ -131,6 +131,18 @@ impl DeviceSpec {
         }
     }
 
+    /// Pages that hosts see.
+    pub fn pages(&self) -> u64 {
+        match self {
+            DeviceSpec::Ssd(config) => config.ftl.pages,
+            DeviceSpec::Disk(config) => config.disk.pages,
+            DeviceSpec::TxSsd(config) => config.capacity_pages,
+            DeviceSpec::Baseline(config) => config.capacity_pages,
+            DeviceSpec::Hybrid(config) => config.layer.pages,
+            DeviceSpec::Personality(config) => config.pages,
+        }
+    }
+
     /// Pages of its write cache; 0 where it has none.
     pub fn cache_pages(&self) -> u32 {
         match self {

@@ -31,6 +31,7 @@ const CAPACITY: &str = "64MiB";
 
 /// Run a real SQLite on a volume, kill it, cut its power, simulate it and compare it
 #[derive(clap::Args, Debug)]
+#[command(after_help = AFTER_HELP)]
 pub struct Args {
     /// Seed of the load and of every crash
     #[arg(long, default_value_t = 1)]
@@ -45,6 +46,12 @@ pub struct Args {
     #[arg(long, value_name = "FOLDER")]
     keep: Option<PathBuf>,
 }
+
+const AFTER_HELP: &str = "It works in a temporary folder and leaves nothing behind but with --keep.
+
+Examples:
+  tantalum demo
+  tantalum demo --transactions 500 --rounds 1 --keep kept";
 
 /// Runs the command.
 pub fn run(args: &Args) -> anyhow::Result<Verdict> {

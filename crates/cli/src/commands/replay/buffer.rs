@@ -1,6 +1,6 @@
 //! Replay through a buffer pool over simulated devices, in virtual time.
 use super::cache::CacheArgs;
-use super::device::DeviceArgs;
+use super::device::{DeviceArgs, warning_of_folding};
 use crate::common::TraceArgs;
 use crate::progress::Progress;
 use std::sync::Arc;
@@ -60,6 +60,11 @@ pub fn run(
     let progress = Progress::steps("runs");
     let rows = replay(&loaded, &runs, &options, &|done, of| progress.step(done, of))?;
     progress.finish();
+    for device in &devices {
+        if let Some(warning) = warning_of_folding(loaded.pages_end, device) {
+            eprintln!("{warning}");
+        }
+    }
     let mut table = Table::new(schema::BUFFER_REPLAY);
     rows.iter().for_each(|row| table.push_named(values(row)));
     let mut parts = trace.config();

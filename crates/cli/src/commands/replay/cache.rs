@@ -1,5 +1,5 @@
 //! Cache-only replay: policies times sizes, no device and no time.
-use crate::common::{CacheSize, TraceArgs};
+use crate::common::{CacheSize, TraceArgs, threads};
 use crate::progress::Progress;
 use tantalum_lab::cache_replay::{self, CacheReplayOptions, CacheRow, CacheTrace};
 use tantalum_lab::side_by_side::cores;
@@ -16,10 +16,10 @@ pub struct CacheArgs {
     #[arg(long, required_unless_present = "device", requires = "policy", value_name = "SIZE,...")]
     pub size: Vec<String>,
     /// Measure the time of each run, one after the other; reruns then differ in `seconds`
-    #[arg(long)]
+    #[arg(long, requires = "policy")]
     pub timing: bool,
-    /// Threads to use at most; the outcome does not depend on it
-    #[arg(long, value_name = "N")]
+    /// Threads to use at most, all cores without it; the outcome does not depend on it
+    #[arg(long, value_name = "N", value_parser = threads)]
     pub threads: Option<usize>,
 }
 

@@ -1,5 +1,5 @@
 //! Replay on simulated devices, in virtual time.
-use crate::common::TraceArgs;
+use crate::common::{TraceArgs, clients};
 use crate::progress::Progress;
 use std::rc::Rc;
 use tantalum_lab::device_replay::{
@@ -31,17 +31,17 @@ pub struct DeviceArgs {
     /// Simulated devices, such as durassd or ssd-a:capacity=1GiB (docs/devices/README.md)
     #[arg(long, value_name = "DEVICE")]
     pub device: Vec<String>,
-    /// Clients, each with one request outstanding
-    #[arg(long, default_value_t = 1, value_name = "N")]
+    /// Clients, each with one request outstanding, up to 65536
+    #[arg(long, default_value_t = 1, value_name = "N", requires = "device", value_parser = clients)]
     pub clients: u32,
     /// The writes up to a commit point become one device transaction, not writes and a flush
-    #[arg(long)]
+    #[arg(long, requires = "device")]
     pub transactions: bool,
     /// Replay on fresh devices, not on ones filled and overwritten until cleaning is steady
-    #[arg(long)]
+    #[arg(long, requires = "device")]
     fresh: bool,
     /// Seed of the devices and of their aging
-    #[arg(long, default_value_t = 1, value_name = "SEED")]
+    #[arg(long, default_value_t = 1, requires = "device", value_name = "SEED")]
     pub device_seed: u64,
 }
 
@@ -69,23 +69,37 @@ pub fn run(trace: &TraceArgs, args: &DeviceArgs) -> anyhow::Result<Report> {
     let loaded = Rc::new(DeviceTrace::collect(&trace.name(), trace.events("events read")?)?);
     let progress = Progress::steps("devices");
     let mut table = Table::new(schema::DEVICE_REPLAY);
-    let mut split = Vec::new();
+    let mut warnings = Vec::new();
     for (done, device) in devices.iter().enumerate() {
         let row = replay(&loaded, device, &options)?;
+        warnings.extend(warning_of_folding(loaded.pages, device));
         if row.transactions_split > 0 {
-            split.push(warning_of_split(&row));
+            warnings.push(warning_of_split(&row));
         }
         table.push_named(values(&row));
         progress.step(done + 1, devices.len());
     }
     progress.finish();
-    split.iter().for_each(|warning| eprintln!("{warning}"));
+    warnings.iter().for_each(|warning| eprintln!("{warning}"));
     let mut parts = trace.config();
     parts.extend(devices.iter().map(|device| format!("device={}", device.name())));
     parts.push(format!("options={options:?}"));
     let mut report = Report::new(args.device_seed, config_hash(parts), table);
     report.shown = SHOWN.to_vec();
     Ok(report)
+}
+
+/// What somebody must know who takes a row's figures for those of the whole trace: a device that is
+/// smaller than the trace's `pages` makes several of them one.
+pub(super) fn warning_of_folding(pages: u64, device: &DeviceSpec) -> Option<String> {
+    let held = device.pages();
+    (pages > held).then(|| {
+        format!(
+            "warning: {}: the trace has {pages} distinct pages, the device {held}: page numbers were folded \
+             into it, so that several pages became one",
+            device.name()
+        )
+    })
 }
 
 /// What somebody must know who takes the row's figures for those of whole transactions.

@@ -10,6 +10,7 @@ use crate::common::{OutputArgs, TraceArgs};
 /// Replay a trace through cache policies and sizes, on simulated devices, or through a buffer of
 /// each policy and size above each device
 #[derive(clap::Args, Debug)]
+#[command(after_help = AFTER_HELP)]
 pub struct Args {
     #[command(flatten)]
     trace: TraceArgs,
@@ -18,10 +19,32 @@ pub struct Args {
     #[command(flatten)]
     device: device::DeviceArgs,
     /// Time that a client computes for each request, beside waiting; with --policy and --device
-    #[arg(long, default_value_t = 0, value_name = "NS")]
+    #[arg(long, default_value_t = 0, value_name = "NS", requires_all = ["policy", "device"])]
     cpu_ns: u64,
     #[command(flatten)]
     output: OutputArgs,
+}
+
+const AFTER_HELP: &str = "An unknown policy or device lists those there are; durassd:help the parameters of \
+one. --device may be given several times.
+
+Examples:
+  tantalum replay tpcc.csv.zst --policy lru,clock:bits=2,opt --size 1%,10%
+  tantalum replay 'zipf:pages=20k,requests=100k,writes=0.5,commit=8' --device durassd:capacity=256MiB
+  tantalum replay tpcc.csv.zst --policy lru,cflru --size 64MiB --device ssd-a:capacity=1GiB";
+
+#[cfg(test)]
+impl Args {
+    /// Whether everything that is named is there, files aside.
+    pub fn check(&self) -> anyhow::Result<()> {
+        self.trace.seed()?;
+        self.device.devices()?;
+        if !self.cache.policy.is_empty() {
+            self.cache.policies()?;
+            self.cache.sizes()?;
+        }
+        Ok(())
+    }
 }
 
 /// Runs the command.

@@ -1,4 +1,5 @@
 //! `tantalum trace convert IN OUT`.
+use super::failed_to_write;
 use crate::Verdict;
 use crate::common::{TraceArgs, discard_unfinished, refuse_same_file, tell_written};
 use anyhow::bail;
@@ -51,7 +52,8 @@ pub fn run(args: &Args) -> anyhow::Result<Verdict> {
             writer::write_blocks(to, reader, &options)
         }
     };
-    let events = events.inspect_err(|_| discard_unfinished(&args.out))?;
+    let written = events.inspect_err(|_| discard_unfinished(&args.out));
+    let events = written.map_err(|error| failed_to_write(&args.out, error))?;
     let mut parts = args.trace.config();
     parts.push(format!("to={}", args.to));
     tell_written(&args.out, events, seed, &config_hash(parts));

@@ -1,4 +1,5 @@
 //! `tantalum trace generate SPEC OUT`.
+use super::failed_to_write;
 use crate::Verdict;
 use crate::common::{discard_unfinished, print_line, tell_written};
 use crate::progress::Progress;
@@ -9,7 +10,7 @@ use tantalum_trace::{AnyFormat, Generator, Writer, generate, writer};
 
 /// Make a trace up, such as zipf:pages=1m,requests=10m,theta=1.0,writes=0.3,commit=8,seed=1
 #[derive(clap::Args, Debug)]
-#[command(after_help = "The same text gives the same trace. docs/traces.md has more on each.")]
+#[command(after_help = AFTER_HELP)]
 pub struct Args {
     /// A generator, with parameters; --list shows them
     #[arg(required_unless_present = "list")]
@@ -24,6 +25,12 @@ pub struct Args {
     #[arg(long, conflicts_with_all = ["spec", "out"])]
     list: bool,
 }
+
+const AFTER_HELP: &str = "The same text gives the same trace. docs/traces.md has more on each.
+
+Examples:
+  tantalum trace generate --list
+  tantalum trace generate zipf:pages=1m,requests=10m,writes=0.3,commit=8,seed=1 zipf.csv.zst";
 
 /// Runs the command.
 pub fn run(args: &Args) -> anyhow::Result<Verdict> {
@@ -41,7 +48,8 @@ pub fn run(args: &Args) -> anyhow::Result<Verdict> {
     let progress = Progress::counter("events generated");
     let events = progress.count(generator).map(Ok);
     let to = Writer::create_with(out, format, &args.to)?;
-    let events = writer::write_all(to, events).inspect_err(|_| discard_unfinished(out))?;
+    let written = writer::write_all(to, events).inspect_err(|_| discard_unfinished(out));
+    let events = written.map_err(|error| failed_to_write(out, error))?;
     let config = config_hash(["generate".to_owned(), format!("spec={spec}")]);
     tell_written(out, events, seed, &config);
     Ok(Verdict::Good)

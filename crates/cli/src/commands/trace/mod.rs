@@ -4,6 +4,20 @@ mod generate;
 mod stat;
 
 use crate::Verdict;
+use std::io::ErrorKind;
+use std::path::Path;
+use tantalum_base::Error;
+
+/// What a failure to write the trace to `out` is: none to speak of where whoever reads the standard
+/// output has enough of it, as `head` does.
+fn failed_to_write(out: &Path, error: Error) -> anyhow::Error {
+    let io = error.cause().and_then(|cause| cause.downcast_ref::<std::io::Error>());
+    let reader_left = io.is_some_and(|io| io.kind() == ErrorKind::BrokenPipe);
+    if out == Path::new("-") && reader_left {
+        return std::io::Error::from(ErrorKind::BrokenPipe).into();
+    }
+    error.into()
+}
 
 /// Look at traces, convert them, make them up (formats: docs/traces.md)
 #[derive(clap::Subcommand, Debug)]

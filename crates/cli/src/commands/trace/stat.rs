@@ -10,6 +10,7 @@ use tantalum_trace::{AnyReader, BlockStat, PageStat, open};
 
 /// Count what a trace holds: requests, pages, writes, re-use, locality, working set
 #[derive(clap::Args, Debug)]
+#[command(after_help = AFTER_HELP)]
 pub struct Args {
     #[command(flatten)]
     trace: TraceArgs,
@@ -22,6 +23,11 @@ pub struct Args {
     #[command(flatten)]
     output: OutputArgs,
 }
+
+const AFTER_HELP: &str = "Examples:
+  tantalum trace stat tpcc.csv.zst
+  tantalum trace stat usr_0.csv.gz --page-size 8KiB --by-volume
+  tantalum trace stat 'zipf:pages=100k,requests=1m,theta=0.9,writes=0.3'";
 
 /// Runs the command.
 pub fn run(args: &Args) -> anyhow::Result<Verdict> {

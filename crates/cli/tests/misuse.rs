@@ -1,0 +1,147 @@
+//! What people type by mistake: refused with what helps, before anything is done.
+mod support;
+
+use std::process::{Command, Stdio};
+use support::{good, refused, tantalum};
+
+const TRACE: &str = "zipf:pages=1k,requests=500,writes=0.5";
+
+/// Arguments that the parser refuses, and what it says.
+fn refused_by_parser(args: &[&str], said: &[&str]) {
+    let run = tantalum(args);
+    assert_eq!((run.code, run.out.as_str()), (2, ""), "{args:?}: {}", run.err);
+    said.iter().for_each(|said| assert!(run.err.contains(said), "{args:?}: {}", run.err));
+}
+
+#[test]
+fn an_option_that_would_do_nothing_is_refused() {
+    let cached = ["replay", TRACE, "--policy", "lru", "--size", "10"];
+    for more in
+        [&["--transactions"][..], &["--fresh"], &["--clients", "2"], &["--device-seed", "2"]]
+    {
+        refused_by_parser(&[&cached[..], more].concat(), &["--device <DEVICE>"]);
+    }
+    refused_by_parser(&[&cached[..], &["--cpu-ns", "5"]].concat(), &["--device <DEVICE>"]);
+    let on_device = ["replay", TRACE, "--device", "bast"];
+    refused_by_parser(&[&on_device[..], &["--cpu-ns", "5"]].concat(), &["--policy"]);
+    refused_by_parser(&[&on_device[..], &["--timing"]].concat(), &["--policy"]);
+    let served = ["serve", "v.toml", "--nbd", "unix:s", "--device-seed", "2"];
+    refused_by_parser(&served, &["cannot be used with", "--device-seed"]);
+}
+
+#[test]
+fn numbers_that_cannot_be_are_refused_with_those_that_can() {
+    let on_device = ["replay", TRACE, "--device", "bast", "--clients"];
+    for clients in ["0", "65537", "4294967295", "many"] {
+        refused_by_parser(&[&on_device[..], &[clients]].concat(), &["--clients", "1 to 65536"]);
+    }
+    let cached = ["replay", TRACE, "--policy", "lru", "--size"];
+    refused_by_parser(
+        &[&cached[..], &["10", "--threads", "0"]].concat(),
+        &["--threads", "1 or more"],
+    );
+    for (size, said) in [
+        ("99999999999TiB", "too large"),
+        ("99999999999999999999", "too large"),
+        ("500%", "more than 100%"),
+        ("1.5", "no whole number"),
+        ("5XiB", "4096, 4k, 64MiB"),
+    ] {
+        let told = refused(&[&cached[..], &[size]].concat());
+        assert!(told.contains(size) && told.contains(said), "{told}");
+    }
+}
+
+#[test]
+fn a_trace_that_is_none_is_told_from_a_generator_that_is_none() {
+    let folder = tempfile::tempdir().unwrap();
+    let empty = folder.path().join("empty.csv");
+    std::fs::write(&empty, "").unwrap();
+    let empty = empty.to_str().unwrap();
+    for command in [&["trace", "stat"][..], &["curve"]] {
+        let told = refused(&[command, &[empty]].concat());
+        assert!(told.contains("empty.csv is empty") && told.contains("--trace-format"), "{told}");
+        // An empty one is a trace where its format is named.
+        good(&[command, &[empty, "--trace-format", "page_csv"]].concat());
+        let told = refused(&[command, &["zipff:pages=3"]].concat());
+        assert!(
+            told.contains("zipff:pages=3: ") || told.contains("\"zipff\" is no generator"),
+            "{told}"
+        );
+        assert!(told.contains("zipf, "), "{told}");
+        let told = refused(&[command, &["nothere.csv"]].concat());
+        assert!(told.contains("nothere.csv") && !told.contains("generator"), "{told}");
+    }
+}
+
+#[test]
+fn help_in_the_place_of_parameters_lists_them() {
+    let told = refused(&["replay", TRACE, "--device", "wal:help"]);
+    for parameter in
+        ["wal takes: ", "capacity", "op (0 to 8, default 0.15)", "log (", "transactions ("]
+    {
+        assert!(told.contains(parameter), "{told}");
+    }
+    let told = refused(&["trace", "stat", "zipf:help"]);
+    assert!(told.contains("zipf takes: ") && told.contains("theta (0 to 4, default 1)"), "{told}");
+    let told = refused(&["replay", TRACE, "--policy", "clock:help", "--size", "9"]);
+    assert!(told.contains("clock takes: bits ("), "{told}");
+}
+
+#[test]
+fn a_trace_larger_than_the_device_is_said_to_be_folded() {
+    let trace = "scan:pages=600,requests=600,writes=1";
+    let on = |device: &str, more: &[&str]| {
+        let run = tantalum(&[&["replay", trace, "--device", device, "--fresh"], more].concat());
+        assert_eq!(run.code, 0, "{}", run.err);
+        run.err
+    };
+    for more in [&[][..], &["--policy", "lru", "--size", "10"]] {
+        let told = on("bast:pages=599", more);
+        assert!(told.contains("600 distinct pages, the device 599"), "{told}");
+        assert!(!on("bast:pages=600", more).contains("warning"));
+    }
+}
+
+#[test]
+fn a_reader_that_has_enough_of_a_trace_is_no_failure() {
+    let folder = tempfile::tempdir().unwrap();
+    let trace = folder.path().join("trace.csv");
+    let trace = trace.to_str().unwrap();
+    good(&["trace", "generate", "scan:pages=300k,requests=300k", trace]);
+    for args in
+        [&["trace", "generate", "scan:requests=300k", "-"][..], &["trace", "convert", trace, "-"]]
+    {
+        let mut child = Command::new(env!("CARGO_BIN_EXE_tantalum"))
+            .args(args)
+            .stdin(Stdio::null())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()
+            .unwrap();
+        drop(child.stdout.take());
+        let ended = child.wait_with_output().unwrap();
+        let told = String::from_utf8_lossy(&ended.stderr);
+        assert_eq!((ended.status.code(), told.as_ref()), (Some(0), ""), "{args:?}");
+    }
+    // A file that cannot take it all is one.
+    if std::path::Path::new("/dev/full").exists() {
+        let told = refused(&["trace", "generate", "scan:requests=300k", "/dev/full"]);
+        assert!(told.contains("/dev/full"), "{told}");
+    }
+}
+
+#[test]
+fn a_second_volume_in_one_folder_is_refused_with_a_way_out() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = |name: &str| folder.path().join(name).to_str().unwrap().to_owned();
+    good(&["create", &path("a.toml"), "--capacity", "4MiB"]);
+    let told = refused(&["create", &path("b.toml"), "--capacity", "4MiB"]);
+    assert!(told.contains("data.tantalum") && told.contains("a folder of its own"), "{told}");
+    assert!(!folder.path().join("b.toml").exists());
+    good(&["check", &path("a.toml")]);
+    let told = refused(&["check", &path("data.tantalum")]);
+    assert!(told.contains("data.tantalum") && told.contains("VOLUME.toml"), "{told}");
+    let told = refused(&["share", &path("a.toml"), "1", "0", "0"]);
+    assert!(told.contains("no pages"), "{told}");
+}
