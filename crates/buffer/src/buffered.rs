@@ -6,9 +6,11 @@
 //! read again in one command of the device below. What a host would
 //! win by write-back, rewrites that meet between two flushes, is the work of the device's write
 //! cache, which knows how to keep its order.
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::rc::Rc;
-use tantalum_base::{FastMap, Limits, PageDevice, PageNo, PageRange, Payload, Result, TxId};
+use tantalum_base::{
+    ErrorKind, FastMap, Limits, PageDevice, PageNo, PageRange, Payload, Result, TxId,
+};
 use tantalum_policy::Policy;
 use tantalum_policy::page_table::NO_FRAME;
 use tantalum_runtime::sync::WaitQueue;
@@ -33,7 +35,17 @@ struct Cache<P> {
     /// A read has ended.
     ended: WaitQueue,
     /// What the open transactions wrote.
-    written: RefCell<FastMap<TxId, Vec<PageRange>>>,
+    written: RefCell<FastMap<TxId, Written>>,
+    /// Some of them was given up, and what it wrote is not known any more.
+    forgot: Cell<bool>,
+}
+
+/// What a transaction wrote.
+#[derive(Default)]
+struct Written {
+    ranges: Vec<PageRange>,
+    /// It is being committed or aborted, or that was given up: it may be gone.
+    ending: bool,
 }
 
 impl<D: PageDevice> Buffered<D> {
@@ -49,6 +61,7 @@ impl<D: PageDevice> Buffered<D> {
                 in_flight: RefCell::default(),
                 ended: WaitQueue::new("a read of the same page"),
                 written: RefCell::default(),
+                forgot: Cell::new(false),
             }
         });
         Buffered { device, cache }
@@ -77,6 +90,8 @@ impl<D: PageDevice> Buffered<D> {
         if let Some(cache) = &self.cache {
             let state = cache.state.borrow();
             state.validate();
+            let (open, open_max) = (cache.written.borrow().len(), self.limits().transactions_max);
+            assert!(open <= 2 * open_max as usize, "{open} transactions of {open_max} are known");
             assert_eq!((state.frames.dirty, state.frames.pinned), (0, 0));
             if cache.in_flight.borrow().is_empty() {
                 let pages = state.frames.numbers().map(|number| state.frames.get(number));
@@ -285,18 +300,30 @@ impl<P> Drop for Reading<'_, P> {
     }
 }
 
-/// A change in flight. Dropped, its pages are in no known state and leave the cache.
+/// A change in flight. Its pages leave the cache at its end. Dropped before that it was given up:
+/// the device may do it still.
 struct Change<'a, P: Payload> {
     cache: &'a Cache<P>,
     ticket: Option<Ticket>,
 }
 
 impl<P: Payload> Change<'_, P> {
+    /// The device has done it, or refused it.
+    fn end(mut self, is_done: bool) {
+        let Some(ticket) = self.ticket.take() else { return };
+        let (cache, mut in_flight) = (self.cache, self.cache.in_flight.borrow_mut());
+        if is_done {
+            in_flight.end_done(ticket, |range, _| cache.discard(range));
+        } else {
+            in_flight.end(ticket, |range, _| cache.discard(range));
+        }
+    }
+
     /// The write of `pages` from `first` on was done.
     fn written(mut self, first: PageNo, pages: &[P]) {
         let Some(ticket) = self.ticket.take() else { return };
         let (cache, mut known) = (self.cache, true);
-        cache.in_flight.borrow_mut().end(ticket, |_, disturbed| known &= !disturbed);
+        cache.in_flight.borrow_mut().end_done(ticket, |_, disturbed| known &= !disturbed);
         if known {
             let numbers = (first.0..).map(PageNo);
             numbers.zip(pages).for_each(|(page, content)| cache.install(page, content));
@@ -310,7 +337,7 @@ impl<P: Payload> Drop for Change<'_, P> {
     fn drop(&mut self) {
         if let Some(ticket) = self.ticket.take() {
             let cache = self.cache;
-            cache.in_flight.borrow_mut().end(ticket, |range, _| cache.discard(range));
+            cache.in_flight.borrow_mut().give_up(ticket, |range| cache.discard(range));
         }
     }
 }
@@ -351,16 +378,20 @@ impl<D: PageDevice> PageDevice for Buffered<D> {
         if let Some(tx) = tx {
             // Noted before: a write that fails leaves nothing, one that is given up may not.
             if let Some(written) = cache.written.borrow_mut().get_mut(&tx) {
-                match written.last_mut() {
+                match written.ranges.last_mut() {
                     Some(last) if last.end() == range.first => last.pages += range.pages,
-                    _ => written.push(range),
+                    _ => written.ranges.push(range),
                 }
             }
             return self.device.write(first, pages, Some(tx)).await;
         }
         self.limits().check_range(range)?;
         let change = cache.begin_change(std::iter::once(range));
-        self.device.write(first, pages, None).await?;
+        let done = self.device.write(first, pages, None).await;
+        if done.is_err() {
+            change.end(false);
+            return done;
+        }
         cache.count(|counts| {
             counts.device_writes += 1;
             counts.physical_writes += range.pages;
@@ -376,40 +407,67 @@ impl<D: PageDevice> PageDevice for Buffered<D> {
     async fn trim(&self, range: PageRange) -> Result<()> {
         let Some(cache) = &self.cache else { return self.device.trim(range).await };
         self.limits().check_range(range)?;
-        let _change = cache.begin_change(std::iter::once(range));
-        self.device.trim(range).await
+        let change = cache.begin_change(std::iter::once(range));
+        let done = self.device.trim(range).await;
+        change.end(done.is_ok());
+        done
     }
 
     async fn share(&self, pairs: &[(PageNo, PageNo)]) -> Result<()> {
         let Some(cache) = &self.cache else { return self.device.share(pairs).await };
         self.limits().check_share(pairs)?;
         let lefts = ranges_of(pairs.iter().map(|(left, _)| *left));
-        let _change = cache.begin_change(lefts.iter().copied());
-        self.device.share(pairs).await
+        let change = cache.begin_change(lefts.iter().copied());
+        let done = self.device.share(pairs).await;
+        change.end(done.is_ok());
+        done
     }
 
     async fn begin(&self) -> Result<TxId> {
         let tx = self.device.begin().await?;
         if let Some(cache) = &self.cache {
-            cache.written.borrow_mut().insert(tx, Vec::new());
+            let written = &mut *cache.written.borrow_mut();
+            if written.len() >= 2 * self.limits().transactions_max as usize {
+                written.retain(|_, written| !written.ending);
+                cache.forgot.set(true);
+            }
+            written.insert(tx, Written::default());
         }
         Ok(tx)
     }
 
     async fn commit(&self, tx: TxId) -> Result<()> {
         let Some(cache) = &self.cache else { return self.device.commit(tx).await };
-        let _change = {
-            let written = cache.written.borrow();
-            let ranges = written.get(&tx).map_or(&[][..], Vec::as_slice);
+        let all = [PageRange::new(PageNo(0), self.limits().pages)];
+        let change = {
+            let mut written = cache.written.borrow_mut();
+            let ranges = match written.get_mut(&tx) {
+                Some(written) => {
+                    written.ending = true;
+                    &written.ranges[..]
+                }
+                None if cache.forgot.get() => &all[..],
+                None => &[],
+            };
             cache.begin_change(ranges.iter().copied())
         };
-        // After an error the transaction may still be open.
-        self.device.commit(tx).await?;
-        cache.written.borrow_mut().remove(&tx);
-        Ok(())
+        let done = self.device.commit(tx).await;
+        change.end(done.is_ok());
+        let written = &mut *cache.written.borrow_mut();
+        match &done {
+            // It is open still, perhaps.
+            Err(error) if error.kind() != ErrorKind::UnknownTransaction => {
+                written.entry(tx).and_modify(|written| written.ending = false);
+            }
+            _ => drop(written.remove(&tx)),
+        }
+        done
     }
 
     async fn abort(&self, tx: TxId) -> Result<()> {
+        if let Some(cache) = &self.cache {
+            cache.written.borrow_mut().entry(tx).and_modify(|written| written.ending = true);
+        }
         let aborted = self.device.abort(tx).await;
         if let Some(cache) = &self.cache {
             cache.written.borrow_mut().remove(&tx);

@@ -4,10 +4,14 @@
 //! The order of commands that are in flight together is the device's choice. So what a read brought
 //! is cached only where no change of its pages was in flight at any moment of it; and what a write
 //! left is known only where no other change of its pages was.
+//!
+//! A change whose caller gave it up may take effect at any time, or not at all; but before whatever
+//! changes the same pages and was issued behind it. So it counts as in flight until such a change has
+//! ended.
 use tantalum_base::{PageNo, PageRange};
 
 /// A command in flight.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub(crate) struct Ticket(u64);
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -28,10 +32,15 @@ struct Entry {
     disturbed: bool,
 }
 
+/// Ranges of changes that were given up and are told apart; more become one that covers all.
+const GIVEN_UP_MAX: usize = 32;
+
 /// Commands in flight: few at a time, so a list.
 #[derive(Debug, Default)]
 pub(crate) struct InFlight {
     entries: Vec<Entry>,
+    /// What changes that were given up may change still.
+    given_up: Vec<(Ticket, PageRange)>,
     tickets: u64,
 }
 
@@ -60,7 +69,7 @@ impl InFlight {
         let ticket = Ticket(self.tickets);
         let others = self.entries.len();
         for range in ranges {
-            let mut disturbed = false;
+            let mut disturbed = self.given_up.iter().any(|(_, given_up)| given_up.overlaps(range));
             for entry in &mut self.entries[..others] {
                 if entry.range.overlaps(range) {
                     entry.disturbed = true;
@@ -83,10 +92,61 @@ impl InFlight {
         });
     }
 
+    /// Ends a change that the device has done: what was given up before it is over where it was.
+    pub(crate) fn end_done(&mut self, ticket: Ticket, mut each: impl FnMut(PageRange, bool)) {
+        if self.given_up.is_empty() {
+            return self.end(ticket, each);
+        }
+        let mut done = Vec::new();
+        self.end(ticket, |range, disturbed| {
+            done.push(range);
+            each(range, disturbed);
+        });
+        for done in done {
+            let given_up = std::mem::take(&mut self.given_up);
+            for (earlier, range) in given_up {
+                if earlier > ticket || !range.overlaps(done) {
+                    self.given_up.push((earlier, range));
+                    continue;
+                }
+                let before =
+                    PageRange::new(range.first, done.first.0.saturating_sub(range.first.0));
+                let after = PageRange::new(done.end(), range.end().0.saturating_sub(done.end().0));
+                let left = [before, after].into_iter().filter(|left| left.pages > 0);
+                self.given_up.extend(left.map(|left| (earlier, left)));
+            }
+        }
+        self.limit_given_up();
+    }
+
+    /// Ends a change of which nobody will know whether it was done, and when.
+    pub(crate) fn give_up(&mut self, ticket: Ticket, mut each: impl FnMut(PageRange)) {
+        let mut ranges = Vec::new();
+        self.end(ticket, |range, _| ranges.push(range));
+        ranges.iter().for_each(|range| each(*range));
+        let some = ranges.into_iter().filter(|range| range.pages > 0);
+        self.given_up.extend(some.map(|range| (ticket, range)));
+        self.limit_given_up();
+    }
+
+    fn limit_given_up(&mut self) {
+        if self.given_up.len() <= GIVEN_UP_MAX {
+            return;
+        }
+        let ticket = self.given_up.iter().map(|(ticket, _)| *ticket).max();
+        let first = self.given_up.iter().map(|(_, range)| range.first).min();
+        let end = self.given_up.iter().map(|(_, range)| range.end()).max();
+        self.given_up.clear();
+        if let (Some(ticket), Some(first), Some(end)) = (ticket, first, end) {
+            self.given_up.push((ticket, PageRange::new(first, end.0 - first.0)));
+        }
+    }
+
     /// Whether a page of `range` is being changed.
     pub(crate) fn is_changing(&self, range: PageRange) -> bool {
         let changes = |entry: &Entry| entry.kind == Kind::Change;
         self.entries.iter().any(|entry| changes(entry) && entry.range.overlaps(range))
+            || self.given_up.iter().any(|(_, given_up)| given_up.overlaps(range))
     }
 
     /// Whether a read is in flight that will bring `page` into the cache.
@@ -149,5 +209,43 @@ mod tests {
         assert_eq!(end(&mut commands, one), [(0, true), (8, false)]);
         assert!(commands.is_changing(range(20, 5)) && !commands.is_changing(range(8, 1)));
         assert_eq!(end(&mut commands, two), [(1, true), (20, false)]);
+    }
+
+    #[test]
+    fn what_was_given_up_may_come_until_something_behind_it_was_done() {
+        let mut commands = InFlight::default();
+        let lost = commands.begin_change([range(0, 8), range(20, 2)].into_iter());
+        let beside = commands.begin_change([range(7, 1)].into_iter());
+        let mut told = Vec::new();
+        commands.give_up(lost, |range| told.push(range.first.0));
+        assert_eq!(told, [0, 20]);
+        let read = commands.begin_read(range(3, 1));
+        assert!(!commands.is_coming(PageNo(3)));
+        assert_eq!(end(&mut commands, read), [(3, true)]);
+        let behind = commands.begin_change([range(2, 4)].into_iter());
+        commands.end_done(behind, |_, disturbed| assert!(disturbed));
+        assert!(!commands.is_changing(range(2, 4)) && !commands.is_changing(range(8, 12)));
+        assert!(commands.is_changing(range(1, 1)) && commands.is_changing(range(6, 1)));
+        // One that was refused settles nothing.
+        let refused = commands.begin_change([range(6, 1)].into_iter());
+        assert_eq!(end(&mut commands, refused), [(6, true)]);
+        assert!(commands.is_changing(range(6, 1)));
+        commands.end_done(beside, |_, _| ());
+        assert!(!commands.is_changing(range(7, 1)) && commands.is_changing(range(20, 2)));
+        assert!(commands.is_empty(), "nobody waits for what was given up");
+    }
+
+    #[test]
+    fn what_was_given_up_is_bounded() {
+        let mut commands = InFlight::default();
+        for page in 0..1000 {
+            let lost = commands.begin_change([range(3 * page, 1)].into_iter());
+            commands.give_up(lost, |_| ());
+            assert!(commands.given_up.len() <= GIVEN_UP_MAX);
+            assert!((0..=page).all(|page| commands.is_changing(range(3 * page, 1))));
+        }
+        let all = commands.begin_change([range(0, 3000)].into_iter());
+        commands.end_done(all, |_, _| ());
+        assert!(commands.given_up.is_empty());
     }
 }

@@ -38,6 +38,8 @@ pub enum Fault {
     SharersLeftBehind,
     /// Cleaning copies for pages whose share is not durable yet.
     SharersAheadOfLog,
+    /// A command of which the caller drops the future stays where it is.
+    GivenUpMidway,
     /// Of two changes of the same pages in a device without a write cache the later may be done first.
     ChangesOvertake,
     /// A TxCache sets the commit flag before the last page is in NVRAM.

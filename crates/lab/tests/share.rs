@@ -180,6 +180,13 @@ fn a_share_writes_one_page_and_none_of_the_contents() {
         let after = device.ssd.statistics().ftl;
         // One page, which on this medium takes a flash page of two.
         assert_eq!((after.slots_programmed - before, after.pages_shared), (2, 20));
+        // So has each of several batches, in a durable cache too.
+        for at in 0..20 {
+            device.ssd.share(&pairs(&[(100 + at, at)])).await?;
+        }
+        let later = device.ssd.statistics().ftl;
+        let slots = later.slots_programmed - after.slots_programmed;
+        assert_eq!((slots, later.pages_shared), (20 * 2, 40));
         Ok(())
     });
 }

@@ -10,6 +10,7 @@
 //! refused for a page that an open transaction holds; the commit, coming later, overwrites that.
 //!
 //! A volatile cache has no share: it promises neither order nor that anything is whole.
+use std::rc::Rc;
 use tantalum_base::{PageNo, Result};
 use tantalum_media::ZoneMedia;
 
@@ -17,11 +18,16 @@ use crate::options::CacheKind;
 use crate::ssd::Ssd;
 
 impl<M: ZoneMedia> Ssd<M> {
-    /// Shares `pairs`, which were checked.
-    pub(crate) async fn share_pairs(&self, pairs: &[(PageNo, PageNo)]) -> Result<()> {
+    /// Shares `pairs`, which were checked: to the end, also where the caller gives it up.
+    pub(crate) async fn share_pairs(&self, pairs: Vec<(PageNo, PageNo)>) -> Result<()> {
         if pairs.is_empty() {
             return Ok(());
         }
+        let share = |ssd: Rc<Self>| async move { ssd.share_in_turn(&pairs).await };
+        self.commands.run("share", share).await
+    }
+
+    async fn share_in_turn(&self, pairs: &[(PageNo, PageNo)]) -> Result<()> {
         let mut turn = Some(self.write_turn.acquire(1).await);
         if self.options.cache == CacheKind::Ordered {
             self.drain().await?;

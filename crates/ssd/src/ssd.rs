@@ -10,6 +10,7 @@ use tantalum_media::ZoneMedia;
 use tantalum_runtime::Runtime;
 use tantalum_runtime::sync::{Semaphore, WaitQueue};
 
+use crate::command_tasks::CommandTasks;
 use crate::options::{CacheKind, FlushMeaning, SsdOptions};
 use crate::statistics::SsdStatistics;
 use crate::transactions::Transactions;
@@ -31,6 +32,8 @@ pub struct Ssd<M: ZoneMedia> {
     /// Why the device refuses writes, if it does.
     pub(crate) failed: RefCell<Option<Error>>,
     pub(crate) started: Cell<bool>,
+    /// What changes the log in a command of its own, and must end there.
+    pub(crate) commands: CommandTasks<Self>,
     /// Something was accepted since the device was opened or closed: a power loss must dump it.
     pub(crate) serving: Cell<bool>,
     /// Writers are served in the order in which they came.
@@ -117,6 +120,7 @@ impl<M: ZoneMedia> Ssd<M> {
             progress: RefCell::new(Progress::default()),
             failed: RefCell::new(None),
             started: Cell::new(false),
+            commands: CommandTasks::new(),
             serving: Cell::new(false),
             write_turn: Semaphore::new("the writer's turn", 1),
             writers_wait: Cell::new(0),
@@ -160,12 +164,19 @@ impl<M: ZoneMedia> Ssd<M> {
     /// opening is quick. No command may be in flight.
     pub async fn close(&self) -> Result<()> {
         self.check_failed()?;
-        if !is_planted(Fault::CacheDroppedAtClose) {
-            self.drain().await?;
-        }
-        self.ftl.close().await?;
-        self.serving.set(false);
-        Ok(())
+        let close = |ssd: Rc<Self>| async move {
+            let accepted = ssd.progress.borrow().accepted;
+            if !is_planted(Fault::CacheDroppedAtClose) {
+                ssd.drain().await?;
+            }
+            ssd.ftl.close().await?;
+            // Where the call was given up, the device may have been used since.
+            if ssd.progress.borrow().accepted == accepted {
+                ssd.serving.set(false);
+            }
+            Ok(())
+        };
+        self.commands.run("close", close).await
     }
 
     /// Starts the tasks that must run beside the commands: flushers, cleaner, checkpointer. They
@@ -183,6 +194,7 @@ impl<M: ZoneMedia> Ssd<M> {
 
     pub(crate) fn spawn_tasks(self: &Rc<Self>, runtime: &impl Runtime) {
         self.started.set(true);
+        self.commands.start(self, runtime);
         for _ in 0..self.options.write_backs_in_flight {
             let ssd = Rc::clone(self);
             runtime.spawn("flusher", async move { ssd.run_flusher().await });
@@ -411,18 +423,21 @@ impl<M: ZoneMedia> PageDevice for Ssd<M> {
         if range.pages == 0 {
             return Ok(());
         }
-        // Older contents must not reach the log behind the trim, and of a write that comes meanwhile
-        // not one part before it and another behind it.
-        let _turn = self.write_turn.acquire(1).await;
-        self.drain().await?;
         let durable = self.limits.durability == tantalum_base::Durability::OnAck;
-        self.ftl.trim(range, durable).await
+        let trim = |ssd: Rc<Self>| async move {
+            // Older contents must not reach the log behind the trim, and of a write that comes
+            // meanwhile not one part before it and another behind it.
+            let _turn = ssd.write_turn.acquire(1).await;
+            ssd.drain().await?;
+            ssd.ftl.trim(range, durable).await
+        };
+        self.commands.run("trim", trim).await
     }
 
     async fn share(&self, pairs: &[(PageNo, PageNo)]) -> Result<()> {
         self.limits.check_share(pairs)?;
         self.check_failed()?;
-        self.share_pairs(pairs).await
+        self.share_pairs(pairs.to_vec()).await
     }
 
     async fn begin(&self) -> Result<TxId> {
@@ -434,11 +449,13 @@ impl<M: ZoneMedia> PageDevice for Ssd<M> {
         self.transactions.borrow().pages(tx)?;
         self.check_failed()?;
         let pages = self.transactions.borrow_mut().end(tx)?;
-        self.count(|counts| counts.commits += 1);
         if pages.is_empty() {
+            self.count(|counts| counts.commits += 1);
             return Ok(());
         }
+        // Given up before it is in the cache, nothing of it is left.
         let command = self.accept(pages.into_iter()).await?;
+        self.count(|counts| counts.commits += 1);
         match self.options.cache {
             CacheKind::Durable => Ok(()),
             CacheKind::WriteThrough => self.wait_settled(command).await,

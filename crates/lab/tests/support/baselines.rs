@@ -42,8 +42,9 @@ async fn format_shadow<M: ZoneMedia>(
 ) -> Result<Rc<ShadowDevice<M>>> {
     let ftl = Ftl::format(media, ftl_options()).await?;
     let device = ShadowDevice::new(ftl, shadow_options(clustering));
+    let device = Rc::new(device);
     device.start(runtime);
-    Ok(Rc::new(device))
+    Ok(device)
 }
 
 async fn recover_shadow<M: ZoneMedia>(
@@ -55,8 +56,9 @@ async fn recover_shadow<M: ZoneMedia>(
     let (device, scan, _) = ShadowDevice::recover(media, ftl_options(), options).await?;
     assert_eq!(scan.is_some(), clustering == Clustering::Cycles);
     device.ftl().validate();
+    let device = Rc::new(device);
     device.start(runtime);
-    Ok(Rc::new(device))
+    Ok(device)
 }
 
 impl Baseline for TxFlash {

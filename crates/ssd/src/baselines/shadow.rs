@@ -18,6 +18,7 @@ use tantalum_media::ZoneMedia;
 use tantalum_runtime::Runtime;
 
 use super::cycles::{CycleScan, scan_cycles};
+use crate::command_tasks::CommandTasks;
 use crate::page_turns::PageTurns;
 use crate::transactions::Transactions;
 
@@ -59,6 +60,7 @@ pub struct ShadowDevice<M: ZoneMedia> {
     limits: Limits,
     transactions: RefCell<Transactions<M::Page>>,
     turns: PageTurns,
+    commands: CommandTasks<Self>,
     counts: Cell<ShadowStatistics>,
 }
 
@@ -81,6 +83,7 @@ impl<M: ZoneMedia> ShadowDevice<M> {
             limits,
             transactions: RefCell::new(transactions),
             turns: PageTurns::new(),
+            commands: CommandTasks::new(),
             counts: Cell::default(),
         }
     }
@@ -104,8 +107,9 @@ impl<M: ZoneMedia> ShadowDevice<M> {
         Ok((ShadowDevice::new(ftl, options), scan, report))
     }
 
-    /// Starts the FTL's own tasks.
-    pub fn start(&self, runtime: &impl Runtime) {
+    /// Starts what must run beside the commands.
+    pub fn start(self: &Rc<Self>, runtime: &impl Runtime) {
+        self.commands.start(self, runtime);
         let ftl = Rc::clone(&self.ftl);
         runtime.spawn("cleaner", async move { ftl.run_cleaner().await });
         let ftl = Rc::clone(&self.ftl);
@@ -122,10 +126,28 @@ impl<M: ZoneMedia> ShadowDevice<M> {
         ShadowStatistics { ftl: self.ftl.statistics(), ..self.counts.get() }
     }
 
-    /// Writes `pages` behind all that came before and changes one of them.
-    async fn write_batch(&self, pages: &[(PageNo, M::Page)]) -> Result<()> {
-        let turn = self.turns.pages(pages.iter().map(|(page, _)| *page).collect()).await;
-        self.ftl.write_behind(pages, true, turn.first()).await
+    /// Leaves a checkpoint, so that the next opening is quick.
+    pub async fn close(&self) -> Result<()> {
+        let close = |device: Rc<Self>| async move { device.ftl.close().await };
+        self.commands.run("close", close).await
+    }
+
+    /// Writes `pages` behind all that came before and changes one of them; `counted` with them.
+    async fn write_batch(
+        &self,
+        pages: Vec<(PageNo, M::Page)>,
+        counted: impl FnOnce(&mut ShadowStatistics) + 'static,
+    ) -> Result<()> {
+        let write = |device: Rc<Self>| async move {
+            let turn = device.turns.pages(pages.iter().map(|(page, _)| *page).collect()).await;
+            device.ftl.write_behind(&pages, true, turn.first()).await?;
+            device.count(|counts| {
+                counts.pages_written += pages.len() as u64;
+                counted(counts);
+            });
+            Ok(())
+        };
+        self.commands.run("write", write).await
     }
 
     fn count(&self, change: impl FnOnce(&mut ShadowStatistics)) {
@@ -178,10 +200,7 @@ impl<M: ZoneMedia> PageDevice for ShadowDevice<M> {
             return Err(Error::new(ErrorKind::TooLarge, context));
         }
         let numbered = (first.0..).map(PageNo).zip(pages.iter().cloned());
-        let batch: Vec<(PageNo, M::Page)> = numbered.collect();
-        self.write_batch(&batch).await?;
-        self.count(|counts| counts.pages_written += pages.len() as u64);
-        Ok(())
+        self.write_batch(numbered.collect(), |_| ()).await
     }
 
     async fn flush(&self) -> Result<()> {
@@ -193,8 +212,11 @@ impl<M: ZoneMedia> PageDevice for ShadowDevice<M> {
         if range.pages == 0 {
             return Ok(());
         }
-        let _turn = self.turns.range(range).await;
-        self.ftl.trim(range, true).await
+        let trim = |device: Rc<Self>| async move {
+            let _turn = device.turns.range(range).await;
+            device.ftl.trim(range, true).await
+        };
+        self.commands.run("trim", trim).await
     }
 
     async fn share(&self, _pairs: &[(PageNo, PageNo)]) -> Result<()> {
@@ -207,12 +229,7 @@ impl<M: ZoneMedia> PageDevice for ShadowDevice<M> {
 
     async fn commit(&self, tx: TxId) -> Result<()> {
         let pages = self.transactions.borrow_mut().end(tx)?;
-        self.write_batch(&pages).await?;
-        self.count(|counts| {
-            counts.commits += 1;
-            counts.pages_written += pages.len() as u64;
-        });
-        Ok(())
+        self.write_batch(pages, |counts| counts.commits += 1).await
     }
 
     async fn abort(&self, tx: TxId) -> Result<()> {

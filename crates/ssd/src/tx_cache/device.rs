@@ -182,7 +182,9 @@ impl<R: Runtime, M: ZoneMedia> TxCache<R, M> {
         };
         self.room.until(drained).await?;
         drop(draining);
-        self.ftl.close().await
+        // A task: a checkpoint that is begun must be ended, also where this is given up.
+        let ftl = Rc::clone(&self.ftl);
+        self.runtime.spawn("close", async move { ftl.close().await }).await
     }
 
     pub(super) fn check_failed(&self) -> Result<()> {

@@ -55,7 +55,7 @@ impl<M: ZoneMedia> Subject<M> for ShadowSubject {
     }
 
     async fn close(&self, device: &Self::Device) -> Result<()> {
-        device.ftl().close().await
+        device.close().await
     }
 
     fn validate(&self, device: &Self::Device) {

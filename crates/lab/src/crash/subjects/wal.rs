@@ -53,7 +53,7 @@ impl<M: ZoneMedia> Subject<M> for WalSubject {
 
     /// The log stays as it is; recovery brings it home.
     async fn close(&self, device: &Self::Device) -> Result<()> {
-        device.ftl().close().await
+        device.close().await
     }
 
     fn validate(&self, device: &Self::Device) {

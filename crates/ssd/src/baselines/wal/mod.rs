@@ -34,6 +34,7 @@ use tantalum_media::wrappers::ZoneWindow;
 use tantalum_runtime::Runtime;
 use tantalum_runtime::sync::{Semaphore, WaitQueue};
 
+use crate::command_tasks::CommandTasks;
 use crate::page_turns::PageTurns;
 use crate::transactions::Transactions;
 use index::{Index, Logged};
@@ -68,6 +69,7 @@ pub struct Wal<M: ZoneMedia> {
     limits: Limits,
     transactions: RefCell<Transactions<M::Page>>,
     turns: PageTurns,
+    commands: CommandTasks<Self>,
     index: RefCell<Index<M::Page>>,
     next_number: Cell<u64>,
     /// All transactions up to this one are home.
@@ -137,6 +139,7 @@ impl<M: ZoneMedia> Wal<M> {
             limits,
             transactions: RefCell::new(transactions),
             turns: PageTurns::new(),
+            commands: CommandTasks::new(),
             index: RefCell::new(Index::new(options.memory_pages as usize)),
             next_number: Cell::new(home + 1),
             home: Cell::new(home),
@@ -150,6 +153,7 @@ impl<M: ZoneMedia> Wal<M> {
 
     /// Starts what must run beside the commands.
     pub fn start(self: &Rc<Self>, runtime: &impl Runtime) {
+        self.commands.start(self, runtime);
         let wal = Rc::clone(self);
         runtime.spawn("copier home", async move { wal.run_copier().await });
         if !self.ftl_runs.replace(true) {
@@ -194,12 +198,26 @@ impl<M: ZoneMedia> Wal<M> {
         self.settled.wake_all();
     }
 
-    /// Commits these pages as one transaction: durable when it returns.
-    async fn commit_pages(&self, pages: &[(PageNo, M::Page)]) -> Result<()> {
+    /// Leaves a checkpoint of the home locations, so that the next opening is quick. The log stays as it
+    /// is.
+    pub async fn close(&self) -> Result<()> {
+        let close = |wal: Rc<Self>| async move { wal.ftl.close().await };
+        self.commands.run("close", close).await
+    }
+
+    /// Commits these pages as one transaction, durable when it returns: to its end, also where the
+    /// caller gives it up.
+    async fn commit_pages(&self, pages: Vec<(PageNo, M::Page)>) -> Result<()> {
         self.check_failed()?;
         if pages.is_empty() {
             return Ok(());
         }
+        let commit = |wal: Rc<Self>| async move { wal.log_pages(&pages).await };
+        self.commands.run("commit", commit).await
+    }
+
+    /// Logs these pages, some at least, as one transaction: durable when it returns.
+    async fn log_pages(&self, pages: &[(PageNo, M::Page)]) -> Result<()> {
         let turn = self.turns.pages(pages.iter().map(|(page, _)| *page).collect()).await;
         let take_number = || {
             let number = self.next_number.get();
@@ -308,8 +326,7 @@ impl<M: ZoneMedia> PageDevice for Wal<M> {
             return Err(Error::new(ErrorKind::TooLarge, context));
         }
         let numbered = (first.0..).map(PageNo).zip(pages.iter().cloned());
-        let pages: Vec<(PageNo, M::Page)> = numbered.collect();
-        self.commit_pages(&pages).await
+        self.commit_pages(numbered.collect()).await
     }
 
     async fn flush(&self) -> Result<()> {
@@ -322,13 +339,16 @@ impl<M: ZoneMedia> PageDevice for Wal<M> {
         if range.pages == 0 {
             return Ok(());
         }
-        // What is in the log must not be redone behind the trim, nor may anything of the range be
-        // committed between the two.
-        let _turn = self.turns.range(range).await;
-        if let Some(newest) = self.log.newest() {
-            self.copy_home(newest).await?;
-        }
-        self.ftl.trim(range, true).await
+        let trim = |wal: Rc<Self>| async move {
+            // What is in the log must not be redone behind the trim, nor may anything of the range be
+            // committed between the two.
+            let _turn = wal.turns.range(range).await;
+            if let Some(newest) = wal.log.newest() {
+                wal.copy_home(newest).await?;
+            }
+            wal.ftl.trim(range, true).await
+        };
+        self.commands.run("trim", trim).await
     }
 
     async fn share(&self, _pairs: &[(PageNo, PageNo)]) -> Result<()> {
@@ -342,7 +362,7 @@ impl<M: ZoneMedia> PageDevice for Wal<M> {
 
     async fn commit(&self, tx: TxId) -> Result<()> {
         let pages = self.transactions.borrow_mut().end(tx)?;
-        self.commit_pages(&pages).await?;
+        self.commit_pages(pages).await?;
         self.count(|counts| counts.commits += 1);
         Ok(())
     }

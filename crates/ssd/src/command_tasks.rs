@@ -1,0 +1,90 @@
+//! Commands that come to their end also where their caller gives them up.
+//!
+//! What has taken its place in the log must get there: what comes behind it waits for it, and a dump must
+//! not find half of it. So the body of a command that changes the log runs as a task of the device, and
+//! the caller only waits. Its first step is the caller's: there it takes its place in the order of
+//! commands, as any future of a device does when it is first polled.
+//!
+//! Such a task is two allocations and more a command. So writes to a write cache, which enter it in one
+//! step, are none; what carries them to the log are tasks anyway.
+use std::cell::{OnceCell, RefCell};
+use std::future::Future;
+use std::pin::Pin;
+use std::rc::{Rc, Weak};
+use std::task::Poll;
+use tantalum_base::{Error, ErrorKind, Result};
+use tantalum_ftl::planted::{Fault, is_planted};
+use tantalum_runtime::Runtime;
+use tantalum_runtime::sync::WaitQueue;
+
+/// Spawns a task on whichever runtime the device was started on.
+type Spawn = Box<dyn Fn(&'static str, Pin<Box<dyn Future<Output = ()>>>)>;
+
+/// Where the commands of device `D` run.
+pub(crate) struct CommandTasks<D> {
+    started: OnceCell<(Weak<D>, Spawn)>,
+}
+
+/// How a command ended.
+struct Outcome<T> {
+    result: RefCell<Option<T>>,
+    ended: WaitQueue,
+}
+
+impl<D> CommandTasks<D> {
+    /// Of a device that is not started.
+    pub fn new() -> Self {
+        CommandTasks { started: OnceCell::new() }
+    }
+
+    /// Commands of `device` run on `runtime` from now on, and stay with the first that was named.
+    pub fn start(&self, device: &Rc<D>, runtime: &impl Runtime) {
+        let runtime = runtime.clone();
+        self.started.get_or_init(|| {
+            let spawn: Spawn = Box::new(move |name, body| drop(runtime.spawn(name, body)));
+            (Rc::downgrade(device), spawn)
+        });
+    }
+
+    /// Carries out what `command` makes of the device; to its end, also where this is dropped after
+    /// its first poll.
+    ///
+    /// # Errors
+    /// The command's; `InvalidInput` before [`start`](Self::start).
+    pub async fn run<T: 'static, F: Future<Output = Result<T>> + 'static>(
+        &self,
+        name: &'static str,
+        command: impl FnOnce(Rc<D>) -> F,
+    ) -> Result<T> {
+        let started = self.started.get();
+        let Some((device, spawn)) =
+            started.and_then(|(device, spawn)| Some((device.upgrade()?, spawn)))
+        else {
+            let context = "the device is not started: nothing would bring the command to its end";
+            return Err(Error::new(ErrorKind::InvalidInput, context));
+        };
+        let mut body = Box::pin(command(device));
+        if is_planted(Fault::GivenUpMidway) {
+            return body.await;
+        }
+        let first = std::future::poll_fn(|context| {
+            Poll::Ready(match body.as_mut().poll(context) {
+                Poll::Ready(result) => Some(result),
+                Poll::Pending => None,
+            })
+        });
+        if let Some(result) = first.await {
+            return result;
+        }
+        let ended = WaitQueue::new("a command's end");
+        let outcome = Rc::new(Outcome { result: RefCell::new(None), ended });
+        let told = Rc::clone(&outcome);
+        let task = async move {
+            let result = body.await;
+            *told.result.borrow_mut() = Some(result);
+            told.ended.wake_all();
+        };
+        spawn(name, Box::pin(task));
+        outcome.ended.until(|| outcome.result.borrow_mut().take()).await
+    }
+}
