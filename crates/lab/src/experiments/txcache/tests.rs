@@ -1,6 +1,7 @@
 //! The shape of the paper's figures, on devices and traces of a small part of the size.
 use super::devices::{Device, measure};
 use super::protocols::{Compared, compare, gain, saving};
+use super::sensitivity::LARGE_PAGES;
 use super::*;
 use tantalum_ssd::tx_cache::HeaderRelease;
 
@@ -104,6 +105,12 @@ fn the_whole_size_has_the_shape_of_the_paper() {
     for trace in ["fileserver", "webproxy"] {
         assert!(of(&format!("{trace}, TxCache over TxFlash"), "throughput gain").abs() < 10.0);
     }
+    for trace in TRACES {
+        let fast = format!("{trace}, TxCache over TxFlash, link of 2147 MB/s");
+        assert!(of(&fast, "throughput gain") > 0.0, "{trace}");
+        let fast = format!("{trace}, TxCache below NVCache, link of 2147 MB/s");
+        assert!(of(&fast, "throughput penalty") < 4.5, "{trace}");
+    }
     assert!(of("TxCache, 128 transactions", "recovery time") < 0.1);
     // The paper's 64 ms are between the two.
     assert!((1.0..64.0).contains(&of("WAL, log of 32 MiB, until it", "recovery time")));
@@ -124,6 +131,8 @@ fn compare_with_the_page(rows: &[Row]) {
     assert!(missing.is_empty(), "docs/devices/txssd.md lacks {missing:#?}");
 }
 
+const TRACES: [&str; 4] = ["fileserver", "varmail", "webproxy", "TPC-C"];
+
 fn lines_of_the_page(rows: &[Row]) -> Vec<String> {
     let find = |figure: &str, case: String, metric: &str| {
         let same = |row: &&Row| row.figure == figure && row.case == case && row.metric == metric;
@@ -140,11 +149,13 @@ fn lines_of_the_page(rows: &[Row]) -> Vec<String> {
         find(figure, case, metric)
             .map_or_else(|| "none".into(), |row| format!("{:.decimals$}", row.measured))
     };
+    let parts = |figure: &str, case: String| {
+        find(figure, case, "parts").map_or(String::new(), |row| format!(" in {:.1}", row.measured))
+    };
     let mut lines = Vec::new();
     let below = |case: &str, name: &str| {
         percent("Figure 4", format!("{case}, {name} below NVCache"), "throughput penalty")
     };
-    const TRACES: [&str; 4] = ["fileserver", "varmail", "webproxy", "TPC-C"];
     for trace in TRACES {
         let over =
             |name| percent("Figure 4", format!("{trace}, TxCache over {name}"), "throughput gain");
@@ -165,7 +176,8 @@ fn lines_of_the_page(rows: &[Row]) -> Vec<String> {
         let cells = devices.map(|device| {
             let case = || format!("{trace}, {device}");
             let rate = number("Figure 4", case(), "throughput", 1);
-            format!("{rate}, {}", number("Figure 5", case(), "flash writes", 0))
+            let writes = number("Figure 5", case(), "flash writes", 0);
+            format!("{rate}{}, {writes}", parts("Figure 4", case()))
         });
         lines.push(format!("| {trace} | {} |", cells.join(" | ")));
     }
@@ -174,10 +186,30 @@ fn lines_of_the_page(rows: &[Row]) -> Vec<String> {
             let cells = [16, 32, 64, 128, 256].map(|mib| {
                 let case = || format!("{trace}, {device}, {mib} MiB");
                 let rate = number("Figure 6", case(), "throughput", 1);
-                format!("{rate}, {}", number("Figure 7", case(), "erased", 0))
+                let erased = number("Figure 7", case(), "erased", 0);
+                format!("{rate}{}, {erased}", parts("Figure 6", case()))
             });
             lines.push(format!("| {trace}, {device} | {} |", cells.join(" | ")));
         }
+    }
+    for trace in TRACES {
+        let link = |what: &str| format!("{trace}, {what}, link of 2147 MB/s");
+        let gain =
+            |name| percent("Figure 4", link(&format!("TxCache over {name}")), "throughput gain");
+        let penalty = percent("Figure 4", link("TxCache below NVCache"), "throughput penalty");
+        let rates = [16, 32, 256]
+            .map(|mib| number("Figure 6", link(&format!("TxCache, {mib} MiB")), "throughput", 1));
+        let (wal, flash) = (gain("WAL"), gain("TxFlash"));
+        lines.push(format!("| {trace} | {wal} | {flash} | {penalty} | {} |", rates.join(" | ")));
+    }
+    for pages in LARGE_PAGES {
+        let cells = ["WAL", "TxFlash", "TxCache", "NVCache"].map(|device| {
+            let case = || format!("fileserver, up to {pages} pages, {device}");
+            let writes = number("Figure 5", case(), "flash writes", 0);
+            let rate = number("Figure 4", case(), "throughput", 1);
+            format!("{rate}{}, {writes}", parts("Figure 4", case()))
+        });
+        lines.push(format!("| up to {pages} pages | {} |", cells.join(" | ")));
     }
     for row in rows.iter().filter(|row| row.figure == "Table III") {
         let decimals = if row.measured < 1.0 { 3 } else { 1 };
