@@ -42,6 +42,8 @@ pub enum Fault {
     GivenUpMidway,
     /// Of two changes of the same pages in a device without a write cache the later may be done first.
     ChangesOvertake,
+    /// A redo log's recovery gives the numbers of dropped transactions to new ones.
+    NumbersReused,
     /// A TxCache sets the commit flag before the last page is in NVRAM.
     EarlyCommitFlag,
     /// A TxCache writes pages of open transactions to their home locations.

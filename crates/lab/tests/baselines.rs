@@ -142,9 +142,12 @@ fn what_is_switched_off_is_noticed() {
     assert!(!is_noticed::<RedoLog>(12) && !is_noticed::<TxFlash>(12));
     plant(Some(Fault::RedoUncommitted));
     let redo = is_noticed::<RedoLog>(12);
+    plant(Some(Fault::NumbersReused));
+    let numbers = is_noticed::<RedoLog>(12);
     plant(Some(Fault::HalfBatches));
     let half = is_noticed::<TxFlash>(12);
     plant(None);
     assert!(redo, "a log that redoes what has no commit record");
+    assert!(numbers, "a log that gives the numbers of dropped transactions again");
     assert!(half, "a broken cycle that is accepted");
 }

@@ -51,7 +51,7 @@ impl<M: ZoneMedia> Subject<M> for WalSubject {
         device.start(runtime);
     }
 
-    /// The log stays as it is; recovery brings it home.
+    /// The log stays as it is: what is in it is read from there when the device is opened again.
     async fn close(&self, device: &Self::Device) -> Result<()> {
         device.close().await
     }

@@ -20,6 +20,10 @@ use crate::device_replay::Expected;
 /// Transactions that the baselines may have open; more than any trace has outstanding.
 pub(super) const TRANSACTIONS_MAX: u32 = 32;
 
+/// Where a trace has transactions that do not fit into the redo log, WAL gets all of them in parts of
+/// this share of the log: what ext3's journal lets a transaction have of it.
+const PARTS_OF_LOG: u32 = 4;
+
 /// A device of figures 4 to 7.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Device {
@@ -53,6 +57,8 @@ pub(super) struct Sizes {
     pub capacity_pages: u64,
     /// Pages of the extended cache.
     pub extended_pages: u32,
+    /// What the link moves in a second.
+    pub link_bytes_per_second: u64,
     /// Seed of what is left to chance.
     pub seed: u64,
 }
@@ -80,6 +86,7 @@ impl Sizes {
     pub fn plain(&self, log_zones: impl FnOnce(&DeviceConfig) -> u32) -> Result<DeviceConfig> {
         let mut config = TxSsdConfig::nv_cache(self.capacity_pages, 1024).device()?;
         config.nand.geometry.blocks_per_plane += log_zones(&config);
+        config.link.link_bytes_per_second = self.link_bytes_per_second;
         Ok(config)
     }
 }
@@ -138,6 +145,9 @@ async fn run(
             let wal = Rc::new(Wal::format(Rc::new(zones), config.ftl, options).await?);
             wal.start(runtime);
             fill(wal.ftl(), &expected, pages).await?;
+            let fits = trace.pages_max <= wal.limits().transaction_pages_max;
+            let parts = (!fits).then(|| Rc::new(trace.in_parts(log_pages / PARTS_OF_LOG)));
+            let trace = parts.as_ref().unwrap_or(trace);
             on_link(runtime, wal, &config, &nand, trace, &expected).await
         }
         Device::TxFlash => {

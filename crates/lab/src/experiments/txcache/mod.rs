@@ -4,21 +4,26 @@
 //! trace     the four transaction traces, made up
 //! devices   WAL, TxFlash, TxCache, NVCache over one array, one FTL, one link
 //! replay    closed loop of whole transactions; what a device holds is checked after it
+//! locks     which of the connections' transactions may write a page
 //! protocols figures 4 and 5: throughput and write size of the four
 //! log_size  figures 6 and 7: the same by the size of the log, or of the cache
+//! sensitivity  a faster link; transactions larger than the cache
 //! recovery  table III: from the power coming back until transactions are settled
 //! ```
 mod devices;
+mod locks;
 mod log_size;
 mod protocols;
 mod recovery;
 mod replay;
+mod sensitivity;
 #[cfg(test)]
 mod tests;
 mod trace;
 
 use std::rc::Rc;
 use tantalum_base::Result;
+use tantalum_ssd::profile::Profile;
 
 use super::{Progress, Row, Scale};
 use devices::Sizes;
@@ -48,7 +53,9 @@ impl Setup {
             Scale::Small => (160 << 10, 1024),
         };
         // Chosen: what the default cache has, for every size of the cache.
-        let sizes = Sizes { capacity_pages, extended_pages: cache_pages, seed };
+        let link_bytes_per_second = Profile::tx_ssd().link.link_bytes_per_second;
+        let extended_pages = cache_pages;
+        let sizes = Sizes { capacity_pages, extended_pages, link_bytes_per_second, seed };
         Ok(Setup { sizes, traces, cache_pages, scale })
     }
 }
@@ -58,6 +65,7 @@ pub(super) fn run(scale: Scale, seed: u64, progress: Progress) -> Result<Vec<Row
     let setup = Setup::new(scale, seed)?;
     let mut rows = protocols::run(&setup, progress)?;
     rows.extend(log_size::run(&setup, progress)?);
+    rows.extend(sensitivity::run(&setup, progress)?);
     rows.extend(recovery::run(&setup, progress)?);
     Ok(rows)
 }

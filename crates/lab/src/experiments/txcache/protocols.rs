@@ -41,6 +41,16 @@ impl Compared {
         -gain(&self.held, &self.nv_cache)
     }
 
+    fn all(&self) -> [(Device, &Measured); 5] {
+        [
+            (Device::Wal(0), &self.wal),
+            (Device::TxFlash, &self.tx_flash),
+            (Device::TxCache(0, HeaderRelease::Mapped), &self.tx_cache),
+            (Device::TxCache(0, HeaderRelease::WrittenBack), &self.held),
+            (Device::NvCache(0), &self.nv_cache),
+        ]
+    }
+
     fn against(&self) -> [(&'static str, &Measured); 2] {
         [("WAL", &self.wal), ("TxFlash", &self.tx_flash)]
     }
@@ -60,7 +70,9 @@ pub(super) fn run(setup: &Setup, progress: Progress) -> Result<Vec<Row>> {
     let compared = compare(setup, progress)?;
     let mut rows = Vec::new();
     for compared in &compared {
-        rows.extend(absolute(compared));
+        for (device, measured) in compared.all() {
+            rows.extend(absolute(compared.trace, device, measured));
+        }
     }
     for (compared, (trace, throughput, writes)) in compared.iter().zip(PAPER) {
         debug_assert_eq!(compared.trace, trace);
@@ -97,7 +109,7 @@ fn penalties(name: &str, compared: &[Compared], penalty: fn(&Compared) -> f64) -
     )
 }
 
-fn percent(
+pub(super) fn percent(
     figure: &'static str,
     case: String,
     metric: &'static str,
@@ -128,30 +140,23 @@ pub(super) fn compare(setup: &Setup, progress: Progress) -> Result<Vec<Compared>
     Ok(all)
 }
 
-/// The bars of both figures, which the paper gives as pictures.
-fn absolute(compared: &Compared) -> Vec<Row> {
-    let devices = [
-        (Device::Wal(0), compared.wal),
-        (Device::TxFlash, compared.tx_flash),
-        (Device::TxCache(0, HeaderRelease::Mapped), compared.tx_cache),
-        (Device::TxCache(0, HeaderRelease::WrittenBack), compared.held),
-        (Device::NvCache(0), compared.nv_cache),
-    ];
-    let row = |figure, device: Device, metric, unit, measured| Row {
+/// What `device` did on `trace`: the bars of both figures, which the paper gives as pictures.
+pub(super) fn absolute(trace: &str, device: Device, measured: &Measured) -> Vec<Row> {
+    let row = |figure, metric, unit, measured| Row {
         figure,
-        case: format!("{}, {}", compared.trace, device.name()),
+        case: format!("{trace}, {}", device.name()),
         metric,
         unit,
         paper: None,
         measured,
         calibrated: false,
     };
-    let rows = devices.into_iter().flat_map(|(device, measured)| {
-        let (rate, pages) = (measured.transactions_per_s, measured.pages_programmed);
-        [
-            row("Figure 4", device, "throughput", "transactions/s", rate),
-            row("Figure 5", device, "flash writes", "pages", pages),
-        ]
-    });
-    rows.collect()
+    let mut rows = vec![
+        row("Figure 4", "throughput", "transactions/s", measured.transactions_per_s),
+        row("Figure 5", "flash writes", "pages", measured.pages_programmed),
+    ];
+    if measured.parts > 1.0 {
+        rows.push(row("Figure 4", "parts", "a transaction", measured.parts));
+    }
+    rows
 }

@@ -1,6 +1,8 @@
 //! Replays transactions in a closed loop, and checks what the device holds then.
 use std::cell::{Cell, RefCell};
+use std::pin::{Pin, pin};
 use std::rc::Rc;
+use std::task::Poll;
 use tantalum_base::{ErrorKind, PageDevice, PageNo, PageRange, Payload, Result, Stamp, TxId};
 use tantalum_ftl::Ftl;
 use tantalum_media::ZoneMedia;
@@ -8,6 +10,7 @@ use tantalum_media::nand::{Nand, NandCounters};
 use tantalum_runtime::sync::{Semaphore, WaitQueue};
 use tantalum_runtime::{JoinHandle, Runtime, Virtual};
 
+use super::locks::PageLocks;
 use super::trace::Trace;
 use crate::device_replay::Expected;
 
@@ -19,8 +22,10 @@ const WARM_UP_SHARE: f64 = 1.0 / 3.0;
 /// What a replay gave, warm-up left out.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Measured {
-    /// Transactions per virtual second.
+    /// Transactions of the workload per virtual second.
     pub transactions_per_s: f64,
+    /// Transactions of the device that each of them was, on average.
+    pub parts: f64,
     /// Flash pages programmed, for any reason.
     pub pages_programmed: f64,
     /// Flash pages erased.
@@ -50,9 +55,9 @@ struct Replay<D> {
     trace: Rc<Trace>,
     expected: Rc<RefCell<Expected>>,
     nand: Nand<Stamp>,
-    /// One transaction at a time sends its pages and then its commit: the link is one, and so it
-    /// is known which of two writes of a page is the later.
-    turn: Semaphore,
+    /// Whoever sends a transaction; as many at once as the trace says.
+    senders: Semaphore,
+    locks: PageLocks,
     committed: WaitQueue,
     next: Cell<usize>,
     finished: Cell<usize>,
@@ -78,7 +83,8 @@ pub(super) async fn replay<D: PageDevice<Page = Stamp>>(
         trace: Rc::clone(trace),
         expected: Rc::clone(expected),
         nand: nand.clone(),
-        turn: Semaphore::new("the host's turn", 1),
+        senders: Semaphore::new("the turn to send", u64::from(trace.senders)),
+        locks: PageLocks::new(),
         committed: WaitQueue::new("a commit"),
         next: Cell::new(0),
         finished: Cell::new(0),
@@ -102,21 +108,23 @@ pub(super) async fn replay<D: PageDevice<Page = Stamp>>(
 
 impl<D: PageDevice<Page = Stamp>> Replay<D> {
     async fn serve(&self) -> Result<()> {
-        let transactional = self.device.limits().transactions_max > 0;
         loop {
-            let turn = self.turn.acquire(1).await;
+            let sending = self.senders.acquire(1).await;
             let at = self.next.get();
             let Some(writes) = self.trace.transactions.get(at) else { return Ok(()) };
             self.next.set(at + 1);
+            let mut locked = self.locks.none();
+            let transactional = self.device.limits().transactions_max > 0;
             let tx = if transactional { Some(self.device.begin().await?) } else { None };
             for range in writes {
+                locked.extend(*range).await;
                 self.write(*range, tx).await?;
             }
             if let Some(tx) = tx {
-                // The commit is on its way before the next transaction sends anything.
-                let mut commit = std::pin::pin!(self.device.commit(tx));
+                // When the commit is on its way its pages are free, and the next may send.
+                let mut commit = pin!(self.device.commit(tx));
                 let polled = poll_once(commit.as_mut()).await;
-                drop(turn);
+                drop((locked, sending));
                 match polled {
                     Some(result) => result?,
                     None => commit.await?,
@@ -126,7 +134,8 @@ impl<D: PageDevice<Page = Stamp>> Replay<D> {
         }
     }
 
-    /// Writes a range; again where an earlier transaction still holds one of its pages.
+    /// Writes a range; again where a transaction whose commit is on its way still holds one of its
+    /// pages.
     async fn write(&self, range: PageRange, tx: Option<TxId>) -> Result<()> {
         let mut contents = Vec::new();
         self.expected.borrow_mut().write(range, &mut contents);
@@ -156,8 +165,10 @@ impl<D: PageDevice<Page = Stamp>> Replay<D> {
         let now = self.nand.counters();
         let seconds = (self.end_ns.get() - start_ns) as f64 / 1e9;
         let pages_per_block = f64::from(self.nand.geometry().pages_per_block);
+        let transactions = (self.finished.get() - self.warm_up) as f64 / self.trace.parts;
         Measured {
-            transactions_per_s: (self.finished.get() - self.warm_up) as f64 / seconds,
+            transactions_per_s: transactions / seconds,
+            parts: self.trace.parts,
             pages_programmed: (now.programs - before.programs) as f64,
             pages_erased: (now.erases - before.erases) as f64 * pages_per_block,
         }
@@ -165,11 +176,11 @@ impl<D: PageDevice<Page = Stamp>> Replay<D> {
 }
 
 /// Polls `future` once; its result where it has one already.
-async fn poll_once<F: Future>(mut future: std::pin::Pin<&mut F>) -> Option<F::Output> {
+async fn poll_once<F: Future>(mut future: Pin<&mut F>) -> Option<F::Output> {
     std::future::poll_fn(|context| {
-        std::task::Poll::Ready(match future.as_mut().poll(context) {
-            std::task::Poll::Ready(result) => Some(result),
-            std::task::Poll::Pending => None,
+        Poll::Ready(match future.as_mut().poll(context) {
+            Poll::Ready(result) => Some(result),
+            Poll::Pending => None,
         })
     })
     .await

@@ -14,11 +14,18 @@ pub(super) struct Trace {
     pub name: &'static str,
     /// The writes of each transaction that has any.
     pub transactions: Vec<Vec<PageRange>>,
-    /// Transactions outstanding at once.
+    /// Transactions outstanding at once, those included whose commit has not ended.
     pub outstanding: u32,
+    /// Of those, transactions that send their pages side by side.
+    pub senders: u32,
     /// The largest transaction, in pages.
     pub pages_max: u32,
+    /// Into how many of `transactions` each one of the workload's was cut, on average.
+    pub parts: f64,
 }
+
+/// Pages that [`fileserver`] makes, about: as many as the trace at full scale.
+const FILESERVER_PAGES: u32 = 48 * 8192;
 
 /// A trace to make.
 struct Made {
@@ -31,6 +38,9 @@ struct Made {
     /// the next; chosen. Varmail: its threads wait for the one commit that is under way. TPC-C: the
     /// paper's 7 connections.
     outstanding: u32,
+    /// A file system's journal is one thread, which sends one transaction after the other; the
+    /// connections of a database each send their own.
+    senders: u32,
 }
 
 const TRACES: [Made; 4] = [
@@ -40,6 +50,7 @@ const TRACES: [Made; 4] = [
         paper: None,
         small: "fileserver:transactions=36,files=600,commit=700",
         outstanding: 4,
+        senders: 1,
     },
     Made {
         name: "varmail",
@@ -47,6 +58,7 @@ const TRACES: [Made; 4] = [
         paper: None,
         small: "varmail:transactions=1500,files=100",
         outstanding: 1,
+        senders: 1,
     },
     Made {
         name: "webproxy",
@@ -54,6 +66,7 @@ const TRACES: [Made; 4] = [
         paper: None,
         small: "webproxy:transactions=300,files=1000,commit=12",
         outstanding: 4,
+        senders: 1,
     },
     Made {
         name: "TPC-C",
@@ -62,6 +75,7 @@ const TRACES: [Made; 4] = [
         paper: Some("tpcc:transactions=138000,reads=off"),
         small: "tpcc:transactions=2500,warehouses=2,reads=off",
         outstanding: 7,
+        senders: 7,
     },
 ];
 
@@ -72,10 +86,17 @@ pub(super) fn traces(scale: Scale, seed: u64) -> Result<Vec<Trace>> {
         Scale::Paper => format!("{},seed={seed}", made.paper.unwrap_or(made.full)),
         Scale::Small => format!("{},seed={seed}", made.small),
     };
-    TRACES.iter().map(|made| collect(made.name, &text(made), made.outstanding)).collect()
+    TRACES.iter().map(|made| collect(made, &text(made))).collect()
 }
 
-fn collect(name: &'static str, text: &str, outstanding: u32) -> Result<Trace> {
+/// Fileserver with transactions of up to so many pages instead; they are fewer by as much.
+pub(super) fn fileserver(pages: u32, seed: u64) -> Result<Trace> {
+    let made = &TRACES[0];
+    let transactions = FILESERVER_PAGES / pages;
+    collect(made, &format!("fileserver:transactions={transactions},commit={pages},seed={seed}"))
+}
+
+fn collect(made: &Made, text: &str) -> Result<Trace> {
     let mut transactions = vec![Vec::new()];
     for event in Generator::parse(text)? {
         match event {
@@ -96,10 +117,30 @@ fn collect(name: &'static str, text: &str, outstanding: u32) -> Result<Trace> {
     transactions.retain(|writes| !writes.is_empty());
     let pages = |writes: &Vec<PageRange>| writes.iter().map(|range| range.pages as u32).sum();
     let pages_max = transactions.iter().map(pages).max().unwrap_or(0);
-    Ok(Trace { name, transactions, outstanding, pages_max })
+    let Made { name, outstanding, senders, .. } = *made;
+    Ok(Trace { name, transactions, outstanding, senders, pages_max, parts: 1.0 })
 }
 
 impl Trace {
+    /// The same writes in transactions of at most `pages_max` pages, which are no longer atomic
+    /// together.
+    pub fn in_parts(&self, pages_max: u32) -> Trace {
+        let mut parts: Vec<Vec<PageRange>> = Vec::new();
+        for writes in &self.transactions {
+            let mut room = 0;
+            for range in writes {
+                if range.pages > room {
+                    parts.push(Vec::new());
+                    room = u64::from(pages_max);
+                }
+                room -= range.pages;
+                parts.last_mut().expect("there is one with room").push(*range);
+            }
+        }
+        let ratio = parts.len() as f64 / self.transactions.len() as f64;
+        Trace { transactions: parts, pages_max, parts: self.parts * ratio, ..*self }
+    }
+
     /// Every page that is written, in order.
     pub fn written(&self) -> BTreeSet<PageNo> {
         self.transactions.iter().flatten().flat_map(|range| range.iter()).collect()

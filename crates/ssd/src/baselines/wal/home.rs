@@ -81,13 +81,11 @@ impl<M: ZoneMedia> Wal<M> {
         &self,
         versions: Vec<(PageNo, Logged<M::Page>)>,
     ) -> Result<Vec<(PageNo, M::Page)>> {
-        let missing = versions.iter().filter(|(_, logged)| logged.content.is_none());
-        let slots: Vec<SlotNo> = missing.map(|(_, logged)| logged.slot).collect();
-        let mut contents = vec![M::Page::zero(); slots.len()];
-        if !slots.is_empty() {
-            self.log.media().read(&slots, &mut contents).await?;
-            self.count(|counts| counts.pages_read_back += slots.len() as u64);
-        }
+        let missing = || versions.iter().filter(|(_, logged)| logged.content.is_none());
+        let slots: Vec<SlotNo> = missing().map(|(_, logged)| logged.slot).collect();
+        let expected = missing().map(|(page, logged)| (*page, logged.checksum));
+        let contents = self.log.read(&slots, expected).await?;
+        self.count(|counts| counts.pages_read_back += slots.len() as u64);
         let mut contents = contents.into_iter();
         let pages = versions
             .into_iter()

@@ -9,6 +9,8 @@ pub(super) struct Logged<P> {
     pub number: u64,
     /// Where in the log.
     pub slot: SlotNo,
+    /// What the content's checksum must be when it is read from there.
+    pub checksum: u32,
     /// The content, as long as memory has room for it.
     pub content: Option<P>,
 }
@@ -57,8 +59,10 @@ impl<P: Clone> Index<P> {
             pages.push(page);
             // A later transaction may have been quicker.
             if self.newest.get(&page).is_none_or(|known| known.number < number) {
+                if logged.content.is_some() {
+                    self.kept.push_back((page, number));
+                }
                 self.newest.insert(page, logged);
-                self.kept.push_back((page, number));
             }
         }
         self.transactions.insert(number, pages);

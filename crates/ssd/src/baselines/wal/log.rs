@@ -4,8 +4,9 @@ use std::collections::VecDeque;
 use std::future::Future;
 use std::pin::Pin;
 use std::task::Poll;
-use tantalum_base::{ErrorKind, PageBuf, PageNo, Payload, Result, SlotNo, Version, ZoneNo};
+use tantalum_base::{Error, ErrorKind, PageBuf, PageNo, Payload, Result, SlotNo, Version, ZoneNo};
 use tantalum_ftl::ZoneReaders;
+use tantalum_ftl::planted::{Fault, is_planted};
 use tantalum_media::{AppendHeader, Body, SlotKind, Spare, ZoneGeometry, ZoneMedia};
 use tantalum_runtime::sync::{Semaphore, WaitQueue};
 
@@ -15,12 +16,14 @@ use super::options::WalOptions;
 pub(super) const LOG_STREAM: u8 = 3;
 
 /// A zone of the log that holds something.
-struct Filled {
-    zone: ZoneNo,
-    epoch: u64,
-    used_slots: u32,
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Filled {
+    pub zone: ZoneNo,
+    pub epoch: u64,
+    /// Slots that were appended to; all of them where it is not known.
+    pub used_slots: u32,
     /// Highest transaction with a page or a record in it.
-    last: u64,
+    pub last: u64,
 }
 
 #[derive(Default)]
@@ -60,15 +63,26 @@ pub(super) struct Log<M> {
 }
 
 impl<M: ZoneMedia> Log<M> {
-    /// An empty log on `media`. All zones must be reset; `epoch` is above every one used before.
-    pub(super) fn new(media: M, options: WalOptions, epoch: u64) -> Self {
+    /// An empty log on `media`. All zones must be reset, but for those that are retired.
+    pub(super) fn new(media: M, options: WalOptions) -> Self {
+        Log::with(media, options, Vec::new(), 0)
+    }
+
+    /// The log on `media` that holds `filled`, from the oldest on. All other zones must be reset,
+    /// but for those that are retired; `epoch` is at least every one used before.
+    pub(super) fn with(media: M, options: WalOptions, filled: Vec<Filled>, epoch: u64) -> Self {
         let geometry = media.geometry();
-        let free = (0..geometry.zones).map(ZoneNo).collect();
+        let retired = media.retired();
+        let is_free = |zone: &ZoneNo| {
+            !retired.contains(zone) && filled.iter().all(|filled| filled.zone != *zone)
+        };
+        let free = (0..geometry.zones).map(ZoneNo).filter(is_free).collect();
+        let areas = Areas { filled: filled.into(), free, epoch, ..Areas::default() };
         Log {
             media,
             geometry,
             options,
-            areas: RefCell::new(Areas { free, epoch, ..Areas::default() }),
+            areas: RefCell::new(areas),
             turn: Semaphore::new("the redo log's turn", 1),
             readers: ZoneReaders::new(geometry),
             room: WaitQueue::new("room in the redo log"),
@@ -157,13 +171,14 @@ impl<M: ZoneMedia> Log<M> {
     }
 
     /// Logs the pages of the transaction whose number `take_number` gives, in order with all
-    /// others: durable when it returns, and committed by its record only. The slot of each page.
+    /// others: durable when it returns, and committed by its record only. The slot and the checksum
+    /// of each page.
     pub(super) async fn append_pages(
         &self,
         pages: &[(PageNo, M::Page)],
         failed: impl Fn() -> Result<()>,
         take_number: impl FnOnce() -> u64,
-    ) -> Result<(u64, Vec<SlotNo>)> {
+    ) -> Result<(u64, Vec<(SlotNo, u32)>)> {
         let turn = self.turn.acquire(1).await;
         self.admit(pages.len(), &failed).await?;
         let number = take_number();
@@ -181,7 +196,8 @@ impl<M: ZoneMedia> Log<M> {
         let pieces = self.place(number, pages.len());
         drop(turn);
         let slots = self.append(number, pages.len(), pieces, &spares, &bodies).await?;
-        Ok((number, slots))
+        let checksums = spares.iter().map(|spare| spare.checksum);
+        Ok((number, slots.into_iter().zip(checksums).collect()))
     }
 
     /// Logs the commit record of transaction `number`: when this returns, it is committed.
@@ -229,6 +245,28 @@ impl<M: ZoneMedia> Log<M> {
         };
         let slots = join_all(pieces.iter().map(send).collect()).await?;
         Ok(slots.concat())
+    }
+
+    /// Reads what lies at `slots`: for each the page and the checksum that `expected` gives.
+    ///
+    /// # Errors
+    /// `Checksum` with the page that has decayed; the medium's own.
+    pub(super) async fn read(
+        &self,
+        slots: &[SlotNo],
+        expected: impl Iterator<Item = (PageNo, u32)>,
+    ) -> Result<Vec<M::Page>> {
+        let mut contents = vec![M::Page::zero(); slots.len()];
+        if !slots.is_empty() {
+            self.media.read(slots, &mut contents).await?;
+        }
+        for ((page, checksum), (slot, content)) in expected.zip(slots.iter().zip(&contents)) {
+            if content.checksum() != checksum && !is_planted(Fault::NoChecksum) {
+                let context = format!("page {page} at {slot:?} of the redo log has decayed");
+                return Err(Error::new(ErrorKind::Checksum, context));
+            }
+        }
+        Ok(contents)
     }
 
     /// Resets every sealed zone in which no transaction above `home` has anything.

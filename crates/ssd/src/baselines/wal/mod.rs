@@ -5,7 +5,7 @@
 //! log       the log area: zones of its own, filled in order, reset from the oldest on
 //! index     the newest committed version of each logged page, and whose it is
 //! home      copies what the oldest zone still holds home, then lets the zone go
-//! recovery  scans the log, redoes what is committed
+//! recovery  scans the log: what is committed is read from there until it is home
 //! ```
 //! A redo log of whole pages without undo: nothing of an open transaction reaches a home location
 //! (no-steal), and a commit waits for the log alone (no-force), as in the journal of ext3 and, with
@@ -25,8 +25,8 @@ mod recovery;
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
 use tantalum_base::{
-    Durability, Error, ErrorKind, Limits, PAGE_BYTES, PageDevice, PageNo, PageRange, Payload,
-    Result, SlotNo, TxId,
+    Durability, Error, ErrorKind, Limits, PAGE_BYTES, PageDevice, PageNo, PageRange, Result,
+    SlotNo, TxId,
 };
 use tantalum_ftl::{Ftl, FtlOptions, FtlStatistics};
 use tantalum_media::ZoneMedia;
@@ -78,8 +78,6 @@ pub struct Wal<M: ZoneMedia> {
     /// Transactions were committed, or the device failed.
     settled: WaitQueue,
     failed: RefCell<Option<Error>>,
-    /// The FTL's own tasks run: recovery needs them.
-    ftl_runs: Cell<bool>,
     counts: Cell<WalStatistics>,
 }
 
@@ -109,10 +107,11 @@ impl<M: ZoneMedia> Wal<M> {
     pub async fn format(media: Rc<M>, ftl: FtlOptions, options: WalOptions) -> Result<Self> {
         let (home, log) = divide(&media, &options)?;
         let ftl = Ftl::format(home, with_state_page(ftl)).await?;
-        recovery::reset_zones(&log).await?;
-        Ok(Wal::open(ftl, Log::new(log, options, 0), options, 0))
+        recovery::reset_zones(&log, |_| true).await?;
+        Ok(Wal::open(ftl, Log::new(log, options), options, 0))
     }
 
+    /// The device of which transactions up to `home` are home and no later one is known.
     fn open(
         ftl: Rc<Ftl<ZoneWindow<M>>>,
         log: Log<ZoneWindow<M>>,
@@ -146,7 +145,6 @@ impl<M: ZoneMedia> Wal<M> {
             home_turn: Semaphore::new("the copying home", 1),
             settled: WaitQueue::new("commits in flight"),
             failed: RefCell::new(None),
-            ftl_runs: Cell::new(false),
             counts: Cell::default(),
         }
     }
@@ -156,14 +154,27 @@ impl<M: ZoneMedia> Wal<M> {
         self.commands.start(self, runtime);
         let wal = Rc::clone(self);
         runtime.spawn("copier home", async move { wal.run_copier().await });
-        if !self.ftl_runs.replace(true) {
-            start_ftl(&self.ftl, runtime);
-        }
+        let ftl = Rc::clone(&self.ftl);
+        runtime.spawn("cleaner", async move { ftl.run_cleaner().await });
+        let ftl = Rc::clone(&self.ftl);
+        runtime.spawn("checkpointer", async move { ftl.run_checkpointer().await });
     }
 
     /// The FTL of the home locations.
     pub fn ftl(&self) -> &Rc<Ftl<ZoneWindow<M>>> {
         &self.ftl
+    }
+
+    /// Copies home all that is committed: the next recovery finds nothing to do in the log.
+    ///
+    /// # Errors
+    /// `Latched` after an earlier failure; the medium's own.
+    pub async fn checkpoint(&self) -> Result<()> {
+        self.check_failed()?;
+        match self.log.newest() {
+            Some(newest) => self.copy_home(newest).await,
+            None => Ok(()),
+        }
     }
 
     /// Counters since opening.
@@ -231,8 +242,8 @@ impl<M: ZoneMedia> Wal<M> {
         record.inspect_err(|error| self.fail(error))?;
         turn.first().await;
         let numbered = pages.iter().zip(slots);
-        let logged = numbered.map(|((page, content), slot)| {
-            (*page, Logged { number, slot, content: Some(content.clone()) })
+        let logged = numbered.map(|((page, content), (slot, checksum))| {
+            (*page, Logged { number, slot, checksum, content: Some(content.clone()) })
         });
         self.index.borrow_mut().committed(number, logged);
         let slots = self.log.slots_of(pages.len()) + self.log.slots_of(1);
@@ -260,9 +271,9 @@ impl<M: ZoneMedia> Wal<M> {
             match index.get(page) {
                 None => missed.home.push((page, at)),
                 Some(Logged { content: Some(content), .. }) => *out = content.clone(),
-                Some(Logged { slot, .. }) => {
+                Some(Logged { slot, checksum, .. }) => {
                     missed.slots.push(*slot);
-                    missed.logged.push(at);
+                    missed.logged.push((page, *checksum, at));
                 }
             }
         }
@@ -275,17 +286,9 @@ impl<M: ZoneMedia> Wal<M> {
 struct Missed {
     /// At home: the page and its index.
     home: Vec<(PageNo, usize)>,
-    /// Slots of the log, and the index of each.
+    /// Slots of the log; the page, the checksum and the index of each.
     slots: Vec<SlotNo>,
-    logged: Vec<usize>,
-}
-
-/// Starts what must run beside writes to the homes.
-fn start_ftl<M: ZoneMedia>(ftl: &Rc<Ftl<M>>, runtime: &impl Runtime) {
-    let cleaned = Rc::clone(ftl);
-    runtime.spawn("cleaner", async move { cleaned.run_cleaner().await });
-    let ftl = Rc::clone(ftl);
-    runtime.spawn("checkpointer", async move { ftl.run_checkpointer().await });
+    logged: Vec<(PageNo, u32, usize)>,
 }
 
 impl<M: ZoneMedia> PageDevice for Wal<M> {
@@ -308,9 +311,9 @@ impl<M: ZoneMedia> PageDevice for Wal<M> {
         if missed.slots.is_empty() {
             return Ok(());
         }
-        let mut contents = vec![M::Page::zero(); missed.slots.len()];
-        self.log.media().read(&missed.slots, &mut contents).await?;
-        missed.logged.into_iter().zip(contents).for_each(|(at, content)| out[at] = content);
+        let expected = missed.logged.iter().map(|(page, checksum, _)| (*page, *checksum));
+        let contents = self.log.read(&missed.slots, expected).await?;
+        missed.logged.iter().zip(contents).for_each(|((.., at), content)| out[*at] = content);
         Ok(())
     }
 
@@ -343,9 +346,7 @@ impl<M: ZoneMedia> PageDevice for Wal<M> {
             // What is in the log must not be redone behind the trim, nor may anything of the range be
             // committed between the two.
             let _turn = wal.turns.range(range).await;
-            if let Some(newest) = wal.log.newest() {
-                wal.copy_home(newest).await?;
-            }
+            wal.checkpoint().await?;
             wal.ftl.trim(range, true).await
         };
         self.commands.run("trim", trim).await

@@ -1,4 +1,5 @@
-//! Recovery: scans the log, redoes committed transactions, drops the others.
+//! Recovery: scans the log for what is committed and not home. That stays in the log, where it is
+//! read from, until the log fills or is copied home otherwise, as in normal operation.
 use std::collections::BTreeMap;
 use std::rc::Rc;
 use tantalum_base::{Error, ErrorKind, PageNo, Payload, Result, SlotNo, ZoneNo};
@@ -7,28 +8,27 @@ use tantalum_ftl::{Ftl, FtlOptions};
 use tantalum_media::{SlotKind, ZoneMedia};
 use tantalum_runtime::Runtime;
 
-use super::home::{copy, decode_state};
-use super::log::{LOG_STREAM, Log};
+use super::home::decode_state;
+use super::index::Logged;
+use super::log::{Filled, LOG_STREAM, Log};
 use super::options::WalOptions;
-use super::{Wal, divide, start_ftl, with_state_page};
+use super::{Wal, divide, with_state_page};
 
 /// What a recovery found, and how long it took.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct WalRecovery {
-    /// Slots of the log that were read.
+    /// Slots of the log that were looked at.
     pub slots: u64,
     /// Transactions found committed and not home.
     pub committed: u64,
     /// Transactions found without a whole set of pages and record, and dropped.
     pub dropped: u64,
-    /// Pages copied home.
-    pub pages_redone: u64,
     /// Time of the FTL's own recovery, of the mapping of the home locations.
     pub ftl_ns: u64,
     /// Time of the scan of the log.
     pub scan_ns: u64,
-    /// Time of reading the newest versions and writing them home.
-    pub redo_ns: u64,
+    /// Time of resetting the zones of the log in which nothing is needed.
+    pub reset_ns: u64,
 }
 
 /// A transaction as the scan found it.
@@ -44,22 +44,53 @@ impl Found {
     fn is_committed(&self) -> bool {
         self.committed == Some(self.pages.len() as u64) || is_planted(Fault::RedoUncommitted)
     }
+
+    /// A record is written when all pages are durable: where it is without them, they were lost
+    /// since, and it would not do to forget what was committed.
+    fn check(&self, number: u64) -> Result<()> {
+        let Some(pages) = self.committed else { return Ok(()) };
+        let context = format!(
+            "transaction {number} of the redo log was committed with {pages} pages, of which {} are \
+             readable",
+            self.pages.len()
+        );
+        Err(Error::new(ErrorKind::Corrupt, context))
+    }
 }
 
 /// All that the log holds.
 #[derive(Default)]
 struct Scan {
     transactions: BTreeMap<u64, Found>,
+    /// Zones with anything of the log.
+    zones: Vec<Filled>,
     epoch: u64,
     slots: u64,
 }
 
+impl Scan {
+    /// The highest number that a new transaction must not have: those that were dropped count, as
+    /// their pages are still there.
+    fn last(&self, home: u64) -> u64 {
+        let counts = |found: &Found| found.is_committed() || !is_planted(Fault::NumbersReused);
+        let last = self.transactions.iter().rev().find(|(_, found)| counts(found));
+        last.map_or(home, |(last, _)| home.max(*last))
+    }
+
+    /// The zones with anything above `home`, from the oldest on.
+    fn filled(&self, home: u64) -> Vec<Filled> {
+        let above = self.zones.iter().filter(|filled| filled.last > home);
+        let mut filled: Vec<Filled> = above.copied().collect();
+        filled.sort_unstable_by_key(|filled| filled.epoch);
+        filled
+    }
+}
+
 impl<M: ZoneMedia> Wal<M> {
-    /// Opens the device that `media` holds. What brings the log home may need room for it, so the
-    /// tasks that clean the homes run from here on.
+    /// Opens the device that `media` holds. Before it is written to it must be started, as a new one.
     ///
     /// # Errors
-    /// Those of [`Ftl::recover`]; `Checksum` where a committed page in the log has decayed.
+    /// Those of [`Ftl::recover`]; `Corrupt` where pages of a committed transaction are gone.
     pub async fn recover(
         media: Rc<M>,
         ftl: FtlOptions,
@@ -76,52 +107,57 @@ impl<M: ZoneMedia> Wal<M> {
         let opened_ns = runtime.now_ns();
         let scan = scan_log(&log).await?;
         let scanned_ns = runtime.now_ns();
+        let filled = scan.filled(home);
+        reset_zones(&log, |zone| filled.iter().all(|filled| filled.zone != zone)).await?;
+        let log = Log::with(log, options, filled, scan.epoch);
+        let wal = Wal::open(ftl, log, options, home);
+        wal.next_number.set(scan.last(home) + 1);
         let mut report = WalRecovery {
             slots: scan.slots,
             ftl_ns: opened_ns - start_ns,
             scan_ns: scanned_ns - opened_ns,
+            reset_ns: runtime.now_ns() - scanned_ns,
             ..WalRecovery::default()
         };
-        let mut newest: BTreeMap<PageNo, (SlotNo, u32)> = BTreeMap::new();
-        for (_, found) in scan.transactions.range(home + 1..) {
+        for (number, found) in scan.transactions.range(home + 1..) {
             if !found.is_committed() {
+                found.check(*number)?;
                 report.dropped += 1;
                 continue;
             }
             report.committed += 1;
-            for (page, slot, checksum) in &found.pages {
-                newest.insert(*page, (*slot, *checksum));
-            }
+            let logged = found.pages.iter().map(|(page, slot, checksum)| {
+                let (slot, checksum) = (*slot, *checksum);
+                (*page, Logged { number: *number, slot, checksum, content: None })
+            });
+            wal.index.borrow_mut().committed(*number, logged);
         }
-        let last = scan.transactions.last_key_value().map_or(home, |(last, _)| home.max(*last));
-        start_ftl(&ftl, runtime);
-        if last > home {
-            let pages = read_versions(&log, &newest).await?;
-            copy(&ftl, &pages, last).await?;
-            report.pages_redone = pages.len() as u64;
-        }
-        reset_zones(&log).await?;
-        report.redo_ns = runtime.now_ns() - scanned_ns;
-        let log = Log::new(log, options, scan.epoch);
-        let wal = Wal::open(ftl, log, options, last);
-        wal.ftl_runs.set(true);
         Ok((wal, report))
     }
 }
 
-/// Looks at the spare areas alone: they say whose each page is. What is to be copied home is read,
-/// once, when that is known.
+/// Looks at the spare areas alone: they say whose each page is.
 async fn scan_log<M: ZoneMedia>(log: &M) -> Result<Scan> {
     let geometry = log.geometry();
     let mut scan = Scan::default();
     for zone in (0..geometry.zones).map(ZoneNo) {
+        let mut filled = None;
         for append in log.scan_spares(zone).await? {
             scan.slots += append.spares.len() as u64;
-            scan.epoch = scan.epoch.max(append.header.epoch);
+            let epoch = append.header.epoch;
+            scan.epoch = scan.epoch.max(epoch);
             if append.header.stream != LOG_STREAM {
                 continue;
             }
-            let found = scan.transactions.entry(append.header.batch_first.0).or_default();
+            let number = append.header.batch_first.0;
+            filled = Some(Filled {
+                zone,
+                epoch,
+                // Nobody appends to what a power cut left of a zone.
+                used_slots: geometry.slots_per_zone,
+                last: filled.map_or(number, |filled: Filled| filled.last.max(number)),
+            });
+            let found = scan.transactions.entry(number).or_default();
             for (offset, spare) in (append.first_offset..).zip(&append.spares) {
                 let Some(spare) = spare else { continue };
                 match spare.kind {
@@ -133,36 +169,24 @@ async fn scan_log<M: ZoneMedia>(log: &M) -> Result<Scan> {
                 }
             }
         }
+        scan.zones.extend(filled);
     }
     Ok(scan)
 }
 
-/// Reads the newest versions, all at once.
-async fn read_versions<M: ZoneMedia>(
+/// Resets the zones of the log for which `is_due` holds.
+pub(super) async fn reset_zones<M: ZoneMedia>(
     log: &M,
-    newest: &BTreeMap<PageNo, (SlotNo, u32)>,
-) -> Result<Vec<(PageNo, M::Page)>> {
-    let slots: Vec<SlotNo> = newest.values().map(|(slot, _)| *slot).collect();
-    let mut contents = vec![M::Page::zero(); slots.len()];
-    if !slots.is_empty() {
-        log.read(&slots, &mut contents).await?;
-    }
-    let mut pages = Vec::with_capacity(slots.len());
-    for ((page, (slot, checksum)), content) in newest.iter().zip(contents) {
-        if content.checksum() != *checksum {
-            let context = format!("page {page} at {slot:?} of the redo log has decayed");
-            return Err(Error::new(ErrorKind::Checksum, context));
-        }
-        pages.push((*page, content));
-    }
-    Ok(pages)
-}
-
-/// Resets every zone of the log.
-pub(super) async fn reset_zones<M: ZoneMedia>(log: &M) -> Result<()> {
+    is_due: impl Fn(ZoneNo) -> bool,
+) -> Result<()> {
     let retired = log.retired();
-    for zone in (0..log.geometry().zones).map(ZoneNo).filter(|zone| !retired.contains(zone)) {
-        log.reset(zone).await?;
+    let zones = (0..log.geometry().zones).map(ZoneNo);
+    for zone in zones.filter(|zone| !retired.contains(zone) && is_due(*zone)) {
+        match log.reset(zone).await {
+            // The log is one zone shorter from now on.
+            Err(error) if error.kind() == ErrorKind::ZoneRetired => {}
+            result => result?,
+        }
     }
     Ok(())
 }
