@@ -94,7 +94,8 @@ impl<M: ZoneMedia> Ftl<M> {
             let problem = format!("{noted} entries, {found} found");
             findings.push(Finding { place: "table of sharers".into(), problem });
         }
-        let own = state.checkpoint_places.iter().chain(state.records.iter().map(|(_, slot)| slot));
+        let own =
+            state.checkpoint_places.iter().chain(state.records.iter().map(|(_, at)| &at.slot));
         for slot in own.chain(&state.pinned).copied().chain(state.deltas.places()) {
             live[self.geometry.zone_of(slot).index()] += 1;
         }

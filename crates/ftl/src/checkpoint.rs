@@ -14,6 +14,7 @@ use crate::entries::{self, Encoder, Line, NEXT_ENTRY_BYTES_MAX, Order, Style};
 use crate::ftl::{DumpsVoid, Ftl, State};
 use crate::map::Entry;
 use crate::planted::{Fault, is_planted};
+use crate::read::OwnPage;
 use crate::zones::{Stream, ZoneState};
 
 const MAGIC: u64 = 0x7470_6b43_746e_6154; // "TantCkpt"
@@ -456,9 +457,9 @@ impl<M: ZoneMedia> Ftl<M> {
                 state.zones.remove_live(slot);
             }
             let (dead, live) = state.records.iter().partition(|(at, _)| *at <= footer.covered);
-            let dead: Vec<(Version, SlotNo)> = dead;
+            let dead: Vec<(Version, OwnPage)> = dead;
             state.records = live;
-            for (_, slot) in dead {
+            for (_, OwnPage { slot, .. }) in dead {
                 state.map.set_record(slot, false);
                 state.zones.remove_live(slot);
                 state.cleaning_stuck = false;

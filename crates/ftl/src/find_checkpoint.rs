@@ -6,6 +6,7 @@ use tantalum_media::{SlotKind, ZoneMedia};
 use crate::checkpoint::{self, Footer, PieceHeader, PieceKind, ZONE_ENTRIES, ZoneEntry};
 use crate::dump::DumpHeader;
 use crate::ftl::Ftl;
+use crate::read::OwnPage;
 use crate::zones::Stream;
 
 /// A checkpoint as read from media.
@@ -21,11 +22,11 @@ pub(crate) struct Checkpoint {
 #[derive(Default)]
 pub(crate) struct MetaSlots {
     // By id, then by number.
-    by_id: BTreeMap<u64, BTreeMap<u64, SlotNo>>,
+    by_id: BTreeMap<u64, BTreeMap<u64, OwnPage>>,
     // The highest of which another page says that it was finished.
     finished: u64,
     // By the checkpoint that was begun last, then by number.
-    deltas: BTreeMap<(u64, u64), SlotNo>,
+    deltas: BTreeMap<(u64, u64), OwnPage>,
 }
 
 impl MetaSlots {
@@ -36,17 +37,17 @@ impl MetaSlots {
 
     /// Pages of checkpoint `id`, in order.
     pub(crate) fn checkpoint(&self, id: u64) -> impl Iterator<Item = SlotNo> + '_ {
-        self.by_id.get(&id).into_iter().flat_map(|slots| slots.values().copied())
+        self.by_id.get(&id).into_iter().flat_map(|slots| slots.values().map(|page| page.slot))
     }
 
     /// The delta pages that `dump` builds on, in order.
     pub(crate) fn deltas_of(
         &self,
         dump: &DumpHeader,
-    ) -> impl Iterator<Item = ((u64, u64), SlotNo)> + '_ {
+    ) -> impl Iterator<Item = ((u64, u64), OwnPage)> + '_ {
         let up_to = dump.deltas_up_to;
         let since = self.deltas.range((dump.checkpoint, 0)..);
-        since.filter(move |((_, number), _)| *number < up_to).map(|(at, slot)| (*at, *slot))
+        since.filter(move |((_, number), _)| *number < up_to).map(|(at, page)| (*at, *page))
     }
 }
 
@@ -65,12 +66,14 @@ impl<M: ZoneMedia> Ftl<M> {
                 for (index, spare) in append.spares.iter().enumerate() {
                     if let Some(spare) = spare.filter(|spare| spare.kind == SlotKind::Delta) {
                         let slot = self.geometry.slot(zone, append.first_offset + index as u32);
-                        slots.deltas.insert((spare.version.0, spare.page.0), slot);
+                        let page = OwnPage { slot, checksum: spare.checksum };
+                        slots.deltas.insert((spare.version.0, spare.page.0), page);
                     }
                     if let Some(spare) = spare.filter(|spare| spare.kind == SlotKind::Checkpoint) {
                         let slot = self.geometry.slot(zone, append.first_offset + index as u32);
-                        let id = spare.version.0;
-                        slots.by_id.entry(id).or_default().insert(spare.page.0, slot);
+                        let (id, page) =
+                            (spare.version.0, OwnPage { slot, checksum: spare.checksum });
+                        slots.by_id.entry(id).or_default().insert(spare.page.0, page);
                         if id > latest {
                             // Behind one that was not finished, the next takes a zone of its own.
                             slots.finished = slots.finished.max(latest);
@@ -109,11 +112,11 @@ impl<M: ZoneMedia> Ftl<M> {
     async fn whole_checkpoint(
         &self,
         id: u64,
-        slots: &BTreeMap<u64, SlotNo>,
+        slots: &BTreeMap<u64, OwnPage>,
         finished: u64,
     ) -> Result<Option<Checkpoint>> {
-        let Some((number, slot)) = slots.last_key_value() else { return Ok(None) };
-        let page = self.media.read_meta(*slot).await?;
+        let Some((number, last)) = slots.last_key_value() else { return Ok(None) };
+        let page = self.read_own(*last).await?;
         let header = checkpoint::decode_header(&page);
         if header.is_none_or(|header| header.kind != PieceKind::Footer || header.id != id) {
             if id <= finished {
@@ -141,20 +144,20 @@ impl<M: ZoneMedia> Ftl<M> {
                 ),
             ));
         }
-        let places = slots.values().copied().collect();
-        self.read_checkpoint(id, footer, places).await.map(Some)
+        let pages = slots.values().copied().collect();
+        self.read_checkpoint(id, footer, pages).await.map(Some)
     }
 
     async fn read_checkpoint(
         &self,
         id: u64,
         footer: Footer,
-        places: Vec<SlotNo>,
+        pages: Vec<OwnPage>,
     ) -> Result<Checkpoint> {
         let mut zones = vec![ZoneEntry::default(); self.geometry.zones as usize];
         let mut map = Vec::new();
-        for slot in &places {
-            let page = self.media.read_meta(*slot).await?;
+        for OwnPage { slot, checksum } in pages.iter().copied() {
+            let page = self.read_own(OwnPage { slot, checksum }).await?;
             let header = checkpoint::decode_header(&page).ok_or_else(|| {
                 Error::new(
                     ErrorKind::Corrupt,
@@ -173,6 +176,7 @@ impl<M: ZoneMedia> Ftl<M> {
                 PieceKind::Footer => {}
             }
         }
+        let places = pages.iter().map(|page| page.slot).collect();
         Ok(Checkpoint { id, footer, places, zones, map })
     }
 }

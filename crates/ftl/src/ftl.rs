@@ -12,6 +12,7 @@ use crate::dump::Layout;
 use crate::durable::DurableTracker;
 use crate::map::{Entry, Mapping, Place};
 use crate::options::{FtlOptions, reserve_zones};
+use crate::read::OwnPage;
 use crate::readers::ZoneReaders;
 use crate::statistics::FtlStatistics;
 use crate::zones::Zones;
@@ -79,7 +80,7 @@ pub(crate) struct State<P> {
     /// Reset zones that the next batches of the host stream will open.
     pub prepared: Vec<ZoneNo>,
     /// Record pages that no checkpoint covers, in the order in which they were logged.
-    pub records: Vec<(Version, SlotNo)>,
+    pub records: Vec<(Version, OwnPage)>,
     /// Where the checkpoint in force lies.
     pub checkpoint_places: Vec<SlotNo>,
     /// The checkpoint that was begun last.

@@ -10,6 +10,7 @@ use tantalum_media::{Body, SlotKind, Spare, ZoneGeometry, ZoneMedia};
 use crate::ftl::{AppendBuffer, Ftl, State};
 use crate::map::{Entry, Occupant, Place};
 use crate::planted::{Fault, is_planted};
+use crate::read::OwnPage;
 use crate::records::{self, SHARERS_MAX, Sharer};
 use crate::taken::origin;
 use crate::zones::{Stream, Zone};
@@ -183,8 +184,8 @@ impl<M: ZoneMedia> Ftl<M> {
             }
         }
         for slot in group.records {
-            let Some(version) = self.state.borrow().record_version(slot) else { continue };
-            let body = self.media.read_meta(slot).await?;
+            let Some((version, record)) = self.state.borrow().record(slot) else { continue };
+            let body = self.read_own(record).await?;
             // A record that cannot be read must not be dropped: what it undid would come back.
             records::decode(&body)?;
             copies.buffer.push_record(body, version);
@@ -205,8 +206,8 @@ impl<P> State<P> {
     /// `source` was copied to `slot`: what is still in force there moves.
     fn redirect(&mut self, source: SlotNo, slot: SlotNo, spare: &Spare) {
         if spare.kind == SlotKind::Record {
-            if let Some(record) = self.records.iter_mut().find(|(_, at)| *at == source) {
-                record.1 = slot;
+            if let Some(record) = self.records.iter_mut().find(|(_, at)| at.slot == source) {
+                record.1.slot = slot;
                 self.map.set_record(source, false);
                 self.zones.remove_live(source);
                 self.map.set_record(slot, true);
@@ -247,13 +248,15 @@ impl<P> State<P> {
     fn lose(&mut self, page: PageNo, entry: Entry) -> bool {
         let known = self.map.get(page) == entry;
         if known {
-            self.replace(page, Entry { place: Place::Lost, ..entry });
+            let forgotten = is_planted(Fault::LostPagesForgotten);
+            let place = if forgotten { Place::Unmapped } else { Place::Lost };
+            self.replace(page, Entry { place, ..entry });
         }
         known
     }
 
-    /// Version of the record in `slot`, if one is in force there.
-    fn record_version(&self, slot: SlotNo) -> Option<Version> {
-        self.records.iter().find(|(_, at)| *at == slot).map(|(version, _)| *version)
+    /// The record in `slot` and its version, if one is in force there.
+    fn record(&self, slot: SlotNo) -> Option<(Version, OwnPage)> {
+        self.records.iter().find(|(_, at)| at.slot == slot).copied()
     }
 }

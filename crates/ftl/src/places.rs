@@ -8,6 +8,7 @@ use tantalum_media::{ScannedAppend, SlotKind, ZoneGeometry, ZoneMedia};
 use crate::ftl::{Ftl, State};
 use crate::map::{Entry, Place};
 use crate::planted::{Fault, is_planted};
+use crate::read::OwnPage;
 use crate::records::{self, Share};
 use crate::recovery::{Change, Found, Log};
 use crate::taken::origin;
@@ -45,17 +46,17 @@ pub(crate) struct Original {
 }
 
 impl<M: ZoneMedia> Ftl<M> {
-    /// Collects the pages that share copies of `append` from its page of sharers in `slot`, if
+    /// Collects the pages that share copies of `append` from its page of `sharers`, if
     /// that is one: they are found in the copies as if these were theirs.
     pub(crate) async fn collect_sharers(
         &self,
         append: &ScannedAppend,
-        slot: SlotNo,
+        sharers: OwnPage,
         log: &mut Log,
     ) {
         // Where it cannot be read, pages whose older place is gone too turn out to be lost.
-        let Ok(page) = self.media.read_meta(slot).await else { return };
-        let zone = self.geometry.zone_of(slot);
+        let Ok(page) = self.read_own(sharers).await else { return };
+        let zone = self.geometry.zone_of(sharers.slot);
         for sharer in records::decode_sharers(&page).unwrap_or_default() {
             let copy = append.spares.get(sharer.index as usize).copied().flatten();
             let Some(copy) = copy.filter(|spare| spare.kind == SlotKind::Copy) else { continue };

@@ -30,6 +30,12 @@ pub enum Fault {
     NoChecksum,
     /// Writes are acknowledged and frames given up before they are durable.
     EarlyAcknowledgement,
+    /// Pages of the mapping's own are not checked when they are read.
+    OwnPagesUnchecked,
+    /// Cleaning forgets a page that the medium cannot give back.
+    LostPagesForgotten,
+    /// Recovery takes durable content that has decayed for the end of the log.
+    DamageTakenForEnd,
     /// What is in the write cache is not written back when the device is closed.
     CacheDroppedAtClose,
     /// Shares are acknowledged without having been logged.

@@ -19,6 +19,7 @@ use crate::map::{Entry, Occupant, Place};
 use crate::options::FtlOptions;
 use crate::places::{Original, Rank};
 use crate::planted::{Fault, is_planted};
+use crate::read::OwnPage;
 use crate::records::{self, Record};
 use crate::recovery_report::RecoveryReport;
 use crate::zones::{Stream, ZoneState};
@@ -40,7 +41,7 @@ pub(crate) struct Found {
 
 pub(crate) enum Change {
     Data { page: PageNo, taken: bool, checksum: u32 },
-    Records(Vec<Record>),
+    Records { changes: Vec<Record>, checksum: u32 },
 }
 
 /// All that scanning found.
@@ -226,6 +227,9 @@ impl<M: ZoneMedia> Ftl<M> {
     /// place. Damage in a zone in which nothing is in force is no decay: the zone was being
     /// reset, or filled again.
     fn check_damage(&self, log: &Log, covered: Version) -> Result<()> {
+        if is_planted(Fault::DamageTakenForEnd) {
+            return Ok(());
+        }
         let state = self.state.borrow();
         let in_use = |slot: &SlotNo| state.zones.get(self.geometry.zone_of(*slot)).live_slots > 0;
         let damaged = |slot: SlotNo| {
@@ -279,11 +283,12 @@ impl<M: ZoneMedia> Ftl<M> {
                 SlotKind::Data if version > covered => data,
                 SlotKind::Copy => data,
                 SlotKind::Record if moved && version == Version::NEVER => {
-                    self.collect_sharers(append, slot, log).await;
+                    self.collect_sharers(append, OwnPage { slot, checksum }, log).await;
                     continue;
                 }
                 SlotKind::Record if version > covered => {
-                    Change::Records(records::decode(&self.media.read_meta(slot).await?)?)
+                    let page = self.read_own(OwnPage { slot, checksum }).await?;
+                    Change::Records { changes: records::decode(&page)?, checksum }
                 }
                 _ => continue,
             };
@@ -351,17 +356,18 @@ impl<M: ZoneMedia> Ftl<M> {
                     let entry = Entry { version: found.version, place, taken, checksum };
                     state.settle(*page, entry, &rank, &mut log.originals);
                 }
-                Change::Records(changes) => {
+                Change::Records { changes, checksum } => {
                     // As for data, the latest copy is the one in force.
                     let known = state.records.pop_if(|(at, _)| *at == found.version);
-                    let known = known.map(|(_, slot)| slot);
+                    let known = known.map(|(_, at)| at.slot);
                     let slot = known.filter(|slot| rank.of(*slot) > rank.of(found.slot));
                     let slot = slot.unwrap_or(found.slot);
                     if let Some(known) = known {
                         state.map.set_record(known, false);
                         state.zones.remove_live(known);
                     }
-                    state.records.push((found.version, slot));
+                    let checksum = *checksum;
+                    state.records.push((found.version, OwnPage { slot, checksum }));
                     state.map.set_record(slot, true);
                     state.zones.add_live(slot);
                     state.apply_trims(changes, found.version);

@@ -20,6 +20,7 @@ use crate::find_checkpoint::{Checkpoint, MetaSlots};
 use crate::ftl::{DumpsVoid, Ftl, State};
 use crate::map::{Entry, Mapping, Place};
 use crate::planted::{Fault, is_planted};
+use crate::read::OwnPage;
 use crate::recovery_report::RecoveryReport;
 use crate::zones::{Stream, ZoneState, Zones};
 
@@ -129,7 +130,9 @@ impl<M: ZoneMedia> Ftl<M> {
         slots: &BTreeMap<u64, (SlotNo, Spare)>,
     ) -> Result<Dump<M::Page>> {
         let page = async |index: u64, what: &str| match slots.get(&index) {
-            Some((slot, _)) => self.media.read_meta(*slot).await,
+            Some((slot, spare)) => {
+                self.read_own(OwnPage { slot: *slot, checksum: spare.checksum }).await
+            }
             None => Err(corrupt(format!("dump {number} has lost {what}"))),
         };
         let header = DumpHeader::decode(&page(0, "its header").await?, false)
@@ -174,7 +177,7 @@ impl<M: ZoneMedia> Ftl<M> {
     pub(crate) fn pin(&self, meta: &MetaSlots, newest: &Checkpoint, dump: &DumpHeader) {
         let state = &mut *self.state.borrow_mut();
         let named = meta.checkpoint(dump.checkpoint);
-        let deltas = meta.deltas_of(dump).map(|(_, slot)| slot);
+        let deltas = meta.deltas_of(dump).map(|(_, page)| page.slot);
         let all = named.chain(newest.places.iter().copied()).chain(deltas);
         let mut pinned: Vec<SlotNo> = all.collect();
         pinned.sort_unstable();
@@ -201,8 +204,8 @@ impl<M: ZoneMedia> Ftl<M> {
         let checkpoint = self.named_checkpoint(meta, header.checkpoint).await?;
         let mut since = Since::default();
         let mut delta_pages = 0;
-        for (_, slot) in meta.deltas_of(header) {
-            let page = self.media.read_meta(slot).await?;
+        for (_, page) in meta.deltas_of(header) {
+            let page = self.read_own(page).await?;
             since.add(deltas::decode(&page, !M::READS_SPARES)?);
             delta_pages += 1;
         }

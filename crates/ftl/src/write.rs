@@ -10,6 +10,7 @@ use crate::backup::Reservation;
 use crate::ftl::{AppendBuffer, Ftl};
 use crate::map::{Entry, Place};
 use crate::planted::{Fault, is_planted};
+use crate::read::OwnPage;
 use crate::records::{self, Record};
 use crate::zones::Stream;
 
@@ -156,7 +157,8 @@ impl<M: ZoneMedia> Ftl<M> {
                     if spare.kind == SlotKind::Record {
                         state.map.set_record(slot, true);
                         state.zones.add_live(slot);
-                        state.records.push((spare.version, slot));
+                        let checksum = spare.checksum;
+                        state.records.push((spare.version, OwnPage { slot, checksum }));
                         state.apply_trims(changes, spare.version);
                     } else {
                         let (version, place) = (spare.version, Place::At(slot));

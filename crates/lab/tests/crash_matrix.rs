@@ -1,8 +1,13 @@
 //! Cuts power at every operation of a load by several clients, with every fate, at every operation of
 //! the recoveries behind it, and again in the next recovery. `TANTALUM_NIGHTLY=1` takes larger loads.
-use tantalum_lab::crash::{CampaignOptions, DEVICES, Workload, campaign};
+use tantalum_lab::crash::{Campaign, CampaignOptions, DEVICES, Workload, campaign};
 
 fn matrix(device: &str, media: &str, clients: u32, seed: u64) {
+    let done = cut_everywhere(device, media, clients, seed, false);
+    assert!(device != "txcache" || done.coverage.spilled > 0, "transactions outgrow the cache");
+}
+
+fn cut_everywhere(device: &str, media: &str, clients: u32, seed: u64, aged: bool) -> Campaign {
     let nightly = std::env::var_os("TANTALUM_NIGHTLY").is_some();
     let commands = if nightly { 200 } else { 30 };
     let workload = format!("mixed:clients={clients},commands={commands}");
@@ -12,6 +17,7 @@ fn matrix(device: &str, media: &str, clients: u32, seed: u64) {
         workload: Workload::parse(&workload).unwrap(),
         cuts: 0,
         exhaustive: true,
+        aged,
         seed,
         violations_max: 1,
         shrink_tries: 4000,
@@ -27,10 +33,38 @@ fn matrix(device: &str, media: &str, clients: u32, seed: u64) {
         done.lives, done.cuts, done.cuts_in_recovery
     );
     assert_eq!(done.undecided, 0);
-    assert!(device != "txcache" || done.coverage.spilled > 0, "transactions outgrow the cache");
     // FAST writes next to nothing when it recovers.
     let recoveries = if device == "fast:logs=2" { 20 } else { 50 };
     assert!(done.cuts > 100 && done.cuts_in_recovery > recoveries);
+    done
+}
+
+/// The same of a device that is full and cleaned all the time: cuts fall into cleaning.
+fn aged_matrix(device: &str, media: &str, seed: u64) {
+    let done = cut_everywhere(device, media, 1, seed, true);
+    // More than the aging of every life did, of which each cleans about as much.
+    println!("{:?} in {} lives", done.coverage, done.lives);
+    assert!(done.coverage.cleaned > 12 * done.lives, "the load is cleaned, too");
+}
+
+#[test]
+fn aged_nand_with_a_durable_cache() {
+    aged_matrix("ssd:cache=durable", "nand", 21);
+}
+
+#[test]
+fn aged_nand_written_through() {
+    aged_matrix("ssd:cache=through", "nand", 22);
+}
+
+#[test]
+fn aged_file_with_an_ordered_cache() {
+    aged_matrix("ssd:cache=ordered", "file", 23);
+}
+
+#[test]
+fn aged_nand_with_a_log_block_a_block() {
+    aged_matrix("bast:logs=2", "nand", 24);
 }
 
 #[test]

@@ -164,3 +164,19 @@ const TORN_READS: [&str; 10] = [
     "txcache; nand; pages=60; seed=14007084452537807092;  -> dark; w7 c11.5.14 c0.1 w10 c6.4.2.9 -> dark; \
      c2.1.12 / c6.5 c11 w12 / c7.39.8.10 r11+2 -> dark",
 ];
+
+/// A page of a checkpoint decayed on a file after the scan that found it: a bit of it was taken as it was
+/// read, and the pages that it had mapped were gone.
+#[test]
+fn a_checkpoint_that_decays_behind_its_scan_is_noticed() {
+    for text in [
+        "ssd:cache=ordered; file; pages=24; seed=10341034174608627147; c5 -> dark;  -> dark;  -> dark \
+         decay@7 decay@257",
+        "txcache; file; pages=120; seed=12939472662719523659; w26 -> dark;  -> close;  -> dark;  -> dark; \
+          -> dark;  -> dark decay@18",
+    ] {
+        let outcome = live(text);
+        assert_eq!(outcome.violations, [], "{text}");
+        assert!(outcome.decayed > 0, "{text}");
+    }
+}

@@ -1,16 +1,33 @@
 //! Random lives of every device of the crash lab, with several clients, cut at random operations
 //! and in recoveries: a fixed, seeded share each time, many more with `TANTALUM_NIGHTLY=1`.
-use tantalum_lab::crash::{Campaign, CampaignOptions, Workload, campaign};
+use tantalum_lab::crash::{Campaign, CampaignOptions, PROFILES, Workload, campaign};
 
 /// Runs so many verified cuts of `device` on `media`.
 fn cuts(device: &str, media: &str, cuts: u64, seed: u64) -> Campaign {
+    let done = cuts_of("mixed", device, media, cuts, seed);
+    let Campaign { cuts, cuts_in_recovery, coverage, .. } = &done;
+    // BAST writes next to nothing when it recovers.
+    let is_bast = device.starts_with("bast") || device == "mtron";
+    let recoveries = if is_bast { 200 } else { 20 };
+    assert!(*cuts_in_recovery * recoveries > *cuts);
+    // Layers of earlier devices have no checkpoints; only DFTL's map is on flash.
+    let has_checkpoints =
+        !["block-map", "bast", "fast", "mtron"].iter().any(|name| device.starts_with(name));
+    assert!(coverage.cleaned > 100, "the loads reach cleaning");
+    assert!(device != "txcache" || coverage.spilled > 100, "transactions outgrow the cache");
+    assert!(!has_checkpoints || coverage.checkpoints > 100, "the loads reach checkpoints");
+    done
+}
+
+fn cuts_of(workload: &str, device: &str, media: &str, cuts: u64, seed: u64) -> Campaign {
     let nightly = std::env::var_os("TANTALUM_NIGHTLY").is_some();
     let options = CampaignOptions {
         device: device.to_owned(),
         media: media.to_owned(),
-        workload: Workload::parse("mixed").unwrap(),
+        workload: Workload::parse(workload).unwrap(),
         cuts: if nightly { 20 * cuts } else { cuts },
         exhaustive: false,
+        aged: false,
         seed,
         violations_max: 1,
         shrink_tries: 4000,
@@ -25,16 +42,8 @@ fn cuts(device: &str, media: &str, cuts: u64, seed: u64) -> Campaign {
     println!(
         "{device} on {media}: {cuts} cuts, {cuts_in_recovery} in recoveries, {commands} commands, {coverage:?}"
     );
-    // BAST writes next to nothing when it recovers.
-    let recoveries = if device.starts_with("bast") { 200 } else { 20 };
-    assert!(*cuts >= options.cuts && *cuts_in_recovery * recoveries > *cuts);
-    // Layers of earlier devices have no checkpoints; only DFTL's map is on flash.
-    let has_checkpoints =
-        !["block-map", "bast", "fast"].iter().any(|name| device.starts_with(name));
-    assert!(coverage.cleaned > 100, "the loads reach cleaning");
-    assert!(device != "txcache" || coverage.spilled > 100, "transactions outgrow the cache");
+    assert!(*cuts >= options.cuts);
     assert_eq!(done.undecided, 0);
-    assert!(!has_checkpoints || coverage.checkpoints > 100, "the loads reach checkpoints");
     done
 }
 
@@ -156,4 +165,53 @@ fn nand_with_shared_log_blocks() {
 #[test]
 fn nand_with_a_map_on_flash() {
     cuts("dftl:cmt=5", "nand", 10_000, 22);
+}
+
+/// Lives in all of which contents decay: pages are errors, few openings are refused, and nothing else
+/// happens.
+fn decays(device: &str, media: &str, seed: u64) {
+    let done = cuts_of("mixed:decay=1", device, media, 3_000, seed);
+    println!("{} slots decayed, {} openings refused", done.decayed, done.refused);
+    assert!(done.decayed * 5 > done.lives, "contents decay");
+    assert!(done.refused > 0 && done.refused * 3 < done.lives, "most devices stay in use");
+}
+
+#[test]
+fn nand_that_decays() {
+    decays("ssd:cache=durable", "nand", 31);
+    decays("ssd:cache=through", "nand", 32);
+    decays("ssd:cache=volatile", "nand", 33);
+    decays("atomic-log", "nand", 34);
+    decays("tx-flash", "nand", 35);
+}
+
+#[test]
+fn files_that_decay() {
+    decays("ssd:cache=durable", "file", 36);
+    decays("ssd:cache=ordered", "file", 37);
+    decays("buffered:cache=through", "file", 38);
+    decays("txcache", "file", 39);
+    decays("nvcache", "file", 40);
+}
+
+#[test]
+fn devices_of_the_papers() {
+    for (device, seed) in PROFILES.iter().zip(50..) {
+        cuts(device, "nand", 2_000, seed);
+    }
+    cuts(
+        "durassd:barrier=on,flush=write-back,cleaning=d-choices:3,wear_spread=2",
+        "nand",
+        2_000,
+        60,
+    );
+    cuts("ssd-b:storage-cache=off", "nand", 2_000, 61);
+}
+
+/// Of a size that was asked for, with the profile's own array and cache.
+#[test]
+fn a_durassd_as_it_is_asked_for() {
+    let workload = "mixed:commands=100,pages=32,power_ons=6";
+    let done = cuts_of(workload, "durassd:pages=3000,op=0.1,cache=64", "nand", 100, 62);
+    assert!(done.coverage.checkpoints > 0);
 }

@@ -9,6 +9,7 @@ fn options(shrink_tries: u32) -> CampaignOptions {
         workload: Workload::parse("mixed").unwrap(),
         cuts: 2000,
         exhaustive: false,
+        aged: false,
         seed: 1,
         violations_max: 1,
         shrink_tries,

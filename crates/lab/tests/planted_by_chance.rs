@@ -1,8 +1,7 @@
 //! Protections switched off one after another, and caught by the crash lab's own random lives: no
 //! scenario is made for any of them. How many cuts each takes is printed.
 //!
-//! Not here: what no random life shows. No cut falls into a dump (`DumpFooterFirst`), contents do not
-//! decay (`NoChecksum`), and some take a rarer state than lives of this size reach; each of those has a
+//! Not here: what no random life shows. No cut falls into a dump (`DumpFooterFirst`), and some take a rarer state than lives of this size reach; each of those has a
 //! test of its own in `planted_faults.rs`, or beside the device.
 use tantalum_ftl::planted::{Fault, plant};
 use tantalum_lab::crash::{CampaignOptions, Workload, campaign, find};
@@ -14,10 +13,11 @@ const CUTS_MAX: u64 = 20_000;
 /// is broken.
 fn caught(fault: Fault, places: &[(&str, &str)]) {
     let mut before = 0;
-    // Two need loads that are rare otherwise.
+    // Some need loads that are rare otherwise.
     let workload = match fault {
         Fault::NoWaitForReplacements => "mixed:commands=60,pages=3",
         Fault::NoVersionSkip => "mixed:commands=60",
+        Fault::NoChecksum => "mixed:decay=1",
         _ => "mixed",
     };
     for (device, media) in places {
@@ -27,6 +27,7 @@ fn caught(fault: Fault, places: &[(&str, &str)]) {
             workload: Workload::parse(workload).unwrap(),
             cuts: CUTS_MAX,
             exhaustive: false,
+            aged: false,
             seed: 7,
             violations_max: 1,
             shrink_tries: 0,
@@ -81,4 +82,5 @@ caught! {
     deltas_are_dumped: DeltasNotDumped in DURABLE;
     the_dump_area_is_cleared_late: DumpClearedEarly in DURABLE;
     a_replayed_dump_is_void: DumpNotMadeVoid in DURABLE;
+    contents_are_checked: NoChecksum in WRITTEN_THROUGH;
 }

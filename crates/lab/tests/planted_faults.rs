@@ -45,12 +45,27 @@ fn share_loads(seeds: std::ops::Range<u64>) -> impl Fn() -> Option<String> {
 
 /// The crash lab's random lives, as `tantalum crash` runs them: so many verified cuts at most.
 fn crash_lab(device: &str, media: &str, cuts: u64) -> impl Fn() -> Option<String> {
+    lives_of("mixed", device, media, cuts)
+}
+
+/// The same, in all of which contents decay.
+fn decaying_lives(device: &str, media: &str) -> impl Fn() -> Option<String> {
+    lives_of("mixed:decay=1", device, media, 4000)
+}
+
+fn lives_of(
+    workload: &str,
+    device: &str,
+    media: &str,
+    cuts: u64,
+) -> impl Fn() -> Option<String> + use<> {
     let options = CampaignOptions {
         device: device.to_owned(),
         media: media.to_owned(),
-        workload: Workload::parse("mixed").unwrap(),
+        workload: Workload::parse(workload).unwrap(),
         cuts,
         exhaustive: false,
+        aged: false,
         seed: 1,
         violations_max: 1,
         shrink_tries: 0,
@@ -86,6 +101,24 @@ fn copies_are_synced() {
 #[test]
 fn replacements_are_waited_for() {
     found(Fault::NoWaitForReplacements, || prefix::every_cut(prefix::LOAD, 1).err());
+}
+
+#[test]
+fn own_pages_are_checked() {
+    found(Fault::OwnPagesUnchecked, decaying_lives("ssd:cache=ordered", "file"));
+    found(Fault::OwnPagesUnchecked, decaying_lives("ssd:cache=durable", "file"));
+}
+
+#[test]
+fn lost_pages_stay_errors() {
+    found(Fault::LostPagesForgotten, decaying_lives("ssd:cache=through", "nand"));
+    found(Fault::LostPagesForgotten, decaying_lives("ssd:cache=ordered", "file"));
+}
+
+#[test]
+fn damage_is_not_the_end_of_the_log() {
+    found(Fault::DamageTakenForEnd, decaying_lives("ssd:cache=through", "nand"));
+    found(Fault::DamageTakenForEnd, decaying_lives("ssd:cache=through", "file"));
 }
 
 #[test]

@@ -108,6 +108,8 @@ pub const CRASH: &[Column] = &[
     Column::new("zones_cleaned", "cleaned", Style::Count),
     Column::new("checkpoints", "checkpoints", Style::Count),
     Column::new("pages_spilled", "spilled", Style::Count),
+    Column::new("slots_decayed", "decayed", Style::Count),
+    Column::new("openings_refused", "refused", Style::Count),
     Column::new("violations", "violations", Style::Count),
     Column::new("undecided", "undecided", Style::Count),
     Column::new("cuts_per_minute", "cuts/min", Style::Count),

@@ -33,6 +33,9 @@ pub struct Args {
     /// Every operation of one load, with every fate, and every operation of its recoveries
     #[arg(long)]
     exhaustive: bool,
+    /// With --exhaustive: fill the device before, and write it over until it is cleaned
+    #[arg(long, requires = "exhaustive")]
+    age: bool,
     /// Seed of everything that is left to chance
     #[arg(long, default_value_t = 1)]
     seed: u64,
@@ -40,7 +43,7 @@ pub struct Args {
     #[arg(
         long,
         value_name = "TEXT",
-        conflicts_with_all = ["device", "media", "workload", "cuts", "exhaustive", "seed", "threads"]
+        conflicts_with_all = ["device", "media", "workload", "cuts", "exhaustive", "age", "seed", "threads"]
     )]
     replay: Option<String>,
     /// Threads to use at most, all cores without it; the outcome does not depend on it
@@ -53,13 +56,14 @@ pub struct Args {
     output: OutputArgs,
 }
 
-const AFTER_HELP: &str = "Without --device, every device of the crash lab is taken; an unknown name lists them. \
-docs/crash-lab.md says how to read a violation. Exit status 1 where a promise was broken.
+const AFTER_HELP: &str = "Without --device, every device of the crash lab but those of the papers is taken; an unknown name \
+lists all. docs/crash-lab.md says how to read a violation. Exit status 1 where a promise was broken.
 
 Examples:
   tantalum crash --cuts 100
   tantalum crash --device ssd:cache=durable --cuts 100k
-  tantalum crash --device txcache --media nand --exhaustive
+  tantalum crash --device txcache --media nand --exhaustive --age
+  tantalum crash --device durassd --media nand
   tantalum crash --replay 'ssd:cache=through; file; pages=24; seed=7; w3 c4.5 -> tear@2; -> vanish@1'";
 
 /// Runs the command.
@@ -124,6 +128,7 @@ fn campaigns(args: &Args) -> anyhow::Result<Report> {
                 workload: workload.clone(),
                 cuts: args.cuts,
                 exhaustive: args.exhaustive,
+                aged: args.age,
                 seed: args.seed,
                 violations_max: VIOLATIONS_MAX,
                 shrink_tries: SHRINK_TRIES,
@@ -158,6 +163,7 @@ fn campaigns(args: &Args) -> anyhow::Result<Report> {
         format!("workload={}", workload.text()),
         format!("cuts={}", if args.exhaustive { 0 } else { args.cuts }),
         format!("exhaustive={}", args.exhaustive),
+        format!("age={}", args.age),
         format!("timing={}", args.timing),
     ];
     parts.extend(runs.iter().map(|run| format!("{} on {}", run.device, run.media)));
@@ -174,7 +180,8 @@ fn replay(text: &str) -> anyhow::Result<Report> {
     // What the device cannot be asked for is no violation.
     replay.life.check(&lives.limits(replay.life.pages)?)?;
     let outcome = lives.live(&replay.life);
-    let Outcome { cuts, cuts_in_recovery, commands, coverage, undecided, .. } = &outcome;
+    let Outcome { cuts, cuts_in_recovery, commands, coverage, undecided, decayed, refused, .. } =
+        &outcome;
     let found = outcome.violations.iter().map(|violation| Found {
         seed: replay.life.seed,
         violation: violation.0.clone(),
@@ -191,6 +198,8 @@ fn replay(text: &str) -> anyhow::Result<Report> {
         commands: *commands,
         coverage: *coverage,
         undecided: *undecided,
+        decayed: *decayed,
+        refused: *refused,
         found: found.collect(),
     };
     let (mut rows, mut violations) = (Table::new(schema::CRASH), violation_table());
@@ -214,6 +223,8 @@ fn push(table: &mut Table, done: &Campaign, cuts_per_minute: Option<f64>) {
         ("zones_cleaned", done.coverage.cleaned.into()),
         ("checkpoints", done.coverage.checkpoints.into()),
         ("pages_spilled", done.coverage.spilled.into()),
+        ("slots_decayed", done.decayed.into()),
+        ("openings_refused", done.refused.into()),
         ("violations", (done.found.len() as u64).into()),
         ("undecided", done.undecided.into()),
         ("cuts_per_minute", cuts_per_minute.map_or(Value::Null, |rate| (rate as u64).into())),

@@ -2,10 +2,12 @@
 use std::future::Future;
 use std::panic::AssertUnwindSafe;
 use std::rc::Rc;
-use tantalum_media::{CutPlan, Nvram, PowerCut};
+use tantalum_base::Error;
+use tantalum_media::{CutPlan, Nvram, PowerCut, ZoneMedia};
 use tantalum_runtime::Virtual;
 use tantalum_runtime::virtual_time::Schedule;
 
+use super::decay::Decay;
 use super::life::{Cut, CutAt};
 use super::powered::Powered;
 use super::rig::Rig;
@@ -43,33 +45,48 @@ pub(super) fn powered<T: 'static>(
 pub(super) struct Bench<R: Rig, S: Subject<Powered<R::Media>>> {
     pub(super) rig: R,
     pub(super) subject: S,
+    pub(super) decay: Decay<<R::Media as ZoneMedia>::Page>,
     kept: S::Kept,
     pages: u64,
 }
 
 impl<R: Rig, S: Subject<Powered<R::Media>>> Bench<R, S> {
-    pub(super) fn new(subject: &S, seed: u64, pages: u64) -> Self {
-        Bench {
-            rig: R::with_more_zones(seed, subject.more_zones()),
+    /// A new one; where `decays`, contents may decay.
+    ///
+    /// # Errors
+    /// `InvalidInput` where the device cannot have so many pages, or the medium.
+    pub(super) fn new(subject: &S, seed: u64, pages: u64, decays: bool) -> Result<Self, Error> {
+        let rig = match subject.array(pages)? {
+            Some(shape) => R::of_shape(seed, &shape)?,
+            None => R::with_more_zones(seed, subject.more_zones()),
+        };
+        Ok(Bench {
+            rig,
             subject: subject.clone(),
+            decay: if decays { Decay::new() } else { Decay::never() },
             kept: subject.kept(),
             pages,
-        }
+        })
     }
 
     fn nvram(&self) -> Option<Nvram> {
         self.subject.nvram(&self.kept)
     }
 
-    /// Power comes on.
-    pub(super) fn open(&mut self, runtime: &Virtual) -> Opening<Powered<R::Media>, S::Kept> {
+    /// Power comes on; decay strikes at these reads.
+    pub(super) fn open(
+        &mut self,
+        runtime: &Virtual,
+        decaying_reads: &[u64],
+    ) -> Opening<Powered<R::Media>, S::Kept> {
+        self.decay.power_on(decaying_reads);
         if let Some(nvram) = self.nvram() {
             nvram.power_on();
         }
         let media = self.rig.open(runtime);
         Opening {
             runtime: runtime.clone(),
-            media: Powered::new(media, self.cut_watch()),
+            media: Powered::decaying(media, self.cut_watch(), self.decay.clone()),
             pages: self.pages,
             kept: self.kept.clone(),
         }
@@ -118,7 +135,7 @@ impl<R: Rig, S: Subject<Powered<R::Media>>> Bench<R, S> {
         self.rig.settle(&runtime).map_err(|error| format!("the rig failed: {error}"))?;
         let Some(device) = device.filter(|_| S::HAS_STORED_ENERGY) else { return Ok(()) };
         let runtime = Virtual::new(Schedule::Fifo);
-        let (subject, opening) = (self.subject.clone(), self.open(&runtime));
+        let (subject, opening) = (self.subject.clone(), self.open(&runtime, &[]));
         let dumped =
             powered(&runtime, async move { subject.on_stored_energy(device, opening).await });
         runtime.drop_tasks();

@@ -3,10 +3,10 @@
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, PoisonError};
 use tantalum_base::{Limits, Result, Rng};
-use tantalum_media::Fate;
 
+use super::exhaustive::every_cut;
 use super::generate::Workload;
-use super::life::{Cut, CutAt, End, Life, PowerOn};
+use super::life::Life;
 use super::registry::{self, Lives};
 use super::run::Outcome;
 use super::shrink::shrink;
@@ -27,6 +27,8 @@ pub struct CampaignOptions {
     pub cuts: u64,
     /// Every cut of one load in place of random ones.
     pub exhaustive: bool,
+    /// The exhaustive one's device is aged before: filled, and written over until it is cleaned.
+    pub aged: bool,
     /// Seed of everything.
     pub seed: u64,
     /// Violations after which the campaign ends.
@@ -40,7 +42,7 @@ pub struct CampaignOptions {
 /// Lives that are begun before it is looked whether enough cuts were made.
 const LIVES_AT_ONCE: usize = 64;
 /// Logical pages of the devices: few meet often, many fill the medium.
-const PAGES: [u64; 3] = [24, 60, 120];
+pub(super) const PAGES: [u64; 3] = [24, 60, 120];
 
 /// A broken promise and how to break it again.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -74,6 +76,10 @@ pub struct Campaign {
     pub commands: u64,
     /// What the loads reached.
     pub coverage: Coverage,
+    /// Openings that were refused, as something had decayed that recovery needs.
+    pub refused: u64,
+    /// Slots of the medium that decayed.
+    pub decayed: u64,
     /// Checks that were given up; none of them is taken for a broken promise.
     pub undecided: u64,
     /// Broken promises.
@@ -87,6 +93,8 @@ impl Campaign {
         self.cuts_in_recovery += outcome.cuts_in_recovery;
         self.commands += outcome.commands;
         self.coverage.add(outcome.coverage);
+        self.refused += outcome.refused;
+        self.decayed += outcome.decayed;
         self.undecided += outcome.undecided;
     }
 }
@@ -101,7 +109,10 @@ pub fn check(device: &str, media: &str) -> Result<()> {
 
 /// What the device offers with each number of pages that lives have.
 fn limits(lives: &dyn Lives) -> Result<Vec<Limits>> {
-    PAGES.iter().map(|pages| lives.limits(*pages)).collect()
+    match lives.pages() {
+        Some(pages) => Ok(vec![lives.limits(pages)?]),
+        None => PAGES.iter().map(|pages| lives.limits(*pages)).collect(),
+    }
 }
 
 /// Runs a campaign. `progress` is told (cuts made, cuts in all), from this thread.
@@ -113,7 +124,7 @@ pub fn campaign(options: &CampaignOptions, progress: &mut dyn FnMut(u64, u64)) -
     let mut campaign =
         Campaign { device: lives.device(), media: lives.media().to_owned(), ..Campaign::default() };
     let mut next = if options.exhaustive {
-        let every = exhaustive(&*lives, options)?;
+        let every = every_cut(&*lives, options)?;
         campaign.add(&every.dry);
         Next::Listed(every.lives.into_iter())
     } else {
@@ -211,60 +222,5 @@ fn found(lives: &dyn Lives, options: &CampaignOptions, life: &Life, after_cuts: 
         },
         commands_before: life.commands(),
         after_cuts,
-    }
-}
-
-/// Every cut of one load.
-struct Every {
-    /// The load without a cut.
-    dry: Outcome,
-    lives: Vec<Life>,
-}
-
-/// One load, cut at every operation with every fate; then every operation of each recovery, with
-/// fates in turn; and behind each of those another cut in the next recovery.
-fn exhaustive(lives: &dyn Lives, options: &CampaignOptions) -> Result<Every> {
-    let limits = lives.limits(*PAGES.last().expect("there are some"))?;
-    let workload = Workload { power_ons: 2, ..options.workload.clone() };
-    let mut life = workload.life(&limits, options.seed)?;
-    // One load with all that the workload has, and a little to go on with.
-    let mut rng = Rng::split(options.seed, "exhaustive");
-    let loads = (0..2).map(|_| workload.load(&limits, &mut rng)).collect::<Vec<_>>();
-    life.power_ons =
-        loads.into_iter().map(|clients| PowerOn { clients, ..PowerOn::default() }).collect();
-    let dry = lives.live(&life);
-    let mut all = Vec::new();
-    let kinds = [(CutAt::Media, dry.operations[0].0), (CutAt::Nvram, dry.operations[0].1)];
-    for (at, operations) in kinds {
-        for after in 0..operations {
-            for fate in Fate::ALL {
-                let mut cut = life.clone();
-                cut.power_ons[0].end = End::Cut(Cut { at, after, fate });
-                if fate == Fate::ALL[(after % 3) as usize] {
-                    cut_recoveries(lives, &cut, after, &mut all);
-                }
-                all.push(cut);
-            }
-        }
-    }
-    Ok(Every { dry, lives: all })
-}
-
-/// The lives in which the recovery behind the cut of `life` is cut too, at each of its operations.
-fn cut_recoveries(lives: &dyn Lives, life: &Life, number: u64, all: &mut Vec<Life>) {
-    let recovery = lives.live(life).recovery_operations;
-    let Some(&(media, nvram)) = recovery.get(1) else { return };
-    for (at, operations) in [(CutAt::Media, media), (CutAt::Nvram, nvram)] {
-        for after in 0..operations {
-            let fate = Fate::ALL[((after + number) % 3) as usize];
-            let cut = PowerOn { end: End::Cut(Cut { at, after, fate }), ..PowerOn::default() };
-            let mut once = life.clone();
-            once.power_ons.insert(1, cut);
-            let mut twice = once.clone();
-            let again = (after * 7 + number) % operations;
-            let end = End::Cut(Cut { at, after: again, fate });
-            twice.power_ons.insert(2, PowerOn { end, ..PowerOn::default() });
-            all.extend([once, twice]);
-        }
     }
 }

@@ -4,10 +4,11 @@ use std::rc::Rc;
 use tantalum_base::{Error, ErrorKind, PageDevice, PageNo, PageRange, Payload, Result, TxId};
 
 use super::command::{Command, Effect};
+use super::decay::{Decay, is_decay};
 use super::history::History;
 use super::life::Violation;
 use super::text::command_text;
-use super::verify::{Sure, check_read};
+use super::verify::{Sure, check_read, may_fail};
 use tantalum_media::PowerCut;
 
 /// One client of a device.
@@ -24,6 +25,8 @@ pub(super) struct Client<D: PageDevice> {
     pub(super) may_latch: bool,
     /// Whether a write in a transaction may find no room.
     pub(super) transactions_may_fill: bool,
+    /// What has decayed.
+    pub(super) decay: Decay<D::Page>,
     /// States that a check looks at, at the most.
     pub(super) states_max: usize,
 }
@@ -35,13 +38,18 @@ impl<D: PageDevice> Client<D> {
             let performed = self.perform(&command, first_content).await;
             self.check_power();
             if let Err(error) = performed
-                && !(self.may_latch && is_latch(&error))
+                && !(self.may_be_latched() && is_latch(&error))
             {
                 let text = command_text(&command);
                 let violation = format!("client {}, {text}: {error:?}", self.number);
                 self.violations.borrow_mut().push(Violation(violation));
             }
         }
+    }
+
+    /// Whether the device has had a reason to refuse changes.
+    fn may_be_latched(&self) -> bool {
+        self.may_latch || self.decay.has_own()
     }
 
     async fn perform(&self, command: &Command, first_content: u64) -> Result<()> {
@@ -63,6 +71,14 @@ impl<D: PageDevice> Client<D> {
                 let issued = self.history.borrow_mut().now();
                 let entry = self.issue(Effect::Share(pairs.clone()), command);
                 let shared = device.share(pairs).await;
+                self.check_power();
+                if let Err(error) = &shared
+                    && is_decay(error)
+                    && pairs.iter().any(|(_, from)| self.may_fail(PageRange::new(*from, 1), issued))
+                {
+                    self.history.borrow_mut().refuse(entry);
+                    return Ok(());
+                }
                 let is_shared = shared.is_ok();
                 self.ended(entry, shared)?;
                 if is_shared {
@@ -162,6 +178,14 @@ impl<D: PageDevice> Client<D> {
         Err(Error::new(ErrorKind::Checksum, context))
     }
 
+    /// Whether a read of `range` that was issued at `issued` may be an error, for decay.
+    fn may_fail(&self, range: PageRange, issued: u64) -> bool {
+        let history = self.history.borrow();
+        let lost = history.numbers(&self.decay.lost());
+        let durability = self.device.limits().durability;
+        may_fail(&history, range, issued, &lost, durability, self.states_max)
+    }
+
     /// Stops everything where the power has gone.
     fn check_power(&self) {
         if (self.is_cut)() {
@@ -174,7 +198,10 @@ impl<D: PageDevice> Client<D> {
         let mut seen = vec![D::Page::zero(); range.pages as usize];
         let read = self.device.read(range.first, &mut seen, None).await;
         self.check_power();
-        read?;
+        if let Err(error) = read {
+            let is_excused = is_decay(&error) && self.may_fail(range, issued);
+            return if is_excused { Ok(()) } else { Err(error) };
+        }
         let mut history = self.history.borrow_mut();
         let durability = self.device.limits().durability;
         let checked = check_read(&history, range, issued, &seen, durability, self.states_max)?;

@@ -5,6 +5,12 @@ use tantalum_media::Fate;
 use super::command::Command;
 use super::life::{Cut, CutAt, End, Life, PowerOn};
 
+/// Decays in a life in which there are some, at the most.
+const DECAYS_MAX: u64 = 3;
+/// They strike within so many reads, of a slot each: in a recovery, in the check of all pages behind
+/// it, or later.
+const DECAY_WITHIN_READS: u64 = 300;
+
 /// What random lives look like.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Workload {
@@ -22,12 +28,14 @@ pub struct Workload {
     pub faults: f64,
     /// Programs that fail in such a life at the most.
     pub failures: u32,
+    /// Share of lives in which contents decay.
+    pub decay: f64,
 }
 
 impl Workload {
     /// What `--workload` takes.
     pub const SYNTAX: &'static str =
-        "mixed:clients=3,commands=24,pages=6,reads=6,power_ons=24,faults=0.1,failures=2";
+        "mixed:clients=3,commands=24,pages=6,reads=6,power_ons=24,faults=0.1,failures=2,decay=0.1";
 
     /// Reads [`SYNTAX`](Self::SYNTAX); `serial` is `mixed` with one client.
     ///
@@ -49,6 +57,7 @@ impl Workload {
             faults: spec.number("faults", 0.0..=1.0, 0.1)?,
             // More would use up the blocks that the lab's media keep in place of bad ones.
             failures: spec.count("failures", 1..=2, 2)? as u32,
+            decay: spec.number("decay", 0.0..=1.0, 0.1)?,
         };
         spec.finish()?;
         Ok(workload)
@@ -56,10 +65,10 @@ impl Workload {
 
     /// With every parameter.
     pub fn text(&self) -> String {
-        let Workload { clients, commands, pages, reads, power_ons, faults, failures } = self;
+        let Workload { clients, commands, pages, reads, power_ons, faults, failures, decay } = self;
         format!(
             "mixed:clients={clients},commands={commands},pages={pages},reads={reads},\
-             power_ons={power_ons},faults={faults},failures={failures}"
+             power_ons={power_ons},faults={faults},failures={failures},decay={decay}"
         )
     }
 
@@ -76,7 +85,7 @@ impl Workload {
         let count = 1 + rng.below(u64::from(self.power_ons));
         let fails = rng.chance(self.faults);
         let mut failures_left = if fails { 1 + rng.below(u64::from(self.failures)) } else { 0 };
-        let power_ons = (0..count)
+        let mut power_ons: Vec<PowerOn> = (0..count)
             .map(|_| {
                 let mut power_on = self.power_on(&shape, &mut rng);
                 while failures_left > 0 && rng.chance(0.2) {
@@ -86,6 +95,14 @@ impl Workload {
                 power_on
             })
             .collect();
+        // Of a seed apart: a life is the same but for what decays in it.
+        let mut rng = Rng::split(seed, "decay");
+        if rng.chance(self.decay) {
+            for _ in 0..1 + rng.below(DECAYS_MAX) {
+                let at = rng.below(count) as usize;
+                power_ons[at].decaying_reads.push(rng.below(DECAY_WITHIN_READS));
+            }
+        }
         Ok(Life { seed, pages: limits.pages, power_ons })
     }
 
@@ -115,7 +132,7 @@ impl Workload {
                 End::Cut(Cut { at, after, fate: Fate::ALL[rng.below(3) as usize] })
             }
         };
-        PowerOn { clients, end, failing_programs: Vec::new() }
+        PowerOn { clients, end, ..PowerOn::default() }
     }
 }
 

@@ -80,6 +80,24 @@ impl<P: Payload> History<P> {
         numbers.iter().copied().find(|number| self.written.contents[*number as usize] == *seen)
     }
 
+    /// The numbers of `contents`, but for those that no client wrote.
+    pub(super) fn numbers(&self, contents: &[P]) -> Vec<u64> {
+        let known = contents.iter().filter_map(|content| self.identify(content));
+        let mut numbers: Vec<u64> = known.filter(|number| *number != 0).collect();
+        numbers.sort_unstable();
+        numbers.dedup();
+        numbers
+    }
+
+    /// Whether `page` may hold content `number` at all, as far as it alone is looked at.
+    pub(super) fn may_hold(&self, page: PageNo, number: u64) -> bool {
+        let set = |entry: &Entry| match entry.effect.on(page) {
+            Some(content) => content.is_none_or(|content| content == number),
+            None => false,
+        };
+        self.baseline.get(page) == number || self.entries.iter().any(set)
+    }
+
     /// A command is issued; its place among the entries.
     pub(super) fn issue(
         &mut self,
@@ -132,7 +150,7 @@ impl<P: Payload> History<P> {
 
     /// Contents that a read of `page` may see which was issued at `issued` and returns now; `None`
     /// where shares make that too many.
-    fn readable(&self, page: PageNo, issued: u64) -> Option<Vec<u64>> {
+    pub(super) fn readable(&self, page: PageNo, issued: u64) -> Option<Vec<u64>> {
         let here = || self.entries.iter().filter(|entry| entry.effect.on(page).is_some());
         let replaced_after = |time: u64| {
             here()

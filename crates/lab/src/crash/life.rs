@@ -25,6 +25,9 @@ pub struct PowerOn {
     pub end: End,
     /// Programs of the medium that fail, counted from the power-on. NAND only.
     pub failing_programs: Vec<u64>,
+    /// Reads of the medium, of one slot each, at which what is read decays, counted from the power-on;
+    /// where that is nothing that may decay, it is the first behind it that may.
+    pub decaying_reads: Vec<u64>,
 }
 
 /// How a time with power ends.
@@ -77,6 +80,11 @@ impl Life {
     /// Most clients at one time.
     pub fn clients(&self) -> usize {
         self.power_ons.iter().map(|power_on| power_on.clients.len()).max().unwrap_or(0)
+    }
+
+    /// Whether anything decays.
+    pub fn decays(&self) -> bool {
+        self.power_ons.iter().any(|power_on| !power_on.decaying_reads.is_empty())
     }
 
     /// Planned cuts.

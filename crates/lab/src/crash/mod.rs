@@ -6,6 +6,7 @@
 //! subjects   one file a kind of device                registry  devices and media by name
 //! rig        a medium that can be cut: simulated NAND, or a file store that keeps unsynced writes apart
 //! powered    stops everything when the medium loses power
+//! decay      contents that decay while they are read, and what may be lost by that
 //! life       a scenario: each time with power, its clients and its end   text   written down
 //! command    what clients do                          generate  random lives from a seed
 //! possible   what a device can be asked for
@@ -13,13 +14,16 @@
 //! client     issues commands and checks reads         history   what was issued, acknowledged, read
 //! verify     whether what a device holds, and what a read returns, is allowed
 //! order      whether some order of commands explains it   backwards  the search for one
-//! campaign   many lives, random or every cut          shrink    a smaller life that still fails
+//! campaign   many lives                               exhaustive  every cut of one load
+//! shrink     a smaller life that still fails
 //! ```
 mod backwards;
 mod bench;
 mod campaign;
 mod client;
 mod command;
+mod decay;
+mod exhaustive;
 mod generate;
 mod history;
 mod life;
@@ -40,9 +44,9 @@ pub use command::Command;
 pub use generate::Workload;
 pub use life::{Cut, CutAt, End, Life, PowerOn, Violation};
 pub use powered::Powered;
-pub use registry::{DEVICES, Lives, MEDIA, carries, find};
+pub use registry::{DEVICES, Lives, MEDIA, PROFILES, carries, find};
 pub use rig::{FileRig, NandRig, Rig};
 pub use run::{Outcome, run};
 pub use shrink::{Shrunk, shrink};
-pub use subject::{Coverage, FailedProgram, Opening, Subject};
+pub use subject::{ArrayShape, Coverage, Decayed, FailedProgram, Opening, Subject};
 pub use text::Replay;

@@ -1,20 +1,44 @@
-//! A wrapper that stops everything when its medium loses power.
+//! A wrapper that stops everything when its medium loses power, and under which contents decay.
 use std::future::Future;
 use std::pin::pin;
 use tantalum_base::{PageBuf, Result, SlotNo, ZoneNo};
 use tantalum_media::{AppendHeader, Body, PowerCut, ScannedAppend, Spare, ZoneGeometry, ZoneMedia};
 
+use super::decay::Decay;
+
 /// Zones under which the power may go: then not even the poll in which that happens goes on, so
 /// that no code runs, and changes memory that survives, after its time.
-pub struct Powered<M> {
+pub struct Powered<M: ZoneMedia> {
     inner: M,
     is_cut: Box<dyn Fn() -> bool>,
+    decay: Decay<M::Page>,
 }
 
 impl<M: ZoneMedia> Powered<M> {
     /// Wraps `inner`, whose power is gone once `is_cut` says so.
     pub fn new(inner: M, is_cut: impl Fn() -> bool + 'static) -> Self {
-        Powered { inner, is_cut: Box::new(is_cut) }
+        Self::decaying(inner, is_cut, Decay::never())
+    }
+
+    /// The same; its contents decay as `decay` says.
+    pub(super) fn decaying(
+        inner: M,
+        is_cut: impl Fn() -> bool + 'static,
+        decay: Decay<M::Page>,
+    ) -> Self {
+        Powered { inner, is_cut: Box::new(is_cut), decay }
+    }
+
+    /// What a scan of `zone` that found `found` is told.
+    fn decayed(&self, zone: ZoneNo, mut found: Vec<ScannedAppend>) -> Vec<ScannedAppend> {
+        let geometry = self.geometry();
+        let slots = found.iter().flat_map(|append| {
+            let offsets = append.first_offset..append.first_offset + append.spares.len() as u32;
+            offsets.map(|offset| geometry.slot(zone, offset))
+        });
+        self.decay.sense(&geometry, slots);
+        self.decay.spoil_scan(M::READS_SPARES, &geometry, zone, &mut found);
+        found
     }
 
     async fn watch<T>(&self, operation: impl Future<Output = T>) -> T {
@@ -55,11 +79,17 @@ impl<M: ZoneMedia> ZoneMedia for Powered<M> {
         bodies: &[Body<M::Page>],
         durable: bool,
     ) -> Result<SlotNo> {
-        self.watch(self.inner.append(zone, header, spares, bodies, durable)).await
+        self.decay.append_starts(header, spares);
+        let append = self.inner.append(zone, header, spares, bodies, durable);
+        let first = self.watch(append).await?;
+        self.decay.append_done(first, header, spares, bodies, durable);
+        Ok(first)
     }
 
     async fn read(&self, slots: &[SlotNo], out: &mut [M::Page]) -> Result<()> {
-        self.watch(self.inner.read(slots, out)).await
+        self.decay.sense(&self.geometry(), slots.iter().copied());
+        self.watch(self.inner.read(slots, out)).await?;
+        self.decay.spoil(M::READS_SPARES, slots, out)
     }
 
     async fn read_with_spares(
@@ -68,11 +98,15 @@ impl<M: ZoneMedia> ZoneMedia for Powered<M> {
         out: &mut [M::Page],
         spares: &mut [Option<Spare>],
     ) -> Result<()> {
-        self.watch(self.inner.read_with_spares(slots, out, spares)).await
+        self.decay.sense(&self.geometry(), slots.iter().copied());
+        self.watch(self.inner.read_with_spares(slots, out, spares)).await?;
+        self.decay.spoil(M::READS_SPARES, slots, out)
     }
 
     async fn read_meta(&self, slot: SlotNo) -> Result<PageBuf> {
-        self.watch(self.inner.read_meta(slot)).await
+        self.decay.sense(&self.geometry(), std::iter::once(slot));
+        let page = self.watch(self.inner.read_meta(slot)).await?;
+        self.decay.spoil_own(M::READS_SPARES, slot, page)
     }
 
     async fn scan(
@@ -81,18 +115,36 @@ impl<M: ZoneMedia> ZoneMedia for Powered<M> {
         from_offset: u32,
         epoch: Option<u64>,
     ) -> Result<Vec<ScannedAppend>> {
-        self.watch(self.inner.scan(zone, from_offset, epoch)).await
+        let found = self.watch(self.inner.scan(zone, from_offset, epoch)).await?;
+        Ok(self.decayed(zone, found))
+    }
+
+    async fn scan_spares(&self, zone: ZoneNo) -> Result<Vec<ScannedAppend>> {
+        let found = self.watch(self.inner.scan_spares(zone)).await?;
+        Ok(self.decayed(zone, found))
     }
 
     async fn peek(&self, zone: ZoneNo) -> Result<Option<AppendHeader>> {
-        self.watch(self.inner.peek(zone)).await
+        let header = self.watch(self.inner.peek(zone)).await?;
+        let is_there = !M::READS_SPARES || self.decay.is_first_intact(&self.geometry(), zone);
+        Ok(header.filter(|_| is_there))
     }
 
     async fn reset(&self, zone: ZoneNo) -> Result<()> {
-        self.watch(self.inner.reset(zone)).await
+        self.decay.reset_starts(&self.geometry(), zone);
+        self.watch(self.inner.reset(zone)).await?;
+        self.decay.reset_done(&self.geometry(), zone);
+        Ok(())
     }
 
     async fn sync(&self) -> Result<()> {
-        self.watch(self.inner.sync()).await
+        let started = self.decay.sync_starts();
+        self.watch(self.inner.sync()).await?;
+        self.decay.sync_done(started);
+        Ok(())
+    }
+
+    async fn persist_mapping(&self) -> Result<()> {
+        self.watch(self.inner.persist_mapping()).await
     }
 }

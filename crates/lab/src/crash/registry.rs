@@ -11,7 +11,8 @@ use super::rig::{FileRig, NandRig, Rig};
 use super::run::{Outcome, run};
 use super::subject::Subject;
 use super::subjects::{
-    BufferedSubject, PersonalitySubject, ShadowSubject, SsdSubject, TxCacheSubject, WalSubject,
+    BufferedSubject, LinkedSubject, PersonalitySubject, ProfileSubject, ShadowSubject, SsdSubject,
+    TxCacheSubject, WalSubject,
 };
 use tantalum_base::PageDevice;
 use tantalum_ftl::personality::PersonalitySpec;
@@ -41,11 +42,15 @@ pub const DEVICES: &[&str] = &[
     PersonalitySubject::NAMES[3],
 ];
 
+/// Devices of the papers by the names that `replay` and `serve` know them by, each small enough to be cut
+/// everywhere: with its link, its cache's kind and its durations.
+pub const PROFILES: &[&str] = &["durassd", "ssd-a", "ssd-b", "openssd", "x25-m", "txssd", "mtron"];
+
 /// Whether `device` runs on `media`. Block mapping, BAST, FAST and DFTL need blocks that are erased,
-/// which a file has not.
+/// which a file has not; [`PROFILES`] are devices of flash.
 pub fn carries(media: &str, device: &str) -> bool {
     let name = device.split(':').next().unwrap_or(device);
-    media != "file" || !PersonalitySpec::NAMES.contains(&name)
+    media != "file" || !(PersonalitySpec::NAMES.contains(&name) || PROFILES.contains(&name))
 }
 
 /// A kind of device on a kind of medium, for any number of lives.
@@ -55,6 +60,9 @@ pub trait Lives {
 
     /// As `--media` takes it.
     fn media(&self) -> &str;
+
+    /// Logical pages of the device, where it is made for that number alone.
+    fn pages(&self) -> Option<u64>;
 
     /// What such a device with `pages` pages offers.
     ///
@@ -72,8 +80,7 @@ pub trait Lives {
 /// `InvalidInput`, which lists what is accepted.
 pub fn find(device: &str, media: &str) -> Result<Box<dyn Lives>> {
     if !carries(media, device) {
-        let context =
-            format!("{device} needs blocks that are erased: it runs on nand, not on {media}");
+        let context = format!("{device} is made of flash: it runs on nand, not on {media}");
         return Err(Error::new(ErrorKind::InvalidInput, context));
     }
     match media {
@@ -127,7 +134,15 @@ fn on<R: Rig + 'static>(media: &'static str, device: &str) -> Result<Box<dyn Liv
             let spec = PersonalitySpec::parse(small.copied().unwrap_or(device))?;
             Ok(kind::<R, _>(media, PersonalitySubject { spec }))
         }
-        _ => Err(spec.unknown_name("device of the crash lab", DEVICES)),
+        name if ProfileSubject::NAMES.contains(&name) => {
+            Ok(kind::<R, _>(media, LinkedSubject::profile(device)?))
+        }
+        "txssd" => Ok(kind::<R, _>(media, LinkedSubject::tx_ssd(device)?)),
+        "mtron" => Ok(kind::<R, _>(media, LinkedSubject::mtron(device)?)),
+        _ => {
+            let names = [DEVICES, PROFILES].concat();
+            Err(spec.unknown_name("device of the crash lab", &names))
+        }
     }
 }
 
@@ -153,10 +168,14 @@ impl<R: Rig, S: Subject<Powered<R::Media>>> Lives for Kind<R, S> {
         self.media
     }
 
+    fn pages(&self) -> Option<u64> {
+        self.subject.pages()
+    }
+
     fn limits(&self, pages: u64) -> Result<Limits> {
-        let mut bench = Bench::<R, S>::new(&self.subject, 0, pages);
+        let mut bench = Bench::<R, S>::new(&self.subject, 0, pages, false)?;
         let runtime = Virtual::new(Schedule::Fifo);
-        let opening = bench.open(&runtime);
+        let opening = bench.open(&runtime, &[]);
         let subject = self.subject.clone();
         let formatted = powered(&runtime, async move {
             let device = subject.format(opening).await?;

@@ -4,10 +4,27 @@ use tantalum_media::block_store::{CrashOptions, CrashStore, CutStyle, MemoryStor
 use tantalum_media::nand::{Nand, NandFaults, NandGeometry, NandOptions, NandTiming};
 use tantalum_media::nand_zones::{NandZones, NandZonesOptions};
 use tantalum_media::{CutPlan, Fate, FileZones, FileZonesOptions, ZoneMedia};
+use tantalum_runtime::virtual_time::Schedule;
 use tantalum_runtime::{Runtime, Virtual};
+
+use super::subject::ArrayShape;
 
 const FILE_ZONES: u32 = 14;
 const FILE_SLOTS_PER_ZONE: u32 = 32;
+
+/// An array small enough to be cut everywhere.
+pub(super) const SMALL: NandGeometry = NandGeometry {
+    channels: 2,
+    packages_per_channel: 1,
+    planes_per_package: 1,
+    blocks_per_plane: 14,
+    pages_per_block: 8,
+    page_bytes: 8192,
+    spare_bytes: 128,
+};
+/// The zones over it.
+pub(super) const SMALL_ZONES: NandZonesOptions =
+    NandZonesOptions { spare_blocks_per_plane: 2, append_pages_max: 16 };
 
 /// A medium that can be cut.
 pub trait Rig {
@@ -24,6 +41,17 @@ pub trait Rig {
 
     /// The same, with `more` zones than others have.
     fn with_more_zones(seed: u64, more: u32) -> Self;
+
+    /// An array of this shape, where the medium is one.
+    ///
+    /// # Errors
+    /// `InvalidInput` where it is none, or the shape is illegal.
+    fn of_shape(_seed: u64, _shape: &ArrayShape) -> Result<Self>
+    where
+        Self: Sized,
+    {
+        Err(Error::new(ErrorKind::InvalidInput, "a device with an array of its own runs on nand"))
+    }
 
     /// The zones, as they are now, on the executor of this power-on.
     fn open(&mut self, runtime: &Virtual) -> Self::Media;
@@ -57,6 +85,7 @@ pub trait Rig {
 /// Simulated NAND, small enough to be cut everywhere.
 pub struct NandRig<P> {
     nand: Nand<P>,
+    options: NandZonesOptions,
     zones: Option<NandZones<Virtual, P>>,
     operations_before: u64,
     cuts_before: u64,
@@ -67,15 +96,7 @@ impl<P: Payload> Rig for NandRig<P> {
     type Media = NandZones<Virtual, P>;
 
     fn with_more_zones(seed: u64, more: u32) -> Self {
-        let geometry = NandGeometry {
-            channels: 2,
-            packages_per_channel: 1,
-            planes_per_package: 1,
-            blocks_per_plane: 14 + more,
-            pages_per_block: 8,
-            page_bytes: 8192,
-            spare_bytes: 128,
-        };
+        let geometry = NandGeometry { blocks_per_plane: SMALL.blocks_per_plane + more, ..SMALL };
         let timing = NandTiming {
             read_ns: 50_000,
             program_ns: 500_000,
@@ -83,21 +104,24 @@ impl<P: Payload> Rig for NandRig<P> {
             erase_ns: 2_000_000,
             channel_bytes_per_second: 200_000_000,
         };
-        let faults = NandFaults::default();
-        let nand = Nand::new(&NandOptions { geometry, timing, faults, seed })
-            .unwrap_or_else(|error| panic!("the rig's geometry is legal: {error}"));
-        let rng = Rng::split(seed, "rig");
-        NandRig { nand, zones: None, operations_before: 0, cuts_before: 0, rng }
+        let nand = NandOptions { geometry, timing, faults: NandFaults::default(), seed };
+        Self::of_shape(seed, &ArrayShape { nand, zones: SMALL_ZONES })
+            .unwrap_or_else(|error| panic!("the rig's geometry is legal: {error}"))
+    }
+
+    fn of_shape(seed: u64, shape: &ArrayShape) -> Result<Self> {
+        let nand = Nand::new(&NandOptions { seed, ..shape.nand })?;
+        // What is refused is refused here, and not when it is opened.
+        NandZones::new(Virtual::new(Schedule::Fifo), nand.clone(), shape.zones)?;
+        let (options, rng) = (shape.zones, Rng::split(seed, "rig"));
+        Ok(NandRig { nand, options, zones: None, operations_before: 0, cuts_before: 0, rng })
     }
 
     fn open(&mut self, runtime: &Virtual) -> Self::Media {
         let zones = match self.zones.take() {
             Some(zones) => zones,
-            None => {
-                let options = NandZonesOptions { spare_blocks_per_plane: 2, append_pages_max: 16 };
-                NandZones::new(runtime.clone(), self.nand.clone(), options)
-                    .unwrap_or_else(|error| panic!("the rig's options are legal: {error}"))
-            }
+            None => NandZones::new(runtime.clone(), self.nand.clone(), self.options)
+                .unwrap_or_else(|error| panic!("the rig's options are legal: {error}")),
         };
         // Each opening takes the power from the handles before it; the one that is kept is only
         // opened again.

@@ -9,11 +9,12 @@ use tantalum_runtime::{Runtime, Virtual};
 use super::bench::{Bench, Ended, powered};
 use super::client::{Client, is_latch};
 use super::command::Command;
+use super::decay::{Decay, is_decay};
 use super::history::History;
 use super::life::{End, Life, PowerOn, Violation};
 use super::powered::Powered;
 use super::rig::Rig;
-use super::subject::{Coverage, FailedProgram, Subject};
+use super::subject::{Coverage, Decayed, FailedProgram, Subject};
 use super::verify::{self, Sure};
 
 /// What a life came to.
@@ -35,6 +36,10 @@ pub struct Outcome {
     /// Checks, of a read or after a cut, that were given up: of so many orders of the commands, those
     /// tried explain nothing.
     pub undecided: u64,
+    /// Slots of the medium that decayed.
+    pub decayed: u64,
+    /// Openings that were refused as something had decayed that recovery needs; a life ends with one.
+    pub refused: u64,
     /// Broken promises; a life ends with the first power-on that breaks one.
     pub violations: Vec<Violation>,
 }
@@ -80,12 +85,15 @@ struct Session<D> {
     device: RefCell<Option<Rc<D>>>,
     verified: Cell<bool>,
     recovery: Cell<(u64, u64)>,
+    refused: Cell<bool>,
 }
 
 impl<R: Rig, S: Subject<Powered<R::Media>>> Living<R, S> {
     fn new(subject: &S, life: &Life, states_max: usize) -> Self {
+        let decays = life.decays() && S::DECAYED != Decayed::IsNotTold;
         Living {
-            bench: Bench::new(subject, life.seed, life.pages),
+            bench: Bench::new(subject, life.seed, life.pages, decays)
+                .unwrap_or_else(|error| panic!("the device's limits were asked for: {error}")),
             seed: life.seed,
             history: Rc::new(RefCell::new(History::new(life.pages))),
             violations: Rc::default(),
@@ -104,11 +112,12 @@ impl<R: Rig, S: Subject<Powered<R::Media>>> Living<R, S> {
             device: RefCell::new(None),
             verified: Cell::new(false),
             recovery: Cell::new((0, 0)),
+            refused: Cell::new(false),
         });
         let mut before = (0, self.bench.counts()().1);
         let mut ended = Ended::Done(());
         if number == 0 {
-            ended = self.format(&runtime, &session);
+            ended = self.format(&runtime, &session, power_on);
             before = self.bench.counts()();
         }
         if matches!(ended, Ended::Done(())) {
@@ -134,7 +143,9 @@ impl<R: Rig, S: Subject<Powered<R::Media>>> Living<R, S> {
         self.count_cuts(is_cut, session.verified.get(), power_on.end);
         let violations: Vec<Violation> = self.violations.borrow_mut().drain(..).collect();
         violations.into_iter().for_each(|violation| self.violate(number, violation.0));
-        self.outcome.violations.is_empty()
+        self.outcome.decayed = self.bench.decay.count();
+        self.outcome.refused += u64::from(session.refused.get());
+        self.outcome.violations.is_empty() && !session.refused.get()
     }
 
     fn count_cuts(&mut self, is_cut: bool, verified: bool, end: End) {
@@ -154,8 +165,13 @@ impl<R: Rig, S: Subject<Powered<R::Media>>> Living<R, S> {
         self.outcome.violations.push(violation);
     }
 
-    fn format(&mut self, runtime: &Virtual, session: &Rc<Session<S::Device>>) -> Ended<()> {
-        let opening = self.bench.open(runtime);
+    fn format(
+        &mut self,
+        runtime: &Virtual,
+        session: &Rc<Session<S::Device>>,
+        power_on: &PowerOn,
+    ) -> Ended<()> {
+        let opening = self.bench.open(runtime, &power_on.decaying_reads);
         let subject = self.bench.subject.clone();
         match powered(runtime, async move { subject.format(opening).await }) {
             Ended::Done(Ok(device)) => {
@@ -176,7 +192,7 @@ impl<R: Rig, S: Subject<Powered<R::Media>>> Living<R, S> {
         power_on: &PowerOn,
         is_new: bool,
     ) -> Ended<()> {
-        let opening = (!is_new).then(|| self.bench.open(runtime));
+        let opening = (!is_new).then(|| self.bench.open(runtime, &power_on.decaying_reads));
         if let End::Cut(cut) = power_on.end {
             self.bench.plan(cut);
         }
@@ -186,7 +202,7 @@ impl<R: Rig, S: Subject<Powered<R::Media>>> Living<R, S> {
         let (closes, states_max) = (power_on.end == End::Close, self.states_max);
         let fails = !power_on.failing_programs.is_empty();
         let may_latch = fails && S::FAILED_PROGRAM == FailedProgram::Latches;
-        let (rt, session) = (runtime.clone(), Rc::clone(session));
+        let (rt, session, decay) = (runtime.clone(), Rc::clone(session), self.bench.decay.clone());
         let (counts, is_cut) = (self.bench.counts(), self.bench.cut_watch());
         let is_cut: Rc<dyn Fn() -> bool> = Rc::new(is_cut);
         let (history, violations) = (Rc::clone(&self.history), Rc::clone(&self.violations));
@@ -196,6 +212,10 @@ impl<R: Rig, S: Subject<Powered<R::Media>>> Living<R, S> {
                 Some(opening) => match subject.reopen(opening).await {
                     // Nothing was checked; the next power-on finds all as it was.
                     Err(error) if may_latch && is_latch(&error) => return Ok(()),
+                    Err(error) if is_decay(&error) && may_refuse(&decay, &history) => {
+                        session.refused.set(true);
+                        return Ok(());
+                    }
                     reopened => reopened?,
                 },
             };
@@ -203,7 +223,7 @@ impl<R: Rig, S: Subject<Powered<R::Media>>> Living<R, S> {
             *session.device.borrow_mut() = Some(Rc::clone(&device));
             if !is_new {
                 subject.validate(&device);
-                let found = verify(&*device, &history, states_max).await?;
+                let found = verify(&*device, &history, &decay, states_max).await?;
                 if let Err(violation) = found {
                     violations.borrow_mut().push(violation);
                     return Ok(());
@@ -224,6 +244,7 @@ impl<R: Rig, S: Subject<Powered<R::Media>>> Living<R, S> {
                         trims_are_atomic: S::TRIMS_ARE_ATOMIC,
                         may_latch,
                         transactions_may_fill: S::TRANSACTIONS_MAY_FILL,
+                        decay: decay.clone(),
                         states_max,
                     };
                     rt.spawn("client", client.run(commands))
@@ -238,7 +259,9 @@ impl<R: Rig, S: Subject<Powered<R::Media>>> Living<R, S> {
             if closes {
                 let issued = history.borrow_mut().now();
                 match subject.close(&device).await {
-                    Err(error) if may_latch && is_latch(&error) => return Ok(()),
+                    Err(error) if (may_latch || decay.has_own()) && is_latch(&error) => {
+                        return Ok(());
+                    }
                     closed => closed?,
                 }
                 // Closing in good order is a flush.
@@ -269,21 +292,33 @@ impl<R: Rig, S: Subject<Powered<R::Media>>> Living<R, S> {
     }
 }
 
+/// Whether what has decayed is a reason not to open the device.
+fn may_refuse<P: Payload>(decay: &Decay<P>, history: &RefCell<History<P>>) -> bool {
+    decay.may_refuse(|page| history.borrow().identify(page).is_some())
+}
+
 /// Reads every page and compares; what is there is what counts from now on.
 async fn verify<D: PageDevice>(
     device: &D,
     history: &RefCell<History<D::Page>>,
+    decay: &Decay<D::Page>,
     states_max: usize,
 ) -> Result<Result<(), Violation>, Error> {
     let (count, durability): (u64, Durability) = {
         let limits = device.limits();
         (history.borrow().baseline.0.len() as u64, limits.durability)
     };
-    let mut pages = vec![D::Page::zero(); count as usize];
-    for (page, out) in (0..).map(PageNo).zip(&mut pages) {
-        device.read(page, std::slice::from_mut(out), None).await?;
+    let mut pages = Vec::with_capacity(count as usize);
+    for page in (0..count).map(PageNo) {
+        let mut out = [D::Page::zero()];
+        pages.push(match device.read(page, &mut out, None).await {
+            Ok(()) => Some(out[0].clone()),
+            Err(error) if is_decay(&error) => None,
+            Err(error) => return Err(error),
+        });
     }
-    let checked = verify::check(&pages, &history.borrow(), durability, states_max);
+    let lost = history.borrow().numbers(&decay.lost());
+    let checked = verify::check(&pages, &history.borrow(), &lost, durability, states_max);
     Ok(checked.map(|(contents, sure)| {
         let mut history = history.borrow_mut();
         history.settle(contents);

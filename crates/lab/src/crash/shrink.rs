@@ -140,6 +140,7 @@ impl<F: Fn(&Life) -> bool> Shrinker<F> {
     fn simplify_ends(&mut self) {
         for at in 0..self.life.power_ons.len() {
             self.attempt(|life| life.power_ons[at].failing_programs.clear());
+            self.attempt(|life| life.power_ons[at].decaying_reads.clear());
             self.attempt(|life| life.power_ons[at].end = End::Dark);
             while let End::Cut(cut) = self.life.power_ons[at].end {
                 let Cut { after, .. } = cut;

@@ -1,7 +1,7 @@
 //! What is under test: a kind of device that is formatted once and opened again after each cut.
 use std::rc::Rc;
 use tantalum_base::{PageDevice, Result};
-use tantalum_media::{Nvram, ZoneMedia};
+use tantalum_media::{NandOptions, NandZonesOptions, Nvram, ZoneMedia};
 use tantalum_runtime::Virtual;
 
 /// What a device is opened with when the power comes on.
@@ -14,6 +14,15 @@ pub struct Opening<M, K> {
     pub pages: u64,
     /// What outlived the dark beside the medium.
     pub kept: K,
+}
+
+/// An array of simulated flash and the zones over it; chance is the lab's.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct ArrayShape {
+    /// The array.
+    pub nand: NandOptions,
+    /// The zones.
+    pub zones: NandZonesOptions,
 }
 
 /// What a load reached; the lab says so, as a load that reaches nothing tests nothing.
@@ -47,6 +56,17 @@ pub enum FailedProgram {
     Latches,
 }
 
+/// What a device promises of content that decays.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Decayed {
+    /// The page is an error, and no other is; opening is refused only where something decayed that
+    /// recovery needs and that is in no checkpoint.
+    IsError,
+    /// Nothing: it cannot tell content that decayed from an end that was cut short. Nothing decays in
+    /// its lives.
+    IsNotTold,
+}
+
 /// A kind of device over media `M`. One file a kind in `subjects`.
 ///
 /// What it promises is what its `limits()` say: the lab reads durability, atomic writes,
@@ -74,6 +94,19 @@ pub trait Subject<M: ZoneMedia>: Clone + 'static {
 
     /// What a failing program does.
     const FAILED_PROGRAM: FailedProgram = FailedProgram::Survived;
+
+    /// What it promises of content that decays.
+    const DECAYED: Decayed = Decayed::IsError;
+
+    /// The array that it stands on, where it has one of its own: with `pages` logical pages.
+    fn array(&self, _pages: u64) -> Result<Option<ArrayShape>> {
+        Ok(None)
+    }
+
+    /// Logical pages of the devices in random lives, where it is made for some number alone.
+    fn pages(&self) -> Option<u64> {
+        None
+    }
 
     /// Zones that the device needs beyond those that others of its size have.
     fn more_zones(&self) -> u32 {

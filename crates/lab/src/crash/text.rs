@@ -13,6 +13,7 @@
 //! | `land@5`, `vanish@5`, `tear@5` | power is cut at media operation 5, which meets that fate |
 //! | `land@n5`, `vanish@n5` | the same at NVRAM store 5 |
 //! | `fail@3` | behind the end: program 3 fails |
+//! | `decay@7` | behind the end: what is read as slot 7 decays, or the first behind it that may |
 use std::fmt::Write;
 use std::str::FromStr;
 use tantalum_base::{Error, ErrorKind, PageNo, PageRange, Result};
@@ -47,6 +48,9 @@ impl Replay {
             let _ = write!(text, "; {} -> {}", clients.join(" / "), end_text(power_on.end));
             for program in &power_on.failing_programs {
                 let _ = write!(text, " fail@{program}");
+            }
+            for read in &power_on.decaying_reads {
+                let _ = write!(text, " decay@{read}");
             }
         }
         text
@@ -135,13 +139,17 @@ fn power_on(part: &str, pages: u64) -> Result<PowerOn> {
         .collect::<Result<Vec<_>>>()?;
     let mut words = ends.split_whitespace();
     let end = words.next().and_then(end).ok_or_else(|| bad(part, "an end"))?;
-    let failing_programs = words
-        .map(|word| {
-            let program = word.strip_prefix("fail@").and_then(number);
-            program.ok_or_else(|| bad(word, "fail@N"))
-        })
-        .collect::<Result<Vec<u64>>>()?;
-    Ok(PowerOn { clients, end, failing_programs })
+    let mut power_on = PowerOn { clients, end, ..PowerOn::default() };
+    for word in words {
+        let (what, at) = word.split_once('@').unwrap_or((word, ""));
+        let at = number(at).ok_or_else(|| bad(word, "fail@N or decay@N"));
+        match what {
+            "fail" => power_on.failing_programs.push(at?),
+            "decay" => power_on.decaying_reads.push(at?),
+            _ => return Err(bad(word, "fail@N or decay@N")),
+        }
+    }
+    Ok(power_on)
 }
 
 fn end(word: &str) -> Option<End> {
@@ -191,7 +199,7 @@ mod tests {
     use super::*;
 
     const TEXT: &str = "ssd:cache=durable; nand; pages=30; seed=7; w3 w5+4 f / c1.9.1 r3 -> \
-                        tear@12 fail@3 fail@9;  -> vanish@2; a3.4 t0+4 s3<9.4<1 -> land@n5; \
+                        tear@12 fail@3 fail@9;  -> vanish@2; a3.4 t0+4 s3<9.4<1 -> land@n5 decay@7; \
                         r0 r4+9 -> close; w0 -> dark";
 
     #[test]
@@ -202,6 +210,7 @@ mod tests {
         let life = &replay.life;
         assert_eq!((life.commands(), life.clients(), life.cuts()), (11, 2, 3));
         assert_eq!(life.power_ons[0].failing_programs, [3, 9]);
+        assert_eq!(life.power_ons[2].decaying_reads, [7]);
         assert_eq!(
             life.power_ons[1],
             PowerOn { end: Cut::media(2, Fate::Vanish), ..PowerOn::default() }
@@ -220,6 +229,8 @@ mod tests {
             ("ssd; nand; pages=3; seed=1; c -> dark", "\"c\""),
             ("ssd; nand; pages=3; seed=1; w1 -> tear", "an end"),
             ("ssd; nand; pages=3; seed=1; w1 -> dark fail", "fail@N"),
+            ("ssd; nand; pages=3; seed=1; w1 -> dark decay@x", "decay@N"),
+            ("ssd; nand; pages=3; seed=1; w1 -> dark rust@3", "decay@N"),
         ] {
             let error = Replay::parse(text).unwrap_err();
             assert_eq!(error.kind(), ErrorKind::InvalidInput);

@@ -19,29 +19,83 @@ pub(super) enum Sure {
     Undecided,
 }
 
-/// Compares what every page was found to hold with what `history` allows; the contents. A search for
-/// an order looks at `states_max` states at the most.
+/// Ways to fill in what decayed that are tried.
+const GUESSES_MAX: usize = 4096;
+
+/// Compares what every page was found to hold (`None`: it is an error, for decay) with what `history`
+/// allows, where the contents in `lost` have decayed; the contents. A search for an order looks at
+/// `states_max` states at the most.
 pub(super) fn check<P: Payload>(
-    pages: &[P],
+    pages: &[Option<P>],
     history: &History<P>,
+    lost: &[u64],
     durability: Durability,
     states_max: usize,
 ) -> Result<(Contents, Sure), Violation> {
     let mut found = Contents::empty(pages.len() as u64);
-    for (page, seen) in pages.iter().enumerate() {
-        found.0[page] = history
+    // What an error stands for: pages, with the contents that they may have lost.
+    let mut errors: Vec<(PageNo, Vec<u64>)> = Vec::new();
+    for (page, seen) in (0..).map(PageNo).zip(pages) {
+        let Some(seen) = seen else {
+            let may_hold = |number: &u64| history.may_hold(page, *number);
+            let may: Vec<u64> = lost.iter().copied().filter(may_hold).collect();
+            if may.is_empty() {
+                let what = "cannot be read, and nothing that it may hold has decayed";
+                return Err(Violation(format!("page {page} {what}")));
+            }
+            errors.push((page, may));
+            continue;
+        };
+        found.0[page.index()] = history
             .identify(seen)
             .ok_or_else(|| Violation(format!("page {page} holds what nobody wrote: {seen:?}")))?;
     }
-    if durability == Durability::Volatile {
-        check_pages(&found, history)?;
-        return Ok((found, Sure::Right));
-    }
     let must = |entry: &Entry| history.must_survive(entry, durability);
-    let seen = found.0.iter().copied().map(Some).collect();
-    let orders = Orders::new(&history.baseline, &history.entries, must, seen);
-    let sure = sure(orders.search(states_max)).map_err(Violation)?;
-    Ok((found, sure))
+    let guesses = errors.iter().map(|(_, may)| may.len()).product::<usize>();
+    let mut first = None;
+    for guess in 0..guesses.min(GUESSES_MAX) {
+        let mut digits = guess;
+        for (page, may) in &errors {
+            found.0[page.index()] = may[digits % may.len()];
+            digits /= may.len();
+        }
+        let checked = if durability == Durability::Volatile {
+            check_pages(&found, history).map(|()| Sure::Right)
+        } else {
+            let seen = found.0.iter().copied().map(Some).collect();
+            let orders = Orders::new(&history.baseline, &history.entries, must, seen);
+            sure(orders.search(states_max)).map_err(Violation)
+        };
+        match checked {
+            Ok(sure) => return Ok((found, sure)),
+            Err(violation) => first = first.or(Some(violation)),
+        }
+    }
+    Err(first.unwrap_or_else(|| Violation("nothing was looked at".to_owned())))
+}
+
+/// Whether a read of `range`, issued at `issued`, may be an error, where the contents in `lost` have
+/// decayed: one of its pages may hold one of them.
+pub(super) fn may_fail<P: Payload>(
+    history: &History<P>,
+    range: PageRange,
+    issued: u64,
+    lost: &[u64],
+    durability: Durability,
+    states_max: usize,
+) -> bool {
+    let must = |entry: &Entry| entry.acked.is_some_and(|acked| acked < issued);
+    range.iter().any(|page| {
+        lost.iter().filter(|number| history.may_hold(page, **number)).any(|number| {
+            if durability == Durability::Volatile {
+                return history.readable(page, issued).is_none_or(|may| may.contains(number));
+            }
+            let mut seen = vec![None; history.baseline.0.len()];
+            seen[page.index()] = Some(*number);
+            let orders = Orders::new(&history.baseline, &history.entries, must, seen);
+            !matches!(orders.search(states_max), Answer::Impossible(_))
+        })
+    })
 }
 
 /// Compares what a read of `range`, issued at `issued`, returned with what `history` allows. Where

@@ -1,0 +1,114 @@
+//! Every cut of one load, on a new device or on one that is cleaned already.
+use tantalum_base::{Error, ErrorKind, Limits, PageNo, PageRange, Result, Rng};
+use tantalum_media::Fate;
+
+use super::campaign::{CampaignOptions, PAGES};
+use super::command::Command;
+use super::generate::Workload;
+use super::life::{Cut, CutAt, End, Life, PowerOn};
+use super::registry::Lives;
+use super::run::Outcome;
+
+/// Zones or blocks that are emptied in the aging of a device, at the least: all have been used then,
+/// most of them again.
+const CLEANED_MIN: u64 = 12;
+/// Rounds of overwrites at the most until that is so.
+const ROUNDS_MAX: u64 = 64;
+
+/// Every cut of one load.
+pub(super) struct Every {
+    /// The load without a cut.
+    pub(super) dry: Outcome,
+    pub(super) lives: Vec<Life>,
+}
+
+/// One load, cut at every operation with every fate; then every operation of each recovery, with
+/// fates in turn; and behind each of those another cut in the next recovery. Where the device is aged,
+/// it loses its power behind the aging, so that the load's first cuts fall into a recovery.
+pub(super) fn every_cut(lives: &dyn Lives, options: &CampaignOptions) -> Result<Every> {
+    let pages = lives.pages().unwrap_or(*PAGES.last().expect("there are some"));
+    let limits = lives.limits(pages)?;
+    let workload = Workload { power_ons: 2, ..options.workload.clone() };
+    let mut life = workload.life(&limits, options.seed)?;
+    // One load with all that the workload has, and a little to go on with.
+    let mut rng = Rng::split(options.seed, "exhaustive");
+    let loads = (0..2).map(|_| workload.load(&limits, &mut rng)).collect::<Vec<_>>();
+    life.power_ons =
+        loads.into_iter().map(|clients| PowerOn { clients, ..PowerOn::default() }).collect();
+    let mut first = 0;
+    if options.aged {
+        life.power_ons.insert(0, aging(lives, &limits, options.seed)?);
+        first = 1;
+    }
+    let dry = lives.live(&life);
+    let mut all = Vec::new();
+    let Some(&(media, nvram)) = dry.operations.get(first) else {
+        return Ok(Every { dry, lives: all });
+    };
+    for (at, operations) in [(CutAt::Media, media), (CutAt::Nvram, nvram)] {
+        for after in 0..operations {
+            for fate in Fate::ALL {
+                let mut cut = life.clone();
+                cut.power_ons[first].end = End::Cut(Cut { at, after, fate });
+                if fate == Fate::ALL[(after % 3) as usize] {
+                    cut_recoveries(lives, &cut, first + 1, after, &mut all);
+                }
+                all.push(cut);
+            }
+        }
+    }
+    Ok(Every { dry, lives: all })
+}
+
+/// The lives in which the recovery behind the cut of `life`, the power-on with number `recovery`, is cut
+/// too, at each of its operations.
+fn cut_recoveries(
+    lives: &dyn Lives,
+    life: &Life,
+    recovery: usize,
+    number: u64,
+    all: &mut Vec<Life>,
+) {
+    let operations = lives.live(life).recovery_operations;
+    let Some(&(media, nvram)) = operations.get(recovery) else { return };
+    for (at, operations) in [(CutAt::Media, media), (CutAt::Nvram, nvram)] {
+        for after in 0..operations {
+            let fate = Fate::ALL[((after + number) % 3) as usize];
+            let cut = PowerOn { end: End::Cut(Cut { at, after, fate }), ..PowerOn::default() };
+            let mut once = life.clone();
+            once.power_ons.insert(recovery, cut);
+            let mut twice = once.clone();
+            let again = (after * 7 + number) % operations;
+            let end = End::Cut(Cut { at, after: again, fate });
+            twice.power_ons.insert(recovery + 1, PowerOn { end, ..PowerOn::default() });
+            all.extend([once, twice]);
+        }
+    }
+}
+
+/// A time with power in which every page is written, and pages at random again until as many zones were
+/// emptied as make the device an old one.
+///
+/// # Errors
+/// `InvalidInput` where it is never cleaned.
+fn aging(lives: &dyn Lives, limits: &Limits, seed: u64) -> Result<PowerOn> {
+    let mut rng = Rng::split(seed, "aging");
+    let len = u64::from(limits.atomic_write_pages_max).clamp(1, 8);
+    let fill = (0..limits.pages)
+        .step_by(len as usize)
+        .map(|first| Command::Write(PageRange::new(PageNo(first), len.min(limits.pages - first))));
+    let mut commands: Vec<Command> = fill.collect();
+    for _ in 0..ROUNDS_MAX {
+        commands.extend(
+            (0..limits.pages)
+                .map(|_| Command::Write(PageRange::new(PageNo(rng.below(limits.pages)), 1))),
+        );
+        let power_on = PowerOn { clients: vec![commands.clone()], ..PowerOn::default() };
+        let life = Life { seed, pages: limits.pages, power_ons: vec![power_on.clone()] };
+        if lives.live(&life).coverage.cleaned >= CLEANED_MIN {
+            return Ok(power_on);
+        }
+    }
+    let context = format!("{} is not cleaned, however often it is written", lives.device());
+    Err(Error::new(ErrorKind::InvalidInput, context))
+}
