@@ -157,7 +157,6 @@ impl<M: ZoneMedia> Ftl<M> {
     pub(crate) fn blank(media: M, options: FtlOptions) -> Result<Self> {
         let geometry = media.geometry();
         let retired = media.retired();
-        options.check(&geometry, retired.len() as u32)?;
         let layout = options.layout(&geometry)?;
         let slots = u64::from(geometry.zones) * u64::from(geometry.slots_per_zone);
         Ok(Ftl {
@@ -219,6 +218,7 @@ impl<M: ZoneMedia> Ftl<M> {
     /// # Errors
     /// `InvalidInput` where the options do not fit the geometry.
     pub async fn format(media: M, options: FtlOptions) -> Result<Rc<Self>> {
+        options.check(&media.geometry(), media.retired().len() as u32)?;
         let ftl = Rc::new(Ftl::blank(media, options)?);
         ftl.set_dump_zones_aside()?;
         ftl.checkpoint().await?;
