@@ -325,6 +325,36 @@ impl<P> State<P> {
         true
     }
 
+    /// A batch was answered in which `page` is as `entry` says: puts that in force where no newer
+    /// change is.
+    pub fn answered(&mut self, page: PageNo, entry: Entry) {
+        // Where a share wrote it again, cleaning may have moved what is taken back with it.
+        for (left, before, version) in &mut self.shares_in_flight {
+            if (*left, *version) == (page, entry.version) {
+                *before = self.map.get(page);
+            }
+        }
+        if !self.apply(page, entry) {
+            self.came_late(page, entry);
+        }
+    }
+
+    /// The change `entry` of `page` was answered when a newer one was in force already. A power cut
+    /// may undo that one, and a share that fails: then this is what is there.
+    pub fn came_late(&mut self, page: PageNo, entry: Entry) {
+        if let Place::At(slot) = entry.place {
+            let newer = self.map.get(page).version;
+            self.zones.replaced(slot, newer);
+        }
+        for shares in [&mut self.shares_in_flight, &mut self.shares_unseen] {
+            for (left, before, version) in shares {
+                if *left == page && before.version < entry.version && entry.version < *version {
+                    *before = entry;
+                }
+            }
+        }
+    }
+
     /// Puts `entry` in force; keeps the live counts, and notes the change.
     pub fn replace(&mut self, page: PageNo, entry: Entry) {
         self.deltas.mark(page);

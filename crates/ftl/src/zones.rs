@@ -398,6 +398,13 @@ impl Zones {
         zone.replaced_by = zone.replaced_by.max(version);
     }
 
+    /// What `slot` was filled with had been replaced by the change `version` before that was known.
+    pub fn replaced(&mut self, slot: SlotNo, version: Version) {
+        let zone = self.geometry.zone_of(slot);
+        let replaced_by = &mut self.zones[zone.index()].replaced_by;
+        *replaced_by = version.max(*replaced_by);
+    }
+
     /// A page took the content of the live `slot` by the change `version`. What cleaning copies
     /// from there is then as new as that change, and must not be found before it is durable.
     #[inline]
