@@ -288,17 +288,6 @@ impl Zones {
         }
     }
 
-    /// Takes the stream's open zone away, to be given back.
-    pub fn park(&mut self, stream: Stream) -> Option<ZoneNo> {
-        self.open[stream as usize].take()
-    }
-
-    /// Ends appending to the stream's open zone, and goes on in the one that was parked.
-    pub fn unpark(&mut self, stream: Stream, parked: Option<ZoneNo>) {
-        self.seal(stream);
-        self.open[stream as usize] = parked;
-    }
-
     /// Takes `pages` pages' room at the stream's open zone's end; seals it when it is full.
     /// Returns zone and offset of the append's first slot.
     pub fn place(&mut self, stream: Stream, pages: u32) -> (ZoneNo, u32) {
