@@ -14,9 +14,11 @@ pub(crate) struct Reservation<'a, M: ZoneMedia> {
 }
 
 impl<M: ZoneMedia> Reservation<'_, M> {
-    /// The changes follow now: what they do not take is free again.
+    /// The changes follow now, in the same step: what they do not take is free again.
     pub(crate) fn spend(mut self, state: &mut State<M::Page>) {
         state.deltas.release(std::mem::take(&mut self.entries));
+        // They may be fewer, where newer ones are in force, and then there is nothing to back up.
+        self.ftl.entries_room.wake_all();
     }
 }
 
@@ -134,5 +136,64 @@ impl<M: ZoneMedia> Ftl<M> {
         self.entries_room.wake_all();
         self.cleaning_wanted.wake_all();
         Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::dump::DumpOptions;
+    use crate::options::FtlOptions;
+    use std::rc::Rc;
+    use tantalum_base::Stamp;
+    use tantalum_media::nand::{Nand, NandFaults, NandGeometry, NandOptions, NandTiming};
+    use tantalum_media::nand_zones::{NandZones, NandZonesOptions};
+    use tantalum_runtime::virtual_time::Schedule;
+    use tantalum_runtime::{Runtime, Virtual};
+
+    fn zones(runtime: &Virtual) -> NandZones<Virtual, Stamp> {
+        let geometry = NandGeometry {
+            channels: 2,
+            packages_per_channel: 1,
+            planes_per_package: 1,
+            blocks_per_plane: 60,
+            pages_per_block: 8,
+            page_bytes: 8192,
+            spare_bytes: 128,
+        };
+        let timing = NandTiming {
+            read_ns: 50_000,
+            program_ns: 500_000,
+            program_upper_ns: 500_000,
+            erase_ns: 2_000_000,
+            channel_bytes_per_second: 200_000_000,
+        };
+        let nand = NandOptions { geometry, timing, faults: NandFaults::default(), seed: 1 };
+        let options = NandZonesOptions { spare_blocks_per_plane: 0, append_pages_max: 16 };
+        NandZones::new(runtime.clone(), Nand::new(&nand).unwrap(), options).unwrap()
+    }
+
+    #[test]
+    fn room_that_changes_do_not_take_goes_to_who_waits() {
+        let runtime = Virtual::new(Schedule::Fifo);
+        let rt = runtime.clone();
+        let run = async move {
+            let media = zones(&rt);
+            let dump = Some(DumpOptions::least(&media.geometry(), 100, 8));
+            let options = FtlOptions { dump, ..FtlOptions::new(100) };
+            let ftl = Ftl::format(media, options).await.unwrap();
+            let backup = Rc::clone(&ftl);
+            rt.spawn("backup", async move { backup.run_backup().await });
+            let half = ftl.layout.entries_max / 2;
+            let first = ftl.reserve_entries(half).await.unwrap();
+            let _second = ftl.reserve_entries(half).await.unwrap();
+            let waiting = Rc::clone(&ftl);
+            let waiter =
+                rt.spawn("waiter", async move { waiting.reserve_entries(2).await.map(|_| ()) });
+            rt.sleep(1).await;
+            first.spend(&mut ftl.state.borrow_mut());
+            waiter.await.unwrap();
+        };
+        runtime.run(run).unwrap();
     }
 }

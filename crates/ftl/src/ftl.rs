@@ -158,7 +158,6 @@ impl<M: ZoneMedia> Ftl<M> {
     pub(crate) fn blank(media: M, options: FtlOptions) -> Result<Self> {
         let geometry = media.geometry();
         let retired = media.retired();
-        options.check(&geometry, retired.len() as u32)?;
         let layout = options.layout(&geometry)?;
         let slots = u64::from(geometry.zones) * u64::from(geometry.slots_per_zone);
         Ok(Ftl {
@@ -220,6 +219,7 @@ impl<M: ZoneMedia> Ftl<M> {
     /// # Errors
     /// `InvalidInput` where the options do not fit the geometry.
     pub async fn format(media: M, options: FtlOptions) -> Result<Rc<Self>> {
+        options.check(&media.geometry(), media.retired().len() as u32)?;
         let ftl = Rc::new(Ftl::blank(media, options)?);
         ftl.set_dump_zones_aside()?;
         ftl.checkpoint().await?;
@@ -324,6 +324,36 @@ impl<P> State<P> {
         }
         self.replace(page, entry);
         true
+    }
+
+    /// A batch was answered in which `page` is as `entry` says: puts that in force where no newer
+    /// change is.
+    pub fn answered(&mut self, page: PageNo, entry: Entry) {
+        // Where a share wrote it again, cleaning may have moved what is taken back with it.
+        for (left, before, version) in &mut self.shares_in_flight {
+            if (*left, *version) == (page, entry.version) {
+                *before = self.map.get(page);
+            }
+        }
+        if !self.apply(page, entry) {
+            self.came_late(page, entry);
+        }
+    }
+
+    /// The change `entry` of `page` was answered when a newer one was in force already. A power cut
+    /// may undo that one, and a share that fails: then this is what is there.
+    pub fn came_late(&mut self, page: PageNo, entry: Entry) {
+        if let Place::At(slot) = entry.place {
+            let newer = self.map.get(page).version;
+            self.zones.replaced(slot, newer);
+        }
+        for shares in [&mut self.shares_in_flight, &mut self.shares_unseen] {
+            for (left, before, version) in shares {
+                if *left == page && before.version < entry.version && entry.version < *version {
+                    *before = entry;
+                }
+            }
+        }
     }
 
     /// Puts `entry` in force; keeps the live counts, and notes the change.

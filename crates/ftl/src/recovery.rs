@@ -72,6 +72,8 @@ impl<M: ZoneMedia> Ftl<M> {
     /// where there is no whole checkpoint; `InvalidInput` where `options` are not those it was
     /// made with.
     pub async fn recover(media: M, options: FtlOptions) -> Result<(Rc<Self>, RecoveryReport)> {
+        // Zones that were retired since it was made are missed where room is needed, not before.
+        options.check(&media.geometry(), 0)?;
         let ftl = Rc::new(Ftl::blank(media, options)?);
         // What a killed process left may be readable and not yet durable.
         ftl.media.sync().await?;

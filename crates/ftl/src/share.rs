@@ -83,12 +83,13 @@ impl<M: ZoneMedia> Ftl<M> {
         for (copy, content) in plan.copies.iter().zip(contents) {
             buffer.push_data(copy.left, content);
         }
-        let before = {
+        let version = {
             let state = &mut *self.state.borrow_mut();
+            let version = state.next_version;
             let before = state.apply_shares(&plan.shares);
             state.shares_in_flight.extend_from_slice(&before);
             // Those that are written again come behind the record, under versions of their own.
-            let first = state.next_version.0 + u64::from(!plan.shares.is_empty());
+            let first = version.0 + u64::from(!plan.shares.is_empty());
             for (copy, version) in plan.copies.iter().zip(first..) {
                 let before = (copy.left, state.map.get(copy.left), Version(version));
                 state.shares_in_flight.push(before);
@@ -97,7 +98,7 @@ impl<M: ZoneMedia> Ftl<M> {
             if !plan.copies.is_empty() && !is_planted(Fault::SharesSeenByHalves) {
                 state.shares_unseen.extend_from_slice(&before);
             }
-            before
+            version
         };
         // Pages that are written again are in the mapping only when that returns: until then another
         // share would see what was there before, and of the others what comes behind.
@@ -117,12 +118,12 @@ impl<M: ZoneMedia> Ftl<M> {
         }
         let state = &mut *self.state.borrow_mut();
         state.give_buffer(buffer);
-        state.shares_unseen.retain(|unseen| !before.contains(unseen));
+        state.shares_unseen.retain(|(_, _, unseen)| *unseen != version);
         if logged.is_ok() {
             state.statistics.pages_shared += plan.shares.len() as u64;
             state.statistics.pages_share_copied += plan.copies.len() as u64;
         } else {
-            state.undo_shares(&before);
+            state.undo_shares(version);
         }
         logged
     }
@@ -195,12 +196,14 @@ impl<P> State<P> {
         shares.iter().map(apply).collect()
     }
 
-    /// The log failed: takes shares back that nobody was told of. What they had replaced is still
-    /// there, since its zone waits for them to be durable.
-    fn undo_shares(&mut self, before: &[(PageNo, Entry, Version)]) {
-        for (page, entry, version) in before {
-            if self.map.get(*page).version == *version {
-                self.replace(*page, *entry);
+    /// The log failed: takes the shares of `version` back, of which nobody was told. What they had
+    /// replaced is still there, since its zone waits for them to be durable.
+    fn undo_shares(&mut self, version: Version) {
+        let failed: Vec<_> =
+            self.shares_in_flight.extract_if(.., |share| share.2 == version).collect();
+        for (page, entry, _) in failed {
+            if self.map.get(page).version == version {
+                self.replace(page, entry);
             }
         }
     }

@@ -42,10 +42,12 @@ impl<M: ZoneMedia> Ftl<M> {
             let moved = match cold {
                 Cold::Content(zone) => {
                     // In a zone of its own: among what cleaning moves else, most of which is
-                    // written again soon, cold content would be moved again and again.
-                    let parked = self.state.borrow_mut().zones.park(Stream::Cleaning);
+                    // written again soon, cold content would be moved again and again. Nor does
+                    // cleaning go on in the zone before: of two copies the one in the zone that
+                    // was opened later counts, and a zone of cold content is emptied, too, one day.
+                    self.state.borrow_mut().zones.seal(Stream::Cleaning);
                     let cleaned = self.clean(zone).await;
-                    self.state.borrow_mut().zones.unpark(Stream::Cleaning, parked);
+                    self.state.borrow_mut().zones.seal(Stream::Cleaning);
                     cleaned
                 }
                 Cold::Checkpoint(zone) => {

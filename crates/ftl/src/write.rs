@@ -163,7 +163,7 @@ impl<M: ZoneMedia> Ftl<M> {
                     } else {
                         let (version, place) = (spare.version, Place::At(slot));
                         let (taken, checksum) = (false, spare.checksum);
-                        state.apply(spare.page, Entry { version, place, taken, checksum });
+                        state.answered(spare.page, Entry { version, place, taken, checksum });
                     }
                 }
             }
@@ -373,6 +373,8 @@ impl<P> crate::ftl::State<P> {
                 if entry.version < version {
                     self.put(page, Entry::trimmed(version));
                     self.statistics.pages_trimmed += u64::from(entry.place != Place::Unmapped);
+                } else {
+                    self.came_late(page, Entry::trimmed(version));
                 }
             }
             self.deltas.trimmed(*range, version);

@@ -288,17 +288,6 @@ impl Zones {
         }
     }
 
-    /// Takes the stream's open zone away, to be given back.
-    pub fn park(&mut self, stream: Stream) -> Option<ZoneNo> {
-        self.open[stream as usize].take()
-    }
-
-    /// Ends appending to the stream's open zone, and goes on in the one that was parked.
-    pub fn unpark(&mut self, stream: Stream, parked: Option<ZoneNo>) {
-        self.seal(stream);
-        self.open[stream as usize] = parked;
-    }
-
     /// Takes `pages` pages' room at the stream's open zone's end; seals it when it is full.
     /// Returns zone and offset of the append's first slot.
     pub fn place(&mut self, stream: Stream, pages: u32) -> (ZoneNo, u32) {
@@ -396,6 +385,13 @@ impl Zones {
         let zone = &mut self.zones[zone.index()];
         *(if alive { &mut zone.sharers } else { &mut zone.live_slots }) -= 1;
         zone.replaced_by = zone.replaced_by.max(version);
+    }
+
+    /// What `slot` was filled with had been replaced by the change `version` before that was known.
+    pub fn replaced(&mut self, slot: SlotNo, version: Version) {
+        let zone = self.geometry.zone_of(slot);
+        let replaced_by = &mut self.zones[zone.index()].replaced_by;
+        *replaced_by = version.max(*replaced_by);
     }
 
     /// A page took the content of the live `slot` by the change `version`. What cleaning copies

@@ -4,15 +4,17 @@ mod support;
 
 use std::rc::Rc;
 use support::{batch, start, zones};
-use tantalum_base::{ErrorKind, Result, Rng, ZoneNo};
-use tantalum_ftl::{Ftl, FtlOptions};
+use tantalum_base::{ErrorKind, PageNo, Result, Rng, Stamp, ZoneNo};
+use tantalum_ftl::{Ftl, FtlOptions, pages_max};
 use tantalum_media::ZoneMedia;
-use tantalum_media::wrappers::{Faults, FaultsOptions};
-use tantalum_runtime::Virtual;
+use tantalum_media::wrappers::{Faults, FaultsOptions, ZoneWindow};
 use tantalum_runtime::virtual_time::Schedule;
+use tantalum_runtime::{Runtime, Virtual};
 
 const ZONES: u32 = 40;
 const PAGES: u64 = 500;
+/// Zones of a device that offers all the pages that they can carry.
+const FULL_ZONES: u32 = 16;
 
 /// Writes batches of the most pages that the FTL says it can take, for long, on a device of which
 /// `retired` zones are gone; how many pages that are.
@@ -51,5 +53,52 @@ fn a_batch_of_the_most_pages_finds_room_however_many_zones_are_gone() {
         let most = write_largest_batches(retired)
             .unwrap_or_else(|error| panic!("{retired} zones retired: {error}"));
         assert!(most < whole, "{retired} zones retired: {most} pages of {whole}");
+    }
+}
+
+/// As many pages as the zones could carry when the device was made; then zones go.
+#[test]
+fn a_device_is_opened_and_read_also_when_zones_have_gone_since_it_was_made() {
+    for retired in 0..4 {
+        let runtime = Virtual::new(Schedule::Fifo);
+        let inner = zones(&runtime, FULL_ZONES);
+        let options = FtlOptions::new(pages_max(&inner.geometry(), 0));
+        let media = Rc::new(Faults::new(Rc::new(inner), FaultsOptions::default()));
+        let rt = runtime.clone();
+        let run = async move {
+            let open = || ZoneWindow::new(Rc::clone(&media), 0..FULL_ZONES).unwrap();
+            let ftl = Ftl::format(open(), options).await.unwrap();
+            start(&rt, &ftl);
+            let mut rng = Rng::split(1, "pages");
+            let mut counts = vec![0; options.pages as usize];
+            let pages: Vec<u64> =
+                (0..options.pages).chain((0..300).map(|_| rng.below(options.pages))).collect();
+            for (at, page) in pages.into_iter().enumerate() {
+                if at as u64 == options.pages {
+                    (0..retired).for_each(|reset| media.fail_reset(2 * reset));
+                }
+                counts[page as usize] += 1;
+                let written = ftl.write(&batch(page, 1, counts[page as usize]), true).await;
+                if let Err(error) = written {
+                    assert_eq!(error.kind(), ErrorKind::OutOfSpace, "{retired} zones: {error}");
+                    counts[page as usize] -= 1;
+                    break;
+                }
+            }
+            assert_eq!(ftl.statistics().zones_retired, retired as u32);
+            // What it still does in the background ends.
+            rt.sleep(1_000_000_000).await;
+            let (ftl, report) = Ftl::recover(open(), options)
+                .await
+                .unwrap_or_else(|error| panic!("{retired} zones retired: {error}"));
+            assert_eq!((report.pages_lost, ftl.statistics().zones_retired), (0, retired as u32));
+            for (page, count) in (0..).zip(counts) {
+                let mut out = [Stamp { page_plus_one: 0, count: 0 }];
+                ftl.read(&[PageNo(page)], &mut out).await.unwrap();
+                assert_eq!(out[0], Stamp::new(PageNo(page), count));
+            }
+            ftl.validate();
+        };
+        runtime.run(run).unwrap();
     }
 }

@@ -1,0 +1,291 @@
+//! Appends that are answered in another order than they were sent: what comes late is older than
+//! what is in force, and still counts.
+#[allow(dead_code, reason = "tests have what they need of it in common")]
+mod support;
+
+use std::cell::{Cell, RefCell};
+use std::collections::BTreeSet;
+use std::rc::Rc;
+use support::{Zones, batch, start, zones};
+use tantalum_base::{PageBuf, PageNo, PageRange, Result, SlotNo, Stamp, ZoneNo};
+use tantalum_ftl::{DumpOptions, Ftl, FtlOptions};
+use tantalum_media::{AppendHeader, Body, ScannedAppend, Spare, ZoneGeometry, ZoneMedia};
+use tantalum_runtime::sync::WaitQueue;
+use tantalum_runtime::virtual_time::Schedule;
+use tantalum_runtime::{Runtime, Virtual};
+
+const PAGES: u64 = 100;
+const ZONES: u32 = 60;
+
+/// Holds answers back, and notes what must not come too early.
+#[derive(Clone)]
+struct Late(Rc<State>);
+
+struct State {
+    inner: Zones,
+    /// Where each append went.
+    appends: RefCell<Vec<ZoneNo>>,
+    /// Numbers of the appends that are not answered yet.
+    held: RefCell<BTreeSet<u64>>,
+    answered: WaitQueue,
+    resets: RefCell<Vec<ZoneNo>>,
+    synced: Cell<bool>,
+}
+
+impl Late {
+    fn new(inner: Zones) -> Self {
+        Late(Rc::new(State {
+            inner,
+            appends: RefCell::default(),
+            held: RefCell::default(),
+            answered: WaitQueue::new("the answer"),
+            resets: RefCell::default(),
+            synced: Cell::new(false),
+        }))
+    }
+
+    /// Holds the answer of the append back that comes `nth` from now, counted from 0; its number.
+    fn hold(&self, nth: u64) -> u64 {
+        let number = self.0.appends.borrow().len() as u64 + nth;
+        self.0.held.borrow_mut().insert(number);
+        number
+    }
+
+    /// Lets an answer go that was held back.
+    fn answer(&self, append: u64) {
+        assert!(self.0.appends.borrow().len() as u64 > append, "it is under way");
+        self.0.held.borrow_mut().remove(&append);
+        self.0.answered.wake_all();
+    }
+}
+
+impl ZoneMedia for Late {
+    type Page = Stamp;
+
+    const READS_SPARES: bool = true;
+
+    fn geometry(&self) -> ZoneGeometry {
+        self.0.inner.geometry()
+    }
+
+    fn retired(&self) -> Vec<ZoneNo> {
+        self.0.inner.retired()
+    }
+
+    async fn append(
+        &self,
+        zone: ZoneNo,
+        header: &AppendHeader,
+        spares: &[Spare],
+        bodies: &[Body<Stamp>],
+        durable: bool,
+    ) -> Result<SlotNo> {
+        let number = self.0.appends.borrow().len() as u64;
+        self.0.appends.borrow_mut().push(zone);
+        let slot = self.0.inner.append(zone, header, spares, bodies, durable).await;
+        let is_answered = || !self.0.held.borrow().contains(&number);
+        self.0.answered.until(|| is_answered().then_some(())).await;
+        slot
+    }
+
+    async fn read(&self, slots: &[SlotNo], out: &mut [Stamp]) -> Result<()> {
+        self.0.inner.read(slots, out).await
+    }
+
+    async fn read_with_spares(
+        &self,
+        slots: &[SlotNo],
+        out: &mut [Stamp],
+        spares: &mut [Option<Spare>],
+    ) -> Result<()> {
+        self.0.inner.read_with_spares(slots, out, spares).await
+    }
+
+    async fn read_meta(&self, slot: SlotNo) -> Result<PageBuf> {
+        self.0.inner.read_meta(slot).await
+    }
+
+    async fn scan(
+        &self,
+        zone: ZoneNo,
+        from_offset: u32,
+        epoch: Option<u64>,
+    ) -> Result<Vec<ScannedAppend>> {
+        self.0.inner.scan(zone, from_offset, epoch).await
+    }
+
+    async fn peek(&self, zone: ZoneNo) -> Result<Option<AppendHeader>> {
+        self.0.inner.peek(zone).await
+    }
+
+    async fn reset(&self, zone: ZoneNo) -> Result<()> {
+        self.0.resets.borrow_mut().push(zone);
+        self.0.inner.reset(zone).await
+    }
+
+    async fn sync(&self) -> Result<()> {
+        self.0.synced.set(true);
+        self.0.inner.sync().await
+    }
+}
+
+fn options() -> FtlOptions {
+    FtlOptions {
+        checkpoint_interval_slots: 1 << 40,
+        // There is always something to clean.
+        cleaning_low_zones: ZONES,
+        cleaning_high_zones: ZONES,
+        ..FtlOptions::new(PAGES)
+    }
+}
+
+async fn read(ftl: &Ftl<Late>, page: u64) -> Stamp {
+    let mut out = [Stamp { page_plus_one: 0, count: 0 }];
+    ftl.read(&[PageNo(page)], &mut out).await.unwrap();
+    out[0]
+}
+
+/// A zone of which all content was replaced is reset only when that is durable, also where what
+/// replaced it was answered first.
+#[test]
+fn a_zone_waits_for_what_replaced_its_content_before_it_was_answered() {
+    for by_trim in [false, true] {
+        let runtime = Virtual::new(Schedule::Fifo);
+        let media = Late::new(zones(&runtime, ZONES));
+        let rt = runtime.clone();
+        let run = async move {
+            let ftl = Ftl::format(media.clone(), options()).await.unwrap();
+            media.0.synced.set(false);
+            // All of a zone.
+            let held = [media.hold(0), media.hold(1)];
+            let late = Rc::clone(&ftl);
+            let late = rt.spawn("late", async move { late.write(&batch(0, 32, 1), true).await });
+            rt.sleep(10_000_000).await;
+            if by_trim {
+                ftl.trim(PageRange::new(PageNo(0), 32), false).await.unwrap();
+            } else {
+                ftl.write(&batch(0, 32, 2), false).await.unwrap();
+            }
+            let zone = media.0.appends.borrow()[held[0] as usize];
+            held.into_iter().for_each(|append| media.answer(append));
+            late.await.unwrap();
+            assert!(!media.0.synced.get() && !ftl.is_durable());
+            start(&rt, &ftl);
+            rt.sleep(100_000_000).await;
+            ftl.validate();
+            let reset = media.0.resets.borrow().contains(&zone);
+            assert!(media.0.synced.get() && reset, "reset: {reset}, by a trim: {by_trim}");
+        };
+        runtime.run(run).unwrap();
+    }
+}
+
+/// A device on which page 0 is written again, with an answer that comes late, while a share that
+/// leaves pages 0 and 1 is under way: it shares one of them and writes the other one again. Its answer
+/// is still to come.
+async fn written_late_behind_a_share(
+    rt: &Virtual,
+    media: &Late,
+    dump: bool,
+) -> (Rc<Ftl<Late>>, u64) {
+    let dump = dump.then(|| DumpOptions::least(&media.geometry(), PAGES, 8));
+    let options = FtlOptions { share_entries_max: Some(1), dump, ..FtlOptions::new(PAGES) };
+    let ftl = Ftl::format(media.clone(), options).await.unwrap();
+    ftl.write(&batch(0, 16, 1), true).await.unwrap();
+    let write = media.hold(0);
+    let late = Rc::clone(&ftl);
+    let late = rt.spawn("late", async move { late.write(&batch(0, 1, 2), true).await });
+    rt.sleep(1).await;
+    let share = media.hold(0);
+    let sharing = Rc::clone(&ftl);
+    let pairs = [(PageNo(0), PageNo(5)), (PageNo(1), PageNo(6))];
+    rt.spawn("share", async move { sharing.share(&pairs, true, || ()).await });
+    rt.sleep(10_000_000).await;
+    media.answer(write);
+    late.await.unwrap();
+    (ftl, share)
+}
+
+#[test]
+fn what_was_answered_late_is_seen_until_the_share_behind_it_is() {
+    let runtime = Virtual::new(Schedule::Fifo);
+    let media = Late::new(zones(&runtime, ZONES));
+    let rt = runtime.clone();
+    let run = async move {
+        let (ftl, share) = written_late_behind_a_share(&rt, &media, false).await;
+        assert_eq!(read(&ftl, 0).await, Stamp::new(PageNo(0), 2), "the write has returned");
+        media.answer(share);
+        rt.sleep(10_000_000).await;
+        assert_eq!(read(&ftl, 0).await, Stamp::new(PageNo(5), 1));
+        ftl.validate();
+    };
+    runtime.run(run).unwrap();
+}
+
+/// Loses power while the device is as `life` leaves it, dumps, and reads `page` when it is back.
+fn read_after_a_dump(
+    page: u64,
+    life: impl AsyncFnOnce(&Virtual, &Late) -> Rc<Ftl<Late>> + 'static,
+) -> Stamp {
+    let runtime = Virtual::new(Schedule::Fifo);
+    let inner = zones(&runtime, ZONES);
+    let media = Late::new(inner.reopen(runtime.clone()));
+    let rt = runtime.clone();
+    let ftl = runtime.run(async move { life(&rt, &media).await }).unwrap();
+    runtime.drop_tasks();
+    let (runtime, options) = (Virtual::new(Schedule::Fifo), *ftl.options());
+    let media = Late::new(inner.reopen(runtime.clone()));
+    runtime.run(async move { ftl.dump(&media, &[]).await.map(|_| ()) }).unwrap().unwrap();
+    let runtime = Virtual::new(Schedule::Fifo);
+    let media = Late::new(inner.reopen(runtime.clone()));
+    let run = async move {
+        let (ftl, report) = Ftl::recover(media, options).await.unwrap();
+        assert!(report.merged);
+        ftl.validate();
+        read(&ftl, page).await
+    };
+    runtime.run(run).unwrap()
+}
+
+#[test]
+fn what_was_answered_late_is_dumped_where_the_share_behind_it_is_taken_back() {
+    let found = read_after_a_dump(0, async |rt, media| {
+        written_late_behind_a_share(rt, media, true).await.0
+    });
+    assert_eq!(found, Stamp::new(PageNo(0), 2), "the write has returned");
+}
+
+/// A page is copied by cleaning while the share is under way that leaves it, and by which it is
+/// written again; that is done when a write before it is not, and taken back with it.
+#[test]
+fn a_page_that_was_moved_before_a_share_was_answered_is_dumped_where_it_is() {
+    let found = read_after_a_dump(1, async |rt, media| {
+        let dump = Some(DumpOptions::least(&media.geometry(), PAGES, 8));
+        let options = FtlOptions { share_entries_max: Some(0), dump, ..options() };
+        let ftl = Ftl::format(media.clone(), options).await.unwrap();
+        // A zone in which page 1 alone is still in force.
+        ftl.write(&batch(0, 16, 1), true).await.unwrap();
+        ftl.write(&batch(16, 16, 1), true).await.unwrap();
+        for first in [2, 16, 32] {
+            ftl.write(&batch(first, 16, 2), true).await.unwrap();
+        }
+        ftl.write(&batch(0, 1, 2), true).await.unwrap();
+        let writing = Rc::clone(&ftl);
+        media.hold(0);
+        rt.spawn("write", async move { writing.write(&batch(50, 1, 1), true).await });
+        rt.sleep(1).await;
+        let share = media.hold(0);
+        let sharing = Rc::clone(&ftl);
+        let pairs = [(PageNo(1), PageNo(20))];
+        rt.spawn("share", async move { sharing.share(&pairs, true, || ()).await });
+        rt.sleep(10_000_000).await;
+        let cleaned = ftl.statistics().zones_cleaned;
+        start(rt, &ftl);
+        rt.sleep(100_000_000).await;
+        assert!(ftl.statistics().pages_moved > 0 && ftl.statistics().zones_cleaned > cleaned);
+        media.answer(share);
+        rt.sleep(10_000_000).await;
+        ftl
+    });
+    assert_eq!(found, Stamp::new(PageNo(1), 1), "nobody was told of the share");
+}
