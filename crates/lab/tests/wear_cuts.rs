@@ -46,10 +46,11 @@ fn lives(seed: u64) -> u64 {
             let (ftl, report) = Ftl::recover(media, options(seed)).await?;
             assert_eq!(report.pages_lost, 0, "seed {seed}, power-on {power_on}");
             ftl.validate();
-            for (page, count) in (0..).map(PageNo).zip(known.borrow_mut().iter_mut()) {
+            for page in 0..PAGES {
                 let mut out = [Stamp::zero()];
-                let read = ftl.read(&[page], &mut out).await;
+                let read = ftl.read(&[PageNo(page)], &mut out).await;
                 read.inspect_err(|error| eprintln!("seed {seed}, power-on {power_on}: {error}"))?;
+                let count = &mut known.borrow_mut()[page as usize];
                 // What was in flight may be there.
                 assert!(out[0].count >= *count, "seed {seed}, power-on {power_on}: page {page}");
                 *count = out[0].count;

@@ -295,24 +295,31 @@ async fn verify<D: PageDevice<Page = Stamp>>(
     case: Case,
     known: &RefCell<Known>,
 ) -> Result<()> {
-    let known = &mut *known.borrow_mut();
-    if known.is_unoffered {
+    if known.borrow().is_unoffered {
         return Ok(());
     }
     let found = read_all(device).await?;
+    if check_found(&found, device.limits().durability, case, &mut known.borrow_mut()) {
+        return use_all(device).await;
+    }
+    Ok(())
+}
+
+/// Checks what a device holds; whether there is anything that it promises.
+fn check_found(found: &[Stamp], durability: Durability, case: Case, known: &mut Known) -> bool {
     if known.quiet.is_none() {
         // What was seen and not acknowledged may be gone again.
         known.seen = Default::default();
-        match device.limits().durability {
+        match durability {
             Durability::OnAck => {}
             // And what was acknowledged and not flushed.
             Durability::OnFlush => known.ended.clear(),
-            Durability::Volatile => return Ok(()),
+            Durability::Volatile => return false,
         }
     }
-    check_all(&found, case, known);
+    check_all(found, case, known);
     if let Some(quiet) = &known.quiet {
-        assert_eq!(&found, quiet, "{case:?}: what was there when it was quiet");
+        assert_eq!(found, quiet, "{case:?}: what was there when it was quiet");
     }
-    use_all(device).await
+    true
 }
