@@ -56,10 +56,11 @@ async fn read(wal: &Device, page: u64) -> Result<PageBuf> {
 }
 
 /// A device that is gone, with pages 0 to 9 committed and in the log.
-async fn committed() -> Result<MemoryStore> {
+async fn committed(runtime: &Virtual) -> Result<MemoryStore> {
     let disk = MemoryStore::new(u64::from(ZONES * SLOTS_PER_ZONE) * PAGE_BYTES as u64);
     let media = Rc::new(media(&disk));
     let wal = Rc::new(Wal::format(media, FtlOptions::new(PAGES), OPTIONS).await?);
+    wal.start(runtime);
     commit(&wal, 0..4).await?;
     commit(&wal, 4..10).await?;
     Ok(disk)
@@ -96,7 +97,7 @@ fn run<T: 'static>(test: impl AsyncFnOnce(Virtual) -> Result<T> + 'static) -> Re
 #[test]
 fn the_device_serves_while_the_log_is_full_and_the_log_can_be_emptied_later() {
     let test = async |runtime: Virtual| {
-        let disk = committed().await?;
+        let disk = committed(&runtime).await?;
         let (wal, report) = recover(&disk, &runtime).await?;
         assert_eq!((report.committed, report.dropped), (2, 0), "{report:?}");
         for page in 0..10 {
@@ -123,7 +124,7 @@ fn the_device_serves_while_the_log_is_full_and_the_log_can_be_emptied_later() {
 #[test]
 fn a_log_that_was_left_full_comes_round() {
     let test = async |runtime: Virtual| {
-        let disk = committed().await?;
+        let disk = committed(&runtime).await?;
         for life in 0..12 {
             let (wal, _) = recover(&disk, &runtime).await?;
             for page in (0..PAGES).step_by(10).take(3 + life) {
@@ -141,7 +142,7 @@ fn a_log_that_was_left_full_comes_round() {
 /// Reads a page of the log that decayed after the recovery.
 fn read_decayed() -> Result<bool> {
     run(async |runtime: Virtual| {
-        let disk = committed().await?;
+        let disk = committed(&runtime).await?;
         let (wal, _) = recover(&disk, &runtime).await?;
         flip(&disk, slot_in_log(&disk, 5).await?);
         assert!(read(&wal, 6).await? == content(6), "its neighbour");
@@ -161,7 +162,7 @@ fn a_page_of_the_log_that_decays_is_an_error() {
 #[test]
 fn a_commit_that_decayed_is_not_forgotten() {
     let opened = run(async |runtime: Virtual| {
-        let disk = committed().await?;
+        let disk = committed(&runtime).await?;
         flip(&disk, slot_in_log(&disk, 5).await?);
         recover(&disk, &runtime).await.map(|(_, report)| report)
     });
