@@ -48,6 +48,8 @@ pub(super) fn listen(address: &Address) -> io::Result<OwnedFd> {
                 // Bound, and not listening; perhaps not any more.
                 Address::Tcp(_) => {}
             },
+            // Its server has just removed it.
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {}
             // It is alive, or no socket at all.
             Ok(_) | Err(_) => return Err(in_use),
         }
