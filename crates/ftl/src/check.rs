@@ -94,9 +94,13 @@ impl<M: ZoneMedia> Ftl<M> {
             let problem = format!("{noted} entries, {found} found");
             findings.push(Finding { place: "table of sharers".into(), problem });
         }
-        let own =
-            state.checkpoint_places.iter().chain(state.records.iter().map(|(_, at)| &at.slot));
-        for slot in own.chain(&state.pinned).copied().chain(state.deltas.places()) {
+        let own = state
+            .checkpoint_places
+            .iter()
+            .chain(&state.pinned)
+            .copied()
+            .chain(state.records.slots());
+        for slot in own.chain(state.deltas.places()) {
             live[self.geometry.zone_of(slot).index()] += 1;
         }
         let checkpoint_in_progress =

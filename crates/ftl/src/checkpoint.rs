@@ -14,7 +14,6 @@ use crate::entries::{self, Encoder, Line, NEXT_ENTRY_BYTES_MAX, Order, Style};
 use crate::ftl::{DumpsVoid, Ftl, State};
 use crate::map::Entry;
 use crate::planted::{Fault, is_planted};
-use crate::read::OwnPage;
 use crate::zones::{Stream, ZoneState};
 
 const MAGIC: u64 = 0x7470_6b43_746e_6154; // "TantCkpt"
@@ -62,6 +61,8 @@ pub struct ZoneEntry {
     pub covered_slots: u32,
     /// Resets so far.
     pub resets: u32,
+    /// The stream that filled it.
+    pub stream: u8,
 }
 
 /// What the footer says.
@@ -192,10 +193,10 @@ pub fn decode_map(
 pub fn decode_zones(page: &PageBuf) -> impl Iterator<Item = ZoneEntry> + '_ {
     let mut reader = Reader { page, at: HEADER_BYTES };
     (0..ZONE_ENTRIES).map(move |_| {
-        let entry =
-            ZoneEntry { epoch: reader.u64(), covered_slots: reader.u32(), resets: reader.u32() };
-        reader.at += ZONE_ENTRY_BYTES - 16;
-        entry
+        let (epoch, covered_slots, resets) = (reader.u64(), reader.u32(), reader.u32());
+        let stream = reader.u32() as u8;
+        reader.at += ZONE_ENTRY_BYTES - 20;
+        ZoneEntry { epoch, covered_slots, resets, stream }
     })
 }
 
@@ -235,9 +236,10 @@ impl<P> State<P> {
         for (_, zone) in self.zones.iter().skip(first).take(ZONE_ENTRIES) {
             let in_use = matches!(zone.state, ZoneState::Open | ZoneState::Full);
             writer.u64(if in_use { zone.epoch } else { 0 });
-            writer.u32(zone.durable_slots);
+            writer.u32(zone.covered_slots);
             writer.u32(zone.resets);
-            writer.at += ZONE_ENTRY_BYTES - 16;
+            writer.u32(zone.stream as u32);
+            writer.at += ZONE_ENTRY_BYTES - 20;
         }
         writer.finish()
     }
@@ -380,7 +382,9 @@ impl<M: ZoneMedia> Ftl<M> {
         // The id is taken at once: pieces of an attempt that fails are never mixed with others.
         state.checkpoint_id += 1;
         state.deltas.checkpoint_started(state.checkpoint_id);
-        (state.checkpoint_id, state.tracker.watermark())
+        let covered = state.tracker.watermark();
+        state.zones.checkpoint_started(covered);
+        (state.checkpoint_id, covered)
     }
 
     /// Writes zone table and map; where each page went.
@@ -448,7 +452,7 @@ impl<M: ZoneMedia> Ftl<M> {
             state.checkpoint_unfinished = false;
             state.checkpoint_says = footer.durable;
             state.checkpoint_in_force = id;
-            state.zones.covered(footer.covered);
+            state.logged.covered_up_to(footer.covered);
             let void = state.deltas.checkpoint_finished(id);
             for slot in void.into_iter().chain(std::mem::take(&mut state.pinned)) {
                 state.zones.remove_live(slot);
@@ -456,10 +460,7 @@ impl<M: ZoneMedia> Ftl<M> {
             for slot in std::mem::replace(&mut state.checkpoint_places, places) {
                 state.zones.remove_live(slot);
             }
-            let (dead, live) = state.records.iter().partition(|(at, _)| *at <= footer.covered);
-            let dead: Vec<(Version, OwnPage)> = dead;
-            state.records = live;
-            for (_, OwnPage { slot, .. }) in dead {
+            for slot in state.records.take_covered(footer.covered) {
                 state.map.set_record(slot, false);
                 state.zones.remove_live(slot);
                 state.cleaning_stuck = false;

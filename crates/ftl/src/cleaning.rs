@@ -9,8 +9,7 @@ use crate::map::Occupant;
 use crate::moving::pages_to_move;
 use crate::options::{moving_slots_max, packed_slots};
 use crate::planted::{Fault, is_planted};
-use crate::records;
-use crate::zones::{Stated, Stream, ZoneState};
+use crate::zones::{Stream, ZoneState};
 
 /// What cleaning found to do.
 enum Choice {
@@ -132,8 +131,8 @@ impl<M: ZoneMedia> Ftl<M> {
             if !zone.failing && !gives {
                 continue;
             }
-            let watermark_due = state.watermark_due(number, &stated);
-            if u64::from(moving.max(u32::from(watermark_due))) > room {
+            let account_due = state.account_due(number, &stated);
+            if u64::from(moving.max(u32::from(account_due))) > room {
                 busy |= kept > 0;
                 continue;
             }
@@ -169,6 +168,7 @@ impl<M: ZoneMedia> Ftl<M> {
         self.state.borrow_mut().zones.get_mut(victim).being_emptied = true;
         let live = self.live_slots(victim);
         let (mut moved, mut lost) = (false, false);
+        let mut kept = Vec::new();
         let mut next = 0;
         while next < live.len() {
             // The open zone is filled to its end before the next is taken.
@@ -178,11 +178,10 @@ impl<M: ZoneMedia> Ftl<M> {
             let group = self.move_group(group).await?;
             moved |= group.moved;
             lost |= group.lost;
+            kept.extend(group.kept);
         }
-        let vouches = self.state.borrow().zones.vouches(victim);
-        if lost || vouches && !is_planted(Fault::NoVouching) {
-            // Only a checkpoint can tell the next recovery that a page is gone, or that what it
-            // finds of a batch is what a failing program left and no damage.
+        if lost {
+            // Only a checkpoint can tell the next recovery that a page is gone.
             self.checkpoint().await?;
         }
         if moved && !is_planted(Fault::NoSyncOfCopies) {
@@ -193,7 +192,7 @@ impl<M: ZoneMedia> Ftl<M> {
         if !is_planted(Fault::NoWaitForReplacements) {
             self.wait_for_hosts(replaced_by).await?;
         }
-        self.write_watermark_down(victim).await?;
+        self.account_for(victim, &mut kept).await?;
         self.reset_emptied(victim).await
     }
 
@@ -222,23 +221,6 @@ impl<M: ZoneMedia> Ftl<M> {
         self.layout.delta_zones.saturating_sub(used as u32)
     }
 
-    /// Writes the durable watermark down where `victim` must not be reset before.
-    async fn write_watermark_down(&self, victim: ZoneNo) -> Result<()> {
-        let due = {
-            let state = self.state.borrow();
-            state.watermark_due(victim, &state.zones.stated())
-        };
-        if !due || is_planted(Fault::NoWatermark) {
-            return Ok(());
-        }
-        self.admit(Stream::Cleaning, 1, || self.kept_from_cleaning()).await?;
-        let mut buffer = self.state.borrow_mut().take_buffer();
-        buffer.push_record(records::encode_trims(&[]), Version::NEVER);
-        self.append_own(Stream::Cleaning, &buffer, true).await?;
-        self.state.borrow_mut().give_buffer(buffer);
-        Ok(())
-    }
-
     /// Resets an emptied zone and gives it back to the pool.
     pub(crate) async fn reset_emptied(&self, zone: ZoneNo) -> Result<()> {
         self.readers.wait_until_left(zone).await;
@@ -248,6 +230,7 @@ impl<M: ZoneMedia> Ftl<M> {
             assert_eq!(state.zones.get(zone).live_slots, 0, "{zone:?} is reset with live content");
             match reset {
                 Ok(()) => {
+                    state.logged.reset(zone);
                     state.zones.freed(zone);
                     state.statistics.zone_resets += 1;
                     state.statistics.zones_cleaned += 1;
@@ -277,16 +260,5 @@ impl<'a> WaitingForHosts<'a> {
 impl Drop for WaitingForHosts<'_> {
     fn drop(&mut self) {
         self.0.set(self.0.get() - 1);
-    }
-}
-
-impl<P> crate::ftl::State<P> {
-    /// Whether a watermark must be written down before `zone` is reset. Recovery takes versions
-    /// for granted only up to one that it finds on media: before a zone's contents vanish, one
-    /// elsewhere must cover them, and all that the zone itself said of others that have gone.
-    fn watermark_due(&self, zone: ZoneNo, stated: &Stated) -> bool {
-        let elsewhere = stated.without(zone).max(self.checkpoint_says);
-        let zone = self.zones.get(zone);
-        elsewhere < zone.version_max.max(zone.says)
     }
 }

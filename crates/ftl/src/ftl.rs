@@ -10,9 +10,10 @@ use tantalum_runtime::sync::{Semaphore, WaitQueue};
 use crate::deltas::Deltas;
 use crate::dump::Layout;
 use crate::durable::DurableTracker;
+use crate::live_records::LiveRecords;
+use crate::logged::LoggedVersions;
 use crate::map::{Entry, Mapping, Place};
 use crate::options::{FtlOptions, reserve_zones};
-use crate::read::OwnPage;
 use crate::readers::ZoneReaders;
 use crate::statistics::FtlStatistics;
 use crate::zones::Zones;
@@ -79,8 +80,10 @@ pub(crate) struct State<P> {
     pub returned: Version,
     /// Reset zones that the next batches of the host stream will open.
     pub prepared: Vec<ZoneNo>,
-    /// Record pages that no checkpoint covers, in the order in which they were logged.
-    pub records: Vec<(Version, OwnPage)>,
+    /// Record pages that no checkpoint covers.
+    pub records: LiveRecords,
+    /// Which changes since the checkpoint in force each zone holds.
+    pub logged: LoggedVersions,
     /// Where the checkpoint in force lies.
     pub checkpoint_places: Vec<SlotNo>,
     /// The checkpoint that was begun last.
@@ -173,7 +176,8 @@ impl<M: ZoneMedia> Ftl<M> {
                 next_version: Version(1),
                 returned: Version::NEVER,
                 prepared: Vec::new(),
-                records: Vec::new(),
+                records: LiveRecords::default(),
+                logged: LoggedVersions::new(geometry.zones),
                 checkpoint_places: Vec::new(),
                 checkpoint_id: 0,
                 checkpoint_in_force: 0,

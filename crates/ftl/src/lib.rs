@@ -23,6 +23,7 @@
 //! durable watermark that it finds written down, then goes on while no version is missing, and
 //! stops at the last whole batch. So batches are atomic, a prefix survives, and an append needs
 //! neither a commit record nor an order among appends in flight.
+mod account;
 mod backup;
 mod check;
 mod checkpoint;
@@ -33,6 +34,9 @@ mod durable;
 mod entries;
 mod find_checkpoint;
 mod ftl;
+mod live_records;
+mod log_scan;
+mod logged;
 mod map;
 mod moving;
 mod options;

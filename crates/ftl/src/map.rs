@@ -1,6 +1,6 @@
 //! Where each logical page is, and which logical pages each slot holds.
 use tantalum_base::{PageNo, Payload, SlotNo, Version};
-use tantalum_media::{SlotKind, Spare};
+use tantalum_media::Spare;
 
 use crate::entries::{Kind, Line};
 use crate::sharers::Sharers;
@@ -36,9 +36,7 @@ impl Entry {
             true => origin(spare.page, spare.version) == self.checksum,
             false => (spare.page, spare.version) == (page, self.version),
         };
-        matches!(spare.kind, SlotKind::Data | SlotKind::Copy)
-            && named
-            && content.checksum() == spare.checksum
+        spare.kind.is_page() && named && content.checksum() == spare.checksum
     }
 }
 

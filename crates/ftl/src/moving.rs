@@ -8,6 +8,7 @@ use tantalum_base::{ErrorKind, PageNo, Payload, Result, SlotNo, Version};
 use tantalum_media::{Body, SlotKind, Spare, ZoneGeometry, ZoneMedia};
 
 use crate::ftl::{AppendBuffer, Ftl, State};
+use crate::logged::counts;
 use crate::map::{Entry, Occupant, Place};
 use crate::planted::{Fault, is_planted};
 use crate::read::OwnPage;
@@ -40,6 +41,8 @@ pub(crate) struct Group {
 pub(crate) struct Moved {
     /// An append was made.
     pub moved: bool,
+    /// Versions that recovery finds there and that no checkpoint covers.
+    pub kept: Vec<Version>,
     /// A page was marked lost.
     pub lost: bool,
 }
@@ -104,6 +107,7 @@ impl<M: ZoneMedia> Ftl<M> {
         let room = self.reserve_entries(entries as u32).await?;
         let mut copies = self.read_group(group).await?;
         let moved = !copies.sources.is_empty();
+        let mut kept = Vec::new();
         if moved {
             // Behind the copies, so that their numbers in the append stay.
             for page in copies.sharers.chunks(SHARERS_MAX) {
@@ -118,6 +122,7 @@ impl<M: ZoneMedia> Ftl<M> {
             let first = self.append_own(Stream::Cleaning, &copies.buffer, durable).await?;
             let state = &mut *self.state.borrow_mut();
             room.spend(state);
+            kept = copies.versions_since(state.logged.covered());
             let at = |index: u32| SlotNo(first.0 + index);
             for (index, source) in (0..).zip(&copies.sources) {
                 state.redirect(*source, at(index), &copies.buffer.spares[index as usize]);
@@ -131,7 +136,7 @@ impl<M: ZoneMedia> Ftl<M> {
         let Copies { buffer, lost, .. } = copies;
         self.state.borrow_mut().give_buffer(buffer);
         self.wake_backup();
-        Ok(Moved { moved, lost })
+        Ok(Moved { moved, kept, lost })
     }
 
     /// Reads what is live in `group`, checked. A page that the medium cannot give back is marked
@@ -169,11 +174,17 @@ impl<M: ZoneMedia> Ftl<M> {
                 let index = copies.sources.len() as u32;
                 let checksum = spare.map_or(entry.checksum, |spare| spare.checksum);
                 let version = entry.version;
-                copies.buffer.spares.push(Spare { kind: SlotKind::Copy, page, version, checksum });
+                let kind = match self.state.borrow().is_of_share(version) {
+                    true => SlotKind::TakenCopy,
+                    false => SlotKind::Copy,
+                };
+                copies.buffer.spares.push(Spare { kind, page, version, checksum });
                 copies.buffer.bodies.push(Body::Data(content));
                 copies.sources.push(slot);
                 while let Some((_, page, entry)) = sharers.next_if(|(at, ..)| *at == slot) {
-                    copies.sharers.push(Sharer { page, version: entry.version, index });
+                    let version = entry.version;
+                    let by_share = self.state.borrow().is_of_share(version);
+                    copies.sharers.push(Sharer { page, version, index, by_share });
                 }
                 continue;
             }
@@ -195,6 +206,17 @@ impl<M: ZoneMedia> Ftl<M> {
     }
 }
 
+impl<P> Copies<P> {
+    /// The versions later than `covered` that recovery finds here.
+    fn versions_since(&self, covered: Version) -> Vec<Version> {
+        let copies = self.buffer.spares.iter().filter(|spare| counts(spare));
+        let sharers = self.sharers.iter().filter(|sharer| !sharer.by_share);
+        let versions =
+            copies.map(|spare| spare.version).chain(sharers.map(|sharer| sharer.version));
+        versions.filter(|version| *version > covered).collect()
+    }
+}
+
 impl Group {
     /// Pages of the append.
     fn append_pages(&self) -> usize {
@@ -206,8 +228,8 @@ impl<P> State<P> {
     /// `source` was copied to `slot`: what is still in force there moves.
     fn redirect(&mut self, source: SlotNo, slot: SlotNo, spare: &Spare) {
         if spare.kind == SlotKind::Record {
-            if let Some(record) = self.records.iter_mut().find(|(_, at)| at.slot == source) {
-                record.1.slot = slot;
+            if let Some((version, record)) = self.records.at(source) {
+                self.records.insert(version, OwnPage { slot, ..record });
                 self.map.set_record(source, false);
                 self.zones.remove_live(source);
                 self.map.set_record(slot, true);
@@ -257,6 +279,11 @@ impl<P> State<P> {
 
     /// The record in `slot` and its version, if one is in force there.
     fn record(&self, slot: SlotNo) -> Option<(Version, OwnPage)> {
-        self.records.iter().find(|(_, at)| at.slot == slot).copied()
+        self.records.at(slot)
+    }
+
+    /// Whether the change of `version` was a share, as far as no checkpoint covers it.
+    fn is_of_share(&self, version: Version) -> bool {
+        version > self.logged.covered() && self.records.get(version).is_some()
     }
 }

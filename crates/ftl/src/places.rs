@@ -3,14 +3,14 @@
 //! A page's version names its content; cleaning's copies keep it, and so do the entries for pages
 //! that share a copy. So a version may be found in several places, all with the same content.
 use tantalum_base::{PageNo, SlotNo, Version};
-use tantalum_media::{ScannedAppend, SlotKind, ZoneGeometry, ZoneMedia};
+use tantalum_media::{ScannedAppend, ZoneGeometry, ZoneMedia};
 
 use crate::ftl::{Ftl, State};
+use crate::log_scan::{Change, Found, Log};
 use crate::map::{Entry, Place};
 use crate::planted::{Fault, is_planted};
 use crate::read::OwnPage;
 use crate::records::{self, Share};
-use crate::recovery::{Change, Found, Log};
 use crate::taken::origin;
 use crate::zones::Stream;
 
@@ -46,20 +46,21 @@ pub(crate) struct Original {
 }
 
 impl<M: ZoneMedia> Ftl<M> {
-    /// Collects the pages that share copies of `append` from its page of `sharers`, if
-    /// that is one: they are found in the copies as if these were theirs.
-    pub(crate) async fn collect_sharers(
-        &self,
-        append: &ScannedAppend,
-        sharers: OwnPage,
-        log: &mut Log,
-    ) {
-        // Where it cannot be read, pages whose older place is gone too turn out to be lost.
-        let Ok(page) = self.read_own(sharers).await else { return };
-        let zone = self.geometry.zone_of(sharers.slot);
+    /// Collects what a page says that cleaning wrote beside its copies: dead versions, or the pages
+    /// that share copies of `append`, which are found in these as if they were theirs.
+    pub(crate) async fn collect_moved(&self, append: &ScannedAppend, own: OwnPage, log: &mut Log) {
+        // Where it cannot be read, versions are missing, or pages whose older place is gone too
+        // turn out to be lost.
+        let Ok(page) = self.read_own(own).await else { return };
+        let zone = self.geometry.zone_of(own.slot);
+        if let Some(dead) = records::decode_dead(&page) {
+            log.dead.extend(dead);
+            log.lists.push(zone);
+            return;
+        }
         for sharer in records::decode_sharers(&page).unwrap_or_default() {
             let copy = append.spares.get(sharer.index as usize).copied().flatten();
-            let Some(copy) = copy.filter(|spare| spare.kind == SlotKind::Copy) else { continue };
+            let Some(copy) = copy.filter(|spare| spare.kind.is_page()) else { continue };
             let checksum = match M::READS_SPARES {
                 true => origin(copy.page, copy.version),
                 false => copy.checksum,
@@ -69,6 +70,7 @@ impl<M: ZoneMedia> Ftl<M> {
                 batch_last: sharer.version,
                 slot: self.geometry.slot(zone, append.first_offset + sharer.index),
                 change: Change::Data { page: sharer.page, taken: true, checksum },
+                counts: !sharer.by_share,
             });
         }
     }

@@ -18,8 +18,8 @@ pub enum Fault {
     NoSyncOfCopies,
     /// Zones are reset though no watermark elsewhere covers what was in them.
     NoWatermark,
-    /// Zones are reset by which recovery tells what a failing program left from damage.
-    NoVouching,
+    /// Cleaning does not list the versions that are found nowhere once it has reset a zone.
+    DeadVersionsUnlisted,
     /// A flush does not wait for what is before it in the log.
     FlushLeavesGaps,
     /// Zones are reset while they are being read.

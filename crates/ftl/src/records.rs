@@ -9,23 +9,34 @@
 //!   page `u32`, right page `u32`, version of the right page's content `u64`, its slot `u32`, its
 //!   checksum `u32`. The delta of SHARE, section 4.2.2; what was before is in the mapping.
 //! - Sharers, 16 bytes each from byte 8, for copies of the same append in the cleaning stream:
-//!   page `u32`, which page of the append holds its content `u32`, version of the page `u64`.
+//!   page `u32`, which page of the append holds its content `u32` (with the top bit set where the
+//!   version is that of a share), version of the page `u64`.
+//! - Dead versions, 12 bytes a range from byte 8, in the cleaning stream: first version `u64`, number
+//!   of versions `u32`.
 use tantalum_base::{
     Error, ErrorKind, PAGE_BYTES, PageBuf, PageNo, PageRange, Payload, Result, SlotNo, Version,
 };
 
+use crate::logged::VersionRange;
+
 const MAGIC_TRIMS: u32 = 0x5461_5243; // "TaRC"
 const MAGIC_SHARES: u32 = 0x5461_5348; // "TaSH"
 const MAGIC_SHARERS: u32 = 0x5461_5352; // "TaSR"
+const MAGIC_DEAD: u32 = 0x5461_4456; // "TaDV"
 const TRIM_BYTES: usize = 24;
 const SHARE_BYTES: usize = 24;
 const SHARER_BYTES: usize = 16;
+const DEAD_BYTES: usize = 12;
+/// In a sharer's number of its page: the version is that of a share.
+const BY_SHARE: u32 = 1 << 31;
 /// Trims that fit in a record page.
 pub const TRIMS_MAX: usize = (PAGE_BYTES - 8) / TRIM_BYTES;
 /// Shares that fit in a record page: the most that one batch may have.
 pub const SHARES_MAX: usize = (PAGE_BYTES - 16) / SHARE_BYTES;
 /// Sharers that fit in a record page.
 pub const SHARERS_MAX: usize = (PAGE_BYTES - 8) / SHARER_BYTES;
+/// Ranges of dead versions that fit in a record page.
+pub const DEAD_RANGES_MAX: usize = (PAGE_BYTES - 8) / DEAD_BYTES;
 
 /// One change of the mapping alone.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -60,6 +71,8 @@ pub struct Sharer {
     pub page: PageNo,
     /// Its version, as of the last change.
     pub version: Version,
+    /// That change was a share.
+    pub by_share: bool,
     /// Which page of the append holds its content, from 0.
     pub index: u32,
 }
@@ -143,8 +156,20 @@ pub fn encode_sharers(sharers: &[Sharer]) -> PageBuf {
     let mut writer = Writer::new(MAGIC_SHARERS, sharers.len());
     for sharer in sharers {
         writer.u32(sharer.page.0 as u32);
-        writer.u32(sharer.index);
+        writer.u32(sharer.index | if sharer.by_share { BY_SHARE } else { 0 });
         writer.u64(sharer.version.0);
+    }
+    writer.page
+}
+
+/// A page of ranges of `dead` versions (at most [`DEAD_RANGES_MAX`]): nothing in force needs them, and
+/// they may be found nowhere.
+pub(crate) fn encode_dead(dead: &[VersionRange]) -> PageBuf {
+    assert!(dead.len() <= DEAD_RANGES_MAX);
+    let mut writer = Writer::new(MAGIC_DEAD, dead.len());
+    for range in dead {
+        writer.u64(range.first.0);
+        writer.u32(range.count() as u32);
     }
     writer.page
 }
@@ -188,14 +213,39 @@ pub fn decode_sharers(page: &PageBuf) -> Option<Vec<Sharer>> {
     let (magic, count) = (reader.u32(), reader.u32() as usize);
     let sharer = |_| {
         let (page, index) = (reader.page_no(), reader.u32());
-        Sharer { page, index, version: Version(reader.u64()) }
+        let by_share = index & BY_SHARE != 0;
+        Sharer { page, index: index & !BY_SHARE, version: Version(reader.u64()), by_share }
     };
     (magic == MAGIC_SHARERS && count <= SHARERS_MAX).then(|| (0..count).map(sharer).collect())
+}
+
+/// The dead versions that a page lists; `None` where it is none of that kind.
+pub(crate) fn decode_dead(page: &PageBuf) -> Option<Vec<VersionRange>> {
+    let mut reader = Reader { page, at: 0 };
+    let (magic, count) = (reader.u32(), reader.u32() as usize);
+    let range = |_| {
+        let (first, count) = (reader.u64(), u64::from(reader.u32()));
+        VersionRange { first: Version(first), last: Version((first + count).saturating_sub(1)) }
+    };
+    (magic == MAGIC_DEAD && count <= DEAD_RANGES_MAX).then(|| (0..count).map(range).collect())
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn as_many_dead_versions_as_fit_come_back() {
+        let range = |number: u64| VersionRange {
+            first: Version(number << 40),
+            last: Version((number << 40) + (number << 20)),
+        };
+        let dead: Vec<VersionRange> = (1..=DEAD_RANGES_MAX as u64).map(range).collect();
+        let page = encode_dead(&dead);
+        assert_eq!(decode_dead(&page), Some(dead));
+        assert_eq!(decode_sharers(&page), None);
+        assert_eq!(decode_dead(&encode_trims(&[])), None);
+    }
 
     #[test]
     fn trims_come_back() {
@@ -228,7 +278,8 @@ mod tests {
         let sharer = |number: u64| Sharer {
             page: PageNo(number),
             version: Version(number << 40),
-            index: !(number as u32),
+            index: !(number as u32) & !BY_SHARE,
+            by_share: number % 2 == 0,
         };
         let sharers: Vec<Sharer> = (0..SHARERS_MAX as u64).map(sharer).collect();
         let page = encode_sharers(&sharers);

@@ -8,19 +8,20 @@
 //! 5. Apply what was accepted in the order of versions; a copy is as good as its original.
 //! 6. Make the conclusion durable (a checkpoint that skips the dropped versions) before serving.
 use std::rc::Rc;
-use tantalum_base::{Error, ErrorKind, PageNo, Payload, Result, SlotNo, Version, ZoneNo};
-use tantalum_media::{ScannedAppend, SlotKind, ZoneMedia};
+use tantalum_base::{PageNo, Payload, Result, SlotNo, Version, ZoneNo};
+use tantalum_media::ZoneMedia;
 
 use crate::checkpoint;
 use crate::dump::DumpHeader;
 use crate::find_checkpoint::{Checkpoint, MetaSlots};
 use crate::ftl::Ftl;
+use crate::log_scan::{Change, Log};
 use crate::map::{Entry, Occupant, Place};
 use crate::options::FtlOptions;
 use crate::places::{Original, Rank};
 use crate::planted::{Fault, is_planted};
 use crate::read::OwnPage;
-use crate::records::{self, Record};
+use crate::records::Record;
 use crate::recovery_report::RecoveryReport;
 use crate::zones::{Stream, ZoneState};
 
@@ -30,39 +31,6 @@ const SKIPPED_VERSIONS: u64 = 1 << 20;
 
 /// Zone openings left out likewise.
 const SKIPPED_EPOCHS: u64 = 1 << 20;
-
-/// One change found by scanning.
-pub(crate) struct Found {
-    pub version: Version,
-    pub batch_last: Version,
-    pub slot: SlotNo,
-    pub change: Change,
-}
-
-pub(crate) enum Change {
-    Data { page: PageNo, taken: bool, checksum: u32 },
-    Records { changes: Vec<Record>, checksum: u32 },
-}
-
-/// All that scanning found.
-#[derive(Default)]
-pub(crate) struct Log {
-    pub found: Vec<Found>,
-    durable: Version,
-    zones_scanned: u32,
-    anything: bool,
-    torn: Vec<Torn>,
-    pub originals: Vec<Original>,
-    // First slots of gaps below what an append behind them said was durable.
-    gaps: Vec<SlotNo>,
-}
-
-/// A batch of the host stream of which some content does not match its spare.
-struct Torn {
-    slot: SlotNo,
-    batch_first: Version,
-    batch_last: Version,
-}
 
 impl<M: ZoneMedia> Ftl<M> {
     /// Opens the FTL that `media` holds.
@@ -120,7 +88,11 @@ impl<M: ZoneMedia> Ftl<M> {
         if let Some(skip_to) = skip_to {
             ftl.checkpoint_recovery(skip_to).await?;
         }
-        ftl.state.borrow_mut().cleaning_stuck = false;
+        {
+            let state = &mut *ftl.state.borrow_mut();
+            state.cleaning_stuck = false;
+            state.zones.rebuild_free();
+        }
         ftl.resume_tracking();
         if !ftl.has_dump() {
             ftl.clear_dump_area().await?;
@@ -137,15 +109,16 @@ impl<M: ZoneMedia> Ftl<M> {
         kept: Option<(&MetaSlots, &DumpHeader)>,
         report: &mut RecoveryReport,
     ) -> Result<Option<Version>> {
-        let mut log = Log { durable: newest.footer.durable, ..Log::default() };
-        self.scan_log(newest, epochs, &mut log).await?;
+        let mut log = self.scan_log(newest, epochs).await?;
         (report.checkpoint, report.zones_scanned) = (newest.id, log.zones_scanned);
         self.load(newest, epochs)?;
         if let Some((meta, dump)) = kept {
             self.pin(meta, newest, dump);
         }
+        log.found.sort_by_key(|found| (found.version, found.slot));
+        self.account(&log, newest.footer.covered)?;
         let (accepted, seen) = self.replay(newest, epochs, &mut log, report);
-        self.check_damage(&log, newest.footer.covered)?;
+        self.mark_damaged(&mut log, accepted);
         self.undo_cleaning(epochs, &log).await?;
         report.pages_lost = self.settle_zones(epochs, &log, accepted);
         let state = &mut *self.state.borrow_mut();
@@ -180,125 +153,6 @@ impl<M: ZoneMedia> Ftl<M> {
         Ok(epochs)
     }
 
-    /// Finds what was appended since the checkpoint.
-    async fn scan_log(
-        &self,
-        checkpoint: &Checkpoint,
-        epochs: &[Option<(u64, u8)>],
-        log: &mut Log,
-    ) -> Result<()> {
-        for (zone, entry) in checkpoint.zones.iter().enumerate() {
-            let Some((epoch, stream)) = epochs[zone] else { continue };
-            if stream == Stream::Dump as u8 {
-                continue;
-            }
-            let zone = ZoneNo(zone as u32);
-            let covered = if entry.epoch == epoch { entry.covered_slots } else { 0 };
-            let rest = self.geometry.slots_per_zone - covered.min(self.geometry.slots_per_zone);
-            if self.geometry.append_pages_fit(rest) == 0 {
-                continue;
-            }
-            let appends = self.media.scan(zone, covered, Some(epoch)).await?;
-            log.zones_scanned += 1;
-            self.find_gaps(zone, covered, &appends, log);
-            for append in appends {
-                log.durable = log.durable.max(append.header.durable);
-                if stream != Stream::Meta as u8 {
-                    self.collect(zone, &append, checkpoint.footer.covered, log).await?;
-                }
-            }
-        }
-        Ok(())
-    }
-
-    /// Notes gaps in what an append behind them said was durable.
-    fn find_gaps(&self, zone: ZoneNo, from: u32, appends: &[ScannedAppend], log: &mut Log) {
-        let durable = appends.iter().map(|append| append.header.zone_durable_slots).max();
-        let durable = durable.unwrap_or(0);
-        let mut expected = from;
-        for append in appends {
-            let start = append.first_offset - self.geometry.append_overhead_slots;
-            if start > expected && expected < durable {
-                log.gaps.push(self.geometry.slot(zone, expected));
-            }
-            expected = append.end_offset;
-        }
-    }
-
-    /// Refuses where durable content has decayed so that older versions would be served in its
-    /// place. Damage in a zone in which nothing is in force is no decay: the zone was being
-    /// reset, or filled again.
-    fn check_damage(&self, log: &Log, covered: Version) -> Result<()> {
-        if is_planted(Fault::DamageTakenForEnd) {
-            return Ok(());
-        }
-        let state = self.state.borrow();
-        let in_use = |slot: &SlotNo| state.zones.get(self.geometry.zone_of(*slot)).live_slots > 0;
-        let damaged = |slot: SlotNo| {
-            let zone = self.geometry.zone_of(slot);
-            let context = format!("zone {zone} slot {slot}: content that was durable is damaged");
-            Err(Error::new(ErrorKind::Corrupt, context))
-        };
-        if let Some(gap) = log.gaps.iter().find(|slot| in_use(slot)) {
-            return damaged(*gap);
-        }
-        for torn in &log.torn {
-            // A program that failed was written again elsewhere; then nothing is missing.
-            let found = |version: u64| log.found.iter().any(|found| found.version.0 == version);
-            let first = torn.batch_first.0.max(covered.0 + 1);
-            if torn.batch_last <= log.durable
-                && in_use(&torn.slot)
-                && !(first..=torn.batch_last.0).all(found)
-            {
-                return damaged(torn.slot);
-            }
-        }
-        Ok(())
-    }
-
-    /// Collects an append's changes that are newer than `covered`, and copies of any age.
-    async fn collect(
-        &self,
-        zone: ZoneNo,
-        append: &ScannedAppend,
-        covered: Version,
-        log: &mut Log,
-    ) -> Result<()> {
-        log.anything = true;
-        let batch_last =
-            Version(append.header.batch_first.0 + u64::from(append.header.batch_len) - 1);
-        for (index, spare) in append.spares.iter().enumerate() {
-            let slot = self.geometry.slot(zone, append.first_offset + index as u32);
-            let moved = append.header.stream == Stream::Cleaning as u8;
-            let Some(spare) = spare else {
-                if !moved {
-                    let batch_first = append.header.batch_first;
-                    log.torn.push(Torn { slot, batch_first, batch_last });
-                }
-                continue;
-            };
-            let (page, version, checksum) = (spare.page, spare.version, spare.checksum);
-            let data = Change::Data { page, taken: false, checksum };
-            // What cleaning moved was durable; it is a batch of its own.
-            let batch_last = if moved { version } else { batch_last };
-            let change = match spare.kind {
-                SlotKind::Data if version > covered => data,
-                SlotKind::Copy => data,
-                SlotKind::Record if moved && version == Version::NEVER => {
-                    self.collect_sharers(append, OwnPage { slot, checksum }, log).await;
-                    continue;
-                }
-                SlotKind::Record if version > covered => {
-                    let page = self.read_own(OwnPage { slot, checksum }).await?;
-                    Change::Records { changes: records::decode(&page)?, checksum }
-                }
-                _ => continue,
-            };
-            log.found.push(Found { version, batch_last, slot, change });
-        }
-        Ok(())
-    }
-
     /// Puts the checkpoint's map in force. What lay in a zone that was opened again later is
     /// marked lost until its copy is found.
     fn load(&self, checkpoint: &Checkpoint, epochs: &[Option<(u64, u8)>]) -> Result<()> {
@@ -329,7 +183,6 @@ impl<M: ZoneMedia> Ftl<M> {
         log: &mut Log,
         report: &mut RecoveryReport,
     ) -> (Version, Option<Version>) {
-        log.found.sort_by_key(|found| (found.version, found.slot));
         let mut accepted = log.durable;
         let mut reached = log.durable;
         for found in &log.found {
@@ -360,16 +213,16 @@ impl<M: ZoneMedia> Ftl<M> {
                 }
                 Change::Records { changes, checksum } => {
                     // As for data, the latest copy is the one in force.
-                    let known = state.records.pop_if(|(at, _)| *at == found.version);
-                    let known = known.map(|(_, at)| at.slot);
+                    let known = state.records.get(found.version).map(|record| record.slot);
                     let slot = known.filter(|slot| rank.of(*slot) > rank.of(found.slot));
                     let slot = slot.unwrap_or(found.slot);
-                    if let Some(known) = known {
+                    let checksum = *checksum;
+                    if let Some(known) =
+                        state.records.insert(found.version, OwnPage { slot, checksum })
+                    {
                         state.map.set_record(known, false);
                         state.zones.remove_live(known);
                     }
-                    let checksum = *checksum;
-                    state.records.push((found.version, OwnPage { slot, checksum }));
                     state.map.set_record(slot, true);
                     state.zones.add_live(slot);
                     state.apply_trims(changes, found.version);
@@ -447,21 +300,14 @@ impl<M: ZoneMedia> Ftl<M> {
     /// Closes every zone that holds something and frees the others; counts lost pages.
     fn settle_zones(&self, epochs: &[Option<(u64, u8)>], log: &Log, accepted: Version) -> u64 {
         let state = &mut *self.state.borrow_mut();
-        // Until the conclusion is durable, the next recovery counts these versions again, and those
-        // that tell what a failing program left from damage: their zones stay as they are, also where
-        // nothing in them is in force.
+        // Until the conclusion is durable, the next recovery counts these versions again.
         let mut counted = vec![false; self.geometry.zones as usize];
         for found in &log.found {
-            let vouches = || {
-                let of = |torn: &Torn| {
-                    torn.batch_first <= found.version && found.version <= torn.batch_last
-                };
-                log.torn.iter().any(of) && !is_planted(Fault::NoVouching)
-            };
-            if found.version > log.durable && found.version <= accepted || vouches() {
+            if found.version > log.durable && found.version <= accepted {
                 counted[self.geometry.zone_of(found.slot).index()] = true;
             }
         }
+        let vouching = self.vouching(log);
         for (zone, epoch) in epochs.iter().enumerate() {
             let number = ZoneNo(zone as u32);
             let zone = state.zones.get_mut(number);
@@ -487,6 +333,7 @@ impl<M: ZoneMedia> Ftl<M> {
         // An opening of which only later appends reached the medium may not have been seen.
         state.zones.continue_epochs(newest + SKIPPED_EPOCHS);
         state.zones.rebuild_free();
+        state.zones.keep_for_last(|zone| vouching[zone.index()]);
         let lost = |page: &u64| state.map.get(PageNo(*page)).place == Place::Lost;
         (0..self.options.pages).filter(lost).count() as u64
     }

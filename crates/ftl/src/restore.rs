@@ -257,15 +257,19 @@ impl<M: ZoneMedia> Ftl<M> {
             }
             let entry = known.next_if(|(at, _)| at.0 == page);
             let entry = entry.map_or(Entry::default(), |(_, entry)| entry);
-            let (entry, from_checkpoint) = since.latest(page, entry, &trims);
+            let (mut entry, from_checkpoint) = since.latest(page, entry, &trims);
             if let Place::At(slot) = entry.place {
                 let zone = self.geometry.zone_of(slot);
                 let latest = if from_checkpoint { caught } else { number };
-                let intact = epochs[zone.index()].is_some_and(|(epoch, _)| epoch <= latest);
-                if !intact {
-                    return Err(corrupt(format!(
-                        "page {page} should be in zone {zone}, which was filled again later"
-                    )));
+                match epochs[zone.index()] {
+                    Some((epoch, _)) if epoch > latest => {
+                        return Err(corrupt(format!(
+                            "page {page} should be in zone {zone}, which was filled again later"
+                        )));
+                    }
+                    Some(_) => {}
+                    // Nothing of the zone can be read.
+                    None => entry.place = Place::Lost,
                 }
             }
             if entry.version != Version::NEVER {

@@ -49,6 +49,7 @@ impl<M: ZoneMedia> Ftl<M> {
                     number,
                     zone.epoch,
                     zone.used_slots,
+                    zone.version_max,
                 ))
             };
             let zones: Vec<_> = state.zones.iter().filter_map(settled).collect();
@@ -61,10 +62,13 @@ impl<M: ZoneMedia> Ftl<M> {
         self.media.sync().await?;
         let state = &mut *self.state.borrow_mut();
         state.tracker.synced(&returned);
-        for (number, epoch, used_slots) in zones {
+        for (number, epoch, used_slots, version_max) in zones {
             let zone = state.zones.get_mut(number);
             if zone.epoch == epoch {
-                zone.durable_slots = zone.durable_slots.max(used_slots);
+                if used_slots >= zone.durable_slots {
+                    zone.durable_slots = used_slots;
+                    zone.durable_version_max = version_max;
+                }
                 zone.needs_sync = zone.used_slots != used_slots;
             }
         }

@@ -3,7 +3,7 @@ use std::future::{Future, ready};
 use std::pin::{Pin, pin};
 use std::task::Poll;
 use tantalum_base::{ErrorKind, PageNo, PageRange, Result, SlotNo, Version, ZoneNo};
-use tantalum_media::{AppendHeader, SlotKind, ZoneMedia};
+use tantalum_media::{AppendHeader, SlotKind, Spare, ZoneMedia};
 use tantalum_runtime::sync::Permit;
 
 use crate::backup::Reservation;
@@ -158,7 +158,7 @@ impl<M: ZoneMedia> Ftl<M> {
                         state.map.set_record(slot, true);
                         state.zones.add_live(slot);
                         let checksum = spare.checksum;
-                        state.records.push((spare.version, OwnPage { slot, checksum }));
+                        state.records.insert(spare.version, OwnPage { slot, checksum });
                         state.apply_trims(changes, spare.version);
                     } else {
                         let (version, place) = (spare.version, Place::At(slot));
@@ -207,6 +207,7 @@ impl<M: ZoneMedia> Ftl<M> {
         let version_max = state.next_version;
         for piece in &pieces {
             state.zones.get_mut(piece.zone).version_max = Version(version_max.0 - 1);
+            state.logged.placed(piece.zone, &buffer.spares[piece.start..piece.end]);
         }
         state.statistics.host_appends += pieces.len() as u64;
         pieces
@@ -300,7 +301,7 @@ impl<M: ZoneMedia> Ftl<M> {
                     if error.kind() == ErrorKind::ProgramFailed && attempt < PROGRAM_ATTEMPTS =>
                 {
                     attempt += 1;
-                    self.mark_failing(zone, &header);
+                    self.mark_failing(zone, &header, spares);
                     // Cleaning must be able to go on, which makes the room for all others; except
                     // where it waits for this very append, itself or behind a checkpoint.
                     let keep_free =
@@ -312,6 +313,9 @@ impl<M: ZoneMedia> Ftl<M> {
                     let version_max = spares.iter().map(|spare| spare.version).max();
                     let placed = state.zones.get_mut(again.zone);
                     placed.version_max = placed.version_max.max(version_max.unwrap_or_default());
+                    if stream != Stream::Meta {
+                        state.logged.placed(again.zone, spares);
+                    }
                     (zone, offset, header) = (again.zone, again.offset, again.header);
                 }
                 Err(error) => return Err(error),
@@ -320,7 +324,7 @@ impl<M: ZoneMedia> Ftl<M> {
     }
 
     /// A program failed in `zone`: no more appends to it, and cleaning empties it first.
-    fn mark_failing(&self, zone: ZoneNo, header: &AppendHeader) {
+    fn mark_failing(&self, zone: ZoneNo, header: &AppendHeader, spares: &[Spare]) {
         let stream = Stream::from_byte(header.stream);
         let state = &mut *self.state.borrow_mut();
         state.statistics.program_failures += 1;
@@ -329,9 +333,8 @@ impl<M: ZoneMedia> Ftl<M> {
         }
         state.zones.append_returned(zone, false, Version::NEVER);
         state.zones.get_mut(zone).failing = true;
-        if stream == Stream::Host {
-            let first = header.batch_first;
-            state.zones.tore(zone, first, Version(first.0 + u64::from(header.batch_len) - 1));
+        if stream != Stream::Meta {
+            state.logged.failed(zone, spares);
         }
         state.evacuation_wanted = true;
         self.cleaning_wanted.wake_all();
@@ -352,6 +355,7 @@ impl<M: ZoneMedia> Ftl<M> {
             if stream == Stream::Cleaning {
                 let zone = state.zones.get_mut(piece.zone);
                 zone.version_max = zone.version_max.max(version_max.unwrap_or_default());
+                state.logged.placed(piece.zone, &buffer.spares);
             }
             piece
         };

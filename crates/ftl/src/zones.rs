@@ -65,6 +65,10 @@ pub struct Zone {
     pub used_slots: u32,
     /// From slot 0 on, slots known to survive a power cut.
     pub durable_slots: u32,
+    /// Highest version in these.
+    pub durable_version_max: Version,
+    /// From slot 0 on, slots of which all is in the checkpoint that was begun last.
+    pub covered_slots: u32,
     /// Appends that have not returned yet.
     pub appends_in_flight: u32,
     /// Something was appended since `durable_slots` was set that only a sync makes durable.
@@ -73,10 +77,9 @@ pub struct Zone {
     pub needs_reset: bool,
     /// A program failed here; it is to be emptied first.
     pub failing: bool,
-    /// First and last version of the host's batches of which appends failed here, as long as no
-    /// checkpoint covers them: what remains of them looks like damage, unless each version is found
-    /// elsewhere.
-    pub torn: Option<(Version, Version)>,
+    /// It holds a list of dead versions: recovery needs that until a checkpoint with a higher
+    /// number than this is in force.
+    pub lists_dead_until: Option<u64>,
     /// Cleaning or the end of a checkpoint is about to reset it; the other must not as well.
     pub being_emptied: bool,
     /// Number of its present opening.
@@ -114,6 +117,8 @@ pub struct Zones {
     zones: Vec<Zone>,
     // Least worn first, then lowest number: dynamic wear levelling.
     free: BinaryHeap<Reverse<(u32, ZoneNo)>>,
+    // Free ones that are taken when there are no others.
+    last: Vec<ZoneNo>,
     open: [Option<ZoneNo>; STREAMS],
     epoch: u64,
     retired: u32,
@@ -129,11 +134,13 @@ impl Zones {
             sharers: 0,
             used_slots: 0,
             durable_slots: 0,
+            durable_version_max: Version::NEVER,
+            covered_slots: 0,
             appends_in_flight: 0,
             needs_sync: false,
             needs_reset: true,
             failing: false,
-            torn: None,
+            lists_dead_until: None,
             being_emptied: false,
             epoch: 0,
             version_max: Version::NEVER,
@@ -147,15 +154,27 @@ impl Zones {
             zones[zone.index()].state = ZoneState::Retired;
         }
         let (free, retired) = (BinaryHeap::new(), retired.len() as u32);
-        let mut this = Zones { geometry, zones, free, open: [None; STREAMS], epoch: 0, retired };
+        let (last, open) = (Vec::new(), [None; STREAMS]);
+        let mut this = Zones { geometry, zones, free, last, open, epoch: 0, retired };
         this.rebuild_free();
         this
     }
 
     /// Collects the free zones anew, after states were set from outside.
     pub fn rebuild_free(&mut self) {
+        self.last.clear();
         let free = self.iter().filter(|(_, zone)| zone.state == ZoneState::Free);
         self.free = free.map(|(number, zone)| Reverse((zone.resets, number))).collect();
+    }
+
+    /// Of the free zones those are taken last that `last` says, until
+    /// [`rebuild_free`](Self::rebuild_free).
+    pub fn keep_for_last(&mut self, last: impl Fn(ZoneNo) -> bool) {
+        let free = std::mem::take(&mut self.free).into_vec();
+        let (kept, free): (Vec<_>, Vec<_>) = free.into_iter().partition(|free| last(free.0.1));
+        self.free = free.into();
+        self.last.extend(kept.into_iter().map(|Reverse((_, zone))| zone));
+        self.last.sort_unstable();
     }
 
     /// The shape of the medium.
@@ -182,7 +201,7 @@ impl Zones {
 
     /// Number of free zones.
     pub fn free_count(&self) -> u32 {
-        self.free.len() as u32
+        (self.free.len() + self.last.len()) as u32
     }
 
     /// Number of zones that cannot be used any more.
@@ -239,7 +258,7 @@ impl Zones {
 
     /// Takes the next free zone out of the pool, to be reset and opened.
     pub fn take_free(&mut self) -> Option<ZoneNo> {
-        self.free.pop().map(|Reverse((_, zone))| zone)
+        self.free.pop().map(|Reverse((_, zone))| zone).or_else(|| self.last.pop())
     }
 
     /// Takes the most worn free zone out of the pool, for content that will stay.
@@ -248,7 +267,7 @@ impl Zones {
         let worn = (0..free.len()).max_by_key(|at| free[*at].0);
         let taken = worn.map(|at| free.swap_remove(at).0.1);
         self.free = free.into();
-        taken
+        taken.or_else(|| self.last.pop())
     }
 
     /// Opens `zone` (taken from the pool and reset) for `stream`; the stream must have none.
@@ -265,11 +284,13 @@ impl Zones {
             sharers: 0,
             used_slots: 0,
             durable_slots: 0,
+            durable_version_max: Version::NEVER,
+            covered_slots: 0,
             appends_in_flight: 0,
             needs_sync: false,
             needs_reset: false,
             failing: false,
-            torn: None,
+            lists_dead_until: None,
             being_emptied: false,
             epoch,
             version_max: Version::NEVER,
@@ -317,31 +338,22 @@ impl Zones {
         zone.needs_sync |= !durable;
         if zone.appends_in_flight == 0 && !zone.needs_sync {
             zone.durable_slots = zone.used_slots;
+            zone.durable_version_max = zone.version_max;
         }
     }
 
-    /// An append of the versions from `first` to `last` failed in `zone`.
-    pub fn tore(&mut self, zone: ZoneNo, first: Version, last: Version) {
-        let torn = &mut self.get_mut(zone).torn;
-        *torn = match *torn {
-            Some((from, to)) => Some((from.min(first), to.max(last))),
-            None => Some((first, last)),
-        };
-    }
-
-    /// Whether `zone` may hold versions by which recovery tells what a failing program left in
-    /// another zone from damage.
-    pub fn vouches(&self, zone: ZoneNo) -> bool {
-        let version_max = self.get(zone).version_max;
-        let needs =
-            |torn: Option<(Version, Version)>| torn.is_some_and(|(first, _)| first <= version_max);
-        self.iter().any(|(number, other)| number != zone && needs(other.torn))
-    }
-
-    /// A checkpoint covers all changes up to `version`.
-    pub fn covered(&mut self, version: Version) {
+    /// A checkpoint begins that covers all changes up to `covered`: notes of each zone which of its
+    /// slots hold nothing else, so that recovery need not look at them.
+    pub fn checkpoint_started(&mut self, covered: Version) {
         for zone in &mut self.zones {
-            zone.torn = zone.torn.filter(|(_, last)| *last > version);
+            let settled = zone.durable_version_max <= covered;
+            zone.covered_slots = match zone.state {
+                ZoneState::Full if settled && zone.durable_slots == zone.used_slots => {
+                    self.geometry.slots_per_zone
+                }
+                ZoneState::Open | ZoneState::Full if settled => zone.durable_slots,
+                _ => 0,
+            };
         }
     }
 
@@ -414,7 +426,7 @@ impl Zones {
         freed.state = ZoneState::Free;
         freed.being_emptied = false;
         freed.needs_reset = false;
-        freed.torn = None;
+        freed.lists_dead_until = None;
         freed.resets += 1;
         let resets = freed.resets;
         self.free.push(Reverse((resets, zone)));
@@ -425,7 +437,7 @@ impl Zones {
         let zone = self.get_mut(zone);
         debug_assert!(zone.state != ZoneState::Retired, "a zone is retired once");
         zone.state = ZoneState::Retired;
-        zone.torn = None;
+        zone.lists_dead_until = None;
         self.retired += 1;
     }
 }

@@ -89,6 +89,8 @@ pub enum SlotKind {
     Delta = 5,
     /// A piece of a dump at a power loss; a host's page or bytes of the FTL's own.
     Dump = 6,
+    /// As `Copy`, of a page that took the content of another: the version is that of the share.
+    TakenCopy = 7,
 }
 
 impl SlotKind {
@@ -101,8 +103,14 @@ impl SlotKind {
             4 => SlotKind::Checkpoint,
             5 => SlotKind::Delta,
             6 => SlotKind::Dump,
+            7 => SlotKind::TakenCopy,
             _ => return None,
         })
+    }
+
+    /// Whether the slot holds a page of a host, where it is read from.
+    pub fn is_page(self) -> bool {
+        matches!(self, SlotKind::Data | SlotKind::Copy | SlotKind::TakenCopy)
     }
 }
 
@@ -150,6 +158,10 @@ pub struct ScannedAppend {
     /// A spare a page, in order. `None`: what the slot holds does not match its spare (torn,
     /// never landed, or decayed). `Some` means that content and spare were checked.
     pub spares: Vec<Option<Spare>>,
+    /// What was written to slots whose content does not match, by their index among `spares`, as
+    /// far as their spares can be read: always where these are in a header, on flash only where
+    /// the medium gives the spare back.
+    pub damaged: Vec<(u32, Spare)>,
 }
 
 /// A medium of zones. One implementation over simulated NAND, one over a flat store; wrappers

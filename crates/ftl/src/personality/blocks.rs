@@ -81,7 +81,7 @@ impl Block {
 
 /// The spare where it belongs to a page of hosts: no padding, no map.
 fn held(spare: &Option<Spare>) -> Option<&Spare> {
-    spare.as_ref().filter(|spare| matches!(spare.kind, SlotKind::Data | SlotKind::Copy))
+    spare.as_ref().filter(|spare| spare.kind.is_page())
 }
 
 /// All blocks of a medium.

@@ -63,8 +63,13 @@ impl Scanner {
         {
             return;
         }
-        let append =
-            ScannedAppend { header, first_offset, end_offset, spares: vec![None; spares.len()] };
+        let append = ScannedAppend {
+            header,
+            first_offset,
+            end_offset,
+            spares: vec![None; spares.len()],
+            damaged: Vec::new(),
+        };
         self.open.push(self.found.len());
         self.found.push(Candidate { append, spares });
     }
@@ -76,11 +81,14 @@ impl Scanner {
             return Vec::new();
         };
         let mut appends: Vec<ScannedAppend> = Vec::with_capacity(self.found.len());
-        for Candidate { append, .. } in self.found {
+        for Candidate { mut append, spares } in self.found {
             // Appends of one opening never overlap: what stands inside another one is a page
             // that looks like a header.
             let inside = appends.last().is_some_and(|last| append.first_offset <= last.end_offset);
             if append.header.epoch == epoch && !inside {
+                let written = (0..).zip(spares).zip(&append.spares);
+                let damaged = written.filter(|(_, found)| found.is_none()).map(|(spare, _)| spare);
+                append.damaged = damaged.collect();
                 appends.push(append);
             }
         }

@@ -315,24 +315,25 @@ impl<R: Runtime, P: Payload> NandZones<R, P> {
             let (page, slot) = self.locate(&table, zone, offset);
             array.is_whole(page.block, slot)
         });
-        let spares = || {
-            (first_offset..first_offset + pages)
-                .map(|offset| {
-                    let (page, slot) = self.locate(&table, zone, offset);
-                    match array.slot(page.block, slot) {
-                        SlotRead::Found(spare, body) => {
-                            (body.checksum() == spare.checksum).then_some(spare)
-                        }
-                        SlotRead::Blank | SlotRead::Unreadable => None,
+        readable.then(|| {
+            let mut found = ScannedAppend {
+                header,
+                first_offset,
+                end_offset: first_offset + self.geometry.append_slots(pages),
+                spares: vec![None; pages as usize],
+                damaged: Vec::new(),
+            };
+            for index in 0..pages {
+                let (page, slot) = self.locate(&table, zone, first_offset + index);
+                match array.slot(page.block, slot) {
+                    SlotRead::Found(spare, body) if body.checksum() == spare.checksum => {
+                        found.spares[index as usize] = Some(spare);
                     }
-                })
-                .collect()
-        };
-        readable.then(|| ScannedAppend {
-            header,
-            first_offset,
-            end_offset: first_offset + self.geometry.append_slots(pages),
-            spares: spares(),
+                    SlotRead::Found(spare, _) => found.damaged.push((index, spare)),
+                    SlotRead::Blank | SlotRead::Unreadable => {}
+                }
+            }
+            found
         })
     }
 }
