@@ -1,0 +1,93 @@
+//! What cleaning writes down before it gives a zone up, so that recovery can account for every
+//! change that was durable (see `logged`).
+use tantalum_base::{Result, Version, ZoneNo};
+use tantalum_media::ZoneMedia;
+
+use crate::ftl::{Ftl, State};
+use crate::logged::VersionRange;
+use crate::planted::{Fault, is_planted};
+use crate::records::{DEAD_RANGES_MAX, encode_dead};
+use crate::zones::{Stated, Stream};
+
+impl<M: ZoneMedia> Ftl<M> {
+    /// Makes sure that recovery does without `victim`, which is about to be reset: lists those of
+    /// its versions that are not among the ones `kept` elsewhere, and says a durable watermark that
+    /// covers them. Where `victim` itself holds such a list, or there is no room for one, a
+    /// checkpoint takes its place.
+    pub(crate) async fn account_for(&self, victim: ZoneNo, kept: &mut [Version]) -> Result<()> {
+        let (dead, due, lists_dead) = {
+            let state = self.state.borrow();
+            let mut dead = state.logged.without(victim, kept);
+            if is_planted(Fault::DeadVersionsUnlisted) {
+                dead.clear();
+            }
+            let says_more = state.watermark_due(victim, &state.zones.stated());
+            let due = !dead.is_empty() || says_more && !is_planted(Fault::NoWatermark);
+            (dead, due, state.lists_dead(victim))
+        };
+        if lists_dead || due && !self.list_dead(&dead).await? {
+            self.checkpoint().await?;
+        }
+        Ok(())
+    }
+
+    /// Writes a list of `dead` versions, durably; false where there is no room for it.
+    async fn list_dead(&self, dead: &[VersionRange]) -> Result<bool> {
+        let most = DEAD_RANGES_MAX * self.geometry.append_pages_max as usize;
+        let mut rest = dead;
+        loop {
+            // A page without any still says the watermark.
+            let (append, behind) = rest.split_at(rest.len().min(most));
+            let mut buffer = self.state.borrow_mut().take_buffer();
+            buffer.push_record(
+                encode_dead(&append[..append.len().min(DEAD_RANGES_MAX)]),
+                Version::NEVER,
+            );
+            for ranges in append.chunks(DEAD_RANGES_MAX).skip(1) {
+                buffer.push_record(encode_dead(ranges), Version::NEVER);
+            }
+            let pages = buffer.spares.len() as u32;
+            let fits = {
+                let state = self.state.borrow();
+                state.zones.room_pages(Stream::Cleaning) >= pages
+                    || state.zones.free_count() > self.kept_from_cleaning()
+            };
+            if fits {
+                self.admit(Stream::Cleaning, pages, || self.kept_from_cleaning()).await?;
+                let slot = self.append_own(Stream::Cleaning, &buffer, true).await?;
+                let state = &mut *self.state.borrow_mut();
+                // One that is being written may have been begun before.
+                let until = state.checkpoint_id;
+                let zone = state.zones.get_mut(self.geometry.zone_of(slot));
+                zone.lists_dead_until = Some(until);
+            }
+            self.state.borrow_mut().give_buffer(buffer);
+            rest = behind;
+            if !fits || rest.is_empty() {
+                return Ok(fits);
+            }
+        }
+    }
+}
+
+impl<P> State<P> {
+    /// Whether something must be written down before `zone` is reset.
+    pub(crate) fn account_due(&self, zone: ZoneNo, stated: &Stated) -> bool {
+        self.logged.holds_any(zone) || self.watermark_due(zone, stated) || self.lists_dead(zone)
+    }
+
+    /// Whether recovery needs a list of dead versions that `zone` holds.
+    fn lists_dead(&self, zone: ZoneNo) -> bool {
+        let until = self.zones.get(zone).lists_dead_until;
+        until.is_some_and(|until| self.checkpoint_in_force <= until)
+    }
+
+    /// Whether a watermark must be written down before `zone` is reset. Recovery takes versions
+    /// for granted only up to one that it finds on media: before a zone's contents vanish, one
+    /// elsewhere must cover them, and all that the zone itself said of others that have gone.
+    fn watermark_due(&self, zone: ZoneNo, stated: &Stated) -> bool {
+        let elsewhere = stated.without(zone).max(self.checkpoint_says);
+        let zone = self.zones.get(zone);
+        elsewhere < zone.version_max.max(zone.says)
+    }
+}

@@ -1,0 +1,193 @@
+//! Recovery: what the log says since a checkpoint, and whether all that was durable is there.
+use tantalum_base::{Error, ErrorKind, PageNo, Result, SlotNo, Version, ZoneNo};
+use tantalum_media::{ScannedAppend, SlotKind, Spare, ZoneMedia};
+
+use crate::find_checkpoint::Checkpoint;
+use crate::ftl::Ftl;
+use crate::logged::VersionRange;
+use crate::map::{Entry, Place};
+use crate::places::Original;
+use crate::planted::{Fault, is_planted};
+use crate::read::OwnPage;
+use crate::records::{self, Record};
+use crate::zones::Stream;
+
+/// One change found by scanning.
+pub(crate) struct Found {
+    pub version: Version,
+    pub batch_last: Version,
+    pub slot: SlotNo,
+    pub change: Change,
+    /// It is the change of that version; not only a page with the content of a share of it.
+    pub counts: bool,
+}
+
+pub(crate) enum Change {
+    Data { page: PageNo, taken: bool, checksum: u32 },
+    Records { changes: Vec<Record>, checksum: u32 },
+}
+
+/// All that scanning found.
+#[derive(Default)]
+pub(crate) struct Log {
+    pub found: Vec<Found>,
+    /// Every change up to this version was durable.
+    pub durable: Version,
+    pub zones_scanned: u32,
+    pub anything: bool,
+    /// What was written to slots of which the content is damaged, or never landed.
+    pub damaged: Vec<Spare>,
+    pub originals: Vec<Original>,
+    /// Versions that may be found nowhere.
+    pub dead: Vec<VersionRange>,
+    /// Zones in which these are listed.
+    pub lists: Vec<ZoneNo>,
+}
+
+impl<M: ZoneMedia> Ftl<M> {
+    /// Finds what was appended since the checkpoint.
+    pub(crate) async fn scan_log(
+        &self,
+        checkpoint: &Checkpoint,
+        epochs: &[Option<(u64, u8)>],
+    ) -> Result<Log> {
+        let mut log = Log { durable: checkpoint.footer.durable, ..Log::default() };
+        for (zone, entry) in checkpoint.zones.iter().enumerate() {
+            let Some((epoch, stream)) = epochs[zone] else { continue };
+            if stream == Stream::Dump as u8 {
+                continue;
+            }
+            let zone = ZoneNo(zone as u32);
+            let covered = if entry.epoch == epoch { entry.covered_slots } else { 0 };
+            let rest = self.geometry.slots_per_zone - covered.min(self.geometry.slots_per_zone);
+            if self.geometry.append_pages_fit(rest) == 0 {
+                continue;
+            }
+            let appends = self.media.scan(zone, covered, Some(epoch)).await?;
+            log.zones_scanned += 1;
+            for append in appends {
+                log.durable = log.durable.max(append.header.durable);
+                if stream != Stream::Meta as u8 {
+                    self.collect(zone, &append, checkpoint.footer.covered, &mut log).await?;
+                }
+            }
+        }
+        Ok(log)
+    }
+
+    /// Collects an append's changes that are newer than `covered`, and copies of any age.
+    async fn collect(
+        &self,
+        zone: ZoneNo,
+        append: &ScannedAppend,
+        covered: Version,
+        log: &mut Log,
+    ) -> Result<()> {
+        log.anything = true;
+        let batch_last =
+            Version(append.header.batch_first.0 + u64::from(append.header.batch_len) - 1);
+        let newer = |(_, spare): &&(u32, Spare)| spare.version > covered;
+        log.damaged.extend(append.damaged.iter().filter(newer).map(|(_, spare)| *spare));
+        for (index, spare) in append.spares.iter().enumerate() {
+            let slot = self.geometry.slot(zone, append.first_offset + index as u32);
+            let moved = append.header.stream == Stream::Cleaning as u8;
+            let Some(spare) = spare else { continue };
+            let (page, version, checksum) = (spare.page, spare.version, spare.checksum);
+            let data = Change::Data { page, taken: false, checksum };
+            // What cleaning moved was durable; it is a batch of its own.
+            let batch_last = if moved { version } else { batch_last };
+            let counts = spare.kind != SlotKind::TakenCopy;
+            let change = match spare.kind {
+                SlotKind::Data if version > covered => data,
+                SlotKind::Copy | SlotKind::TakenCopy => data,
+                SlotKind::Record if moved && version == Version::NEVER => {
+                    self.collect_moved(append, OwnPage { slot, checksum }, log).await;
+                    continue;
+                }
+                SlotKind::Record if version > covered => {
+                    let page = self.read_own(OwnPage { slot, checksum }).await?;
+                    Change::Records { changes: records::decode(&page)?, checksum }
+                }
+                _ => continue,
+            };
+            log.found.push(Found { version, batch_last, slot, change, counts });
+        }
+        Ok(())
+    }
+
+    /// Refuses where a change that was durable is gone, and nothing tells which page it was of: an
+    /// older content would be served in its place. What is `found` stands in the order of versions.
+    pub(crate) fn account(&self, log: &Log, covered: Version) -> Result<()> {
+        if is_planted(Fault::DamageTakenForEnd) {
+            return Ok(());
+        }
+        let missing = log.missing(covered);
+        let (Some(first), Some(last)) = (missing.first(), missing.last()) else { return Ok(()) };
+        let count: u64 = missing.iter().map(VersionRange::count).sum();
+        let context = format!(
+            "{count} changes from version {} to {} were durable and are damaged, and which pages \
+             they were of is not known",
+            first.first, last.last
+        );
+        Err(Error::new(ErrorKind::Corrupt, context))
+    }
+
+    /// Marks the pages lost of which the newest content, `accepted` as durable, is damaged.
+    pub(crate) fn mark_damaged(&self, log: &mut Log, accepted: Version) {
+        if is_planted(Fault::DamageTakenForEnd) {
+            return;
+        }
+        log.damaged.sort_unstable_by_key(|spare| spare.version);
+        let state = &mut *self.state.borrow_mut();
+        for spare in log.damaged.iter().filter(|spare| spare.kind.is_page()) {
+            if spare.version <= accepted {
+                let (version, place) = (spare.version, Place::Lost);
+                state.apply(spare.page, Entry { version, place, ..Entry::default() });
+            }
+        }
+    }
+
+    /// Zones without which the next recovery, should this one not come to its end, could not
+    /// account for every change.
+    pub(crate) fn vouching(&self, log: &Log) -> Vec<bool> {
+        let mut vouching = vec![false; self.geometry.zones as usize];
+        for found in log.found.iter().filter(|found| found.counts) {
+            vouching[self.geometry.zone_of(found.slot).index()] = true;
+        }
+        for zone in &log.lists {
+            vouching[zone.index()] = true;
+        }
+        vouching
+    }
+}
+
+impl Log {
+    /// Versions later than `covered` that were durable and are neither found nor dead, nor known
+    /// to be a damaged page's.
+    fn missing(&self, covered: Version) -> Vec<VersionRange> {
+        let found = self.found.iter().filter(|found| found.counts).map(|found| found.version);
+        let damaged = self
+            .damaged
+            .iter()
+            .filter(|spare| matches!(spare.kind, SlotKind::Data | SlotKind::Copy));
+        let single = |version| VersionRange { first: version, last: version };
+        let singles = found.chain(damaged.map(|spare| spare.version)).map(single);
+        let mut known: Vec<VersionRange> = singles.chain(self.dead.iter().copied()).collect();
+        known.sort_unstable_by_key(|range| range.first);
+        let mut missing = Vec::new();
+        let mut next = covered.next();
+        for range in known {
+            if range.first > self.durable {
+                break;
+            }
+            if range.first > next {
+                missing.push(VersionRange { first: next, last: Version(range.first.0 - 1) });
+            }
+            next = next.max(range.last.next());
+        }
+        if next <= self.durable {
+            missing.push(VersionRange { first: next, last: self.durable });
+        }
+        missing
+    }
+}
