@@ -38,6 +38,8 @@ pub enum ErrorKind {
     Format,
     /// Somebody else holds the volume.
     Locked,
+    /// A change of what was opened to be read only.
+    ReadOnly,
     /// After a failed log flush the device refuses writes until it is opened again.
     Latched,
     /// The operating system reported a failure.

@@ -224,6 +224,9 @@ impl<M: ZoneMedia> Ftl<M> {
     /// `InvalidInput` where the options do not fit the geometry.
     pub async fn format(media: M, options: FtlOptions) -> Result<Rc<Self>> {
         options.check(&media.geometry(), media.retired().len() as u32)?;
+        if options.read_only {
+            return Err(read_only());
+        }
         let ftl = Rc::new(Ftl::blank(media, options)?);
         ftl.set_dump_zones_aside()?;
         ftl.checkpoint().await?;
@@ -290,10 +293,11 @@ impl<M: ZoneMedia> Ftl<M> {
         self.state.borrow().map.get(page).place != Place::Unmapped
     }
 
-    /// Refuses where an earlier failure of the log latched the FTL.
+    /// Refuses where an earlier failure of the log latched the FTL, or where it is read only.
     pub(crate) fn check_latch(&self) -> Result<()> {
         match &self.state.borrow().latched {
             None => Ok(()),
+            Some(first) if first.kind() == ErrorKind::ReadOnly => Err(first.clone()),
             Some(first) => Err(Error::with_source(
                 ErrorKind::Latched,
                 "writes are refused until the volume is opened again, after an earlier failure",
@@ -313,10 +317,19 @@ impl<M: ZoneMedia> Ftl<M> {
         self.backup_wanted.wake_all();
     }
 
-    /// Why the FTL refuses writes, if it does.
+    /// Refuses writes from now on, because it was opened to be read only.
+    pub(crate) fn refuse_changes(&self) {
+        self.latch(&read_only());
+    }
+
+    /// Why the FTL refuses writes, if it does: `ReadOnly` where it was opened so.
     pub fn latched(&self) -> Option<Error> {
         self.state.borrow().latched.clone()
     }
+}
+
+fn read_only() -> Error {
+    Error::new(ErrorKind::ReadOnly, "it is open read-only: nothing is changed")
 }
 
 impl<P> State<P> {

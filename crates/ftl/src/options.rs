@@ -38,6 +38,9 @@ pub struct FtlOptions {
     /// Zones of cold content are moved when the most worn zone has more resets than theirs by more
     /// than this; `u32::MAX` never moves any.
     pub wear_spread_max: u32,
+    /// Nothing is written to the medium: recovery ends in memory alone, and every change is refused
+    /// as [`ErrorKind::ReadOnly`].
+    pub read_only: bool,
 }
 
 impl FtlOptions {
@@ -52,6 +55,7 @@ impl FtlOptions {
             dump: None,
             cleaning: CleaningSpec::Greedy,
             wear_spread_max: WEAR_SPREAD_MAX,
+            read_only: false,
         }
     }
 

@@ -7,6 +7,8 @@
 //!    at the last whole batch. What lies behind is dropped.
 //! 5. Apply what was accepted in the order of versions; a copy is as good as its original.
 //! 6. Make the conclusion durable (a checkpoint that skips the dropped versions) before serving.
+//!
+//! Opened to be read only, it writes nothing: 6 is left out, and every change is refused.
 use std::rc::Rc;
 use tantalum_base::{PageNo, Payload, Result, SlotNo, Version, ZoneNo};
 use tantalum_media::ZoneMedia;
@@ -43,8 +45,10 @@ impl<M: ZoneMedia> Ftl<M> {
         // Zones that were retired since it was made are missed where room is needed, not before.
         options.check(&media.geometry(), 0)?;
         let ftl = Rc::new(Ftl::blank(media, options)?);
-        // What a killed process left may be readable and not yet durable.
-        ftl.media.sync().await?;
+        if !options.read_only {
+            // What a killed process left may be readable and not yet durable.
+            ftl.media.sync().await?;
+        }
         let epochs = ftl.peek_zones().await?;
         let meta = ftl.meta_slots(&epochs).await?;
         let newest = ftl.find_checkpoint(&meta).await?;
@@ -80,6 +84,10 @@ impl<M: ZoneMedia> Ftl<M> {
             if is_planted(Fault::DumpClearedEarly) {
                 ftl.clear_dump_area().await?;
             }
+        }
+        if options.read_only {
+            ftl.refuse_changes();
+            return Ok((ftl, report));
         }
         // Nobody cleans yet: where there is no room for a checkpoint, that is the end.
         ftl.state.borrow_mut().cleaning_stuck = true;

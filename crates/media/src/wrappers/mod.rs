@@ -5,10 +5,12 @@
 //! Recorder   keeps what was done, and a running hash of it
 //! Throttle   adds latency and limits bandwidth
 //! Checker    asserts that its caller keeps the contract
+//! ReadOnly   refuses whatever would change it
 //! ZoneWindow some of a medium's zones as a medium of their own
 //! ```
 mod checker;
 mod faults;
+mod read_only;
 mod recorder;
 mod throttle;
 mod window;
@@ -18,6 +20,7 @@ mod tests;
 
 pub use checker::Checker;
 pub use faults::{AppendFault, Faults, FaultsOptions};
+pub use read_only::ReadOnly;
 pub use recorder::{Recorded, Recorder};
 pub use throttle::{Throttle, ThrottleOptions};
 pub use window::ZoneWindow;
