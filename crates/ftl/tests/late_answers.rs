@@ -7,9 +7,9 @@ use std::cell::{Cell, RefCell};
 use std::collections::BTreeSet;
 use std::rc::Rc;
 use support::{Zones, batch, start, zones};
-use tantalum_base::{PageBuf, PageNo, PageRange, Result, SlotNo, Stamp, ZoneNo};
+use tantalum_base::{PageNo, PageRange, Result, SlotNo, Stamp, ZoneNo};
 use tantalum_ftl::{DumpOptions, Ftl, FtlOptions};
-use tantalum_media::{AppendHeader, Body, ScannedAppend, Spare, ZoneGeometry, ZoneMedia};
+use tantalum_media::{AppendHeader, Body, Spare, ZoneMedia, forward_zone_media};
 use tantalum_runtime::sync::WaitQueue;
 use tantalum_runtime::virtual_time::Schedule;
 use tantalum_runtime::{Runtime, Virtual};
@@ -62,15 +62,10 @@ impl Late {
 impl ZoneMedia for Late {
     type Page = Stamp;
 
-    const READS_SPARES: bool = true;
-
-    fn geometry(&self) -> ZoneGeometry {
-        self.0.inner.geometry()
-    }
-
-    fn retired(&self) -> Vec<ZoneNo> {
-        self.0.inner.retired()
-    }
+    forward_zone_media!(
+        (0.inner) READS_SPARES = Zones, geometry, retired, read, read_with_spares, read_meta, scan,
+        scan_spares, peek, persist_mapping
+    );
 
     async fn append(
         &self,
@@ -86,36 +81,6 @@ impl ZoneMedia for Late {
         let is_answered = || !self.0.held.borrow().contains(&number);
         self.0.answered.until(|| is_answered().then_some(())).await;
         slot
-    }
-
-    async fn read(&self, slots: &[SlotNo], out: &mut [Stamp]) -> Result<()> {
-        self.0.inner.read(slots, out).await
-    }
-
-    async fn read_with_spares(
-        &self,
-        slots: &[SlotNo],
-        out: &mut [Stamp],
-        spares: &mut [Option<Spare>],
-    ) -> Result<()> {
-        self.0.inner.read_with_spares(slots, out, spares).await
-    }
-
-    async fn read_meta(&self, slot: SlotNo) -> Result<PageBuf> {
-        self.0.inner.read_meta(slot).await
-    }
-
-    async fn scan(
-        &self,
-        zone: ZoneNo,
-        from_offset: u32,
-        epoch: Option<u64>,
-    ) -> Result<Vec<ScannedAppend>> {
-        self.0.inner.scan(zone, from_offset, epoch).await
-    }
-
-    async fn peek(&self, zone: ZoneNo) -> Result<Option<AppendHeader>> {
-        self.0.inner.peek(zone).await
     }
 
     async fn reset(&self, zone: ZoneNo) -> Result<()> {

@@ -6,9 +6,9 @@ mod support;
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
 use support::{Zones, batch, start, zones};
-use tantalum_base::{ErrorKind, PageBuf, PageNo, Payload, Result, SlotNo, Stamp, ZoneNo};
+use tantalum_base::{ErrorKind, PageNo, Payload, Result, SlotNo, Stamp};
 use tantalum_ftl::{DumpOptions, Ftl, FtlOptions};
-use tantalum_media::{AppendHeader, Body, ScannedAppend, Spare, ZoneGeometry, ZoneMedia};
+use tantalum_media::{Spare, ZoneMedia, forward_zone_media};
 use tantalum_policy::CleaningSpec;
 use tantalum_runtime::virtual_time::Schedule;
 use tantalum_runtime::{Runtime, Virtual};
@@ -34,30 +34,10 @@ struct Strays {
 impl ZoneMedia for Strays {
     type Page = Stamp;
 
-    const READS_SPARES: bool = true;
-
-    fn geometry(&self) -> ZoneGeometry {
-        self.inner.geometry()
-    }
-
-    fn retired(&self) -> Vec<ZoneNo> {
-        self.inner.retired()
-    }
-
-    async fn append(
-        &self,
-        zone: ZoneNo,
-        header: &AppendHeader,
-        spares: &[Spare],
-        bodies: &[Body<Stamp>],
-        durable: bool,
-    ) -> Result<SlotNo> {
-        self.inner.append(zone, header, spares, bodies, durable).await
-    }
-
-    async fn read(&self, slots: &[SlotNo], out: &mut [Stamp]) -> Result<()> {
-        self.inner.read(slots, out).await
-    }
+    forward_zone_media!(
+        (inner) READS_SPARES = Zones, geometry, retired, append, read, read_meta, scan, scan_spares, peek,
+        reset, sync, persist_mapping
+    );
 
     async fn read_with_spares(
         &self,
@@ -72,31 +52,6 @@ impl ZoneMedia for Strays {
         };
         let slots: Vec<SlotNo> = slots.iter().map(given).collect();
         self.inner.read_with_spares(&slots, out, spares).await
-    }
-
-    async fn read_meta(&self, slot: SlotNo) -> Result<PageBuf> {
-        self.inner.read_meta(slot).await
-    }
-
-    async fn scan(
-        &self,
-        zone: ZoneNo,
-        from_offset: u32,
-        epoch: Option<u64>,
-    ) -> Result<Vec<ScannedAppend>> {
-        self.inner.scan(zone, from_offset, epoch).await
-    }
-
-    async fn peek(&self, zone: ZoneNo) -> Result<Option<AppendHeader>> {
-        self.inner.peek(zone).await
-    }
-
-    async fn reset(&self, zone: ZoneNo) -> Result<()> {
-        self.inner.reset(zone).await
-    }
-
-    async fn sync(&self) -> Result<()> {
-        self.inner.sync().await
     }
 }
 

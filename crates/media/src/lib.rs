@@ -28,4 +28,8 @@ pub use file_zones::{FileZones, FileZonesOptions};
 pub use nand::{Nand, NandOptions};
 pub use nand_zones::{NandZones, NandZonesOptions};
 pub use nvram::Nvram;
+/// For [`forward_zone_media`].
+#[doc(hidden)]
+pub use tantalum_base as base;
+
 pub use zone::{AppendHeader, Body, ScannedAppend, SlotKind, Spare, ZoneGeometry, ZoneMedia};

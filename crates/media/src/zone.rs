@@ -165,7 +165,8 @@ pub struct ScannedAppend {
 }
 
 /// A medium of zones. One implementation over simulated NAND, one over a flat store; wrappers
-/// for faults, recording, throttling and checking.
+/// for faults, recording, throttling and checking, which forward what they do not change
+/// ([`forward_zone_media`](crate::forward_zone_media)).
 ///
 /// Appends to one zone take their places in the order in which the futures are first polled, and
 /// may be in flight together. Cutting power (dropping the futures) lets each unfinished append
@@ -177,7 +178,7 @@ pub trait ZoneMedia: 'static {
 
     /// Whether a read brings each page's spare with it, as on flash, which keeps both in one page.
     /// Who maps pages then need not remember what their contents' checksums are.
-    const READS_SPARES: bool = false;
+    const READS_SPARES: bool;
 
     /// The shape.
     fn geometry(&self) -> ZoneGeometry;
@@ -219,10 +220,8 @@ pub trait ZoneMedia: 'static {
         &self,
         slots: &[SlotNo],
         out: &mut [Self::Page],
-        _spares: &mut [Option<Spare>],
-    ) -> Result<()> {
-        self.read(slots, out).await
-    }
+        spares: &mut [Option<Spare>],
+    ) -> Result<()>;
 
     /// Reads the FTL's own bytes at `slot`. Errors as [`read`](Self::read).
     async fn read_meta(&self, slot: SlotNo) -> Result<PageBuf>;
@@ -240,9 +239,7 @@ pub trait ZoneMedia: 'static {
 
     /// What the zone holds, as [`scan`](Self::scan) from slot 0, at the price of reading the spare
     /// areas alone where the medium has them apart from the pages.
-    async fn scan_spares(&self, zone: ZoneNo) -> Result<Vec<ScannedAppend>> {
-        self.scan(zone, 0, None).await
-    }
+    async fn scan_spares(&self, zone: ZoneNo) -> Result<Vec<ScannedAppend>>;
 
     /// The header of the zone's first append, where it is readable; cheaper than a scan.
     async fn peek(&self, zone: ZoneNo) -> Result<Option<AppendHeader>>;
@@ -261,7 +258,5 @@ pub trait ZoneMedia: 'static {
     /// beside the zones. The FTL here finds its mapping in the spares of its log and has nothing
     /// to write; the drives that are simulated had (DuraSSD, sections 2.3 and 3.1.2). Costs
     /// nothing where there is no such time to simulate.
-    async fn persist_mapping(&self) -> Result<()> {
-        Ok(())
-    }
+    async fn persist_mapping(&self) -> Result<()>;
 }

@@ -2,7 +2,9 @@
 use std::future::Future;
 use std::pin::pin;
 use tantalum_base::{PageBuf, Result, SlotNo, ZoneNo};
-use tantalum_media::{AppendHeader, Body, PowerCut, ScannedAppend, Spare, ZoneGeometry, ZoneMedia};
+use tantalum_media::{
+    AppendHeader, Body, PowerCut, ScannedAppend, Spare, ZoneMedia, forward_zone_media,
+};
 
 use super::decay::Decay;
 
@@ -61,15 +63,7 @@ impl<M: ZoneMedia> Powered<M> {
 impl<M: ZoneMedia> ZoneMedia for Powered<M> {
     type Page = M::Page;
 
-    const READS_SPARES: bool = M::READS_SPARES;
-
-    fn geometry(&self) -> ZoneGeometry {
-        self.inner.geometry()
-    }
-
-    fn retired(&self) -> Vec<ZoneNo> {
-        self.inner.retired()
-    }
+    forward_zone_media!((inner) READS_SPARES = M, geometry, retired);
 
     async fn append(
         &self,

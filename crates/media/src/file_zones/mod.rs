@@ -188,6 +188,8 @@ impl<S: BlockStore> Drop for RunningPreparation<'_, S> {
 impl<S: BlockStore> ZoneMedia for FileZones<S> {
     type Page = PageBuf;
 
+    const READS_SPARES: bool = false;
+
     fn geometry(&self) -> ZoneGeometry {
         ZoneGeometry {
             zones: self.options.zones,
@@ -237,6 +239,15 @@ impl<S: BlockStore> ZoneMedia for FileZones<S> {
         self.read_slots(slots, out).await
     }
 
+    async fn read_with_spares(
+        &self,
+        slots: &[SlotNo],
+        out: &mut [PageBuf],
+        _spares: &mut [Option<Spare>],
+    ) -> Result<()> {
+        self.read(slots, out).await
+    }
+
     async fn read_meta(&self, slot: SlotNo) -> Result<PageBuf> {
         let mut page = [tantalum_base::Payload::zero()];
         self.read_slots(&[slot], &mut page).await?;
@@ -280,6 +291,10 @@ impl<S: BlockStore> ZoneMedia for FileZones<S> {
         Ok(appends)
     }
 
+    async fn scan_spares(&self, zone: ZoneNo) -> Result<Vec<ScannedAppend>> {
+        self.scan(zone, 0, None).await
+    }
+
     async fn peek(&self, zone: ZoneNo) -> Result<Option<AppendHeader>> {
         let slot = self.geometry().slot(zone, 0);
         let buf = self.store.buffer(PAGE_BYTES);
@@ -304,5 +319,9 @@ impl<S: BlockStore> ZoneMedia for FileZones<S> {
 
     async fn sync(&self) -> Result<()> {
         self.store.sync().await
+    }
+
+    async fn persist_mapping(&self) -> Result<()> {
+        Ok(())
     }
 }

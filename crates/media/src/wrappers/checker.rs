@@ -147,19 +147,30 @@ impl<M: ZoneMedia> Checker<M> {
             self.zone(self.geometry.zone_of(slot), |state| state.reads_in_flight -= 1);
         }
     }
+
+    fn check_scan(&self, zone: ZoneNo, from_offset: u32, found: &[ScannedAppend]) {
+        let mut behind = from_offset;
+        for append in found {
+            let pages = append.spares.len() as u32;
+            assert!(
+                append.first_offset >= behind && append.first_offset + pages <= append.end_offset,
+                "scan of {zone:?} found {append:?} behind offset {behind}",
+            );
+            behind = append.end_offset;
+        }
+        if let Some(last) = found.last() {
+            self.zone(zone, |state| state.epoch_max = state.epoch_max.max(last.header.epoch));
+        }
+    }
 }
 
 impl<M: ZoneMedia> ZoneMedia for Checker<M> {
     type Page = M::Page;
 
-    const READS_SPARES: bool = M::READS_SPARES;
+    crate::forward_zone_media!((inner) READS_SPARES = M, retired, sync, persist_mapping);
 
     fn geometry(&self) -> ZoneGeometry {
         self.geometry
-    }
-
-    fn retired(&self) -> Vec<ZoneNo> {
-        self.inner.retired()
     }
 
     async fn append(
@@ -214,20 +225,13 @@ impl<M: ZoneMedia> ZoneMedia for Checker<M> {
     ) -> Result<Vec<ScannedAppend>> {
         assert!(from_offset <= self.geometry.slots_per_zone, "scan of {zone:?} from {from_offset}");
         let found = self.inner.scan(zone, from_offset, epoch).await?;
-        let mut behind = from_offset;
-        for append in &found {
-            let pages = append.spares.len() as u32;
-            assert!(
-                append.first_offset >= behind && append.first_offset + pages <= append.end_offset,
-                "scan of {zone:?} found {append:?} behind offset {behind}",
-            );
-            behind = append.end_offset;
-        }
-        if let Some(last) = found.last() {
-            self.zone(zone, |state| {
-                state.epoch_max = state.epoch_max.max(last.header.epoch);
-            });
-        }
+        self.check_scan(zone, from_offset, &found);
+        Ok(found)
+    }
+
+    async fn scan_spares(&self, zone: ZoneNo) -> Result<Vec<ScannedAppend>> {
+        let found = self.inner.scan_spares(zone).await?;
+        self.check_scan(zone, 0, &found);
         Ok(found)
     }
 
@@ -258,13 +262,5 @@ impl<M: ZoneMedia> ZoneMedia for Checker<M> {
             }
         });
         result
-    }
-
-    async fn sync(&self) -> Result<()> {
-        self.inner.sync().await
-    }
-
-    async fn persist_mapping(&self) -> Result<()> {
-        self.inner.persist_mapping().await
     }
 }

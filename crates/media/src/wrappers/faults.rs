@@ -1,5 +1,5 @@
 //! Failures of chosen operations, over any medium.
-use crate::zone::{AppendHeader, Body, ScannedAppend, Spare, ZoneGeometry, ZoneMedia};
+use crate::zone::{AppendHeader, Body, ScannedAppend, Spare, ZoneMedia};
 use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
 use std::rc::Rc;
@@ -129,6 +129,24 @@ impl<M: ZoneMedia> Faults<M> {
         slots.iter().map(|slot| state.check_read(*slot)).fold(Ok(()), Result::and)
     }
 
+    /// What a scan of `zone` that found `found` is told.
+    fn without_unreadable(
+        &self,
+        zone: ZoneNo,
+        mut found: Vec<ScannedAppend>,
+    ) -> Vec<ScannedAppend> {
+        let geometry = self.inner.geometry();
+        let state = self.state.borrow();
+        for append in &mut found {
+            for (offset, spare) in (append.first_offset..).zip(&mut append.spares) {
+                if state.unreadable.contains(&geometry.slot(zone, offset)) {
+                    *spare = None;
+                }
+            }
+        }
+        found
+    }
+
     /// Lets `slot` decay now.
     pub fn decay(&self, slot: SlotNo) {
         self.state.borrow_mut().unreadable.insert(slot);
@@ -138,11 +156,7 @@ impl<M: ZoneMedia> Faults<M> {
 impl<M: ZoneMedia> ZoneMedia for Faults<M> {
     type Page = M::Page;
 
-    const READS_SPARES: bool = M::READS_SPARES;
-
-    fn geometry(&self) -> ZoneGeometry {
-        self.inner.geometry()
-    }
+    crate::forward_zone_media!((inner) READS_SPARES = M, geometry, peek, sync, persist_mapping);
 
     fn retired(&self) -> Vec<ZoneNo> {
         let mut retired = self.state.borrow().retired.clone();
@@ -211,21 +225,13 @@ impl<M: ZoneMedia> ZoneMedia for Faults<M> {
         from_offset: u32,
         epoch: Option<u64>,
     ) -> Result<Vec<ScannedAppend>> {
-        let mut found = self.inner.scan(zone, from_offset, epoch).await?;
-        let geometry = self.geometry();
-        let state = self.state.borrow();
-        for append in &mut found {
-            for (offset, spare) in (append.first_offset..).zip(&mut append.spares) {
-                if state.unreadable.contains(&geometry.slot(zone, offset)) {
-                    *spare = None;
-                }
-            }
-        }
-        Ok(found)
+        let found = self.inner.scan(zone, from_offset, epoch).await?;
+        Ok(self.without_unreadable(zone, found))
     }
 
-    async fn peek(&self, zone: ZoneNo) -> Result<Option<AppendHeader>> {
-        self.inner.peek(zone).await
+    async fn scan_spares(&self, zone: ZoneNo) -> Result<Vec<ScannedAppend>> {
+        let found = self.inner.scan_spares(zone).await?;
+        Ok(self.without_unreadable(zone, found))
     }
 
     async fn reset(&self, zone: ZoneNo) -> Result<()> {
@@ -233,13 +239,5 @@ impl<M: ZoneMedia> ZoneMedia for Faults<M> {
         let geometry = self.geometry();
         self.state.borrow_mut().unreadable.retain(|slot| geometry.zone_of(*slot) != zone);
         self.inner.reset(zone).await
-    }
-
-    async fn sync(&self) -> Result<()> {
-        self.inner.sync().await
-    }
-
-    async fn persist_mapping(&self) -> Result<()> {
-        self.inner.persist_mapping().await
     }
 }

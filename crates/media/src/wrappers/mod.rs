@@ -7,9 +7,11 @@
 //! Checker    asserts that its caller keeps the contract
 //! ReadOnly   refuses whatever would change it
 //! ZoneWindow some of a medium's zones as a medium of their own
+//! forward    what none of them changes
 //! ```
 mod checker;
 mod faults;
+mod forward;
 mod read_only;
 mod recorder;
 mod throttle;

@@ -1,8 +1,9 @@
 //! A medium on which nothing may be written.
-use crate::zone::{AppendHeader, Body, ScannedAppend, Spare, ZoneGeometry, ZoneMedia};
+use crate::forward_zone_media;
+use crate::zone::{AppendHeader, Body, Spare, ZoneMedia};
 use std::cell::Cell;
 use std::rc::Rc;
-use tantalum_base::{Error, ErrorKind, PageBuf, Result, SlotNo, ZoneNo};
+use tantalum_base::{Error, ErrorKind, Result, SlotNo, ZoneNo};
 
 /// Passes reads on; whatever would change the medium, or ask it to write something down, is refused
 /// as [`ErrorKind::ReadOnly`], and counted.
@@ -31,15 +32,8 @@ impl<M> ReadOnly<M> {
 impl<M: ZoneMedia> ZoneMedia for ReadOnly<M> {
     type Page = M::Page;
 
-    const READS_SPARES: bool = M::READS_SPARES;
-
-    fn geometry(&self) -> ZoneGeometry {
-        self.inner.geometry()
-    }
-
-    fn retired(&self) -> Vec<ZoneNo> {
-        self.inner.retired()
-    }
+    forward_zone_media!((inner) READS_SPARES = M, geometry, retired, read, read_with_spares, read_meta,
+        scan, scan_spares, peek);
 
     async fn append(
         &self,
@@ -50,40 +44,6 @@ impl<M: ZoneMedia> ZoneMedia for ReadOnly<M> {
         _durable: bool,
     ) -> Result<SlotNo> {
         self.refuse(&format!("an append to zone {zone}"))
-    }
-
-    async fn read(&self, slots: &[SlotNo], out: &mut [M::Page]) -> Result<()> {
-        self.inner.read(slots, out).await
-    }
-
-    async fn read_with_spares(
-        &self,
-        slots: &[SlotNo],
-        out: &mut [M::Page],
-        spares: &mut [Option<Spare>],
-    ) -> Result<()> {
-        self.inner.read_with_spares(slots, out, spares).await
-    }
-
-    async fn read_meta(&self, slot: SlotNo) -> Result<PageBuf> {
-        self.inner.read_meta(slot).await
-    }
-
-    async fn scan(
-        &self,
-        zone: ZoneNo,
-        from_offset: u32,
-        epoch: Option<u64>,
-    ) -> Result<Vec<ScannedAppend>> {
-        self.inner.scan(zone, from_offset, epoch).await
-    }
-
-    async fn scan_spares(&self, zone: ZoneNo) -> Result<Vec<ScannedAppend>> {
-        self.inner.scan_spares(zone).await
-    }
-
-    async fn peek(&self, zone: ZoneNo) -> Result<Option<AppendHeader>> {
-        self.inner.peek(zone).await
     }
 
     async fn reset(&self, zone: ZoneNo) -> Result<()> {

@@ -1,5 +1,5 @@
 //! What was done to a medium, for tests that compare decisions.
-use crate::zone::{AppendHeader, Body, ScannedAppend, Spare, ZoneGeometry, ZoneMedia};
+use crate::zone::{AppendHeader, Body, ScannedAppend, Spare, ZoneMedia};
 use std::cell::{Cell, RefCell};
 use std::collections::VecDeque;
 use std::rc::Rc;
@@ -32,6 +32,10 @@ pub enum Recorded {
     Reset(ZoneNo),
     /// `sync`.
     Sync,
+    /// `scan_spares`.
+    ScanSpares(ZoneNo),
+    /// `persist_mapping`.
+    PersistMapping,
 }
 
 /// Passes everything on and keeps the last operations, and a hash of all.
@@ -113,15 +117,7 @@ impl<M: ZoneMedia> Recorder<M> {
 impl<M: ZoneMedia> ZoneMedia for Recorder<M> {
     type Page = M::Page;
 
-    const READS_SPARES: bool = M::READS_SPARES;
-
-    fn geometry(&self) -> ZoneGeometry {
-        self.inner.geometry()
-    }
-
-    fn retired(&self) -> Vec<ZoneNo> {
-        self.inner.retired()
-    }
+    crate::forward_zone_media!((inner) READS_SPARES = M, geometry, retired);
 
     async fn append(
         &self,
@@ -171,6 +167,11 @@ impl<M: ZoneMedia> ZoneMedia for Recorder<M> {
         self.inner.scan(zone, from_offset, epoch).await
     }
 
+    async fn scan_spares(&self, zone: ZoneNo) -> Result<Vec<ScannedAppend>> {
+        self.keep(&[8, u64::from(zone.0)], || Recorded::ScanSpares(zone));
+        self.inner.scan_spares(zone).await
+    }
+
     async fn peek(&self, zone: ZoneNo) -> Result<Option<AppendHeader>> {
         self.keep(&[5, u64::from(zone.0)], || Recorded::Peek(zone));
         self.inner.peek(zone).await
@@ -187,6 +188,7 @@ impl<M: ZoneMedia> ZoneMedia for Recorder<M> {
     }
 
     async fn persist_mapping(&self) -> Result<()> {
+        self.keep(&[9], || Recorded::PersistMapping);
         self.inner.persist_mapping().await
     }
 }

@@ -1,7 +1,8 @@
 use super::*;
 use crate::nand::{Nand, NandFaults, NandGeometry, NandOptions, NandTiming};
 use crate::nand_zones::{NandZones, NandZonesOptions};
-use crate::zone::{AppendHeader, Body, SlotKind, Spare, ZoneMedia};
+use crate::zone::{AppendHeader, Body, ScannedAppend, SlotKind, Spare, ZoneGeometry, ZoneMedia};
+use std::cell::RefCell;
 use std::rc::Rc;
 use tantalum_base::{ErrorKind, PageBuf, PageNo, Payload, Rng, SlotNo, Stamp, Version, ZoneNo};
 use tantalum_runtime::virtual_time::Schedule;
@@ -229,4 +230,155 @@ fn the_checker_compares_checksums() {
         let body = [Body::Meta(PageBuf::zero())];
         drop(checker.append(ZoneNo(0), &AppendHeader::default(), &spares, &body, true).await);
     });
+}
+
+/// Counts what is asked of it, method by method, and has something of its own to say to each.
+#[derive(Default)]
+struct Asked(RefCell<Vec<&'static str>>);
+
+impl Asked {
+    fn note(&self, method: &'static str) {
+        self.0.borrow_mut().push(method);
+    }
+}
+
+const ASKED: [&str; 10] = [
+    "append",
+    "read",
+    "read_with_spares",
+    "read_meta",
+    "scan",
+    "scan_spares",
+    "peek",
+    "reset",
+    "sync",
+    "persist_mapping",
+];
+
+impl ZoneMedia for Asked {
+    type Page = Stamp;
+
+    const READS_SPARES: bool = true;
+
+    fn geometry(&self) -> ZoneGeometry {
+        ZoneGeometry {
+            zones: 4,
+            slots_per_zone: 8,
+            append_unit_slots: 1,
+            append_overhead_slots: 0,
+            append_pages_max: 4,
+        }
+    }
+
+    fn retired(&self) -> Vec<ZoneNo> {
+        vec![ZoneNo(3)]
+    }
+
+    async fn append(
+        &self,
+        _zone: ZoneNo,
+        _header: &AppendHeader,
+        _spares: &[Spare],
+        _bodies: &[Body<Stamp>],
+        _durable: bool,
+    ) -> tantalum_base::Result<SlotNo> {
+        self.note("append");
+        Ok(SlotNo(0))
+    }
+
+    async fn read(&self, _slots: &[SlotNo], _out: &mut [Stamp]) -> tantalum_base::Result<()> {
+        self.note("read");
+        Ok(())
+    }
+
+    async fn read_with_spares(
+        &self,
+        _slots: &[SlotNo],
+        _out: &mut [Stamp],
+        _spares: &mut [Option<Spare>],
+    ) -> tantalum_base::Result<()> {
+        self.note("read_with_spares");
+        Ok(())
+    }
+
+    async fn read_meta(&self, _slot: SlotNo) -> tantalum_base::Result<PageBuf> {
+        self.note("read_meta");
+        Ok(PageBuf::zero())
+    }
+
+    async fn scan(
+        &self,
+        _zone: ZoneNo,
+        _from_offset: u32,
+        _epoch: Option<u64>,
+    ) -> tantalum_base::Result<Vec<ScannedAppend>> {
+        self.note("scan");
+        Ok(Vec::new())
+    }
+
+    async fn scan_spares(&self, _zone: ZoneNo) -> tantalum_base::Result<Vec<ScannedAppend>> {
+        self.note("scan_spares");
+        Ok(Vec::new())
+    }
+
+    async fn peek(&self, _zone: ZoneNo) -> tantalum_base::Result<Option<AppendHeader>> {
+        self.note("peek");
+        Ok(None)
+    }
+
+    async fn reset(&self, _zone: ZoneNo) -> tantalum_base::Result<()> {
+        self.note("reset");
+        Ok(())
+    }
+
+    async fn sync(&self) -> tantalum_base::Result<()> {
+        self.note("sync");
+        Ok(())
+    }
+
+    async fn persist_mapping(&self) -> tantalum_base::Result<()> {
+        self.note("persist_mapping");
+        Ok(())
+    }
+}
+
+/// Calls each method of a wrapper once: the medium underneath is asked the same, and nothing else.
+async fn forwards_all<M: ZoneMedia<Page = Stamp>>(wrapper: M, asked: &Asked) {
+    assert!(M::READS_SPARES);
+    assert_eq!(wrapper.geometry(), asked.geometry());
+    assert_eq!(wrapper.retired(), asked.retired());
+    wrapper.reset(ZoneNo(0)).await.unwrap();
+    assert_eq!(append(&wrapper, 0, 1, 1).await.unwrap(), SlotNo(0));
+    let (mut out, mut spares) = ([Stamp::zero()], [None]);
+    wrapper.read(&[SlotNo(0)], &mut out).await.unwrap();
+    wrapper.read_with_spares(&[SlotNo(0)], &mut out, &mut spares).await.unwrap();
+    wrapper.read_meta(SlotNo(0)).await.unwrap();
+    wrapper.scan(ZoneNo(0), 0, None).await.unwrap();
+    wrapper.scan_spares(ZoneNo(0)).await.unwrap();
+    wrapper.peek(ZoneNo(0)).await.unwrap();
+    wrapper.sync().await.unwrap();
+    wrapper.persist_mapping().await.unwrap();
+    let mut found = asked.0.take();
+    let mut expected = ASKED.to_vec();
+    found.sort_unstable();
+    expected.sort_unstable();
+    assert_eq!(found, expected);
+}
+
+#[test]
+fn every_method_of_a_wrapper_asks_the_same_of_its_medium() {
+    let runtime = Virtual::new(Schedule::Fifo);
+    let clock = runtime.clone();
+    runtime
+        .run(async move {
+            let asked = Rc::new(Asked::default());
+            let inner = || Rc::clone(&asked);
+            forwards_all(Faults::new(inner(), FaultsOptions::default()), &asked).await;
+            forwards_all(Recorder::new(inner(), 1), &asked).await;
+            let throttle = Throttle::new(clock, inner(), ThrottleOptions::default());
+            forwards_all(throttle, &asked).await;
+            forwards_all(Checker::new(inner()), &asked).await;
+            forwards_all(ZoneWindow::new(inner(), 0..4).unwrap(), &asked).await;
+        })
+        .unwrap();
 }

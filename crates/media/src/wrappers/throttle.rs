@@ -1,5 +1,5 @@
 //! Latency and limited bandwidth on top of a medium's own.
-use crate::zone::{AppendHeader, Body, ScannedAppend, Spare, ZoneGeometry, ZoneMedia};
+use crate::zone::{AppendHeader, Body, ScannedAppend, Spare, ZoneMedia};
 use std::cell::Cell;
 use std::rc::Rc;
 use tantalum_base::{PAGE_BYTES, PageBuf, Result, SlotNo, ZoneNo};
@@ -53,15 +53,7 @@ impl<R: Runtime, M: ZoneMedia> Throttle<R, M> {
 impl<R: Runtime, M: ZoneMedia> ZoneMedia for Throttle<R, M> {
     type Page = M::Page;
 
-    const READS_SPARES: bool = M::READS_SPARES;
-
-    fn geometry(&self) -> ZoneGeometry {
-        self.inner.geometry()
-    }
-
-    fn retired(&self) -> Vec<ZoneNo> {
-        self.inner.retired()
-    }
+    crate::forward_zone_media!((inner) READS_SPARES = M, geometry, retired, persist_mapping);
 
     async fn append(
         &self,
@@ -105,9 +97,15 @@ impl<R: Runtime, M: ZoneMedia> ZoneMedia for Throttle<R, M> {
         from_offset: u32,
         epoch: Option<u64>,
     ) -> Result<Vec<ScannedAppend>> {
-        let pages = self.geometry().slots_per_zone.saturating_sub(from_offset);
+        let pages = self.inner.geometry().slots_per_zone.saturating_sub(from_offset);
         self.wait(self.options.read_latency_ns, u64::from(pages)).await;
         self.inner.scan(zone, from_offset, epoch).await
+    }
+
+    /// The spare areas alone: the time of their bytes is the medium's.
+    async fn scan_spares(&self, zone: ZoneNo) -> Result<Vec<ScannedAppend>> {
+        self.wait(self.options.read_latency_ns, 0).await;
+        self.inner.scan_spares(zone).await
     }
 
     async fn peek(&self, zone: ZoneNo) -> Result<Option<AppendHeader>> {
@@ -123,10 +121,6 @@ impl<R: Runtime, M: ZoneMedia> ZoneMedia for Throttle<R, M> {
     async fn sync(&self) -> Result<()> {
         self.wait(self.options.sync_latency_ns, 0).await;
         self.inner.sync().await
-    }
-
-    async fn persist_mapping(&self) -> Result<()> {
-        self.inner.persist_mapping().await
     }
 }
 

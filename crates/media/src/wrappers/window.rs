@@ -44,7 +44,7 @@ impl<M: ZoneMedia> ZoneWindow<M> {
 impl<M: ZoneMedia> ZoneMedia for ZoneWindow<M> {
     type Page = M::Page;
 
-    const READS_SPARES: bool = M::READS_SPARES;
+    crate::forward_zone_media!((inner) READS_SPARES = M, sync, persist_mapping);
 
     fn geometry(&self) -> ZoneGeometry {
         ZoneGeometry { zones: self.zones.len() as u32, ..self.inner.geometry() }
@@ -112,9 +112,5 @@ impl<M: ZoneMedia> ZoneMedia for ZoneWindow<M> {
 
     async fn reset(&self, zone: ZoneNo) -> Result<()> {
         self.inner.reset(self.zone(zone)).await
-    }
-
-    async fn sync(&self) -> Result<()> {
-        self.inner.sync().await
     }
 }
