@@ -365,6 +365,7 @@ impl Mapping {
 mod tests {
     use super::*;
     use tantalum_base::{Rng, Stamp};
+    use tantalum_media::SlotKind;
 
     fn random_entry(rng: &mut Rng, slots: u64) -> Entry {
         let slot = SlotNo(rng.below(slots) as u32);

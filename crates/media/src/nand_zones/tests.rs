@@ -163,12 +163,14 @@ fn a_scan_finds_what_was_appended() {
                 first_offset: 0,
                 end_offset: 4,
                 spares: spares(0, 3),
+                damaged: Vec::new(),
             };
             let second = ScannedAppend {
                 header: header(7),
                 first_offset: 4,
                 end_offset: 6,
                 spares: spares(3, 2),
+                damaged: Vec::new(),
             };
             assert_eq!(found, [first, second.clone()]);
             assert_eq!(zones.scan(ZoneNo(2), 4, None).await.unwrap(), [second]);
