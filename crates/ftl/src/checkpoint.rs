@@ -18,6 +18,7 @@ use crate::zones::{Stream, ZoneState};
 
 const MAGIC: u64 = 0x7470_6b43_746e_6154; // "TantCkpt"
 const HEADER_BYTES: usize = 40;
+const SEAL_AT: usize = 36;
 const ZONE_ENTRY_BYTES: usize = 24;
 /// Pages that a chunk of the map covers at the least, where it does not end with the map.
 const MAP_ENTRIES_MIN: usize = (PAGE_BYTES - HEADER_BYTES) / NEXT_ENTRY_BYTES_MAX;
@@ -167,6 +168,21 @@ pub fn decode_header(page: &PageBuf) -> Option<PieceHeader> {
     Some(PieceHeader { id, kind, index, epoch, entries: reader.u32() })
 }
 
+/// Writes the checksum of a checkpoint's page into its head, so that it can be checked without what
+/// is stored beside it.
+fn seal(mut page: PageBuf) -> PageBuf {
+    let checksum = page.checksum();
+    page.make_mut()[SEAL_AT..HEADER_BYTES].copy_from_slice(&checksum.to_le_bytes());
+    page
+}
+
+/// Whether a page is what was sealed as a checkpoint's.
+pub fn is_sealed(page: &PageBuf) -> bool {
+    let mut unsealed = page.clone();
+    unsealed.make_mut()[SEAL_AT..HEADER_BYTES].fill(0);
+    page[SEAL_AT..HEADER_BYTES] == unsealed.checksum().to_le_bytes()
+}
+
 /// How the entries of the map are kept.
 fn style(checksums: bool) -> Style {
     Style { order: Order::Pages, checksums }
@@ -226,7 +242,7 @@ fn encode_footer(header: &PieceHeader, footer: &Footer) -> PageBuf {
     writer.u32(0);
     writer.u64(footer.dumps_void.mapping);
     writer.u64(footer.dumps_void.frames);
-    writer.finish()
+    seal(writer.finish())
 }
 
 impl<P> State<P> {
@@ -247,18 +263,17 @@ impl<P> State<P> {
     /// The chunk that starts with the first page from `next` on that was ever written, as long as
     /// it gets, and the page behind it; `None` where there is no such page.
     fn encode_map(&self, header: PieceHeader, next: u64) -> Option<(PageBuf, u64)> {
-        let written = |page: &u64| self.map.get(PageNo(*page)).version != Version::NEVER;
-        let mut pages = next..self.map.pages();
-        let first = pages.find(written)?;
+        let first = self.map.next_written(next)?;
         let style = style(self.map.has_checksums());
         let mut encoder = Encoder::new(style, HEADER_BYTES, first as u32);
         let mut behind = self.map.pages();
-        for page in first..self.map.pages() {
-            let entry = self.map.get(PageNo(page));
-            if entry.version != Version::NEVER && !encoder.push(&entry.to_line(PageNo(page))) {
+        let mut next = Some(first);
+        while let Some(page) = next {
+            if !encoder.push(&self.map.get(PageNo(page)).to_line(PageNo(page))) {
                 behind = page;
                 break;
             }
+            next = self.map.next_written(page + 1);
         }
         let header = PieceHeader { index: first as u32, entries: encoder.count(), ..header };
         Some((encoder.finish(&Writer::new(&header).bytes[..HEADER_BYTES]), behind))
@@ -283,7 +298,7 @@ impl<P> State<P> {
                 cursor.next_page = behind;
                 page
             };
-            pieces.push((PageNo(u64::from(cursor.written)), page));
+            pieces.push((PageNo(u64::from(cursor.written)), seal(page)));
             cursor.written += 1;
         }
         pieces
@@ -384,6 +399,7 @@ impl<M: ZoneMedia> Ftl<M> {
         state.deltas.checkpoint_started(state.checkpoint_id);
         let covered = state.tracker.watermark();
         state.zones.checkpoint_started(covered);
+        state.checkpoint_epoch = state.zones.epoch();
         (state.checkpoint_id, covered)
     }
 
@@ -446,6 +462,7 @@ impl<M: ZoneMedia> Ftl<M> {
         let number = PageNo(places.len() as u64);
         self.append_checkpoint_pages(id, vec![(number, page)], &mut places, true).await?;
         drop(turn);
+        self.begin_era(id, &places).await?;
         let emptied: Vec<_> = {
             let state = &mut *self.state.borrow_mut();
             state.statistics.checkpoints += 1;
@@ -489,6 +506,7 @@ impl<M: ZoneMedia> Ftl<M> {
     /// Makes everything durable and writes a checkpoint, so that the next opening is quick.
     pub async fn close(&self) -> Result<()> {
         self.check_latch()?;
-        self.checkpoint().await
+        self.checkpoint().await?;
+        self.end_era().await
     }
 }

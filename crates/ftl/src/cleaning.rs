@@ -231,6 +231,7 @@ impl<M: ZoneMedia> Ftl<M> {
             match reset {
                 Ok(()) => {
                     state.logged.reset(zone);
+                    state.anchors.given_up(zone);
                     state.zones.freed(zone);
                     state.statistics.zone_resets += 1;
                     state.statistics.zones_cleaned += 1;

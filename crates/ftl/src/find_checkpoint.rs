@@ -1,13 +1,17 @@
 //! Finding the newest checkpoint on media, and reading it.
 use std::collections::BTreeMap;
-use tantalum_base::{Error, ErrorKind, PageBuf, Result, SlotNo, ZoneNo};
-use tantalum_media::{SlotKind, ZoneMedia};
+use tantalum_base::{Error, ErrorKind, PageBuf, Payload, Result, SlotNo, ZoneNo};
+use tantalum_media::{ScannedAppend, SlotKind, ZoneMedia};
 
+use crate::anchor::Extent;
 use crate::checkpoint::{self, Footer, PieceHeader, PieceKind, ZONE_ENTRIES, ZoneEntry};
 use crate::dump::DumpHeader;
 use crate::ftl::Ftl;
 use crate::read::OwnPage;
 use crate::zones::Stream;
+
+/// Pages of a checkpoint that are read at once.
+const RUN_PAGES: u32 = 256;
 
 /// A checkpoint as read from media.
 pub(crate) struct Checkpoint {
@@ -30,6 +34,13 @@ pub(crate) struct MetaSlots {
 }
 
 impl MetaSlots {
+    /// The checkpoint of which `append` holds pages, if it does.
+    pub(crate) fn checkpoint_of(append: &ScannedAppend) -> Option<u64> {
+        let spares = append.spares.iter().flatten();
+        let spares = spares.chain(append.damaged.iter().map(|(_, spare)| spare));
+        spares.filter(|spare| spare.kind == SlotKind::Checkpoint).map(|spare| spare.version.0).max()
+    }
+
     /// The highest id of a checkpoint.
     pub(crate) fn highest_id(&self) -> u64 {
         self.by_id.keys().next_back().copied().unwrap_or(0)
@@ -135,6 +146,49 @@ impl<M: ZoneMedia> Ftl<M> {
             );
             return Err(Error::new(ErrorKind::Corrupt, context));
         }
+        self.check_pages(&footer)?;
+        let mut pieces = Vec::with_capacity(slots.len());
+        for own in slots.values() {
+            pieces.push((own.slot, self.read_own(*own).await?));
+        }
+        self.assemble(id, footer, pieces).map(Some)
+    }
+
+    /// Checkpoint `id`, whose pages lie in `extents`, all of which must be there.
+    pub(crate) async fn checkpoint_in(&self, id: u64, extents: &[Extent]) -> Result<Checkpoint> {
+        let mut pieces = Vec::new();
+        for extent in extents {
+            let (mut first, end) = (extent.first.0, extent.first.0 + extent.pages);
+            while first < end {
+                let mut run = vec![PageBuf::zero(); (end - first).min(RUN_PAGES) as usize];
+                self.media.read_meta_run(SlotNo(first), &mut run).await?;
+                pieces.extend((first..).map(SlotNo).zip(run));
+                first = (first + RUN_PAGES).min(end);
+            }
+        }
+        let damaged = |slot: &SlotNo| {
+            let context = format!("slot {slot}: the page of checkpoint {id} there is damaged");
+            Error::new(ErrorKind::Corrupt, context)
+        };
+        for (slot, page) in &pieces {
+            let header = checkpoint::decode_header(page);
+            if !checkpoint::is_sealed(page) || header.is_none_or(|header| header.id != id) {
+                return Err(damaged(slot));
+            }
+        }
+        let last = pieces.last().ok_or_else(|| damaged(&SlotNo(0)))?;
+        let is_footer = |header: PieceHeader| header.kind == PieceKind::Footer;
+        let footer = checkpoint::decode_footer(&last.1);
+        let whole = footer.pieces as usize == pieces.len();
+        if !checkpoint::decode_header(&last.1).is_some_and(is_footer) || !whole {
+            return Err(damaged(&last.0));
+        }
+        self.check_pages(&footer)?;
+        self.assemble(id, footer, pieces)
+    }
+
+    /// Refuses a checkpoint of a device of another size.
+    fn check_pages(&self, footer: &Footer) -> Result<()> {
         if footer.pages != self.options.pages {
             return Err(Error::new(
                 ErrorKind::InvalidInput,
@@ -144,20 +198,20 @@ impl<M: ZoneMedia> Ftl<M> {
                 ),
             ));
         }
-        let pages = slots.values().copied().collect();
-        self.read_checkpoint(id, footer, pages).await.map(Some)
+        Ok(())
     }
 
-    async fn read_checkpoint(
+    /// The checkpoint whose `pieces` are these, in order.
+    fn assemble(
         &self,
         id: u64,
         footer: Footer,
-        pages: Vec<OwnPage>,
+        pieces: Vec<(SlotNo, PageBuf)>,
     ) -> Result<Checkpoint> {
         let mut zones = vec![ZoneEntry::default(); self.geometry.zones as usize];
         let mut map = Vec::new();
-        for OwnPage { slot, checksum } in pages.iter().copied() {
-            let page = self.read_own(OwnPage { slot, checksum }).await?;
+        let places = pieces.iter().map(|(slot, _)| *slot).collect();
+        for (slot, page) in pieces {
             let header = checkpoint::decode_header(&page).ok_or_else(|| {
                 Error::new(
                     ErrorKind::Corrupt,
@@ -176,7 +230,6 @@ impl<M: ZoneMedia> Ftl<M> {
                 PieceKind::Footer => {}
             }
         }
-        let places = pages.iter().map(|page| page.slot).collect();
         Ok(Checkpoint { id, footer, places, zones, map })
     }
 }

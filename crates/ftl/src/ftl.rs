@@ -7,6 +7,7 @@ use tantalum_policy::Cleaning;
 use tantalum_policy::cleaning::Candidate;
 use tantalum_runtime::sync::{Semaphore, WaitQueue};
 
+use crate::anchor::Anchors;
 use crate::deltas::Deltas;
 use crate::dump::Layout;
 use crate::durable::DurableTracker;
@@ -33,6 +34,8 @@ pub struct Ftl<M: ZoneMedia> {
     pub(crate) state: RefCell<State<M::Page>>,
     /// One batch at a time takes its versions and its places.
     pub(crate) log_turn: Semaphore,
+    /// One anchor at a time.
+    pub(crate) anchor_turn: Semaphore,
     /// One checkpoint at a time.
     pub(crate) checkpoint_turn: Semaphore,
     pub(crate) sync_turns: SyncTurns,
@@ -100,6 +103,10 @@ pub(crate) struct State<P> {
     pub cleaning_stuck: bool,
     /// A zone with a program failure is to be emptied, however much room there is.
     pub evacuation_wanted: bool,
+    /// What the medium's anchors say.
+    pub anchors: Anchors,
+    /// Zone openings when the last checkpoint was begun.
+    pub checkpoint_epoch: u64,
     /// Changes since the checkpoint in force.
     pub deltas: Deltas,
     /// Shares that are not durable yet, or build on one: the page, what it was, and their version.
@@ -187,6 +194,8 @@ impl<M: ZoneMedia> Ftl<M> {
                 latched: None,
                 cleaning_stuck: false,
                 evacuation_wanted: false,
+                anchors: Anchors::new(geometry.zones),
+                checkpoint_epoch: 0,
                 deltas: Deltas::new(options.dump.map(|_| &layout), options.pages),
                 shares_in_flight: Vec::new(),
                 shares_unseen: Vec::new(),
@@ -197,6 +206,7 @@ impl<M: ZoneMedia> Ftl<M> {
                 buffers: Vec::new(),
             }),
             log_turn: Semaphore::new("the log's turn", 1),
+            anchor_turn: Semaphore::new("the anchors' turn", 1),
             checkpoint_turn: Semaphore::new("the checkpoint's turn", 1),
             sync_turns: SyncTurns::default(),
             readers: ZoneReaders::new(geometry),
@@ -228,9 +238,12 @@ impl<M: ZoneMedia> Ftl<M> {
             return Err(read_only());
         }
         let ftl = Rc::new(Ftl::blank(media, options)?);
+        // Their numbers go on.
+        ftl.find_era().await?;
         ftl.set_dump_zones_aside()?;
         ftl.checkpoint().await?;
         ftl.clear_dump_area().await?;
+        ftl.end_era().await?;
         Ok(ftl)
     }
 

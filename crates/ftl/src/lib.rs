@@ -24,6 +24,7 @@
 //! stops at the last whole batch. So batches are atomic, a prefix survives, and an append needs
 //! neither a commit record nor an order among appends in flight.
 mod account;
+mod anchor;
 mod backup;
 mod check;
 mod checkpoint;
@@ -53,6 +54,7 @@ mod room;
 mod share;
 mod sharers;
 mod statistics;
+mod survey;
 mod sync;
 mod taken;
 mod wear;

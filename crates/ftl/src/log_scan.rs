@@ -2,7 +2,6 @@
 use tantalum_base::{Error, ErrorKind, PageNo, Result, SlotNo, Version, ZoneNo};
 use tantalum_media::{ScannedAppend, SlotKind, Spare, ZoneMedia};
 
-use crate::find_checkpoint::Checkpoint;
 use crate::ftl::Ftl;
 use crate::logged::VersionRange;
 use crate::map::{Entry, Place};
@@ -10,6 +9,7 @@ use crate::places::Original;
 use crate::planted::{Fault, is_planted};
 use crate::read::OwnPage;
 use crate::records::{self, Record};
+use crate::survey::Survey;
 use crate::zones::Stream;
 
 /// One change found by scanning.
@@ -46,29 +46,29 @@ pub(crate) struct Log {
 
 impl<M: ZoneMedia> Ftl<M> {
     /// Finds what was appended since the checkpoint.
-    pub(crate) async fn scan_log(
-        &self,
-        checkpoint: &Checkpoint,
-        epochs: &[Option<(u64, u8)>],
-    ) -> Result<Log> {
-        let mut log = Log { durable: checkpoint.footer.durable, ..Log::default() };
-        for (zone, entry) in checkpoint.zones.iter().enumerate() {
-            let Some((epoch, stream)) = epochs[zone] else { continue };
+    pub(crate) async fn scan_log(&self, survey: &mut Survey) -> Result<Log> {
+        let footer = survey.newest.footer;
+        let mut log = Log { durable: footer.durable, ..Log::default() };
+        for (zone, epoch) in survey.epochs.iter().enumerate() {
+            let Some((epoch, stream)) = *epoch else { continue };
             if stream == Stream::Dump as u8 {
                 continue;
             }
             let zone = ZoneNo(zone as u32);
-            let covered = if entry.epoch == epoch { entry.covered_slots } else { 0 };
+            let covered = survey.covered_slots[zone.index()];
             let rest = self.geometry.slots_per_zone - covered.min(self.geometry.slots_per_zone);
             if self.geometry.append_pages_fit(rest) == 0 {
                 continue;
             }
-            let appends = self.media.scan(zone, covered, Some(epoch)).await?;
+            let appends = match survey.scans.remove(&zone) {
+                Some(appends) => appends,
+                None => self.media.scan(zone, covered, Some(epoch)).await?,
+            };
             log.zones_scanned += 1;
             for append in appends {
                 log.durable = log.durable.max(append.header.durable);
                 if stream != Stream::Meta as u8 {
-                    self.collect(zone, &append, checkpoint.footer.covered, &mut log).await?;
+                    self.collect(zone, &append, footer.covered, &mut log).await?;
                 }
             }
         }

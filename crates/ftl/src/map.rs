@@ -107,52 +107,62 @@ const VERSION_END: u64 = 1 << 46;
 /// In the upper part of a version: the content was taken from another page.
 const TAKEN: u16 = 1 << 15;
 
-/// Version and place of a page in 10 bytes.
-#[derive(Clone, Copy)]
-#[repr(C, packed(2))]
-struct Packed {
-    place: u32,
-    version_low: u32,
-    version_high: u16,
+/// Version and place of a page in 10 bytes: the place with all bits turned, version, and in the top
+/// bit whether the content was taken. A page that was never written is all zero, so that the
+/// table of a large device takes memory only where it is used.
+type Packed = [u16; 5];
+
+#[inline]
+fn pack(entry: &Entry) -> Packed {
+    let version = entry.version.0;
+    assert!(version < VERSION_END, "version {version} is beyond what the map can hold");
+    let taken = if entry.taken { TAKEN } else { 0 };
+    let place = !entry.place.to_bits();
+    [
+        place as u16,
+        (place >> 16) as u16,
+        version as u16,
+        (version >> 16) as u16,
+        (version >> 32) as u16 | taken,
+    ]
 }
 
-impl Packed {
-    const UNMAPPED: Packed = Packed { place: UNMAPPED, version_low: 0, version_high: 0 };
+/// The place, as [`Place::to_bits`] has it.
+#[inline]
+fn place_of(packed: &Packed) -> u32 {
+    !(u32::from(packed[0]) | u32::from(packed[1]) << 16)
+}
 
-    #[inline]
-    fn pack(entry: &Entry) -> Packed {
-        let version = entry.version.0;
-        assert!(version < VERSION_END, "version {version} is beyond what the map can hold");
-        let taken = if entry.taken { TAKEN } else { 0 };
-        Packed {
-            place: entry.place.to_bits(),
-            version_low: version as u32,
-            version_high: (version >> 32) as u16 | taken,
-        }
-    }
+#[inline]
+fn is_taken(packed: &Packed) -> bool {
+    packed[4] & TAKEN != 0
+}
 
-    #[inline]
-    fn is_taken(self) -> bool {
-        self.version_high & TAKEN != 0
-    }
-
-    #[inline]
-    fn unpack(self, checksum: u32) -> Entry {
-        let high = u64::from(self.version_high & !TAKEN);
-        Entry {
-            version: Version(high << 32 | u64::from(self.version_low)),
-            place: Place::from_bits(self.place),
-            taken: self.is_taken(),
-            checksum,
-        }
+#[inline]
+fn unpack(packed: &Packed, checksum: u32) -> Entry {
+    let high = u64::from(packed[4] & !TAKEN);
+    let low = u64::from(packed[2]) | u64::from(packed[3]) << 16;
+    Entry {
+        version: Version(high << 32 | low),
+        place: Place::from_bits(place_of(packed)),
+        taken: is_taken(packed),
+        checksum,
     }
 }
+
+/// Pages of which one mark tells whether any was ever written.
+const MARKED_PAGES: usize = 4096;
 
 /// Logical to physical and back. 10 bytes a logical page and 4 a slot, and what slots of several
 /// pages take besides; 4 a logical page more where the medium does not keep checksums itself, up to as
 /// much for pages that took their content where it does.
 pub struct Mapping {
     forward: Vec<Packed>,
+    // Whether any of so many pages was ever written.
+    written: Vec<bool>,
+    // Pages that hold content, those that the medium lost among them, and these alone.
+    mapped: u64,
+    lost: u64,
     // A checksum a page; none where the medium keeps them.
     checksums: Vec<u32>,
     // Instead of these, of the pages that took their content.
@@ -174,11 +184,13 @@ pub struct Change {
 }
 
 /// In `reverse`: the slot holds no live content.
-const DEAD: u32 = u32::MAX;
+const DEAD: u32 = 0;
 /// In `reverse`: the slot holds a record that the next recovery needs.
-const RECORD: u32 = u32::MAX - 1;
+const RECORD: u32 = 1;
 /// In `reverse`: the slot holds the content of several pages, which `sharers` knows.
-const SHARED: u32 = u32::MAX - 2;
+const SHARED: u32 = 2;
+/// In `reverse`: the slot holds the content of page 0; of other pages as much higher.
+const FIRST_PAGE: u32 = 3;
 
 /// What is live in a slot.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -197,9 +209,15 @@ impl Mapping {
     /// `pages` unmapped pages over `slots` dead slots, with their `checksums` or without.
     pub fn new(pages: u64, slots: u64, checksums: bool) -> Self {
         assert!(slots < u64::from(LOST), "slot numbers have 32 bits");
-        assert!(pages < u64::from(SHARED), "page numbers have 32 bits in the reverse map");
+        assert!(
+            pages < u64::from(u32::MAX - FIRST_PAGE),
+            "page numbers have 32 bits in the reverse map"
+        );
         Mapping {
-            forward: vec![Packed::UNMAPPED; pages as usize],
+            forward: vec![[0; 5]; pages as usize],
+            written: vec![false; pages.div_ceil(MARKED_PAGES as u64) as usize],
+            mapped: 0,
+            lost: 0,
             checksums: vec![0; if checksums { pages as usize } else { 0 }],
             taken: Taken::new(pages),
             reverse: vec![DEAD; slots as usize],
@@ -218,10 +236,10 @@ impl Mapping {
         let packed = self.forward[page.index()];
         let checksum = match self.checksums.get(page.index()) {
             Some(checksum) => *checksum,
-            None if packed.is_taken() => self.taken.get(page),
+            None if is_taken(&packed) => self.taken.get(page),
             None => 0,
         };
-        packed.unpack(checksum)
+        unpack(&packed, checksum)
     }
 
     /// Whether it keeps checksums.
@@ -241,7 +259,7 @@ impl Mapping {
     /// Entries of random pages are far apart in a table of many megabytes; here their loads
     /// overlap, while whoever changes them one by one would wait for each.
     pub fn fetch(&self, pages: impl Iterator<Item = PageNo> + Clone) {
-        let place = |page: PageNo| self.forward[page.index()].place;
+        let place = |page: PageNo| place_of(&self.forward[page.index()]);
         let places = pages.clone().fold(0, |all, page| all ^ place(page));
         let occupant = |page| self.reverse.get(place(page) as usize).copied().unwrap_or(DEAD);
         let occupants = pages.fold(0, |all, page| all ^ occupant(page));
@@ -251,16 +269,19 @@ impl Mapping {
     /// Puts `entry` for `page` in force; what became of the slots.
     #[inline]
     pub fn set(&mut self, page: PageNo, entry: Entry) -> Change {
-        let old = std::mem::replace(&mut self.forward[page.index()], Packed::pack(&entry));
+        let old = std::mem::replace(&mut self.forward[page.index()], pack(&entry));
+        let old_place = Place::from_bits(place_of(&old));
+        self.count(old_place, entry.place);
+        self.written[page.index() / MARKED_PAGES] = true;
         if let Some(checksum) = self.checksums.get_mut(page.index()) {
             *checksum = entry.checksum;
         } else if entry.taken {
             self.taken.insert(page, entry.checksum);
-        } else if old.is_taken() {
+        } else if is_taken(&old) {
             self.taken.remove(page);
         }
         let mut change = Change::default();
-        if let Place::At(slot) = Place::from_bits(old.place) {
+        if let Place::At(slot) = old_place {
             change.left = Some(slot);
             change.left_alive = self.leave(slot, page);
         }
@@ -268,6 +289,31 @@ impl Mapping {
             change.joined = self.enter(slot, page);
         }
         change
+    }
+
+    #[inline]
+    fn count(&mut self, old: Place, new: Place) {
+        self.mapped -= u64::from(old != Place::Unmapped);
+        self.lost -= u64::from(old == Place::Lost);
+        self.mapped += u64::from(new != Place::Unmapped);
+        self.lost += u64::from(new == Place::Lost);
+    }
+
+    /// The first page from `page` on that was ever written, or trimmed.
+    pub fn next_written(&self, page: u64) -> Option<u64> {
+        let mut at = page as usize;
+        while at < self.forward.len() {
+            if !self.written[at / MARKED_PAGES] {
+                at = (at / MARKED_PAGES + 1) * MARKED_PAGES;
+                continue;
+            }
+            let [.., low, middle, high] = self.forward[at];
+            if low != 0 || middle != 0 || high & !TAKEN != 0 {
+                return Some(at as u64);
+            }
+            at += 1;
+        }
+        None
     }
 
     /// Takes `page` out of `slot`; whether others are still there.
@@ -279,7 +325,7 @@ impl Mapping {
             return false;
         }
         if let Some(last) = self.sharers.remove(slot, page) {
-            *occupant = last.0 as u32;
+            *occupant = last.0 as u32 + FIRST_PAGE;
         }
         true
     }
@@ -290,12 +336,12 @@ impl Mapping {
         let occupant = &mut self.reverse[slot.index()];
         let alone = *occupant == DEAD;
         match *occupant {
-            DEAD => *occupant = page.0 as u32,
+            DEAD => *occupant = page.0 as u32 + FIRST_PAGE,
             SHARED => self.sharers.add(slot, page),
             RECORD => debug_assert!(false, "{slot:?} is taken by a record"),
             first => {
                 *occupant = SHARED;
-                self.sharers.add(slot, PageNo(u64::from(first)));
+                self.sharers.add(slot, PageNo(u64::from(first - FIRST_PAGE)));
                 self.sharers.add(slot, page);
             }
         }
@@ -309,7 +355,7 @@ impl Mapping {
             DEAD => Occupant::Dead,
             RECORD => Occupant::Record,
             SHARED => Occupant::Shared,
-            page => Occupant::Page(PageNo(u64::from(page))),
+            page => Occupant::Page(PageNo(u64::from(page - FIRST_PAGE))),
         }
     }
 
@@ -348,7 +394,12 @@ impl Mapping {
 
     /// Number of logical pages that hold content.
     pub fn mapped_pages(&self) -> u64 {
-        self.forward.iter().filter(|packed| packed.place != UNMAPPED).count() as u64
+        self.mapped
+    }
+
+    /// Of these, pages of which the medium lost the content.
+    pub fn lost_pages(&self) -> u64 {
+        self.lost
     }
 
     /// Bytes of memory that the tables take.

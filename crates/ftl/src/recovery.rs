@@ -10,12 +10,12 @@
 //!
 //! Opened to be read only, it writes nothing: 6 is left out, and every change is refused.
 use std::rc::Rc;
-use tantalum_base::{PageNo, Payload, Result, SlotNo, Version, ZoneNo};
+use tantalum_base::{ErrorKind, Payload, Result, SlotNo, Version, ZoneNo};
 use tantalum_media::ZoneMedia;
 
 use crate::checkpoint;
 use crate::dump::DumpHeader;
-use crate::find_checkpoint::{Checkpoint, MetaSlots};
+use crate::find_checkpoint::Checkpoint;
 use crate::ftl::Ftl;
 use crate::log_scan::{Change, Log};
 use crate::map::{Entry, Occupant, Place};
@@ -25,6 +25,7 @@ use crate::planted::{Fault, is_planted};
 use crate::read::OwnPage;
 use crate::records::Record;
 use crate::recovery_report::RecoveryReport;
+use crate::survey::Survey;
 use crate::zones::{Stream, ZoneState};
 
 /// Versions left out after a recovery, behind everything seen: what was dropped can never be
@@ -33,6 +34,11 @@ const SKIPPED_VERSIONS: u64 = 1 << 20;
 
 /// Zone openings left out likewise.
 const SKIPPED_EPOCHS: u64 = 1 << 20;
+
+/// Whether something on the medium is damaged, as against an operation that failed.
+fn is_damage(kind: ErrorKind) -> bool {
+    matches!(kind, ErrorKind::Corrupt | ErrorKind::Checksum | ErrorKind::Uncorrectable)
+}
 
 impl<M: ZoneMedia> Ftl<M> {
     /// Opens the FTL that `media` holds.
@@ -49,49 +55,17 @@ impl<M: ZoneMedia> Ftl<M> {
             // What a killed process left may be readable and not yet durable.
             ftl.media.sync().await?;
         }
-        let epochs = ftl.peek_zones().await?;
-        let meta = ftl.meta_slots(&epochs).await?;
-        let newest = ftl.find_checkpoint(&meta).await?;
         let mut report = RecoveryReport::default();
-        let void = newest.footer.dumps_void;
-        let dump = ftl.find_dump(&epochs, void).await?;
-        {
-            let state = &mut *ftl.state.borrow_mut();
-            // Checkpoints say when what is tracked is void, and there is none yet.
-            state.deltas.pause();
-            state.dumps_void = void;
-            state.dump_in_force = dump.as_ref().map(|dump| dump.header.number);
-        }
-        let unmerged = dump.as_ref().filter(|dump| dump.header.number > void.mapping);
-        if let Some(dump) = unmerged {
-            report.merged = ftl.merge(&epochs, &meta, &newest, dump, &mut report).await?;
-        }
-        let mut skip_to = None;
-        if report.merged {
-            report.pages_lost = ftl.settle_zones(&epochs, &Log::default(), Version::NEVER);
-        } else {
-            let kept = unmerged.map(|dump| (&meta, &dump.header));
-            skip_to = ftl.scan(&newest, &epochs, kept, &mut report).await?;
-        }
-        if let Some(dump) = unmerged {
-            let next = ftl.state.borrow().next_version.max(dump.header.next_version);
-            skip_to = skip_to.max(Some(Version(next.0 + SKIPPED_VERSIONS)));
-            ftl.state.borrow_mut().dumps_void.mapping = dump.header.number;
-        }
-        if let Some(dump) = dump {
-            (report.dump, report.frames) = (dump.header.number, dump.header.frames);
-            *ftl.restored.borrow_mut() = dump.frames;
-            if is_planted(Fault::DumpClearedEarly) {
-                ftl.clear_dump_area().await?;
-            }
-        }
+        let skip_to = ftl.rebuild(&mut report).await?;
         if options.read_only {
             ftl.refuse_changes();
             return Ok((ftl, report));
         }
         // Nobody cleans yet: where there is no room for a checkpoint, that is the end.
         ftl.state.borrow_mut().cleaning_stuck = true;
-        ftl.state.borrow_mut().checkpoint_id = meta.highest_id().max(newest.id);
+        if is_planted(Fault::DumpClearedEarly) && ftl.has_dump() {
+            ftl.clear_dump_area().await?;
+        }
         ftl.set_dump_zones_aside()?;
         if let Some(skip_to) = skip_to {
             ftl.checkpoint_recovery(skip_to).await?;
@@ -108,19 +82,97 @@ impl<M: ZoneMedia> Ftl<M> {
         Ok((ftl, report))
     }
 
-    /// Recovers the mapping from `newest` and what the log says since. Returns the version up to
-    /// which none may be used again, where anything was found. What a dump builds on is `kept`.
-    async fn scan(
+    /// Rebuilds in memory what the medium holds: from what its anchors say, or where these or what
+    /// they lead to are damaged, from all zones. Returns the version up to which none may be used
+    /// again, where a conclusion must be made durable.
+    async fn rebuild(&self, report: &mut RecoveryReport) -> Result<Option<Version>> {
+        let era = self.find_era().await?;
+        if let Some(era) = era {
+            let rebuilt = match self.survey_era(&era).await {
+                Ok(survey) => self.rebuild_from(survey, report).await,
+                Err(error) => Err(error),
+            };
+            match rebuilt {
+                Err(error) if is_damage(error.kind()) => {
+                    self.forget();
+                    *report = RecoveryReport::default();
+                }
+                rebuilt => return rebuilt,
+            }
+        }
+        let survey = self.survey_all().await?;
+        self.rebuild_from(survey, report).await
+    }
+
+    async fn rebuild_from(
         &self,
-        newest: &Checkpoint,
-        epochs: &[Option<(u64, u8)>],
-        kept: Option<(&MetaSlots, &DumpHeader)>,
+        mut survey: Survey,
         report: &mut RecoveryReport,
     ) -> Result<Option<Version>> {
-        let mut log = self.scan_log(newest, epochs).await?;
+        let void = survey.newest.footer.dumps_void;
+        let dump = self.find_dump(&survey.epochs, void).await?;
+        {
+            let state = &mut *self.state.borrow_mut();
+            state.checkpoint_id = survey.highest_checkpoint;
+            // Checkpoints say when what is tracked is void, and there is none yet.
+            state.deltas.pause();
+            state.dumps_void = void;
+            state.dump_in_force = dump.as_ref().map(|dump| dump.header.number);
+        }
+        let unmerged = dump.as_ref().filter(|dump| dump.header.number > void.mapping);
+        if let Some(dump) = unmerged {
+            let Survey { epochs, meta, newest, .. } = &survey;
+            report.merged = self.merge(epochs, meta, newest, dump, report).await?;
+        }
+        let mut skip_to = None;
+        if report.merged {
+            let none = Log::default();
+            report.pages_lost = self.settle_zones(&survey.epochs, &none, Version::NEVER);
+        } else if survey.clean {
+            self.take_over(&survey, report)?;
+        } else {
+            skip_to = self.scan(&mut survey, unmerged.map(|dump| &dump.header), report).await?;
+        }
+        if let Some(dump) = unmerged {
+            let next = self.state.borrow().next_version.max(dump.header.next_version);
+            skip_to = skip_to.max(Some(Version(next.0 + SKIPPED_VERSIONS)));
+            self.state.borrow_mut().dumps_void.mapping = dump.header.number;
+        }
+        if let Some(dump) = dump {
+            (report.dump, report.frames) = (dump.header.number, dump.header.frames);
+            *self.restored.borrow_mut() = dump.frames;
+        }
+        Ok(skip_to)
+    }
+
+    /// Takes the state over from a checkpoint behind which nothing was appended.
+    fn take_over(&self, survey: &Survey, report: &mut RecoveryReport) -> Result<()> {
+        let newest = &survey.newest;
+        report.checkpoint = newest.id;
+        self.load(newest, &survey.epochs)?;
+        report.pages_lost =
+            self.settle_zones(&survey.epochs, &Log::default(), newest.footer.durable);
+        let state = &mut *self.state.borrow_mut();
+        state.tracker = crate::durable::DurableTracker::new(newest.footer.durable);
+        state.next_version = newest.footer.next_version;
+        state.logged.covered_up_to(newest.footer.covered);
+        Ok(())
+    }
+
+    /// Recovers the mapping from the newest checkpoint and what the log says since. Returns the
+    /// version up to which none may be used again, where anything was found. What `kept` builds on
+    /// stays.
+    async fn scan(
+        &self,
+        survey: &mut Survey,
+        kept: Option<&DumpHeader>,
+        report: &mut RecoveryReport,
+    ) -> Result<Option<Version>> {
+        let mut log = self.scan_log(survey).await?;
+        let Survey { newest, epochs, meta, .. } = survey;
         (report.checkpoint, report.zones_scanned) = (newest.id, log.zones_scanned);
         self.load(newest, epochs)?;
-        if let Some((meta, dump)) = kept {
+        if let Some(dump) = kept {
             self.pin(meta, newest, dump);
         }
         log.found.sort_by_key(|found| (found.version, found.slot));
@@ -145,20 +197,6 @@ impl<M: ZoneMedia> Ftl<M> {
                 Version(highest.0 + SKIPPED_VERSIONS)
             }
         }))
-    }
-
-    /// Epoch and stream of every zone's content, `None` where it has none.
-    async fn peek_zones(&self) -> Result<Vec<Option<(u64, u8)>>> {
-        let mut epochs = Vec::with_capacity(self.geometry.zones as usize);
-        for zone in (0..self.geometry.zones).map(ZoneNo) {
-            let header = match self.media.peek(zone).await? {
-                Some(header) => Some(header),
-                // The first append may be torn or decayed and others behind it whole.
-                None => self.media.scan(zone, 0, None).await?.first().map(|append| append.header),
-            };
-            epochs.push(header.map(|header| (header.epoch, header.stream)));
-        }
-        Ok(epochs)
     }
 
     /// Puts the checkpoint's map in force. What lay in a zone that was opened again later is
@@ -342,7 +380,6 @@ impl<M: ZoneMedia> Ftl<M> {
         state.zones.continue_epochs(newest + SKIPPED_EPOCHS);
         state.zones.rebuild_free();
         state.zones.keep_for_last(|zone| vouching[zone.index()]);
-        let lost = |page: &u64| state.map.get(PageNo(*page)).place == Place::Lost;
-        (0..self.options.pages).filter(lost).count() as u64
+        state.map.lost_pages()
     }
 }

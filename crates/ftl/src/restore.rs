@@ -18,6 +18,7 @@ use crate::deltas::{self, Delta, Trim};
 use crate::dump::DumpHeader;
 use crate::find_checkpoint::{Checkpoint, MetaSlots};
 use crate::ftl::{DumpsVoid, Ftl, State};
+use crate::live_records::LiveRecords;
 use crate::map::{Entry, Mapping, Place};
 use crate::planted::{Fault, is_planted};
 use crate::read::OwnPage;
@@ -311,11 +312,12 @@ impl<M: ZoneMedia> Ftl<M> {
     }
 
     /// Back to an empty mapping.
-    fn forget(&self) {
+    pub(crate) fn forget(&self) {
         let state = &mut *self.state.borrow_mut();
         let slots = u64::from(self.geometry.zones) * u64::from(self.geometry.slots_per_zone);
         state.map = Mapping::new(self.options.pages, slots, !M::READS_SPARES);
         state.zones = Zones::new(self.geometry, &self.media.retired());
+        state.records = LiveRecords::default();
         state.checkpoint_places.clear();
         state.pinned.clear();
     }

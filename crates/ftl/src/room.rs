@@ -24,6 +24,7 @@ impl<M: ZoneMedia> Ftl<M> {
             }
             let zone = self.wait_for_zone(|| self.reserve_zones, false).await?;
             if self.reset_if_needed(zone).await? {
+                self.declare(zone).await?;
                 self.state.borrow_mut().prepared.push(zone);
             }
         }
@@ -45,6 +46,7 @@ impl<M: ZoneMedia> Ftl<M> {
             let worn = stream != Stream::Host && self.levelling.get();
             let zone = self.wait_for_zone(&keep_free, worn).await?;
             if self.reset_if_needed(zone).await? {
+                self.declare(zone).await?;
                 let state = &mut *self.state.borrow_mut();
                 state.zones.seal(stream);
                 state.zones.open(zone, stream);

@@ -261,6 +261,18 @@ impl Zones {
         self.free.pop().map(|Reverse((_, zone))| zone).or_else(|| self.last.pop())
     }
 
+    /// The free zones that will be taken next, at most `most` of them.
+    pub fn next_free(&self, most: usize) -> Vec<ZoneNo> {
+        let mut free: Vec<_> = self.free.iter().map(|Reverse(free)| *free).collect();
+        free.sort_unstable();
+        free.into_iter().take(most).map(|(_, zone)| zone).collect()
+    }
+
+    /// Gives back a zone that was taken out of the pool and not opened.
+    pub fn put_back(&mut self, zone: ZoneNo) {
+        self.free.push(Reverse((self.get(zone).resets, zone)));
+    }
+
     /// Takes the most worn free zone out of the pool, for content that will stay.
     pub fn take_worn(&mut self) -> Option<ZoneNo> {
         let mut free = std::mem::take(&mut self.free).into_vec();

@@ -64,7 +64,7 @@ impl ZoneMedia for Late {
 
     forward_zone_media!(
         (0.inner) READS_SPARES = Zones, geometry, retired, read, read_with_spares, read_meta, scan,
-        scan_spares, peek, persist_mapping
+        scan_spares, peek, persist_mapping, anchors, write_anchor, read_anchors
     );
 
     async fn append(

@@ -36,7 +36,7 @@ impl ZoneMedia for Strays {
 
     forward_zone_media!(
         (inner) READS_SPARES = Zones, geometry, retired, append, read, read_meta, scan, scan_spares, peek,
-        reset, sync, persist_mapping
+        reset, sync, persist_mapping, anchors, write_anchor, read_anchors
     );
 
     async fn read_with_spares(

@@ -226,6 +226,15 @@ pub trait ZoneMedia: 'static {
     /// Reads the FTL's own bytes at `slot`. Errors as [`read`](Self::read).
     async fn read_meta(&self, slot: SlotNo) -> Result<PageBuf>;
 
+    /// Reads the FTL's own bytes in the slots from `first` on, as many as `out` has. Errors as
+    /// [`read`](Self::read).
+    async fn read_meta_run(&self, first: SlotNo, out: &mut [PageBuf]) -> Result<()> {
+        for (slot, page) in (first.0..).map(SlotNo).zip(out) {
+            *page = self.read_meta(slot).await?;
+        }
+        Ok(())
+    }
+
     /// What the zone holds from `from_offset` (the start of an append) on, content checked. Goes
     /// on behind unreadable places, so a gap between `end_offset` of one append and the next is a
     /// place where an append was torn or has decayed. Only appends of the zone's current epoch
@@ -253,6 +262,21 @@ pub trait ZoneMedia: 'static {
 
     /// Makes every append that had returned before this call durable.
     async fn sync(&self) -> Result<()>;
+
+    /// How many anchors the medium keeps beside its zones: pages from which recovery learns where to
+    /// begin. 0 where it has no place for them.
+    fn anchors(&self) -> u32;
+
+    /// Writes anchor `number`, durably. The one that is [`anchors`](Self::anchors) numbers older
+    /// makes room for it. `content` has at most
+    /// [`ANCHOR_BYTES_MAX`](crate::file_zones::ANCHOR_BYTES_MAX) bytes.
+    ///
+    /// # Panics
+    /// Where the medium has no anchors.
+    async fn write_anchor(&self, number: u64, content: &[u8]) -> Result<()>;
+
+    /// The anchors that are whole, with their numbers, in ascending order.
+    async fn read_anchors(&self) -> Result<Vec<(u64, Vec<u8>)>>;
 
     /// Takes the time of writing down what changed in a mapping table: one flash page, in blocks
     /// beside the zones. The FTL here finds its mapping in the spares of its log and has nothing

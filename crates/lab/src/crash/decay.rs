@@ -349,7 +349,7 @@ impl<P: Payload> State<P> {
                     SlotKind::Record => spare.version == Version::NEVER || batch_last <= stated,
                     SlotKind::Checkpoint => self.is_checkpoint_held(geometry, slots[0], spare),
                     // Where no checkpoint knows the page, nobody misses the copy.
-                    SlotKind::Copy => {
+                    SlotKind::Copy | SlotKind::TakenCopy => {
                         spare.version <= self.covered() || self.is_covered(append.done)
                     }
                     SlotKind::Delta | SlotKind::Dump => true,
@@ -385,7 +385,7 @@ impl<P: Payload> State<P> {
         // A page of sharers says which pages its append's copies are, beside their own.
         let is_sharers = spare.kind == SlotKind::Record && spare.version == Version::NEVER;
         let copies: Vec<P> = append.bodies.iter().filter(|_| is_sharers).filter_map(page).collect();
-        let is_page = matches!(spare.kind, SlotKind::Data | SlotKind::Copy) && content.is_some();
+        let is_page = spare.kind.is_page() && content.is_some();
         self.own |= !is_page;
         self.count += 1;
         self.lost.extend(content.clone().into_iter().chain(copies));

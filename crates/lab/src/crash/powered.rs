@@ -63,7 +63,7 @@ impl<M: ZoneMedia> Powered<M> {
 impl<M: ZoneMedia> ZoneMedia for Powered<M> {
     type Page = M::Page;
 
-    forward_zone_media!((inner) READS_SPARES = M, geometry, retired);
+    forward_zone_media!((inner) READS_SPARES = M, geometry, retired, anchors, read_anchors);
 
     async fn append(
         &self,
@@ -136,6 +136,10 @@ impl<M: ZoneMedia> ZoneMedia for Powered<M> {
         self.watch(self.inner.sync()).await?;
         self.decay.sync_done(started);
         Ok(())
+    }
+
+    async fn write_anchor(&self, number: u64, content: &[u8]) -> Result<()> {
+        self.watch(self.inner.write_anchor(number, content)).await
     }
 
     async fn persist_mapping(&self) -> Result<()> {

@@ -19,12 +19,15 @@
 //! # After opening
 //! Where a zone's next append would go is not known after opening: a zone is appended to only
 //! after a reset. What was written before is read and scanned.
+mod anchors;
 mod header;
 mod read;
 mod scan;
 
 use crate::block_store::{BlockStore, IoBuf};
 use crate::zone::{AppendHeader, Body, ScannedAppend, Spare, ZoneGeometry, ZoneMedia};
+use anchors::AnchorArea;
+pub use anchors::{ANCHOR_BYTES_MAX, anchor_area_bytes};
 pub use header::APPEND_PAGES_MAX;
 use header::Place;
 use scan::Scanner;
@@ -51,6 +54,7 @@ pub struct FileZones<S> {
     options: FileZonesOptions,
     zones: RefCell<Vec<Zone>>,
     prepared: WaitQueue,
+    anchors: Option<AnchorArea>,
 }
 
 #[derive(Clone, Copy)]
@@ -95,7 +99,8 @@ impl<S: BlockStore> FileZones<S> {
         }
         let zone = Zone { next_offset: None, preparation: Preparation::Unknown };
         let zones = RefCell::new(vec![zone; zones as usize]);
-        Ok(FileZones { store, options, zones, prepared: WaitQueue::new("a zone's preparation") })
+        let prepared = WaitQueue::new("a zone's preparation");
+        Ok(FileZones { store, options, zones, prepared, anchors: None })
     }
 
     /// The store underneath.
@@ -255,6 +260,11 @@ impl<S: BlockStore> ZoneMedia for FileZones<S> {
         Ok(page)
     }
 
+    async fn read_meta_run(&self, first: SlotNo, out: &mut [PageBuf]) -> Result<()> {
+        let slots: Vec<SlotNo> = (first.0..).map(SlotNo).take(out.len()).collect();
+        self.read_slots(&slots, out).await
+    }
+
     /// Reads the zone in large pieces. Without an `epoch`, the zone is read from its start even
     /// where `from_offset` lies further on, so as to know which epoch is the latest.
     async fn scan(
@@ -315,6 +325,18 @@ impl<S: BlockStore> ZoneMedia for FileZones<S> {
     async fn reset(&self, zone: ZoneNo) -> Result<()> {
         self.zones.borrow_mut()[zone.index()].next_offset = Some(0);
         Ok(())
+    }
+
+    fn anchors(&self) -> u32 {
+        self.anchors.map_or(0, |area| area.places)
+    }
+
+    async fn write_anchor(&self, number: u64, content: &[u8]) -> Result<()> {
+        self.write_both(number, content).await
+    }
+
+    async fn read_anchors(&self) -> Result<Vec<(u64, Vec<u8>)>> {
+        self.read_all().await
     }
 
     async fn sync(&self) -> Result<()> {

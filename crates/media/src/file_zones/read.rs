@@ -83,7 +83,7 @@ impl<S: BlockStore> FileZones<S> {
 }
 
 /// Runs the lanes side by side until all are done; the first error counts.
-async fn join<F, const LANES: usize>(lanes: [Pin<&mut F>; LANES]) -> Result<()>
+pub(super) async fn join<F, const LANES: usize>(lanes: [Pin<&mut F>; LANES]) -> Result<()>
 where
     F: Future<Output = Result<()>>,
 {

@@ -465,6 +465,18 @@ impl<R: Runtime, P: Payload> ZoneMedia for NandZones<R, P> {
         self.powered(self.nand.power_cuts())
     }
 
+    fn anchors(&self) -> u32 {
+        0
+    }
+
+    async fn write_anchor(&self, _number: u64, _content: &[u8]) -> Result<()> {
+        panic!("zones over NAND have no anchors: the first page of each zone tells what it holds")
+    }
+
+    async fn read_anchors(&self) -> Result<Vec<(u64, Vec<u8>)>> {
+        Ok(Vec::new())
+    }
+
     async fn persist_mapping(&self) -> Result<()> {
         self.powered(self.nand.power_cuts())?;
         let nth = self.mapping_programs.get();

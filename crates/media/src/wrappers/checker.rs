@@ -167,7 +167,8 @@ impl<M: ZoneMedia> Checker<M> {
 impl<M: ZoneMedia> ZoneMedia for Checker<M> {
     type Page = M::Page;
 
-    crate::forward_zone_media!((inner) READS_SPARES = M, retired, sync, persist_mapping);
+    crate::forward_zone_media!((inner) READS_SPARES = M, retired, sync, persist_mapping, anchors, write_anchor,
+        read_anchors);
 
     fn geometry(&self) -> ZoneGeometry {
         self.geometry

@@ -156,7 +156,8 @@ impl<M: ZoneMedia> Faults<M> {
 impl<M: ZoneMedia> ZoneMedia for Faults<M> {
     type Page = M::Page;
 
-    crate::forward_zone_media!((inner) READS_SPARES = M, geometry, peek, sync, persist_mapping);
+    crate::forward_zone_media!((inner) READS_SPARES = M, geometry, peek, sync, persist_mapping, anchors,
+        write_anchor, read_anchors);
 
     fn retired(&self) -> Vec<ZoneNo> {
         let mut retired = self.state.borrow().retired.clone();

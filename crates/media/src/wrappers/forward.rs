@@ -100,6 +100,21 @@ macro_rules! forward_zone_media {
             self.$($inner)+.sync().await
         }
     };
+    (@anchors ($($inner:tt)+)) => {
+        fn anchors(&self) -> u32 {
+            self.$($inner)+.anchors()
+        }
+    };
+    (@write_anchor ($($inner:tt)+)) => {
+        async fn write_anchor(&self, number: u64, content: &[u8]) -> $crate::base::Result<()> {
+            self.$($inner)+.write_anchor(number, content).await
+        }
+    };
+    (@read_anchors ($($inner:tt)+)) => {
+        async fn read_anchors(&self) -> $crate::base::Result<Vec<(u64, Vec<u8>)>> {
+            self.$($inner)+.read_anchors().await
+        }
+    };
     (@persist_mapping ($($inner:tt)+)) => {
         async fn persist_mapping(&self) -> $crate::base::Result<()> {
             self.$($inner)+.persist_mapping().await

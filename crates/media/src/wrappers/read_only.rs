@@ -33,7 +33,7 @@ impl<M: ZoneMedia> ZoneMedia for ReadOnly<M> {
     type Page = M::Page;
 
     forward_zone_media!((inner) READS_SPARES = M, geometry, retired, read, read_with_spares, read_meta,
-        scan, scan_spares, peek);
+        scan, scan_spares, peek, anchors, read_anchors);
 
     async fn append(
         &self,
@@ -52,6 +52,10 @@ impl<M: ZoneMedia> ZoneMedia for ReadOnly<M> {
 
     async fn sync(&self) -> Result<()> {
         self.refuse("a sync")
+    }
+
+    async fn write_anchor(&self, number: u64, _content: &[u8]) -> Result<()> {
+        self.refuse(&format!("anchor {number}"))
     }
 
     async fn persist_mapping(&self) -> Result<()> {

@@ -36,6 +36,11 @@ pub enum Recorded {
     ScanSpares(ZoneNo),
     /// `persist_mapping`.
     PersistMapping,
+    /// `write_anchor`.
+    Anchor {
+        /// Its number.
+        number: u64,
+    },
 }
 
 /// Passes everything on and keeps the last operations, and a hash of all.
@@ -117,7 +122,7 @@ impl<M: ZoneMedia> Recorder<M> {
 impl<M: ZoneMedia> ZoneMedia for Recorder<M> {
     type Page = M::Page;
 
-    crate::forward_zone_media!((inner) READS_SPARES = M, geometry, retired);
+    crate::forward_zone_media!((inner) READS_SPARES = M, geometry, retired, anchors, read_anchors);
 
     async fn append(
         &self,
@@ -185,6 +190,11 @@ impl<M: ZoneMedia> ZoneMedia for Recorder<M> {
     async fn sync(&self) -> Result<()> {
         self.keep(&[7], || Recorded::Sync);
         self.inner.sync().await
+    }
+
+    async fn write_anchor(&self, number: u64, content: &[u8]) -> Result<()> {
+        self.keep(&[10, number], || Recorded::Anchor { number });
+        self.inner.write_anchor(number, content).await
     }
 
     async fn persist_mapping(&self) -> Result<()> {

@@ -53,7 +53,8 @@ impl<R: Runtime, M: ZoneMedia> Throttle<R, M> {
 impl<R: Runtime, M: ZoneMedia> ZoneMedia for Throttle<R, M> {
     type Page = M::Page;
 
-    crate::forward_zone_media!((inner) READS_SPARES = M, geometry, retired, persist_mapping);
+    crate::forward_zone_media!((inner) READS_SPARES = M, geometry, retired, persist_mapping, anchors, write_anchor,
+        read_anchors);
 
     async fn append(
         &self,

@@ -46,6 +46,19 @@ impl<M: ZoneMedia> ZoneMedia for ZoneWindow<M> {
 
     crate::forward_zone_media!((inner) READS_SPARES = M, sync, persist_mapping);
 
+    /// None: they belong to the medium as a whole, of which there may be other windows.
+    fn anchors(&self) -> u32 {
+        0
+    }
+
+    async fn write_anchor(&self, _number: u64, _content: &[u8]) -> Result<()> {
+        panic!("a window of zones has no anchors")
+    }
+
+    async fn read_anchors(&self) -> Result<Vec<(u64, Vec<u8>)>> {
+        Ok(Vec::new())
+    }
+
     fn geometry(&self) -> ZoneGeometry {
         ZoneGeometry { zones: self.zones.len() as u32, ..self.inner.geometry() }
     }

@@ -1,0 +1,481 @@
+//! Anchors: what recovery is told beforehand, on media that keep pages for it beside their zones.
+//!
+//! An era begins when a checkpoint comes into force. Its anchors say where the checkpoint lies and
+//! which zones have been opened since it was begun; before a zone is opened that is among none of
+//! them, another anchor says that it may be. So recovery looks at these zones alone, however many
+//! the device has, and a zone cannot seem to be what it was before: it is known which ones may have
+//! been filled again. An anchor that closes the era says that nothing was appended behind the
+//! checkpoint.
+//!
+//! Where anchors are damaged, recovery looks at every zone.
+use std::collections::BTreeMap;
+use tantalum_base::{Result, SlotNo, ZoneNo};
+use tantalum_media::ZoneMedia;
+use tantalum_media::file_zones::ANCHOR_BYTES_MAX;
+
+use crate::ftl::{Ftl, State};
+use crate::zones::{Stream, ZoneState};
+
+const HEAD_BYTES: usize = 40;
+const EXTENT_BYTES: usize = 8;
+const ZONE_BYTES: usize = 16;
+const CLEAN: u32 = 1;
+const ANY_ZONE: u32 = 2;
+/// Bytes of zones that one anchor says may be opened, so that few anchors are written, and
+/// recovery has little to look at that was not opened after all.
+const AHEAD_BYTES: u64 = 64 << 20;
+
+/// Pages of a checkpoint that lie one behind the other.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Extent {
+    pub first: SlotNo,
+    pub pages: u32,
+}
+
+/// A zone that was opened since the checkpoint was begun, or may have been.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct NotedZone {
+    pub zone: ZoneNo,
+    /// Its opening; 0 where it had not been opened yet.
+    pub epoch: u64,
+    pub stream: u8,
+    /// Slots that recovery need not look at.
+    pub covered_slots: u32,
+}
+
+/// What the anchors of an era say together.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Era {
+    /// The checkpoint in force.
+    pub checkpoint: u64,
+    /// Where its pages lie, in order.
+    pub extents: Vec<Extent>,
+    pub zones: Vec<NotedZone>,
+    /// Nothing was appended behind the checkpoint.
+    pub clean: bool,
+    /// Zones may have been opened that are not among `zones`.
+    pub any_zone: bool,
+}
+
+/// Numbers of anchors, and what the present era says already.
+pub(crate) struct Anchors {
+    // Of the anchor that was written last, and of the first of the present era.
+    last: u64,
+    first: u64,
+    // The highest number of an era so far, and that of the present one.
+    highest_era: u64,
+    era: u64,
+    // Anchors of the present era so far, and how many of these began it.
+    count: u32,
+    starts: u32,
+    checkpoint: u64,
+    // Zones that may be opened without another anchor.
+    declared: Vec<bool>,
+    declared_zones: u32,
+    any_zone: bool,
+}
+
+impl Anchors {
+    pub fn new(zones: u32) -> Self {
+        Anchors {
+            last: 0,
+            first: 1,
+            highest_era: 0,
+            era: 0,
+            count: 0,
+            starts: 0,
+            checkpoint: 0,
+            declared: vec![false; zones as usize],
+            declared_zones: 0,
+            any_zone: false,
+        }
+    }
+
+    /// Another era begins, of `checkpoint`.
+    fn begin(&mut self, checkpoint: u64) {
+        self.highest_era += 1;
+        (self.era, self.checkpoint) = (self.highest_era, checkpoint);
+        (self.first, self.count, self.starts) = (self.last + 1, 0, 1);
+        self.any_zone = false;
+    }
+
+    /// The head of the next anchor, which this counts.
+    fn next(&mut self, clean: bool) -> Head {
+        self.last += 1;
+        let index = self.count;
+        self.count += 1;
+        let any_zone = if self.any_zone { ANY_ZONE } else { 0 };
+        Head {
+            era: self.era,
+            checkpoint: self.checkpoint,
+            flags: any_zone | if clean { CLEAN } else { 0 },
+            starts: self.starts,
+            index,
+        }
+    }
+
+    /// `zone` was given up: it needs another anchor before it is opened again.
+    pub fn given_up(&mut self, zone: ZoneNo) {
+        self.declared[zone.index()] = false;
+    }
+}
+
+/// What every anchor begins with.
+#[derive(Clone, Copy)]
+struct Head {
+    /// Number of the era.
+    era: u64,
+    checkpoint: u64,
+    flags: u32,
+    /// Anchors that begin the era: it is in force when all of them are there.
+    starts: u32,
+    /// Which of the era's anchors this is, from 0.
+    index: u32,
+}
+
+/// The parts of one anchor.
+struct Anchor<'a> {
+    head: Head,
+    extents: &'a [Extent],
+    zones: &'a [NotedZone],
+}
+
+impl Anchor<'_> {
+    fn encode(&self) -> Vec<u8> {
+        let mut bytes = Vec::with_capacity(ANCHOR_BYTES_MAX);
+        let Head { era, checkpoint, flags, starts, index } = self.head;
+        bytes.extend(era.to_le_bytes());
+        bytes.extend(checkpoint.to_le_bytes());
+        let (extents, zones) = (self.extents.len() as u32, self.zones.len() as u32);
+        let words = [flags, starts, index, extents, zones, 0];
+        words.iter().for_each(|word| bytes.extend(word.to_le_bytes()));
+        for extent in self.extents {
+            bytes.extend(extent.first.0.to_le_bytes());
+            bytes.extend(extent.pages.to_le_bytes());
+        }
+        for noted in self.zones {
+            bytes.extend(noted.zone.0.to_le_bytes());
+            bytes.extend(noted.covered_slots.to_le_bytes());
+            bytes.extend((noted.epoch | u64::from(noted.stream) << 56).to_le_bytes());
+        }
+        bytes
+    }
+}
+
+/// An anchor as it was read.
+struct Read {
+    head: Head,
+    extents: Vec<Extent>,
+    zones: Vec<NotedZone>,
+}
+
+fn decode(bytes: &[u8]) -> Option<Read> {
+    let word = |at: usize| Some(u32::from_le_bytes(bytes.get(at..at + 4)?.try_into().ok()?));
+    let long = |at: usize| Some(u64::from_le_bytes(bytes.get(at..at + 8)?.try_into().ok()?));
+    let (extents, zones) = (word(28)? as usize, word(32)? as usize);
+    let zones_at = HEAD_BYTES.checked_add(extents.checked_mul(EXTENT_BYTES)?)?;
+    let extent = |at: usize| Some(Extent { first: SlotNo(word(at)?), pages: word(at + 4)? });
+    let noted = |at: usize| {
+        let opening = long(at + 8)?;
+        Some(NotedZone {
+            zone: ZoneNo(word(at)?),
+            covered_slots: word(at + 4)?,
+            epoch: opening & ((1 << 56) - 1),
+            stream: (opening >> 56) as u8,
+        })
+    };
+    Some(Read {
+        head: Head {
+            era: long(0)?,
+            checkpoint: long(8)?,
+            flags: word(16)?,
+            starts: word(20)?,
+            index: word(24)?,
+        },
+        extents: (0..extents)
+            .map(|index| extent(HEAD_BYTES + index * EXTENT_BYTES))
+            .collect::<Option<_>>()?,
+        zones: (0..zones)
+            .map(|index| noted(zones_at + index * ZONE_BYTES))
+            .collect::<Option<_>>()?,
+    })
+}
+
+/// The anchors of the era in force, in order: the latest that has begun. `None` where some of them
+/// are missing.
+fn in_force(anchors: &BTreeMap<u64, Read>) -> Option<Vec<(u64, &Read)>> {
+    let mut eras: BTreeMap<u64, Vec<(u64, &Read)>> = BTreeMap::new();
+    for (number, read) in anchors {
+        eras.entry(read.head.era).or_default().push((*number, read));
+    }
+    for (_, era) in eras.into_iter().rev() {
+        let (_, last) = era.last()?;
+        if last.head.index + 1 < last.head.starts {
+            // Its beginning was cut short: the one before is in force.
+            continue;
+        }
+        let whole = (0..).zip(&era).all(|(index, (_, read))| read.head.index == index);
+        return whole.then_some(era);
+    }
+    None
+}
+
+impl Era {
+    fn new(anchors: &[(u64, &Read)]) -> Self {
+        let mut era = Era::default();
+        for (_, read) in anchors {
+            era.checkpoint = read.head.checkpoint;
+            era.extents.extend_from_slice(&read.extents);
+            era.zones.extend_from_slice(&read.zones);
+            era.clean = read.head.flags & CLEAN != 0;
+            era.any_zone = read.head.flags & ANY_ZONE != 0;
+        }
+        era
+    }
+}
+
+impl<M: ZoneMedia> Ftl<M> {
+    /// Whether the medium's anchors are used. With a dump what recovery starts from is in the zones.
+    fn has_anchors(&self) -> bool {
+        self.media.anchors() > 0 && self.options.dump.is_none()
+    }
+
+    /// The era that the medium's anchors tell of; `None` where there are none, or not all of them.
+    pub(crate) async fn find_era(&self) -> Result<Option<Era>> {
+        if !self.has_anchors() {
+            return Ok(None);
+        }
+        let read = self.media.read_anchors().await?;
+        let anchors = &mut self.state.borrow_mut().anchors;
+        anchors.last = read.last().map_or(0, |(number, _)| *number);
+        let read = read.iter().filter_map(|(number, bytes)| Some((*number, decode(bytes)?)));
+        let read: BTreeMap<u64, Read> = read.collect();
+        anchors.highest_era = read.values().map(|read| read.head.era).max().unwrap_or(0);
+        let Some(found) = in_force(&read) else {
+            // Until the next era begins nobody is to rely on what the anchors say.
+            anchors.begin(0);
+            anchors.any_zone = true;
+            return Ok(None);
+        };
+        let [(first, read), ..] = &found[..] else { return Ok(None) };
+        anchors.first = *first;
+        anchors.era = read.head.era;
+        (anchors.count, anchors.starts) = (found.len() as u32, read.head.starts);
+        let era = Era::new(&found);
+        anchors.checkpoint = era.checkpoint;
+        anchors.any_zone = era.any_zone;
+        Ok((!era.any_zone && era.checkpoint > 0).then_some(era))
+    }
+
+    /// Makes sure that recovery looks at `zone`, which is about to be opened.
+    pub(crate) async fn declare(&self, zone: ZoneNo) -> Result<()> {
+        if !self.has_anchors() || self.state.borrow().anchors.declared[zone.index()] {
+            return Ok(());
+        }
+        let _turn = self.anchor_turn.acquire(1).await;
+        if self.state.borrow().anchors.declared[zone.index()] {
+            return Ok(());
+        }
+        let zones = self.to_declare(zone);
+        let noted: Vec<NotedZone> = zones.iter().map(|zone| NotedZone::unopened(*zone)).collect();
+        self.write_anchors(&[], &noted, false).await?;
+        let anchors = &mut self.state.borrow_mut().anchors;
+        for zone in &zones {
+            anchors.declared[zone.index()] = true;
+        }
+        anchors.declared_zones += zones.len() as u32;
+        Ok(())
+    }
+
+    /// `zone`, and those that will be opened after it.
+    fn to_declare(&self, zone: ZoneNo) -> Vec<ZoneNo> {
+        let state = self.state.borrow();
+        let zone_bytes = u64::from(self.geometry.slots_per_zone) * tantalum_base::PAGE_BYTES as u64;
+        // The longer the era, the more at once: an era has room for few anchors.
+        let most = (AHEAD_BYTES / zone_bytes).max(u64::from(state.anchors.declared_zones) / 4);
+        let next = state.zones.next_free(most.clamp(1, u64::from(u32::MAX)) as usize);
+        let undeclared = |next: &ZoneNo| !state.anchors.declared[next.index()];
+        std::iter::once(zone).chain(next.into_iter().filter(undeclared)).collect()
+    }
+
+    /// Begins the era of checkpoint `id`, whose pages lie in `places`.
+    pub(crate) async fn begin_era(&self, id: u64, places: &[SlotNo]) -> Result<()> {
+        if !self.has_anchors() {
+            return Ok(());
+        }
+        let _turn = self.anchor_turn.acquire(1).await;
+        let (extents, noted) = {
+            let state = &mut *self.state.borrow_mut();
+            let noted = state.noted_zones(places);
+            state.anchors.begin(id);
+            state.anchors.declared_zones = noted.len() as u32;
+            (extents(places), noted)
+        };
+        self.write_anchors(&extents, &noted, false).await
+    }
+
+    /// Says that nothing was appended since the checkpoint in force, where that is so: the next
+    /// opening need look at nothing else. What is appended later needs another zone, and with it
+    /// another anchor.
+    pub(crate) async fn end_era(&self) -> Result<()> {
+        if !self.has_anchors() {
+            return Ok(());
+        }
+        let _turn = self.anchor_turn.acquire(1).await;
+        {
+            let state = &mut *self.state.borrow_mut();
+            let settled = |(_, zone): (ZoneNo, &crate::zones::Zone)| {
+                zone.appends_in_flight == 0 && !zone.being_emptied
+            };
+            let clean = state.slots_since_checkpoint == 0
+                && state.anchors.checkpoint == state.checkpoint_in_force
+                && state.tracker.watermark().next() == state.next_version
+                && state.zones.iter().all(settled);
+            if !clean || state.anchors.any_zone {
+                return Ok(());
+            }
+            for stream in [Stream::Host, Stream::Cleaning, Stream::Meta] {
+                state.zones.seal(stream);
+            }
+            for zone in std::mem::take(&mut state.prepared) {
+                state.zones.put_back(zone);
+            }
+            state.anchors.declared.fill(false);
+        }
+        self.write_anchors(&[], &[], true).await
+    }
+
+    /// Writes as many anchors of the present era as `extents` and `zones` take, one after the other.
+    async fn write_anchors(
+        &self,
+        extents: &[Extent],
+        zones: &[NotedZone],
+        clean: bool,
+    ) -> Result<()> {
+        let room = ANCHOR_BYTES_MAX - HEAD_BYTES;
+        let extents = extents.chunks(room / EXTENT_BYTES).map(|extents| (extents, &[][..]));
+        let zones = zones.chunks(room / ZONE_BYTES).map(|zones| (&[][..], zones));
+        let mut parts: Vec<(&[Extent], &[NotedZone])> = extents.chain(zones).collect();
+        {
+            // The era before must stay until the next one has begun.
+            let most = u64::from(self.media.anchors() / 2);
+            let anchors = &mut self.state.borrow_mut().anchors;
+            let used = anchors.last + 1 - anchors.first;
+            if used + parts.len() as u64 > most {
+                if std::mem::replace(&mut anchors.any_zone, true) && anchors.count > 0 {
+                    return Ok(());
+                }
+                parts.clear();
+            }
+            if parts.is_empty() {
+                parts.push((&[], &[]));
+            }
+            if anchors.count == 0 {
+                anchors.starts = parts.len() as u32;
+            }
+        }
+        for (extents, zones) in parts {
+            let (number, content) = {
+                let anchors = &mut self.state.borrow_mut().anchors;
+                let head = anchors.next(clean);
+                (anchors.last, Anchor { head, extents, zones }.encode())
+            };
+            let written = self.media.write_anchor(number, &content).await;
+            written.inspect_err(|error| self.latch(error))?;
+        }
+        Ok(())
+    }
+}
+
+impl NotedZone {
+    fn unopened(zone: ZoneNo) -> Self {
+        NotedZone { zone, epoch: 0, stream: 0, covered_slots: 0 }
+    }
+}
+
+/// Neighbouring `places` in one extent each.
+fn extents(places: &[SlotNo]) -> Vec<Extent> {
+    let mut extents: Vec<Extent> = Vec::new();
+    for slot in places {
+        match extents.last_mut() {
+            Some(last) if last.first.0 + last.pages == slot.0 => last.pages += 1,
+            _ => extents.push(Extent { first: *slot, pages: 1 }),
+        }
+    }
+    extents
+}
+
+impl<P> State<P> {
+    /// The zones that an era says from its beginning, for a checkpoint in `places`: those opened
+    /// since it was begun, those of the checkpoint itself, and those that may be opened.
+    fn noted_zones(&self, places: &[SlotNo]) -> Vec<NotedZone> {
+        let geometry = *self.zones.geometry();
+        let mut own: Vec<ZoneNo> = places.iter().map(|slot| geometry.zone_of(*slot)).collect();
+        own.dedup();
+        own.sort_unstable();
+        let noted = |(number, zone): (ZoneNo, &crate::zones::Zone)| {
+            let (epoch, stream) = (zone.epoch, zone.stream as u8);
+            let own = own.binary_search(&number).is_ok();
+            match zone.state {
+                ZoneState::Open | ZoneState::Full if own => {
+                    // All of the checkpoint is durable, and nothing is behind it.
+                    Some(NotedZone { zone: number, epoch, stream, covered_slots: zone.used_slots })
+                }
+                ZoneState::Open | ZoneState::Full if epoch > self.checkpoint_epoch => {
+                    Some(NotedZone { zone: number, epoch, stream, covered_slots: 0 })
+                }
+                ZoneState::Free if self.anchors.declared[number.index()] => {
+                    Some(NotedZone::unopened(number))
+                }
+                _ => None,
+            }
+        };
+        self.zones.iter().filter_map(noted).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn anchor(era: u64, starts: u32, index: u32, zone: u32) -> Read {
+        let zones = [NotedZone { zone: ZoneNo(zone), epoch: 9, stream: 2, covered_slots: 7 }];
+        let extents = [Extent { first: SlotNo(5), pages: 3 }];
+        let (zones, extents) = (&zones[..], &extents[..]);
+        let head = Head { era, checkpoint: era + 40, flags: 0, starts, index };
+        decode(&Anchor { head, extents, zones }.encode()).unwrap()
+    }
+
+    fn zones(anchors: &BTreeMap<u64, Read>) -> Option<Vec<u32>> {
+        let era = Era::new(&in_force(anchors)?);
+        Some(era.zones.iter().map(|noted| noted.zone.0).collect())
+    }
+
+    #[test]
+    fn an_era_is_in_force_when_all_of_its_beginning_is_there() {
+        let mut anchors = BTreeMap::new();
+        assert_eq!(zones(&anchors), None);
+        for (number, index) in (4..).zip(0..3) {
+            anchors.insert(number, anchor(1, 2, index, number as u32));
+        }
+        assert_eq!(zones(&anchors), Some(vec![4, 5, 6]));
+        anchors.insert(7, anchor(2, 2, 0, 70));
+        assert_eq!(zones(&anchors), Some(vec![4, 5, 6]), "the next has begun by half");
+        anchors.insert(8, anchor(1, 2, 3, 8));
+        assert_eq!(zones(&anchors), Some(vec![4, 5, 6, 8]), "and never comes to be");
+        anchors.insert(9, anchor(3, 2, 0, 90));
+        anchors.insert(10, anchor(3, 2, 1, 100));
+        assert_eq!(zones(&anchors), Some(vec![90, 100]));
+        assert_eq!(Era::new(&in_force(&anchors).unwrap()).checkpoint, 43);
+        anchors.insert(12, anchor(3, 2, 3, 120));
+        assert_eq!(zones(&anchors), None, "one is missing");
+    }
+
+    #[test]
+    fn neighbours_are_one_extent() {
+        let places: Vec<SlotNo> = [3, 4, 5, 7, 20, 21].map(SlotNo).to_vec();
+        let found: Vec<(u32, u32)> =
+            extents(&places).iter().map(|extent| (extent.first.0, extent.pages)).collect();
+        assert_eq!(found, [(3, 3), (7, 1), (20, 2)]);
+    }
+}

@@ -1,0 +1,129 @@
+//! Anchors: pages beside the zones, from which recovery learns where to begin.
+//!
+//! Anchor `n` takes place `n` modulo the number of places, so that the latest are there whatever is
+//! cut short. Each is written twice, in two areas one behind the other, so that no single damaged
+//! block takes one away (docs/format.md, "Anchors").
+use super::FileZones;
+use crate::block_store::{BlockStore, IoBuf};
+use std::collections::BTreeMap;
+use std::pin::pin;
+use tantalum_base::checksum::crc32c;
+use tantalum_base::{PAGE_BYTES, Result, ResultExt};
+
+const MAGIC: [u8; 8] = *b"TantAnch";
+const CONTENT_AT: usize = 40;
+const CHECKSUM_AT: usize = PAGE_BYTES - 4;
+
+/// Bytes that an anchor can say.
+pub const ANCHOR_BYTES_MAX: usize = CHECKSUM_AT - CONTENT_AT;
+
+/// Where the anchors are.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct AnchorArea {
+    pub(super) first_byte: u64,
+    /// Places in each of the two copies.
+    pub(super) places: u32,
+}
+
+/// Bytes that `places` anchors take in the store.
+pub const fn anchor_area_bytes(places: u32) -> u64 {
+    2 * places as u64 * PAGE_BYTES as u64
+}
+
+fn encode(page: &mut [u8], volume_id: u128, number: u64, content: &[u8]) {
+    page.fill(0);
+    page[..8].copy_from_slice(&MAGIC);
+    page[8..24].copy_from_slice(&volume_id.to_le_bytes());
+    page[24..32].copy_from_slice(&number.to_le_bytes());
+    page[32..36].copy_from_slice(&(content.len() as u32).to_le_bytes());
+    page[CONTENT_AT..CONTENT_AT + content.len()].copy_from_slice(content);
+    let checksum = crc32c(&page[..CHECKSUM_AT]);
+    page[CHECKSUM_AT..].copy_from_slice(&checksum.to_le_bytes());
+}
+
+/// Number and content of the anchor in `page`; `None` where it is none, or another volume's.
+fn decode(page: &[u8], volume_id: u128) -> Option<(u64, &[u8])> {
+    let long = |at: usize| u64::from_le_bytes(page[at..at + 8].try_into().expect("8 bytes"));
+    let word = |at: usize| u32::from_le_bytes(page[at..at + 4].try_into().expect("4 bytes"));
+    let whole = page.starts_with(&MAGIC)
+        && page[8..24] == volume_id.to_le_bytes()
+        && word(CHECKSUM_AT) == crc32c(&page[..CHECKSUM_AT]);
+    let length = word(32) as usize;
+    (whole && length <= ANCHOR_BYTES_MAX)
+        .then(|| (long(24), &page[CONTENT_AT..CONTENT_AT + length]))
+}
+
+impl<S: BlockStore> FileZones<S> {
+    /// The same with `places` anchors from `first_byte` of the store on, for which
+    /// [`anchor_area_bytes`] are set aside there.
+    pub fn with_anchors(mut self, first_byte: u64, places: u32) -> Self {
+        let end = first_byte + anchor_area_bytes(places);
+        let zones = self.byte_of(tantalum_base::SlotNo(0));
+        assert!(end <= zones, "anchors to byte {end} and zones from byte {zones} on");
+        self.anchors = Some(AnchorArea { first_byte, places });
+        self
+    }
+
+    pub(super) async fn write_both(&self, number: u64, content: &[u8]) -> Result<()> {
+        let area = self.anchors.expect("a medium without anchors is asked to write none");
+        assert!(content.len() <= ANCHOR_BYTES_MAX, "an anchor of {} bytes", content.len());
+        let copy = |copy: u64| {
+            let mut page = self.store.buffer(PAGE_BYTES);
+            encode(&mut page, self.options.volume_id, number, content);
+            let place = copy * u64::from(area.places) + number % u64::from(area.places);
+            self.write_copy(area.first_byte + place * PAGE_BYTES as u64, page)
+        };
+        super::read::join([pin!(copy(0)), pin!(copy(1))])
+            .await
+            .context(|| format!("writing anchor {number}"))
+    }
+
+    async fn write_copy(&self, byte: u64, page: IoBuf) -> Result<()> {
+        let page = self.store.write(byte, page, true).await?;
+        self.store.recycle(page);
+        Ok(())
+    }
+
+    pub(super) async fn read_all(&self) -> Result<Vec<(u64, Vec<u8>)>> {
+        let Some(area) = self.anchors else { return Ok(Vec::new()) };
+        let mut found = BTreeMap::new();
+        for copy in 0..2 {
+            let bytes = area.places as usize * PAGE_BYTES;
+            let buf = self.store.buffer(bytes);
+            let read = self.store.read(area.first_byte + copy * bytes as u64, buf).await;
+            // The other copy may be read where this one cannot.
+            let Ok(buf) = read else { continue };
+            for (place, page) in (0..).zip(buf.chunks_exact(PAGE_BYTES)) {
+                let Some((number, content)) = decode(page, self.options.volume_id) else {
+                    continue;
+                };
+                if number % u64::from(area.places) == place {
+                    found.entry(number).or_insert_with(|| content.to_vec());
+                }
+            }
+            self.store.recycle(buf);
+        }
+        Ok(found.into_iter().collect())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_anchor_comes_back_and_any_flipped_bit_is_found() {
+        let mut page = vec![0xff; PAGE_BYTES];
+        let content: Vec<u8> = (0..ANCHOR_BYTES_MAX).map(|at| at as u8).collect();
+        encode(&mut page, 7, 1 << 40, &content);
+        assert_eq!(decode(&page, 7), Some((1 << 40, &content[..])));
+        assert_eq!(decode(&page, 8), None, "another volume's");
+        for byte in 0..PAGE_BYTES {
+            page[byte] ^= 1 << (byte % 8);
+            assert_eq!(decode(&page, 7), None, "byte {byte}");
+            page[byte] ^= 1 << (byte % 8);
+        }
+        encode(&mut page, 7, 3, b"short");
+        assert_eq!(decode(&page, 7), Some((3, &b"short"[..])));
+    }
+}
