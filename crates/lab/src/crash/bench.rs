@@ -2,13 +2,14 @@
 use std::future::Future;
 use std::panic::AssertUnwindSafe;
 use std::rc::Rc;
-use tantalum_base::Error;
+use tantalum_base::{Error, ErrorKind};
 use tantalum_media::{CutPlan, Nvram, PowerCut, ZoneMedia};
 use tantalum_runtime::Virtual;
 use tantalum_runtime::virtual_time::Schedule;
 
+use super::damage::Damage;
 use super::decay::Decay;
-use super::life::{Cut, CutAt};
+use super::life::{Cut, CutAt, PowerOn, Strike};
 use super::powered::Powered;
 use super::rig::Rig;
 use super::subject::{Opening, Subject};
@@ -46,16 +47,17 @@ pub(super) struct Bench<R: Rig, S: Subject<Powered<R::Media>>> {
     pub(super) rig: R,
     pub(super) subject: S,
     pub(super) decay: Decay<<R::Media as ZoneMedia>::Page>,
+    pub(super) damage: Damage<<R::Media as ZoneMedia>::Page>,
     kept: S::Kept,
     pages: u64,
 }
 
 impl<R: Rig, S: Subject<Powered<R::Media>>> Bench<R, S> {
-    /// A new one; where `decays`, contents may decay.
+    /// A new one, in which nothing decays and nothing is damaged.
     ///
     /// # Errors
     /// `InvalidInput` where the device cannot have so many pages, or the medium.
-    pub(super) fn new(subject: &S, seed: u64, pages: u64, decays: bool) -> Result<Self, Error> {
+    pub(super) fn new(subject: &S, seed: u64, pages: u64) -> Result<Self, Error> {
         let rig = match subject.array(pages)? {
             Some(shape) => R::of_shape(seed, &shape)?,
             None => R::with_more_zones(seed, subject.more_zones()),
@@ -63,7 +65,8 @@ impl<R: Rig, S: Subject<Powered<R::Media>>> Bench<R, S> {
         Ok(Bench {
             rig,
             subject: subject.clone(),
-            decay: if decays { Decay::new() } else { Decay::never() },
+            decay: Decay::never(),
+            damage: Damage::never(),
             kept: subject.kept(),
             pages,
         })
@@ -73,23 +76,22 @@ impl<R: Rig, S: Subject<Powered<R::Media>>> Bench<R, S> {
         self.subject.nvram(&self.kept)
     }
 
-    /// Power comes on; decay strikes at these reads.
+    /// Power comes on; what is to decay and to get lost then does.
     pub(super) fn open(
         &mut self,
         runtime: &Virtual,
-        decaying_reads: &[u64],
+        power_on: &PowerOn,
     ) -> Opening<Powered<R::Media>, S::Kept> {
-        self.decay.power_on(decaying_reads);
+        self.decay.power_on(&power_on.decaying_reads);
         if let Some(nvram) = self.nvram() {
             nvram.power_on();
         }
         let media = self.rig.open(runtime);
-        Opening {
-            runtime: runtime.clone(),
-            media: Powered::decaying(media, self.cut_watch(), self.decay.clone()),
-            pages: self.pages,
-            kept: self.kept.clone(),
-        }
+        self.damage.power_on(&media.geometry(), &power_on.lost_writes);
+        let media = Powered::new(media, self.cut_watch())
+            .decaying(self.decay.clone())
+            .damaged(self.damage.clone(), self.rig.loser());
+        Opening { runtime: runtime.clone(), media, pages: self.pages, kept: self.kept.clone() }
     }
 
     /// Plans a cut. One at a store of NVRAM, where the device has none, never comes.
@@ -105,10 +107,12 @@ impl<R: Rig, S: Subject<Powered<R::Media>>> Bench<R, S> {
         }
     }
 
-    /// Tells whether the power has gone since it came on, at the medium or at a store to NVRAM.
+    /// Tells whether the power has gone since it came on, at the medium or at a store to NVRAM; also
+    /// where that is made only later, with the device.
     pub(super) fn cut_watch(&self) -> impl Fn() -> bool + 'static {
-        let (media, nvram) = (self.rig.cut_watch(), self.nvram());
-        move || media() || nvram.as_ref().is_some_and(Nvram::is_cut)
+        let media = self.rig.cut_watch();
+        let (subject, kept) = (self.subject.clone(), self.kept.clone());
+        move || media() || subject.nvram(&kept).is_some_and(|nvram| nvram.is_cut())
     }
 
     /// Tells operations of the medium and stores to NVRAM so far.
@@ -117,12 +121,22 @@ impl<R: Rig, S: Subject<Powered<R::Media>>> Bench<R, S> {
         move || (media(), nvram.as_ref().map_or(0, Nvram::stores))
     }
 
-    /// Power is gone: what was in flight meets its fate, and the device does what it does on
-    /// stored energy.
+    /// Power is gone: what was in flight meets its fate, the device does what it does on stored energy,
+    /// and then the medium is damaged.
     ///
     /// # Errors
     /// What went wrong in that.
     pub(super) fn dark(
+        &mut self,
+        runtime: Virtual,
+        device: Option<Rc<S::Device>>,
+        strikes: &[Strike],
+    ) -> Result<(), String> {
+        self.lights_out(runtime, device)?;
+        self.strike(strikes).map_err(|error| format!("the rig failed: {error}"))
+    }
+
+    fn lights_out(
         &mut self,
         runtime: Virtual,
         device: Option<Rc<S::Device>>,
@@ -135,7 +149,7 @@ impl<R: Rig, S: Subject<Powered<R::Media>>> Bench<R, S> {
         self.rig.settle(&runtime).map_err(|error| format!("the rig failed: {error}"))?;
         let Some(device) = device.filter(|_| S::HAS_STORED_ENERGY) else { return Ok(()) };
         let runtime = Virtual::new(Schedule::Fifo);
-        let (subject, opening) = (self.subject.clone(), self.open(&runtime, &[]));
+        let (subject, opening) = (self.subject.clone(), self.open(&runtime, &PowerOn::default()));
         let dumped =
             powered(&runtime, async move { subject.on_stored_energy(device, opening).await });
         runtime.drop_tasks();
@@ -146,5 +160,54 @@ impl<R: Rig, S: Subject<Powered<R::Media>>> Bench<R, S> {
             Ended::Cut => Err("on stored energy: no cut falls there".to_owned()),
             Ended::Wrong(wrong) => Err(format!("on stored energy: {wrong}")),
         }
+    }
+
+    /// Looks what the dark left of what was not durable, and damages the medium.
+    fn strike(&mut self, strikes: &[Strike]) -> Result<(), Error> {
+        if !self.damage.is_kept() {
+            return Ok(());
+        }
+        let runtime = Virtual::new(Schedule::Fifo);
+        let media = self.rig.open(&runtime);
+        let (damage, uncertain) = (self.damage.clone(), self.damage.uncertain());
+        let looked = runtime.run(async move {
+            for (zone, epoch) in uncertain {
+                damage.found(zone, epoch, &media.scan(zone, 0, Some(epoch)).await?);
+            }
+            Ok(())
+        });
+        looked
+            .map_err(|deadlock| Error::with_source(ErrorKind::Corrupt, "looking", deadlock))??;
+        self.rig.settle(&runtime)?;
+        for strike in strikes {
+            let damaged = self.damage.strike(R::Media::READS_SPARES, *strike);
+            damaged.into_iter().for_each(|(slot, bit)| self.rig.damage(slot, bit));
+        }
+        self.damage.struck();
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::crash::{NandRig, subjects::TxCacheSubject};
+    use tantalum_base::Stamp;
+
+    /// The medium of the first power-on is there before the NVRAM is.
+    #[test]
+    fn a_cut_at_the_nvram_stops_the_medium_at_the_first_power_on_too() {
+        let subject = TxCacheSubject { transactions: true };
+        let mut bench = Bench::<NandRig<Stamp>, _>::new(&subject, 1, 24).unwrap();
+        let runtime = Virtual::new(Schedule::Fifo);
+        let opening = bench.open(&runtime, &PowerOn::default());
+        let formatted = powered(&runtime, async move { subject.format(opening).await });
+        let Ended::Done(Ok(device)) = formatted else { panic!("formatting works") };
+        let nvram = bench.nvram().expect("it was made");
+        let appends = powered(&runtime, async move {
+            nvram.cut();
+            device.ftl().checkpoint().await
+        });
+        assert!(matches!(appends, Ended::Cut));
     }
 }

@@ -4,7 +4,8 @@ use std::rc::Rc;
 use tantalum_base::{Error, ErrorKind, PageDevice, PageNo, PageRange, Payload, Result, TxId};
 
 use super::command::{Command, Effect};
-use super::decay::{Decay, is_decay};
+use super::decay::is_decay;
+use super::excuses::{Latching, Medium};
 use super::history::History;
 use super::life::Violation;
 use super::text::command_text;
@@ -21,12 +22,12 @@ pub(super) struct Client<D: PageDevice> {
     pub(super) is_cut: Rc<dyn Fn() -> bool>,
     /// Whether a trim is all or nothing.
     pub(super) trims_are_atomic: bool,
-    /// Whether a program fails that latches the device.
-    pub(super) may_latch: bool,
+    /// What fails that latches the device.
+    pub(super) may_latch: Latching,
     /// Whether a write in a transaction may find no room.
     pub(super) transactions_may_fill: bool,
-    /// What has decayed.
-    pub(super) decay: Decay<D::Page>,
+    /// What of the medium is damaged.
+    pub(super) medium: Medium<D::Page>,
     /// States that a check looks at, at the most.
     pub(super) states_max: usize,
 }
@@ -38,18 +39,13 @@ impl<D: PageDevice> Client<D> {
             let performed = self.perform(&command, first_content).await;
             self.check_power();
             if let Err(error) = performed
-                && !(self.may_be_latched() && is_latch(&error))
+                && !self.medium.latching(self.may_latch).excuses(&error)
             {
                 let text = command_text(&command);
                 let violation = format!("client {}, {text}: {error:?}", self.number);
                 self.violations.borrow_mut().push(Violation(violation));
             }
         }
-    }
-
-    /// Whether the device has had a reason to refuse changes.
-    fn may_be_latched(&self) -> bool {
-        self.may_latch || self.decay.has_own()
     }
 
     async fn perform(&self, command: &Command, first_content: u64) -> Result<()> {
@@ -181,7 +177,7 @@ impl<D: PageDevice> Client<D> {
     /// Whether a read of `range` that was issued at `issued` may be an error, for decay.
     fn may_fail(&self, range: PageRange, issued: u64) -> bool {
         let history = self.history.borrow();
-        let lost = history.numbers(&self.decay.lost());
+        let lost = self.medium.excuses(&history).lost;
         let durability = self.device.limits().durability;
         may_fail(&history, range, issued, &lost, durability, self.states_max)
     }
@@ -208,11 +204,6 @@ impl<D: PageDevice> Client<D> {
         history.undecided += u64::from(checked == Sure::Undecided);
         Ok(())
     }
-}
-
-/// What a device answers whose log failed: to the command that it failed under, and to all later ones.
-pub(super) fn is_latch(error: &Error) -> bool {
-    matches!(error.kind(), ErrorKind::Latched | ErrorKind::ProgramFailed | ErrorKind::ZoneRetired)
 }
 
 /// Answers that a device may give to a client among several, with nothing done.

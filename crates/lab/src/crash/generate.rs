@@ -1,15 +1,26 @@
 //! Random lives from a seed.
 use tantalum_base::{Error, ErrorKind, Limits, PageNo, PageRange, Result, Rng, Spec};
 use tantalum_media::Fate;
+use tantalum_media::block_store::IoFaultKind;
 
 use super::command::Command;
-use super::life::{Cut, CutAt, End, Life, PowerOn};
+use super::life::{
+    Cut, CutAt, End, How, IoFault, Life, LostPart, LostWrite, PowerOn, SLOT_BITS, Strike,
+};
 
 /// Decays in a life in which there are some, at the most.
 const DECAYS_MAX: u64 = 3;
 /// They strike within so many reads, of a slot each: in a recovery, in the check of all pages behind
 /// it, or later.
 const DECAY_WITHIN_READS: u64 = 300;
+
+/// Strikes, lost appends and failing operations in a life in which there are some, at the most.
+const STRIKES_MAX: u64 = 3;
+const LOST_MAX: u64 = 2;
+const IO_FAULTS_MAX: u64 = 2;
+/// Places that are struck: so many of the newest, or so many of all that the lab's media have.
+const NEW_PLACES: u64 = 24;
+const ALL_PLACES: u64 = 640;
 
 /// What random lives look like.
 #[derive(Clone, Debug, PartialEq)]
@@ -30,12 +41,18 @@ pub struct Workload {
     pub failures: u32,
     /// Share of lives in which contents decay.
     pub decay: f64,
+    /// Share of lives in which the medium is damaged in the dark, wherever that strikes.
+    pub damage: f64,
+    /// Share of lives in which appends are reported done and not there.
+    pub lost: f64,
+    /// Share of lives in which writes and syncs of a file fail.
+    pub io_faults: f64,
 }
 
 impl Workload {
     /// What `--workload` takes.
-    pub const SYNTAX: &'static str =
-        "mixed:clients=3,commands=24,pages=6,reads=6,power_ons=24,faults=0.1,failures=2,decay=0.1";
+    pub const SYNTAX: &'static str = "mixed:clients=3,commands=24,pages=6,reads=6,power_ons=24,faults=0.1,failures=2,decay=0.1,\
+         damage=0,lost=0,io-faults=0.1";
 
     /// Reads [`SYNTAX`](Self::SYNTAX); `serial` is `mixed` with one client.
     ///
@@ -58,6 +75,9 @@ impl Workload {
             // More would use up the blocks that the lab's media keep in place of bad ones.
             failures: spec.count("failures", 1..=2, 2)? as u32,
             decay: spec.number("decay", 0.0..=1.0, 0.1)?,
+            damage: spec.number("damage", 0.0..=1.0, 0.0)?,
+            lost: spec.number("lost", 0.0..=1.0, 0.0)?,
+            io_faults: spec.number("io-faults", 0.0..=1.0, 0.1)?,
         };
         spec.finish()?;
         Ok(workload)
@@ -65,10 +85,14 @@ impl Workload {
 
     /// With every parameter.
     pub fn text(&self) -> String {
-        let Workload { clients, commands, pages, reads, power_ons, faults, failures, decay } = self;
+        let Workload {
+            clients, commands, pages, reads, power_ons, faults, failures, decay, ..
+        } = self;
+        let Workload { damage, lost, io_faults, .. } = self;
         format!(
             "mixed:clients={clients},commands={commands},pages={pages},reads={reads},\
-             power_ons={power_ons},faults={faults},failures={failures},decay={decay}"
+             power_ons={power_ons},faults={faults},failures={failures},decay={decay},\
+             damage={damage},lost={lost},io-faults={io_faults}"
         )
     }
 
@@ -103,7 +127,33 @@ impl Workload {
                 power_ons[at].decaying_reads.push(rng.below(DECAY_WITHIN_READS));
             }
         }
+        self.harm(seed, &mut power_ons);
         Ok(Life { seed, pages: limits.pages, power_ons })
+    }
+
+    /// What is damaged, lost and fails; each of a seed apart.
+    fn harm(&self, seed: u64, power_ons: &mut [PowerOn]) {
+        let count = power_ons.len() as u64;
+        let places = |label: &str, chance: f64, most: u64| {
+            let mut rng = Rng::split(seed, label);
+            let times = if rng.chance(chance) { 1 + rng.below(most) } else { 0 };
+            let places: Vec<usize> = (0..times).map(|_| rng.below(count) as usize).collect();
+            (rng, places)
+        };
+        let (mut rng, at) = places("damage", self.damage, STRIKES_MAX);
+        at.into_iter().for_each(|at| power_ons[at].strikes.push(strike(&mut rng)));
+        let (mut rng, at) = places("lost", self.lost, LOST_MAX);
+        for at in at {
+            let part = if rng.chance(0.5) { LostPart::First } else { LostPart::All };
+            let append = rng.below(u64::from(self.commands) * 2);
+            power_ons[at].lost_writes.push(LostWrite { append, part });
+        }
+        let (mut rng, at) = places("io faults", self.io_faults, IO_FAULTS_MAX);
+        for at in at {
+            let kind = if rng.chance(0.7) { IoFaultKind::Io } else { IoFaultKind::NoSpace };
+            let operation = rng.below(u64::from(self.commands) * 2);
+            power_ons[at].io_faults.push(IoFault { operation, kind });
+        }
     }
 
     /// The clients of one load that has all the clients and commands there may be.
@@ -134,6 +184,20 @@ impl Workload {
         };
         PowerOn { clients, end, ..PowerOn::default() }
     }
+}
+
+/// Where damage strikes, and how: mostly what is new, which no checkpoint has yet.
+fn strike(rng: &mut Rng) -> Strike {
+    let places = if rng.chance(0.6) { NEW_PLACES } else { ALL_PLACES };
+    let place = rng.below(places);
+    let how = match rng.below(10) {
+        // The head of a header, too.
+        0 | 1 => How::Flip(rng.below(1024) as u32),
+        2..=4 => How::Flip(rng.below(u64::from(SLOT_BITS)) as u32),
+        5 | 6 => How::Spare,
+        _ => How::Wipe,
+    };
+    Strike { place, how }
 }
 
 /// What commands look like.

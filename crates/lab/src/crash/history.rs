@@ -1,5 +1,7 @@
 //! What was issued and acknowledged since the device was last opened and checked, in which order,
 //! and what a read may see meanwhile.
+use std::cell::Cell;
+use std::rc::Rc;
 use tantalum_base::{Durability, FastMap, PageNo, Payload, Result};
 use tantalum_base::{Error, ErrorKind};
 
@@ -20,14 +22,51 @@ pub(super) struct Entry {
 /// Where the numbers of clients begin that stand for parts of commands.
 const APART: u32 = 1 << 16;
 
+/// The end of the log that may be missing: the time when its first append was begun, and the contents in it.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(super) struct LostTail {
+    pub(super) from: u64,
+    pub(super) contents: Vec<u64>,
+}
+
+impl LostTail {
+    /// Whether what `entry` wrote is in it.
+    pub(super) fn has(&self, entry: &Entry) -> bool {
+        match &entry.effect {
+            Effect::Set(pages) => pages.iter().any(|(_, content)| self.contents.contains(content)),
+            Effect::Clear(_) | Effect::Share(_) => false,
+        }
+    }
+}
+
+/// Which commands must have survived.
+pub(super) struct Survivors<'a> {
+    durability: Durability,
+    /// Only what was promised before counts.
+    before: u64,
+    flushed_before: u64,
+    tail: Option<&'a LostTail>,
+}
+
+impl Survivors<'_> {
+    /// Whether `entry` must be there.
+    pub(super) fn has(&self, entry: &Entry) -> bool {
+        let Some(acked) = entry.acked.filter(|acked| *acked < self.before) else { return false };
+        let is_promised = acked < self.flushed_before
+            || self.durability == Durability::OnAck
+            || (entry.is_durable && self.durability == Durability::OnFlush);
+        is_promised && !self.tail.is_some_and(|tail| tail.has(entry))
+    }
+}
+
 /// The commands behind a state that is known.
 pub(super) struct History<P> {
     /// What the device held when it was last checked.
     pub(super) baseline: Contents,
     pub(super) entries: Vec<Entry>,
-    /// Flushes that completed: when the last one that counts was issued.
-    flushed_before: u64,
-    clock: u64,
+    /// Flushes that completed: when each was issued, and when it completed.
+    flushes: Vec<(u64, u64)>,
+    clock: Rc<Cell<u64>>,
     written: Written<P>,
     /// Checks that were given up.
     pub(super) undecided: u64,
@@ -47,16 +86,21 @@ impl<P: Payload> History<P> {
         History {
             baseline,
             entries: Vec::new(),
-            flushed_before: 0,
-            clock: 0,
+            flushes: Vec::new(),
+            clock: Rc::default(),
             written,
             undecided: 0,
         }
     }
 
     fn tick(&mut self) -> u64 {
-        self.clock += 1;
-        self.clock
+        self.clock.set(self.clock.get() + 1);
+        self.clock.get()
+    }
+
+    /// What tells the time that commands are issued and acknowledged at.
+    pub(super) fn clock(&self) -> Rc<Cell<u64>> {
+        Rc::clone(&self.clock)
     }
 
     /// Makes content `number` for `page`; numbers are used once.
@@ -137,15 +181,21 @@ impl<P: Payload> History<P> {
 
     /// A flush completed that was issued at `issued`.
     pub(super) fn flushed(&mut self, issued: u64) {
-        self.flushed_before = self.flushed_before.max(issued);
+        let completed = self.tick();
+        self.flushes.push((issued, completed));
     }
 
-    /// Whether `entry` must have survived a cut now.
-    pub(super) fn must_survive(&self, entry: &Entry, durability: Durability) -> bool {
-        let Some(acked) = entry.acked else { return false };
-        acked < self.flushed_before
-            || durability == Durability::OnAck
-            || (entry.is_durable && durability == Durability::OnFlush)
+    /// What must have survived a cut now; where the end of the log may be missing from `tail` on, without
+    /// what may be in it.
+    pub(super) fn survivors<'a>(
+        &self,
+        durability: Durability,
+        tail: Option<&'a LostTail>,
+    ) -> Survivors<'a> {
+        let before = tail.map_or(u64::MAX, |tail| tail.from);
+        let completed = self.flushes.iter().filter(|(_, completed)| *completed < before);
+        let flushed_before = completed.map(|(issued, _)| *issued).max().unwrap_or(0);
+        Survivors { durability, before, flushed_before, tail }
     }
 
     /// Contents that a read of `page` may see which was issued at `issued` and returns now; `None`
@@ -199,7 +249,7 @@ impl<P: Payload> History<P> {
     pub(super) fn settle(&mut self, contents: Contents) {
         self.baseline = contents;
         self.entries.clear();
-        self.flushed_before = 0;
-        self.clock = 0;
+        self.flushes.clear();
+        self.clock.set(0);
     }
 }

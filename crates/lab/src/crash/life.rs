@@ -1,5 +1,7 @@
 //! A scenario: the life of one device, from its format through every time that it had power.
+use tantalum_base::PAGE_BYTES;
 use tantalum_media::Fate;
+use tantalum_media::block_store::IoFaultKind;
 
 use super::command::Command;
 
@@ -28,6 +30,64 @@ pub struct PowerOn {
     /// Reads of the medium, of one slot each, at which what is read decays, counted from the power-on;
     /// where that is nothing that may decay, it is the first behind it that may.
     pub decaying_reads: Vec<u64>,
+    /// Appends that are reported done and not there, counted from the power-on.
+    pub lost_writes: Vec<LostWrite>,
+    /// Writes and syncs of a file that fail. Files only.
+    pub io_faults: Vec<IoFault>,
+    /// What is damaged in the dark behind the end.
+    pub strikes: Vec<Strike>,
+}
+
+/// An append that is reported done and not there.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct LostWrite {
+    /// Its number since the power came on.
+    pub append: u64,
+    /// How much of it is not there.
+    pub part: LostPart,
+}
+
+/// How much of an append is lost.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum LostPart {
+    /// All of it.
+    All,
+    /// The header page of a file, the first flash page of NAND.
+    First,
+}
+
+/// A write or sync that fails.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct IoFault {
+    /// Its number among the writes and syncs since the power came on.
+    pub operation: u64,
+    /// What it answers.
+    pub kind: IoFaultKind,
+}
+
+/// Damage to the medium.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Strike {
+    /// Which slot: counted from the newest append backwards, of each its header before its pages; behind
+    /// the oldest all other slots of the medium, and then from the newest append again.
+    pub place: u64,
+    /// What becomes of it.
+    pub how: How,
+}
+
+/// Bits in a slot.
+pub(super) const SLOT_BITS: u32 = 8 * PAGE_BYTES as u32;
+
+/// What a strike does.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum How {
+    /// One bit, of those of the slot, is another; on NAND the content is another than its spare says.
+    Flip(u32),
+    /// The slot is zeros; on NAND the flash page cannot be read.
+    Wipe,
+    /// What stands beside the page is gone: on NAND the spare area of the flash page, on a file the header
+    /// page of the append.
+    Spare,
 }
 
 /// How a time with power ends.
@@ -85,6 +145,13 @@ impl Life {
     /// Whether anything decays.
     pub fn decays(&self) -> bool {
         self.power_ons.iter().any(|power_on| !power_on.decaying_reads.is_empty())
+    }
+
+    /// Whether anything is damaged in the dark, or lost as it is written.
+    pub fn is_damaged(&self) -> bool {
+        let is_damaged =
+            |power_on: &PowerOn| !power_on.strikes.is_empty() || !power_on.lost_writes.is_empty();
+        self.power_ons.iter().any(is_damaged)
     }
 
     /// Planned cuts.

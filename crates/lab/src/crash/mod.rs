@@ -7,6 +7,9 @@
 //! rig        a medium that can be cut: simulated NAND, or a file store that keeps unsynced writes apart
 //! powered    stops everything when the medium loses power
 //! decay      contents that decay while they are read, and what may be lost by that
+//! damage     slots that are struck in the dark, and appends that are lost
+//! writes     what was written, and what may be lost, refused or missing where some of it is damaged
+//! excuses    what all of that excuses of a device
 //! life       a scenario: each time with power, its clients and its end   text   written down
 //! command    what clients do                          generate  random lives from a seed
 //! possible   what a device can be asked for
@@ -22,7 +25,9 @@ mod bench;
 mod campaign;
 mod client;
 mod command;
+mod damage;
 mod decay;
+mod excuses;
 mod exhaustive;
 mod generate;
 mod history;
@@ -38,11 +43,14 @@ mod subject;
 pub mod subjects;
 mod text;
 mod verify;
+mod writes;
 
 pub use campaign::{Campaign, CampaignOptions, Found, campaign, check};
 pub use command::Command;
 pub use generate::Workload;
-pub use life::{Cut, CutAt, End, Life, PowerOn, Violation};
+pub use life::{
+    Cut, CutAt, End, How, IoFault, Life, LostPart, LostWrite, PowerOn, Strike, Violation,
+};
 pub use powered::Powered;
 pub use registry::{DEVICES, Lives, MEDIA, PROFILES, carries, find};
 pub use rig::{FileRig, NandRig, Rig};

@@ -5,7 +5,7 @@ use tantalum_runtime::virtual_time::Schedule;
 use tantalum_ssd::CacheKind;
 
 use super::bench::{Bench, Ended, powered};
-use super::life::Life;
+use super::life::{Life, PowerOn};
 use super::powered::Powered;
 use super::rig::{FileRig, NandRig, Rig};
 use super::run::{Outcome, run};
@@ -173,9 +173,9 @@ impl<R: Rig, S: Subject<Powered<R::Media>>> Lives for Kind<R, S> {
     }
 
     fn limits(&self, pages: u64) -> Result<Limits> {
-        let mut bench = Bench::<R, S>::new(&self.subject, 0, pages, false)?;
+        let mut bench = Bench::<R, S>::new(&self.subject, 0, pages)?;
         let runtime = Virtual::new(Schedule::Fifo);
-        let opening = bench.open(&runtime, &[]);
+        let opening = bench.open(&runtime, &PowerOn::default());
         let subject = self.subject.clone();
         let formatted = powered(&runtime, async move {
             let device = subject.format(opening).await?;

@@ -1,12 +1,13 @@
 //! Media whose power can be cut at a chosen operation, and that survive the executor.
-use tantalum_base::{Error, ErrorKind, Payload, Result, Rng};
-use tantalum_media::block_store::{CrashOptions, CrashStore, CutStyle, MemoryStore};
+use tantalum_base::{Error, ErrorKind, PAGE_BYTES, Payload, Result, Rng, SlotNo};
+use tantalum_media::block_store::{CrashOptions, CrashStore, CutStyle, LostBlocks, MemoryStore};
 use tantalum_media::nand::{Nand, NandFaults, NandGeometry, NandOptions, NandTiming};
 use tantalum_media::nand_zones::{NandZones, NandZonesOptions};
 use tantalum_media::{CutPlan, Fate, FileZones, FileZonesOptions, ZoneMedia};
 use tantalum_runtime::virtual_time::Schedule;
 use tantalum_runtime::{Runtime, Virtual};
 
+use super::life::{IoFault, LostPart};
 use super::subject::ArrayShape;
 
 const FILE_ZONES: u32 = 14;
@@ -70,6 +71,20 @@ pub trait Rig {
     /// Lets these programs fail, counted from now on from 0, and none that was named before; nothing
     /// where the medium has none.
     fn fail_programs(&mut self, _programs: &[u64]) {}
+
+    /// Whether writes and syncs may fail as those of a file do.
+    const FAILS_IO: bool = false;
+
+    /// Lets these writes and syncs fail, counted from the last `open`; nothing where the medium has none.
+    fn fail_io(&mut self, _faults: &[IoFault]) {}
+
+    /// Loses the next append, until the next `open`; nothing where what is read tells of that.
+    fn loser(&self) -> impl Fn(LostPart) + 'static {
+        |_| {}
+    }
+
+    /// Damages what is stored of `slot`: one bit of it, or all. Nothing where what is read tells of that.
+    fn damage(&mut self, _slot: SlotNo, _bit: Option<u32>) {}
 
     /// Whether power has been cut since the last `open`.
     fn is_cut(&self) -> bool;
@@ -177,6 +192,8 @@ pub struct FileRig {
 impl Rig for FileRig {
     type Media = FileZones<CrashStore<MemoryStore, Virtual>>;
 
+    const FAILS_IO: bool = true;
+
     fn with_more_zones(seed: u64, more: u32) -> Self {
         let zones = FILE_ZONES + more;
         let bytes = u64::from(zones) * u64::from(FILE_SLOTS_PER_ZONE) * 4096;
@@ -212,6 +229,35 @@ impl Rig for FileRig {
     fn operations_watch(&self) -> impl Fn() -> u64 + 'static {
         let store = self.store.clone();
         move || store.as_ref().map_or(0, CrashStore::operations)
+    }
+
+    fn fail_io(&mut self, faults: &[IoFault]) {
+        let Some(store) = &self.store else { return };
+        let done = store.operations();
+        for fault in faults.iter().filter(|fault| fault.operation >= done) {
+            store.fail_operation(fault.operation - done, fault.kind);
+        }
+    }
+
+    fn loser(&self) -> impl Fn(LostPart) + 'static {
+        let store = self.store.clone();
+        move |part| {
+            let blocks = match part {
+                LostPart::All => LostBlocks::All,
+                LostPart::First => LostBlocks::First,
+            };
+            if let Some(store) = &store {
+                store.lose_next_write(blocks);
+            }
+        }
+    }
+
+    fn damage(&mut self, slot: SlotNo, bit: Option<u32>) {
+        let byte = u64::from(slot.0) * PAGE_BYTES as u64;
+        match bit {
+            Some(bit) => self.disk.flip_bit(byte + u64::from(bit / 8), (bit % 8) as u8),
+            None => self.disk.wipe_block(byte),
+        }
     }
 
     fn is_cut(&self) -> bool {

@@ -7,9 +7,11 @@ use tantalum_runtime::virtual_time::Schedule;
 use tantalum_runtime::{Runtime, Virtual};
 
 use super::bench::{Bench, Ended, powered};
-use super::client::{Client, is_latch};
+use super::client::Client;
 use super::command::Command;
+use super::damage::Damage;
 use super::decay::{Decay, is_decay};
+use super::excuses::{Latching, Medium};
 use super::history::History;
 use super::life::{End, Life, PowerOn, Violation};
 use super::powered::Powered;
@@ -90,12 +92,20 @@ struct Session<D> {
 
 impl<R: Rig, S: Subject<Powered<R::Media>>> Living<R, S> {
     fn new(subject: &S, life: &Life, states_max: usize) -> Self {
-        let decays = life.decays() && S::DECAYED != Decayed::IsNotTold;
+        let is_told = S::DECAYED != Decayed::IsNotTold;
+        let mut bench = Bench::new(subject, life.seed, life.pages)
+            .unwrap_or_else(|error| panic!("the device's limits were asked for: {error}"));
+        let history = History::new(life.pages);
+        if is_told && life.decays() {
+            bench.decay = Decay::new();
+        }
+        if is_told && life.is_damaged() {
+            bench.damage = Damage::new(history.clock());
+        }
         Living {
-            bench: Bench::new(subject, life.seed, life.pages, decays)
-                .unwrap_or_else(|error| panic!("the device's limits were asked for: {error}")),
+            bench,
             seed: life.seed,
-            history: Rc::new(RefCell::new(History::new(life.pages))),
+            history: Rc::new(RefCell::new(history)),
             violations: Rc::default(),
             next_content: 1,
             unverified_cuts: 0,
@@ -136,14 +146,14 @@ impl<R: Rig, S: Subject<Powered<R::Media>>> Living<R, S> {
         if let Some(device) = &device {
             self.outcome.coverage.add(self.bench.subject.coverage(device));
         }
-        if let Err(wrong) = self.bench.dark(runtime, device) {
+        if let Err(wrong) = self.bench.dark(runtime, device, &power_on.strikes) {
             self.violate(number, wrong);
         }
         self.outcome.undecided += std::mem::take(&mut self.history.borrow_mut().undecided);
         self.count_cuts(is_cut, session.verified.get(), power_on.end);
         let violations: Vec<Violation> = self.violations.borrow_mut().drain(..).collect();
         violations.into_iter().for_each(|violation| self.violate(number, violation.0));
-        self.outcome.decayed = self.bench.decay.count();
+        self.outcome.decayed = self.bench.decay.count() + self.bench.damage.count();
         self.outcome.refused += u64::from(session.refused.get());
         self.outcome.violations.is_empty() && !session.refused.get()
     }
@@ -171,7 +181,7 @@ impl<R: Rig, S: Subject<Powered<R::Media>>> Living<R, S> {
         session: &Rc<Session<S::Device>>,
         power_on: &PowerOn,
     ) -> Ended<()> {
-        let opening = self.bench.open(runtime, &power_on.decaying_reads);
+        let opening = self.bench.open(runtime, power_on);
         let subject = self.bench.subject.clone();
         match powered(runtime, async move { subject.format(opening).await }) {
             Ended::Done(Ok(device)) => {
@@ -192,17 +202,22 @@ impl<R: Rig, S: Subject<Powered<R::Media>>> Living<R, S> {
         power_on: &PowerOn,
         is_new: bool,
     ) -> Ended<()> {
-        let opening = (!is_new).then(|| self.bench.open(runtime, &power_on.decaying_reads));
+        let opening = (!is_new).then(|| self.bench.open(runtime, power_on));
         if let End::Cut(cut) = power_on.end {
             self.bench.plan(cut);
         }
         self.bench.rig.fail_programs(&power_on.failing_programs);
+        self.bench.rig.fail_io(&power_on.io_faults);
         let subject = self.bench.subject.clone();
         let clients = self.number(&power_on.clients);
         let (closes, states_max) = (power_on.end == End::Close, self.states_max);
         let fails = !power_on.failing_programs.is_empty();
-        let may_latch = fails && S::FAILED_PROGRAM == FailedProgram::Latches;
-        let (rt, session, decay) = (runtime.clone(), Rc::clone(session), self.bench.decay.clone());
+        let may_latch = Latching {
+            programs: fails && S::FAILED_PROGRAM == FailedProgram::Latches,
+            io: R::FAILS_IO && !power_on.io_faults.is_empty(),
+        };
+        let (rt, session) = (runtime.clone(), Rc::clone(session));
+        let medium = Medium { decay: self.bench.decay.clone(), damage: self.bench.damage.clone() };
         let (counts, is_cut) = (self.bench.counts(), self.bench.cut_watch());
         let is_cut: Rc<dyn Fn() -> bool> = Rc::new(is_cut);
         let (history, violations) = (Rc::clone(&self.history), Rc::clone(&self.violations));
@@ -211,8 +226,8 @@ impl<R: Rig, S: Subject<Powered<R::Media>>> Living<R, S> {
                 None => session.device.borrow().clone().expect("formatted just now"),
                 Some(opening) => match subject.reopen(opening).await {
                     // Nothing was checked; the next power-on finds all as it was.
-                    Err(error) if may_latch && is_latch(&error) => return Ok(()),
-                    Err(error) if is_decay(&error) && may_refuse(&decay, &history) => {
+                    Err(error) if may_latch.excuses(&error) => return Ok(()),
+                    Err(error) if is_decay(&error) && medium.may_refuse(&history.borrow()) => {
                         session.refused.set(true);
                         return Ok(());
                     }
@@ -223,7 +238,7 @@ impl<R: Rig, S: Subject<Powered<R::Media>>> Living<R, S> {
             *session.device.borrow_mut() = Some(Rc::clone(&device));
             if !is_new {
                 subject.validate(&device);
-                let found = verify(&*device, &history, &decay, states_max).await?;
+                let found = verify(&*device, &history, &medium, states_max).await?;
                 if let Err(violation) = found {
                     violations.borrow_mut().push(violation);
                     return Ok(());
@@ -244,7 +259,7 @@ impl<R: Rig, S: Subject<Powered<R::Media>>> Living<R, S> {
                         trims_are_atomic: S::TRIMS_ARE_ATOMIC,
                         may_latch,
                         transactions_may_fill: S::TRANSACTIONS_MAY_FILL,
-                        decay: decay.clone(),
+                        medium: medium.clone(),
                         states_max,
                     };
                     rt.spawn("client", client.run(commands))
@@ -259,9 +274,7 @@ impl<R: Rig, S: Subject<Powered<R::Media>>> Living<R, S> {
             if closes {
                 let issued = history.borrow_mut().now();
                 match subject.close(&device).await {
-                    Err(error) if (may_latch || decay.has_own()) && is_latch(&error) => {
-                        return Ok(());
-                    }
+                    Err(error) if medium.latching(may_latch).excuses(&error) => return Ok(()),
                     closed => closed?,
                 }
                 // Closing in good order is a flush.
@@ -292,16 +305,11 @@ impl<R: Rig, S: Subject<Powered<R::Media>>> Living<R, S> {
     }
 }
 
-/// Whether what has decayed is a reason not to open the device.
-fn may_refuse<P: Payload>(decay: &Decay<P>, history: &RefCell<History<P>>) -> bool {
-    decay.may_refuse(|page| history.borrow().identify(page).is_some())
-}
-
 /// Reads every page and compares; what is there is what counts from now on.
 async fn verify<D: PageDevice>(
     device: &D,
     history: &RefCell<History<D::Page>>,
-    decay: &Decay<D::Page>,
+    medium: &Medium<D::Page>,
     states_max: usize,
 ) -> Result<Result<(), Violation>, Error> {
     let (count, durability): (u64, Durability) = {
@@ -317,11 +325,12 @@ async fn verify<D: PageDevice>(
             Err(error) => return Err(error),
         });
     }
-    let lost = history.borrow().numbers(&decay.lost());
-    let checked = verify::check(&pages, &history.borrow(), &lost, durability, states_max);
+    let excuses = medium.excuses(&history.borrow());
+    let checked = verify::check(&pages, &history.borrow(), &excuses, durability, states_max);
     Ok(checked.map(|(contents, sure)| {
         let mut history = history.borrow_mut();
         history.settle(contents);
+        medium.damage.settled();
         history.undecided += u64::from(sure == Sure::Undecided);
     }))
 }

@@ -2,7 +2,7 @@
 use tantalum_media::Fate;
 
 use super::command::Command;
-use super::life::{Cut, End, Life};
+use super::life::{Cut, End, How, Life, Strike};
 use tantalum_base::{PageNo, PageRange};
 
 /// A life that was made smaller.
@@ -16,7 +16,7 @@ pub struct Shrunk {
 
 /// Shrinks `life`, of which `breaks` says that a promise is broken in it, by trying `tries_max`
 /// smaller ones at the most. What is dropped, in this order: power-ons, clients, commands, pages of
-/// commands, failures, cuts. A cut moves to the front, and to the plainest fate.
+/// commands, failures, damage, cuts. A cut moves to the front, and to the plainest fate.
 pub fn shrink(life: &Life, tries_max: u32, breaks: impl Fn(&Life) -> bool) -> Shrunk {
     let mut shrinker = Shrinker { life: life.clone(), tried: 0, tries_max, breaks };
     loop {
@@ -137,10 +137,25 @@ impl<F: Fn(&Life) -> bool> Shrinker<F> {
         }
     }
 
+    fn simplify_damage(&mut self, at: usize) {
+        drop_each(self, |life| &mut life.power_ons[at].lost_writes);
+        drop_each(self, |life| &mut life.power_ons[at].io_faults);
+        drop_each(self, |life| &mut life.power_ons[at].strikes);
+        for nth in 0..self.life.power_ons[at].strikes.len() {
+            let Strike { place, how } = self.life.power_ons[at].strikes[nth];
+            // All of a slot is plainer than a bit.
+            if matches!(how, How::Flip(_)) {
+                let wiped = Strike { place, how: How::Wipe };
+                self.attempt(|life| life.power_ons[at].strikes[nth] = wiped);
+            }
+        }
+    }
+
     fn simplify_ends(&mut self) {
         for at in 0..self.life.power_ons.len() {
             self.attempt(|life| life.power_ons[at].failing_programs.clear());
             self.attempt(|life| life.power_ons[at].decaying_reads.clear());
+            self.simplify_damage(at);
             self.attempt(|life| life.power_ons[at].end = End::Dark);
             while let End::Cut(cut) = self.life.power_ons[at].end {
                 let Cut { after, .. } = cut;
@@ -156,6 +171,16 @@ impl<F: Fn(&Life) -> bool> Shrinker<F> {
                 }
             }
         }
+    }
+}
+
+/// Drops what is not needed of `list`, one at a time.
+fn drop_each<F: Fn(&Life) -> bool, T>(
+    shrinker: &mut Shrinker<F>,
+    list: impl Fn(&mut Life) -> &mut Vec<T>,
+) {
+    for at in (0..list(&mut shrinker.life.clone()).len()).rev() {
+        shrinker.attempt(|life| drop(list(life).remove(at)));
     }
 }
 

@@ -14,13 +14,23 @@
 //! | `land@n5`, `vanish@n5` | the same at NVRAM store 5 |
 //! | `fail@3` | behind the end: program 3 fails |
 //! | `decay@7` | behind the end: what is read as slot 7 decays, or the first behind it that may |
+//! | `lost@4`, `lost@h4` | behind the end: append 4 is reported done and not there; its header |
+//! | `eio@6`, `enospc@6` | behind the end: write or sync 6 fails |
+//! | `flip@3.77`, `wipe@3`, `spare@3` | behind the end, in the dark: what is damaged of place 3 |
 use std::fmt::Write;
 use std::str::FromStr;
 use tantalum_base::{Error, ErrorKind, PageNo, PageRange, Result};
 use tantalum_media::Fate;
+use tantalum_media::block_store::IoFaultKind;
 
 use super::command::Command;
-use super::life::{Cut, CutAt, End, Life, PowerOn};
+use super::life::{
+    Cut, CutAt, End, How, IoFault, Life, LostPart, LostWrite, PowerOn, SLOT_BITS, Strike,
+};
+
+/// What may stand behind an end.
+const BEHIND_ENDS: &str =
+    "fail@N, decay@N, lost@N, lost@hN, eio@N, enospc@N, flip@N.BIT, wipe@N or spare@N";
 
 /// A life with the device and the medium it is lived on.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -52,6 +62,7 @@ impl Replay {
             for read in &power_on.decaying_reads {
                 let _ = write!(text, " decay@{read}");
             }
+            damage_text(&mut text, power_on);
         }
         text
     }
@@ -122,6 +133,53 @@ fn end_text(end: End) -> String {
     }
 }
 
+/// Whatever is lost, fails or is struck.
+fn damage_text(text: &mut String, power_on: &PowerOn) {
+    for LostWrite { append, part } in &power_on.lost_writes {
+        let part = if *part == LostPart::First { "h" } else { "" };
+        let _ = write!(text, " lost@{part}{append}");
+    }
+    for IoFault { operation, kind } in &power_on.io_faults {
+        let what = if *kind == IoFaultKind::Io { "eio" } else { "enospc" };
+        let _ = write!(text, " {what}@{operation}");
+    }
+    for Strike { place, how } in &power_on.strikes {
+        let _ = match how {
+            How::Flip(bit) => write!(text, " flip@{place}.{bit}"),
+            How::Wipe => write!(text, " wipe@{place}"),
+            How::Spare => write!(text, " spare@{place}"),
+        };
+    }
+}
+
+/// Takes what stands behind an end; `None` where it is not understood.
+fn add_damage(power_on: &mut PowerOn, what: &str, at: &str) -> Option<()> {
+    let strike = |place: &str, how: How| Some(Strike { place: number(place)?, how });
+    let fault = |kind| Some(IoFault { operation: number(at)?, kind });
+    match what {
+        "fail" => power_on.failing_programs.push(number(at)?),
+        "decay" => power_on.decaying_reads.push(number(at)?),
+        "lost" => {
+            let (part, append) = match at.strip_prefix('h') {
+                Some(append) => (LostPart::First, append),
+                None => (LostPart::All, at),
+            };
+            power_on.lost_writes.push(LostWrite { append: number(append)?, part });
+        }
+        "eio" => power_on.io_faults.push(fault(IoFaultKind::Io)?),
+        "enospc" => power_on.io_faults.push(fault(IoFaultKind::NoSpace)?),
+        "flip" => {
+            let (place, bit) = at.split_once('.')?;
+            let bit = number(bit).filter(|bit| *bit < SLOT_BITS)?;
+            power_on.strikes.push(strike(place, How::Flip(bit))?);
+        }
+        "wipe" => power_on.strikes.push(strike(at, How::Wipe)?),
+        "spare" => power_on.strikes.push(strike(at, How::Spare)?),
+        _ => return None,
+    }
+    Some(())
+}
+
 fn power_on(part: &str, pages: u64) -> Result<PowerOn> {
     let (clients, ends) = part.split_once("->").ok_or_else(|| bad(part, "\"-> END\""))?;
     let clients = clients
@@ -142,12 +200,7 @@ fn power_on(part: &str, pages: u64) -> Result<PowerOn> {
     let mut power_on = PowerOn { clients, end, ..PowerOn::default() };
     for word in words {
         let (what, at) = word.split_once('@').unwrap_or((word, ""));
-        let at = number(at).ok_or_else(|| bad(word, "fail@N or decay@N"));
-        match what {
-            "fail" => power_on.failing_programs.push(at?),
-            "decay" => power_on.decaying_reads.push(at?),
-            _ => return Err(bad(word, "fail@N or decay@N")),
-        }
+        add_damage(&mut power_on, what, at).ok_or_else(|| bad(word, BEHIND_ENDS))?;
     }
     Ok(power_on)
 }
@@ -199,7 +252,7 @@ mod tests {
     use super::*;
 
     const TEXT: &str = "ssd:cache=durable; nand; pages=30; seed=7; w3 w5+4 f / c1.9.1 r3 -> \
-                        tear@12 fail@3 fail@9;  -> vanish@2; a3.4 t0+4 s3<9.4<1 -> land@n5 decay@7; \
+                        tear@12 fail@3 fail@9;  -> vanish@2 lost@4 lost@h0 eio@6 enospc@7 flip@3.77 wipe@0 spare@9; a3.4 t0+4 s3<9.4<1 -> land@n5 decay@7; \
                         r0 r4+9 -> close; w0 -> dark";
 
     #[test]
@@ -213,7 +266,23 @@ mod tests {
         assert_eq!(life.power_ons[2].decaying_reads, [7]);
         assert_eq!(
             life.power_ons[1],
-            PowerOn { end: Cut::media(2, Fate::Vanish), ..PowerOn::default() }
+            PowerOn {
+                end: Cut::media(2, Fate::Vanish),
+                lost_writes: vec![
+                    LostWrite { append: 4, part: LostPart::All },
+                    LostWrite { append: 0, part: LostPart::First },
+                ],
+                io_faults: vec![
+                    IoFault { operation: 6, kind: IoFaultKind::Io },
+                    IoFault { operation: 7, kind: IoFaultKind::NoSpace },
+                ],
+                strikes: vec![
+                    Strike { place: 3, how: How::Flip(77) },
+                    Strike { place: 0, how: How::Wipe },
+                    Strike { place: 9, how: How::Spare },
+                ],
+                ..PowerOn::default()
+            }
         );
     }
 
@@ -231,6 +300,9 @@ mod tests {
             ("ssd; nand; pages=3; seed=1; w1 -> dark fail", "fail@N"),
             ("ssd; nand; pages=3; seed=1; w1 -> dark decay@x", "decay@N"),
             ("ssd; nand; pages=3; seed=1; w1 -> dark rust@3", "decay@N"),
+            ("ssd; nand; pages=3; seed=1; w1 -> dark flip@3", "flip@N.BIT"),
+            ("ssd; nand; pages=3; seed=1; w1 -> dark flip@3.32768", "flip@N.BIT"),
+            ("ssd; nand; pages=3; seed=1; w1 -> dark lost@x4", "lost@hN"),
         ] {
             let error = Replay::parse(text).unwrap_err();
             assert_eq!(error.kind(), ErrorKind::InvalidInput);

@@ -2,8 +2,8 @@
 //! allows.
 use tantalum_base::{Durability, Error, ErrorKind, PageNo, PageRange, Payload, Result};
 
-use super::command::Contents;
-use super::history::{Entry, History};
+use super::command::{Contents, Effect};
+use super::history::{Entry, History, LostTail, Survivors};
 use super::life::Violation;
 use super::order::{Answer, Orders};
 
@@ -19,26 +19,35 @@ pub(super) enum Sure {
     Undecided,
 }
 
-/// Ways to fill in what decayed that are tried.
-const GUESSES_MAX: usize = 4096;
+/// Ways to fill in what was lost that are tried.
+const GUESSES_MAX: u64 = 4096;
 
-/// Compares what every page was found to hold (`None`: it is an error, for decay) with what `history`
-/// allows, where the contents in `lost` have decayed; the contents. A search for an order looks at
-/// `states_max` states at the most.
+/// What a damaged medium excuses, in numbers of contents.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(super) struct Excuses {
+    /// Contents that are lost.
+    pub(super) lost: Vec<u64>,
+    /// The end of the log, where it may look like a cut.
+    pub(super) tail: Option<LostTail>,
+}
+
+/// Compares what every page was found to hold (`None`: it is an error, for damage) with what `history`
+/// allows and `excuses` excuse; the contents. A search for an order looks at `states_max` states at the
+/// most.
 pub(super) fn check<P: Payload>(
     pages: &[Option<P>],
     history: &History<P>,
-    lost: &[u64],
+    excuses: &Excuses,
     durability: Durability,
     states_max: usize,
 ) -> Result<(Contents, Sure), Violation> {
     let mut found = Contents::empty(pages.len() as u64);
-    // What an error stands for: pages, with the contents that they may have lost.
+    // What an error stands for: pages, with the contents that they may have lost, the newest first.
     let mut errors: Vec<(PageNo, Vec<u64>)> = Vec::new();
     for (page, seen) in (0..).map(PageNo).zip(pages) {
         let Some(seen) = seen else {
-            let may_hold = |number: &u64| history.may_hold(page, *number);
-            let may: Vec<u64> = lost.iter().copied().filter(may_hold).collect();
+            let lost = excuses.lost.iter().rev().copied();
+            let may: Vec<u64> = lost.filter(|number| history.may_hold(page, *number)).collect();
             if may.is_empty() {
                 let what = "cannot be read, and nothing that it may hold has decayed";
                 return Err(Violation(format!("page {page} {what}")));
@@ -50,28 +59,85 @@ pub(super) fn check<P: Payload>(
             .identify(seen)
             .ok_or_else(|| Violation(format!("page {page} holds what nobody wrote: {seen:?}")))?;
     }
-    let must = |entry: &Entry| history.must_survive(entry, durability);
-    let guesses = errors.iter().map(|(_, may)| may.len()).product::<usize>();
+    let survivors = history.survivors(durability, excuses.tail.as_ref());
+    if durability == Durability::Volatile {
+        check_pages(&mut found, &errors, history, &survivors)?;
+        return Ok((found, Sure::Right));
+    }
+    let search = |seen: Vec<Option<u64>>| {
+        let must = |entry: &Entry| survivors.has(entry);
+        let orders = Orders::new(&history.baseline, &history.entries, must, seen);
+        sure(orders.search(states_max)).map_err(Violation)
+    };
+    let mut seen: Vec<Option<u64>> = found.0.iter().copied().map(Some).collect();
+    errors.iter().for_each(|(page, _)| seen[page.index()] = None);
+    for page in out_of_order(history, durability, excuses.tail.as_ref()) {
+        seen[page.index()] = None;
+    }
+    // Where the pages that can be read are wrong no guess makes them right.
+    let mut checked = search(seen.clone())?;
+    if !errors.is_empty() && checked == Sure::Right {
+        let (sure, guess) = guess(&errors, seen, search)?;
+        errors.iter().for_each(|(page, _)| found.0[page.index()] = guess[page.index()]);
+        checked = sure;
+    }
+    Ok((found, checked))
+}
+
+/// Fills in what the pages in `errors` may have lost until `search` finds an order that explains it, with
+/// all other pages as `seen`; with what they then held.
+fn guess(
+    errors: &[(PageNo, Vec<u64>)],
+    mut seen: Vec<Option<u64>>,
+    search: impl Fn(Vec<Option<u64>>) -> Result<Sure, Violation>,
+) -> Result<(Sure, Vec<u64>), Violation> {
+    let guesses = errors.iter().fold(1, |all: u64, (_, may)| all.saturating_mul(may.len() as u64));
     let mut first = None;
     for guess in 0..guesses.min(GUESSES_MAX) {
         let mut digits = guess;
-        for (page, may) in &errors {
-            found.0[page.index()] = may[digits % may.len()];
-            digits /= may.len();
+        for (page, may) in errors {
+            seen[page.index()] = Some(may[(digits % may.len() as u64) as usize]);
+            digits /= may.len() as u64;
         }
-        let checked = if durability == Durability::Volatile {
-            check_pages(&found, history).map(|()| Sure::Right)
-        } else {
-            let seen = found.0.iter().copied().map(Some).collect();
-            let orders = Orders::new(&history.baseline, &history.entries, must, seen);
-            sure(orders.search(states_max)).map_err(Violation)
-        };
-        match checked {
-            Ok(sure) => return Ok((found, sure)),
+        match search(seen.clone()) {
+            Ok(sure) => {
+                return Ok((sure, seen.into_iter().map(Option::unwrap_or_default).collect()));
+            }
             Err(violation) => first = first.or(Some(violation)),
         }
     }
-    Err(first.unwrap_or_else(|| Violation("nothing was looked at".to_owned())))
+    match first {
+        Some(violation) if guesses <= GUESSES_MAX => Err(violation),
+        // The right one may be among those that were not tried.
+        _ => Ok((Sure::Undecided, seen.into_iter().map(Option::unwrap_or_default).collect())),
+    }
+}
+
+/// Pages that may hold anything older where the end of the log is missing: a device whose memory outlives
+/// the dark acknowledges before it appends, so that what is gone from the log is no end of what was
+/// acknowledged.
+fn out_of_order<P: Payload>(
+    history: &History<P>,
+    durability: Durability,
+    tail: Option<&LostTail>,
+) -> Vec<PageNo> {
+    let Some(tail) = tail.filter(|_| durability == Durability::OnAck) else { return Vec::new() };
+    let is_late = |entry: &Entry| entry.acked.is_some_and(|acked| acked < tail.from);
+    let is_old = |number: &u64| history.baseline.0.contains(number);
+    let entries = &history.entries;
+    if !entries.iter().any(|entry| tail.has(entry) && is_late(entry))
+        && !tail.contents.iter().any(is_old)
+    {
+        return Vec::new();
+    }
+    let is_missing = |page: PageNo| {
+        tail.contents.iter().any(|number| history.may_hold(page, *number))
+            || entries.iter().any(|entry| {
+                let is_record = matches!(entry.effect, Effect::Clear(_) | Effect::Share(_));
+                is_record && !is_late(entry) && entry.effect.on(page).is_some()
+            })
+    };
+    (0..history.baseline.0.len() as u64).map(PageNo).filter(|page| is_missing(*page)).collect()
 }
 
 /// Whether a read of `range`, issued at `issued`, may be an error, where the contents in `lost` have
@@ -143,16 +209,19 @@ fn sure(answer: Answer) -> Result<Sure, String> {
 }
 
 /// A volatile device: page by page, what was flushed and not written since, or anything that was
-/// written since.
-fn check_pages<P: Payload>(found: &Contents, history: &History<P>) -> Result<(), Violation> {
-    for (page, seen) in (0..).map(PageNo).zip(&found.0) {
+/// written since. Of pages in `errors` any of the contents that they may have lost; the first that is
+/// allowed is put into `found`.
+fn check_pages<P: Payload>(
+    found: &mut Contents,
+    errors: &[(PageNo, Vec<u64>)],
+    history: &History<P>,
+    survivors: &Survivors,
+) -> Result<(), Violation> {
+    for page in (0..found.0.len() as u64).map(PageNo) {
         let here: Vec<&Entry> =
             history.entries.iter().filter(|entry| entry.effect.on(page).is_some()).collect();
-        let replaced_after = |time: u64| {
-            here.iter().any(|entry| {
-                entry.issued > time && history.must_survive(entry, Durability::Volatile)
-            })
-        };
+        let replaced_after =
+            |time: u64| here.iter().any(|entry| entry.issued > time && survivors.has(entry));
         let mut allowed = Vec::new();
         if !replaced_after(0) {
             allowed.push(history.baseline.get(page));
@@ -162,7 +231,15 @@ fn check_pages<P: Payload>(found: &Contents, history: &History<P>) -> Result<(),
                 allowed.extend(entry.effect.on(page).flatten());
             }
         }
-        if !allowed.contains(seen) {
+        if let Some((_, may)) = errors.iter().find(|(error, _)| *error == page) {
+            let lost = may.iter().find(|number| allowed.contains(number));
+            found.0[page.index()] = *lost.ok_or_else(|| {
+                let what = "cannot be read, and what was lost is none of";
+                Violation(format!("page {page} {what} {allowed:?}"))
+            })?;
+        }
+        let seen = found.get(page);
+        if !allowed.contains(&seen) {
             return Err(Violation(format!(
                 "page {page} holds content {seen}, which is none of {allowed:?}"
             )));
@@ -203,5 +280,118 @@ mod tests {
         assert_eq!(check([old[0], new[1]], Durability::Volatile).ok(), Some(Sure::Right));
         assert!(check([old[0], old[0]], Durability::Volatile).is_err());
         assert!(check([Stamp::default(), old[1]], Durability::Volatile).is_err());
+    }
+
+    /// A history of one client that writes `commands`, each a page and a content, one after the other.
+    fn written(pages: u64, commands: &[(u64, u64)]) -> History<Stamp> {
+        let mut history = History::<Stamp>::new(pages);
+        for (page, content) in commands {
+            let page = PageNo(*page);
+            history.write(page, *content);
+            let entry = history.issue(0, Effect::Set(vec![(page, *content)]), false, String::new());
+            history.acknowledge(entry);
+        }
+        history
+    }
+
+    /// What a check of pages with these contents says (`None`: an error), where some are excused.
+    fn checked(
+        history: &History<Stamp>,
+        seen: &[Option<u64>],
+        lost: &[u64],
+        tail: Option<LostTail>,
+        durability: Durability,
+    ) -> Result<Sure, Violation> {
+        let pages: Vec<Option<Stamp>> = seen
+            .iter()
+            .zip(0..)
+            .map(|(content, page)| {
+                content.map(|content| crate::crash::command::content(PageNo(page), content))
+            })
+            .collect();
+        let excuses = Excuses { lost: lost.to_vec(), tail };
+        check(&pages, history, &excuses, durability, 1000).map(|(_, sure)| sure)
+    }
+
+    #[test]
+    fn a_page_may_be_an_error_where_its_newest_content_is_lost() {
+        let history = written(3, &[(1, 11), (2, 12), (1, 13)]);
+        for durability in [Durability::OnAck, Durability::Volatile] {
+            let mut history = written(3, &[(1, 11), (2, 12), (1, 13)]);
+            let now = history.now();
+            history.flushed(now);
+            let check = |seen: [Option<u64>; 3], lost: &[u64]| {
+                checked(&history, &seen, lost, None, durability)
+            };
+            assert_eq!(check([Some(0), Some(13), Some(12)], &[13]), Ok(Sure::Right));
+            assert_eq!(check([Some(0), None, Some(12)], &[13]), Ok(Sure::Right));
+            // An older content of it that is damaged is no reason; nor what another page held.
+            assert!(check([Some(0), None, Some(12)], &[11]).is_err());
+            assert!(check([Some(0), None, Some(12)], &[12]).is_err());
+            assert!(check([Some(0), None, Some(12)], &[]).is_err());
+            // Damage brings nothing old back, of this page or of others.
+            assert!(check([Some(0), Some(11), Some(12)], &[13]).is_err());
+            assert!(check([Some(0), None, Some(0)], &[13]).is_err());
+        }
+        // Nor where nothing was flushed, on a device that keeps order.
+        let gone = checked(&history, &[Some(0), None, Some(0)], &[13], None, Durability::OnFlush);
+        assert!(gone.is_err());
+    }
+
+    #[test]
+    fn the_end_of_the_log_may_be_missing_as_a_whole_and_nothing_before_it() {
+        let history = written(3, &[(0, 10), (1, 11), (2, 12), (1, 13)]);
+        // The append that 12 was in, which was issued at 5, and all behind it.
+        let tail = || Some(LostTail { from: 5, contents: vec![12, 13] });
+        let check =
+            |seen: [u64; 3]| checked(&history, &seen.map(Some), &[], tail(), Durability::OnAck);
+        for allowed in [[10, 11, 0], [10, 11, 12], [10, 13, 12]] {
+            assert_eq!(check(allowed), Ok(Sure::Right), "{allowed:?}");
+        }
+        // Something before it; something of its middle.
+        for forbidden in [[0, 11, 0], [10, 0, 0], [0, 0, 0], [10, 13, 0]] {
+            assert!(check(forbidden).is_err(), "{forbidden:?}");
+        }
+        let without = checked(&history, &[10, 11, 0].map(Some), &[], None, Durability::OnAck);
+        assert!(without.is_err());
+    }
+
+    /// A cache that outlives the dark acknowledged 10 and 11, then appended 10, and that append is lost.
+    #[test]
+    fn memory_that_outlives_the_dark_keeps_what_came_behind_a_lost_append() {
+        let mut history = written(3, &[(0, 10), (1, 11)]);
+        let from = history.now();
+        let check =
+            |seen: [u64; 3], tail| checked(&history, &seen.map(Some), &[], tail, Durability::OnAck);
+        let tail = || Some(LostTail { from, contents: vec![10] });
+        assert_eq!(check([0, 11, 0], tail()), Ok(Sure::Right));
+        assert!(check([10, 0, 0], tail()).is_err());
+        assert!(check([0, 11, 0], None).is_err());
+        assert!(check([0, 11, 0], Some(LostTail { from, contents: vec![] })).is_err());
+    }
+
+    #[test]
+    fn guesses_that_are_given_up_are_undecided() {
+        // The newer content of each page has the smaller number, so that it is guessed last.
+        let pages = 13;
+        let commands: Vec<(u64, u64)> = (0..pages)
+            .map(|page| (page, 100 + page))
+            .chain((0..pages).map(|page| (page, 1 + page)))
+            .collect();
+        let history = written(pages, &commands);
+        let lost: Vec<u64> = (1..=pages).chain(100..100 + pages).collect();
+        let check = |errors: usize, lost: &[u64]| {
+            let mut seen: Vec<Option<u64>> = (1..=pages).map(Some).collect();
+            seen[..errors].fill(None);
+            checked(&history, &seen, lost, None, Durability::OnAck)
+        };
+        assert_eq!(check(12, &lost), Ok(Sure::Right), "the last of 4,096");
+        assert_eq!(check(13, &lost), Ok(Sure::Undecided));
+        // All were tried.
+        assert!(check(12, &lost[pages as usize..]).is_err());
+        // Where a page that can be read is wrong no guess is needed.
+        let mut seen = vec![None; pages as usize];
+        seen[0] = Some(100);
+        assert!(checked(&history, &seen, &lost, None, Durability::OnAck).is_err());
     }
 }

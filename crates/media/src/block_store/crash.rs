@@ -3,11 +3,12 @@
 //!
 //! Killing a process loses nothing that the kernel already holds, so a power cut on a real file
 //! cannot be had by killing; it can be had by never giving the kernel what the medium had not
-//! promised to keep.
+//! promised to keep. Chosen writes and syncs fail, or are reported done and never reach the medium.
 use super::{BlockStore, IoBuf, assert_in_store};
 use crate::cut::{CutPlan, Fate};
 use pending::{PendingWrite, Stage};
 use std::cell::{Cell, RefCell};
+use std::collections::BTreeMap;
 use std::rc::Rc;
 use tantalum_base::{Error, ErrorKind, Result, Rng};
 use tantalum_runtime::Runtime;
@@ -27,6 +28,26 @@ pub enum CutStyle {
     Random,
     /// Each tears, and overlapping ones land in random order.
     TearAll,
+}
+
+/// How a write or a sync fails.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum IoFaultKind {
+    /// `Io`. Of a write any blocks may have been written. Of what a sync should have made durable any
+    /// writes are, and the others are gone, as if they had never been: Linux forgets what it could not
+    /// write back, and the next sync succeeds.
+    Io,
+    /// `OutOfSpace`: nothing was written; a sync fails as with `Io`.
+    NoSpace,
+}
+
+/// What of a write is lost.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum LostBlocks {
+    /// All of it.
+    All,
+    /// Its first block.
+    First,
 }
 
 /// How long operations take: each between the two figures, in nanoseconds, so that operations in
@@ -56,6 +77,11 @@ struct Core<S, R> {
     operations: Cell<u64>,
     // The number of the operation at which power is cut, and its fate.
     plan: Cell<Option<(u64, Fate)>>,
+    // By the numbers of operations, those that fail.
+    faults: RefCell<BTreeMap<u64, IoFaultKind>>,
+    fault_fates: RefCell<Rng>,
+    // What of the next write is lost.
+    lose_next: Cell<Option<LostBlocks>>,
     cut: Cell<bool>,
     cut_reached: WaitQueue,
     // Held while anything goes to the inner store, so that it arrives there in order.
@@ -88,6 +114,9 @@ impl<S: BlockStore, R: Runtime> CrashStore<S, R> {
             state: RefCell::default(),
             operations: Cell::new(0),
             plan: Cell::new(None),
+            faults: RefCell::default(),
+            fault_fates: RefCell::new(Rng::split(options.seed, "crash store faults")),
+            lose_next: Cell::new(None),
             cut: Cell::new(false),
             cut_reached: WaitQueue::new("a power cut"),
             inner_order: Semaphore::new("the order of writes to the inner store", 1),
@@ -101,6 +130,18 @@ impl<S: BlockStore, R: Runtime> CrashStore<S, R> {
     /// durable.
     pub fn plan_cut(&self, plan: CutPlan) {
         self.0.plan.set(Some((self.operations() + plan.after_operations, plan.fate)));
+    }
+
+    /// Lets the operation fail that comes `nth` from now, counted from 0 as for
+    /// [`plan_cut`](Self::plan_cut).
+    pub fn fail_operation(&self, nth: u64, kind: IoFaultKind) {
+        self.0.faults.borrow_mut().insert(self.operations() + nth, kind);
+    }
+
+    /// Lets the next write be reported done, and durable where that is asked for, though some of it never
+    /// reaches the medium: what was there stays there.
+    pub fn lose_next_write(&self, blocks: LostBlocks) {
+        self.0.lose_next.set(Some(blocks));
     }
 
     /// Writes and syncs issued so far.
@@ -196,13 +237,36 @@ impl<S: BlockStore, R: Runtime> CrashStore<S, R> {
         Ok(())
     }
 
-    /// Counts an operation; `Some` where power is cut at this very one.
-    fn count_operation(&self) -> Option<Fate> {
+    /// Counts an operation: its fate where power is cut at this very one, and how it fails where it does.
+    fn count_operation(&self) -> (Option<Fate>, Option<IoFaultKind>) {
         let number = self.0.operations.get();
         self.0.operations.set(number + 1);
-        let (_, fate) = self.0.plan.get().filter(|(at, _)| *at == number)?;
+        let fault = self.0.faults.borrow_mut().remove(&number);
+        let Some((_, fate)) = self.0.plan.get().filter(|(at, _)| *at == number) else {
+            return (None, fault);
+        };
         self.die();
-        Some(fate)
+        (Some(fate), None)
+    }
+
+    /// The end of a write that fails: any of its blocks may have been written.
+    fn fail_write(&self, write: &PendingWrite, kind: IoFaultKind) -> Error {
+        let mut fates = self.0.fault_fates.borrow_mut();
+        write.lose(|_| kind == IoFaultKind::NoSpace || fates.chance(0.5));
+        write.stage.set(Stage::Returned);
+        fault(kind, "a write")
+    }
+
+    /// The end of a sync that fails: some of what it covers is durable, and the rest is forgotten.
+    async fn fail_sync(&self, covered: &[Rc<PendingWrite>], kind: IoFaultKind) -> Result<()> {
+        for write in covered.iter().filter(|write| write.stage.get() == Stage::Returned) {
+            if self.0.fault_fates.borrow_mut().chance(0.5) {
+                write.land(&self.0.inner).await?;
+            }
+            write.stage.set(Stage::Durable);
+        }
+        self.forget(|write| write.stage.get() == Stage::Durable);
+        Err(fault(kind, "a sync"))
     }
 
     /// Waits as long as an operation takes.
@@ -244,7 +308,13 @@ impl<S: BlockStore, R: Runtime> CrashStore<S, R> {
         let core = &self.0;
         let _order = core.inner_order.acquire(1).await;
         self.check_power("a durable write")?;
-        let buf = core.inner.write(offset, buf, true).await?;
+        let buf = if write.is_whole() {
+            core.inner.write(offset, buf, true).await?
+        } else {
+            write.land(&core.inner).await?;
+            core.inner.sync().await?;
+            buf
+        };
         self.check_power("a durable write")?;
         // What had returned before is older than this write: it must not land on top of it.
         for older in core.state.borrow().pending.iter() {
@@ -255,6 +325,14 @@ impl<S: BlockStore, R: Runtime> CrashStore<S, R> {
         self.forget(|other| other.number == write.number);
         Ok(buf)
     }
+}
+
+fn fault(kind: IoFaultKind, what: &str) -> Error {
+    let (kind, why) = match kind {
+        IoFaultKind::Io => (ErrorKind::Io, "input/output error"),
+        IoFaultKind::NoSpace => (ErrorKind::OutOfSpace, "no space left"),
+    };
+    Error::new(kind, format!("{what} failed: {why} (injected)"))
 }
 
 impl<S: BlockStore, R: Runtime> BlockStore for CrashStore<S, R> {
@@ -287,11 +365,17 @@ impl<S: BlockStore, R: Runtime> BlockStore for CrashStore<S, R> {
     async fn write(&self, offset: u64, buf: IoBuf, durable: bool) -> Result<IoBuf> {
         assert_in_store(self.bytes(), offset, buf.len() as u64);
         self.check_power("a write")?;
-        let fate = self.count_operation();
+        let (fate, fault) = self.count_operation();
         let write = self.issue(offset, &buf, fate);
+        if let Some(lost) = self.0.lose_next.take() {
+            write.lose(|block| lost == LostBlocks::All || block == 0);
+        }
         self.check_power("a write")?;
         self.delay(self.0.options.write_ns).await;
         self.check_power("a write")?;
+        if let Some(kind) = fault {
+            return Err(self.fail_write(&write, kind));
+        }
         if durable {
             return self.make_durable(&write, offset, buf).await;
         }
@@ -301,12 +385,16 @@ impl<S: BlockStore, R: Runtime> BlockStore for CrashStore<S, R> {
 
     async fn sync(&self) -> Result<()> {
         self.check_power("a sync")?;
-        let fate = self.count_operation();
+        let (fate, fault) = self.count_operation();
         self.0.state.borrow_mut().cut_sync = fate;
         self.check_power("a sync")?;
         let covered = self.returned();
         self.delay(self.0.options.sync_ns).await;
         let _order = self.0.inner_order.acquire(1).await;
+        if let Some(kind) = fault {
+            self.check_power("a sync")?;
+            return self.fail_sync(&covered, kind).await;
+        }
         for write in &covered {
             self.check_power("a sync")?;
             // Another sync may have been quicker, and have put newer writes on top since.

@@ -34,6 +34,11 @@ impl MemoryStore {
         chunk[(byte % CHUNK_BYTES as u64) as usize] ^= 1 << bit;
     }
 
+    /// Makes a block zeros behind everybody's back; `byte` is where it starts.
+    pub fn wipe_block(&self, byte: u64) {
+        self.write_from(byte, &[0; super::BLOCK_BYTES as usize]);
+    }
+
     /// RAM that the content takes, in bytes.
     pub fn allocated_bytes(&self) -> u64 {
         (self.0.chunks.borrow().iter().flatten().count() * CHUNK_BYTES) as u64

@@ -18,7 +18,7 @@ pub mod memory;
 
 pub use buffer_pool::BufferPool;
 pub use counting::{Counting, StoreCounters, StoreCounts};
-pub use crash::{CrashOptions, CrashStore, CutStyle};
+pub use crash::{CrashOptions, CrashStore, CutStyle, IoFaultKind, LostBlocks};
 pub use file::{FileStore, FileStoreOptions};
 pub use memory::MemoryStore;
 /// A buffer for direct I/O, owned by the store while an operation runs.

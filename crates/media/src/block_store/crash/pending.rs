@@ -40,6 +40,18 @@ impl PendingWrite {
         }
     }
 
+    /// The blocks that `is_lost` names, by their place in the write, never reach the medium.
+    pub(super) fn lose(&self, mut is_lost: impl FnMut(usize) -> bool) {
+        for (block, live) in self.live.borrow_mut().iter_mut().enumerate() {
+            *live &= !is_lost(block);
+        }
+    }
+
+    /// Whether it counts everywhere.
+    pub(super) fn is_whole(&self) -> bool {
+        self.live.borrow().iter().all(|live| *live)
+    }
+
     pub(super) fn overlaps(&self, offset: u64, bytes: usize) -> bool {
         offset < self.offset + self.data.len() as u64 && self.offset < offset + bytes as u64
     }

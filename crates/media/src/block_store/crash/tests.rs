@@ -176,3 +176,82 @@ fn a_sync_covers_only_what_had_returned() {
         .unwrap();
     assert_eq!(landed, [1, 0]);
 }
+
+#[test]
+fn a_lost_write_is_reported_done_and_never_there() {
+    for (durable, lost, there) in [
+        (true, LostBlocks::All, [1, 1]),
+        (true, LostBlocks::First, [1, 7]),
+        (false, LostBlocks::All, [1, 1]),
+        (false, LostBlocks::First, [1, 7]),
+    ] {
+        let (runtime, store) = store();
+        let landed = runtime
+            .run(async move {
+                write(&store, 0, 3, 1, true).await.unwrap();
+                store.lose_next_write(lost);
+                write(&store, 0, 2, 7, durable).await.unwrap();
+                // The one behind it is as ever.
+                write(&store, 2, 1, 9, durable).await.unwrap();
+                assert_eq!(first_bytes(&store, 0, 3).await, [there[0], there[1], 9]);
+                store.sync().await.unwrap();
+                store.cut(&mut Rng::new(1), CutStyle::LandAll).await.unwrap();
+                first_bytes(store.inner(), 0, 3).await
+            })
+            .unwrap();
+        assert_eq!(landed, [there[0], there[1], 9], "{lost:?}, durable: {durable}");
+    }
+}
+
+#[test]
+fn a_failing_write_leaves_any_of_its_blocks() {
+    let mut seen = [false; 2];
+    for seed in 0..20 {
+        let runtime = Virtual::new(Schedule::Fifo);
+        let options = CrashOptions { seed, ..CrashOptions::default() };
+        let store = CrashStore::new(runtime.clone(), MemoryStore::new(1 << 20), options);
+        let block = runtime
+            .run(async move {
+                store.fail_operation(1, IoFaultKind::Io);
+                store.fail_operation(2, IoFaultKind::NoSpace);
+                write(&store, 0, 2, 1, true).await.unwrap();
+                let error = write(&store, 0, 1, 2, true).await.unwrap_err();
+                assert_eq!(error.kind(), ErrorKind::Io);
+                let error = write(&store, 1, 1, 2, true).await.unwrap_err();
+                assert_eq!(error.kind(), ErrorKind::OutOfSpace);
+                write(&store, 2, 1, 3, true).await.unwrap();
+                let bytes = first_bytes(&store, 0, 3).await;
+                assert_eq!(bytes[1..], [1, 3], "nothing was written where there was no space");
+                bytes[0]
+            })
+            .unwrap();
+        seen[usize::from(block) - 1] = true;
+    }
+    assert_eq!(seen, [true; 2]);
+}
+
+#[test]
+fn a_failing_sync_drops_what_was_not_durable_and_the_next_succeeds() {
+    let mut seen = [false; 2];
+    for seed in 0..20 {
+        let runtime = Virtual::new(Schedule::Fifo);
+        let options = CrashOptions { seed, ..CrashOptions::default() };
+        let store = CrashStore::new(runtime.clone(), MemoryStore::new(1 << 20), options);
+        let landed = runtime
+            .run(async move {
+                write(&store, 0, 1, 1, true).await.unwrap();
+                write(&store, 0, 1, 2, false).await.unwrap();
+                store.fail_operation(0, IoFaultKind::Io);
+                assert_eq!(store.sync().await.unwrap_err().kind(), ErrorKind::Io);
+                assert_eq!(store.pending_writes(), 0);
+                let seen = first_bytes(&store, 0, 1).await[0];
+                store.sync().await.unwrap();
+                store.cut(&mut Rng::new(1), CutStyle::DropAll).await.unwrap();
+                assert_eq!(first_bytes(store.inner(), 0, 1).await, [seen]);
+                seen
+            })
+            .unwrap();
+        seen[usize::from(landed) - 1] = true;
+    }
+    assert_eq!(seen, [true; 2]);
+}

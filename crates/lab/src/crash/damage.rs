@@ -1,0 +1,329 @@
+//! Damage to the medium, done while the power is off: a bit, a page, what stands beside pages, an append
+//! that was never written though it was reported done. Any slot may be struck, whatever it holds; what that
+//! excuses `writes` knows. On a file the bytes are damaged, so that what an earlier opening of the zone left
+//! comes to light under a header; on flash what is read is, as an array that corrects errors would tell.
+use std::cell::{Cell, RefCell};
+use std::collections::BTreeMap;
+use std::rc::Rc;
+use tantalum_base::{Error, ErrorKind, PageBuf, Payload, Result, SlotNo, ZoneNo};
+use tantalum_media::{AppendHeader, Body, ScannedAppend, Spare, ZoneGeometry};
+
+use super::life::{How, LostPart, LostWrite, Strike};
+use super::writes::{ALL, Gone, Tail, Writes};
+
+/// What a medium holds and what of it is damaged. Clones name the same one; it outlives the dark.
+pub(super) struct Damage<P>(Option<Rc<RefCell<State<P>>>>);
+
+impl<P> Clone for Damage<P> {
+    fn clone(&self) -> Self {
+        Damage(self.0.clone())
+    }
+}
+
+struct State<P> {
+    /// Once there is a medium.
+    writes: Option<Writes<P>>,
+    /// The time of commands, which marks appends.
+    commands: Rc<Cell<u64>>,
+    /// Appends since the power came on, and which are lost.
+    appends: u64,
+    to_lose: BTreeMap<u64, LostPart>,
+    /// Lost so far, also where zones were reset since.
+    lost: Vec<P>,
+    /// Of the checks to come: kept until the device was checked.
+    tail: Option<Tail<P>>,
+    count: u64,
+}
+
+/// What a damaged medium excuses.
+pub(super) struct Excuses<P> {
+    /// Contents of hosts' pages that are lost.
+    pub(super) lost: Vec<P>,
+    /// The end of the log, where it may look like a cut.
+    pub(super) tail: Option<Tail<P>>,
+}
+
+/// An append under way: when it was begun, and what of it is lost.
+#[derive(Clone, Copy, Default)]
+pub(super) struct Begun {
+    at: u64,
+    pub(super) lost: Option<LostPart>,
+}
+
+impl<P: Payload> Damage<P> {
+    /// Nothing is damaged, and nothing is kept.
+    pub(super) fn never() -> Self {
+        Damage(None)
+    }
+
+    /// Of a new medium; `commands` tells the time of commands.
+    pub(super) fn new(commands: Rc<Cell<u64>>) -> Self {
+        Damage(Some(Rc::new(RefCell::new(State {
+            writes: None,
+            commands,
+            appends: 0,
+            to_lose: BTreeMap::new(),
+            lost: Vec::new(),
+            tail: None,
+            count: 0,
+        }))))
+    }
+
+    pub(super) fn is_kept(&self) -> bool {
+        self.0.is_some()
+    }
+
+    fn with<T: Default>(&self, work: impl FnOnce(&mut State<P>) -> T) -> T {
+        self.0.as_ref().map_or_else(T::default, |state| work(&mut state.borrow_mut()))
+    }
+
+    /// The same of what was written, where there is a medium.
+    fn of<T: Default>(&self, work: impl FnOnce(&mut Writes<P>) -> T) -> T {
+        self.with(|state| state.writes.as_mut().map_or_else(T::default, work))
+    }
+
+    /// Power comes on; these appends are lost, counted from now on.
+    pub(super) fn power_on(&self, geometry: &ZoneGeometry, lost: &[LostWrite]) {
+        self.with(|state| {
+            state.writes.get_or_insert_with(|| Writes::new(*geometry));
+            state.appends = 0;
+            state.to_lose = lost.iter().map(|lost| (lost.append, lost.part)).collect();
+        });
+    }
+
+    /// An append begins.
+    pub(super) fn append_begins(
+        &self,
+        zone: ZoneNo,
+        header: &AppendHeader,
+        spares: &[Spare],
+        bodies: &[Body<P>],
+    ) -> Begun {
+        self.with(|state| {
+            let lost = state.to_lose.remove(&state.appends);
+            state.appends += 1;
+            let mark = state.commands.get();
+            let writes = state.writes.as_mut();
+            let at = writes.map_or(0, |writes| writes.begin(zone, header, spares, bodies, mark));
+            Begun { at, lost }
+        })
+    }
+
+    /// An append has returned its first slot.
+    pub(super) fn append_returned(&self, begun: Begun, first: SlotNo, is_durable: bool) {
+        self.of(|writes| writes.returned(begun.at, first, is_durable));
+        let Some(part) = begun.lost else { return };
+        self.with(|state| {
+            let Some(writes) = &mut state.writes else { return };
+            let slots = writes.append_at(first);
+            let lost = match part {
+                LostPart::All => slots.len(),
+                LostPart::First => writes.unit().min(slots.len()),
+            };
+            slots[..lost].iter().for_each(|slot| writes.lose(*slot, ALL));
+            state.count += lost as u64;
+        });
+    }
+
+    /// A sync begins; when.
+    pub(super) fn sync_begins(&self) -> u64 {
+        self.of(|writes| writes.sync_begins())
+    }
+
+    /// The sync that began at `begun` has returned.
+    pub(super) fn synced(&self, begun: u64) {
+        self.of(|writes| writes.synced(begun));
+    }
+
+    /// A zone is being reset.
+    pub(super) fn reset_begins(&self, zone: ZoneNo) {
+        self.with(State::note);
+        self.of(|writes| writes.reset_begins(zone));
+    }
+
+    /// A zone was reset.
+    pub(super) fn reset_done(&self, zone: ZoneNo) {
+        self.of(|writes| writes.reset_done(zone));
+    }
+
+    /// Zones, with their epochs, in which it must be looked what the dark left.
+    pub(super) fn uncertain(&self) -> Vec<(ZoneNo, u64)> {
+        self.of(|writes| writes.uncertain())
+    }
+
+    /// This was left there.
+    pub(super) fn found(&self, zone: ZoneNo, epoch: u64, found: &[ScannedAppend]) {
+        self.of(|writes| writes.found(zone, epoch, found));
+    }
+
+    /// It is dark: where `strike` strikes, and what of it: the slots whose bytes are to be damaged, and
+    /// the bit, where it is one.
+    pub(super) fn strike(&self, on_flash: bool, strike: Strike) -> Vec<(SlotNo, Option<u32>)> {
+        self.with(|state| {
+            let Some(writes) = &mut state.writes else { return Vec::new() };
+            // What the last check saw is settled, and only what was begun since says that it was durable.
+            if !writes.is_any_since(0) {
+                return Vec::new();
+            }
+            let slot = writes.place(strike.place);
+            let unit = writes.unit() as u32;
+            let flash_page = || (0..unit).map(move |at| SlotNo(slot.0 / unit * unit + at));
+            state.count += 1;
+            match strike.how {
+                How::Flip(bit) if !on_flash => {
+                    writes.lose(slot, ALL);
+                    vec![(slot, Some(bit))]
+                }
+                How::Flip(_) => {
+                    writes.lose(slot, Gone { content: true, spare: false });
+                    Vec::new()
+                }
+                How::Wipe if on_flash => {
+                    flash_page().for_each(|slot| writes.lose(slot, ALL));
+                    Vec::new()
+                }
+                How::Spare if on_flash => {
+                    let gone = Gone { content: false, spare: true };
+                    flash_page().for_each(|slot| writes.lose(slot, gone));
+                    Vec::new()
+                }
+                How::Wipe => {
+                    writes.lose(slot, ALL);
+                    vec![(slot, None)]
+                }
+                How::Spare => {
+                    let header = writes.append_at(slot).first().copied().unwrap_or(slot);
+                    writes.lose(header, ALL);
+                    vec![(header, None)]
+                }
+            }
+        })
+    }
+
+    /// All strikes were made: what they excuse of the end of the log.
+    pub(super) fn struck(&self) {
+        self.with(|state| {
+            state.note();
+            let Some(new) = state.writes.as_ref().and_then(Writes::tail) else { return };
+            match &mut state.tail {
+                Some(tail) => {
+                    tail.from = tail.from.min(new.from);
+                    tail.contents.extend(new.contents);
+                }
+                tail @ None => *tail = Some(new),
+            }
+        });
+    }
+
+    /// The device was checked: what it holds is what counts from now on.
+    pub(super) fn settled(&self) {
+        self.with(|state| {
+            state.tail = None;
+            state.writes.iter_mut().for_each(Writes::settled);
+        });
+    }
+
+    /// What is excused.
+    pub(super) fn excuses(&self) -> Excuses<P> {
+        let excuses = self.0.as_ref().map(|state| {
+            let mut state = state.borrow_mut();
+            state.note();
+            Excuses { lost: state.lost.clone(), tail: state.tail.clone() }
+        });
+        excuses.unwrap_or(Excuses { lost: Vec::new(), tail: None })
+    }
+
+    /// Whether opening may be refused, or the device latch.
+    pub(super) fn may_refuse(&self) -> bool {
+        self.of(|writes| writes.may_refuse())
+    }
+
+    /// Slots that were damaged so far.
+    pub(super) fn count(&self) -> u64 {
+        self.with(|state| state.count)
+    }
+
+    /// What flash reads hosts' pages as, of which `out` was read from `slots`, and their spares.
+    ///
+    /// # Errors
+    /// `Uncorrectable`, where one of them cannot be read.
+    pub(super) fn spoil(
+        &self,
+        slots: &[SlotNo],
+        out: &mut [P],
+        spares: &mut [Option<Spare>],
+    ) -> Result<()> {
+        let spoiled = self.of(|writes| {
+            for (index, slot) in slots.iter().enumerate() {
+                match writes.gone(*slot) {
+                    ALL => return Some(uncorrectable(*slot)),
+                    Gone { content: true, .. } => out[index] = out[index].torn(),
+                    Gone { spare: true, .. } => {
+                        spares.iter_mut().skip(index).take(1).for_each(|spare| *spare = None);
+                    }
+                    _ => {}
+                }
+            }
+            None
+        });
+        spoiled.map_or(Ok(()), Err)
+    }
+
+    /// The same of bytes of the device's own.
+    pub(super) fn spoil_own(&self, slot: SlotNo, page: PageBuf) -> Result<PageBuf> {
+        match self.of(|writes| writes.gone(slot)) {
+            ALL => Err(uncorrectable(slot)),
+            Gone { content: true, .. } => Ok(page.torn()),
+            _ => Ok(page),
+        }
+    }
+
+    /// What a scan of `zone` finds on flash, of which `found` is there.
+    pub(super) fn spoil_scan(
+        &self,
+        geometry: &ZoneGeometry,
+        zone: ZoneNo,
+        found: &mut Vec<ScannedAppend>,
+    ) {
+        self.of(|writes| {
+            if !writes.is_any_gone() {
+                return;
+            }
+            found.retain_mut(|append| {
+                let mut is_found = false;
+                for (offset, spare) in (append.first_offset..).zip(&mut append.spares) {
+                    let gone = writes.gone(geometry.slot(zone, offset));
+                    // The header is beside each page.
+                    is_found |= !gone.spare;
+                    if gone != Gone::default() {
+                        *spare = None;
+                    }
+                }
+                is_found
+            });
+        });
+    }
+
+    /// Whether what stands beside the zone's first page can be read on flash.
+    pub(super) fn is_first_intact(&self, geometry: &ZoneGeometry, zone: ZoneNo) -> bool {
+        !self.of(|writes| writes.gone(geometry.slot(zone, 0)).spare)
+    }
+}
+
+impl<P: Payload> State<P> {
+    /// Remembers what is lost by now.
+    fn note(&mut self) {
+        let Some(writes) = self.writes.as_ref().filter(|writes| writes.is_any_gone()) else {
+            return;
+        };
+        for content in writes.lost() {
+            if !self.lost.contains(&content) {
+                self.lost.push(content);
+            }
+        }
+    }
+}
+
+fn uncorrectable(slot: SlotNo) -> Error {
+    Error::new(ErrorKind::Uncorrectable, format!("{slot:?} is damaged"))
+}

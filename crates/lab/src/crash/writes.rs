@@ -1,0 +1,449 @@
+//! What was written to a medium: append by append, when each was begun and when it was durable. From this
+//! list alone, and from which slots were damaged since, it follows what may be lost, refused or taken for
+//! an end that was cut short. How the device finds that out is not asked here.
+//!
+//! - The contents of damaged slots are lost, where no later copy of the same version is durable: the pages
+//!   that hold them may be errors, and no other page may.
+//! - Opening may be refused only where nothing that is left says which pages are meant: where something of
+//!   the device's own is damaged that no checkpoint covers, or the page of a checkpoint in force, or what
+//!   stands beside pages that no checkpoint covers.
+//! - What no intact append was begun after that was durable by then may look like a cut before it. Only
+//!   then may anything be older than what was acknowledged.
+//! - In slots in which nothing is in force damage has no effect.
+use std::collections::BTreeMap;
+use tantalum_base::{SlotNo, Version, ZoneNo};
+use tantalum_media::{AppendHeader, Body, ScannedAppend, SlotKind, Spare, ZoneGeometry};
+
+/// Streams that the rules name (`docs/format.md`).
+const CLEANING: u8 = 1;
+
+/// Where a page of a checkpoint says what it is, and what a footer says there (`docs/format.md`).
+const PIECE_KIND_AT: usize = 16;
+const FOOTER: u8 = 3;
+
+/// What is gone of a slot.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct Gone {
+    /// Its content.
+    pub(super) content: bool,
+    /// What stands beside the content; on a file, where a page has nothing beside it, as `content`.
+    pub(super) spare: bool,
+}
+
+/// All of a slot.
+pub(super) const ALL: Gone = Gone { content: true, spare: true };
+
+/// The end of the log, where it may look like a cut.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct Tail<P> {
+    /// The mark of the first append that may be missing.
+    pub(super) from: u64,
+    /// Contents of hosts' pages that were appended since.
+    pub(super) contents: Vec<P>,
+}
+
+/// The list. Times are its own; marks are its caller's, and only grow.
+pub(super) struct Writes<P> {
+    geometry: ZoneGeometry,
+    /// In the order in which they were begun; those in zones that were reset since are gone.
+    appends: Vec<Append<P>>,
+    gone: BTreeMap<SlotNo, Gone>,
+    /// By number.
+    checkpoints: BTreeMap<u64, Checkpoint>,
+    clock: u64,
+}
+
+struct Append<P> {
+    zone: ZoneNo,
+    /// Slot of the first page, once known.
+    first: Option<SlotNo>,
+    header: AppendHeader,
+    spares: Vec<Spare>,
+    bodies: Vec<Body<P>>,
+    /// Which of the pages are on the medium.
+    present: Vec<bool>,
+    begun: u64,
+    durable: Option<u64>,
+    returned: Option<u64>,
+    /// It was in flight or not durable when the power went, and is there.
+    landed: bool,
+    mark: u64,
+}
+
+#[derive(Clone, Copy)]
+struct Checkpoint {
+    begun: u64,
+    /// Up to where its first page said that all was durable.
+    durable: Version,
+    is_finished: bool,
+}
+
+impl<P: Clone> Writes<P> {
+    pub(super) fn new(geometry: ZoneGeometry) -> Self {
+        Writes {
+            geometry,
+            appends: Vec::new(),
+            gone: BTreeMap::new(),
+            checkpoints: BTreeMap::new(),
+            clock: 0,
+        }
+    }
+
+    fn tick(&mut self) -> u64 {
+        self.clock += 1;
+        self.clock
+    }
+
+    /// An append begins; by what it is told of later.
+    pub(super) fn begin(
+        &mut self,
+        zone: ZoneNo,
+        header: &AppendHeader,
+        spares: &[Spare],
+        bodies: &[Body<P>],
+        mark: u64,
+    ) -> u64 {
+        let begun = self.tick();
+        for spare in spares.iter().filter(|spare| spare.kind == SlotKind::Checkpoint) {
+            let checkpoint = Checkpoint { begun, durable: header.durable, is_finished: false };
+            self.checkpoints.entry(spare.version.0).or_insert(checkpoint);
+        }
+        self.appends.push(Append {
+            zone,
+            first: None,
+            header: *header,
+            spares: spares.to_vec(),
+            bodies: bodies.to_vec(),
+            present: vec![true; spares.len()],
+            begun,
+            durable: None,
+            returned: None,
+            landed: false,
+            mark,
+        });
+        begun
+    }
+
+    /// The append has returned its first slot.
+    pub(super) fn returned(&mut self, begun: u64, first: SlotNo, is_durable: bool) {
+        let now = self.tick();
+        let Some(append) = self.appends.iter_mut().find(|append| append.begun == begun) else {
+            return;
+        };
+        append.first = Some(first);
+        append.returned = Some(now);
+        append.durable = is_durable.then_some(now);
+        let range = slots_of(&self.geometry, append);
+        let finished = append.footer().filter(|_| is_durable);
+        for slot in range {
+            self.gone.remove(&slot);
+        }
+        self.finish(finished);
+    }
+
+    fn finish(&mut self, checkpoint: Option<u64>) {
+        if let Some(checkpoint) = checkpoint.and_then(|id| self.checkpoints.get_mut(&id)) {
+            checkpoint.is_finished = true;
+        }
+    }
+
+    /// A sync begins; when.
+    pub(super) fn sync_begins(&self) -> u64 {
+        self.clock
+    }
+
+    /// The sync that began at `begun` has returned.
+    pub(super) fn synced(&mut self, begun: u64) {
+        let now = self.tick();
+        let is_covered = |append: &&mut Append<P>| append.returned.is_some_and(|at| at <= begun);
+        for append in self.appends.iter_mut().filter(is_covered) {
+            append.durable.get_or_insert(now);
+        }
+    }
+
+    /// A zone is being reset: nothing in it is needed any more.
+    pub(super) fn reset_begins(&mut self, zone: ZoneNo) {
+        self.appends.retain(|append| append.zone != zone);
+    }
+
+    /// The zone is empty.
+    pub(super) fn reset_done(&mut self, zone: ZoneNo) {
+        let geometry = self.geometry;
+        self.gone.retain(|slot, _| geometry.zone_of(*slot) != zone);
+    }
+
+    /// The power has gone: zones, with their epochs, in which appends were not durable.
+    pub(super) fn uncertain(&self) -> Vec<(ZoneNo, u64)> {
+        let uncertain = self.appends.iter().filter(|append| append.durable.is_none());
+        let mut zones: Vec<(ZoneNo, u64)> =
+            uncertain.map(|append| (append.zone, append.header.epoch)).collect();
+        zones.sort_unstable();
+        zones.dedup();
+        zones
+    }
+
+    /// This is what became of them in a zone, before anything was damaged that is to come.
+    pub(super) fn found(&mut self, zone: ZoneNo, epoch: u64, found: &[ScannedAppend]) {
+        let now = self.tick();
+        let (geometry, mut finished) = (self.geometry, Vec::new());
+        let gone = &mut self.gone;
+        self.appends.retain_mut(|append| {
+            let is_meant = append.zone == zone && append.header.epoch == epoch;
+            if !is_meant || append.durable.is_some() || append.landed {
+                return true;
+            }
+            let is_it = |found: &&ScannedAppend| append.is_found_as(found);
+            let Some(found) = found.iter().find(is_it) else { return false };
+            append.first = Some(geometry.slot(zone, found.first_offset));
+            append.present = found.spares.iter().map(Option::is_some).collect();
+            append.returned.get_or_insert(now);
+            append.landed = true;
+            finished.extend(append.footer());
+            for slot in slots_of(&geometry, append) {
+                gone.remove(&slot);
+            }
+            true
+        });
+        finished.into_iter().for_each(|id| self.finish(Some(id)));
+    }
+
+    /// The device was opened and checked, which makes durable what it found.
+    pub(super) fn settled(&mut self) {
+        let now = self.tick();
+        for append in &mut self.appends {
+            if append.landed {
+                append.durable.get_or_insert(now);
+            }
+            append.mark = 0;
+        }
+    }
+
+    /// Slots that are programmed together.
+    pub(super) fn unit(&self) -> usize {
+        self.geometry.append_unit_slots as usize
+    }
+
+    /// Whether any append was begun since `mark`.
+    pub(super) fn is_any_since(&self, mark: u64) -> bool {
+        self.appends.iter().any(|append| append.mark > mark)
+    }
+
+    /// What was found gone of `slot`.
+    pub(super) fn gone(&self, slot: SlotNo) -> Gone {
+        self.gone.get(&slot).copied().unwrap_or_default()
+    }
+
+    /// Whether anything is.
+    pub(super) fn is_any_gone(&self) -> bool {
+        !self.gone.is_empty()
+    }
+
+    /// Damages a slot.
+    pub(super) fn lose(&mut self, slot: SlotNo, gone: Gone) {
+        let now = self.gone.entry(slot).or_default();
+        now.content |= gone.content;
+        now.spare |= gone.spare;
+    }
+
+    /// The slots of the append that `slot` belongs to, its header's first; none where there is none.
+    pub(super) fn append_at(&self, slot: SlotNo) -> Vec<SlotNo> {
+        let at = |append: &&Append<P>| slots_of(&self.geometry, append).any(|own| own == slot);
+        let append = self.appends.iter().rev().find(at);
+        append.map_or(Vec::new(), |append| slots_of(&self.geometry, append).collect())
+    }
+
+    /// Every slot of the medium once: those of appends from the newest on, each with its header first,
+    /// then all others, as they lie.
+    pub(super) fn place(&self, number: u64) -> SlotNo {
+        let all = u64::from(self.geometry.zones) * u64::from(self.geometry.slots_per_zone);
+        let mut places: Vec<SlotNo> =
+            self.appends.iter().rev().flat_map(|one| slots_of(&self.geometry, one)).collect();
+        let number = number % all;
+        if let Some(place) = places.get(number as usize) {
+            return *place;
+        }
+        let behind = number as usize - places.len();
+        places.sort_unstable();
+        let is_other = |slot: &SlotNo| places.binary_search(slot).is_err();
+        let other = (0..all as u32).map(SlotNo).filter(is_other).nth(behind);
+        other.unwrap_or(SlotNo(number as u32))
+    }
+
+    /// Contents of hosts' pages that are lost.
+    pub(super) fn lost(&self) -> Vec<P> {
+        let mut lost = Vec::new();
+        for (append, index, slot) in self.pages() {
+            let gone = self.gone(slot);
+            let is_known = self.is_known(append, slot);
+            // On a file what the map has of a page is enough to read it.
+            let is_unreadable = gone.content
+                || (gone.spare && self.is_flash())
+                || (!is_known && !self.is_covered(append, index));
+            if !is_unreadable {
+                continue;
+            }
+            match (&append.bodies[index], append.spares[index]) {
+                (Body::Data(page), _) if !self.has_later_place(append, index) => {
+                    lost.push(page.clone());
+                }
+                // Which other pages have what this append's pages hold.
+                (Body::Meta(_), Spare { kind: SlotKind::Record, version: Version::NEVER, .. })
+                    if !self.is_covered(append, index) =>
+                {
+                    lost.extend(append.bodies.iter().filter_map(content).cloned());
+                }
+                _ => {}
+            }
+        }
+        lost
+    }
+
+    /// Whether opening the device may be refused, or cleaning stop: nothing that is left says which pages
+    /// are damaged.
+    pub(super) fn may_refuse(&self) -> bool {
+        let newest = self.newest_checkpoint();
+        self.pages().any(|(append, index, slot)| {
+            let is_known = self.is_known(append, slot);
+            let is_own = content(&append.bodies[index]).is_none();
+            let spare = append.spares[index];
+            let is_hit = !is_known || (is_own && self.gone(slot).content);
+            let in_force = match spare.kind {
+                SlotKind::Checkpoint => newest.is_some_and(|(number, _)| number == spare.version.0),
+                // The checkpoint knows which page should be there.
+                SlotKind::Copy => {
+                    newest.is_none_or(|(_, newest)| spare.version > newest.durable)
+                        && !self.is_covered(append, index)
+                }
+                _ => !self.is_covered(append, index),
+            };
+            append.durable.is_some() && is_hit && in_force
+        })
+    }
+
+    /// The end of the log, where nothing that is left was begun behind what is damaged of it.
+    pub(super) fn tail(&self) -> Option<Tail<P>> {
+        let is_hit = |append: &&Append<P>| {
+            append.durable.is_some()
+                && append.header.stream != CLEANING
+                && append.spares.iter().any(|spare| spare.kind != SlotKind::Checkpoint)
+                && slots_of(&self.geometry, append).any(|slot| self.gone.contains_key(&slot))
+                && !self.is_followed(append)
+        };
+        let first = self.appends.iter().find(is_hit)?;
+        let behind = || self.appends.iter().filter(|append| append.begun >= first.begun);
+        let appended = behind().filter(|append| append.header.stream != CLEANING);
+        let contents = appended.flat_map(|append| append.bodies.iter().filter_map(content));
+        Some(Tail { from: first.mark, contents: contents.cloned().collect() })
+    }
+
+    fn is_flash(&self) -> bool {
+        self.geometry.append_overhead_slots == 0
+    }
+
+    /// The pages that are on the medium, each with its slot.
+    fn pages(&self) -> impl Iterator<Item = (&Append<P>, usize, SlotNo)> {
+        self.appends.iter().flat_map(|append| {
+            let first = append.first.into_iter();
+            let slots = first.flat_map(|first| first.0..first.0 + append.spares.len() as u32);
+            let present = slots.zip(0..).filter(|(_, index)| append.present[*index]);
+            present.map(move |(slot, index)| (append, index, SlotNo(slot)))
+        })
+    }
+
+    /// Whether what says which page `slot` of the append holds is there.
+    fn is_known(&self, append: &Append<P>, slot: SlotNo) -> bool {
+        if self.is_flash() { !self.gone(slot).spare } else { self.has_header(append) }
+    }
+
+    /// Whether the append can be found.
+    fn has_header(&self, append: &Append<P>) -> bool {
+        let mut slots = slots_of(&self.geometry, append);
+        if self.is_flash() {
+            slots.any(|slot| !self.gone(slot).spare)
+        } else {
+            slots.next().is_some_and(|header| !self.gone.contains_key(&header))
+        }
+    }
+
+    /// Whether some append that can be found was begun when this one was durable.
+    fn is_followed(&self, append: &Append<P>) -> bool {
+        let Some(durable) = append.durable else { return false };
+        let mut behind = self.appends.iter().rev().take_while(|other| other.begun > durable);
+        behind.any(|other| other.durable.is_some() && self.has_header(other))
+    }
+
+    fn newest_checkpoint(&self) -> Option<(u64, Checkpoint)> {
+        let mut newest = self.checkpoints.iter().rev().filter(|(_, one)| one.is_finished);
+        newest.next().map(|(number, checkpoint)| (*number, *checkpoint))
+    }
+
+    /// Whether the newest checkpoint has what this page of the append says.
+    fn is_covered(&self, append: &Append<P>, index: usize) -> bool {
+        let Some((_, newest)) = self.newest_checkpoint() else { return false };
+        let spare = append.spares[index];
+        let header = &append.header;
+        match spare.kind {
+            SlotKind::Data | SlotKind::Record if header.stream != CLEANING => {
+                header.batch_first.0 + u64::from(header.batch_len) <= newest.durable.0 + 1
+            }
+            SlotKind::Record if spare.version != Version::NEVER => spare.version <= newest.durable,
+            _ => append.returned.is_some_and(|returned| newest.begun > returned),
+        }
+    }
+
+    /// Whether the page was copied since, under the same version, and the copy is durable.
+    fn has_later_place(&self, append: &Append<P>, index: usize) -> bool {
+        let spare = append.spares[index];
+        let mut later = self.appends.iter().rev().take_while(|other| other.begun > append.begun);
+        matches!(spare.kind, SlotKind::Data | SlotKind::Copy)
+            && later.any(|other| {
+                let is_copy = |copy: &Spare| {
+                    matches!(copy.kind, SlotKind::Data | SlotKind::Copy)
+                        && (copy.page, copy.version) == (spare.page, spare.version)
+                };
+                other.durable.is_some() && other.spares.iter().any(is_copy)
+            })
+    }
+}
+
+impl<P> Append<P> {
+    /// The checkpoint whose footer it holds.
+    fn footer(&self) -> Option<u64> {
+        let mut pages = self.spares.iter().zip(&self.bodies);
+        pages.find_map(|(spare, body)| match body {
+            Body::Meta(page)
+                if spare.kind == SlotKind::Checkpoint && page[PIECE_KIND_AT] == FOOTER =>
+            {
+                Some(spare.version.0)
+            }
+            _ => None,
+        })
+    }
+
+    fn is_found_as(&self, found: &ScannedAppend) -> bool {
+        let same = |(spare, found): (&Spare, &Option<Spare>)| found.is_none_or(|it| it == *spare);
+        found.header == self.header
+            && found.spares.len() == self.spares.len()
+            && self.spares.iter().zip(&found.spares).all(same)
+    }
+}
+
+fn content<P>(body: &Body<P>) -> Option<&P> {
+    match body {
+        Body::Data(page) => Some(page),
+        Body::Meta(_) => None,
+    }
+}
+
+/// The slots of an append whose place is known, its header's first.
+fn slots_of<P>(
+    geometry: &ZoneGeometry,
+    append: &Append<P>,
+) -> impl Iterator<Item = SlotNo> + use<P> {
+    let (overhead, pages) = (geometry.append_overhead_slots, append.spares.len() as u32);
+    let first = append.first.into_iter();
+    first.flat_map(move |first| (first.0 - overhead..first.0 + pages).map(SlotNo))
+}
+
+#[cfg(test)]
+mod tests;
