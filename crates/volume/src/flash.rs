@@ -10,7 +10,9 @@ use tantalum_ssd::{Ssd, SsdStatistics};
 
 use crate::config::VolumeConfig;
 use crate::layout::zones_for;
-use crate::superblock::{COPIES, FIRST_ZONE_BYTE, SUPERBLOCK_BYTES, Superblock};
+use crate::superblock::{
+    ANCHORS, COPIES, FIRST_ANCHOR_BYTE, FIRST_ZONE_BYTE, SUPERBLOCK_BYTES, Superblock,
+};
 
 /// An open volume of kind `flash`.
 pub struct FlashVolume<S: BlockStore> {
@@ -43,15 +45,13 @@ pub fn plan(config: &VolumeConfig, volume_id: u128) -> Result<Superblock> {
 }
 
 fn zones<S: BlockStore>(store: S, superblock: &Superblock) -> Result<FileZones<S>> {
-    FileZones::new(
-        store,
-        FileZonesOptions {
-            volume_id: superblock.volume_id,
-            first_byte: FIRST_ZONE_BYTE,
-            zones: superblock.zones,
-            slots_per_zone: superblock.slots_per_zone,
-        },
-    )
+    let options = FileZonesOptions {
+        volume_id: superblock.volume_id,
+        first_byte: FIRST_ZONE_BYTE,
+        zones: superblock.zones,
+        slots_per_zone: superblock.slots_per_zone,
+    };
+    Ok(FileZones::new(store, options)?.with_anchors(FIRST_ANCHOR_BYTE, ANCHORS))
 }
 
 /// Reads the superblock of `store`, whose configuration may be anything.

@@ -20,12 +20,16 @@ use tantalum_base::{Error, ErrorKind, PAGE_BYTES, Result};
 
 const MAGIC: &[u8; 8] = b"TANTALUM";
 /// Version of everything on media; `docs/format.md` describes it.
-pub const FORMAT_VERSION: u32 = 2;
+pub const FORMAT_VERSION: u32 = 3;
 /// Bytes of one copy.
 pub const SUPERBLOCK_BYTES: usize = 4096;
 /// Number of copies, one behind the other.
 pub const COPIES: usize = 2;
-/// Where zones start: behind the superblocks, aligned for any device.
+/// Where anchors start, behind the superblocks.
+pub const FIRST_ANCHOR_BYTE: u64 = 2 * SUPERBLOCK_BYTES as u64;
+/// Anchors in each of their two copies.
+pub const ANCHORS: u32 = 120;
+/// Where zones start: behind the anchors, aligned for any device.
 pub const FIRST_ZONE_BYTE: u64 = 1 << 20;
 const CRC_AT: usize = SUPERBLOCK_BYTES - 4;
 const KIND_FLASH: u32 = 1;

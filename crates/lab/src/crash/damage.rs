@@ -291,14 +291,21 @@ impl<P: Payload> Damage<P> {
             }
             found.retain_mut(|append| {
                 let mut is_found = false;
-                for (offset, spare) in (append.first_offset..).zip(&mut append.spares) {
+                let ScannedAppend { spares, damaged, .. } = append;
+                for (index, (offset, spare)) in
+                    (0..).zip((append.first_offset..).zip(spares.iter_mut()))
+                {
                     let gone = writes.gone(geometry.slot(zone, offset));
                     // The header is beside each page.
                     is_found |= !gone.spare;
                     if gone != Gone::default() {
-                        *spare = None;
+                        let written = spare.take().filter(|_| !gone.spare);
+                        damaged.extend(written.map(|spare| (index, spare)));
                     }
                 }
+                damaged.retain(|(index, _)| {
+                    !writes.gone(geometry.slot(zone, append.first_offset + index)).spare
+                });
                 is_found
             });
         });

@@ -241,9 +241,12 @@ impl<P: Payload> Decay<P> {
             }
             found.retain_mut(|append| {
                 let mut decayed = 0;
-                for (offset, spare) in (append.first_offset..).zip(&mut append.spares) {
-                    if state.is_decayed(&geometry.slot(zone, offset)) {
-                        *spare = None;
+                let ScannedAppend { first_offset, spares, damaged, .. } = append;
+                for (index, spare) in (0..).zip(spares.iter_mut()) {
+                    if state.is_decayed(&geometry.slot(zone, *first_offset + index)) {
+                        // What was written a file's header still says.
+                        let written = spare.take().filter(|_| !on_flash);
+                        damaged.extend(written.map(|spare| (index, spare)));
                         decayed += 1;
                     }
                 }

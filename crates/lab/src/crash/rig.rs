@@ -1,6 +1,7 @@
 //! Media whose power can be cut at a chosen operation, and that survive the executor.
 use tantalum_base::{Error, ErrorKind, PAGE_BYTES, Payload, Result, Rng, SlotNo};
 use tantalum_media::block_store::{CrashOptions, CrashStore, CutStyle, LostBlocks, MemoryStore};
+use tantalum_media::file_zones::anchor_area_bytes;
 use tantalum_media::nand::{Nand, NandFaults, NandGeometry, NandOptions, NandTiming};
 use tantalum_media::nand_zones::{NandZones, NandZonesOptions};
 use tantalum_media::{CutPlan, Fate, FileZones, FileZonesOptions, ZoneMedia};
@@ -11,6 +12,9 @@ use super::life::{IoFault, LostPart};
 use super::subject::ArrayShape;
 
 const FILE_ZONES: u32 = 14;
+/// As few as an era and the one before it take, so that their places are soon used again.
+const FILE_ANCHORS: u32 = 12;
+const FILE_ZONES_BYTE: u64 = anchor_area_bytes(FILE_ANCHORS);
 const FILE_SLOTS_PER_ZONE: u32 = 32;
 
 /// An array small enough to be cut everywhere.
@@ -196,7 +200,8 @@ impl Rig for FileRig {
 
     fn with_more_zones(seed: u64, more: u32) -> Self {
         let zones = FILE_ZONES + more;
-        let bytes = u64::from(zones) * u64::from(FILE_SLOTS_PER_ZONE) * 4096;
+        let slots = u64::from(zones) * u64::from(FILE_SLOTS_PER_ZONE);
+        let bytes = FILE_ZONES_BYTE + slots * PAGE_BYTES as u64;
         let disk = MemoryStore::new(bytes);
         FileRig { disk, store: None, rng: Rng::split(seed, "rig"), seed, zones }
     }
@@ -212,12 +217,13 @@ impl Rig for FileRig {
         self.store = Some(store.clone());
         let options = FileZonesOptions {
             volume_id: u128::from(self.seed),
-            first_byte: 0,
+            first_byte: FILE_ZONES_BYTE,
             zones: self.zones,
             slots_per_zone: FILE_SLOTS_PER_ZONE,
         };
-        FileZones::new(store, options)
-            .unwrap_or_else(|error| panic!("the rig's options are legal: {error}"))
+        let zones = FileZones::new(store, options)
+            .unwrap_or_else(|error| panic!("the rig's options are legal: {error}"));
+        zones.with_anchors(0, FILE_ANCHORS)
     }
 
     fn plan(&mut self, plan: CutPlan) {
@@ -253,7 +259,7 @@ impl Rig for FileRig {
     }
 
     fn damage(&mut self, slot: SlotNo, bit: Option<u32>) {
-        let byte = u64::from(slot.0) * PAGE_BYTES as u64;
+        let byte = FILE_ZONES_BYTE + u64::from(slot.0) * PAGE_BYTES as u64;
         match bit {
             Some(bit) => self.disk.flip_bit(byte + u64::from(bit / 8), (bit % 8) as u8),
             None => self.disk.wipe_block(byte),
