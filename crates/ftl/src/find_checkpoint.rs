@@ -1,6 +1,8 @@
 //! Finding the newest checkpoint on media, and reading it.
 use std::collections::BTreeMap;
-use tantalum_base::{Error, ErrorKind, PageBuf, Payload, Result, SlotNo, ZoneNo};
+use tantalum_base::{
+    Error, ErrorKind, PageBuf, PageNo, PageRange, Payload, Result, SlotNo, ZoneNo,
+};
 use tantalum_media::{ScannedAppend, SlotKind, ZoneMedia};
 
 use crate::anchor::Extent;
@@ -20,6 +22,8 @@ pub(crate) struct Checkpoint {
     pub places: Vec<SlotNo>,
     pub zones: Vec<ZoneEntry>,
     pub map: Vec<(PieceHeader, PageBuf)>,
+    /// Pages of which the map is damaged, where that is accepted.
+    pub damaged_map: Vec<PageRange>,
 }
 
 /// Pages of checkpoints and of deltas, as found in the meta zones.
@@ -60,6 +64,13 @@ impl MetaSlots {
         let since = self.deltas.range((dump.checkpoint, 0)..);
         since.filter(move |((_, number), _)| *number < up_to).map(|(at, page)| (*at, *page))
     }
+}
+
+/// Pairs the header of a chunk with its number.
+fn chunk_at<'a>(
+    chunk: &'a impl Fn(usize) -> Option<PieceHeader>,
+) -> impl Fn(usize) -> Option<(usize, PieceHeader)> + 'a {
+    move |at| chunk(at).map(|header| (at, header))
 }
 
 impl<M: ZoneMedia> Ftl<M> {
@@ -170,21 +181,60 @@ impl<M: ZoneMedia> Ftl<M> {
             let context = format!("slot {slot}: the page of checkpoint {id} there is damaged");
             Error::new(ErrorKind::Corrupt, context)
         };
-        for (slot, page) in &pieces {
-            let header = checkpoint::decode_header(page);
-            if !checkpoint::is_sealed(page) || header.is_none_or(|header| header.id != id) {
-                return Err(damaged(slot));
+        let header = |page: &PageBuf| {
+            let header = checkpoint::decode_header(page).filter(|header| header.id == id);
+            header.filter(|_| checkpoint::is_sealed(page))
+        };
+        let (slot, last) = pieces.last().ok_or_else(|| damaged(&SlotNo(0)))?;
+        let footer = checkpoint::decode_footer(last);
+        let is_footer = header(last).is_some_and(|header| header.kind == PieceKind::Footer);
+        if !is_footer || footer.pieces as usize != pieces.len() {
+            return Err(damaged(slot));
+        }
+        let mut gaps = Vec::new();
+        let map_from = (self.geometry.zones as usize).div_ceil(ZONE_ENTRIES);
+        for (at, (slot, page)) in pieces.iter().enumerate() {
+            if header(page).is_none() {
+                if !self.options.accept_loss || at < map_from {
+                    return Err(damaged(slot));
+                }
+                gaps.push(at);
             }
         }
-        let last = pieces.last().ok_or_else(|| damaged(&SlotNo(0)))?;
-        let is_footer = |header: PieceHeader| header.kind == PieceKind::Footer;
-        let footer = checkpoint::decode_footer(&last.1);
-        let whole = footer.pieces as usize == pieces.len();
-        if !checkpoint::decode_header(&last.1).is_some_and(is_footer) || !whole {
-            return Err(damaged(&last.0));
+        let damaged_map =
+            gaps.iter().map(|at| self.map_gap(&pieces, &gaps, *at)).collect::<Result<_>>()?;
+        for at in gaps.into_iter().rev() {
+            pieces.remove(at);
         }
         self.check_pages(&footer)?;
-        self.assemble(id, footer, pieces)
+        let checkpoint = self.assemble(id, footer, pieces)?;
+        Ok(Checkpoint { damaged_map, ..checkpoint })
+    }
+
+    /// The pages of which the damaged chunk of the map at `at` among the `pieces` may have said
+    /// something: those between its neighbours that are not among the `gaps`.
+    fn map_gap(
+        &self,
+        pieces: &[(SlotNo, PageBuf)],
+        gaps: &[usize],
+        at: usize,
+    ) -> Result<PageRange> {
+        let whole = |at: &usize| !gaps.contains(at);
+        let chunk = |at: usize| {
+            let header = checkpoint::decode_header(&pieces[at].1)?;
+            (header.kind == PieceKind::Map).then_some(header)
+        };
+        let before = (0..at).rev().find(whole).and_then(chunk_at(&chunk));
+        let first = match before {
+            Some((at, header)) => {
+                let entries = checkpoint::decode_map(&header, &pieces[at].1, !M::READS_SPARES)?;
+                entries.last().map_or(u64::from(header.index), |(page, _)| page.0 + 1)
+            }
+            None => 0,
+        };
+        let behind = (at + 1..pieces.len()).find(whole).and_then(chunk_at(&chunk));
+        let end = behind.map_or(self.options.pages, |(_, header)| u64::from(header.index));
+        Ok(PageRange::new(PageNo(first), end.saturating_sub(first)))
     }
 
     /// Refuses a checkpoint of a device of another size.
@@ -230,6 +280,7 @@ impl<M: ZoneMedia> Ftl<M> {
                 PieceKind::Footer => {}
             }
         }
-        Ok(Checkpoint { id, footer, places, zones, map })
+        let damaged_map = Vec::new();
+        Ok(Checkpoint { id, footer, places, zones, map, damaged_map })
     }
 }

@@ -116,17 +116,20 @@ impl<M: ZoneMedia> Ftl<M> {
     }
 
     /// Refuses where a change that was durable is gone, and nothing tells which page it was of: an
-    /// older content would be served in its place. What is `found` stands in the order of versions.
-    pub(crate) fn account(&self, log: &Log, covered: Version) -> Result<()> {
+    /// older content would be served in its place. Returns how many are, where that is accepted.
+    pub(crate) fn account(&self, log: &Log, covered: Version) -> Result<u64> {
         if is_planted(Fault::DamageTakenForEnd) {
-            return Ok(());
+            return Ok(0);
         }
         let missing = log.missing(covered);
-        let (Some(first), Some(last)) = (missing.first(), missing.last()) else { return Ok(()) };
         let count: u64 = missing.iter().map(VersionRange::count).sum();
+        let (Some(first), Some(last)) = (missing.first(), missing.last()) else { return Ok(0) };
+        if self.options.accept_loss {
+            return Ok(count);
+        }
         let context = format!(
             "{count} changes from version {} to {} were durable and are damaged, and which pages \
-             they were of is not known",
+             they were of is not known: they would read as before",
             first.first, last.last
         );
         Err(Error::new(ErrorKind::Corrupt, context))

@@ -41,6 +41,10 @@ pub struct FtlOptions {
     /// Nothing is written to the medium: recovery ends in memory alone, and every change is refused
     /// as [`ErrorKind::ReadOnly`].
     pub read_only: bool,
+    /// Where changes that were durable are damaged and nobody knows which pages they were of, or a
+    /// part of the map is, the device is opened all the same: what is given up the report of the
+    /// recovery says. Otherwise that is `Corrupt`.
+    pub accept_loss: bool,
 }
 
 impl FtlOptions {
@@ -56,6 +60,7 @@ impl FtlOptions {
             cleaning: CleaningSpec::Greedy,
             wear_spread_max: WEAR_SPREAD_MAX,
             read_only: false,
+            accept_loss: false,
         }
     }
 

@@ -10,7 +10,7 @@
 //!
 //! Opened to be read only, it writes nothing: 6 is left out, and every change is refused.
 use std::rc::Rc;
-use tantalum_base::{ErrorKind, Payload, Result, SlotNo, Version, ZoneNo};
+use tantalum_base::{Payload, Result, SlotNo, Version, ZoneNo};
 use tantalum_media::ZoneMedia;
 
 use crate::checkpoint;
@@ -34,11 +34,6 @@ const SKIPPED_VERSIONS: u64 = 1 << 20;
 
 /// Zone openings left out likewise.
 const SKIPPED_EPOCHS: u64 = 1 << 20;
-
-/// Whether something on the medium is damaged, as against an operation that failed.
-fn is_damage(kind: ErrorKind) -> bool {
-    matches!(kind, ErrorKind::Corrupt | ErrorKind::Checksum | ErrorKind::Uncorrectable)
-}
 
 impl<M: ZoneMedia> Ftl<M> {
     /// Opens the FTL that `media` holds.
@@ -82,25 +77,14 @@ impl<M: ZoneMedia> Ftl<M> {
         Ok((ftl, report))
     }
 
-    /// Rebuilds in memory what the medium holds: from what its anchors say, or where these or what
-    /// they lead to are damaged, from all zones. Returns the version up to which none may be used
-    /// again, where a conclusion must be made durable.
+    /// Rebuilds in memory what the medium holds: from what its anchors say, or where it has none, or
+    /// not all of them, from all zones. Returns the version up to which none may be used again,
+    /// where a conclusion must be made durable.
     async fn rebuild(&self, report: &mut RecoveryReport) -> Result<Option<Version>> {
-        let era = self.find_era().await?;
-        if let Some(era) = era {
-            let rebuilt = match self.survey_era(&era).await {
-                Ok(survey) => self.rebuild_from(survey, report).await,
-                Err(error) => Err(error),
-            };
-            match rebuilt {
-                Err(error) if is_damage(error.kind()) => {
-                    self.forget();
-                    *report = RecoveryReport::default();
-                }
-                rebuilt => return rebuilt,
-            }
-        }
-        let survey = self.survey_all().await?;
+        let survey = match self.find_era().await? {
+            Some(era) => self.survey_era(&era).await?,
+            None => self.survey_all().await?,
+        };
         self.rebuild_from(survey, report).await
     }
 
@@ -149,7 +133,7 @@ impl<M: ZoneMedia> Ftl<M> {
     fn take_over(&self, survey: &Survey, report: &mut RecoveryReport) -> Result<()> {
         let newest = &survey.newest;
         report.checkpoint = newest.id;
-        self.load(newest, &survey.epochs)?;
+        report.pages_given_up = self.load(newest, &survey.epochs)?;
         report.pages_lost =
             self.settle_zones(&survey.epochs, &Log::default(), newest.footer.durable);
         let state = &mut *self.state.borrow_mut();
@@ -171,12 +155,12 @@ impl<M: ZoneMedia> Ftl<M> {
         let mut log = self.scan_log(survey).await?;
         let Survey { newest, epochs, meta, .. } = survey;
         (report.checkpoint, report.zones_scanned) = (newest.id, log.zones_scanned);
-        self.load(newest, epochs)?;
+        report.pages_given_up = self.load(newest, epochs)?;
         if let Some(dump) = kept {
             self.pin(meta, newest, dump);
         }
         log.found.sort_by_key(|found| (found.version, found.slot));
-        self.account(&log, newest.footer.covered)?;
+        report.changes_given_up = self.account(&log, newest.footer.covered)?;
         let (accepted, seen) = self.replay(newest, epochs, &mut log, report);
         self.mark_damaged(&mut log, accepted);
         self.undo_cleaning(epochs, &log).await?;
@@ -200,9 +184,17 @@ impl<M: ZoneMedia> Ftl<M> {
     }
 
     /// Puts the checkpoint's map in force. What lay in a zone that was opened again later is
-    /// marked lost until its copy is found.
-    fn load(&self, checkpoint: &Checkpoint, epochs: &[Option<(u64, u8)>]) -> Result<()> {
+    /// marked lost until its copy is found. Returns how many pages are given up.
+    fn load(&self, checkpoint: &Checkpoint, epochs: &[Option<(u64, u8)>]) -> Result<u64> {
         let state = &mut *self.state.borrow_mut();
+        let mut given_up = 0;
+        for range in &checkpoint.damaged_map {
+            for page in range.iter() {
+                let (version, place) = (checkpoint.footer.covered, Place::Lost);
+                state.replace(page, Entry { version, place, ..Entry::default() });
+            }
+            given_up += range.pages;
+        }
         for (header, chunk) in &checkpoint.map {
             for (page, mut entry) in checkpoint::decode_map(header, chunk, !M::READS_SPARES)? {
                 if let Place::At(slot) = entry.place {
@@ -217,7 +209,7 @@ impl<M: ZoneMedia> Ftl<M> {
             }
         }
         self.note_checkpoint(state, checkpoint);
-        Ok(())
+        Ok(given_up)
     }
 
     /// Accepts the longest promised prefix of the log and applies it. Returns the last version

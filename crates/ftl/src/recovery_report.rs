@@ -14,6 +14,12 @@ pub struct RecoveryReport {
     pub dropped: u64,
     /// Pages that the medium lost; reading them is an error.
     pub pages_lost: u64,
+    /// Changes that were durable and are given up, where [`accept_loss`](crate::FtlOptions::accept_loss)
+    /// says so: pages may hold what they held before these.
+    pub changes_given_up: u64,
+    /// Pages given up likewise, since the part of the map that knew of them is damaged: reading them
+    /// is an error, also of those that were never written.
+    pub pages_given_up: u64,
     /// Number of the dump in force; 0 where there was none.
     pub dump: u64,
     /// The mapping came from it, without a scan of the log.

@@ -27,6 +27,20 @@ impl MemoryStore {
         MemoryStore(Rc::new(Content { bytes, chunks: RefCell::new(chunks), pool }))
     }
 
+    /// A store that holds `image`.
+    pub fn with_image(image: &[u8]) -> Self {
+        let store = Self::new(image.len() as u64);
+        store.write_from(0, image);
+        store
+    }
+
+    /// All that it holds.
+    pub fn image(&self) -> Vec<u8> {
+        let mut image = vec![0; self.0.bytes as usize];
+        self.read_into(0, &mut image);
+        image
+    }
+
     /// Flips one bit behind everybody's back, as decay does.
     pub fn flip_bit(&self, byte: u64, bit: u8) {
         let mut chunks = self.0.chunks.borrow_mut();

@@ -1,0 +1,295 @@
+//! Every block of a volume's store damaged in turn, after a kill and after a close: no page ever reads
+//! as anything but what was written to it last. It may be an error, and opening may be refused, which
+//! `accept_loss` overrides. The oracle is the list of what was written, and nothing else.
+use std::collections::BTreeSet;
+use std::rc::Rc;
+use tantalum_base::{
+    ErrorKind, PAGE_BYTES, PageBuf, PageNo, PageRange, Payload, Result, Rng, SlotNo,
+};
+use tantalum_ftl::planted::{Fault, plant};
+use tantalum_ftl::{Ftl, FtlOptions, RecoveryReport};
+use tantalum_media::block_store::MemoryStore;
+use tantalum_media::file_zones::anchor_area_bytes;
+use tantalum_media::{FileZones, FileZonesOptions};
+use tantalum_runtime::virtual_time::Schedule;
+use tantalum_runtime::{Runtime, Virtual};
+
+const PAGES: u64 = 150;
+const ZONES: u32 = 24;
+const SLOTS_PER_ZONE: u32 = 16;
+const ANCHORS: u32 = 8;
+const ZONES_BYTE: u64 = anchor_area_bytes(ANCHORS);
+const STORE_BYTES: u64 = ZONES_BYTE + (ZONES * SLOTS_PER_ZONE) as u64 * PAGE_BYTES as u64;
+
+type Media = FileZones<MemoryStore>;
+
+fn media(disk: &MemoryStore) -> Media {
+    let options = FileZonesOptions {
+        volume_id: 7,
+        first_byte: ZONES_BYTE,
+        zones: ZONES,
+        slots_per_zone: SLOTS_PER_ZONE,
+    };
+    FileZones::new(disk.clone(), options).unwrap().with_anchors(0, ANCHORS)
+}
+
+fn options() -> FtlOptions {
+    FtlOptions { checkpoint_interval_slots: 150, wear_spread_max: 3, ..FtlOptions::new(PAGES) }
+}
+
+/// A page's content: what was written to it as the change `number`.
+fn content(page: u64, number: u64) -> PageBuf {
+    let mut bytes = [number as u8; PAGE_BYTES];
+    bytes[..8].copy_from_slice(&page.to_le_bytes());
+    bytes[8..16].copy_from_slice(&number.to_le_bytes());
+    PageBuf::copy_from(&bytes)
+}
+
+/// What each page holds: the change that its content is of, and the page that it was written for.
+type Held = Vec<Option<(u64, u64)>>;
+
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum End {
+    Killed,
+    Closed,
+}
+
+/// A device that was used for so many changes, and what it holds.
+struct Used {
+    disk: MemoryStore,
+    held: Held,
+}
+
+/// Writes, trims and shares at random, while zones are cleaned and checkpoints are written. The last
+/// change is of the last page, which nothing else changes: what nothing was written behind may look
+/// as if it had never been.
+async fn load(
+    runtime: Virtual,
+    disk: MemoryStore,
+    seed: u64,
+    changes: u64,
+    end: End,
+) -> Result<Held> {
+    let ftl = Ftl::format(media(&disk), options()).await?;
+    let cleaner = Rc::clone(&ftl);
+    runtime.spawn("cleaner", async move { cleaner.run_cleaner().await });
+    let checkpointer = Rc::clone(&ftl);
+    runtime.spawn("checkpointer", async move { checkpointer.run_checkpointer().await });
+    let mut rng = Rng::split(seed, "damage");
+    let mut held: Held = vec![None; PAGES as usize];
+    for number in 1..=changes {
+        // Some pages change often and some hardly ever, so that zones with few pages in force come about.
+        let range = if rng.chance(0.8) { 30 } else { PAGES - 10 };
+        let first = rng.below(range);
+        let pages = 1 + rng.below(6);
+        match rng.below(10) {
+            0 => {
+                ftl.trim(PageRange::new(PageNo(first), pages), true).await?;
+                held[first as usize..(first + pages) as usize].fill(None);
+            }
+            1 => {
+                let right = rng.below(PAGES - 1);
+                if right != first && held[right as usize].is_some() {
+                    ftl.share(&[(PageNo(first), PageNo(right))], true, || ()).await?;
+                    held[first as usize] = held[right as usize];
+                }
+            }
+            _ => {
+                let write = |page| (PageNo(page), content(page, number));
+                let batch: Vec<_> = (first..first + pages).map(write).collect();
+                ftl.write(&batch, true).await?;
+                (first..first + pages).for_each(|page| held[page as usize] = Some((page, number)));
+            }
+        }
+    }
+    if end == End::Closed {
+        ftl.close().await?;
+    }
+    ftl.write(&[(PageNo(PAGES - 1), content(PAGES - 1, 0))], true).await?;
+    if end == End::Closed {
+        ftl.close().await?;
+    }
+    Ok(held)
+}
+
+fn used(seed: u64, end: End) -> Used {
+    used_for(seed, 400, end)
+}
+
+fn used_for(seed: u64, changes: u64, end: End) -> Used {
+    let disk = MemoryStore::new(STORE_BYTES);
+    let runtime = Virtual::new(Schedule::Fifo);
+    let held =
+        runtime.run(load(runtime.clone(), disk.clone(), seed, changes, end)).unwrap().unwrap();
+    Used { disk, held }
+}
+
+/// How a device was found.
+#[derive(Clone, Debug, Default)]
+struct Opened {
+    refused: bool,
+    errors: u64,
+    report: RecoveryReport,
+    /// A page that reads as something else than what it holds.
+    wrong: Option<String>,
+}
+
+/// Opens what `disk` holds and reads every page, also after everything was cleaned once.
+fn open(disk: &MemoryStore, held: &Held, accept_loss: bool) -> Opened {
+    let runtime = Virtual::new(Schedule::Fifo);
+    let (disk, held) = (disk.clone(), held.clone());
+    let opened = runtime.run(async move {
+        let mut opened = Opened::default();
+        let options = FtlOptions { accept_loss, ..options() };
+        let ftl = match Ftl::recover(media(&disk), options).await {
+            Ok((ftl, report)) => {
+                opened.report = report;
+                ftl
+            }
+            Err(error) => {
+                let kind = error.kind();
+                let damage = matches!(kind, ErrorKind::Corrupt | ErrorKind::Checksum);
+                assert!(damage, "{error}");
+                opened.refused = true;
+                return opened;
+            }
+        };
+        ftl.validate();
+        for (page, held) in (0..PAGES - 1).zip(held) {
+            let mut out = [PageBuf::zero()];
+            if ftl.read(&[PageNo(page)], &mut out).await.is_err() {
+                opened.errors += 1;
+                continue;
+            }
+            let expected = held.map_or(PageBuf::zero(), |(page, number)| content(page, number));
+            if out[0] != expected {
+                let number = u64::from_le_bytes(out[0][8..16].try_into().unwrap());
+                opened.wrong = Some(format!("page {page} reads as change {number}, not {held:?}"));
+            }
+        }
+        opened
+    });
+    opened.unwrap()
+}
+
+/// Zeroes each block in turn, or flips a bit of it; what came of that for each.
+fn damage_everywhere(used: &Used, flip: bool, accept_loss: bool) -> Vec<(u64, Opened)> {
+    let mut found = Vec::new();
+    let whole = used.disk.image();
+    for block in 0..STORE_BYTES / PAGE_BYTES as u64 {
+        let byte = block * PAGE_BYTES as u64;
+        let page = &whole[byte as usize..byte as usize + PAGE_BYTES];
+        if page.iter().all(|byte| *byte == 0) {
+            continue;
+        }
+        let disk = MemoryStore::with_image(&whole);
+        if flip {
+            disk.flip_bit(byte + (block * 37) % PAGE_BYTES as u64, (block % 8) as u8);
+        } else {
+            disk.wipe_block(byte);
+        }
+        found.push((block, open(&disk, &used.held, accept_loss)));
+    }
+    assert!(found.len() > 100, "most blocks hold something");
+    found
+}
+
+fn no_page_is_wrong(end: End, seeds: std::ops::Range<u64>) {
+    let (mut refused, mut errors) = (0, 0);
+    for seed in seeds {
+        let used = used(seed, end);
+        let whole = open(&used.disk, &used.held, false);
+        assert!(!whole.refused && whole.errors == 0 && whole.wrong.is_none(), "{seed}: {whole:?}");
+        for flip in [false, true] {
+            for (block, opened) in damage_everywhere(&used, flip, false) {
+                assert_eq!(opened.wrong, None, "seed {seed}, {end:?}, block {block}, flip {flip}");
+                refused += u32::from(opened.refused);
+                errors += opened.errors;
+            }
+        }
+    }
+    assert!(errors > 0, "no damage was met");
+    println!("{end:?}: {refused} refused, {errors} pages were errors");
+}
+
+#[test]
+fn a_killed_device_never_reads_old_content() {
+    no_page_is_wrong(End::Killed, 0..4);
+}
+
+#[test]
+fn a_closed_device_never_reads_old_content() {
+    no_page_is_wrong(End::Closed, 0..2);
+}
+
+/// What is given up is counted; pages that are not part of it read as ever.
+#[test]
+fn what_is_given_up_is_told() {
+    let used = used(1, End::Killed);
+    let refused: BTreeSet<u64> = damage_everywhere(&used, false, false)
+        .into_iter()
+        .filter(|(_, opened)| opened.refused)
+        .map(|(block, _)| block)
+        .collect();
+    assert!(!refused.is_empty());
+    let mut given_up = 0;
+    for (block, opened) in damage_everywhere(&used, false, true) {
+        let RecoveryReport { changes_given_up, pages_given_up, .. } = opened.report;
+        if opened.wrong.is_some() {
+            assert!(changes_given_up > 0, "block {block}: {:?}", opened.wrong);
+        }
+        if refused.contains(&block) && !opened.refused {
+            assert!(changes_given_up + pages_given_up > 0, "block {block}");
+            given_up += 1;
+        }
+    }
+    assert!(given_up > 0);
+}
+
+/// Each of what keeps old content away is needed: without it some block brings it back, or a sound
+/// device is refused.
+#[test]
+fn what_is_switched_off_is_noticed() {
+    for fault in [Fault::DamageTakenForEnd, Fault::DeadVersionsUnlisted] {
+        let noticed = (0..4).any(|seed| {
+            plant(Some(fault));
+            let used = used(seed, End::Killed);
+            let whole = open(&used.disk, &used.held, false);
+            let noticed = whole.refused
+                || damage_everywhere(&used, false, false)
+                    .iter()
+                    .any(|(_, opened)| opened.wrong.is_some());
+            plant(None);
+            noticed
+        });
+        assert!(noticed, "{fault:?}");
+    }
+}
+
+/// One write that never was, of the first header of a zone that was opened again: the zone is not what
+/// it was before.
+#[test]
+fn a_lost_header_does_not_roll_a_zone_back() {
+    let (mut struck, mut refused) = (0, 0);
+    for seed in 0..4 {
+        let before = used_for(seed, 380, End::Killed);
+        let after = used_for(seed, 400, End::Killed);
+        for zone in 0..ZONES {
+            let byte = ZONES_BYTE + u64::from(SlotNo(zone * SLOTS_PER_ZONE).0) * PAGE_BYTES as u64;
+            let at = byte as usize..byte as usize + PAGE_BYTES;
+            let (old, new) = (before.disk.image(), after.disk.image());
+            if old[at.clone()] == new[at.clone()] || old[at.clone()].iter().all(|byte| *byte == 0) {
+                continue;
+            }
+            let mut image = new.clone();
+            image[at.clone()].copy_from_slice(&old[at]);
+            let disk = MemoryStore::with_image(&image);
+            let opened = open(&disk, &after.held, false);
+            assert_eq!(opened.wrong, None, "seed {seed}, zone {zone}");
+            struck += 1;
+            refused += u32::from(opened.refused || opened.errors > 0);
+        }
+    }
+    println!("{struck} headers lost, {refused} noticed");
+    assert!(struck > 0 && refused > 0);
+}
