@@ -8,6 +8,7 @@ use tantalum_base::{
 };
 use tantalum_ftl::planted::{Fault, plant};
 use tantalum_ftl::{Ftl, FtlOptions, RecoveryReport};
+use tantalum_media::BlockStore;
 use tantalum_media::block_store::MemoryStore;
 use tantalum_media::file_zones::anchor_area_bytes;
 use tantalum_media::{FileZones, FileZonesOptions};
@@ -15,26 +16,34 @@ use tantalum_runtime::virtual_time::Schedule;
 use tantalum_runtime::{Runtime, Virtual};
 
 const PAGES: u64 = 150;
-const ZONES: u32 = 24;
+/// Room enough that what was replaced stays there for long, and hardly enough, so that zones are
+/// filled again and again.
+const MANY_ZONES: u32 = 48;
+const FEW_ZONES: u32 = 24;
 const SLOTS_PER_ZONE: u32 = 16;
 const ANCHORS: u32 = 8;
 const ZONES_BYTE: u64 = anchor_area_bytes(ANCHORS);
-const STORE_BYTES: u64 = ZONES_BYTE + (ZONES * SLOTS_PER_ZONE) as u64 * PAGE_BYTES as u64;
 
 type Media = FileZones<MemoryStore>;
 
+fn store_bytes(zones: u32) -> u64 {
+    ZONES_BYTE + u64::from(zones * SLOTS_PER_ZONE) * PAGE_BYTES as u64
+}
+
 fn media(disk: &MemoryStore) -> Media {
+    let slots = (disk.bytes() - ZONES_BYTE) / PAGE_BYTES as u64;
     let options = FileZonesOptions {
         volume_id: 7,
         first_byte: ZONES_BYTE,
-        zones: ZONES,
+        zones: slots as u32 / SLOTS_PER_ZONE,
         slots_per_zone: SLOTS_PER_ZONE,
     };
     FileZones::new(disk.clone(), options).unwrap().with_anchors(0, ANCHORS)
 }
 
+/// Few checkpoints, so that much is in the log alone.
 fn options() -> FtlOptions {
-    FtlOptions { checkpoint_interval_slots: 150, wear_spread_max: 3, ..FtlOptions::new(PAGES) }
+    FtlOptions { checkpoint_interval_slots: 2500, wear_spread_max: 3, ..FtlOptions::new(PAGES) }
 }
 
 /// A page's content: what was written to it as the change `number`.
@@ -112,12 +121,19 @@ async fn load(
     Ok(held)
 }
 
-fn used(seed: u64, end: End) -> Used {
-    used_for(seed, 400, end)
+impl Used {
+    /// The same on a store of its own: opening a device changes it.
+    fn copy(&self) -> MemoryStore {
+        MemoryStore::with_image(&self.disk.image())
+    }
 }
 
-fn used_for(seed: u64, changes: u64, end: End) -> Used {
-    let disk = MemoryStore::new(STORE_BYTES);
+fn used(seed: u64, end: End) -> Used {
+    used_for(seed, 400, end, MANY_ZONES)
+}
+
+fn used_for(seed: u64, changes: u64, end: End, zones: u32) -> Used {
+    let disk = MemoryStore::new(store_bytes(zones));
     let runtime = Virtual::new(Schedule::Fifo);
     let held =
         runtime.run(load(runtime.clone(), disk.clone(), seed, changes, end)).unwrap().unwrap();
@@ -176,7 +192,7 @@ fn open(disk: &MemoryStore, held: &Held, accept_loss: bool) -> Opened {
 fn damage_everywhere(used: &Used, flip: bool, accept_loss: bool) -> Vec<(u64, Opened)> {
     let mut found = Vec::new();
     let whole = used.disk.image();
-    for block in 0..STORE_BYTES / PAGE_BYTES as u64 {
+    for block in 0..whole.len() as u64 / PAGE_BYTES as u64 {
         let byte = block * PAGE_BYTES as u64;
         let page = &whole[byte as usize..byte as usize + PAGE_BYTES];
         if page.iter().all(|byte| *byte == 0) {
@@ -196,9 +212,9 @@ fn damage_everywhere(used: &Used, flip: bool, accept_loss: bool) -> Vec<(u64, Op
 
 fn no_page_is_wrong(end: End, seeds: std::ops::Range<u64>) {
     let (mut refused, mut errors) = (0, 0);
-    for seed in seeds {
-        let used = used(seed, end);
-        let whole = open(&used.disk, &used.held, false);
+    for (seed, zones) in seeds.flat_map(|seed| [(seed, FEW_ZONES), (seed, MANY_ZONES)]) {
+        let used = used_for(seed, 400, end, zones);
+        let whole = open(&used.copy(), &used.held, false);
         assert!(!whole.refused && whole.errors == 0 && whole.wrong.is_none(), "{seed}: {whole:?}");
         for flip in [false, true] {
             for (block, opened) in damage_everywhere(&used, flip, false) {
@@ -250,11 +266,12 @@ fn what_is_given_up_is_told() {
 /// device is refused.
 #[test]
 fn what_is_switched_off_is_noticed() {
-    for fault in [Fault::DamageTakenForEnd, Fault::DeadVersionsUnlisted] {
+    let faults = [(Fault::DamageTakenForEnd, MANY_ZONES), (Fault::DeadVersionsUnlisted, FEW_ZONES)];
+    for (fault, zones) in faults {
         let noticed = (0..4).any(|seed| {
             plant(Some(fault));
-            let used = used(seed, End::Killed);
-            let whole = open(&used.disk, &used.held, false);
+            let used = used_for(seed, 400, End::Killed, zones);
+            let whole = open(&used.copy(), &used.held, false);
             let noticed = whole.refused
                 || damage_everywhere(&used, false, false)
                     .iter()
@@ -272,9 +289,9 @@ fn what_is_switched_off_is_noticed() {
 fn a_lost_header_does_not_roll_a_zone_back() {
     let (mut struck, mut refused) = (0, 0);
     for seed in 0..4 {
-        let before = used_for(seed, 380, End::Killed);
-        let after = used_for(seed, 400, End::Killed);
-        for zone in 0..ZONES {
+        let before = used_for(seed, 380, End::Killed, FEW_ZONES);
+        let after = used_for(seed, 400, End::Killed, FEW_ZONES);
+        for zone in 0..FEW_ZONES {
             let byte = ZONES_BYTE + u64::from(SlotNo(zone * SLOTS_PER_ZONE).0) * PAGE_BYTES as u64;
             let at = byte as usize..byte as usize + PAGE_BYTES;
             let (old, new) = (before.disk.image(), after.disk.image());
