@@ -3,7 +3,7 @@ use std::io::{IoSlice, Write};
 use std::net::TcpStream;
 use std::thread;
 use tantalum_runtime::live::net::{Address, Listener};
-use tantalum_runtime::live::{EngineChoice, LiveFile, LiveOptions, remote, spawn_thread};
+use tantalum_runtime::live::{Confined, EngineChoice, LiveFile, LiveOptions, remote, spawn_thread};
 use tantalum_runtime::{IoBuf, Live, Runtime};
 
 fn engines() -> Vec<Live> {
@@ -177,5 +177,51 @@ fn four_threads_call_an_executor() {
         });
         drop(sender);
         assert_eq!(host.join().unwrap(), 2000);
+    }
+}
+
+/// An executor that is lent from thread to thread does files and waits on each of them, also on one
+/// that did not make it, and when the one before has ended.
+#[test]
+fn an_executor_goes_from_thread_to_thread_with_any_engine() {
+    for engine in [EngineChoice::Threads, EngineChoice::Blocking, EngineChoice::Uring] {
+        let options = LiveOptions { engine, ..LiveOptions::default() };
+        let file = scratch();
+        let make = move |live: &Live| Ok(std::rc::Rc::new(LiveFile::new(live, file)));
+        // SAFETY: nothing is put aside.
+        #[expect(unsafe_code, reason = "the contract of the executor under test")]
+        let confined = match unsafe { Confined::new(options, make) } {
+            Ok(confined) => confined,
+            Err(error) => {
+                eprintln!("skipped {engine:?}: {error}");
+                continue;
+            }
+        };
+        for round in 0..6u8 {
+            let work = |live: &Live, file: &std::rc::Rc<LiveFile>| {
+                let (clock, file) = (live.clone(), std::rc::Rc::clone(file));
+                live.run(async move {
+                    let at = u64::from(round) * 4096;
+                    let mut buf = IoBuf::zeroed(4096);
+                    buf.fill(round + 1);
+                    file.write_at(at, buf, false).await.0.unwrap();
+                    // Parked, and woken from elsewhere.
+                    let (sender, mut receiver) = remote::channel("a wake-up", 1);
+                    let waker = thread::spawn(move || sender.send(round).unwrap());
+                    assert_eq!(receiver.recv().await, Some(round));
+                    waker.join().unwrap();
+                    clock.sleep(100_000).await;
+                    let (result, buf) = file.read_at(at, IoBuf::zeroed(4096)).await;
+                    result.unwrap();
+                    assert!(buf.iter().all(|byte| *byte == round + 1));
+                });
+            };
+            // Each on a thread of its own, which ends, and on this one in between.
+            if round % 3 == 2 {
+                confined.with(work).unwrap();
+            } else {
+                thread::scope(|scope| scope.spawn(|| confined.with(work).unwrap()).join().unwrap());
+            }
+        }
     }
 }

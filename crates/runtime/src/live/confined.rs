@@ -37,7 +37,7 @@ impl<T: 'static> Confined<T> {
         options: LiveOptions,
         make: impl FnOnce(&Live) -> Result<T> + Send,
     ) -> Result<Self> {
-        let live = Live::new(options)?;
+        let live = Live::for_any_thread(&options)?;
         let value = make(&live).inspect_err(|_| live.drop_tasks())?;
         live.settle();
         Ok(Confined(Mutex::new(Inner { value, live })))

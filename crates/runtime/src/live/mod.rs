@@ -207,6 +207,18 @@ impl Live {
     /// `Unsupported` where io_uring is asked for and the kernel refuses it; `Io` where threads
     /// or descriptors run out.
     pub fn new(options: LiveOptions) -> Result<Self> {
+        Self::with_ring(&options, |entries| uring::Uring::new(entries, false))
+    }
+
+    /// A new executor that goes from thread to thread, settled in between.
+    fn for_any_thread(options: &LiveOptions) -> Result<Self> {
+        Self::with_ring(options, |entries| uring::Uring::new(entries, true))
+    }
+
+    fn with_ring(
+        options: &LiveOptions,
+        new_ring: impl Fn(u32) -> io::Result<uring::Uring>,
+    ) -> Result<Self> {
         let flags = rustix::event::EventfdFlags::CLOEXEC | rustix::event::EventfdFlags::NONBLOCK;
         let wake_fd = rustix::event::eventfd(0, flags)
             .map_err(io::Error::from)
@@ -214,17 +226,15 @@ impl Live {
         let tasks = Tasks::new(ReadyQueue::with_wake_fd(wake_fd));
         let ring = match options.engine {
             EngineChoice::Threads | EngineChoice::Blocking => None,
-            EngineChoice::Auto => uring::Uring::new(options.ring_entries).ok(),
-            EngineChoice::Uring => {
-                Some(uring::Uring::new(options.ring_entries).map_err(|error| {
-                    Error::with_source(
-                        ErrorKind::Unsupported,
-                        "the kernel refuses io_uring (see /proc/sys/kernel/io_uring_disabled, \
+            EngineChoice::Auto => new_ring(options.ring_entries).ok(),
+            EngineChoice::Uring => Some(new_ring(options.ring_entries).map_err(|error| {
+                Error::with_source(
+                    ErrorKind::Unsupported,
+                    "the kernel refuses io_uring (see /proc/sys/kernel/io_uring_disabled, \
                          seccomp and RLIMIT_MEMLOCK); choose the engine \"threads\" or \"auto\"",
-                        error,
-                    )
-                })?)
-            }
+                    error,
+                )
+            })?),
         };
         let pool = |count: usize| {
             let threads = threads::Threads::new(count, Arc::clone(&tasks.queue));
@@ -289,8 +299,8 @@ impl Live {
         self.0.timers.borrow_mut().clear();
     }
 
-    /// Waits until the kernel has ended every operation in flight, without running a task. What
-    /// the operations were for goes on in the next run.
+    /// Waits until the kernel has ended every operation in flight, without running a task: none is
+    /// left in this thread's name. What the operations were for goes on in the next run.
     ///
     /// # Panics
     /// As [`run`](Self::run).
@@ -308,6 +318,12 @@ impl Live {
             if let Err(error) = parked {
                 panic!("the kernel fails the executor's wait: {error}");
             }
+        }
+        let Driver { engine, operations, .. } = &mut *driver;
+        if let Engine::Uring(uring) = engine
+            && let Err(error) = uring.disarm(operations)
+        {
+            panic!("the kernel fails the executor's wait: {error}");
         }
     }
 
