@@ -23,7 +23,7 @@ impl<M: ZoneMedia> Ftl<M> {
                 }
             }
             let zone = self.wait_for_zone(|| self.reserve_zones, false).await?;
-            if self.reset_if_needed(zone).await? {
+            if self.reset_taken(zone).await? {
                 self.declare(zone).await?;
                 self.state.borrow_mut().prepared.push(zone);
             }
@@ -45,7 +45,7 @@ impl<M: ZoneMedia> Ftl<M> {
             }
             let worn = stream != Stream::Host && self.levelling.get();
             let zone = self.wait_for_zone(&keep_free, worn).await?;
-            if self.reset_if_needed(zone).await? {
+            if self.reset_taken(zone).await? {
                 self.declare(zone).await?;
                 let state = &mut *self.state.borrow_mut();
                 state.zones.seal(stream);
@@ -113,8 +113,18 @@ impl<M: ZoneMedia> Ftl<M> {
         zone
     }
 
-    /// Resets a zone that was taken from the pool, where needed; false where it had to be
-    /// retired instead.
+    /// Resets a zone that was taken from the pool, where needed; false where it had to be retired
+    /// instead. After any other failure it is back in the pool.
+    async fn reset_taken(&self, zone: ZoneNo) -> Result<bool> {
+        let reset = self.reset_if_needed(zone).await;
+        if reset.is_err() {
+            self.state.borrow_mut().zones.take_back(zone);
+            self.room.wake_all();
+        }
+        reset
+    }
+
+    /// Resets a zone that is not in the pool, where needed; false where it had to be retired instead.
     pub(crate) async fn reset_if_needed(&self, zone: ZoneNo) -> Result<bool> {
         if !self.state.borrow().zones.get(zone).needs_reset {
             return Ok(true);

@@ -241,6 +241,12 @@ impl Zones {
         zone.is_some()
     }
 
+    /// Takes a free zone back into the pool that was taken from it and not opened.
+    pub fn take_back(&mut self, zone: ZoneNo) {
+        debug_assert_eq!(self.get(zone).state, ZoneState::Free, "{zone:?} was opened");
+        self.free.push(Reverse((self.get(zone).resets, zone)));
+    }
+
     /// Gives a zone of the dump area back to the pool.
     pub fn give_back(&mut self, zone: ZoneNo) {
         let given = self.get_mut(zone);

@@ -39,6 +39,7 @@ struct State {
     scripted_appends: BTreeMap<u64, AppendFault>,
     scripted_reads: BTreeSet<u64>,
     scripted_resets: BTreeSet<u64>,
+    refused_resets: BTreeSet<u64>,
     unreadable: BTreeSet<SlotNo>,
     retired: BTreeSet<ZoneNo>,
 }
@@ -71,6 +72,9 @@ impl State {
     fn next_reset(&mut self, zone: ZoneNo) -> Result<()> {
         let number = self.resets;
         self.resets += 1;
+        if self.refused_resets.remove(&number) {
+            return Err(Error::new(ErrorKind::Io, format!("reset of {zone:?} (injected)")));
+        }
         if self.chance(self.options.zone_retired) || self.scripted_resets.remove(&number) {
             self.retired.insert(zone);
         }
@@ -100,6 +104,7 @@ impl<M: ZoneMedia> Faults<M> {
             scripted_appends: BTreeMap::new(),
             scripted_reads: BTreeSet::new(),
             scripted_resets: BTreeSet::new(),
+            refused_resets: BTreeSet::new(),
             unreadable: BTreeSet::new(),
             retired: BTreeSet::new(),
         });
@@ -118,10 +123,16 @@ impl<M: ZoneMedia> Faults<M> {
         state.scripted_reads.insert(state.reads + nth);
     }
 
-    /// Lets the reset fail that comes `nth` from now, counted from 0.
+    /// Lets the reset fail with `ZoneRetired` that comes `nth` from now, counted from 0.
     pub fn fail_reset(&self, nth: u64) {
         let state = &mut *self.state.borrow_mut();
         state.scripted_resets.insert(state.resets + nth);
+    }
+
+    /// Lets the reset fail with `Io` that comes `nth` from now, counted from 0: the zone is as it was.
+    pub fn refuse_reset(&self, nth: u64) {
+        let state = &mut *self.state.borrow_mut();
+        state.refused_resets.insert(state.resets + nth);
     }
 
     fn check_reads(&self, slots: &[SlotNo]) -> Result<()> {
