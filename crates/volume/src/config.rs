@@ -9,6 +9,8 @@ use tantalum_ftl::FtlOptions;
 use tantalum_policy::{CleaningSpec, Policy, PolicySpec, Workload};
 use tantalum_ssd::{CacheKind, SsdOptions};
 
+use crate::folder::sync_name;
+
 /// A VOLUME.toml with every setting at its default, commented. `{…}` are filled in by
 /// [`template`].
 const TEMPLATE: &str = include_str!("volume.toml");
@@ -38,7 +40,8 @@ fn write_whole(path: &Path, text: &str) -> std::io::Result<()> {
     let mut file = File::create(&unfinished)?;
     file.write_all(text.as_bytes())?;
     file.sync_all()?;
-    std::fs::rename(&unfinished, path)
+    std::fs::rename(&unfinished, path)?;
+    sync_name(path)
 }
 
 /// What a VOLUME.toml says. Sizes are still text: see the accessors.

@@ -7,6 +7,7 @@ use tantalum_runtime::Live;
 
 use crate::config::{MediaType, VolumeConfig};
 use crate::flash::{FlashVolume, erase_superblock, plan};
+use crate::folder::sync_name;
 use crate::superblock::{self, FIRST_ZONE_BYTE, Superblock};
 
 /// Stores up to this size are written over once at creation, so that no first write to a zone
@@ -81,13 +82,7 @@ async fn stage(
     let made = fill(store.clone(), config, superblock).await?;
     std::fs::rename(staged, path)
         .context(|| format!("renaming {} to {}", staged.display(), path.display()))?;
-    let folder = match path.parent() {
-        Some(folder) if folder != Path::new("") => folder,
-        _ => Path::new("."),
-    };
-    // Without it a power cut may take the name, and with it everything written since.
-    let synced = std::fs::File::open(folder).and_then(|folder| folder.sync_all());
-    synced.context(|| format!("syncing the folder {}", folder.display()))?;
+    sync_name(path).context(|| format!("syncing the folder of {}", path.display()))?;
     drop(store);
     Ok(made)
 }

@@ -2,6 +2,7 @@
 //!
 //! ```text
 //! config      VOLUME.toml, every default documented
+//! folder      makes names of files durable
 //! superblock  format version, identity, sizes; two copies
 //! create      making a new one, and refusing to overwrite
 //! layout      capacity and over-provisioning → zones
@@ -14,6 +15,7 @@ pub mod client;
 pub mod config;
 mod create;
 mod flash;
+mod folder;
 mod host;
 pub mod layout;
 mod store;
