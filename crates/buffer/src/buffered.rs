@@ -8,9 +8,7 @@
 //! cache, which knows how to keep its order.
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
-use tantalum_base::{
-    ErrorKind, FastMap, Limits, PageDevice, PageNo, PageRange, Payload, Result, TxId,
-};
+use tantalum_base::{FastMap, Limits, PageDevice, PageNo, PageRange, Payload, Result, TxId};
 use tantalum_policy::Policy;
 use tantalum_policy::page_table::NO_FRAME;
 use tantalum_runtime::sync::WaitQueue;
@@ -19,6 +17,7 @@ use crate::admission::State;
 use crate::frames::Content;
 use crate::in_flight::{InFlight, Ticket};
 use crate::options::{Intent, PoolOptions};
+use crate::ranges::Ranges;
 use crate::statistics::PoolStatistics;
 
 /// A [`PageDevice`] with a read cache in front. Without a policy there is no cache, and every
@@ -43,7 +42,7 @@ struct Cache<P> {
 /// What a transaction wrote.
 #[derive(Default)]
 struct Written {
-    ranges: Vec<PageRange>,
+    ranges: Ranges,
     /// It is being committed or aborted, or that was given up: it may be gone.
     ending: bool,
 }
@@ -92,6 +91,9 @@ impl<D: PageDevice> Buffered<D> {
             state.validate();
             let (open, open_max) = (cache.written.borrow().len(), self.limits().transactions_max);
             assert!(open <= 2 * open_max as usize, "{open} transactions of {open_max} are known");
+            let ranges_max = self.limits().transaction_pages_max as usize;
+            let written = cache.written.borrow();
+            assert!(written.values().all(|written| written.ranges.iter().count() <= ranges_max));
             assert_eq!((state.frames.dirty, state.frames.pinned), (0, 0));
             if cache.in_flight.borrow().is_empty() {
                 let pages = state.frames.numbers().map(|number| state.frames.get(number));
@@ -375,17 +377,16 @@ impl<D: PageDevice> PageDevice for Buffered<D> {
     async fn write(&self, first: PageNo, pages: &[D::Page], tx: Option<TxId>) -> Result<()> {
         let range = PageRange::new(first, pages.len() as u64);
         let Some(cache) = &self.cache else { return self.device.write(first, pages, tx).await };
+        self.limits().check_range(range)?;
         if let Some(tx) = tx {
             // Noted before: a write that fails leaves nothing, one that is given up may not.
             if let Some(written) = cache.written.borrow_mut().get_mut(&tx) {
-                match written.ranges.last_mut() {
-                    Some(last) if last.end() == range.first => last.pages += range.pages,
-                    _ => written.ranges.push(range),
-                }
+                written.ranges.insert(range);
+                // More than the transaction may write are of writes that were refused.
+                written.ranges.limit(self.limits().transaction_pages_max as usize);
             }
             return self.device.write(first, pages, Some(tx)).await;
         }
-        self.limits().check_range(range)?;
         let change = cache.begin_change(std::iter::once(range));
         let done = self.device.write(first, pages, None).await;
         if done.is_err() {
@@ -441,26 +442,19 @@ impl<D: PageDevice> PageDevice for Buffered<D> {
         let all = [PageRange::new(PageNo(0), self.limits().pages)];
         let change = {
             let mut written = cache.written.borrow_mut();
-            let ranges = match written.get_mut(&tx) {
+            match written.get_mut(&tx) {
                 Some(written) => {
                     written.ending = true;
-                    &written.ranges[..]
+                    cache.begin_change(written.ranges.iter())
                 }
-                None if cache.forgot.get() => &all[..],
-                None => &[],
-            };
-            cache.begin_change(ranges.iter().copied())
+                None if cache.forgot.get() => cache.begin_change(all.iter().copied()),
+                None => cache.begin_change(std::iter::empty()),
+            }
         };
         let done = self.device.commit(tx).await;
         change.end(done.is_ok());
-        let written = &mut *cache.written.borrow_mut();
-        match &done {
-            // It is open still, perhaps.
-            Err(error) if error.kind() != ErrorKind::UnknownTransaction => {
-                written.entry(tx).and_modify(|written| written.ending = false);
-            }
-            _ => drop(written.remove(&tx)),
-        }
+        // However it ended, the transaction has, but where another call is committing it.
+        cache.written.borrow_mut().remove(&tx);
         done
     }
 

@@ -9,7 +9,8 @@
 //! ├ flusher      dirty pages written ahead of their eviction, between two watermarks
 //! └ flush        every dirty page, then the device
 //! Buffered       a PageDevice whose reads are cached and whose changes go through: for front ends
-//! └ in_flight    which reads may be cached beside the changes in flight
+//! ├ in_flight    which reads may be cached beside the changes in flight
+//! └ ranges       what a transaction wrote
 //! frames         frames, pins, latches, the queue of pages to write; no I/O, no content
 //! admission      asks the policy and carries out its effects on frames
 //! options, statistics
@@ -28,6 +29,7 @@ mod in_flight;
 mod options;
 mod pool;
 mod prefetch;
+mod ranges;
 mod statistics;
 mod write_back;
 
