@@ -2,6 +2,7 @@
 //! pages. Lists and limits are in `deltas`.
 use tantalum_base::{Error, ErrorKind, Payload, Result, SlotNo};
 use tantalum_media::{Body, SlotKind, Spare, ZoneMedia};
+use tantalum_runtime::sync::Waiting;
 
 use crate::deltas::ENTRIES_MIN;
 use crate::ftl::{Ftl, State};
@@ -53,10 +54,9 @@ impl<M: ZoneMedia> Ftl<M> {
         if let Some(result) = try_reserve() {
             return result.map(|()| Reservation { ftl: self, entries });
         }
-        self.entries_wanted.set(self.entries_wanted.get() + 1);
+        let _waiting = Waiting::new(&self.entries_wanted, 1);
         self.backup_wanted.wake_all();
         let result = self.entries_room.until(try_reserve).await;
-        self.entries_wanted.set(self.entries_wanted.get() - 1);
         result.map(|()| Reservation { ftl: self, entries })
     }
 
@@ -193,6 +193,32 @@ mod tests {
             rt.sleep(1).await;
             first.spend(&mut ftl.state.borrow_mut());
             waiter.await.unwrap();
+            assert_eq!(ftl.entries_wanted.get(), 0);
+        };
+        runtime.run(run).unwrap();
+    }
+
+    #[test]
+    fn who_gives_up_waiting_for_room_is_not_counted_any_more() {
+        let runtime = Virtual::new(Schedule::Fifo);
+        let rt = runtime.clone();
+        let run = async move {
+            let media = zones(&rt);
+            let dump = Some(DumpOptions::least(&media.geometry(), 100, 8));
+            let options = FtlOptions { dump, ..FtlOptions::new(100) };
+            let ftl = Ftl::format(media, options).await.unwrap();
+            let half = ftl.layout.entries_max / 2;
+            let _first = ftl.reserve_entries(half).await.unwrap();
+            let _second = ftl.reserve_entries(half).await.unwrap();
+            {
+                let mut waiter = std::pin::pin!(ftl.reserve_entries(2));
+                let once = |context: &mut std::task::Context<'_>| {
+                    std::task::Poll::Ready(waiter.as_mut().poll(context).is_pending())
+                };
+                assert!(std::future::poll_fn(once).await);
+                assert_eq!(ftl.entries_wanted.get(), 1);
+            }
+            assert_eq!(ftl.entries_wanted.get(), 0);
         };
         runtime.run(run).unwrap();
     }

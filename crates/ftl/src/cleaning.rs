@@ -1,8 +1,8 @@
 //! Cleaning: empties the zone that the policy chooses, between two watermarks.
-use std::cell::Cell;
 use tantalum_base::{ErrorKind, Result, SlotNo, Version, ZoneNo};
 use tantalum_media::ZoneMedia;
 use tantalum_policy::cleaning::Candidate;
+use tantalum_runtime::sync::Waiting;
 
 use crate::ftl::{Ftl, Victims};
 use crate::map::Occupant;
@@ -199,7 +199,7 @@ impl<M: ZoneMedia> Ftl<M> {
     /// Waits until every change up to `version` is durable. Appends that failed to program may
     /// take the last zones meanwhile: they give them back, and whoever waits here does not.
     pub(crate) async fn wait_for_hosts(&self, version: Version) -> Result<()> {
-        let _waiting = WaitingForHosts::new(&self.waiting_for_hosts);
+        let _waiting = Waiting::new(&self.waiting_for_hosts, 1);
         self.room.wake_all();
         self.make_durable(version).await
     }
@@ -245,21 +245,5 @@ impl<M: ZoneMedia> Ftl<M> {
         }
         self.room.wake_all();
         Ok(())
-    }
-}
-
-/// Counts who waits for hosts, also where it is dropped.
-struct WaitingForHosts<'a>(&'a Cell<u32>);
-
-impl<'a> WaitingForHosts<'a> {
-    fn new(count: &'a Cell<u32>) -> Self {
-        count.set(count.get() + 1);
-        WaitingForHosts(count)
-    }
-}
-
-impl Drop for WaitingForHosts<'_> {
-    fn drop(&mut self) {
-        self.0.set(self.0.get() - 1);
     }
 }

@@ -3,7 +3,9 @@
 mod channel;
 mod semaphore;
 mod wait_queue;
+mod waiting;
 
 pub use channel::{Receiver, Sender, channel};
 pub use semaphore::{Permit, Semaphore};
 pub use wait_queue::WaitQueue;
+pub use waiting::Waiting;
