@@ -51,8 +51,7 @@ pub struct Limits {
 /// flight together is the device's choice. An error leaves nothing half done.
 ///
 /// A call may be given up: its future dropped. What it was to change is then there as a whole or not at
-/// all, at once or later, but before whatever changes the same pages and is issued behind it. The translation
-/// layers of earlier devices do not allow that.
+/// all, at once or later, but before whatever changes the same pages and is issued behind it.
 #[allow(async_fn_in_trait, reason = "devices live on one thread; their futures need not be Send")]
 pub trait PageDevice: 'static {
     /// Content of a page: bytes or a stamp.

@@ -15,6 +15,7 @@
 //! entries  the map's entries as bytes
 //! deltas / backup         changes since the checkpoint, kept small enough to be dumped
 //! dump / restore          what is written on stored energy at a power loss; taking it back
+//! command_tasks           commands go on when their caller gives them up
 //! personality             other layers: block mapping, BAST, FAST, DFTL
 //! ```
 //!
@@ -29,6 +30,7 @@ mod backup;
 mod check;
 mod checkpoint;
 mod cleaning;
+mod command_tasks;
 mod deltas;
 mod dump;
 mod durable;
@@ -62,6 +64,7 @@ mod write;
 mod zones;
 
 pub use check::Finding;
+pub use command_tasks::CommandTasks;
 pub use dump::{DumpOptions, DumpReport};
 pub use ftl::Ftl;
 pub use options::{FtlOptions, pages_max};

@@ -34,10 +34,11 @@ fn beside_a_map<M: ZoneMedia>(
         let media = open(&runtime, opening == 0);
         let load = Load { seed: load.seed + opening, fill: load.fill && opening == 0, ..*load };
         let shared = Rc::clone(&known);
+        let rt = runtime.clone();
         let session = async move {
             let device = match opening {
-                0 => Personality::format(media, spec, pages).await?,
-                _ => Personality::recover(media, spec, pages).await?,
+                0 => Personality::format(&rt, media, spec, pages).await?,
+                _ => Personality::recover(&rt, media, spec, pages).await?,
             };
             let mut known = shared.take();
             if let Err(wrong) = verify(&*device, &mut known, None).await {
@@ -107,7 +108,8 @@ proptest! {
         let pages = spec.pages_max(&zones.geometry(), 0);
         if pages == 0 {
             let media = zones.reopen(first.clone());
-            let refused = first.run(async move { Personality::format(media, spec, 1).await });
+            let rt = first.clone();
+            let refused = first.run(async move { Personality::format(&rt, media, spec, 1).await });
             let refused = refused.unwrap().err().unwrap();
             prop_assert_eq!(refused.kind(), ErrorKind::InvalidInput);
             return Ok(());
@@ -125,7 +127,8 @@ fn a_medium_whose_reset_erases_nothing_is_refused() {
         let spec = PersonalitySpec::parse(name).unwrap();
         let media = FileZones::new(MemoryStore::new(20 * 16 * 4096), options).unwrap();
         let runtime = Virtual::new(Schedule::Fifo);
-        let refused = runtime.run(async move { Personality::format(media, spec, 10).await });
+        let rt = runtime.clone();
+        let refused = runtime.run(async move { Personality::format(&rt, media, spec, 10).await });
         let error = refused.unwrap().err().unwrap();
         assert_eq!(error.kind(), ErrorKind::InvalidInput);
         assert!(error.to_string().contains("erase blocks"), "{error}");
@@ -200,10 +203,11 @@ fn damaged(spec: PersonalitySpec) -> Option<ErrorKind> {
     let nand = nand(1, 16, 8, 4096);
     let media = Rc::new(zones(&runtime, &nand));
     let media = Faults::new(media, FaultsOptions::default());
+    let rt = runtime.clone();
     let session = async move {
         media.fail_append(3, AppendFault::Corrupt(0));
         media.fail_append(6, AppendFault::ProgramFailed);
-        let device = Personality::format(media, spec, 24).await.unwrap();
+        let device = Personality::format(&rt, media, spec, 24).await.unwrap();
         for page in 0..6 {
             device.write(PageNo(page), &[stamp(page, 1)], None).await.unwrap();
         }

@@ -42,7 +42,8 @@ fn cut(scenario: &Scenario) -> Result<Operations, String> {
     let mut operations = Operations::default();
     let (mut known, mut in_flight) = (Known::default(), None);
     let media = zones.reopen(runtime.clone());
-    let device = runtime.run(async move { Personality::format(media, spec, pages).await });
+    let rt = runtime.clone();
+    let device = runtime.run(async move { Personality::format(&rt, media, spec, pages).await });
     let device = device.unwrap().map_err(|error| format!("formatting: {error:?}"))?;
     let (before, cuts) = (nand.mutations(), nand.power_cuts());
     let plan = |cut: Option<(u64, Fate)>| {
@@ -70,7 +71,9 @@ fn cut(scenario: &Scenario) -> Result<Operations, String> {
         if opening == 0 {
             plan(scenario.cut_in_recovery);
         }
-        let device = runtime.run(async move { Personality::recover(media, spec, pages).await });
+        let rt = runtime.clone();
+        let device =
+            runtime.run(async move { Personality::recover(&rt, media, spec, pages).await });
         if opening == 0 {
             operations.recovery = nand.mutations() - before;
             if nand.power_cuts() > cuts {

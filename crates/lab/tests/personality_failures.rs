@@ -30,8 +30,9 @@ fn fails_at(spec: PersonalitySpec, nth: u64) -> bool {
     let medium = zones(&runtime, &nand);
     let media = medium.reopen(runtime.clone());
     let (shared, refused, failing) = (Rc::clone(&known), Rc::clone(&in_flight), nand.clone());
+    let rt = runtime.clone();
     let session = async move {
-        let device = Personality::format(media, spec, PAGES).await?;
+        let device = Personality::format(&rt, media, spec, PAGES).await?;
         failing.fail_program(nth);
         let mut known = shared.take();
         let mut rng = Rng::split(nth, "reads");
@@ -59,8 +60,9 @@ fn fails_at(spec: PersonalitySpec, nth: u64) -> bool {
     let runtime = Virtual::new(Schedule::Fifo);
     let media = medium.reopen(runtime.clone());
     let request = *in_flight.borrow();
+    let rt = runtime.clone();
     let session = async move {
-        let device = Personality::recover(media, spec, PAGES).await?;
+        let device = Personality::recover(&rt, media, spec, PAGES).await?;
         if let Err(wrong) = verify(&*device, &mut known.take(), request).await {
             panic!("{spec}, program {nth}, opened again: {wrong}");
         }

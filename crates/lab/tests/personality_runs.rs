@@ -32,7 +32,8 @@ fn load(spec: &str, planes: u32, cut: Option<(u64, Fate)>) -> (u64, u64) {
     let zones = zones(&runtime, &nand);
     let pages = spec.pages_max(&zones.geometry(), 0);
     let media = zones.reopen(runtime.clone());
-    let device = runtime.run(async move { Personality::format(media, spec, pages).await });
+    let rt = runtime.clone();
+    let device = runtime.run(async move { Personality::format(&rt, media, spec, pages).await });
     let device = device.unwrap().unwrap();
     let (before, cuts) = (nand.mutations(), nand.power_cuts());
     nand.plan_cut(cut.map(|(after_operations, fate)| CutPlan { after_operations, fate }));
@@ -96,8 +97,9 @@ fn verify(spec: PersonalitySpec, pages: u64, zones: &personality::Zones, history
     let runtime = Virtual::new(Schedule::Fifo);
     let media = zones.reopen(runtime.clone());
     let history = history.clone();
+    let rt = runtime.clone();
     let check = async move {
-        let device = Personality::recover(media, spec, pages).await.unwrap();
+        let device = Personality::recover(&rt, media, spec, pages).await.unwrap();
         for page in 0..pages {
             let found = read(&*device, page).await.unwrap();
             let at = page as usize;

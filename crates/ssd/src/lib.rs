@@ -5,7 +5,6 @@
 //! ├ write_cache  frames of dirty pages: rewrites coalesce, write-back in FIFO order
 //! ├ write_back   the flushers: group commit, pairing into flash pages, ordered batches
 //! ├ share        remapping, in order with the writes before and behind it
-//! ├ command_tasks  trims, shares and closes go on when their caller gives them up
 //! ├ transactions pages of open transactions, invisible until commit
 //! └ power_loss   the energy budget, the dump at a power loss, the reboot
 //! tx_cache       TxCache: another device over the FTL, whose cache in NVRAM carries transactions
@@ -15,7 +14,6 @@
 //! profile        devices of the papers as numbers; builds them over simulated NAND
 //! ```
 pub mod baselines;
-mod command_tasks;
 mod host_queue;
 mod issue_order;
 mod options;

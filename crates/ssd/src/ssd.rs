@@ -4,13 +4,12 @@ use std::rc::Rc;
 use tantalum_base::{
     Error, ErrorKind, Limits, PAGE_BYTES, PageDevice, PageNo, PageRange, Result, TxId,
 };
-use tantalum_ftl::Ftl;
+use tantalum_ftl::{CommandTasks, Ftl};
 use tantalum_ftl::planted::{Fault, is_planted};
 use tantalum_media::ZoneMedia;
 use tantalum_runtime::Runtime;
 use tantalum_runtime::sync::{Semaphore, WaitQueue};
 
-use crate::command_tasks::CommandTasks;
 use crate::options::{CacheKind, FlushMeaning, SsdOptions};
 use crate::statistics::SsdStatistics;
 use crate::transactions::Transactions;

@@ -97,7 +97,7 @@ impl PersonalityConfig {
         nand: Nand<P>,
     ) -> Result<Rc<SimulatedPersonality<R, P>>> {
         let zones = NandZones::new(runtime.clone(), nand, NandZonesOptions::default())?;
-        Personality::format(zones, self.spec, self.pages).await
+        Personality::format(runtime, zones, self.spec, self.pages).await
     }
 }
 

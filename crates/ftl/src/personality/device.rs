@@ -7,6 +7,7 @@ use tantalum_base::{
     Result, TxId,
 };
 use tantalum_media::ZoneMedia;
+use tantalum_runtime::Runtime;
 use tantalum_runtime::sync::Semaphore;
 
 use super::PersonalitySpec;
@@ -16,6 +17,7 @@ use super::blocks::{Blocks, Place};
 use super::dftl::Dftl;
 use super::fast::Fast;
 use super::statistics::PersonalityStatistics;
+use crate::command_tasks::CommandTasks;
 
 /// The layers.
 enum Layer<M: ZoneMedia> {
@@ -67,12 +69,11 @@ impl<P> Writes<P> {
 const RUN_PAGES_MAX: usize = 256;
 
 /// A translation layer over `M`, without write cache: what is acknowledged is durable.
-///
-/// A call must be driven to its end: after one that was dropped midway, other than at a power
-/// cut, the device refuses everything until it is opened again.
+/// Every request is a task, which comes to its end where the caller gives it up.
 pub struct Personality<M: ZoneMedia> {
     limits: Limits,
     spec: PersonalitySpec,
+    commands: CommandTasks<Self>,
     /// One request at a time; whoever has the turn takes the layer out and puts it back.
     turn: Semaphore,
     layer: Cell<Option<Box<Layer<M>>>>,
@@ -84,11 +85,17 @@ pub struct Personality<M: ZoneMedia> {
 }
 
 impl<M: ZoneMedia> Personality<M> {
-    /// An empty device of `pages` pages on `media`; what that holds is forgotten.
+    /// An empty device of `pages` pages on `media`, whose requests run on `runtime`; what the medium
+    /// holds is forgotten.
     ///
     /// # Errors
     /// `InvalidInput` where the medium cannot carry the pages.
-    pub async fn format(media: M, spec: PersonalitySpec, pages: u64) -> Result<Rc<Self>> {
+    pub async fn format(
+        runtime: &impl Runtime,
+        media: M,
+        spec: PersonalitySpec,
+        pages: u64,
+    ) -> Result<Rc<Self>> {
         spec.check(pages, &media.geometry(), media.retired().len() as u32)?;
         let blocks = Blocks::recover(media).await?.forget().await?;
         let layer = match spec {
@@ -97,7 +104,7 @@ impl<M: ZoneMedia> Personality<M> {
             PersonalitySpec::Fast { logs } => Layer::Fast(Fast::new(blocks, pages, logs)),
             PersonalitySpec::Dftl { cmt } => Layer::Dftl(Dftl::new(blocks, pages, cmt)),
         };
-        Ok(Personality::over(layer, spec, pages))
+        Ok(Personality::over(runtime, layer, spec, pages))
     }
 
     /// The device that `media` holds, from a scan of its spare areas.
@@ -105,7 +112,12 @@ impl<M: ZoneMedia> Personality<M> {
     /// # Errors
     /// `InvalidInput` as [`format`](Self::format); `Corrupt` where what is found contradicts
     /// itself.
-    pub async fn recover(media: M, spec: PersonalitySpec, pages: u64) -> Result<Rc<Self>> {
+    pub async fn recover(
+        runtime: &impl Runtime,
+        media: M,
+        spec: PersonalitySpec,
+        pages: u64,
+    ) -> Result<Rc<Self>> {
         // Blocks retired since it was made take from its spare ones.
         spec.check(pages, &media.geometry(), 0)?;
         let blocks = Blocks::recover(media).await?;
@@ -119,10 +131,15 @@ impl<M: ZoneMedia> Personality<M> {
             }
             PersonalitySpec::Dftl { cmt } => Layer::Dftl(Dftl::recover(blocks, pages, cmt).await?),
         };
-        Ok(Personality::over(layer, spec, pages))
+        Ok(Personality::over(runtime, layer, spec, pages))
     }
 
-    fn over(layer: Layer<M>, spec: PersonalitySpec, pages: u64) -> Rc<Self> {
+    fn over(
+        runtime: &impl Runtime,
+        layer: Layer<M>,
+        spec: PersonalitySpec,
+        pages: u64,
+    ) -> Rc<Self> {
         let limits = Limits {
             page_bytes: PAGE_BYTES as u32,
             pages,
@@ -133,15 +150,18 @@ impl<M: ZoneMedia> Personality<M> {
             durability: Durability::OnAck,
         };
         let statistics = Cell::new(layer.blocks().statistics());
-        Rc::new(Personality {
+        let device = Rc::new(Personality {
             limits,
             spec,
+            commands: CommandTasks::new(),
             turn: Semaphore::new("the translation layer's turn", 1),
             layer: Cell::new(Some(Box::new(layer))),
             writes: RefCell::default(),
             latched: RefCell::new(None),
             statistics,
-        })
+        });
+        device.commands.start(&device, runtime);
+        device
     }
 
     /// The layer and its parameters.
@@ -154,14 +174,18 @@ impl<M: ZoneMedia> Personality<M> {
         self.statistics.get()
     }
 
-    /// Carries out one request on the layer. A failure of a `change` latches the device.
-    async fn with<T>(
+    /// Carries out one request on the layer, to its end. A failure of a `change` latches the device.
+    async fn with<T: 'static>(
         &self,
+        name: &'static str,
         change: bool,
-        request: impl AsyncFnOnce(&mut Layer<M>) -> Result<T>,
+        request: impl AsyncFnOnce(&mut Layer<M>) -> Result<T> + 'static,
     ) -> Result<T> {
-        let _turn = self.turn.acquire(1).await;
-        self.in_turn(change, request).await
+        let in_turn = |device: Rc<Self>| async move {
+            let _turn = device.turn.acquire(1).await;
+            device.in_turn(change, request).await
+        };
+        self.commands.run(name, in_turn).await
     }
 
     /// The same for whoever has the turn.
@@ -188,7 +212,8 @@ impl<M: ZoneMedia> Personality<M> {
         result
     }
 
-    /// Writes one page: with others, where they follow one another.
+    /// Writes one page: with others, where they follow one another. Whoever queues a write must stay
+    /// for its turn: a write that nobody waits for would be left to whoever comes next.
     async fn write_page(&self, page: PageNo, content: M::Page) -> Result<()> {
         let number = self.writes.borrow_mut().push(page, content);
         let _turn = self.turn.acquire(1).await;
@@ -336,11 +361,16 @@ impl<M: ZoneMedia> PageDevice for Personality<M> {
     async fn read(&self, first: PageNo, out: &mut [M::Page], tx: Option<TxId>) -> Result<()> {
         refuse_transactions(tx)?;
         self.limits.check_range(PageRange::new(first, out.len() as u64))?;
-        self.with(false, async |layer| {
-            layer.blocks_mut().statistics.host_reads += out.len() as u64;
-            layer.read(first, out).await
-        })
-        .await
+        let pages = out.len();
+        let read = async move |layer: &mut Layer<M>| {
+            layer.blocks_mut().statistics.host_reads += pages as u64;
+            let mut contents = vec![M::Page::zero(); pages];
+            layer.read(first, &mut contents).await?;
+            Ok(contents)
+        };
+        let contents = self.with("read", false, read).await?;
+        out.iter_mut().zip(contents).for_each(|(out, content)| *out = content);
+        Ok(())
     }
 
     async fn write(&self, first: PageNo, pages: &[M::Page], tx: Option<TxId>) -> Result<()> {
@@ -351,23 +381,28 @@ impl<M: ZoneMedia> PageDevice for Personality<M> {
             return Err(Error::new(ErrorKind::TooLarge, context));
         }
         match pages {
-            [content] => self.write_page(first, content.clone()).await,
+            [content] => {
+                let content = content.clone();
+                let write =
+                    move |device: Rc<Self>| async move { device.write_page(first, content).await };
+                self.commands.run("write", write).await
+            }
             _ => Ok(()),
         }
     }
 
     async fn flush(&self) -> Result<()> {
         // What was acknowledged is durable; only wait for what is before this in the queue.
-        self.with(true, async |layer| {
+        let count = async |layer: &mut Layer<M>| {
             layer.blocks_mut().statistics.flushes += 1;
             Ok(())
-        })
-        .await
+        };
+        self.with("flush", true, count).await
     }
 
     async fn trim(&self, range: PageRange) -> Result<()> {
         self.limits.check_range(range)?;
-        self.with(true, async |layer| layer.trim(range).await).await
+        self.with("trim", true, async move |layer: &mut Layer<M>| layer.trim(range).await).await
     }
 
     async fn share(&self, _pairs: &[(PageNo, PageNo)]) -> Result<()> {

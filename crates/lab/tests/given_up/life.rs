@@ -37,13 +37,15 @@ struct Known {
     rounds: u64,
     /// Rounds in which the operation ended.
     ended: Vec<bool>,
-    /// Rounds of which somebody saw that it was done.
-    seen: [bool; ROUNDS as usize],
+    /// Rounds of which somebody saw that it was done, page by page.
+    seen: [[bool; PAGES as usize]; ROUNDS as usize],
     /// Rounds in which one page was written again.
     rewritten: u64,
     /// All pages when the device was quiet.
     quiet: Option<Vec<Stamp>>,
     is_unoffered: bool,
+    /// The device writes and trims page by page, each whole.
+    is_by_pages: bool,
 }
 
 impl Case {
@@ -51,21 +53,27 @@ impl Case {
     /// before; the page that is written again aside.
     fn check(&self, round: u64, content: &[Stamp], known: &mut Known) {
         let first = round * 2 * PAGES;
-        let others = |pages: &[Stamp]| {
-            let others = |(at, _): &(usize, &Stamp)| *at as u64 != REWRITTEN;
-            pages.iter().enumerate().filter(others).map(|(_, page)| *page).collect::<Vec<_>>()
-        };
-        let before: Vec<Stamp> = (first..first + PAGES).map(|page| stamp(page, 1)).collect();
-        let (content, before) = (others(content), others(&before));
-        let after = others(&self.operation.leaves(first));
-        let seen = &mut known.seen[round as usize];
+        let after = self.operation.leaves(first);
+        let pages: Vec<usize> = (0..PAGES as usize).filter(|at| *at as u64 != REWRITTEN).collect();
+        let changes = |at: usize| after[at] != stamp(first + at as u64, 1);
+        let is_done = |at: usize| content[at] == after[at];
+        let is_whole = pages.iter().all(|at| is_done(*at) || !changes(*at))
+            || pages.iter().all(|at| !is_done(*at) || !changes(*at));
+        assert!(
+            known.is_by_pages || is_whole,
+            "{self:?}: a part of it, round {round}: {content:?}"
+        );
         let ended = known.ended.get(round as usize).copied().unwrap_or(false);
-        if content == after {
-            *seen |= after != before;
-        } else {
-            assert!(content == before, "{self:?}: a part of it, round {round}: {content:?}");
-            assert!(!*seen, "{self:?}: seen, and gone again, round {round}");
-            assert!(!ended, "{self:?}: it ended, and is not there, round {round}");
+        for at in pages {
+            let seen = &mut known.seen[round as usize][at];
+            if is_done(at) {
+                *seen |= changes(at);
+                continue;
+            }
+            let before = stamp(first + at as u64, 1);
+            assert_eq!(content[at], before, "{self:?}: round {round}, page {at}: neither");
+            assert!(!*seen, "{self:?}: seen, and gone again, round {round}: {content:?}");
+            assert!(!ended, "{self:?}: it ended, and is not there, round {round}: {content:?}");
         }
     }
 }
@@ -174,9 +182,11 @@ async fn give_up_rounds<D: PageDevice<Page = Stamp>>(
         known.borrow_mut().is_unoffered = true;
         return Ok(());
     }
-    for first in (0..DEVICE_PAGES).step_by(2) {
+    let together = device.limits().atomic_write_pages_max.min(2) as usize;
+    known.borrow_mut().is_by_pages = together == 1;
+    for first in (0..DEVICE_PAGES).step_by(together) {
         let pages = [stamp(first, 1), stamp(first + 1, 1)];
-        device.write(PageNo(first), &pages, None).await?;
+        device.write(PageNo(first), &pages[..together], None).await?;
     }
     device.flush().await?;
     let writer = runtime.spawn("other writer", write_others(Rc::clone(&device)));

@@ -9,9 +9,10 @@ use life::{Case, live};
 use operation::Operation;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use tantalum_base::Stamp;
+use tantalum_ftl::personality::PersonalitySpec;
 use tantalum_ftl::planted::{Fault, plant};
 use tantalum_lab::crash::subjects::{
-    BufferedSubject, ShadowSubject, SsdSubject, TxCacheSubject, WalSubject,
+    BufferedSubject, PersonalitySubject, ShadowSubject, SsdSubject, TxCacheSubject, WalSubject,
 };
 use tantalum_lab::crash::{NandRig, Powered, Rig, Subject};
 use tantalum_runtime::virtual_time::Schedule;
@@ -103,6 +104,30 @@ fn shadow_pages() {
     at_every_poll(&ShadowSubject { clustering: Clustering::LogFlags });
 }
 
+fn personality(name: &str) {
+    at_every_poll(&PersonalitySubject { spec: PersonalitySpec::parse(name).unwrap() });
+}
+
+#[test]
+fn block_map() {
+    personality("block-map");
+}
+
+#[test]
+fn log_block_a_block() {
+    personality("bast:logs=2");
+}
+
+#[test]
+fn shared_log_blocks() {
+    personality("fast:logs=2");
+}
+
+#[test]
+fn map_on_flash() {
+    personality("dftl:cmt=5");
+}
+
 #[test]
 fn commands_that_stop_midway_are_noticed() {
     plant(Some(Fault::GivenUpMidway));
@@ -110,12 +135,14 @@ fn commands_that_stop_midway_are_noticed() {
     let through = SsdSubject { cache: CacheKind::WriteThrough };
     let durable = SsdSubject { cache: CacheKind::Durable };
     let shadow = ShadowSubject { clustering: Clustering::Cycles };
+    let bast = PersonalitySubject { spec: PersonalitySpec::Bast { logs: 2 } };
     let found = [
         noticed(&|| at_every_poll(&through)),
         noticed(&|| at_every_poll(&durable)),
         noticed(&|| at_every_poll(&WalSubject)),
         noticed(&|| at_every_poll(&shadow)),
+        noticed(&|| at_every_poll(&bast)),
     ];
     plant(None);
-    assert_eq!(found, [true; 4]);
+    assert_eq!(found, [true; 5]);
 }

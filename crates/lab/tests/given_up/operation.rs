@@ -97,6 +97,15 @@ impl Operation {
                 let mut out = vec![Stamp::zero(); PAGES as usize];
                 give_up(polls, device.read(range.first, &mut out, None)).await
             }
+            Operation::Write if device.limits().atomic_write_pages_max < PAGES as u32 => {
+                let write = async {
+                    for (page, content) in range.iter().zip(&pages) {
+                        device.write(page, std::slice::from_ref(content), None).await?;
+                    }
+                    Ok(())
+                };
+                give_up(polls, write).await
+            }
             Operation::Write => give_up(polls, device.write(range.first, &pages, None)).await,
             Operation::Flush => give_up(polls, device.flush()).await,
             Operation::Trim => give_up(polls, device.trim(range)).await,

@@ -13,12 +13,11 @@ use std::rc::Rc;
 use tantalum_base::{
     Durability, Error, ErrorKind, Limits, PAGE_BYTES, PageDevice, PageNo, PageRange, Result, TxId,
 };
-use tantalum_ftl::{Ftl, FtlOptions, FtlStatistics, RecoveryReport};
+use tantalum_ftl::{CommandTasks, Ftl, FtlOptions, FtlStatistics, RecoveryReport};
 use tantalum_media::ZoneMedia;
 use tantalum_runtime::Runtime;
 
 use super::cycles::{CycleScan, scan_cycles};
-use crate::command_tasks::CommandTasks;
 use crate::page_turns::PageTurns;
 use crate::transactions::Transactions;
 

@@ -46,14 +46,14 @@ impl<M: ZoneMedia> Subject<M> for PersonalitySubject {
     fn kept(&self) -> Self::Kept {}
 
     async fn format(&self, opening: Opening<M, Self::Kept>) -> Result<Rc<Self::Device>> {
-        Personality::format(opening.media, self.spec, opening.pages).await
+        Personality::format(&opening.runtime, opening.media, self.spec, opening.pages).await
     }
 
     async fn reopen(&self, opening: Opening<M, Self::Kept>) -> Result<Rc<Self::Device>> {
-        Personality::recover(opening.media, self.spec, opening.pages).await
+        Personality::recover(&opening.runtime, opening.media, self.spec, opening.pages).await
     }
 
-    /// Nothing runs beside the commands.
+    /// Its commands run on what it was opened with, and nothing beside them.
     fn start(&self, _runtime: &Virtual, _device: &Rc<Self::Device>) {}
 
     /// What was acknowledged is durable: there is nothing to close.

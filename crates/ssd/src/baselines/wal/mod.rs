@@ -28,13 +28,12 @@ use tantalum_base::{
     Durability, Error, ErrorKind, Limits, PAGE_BYTES, PageDevice, PageNo, PageRange, Result,
     SlotNo, TxId,
 };
-use tantalum_ftl::{Ftl, FtlOptions, FtlStatistics};
+use tantalum_ftl::{CommandTasks, Ftl, FtlOptions, FtlStatistics};
 use tantalum_media::ZoneMedia;
 use tantalum_media::wrappers::ZoneWindow;
 use tantalum_runtime::Runtime;
 use tantalum_runtime::sync::{Semaphore, WaitQueue};
 
-use crate::command_tasks::CommandTasks;
 use crate::page_turns::PageTurns;
 use crate::transactions::Transactions;
 use index::{Index, Logged};

@@ -13,15 +13,16 @@ use std::pin::Pin;
 use std::rc::{Rc, Weak};
 use std::task::Poll;
 use tantalum_base::{Error, ErrorKind, Result};
-use tantalum_ftl::planted::{Fault, is_planted};
 use tantalum_runtime::Runtime;
 use tantalum_runtime::sync::WaitQueue;
+
+use crate::planted::{Fault, is_planted};
 
 /// Spawns a task on whichever runtime the device was started on.
 type Spawn = Box<dyn Fn(&'static str, Pin<Box<dyn Future<Output = ()>>>)>;
 
 /// Where the commands of device `D` run.
-pub(crate) struct CommandTasks<D> {
+pub struct CommandTasks<D> {
     started: OnceCell<(Weak<D>, Spawn)>,
 }
 
@@ -29,6 +30,12 @@ pub(crate) struct CommandTasks<D> {
 struct Outcome<T> {
     result: RefCell<Option<T>>,
     ended: WaitQueue,
+}
+
+impl<D> Default for CommandTasks<D> {
+    fn default() -> Self {
+        CommandTasks::new()
+    }
 }
 
 impl<D> CommandTasks<D> {
