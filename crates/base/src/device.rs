@@ -93,7 +93,14 @@ pub trait PageDevice: 'static {
     /// Opens a transaction.
     async fn begin(&self) -> Result<TxId>;
 
-    /// Makes all that the transaction wrote visible and durable, all or nothing.
+    /// Makes all that the transaction wrote visible and durable, all or nothing. Until then its pages
+    /// stay its own: others read what was before, and are refused with `Conflict` where they write them.
+    ///
+    /// # Errors
+    /// `UnknownTransaction` where `tx` is not open, or is being committed. After any other error the
+    /// transaction has ended and holds nothing: there is nothing to abort, and what it wrote is to be
+    /// written again in another one. Nothing of it is there, unless the device latched: then all of
+    /// it may be, or nothing, when the device is opened again.
     async fn commit(&self, tx: TxId) -> Result<()>;
 
     /// Drops all that the transaction wrote.

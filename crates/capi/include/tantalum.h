@@ -331,7 +331,7 @@ enum TantalumStatus tantalum_begin(const struct TantalumVolume *volume, uint64_t
 
 /**
  * Makes all that the transaction wrote visible and durable, all or nothing. After an error the
- * transaction is still open or not there any more; tantalum_abort settles it.
+ * transaction has ended, as if it had been aborted.
  *
  * `volume` is NULL (an error) or open.
  */

@@ -29,7 +29,7 @@ pub unsafe extern "C" fn tantalum_begin(
 }
 
 /// Makes all that the transaction wrote visible and durable, all or nothing. After an error the
-/// transaction is still open or not there any more; tantalum_abort settles it.
+/// transaction has ended, as if it had been aborted.
 ///
 /// # Safety
 /// `volume` is NULL (an error) or open.

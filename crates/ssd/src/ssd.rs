@@ -2,18 +2,18 @@
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
 use tantalum_base::{
-    Error, ErrorKind, Limits, PAGE_BYTES, PageDevice, PageNo, PageRange, Result, TxId,
+    Error, ErrorKind, Limits, PAGE_BYTES, PageDevice, PageNo, PageRange, Payload, Result, TxId,
 };
-use tantalum_ftl::{CommandTasks, Ftl};
 use tantalum_ftl::planted::{Fault, is_planted};
+use tantalum_ftl::{CommandTasks, Ftl};
 use tantalum_media::ZoneMedia;
 use tantalum_runtime::Runtime;
-use tantalum_runtime::sync::{Semaphore, WaitQueue};
+use tantalum_runtime::sync::{Semaphore, WaitQueue, Waiting};
 
 use crate::options::{CacheKind, FlushMeaning, SsdOptions};
 use crate::statistics::SsdStatistics;
 use crate::transactions::Transactions;
-use crate::write_back::Progress;
+use crate::write_back::{Awaited, Progress};
 use crate::write_cache::WriteCache;
 
 /// A flash device. [`start`](Self::start) starts what must run beside the commands.
@@ -221,12 +221,16 @@ impl<M: ZoneMedia> Ssd<M> {
         }
     }
 
-    /// Takes pages into the cache, all in one step, as one command; its number.
-    async fn accept(&self, pages: impl ExactSizeIterator<Item = (PageNo, M::Page)>) -> Result<u64> {
+    /// Takes pages into the cache, all in one step, as one command; its number. They are `needed` pages,
+    /// asked for when there is room for them.
+    async fn accept<I: IntoIterator<Item = (PageNo, M::Page)>>(
+        &self,
+        needed: u32,
+        pages: impl FnOnce() -> I,
+    ) -> Result<u64> {
         let turn = self.write_turn.acquire(1).await;
-        let needed = pages.len() as u32;
         if self.cache.borrow().free_frames() < needed {
-            let waiting = Waiting::new(&self.writers_wait);
+            let waiting = Waiting::new(&self.writers_wait, 1);
             self.work.wake_all();
             let room = || {
                 (self.cache.borrow().free_frames() >= needed || self.failed.borrow().is_some())
@@ -243,7 +247,7 @@ impl<M: ZoneMedia> Ssd<M> {
             progress.accepted
         };
         self.count(|counts| counts.pages_written += u64::from(needed));
-        for (page, content) in pages {
+        for (page, content) in pages() {
             cache.insert(page, content, command);
         }
         drop(cache);
@@ -256,6 +260,7 @@ impl<M: ZoneMedia> Ssd<M> {
 
     /// Waits until `command` has left the cache.
     async fn wait_settled(&self, command: u64) -> Result<()> {
+        let _awaited = Awaited::new(&self.progress, command);
         let outcome = || {
             if let Some(outcome) = self.progress.borrow().outcome(command) {
                 return Some(outcome);
@@ -398,7 +403,7 @@ impl<M: ZoneMedia> PageDevice for Ssd<M> {
         }
         let numbered = pages.iter().enumerate();
         let numbered = numbered.map(|(at, page)| (PageNo(first.0 + at as u64), page.clone()));
-        let command = self.accept(numbered).await?;
+        let command = self.accept(pages.len() as u32, || numbered).await?;
         self.acknowledge(command).await
     }
 
@@ -445,16 +450,18 @@ impl<M: ZoneMedia> PageDevice for Ssd<M> {
     }
 
     async fn commit(&self, tx: TxId) -> Result<()> {
-        self.transactions.borrow().pages(tx)?;
-        self.check_failed()?;
-        let pages = self.transactions.borrow_mut().end(tx)?;
-        if pages.is_empty() {
-            self.count(|counts| counts.commits += 1);
-            return Ok(());
-        }
-        // Given up before it is in the cache, nothing of it is left.
-        let command = self.accept(pages.into_iter()).await?;
+        let pages = self.transactions.borrow_mut().start_commit(tx)?;
+        // Given up before its pages are in the cache, it is open still.
+        let committing = Committing { transactions: &self.transactions, tx };
+        let accepted = match self.check_failed() {
+            Ok(()) if pages == 0 => Ok(None),
+            Ok(()) => self.accept(pages, || committing.end()).await.map(Some),
+            Err(error) => Err(error),
+        };
+        committing.end();
+        let command = accepted?;
         self.count(|counts| counts.commits += 1);
+        let Some(command) = command else { return Ok(()) };
         match self.options.cache {
             CacheKind::Durable => Ok(()),
             CacheKind::WriteThrough => self.wait_settled(command).await,
@@ -463,9 +470,28 @@ impl<M: ZoneMedia> PageDevice for Ssd<M> {
     }
 
     async fn abort(&self, tx: TxId) -> Result<()> {
-        self.transactions.borrow_mut().end(tx)?;
+        self.transactions.borrow_mut().abort(tx)?;
         self.count(|counts| counts.aborts += 1);
         Ok(())
+    }
+}
+
+/// A transaction whose commit waits for room in the cache.
+struct Committing<'a, P: Payload> {
+    transactions: &'a RefCell<Transactions<P>>,
+    tx: TxId,
+}
+
+impl<P: Payload> Committing<'_, P> {
+    /// Ends the transaction; what it wrote.
+    fn end(&self) -> Vec<(PageNo, P)> {
+        self.transactions.borrow_mut().end_commit(self.tx)
+    }
+}
+
+impl<P: Payload> Drop for Committing<'_, P> {
+    fn drop(&mut self) {
+        self.transactions.borrow_mut().call_off_commit(self.tx);
     }
 }
 
@@ -475,20 +501,4 @@ fn latched(first: &Error) -> Error {
         "the device refuses writes until it is opened again, after an earlier failure",
         first.clone(),
     )
-}
-
-/// Counts a waiting writer for as long as it waits.
-struct Waiting<'a>(&'a Cell<u32>);
-
-impl<'a> Waiting<'a> {
-    fn new(count: &'a Cell<u32>) -> Self {
-        count.set(count.get() + 1);
-        Waiting(count)
-    }
-}
-
-impl Drop for Waiting<'_> {
-    fn drop(&mut self) {
-        self.0.set(self.0.get() - 1);
-    }
 }

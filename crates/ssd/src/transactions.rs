@@ -3,6 +3,9 @@
 //! The rule for conflicts: the first of two open transactions to write a page holds it; the
 //! other is refused with `Conflict` and may go on or abort. A write outside of transactions is
 //! never refused; the commit, coming later, overwrites it.
+//!
+//! While a commit is on its way the transaction holds its pages still: whoever reads them sees what was
+//! before, and must not write that back over it.
 use std::collections::BTreeMap;
 use tantalum_base::{Error, ErrorKind, FastMap, PageNo, Payload, Result, TxId};
 
@@ -19,6 +22,8 @@ pub(crate) struct Transactions<P> {
 struct Transaction<P> {
     pages: Vec<(PageNo, P)>,
     index: FastMap<PageNo, u32>,
+    /// Its commit is on its way: it takes no other command but reads.
+    committing: bool,
 }
 
 impl<P: Payload> Transactions<P> {
@@ -45,12 +50,16 @@ impl<P: Payload> Transactions<P> {
         }
         let tx = TxId(self.next);
         self.next += 1;
-        self.open.insert(tx, Transaction { pages: Vec::new(), index: FastMap::default() });
+        self.open.insert(
+            tx,
+            Transaction { pages: Vec::new(), index: FastMap::default(), committing: false },
+        );
         Ok(tx)
     }
 
     fn get_mut(&mut self, tx: TxId) -> Result<&mut Transaction<P>> {
-        self.open.get_mut(&tx).ok_or_else(|| unknown(tx))
+        let open = self.open.get_mut(&tx).filter(|transaction| !transaction.committing);
+        open.ok_or_else(|| unknown(tx))
     }
 
     /// Writes `pages` from `first` on in `tx`: all of them or, with an error, none.
@@ -95,21 +104,44 @@ impl<P: Payload> Transactions<P> {
         Ok(transaction.index.get(&page).map(|index| &transaction.pages[*index as usize].1))
     }
 
-    /// Number of pages that `tx` wrote.
-    pub(crate) fn pages(&self, tx: TxId) -> Result<u32> {
-        self.open.get(&tx).map(|open| open.pages.len() as u32).ok_or_else(|| unknown(tx))
+    /// The commit of `tx` is on its way, until it is ended or called off; the number of pages that it
+    /// wrote.
+    pub(crate) fn start_commit(&mut self, tx: TxId) -> Result<u32> {
+        let transaction = self.get_mut(tx)?;
+        transaction.committing = true;
+        Ok(transaction.pages.len() as u32)
     }
 
-    /// Ends `tx` and returns what it wrote.
-    pub(crate) fn end(&mut self, tx: TxId) -> Result<Vec<(PageNo, P)>> {
-        let transaction = self.open.remove(&tx).ok_or_else(|| unknown(tx))?;
+    /// The commit of `tx`, if it is still on its way, was given up: the transaction is open as before.
+    pub(crate) fn call_off_commit(&mut self, tx: TxId) {
+        self.open.entry(tx).and_modify(|transaction| transaction.committing = false);
+    }
+
+    /// What `tx` wrote, which it goes on holding.
+    pub(crate) fn written(&self, tx: TxId) -> Vec<(PageNo, P)> {
+        self.open.get(&tx).map_or_else(Vec::new, |transaction| transaction.pages.clone())
+    }
+
+    /// Ends `tx`, whose commit was started, and returns what it wrote.
+    pub(crate) fn end_commit(&mut self, tx: TxId) -> Vec<(PageNo, P)> {
+        let Some(transaction) = self.open.remove(&tx) else { return Vec::new() };
         for (page, _) in &transaction.pages {
             self.holders.remove(page);
         }
-        Ok(transaction.pages)
+        transaction.pages
+    }
+
+    /// Ends `tx` with nothing of it left.
+    pub(crate) fn abort(&mut self, tx: TxId) -> Result<()> {
+        self.get_mut(tx)?;
+        self.end_commit(tx);
+        Ok(())
     }
 }
 
 fn unknown(tx: TxId) -> Error {
-    Error::new(ErrorKind::UnknownTransaction, format!("transaction {tx} is not open"))
+    let context = format!(
+        "transaction {tx} is not open: it was never begun, is being committed, or has ended"
+    );
+    Error::new(ErrorKind::UnknownTransaction, context)
 }

@@ -4,7 +4,8 @@
 //! batch, so that rewrites may coalesce in the cache and the device still holds a prefix of the
 //! writes at any cut; while one batch is being written the next gathers (group commit). A durable
 //! or volatile cache writes back page by page in FIFO order, full flash pages where it can.
-use std::collections::VecDeque;
+use std::cell::RefCell;
+use std::collections::{BTreeMap, VecDeque};
 use tantalum_base::{Error, Result};
 use tantalum_ftl::planted::{Fault, is_planted};
 use tantalum_media::ZoneMedia;
@@ -26,12 +27,39 @@ pub(crate) struct Progress {
     batches: VecDeque<(u64, u64, bool)>,
     next_batch: u64,
     last_taken: u64,
-    // Commands that failed, as ranges (after, up to).
-    failures: VecDeque<(u64, u64, Error)>,
+    // Commands that failed, as ranges (after, up to), as long as somebody waits for one of them: at the
+    // most one range for each who waits.
+    failures: Vec<(u64, u64, Error)>,
+    // Commands that are waited for, and by how many.
+    awaited: BTreeMap<u64, u32>,
 }
 
-/// Failed ranges that are remembered for waiters which have not looked yet.
-const FAILURES_MAX: usize = 64;
+/// Somebody waits to hear how a command ended.
+pub(crate) struct Awaited<'a> {
+    progress: &'a RefCell<Progress>,
+    command: u64,
+}
+
+impl<'a> Awaited<'a> {
+    /// From the step on in which `command` was accepted, so that its failure is kept until it is heard.
+    pub(crate) fn new(progress: &'a RefCell<Progress>, command: u64) -> Self {
+        *progress.borrow_mut().awaited.entry(command).or_default() += 1;
+        Awaited { progress, command }
+    }
+}
+
+impl Drop for Awaited<'_> {
+    fn drop(&mut self) {
+        let progress = &mut *self.progress.borrow_mut();
+        if let Some(waiters) = progress.awaited.get_mut(&self.command) {
+            *waiters -= 1;
+            if *waiters == 0 {
+                progress.awaited.remove(&self.command);
+                progress.forget_failures();
+            }
+        }
+    }
+}
 
 impl Progress {
     /// A batch starts, after which all commands up to `last` have been taken.
@@ -49,10 +77,7 @@ impl Progress {
             if *at == number {
                 *done = true;
                 if let Some(error) = failure {
-                    self.failures.push_back((after, *last, error));
-                    if self.failures.len() > FAILURES_MAX {
-                        self.failures.pop_front();
-                    }
+                    self.failures.push((after, *last, error));
                 }
                 break;
             }
@@ -62,6 +87,13 @@ impl Progress {
             self.settled = *last;
             self.batches.pop_front();
         }
+        self.forget_failures();
+    }
+
+    /// Forgets failures of which everybody who waited has heard.
+    fn forget_failures(&mut self) {
+        let Progress { failures, awaited, .. } = self;
+        failures.retain(|(after, last, _)| awaited.range(after + 1..=*last).next().is_some());
     }
 
     /// How `command` ended, once it is settled.
@@ -174,5 +206,47 @@ impl<M: ZoneMedia> Ssd<M> {
         let last =
             cache.oldest_command().map_or(progress.accepted, |oldest| oldest.saturating_sub(1));
         Some(progress.start_batch(last))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use tantalum_base::ErrorKind;
+
+    #[test]
+    fn who_waits_hears_of_the_failure_however_many_come_behind_it() {
+        let progress = RefCell::new(Progress::default());
+        let slow = Awaited::new(&progress, 1);
+        for command in 1..=200 {
+            let awaited = Awaited::new(&progress, command);
+            let batch = progress.borrow_mut().start_batch(command);
+            let error = Error::new(ErrorKind::OutOfSpace, format!("command {command}"));
+            // Every other one fails, the first one too.
+            progress.borrow_mut().end_batch(batch, (command % 2 == 1).then_some(error));
+            let failed = progress.borrow().outcome(command).unwrap().is_err();
+            assert_eq!(failed, command % 2 == 1, "command {command}");
+            drop(awaited);
+            assert!(progress.borrow().failures.len() <= 1, "what was heard of is forgotten");
+        }
+        let heard = progress.borrow().outcome(1).unwrap().unwrap_err();
+        assert!(heard.to_string().contains("command 1"), "{heard}");
+        drop(slow);
+        assert!(progress.borrow().failures.is_empty() && progress.borrow().awaited.is_empty());
+    }
+
+    #[test]
+    fn a_failure_is_of_the_commands_of_its_batch_alone_in_whatever_order_batches_end() {
+        let progress = RefCell::new(Progress::default());
+        let _awaited: Vec<_> = (1..=9).map(|command| Awaited::new(&progress, command)).collect();
+        let batches = [3, 6, 9].map(|last| progress.borrow_mut().start_batch(last));
+        let error = Error::new(ErrorKind::OutOfSpace, "the second");
+        progress.borrow_mut().end_batch(batches[1], Some(error));
+        assert!(progress.borrow().outcome(4).is_none(), "the first is not done");
+        progress.borrow_mut().end_batch(batches[2], None);
+        progress.borrow_mut().end_batch(batches[0], None);
+        let failed = |command| progress.borrow().outcome(command).unwrap().is_err();
+        let failed: Vec<u64> = (1..=9).filter(|command| failed(*command)).collect();
+        assert_eq!(failed, [4, 5, 6]);
     }
 }

@@ -379,9 +379,8 @@ impl<D: PageDevice<Page = PageBuf>> Service<D> {
             }
             Request::Commit(tx, reply) => {
                 let committed = device.commit(tx).await;
-                if committed.is_ok() {
-                    self.open.borrow_mut().remove(&tx);
-                }
+                // However it ended, so did the transaction.
+                self.open.borrow_mut().remove(&tx);
                 reply.send(committed);
             }
             Request::Abort(tx, reply) => {

@@ -131,22 +131,12 @@ impl<M: ZoneMedia> ShadowDevice<M> {
         self.commands.run("close", close).await
     }
 
-    /// Writes `pages` behind all that came before and changes one of them; `counted` with them.
-    async fn write_batch(
-        &self,
-        pages: Vec<(PageNo, M::Page)>,
-        counted: impl FnOnce(&mut ShadowStatistics) + 'static,
-    ) -> Result<()> {
-        let write = |device: Rc<Self>| async move {
-            let turn = device.turns.pages(pages.iter().map(|(page, _)| *page).collect()).await;
-            device.ftl.write_behind(&pages, true, turn.first()).await?;
-            device.count(|counts| {
-                counts.pages_written += pages.len() as u64;
-                counted(counts);
-            });
-            Ok(())
-        };
-        self.commands.run("write", write).await
+    /// Writes `pages` behind all that came before and changes one of them. To be driven to its end.
+    async fn write_pages(&self, pages: Vec<(PageNo, M::Page)>) -> Result<()> {
+        let turn = self.turns.pages(pages.iter().map(|(page, _)| *page).collect()).await;
+        self.ftl.write_behind(&pages, true, turn.first()).await?;
+        self.count(|counts| counts.pages_written += pages.len() as u64);
+        Ok(())
     }
 
     fn count(&self, change: impl FnOnce(&mut ShadowStatistics)) {
@@ -199,7 +189,9 @@ impl<M: ZoneMedia> PageDevice for ShadowDevice<M> {
             return Err(Error::new(ErrorKind::TooLarge, context));
         }
         let numbered = (first.0..).map(PageNo).zip(pages.iter().cloned());
-        self.write_batch(numbered.collect(), |_| ()).await
+        let pages: Vec<_> = numbered.collect();
+        let write = |device: Rc<Self>| async move { device.write_pages(pages).await };
+        self.commands.run("write", write).await
     }
 
     async fn flush(&self) -> Result<()> {
@@ -227,12 +219,20 @@ impl<M: ZoneMedia> PageDevice for ShadowDevice<M> {
     }
 
     async fn commit(&self, tx: TxId) -> Result<()> {
-        let pages = self.transactions.borrow_mut().end(tx)?;
-        self.write_batch(pages, |counts| counts.commits += 1).await
+        self.transactions.borrow_mut().start_commit(tx)?;
+        let pages = self.transactions.borrow().written(tx);
+        let commit = |device: Rc<Self>| async move {
+            let written = device.write_pages(pages).await;
+            device.transactions.borrow_mut().end_commit(tx);
+            written?;
+            device.count(|counts| counts.commits += 1);
+            Ok(())
+        };
+        self.commands.run("commit", commit).await
     }
 
     async fn abort(&self, tx: TxId) -> Result<()> {
-        self.transactions.borrow_mut().end(tx)?;
+        self.transactions.borrow_mut().abort(tx)?;
         self.count(|counts| counts.aborts += 1);
         Ok(())
     }

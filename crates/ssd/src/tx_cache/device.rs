@@ -7,13 +7,12 @@ use tantalum_base::{
 use tantalum_ftl::Ftl;
 use tantalum_media::ZoneMedia;
 use tantalum_runtime::Runtime;
-use tantalum_runtime::sync::{Semaphore, WaitQueue};
+use tantalum_runtime::sync::{Semaphore, WaitQueue, Waiting};
 
 use super::metadata::{PagePlace, TxNvram};
 use super::options::TxCacheOptions;
 use super::state::State;
 use super::statistics::TxCacheStatistics;
-use super::waiting::Waiting;
 
 /// A flash device with a transactional write cache in NVRAM (TxCache).
 /// [`start`](Self::start) starts what must run beside the commands.
@@ -382,14 +381,19 @@ impl<R: Runtime, M: ZoneMedia> PageDevice for TxCache<R, M> {
     }
 
     async fn commit(&self, tx: TxId) -> Result<()> {
-        self.check_failed()?;
         let ending = self.end(tx).await?;
-        self.wait_for_trim(ending.number).await?;
-        let stores = self.change(|state| state.commit(ending.number));
+        let ready = match self.check_failed() {
+            Ok(()) => self.wait_for_trim(ending.number).await,
+            Err(error) => Err(error),
+        };
+        let stores = self.change(|state| match ready {
+            Ok(()) => state.commit(ending.number),
+            Err(_) => state.abort(ending.number),
+        });
         drop(ending);
         self.after_change();
         self.pay(stores).await;
-        Ok(())
+        ready
     }
 
     async fn abort(&self, tx: TxId) -> Result<()> {

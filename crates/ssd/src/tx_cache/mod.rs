@@ -27,7 +27,6 @@ mod statistics;
 mod transactions;
 mod trim;
 mod validate;
-mod waiting;
 mod write_back;
 
 pub use device::TxCache;

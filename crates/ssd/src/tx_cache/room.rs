@@ -7,12 +7,12 @@ use tantalum_base::{Error, ErrorKind, PageNo, PageRange, Payload, Result};
 use tantalum_ftl::planted::{Fault, is_planted};
 use tantalum_media::ZoneMedia;
 use tantalum_runtime::Runtime;
+use tantalum_runtime::sync::Waiting;
 
 use super::device::{TxCache, latched};
 use super::lists::List;
 use super::metadata::{PageHeader, PagePlace};
 use super::state::{State, Use};
-use super::waiting::Waiting;
 
 impl<R: Runtime, M: ZoneMedia> TxCache<R, M> {
     /// Waits until a write of `pages` pages from `first` on, in transaction `number` or outside,

@@ -12,10 +12,10 @@ use tantalum_base::{Error, ErrorKind, Result, TxId};
 use tantalum_ftl::planted::{Fault, is_planted};
 use tantalum_media::ZoneMedia;
 use tantalum_runtime::Runtime;
+use tantalum_runtime::sync::Waiting;
 
 use super::device::TxCache;
 use super::state::{Phase, State};
-use super::waiting::Waiting;
 
 /// A command of a transaction, for as long as it is in flight.
 pub(super) struct Inside<'a, R: Runtime, M: ZoneMedia> {

@@ -53,7 +53,8 @@ fn fails_at(nth: u64, large: bool) {
                 match device.commit(tx).await {
                     Ok(()) => committed += 1,
                     Err(error) => {
-                        device.abort(tx).await.unwrap();
+                        let ended = device.abort(tx).await.unwrap_err();
+                        assert_eq!(ended.kind(), ErrorKind::UnknownTransaction);
                         break error;
                     }
                 }

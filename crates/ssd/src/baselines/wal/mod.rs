@@ -215,19 +215,12 @@ impl<M: ZoneMedia> Wal<M> {
         self.commands.run("close", close).await
     }
 
-    /// Commits these pages as one transaction, durable when it returns: to its end, also where the
-    /// caller gives it up.
-    async fn commit_pages(&self, pages: Vec<(PageNo, M::Page)>) -> Result<()> {
+    /// Logs these pages as one transaction: durable when it returns. To be driven to its end.
+    async fn log_pages(&self, pages: &[(PageNo, M::Page)]) -> Result<()> {
         self.check_failed()?;
         if pages.is_empty() {
             return Ok(());
         }
-        let commit = |wal: Rc<Self>| async move { wal.log_pages(&pages).await };
-        self.commands.run("commit", commit).await
-    }
-
-    /// Logs these pages, some at least, as one transaction: durable when it returns.
-    async fn log_pages(&self, pages: &[(PageNo, M::Page)]) -> Result<()> {
         let turn = self.turns.pages(pages.iter().map(|(page, _)| *page).collect()).await;
         let take_number = || {
             let number = self.next_number.get();
@@ -328,7 +321,9 @@ impl<M: ZoneMedia> PageDevice for Wal<M> {
             return Err(Error::new(ErrorKind::TooLarge, context));
         }
         let numbered = (first.0..).map(PageNo).zip(pages.iter().cloned());
-        self.commit_pages(numbered.collect()).await
+        let pages: Vec<_> = numbered.collect();
+        let write = |wal: Rc<Self>| async move { wal.log_pages(&pages).await };
+        self.commands.run("write", write).await
     }
 
     async fn flush(&self) -> Result<()> {
@@ -361,14 +356,20 @@ impl<M: ZoneMedia> PageDevice for Wal<M> {
     }
 
     async fn commit(&self, tx: TxId) -> Result<()> {
-        let pages = self.transactions.borrow_mut().end(tx)?;
-        self.commit_pages(pages).await?;
-        self.count(|counts| counts.commits += 1);
-        Ok(())
+        self.transactions.borrow_mut().start_commit(tx)?;
+        let pages = self.transactions.borrow().written(tx);
+        let commit = |wal: Rc<Self>| async move {
+            let logged = wal.log_pages(&pages).await;
+            wal.transactions.borrow_mut().end_commit(tx);
+            logged?;
+            wal.count(|counts| counts.commits += 1);
+            Ok(())
+        };
+        self.commands.run("commit", commit).await
     }
 
     async fn abort(&self, tx: TxId) -> Result<()> {
-        self.transactions.borrow_mut().end(tx)?;
+        self.transactions.borrow_mut().abort(tx)?;
         self.count(|counts| counts.aborts += 1);
         Ok(())
     }
