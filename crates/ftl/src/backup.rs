@@ -173,15 +173,18 @@ mod tests {
         NandZones::new(runtime.clone(), Nand::new(&nand).unwrap(), options).unwrap()
     }
 
+    async fn formatted(rt: &Virtual) -> Rc<Ftl<NandZones<Virtual, Stamp>>> {
+        let media = zones(rt);
+        let dump = Some(DumpOptions::least(&media.geometry(), 100, 8));
+        Ftl::format(media, FtlOptions { dump, ..FtlOptions::new(100) }).await.unwrap()
+    }
+
     #[test]
     fn room_that_changes_do_not_take_goes_to_who_waits() {
         let runtime = Virtual::new(Schedule::Fifo);
         let rt = runtime.clone();
         let run = async move {
-            let media = zones(&rt);
-            let dump = Some(DumpOptions::least(&media.geometry(), 100, 8));
-            let options = FtlOptions { dump, ..FtlOptions::new(100) };
-            let ftl = Ftl::format(media, options).await.unwrap();
+            let ftl = formatted(&rt).await;
             let backup = Rc::clone(&ftl);
             rt.spawn("backup", async move { backup.run_backup().await });
             let half = ftl.layout.entries_max / 2;
@@ -203,10 +206,7 @@ mod tests {
         let runtime = Virtual::new(Schedule::Fifo);
         let rt = runtime.clone();
         let run = async move {
-            let media = zones(&rt);
-            let dump = Some(DumpOptions::least(&media.geometry(), 100, 8));
-            let options = FtlOptions { dump, ..FtlOptions::new(100) };
-            let ftl = Ftl::format(media, options).await.unwrap();
+            let ftl = formatted(&rt).await;
             let half = ftl.layout.entries_max / 2;
             let _first = ftl.reserve_entries(half).await.unwrap();
             let _second = ftl.reserve_entries(half).await.unwrap();
