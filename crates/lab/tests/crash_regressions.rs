@@ -180,3 +180,24 @@ fn a_checkpoint_that_decays_behind_its_scan_is_noticed() {
         assert!(outcome.decayed > 0, "{text}");
     }
 }
+
+/// A committed page in TxCache's extended cache decayed: the device latched, where the page alone is
+/// lost.
+#[test]
+fn a_decayed_page_of_the_extended_cache_is_lost_alone() {
+    for text in [
+        "txcache; file; pages=60; seed=12388286289083094874; w43 w48 w16+2 w10+6 w48 w47 w17+4 \
+         c9.5.35.1.26 t45 w36+3 c19.25.34.35.43 c12.4.9.9 a55.47.58.43.27.56.24.14.20 / w44+4 \
+         c2.43.56 c13.3.1.2.55.41.20.13.5.3 w33 w5 c30.17.14.29.12.5.13.40.54.19 -> dark decay@72 \
+         decay@40 decay@215",
+        "txcache; nand; pages=120; seed=6565338052197517115; a113.42.35.33.78 / c9.49.34.8 \
+         -> dark; w11 -> dark;  -> dark; w2 w26+5 w71 / w74 w3+3 -> dark;  -> dark;  -> dark; \
+         w6 w63 c92.91.68 c81 w16 w66 c69.21.33.55.12 c76.15.108.111.45 c49 w96+3 -> dark; \
+         w1 c33 w73 w53 w48 c92.75.61.76.88 -> dark; w17+5 c58.109.56.47 w115 c108.21.105.16 \
+         w100 w10 / w83 w6+2 c94.66.5.26.74 w38 w39+3 -> dark; w23+3 w57 -> dark;  -> dark; \
+         w13 c45.32.77 w22 r17 t79 w94 c52.51.29.102 t85 / w43 c47.56.107.79 c19.116.31.33.53 \
+         -> dark;  -> dark;  -> dark decay@43",
+    ] {
+        assert_eq!(live(text).violations, [], "{text}");
+    }
+}

@@ -19,6 +19,10 @@ pub(super) enum Use {
     Committed,
     /// The committed version, on its way home.
     GoingHome,
+    /// The committed version, in a place of the extended cache that the medium does not give back. It
+    /// stays in force, so that the page is an error and not an older content, until another version
+    /// replaces it or the page is trimmed.
+    Lost,
     /// Was on its way home when a newer version replaced it; free when it has arrived, as until
     /// then the newer one must not be written home.
     Superseded,
@@ -325,7 +329,7 @@ impl<P: Payload> State<P> {
             }
             PagePlace::Extended(extended) => {
                 self.free_extended.push(extended);
-                self.extended_leaving -= u32::from(!uncommitted);
+                self.extended_leaving -= u32::from(!uncommitted && usage != Use::Lost);
             }
         }
         let state = &mut self.headers[header as usize];
@@ -336,11 +340,35 @@ impl<P: Payload> State<P> {
             if usage == Use::Committed {
                 self.leaves(owner);
             }
-            let transaction = &mut self.transactions[owner as usize];
-            transaction.outstanding -= 1;
-            if transaction.outstanding == 0 {
-                self.checkpoint(owner);
-            }
+            self.gives_up_header(owner);
+        }
+    }
+
+    /// A page does not hold the header of committed transaction `number` any more.
+    fn gives_up_header(&mut self, number: u32) {
+        let transaction = &mut self.transactions[number as usize];
+        transaction.outstanding -= 1;
+        if transaction.outstanding == 0 {
+            self.checkpoint(number);
+        }
+    }
+
+    /// The medium does not give back what page header `header`, on its way home, has in the extended
+    /// cache. It holds neither its transaction's header any more, nor a place that becomes free by
+    /// itself.
+    pub(super) fn lose(&mut self, header: u32) {
+        let page = self.nvram.header(header).page;
+        self.going_home.remove(&page);
+        let HeaderState { usage, owner, .. } = self.headers[header as usize];
+        if usage == Use::Superseded {
+            return self.free(header);
+        }
+        self.statistics.pages_lost += 1;
+        self.extended_leaving -= 1;
+        let state = &mut self.headers[header as usize];
+        (state.usage, state.owner) = (Use::Lost, NONE);
+        if owner != NONE {
+            self.gives_up_header(owner);
         }
     }
 
@@ -352,7 +380,7 @@ impl<P: Payload> State<P> {
         self.headers_leaving += u32::from(transaction.staying == 0);
     }
 
-    /// All pages of committed transaction `number` are written back: its header is free.
+    /// All pages of committed transaction `number` are written back, or lost: its header is free.
     fn checkpoint(&mut self, number: u32) {
         self.headers_leaving -= 1;
         self.nvram.flag(number, |flags| flags.written_back = true);

@@ -30,6 +30,8 @@ pub struct TxCacheStatistics {
     pub pages_written_home: u64,
     /// Of those, copied from the extended cache.
     pub pages_copied_home: u64,
+    /// Pages of the extended cache that the medium did not give back when they were to go home.
+    pub pages_lost: u64,
     /// Batches written to their home locations.
     pub write_backs: u64,
     /// Stores to NVRAM, since it was made.

@@ -118,7 +118,7 @@ impl<P: Payload> State<P> {
             return;
         }
         for header in 0..self.headers.len() as u32 {
-            if self.headers[header as usize].usage == Use::Committed {
+            if matches!(self.headers[header as usize].usage, Use::Committed | Use::Lost) {
                 let page = self.nvram.header(header).page;
                 if range.contains(page) {
                     drop_page(self, page);

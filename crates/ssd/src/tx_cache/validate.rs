@@ -27,10 +27,13 @@ impl<P: Payload> State<P> {
             in_force += 1;
             assert_eq!(self.nvram.header(*header).page, PageNo(u64::from(page)));
             let usage = self.headers[*header as usize].usage;
-            assert!(matches!(usage, Use::Committed | Use::GoingHome), "page {page}: {usage:?}");
+            assert!(
+                matches!(usage, Use::Committed | Use::GoingHome | Use::Lost),
+                "page {page}: {usage:?}"
+            );
         });
         let count = |usage| self.headers.iter().filter(|header| header.usage == usage).count();
-        assert_eq!(in_force, count(Use::Committed) + count(Use::GoingHome));
+        assert_eq!(in_force, count(Use::Committed) + count(Use::GoingHome) + count(Use::Lost));
         assert_eq!(self.going_home.len(), count(Use::GoingHome) + count(Use::Superseded));
         assert_eq!(self.in_force() as usize, count(Use::Committed));
         assert_eq!(self.lists.len(List::Uncommitted) as usize, self.uncommitted_in_frames());
@@ -69,7 +72,7 @@ impl<P: Payload> State<P> {
                 }
                 PagePlace::Extended(place) => {
                     extended[place as usize] += 1;
-                    leaving += u32::from(!open);
+                    leaving += u32::from(!open && header.usage != Use::Lost);
                 }
             }
         }

@@ -3,8 +3,9 @@
 //! First the extended cache is emptied; then go the pages of the oldest committed transactions,
 //! where headers are short; then the least recently used pages, while frames are short. (The
 //! paper tells that only committed pages are candidates, section III-B, but not in which order.)
-//! A page that is home leaves the cache.
-use tantalum_base::{PageNo, Payload, Result};
+//! A page that is home leaves the cache. One that the medium does not give back from the extended cache
+//! stays there and is lost; the others go home without it.
+use tantalum_base::{ErrorKind, PageNo, Payload, Result};
 use tantalum_media::ZoneMedia;
 use tantalum_runtime::Runtime;
 
@@ -40,25 +41,34 @@ impl<R: Runtime, M: ZoneMedia> TxCache<R, M> {
                 self.state.borrow_mut().take_batch(&aim, &mut batch).then_some(Ok(()))
             };
             self.work.until(due).await?;
-            let written = self.write_home(&batch).await;
-            if let Err(error) = &written {
-                // The pages stay in the cache: that is all there is of them.
-                self.fail(error);
-            }
-            written?;
-            let accesses = batch.len() as u64 + self.change(|state| state.came_home(&mut batch));
+            let lost = match self.write_home(&mut batch).await {
+                Ok(lost) => lost,
+                Err(error) => {
+                    // The pages stay in the cache: that is all there is of them.
+                    self.fail(&error);
+                    return Err(error);
+                }
+            };
+            let pages = batch.len() as u64;
+            let stores = self.change(|state| {
+                state.came_home(&mut batch);
+                lost.into_iter().for_each(|header| state.lose(header));
+            });
+            let accesses = pages + stores;
             self.room.wake_all();
             self.work.wake_all();
             self.pay(accesses).await;
         }
     }
 
-    async fn write_home(&self, batch: &[u32]) -> Result<()> {
+    /// Writes the pages of `batch` to their home locations; takes those out, and returns them, that the
+    /// medium does not give back.
+    async fn write_home(&self, batch: &mut Vec<u32>) -> Result<Vec<u32>> {
         let mut pages: Vec<(PageNo, M::Page)> = Vec::with_capacity(batch.len());
         let (mut places, mut indexes) = (Vec::new(), Vec::new());
         {
             let state = self.state.borrow();
-            for number in batch {
+            for number in batch.iter() {
                 let header = state.nvram.header(*number);
                 let content = match header.place {
                     PagePlace::Frame(frame) => {
@@ -73,14 +83,41 @@ impl<R: Runtime, M: ZoneMedia> TxCache<R, M> {
                 pages.push((header.page, content));
             }
         }
-        if !places.is_empty() {
-            let mut contents = vec![M::Page::zero(); places.len()];
-            self.ftl.read(&places, &mut contents).await?;
-            for (index, content) in indexes.into_iter().zip(contents) {
-                pages[index].1 = content;
+        let mut lost = Vec::new();
+        let read = self.read_extended(&places).await?;
+        // From behind, so that the indexes before stay.
+        for (index, content) in indexes.into_iter().zip(read).rev() {
+            match content {
+                Some(content) => pages[index].1 = content,
+                None => {
+                    pages.remove(index);
+                    lost.push(batch.remove(index));
+                }
             }
         }
-        self.ftl.write(&pages, true).await
+        if !pages.is_empty() {
+            self.ftl.write(&pages, true).await?;
+        }
+        Ok(lost)
+    }
+
+    /// Reads the FTL's pages `places`; `None` for each that the medium does not give back.
+    async fn read_extended(&self, places: &[PageNo]) -> Result<Vec<Option<M::Page>>> {
+        let mut contents = vec![M::Page::zero(); places.len()];
+        if places.is_empty() || self.ftl.read(places, &mut contents).await.is_ok() {
+            return Ok(contents.into_iter().map(Some).collect());
+        }
+        let mut found = Vec::with_capacity(places.len());
+        for place in places {
+            let mut content = [M::Page::zero()];
+            match self.ftl.read(&[*place], &mut content).await {
+                Ok(()) => found.extend(content.map(Some)),
+                // The medium is gone, not what it holds.
+                Err(error) if error.kind() == ErrorKind::PowerCut => return Err(error),
+                Err(_) => found.push(None),
+            }
+        }
+        Ok(found)
     }
 
     fn aim(&self) -> Aim {

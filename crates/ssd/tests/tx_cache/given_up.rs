@@ -1,5 +1,5 @@
 //! Commands that are given up: their future is dropped after some of its polls.
-use crate::support::{Device, device, options, read, run, stamp, write};
+use crate::support::{Device, device_on, options, read, run, stamp, write, zones};
 use std::future::Future;
 use std::pin::pin;
 use std::rc::Rc;
@@ -35,7 +35,7 @@ fn with_a_cut<T: Copy + 'static>(
     let runtime = Virtual::new(Schedule::Fifo);
     let handle = runtime.clone();
     let load = async move {
-        let device = device(&handle, options).await;
+        let device = device_on(&handle, zones(&handle), options).await;
         let said = load(&device).await;
         (said, device.nvram(), Rc::clone(device.ftl()))
     };

@@ -1,4 +1,5 @@
 //! The TxCache device: commands, order, errors, larger transactions.
+mod decay;
 mod failures;
 mod given_up;
 mod larger;

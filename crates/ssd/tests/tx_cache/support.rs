@@ -4,12 +4,13 @@ use std::rc::Rc;
 use tantalum_base::{PageDevice, PageNo, Payload, Stamp, TxId};
 use tantalum_ftl::{Ftl, FtlOptions};
 use tantalum_media::nand::{Nand, NandFaults, NandGeometry, NandTiming};
-use tantalum_media::{NandOptions, NandZones, NandZonesOptions};
+use tantalum_media::{NandOptions, NandZones, NandZonesOptions, ZoneMedia};
 use tantalum_runtime::Virtual;
 use tantalum_runtime::virtual_time::Schedule;
 use tantalum_ssd::{TxCache, TxCacheOptions};
 
-pub type Device = TxCache<Virtual, NandZones<Virtual, Stamp>>;
+pub type Zones = NandZones<Virtual, Stamp>;
+pub type Device = TxCache<Virtual, Zones>;
 
 pub const PAGES: u64 = 160;
 
@@ -24,7 +25,7 @@ pub fn options(cache_pages: u32) -> TxCacheOptions {
     }
 }
 
-pub async fn device(runtime: &Virtual, options: TxCacheOptions) -> Rc<Device> {
+pub fn zones(runtime: &Virtual) -> Zones {
     let nand = NandOptions {
         geometry: NandGeometry {
             channels: 2,
@@ -46,9 +47,17 @@ pub async fn device(runtime: &Virtual, options: TxCacheOptions) -> Rc<Device> {
         seed: 1,
     };
     let zones = NandZonesOptions { spare_blocks_per_plane: 2, append_pages_max: 4 };
-    let zones = NandZones::new(runtime.clone(), Nand::new(&nand).unwrap(), zones).unwrap();
+    NandZones::new(runtime.clone(), Nand::new(&nand).unwrap(), zones).unwrap()
+}
+
+/// A new device on `media`.
+pub async fn device_on<M: ZoneMedia<Page = Stamp>>(
+    runtime: &Virtual,
+    media: M,
+    options: TxCacheOptions,
+) -> Rc<TxCache<Virtual, M>> {
     let pages = PAGES + u64::from(options.extended_pages);
-    let ftl = Ftl::format(zones, FtlOptions::new(pages)).await.unwrap();
+    let ftl = Ftl::format(media, FtlOptions::new(pages)).await.unwrap();
     let device = Rc::new(TxCache::new(runtime.clone(), ftl, options).unwrap());
     device.start();
     device
@@ -63,7 +72,7 @@ where
     let runtime = Virtual::new(schedule);
     let handle = runtime.clone();
     let main = async move {
-        let device = device(&handle, options).await;
+        let device = device_on(&handle, zones(&handle), options).await;
         test(handle, device).await;
     };
     runtime.run(main).unwrap_or_else(|deadlock| panic!("{deadlock}"));
