@@ -5,6 +5,7 @@
 //! ├ write_cache  frames of dirty pages: rewrites coalesce, write-back in FIFO order
 //! ├ write_back   the flushers: group commit, pairing into flash pages, ordered batches
 //! ├ share        remapping, in order with the writes before and behind it
+//! ├ refusals     after a failure, and where it is open read-only
 //! ├ transactions pages of open transactions, invisible until commit
 //! └ power_loss   the energy budget, the dump at a power loss, the reboot
 //! tx_cache       TxCache: another device over the FTL, whose cache in NVRAM carries transactions
@@ -20,6 +21,7 @@ mod options;
 mod page_turns;
 pub mod power_loss;
 pub mod profile;
+mod refusals;
 mod share;
 mod ssd;
 mod statistics;

@@ -11,6 +11,7 @@ use tantalum_runtime::Runtime;
 use tantalum_runtime::sync::{Semaphore, WaitQueue, Waiting};
 
 use crate::options::{CacheKind, FlushMeaning, SsdOptions};
+use crate::refusals::latched;
 use crate::statistics::SsdStatistics;
 use crate::transactions::Transactions;
 use crate::write_back::{Awaited, Progress};
@@ -160,8 +161,11 @@ impl<M: ZoneMedia> Ssd<M> {
     }
 
     /// Writes everything back, makes it durable and leaves a checkpoint, so that the next
-    /// opening is quick. No command may be in flight.
+    /// opening is quick. No command may be in flight. What is open read-only is left as it is.
     pub async fn close(&self) -> Result<()> {
+        if self.is_read_only() {
+            return Ok(());
+        }
         self.check_failed()?;
         let close = |ssd: Rc<Self>| async move {
             let accepted = ssd.progress.borrow().accepted;
@@ -180,13 +184,13 @@ impl<M: ZoneMedia> Ssd<M> {
 
     /// Starts the tasks that must run beside the commands: flushers, cleaner, checkpointer. They
     /// end when the device fails; what made it fail is told to whoever writes next. After
-    /// [`reboot`](Self::reboot) they run already.
+    /// [`reboot`](Self::reboot) they run already. What is open read-only has none.
     ///
     /// # Panics
     /// Where a dump waits to be written back: that is [`reboot`](Self::reboot)'s.
     pub fn start(self: &Rc<Self>, runtime: &impl Runtime) {
         assert!(!self.ftl.has_dump(), "a dump is in force: the device must be rebooted");
-        if !self.started.get() {
+        if !self.started.get() && !self.is_read_only() {
             self.spawn_tasks(runtime);
         }
     }
@@ -212,13 +216,6 @@ impl<M: ZoneMedia> Ssd<M> {
         let mut counts = self.counts.get();
         change(&mut counts);
         self.counts.set(counts);
-    }
-
-    fn check_failed(&self) -> Result<()> {
-        match &*self.failed.borrow() {
-            None => self.ftl.latched().map_or(Ok(()), |error| Err(latched(&error))),
-            Some(error) => Err(latched(error)),
-        }
     }
 
     /// Takes pages into the cache, all in one step, as one command; its number. They are `needed` pages,
@@ -409,6 +406,9 @@ impl<M: ZoneMedia> PageDevice for Ssd<M> {
 
     async fn flush(&self) -> Result<()> {
         self.count(|counts| counts.flushes += 1);
+        if self.is_read_only() {
+            return Ok(());
+        }
         self.check_failed()?;
         match (self.options.cache, self.options.flush) {
             (CacheKind::WriteThrough, _) => Ok(()),
@@ -493,12 +493,4 @@ impl<P: Payload> Drop for Committing<'_, P> {
     fn drop(&mut self) {
         self.transactions.borrow_mut().call_off_commit(self.tx);
     }
-}
-
-fn latched(first: &Error) -> Error {
-    Error::with_source(
-        ErrorKind::Latched,
-        "the device refuses writes until it is opened again, after an earlier failure",
-        first.clone(),
-    )
 }

@@ -1,4 +1,4 @@
-//! A store in a file or on a block device: direct I/O, an exclusive lock, real syncs.
+//! A store in a file or on a block device: direct I/O, a lock, real syncs.
 use super::{BLOCK_BYTES, BlockStore, BufferPool, IoBuf, assert_in_store};
 use rustix::fs::{FallocateFlags, OFlags};
 use std::fs::{File, OpenOptions, TryLockError};
@@ -23,11 +23,14 @@ const LOCK_RETRY: Duration = Duration::from_millis(10);
 pub struct FileStoreOptions {
     /// Go past the page cache where the file system can (tmpfs and some others cannot).
     pub direct: bool,
+    /// Open it to be read only: writes and syncs are refused as [`ErrorKind::ReadOnly`]. Many may
+    /// read together, but nobody while another one may write.
+    pub read_only: bool,
 }
 
 impl Default for FileStoreOptions {
     fn default() -> Self {
-        FileStoreOptions { direct: true }
+        FileStoreOptions { direct: true, read_only: false }
     }
 }
 
@@ -42,31 +45,35 @@ struct Inner {
     control: File,
     path: PathBuf,
     bytes: u64,
-    direct: bool,
+    // As it was opened, not only as it was asked for.
+    options: FileStoreOptions,
     pool: BufferPool,
 }
 
 impl FileStore {
-    /// Opens what is at `path`.
+    /// Opens what is at `path`. To be read only, it may lie on a read-only or full file system.
     ///
     /// # Errors
     /// `Locked` where another process holds it; `Io` where it cannot be opened.
     pub fn open(live: &Live, path: &Path, options: FileStoreOptions) -> Result<Self> {
-        let (file, direct) = open_file(path, false, options.direct)?;
-        lock(&file, path)?;
-        Self::from_file(live, file, path, direct)
+        let (file, options) = open_file(path, false, options)?;
+        lock(&file, path, options.read_only)?;
+        Self::from_file(live, file, path, options)
     }
 
     /// Makes a file of `bytes` at `path`, or takes a block device that has as many. An existing
     /// file is taken over: its length becomes `bytes`, its content is unspecified.
     ///
     /// # Errors
-    /// `OutOfSpace` where there is not enough room (nothing is left behind); as
-    /// [`open`](Self::open) else.
+    /// `OutOfSpace` where there is not enough room (nothing is left behind); `ReadOnly` where the
+    /// options say so; as [`open`](Self::open) else.
     pub fn create(live: &Live, path: &Path, bytes: u64, options: FileStoreOptions) -> Result<Self> {
+        if options.read_only {
+            return Err(read_only(path, "making"));
+        }
         let existed = path.exists();
-        let (file, direct) = open_file(path, true, options.direct)?;
-        lock(&file, path)?;
+        let (file, options) = open_file(path, true, options)?;
+        lock(&file, path, false)?;
         let metadata = file.metadata().map_err(|error| io(path, "looking at", error))?;
         if metadata.file_type().is_file()
             && let Err(error) = allocate(&file, path, bytes)
@@ -77,10 +84,10 @@ impl FileStore {
             }
             return Err(error);
         }
-        Self::from_file(live, file, path, direct)
+        Self::from_file(live, file, path, options)
     }
 
-    fn from_file(live: &Live, file: File, path: &Path, direct: bool) -> Result<Self> {
+    fn from_file(live: &Live, file: File, path: &Path, options: FileStoreOptions) -> Result<Self> {
         let mut control = file.try_clone().map_err(|error| io(path, "opening", error))?;
         let end = control.seek(SeekFrom::End(0)).map_err(|error| io(path, "measuring", error))?;
         Ok(FileStore(Rc::new(Inner {
@@ -88,20 +95,25 @@ impl FileStore {
             control,
             path: path.to_path_buf(),
             bytes: end / BLOCK_BYTES * BLOCK_BYTES,
-            direct,
+            options,
             pool: BufferPool::default(),
         })))
     }
 
     /// Whether it goes past the page cache.
     pub fn is_direct(&self) -> bool {
-        self.0.direct
+        self.0.options.direct
     }
 
     /// Whether all of the range has been written before, as far as the file system tells.
     fn is_written(&self, offset: u64, bytes: u64) -> bool {
         let hole = rustix::fs::seek(&self.0.control, rustix::fs::SeekFrom::Hole(offset));
         hole.is_ok_and(|hole| hole >= offset + bytes)
+    }
+
+    /// Refuses a change of what was opened to be read only.
+    fn check_writable(&self, what: &str) -> Result<()> {
+        if self.0.options.read_only { Err(read_only(&self.0.path, what)) } else { Ok(()) }
     }
 
     fn failed(&self, what: &str, error: Error) -> Error {
@@ -138,12 +150,14 @@ impl BlockStore for FileStore {
 
     async fn write(&self, offset: u64, buf: IoBuf, durable: bool) -> Result<IoBuf> {
         assert_in_store(self.0.bytes, offset, buf.len() as u64);
+        self.check_writable("writing")?;
         let (result, buf) = self.0.file.write_at(offset, buf, durable).await;
         result.map_err(|error| self.failed("writing", error))?;
         Ok(buf)
     }
 
     async fn sync(&self) -> Result<()> {
+        self.check_writable("syncing")?;
         self.0.file.sync_data().await.map_err(|error| self.failed("syncing", error))
     }
 
@@ -169,30 +183,42 @@ fn io(path: &Path, what: &str, error: std::io::Error) -> Error {
     Error::io(format!("{what} {}", path.display()), error)
 }
 
-/// Opens the file, past the page cache where asked for and possible; whether it is.
-fn open_file(path: &Path, create: bool, direct: bool) -> Result<(File, bool)> {
+fn read_only(path: &Path, what: &str) -> Error {
+    let context = format!("{what} {}: it is open read-only", path.display());
+    Error::new(ErrorKind::ReadOnly, context)
+}
+
+/// Opens the file, past the page cache where asked for and possible; and as what it is open.
+fn open_file(
+    path: &Path,
+    create: bool,
+    options: FileStoreOptions,
+) -> Result<(File, FileStoreOptions)> {
     let open = |flags: OFlags| {
-        let mut options = OpenOptions::new();
-        options.read(true).write(true).create(create).custom_flags(flags.bits() as i32);
-        options.open(path)
+        let mut open = OpenOptions::new();
+        open.read(true).write(!options.read_only).create(create).custom_flags(flags.bits() as i32);
+        open.open(path)
     };
-    if direct {
+    if options.direct {
         match open(OFlags::DIRECT) {
-            Ok(file) => return Ok((file, true)),
+            Ok(file) => return Ok((file, options)),
             Err(error) if error.kind() == std::io::ErrorKind::InvalidInput => {}
             Err(error) => return Err(io(path, "opening", error)),
         }
     }
-    open(OFlags::empty()).map(|file| (file, false)).map_err(|error| io(path, "opening", error))
+    let file = open(OFlags::empty()).map_err(|error| io(path, "opening", error))?;
+    Ok((file, FileStoreOptions { direct: false, ..options }))
 }
 
-/// Locks the file, or says who holds it. A process that was killed holds its lock until the kernel
-/// has taken its I/O apart, which may be after its parent was told of its end: where no living
-/// process is known to hold the lock, this waits for it.
-fn lock(file: &File, path: &Path) -> Result<()> {
+/// Locks the file, together with others who read where it is `shared`, or says who holds it. The lock
+/// is the kernel's and leaves nothing behind, in the folder neither. A process that was killed holds
+/// its lock until the kernel has taken its I/O apart, which may be after its parent was told of its
+/// end: where no living process is known to hold the lock, this waits for it.
+fn lock(file: &File, path: &Path, shared: bool) -> Result<()> {
     let mut waited = Duration::ZERO;
     loop {
-        match file.try_lock() {
+        let locked = if shared { file.try_lock_shared() } else { file.try_lock() };
+        match locked {
             Ok(()) => return Ok(()),
             Err(TryLockError::WouldBlock) => {}
             Err(TryLockError::Error(error)) => return Err(io(path, "locking", error)),
@@ -292,6 +318,34 @@ mod tests {
             let buf = store.read(4096, store.buffer(4096)).await.unwrap();
             assert!(buf.iter().all(|byte| *byte == 0));
         });
+    }
+
+    #[test]
+    fn readers_share_the_file_with_readers_alone_and_change_nothing() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("store");
+        let (live, writable) = (live(), FileStoreOptions::default());
+        let read_only = FileStoreOptions { read_only: true, ..writable };
+        let refused = |options| FileStore::open(&live, &path, options).err().map(|it| it.kind());
+        let made = FileStore::create(&live, &path, 1 << 20, read_only).err().unwrap();
+        assert_eq!((made.kind(), path.exists()), (ErrorKind::ReadOnly, false));
+
+        let writer = FileStore::create(&live, &path, 1 << 20, writable).unwrap();
+        assert_eq!(refused(read_only), Some(ErrorKind::Locked));
+        drop(writer);
+        let before = std::fs::metadata(&path).unwrap().modified().unwrap();
+        let reader = FileStore::open(&live, &path, read_only).unwrap();
+        let second = FileStore::open(&live, &path, read_only).unwrap();
+        assert_eq!(refused(writable), Some(ErrorKind::Locked));
+        live.run(async move {
+            let buf = second.read(4096, second.buffer(4096)).await.unwrap();
+            for refused in [second.write(4096, buf, true).await.map(|_| ()), second.sync().await] {
+                assert!(refused.is_err_and(|error| error.kind() == ErrorKind::ReadOnly));
+            }
+        });
+        drop(reader);
+        assert_eq!(std::fs::metadata(&path).unwrap().modified().unwrap(), before);
+        assert_eq!(refused(writable), None);
     }
 
     #[test]

@@ -1,0 +1,36 @@
+//! When the device refuses changes: after a failure, and where it is open read-only.
+use tantalum_base::{Error, ErrorKind, Result};
+use tantalum_media::ZoneMedia;
+
+use crate::ssd::Ssd;
+
+impl<M: ZoneMedia> Ssd<M> {
+    /// Whether it was opened to be read only ([`FtlOptions::read_only`]). Commands that would change
+    /// something are then refused as [`ErrorKind::ReadOnly`], `begin` among them; a flush has nothing
+    /// to do.
+    ///
+    /// [`FtlOptions::read_only`]: tantalum_ftl::FtlOptions::read_only
+    pub fn is_read_only(&self) -> bool {
+        self.ftl.options().read_only
+    }
+
+    /// Refuses where the device may not be changed, or not any more.
+    pub(crate) fn check_failed(&self) -> Result<()> {
+        match &*self.failed.borrow() {
+            None => self.ftl.latched().map_or(Ok(()), |error| Err(latched(&error))),
+            Some(error) => Err(latched(error)),
+        }
+    }
+}
+
+/// What is told once `first` made the device refuse changes.
+pub(crate) fn latched(first: &Error) -> Error {
+    if first.kind() == ErrorKind::ReadOnly {
+        return first.clone();
+    }
+    Error::with_source(
+        ErrorKind::Latched,
+        "the device refuses writes until it is opened again, after an earlier failure",
+        first.clone(),
+    )
+}
