@@ -3,13 +3,15 @@
 use std::rc::Rc;
 use tantalum_base::{Error, ErrorKind, PAGE_BYTES, Result, ResultExt};
 use tantalum_buffer::{Buffered, PoolStatistics};
-use tantalum_ftl::{Finding, Ftl, RecoveryReport};
+use tantalum_ftl::{Finding, Ftl, FtlOptions, RecoveryReport};
 use tantalum_media::{BlockStore, FileZones, FileZonesOptions, ZoneGeometry, ZoneMedia};
 use tantalum_runtime::Runtime;
 use tantalum_ssd::{Ssd, SsdStatistics};
 
 use crate::config::VolumeConfig;
+use crate::copies::Copies;
 use crate::layout::zones_for;
+use crate::open_options::OpenOptions;
 use crate::superblock::{
     ANCHORS, COPIES, FIRST_ANCHOR_BYTE, FIRST_ZONE_BYTE, SUPERBLOCK_BYTES, Superblock,
 };
@@ -27,6 +29,8 @@ pub struct OpenReport {
     pub superblock: Superblock,
     /// What the FTL's recovery found and did.
     pub recovery: RecoveryReport,
+    /// Copies of the superblock that were damaged and are written again.
+    pub superblocks_mended: u32,
 }
 
 /// The superblock of a new volume as `config` describes it.
@@ -55,13 +59,41 @@ fn zones<S: BlockStore>(store: S, superblock: &Superblock) -> Result<FileZones<S
 }
 
 /// Reads the superblock of `store`, whose configuration may be anything.
+///
+/// # Errors
+/// Those of [`Copies::in_force`].
 pub async fn read_superblock<S: BlockStore>(store: &S) -> Result<Superblock> {
+    read_copies(store).await?.in_force()
+}
+
+/// Reads both copies of the superblock of `store`.
+pub(crate) async fn read_copies<S: BlockStore>(store: &S) -> Result<Copies> {
     let bytes = COPIES * SUPERBLOCK_BYTES;
     if store.bytes() < bytes as u64 {
         return Err(Error::new(ErrorKind::Format, "too short to be a Tantalum volume"));
     }
     let copies = store.read(0, store.buffer(bytes)).await?;
-    Superblock::decode_copies(&copies)
+    let decoded = Copies::decode(&copies);
+    store.recycle(copies);
+    Ok(decoded)
+}
+
+/// Writes the copies again that are damaged; how many. The good one stays as it is meanwhile.
+async fn mend_copies<S: BlockStore>(
+    store: &S,
+    copies: &Copies,
+    superblock: &Superblock,
+) -> Result<u32> {
+    let mut mended = 0;
+    for copy in copies.damaged() {
+        let mut bytes = store.buffer(SUPERBLOCK_BYTES);
+        bytes.copy_from_slice(&superblock.encode());
+        let at = (copy * SUPERBLOCK_BYTES) as u64;
+        let written = store.write(at, bytes, true).await;
+        store.recycle(written.context(|| format!("mending the superblock at byte {at}"))?);
+        mended += 1;
+    }
+    Ok(mended)
 }
 
 /// Makes `store` no volume.
@@ -103,24 +135,55 @@ impl<S: BlockStore> FlashVolume<S> {
         Ok(superblock)
     }
 
-    /// Opens the volume on `store` and starts its background tasks on `runtime`.
+    /// Opens the volume on `store` to be read and written, and starts its background tasks on
+    /// `runtime`. A damaged copy of the superblock is written again.
     ///
     /// # Errors
     /// `Format` where it is no volume, of another version, or of other sizes than `config` says;
-    /// `Corrupt` as the FTL's recovery says.
+    /// `Corrupt` as the FTL's recovery says, or where the copies of the superblock contradict each other.
     pub async fn open(
         runtime: &impl Runtime,
         store: S,
         config: &VolumeConfig,
-    ) -> Result<(Self, OpenReport)> {
-        let superblock = read_superblock(&store).await?;
+    ) -> Result<(Self, OpenReport)>
+    where
+        S: Clone,
+    {
+        Self::open_with(runtime, store, config, OpenOptions::default()).await
+    }
+
+    /// As [`open`](Self::open), as `options` say.
+    ///
+    /// # Errors
+    /// Those of [`open`](Self::open).
+    pub async fn open_with(
+        runtime: &impl Runtime,
+        store: S,
+        config: &VolumeConfig,
+        options: OpenOptions,
+    ) -> Result<(Self, OpenReport)>
+    where
+        S: Clone,
+    {
+        let copies = read_copies(&store).await?;
+        let superblock = copies.in_force()?;
         check_sizes(&superblock, &store, config)?;
-        let zones = zones(store, &superblock)?;
-        let (ftl, recovery) = Ftl::recover(zones, config.ftl_options(superblock.pages)?).await?;
+        let zones = zones(store.clone(), &superblock)?;
+        let ftl_options = config.ftl_options(superblock.pages)?;
+        let ftl_options = FtlOptions { read_only: options.read_only, ..ftl_options };
+        let (ftl, recovery) = Ftl::recover(zones, ftl_options).await?;
+        // What it says is right: the zones are this volume's.
+        let superblocks_mended = match options.read_only {
+            true => 0,
+            false => mend_copies(&store, &copies, &superblock).await?,
+        };
         let ssd = Rc::new(Ssd::new(ftl, config.ssd_options()?)?);
         ssd.start(runtime);
         let device = Rc::new(Buffered::new(ssd, config.buffer_policy()?));
-        Ok((FlashVolume { device, superblock }, OpenReport { superblock, recovery }))
+        Ok((
+            FlashVolume { device, superblock },
+            OpenReport { superblock, recovery, superblocks_mended },
+        ))
     }
 
     /// The device that front ends see.
@@ -148,13 +211,16 @@ impl<S: BlockStore> FlashVolume<S> {
         self.device.statistics()
     }
 
-    /// Walks every structure and reads every page. Nothing else may be in flight.
+    /// Walks every structure and reads every page; the superblock is [`check_volume`]'s. Nothing else
+    /// may be in flight.
+    ///
+    /// [`check_volume`]: crate::check_volume
     pub async fn check(&self, progress: impl FnMut(u64, u64)) -> Result<Vec<Finding>> {
         self.ssd().ftl().check(progress).await
     }
 
-    /// Writes everything back and leaves a checkpoint, so that the next opening is quick. No
-    /// command may be in flight.
+    /// Writes everything back and leaves a checkpoint, so that the next opening is quick; where it is
+    /// open read-only, leaves all as it was. No command may be in flight.
     pub async fn close(&self) -> Result<()> {
         self.ssd().close().await
     }

@@ -14,6 +14,7 @@ use tantalum_ssd::Ssd;
 use crate::client::{self, Client, Lent, LentDevice};
 use crate::config::VolumeConfig;
 use crate::flash::{FlashVolume, OpenReport};
+use crate::open_options::OpenOptions;
 use crate::store::VolumeStore;
 
 /// How a volume is hosted.
@@ -23,6 +24,8 @@ pub struct HostOptions {
     pub live: LiveOptions,
     /// Where its executor runs.
     pub placement: Placement,
+    /// How it is opened.
+    pub open: OpenOptions,
 }
 
 /// Where a hosted volume's executor runs.
@@ -45,15 +48,16 @@ pub struct VolumeHost {
 
 impl VolumeHost {
     /// Opens the volume that `config` describes. It is closed, with everything written back,
-    /// when the last clone of its client is dropped.
+    /// when the last clone of its client is dropped. To be read only is in
+    /// [`HostOptions::open`].
     pub fn open(config: VolumeConfig, options: HostOptions) -> Result<Self> {
         match options.placement {
-            Placement::Caller => Self::open_here(config, options.live),
-            Placement::Thread => Self::open_on_thread(config, options.live),
+            Placement::Caller => Self::open_here(config, options.live, options.open),
+            Placement::Thread => Self::open_on_thread(config, options.live, options.open),
         }
     }
 
-    fn open_here(config: VolumeConfig, mut live: LiveOptions) -> Result<Self> {
+    fn open_here(config: VolumeConfig, mut live: LiveOptions, open: OpenOptions) -> Result<Self> {
         if live.engine == EngineChoice::Auto {
             live.engine = EngineChoice::Blocking;
         }
@@ -63,7 +67,7 @@ impl VolumeHost {
         let make = |live: &Live| {
             let handle = live.clone();
             let (volume, report) = live.run(async move {
-                open_on(&handle, &config, |store| Counting::new(store, counters)).await
+                open_on(&handle, &config, open, |store| Counting::new(store, counters)).await
             })?;
             opened = Some((volume.device().limits().clone(), report));
             Ok(Rc::new(Lent::new(volume)))
@@ -79,14 +83,14 @@ impl VolumeHost {
         Ok(VolumeHost { client, report, store_counters })
     }
 
-    fn open_on_thread(config: VolumeConfig, live: LiveOptions) -> Result<Self> {
+    fn open_on_thread(config: VolumeConfig, live: LiveOptions, open: OpenOptions) -> Result<Self> {
         let (connector, requests) = client::channel();
-        let (opened, open) = mpsc::channel();
+        let (opened, outcome) = mpsc::channel();
         let store_counters = StoreCounters::default();
         let counters = store_counters.clone();
         let body = move |live: Live| async move {
-            let volume = match open_on(&live, &config, |store| Counting::new(store, counters)).await
-            {
+            let wrap = |store| Counting::new(store, counters);
+            let volume = match open_on(&live, &config, open, wrap).await {
                 Ok((volume, report)) => {
                     let limits = volume.device().limits().clone();
                     // The opener is there: it waits for this.
@@ -102,7 +106,7 @@ impl VolumeHost {
             volume.close().await
         };
         let thread = spawn_thread("tantalum-volume", live, body)?;
-        match open.recv() {
+        match outcome.recv() {
             Ok(Ok((limits, report))) => {
                 let client = connector.connect(limits, JoinOnDrop(Some(thread)));
                 Ok(VolumeHost { client, report, store_counters })
@@ -134,8 +138,13 @@ impl VolumeHost {
 
 /// Opens the volume of the VOLUME.toml at `path` for synchronous callers.
 pub fn open_client(path: &Path) -> Result<Client> {
-    let host = VolumeHost::open(VolumeConfig::read(path)?, HostOptions::default())?;
-    Ok(host.client())
+    open_client_with(path, OpenOptions::default())
+}
+
+/// As [`open_client`], as `options` say.
+pub fn open_client_with(path: &Path, options: OpenOptions) -> Result<Client> {
+    let options = HostOptions { open: options, ..HostOptions::default() };
+    Ok(VolumeHost::open(VolumeConfig::read(path)?, options)?.client())
 }
 
 /// Opens the volume that `config` describes on the executor of this thread.
@@ -143,16 +152,26 @@ pub async fn open_volume(
     live: &Live,
     config: &VolumeConfig,
 ) -> Result<(FlashVolume<VolumeStore>, OpenReport)> {
-    open_on(live, config, |store| store).await
+    open_volume_with(live, config, OpenOptions::default()).await
 }
 
-async fn open_on<S: BlockStore>(
+/// As [`open_volume`], as `options` say.
+pub async fn open_volume_with(
     live: &Live,
     config: &VolumeConfig,
+    options: OpenOptions,
+) -> Result<(FlashVolume<VolumeStore>, OpenReport)> {
+    open_on(live, config, options, |store| store).await
+}
+
+async fn open_on<S: BlockStore + Clone>(
+    live: &Live,
+    config: &VolumeConfig,
+    options: OpenOptions,
     wrap: impl FnOnce(VolumeStore) -> S,
 ) -> Result<(FlashVolume<S>, OpenReport)> {
-    let store = wrap(VolumeStore::open(live, config).await?);
-    let opened = FlashVolume::open(live, store, config).await;
+    let store = wrap(VolumeStore::open(live, config, options).await?);
+    let opened = FlashVolume::open_with(live, store, config, options).await;
     opened.map_err(|error| error.wrap(format!("opening {}", config.path.display())))
 }
 

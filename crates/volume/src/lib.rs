@@ -3,26 +3,37 @@
 //! ```text
 //! config      VOLUME.toml, every default documented
 //! folder      makes names of files durable
-//! superblock  format version, identity, sizes; two copies
+//! superblock  format version, identity, sizes; two copies, and which of them counts (copies)
 //! create      making a new one, and refusing to overwrite
 //! layout      capacity and over-provisioning → zones
 //! flash       kind "flash": a buffer over an SSD over zones in a file or in memory
 //! store       file or memory, as configured
+//! open_options  to read and write, or to be read only
+//! check       everything that can be wrong, where; changes nothing
 //! host        a volume for synchronous callers, on their thread or on one of its own
 //! client      the blocking handle
 //! ```
+mod check;
 pub mod client;
 pub mod config;
+mod copies;
 mod create;
 mod flash;
 mod folder;
 mod host;
 pub mod layout;
+mod open_options;
 mod store;
 pub mod superblock;
 
+pub use check::{CheckReport, check_volume};
 pub use config::VolumeConfig;
+pub use copies::Copies;
 pub use create::create_volume;
 pub use flash::{FlashVolume, OpenReport, geometry, read_superblock};
-pub use host::{HostOptions, Placement, VolumeHost, open_client, open_volume};
+pub use host::{
+    HostOptions, Placement, VolumeHost, open_client, open_client_with, open_volume,
+    open_volume_with,
+};
+pub use open_options::OpenOptions;
 pub use store::VolumeStore;

@@ -6,6 +6,7 @@ use tantalum_runtime::Live;
 
 use crate::config::{MediaType, VolumeConfig};
 use crate::flash::{FlashVolume, plan};
+use crate::open_options::OpenOptions;
 
 /// A file, a block device, or memory.
 #[derive(Clone)]
@@ -17,8 +18,9 @@ pub enum VolumeStore {
 }
 
 impl VolumeStore {
-    /// Opens the store of `config`, locked. Memory starts as a new, empty volume.
-    pub async fn open(live: &Live, config: &VolumeConfig) -> Result<Self> {
+    /// Opens the store of `config`, locked; together with others who read where `options` say that it
+    /// is only read. Memory starts as a new, empty volume.
+    pub async fn open(live: &Live, config: &VolumeConfig, options: OpenOptions) -> Result<Self> {
         match config.media.media_type {
             MediaType::File => {
                 let path = config.data_path()?;
@@ -29,7 +31,9 @@ impl VolumeStore {
                         format!("{data} does not exist; `tantalum create {config}` makes it"),
                     ));
                 }
-                let store = FileStore::open(live, &path, FileStoreOptions::default())?;
+                let read_only = options.read_only;
+                let options = FileStoreOptions { read_only, ..FileStoreOptions::default() };
+                let store = FileStore::open(live, &path, options)?;
                 Ok(VolumeStore::File(store))
             }
             MediaType::Memory => {
@@ -114,7 +118,8 @@ mod tests {
                 if config.media.media_type == MediaType::File {
                     create_volume(&handle, &config, false).await.unwrap();
                 }
-                let store = VolumeStore::open(&handle, &config).await.unwrap();
+                let store =
+                    VolumeStore::open(&handle, &config, OpenOptions::default()).await.unwrap();
                 let buf = store.buffer(3 << 20);
                 let address = buf.as_ptr();
                 store.recycle(buf);
@@ -131,7 +136,7 @@ mod tests {
         std::fs::File::create(&path).unwrap().set_len(1 << 20).unwrap();
         let handle = live.clone();
         live.run(async move {
-            let store = VolumeStore::open(&handle, &config).await.unwrap();
+            let store = VolumeStore::open(&handle, &config, OpenOptions::default()).await.unwrap();
             store.prepare(0, 1 << 20).await.unwrap();
         });
         use std::os::unix::fs::MetadataExt;

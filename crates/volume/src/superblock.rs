@@ -1,6 +1,6 @@
 //! The superblock: what a store must say before anything else is believed.
 //!
-//! Two copies, at bytes 0 and 4096. Little endian:
+//! Two copies, at bytes 0 and 4096; [`Copies`](crate::Copies) decides between them. Little endian:
 //!
 //! | offset | bytes | what |
 //! |---|---|---|
@@ -107,35 +107,16 @@ impl Superblock {
         })
     }
 
-    /// Reads the first good one of the copies in `bytes`. Where none is good, a copy that says
-    /// something definite (another version) outweighs one that is damaged, and that one what is
-    /// no superblock at all.
-    pub fn decode_copies(bytes: &[u8]) -> Result<Self> {
-        let weight = |copy: &[u8], error: &Error| match (has_magic(copy), error.kind()) {
-            (false, _) => 0,
-            (true, ErrorKind::Checksum) => 1,
-            (true, _) => 2,
-        };
-        let mut failure: Option<(u8, Error)> = None;
-        for copy in bytes.chunks(SUPERBLOCK_BYTES).take(COPIES) {
-            match Superblock::decode(copy) {
-                Ok(superblock) => return Ok(superblock),
-                Err(error) => {
-                    let weight = weight(copy, &error);
-                    if failure.as_ref().is_none_or(|(heaviest, _)| weight > *heaviest) {
-                        failure = Some((weight, error));
-                    }
-                }
-            }
-        }
-        let none = || Error::new(ErrorKind::Format, "this is no Tantalum volume");
-        Err(failure.map_or_else(none, |(_, error)| error))
-    }
-
     /// Bytes that the store must have.
     pub fn store_bytes(&self) -> u64 {
         FIRST_ZONE_BYTE + u64::from(self.zones) * u64::from(self.slots_per_zone) * PAGE_BYTES as u64
     }
+}
+
+/// Whether the copy is as somebody wrote it, of whichever version.
+pub(crate) fn is_intact(copy: &[u8]) -> bool {
+    let crc = copy.get(CRC_AT..SUPERBLOCK_BYTES).and_then(|crc| crc.try_into().ok());
+    copy.starts_with(MAGIC) && crc.map(u32::from_le_bytes) == Some(crc32c(&copy[..CRC_AT]))
 }
 
 /// Whether one of the copies at the start of `bytes` begins as a superblock does, of whichever
@@ -164,33 +145,5 @@ mod tests {
         let error = Superblock::decode(&bytes).unwrap_err();
         assert_eq!(error.kind(), ErrorKind::Format);
         assert!(error.to_string().contains("version 9"), "{error}");
-    }
-
-    #[test]
-    fn the_second_copy_serves_where_the_first_is_damaged() {
-        let mut bytes = [SUPERBLOCK.encode(), SUPERBLOCK.encode()].concat();
-        bytes[40] ^= 1;
-        assert_eq!(Superblock::decode_copies(&bytes).unwrap(), SUPERBLOCK);
-        bytes[SUPERBLOCK_BYTES + 40] ^= 1;
-        assert_eq!(Superblock::decode_copies(&bytes).unwrap_err().kind(), ErrorKind::Checksum);
-    }
-
-    #[test]
-    fn of_two_bad_copies_the_one_that_says_more_is_told() {
-        let good = SUPERBLOCK.encode();
-        let (mut wiped, mut damaged, mut other_version) = (good, good, good);
-        wiped[0] = 0;
-        damaged[40] ^= 1;
-        other_version[8] = 9;
-        for (one, other, kind, told) in [
-            (wiped, damaged, ErrorKind::Checksum, "damaged"),
-            (damaged, wiped, ErrorKind::Checksum, "damaged"),
-            (damaged, other_version, ErrorKind::Format, "version 9"),
-            (other_version, wiped, ErrorKind::Format, "version 9"),
-            (wiped, wiped, ErrorKind::Format, "no Tantalum volume"),
-        ] {
-            let error = Superblock::decode_copies(&[one, other].concat()).unwrap_err();
-            assert!(error.kind() == kind && error.to_string().contains(told), "{error:?}");
-        }
     }
 }

@@ -1,0 +1,66 @@
+//! Everything that can be wrong with a volume, found without changing it.
+use tantalum_base::{ErrorKind, Result};
+use tantalum_ftl::{Finding, RecoveryReport};
+use tantalum_runtime::Live;
+
+use crate::config::VolumeConfig;
+use crate::flash::{FlashVolume, read_copies};
+use crate::open_options::OpenOptions;
+use crate::store::VolumeStore;
+use crate::superblock::Superblock;
+
+/// What a check came to.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct CheckReport {
+    /// All that is wrong, and where; nothing where the volume is sound.
+    pub findings: Vec<Finding>,
+    /// What the superblock says, where one counts.
+    pub superblock: Option<Superblock>,
+    /// What a recovery finds, in memory alone; `None` where damage keeps the volume from being opened,
+    /// and what lies behind that was not looked at.
+    pub recovery: Option<RecoveryReport>,
+}
+
+/// Looks at both copies of the superblock, recovers in memory what the volume holds, walks every
+/// structure and reads every page that is in force. Nothing is written; others may read meanwhile.
+/// Calls `progress` with (pages done, pages in all).
+///
+/// # Errors
+/// Where there is nothing to check: `Locked` where it is open to be written; `Format` where it is no
+/// volume, of another version, cut short, or of other sizes than `config` says; `Io`.
+pub async fn check_volume(
+    live: &Live,
+    config: &VolumeConfig,
+    progress: impl FnMut(u64, u64),
+) -> Result<CheckReport> {
+    let within =
+        |error: tantalum_base::Error| error.wrap(format!("checking {}", config.path.display()));
+    let options = OpenOptions::READ_ONLY;
+    let store = VolumeStore::open(live, config, options).await.map_err(within)?;
+    let copies = read_copies(&store).await.map_err(within)?;
+    let mut findings = copies.problems();
+    let superblock = copies.in_force();
+    let stopped = |findings, superblock| Ok(CheckReport { findings, superblock, recovery: None });
+    let superblock = match superblock {
+        Ok(superblock) => superblock,
+        Err(error) if is_damage(error.kind()) => return stopped(findings, None),
+        Err(error) => return Err(within(error)),
+    };
+    let opened = FlashVolume::open_with(live, store, config, options).await;
+    let (volume, report) = match opened {
+        Ok(opened) => opened,
+        Err(error) if is_damage(error.kind()) => {
+            let problem = format!("it cannot be opened: {error}");
+            findings.push(Finding { place: "log and checkpoints".into(), problem });
+            return stopped(findings, Some(superblock));
+        }
+        Err(error) => return Err(within(error)),
+    };
+    findings.extend(volume.check(progress).await.map_err(within)?);
+    Ok(CheckReport { findings, superblock: Some(superblock), recovery: Some(report.recovery) })
+}
+
+/// Whether an error says that what was written is not there any more.
+fn is_damage(kind: ErrorKind) -> bool {
+    matches!(kind, ErrorKind::Corrupt | ErrorKind::Checksum | ErrorKind::Uncorrectable)
+}

@@ -1,0 +1,222 @@
+//! The two copies of the superblock, and which of them counts.
+//!
+//! They are written together when the volume is made, and never again but to mend one. So
+//!
+//! - where both are intact and say the same, that counts;
+//! - where one is damaged, whatever its bytes look like, the other one counts, and the next opening to
+//!   write writes the damaged one again;
+//! - where both are intact and contradict each other, or one is of another version, a disk lost a write
+//!   when a volume was made over an older one: one of them would show the old volume's content in
+//!   place of the new one's, and nothing tells which. Nothing is opened then.
+use tantalum_base::{Error, ErrorKind, Result};
+use tantalum_ftl::Finding;
+
+use crate::superblock::{COPIES, SUPERBLOCK_BYTES, Superblock, has_magic, is_intact};
+
+const NAMES: [&str; COPIES] = ["first copy, byte 0", "second copy, byte 4096"];
+
+/// What one copy says.
+enum Copy {
+    Good(Superblock),
+    /// As it was written, and nothing that this program can use.
+    Foreign(Error),
+    Damaged(Error),
+}
+
+/// What the copies of a superblock say.
+pub struct Copies {
+    copies: Vec<Copy>,
+    // Why there is no superblock, where none is good.
+    failure: Option<Error>,
+}
+
+impl Copies {
+    /// Of a store that begins with `bytes`.
+    pub fn decode(bytes: &[u8]) -> Self {
+        let mut copies = Vec::new();
+        let mut failure: Option<(u8, Error)> = None;
+        for copy in bytes.chunks(SUPERBLOCK_BYTES).take(COPIES) {
+            let error = match Superblock::decode(copy) {
+                Ok(superblock) => {
+                    copies.push(Copy::Good(superblock));
+                    continue;
+                }
+                Err(error) => error,
+            };
+            // What says something definite (another version) outweighs what is damaged, and that
+            // what is no superblock at all.
+            let weight = match (has_magic(copy), error.kind()) {
+                (false, _) => 0,
+                (true, ErrorKind::Checksum) => 1,
+                (true, _) => 2,
+            };
+            if failure.as_ref().is_none_or(|(heaviest, _)| weight > *heaviest) {
+                failure = Some((weight, error.clone()));
+            }
+            copies.push(if is_intact(copy) { Copy::Foreign(error) } else { Copy::Damaged(error) });
+        }
+        Copies { copies, failure: failure.map(|(_, error)| error) }
+    }
+
+    /// The superblock that counts.
+    ///
+    /// # Errors
+    /// `Format` where there is none, or only one of another version; `Checksum` where both are damaged;
+    /// `Corrupt` where two intact copies contradict each other.
+    pub fn in_force(&self) -> Result<Superblock> {
+        let good = || {
+            self.copies.iter().filter_map(|copy| match copy {
+                Copy::Good(superblock) => Some(superblock),
+                _ => None,
+            })
+        };
+        let Some(first) = good().next() else {
+            let none = || Error::new(ErrorKind::Format, "this is no Tantalum volume");
+            return Err(self.failure.clone().unwrap_or_else(none));
+        };
+        let foreign = self.copies.iter().any(|copy| matches!(copy, Copy::Foreign(_)));
+        if foreign || good().any(|other| other != first) {
+            let said: Vec<String> = self.said().collect();
+            let context = format!(
+                "the copies of the superblock contradict each other, and nothing tells which is old ({})",
+                said.join("; ")
+            );
+            return Err(Error::new(ErrorKind::Corrupt, context));
+        }
+        Ok(*first)
+    }
+
+    /// The copies that are to be written again where one counts, from 0.
+    pub fn damaged(&self) -> impl Iterator<Item = usize> + '_ {
+        let damaged = |(_, copy): &(usize, &Copy)| matches!(copy, Copy::Damaged(_));
+        self.copies.iter().enumerate().filter(damaged).map(|(at, _)| at)
+    }
+
+    /// What is wrong with each copy, and with both together.
+    pub fn problems(&self) -> Vec<Finding> {
+        let mut problems: Vec<Finding> = Vec::new();
+        for (copy, name) in self.copies.iter().zip(NAMES) {
+            let problem = match copy {
+                Copy::Good(_) => continue,
+                Copy::Foreign(error) => error.to_string(),
+                Copy::Damaged(error) => format!("damaged ({error})"),
+            };
+            problems.push(Finding { place: format!("superblock, {name}"), problem });
+        }
+        if let Err(error) = self.in_force()
+            && error.kind() == ErrorKind::Corrupt
+        {
+            problems.push(Finding { place: "superblock".into(), problem: error.to_string() });
+        }
+        problems
+    }
+
+    fn said(&self) -> impl Iterator<Item = String> + '_ {
+        self.copies.iter().zip(NAMES).map(|(copy, name)| match copy {
+            Copy::Good(superblock) => format!(
+                "{name}: volume {:032x} of {} pages",
+                superblock.volume_id, superblock.pages
+            ),
+            Copy::Foreign(error) | Copy::Damaged(error) => format!("{name}: {error}"),
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use tantalum_base::checksum::crc32c;
+
+    const SUPERBLOCK: Superblock =
+        Superblock { volume_id: 0x1234_5678_9abc_def0, zones: 7, slots_per_zone: 256, pages: 1000 };
+
+    type Bytes = [u8; SUPERBLOCK_BYTES];
+
+    /// The good copy with `byte` at `at`, and its checksum as it was.
+    fn with(at: usize, byte: u8) -> Bytes {
+        let mut bytes = SUPERBLOCK.encode();
+        bytes[at] = byte;
+        bytes
+    }
+
+    /// The same as if it had been written so.
+    fn written_with(at: usize, byte: u8) -> Bytes {
+        let mut bytes = with(at, byte);
+        let crc = crc32c(&bytes[..SUPERBLOCK_BYTES - 4]);
+        bytes[SUPERBLOCK_BYTES - 4..].copy_from_slice(&crc.to_le_bytes());
+        bytes
+    }
+
+    /// What `one` and `other` come to in either order: problems, copies to mend, what counts.
+    fn judged(one: Bytes, other: Bytes) -> Vec<(Vec<Finding>, Vec<usize>, Result<Superblock>)> {
+        let judge = |copies: [Bytes; 2]| {
+            let copies = Copies::decode(&copies.concat());
+            (copies.problems(), copies.damaged().collect(), copies.in_force())
+        };
+        vec![judge([one, other]), judge([other, one])]
+    }
+
+    #[test]
+    fn two_good_copies_are_no_problem() {
+        let good = SUPERBLOCK.encode();
+        for (problems, damaged, superblock) in judged(good, good) {
+            assert_eq!((problems.len(), damaged.len(), superblock.unwrap()), (0, 0, SUPERBLOCK));
+        }
+    }
+
+    #[test]
+    fn a_damaged_copy_is_named_and_mended_from_the_other_one() {
+        let good = SUPERBLOCK.encode();
+        let damages = [[0; SUPERBLOCK_BYTES], [0xa5; SUPERBLOCK_BYTES], with(0, 0), with(40, 0xff)];
+        // Also where a flipped bit makes it look like one of another version, or kind.
+        for damaged_copy in damages.into_iter().chain([with(8, 3), with(12, 7)]) {
+            for (at, (problems, damaged, superblock)) in
+                judged(damaged_copy, good).into_iter().enumerate()
+            {
+                assert_eq!((damaged, superblock.unwrap()), (vec![at], SUPERBLOCK));
+                let [Finding { place, problem }] = &problems[..] else { panic!("{problems:?}") };
+                assert_eq!(*place, format!("superblock, {}", NAMES[at]));
+                assert!(problem.contains("damaged"), "{problem}");
+            }
+        }
+    }
+
+    #[test]
+    fn intact_copies_that_contradict_each_other_open_nothing() {
+        let good = SUPERBLOCK.encode();
+        for (other, told) in [
+            (written_with(8, 3), "format version 3"),
+            (written_with(8, 1), "format version 1"),
+            (written_with(12, 7), "unknown kind 7"),
+            (written_with(16, 0), "volume 0000"),
+            (written_with(48, 1), "pages"),
+        ] {
+            for (problems, damaged, superblock) in judged(other, good) {
+                let error = superblock.unwrap_err();
+                assert_eq!((error.kind(), damaged), (ErrorKind::Corrupt, vec![]));
+                let both = ["contradict", "byte 0", "byte 4096", told];
+                assert!(both.iter().all(|part| error.to_string().contains(part)), "{error}");
+                assert!(!problems.is_empty());
+            }
+        }
+    }
+
+    #[test]
+    fn of_two_bad_copies_the_one_that_says_more_is_told() {
+        let (wiped, damaged, other_version) = (with(0, 0), with(40, 1), with(8, 9));
+        for (one, other, kind, told) in [
+            (wiped, damaged, ErrorKind::Checksum, "damaged"),
+            (damaged, damaged, ErrorKind::Checksum, "damaged"),
+            (damaged, other_version, ErrorKind::Format, "version 9"),
+            (written_with(8, 9), written_with(8, 9), ErrorKind::Format, "version 9"),
+            (other_version, wiped, ErrorKind::Format, "version 9"),
+            (wiped, wiped, ErrorKind::Format, "no Tantalum volume"),
+        ] {
+            for (problems, _, superblock) in judged(one, other) {
+                let error = superblock.unwrap_err();
+                assert!(error.kind() == kind && error.to_string().contains(told), "{error:?}");
+                assert_eq!(problems.len(), COPIES);
+            }
+        }
+    }
+}
