@@ -242,6 +242,35 @@ impl Mapping {
         unpack(&packed, checksum)
     }
 
+    /// Whether `page` took its content, and the table does not say what its slot names: no
+    /// [`get`](Self::get) of it is possible.
+    pub fn lacks_origin(&self, page: PageNo) -> bool {
+        !self.has_checksums() && self.forward[page.index()].is_taken() && !self.taken.knows(page)
+    }
+
+    /// Entries of that table, where that can be told, and pages that should have one.
+    pub fn origins(&self) -> (Option<u64>, u64) {
+        let marked = self.forward.iter().filter(|packed| packed.is_taken()).count() as u64;
+        match self.has_checksums() {
+            true => (None, 0),
+            false => (self.taken.entries(), marked),
+        }
+    }
+
+    /// Whether `page` is in a slot with another page that has, by what is known of it, another
+    /// content; that page.
+    pub fn contradicts(&self, page: PageNo, slot: SlotNo) -> Option<PageNo> {
+        let other = self.pages_of(slot).next().filter(|other| *other != page)?;
+        let content = |page| self.checksum_to_take(page, &self.get(page));
+        (content(other) != content(page)).then_some(other)
+    }
+
+    /// Takes the entry of `page` out of that table, and nothing else.
+    #[cfg(test)]
+    pub fn forget_origin(&mut self, page: PageNo) {
+        self.taken.remove(page);
+    }
+
     /// Whether it keeps checksums.
     pub fn has_checksums(&self) -> bool {
         !self.checksums.is_empty()

@@ -37,6 +37,16 @@ impl Taken {
         }
     }
 
+    /// Whether something is kept for `page`; as far as can be told, once it is a table of all pages.
+    pub fn knows(&self, page: PageNo) -> bool {
+        !self.many.is_empty() || self.few.contains_key(&(page.0 as u32))
+    }
+
+    /// Pages for which something is kept; `None` once it is a table of all pages.
+    pub fn entries(&self) -> Option<u64> {
+        self.many.is_empty().then_some(self.few.len() as u64)
+    }
+
     /// Keeps `origin` for `page`.
     pub fn insert(&mut self, page: PageNo, origin: u32) {
         if let Some(kept) = self.many.get_mut(page.index()) {
