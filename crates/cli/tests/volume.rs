@@ -75,7 +75,7 @@ fn create_makes_what_stat_and_check_find_good() {
     assert_eq!(row["durability"], "on_ack");
     assert_eq!(row["store_bytes"], fs::metadata(data_of(&config)).unwrap().len());
     assert_eq!((&row["mapped_bytes"], &row["replayed_at_open"]), (&0.into(), &0.into()));
-    assert_tells(&good(&["check", text(&config)]), &["4.0 MiB", "0 problems"]);
+    assert_tells(&good(&["check", text(&config)]), &["v.toml: sound: 4.0 MiB", "0 problems"]);
 }
 
 #[test]
@@ -202,13 +202,43 @@ fn damage_to_the_superblock_is_told_or_mended() {
     let mut copy = [0; 4096];
     data.read_exact_at(&mut copy, 4096).unwrap();
 
-    data.write_all_at(&[0xa5; 4096], 0).unwrap();
-    good(&["check", text(&config)]);
+    for (at, told) in [(0, "first copy, byte 0"), (4096, "second copy, byte 4096")] {
+        for damage in [[0; 4096], [0xa5; 4096]] {
+            data.write_all_at(&damage, at).unwrap();
+            for _ in 0..2 {
+                let run = tantalum(&["check", text(&config)]);
+                assert_eq!(run.code, 1, "{}", run.err);
+                assert_tells(&run.out, &[told, "v.toml: damaged: 4.0 MiB", ", 1 problem\n"]);
+            }
+            good(&["stat", text(&config)]);
+            let server = Server::start(&config);
+            assert_tells(&server.banner, &["superblock mended"]);
+            server.terminate();
+            assert_tells(&good(&["check", text(&config)]), &["sound"]);
+        }
+    }
+    // Two copies that are intact and contradict each other: nothing tells which one is old.
+    let (_other_folder, other) = volume();
+    let mut stale = [0; 4096];
+    fs::File::open(data_of(&other)).unwrap().read_exact_at(&mut stale, 0).unwrap();
+    data.write_all_at(&stale, 0).unwrap();
+    for command in [&["check"][..], &["stat"], &["serve", "--nbd", "127.0.0.1:0"]] {
+        let run = tantalum(&[command, &[text(&config)]].concat());
+        assert_eq!(run.code, 1, "{command:?}: {}{}", run.out, run.err);
+        assert_tells(&(run.out + &run.err), &["v.toml", "contradict each other"]);
+    }
 
+    data.write_all_at(&[0xa5; 4096], 0).unwrap();
     data.write_all_at(b"damage", 4096 + 100).unwrap();
     let run = tantalum(&["stat", text(&config)]);
     assert_eq!(run.code, 1, "{}", run.err);
     assert_tells(&run.err, &["v.toml", "the superblock is damaged"]);
+    let run = tantalum(&["check", text(&config)]);
+    assert_eq!(run.code, 1, "{}", run.err);
+    assert_tells(
+        &run.out,
+        &["first copy, byte 0: damaged", "second copy", "v.toml: damaged", "2 prob"],
+    );
     assert_tells(&refused(&["create", text(&config)]), &["is a volume already"]);
 
     let mut newer = copy;
@@ -250,7 +280,7 @@ fn a_damaged_page_is_an_error_and_never_wrong_bytes() {
     }
     let check = tantalum(&["check", text(&config)]);
     assert_eq!(check.code, 1, "{}{}", check.out, check.err);
-    assert_tells(&check.out, &["page 5: ", "1 problems"]);
+    assert_tells(&check.out, &["page 5: ", "v.toml: damaged: ", ", 1 problem\n"]);
     // What nobody reads does not change the verdict.
     let mut closed = Command::new(env!("CARGO_BIN_EXE_tantalum"))
         .args(["check", text(&config)])

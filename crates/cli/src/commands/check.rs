@@ -4,12 +4,12 @@ use crate::common::print_line;
 use crate::progress::Progress;
 use anyhow::Context;
 use std::io::ErrorKind;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use tantalum_base::PAGE_BYTES;
 use tantalum_base::size::human_bytes;
 use tantalum_runtime::Live;
 use tantalum_runtime::live::LiveOptions;
-use tantalum_volume::{VolumeConfig, open_volume};
+use tantalum_volume::{CheckReport, VolumeConfig, check_volume};
 
 /// Walk every structure of a volume, read every page, and say what is wrong, where
 #[derive(clap::Args, Debug)]
@@ -20,8 +20,9 @@ pub struct Args {
 }
 
 const AFTER_HELP: &str =
-    "The volume must not be open elsewhere: stop its server first. Exit status 1 where a \
-problem was found.
+    "Nothing is written: the volume may lie on a read-only or full file system, and be read by \
+others meanwhile; but it must not be open to be written: stop its server first. The last line is \
+the verdict, sound or damaged. Exit status 1 where a problem was found.
 
 Examples:
   tantalum check vol/VOLUME.toml";
@@ -31,31 +32,43 @@ pub fn run(args: &Args) -> anyhow::Result<Verdict> {
     let config = VolumeConfig::read(&args.volume)?;
     let live = Live::new(LiveOptions::default())?;
     let handle = live.clone();
-    let (report, findings, closed) = live.run(async move {
-        let (volume, report) = open_volume(&handle, &config).await?;
+    let report = live.run(async move {
         let progress = Progress::steps("pages checked");
-        let findings = volume.check(|done, of| progress.step(done as usize, of as usize)).await;
+        let step = |done: u64, of: u64| progress.step(done as usize, of as usize);
+        let report = check_volume(&handle, &config, step).await;
         progress.finish();
-        let closed = volume.close().await;
-        findings.map(|findings| (report, findings, closed))
+        report
     })?;
     let mut lines: Vec<String> =
-        findings.iter().map(|finding| format!("{}: {}", finding.place, finding.problem)).collect();
-    lines.push(format!(
-        "{}: {} of {} in {} zones checked, {} changes replayed at opening, {} problems",
-        args.volume.display(),
-        human_bytes(report.superblock.pages * PAGE_BYTES as u64),
-        human_bytes(report.superblock.store_bytes()),
-        report.superblock.zones,
-        report.recovery.replayed,
-        findings.len()
-    ));
+        report.findings.iter().map(|found| format!("{}: {}", found.place, found.problem)).collect();
+    lines.push(verdict(&args.volume, &report));
     // What was found decides the exit status, also where nobody reads on.
     if let Err(error) = print_line(&lines.join("\n"))
         && error.kind() != ErrorKind::BrokenPipe
     {
         return Err(error).context("printing what was found");
     }
-    closed.context("closing the volume")?;
-    Ok(if findings.is_empty() { Verdict::Good } else { Verdict::FoundWrong })
+    Ok(if report.findings.is_empty() { Verdict::Good } else { Verdict::FoundWrong })
+}
+
+/// The last line: what the volume is, and how much of it was looked at.
+fn verdict(volume: &Path, report: &CheckReport) -> String {
+    let volume = volume.display();
+    let word = if report.findings.is_empty() { "sound" } else { "damaged" };
+    let problems = match report.findings.len() {
+        1 => "1 problem".to_owned(),
+        many => format!("{many} problems"),
+    };
+    let looked_at = match (&report.superblock, &report.recovery) {
+        (Some(superblock), Some(recovery)) => format!(
+            "{} of {} in {} zones checked, {} changes replayed in memory",
+            human_bytes(superblock.pages * PAGE_BYTES as u64),
+            human_bytes(superblock.store_bytes()),
+            superblock.zones,
+            recovery.replayed,
+        ),
+        (Some(_), None) => "only the superblock could be checked, no page was read".to_owned(),
+        (None, _) => "nothing behind the superblock could be checked".to_owned(),
+    };
+    format!("{volume}: {word}: {looked_at}, {problems}")
 }

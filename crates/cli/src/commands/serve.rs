@@ -12,7 +12,7 @@ use tantalum_runtime::live::LiveOptions;
 use tantalum_runtime::live::net::Address;
 use tantalum_runtime::live::signal::terminated;
 use tantalum_ssd::DeviceSpec;
-use tantalum_volume::{VolumeConfig, open_volume};
+use tantalum_volume::{OpenOptions, VolumeConfig, open_volume_with};
 
 /// Serve a volume, or a simulated device in real time, until SIGINT or SIGTERM
 #[derive(clap::Args, Debug)]
@@ -31,7 +31,8 @@ pub struct Args {
     /// Where NBD clients connect: unix:/path, 127.0.0.1:10809 or [::1]:10809
     #[arg(long, value_name = "ADDRESS")]
     nbd: String,
-    /// Refuse everything that would change the volume
+    /// Refuse everything that would change the volume, and write nothing to it: what a writer that was
+    /// killed left is recovered in memory alone. Several may serve and read it so at once
     #[arg(long)]
     read_only: bool,
     /// Listen also on addresses that other machines reach: there is no authentication
@@ -78,7 +79,8 @@ async fn serve_volume(
     options: ServerOptions,
 ) -> Result<()> {
     let stop = terminated(&live)?;
-    let (volume, report) = open_volume(&live, &config).await?;
+    let open = OpenOptions { read_only: options.read_only };
+    let (volume, report) = open_volume_with(&live, &config, open).await?;
     let listener = match options.listen(&live, &address) {
         Ok(listener) => listener,
         Err(error) => {
@@ -87,13 +89,14 @@ async fn serve_volume(
         }
     };
     tell(&format!(
-        "{}: {} at {} ({}, {} changes replayed, {} dropped)",
+        "{}: {} at {} ({}, {} changes replayed, {} dropped{})",
         config.path.display(),
-        volume.device().limits().durability.name(),
+        if options.read_only { "read-only" } else { volume.device().limits().durability.name() },
         listener.local_address(),
         live.engine_name(),
         report.recovery.replayed,
         report.recovery.dropped,
+        if report.superblocks_mended > 0 { ", a damaged superblock mended" } else { "" },
     ));
     let server = Server::new(Rc::clone(volume.device()), options)?;
     let served = server.serve(&live, listener, stop).await;

@@ -6,7 +6,7 @@ use tantalum_base::{PAGE_BYTES, PageDevice};
 use tantalum_report::{Report, Table, config_hash, schema};
 use tantalum_runtime::Live;
 use tantalum_runtime::live::LiveOptions;
-use tantalum_volume::{VolumeConfig, open_volume};
+use tantalum_volume::{OpenOptions, VolumeConfig, open_volume_with};
 
 /// Tell what a volume is made of and how full and worn it is
 #[derive(clap::Args, Debug)]
@@ -18,7 +18,9 @@ pub struct Args {
     output: OutputArgs,
 }
 
-const AFTER_HELP: &str = "The volume must not be open elsewhere: stop its server first.
+const AFTER_HELP: &str =
+    "Nothing is written: what is not at rest is recovered in memory alone. The volume must not be \
+open to be written: stop its server first.
 
 Examples:
   tantalum stat vol/VOLUME.toml
@@ -32,7 +34,7 @@ pub fn run(args: &Args) -> anyhow::Result<Verdict> {
     let handle = live.clone();
     let opened = config.clone();
     let (limits, report, statistics) = live.run(async move {
-        let (volume, report) = open_volume(&handle, &opened).await?;
+        let (volume, report) = open_volume_with(&handle, &opened, OpenOptions::READ_ONLY).await?;
         let described = (volume.device().limits().clone(), report, volume.statistics());
         volume.close().await?;
         Ok::<_, tantalum_base::Error>(described)

@@ -4,6 +4,7 @@ use std::os::unix::net::UnixStream;
 use std::path::Path;
 
 pub const PAGE_BYTES: usize = 4096;
+pub const EPERM: u32 = 1;
 pub const EIO: u32 = 5;
 
 /// A request that the server is to answer.

@@ -19,6 +19,11 @@ impl Server {
         Server::start_with(config.with_file_name("nbd.sock"), &[config.as_os_str()])
     }
 
+    /// Serves the volume of `config` on `socket`, to be read only.
+    pub fn start_read_only(config: &Path, socket: PathBuf) -> Server {
+        Server::start_with(socket, &[config.as_os_str(), "--read-only".as_ref()])
+    }
+
     /// Serves a simulated device on a Unix socket in `folder`, and waits until it listens.
     pub fn start_device(folder: &Path, device: &str) -> Server {
         Server::start_with(folder.join("nbd.sock"), &["--device".as_ref(), device.as_ref()])

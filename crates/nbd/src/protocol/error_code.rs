@@ -34,7 +34,7 @@ impl ErrorCode {
             ErrorKind::Unsupported => ErrorCode::NotSup,
             ErrorKind::TooManyTransactions => ErrorCode::NoMem,
             ErrorKind::TooLarge => ErrorCode::Overflow,
-            ErrorKind::Locked => ErrorCode::Perm,
+            ErrorKind::Locked | ErrorKind::ReadOnly => ErrorCode::Perm,
             ErrorKind::PowerCut | ErrorKind::Closed => ErrorCode::Shutdown,
             // A page under an open transaction (`Conflict`) has no better word in NBD; bad media
             // and a latched log are what EIO is for, and so is every kind yet to come.
@@ -51,6 +51,7 @@ mod tests {
     fn values_are_those_of_the_protocol() {
         let codes = [
             (ErrorKind::Locked, 1),
+            (ErrorKind::ReadOnly, 1),
             (ErrorKind::Checksum, 5),
             (ErrorKind::Uncorrectable, 5),
             (ErrorKind::Latched, 5),
