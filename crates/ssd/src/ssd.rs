@@ -14,6 +14,7 @@ use crate::command_tasks::CommandTasks;
 use crate::options::{CacheKind, FlushMeaning, SsdOptions};
 use crate::statistics::SsdStatistics;
 use crate::transactions::Transactions;
+use crate::trim::Trims;
 use crate::write_back::Progress;
 use crate::write_cache::WriteCache;
 
@@ -38,12 +39,15 @@ pub struct Ssd<M: ZoneMedia> {
     pub(crate) serving: Cell<bool>,
     /// Writers are served in the order in which they came.
     pub(crate) write_turn: Semaphore,
+    pub(crate) trims: Trims,
     /// Writers that wait for frames.
     pub(crate) writers_wait: Cell<u32>,
     /// Frames became free.
     pub(crate) room: WaitQueue,
     /// There may be something to write back.
     pub(crate) work: WaitQueue,
+    /// A batch was taken to be written back.
+    pub(crate) taken: WaitQueue,
     /// Commands were settled.
     pub(crate) settled: WaitQueue,
     /// The mapping table that is written down has every command up to this one.
@@ -123,9 +127,11 @@ impl<M: ZoneMedia> Ssd<M> {
             commands: CommandTasks::new(),
             serving: Cell::new(false),
             write_turn: Semaphore::new("the writer's turn", 1),
+            trims: Trims::new(),
             writers_wait: Cell::new(0),
             room: WaitQueue::new("room in the write cache"),
             work: WaitQueue::new("dirty pages"),
+            taken: WaitQueue::new("the start of a write-back"),
             settled: WaitQueue::new("write-back"),
             mapped: Cell::new(0),
             counts: Cell::new(Counts::default()),
@@ -222,9 +228,15 @@ impl<M: ZoneMedia> Ssd<M> {
         }
     }
 
-    /// Takes pages into the cache, all in one step, as one command; its number.
-    async fn accept(&self, pages: impl ExactSizeIterator<Item = (PageNo, M::Page)>) -> Result<u64> {
+    /// Takes pages, all of which lie in `range`, into the cache, all in one step, as one command; its
+    /// number.
+    async fn accept(
+        &self,
+        range: PageRange,
+        pages: impl ExactSizeIterator<Item = (PageNo, M::Page)>,
+    ) -> Result<u64> {
         let turn = self.write_turn.acquire(1).await;
+        self.trims.wait_in_force(range).await;
         let needed = pages.len() as u32;
         if self.cache.borrow().free_frames() < needed {
             let waiting = Waiting::new(&self.writers_wait);
@@ -279,11 +291,32 @@ impl<M: ZoneMedia> Ssd<M> {
             progress.wanted = progress.wanted.max(command);
         }
         self.work.wake_all();
+        self.wait_gone(command).await
+    }
+
+    /// Waits until `command`, which is or will be taken to be written back, has left the cache.
+    pub(crate) async fn wait_gone(&self, command: u64) -> Result<()> {
         // A write-through command that failed is its writer's to hear of.
         match self.wait_settled(command).await {
             Err(_) if self.failed.borrow().is_none() => Ok(()),
             result => result,
         }
+    }
+
+    /// Waits until all that was accepted before the call has its place in the log's order. Others may
+    /// be accepted meanwhile: who must not be overtaken holds the writers' turn.
+    pub(crate) async fn wait_taken(&self) -> Result<()> {
+        let accepted = {
+            let mut progress = self.progress.borrow_mut();
+            progress.pushed = progress.accepted;
+            progress.accepted
+        };
+        self.work.wake_all();
+        let taken = || match &*self.failed.borrow() {
+            Some(error) => Some(Err(latched(error))),
+            None => self.progress.borrow().is_taken(accepted).then_some(Ok(())),
+        };
+        self.taken.until(taken).await
     }
 
     /// Makes everything that was accepted before the call durable.
@@ -399,7 +432,8 @@ impl<M: ZoneMedia> PageDevice for Ssd<M> {
         }
         let numbered = pages.iter().enumerate();
         let numbered = numbered.map(|(at, page)| (PageNo(first.0 + at as u64), page.clone()));
-        let command = self.accept(numbered).await?;
+        let range = PageRange::new(first, pages.len() as u64);
+        let command = self.accept(range, numbered).await?;
         self.acknowledge(command).await
     }
 
@@ -423,14 +457,7 @@ impl<M: ZoneMedia> PageDevice for Ssd<M> {
         if range.pages == 0 {
             return Ok(());
         }
-        let durable = self.limits.durability == tantalum_base::Durability::OnAck;
-        let trim = |ssd: Rc<Self>| async move {
-            // Older contents must not reach the log behind the trim, and of a write that comes
-            // meanwhile not one part before it and another behind it.
-            let _turn = ssd.write_turn.acquire(1).await;
-            ssd.drain().await?;
-            ssd.ftl.trim(range, durable).await
-        };
+        let trim = |ssd: Rc<Self>| async move { ssd.trim_in_turn(range).await };
         self.commands.run("trim", trim).await
     }
 
@@ -454,7 +481,7 @@ impl<M: ZoneMedia> PageDevice for Ssd<M> {
             return Ok(());
         }
         // Given up before it is in the cache, nothing of it is left.
-        let command = self.accept(pages.into_iter()).await?;
+        let command = self.accept(range_of(&pages), pages.into_iter()).await?;
         self.count(|counts| counts.commits += 1);
         match self.options.cache {
             CacheKind::Durable => Ok(()),
@@ -468,6 +495,13 @@ impl<M: ZoneMedia> PageDevice for Ssd<M> {
         self.count(|counts| counts.aborts += 1);
         Ok(())
     }
+}
+
+/// The range in which all of `pages` lie.
+fn range_of<P>(pages: &[(PageNo, P)]) -> PageRange {
+    let numbers = || pages.iter().map(|(page, _)| page.0);
+    let (first, last) = (numbers().min().unwrap_or(0), numbers().max().unwrap_or(0));
+    PageRange::new(PageNo(first), last - first + 1)
 }
 
 fn latched(first: &Error) -> Error {
