@@ -15,6 +15,7 @@ use std::path::PathBuf;
 use std::rc::Rc;
 use std::str::FromStr;
 use std::sync::Arc;
+use std::time::Duration;
 use tantalum_base::{Error, ErrorKind, Result, ResultExt};
 
 /// Where to listen: `unix:/run/x.sock`, `127.0.0.1:10809`, `[::1]:10809`.
@@ -120,11 +121,20 @@ impl Listener {
         let accept = |fd: &OwnedFd| acceptfrom_with(fd, flags);
         let (fd, _) = self.socket.retry(Kind::PollIn, "a connection", accept).await?;
         if let Address::Tcp(_) = self.address {
-            // Fails where the peer has gone already, which the first `recv` tells.
-            let _ = sockopt::set_tcp_nodelay(&fd, true);
+            // It fails where the peer has gone already, which the first `recv` tells.
+            let _ = set_tcp_options(&fd);
         }
         Ok(Stream::from_fd(&self.socket.live, fd))
     }
+}
+
+/// Small messages go at once; a peer that is gone without a word is found in about two minutes.
+fn set_tcp_options(fd: &OwnedFd) -> rustix::io::Result<()> {
+    sockopt::set_tcp_nodelay(fd, true)?;
+    sockopt::set_tcp_keepidle(fd, Duration::from_secs(60))?;
+    sockopt::set_tcp_keepintvl(fd, Duration::from_secs(10))?;
+    sockopt::set_tcp_keepcnt(fd, 6)?;
+    sockopt::set_socket_keepalive(fd, true)
 }
 
 impl Drop for Listener {
