@@ -14,6 +14,7 @@ use tantalum_base::{
     Durability, Error, ErrorKind, PAGE_BYTES, PageBuf, PageDevice, PageNo, PageRange, Payload,
     Result,
 };
+use tantalum_runtime::sync::Semaphore;
 
 /// Smallest block that clients are told of.
 const BLOCK_BYTES_MIN: u32 = 512;
@@ -32,6 +33,8 @@ pub(crate) struct Export<D> {
     pub(crate) options: ServerOptions,
     pub(crate) info: ExportInfo,
     pub(crate) counters: Counters,
+    /// Memory for the requests of all connections, in bytes.
+    pub(crate) memory: Semaphore,
     // A write of more pages is done in pieces, each all or nothing.
     atomic_pages: u64,
     // Where completed writes survive a power cut anyway, FUA asks for nothing more.
@@ -71,12 +74,14 @@ impl<D: PageDevice<Page = PageBuf>> Export<D> {
             block_bytes_preferred: PAGE_BYTES as u32,
             request_bytes_max: options.request_bytes_max,
         };
+        let memory_bytes = options.in_flight_bytes_total_max;
         Ok(Export {
             device,
             locks: RangeLock::new(),
             options,
             info,
             counters: Counters::default(),
+            memory: Semaphore::new("memory for requests", memory_bytes),
             atomic_pages: limits.atomic_write_pages_max.max(1).into(),
             fua_flushes: limits.durability != Durability::OnAck,
         })
