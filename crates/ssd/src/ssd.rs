@@ -14,7 +14,7 @@ use crate::command_tasks::CommandTasks;
 use crate::options::{CacheKind, FlushMeaning, SsdOptions};
 use crate::statistics::SsdStatistics;
 use crate::transactions::Transactions;
-use crate::trim::Trims;
+use crate::trim::{Trims, range_of};
 use crate::write_back::Progress;
 use crate::write_cache::WriteCache;
 
@@ -268,7 +268,7 @@ impl<M: ZoneMedia> Ssd<M> {
     }
 
     /// Waits until `command` has left the cache.
-    async fn wait_settled(&self, command: u64) -> Result<()> {
+    pub(crate) async fn wait_settled(&self, command: u64) -> Result<()> {
         let outcome = || {
             if let Some(outcome) = self.progress.borrow().outcome(command) {
                 return Some(outcome);
@@ -292,31 +292,6 @@ impl<M: ZoneMedia> Ssd<M> {
         }
         self.work.wake_all();
         self.wait_gone(command).await
-    }
-
-    /// Waits until `command`, which is or will be taken to be written back, has left the cache.
-    pub(crate) async fn wait_gone(&self, command: u64) -> Result<()> {
-        // A write-through command that failed is its writer's to hear of.
-        match self.wait_settled(command).await {
-            Err(_) if self.failed.borrow().is_none() => Ok(()),
-            result => result,
-        }
-    }
-
-    /// Waits until all that was accepted before the call has its place in the log's order. Others may
-    /// be accepted meanwhile: who must not be overtaken holds the writers' turn.
-    pub(crate) async fn wait_taken(&self) -> Result<()> {
-        let accepted = {
-            let mut progress = self.progress.borrow_mut();
-            progress.pushed = progress.accepted;
-            progress.accepted
-        };
-        self.work.wake_all();
-        let taken = || match &*self.failed.borrow() {
-            Some(error) => Some(Err(latched(error))),
-            None => self.progress.borrow().is_taken(accepted).then_some(Ok(())),
-        };
-        self.taken.until(taken).await
     }
 
     /// Makes everything that was accepted before the call durable.
@@ -497,14 +472,7 @@ impl<M: ZoneMedia> PageDevice for Ssd<M> {
     }
 }
 
-/// The range in which all of `pages` lie.
-fn range_of<P>(pages: &[(PageNo, P)]) -> PageRange {
-    let numbers = || pages.iter().map(|(page, _)| page.0);
-    let (first, last) = (numbers().min().unwrap_or(0), numbers().max().unwrap_or(0));
-    PageRange::new(PageNo(first), last - first + 1)
-}
-
-fn latched(first: &Error) -> Error {
+pub(crate) fn latched(first: &Error) -> Error {
     Error::with_source(
         ErrorKind::Latched,
         "the device refuses writes until it is opened again, after an earlier failure",

@@ -15,12 +15,12 @@
 use std::cell::RefCell;
 use std::future::poll_fn;
 use std::pin::pin;
-use tantalum_base::{Durability, PageDevice, PageRange, Result};
+use tantalum_base::{Durability, PageDevice, PageNo, PageRange, Result};
 use tantalum_media::ZoneMedia;
 use tantalum_runtime::sync::WaitQueue;
 
 use crate::options::CacheKind;
-use crate::ssd::Ssd;
+use crate::ssd::{Ssd, latched};
 
 /// Trims that have their place in the log and are not in force.
 pub(crate) struct Trims {
@@ -94,4 +94,36 @@ impl<M: ZoneMedia> Ssd<M> {
         trimmed.await?;
         earlier.replace(Ok(()))
     }
+
+    /// Waits until `command`, which is or will be taken to be written back, has left the cache.
+    pub(crate) async fn wait_gone(&self, command: u64) -> Result<()> {
+        // A write-through command that failed is its writer's to hear of.
+        match self.wait_settled(command).await {
+            Err(_) if self.failed.borrow().is_none() => Ok(()),
+            result => result,
+        }
+    }
+
+    /// Waits until all that was accepted before the call has its place in the log's order. Others may
+    /// be accepted meanwhile: who must not be overtaken holds the writers' turn.
+    async fn wait_taken(&self) -> Result<()> {
+        let accepted = {
+            let mut progress = self.progress.borrow_mut();
+            progress.pushed = progress.accepted;
+            progress.accepted
+        };
+        self.work.wake_all();
+        let taken = || match &*self.failed.borrow() {
+            Some(error) => Some(Err(latched(error))),
+            None => self.progress.borrow().is_taken(accepted).then_some(Ok(())),
+        };
+        self.taken.until(taken).await
+    }
+}
+
+/// The range in which all of `pages` lie.
+pub(crate) fn range_of<P>(pages: &[(PageNo, P)]) -> PageRange {
+    let numbers = || pages.iter().map(|(page, _)| page.0);
+    let (first, last) = (numbers().min().unwrap_or(0), numbers().max().unwrap_or(0));
+    PageRange::new(PageNo(first), last - first + 1)
 }

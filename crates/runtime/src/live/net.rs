@@ -192,3 +192,23 @@ impl Stream {
         let _ = rustix::net::shutdown(&self.0.fd, Shutdown::Both);
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::live::LiveOptions;
+
+    #[test]
+    fn a_tcp_peer_that_is_gone_is_looked_for() {
+        let live = Live::new(LiveOptions::default()).unwrap();
+        let listener = Listener::bind(&live, &"127.0.0.1:0".parse().unwrap()).unwrap();
+        let Address::Tcp(address) = *listener.local_address() else { unreachable!() };
+        let _client = std::net::TcpStream::connect(address).unwrap();
+        let stream = live.run(async move { listener.accept().await }).unwrap();
+        assert!(sockopt::socket_keepalive(&stream.0.fd).unwrap());
+        let idle = sockopt::tcp_keepidle(&stream.0.fd).unwrap();
+        let probes = sockopt::tcp_keepcnt(&stream.0.fd).unwrap();
+        let pause = sockopt::tcp_keepintvl(&stream.0.fd).unwrap();
+        assert_eq!(idle + pause * probes, Duration::from_secs(120));
+    }
+}
