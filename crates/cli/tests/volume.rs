@@ -2,12 +2,15 @@
 mod support;
 
 use std::fs;
+use std::io::{Read, Write};
 use std::os::unix::fs::FileExt;
+use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use support::nbd::{Client, EIO, PAGE_BYTES};
 use support::server::Server;
 use support::{good, refused, tantalum};
+use tantalum_base::{ErrorKind, PageBuf, PageNo};
 use tempfile::TempDir;
 
 /// A folder with the volume `v.toml` of 4 MiB in `data.tantalum`.
@@ -361,6 +364,57 @@ fn a_served_buffer_saves_reads_and_changes_no_promise() {
         serde_json::from_str(&good(&["stat", text(&config), "--format", "json"])).unwrap();
     let row = &stat["rows"][0];
     assert_eq!((&row["buffer_bytes"], &row["buffer_policy"]), (&262_144.into(), &"sieve".into()));
+}
+
+#[test]
+fn serve_takes_as_many_connections_as_it_is_told_and_half_open_ones_lock_nobody_out() {
+    let (_folder, config) = volume();
+    let server = Server::start_as(&config, &["--connections-max", "2"]);
+    let connect = || {
+        let mut stream = UnixStream::connect(&server.socket).unwrap();
+        stream.read_exact(&mut [0; 18]).unwrap();
+        stream
+    };
+    let mut half_open = [connect(), connect()];
+    let mut clients = [(); 2].map(|()| Client::connect(&server.socket).unwrap());
+    for client in &mut clients {
+        client.write(0, &[1; PAGE_BYTES]);
+    }
+    for stream in &mut half_open {
+        assert_eq!(stream.read(&mut [0]).unwrap(), 0, "it gave way");
+    }
+    let mut third = UnixStream::connect(&server.socket).unwrap();
+    assert_eq!(third.read(&mut [0]).unwrap(), 0, "nobody gives way who has finished negotiation");
+    clients[0].write(1, &[2; PAGE_BYTES]);
+    server.terminate();
+    let address = format!("unix:{}", config.with_file_name("nbd.sock").display());
+    let told = refused(&["serve", text(&config), "--nbd", &address, "--connections-max", "0"]);
+    assert_tells(&told, &["connections_max"]);
+}
+
+/// What one write may have and be all or nothing, as `stat` and as an NBD client is told.
+#[test]
+fn the_size_of_an_atomic_write_is_told() {
+    let (_folder, config) = volume();
+    let stat: serde_json::Value =
+        serde_json::from_str(&good(&["stat", text(&config), "--format", "json"])).unwrap();
+    let pages = stat["rows"][0]["atomic_write_pages_max"].as_u64().unwrap();
+    let server = Server::start(&config);
+    let mut stream = UnixStream::connect(&server.socket).unwrap();
+    // INFO of the export with its description.
+    stream.write_all(b"\0\0\0\x03IHAVEOPT\0\0\0\x06\0\0\0\x08\0\0\0\0\0\x01\0\x02").unwrap();
+    stream.write_all(b"IHAVEOPT\0\0\0\x02\0\0\0\0").unwrap();
+    let mut told = Vec::new();
+    stream.read_to_end(&mut told).unwrap();
+    let bytes = format!("a write of up to {} bytes is all or nothing", pages * PAGE_BYTES as u64);
+    assert_tells(&String::from_utf8_lossy(&told), &[&bytes]);
+    // It is what the device takes in one piece, and not more.
+    server.terminate();
+    let client = tantalum_volume::open_client(&config).unwrap();
+    let content = |pages: u64| vec![PageBuf::copy_from(&[7; PAGE_BYTES]); pages as usize];
+    client.write(PageNo(0), content(pages)).unwrap();
+    let refused = client.write(PageNo(0), content(pages + 1)).unwrap_err();
+    assert_eq!(refused.kind(), ErrorKind::TooLarge);
 }
 
 #[test]

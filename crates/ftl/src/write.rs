@@ -64,21 +64,22 @@ impl<M: ZoneMedia> Ftl<M> {
 
     /// Gives `range` up; it reads as zeros. Durability and errors as [`write`](Self::write).
     pub async fn trim(&self, range: PageRange, durable: bool) -> Result<()> {
-        self.trim_with(range, durable, || ()).await
+        self.trim_with(range, durable, ready(()), || ()).await
     }
 
-    /// As [`trim`](Self::trim). `in_force` is called in the step in which readers cease to see what
-    /// the range held: who keeps newer contents of it elsewhere gives them up together with it.
+    /// As [`trim`](Self::trim). It is in force when `others` has ended, changes of the range that came
+    /// before and are still under way; `in_force` is called in the step in which readers cease to see
+    /// what the range held: who keeps newer contents of it elsewhere gives them up together with it.
     pub async fn trim_with(
         &self,
         range: PageRange,
         durable: bool,
+        others: impl Future<Output = ()>,
         in_force: impl FnOnce(),
     ) -> Result<()> {
         let mut buffer = self.state.borrow_mut().take_buffer();
         buffer.push_record(records::encode_trims(&[range]), Version::NEVER);
-        let result =
-            self.log(&mut buffer, durable, &[Record::Trim(range)], ready(()), in_force).await;
+        let result = self.log(&mut buffer, durable, &[Record::Trim(range)], others, in_force).await;
         self.state.borrow_mut().give_buffer(buffer);
         result
     }

@@ -1,5 +1,6 @@
 //! A page device as bytes: what the commands do, in pages.
 use crate::options::ServerOptions;
+use crate::pieces::{side_by_side, split};
 use crate::protocol::error_code::ErrorCode;
 use crate::protocol::handshake::{self, ExportInfo};
 use crate::protocol::transmission::{
@@ -13,11 +14,17 @@ use tantalum_base::{
     Durability, Error, ErrorKind, PAGE_BYTES, PageBuf, PageDevice, PageNo, PageRange, Payload,
     Result,
 };
+use tantalum_runtime::sync::Semaphore;
 
 /// Smallest block that clients are told of.
 const BLOCK_BYTES_MIN: u32 = 512;
-/// Zero pages written at once where a client wants no holes and the device sets no lower limit.
+/// Zero pages in one write where a client wants no holes and the device sets no lower limit.
 const ZERO_PAGES_MAX: u64 = 256;
+/// Pieces of one long WRITE that the device works on at once: they share its durable writes. More would
+/// only keep other clients waiting.
+const PIECES_AT_ONCE: usize = 8;
+/// Pages given up in one step; nothing else happens in a device meanwhile.
+const TRIM_PAGES_MAX: u64 = 8192;
 
 /// One device as all connections see it.
 pub(crate) struct Export<D> {
@@ -26,8 +33,10 @@ pub(crate) struct Export<D> {
     pub(crate) options: ServerOptions,
     pub(crate) info: ExportInfo,
     pub(crate) counters: Counters,
+    /// Memory for the requests of all connections, in bytes.
+    pub(crate) memory: Semaphore,
     // A write of more pages is done in pieces, each all or nothing.
-    atomic_pages: usize,
+    atomic_pages: u64,
     // Where completed writes survive a power cut anyway, FUA asks for nothing more.
     fua_flushes: bool,
 }
@@ -65,13 +74,15 @@ impl<D: PageDevice<Page = PageBuf>> Export<D> {
             block_bytes_preferred: PAGE_BYTES as u32,
             request_bytes_max: options.request_bytes_max,
         };
+        let memory_bytes = options.in_flight_bytes_total_max;
         Ok(Export {
             device,
             locks: RangeLock::new(),
             options,
             info,
             counters: Counters::default(),
-            atomic_pages: limits.atomic_write_pages_max.max(1) as usize,
+            memory: Semaphore::new("memory for requests", memory_bytes),
+            atomic_pages: limits.atomic_write_pages_max.max(1).into(),
             fua_flushes: limits.durability != Durability::OnAck,
         })
     }
@@ -161,7 +172,7 @@ impl<D: PageDevice<Page = PageBuf>> Export<D> {
         }
         if span.is_aligned() {
             let _shared = self.locks.acquire(range, Mode::Shared).await;
-            return self.write_pieces(range.first, pages).await;
+            return self.write_pieces(range, pages).await;
         }
         let _alone = self.locks.acquire(range, Mode::Exclusive).await;
         self.counters.read_modify_writes.add(1);
@@ -171,7 +182,7 @@ impl<D: PageDevice<Page = PageBuf>> Export<D> {
             new[..inside.start].copy_from_slice(&old[..inside.start]);
             new[inside.end..].copy_from_slice(&old[inside.end..]);
         }
-        self.write_pieces(range.first, pages).await
+        self.write_pieces(range, pages).await
     }
 
     async fn trim(&self, range: PageRange) -> Result<()> {
@@ -179,7 +190,7 @@ impl<D: PageDevice<Page = PageBuf>> Export<D> {
             return Ok(());
         }
         let _shared = self.locks.acquire(range, Mode::Shared).await;
-        self.device.trim(range).await
+        self.trim_pieces(range).await
     }
 
     async fn write_zeroes(&self, span: Span, no_hole: bool) -> Result<()> {
@@ -199,16 +210,13 @@ impl<D: PageDevice<Page = PageBuf>> Export<D> {
             return Ok(());
         }
         if !no_hole {
-            return self.device.trim(whole).await;
+            return self.trim_pieces(whole).await;
         }
-        let zeros = vec![PageBuf::zero(); whole.pages.min(ZERO_PAGES_MAX) as usize];
-        let mut first = whole.first;
-        while first < whole.end() {
-            let pages = (whole.end().0 - first.0).min(zeros.len() as u64);
-            self.write_pieces(first, &zeros[..pages as usize]).await?;
-            first.0 += pages;
-        }
-        Ok(())
+        let pages_max = ZERO_PAGES_MAX.min(self.atomic_pages);
+        let zeros = vec![PageBuf::zero(); whole.pages.min(pages_max) as usize];
+        let write =
+            |piece: PageRange| self.device.write(piece.first, &zeros[..piece.pages as usize], None);
+        side_by_side(PIECES_AT_ONCE, split(whole, pages_max).map(write)).await
     }
 
     async fn read_page(&self, page: PageNo) -> Result<PageBuf> {
@@ -218,10 +226,20 @@ impl<D: PageDevice<Page = PageBuf>> Export<D> {
         Ok(content)
     }
 
-    async fn write_pieces(&self, mut first: PageNo, pages: &[PageBuf]) -> Result<()> {
-        for piece in pages.chunks(self.atomic_pages) {
-            self.device.write(first, piece, None).await?;
-            first.0 += piece.len() as u64;
+    /// Writes `pages` to `range`, in pieces that are each all or nothing.
+    async fn write_pieces(&self, range: PageRange, pages: &[PageBuf]) -> Result<()> {
+        if range.pages <= self.atomic_pages {
+            return self.device.write(range.first, pages, None).await;
+        }
+        let pieces = split(range, self.atomic_pages).zip(pages.chunks(self.atomic_pages as usize));
+        let writes = pieces.map(|(piece, pages)| self.device.write(piece.first, pages, None));
+        side_by_side(PIECES_AT_ONCE, writes).await
+    }
+
+    /// Gives `range` up, in pieces that are each all or nothing; others get their turn in between.
+    async fn trim_pieces(&self, range: PageRange) -> Result<()> {
+        for piece in split(range, TRIM_PAGES_MAX) {
+            self.device.trim(piece).await?;
         }
         Ok(())
     }

@@ -6,6 +6,7 @@
 //!     session::negotiation   fixed newstyle handshake
 //!     session::inbox, link   receive buffer; what the tasks of a connection share
 //!   export                   the commands, in pages; shared by all connections
+//!     pieces                 long requests as several commands of the device
 //!     range_lock             orders read-modify-writes with what overlaps them
 //! transport                  what the server asks of a network; live: sockets give it
 //! protocol                   the bytes on the wire, as pure functions
@@ -17,6 +18,7 @@
 mod export;
 mod live;
 mod options;
+mod pieces;
 mod protocol;
 mod range_lock;
 mod server;

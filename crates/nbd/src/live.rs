@@ -21,6 +21,10 @@ impl Accept for Listener {
     async fn accept(&self) -> Result<Stream> {
         Listener::accept(self).await
     }
+
+    fn give_back_memory() {
+        tantalum_runtime::live::memory::give_back();
+    }
 }
 
 impl ByteStream for Stream {

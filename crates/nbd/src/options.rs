@@ -16,18 +16,25 @@ pub struct ServerOptions {
     /// Also listen on TCP addresses that other machines can reach. NBD has no authentication
     /// here: whoever reaches the address owns the data.
     pub allow_remote: bool,
-    /// Connections open at once; further ones are closed as soon as they come.
+    /// Connections open at once. One more takes the place of the one that has been in negotiation for
+    /// the longest; where all have finished that, it is closed as soon as it comes.
     pub connections_max: usize,
     /// Bytes of one connection's requests in flight, counted in whole pages and at least a page
     /// a request, until the reply is sent. At this limit nothing more is read from the
     /// connection.
     pub in_flight_bytes_max: u64,
+    /// The same of all connections together, besides 1 MiB that each has for itself.
+    pub in_flight_bytes_total_max: u64,
     /// Longest READ or WRITE, in bytes; told to clients.
     pub request_bytes_max: u32,
     /// Requests of one connection that the device works on at once.
     pub requests_max: usize,
     /// Time a client has to finish negotiation.
     pub negotiation_ms_max: u64,
+    /// Time for which a client may leave a request half sent, or replies untaken, without any of it
+    /// moving; and beyond what the message takes at 64 KiB a second. Between requests it may be
+    /// silent for ever.
+    pub stall_ms_max: u64,
     /// Time that a stopping server gives clients to take the replies in flight.
     pub stop_ms_max: u64,
 }
@@ -41,9 +48,11 @@ impl Default for ServerOptions {
             allow_remote: false,
             connections_max: 16,
             in_flight_bytes_max: 64 << 20,
+            in_flight_bytes_total_max: 256 << 20,
             request_bytes_max: 32 << 20,
             requests_max: 64,
             negotiation_ms_max: 10_000,
+            stall_ms_max: 60_000,
             stop_ms_max: 5_000,
         }
     }
@@ -83,11 +92,17 @@ impl ServerOptions {
             return bad(format!("request_bytes_max must be a multiple of {page} bytes"));
         }
         // A request that starts and ends inside pages covers one page more than its length.
-        if self.in_flight_bytes_max < u64::from(self.request_bytes_max) + u64::from(page) {
-            return bad(format!(
-                "in_flight_bytes_max ({}) must hold the longest request ({}) and a page",
-                self.in_flight_bytes_max, self.request_bytes_max
-            ));
+        let least = u64::from(self.request_bytes_max) + u64::from(page);
+        for (what, bytes) in [
+            ("in_flight_bytes_max", self.in_flight_bytes_max),
+            ("in_flight_bytes_total_max", self.in_flight_bytes_total_max),
+        ] {
+            if bytes < least {
+                return bad(format!(
+                    "{what} ({bytes}) must hold the longest request ({}) and a page",
+                    self.request_bytes_max
+                ));
+            }
         }
         Ok(())
     }
@@ -121,6 +136,7 @@ mod tests {
             ServerOptions { requests_max: 0, ..good.clone() },
             ServerOptions { request_bytes_max: 5000, ..good.clone() },
             ServerOptions { in_flight_bytes_max: 32 << 20, ..good.clone() },
+            ServerOptions { in_flight_bytes_total_max: 32 << 20, ..good.clone() },
             ServerOptions { export_name: "x".repeat(4097), ..good.clone() },
         ];
         for options in bad {

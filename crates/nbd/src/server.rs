@@ -1,7 +1,7 @@
 //! Accepting connections, limiting and stopping them.
 use crate::export::Export;
 use crate::options::ServerOptions;
-use crate::session::{self, Link};
+use crate::session::{self, Budget, Link, UNFINISHED};
 use crate::signal::Signal;
 use crate::statistics::Statistics;
 use crate::transport::{Accept, ByteStream};
@@ -15,6 +15,9 @@ use tantalum_runtime::Runtime;
 
 /// Pause after a failure to accept that may pass, such as too many open files.
 const ACCEPT_PAUSE_NS: u64 = 100_000_000;
+
+/// From so many bytes on that connections no longer hold they are given back to the operating system.
+const GIVE_BACK_BYTES_MIN: u64 = 32 << 20;
 
 /// Serves one device to NBD clients. A clone is another handle on the same server.
 pub struct Server<D> {
@@ -89,18 +92,30 @@ impl<D: PageDevice<Page = PageBuf>> Server<D> {
                     continue;
                 }
             };
-            if open.links.borrow().len() >= self.export.options.connections_max {
-                self.export.counters.connections_refused.add(1);
-                stream.shutdown();
-                continue;
+            if open.count() >= self.export.options.connections_max {
+                if !open.evict() {
+                    self.export.counters.connections_refused.add(1);
+                    stream.shutdown();
+                    continue;
+                }
+                self.export.counters.connections_evicted.add(1);
             }
-            self.start(runtime, stream, open);
+            self.start::<R, A>(runtime, stream, open);
         }
     }
 
-    fn start<R: Runtime, S: ByteStream>(&self, runtime: &R, stream: S, open: &Rc<Open<S>>) {
+    fn start<R: Runtime, A: Accept>(
+        &self,
+        runtime: &R,
+        stream: A::Stream,
+        open: &Rc<Open<A::Stream>>,
+    ) {
         let export = Rc::clone(&self.export);
-        let link = Rc::new(Link::new(stream, export.options.in_flight_bytes_max));
+        let held = Rc::clone(&export.counters.bytes_held);
+        let bytes_max = export.options.in_flight_bytes_max;
+        let budget = Budget::new(bytes_max, export.memory.clone(), held);
+        let clock = runtime.clone();
+        let link = Rc::new(Link::new(stream, budget, move || clock.now_ns()));
         open.links.borrow_mut().push(Rc::clone(&link));
         export.counters.connections_accepted.add(1);
         export.counters.connections_open.add(1);
@@ -114,6 +129,11 @@ impl<D: PageDevice<Page = PageBuf>> Server<D> {
             }
             export.counters.connections_open.subtract(1);
             open.remove(&link);
+            drop(link);
+            if export.counters.bytes_held.fell_by(GIVE_BACK_BYTES_MIN) {
+                A::give_back_memory();
+                export.counters.memory_given_back.add(1);
+            }
         }));
     }
 }
@@ -130,10 +150,27 @@ impl<S> Default for Open<S> {
     }
 }
 
-impl<S> Open<S> {
+impl<S: ByteStream> Open<S> {
     fn remove(&self, link: &Rc<Link<S>>) {
         self.links.borrow_mut().retain(|other| !Rc::ptr_eq(other, link));
         self.removed.wake();
+    }
+
+    /// Connections that are not on their way out.
+    fn count(&self) -> usize {
+        self.links.borrow().iter().filter(|link| link.cut_for().is_none()).count()
+    }
+
+    /// Cuts off the connection that has been in negotiation for the longest, where there is one.
+    fn evict(&self) -> bool {
+        let links = self.links.borrow();
+        // In the order in which they came.
+        let mut slow = links.iter().filter(|link| link.is_negotiating());
+        let slowest = slow.find(|link| link.cut_for().is_none());
+        slowest.is_some_and(|link| {
+            link.cut(UNFINISHED);
+            true
+        })
     }
 
     fn each(&self, visit: impl Fn(&Link<S>)) {

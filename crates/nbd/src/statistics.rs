@@ -1,5 +1,6 @@
 //! What a server has done so far.
 use std::cell::{Cell, RefCell};
+use std::rc::Rc;
 use tantalum_base::Error;
 
 macro_rules! statistics {
@@ -8,6 +9,11 @@ macro_rules! statistics {
         #[derive(Clone, Debug, Default, PartialEq, Eq)]
         pub struct Statistics {
             $($(#[$doc])* pub $name: u64,)*
+            /// Bytes that are held for connections now: what they send, what is done for them, and
+            /// replies that they have not taken.
+            pub bytes_held: u64,
+            /// The most that was held at once.
+            pub bytes_held_max: u64,
             /// The last error of the device that a client was told of, in words (NBD's simple
             /// replies carry only a number).
             pub last_error: Option<String>,
@@ -18,6 +24,7 @@ macro_rules! statistics {
         #[derive(Default)]
         pub(crate) struct Counters {
             $(pub(crate) $name: Count,)*
+            pub(crate) bytes_held: Rc<Gauge>,
             pub(crate) last_error: RefCell<Option<Error>>,
             pub(crate) last_failure: RefCell<Option<String>>,
         }
@@ -26,6 +33,8 @@ macro_rules! statistics {
             pub(crate) fn snapshot(&self) -> Statistics {
                 Statistics {
                     $($name: self.$name.get(),)*
+                    bytes_held: self.bytes_held.now.get(),
+                    bytes_held_max: self.bytes_held.max.get(),
                     last_error: self.last_error.borrow().as_ref().map(Error::to_string),
                     last_failure: self.last_failure.borrow().clone(),
                 }
@@ -39,6 +48,9 @@ statistics! {
     connections_accepted,
     /// Connections turned away at the limit.
     connections_refused,
+    /// Connections closed before they had finished negotiation, as another client came at the
+    /// limit.
+    connections_evicted,
     /// Connections open now.
     connections_open,
     /// Connections closed for breaking the protocol, idling in negotiation, or failing.
@@ -61,6 +73,8 @@ statistics! {
     read_modify_writes,
     /// Requests answered with an error.
     errors,
+    /// Times that memory was given back to the operating system when greedy clients had gone.
+    memory_given_back,
 }
 
 /// A counter inside one thread.
@@ -78,5 +92,52 @@ impl Count {
 
     pub(crate) fn get(&self) -> u64 {
         self.0.get()
+    }
+}
+
+/// Memory in use, in bytes, inside one thread.
+#[derive(Default)]
+pub(crate) struct Gauge {
+    now: Cell<u64>,
+    max: Cell<u64>,
+    // The most since `fell_by` was last true.
+    peak: Cell<u64>,
+}
+
+impl Gauge {
+    pub(crate) fn add(&self, more: u64) {
+        let now = self.now.get() + more;
+        self.now.set(now);
+        self.max.set(self.max.get().max(now));
+        self.peak.set(self.peak.get().max(now));
+    }
+
+    pub(crate) fn subtract(&self, less: u64) {
+        self.now.set(self.now.get() - less);
+    }
+
+    /// Whether it is `bytes` below the most since this was last true.
+    pub(crate) fn fell_by(&self, bytes: u64) -> bool {
+        let fell = self.peak.get() - self.now.get() >= bytes;
+        if fell {
+            self.peak.set(self.now.get());
+        }
+        fell
+    }
+}
+
+/// Memory of which the size stays; counted until it is dropped.
+pub(crate) struct Hold(Rc<Gauge>, u64);
+
+impl Hold {
+    pub(crate) fn new(gauge: Rc<Gauge>, bytes: u64) -> Self {
+        gauge.add(bytes);
+        Hold(gauge, bytes)
+    }
+}
+
+impl Drop for Hold {
+    fn drop(&mut self) {
+        self.0.subtract(self.1);
     }
 }

@@ -26,4 +26,8 @@ pub trait Accept {
     /// The next connection. An error of kind `Closed` ends the server, any other is retried
     /// after a pause. The future may be dropped before it completes.
     async fn accept(&self) -> Result<Self::Stream>;
+
+    /// Gives memory back to the operating system that the program does not use any more; called when
+    /// connections that held much have gone.
+    fn give_back_memory() {}
 }

@@ -206,6 +206,7 @@ pub const VOLUME_STAT: &[Column] = &[
     Column::new("shared_slots", "shared slots", Style::Count),
     Column::new("shared_entries", "share entries", Style::Count),
     Column::new("shared_bytes", "share table", Style::Bytes),
+    Column::new("atomic_write_pages_max", "atomic write pages max", Style::Count),
     Column::new("share_pairs_max", "share pages max", Style::Count),
     Column::new("transaction_pages_max", "tx pages max", Style::Count),
     Column::new("buffer_bytes", "buffer", Style::Bytes),

@@ -5,6 +5,7 @@
 //! ├ write_cache  frames of dirty pages: rewrites coalesce, write-back in FIFO order
 //! ├ write_back   the flushers: group commit, pairing into flash pages, ordered batches
 //! ├ share        remapping, in order with the writes before and behind it
+//! ├ trim         giving ranges up, likewise
 //! ├ refusals     after a failure, and where it is open read-only
 //! ├ transactions pages of open transactions, invisible until commit
 //! └ power_loss   the energy budget, the dump at a power loss, the reboot
@@ -26,6 +27,7 @@ mod share;
 mod ssd;
 mod statistics;
 mod transactions;
+mod trim;
 pub mod tx_cache;
 mod write_back;
 mod write_cache;

@@ -11,7 +11,7 @@
 //!
 //! A volatile cache has no share: it promises neither order nor that anything is whole.
 use std::rc::Rc;
-use tantalum_base::{PageNo, Result};
+use tantalum_base::{PageDevice, PageNo, PageRange, Result};
 use tantalum_media::ZoneMedia;
 
 use crate::options::CacheKind;
@@ -29,6 +29,8 @@ impl<M: ZoneMedia> Ssd<M> {
 
     async fn share_in_turn(&self, pairs: &[(PageNo, PageNo)]) -> Result<()> {
         let mut turn = Some(self.write_turn.acquire(1).await);
+        let all = PageRange::new(PageNo(0), self.limits().pages);
+        self.trims.wait_in_force(all).await;
         if self.options.cache == CacheKind::Ordered {
             self.drain().await?;
         } else if let Some(command) = self.newest_command(pairs) {

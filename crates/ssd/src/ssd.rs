@@ -14,6 +14,7 @@ use crate::options::{CacheKind, FlushMeaning, SsdOptions};
 use crate::refusals::latched;
 use crate::statistics::SsdStatistics;
 use crate::transactions::Transactions;
+use crate::trim::Trims;
 use crate::write_back::{Awaited, Progress};
 use crate::write_cache::WriteCache;
 
@@ -38,12 +39,15 @@ pub struct Ssd<M: ZoneMedia> {
     pub(crate) serving: Cell<bool>,
     /// Writers are served in the order in which they came.
     pub(crate) write_turn: Semaphore,
+    pub(crate) trims: Trims,
     /// Writers that wait for frames.
     pub(crate) writers_wait: Cell<u32>,
     /// Frames became free.
     pub(crate) room: WaitQueue,
     /// There may be something to write back.
     pub(crate) work: WaitQueue,
+    /// A batch was taken to be written back.
+    pub(crate) taken: WaitQueue,
     /// Commands were settled.
     pub(crate) settled: WaitQueue,
     /// The mapping table that is written down has every command up to this one.
@@ -123,9 +127,11 @@ impl<M: ZoneMedia> Ssd<M> {
             commands: CommandTasks::new(),
             serving: Cell::new(false),
             write_turn: Semaphore::new("the writer's turn", 1),
+            trims: Trims::new(),
             writers_wait: Cell::new(0),
             room: WaitQueue::new("room in the write cache"),
             work: WaitQueue::new("dirty pages"),
+            taken: WaitQueue::new("the start of a write-back"),
             settled: WaitQueue::new("write-back"),
             mapped: Cell::new(0),
             counts: Cell::new(Counts::default()),
@@ -218,14 +224,16 @@ impl<M: ZoneMedia> Ssd<M> {
         self.counts.set(counts);
     }
 
-    /// Takes pages into the cache, all in one step, as one command; its number. They are `needed` pages,
-    /// asked for when there is room for them.
+    /// Takes pages, all of which lie in `range`, into the cache, all in one step, as one command; its
+    /// number. They are `needed` pages, asked for when there is room for them.
     async fn accept<I: IntoIterator<Item = (PageNo, M::Page)>>(
         &self,
+        range: PageRange,
         needed: u32,
         pages: impl FnOnce() -> I,
     ) -> Result<u64> {
         let turn = self.write_turn.acquire(1).await;
+        self.trims.wait_in_force(range).await;
         if self.cache.borrow().free_frames() < needed {
             let waiting = Waiting::new(&self.writers_wait, 1);
             self.work.wake_all();
@@ -256,7 +264,7 @@ impl<M: ZoneMedia> Ssd<M> {
     }
 
     /// Waits until `command` has left the cache.
-    async fn wait_settled(&self, command: u64) -> Result<()> {
+    pub(crate) async fn wait_settled(&self, command: u64) -> Result<()> {
         let _awaited = Awaited::new(&self.progress, command);
         let outcome = || {
             if let Some(outcome) = self.progress.borrow().outcome(command) {
@@ -280,11 +288,7 @@ impl<M: ZoneMedia> Ssd<M> {
             progress.wanted = progress.wanted.max(command);
         }
         self.work.wake_all();
-        // A write-through command that failed is its writer's to hear of.
-        match self.wait_settled(command).await {
-            Err(_) if self.failed.borrow().is_none() => Ok(()),
-            result => result,
-        }
+        self.wait_gone(command).await
     }
 
     /// Makes everything that was accepted before the call durable.
@@ -400,7 +404,8 @@ impl<M: ZoneMedia> PageDevice for Ssd<M> {
         }
         let numbered = pages.iter().enumerate();
         let numbered = numbered.map(|(at, page)| (PageNo(first.0 + at as u64), page.clone()));
-        let command = self.accept(pages.len() as u32, || numbered).await?;
+        let range = PageRange::new(first, pages.len() as u64);
+        let command = self.accept(range, pages.len() as u32, || numbered).await?;
         self.acknowledge(command).await
     }
 
@@ -427,14 +432,7 @@ impl<M: ZoneMedia> PageDevice for Ssd<M> {
         if range.pages == 0 {
             return Ok(());
         }
-        let durable = self.limits.durability == tantalum_base::Durability::OnAck;
-        let trim = |ssd: Rc<Self>| async move {
-            // Older contents must not reach the log behind the trim, and of a write that comes
-            // meanwhile not one part before it and another behind it.
-            let _turn = ssd.write_turn.acquire(1).await;
-            ssd.drain().await?;
-            ssd.ftl.trim(range, durable).await
-        };
+        let trim = |ssd: Rc<Self>| async move { ssd.trim_in_turn(range).await };
         self.commands.run("trim", trim).await
     }
 
@@ -451,11 +449,12 @@ impl<M: ZoneMedia> PageDevice for Ssd<M> {
 
     async fn commit(&self, tx: TxId) -> Result<()> {
         let pages = self.transactions.borrow_mut().start_commit(tx)?;
+        let range = self.transactions.borrow().range(tx);
         // Given up before its pages are in the cache, it is open still.
         let committing = Committing { transactions: &self.transactions, tx };
         let accepted = match self.check_failed() {
             Ok(()) if pages == 0 => Ok(None),
-            Ok(()) => self.accept(pages, || committing.end()).await.map(Some),
+            Ok(()) => self.accept(range, pages, || committing.end()).await.map(Some),
             Err(error) => Err(error),
         };
         committing.end();

@@ -7,7 +7,9 @@
 //! While a commit is on its way the transaction holds its pages still: whoever reads them sees what was
 //! before, and must not write that back over it.
 use std::collections::BTreeMap;
-use tantalum_base::{Error, ErrorKind, FastMap, PageNo, Payload, Result, TxId};
+use tantalum_base::{Error, ErrorKind, FastMap, PageNo, PageRange, Payload, Result, TxId};
+
+use crate::trim::range_of;
 
 /// All open transactions of a device.
 pub(crate) struct Transactions<P> {
@@ -115,6 +117,11 @@ impl<P: Payload> Transactions<P> {
     /// The commit of `tx`, if it is still on its way, was given up: the transaction is open as before.
     pub(crate) fn call_off_commit(&mut self, tx: TxId) {
         self.open.entry(tx).and_modify(|transaction| transaction.committing = false);
+    }
+
+    /// The range in which all lies that `tx` wrote.
+    pub(crate) fn range(&self, tx: TxId) -> PageRange {
+        range_of(self.open.get(&tx).map_or(&[], |transaction| &transaction.pages))
     }
 
     /// What `tx` wrote, which it goes on holding.

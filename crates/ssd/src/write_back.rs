@@ -23,6 +23,8 @@ pub(crate) struct Progress {
     pub settled: u64,
     /// Write-back must go on until this command is settled.
     pub wanted: u64,
+    /// Write-back of everything up to this command must begin; it need not be durable.
+    pub pushed: u64,
     // Batches in flight, oldest first: (number, last command, done).
     batches: VecDeque<(u64, u64, bool)>,
     next_batch: u64,
@@ -96,6 +98,11 @@ impl Progress {
         failures.retain(|(after, last, _)| awaited.range(after + 1..=*last).next().is_some());
     }
 
+    /// Whether all of `command` is on its way to the log, or further.
+    pub(crate) fn is_taken(&self, command: u64) -> bool {
+        self.last_taken >= command
+    }
+
     /// How `command` ended, once it is settled.
     pub(crate) fn outcome(&self, command: u64) -> Option<Result<()>> {
         if self.settled < command {
@@ -114,6 +121,7 @@ impl<M: ZoneMedia> Ssd<M> {
         let mut taken = TakenFrames::default();
         loop {
             let batch = self.work.until(|| self.take_batch(&mut pages, &mut taken)).await;
+            self.taken.wake_all();
             let durable = self.batch_is_durable();
             let mut result = self.ftl.write(&pages, durable).await;
             pages.clear();
@@ -135,6 +143,7 @@ impl<M: ZoneMedia> Ssd<M> {
             }
             self.room.wake_all();
             self.settled.wake_all();
+            self.taken.wake_all();
             // Frames below the threshold of a whole flash page may have become worth writing.
             self.work.wake_all();
             if let Some(error) = fatal {
@@ -162,7 +171,8 @@ impl<M: ZoneMedia> Ssd<M> {
         if dirty == 0 {
             return 0;
         }
-        let urgent = progress.wanted > progress.last_taken || self.writers_wait.get() > 0;
+        let begun = progress.is_taken(progress.wanted.max(progress.pushed));
+        let urgent = !begun || self.writers_wait.get() > 0;
         if self.options.cache.whole_batches() {
             let waits = self.options.cache == CacheKind::Ordered
                 && !urgent

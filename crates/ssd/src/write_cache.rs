@@ -1,7 +1,7 @@
 //! Frames of dirty pages. A rewrite of a page that waits replaces it in its place; a rewrite of
 //! a page that is being written back takes a new frame behind it (double buffering).
 use std::collections::VecDeque;
-use tantalum_base::{FastMap, PageNo, Payload};
+use tantalum_base::{FastMap, PageNo, PageRange, Payload};
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum FrameState {
@@ -80,6 +80,15 @@ impl<P: Payload> WriteCache<P> {
     pub(crate) fn command_of(&self, page: PageNo) -> Option<u64> {
         let frame = *self.newest.get(&page)?;
         self.frames[frame as usize].as_ref().map(|frame| frame.command)
+    }
+
+    /// The command that has to be settled before no frame holds a page of `range` any more, if one does.
+    pub(crate) fn command_of_range(&self, range: PageRange) -> Option<u64> {
+        if range.pages <= u64::from(self.capacity) {
+            return range.iter().filter_map(|page| self.command_of(page)).max();
+        }
+        let frames = self.frames.iter().flatten();
+        frames.filter(|frame| range.contains(frame.page)).map(|frame| frame.command).max()
     }
 
     /// The command of the oldest dirty frame: all before it have been taken.

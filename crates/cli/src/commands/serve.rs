@@ -4,7 +4,7 @@ use crate::common::print_line;
 use anyhow::bail;
 use std::path::PathBuf;
 use std::rc::Rc;
-use tantalum_base::{PageBuf, PageDevice, Result};
+use tantalum_base::{PAGE_BYTES, PageBuf, PageDevice, Result};
 use tantalum_buffer::PoolStatistics;
 use tantalum_nbd::{Server, ServerOptions};
 use tantalum_runtime::Live;
@@ -38,6 +38,14 @@ pub struct Args {
     /// Listen also on addresses that other machines reach: there is no authentication
     #[arg(long)]
     allow_remote: bool,
+    /// Connections open at once; further clients are turned away, but for those that take the place of
+    /// one that has not finished negotiation
+    #[arg(long, value_name = "NUMBER", default_value_t = ServerOptions::default().connections_max)]
+    connections_max: usize,
+    /// Seconds for which a client may leave a request half sent, or replies untaken; one whose machine
+    /// is suspended is cut off after that
+    #[arg(long, value_name = "SECONDS", default_value_t = ServerOptions::default().stall_ms_max / 1000)]
+    stall_seconds_max: u64,
 }
 
 const AFTER_HELP: &str =
@@ -55,6 +63,8 @@ pub fn run(args: &Args) -> anyhow::Result<Verdict> {
     let options = ServerOptions {
         read_only: args.read_only,
         allow_remote: args.allow_remote,
+        connections_max: args.connections_max,
+        stall_ms_max: args.stall_seconds_max.saturating_mul(1000),
         ..ServerOptions::default()
     };
     if let Some(device) = &args.device {
@@ -76,13 +86,21 @@ async fn serve_volume(
     live: Live,
     config: VolumeConfig,
     address: Address,
-    options: ServerOptions,
+    mut options: ServerOptions,
 ) -> Result<()> {
     let stop = terminated(&live)?;
     let open = OpenOptions { read_only: options.read_only };
     let (volume, report) = open_volume_with(&live, &config, open).await?;
-    let listener = match options.listen(&live, &address) {
-        Ok(listener) => listener,
+    // NBD's block sizes have no field for it (docs/nbd.md), so whoever looks is told in words.
+    options.description = format!(
+        "{}; a write of up to {} bytes is all or nothing",
+        options.description,
+        u64::from(volume.device().limits().atomic_write_pages_max) * PAGE_BYTES as u64,
+    );
+    let listening = options.listen(&live, &address);
+    let server = Server::new(Rc::clone(volume.device()), options);
+    let (listener, server) = match listening.and_then(|listener| Ok((listener, server?))) {
+        Ok(both) => both,
         Err(error) => {
             volume.close().await?;
             return Err(error);
@@ -98,7 +116,6 @@ async fn serve_volume(
         report.recovery.dropped,
         if report.superblocks_mended > 0 { ", a damaged superblock mended" } else { "" },
     ));
-    let server = Server::new(Rc::clone(volume.device()), options)?;
     let served = server.serve(&live, listener, stop).await;
     if let Some(buffer) = volume.buffer_statistics() {
         tell(&told_of_buffer(&buffer));

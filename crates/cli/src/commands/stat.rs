@@ -58,6 +58,7 @@ pub fn run(args: &Args) -> anyhow::Result<Verdict> {
         ("shared_slots", statistics.ftl.shared_slots.into()),
         ("shared_entries", statistics.ftl.shared_entries.into()),
         ("shared_bytes", statistics.ftl.shared_bytes.into()),
+        ("atomic_write_pages_max", u64::from(limits.atomic_write_pages_max).into()),
         ("share_pairs_max", u64::from(limits.share_pairs_max).into()),
         ("transaction_pages_max", u64::from(limits.transaction_pages_max).into()),
         ("buffer_bytes", (u64::from(config.buffer_pages()?) * page_bytes).into()),

@@ -24,6 +24,13 @@ impl Server {
         Server::start_with(socket, &[config.as_os_str(), "--read-only".as_ref()])
     }
 
+    /// The same with `options` besides.
+    pub fn start_as(config: &Path, options: &[&str]) -> Server {
+        let options = options.iter().map(OsStr::new);
+        let what: Vec<&OsStr> = std::iter::once(config.as_os_str()).chain(options).collect();
+        Server::start_with(config.with_file_name("nbd.sock"), &what)
+    }
+
     /// Serves a simulated device on a Unix socket in `folder`, and waits until it listens.
     pub fn start_device(folder: &Path, device: &str) -> Server {
         Server::start_with(folder.join("nbd.sock"), &["--device".as_ref(), device.as_ref()])

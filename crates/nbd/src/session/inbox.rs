@@ -1,7 +1,9 @@
 //! The receive buffer: many requests a system call, payloads copied out once.
 use super::End;
 use super::link::Link;
+use super::patience::Wait;
 use crate::span::Span;
+use crate::statistics::{Gauge, Hold};
 use crate::transport::ByteStream;
 use std::future::{Future, poll_fn};
 use std::pin::pin;
@@ -23,12 +25,20 @@ pub(crate) struct Inbox<S> {
     start: usize,
     end: usize,
     receives_in_a_row: u32,
+    // Bytes of the payload that is due, if one is.
+    payload_bytes: Option<u64>,
+    // The client is waited for, in the middle of a message.
+    wait: Option<Wait>,
+    _held: Hold,
 }
 
 impl<S: ByteStream> Inbox<S> {
-    pub(crate) fn new(link: Rc<Link<S>>) -> Self {
+    pub(crate) fn new(link: Rc<Link<S>>, held: Rc<Gauge>) -> Self {
         Inbox {
             link,
+            _held: Hold::new(held, INBOX_BYTES as u64),
+            payload_bytes: None,
+            wait: None,
             bytes: vec![0; INBOX_BYTES].into_boxed_slice(),
             start: 0,
             end: 0,
@@ -41,17 +51,22 @@ impl<S: ByteStream> Inbox<S> {
         while self.end - self.start < count {
             self.receive(count).await?;
         }
+        if self.payload_bytes.is_none() {
+            self.wait = None;
+        }
         self.start += count;
         Ok(&self.bytes[self.start - count..self.start])
     }
 
     /// Consumes `count` bytes and looks at none.
     pub(crate) async fn discard(&mut self, mut count: u64) -> Result<(), End> {
+        self.payload_bytes = Some(count);
         loop {
             let step = count.min((self.end - self.start) as u64);
             self.start += step as usize;
             count -= step;
             if count == 0 {
+                self.end_payload();
                 return Ok(());
             }
             self.receive(1).await?;
@@ -67,6 +82,7 @@ impl<S: ByteStream> Inbox<S> {
     ) -> Result<(), End> {
         let mut left = span.length as usize;
         let mut skip = span.skip();
+        self.payload_bytes = Some(span.length);
         while left > 0 {
             let count = left.min(PAGE_BYTES - skip);
             let bytes = self.take(count).await?;
@@ -80,7 +96,13 @@ impl<S: ByteStream> Inbox<S> {
             left -= count;
             skip = 0;
         }
+        self.end_payload();
         Ok(())
+    }
+
+    fn end_payload(&mut self) {
+        self.payload_bytes = None;
+        self.wait = None;
     }
 
     /// Receives at least one byte, with room for `count` in one piece. A stop of the server ends
@@ -99,6 +121,9 @@ impl<S: ByteStream> Inbox<S> {
         self.receives_in_a_row += 1;
         let link = &self.link;
         let in_a_row = &mut self.receives_in_a_row;
+        // Between two messages the client may be silent for as long as it likes.
+        let begun = self.payload_bytes.or((self.start < self.end).then_some(count as u64));
+        let wait = &mut self.wait;
         let mut receiving = pin!(link.stream.recv(&mut self.bytes[self.end..]));
         let received = poll_fn(|context| {
             if link.is_stopping() {
@@ -108,10 +133,18 @@ impl<S: ByteStream> Inbox<S> {
             if received.is_pending() {
                 *in_a_row = 0;
                 link.reader.register(context);
+                if let Some(bytes) = begun {
+                    let wait = wait.get_or_insert_with(|| Wait::new(link.now_ns(), bytes));
+                    link.waits.receive(Some(*wait));
+                }
             }
             received
         })
         .await?;
+        if let Some(wait) = wait {
+            wait.moved(link.now_ns());
+            link.waits.receive(None);
+        }
         if received == 0 {
             return Err(if self.start == self.end { End::Closed } else { End::Truncated });
         }

@@ -1,36 +1,47 @@
 //! What the tasks of one connection share: the reader, the workers, the writer.
+use super::budget::{Budget, Held};
+use super::patience::{Wait, Waits};
 use crate::protocol::error_code::ErrorCode;
-use crate::protocol::transmission::{Request, simple_reply};
+use crate::protocol::transmission::{Request, SIMPLE_REPLY_BYTES, simple_reply};
 use crate::signal::Signal;
 use crate::span::Span;
 use crate::transport::ByteStream;
 use std::cell::{Cell, RefCell};
+use std::future::{Future, poll_fn};
+use std::pin::pin;
 use std::rc::Rc;
-use tantalum_base::{PAGE_BYTES, PageBuf};
+use std::task::Poll;
+use tantalum_base::{Error, ErrorKind, PAGE_BYTES, PageBuf};
 
 /// Memory that an output buffer keeps between turns; larger ones are given back.
-const OUTPUT_BYTES_KEPT: usize = 1 << 20;
+const OUTPUT_BYTES_KEPT: usize = 256 << 10;
+/// Places for pages that a worker keeps between requests.
+pub(super) const PAGES_KEPT: usize = 256;
+/// Steps in which a large output buffer grows: doubling would hold twice what the replies need.
+const OUTPUT_BYTES_STEP: usize = 1 << 20;
 
 /// Replies not sent yet.
 #[derive(Default)]
 pub(crate) struct Outbox {
     pub(crate) bytes: Vec<u8>,
     // What the requests behind these replies still hold of the connection's budget.
-    pub(crate) cost_bytes: u64,
+    pub(crate) held: Held,
 }
 
 impl Outbox {
-    pub(crate) fn clear(&mut self) {
-        self.bytes.clear();
-        self.bytes.shrink_to(OUTPUT_BYTES_KEPT);
-        self.cost_bytes = 0;
+    /// Makes room for `bytes` more.
+    fn make_room(&mut self, bytes: usize) {
+        let (used, capacity) = (self.bytes.len(), self.bytes.capacity());
+        if used + bytes > capacity.max(OUTPUT_BYTES_STEP) {
+            self.bytes.reserve_exact(bytes.max(OUTPUT_BYTES_STEP));
+        }
     }
 }
 
 /// A request on its way to a worker.
 pub(crate) struct Job {
     pub(crate) request: Request,
-    pub(crate) cost_bytes: u64,
+    pub(crate) held: Held,
 }
 
 /// A worker's place: the request it shall do next, and the pages that belong to it.
@@ -42,17 +53,25 @@ pub(crate) struct Slot {
     pub(crate) posted: Signal,
 }
 
+/// Tells the time, in nanoseconds.
+type Clock = Box<dyn Fn() -> u64>;
+
 /// One connection.
 pub(crate) struct Link<S> {
     pub(crate) stream: S,
     outbox: RefCell<Outbox>,
-    free_bytes: Cell<u64>,
+    budget: Budget,
+    pub(crate) waits: Waits,
+    clock: Clock,
     slots: RefCell<Vec<Rc<Slot>>>,
     idle: RefCell<Vec<usize>>,
     // The server asked to read no more requests.
     stopping: Cell<bool>,
     // Replies cannot be sent any more.
     broken: Cell<bool>,
+    // What the client did wrong, where the server cut it off for that.
+    cut: Cell<Option<&'static str>>,
+    negotiated: Cell<bool>,
     // No request will follow: workers and writer end when they have nothing left to do.
     closing: Cell<bool>,
     // The reader waits for the client, or (rarely) for a worker or for budget: apart, so that a
@@ -63,15 +82,19 @@ pub(crate) struct Link<S> {
 }
 
 impl<S: ByteStream> Link<S> {
-    pub(crate) fn new(stream: S, in_flight_bytes_max: u64) -> Self {
+    pub(crate) fn new(stream: S, budget: Budget, clock: impl Fn() -> u64 + 'static) -> Self {
         Link {
             stream,
             outbox: RefCell::default(),
-            free_bytes: Cell::new(in_flight_bytes_max),
+            budget,
+            waits: Waits::default(),
+            clock: Box::new(clock),
             slots: RefCell::default(),
             idle: RefCell::default(),
             stopping: Cell::new(false),
             broken: Cell::new(false),
+            cut: Cell::new(None),
+            negotiated: Cell::new(false),
             closing: Cell::new(false),
             reader: Signal::default(),
             room: Signal::default(),
@@ -98,6 +121,32 @@ impl<S: ByteStream> Link<S> {
         self.writer.wake();
     }
 
+    /// Gives the connection up for what the client did, or did not do.
+    pub(crate) fn cut(&self, what: &'static str) {
+        self.cut.set(Some(what));
+        self.give_up();
+    }
+
+    /// Why the connection was cut off, where it was.
+    pub(crate) fn cut_for(&self) -> Option<&'static str> {
+        self.cut.get()
+    }
+
+    /// The client may send requests now.
+    pub(crate) fn negotiated(&self) {
+        self.negotiated.set(true);
+    }
+
+    /// Whether the client has not come to requests yet.
+    pub(crate) fn is_negotiating(&self) -> bool {
+        !self.negotiated.get()
+    }
+
+    /// The time, for what is noted in `waits`.
+    pub(crate) fn now_ns(&self) -> u64 {
+        (self.clock)()
+    }
+
     /// Says that no request will follow.
     pub(crate) fn close(&self) {
         self.closing.set(true);
@@ -105,22 +154,34 @@ impl<S: ByteStream> Link<S> {
         self.writer.wake();
     }
 
-    /// Waits for `cost_bytes` of the budget and takes them; false where the connection is gone.
-    pub(crate) async fn reserve(&self, cost_bytes: u64) -> bool {
-        self.room
-            .until(|| {
+    /// Waits for `bytes` of the budget and of memory, and takes them; `None` where the connection is
+    /// gone.
+    pub(crate) async fn reserve(&self, bytes: u64) -> Option<Held> {
+        let taken = || {
+            if self.broken.get() { Some(None) } else { self.budget.try_take(bytes).map(Some) }
+        };
+        let mut held = self.room.until(taken).await?;
+        {
+            let mut fill = pin!(self.budget.fill(&mut held));
+            poll_fn(|context| {
                 if self.broken.get() {
-                    return Some(false);
+                    return Poll::Ready(());
                 }
-                let left = self.free_bytes.get().checked_sub(cost_bytes)?;
-                self.free_bytes.set(left);
-                Some(true)
+                self.room.register(context);
+                fill.as_mut().poll(context)
             })
-            .await
+            .await;
+        }
+        if self.broken.get() {
+            self.give_back(&mut held);
+            return None;
+        }
+        Some(held)
     }
 
-    fn give_back(&self, cost_bytes: u64) {
-        self.free_bytes.set(self.free_bytes.get() + cost_bytes);
+    /// What `held` took goes back.
+    pub(crate) fn give_back(&self, held: &mut Held) {
+        self.budget.give_back(held);
         self.room.wake();
     }
 
@@ -178,16 +239,18 @@ impl<S: ByteStream> Link<S> {
     /// Queues the reply to a request. `payload` is a read's bytes: a span of its covering pages.
     pub(crate) fn reply(
         &self,
-        job: &Job,
+        mut job: Job,
         error: Option<ErrorCode>,
         payload: Option<(Span, &[PageBuf])>,
     ) {
         if self.broken.get() {
-            self.give_back(job.cost_bytes);
+            self.give_back(&mut job.held);
             return;
         }
         let mut outbox = self.outbox.borrow_mut();
-        outbox.cost_bytes += job.cost_bytes;
+        outbox.held.absorb(&mut job.held);
+        let payload_bytes = payload.map_or(0, |(span, _)| span.length as usize);
+        outbox.make_room(SIMPLE_REPLY_BYTES + payload_bytes);
         outbox.bytes.extend_from_slice(&simple_reply(job.request.cookie, error));
         if let Some((span, pages)) = payload {
             let (mut skip, mut left) = (span.skip(), span.length as usize);
@@ -205,12 +268,39 @@ impl<S: ByteStream> Link<S> {
     pub(crate) async fn write_replies(&self) {
         let mut sending = Outbox::default();
         while self.take_replies(&mut sending).await {
-            if !self.broken.get() && send_all(&self.stream, &sending.bytes).await.is_err() {
+            if !self.broken.get() && self.send_watched(&sending.bytes).await.is_err() {
                 self.give_up();
             }
-            self.give_back(sending.cost_bytes);
-            sending.clear();
+            sending.bytes.clear();
+            sending.bytes.shrink_to(OUTPUT_BYTES_KEPT);
+            self.give_back(&mut sending.held);
         }
+    }
+
+    /// Sends all of `bytes`, while how fast the client takes them is watched.
+    async fn send_watched(&self, mut bytes: &[u8]) -> tantalum_base::Result<()> {
+        let mut wait: Option<Wait> = None;
+        while !bytes.is_empty() {
+            let sent = {
+                let mut sending = pin!(self.stream.send(bytes));
+                poll_fn(|context| {
+                    let sent = sending.as_mut().poll(context);
+                    if sent.is_pending() {
+                        let wait = *wait
+                            .get_or_insert_with(|| Wait::new(self.now_ns(), bytes.len() as u64));
+                        self.waits.send(Some(wait));
+                    }
+                    sent
+                })
+                .await
+            };
+            if let Some(wait) = &mut wait {
+                wait.moved(self.now_ns());
+                self.waits.send(None);
+            }
+            bytes = &bytes[some(sent?)?..];
+        }
+        Ok(())
     }
 
     /// Waits for replies and swaps them for an empty outbox; false when none will come.
@@ -235,14 +325,15 @@ pub(crate) async fn send_all<S: ByteStream>(
     mut bytes: &[u8],
 ) -> tantalum_base::Result<()> {
     while !bytes.is_empty() {
-        let sent = stream.send(bytes).await?;
-        if sent == 0 {
-            return Err(tantalum_base::Error::new(
-                tantalum_base::ErrorKind::Closed,
-                "the NBD client has gone",
-            ));
-        }
-        bytes = &bytes[sent..];
+        bytes = &bytes[some(stream.send(bytes).await?)?..];
     }
     Ok(())
+}
+
+/// `sent`, which is not 0 while the client is there.
+fn some(sent: usize) -> tantalum_base::Result<usize> {
+    if sent == 0 {
+        return Err(Error::new(ErrorKind::Closed, "the NBD client has gone"));
+    }
+    Ok(sent)
 }

@@ -7,10 +7,13 @@
 //! ```
 //!
 //! The reader stops reading where no worker is idle or the budget of bytes in flight is used up.
+mod budget;
 mod inbox;
 mod link;
 mod negotiation;
+mod patience;
 
+pub(crate) use budget::Budget;
 pub(crate) use link::Link;
 
 use crate::export::Export;
@@ -19,13 +22,16 @@ use crate::protocol::transmission::{Command, REQUEST_BYTES, Request};
 use crate::span::Span;
 use crate::transport::ByteStream;
 use inbox::Inbox;
-use link::{Job, Slot};
+use link::{Job, PAGES_KEPT, Slot};
 use std::future::{Future, poll_fn};
 use std::pin::pin;
 use std::rc::Rc;
 use std::task::Poll;
 use tantalum_base::{Error, PAGE_BYTES, PageBuf, PageDevice};
 use tantalum_runtime::{JoinHandle, Runtime};
+
+/// What a client is cut off for that does not come to requests.
+pub(crate) const UNFINISHED: &str = "did not finish negotiation";
 
 /// Why a session ended.
 #[derive(Debug)]
@@ -38,8 +44,8 @@ pub(crate) enum End {
     Truncated,
     /// The client broke the protocol.
     Violation(&'static str),
-    /// The client did not finish negotiation in time.
-    TooSlow,
+    /// The server cut the client off for what it did not do.
+    Cut(&'static str),
     /// The connection failed.
     Failed(Error),
 }
@@ -51,7 +57,7 @@ impl End {
             End::Closed | End::Stopped => None,
             End::Truncated => Some("the client closed in the middle of a message".into()),
             End::Violation(what) => Some(format!("the client sent {what}")),
-            End::TooSlow => Some("the client did not finish negotiation in time".into()),
+            End::Cut(what) => Some(format!("the client {what} in time")),
             End::Failed(error) => Some(error.to_string()),
         }
     }
@@ -65,13 +71,21 @@ where
     S: ByteStream,
     D: PageDevice<Page = PageBuf>,
 {
-    let mut inbox = Inbox::new(Rc::clone(link));
+    let mut inbox = Inbox::new(Rc::clone(link), Rc::clone(&export.counters.bytes_held));
     let block_bytes = match negotiate_in_time(runtime, link, export, &mut inbox).await {
         Ok(block_bytes) => block_bytes,
         Err(end) => {
             link.stream.shutdown();
-            return end;
+            return link.cut_for().map_or(end, End::Cut);
         }
+    };
+    link.negotiated();
+    let watch = {
+        let (link, runtime) = (Rc::clone(link), runtime.clone());
+        let stall_ns = export.options.stall_ms_max.saturating_mul(1_000_000);
+        runtime.clone().spawn("nbd watch", async move {
+            patience::watch(&runtime, &link, stall_ns).await;
+        })
     };
     let writer = {
         let link = Rc::clone(link);
@@ -92,8 +106,10 @@ where
         worker.await;
     }
     writer.await;
+    link.waits.end();
+    watch.await;
     link.stream.shutdown();
-    end
+    link.cut_for().map_or(end, End::Cut)
 }
 
 async fn negotiate_in_time<R, S, D>(
@@ -110,7 +126,7 @@ where
     let mut negotiating = pin!(negotiation::negotiate(&link.stream, inbox, options, &export.info));
     let mut late = pin!(runtime.sleep(options.negotiation_ms_max.saturating_mul(1_000_000)));
     poll_fn(|context| match negotiating.as_mut().poll(context) {
-        Poll::Pending => late.as_mut().poll(context).map(|()| Err(End::TooSlow)),
+        Poll::Pending => late.as_mut().poll(context).map(|()| Err(End::Cut(UNFINISHED))),
         ready => ready,
     })
     .await
@@ -151,21 +167,23 @@ impl<R: Runtime, S: ByteStream, D: PageDevice<Page = PageBuf>> Reader<R, S, D> {
             Command::Read | Command::Write if error.is_none() => span.covering().pages.max(1),
             _ => 1,
         } * PAGE_BYTES as u64;
-        if !self.link.reserve(cost_bytes).await {
-            return Err(End::Closed);
-        }
-        let job = Job { request, cost_bytes };
-        if let Some(error) = error {
-            if request.command == Command::Write {
-                self.inbox.discard(span.length).await?;
-            }
-            self.export.counters.errors.add(1);
-            self.link.reply(&job, Some(error), None);
-            return Ok(());
-        }
+        let Some(mut held) = self.link.reserve(cost_bytes).await else { return Err(End::Closed) };
         if request.command == Command::Write {
-            let read = self.inbox.take_pages(span, &mut self.pages).await;
-            read.inspect_err(|_| self.pages.clear())?;
+            let read = match error {
+                None => self.inbox.take_pages(span, &mut self.pages).await,
+                Some(_) => self.inbox.discard(span.length).await,
+            };
+            if let Err(end) = read {
+                self.pages = Vec::new();
+                self.link.give_back(&mut held);
+                return Err(end);
+            }
+        }
+        let job = Job { request, held };
+        if let Some(error) = error {
+            self.export.counters.errors.add(1);
+            self.link.reply(job, Some(error), None);
+            return Ok(());
         }
         let worker = self.worker().await;
         self.link.post(worker, job, &mut self.pages);
@@ -201,15 +219,16 @@ where
                 let request = &job.request;
                 let span = Span { offset: request.offset, length: request.length.into() };
                 let read = request.command == Command::Read;
-                link.reply(&job, None, read.then_some((span, &pages[..])));
+                link.reply(job, None, read.then_some((span, &pages[..])));
             }
             Err(error) => {
-                link.reply(&job, Some(ErrorCode::of(error.kind())), None);
+                link.reply(job, Some(ErrorCode::of(error.kind())), None);
                 export.counters.errors.add(1);
                 *export.counters.last_error.borrow_mut() = Some(error);
             }
         }
         pages.clear();
+        pages.shrink_to(PAGES_KEPT);
         std::mem::swap(&mut pages, &mut slot.pages.borrow_mut());
         link.rest(worker);
     }

@@ -1,6 +1,12 @@
+use super::memory_device::MemoryDevice;
 use super::world::*;
 use crate::ServerOptions;
-use tantalum_base::{Durability, ErrorKind, Rng};
+use crate::export::Export;
+use crate::protocol::transmission::{Command, Request};
+use std::rc::Rc;
+use tantalum_base::{Durability, ErrorKind, PageBuf, PageDevice, PageNo, Payload, Rng};
+use tantalum_runtime::Virtual;
+use tantalum_runtime::virtual_time::Schedule;
 
 #[test]
 fn fua_and_flush_reach_a_device_that_needs_them() {
@@ -42,6 +48,58 @@ fn long_writes_are_split_and_zeroes_leave_holes_unless_told() {
         assert_eq!(world.device.trims.get(), 1);
         assert_eq!(client.read(5 * 4096, 8192).await, bytes[4 * 4096..6 * 4096]);
     });
+}
+
+#[test]
+fn a_long_write_goes_side_by_side_and_keeps_what_is_before_an_error() {
+    for seed in 0..20 {
+        with_server(seed, ServerOptions::default(), Durability::OnAck, move |world| async move {
+            let client = world.client().await;
+            client.write(0, &[1; 64 * 4096]).await;
+            assert_eq!(world.device.in_flight_max.get(), 8, "seed {seed}");
+            // In the fourth of sixteen pieces.
+            world.device.failing_page.set(Some(PageNo(13)));
+            assert_eq!(client.call(WRITE, 0, 0, 64 * 4096, &[2; 64 * 4096]).await, 5);
+            world.device.failing_page.set(None);
+            let pages = client.read(0, 64 * 4096).await;
+            let pieces: Vec<&[u8]> = pages.chunks(4 * 4096).collect();
+            for (number, piece) in pieces.iter().enumerate() {
+                let whole = piece.iter().all(|byte| *byte == piece[0]);
+                assert!(whole, "seed {seed}: piece {number} is half done");
+                let new = match number {
+                    0..3 => Some(true),
+                    3 => Some(false),
+                    // Behind the failed piece only what was under way with it may be there.
+                    4..11 => None,
+                    _ => Some(false),
+                };
+                assert!(new.is_none_or(|new| new == (piece[0] == 2)), "seed {seed}: {number}");
+            }
+        });
+    }
+}
+
+#[test]
+fn a_long_trim_is_cut_into_steps() {
+    let runtime = Virtual::new(Schedule::Fifo);
+    let device = Rc::new(MemoryDevice::new(20_000, 4, Durability::OnAck));
+    let export = Export::new(Rc::clone(&device), ServerOptions::default()).unwrap();
+    let main = async move {
+        for (command, trims) in [(Command::Trim, 3), (Command::WriteZeroes, 6)] {
+            let page = PageBuf::copy_from(&[1; 4096]);
+            for at in [0, 8191, 8192, 19_999] {
+                device.write(PageNo(at), std::slice::from_ref(&page), None).await.unwrap();
+            }
+            let length = 20_000 * 4096;
+            let request = Request { flags: 0, command, cookie: 1, offset: 0, length };
+            export.perform(&request, &mut Vec::new()).await.unwrap();
+            assert_eq!(device.trims.get(), trims);
+            let mut pages = vec![page; 20_000];
+            device.read(PageNo(0), &mut pages, None).await.unwrap();
+            assert!(pages.iter().all(|page| *page == PageBuf::zero()));
+        }
+    };
+    runtime.run(main).unwrap();
 }
 
 #[test]

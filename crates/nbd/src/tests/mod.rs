@@ -4,6 +4,7 @@ mod concurrency;
 mod handshake;
 mod hostile;
 mod pipe;
+mod slow;
 mod world;
 
 #[path = "../../tests/support/memory_device.rs"]

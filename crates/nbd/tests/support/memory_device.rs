@@ -17,6 +17,8 @@ pub struct MemoryDevice {
     pub pause: Option<Pause>,
     /// The error of every access from now on.
     pub failure: Cell<Option<ErrorKind>>,
+    /// A page of which every access fails.
+    pub failing_page: Cell<Option<PageNo>>,
     pub flushes: Cell<u64>,
     pub trims: Cell<u64>,
     pub writes: Cell<u64>,
@@ -40,6 +42,7 @@ impl MemoryDevice {
             pages: RefCell::new(vec![PageBuf::zero(); pages as usize]),
             pause: None,
             failure: Cell::new(None),
+            failing_page: Cell::new(None),
             flushes: Cell::new(0),
             trims: Cell::new(0),
             writes: Cell::new(0),
@@ -59,7 +62,8 @@ impl MemoryDevice {
         if let Some(pause) = &self.pause {
             pause().await;
         }
-        let failure = self.failure.get();
+        let failing = self.failing_page.get().is_some_and(|page| range.contains(page));
+        let failure = self.failure.get().or(failing.then_some(ErrorKind::Io));
         let result = match failure {
             Some(kind) => Err(Error::new(kind, "as the test asked")),
             None => {

@@ -3,6 +3,7 @@
 
 pub mod memory_device;
 pub mod programs;
+pub mod raw;
 
 use memory_device::MemoryDevice;
 pub use programs::{installed, run};

@@ -4,7 +4,7 @@
 //! Live         the executor            uring, threads   its two engines    operation   what is in flight
 //! file         positioned file I/O     net              sockets            signal      SIGINT, SIGTERM
 //! remote       channels from other threads              host               a thread with its own executor
-//! claim        an address to listen at
+//! claim        an address to listen at               memory              what the allocator keeps
 //! confined     an executor that goes from thread to thread as a whole
 //! ```
 //! Tasks hold handles on the executor and the executor holds tasks: call [`Live::drop_tasks`]
@@ -13,6 +13,7 @@ mod claim;
 mod confined;
 mod file;
 mod host;
+pub mod memory;
 pub mod net;
 mod operation;
 pub mod remote;

@@ -15,6 +15,7 @@ use std::path::PathBuf;
 use std::rc::Rc;
 use std::str::FromStr;
 use std::sync::Arc;
+use std::time::Duration;
 use tantalum_base::{Error, ErrorKind, Result, ResultExt};
 
 /// Where to listen: `unix:/run/x.sock`, `127.0.0.1:10809`, `[::1]:10809`.
@@ -120,11 +121,20 @@ impl Listener {
         let accept = |fd: &OwnedFd| acceptfrom_with(fd, flags);
         let (fd, _) = self.socket.retry(Kind::PollIn, "a connection", accept).await?;
         if let Address::Tcp(_) = self.address {
-            // Fails where the peer has gone already, which the first `recv` tells.
-            let _ = sockopt::set_tcp_nodelay(&fd, true);
+            // It fails where the peer has gone already, which the first `recv` tells.
+            let _ = set_tcp_options(&fd);
         }
         Ok(Stream::from_fd(&self.socket.live, fd))
     }
+}
+
+/// Small messages go at once; a peer that is gone without a word is found in about two minutes.
+fn set_tcp_options(fd: &OwnedFd) -> rustix::io::Result<()> {
+    sockopt::set_tcp_nodelay(fd, true)?;
+    sockopt::set_tcp_keepidle(fd, Duration::from_secs(60))?;
+    sockopt::set_tcp_keepintvl(fd, Duration::from_secs(10))?;
+    sockopt::set_tcp_keepcnt(fd, 6)?;
+    sockopt::set_socket_keepalive(fd, true)
 }
 
 impl Drop for Listener {
@@ -180,5 +190,25 @@ impl Stream {
     pub fn shutdown(&self) {
         // It fails only where the connection has ended already.
         let _ = rustix::net::shutdown(&self.0.fd, Shutdown::Both);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::live::LiveOptions;
+
+    #[test]
+    fn a_tcp_peer_that_is_gone_is_looked_for() {
+        let live = Live::new(LiveOptions::default()).unwrap();
+        let listener = Listener::bind(&live, &"127.0.0.1:0".parse().unwrap()).unwrap();
+        let Address::Tcp(address) = *listener.local_address() else { unreachable!() };
+        let _client = std::net::TcpStream::connect(address).unwrap();
+        let stream = live.run(async move { listener.accept().await }).unwrap();
+        assert!(sockopt::socket_keepalive(&stream.0.fd).unwrap());
+        let idle = sockopt::tcp_keepidle(&stream.0.fd).unwrap();
+        let probes = sockopt::tcp_keepcnt(&stream.0.fd).unwrap();
+        let pause = sockopt::tcp_keepintvl(&stream.0.fd).unwrap();
+        assert_eq!(idle + pause * probes, Duration::from_secs(120));
     }
 }

@@ -5,6 +5,7 @@
 //! cached version lies an older one, and not behind it, or a reader would see half of the trim.
 //! What would become visible in the range meanwhile waits: else it could be seen behind the trim
 //! and then be dropped with it.
+use std::future::ready;
 use tantalum_base::{ErrorKind, PageNo, PageRange, Payload, Result};
 use tantalum_ftl::planted::{Fault, is_planted};
 use tantalum_media::ZoneMedia;
@@ -78,7 +79,7 @@ impl<R: Runtime, M: ZoneMedia> TxCache<R, M> {
             let range = self.trim_work.until(due).await?;
             let mut stores = 0;
             let drop_range = || stores += self.change(|state| state.drop_range(range));
-            let trimmed = self.ftl.trim_with(range, true, drop_range).await;
+            let trimmed = self.ftl.trim_with(range, true, ready(()), drop_range).await;
             if let Err(error) = &trimmed
                 && error.kind() != ErrorKind::OutOfSpace
             {

@@ -1,0 +1,111 @@
+//! How long a client may keep the server waiting in the middle of a message, in either direction. One
+//! that says nothing between two requests is welcome: a disk may be idle.
+use super::link::Link;
+use crate::signal::Signal;
+use crate::transport::ByteStream;
+use std::cell::Cell;
+use std::future::{Future, poll_fn};
+use std::pin::pin;
+use std::task::Poll;
+use tantalum_runtime::Runtime;
+
+/// Slowest rate, over a whole message, at which a client may send or take it.
+const BYTES_PER_S_MIN: u64 = 64 << 10;
+
+/// A message that is on its way and waits for the client.
+#[derive(Clone, Copy)]
+pub(crate) struct Wait {
+    started_ns: u64,
+    moved_ns: u64,
+    bytes: u64,
+}
+
+impl Wait {
+    /// For a message of `bytes`, from `now_ns` on.
+    pub(crate) fn new(now_ns: u64, bytes: u64) -> Self {
+        Wait { started_ns: now_ns, moved_ns: now_ns, bytes }
+    }
+
+    /// Some of it went at `now_ns`.
+    pub(crate) fn moved(&mut self, now_ns: u64) {
+        self.moved_ns = now_ns;
+    }
+
+    /// When patience ends: nothing moved for `stall_ns`, or it takes longer than at the slowest rate.
+    fn due_ns(&self, stall_ns: u64) -> u64 {
+        let slowest_ns = u128::from(self.bytes) * 1_000_000_000 / u128::from(BYTES_PER_S_MIN);
+        let slowest_ns = u64::try_from(slowest_ns).unwrap_or(u64::MAX);
+        let stalled_ns = self.moved_ns.saturating_add(stall_ns);
+        stalled_ns.min(self.started_ns.saturating_add(stall_ns).saturating_add(slowest_ns))
+    }
+}
+
+/// What a connection waits for.
+#[derive(Default)]
+pub(crate) struct Waits {
+    receiving: Cell<Option<Wait>>,
+    sending: Cell<Option<Wait>>,
+    over: Cell<bool>,
+    // Apart, as the reader begins to wait many times while the watch sleeps.
+    began: Signal,
+    ended: Signal,
+}
+
+impl Waits {
+    /// The client has begun a message, or some of one came; `None` when all of it has.
+    pub(crate) fn receive(&self, wait: Option<Wait>) {
+        self.receiving.set(wait);
+        self.began.wake();
+    }
+
+    /// The same for replies on their way to it.
+    pub(crate) fn send(&self, wait: Option<Wait>) {
+        self.sending.set(wait);
+        self.began.wake();
+    }
+
+    /// The connection is over.
+    pub(crate) fn end(&self) {
+        self.over.set(true);
+        self.began.wake();
+        self.ended.wake();
+    }
+
+    /// When patience with the client ends, and what it will have done wrong.
+    fn due(&self, stall_ns: u64) -> Option<(u64, &'static str)> {
+        let receiving = self.receiving.get().map(|wait| (wait, "left a request unfinished"));
+        let sending = self.sending.get().map(|wait| (wait, "did not take its replies"));
+        let both = receiving.into_iter().chain(sending);
+        both.map(|(wait, what)| (wait.due_ns(stall_ns), what)).min()
+    }
+}
+
+/// Cuts the connection off where the client keeps it waiting too long; ends with it.
+pub(crate) async fn watch<R: Runtime, S: ByteStream>(runtime: &R, link: &Link<S>, stall_ns: u64) {
+    let waits = &link.waits;
+    loop {
+        let due = || {
+            let due = waits.due(stall_ns);
+            (waits.over.get() || due.is_some()).then_some(due)
+        };
+        let Some((due_ns, _)) = waits.began.until(due).await else { return };
+        // One timer for as long as it takes, however many messages come and go meanwhile.
+        let mut sleep = pin!(runtime.sleep_until(due_ns));
+        poll_fn(|context| {
+            if waits.over.get() {
+                return Poll::Ready(());
+            }
+            waits.ended.register(context);
+            sleep.as_mut().poll(context)
+        })
+        .await;
+        if waits.over.get() {
+            return;
+        }
+        if let Some((due_ns, what)) = waits.due(stall_ns)
+            && due_ns <= runtime.now_ns()
+        {
+            return link.cut(what);
+        }
+    }
+}

@@ -1,0 +1,51 @@
+//! A client as a bare socket, to send what no decent client sends.
+use std::io::{Read, Write};
+use std::os::unix::net::UnixStream;
+use std::path::Path;
+
+/// A connection on which the server's greeting was read.
+pub fn greeted(socket: &Path) -> UnixStream {
+    let mut stream = UnixStream::connect(socket).unwrap();
+    let mut greeting = [0; 18];
+    stream.read_exact(&mut greeting).unwrap();
+    assert_eq!(&greeting, b"NBDMAGICIHAVEOPT\0\x03");
+    stream
+}
+
+/// A connection that is ready for requests.
+pub fn negotiated(socket: &Path) -> UnixStream {
+    let mut stream = greeted(socket);
+    // EXPORT_NAME with the empty name, without the zeros behind its answer.
+    stream.write_all(b"\0\0\0\x03IHAVEOPT\0\0\0\x01\0\0\0\0").unwrap();
+    stream.read_exact(&mut [0; 10]).unwrap();
+    stream
+}
+
+/// A request's header.
+pub fn request(command: u16, offset: u64, length: u32) -> Vec<u8> {
+    let mut bytes = 0x2560_9513_u32.to_be_bytes().to_vec();
+    bytes.extend(0_u16.to_be_bytes());
+    bytes.extend(command.to_be_bytes());
+    bytes.extend(7_u64.to_be_bytes());
+    bytes.extend(offset.to_be_bytes());
+    bytes.extend(length.to_be_bytes());
+    bytes
+}
+
+/// Writes a page and waits for the answer.
+pub fn write_page(stream: &mut UnixStream, page: u64) {
+    let mut bytes = request(1, page * 4096, 4096);
+    bytes.extend([7; 4096]);
+    stream.write_all(&bytes).unwrap();
+    let mut reply = [0; 16];
+    stream.read_exact(&mut reply).unwrap();
+    assert_eq!(reply[..8], [0x67, 0x44, 0x66, 0x98, 0, 0, 0, 0]);
+}
+
+/// Waits until the server closes; what it sent before that.
+pub fn rest(stream: &mut UnixStream) -> Vec<u8> {
+    let mut rest = Vec::new();
+    // A reset is as good an end as any.
+    let _ = stream.read_to_end(&mut rest);
+    rest
+}
