@@ -245,12 +245,12 @@ impl Mapping {
     /// Whether `page` took its content, and the table does not say what its slot names: no
     /// [`get`](Self::get) of it is possible.
     pub fn lacks_origin(&self, page: PageNo) -> bool {
-        !self.has_checksums() && self.forward[page.index()].is_taken() && !self.taken.knows(page)
+        !self.has_checksums() && is_taken(&self.forward[page.index()]) && !self.taken.knows(page)
     }
 
     /// Entries of that table, where that can be told, and pages that should have one.
     pub fn origins(&self) -> (Option<u64>, u64) {
-        let marked = self.forward.iter().filter(|packed| packed.is_taken()).count() as u64;
+        let marked = self.forward.iter().filter(|packed| is_taken(packed)).count() as u64;
         match self.has_checksums() {
             true => (None, 0),
             false => (self.taken.entries(), marked),
