@@ -186,7 +186,7 @@ fn create(path: &Path, capacity_bytes: u64, overwrite: bool) -> Result<()> {
         if !capacity_bytes.is_multiple_of(PAGE_BYTES as u64) {
             return Err(invalid(format!("{capacity_bytes} bytes are no multiple of {PAGE_BYTES}")));
         }
-        config::write_new(path, &format!("{}KiB", capacity_bytes / 1024))?
+        config::write_new(path, &format!("{}KiB", capacity_bytes / 1024), false)?
     };
     let live = Live::new(LiveOptions::default())?;
     let handle = live.clone();

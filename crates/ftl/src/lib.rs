@@ -8,10 +8,12 @@
 //! map      page → (version, place, checksum); slot → page, or several (sharers)
 //! zones    free, open, full; live slots; reserve
 //! cleaning victims by policy, between a low and a high watermark; moving: their copies
+//! logged   which changes no checkpoint covers, by zone; account: lists of those that cleaning drops
 //! wear     static wear levelling: cold zones give way
 //! sync     syncs that callers share; waiting for the watermark
 //! durable  the watermark below which no change is missing
-//! checkpoint / recovery   the mapping on media; what zones say since
+//! checkpoint              the mapping on media; anchor: where it is, and which zones to look at
+//! recovery                survey: where to begin; log_scan: what zones say since, and is all of it there
 //! entries  the map's entries as bytes
 //! deltas / backup         changes since the checkpoint, kept small enough to be dumped
 //! dump / restore          what is written on stored energy at a power loss; taking it back

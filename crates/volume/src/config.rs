@@ -20,14 +20,17 @@ pub fn template(capacity: &str) -> String {
     TEMPLATE.replace("{capacity}", capacity)
 }
 
-/// Writes a new VOLUME.toml for a volume of `capacity` to `path`, and reads it. It is there whole
+/// Writes a new VOLUME.toml for a volume of `capacity`, in a `sparse` file or not, to `path`, and reads it. It is there whole
 /// or not at all whenever this is cut short.
 ///
 /// # Errors
 /// `InvalidInput` where the capacity makes no sense: nothing is written then; `Io` where the file
 /// cannot be written.
-pub fn write_new(path: &Path, capacity: &str) -> Result<VolumeConfig> {
-    let text = template(capacity);
+pub fn write_new(path: &Path, capacity: &str, sparse: bool) -> Result<VolumeConfig> {
+    let mut text = template(capacity);
+    if sparse {
+        text = text.replace("# sparse = false", "sparse = true");
+    }
     // Parsed before it is written: a wrong capacity leaves no file.
     let config = VolumeConfig::parse(&text, path)?;
     write_whole(path, &text).context(|| format!("writing {}", path.display()))?;
@@ -80,6 +83,9 @@ pub struct MediaConfig {
     pub path: Option<PathBuf>,
     /// Zone size; the default depends on the capacity.
     pub zone: Option<String>,
+    /// Whether the file is made without room for its content.
+    #[serde(default)]
+    pub sparse: bool,
 }
 
 /// What the bytes live on.
@@ -124,6 +130,9 @@ pub struct DeviceConfig {
     pub wear_spread: u32,
     /// Entries of the table of pages that share their content; without it the table grows.
     pub share_entries_max: Option<u32>,
+    /// Bytes of log between two checkpoints, which opening after a crash reads; without it 32 times
+    /// what a checkpoint takes.
+    pub checkpoint_interval: Option<String>,
 }
 
 /// The `[buffer]` table.
@@ -314,7 +323,17 @@ impl VolumeConfig {
             resets => resets,
         };
         let share_entries_max = self.device.share_entries_max;
-        Ok(FtlOptions { cleaning, wear_spread_max, share_entries_max, ..FtlOptions::new(pages) })
+        let checkpoint_interval_slots = match &self.device.checkpoint_interval {
+            Some(interval) => Self::pages("device.checkpoint_interval", interval)?,
+            None => 0,
+        };
+        Ok(FtlOptions {
+            cleaning,
+            wear_spread_max,
+            share_entries_max,
+            checkpoint_interval_slots,
+            ..FtlOptions::new(pages)
+        })
     }
 
     /// The settings of the device.

@@ -41,7 +41,7 @@ pub async fn create_volume(
     }
     if !is_vacant(&path) {
         let store =
-            FileStore::create(live, &path, superblock.store_bytes(), FileStoreOptions::default())?;
+            FileStore::create(live, &path, superblock.store_bytes(), store_options(config))?;
         return fill(store, config, &superblock).await;
     }
     let staged = staging_path(&path);
@@ -74,7 +74,7 @@ async fn stage(
     superblock: &Superblock,
 ) -> Result<Superblock> {
     let bytes = superblock.store_bytes();
-    let store = FileStore::create(live, staged, bytes, FileStoreOptions::default())?;
+    let store = FileStore::create(live, staged, bytes, store_options(config))?;
     // Again, now that the lock keeps others from making it: one may just have finished.
     if !is_vacant(path) {
         refuse_existing(live, path).await?;
@@ -87,6 +87,10 @@ async fn stage(
     Ok(made)
 }
 
+fn store_options(config: &VolumeConfig) -> FileStoreOptions {
+    FileStoreOptions { sparse: config.media.sparse, ..FileStoreOptions::default() }
+}
+
 /// Makes `store` the new volume.
 async fn fill(
     store: FileStore,
@@ -94,7 +98,7 @@ async fn fill(
     superblock: &Superblock,
 ) -> Result<Superblock> {
     let bytes = superblock.store_bytes();
-    if bytes <= PREPARE_BYTES_MAX && store.bytes() >= bytes {
+    if bytes <= PREPARE_BYTES_MAX && store.bytes() >= bytes && !config.media.sparse {
         // First, as preparing may write over what an old volume held.
         erase_superblock(&store).await?;
         store.prepare(FIRST_ZONE_BYTE, bytes - FIRST_ZONE_BYTE).await?;

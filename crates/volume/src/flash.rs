@@ -170,7 +170,8 @@ impl<S: BlockStore> FlashVolume<S> {
         check_sizes(&superblock, &store, config)?;
         let zones = zones(store.clone(), &superblock)?;
         let ftl_options = config.ftl_options(superblock.pages)?;
-        let ftl_options = FtlOptions { read_only: options.read_only, ..ftl_options };
+        let OpenOptions { read_only, accept_loss } = options;
+        let ftl_options = FtlOptions { read_only, accept_loss, ..ftl_options };
         let (ftl, recovery) = Ftl::recover(zones, ftl_options).await?;
         // What it says is right: the zones are this volume's.
         let superblocks_mended = match options.read_only {

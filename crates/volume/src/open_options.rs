@@ -15,9 +15,15 @@ pub struct OpenOptions {
     /// [`ReadOnly`]: tantalum_base::ErrorKind::ReadOnly
     /// [`Locked`]: tantalum_base::ErrorKind::Locked
     pub read_only: bool,
+    /// Also where changes that were durable are damaged and nobody knows which pages they were of, or a
+    /// part of the map is: pages may then hold what they held before, or be errors. The report says
+    /// what is given up. Otherwise opening is refused as [`Corrupt`].
+    ///
+    /// [`Corrupt`]: tantalum_base::ErrorKind::Corrupt
+    pub accept_loss: bool,
 }
 
 impl OpenOptions {
     /// To be read only.
-    pub const READ_ONLY: OpenOptions = OpenOptions { read_only: true };
+    pub const READ_ONLY: OpenOptions = OpenOptions { read_only: true, accept_loss: false };
 }

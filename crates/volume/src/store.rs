@@ -32,7 +32,8 @@ impl VolumeStore {
                     ));
                 }
                 let read_only = options.read_only;
-                let options = FileStoreOptions { read_only, ..FileStoreOptions::default() };
+                let sparse = config.media.sparse;
+                let options = FileStoreOptions { read_only, sparse, ..FileStoreOptions::default() };
                 let store = FileStore::open(live, &path, options)?;
                 Ok(VolumeStore::File(store))
             }

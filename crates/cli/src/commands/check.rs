@@ -9,7 +9,7 @@ use tantalum_base::PAGE_BYTES;
 use tantalum_base::size::human_bytes;
 use tantalum_runtime::Live;
 use tantalum_runtime::live::LiveOptions;
-use tantalum_volume::{CheckReport, VolumeConfig, check_volume};
+use tantalum_volume::{CheckReport, OpenOptions, VolumeConfig, check_volume, open_volume_with};
 
 /// Walk every structure of a volume, read every page, and say what is wrong, where
 #[derive(clap::Args, Debug)]
@@ -17,21 +17,30 @@ use tantalum_volume::{CheckReport, VolumeConfig, check_volume};
 pub struct Args {
     /// The volume's configuration
     volume: PathBuf,
+    /// First open a volume that is refused as damaged, to write, and give up what cannot be told any
+    /// more; what that is, is said
+    #[arg(long)]
+    accept_loss: bool,
 }
 
 const AFTER_HELP: &str =
     "Nothing is written: the volume may lie on a read-only or full file system, and be read by \
-others meanwhile; but it must not be open to be written: stop its server first. The last line is \
+others meanwhile (but for --accept-loss); but it must not be open to be written: stop its server first. The last line is \
 the verdict, sound or damaged. Exit status 1 where a problem was found.
 
 Examples:
-  tantalum check vol/VOLUME.toml";
+  tantalum check vol/VOLUME.toml
+  tantalum check vol/VOLUME.toml --accept-loss";
 
 /// Runs the command.
 pub fn run(args: &Args) -> anyhow::Result<Verdict> {
     let config = VolumeConfig::read(&args.volume)?;
     let live = Live::new(LiveOptions::default())?;
     let handle = live.clone();
+    let given_up = match args.accept_loss {
+        true => Some(give_up(&live, &config)?),
+        false => None,
+    };
     let report = live.run(async move {
         let progress = Progress::steps("pages checked");
         let step = |done: u64, of: u64| progress.step(done as usize, of as usize);
@@ -39,8 +48,10 @@ pub fn run(args: &Args) -> anyhow::Result<Verdict> {
         progress.finish();
         report
     })?;
-    let mut lines: Vec<String> =
-        report.findings.iter().map(|found| format!("{}: {}", found.place, found.problem)).collect();
+    let mut lines: Vec<String> = given_up.into_iter().collect();
+    let findings =
+        report.findings.iter().map(|found| format!("{}: {}", found.place, found.problem));
+    lines.extend(findings);
     lines.push(verdict(&args.volume, &report));
     // What was found decides the exit status, also where nobody reads on.
     if let Err(error) = print_line(&lines.join("\n"))
@@ -49,6 +60,23 @@ pub fn run(args: &Args) -> anyhow::Result<Verdict> {
         return Err(error).context("printing what was found");
     }
     Ok(if report.findings.is_empty() { Verdict::Good } else { Verdict::FoundWrong })
+}
+
+/// Opens the volume whatever that gives up, and closes it again; what was given up.
+fn give_up(live: &Live, config: &VolumeConfig) -> anyhow::Result<String> {
+    let (handle, config) = (live.clone(), config.clone());
+    let recovery = live.run(async move {
+        let options = OpenOptions { accept_loss: true, ..OpenOptions::default() };
+        let (volume, report) = open_volume_with(&handle, &config, options).await?;
+        volume.close().await?;
+        Ok::<_, tantalum_base::Error>(report.recovery)
+    })?;
+    Ok(format!(
+        "given up: {} changes, of pages that nobody can name and that now hold what they \
+         held before them; {} pages of which the map is damaged, which are errors now; \
+         {} pages are errors in all",
+        recovery.changes_given_up, recovery.pages_given_up, recovery.pages_lost,
+    ))
 }
 
 /// The last line: what the volume is, and how much of it was looked at.

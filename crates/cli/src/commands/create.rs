@@ -18,6 +18,10 @@ pub struct Args {
     /// What hosts see, for a configuration that does not exist yet: bytes with a unit (1GiB, 500MB)
     #[arg(long, value_name = "SIZE")]
     capacity: Option<String>,
+    /// Make the file without room for its content: at once, however large; a full file system is met
+    /// later, at a write (see media.sparse in the configuration)
+    #[arg(long)]
+    sparse: bool,
     /// Give up what the volume's file or device holds
     #[arg(long)]
     force: bool,
@@ -29,6 +33,7 @@ folder where nothing else is said, and lists all other settings with their defau
 
 Examples:
   tantalum create vol/VOLUME.toml --capacity 1GiB
+  tantalum create big/VOLUME.toml --capacity 1TiB --sparse
   tantalum create vol/VOLUME.toml --force";
 
 /// Runs the command.
@@ -84,10 +89,13 @@ fn configuration(args: &Args) -> anyhow::Result<(VolumeConfig, bool)> {
             let says = &config.device.capacity;
             bail!("{} says device.capacity = \"{says}\": change it there", path.display());
         }
+        if args.sparse && !config.media.sparse {
+            bail!("{} does not say media.sparse = true: change it there", path.display());
+        }
         return Ok((config, false));
     }
     let Some(capacity) = &args.capacity else {
         bail!("{} does not exist; --capacity SIZE makes one", path.display());
     };
-    Ok((config::write_new(path, capacity)?, true))
+    Ok((config::write_new(path, capacity, args.sparse)?, true))
 }

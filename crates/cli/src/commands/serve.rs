@@ -89,7 +89,7 @@ async fn serve_volume(
     mut options: ServerOptions,
 ) -> Result<()> {
     let stop = terminated(&live)?;
-    let open = OpenOptions { read_only: options.read_only };
+    let open = OpenOptions { read_only: options.read_only, ..OpenOptions::default() };
     let (volume, report) = open_volume_with(&live, &config, open).await?;
     // NBD's block sizes have no field for it (docs/nbd.md), so whoever looks is told in words.
     options.description = format!(

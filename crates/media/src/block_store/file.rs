@@ -26,11 +26,14 @@ pub struct FileStoreOptions {
     /// Open it to be read only: writes and syncs are refused as [`ErrorKind::ReadOnly`]. Many may
     /// read together, but nobody while another one may write.
     pub read_only: bool,
+    /// Make a file without room for its content, which the file system finds as it is written: a
+    /// large one takes no time, and a full file system is met at some later write.
+    pub sparse: bool,
 }
 
 impl Default for FileStoreOptions {
     fn default() -> Self {
-        FileStoreOptions { direct: true, read_only: false }
+        FileStoreOptions { direct: true, read_only: false, sparse: false }
     }
 }
 
@@ -76,7 +79,7 @@ impl FileStore {
         lock(&file, path, false)?;
         let metadata = file.metadata().map_err(|error| io(path, "looking at", error))?;
         if metadata.file_type().is_file()
-            && let Err(error) = allocate(&file, path, bytes)
+            && let Err(error) = allocate(&file, path, bytes, options.sparse)
         {
             if !existed {
                 // What was begun is taken back; that this may fail too adds nothing.
@@ -162,7 +165,7 @@ impl BlockStore for FileStore {
     }
 
     async fn prepare(&self, offset: u64, bytes: u64) -> Result<()> {
-        if self.is_written(offset, bytes) {
+        if self.0.options.sparse || self.is_written(offset, bytes) {
             return Ok(());
         }
         let mut buf = self.buffer(PREPARE_BYTES.min(bytes) as usize);
@@ -258,8 +261,9 @@ fn holder(file: &File) -> Option<u32> {
     })
 }
 
-/// Makes the file `bytes` long, with room for them. After an error it is as long as before.
-fn allocate(file: &File, path: &Path, bytes: u64) -> Result<()> {
+/// Makes the file `bytes` long, with room for them unless it is to be sparse. After an error it is as
+/// long as before.
+fn allocate(file: &File, path: &Path, bytes: u64, sparse: bool) -> Result<()> {
     let failed = |error: std::io::Error| {
         if error.kind() == std::io::ErrorKind::StorageFull {
             let context = format!("no room for {bytes} bytes at {}", path.display());
@@ -268,6 +272,9 @@ fn allocate(file: &File, path: &Path, bytes: u64) -> Result<()> {
         io(path, "allocating", error)
     };
     let old_bytes = file.metadata().map_err(|error| io(path, "looking at", error))?.len();
+    if sparse {
+        return file.set_len(bytes).map_err(failed);
+    }
     match rustix::fs::fallocate(file, FallocateFlags::empty(), 0, bytes) {
         // Without allocation a full disk shows later, at a write.
         Ok(()) | Err(rustix::io::Errno::OPNOTSUPP) => {}
