@@ -64,8 +64,8 @@ impl Cuts {
             disk.advance(position);
             outcome.met_pending += usize::from(disk.has_pending());
             let bytes = disk.image(&mut rng);
-            std::fs::write(&image, &bytes).expect("written");
-            let explained = open(&config, number)
+            place(&image, &bytes);
+            let explained = open(&config, &image, number)
                 .and_then(|found| history.explain(&found, position).map(|_| ()));
             if let Err(error) = explained {
                 if let (Some(keep), true) = (keep, outcome.violations.is_empty()) {
@@ -83,8 +83,16 @@ pub fn kept(name: &str) -> PathBuf {
     Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("power-cut-{name}.tantalum"))
 }
 
+/// Makes an image, as a file that was never open: a program that another test is just starting may
+/// still have inherited the last one, and its lock.
+pub fn place(image: &Path, bytes: &[u8]) {
+    // There is none before the first.
+    let _ = std::fs::remove_file(image);
+    std::fs::write(image, bytes).expect("written");
+}
+
 /// Opens image `number`, checks it, and reads every page.
-fn open(config: &Path, number: usize) -> Result<Vec<WriteNo>, String> {
+fn open(config: &Path, image: &Path, number: usize) -> Result<Vec<WriteNo>, String> {
     if number.is_multiple_of(BY_COMMAND_LINE_EVERY) {
         return open_by_command_line(config);
     }
@@ -92,6 +100,7 @@ fn open(config: &Path, number: usize) -> Result<Vec<WriteNo>, String> {
         return open_by_library(config, true);
     }
     let first = open_by_library(config, false)?;
+    place(image, &std::fs::read(image).expect("read"));
     let second = open_by_library(config, true).map_err(|error| format!("opened again: {error}"))?;
     if first == second {
         return Ok(first);

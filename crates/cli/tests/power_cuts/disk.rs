@@ -16,12 +16,16 @@ pub enum Honesty {
     Honest,
     /// One in so many, drawn by the seed, was answered without being done; 1 for all of them.
     LiesOnceIn(u64, u64),
+    /// Syncs are done; durable writes are as if `O_DSYNC` had been forgotten.
+    ForgetsDurable,
 }
 
 /// The disk at a position of its journal, which only moves on.
 pub struct Disk<'a> {
     journal: &'a Journal,
+    /// Requests that were answered without being done.
     lies: BTreeSet<RequestNo>,
+    forgets_durable: bool,
     durable: Medium,
     position: usize,
     /// Writes and resizes that nothing covers yet, and whether each was answered.
@@ -49,6 +53,7 @@ impl<'a> Disk<'a> {
         Disk {
             journal,
             lies,
+            forgets_durable: matches!(honesty, Honesty::ForgetsDurable),
             durable: Medium::default(),
             position: 0,
             pending: BTreeMap::new(),
@@ -91,7 +96,9 @@ impl<'a> Disk<'a> {
                     covered.into_iter().for_each(|covered| self.make_durable(covered));
                 }
             }
-            Kind::Write { durable: true, .. } if kept => self.make_durable(number),
+            Kind::Write { durable: true, .. } if kept && !self.forgets_durable => {
+                self.make_durable(number);
+            }
             Kind::Write { .. } | Kind::Resize { .. } => {
                 self.pending.insert(number, true);
             }
@@ -248,6 +255,8 @@ mod tests {
         assert_eq!(held(&journal, Honesty::Honest), sets([&[0, 1], &[0, 1, 2], &[0, 2], &[0]]));
         journal.end(second);
         assert_eq!(held(&journal, Honesty::Honest), sets([&[0, 1], &[2], &[2], &[0]]));
+        let forgetful = sets([&[0, 1], &[0, 1, 2], &[0, 2], &[0]]);
+        assert_eq!(held(&journal, Honesty::ForgetsDurable), forgetful);
         let sync = journal.begin(Kind::Sync);
         journal.end(sync);
         assert_eq!(held(&journal, Honesty::Honest), sets([&[1], &[2], &[2], &[0]]));

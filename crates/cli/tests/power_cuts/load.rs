@@ -1,7 +1,7 @@
 //! Clients of the server that write and trim numbered contents, several requests at a time, and
 //! write down what was issued and answered when.
 use crate::history::{ChangeNo, Durability, GROUP_PAGES, GROUPS, History, content};
-use crate::passthrough::Recorder;
+use crate::recorder::Recorder;
 use crate::support::nbd::{Client, Command};
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;

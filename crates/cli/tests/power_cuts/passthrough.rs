@@ -4,7 +4,8 @@
 //! It syncs nothing itself: what would survive is a question to the journal, and what is read here
 //! while it runs is in the kernel's memory either way. The file may have any name and change it;
 //! that its last one survives is taken for granted.
-use crate::journal::{Journal, Kind, RequestNo};
+use crate::journal::Kind;
+use crate::recorder::{Failing, Recorder, locked};
 use fuser::{
     BackgroundSession, Config, Errno, FileAttr, FileHandle, FileType, Filesystem, FopenFlags,
     Generation, INodeNo, LockOwner, MountOption, OpenFlags, RenameFlags, ReplyAttr, ReplyCreate,
@@ -17,8 +18,7 @@ use std::fs::{File, Metadata, OpenOptions};
 use std::io::{Error, ErrorKind};
 use std::os::unix::fs::{FileExt, MetadataExt};
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::time::{Duration, SystemTime};
 use tantalum_base::Rng;
 
@@ -26,102 +26,7 @@ use tantalum_base::Rng;
 const NO_CACHE: Duration = Duration::ZERO;
 /// Requests that are worked on at once.
 const THREADS: usize = 8;
-/// The longest that a write or sync takes beyond what it takes, so that some are in flight together.
-const DELAY_MAX_US: u64 = 400;
 const HANDLE: FileHandle = FileHandle(1);
-
-/// Requests that fail instead of being done.
-#[derive(Clone, Copy, Debug)]
-pub struct Failure {
-    pub of: Failing,
-    /// How many of them are done before the first fails.
-    pub after: u64,
-    pub error: Errno,
-}
-
-/// What fails.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Failing {
-    /// One write: a part of it is done.
-    Write,
-    /// One sync: of what was unsynced nothing is sure any more.
-    Sync,
-    /// Every write from there on, as on a file system without room.
-    EveryWrite,
-}
-
-/// What a mounted file system shows of itself.
-#[derive(Default)]
-pub struct Recorder {
-    journal: Mutex<Journal>,
-    failure: Mutex<Option<Failure>>,
-    failures: AtomicU64,
-}
-
-impl Recorder {
-    pub fn journal(&self) -> MutexGuard<'_, Journal> {
-        locked(&self.journal)
-    }
-
-    pub fn position(&self) -> usize {
-        self.journal().position()
-    }
-
-    /// Takes the place of an earlier failure; `None` for a healthy file system.
-    pub fn fail(&self, failure: Option<Failure>) {
-        *locked(&self.failure) = failure;
-    }
-
-    /// Requests that have failed.
-    pub fn failures(&self) -> u64 {
-        self.failures.load(Ordering::Relaxed)
-    }
-
-    /// The error of a request that is to fail.
-    fn failing(&self, is_sync: bool) -> Option<Errno> {
-        let mut failure = locked(&self.failure);
-        let planned = failure.as_mut()?;
-        if is_sync != (planned.of == Failing::Sync) {
-            return None;
-        }
-        if planned.after > 0 {
-            planned.after -= 1;
-            return None;
-        }
-        let error = planned.error;
-        if planned.of != Failing::EveryWrite {
-            *failure = None;
-        }
-        self.failures.fetch_add(1, Ordering::Relaxed);
-        Some(error)
-    }
-
-    fn end(&self, request: RequestNo, failed: bool) {
-        let mut journal = self.journal();
-        journal.requests[request].failed = failed;
-        journal.end(request);
-    }
-
-    /// A request begins, is done by `act`, and ends; it is answered after that.
-    fn record(&self, kind: Kind, act: impl FnOnce() -> Result<(), Errno>) -> Result<(), Errno> {
-        let request = self.journal().begin(kind);
-        let delay_us = Rng::new(request as u64).below(DELAY_MAX_US);
-        let done = act();
-        pause(Duration::from_micros(delay_us));
-        self.end(request, done.is_err());
-        done
-    }
-}
-
-/// A panic elsewhere must not hide what was written down.
-fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
-}
-
-#[expect(clippy::disallowed_methods, reason = "stands for a disk that takes its time")]
-fn pause(time: Duration) {
-    std::thread::sleep(time);
-}
 
 /// Mounted until it is dropped.
 pub struct Mounted {
@@ -225,7 +130,7 @@ impl Passthrough {
 
     fn write_at(&self, offset: u64, bytes: &[u8], durable: bool) -> Result<(), Errno> {
         let file = self.file()?;
-        let failing = self.recorder.failing(false);
+        let failing = self.recorder.failing(&[Failing::Write, Failing::EveryWrite]);
         // What is done of a write that fails ends anywhere.
         let drawn =
             Rng::new(offset ^ self.recorder.position() as u64).below(bytes.len() as u64 / 512);
@@ -354,6 +259,9 @@ impl Filesystem for Passthrough {
         _: Option<LockOwner>,
         reply: ReplyData,
     ) {
+        if let Some(error) = self.recorder.failing(&[Failing::Read, Failing::EveryRead]) {
+            return reply.error(error);
+        }
         let mut bytes = vec![0; size as usize];
         let read =
             self.file().and_then(|file| file.read_at(&mut bytes, offset).map_err(Errno::from));
@@ -384,7 +292,7 @@ impl Filesystem for Passthrough {
     }
 
     fn fsync(&self, _: &Request, _: INodeNo, _: FileHandle, _: bool, reply: ReplyEmpty) {
-        let failing = self.recorder.failing(true);
+        let failing = self.recorder.failing(&[Failing::Sync]);
         answer(self.recorder.record(Kind::Sync, || failing.map_or(Ok(()), Err)), reply);
     }
 
@@ -452,6 +360,7 @@ fn answer(done: Result<(), Errno>, reply: ReplyEmpty) {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::recorder::Failure;
     use rustix::io::{IoSlice, ReadWriteFlags, pwritev2};
     use std::os::unix::fs::OpenOptionsExt;
 

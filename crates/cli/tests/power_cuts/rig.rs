@@ -2,7 +2,8 @@
 //! under load.
 use crate::history::{Durability, PAGES, WriteNo, numbers_of};
 use crate::load::{CONNECTIONS, Load};
-use crate::passthrough::{Mounted, Recorder};
+use crate::passthrough::Mounted;
+use crate::recorder::Recorder;
 use crate::support::good;
 use crate::support::nbd::Client;
 use crate::support::server::Server;

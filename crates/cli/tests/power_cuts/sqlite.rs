@@ -1,6 +1,6 @@
 //! SQLite in this process, whose thread does the volume's I/O itself: power cuts between and in its
 //! commits.
-use crate::cuts::Cuts;
+use crate::cuts::{Cuts, place};
 use crate::disk::{Disk, Honesty};
 use crate::history::Durability;
 use crate::rig::{Engine, Rig, config_text};
@@ -104,7 +104,7 @@ fn cut(
     let mut violations = Vec::new();
     for position in cuts.positions(&journal, &mut rng) {
         disk.advance(position);
-        std::fs::write(&image, disk.image(&mut rng)).unwrap();
+        place(&image, &disk.image(&mut rng));
         let least = transactions.iter().filter(|done| done.committed <= position).count();
         let most = transactions.iter().filter(|done| done.issued <= position).count();
         match held(&config, transactions) {
