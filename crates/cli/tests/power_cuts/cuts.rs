@@ -11,6 +11,7 @@ use tantalum_base::{PAGE_BYTES, PageBuf, PageDevice, PageNo, Payload, Rng};
 use tantalum_runtime::Live;
 use tantalum_runtime::live::LiveOptions;
 use tantalum_volume::{VolumeConfig, open_volume};
+use tempfile::TempDir;
 
 /// Every so many images are opened by the command line, the others by the library in this process.
 const BY_COMMAND_LINE_EVERY: usize = 16;
@@ -54,7 +55,7 @@ impl Cuts {
         durability: Durability,
         keep: Option<&Path>,
     ) -> Outcome {
-        let folder = tempfile::tempdir().expect("a folder");
+        let folder = image_folder();
         let (image, config) = (folder.path().join("image"), folder.path().join("v.toml"));
         std::fs::write(&config, config_text(durability, &image)).expect("written");
         let mut rng = Rng::split(self.seed, "cuts");
@@ -81,6 +82,12 @@ impl Cuts {
 /// Where the first image that breaks a promise of a run is kept.
 pub fn kept(name: &str) -> PathBuf {
     Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("power-cut-{name}.tantalum"))
+}
+
+/// A folder for images: in memory where there is some, as what opening one syncs need not survive.
+pub fn image_folder() -> TempDir {
+    let in_memory = tempfile::tempdir_in("/dev/shm");
+    in_memory.or_else(|_| tempfile::tempdir()).expect("a folder")
 }
 
 /// Makes an image, as a file that was never open: a program that another test is just starting may

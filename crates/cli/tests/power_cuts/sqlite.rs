@@ -1,6 +1,6 @@
 //! SQLite in this process, whose thread does the volume's I/O itself: power cuts between and in its
 //! commits.
-use crate::cuts::{Cuts, place};
+use crate::cuts::{Cuts, image_folder, place};
 use crate::disk::{Disk, Honesty};
 use crate::history::Durability;
 use crate::rig::{Engine, Rig, config_text};
@@ -94,7 +94,7 @@ fn cut(
     images: usize,
     seed: u64,
 ) -> Vec<String> {
-    let folder = tempfile::tempdir().unwrap();
+    let folder = image_folder();
     let (image, config) = (folder.path().join("image"), folder.path().join("v.toml"));
     std::fs::write(&config, config_text(Durability::OnAck, &image)).unwrap();
     let journal = rig.recorder().journal();
