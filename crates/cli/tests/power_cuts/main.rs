@@ -1,0 +1,213 @@
+//! Power cuts of the real server. It serves a volume on a file system that passes everything on and
+//! writes down what it was asked; from that journal come images of what a disk may hold when its
+//! power goes, each opened and held against what clients were told.
+//!
+//! ```text
+//! passthrough   the file system               load      clients of the server
+//! recorder      writes down, lets fail        history   what they did and were told
+//! journal       what was asked, in order      rig       a volume, its server, its lives
+//! disk          a disk at a cut, from the journal
+//! cuts          images of cuts, opened and explained
+//! sqlite        the same with SQLite in this process
+//! ```
+//! Where there is no FUSE, this says so and is skipped. `TANTALUM_NIGHTLY=1` makes far more images.
+#[path = "../support/mod.rs"]
+mod support;
+
+mod cuts;
+mod disk;
+mod history;
+mod journal;
+mod load;
+mod passthrough;
+mod recorder;
+mod rig;
+mod sqlite;
+
+use cuts::{Cuts, kept};
+use disk::Honesty;
+use history::Durability;
+use recorder::{Failing, Failure};
+use rig::{Engine, Rig, served, under_load};
+use std::sync::atomic::Ordering;
+use support::tantalum;
+
+/// Images of each kind of server.
+fn images() -> usize {
+    if std::env::var_os("TANTALUM_NIGHTLY").is_some() { 1500 } else { 80 }
+}
+
+/// Lives under load, then images of cuts anywhere in them.
+fn survives(engine: Engine, durability: Durability, seed: u64) {
+    let Some(rig) = Rig::new(engine, durability) else { return };
+    let load = rig.load(seed);
+    rig.live(&load, 5, 150);
+    let journal = rig.recorder().journal();
+    let history = load.history();
+    let cuts = Cuts { seed, images: images(), from: rig.created_at, honesty: Honesty::Honest };
+    let keep = kept(&format!("{engine:?}-{durability:?}"));
+    let outcome = cuts.make(&journal, &history, durability, Some(&keep));
+    println!(
+        "{engine:?}, {durability:?}, seed {seed}: {} changes acknowledged, {} requests; of {} images {} \
+         met something in the air",
+        history.acknowledged(),
+        journal.requests.len(),
+        cuts.images,
+        outcome.met_pending
+    );
+    let violations = outcome.violations;
+    assert!(
+        violations.is_empty(),
+        "seed {seed}: {violations:#?}; the first is in {}",
+        keep.display()
+    );
+    assert!(outcome.met_pending > cuts.images / 4, "few cuts met something in the air");
+}
+
+#[test]
+fn on_ack_by_the_ring() {
+    survives(Engine::Ring, Durability::OnAck, 1);
+}
+
+#[test]
+fn on_ack_by_threads() {
+    survives(Engine::Threads, Durability::OnAck, 2);
+}
+
+#[test]
+fn on_flush_by_the_ring() {
+    survives(Engine::Ring, Durability::OnFlush, 3);
+}
+
+#[test]
+fn on_flush_by_threads() {
+    survives(Engine::Threads, Durability::OnFlush, 4);
+}
+
+/// What the tests above rest on: a disk that says that it has synced and has not is found out, and so
+/// is a server that does not ask for what it promises.
+#[test]
+fn a_disk_that_lies_about_syncs_is_found_out() {
+    for (durability, seed) in [(Durability::OnAck, 5), (Durability::OnFlush, 6)] {
+        let Some(rig) = Rig::new(Engine::Ring, durability) else { return };
+        let load = rig.load(seed);
+        rig.live(&load, 2, 200);
+        let journal = rig.recorder().journal();
+        let history = load.history();
+        let mut lies = vec![Honesty::LiesOnceIn(1, seed)];
+        if durability == Durability::OnAck {
+            // A lie about a flush is made good by the next one, so a few of these are seen by chance.
+            lies.extend([Honesty::LiesOnceIn(4, seed), Honesty::ForgetsDurable]);
+        }
+        for honesty in lies {
+            let cuts = Cuts { seed, images: 40, from: rig.created_at, honesty };
+            let violations = cuts.make(&journal, &history, durability, None).violations;
+            println!("{durability:?}, {honesty:?}: {} of 40 images broken", violations.len());
+            assert!(!violations.is_empty(), "{durability:?}, {honesty:?}: nothing is seen");
+        }
+    }
+}
+
+/// Requests of a running server fail, at several places. It refuses what it cannot keep, refuses all
+/// changes from then on and goes on to answer reads; whether then the power goes or the server is
+/// killed, nothing acknowledged is lost when the file system is healthy again.
+fn keeps_what_it_acknowledged(
+    engine: Engine,
+    durability: Durability,
+    of: Failing,
+    error: fuser::Errno,
+) {
+    let mut refused = 0;
+    for (turn, after) in [0, 3, 10, 40].into_iter().enumerate() {
+        let seed = 100 + turn as u64;
+        let Some(rig) = Rig::new(engine, durability) else { return };
+        let load = rig.load(seed);
+        rig.live(&load, 1, 40);
+        let server = rig.serve();
+        rig.explain(&load, &server, 1);
+        let from = rig.recorder().position();
+        rig.recorder().fail(Some(Failure { of, after, error }));
+        let enough = load.answered.load(Ordering::Relaxed) + 300;
+        under_load(&load, &server.socket, 1, enough, || false, || ());
+        let refused_now = load.refused.load(Ordering::Relaxed);
+        println!(
+            "{engine:?}, {durability:?}, {of:?} {after}: {} failed, {refused_now} refused",
+            rig.recorder().failures()
+        );
+        refused += refused_now;
+        let behind = load.done_behind_a_refusal.load(Ordering::Relaxed);
+        assert_eq!(behind, 0, "seed {seed}: changes behind one that was refused are done");
+        served(&server).unwrap_or_else(|error| panic!("seed {seed}: reads do not go on: {error}"));
+        server.kill();
+        rig.recorder().fail(None);
+        {
+            let (journal, history) = (rig.recorder().journal(), load.history());
+            let cuts = Cuts { seed, images: 10, from, honesty: Honesty::Honest };
+            let violations = cuts.make(&journal, &history, durability, None).violations;
+            assert!(violations.is_empty(), "seed {seed}: {violations:#?}");
+        }
+        let server = rig.serve();
+        rig.explain(&load, &server, 2);
+        server.terminate();
+    }
+    assert!(refused > 0, "no failure was noticed");
+}
+
+#[test]
+fn on_ack_a_write_that_fails() {
+    let error = fuser::Errno::EIO;
+    keeps_what_it_acknowledged(Engine::Ring, Durability::OnAck, Failing::Write, error);
+}
+
+#[test]
+fn on_flush_a_write_that_fails() {
+    let error = fuser::Errno::EIO;
+    keeps_what_it_acknowledged(Engine::Threads, Durability::OnFlush, Failing::Write, error);
+}
+
+#[test]
+fn on_flush_a_sync_that_fails() {
+    let error = fuser::Errno::EIO;
+    keeps_what_it_acknowledged(Engine::Ring, Durability::OnFlush, Failing::Sync, error);
+}
+
+#[test]
+fn on_ack_a_file_system_without_room() {
+    let error = fuser::Errno::ENOSPC;
+    keeps_what_it_acknowledged(Engine::Threads, Durability::OnAck, Failing::EveryWrite, error);
+}
+
+#[test]
+fn on_flush_a_file_system_without_room() {
+    let error = fuser::Errno::ENOSPC;
+    keeps_what_it_acknowledged(Engine::Ring, Durability::OnFlush, Failing::EveryWrite, error);
+}
+
+/// A read that fails costs whoever asked for it, and nothing else: neither what clients read next nor
+/// what an opening concludes that meets it.
+#[test]
+fn reads_that_fail() {
+    let error = fuser::Errno::EIO;
+    let failure = |of, after| Some(Failure { of, after, error });
+    let (seed, durability) = (200, Durability::OnAck);
+    let Some(rig) = Rig::new(Engine::Ring, durability) else { return };
+    let load = rig.load(seed);
+    let mut refused = 0;
+    for (life, after) in (0..).zip([0, 1, 2, 5, 11, 20, 30, 45, 60, 80, 100, 130]) {
+        rig.live(&load, 1, 30);
+        rig.recorder().fail(failure(Failing::Read, after));
+        let opened = tantalum(&["check", rig.config().to_str().unwrap()]);
+        println!("read {after} of a check fails: {}, {}", opened.code, opened.err.trim());
+        refused += u64::from(opened.code != 0);
+        rig.recorder().fail(None);
+        let server = rig.serve();
+        rig.explain(&load, &server, life);
+        rig.recorder().fail(failure(Failing::EveryRead, 0));
+        let failed = served(&server);
+        assert!(failed.is_err(), "seed {seed}: reads that failed were answered");
+        rig.recorder().fail(None);
+        rig.explain(&load, &server, life);
+        server.kill();
+    }
+    assert!(refused > 0, "no opening met a read that failed");
+}
