@@ -91,35 +91,33 @@ fn files_that_fail() {
     }
 }
 
-/// Lives `text` with each number up to 30 in place of `N`: one of them breaks a promise where `fault` is
-/// planted, and none where it is not.
-fn is_noticed(fault: Fault, text: &str) {
-    let mut noticed = 0;
-    for number in 0..30 {
-        let replay = Replay::parse(&text.replace('N', &number.to_string())).unwrap();
+/// Lives `text` with `harm` behind its end, with each number up to 30 in place of `N`: one of them breaks a
+/// promise where `fault` is planted, and not where it is not. Without the harm nothing breaks.
+fn is_noticed(fault: Fault, text: &str, harm: &str) {
+    let live = |text: &str, planted: Option<Fault>| {
+        let replay = Replay::parse(text).unwrap();
         let lives = find(&replay.device, &replay.media).unwrap();
-        plant(Some(fault));
-        let planted = lives.live(&replay.life);
+        plant(planted);
+        let outcome = lives.live(&replay.life);
         plant(None);
-        if planted.violations.is_empty() {
-            continue;
-        }
-        let sound = lives.live(&replay.life);
-        if sound.violations.is_empty() {
-            println!("{fault:?}: {}: {}", replay.text(), planted.violations[0]);
-            noticed += 1;
-        }
-    }
-    assert!(noticed > 0, "{fault:?} is not noticed in {text}");
+        outcome.violations
+    };
+    assert_eq!(live(text, Some(fault)), []);
+    let noticed = (0..30).find_map(|number| {
+        let text = format!("{text} {}", harm.replace('N', &number.to_string()));
+        let broken = live(&text, Some(fault)).into_iter().next()?;
+        live(&text, None).is_empty().then_some((text, broken))
+    });
+    let (text, broken) =
+        noticed.unwrap_or_else(|| panic!("{fault:?} is not noticed: {text} {harm}"));
+    println!("{fault:?}: {text}: {broken}");
 }
 
 #[test]
 fn a_damaged_page_that_is_served_is_noticed() {
     for how in ["wipe@N", "flip@N.9000"] {
-        is_noticed(
-            Fault::NoChecksum,
-            &format!("ssd:cache=through; file; pages=24; seed=1; w5 w9 -> close {how}"),
-        );
+        let text = "ssd:cache=through; file; pages=24; seed=1; w5 w9 -> close";
+        is_noticed(Fault::NoChecksum, text, how);
     }
 }
 
@@ -127,19 +125,17 @@ fn a_damaged_page_that_is_served_is_noticed() {
 fn a_trim_that_is_undone_by_damage_is_noticed() {
     for media in ["file", "nand"] {
         for how in ["wipe@N", "lost@N"] {
-            let text = format!(
-                "ssd:cache=through; {media}; pages=24; seed=1; w5 w7 t5 w6 w8 -> dark {how}"
-            );
-            is_noticed(Fault::DamageTakenForEnd, &text);
+            let text =
+                format!("ssd:cache=through; {media}; pages=24; seed=1; w5 w7 t5 w6 w8 -> dark");
+            is_noticed(Fault::DamageTakenForEnd, &text, how);
         }
     }
 }
 
 #[test]
 fn an_acknowledgement_of_what_then_fails_is_noticed() {
-    for what in ["eio", "enospc"] {
-        let text =
-            format!("ssd:cache=through; file; pages=24; seed=1; w5 w7 w5 w6 w5 -> dark {what}@N");
-        is_noticed(Fault::EarlyAcknowledgement, &text);
+    for harm in ["eio@N", "enospc@N"] {
+        let text = "ssd:cache=through; file; pages=24; seed=1; w5 w7 w5 w6 w5 -> close";
+        is_noticed(Fault::EarlyAcknowledgement, text, harm);
     }
 }

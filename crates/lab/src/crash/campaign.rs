@@ -237,3 +237,49 @@ fn found(lives: &dyn Lives, options: &CampaignOptions, life: &Life, after_cuts: 
         after_cuts,
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::crash::{FileRig, NandRig, Rig, Size};
+    use tantalum_base::Stamp;
+    use tantalum_media::ZoneMedia;
+    use tantalum_runtime::Virtual;
+    use tantalum_runtime::virtual_time::Schedule;
+
+    /// Zones in a page of the zone table (`docs/format.md`).
+    const ZONES_IN_A_PAGE: u32 = 169;
+
+    #[test]
+    fn a_campaign_has_lives_on_large_media() {
+        fn zones<R: Rig>() -> u32 {
+            R::of_size(1, Size::Large, 0).open(&Virtual::new(Schedule::Fifo)).geometry().zones
+        }
+        assert!(zones::<FileRig>() > ZONES_IN_A_PAGE);
+        assert!(zones::<NandRig<Stamp>>() > ZONES_IN_A_PAGE);
+        let mut cleaned = 0;
+        for (device, media) in [
+            ("ssd:cache=through", "file"),
+            ("ssd:cache=ordered", "file"),
+            ("ssd:cache=durable", "nand"),
+            ("ssd:cache=volatile", "nand"),
+            ("txcache", "nand"),
+            ("tx-flash", "file"),
+        ] {
+            let lives = registry::find(device, media).unwrap();
+            let large = large(&*lives);
+            assert!(large.is_some(), "{device} on {media}");
+            let limits = limits(&*lives).unwrap();
+            let mut next = Next::Random { rng: Rng::new(1), limits, large };
+            let batch = next.take(LIVES_AT_ONCE, &Workload::parse("mixed").unwrap()).unwrap();
+            let is_large = |life: &&Life| life.pages == LARGE_PAGES;
+            let life = batch.iter().find(is_large).expect("one of them is large");
+            let outcome = lives.live(life);
+            assert_eq!((outcome.violations, outcome.undecided), (vec![], 0), "{device} on {media}");
+            println!("{device} on {media}: {:?}", outcome.coverage);
+            assert!(outcome.coverage.checkpoints > 2, "{device} on {media}");
+            cleaned += outcome.coverage.cleaned;
+        }
+        assert!(cleaned > 10);
+    }
+}

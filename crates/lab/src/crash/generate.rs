@@ -15,10 +15,8 @@ const DECAYS_MAX: u64 = 3;
 /// it, or later.
 const DECAY_WITHIN_READS: u64 = 300;
 
-/// Times with power of a device on a large medium at the most, beside that in which it is filled, and the
-/// pages of each command there.
+/// Times with power of a device on a large medium at the most, beside that in which it is filled.
 const LARGE_POWER_ONS: u32 = 4;
-const FILLING_PAGES: u64 = 3;
 /// Strikes, lost appends and failing operations in a life in which there are some, at the most.
 const STRIKES_MAX: u64 = 3;
 const LOST_MAX: u64 = 2;
@@ -199,13 +197,10 @@ impl Workload {
 
 /// A time with power in which every page is written, in an order that makes the map long.
 fn filling(limits: &Limits, rng: &mut Rng) -> PowerOn {
-    let len = u64::from(limits.atomic_write_pages_max).clamp(1, FILLING_PAGES);
-    let mut firsts: Vec<u64> = (0..limits.pages).step_by(len as usize).collect();
-    rng.shuffle(&mut firsts);
-    let write =
-        |first: u64| Command::Write(PageRange::new(PageNo(first), len.min(limits.pages - first)));
-    let clients = vec![firsts.into_iter().map(write).collect()];
-    PowerOn { clients, ..PowerOn::default() }
+    let mut pages: Vec<PageNo> = (0..limits.pages).map(PageNo).collect();
+    rng.shuffle(&mut pages);
+    let write = |page| Command::Write(PageRange::new(page, 1));
+    PowerOn { clients: vec![pages.into_iter().map(write).collect()], ..PowerOn::default() }
 }
 
 /// Where damage strikes, and how: mostly what is new, which no checkpoint has yet.
