@@ -11,7 +11,7 @@ use super::damage::Damage;
 use super::decay::Decay;
 use super::life::{Cut, CutAt, PowerOn, Strike};
 use super::powered::Powered;
-use super::rig::Rig;
+use super::rig::{Rig, Size};
 use super::subject::{Opening, Subject};
 
 /// How a stretch of virtual time ended.
@@ -60,7 +60,7 @@ impl<R: Rig, S: Subject<Powered<R::Media>>> Bench<R, S> {
     pub(super) fn new(subject: &S, seed: u64, pages: u64) -> Result<Self, Error> {
         let rig = match subject.array(pages)? {
             Some(shape) => R::of_shape(seed, &shape)?,
-            None => R::with_more_zones(seed, subject.more_zones()),
+            None => R::of_size(seed, Size::of_pages(pages), subject.more_zones()),
         };
         Ok(Bench {
             rig,

@@ -8,6 +8,7 @@ use super::exhaustive::every_cut;
 use super::generate::Workload;
 use super::life::Life;
 use super::registry::{self, Lives};
+use super::rig::LARGE_PAGES;
 use super::run::Outcome;
 use super::shrink::shrink;
 use super::subject::Coverage;
@@ -41,6 +42,8 @@ pub struct CampaignOptions {
 
 /// Lives that are begun before it is looked whether enough cuts were made.
 const LIVES_AT_ONCE: usize = 64;
+/// Which of them has a large medium, where the device can be had on one.
+const LARGE_AT: usize = 7;
 /// Logical pages of the devices: few meet often, many fill the medium.
 pub(super) const PAGES: [u64; 3] = [24, 60, 120];
 
@@ -115,6 +118,14 @@ fn limits(lives: &dyn Lives) -> Result<Vec<Limits>> {
     }
 }
 
+/// What the device offers on a large medium, where it can be had there.
+fn large(lives: &dyn Lives) -> Option<Limits> {
+    if lives.pages().is_some() {
+        return None;
+    }
+    lives.limits(LARGE_PAGES).ok()
+}
+
 /// Runs a campaign. `progress` is told (cuts made, cuts in all), from this thread.
 ///
 /// # Errors
@@ -128,9 +139,9 @@ pub fn campaign(options: &CampaignOptions, progress: &mut dyn FnMut(u64, u64)) -
         campaign.add(&every.dry);
         Next::Listed(every.lives.into_iter())
     } else {
-        let limits = limits(&*lives)?;
+        let (limits, large) = (limits(&*lives)?, large(&*lives));
         let label = format!("{} on {}", lives.device(), lives.media());
-        Next::Random { rng: Rng::split(options.seed, &label), limits }
+        Next::Random { rng: Rng::split(options.seed, &label), limits, large }
     };
     let goal = next.goal().unwrap_or(options.cuts);
     loop {
@@ -156,7 +167,7 @@ pub fn campaign(options: &CampaignOptions, progress: &mut dyn FnMut(u64, u64)) -
 
 /// Where lives come from.
 enum Next {
-    Random { rng: Rng, limits: Vec<Limits> },
+    Random { rng: Rng, limits: Vec<Limits>, large: Option<Limits> },
     Listed(std::vec::IntoIter<Life>),
 }
 
@@ -172,10 +183,12 @@ impl Next {
     fn take(&mut self, count: usize, workload: &Workload) -> Result<Vec<Life>> {
         match self {
             Next::Listed(lives) => Ok(lives.take(count).collect()),
-            Next::Random { rng, limits } => (0..count)
-                .map(|_| {
+            Next::Random { rng, limits, large } => (0..count)
+                .map(|at| {
                     let seed = rng.next_u64();
-                    workload.life(&limits[(seed % limits.len() as u64) as usize], seed)
+                    let small = &limits[(seed % limits.len() as u64) as usize];
+                    let large = large.as_ref().filter(|_| at == LARGE_AT);
+                    workload.life(large.unwrap_or(small), seed)
                 })
                 .collect(),
         }
@@ -222,5 +235,51 @@ fn found(lives: &dyn Lives, options: &CampaignOptions, life: &Life, after_cuts: 
         },
         commands_before: life.commands(),
         after_cuts,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::crash::{FileRig, NandRig, Rig, Size};
+    use tantalum_base::Stamp;
+    use tantalum_media::ZoneMedia;
+    use tantalum_runtime::Virtual;
+    use tantalum_runtime::virtual_time::Schedule;
+
+    /// Zones in a page of the zone table (`docs/format.md`).
+    const ZONES_IN_A_PAGE: u32 = 169;
+
+    #[test]
+    fn a_campaign_has_lives_on_large_media() {
+        fn zones<R: Rig>() -> u32 {
+            R::of_size(1, Size::Large, 0).open(&Virtual::new(Schedule::Fifo)).geometry().zones
+        }
+        assert!(zones::<FileRig>() > ZONES_IN_A_PAGE);
+        assert!(zones::<NandRig<Stamp>>() > ZONES_IN_A_PAGE);
+        let mut cleaned = 0;
+        for (device, media) in [
+            ("ssd:cache=through", "file"),
+            ("ssd:cache=ordered", "file"),
+            ("ssd:cache=durable", "nand"),
+            ("ssd:cache=volatile", "nand"),
+            ("txcache", "nand"),
+            ("tx-flash", "file"),
+        ] {
+            let lives = registry::find(device, media).unwrap();
+            let large = large(&*lives);
+            assert!(large.is_some(), "{device} on {media}");
+            let limits = limits(&*lives).unwrap();
+            let mut next = Next::Random { rng: Rng::new(1), limits, large };
+            let batch = next.take(LIVES_AT_ONCE, &Workload::parse("mixed").unwrap()).unwrap();
+            let is_large = |life: &&Life| life.pages == LARGE_PAGES;
+            let life = batch.iter().find(is_large).expect("one of them is large");
+            let outcome = lives.live(life);
+            assert_eq!((outcome.violations, outcome.undecided), (vec![], 0), "{device} on {media}");
+            println!("{device} on {media}: {:?}", outcome.coverage);
+            assert!(outcome.coverage.checkpoints > 2, "{device} on {media}");
+            cleaned += outcome.coverage.cleaned;
+        }
+        assert!(cleaned > 10);
     }
 }

@@ -177,8 +177,12 @@ impl<D: PageDevice> Client<D> {
     /// Whether a read of `range` that was issued at `issued` may be an error, for decay.
     fn may_fail(&self, range: PageRange, issued: u64) -> bool {
         let history = self.history.borrow();
-        let lost = self.medium.excuses(&history).lost;
         let durability = self.device.limits().durability;
+        let mut lost = self.medium.excuses(&history).lost;
+        if self.may_latch.io {
+            // What a failing sync was to make durable may be gone.
+            lost.extend(history.not_promised(durability));
+        }
         may_fail(&history, range, issued, &lost, durability, self.states_max)
     }
 

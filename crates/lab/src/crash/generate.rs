@@ -7,6 +7,7 @@ use super::command::Command;
 use super::life::{
     Cut, CutAt, End, How, IoFault, Life, LostPart, LostWrite, PowerOn, SLOT_BITS, Strike,
 };
+use super::rig::Size;
 
 /// Decays in a life in which there are some, at the most.
 const DECAYS_MAX: u64 = 3;
@@ -14,6 +15,8 @@ const DECAYS_MAX: u64 = 3;
 /// it, or later.
 const DECAY_WITHIN_READS: u64 = 300;
 
+/// Times with power of a device on a large medium at the most, beside that in which it is filled.
+const LARGE_POWER_ONS: u32 = 4;
 /// Strikes, lost appends and failing operations in a life in which there are some, at the most.
 const STRIKES_MAX: u64 = 3;
 const LOST_MAX: u64 = 2;
@@ -106,7 +109,9 @@ impl Workload {
         }
         let mut rng = Rng::split(seed, "life");
         let shape = Shape::new(self, limits, &mut rng);
-        let count = 1 + rng.below(u64::from(self.power_ons));
+        let is_large = Size::of_pages(limits.pages) == Size::Large;
+        let most = if is_large { LARGE_POWER_ONS } else { self.power_ons };
+        let count = 1 + rng.below(u64::from(self.power_ons.min(most)));
         let fails = rng.chance(self.faults);
         let mut failures_left = if fails { 1 + rng.below(u64::from(self.failures)) } else { 0 };
         let mut power_ons: Vec<PowerOn> = (0..count)
@@ -119,6 +124,10 @@ impl Workload {
                 power_on
             })
             .collect();
+        if is_large {
+            power_ons.insert(0, filling(limits, &mut rng));
+        }
+        let count = power_ons.len() as u64;
         // Of a seed apart: a life is the same but for what decays in it.
         let mut rng = Rng::split(seed, "decay");
         if rng.chance(self.decay) {
@@ -145,7 +154,7 @@ impl Workload {
         let (mut rng, at) = places("lost", self.lost, LOST_MAX);
         for at in at {
             let part = if rng.chance(0.5) { LostPart::First } else { LostPart::All };
-            let append = rng.below(u64::from(self.commands) * 2);
+            let append = rng.below(u64::from(self.commands));
             power_ons[at].lost_writes.push(LostWrite { append, part });
         }
         let (mut rng, at) = places("io faults", self.io_faults, IO_FAULTS_MAX);
@@ -184,6 +193,14 @@ impl Workload {
         };
         PowerOn { clients, end, ..PowerOn::default() }
     }
+}
+
+/// A time with power in which every page is written, in an order that makes the map long.
+fn filling(limits: &Limits, rng: &mut Rng) -> PowerOn {
+    let mut pages: Vec<PageNo> = (0..limits.pages).map(PageNo).collect();
+    rng.shuffle(&mut pages);
+    let write = |page| Command::Write(PageRange::new(page, 1));
+    PowerOn { clients: vec![pages.into_iter().map(write).collect()], ..PowerOn::default() }
 }
 
 /// Where damage strikes, and how: mostly what is new, which no checkpoint has yet.

@@ -185,6 +185,17 @@ impl<P: Payload> History<P> {
         self.flushes.push((issued, completed));
     }
 
+    /// Contents that need not have survived a cut now, of all that was written since the last check.
+    pub(super) fn not_promised(&self, durability: Durability) -> Vec<u64> {
+        let survivors = self.survivors(durability, None);
+        let entries = self.entries.iter().filter(|entry| !survivors.has(entry));
+        let sets = entries.filter_map(|entry| match &entry.effect {
+            Effect::Set(pages) => Some(pages),
+            Effect::Clear(_) | Effect::Share(_) => None,
+        });
+        sets.flatten().map(|(_, content)| *content).collect()
+    }
+
     /// What must have survived a cut now; where the end of the log may be missing from `tail` on, without
     /// what may be in it.
     pub(super) fn survivors<'a>(

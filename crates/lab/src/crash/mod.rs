@@ -53,7 +53,7 @@ pub use life::{
 };
 pub use powered::Powered;
 pub use registry::{DEVICES, Lives, MEDIA, PROFILES, carries, find};
-pub use rig::{FileRig, NandRig, Rig};
+pub use rig::{FileRig, NandRig, Rig, Size};
 pub use run::{Outcome, run};
 pub use shrink::{Shrunk, shrink};
 pub use subject::{ArrayShape, Coverage, Decayed, FailedProgram, Opening, Subject};

@@ -31,6 +31,30 @@ pub(super) const SMALL: NandGeometry = NandGeometry {
 pub(super) const SMALL_ZONES: NandZonesOptions =
     NandZonesOptions { spare_blocks_per_plane: 2, append_pages_max: 16 };
 
+/// How large a medium is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Size {
+    /// So small that it can be cut everywhere.
+    Small,
+    /// More zones than a page of the zone table has, each so short that checkpoints reach over their
+    /// ends; for as many logical pages as several chunks of the map.
+    Large,
+}
+
+impl Size {
+    /// That for so many logical pages.
+    pub(super) fn of_pages(pages: u64) -> Self {
+        if pages < LARGE_PAGES { Size::Small } else { Size::Large }
+    }
+}
+
+/// Logical pages of a device on a large medium.
+pub(super) const LARGE_PAGES: u64 = 1500;
+/// A large medium: zones, and the slots of each on a file, and the flash pages of a block on NAND.
+const LARGE_ZONES: u32 = 200;
+const LARGE_SLOTS_PER_ZONE: u32 = 16;
+const LARGE_PAGES_PER_BLOCK: u32 = 4;
+
 /// A medium that can be cut.
 pub trait Rig {
     /// The zones.
@@ -45,7 +69,15 @@ pub trait Rig {
     }
 
     /// The same, with `more` zones than others have.
-    fn with_more_zones(seed: u64, more: u32) -> Self;
+    fn with_more_zones(seed: u64, more: u32) -> Self
+    where
+        Self: Sized,
+    {
+        Self::of_size(seed, Size::Small, more)
+    }
+
+    /// A medium of this size, with `more` zones than others have.
+    fn of_size(seed: u64, size: Size, more: u32) -> Self;
 
     /// An array of this shape, where the medium is one.
     ///
@@ -114,8 +146,15 @@ pub struct NandRig<P> {
 impl<P: Payload> Rig for NandRig<P> {
     type Media = NandZones<Virtual, P>;
 
-    fn with_more_zones(seed: u64, more: u32) -> Self {
-        let geometry = NandGeometry { blocks_per_plane: SMALL.blocks_per_plane + more, ..SMALL };
+    fn of_size(seed: u64, size: Size, more: u32) -> Self {
+        let (blocks_per_plane, pages_per_block) = match size {
+            Size::Small => (SMALL.blocks_per_plane, SMALL.pages_per_block),
+            Size::Large => {
+                (LARGE_ZONES + SMALL_ZONES.spare_blocks_per_plane, LARGE_PAGES_PER_BLOCK)
+            }
+        };
+        let blocks_per_plane = blocks_per_plane + more;
+        let geometry = NandGeometry { blocks_per_plane, pages_per_block, ..SMALL };
         let timing = NandTiming {
             read_ns: 50_000,
             program_ns: 500_000,
@@ -191,6 +230,7 @@ pub struct FileRig {
     rng: Rng,
     seed: u64,
     zones: u32,
+    slots_per_zone: u32,
 }
 
 impl Rig for FileRig {
@@ -198,12 +238,15 @@ impl Rig for FileRig {
 
     const FAILS_IO: bool = true;
 
-    fn with_more_zones(seed: u64, more: u32) -> Self {
-        let zones = FILE_ZONES + more;
-        let slots = u64::from(zones) * u64::from(FILE_SLOTS_PER_ZONE);
+    fn of_size(seed: u64, size: Size, more: u32) -> Self {
+        let (zones, slots_per_zone) = match size {
+            Size::Small => (FILE_ZONES + more, FILE_SLOTS_PER_ZONE),
+            Size::Large => (LARGE_ZONES + more, LARGE_SLOTS_PER_ZONE),
+        };
+        let slots = u64::from(zones) * u64::from(slots_per_zone);
         let bytes = FILE_ZONES_BYTE + slots * PAGE_BYTES as u64;
         let disk = MemoryStore::new(bytes);
-        FileRig { disk, store: None, rng: Rng::split(seed, "rig"), seed, zones }
+        FileRig { disk, store: None, rng: Rng::split(seed, "rig"), seed, zones, slots_per_zone }
     }
 
     fn open(&mut self, runtime: &Virtual) -> Self::Media {
@@ -219,7 +262,7 @@ impl Rig for FileRig {
             volume_id: u128::from(self.seed),
             first_byte: FILE_ZONES_BYTE,
             zones: self.zones,
-            slots_per_zone: FILE_SLOTS_PER_ZONE,
+            slots_per_zone: self.slots_per_zone,
         };
         let zones = FileZones::new(store, options)
             .unwrap_or_else(|error| panic!("the rig's options are legal: {error}"));

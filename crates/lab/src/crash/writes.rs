@@ -387,6 +387,8 @@ impl<P: Clone> Writes<P> {
                 header.batch_first.0 + u64::from(header.batch_len) <= newest.durable.0 + 1
             }
             SlotKind::Record if spare.version != Version::NEVER => spare.version <= newest.durable,
+            // The checkpoint that makes its mapping void leaves its pages in force.
+            SlotKind::Dump => false,
             _ => append.returned.is_some_and(|returned| newest.begun > returned),
         }
     }

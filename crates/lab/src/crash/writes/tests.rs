@@ -305,3 +305,17 @@ fn every_slot_is_a_place_and_the_newest_come_first() {
         assert_eq!(places, (0..64).collect::<Vec<u32>>());
     }
 }
+
+#[test]
+fn a_dump_is_in_force_until_its_zones_are_reset() {
+    const DUMP: u8 = 3;
+    let mut list = List::new(FLASH);
+    list.append(0, HOST, 0, &[data(1, 11)]);
+    let header = list.append(1, DUMP, 1, &[(SlotKind::Dump, 0, 0, 0)]);
+    list.checkpoint(1, 1);
+    list.lose(header);
+    assert_eq!(list.judged(), (vec![], true, None));
+    list.writes.reset_begins(ZoneNo(1));
+    list.writes.reset_done(ZoneNo(1));
+    assert_eq!(list.judged(), NOTHING);
+}
