@@ -1,11 +1,12 @@
 //! The FTL alone on a file store that loses power: whatever was not synced may go, but what is
 //! found is a prefix of the batches, with all that was durable in it.
-use std::cell::{Cell, RefCell};
+use std::cell::Cell;
 use std::rc::Rc;
 use tantalum_base::{ErrorKind, PAGE_BYTES, PageBuf, PageNo, PageRange, Payload, Rng};
 use tantalum_ftl::{Ftl, FtlOptions};
 use tantalum_media::block_store::{CrashOptions, CrashStore, CutStyle, MemoryStore};
-use tantalum_media::{CutPlan, Fate, FileZones, FileZonesOptions};
+use tantalum_media::wrappers::ReadOnly;
+use tantalum_media::{CutPlan, Fate, FileZones, FileZonesOptions, ZoneMedia};
 use tantalum_runtime::sync::Semaphore;
 use tantalum_runtime::virtual_time::Schedule;
 use tantalum_runtime::{Runtime, Virtual};
@@ -315,7 +316,11 @@ pub fn run(load: &Load, cut: Option<u64>) -> Result<u64, String> {
     for _ in 0..load.recovery_cuts {
         cut_recovery(load, &disk, options, &mut rng)?;
     }
-    verify(load, &disk, options, &batches, &progress)?;
+    let read_only = read_only(load, &disk, options)?;
+    let found = verify(load, &disk, options, &batches, &progress)?;
+    if found != read_only {
+        return Err("opened read-only it held something else".into());
+    }
     Ok(operations)
 }
 
@@ -339,32 +344,53 @@ fn cut_recovery(
     Ok(())
 }
 
+/// What the pages hold where the device is opened to be read only. That must write nothing, and find
+/// no problem.
+fn read_only(load: &Load, disk: &MemoryStore, options: FtlOptions) -> Result<Vec<PageBuf>, String> {
+    let runtime = Virtual::new(Schedule::Fifo);
+    let (_, media) = open(&runtime, disk, load);
+    let options = FtlOptions { read_only: true, ..options };
+    let read = async move {
+        let (ftl, _) = Ftl::recover(ReadOnly::new(Rc::new(media)), options).await?;
+        let problems = ftl.check(|_, _| {}).await?;
+        assert_eq!(ftl.media().refused(), 0, "something was to be written");
+        Ok::<_, tantalum_base::Error>((problems, contents(&ftl).await?))
+    };
+    let read = runtime.run(read).map_err(|deadlock| deadlock.to_string())?;
+    match read.map_err(|error| format!("read-only after the cut: {error:?}"))? {
+        (problems, found) if problems.is_empty() => Ok(found),
+        (problems, _) => Err(format!("read-only after the cut: {problems:?}")),
+    }
+}
+
+async fn contents<M: ZoneMedia<Page = PageBuf>>(
+    ftl: &Ftl<M>,
+) -> tantalum_base::Result<Vec<PageBuf>> {
+    let mut found = vec![PageBuf::zero(); ftl.options().pages as usize];
+    for (page, out) in (0..).zip(&mut found) {
+        ftl.read(&[PageNo(page)], std::slice::from_mut(out)).await?;
+    }
+    Ok(found)
+}
+
+/// Opens the device; what its pages hold, which must be a prefix of the batches.
 fn verify(
     load: &Load,
     disk: &MemoryStore,
     options: FtlOptions,
     batches: &[Batch],
     progress: &Progress,
-) -> Result<(), String> {
+) -> Result<Vec<PageBuf>, String> {
     let runtime = Virtual::new(Schedule::Fifo);
     let (_, media) = open(&runtime, disk, load);
     let pages = load.pages;
-    let found = Rc::new(RefCell::new(Vec::new()));
-    let into = Rc::clone(&found);
     let read = async move {
         let (ftl, _) = Ftl::recover(media, options).await?;
         ftl.validate();
-        for page in (0..pages).map(PageNo) {
-            let mut out = [PageBuf::zero()];
-            ftl.read(&[page], &mut out).await?;
-            let [out] = out;
-            into.borrow_mut().push(out);
-        }
-        Ok::<_, tantalum_base::Error>(())
+        contents(&ftl).await
     };
     let read = runtime.run(read).map_err(|deadlock| deadlock.to_string())?;
-    read.map_err(|error| format!("after the cut: {error:?}"))?;
-    let found = found.borrow();
+    let found = read.map_err(|error| format!("after the cut: {error:?}"))?;
     let mut expected: Held = vec![(0, 0); pages as usize];
     let mut nearest = (usize::MAX, 0);
     for number in 0..=progress.issued.get() {
@@ -375,7 +401,7 @@ fn verify(
             };
             let wrong = (0..pages).filter(differs).count();
             if wrong == 0 {
-                return Ok(());
+                return Ok(found);
             }
             nearest = nearest.min((wrong, number));
         }
