@@ -23,6 +23,13 @@
 #define TANTALUM_OPEN_OWN_THREAD 1
 
 /**
+ * For tantalum_open: to be read only. Nothing is written to the volume or beside it, so it may lie
+ * on a read-only or full file system, and many may have it open like that at once, but nobody while
+ * another one may write. Every change is READ_ONLY, tantalum_begin too.
+ */
+#define TANTALUM_OPEN_READ_ONLY 2
+
+/**
  * What a call returns. Values never change their meaning; more may be added.
  */
 typedef enum TantalumStatus {
@@ -118,6 +125,10 @@ typedef enum TantalumStatus {
    * A page that is to be shared holds nothing.
    */
   TANTALUM_STATUS_UNMAPPED = 22,
+  /**
+   * A change of a volume that was opened to be read only.
+   */
+  TANTALUM_STATUS_READ_ONLY = 23,
 } TantalumStatus;
 
 /**
@@ -226,10 +237,11 @@ enum TantalumStatus tantalum_create(const char *config_path,
 
 /**
  * Opens the volume of the VOLUME.toml at `config_path`, recovers it where that is needed, and
- * puts a handle into `*volume`. `flags` is 0 or TANTALUM_OPEN_OWN_THREAD.
+ * puts a handle into `*volume`. `flags` is 0, TANTALUM_OPEN_OWN_THREAD, TANTALUM_OPEN_READ_ONLY, or
+ * both.
  *
  * The handle is the caller's, who gives it back with tantalum_close. One process has a volume
- * open, once; others get LOCKED. `*volume` is NULL after an error. Do not use a handle in a child
+ * open, once, or many read it; others get LOCKED. `*volume` is NULL after an error. Do not use a handle in a child
  * after fork().
  *
  * `config_path` is NULL (an error) or a string with a zero at its end; `volume` is NULL (an error)

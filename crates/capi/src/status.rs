@@ -52,6 +52,8 @@ pub enum TantalumStatus {
     Panicked = 21,
     /// A page that is to be shared holds nothing.
     Unmapped = 22,
+    /// A change of a volume that was opened to be read only.
+    ReadOnly = 23,
 }
 
 impl From<ErrorKind> for TantalumStatus {
@@ -77,13 +79,14 @@ impl From<ErrorKind> for TantalumStatus {
             ErrorKind::PowerCut => Self::PowerCut,
             ErrorKind::Closed => Self::Closed,
             ErrorKind::Unmapped => Self::Unmapped,
+            ErrorKind::ReadOnly => Self::ReadOnly,
             _ => Self::Other,
         }
     }
 }
 
 /// The names in the order of the values.
-const NAMES: [&CStr; 23] = [
+const NAMES: [&CStr; 24] = [
     c"ok",
     c"invalid input",
     c"out of range",
@@ -107,6 +110,7 @@ const NAMES: [&CStr; 23] = [
     c"other",
     c"panicked",
     c"unmapped",
+    c"read only",
 ];
 
 /// The name of the status with value `status`, which may be anything.
@@ -125,6 +129,7 @@ mod tests {
         assert_eq!(name(TantalumStatus::Latched as c_int), c"latched");
         assert_eq!(name(TantalumStatus::Panicked as c_int), c"panicked");
         assert_eq!(name(TantalumStatus::Unmapped as c_int), c"unmapped");
+        assert_eq!(name(TantalumStatus::ReadOnly as c_int), c"read only");
         for odd in [-1, NAMES.len() as c_int, c_int::MAX] {
             assert_eq!(name(odd), c"no status of this library");
         }

@@ -5,7 +5,9 @@ use tantalum_base::{Durability, ErrorKind, PAGE_BYTES, Result};
 use tantalum_runtime::Live;
 use tantalum_runtime::live::LiveOptions;
 use tantalum_volume::client::Client;
-use tantalum_volume::{HostOptions, Placement, VolumeConfig, VolumeHost, config, create_volume};
+use tantalum_volume::{
+    HostOptions, OpenOptions, Placement, VolumeConfig, VolumeHost, config, create_volume,
+};
 
 use crate::boundary::{call, check_pointer, invalid, path, put, reference};
 use crate::status::TantalumStatus;
@@ -20,6 +22,11 @@ pub const TANTALUM_CREATE_OVERWRITE: u32 = 1;
 /// group commits. Without, the calling thread does the work, one caller at a time, which is
 /// quicker where there is mostly one.
 pub const TANTALUM_OPEN_OWN_THREAD: u32 = 1;
+
+/// For tantalum_open: to be read only. Nothing is written to the volume or beside it, so it may lie
+/// on a read-only or full file system, and many may have it open like that at once, but nobody while
+/// another one may write. Every change is READ_ONLY, tantalum_begin too.
+pub const TANTALUM_OPEN_READ_ONLY: u32 = 2;
 
 /// What survives a power cut.
 #[repr(C)]
@@ -80,10 +87,11 @@ pub unsafe extern "C" fn tantalum_create(
 }
 
 /// Opens the volume of the VOLUME.toml at `config_path`, recovers it where that is needed, and
-/// puts a handle into `*volume`. `flags` is 0 or TANTALUM_OPEN_OWN_THREAD.
+/// puts a handle into `*volume`. `flags` is 0, TANTALUM_OPEN_OWN_THREAD, TANTALUM_OPEN_READ_ONLY, or
+/// both.
 ///
 /// The handle is the caller's, who gives it back with tantalum_close. One process has a volume
-/// open, once; others get LOCKED. `*volume` is NULL after an error. Do not use a handle in a child
+/// open, once, or many read it; others get LOCKED. `*volume` is NULL after an error. Do not use a handle in a child
 /// after fork().
 ///
 /// # Safety
@@ -100,12 +108,13 @@ pub unsafe extern "C" fn tantalum_open(
         unsafe { put(volume, std::ptr::null_mut(), "volume") }?;
         // SAFETY: promised by the caller.
         let path = unsafe { path(config_path, "config_path") }?;
-        check_flags(flags, TANTALUM_OPEN_OWN_THREAD)?;
+        check_flags(flags, TANTALUM_OPEN_OWN_THREAD | TANTALUM_OPEN_READ_ONLY)?;
         let placement = match flags & TANTALUM_OPEN_OWN_THREAD {
             0 => Placement::Caller,
             _ => Placement::Thread,
         };
-        let options = HostOptions { placement, ..HostOptions::default() };
+        let open = OpenOptions { read_only: flags & TANTALUM_OPEN_READ_ONLY != 0 };
+        let options = HostOptions { placement, open, ..HostOptions::default() };
         let host = VolumeHost::open(VolumeConfig::read(path)?, options)?;
         let opened = Box::into_raw(Box::new(TantalumVolume(host.client())));
         // SAFETY: promised by the caller.

@@ -191,6 +191,29 @@ static void threads(TantalumVolume *volume)
     }
 }
 
+static void reading_only(const char *path, uint32_t placement)
+{
+    TantalumVolume *volume, *second;
+    unsigned char page[PAGE], other[PAGE];
+    uint64_t transaction;
+    WANT(OK, tantalum_open(path, placement | TANTALUM_OPEN_READ_ONLY, &volume));
+    WANT(OK, tantalum_open(path, TANTALUM_OPEN_READ_ONLY, &second));
+    WANT(OK, tantalum_read(volume, 100, 1, page));
+    WANT(OK, tantalum_read(second, 100, 1, other));
+    if (memcmp(page, other, PAGE) != 0) {
+        fprintf(stderr, "two readers see different contents\n");
+        failures++;
+    }
+    WANT(READ_ONLY, tantalum_write(volume, 10, 1, page));
+    SAYS("read-only");
+    WANT(READ_ONLY, tantalum_trim(volume, 10, 1));
+    WANT(READ_ONLY, tantalum_begin(volume, &transaction));
+    WANT(OK, tantalum_flush(volume));
+    WANT(OK, tantalum_close(second));
+    WANT(LOCKED, tantalum_open(path, 0, &second));
+    WANT(OK, tantalum_close(volume));
+}
+
 int main(int arguments, char **argument)
 {
     if (arguments != 2) {
@@ -217,6 +240,7 @@ int main(int arguments, char **argument)
         sharing(volume);
         WANT(OK, tantalum_trim(volume, 10, 1));
         WANT(OK, tantalum_close(volume));
+        reading_only(path, placements[at]);
     }
     printf("%d failures\n", failures);
     return failures != 0;
