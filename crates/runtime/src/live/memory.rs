@@ -2,7 +2,7 @@
 
 /// Gives memory that is not in use back to the operating system, all that the allocator can: glibc's
 /// keeps what lies between two blocks in use, which after many small ones may be nearly all of it.
-/// Takes some milliseconds a GiB, in which the calling thread does nothing else. Other C libraries do
+/// May take tens of milliseconds a GiB, in which the calling thread does nothing else. Other C libraries do
 /// this by themselves, or never.
 pub fn give_back() {
     #[cfg(all(target_os = "linux", target_env = "gnu"))]
