@@ -263,7 +263,8 @@ fn what_was_not_durable_counts_once_a_check_has_seen_it() {
     assert_eq!(list.writes.uncertain(), [(ZoneNo(0), 0), (ZoneNo(1), 0)]);
     let append = &list.writes.appends[0];
     let spares = vec![None, Some(append.spares[1])];
-    let found = ScannedAppend { header: append.header, first_offset: 1, end_offset: 3, spares };
+    let (header, damaged) = (append.header, Vec::new());
+    let found = ScannedAppend { header, first_offset: 1, end_offset: 3, spares, damaged };
     list.writes.found(ZoneNo(0), 0, &[found]);
     list.writes.found(ZoneNo(1), 0, &[]);
     assert_eq!(list.writes.appends.len(), 1);
