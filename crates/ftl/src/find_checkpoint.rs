@@ -66,6 +66,11 @@ impl MetaSlots {
     }
 }
 
+/// Whether something on the medium is damaged, as against an operation that failed.
+fn is_damage(kind: ErrorKind) -> bool {
+    matches!(kind, ErrorKind::Corrupt | ErrorKind::Checksum | ErrorKind::Uncorrectable)
+}
+
 /// Pairs the header of a chunk with its number.
 fn chunk_at<'a>(
     chunk: &'a impl Fn(usize) -> Option<PieceHeader>,
@@ -108,15 +113,24 @@ impl<M: ZoneMedia> Ftl<M> {
         Ok(slots)
     }
 
-    /// The newest checkpoint with a footer. All of it must be there: older ones may not be whole
-    /// any more, and what was trimmed since would come back.
+    /// The newest checkpoint that is whole. One that is newer and has a footer may have been
+    /// overwritten before it came into force, or be damaged: whether all that it said can do without
+    /// it, the account of the log shows. Only what a dump builds on is in no log, and then it must be
+    /// the newest.
     pub(crate) async fn find_checkpoint(&self, meta: &MetaSlots) -> Result<Checkpoint> {
+        let mut damaged = None;
         for (id, slots) in meta.by_id.iter().rev() {
-            if let Some(checkpoint) = self.whole_checkpoint(*id, slots, meta.finished).await? {
-                return Ok(checkpoint);
+            match self.whole_checkpoint(*id, slots, meta.finished).await {
+                Ok(Some(checkpoint)) => return Ok(checkpoint),
+                Ok(None) => {}
+                Err(error) if self.options.dump.is_some() || !is_damage(error.kind()) => {
+                    return Err(error);
+                }
+                Err(error) => damaged = damaged.or(Some(error)),
             }
         }
-        Err(Error::new(ErrorKind::Corrupt, "no whole checkpoint was found on the medium"))
+        let none = || Error::new(ErrorKind::Corrupt, "no whole checkpoint was found on the medium");
+        Err(damaged.unwrap_or_else(none))
     }
 
     /// Checkpoint `id`, which must be there.

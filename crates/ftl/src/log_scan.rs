@@ -2,6 +2,7 @@
 use tantalum_base::{Error, ErrorKind, PageNo, Result, SlotNo, Version, ZoneNo};
 use tantalum_media::{ScannedAppend, SlotKind, Spare, ZoneMedia};
 
+use crate::find_checkpoint::MetaSlots;
 use crate::ftl::Ftl;
 use crate::logged::VersionRange;
 use crate::map::{Entry, Place};
@@ -67,6 +68,8 @@ impl<M: ZoneMedia> Ftl<M> {
             log.zones_scanned += 1;
             for append in appends {
                 log.durable = log.durable.max(append.header.durable);
+                let begun = MetaSlots::checkpoint_of(&append).unwrap_or(0);
+                survey.highest_checkpoint = survey.highest_checkpoint.max(begun);
                 if stream != Stream::Meta as u8 {
                     self.collect(zone, &append, footer.covered, &mut log).await?;
                 }

@@ -32,6 +32,9 @@ use crate::zones::{Stream, ZoneState};
 /// taken for something newer.
 const SKIPPED_VERSIONS: u64 = 1 << 20;
 
+/// Numbers of checkpoints left out likewise.
+const SKIPPED_CHECKPOINTS: u64 = 1 << 10;
+
 /// Zone openings left out likewise.
 const SKIPPED_EPOCHS: u64 = 1 << 20;
 
@@ -97,7 +100,6 @@ impl<M: ZoneMedia> Ftl<M> {
         let dump = self.find_dump(&survey.epochs, void).await?;
         {
             let state = &mut *self.state.borrow_mut();
-            state.checkpoint_id = survey.highest_checkpoint;
             // Checkpoints say when what is tracked is void, and there is none yet.
             state.deltas.pause();
             state.dumps_void = void;
@@ -117,6 +119,9 @@ impl<M: ZoneMedia> Ftl<M> {
         } else {
             skip_to = self.scan(&mut survey, unmerged.map(|dump| &dump.header), report).await?;
         }
+        // Of one that was begun later not a page may have been readable.
+        let skipped = if survey.clean { 0 } else { SKIPPED_CHECKPOINTS };
+        self.state.borrow_mut().checkpoint_id = survey.highest_checkpoint + skipped;
         if let Some(dump) = unmerged {
             let next = self.state.borrow().next_version.max(dump.header.next_version);
             skip_to = skip_to.max(Some(Version(next.0 + SKIPPED_VERSIONS)));

@@ -19,7 +19,8 @@ pub(crate) struct Survey {
     pub scans: BTreeMap<ZoneNo, Vec<ScannedAppend>>,
     /// Nothing was appended behind the checkpoint.
     pub clean: bool,
-    /// Highest number of a checkpoint that was ever begun, as far as was seen.
+    /// Highest number of a checkpoint that was ever begun, as far as was seen; the scan of the log
+    /// sees more.
     pub highest_checkpoint: u64,
     /// Pages of checkpoints and deltas, where all zones were looked at.
     pub meta: MetaSlots,
@@ -61,7 +62,7 @@ impl<M: ZoneMedia> Ftl<M> {
     /// Looks at what `era` says, and nothing else.
     pub(crate) async fn survey_era(&self, era: &Era) -> Result<Survey> {
         let newest = self.checkpoint_in(era.checkpoint, &era.extents).await?;
-        let mut highest_checkpoint = newest.id;
+        let highest_checkpoint = newest.id;
         let in_use = newest
             .zones
             .iter()
@@ -85,9 +86,6 @@ impl<M: ZoneMedia> Ftl<M> {
             let appends = self.media.scan(zone, 0, None).await?;
             let first = appends.first().map(|append| append.header);
             epochs[zone.index()] = first.map(|header| (header.epoch, header.stream));
-            for id in appends.iter().filter_map(MetaSlots::checkpoint_of) {
-                highest_checkpoint = highest_checkpoint.max(id);
-            }
             scans.insert(zone, appends);
         }
         let (clean, meta) = (era.clean, MetaSlots::default());
