@@ -207,6 +207,7 @@ fn an_executor_goes_from_thread_to_thread_with_any_engine() {
                     file.write_at(at, buf, false).await.0.unwrap();
                     // Parked, and woken from elsewhere.
                     let (sender, mut receiver) = remote::channel("a wake-up", 1);
+                    #[expect(clippy::disallowed_methods, reason = "somebody else wakes it")]
                     let waker = thread::spawn(move || sender.send(round).unwrap());
                     assert_eq!(receiver.recv().await, Some(round));
                     waker.join().unwrap();
