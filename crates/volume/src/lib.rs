@@ -9,6 +9,7 @@
 //! store       file or memory, as configured
 //! host        a volume for synchronous callers, on their thread or on one of its own
 //! client      the blocking handle
+//! origin      which file it was opened from
 //! ```
 pub mod client;
 pub mod config;
@@ -16,6 +17,7 @@ mod create;
 mod flash;
 mod host;
 pub mod layout;
+mod origin;
 mod store;
 pub mod superblock;
 
