@@ -27,6 +27,8 @@ pub struct State {
     /// Calls until one fails; all later ones work again.
     pub fail_in: Option<u64>,
     pub failed: bool,
+    /// Whether reads panic, as a bug would make them.
+    pub panics: bool,
     limits: Limits,
     log: Option<File>,
 }
@@ -40,6 +42,7 @@ impl Disk {
             pages_committed: 0,
             fail_in: None,
             failed: false,
+            panics: false,
             limits: Limits {
                 page_bytes: PAGE_BYTES as u32,
                 pages,
@@ -160,7 +163,9 @@ struct Joined(Option<live::LiveThread<()>>);
 impl Drop for Joined {
     fn drop(&mut self) {
         if let Some(thread) = self.0.take() {
-            thread.join().unwrap();
+            let joined = std::panic::AssertUnwindSafe(|| thread.join().unwrap());
+            // A planted panic was seen by the test already.
+            let _ = std::panic::catch_unwind(joined);
         }
     }
 }
@@ -185,6 +190,11 @@ impl PageDevice for Device {
     async fn read(&self, first: PageNo, out: &mut [PageBuf], tx: Option<TxId>) -> Result<()> {
         let mut state = self.disk.state();
         state.called()?;
+        if state.panics {
+            // Whoever looks at the disk later does not find the lock poisoned.
+            drop(state);
+            panic!("planted");
+        }
         state.limits.check_range(PageRange::new(first, out.len() as u64))?;
         state.reads += 1;
         let open = self.open.borrow();
