@@ -121,6 +121,11 @@ impl Database {
         self.client.has_moved()
     }
 
+    /// Whether its file is gone, so that commits could never be found again.
+    pub(crate) fn is_deleted(&self) -> bool {
+        self.client.is_deleted()
+    }
+
     /// Whether it was opened to be read only.
     pub(crate) fn is_read_only(&self) -> bool {
         self.read_only

@@ -3,7 +3,7 @@ mod common;
 use common::{new_volume, one, open_volume};
 use rusqlite::ErrorCode;
 use std::io::{PipeReader, PipeWriter, Read, Write};
-use std::process::{Command, Stdio};
+use std::process::Command;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 /// One test at a time: a lock of SQLite's that another thread holds is held for ever in a child.
@@ -202,21 +202,17 @@ fn pythons_multiprocessing_gets_busy_and_loses_nothing() {
     let path = new_volume(folder.path(), "");
     let test = std::env::current_exe().unwrap();
     let script = include_str!("fork.py");
-    let python = Command::new("python3")
-        .args(["-c", script])
-        .arg(test.with_file_name("libtantalum_sqlite.so"))
-        .arg(&path)
-        .stdout(Stdio::piped())
-        .output();
-    let Ok(out) = python else {
-        eprintln!("skipped: no python3 program");
+    // One that was built without loadable extensions may come first.
+    let out = ["python3", "/usr/bin/python3"].into_iter().find_map(|python| {
+        let mut command = Command::new(python);
+        command.args(["-c", script]).arg(test.with_file_name("libtantalum_sqlite.so")).arg(&path);
+        command.output().ok().filter(|out| !out.stdout.starts_with(b"skipped"))
+    });
+    let Some(out) = out else {
+        eprintln!("skipped: no python3 program that loads extensions of SQLite");
         return;
     };
     let told = String::from_utf8_lossy(&out.stdout);
-    if told.starts_with("skipped") {
-        eprintln!("{told}");
-        return;
-    }
     let wanted = "child: SQLITE_BUSY\nidle child: reopened\nlater child: wrote\n\
                   [('child',), ('parent',), ('parent, later',)]\n";
     assert_eq!(told, wanted, "{}", String::from_utf8_lossy(&out.stderr));

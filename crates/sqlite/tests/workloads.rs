@@ -93,20 +93,38 @@ fn a_device_error_at_any_call_leaves_nothing_half_done() {
     for batch in MODES {
         for cache in [5, 2000] {
             for journal in ["DELETE", "MEMORY", "OFF"] {
-                // With small pages writing reads, and may fail in the middle of a batch.
                 for (page, locking) in [(4096, "NORMAL"), (1024, "NORMAL"), (1024, "EXCLUSIVE")] {
                     let settings = format!(
                         "PRAGMA journal_mode={journal}; PRAGMA locking_mode={locking};
                          PRAGMA cache_size={cache}"
                     );
-                    fail_each_call(batch, page, &settings);
+                    let work = "UPDATE t SET a = a + 1, b = b || 'y'; INSERT INTO log VALUES \
+                                (-1, hex(zeroblob(20000)))";
+                    fail_each_call(batch, page, &settings, work);
                 }
             }
         }
     }
 }
 
-fn fail_each_call(batch: bool, page: u32, settings: &str) {
+/// Small pages are written by reading what is around them. Where that fails in a batch, SQLite tries
+/// again with a journal, and what had spilled before is still wanted.
+#[test]
+fn a_batch_that_fails_keeps_what_spilled_before_it() {
+    for locking in ["NORMAL", "EXCLUSIVE"] {
+        let settings = format!(
+            "PRAGMA journal_mode=MEMORY; PRAGMA locking_mode={locking}; PRAGMA cache_size=20"
+        );
+        let work = "UPDATE t SET b = 'short'; DELETE FROM log WHERE rowid % 2 = 0;
+                    UPDATE t SET a = 7 WHERE id % 40 = 0";
+        let tried_again = fail_each_call(true, 512, &settings, work);
+        assert!(tried_again > 0, "{locking}: no batch failed that was tried again");
+    }
+}
+
+/// How often a call failed and the transaction was committed all the same.
+fn fail_each_call(batch: bool, page: u32, settings: &str, work: &str) -> u64 {
+    let mut tried_again = 0;
     for k in 0.. {
         let stage = Stage::new(batch);
         let connection = stage.open();
@@ -117,10 +135,8 @@ fn fail_each_call(batch: bool, page: u32, settings: &str) {
         }
         connection.execute_batch(settings).unwrap();
         let before = dump(&connection);
-        let work = "BEGIN; UPDATE t SET a = a + 1, b = b || 'y'; INSERT INTO log VALUES \
-                    (-1, hex(zeroblob(20000))); COMMIT";
         stage.disk.state().fail_in = Some(k);
-        let done = connection.execute_batch(work);
+        let done = connection.execute_batch(&format!("BEGIN; {work}; COMMIT"));
         let case = format!("batch {batch}, page {page}, {settings}, call {k}: {done:?}");
         if done.is_err() {
             let _ = connection.execute_batch("ROLLBACK");
@@ -129,6 +145,7 @@ fn fail_each_call(batch: bool, page: u32, settings: &str) {
         let failed = stage.disk.state().failed;
         let after = dump(&connection);
         assert_eq!(after != before, done.is_ok(), "{case}");
+        tried_again += u64::from(failed && done.is_ok());
         let crashed = stage.after_crash(batch).open();
         check(&crashed);
         assert_eq!(dump(&crashed), after, "{case}");
@@ -140,6 +157,7 @@ fn fail_each_call(batch: bool, page: u32, settings: &str) {
             break;
         }
     }
+    tried_again
 }
 
 #[test]

@@ -178,6 +178,12 @@ impl Client {
         self.0.origin.as_ref().is_some_and(Origin::has_moved)
     }
 
+    /// Whether the volume's file was deleted, or replaced: nobody can open it again. `false` for a
+    /// device without a file. Half a microsecond.
+    pub fn is_deleted(&self) -> bool {
+        self.0.origin.as_ref().is_some_and(Origin::is_deleted)
+    }
+
     /// The process that opened it, the only one that may use it.
     pub fn process(&self) -> Process {
         self.0.process

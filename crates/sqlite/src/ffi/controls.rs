@@ -56,7 +56,8 @@ unsafe fn control(
         sqlite::SQLITE_FCNTL_LOCKSTATE => unsafe { *number = database.level() as c_int },
         sqlite::SQLITE_FCNTL_LAST_ERRNO => unsafe { *number = state.last_errno },
         sqlite::SQLITE_FCNTL_HAS_MOVED => unsafe {
-            *number = c_int::from(database.database().has_moved());
+            // Asked in each transaction that writes.
+            *number = c_int::from(database.database().is_deleted());
         },
         // SAFETY: these operations give a place for a string that SQLite frees.
         sqlite::SQLITE_FCNTL_VFSNAME => unsafe {

@@ -12,6 +12,7 @@ use tantalum_base::{
     Payload, Result, TxId,
 };
 use tantalum_runtime::live::remote::RemoteSender;
+use tantalum_runtime::live::{EngineChoice, LiveOptions};
 use tantalum_runtime::{Runtime, live};
 use tantalum_volume::client::{self, Client};
 
@@ -104,7 +105,7 @@ impl Disk {
         let (connector, requests) = client::channel();
         let limits = self.state().limits.clone();
         let disk = self.clone();
-        let thread = live::spawn_thread("disk", Default::default(), move |live| async move {
+        let thread = live::spawn_thread("disk", without_files(), move |live| async move {
             let device = Rc::new(Device { disk, open: RefCell::default() });
             client::serve_client(&live, device, requests).await;
         });
@@ -147,7 +148,7 @@ impl Disk {
         let (kill, mut killed) = live::remote::channel("the end", 1);
         let limits = self.state().limits.clone();
         let disk = self.clone();
-        let thread = live::spawn_thread("disk", Default::default(), move |live| async move {
+        let thread = live::spawn_thread("disk", without_files(), move |live| async move {
             let device = Rc::new(Device { disk, open: RefCell::default() });
             let on = live.clone();
             let serving = async move { client::serve_client(&on, device, requests).await };
@@ -156,6 +157,11 @@ impl Disk {
         });
         (connector.connect(limits, Joined(thread.ok())), kill)
     }
+}
+
+/// A disk has no files of its own: no ring and no threads for them.
+fn without_files() -> LiveOptions {
+    LiveOptions { engine: EngineChoice::Blocking, ..LiveOptions::default() }
 }
 
 struct Joined(Option<live::LiveThread<()>>);
