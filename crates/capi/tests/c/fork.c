@@ -1,27 +1,14 @@
 /* A forked child has no part in its parent's volume: its calls on the handle are refused, it gets
  * LOCKED until the parent has closed and then an opening of its own, and idle it keeps no lock. */
 #define _GNU_SOURCE
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "tantalum.h"
+#include "want.h"
 
 #define PAGE 4096
-
-static int failures;
-
-#define WANT(wanted, call)                                                                        \
-    do {                                                                                          \
-        TantalumStatus status = (call);                                                           \
-        if (status != TANTALUM_STATUS_##wanted) {                                                 \
-            fprintf(stderr, "line %d: %s gave \"%s\" (%s)\n", __LINE__, #call,                    \
-                    tantalum_status_name(status), tantalum_error_message());                      \
-            failures++;                                                                           \
-        }                                                                                         \
-    } while (0)
 
 /* Two pipes: the child says that it is so far, and waits for the parent to go on. */
 static int told[2], go[2];
