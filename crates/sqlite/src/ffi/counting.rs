@@ -197,10 +197,8 @@ macro_rules! pass_on {
             unsafe {
                 let inner = inner(file);
                 let methods = (*inner).pMethods;
-                if (*methods).iVersion < $version {
-                    return $otherwise;
-                }
-                match (*methods).$method {
+                let has_it = (*methods).iVersion >= $version;
+                match if has_it { (*methods).$method } else { None } {
                     Some(method) => method(inner, $($arg),*),
                     None => $otherwise,
                 }
