@@ -241,8 +241,9 @@ enum TantalumStatus tantalum_create(const char *config_path,
  * both.
  *
  * The handle is the caller's, who gives it back with tantalum_close. One process has a volume
- * open, once, or many read it; others get LOCKED. `*volume` is NULL after an error. Do not use a handle in a child
- * after fork().
+ * open, once, or many read it; others get LOCKED, and a child after fork() is another one: there
+ * the handle's calls return CLOSED, and tantalum_close frees it and leaves the volume alone.
+ * `*volume` is NULL after an error.
  *
  * `config_path` is NULL (an error) or a string with a zero at its end; `volume` is NULL (an error)
  * or has room for a pointer.

@@ -19,7 +19,8 @@ thread_local! {
 /// library and stays until the next such call of this thread, or its end.
 #[unsafe(no_mangle)]
 pub extern "C" fn tantalum_error_message() -> *const c_char {
-    LAST_ERROR.with_borrow(|message| message.as_ptr())
+    // While the thread ends its message may be gone: no panic may leave from here.
+    LAST_ERROR.try_with(|message| message.borrow().as_ptr()).unwrap_or(c"".as_ptr())
 }
 
 /// A name for `status`, such as "out of space". The text is static; unknown values have one too.
@@ -173,6 +174,28 @@ mod tests {
         assert_eq!(message(), "a bug in the library: number 7");
         assert_eq!(call(|| std::panic::panic_any(3)), TantalumStatus::Panicked);
         assert_eq!(message(), "a bug in the library: no message");
+    }
+
+    #[test]
+    fn a_thread_that_ends_has_no_message_and_does_not_panic() {
+        struct Last;
+        impl Drop for Last {
+            fn drop(&mut self) {
+                assert_eq!(call(|| Err(invalid("at the end"))), TantalumStatus::InvalidInput);
+                assert_eq!(message(), "");
+            }
+        }
+        thread_local!(static LAST: Last = const { Last });
+        // Made before the message, so that it is dropped after it.
+        let thread = std::thread::scope(|scope| {
+            scope
+                .spawn(|| {
+                    LAST.with(|_| ());
+                    call(|| Err(invalid("before")));
+                })
+                .join()
+        });
+        thread.unwrap();
     }
 
     #[test]

@@ -95,6 +95,14 @@ fn wrong_calls_are_errors() {
     }
 }
 
+#[test]
+fn a_forked_child_has_no_part_in_its_parents_volume() {
+    if has_compiler() {
+        assert_eq!(run("tests/c/fork.c", &[], STATIC), "0 failures\n");
+        assert_eq!(run("tests/c/fork.c", &[], SHARED), "0 failures\n");
+    }
+}
+
 /// Out-of-bounds accesses, uses after a close, and what is never freed would be found here.
 #[test]
 fn the_sanitizer_finds_nothing() {

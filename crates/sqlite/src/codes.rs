@@ -19,6 +19,16 @@ pub(crate) fn code_of(error: &Error, otherwise: c_int) -> Code {
     })
 }
 
+/// The operating system's number behind `error`; 0 where it has no part in it.
+pub(crate) fn errno_of(error: &Error) -> c_int {
+    let Some(cause) = error.cause() else { return 0 };
+    match (cause.downcast_ref::<std::io::Error>(), cause.downcast_ref::<Error>()) {
+        (Some(error), _) => error.raw_os_error().unwrap_or(0),
+        (_, Some(error)) => errno_of(error),
+        _ => 0,
+    }
+}
+
 /// Locks; state behind a mutex is changed in one go, so a panic elsewhere leaves it whole.
 pub(crate) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(|poisoned| poisoned.into_inner())

@@ -5,7 +5,7 @@ use crate::locks::Locks;
 use crate::opener::SharedTrace;
 use crate::write_set::WriteSet;
 use std::sync::Mutex;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use tantalum_base::{Error, ErrorKind, PAGE_BYTES, PageBuf, PageNo, PageRange, Result, ResultExt};
 use tantalum_volume::client::Client;
 
@@ -25,6 +25,9 @@ pub(crate) struct Database {
     pub(crate) locks: Mutex<Locks>,
     state: Mutex<State>,
     next_id: AtomicU64,
+    /// A panic may have left something half done: nothing is served any more.
+    latched: AtomicBool,
+    read_only: bool,
 }
 
 struct State {
@@ -50,8 +53,12 @@ pub(crate) fn end_page(size_bytes: u64) -> PageNo {
 }
 
 impl Database {
-    /// Opens the database on the volume of `client`.
-    pub(crate) fn open(client: Client, trace: Option<SharedTrace>) -> Result<Database> {
+    /// Opens the database on the volume of `client`, which takes no writes where it is `read_only`.
+    pub(crate) fn open(
+        client: Client,
+        trace: Option<SharedTrace>,
+        read_only: bool,
+    ) -> Result<Database> {
         let limits = client.limits();
         if limits.page_bytes as usize != PAGE_BYTES || limits.pages <= FIRST_DATABASE_PAGE {
             return Err(Error::new(
@@ -80,7 +87,48 @@ impl Database {
                 first_page,
             }),
             next_id: AtomicU64::new(1),
+            latched: AtomicBool::new(false),
+            read_only,
         })
+    }
+
+    /// Refuses to go on after a panic, and in a process forked from the one that opened it: its
+    /// locks may be held for ever there by threads that are not.
+    pub(crate) fn check_usable(&self) -> Result<()> {
+        if !self.is_of_this_process() {
+            let context = "the database was opened before this process was forked; open it anew";
+            return Err(Error::new(ErrorKind::Closed, context));
+        }
+        if self.latched.load(Ordering::Acquire) {
+            let context = "a bug made an earlier call panic; close all connections to the database";
+            return Err(Error::new(ErrorKind::Latched, context));
+        }
+        Ok(())
+    }
+
+    /// Whether this process opened it.
+    pub(crate) fn is_of_this_process(&self) -> bool {
+        self.client.process().is_current()
+    }
+
+    /// Serves nothing from now on.
+    pub(crate) fn latch(&self) {
+        self.latched.store(true, Ordering::Release);
+    }
+
+    /// Whether its file is not the one any more that its name stands for.
+    pub(crate) fn has_moved(&self) -> bool {
+        self.client.has_moved()
+    }
+
+    /// Whether its file is gone, so that commits could never be found again.
+    pub(crate) fn is_deleted(&self) -> bool {
+        self.client.is_deleted()
+    }
+
+    /// Whether it was opened to be read only.
+    pub(crate) fn is_read_only(&self) -> bool {
+        self.read_only
     }
 
     /// A number for a new connection.
@@ -175,7 +223,9 @@ impl Database {
 
 impl Drop for Database {
     fn drop(&mut self) {
-        self.trim(&mut lock(&self.state));
+        if self.check_usable().is_ok() && !self.read_only {
+            self.trim(&mut lock(&self.state));
+        }
     }
 }
 

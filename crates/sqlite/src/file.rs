@@ -4,24 +4,30 @@
 //! Everything that SQLite writes stays in a [`WriteSet`]; the volume always holds the last
 //! committed state. SQLite's pager ends a transaction in one of these ways:
 //!
-//! - *Batch-atomic commit*: `BEGIN_ATOMIC_WRITE`, writes, `COMMIT_ATOMIC_WRITE`. The last is the
-//!   commit point. A truncation that follows is kept in memory until a later commit: SQLite
-//!   copes with a file that is longer than its header says.
-//! - *Commit with a journal* (a library without batches, `synchronous=OFF`, or a transaction
-//!   that spilled the page cache): journal written, pages written, `FCNTL_SYNC`, perhaps xSync,
-//!   journal deleted, cut or zeroed, file truncated, `FCNTL_COMMIT_PHASETWO`, lock lowered.
+//! - *Commit*: pages written (by a library with batches between `BEGIN_ATOMIC_WRITE` and
+//!   `COMMIT_ATOMIC_WRITE`, otherwise after a journal), `FCNTL_SYNC`, perhaps xSync; journal
+//!   deleted, cut or zeroed, file truncated, `FCNTL_COMMIT_PHASETWO`, lock lowered.
 //!   `COMMIT_PHASETWO` is the commit point: it comes in each journal mode and synchronous
 //!   setting, exactly once a commit, never in a rollback, after the last write, before anybody
 //!   else can read, and SQLite honours its error. xSync is none of that: a rollback syncs too.
+//!   Nor is `COMMIT_ATOMIC_WRITE`: where another database of the same COMMIT fails after it,
+//!   SQLite rolls back, and has no journal left to do so.
 //! - *Rollback with a journal*: old pages written back, file cut, `FCNTL_SYNC`, xSync, lock
 //!   lowered. Whatever is still buffered when the lock falls to SHARED is dropped, which is the
 //!   rollback; nothing reaches the volume.
+//! - *Rollback without one* (after a batch, or with `journal_mode=OFF`): the lock lowered.
 //! - *Multi-file commit*: `FCNTL_SYNC` names a super-journal. SQLite ignores errors of
 //!   `COMMIT_PHASETWO` here, so this sync is the commit point. Should another file fail after
 //!   it, the rollback's sync commits the old pages again.
 //!
-//! A write or commit that fails drops the whole set: SQLite never goes on with a transaction
-//! after that, and rolls back onto the committed state.
+//! With `locking_mode=EXCLUSIVE` no lock is lowered. A rollback with a journal is over when a write
+//! comes after its sync: in a commit none does. One without a journal leaves SQLite unsure of the
+//! file: before anything else it reads the 16 bytes at [`FILE_VERSION_AT`], which it never does
+//! while it writes. In both cases what is buffered is dropped then.
+//!
+//! A batch that fails may be tried again with a journal, so that it leaves what was there before
+//! it. Any other write or commit that fails drops the whole set: SQLite never goes on with a
+//! transaction after that, and rolls back onto the committed state.
 use crate::codes::{Code, code_of, lock};
 use crate::database::{Database, end_page, page_of};
 use crate::locks::Level;
@@ -49,25 +55,43 @@ pub(crate) struct DatabaseFile {
     level: Level,
     set: WriteSet,
     read_only: bool,
+    /// What was written before the running batch: pages that spilled from SQLite's cache.
+    before_batch: Option<WriteSet>,
+    /// A sync came, and nothing after it: a commit is about to be concluded, or a rollback is over.
+    synced: bool,
     /// The running multi-file transaction is on the volume already.
     committed_early: bool,
-    /// What `PRAGMA journal_mode` last asked for, to answer who asks for WAL.
-    pub(crate) journal_mode: &'static str,
 }
+
+/// Where in the file SQLite looks whether its cache is still good, and how many bytes it reads.
+const FILE_VERSION_AT: u64 = 24;
+const FILE_VERSION_BYTES: usize = 16;
 
 impl DatabaseFile {
     /// One more connection to `database`.
     pub(crate) fn new(database: Arc<Database>, read_only: bool) -> Self {
         let id = database.next_id();
+        let read_only = read_only || database.is_read_only();
         DatabaseFile {
             database,
             id,
             level: Level::None,
             set: WriteSet::default(),
             read_only,
+            before_batch: None,
+            synced: false,
             committed_early: false,
-            journal_mode: "delete",
         }
+    }
+
+    /// The database it is a connection to.
+    pub(crate) fn database(&self) -> &Database {
+        &self.database
+    }
+
+    /// Whether it takes no writes.
+    pub(crate) fn is_read_only(&self) -> bool {
+        self.read_only
     }
 
     /// Size in bytes, as this connection's transaction sees it.
@@ -76,7 +100,10 @@ impl DatabaseFile {
     }
 
     /// Fills `out` from `offset`, with zeros past the end; whether all of it was there.
-    pub(crate) fn read(&self, offset: u64, out: &mut [u8]) -> Done<bool> {
+    pub(crate) fn read(&mut self, offset: u64, out: &mut [u8]) -> Done<bool> {
+        if offset == FILE_VERSION_AT && out.len() == FILE_VERSION_BYTES {
+            self.forget();
+        }
         let there = self.size().saturating_sub(offset).min(out.len() as u64) as usize;
         let (out, past_end) = out.split_at_mut(there);
         past_end.fill(0);
@@ -129,10 +156,12 @@ impl DatabaseFile {
             let error = Error::new(ErrorKind::Unsupported, "the database was opened to read only");
             return Err(Failure { code: Code(sqlite::SQLITE_READONLY), error });
         }
-        let written = match without_wal(offset, data) {
-            Some(data) => self.put(offset, &data),
-            None => self.put(offset, data),
-        };
+        if self.synced && !self.committed_early {
+            // The sync was a rollback's.
+            self.set.clear();
+        }
+        self.synced = false;
+        let written = self.put(offset, data);
         let written = written.context(|| format!("writing {} bytes at {offset}", data.len()));
         self.or_drop(written, sqlite::SQLITE_IOERR_WRITE)
     }
@@ -157,7 +186,20 @@ impl DatabaseFile {
             at += part.len() as u64;
             rest = after;
         }
+        self.check_count()?;
+        if end > self.size() {
+            self.set.size_bytes = Some(end);
+        }
+        Ok(())
+    }
+
+    /// Refuses more pages than the volume commits at once. Those whose old content was written back,
+    /// by a rollback to a savepoint for one, do not count.
+    fn check_count(&mut self) -> Result<()> {
         let pages_max = self.database.transaction_pages_max();
+        if self.set.pages.len() > pages_max {
+            self.forget_unchanged()?;
+        }
         if self.set.pages.len() > pages_max {
             return Err(Error::new(
                 ErrorKind::TooLarge,
@@ -167,8 +209,15 @@ impl DatabaseFile {
                 ),
             ));
         }
-        if end > self.size() {
-            self.set.size_bytes = Some(end);
+        Ok(())
+    }
+
+    fn forget_unchanged(&mut self) -> Result<()> {
+        let end = end_page(self.database.size_bytes());
+        for (first, pages) in self.set.runs(end) {
+            for (page, committed) in (first.0..).zip(self.database.read(first, pages)?) {
+                self.set.forget_equal(PageNo(page), &committed);
+            }
         }
         Ok(())
     }
@@ -199,34 +248,48 @@ impl DatabaseFile {
     /// `multi_file` where it commits several databases.
     pub(crate) fn sync(&mut self, multi_file: bool) -> Done {
         if multi_file || self.committed_early {
-            self.commit(sqlite::SQLITE_IOERR_FSYNC)?;
+            self.commit()?;
             self.committed_early = multi_file;
         }
+        self.synced = true;
         Ok(())
     }
 
-    /// The commit point where a journal was used.
+    /// The commit point.
     pub(crate) fn commit_phase_two(&mut self) -> Done {
         self.committed_early = false;
-        self.commit(sqlite::SQLITE_IOERR_FSYNC)
+        self.synced = false;
+        self.commit()
     }
 
-    /// The commit point of a batch.
-    pub(crate) fn commit_batch(&mut self) -> Done {
-        self.commit(sqlite::SQLITE_IOERR_COMMIT_ATOMIC)
+    /// A batch begins, which may be dropped alone.
+    pub(crate) fn begin_batch(&mut self) {
+        self.before_batch = (!self.set.is_empty()).then(|| self.set.clone());
+    }
+
+    /// A batch is whole. What makes it durable comes later, with the commit.
+    pub(crate) fn end_batch(&mut self) {
+        self.before_batch = None;
     }
 
     /// Drops a batch.
     pub(crate) fn rollback_batch(&mut self) {
-        self.set.clear();
+        self.set = self.before_batch.take().unwrap_or_default();
     }
 
-    fn commit(&mut self, otherwise: c_int) -> Done {
+    fn forget(&mut self) {
+        self.set.clear();
+        self.before_batch = None;
+        self.synced = false;
+        self.committed_early = false;
+    }
+
+    fn commit(&mut self) -> Done {
         if self.set.is_empty() {
             return Ok(());
         }
         let committed = self.database.commit(&mut self.set).context(|| "committing");
-        self.or_drop(committed, otherwise)
+        self.or_drop(committed, sqlite::SQLITE_IOERR_FSYNC)
     }
 
     fn or_drop(&mut self, result: Result<()>, otherwise: c_int) -> Done {
@@ -245,8 +308,7 @@ impl DatabaseFile {
     /// Gives a lock back, and drops what was written and not committed.
     pub(crate) fn unlock(&mut self, wanted: Level) {
         if self.level > wanted {
-            self.set.clear();
-            self.committed_early = false;
+            self.forget();
             lock(&self.database.locks).lower(self.id, self.level, wanted);
             self.level = wanted;
         }
@@ -267,22 +329,4 @@ impl Drop for DatabaseFile {
     fn drop(&mut self) {
         self.unlock(Level::None);
     }
-}
-
-/// Where `data` is a first page that asks for WAL (bytes 18 and 19 are 2, as in a copy of a WAL
-/// database): the same without it. The change counters at 24 and 92 move on, so that the writing
-/// connection does not trust its cached page.
-fn without_wal(offset: u64, data: &[u8]) -> Option<Vec<u8>> {
-    if offset != 0 || data.len() < 100 || !data[18..20].contains(&2) {
-        return None;
-    }
-    let mut data = data.to_vec();
-    data[18..20].fill(1);
-    for at in [24, 92] {
-        let mut counter = [0; 4];
-        counter.copy_from_slice(&data[at..at + 4]);
-        let next = u32::from_be_bytes(counter).wrapping_add(1);
-        data[at..at + 4].copy_from_slice(&next.to_be_bytes());
-    }
-    Some(data)
 }

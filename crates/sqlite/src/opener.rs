@@ -8,8 +8,16 @@ use tantalum_volume::client::Client;
 /// `Fn(&Path) -> Result<Client>`.
 pub trait VolumeOpener: Send + Sync + 'static {
     /// Opens the volume at `path`, which is absolute. Called once for all connections of this
-    /// process to that path; when the last of them closes, the client is dropped.
+    /// process to that path; when the last of them closes, the client is dropped. A volume that was
+    /// put in the place of an open one, and a process forked from this one, open it for themselves.
     fn open(&self, path: &Path) -> Result<Client>;
+
+    /// Opens the volume at `path` to be read only, asked for where [`open`](Self::open) fails
+    /// because the file may not be written. `None` where the opener cannot do that.
+    fn open_read_only(&self, path: &Path) -> Option<Result<Client>> {
+        let _ = path;
+        None
+    }
 
     /// Whether `path` names a volume. What does not is an ordinary file and is passed on to
     /// SQLite's default VFS, so that `ATTACH 'other.db'` and `VACUUM INTO 'copy.db'` work.

@@ -3,7 +3,7 @@ use std::collections::BTreeMap;
 use tantalum_base::{PAGE_BYTES, PageBuf, PageNo};
 
 /// What a connection wrote since its last commit. Pages are the volume's.
-#[derive(Default)]
+#[derive(Clone, Default)]
 pub(crate) struct WriteSet {
     pub(crate) pages: BTreeMap<PageNo, PageBuf>,
     /// The database's size where the transaction changes it, in bytes.
@@ -29,6 +29,25 @@ impl WriteSet {
             None => {
                 self.pages.insert(page, PageBuf::copy_from(bytes));
             }
+        }
+    }
+
+    /// The pages before `end` as runs of consecutive ones: the first of each, and how many.
+    pub(crate) fn runs(&self, end: PageNo) -> Vec<(PageNo, usize)> {
+        let mut runs: Vec<(PageNo, usize)> = Vec::new();
+        for page in self.pages.range(..end).map(|(page, _)| *page) {
+            match runs.last_mut() {
+                Some((first, pages)) if first.0 + *pages as u64 == page.0 => *pages += 1,
+                _ => runs.push((page, 1)),
+            }
+        }
+        runs
+    }
+
+    /// Forgets a page that has the content that it would be given.
+    pub(crate) fn forget_equal(&mut self, page: PageNo, committed: &PageBuf) {
+        if self.pages.get(&page).is_some_and(|content| content[..] == committed[..]) {
+            self.pages.remove(&page);
         }
     }
 

@@ -81,3 +81,12 @@ fn a_volume_whose_thread_has_gone_is_closed() {
         ErrorKind::Closed
     );
 }
+
+#[test]
+fn a_panic_over_there_leaves_nobody_waiting() {
+    let disk = Disk::new(100, 20);
+    let client = disk.client();
+    disk.state().panics = true;
+    assert_eq!(client.read(PageNo(2), 1).unwrap_err().kind(), ErrorKind::Closed);
+    assert_eq!(client.flush().unwrap_err().kind(), ErrorKind::Closed);
+}

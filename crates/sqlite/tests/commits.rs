@@ -73,18 +73,15 @@ fn journal_modes_and_synchronous_settings_all_commit_once() {
                     let crashed = stage.after_crash(batch).open();
                     assert_eq!(one::<i64>(&crashed, "SELECT sum(a) FROM t"), 1500, "{case}");
                     check(&crashed);
-                    // Without a journal SQLite cannot roll back while it keeps the lock.
-                    if mode != "OFF" || locking != "EXCLUSIVE" {
-                        connection
-                            .execute_batch("BEGIN; UPDATE t SET a = 6, b = b || b; ROLLBACK")
-                            .unwrap();
-                        assert_eq!(stage.disk.commits() - commits, 1, "{case}");
-                        assert_eq!(one::<i64>(&connection, "SELECT sum(a) FROM t"), 1500, "{case}");
-                        connection.execute_batch("UPDATE t SET a = 7 WHERE id = 1").unwrap();
-                        check(&connection);
-                        let crashed = stage.after_crash(batch).open();
-                        assert_eq!(dump(&crashed), dump(&connection), "{case}");
-                    }
+                    connection
+                        .execute_batch("BEGIN; UPDATE t SET a = 6, b = b || b; ROLLBACK")
+                        .unwrap();
+                    assert_eq!(stage.disk.commits() - commits, 1, "{case}");
+                    assert_eq!(one::<i64>(&connection, "SELECT sum(a) FROM t"), 1500, "{case}");
+                    connection.execute_batch("UPDATE t SET a = 7 WHERE id = 1").unwrap();
+                    check(&connection);
+                    let crashed = stage.after_crash(batch).open();
+                    assert_eq!(dump(&crashed), dump(&connection), "{case}");
                 }
             }
         }
@@ -181,6 +178,67 @@ fn a_full_volume_and_an_oversize_transaction_are_refused_whole() {
                     assert_eq!(dump(&stage.after_crash(batch).open()), before, "{case}");
                     connection.execute_batch("UPDATE t SET a = 1 WHERE id < 5").unwrap();
                     check(&connection);
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn pages_that_were_rolled_back_do_not_count() {
+    for batch in MODES {
+        for locking in ["NORMAL", "EXCLUSIVE"] {
+            for journal in ["DELETE", "MEMORY", "OFF"] {
+                for (undo, pages_max) in
+                    [("ROLLBACK; BEGIN", 35), ("ROLLBACK; BEGIN", 100), ("ROLLBACK TO s", 35)]
+                {
+                    if journal == "OFF" && undo == "ROLLBACK TO s" {
+                        continue;
+                    }
+                    let stage = Stage::on(Disk::new(1 << 16, pages_max), batch);
+                    let connection = stage.open();
+                    connection
+                        .execute_batch(&format!(
+                            "PRAGMA locking_mode={locking}; PRAGMA journal_mode={journal};
+                             CREATE TABLE t(id INTEGER PRIMARY KEY, a INT, b)"
+                        ))
+                        .unwrap();
+                    for first in [1, 251, 501, 751] {
+                        let rows = format!(
+                            "WITH RECURSIVE n(id) AS (SELECT {first} UNION ALL SELECT id + 1 FROM n
+                             LIMIT 250) INSERT INTO t SELECT id, 0, hex(zeroblob(120)) FROM n"
+                        );
+                        connection.execute_batch(&rows).unwrap();
+                    }
+                    let case = format!("batch {batch}, {locking}, {journal}, {undo}");
+                    connection.execute_batch("PRAGMA cache_size=5").unwrap();
+                    // One fits, with what was undone it does not.
+                    let update = |from: u32| {
+                        format!("UPDATE t SET a = a + 2 WHERE id BETWEEN {from} AND {}", from + 450)
+                    };
+                    let used = stage.disk.state().pages_committed;
+                    connection.execute_batch(&update(500)).unwrap();
+                    let used = stage.disk.state().pages_committed - used;
+                    assert!((25..34).contains(&used), "{case}: {used}");
+                    for round in 0..8 {
+                        let work = format!(
+                            "BEGIN; SAVEPOINT s; {}; {undo}; {}; COMMIT",
+                            update(1),
+                            update(500)
+                        );
+                        let before = stage.disk.state().pages_committed;
+                        connection.execute_batch(&work).unwrap_or_else(|error| {
+                            panic!("{case}, round {round}: {error}");
+                        });
+                        // Nor are they written: what is not rolled back to a savepoint is forgotten.
+                        let written = stage.disk.state().pages_committed - before;
+                        let forgotten = undo == "ROLLBACK; BEGIN";
+                        assert!(!forgotten || written <= used + 1, "{case}: {written} for {used}");
+                    }
+                    assert_eq!(one::<i64>(&connection, "SELECT max(a) FROM t WHERE id < 500"), 0);
+                    let crashed = stage.after_crash(batch).open();
+                    assert_eq!(dump(&crashed), dump(&connection), "{case}");
+                    check(&crashed);
                 }
             }
         }

@@ -1,26 +1,11 @@
 //! A database on a real volume in a file: through the Rust API, and through the loadable
 //! extension in the distribution's `sqlite3`.
+mod common;
+use common::new_volume;
 use rusqlite::{Connection, OpenFlags};
 use std::io::Write;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::{Command, Stdio};
-use tantalum_media::block_store::{FileStore, FileStoreOptions};
-use tantalum_runtime::live::{LiveOptions, spawn_thread};
-use tantalum_volume::{FlashVolume, VolumeConfig, config};
-
-fn create(folder: &Path) -> PathBuf {
-    let path = folder.join("VOLUME.toml");
-    std::fs::write(&path, config::template("32MiB")).unwrap();
-    let config = VolumeConfig::read(&path).unwrap();
-    let thread = spawn_thread("create", LiveOptions::default(), move |live| async move {
-        let data = config.data_path().unwrap();
-        let store =
-            FileStore::create(&live, &data, 128 << 20, FileStoreOptions::default()).unwrap();
-        FlashVolume::create(store, &config, 1).await.unwrap();
-    });
-    thread.unwrap().join().unwrap();
-    path
-}
 
 fn names(folder: &Path) -> Vec<String> {
     let entries = std::fs::read_dir(folder).unwrap();
@@ -33,7 +18,7 @@ fn names(folder: &Path) -> Vec<String> {
 #[test]
 fn a_database_on_a_volume_in_a_file_comes_back_after_closing() {
     let folder = tempfile::tempdir().unwrap();
-    let path = create(folder.path());
+    let path = new_volume(folder.path(), "");
     tantalum_sqlite::register("real", tantalum_volume::open_client, Default::default()).unwrap();
     let open = || {
         Connection::open_with_flags_and_vfs(&path, OpenFlags::SQLITE_OPEN_READ_WRITE, "real")

@@ -92,40 +92,65 @@ fn random_transactions_equal_a_plain_file_and_survive_crashes_whole() {
 fn a_device_error_at_any_call_leaves_nothing_half_done() {
     for batch in MODES {
         for cache in [5, 2000] {
-            let mut k = 0;
-            loop {
-                let stage = Stage::new(batch);
-                let connection = stage.open();
-                connection.execute_batch(SCHEMA).unwrap();
-                let mut rng = Rng::split(7, "faults");
-                for number in 0..20 {
-                    run(&connection, &transaction(&mut rng, number)).unwrap();
+            for journal in ["DELETE", "MEMORY", "OFF"] {
+                for (page, locking) in [(4096, "NORMAL"), (1024, "NORMAL"), (1024, "EXCLUSIVE")] {
+                    let settings = format!(
+                        "PRAGMA journal_mode={journal}; PRAGMA locking_mode={locking};
+                         PRAGMA cache_size={cache}"
+                    );
+                    let work = "UPDATE t SET a = a + 1, b = b || 'y'; INSERT INTO log VALUES \
+                                (-1, hex(zeroblob(20000)))";
+                    fail_each_call(batch, page, &settings, work);
                 }
-                connection.execute_batch(&format!("PRAGMA cache_size={cache}")).unwrap();
-                let before = dump(&connection);
-                let work = "BEGIN; UPDATE t SET a = a + 1, b = b || 'y'; INSERT INTO log VALUES \
-                            (-1, hex(zeroblob(20000))); COMMIT";
-                stage.disk.state().fail_in = Some(k);
-                let done = connection.execute_batch(work);
-                let case = format!("batch {batch}, cache {cache}, call {k}: {done:?}");
-                if done.is_err() {
-                    let _ = connection.execute_batch("ROLLBACK");
-                }
-                stage.disk.state().fail_in = None;
-                let failed = stage.disk.state().failed;
-                let after = dump(&connection);
-                assert_eq!(after != before, done.is_ok(), "{case}");
-                let crashed = stage.after_crash(batch).open();
-                check(&crashed);
-                assert_eq!(dump(&crashed), after, "{case}");
-                connection.execute_batch("UPDATE t SET a = 3").expect(&case);
-                check(&connection);
-                if !failed {
-                    assert!(k > 3);
-                    break;
-                }
-                k += 1;
             }
+        }
+    }
+}
+
+/// Small pages are written by reading what is around them. Where that fails in a batch, SQLite tries
+/// again with a journal, and what had spilled before is still wanted.
+#[test]
+fn a_batch_that_fails_keeps_what_spilled_before_it() {
+    for locking in ["NORMAL", "EXCLUSIVE"] {
+        let settings = format!(
+            "PRAGMA journal_mode=MEMORY; PRAGMA locking_mode={locking}; PRAGMA cache_size=20"
+        );
+        let work = "UPDATE t SET b = 'short'; DELETE FROM log WHERE rowid % 2 = 0;
+                    UPDATE t SET a = 7 WHERE id % 40 = 0";
+        fail_each_call(true, 512, &settings, work);
+    }
+}
+
+fn fail_each_call(batch: bool, page: u32, settings: &str, work: &str) {
+    for k in 0.. {
+        let stage = Stage::new(batch);
+        let connection = stage.open();
+        connection.execute_batch(&format!("PRAGMA page_size={page}; {SCHEMA}")).unwrap();
+        let mut rng = Rng::split(7, "faults");
+        for number in 0..20 {
+            run(&connection, &transaction(&mut rng, number)).unwrap();
+        }
+        connection.execute_batch(settings).unwrap();
+        let before = dump(&connection);
+        stage.disk.state().fail_in = Some(k);
+        let done = connection.execute_batch(&format!("BEGIN; {work}; COMMIT"));
+        let case = format!("batch {batch}, page {page}, {settings}, call {k}: {done:?}");
+        if done.is_err() {
+            let _ = connection.execute_batch("ROLLBACK");
+        }
+        stage.disk.state().fail_in = None;
+        let failed = stage.disk.state().failed;
+        let after = dump(&connection);
+        assert_eq!(after != before, done.is_ok(), "{case}");
+        let crashed = stage.after_crash(batch).open();
+        check(&crashed);
+        assert_eq!(dump(&crashed), after, "{case}");
+        connection.execute_batch("UPDATE t SET a = 3").expect(&case);
+        check(&connection);
+        assert_eq!(dump(&stage.after_crash(batch).open()), dump(&connection), "{case}");
+        if !failed {
+            assert!(k > 3);
+            break;
         }
     }
 }
@@ -203,6 +228,8 @@ fn wal_is_refused_and_a_copy_of_a_wal_database_works() {
             connection.execute_batch("INSERT INTO log VALUES (1, 'x')").unwrap();
             assert_eq!(one::<String>(&connection, "PRAGMA journal_mode"), "truncate");
         }
+        journal_mode_answers_what_is_in_force(batch);
+        an_attached_volume_stays_usable(batch);
         let source = Connection::open(folder.path().join(format!("wal{batch}.db"))).unwrap();
         assert_eq!(one::<String>(&source, "PRAGMA journal_mode=WAL"), "wal");
         source.execute_batch("CREATE TABLE t(x); INSERT INTO t VALUES (5)").unwrap();
@@ -215,6 +242,50 @@ fn wal_is_refused_and_a_copy_of_a_wal_database_works() {
         connection.execute_batch("INSERT INTO t VALUES (6)").unwrap();
         check(&stage.after_crash(batch).open());
     }
+}
+
+fn journal_mode_answers_what_is_in_force(batch: bool) {
+    for locking in ["NORMAL", "EXCLUSIVE"] {
+        let stage = Stage::new(batch);
+        let connection = stage.open();
+        let settings =
+            format!("PRAGMA locking_mode={locking}; CREATE TABLE t(x); PRAGMA journal_mode=MEMORY");
+        connection.execute_batch(&settings).unwrap();
+        // In the middle of a transaction SQLite changes nothing.
+        connection
+            .execute_batch("BEGIN; INSERT INTO t VALUES (1); PRAGMA journal_mode=OFF")
+            .unwrap();
+        assert_eq!(one::<String>(&connection, "PRAGMA journal_mode=WAL"), "memory", "{locking}");
+        connection.execute_batch("COMMIT").unwrap();
+        assert_eq!(one::<String>(&connection, "PRAGMA journal_mode"), "memory", "{locking}");
+        assert_eq!(one::<String>(&connection, "PRAGMA main.journal_mode = WAL"), "memory");
+        assert_eq!(one::<String>(&connection, "PRAGMA journal_mode=OFF"), "off", "{locking}");
+        assert_eq!(one::<String>(&connection, "PRAGMA journal_mode=wal"), "off", "{locking}");
+    }
+}
+
+/// SQLite asks the first database alone whether WAL is right for all.
+fn an_attached_volume_stays_usable(batch: bool) {
+    let stage = Stage::new(batch);
+    stage.open().execute_batch("CREATE TABLE t(x); INSERT INTO t VALUES (1)").unwrap();
+    let connection = Connection::open_in_memory().unwrap();
+    let attach = format!(
+        "PRAGMA locking_mode=EXCLUSIVE; ATTACH 'file:/volume.toml?vfs={}' AS \"a \"\"volume\"",
+        stage.vfs
+    );
+    connection.execute_batch(&attach).unwrap();
+    connection.execute_batch("PRAGMA journal_mode=WAL").unwrap();
+    assert_eq!(one::<String>(&connection, "PRAGMA \"a \"\"volume\".journal_mode"), "delete");
+    assert_eq!(one::<i64>(&connection, "SELECT x FROM t"), 1);
+    connection.execute_batch("BEGIN; INSERT INTO t VALUES (2); ROLLBACK").unwrap();
+    connection.execute_batch("INSERT INTO t VALUES (3)").unwrap();
+    assert_eq!(one::<i64>(&connection, "SELECT sum(x) FROM t"), 4);
+    let memory = "PRAGMA \"a \"\"volume\".journal_mode=MEMORY";
+    assert_eq!(one::<String>(&connection, memory), "memory");
+    assert_eq!(one::<String>(&connection, "PRAGMA \"a \"\"volume\".journal_mode"), "memory");
+    let crashed = stage.after_crash(batch).open();
+    assert_eq!(one::<i64>(&crashed, "SELECT sum(x) FROM t"), 4);
+    check(&crashed);
 }
 
 #[test]

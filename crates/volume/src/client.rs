@@ -14,9 +14,11 @@
 //! Or the device's executor is lent to the caller's thread ([`Client::confined`]): no switch of
 //! threads, and one caller at a time. That is quicker where there is mostly one, as with SQLite.
 //!
-//! A `Client` must not be called on the volume's own thread: it would wait for itself.
+//! A `Client` must not be called on the volume's own thread: it would wait for itself. After a fork
+//! the child's calls are refused as `Closed`, and dropping its copy does nothing.
 use std::any::Any;
 use std::cell::{Cell, RefCell};
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::rc::Rc;
 use std::sync::Arc;
 use tantalum_base::{
@@ -24,9 +26,11 @@ use tantalum_base::{
     TxId,
 };
 use tantalum_runtime::Runtime;
-use tantalum_runtime::live::Confined;
 use tantalum_runtime::live::remote::{self, RemoteReceiver, RemoteSender, ReplySender};
+use tantalum_runtime::live::{Confined, Process};
 use tantalum_runtime::sync::Semaphore;
+
+use crate::origin::Origin;
 
 /// Requests that one volume works on at a time.
 pub const WORKERS: usize = 32;
@@ -52,11 +56,31 @@ trait Drive: Send + Sync {
     fn drive(&self, request: Request) -> Result<()>;
 }
 
-// Fields drop in this order: the channel closes first, so that what `keeper` waits for can end.
 struct Shared {
-    link: Link,
+    /// There until it is dropped.
+    open: Option<Open>,
     limits: Limits,
+    /// Only this process may use the device: a forked child has a copy of everything in here, and
+    /// no part in the volume.
+    process: Process,
+    /// Where its file was when it was opened.
+    origin: Option<Origin>,
+}
+
+// Fields drop in this order: the channel closes first, so that what `keeper` waits for can end.
+struct Open {
+    link: Link,
     _keeper: Box<dyn Any + Send + Sync>,
+}
+
+impl Drop for Shared {
+    fn drop(&mut self) {
+        if !self.process.is_current() {
+            // The parent's to close. Threads that it would wait for are not here, locks may be held
+            // by them for ever.
+            std::mem::forget(self.open.take());
+        }
+    }
 }
 
 /// The end of the channel from which [`Client`]s are made.
@@ -76,7 +100,7 @@ impl Connector {
     /// client closed the channel: a guard in there that joins the device's thread makes sure that
     /// the volume is closed when dropping the last client returns.
     pub fn connect(self, limits: Limits, keeper: impl Any + Send + Sync) -> Client {
-        Client(Arc::new(Shared { link: Link::Channel(self.0), limits, _keeper: Box::new(keeper) }))
+        Client::new(Link::Channel(self.0), limits, Box::new(keeper))
     }
 }
 
@@ -135,6 +159,36 @@ impl Runs {
 }
 
 impl Client {
+    fn new(link: Link, limits: Limits, keeper: Box<dyn Any + Send + Sync>) -> Client {
+        let open = Some(Open { link, _keeper: keeper });
+        Client(Arc::new(Shared { open, limits, process: Process::current(), origin: None }))
+    }
+
+    /// Remembers where the volume's file is. Nobody else has the client yet.
+    pub(crate) fn opened_at(mut self, origin: Option<Origin>) -> Client {
+        if let Some(shared) = Arc::get_mut(&mut self.0) {
+            shared.origin = origin;
+        }
+        self
+    }
+
+    /// Whether the volume's file is no longer the one that its name stands for: it was deleted or
+    /// moved, or another one was put in its place. `false` for a device without a file.
+    pub fn has_moved(&self) -> bool {
+        self.0.origin.as_ref().is_some_and(Origin::has_moved)
+    }
+
+    /// Whether the volume's file was deleted, or replaced: nobody can open it again. `false` for a
+    /// device without a file. Half a microsecond.
+    pub fn is_deleted(&self) -> bool {
+        self.0.origin.as_ref().is_some_and(Origin::is_deleted)
+    }
+
+    /// The process that opened it, the only one that may use it.
+    pub fn process(&self) -> Process {
+        self.0.process
+    }
+
     /// What the device offers.
     pub fn limits(&self) -> &Limits {
         &self.0.limits
@@ -224,12 +278,33 @@ impl Client {
         &self,
         request: impl FnOnce(ReplySender<Result<T>>) -> Request,
     ) -> Result<T> {
+        let open =
+            self.0.open.as_ref().filter(|_| self.0.process.is_current()).ok_or_else(|| {
+                Error::new(
+                    ErrorKind::Closed,
+                    "the volume was opened before this process was forked",
+                )
+            })?;
         let (reply, answer) = remote::reply();
-        match &self.0.link {
+        match &open.link {
             Link::Channel(sender) => sender.send(request(reply)).map_err(|_| gone())?,
             Link::Confined(device) => device.drive(request(reply))?,
         }
         answer.wait().ok_or_else(gone)?
+    }
+}
+
+/// Closes in a destructor. Nobody is left to be told of a failure, and what was acknowledged is
+/// durable all the same. Nor may a panic go on from a destructor, which may run because of one.
+pub(crate) fn close_quietly(close: impl FnOnce() -> Result<()>) {
+    match catch_unwind(AssertUnwindSafe(close)) {
+        Ok(Ok(())) => {}
+        Ok(Err(error)) => tracing::error!("closing the volume failed: {error}"),
+        Err(panic) => {
+            // Its message was printed. Dropping what was thrown could panic again.
+            std::mem::forget(panic);
+            tracing::error!("closing the volume failed: a bug made it panic");
+        }
     }
 }
 
@@ -300,17 +375,15 @@ impl<D: LentDevice> Drive for Borrowed<D> {
 
 impl<D: LentDevice> Drop for Borrowed<D> {
     fn drop(&mut self) {
-        let closed = self.0.with(|live, lent| {
-            let lent = Rc::clone(lent);
-            live.run(async move {
-                lent.0.abort_open().await;
-                lent.1.close().await
-            })
+        close_quietly(|| {
+            self.0.with(|live, lent| {
+                let lent = Rc::clone(lent);
+                live.run(async move {
+                    lent.0.abort_open().await;
+                    lent.1.close().await
+                })
+            })?
         });
-        if let Err(error) = closed.and_then(|closed| closed) {
-            // Nobody is left to be told; what was acknowledged is durable all the same.
-            tracing::error!("closing the volume failed: {error}");
-        }
     }
 }
 
@@ -318,7 +391,7 @@ impl Client {
     /// The first client of a device that is lent to its callers.
     pub fn confined<D: LentDevice>(executor: Confined<Rc<Lent<D>>>, limits: Limits) -> Client {
         let link = Link::Confined(Box::new(Borrowed(executor)));
-        Client(Arc::new(Shared { link, limits, _keeper: Box::new(()) }))
+        Client::new(link, limits, Box::new(()))
     }
 }
 

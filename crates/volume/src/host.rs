@@ -15,6 +15,7 @@ use crate::client::{self, Client, Lent, LentDevice};
 use crate::config::VolumeConfig;
 use crate::flash::{FlashVolume, OpenReport};
 use crate::open_options::OpenOptions;
+use crate::origin::Origin;
 use crate::store::VolumeStore;
 
 /// How a volume is hosted.
@@ -51,10 +52,12 @@ impl VolumeHost {
     /// when the last clone of its client is dropped. To be read only is in
     /// [`HostOptions::open`].
     pub fn open(config: VolumeConfig, options: HostOptions) -> Result<Self> {
-        match options.placement {
+        let at = config.clone();
+        let opened = match options.placement {
             Placement::Caller => Self::open_here(config, options.live, options.open),
             Placement::Thread => Self::open_on_thread(config, options.live, options.open),
-        }
+        }?;
+        Ok(VolumeHost { client: opened.client.opened_at(Origin::of(&at)), ..opened })
     }
 
     fn open_here(config: VolumeConfig, mut live: LiveOptions, open: OpenOptions) -> Result<Self> {
@@ -112,6 +115,7 @@ impl VolumeHost {
                 Ok(VolumeHost { client, report, store_counters })
             }
             Ok(Err(error)) => Err(error),
+            // Somebody can be told here: a panic over there goes on.
             Err(_) => match thread.join() {
                 Ok(_) => Err(Error::new(ErrorKind::Closed, "the volume's thread ended early")),
                 Err(error) => Err(error),
@@ -192,11 +196,26 @@ struct JoinOnDrop(Option<LiveThread<Result<()>>>);
 
 impl Drop for JoinOnDrop {
     fn drop(&mut self) {
-        if let Some(thread) = self.0.take()
-            && let Err(error) = thread.join().and_then(|closed| closed)
-        {
-            // Nobody is left to be told; what was acknowledged is durable all the same.
-            tracing::error!("closing the volume failed: {error}");
+        if let Some(thread) = self.0.take() {
+            client::close_quietly(|| thread.join()?);
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Dropped while a panic unwinds, one that went on would end the process.
+    #[test]
+    fn a_panic_of_the_volumes_thread_does_not_go_on_from_a_destructor() {
+        let thread =
+            spawn_thread("panics", LiveOptions::default(), |_| async { panic!("planted") });
+        let keeper = JoinOnDrop(Some(thread.unwrap()));
+        let unwound = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
+            let _keeper = keeper;
+            panic!("the caller's");
+        }));
+        assert_eq!(*unwound.unwrap_err().downcast::<&str>().unwrap(), "the caller's");
     }
 }

@@ -12,6 +12,7 @@
 //! check       everything that can be wrong, where; changes nothing
 //! host        a volume for synchronous callers, on their thread or on one of its own
 //! client      the blocking handle
+//! origin      which file it was opened from
 //! ```
 mod check;
 pub mod client;
@@ -23,6 +24,7 @@ mod folder;
 mod host;
 pub mod layout;
 mod open_options;
+mod origin;
 mod store;
 pub mod superblock;
 

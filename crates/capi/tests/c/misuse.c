@@ -1,26 +1,13 @@
 /* What goes wrong in C is a status and a message, and the volume goes on; many threads at once. */
 #include <pthread.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "tantalum.h"
+#include "want.h"
 
 #define PAGE 4096
 #define THREADS 4
 #define COMMITS 25
-
-static int failures;
-
-#define WANT(wanted, call)                                                                        \
-    do {                                                                                          \
-        TantalumStatus status = (call);                                                           \
-        if (status != TANTALUM_STATUS_##wanted) {                                                 \
-            fprintf(stderr, "line %d: %s gave \"%s\" (%s)\n", __LINE__, #call,                    \
-                    tantalum_status_name(status), tantalum_error_message());                      \
-            failures++;                                                                           \
-        }                                                                                         \
-    } while (0)
 
 #define SAYS(text)                                                                                \
     do {                                                                                          \

@@ -3,13 +3,14 @@ use super::{BLOCK_BYTES, BlockStore, BufferPool, IoBuf, assert_in_store};
 use rustix::fs::{FallocateFlags, OFlags};
 use std::fs::{File, OpenOptions, TryLockError};
 use std::io::{Seek, SeekFrom};
+use std::os::fd::AsFd;
 use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
 use std::time::Duration;
 use tantalum_base::{Error, ErrorKind, Result};
 use tantalum_runtime::Live;
-use tantalum_runtime::live::LiveFile;
+use tantalum_runtime::live::{LiveFile, ParentOnly};
 
 /// Zeros written at a time when a range is prepared.
 const PREPARE_BYTES: u64 = 1 << 20;
@@ -38,11 +39,14 @@ impl Default for FileStoreOptions {
 }
 
 /// A store in a file or on a block device. Clones are handles on the same open file, which stays
-/// locked until the last one is dropped.
+/// locked until the last one is dropped. A forked child has no part in it: neither the file, nor
+/// the lock.
 #[derive(Clone)]
 pub struct FileStore(Rc<Inner>);
 
 struct Inner {
+    // Dropped before the descriptors are closed.
+    _parent_only: [ParentOnly; 2],
     file: LiveFile,
     // For what is not I/O: looking for holes, allocating.
     control: File,
@@ -93,7 +97,9 @@ impl FileStore {
     fn from_file(live: &Live, file: File, path: &Path, options: FileStoreOptions) -> Result<Self> {
         let mut control = file.try_clone().map_err(|error| io(path, "opening", error))?;
         let end = control.seek(SeekFrom::End(0)).map_err(|error| io(path, "measuring", error))?;
+        let parent_only = [ParentOnly::new(file.as_fd())?, ParentOnly::new(control.as_fd())?];
         Ok(FileStore(Rc::new(Inner {
+            _parent_only: parent_only,
             file: LiveFile::new(live, file),
             control,
             path: path.to_path_buf(),

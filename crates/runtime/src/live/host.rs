@@ -1,6 +1,7 @@
 //! A thread with an executor of its own.
 use super::{Live, LiveOptions};
 use std::future::Future;
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::thread;
 use tantalum_base::{Result, ResultExt};
 
@@ -13,7 +14,7 @@ impl<T> LiveThread<T> {
     /// # Errors
     /// Where the executor could not be made.
     pub fn join(self) -> Result<T> {
-        self.0.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
+        self.0.join().unwrap_or_else(|panic| resume_unwind(panic))
     }
 
     /// Whether [`join`](Self::join) would not wait.
@@ -34,9 +35,10 @@ where
 {
     let body = move || {
         let live = Live::new(options)?;
-        let result = live.run(make(live.clone()));
+        let ran = catch_unwind(AssertUnwindSafe(|| live.run(make(live.clone()))));
+        // After a panic too: tasks hold what other threads wait for, and files that are locked.
         live.drop_tasks();
-        Ok(result)
+        ran.map(Ok).unwrap_or_else(|panic| resume_unwind(panic))
     };
     let builder = thread::Builder::new().name(name.to_owned());
     builder.spawn(body).map(LiveThread).context(|| format!("starting the thread {name}"))

@@ -6,12 +6,14 @@
 //! remote       channels from other threads              host               a thread with its own executor
 //! claim        an address to listen at               memory              what the allocator keeps
 //! confined     an executor that goes from thread to thread as a whole
+//! fork         what a forked child may not use
 //! ```
 //! Tasks hold handles on the executor and the executor holds tasks: call [`Live::drop_tasks`]
 //! before letting go of one whose tasks have not all ended, or it is never freed.
 mod claim;
 mod confined;
 mod file;
+mod fork;
 mod host;
 pub mod memory;
 pub mod net;
@@ -23,6 +25,7 @@ mod uring;
 
 pub use confined::Confined;
 pub use file::LiveFile;
+pub use fork::{ParentOnly, Process};
 pub use host::{LiveThread, spawn_thread};
 
 use crate::Runtime;

@@ -184,14 +184,21 @@ unsafe extern "C" fn x_delete(table: *mut sqlite3_vfs, name: *const c_char, sync
     }
 }
 
-/// A callback of an open file that hands its arguments to the default VFS's file.
+/// A callback of an open file that hands its arguments to the default VFS's file, where that has
+/// methods of the version that the callback belongs to.
 macro_rules! pass_on {
     ($name:ident, $method:ident, ($($arg:ident: $type:ty),*) -> $out:ty, $otherwise:expr) => {
+        pass_on!(1, $name, $method, ($($arg: $type),*) -> $out, $otherwise);
+    };
+    ($version:literal, $name:ident, $method:ident, ($($arg:ident: $type:ty),*) -> $out:ty, $otherwise:expr) => {
         unsafe extern "C" fn $name(file: *mut sqlite3_file, $($arg: $type),*) -> $out {
-            // SAFETY: a file of ours that is open; the rest goes on as it came.
+            // SAFETY: a file of ours that is open; the rest goes on as it came. Methods of an older
+            // version may end before this one.
             unsafe {
                 let inner = inner(file);
-                match (*(*inner).pMethods).$method {
+                let methods = (*inner).pMethods;
+                let has_it = (*methods).iVersion >= $version;
+                match if has_it { (*methods).$method } else { None } {
                     Some(method) => method(inner, $($arg),*),
                     None => $otherwise,
                 }
@@ -212,10 +219,10 @@ pass_on!(x_check_reserved_lock, xCheckReservedLock, (out: *mut c_int) -> c_int, 
 pass_on!(x_file_control, xFileControl, (operation: c_int, argument: *mut c_void) -> c_int, sqlite::SQLITE_NOTFOUND);
 pass_on!(x_sector_size, xSectorSize, () -> c_int, 4096);
 pass_on!(x_device_characteristics, xDeviceCharacteristics, () -> c_int, 0);
-pass_on!(x_shm_map, xShmMap, (region: c_int, bytes: c_int, extend: c_int, out: *mut *mut c_void) -> c_int, sqlite::SQLITE_IOERR_SHMMAP);
-pass_on!(x_shm_lock, xShmLock, (offset: c_int, count: c_int, flags: c_int) -> c_int, sqlite::SQLITE_IOERR_SHMLOCK);
-pass_on!(x_shm_barrier, xShmBarrier, () -> (), ());
-pass_on!(x_shm_unmap, xShmUnmap, (delete: c_int) -> c_int, sqlite::SQLITE_OK);
+pass_on!(2, x_shm_map, xShmMap, (region: c_int, bytes: c_int, extend: c_int, out: *mut *mut c_void) -> c_int, sqlite::SQLITE_IOERR_SHMMAP);
+pass_on!(2, x_shm_lock, xShmLock, (offset: c_int, count: c_int, flags: c_int) -> c_int, sqlite::SQLITE_IOERR_SHMLOCK);
+pass_on!(2, x_shm_barrier, xShmBarrier, () -> (), ());
+pass_on!(2, x_shm_unmap, xShmUnmap, (delete: c_int) -> c_int, sqlite::SQLITE_OK);
 
 unsafe extern "C" fn x_write(
     file: *mut sqlite3_file,

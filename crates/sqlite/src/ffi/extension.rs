@@ -1,6 +1,7 @@
 //! The loadable extension: `.load ./libtantalum_sqlite`, then
 //! `.open 'file:/path/VOLUME.toml?vfs=tantalum'`.
 use super::api::Api;
+use super::stop::caught;
 use super::vfs::register_with;
 use crate::opener::{Options, VolumeOpener};
 use libsqlite3_sys as sqlite;
@@ -27,18 +28,19 @@ pub unsafe fn register_loadable(
     let Some(api) = (unsafe { Api::of_loader(routines) }) else {
         return sqlite::SQLITE_ERROR;
     };
-    match std::ffi::CString::new(name) {
-        Ok(taken) if !api.find(Some(&taken)).is_null() => sqlite::SQLITE_OK_LOAD_PERMANENTLY,
-        _ => match register_with(api, name, opener, options) {
-            Ok(()) => sqlite::SQLITE_OK_LOAD_PERMANENTLY,
-            Err(error) => {
-                if !message.is_null() {
-                    // SAFETY: a place for a string that SQLite frees.
-                    unsafe { *message = api.text(&error.to_string()) };
-                }
-                sqlite::SQLITE_ERROR
+    let registered = caught(|| match std::ffi::CString::new(name) {
+        Ok(taken) if !api.find(Some(&taken)).is_null() => Ok(()),
+        _ => register_with(api, name, opener, options).map_err(|error| error.to_string()),
+    });
+    match registered.unwrap_or_else(|| Err("a bug made loading panic".into())) {
+        Ok(()) => sqlite::SQLITE_OK_LOAD_PERMANENTLY,
+        Err(text) => {
+            if !message.is_null() {
+                // SAFETY: a place for a string that SQLite frees.
+                unsafe { *message = api.text(&text) };
             }
-        },
+            sqlite::SQLITE_ERROR
+        }
     }
 }
 

@@ -1,11 +1,16 @@
 //! The callbacks of an open file.
-use super::vfs::{Vfs, WAL_REFUSED};
+use super::controls::x_file_control;
+use super::stop::{caught, set_errno};
+use super::vfs::Vfs;
+use crate::codes::{Code, errno_of, lock};
 use crate::file::{DatabaseFile, Failure};
 use crate::journal::Journal;
 use crate::locks::Level;
 use libsqlite3_sys as sqlite;
-use sqlite::{sqlite3_file, sqlite3_io_methods};
-use std::ffi::{CStr, c_char, c_int, c_void};
+use sqlite::{sqlite3, sqlite3_file, sqlite3_io_methods};
+use std::ffi::{c_int, c_void};
+use std::sync::{Arc, Mutex};
+use tantalum_base::{Error, ErrorKind};
 
 /// What SQLite allocates for an open file, `szOsFile` bytes; it begins as SQLite wants it.
 #[repr(C)]
@@ -13,15 +18,66 @@ pub(super) struct OpenFile {
     pub(super) base: sqlite3_file,
     pub(super) vfs: *const Vfs,
     pub(super) handle: *mut Handle,
+    pub(super) state: FileState,
+}
+
+/// What a file control may ask or change, beside the file itself.
+pub(super) struct FileState {
+    /// Where SQLite keeps the connection that uses the file; null until it told.
+    pub(super) connection: *mut *mut sqlite3,
+    /// The operating system's number behind the last failure.
+    pub(super) last_errno: c_int,
+    /// `SQLITE_FCNTL_PERSIST_WAL`, which nothing follows from without a WAL.
+    pub(super) persist_wal: bool,
+    /// `SQLITE_FCNTL_POWERSAFE_OVERWRITE`.
+    pub(super) powersafe_overwrite: bool,
+    /// SQLite took the file for one in WAL mode.
+    pub(super) asked_for_wal: bool,
+    /// It is being asked of SQLite which journal mode is in force.
+    pub(super) asking: bool,
+    /// A callback panicked.
+    pub(super) stopped: bool,
+}
+
+impl Default for FileState {
+    fn default() -> Self {
+        FileState {
+            connection: std::ptr::null_mut(),
+            last_errno: 0,
+            persist_wal: false,
+            powersafe_overwrite: true,
+            asked_for_wal: false,
+            asking: false,
+            stopped: false,
+        }
+    }
 }
 
 /// An open file of ours.
 pub(super) enum Handle {
     Database(DatabaseFile),
-    Journal(Journal),
+    Journal(Arc<Mutex<Journal>>),
 }
 
-// Version 1: no shared memory, without which there is no WAL.
+impl Handle {
+    fn check_usable(&self) -> tantalum_base::Result<()> {
+        match self {
+            Handle::Database(database) => database.database().check_usable(),
+            Handle::Journal(_) => Ok(()),
+        }
+    }
+
+    /// Whether this process opened it; a journal is the process's own memory anyway.
+    pub(super) fn is_of_this_process(&self) -> bool {
+        match self {
+            Handle::Database(database) => database.database().is_of_this_process(),
+            Handle::Journal(_) => true,
+        }
+    }
+}
+
+// Version 1: no shared memory, without which there is no WAL, and no memory mapping. What belongs
+// to later versions answers all the same, should a VFS above this one call it unasked.
 pub(super) static METHODS: sqlite3_io_methods = sqlite3_io_methods {
     iVersion: 1,
     xClose: Some(x_close),
@@ -36,41 +92,73 @@ pub(super) static METHODS: sqlite3_io_methods = sqlite3_io_methods {
     xFileControl: Some(x_file_control),
     xSectorSize: Some(x_sector_size),
     xDeviceCharacteristics: Some(x_device_characteristics),
-    xShmMap: None,
-    xShmLock: None,
-    xShmBarrier: None,
-    xShmUnmap: None,
-    xFetch: None,
-    xUnfetch: None,
+    xShmMap: Some(x_shm_map),
+    xShmLock: Some(x_shm_lock),
+    xShmBarrier: Some(x_shm_barrier),
+    xShmUnmap: Some(x_shm_unmap),
+    xFetch: Some(x_fetch),
+    xUnfetch: Some(x_unfetch),
 };
 
+/// What a callback answers.
+pub(super) type Answer = Result<c_int, Failure>;
+
+/// Runs the body of a callback on an open file. A failure becomes a code, and is told. After a
+/// panic, and in a forked child, the answer is `code` and nothing is done: not to this file, and
+/// after a panic not to the database as a whole.
+///
 /// # Safety
 /// `file` was opened by this VFS and is not in use by another thread (SQLite serialises the
 /// calls of a connection).
-unsafe fn open_file<'a>(file: *mut sqlite3_file) -> (&'a Vfs, &'a mut Handle) {
+pub(super) unsafe fn answer(
+    file: *mut sqlite3_file,
+    code: c_int,
+    body: impl FnOnce(&Vfs, &mut Handle, &mut FileState) -> Answer,
+) -> c_int {
     let file = file.cast::<OpenFile>();
     // SAFETY: written by `x_open`, with a leaked VFS and a boxed handle.
-    unsafe { (&*(*file).vfs, &mut *(*file).handle) }
-}
-
-fn told(vfs: &Vfs, done: Result<(), Failure>) -> c_int {
-    match done {
-        Ok(()) => sqlite::SQLITE_OK,
-        Err(failure) => {
+    let (vfs, handle, state) = unsafe { (&*(*file).vfs, &mut *(*file).handle, &mut (*file).state) };
+    let refusal = |error| Failure { code: Code(code), error };
+    let answered = caught(|| {
+        if state.stopped {
+            let error = Error::new(ErrorKind::Latched, "a bug made an earlier call panic");
+            return Err(refusal(error));
+        }
+        handle.check_usable().map_err(refusal)?;
+        body(vfs, handle, state)
+    });
+    match answered {
+        Some(Ok(code)) => code,
+        Some(Err(failure)) => {
+            state.last_errno = errno_of(&failure.error);
             vfs.report(failure.code.0, &failure.error.to_string());
+            set_errno(state.last_errno);
             failure.code.0
         }
+        None => {
+            state.stopped = true;
+            if let Handle::Database(database) = handle {
+                database.database().latch();
+            }
+            vfs.report(code, "a bug made a call panic; close all connections to the database");
+            set_errno(0);
+            code
+        }
     }
+}
+
+fn ok(done: Result<(), Failure>) -> Answer {
+    done.map(|()| sqlite::SQLITE_OK)
 }
 
 unsafe extern "C" fn x_close(file: *mut sqlite3_file) -> c_int {
     let file = file.cast::<OpenFile>();
     // SAFETY: open until now, and not used again after this.
-    unsafe {
+    let closed = caught(|| unsafe {
         (*file).base.pMethods = std::ptr::null();
-        (*(*file).vfs).close(*Box::from_raw((*file).handle));
-    }
-    sqlite::SQLITE_OK
+        (*(*file).vfs).close(Box::from_raw((*file).handle));
+    });
+    closed.map_or(sqlite::SQLITE_IOERR_CLOSE, |()| sqlite::SQLITE_OK)
 }
 
 unsafe extern "C" fn x_read(
@@ -80,15 +168,15 @@ unsafe extern "C" fn x_read(
     offset: i64,
 ) -> c_int {
     // SAFETY: an open file of ours, and `bytes` initialised bytes at `out`.
-    let ((vfs, handle), out) =
-        unsafe { (open_file(file), std::slice::from_raw_parts_mut(out.cast(), bytes as usize)) };
-    let whole = match handle {
-        Handle::Database(database) => database.read(offset as u64, out),
-        Handle::Journal(journal) => Ok(journal.read(offset as u64, out)),
-    };
-    match whole {
-        Ok(false) => sqlite::SQLITE_IOERR_SHORT_READ,
-        whole => told(vfs, whole.map(|_| ())),
+    unsafe {
+        let out = std::slice::from_raw_parts_mut(out.cast(), bytes as usize);
+        answer(file, sqlite::SQLITE_IOERR_READ, |_, handle, _| {
+            let whole = match handle {
+                Handle::Database(database) => database.read(offset as u64, out)?,
+                Handle::Journal(journal) => lock(journal).read(offset as u64, out),
+            };
+            Ok(if whole { sqlite::SQLITE_OK } else { sqlite::SQLITE_IOERR_SHORT_READ })
+        })
     }
 }
 
@@ -99,25 +187,57 @@ unsafe extern "C" fn x_write(
     offset: i64,
 ) -> c_int {
     // SAFETY: an open file of ours, and `bytes` bytes at `data`.
-    let ((vfs, handle), data) =
-        unsafe { (open_file(file), std::slice::from_raw_parts(data.cast(), bytes as usize)) };
-    match handle {
-        Handle::Database(database) => told(vfs, database.write(offset as u64, data)),
-        Handle::Journal(journal) => {
-            journal.write(offset as u64, data);
-            sqlite::SQLITE_OK
-        }
+    unsafe {
+        answer(file, sqlite::SQLITE_IOERR_WRITE, |_, handle, state| match handle {
+            Handle::Database(database) => {
+                state.asked_for_wal |= take_wal_out(data, bytes, offset);
+                let data = std::slice::from_raw_parts(data.cast(), bytes as usize);
+                ok(database.write(offset as u64, data))
+            }
+            Handle::Journal(journal) => {
+                let data = std::slice::from_raw_parts(data.cast(), bytes as usize);
+                lock(journal).write(offset as u64, data);
+                Ok(sqlite::SQLITE_OK)
+            }
+        })
     }
+}
+
+/// Where `data` is a first page that asks for WAL (bytes 18 and 19 are 2), takes that out of it:
+/// such a page comes with a copy of a WAL database, and with `PRAGMA journal_mode=WAL` where
+/// SQLite thinks that it can do without shared memory, in `locking_mode=EXCLUSIVE`. It must go from
+/// SQLite's cached page as well, or this connection would look for a WAL from then on. What SQLite
+/// gives to xWrite is that page; its own `cksumvfs` writes to it in the same way.
+///
+/// # Safety
+/// `bytes` bytes at `data` that nobody else uses, in memory that may be written.
+unsafe fn take_wal_out(data: *const c_void, bytes: c_int, offset: i64) -> bool {
+    const FORMATS: std::ops::Range<usize> = 18..20;
+    if offset != 0 || bytes < 100 {
+        return false;
+    }
+    // SAFETY: the bytes are there, as the caller promises.
+    let formats = unsafe {
+        let first = data.cast_mut().cast::<u8>().add(FORMATS.start);
+        std::slice::from_raw_parts_mut(first, FORMATS.len())
+    };
+    let asks = formats.contains(&2);
+    if asks {
+        formats.fill(1);
+    }
+    asks
 }
 
 unsafe extern "C" fn x_truncate(file: *mut sqlite3_file, size: i64) -> c_int {
     // SAFETY: an open file of ours.
-    match unsafe { open_file(file) } {
-        (vfs, Handle::Database(database)) => told(vfs, database.truncate(size as u64)),
-        (_, Handle::Journal(journal)) => {
-            journal.truncate(size as u64);
-            sqlite::SQLITE_OK
-        }
+    unsafe {
+        answer(file, sqlite::SQLITE_IOERR_TRUNCATE, |_, handle, _| match handle {
+            Handle::Database(database) => ok(database.truncate(size as u64)),
+            Handle::Journal(journal) => {
+                lock(journal).truncate(size as u64);
+                Ok(sqlite::SQLITE_OK)
+            }
+        })
     }
 }
 
@@ -129,12 +249,14 @@ unsafe extern "C" fn x_sync(_: *mut sqlite3_file, _: c_int) -> c_int {
 unsafe extern "C" fn x_file_size(file: *mut sqlite3_file, out: *mut i64) -> c_int {
     // SAFETY: an open file of ours, and a place for the answer.
     unsafe {
-        *out = match open_file(file).1 {
-            Handle::Database(database) => database.size(),
-            Handle::Journal(journal) => journal.size(),
-        } as i64;
+        answer(file, sqlite::SQLITE_IOERR_FSTAT, |_, handle, _| {
+            *out = match handle {
+                Handle::Database(database) => database.size(),
+                Handle::Journal(journal) => lock(journal).size(),
+            } as i64;
+            Ok(sqlite::SQLITE_OK)
+        })
     }
-    sqlite::SQLITE_OK
 }
 
 fn level_of(level: c_int) -> Level {
@@ -149,32 +271,40 @@ fn level_of(level: c_int) -> Level {
 
 unsafe extern "C" fn x_lock(file: *mut sqlite3_file, level: c_int) -> c_int {
     // SAFETY: an open file of ours.
-    match unsafe { open_file(file) }.1 {
-        Handle::Database(database) => match database.lock(level_of(level)) {
-            true => sqlite::SQLITE_OK,
-            false => sqlite::SQLITE_BUSY,
-        },
-        Handle::Journal(_) => sqlite::SQLITE_OK,
+    unsafe {
+        answer(file, sqlite::SQLITE_IOERR_LOCK, |_, handle, _| {
+            let locked = match handle {
+                Handle::Database(database) => database.lock(level_of(level)),
+                Handle::Journal(_) => true,
+            };
+            Ok(if locked { sqlite::SQLITE_OK } else { sqlite::SQLITE_BUSY })
+        })
     }
 }
 
 unsafe extern "C" fn x_unlock(file: *mut sqlite3_file, level: c_int) -> c_int {
     // SAFETY: an open file of ours.
-    if let (_, Handle::Database(database)) = unsafe { open_file(file) } {
-        database.unlock(level_of(level));
+    unsafe {
+        answer(file, sqlite::SQLITE_IOERR_UNLOCK, |_, handle, _| {
+            if let Handle::Database(database) = handle {
+                database.unlock(level_of(level));
+            }
+            Ok(sqlite::SQLITE_OK)
+        })
     }
-    sqlite::SQLITE_OK
 }
 
 unsafe extern "C" fn x_check_reserved_lock(file: *mut sqlite3_file, out: *mut c_int) -> c_int {
     // SAFETY: an open file of ours, and a place for the answer.
     unsafe {
-        *out = match open_file(file).1 {
-            Handle::Database(database) => c_int::from(database.reserved()),
-            Handle::Journal(_) => 0,
-        };
+        answer(file, sqlite::SQLITE_IOERR_CHECKRESERVEDLOCK, |_, handle, _| {
+            *out = match handle {
+                Handle::Database(database) => c_int::from(database.reserved()),
+                Handle::Journal(_) => 0,
+            };
+            Ok(sqlite::SQLITE_OK)
+        })
     }
-    sqlite::SQLITE_OK
 }
 
 unsafe extern "C" fn x_sector_size(_: *mut sqlite3_file) -> c_int {
@@ -182,80 +312,58 @@ unsafe extern "C" fn x_sector_size(_: *mut sqlite3_file) -> c_int {
 }
 
 unsafe extern "C" fn x_device_characteristics(file: *mut sqlite3_file) -> c_int {
+    let always = sqlite::SQLITE_IOCAP_SAFE_APPEND | sqlite::SQLITE_IOCAP_SEQUENTIAL;
     // SAFETY: an open file of ours.
-    let (vfs, handle) = unsafe { open_file(file) };
-    let always = sqlite::SQLITE_IOCAP_POWERSAFE_OVERWRITE
-        | sqlite::SQLITE_IOCAP_SAFE_APPEND
-        | sqlite::SQLITE_IOCAP_SEQUENTIAL;
-    match handle {
-        Handle::Database(_) if vfs.batch_atomic => always | sqlite::SQLITE_IOCAP_BATCH_ATOMIC,
-        _ => always,
-    }
-}
-
-unsafe extern "C" fn x_file_control(
-    file: *mut sqlite3_file,
-    operation: c_int,
-    argument: *mut c_void,
-) -> c_int {
-    // SAFETY: an open file of ours.
-    let (vfs, Handle::Database(database)) = (unsafe { open_file(file) }) else {
-        return sqlite::SQLITE_NOTFOUND;
-    };
-    match operation {
-        sqlite::SQLITE_FCNTL_SYNC => told(vfs, database.sync(!argument.is_null())),
-        sqlite::SQLITE_FCNTL_COMMIT_PHASETWO => told(vfs, database.commit_phase_two()),
-        sqlite::SQLITE_FCNTL_BEGIN_ATOMIC_WRITE if vfs.batch_atomic => sqlite::SQLITE_OK,
-        sqlite::SQLITE_FCNTL_COMMIT_ATOMIC_WRITE => told(vfs, database.commit_batch()),
-        sqlite::SQLITE_FCNTL_ROLLBACK_ATOMIC_WRITE => {
-            database.rollback_batch();
-            sqlite::SQLITE_OK
-        }
-        sqlite::SQLITE_FCNTL_LOCKSTATE => {
-            // SAFETY: this operation gives a place for a number.
-            unsafe { *argument.cast::<c_int>() = database.level() as c_int };
-            sqlite::SQLITE_OK
-        }
-        sqlite::SQLITE_FCNTL_VFSNAME => {
-            // SAFETY: this operation gives a place for a string that SQLite frees.
-            unsafe { *argument.cast::<*mut c_char>() = vfs.api.text(&vfs.name) };
-            sqlite::SQLITE_OK
-        }
-        // SAFETY: this operation gives three strings, the last of them perhaps null.
-        sqlite::SQLITE_FCNTL_PRAGMA => unsafe { pragma(vfs, database, argument.cast()) },
-        _ => sqlite::SQLITE_NOTFOUND,
-    }
-}
-
-/// `strings` is a place for an answer, the pragma's name, and its argument or null.
-///
-/// # Safety
-/// As SQLite gives them to `SQLITE_FCNTL_PRAGMA`.
-unsafe fn pragma(vfs: &Vfs, database: &mut DatabaseFile, strings: *mut *mut c_char) -> c_int {
-    // SAFETY: three pointers; the second is a C string, the third one or null.
-    let (name, argument) = unsafe {
-        let argument = *strings.add(2);
-        let text = |text: *const c_char| CStr::from_ptr(text).to_string_lossy();
-        (text(*strings.add(1)), (!argument.is_null()).then(|| text(argument)))
-    };
-    let answer = match (name.to_ascii_lowercase().as_str(), argument) {
-        ("tantalum_error", None) => vfs.last_error(),
-        // Answered here, because in locking_mode=EXCLUSIVE SQLite would try WAL without shared
-        // memory, and mark the database before it finds that it cannot.
-        ("journal_mode", Some(mode)) if mode.eq_ignore_ascii_case("wal") => {
-            vfs.report(sqlite::SQLITE_WARNING, WAL_REFUSED);
-            database.journal_mode.into()
-        }
-        ("journal_mode", Some(mode)) => {
-            let known = ["delete", "truncate", "persist", "memory", "off"];
-            if let Some(mode) = known.into_iter().find(|known| mode.eq_ignore_ascii_case(known)) {
-                database.journal_mode = mode;
+    unsafe {
+        answer(file, always, |vfs, handle, state| {
+            let mut told = always;
+            if state.powersafe_overwrite {
+                told |= sqlite::SQLITE_IOCAP_POWERSAFE_OVERWRITE;
             }
-            return sqlite::SQLITE_NOTFOUND;
-        }
-        _ => return sqlite::SQLITE_NOTFOUND,
-    };
-    // SAFETY: the first of the three is the place for the answer.
-    unsafe { *strings = vfs.api.text(&answer) };
+            if vfs.batch_atomic && matches!(handle, Handle::Database(_)) {
+                told |= sqlite::SQLITE_IOCAP_BATCH_ATOMIC;
+            }
+            Ok(told)
+        })
+    }
+}
+
+unsafe extern "C" fn x_shm_map(
+    _: *mut sqlite3_file,
+    _: c_int,
+    _: c_int,
+    _: c_int,
+    out: *mut *mut c_void,
+) -> c_int {
+    if !out.is_null() {
+        // SAFETY: a place for the answer.
+        unsafe { *out = std::ptr::null_mut() };
+    }
+    sqlite::SQLITE_IOERR_SHMMAP
+}
+
+unsafe extern "C" fn x_shm_lock(_: *mut sqlite3_file, _: c_int, _: c_int, _: c_int) -> c_int {
+    sqlite::SQLITE_IOERR_SHMLOCK
+}
+
+unsafe extern "C" fn x_shm_barrier(_: *mut sqlite3_file) {}
+
+unsafe extern "C" fn x_shm_unmap(_: *mut sqlite3_file, _: c_int) -> c_int {
+    sqlite::SQLITE_OK
+}
+
+/// Nothing is mapped: SQLite reads then.
+unsafe extern "C" fn x_fetch(
+    _: *mut sqlite3_file,
+    _: i64,
+    _: c_int,
+    out: *mut *mut c_void,
+) -> c_int {
+    // SAFETY: a place for the answer.
+    unsafe { *out = std::ptr::null_mut() };
+    sqlite::SQLITE_OK
+}
+
+unsafe extern "C" fn x_unfetch(_: *mut sqlite3_file, _: i64, _: *mut c_void) -> c_int {
     sqlite::SQLITE_OK
 }

@@ -61,6 +61,40 @@ pub(super) unsafe fn app_of<'a, V: OverBase>(table: *mut sqlite3_vfs) -> &'a V {
     unsafe { &*(*table).pAppData.cast::<V>() }
 }
 
+/// A name for a temporary file as the default VFS makes them, into `out`, a place for a string that
+/// SQLite frees: asked of a temporary file that is opened for that.
+///
+/// # Safety
+/// `out` is what SQLite gives to `SQLITE_FCNTL_TEMPFILENAME`.
+pub(super) unsafe fn temporary_name<V: OverBase>(vfs: &V, out: *mut c_void) -> c_int {
+    let base = vfs.base();
+    let flags = sqlite::SQLITE_OPEN_READWRITE
+        | sqlite::SQLITE_OPEN_CREATE
+        | sqlite::SQLITE_OPEN_EXCLUSIVE
+        | sqlite::SQLITE_OPEN_DELETEONCLOSE
+        | sqlite::SQLITE_OPEN_TEMP_DB;
+    // SAFETY: `szOsFile` bytes, aligned, for the default VFS's file; it has methods where it is
+    // open, and is closed then.
+    unsafe {
+        let words = ((*base).szOsFile as usize).div_ceil(size_of::<u64>());
+        let mut memory = vec![0u64; words];
+        let file = memory.as_mut_ptr().cast::<sqlite::sqlite3_file>();
+        let Some(open) = (*base).xOpen else { return sqlite::SQLITE_NOTFOUND };
+        let opened = open(base, std::ptr::null(), file, flags, std::ptr::null_mut());
+        let Some(methods) = (*file).pMethods.as_ref() else { return opened };
+        let told = match methods.xFileControl {
+            Some(control) if opened == sqlite::SQLITE_OK => {
+                control(file, sqlite::SQLITE_FCNTL_TEMPFILENAME, out)
+            }
+            _ => sqlite::SQLITE_NOTFOUND,
+        };
+        if let Some(close) = methods.xClose {
+            close(file);
+        }
+        told
+    }
+}
+
 /// A callback that hands its arguments to the default VFS.
 macro_rules! pass_on {
     ($name:ident, $method:ident, ($($arg:ident: $type:ty),*) -> $out:ty, $otherwise:expr) => {

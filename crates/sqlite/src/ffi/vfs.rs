@@ -1,11 +1,12 @@
 //! Registration, and the callbacks of `sqlite3_vfs`.
 use super::api::Api;
-use super::methods::{Handle, METHODS, OpenFile};
-use super::over_base::{OverBase, app_of, over_base};
-use crate::codes::lock;
+use super::methods::{FileState, Handle, METHODS, OpenFile};
+use super::over_base::{self, OverBase, app_of, over_base};
+use super::stop::{caught, set_errno};
+use crate::codes::{errno_of, lock};
 use crate::database::Database;
 use crate::file::DatabaseFile;
-use crate::journal::Journal;
+use crate::journal::Journals;
 use crate::opener::{Options, SharedTrace, VolumeOpener};
 use libsqlite3_sys as sqlite;
 use sqlite::{sqlite3_file, sqlite3_vfs};
@@ -13,8 +14,11 @@ use std::collections::BTreeMap;
 use std::ffi::{CStr, CString, OsStr, c_char, c_int};
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicPtr, Ordering};
 use std::sync::{Arc, Mutex, Weak};
 use tantalum_base::{Error, ErrorKind, Result};
+use tantalum_runtime::live::Process;
+use tantalum_volume::client::Client;
 
 /// Registers a VFS called `name` with the SQLite library linked into this program. A database is
 /// then opened by the volume's path and the VFS's name, for example
@@ -47,8 +51,7 @@ pub(super) fn register_with(
         opener: Box::new(opener),
         batch_atomic: options.batch_atomic,
         trace: options.trace.map(|sink| Arc::new(Mutex::new(sink))),
-        open: Mutex::default(),
-        last_error: Mutex::default(),
+        here: AtomicPtr::default(),
     };
     // Leaked: SQLite may use a VFS, and threads may be inside it, until the process ends.
     let table = Box::leak(Box::new(sqlite3_vfs {
@@ -74,40 +77,100 @@ pub(super) struct Vfs {
     opener: Box<dyn VolumeOpener>,
     pub(super) batch_atomic: bool,
     trace: Option<SharedTrace>,
+    /// What this process has; of another one in a forked child that has nothing yet.
+    here: AtomicPtr<Here>,
+}
+
+/// What one process has open. A forked child begins anew and leaves its parent's alone: the volumes
+/// are not its own, and a lock may be held by a thread that it has not.
+struct Here {
+    process: Process,
     /// Held while a volume is opened or closed, so that closing is over before the next opens.
     open: Mutex<BTreeMap<PathBuf, Weak<Database>>>,
+    journals: Journals,
     last_error: Mutex<String>,
 }
 
 impl Vfs {
+    fn here(&self) -> &Here {
+        let mut at = self.here.load(Ordering::Acquire);
+        loop {
+            // SAFETY: null, or leaked below.
+            if let Some(here) = unsafe { at.as_ref() }
+                && here.process.is_current()
+            {
+                return here;
+            }
+            let new = Box::into_raw(Box::new(Here {
+                process: Process::current(),
+                open: Mutex::default(),
+                journals: Journals::default(),
+                last_error: Mutex::default(),
+            }));
+            match self.here.compare_exchange(at, new, Ordering::AcqRel, Ordering::Acquire) {
+                Ok(_) => at = new,
+                Err(other) => {
+                    // SAFETY: made above, and nobody else got it.
+                    drop(unsafe { Box::from_raw(new) });
+                    at = other;
+                }
+            }
+        }
+    }
+
     /// Tells people what `code` does not.
     pub(super) fn report(&self, code: c_int, text: &str) {
         let text = format!("tantalum: {text}");
         self.api.log(code, &text);
-        *lock(&self.last_error) = text;
+        *lock(&self.here().last_error) = text;
+    }
+
+    /// Tells people of a panic; gives `code` back.
+    fn panicked(&self, code: c_int) -> c_int {
+        self.report(code, "a bug made a call panic");
+        code
     }
 
     /// What was reported last.
     pub(super) fn last_error(&self) -> String {
-        lock(&self.last_error).clone()
+        lock(&self.here().last_error).clone()
     }
 
     /// Closes a file; the volume with it where it was the last one open on it.
-    pub(super) fn close(&self, handle: Handle) {
-        let mut open = lock(&self.open);
+    pub(super) fn close(&self, handle: Box<Handle>) {
+        if !handle.is_of_this_process() {
+            std::mem::forget(handle);
+            return;
+        }
+        let mut open = lock(&self.here().open);
         drop(handle);
         open.retain(|_, database| database.strong_count() > 0);
     }
 
     fn open_database(&self, path: &Path) -> Result<Arc<Database>> {
-        let mut open = lock(&self.open);
-        if let Some(database) = open.get(path).and_then(Weak::upgrade) {
+        let mut open = lock(&self.here().open);
+        if let Some(database) = open.get(path).and_then(Weak::upgrade)
+            && !database.has_moved()
+        {
+            database.check_usable()?;
             return Ok(database);
         }
-        let client = self.opener.open(path)?;
-        let database = Arc::new(Database::open(client, self.trace.clone())?);
+        let (client, read_only) = self.open_client(path)?;
+        let database = Arc::new(Database::open(client, self.trace.clone(), read_only)?);
         open.insert(path.into(), Arc::downgrade(&database));
         Ok(database)
+    }
+
+    /// The volume; to be read only where its file may not be written.
+    fn open_client(&self, path: &Path) -> Result<(Client, bool)> {
+        match self.opener.open(path) {
+            Ok(client) => Ok((client, false)),
+            Err(error) if may_not_be_written(&error) => match self.opener.open_read_only(path) {
+                Some(client) => Ok((client?, true)),
+                None => Err(error),
+            },
+            Err(error) => Err(error),
+        }
     }
 
     /// The open file that is to stand behind `path`; `None` for what the default VFS serves.
@@ -119,9 +182,11 @@ impl Vfs {
                 Err(error) => {
                     let code = match error.kind() {
                         ErrorKind::Locked => sqlite::SQLITE_BUSY,
+                        ErrorKind::Latched => sqlite::SQLITE_IOERR,
                         _ => sqlite::SQLITE_CANTOPEN,
                     };
                     self.report(code, &format!("opening {}: {error}", path.display()));
+                    set_errno(errno_of(&error));
                     Err(code)
                 }
             };
@@ -131,7 +196,10 @@ impl Vfs {
                 self.report(sqlite::SQLITE_CANTOPEN, WAL_REFUSED);
                 return Err(sqlite::SQLITE_CANTOPEN);
             }
-            return Ok(Some(Handle::Journal(Journal::default())));
+            let journals = &self.here().journals;
+            let new = flags & sqlite::SQLITE_OPEN_CREATE != 0;
+            let found = if new { None } else { journals.find(path) };
+            return Ok(Some(Handle::Journal(found.unwrap_or_else(|| journals.create(path)))));
         }
         Ok(None)
     }
@@ -151,6 +219,13 @@ unsafe impl OverBase for Vfs {
     fn base(&self) -> *mut sqlite3_vfs {
         self.base
     }
+}
+
+/// Whether opening failed because the file is not to be written, by its mode or its file system.
+fn may_not_be_written(error: &Error) -> bool {
+    use std::io::ErrorKind::{PermissionDenied, ReadOnlyFilesystem};
+    let kind = std::io::Error::from_raw_os_error(errno_of(error)).kind();
+    matches!(kind, PermissionDenied | ReadOnlyFilesystem)
 }
 
 /// The answer to whoever asks for WAL.
@@ -176,19 +251,25 @@ unsafe extern "C" fn x_open(
     unsafe {
         (*file).pMethods = std::ptr::null();
         let vfs = app_of::<Vfs>(table);
-        let opened = match name.is_null() {
+        let opened = caught(|| match name.is_null() {
             true => Ok(None),
             false => vfs.open_file(path_of(name), flags),
-        };
-        match opened {
+        });
+        match opened.unwrap_or_else(|| Err(vfs.panicked(sqlite::SQLITE_IOERR))) {
             Ok(Some(handle)) => {
+                let read_only = matches!(&handle, Handle::Database(file) if file.is_read_only());
                 file.cast::<OpenFile>().write(OpenFile {
                     base: sqlite3_file { pMethods: &METHODS },
                     vfs,
                     handle: Box::into_raw(Box::new(handle)),
+                    state: FileState::default(),
                 });
+                let writing = sqlite::SQLITE_OPEN_READWRITE | sqlite::SQLITE_OPEN_CREATE;
                 if !out_flags.is_null() {
-                    *out_flags = flags;
+                    *out_flags = match read_only {
+                        true => flags & !writing | sqlite::SQLITE_OPEN_READONLY,
+                        false => flags,
+                    };
                 }
                 sqlite::SQLITE_OK
             }
@@ -205,12 +286,13 @@ unsafe extern "C" fn x_delete(table: *mut sqlite3_vfs, name: *const c_char, sync
     // SAFETY: SQLite gives its own table and a name.
     unsafe {
         let vfs = app_of::<Vfs>(table);
-        if vfs.is_side_file(path_of(name)) {
-            return sqlite::SQLITE_OK;
-        }
-        match (*vfs.base).xDelete {
-            Some(delete) => delete(vfs.base, name, sync),
-            None => sqlite::SQLITE_IOERR_DELETE,
+        match caught(|| vfs.is_side_file(path_of(name))) {
+            None => vfs.panicked(sqlite::SQLITE_IOERR_DELETE),
+            Some(true) => {
+                vfs.here().journals.delete(path_of(name));
+                sqlite::SQLITE_OK
+            }
+            Some(false) => over_base::x_delete::<Vfs>(table, name, sync),
         }
     }
 }
@@ -224,30 +306,39 @@ unsafe extern "C" fn x_access(
     // SAFETY: SQLite gives its own table, a name, and a place for the answer.
     unsafe {
         let vfs = app_of::<Vfs>(table);
-        if vfs.is_side_file(path_of(name)) {
-            *out = 0;
-            return sqlite::SQLITE_OK;
-        }
-        match (*vfs.base).xAccess {
-            Some(access) => access(vfs.base, name, flags, out),
-            None => sqlite::SQLITE_IOERR_ACCESS,
+        match caught(|| vfs.is_side_file(path_of(name))) {
+            None => vfs.panicked(sqlite::SQLITE_IOERR_ACCESS),
+            Some(true) => {
+                let there = vfs.here().journals.find(path_of(name)).is_some();
+                *out = c_int::from(there && flags == sqlite::SQLITE_ACCESS_EXISTS);
+                sqlite::SQLITE_OK
+            }
+            Some(false) => over_base::x_access::<Vfs>(table, name, flags, out),
         }
     }
 }
 
+/// The text is of the last failure here. The number is `errno`, as the default VFS tells it: its own
+/// failures set it, with files that were passed on as well, and those of open files here do.
 unsafe extern "C" fn x_get_last_error(
     table: *mut sqlite3_vfs,
     bytes: c_int,
     out: *mut c_char,
 ) -> c_int {
-    // SAFETY: SQLite gives its own table and `bytes` bytes at `out`.
+    // SAFETY: SQLite gives its own table and `bytes` bytes at `out`; the default VFS is asked for no
+    // text.
     unsafe {
-        let text = app_of::<Vfs>(table).last_error();
+        let vfs = app_of::<Vfs>(table);
+        let number = match (*vfs.base).xGetLastError {
+            Some(method) => method(vfs.base, 0, std::ptr::null_mut()),
+            None => 0,
+        };
         if bytes > 0 && !out.is_null() {
+            let text = vfs.last_error();
             let length = text.len().min(bytes as usize - 1);
             std::ptr::copy_nonoverlapping(text.as_ptr().cast(), out, length);
             *out.add(length) = 0;
         }
+        number
     }
-    0
 }

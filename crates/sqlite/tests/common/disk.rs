@@ -12,6 +12,7 @@ use tantalum_base::{
     Payload, Result, TxId,
 };
 use tantalum_runtime::live::remote::RemoteSender;
+use tantalum_runtime::live::{EngineChoice, LiveOptions};
 use tantalum_runtime::{Runtime, live};
 use tantalum_volume::client::{self, Client};
 
@@ -27,6 +28,8 @@ pub struct State {
     /// Calls until one fails; all later ones work again.
     pub fail_in: Option<u64>,
     pub failed: bool,
+    /// Whether reads panic, as a bug would make them.
+    pub panics: bool,
     limits: Limits,
     log: Option<File>,
 }
@@ -40,6 +43,7 @@ impl Disk {
             pages_committed: 0,
             fail_in: None,
             failed: false,
+            panics: false,
             limits: Limits {
                 page_bytes: PAGE_BYTES as u32,
                 pages,
@@ -101,7 +105,7 @@ impl Disk {
         let (connector, requests) = client::channel();
         let limits = self.state().limits.clone();
         let disk = self.clone();
-        let thread = live::spawn_thread("disk", Default::default(), move |live| async move {
+        let thread = live::spawn_thread("disk", without_files(), move |live| async move {
             let device = Rc::new(Device { disk, open: RefCell::default() });
             client::serve_client(&live, device, requests).await;
         });
@@ -144,7 +148,7 @@ impl Disk {
         let (kill, mut killed) = live::remote::channel("the end", 1);
         let limits = self.state().limits.clone();
         let disk = self.clone();
-        let thread = live::spawn_thread("disk", Default::default(), move |live| async move {
+        let thread = live::spawn_thread("disk", without_files(), move |live| async move {
             let device = Rc::new(Device { disk, open: RefCell::default() });
             let on = live.clone();
             let serving = async move { client::serve_client(&on, device, requests).await };
@@ -155,12 +159,19 @@ impl Disk {
     }
 }
 
+/// A disk has no files of its own: no ring and no threads for them.
+fn without_files() -> LiveOptions {
+    LiveOptions { engine: EngineChoice::Blocking, ..LiveOptions::default() }
+}
+
 struct Joined(Option<live::LiveThread<()>>);
 
 impl Drop for Joined {
     fn drop(&mut self) {
         if let Some(thread) = self.0.take() {
-            thread.join().unwrap();
+            let joined = std::panic::AssertUnwindSafe(|| thread.join().unwrap());
+            // A planted panic was seen by the test already.
+            let _ = std::panic::catch_unwind(joined);
         }
     }
 }
@@ -185,6 +196,11 @@ impl PageDevice for Device {
     async fn read(&self, first: PageNo, out: &mut [PageBuf], tx: Option<TxId>) -> Result<()> {
         let mut state = self.disk.state();
         state.called()?;
+        if state.panics {
+            // Whoever looks at the disk later does not find the lock poisoned.
+            drop(state);
+            panic!("planted");
+        }
         state.limits.check_range(PageRange::new(first, out.len() as u64))?;
         state.reads += 1;
         let open = self.open.borrow();

@@ -4,12 +4,39 @@ pub mod disk;
 
 use disk::Disk;
 use rusqlite::{Connection, OpenFlags};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
+use tantalum_runtime::live::{LiveOptions, spawn_thread};
 use tantalum_sqlite::{Options, TraceSink};
+use tantalum_volume::{VolumeConfig, create_volume};
 
 /// Whether SQLite is told of batch-atomic writes: the two ways to commit.
 pub const MODES: [bool; 2] = [true, false];
+
+/// Makes a volume of 32 MiB in `folder`, with `settings` of its device; the VOLUME.toml.
+pub fn new_volume(folder: &Path, settings: &str) -> PathBuf {
+    std::fs::create_dir_all(folder).unwrap();
+    let path = folder.join("VOLUME.toml");
+    let text = format!(
+        "kind = \"flash\"\n[media]\ntype = \"file\"\npath = \"data.tantalum\"
+         [device]\ncapacity = \"32MiB\"\n{settings}\n"
+    );
+    std::fs::write(&path, text).unwrap();
+    let config = VolumeConfig::read(&path).unwrap();
+    let thread = spawn_thread("create", LiveOptions::default(), move |live| async move {
+        create_volume(&live, &config, false).await.unwrap();
+    });
+    thread.unwrap().join().unwrap();
+    path
+}
+
+/// Opens the volume at `path`.
+pub fn open_volume(path: &Path, vfs: &str) -> rusqlite::Result<Connection> {
+    let connection =
+        Connection::open_with_flags_and_vfs(path, OpenFlags::SQLITE_OPEN_READ_WRITE, vfs)?;
+    connection.busy_timeout(std::time::Duration::ZERO)?;
+    Ok(connection)
+}
 
 /// A VFS over one disk.
 pub struct Stage {

@@ -1,0 +1,202 @@
+//! Forks: which process this is, and descriptors that a forked child does not keep.
+//!
+//! A forked child has a copy of its parent's memory, so every handle in it, and shares the open
+//! files, so the locks on them. None of that is the child's to use: two processes would write to
+//! one volume, each by its own idea of it. What a handle needs to tell is [`Process`]; what keeps
+//! the child's copy of a descriptor from holding a lock is [`ParentOnly`].
+use rustix::fs::{Mode, OFlags};
+use rustix::io::DupFlags;
+use rustix::mm::{Advice, MapFlags, ProtFlags};
+use std::ffi::c_int;
+use std::mem::ManuallyDrop;
+use std::os::fd::{AsRawFd, BorrowedFd, FromRawFd, IntoRawFd, OwnedFd, RawFd};
+use std::ptr::null_mut;
+use std::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release};
+use std::sync::atomic::{AtomicBool, AtomicI32, AtomicPtr, AtomicU64};
+use tantalum_base::{Result, ResultExt};
+
+/// A process. Forks of it are others, at whatever depth, also where a process number comes again.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Process(u64);
+
+/// The number of this process, 0 where it has none yet: on a page that the kernel makes zero in a
+/// forked child.
+static NUMBER: AtomicPtr<AtomicU64> = AtomicPtr::new(null_mut());
+
+/// The highest number of this process and those it was forked from.
+static LAST_NUMBER: AtomicU64 = AtomicU64::new(0);
+
+impl Process {
+    /// The one that runs this.
+    pub fn current() -> Process {
+        let number = number();
+        match number.load(Acquire) {
+            0 => {
+                let next = LAST_NUMBER.fetch_add(1, Relaxed) + 1;
+                // Another thread may have been quicker.
+                let raced = number.compare_exchange(0, next, AcqRel, Acquire);
+                Process(raced.err().unwrap_or(next))
+            }
+            number => Process(number),
+        }
+    }
+
+    /// Whether it is the one that runs this.
+    pub fn is_current(self) -> bool {
+        self == Process::current()
+    }
+}
+
+fn number() -> &'static AtomicU64 {
+    let mut page = NUMBER.load(Acquire);
+    if page.is_null() {
+        let made = number_page();
+        let raced = NUMBER.compare_exchange(null_mut(), made, AcqRel, Acquire);
+        // One that came too late is left behind, zero: it costs a page, once.
+        page = raced.err().unwrap_or(made);
+    }
+    // SAFETY: made by `number_page`, never freed, and only ever used as an atomic.
+    #[expect(unsafe_code, reason = "a page that the kernel gave, for as long as the process lives")]
+    unsafe {
+        &*page
+    }
+}
+
+/// A page of zeros that is zero again in a forked child, however it was forked. Where the kernel
+/// cannot do that (before Linux 4.14), memory that [`in_child`] makes zero.
+fn number_page() -> *mut AtomicU64 {
+    const BYTES: usize = 4096;
+    let access = ProtFlags::READ | ProtFlags::WRITE;
+    // SAFETY: a new mapping that nobody else knows of, and zeros are an atomic number.
+    #[expect(unsafe_code, reason = "only a mapping can be asked to be zero in children")]
+    unsafe {
+        if let Ok(page) = rustix::mm::mmap_anonymous(null_mut(), BYTES, access, MapFlags::PRIVATE) {
+            if rustix::mm::madvise(page, BYTES, Advice::LinuxWipeOnFork).is_ok() {
+                return page.cast();
+            }
+            let _ = rustix::mm::munmap(page, BYTES);
+        }
+    }
+    watch_forks();
+    Box::into_raw(Box::new(AtomicU64::new(0)))
+}
+
+/// While it lives, children forked by the C library's `fork` do not keep the descriptor: its
+/// number is theirs, and every read, write or lock by it fails with `EBADF`. So a lock ends with
+/// the process that took it. Drop it before the descriptor is closed.
+pub struct ParentOnly(&'static Entry);
+
+/// A descriptor to be taken from children. Entries are made once and used again; a list without
+/// locks, as a fork may come while any thread is anywhere in here.
+struct Entry {
+    /// Negative where the entry is free.
+    descriptor: AtomicI32,
+    next: *const Entry,
+}
+
+const FREE: RawFd = -1;
+
+static ENTRIES: AtomicPtr<Entry> = AtomicPtr::new(null_mut());
+
+/// What children get in place of a descriptor: one that nothing can be done with.
+static NOTHING: AtomicI32 = AtomicI32::new(FREE);
+
+// SAFETY: `next` is set before the entry is shared and not changed; the rest is atomic.
+#[expect(unsafe_code, reason = "a raw pointer is neither by itself")]
+unsafe impl Sync for Entry {}
+
+impl ParentOnly {
+    /// Takes `descriptor` from children to come.
+    ///
+    /// # Errors
+    /// `Io` where descriptors run out.
+    pub fn new(descriptor: BorrowedFd<'_>) -> Result<ParentOnly> {
+        if NOTHING.load(Acquire) == FREE {
+            let nothing = rustix::fs::open("/", OFlags::PATH | OFlags::CLOEXEC, Mode::empty());
+            let nothing = nothing.map_err(std::io::Error::from);
+            let nothing = nothing.context(|| "opening a descriptor for forked children")?;
+            if NOTHING.compare_exchange(FREE, nothing.as_raw_fd(), AcqRel, Acquire).is_ok() {
+                let _ = nothing.into_raw_fd();
+            }
+        }
+        watch_forks();
+        let descriptor = descriptor.as_raw_fd();
+        let free = entries().find(|entry| {
+            entry.descriptor.compare_exchange(FREE, descriptor, AcqRel, Relaxed).is_ok()
+        });
+        Ok(ParentOnly(free.unwrap_or_else(|| push(descriptor))))
+    }
+}
+
+impl Drop for ParentOnly {
+    fn drop(&mut self) {
+        self.0.descriptor.store(FREE, Release);
+    }
+}
+
+fn entries() -> impl Iterator<Item = &'static Entry> {
+    let mut at = ENTRIES.load(Acquire).cast_const();
+    std::iter::from_fn(move || {
+        // SAFETY: null or a leaked entry.
+        #[expect(unsafe_code, reason = "entries are leaked and shared by pointers")]
+        let entry = unsafe { at.as_ref() }?;
+        at = entry.next;
+        Some(entry)
+    })
+}
+
+fn push(descriptor: RawFd) -> &'static Entry {
+    let mut next = ENTRIES.load(Acquire);
+    let entry = Box::leak(Box::new(Entry { descriptor: AtomicI32::new(descriptor), next }));
+    loop {
+        match ENTRIES.compare_exchange(next, entry, AcqRel, Acquire) {
+            Ok(_) => return entry,
+            Err(other) => {
+                next = other;
+                entry.next = next;
+            }
+        }
+    }
+}
+
+/// Has [`in_child`] called in children, from now on.
+fn watch_forks() {
+    type Handler = Option<extern "C" fn()>;
+    #[expect(unsafe_code, reason = "the C library tells of forks, and nobody else does")]
+    unsafe extern "C" {
+        fn pthread_atfork(before: Handler, in_parent: Handler, in_child: Handler) -> c_int;
+    }
+    static WATCHED: AtomicBool = AtomicBool::new(false);
+    if !WATCHED.swap(true, AcqRel) {
+        // SAFETY: the handler may be called at any time, as it says. Without memory for it, a
+        // child keeps its descriptors, and with them locks, until it ends.
+        #[expect(unsafe_code, reason = "the C library tells of forks, and nobody else does")]
+        let _ = unsafe { pthread_atfork(None, None, Some(in_child)) };
+    }
+}
+
+/// In a child before `fork` returns there. Other threads are gone wherever they stood: no locks,
+/// no memory from the allocator, only system calls.
+extern "C" fn in_child() {
+    let page = NUMBER.load(Acquire);
+    // SAFETY: null or what `number_page` made, and descriptors that are open: what is in the list
+    // is taken out before it is closed.
+    #[expect(unsafe_code, reason = "raw pointers and descriptors; nothing else is safe in a fork")]
+    unsafe {
+        if let Some(number) = page.as_ref() {
+            number.store(0, Release);
+        }
+        let nothing = NOTHING.load(Acquire);
+        for entry in entries() {
+            let descriptor = entry.descriptor.load(Acquire);
+            if descriptor == FREE || nothing == FREE {
+                continue;
+            }
+            // Still the parent's to close, in the child as well.
+            let mut taken = ManuallyDrop::new(OwnedFd::from_raw_fd(descriptor));
+            let nothing = BorrowedFd::borrow_raw(nothing);
+            // Nobody could be told of a failure; the child would keep it until it ends.
+            let _ = rustix::io::dup3(nothing, &mut taken, DupFlags::CLOEXEC);
+        }
+    }
+}
