@@ -12,6 +12,7 @@ pub(crate) struct Code(pub(crate) c_int);
 pub(crate) fn code_of(error: &Error, otherwise: c_int) -> Code {
     Code(match error.kind() {
         ErrorKind::OutOfSpace | ErrorKind::TooLarge => sqlite::SQLITE_FULL,
+        ErrorKind::ReadOnly => sqlite::SQLITE_READONLY,
         ErrorKind::Checksum | ErrorKind::Corrupt | ErrorKind::Uncorrectable => {
             sqlite::SQLITE_IOERR_DATA
         }

@@ -6,10 +6,26 @@ use super::vfs::register_with;
 use crate::opener::{Options, VolumeOpener};
 use libsqlite3_sys as sqlite;
 use std::ffi::{c_char, c_int, c_void};
-use tantalum_volume::open_client;
+use std::path::Path;
+use tantalum_base::Result;
+use tantalum_volume::client::Client;
+use tantalum_volume::{OpenOptions, open_client, open_client_with};
 
 /// The name of the VFS that the extension registers.
 const NAME: &str = "tantalum";
+
+/// Opens volumes by their VOLUME.toml, and to be read only those that may not be written.
+struct ByConfiguration;
+
+impl VolumeOpener for ByConfiguration {
+    fn open(&self, path: &Path) -> Result<Client> {
+        open_client(path)
+    }
+
+    fn open_read_only(&self, path: &Path) -> Option<Result<Client>> {
+        Some(open_client_with(path, OpenOptions::READ_ONLY))
+    }
+}
 
 /// Registers a VFS with the SQLite library that is loading an extension; for entry points of
 /// extensions. Gives what the entry point is to return: the code that keeps the extension loaded,
@@ -55,7 +71,7 @@ pub unsafe extern "C" fn sqlite3_extension_init(
     routines: *const c_void,
 ) -> c_int {
     // SAFETY: SQLite gave both.
-    unsafe { register_loadable(message, routines, NAME, open_client, Options::default()) }
+    unsafe { register_loadable(message, routines, NAME, ByConfiguration, Options::default()) }
 }
 
 /// The entry point that SQLite derives from the file's name.
