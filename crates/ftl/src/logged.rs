@@ -49,12 +49,16 @@ impl LoggedVersions {
 
     /// `zone` was appended to: what it holds now besides.
     pub fn placed(&mut self, zone: ZoneNo, spares: &[Spare]) {
+        spares.iter().filter(|spare| counts(spare)).for_each(|spare| self.add(zone, spare.version));
+    }
+
+    /// `zone` holds the content of `version` too.
+    pub fn add(&mut self, zone: ZoneNo, version: Version) {
         let ranges = &mut self.zones[zone.index()];
-        for spare in spares.iter().filter(|spare| counts(spare) && spare.version > self.covered) {
-            match ranges.last_mut() {
-                Some(last) if last.last.next() == spare.version => last.last = spare.version,
-                _ => ranges.push(VersionRange { first: spare.version, last: spare.version }),
-            }
+        match ranges.last_mut() {
+            _ if version <= self.covered => {}
+            Some(last) if last.last.next() == version => last.last = version,
+            _ => ranges.push(VersionRange { first: version, last: version }),
         }
     }
 

@@ -127,7 +127,11 @@ impl<M: ZoneMedia> Ftl<M> {
             for (index, source) in (0..).zip(&copies.sources) {
                 state.redirect(*source, at(index), &copies.buffer.spares[index as usize]);
             }
+            let zone = self.geometry.zone_of(first);
             for sharer in &copies.sharers {
+                if !sharer.by_share {
+                    state.logged.add(zone, sharer.version);
+                }
                 let source = copies.sources[sharer.index as usize];
                 let copy = copies.buffer.spares[sharer.index as usize];
                 state.redirect_page(source, at(sharer.index), sharer.page, sharer.version, &copy);
