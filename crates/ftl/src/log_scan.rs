@@ -3,7 +3,7 @@ use tantalum_base::{Error, ErrorKind, PageNo, Result, SlotNo, Version, ZoneNo};
 use tantalum_media::{ScannedAppend, SlotKind, Spare, ZoneMedia};
 
 use crate::find_checkpoint::MetaSlots;
-use crate::ftl::Ftl;
+use crate::ftl::{Ftl, State};
 use crate::logged::VersionRange;
 use crate::map::{Entry, Place};
 use crate::places::Original;
@@ -153,15 +153,34 @@ impl<M: ZoneMedia> Ftl<M> {
         }
     }
 
-    /// Zones without which the next recovery, should this one not come to its end, could not
-    /// account for every change.
-    pub(crate) fn vouching(&self, log: &Log) -> Vec<bool> {
+    /// Zones that hold nothing in force, and without which the next recovery could not account for
+    /// every change later than `covered`, should this one not come to its end. Of a change that is
+    /// found in several places one is enough.
+    pub(crate) fn vouching(
+        &self,
+        state: &State<M::Page>,
+        log: &Log,
+        covered: Version,
+    ) -> Vec<bool> {
         let mut vouching = vec![false; self.geometry.zones as usize];
-        for found in log.found.iter().filter(|found| found.counts) {
-            vouching[self.geometry.zone_of(found.slot).index()] = true;
-        }
         for zone in &log.lists {
             vouching[zone.index()] = true;
+        }
+        let dead = |version: Version| {
+            log.dead.iter().any(|range| range.first <= version && version <= range.last)
+        };
+        let same = |one: &Found, other: &Found| one.version == other.version;
+        let needed = |found: &&[Found]| found[0].version > covered && !dead(found[0].version);
+        for found in log.found.chunk_by(same).filter(needed) {
+            let places = || found.iter().filter(|found| found.counts).map(|found| found.slot);
+            let zones = || places().map(|slot| self.geometry.zone_of(slot));
+            let stays =
+                |zone: ZoneNo| state.zones.get(zone).live_slots > 0 || vouching[zone.index()];
+            if !zones().any(stays)
+                && let Some(zone) = zones().last()
+            {
+                vouching[zone.index()] = true;
+            }
         }
         vouching
     }

@@ -113,7 +113,8 @@ impl<M: ZoneMedia> Ftl<M> {
         let mut skip_to = None;
         if report.merged {
             let none = Log::default();
-            report.pages_lost = self.settle_zones(&survey.epochs, &none, Version::NEVER);
+            report.pages_lost =
+                self.settle_zones(&survey.epochs, &none, (Version::NEVER, Version::NEVER));
         } else if survey.clean {
             self.take_over(&survey, report)?;
         } else {
@@ -140,7 +141,7 @@ impl<M: ZoneMedia> Ftl<M> {
         report.checkpoint = newest.id;
         report.pages_given_up = self.load(newest, &survey.epochs)?;
         report.pages_lost =
-            self.settle_zones(&survey.epochs, &Log::default(), newest.footer.durable);
+            self.settle_zones(&survey.epochs, &Log::default(), (Version::NEVER, Version::NEVER));
         let state = &mut *self.state.borrow_mut();
         state.tracker = crate::durable::DurableTracker::new(newest.footer.durable);
         state.next_version = newest.footer.next_version;
@@ -169,7 +170,7 @@ impl<M: ZoneMedia> Ftl<M> {
         let (accepted, seen) = self.replay(newest, epochs, &mut log, report);
         self.mark_damaged(&mut log, accepted);
         self.undo_cleaning(epochs, &log).await?;
-        report.pages_lost = self.settle_zones(epochs, &log, accepted);
+        report.pages_lost = self.settle_zones(epochs, &log, (newest.footer.covered, accepted));
         let state = &mut *self.state.borrow_mut();
         state.tracker = crate::durable::DurableTracker::new(accepted);
         state.next_version = newest.footer.next_version.max(accepted.next());
@@ -341,7 +342,12 @@ impl<M: ZoneMedia> Ftl<M> {
     }
 
     /// Closes every zone that holds something and frees the others; counts lost pages.
-    fn settle_zones(&self, epochs: &[Option<(u64, u8)>], log: &Log, accepted: Version) -> u64 {
+    fn settle_zones(
+        &self,
+        epochs: &[Option<(u64, u8)>],
+        log: &Log,
+        (covered, accepted): (Version, Version),
+    ) -> u64 {
         let state = &mut *self.state.borrow_mut();
         // Until the conclusion is durable, the next recovery counts these versions again.
         let mut counted = vec![false; self.geometry.zones as usize];
@@ -350,7 +356,7 @@ impl<M: ZoneMedia> Ftl<M> {
                 counted[self.geometry.zone_of(found.slot).index()] = true;
             }
         }
-        let vouching = self.vouching(log);
+        let vouching = self.vouching(state, log, covered);
         for (zone, epoch) in epochs.iter().enumerate() {
             let number = ZoneNo(zone as u32);
             let zone = state.zones.get_mut(number);
