@@ -4,7 +4,7 @@ use tantalum_media::{ScannedAppend, SlotKind, Spare, ZoneMedia};
 
 use crate::find_checkpoint::MetaSlots;
 use crate::ftl::{Ftl, State};
-use crate::logged::VersionRange;
+use crate::logged::{VersionRange, merged};
 use crate::map::{Entry, Place};
 use crate::places::Original;
 use crate::planted::{Fault, is_planted};
@@ -166,8 +166,10 @@ impl<M: ZoneMedia> Ftl<M> {
         for zone in &log.lists {
             vouching[zone.index()] = true;
         }
+        let listed = merged(log.dead.clone());
         let dead = |version: Version| {
-            log.dead.iter().any(|range| range.first <= version && version <= range.last)
+            let at = listed.partition_point(|range| range.last < version);
+            listed.get(at).is_some_and(|range| range.first <= version)
         };
         let same = |one: &Found, other: &Found| one.version == other.version;
         let needed = |found: &&[Found]| found[0].version > covered && !dead(found[0].version);
@@ -197,8 +199,7 @@ impl Log {
             .filter(|spare| matches!(spare.kind, SlotKind::Data | SlotKind::Copy));
         let single = |version| VersionRange { first: version, last: version };
         let singles = found.chain(damaged.map(|spare| spare.version)).map(single);
-        let mut known: Vec<VersionRange> = singles.chain(self.dead.iter().copied()).collect();
-        known.sort_unstable_by_key(|range| range.first);
+        let known = merged(singles.chain(self.dead.iter().copied()).collect());
         let mut missing = Vec::new();
         let mut next = covered.next();
         for range in known {

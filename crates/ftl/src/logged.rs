@@ -23,6 +23,19 @@ impl VersionRange {
     }
 }
 
+/// `ranges` in order, without overlaps.
+pub(crate) fn merged(mut ranges: Vec<VersionRange>) -> Vec<VersionRange> {
+    ranges.sort_unstable_by_key(|range| range.first);
+    let mut merged: Vec<VersionRange> = Vec::with_capacity(ranges.len());
+    for range in ranges {
+        match merged.last_mut() {
+            Some(last) if range.first <= last.last.next() => last.last = last.last.max(range.last),
+            _ => merged.push(range),
+        }
+    }
+    merged
+}
+
 /// The versions that each zone holds and that no checkpoint in force covers.
 pub(crate) struct LoggedVersions {
     // By zone; of each the ranges in the order in which they were placed.

@@ -61,6 +61,7 @@ pub struct ShadowDevice<M: ZoneMedia> {
     turns: PageTurns,
     commands: CommandTasks<Self>,
     counts: Cell<ShadowStatistics>,
+    overlap_commits: bool,
 }
 
 impl<M: ZoneMedia> ShadowDevice<M> {
@@ -84,7 +85,15 @@ impl<M: ZoneMedia> ShadowDevice<M> {
             turns: PageTurns::new(),
             commands: CommandTasks::new(),
             counts: Cell::default(),
+            overlap_commits: false,
         }
+    }
+
+    /// The same, where a commit that is on its way holds its pages no more: for hosts that order their
+    /// transactions themselves and send the next one meanwhile, as the file systems of the TxCache
+    /// paper do. Commits of the same pages still take effect in the order in which they were sent.
+    pub fn with_overlapping_commits(self) -> Self {
+        ShadowDevice { overlap_commits: true, ..self }
     }
 
     /// Opens the device that `media` holds. With cycles the whole drive is read first, as TxFlash
@@ -220,7 +229,10 @@ impl<M: ZoneMedia> PageDevice for ShadowDevice<M> {
 
     async fn commit(&self, tx: TxId) -> Result<()> {
         self.transactions.borrow_mut().start_commit(tx)?;
-        let pages = self.transactions.borrow().written(tx);
+        let pages = match self.overlap_commits {
+            true => self.transactions.borrow_mut().end_commit(tx),
+            false => self.transactions.borrow().written(tx),
+        };
         let commit = |device: Rc<Self>| async move {
             let written = device.write_pages(pages).await;
             device.transactions.borrow_mut().end_commit(tx);

@@ -158,7 +158,7 @@ async fn run(
                 clustering: Clustering::Cycles,
                 transactions_max: TRANSACTIONS_MAX,
             };
-            let shadow = Rc::new(ShadowDevice::new(ftl, options));
+            let shadow = Rc::new(ShadowDevice::new(ftl, options).with_overlapping_commits());
             shadow.start(runtime);
             fill(shadow.ftl(), &expected, pages).await?;
             on_link(runtime, shadow, &config, &nand, trace, &expected).await
