@@ -73,6 +73,9 @@ pub(crate) struct Anchors {
     declared: Vec<bool>,
     declared_zones: u32,
     any_zone: bool,
+    /// The era that an earlier opening left. It may be there in one copy alone, so that it is begun anew
+    /// with the first anchor that is written.
+    inherited: Option<Era>,
 }
 
 impl Anchors {
@@ -88,6 +91,7 @@ impl Anchors {
             declared: vec![false; zones as usize],
             declared_zones: 0,
             any_zone: false,
+            inherited: None,
         }
     }
 
@@ -97,6 +101,7 @@ impl Anchors {
         (self.era, self.checkpoint) = (self.highest_era, checkpoint);
         (self.first, self.count, self.starts) = (self.last + 1, 0, 1);
         self.any_zone = false;
+        self.inherited = None;
     }
 
     /// The head of the next anchor, which this counts.
@@ -245,26 +250,35 @@ impl<M: ZoneMedia> Ftl<M> {
         if !self.has_anchors() {
             return Ok(None);
         }
-        let read = self.media.read_anchors().await?;
+        let mut read: BTreeMap<u64, Read> = BTreeMap::new();
+        for (number, bytes) in self.media.read_anchors().await? {
+            let Some(anchor) = decode(&bytes) else { continue };
+            let known = read.get(&number).map_or(0, |known| known.head.era);
+            if anchor.head.era >= known {
+                read.insert(number, anchor);
+            }
+        }
         let anchors = &mut self.state.borrow_mut().anchors;
-        anchors.last = read.last().map_or(0, |(number, _)| *number);
-        let read = read.iter().filter_map(|(number, bytes)| Some((*number, decode(bytes)?)));
-        let read: BTreeMap<u64, Read> = read.collect();
         anchors.highest_era = read.values().map(|read| read.head.era).max().unwrap_or(0);
-        let Some(found) = in_force(&read) else {
-            // Until the next era begins nobody is to rely on what the anchors say.
-            anchors.begin(0);
-            anchors.any_zone = true;
-            return Ok(None);
-        };
-        let [(first, read), ..] = &found[..] else { return Ok(None) };
-        anchors.first = *first;
-        anchors.era = read.head.era;
-        (anchors.count, anchors.starts) = (found.len() as u32, read.head.starts);
-        let era = Era::new(&found);
-        anchors.checkpoint = era.checkpoint;
-        anchors.any_zone = era.any_zone;
-        Ok((!era.any_zone && era.checkpoint > 0).then_some(era))
+        let found = in_force(&read);
+        // What is behind the era in force never came to be: its numbers are used again, so that however
+        // often an era is not begun to its end, the one in force stays.
+        let last = found.as_ref().and_then(|found| found.last()).map(|(number, _)| *number);
+        anchors.last = last.or(read.keys().next_back().copied()).unwrap_or(0);
+        let era = found.map(|found| Era::new(&found));
+        match era.filter(|era| !era.any_zone && era.checkpoint > 0) {
+            Some(era) => {
+                anchors.checkpoint = era.checkpoint;
+                anchors.inherited = Some(era.clone());
+                Ok(Some(era))
+            }
+            None => {
+                // Until the next era begins nobody is to rely on what anchors say.
+                anchors.begin(0);
+                anchors.any_zone = true;
+                Ok(None)
+            }
+        }
     }
 
     /// Makes sure that recovery looks at `zone`, which is about to be opened.
@@ -277,8 +291,16 @@ impl<M: ZoneMedia> Ftl<M> {
             return Ok(());
         }
         let zones = self.to_declare(zone);
-        let noted: Vec<NotedZone> = zones.iter().map(|zone| NotedZone::unopened(*zone)).collect();
-        self.write_anchors(&[], &noted, false).await?;
+        let unopened = zones.iter().map(|zone| NotedZone::unopened(*zone));
+        let inherited = self.state.borrow_mut().anchors.inherited.take();
+        let (extents, noted): (_, Vec<NotedZone>) = match inherited {
+            Some(era) => {
+                self.state.borrow_mut().anchors.begin(era.checkpoint);
+                (era.extents, latest(era.zones.into_iter().chain(unopened)))
+            }
+            None => (Vec::new(), unopened.collect()),
+        };
+        self.write_anchors(&extents, &noted, false).await?;
         let anchors = &mut self.state.borrow_mut().anchors;
         for zone in &zones {
             anchors.declared[zone.index()] = true;
@@ -391,6 +413,12 @@ impl NotedZone {
     fn unopened(zone: ZoneNo) -> Self {
         NotedZone { zone, epoch: 0, stream: 0, covered_slots: 0 }
     }
+}
+
+/// The latest entry of each zone.
+fn latest(zones: impl Iterator<Item = NotedZone>) -> Vec<NotedZone> {
+    let zones: BTreeMap<ZoneNo, NotedZone> = zones.map(|noted| (noted.zone, noted)).collect();
+    zones.into_values().collect()
 }
 
 /// Neighbouring `places` in one extent each.

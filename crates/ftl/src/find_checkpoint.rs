@@ -67,7 +67,7 @@ impl MetaSlots {
 }
 
 /// Whether something on the medium is damaged, as against an operation that failed.
-fn is_damage(kind: ErrorKind) -> bool {
+pub(crate) fn is_damage(kind: ErrorKind) -> bool {
     matches!(kind, ErrorKind::Corrupt | ErrorKind::Checksum | ErrorKind::Uncorrectable)
 }
 

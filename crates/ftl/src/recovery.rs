@@ -15,7 +15,7 @@ use tantalum_media::ZoneMedia;
 
 use crate::checkpoint;
 use crate::dump::DumpHeader;
-use crate::find_checkpoint::Checkpoint;
+use crate::find_checkpoint::{Checkpoint, is_damage};
 use crate::ftl::Ftl;
 use crate::log_scan::{Change, Log};
 use crate::map::{Entry, Occupant, Place};
@@ -81,11 +81,17 @@ impl<M: ZoneMedia> Ftl<M> {
     }
 
     /// Rebuilds in memory what the medium holds: from what its anchors say, or where it has none, or
-    /// not all of them, from all zones. Returns the version up to which none may be used again,
-    /// where a conclusion must be made durable.
+    /// they or the checkpoint that they name are damaged, from all zones. Returns the version up to
+    /// which none may be used again, where a conclusion must be made durable.
     async fn rebuild(&self, report: &mut RecoveryReport) -> Result<Option<Version>> {
         let survey = match self.find_era().await? {
-            Some(era) => self.survey_era(&era).await?,
+            Some(era) => match self.survey_era(&era).await {
+                Err(error) if is_damage(error.kind()) => {
+                    // Whether an older one will do, or one that was not in force yet, the account shows.
+                    self.survey_all().await.map_err(|_| error)?
+                }
+                survey => survey?,
+            },
             None => self.survey_all().await?,
         };
         self.rebuild_from(survey, report).await

@@ -275,7 +275,8 @@ pub trait ZoneMedia: 'static {
     /// Where the medium has no anchors.
     async fn write_anchor(&self, number: u64, content: &[u8]) -> Result<()>;
 
-    /// The anchors that are whole, with their numbers, in ascending order.
+    /// The anchors that are whole, with their numbers, in ascending order: two of one number where its
+    /// copies differ.
     async fn read_anchors(&self) -> Result<Vec<(u64, Vec<u8>)>>;
 
     /// Takes the time of writing down what changed in a mapping table: one flash page, in blocks

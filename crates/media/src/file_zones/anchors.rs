@@ -86,7 +86,7 @@ impl<S: BlockStore> FileZones<S> {
 
     pub(super) async fn read_all(&self) -> Result<Vec<(u64, Vec<u8>)>> {
         let Some(area) = self.anchors else { return Ok(Vec::new()) };
-        let mut found = BTreeMap::new();
+        let mut found: BTreeMap<u64, Vec<Vec<u8>>> = BTreeMap::new();
         for copy in 0..2 {
             let bytes = area.places as usize * PAGE_BYTES;
             let buf = self.store.buffer(bytes);
@@ -97,13 +97,18 @@ impl<S: BlockStore> FileZones<S> {
                 let Some((number, content)) = decode(page, self.options.volume_id) else {
                     continue;
                 };
-                if number % u64::from(area.places) == place {
-                    found.entry(number).or_insert_with(|| content.to_vec());
+                let known = found.entry(number).or_default();
+                let is_new = known.iter().all(|known| known != content);
+                if is_new && number % u64::from(area.places) == place {
+                    known.push(content.to_vec());
                 }
             }
             self.store.recycle(buf);
         }
-        Ok(found.into_iter().collect())
+        let each = |(number, contents): (u64, Vec<Vec<u8>>)| {
+            contents.into_iter().map(move |content| (number, content))
+        };
+        Ok(found.into_iter().flat_map(each).collect())
     }
 }
 
