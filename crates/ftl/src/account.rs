@@ -22,9 +22,12 @@ impl<M: ZoneMedia> Ftl<M> {
                 dead.clear();
             }
             let says_more = state.watermark_due(victim, &state.zones.stated());
-            let due = !dead.is_empty() || says_more && !is_planted(Fault::NoWatermark);
+            let due = !dead.is_empty() || says_more;
             (dead, due, state.lists_dead(victim))
         };
+        if is_planted(Fault::NoWatermark) {
+            return Ok(());
+        }
         if lists_dead || due && !self.list_dead(&dead).await? {
             self.checkpoint().await?;
         }

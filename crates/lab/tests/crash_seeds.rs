@@ -172,7 +172,7 @@ fn nand_with_a_map_on_flash() {
 fn decays(device: &str, media: &str, seed: u64) {
     let done = cuts_of("mixed:decay=1", device, media, 3_000, seed);
     println!("{} slots decayed, {} openings refused", done.decayed, done.refused);
-    assert!(done.decayed * 5 > done.lives, "contents decay");
+    assert!(done.decayed * 10 > done.lives, "contents decay");
     assert!(done.refused > 0 && done.refused * 3 < done.lives, "most devices stay in use");
 }
 
