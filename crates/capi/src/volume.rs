@@ -114,7 +114,8 @@ pub unsafe extern "C" fn tantalum_open(
             0 => Placement::Caller,
             _ => Placement::Thread,
         };
-        let open = OpenOptions { read_only: flags & TANTALUM_OPEN_READ_ONLY != 0 };
+        let read_only = flags & TANTALUM_OPEN_READ_ONLY != 0;
+        let open = OpenOptions { read_only, ..OpenOptions::default() };
         let options = HostOptions { placement, open, ..HostOptions::default() };
         let host = VolumeHost::open(VolumeConfig::read(path)?, options)?;
         let opened = Box::into_raw(Box::new(TantalumVolume(host.client())));
