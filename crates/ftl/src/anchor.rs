@@ -13,49 +13,16 @@ use tantalum_base::{Result, SlotNo, ZoneNo};
 use tantalum_media::ZoneMedia;
 use tantalum_media::file_zones::ANCHOR_BYTES_MAX;
 
+use crate::era::{
+    ANY_ZONE, Anchor, CLEAN, EXTENT_BYTES, Era, Extent, HEAD_BYTES, Head, NotedZone, Read,
+    ZONE_BYTES, decode, in_force,
+};
 use crate::ftl::{Ftl, State};
 use crate::zones::{Stream, ZoneState};
 
-const HEAD_BYTES: usize = 40;
-const EXTENT_BYTES: usize = 8;
-const ZONE_BYTES: usize = 16;
-const CLEAN: u32 = 1;
-const ANY_ZONE: u32 = 2;
 /// Bytes of zones that one anchor says may be opened, so that few anchors are written, and
 /// recovery has little to look at that was not opened after all.
 const AHEAD_BYTES: u64 = 64 << 20;
-
-/// Pages of a checkpoint that lie one behind the other.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Extent {
-    pub first: SlotNo,
-    pub pages: u32,
-}
-
-/// A zone that was opened since the checkpoint was begun, or may have been.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct NotedZone {
-    pub zone: ZoneNo,
-    /// Its opening; 0 where it had not been opened yet.
-    pub epoch: u64,
-    pub stream: u8,
-    /// Slots that recovery need not look at.
-    pub covered_slots: u32,
-}
-
-/// What the anchors of an era say together.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Era {
-    /// The checkpoint in force.
-    pub checkpoint: u64,
-    /// Where its pages lie, in order.
-    pub extents: Vec<Extent>,
-    pub zones: Vec<NotedZone>,
-    /// Nothing was appended behind the checkpoint.
-    pub clean: bool,
-    /// Zones may have been opened that are not among `zones`.
-    pub any_zone: bool,
-}
 
 /// Numbers of anchors, and what the present era says already.
 pub(crate) struct Anchors {
@@ -122,120 +89,6 @@ impl Anchors {
     /// `zone` was given up: it needs another anchor before it is opened again.
     pub fn given_up(&mut self, zone: ZoneNo) {
         self.declared[zone.index()] = false;
-    }
-}
-
-/// What every anchor begins with.
-#[derive(Clone, Copy)]
-struct Head {
-    /// Number of the era.
-    era: u64,
-    checkpoint: u64,
-    flags: u32,
-    /// Anchors that begin the era: it is in force when all of them are there.
-    starts: u32,
-    /// Which of the era's anchors this is, from 0.
-    index: u32,
-}
-
-/// The parts of one anchor.
-struct Anchor<'a> {
-    head: Head,
-    extents: &'a [Extent],
-    zones: &'a [NotedZone],
-}
-
-impl Anchor<'_> {
-    fn encode(&self) -> Vec<u8> {
-        let mut bytes = Vec::with_capacity(ANCHOR_BYTES_MAX);
-        let Head { era, checkpoint, flags, starts, index } = self.head;
-        bytes.extend(era.to_le_bytes());
-        bytes.extend(checkpoint.to_le_bytes());
-        let (extents, zones) = (self.extents.len() as u32, self.zones.len() as u32);
-        let words = [flags, starts, index, extents, zones, 0];
-        words.iter().for_each(|word| bytes.extend(word.to_le_bytes()));
-        for extent in self.extents {
-            bytes.extend(extent.first.0.to_le_bytes());
-            bytes.extend(extent.pages.to_le_bytes());
-        }
-        for noted in self.zones {
-            bytes.extend(noted.zone.0.to_le_bytes());
-            bytes.extend(noted.covered_slots.to_le_bytes());
-            bytes.extend((noted.epoch | u64::from(noted.stream) << 56).to_le_bytes());
-        }
-        bytes
-    }
-}
-
-/// An anchor as it was read.
-struct Read {
-    head: Head,
-    extents: Vec<Extent>,
-    zones: Vec<NotedZone>,
-}
-
-fn decode(bytes: &[u8]) -> Option<Read> {
-    let word = |at: usize| Some(u32::from_le_bytes(bytes.get(at..at + 4)?.try_into().ok()?));
-    let long = |at: usize| Some(u64::from_le_bytes(bytes.get(at..at + 8)?.try_into().ok()?));
-    let (extents, zones) = (word(28)? as usize, word(32)? as usize);
-    let zones_at = HEAD_BYTES.checked_add(extents.checked_mul(EXTENT_BYTES)?)?;
-    let extent = |at: usize| Some(Extent { first: SlotNo(word(at)?), pages: word(at + 4)? });
-    let noted = |at: usize| {
-        let opening = long(at + 8)?;
-        Some(NotedZone {
-            zone: ZoneNo(word(at)?),
-            covered_slots: word(at + 4)?,
-            epoch: opening & ((1 << 56) - 1),
-            stream: (opening >> 56) as u8,
-        })
-    };
-    Some(Read {
-        head: Head {
-            era: long(0)?,
-            checkpoint: long(8)?,
-            flags: word(16)?,
-            starts: word(20)?,
-            index: word(24)?,
-        },
-        extents: (0..extents)
-            .map(|index| extent(HEAD_BYTES + index * EXTENT_BYTES))
-            .collect::<Option<_>>()?,
-        zones: (0..zones)
-            .map(|index| noted(zones_at + index * ZONE_BYTES))
-            .collect::<Option<_>>()?,
-    })
-}
-
-/// The anchors of the era in force, in order: the latest that has begun. `None` where some of them
-/// are missing.
-fn in_force(anchors: &BTreeMap<u64, Read>) -> Option<Vec<(u64, &Read)>> {
-    let mut eras: BTreeMap<u64, Vec<(u64, &Read)>> = BTreeMap::new();
-    for (number, read) in anchors {
-        eras.entry(read.head.era).or_default().push((*number, read));
-    }
-    for (_, era) in eras.into_iter().rev() {
-        let (_, last) = era.last()?;
-        if last.head.index + 1 < last.head.starts {
-            // Its beginning was cut short: the one before is in force.
-            continue;
-        }
-        let whole = (0..).zip(&era).all(|(index, (_, read))| read.head.index == index);
-        return whole.then_some(era);
-    }
-    None
-}
-
-impl Era {
-    fn new(anchors: &[(u64, &Read)]) -> Self {
-        let mut era = Era::default();
-        for (_, read) in anchors {
-            era.checkpoint = read.head.checkpoint;
-            era.extents.extend_from_slice(&read.extents);
-            era.zones.extend_from_slice(&read.zones);
-            era.clean = read.head.flags & CLEAN != 0;
-            era.any_zone = read.head.flags & ANY_ZONE != 0;
-        }
-        era
     }
 }
 
@@ -465,39 +318,6 @@ impl<P> State<P> {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    fn anchor(era: u64, starts: u32, index: u32, zone: u32) -> Read {
-        let zones = [NotedZone { zone: ZoneNo(zone), epoch: 9, stream: 2, covered_slots: 7 }];
-        let extents = [Extent { first: SlotNo(5), pages: 3 }];
-        let (zones, extents) = (&zones[..], &extents[..]);
-        let head = Head { era, checkpoint: era + 40, flags: 0, starts, index };
-        decode(&Anchor { head, extents, zones }.encode()).unwrap()
-    }
-
-    fn zones(anchors: &BTreeMap<u64, Read>) -> Option<Vec<u32>> {
-        let era = Era::new(&in_force(anchors)?);
-        Some(era.zones.iter().map(|noted| noted.zone.0).collect())
-    }
-
-    #[test]
-    fn an_era_is_in_force_when_all_of_its_beginning_is_there() {
-        let mut anchors = BTreeMap::new();
-        assert_eq!(zones(&anchors), None);
-        for (number, index) in (4..).zip(0..3) {
-            anchors.insert(number, anchor(1, 2, index, number as u32));
-        }
-        assert_eq!(zones(&anchors), Some(vec![4, 5, 6]));
-        anchors.insert(7, anchor(2, 2, 0, 70));
-        assert_eq!(zones(&anchors), Some(vec![4, 5, 6]), "the next has begun by half");
-        anchors.insert(8, anchor(1, 2, 3, 8));
-        assert_eq!(zones(&anchors), Some(vec![4, 5, 6, 8]), "and never comes to be");
-        anchors.insert(9, anchor(3, 2, 0, 90));
-        anchors.insert(10, anchor(3, 2, 1, 100));
-        assert_eq!(zones(&anchors), Some(vec![90, 100]));
-        assert_eq!(Era::new(&in_force(&anchors).unwrap()).checkpoint, 43);
-        anchors.insert(12, anchor(3, 2, 3, 120));
-        assert_eq!(zones(&anchors), None, "one is missing");
-    }
 
     #[test]
     fn neighbours_are_one_extent() {

@@ -5,9 +5,9 @@ use tantalum_base::{
 };
 use tantalum_media::{ScannedAppend, SlotKind, ZoneMedia};
 
-use crate::anchor::Extent;
 use crate::checkpoint::{self, Footer, PieceHeader, PieceKind, ZONE_ENTRIES, ZoneEntry};
 use crate::dump::DumpHeader;
+use crate::era::Extent;
 use crate::ftl::Ftl;
 use crate::read::OwnPage;
 use crate::zones::Stream;

@@ -37,6 +37,7 @@ mod deltas;
 mod dump;
 mod durable;
 mod entries;
+mod era;
 mod find_checkpoint;
 mod ftl;
 mod live_records;

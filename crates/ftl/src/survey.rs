@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use tantalum_base::{Result, ZoneNo};
 use tantalum_media::{ScannedAppend, ZoneMedia};
 
-use crate::anchor::Era;
+use crate::era::Era;
 use crate::find_checkpoint::{Checkpoint, MetaSlots};
 use crate::ftl::Ftl;
 
