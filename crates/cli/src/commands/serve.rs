@@ -109,7 +109,7 @@ async fn serve_volume(
     tell(&format!(
         "{}: {} at {} ({}, {} changes replayed, {} dropped{})",
         config.path.display(),
-        if options.read_only { "read-only" } else { volume.device().limits().durability.name() },
+        if open.read_only { "read-only" } else { volume.device().limits().durability.name() },
         listener.local_address(),
         live.engine_name(),
         report.recovery.replayed,
