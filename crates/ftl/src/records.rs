@@ -279,7 +279,7 @@ mod tests {
             page: PageNo(number),
             version: Version(number << 40),
             index: !(number as u32) & !BY_SHARE,
-            by_share: number % 2 == 0,
+            by_share: number.is_multiple_of(2),
         };
         let sharers: Vec<Sharer> = (0..SHARERS_MAX as u64).map(sharer).collect();
         let page = encode_sharers(&sharers);
