@@ -130,7 +130,7 @@ fn a_bad_configuration_is_told_with_its_place() {
         (zone, "zone = \"100001B\"", "media.zone"),
         (capacity, "capacity = \"0MiB\"", "device.capacity"),
         (capacity, "capacity = \"5000B\"", "is not a multiple of 4096 bytes"),
-        (capacity, "capacity = 4", "v.toml, line 17: "),
+        (capacity, "capacity = 4", "v.toml, line 21: "),
         ("path = \"data.tantalum\"", "", "media.path is needed"),
     ] {
         edit(&config, from, to);
