@@ -245,10 +245,10 @@ fn damage_to_the_superblock_is_told_or_mended() {
     assert_tells(&refused(&["create", text(&config)]), &["is a volume already"]);
 
     let mut newer = copy;
-    newer[8] = 3;
+    newer[8] = 4;
     data.write_all_at(&newer, 0).unwrap();
     let told = refused(&["serve", text(&config), "--nbd", "127.0.0.1:0"]);
-    assert_tells(&told, &["format version 3", "reads version 2"]);
+    assert_tells(&told, &["format version 4", "reads version 3"]);
 
     data.write_all_at(&copy, 0).unwrap();
     data.write_all_at(&copy, 4096).unwrap();
