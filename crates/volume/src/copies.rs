@@ -185,7 +185,7 @@ mod tests {
     fn intact_copies_that_contradict_each_other_open_nothing() {
         let good = SUPERBLOCK.encode();
         for (other, told) in [
-            (written_with(8, 3), "format version 3"),
+            (written_with(8, 4), "format version 4"),
             (written_with(8, 1), "format version 1"),
             (written_with(12, 7), "unknown kind 7"),
             (written_with(16, 0), "volume 0000"),
