@@ -95,7 +95,10 @@ impl Progress {
     /// Forgets failures of which everybody who waited has heard.
     fn forget_failures(&mut self) {
         let Progress { failures, awaited, .. } = self;
-        failures.retain(|(after, last, _)| awaited.range(after + 1..=*last).next().is_some());
+        // A batch may end no command: then nobody waits for just that.
+        failures.retain(|(after, last, _)| {
+            awaited.range(after + 1..).next().is_some_and(|(command, _)| command <= last)
+        });
     }
 
     /// Whether all of `command` is on its way to the log, or further.
@@ -243,6 +246,19 @@ mod tests {
         assert!(heard.to_string().contains("command 1"), "{heard}");
         drop(slow);
         assert!(progress.borrow().failures.is_empty() && progress.borrow().awaited.is_empty());
+    }
+
+    #[test]
+    fn a_failing_batch_that_ends_no_command_is_nobodys_to_hear() {
+        let progress = RefCell::new(Progress::default());
+        let _awaited = Awaited::new(&progress, 2);
+        let first = progress.borrow_mut().start_batch(1);
+        let part = progress.borrow_mut().start_batch(1);
+        let error = Error::new(ErrorKind::OutOfSpace, "a part of command 2");
+        progress.borrow_mut().end_batch(part, Some(error));
+        progress.borrow_mut().end_batch(first, None);
+        assert!(progress.borrow().failures.is_empty());
+        assert!(progress.borrow().outcome(1).unwrap().is_ok());
     }
 
     #[test]
