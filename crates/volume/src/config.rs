@@ -378,7 +378,7 @@ mod tests {
             ("1GiB", "1GB5", "device.capacity"),
             ("# over_provisioning = \"12%\"", "over_provisioning = \"1%\"", "over_provisioning"),
             ("# cache = \"8MiB\"", "cache = \"8\"", "device.cache"),
-            ("# share_entries_max = 500", "share_entries_max = -1", "line 37: invalid value"),
+            ("# share_entries_max = 500", "share_entries_max = -1", "line 41: invalid value"),
             ("# durability = \"on_ack\"\n", "durability = \"sometimes\"\n", "sometimes"),
             ("kind = \"flash\"", "kind = \"flash\"\ncolour = 3", "colour"),
             ("# cleaning = \"greedy\"", "cleaning = \"lifo\"", "device.cleaning"),

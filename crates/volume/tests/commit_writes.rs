@@ -53,7 +53,8 @@ fn a_commit_of_eight_pages_is_one_durable_append() {
         durable_writes: 1,
         syncs: 0,
     };
-    for (commit, counts) in counts(COMMITS).0.into_iter().enumerate() {
+    // The first one after an opening also says, twice, which zones may be filled from then on.
+    for (commit, counts) in counts(COMMITS).0.into_iter().enumerate().skip(1) {
         assert_eq!(counts, one, "commit {commit}");
     }
 }
