@@ -15,7 +15,6 @@ fn caught(fault: Fault, places: &[(&str, &str)]) {
     let mut before = 0;
     // Some need loads that are rare otherwise.
     let workload = match fault {
-        Fault::NoWaitForReplacements => "mixed:commands=60,pages=3",
         Fault::NoVersionSkip => "mixed:commands=60",
         Fault::NoChecksum => "mixed:decay=1",
         _ => "mixed",
@@ -68,7 +67,6 @@ caught! {
     half_batches: HalfBatches in FILES;
     versions_are_skipped: NoVersionSkip in FILES;
     footers_come_last: NoSyncBeforeFooter in FILES;
-    replacements_are_waited_for: NoWaitForReplacements in WRITTEN_THROUGH;
     copies_are_synced: NoSyncOfCopies in FILES;
     acknowledgements_wait: EarlyAcknowledgement in WRITTEN_THROUGH;
     a_close_writes_the_cache_back: CacheDroppedAtClose in FILES;

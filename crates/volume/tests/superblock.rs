@@ -125,7 +125,7 @@ fn a_power_cut_while_a_copy_is_mended_costs_nothing() {
                 .unwrap_or_else(|error| panic!("{fate:?} at operation {operations}: {error}"));
             assert!(superblocks(&store) == whole, "{fate:?} at operation {operations}");
             if opened {
-                assert!(operations > 3, "opening has few operations: {operations}");
+                assert!(operations > 0, "opening changes nothing");
                 break;
             }
         }
