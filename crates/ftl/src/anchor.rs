@@ -227,10 +227,7 @@ impl<M: ZoneMedia> Ftl<M> {
         zones: &[NotedZone],
         clean: bool,
     ) -> Result<()> {
-        let room = ANCHOR_BYTES_MAX - HEAD_BYTES;
-        let extents = extents.chunks(room / EXTENT_BYTES).map(|extents| (extents, &[][..]));
-        let zones = zones.chunks(room / ZONE_BYTES).map(|zones| (&[][..], zones));
-        let mut parts: Vec<(&[Extent], &[NotedZone])> = extents.chain(zones).collect();
+        let mut parts = parts(extents, zones);
         {
             // The era before must stay until the next one has begun.
             let most = u64::from(self.media.anchors() / 2);
@@ -240,10 +237,7 @@ impl<M: ZoneMedia> Ftl<M> {
                 if std::mem::replace(&mut anchors.any_zone, true) && anchors.count > 0 {
                     return Ok(());
                 }
-                parts.clear();
-            }
-            if parts.is_empty() {
-                parts.push((&[], &[]));
+                parts = vec![(&[], &[])];
             }
             if anchors.count == 0 {
                 anchors.starts = parts.len() as u32;
@@ -259,6 +253,25 @@ impl<M: ZoneMedia> Ftl<M> {
             written.inspect_err(|error| self.latch(error))?;
         }
         Ok(())
+    }
+}
+
+/// `extents` and then `zones`, in as few parts as fit into an anchor each; at least one.
+fn parts<'a>(
+    mut extents: &'a [Extent],
+    mut zones: &'a [NotedZone],
+) -> Vec<(&'a [Extent], &'a [NotedZone])> {
+    let mut parts = Vec::new();
+    loop {
+        let room = ANCHOR_BYTES_MAX - HEAD_BYTES;
+        let (first, rest) = extents.split_at(extents.len().min(room / EXTENT_BYTES));
+        let room = room - first.len() * EXTENT_BYTES;
+        let (noted, others) = zones.split_at(zones.len().min(room / ZONE_BYTES));
+        parts.push((first, noted));
+        if rest.is_empty() && others.is_empty() {
+            return parts;
+        }
+        (extents, zones) = (rest, others);
     }
 }
 
@@ -318,6 +331,25 @@ impl<P> State<P> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_an_anchor_says_fits_and_no_room_is_left_unused() {
+        let room = ANCHOR_BYTES_MAX - HEAD_BYTES;
+        for (extents, zones) in [(0, 0), (3, 5), (0, 254), (1, 252), (506, 1), (1100, 700)] {
+            let extents = vec![Extent { first: SlotNo(1), pages: 2 }; extents];
+            let zones: Vec<NotedZone> = (0..zones).map(ZoneNo).map(NotedZone::unopened).collect();
+            let parts = parts(&extents, &zones);
+            let bytes = extents.len() * EXTENT_BYTES + zones.len() * ZONE_BYTES;
+            assert_eq!(parts.len(), bytes.div_ceil(room).max(1));
+            for part in &parts {
+                assert!(part.0.len() * EXTENT_BYTES + part.1.len() * ZONE_BYTES <= room);
+            }
+            let said: Vec<Extent> = parts.iter().flat_map(|part| part.0).copied().collect();
+            assert_eq!(said, extents);
+            let said: Vec<NotedZone> = parts.iter().flat_map(|part| part.1).copied().collect();
+            assert_eq!(said, zones);
+        }
+    }
 
     #[test]
     fn neighbours_are_one_extent() {
