@@ -22,36 +22,49 @@ const GROUP: usize = 64;
 impl<M: ZoneMedia> Ftl<M> {
     /// Checks the mapping against the zones, and reads every mapped page. Calls `progress` with (pages
     /// done, pages in all). Cleaning may go on meanwhile; changes by hosts must not be in flight.
+    /// Costs what was ever written, not what the device could hold.
     pub async fn check(&self, mut progress: impl FnMut(u64, u64)) -> Result<Vec<Finding>> {
         let mut findings = self.check_structures();
         let pages = self.options.pages;
         let mut group: Vec<(PageNo, SlotNo, Entry)> = Vec::with_capacity(GROUP);
-        for page in (0..pages).map(PageNo) {
-            {
-                let map = &self.state.borrow().map;
-                if map.lacks_origin(page) {
-                    // Named among the structures.
-                    continue;
-                }
-                let entry = map.get(page);
-                match entry.place {
-                    Place::At(slot) => group.push((page, slot, entry)),
-                    Place::Lost => findings.push(Finding {
-                        place: format!("page {page}"),
-                        problem: "its content was lost by the medium".into(),
-                    }),
-                    Place::Unmapped => {}
-                }
-            }
+        let mut next = 0;
+        loop {
+            let known = self.state.borrow().map.next_known(next).map(PageNo);
+            let Some(page) = known else { break };
+            next = page.0 + 1;
+            self.look_up(page, &mut group, &mut findings);
             if group.len() == GROUP {
                 self.check_contents(&group, &mut findings).await;
                 group.clear();
-                progress(page.0 + 1, pages);
+                progress(next, pages);
             }
         }
         self.check_contents(&group, &mut findings).await;
         progress(pages, pages);
         Ok(findings)
+    }
+
+    /// Adds `page` to the `group` to be read, or what is wrong with it to the `findings`.
+    fn look_up(
+        &self,
+        page: PageNo,
+        group: &mut Vec<(PageNo, SlotNo, Entry)>,
+        findings: &mut Vec<Finding>,
+    ) {
+        let map = &self.state.borrow().map;
+        if map.lacks_origin(page) {
+            // Named among the structures.
+            return;
+        }
+        let entry = map.get(page);
+        match entry.place {
+            Place::At(slot) => group.push((page, slot, entry)),
+            Place::Lost => findings.push(Finding {
+                place: format!("page {page}"),
+                problem: "its content was lost by the medium".into(),
+            }),
+            Place::Unmapped => {}
+        }
     }
 
     /// Reads what was looked up in the step in which this is first polled.
@@ -87,7 +100,7 @@ impl<M: ZoneMedia> Ftl<M> {
         let mut findings = check_origins(&state.map);
         let mut live = vec![0u32; self.geometry.zones as usize];
         let mut sharers = vec![0u64; self.geometry.zones as usize];
-        for page in (0..self.options.pages).map(PageNo) {
+        for page in state.map.known_pages() {
             if state.map.lacks_origin(page) {
                 continue;
             }
@@ -157,7 +170,7 @@ impl<M: ZoneMedia> Ftl<M> {
 /// no other ones.
 fn check_origins(map: &Mapping) -> Vec<Finding> {
     let mut findings = Vec::new();
-    for page in (0..map.pages()).map(PageNo).filter(|page| map.lacks_origin(*page)) {
+    for page in map.known_pages().filter(|page| map.lacks_origin(*page)) {
         let problem = "it took its content, and whose that was is not known".to_owned();
         findings.push(Finding { place: format!("page {page}"), problem });
     }

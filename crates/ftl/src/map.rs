@@ -250,11 +250,11 @@ impl Mapping {
 
     /// Entries of that table, where that can be told, and pages that should have one.
     pub fn origins(&self) -> (Option<u64>, u64) {
-        let marked = self.forward.iter().filter(|packed| is_taken(packed)).count() as u64;
-        match self.has_checksums() {
-            true => (None, 0),
-            false => (self.taken.entries(), marked),
+        if self.has_checksums() {
+            return (None, 0);
         }
+        let marked = self.known_pages().filter(|page| is_taken(&self.forward[page.index()]));
+        (self.taken.entries(), marked.count() as u64)
     }
 
     /// Whether `page` is in a slot with another page that has, by what is known of it, another
@@ -330,17 +330,34 @@ impl Mapping {
 
     /// The first page from `page` on that was ever written, or trimmed.
     pub fn next_written(&self, page: u64) -> Option<u64> {
+        self.next_where(page, |[.., low, middle, high]| {
+            *low != 0 || *middle != 0 || high & !TAKEN != 0
+        })
+    }
+
+    /// All pages of which anything is known: what their number costs, and not what the device's does.
+    pub fn known_pages(&self) -> impl Iterator<Item = PageNo> + '_ {
+        let next = |page: u64| self.next_known(page);
+        std::iter::successors(next(0), move |page| next(page + 1)).map(PageNo)
+    }
+
+    /// The first page from `page` on of which anything is known.
+    pub fn next_known(&self, page: u64) -> Option<u64> {
+        self.next_where(page, |packed| *packed != Packed::default())
+    }
+
+    /// The first page from `page` on with a `wanted` entry, which that of a page never written is not.
+    fn next_where(&self, page: u64, wanted: impl Fn(&Packed) -> bool) -> Option<u64> {
         let mut at = page as usize;
         while at < self.forward.len() {
-            if !self.written[at / MARKED_PAGES] {
-                at = (at / MARKED_PAGES + 1) * MARKED_PAGES;
-                continue;
+            let end = (at / MARKED_PAGES + 1) * MARKED_PAGES;
+            let end = end.min(self.forward.len());
+            if self.written[at / MARKED_PAGES]
+                && let Some(found) = self.forward[at..end].iter().position(&wanted)
+            {
+                return Some((at + found) as u64);
             }
-            let [.., low, middle, high] = self.forward[at];
-            if low != 0 || middle != 0 || high & !TAKEN != 0 {
-                return Some(at as u64);
-            }
-            at += 1;
+            at = end;
         }
         None
     }
@@ -403,12 +420,12 @@ impl Mapping {
     /// of one slot have the same content, which was written for one of them at the most.
     pub fn fits(&self, page: PageNo, entry: &Entry, slot: SlotNo) -> bool {
         let content = |page, entry: &Entry| self.checksum_to_take(page, entry);
-        let other = self.pages_of(slot).next().map(|other| content(other, &self.get(other)));
-        match self.occupant(slot) {
-            Occupant::Dead => true,
-            Occupant::Record => false,
-            _ => other.is_none_or(|other| other == content(page, entry)),
-        }
+        let other = match self.occupant(slot) {
+            Occupant::Dead => return true,
+            Occupant::Record => return false,
+            _ => self.pages_of(slot).next(),
+        };
+        other.is_none_or(|other| content(other, &self.get(other)) == content(page, entry))
     }
 
     /// The table of slots of several pages.
@@ -478,6 +495,24 @@ mod tests {
             let read = Entry::from_line(&Line { checksum: slot_checksum, ..line });
             assert_eq!(read, Some(Entry { checksum: slot_checksum, ..entry }));
         }
+    }
+
+    #[test]
+    fn pages_of_which_anything_is_known_are_found_wherever_they_are() {
+        let pages = 5 * MARKED_PAGES as u64 + 7;
+        let mut map = Mapping::new(pages, 16, true);
+        assert_eq!((map.known_pages().next(), map.next_written(0)), (None, None));
+        let marked = MARKED_PAGES as u64;
+        let known = [0, 1, marked - 1, marked, 4 * marked - 1, pages - 2, pages - 1];
+        for page in known {
+            // Nothing but that it is lost: also of such a page something is known.
+            let lost = Entry { place: Place::Lost, ..Entry::default() };
+            let entry = if page == 1 { lost } else { Entry::trimmed(Version(page + 1)) };
+            map.set(PageNo(page), entry);
+        }
+        assert!(map.known_pages().eq(known.map(PageNo)));
+        let written = |page| map.next_written(page);
+        assert_eq!((written(0), written(1), written(pages)), (Some(0), Some(marked - 1), None));
     }
 
     #[test]
