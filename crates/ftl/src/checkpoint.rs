@@ -5,6 +5,7 @@
 //! chunk is caught at its own moment, so it may hold changes newer than the checkpoint's start;
 //! recovery replays everything after the start, and versions settle what is newer. The footer is
 //! written when all that the chunks point to is durable. `docs/format.md` has the bytes.
+use tantalum_base::checksum::{crc32c, crc32c_append};
 use tantalum_base::{
     Error, ErrorKind, PAGE_BYTES, PageBuf, PageNo, Payload, Result, SlotNo, Version,
 };
@@ -178,9 +179,10 @@ fn seal(mut page: PageBuf) -> PageBuf {
 
 /// Whether a page is what was sealed as a checkpoint's.
 pub fn is_sealed(page: &PageBuf) -> bool {
-    let mut unsealed = page.clone();
-    unsealed.make_mut()[SEAL_AT..HEADER_BYTES].fill(0);
-    page[SEAL_AT..HEADER_BYTES] == unsealed.checksum().to_le_bytes()
+    // As it was before it was sealed.
+    let before = crc32c_append(crc32c(&page[..SEAL_AT]), &[0; HEADER_BYTES - SEAL_AT]);
+    let checksum = crc32c_append(before, &page[HEADER_BYTES..]);
+    page[SEAL_AT..HEADER_BYTES] == checksum.to_le_bytes()
 }
 
 /// How the entries of the map are kept.
@@ -197,9 +199,10 @@ pub fn decode_map(
     page: &PageBuf,
     checksums: bool,
 ) -> Result<Vec<(PageNo, Entry)>> {
-    let lines = entries::decode(page, style(checksums), HEADER_BYTES, header.index, header.entries);
     let entry = |line: &Line| Some((PageNo(u64::from(line.page)), Entry::from_line(line)?));
-    lines.and_then(|lines| lines.iter().map(entry).collect()).ok_or_else(|| {
+    let (first_page, count) = (header.index, header.entries);
+    let entries = entries::decode(page, style(checksums), HEADER_BYTES, first_page, count, entry);
+    entries.ok_or_else(|| {
         let context = format!("the map of checkpoint {} from page {} on", header.id, header.index);
         Error::new(ErrorKind::Corrupt, context)
     })

@@ -413,8 +413,6 @@ pub fn decode(page: &PageBuf, checksums: bool) -> Result<Vec<Delta>> {
     let mut count = [0; 4];
     count.copy_from_slice(&page[24..28]);
     let count = u32::from_le_bytes(count);
-    let lines = entries::decode(page, style(checksums), HEADER_BYTES, 0, count)
-        .ok_or_else(|| corrupt("delta page whose entries are none"))?;
     let delta = |line: &Line| match Entry::from_line(line) {
         Some(entry) => Delta::Page(PageNo(u64::from(line.page)), entry),
         None => {
@@ -423,7 +421,9 @@ pub fn decode(page: &PageBuf, checksums: bool) -> Result<Vec<Delta>> {
             Delta::Trim(Trim { range, version: Version(line.version) })
         }
     };
-    Ok(lines.iter().map(delta).collect())
+    let each = |line: &Line| Some(delta(line));
+    entries::decode(page, style(checksums), HEADER_BYTES, 0, count, each)
+        .ok_or_else(|| corrupt("delta page whose entries are none"))
 }
 
 #[cfg(test)]

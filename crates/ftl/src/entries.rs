@@ -288,13 +288,20 @@ struct Decoder<'a> {
 }
 
 impl Decoder<'_> {
+    #[inline]
     fn take(&mut self, len: usize) -> Option<u64> {
         let mut word = [0; 8];
-        word.get_mut(..len)?.copy_from_slice(self.page.get(self.at..self.at + len)?);
+        match self.page.get(self.at..self.at + 8) {
+            // Almost always, and without a length to copy by.
+            Some(bytes) if len < 8 => word.copy_from_slice(bytes),
+            _ => word.get_mut(..len)?.copy_from_slice(self.page.get(self.at..self.at + len)?),
+        }
         self.at += len;
-        Some(u64::from_le_bytes(word))
+        let behind = 1u64.checked_shl(8 * len as u32).unwrap_or(0);
+        Some(u64::from_le_bytes(word) & behind.wrapping_sub(1))
     }
 
+    #[inline]
     fn next(&mut self, style: Style) -> Option<Line> {
         let mut line = Line {
             kind: Kind::Own,
@@ -347,18 +354,23 @@ impl Decoder<'_> {
     }
 }
 
-/// The `count` entries from byte `start` of `page` on, of which the first is expected to be that of
-/// `first_page`; `None` where they are none.
-pub fn decode(
+/// What `each` makes of the `count` entries from byte `start` of `page` on, of which the first is
+/// expected to be that of `first_page`; `None` where they are none, or `each` makes nothing of one.
+pub fn decode<T>(
     page: &PageBuf,
     style: Style,
     start: usize,
     first_page: u32,
     count: u32,
-) -> Option<Vec<Line>> {
+    each: impl Fn(&Line) -> Option<T>,
+) -> Option<Vec<T>> {
     let contexts = Contexts::new(style.order, first_page);
     let mut decoder = Decoder { page, at: start, contexts, run_left: 0 };
-    (0..count).map(|_| decoder.next(style)).collect()
+    let mut entries = Vec::with_capacity(count.min(PAGE_BYTES as u32) as usize);
+    for _ in 0..count {
+        entries.push(each(&decoder.next(style)?)?);
+    }
+    Some(entries)
 }
 
 #[cfg(test)]
@@ -368,6 +380,10 @@ mod tests {
 
     const START: usize = 40;
 
+    fn lines_of(page: &PageBuf, style: Style, first_page: u32, count: u32) -> Option<Vec<Line>> {
+        decode(page, style, START, first_page, count, |line| Some(*line))
+    }
+
     /// Encodes as many of `lines` as go into a page, checks that they come back; their number.
     fn round_trip(style: Style, lines: &[Line]) -> usize {
         let first_page = lines[0].page;
@@ -376,7 +392,7 @@ mod tests {
         assert_eq!(encoder.count() as usize, fit);
         let page = encoder.finish(&[7; START]);
         assert_eq!(page[..START], [7; START]);
-        let read = decode(&page, style, START, first_page, fit as u32).unwrap();
+        let read = lines_of(&page, style, first_page, fit as u32).unwrap();
         assert_eq!(read, lines[..fit]);
         fit
     }
@@ -449,8 +465,8 @@ mod tests {
     fn what_is_no_page_of_entries_is_refused() {
         let style = Style { order: Order::Time, checksums: false };
         let page = PageBuf::copy_from(&[0x7f; PAGE_BYTES]);
-        assert_eq!(decode(&page, style, START, 0, 1), None, "no kind");
+        assert_eq!(lines_of(&page, style, 0, 1), None, "no kind");
         let page = PageBuf::copy_from(&[0x0f; PAGE_BYTES]);
-        assert_eq!(decode(&page, style, START, 0, 4000), None, "beyond the end");
+        assert_eq!(lines_of(&page, style, 0, 4000), None, "beyond the end");
     }
 }
