@@ -1,0 +1,199 @@
+//! Openings of volumes in files, their time and what they read: of an empty one that was made sparse,
+//! of one with every page written after a clean close, and of that after a kill with ever more of a log.
+//!
+//! `cargo bench -p tantalum-volume --bench opening`; rounds by `OPENING_ROUNDS` (5), capacity of the
+//! empty volume by `EMPTY_GIB` (1024), of the full one by `FULL_GIB` (4), share of its pages that is
+//! written again at random before it is closed, in percent, by `REWRITTEN` (0), and sizes of the log
+//! by `LOGS_MIB` ("0 64 512"). The full volume takes an eighth more than its capacity on the disk.
+mod support;
+
+use std::time::{Duration, Instant};
+use support::programs::setting;
+use support::{config, folder};
+use tantalum_base::rng::Rng;
+use tantalum_base::{PAGE_BYTES, PageBuf, PageDevice, PageNo};
+use tantalum_media::block_store::{Counting, StoreCounters, StoreCounts};
+use tantalum_runtime::Live;
+use tantalum_runtime::live::{LiveOptions, spawn_thread};
+use tantalum_volume::{FlashVolume, OpenOptions, VolumeConfig, VolumeStore, create_volume};
+
+const MEDIA: &str = "type = \"file\"\npath = \"volume.data\"\nsparse = true";
+/// Random pages in one commit.
+const SCATTERED: u64 = 64;
+const CLOSED: bool = true;
+const KILLED: bool = false;
+
+type Volume = FlashVolume<Counting<VolumeStore>>;
+
+/// What an opening took.
+struct Opening {
+    time: Duration,
+    /// Of the volume's own thread.
+    processor: Duration,
+    store: StoreCounts,
+    replayed: u64,
+}
+
+fn main() {
+    if !support::wanted() {
+        return;
+    }
+    let rounds = setting("OPENING_ROUNDS", 5);
+    empty(u64::from(setting("EMPTY_GIB", 1024)), rounds);
+    full(u64::from(setting("FULL_GIB", 4)), rounds);
+}
+
+fn empty(gib: u64, rounds: u32) {
+    let (mut creations, mut openings) = (Vec::new(), Vec::new());
+    for _ in 0..rounds {
+        let folder = folder();
+        let config = config(folder.path(), MEDIA, gib << 30, "");
+        creations.push(create(&config));
+        openings.push(open(&config, CLOSED, async |_| ()));
+    }
+    creations.sort();
+    let (median, most) = (creations[creations.len() / 2], creations[creations.len() - 1]);
+    println!("empty, {gib} GiB, sparse: created in {} (at most {})", ms(median), ms(most));
+    tell(&format!("empty, {gib} GiB, sparse"), openings);
+}
+
+fn full(gib: u64, rounds: u32) {
+    let folder = folder();
+    let config = config(folder.path(), MEDIA, gib << 30, "");
+    create(&config);
+    open(&config, CLOSED, fill);
+    let openings = (0..rounds).map(|_| open(&config, CLOSED, async |_| ())).collect();
+    tell(&format!("full, {gib} GiB, closed"), openings);
+    let logs = std::env::var("LOGS_MIB").unwrap_or_else(|_| "0 64 512".into());
+    for log_mib in logs.split_whitespace().map(|mib| mib.parse().expect("MiB as a number")) {
+        // The first opening follows upon something else.
+        let opening =
+            |_| open(&config, KILLED, async move |volume: &Volume| log(volume, log_mib).await);
+        let openings = (0..=rounds).map(opening).skip(1).collect();
+        tell(&format!("full, {gib} GiB, killed after {log_mib} MiB of writes"), openings);
+    }
+}
+
+fn tell(what: &str, mut openings: Vec<Opening>) {
+    openings.sort_by_key(|opening| opening.time);
+    let (median, slowest) = (&openings[openings.len() / 2], &openings[openings.len() - 1]);
+    println!(
+        "{what}: opened in {} (processor {}, at most {}), {:.1} MB read in {} reads, \
+         {:.1} MB written, {} changes replayed",
+        ms(median.time),
+        ms(median.processor),
+        ms(slowest.time),
+        median.store.bytes_read as f64 / 1e6,
+        median.store.reads,
+        median.store.bytes_written as f64 / 1e6,
+        median.replayed,
+    );
+}
+
+fn ms(time: Duration) -> String {
+    format!("{:.1} ms", time.as_secs_f64() * 1e3)
+}
+
+/// Runs `work` on an executor of its own.
+fn on_thread<T: Send + 'static, F: Future<Output = T> + 'static>(
+    work: impl FnOnce(Live) -> F + Send + 'static,
+) -> T {
+    let thread = spawn_thread("volume", LiveOptions::default(), work);
+    thread.and_then(|thread| thread.join()).expect("an executor")
+}
+
+#[expect(clippy::disallowed_methods, reason = "measures on the real clock")]
+fn create(config: &VolumeConfig) -> Duration {
+    let config = config.clone();
+    on_thread(async move |live| {
+        let start = Instant::now();
+        create_volume(&live, &config, true).await.expect("a new volume");
+        start.elapsed()
+    })
+}
+
+/// Opens the volume, does `work` with it, and closes it, or leaves it as a kill would: what was
+/// acknowledged is in the file, and nothing says that this was all.
+#[expect(clippy::disallowed_methods, reason = "measures on the real clock")]
+fn open(
+    config: &VolumeConfig,
+    closed: bool,
+    work: impl AsyncFnOnce(&Volume) + Send + 'static,
+) -> Opening {
+    let config = config.clone();
+    on_thread(async move |live| {
+        let (start, counters) = (Instant::now(), StoreCounters::default());
+        let processor = processor_time();
+        let store = VolumeStore::open(&live, &config, OpenOptions::default()).await;
+        let store = Counting::new(store.expect("the volume's file"), counters.clone());
+        let (volume, report) =
+            FlashVolume::open(&live, store, &config).await.expect("the volume opens");
+        let time = start.elapsed();
+        let opening = Opening {
+            time,
+            processor: processor_time() - processor,
+            store: counters.snapshot(),
+            replayed: report.recovery.replayed,
+        };
+        work(&volume).await;
+        if closed {
+            volume.close().await.expect("the volume closes");
+        }
+        opening
+    })
+}
+
+/// Processor time of this thread so far.
+fn processor_time() -> Duration {
+    let time = rustix::time::clock_gettime(rustix::time::ClockId::ThreadCPUTime);
+    Duration::new(time.tv_sec as u64, time.tv_nsec as u32)
+}
+
+/// Writes every page in order, and as many again at random as asked for.
+async fn fill(volume: &Volume) {
+    let (pages, content) = (volume.device().limits().pages, content(256));
+    let mut first = 0;
+    while first < pages {
+        let count = (pages - first).min(content.len() as u64);
+        write(volume, first, &content[..count as usize]).await;
+        first += count;
+    }
+    let mut rng = Rng::split(1, "rewritten");
+    for _ in 0..pages * u64::from(setting("REWRITTEN", 0)) / 100 / SCATTERED {
+        write_scattered(volume, &mut rng, &content[0]).await;
+    }
+}
+
+/// Writes `mib` MiB of single pages at random.
+async fn log(volume: &Volume, mib: u64) {
+    let (mut rng, content) = (Rng::split(mib, "log"), content(1));
+    for _ in 0..mib * (1 << 20) / PAGE_BYTES as u64 / SCATTERED {
+        write_scattered(volume, &mut rng, &content[0]).await;
+    }
+}
+
+fn content(pages: usize) -> Vec<PageBuf> {
+    let mut bytes = vec![0; PAGE_BYTES];
+    Rng::new(7).fill(&mut bytes);
+    vec![PageBuf::copy_from(&bytes); pages]
+}
+
+async fn write(volume: &Volume, first: u64, content: &[PageBuf]) {
+    let device = volume.device();
+    let most = device.limits().atomic_write_pages_max as usize;
+    for (index, part) in content.chunks(most).enumerate() {
+        let page = PageNo(first + (index * most) as u64);
+        device.write(page, part, None).await.expect("a write");
+    }
+}
+
+/// Commits `SCATTERED` pages at random, as one append.
+async fn write_scattered(volume: &Volume, rng: &mut Rng, content: &PageBuf) {
+    let device = volume.device();
+    let tx = device.begin().await.expect("a transaction");
+    for _ in 0..SCATTERED {
+        let page = PageNo(rng.below(device.limits().pages));
+        device.write(page, std::slice::from_ref(content), Some(tx)).await.expect("a write");
+    }
+    device.commit(tx).await.expect("a commit");
+}
