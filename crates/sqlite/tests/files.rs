@@ -54,6 +54,25 @@ fn file_controls_are_answered_as_sqlites_own_vfs_does() {
 }
 
 #[test]
+fn powersafe_overwrite_is_what_the_name_asks_for() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = new_volume(&folder.path().join("volume"), "");
+    tantalum_sqlite::register("psow", tantalum_volume::open_client, Default::default()).unwrap();
+    for (parameters, expected) in [
+        ("", 1),
+        ("&psow=0", 0),
+        ("&psow=FALSE", 0),
+        ("&psow=1", 1),
+        ("&cache=private&psow=off", 0),
+    ] {
+        let name = format!("file:{}?vfs=psow{parameters}", path.display());
+        let connection = Connection::open(name).unwrap();
+        let told = ask::<c_int>(&connection, ffi::SQLITE_FCNTL_POWERSAFE_OVERWRITE, -1);
+        assert_eq!(told, (ffi::SQLITE_OK, expected), "{parameters}");
+    }
+}
+
+#[test]
 fn what_belongs_to_later_versions_answers() {
     let stage = Stage::new(true);
     let connection = stage.open();

@@ -72,6 +72,21 @@ fn the_stock_shell_commits_and_rolls_back() {
 }
 
 #[test]
+fn the_stock_shell_hands_on_what_the_name_asks_for() {
+    if !has_shell() {
+        return;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let open = opening(folder.path());
+    for (parameter, told) in [("", "1\n"), ("&psow=off", "0\n")] {
+        let open = open.replace("vfs=filedisk", &format!("vfs=filedisk{parameter}"));
+        let out = shell(folder.path(), &format!("{open}.filectrl psow\n"));
+        let error = String::from_utf8_lossy(&out.stderr);
+        assert_eq!(String::from_utf8_lossy(&out.stdout), told, "{parameter}: {error}");
+    }
+}
+
+#[test]
 fn a_killed_shell_leaves_whole_transactions() {
     if !has_shell() {
         return;

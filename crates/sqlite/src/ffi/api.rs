@@ -17,6 +17,7 @@ type Prepare = unsafe extern "C" fn(
 type Step = unsafe extern "C" fn(*mut sqlite::sqlite3_stmt) -> c_int;
 type ColumnText = unsafe extern "C" fn(*mut sqlite::sqlite3_stmt, c_int) -> *const c_uchar;
 type Finalize = unsafe extern "C" fn(*mut sqlite::sqlite3_stmt) -> c_int;
+type UriBoolean = unsafe extern "C" fn(*const c_char, *const c_char, c_int) -> c_int;
 type FileControl =
     unsafe extern "C" fn(*mut sqlite::sqlite3, *const c_char, c_int, *mut c_void) -> c_int;
 
@@ -32,6 +33,7 @@ pub(super) struct Api {
     column_text: ColumnText,
     finalize: Finalize,
     file_control: FileControl,
+    uri_boolean: UriBoolean,
 }
 
 // Places in `struct sqlite3_api_routines` of `sqlite3ext.h`, which only ever grows at its end.
@@ -44,6 +46,7 @@ const FILE_CONTROL: usize = 127;
 const VFS_FIND: usize = 141;
 const VFS_REGISTER: usize = 142;
 const LOG: usize = 167;
+const URI_BOOLEAN: usize = 187;
 
 impl Api {
     /// Those of the library that is linked into this program, which is started.
@@ -64,16 +67,17 @@ impl Api {
             column_text: sqlite::sqlite3_column_text,
             finalize: sqlite::sqlite3_finalize,
             file_control: sqlite::sqlite3_file_control,
+            uri_boolean: sqlite::sqlite3_uri_boolean,
         })
     }
 
     /// Those of the library that loads an extension.
     ///
     /// # Safety
-    /// `routines` is null or what SQLite (3.6.16 or later) gave the entry point of an extension.
+    /// `routines` is null or what SQLite (3.7.15 or later) gave the entry point of an extension.
     pub(super) unsafe fn of_loader(routines: *const c_void) -> Option<Api> {
         let table = routines.cast::<*const c_void>();
-        // SAFETY: the table has more than LOG entries since 3.6.16, each a function pointer.
+        // SAFETY: the table has more than URI_BOOLEAN entries since 3.7.15, each a function pointer.
         let entry = |at: usize| unsafe { *table.add(at) };
         let wanted = [
             COLUMN_TEXT,
@@ -85,6 +89,7 @@ impl Api {
             VFS_FIND,
             VFS_REGISTER,
             LOG,
+            URI_BOOLEAN,
         ];
         if table.is_null() || wanted.iter().any(|at| entry(*at).is_null()) {
             return None;
@@ -102,6 +107,7 @@ impl Api {
                 column_text: transmute::<*const c_void, ColumnText>(entry(COLUMN_TEXT)),
                 finalize: transmute::<*const c_void, Finalize>(entry(FINALIZE)),
                 file_control: transmute::<*const c_void, FileControl>(entry(FILE_CONTROL)),
+                uri_boolean: transmute::<*const c_void, UriBoolean>(entry(URI_BOOLEAN)),
             })
         }
     }
@@ -172,6 +178,20 @@ impl Api {
             (self.file_control)(connection, name.as_ptr(), sqlite::SQLITE_FCNTL_FILE_POINTER, out);
         }
         file
+    }
+
+    /// What `key` is in the URI that a file is opened by; `otherwise` where it is not there.
+    ///
+    /// # Safety
+    /// `name` is what SQLite gave to xOpen for a database, with `SQLITE_OPEN_URI`.
+    pub(super) unsafe fn uri_boolean(
+        &self,
+        name: *const c_char,
+        key: &CStr,
+        otherwise: bool,
+    ) -> bool {
+        // SAFETY: as the caller promises.
+        unsafe { (self.uri_boolean)(name, key.as_ptr(), c_int::from(otherwise)) != 0 }
     }
 
     /// A copy of `text` that SQLite frees; null where memory is out.

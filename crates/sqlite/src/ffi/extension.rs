@@ -32,7 +32,7 @@ impl VolumeOpener for ByConfiguration {
 /// also where the VFS is registered already, or `SQLITE_ERROR` with a message.
 ///
 /// # Safety
-/// `message` and `routines` are what SQLite (3.6.16 or later) gave the entry point.
+/// `message` and `routines` are what SQLite (3.7.15 or later) gave the entry point.
 pub unsafe fn register_loadable(
     message: *mut *mut c_char,
     routines: *const c_void,

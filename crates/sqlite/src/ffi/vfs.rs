@@ -239,6 +239,22 @@ unsafe fn path_of<'a>(name: *const c_char) -> &'a Path {
     Path::new(OsStr::from_bytes(unsafe { CStr::from_ptr(name) }.to_bytes()))
 }
 
+/// What the name asks for beside the file.
+///
+/// # Safety
+/// `name` and `flags` are what SQLite gave to xOpen.
+unsafe fn state_of(api: &Api, name: *const c_char, flags: c_int) -> FileState {
+    let default = FileState::default();
+    // Other names may end without parameters, and without the end of parameters.
+    if flags & sqlite::SQLITE_OPEN_URI == 0 {
+        return default;
+    }
+    // SAFETY: as the caller promises.
+    let powersafe_overwrite =
+        unsafe { api.uri_boolean(name, c"psow", default.powersafe_overwrite) };
+    FileState { powersafe_overwrite, ..default }
+}
+
 unsafe extern "C" fn x_open(
     table: *mut sqlite3_vfs,
     name: *const c_char,
@@ -262,7 +278,7 @@ unsafe extern "C" fn x_open(
                     base: sqlite3_file { pMethods: &METHODS },
                     vfs,
                     handle: Box::into_raw(Box::new(handle)),
-                    state: FileState::default(),
+                    state: state_of(&vfs.api, name, flags),
                 });
                 let writing = sqlite::SQLITE_OPEN_READWRITE | sqlite::SQLITE_OPEN_CREATE;
                 if !out_flags.is_null() {
