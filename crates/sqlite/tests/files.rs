@@ -148,6 +148,27 @@ fn a_volume_made_again_is_another_one() {
     assert_eq!(one::<i64>(&later, "SELECT x FROM new"), 2);
 }
 
+/// There is no journal that would have to be found by the volume's name.
+#[test]
+fn a_volume_that_was_renamed_goes_on_under_its_new_name() {
+    let folder = tempfile::tempdir().unwrap();
+    let (at, aside) = (folder.path().join("volume"), folder.path().join("aside"));
+    let path = new_volume(&at, "");
+    tantalum_sqlite::register("renamed", tantalum_volume::open_client, Default::default()).unwrap();
+    let first = open_volume(&path, "renamed").unwrap();
+    first.execute_batch("CREATE TABLE t(x); INSERT INTO t VALUES (1)").unwrap();
+    std::fs::rename(&at, &aside).unwrap();
+    new_volume(&at, "");
+    let other = open_volume(&path, "renamed").unwrap();
+    other.execute_batch("CREATE TABLE other(x)").unwrap();
+    first.execute_batch("INSERT INTO t VALUES (2)").unwrap();
+    drop((first, other));
+    let found = open_volume(&aside.join("VOLUME.toml"), "renamed").unwrap();
+    assert_eq!(one::<i64>(&found, "SELECT sum(x) FROM t"), 3);
+    let other = open_volume(&path, "renamed").unwrap();
+    assert_eq!(one::<i64>(&other, "SELECT count(*) FROM other"), 0);
+}
+
 /// A volume whose file may be read and not written.
 struct ReadOnly {
     disk: Disk,
