@@ -187,6 +187,7 @@ impl<M: ZoneMedia> Ftl<M> {
         if moved && !is_planted(Fault::NoSyncOfCopies) {
             self.sync_appends().await?;
         }
+        self.state.borrow_mut().copied.clear();
         // Hosts may have replaced pages meanwhile, and a power cut may take that back.
         let replaced_by = self.state.borrow().zones.get(victim).replaced_by;
         if !is_planted(Fault::NoWaitForReplacements) {

@@ -15,6 +15,7 @@ use crate::live_records::LiveRecords;
 use crate::logged::LoggedVersions;
 use crate::map::{Entry, Mapping, Place};
 use crate::options::{FtlOptions, reserve_zones};
+use crate::planted::{Fault, is_planted};
 use crate::readers::ZoneReaders;
 use crate::statistics::FtlStatistics;
 use crate::zones::Zones;
@@ -113,6 +114,9 @@ pub(crate) struct State<P> {
     pub shares_in_flight: Vec<(PageNo, Entry, Version)>,
     /// Shares of batches of which other pages are still being written, as above: nobody sees them.
     pub shares_unseen: Vec<(PageNo, Entry, Version)>,
+    /// Pages that cleaning moved from the zone that it empties, what they were before, and their copies: until
+    /// these are durable.
+    pub copied: Vec<(PageNo, Entry, SlotNo)>,
     /// A dump of which something is not durable elsewhere yet.
     pub dump_in_force: Option<u64>,
     /// Dumps up to this one are void: the mapping entries, and the rest.
@@ -199,6 +203,7 @@ impl<M: ZoneMedia> Ftl<M> {
                 deltas: Deltas::new(options.dump.map(|_| &layout), options.pages),
                 shares_in_flight: Vec::new(),
                 shares_unseen: Vec::new(),
+                copied: Vec::new(),
                 dump_in_force: None,
                 dumps_void: DumpsVoid::default(),
                 pinned: Vec::new(),
@@ -321,7 +326,13 @@ impl<M: ZoneMedia> Ftl<M> {
 
     /// Refuses writes from now on, because of `error`, and tells whoever waits.
     pub(crate) fn latch(&self, error: &Error) {
-        self.state.borrow_mut().latched.get_or_insert_with(|| error.clone());
+        {
+            let state = &mut *self.state.borrow_mut();
+            state.latched.get_or_insert_with(|| error.clone());
+            if !is_planted(Fault::CopiesNotTakenBack) {
+                state.take_copies_back();
+            }
+        }
         self.room.wake_all();
         self.durable_rose.wake_all();
         self.cleaning_wanted.wake_all();

@@ -266,8 +266,19 @@ impl<P> State<P> {
                 false => 0,
             };
             self.replace(page, Entry { place, taken, checksum, ..entry });
+            self.copied.push((page, entry, slot));
         }
         moves
+    }
+
+    /// Pages that were moved are where they were before: a sync that failed may have dropped the copies.
+    pub(crate) fn take_copies_back(&mut self) {
+        for (page, before, copy) in std::mem::take(&mut self.copied) {
+            let entry = self.map.get(page);
+            if entry.place == Place::At(copy) && entry.version == before.version {
+                self.replace(page, before);
+            }
+        }
     }
 
     /// Marks `page` lost where it still is what `entry` says; whether it was.

@@ -20,6 +20,10 @@ pub enum Fault {
     NoWatermark,
     /// Cleaning does not list the versions that are found nowhere once it has reset a zone.
     DeadVersionsUnlisted,
+    /// Zones are opened though no anchor says that they may be.
+    ZonesUndeclared,
+    /// What cleaning copied stays in force where a sync dropped it.
+    CopiesNotTakenBack,
     /// A flush does not wait for what is before it in the log.
     FlushLeavesGaps,
     /// Zones are reset while they are being read.
