@@ -39,6 +39,7 @@ mod durable;
 mod entries;
 mod era;
 mod find_checkpoint;
+mod find_dump;
 mod ftl;
 mod live_records;
 mod log_scan;

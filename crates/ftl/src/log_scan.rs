@@ -191,7 +191,7 @@ impl<M: ZoneMedia> Ftl<M> {
 impl Log {
     /// Versions later than `covered` that were durable and are neither found nor dead, nor known
     /// to be a damaged page's.
-    fn missing(&self, covered: Version) -> Vec<VersionRange> {
+    pub(crate) fn missing(&self, covered: Version) -> Vec<VersionRange> {
         let found = self.found.iter().filter(|found| found.counts).map(|found| found.version);
         let damaged = self
             .damaged

@@ -18,6 +18,7 @@ use crate::dump::DumpHeader;
 use crate::find_checkpoint::{Checkpoint, is_damage};
 use crate::ftl::Ftl;
 use crate::log_scan::{Change, Log};
+use crate::logged::VersionRange;
 use crate::map::{Entry, Occupant, Place};
 use crate::options::FtlOptions;
 use crate::places::{Original, Rank};
@@ -84,15 +85,18 @@ impl<M: ZoneMedia> Ftl<M> {
     /// they or the checkpoint that they name are damaged, from all zones. Returns the version up to
     /// which none may be used again, where a conclusion must be made durable.
     async fn rebuild(&self, report: &mut RecoveryReport) -> Result<Option<Version>> {
-        let survey = match self.find_era().await? {
-            Some(era) => match self.survey_era(&era).await {
-                Err(error) if is_damage(error.kind()) => {
-                    // Whether an older one will do, or one that was not in force yet, the account shows.
-                    self.survey_all().await.map_err(|_| error)?
-                }
-                survey => survey?,
+        let Some(era) = self.find_era().await? else {
+            return self.rebuild_from(self.survey_all().await?, report).await;
+        };
+        // Where that is damaged, an older checkpoint or one that was not in force yet may do: whether
+        // it does the account shows.
+        let survey = match self.survey_era(&era).await {
+            Err(error) if is_damage(error.kind()) => self.survey_all().await.map_err(|_| error)?,
+            Ok(survey) if survey.misses_any() => match self.survey_all().await {
+                Ok(all) if all.newest.id > survey.newest.id => all,
+                _ => survey,
             },
-            None => self.survey_all().await?,
+            survey => survey?,
         };
         self.rebuild_from(survey, report).await
     }
@@ -135,6 +139,8 @@ impl<M: ZoneMedia> Ftl<M> {
             self.state.borrow_mut().dumps_void.mapping = dump.header.number;
         }
         if let Some(dump) = dump {
+            self.lose_frames(&dump);
+            report.pages_lost = self.state.borrow().map.lost_pages();
             (report.dump, report.frames) = (dump.header.number, dump.header.frames);
             *self.restored.borrow_mut() = dump.frames;
         }
@@ -145,7 +151,7 @@ impl<M: ZoneMedia> Ftl<M> {
     fn take_over(&self, survey: &Survey, report: &mut RecoveryReport) -> Result<()> {
         let newest = &survey.newest;
         report.checkpoint = newest.id;
-        report.pages_given_up = self.load(newest, &survey.epochs)?;
+        report.pages_given_up = self.load(newest, &survey.epochs, &mut Vec::new())?;
         report.pages_lost =
             self.settle_zones(&survey.epochs, &Log::default(), (Version::NEVER, Version::NEVER));
         let state = &mut *self.state.borrow_mut();
@@ -164,10 +170,13 @@ impl<M: ZoneMedia> Ftl<M> {
         kept: Option<&DumpHeader>,
         report: &mut RecoveryReport,
     ) -> Result<Option<Version>> {
-        let mut log = self.scan_log(survey).await?;
+        let mut log = match survey.log.take() {
+            Some(log) => log,
+            None => self.scan_log(survey).await?,
+        };
         let Survey { newest, epochs, meta, .. } = survey;
         (report.checkpoint, report.zones_scanned) = (newest.id, log.zones_scanned);
-        report.pages_given_up = self.load(newest, epochs)?;
+        report.pages_given_up = self.load(newest, epochs, &mut log.dead)?;
         if let Some(dump) = kept {
             self.pin(meta, newest, dump);
         }
@@ -196,8 +205,14 @@ impl<M: ZoneMedia> Ftl<M> {
     }
 
     /// Puts the checkpoint's map in force. What lay in a zone that was opened again later is
-    /// marked lost until its copy is found. Returns how many pages are given up.
-    fn load(&self, checkpoint: &Checkpoint, epochs: &[Option<(u64, u8)>]) -> Result<u64> {
+    /// marked lost until its copy is found. Versions in it that were not durable yet when it was begun
+    /// are `known`. Returns how many pages are given up.
+    fn load(
+        &self,
+        checkpoint: &Checkpoint,
+        epochs: &[Option<(u64, u8)>],
+        known: &mut Vec<VersionRange>,
+    ) -> Result<u64> {
         let state = &mut *self.state.borrow_mut();
         let mut given_up = 0;
         for range in &checkpoint.damaged_map {
@@ -211,11 +226,17 @@ impl<M: ZoneMedia> Ftl<M> {
             for (page, mut entry) in checkpoint::decode_map(header, chunk, !M::READS_SPARES)? {
                 if let Place::At(slot) = entry.place {
                     let zone = self.geometry.zone_of(slot);
-                    let intact =
-                        epochs[zone.index()].is_some_and(|(epoch, _)| epoch <= header.epoch);
+                    let intact = match epochs[zone.index()] {
+                        Some((epoch, _)) => epoch <= header.epoch,
+                        // What stands beside its pages cannot be read, or a copy of them is found.
+                        None => state.zones.get(zone).state != ZoneState::Retired,
+                    };
                     if !intact || !state.map.fits(page, &entry, slot) {
                         entry.place = Place::Lost;
                     }
+                }
+                if entry.version > checkpoint.footer.covered {
+                    known.push(VersionRange { first: entry.version, last: entry.version });
                 }
                 state.replace(page, entry);
             }
@@ -376,7 +397,8 @@ impl<M: ZoneMedia> Ftl<M> {
             } else if zone.live_slots == 0 && !counted[number.index()] {
                 zone.state = ZoneState::Free;
                 zone.epoch = epoch.map_or(0, |(epoch, _)| epoch);
-            } else if let Some((epoch, stream)) = *epoch {
+            } else {
+                let (epoch, stream) = epoch.unwrap_or((0, Stream::Host as u8));
                 zone.state = ZoneState::Full;
                 zone.epoch = epoch;
                 zone.stream = Stream::from_byte(stream);

@@ -10,32 +10,23 @@
 //! dump, for which everything it builds on is kept; later it starts from the checkpoint of 2 and
 //! what the log says since, and writes the frames back once more.
 use std::collections::BTreeMap;
-use tantalum_base::{Error, ErrorKind, PageNo, Payload, Result, SlotNo, Version, ZoneNo};
-use tantalum_media::{SlotKind, Spare, ZoneMedia};
+use tantalum_base::{Error, ErrorKind, PageNo, Result, SlotNo, Version, ZoneNo};
+use tantalum_media::ZoneMedia;
 
 use crate::checkpoint;
 use crate::deltas::{self, Delta, Trim};
 use crate::dump::DumpHeader;
 use crate::find_checkpoint::{Checkpoint, MetaSlots};
-use crate::ftl::{DumpsVoid, Ftl, State};
+use crate::find_dump::Dump;
+use crate::ftl::{Ftl, State};
 use crate::live_records::LiveRecords;
 use crate::map::{Entry, Mapping, Place};
 use crate::planted::{Fault, is_planted};
-use crate::read::OwnPage;
 use crate::recovery_report::RecoveryReport;
-use crate::zones::{Stream, ZoneState, Zones};
+use crate::zones::{ZoneState, Zones};
 
-/// Frames read at a time.
-const GROUP: usize = 256;
 /// Pages for which the trims that concern them are looked up at once.
 const TRIMS_LOOKED_UP_PAGES: u64 = 256;
-
-/// A dump that is in force.
-pub(crate) struct Dump<P> {
-    pub header: DumpHeader,
-    entries: Vec<Delta>,
-    pub frames: Vec<(PageNo, P)>,
-}
 
 /// Changes of the mapping since a checkpoint, the latest of each page.
 #[derive(Default)]
@@ -81,98 +72,11 @@ impl Since {
     }
 }
 
-fn corrupt(context: String) -> Error {
+pub(crate) fn corrupt(context: String) -> Error {
     Error::new(ErrorKind::Corrupt, context)
 }
 
 impl<M: ZoneMedia> Ftl<M> {
-    /// The dump in force, read; `None` where there is none.
-    ///
-    /// # Errors
-    /// `Corrupt` where not all of it is there: what was acknowledged would be missing.
-    pub(crate) async fn find_dump(
-        &self,
-        epochs: &[Option<(u64, u8)>],
-        void: DumpsVoid,
-    ) -> Result<Option<Dump<M::Page>>> {
-        let dumped = |(zone, epoch): (usize, &Option<(u64, u8)>)| {
-            epoch
-                .filter(|(_, stream)| *stream == Stream::Dump as u8)
-                .map(|(epoch, _)| (ZoneNo(zone as u32), epoch))
-        };
-        let zones: Vec<(ZoneNo, u64)> = epochs.iter().enumerate().filter_map(dumped).collect();
-        let number = zones.iter().map(|(_, epoch)| *epoch).max().unwrap_or(0);
-        if number <= void.frames {
-            return Ok(None);
-        }
-        if self.options.dump.is_none() {
-            let context = format!("dump {number} is in force, and the options know of no dumps");
-            return Err(Error::new(ErrorKind::InvalidInput, context));
-        }
-        let zones: Vec<ZoneNo> =
-            zones.iter().filter(|(_, epoch)| *epoch == number).map(|(zone, _)| *zone).collect();
-        let mut slots: BTreeMap<u64, (SlotNo, Spare)> = BTreeMap::new();
-        for zone in zones {
-            for append in self.media.scan(zone, 0, Some(number)).await? {
-                for (index, spare) in append.spares.iter().enumerate() {
-                    if let Some(spare) = spare.filter(|spare| spare.kind == SlotKind::Dump) {
-                        let slot = self.geometry.slot(zone, append.first_offset + index as u32);
-                        slots.insert(spare.version.0, (slot, spare));
-                    }
-                }
-            }
-        }
-        self.read_dump(number, &slots).await.map(Some)
-    }
-
-    async fn read_dump(
-        &self,
-        number: u64,
-        slots: &BTreeMap<u64, (SlotNo, Spare)>,
-    ) -> Result<Dump<M::Page>> {
-        let page = async |index: u64, what: &str| match slots.get(&index) {
-            Some((slot, spare)) => {
-                self.read_own(OwnPage { slot: *slot, checksum: spare.checksum }).await
-            }
-            None => Err(corrupt(format!("dump {number} has lost {what}"))),
-        };
-        let header = DumpHeader::decode(&page(0, "its header").await?, false)
-            .filter(|header| header.number == number)
-            .ok_or_else(|| corrupt(format!("the header of dump {number} is none")))?;
-        let last = header.pages() - 1;
-        let footer = page(last, "its footer: it was cut short, or its end has decayed").await?;
-        let footer = DumpHeader::decode(&footer, true);
-        if footer != Some(header) || slots.len() as u64 != header.pages() {
-            let context = format!(
-                "of the {} pages of dump {number} only {} are intact",
-                header.pages(),
-                slots.len()
-            );
-            return Err(corrupt(context));
-        }
-        let entry_pages = u64::from(header.entry_pages);
-        let mut entries = Vec::new();
-        for index in 1..=entry_pages {
-            entries
-                .extend(deltas::decode(&page(index, "mapping entries").await?, !M::READS_SPARES)?);
-        }
-        let places: Vec<(SlotNo, Spare)> =
-            slots.range(1 + entry_pages..last).map(|(_, place)| *place).collect();
-        let mut frames = Vec::with_capacity(places.len());
-        for group in places.chunks(GROUP) {
-            let slots: Vec<SlotNo> = group.iter().map(|(slot, _)| *slot).collect();
-            let mut contents = vec![M::Page::zero(); group.len()];
-            self.media.read(&slots, &mut contents).await?;
-            for ((slot, spare), content) in group.iter().zip(contents) {
-                if content.checksum() != spare.checksum {
-                    return Err(corrupt(format!("slot {slot} of dump {number} has decayed")));
-                }
-                frames.push((spare.page, content));
-            }
-        }
-        Ok(Dump { header, entries, frames })
-    }
-
     /// Keeps what recovering from `dump` builds on until its mapping is durable: also an attempt
     /// that is cut must leave it to the next.
     pub(crate) fn pin(&self, meta: &MetaSlots, newest: &Checkpoint, dump: &DumpHeader) {
@@ -269,7 +173,8 @@ impl<M: ZoneMedia> Ftl<M> {
                         )));
                     }
                     Some(_) => {}
-                    // Nothing of the zone can be read.
+                    // What stands beside its pages cannot be read.
+                    None if state.zones.get(zone).state != ZoneState::Retired => {}
                     None => entry.place = Place::Lost,
                 }
             }

@@ -7,6 +7,7 @@ use tantalum_media::{ScannedAppend, ZoneMedia};
 use crate::era::Era;
 use crate::find_checkpoint::{Checkpoint, MetaSlots};
 use crate::ftl::Ftl;
+use crate::log_scan::Log;
 
 /// What recovery starts from.
 pub(crate) struct Survey {
@@ -24,6 +25,16 @@ pub(crate) struct Survey {
     pub highest_checkpoint: u64,
     /// Pages of checkpoints and deltas, where all zones were looked at.
     pub meta: MetaSlots,
+    /// What was appended since the checkpoint, where that was looked for.
+    pub log: Option<Log>,
+}
+
+impl Survey {
+    /// Whether changes that were durable since the checkpoint are gone.
+    pub fn misses_any(&self) -> bool {
+        let covered = self.newest.footer.covered;
+        self.log.as_ref().is_some_and(|log| !log.missing(covered).is_empty())
+    }
 }
 
 impl<M: ZoneMedia> Ftl<M> {
@@ -39,7 +50,8 @@ impl<M: ZoneMedia> Ftl<M> {
         let covered_slots = covered.collect();
         let highest_checkpoint = meta.highest_id().max(newest.id);
         let (scans, clean) = (BTreeMap::new(), false);
-        Ok(Survey { newest, epochs, covered_slots, scans, clean, highest_checkpoint, meta })
+        let log = None;
+        Ok(Survey { newest, epochs, covered_slots, scans, clean, highest_checkpoint, meta, log })
     }
 
     /// Epoch and stream of every zone's content, `None` where it has none.
@@ -89,6 +101,19 @@ impl<M: ZoneMedia> Ftl<M> {
             scans.insert(zone, appends);
         }
         let (clean, meta) = (era.clean, MetaSlots::default());
-        Ok(Survey { newest, epochs, covered_slots, scans, clean, highest_checkpoint, meta })
+        let mut survey = Survey {
+            newest,
+            epochs,
+            covered_slots,
+            scans,
+            clean,
+            highest_checkpoint,
+            meta,
+            log: None,
+        };
+        if !clean {
+            survey.log = Some(self.scan_log(&mut survey).await?);
+        }
+        Ok(survey)
     }
 }
