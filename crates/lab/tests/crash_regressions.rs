@@ -200,3 +200,35 @@ fn a_decayed_page_of_the_extended_cache_is_lost_alone() {
         assert_eq!(live(text).violations, [], "{text}");
     }
 }
+
+/// Damage to what the conclusion of a recovery covers, when the power went before the anchor named that
+/// conclusion: opening was refused for it. And a host's page damaged in a dump: all of the dump was refused.
+#[test]
+fn damage_to_what_is_known_elsewhere_refuses_nothing() {
+    for text in [
+        "ssd:cache=through; file; pages=60; seed=14662537066768532152; w56 -> dark;  -> land@7; \
+          -> vanish@0 spare@5",
+        "ssd:cache=durable; nand; pages=24; seed=17918934622962171105; c8.3 w14 w12 w11 w20+2 w22 \
+         -> dark flip@8.747",
+        "ssd:cache=durable; file; pages=60; seed=16035118905894326056; w44+2 -> dark wipe@4",
+    ] {
+        let outcome = live(text);
+        assert_eq!((outcome.violations, outcome.refused), (vec![], 0), "{text}");
+    }
+}
+
+/// The end of the log was damaged, behind which nothing was written; what it replaced had been given up.
+#[test]
+fn what_a_damaged_end_replaced_may_be_gone() {
+    for text in [
+        "ssd:cache=through; nand; pages=24; seed=5372675373513749307; c4 -> dark; c4.5 -> dark; \
+          -> land@0 wipe@0",
+        "ssd:cache=through; nand; pages=24; seed=5372675373513749307; c4 -> dark; s2<4 -> dark; \
+         c4 s2<5 / w5 -> dark;  -> land@0 wipe@0",
+        "txcache; nand; pages=120; seed=10011065675795684174; w68 -> dark; w118 c74.85.95 -> dark; \
+          -> dark;  -> dark;  -> dark;  -> dark;  -> dark; c44.38.17 c29.108.37 w40+2 / c84.22 -> dark; \
+         w110+4 w87 c13.56.27 t110+2 / c92.74.62 / w64 w17 w24+2 w60 -> dark lost@7",
+    ] {
+        assert_eq!(live(text).violations, [], "{text}");
+    }
+}

@@ -30,6 +30,8 @@ struct State<P> {
     to_lose: BTreeMap<u64, LostPart>,
     /// Lost so far, also where zones were reset since.
     lost: Vec<P>,
+    /// Commands may be acknowledged before they are appended.
+    acknowledges_early: bool,
     /// Of the checks to come: kept until the device was checked.
     tail: Option<Tail<P>>,
     count: u64,
@@ -41,6 +43,8 @@ pub(super) struct Excuses<P> {
     pub(super) lost: Vec<P>,
     /// The end of the log, where it may look like a cut.
     pub(super) tail: Option<Tail<P>>,
+    /// Commands may have been acknowledged before they were appended.
+    pub(super) acknowledges_early: bool,
 }
 
 /// An append under way: when it was begun, and what of it is lost.
@@ -56,14 +60,16 @@ impl<P: Payload> Damage<P> {
         Damage(None)
     }
 
-    /// Of a new medium; `commands` tells the time of commands.
-    pub(super) fn new(commands: Rc<Cell<u64>>) -> Self {
+    /// Of a new medium; `commands` tells the time of commands, which the device `acknowledges_early`,
+    /// before they are appended, where its memory outlives the dark.
+    pub(super) fn new(commands: Rc<Cell<u64>>, acknowledges_early: bool) -> Self {
         Damage(Some(Rc::new(RefCell::new(State {
             writes: None,
             commands,
             appends: 0,
             to_lose: BTreeMap::new(),
             lost: Vec::new(),
+            acknowledges_early,
             tail: None,
             count: 0,
         }))))
@@ -133,6 +139,11 @@ impl<P: Payload> Damage<P> {
     /// The sync that began at `begun` has returned.
     pub(super) fn synced(&self, begun: u64) {
         self.of(|writes| writes.synced(begun));
+    }
+
+    /// An anchor was written.
+    pub(super) fn anchored(&self) {
+        self.of(Writes::anchored);
     }
 
     /// A zone is being reset.
@@ -205,10 +216,12 @@ impl<P: Payload> Damage<P> {
         self.with(|state| {
             state.note();
             let Some(new) = state.writes.as_ref().and_then(Writes::tail) else { return };
+            state.lost.extend(new.given_up.iter().cloned());
             match &mut state.tail {
                 Some(tail) => {
                     tail.from = tail.from.min(new.from);
                     tail.contents.extend(new.contents);
+                    tail.has_records |= new.has_records;
                 }
                 tail @ None => *tail = Some(new),
             }
@@ -225,12 +238,13 @@ impl<P: Payload> Damage<P> {
 
     /// What is excused.
     pub(super) fn excuses(&self) -> Excuses<P> {
-        let excuses = self.0.as_ref().map(|state| {
+        let none = Excuses { lost: Vec::new(), tail: None, acknowledges_early: false };
+        self.0.as_ref().map_or(none, |state| {
             let mut state = state.borrow_mut();
             state.note();
-            Excuses { lost: state.lost.clone(), tail: state.tail.clone() }
-        });
-        excuses.unwrap_or(Excuses { lost: Vec::new(), tail: None })
+            let (lost, tail) = (state.lost.clone(), state.tail.clone());
+            Excuses { lost, tail, acknowledges_early: state.acknowledges_early }
+        })
     }
 
     /// Whether opening may be refused, or the device latch.

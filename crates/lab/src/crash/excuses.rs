@@ -39,10 +39,14 @@ impl<P: Payload> Medium<P> {
     /// What is excused of the contents, in numbers of `history`.
     pub(super) fn excuses(&self, history: &History<P>) -> verify::Excuses {
         let damage = self.damage.excuses();
+        let acknowledges_early = damage.acknowledges_early;
         let lost = [self.decay.lost(), damage.lost].concat();
-        let tail = damage
-            .tail
-            .map(|tail| LostTail { from: tail.from, contents: history.numbers(&tail.contents) });
+        let tail = damage.tail.map(|tail| LostTail {
+            from: tail.from,
+            contents: history.numbers(&tail.contents),
+            has_records: tail.has_records,
+            acknowledges_early,
+        });
         verify::Excuses { lost: history.numbers(&lost), tail }
     }
 

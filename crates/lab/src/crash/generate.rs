@@ -55,7 +55,7 @@ pub struct Workload {
 impl Workload {
     /// What `--workload` takes.
     pub const SYNTAX: &'static str = "mixed:clients=3,commands=24,pages=6,reads=6,power_ons=24,faults=0.1,failures=2,decay=0.1,\
-         damage=0,lost=0,io-faults=0.1";
+         damage=0.05,lost=0.05,io-faults=0.1";
 
     /// Reads [`SYNTAX`](Self::SYNTAX); `serial` is `mixed` with one client.
     ///
@@ -78,8 +78,8 @@ impl Workload {
             // More would use up the blocks that the lab's media keep in place of bad ones.
             failures: spec.count("failures", 1..=2, 2)? as u32,
             decay: spec.number("decay", 0.0..=1.0, 0.1)?,
-            damage: spec.number("damage", 0.0..=1.0, 0.0)?,
-            lost: spec.number("lost", 0.0..=1.0, 0.0)?,
+            damage: spec.number("damage", 0.0..=1.0, 0.05)?,
+            lost: spec.number("lost", 0.0..=1.0, 0.05)?,
             io_faults: spec.number("io-faults", 0.0..=1.0, 0.1)?,
         };
         spec.finish()?;

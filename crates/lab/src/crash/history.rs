@@ -22,11 +22,15 @@ pub(super) struct Entry {
 /// Where the numbers of clients begin that stand for parts of commands.
 const APART: u32 = 1 << 16;
 
-/// The end of the log that may be missing: the time when its first append was begun, and the contents in it.
+/// The end of the log that may be missing: the time when its first append was begun, the contents in it,
+/// and whether commands were acknowledged before they were appended.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct LostTail {
     pub(super) from: u64,
     pub(super) contents: Vec<u64>,
+    /// Whether there are trims or shares in it.
+    pub(super) has_records: bool,
+    pub(super) acknowledges_early: bool,
 }
 
 impl LostTail {

@@ -99,7 +99,7 @@ impl<M: ZoneMedia> ZoneMedia for Powered<M> {
         let append = self.inner.append(zone, header, spares, bodies, durable);
         let first = self.watch(append).await?;
         self.decay.append_done(first, header, spares, bodies, durable);
-        self.damage.append_returned(begun, first, durable || M::READS_SPARES);
+        self.damage.append_returned(begun, first, durable);
         Ok(first)
     }
 
@@ -178,7 +178,9 @@ impl<M: ZoneMedia> ZoneMedia for Powered<M> {
     }
 
     async fn write_anchor(&self, number: u64, content: &[u8]) -> Result<()> {
-        self.watch(self.inner.write_anchor(number, content)).await
+        self.watch(self.inner.write_anchor(number, content)).await?;
+        self.damage.anchored();
+        Ok(())
     }
 
     async fn persist_mapping(&self) -> Result<()> {

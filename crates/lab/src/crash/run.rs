@@ -100,7 +100,7 @@ impl<R: Rig, S: Subject<Powered<R::Media>>> Living<R, S> {
             bench.decay = Decay::new();
         }
         if is_told && life.is_damaged() {
-            bench.damage = Damage::new(history.clock());
+            bench.damage = Damage::new(history.clock(), subject.acknowledges_early());
         }
         Living {
             bench,

@@ -113,6 +113,11 @@ pub trait Subject<M: ZoneMedia>: Clone + 'static {
         0
     }
 
+    /// Whether it acknowledges what is nowhere but in memory, because that outlives the dark.
+    fn acknowledges_early(&self) -> bool {
+        false
+    }
+
     /// As `--device` takes it: `ssd:cache=durable`.
     fn text(&self) -> String;
 

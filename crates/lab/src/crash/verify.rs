@@ -42,17 +42,23 @@ pub(super) fn check<P: Payload>(
     states_max: usize,
 ) -> Result<(Contents, Sure), Violation> {
     let mut found = Contents::empty(pages.len() as u64);
+    let out_of_order = out_of_order(history, excuses.tail.as_ref());
     // What an error stands for: pages, with the contents that they may have lost, the newest first.
     let mut errors: Vec<(PageNo, Vec<u64>)> = Vec::new();
     for (page, seen) in (0..).map(PageNo).zip(pages) {
         let Some(seen) = seen else {
             let lost = excuses.lost.iter().rev().copied();
             let may: Vec<u64> = lost.filter(|number| history.may_hold(page, *number)).collect();
-            if may.is_empty() {
-                let what = "cannot be read, and nothing that it may hold has decayed";
-                return Err(Violation(format!("page {page} {what}")));
+            // An older content that is lost as well may be in force again.
+            let any_lost = excuses.lost.last().filter(|_| out_of_order.contains(&page));
+            match any_lost {
+                Some(lost) => found.0[page.index()] = *may.first().unwrap_or(lost),
+                None if may.is_empty() => {
+                    let what = "cannot be read, and nothing that it may hold has decayed";
+                    return Err(Violation(format!("page {page} {what}")));
+                }
+                None => errors.push((page, may)),
             }
-            errors.push((page, may));
             continue;
         };
         found.0[page.index()] = history
@@ -71,7 +77,7 @@ pub(super) fn check<P: Payload>(
     };
     let mut seen: Vec<Option<u64>> = found.0.iter().copied().map(Some).collect();
     errors.iter().for_each(|(page, _)| seen[page.index()] = None);
-    for page in out_of_order(history, durability, excuses.tail.as_ref()) {
+    for page in &out_of_order {
         seen[page.index()] = None;
     }
     // Where the pages that can be read are wrong no guess makes them right.
@@ -113,29 +119,20 @@ fn guess(
     }
 }
 
-/// Pages that may hold anything older where the end of the log is missing: a device whose memory outlives
-/// the dark acknowledges before it appends, so that what is gone from the log is no end of what was
-/// acknowledged.
-fn out_of_order<P: Payload>(
-    history: &History<P>,
-    durability: Durability,
-    tail: Option<&LostTail>,
-) -> Vec<PageNo> {
-    let Some(tail) = tail.filter(|_| durability == Durability::OnAck) else { return Vec::new() };
-    let is_late = |entry: &Entry| entry.acked.is_some_and(|acked| acked < tail.from);
-    let is_old = |number: &u64| history.baseline.0.contains(number);
-    let entries = &history.entries;
-    if !entries.iter().any(|entry| tail.has(entry) && is_late(entry))
-        && !tail.contents.iter().any(is_old)
-    {
-        return Vec::new();
-    }
+/// Pages that may hold anything older where the end of the log is missing, on a device that acknowledges
+/// before it appends: what is gone from the log is no end of what was acknowledged, and what a trim or a
+/// share replaced in memory never came to the log.
+fn out_of_order<P: Payload>(history: &History<P>, tail: Option<&LostTail>) -> Vec<PageNo> {
+    let Some(tail) = tail.filter(|tail| tail.acknowledges_early) else { return Vec::new() };
+    let is_record = |entry: &&Entry| {
+        matches!(entry.effect, Effect::Clear(_) | Effect::Share(_))
+            && entry.acked.is_none_or(|acked| acked >= tail.from)
+    };
     let is_missing = |page: PageNo| {
         tail.contents.iter().any(|number| history.may_hold(page, *number))
-            || entries.iter().any(|entry| {
-                let is_record = matches!(entry.effect, Effect::Clear(_) | Effect::Share(_));
-                is_record && !is_late(entry) && entry.effect.on(page).is_some()
-            })
+            || history.entries.iter().filter(is_record).any(|one| one.effect.on(page).is_some())
+            // Recovery does over what was under way, though it was seen before.
+            || tail.has_records && history.baseline.get(page) == 0
     };
     (0..history.baseline.0.len() as u64).map(PageNo).filter(|page| is_missing(*page)).collect()
 }
@@ -342,7 +339,14 @@ mod tests {
     fn the_end_of_the_log_may_be_missing_as_a_whole_and_nothing_before_it() {
         let history = written(3, &[(0, 10), (1, 11), (2, 12), (1, 13)]);
         // The append that 12 was in, which was issued at 5, and all behind it.
-        let tail = || Some(LostTail { from: 5, contents: vec![12, 13] });
+        let tail = || {
+            Some(LostTail {
+                from: 5,
+                contents: vec![12, 13],
+                has_records: false,
+                acknowledges_early: false,
+            })
+        };
         let check =
             |seen: [u64; 3]| checked(&history, &seen.map(Some), &[], tail(), Durability::OnAck);
         for allowed in [[10, 11, 0], [10, 11, 12], [10, 13, 12]] {
@@ -363,11 +367,33 @@ mod tests {
         let from = history.now();
         let check =
             |seen: [u64; 3], tail| checked(&history, &seen.map(Some), &[], tail, Durability::OnAck);
-        let tail = || Some(LostTail { from, contents: vec![10] });
-        assert_eq!(check([0, 11, 0], tail()), Ok(Sure::Right));
-        assert!(check([10, 0, 0], tail()).is_err());
+        let tail = |contents| {
+            Some(LostTail { from, contents, has_records: false, acknowledges_early: true })
+        };
+        assert_eq!(check([0, 11, 0], tail(vec![10])), Ok(Sure::Right));
+        assert!(check([10, 0, 0], tail(vec![10])).is_err());
         assert!(check([0, 11, 0], None).is_err());
-        assert!(check([0, 11, 0], Some(LostTail { from, contents: vec![] })).is_err());
+        assert!(check([0, 11, 0], tail(vec![])).is_err());
+        let in_order =
+            LostTail { from, contents: vec![10], has_records: false, acknowledges_early: false };
+        assert!(check([0, 11, 0], Some(in_order)).is_err());
+    }
+
+    /// Such a cache held 11 when a trim of pages 1 and 2 took it away, and the append of the trim is lost.
+    #[test]
+    fn what_a_lost_trim_took_from_memory_is_gone() {
+        let mut history = written(3, &[(0, 10), (1, 11), (2, 12)]);
+        let from = history.now();
+        let effect = Effect::Clear(PageRange::new(PageNo(1), 2));
+        history.issue(0, effect, false, String::new());
+        let check = |seen: [u64; 3], acknowledges_early| {
+            let tail =
+                Some(LostTail { from, contents: vec![], has_records: true, acknowledges_early });
+            checked(&history, &seen.map(Some), &[], tail, Durability::OnAck)
+        };
+        assert_eq!(check([10, 0, 12], true), Ok(Sure::Right));
+        assert!(check([0, 0, 12], true).is_err());
+        assert!(check([10, 0, 12], false).is_err());
     }
 
     #[test]

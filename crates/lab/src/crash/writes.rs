@@ -10,6 +10,10 @@
 //! - What no intact append was begun after that was durable by then may look like a cut before it. Only
 //!   then may anything be older than what was acknowledged.
 //! - In slots in which nothing is in force damage has no effect.
+mod tail;
+
+pub(super) use tail::Tail;
+
 use std::collections::BTreeMap;
 use tantalum_base::{SlotNo, Version, ZoneNo};
 use tantalum_media::{AppendHeader, Body, ScannedAppend, SlotKind, Spare, ZoneGeometry};
@@ -33,15 +37,6 @@ pub(super) struct Gone {
 /// All of a slot.
 pub(super) const ALL: Gone = Gone { content: true, spare: true };
 
-/// The end of the log, where it may look like a cut.
-#[derive(Clone, Debug, PartialEq)]
-pub(super) struct Tail<P> {
-    /// The mark of the first append that may be missing.
-    pub(super) from: u64,
-    /// Contents of hosts' pages that were appended since.
-    pub(super) contents: Vec<P>,
-}
-
 /// The list. Times are its own; marks are its caller's, and only grow.
 pub(super) struct Writes<P> {
     geometry: ZoneGeometry,
@@ -50,6 +45,10 @@ pub(super) struct Writes<P> {
     gone: BTreeMap<SlotNo, Gone>,
     /// By number.
     checkpoints: BTreeMap<u64, Checkpoint>,
+    /// Contents of zones that were reset since the device was checked, and when.
+    given_up: Vec<(u64, P)>,
+    /// When an anchor was last written, where there are any: it says which checkpoint is in force.
+    anchored: Option<u64>,
     clock: u64,
 }
 
@@ -75,7 +74,8 @@ struct Checkpoint {
     begun: u64,
     /// Up to where its first page said that all was durable.
     durable: Version,
-    is_finished: bool,
+    /// When its last page was durable.
+    finished: Option<u64>,
 }
 
 impl<P: Clone> Writes<P> {
@@ -85,6 +85,8 @@ impl<P: Clone> Writes<P> {
             appends: Vec::new(),
             gone: BTreeMap::new(),
             checkpoints: BTreeMap::new(),
+            given_up: Vec::new(),
+            anchored: None,
             clock: 0,
         }
     }
@@ -105,7 +107,7 @@ impl<P: Clone> Writes<P> {
     ) -> u64 {
         let begun = self.tick();
         for spare in spares.iter().filter(|spare| spare.kind == SlotKind::Checkpoint) {
-            let checkpoint = Checkpoint { begun, durable: header.durable, is_finished: false };
+            let checkpoint = Checkpoint { begun, durable: header.durable, finished: None };
             self.checkpoints.entry(spare.version.0).or_insert(checkpoint);
         }
         self.appends.push(Append {
@@ -142,9 +144,15 @@ impl<P: Clone> Writes<P> {
     }
 
     fn finish(&mut self, checkpoint: Option<u64>) {
+        let now = self.clock;
         if let Some(checkpoint) = checkpoint.and_then(|id| self.checkpoints.get_mut(&id)) {
-            checkpoint.is_finished = true;
+            checkpoint.finished = Some(now);
         }
+    }
+
+    /// An anchor was written.
+    pub(super) fn anchored(&mut self) {
+        self.anchored = Some(self.tick());
     }
 
     /// A sync begins; when.
@@ -163,7 +171,17 @@ impl<P: Clone> Writes<P> {
 
     /// A zone is being reset: nothing in it is needed any more.
     pub(super) fn reset_begins(&mut self, zone: ZoneNo) {
-        self.appends.retain(|append| append.zone != zone);
+        let (now, given_up) = (self.tick(), &mut self.given_up);
+        let checkpoints = &mut self.checkpoints;
+        self.appends.retain(|append| {
+            if append.zone == zone {
+                // One that no recovery found to be in force.
+                append.footer().map(|id| checkpoints.remove(&id));
+                let contents = append.bodies.iter().filter_map(content);
+                given_up.extend(contents.map(|content| (now, content.clone())));
+            }
+            append.zone != zone
+        });
     }
 
     /// The zone is empty.
@@ -198,7 +216,7 @@ impl<P: Clone> Writes<P> {
             append.present = found.spares.iter().map(Option::is_some).collect();
             append.returned.get_or_insert(now);
             append.landed = true;
-            finished.extend(append.footer());
+            finished.extend(append.footer().filter(|_| append.present.iter().all(|is| *is)));
             for slot in slots_of(&geometry, append) {
                 gone.remove(&slot);
             }
@@ -216,6 +234,7 @@ impl<P: Clone> Writes<P> {
             }
             append.mark = 0;
         }
+        self.given_up.clear();
     }
 
     /// Slots that are programmed together.
@@ -320,22 +339,6 @@ impl<P: Clone> Writes<P> {
         })
     }
 
-    /// The end of the log, where nothing that is left was begun behind what is damaged of it.
-    pub(super) fn tail(&self) -> Option<Tail<P>> {
-        let is_hit = |append: &&Append<P>| {
-            append.durable.is_some()
-                && append.header.stream != CLEANING
-                && append.spares.iter().any(|spare| spare.kind != SlotKind::Checkpoint)
-                && slots_of(&self.geometry, append).any(|slot| self.gone.contains_key(&slot))
-                && !self.is_followed(append)
-        };
-        let first = self.appends.iter().find(is_hit)?;
-        let behind = || self.appends.iter().filter(|append| append.begun >= first.begun);
-        let appended = behind().filter(|append| append.header.stream != CLEANING);
-        let contents = appended.flat_map(|append| append.bodies.iter().filter_map(content));
-        Some(Tail { from: first.mark, contents: contents.cloned().collect() })
-    }
-
     fn is_flash(&self) -> bool {
         self.geometry.append_overhead_slots == 0
     }
@@ -365,15 +368,10 @@ impl<P: Clone> Writes<P> {
         }
     }
 
-    /// Whether some append that can be found was begun when this one was durable.
-    fn is_followed(&self, append: &Append<P>) -> bool {
-        let Some(durable) = append.durable else { return false };
-        let mut behind = self.appends.iter().rev().take_while(|other| other.begun > durable);
-        behind.any(|other| other.durable.is_some() && self.has_header(other))
-    }
-
     fn newest_checkpoint(&self) -> Option<(u64, Checkpoint)> {
-        let mut newest = self.checkpoints.iter().rev().filter(|(_, one)| one.is_finished);
+        let is_in_force = |at: u64| self.anchored.is_none_or(|anchored| anchored > at);
+        let is_finished = |one: &Checkpoint| one.finished.is_some_and(is_in_force);
+        let mut newest = self.checkpoints.iter().rev().filter(|(_, one)| is_finished(one));
         newest.next().map(|(number, checkpoint)| (*number, *checkpoint))
     }
 
@@ -403,7 +401,8 @@ impl<P: Clone> Writes<P> {
                     matches!(copy.kind, SlotKind::Data | SlotKind::Copy)
                         && (copy.page, copy.version) == (spare.page, spare.version)
                 };
-                other.durable.is_some() && other.spares.iter().any(is_copy)
+                let mut present = other.spares.iter().zip(&other.present);
+                other.durable.is_some() && present.any(|(copy, present)| *present && is_copy(copy))
             })
     }
 }

@@ -36,6 +36,10 @@ impl<M: ZoneMedia> Subject<M> for BufferedSubject {
         <SsdSubject as Subject<M>>::more_zones(&self.ssd)
     }
 
+    fn acknowledges_early(&self) -> bool {
+        <SsdSubject as Subject<M>>::acknowledges_early(&self.ssd)
+    }
+
     fn text(&self) -> String {
         let text = <SsdSubject as Subject<M>>::text(&self.ssd);
         text.replacen("ssd", "buffered", 1)

@@ -93,6 +93,10 @@ impl<M: ZoneMedia, S: Subject<M>> Subject<M> for LinkedSubject<S> {
         self.below.more_zones()
     }
 
+    fn acknowledges_early(&self) -> bool {
+        self.below.acknowledges_early()
+    }
+
     fn text(&self) -> String {
         self.text.clone()
     }

@@ -101,6 +101,10 @@ impl<M: ZoneMedia> Subject<M> for ProfileSubject {
         (!self.is_scaled).then_some(self.config.ftl.pages)
     }
 
+    fn acknowledges_early(&self) -> bool {
+        self.config.ssd.cache == CacheKind::Durable
+    }
+
     fn text(&self) -> String {
         self.text.clone()
     }

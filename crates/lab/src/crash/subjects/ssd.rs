@@ -53,6 +53,10 @@ impl<M: ZoneMedia> Subject<M> for SsdSubject {
         if self.cache == CacheKind::Durable { DUMP_ZONES } else { 0 }
     }
 
+    fn acknowledges_early(&self) -> bool {
+        self.cache == CacheKind::Durable
+    }
+
     fn text(&self) -> String {
         let cache = match self.cache {
             CacheKind::Durable => "durable",

@@ -58,6 +58,10 @@ impl<M: ZoneMedia> Subject<M> for TxCacheSubject {
         EXTENDED_ZONES
     }
 
+    fn acknowledges_early(&self) -> bool {
+        true
+    }
+
     fn text(&self) -> String {
         if self.transactions { "txcache" } else { "nvcache" }.to_owned()
     }

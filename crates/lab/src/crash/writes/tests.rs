@@ -195,7 +195,10 @@ fn only_the_end_that_nothing_follows_may_look_like_a_cut() {
     list.returned(1, beside, 1, true);
     list.lose(second);
     let tail = list.writes.tail().expect("nothing follows");
-    assert_eq!(tail, Tail { from: 2, contents: vec![12, 13] });
+    assert_eq!(
+        tail,
+        Tail { from: 2, contents: vec![12, 13], has_records: false, given_up: vec![] }
+    );
     // What was acknowledged before is no part of it.
     let behind = list.append(1, HOST, 3, &[data(4, 14)]);
     assert_eq!(list.judged(), (vec![12], false, None));
@@ -205,6 +208,22 @@ fn only_the_end_that_nothing_follows_may_look_like_a_cut() {
     // A checkpoint is enough.
     list.checkpoint(1, 4);
     assert_eq!(list.judged(), (vec![12], false, None));
+}
+
+/// A recovery may reset a zone whose content the end replaced: with the end, nothing is left of that page.
+#[test]
+fn what_the_end_replaced_may_be_given_up() {
+    let mut list = List::new(FILE);
+    list.append(2, HOST, 0, &[data(1, 11)]);
+    list.append(0, HOST, 1, &[data(2, 12)]);
+    let end = list.append(1, HOST, 2, &[data(3, 13)]);
+    list.writes.reset_begins(ZoneNo(0));
+    list.lose(end);
+    let given_up = |list: &List| list.writes.tail().expect("nothing follows").given_up;
+    assert_eq!(given_up(&list), vec![12]);
+    // Not where the device was opened since: that made durable what it found.
+    list.writes.settled();
+    assert_eq!(given_up(&list), vec![]);
 }
 
 #[test]
