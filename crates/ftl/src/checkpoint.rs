@@ -509,6 +509,8 @@ impl<M: ZoneMedia> Ftl<M> {
     /// Makes everything durable and writes a checkpoint, so that the next opening is quick.
     pub async fn close(&self) -> Result<()> {
         self.check_latch()?;
+        // The checkpoint covers what was durable when it began.
+        self.sync().await?;
         self.checkpoint().await?;
         self.end_era().await
     }
