@@ -9,6 +9,7 @@ use crate::dump::DumpHeader;
 use crate::find_checkpoint::is_damage;
 use crate::ftl::{DumpsVoid, Ftl};
 use crate::map::{Entry, Place};
+use crate::planted::{Fault, is_planted};
 use crate::read::OwnPage;
 use crate::restore::corrupt;
 use crate::zones::Stream;
@@ -157,6 +158,19 @@ impl<M: ZoneMedia> Ftl<M> {
             frames.push((*index, spare.page, is_whole.then_some(content)));
         }
         Ok(())
+    }
+
+    /// Drops the frames of pages that the log has behind `covered`, where the checkpoint that took over
+    /// the dump's mapping ends: the log has those frames, written back, or what hosts wrote since. They
+    /// are still in force where the checkpoint that made them void is damaged.
+    pub(crate) fn drop_frames_written_back(&self, dump: &mut Dump<M::Page>, covered: Version) {
+        if is_planted(Fault::FramesOverNewer) {
+            return;
+        }
+        let state = self.state.borrow();
+        let is_pending = |page: PageNo| state.map.get(page).version <= covered;
+        dump.frames.retain(|(page, _)| is_pending(*page));
+        dump.lost.retain(|page| is_pending(*page));
     }
 
     /// Marks the pages lost of which `dump` had the newest content, damaged.

@@ -76,6 +76,8 @@ pub enum Fault {
     DumpClearedEarly,
     /// The checkpoint after a replay does not say which dump it makes void.
     DumpNotMadeVoid,
+    /// Frames of a dump are written back over what came after them.
+    FramesOverNewer,
 }
 
 #[cfg(feature = "planted-faults")]

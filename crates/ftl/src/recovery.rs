@@ -138,7 +138,10 @@ impl<M: ZoneMedia> Ftl<M> {
             skip_to = skip_to.max(Some(Version(next.0 + SKIPPED_VERSIONS)));
             self.state.borrow_mut().dumps_void.mapping = dump.header.number;
         }
-        if let Some(dump) = dump {
+        if let Some(mut dump) = dump {
+            if dump.header.number <= void.mapping {
+                self.drop_frames_written_back(&mut dump, survey.newest.footer.covered);
+            }
             self.lose_frames(&dump);
             report.pages_lost = self.state.borrow().map.lost_pages();
             (report.dump, report.frames) = (dump.header.number, dump.header.frames);

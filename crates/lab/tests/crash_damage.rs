@@ -145,3 +145,11 @@ fn copies_that_a_sync_dropped_and_that_are_read_are_noticed() {
                 c17.50.3.51.58 s25<46 w16+5 s7<42 -> dark; c44 / w57 -> dark; c59 r55 -> dark";
     is_noticed(Fault::CopiesNotTakenBack, text, "enospc@N");
 }
+
+/// The footer of the checkpoint that makes a dump's frames void is damaged.
+#[test]
+fn frames_that_are_written_back_over_newer_content_are_noticed() {
+    let text = "ssd:cache=durable; file; pages=120; seed=2241785586811318724; w24 w11 -> dark; \
+                s24<11 t4 -> dark";
+    is_noticed(Fault::FramesOverNewer, text, "spare@N");
+}
