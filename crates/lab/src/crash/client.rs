@@ -143,7 +143,11 @@ impl<D: PageDevice> Client<D> {
         for ((page, _), made) in contents.iter().zip(self.make(&contents)) {
             match self.write_in(tx, *page, made).await {
                 Ok(()) => {}
-                Err(error) if is_refusal(&error) || self.is_full(&error) => {
+                Err(error)
+                    if is_refusal(&error)
+                        || self.is_full(&error)
+                        || self.is_lost(&error, &contents) =>
+                {
                     return device.abort(tx).await;
                 }
                 Err(error) => return Err(error),
@@ -152,8 +156,22 @@ impl<D: PageDevice> Client<D> {
         if !matches!(command, Command::Commit(_)) {
             return device.abort(tx).await;
         }
-        let entry = self.issue(Effect::Set(contents), command);
-        self.ended(entry, device.commit(tx).await)
+        let entry = self.issue(Effect::Set(contents.clone()), command);
+        let committed = device.commit(tx).await;
+        self.check_power();
+        if let Err(error) = &committed
+            && self.is_lost(error, &contents)
+        {
+            self.history.borrow_mut().refuse(entry);
+            return Ok(());
+        }
+        self.ended(entry, committed)
+    }
+
+    /// Whether `error` says that one of `contents`, which a transaction had put on the medium, is damaged.
+    fn is_lost(&self, error: &Error, contents: &[(PageNo, u64)]) -> bool {
+        let lost = || self.medium.excuses(&self.history.borrow()).lost;
+        is_decay(error) && contents.iter().any(|(_, number)| lost().contains(number))
     }
 
     /// Whether `error`, of a write in a transaction, says that too much is open at once.
