@@ -106,9 +106,10 @@ impl<M: ZoneMedia> Ftl<M> {
         let known = pages.whole.len() + pages.damaged.len();
         if footer != Some(header) || known as u64 != header.pages() {
             let context = format!(
-                "of {} of the {} pages of dump {number} it is not known what they held",
-                header.pages().saturating_sub(known as u64),
-                header.pages()
+                "of the {} pages of dump {number} only {} are intact, and of {} nothing tells what they held",
+                header.pages(),
+                pages.whole.len(),
+                header.pages().saturating_sub(known as u64)
             );
             return Err(corrupt(context));
         }

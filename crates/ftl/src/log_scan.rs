@@ -36,8 +36,8 @@ pub(crate) struct Log {
     pub durable: Version,
     pub zones_scanned: u32,
     pub anything: bool,
-    /// What was written to slots of which the content is damaged, or never landed.
-    pub damaged: Vec<Spare>,
+    /// What was written to slots of which the content is damaged, or never landed, and in which zone.
+    pub damaged: Vec<(ZoneNo, Spare)>,
     pub originals: Vec<Original>,
     /// Versions that may be found nowhere.
     pub dead: Vec<VersionRange>,
@@ -90,7 +90,7 @@ impl<M: ZoneMedia> Ftl<M> {
         let batch_last =
             Version(append.header.batch_first.0 + u64::from(append.header.batch_len) - 1);
         let newer = |(_, spare): &&(u32, Spare)| spare.version > covered;
-        log.damaged.extend(append.damaged.iter().filter(newer).map(|(_, spare)| *spare));
+        log.damaged.extend(append.damaged.iter().filter(newer).map(|(_, spare)| (zone, *spare)));
         for (index, spare) in append.spares.iter().enumerate() {
             let slot = self.geometry.slot(zone, append.first_offset + index as u32);
             let moved = append.header.stream == Stream::Cleaning as u8;
@@ -143,9 +143,9 @@ impl<M: ZoneMedia> Ftl<M> {
         if is_planted(Fault::DamageTakenForEnd) {
             return;
         }
-        log.damaged.sort_unstable_by_key(|spare| spare.version);
+        log.damaged.sort_unstable_by_key(|(_, spare)| spare.version);
         let state = &mut *self.state.borrow_mut();
-        for spare in log.damaged.iter().filter(|spare| spare.kind.is_page()) {
+        for (_, spare) in log.damaged.iter().filter(|(_, spare)| spare.kind.is_page()) {
             if spare.version <= accepted {
                 let (version, place) = (spare.version, Place::Lost);
                 state.apply(spare.page, Entry { version, place, ..Entry::default() });
@@ -184,6 +184,12 @@ impl<M: ZoneMedia> Ftl<M> {
                 vouching[zone.index()] = true;
             }
         }
+        // Of a page that is damaged only the header or spare there says which it is.
+        for (zone, spare) in &log.damaged {
+            if spare.version > covered && !dead(spare.version) {
+                vouching[zone.index()] = true;
+            }
+        }
         vouching
     }
 }
@@ -196,6 +202,7 @@ impl Log {
         let damaged = self
             .damaged
             .iter()
+            .map(|(_, spare)| spare)
             .filter(|spare| matches!(spare.kind, SlotKind::Data | SlotKind::Copy));
         let single = |version| VersionRange { first: version, last: version };
         let singles = found.chain(damaged.map(|spare| spare.version)).map(single);

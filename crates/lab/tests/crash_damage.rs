@@ -27,7 +27,8 @@ fn cuts(workload: &str, device: &str, media: &str, cuts: u64, seed: u64) -> Camp
     println!(
         "{device} on {media}: {lives} lives, {cuts} cuts, {decayed} damaged, {refused} refused"
     );
-    assert_eq!(undecided, 0);
+    // An end that is missing on a device that acknowledges early leaves much open.
+    assert!(undecided * 100 < lives, "{undecided} checks were given up");
     done
 }
 

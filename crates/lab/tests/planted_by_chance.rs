@@ -68,7 +68,6 @@ caught! {
     versions_are_skipped: NoVersionSkip in FILES;
     footers_come_last: NoSyncBeforeFooter in FILES;
     copies_are_synced: NoSyncOfCopies in FILES;
-    dead_versions_are_listed: DeadVersionsUnlisted in FILES;
     zones_are_declared: ZonesUndeclared in FILES;
     acknowledgements_wait: EarlyAcknowledgement in WRITTEN_THROUGH;
     a_close_writes_the_cache_back: CacheDroppedAtClose in FILES;

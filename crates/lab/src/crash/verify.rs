@@ -132,7 +132,9 @@ fn out_of_order<P: Payload>(history: &History<P>, tail: Option<&LostTail>) -> Ve
         tail.contents.iter().any(|number| history.may_hold(page, *number))
             || history.entries.iter().filter(is_record).any(|one| one.effect.on(page).is_some())
             // Recovery does over what was under way, though it was seen before.
-            || tail.has_records && history.baseline.get(page) == 0
+            || tail.has_records
+                && history.baseline.get(page) == 0
+                && history.entries.iter().all(|entry| entry.effect.on(page).is_none())
     };
     (0..history.baseline.0.len() as u64).map(PageNo).filter(|page| is_missing(*page)).collect()
 }

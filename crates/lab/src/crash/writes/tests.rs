@@ -39,7 +39,7 @@ impl List {
         let header = AppendHeader {
             stream,
             durable: Version(durable),
-            batch_first: Version(pages[0].2),
+            batch_first: Version(if stream == HOST { pages[0].2 } else { 0 }),
             batch_len: pages.len() as u32,
             ..AppendHeader::default()
         };
