@@ -35,7 +35,8 @@ fn cuts(workload: &str, device: &str, media: &str, cuts: u64, seed: u64) -> Camp
 /// Lives in all of which something is damaged: most go on.
 fn damaged(workload: &str, device: &str, media: &str, seed: u64) {
     let done = cuts(workload, device, media, 1_500, seed);
-    assert!(done.decayed > done.lives / 2, "the medium is damaged");
+    // A life that ends before so many appends loses none.
+    assert!(done.decayed > done.lives / 3, "the medium is damaged");
     assert!(done.refused > 0 && done.refused * 2 < done.lives, "most devices stay in use");
 }
 
