@@ -142,23 +142,24 @@ impl<M: ZoneMedia> Ftl<M> {
     ) -> Result<()> {
         let slots: Vec<SlotNo> = group.iter().map(|(_, slot, _)| *slot).collect();
         let mut contents = vec![M::Page::zero(); group.len()];
-        let together = match self.media.read(&slots, &mut contents).await {
-            Err(error) if is_damage(error.kind()) => false,
-            read => read.map(|()| true)?,
-        };
+        let together = self.can_read(&slots, &mut contents).await?;
         for ((index, slot, spare), content) in group.iter().zip(&mut contents) {
             // One that cannot be read says nothing of the others.
-            let one = std::slice::from_mut(content);
-            let is_read = together
-                || match self.media.read(&[*slot], one).await {
-                    Err(error) if is_damage(error.kind()) => false,
-                    read => read.map(|()| true)?,
-                };
+            let is_read =
+                together || self.can_read(&[*slot], std::slice::from_mut(content)).await?;
             let content = std::mem::replace(content, M::Page::zero());
             let is_whole = is_read && content.checksum() == spare.checksum;
             frames.push((*index, spare.page, is_whole.then_some(content)));
         }
         Ok(())
+    }
+
+    /// Reads `slots` into `contents`; false where one of them is damaged.
+    async fn can_read(&self, slots: &[SlotNo], contents: &mut [M::Page]) -> Result<bool> {
+        match self.media.read(slots, contents).await {
+            Err(error) if is_damage(error.kind()) => Ok(false),
+            read => read.map(|()| true),
+        }
     }
 
     /// Drops the frames of pages that the log has behind `covered`, where the checkpoint that took over
