@@ -511,6 +511,10 @@ impl<M: ZoneMedia> Ftl<M> {
         self.check_latch()?;
         // The checkpoint covers what was durable when it began.
         self.sync().await?;
+        // And is to be the last thing that is appended.
+        self.cleaner_rest.begin();
+        self.cleaning_wanted.wake_all();
+        self.cleaner_rest.begun().await;
         self.checkpoint().await?;
         self.end_era().await
     }

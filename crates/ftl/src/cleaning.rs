@@ -31,10 +31,12 @@ impl<M: ZoneMedia> Ftl<M> {
                 let state = self.state.borrow();
                 let due = self.zones_short(&state, self.options.cleaning_low_zones)
                     || state.evacuation_wanted;
-                (state.latched.is_some() || (due && !state.cleaning_stuck)).then_some(())
+                let may = !state.cleaning_stuck && !self.cleaner_rest.is_due();
+                (state.latched.is_some() || (due && may)).then_some(())
             };
             self.cleaning_wanted.until(due).await;
             self.check_latch()?;
+            let _at_work = self.cleaner_rest.work();
             self.clean_to_high().await.inspect_err(|error| self.latch(error))?;
         }
     }
@@ -47,6 +49,9 @@ impl<M: ZoneMedia> Ftl<M> {
     async fn clean_to_high(&self) -> Result<()> {
         loop {
             self.check_latch()?;
+            if self.cleaner_rest.is_due() {
+                return Ok(());
+            }
             let choice = {
                 let state = self.state.borrow();
                 if !state.evacuation_wanted

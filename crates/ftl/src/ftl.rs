@@ -8,6 +8,7 @@ use tantalum_policy::cleaning::Candidate;
 use tantalum_runtime::sync::{Semaphore, WaitQueue};
 
 use crate::anchor::Anchors;
+use crate::cleaner_rest::CleanerRest;
 use crate::deltas::Deltas;
 use crate::dump::Layout;
 use crate::durable::DurableTracker;
@@ -54,6 +55,7 @@ pub struct Ftl<M: ZoneMedia> {
     pub(crate) room: WaitQueue,
     /// Something changed that cleaning looks at.
     pub(crate) cleaning_wanted: WaitQueue,
+    pub(crate) cleaner_rest: CleanerRest,
     /// The durable watermark rose, or the FTL latched.
     pub(crate) durable_rose: WaitQueue,
     /// Enough was appended for another checkpoint.
@@ -224,6 +226,7 @@ impl<M: ZoneMedia> Ftl<M> {
             levelling: Cell::new(false),
             room: WaitQueue::new("free zones"),
             cleaning_wanted: WaitQueue::new("something to clean"),
+            cleaner_rest: CleanerRest::default(),
             durable_rose: WaitQueue::new("durability"),
             checkpoint_wanted: WaitQueue::new("a checkpoint being due"),
             meta_turn: Semaphore::new("the meta stream's turn", 1),

@@ -31,6 +31,7 @@ mod anchor;
 mod backup;
 mod check;
 mod checkpoint;
+mod cleaner_rest;
 mod cleaning;
 mod command_tasks;
 mod deltas;

@@ -12,6 +12,9 @@ const UNUSED_SLOTS_DIVISOR: u32 = 32;
 impl<M: ZoneMedia> Ftl<M> {
     /// Waits for room for a batch of `pages` in the host stream, with its zones reset.
     pub(crate) async fn admit_host(&self, pages: u32) -> Result<()> {
+        if self.cleaner_rest.end() {
+            self.cleaning_wanted.wake_all();
+        }
         loop {
             self.check_latch()?;
             {
@@ -107,7 +110,9 @@ impl<M: ZoneMedia> Ftl<M> {
                 ))
             })
         };
+        let waiting = self.cleaner_rest.wait_for_room();
         let zone = self.room.until(zone).await;
+        drop(waiting);
         // The pool shrank: cleaning may have to start.
         self.cleaning_wanted.wake_all();
         zone
