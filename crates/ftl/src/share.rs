@@ -197,13 +197,21 @@ impl<P> State<P> {
     }
 
     /// The log failed: takes the shares of `version` back, of which nobody was told. What they had
-    /// replaced is still there, since its zone waits for them to be durable.
+    /// replaced is still there, since its zone waits for them to be durable. A later share of the page,
+    /// under way as well, is to fall back on that too, and not on what was taken back.
     fn undo_shares(&mut self, version: Version) {
         let failed: Vec<_> =
             self.shares_in_flight.extract_if(.., |share| share.2 == version).collect();
         for (page, entry, _) in failed {
             if self.map.get(page).version == version {
                 self.replace(page, entry);
+            }
+            for (other, before, _) in
+                self.shares_in_flight.iter_mut().chain(&mut self.shares_unseen)
+            {
+                if *other == page && before.version == version {
+                    *before = entry;
+                }
             }
         }
     }
