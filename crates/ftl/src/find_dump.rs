@@ -162,15 +162,16 @@ impl<M: ZoneMedia> Ftl<M> {
         }
     }
 
-    /// Drops the frames of pages that the log has behind `covered`, where the checkpoint that took over
-    /// the dump's mapping ends: the log has those frames, written back, or what hosts wrote since. They
-    /// are still in force where the checkpoint that made them void is damaged.
-    pub(crate) fn drop_frames_written_back(&self, dump: &mut Dump<M::Page>, covered: Version) {
+    /// Drops the frames of pages of which the log has a version that is newer than the dump: those frames,
+    /// written back, or what hosts wrote since. They are still in force where the checkpoint that made them
+    /// void is damaged.
+    pub(crate) fn drop_frames_written_back(&self, dump: &mut Dump<M::Page>) {
         if is_planted(Fault::FramesOverNewer) {
             return;
         }
         let state = self.state.borrow();
-        let is_pending = |page: PageNo| state.map.get(page).version <= covered;
+        let next_version = dump.header.next_version;
+        let is_pending = |page: PageNo| state.map.get(page).version < next_version;
         dump.frames.retain(|(page, _)| is_pending(*page));
         dump.lost.retain(|page| is_pending(*page));
     }

@@ -140,7 +140,7 @@ impl<M: ZoneMedia> Ftl<M> {
         }
         if let Some(mut dump) = dump {
             if dump.header.number <= void.mapping {
-                self.drop_frames_written_back(&mut dump, survey.newest.footer.covered);
+                self.drop_frames_written_back(&mut dump);
             }
             self.lose_frames(&dump);
             report.pages_lost = self.state.borrow().map.lost_pages();
