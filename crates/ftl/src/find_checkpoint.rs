@@ -151,8 +151,7 @@ impl<M: ZoneMedia> Ftl<M> {
         slots: &BTreeMap<u64, OwnPage>,
         finished: u64,
     ) -> Result<Option<Checkpoint>> {
-        let Some((number, last)) = slots.last_key_value() else { return Ok(None) };
-        let page = self.read_own(*last).await?;
+        let Some((number, page)) = self.last_intact(slots).await? else { return Ok(None) };
         let header = checkpoint::decode_header(&page);
         if header.is_none_or(|header| header.kind != PieceKind::Footer || header.id != id) {
             if id <= finished {
@@ -177,6 +176,19 @@ impl<M: ZoneMedia> Ftl<M> {
             pieces.push((own.slot, self.read_own(*own).await?));
         }
         self.assemble(id, footer, pieces).map(Some)
+    }
+
+    /// The last page of a checkpoint that can be read, with its number. What decayed since it was scanned is
+    /// as what was found damaged then.
+    async fn last_intact(&self, slots: &BTreeMap<u64, OwnPage>) -> Result<Option<(u64, PageBuf)>> {
+        for (number, own) in slots.iter().rev() {
+            match self.read_own(*own).await {
+                Ok(page) => return Ok(Some((*number, page))),
+                Err(error) if is_damage(error.kind()) => {}
+                Err(error) => return Err(error),
+            }
+        }
+        Ok(None)
     }
 
     /// Checkpoint `id`, whose pages lie in `extents`, all of which must be there.
