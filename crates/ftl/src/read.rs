@@ -64,13 +64,13 @@ impl<M: ZoneMedia> Ftl<M> {
         let mut contents = vec![M::Page::zero(); slots.len()];
         let mut spares = vec![None; slots.len()];
         let read = self.media.read_with_spares(&slots, &mut contents, &mut spares).await;
-        let contents = contents.into_iter().zip(spares).zip(&slots);
-        for ((page, index, entry), ((content, spare), slot)) in found.into_iter().zip(contents) {
+        let contents = contents.into_iter().zip(spares);
+        for ((page, index, entry), (content, spare)) in found.into_iter().zip(contents) {
             if read.is_ok() && entry.holds(page, &content, spare.as_ref()) {
                 out[index] = content;
             } else {
                 // Damaged: one at a time finds out which, and where.
-                self.read_slot(page, *slot, &entry, &mut out[index]).await?;
+                self.read_version(page, entry, &mut out[index]).await?;
             }
         }
         Ok(())
@@ -110,6 +110,21 @@ impl<M: ZoneMedia> Ftl<M> {
             if self.state.borrow().visible(page) == entry {
                 return Err(failure);
             }
+        }
+    }
+
+    /// Reads the version of `page` that `entry` tells, from where cleaning moved it meanwhile if need be.
+    async fn read_version(&self, page: PageNo, mut entry: Entry, out: &mut M::Page) -> Result<()> {
+        loop {
+            let Place::At(slot) = entry.place else { return Err(lost(page)) };
+            let Err(failure) = self.read_slot(page, slot, &entry, out).await else {
+                return Ok(());
+            };
+            let now = self.state.borrow().visible(page);
+            if now.version != entry.version || now.place == entry.place {
+                return Err(failure);
+            }
+            entry = now;
         }
     }
 
