@@ -241,7 +241,6 @@ impl<M: ZoneMedia> Ftl<M> {
             epoch: state.zones.get(zone).epoch,
             stream: stream as u8,
             durable: state.tracker.watermark(),
-            zone_durable_slots: state.zones.get(zone).durable_slots,
             batch_first,
             batch_len,
         };

@@ -90,7 +90,6 @@ pub fn header(epoch: u64, first: u64, count: u32) -> AppendHeader {
         epoch,
         stream: (first % 5) as u8,
         durable: Version(first / 2),
-        zone_durable_slots: 0,
         batch_first: Version(first + 1),
         batch_len: count,
     }

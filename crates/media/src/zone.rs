@@ -65,8 +65,6 @@ pub struct AppendHeader {
     pub stream: u8,
     /// Every change up to this version was durable when this append was started.
     pub durable: Version,
-    /// Slots of this zone that were durable when this append was started.
-    pub zone_durable_slots: u32,
     /// First version of the atomic batch that this append belongs to.
     pub batch_first: Version,
     /// Versions in that batch; the batch may span several appends.

@@ -281,7 +281,6 @@ impl<M: ZoneMedia> Blocks<M> {
             epoch: state.opening,
             stream: state.role as u8,
             durable: Version::NEVER,
-            zone_durable_slots: offset * self.step,
             batch_first: spares[0].version,
             batch_len: 1,
         };

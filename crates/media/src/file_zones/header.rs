@@ -37,8 +37,7 @@ pub(super) fn encode(page: &mut [u8], place: Place, header: &AppendHeader, spare
     put(page, 48, header.durable.0.to_le_bytes());
     put(page, 56, header.batch_first.0.to_le_bytes());
     put(page, 64, header.batch_len.to_le_bytes());
-    put(page, 68, header.zone_durable_slots.to_le_bytes());
-    page[72..SPARES_AT].fill(0);
+    page[68..SPARES_AT].fill(0);
     let (used, rest) = page[SPARES_AT..].split_at_mut(spares.len() * SPARE_BYTES);
     for (bytes, spare) in used.chunks_exact_mut(SPARE_BYTES).zip(spares) {
         put(bytes, 0, spare.page.0.to_le_bytes());
@@ -86,7 +85,6 @@ pub(super) fn decode_header(page: &[u8], place: Place) -> Option<AppendHeader> {
         durable: Version(u64::from_le_bytes(get(page, 48))),
         batch_first: Version(u64::from_le_bytes(get(page, 56))),
         batch_len: u32::from_le_bytes(get(page, 64)),
-        zone_durable_slots: u32::from_le_bytes(get(page, 68)),
     })
 }
 
@@ -121,7 +119,6 @@ mod tests {
             epoch: 0x0102_0304_0506_0708,
             stream: 3,
             durable: Version(1 << 40),
-            zone_durable_slots: 40,
             batch_first: Version((1 << 40) + 1),
             batch_len: 9,
         }

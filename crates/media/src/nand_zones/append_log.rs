@@ -5,12 +5,11 @@ use tantalum_base::Version;
 /// `batch_delta` of a header with `batch_first` 0.
 const NO_BATCH: u32 = u32::MAX;
 
-/// A header in 20 bytes: what is alike in all appends of a zone's opening is kept once, and
+/// A header in 16 bytes: what is alike in all appends of a zone's opening is kept once, and
 /// versions as distances.
 #[derive(Clone, Copy, Default)]
 struct Packed {
     first_offset: u32,
-    zone_durable_slots: u32,
     // From the first append's `durable`.
     durable_delta: u32,
     // From this append's `durable`.
@@ -69,7 +68,6 @@ impl AppendLog {
             distance(header.durable, header.batch_first).filter(|delta| *delta != NO_BATCH)?
         };
         Some(Packed {
-            zone_durable_slots: header.zone_durable_slots,
             durable_delta: distance(self.durable, header.durable)?,
             batch_delta,
             batch_len: u16::try_from(header.batch_len).ok()?,
@@ -97,7 +95,6 @@ impl AppendLog {
                 epoch: self.epoch,
                 stream: self.stream,
                 durable,
-                zone_durable_slots: packed.zone_durable_slots,
                 batch_first: match packed.batch_delta {
                     NO_BATCH => Version::NEVER,
                     delta => Version(durable.0 + u64::from(delta)),
@@ -119,7 +116,6 @@ mod tests {
             epoch: 3,
             stream: 2,
             durable: Version(1 << 40),
-            zone_durable_slots: 17,
             batch_first: Version((1 << 40) + 5),
             batch_len: 9,
         };

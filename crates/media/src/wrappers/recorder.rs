@@ -100,16 +100,8 @@ impl<M: ZoneMedia> Recorder<M> {
     }
 
     fn mix_append(&self, header: &AppendHeader, spares: &[Spare]) {
-        let AppendHeader { epoch, stream, durable, zone_durable_slots, batch_first, batch_len } =
-            *header;
-        let header = [
-            epoch,
-            u64::from(stream),
-            durable.0,
-            u64::from(zone_durable_slots),
-            batch_first.0,
-            u64::from(batch_len),
-        ];
+        let AppendHeader { epoch, stream, durable, batch_first, batch_len } = *header;
+        let header = [epoch, u64::from(stream), durable.0, batch_first.0, u64::from(batch_len)];
         header.iter().for_each(|word| self.mix(*word));
         for spare in spares {
             let Spare { kind, page, version, checksum } = *spare;
