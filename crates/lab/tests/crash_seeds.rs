@@ -5,6 +5,7 @@ use tantalum_lab::crash::{Campaign, CampaignOptions, PROFILES, Workload, campaig
 /// Runs so many verified cuts of `device` on `media`.
 fn cuts(device: &str, media: &str, cuts: u64, seed: u64) -> Campaign {
     let done = cuts_of("mixed", device, media, cuts, seed);
+    assert_eq!(done.undecided, 0);
     let Campaign { cuts, cuts_in_recovery, coverage, .. } = &done;
     // BAST writes next to nothing when it recovers.
     let is_bast = device.starts_with("bast") || device == "mtron";
@@ -43,7 +44,6 @@ fn cuts_of(workload: &str, device: &str, media: &str, cuts: u64, seed: u64) -> C
         "{device} on {media}: {cuts} cuts, {cuts_in_recovery} in recoveries, {commands} commands, {coverage:?}"
     );
     assert!(*cuts >= options.cuts);
-    assert_eq!(done.undecided, 0);
     done
 }
 
@@ -167,12 +167,14 @@ fn nand_with_a_map_on_flash() {
     cuts("dftl:cmt=5", "nand", 10_000, 22);
 }
 
-/// Lives in all of which contents decay: pages are errors, few openings are refused, and nothing else
-/// happens.
+/// Lives in all of which something is damaged as it is read: pages are errors, few openings are refused,
+/// and nothing else happens.
 fn decays(device: &str, media: &str, seed: u64) {
     let done = cuts_of("mixed:decay=1", device, media, 3_000, seed);
     println!("{} slots decayed, {} openings refused", done.decayed, done.refused);
-    assert!(done.decayed * 10 > done.lives, "contents decay");
+    assert!(done.decayed * 10 > done.lives, "the medium is damaged");
+    // Where much is lost at once not all that it may have been is tried.
+    assert!(done.undecided * 100 < done.lives, "{} checks were given up", done.undecided);
     assert!(done.refused > 0 && done.refused * 3 < done.lives, "most devices stay in use");
 }
 

@@ -366,18 +366,3 @@ fn a_dump_stays_until_it_is_written_back() {
         None
     });
 }
-
-#[test]
-fn a_dump_is_taken_back_once() {
-    found(Fault::DumpNotMadeVoid, || {
-        let mut device = power::Device::reopen(power::dumped::<FileRig>(3), 4, 0);
-        device.run(|ssd| async move {
-            ssd.write(PageNo(3), &[power::content(3, 7)], None).await?;
-            ssd.close().await
-        });
-        device.off();
-        let mut device = power::Device::reopen(device.rig, 5, 0);
-        let found = device.run(|ssd| async move { power::read_all(&ssd, 4).await });
-        (found[3] != power::content(3, 7)).then(|| "an old dump came back".into())
-    });
-}

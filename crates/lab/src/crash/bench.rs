@@ -8,7 +8,6 @@ use tantalum_runtime::Virtual;
 use tantalum_runtime::virtual_time::Schedule;
 
 use super::damage::Damage;
-use super::decay::Decay;
 use super::life::{Cut, CutAt, PowerOn, Strike};
 use super::powered::Powered;
 use super::rig::{Rig, Size};
@@ -46,14 +45,13 @@ pub(super) fn powered<T: 'static>(
 pub(super) struct Bench<R: Rig, S: Subject<Powered<R::Media>>> {
     pub(super) rig: R,
     pub(super) subject: S,
-    pub(super) decay: Decay<<R::Media as ZoneMedia>::Page>,
     pub(super) damage: Damage<<R::Media as ZoneMedia>::Page>,
     kept: S::Kept,
     pages: u64,
 }
 
 impl<R: Rig, S: Subject<Powered<R::Media>>> Bench<R, S> {
-    /// A new one, in which nothing decays and nothing is damaged.
+    /// A new one, in which nothing is damaged.
     ///
     /// # Errors
     /// `InvalidInput` where the device cannot have so many pages, or the medium.
@@ -65,7 +63,6 @@ impl<R: Rig, S: Subject<Powered<R::Media>>> Bench<R, S> {
         Ok(Bench {
             rig,
             subject: subject.clone(),
-            decay: Decay::never(),
             damage: Damage::never(),
             kept: subject.kept(),
             pages,
@@ -76,21 +73,22 @@ impl<R: Rig, S: Subject<Powered<R::Media>>> Bench<R, S> {
         self.subject.nvram(&self.kept)
     }
 
-    /// Power comes on; what is to decay and to get lost then does.
+    /// Power comes on; what is to decay or to get lost then does.
     pub(super) fn open(
         &mut self,
         runtime: &Virtual,
         power_on: &PowerOn,
     ) -> Opening<Powered<R::Media>, S::Kept> {
-        self.decay.power_on(&power_on.decaying_reads);
         if let Some(nvram) = self.nvram() {
             nvram.power_on();
         }
         let media = self.rig.open(runtime);
-        self.damage.power_on(&media.geometry(), &power_on.lost_writes);
-        let media = Powered::new(media, self.cut_watch())
-            .decaying(self.decay.clone())
-            .damaged(self.damage.clone(), self.rig.loser());
+        self.damage.power_on(&media.geometry(), power_on);
+        let media = Powered::new(media, self.cut_watch()).damaged(
+            self.damage.clone(),
+            self.rig.loser(),
+            self.rig.striker(),
+        );
         Opening { runtime: runtime.clone(), media, pages: self.pages, kept: self.kept.clone() }
     }
 
@@ -179,9 +177,10 @@ impl<R: Rig, S: Subject<Powered<R::Media>>> Bench<R, S> {
         looked
             .map_err(|deadlock| Error::with_source(ErrorKind::Corrupt, "looking", deadlock))??;
         self.rig.settle(&runtime)?;
+        let strike_slot = self.rig.striker();
         for strike in strikes {
             let damaged = self.damage.strike(R::Media::READS_SPARES, *strike);
-            damaged.into_iter().for_each(|(slot, bit)| self.rig.damage(slot, bit));
+            damaged.into_iter().for_each(|(slot, bit)| strike_slot(slot, bit));
         }
         self.damage.struck();
         Ok(())

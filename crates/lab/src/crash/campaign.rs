@@ -79,9 +79,9 @@ pub struct Campaign {
     pub commands: u64,
     /// What the loads reached.
     pub coverage: Coverage,
-    /// Openings that were refused, as something had decayed that recovery needs.
+    /// Openings that were refused, as something was damaged that recovery needs.
     pub refused: u64,
-    /// Slots of the medium that decayed.
+    /// Slots of the medium that were damaged or lost.
     pub decayed: u64,
     /// Checks that were given up; none of them is taken for a broken promise.
     pub undecided: u64,

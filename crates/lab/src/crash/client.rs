@@ -4,8 +4,8 @@ use std::rc::Rc;
 use tantalum_base::{Error, ErrorKind, PageDevice, PageNo, PageRange, Payload, Result, TxId};
 
 use super::command::{Command, Effect};
-use super::decay::is_decay;
-use super::excuses::{Latching, Medium};
+use super::damage::Damage;
+use super::excuses::{Latching, tells_of_damage};
 use super::history::History;
 use super::life::Violation;
 use super::text::command_text;
@@ -27,7 +27,7 @@ pub(super) struct Client<D: PageDevice> {
     /// Whether a write in a transaction may find no room.
     pub(super) transactions_may_fill: bool,
     /// What of the medium is damaged.
-    pub(super) medium: Medium<D::Page>,
+    pub(super) damage: Damage<D::Page>,
     /// States that a check looks at, at the most.
     pub(super) states_max: usize,
 }
@@ -39,7 +39,7 @@ impl<D: PageDevice> Client<D> {
             let performed = self.perform(&command, first_content).await;
             self.check_power();
             if let Err(error) = performed
-                && !self.medium.latching(self.may_latch).excuses(&error)
+                && !self.damage.latching(self.may_latch).excuses(&error)
             {
                 let text = command_text(&command);
                 let violation = format!("client {}, {text}: {error:?}", self.number);
@@ -69,7 +69,7 @@ impl<D: PageDevice> Client<D> {
                 let shared = device.share(pairs).await;
                 self.check_power();
                 if let Err(error) = &shared
-                    && is_decay(error)
+                    && tells_of_damage(error)
                     && pairs.iter().any(|(_, from)| self.may_fail(PageRange::new(*from, 1), issued))
                 {
                     self.history.borrow_mut().refuse(entry);
@@ -170,8 +170,8 @@ impl<D: PageDevice> Client<D> {
 
     /// Whether `error` says that one of `contents`, which a transaction had put on the medium, is damaged.
     fn is_lost(&self, error: &Error, contents: &[(PageNo, u64)]) -> bool {
-        let lost = || self.medium.excuses(&self.history.borrow()).lost;
-        is_decay(error) && contents.iter().any(|(_, number)| lost().contains(number))
+        let lost = || self.damage.excuses_in(&self.history.borrow()).lost;
+        tells_of_damage(error) && contents.iter().any(|(_, number)| lost().contains(number))
     }
 
     /// Whether `error`, of a write in a transaction, says that too much is open at once.
@@ -192,11 +192,11 @@ impl<D: PageDevice> Client<D> {
         Err(Error::new(ErrorKind::Checksum, context))
     }
 
-    /// Whether a read of `range` that was issued at `issued` may be an error, for decay.
+    /// Whether a read of `range` that was issued at `issued` may be an error, for damage.
     fn may_fail(&self, range: PageRange, issued: u64) -> bool {
         let history = self.history.borrow();
         let durability = self.device.limits().durability;
-        let mut lost = self.medium.excuses(&history).lost;
+        let mut lost = self.damage.excuses_in(&history).lost;
         if self.may_latch.io {
             // What a failing sync was to make durable may be gone.
             lost.extend(history.not_promised(durability));
@@ -217,7 +217,7 @@ impl<D: PageDevice> Client<D> {
         let read = self.device.read(range.first, &mut seen, None).await;
         self.check_power();
         if let Err(error) = read {
-            let is_excused = is_decay(&error) && self.may_fail(range, issued);
+            let is_excused = tells_of_damage(&error) && self.may_fail(range, issued);
             return if is_excused { Ok(()) } else { Err(error) };
         }
         let mut history = self.history.borrow_mut();

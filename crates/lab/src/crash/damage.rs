@@ -1,14 +1,15 @@
-//! Damage to the medium, done while the power is off: a bit, a page, what stands beside pages, an append
-//! that was never written though it was reported done. Any slot may be struck, whatever it holds; what that
-//! excuses `writes` knows. On a file the bytes are damaged, so that what an earlier opening of the zone left
-//! comes to light under a header; on flash what is read is, as an array that corrects errors would tell.
+//! Damage to the medium: a bit, a page, what stands beside pages, an append that was never written though
+//! it was reported done. It falls in the dark, or on what is just being read. Any slot may be struck,
+//! whatever it holds; what that excuses `writes` knows. On a file the bytes are damaged, so that what an
+//! earlier opening of the zone left comes to light under a header; on flash what is read is, as an array
+//! that corrects errors would tell.
 use std::cell::{Cell, RefCell};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::rc::Rc;
-use tantalum_base::{Error, ErrorKind, PageBuf, Payload, Result, SlotNo, ZoneNo};
+use tantalum_base::{Error, ErrorKind, PageBuf, Payload, Result, Rng, SlotNo, ZoneNo};
 use tantalum_media::{AppendHeader, Body, ScannedAppend, Spare, ZoneGeometry};
 
-use super::life::{How, LostPart, LostWrite, Strike};
+use super::life::{How, LostPart, PowerOn, SLOT_BITS, Strike};
 use super::writes::{ALL, Gone, Tail, Writes};
 
 /// What a medium holds and what of it is damaged. Clones name the same one; it outlives the dark.
@@ -28,12 +29,19 @@ struct State<P> {
     /// Appends since the power came on, and which are lost.
     appends: u64,
     to_lose: BTreeMap<u64, LostPart>,
+    /// Reads of durable slots since the power came on, and at which of them what is read decays.
+    reads: u64,
+    decaying: BTreeSet<u64>,
+    /// The device was checked since the power came on, or is new.
+    is_checked: bool,
     /// Lost so far, also where zones were reset since.
     lost: Vec<P>,
     /// Commands may be acknowledged before they are appended.
     acknowledges_early: bool,
     /// Of the checks to come: kept until the device was checked.
     tail: Option<Tail<P>>,
+    /// Something that fell on what was being read may have stopped the device.
+    may_stop: bool,
     count: u64,
 }
 
@@ -68,9 +76,13 @@ impl<P: Payload> Damage<P> {
             commands,
             appends: 0,
             to_lose: BTreeMap::new(),
+            reads: 0,
+            decaying: BTreeSet::new(),
+            is_checked: false,
             lost: Vec::new(),
             acknowledges_early,
             tail: None,
+            may_stop: false,
             count: 0,
         }))))
     }
@@ -88,13 +100,32 @@ impl<P: Payload> Damage<P> {
         self.with(|state| state.writes.as_mut().map_or_else(T::default, work))
     }
 
-    /// Power comes on; these appends are lost, counted from now on.
-    pub(super) fn power_on(&self, geometry: &ZoneGeometry, lost: &[LostWrite]) {
+    /// Power comes on: what is to get lost and to decay then, counted from now on.
+    pub(super) fn power_on(&self, geometry: &ZoneGeometry, power_on: &PowerOn) {
         self.with(|state| {
+            state.is_checked = state.writes.is_none();
             state.writes.get_or_insert_with(|| Writes::new(*geometry));
-            state.appends = 0;
-            state.to_lose = lost.iter().map(|lost| (lost.append, lost.part)).collect();
+            (state.appends, state.reads) = (0, 0);
+            let lost = power_on.lost_writes.iter();
+            state.to_lose = lost.map(|lost| (lost.append, lost.part)).collect();
+            state.decaying = power_on.decaying_reads.iter().copied().collect();
         });
+    }
+
+    /// These slots are being read: those whose bytes are to be damaged at that, with the bit, where it
+    /// is one.
+    pub(super) fn sense(
+        &self,
+        on_flash: bool,
+        slots: impl Iterator<Item = SlotNo>,
+    ) -> Vec<(SlotNo, Option<u32>)> {
+        self.with(|state| {
+            let mut damaged = Vec::new();
+            if !state.decaying.is_empty() {
+                slots.for_each(|slot| damaged.extend(state.sense(on_flash, slot)));
+            }
+            damaged
+        })
     }
 
     /// An append begins.
@@ -172,66 +203,20 @@ impl<P: Payload> Damage<P> {
     pub(super) fn strike(&self, on_flash: bool, strike: Strike) -> Vec<(SlotNo, Option<u32>)> {
         self.with(|state| {
             let Some(writes) = &mut state.writes else { return Vec::new() };
-            // What the last check saw is settled, and only what was begun since says that it was durable.
-            if !writes.is_any_since(0) {
-                return Vec::new();
-            }
             let slot = writes.place(strike.place);
-            let unit = writes.unit() as u32;
-            let flash_page = || (0..unit).map(move |at| SlotNo(slot.0 / unit * unit + at));
-            state.count += 1;
-            match strike.how {
-                How::Flip(bit) if !on_flash => {
-                    writes.lose(slot, ALL);
-                    vec![(slot, Some(bit))]
-                }
-                How::Flip(_) => {
-                    writes.lose(slot, Gone { content: true, spare: false });
-                    Vec::new()
-                }
-                How::Wipe if on_flash => {
-                    flash_page().for_each(|slot| writes.lose(slot, ALL));
-                    Vec::new()
-                }
-                How::Spare if on_flash => {
-                    let gone = Gone { content: false, spare: true };
-                    flash_page().for_each(|slot| writes.lose(slot, gone));
-                    Vec::new()
-                }
-                How::Wipe => {
-                    writes.lose(slot, ALL);
-                    vec![(slot, None)]
-                }
-                How::Spare => {
-                    let header = writes.append_at(slot).first().copied().unwrap_or(slot);
-                    writes.lose(header, ALL);
-                    vec![(header, None)]
-                }
-            }
+            state.hit(on_flash, slot, strike.how).into_iter().collect()
         })
     }
 
     /// All strikes were made: what they excuse of the end of the log.
     pub(super) fn struck(&self) {
-        self.with(|state| {
-            state.note();
-            let Some(new) = state.writes.as_ref().and_then(Writes::tail) else { return };
-            state.lost.extend(new.given_up.iter().cloned());
-            match &mut state.tail {
-                Some(tail) => {
-                    tail.from = tail.from.min(new.from);
-                    tail.contents.extend(new.contents);
-                    tail.has_records |= new.has_records;
-                }
-                tail @ None => *tail = Some(new),
-            }
-        });
+        self.with(State::excuse_tail);
     }
 
     /// The device was checked: what it holds is what counts from now on.
     pub(super) fn settled(&self) {
         self.with(|state| {
-            state.tail = None;
+            (state.tail, state.is_checked, state.may_stop) = (None, true, false);
             state.writes.iter_mut().for_each(Writes::settled);
         });
     }
@@ -249,7 +234,7 @@ impl<P: Payload> Damage<P> {
 
     /// Whether opening may be refused, or the device latch.
     pub(super) fn may_refuse(&self) -> bool {
-        self.of(|writes| writes.may_refuse())
+        self.with(|state| state.may_stop) || self.of(|writes| writes.may_refuse())
     }
 
     /// Slots that were damaged so far.
@@ -300,7 +285,7 @@ impl<P: Payload> Damage<P> {
         found: &mut Vec<ScannedAppend>,
     ) {
         self.of(|writes| {
-            if !writes.is_any_gone() {
+            if writes.all_gone().is_empty() {
                 return;
             }
             found.retain_mut(|append| {
@@ -332,9 +317,90 @@ impl<P: Payload> Damage<P> {
 }
 
 impl<P: Payload> State<P> {
+    /// A slot is being read: what is to be damaged.
+    fn sense(&mut self, on_flash: bool, slot: SlotNo) -> Option<(SlotNo, Option<u32>)> {
+        self.writes.as_ref().filter(|writes| writes.is_durable(slot))?;
+        let number = self.reads;
+        self.reads += 1;
+        if !self.decaying.remove(&number) {
+            return None;
+        }
+        let mut rng = Rng::split(number, "decay");
+        // More often near the beginning, where most pages of the device's own have all that they say.
+        let bit = rng.below(u64::from(SLOT_BITS)) >> rng.below(8);
+        let how = if rng.chance(0.3) { How::Wipe } else { How::Flip(bit as u32) };
+        let damaged = self.hit(on_flash, slot, how);
+        self.may_stop |= self.writes.as_ref().is_some_and(Writes::may_refuse);
+        // To a device that is served the end of the log is what it remembers of it.
+        if !self.is_checked {
+            self.excuse_tail();
+        }
+        damaged
+    }
+
+    /// Damages a slot; that whose bytes are to be damaged, and the bit, where it is one.
+    fn hit(&mut self, on_flash: bool, slot: SlotNo, how: How) -> Option<(SlotNo, Option<u32>)> {
+        let writes = self.writes.as_mut()?;
+        let unit = writes.unit() as u32;
+        let flash_page = || (0..unit).map(move |at| SlotNo(slot.0 / unit * unit + at));
+        let before = writes.all_gone().clone();
+        let damaged = match how {
+            How::Flip(_) if on_flash => {
+                writes.lose(slot, Gone { content: true, spare: false });
+                None
+            }
+            How::Wipe if on_flash => {
+                flash_page().for_each(|slot| writes.lose(slot, ALL));
+                None
+            }
+            How::Spare if on_flash => {
+                let gone = Gone { content: false, spare: true };
+                flash_page().for_each(|slot| writes.lose(slot, gone));
+                None
+            }
+            How::Flip(bit) => {
+                writes.lose(slot, ALL);
+                Some((slot, Some(bit)))
+            }
+            How::Wipe => {
+                writes.lose(slot, ALL);
+                Some((slot, None))
+            }
+            How::Spare => {
+                let header = writes.append_at(slot).first().copied().unwrap_or(slot);
+                writes.lose(header, ALL);
+                Some((header, None))
+            }
+        };
+        // What the last check saw is settled: where nothing was begun since that says that it was durable,
+        // its end may look like a cut, and what it held before is not known any more.
+        if writes.tail().is_some_and(|tail| tail.from == 0) {
+            writes.mend(before);
+            return None;
+        }
+        self.count += 1;
+        damaged
+    }
+
+    /// Remembers what is lost by now, and which end of the log may look like a cut.
+    fn excuse_tail(&mut self) {
+        self.note();
+        let Some(new) = self.writes.as_ref().and_then(Writes::tail) else { return };
+        self.lost.extend(new.given_up.iter().cloned());
+        match &mut self.tail {
+            Some(tail) => {
+                tail.from = tail.from.min(new.from);
+                tail.contents.extend(new.contents);
+                tail.has_records |= new.has_records;
+            }
+            tail @ None => *tail = Some(new),
+        }
+    }
+
     /// Remembers what is lost by now.
     fn note(&mut self) {
-        let Some(writes) = self.writes.as_ref().filter(|writes| writes.is_any_gone()) else {
+        let Some(writes) = self.writes.as_ref().filter(|writes| !writes.all_gone().is_empty())
+        else {
             return;
         };
         for content in writes.lost() {

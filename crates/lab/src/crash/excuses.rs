@@ -1,16 +1,13 @@
-//! What a medium that fails, decays or is damaged excuses of the device on it.
+//! What a medium that fails or is damaged excuses of the device on it.
 use tantalum_base::{Error, ErrorKind, Payload};
 
 use super::damage::Damage;
-use super::decay::Decay;
 use super::history::{History, LostTail};
 use super::verify;
 
-/// What of a medium is damaged, in one way or another.
-#[derive(Clone)]
-pub(super) struct Medium<P> {
-    pub(super) decay: Decay<P>,
-    pub(super) damage: Damage<P>,
+/// Answers that tell of damage.
+pub(super) fn tells_of_damage(error: &Error) -> bool {
+    matches!(error.kind(), ErrorKind::Uncorrectable | ErrorKind::Checksum | ErrorKind::Corrupt)
 }
 
 /// Why a device may latch in this time with power.
@@ -35,30 +32,22 @@ impl Latching {
     }
 }
 
-impl<P: Payload> Medium<P> {
+impl<P: Payload> Damage<P> {
     /// What is excused of the contents, in numbers of `history`.
-    pub(super) fn excuses(&self, history: &History<P>) -> verify::Excuses {
-        let damage = self.damage.excuses();
-        let acknowledges_early = damage.acknowledges_early;
-        let lost = [self.decay.lost(), damage.lost].concat();
-        let tail = damage.tail.map(|tail| LostTail {
+    pub(super) fn excuses_in(&self, history: &History<P>) -> verify::Excuses {
+        let excuses = self.excuses();
+        let acknowledges_early = excuses.acknowledges_early;
+        let tail = excuses.tail.map(|tail| LostTail {
             from: tail.from,
             contents: history.numbers(&tail.contents),
             has_records: tail.has_records,
             acknowledges_early,
         });
-        verify::Excuses { lost: history.numbers(&lost), tail }
-    }
-
-    /// Whether opening the device may be refused.
-    pub(super) fn may_refuse(&self, history: &History<P>) -> bool {
-        let is_hosts = |page: &P| history.identify(page).is_some();
-        self.decay.may_refuse(is_hosts) || self.damage.may_refuse()
+        verify::Excuses { lost: history.numbers(&excuses.lost), tail }
     }
 
     /// Why the device may latch, beyond what fails.
     pub(super) fn latching(&self, failing: Latching) -> Latching {
-        let own = self.decay.has_own() || self.damage.may_refuse();
-        Latching { programs: failing.programs || own, ..failing }
+        Latching { programs: failing.programs || self.may_refuse(), ..failing }
     }
 }

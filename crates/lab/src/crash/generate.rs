@@ -13,7 +13,7 @@ use super::rig::Size;
 const DECAYS_MAX: u64 = 3;
 /// They strike within so many reads, of a slot each: in a recovery, in the check of all pages behind
 /// it, or later.
-const DECAY_WITHIN_READS: u64 = 300;
+const DECAY_WITHIN_READS: u64 = 150;
 
 /// Times with power of a device on a large medium at the most, beside that in which it is filled.
 const LARGE_POWER_ONS: u32 = 4;
@@ -42,7 +42,7 @@ pub struct Workload {
     pub faults: f64,
     /// Programs that fail in such a life at the most.
     pub failures: u32,
-    /// Share of lives in which contents decay.
+    /// Share of lives in which the medium is damaged where it is read.
     pub decay: f64,
     /// Share of lives in which the medium is damaged in the dark, wherever that strikes.
     pub damage: f64,
@@ -127,20 +127,11 @@ impl Workload {
         if is_large {
             power_ons.insert(0, filling(limits, &mut rng));
         }
-        let count = power_ons.len() as u64;
-        // Of a seed apart: a life is the same but for what decays in it.
-        let mut rng = Rng::split(seed, "decay");
-        if rng.chance(self.decay) {
-            for _ in 0..1 + rng.below(DECAYS_MAX) {
-                let at = rng.below(count) as usize;
-                power_ons[at].decaying_reads.push(rng.below(DECAY_WITHIN_READS));
-            }
-        }
         self.harm(seed, &mut power_ons);
         Ok(Life { seed, pages: limits.pages, power_ons })
     }
 
-    /// What is damaged, lost and fails; each of a seed apart.
+    /// What is damaged, lost and fails; each of a seed apart, so that a life is the same but for that.
     fn harm(&self, seed: u64, power_ons: &mut [PowerOn]) {
         let count = power_ons.len() as u64;
         let places = |label: &str, chance: f64, most: u64| {
@@ -149,6 +140,9 @@ impl Workload {
             let places: Vec<usize> = (0..times).map(|_| rng.below(count) as usize).collect();
             (rng, places)
         };
+        let (mut rng, at) = places("decay", self.decay, DECAYS_MAX);
+        at.into_iter()
+            .for_each(|at| power_ons[at].decaying_reads.push(rng.below(DECAY_WITHIN_READS)));
         let (mut rng, at) = places("damage", self.damage, STRIKES_MAX);
         at.into_iter().for_each(|at| power_ons[at].strikes.push(strike(&mut rng)));
         let (mut rng, at) = places("lost", self.lost, LOST_MAX);

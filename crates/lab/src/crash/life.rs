@@ -27,8 +27,8 @@ pub struct PowerOn {
     pub end: End,
     /// Programs of the medium that fail, counted from the power-on. NAND only.
     pub failing_programs: Vec<u64>,
-    /// Reads of the medium, of one slot each, at which what is read decays, counted from the power-on;
-    /// where that is nothing that may decay, it is the first behind it that may.
+    /// Reads of the medium, of one durable slot each, at which what is read is damaged, counted from the
+    /// power-on.
     pub decaying_reads: Vec<u64>,
     /// Appends that are reported done and not there, counted from the power-on.
     pub lost_writes: Vec<LostWrite>,
@@ -142,15 +142,12 @@ impl Life {
         self.power_ons.iter().map(|power_on| power_on.clients.len()).max().unwrap_or(0)
     }
 
-    /// Whether anything decays.
-    pub fn decays(&self) -> bool {
-        self.power_ons.iter().any(|power_on| !power_on.decaying_reads.is_empty())
-    }
-
-    /// Whether anything is damaged in the dark, or lost as it is written.
+    /// Whether anything is damaged, in the dark or as it is read, or lost as it is written.
     pub fn is_damaged(&self) -> bool {
-        let is_damaged =
-            |power_on: &PowerOn| !power_on.strikes.is_empty() || !power_on.lost_writes.is_empty();
+        let is_damaged = |power_on: &PowerOn| {
+            let PowerOn { strikes, lost_writes, decaying_reads, .. } = power_on;
+            !(strikes.is_empty() && lost_writes.is_empty() && decaying_reads.is_empty())
+        };
         self.power_ons.iter().any(is_damaged)
     }
 

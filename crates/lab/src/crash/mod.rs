@@ -6,8 +6,7 @@
 //! subjects   one file a kind of device                registry  devices and media by name
 //! rig        a medium that can be cut: simulated NAND, or a file store that keeps unsynced writes apart
 //! powered    stops everything when the medium loses power
-//! decay      contents that decay while they are read, and what may be lost by that
-//! damage     slots that are struck in the dark, and appends that are lost
+//! damage     slots that are struck in the dark or as they are read, and appends that are lost
 //! writes     what was written, and what may be lost, refused or missing where some of it is damaged
 //! excuses    what all of that excuses of a device
 //! life       a scenario: each time with power, its clients and its end   text   written down
@@ -26,7 +25,6 @@ mod campaign;
 mod client;
 mod command;
 mod damage;
-mod decay;
 mod excuses;
 mod exhaustive;
 mod generate;
@@ -56,5 +54,5 @@ pub use registry::{DEVICES, Lives, MEDIA, PROFILES, carries, find};
 pub use rig::{FileRig, NandRig, Rig, Size};
 pub use run::{Outcome, run};
 pub use shrink::{Shrunk, shrink};
-pub use subject::{ArrayShape, Coverage, Decayed, FailedProgram, Opening, Subject};
+pub use subject::{ArrayShape, Coverage, Damaged, FailedProgram, Opening, Subject};
 pub use text::Replay;

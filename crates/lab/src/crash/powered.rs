@@ -1,4 +1,4 @@
-//! A wrapper that stops everything when its medium loses power, and under which contents decay.
+//! A wrapper that stops everything when its medium loses power, and under which that is damaged.
 use std::future::Future;
 use std::pin::pin;
 use tantalum_base::{PageBuf, Result, SlotNo, ZoneNo};
@@ -7,7 +7,6 @@ use tantalum_media::{
 };
 
 use super::damage::Damage;
-use super::decay::Decay;
 use super::life::LostPart;
 
 /// Zones under which the power may go: then not even the poll in which that happens goes on, so
@@ -15,10 +14,11 @@ use super::life::LostPart;
 pub struct Powered<M: ZoneMedia> {
     inner: M,
     is_cut: Box<dyn Fn() -> bool>,
-    decay: Decay<M::Page>,
     damage: Damage<M::Page>,
     /// Tells the medium, where that is a file, to lose the next append.
     lose_next: Box<dyn Fn(LostPart)>,
+    /// Damages what is stored of a slot, where the medium is a file: one bit of it, or all.
+    strike: Box<dyn Fn(SlotNo, Option<u32>)>,
 }
 
 impl<M: ZoneMedia> Powered<M> {
@@ -27,38 +27,45 @@ impl<M: ZoneMedia> Powered<M> {
         Powered {
             inner,
             is_cut: Box::new(is_cut),
-            decay: Decay::never(),
             damage: Damage::never(),
             lose_next: Box::new(|_| {}),
+            strike: Box::new(|_, _| {}),
         }
     }
 
-    /// Its contents decay as `decay` says.
-    pub(super) fn decaying(self, decay: Decay<M::Page>) -> Self {
-        Powered { decay, ..self }
-    }
-
-    /// It is damaged as `damage` says; `lose_next` tells the medium, where that is a file, to lose the
-    /// next append.
+    /// It is damaged as `damage` says; where it is a file `lose_next` tells it to lose the next append,
+    /// and `strike` damages what is stored of a slot: one bit of it, or all.
     pub(super) fn damaged(
         self,
         damage: Damage<M::Page>,
         lose_next: impl Fn(LostPart) + 'static,
+        strike: impl Fn(SlotNo, Option<u32>) + 'static,
     ) -> Self {
-        Powered { damage, lose_next: Box::new(lose_next), ..self }
+        Powered { damage, lose_next: Box::new(lose_next), strike: Box::new(strike), ..self }
+    }
+
+    /// These slots are being read, which may decay at that. Tells whether bytes did that are stored.
+    fn sense(&self, slots: impl Iterator<Item = SlotNo>) -> bool {
+        let damaged = self.damage.sense(M::READS_SPARES, slots);
+        damaged.iter().for_each(|(slot, bit)| (self.strike)(*slot, *bit));
+        !damaged.is_empty()
+    }
+
+    /// A scan of `zone` has found these appends, headers and all. Tells whether to scan again, as bytes
+    /// decayed.
+    fn sense_scan(&self, zone: ZoneNo, found: &[ScannedAppend]) -> bool {
+        let geometry = self.geometry();
+        self.sense(found.iter().flat_map(|append| {
+            let first = append.first_offset - geometry.append_overhead_slots;
+            let end = append.first_offset + append.spares.len() as u32;
+            (first..end).map(move |offset| geometry.slot(zone, offset))
+        }))
     }
 
     /// What a scan of `zone` that found `found` is told.
-    fn decayed(&self, zone: ZoneNo, mut found: Vec<ScannedAppend>) -> Vec<ScannedAppend> {
-        let geometry = self.geometry();
-        let slots = found.iter().flat_map(|append| {
-            let offsets = append.first_offset..append.first_offset + append.spares.len() as u32;
-            offsets.map(|offset| geometry.slot(zone, offset))
-        });
-        self.decay.sense(&geometry, slots);
-        self.decay.spoil_scan(M::READS_SPARES, &geometry, zone, &mut found);
+    fn spoiled(&self, zone: ZoneNo, mut found: Vec<ScannedAppend>) -> Vec<ScannedAppend> {
         if M::READS_SPARES {
-            self.damage.spoil_scan(&geometry, zone, &mut found);
+            self.damage.spoil_scan(&self.geometry(), zone, &mut found);
         }
         found
     }
@@ -93,23 +100,21 @@ impl<M: ZoneMedia> ZoneMedia for Powered<M> {
         bodies: &[Body<M::Page>],
         durable: bool,
     ) -> Result<SlotNo> {
-        self.decay.append_starts(header, spares);
         let begun = self.damage.append_begins(zone, header, spares, bodies);
         begun.lost.into_iter().for_each(|part| (self.lose_next)(part));
         let append = self.inner.append(zone, header, spares, bodies, durable);
         let first = self.watch(append).await?;
-        self.decay.append_done(first, header, spares, bodies, durable);
         self.damage.append_returned(begun, first, durable);
         Ok(first)
     }
 
     async fn read(&self, slots: &[SlotNo], out: &mut [M::Page]) -> Result<()> {
-        self.decay.sense(&self.geometry(), slots.iter().copied());
+        self.sense(slots.iter().copied());
         self.watch(self.inner.read(slots, out)).await?;
         if M::READS_SPARES {
             self.damage.spoil(slots, out, &mut [])?;
         }
-        self.decay.spoil(M::READS_SPARES, slots, out)
+        Ok(())
     }
 
     async fn read_with_spares(
@@ -118,21 +123,18 @@ impl<M: ZoneMedia> ZoneMedia for Powered<M> {
         out: &mut [M::Page],
         spares: &mut [Option<Spare>],
     ) -> Result<()> {
-        self.decay.sense(&self.geometry(), slots.iter().copied());
+        self.sense(slots.iter().copied());
         self.watch(self.inner.read_with_spares(slots, out, spares)).await?;
         if M::READS_SPARES {
             self.damage.spoil(slots, out, spares)?;
         }
-        self.decay.spoil(M::READS_SPARES, slots, out)
+        Ok(())
     }
 
     async fn read_meta(&self, slot: SlotNo) -> Result<PageBuf> {
-        self.decay.sense(&self.geometry(), std::iter::once(slot));
-        let mut page = self.watch(self.inner.read_meta(slot)).await?;
-        if M::READS_SPARES {
-            page = self.damage.spoil_own(slot, page)?;
-        }
-        self.decay.spoil_own(M::READS_SPARES, slot, page)
+        self.sense(std::iter::once(slot));
+        let page = self.watch(self.inner.read_meta(slot)).await?;
+        if M::READS_SPARES { self.damage.spoil_own(slot, page) } else { Ok(page) }
     }
 
     async fn scan(
@@ -141,39 +143,40 @@ impl<M: ZoneMedia> ZoneMedia for Powered<M> {
         from_offset: u32,
         epoch: Option<u64>,
     ) -> Result<Vec<ScannedAppend>> {
-        let found = self.watch(self.inner.scan(zone, from_offset, epoch)).await?;
-        Ok(self.decayed(zone, found))
+        let mut found = self.watch(self.inner.scan(zone, from_offset, epoch)).await?;
+        if self.sense_scan(zone, &found) {
+            found = self.watch(self.inner.scan(zone, from_offset, epoch)).await?;
+        }
+        Ok(self.spoiled(zone, found))
     }
 
     async fn scan_spares(&self, zone: ZoneNo) -> Result<Vec<ScannedAppend>> {
-        let found = self.watch(self.inner.scan_spares(zone)).await?;
-        Ok(self.decayed(zone, found))
+        let mut found = self.watch(self.inner.scan_spares(zone)).await?;
+        if self.sense_scan(zone, &found) {
+            found = self.watch(self.inner.scan_spares(zone)).await?;
+        }
+        Ok(self.spoiled(zone, found))
     }
 
     async fn peek(&self, zone: ZoneNo) -> Result<Option<AppendHeader>> {
-        let header = self.watch(self.inner.peek(zone)).await?;
         let geometry = self.geometry();
-        let is_there = !M::READS_SPARES
-            || (self.decay.is_first_intact(&geometry, zone)
-                && self.damage.is_first_intact(&geometry, zone));
+        self.sense(std::iter::once(geometry.slot(zone, 0)));
+        let header = self.watch(self.inner.peek(zone)).await?;
+        let is_there = !M::READS_SPARES || self.damage.is_first_intact(&geometry, zone);
         Ok(header.filter(|_| is_there))
     }
 
     async fn reset(&self, zone: ZoneNo) -> Result<()> {
-        self.decay.reset_starts(&self.geometry(), zone);
         self.damage.reset_begins(zone);
         self.watch(self.inner.reset(zone)).await?;
         self.damage.reset_done(zone);
-        self.decay.reset_done(&self.geometry(), zone);
         Ok(())
     }
 
     async fn sync(&self) -> Result<()> {
-        let started = self.decay.sync_starts();
         let begun = self.damage.sync_begins();
         self.watch(self.inner.sync()).await?;
         self.damage.synced(begun);
-        self.decay.sync_done(started);
         Ok(())
     }
 

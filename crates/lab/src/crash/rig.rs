@@ -119,8 +119,10 @@ pub trait Rig {
         |_| {}
     }
 
-    /// Damages what is stored of `slot`: one bit of it, or all. Nothing where what is read tells of that.
-    fn damage(&mut self, _slot: SlotNo, _bit: Option<u32>) {}
+    /// Damages what is stored of a slot: one bit of it, or all. Nothing where what is read tells of that.
+    fn striker(&self) -> impl Fn(SlotNo, Option<u32>) + 'static {
+        |_, _| {}
+    }
 
     /// Whether power has been cut since the last `open`.
     fn is_cut(&self) -> bool;
@@ -301,11 +303,14 @@ impl Rig for FileRig {
         }
     }
 
-    fn damage(&mut self, slot: SlotNo, bit: Option<u32>) {
-        let byte = FILE_ZONES_BYTE + u64::from(slot.0) * PAGE_BYTES as u64;
-        match bit {
-            Some(bit) => self.disk.flip_bit(byte + u64::from(bit / 8), (bit % 8) as u8),
-            None => self.disk.wipe_block(byte),
+    fn striker(&self) -> impl Fn(SlotNo, Option<u32>) + 'static {
+        let disk = self.disk.clone();
+        move |slot, bit| {
+            let byte = FILE_ZONES_BYTE + u64::from(slot.0) * PAGE_BYTES as u64;
+            match bit {
+                Some(bit) => disk.flip_bit(byte + u64::from(bit / 8), (bit % 8) as u8),
+                None => disk.wipe_block(byte),
+            }
         }
     }
 

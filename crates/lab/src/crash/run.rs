@@ -10,13 +10,12 @@ use super::bench::{Bench, Ended, powered};
 use super::client::Client;
 use super::command::Command;
 use super::damage::Damage;
-use super::decay::{Decay, is_decay};
-use super::excuses::{Latching, Medium};
+use super::excuses::{Latching, tells_of_damage};
 use super::history::History;
 use super::life::{End, Life, PowerOn, Violation};
 use super::powered::Powered;
 use super::rig::Rig;
-use super::subject::{Coverage, Decayed, FailedProgram, Subject};
+use super::subject::{Coverage, Damaged, FailedProgram, Subject};
 use super::verify::{self, Sure};
 
 /// What a life came to.
@@ -38,9 +37,9 @@ pub struct Outcome {
     /// Checks, of a read or after a cut, that were given up: of so many orders of the commands, those
     /// tried explain nothing.
     pub undecided: u64,
-    /// Slots of the medium that decayed.
+    /// Slots of the medium that were damaged or lost.
     pub decayed: u64,
-    /// Openings that were refused as something had decayed that recovery needs; a life ends with one.
+    /// Openings that were refused as something was damaged that recovery needs; a life ends with one.
     pub refused: u64,
     /// Broken promises; a life ends with the first power-on that breaks one.
     pub violations: Vec<Violation>,
@@ -92,13 +91,10 @@ struct Session<D> {
 
 impl<R: Rig, S: Subject<Powered<R::Media>>> Living<R, S> {
     fn new(subject: &S, life: &Life, states_max: usize) -> Self {
-        let is_told = S::DECAYED != Decayed::IsNotTold;
+        let is_told = S::DAMAGED != Damaged::IsNotTold;
         let mut bench = Bench::new(subject, life.seed, life.pages)
             .unwrap_or_else(|error| panic!("the device's limits were asked for: {error}"));
         let history = History::new(life.pages);
-        if is_told && life.decays() {
-            bench.decay = Decay::new();
-        }
         if is_told && life.is_damaged() {
             bench.damage = Damage::new(history.clock(), subject.acknowledges_early());
         }
@@ -153,7 +149,7 @@ impl<R: Rig, S: Subject<Powered<R::Media>>> Living<R, S> {
         self.count_cuts(is_cut, session.verified.get(), power_on.end);
         let violations: Vec<Violation> = self.violations.borrow_mut().drain(..).collect();
         violations.into_iter().for_each(|violation| self.violate(number, violation.0));
-        self.outcome.decayed = self.bench.decay.count() + self.bench.damage.count();
+        self.outcome.decayed = self.bench.damage.count();
         self.outcome.refused += u64::from(session.refused.get());
         self.outcome.violations.is_empty() && !session.refused.get()
     }
@@ -217,7 +213,7 @@ impl<R: Rig, S: Subject<Powered<R::Media>>> Living<R, S> {
             io: R::FAILS_IO && !power_on.io_faults.is_empty(),
         };
         let (rt, session) = (runtime.clone(), Rc::clone(session));
-        let medium = Medium { decay: self.bench.decay.clone(), damage: self.bench.damage.clone() };
+        let damage = self.bench.damage.clone();
         let (counts, is_cut) = (self.bench.counts(), self.bench.cut_watch());
         let is_cut: Rc<dyn Fn() -> bool> = Rc::new(is_cut);
         let (history, violations) = (Rc::clone(&self.history), Rc::clone(&self.violations));
@@ -227,7 +223,7 @@ impl<R: Rig, S: Subject<Powered<R::Media>>> Living<R, S> {
                 Some(opening) => match subject.reopen(opening).await {
                     // Nothing was checked; the next power-on finds all as it was.
                     Err(error) if may_latch.excuses(&error) => return Ok(()),
-                    Err(error) if is_decay(&error) && medium.may_refuse(&history.borrow()) => {
+                    Err(error) if tells_of_damage(&error) && damage.may_refuse() => {
                         session.refused.set(true);
                         return Ok(());
                     }
@@ -238,7 +234,7 @@ impl<R: Rig, S: Subject<Powered<R::Media>>> Living<R, S> {
             *session.device.borrow_mut() = Some(Rc::clone(&device));
             if !is_new {
                 subject.validate(&device);
-                let found = verify(&*device, &history, &medium, states_max).await?;
+                let found = verify(&*device, &history, &damage, states_max).await?;
                 if let Err(violation) = found {
                     violations.borrow_mut().push(violation);
                     return Ok(());
@@ -259,7 +255,7 @@ impl<R: Rig, S: Subject<Powered<R::Media>>> Living<R, S> {
                         trims_are_atomic: S::TRIMS_ARE_ATOMIC,
                         may_latch,
                         transactions_may_fill: S::TRANSACTIONS_MAY_FILL,
-                        medium: medium.clone(),
+                        damage: damage.clone(),
                         states_max,
                     };
                     rt.spawn("client", client.run(commands))
@@ -274,7 +270,7 @@ impl<R: Rig, S: Subject<Powered<R::Media>>> Living<R, S> {
             if closes {
                 let issued = history.borrow_mut().now();
                 match subject.close(&device).await {
-                    Err(error) if medium.latching(may_latch).excuses(&error) => return Ok(()),
+                    Err(error) if damage.latching(may_latch).excuses(&error) => return Ok(()),
                     closed => closed?,
                 }
                 // Closing in good order is a flush.
@@ -309,7 +305,7 @@ impl<R: Rig, S: Subject<Powered<R::Media>>> Living<R, S> {
 async fn verify<D: PageDevice>(
     device: &D,
     history: &RefCell<History<D::Page>>,
-    medium: &Medium<D::Page>,
+    damage: &Damage<D::Page>,
     states_max: usize,
 ) -> Result<Result<(), Violation>, Error> {
     let (count, durability): (u64, Durability) = {
@@ -321,16 +317,16 @@ async fn verify<D: PageDevice>(
         let mut out = [D::Page::zero()];
         pages.push(match device.read(page, &mut out, None).await {
             Ok(()) => Some(out[0].clone()),
-            Err(error) if is_decay(&error) => None,
+            Err(error) if tells_of_damage(&error) => None,
             Err(error) => return Err(error),
         });
     }
-    let excuses = medium.excuses(&history.borrow());
+    let excuses = damage.excuses_in(&history.borrow());
     let checked = verify::check(&pages, &history.borrow(), &excuses, durability, states_max);
     Ok(checked.map(|(contents, sure)| {
         let mut history = history.borrow_mut();
         history.settle(contents);
-        medium.damage.settled();
+        damage.settled();
         history.undecided += u64::from(sure == Sure::Undecided);
     }))
 }

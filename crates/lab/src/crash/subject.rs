@@ -56,14 +56,13 @@ pub enum FailedProgram {
     Latches,
 }
 
-/// What a device promises of content that decays.
+/// What a device promises of what is damaged.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Decayed {
-    /// The page is an error, and no other is; opening is refused only where something decayed that
+pub enum Damaged {
+    /// The page is an error, and no other is; opening is refused only where something is damaged that
     /// recovery needs and that is in no checkpoint.
     IsError,
-    /// Nothing: it cannot tell content that decayed from an end that was cut short. Nothing decays in
-    /// its lives.
+    /// Nothing: it cannot tell damage from an end that was cut short. Nothing is damaged in its lives.
     IsNotTold,
 }
 
@@ -95,8 +94,8 @@ pub trait Subject<M: ZoneMedia>: Clone + 'static {
     /// What a failing program does.
     const FAILED_PROGRAM: FailedProgram = FailedProgram::Survived;
 
-    /// What it promises of content that decays.
-    const DECAYED: Decayed = Decayed::IsError;
+    /// What it promises of what is damaged.
+    const DAMAGED: Damaged = Damaged::IsError;
 
     /// The array that it stands on, where it has one of its own: with `pages` logical pages.
     fn array(&self, _pages: u64) -> Result<Option<ArrayShape>> {

@@ -54,7 +54,7 @@ pub(super) fn check<P: Payload>(
             match any_lost {
                 Some(lost) => found.0[page.index()] = *may.first().unwrap_or(lost),
                 None if may.is_empty() => {
-                    let what = "cannot be read, and nothing that it may hold has decayed";
+                    let what = "cannot be read, and nothing that it may hold is lost";
                     return Err(Violation(format!("page {page} {what}")));
                 }
                 None => errors.push((page, may)),
@@ -139,8 +139,8 @@ fn out_of_order<P: Payload>(history: &History<P>, tail: Option<&LostTail>) -> Ve
     (0..history.baseline.0.len() as u64).map(PageNo).filter(|page| is_missing(*page)).collect()
 }
 
-/// Whether a read of `range`, issued at `issued`, may be an error, where the contents in `lost` have
-/// decayed: one of its pages may hold one of them.
+/// Whether a read of `range`, issued at `issued`, may be an error, where the contents in `lost` are
+/// lost: one of its pages may hold one of them.
 pub(super) fn may_fail<P: Payload>(
     history: &History<P>,
     range: PageRange,

@@ -242,9 +242,10 @@ impl<P: Clone> Writes<P> {
         self.geometry.append_unit_slots as usize
     }
 
-    /// Whether any append was begun since `mark`.
-    pub(super) fn is_any_since(&self, mark: u64) -> bool {
-        self.appends.iter().any(|append| append.mark > mark)
+    /// Whether `slot` is of an append that is durable.
+    pub(super) fn is_durable(&self, slot: SlotNo) -> bool {
+        let mut durable = self.appends.iter().filter(|append| append.durable.is_some());
+        durable.any(|append| slots_of(&self.geometry, append).any(|own| own == slot))
     }
 
     /// What was found gone of `slot`.
@@ -252,9 +253,14 @@ impl<P: Clone> Writes<P> {
         self.gone.get(&slot).copied().unwrap_or_default()
     }
 
-    /// Whether anything is.
-    pub(super) fn is_any_gone(&self) -> bool {
-        !self.gone.is_empty()
+    /// What is, by slot.
+    pub(super) fn all_gone(&self) -> &BTreeMap<SlotNo, Gone> {
+        &self.gone
+    }
+
+    /// This and no more is gone.
+    pub(super) fn mend(&mut self, gone: BTreeMap<SlotNo, Gone>) {
+        self.gone = gone;
     }
 
     /// Damages a slot.

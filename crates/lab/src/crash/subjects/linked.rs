@@ -7,7 +7,7 @@ use tantalum_runtime::Virtual;
 use tantalum_ssd::{DeviceSpec, HostQueue, HostQueueOptions};
 
 use super::{PersonalitySubject, ProfileSubject, TxCacheSubject};
-use crate::crash::subject::{ArrayShape, Coverage, Decayed, FailedProgram, Opening, Subject};
+use crate::crash::subject::{ArrayShape, Coverage, Damaged, FailedProgram, Opening, Subject};
 
 /// [`HostQueue`] over a device of the lab.
 #[derive(Clone, Debug, PartialEq)]
@@ -79,7 +79,7 @@ impl<M: ZoneMedia, S: Subject<M>> Subject<M> for LinkedSubject<S> {
     const TRIMS_ARE_ATOMIC: bool = S::TRIMS_ARE_ATOMIC;
     const TRANSACTIONS_MAY_FILL: bool = S::TRANSACTIONS_MAY_FILL;
     const FAILED_PROGRAM: FailedProgram = S::FAILED_PROGRAM;
-    const DECAYED: Decayed = S::DECAYED;
+    const DAMAGED: Damaged = S::DAMAGED;
 
     fn array(&self, pages: u64) -> Result<Option<ArrayShape>> {
         self.below.array(pages)

@@ -5,7 +5,7 @@ use tantalum_ftl::personality::{Personality, PersonalitySpec};
 use tantalum_media::ZoneMedia;
 use tantalum_runtime::Virtual;
 
-use crate::crash::subject::{Coverage, Decayed, FailedProgram, Opening, Subject};
+use crate::crash::subject::{Coverage, Damaged, FailedProgram, Opening, Subject};
 
 /// A [`Personality`], without any cache before it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -28,7 +28,7 @@ impl<M: ZoneMedia> Subject<M> for PersonalitySubject {
     /// There is no log to go on in elsewhere.
     const FAILED_PROGRAM: FailedProgram = FailedProgram::Latches;
 
-    const DECAYED: Decayed = Decayed::IsNotTold;
+    const DAMAGED: Damaged = Damaged::IsNotTold;
 
     /// A page takes a whole flash page, half of which is left.
     fn more_zones(&self) -> u32 {

@@ -6,7 +6,7 @@ use tantalum_runtime::Virtual;
 use tantalum_ssd::baselines::{Wal, WalOptions};
 
 use super::ssd::ftl_options;
-use crate::crash::subject::{Coverage, Decayed, FailedProgram, Opening, Subject};
+use crate::crash::subject::{Coverage, Damaged, FailedProgram, Opening, Subject};
 
 /// Less memory than log, so that contents are read back, and few transactions, so that clients meet
 /// the limit.
@@ -27,7 +27,7 @@ impl<M: ZoneMedia> Subject<M> for WalSubject {
     const FAILED_PROGRAM: FailedProgram = FailedProgram::Latches;
 
     /// Nothing behind a transaction in its log says that the one before it was durable.
-    const DECAYED: Decayed = Decayed::IsNotTold;
+    const DAMAGED: Damaged = Damaged::IsNotTold;
 
     fn more_zones(&self) -> u32 {
         LOG_ZONES
