@@ -179,7 +179,11 @@ impl<M: ZoneMedia> Ftl<M> {
         self.durable_rose.wake_all();
         self.cleaning_wanted.wake_all();
         self.wake_backup();
-        if durable { self.make_durable(last).await } else { Ok(()) }
+        if durable {
+            return self.make_durable(last).await;
+        }
+        // The log may have failed before this: then the next recovery does not come so far.
+        self.check_latch()
     }
 
     /// Takes places for the whole buffer in the host stream, for which there is room.
