@@ -287,3 +287,12 @@ fn a_read_of_several_pages_goes_where_cleaning_moved_them() {
                 dark; s29<2 r21+2 / w8 r10+3 / c15 -> dark";
     assert!((0..350).map(|read| decays_at(text, read)).sum::<u64>() > 10);
 }
+
+/// The file was full when a page was written back, and a trim of that page behind it was in the log: the trim
+/// was acknowledged, though the log had failed before it, and the page was read from the cache as it had been.
+#[test]
+fn a_trim_behind_a_log_that_failed_is_not_acknowledged() {
+    let text = "ssd:cache=ordered; file; pages=24; seed=6597974924091090807; c22 c1 s3<1.2<22 w4 s19<1.5<4 -> \
+                dark; w1 c4 t5 r5 / c3 / f w5 -> dark enospc@11";
+    assert_eq!(live(text).violations, []);
+}

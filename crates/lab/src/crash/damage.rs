@@ -327,7 +327,7 @@ impl<P: Payload> State<P> {
         }
         let mut rng = Rng::split(number, "decay");
         // More often near the beginning, where most pages of the device's own have all that they say.
-        let bit = rng.below(u64::from(SLOT_BITS)) >> rng.below(8);
+        let bit = rng.below(u64::from(SLOT_BITS)) >> rng.below(10);
         let how = if rng.chance(0.3) { How::Wipe } else { How::Flip(bit as u32) };
         let damaged = self.hit(on_flash, slot, how);
         self.may_stop |= self.writes.as_ref().is_some_and(Writes::may_refuse);
