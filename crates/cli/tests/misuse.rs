@@ -145,3 +145,14 @@ fn a_second_volume_in_one_folder_is_refused_with_a_way_out() {
     let told = refused(&["share", &path("a.toml"), "1", "0", "0"]);
     assert!(told.contains("no pages"), "{told}");
 }
+
+#[test]
+fn a_new_volume_makes_its_folder_and_no_other() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = |name: &str| folder.path().join(name).to_str().unwrap().to_owned();
+    good(&["create", &path("vol/v.toml"), "--capacity", "4MiB"]);
+    good(&["check", &path("vol/v.toml")]);
+    let told = refused(&["create", &path("typo/vol/v.toml"), "--capacity", "4MiB"]);
+    assert!(told.contains(&path("typo/vol")), "{told}");
+    assert!(!folder.path().join("typo").exists());
+}

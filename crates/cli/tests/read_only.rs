@@ -18,9 +18,9 @@ fn text(path: &Path) -> &str {
 }
 
 /// A volume in `folder` of which the server was killed, so that there is a log to replay.
-fn killed_volume(folder: &Path) -> PathBuf {
+fn killed_volume(folder: &Path, more: &[&str]) -> PathBuf {
     let config = folder.join("v.toml");
-    good(&["create", text(&config), "--capacity", "4MiB"]);
+    good(&[&["create", text(&config), "--capacity", "4MiB"], more].concat());
     let server = Server::start(&config);
     let mut client = Client::connect(&server.socket).unwrap();
     for round in 0..3 {
@@ -87,7 +87,7 @@ fn read_all_ways(config: &Path, sockets: &Path) {
 #[test]
 fn nothing_is_written_and_readers_go_side_by_side() {
     let (folder, sockets) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
-    let config = killed_volume(folder.path());
+    let config = killed_volume(folder.path(), &[]);
     read_all_ways(&config, sockets.path());
 
     let reader = Server::start_read_only(&config, sockets.path().join("reader.sock"));
@@ -107,36 +107,66 @@ fn nothing_is_written_and_readers_go_side_by_side() {
 
 #[test]
 fn a_full_or_read_only_file_system_is_no_hindrance() {
-    let (folder, sockets) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
-    let mount = folder.path().join("small");
-    fs::create_dir(&mount).unwrap();
-    let run = |program: &str, arguments: &[&str]| {
-        let status = Command::new(program).args(arguments).stderr(Stdio::null()).status();
-        status.is_ok_and(|status| status.success())
-    };
-    if !run("mount", &["-t", "tmpfs", "-o", "size=16m", "tmpfs", text(&mount)]) {
-        eprintln!("skipped: a small tmpfs can be mounted only as root");
-        return;
-    }
-    let unmount = Unmount(&mount);
-    let config = killed_volume(&mount);
-    let mut fill = fs::File::create(mount.join("fill")).unwrap();
-    let full = std::io::copy(&mut std::io::repeat(1), &mut fill).unwrap_err();
-    assert_eq!(full.kind(), std::io::ErrorKind::StorageFull);
-    drop(fill);
+    let sockets = tempfile::tempdir().unwrap();
+    let Some(small) = Small::mount() else { return };
+    let config = killed_volume(&small.path, &[]);
+    small.fill();
     read_all_ways(&config, sockets.path());
-    assert!(run("mount", &["-o", "remount,ro", text(&mount)]));
+    assert!(run("mount", &["-o", "remount,ro", text(&small.path)]));
     read_all_ways(&config, sockets.path());
     let told = tantalum(&["serve", text(&config), "--nbd", "127.0.0.1:0"]);
     assert!(told.code == 2 && told.err.contains("Read-only file system"), "{}", told.err);
-    drop(unmount);
 }
 
-struct Unmount<'a>(&'a Path);
+#[test]
+fn a_sparse_volume_on_a_full_file_system_says_what_helps() {
+    let sockets = tempfile::tempdir().unwrap();
+    let Some(small) = Small::mount() else { return };
+    let config = killed_volume(&small.path, &["--sparse"]);
+    small.fill();
+    let told = tantalum(&["serve", text(&config), "--nbd", "127.0.0.1:0"]);
+    assert_eq!(told.code, 2, "{}", told.err);
+    for said in ["No space left on device", "make room", "read only"] {
+        assert!(told.err.contains(said), "{}", told.err);
+    }
+    read_all_ways(&config, sockets.path());
+    fs::remove_file(small.path.join("fill")).unwrap();
+    Server::start(&config).kill();
+}
 
-impl Drop for Unmount<'_> {
+fn run(program: &str, arguments: &[&str]) -> bool {
+    let status = Command::new(program).args(arguments).stderr(Stdio::null()).status();
+    status.is_ok_and(|status| status.success())
+}
+
+/// A file system of 16 MiB, until it is dropped.
+struct Small {
+    path: PathBuf,
+    _folder: tempfile::TempDir,
+}
+
+impl Small {
+    fn mount() -> Option<Small> {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("small");
+        fs::create_dir(&path).unwrap();
+        if !run("mount", &["-t", "tmpfs", "-o", "size=16m", "tmpfs", text(&path)]) {
+            eprintln!("skipped: a small tmpfs can be mounted only as root");
+            return None;
+        }
+        Some(Small { path, _folder: folder })
+    }
+
+    fn fill(&self) {
+        let mut fill = fs::File::create(self.path.join("fill")).unwrap();
+        let full = std::io::copy(&mut std::io::repeat(1), &mut fill).unwrap_err();
+        assert_eq!(full.kind(), std::io::ErrorKind::StorageFull);
+    }
+}
+
+impl Drop for Small {
     fn drop(&mut self) {
         // A test that fails has its own message.
-        let _ = Command::new("umount").arg("-l").arg(self.0).status();
+        let _ = Command::new("umount").arg("-l").arg(&self.path).status();
     }
 }

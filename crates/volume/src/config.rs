@@ -21,7 +21,7 @@ pub fn template(capacity: &str) -> String {
 }
 
 /// Writes a new VOLUME.toml for a volume of `capacity`, in a `sparse` file or not, to `path`, and reads it. It is there whole
-/// or not at all whenever this is cut short.
+/// or not at all whenever this is cut short. Its folder is made where it does not exist, but not what that lies in.
 ///
 /// # Errors
 /// `InvalidInput` where the capacity makes no sense: nothing is written then; `Io` where the file
@@ -33,8 +33,20 @@ pub fn write_new(path: &Path, capacity: &str, sparse: bool) -> Result<VolumeConf
     }
     // Parsed before it is written: a wrong capacity leaves no file.
     let config = VolumeConfig::parse(&text, path)?;
+    make_folder_of(path)?;
     write_whole(path, &text).context(|| format!("writing {}", path.display()))?;
     Ok(config)
+}
+
+fn make_folder_of(path: &Path) -> Result<()> {
+    let Some(folder) = path.parent().filter(|folder| !folder.as_os_str().is_empty()) else {
+        return Ok(());
+    };
+    let made = match std::fs::create_dir(folder) {
+        Err(error) if error.kind() == std::io::ErrorKind::AlreadyExists => return Ok(()),
+        made => made.and_then(|()| sync_name(folder)),
+    };
+    made.context(|| format!("making the folder {}", folder.display()))
 }
 
 fn write_whole(path: &Path, text: &str) -> std::io::Result<()> {

@@ -176,7 +176,15 @@ async fn open_on<S: BlockStore + Clone>(
 ) -> Result<(FlashVolume<S>, OpenReport)> {
     let store = wrap(VolumeStore::open(live, config, options).await?);
     let opened = FlashVolume::open_with(live, store, config, options).await;
-    opened.map_err(|error| error.wrap(format!("opening {}", config.path.display())))
+    opened.map_err(|error| {
+        let way_out = match error.kind() {
+            ErrorKind::OutOfSpace if config.media.sparse => {
+                " (make room on its file system, or open it to be read only, which writes nothing)"
+            }
+            _ => "",
+        };
+        error.wrap(format!("opening {}{way_out}", config.path.display()))
+    })
 }
 
 impl<S: BlockStore> LentDevice for FlashVolume<S> {
