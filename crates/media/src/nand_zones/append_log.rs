@@ -139,6 +139,6 @@ mod tests {
         let logged: Vec<_> = log.from(0).collect();
         assert_eq!(logged.iter().map(|append| append.header).collect::<Vec<_>>(), headers);
         assert_eq!(log.from(5).next().map(|append| append.first_offset), Some(8));
-        assert_eq!(size_of::<Packed>(), 20);
+        assert_eq!(size_of::<Packed>(), 16);
     }
 }
