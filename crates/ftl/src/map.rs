@@ -92,6 +92,14 @@ impl Place {
         }
     }
 
+    /// The slot, where it is in one.
+    pub fn slot(self) -> Option<SlotNo> {
+        match self {
+            Place::At(slot) => Some(slot),
+            Place::Unmapped | Place::Lost => None,
+        }
+    }
+
     /// The place that `bits` stand for.
     pub fn from_bits(bits: u32) -> Self {
         match bits {
@@ -293,6 +301,12 @@ impl Mapping {
         let occupant = |page| self.reverse.get(place(page) as usize).copied().unwrap_or(DEAD);
         let occupants = pages.fold(0, |all, page| all ^ occupant(page));
         std::hint::black_box((places, occupants));
+    }
+
+    /// The same of what `slots` hold.
+    pub fn fetch_slots(&self, slots: impl Iterator<Item = SlotNo>) {
+        let occupant = |slot: SlotNo| self.reverse.get(slot.index()).copied().unwrap_or(DEAD);
+        std::hint::black_box(slots.fold(0, |all, slot| all ^ occupant(slot)));
     }
 
     /// Puts `entry` for `page` in force; what became of the slots.

@@ -226,7 +226,9 @@ impl<M: ZoneMedia> Ftl<M> {
             given_up += range.pages;
         }
         for (header, chunk) in &checkpoint.map {
-            for (page, mut entry) in checkpoint::decode_map(header, chunk, !M::READS_SPARES)? {
+            let entries = checkpoint::decode_map(header, chunk, !M::READS_SPARES)?;
+            state.map.fetch_slots(entries.iter().filter_map(|(_, entry)| entry.place.slot()));
+            for (page, mut entry) in entries {
                 if let Place::At(slot) = entry.place {
                     let zone = self.geometry.zone_of(slot);
                     let intact = match epochs[zone.index()] {
