@@ -62,9 +62,9 @@ fn create_without_a_configuration_says_what_to_do() {
         assert!(!told.contains("line"), "the file is not the user's: {told}");
         assert!(names(folder.path()).is_empty(), "{capacity} left something behind");
     }
-    let elsewhere = folder.path().join("missing/v.toml");
+    let elsewhere = folder.path().join("missing/folder/v.toml");
     let told = refused(&["create", text(&elsewhere), "--capacity", "4MiB"]);
-    assert_tells(&told, &["missing/v.toml", "No such file"]);
+    assert_tells(&told, &["missing/folder", "No such file"]);
 }
 
 #[test]
