@@ -142,11 +142,11 @@ impl<M: ZoneMedia> Ftl<M> {
     ) -> Result<()> {
         let slots: Vec<SlotNo> = group.iter().map(|(_, slot, _)| *slot).collect();
         let mut contents = vec![M::Page::zero(); group.len()];
-        let together = self.can_read(&slots, &mut contents).await?;
+        let together = self.read_if_intact(&slots, &mut contents).await?;
         for ((index, slot, spare), content) in group.iter().zip(&mut contents) {
             // One that cannot be read says nothing of the others.
             let is_read =
-                together || self.can_read(&[*slot], std::slice::from_mut(content)).await?;
+                together || self.read_if_intact(&[*slot], std::slice::from_mut(content)).await?;
             let content = std::mem::replace(content, M::Page::zero());
             let is_whole = is_read && content.checksum() == spare.checksum;
             frames.push((*index, spare.page, is_whole.then_some(content)));
@@ -155,7 +155,7 @@ impl<M: ZoneMedia> Ftl<M> {
     }
 
     /// Reads `slots` into `contents`; false where one of them is damaged.
-    async fn can_read(&self, slots: &[SlotNo], contents: &mut [M::Page]) -> Result<bool> {
+    async fn read_if_intact(&self, slots: &[SlotNo], contents: &mut [M::Page]) -> Result<bool> {
         match self.media.read(slots, contents).await {
             Err(error) if is_damage(error.kind()) => Ok(false),
             read => read.map(|()| true),

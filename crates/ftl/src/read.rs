@@ -92,23 +92,17 @@ impl<M: ZoneMedia> Ftl<M> {
         Ok(bytes)
     }
 
-    /// Reads one page; again where cleaning moved it meanwhile.
+    /// Reads one page; again where it was written meanwhile.
     async fn read_one(&self, page: PageNo, out: &mut M::Page) -> Result<()> {
         loop {
             let entry = self.state.borrow().visible(page);
-            let slot = match entry.place {
-                Place::At(slot) => slot,
-                Place::Unmapped => {
-                    *out = M::Page::zero();
-                    return Ok(());
-                }
-                Place::Lost => return Err(lost(page)),
-            };
-            let Err(failure) = self.read_slot(page, slot, &entry, out).await else {
+            if entry.place == Place::Unmapped {
+                *out = M::Page::zero();
                 return Ok(());
-            };
-            if self.state.borrow().visible(page) == entry {
-                return Err(failure);
+            }
+            let read = self.read_version(page, entry, out).await;
+            if read.is_ok() || self.state.borrow().visible(page).version == entry.version {
+                return read;
             }
         }
     }
