@@ -6,7 +6,7 @@
 //! What would become visible in the range meanwhile waits: else it could be seen behind the trim
 //! and then be dropped with it.
 use std::future::ready;
-use tantalum_base::{ErrorKind, PageNo, PageRange, Payload, Result};
+use tantalum_base::{Error, ErrorKind, PageNo, PageRange, Payload, Result};
 use tantalum_ftl::planted::{Fault, is_planted};
 use tantalum_media::ZoneMedia;
 use tantalum_runtime::Runtime;
@@ -80,10 +80,15 @@ impl<R: Runtime, M: ZoneMedia> TxCache<R, M> {
             let mut stores = 0;
             let drop_range = || stores += self.change(|state| state.drop_range(range));
             let trimmed = self.ftl.trim_with(range, true, ready(()), drop_range).await;
+            let no_room = |error: &Error| {
+                error.kind() == ErrorKind::OutOfSpace && self.ftl.latched().is_none()
+            };
             if let Err(error) = &trimmed
-                && error.kind() != ErrorKind::OutOfSpace
+                && !no_room(error)
             {
-                // Whether it took effect is not known; the note stays for recovery.
+                // Whether it took effect is not known; the note stays for recovery. A log that failed
+                // for want of space below it does not say so: it may hold the trim, and the cache may
+                // have given the range up.
                 *self.trimmed.borrow_mut() = Some(Err(error.clone()));
                 self.fail(error);
                 return trimmed;
