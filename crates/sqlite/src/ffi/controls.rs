@@ -93,8 +93,10 @@ unsafe fn pragma(file: *mut sqlite3_file, strings: *mut *mut c_char) -> c_int {
     let answer_with = |text: &str| {
         // SAFETY: the first of the three is the place for the answer, which SQLite frees; the
         // VFS is leaked.
-        unsafe { *strings = (*(*file.cast::<OpenFile>()).vfs).api.text(text) };
-        sqlite::SQLITE_OK
+        unsafe {
+            *strings = (*(*file.cast::<OpenFile>()).vfs).api.text(text);
+            if (*strings).is_null() { sqlite::SQLITE_NOMEM } else { sqlite::SQLITE_OK }
+        }
     };
     // SAFETY: three pointers; the second is a C string, the third one or null.
     let (name, argument) = unsafe {
