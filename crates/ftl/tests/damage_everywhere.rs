@@ -9,7 +9,7 @@ use tantalum_base::{
 use tantalum_ftl::planted::{Fault, plant};
 use tantalum_ftl::{Ftl, FtlOptions, RecoveryReport};
 use tantalum_media::BlockStore;
-use tantalum_media::block_store::MemoryStore;
+use tantalum_media::block_store::{MemoryStore, Salvage};
 use tantalum_media::file_zones::anchor_area_bytes;
 use tantalum_media::{FileZones, FileZonesOptions};
 use tantalum_runtime::virtual_time::Schedule;
@@ -24,13 +24,13 @@ const SLOTS_PER_ZONE: u32 = 16;
 const ANCHORS: u32 = 8;
 const ZONES_BYTE: u64 = anchor_area_bytes(ANCHORS);
 
-type Media = FileZones<MemoryStore>;
+type Media = FileZones<Salvage<MemoryStore>>;
 
 fn store_bytes(zones: u32) -> u64 {
     ZONES_BYTE + u64::from(zones * SLOTS_PER_ZONE) * PAGE_BYTES as u64
 }
 
-fn media(disk: &MemoryStore) -> Media {
+fn media(disk: &MemoryStore, salvage: bool) -> Media {
     let slots = (disk.bytes() - ZONES_BYTE) / PAGE_BYTES as u64;
     let options = FileZonesOptions {
         volume_id: 7,
@@ -38,7 +38,8 @@ fn media(disk: &MemoryStore) -> Media {
         zones: slots as u32 / SLOTS_PER_ZONE,
         slots_per_zone: SLOTS_PER_ZONE,
     };
-    FileZones::new(disk.clone(), options).unwrap().with_anchors(0, ANCHORS)
+    let store = Salvage::new(disk.clone(), salvage);
+    FileZones::new(store, options).unwrap().with_anchors(0, ANCHORS)
 }
 
 /// Few checkpoints, so that much is in the log alone.
@@ -79,7 +80,7 @@ async fn load(
     changes: u64,
     end: End,
 ) -> Result<Held> {
-    let ftl = Ftl::format(media(&disk), options()).await?;
+    let ftl = Ftl::format(media(&disk, false), options()).await?;
     let cleaner = Rc::clone(&ftl);
     runtime.spawn("cleaner", async move { cleaner.run_cleaner().await });
     let checkpointer = Rc::clone(&ftl);
@@ -157,15 +158,16 @@ fn open(disk: &MemoryStore, held: &Held, accept_loss: bool) -> Opened {
     let opened = runtime.run(async move {
         let mut opened = Opened::default();
         let options = FtlOptions { accept_loss, ..options() };
-        let ftl = match Ftl::recover(media(&disk), options).await {
+        let ftl = match Ftl::recover(media(&disk, accept_loss), options).await {
             Ok((ftl, report)) => {
                 opened.report = report;
                 ftl
             }
             Err(error) => {
                 let kind = error.kind();
+                // A block that cannot be read may be read the next time, but for who accepts loss.
                 let damage = matches!(kind, ErrorKind::Corrupt | ErrorKind::Checksum);
-                assert!(damage, "{error}");
+                assert!(damage || kind == ErrorKind::Io && !accept_loss, "{error}");
                 opened.refused = true;
                 return opened;
             }
@@ -183,13 +185,27 @@ fn open(disk: &MemoryStore, held: &Held, accept_loss: bool) -> Opened {
                 opened.wrong = Some(format!("page {page} reads as change {number}, not {held:?}"));
             }
         }
+        if accept_loss {
+            // What was given up is behind us: from now on the device opens as any other.
+            ftl.close().await.unwrap();
+            let again = Ftl::recover(media(&disk, false), self::options()).await;
+            assert!(again.is_ok(), "{:?}", again.err());
+        }
         opened
     });
     opened.unwrap()
 }
 
-/// Zeroes each block in turn, or flips a bit of it; what came of that for each.
-fn damage_everywhere(used: &Used, flip: bool, accept_loss: bool) -> Vec<(u64, Opened)> {
+/// What happens to a block.
+#[derive(Clone, Copy, Debug)]
+enum Damage {
+    Zeroed,
+    Flipped,
+    Unreadable,
+}
+
+/// Damages each block in turn; what came of that for each.
+fn damage_everywhere(used: &Used, damage: Damage, accept_loss: bool) -> Vec<(u64, Opened)> {
     let mut found = Vec::new();
     let whole = used.disk.image();
     for block in 0..whole.len() as u64 / PAGE_BYTES as u64 {
@@ -199,10 +215,12 @@ fn damage_everywhere(used: &Used, flip: bool, accept_loss: bool) -> Vec<(u64, Op
             continue;
         }
         let disk = MemoryStore::with_image(&whole);
-        if flip {
-            disk.flip_bit(byte + (block * 37) % PAGE_BYTES as u64, (block % 8) as u8);
-        } else {
-            disk.wipe_block(byte);
+        match damage {
+            Damage::Zeroed => disk.wipe_block(byte),
+            Damage::Flipped => {
+                disk.flip_bit(byte + (block * 37) % PAGE_BYTES as u64, (block % 8) as u8);
+            }
+            Damage::Unreadable => disk.spoil_block(byte),
         }
         found.push((block, open(&disk, &used.held, accept_loss)));
     }
@@ -216,9 +234,9 @@ fn no_page_is_wrong(end: End, seeds: std::ops::Range<u64>) {
         let used = used_for(seed, 400, end, zones);
         let whole = open(&used.copy(), &used.held, false);
         assert!(!whole.refused && whole.errors == 0 && whole.wrong.is_none(), "{seed}: {whole:?}");
-        for flip in [false, true] {
-            for (block, opened) in damage_everywhere(&used, flip, false) {
-                assert_eq!(opened.wrong, None, "seed {seed}, {end:?}, block {block}, flip {flip}");
+        for damage in [Damage::Zeroed, Damage::Flipped, Damage::Unreadable] {
+            for (block, opened) in damage_everywhere(&used, damage, false) {
+                assert_eq!(opened.wrong, None, "seed {seed}, {end:?}, block {block} {damage:?}");
                 refused += u32::from(opened.refused);
                 errors += opened.errors;
             }
@@ -242,14 +260,14 @@ fn a_closed_device_never_reads_old_content() {
 #[test]
 fn what_is_given_up_is_told() {
     let used = used(1, End::Killed);
-    let refused: BTreeSet<u64> = damage_everywhere(&used, false, false)
+    let refused: BTreeSet<u64> = damage_everywhere(&used, Damage::Zeroed, false)
         .into_iter()
         .filter(|(_, opened)| opened.refused)
         .map(|(block, _)| block)
         .collect();
     assert!(!refused.is_empty());
     let mut given_up = 0;
-    for (block, opened) in damage_everywhere(&used, false, true) {
+    for (block, opened) in damage_everywhere(&used, Damage::Zeroed, true) {
         let RecoveryReport { changes_given_up, pages_given_up, .. } = opened.report;
         if opened.wrong.is_some() {
             assert!(changes_given_up > 0, "block {block}: {:?}", opened.wrong);
@@ -260,6 +278,20 @@ fn what_is_given_up_is_told() {
         }
     }
     assert!(given_up > 0);
+}
+
+/// A block that cannot be read is no reason to refuse, for who accepts loss: it is a damaged one.
+#[test]
+fn what_cannot_be_read_is_given_up_as_what_is_damaged() {
+    let used = used(1, End::Killed);
+    let refused = damage_everywhere(&used, Damage::Unreadable, false);
+    assert!(refused.iter().any(|(_, opened)| opened.refused));
+    let unreadable = damage_everywhere(&used, Damage::Unreadable, true);
+    let damaged = damage_everywhere(&used, Damage::Zeroed, true);
+    for ((block, unreadable), (_, damaged)) in unreadable.into_iter().zip(damaged) {
+        let told = |opened: Opened| (opened.refused, opened.errors, opened.wrong);
+        assert_eq!(told(unreadable), told(damaged), "block {block}");
+    }
 }
 
 /// Each of what keeps old content away is needed: without it some block brings it back, or a sound
@@ -273,7 +305,7 @@ fn what_is_switched_off_is_noticed() {
             let used = used_for(seed, 400, End::Killed, zones);
             let whole = open(&used.copy(), &used.held, false);
             let noticed = whole.refused
-                || damage_everywhere(&used, false, false)
+                || damage_everywhere(&used, Damage::Zeroed, false)
                     .iter()
                     .any(|(_, opened)| opened.wrong.is_some());
             plant(None);

@@ -19,7 +19,11 @@ pub struct OpenOptions {
     /// part of the map is: pages may then hold what they held before, or be errors. The report says
     /// what is given up. Otherwise opening is refused as [`Corrupt`].
     ///
+    /// Blocks of the store that cannot be read are taken for damaged. Otherwise opening is refused with
+    /// the store's error, [`Io`], where it needs one of them: it may pass.
+    ///
     /// [`Corrupt`]: tantalum_base::ErrorKind::Corrupt
+    /// [`Io`]: tantalum_base::ErrorKind::Io
     pub accept_loss: bool,
 }
 

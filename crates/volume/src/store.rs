@@ -1,6 +1,6 @@
 //! What a volume's configuration says its bytes live on.
 use tantalum_base::{Error, ErrorKind, Result};
-use tantalum_media::block_store::{FileStore, FileStoreOptions, MemoryStore};
+use tantalum_media::block_store::{FileStore, FileStoreOptions, MemoryStore, Salvage};
 use tantalum_media::{BlockStore, IoBuf};
 use tantalum_runtime::Live;
 
@@ -12,7 +12,7 @@ use crate::open_options::OpenOptions;
 #[derive(Clone)]
 pub enum VolumeStore {
     /// A file or a block device.
-    File(FileStore),
+    File(Salvage<FileStore>),
     /// Memory.
     Memory(MemoryStore),
 }
@@ -31,11 +31,11 @@ impl VolumeStore {
                         format!("{data} does not exist; `tantalum create {config}` makes it"),
                     ));
                 }
-                let read_only = options.read_only;
+                let OpenOptions { read_only, accept_loss } = options;
                 let sparse = config.media.sparse;
                 let options = FileStoreOptions { read_only, sparse, ..FileStoreOptions::default() };
                 let store = FileStore::open(live, &path, options)?;
-                Ok(VolumeStore::File(store))
+                Ok(VolumeStore::File(Salvage::new(store, accept_loss)))
             }
             MediaType::Memory => {
                 let store = VolumeStore::Memory(MemoryStore::new(plan(config, 0)?.store_bytes()));

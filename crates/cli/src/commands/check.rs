@@ -17,8 +17,8 @@ use tantalum_volume::{CheckReport, OpenOptions, VolumeConfig, check_volume, open
 pub struct Args {
     /// The volume's configuration
     volume: PathBuf,
-    /// First open a volume that is refused as damaged, to write, and give up what cannot be told any
-    /// more; what that is, is said
+    /// First open a volume that is refused as damaged, or of which a block cannot be read, to write, and
+    /// give up what cannot be told any more; what that is, is said
     #[arg(long)]
     accept_loss: bool,
 }

@@ -1,8 +1,9 @@
 //! A store in RAM.
-use super::{BlockStore, BufferPool, IoBuf, assert_in_store};
+use super::{BLOCK_BYTES, BlockStore, BufferPool, IoBuf, assert_in_store};
 use std::cell::RefCell;
+use std::collections::BTreeSet;
 use std::rc::Rc;
-use tantalum_base::Result;
+use tantalum_base::{Error, ErrorKind, Result};
 
 /// What is allocated at once where a part of the store is first written.
 const CHUNK_BYTES: usize = 256 << 10;
@@ -15,6 +16,8 @@ pub struct MemoryStore(Rc<Content>);
 struct Content {
     bytes: u64,
     chunks: RefCell<Vec<Option<Box<[u8]>>>>,
+    /// Blocks that cannot be read until they are written, by the byte at which they start.
+    unreadable: RefCell<BTreeSet<u64>>,
     pool: BufferPool,
 }
 
@@ -23,8 +26,12 @@ impl MemoryStore {
     pub fn new(bytes: u64) -> Self {
         assert_in_store(bytes, 0, bytes);
         let chunks = vec![None; bytes.div_ceil(CHUNK_BYTES as u64) as usize];
-        let pool = BufferPool::default();
-        MemoryStore(Rc::new(Content { bytes, chunks: RefCell::new(chunks), pool }))
+        MemoryStore(Rc::new(Content {
+            bytes,
+            chunks: RefCell::new(chunks),
+            unreadable: RefCell::default(),
+            pool: BufferPool::default(),
+        }))
     }
 
     /// A store that holds `image`.
@@ -50,7 +57,12 @@ impl MemoryStore {
 
     /// Makes a block zeros behind everybody's back; `byte` is where it starts.
     pub fn wipe_block(&self, byte: u64) {
-        self.write_from(byte, &[0; super::BLOCK_BYTES as usize]);
+        self.write_from(byte, &[0; BLOCK_BYTES as usize]);
+    }
+
+    /// Makes a block unreadable until it is written, as a bad sector is; `byte` is where it starts.
+    pub fn spoil_block(&self, byte: u64) {
+        self.0.unreadable.borrow_mut().insert(byte);
     }
 
     /// RAM that the content takes, in bytes.
@@ -114,6 +126,11 @@ impl BlockStore for MemoryStore {
 
     async fn read(&self, offset: u64, mut buf: IoBuf) -> Result<IoBuf> {
         assert_in_store(self.0.bytes, offset, buf.len() as u64);
+        let end = offset + buf.len() as u64;
+        if let Some(byte) = self.0.unreadable.borrow().range(offset..end).next() {
+            let context = format!("the block at byte {byte} cannot be read");
+            return Err(Error::new(ErrorKind::Io, context));
+        }
         self.read_into(offset, &mut buf);
         Ok(buf)
     }
@@ -121,6 +138,8 @@ impl BlockStore for MemoryStore {
     async fn write(&self, offset: u64, buf: IoBuf, _durable: bool) -> Result<IoBuf> {
         assert_in_store(self.0.bytes, offset, buf.len() as u64);
         self.write_from(offset, &buf);
+        let end = offset + buf.len() as u64;
+        self.0.unreadable.borrow_mut().retain(|byte| !(offset..end).contains(byte));
         Ok(buf)
     }
 

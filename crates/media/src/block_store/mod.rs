@@ -5,6 +5,7 @@
 //! ├ memory          chunks in RAM; handles share one content, so it outlives a "reopen"
 //! ├ file            a file or a block device: direct I/O, locked, really synced
 //! ├ counting        wrapper: counts what is written, for other threads to read
+//! ├ salvage         wrapper: gives zeros for blocks that cannot be read
 //! └ crash           wrapper: keeps unsynced writes apart, and drops, reorders or tears them
 //! buffer_pool       buffers that go round instead of being allocated an operation
 //! ```
@@ -15,12 +16,14 @@ pub mod counting;
 pub mod crash;
 pub mod file;
 pub mod memory;
+pub mod salvage;
 
 pub use buffer_pool::BufferPool;
 pub use counting::{Counting, StoreCounters, StoreCounts};
 pub use crash::{CrashOptions, CrashStore, CutStyle, IoFaultKind, LostBlocks};
 pub use file::{FileStore, FileStoreOptions};
 pub use memory::MemoryStore;
+pub use salvage::Salvage;
 /// A buffer for direct I/O, owned by the store while an operation runs.
 pub use tantalum_runtime::IoBuf;
 

@@ -1,0 +1,97 @@
+//! A wrapper that gives what can be read of a store of which some blocks cannot.
+use super::{BLOCK_BYTES, BlockStore, IoBuf};
+use tantalum_base::{ErrorKind, Result};
+
+/// Gives zeros for each block that the store inside fails to read, so that whoever reads finds it
+/// damaged, by its checksum, and nothing else with it. For whoever accepts that an error which would
+/// have passed is taken for damage that stays.
+#[derive(Clone)]
+pub struct Salvage<S> {
+    inner: S,
+    enabled: bool,
+}
+
+impl<S: BlockStore> Salvage<S> {
+    /// Salvages from `inner` where that is `enabled`; otherwise errors are errors.
+    pub fn new(inner: S, enabled: bool) -> Self {
+        Salvage { inner, enabled }
+    }
+
+    /// The blocks of a read that failed, each by itself.
+    async fn read_each(&self, offset: u64, bytes: usize) -> Result<IoBuf> {
+        let mut whole = self.inner.buffer(bytes);
+        for (index, out) in whole.chunks_mut(BLOCK_BYTES as usize).enumerate() {
+            let byte = offset + index as u64 * BLOCK_BYTES;
+            match self.inner.read(byte, self.inner.buffer(out.len())).await {
+                Ok(block) => {
+                    out.copy_from_slice(&block);
+                    self.inner.recycle(block);
+                }
+                Err(error) if error.kind() == ErrorKind::Io => out.fill(0),
+                Err(error) => return Err(error),
+            }
+        }
+        Ok(whole)
+    }
+}
+
+impl<S: BlockStore> BlockStore for Salvage<S> {
+    fn bytes(&self) -> u64 {
+        self.inner.bytes()
+    }
+
+    fn buffer(&self, bytes: usize) -> IoBuf {
+        self.inner.buffer(bytes)
+    }
+
+    fn recycle(&self, buf: IoBuf) {
+        self.inner.recycle(buf);
+    }
+
+    async fn read(&self, offset: u64, buf: IoBuf) -> Result<IoBuf> {
+        let bytes = buf.len();
+        match self.inner.read(offset, buf).await {
+            Err(error) if self.enabled && error.kind() == ErrorKind::Io => {
+                self.read_each(offset, bytes).await
+            }
+            result => result,
+        }
+    }
+
+    async fn write(&self, offset: u64, buf: IoBuf, durable: bool) -> Result<IoBuf> {
+        self.inner.write(offset, buf, durable).await
+    }
+
+    async fn sync(&self) -> Result<()> {
+        self.inner.sync().await
+    }
+
+    async fn prepare(&self, offset: u64, bytes: u64) -> Result<()> {
+        self.inner.prepare(offset, bytes).await
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::block_store::MemoryStore;
+    use tantalum_runtime::Virtual;
+    use tantalum_runtime::virtual_time::Schedule;
+
+    #[test]
+    fn only_what_cannot_be_read_is_zeros() {
+        let disk = MemoryStore::with_image(&[7; 4 * BLOCK_BYTES as usize]);
+        disk.spoil_block(BLOCK_BYTES);
+        let read = Virtual::new(Schedule::Fifo).run(async move {
+            let bytes = 3 * BLOCK_BYTES as usize;
+            let plain = Salvage::new(disk.clone(), false);
+            assert!(plain.read(BLOCK_BYTES, plain.buffer(bytes)).await.is_err());
+            let salvage = Salvage::new(disk, true);
+            salvage.read(0, salvage.buffer(bytes)).await.unwrap()
+        });
+        let read = read.unwrap();
+        for (block, expected) in read.chunks(BLOCK_BYTES as usize).zip([7, 0, 7]) {
+            assert!(block.iter().all(|byte| *byte == expected));
+        }
+    }
+}
