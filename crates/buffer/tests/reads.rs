@@ -1,5 +1,5 @@
 //! A read of pages that are cached and pages that are not shows one moment.
-#[path = "../../ssd/tests/reads/check.rs"]
+#[path = "../../models/tests/reads/check.rs"]
 mod check;
 mod support;
 

@@ -145,36 +145,19 @@ mod tests {
     use crate::dump::DumpOptions;
     use crate::options::FtlOptions;
     use std::rc::Rc;
-    use tantalum_base::Stamp;
-    use tantalum_media::nand::{Nand, NandFaults, NandGeometry, NandOptions, NandTiming};
-    use tantalum_media::nand_zones::{NandZones, NandZonesOptions};
+    use tantalum_media::block_store::MemoryStore;
+    use tantalum_media::{FileZones, FileZonesOptions};
     use tantalum_runtime::virtual_time::Schedule;
     use tantalum_runtime::{Runtime, Virtual};
 
-    fn zones(runtime: &Virtual) -> NandZones<Virtual, Stamp> {
-        let geometry = NandGeometry {
-            channels: 2,
-            packages_per_channel: 1,
-            planes_per_package: 1,
-            blocks_per_plane: 60,
-            pages_per_block: 8,
-            page_bytes: 8192,
-            spare_bytes: 128,
-        };
-        let timing = NandTiming {
-            read_ns: 50_000,
-            program_ns: 500_000,
-            program_upper_ns: 500_000,
-            erase_ns: 2_000_000,
-            channel_bytes_per_second: 200_000_000,
-        };
-        let nand = NandOptions { geometry, timing, faults: NandFaults::default(), seed: 1 };
-        let options = NandZonesOptions { spare_blocks_per_plane: 0, append_pages_max: 16 };
-        NandZones::new(runtime.clone(), Nand::new(&nand).unwrap(), options).unwrap()
+    fn zones() -> FileZones<MemoryStore> {
+        let options =
+            FileZonesOptions { volume_id: 1, first_byte: 0, zones: 60, slots_per_zone: 16 };
+        FileZones::new(MemoryStore::new(60 * 16 * 4096), options).unwrap()
     }
 
-    async fn formatted(rt: &Virtual) -> Rc<Ftl<NandZones<Virtual, Stamp>>> {
-        let media = zones(rt);
+    async fn formatted() -> Rc<Ftl<FileZones<MemoryStore>>> {
+        let media = zones();
         let dump = Some(DumpOptions::least(&media.geometry(), 100, 8));
         Ftl::format(media, FtlOptions { dump, ..FtlOptions::new(100) }).await.unwrap()
     }
@@ -184,7 +167,7 @@ mod tests {
         let runtime = Virtual::new(Schedule::Fifo);
         let rt = runtime.clone();
         let run = async move {
-            let ftl = formatted(&rt).await;
+            let ftl = formatted().await;
             let backup = Rc::clone(&ftl);
             rt.spawn("backup", async move { backup.run_backup().await });
             let half = ftl.layout.entries_max / 2;
@@ -204,9 +187,8 @@ mod tests {
     #[test]
     fn who_gives_up_waiting_for_room_is_not_counted_any_more() {
         let runtime = Virtual::new(Schedule::Fifo);
-        let rt = runtime.clone();
         let run = async move {
-            let ftl = formatted(&rt).await;
+            let ftl = formatted().await;
             let half = ftl.layout.entries_max / 2;
             let _first = ftl.reserve_entries(half).await.unwrap();
             let _second = ftl.reserve_entries(half).await.unwrap();

@@ -18,7 +18,6 @@
 //! deltas / backup         changes since the checkpoint, kept small enough to be dumped
 //! dump / restore          what is written on stored energy at a power loss; taking it back
 //! command_tasks           commands go on when their caller gives them up
-//! personality             other layers: block mapping, BAST, FAST, DFTL
 //! ```
 //!
 //! **The log rule.** Every change takes the next [`Version`](tantalum_base::Version) of one
@@ -48,7 +47,6 @@ mod logged;
 mod map;
 mod moving;
 mod options;
-pub mod personality;
 mod places;
 pub mod planted;
 mod read;

@@ -7,7 +7,7 @@ use tantalum_ftl::{Ftl, FtlOptions};
 use tantalum_hosts::double_write::{
     DoubleWrite, DoubleWriteOptions, Form, HostStatistics, versions,
 };
-use tantalum_media::{NandZones, NandZonesOptions};
+use tantalum_models::{NandZones, NandZonesOptions};
 use tantalum_runtime::virtual_time::Schedule;
 use tantalum_runtime::{Runtime, Virtual};
 use tantalum_ssd::{CacheKind, Ssd, SsdOptions};

@@ -1,9 +1,9 @@
 //! SHARE on a drive whose table of shared pages is as small as the paper's (section 4.2.1).
 use tantalum_base::{PageNo, Result, Rng, Stamp};
 use tantalum_hosts::double_write::{DoubleWrite, DoubleWriteOptions, Form};
+use tantalum_models::DeviceConfig;
 use tantalum_runtime::Virtual;
 use tantalum_runtime::virtual_time::Schedule;
-use tantalum_ssd::DeviceConfig;
 
 /// InnoDB's batch of 120 pages, of 16 KiB each: 480 pages of the device.
 const OPTIONS: DoubleWriteOptions = DoubleWriteOptions {

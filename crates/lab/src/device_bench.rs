@@ -4,9 +4,9 @@ use std::cell::{Cell, RefCell};
 use std::path::Path;
 use std::rc::Rc;
 use tantalum_base::{Error, ErrorKind, PageDevice, PageNo, Payload, Result, Rng, Stamp};
+use tantalum_models::{DeviceConfig, DeviceSpec, SimulatedSsd};
 use tantalum_runtime::virtual_time::Schedule;
 use tantalum_runtime::{JoinHandle, Runtime, Virtual};
-use tantalum_ssd::{DeviceConfig, DeviceSpec, SimulatedSsd};
 use tantalum_trace::{OpenOptions, shared};
 
 use crate::device_replay::{Age, DeviceReplayOptions, DeviceTrace, Expected, age_ssd, replay};

@@ -2,9 +2,9 @@
 use std::rc::Rc;
 use tantalum_base::{Error, ErrorKind, PageDevice, PageNo, Payload, Result, Stamp};
 use tantalum_media::ZoneMedia;
+use tantalum_models::DeviceConfig;
 use tantalum_runtime::Virtual;
 use tantalum_runtime::virtual_time::Schedule;
-use tantalum_ssd::DeviceConfig;
 
 use crate::device_bench::{Device, cpu_seconds, finish};
 

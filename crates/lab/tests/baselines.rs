@@ -11,9 +11,9 @@ use tantalum_ftl::FtlOptions;
 use tantalum_ftl::planted::{Fault, plant};
 use tantalum_lab::crash::{FileRig, NandRig, Rig};
 use tantalum_media::Fate;
+use tantalum_models::baselines::{Wal, WalOptions};
 use tantalum_runtime::virtual_time::Schedule;
 use tantalum_runtime::{Runtime, Virtual};
-use tantalum_ssd::baselines::{Wal, WalOptions};
 
 const COMMANDS: u32 = 40;
 

@@ -9,13 +9,13 @@ use proptest::prelude::*;
 use std::cell::RefCell;
 use std::rc::Rc;
 use tantalum_base::{Error, ErrorKind, PageDevice, PageNo, PageRange, Rng, Stamp};
-use tantalum_ftl::personality::{
-    Personality, PersonalityConfig, PersonalitySpec, PersonalityStatistics,
-};
 use tantalum_ftl::planted::{Fault, plant};
 use tantalum_media::block_store::MemoryStore;
 use tantalum_media::wrappers::{AppendFault, Faults, FaultsOptions};
 use tantalum_media::{FileZones, FileZonesOptions, ZoneMedia};
+use tantalum_models::personality::{
+    Personality, PersonalityConfig, PersonalitySpec, PersonalityStatistics,
+};
 use tantalum_runtime::Virtual;
 use tantalum_runtime::virtual_time::Schedule;
 

@@ -5,9 +5,9 @@ mod personality;
 
 use personality::{Known, Load, ORDERS, nand, perform, requests, verify, zones};
 use std::rc::Rc;
-use tantalum_ftl::personality::{Personality, PersonalitySpec};
 use tantalum_ftl::planted::{Fault, plant};
 use tantalum_media::{CutPlan, Fate, ZoneMedia};
+use tantalum_models::personality::{Personality, PersonalitySpec};
 use tantalum_runtime::Virtual;
 use tantalum_runtime::virtual_time::Schedule;
 

@@ -7,7 +7,7 @@ use personality::{Known, Load, ORDERS, nand, perform, read, requests, stamp, ver
 use std::cell::RefCell;
 use std::rc::Rc;
 use tantalum_base::{Error, ErrorKind, Rng};
-use tantalum_ftl::personality::{Personality, PersonalitySpec};
+use tantalum_models::personality::{Personality, PersonalitySpec};
 use tantalum_runtime::Virtual;
 use tantalum_runtime::virtual_time::Schedule;
 

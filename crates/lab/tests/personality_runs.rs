@@ -8,8 +8,8 @@ use personality::{nand, read, stamp, zones};
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
 use tantalum_base::{PageDevice, PageNo, Rng, Stamp};
-use tantalum_ftl::personality::{Personality, PersonalitySpec};
 use tantalum_media::{CutPlan, Fate, ZoneMedia};
+use tantalum_models::personality::{Personality, PersonalitySpec};
 use tantalum_runtime::virtual_time::Schedule;
 use tantalum_runtime::{Runtime, Virtual};
 

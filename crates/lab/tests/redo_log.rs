@@ -7,9 +7,9 @@ use tantalum_ftl::FtlOptions;
 use tantalum_ftl::planted::{Fault, plant};
 use tantalum_media::block_store::MemoryStore;
 use tantalum_media::{FileZones, FileZonesOptions, ZoneMedia};
+use tantalum_models::baselines::{Wal, WalOptions, WalRecovery};
 use tantalum_runtime::Virtual;
 use tantalum_runtime::virtual_time::Schedule;
-use tantalum_ssd::baselines::{Wal, WalOptions, WalRecovery};
 
 const ZONES: u32 = 24;
 const SLOTS_PER_ZONE: u32 = 32;

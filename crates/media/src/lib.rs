@@ -2,10 +2,7 @@
 //!
 //! ```text
 //! zone           ZoneMedia: append-only zones, the contract the FTL builds on
-//! ├ nand_zones   zones as superblocks over simulated NAND        (nand: geometry, timing, wear, faults)
 //! └ file_zones   zones as extents of a flat store                (block_store: file, memory, crash wrapper)
-//! disk           a disk: seeks, rotation, zones, an elevator, a write cache
-//! nvram          a region that survives a power cut
 //! cut            power cuts at a chosen operation, and its fate
 //! wrappers       over any zones: faults, recording, throttling, checking
 //! conformance    what every ZoneMedia must do, as tests         (feature `testing`)
@@ -14,20 +11,13 @@ pub mod block_store;
 #[cfg(feature = "testing")]
 pub mod conformance;
 pub mod cut;
-pub mod disk;
 pub mod file_zones;
-pub mod nand;
-pub mod nand_zones;
-pub mod nvram;
 pub mod wrappers;
 pub mod zone;
 
 pub use block_store::{BlockStore, IoBuf};
 pub use cut::{CutPlan, Fate, PowerCut};
 pub use file_zones::{FileZones, FileZonesOptions};
-pub use nand::{Nand, NandOptions};
-pub use nand_zones::{NandZones, NandZonesOptions};
-pub use nvram::Nvram;
 /// For [`forward_zone_media`].
 #[doc(hidden)]
 pub use tantalum_base as base;

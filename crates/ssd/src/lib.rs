@@ -8,34 +8,21 @@
 //! ├ trim         giving ranges up, likewise
 //! ├ refusals     after a failure, and where it is open read-only
 //! ├ transactions pages of open transactions, invisible until commit
-//! └ power_loss   the energy budget, the dump at a power loss, the reboot
-//! tx_cache       TxCache: another device over the FTL, whose cache in NVRAM carries transactions
-//! HostQueue      a PageDevice over another: what the link to a host costs
-//! baselines      TxFlash, atomic-write log, redo log: what TxCache was measured against;
-//!                page_turns: their changes of the same pages keep their order
-//! profile        devices of the papers as numbers; builds them over simulated NAND
+//! └ power_loss   the dump at a power loss, the reboot
 //! ```
-pub mod baselines;
-mod host_queue;
-mod issue_order;
 mod options;
-mod page_turns;
-pub mod power_loss;
-pub mod profile;
+mod power_loss;
 mod refusals;
 mod share;
 mod ssd;
 mod statistics;
 mod transactions;
 mod trim;
-pub mod tx_cache;
 mod write_back;
 mod write_cache;
 
-pub use host_queue::{HostQueue, HostQueueOptions};
 pub use options::{CacheKind, FlushMeaning, SsdOptions};
-pub use power_loss::{Capacitors, RebootReport};
-pub use profile::{DeviceConfig, DeviceSpec, Profile, SimulatedDevice, SimulatedSsd};
+pub use power_loss::RebootReport;
 pub use ssd::Ssd;
 pub use statistics::SsdStatistics;
-pub use tx_cache::{TxCache, TxCacheOptions};
+pub use transactions::Transactions;

@@ -12,7 +12,7 @@ use tantalum_base::{Error, ErrorKind, FastMap, PageNo, PageRange, Payload, Resul
 use crate::trim::range_of;
 
 /// All open transactions of a device.
-pub(crate) struct Transactions<P> {
+pub struct Transactions<P> {
     open: BTreeMap<TxId, Transaction<P>>,
     holders: FastMap<PageNo, TxId>,
     next: u64,
@@ -29,7 +29,8 @@ struct Transaction<P> {
 }
 
 impl<P: Payload> Transactions<P> {
-    pub(crate) fn new(transactions_max: u32, pages_max: u32) -> Self {
+    /// None open; at most so many at once, of so many pages each.
+    pub fn new(transactions_max: u32, pages_max: u32) -> Self {
         Transactions {
             open: BTreeMap::new(),
             holders: FastMap::default(),
@@ -40,7 +41,7 @@ impl<P: Payload> Transactions<P> {
     }
 
     /// Opens one.
-    pub(crate) fn begin(&mut self) -> Result<TxId> {
+    pub fn begin(&mut self) -> Result<TxId> {
         if self.transactions_max == 0 {
             return Err(Error::new(ErrorKind::Unsupported, "this device has no transactions"));
         }
@@ -65,7 +66,7 @@ impl<P: Payload> Transactions<P> {
     }
 
     /// Writes `pages` from `first` on in `tx`: all of them or, with an error, none.
-    pub(crate) fn write(&mut self, tx: TxId, first: PageNo, pages: &[P]) -> Result<()> {
+    pub fn write(&mut self, tx: TxId, first: PageNo, pages: &[P]) -> Result<()> {
         let pages_max = self.pages_max as usize;
         let numbers = || (first.0..).map(PageNo).take(pages.len());
         if let Some((page, holder)) = numbers().find_map(|page| {
@@ -101,36 +102,36 @@ impl<P: Payload> Transactions<P> {
     }
 
     /// What `tx` wrote to `page`.
-    pub(crate) fn read(&self, tx: TxId, page: PageNo) -> Result<Option<&P>> {
+    pub fn read(&self, tx: TxId, page: PageNo) -> Result<Option<&P>> {
         let transaction = self.open.get(&tx).ok_or_else(|| unknown(tx))?;
         Ok(transaction.index.get(&page).map(|index| &transaction.pages[*index as usize].1))
     }
 
     /// The commit of `tx` is on its way, until it is ended or called off; the number of pages that it
     /// wrote.
-    pub(crate) fn start_commit(&mut self, tx: TxId) -> Result<u32> {
+    pub fn start_commit(&mut self, tx: TxId) -> Result<u32> {
         let transaction = self.get_mut(tx)?;
         transaction.committing = true;
         Ok(transaction.pages.len() as u32)
     }
 
     /// The commit of `tx`, if it is still on its way, was given up: the transaction is open as before.
-    pub(crate) fn call_off_commit(&mut self, tx: TxId) {
+    pub fn call_off_commit(&mut self, tx: TxId) {
         self.open.entry(tx).and_modify(|transaction| transaction.committing = false);
     }
 
     /// The range in which all lies that `tx` wrote.
-    pub(crate) fn range(&self, tx: TxId) -> PageRange {
+    pub fn range(&self, tx: TxId) -> PageRange {
         range_of(self.open.get(&tx).map_or(&[], |transaction| &transaction.pages))
     }
 
     /// What `tx` wrote, which it goes on holding.
-    pub(crate) fn written(&self, tx: TxId) -> Vec<(PageNo, P)> {
+    pub fn written(&self, tx: TxId) -> Vec<(PageNo, P)> {
         self.open.get(&tx).map_or_else(Vec::new, |transaction| transaction.pages.clone())
     }
 
     /// Ends `tx`, whose commit was started, and returns what it wrote.
-    pub(crate) fn end_commit(&mut self, tx: TxId) -> Vec<(PageNo, P)> {
+    pub fn end_commit(&mut self, tx: TxId) -> Vec<(PageNo, P)> {
         let Some(transaction) = self.open.remove(&tx) else { return Vec::new() };
         for (page, _) in &transaction.pages {
             self.holders.remove(page);
@@ -139,7 +140,7 @@ impl<P: Payload> Transactions<P> {
     }
 
     /// Ends `tx` with nothing of it left.
-    pub(crate) fn abort(&mut self, tx: TxId) -> Result<()> {
+    pub fn abort(&mut self, tx: TxId) -> Result<()> {
         self.get_mut(tx)?;
         self.end_commit(tx);
         Ok(())

@@ -1,6 +1,6 @@
 //! A trim and the writers beside it: they wait for its place in the log's order, and no longer.
 #[allow(dead_code, reason = "the tests of reads have more of these devices in use")]
-#[path = "reads/devices.rs"]
+#[path = "../../models/tests/reads/devices.rs"]
 mod devices;
 
 use devices::{Zones, run, ssd};

@@ -6,10 +6,10 @@ use anyhow::ensure;
 use std::sync::Arc;
 use tantalum_lab::advise::{self, Advice, AdviseOptions};
 use tantalum_lab::cache_replay::CacheTrace;
+use tantalum_models::DeviceSpec;
 use tantalum_policy::PolicySpec;
 use tantalum_report::html::Spread;
 use tantalum_report::{Page, Plot, Report, Table, Value, config_hash, schema};
-use tantalum_ssd::DeviceSpec;
 
 /// Say which policy and how many pages of memory suit a trace on a device, with the evidence
 ///

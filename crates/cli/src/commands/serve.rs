@@ -6,12 +6,12 @@ use std::path::PathBuf;
 use std::rc::Rc;
 use tantalum_base::{PAGE_BYTES, PageBuf, PageDevice, Result};
 use tantalum_buffer::PoolStatistics;
+use tantalum_models::DeviceSpec;
 use tantalum_nbd::{Server, ServerOptions};
 use tantalum_runtime::Live;
 use tantalum_runtime::live::LiveOptions;
 use tantalum_runtime::live::net::Address;
 use tantalum_runtime::live::signal::terminated;
-use tantalum_ssd::DeviceSpec;
 use tantalum_volume::{OpenOptions, VolumeConfig, open_volume_with};
 
 /// Serve a volume, or a simulated device in real time, until SIGINT or SIGTERM

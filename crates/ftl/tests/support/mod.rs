@@ -3,8 +3,8 @@ use std::rc::Rc;
 use tantalum_base::{PageNo, Stamp};
 use tantalum_ftl::Ftl;
 use tantalum_media::ZoneMedia;
-use tantalum_media::nand::{Nand, NandFaults, NandGeometry, NandOptions, NandTiming};
-use tantalum_media::nand_zones::{NandZones, NandZonesOptions};
+use tantalum_models::nand::{Nand, NandFaults, NandGeometry, NandOptions, NandTiming};
+use tantalum_models::nand_zones::{NandZones, NandZonesOptions};
 use tantalum_runtime::{Runtime, Virtual};
 
 /// The medium.

@@ -1,7 +1,7 @@
 //! What the engines' tests run on.
 use tantalum_base::Stamp;
-use tantalum_media::NandOptions;
-use tantalum_media::nand::{Nand, NandFaults, NandGeometry, NandTiming};
+use tantalum_models::NandOptions;
+use tantalum_models::nand::{Nand, NandFaults, NandGeometry, NandTiming};
 
 /// A small array of two channels: 20 zones, of 32 slots for each plane of a package.
 pub fn nand(seed: u64, planes_per_package: u32) -> Nand<Stamp> {

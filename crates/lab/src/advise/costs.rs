@@ -2,9 +2,9 @@
 use std::cell::RefCell;
 use std::rc::Rc;
 use tantalum_base::{Error, ErrorKind, PageDevice, PageNo, Payload, Result, Rng, Stamp};
+use tantalum_models::{DeviceSpec, SimulatedDevice};
 use tantalum_runtime::virtual_time::Schedule;
 use tantalum_runtime::{Runtime, Virtual};
-use tantalum_ssd::{DeviceSpec, SimulatedDevice};
 
 use crate::device_replay::{Age, Expected, age_device};
 

@@ -16,8 +16,8 @@ pub use costs::{CLUSTER_PAGES, DeviceCosts};
 
 use std::sync::Arc;
 use tantalum_base::{Error, ErrorKind, Result};
+use tantalum_models::DeviceSpec;
 use tantalum_policy::PolicySpec;
-use tantalum_ssd::DeviceSpec;
 
 use crate::buffer_replay::{self, BufferReplayOptions, BufferRun};
 use crate::cache_replay::{self, CacheReplayOptions, CacheTrace};

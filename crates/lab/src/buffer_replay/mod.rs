@@ -27,10 +27,10 @@ use std::rc::Rc;
 use std::sync::Arc;
 use tantalum_base::{Error, ErrorKind, PageDevice, Result};
 use tantalum_buffer::Pool;
+use tantalum_models::DeviceSpec;
 use tantalum_policy::{PolicySpec, Workload};
 use tantalum_runtime::virtual_time::Schedule;
 use tantalum_runtime::{Runtime, Virtual};
-use tantalum_ssd::DeviceSpec;
 
 use crate::cache_replay::CacheTrace;
 use crate::device_replay::{Age, Device, Expected, age_device};

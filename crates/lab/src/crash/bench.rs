@@ -3,7 +3,8 @@ use std::future::Future;
 use std::panic::AssertUnwindSafe;
 use std::rc::Rc;
 use tantalum_base::{Error, ErrorKind};
-use tantalum_media::{CutPlan, Nvram, PowerCut, ZoneMedia};
+use tantalum_media::{CutPlan, PowerCut, ZoneMedia};
+use tantalum_models::Nvram;
 use tantalum_runtime::Virtual;
 use tantalum_runtime::virtual_time::Schedule;
 

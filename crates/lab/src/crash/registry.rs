@@ -15,8 +15,8 @@ use super::subjects::{
     TxCacheSubject, WalSubject,
 };
 use tantalum_base::PageDevice;
-use tantalum_ftl::personality::PersonalitySpec;
-use tantalum_ssd::baselines::Clustering;
+use tantalum_models::baselines::Clustering;
+use tantalum_models::personality::PersonalitySpec;
 
 /// The media, as `--media` takes them: NAND with stamps for contents, NAND with real bytes, a file.
 pub const MEDIA: &[&str] = &["nand", "nand-bytes", "file"];

@@ -2,9 +2,9 @@
 use tantalum_base::{Error, ErrorKind, PAGE_BYTES, Payload, Result, Rng, SlotNo};
 use tantalum_media::block_store::{CrashOptions, CrashStore, CutStyle, LostBlocks, MemoryStore};
 use tantalum_media::file_zones::anchor_area_bytes;
-use tantalum_media::nand::{Nand, NandFaults, NandGeometry, NandOptions, NandTiming};
-use tantalum_media::nand_zones::{NandZones, NandZonesOptions};
 use tantalum_media::{CutPlan, Fate, FileZones, FileZonesOptions, ZoneMedia};
+use tantalum_models::nand::{Nand, NandFaults, NandGeometry, NandOptions, NandTiming};
+use tantalum_models::nand_zones::{NandZones, NandZonesOptions};
 use tantalum_runtime::virtual_time::Schedule;
 use tantalum_runtime::{Runtime, Virtual};
 

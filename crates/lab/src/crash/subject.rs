@@ -1,7 +1,8 @@
 //! What is under test: a kind of device that is formatted once and opened again after each cut.
 use std::rc::Rc;
 use tantalum_base::{PageDevice, Result};
-use tantalum_media::{NandOptions, NandZonesOptions, Nvram, ZoneMedia};
+use tantalum_media::ZoneMedia;
+use tantalum_models::{NandOptions, NandZonesOptions, Nvram};
 use tantalum_runtime::Virtual;
 
 /// What a device is opened with when the power comes on.

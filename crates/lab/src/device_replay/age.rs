@@ -2,11 +2,12 @@
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
 use tantalum_base::{PageDevice, PageNo, PageRange, Result, Rng, Stamp};
-use tantalum_ftl::personality::{PersonalityStatistics, SimulatedPersonality};
 use tantalum_ftl::{Ftl, FtlStatistics};
-use tantalum_media::NandZones;
+use tantalum_models::NandZones;
+use tantalum_models::SimulatedDevice;
+use tantalum_models::personality::{PersonalityStatistics, SimulatedPersonality};
 use tantalum_runtime::{JoinHandle, Runtime, Virtual};
-use tantalum_ssd::{SimulatedDevice, Ssd};
+use tantalum_ssd::Ssd;
 
 use super::Device;
 use super::expected::Expected;

@@ -22,9 +22,9 @@ pub use trace::DeviceTrace;
 use std::cell::RefCell;
 use std::rc::Rc;
 use tantalum_base::{Error, ErrorKind, PageDevice, Result, Stamp};
+use tantalum_models::{DeviceSpec, SimulatedDevice};
 use tantalum_runtime::Virtual;
 use tantalum_runtime::virtual_time::Schedule;
-use tantalum_ssd::{DeviceSpec, SimulatedDevice};
 
 pub(crate) use age::{age as age_device, age_ssd};
 use clients::Replay;

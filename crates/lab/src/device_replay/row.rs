@@ -1,13 +1,14 @@
 //! What a replay on a device gives.
 use hdrhistogram::Histogram;
 use tantalum_base::{Error, ErrorKind, Result, Stamp};
-use tantalum_ftl::personality::PersonalityStatistics;
 use tantalum_ftl::{Ftl, FtlStatistics};
-use tantalum_media::NandZones;
-use tantalum_media::nand::NandCounters;
+use tantalum_models::NandZones;
+use tantalum_models::nand::NandCounters;
+use tantalum_models::personality::PersonalityStatistics;
+use tantalum_models::tx_cache::TxCacheStatistics;
+use tantalum_models::{DeviceSpec, SimulatedDevice};
 use tantalum_runtime::{Runtime, Virtual};
-use tantalum_ssd::tx_cache::TxCacheStatistics;
-use tantalum_ssd::{DeviceSpec, SimulatedDevice, SsdStatistics};
+use tantalum_ssd::SsdStatistics;
 use tantalum_trace::PageEvent;
 
 use super::trace::DeviceTrace;

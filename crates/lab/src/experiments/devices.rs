@@ -4,9 +4,9 @@ use std::cell::{Cell, RefCell};
 use std::rc::Rc;
 use tantalum_base::{Error, ErrorKind, PAGE_BYTES, PageDevice, PageNo, Payload};
 use tantalum_base::{Result, Rng, Stamp};
+use tantalum_models::DeviceSpec;
 use tantalum_runtime::virtual_time::Schedule;
 use tantalum_runtime::{JoinHandle, Runtime, Virtual};
-use tantalum_ssd::DeviceSpec;
 
 use super::{Progress, Row, Scale};
 use crate::device_replay::{Age, Device, Expected, age_device};

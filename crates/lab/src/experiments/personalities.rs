@@ -3,10 +3,10 @@
 //! No paper has this table; `docs/devices/ftl-personalities.md` has what was measured.
 use std::rc::Rc;
 use tantalum_base::{Error, ErrorKind, PageDevice, PageNo, Result, Rng, Stamp};
-use tantalum_ftl::personality::PersonalityConfig;
 use tantalum_ftl::{Ftl, FtlOptions};
-use tantalum_media::nand::Nand;
-use tantalum_media::{NandZones, NandZonesOptions};
+use tantalum_models::nand::Nand;
+use tantalum_models::personality::PersonalityConfig;
+use tantalum_models::{NandZones, NandZonesOptions};
 use tantalum_runtime::virtual_time::Schedule;
 use tantalum_runtime::{Runtime, Virtual};
 
@@ -142,7 +142,7 @@ fn page_map(order: Order, pages: u64, writes: u64, seed: u64) -> Result<Spent> {
     let runtime = Virtual::new(Schedule::Fifo);
     let clock = runtime.clone();
     let load = async move {
-        let nand = Nand::new(&tantalum_media::NandOptions { seed, ..config.nand })?;
+        let nand = Nand::new(&tantalum_models::NandOptions { seed, ..config.nand })?;
         let zones = NandZones::new(clock.clone(), nand, NandZonesOptions::default())?;
         let ftl = Ftl::format(zones, FtlOptions::new(pages)).await?;
         let cleaner = Rc::clone(&ftl);

@@ -4,9 +4,9 @@ use std::future::Future;
 use std::rc::Rc;
 use tantalum_base::{Durability, PageDevice, PageNo, PageRange, Payload, Result, Stamp};
 use tantalum_lab::crash::{NandRig, Opening, Powered, Rig, Subject};
+use tantalum_models::{HostQueue, HostQueueOptions};
 use tantalum_runtime::virtual_time::Schedule;
 use tantalum_runtime::{Runtime, Virtual};
-use tantalum_ssd::{HostQueue, HostQueueOptions};
 
 use crate::Media;
 use crate::operation::{Close, Operation, PAGES, REWRITTEN, RIGHT, stamp};

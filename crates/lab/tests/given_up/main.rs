@@ -9,15 +9,15 @@ use life::{Case, live};
 use operation::Operation;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use tantalum_base::Stamp;
-use tantalum_ftl::personality::PersonalitySpec;
 use tantalum_ftl::planted::{Fault, plant};
 use tantalum_lab::crash::subjects::{
     BufferedSubject, PersonalitySubject, ShadowSubject, SsdSubject, TxCacheSubject, WalSubject,
 };
 use tantalum_lab::crash::{NandRig, Powered, Rig, Subject};
+use tantalum_models::baselines::Clustering;
+use tantalum_models::personality::PersonalitySpec;
 use tantalum_runtime::virtual_time::Schedule;
 use tantalum_ssd::CacheKind;
-use tantalum_ssd::baselines::Clustering;
 
 type Media = Powered<<NandRig<Stamp> as Rig>::Media>;
 

@@ -5,11 +5,11 @@ use tantalum_base::{Error, PAGE_BYTES, PageDevice, PageNo, PageRange, Payload, R
 use tantalum_ftl::{Ftl, FtlOptions};
 use tantalum_lab::crash::Rig;
 use tantalum_media::{CutPlan, Fate, ZoneMedia};
-use tantalum_runtime::virtual_time::Schedule;
-use tantalum_runtime::{Runtime, Virtual};
-use tantalum_ssd::baselines::{
+use tantalum_models::baselines::{
     Clustering, ShadowDevice, ShadowOptions, Wal, WalOptions, scan_cycles,
 };
+use tantalum_runtime::virtual_time::Schedule;
+use tantalum_runtime::{Runtime, Virtual};
 
 pub const PAGES: u64 = 24;
 const CLIENTS: u64 = 3;

@@ -1,8 +1,8 @@
 //! Loads on a personality: beside a map, and with power cuts.
 use std::collections::BTreeMap;
 use tantalum_base::{PAGE_BYTES, PageDevice, PageNo, PageRange, Payload, Result, Rng, Stamp};
-use tantalum_media::nand::{Nand, NandFaults, NandGeometry, NandOptions, NandTiming};
-use tantalum_media::nand_zones::{NandZones, NandZonesOptions};
+use tantalum_models::nand::{Nand, NandFaults, NandGeometry, NandOptions, NandTiming};
+use tantalum_models::nand_zones::{NandZones, NandZonesOptions};
 use tantalum_runtime::Virtual;
 
 pub type Zones = NandZones<Virtual, Stamp>;

@@ -17,9 +17,6 @@ mod recorder;
 mod throttle;
 mod window;
 
-#[cfg(test)]
-mod tests;
-
 pub use checker::Checker;
 pub use faults::{AppendFault, Faults, FaultsOptions};
 pub use read_only::ReadOnly;

@@ -3,8 +3,8 @@ use crate::progress::Progress;
 use std::path::Path;
 use std::rc::Rc;
 use tantalum_lab::device_replay::{Age, DeviceReplayOptions, DeviceReplayRow, DeviceTrace, replay};
+use tantalum_models::DeviceSpec;
 use tantalum_report::number;
-use tantalum_ssd::DeviceSpec;
 use tantalum_trace::OpenOptions;
 
 /// The devices: a DuraSSD, and an ordinary SSD with a volatile cache.

@@ -5,8 +5,8 @@ use std::rc::Rc;
 use tantalum_lab::device_replay::{
     Age, DeviceReplayOptions, DeviceReplayRow, DeviceTrace, Dump, Latency, replay,
 };
+use tantalum_models::DeviceSpec;
 use tantalum_report::{Report, Table, Value, config_hash, schema};
-use tantalum_ssd::DeviceSpec;
 
 /// Columns that people are shown as text; programs get all of them.
 const SHOWN: [&str; 13] = [

@@ -1,10 +1,11 @@
 //! A device behind its link: the queue in which commands take effect as they were issued.
 use std::rc::Rc;
 use tantalum_base::{Error, ErrorKind, Result};
-use tantalum_ftl::personality::PersonalitySpec;
-use tantalum_media::{Nvram, ZoneMedia};
+use tantalum_media::ZoneMedia;
+use tantalum_models::Nvram;
+use tantalum_models::personality::PersonalitySpec;
+use tantalum_models::{DeviceSpec, HostQueue, HostQueueOptions};
 use tantalum_runtime::Virtual;
-use tantalum_ssd::{DeviceSpec, HostQueue, HostQueueOptions};
 
 use super::{PersonalitySubject, ProfileSubject, TxCacheSubject};
 use crate::crash::subject::{ArrayShape, Coverage, Damaged, FailedProgram, Opening, Subject};

@@ -1,8 +1,8 @@
 //! The translation layers of earlier devices: block mapping, BAST, FAST and DFTL.
 use std::rc::Rc;
 use tantalum_base::Result;
-use tantalum_ftl::personality::{Personality, PersonalitySpec};
 use tantalum_media::ZoneMedia;
+use tantalum_models::personality::{Personality, PersonalitySpec};
 use tantalum_runtime::Virtual;
 
 use crate::crash::subject::{Coverage, Damaged, FailedProgram, Opening, Subject};

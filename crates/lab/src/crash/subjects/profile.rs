@@ -3,9 +3,10 @@ use std::rc::Rc;
 use tantalum_base::{Error, ErrorKind, Result, Spec};
 use tantalum_ftl::{DumpOptions, Ftl};
 use tantalum_media::ZoneMedia;
-use tantalum_media::nand::NandGeometry;
+use tantalum_models::nand::NandGeometry;
+use tantalum_models::{DeviceConfig, DeviceSpec, HostQueueOptions};
 use tantalum_runtime::Virtual;
-use tantalum_ssd::{CacheKind, DeviceConfig, DeviceSpec, HostQueueOptions, Ssd};
+use tantalum_ssd::{CacheKind, Ssd};
 
 use crate::crash::rig::{SMALL, SMALL_ZONES};
 use crate::crash::subject::{ArrayShape, Coverage, Opening, Subject};

@@ -3,8 +3,8 @@ use std::rc::Rc;
 use tantalum_base::Result;
 use tantalum_ftl::Ftl;
 use tantalum_media::ZoneMedia;
+use tantalum_models::baselines::{Clustering, ShadowDevice, ShadowOptions};
 use tantalum_runtime::Virtual;
-use tantalum_ssd::baselines::{Clustering, ShadowDevice, ShadowOptions};
 
 use super::ssd::ftl_options;
 use crate::crash::subject::{Coverage, Opening, Subject};

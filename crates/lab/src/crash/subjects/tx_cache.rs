@@ -3,10 +3,11 @@ use std::cell::RefCell;
 use std::rc::Rc;
 use tantalum_base::{Error, ErrorKind, Result};
 use tantalum_ftl::Ftl;
-use tantalum_media::{Nvram, ZoneMedia};
+use tantalum_media::ZoneMedia;
+use tantalum_models::Nvram;
+use tantalum_models::tx_cache::TxNvram;
+use tantalum_models::{TxCache, TxCacheOptions};
 use tantalum_runtime::Virtual;
-use tantalum_ssd::tx_cache::TxNvram;
-use tantalum_ssd::{TxCache, TxCacheOptions};
 
 use super::ssd::ftl_options;
 use crate::crash::subject::{Coverage, Opening, Subject};

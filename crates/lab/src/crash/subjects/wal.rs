@@ -2,8 +2,8 @@
 use std::rc::Rc;
 use tantalum_base::Result;
 use tantalum_media::ZoneMedia;
+use tantalum_models::baselines::{Wal, WalOptions};
 use tantalum_runtime::Virtual;
-use tantalum_ssd::baselines::{Wal, WalOptions};
 
 use super::ssd::ftl_options;
 use crate::crash::subject::{Coverage, Damaged, FailedProgram, Opening, Subject};

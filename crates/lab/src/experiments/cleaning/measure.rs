@@ -2,8 +2,8 @@
 use std::rc::Rc;
 use tantalum_base::{Error, ErrorKind, PageNo, Result, Rng, Stamp};
 use tantalum_ftl::{Ftl, FtlOptions, FtlStatistics};
-use tantalum_media::nand::{Nand, NandFaults, NandGeometry, NandOptions, NandTiming};
-use tantalum_media::nand_zones::{NandZones, NandZonesOptions};
+use tantalum_models::nand::{Nand, NandFaults, NandGeometry, NandOptions, NandTiming};
+use tantalum_models::nand_zones::{NandZones, NandZonesOptions};
 use tantalum_policy::CleaningSpec;
 use tantalum_runtime::virtual_time::Schedule;
 use tantalum_runtime::{Runtime, Virtual};

@@ -1,8 +1,8 @@
 //! Policies times sizes over one device or another, and the rows that they become.
 use std::sync::Arc;
 use tantalum_base::Result;
+use tantalum_models::DeviceSpec;
 use tantalum_policy::PolicySpec;
-use tantalum_ssd::DeviceSpec;
 
 use super::super::{Row, Scale};
 use crate::buffer_replay::{self, BufferReplayOptions, BufferReplayRow, BufferRun};

@@ -3,9 +3,9 @@ use std::cell::RefCell;
 use std::future::Future;
 use std::rc::Rc;
 use tantalum_base::{Error, ErrorKind, PageDevice, Result};
+use tantalum_models::DeviceSpec;
 use tantalum_runtime::virtual_time::Schedule;
 use tantalum_runtime::{Runtime, Virtual};
-use tantalum_ssd::DeviceSpec;
 
 use super::super::Scale;
 use super::super::load::{self, Access, FILE_SYSTEM, Load};

@@ -3,9 +3,9 @@ use std::cell::{Cell, RefCell};
 use std::rc::Rc;
 use tantalum_base::{Error, ErrorKind, Result, Stamp};
 use tantalum_hosts::double_write::{DoubleWrite, DoubleWriteOptions, Form, HostStatistics};
+use tantalum_models::{DeviceConfig, SimulatedSsd};
 use tantalum_runtime::virtual_time::Schedule;
 use tantalum_runtime::{JoinHandle, Runtime, Virtual};
-use tantalum_ssd::{DeviceConfig, SimulatedSsd};
 use tantalum_trace::{LinkBench, PageEvent};
 
 use super::super::Scale;

@@ -1,6 +1,6 @@
 //! Figures 6 and 7: what a larger redo log gives WAL, and a larger cache TxCache.
 use tantalum_base::Result;
-use tantalum_ssd::tx_cache::HeaderRelease;
+use tantalum_models::tx_cache::HeaderRelease;
 
 use super::super::{Progress, Row, Scale};
 use super::Setup;

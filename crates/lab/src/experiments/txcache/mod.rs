@@ -23,7 +23,7 @@ mod trace;
 
 use std::rc::Rc;
 use tantalum_base::Result;
-use tantalum_ssd::profile::Profile;
+use tantalum_models::profile::Profile;
 
 use super::{Progress, Row, Scale};
 use devices::Sizes;

@@ -1,6 +1,6 @@
 //! Figures 4 and 5: throughput and flash write size of the four protocols on the four traces.
 use tantalum_base::Result;
-use tantalum_ssd::tx_cache::HeaderRelease;
+use tantalum_models::tx_cache::HeaderRelease;
 
 use super::super::{Progress, Row};
 use super::Setup;

@@ -7,10 +7,10 @@ use std::rc::Rc;
 use tantalum_base::{Error, ErrorKind, PageDevice, PageNo, PageRange, Result, Stamp};
 use tantalum_ftl::Ftl;
 use tantalum_media::cut::Fate;
+use tantalum_models::baselines::{Wal, WalRecovery, scan_cycles};
+use tantalum_models::tx_cache::{HeaderRelease, TxCache, TxRecoveryReport};
 use tantalum_runtime::virtual_time::Schedule;
 use tantalum_runtime::{Runtime, Virtual};
-use tantalum_ssd::baselines::{Wal, WalRecovery, scan_cycles};
-use tantalum_ssd::tx_cache::{HeaderRelease, TxCache, TxRecoveryReport};
 
 use super::super::{Progress, Row, Scale};
 use super::Setup;

@@ -6,7 +6,7 @@ use std::task::Poll;
 use tantalum_base::{ErrorKind, PageDevice, PageNo, PageRange, Payload, Result, Stamp, TxId};
 use tantalum_ftl::Ftl;
 use tantalum_media::ZoneMedia;
-use tantalum_media::nand::{Nand, NandCounters};
+use tantalum_models::nand::{Nand, NandCounters};
 use tantalum_runtime::sync::{Semaphore, WaitQueue};
 use tantalum_runtime::{JoinHandle, Runtime, Virtual};
 

@@ -2,7 +2,7 @@
 //! server's transactions are larger than the cache.
 use std::rc::Rc;
 use tantalum_base::Result;
-use tantalum_ssd::tx_cache::HeaderRelease;
+use tantalum_models::tx_cache::HeaderRelease;
 
 use super::super::{Progress, Row, Scale};
 use super::devices::{Device, Sizes, measure};

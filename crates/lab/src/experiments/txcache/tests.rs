@@ -3,7 +3,7 @@ use super::devices::{Device, measure};
 use super::protocols::{Compared, compare, gain, saving};
 use super::sensitivity::LARGE_PAGES;
 use super::*;
-use tantalum_ssd::tx_cache::HeaderRelease;
+use tantalum_models::tx_cache::HeaderRelease;
 
 fn nothing(_: &str) {}
 

@@ -1,0 +1,251 @@
+//! Shadow paging in the FTL: the pages of a transaction go to new places once, as one batch.
+//!
+//! TxFlash (Prabhakaran et al., OSDI 2008) marks a transaction by links in the pages' spare areas:
+//! each leads to the next page, the last one to the first, and the transaction is committed when
+//! the cycle is complete. FusionIO's atomic write (Ouyang et al., HPCA 2011) marks it by flags in
+//! the log's mapping metadata. Our log keeps either as the pair (first version, length) of a batch
+//! of contiguous versions: the link of version v leads to v + 1, that of the last one to the first,
+//! and the flag of the end is on version first + length - 1. So the two write the same pages at
+//! the same times. What tells them apart is recovery: TxFlash has no other record of its mapping
+//! and reads the whole drive, the log FTL reads its tail behind the last checkpoint.
+use std::cell::{Cell, RefCell};
+use std::rc::Rc;
+use tantalum_base::{
+    Durability, Error, ErrorKind, Limits, PAGE_BYTES, PageDevice, PageNo, PageRange, Result, TxId,
+};
+use tantalum_ftl::{CommandTasks, Ftl, FtlOptions, FtlStatistics, RecoveryReport};
+use tantalum_media::ZoneMedia;
+use tantalum_runtime::Runtime;
+
+use super::cycles::{CycleScan, scan_cycles};
+use crate::page_turns::PageTurns;
+use tantalum_ssd::Transactions;
+
+/// How the pages of a transaction are found together after a power cut.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Clustering {
+    /// TxFlash's cyclic commit: links in the spare areas, recovery by scanning the drive.
+    Cycles,
+    /// FusionIO's atomic write: flags in the log, recovery by scanning the log's tail.
+    LogFlags,
+}
+
+/// Settings of a [`ShadowDevice`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ShadowOptions {
+    /// How transactions are told.
+    pub clustering: Clustering,
+    /// Transactions that may be open at once.
+    pub transactions_max: u32,
+}
+
+/// Counters of a [`ShadowDevice`] since it was opened.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct ShadowStatistics {
+    /// Pages that the host wrote, transactions included when they commit.
+    pub pages_written: u64,
+    /// Transactions committed.
+    pub commits: u64,
+    /// Transactions aborted.
+    pub aborts: u64,
+    /// The FTL's counters.
+    pub ftl: FtlStatistics,
+}
+
+/// A device without a write cache: pages of a transaction are gathered in the controller's memory,
+/// as `WriteAtomic` hands them over together, and go to flash at the commit.
+pub struct ShadowDevice<M: ZoneMedia> {
+    ftl: Rc<Ftl<M>>,
+    limits: Limits,
+    transactions: RefCell<Transactions<M::Page>>,
+    turns: PageTurns,
+    commands: CommandTasks<Self>,
+    counts: Cell<ShadowStatistics>,
+    overlap_commits: bool,
+}
+
+impl<M: ZoneMedia> ShadowDevice<M> {
+    /// A device over `ftl`.
+    pub fn new(ftl: Rc<Ftl<M>>, options: ShadowOptions) -> Self {
+        let pages_max = ftl.batch_pages_max();
+        let limits = Limits {
+            page_bytes: PAGE_BYTES as u32,
+            pages: ftl.options().pages,
+            atomic_write_pages_max: pages_max,
+            transaction_pages_max: pages_max,
+            transactions_max: options.transactions_max,
+            share_pairs_max: 0,
+            durability: Durability::OnAck,
+        };
+        let transactions = Transactions::new(options.transactions_max, pages_max);
+        ShadowDevice {
+            ftl,
+            limits,
+            transactions: RefCell::new(transactions),
+            turns: PageTurns::new(),
+            commands: CommandTasks::new(),
+            counts: Cell::default(),
+            overlap_commits: false,
+        }
+    }
+
+    /// The same, where a commit that is on its way holds its pages no more: for hosts that order their
+    /// transactions themselves and send the next one meanwhile, as the file systems of the TxCache
+    /// paper do. Commits of the same pages still take effect in the order in which they were sent.
+    pub fn with_overlapping_commits(self) -> Self {
+        ShadowDevice { overlap_commits: true, ..self }
+    }
+
+    /// Opens the device that `media` holds. With cycles the whole drive is read first, as TxFlash
+    /// must; the mapping that this gives is the one that the FTL has in its checkpoint and log,
+    /// which is then loaded.
+    ///
+    /// # Errors
+    /// Those of [`Ftl::recover`].
+    pub async fn recover(
+        media: M,
+        ftl: FtlOptions,
+        options: ShadowOptions,
+    ) -> Result<(Self, Option<CycleScan>, RecoveryReport)> {
+        let scan = match options.clustering {
+            Clustering::Cycles => Some(scan_cycles(&media).await?),
+            Clustering::LogFlags => None,
+        };
+        let (ftl, report) = Ftl::recover(media, ftl).await?;
+        Ok((ShadowDevice::new(ftl, options), scan, report))
+    }
+
+    /// Starts what must run beside the commands.
+    pub fn start(self: &Rc<Self>, runtime: &impl Runtime) {
+        self.commands.start(self, runtime);
+        let ftl = Rc::clone(&self.ftl);
+        runtime.spawn("cleaner", async move { ftl.run_cleaner().await });
+        let ftl = Rc::clone(&self.ftl);
+        runtime.spawn("checkpointer", async move { ftl.run_checkpointer().await });
+    }
+
+    /// The FTL below.
+    pub fn ftl(&self) -> &Rc<Ftl<M>> {
+        &self.ftl
+    }
+
+    /// Counters since opening.
+    pub fn statistics(&self) -> ShadowStatistics {
+        ShadowStatistics { ftl: self.ftl.statistics(), ..self.counts.get() }
+    }
+
+    /// Leaves a checkpoint, so that the next opening is quick.
+    pub async fn close(&self) -> Result<()> {
+        let close = |device: Rc<Self>| async move { device.ftl.close().await };
+        self.commands.run("close", close).await
+    }
+
+    /// Writes `pages` behind all that came before and changes one of them. To be driven to its end.
+    async fn write_pages(&self, pages: Vec<(PageNo, M::Page)>) -> Result<()> {
+        let turn = self.turns.pages(pages.iter().map(|(page, _)| *page).collect()).await;
+        self.ftl.write_behind(&pages, true, turn.first()).await?;
+        self.count(|counts| counts.pages_written += pages.len() as u64);
+        Ok(())
+    }
+
+    fn count(&self, change: impl FnOnce(&mut ShadowStatistics)) {
+        let mut counts = self.counts.get();
+        change(&mut counts);
+        self.counts.set(counts);
+    }
+}
+
+impl<M: ZoneMedia> PageDevice for ShadowDevice<M> {
+    type Page = M::Page;
+
+    fn limits(&self) -> &Limits {
+        &self.limits
+    }
+
+    async fn read(&self, first: PageNo, out: &mut [M::Page], tx: Option<TxId>) -> Result<()> {
+        self.limits.check_range(PageRange::new(first, out.len() as u64))?;
+        let Some(tx) = tx else {
+            if out.len() == 1 {
+                return self.ftl.read(&[first], out).await;
+            }
+            let pages = (first.0..).map(PageNo).zip(0..out.len());
+            return self.ftl.read_at_once(pages, out).await;
+        };
+        let mut others = Vec::new();
+        {
+            let transactions = self.transactions.borrow();
+            for (index, (page, out)) in (first.0..).map(PageNo).zip(&mut *out).enumerate() {
+                match transactions.read(tx, page)? {
+                    Some(own) => *out = own.clone(),
+                    None => others.push((page, index)),
+                }
+            }
+        }
+        self.ftl.read_at_once(others, out).await
+    }
+
+    async fn write(&self, first: PageNo, pages: &[M::Page], tx: Option<TxId>) -> Result<()> {
+        self.limits.check_range(PageRange::new(first, pages.len() as u64))?;
+        if let Some(tx) = tx {
+            return self.transactions.borrow_mut().write(tx, first, pages);
+        }
+        if pages.len() > self.limits.atomic_write_pages_max as usize {
+            let context = format!(
+                "a write of {} pages is over the limit of {}",
+                pages.len(),
+                self.limits.atomic_write_pages_max
+            );
+            return Err(Error::new(ErrorKind::TooLarge, context));
+        }
+        let numbered = (first.0..).map(PageNo).zip(pages.iter().cloned());
+        let pages: Vec<_> = numbered.collect();
+        let write = |device: Rc<Self>| async move { device.write_pages(pages).await };
+        self.commands.run("write", write).await
+    }
+
+    async fn flush(&self) -> Result<()> {
+        Ok(())
+    }
+
+    async fn trim(&self, range: PageRange) -> Result<()> {
+        self.limits.check_range(range)?;
+        if range.pages == 0 {
+            return Ok(());
+        }
+        let trim = |device: Rc<Self>| async move {
+            let _turn = device.turns.range(range).await;
+            device.ftl.trim(range, true).await
+        };
+        self.commands.run("trim", trim).await
+    }
+
+    async fn share(&self, _pairs: &[(PageNo, PageNo)]) -> Result<()> {
+        Err(Error::new(ErrorKind::Unsupported, "this device does not remap pages"))
+    }
+
+    async fn begin(&self) -> Result<TxId> {
+        self.transactions.borrow_mut().begin()
+    }
+
+    async fn commit(&self, tx: TxId) -> Result<()> {
+        self.transactions.borrow_mut().start_commit(tx)?;
+        let pages = match self.overlap_commits {
+            true => self.transactions.borrow_mut().end_commit(tx),
+            false => self.transactions.borrow().written(tx),
+        };
+        let commit = |device: Rc<Self>| async move {
+            let written = device.write_pages(pages).await;
+            device.transactions.borrow_mut().end_commit(tx);
+            written?;
+            device.count(|counts| counts.commits += 1);
+            Ok(())
+        };
+        self.commands.run("commit", commit).await
+    }
+
+    async fn abort(&self, tx: TxId) -> Result<()> {
+        self.transactions.borrow_mut().abort(tx)?;
+        self.count(|counts| counts.aborts += 1);
+        Ok(())
+    }
+}

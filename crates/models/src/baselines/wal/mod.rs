@@ -1,0 +1,376 @@
+//! Write-ahead logging inside the device: new versions go to a log area in flash, and home later.
+//!
+//! ```text
+//! options   sizes; how large a transaction may be
+//! log       the log area: zones of its own, filled in order, reset from the oldest on
+//! index     the newest committed version of each logged page, and whose it is
+//! home      copies what the oldest zone still holds home, then lets the zone go
+//! recovery  scans the log: what is committed is read from there until it is home
+//! ```
+//! A redo log of whole pages without undo: nothing of an open transaction reaches a home location
+//! (no-steal), and a commit waits for the log alone (no-force), as in the journal of ext3 and, with
+//! records of pages for records of changes, in ARIES (Mohan et al., ACM TODS 17(1), 1992). At the
+//! commit the pages are appended to the log, then, when they are durable, a commit record: the
+//! transaction is committed when that is. So every page is written twice, less those of which a
+//! newer version is committed before the log comes round.
+//!
+//! Which transactions are home is a number in a page of the FTL behind the host's pages (the
+//! journal's super block); it changes in one batch with the last pages that are copied home.
+mod home;
+mod index;
+mod log;
+mod options;
+mod recovery;
+
+use std::cell::{Cell, RefCell};
+use std::rc::Rc;
+use tantalum_base::{
+    Durability, Error, ErrorKind, Limits, PAGE_BYTES, PageDevice, PageNo, PageRange, Result,
+    SlotNo, TxId,
+};
+use tantalum_ftl::{CommandTasks, Ftl, FtlOptions, FtlStatistics};
+use tantalum_media::ZoneMedia;
+use tantalum_media::wrappers::ZoneWindow;
+use tantalum_runtime::Runtime;
+use tantalum_runtime::sync::{Semaphore, WaitQueue};
+
+use crate::page_turns::PageTurns;
+use index::{Index, Logged};
+use log::Log;
+use tantalum_ssd::Transactions;
+
+pub use options::WalOptions;
+pub use recovery::WalRecovery;
+
+/// Counters of a [`Wal`] since it was opened.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct WalStatistics {
+    /// Pages that the host wrote, transactions included when they commit.
+    pub pages_written: u64,
+    /// Transactions committed.
+    pub commits: u64,
+    /// Transactions aborted.
+    pub aborts: u64,
+    /// Slots of the log that were programmed: pages, commit records, padding.
+    pub log_slots: u64,
+    /// Pages copied home.
+    pub pages_home: u64,
+    /// Of those, read back from the log because they were not in memory.
+    pub pages_read_back: u64,
+    /// The FTL's counters, without the log.
+    pub ftl: FtlStatistics,
+}
+
+/// A device with a redo log in flash.
+pub struct Wal<M: ZoneMedia> {
+    ftl: Rc<Ftl<ZoneWindow<M>>>,
+    log: Log<ZoneWindow<M>>,
+    limits: Limits,
+    transactions: RefCell<Transactions<M::Page>>,
+    turns: PageTurns,
+    commands: CommandTasks<Self>,
+    index: RefCell<Index<M::Page>>,
+    next_number: Cell<u64>,
+    /// All transactions up to this one are home.
+    home: Cell<u64>,
+    home_turn: Semaphore,
+    /// Transactions were committed, or the device failed.
+    settled: WaitQueue,
+    failed: RefCell<Option<Error>>,
+    counts: Cell<WalStatistics>,
+}
+
+/// The FTL's share of `media`, and the log's.
+fn divide<M: ZoneMedia>(
+    media: &Rc<M>,
+    options: &WalOptions,
+) -> Result<(ZoneWindow<M>, ZoneWindow<M>)> {
+    let geometry = media.geometry();
+    options.check(&geometry)?;
+    let first = geometry.zones - options.log_zones(&geometry);
+    let home = ZoneWindow::new(Rc::clone(media), 0..first)?;
+    Ok((home, ZoneWindow::new(Rc::clone(media), first..geometry.zones)?))
+}
+
+/// The FTL's options with the page for the log's state behind the host's pages.
+fn with_state_page(ftl: FtlOptions) -> FtlOptions {
+    FtlOptions { pages: ftl.pages + 1, ..ftl }
+}
+
+impl<M: ZoneMedia> Wal<M> {
+    /// Makes a new device on `media`, of which the last zones become the log. `ftl.pages` is what
+    /// the host sees.
+    ///
+    /// # Errors
+    /// `InvalidInput` where the options do not fit the geometry.
+    pub async fn format(media: Rc<M>, ftl: FtlOptions, options: WalOptions) -> Result<Self> {
+        let (home, log) = divide(&media, &options)?;
+        let ftl = Ftl::format(home, with_state_page(ftl)).await?;
+        recovery::reset_zones(&log, |_| true).await?;
+        Ok(Wal::open(ftl, Log::new(log, options), options, 0))
+    }
+
+    /// The device of which transactions up to `home` are home and no later one is known.
+    fn open(
+        ftl: Rc<Ftl<ZoneWindow<M>>>,
+        log: Log<ZoneWindow<M>>,
+        options: WalOptions,
+        home: u64,
+    ) -> Self {
+        let geometry = log.media().geometry();
+        let zones = ftl.media().geometry().zones + geometry.zones;
+        let whole = tantalum_media::ZoneGeometry { zones, ..geometry };
+        let pages_max = options.transaction_pages_max(&whole);
+        let limits = Limits {
+            page_bytes: PAGE_BYTES as u32,
+            pages: ftl.options().pages - 1,
+            atomic_write_pages_max: pages_max,
+            transaction_pages_max: pages_max,
+            transactions_max: options.transactions_max,
+            share_pairs_max: 0,
+            durability: Durability::OnAck,
+        };
+        let transactions = Transactions::new(options.transactions_max, pages_max);
+        Wal {
+            ftl,
+            log,
+            limits,
+            transactions: RefCell::new(transactions),
+            turns: PageTurns::new(),
+            commands: CommandTasks::new(),
+            index: RefCell::new(Index::new(options.memory_pages as usize)),
+            next_number: Cell::new(home + 1),
+            home: Cell::new(home),
+            home_turn: Semaphore::new("the copying home", 1),
+            settled: WaitQueue::new("commits in flight"),
+            failed: RefCell::new(None),
+            counts: Cell::default(),
+        }
+    }
+
+    /// Starts what must run beside the commands.
+    pub fn start(self: &Rc<Self>, runtime: &impl Runtime) {
+        self.commands.start(self, runtime);
+        let wal = Rc::clone(self);
+        runtime.spawn("copier home", async move { wal.run_copier().await });
+        let ftl = Rc::clone(&self.ftl);
+        runtime.spawn("cleaner", async move { ftl.run_cleaner().await });
+        let ftl = Rc::clone(&self.ftl);
+        runtime.spawn("checkpointer", async move { ftl.run_checkpointer().await });
+    }
+
+    /// The FTL of the home locations.
+    pub fn ftl(&self) -> &Rc<Ftl<ZoneWindow<M>>> {
+        &self.ftl
+    }
+
+    /// Copies home all that is committed: the next recovery finds nothing to do in the log.
+    ///
+    /// # Errors
+    /// `Latched` after an earlier failure; the medium's own.
+    pub async fn checkpoint(&self) -> Result<()> {
+        self.check_failed()?;
+        match self.log.newest() {
+            Some(newest) => self.copy_home(newest).await,
+            None => Ok(()),
+        }
+    }
+
+    /// Counters since opening.
+    pub fn statistics(&self) -> WalStatistics {
+        WalStatistics { ftl: self.ftl.statistics(), ..self.counts.get() }
+    }
+
+    fn count(&self, change: impl FnOnce(&mut WalStatistics)) {
+        let mut counts = self.counts.get();
+        change(&mut counts);
+        self.counts.set(counts);
+    }
+
+    fn check_failed(&self) -> Result<()> {
+        let first = match &*self.failed.borrow() {
+            Some(first) => first.clone(),
+            None => match self.ftl.latched() {
+                Some(first) => first,
+                None => return Ok(()),
+            },
+        };
+        let context =
+            "the device refuses writes until it is opened again, after an earlier failure";
+        Err(Error::with_source(ErrorKind::Latched, context, first))
+    }
+
+    /// Refuses writes from now on: nobody knows what of the log became durable.
+    fn fail(&self, error: &Error) {
+        self.failed.borrow_mut().get_or_insert_with(|| error.clone());
+        self.log.room.wake_all();
+        self.log.filling.wake_all();
+        self.settled.wake_all();
+    }
+
+    /// Leaves a checkpoint of the home locations, so that the next opening is quick. The log stays as it
+    /// is.
+    pub async fn close(&self) -> Result<()> {
+        let close = |wal: Rc<Self>| async move { wal.ftl.close().await };
+        self.commands.run("close", close).await
+    }
+
+    /// Logs these pages as one transaction: durable when it returns. To be driven to its end.
+    async fn log_pages(&self, pages: &[(PageNo, M::Page)]) -> Result<()> {
+        self.check_failed()?;
+        if pages.is_empty() {
+            return Ok(());
+        }
+        let turn = self.turns.pages(pages.iter().map(|(page, _)| *page).collect()).await;
+        let take_number = || {
+            let number = self.next_number.get();
+            self.next_number.set(number + 1);
+            self.index.borrow_mut().start(number);
+            number
+        };
+        let logged = self.log.append_pages(pages, || self.check_failed(), take_number).await;
+        let (number, slots) = logged.inspect_err(|error| self.fail(error))?;
+        let record = self.log.append_record(number, pages.len()).await;
+        record.inspect_err(|error| self.fail(error))?;
+        turn.first().await;
+        let numbered = pages.iter().zip(slots);
+        let logged = numbered.map(|((page, content), (slot, checksum))| {
+            (*page, Logged { number, slot, checksum, content: Some(content.clone()) })
+        });
+        self.index.borrow_mut().committed(number, logged);
+        let slots = self.log.slots_of(pages.len()) + self.log.slots_of(1);
+        self.count(|counts| {
+            counts.pages_written += pages.len() as u64;
+            counts.log_slots += slots;
+        });
+        self.settled.wake_all();
+        Ok(())
+    }
+
+    /// Reads what is in the transaction or in memory; where the others are to be read.
+    fn look_up(&self, first: PageNo, out: &mut [M::Page], tx: Option<TxId>) -> Result<Missed> {
+        let (transactions, index) = (self.transactions.borrow(), self.index.borrow());
+        let mut missed = Missed::default();
+        for (at, (page, out)) in (first.0..).map(PageNo).zip(out).enumerate() {
+            let own = match tx {
+                Some(tx) => transactions.read(tx, page)?,
+                None => None,
+            };
+            if let Some(own) = own {
+                *out = own.clone();
+                continue;
+            }
+            match index.get(page) {
+                None => missed.home.push((page, at)),
+                Some(Logged { content: Some(content), .. }) => *out = content.clone(),
+                Some(Logged { slot, checksum, .. }) => {
+                    missed.slots.push(*slot);
+                    missed.logged.push((page, *checksum, at));
+                }
+            }
+        }
+        Ok(missed)
+    }
+}
+
+/// Pages that are not in memory. Indexes are those of the command's pages.
+#[derive(Default)]
+struct Missed {
+    /// At home: the page and its index.
+    home: Vec<(PageNo, usize)>,
+    /// Slots of the log; the page, the checksum and the index of each.
+    slots: Vec<SlotNo>,
+    logged: Vec<(PageNo, u32, usize)>,
+}
+
+impl<M: ZoneMedia> PageDevice for Wal<M> {
+    type Page = M::Page;
+
+    fn limits(&self) -> &Limits {
+        &self.limits
+    }
+
+    async fn read(&self, first: PageNo, out: &mut [M::Page], tx: Option<TxId>) -> Result<()> {
+        self.limits.check_range(PageRange::new(first, out.len() as u64))?;
+        let missed = self.look_up(first, out, tx)?;
+        // No await from there to the first poll below: all pages are read as they are at that moment.
+        let _reading = self.log.readers.enter(&missed.slots);
+        match missed.home[..] {
+            [] => {}
+            [(page, _)] if out.len() == 1 => self.ftl.read(&[page], out).await?,
+            _ => self.ftl.read_at_once(missed.home, out).await?,
+        }
+        if missed.slots.is_empty() {
+            return Ok(());
+        }
+        let expected = missed.logged.iter().map(|(page, checksum, _)| (*page, *checksum));
+        let contents = self.log.read(&missed.slots, expected).await?;
+        missed.logged.iter().zip(contents).for_each(|((.., at), content)| out[*at] = content);
+        Ok(())
+    }
+
+    async fn write(&self, first: PageNo, pages: &[M::Page], tx: Option<TxId>) -> Result<()> {
+        self.limits.check_range(PageRange::new(first, pages.len() as u64))?;
+        self.check_failed()?;
+        if let Some(tx) = tx {
+            return self.transactions.borrow_mut().write(tx, first, pages);
+        }
+        if pages.len() > self.limits.atomic_write_pages_max as usize {
+            let most = self.limits.atomic_write_pages_max;
+            let context = format!("a write of {} pages is over the limit of {most}", pages.len());
+            return Err(Error::new(ErrorKind::TooLarge, context));
+        }
+        let numbered = (first.0..).map(PageNo).zip(pages.iter().cloned());
+        let pages: Vec<_> = numbered.collect();
+        let write = |wal: Rc<Self>| async move { wal.log_pages(&pages).await };
+        self.commands.run("write", write).await
+    }
+
+    async fn flush(&self) -> Result<()> {
+        self.check_failed()
+    }
+
+    async fn trim(&self, range: PageRange) -> Result<()> {
+        self.limits.check_range(range)?;
+        self.check_failed()?;
+        if range.pages == 0 {
+            return Ok(());
+        }
+        let trim = |wal: Rc<Self>| async move {
+            // What is in the log must not be redone behind the trim, nor may anything of the range be
+            // committed between the two.
+            let _turn = wal.turns.range(range).await;
+            wal.checkpoint().await?;
+            wal.ftl.trim(range, true).await
+        };
+        self.commands.run("trim", trim).await
+    }
+
+    async fn share(&self, _pairs: &[(PageNo, PageNo)]) -> Result<()> {
+        Err(Error::new(ErrorKind::Unsupported, "this device does not remap pages"))
+    }
+
+    async fn begin(&self) -> Result<TxId> {
+        self.check_failed()?;
+        self.transactions.borrow_mut().begin()
+    }
+
+    async fn commit(&self, tx: TxId) -> Result<()> {
+        self.transactions.borrow_mut().start_commit(tx)?;
+        let pages = self.transactions.borrow().written(tx);
+        let commit = |wal: Rc<Self>| async move {
+            let logged = wal.log_pages(&pages).await;
+            wal.transactions.borrow_mut().end_commit(tx);
+            logged?;
+            wal.count(|counts| counts.commits += 1);
+            Ok(())
+        };
+        self.commands.run("commit", commit).await
+    }
+
+    async fn abort(&self, tx: TxId) -> Result<()> {
+        self.transactions.borrow_mut().abort(tx)?;
+        self.count(|counts| counts.aborts += 1);
+        Ok(())
+    }
+}

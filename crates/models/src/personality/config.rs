@@ -1,0 +1,127 @@
+//! A personality over simulated NAND, from text.
+use crate::nand::{Nand, NandFaults, NandGeometry, NandTiming};
+use crate::{NandOptions, NandZones, NandZonesOptions};
+use std::rc::Rc;
+use tantalum_base::{Error, ErrorKind, PAGE_BYTES, Payload, Result, Spec};
+use tantalum_runtime::Runtime;
+
+use super::{Personality, PersonalitySpec};
+
+/// SLC flash as the DFTL paper has it (Gupta et al., ASPLOS 2009, table 1): 25 µs, 200 µs and 1.5
+/// ms. The bus is chosen.
+const TIMING: NandTiming = NandTiming {
+    read_ns: 25_000,
+    program_ns: 200_000,
+    program_upper_ns: 200_000,
+    erase_ns: 1_500_000,
+    channel_bytes_per_second: 40_000_000,
+};
+
+/// A device of simulated NAND with one of the personalities.
+pub type SimulatedPersonality<R, P> = Personality<NandZones<R, P>>;
+
+/// What such a device is made with.
+#[derive(Clone, Debug, PartialEq)]
+pub struct PersonalityConfig {
+    /// As it was asked for, with every parameter.
+    pub name: String,
+    /// The translation layer.
+    pub spec: PersonalitySpec,
+    /// Logical pages.
+    pub pages: u64,
+    /// The array: one plane, so that a zone is an erase block. The seed is set when the device is
+    /// built.
+    pub nand: NandOptions,
+}
+
+impl PersonalityConfig {
+    /// Makes the device that `text` names: `block-map`, `bast:logs=8,capacity=64MiB`,
+    /// `dftl:cmt=4k,pages=16k,op=0.07,block=64`. `op` is flash beyond the pages and what the layer
+    /// needs at least, as a share of the pages; `block` counts pages in an erase block.
+    ///
+    /// # Errors
+    /// `InvalidInput`, which lists what is accepted.
+    pub fn parse(text: &str) -> Result<PersonalityConfig> {
+        PersonalityConfig::of_spec(Spec::parse(text)?)
+    }
+
+    /// The same of text that was split into its parts.
+    ///
+    /// # Errors
+    /// As [`parse`](Self::parse).
+    pub fn of_spec(mut text_spec: Spec<'_>) -> Result<PersonalityConfig> {
+        let spec = PersonalitySpec::take(&mut text_spec)?;
+        let pages = text_spec.capacity_pages(1..=u64::from(u32::MAX / 4), 16_384)?;
+        let over_provisioning = text_spec.number("op", 0.0..=8.0, 0.07)?;
+        let block = text_spec.count("block", 2..=4096, 64)? as u32;
+        text_spec.finish()?;
+        let raw = pages + (pages as f64 * over_provisioning).ceil() as u64;
+        // Block-mapped layers make use of more blocks only to spread wear.
+        let blocks = spec.blocks_for(raw, block).max(8);
+        if blocks * u64::from(block) > u64::from(u32::MAX) {
+            let context = format!("{spec} with {pages} pages has more than 2^32 slots");
+            return Err(Error::new(ErrorKind::InvalidInput, context));
+        }
+        let geometry = NandGeometry {
+            channels: 1,
+            packages_per_channel: 1,
+            planes_per_package: 1,
+            blocks_per_plane: blocks as u32,
+            pages_per_block: block,
+            page_bytes: PAGE_BYTES as u32,
+            spare_bytes: 128,
+        };
+        let faults = NandFaults::default();
+        let joint = if spec.to_string().contains(':') { ',' } else { ':' };
+        Ok(PersonalityConfig {
+            name: format!("{spec}{joint}pages={pages},op={over_provisioning},block={block}"),
+            spec,
+            pages,
+            nand: NandOptions { geometry, timing: TIMING, faults, seed: 0 },
+        })
+    }
+
+    /// Makes the device and formats it. What is left to chance comes from `seed`.
+    pub async fn build<R: Runtime, P: Payload>(
+        &self,
+        runtime: &R,
+        seed: u64,
+    ) -> Result<Rc<SimulatedPersonality<R, P>>> {
+        self.build_on(runtime, Nand::new(&NandOptions { seed, ..self.nand })?).await
+    }
+
+    /// The same on an array that was made before, of the shape that `nand` says.
+    pub async fn build_on<R: Runtime, P: Payload>(
+        &self,
+        runtime: &R,
+        nand: Nand<P>,
+    ) -> Result<Rc<SimulatedPersonality<R, P>>> {
+        let zones = NandZones::new(runtime.clone(), nand, NandZonesOptions::default())?;
+        Personality::format(runtime, zones, self.spec, self.pages).await
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_layer_is_made_from_text() {
+        for name in PersonalitySpec::NAMES {
+            let config = PersonalityConfig::parse(name).unwrap();
+            assert_eq!(config.pages, 16_384);
+            assert_eq!(PersonalityConfig::parse(&config.name).unwrap(), config);
+        }
+        let config = PersonalityConfig::parse("bast:logs=4,capacity=4MiB,block=32").unwrap();
+        assert_eq!((config.spec, config.pages), (PersonalitySpec::Bast { logs: 4 }, 1024));
+    }
+
+    #[test]
+    fn bad_text_lists_what_is_accepted() {
+        let error = PersonalityConfig::parse("nftl").unwrap_err().to_string();
+        assert!(error.contains("block-map, bast, fast, dftl"), "{error}");
+        let error = PersonalityConfig::parse("dftl:logs=3").unwrap_err().to_string();
+        assert!(error.contains("cmt (2 to"), "{error}");
+        assert!(PersonalityConfig::parse("bast:capacity=much").is_err());
+    }
+}

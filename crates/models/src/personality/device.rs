@@ -1,0 +1,431 @@
+//! A personality as a device: one request at a time, pages one by one.
+use std::cell::{Cell, RefCell};
+use std::collections::VecDeque;
+use std::rc::Rc;
+use tantalum_base::{
+    Durability, Error, ErrorKind, Limits, PAGE_BYTES, PageDevice, PageNo, PageRange, Payload,
+    Result, TxId,
+};
+use tantalum_media::ZoneMedia;
+use tantalum_runtime::Runtime;
+use tantalum_runtime::sync::Semaphore;
+
+use super::PersonalitySpec;
+use super::bast::Bast;
+use super::block_map::BlockMap;
+use super::blocks::{Blocks, Place};
+use super::dftl::Dftl;
+use super::fast::Fast;
+use super::statistics::PersonalityStatistics;
+use tantalum_ftl::CommandTasks;
+
+/// The layers.
+enum Layer<M: ZoneMedia> {
+    BlockMap(BlockMap<M>),
+    Bast(Bast<M>),
+    Fast(Fast<M>),
+    Dftl(Dftl<M>),
+}
+
+/// Writes in the order in which they came. Who has the turn takes those from the oldest on whose
+/// pages follow one another, so that writes in order use all planes of a zone.
+struct Writes<P> {
+    waiting: VecDeque<(PageNo, P)>,
+    /// Writes that left the queue, all told: the number of the oldest one in it.
+    taken: u64,
+    /// The first write that failed; all from it on are refused.
+    failed_from: Option<u64>,
+}
+
+impl<P> Default for Writes<P> {
+    fn default() -> Self {
+        Writes { waiting: VecDeque::new(), taken: 0, failed_from: None }
+    }
+}
+
+impl<P> Writes<P> {
+    /// Queues a write; its number.
+    fn push(&mut self, page: PageNo, content: P) -> u64 {
+        self.waiting.push_back((page, content));
+        self.taken + self.waiting.len() as u64 - 1
+    }
+
+    /// Takes the oldest and those that follow it in page order.
+    fn take_run(&mut self) -> Option<(PageNo, Vec<P>)> {
+        let (first, content) = self.waiting.pop_front()?;
+        let mut contents = vec![content];
+        let follows = |contents: &Vec<P>, page: PageNo| page.0 == first.0 + contents.len() as u64;
+        while contents.len() < RUN_PAGES_MAX
+            && self.waiting.front().is_some_and(|(page, _)| follows(&contents, *page))
+        {
+            contents.extend(self.waiting.pop_front().map(|(_, content)| content));
+        }
+        self.taken += contents.len() as u64;
+        Some((first, contents))
+    }
+}
+
+/// Writes that one turn takes at the most.
+const RUN_PAGES_MAX: usize = 256;
+
+/// A translation layer over `M`, without write cache: what is acknowledged is durable.
+/// Every request is a task, which comes to its end where the caller gives it up.
+pub struct Personality<M: ZoneMedia> {
+    limits: Limits,
+    spec: PersonalitySpec,
+    commands: CommandTasks<Self>,
+    /// One request at a time; whoever has the turn takes the layer out and puts it back.
+    turn: Semaphore,
+    layer: Cell<Option<Box<Layer<M>>>>,
+    /// Writes that wait for a turn.
+    writes: RefCell<Writes<M::Page>>,
+    /// The first failure of a change; changes are refused from then on.
+    latched: RefCell<Option<Error>>,
+    statistics: Cell<PersonalityStatistics>,
+}
+
+impl<M: ZoneMedia> Personality<M> {
+    /// An empty device of `pages` pages on `media`, whose requests run on `runtime`; what the medium
+    /// holds is forgotten.
+    ///
+    /// # Errors
+    /// `InvalidInput` where the medium cannot carry the pages.
+    pub async fn format(
+        runtime: &impl Runtime,
+        media: M,
+        spec: PersonalitySpec,
+        pages: u64,
+    ) -> Result<Rc<Self>> {
+        spec.check(pages, &media.geometry(), media.retired().len() as u32)?;
+        let blocks = Blocks::recover(media).await?.forget().await?;
+        let layer = match spec {
+            PersonalitySpec::BlockMap => Layer::BlockMap(BlockMap::new(blocks, pages)),
+            PersonalitySpec::Bast { logs } => Layer::Bast(Bast::new(blocks, pages, logs)),
+            PersonalitySpec::Fast { logs } => Layer::Fast(Fast::new(blocks, pages, logs)),
+            PersonalitySpec::Dftl { cmt } => Layer::Dftl(Dftl::new(blocks, pages, cmt)),
+        };
+        Ok(Personality::over(runtime, layer, spec, pages))
+    }
+
+    /// The device that `media` holds, from a scan of its spare areas.
+    ///
+    /// # Errors
+    /// `InvalidInput` as [`format`](Self::format); `Corrupt` where what is found contradicts
+    /// itself.
+    pub async fn recover(
+        runtime: &impl Runtime,
+        media: M,
+        spec: PersonalitySpec,
+        pages: u64,
+    ) -> Result<Rc<Self>> {
+        // Blocks retired since it was made take from its spare ones.
+        spec.check(pages, &media.geometry(), 0)?;
+        let blocks = Blocks::recover(media).await?;
+        let layer = match spec {
+            PersonalitySpec::BlockMap => Layer::BlockMap(BlockMap::recover(blocks, pages).await?),
+            PersonalitySpec::Bast { logs } => {
+                Layer::Bast(Bast::recover(blocks, pages, logs).await?)
+            }
+            PersonalitySpec::Fast { logs } => {
+                Layer::Fast(Fast::recover(blocks, pages, logs).await?)
+            }
+            PersonalitySpec::Dftl { cmt } => Layer::Dftl(Dftl::recover(blocks, pages, cmt).await?),
+        };
+        Ok(Personality::over(runtime, layer, spec, pages))
+    }
+
+    fn over(
+        runtime: &impl Runtime,
+        layer: Layer<M>,
+        spec: PersonalitySpec,
+        pages: u64,
+    ) -> Rc<Self> {
+        let limits = Limits {
+            page_bytes: PAGE_BYTES as u32,
+            pages,
+            atomic_write_pages_max: 1,
+            transaction_pages_max: 0,
+            transactions_max: 0,
+            share_pairs_max: 0,
+            durability: Durability::OnAck,
+        };
+        let statistics = Cell::new(layer.blocks().statistics());
+        let device = Rc::new(Personality {
+            limits,
+            spec,
+            commands: CommandTasks::new(),
+            turn: Semaphore::new("the translation layer's turn", 1),
+            layer: Cell::new(Some(Box::new(layer))),
+            writes: RefCell::default(),
+            latched: RefCell::new(None),
+            statistics,
+        });
+        device.commands.start(&device, runtime);
+        device
+    }
+
+    /// The layer and its parameters.
+    pub fn spec(&self) -> &PersonalitySpec {
+        &self.spec
+    }
+
+    /// Counters since opening, as of the last request that ended.
+    pub fn statistics(&self) -> PersonalityStatistics {
+        self.statistics.get()
+    }
+
+    /// Carries out one request on the layer, to its end. A failure of a `change` latches the device.
+    async fn with<T: 'static>(
+        &self,
+        name: &'static str,
+        change: bool,
+        request: impl AsyncFnOnce(&mut Layer<M>) -> Result<T> + 'static,
+    ) -> Result<T> {
+        let in_turn = |device: Rc<Self>| async move {
+            let _turn = device.turn.acquire(1).await;
+            device.in_turn(change, request).await
+        };
+        self.commands.run(name, in_turn).await
+    }
+
+    /// The same for whoever has the turn.
+    async fn in_turn<T>(
+        &self,
+        change: bool,
+        request: impl AsyncFnOnce(&mut Layer<M>) -> Result<T>,
+    ) -> Result<T> {
+        if change && let Some(first) = &*self.latched.borrow() {
+            return Err(refused(first.clone()));
+        }
+        let Some(mut layer) = self.layer.take() else {
+            let context = "a request was dropped midway";
+            return Err(refused(Error::new(ErrorKind::Closed, context)));
+        };
+        let result = request(&mut layer).await;
+        self.statistics.set(layer.blocks().statistics());
+        let refusal = result.as_ref().err().filter(|_| change).cloned();
+        if let Some(error) = refusal.or_else(|| layer.failure()) {
+            let first = self.latched.borrow_mut().get_or_insert(error).clone();
+            layer.freeze(first);
+        }
+        self.layer.set(Some(layer));
+        result
+    }
+
+    /// Writes one page: with others, where they follow one another. Whoever queues a write must stay
+    /// for its turn: a write that nobody waits for would be left to whoever comes next.
+    async fn write_page(&self, page: PageNo, content: M::Page) -> Result<()> {
+        let number = self.writes.borrow_mut().push(page, content);
+        let _turn = self.turn.acquire(1).await;
+        if self.writes.borrow().taken > number {
+            return self.outcome_of(number);
+        }
+        // Writes take their turns in the order of the queue: this one is the oldest in it.
+        let first = self.writes.borrow().taken;
+        let Some((page, contents)) = self.writes.borrow_mut().take_run() else {
+            return Err(refused(Error::new(ErrorKind::Closed, "a write was lost from its queue")));
+        };
+        let written = self.in_turn(true, async |layer| {
+            let mut at = 0;
+            while at < contents.len() {
+                at += layer.write(PageNo(page.0 + at as u64), &contents[at..]).await?;
+            }
+            layer.blocks_mut().statistics.host_pages += contents.len() as u64;
+            Ok(())
+        });
+        let written = written.await;
+        if written.is_err() {
+            self.writes.borrow_mut().failed_from.get_or_insert(first);
+        }
+        written
+    }
+
+    /// What became of a write that went along with an older one.
+    fn outcome_of(&self, number: u64) -> Result<()> {
+        match self.writes.borrow().failed_from {
+            Some(failed) if number >= failed => {
+                let first = self.latched.borrow().clone();
+                let unknown = || Error::new(ErrorKind::Closed, "a write failed");
+                Err(refused(first.unwrap_or_else(unknown)))
+            }
+            _ => Ok(()),
+        }
+    }
+}
+
+fn refused(first: Error) -> Error {
+    let context = "refused until the device is opened again, after an earlier failure";
+    Error::with_source(ErrorKind::Latched, context, first)
+}
+
+impl<M: ZoneMedia> Layer<M> {
+    fn blocks(&self) -> &Blocks<M> {
+        match self {
+            Layer::BlockMap(layer) => &layer.blocks,
+            Layer::Bast(layer) => &layer.blocks,
+            Layer::Fast(layer) => &layer.blocks,
+            Layer::Dftl(layer) => &layer.blocks,
+        }
+    }
+
+    fn blocks_mut(&mut self) -> &mut Blocks<M> {
+        match self {
+            Layer::BlockMap(layer) => &mut layer.blocks,
+            Layer::Bast(layer) => &mut layer.blocks,
+            Layer::Fast(layer) => &mut layer.blocks,
+            Layer::Dftl(layer) => &mut layer.blocks,
+        }
+    }
+
+    /// Why a read could not change what it should have, if so.
+    fn failure(&self) -> Option<Error> {
+        if let Layer::Dftl(layer) = self { layer.failed.clone() } else { None }
+    }
+
+    /// Changes are refused from now on, for `error`: reads change nothing either.
+    fn freeze(&mut self, error: Error) {
+        if let Layer::Dftl(layer) = self {
+            layer.failed = Some(error);
+        }
+    }
+
+    /// Where `page` lies, of the layers that know without reading.
+    fn find(&self, page: PageNo) -> Option<Place> {
+        match self {
+            Layer::BlockMap(layer) => layer.find(page),
+            Layer::Bast(layer) => layer.find(page),
+            Layer::Fast(layer) => layer.find(page),
+            Layer::Dftl(_) => None,
+        }
+    }
+
+    async fn read(&mut self, first: PageNo, out: &mut [M::Page]) -> Result<()> {
+        let pages = (first.0..).map(PageNo).zip(out);
+        if let Layer::Dftl(layer) = self {
+            for (page, out) in pages {
+                *out = layer.read(page).await?;
+            }
+            return Ok(());
+        }
+        let mut places = Vec::new();
+        let mut held = Vec::new();
+        for (page, out) in pages {
+            match self.find(page) {
+                Some(place) => {
+                    places.push(place);
+                    held.push(out);
+                }
+                None => *out = M::Page::zero(),
+            }
+        }
+        let read = self.blocks().read_all(&places).await?;
+        held.into_iter().zip(read).for_each(|(out, content)| *out = content);
+        Ok(())
+    }
+
+    /// Writes the first of `contents`, and those behind it that go along with it; how many.
+    async fn write(&mut self, page: PageNo, contents: &[M::Page]) -> Result<usize> {
+        match self {
+            Layer::BlockMap(layer) => layer.write(page, &contents[0]).await.map(|()| 1),
+            Layer::Bast(layer) => layer.write(page, contents).await,
+            Layer::Fast(layer) => layer.write(page, contents).await,
+            Layer::Dftl(layer) => layer.write(page, &contents[0]).await.map(|()| 1),
+        }
+    }
+
+    async fn trim(&mut self, range: PageRange) -> Result<()> {
+        if let Layer::BlockMap(layer) = self {
+            return layer.trim(range).await;
+        }
+        for page in range.iter() {
+            let held = match self {
+                Layer::Dftl(layer) => layer.holds(page).await?,
+                _ => self.find(page).is_some(),
+            };
+            if held {
+                self.blocks_mut().statistics.pages_trimmed += 1;
+                self.write(page, &[M::Page::zero()]).await?;
+            }
+        }
+        Ok(())
+    }
+}
+
+impl<M: ZoneMedia> PageDevice for Personality<M> {
+    type Page = M::Page;
+
+    fn limits(&self) -> &Limits {
+        &self.limits
+    }
+
+    async fn read(&self, first: PageNo, out: &mut [M::Page], tx: Option<TxId>) -> Result<()> {
+        refuse_transactions(tx)?;
+        self.limits.check_range(PageRange::new(first, out.len() as u64))?;
+        let pages = out.len();
+        let read = async move |layer: &mut Layer<M>| {
+            layer.blocks_mut().statistics.host_reads += pages as u64;
+            let mut contents = vec![M::Page::zero(); pages];
+            layer.read(first, &mut contents).await?;
+            Ok(contents)
+        };
+        let contents = self.with("read", false, read).await?;
+        out.iter_mut().zip(contents).for_each(|(out, content)| *out = content);
+        Ok(())
+    }
+
+    async fn write(&self, first: PageNo, pages: &[M::Page], tx: Option<TxId>) -> Result<()> {
+        refuse_transactions(tx)?;
+        self.limits.check_range(PageRange::new(first, pages.len() as u64))?;
+        if pages.len() > 1 {
+            let context = format!("a write of {} pages: {} takes one", pages.len(), self.spec);
+            return Err(Error::new(ErrorKind::TooLarge, context));
+        }
+        match pages {
+            [content] => {
+                let content = content.clone();
+                let write =
+                    move |device: Rc<Self>| async move { device.write_page(first, content).await };
+                self.commands.run("write", write).await
+            }
+            _ => Ok(()),
+        }
+    }
+
+    async fn flush(&self) -> Result<()> {
+        // What was acknowledged is durable; only wait for what is before this in the queue.
+        let count = async |layer: &mut Layer<M>| {
+            layer.blocks_mut().statistics.flushes += 1;
+            Ok(())
+        };
+        self.with("flush", true, count).await
+    }
+
+    async fn trim(&self, range: PageRange) -> Result<()> {
+        self.limits.check_range(range)?;
+        self.with("trim", true, async move |layer: &mut Layer<M>| layer.trim(range).await).await
+    }
+
+    async fn share(&self, _pairs: &[(PageNo, PageNo)]) -> Result<()> {
+        Err(unsupported("pages cannot be shared"))
+    }
+
+    async fn begin(&self) -> Result<TxId> {
+        Err(unsupported("there are no transactions"))
+    }
+
+    async fn commit(&self, _tx: TxId) -> Result<()> {
+        Err(unsupported("there are no transactions"))
+    }
+
+    async fn abort(&self, _tx: TxId) -> Result<()> {
+        Err(unsupported("there are no transactions"))
+    }
+}
+
+fn unsupported(context: &str) -> Error {
+    Error::new(ErrorKind::Unsupported, context)
+}
+
+fn refuse_transactions(tx: Option<TxId>) -> Result<()> {
+    if tx.is_none() { Ok(()) } else { Err(unsupported("there are no transactions")) }
+}

@@ -1,0 +1,49 @@
+//! Recovery of DFTL: the spare areas of data blocks say all, and the map is written anew.
+//!
+//! What was on flash of the map is older than the data by as much as was dirty in memory, so it is
+//! not read: its blocks are erased, which makes the room to write it again. Of two places with the
+//! same version the older block's counts: a block that cleaning had begun to fill with copies is
+//! free again, and a cut costs no room.
+use std::collections::BTreeMap;
+use tantalum_base::{PageNo, Result, Version, ZoneNo};
+use tantalum_media::ZoneMedia;
+
+use super::{Blocks, Dftl, ENTRIES, Place, Role, Slot};
+use tantalum_ftl::planted::{Fault, is_planted};
+
+impl<M: ZoneMedia> Dftl<M> {
+    /// What the blocks hold.
+    pub async fn recover(blocks: Blocks<M>, pages: u64, cmt: u32) -> Result<Self> {
+        let mut this = Dftl::new(blocks, pages, cmt);
+        let mut newest: BTreeMap<PageNo, (Version, Place)> = BTreeMap::new();
+        let in_use = this.blocks.numbered().filter(|(_, block)| block.opening > 0);
+        let mut in_use: Vec<(u64, ZoneNo, Role)> =
+            in_use.map(|(zone, block)| (block.opening, zone, block.role)).collect();
+        in_use.sort_unstable_by_key(|(opening, ..)| *opening);
+        for (_, zone, _) in in_use.iter().filter(|(.., role)| *role == Role::Data) {
+            for (offset, spare) in this.blocks.get(*zone).contents() {
+                let place = Place { block: *zone, offset };
+                let known = newest.entry(spare.page).or_insert((spare.version, place));
+                if spare.version > known.0 && !is_planted(Fault::NoCopyRank) {
+                    *known = (spare.version, place);
+                }
+            }
+        }
+        for (_, place) in newest.values() {
+            this.validate(*place);
+        }
+        for (_, zone, role) in in_use {
+            if role == Role::Map || this.live[zone.index()] == 0 {
+                this.blocks.release(zone).await?;
+            }
+        }
+        let mut map: BTreeMap<u64, BTreeMap<PageNo, Slot>> = BTreeMap::new();
+        for (page, (_, place)) in newest {
+            map.entry(page.0 / ENTRIES).or_default().insert(page, this.slot(place));
+        }
+        for (number, entries) in map {
+            this.write_back(number, entries).await?;
+        }
+        Ok(this)
+    }
+}

@@ -1,0 +1,220 @@
+//! A device as it is built: a profile at one capacity.
+use crate::nand::Nand;
+use crate::{NandOptions, NandZones, NandZonesOptions};
+use std::rc::Rc;
+use tantalum_base::{Error, ErrorKind, PAGE_BYTES, Payload, Result, Spec};
+use tantalum_ftl::{DumpOptions, Ftl, FtlOptions};
+use tantalum_media::ZoneGeometry;
+use tantalum_runtime::Runtime;
+
+use super::parameters::{DurableParameters, FtlParameters, cache_pages_max, command_share_pages};
+use super::{DeviceSpec, Profile, memory};
+use crate::host_queue::{HostQueue, HostQueueOptions};
+use tantalum_ssd::RebootReport;
+use tantalum_ssd::Ssd;
+use tantalum_ssd::{CacheKind, FlushMeaning, SsdOptions};
+
+/// Words of an option; the first is the default.
+pub(super) const ON_OFF: [&str; 2] = ["on", "off"];
+const OFF_ON: [&str; 2] = ["off", "on"];
+
+/// A device of simulated NAND behind a link.
+pub type SimulatedSsd<R, P> = HostQueue<R, Ssd<NandZones<R, P>>>;
+
+/// What a device of a profile is made with, at one capacity.
+#[derive(Clone, Debug, PartialEq)]
+pub struct DeviceConfig {
+    /// As it was asked for, with every parameter.
+    pub name: String,
+    /// The array. The seed is set when the device is built.
+    pub nand: NandOptions,
+    /// Zones over it.
+    pub zones: NandZonesOptions,
+    /// The FTL.
+    pub ftl: FtlOptions,
+    /// Write cache and transactions.
+    pub ssd: SsdOptions,
+    /// The link.
+    pub link: HostQueueOptions,
+}
+
+impl DeviceConfig {
+    /// Makes the SSD that `text` names: `durassd`, `durassd:capacity=4GiB,op=0.07`. Takes also
+    ///
+    /// ```text
+    /// pages          instead of `capacity`
+    /// cache          pages of the write cache
+    /// storage-cache  `off`: a write is acknowledged when it and its mapping are on flash
+    /// barrier        `on`: a flush reaches the device
+    /// flush          what it does there: `order`, or `write-back` (and the mapping written down)
+    /// energy         bytes that the stored energy can dump; or `capacitors`, their number
+    /// quota          frames of the write cache that one command may take, 0 for any number
+    /// cleaning       which zone is emptied next: `greedy`, `cost-benefit`, `fifo`, `d-choices:8`
+    /// wear_spread    resets that zones may differ by, 0 for any number
+    /// share-entries  the bound of the table of shared pages
+    /// ```
+    ///
+    /// # Errors
+    /// `InvalidInput`, which lists what is accepted; also where the text names a device that is
+    /// none of [`DeviceKind::Ssd`](super::DeviceKind::Ssd).
+    pub fn parse(text: &str) -> Result<DeviceConfig> {
+        match DeviceSpec::parse(text)? {
+            DeviceSpec::Ssd(config) => Ok(config),
+            other => {
+                let context =
+                    format!("{} is a simulated device, but no SSD of a profile", other.name());
+                Err(Error::new(ErrorKind::InvalidInput, context))
+            }
+        }
+    }
+
+    /// The device of `profile` that `spec` describes.
+    pub(super) fn of_profile(profile: &Profile, mut spec: Spec) -> Result<DeviceConfig> {
+        let pages = spec.capacity_pages(1..=u64::from(u32::MAX / 2), profile.pages)?;
+        let over_provisioning = spec.number("op", 0.0..=8.0, profile.over_provisioning)?;
+        let config = profile.scaled(pages, over_provisioning)?;
+        let usual = u64::from(config.ssd.cache_pages);
+        let chosen = spec.count("cache", 64..=cache_pages_max(pages, usual), usual)?;
+        let mut config = config.with_cache_pages(chosen as u32);
+        config.name = format!("{},cache={chosen}", config.name);
+        let cache_is_on = spec.word("storage-cache", &ON_OFF)? == "on";
+        let durable = DurableParameters::take(profile, &mut spec)?;
+        if !cache_is_on {
+            durable.check_none_given(&config.name)?;
+            config = config.without_storage_cache();
+            config.name.push_str(",storage-cache=off");
+        }
+        // What a flush does matters only where it arrives.
+        let barriers =
+            if profile.link.barrier || durable.flush.is_some() { ON_OFF } else { OFF_ON };
+        let barrier = spec.word("barrier", &barriers)? == "on";
+        if barrier != profile.link.barrier {
+            config.name.push_str(if barrier { ",barrier=on" } else { ",barrier=off" });
+        }
+        config = durable.apply(profile, config.with_barrier(barrier))?;
+        let usual = u64::from(config.ssd.command_quota_pages);
+        let quota = spec.count("quota", 0..=u64::from(config.ssd.cache_pages), usual)?;
+        if quota != usual {
+            config.name = format!("{},quota={quota}", config.name);
+            config.ssd.command_quota_pages = quota as u32;
+        }
+        let unbounded = u64::from(u32::MAX);
+        let usual = profile.share_entries_max.map_or(unbounded, u64::from);
+        let entries = spec.count("share-entries", 0..=unbounded, usual)?;
+        config.ftl.share_entries_max = (entries < unbounded).then_some(entries as u32);
+        if entries != usual {
+            config.name = format!("{},share-entries={entries}", config.name);
+        }
+        FtlParameters::take(&mut spec, &mut config.name)?.apply(&mut config.ftl);
+        spec.finish()?;
+        Ok(config)
+    }
+
+    /// The same device with its write cache switched off: a write is acknowledged when it is on
+    /// flash, and its mapping too where the profile writes that down.
+    pub fn without_storage_cache(mut self) -> DeviceConfig {
+        let options = SsdOptions::new(CacheKind::WriteThrough, self.ssd.cache_pages);
+        let persist_mapping = self.ssd.persist_mapping;
+        self.ssd = SsdOptions { persist_mapping, ..options };
+        self.with_dump(None)
+    }
+
+    /// The same device under a host with write barriers on or off.
+    pub fn with_barrier(mut self, on: bool) -> DeviceConfig {
+        self.link.barrier = on;
+        // What is acknowledged only when it is durable leaves a flush nothing to write back.
+        self.ssd.flush = if on { FlushMeaning::WriteBack } else { FlushMeaning::Order };
+        self
+    }
+
+    /// The same device with room for `pages` pages in its write cache.
+    pub fn with_cache_pages(mut self, pages: u32) -> DeviceConfig {
+        let old = self.ssd;
+        self.ssd = SsdOptions {
+            flush: old.flush,
+            recharge_ns: old.recharge_ns,
+            command_quota_pages: match old.command_quota_pages {
+                0 => 0,
+                _ => command_share_pages(pages, self.link.depth),
+            },
+            persist_mapping: old.persist_mapping,
+            write_back_pages_max: old.write_back_pages_max,
+            write_backs_in_flight: old.write_backs_in_flight,
+            ..SsdOptions::new(old.cache, pages)
+        };
+        let Some(dump) = self.ftl.dump else { return self };
+        // The energy for frames follows their number, that for mapping entries stays.
+        let page_bytes = PAGE_BYTES as u64;
+        let entries_bytes = dump.budget_bytes - u64::from(dump.frames_max) * page_bytes;
+        let least = DumpOptions::least(&self.geometry(), self.ftl.pages, pages);
+        let budget_bytes = least.budget_bytes.max(entries_bytes + u64::from(pages) * page_bytes);
+        self.with_dump(Some(DumpOptions { budget_bytes, ..least }))
+    }
+
+    /// The same device with another dump, and as many zones more or less as that takes.
+    pub(super) fn with_dump(mut self, dump: Option<DumpOptions>) -> DeviceConfig {
+        let geometry = self.geometry();
+        // A budget that is too small is refused when the device is built.
+        let zones = |ftl: &FtlOptions| ftl.dump_zones(&geometry).unwrap_or(0);
+        let before = zones(&self.ftl);
+        self.ftl.dump = dump;
+        let blocks = &mut self.nand.geometry.blocks_per_plane;
+        *blocks = *blocks - before + zones(&self.ftl);
+        self
+    }
+
+    /// The shape of the zones.
+    pub fn geometry(&self) -> ZoneGeometry {
+        let nand = &self.nand.geometry;
+        ZoneGeometry {
+            zones: nand.blocks_per_plane - self.zones.spare_blocks_per_plane,
+            slots_per_zone: nand.planes() * nand.slots_per_block(),
+            append_unit_slots: nand.slots_per_page(),
+            append_overhead_slots: 0,
+            append_pages_max: self.zones.append_pages_max,
+        }
+    }
+
+    /// Places for pages.
+    pub(super) fn slots(&self) -> u64 {
+        let geometry = self.geometry();
+        u64::from(geometry.zones) * u64::from(geometry.slots_per_zone)
+    }
+
+    /// The FTL of a device whose chance comes from `seed`.
+    pub(super) fn seeded_ftl(&self, seed: u64) -> FtlOptions {
+        FtlOptions { cleaning: self.ftl.cleaning.seeded(seed), ..self.ftl }
+    }
+
+    /// Makes the device, formats it and starts its tasks. What is left to chance comes from
+    /// `seed`.
+    pub async fn build<R: Runtime, P: Payload>(
+        &self,
+        runtime: &R,
+        seed: u64,
+    ) -> Result<Rc<SimulatedSsd<R, P>>> {
+        let frames = u64::from(self.ssd.cache_pages);
+        memory::check(&self.name, self.ftl.pages, self.slots(), frames)?;
+        let nand = Nand::new(&NandOptions { seed, ..self.nand })?;
+        let zones = NandZones::new(runtime.clone(), nand, self.zones)?;
+        let ftl = Ftl::format(zones, self.seeded_ftl(seed)).await?;
+        let ssd = Rc::new(Ssd::new(ftl, self.ssd)?);
+        ssd.start(runtime);
+        Ok(Rc::new(HostQueue::new(runtime.clone(), ssd, self.link)?))
+    }
+
+    /// The power is back: makes the device again from `media`, the one that [`Ssd::power_loss`] left,
+    /// opened again, and starts its tasks. `seed` is that of the device.
+    ///
+    /// # Errors
+    /// As [`Ssd::reboot`].
+    pub async fn reboot<R: Runtime, P: Payload>(
+        &self,
+        runtime: &R,
+        media: NandZones<R, P>,
+        seed: u64,
+    ) -> Result<(Rc<SimulatedSsd<R, P>>, RebootReport)> {
+        let (ssd, report) = Ssd::reboot(media, self.seeded_ftl(seed), self.ssd, runtime).await?;
+        Ok((Rc::new(HostQueue::new(runtime.clone(), ssd, self.link)?), report))
+    }
+}

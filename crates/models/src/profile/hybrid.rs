@@ -1,0 +1,122 @@
+//! SSDs of the time before page mapping: a translation layer with log blocks over several channels,
+//! behind a link. One of them so far, the MTRON of the CFDC experiments.
+use crate::NandOptions;
+use crate::nand::{Nand, NandFaults, NandGeometry, NandTiming};
+use crate::personality::{PersonalityConfig, PersonalitySpec, SimulatedPersonality};
+use std::rc::Rc;
+use tantalum_base::{Error, ErrorKind, PAGE_BYTES, Payload, Result, Spec};
+use tantalum_runtime::Runtime;
+
+use crate::host_queue::{HostQueue, HostQueueOptions};
+
+/// A translation layer of an earlier device behind a link.
+pub type SimulatedHybrid<R, P> = HostQueue<R, SimulatedPersonality<R, P>>;
+
+/// A kind of such an SSD at its full size.
+#[derive(Clone, Debug, PartialEq)]
+pub struct HybridProfile {
+    /// Its name.
+    pub name: &'static str,
+    /// Logical pages of the whole device.
+    pub pages: u64,
+    /// Log blocks of BAST: how many places may be written at once.
+    pub logs: u32,
+    /// The array; `blocks_per_plane` follows from the capacity.
+    pub nand: NandGeometry,
+    /// Durations of the array.
+    pub timing: NandTiming,
+    /// The link.
+    pub link: HostQueueOptions,
+}
+
+impl HybridProfile {
+    /// MTRON MSP-SATA7525-032, 32 GB of single-level cells: 12,000 random reads and 130 random
+    /// writes of 4 KiB a second (dissertation, 2.4.1, from its data sheet).
+    pub(super) fn mtron() -> HybridProfile {
+        HybridProfile {
+            name: "mtron",
+            pages: 32_000_000_000 / PAGE_BYTES as u64,
+            // Derived: uFLIP (Bouganim et al., CIDR 2009) finds random writes cheap as long as they
+            // stay within 8 MB, which are as many logs of 512 KiB.
+            logs: 16,
+            nand: NandGeometry {
+                // Chosen: what writes 120 MB/s in order needs.
+                channels: 4,
+                packages_per_channel: 2,
+                planes_per_package: 1,
+                blocks_per_plane: 0,
+                // Derived: a merge copies a block in each plane, and 130 random writes a second
+                // are 7.7 ms each.
+                pages_per_block: 16,
+                page_bytes: PAGE_BYTES as u32,
+                spare_bytes: 128,
+            },
+            // Single-level cells as the DFTL paper has them (table 1). The channel is derived:
+            // 12,000 random reads a second are 83 us each, of which sensing takes 25 and the link 27.
+            timing: NandTiming {
+                read_ns: 25_000,
+                program_ns: 200_000,
+                program_upper_ns: 200_000,
+                erase_ns: 1_500_000,
+                channel_bytes_per_second: 137_000_000,
+            },
+            // SATA at 1.5 Gb/s. Chosen: a request of 128 KiB is 32 commands of a page here.
+            link: HostQueueOptions {
+                depth: 32,
+                command_ns: 0,
+                page_ns: 0,
+                link_command_ns: 0,
+                link_bytes_per_second: 150_000_000,
+                flush_ns: 0,
+                flush_alone: true,
+                barrier: true,
+            },
+        }
+    }
+}
+
+/// Such an SSD at one capacity.
+#[derive(Clone, Debug, PartialEq)]
+pub struct HybridConfig {
+    /// As it was asked for, with every parameter.
+    pub name: String,
+    /// Layer and array.
+    pub layer: PersonalityConfig,
+    /// The link.
+    pub link: HostQueueOptions,
+}
+
+impl HybridConfig {
+    /// The device of `profile` that `spec` describes: `capacity` or `pages`, `logs`. Channels, planes
+    /// and blocks stay as they are at any capacity.
+    pub(super) fn of_profile(profile: &HybridProfile, mut spec: Spec) -> Result<HybridConfig> {
+        let pages = spec.capacity_pages(1..=u64::from(u32::MAX / 2), profile.pages)?;
+        let logs = spec.count("logs", 1..=65_536, u64::from(profile.logs))? as u32;
+        spec.finish()?;
+        let mut geometry = profile.nand;
+        let block_pages = geometry.planes() * geometry.pages_per_block;
+        let layer = PersonalitySpec::Bast { logs };
+        let blocks = layer.blocks_for(pages, block_pages).max(8);
+        if blocks * u64::from(block_pages) > u64::from(u32::MAX) {
+            let context = format!("{} with {pages} pages has more than 2^32 slots", profile.name);
+            return Err(Error::new(ErrorKind::InvalidInput, context));
+        }
+        geometry.blocks_per_plane = blocks as u32;
+        let name = format!("{}:pages={pages},logs={logs}", profile.name);
+        let (timing, faults) = (profile.timing, NandFaults::default());
+        let nand = NandOptions { geometry, timing, faults, seed: 0 };
+        let layer = PersonalityConfig { name: name.clone(), spec: layer, pages, nand };
+        Ok(HybridConfig { name, layer, link: profile.link })
+    }
+
+    /// Makes the device and formats it, on an array that was made before of the shape that `layer`
+    /// says.
+    pub async fn build_on<R: Runtime, P: Payload>(
+        &self,
+        runtime: &R,
+        nand: Nand<P>,
+    ) -> Result<Rc<SimulatedHybrid<R, P>>> {
+        let device = self.layer.build_on(runtime, nand).await?;
+        Ok(Rc::new(HostQueue::new(runtime.clone(), device, self.link)?))
+    }
+}

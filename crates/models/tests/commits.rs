@@ -1,0 +1,280 @@
+//! Commits on every device that has transactions: their pages stay their own until they are there, and
+//! one that fails has ended its transaction.
+#[path = "reads/devices.rs"]
+#[expect(dead_code, reason = "shared with tests that need the rest")]
+mod devices;
+
+use devices::{Shape, Zones, run, zones};
+use std::rc::Rc;
+use tantalum_base::{Error, ErrorKind, PageDevice, PageNo, Payload, Result, Stamp, TxId};
+use tantalum_ftl::{DumpOptions, Ftl, FtlOptions};
+use tantalum_media::ZoneMedia;
+use tantalum_media::wrappers::{AppendFault, Faults, FaultsOptions};
+use tantalum_models::baselines::{Clustering, ShadowDevice, ShadowOptions, Wal, WalOptions};
+use tantalum_models::{TxCache, TxCacheOptions};
+use tantalum_runtime::{Runtime, Virtual};
+use tantalum_ssd::{CacheKind, Ssd, SsdOptions};
+
+const PAGES: u64 = 100;
+
+type Media = Faults<Zones>;
+
+fn media(runtime: &Virtual) -> Result<Rc<Zones>> {
+    zones(runtime, Shape { blocks_per_plane: 40, ..Shape::SMALL }).map(Rc::new)
+}
+
+/// What each test is run on.
+trait Kind: Copy + 'static {
+    type Device: PageDevice<Page = Stamp>;
+
+    async fn make(self, runtime: Virtual, media: Media) -> Result<Rc<Self::Device>>;
+
+    /// The medium under the FTL, to fail it.
+    fn faults(device: &Self::Device) -> &Media;
+}
+
+#[derive(Clone, Copy)]
+struct WriteCached(CacheKind);
+
+impl Kind for WriteCached {
+    type Device = Ssd<Media>;
+
+    async fn make(self, runtime: Virtual, media: Media) -> Result<Rc<Self::Device>> {
+        let mut ftl = FtlOptions::new(PAGES);
+        if self.0 == CacheKind::Durable {
+            ftl.dump = Some(DumpOptions::least(&media.geometry(), PAGES, 16));
+        }
+        let mut options = SsdOptions::new(self.0, 16);
+        options.write_back_start_pages = 4;
+        options.transaction_pages_max = 12;
+        let device = Rc::new(Ssd::new(Ftl::format(media, ftl).await?, options)?);
+        device.start(&runtime);
+        Ok(device)
+    }
+
+    fn faults(device: &Self::Device) -> &Media {
+        device.ftl().media()
+    }
+}
+
+#[derive(Clone, Copy)]
+struct Shadow;
+
+impl Kind for Shadow {
+    type Device = ShadowDevice<Media>;
+
+    async fn make(self, runtime: Virtual, media: Media) -> Result<Rc<Self::Device>> {
+        let ftl = Ftl::format(media, FtlOptions::new(PAGES)).await?;
+        let options = ShadowOptions { clustering: Clustering::Cycles, transactions_max: 8 };
+        let device = Rc::new(ShadowDevice::new(ftl, options));
+        device.start(&runtime);
+        Ok(device)
+    }
+
+    fn faults(device: &Self::Device) -> &Media {
+        device.ftl().media()
+    }
+}
+
+#[derive(Clone, Copy)]
+struct RedoLog;
+
+impl Kind for RedoLog {
+    type Device = Wal<Media>;
+
+    async fn make(self, runtime: Virtual, media: Media) -> Result<Rc<Self::Device>> {
+        let device =
+            Wal::format(Rc::new(media), FtlOptions::new(PAGES), WalOptions::new(64)).await?;
+        let device = Rc::new(device);
+        device.start(&runtime);
+        Ok(device)
+    }
+
+    fn faults(device: &Self::Device) -> &Media {
+        device.ftl().media().inner()
+    }
+}
+
+#[derive(Clone, Copy)]
+struct Transactional;
+
+impl Kind for Transactional {
+    type Device = TxCache<Virtual, Media>;
+
+    async fn make(self, runtime: Virtual, media: Media) -> Result<Rc<Self::Device>> {
+        let options = TxCacheOptions {
+            transactions_max: 8,
+            headers: 8,
+            write_pages_max: 4,
+            free_frames: 2,
+            write_backs_in_flight: 2,
+            extended_pages: 24,
+            ..TxCacheOptions::new(16)
+        };
+        let pages = PAGES + u64::from(options.extended_pages);
+        let ftl = Ftl::format(media, FtlOptions::new(pages)).await?;
+        let device = Rc::new(TxCache::new(runtime, ftl, options)?);
+        device.start();
+        Ok(device)
+    }
+
+    fn faults(device: &Self::Device) -> &Media {
+        device.ftl().media()
+    }
+}
+
+fn count_of(page: Stamp) -> u64 {
+    if page == Stamp::zero() { 0 } else { page.count }
+}
+
+async fn read<D: PageDevice<Page = Stamp>>(device: &D, page: PageNo) -> Result<u64> {
+    let mut out = [Stamp::zero()];
+    device.read(page, &mut out, None).await?;
+    Ok(count_of(out[0]))
+}
+
+/// Adds one to `page`, in a transaction that holds it before it looks; false where another holds it.
+async fn add_one<D: PageDevice<Page = Stamp>>(device: &D, page: PageNo, fill: u64) -> Result<bool> {
+    let tx = device.begin().await?;
+    // More pages than one, so that the commit needs room.
+    let others = (0..8).map(|at| PageNo(20 + fill * 8 + at));
+    for other in std::iter::once(page).chain(others) {
+        match device.write(other, &[Stamp::new(other, u64::MAX)], Some(tx)).await {
+            Err(error) if error.kind() == ErrorKind::Conflict => {
+                device.abort(tx).await?;
+                return Ok(false);
+            }
+            written => written?,
+        }
+    }
+    let count = read(device, page).await?;
+    device.write(page, &[Stamp::new(page, count + 1)], Some(tx)).await?;
+    device.commit(tx).await?;
+    Ok(true)
+}
+
+/// Clients that add to the same two pages: nothing that was committed is undone.
+fn nothing_is_undone(kind: impl Kind) {
+    for seed in 0..12 {
+        let (added, counts) = run(seed, move |runtime| async move {
+            let media = Faults::new(media(&runtime)?, FaultsOptions::default());
+            let device = kind.make(runtime.clone(), media).await?;
+            let clients: Vec<_> = (0..4)
+                .map(|client| {
+                    let (device, clock) = (Rc::clone(&device), runtime.clone());
+                    runtime.spawn("client", async move {
+                        let mut added = [0; 2];
+                        for nth in 0..40 {
+                            let page = (client + nth) % 2;
+                            if add_one(&*device, PageNo(page), client).await? {
+                                added[page as usize] += 1;
+                            }
+                            clock.sleep(1_000 + 7_000 * client).await;
+                        }
+                        Ok::<_, Error>(added)
+                    })
+                })
+                .collect();
+            let mut added = [0; 2];
+            for client in clients {
+                let by_client = client.await?;
+                added.iter_mut().zip(by_client).for_each(|(sum, one)| *sum += one);
+            }
+            let counts = [read(&*device, PageNo(0)).await?, read(&*device, PageNo(1)).await?];
+            Ok::<_, Error>((added, counts))
+        })
+        .unwrap_or_else(|error| panic!("seed {seed}: {error:?}"));
+        assert!(added.iter().all(|added| *added > 4), "seed {seed}: {added:?} were added");
+        assert_eq!(added, counts, "seed {seed}: what was added, and what is there");
+    }
+}
+
+#[test]
+fn a_page_belongs_to_its_transaction_until_the_commit_is_there() {
+    nothing_is_undone(WriteCached(CacheKind::Durable));
+    nothing_is_undone(WriteCached(CacheKind::WriteThrough));
+    nothing_is_undone(WriteCached(CacheKind::Ordered));
+    nothing_is_undone(Shadow);
+    nothing_is_undone(RedoLog);
+    nothing_is_undone(Transactional);
+}
+
+/// The transaction has ended and holds nothing.
+async fn has_ended<D: PageDevice<Page = Stamp>>(device: &D, tx: TxId, page: PageNo) {
+    let gone = |error: Error| assert_eq!(error.kind(), ErrorKind::UnknownTransaction, "{error}");
+    let mut out = [Stamp::zero()];
+    gone(device.read(page, &mut out, Some(tx)).await.unwrap_err());
+    gone(device.commit(tx).await.unwrap_err());
+    gone(device.abort(tx).await.unwrap_err());
+    let Ok(next) = device.begin().await else { return };
+    match device.write(page, &[Stamp::new(page, u64::MAX)], Some(next)).await {
+        Ok(()) => {}
+        Err(error) => assert_eq!(error.kind(), ErrorKind::Latched, "{error}"),
+    }
+    device.abort(next).await.unwrap();
+}
+
+/// Transactions go on until a commit fails, as `fail` makes the medium do.
+fn ends_what_it_refuses<K: Kind>(kind: K, fail: fn(&Media)) -> ErrorKind {
+    run(0, move |runtime| async move {
+        let media = Faults::new(media(&runtime).unwrap(), FaultsOptions::default());
+        let device = kind.make(runtime.clone(), media).await.unwrap();
+        for page in (0..PAGES).map(PageNo) {
+            device.write(page, &[Stamp::new(page, 1)], None).await.unwrap();
+        }
+        device.flush().await.unwrap();
+        fail(K::faults(&device));
+        for count in 2..100_000u64 {
+            let tx = match device.begin().await {
+                Ok(tx) => tx,
+                // What failed was behind the last commit: none can be begun.
+                Err(error) => return error.kind(),
+            };
+            let page = PageNo(count * 7 % PAGES);
+            let before = read(&*device, page).await.unwrap();
+            if device.write(page, &[Stamp::new(page, count)], Some(tx)).await.is_err() {
+                let failed = device.commit(tx).await.unwrap_err();
+                has_ended(&*device, tx, page).await;
+                return failed.kind();
+            }
+            if let Err(error) = device.commit(tx).await {
+                has_ended(&*device, tx, page).await;
+                if error.kind() == ErrorKind::OutOfSpace {
+                    assert_eq!(
+                        read(&*device, page).await.unwrap(),
+                        before,
+                        "nothing of it is there"
+                    );
+                }
+                return error.kind();
+            }
+            assert_eq!(read(&*device, page).await.unwrap(), count);
+        }
+        panic!("no commit fails")
+    })
+}
+
+#[test]
+fn a_commit_that_fails_has_ended_its_transaction() {
+    let log_fails = |media: &Media| media.fail_append(3, AppendFault::Io);
+    for cache in [CacheKind::Durable, CacheKind::WriteThrough, CacheKind::Ordered] {
+        let kind = ends_what_it_refuses(WriteCached(cache), log_fails);
+        assert!(matches!(kind, ErrorKind::Latched | ErrorKind::Io), "{cache:?}: {kind:?}");
+    }
+    for kind in [
+        ends_what_it_refuses(Shadow, log_fails),
+        ends_what_it_refuses(RedoLog, log_fails),
+        ends_what_it_refuses(Transactional, log_fails),
+    ] {
+        assert!(matches!(kind, ErrorKind::Latched | ErrorKind::Io), "{kind:?}");
+    }
+}
+
+#[test]
+fn a_commit_that_finds_no_room_has_ended_its_transaction() {
+    // Every other zone, so that cleaning goes on until they are too few.
+    let zones_go = |media: &Media| (0..1_000).step_by(2).for_each(|nth| media.fail_reset(nth));
+    let through = ends_what_it_refuses(WriteCached(CacheKind::WriteThrough), zones_go);
+    assert_eq!(through, ErrorKind::OutOfSpace);
+    assert_eq!(ends_what_it_refuses(Shadow, zones_go), ErrorKind::OutOfSpace);
+}

@@ -1,0 +1,99 @@
+//! What a durable cache does when the power is lost, and when it is back (DuraSSD paper,
+//! sections 3.2 and 3.4).
+//!
+//! ```text
+//! power_loss  on stored energy: the buffer pool and changed mapping entries to the dump area
+//! reboot      recharge, mapping, buffer pool; write it back; only then serve
+//! ```
+//!
+//! Who is cut off is the whole device: its tasks are gone, what was in flight landed, vanished or
+//! tore. Only its memory is fed, by the capacitors, for as long as `power_loss` takes.
+use std::rc::Rc;
+use tantalum_base::{PageNo, Result};
+use tantalum_ftl::planted::{Fault, is_planted};
+use tantalum_ftl::{DumpReport, Ftl, FtlOptions, RecoveryReport};
+use tantalum_media::ZoneMedia;
+use tantalum_runtime::Runtime;
+
+use crate::options::{CacheKind, SsdOptions};
+use crate::ssd::Ssd;
+
+/// What a device did when its power came back.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct RebootReport {
+    /// How the mapping was recovered, and from what.
+    pub recovery: RecoveryReport,
+    /// Pages of the buffer pool that were written back.
+    pub pages_replayed: u64,
+    /// From power-on to the first command.
+    pub reboot_ns: u64,
+}
+
+impl<M: ZoneMedia> Ssd<M> {
+    /// Bytes that a power loss now would dump, where it dumps anything. What takes shares in flight
+    /// back is not counted: a share reserves room for it in the list of changed entries, which no other
+    /// change may take, so that both together are within what that list may have.
+    pub(crate) fn dump_bytes(&self) -> Option<u64> {
+        let dumps = self.options.cache == CacheKind::Durable && self.ftl.options().dump.is_some();
+        dumps.then(|| {
+            let cache = self.cache.borrow();
+            self.ftl.bytes_to_dump(cache.capacity() - cache.free_frames())
+        })
+    }
+
+    /// The stored energy must reach for all that is in memory only.
+    pub(crate) fn check_energy(&self) {
+        let Some(bytes) = self.dump_bytes() else { return };
+        let budget_bytes = self.ftl.options().dump.map_or(0, |dump| dump.budget_bytes);
+        assert!(
+            bytes <= budget_bytes || is_planted(Fault::NoDeltaLimit),
+            "{bytes} bytes to dump are more than the {budget_bytes} that there is energy for"
+        );
+        self.count(|counts| counts.dump_bytes_max = counts.dump_bytes_max.max(bytes));
+    }
+
+    /// The power is lost: writes what is in memory only to the dump area, through `media`, a new
+    /// handle on the medium, after all tasks of the device were dropped. `self` is the memory
+    /// that the capacitors still feed; afterwards it is gone.
+    ///
+    /// A device that has accepted nothing since it was opened or closed dumps nothing: what it was
+    /// opened from, a dump as well, is still on the medium.
+    ///
+    /// # Errors
+    /// `InvalidInput` where the device has no energy budget; `PowerCut` where the energy runs
+    /// out, which the budget rules out; the medium's.
+    pub async fn power_loss(&self, media: M) -> Result<DumpReport> {
+        if !self.serving.get() {
+            return Ok(DumpReport::default());
+        }
+        let frames: Vec<(PageNo, M::Page)> = self.cache.borrow().newest_in_order();
+        self.ftl.dump(&media, &frames).await
+    }
+
+    /// The power is back: charges the capacitors, recovers the mapping and the buffer pool from
+    /// the medium alone, writes the pool back, and makes the dump void. The device serves when
+    /// this returns. Power may be cut at any point on the way, and nothing need be dumped then.
+    ///
+    /// # Errors
+    /// `Corrupt` where durable content is damaged, a dump included; others as [`Ftl::recover`].
+    pub async fn reboot<R: Runtime>(
+        media: M,
+        ftl: FtlOptions,
+        options: SsdOptions,
+        runtime: &R,
+    ) -> Result<(Rc<Self>, RebootReport)> {
+        let start_ns = runtime.now_ns();
+        runtime.sleep(options.recharge_ns).await;
+        let (ftl, recovery) = Ftl::recover(media, ftl).await?;
+        let ssd = Rc::new(Ssd::new(ftl, options)?);
+        ssd.spawn_tasks(runtime);
+        let frames = ssd.ftl.take_restored();
+        for batch in frames.chunks(ssd.batch_pages as usize) {
+            ssd.ftl.write(batch, true).await?;
+        }
+        ssd.ftl.conclude_dump().await?;
+        let pages_replayed = frames.len() as u64;
+        let reboot_ns = runtime.now_ns() - start_ns;
+        Ok((ssd, RebootReport { recovery, pages_replayed, reboot_ns }))
+    }
+}
