@@ -311,3 +311,17 @@ fn a_trim_that_fails_behind_a_full_file_is_not_forgotten() {
         assert_eq!(live(&text).violations, [], "{text}");
     }
 }
+
+/// A page took another one's content, cleaning copied it, and the power went before the page was there that
+/// says whose the copy is besides: it stays where it was, and when that decays it is lost, though the copy is
+/// there.
+#[test]
+fn a_copy_whose_other_pages_are_not_named_is_a_copy_of_one_page() {
+    let text = "ssd:cache=through; nand; pages=120; seed=18248617616940701669; c57 c19 -> dark; w102 w45 -> \
+                dark; c115 t64 w104 c80 c14 c53 c38 c27 -> dark;  -> dark; c76 w23 w2 c57 w97 -> dark; w88 c6 \
+                w75 t50 c56 -> dark; s59<56 c70 s37<53 -> dark; w92 w105 c43 w107 / w0 w52 r80 w54 s119<45 c19 \
+                t6 w117 w25 -> dark;  -> dark; w34 w68 w40 w107 -> dark; c79 -> dark;  -> dark; w3 -> dark; w44 \
+                w73 w64 w75 / w6 w1 / w8 -> dark; t36 w72 w114 w96 w116 w51 c117 w53 w15 c104 w100 -> dark;  -> \
+                dark decay@73";
+    assert_eq!(live(text).violations, []);
+}

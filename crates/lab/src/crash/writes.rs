@@ -408,7 +408,9 @@ impl<P: Clone> Writes<P> {
                         && (copy.page, copy.version) == (spare.page, spare.version)
                 };
                 let mut present = other.spares.iter().zip(&other.present);
-                other.durable.is_some() && present.any(|(copy, present)| *present && is_copy(copy))
+                other.durable.is_some()
+                    && other.names_all_pages()
+                    && present.any(|(copy, present)| *present && is_copy(copy))
             })
     }
 }
@@ -425,6 +427,14 @@ impl<P> Append<P> {
             }
             _ => None,
         })
+    }
+
+    /// Whether what says which other pages have what its pages hold is on the medium. Where a cut left
+    /// it out, they stay where they were.
+    fn names_all_pages(&self) -> bool {
+        let is_sharers =
+            |spare: &Spare| spare.kind == SlotKind::Record && spare.version == Version::NEVER;
+        self.spares.iter().zip(&self.present).all(|(spare, present)| *present || !is_sharers(spare))
     }
 
     fn is_found_as(&self, found: &ScannedAppend) -> bool {

@@ -184,6 +184,24 @@ fn pages_that_share_a_copy_are_lost_with_what_says_so() {
     assert_eq!(list.judged(), NOTHING);
 }
 
+/// The copy is there, and the page behind it is not that says whose it is besides.
+#[test]
+fn pages_that_share_stay_where_they_were_if_a_cut_left_out_what_says_so() {
+    let mut list = List::new(FLASH);
+    let original = list.append(0, HOST, 0, &[data(1, 11)]);
+    list.checkpoint(1, 1);
+    let sharers = (SlotKind::Record, 0, Version::NEVER.0, 0);
+    list.begin(1, CLEANING, 1, &[(SlotKind::Copy, 11, 1, 11), sharers]);
+    let append = list.writes.appends.last().unwrap();
+    let (header, spares) = (append.header, vec![Some(append.spares[0]), None]);
+    let found =
+        ScannedAppend { header, first_offset: 0, end_offset: 2, spares, damaged: Vec::new() };
+    list.writes.found(ZoneNo(1), 0, &[found]);
+    list.writes.settled();
+    list.lose(original);
+    assert_eq!(list.judged(), (vec![11], false, None));
+}
+
 #[test]
 fn only_the_end_that_nothing_follows_may_look_like_a_cut() {
     let mut list = List::new(FILE);
