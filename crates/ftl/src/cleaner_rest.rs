@@ -1,14 +1,12 @@
 //! The cleaner's rest: while a device is closed, so that nothing is appended behind the checkpoint with
 //! which the next opening is to begin.
 use std::cell::Cell;
-use tantalum_runtime::sync::{WaitQueue, Waiting};
+use tantalum_runtime::sync::WaitQueue;
 
 /// Whether the cleaner is to rest, and whether it does.
 pub(crate) struct CleanerRest {
     wanted: Cell<bool>,
     at_work: Cell<bool>,
-    /// Who waits for a free zone: that goes before rest.
-    waiting_for_room: Cell<u32>,
     rests: WaitQueue,
 }
 
@@ -27,7 +25,6 @@ impl Default for CleanerRest {
         CleanerRest {
             wanted: Cell::new(false),
             at_work: Cell::new(false),
-            waiting_for_room: Cell::new(0),
             rests: WaitQueue::new("the cleaner's rest"),
         }
     }
@@ -36,18 +33,13 @@ impl Default for CleanerRest {
 impl CleanerRest {
     /// Whether the cleaner should begin nothing now.
     pub(crate) fn is_due(&self) -> bool {
-        self.wanted.get() && self.waiting_for_room.get() == 0
+        self.wanted.get()
     }
 
     /// The cleaner works, until what is returned is dropped.
     pub(crate) fn work(&self) -> AtWork<'_> {
         self.at_work.set(true);
         AtWork(self)
-    }
-
-    /// Somebody waits for a free zone, until what is returned is dropped.
-    pub(crate) fn wait_for_room(&self) -> Waiting<'_> {
-        Waiting::new(&self.waiting_for_room, 1)
     }
 
     /// Asks the cleaner to rest, until [`end`](Self::end).

@@ -102,6 +102,8 @@ impl<M: ZoneMedia> Ftl<M> {
                 let zones = &mut state.zones;
                 return if worn { zones.take_worn() } else { zones.take_free() }.map(Ok);
             }
+            // Room goes before rest.
+            self.cleaner_rest.end();
             self.cleaning_wanted.wake_all();
             state.cleaning_stuck.then(|| {
                 Err(Error::new(
@@ -110,9 +112,7 @@ impl<M: ZoneMedia> Ftl<M> {
                 ))
             })
         };
-        let waiting = self.cleaner_rest.wait_for_room();
         let zone = self.room.until(zone).await;
-        drop(waiting);
         // The pool shrank: cleaning may have to start.
         self.cleaning_wanted.wake_all();
         zone

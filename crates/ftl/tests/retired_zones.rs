@@ -102,3 +102,32 @@ fn a_device_is_opened_and_read_also_when_zones_have_gone_since_it_was_made() {
         runtime.run(run).unwrap();
     }
 }
+
+/// The zones that a checkpoint is written to go while a full device is closed: cleaning makes room for it,
+/// though it is to rest.
+#[test]
+fn a_device_is_closed_also_when_the_zones_for_its_checkpoint_go() {
+    for retired in 1..4 {
+        let runtime = Virtual::new(Schedule::Fifo);
+        let inner = zones(&runtime, FULL_ZONES);
+        let options = FtlOptions::new(pages_max(&inner.geometry(), 0));
+        let media = Rc::new(Faults::new(Rc::new(inner), FaultsOptions::default()));
+        let rt = runtime.clone();
+        let run = async move {
+            let open = || ZoneWindow::new(Rc::clone(&media), 0..FULL_ZONES).unwrap();
+            let ftl = Ftl::format(open(), options).await.unwrap();
+            start(&rt, &ftl);
+            let mut rng = Rng::split(retired, "pages");
+            for page in (0..options.pages).chain((0..300).map(|_| rng.below(options.pages))) {
+                ftl.write(&batch(page, 1, 1), true).await.unwrap();
+            }
+            (0..retired).for_each(|reset| media.fail_reset(reset));
+            ftl.close().await.unwrap_or_else(|error| panic!("{retired} zones retired: {error}"));
+            assert!(ftl.statistics().zones_retired > 0);
+            let (ftl, report) = Ftl::recover(open(), options).await.unwrap();
+            assert_eq!((report.replayed, report.pages_lost), (0, 0));
+            ftl.validate();
+        };
+        runtime.run(run).unwrap();
+    }
+}
