@@ -80,6 +80,8 @@ impl Disk {
             }
             rest = &rest[end + 4..];
         }
+        // What a kill left of its last commit: the next ones must not come behind it.
+        file.set_len((bytes.len() - rest.len()) as u64)?;
         disk.state().log = Some(file);
         Ok(disk)
     }
