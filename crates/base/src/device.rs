@@ -67,6 +67,25 @@ pub trait PageDevice: 'static {
     /// commit.
     async fn write(&self, first: PageNo, pages: &[Self::Page], tx: Option<TxId>) -> Result<()>;
 
+    /// Writes pages that lie anywhere, none of which comes twice, all or nothing: they are seen together,
+    /// and durable when this returns. It is a transaction in one call: at most `transaction_pages_max`
+    /// pages, and none that an open transaction holds.
+    ///
+    /// `ended` is called in the step in which readers see them, or when it is known that they never will.
+    /// It is dropped uncalled where the call is given up before that is so.
+    ///
+    /// # Errors
+    /// With nothing changed: `Unsupported` where there are no transactions, `TooLarge`, `OutOfRange`,
+    /// `InvalidInput` where a page comes twice, `Conflict`. Others as of [`commit`](Self::commit).
+    async fn write_scattered(
+        &self,
+        pages: Vec<(PageNo, Self::Page)>,
+        ended: impl FnOnce() + 'static,
+    ) -> Result<()> {
+        let _ = (pages, ended);
+        no_transactions()
+    }
+
     /// Makes everything that completed before the call durable.
     async fn flush(&self) -> Result<()>;
 
@@ -82,7 +101,10 @@ pub trait PageDevice: 'static {
     /// With nothing changed: `Unsupported` where the device does not remap; `TooLarge` above
     /// `share_pairs_max`; `OutOfRange`; `InvalidInput` where a page is left twice, or left and
     /// right; `Unmapped` where a right page holds nothing.
-    async fn share(&self, pairs: &[(PageNo, PageNo)]) -> Result<()>;
+    async fn share(&self, pairs: &[(PageNo, PageNo)]) -> Result<()> {
+        let _ = pairs;
+        Err(Error::new(ErrorKind::Unsupported, "this device does not remap pages"))
+    }
 
     /// [`share`](Self::share) of `pages` pages that follow each other: those from `to` on take
     /// the content of those from `from` on. The ranges must not overlap.
@@ -91,7 +113,9 @@ pub trait PageDevice: 'static {
     }
 
     /// Opens a transaction.
-    async fn begin(&self) -> Result<TxId>;
+    async fn begin(&self) -> Result<TxId> {
+        no_transactions()
+    }
 
     /// Makes all that the transaction wrote visible and durable, all or nothing. Until then its pages
     /// stay its own: others read what was before, and are refused with `Conflict` where they write them.
@@ -101,10 +125,20 @@ pub trait PageDevice: 'static {
     /// transaction has ended and holds nothing: there is nothing to abort, and what it wrote is to be
     /// written again in another one. Nothing of it is there, unless the device latched: then all of
     /// it may be, or nothing, when the device is opened again.
-    async fn commit(&self, tx: TxId) -> Result<()>;
+    async fn commit(&self, tx: TxId) -> Result<()> {
+        let _ = tx;
+        no_transactions()
+    }
 
     /// Drops all that the transaction wrote.
-    async fn abort(&self, tx: TxId) -> Result<()>;
+    async fn abort(&self, tx: TxId) -> Result<()> {
+        let _ = tx;
+        no_transactions()
+    }
+}
+
+fn no_transactions<T>() -> Result<T> {
+    Err(Error::new(ErrorKind::Unsupported, "this device has no transactions"))
 }
 
 impl Limits {
@@ -117,6 +151,32 @@ impl Limits {
             ));
         }
         Ok(())
+    }
+
+    /// Checks pages of a `write_scattered`: how many, where, and that none comes twice.
+    pub fn check_scattered<P>(&self, pages: &[(PageNo, P)]) -> Result<()> {
+        if pages.len() as u64 > u64::from(self.transaction_pages_max) {
+            return Err(Error::new(
+                ErrorKind::TooLarge,
+                format!(
+                    "a transaction of {} pages, where the device takes {}",
+                    pages.len(),
+                    self.transaction_pages_max
+                ),
+            ));
+        }
+        let mut numbers: Vec<PageNo> = pages.iter().map(|(page, _)| *page).collect();
+        numbers.sort_unstable();
+        if let Some(last) = numbers.last() {
+            self.check_range(PageRange::new(*last, 1))?;
+        }
+        match numbers.windows(2).find(|two| two[0] == two[1]) {
+            Some(twice) => Err(Error::new(
+                ErrorKind::InvalidInput,
+                format!("{} is twice in one transaction", twice[0]),
+            )),
+            None => Ok(()),
+        }
     }
 
     /// Checks a batch of `share`: its size, its range, and that no page is left twice, or left and

@@ -63,18 +63,6 @@ impl PageDevice for Null {
     async fn share(&self, _pairs: &[(PageNo, PageNo)]) -> Result<()> {
         unsupported()
     }
-
-    async fn begin(&self) -> Result<TxId> {
-        unsupported()
-    }
-
-    async fn commit(&self, _tx: TxId) -> Result<()> {
-        unsupported()
-    }
-
-    async fn abort(&self, _tx: TxId) -> Result<()> {
-        unsupported()
-    }
 }
 
 fn policy(text: &str) -> Box<dyn Policy> {

@@ -401,6 +401,22 @@ impl<D: PageDevice> PageDevice for Buffered<D> {
         Ok(())
     }
 
+    async fn write_scattered(
+        &self,
+        pages: Vec<(PageNo, D::Page)>,
+        ended: impl FnOnce() + 'static,
+    ) -> Result<()> {
+        let Some(cache) = &self.cache else {
+            return self.device.write_scattered(pages, ended).await;
+        };
+        self.limits().check_scattered(&pages)?;
+        let ranges = ranges_of(pages.iter().map(|(page, _)| *page));
+        let change = cache.begin_change(ranges.into_iter());
+        let done = self.device.write_scattered(pages, ended).await;
+        change.end(done.is_ok());
+        done
+    }
+
     async fn flush(&self) -> Result<()> {
         self.device.flush().await
     }

@@ -154,18 +154,6 @@ impl PageDevice for Disk {
         self.apply(&mut || true);
         Ok(())
     }
-
-    async fn begin(&self) -> Result<TxId> {
-        unsupported("transactions")
-    }
-
-    async fn commit(&self, _: TxId) -> Result<()> {
-        unsupported("transactions")
-    }
-
-    async fn abort(&self, _: TxId) -> Result<()> {
-        unsupported("transactions")
-    }
 }
 
 /// The answer to what this disk does not have, as any device gives it.

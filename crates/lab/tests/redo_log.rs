@@ -7,7 +7,7 @@ use tantalum_ftl::FtlOptions;
 use tantalum_ftl::planted::{Fault, plant};
 use tantalum_media::block_store::MemoryStore;
 use tantalum_media::{FileZones, FileZonesOptions, ZoneMedia};
-use tantalum_models::baselines::{Wal, WalOptions, WalRecovery};
+use tantalum_models::baselines::{RedoLog, Wal, WalOptions, WalRecovery};
 use tantalum_runtime::Virtual;
 use tantalum_runtime::virtual_time::Schedule;
 
@@ -30,9 +30,9 @@ type Device = Rc<Wal<FileZones<MemoryStore>>>;
 
 async fn recover(disk: &MemoryStore, runtime: &Virtual) -> Result<(Device, WalRecovery)> {
     let media = Rc::new(media(disk));
-    let (wal, report) = Wal::recover(media, FtlOptions::new(PAGES), OPTIONS, runtime).await?;
+    let (wal, report) = RedoLog::recover(media, FtlOptions::new(PAGES), OPTIONS, runtime).await?;
     let wal = Rc::new(wal);
-    wal.start(runtime);
+    wal.device().start(runtime);
     Ok((wal, report))
 }
 
@@ -59,8 +59,8 @@ async fn read(wal: &Device, page: u64) -> Result<PageBuf> {
 async fn committed(runtime: &Virtual) -> Result<MemoryStore> {
     let disk = MemoryStore::new(u64::from(ZONES * SLOTS_PER_ZONE) * PAGE_BYTES as u64);
     let media = Rc::new(media(&disk));
-    let wal = Rc::new(Wal::format(media, FtlOptions::new(PAGES), OPTIONS).await?);
-    wal.start(runtime);
+    let wal = Rc::new(RedoLog::format(media, FtlOptions::new(PAGES), OPTIONS).await?);
+    wal.device().start(runtime);
     commit(&wal, 0..4).await?;
     commit(&wal, 4..10).await?;
     Ok(disk)

@@ -10,7 +10,9 @@ use tantalum_base::{Error, ErrorKind, PageDevice, PageNo, Payload, Result, Stamp
 use tantalum_ftl::{DumpOptions, Ftl, FtlOptions};
 use tantalum_media::ZoneMedia;
 use tantalum_media::wrappers::{AppendFault, Faults, FaultsOptions};
-use tantalum_models::baselines::{Clustering, ShadowDevice, ShadowOptions, Wal, WalOptions};
+use tantalum_models::baselines::{
+    Clustering, RedoLog, ShadowDevice, ShadowLog, ShadowOptions, Wal, WalOptions,
+};
 use tantalum_models::{TxCache, TxCacheOptions};
 use tantalum_runtime::{Runtime, Virtual};
 use tantalum_ssd::{CacheKind, Ssd, SsdOptions};
@@ -66,8 +68,8 @@ impl Kind for Shadow {
     async fn make(self, runtime: Virtual, media: Media) -> Result<Rc<Self::Device>> {
         let ftl = Ftl::format(media, FtlOptions::new(PAGES)).await?;
         let options = ShadowOptions { clustering: Clustering::Cycles, transactions_max: 8 };
-        let device = Rc::new(ShadowDevice::new(ftl, options));
-        device.start(&runtime);
+        let device = Rc::new(ShadowLog::device(ftl, options));
+        device.device().start(&runtime);
         Ok(device)
     }
 
@@ -77,16 +79,16 @@ impl Kind for Shadow {
 }
 
 #[derive(Clone, Copy)]
-struct RedoLog;
+struct RedoLogKind;
 
-impl Kind for RedoLog {
+impl Kind for RedoLogKind {
     type Device = Wal<Media>;
 
     async fn make(self, runtime: Virtual, media: Media) -> Result<Rc<Self::Device>> {
         let device =
-            Wal::format(Rc::new(media), FtlOptions::new(PAGES), WalOptions::new(64)).await?;
+            RedoLog::format(Rc::new(media), FtlOptions::new(PAGES), WalOptions::new(64)).await?;
         let device = Rc::new(device);
-        device.start(&runtime);
+        device.device().start(&runtime);
         Ok(device)
     }
 
@@ -195,7 +197,7 @@ fn a_page_belongs_to_its_transaction_until_the_commit_is_there() {
     nothing_is_undone(WriteCached(CacheKind::WriteThrough));
     nothing_is_undone(WriteCached(CacheKind::Ordered));
     nothing_is_undone(Shadow);
-    nothing_is_undone(RedoLog);
+    nothing_is_undone(RedoLogKind);
     nothing_is_undone(Transactional);
 }
 
@@ -263,7 +265,7 @@ fn a_commit_that_fails_has_ended_its_transaction() {
     }
     for kind in [
         ends_what_it_refuses(Shadow, log_fails),
-        ends_what_it_refuses(RedoLog, log_fails),
+        ends_what_it_refuses(RedoLogKind, log_fails),
         ends_what_it_refuses(Transactional, log_fails),
     ] {
         assert!(matches!(kind, ErrorKind::Latched | ErrorKind::Io), "{kind:?}");
@@ -277,4 +279,51 @@ fn a_commit_that_finds_no_room_has_ended_its_transaction() {
     let through = ends_what_it_refuses(WriteCached(CacheKind::WriteThrough), zones_go);
     assert_eq!(through, ErrorKind::OutOfSpace);
     assert_eq!(ends_what_it_refuses(Shadow, zones_go), ErrorKind::OutOfSpace);
+}
+
+/// What a transaction in one call may be, and that it leaves nothing behind where it is refused.
+fn a_scattered_write_is_a_transaction(kind: impl Kind) {
+    run(0, move |runtime| async move {
+        let media = Faults::new(media(&runtime).unwrap(), FaultsOptions::default());
+        let device = kind.make(runtime.clone(), media).await.unwrap();
+        let pages = |numbers: &[u64], count: u64| -> Vec<(PageNo, Stamp)> {
+            numbers.iter().map(|page| (PageNo(*page), Stamp::new(PageNo(*page), count))).collect()
+        };
+        let write = async |numbers: &[u64], count| {
+            device.write_scattered(pages(numbers, count), || ()).await.map_err(|error| error.kind())
+        };
+        assert_eq!(write(&[7, 90, 3], 1).await, Ok(()));
+        assert_eq!(write(&[7, 90, 7], 2).await, Err(ErrorKind::InvalidInput));
+        assert_eq!(write(&[7, PAGES], 2).await, Err(ErrorKind::OutOfRange));
+        let many: Vec<u64> = (0..=u64::from(device.limits().transaction_pages_max)).collect();
+        if (many.len() as u64) < PAGES {
+            assert_eq!(write(&many, 2).await, Err(ErrorKind::TooLarge));
+        }
+        let tx = device.begin().await.unwrap();
+        device.write(PageNo(4), &[Stamp::new(PageNo(4), 5)], Some(tx)).await.unwrap();
+        assert_eq!(write(&[3, 4], 2).await, Err(ErrorKind::Conflict));
+        for (page, count) in [(3, 1), (4, 0), (7, 1), (90, 1)] {
+            assert_eq!(read(&*device, PageNo(page)).await.unwrap(), count, "page {page}");
+        }
+        // Its own, and what lies before and behind it.
+        let mut out = [Stamp::zero(); 6];
+        device.read(PageNo(2), &mut out, Some(tx)).await.unwrap();
+        assert_eq!(out.map(count_of), [0, 1, 5, 0, 0, 1]);
+        device.commit(tx).await.unwrap();
+        assert_eq!(write(&[3, 4], 2).await, Ok(()));
+        assert_eq!(read(&*device, PageNo(4)).await.unwrap(), 2);
+        // None of them counts as open any more.
+        for _ in 0..device.limits().transactions_max {
+            device.begin().await.unwrap();
+        }
+    });
+}
+
+#[test]
+fn pages_are_written_in_one_call_as_in_a_transaction() {
+    for cache in [CacheKind::Durable, CacheKind::WriteThrough, CacheKind::Ordered] {
+        a_scattered_write_is_a_transaction(WriteCached(cache));
+    }
+    a_scattered_write_is_a_transaction(Shadow);
+    a_scattered_write_is_a_transaction(RedoLogKind);
 }

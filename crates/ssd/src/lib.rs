@@ -1,13 +1,13 @@
 //! The flash device that a host sees: a write cache and transactions over the FTL.
 //!
 //! ```text
-//! Ssd            PageDevice: read, write, flush, trim, share, begin, commit, abort
+//! Transactional  transactions over any device that writes scattered pages all or nothing
+//! Ssd            that over a Drive, which takes commands: read, write, flush, trim, share
 //! ├ write_cache  frames of dirty pages: rewrites coalesce, write-back in FIFO order
 //! ├ write_back   the flushers: group commit, pairing into flash pages, ordered batches
 //! ├ share        remapping, in order with the writes before and behind it
 //! ├ trim         giving ranges up, likewise
 //! ├ refusals     after a failure, and where it is open read-only
-//! ├ transactions pages of open transactions, invisible until commit
 //! └ power_loss   the dump at a power loss, the reboot
 //! ```
 mod options;
@@ -16,6 +16,7 @@ mod refusals;
 mod share;
 mod ssd;
 mod statistics;
+mod transactional;
 mod transactions;
 mod trim;
 mod write_back;
@@ -23,6 +24,6 @@ mod write_cache;
 
 pub use options::{CacheKind, FlushMeaning, SsdOptions};
 pub use power_loss::RebootReport;
-pub use ssd::Ssd;
+pub use ssd::{Drive, Ssd};
 pub use statistics::SsdStatistics;
-pub use transactions::Transactions;
+pub use transactional::Transactional;

@@ -16,7 +16,7 @@ use tantalum_media::ZoneMedia;
 use tantalum_runtime::Runtime;
 
 use crate::options::{CacheKind, SsdOptions};
-use crate::ssd::Ssd;
+use crate::ssd::{Drive, Ssd};
 
 /// What a device did when its power came back.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -29,7 +29,7 @@ pub struct RebootReport {
     pub reboot_ns: u64,
 }
 
-impl<M: ZoneMedia> Ssd<M> {
+impl<M: ZoneMedia> Drive<M> {
     /// Bytes that a power loss now would dump, where it dumps anything. What takes shares in flight
     /// back is not counted: a share reserves room for it in the list of changed entries, which no other
     /// change may take, so that both together are within what that list may have.
@@ -69,7 +69,9 @@ impl<M: ZoneMedia> Ssd<M> {
         let frames: Vec<(PageNo, M::Page)> = self.cache.borrow().newest_in_order();
         self.ftl.dump(&media, &frames).await
     }
+}
 
+impl<M: ZoneMedia> Ssd<M> {
     /// The power is back: charges the capacitors, recovers the mapping and the buffer pool from
     /// the medium alone, writes the pool back, and makes the dump void. The device serves when
     /// this returns. Power may be cut at any point on the way, and nothing need be dumped then.
@@ -86,7 +88,7 @@ impl<M: ZoneMedia> Ssd<M> {
         runtime.sleep(options.recharge_ns).await;
         let (ftl, recovery) = Ftl::recover(media, ftl).await?;
         let ssd = Rc::new(Ssd::new(ftl, options)?);
-        ssd.spawn_tasks(runtime);
+        ssd.device().spawn_tasks(runtime);
         let frames = ssd.ftl.take_restored();
         for batch in frames.chunks(ssd.batch_pages as usize) {
             ssd.ftl.write(batch, true).await?;

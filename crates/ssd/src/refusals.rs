@@ -2,9 +2,9 @@
 use tantalum_base::{Error, ErrorKind, Result};
 use tantalum_media::ZoneMedia;
 
-use crate::ssd::Ssd;
+use crate::ssd::Drive;
 
-impl<M: ZoneMedia> Ssd<M> {
+impl<M: ZoneMedia> Drive<M> {
     /// Whether it was opened to be read only ([`FtlOptions::read_only`]). Commands that would change
     /// something are then refused as [`ErrorKind::ReadOnly`], `begin` among them; a flush has nothing
     /// to do.

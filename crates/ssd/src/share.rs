@@ -15,9 +15,9 @@ use tantalum_base::{PageDevice, PageNo, PageRange, Result};
 use tantalum_media::ZoneMedia;
 
 use crate::options::CacheKind;
-use crate::ssd::Ssd;
+use crate::ssd::Drive;
 
-impl<M: ZoneMedia> Ssd<M> {
+impl<M: ZoneMedia> Drive<M> {
     /// Shares `pairs`, which were checked: to the end, also where the caller gives it up.
     pub(crate) async fn share_pairs(&self, pairs: Vec<(PageNo, PageNo)>) -> Result<()> {
         if pairs.is_empty() {

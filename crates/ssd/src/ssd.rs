@@ -2,7 +2,7 @@
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
 use tantalum_base::{
-    Error, ErrorKind, Limits, PAGE_BYTES, PageDevice, PageNo, PageRange, Payload, Result, TxId,
+    Error, ErrorKind, Limits, PAGE_BYTES, PageDevice, PageNo, PageRange, Result, TxId,
 };
 use tantalum_ftl::planted::{Fault, is_planted};
 use tantalum_ftl::{CommandTasks, Ftl};
@@ -13,13 +13,16 @@ use tantalum_runtime::sync::{Semaphore, WaitQueue, Waiting};
 use crate::options::{CacheKind, FlushMeaning, SsdOptions};
 use crate::refusals::latched;
 use crate::statistics::SsdStatistics;
-use crate::transactions::Transactions;
-use crate::trim::Trims;
+use crate::transactional::Transactional;
+use crate::trim::{Trims, range_of};
 use crate::write_back::{Awaited, Progress};
 use crate::write_cache::WriteCache;
 
-/// A flash device. [`start`](Self::start) starts what must run beside the commands.
-pub struct Ssd<M: ZoneMedia> {
+/// A flash device with transactions. [`start`](Self::start) starts what must run beside the commands.
+pub type Ssd<M> = Transactional<Drive<M>>;
+
+/// The flash device without transactions: commands over a write cache and the FTL.
+pub struct Drive<M: ZoneMedia> {
     pub(crate) ftl: Rc<Ftl<M>>,
     pub(crate) options: SsdOptions,
     limits: Limits,
@@ -28,7 +31,6 @@ pub struct Ssd<M: ZoneMedia> {
     /// Pages in a flash page.
     pub(crate) unit_pages: u32,
     pub(crate) cache: RefCell<WriteCache<M::Page>>,
-    transactions: RefCell<Transactions<M::Page>>,
     pub(crate) progress: RefCell<Progress>,
     /// Why the device refuses writes, if it does.
     pub(crate) failed: RefCell<Option<Error>>,
@@ -62,8 +64,6 @@ pub(crate) struct Counts {
     read_hits: u64,
     flushes: u64,
     pub shares: u64,
-    commits: u64,
-    aborts: u64,
     pub dump_bytes_max: u64,
 }
 
@@ -86,7 +86,28 @@ impl<M: ZoneMedia> Ssd<M> {
     ///
     /// # Errors
     /// `InvalidInput` where the options contradict each other or what the FTL can dump.
-    pub fn new(ftl: Rc<Ftl<M>>, mut options: SsdOptions) -> Result<Self> {
+    pub fn new(ftl: Rc<Ftl<M>>, options: SsdOptions) -> Result<Self> {
+        let drive = Rc::new(Drive::new(ftl, options)?);
+        let SsdOptions { transactions_max, transaction_pages_max, .. } = drive.options;
+        Ok(Transactional::over(drive, transactions_max, transaction_pages_max))
+    }
+
+    /// Starts the tasks that must run beside the commands: flushers, cleaner, checkpointer. They
+    /// end when the device fails; what made it fail is told to whoever writes next. After
+    /// [`reboot`](Self::reboot) they run already. What is open read-only has none.
+    ///
+    /// # Panics
+    /// Where a dump waits to be written back: that is [`reboot`](Self::reboot)'s.
+    pub fn start(&self, runtime: &impl Runtime) {
+        assert!(!self.ftl.has_dump(), "a dump is in force: the device must be rebooted");
+        if !self.started.get() && !self.is_read_only() {
+            self.device().spawn_tasks(runtime);
+        }
+    }
+}
+
+impl<M: ZoneMedia> Drive<M> {
+    fn new(ftl: Rc<Ftl<M>>, mut options: SsdOptions) -> Result<Self> {
         options.check()?;
         if options.cache == CacheKind::Durable {
             check_dump(&ftl, &options)?;
@@ -104,7 +125,7 @@ impl<M: ZoneMedia> Ssd<M> {
             pages: ftl.options().pages,
             atomic_write_pages_max: options.atomic_write_pages_max(),
             transaction_pages_max: options.transaction_pages_max,
-            transactions_max: options.transactions_max,
+            transactions_max: 0,
             share_pairs_max: if options.cache == CacheKind::Volatile {
                 0
             } else {
@@ -112,15 +133,13 @@ impl<M: ZoneMedia> Ssd<M> {
             },
             durability: options.cache.durability(),
         };
-        let (max, pages_max) = (options.transactions_max, options.transaction_pages_max);
-        Ok(Ssd {
+        Ok(Drive {
             ftl,
             options,
             limits,
             batch_pages: geometry.append_pages_max.min(options.write_back_pages_max),
             unit_pages: geometry.append_unit_slots,
             cache: RefCell::new(WriteCache::new(options.cache_pages)),
-            transactions: RefCell::new(Transactions::new(max, pages_max)),
             progress: RefCell::new(Progress::default()),
             failed: RefCell::new(None),
             started: Cell::new(false),
@@ -158,8 +177,6 @@ impl<M: ZoneMedia> Ssd<M> {
             pages_coalesced: self.cache.borrow().coalesced(),
             flushes: counts.flushes,
             shares: counts.shares,
-            commits: counts.commits,
-            aborts: counts.aborts,
             dump_bytes: self.dump_bytes().unwrap_or(0),
             dump_bytes_max: counts.dump_bytes_max,
             ftl: self.ftl.statistics(),
@@ -186,19 +203,6 @@ impl<M: ZoneMedia> Ssd<M> {
             Ok(())
         };
         self.commands.run("close", close).await
-    }
-
-    /// Starts the tasks that must run beside the commands: flushers, cleaner, checkpointer. They
-    /// end when the device fails; what made it fail is told to whoever writes next. After
-    /// [`reboot`](Self::reboot) they run already. What is open read-only has none.
-    ///
-    /// # Panics
-    /// Where a dump waits to be written back: that is [`reboot`](Self::reboot)'s.
-    pub fn start(self: &Rc<Self>, runtime: &impl Runtime) {
-        assert!(!self.ftl.has_dump(), "a dump is in force: the device must be rebooted");
-        if !self.started.get() && !self.is_read_only() {
-            self.spawn_tasks(runtime);
-        }
     }
 
     pub(crate) fn spawn_tasks(self: &Rc<Self>, runtime: &impl Runtime) {
@@ -316,61 +320,49 @@ impl<M: ZoneMedia> Ssd<M> {
     }
 
     /// Reads a single page, which most reads are, without a list.
-    async fn read_one(&self, page: PageNo, out: &mut M::Page, tx: Option<TxId>) -> Result<()> {
-        let hit = {
-            let cache = self.cache.borrow();
-            let transactions = self.transactions.borrow();
-            let own = match tx {
-                Some(tx) => transactions.read(tx, page)?,
-                None => None,
-            };
-            own.or_else(|| cache.get(page)).map(|content| *out = content.clone()).is_some()
-        };
+    async fn read_one(&self, page: PageNo, out: &mut M::Page) -> Result<()> {
+        let cached = self.cache.borrow().get(page).cloned();
         self.count(|counts| {
             counts.pages_read += 1;
-            counts.read_hits += u64::from(hit);
+            counts.read_hits += u64::from(cached.is_some());
         });
-        if hit { Ok(()) } else { self.ftl.read(&[page], std::slice::from_mut(out)).await }
+        match cached {
+            Some(content) => {
+                *out = content;
+                Ok(())
+            }
+            None => self.ftl.read(&[page], std::slice::from_mut(out)).await,
+        }
     }
 
-    /// Reads what is in the transaction or the cache; the others' indexes in `out`.
-    fn read_cached(
-        &self,
-        first: PageNo,
-        out: &mut [M::Page],
-        tx: Option<TxId>,
-    ) -> Result<Vec<(PageNo, usize)>> {
+    /// Reads what is in the cache; the others' indexes in `out`.
+    fn read_cached(&self, first: PageNo, out: &mut [M::Page]) -> Vec<(PageNo, usize)> {
         let cache = self.cache.borrow();
-        let transactions = self.transactions.borrow();
         let mut missed = Vec::new();
         for (index, out) in out.iter_mut().enumerate() {
             let page = PageNo(first.0 + index as u64);
-            let own = match tx {
-                Some(tx) => transactions.read(tx, page)?,
-                None => None,
-            };
-            match own.or_else(|| cache.get(page)) {
+            match cache.get(page) {
                 Some(content) => *out = content.clone(),
                 None => missed.push((page, index)),
             }
         }
-        Ok(missed)
+        missed
     }
 }
 
-impl<M: ZoneMedia> PageDevice for Ssd<M> {
+impl<M: ZoneMedia> PageDevice for Drive<M> {
     type Page = M::Page;
 
     fn limits(&self) -> &Limits {
         &self.limits
     }
 
-    async fn read(&self, first: PageNo, out: &mut [M::Page], tx: Option<TxId>) -> Result<()> {
+    async fn read(&self, first: PageNo, out: &mut [M::Page], _tx: Option<TxId>) -> Result<()> {
         self.limits.check_range(PageRange::new(first, out.len() as u64))?;
         if let [out] = out {
-            return self.read_one(first, out, tx).await;
+            return self.read_one(first, out).await;
         }
-        let missed = self.read_cached(first, out, tx)?;
+        let missed = self.read_cached(first, out);
         let hits = (out.len() - missed.len()) as u64;
         self.count(|counts| {
             counts.pages_read += out.len() as u64;
@@ -383,12 +375,9 @@ impl<M: ZoneMedia> PageDevice for Ssd<M> {
         self.ftl.read_at_once(missed, out).await
     }
 
-    async fn write(&self, first: PageNo, pages: &[M::Page], tx: Option<TxId>) -> Result<()> {
+    async fn write(&self, first: PageNo, pages: &[M::Page], _tx: Option<TxId>) -> Result<()> {
         self.limits.check_range(PageRange::new(first, pages.len() as u64))?;
         self.check_failed()?;
-        if let Some(tx) = tx {
-            return self.transactions.borrow_mut().write(tx, first, pages);
-        }
         if pages.len() as u64 > u64::from(self.limits.atomic_write_pages_max) {
             return Err(Error::new(
                 ErrorKind::TooLarge,
@@ -407,6 +396,29 @@ impl<M: ZoneMedia> PageDevice for Ssd<M> {
         let range = PageRange::new(first, pages.len() as u64);
         let command = self.accept(range, pages.len() as u32, || numbered).await?;
         self.acknowledge(command).await
+    }
+
+    async fn write_scattered(
+        &self,
+        pages: Vec<(PageNo, M::Page)>,
+        ended: impl FnOnce() + 'static,
+    ) -> Result<()> {
+        self.limits.check_scattered(&pages)?;
+        self.check_failed()?;
+        if pages.is_empty() {
+            return Ok(());
+        }
+        let (range, needed) = (range_of(&pages), pages.len() as u32);
+        let accept = || {
+            ended();
+            pages
+        };
+        let command = self.accept(range, needed, accept).await?;
+        match self.options.cache {
+            CacheKind::Durable => Ok(()),
+            CacheKind::WriteThrough => self.wait_settled(command).await,
+            CacheKind::Ordered | CacheKind::Volatile => self.make_durable().await,
+        }
     }
 
     async fn flush(&self) -> Result<()> {
@@ -440,56 +452,5 @@ impl<M: ZoneMedia> PageDevice for Ssd<M> {
         self.limits.check_share(pairs)?;
         self.check_failed()?;
         self.share_pairs(pairs.to_vec()).await
-    }
-
-    async fn begin(&self) -> Result<TxId> {
-        self.check_failed()?;
-        self.transactions.borrow_mut().begin()
-    }
-
-    async fn commit(&self, tx: TxId) -> Result<()> {
-        let pages = self.transactions.borrow_mut().start_commit(tx)?;
-        let range = self.transactions.borrow().range(tx);
-        // Given up before its pages are in the cache, it is open still.
-        let committing = Committing { transactions: &self.transactions, tx };
-        let accepted = match self.check_failed() {
-            Ok(()) if pages == 0 => Ok(None),
-            Ok(()) => self.accept(range, pages, || committing.end()).await.map(Some),
-            Err(error) => Err(error),
-        };
-        committing.end();
-        let command = accepted?;
-        self.count(|counts| counts.commits += 1);
-        let Some(command) = command else { return Ok(()) };
-        match self.options.cache {
-            CacheKind::Durable => Ok(()),
-            CacheKind::WriteThrough => self.wait_settled(command).await,
-            CacheKind::Ordered | CacheKind::Volatile => self.make_durable().await,
-        }
-    }
-
-    async fn abort(&self, tx: TxId) -> Result<()> {
-        self.transactions.borrow_mut().abort(tx)?;
-        self.count(|counts| counts.aborts += 1);
-        Ok(())
-    }
-}
-
-/// A transaction whose commit waits for room in the cache.
-struct Committing<'a, P: Payload> {
-    transactions: &'a RefCell<Transactions<P>>,
-    tx: TxId,
-}
-
-impl<P: Payload> Committing<'_, P> {
-    /// Ends the transaction; what it wrote.
-    fn end(&self) -> Vec<(PageNo, P)> {
-        self.transactions.borrow_mut().end_commit(self.tx)
-    }
-}
-
-impl<P: Payload> Drop for Committing<'_, P> {
-    fn drop(&mut self) {
-        self.transactions.borrow_mut().call_off_commit(self.tx);
     }
 }

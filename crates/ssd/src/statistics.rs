@@ -16,10 +16,6 @@ pub struct SsdStatistics {
     pub flushes: u64,
     /// Share commands, each a batch of pairs.
     pub shares: u64,
-    /// Transactions committed.
-    pub commits: u64,
-    /// Transactions aborted.
-    pub aborts: u64,
     /// Bytes that a power loss now would dump; 0 without stored energy.
     pub dump_bytes: u64,
     /// Most that there ever were. Never more than the FTL's `dump_budget_bytes`.

@@ -9,10 +9,8 @@
 use std::collections::BTreeMap;
 use tantalum_base::{Error, ErrorKind, FastMap, PageNo, PageRange, Payload, Result, TxId};
 
-use crate::trim::range_of;
-
 /// All open transactions of a device.
-pub struct Transactions<P> {
+pub(crate) struct Transactions<P> {
     open: BTreeMap<TxId, Transaction<P>>,
     holders: FastMap<PageNo, TxId>,
     next: u64,
@@ -29,8 +27,7 @@ struct Transaction<P> {
 }
 
 impl<P: Payload> Transactions<P> {
-    /// None open; at most so many at once, of so many pages each.
-    pub fn new(transactions_max: u32, pages_max: u32) -> Self {
+    pub(crate) fn new(transactions_max: u32, pages_max: u32) -> Self {
         Transactions {
             open: BTreeMap::new(),
             holders: FastMap::default(),
@@ -41,7 +38,7 @@ impl<P: Payload> Transactions<P> {
     }
 
     /// Opens one.
-    pub fn begin(&mut self) -> Result<TxId> {
+    pub(crate) fn begin(&mut self) -> Result<TxId> {
         if self.transactions_max == 0 {
             return Err(Error::new(ErrorKind::Unsupported, "this device has no transactions"));
         }
@@ -53,10 +50,9 @@ impl<P: Payload> Transactions<P> {
         }
         let tx = TxId(self.next);
         self.next += 1;
-        self.open.insert(
-            tx,
-            Transaction { pages: Vec::new(), index: FastMap::default(), committing: false },
-        );
+        let transaction =
+            Transaction { pages: Vec::new(), index: FastMap::default(), committing: false };
+        self.open.insert(tx, transaction);
         Ok(tx)
     }
 
@@ -65,11 +61,15 @@ impl<P: Payload> Transactions<P> {
         open.ok_or_else(|| unknown(tx))
     }
 
-    /// Writes `pages` from `first` on in `tx`: all of them or, with an error, none.
-    pub fn write(&mut self, tx: TxId, first: PageNo, pages: &[P]) -> Result<()> {
+    /// Writes `pages`, none of which comes twice, in `tx`: all of them or, with an error, none.
+    pub(crate) fn write(
+        &mut self,
+        tx: TxId,
+        pages: impl Iterator<Item = (PageNo, P)> + Clone,
+    ) -> Result<()> {
         let pages_max = self.pages_max as usize;
-        let numbers = || (first.0..).map(PageNo).take(pages.len());
-        if let Some((page, holder)) = numbers().find_map(|page| {
+        let numbers = pages.clone().map(|(page, _)| page);
+        if let Some((page, holder)) = numbers.clone().find_map(|page| {
             let holder = *self.holders.get(&page)?;
             (holder != tx).then_some((page, holder))
         }) {
@@ -79,70 +79,63 @@ impl<P: Payload> Transactions<P> {
             ));
         }
         let transaction = self.get_mut(tx)?;
-        let new = numbers().filter(|page| !transaction.index.contains_key(page)).count();
+        let new = numbers.clone().filter(|page| !transaction.index.contains_key(page)).count();
         if transaction.pages.len() + new > pages_max {
             return Err(Error::new(
                 ErrorKind::TooLarge,
                 format!("transaction {tx} would write more than {pages_max} pages"),
             ));
         }
-        for (page, content) in numbers().zip(pages) {
+        for (page, content) in pages {
             match transaction.index.get(&page) {
-                Some(index) => transaction.pages[*index as usize].1 = content.clone(),
+                Some(index) => transaction.pages[*index as usize].1 = content,
                 None => {
                     transaction.index.insert(page, transaction.pages.len() as u32);
-                    transaction.pages.push((page, content.clone()));
+                    transaction.pages.push((page, content));
                 }
             }
         }
-        for page in numbers() {
+        for page in numbers {
             self.holders.insert(page, tx);
         }
         Ok(())
     }
 
-    /// What `tx` wrote to `page`.
-    pub fn read(&self, tx: TxId, page: PageNo) -> Result<Option<&P>> {
+    /// What `tx` wrote in `range`, each with its index there.
+    pub(crate) fn written_in(&self, tx: TxId, range: PageRange) -> Result<Vec<(usize, P)>> {
         let transaction = self.open.get(&tx).ok_or_else(|| unknown(tx))?;
-        Ok(transaction.index.get(&page).map(|index| &transaction.pages[*index as usize].1))
+        let own = |(at, page): (usize, PageNo)| {
+            let index = *transaction.index.get(&page)?;
+            Some((at, transaction.pages[index as usize].1.clone()))
+        };
+        Ok(range.iter().enumerate().filter_map(own).collect())
     }
 
-    /// The commit of `tx` is on its way, until it is ended or called off; the number of pages that it
-    /// wrote.
-    pub fn start_commit(&mut self, tx: TxId) -> Result<u32> {
+    /// The commit of `tx` is on its way, until it is ended or called off; what it wrote, which it goes
+    /// on holding.
+    pub(crate) fn start_commit(&mut self, tx: TxId) -> Result<Vec<(PageNo, P)>> {
         let transaction = self.get_mut(tx)?;
         transaction.committing = true;
-        Ok(transaction.pages.len() as u32)
+        Ok(transaction.pages.clone())
     }
 
     /// The commit of `tx`, if it is still on its way, was given up: the transaction is open as before.
-    pub fn call_off_commit(&mut self, tx: TxId) {
+    pub(crate) fn call_off_commit(&mut self, tx: TxId) {
         self.open.entry(tx).and_modify(|transaction| transaction.committing = false);
     }
 
-    /// The range in which all lies that `tx` wrote.
-    pub fn range(&self, tx: TxId) -> PageRange {
-        range_of(self.open.get(&tx).map_or(&[], |transaction| &transaction.pages))
-    }
-
-    /// What `tx` wrote, which it goes on holding.
-    pub fn written(&self, tx: TxId) -> Vec<(PageNo, P)> {
-        self.open.get(&tx).map_or_else(Vec::new, |transaction| transaction.pages.clone())
-    }
-
-    /// Ends `tx`, whose commit was started, and returns what it wrote.
-    pub fn end_commit(&mut self, tx: TxId) -> Vec<(PageNo, P)> {
-        let Some(transaction) = self.open.remove(&tx) else { return Vec::new() };
+    /// Ends `tx`, if it is open, with nothing of it left.
+    pub(crate) fn end(&mut self, tx: TxId) {
+        let Some(transaction) = self.open.remove(&tx) else { return };
         for (page, _) in &transaction.pages {
             self.holders.remove(page);
         }
-        transaction.pages
     }
 
-    /// Ends `tx` with nothing of it left.
-    pub fn abort(&mut self, tx: TxId) -> Result<()> {
+    /// Ends `tx`, unless its commit is on its way.
+    pub(crate) fn abort(&mut self, tx: TxId) -> Result<()> {
         self.get_mut(tx)?;
-        self.end_commit(tx);
+        self.end(tx);
         Ok(())
     }
 }

@@ -21,7 +21,7 @@ use tantalum_runtime::sync::WaitQueue;
 
 use crate::options::CacheKind;
 use crate::refusals::latched;
-use crate::ssd::Ssd;
+use crate::ssd::Drive;
 
 /// Trims that have their place in the log and are not in force.
 pub(crate) struct Trims {
@@ -64,7 +64,7 @@ impl Drop for Placed<'_> {
     }
 }
 
-impl<M: ZoneMedia> Ssd<M> {
+impl<M: ZoneMedia> Drive<M> {
     /// Gives `range` up, which lies on the device, behind all that was accepted before.
     pub(crate) async fn trim_in_turn(&self, range: PageRange) -> Result<()> {
         let mut turn = Some(self.write_turn.acquire(1).await);

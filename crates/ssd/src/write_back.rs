@@ -11,7 +11,7 @@ use tantalum_ftl::planted::{Fault, is_planted};
 use tantalum_media::ZoneMedia;
 
 use crate::options::CacheKind;
-use crate::ssd::Ssd;
+use crate::ssd::Drive;
 use crate::write_cache::TakenFrames;
 
 /// Which commands are settled: written back, or failed.
@@ -116,7 +116,7 @@ impl Progress {
     }
 }
 
-impl<M: ZoneMedia> Ssd<M> {
+impl<M: ZoneMedia> Drive<M> {
     /// One flusher; `SsdOptions::write_backs_in_flight` of them run side by side. Ends when the
     /// device fails.
     pub async fn run_flusher(&self) -> Result<()> {

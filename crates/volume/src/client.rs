@@ -7,8 +7,8 @@
 //!       waits ◀────────── Reply ──────────┘
 //! ```
 //!
-//! A call is one round trip. [`Client::write_transaction`] does a whole transaction (begin,
-//! writes, commit) in one. Requests of several threads are served concurrently, at most
+//! A call is one round trip; [`Client::write_transaction`] is a whole transaction
+//! in one. Requests of several threads are served concurrently, at most
 //! [`WORKERS`] at a time; what more comes waits in the channel, and once that is full in `send`.
 //!
 //! Or the device's executor is lent to the caller's thread ([`Client::confined`]): no switch of
@@ -117,45 +117,13 @@ enum Request {
         tx: Option<TxId>,
         reply: ReplySender<Result<()>>,
     },
-    Transaction {
-        runs: Runs,
-        reply: ReplySender<Result<()>>,
-    },
+    WriteScattered(Vec<(PageNo, PageBuf)>, ReplySender<Result<()>>),
     Flush(ReplySender<Result<()>>),
     Trim(PageRange, ReplySender<Result<()>>),
     Share(Vec<(PageNo, PageNo)>, ReplySender<Result<()>>),
     Begin(ReplySender<Result<TxId>>),
     Commit(TxId, ReplySender<Result<()>>),
     Abort(TxId, ReplySender<Result<()>>),
-}
-
-/// Scattered pages as runs of consecutive ones: `ranges` ascend, `pages` holds their content in
-/// the same order.
-struct Runs {
-    ranges: Vec<PageRange>,
-    pages: Vec<PageBuf>,
-}
-
-impl Runs {
-    fn new(mut scattered: Vec<(PageNo, PageBuf)>) -> Result<Runs> {
-        scattered.sort_unstable_by_key(|(page, _)| *page);
-        let mut ranges: Vec<PageRange> = Vec::new();
-        let mut pages = Vec::with_capacity(scattered.len());
-        for (page, content) in scattered {
-            match ranges.last_mut() {
-                Some(run) if run.end() == page => run.pages += 1,
-                Some(run) if run.contains(page) => {
-                    return Err(Error::new(
-                        ErrorKind::InvalidInput,
-                        format!("{page} is twice in one transaction"),
-                    ));
-                }
-                _ => ranges.push(PageRange::new(page, 1)),
-            }
-            pages.push(content);
-        }
-        Ok(Runs { ranges, pages })
-    }
 }
 
 impl Client {
@@ -219,22 +187,13 @@ impl Client {
     ///
     /// More pages than `limits().transaction_pages_max` are refused as
     /// [`ErrorKind::TooLarge`].
-    pub fn write_transaction(&self, pages: Vec<(PageNo, PageBuf)>) -> Result<()> {
+    pub fn write_transaction(&self, mut pages: Vec<(PageNo, PageBuf)>) -> Result<()> {
         if pages.is_empty() {
             return Ok(());
         }
-        if pages.len() > self.limits().transaction_pages_max as usize {
-            return Err(Error::new(
-                ErrorKind::TooLarge,
-                format!(
-                    "a transaction of {} pages, where the device takes {}",
-                    pages.len(),
-                    self.limits().transaction_pages_max
-                ),
-            ));
-        }
-        let runs = Runs::new(pages)?;
-        self.call(|reply| Request::Transaction { runs, reply })
+        // Neighbours are written side by side.
+        pages.sort_unstable_by_key(|(page, _)| *page);
+        self.call(|reply| Request::WriteScattered(pages, reply))
     }
 
     /// Makes everything that completed before durable.
@@ -439,7 +398,9 @@ impl<D: PageDevice<Page = PageBuf>> Service<D> {
             Request::Write { first, pages, tx, reply } => {
                 reply.send(device.write(first, &pages, tx).await);
             }
-            Request::Transaction { runs, reply } => reply.send(self.transaction(runs).await),
+            Request::WriteScattered(pages, reply) => {
+                reply.send(device.write_scattered(pages, || ()).await);
+            }
             Request::Flush(reply) => reply.send(device.flush().await),
             Request::Trim(range, reply) => reply.send(device.trim(range).await),
             Request::Share(pairs, reply) => reply.send(device.share(&pairs).await),
@@ -461,33 +422,5 @@ impl<D: PageDevice<Page = PageBuf>> Service<D> {
                 reply.send(device.abort(tx).await);
             }
         }
-    }
-
-    async fn transaction(&self, runs: Runs) -> Result<()> {
-        let tx = self.device.begin().await?;
-        let done = match self.write_runs(tx, &runs).await {
-            Ok(()) => self.device.commit(tx).await,
-            Err(error) => Err(error),
-        };
-        if done.is_err() {
-            // The first error is the one to tell; a failed commit may have closed it already.
-            let _ = self.device.abort(tx).await;
-        }
-        done
-    }
-
-    async fn write_runs(&self, tx: TxId, runs: &Runs) -> Result<()> {
-        let write_pages_max = self.device.limits().atomic_write_pages_max.max(1) as usize;
-        let mut pages = &runs.pages[..];
-        for range in &runs.ranges {
-            let (run, rest) = pages.split_at(range.pages as usize);
-            pages = rest;
-            let mut first = range.first;
-            for part in run.chunks(write_pages_max) {
-                self.device.write(first, part, Some(tx)).await?;
-                first.0 += part.len() as u64;
-            }
-        }
-        Ok(())
     }
 }

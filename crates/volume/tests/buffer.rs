@@ -77,6 +77,14 @@ async fn exercise(device: &impl PageDevice<Page = PageBuf>, model: &mut Model, s
                 }
             }
             8 => device.flush().await.unwrap(),
+            9 => {
+                let mut pages: Vec<_> = range.iter().map(|page| (page, fresh())).collect();
+                pages.reverse();
+                for (page, content) in &pages {
+                    model.0[page.index()] = content.clone();
+                }
+                device.write_scattered(pages, || ()).await.unwrap();
+            }
             _ => {
                 let mut seen = vec![PageBuf::zero(); range.pages as usize];
                 device.read(range.first, &mut seen, None).await.unwrap();

@@ -169,18 +169,6 @@ impl PageDevice for Memory {
     async fn share(&self, _pairs: &[(PageNo, PageNo)]) -> Result<()> {
         Err(Error::new(ErrorKind::Unsupported, "share"))
     }
-
-    async fn begin(&self) -> Result<TxId> {
-        Err(Error::new(ErrorKind::Unsupported, "transactions"))
-    }
-
-    async fn commit(&self, _tx: TxId) -> Result<()> {
-        Err(Error::new(ErrorKind::Unsupported, "transactions"))
-    }
-
-    async fn abort(&self, _tx: TxId) -> Result<()> {
-        Err(Error::new(ErrorKind::Unsupported, "transactions"))
-    }
 }
 
 /// A policy as its text says.

@@ -6,7 +6,8 @@ use tantalum_ftl::{Ftl, FtlOptions};
 use tantalum_lab::crash::Rig;
 use tantalum_media::{CutPlan, Fate, ZoneMedia};
 use tantalum_models::baselines::{
-    Clustering, ShadowDevice, ShadowOptions, Wal, WalOptions, scan_cycles,
+    Clustering, RedoLog as RedoLogDevice, ShadowDevice, ShadowLog, ShadowOptions, Wal, WalOptions,
+    scan_cycles,
 };
 use tantalum_runtime::virtual_time::Schedule;
 use tantalum_runtime::{Runtime, Virtual};
@@ -41,9 +42,9 @@ async fn format_shadow<M: ZoneMedia>(
     clustering: Clustering,
 ) -> Result<Rc<ShadowDevice<M>>> {
     let ftl = Ftl::format(media, ftl_options()).await?;
-    let device = ShadowDevice::new(ftl, shadow_options(clustering));
+    let device = ShadowLog::device(ftl, shadow_options(clustering));
     let device = Rc::new(device);
-    device.start(runtime);
+    device.device().start(runtime);
     Ok(device)
 }
 
@@ -53,11 +54,11 @@ async fn recover_shadow<M: ZoneMedia>(
     clustering: Clustering,
 ) -> Result<Rc<ShadowDevice<M>>> {
     let options = shadow_options(clustering);
-    let (device, scan, _) = ShadowDevice::recover(media, ftl_options(), options).await?;
+    let (device, scan, _) = ShadowLog::recover(media, ftl_options(), options).await?;
     assert_eq!(scan.is_some(), clustering == Clustering::Cycles);
     device.ftl().validate();
     let device = Rc::new(device);
-    device.start(runtime);
+    device.device().start(runtime);
     Ok(device)
 }
 
@@ -94,16 +95,18 @@ impl Baseline for RedoLog {
     type Device<M: ZoneMedia> = Wal<M>;
 
     async fn format<M: ZoneMedia>(media: M, runtime: &Virtual) -> Result<Rc<Wal<M>>> {
-        let device = Rc::new(Wal::format(Rc::new(media), ftl_options(), wal_options()).await?);
-        device.start(runtime);
+        let device =
+            Rc::new(RedoLogDevice::format(Rc::new(media), ftl_options(), wal_options()).await?);
+        device.device().start(runtime);
         Ok(device)
     }
 
     async fn recover<M: ZoneMedia>(media: M, runtime: &Virtual) -> Result<Rc<Wal<M>>> {
-        let recovered = Wal::recover(Rc::new(media), ftl_options(), wal_options(), runtime).await?;
+        let recovered =
+            RedoLogDevice::recover(Rc::new(media), ftl_options(), wal_options(), runtime).await?;
         let device = Rc::new(recovered.0);
         device.ftl().validate();
-        device.start(runtime);
+        device.device().start(runtime);
         Ok(device)
     }
 }

@@ -8,7 +8,7 @@
 //! and the flag of the end is on version first + length - 1. So the two write the same pages at
 //! the same times. What tells them apart is recovery: TxFlash has no other record of its mapping
 //! and reads the whole drive, the log FTL reads its tail behind the last checkpoint.
-use std::cell::{Cell, RefCell};
+use std::cell::Cell;
 use std::rc::Rc;
 use tantalum_base::{
     Durability, Error, ErrorKind, Limits, PAGE_BYTES, PageDevice, PageNo, PageRange, Result, TxId,
@@ -19,7 +19,7 @@ use tantalum_runtime::Runtime;
 
 use super::cycles::{CycleScan, scan_cycles};
 use crate::page_turns::PageTurns;
-use tantalum_ssd::Transactions;
+use tantalum_ssd::Transactional;
 
 /// How the pages of a transaction are found together after a power cut.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -39,61 +39,58 @@ pub struct ShadowOptions {
     pub transactions_max: u32,
 }
 
-/// Counters of a [`ShadowDevice`] since it was opened.
+/// Counters of a [`ShadowLog`] since it was opened.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ShadowStatistics {
     /// Pages that the host wrote, transactions included when they commit.
     pub pages_written: u64,
-    /// Transactions committed.
-    pub commits: u64,
-    /// Transactions aborted.
-    pub aborts: u64,
     /// The FTL's counters.
     pub ftl: FtlStatistics,
 }
 
 /// A device without a write cache: pages of a transaction are gathered in the controller's memory,
 /// as `WriteAtomic` hands them over together, and go to flash at the commit.
-pub struct ShadowDevice<M: ZoneMedia> {
+pub type ShadowDevice<M> = Transactional<ShadowLog<M>>;
+
+/// The same without transactions: whatever is written goes to flash as one batch.
+pub struct ShadowLog<M: ZoneMedia> {
     ftl: Rc<Ftl<M>>,
     limits: Limits,
-    transactions: RefCell<Transactions<M::Page>>,
     turns: PageTurns,
     commands: CommandTasks<Self>,
     counts: Cell<ShadowStatistics>,
-    overlap_commits: bool,
+    overlap_commits: Cell<bool>,
 }
 
-impl<M: ZoneMedia> ShadowDevice<M> {
+impl<M: ZoneMedia> ShadowLog<M> {
     /// A device over `ftl`.
-    pub fn new(ftl: Rc<Ftl<M>>, options: ShadowOptions) -> Self {
+    pub fn device(ftl: Rc<Ftl<M>>, options: ShadowOptions) -> ShadowDevice<M> {
         let pages_max = ftl.batch_pages_max();
         let limits = Limits {
             page_bytes: PAGE_BYTES as u32,
             pages: ftl.options().pages,
             atomic_write_pages_max: pages_max,
             transaction_pages_max: pages_max,
-            transactions_max: options.transactions_max,
+            transactions_max: 0,
             share_pairs_max: 0,
             durability: Durability::OnAck,
         };
-        let transactions = Transactions::new(options.transactions_max, pages_max);
-        ShadowDevice {
+        let log = ShadowLog {
             ftl,
             limits,
-            transactions: RefCell::new(transactions),
             turns: PageTurns::new(),
             commands: CommandTasks::new(),
             counts: Cell::default(),
-            overlap_commits: false,
-        }
+            overlap_commits: Cell::new(false),
+        };
+        Transactional::over(Rc::new(log), options.transactions_max, pages_max)
     }
 
-    /// The same, where a commit that is on its way holds its pages no more: for hosts that order their
+    /// From now on a commit that is on its way holds its pages no more: for hosts that order their
     /// transactions themselves and send the next one meanwhile, as the file systems of the TxCache
     /// paper do. Commits of the same pages still take effect in the order in which they were sent.
-    pub fn with_overlapping_commits(self) -> Self {
-        ShadowDevice { overlap_commits: true, ..self }
+    pub fn overlap_commits(&self) {
+        self.overlap_commits.set(true);
     }
 
     /// Opens the device that `media` holds. With cycles the whole drive is read first, as TxFlash
@@ -106,13 +103,13 @@ impl<M: ZoneMedia> ShadowDevice<M> {
         media: M,
         ftl: FtlOptions,
         options: ShadowOptions,
-    ) -> Result<(Self, Option<CycleScan>, RecoveryReport)> {
+    ) -> Result<(ShadowDevice<M>, Option<CycleScan>, RecoveryReport)> {
         let scan = match options.clustering {
             Clustering::Cycles => Some(scan_cycles(&media).await?),
             Clustering::LogFlags => None,
         };
         let (ftl, report) = Ftl::recover(media, ftl).await?;
-        Ok((ShadowDevice::new(ftl, options), scan, report))
+        Ok((ShadowLog::device(ftl, options), scan, report))
     }
 
     /// Starts what must run beside the commands.
@@ -155,39 +152,26 @@ impl<M: ZoneMedia> ShadowDevice<M> {
     }
 }
 
-impl<M: ZoneMedia> PageDevice for ShadowDevice<M> {
+impl<M: ZoneMedia> PageDevice for ShadowLog<M> {
     type Page = M::Page;
 
     fn limits(&self) -> &Limits {
         &self.limits
     }
 
-    async fn read(&self, first: PageNo, out: &mut [M::Page], tx: Option<TxId>) -> Result<()> {
+    async fn read(&self, first: PageNo, out: &mut [M::Page], _tx: Option<TxId>) -> Result<()> {
         self.limits.check_range(PageRange::new(first, out.len() as u64))?;
-        let Some(tx) = tx else {
-            if out.len() == 1 {
-                return self.ftl.read(&[first], out).await;
-            }
-            let pages = (first.0..).map(PageNo).zip(0..out.len());
-            return self.ftl.read_at_once(pages, out).await;
-        };
-        let mut others = Vec::new();
-        {
-            let transactions = self.transactions.borrow();
-            for (index, (page, out)) in (first.0..).map(PageNo).zip(&mut *out).enumerate() {
-                match transactions.read(tx, page)? {
-                    Some(own) => *out = own.clone(),
-                    None => others.push((page, index)),
-                }
-            }
+        if out.len() == 1 {
+            return self.ftl.read(&[first], out).await;
         }
-        self.ftl.read_at_once(others, out).await
+        let pages = (first.0..).map(PageNo).zip(0..out.len());
+        self.ftl.read_at_once(pages, out).await
     }
 
-    async fn write(&self, first: PageNo, pages: &[M::Page], tx: Option<TxId>) -> Result<()> {
+    async fn write(&self, first: PageNo, pages: &[M::Page], _tx: Option<TxId>) -> Result<()> {
         self.limits.check_range(PageRange::new(first, pages.len() as u64))?;
-        if let Some(tx) = tx {
-            return self.transactions.borrow_mut().write(tx, first, pages);
+        if pages.is_empty() {
+            return Ok(());
         }
         if pages.len() > self.limits.atomic_write_pages_max as usize {
             let context = format!(
@@ -201,6 +185,24 @@ impl<M: ZoneMedia> PageDevice for ShadowDevice<M> {
         let pages: Vec<_> = numbered.collect();
         let write = |device: Rc<Self>| async move { device.write_pages(pages).await };
         self.commands.run("write", write).await
+    }
+
+    async fn write_scattered(
+        &self,
+        pages: Vec<(PageNo, M::Page)>,
+        ended: impl FnOnce() + 'static,
+    ) -> Result<()> {
+        let mut ended = Some(ended);
+        let mut end = move || ended.take().into_iter().for_each(|ended| ended());
+        if self.overlap_commits.get() {
+            end();
+        }
+        let write = |device: Rc<Self>| async move {
+            let written = device.write_pages(pages).await;
+            end();
+            written
+        };
+        self.commands.run("commit", write).await
     }
 
     async fn flush(&self) -> Result<()> {
@@ -217,35 +219,5 @@ impl<M: ZoneMedia> PageDevice for ShadowDevice<M> {
             device.ftl.trim(range, true).await
         };
         self.commands.run("trim", trim).await
-    }
-
-    async fn share(&self, _pairs: &[(PageNo, PageNo)]) -> Result<()> {
-        Err(Error::new(ErrorKind::Unsupported, "this device does not remap pages"))
-    }
-
-    async fn begin(&self) -> Result<TxId> {
-        self.transactions.borrow_mut().begin()
-    }
-
-    async fn commit(&self, tx: TxId) -> Result<()> {
-        self.transactions.borrow_mut().start_commit(tx)?;
-        let pages = match self.overlap_commits {
-            true => self.transactions.borrow_mut().end_commit(tx),
-            false => self.transactions.borrow().written(tx),
-        };
-        let commit = |device: Rc<Self>| async move {
-            let written = device.write_pages(pages).await;
-            device.transactions.borrow_mut().end_commit(tx);
-            written?;
-            device.count(|counts| counts.commits += 1);
-            Ok(())
-        };
-        self.commands.run("commit", commit).await
-    }
-
-    async fn abort(&self, tx: TxId) -> Result<()> {
-        self.transactions.borrow_mut().abort(tx)?;
-        self.count(|counts| counts.aborts += 1);
-        Ok(())
     }
 }

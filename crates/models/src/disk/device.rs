@@ -279,24 +279,4 @@ impl<R: Runtime, P: Payload> PageDevice for Disk<R, P> {
         self.platters.forget(range.first.0..range.end().0);
         Ok(())
     }
-
-    async fn share(&self, _pairs: &[(PageNo, PageNo)]) -> Result<()> {
-        Err(unsupported("remap pages"))
-    }
-
-    async fn begin(&self) -> Result<TxId> {
-        Err(unsupported("do transactions"))
-    }
-
-    async fn commit(&self, _tx: TxId) -> Result<()> {
-        Err(unsupported("do transactions"))
-    }
-
-    async fn abort(&self, _tx: TxId) -> Result<()> {
-        Err(unsupported("do transactions"))
-    }
-}
-
-fn unsupported(what: &str) -> Error {
-    Error::new(ErrorKind::Unsupported, format!("a disk does not {what}"))
 }

@@ -404,28 +404,11 @@ impl<M: ZoneMedia> PageDevice for Personality<M> {
         self.limits.check_range(range)?;
         self.with("trim", true, async move |layer: &mut Layer<M>| layer.trim(range).await).await
     }
-
-    async fn share(&self, _pairs: &[(PageNo, PageNo)]) -> Result<()> {
-        Err(unsupported("pages cannot be shared"))
-    }
-
-    async fn begin(&self) -> Result<TxId> {
-        Err(unsupported("there are no transactions"))
-    }
-
-    async fn commit(&self, _tx: TxId) -> Result<()> {
-        Err(unsupported("there are no transactions"))
-    }
-
-    async fn abort(&self, _tx: TxId) -> Result<()> {
-        Err(unsupported("there are no transactions"))
-    }
-}
-
-fn unsupported(context: &str) -> Error {
-    Error::new(ErrorKind::Unsupported, context)
 }
 
 fn refuse_transactions(tx: Option<TxId>) -> Result<()> {
-    if tx.is_none() { Ok(()) } else { Err(unsupported("there are no transactions")) }
+    match tx {
+        None => Ok(()),
+        Some(_) => Err(Error::new(ErrorKind::Unsupported, "there are no transactions")),
+    }
 }

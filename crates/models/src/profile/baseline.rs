@@ -9,7 +9,9 @@ use tantalum_media::ZoneMedia;
 use tantalum_runtime::Runtime;
 
 use super::{DeviceConfig, Profile, TxSsdConfig};
-use crate::baselines::{Clustering, ShadowDevice, ShadowOptions, Wal, WalOptions};
+use crate::baselines::{
+    Clustering, RedoLog, ShadowDevice, ShadowLog, ShadowOptions, Wal, WalOptions,
+};
 use crate::host_queue::{HostQueue, HostQueueOptions};
 
 /// A baseline over simulated NAND behind a link.
@@ -120,17 +122,17 @@ impl BaselineConfig {
         let device = match self.kind {
             BaselineKind::Wal => {
                 let options = self.wal_options();
-                let wal = Rc::new(Wal::format(Rc::new(zones), config.ftl, options).await?);
-                wal.start(runtime);
-                Transactional::Wal(wal)
+                let wal = Rc::new(RedoLog::format(Rc::new(zones), config.ftl, options).await?);
+                wal.device().start(runtime);
+                Either::Wal(wal)
             }
             BaselineKind::Shadow(clustering) => {
                 let ftl = Ftl::format(zones, config.ftl).await?;
                 let transactions_max = self.transactions_max;
                 let options = ShadowOptions { clustering, transactions_max };
-                let shadow = Rc::new(ShadowDevice::new(ftl, options));
-                shadow.start(runtime);
-                Transactional::Shadow(shadow)
+                let shadow = Rc::new(ShadowLog::device(ftl, options));
+                shadow.device().start(runtime);
+                Either::Shadow(shadow)
             }
         };
         let baseline = Baseline { device, pages_read: Cell::new(0), flushes: Cell::new(0) };
@@ -143,14 +145,14 @@ impl BaselineConfig {
     }
 }
 
-enum Transactional<M: ZoneMedia> {
+enum Either<M: ZoneMedia> {
     Wal(Rc<Wal<M>>),
     Shadow(Rc<ShadowDevice<M>>),
 }
 
 /// Either of the baselines, with what their own counters leave out.
 pub struct Baseline<M: ZoneMedia> {
-    device: Transactional<M>,
+    device: Either<M>,
     pages_read: Cell<u64>,
     flushes: Cell<u64>,
 }
@@ -174,8 +176,8 @@ pub struct BaselineStatistics {
 macro_rules! on_each {
     ($self:ident, $device:ident => $call:expr) => {
         match &$self.device {
-            Transactional::Wal($device) => $call,
-            Transactional::Shadow($device) => $call,
+            Either::Wal($device) => $call,
+            Either::Shadow($device) => $call,
         }
     };
 }
@@ -184,11 +186,11 @@ impl<M: ZoneMedia> Baseline<M> {
     /// Counters.
     pub fn statistics(&self) -> BaselineStatistics {
         let (pages_written, log_slots, ftl) = match &self.device {
-            Transactional::Wal(wal) => {
+            Either::Wal(wal) => {
                 let counted = wal.statistics();
                 (counted.pages_written, counted.log_slots, counted.ftl)
             }
-            Transactional::Shadow(shadow) => {
+            Either::Shadow(shadow) => {
                 let counted = shadow.statistics();
                 (counted.pages_written, 0, counted.ftl)
             }

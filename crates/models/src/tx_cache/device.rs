@@ -372,10 +372,6 @@ impl<R: Runtime, M: ZoneMedia> PageDevice for TxCache<R, M> {
         if range.pages == 0 { Ok(()) } else { self.trim_range(range).await }
     }
 
-    async fn share(&self, _pairs: &[(PageNo, PageNo)]) -> Result<()> {
-        Err(Error::new(ErrorKind::Unsupported, "this device does not remap pages"))
-    }
-
     async fn begin(&self) -> Result<TxId> {
         self.begin_as(None).await
     }

@@ -12,7 +12,9 @@ use std::rc::Rc;
 use tantalum_base::{PageDevice, Result, Stamp};
 use tantalum_ftl::planted::{Fault, plant};
 use tantalum_ftl::{Ftl, FtlOptions};
-use tantalum_models::baselines::{Clustering, ShadowDevice, ShadowOptions, Wal, WalOptions};
+use tantalum_models::baselines::{
+    Clustering, RedoLog, ShadowDevice, ShadowLog, ShadowOptions, Wal, WalOptions,
+};
 use tantalum_models::{TxCache, TxCacheOptions};
 use tantalum_runtime::Virtual;
 use tantalum_ssd::CacheKind;
@@ -127,8 +129,8 @@ fn transactions_larger_than_the_cache() {
 async fn wal(runtime: Virtual, memory_pages: u32) -> Result<Rc<Wal<Zones>>> {
     let zones = Rc::new(devices::zones(&runtime, Shape::SMALL)?);
     let options = WalOptions { memory_pages, ..WalOptions::new(64) };
-    let device = Rc::new(Wal::format(zones, FtlOptions::new(120), options).await?);
-    device.start(&runtime);
+    let device = Rc::new(RedoLog::format(zones, FtlOptions::new(120), options).await?);
+    device.device().start(&runtime);
     Ok(device)
 }
 
@@ -151,8 +153,8 @@ async fn shadow(runtime: Virtual) -> Result<Rc<ShadowDevice<Zones>>> {
     let zones = devices::zones(&runtime, shape)?;
     let ftl = Ftl::format(zones, FtlOptions::new(160)).await?;
     let options = ShadowOptions { clustering: Clustering::Cycles, transactions_max: 8 };
-    let device = Rc::new(ShadowDevice::new(ftl, options));
-    device.start(&runtime);
+    let device = Rc::new(ShadowLog::device(ftl, options));
+    device.device().start(&runtime);
     Ok(device)
 }
 

@@ -117,16 +117,4 @@ impl PageDevice for MemoryDevice {
     async fn share(&self, _pairs: &[(PageNo, PageNo)]) -> Result<()> {
         self.no()
     }
-
-    async fn begin(&self) -> Result<TxId> {
-        self.no()
-    }
-
-    async fn commit(&self, _tx: TxId) -> Result<()> {
-        self.no()
-    }
-
-    async fn abort(&self, _tx: TxId) -> Result<()> {
-        self.no()
-    }
 }

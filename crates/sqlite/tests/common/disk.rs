@@ -128,6 +128,13 @@ impl State {
         Ok(())
     }
 
+    fn commit(&mut self, writes: BTreeMap<u64, PageBuf>) {
+        self.commits += 1;
+        self.pages_committed += writes.len() as u64;
+        self.append(&writes);
+        self.pages.extend(writes);
+    }
+
     fn append(&mut self, writes: &BTreeMap<u64, PageBuf>) {
         if let Some(log) = &mut self.log {
             let mut bytes = (writes.len() as u64).to_le_bytes().to_vec();
@@ -249,6 +256,19 @@ impl PageDevice for Device {
         Err(Error::new(ErrorKind::Unsupported, "no share"))
     }
 
+    async fn write_scattered(
+        &self,
+        pages: Vec<(PageNo, PageBuf)>,
+        ended: impl FnOnce() + 'static,
+    ) -> Result<()> {
+        let mut state = self.disk.state();
+        state.called()?;
+        state.limits.check_scattered(&pages)?;
+        state.commit(pages.into_iter().map(|(page, content)| (page.0, content)).collect());
+        ended();
+        Ok(())
+    }
+
     async fn begin(&self) -> Result<TxId> {
         self.disk.state().called()?;
         let mut open = self.open.borrow_mut();
@@ -264,10 +284,7 @@ impl PageDevice for Device {
         let mut state = self.disk.state();
         state.called()?;
         let writes = self.open.borrow_mut().remove(&tx).ok_or_else(unknown)?;
-        state.commits += 1;
-        state.pages_committed += writes.len() as u64;
-        state.append(&writes);
-        state.pages.extend(writes);
+        state.commit(writes);
         Ok(())
     }
 

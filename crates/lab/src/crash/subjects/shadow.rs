@@ -3,7 +3,7 @@ use std::rc::Rc;
 use tantalum_base::Result;
 use tantalum_ftl::Ftl;
 use tantalum_media::ZoneMedia;
-use tantalum_models::baselines::{Clustering, ShadowDevice, ShadowOptions};
+use tantalum_models::baselines::{Clustering, ShadowDevice, ShadowLog, ShadowOptions};
 use tantalum_runtime::Virtual;
 
 use super::ssd::ftl_options;
@@ -41,17 +41,17 @@ impl<M: ZoneMedia> Subject<M> for ShadowSubject {
 
     async fn format(&self, opening: Opening<M, Self::Kept>) -> Result<Rc<Self::Device>> {
         let ftl = Ftl::format(opening.media, ftl_options(opening.pages)).await?;
-        Ok(Rc::new(ShadowDevice::new(ftl, self.options())))
+        Ok(Rc::new(ShadowLog::device(ftl, self.options())))
     }
 
     async fn reopen(&self, opening: Opening<M, Self::Kept>) -> Result<Rc<Self::Device>> {
         let options = ftl_options(opening.pages);
-        let recovered = ShadowDevice::recover(opening.media, options, self.options()).await;
+        let recovered = ShadowLog::recover(opening.media, options, self.options()).await;
         recovered.map(|(device, ..)| Rc::new(device))
     }
 
     fn start(&self, runtime: &Virtual, device: &Rc<Self::Device>) {
-        device.start(runtime);
+        device.device().start(runtime);
     }
 
     async fn close(&self, device: &Self::Device) -> Result<()> {

@@ -2,7 +2,7 @@
 use std::rc::Rc;
 use tantalum_base::Result;
 use tantalum_media::ZoneMedia;
-use tantalum_models::baselines::{Wal, WalOptions};
+use tantalum_models::baselines::{RedoLog, Wal, WalOptions};
 use tantalum_runtime::Virtual;
 
 use super::ssd::ftl_options;
@@ -41,17 +41,17 @@ impl<M: ZoneMedia> Subject<M> for WalSubject {
 
     async fn format(&self, opening: Opening<M, Self::Kept>) -> Result<Rc<Self::Device>> {
         let media = Rc::new(opening.media);
-        Wal::format(media, ftl_options(opening.pages), OPTIONS).await.map(Rc::new)
+        RedoLog::format(media, ftl_options(opening.pages), OPTIONS).await.map(Rc::new)
     }
 
     async fn reopen(&self, opening: Opening<M, Self::Kept>) -> Result<Rc<Self::Device>> {
         let (media, options) = (Rc::new(opening.media), ftl_options(opening.pages));
-        let recovered = Wal::recover(media, options, OPTIONS, &opening.runtime).await;
+        let recovered = RedoLog::recover(media, options, OPTIONS, &opening.runtime).await;
         recovered.map(|(device, _)| Rc::new(device))
     }
 
     fn start(&self, runtime: &Virtual, device: &Rc<Self::Device>) {
-        device.start(runtime);
+        device.device().start(runtime);
     }
 
     /// The log stays as it is: what is in it is read from there when the device is opened again.

@@ -79,18 +79,6 @@ impl PageDevice for FileDevice {
     async fn share(&self, _pairs: &[(PageNo, PageNo)]) -> Result<()> {
         Err(unsupported())
     }
-
-    async fn begin(&self) -> Result<TxId> {
-        Err(unsupported())
-    }
-
-    async fn commit(&self, _tx: TxId) -> Result<()> {
-        Err(unsupported())
-    }
-
-    async fn abort(&self, _tx: TxId) -> Result<()> {
-        Err(unsupported())
-    }
 }
 
 fn unsupported() -> Error {

@@ -4,7 +4,7 @@ use std::cell::RefCell;
 use std::rc::Rc;
 use tantalum_base::{Error, ErrorKind, PageDevice, Result, Stamp};
 use tantalum_ftl::Ftl;
-use tantalum_models::baselines::{Clustering, ShadowDevice, ShadowOptions, Wal, WalOptions};
+use tantalum_models::baselines::{Clustering, RedoLog, ShadowLog, ShadowOptions, WalOptions};
 use tantalum_models::nand::Nand;
 use tantalum_models::profile::TxSsdConfig;
 use tantalum_models::tx_cache::{HeaderRelease, TxCache};
@@ -142,8 +142,8 @@ async fn run(
         Device::Wal(log_pages) => {
             let (config, options) = wal_config(sizes, log_pages)?;
             let (nand, zones) = zones(runtime, &config, seed)?;
-            let wal = Rc::new(Wal::format(Rc::new(zones), config.ftl, options).await?);
-            wal.start(runtime);
+            let wal = Rc::new(RedoLog::format(Rc::new(zones), config.ftl, options).await?);
+            wal.device().start(runtime);
             fill(wal.ftl(), &expected, pages).await?;
             let fits = trace.pages_max <= wal.limits().transaction_pages_max;
             let parts = (!fits).then(|| Rc::new(trace.in_parts(log_pages / PARTS_OF_LOG)));
@@ -158,8 +158,9 @@ async fn run(
                 clustering: Clustering::Cycles,
                 transactions_max: TRANSACTIONS_MAX,
             };
-            let shadow = Rc::new(ShadowDevice::new(ftl, options).with_overlapping_commits());
-            shadow.start(runtime);
+            let shadow = Rc::new(ShadowLog::device(ftl, options));
+            shadow.overlap_commits();
+            shadow.device().start(runtime);
             fill(shadow.ftl(), &expected, pages).await?;
             on_link(runtime, shadow, &config, &nand, trace, &expected).await
         }

@@ -7,7 +7,7 @@ use std::rc::Rc;
 use tantalum_base::{Error, ErrorKind, PageDevice, PageNo, PageRange, Result, Stamp};
 use tantalum_ftl::Ftl;
 use tantalum_media::cut::Fate;
-use tantalum_models::baselines::{Wal, WalRecovery, scan_cycles};
+use tantalum_models::baselines::{RedoLog, WalRecovery, scan_cycles};
 use tantalum_models::tx_cache::{HeaderRelease, TxCache, TxRecoveryReport};
 use tantalum_runtime::virtual_time::Schedule;
 use tantalum_runtime::{Runtime, Virtual};
@@ -186,8 +186,8 @@ fn wal(sizes: &Sizes, log_pages: u32) -> Result<LogRecovery> {
     let media = Rc::new(zones.reopen(runtime.clone()));
     let handle = runtime.clone();
     let expected = drive(&runtime, async move {
-        let wal = Rc::new(Wal::format(media, config.ftl, options).await?);
-        wal.start(&handle);
+        let wal = Rc::new(RedoLog::format(media, config.ftl, options).await?);
+        wal.device().start(&handle);
         for number in 0..transactions {
             let range = range(number, wal.limits().pages);
             transact(&*wal, &mut expected, range, true).await?;
@@ -199,9 +199,9 @@ fn wal(sizes: &Sizes, log_pages: u32) -> Result<LogRecovery> {
     let runtime = Virtual::new(Schedule::Fifo);
     let (media, handle) = (Rc::new(zones.reopen(runtime.clone())), runtime.clone());
     let recovered = drive(&runtime, async move {
-        let (wal, report) = Wal::recover(media, config.ftl, options, &handle).await?;
+        let (wal, report) = RedoLog::recover(media, config.ftl, options, &handle).await?;
         let wal = Rc::new(wal);
-        wal.start(&handle);
+        wal.device().start(&handle);
         check(&*wal, &expected, transactions).await?;
         let served_ns = handle.now_ns();
         wal.checkpoint().await?;

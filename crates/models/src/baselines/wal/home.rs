@@ -3,7 +3,7 @@
 use tantalum_base::{Error, ErrorKind, PAGE_BYTES, PageNo, Payload, Result, SlotNo};
 use tantalum_media::ZoneMedia;
 
-use super::Wal;
+use super::RedoLog;
 use super::index::Logged;
 
 /// Pages that are copied in one batch.
@@ -32,7 +32,7 @@ pub(super) fn decode_state<P: Payload>(page: PageNo, content: &P) -> Result<u64>
     })
 }
 
-impl<M: ZoneMedia> Wal<M> {
+impl<M: ZoneMedia> RedoLog<M> {
     /// Copies the oldest zone home whenever the log fills; ends when the device fails.
     pub(super) async fn run_copier(&self) {
         loop {

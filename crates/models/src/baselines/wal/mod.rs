@@ -37,7 +37,7 @@ use tantalum_runtime::sync::{Semaphore, WaitQueue};
 use crate::page_turns::PageTurns;
 use index::{Index, Logged};
 use log::Log;
-use tantalum_ssd::Transactions;
+use tantalum_ssd::Transactional;
 
 pub use options::WalOptions;
 pub use recovery::WalRecovery;
@@ -47,10 +47,6 @@ pub use recovery::WalRecovery;
 pub struct WalStatistics {
     /// Pages that the host wrote, transactions included when they commit.
     pub pages_written: u64,
-    /// Transactions committed.
-    pub commits: u64,
-    /// Transactions aborted.
-    pub aborts: u64,
     /// Slots of the log that were programmed: pages, commit records, padding.
     pub log_slots: u64,
     /// Pages copied home.
@@ -62,11 +58,13 @@ pub struct WalStatistics {
 }
 
 /// A device with a redo log in flash.
-pub struct Wal<M: ZoneMedia> {
+pub type Wal<M> = Transactional<RedoLog<M>>;
+
+/// The same without transactions: whatever is written goes to the log.
+pub struct RedoLog<M: ZoneMedia> {
     ftl: Rc<Ftl<ZoneWindow<M>>>,
     log: Log<ZoneWindow<M>>,
     limits: Limits,
-    transactions: RefCell<Transactions<M::Page>>,
     turns: PageTurns,
     commands: CommandTasks<Self>,
     index: RefCell<Index<M::Page>>,
@@ -97,17 +95,17 @@ fn with_state_page(ftl: FtlOptions) -> FtlOptions {
     FtlOptions { pages: ftl.pages + 1, ..ftl }
 }
 
-impl<M: ZoneMedia> Wal<M> {
+impl<M: ZoneMedia> RedoLog<M> {
     /// Makes a new device on `media`, of which the last zones become the log. `ftl.pages` is what
     /// the host sees.
     ///
     /// # Errors
     /// `InvalidInput` where the options do not fit the geometry.
-    pub async fn format(media: Rc<M>, ftl: FtlOptions, options: WalOptions) -> Result<Self> {
+    pub async fn format(media: Rc<M>, ftl: FtlOptions, options: WalOptions) -> Result<Wal<M>> {
         let (home, log) = divide(&media, &options)?;
         let ftl = Ftl::format(home, with_state_page(ftl)).await?;
         recovery::reset_zones(&log, |_| true).await?;
-        Ok(Wal::open(ftl, Log::new(log, options), options, 0))
+        Ok(RedoLog::open(ftl, Log::new(log, options), options, 0))
     }
 
     /// The device of which transactions up to `home` are home and no later one is known.
@@ -116,7 +114,7 @@ impl<M: ZoneMedia> Wal<M> {
         log: Log<ZoneWindow<M>>,
         options: WalOptions,
         home: u64,
-    ) -> Self {
+    ) -> Wal<M> {
         let geometry = log.media().geometry();
         let zones = ftl.media().geometry().zones + geometry.zones;
         let whole = tantalum_media::ZoneGeometry { zones, ..geometry };
@@ -126,16 +124,14 @@ impl<M: ZoneMedia> Wal<M> {
             pages: ftl.options().pages - 1,
             atomic_write_pages_max: pages_max,
             transaction_pages_max: pages_max,
-            transactions_max: options.transactions_max,
+            transactions_max: 0,
             share_pairs_max: 0,
             durability: Durability::OnAck,
         };
-        let transactions = Transactions::new(options.transactions_max, pages_max);
-        Wal {
+        let redo_log = RedoLog {
             ftl,
             log,
             limits,
-            transactions: RefCell::new(transactions),
             turns: PageTurns::new(),
             commands: CommandTasks::new(),
             index: RefCell::new(Index::new(options.memory_pages as usize)),
@@ -145,7 +141,8 @@ impl<M: ZoneMedia> Wal<M> {
             settled: WaitQueue::new("commits in flight"),
             failed: RefCell::new(None),
             counts: Cell::default(),
-        }
+        };
+        Transactional::over(Rc::new(redo_log), options.transactions_max, pages_max)
     }
 
     /// Starts what must run beside the commands.
@@ -247,19 +244,11 @@ impl<M: ZoneMedia> Wal<M> {
         Ok(())
     }
 
-    /// Reads what is in the transaction or in memory; where the others are to be read.
-    fn look_up(&self, first: PageNo, out: &mut [M::Page], tx: Option<TxId>) -> Result<Missed> {
-        let (transactions, index) = (self.transactions.borrow(), self.index.borrow());
+    /// Reads what is in memory; where the others are to be read.
+    fn look_up(&self, first: PageNo, out: &mut [M::Page]) -> Missed {
+        let index = self.index.borrow();
         let mut missed = Missed::default();
         for (at, (page, out)) in (first.0..).map(PageNo).zip(out).enumerate() {
-            let own = match tx {
-                Some(tx) => transactions.read(tx, page)?,
-                None => None,
-            };
-            if let Some(own) = own {
-                *out = own.clone();
-                continue;
-            }
             match index.get(page) {
                 None => missed.home.push((page, at)),
                 Some(Logged { content: Some(content), .. }) => *out = content.clone(),
@@ -269,7 +258,7 @@ impl<M: ZoneMedia> Wal<M> {
                 }
             }
         }
-        Ok(missed)
+        missed
     }
 }
 
@@ -283,16 +272,16 @@ struct Missed {
     logged: Vec<(PageNo, u32, usize)>,
 }
 
-impl<M: ZoneMedia> PageDevice for Wal<M> {
+impl<M: ZoneMedia> PageDevice for RedoLog<M> {
     type Page = M::Page;
 
     fn limits(&self) -> &Limits {
         &self.limits
     }
 
-    async fn read(&self, first: PageNo, out: &mut [M::Page], tx: Option<TxId>) -> Result<()> {
+    async fn read(&self, first: PageNo, out: &mut [M::Page], _tx: Option<TxId>) -> Result<()> {
         self.limits.check_range(PageRange::new(first, out.len() as u64))?;
-        let missed = self.look_up(first, out, tx)?;
+        let missed = self.look_up(first, out);
         // No await from there to the first poll below: all pages are read as they are at that moment.
         let _reading = self.log.readers.enter(&missed.slots);
         match missed.home[..] {
@@ -309,11 +298,11 @@ impl<M: ZoneMedia> PageDevice for Wal<M> {
         Ok(())
     }
 
-    async fn write(&self, first: PageNo, pages: &[M::Page], tx: Option<TxId>) -> Result<()> {
+    async fn write(&self, first: PageNo, pages: &[M::Page], _tx: Option<TxId>) -> Result<()> {
         self.limits.check_range(PageRange::new(first, pages.len() as u64))?;
         self.check_failed()?;
-        if let Some(tx) = tx {
-            return self.transactions.borrow_mut().write(tx, first, pages);
+        if pages.is_empty() {
+            return Ok(());
         }
         if pages.len() > self.limits.atomic_write_pages_max as usize {
             let most = self.limits.atomic_write_pages_max;
@@ -324,6 +313,19 @@ impl<M: ZoneMedia> PageDevice for Wal<M> {
         let pages: Vec<_> = numbered.collect();
         let write = |wal: Rc<Self>| async move { wal.log_pages(&pages).await };
         self.commands.run("write", write).await
+    }
+
+    async fn write_scattered(
+        &self,
+        pages: Vec<(PageNo, M::Page)>,
+        ended: impl FnOnce() + 'static,
+    ) -> Result<()> {
+        let write = |wal: Rc<Self>| async move {
+            let logged = wal.log_pages(&pages).await;
+            ended();
+            logged
+        };
+        self.commands.run("commit", write).await
     }
 
     async fn flush(&self) -> Result<()> {
@@ -344,33 +346,5 @@ impl<M: ZoneMedia> PageDevice for Wal<M> {
             wal.ftl.trim(range, true).await
         };
         self.commands.run("trim", trim).await
-    }
-
-    async fn share(&self, _pairs: &[(PageNo, PageNo)]) -> Result<()> {
-        Err(Error::new(ErrorKind::Unsupported, "this device does not remap pages"))
-    }
-
-    async fn begin(&self) -> Result<TxId> {
-        self.check_failed()?;
-        self.transactions.borrow_mut().begin()
-    }
-
-    async fn commit(&self, tx: TxId) -> Result<()> {
-        self.transactions.borrow_mut().start_commit(tx)?;
-        let pages = self.transactions.borrow().written(tx);
-        let commit = |wal: Rc<Self>| async move {
-            let logged = wal.log_pages(&pages).await;
-            wal.transactions.borrow_mut().end_commit(tx);
-            logged?;
-            wal.count(|counts| counts.commits += 1);
-            Ok(())
-        };
-        self.commands.run("commit", commit).await
-    }
-
-    async fn abort(&self, tx: TxId) -> Result<()> {
-        self.transactions.borrow_mut().abort(tx)?;
-        self.count(|counts| counts.aborts += 1);
-        Ok(())
     }
 }

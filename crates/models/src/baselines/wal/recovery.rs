@@ -12,7 +12,7 @@ use super::home::decode_state;
 use super::index::Logged;
 use super::log::{Filled, LOG_STREAM, Log};
 use super::options::WalOptions;
-use super::{Wal, divide, with_state_page};
+use super::{RedoLog, Wal, divide, with_state_page};
 
 /// What a recovery found, and how long it took.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -86,7 +86,7 @@ impl Scan {
     }
 }
 
-impl<M: ZoneMedia> Wal<M> {
+impl<M: ZoneMedia> RedoLog<M> {
     /// Opens the device that `media` holds. Before it is written to it must be started, as a new one.
     ///
     /// # Errors
@@ -96,7 +96,7 @@ impl<M: ZoneMedia> Wal<M> {
         ftl: FtlOptions,
         options: WalOptions,
         runtime: &impl Runtime,
-    ) -> Result<(Self, WalRecovery)> {
+    ) -> Result<(Wal<M>, WalRecovery)> {
         let start_ns = runtime.now_ns();
         let (home, log) = divide(&media, &options)?;
         let (ftl, _) = Ftl::recover(home, with_state_page(ftl)).await?;
@@ -110,7 +110,7 @@ impl<M: ZoneMedia> Wal<M> {
         let filled = scan.filled(home);
         reset_zones(&log, |zone| filled.iter().all(|filled| filled.zone != zone)).await?;
         let log = Log::with(log, options, filled, scan.epoch);
-        let wal = Wal::open(ftl, log, options, home);
+        let wal = RedoLog::open(ftl, log, options, home);
         wal.next_number.set(scan.last(home) + 1);
         let mut report = WalRecovery {
             slots: scan.slots,

@@ -1,0 +1,287 @@
+//! Transactions over any device that writes scattered pages all or nothing: their pages wait here until
+//! the commit, which is one such write.
+use std::cell::RefCell;
+use std::ops::Deref;
+use std::rc::Rc;
+use tantalum_base::{Limits, PageDevice, PageNo, PageRange, Payload, Result, TxId};
+
+use crate::transactions::Transactions;
+
+/// A device with transactions over `D`, which takes each as one
+/// [`write_scattered`](PageDevice::write_scattered).
+pub struct Transactional<D: PageDevice> {
+    device: Rc<D>,
+    limits: Limits,
+    transactions: Rc<RefCell<Transactions<D::Page>>>,
+}
+
+impl<D: PageDevice> Transactional<D> {
+    /// At most `transactions_max` at once over `device`, of `pages_max` pages each.
+    pub fn over(device: Rc<D>, transactions_max: u32, pages_max: u32) -> Self {
+        let limits = Limits {
+            transactions_max,
+            transaction_pages_max: pages_max,
+            ..device.limits().clone()
+        };
+        let transactions = Transactions::new(transactions_max, pages_max);
+        Transactional { device, limits, transactions: Rc::new(RefCell::new(transactions)) }
+    }
+
+    /// The device below.
+    pub fn device(&self) -> &Rc<D> {
+        &self.device
+    }
+
+    /// Refuses where the device would refuse any write.
+    async fn check_writable(&self) -> Result<()> {
+        self.device.write(PageNo(0), &[], None).await
+    }
+
+    /// Sends the pages of `commit`, and ends its transaction.
+    async fn send(
+        &self,
+        commit: Commit<D::Page>,
+        pages: Vec<(PageNo, D::Page)>,
+        ended: impl FnOnce() + 'static,
+    ) -> Result<()> {
+        let tx = commit.tx;
+        let both_ended = move || {
+            commit.transactions.borrow_mut().end(tx);
+            ended();
+        };
+        let written = self.device.write_scattered(pages, both_ended).await;
+        // Also where it failed.
+        self.transactions.borrow_mut().end(tx);
+        written
+    }
+}
+
+/// A commit on its way. Where it is given up before that is decided, its transaction is open again, or
+/// ended where nobody knows of it.
+struct Commit<P: Payload> {
+    transactions: Rc<RefCell<Transactions<P>>>,
+    tx: TxId,
+    is_known: bool,
+}
+
+impl<P: Payload> Drop for Commit<P> {
+    fn drop(&mut self) {
+        let mut transactions = self.transactions.borrow_mut();
+        match self.is_known {
+            true => transactions.call_off_commit(self.tx),
+            false => transactions.end(self.tx),
+        }
+    }
+}
+
+impl<D: PageDevice> Deref for Transactional<D> {
+    type Target = D;
+
+    fn deref(&self) -> &D {
+        &self.device
+    }
+}
+
+impl<D: PageDevice> PageDevice for Transactional<D> {
+    type Page = D::Page;
+
+    fn limits(&self) -> &Limits {
+        &self.limits
+    }
+
+    async fn read(&self, first: PageNo, out: &mut [D::Page], tx: Option<TxId>) -> Result<()> {
+        let Some(tx) = tx else { return self.device.read(first, out, None).await };
+        let range = PageRange::new(first, out.len() as u64);
+        self.limits.check_range(range)?;
+        let own = self.transactions.borrow().written_in(tx, range)?;
+        let others = gaps(own.iter().map(|(at, _)| *at), out.len());
+        match &others[..] {
+            [] => {}
+            [gap] => read_gap(&*self.device, first, gap, out).await?,
+            // As they are at one moment. Where what the transaction replaces is damaged, each by itself.
+            gaps => {
+                if self.device.read(first, out, None).await.is_err() {
+                    for gap in gaps {
+                        read_gap(&*self.device, first, gap, out).await?;
+                    }
+                }
+            }
+        }
+        own.into_iter().for_each(|(at, content)| out[at] = content);
+        Ok(())
+    }
+
+    async fn write(&self, first: PageNo, pages: &[D::Page], tx: Option<TxId>) -> Result<()> {
+        let Some(tx) = tx else { return self.device.write(first, pages, None).await };
+        self.limits.check_range(PageRange::new(first, pages.len() as u64))?;
+        self.check_writable().await?;
+        let pages = (first.0..).map(PageNo).zip(pages.iter().cloned());
+        self.transactions.borrow_mut().write(tx, pages)
+    }
+
+    async fn write_scattered(
+        &self,
+        pages: Vec<(PageNo, D::Page)>,
+        ended: impl FnOnce() + 'static,
+    ) -> Result<()> {
+        self.limits.check_scattered(&pages)?;
+        let tx = self.begin().await?;
+        let commit = Commit { transactions: Rc::clone(&self.transactions), tx, is_known: false };
+        {
+            let mut transactions = self.transactions.borrow_mut();
+            transactions.write(tx, pages.iter().cloned())?;
+            transactions.start_commit(tx)?;
+        }
+        self.send(commit, pages, ended).await
+    }
+
+    async fn flush(&self) -> Result<()> {
+        self.device.flush().await
+    }
+
+    async fn trim(&self, range: PageRange) -> Result<()> {
+        self.device.trim(range).await
+    }
+
+    async fn share(&self, pairs: &[(PageNo, PageNo)]) -> Result<()> {
+        self.device.share(pairs).await
+    }
+
+    async fn begin(&self) -> Result<TxId> {
+        self.check_writable().await?;
+        self.transactions.borrow_mut().begin()
+    }
+
+    async fn commit(&self, tx: TxId) -> Result<()> {
+        let pages = self.transactions.borrow_mut().start_commit(tx)?;
+        let commit = Commit { transactions: Rc::clone(&self.transactions), tx, is_known: true };
+        self.send(commit, pages, || ()).await
+    }
+
+    async fn abort(&self, tx: TxId) -> Result<()> {
+        self.transactions.borrow_mut().abort(tx)
+    }
+}
+
+/// What of `0..len` is not in `taken`, which ascends.
+fn gaps(taken: impl Iterator<Item = usize>, len: usize) -> Vec<std::ops::Range<usize>> {
+    let mut gaps = Vec::new();
+    let mut from = 0;
+    for at in taken.chain([len]) {
+        if from < at {
+            gaps.push(from..at);
+        }
+        from = at + 1;
+    }
+    gaps
+}
+
+async fn read_gap<D: PageDevice>(
+    device: &D,
+    first: PageNo,
+    gap: &std::ops::Range<usize>,
+    out: &mut [D::Page],
+) -> Result<()> {
+    device.read(PageNo(first.0 + gap.start as u64), &mut out[gap.clone()], None).await
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::pin::pin;
+    use std::task::Poll;
+    use tantalum_base::{Durability, PAGE_BYTES, Stamp};
+    use tantalum_runtime::Virtual;
+    use tantalum_runtime::virtual_time::Schedule;
+
+    const PAGE: PageNo = PageNo(3);
+
+    /// A device on which no scattered write ever ends.
+    struct Stuck(Limits);
+
+    impl PageDevice for Stuck {
+        type Page = Stamp;
+
+        fn limits(&self) -> &Limits {
+            &self.0
+        }
+
+        async fn read(&self, _: PageNo, _: &mut [Stamp], _: Option<TxId>) -> Result<()> {
+            Ok(())
+        }
+
+        async fn write(&self, _: PageNo, _: &[Stamp], _: Option<TxId>) -> Result<()> {
+            Ok(())
+        }
+
+        async fn write_scattered(
+            &self,
+            _: Vec<(PageNo, Stamp)>,
+            _ended: impl FnOnce() + 'static,
+        ) -> Result<()> {
+            std::future::pending().await
+        }
+
+        async fn flush(&self) -> Result<()> {
+            Ok(())
+        }
+
+        async fn trim(&self, _: PageRange) -> Result<()> {
+            Ok(())
+        }
+    }
+
+    fn stuck() -> Transactional<Stuck> {
+        let limits = Limits {
+            page_bytes: PAGE_BYTES as u32,
+            pages: 10,
+            atomic_write_pages_max: 10,
+            transaction_pages_max: 0,
+            transactions_max: 0,
+            share_pairs_max: 0,
+            durability: Durability::OnAck,
+        };
+        Transactional::over(Rc::new(Stuck(limits)), 1, 4)
+    }
+
+    /// Polls `command` once and drops it.
+    async fn give_up(command: impl Future<Output = Result<()>>) {
+        let mut command = pin!(command);
+        let once = std::future::poll_fn(|context| {
+            Poll::Ready(command.as_mut().poll(context).is_pending())
+        });
+        assert!(once.await);
+    }
+
+    fn run(test: impl Future<Output = ()> + 'static) {
+        Virtual::new(Schedule::Fifo).run(test).unwrap();
+    }
+
+    #[test]
+    fn a_commit_that_is_given_up_leaves_its_transaction_open() {
+        run(async {
+            let device = stuck();
+            let tx = device.begin().await.unwrap();
+            device.write(PAGE, &[Stamp::new(PAGE, 1)], Some(tx)).await.unwrap();
+            give_up(device.commit(tx)).await;
+            device.abort(tx).await.unwrap();
+        });
+    }
+
+    #[test]
+    fn a_scattered_write_that_is_given_up_holds_nothing() {
+        run(async {
+            let device = stuck();
+            give_up(device.write_scattered(vec![(PAGE, Stamp::new(PAGE, 1))], || ())).await;
+            let tx = device.begin().await.unwrap();
+            device.write(PAGE, &[Stamp::new(PAGE, 2)], Some(tx)).await.unwrap();
+        });
+    }
+
+    #[test]
+    fn gaps_are_what_is_not_taken() {
+        assert_eq!(gaps([].into_iter(), 3), vec![0..3; 1]);
+        assert_eq!(gaps([0, 2].into_iter(), 5), [1..2, 3..5]);
+        assert!(gaps([0, 1].into_iter(), 2).is_empty());
+    }
+}
