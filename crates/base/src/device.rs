@@ -153,6 +153,17 @@ impl Limits {
         Ok(())
     }
 
+    /// Checks a `write` outside of transactions: where, and how many pages.
+    pub fn check_write(&self, range: PageRange) -> Result<()> {
+        self.check_range(range)?;
+        let most = self.atomic_write_pages_max;
+        if range.pages > u64::from(most) {
+            let context = format!("a write of {} pages is over the limit of {most}", range.pages);
+            return Err(Error::new(ErrorKind::TooLarge, context));
+        }
+        Ok(())
+    }
+
     /// Checks pages of a `write_scattered`: how many, where, and that none comes twice.
     pub fn check_scattered<P>(&self, pages: &[(PageNo, P)]) -> Result<()> {
         if pages.len() as u64 > u64::from(self.transaction_pages_max) {

@@ -376,18 +376,8 @@ impl<M: ZoneMedia> PageDevice for Drive<M> {
     }
 
     async fn write(&self, first: PageNo, pages: &[M::Page], _tx: Option<TxId>) -> Result<()> {
-        self.limits.check_range(PageRange::new(first, pages.len() as u64))?;
+        self.limits.check_write(PageRange::new(first, pages.len() as u64))?;
         self.check_failed()?;
-        if pages.len() as u64 > u64::from(self.limits.atomic_write_pages_max) {
-            return Err(Error::new(
-                ErrorKind::TooLarge,
-                format!(
-                    "a write of {} pages is over the limit of {}",
-                    pages.len(),
-                    self.limits.atomic_write_pages_max
-                ),
-            ));
-        }
         if pages.is_empty() {
             return Ok(());
         }

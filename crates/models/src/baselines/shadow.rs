@@ -10,9 +10,7 @@
 //! and reads the whole drive, the log FTL reads its tail behind the last checkpoint.
 use std::cell::Cell;
 use std::rc::Rc;
-use tantalum_base::{
-    Durability, Error, ErrorKind, Limits, PAGE_BYTES, PageDevice, PageNo, PageRange, Result, TxId,
-};
+use tantalum_base::{Durability, Limits, PAGE_BYTES, PageDevice, PageNo, PageRange, Result, TxId};
 use tantalum_ftl::{CommandTasks, Ftl, FtlOptions, FtlStatistics, RecoveryReport};
 use tantalum_media::ZoneMedia;
 use tantalum_runtime::Runtime;
@@ -169,17 +167,9 @@ impl<M: ZoneMedia> PageDevice for ShadowLog<M> {
     }
 
     async fn write(&self, first: PageNo, pages: &[M::Page], _tx: Option<TxId>) -> Result<()> {
-        self.limits.check_range(PageRange::new(first, pages.len() as u64))?;
+        self.limits.check_write(PageRange::new(first, pages.len() as u64))?;
         if pages.is_empty() {
             return Ok(());
-        }
-        if pages.len() > self.limits.atomic_write_pages_max as usize {
-            let context = format!(
-                "a write of {} pages is over the limit of {}",
-                pages.len(),
-                self.limits.atomic_write_pages_max
-            );
-            return Err(Error::new(ErrorKind::TooLarge, context));
         }
         let numbered = (first.0..).map(PageNo).zip(pages.iter().cloned());
         let pages: Vec<_> = numbered.collect();

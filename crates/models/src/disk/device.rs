@@ -7,8 +7,7 @@ use std::cell::{Cell, RefCell};
 use std::collections::VecDeque;
 use std::rc::Rc;
 use tantalum_base::{
-    Durability, Error, ErrorKind, Limits, PAGE_BYTES, PageDevice, PageNo, PageRange, Payload,
-    Result, TxId,
+    Durability, Limits, PAGE_BYTES, PageDevice, PageNo, PageRange, Payload, Result, TxId,
 };
 use tantalum_runtime::Runtime;
 use tantalum_runtime::sync::{Semaphore, WaitQueue};
@@ -240,12 +239,7 @@ impl<R: Runtime, P: Payload> PageDevice for Disk<R, P> {
     }
 
     async fn write(&self, first: PageNo, pages: &[P], _tx: Option<TxId>) -> Result<()> {
-        self.limits.check_range(PageRange::new(first, pages.len() as u64))?;
-        if pages.len() > self.limits.atomic_write_pages_max as usize {
-            let most = self.limits.atomic_write_pages_max;
-            let context = format!("a write of {} pages is over the limit of {most}", pages.len());
-            return Err(Error::new(ErrorKind::TooLarge, context));
-        }
+        self.limits.check_write(PageRange::new(first, pages.len() as u64))?;
         self.work.borrow_mut().counters.pages_written += pages.len() as u64;
         if pages.is_empty() {
             return Ok(());

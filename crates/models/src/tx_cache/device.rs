@@ -322,18 +322,8 @@ impl<R: Runtime, M: ZoneMedia> PageDevice for TxCache<R, M> {
     }
 
     async fn write(&self, first: PageNo, pages: &[M::Page], tx: Option<TxId>) -> Result<()> {
-        self.limits.check_range(PageRange::new(first, pages.len() as u64))?;
+        self.limits.check_write(PageRange::new(first, pages.len() as u64))?;
         self.check_failed()?;
-        if pages.len() as u64 > u64::from(self.limits.atomic_write_pages_max) {
-            return Err(Error::new(
-                ErrorKind::TooLarge,
-                format!(
-                    "a write of {} pages is over the limit of {}",
-                    pages.len(),
-                    self.limits.atomic_write_pages_max
-                ),
-            ));
-        }
         let inside = match tx {
             Some(tx) => Some(self.enter(tx).await?),
             None => None,

@@ -299,15 +299,10 @@ impl<M: ZoneMedia> PageDevice for RedoLog<M> {
     }
 
     async fn write(&self, first: PageNo, pages: &[M::Page], _tx: Option<TxId>) -> Result<()> {
-        self.limits.check_range(PageRange::new(first, pages.len() as u64))?;
+        self.limits.check_write(PageRange::new(first, pages.len() as u64))?;
         self.check_failed()?;
         if pages.is_empty() {
             return Ok(());
-        }
-        if pages.len() > self.limits.atomic_write_pages_max as usize {
-            let most = self.limits.atomic_write_pages_max;
-            let context = format!("a write of {} pages is over the limit of {most}", pages.len());
-            return Err(Error::new(ErrorKind::TooLarge, context));
         }
         let numbered = (first.0..).map(PageNo).zip(pages.iter().cloned());
         let pages: Vec<_> = numbered.collect();
