@@ -3,7 +3,7 @@
 mod support;
 
 use std::rc::Rc;
-use support::{batch, start, zones};
+use support::{Zones, batch, start, zones};
 use tantalum_base::{ErrorKind, PageNo, Result, Rng, Stamp, ZoneNo};
 use tantalum_ftl::{Ftl, FtlOptions, pages_max};
 use tantalum_media::ZoneMedia;
@@ -56,14 +56,19 @@ fn a_batch_of_the_most_pages_finds_room_however_many_zones_are_gone() {
     }
 }
 
+/// Zones that can be made to go, and options for as many pages as they can carry.
+fn full_device(runtime: &Virtual) -> (Rc<Faults<Zones>>, FtlOptions) {
+    let inner = zones(runtime, FULL_ZONES);
+    let options = FtlOptions::new(pages_max(&inner.geometry(), 0));
+    (Rc::new(Faults::new(Rc::new(inner), FaultsOptions::default())), options)
+}
+
 /// As many pages as the zones could carry when the device was made; then zones go.
 #[test]
 fn a_device_is_opened_and_read_also_when_zones_have_gone_since_it_was_made() {
     for retired in 0..4 {
         let runtime = Virtual::new(Schedule::Fifo);
-        let inner = zones(&runtime, FULL_ZONES);
-        let options = FtlOptions::new(pages_max(&inner.geometry(), 0));
-        let media = Rc::new(Faults::new(Rc::new(inner), FaultsOptions::default()));
+        let (media, options) = full_device(&runtime);
         let rt = runtime.clone();
         let run = async move {
             let open = || ZoneWindow::new(Rc::clone(&media), 0..FULL_ZONES).unwrap();
@@ -109,9 +114,7 @@ fn a_device_is_opened_and_read_also_when_zones_have_gone_since_it_was_made() {
 fn a_device_is_closed_also_when_the_zones_for_its_checkpoint_go() {
     for retired in 1..4 {
         let runtime = Virtual::new(Schedule::Fifo);
-        let inner = zones(&runtime, FULL_ZONES);
-        let options = FtlOptions::new(pages_max(&inner.geometry(), 0));
-        let media = Rc::new(Faults::new(Rc::new(inner), FaultsOptions::default()));
+        let (media, options) = full_device(&runtime);
         let rt = runtime.clone();
         let run = async move {
             let open = || ZoneWindow::new(Rc::clone(&media), 0..FULL_ZONES).unwrap();
