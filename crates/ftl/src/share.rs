@@ -111,7 +111,7 @@ impl<M: ZoneMedia> Ftl<M> {
         let logged = if is_planted(Fault::SharesNotLogged) {
             Ok(())
         } else {
-            self.log_in_turn(turn, room, &mut buffer, durable, &[], ready(()), || ()).await
+            self.log_in_turn(turn, room, &mut buffer, durable, &[], ready(Ok(())), || ()).await
         };
         if let Some(placed) = placed {
             placed();

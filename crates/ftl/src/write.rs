@@ -35,7 +35,7 @@ impl<M: ZoneMedia> Ftl<M> {
     /// `OutOfSpace`, with nothing written, where cleaning cannot make room; `Latched` or the
     /// medium's error where the log failed.
     pub async fn write(&self, pages: &[(PageNo, M::Page)], durable: bool) -> Result<()> {
-        self.write_behind(pages, durable, ready(())).await
+        self.write_behind(pages, durable, ready(Ok(()))).await
     }
 
     /// As [`write`](Self::write). Readers see the batch when it is on the medium and `others` has
@@ -44,7 +44,7 @@ impl<M: ZoneMedia> Ftl<M> {
         &self,
         pages: &[(PageNo, M::Page)],
         durable: bool,
-        others: impl Future<Output = ()>,
+        others: impl Future<Output = Result<()>>,
     ) -> Result<()> {
         if pages.is_empty() {
             return Ok(());
@@ -64,7 +64,7 @@ impl<M: ZoneMedia> Ftl<M> {
 
     /// Gives `range` up; it reads as zeros. Durability and errors as [`write`](Self::write).
     pub async fn trim(&self, range: PageRange, durable: bool) -> Result<()> {
-        self.trim_with(range, durable, ready(()), || ()).await
+        self.trim_with(range, durable, ready(Ok(())), || ()).await
     }
 
     /// As [`trim`](Self::trim). It is in force when `others` has ended, changes of the range that came
@@ -74,7 +74,7 @@ impl<M: ZoneMedia> Ftl<M> {
         &self,
         range: PageRange,
         durable: bool,
-        others: impl Future<Output = ()>,
+        others: impl Future<Output = Result<()>>,
         in_force: impl FnOnce(),
     ) -> Result<()> {
         let mut buffer = self.state.borrow_mut().take_buffer();
@@ -90,7 +90,7 @@ impl<M: ZoneMedia> Ftl<M> {
         buffer: &mut AppendBuffer<M::Page>,
         durable: bool,
         changes: &[Record],
-        others: impl Future<Output = ()>,
+        others: impl Future<Output = Result<()>>,
         in_force: impl FnOnce(),
     ) -> Result<()> {
         let turn = self.log_turn.acquire(1).await;
@@ -109,7 +109,7 @@ impl<M: ZoneMedia> Ftl<M> {
         buffer: &mut AppendBuffer<M::Page>,
         durable: bool,
         changes: &[Record],
-        others: impl Future<Output = ()>,
+        others: impl Future<Output = Result<()>>,
         in_force: impl FnOnce(),
     ) -> Result<()> {
         // What a dump's mapping refers to must be there after the power loss.
@@ -143,7 +143,8 @@ impl<M: ZoneMedia> Ftl<M> {
             }
         };
         let slots = slots.inspect_err(|error| self.latch(error))?;
-        others.await;
+        // What failed is never in force, nor is what comes behind it: half of each would be seen.
+        others.await.inspect_err(|error| self.latch(error))?;
         {
             let state = &mut *self.state.borrow_mut();
             let data = buffer.spares.iter().filter(|spare| spare.kind == SlotKind::Data);

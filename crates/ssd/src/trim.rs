@@ -74,26 +74,24 @@ impl<M: ZoneMedia> Drive<M> {
         } else if let Some(command) = cached {
             self.drain_to(command).await?;
         }
-        let earlier = RefCell::new(Ok(()));
         let others = async {
-            if let Some(command) = cached {
-                let gone = self.wait_gone(command).await;
-                *earlier.borrow_mut() = gone;
+            match cached {
+                Some(command) => self.wait_gone(command).await,
+                None => Ok(()),
             }
         };
         let durable = self.limits().durability == Durability::OnAck;
         let placed = self.trims.place(range);
         let mut trim = pin!(self.ftl.trim_with(range, durable, others, || drop(placed)));
-        let trimmed = poll_fn(|context| {
+        poll_fn(|context| {
             let polled = trim.as_mut().poll(context);
             // The first poll gives the trim its place in the log.
             if self.options.cache != CacheKind::Durable {
                 turn.take();
             }
             polled
-        });
-        trimmed.await?;
-        earlier.replace(Ok(()))
+        })
+        .await
     }
 
     /// Waits until `command`, which is or will be taken to be written back, has left the cache.

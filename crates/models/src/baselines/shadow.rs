@@ -138,7 +138,11 @@ impl<M: ZoneMedia> ShadowLog<M> {
     /// Writes `pages` behind all that came before and changes one of them. To be driven to its end.
     async fn write_pages(&self, pages: Vec<(PageNo, M::Page)>) -> Result<()> {
         let turn = self.turns.pages(pages.iter().map(|(page, _)| *page).collect()).await;
-        self.ftl.write_behind(&pages, true, turn.first()).await?;
+        let first = async {
+            turn.first().await;
+            Ok(())
+        };
+        self.ftl.write_behind(&pages, true, first).await?;
         self.count(|counts| counts.pages_written += pages.len() as u64);
         Ok(())
     }

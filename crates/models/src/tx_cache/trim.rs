@@ -79,7 +79,7 @@ impl<R: Runtime, M: ZoneMedia> TxCache<R, M> {
             let range = self.trim_work.until(due).await?;
             let mut stores = 0;
             let drop_range = || stores += self.change(|state| state.drop_range(range));
-            let trimmed = self.ftl.trim_with(range, true, ready(()), drop_range).await;
+            let trimmed = self.ftl.trim_with(range, true, ready(Ok(())), drop_range).await;
             let no_room = |error: &Error| {
                 error.kind() == ErrorKind::OutOfSpace && self.ftl.latched().is_none()
             };
