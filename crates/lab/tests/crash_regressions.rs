@@ -338,3 +338,14 @@ fn a_trim_behind_a_write_back_that_failed_is_not_half_seen() {
         }
     }
 }
+
+/// Cleaning's copy of a page landed in the cut, and the dump knew the page where it was before; that decayed.
+#[test]
+fn a_copy_that_landed_beside_a_dump_is_not_known() {
+    let text = "ssd:cache=durable; nand; pages=60; seed=8225058862372192660; w30 s0<29 w33+2 c37 / w29 c10 w18 \
+                -> dark; c4 w37 -> dark; w38 w12+2 -> dark; w14 c46.16 w41 w20 t56 w25+2 w42 c22.29 w39 s32<29 \
+                c25 -> dark; t29 c23 s57<25 c19 w11 s0<37 c24 / c15 c10 w6+2 c44 c42 c17 -> dark; w14 w53 c56 w2 \
+                -> dark; w57 c8 w9 -> dark; w51 -> dark;  -> dark; w6 s3<51 s43<10 c42.44 c56 w21 r19+2 -> dark; \
+                -> vanish@2;  -> dark decay@68";
+    assert_eq!(live(text).violations, []);
+}

@@ -66,6 +66,8 @@ struct Append<P> {
     returned: Option<u64>,
     /// It was in flight or not durable when the power went, and is there.
     landed: bool,
+    /// It landed beside a dump, whose mapping says where pages are and knows nothing of it.
+    unseen: bool,
     mark: u64,
 }
 
@@ -121,6 +123,7 @@ impl<P: Clone> Writes<P> {
             durable: None,
             returned: None,
             landed: false,
+            unseen: false,
             mark,
         });
         begun
@@ -204,6 +207,8 @@ impl<P: Clone> Writes<P> {
     pub(super) fn found(&mut self, zone: ZoneNo, epoch: u64, found: &[ScannedAppend]) {
         let now = self.tick();
         let (geometry, mut finished) = (self.geometry, Vec::new());
+        let is_dump = |append: &Append<P>| append.spares.iter().any(|it| it.kind == SlotKind::Dump);
+        let has_dump = self.appends.iter().any(is_dump);
         let gone = &mut self.gone;
         self.appends.retain_mut(|append| {
             let is_meant = append.zone == zone && append.header.epoch == epoch;
@@ -216,6 +221,7 @@ impl<P: Clone> Writes<P> {
             append.present = found.spares.iter().map(Option::is_some).collect();
             append.returned.get_or_insert(now);
             append.landed = true;
+            append.unseen = has_dump;
             finished.extend(append.footer().filter(|_| append.present.iter().all(|is| *is)));
             for slot in slots_of(&geometry, append) {
                 gone.remove(&slot);
@@ -409,6 +415,7 @@ impl<P: Clone> Writes<P> {
                 };
                 let mut present = other.spares.iter().zip(&other.present);
                 other.durable.is_some()
+                    && !other.unseen
                     && other.names_all_pages()
                     && present.any(|(copy, present)| *present && is_copy(copy))
             })

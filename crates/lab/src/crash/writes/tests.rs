@@ -202,6 +202,28 @@ fn pages_that_share_stay_where_they_were_if_a_cut_left_out_what_says_so() {
     assert_eq!(list.judged(), (vec![11], false, None));
 }
 
+/// It landed in the cut; what the dump says of the page is where it was before.
+#[test]
+fn a_copy_that_a_dump_does_not_know_stands_for_nothing() {
+    for dumps in [false, true] {
+        let mut list = List::new(FLASH);
+        let original = list.append(0, HOST, 0, &[data(1, 11)]);
+        list.checkpoint(1, 1);
+        list.begin(1, CLEANING, 1, &[(SlotKind::Copy, 11, 1, 11)]);
+        let append = list.writes.appends.last().unwrap();
+        let (header, spares) = (append.header, vec![Some(append.spares[0])]);
+        let found =
+            ScannedAppend { header, first_offset: 0, end_offset: 1, spares, damaged: Vec::new() };
+        if dumps {
+            list.append(2, HOST, 1, &[(SlotKind::Dump, 0, 0, 0)]);
+        }
+        list.writes.found(ZoneNo(1), 0, &[found]);
+        list.writes.settled();
+        list.lose(original);
+        assert_eq!(list.writes.lost(), if dumps { vec![11] } else { vec![] });
+    }
+}
+
 #[test]
 fn only_the_end_that_nothing_follows_may_look_like_a_cut() {
     let mut list = List::new(FILE);
