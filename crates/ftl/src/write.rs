@@ -145,6 +145,10 @@ impl<M: ZoneMedia> Ftl<M> {
         let slots = slots.inspect_err(|error| self.latch(error))?;
         // What failed is never in force, nor is what comes behind it: half of each would be seen.
         others.await.inspect_err(|error| self.latch(error))?;
+        if !changes.is_empty() {
+            // Of what the log lost before it readers may see a part still, in a cache above.
+            self.check_latch()?;
+        }
         {
             let state = &mut *self.state.borrow_mut();
             let data = buffer.spares.iter().filter(|spare| spare.kind == SlotKind::Data);

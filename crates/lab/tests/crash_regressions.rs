@@ -330,11 +330,14 @@ fn a_copy_whose_other_pages_are_not_named_is_a_copy_of_one_page() {
 /// in the log: the trim was in force, and the page was still read from the cache.
 #[test]
 fn a_trim_behind_a_write_back_that_failed_is_not_half_seen() {
-    let text = "ssd:cache=ordered; file; pages=24; seed=47267252331658491; c4 -> dark; t2+3 r2+3 / w2 -> dark";
-    for write in 0..12 {
-        for fault in ["eio", "enospc"] {
-            let text = format!("{text} {fault}@{write}");
-            assert_eq!(live(&text).violations, [], "{text}");
+    let text = "ssd:cache=ordered; file; pages=24; seed=47267252331658491;";
+    for before in ["c4", "c4.0 c2.1"] {
+        for write in 0..12 {
+            for fault in ["eio", "enospc"] {
+                let text =
+                    format!("{text} {before} -> dark; t2+3 r2+3 / w2 -> dark {fault}@{write}");
+                assert_eq!(live(&text).violations, [], "{text}");
+            }
         }
     }
 }

@@ -96,10 +96,10 @@ impl<M: ZoneMedia> Drive<M> {
 
     /// Waits until `command`, which is or will be taken to be written back, has left the cache.
     pub(crate) async fn wait_gone(&self, command: u64) -> Result<()> {
-        // A write-through command that failed is its writer's to hear of.
+        // A write-through command that failed is its writer's to hear of, where the log did not fail.
         match self.wait_settled(command).await {
-            Err(_) if self.failed.borrow().is_none() => Ok(()),
-            result => result,
+            Err(_) => self.check_failed(),
+            Ok(()) => Ok(()),
         }
     }
 
