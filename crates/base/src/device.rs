@@ -35,7 +35,7 @@ pub struct Limits {
     /// Pages a single `write` may have. It is all or nothing at a power cut, but on `Volatile` devices
     /// and on the disks that others are compared with (`docs/devices/disk.md`).
     pub atomic_write_pages_max: u32,
-    /// Pages a transaction may write.
+    /// Pages a transaction may write, and a `write_scattered` may have.
     pub transaction_pages_max: u32,
     /// Transactions that may be open at once; 0 where there are none.
     pub transactions_max: u32,
@@ -75,7 +75,7 @@ pub trait PageDevice: 'static {
     /// It is dropped uncalled where the call is given up before that is so.
     ///
     /// # Errors
-    /// With nothing changed: `Unsupported` where there are no transactions, `TooLarge`, `OutOfRange`,
+    /// With nothing changed: `Unsupported` where the device has no such call, `TooLarge`, `OutOfRange`,
     /// `InvalidInput` where a page comes twice, `Conflict`. Others as of [`commit`](Self::commit).
     async fn write_scattered(
         &self,

@@ -79,9 +79,9 @@ impl Kind for Shadow {
 }
 
 #[derive(Clone, Copy)]
-struct RedoLogKind;
+struct RedoLogged;
 
-impl Kind for RedoLogKind {
+impl Kind for RedoLogged {
     type Device = Wal<Media>;
 
     async fn make(self, runtime: Virtual, media: Media) -> Result<Rc<Self::Device>> {
@@ -98,9 +98,9 @@ impl Kind for RedoLogKind {
 }
 
 #[derive(Clone, Copy)]
-struct Transactional;
+struct TxCached;
 
-impl Kind for Transactional {
+impl Kind for TxCached {
     type Device = TxCache<Virtual, Media>;
 
     async fn make(self, runtime: Virtual, media: Media) -> Result<Rc<Self::Device>> {
@@ -197,8 +197,8 @@ fn a_page_belongs_to_its_transaction_until_the_commit_is_there() {
     nothing_is_undone(WriteCached(CacheKind::WriteThrough));
     nothing_is_undone(WriteCached(CacheKind::Ordered));
     nothing_is_undone(Shadow);
-    nothing_is_undone(RedoLogKind);
-    nothing_is_undone(Transactional);
+    nothing_is_undone(RedoLogged);
+    nothing_is_undone(TxCached);
 }
 
 /// The transaction has ended and holds nothing.
@@ -265,8 +265,8 @@ fn a_commit_that_fails_has_ended_its_transaction() {
     }
     for kind in [
         ends_what_it_refuses(Shadow, log_fails),
-        ends_what_it_refuses(RedoLogKind, log_fails),
-        ends_what_it_refuses(Transactional, log_fails),
+        ends_what_it_refuses(RedoLogged, log_fails),
+        ends_what_it_refuses(TxCached, log_fails),
     ] {
         assert!(matches!(kind, ErrorKind::Latched | ErrorKind::Io), "{kind:?}");
     }
@@ -325,5 +325,5 @@ fn pages_are_written_in_one_call_as_in_a_transaction() {
         a_scattered_write_is_a_transaction(WriteCached(cache));
     }
     a_scattered_write_is_a_transaction(Shadow);
-    a_scattered_write_is_a_transaction(RedoLogKind);
+    a_scattered_write_is_a_transaction(RedoLogged);
 }
