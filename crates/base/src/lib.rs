@@ -7,12 +7,13 @@
 //! error     one Error: a matchable kind, the context, the source
 //! size      "64MiB", "4k", "10%" as text      rng     seeded randomness by label
 //! checksum  CRC-32C                           fast    maps with a fixed hash
-//! spec      "name:key=value,..." as text
+//! spec      "name:key=value,..." as text        fault_points  protections that tests switch off
 //! ```
 pub mod checksum;
 pub mod device;
 pub mod error;
 pub mod fast;
+pub mod fault_points;
 pub mod ids;
 pub mod payload;
 pub mod rng;

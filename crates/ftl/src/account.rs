@@ -3,9 +3,9 @@
 use tantalum_base::{Result, Version, ZoneNo};
 use tantalum_media::ZoneMedia;
 
+use crate::fault_points::Fault;
 use crate::ftl::{Ftl, State};
 use crate::logged::VersionRange;
-use crate::planted::{Fault, is_planted};
 use crate::records::{DEAD_RANGES_MAX, encode_dead};
 use crate::zones::{Stated, Stream};
 
@@ -18,14 +18,14 @@ impl<M: ZoneMedia> Ftl<M> {
         let (dead, due, lists_dead) = {
             let state = self.state.borrow();
             let mut dead = state.logged.without(victim, kept);
-            if is_planted(Fault::DeadVersionsUnlisted) {
+            if Fault::DeadVersionsUnlisted.is_planted() {
                 dead.clear();
             }
             let says_more = state.watermark_due(victim, &state.zones.stated());
             let due = !dead.is_empty() || says_more;
             (dead, due, state.lists_dead(victim))
         };
-        if is_planted(Fault::NoWatermark) {
+        if Fault::NoWatermark.is_planted() {
             return Ok(());
         }
         if lists_dead || due && !self.list_dead(&dead).await? {

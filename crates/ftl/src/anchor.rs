@@ -17,8 +17,8 @@ use crate::era::{
     ANY_ZONE, Anchor, CLEAN, EXTENT_BYTES, Era, Extent, HEAD_BYTES, Head, NotedZone, Read,
     ZONE_BYTES, decode, in_force,
 };
+use crate::fault_points::Fault;
 use crate::ftl::{Ftl, State};
-use crate::planted::{Fault, is_planted};
 use crate::zones::{Stream, ZoneState};
 
 /// Bytes of zones that one anchor says may be opened, so that few anchors are written, and
@@ -140,7 +140,7 @@ impl<M: ZoneMedia> Ftl<M> {
         if !self.has_anchors() || self.state.borrow().anchors.declared[zone.index()] {
             return Ok(());
         }
-        if is_planted(Fault::ZonesUndeclared) {
+        if Fault::ZonesUndeclared.is_planted() {
             return Ok(());
         }
         let _turn = self.anchor_turn.acquire(1).await;

@@ -12,9 +12,9 @@ use tantalum_base::{
 use tantalum_media::{Body, SlotKind, Spare, ZoneGeometry, ZoneMedia};
 
 use crate::entries::{self, Encoder, Line, NEXT_ENTRY_BYTES_MAX, Order, Style};
+use crate::fault_points::Fault;
 use crate::ftl::{DumpsVoid, Ftl, State};
 use crate::map::Entry;
-use crate::planted::{Fault, is_planted};
 use crate::zones::{Stream, ZoneState};
 
 const MAGIC: u64 = 0x7470_6b43_746e_6154; // "TantCkpt"
@@ -343,7 +343,7 @@ impl<M: ZoneMedia> Ftl<M> {
         let (id, covered) = self.start_checkpoint();
         let places = self.write_pieces(id).await?;
         let caught = Version(self.state.borrow().next_version.0 - 1);
-        if !is_planted(Fault::NoSyncBeforeFooter) {
+        if !Fault::NoSyncBeforeFooter.is_planted() {
             self.sync_appends().await?;
             self.wait_for_hosts(caught).await?;
         }

@@ -4,11 +4,11 @@ use tantalum_media::ZoneMedia;
 use tantalum_policy::cleaning::Candidate;
 use tantalum_runtime::sync::Waiting;
 
+use crate::fault_points::Fault;
 use crate::ftl::{Ftl, Victims};
 use crate::map::Occupant;
 use crate::moving::pages_to_move;
 use crate::options::{moving_slots_max, packed_slots};
-use crate::planted::{Fault, is_planted};
 use crate::zones::{Stream, ZoneState};
 
 /// What cleaning found to do.
@@ -145,7 +145,7 @@ impl<M: ZoneMedia> Ftl<M> {
                 continue;
             }
             let replaced = zone.version_max.max(zone.replaced_by) > watermark;
-            if replaced && !is_planted(Fault::NoWaitForReplacements) {
+            if replaced && !Fault::NoWaitForReplacements.is_planted() {
                 after = after.max(Some(zone.version_max.max(zone.replaced_by)));
             } else {
                 if zone.failing && !failing {
@@ -189,13 +189,13 @@ impl<M: ZoneMedia> Ftl<M> {
             // Only a checkpoint can tell the next recovery that a page is gone.
             self.checkpoint().await?;
         }
-        if moved && !is_planted(Fault::NoSyncOfCopies) {
+        if moved && !Fault::NoSyncOfCopies.is_planted() {
             self.sync_appends().await?;
         }
         self.state.borrow_mut().copied.clear();
         // Hosts may have replaced pages meanwhile, and a power cut may take that back.
         let replaced_by = self.state.borrow().zones.get(victim).replaced_by;
-        if !is_planted(Fault::NoWaitForReplacements) {
+        if !Fault::NoWaitForReplacements.is_planted() {
             self.wait_for_hosts(replaced_by).await?;
         }
         self.account_for(victim, &mut kept).await?;

@@ -16,7 +16,7 @@ use tantalum_base::{Error, ErrorKind, Result};
 use tantalum_runtime::Runtime;
 use tantalum_runtime::sync::WaitQueue;
 
-use crate::planted::{Fault, is_planted};
+use crate::fault_points::Fault;
 
 /// Spawns a task on whichever runtime the device was started on.
 type Spawn = Box<dyn Fn(&'static str, Pin<Box<dyn Future<Output = ()>>>)>;
@@ -71,7 +71,7 @@ impl<D> CommandTasks<D> {
             return Err(Error::new(ErrorKind::InvalidInput, context));
         };
         let mut body = Box::pin(command(device));
-        if is_planted(Fault::GivenUpMidway) {
+        if Fault::GivenUpMidway.is_planted() {
             return body.await;
         }
         let first = std::future::poll_fn(|context| {

@@ -12,8 +12,8 @@ use tantalum_base::{
 
 use crate::dump::Layout;
 use crate::entries::{self, ENTRY_BYTES_MAX, Encoder, Kind, Line, Order, Style};
+use crate::fault_points::Fault;
 use crate::map::{Entry, Mapping};
-use crate::planted::{Fault, is_planted};
 
 const MAGIC: u64 = 0x746c_6544_746e_6154; // "TantDelt"
 const HEADER_BYTES: usize = 32;
@@ -139,7 +139,7 @@ impl Deltas {
         let held = self.held();
         self.entries_max = self.entries_max.max(held);
         assert!(
-            held <= self.limit || is_planted(Fault::NoDeltaLimit),
+            held <= self.limit || Fault::NoDeltaLimit.is_planted(),
             "{held} changed mapping entries are more than the {} that the stored energy can dump",
             self.limit
         );
@@ -170,7 +170,7 @@ impl Deltas {
     /// Takes room for `entries` changes; false where there is none now.
     pub fn try_reserve(&mut self, entries: u32) -> bool {
         let fits = self.held() + self.reserved + entries <= self.limit;
-        if fits || !self.tracking || is_planted(Fault::NoDeltaLimit) {
+        if fits || !self.tracking || Fault::NoDeltaLimit.is_planted() {
             self.reserved += entries;
             return true;
         }
@@ -191,7 +191,7 @@ impl Deltas {
     pub fn backup_due(&self, wanted: bool) -> bool {
         let dirty = self.dirty.len();
         let due = wanted || dirty >= self.limit / 4;
-        self.tracking && dirty > 0 && due && !is_planted(Fault::NoDeltaLimit)
+        self.tracking && dirty > 0 && due && !Fault::NoDeltaLimit.is_planted()
     }
 
     /// Whether delta pages are being written.
@@ -292,7 +292,7 @@ impl Deltas {
     /// All that is not in durable delta pages, as pages to dump. Of changes that are `in_flight`
     /// in the log (the page, what it was, the version) what was before: nobody was told of them.
     pub fn dump(&self, map: &Mapping, in_flight: &[(PageNo, Entry, Version)]) -> Vec<PageBuf> {
-        if is_planted(Fault::DeltasNotDumped) {
+        if Fault::DeltasNotDumped.is_planted() {
             return Vec::new();
         }
         let mut undone: BTreeMap<PageNo, Entry> = BTreeMap::new();

@@ -18,9 +18,9 @@ use tantalum_media::{AppendHeader, Body, SlotKind, Spare, ZoneGeometry, ZoneMedi
 
 use crate::checkpoint;
 use crate::deltas::ENTRIES_MIN;
+use crate::fault_points::Fault;
 use crate::ftl::Ftl;
 use crate::options::packed_slots;
-use crate::planted::{Fault, is_planted};
 use crate::records::SHARERS_MAX;
 use crate::zones::Stream;
 
@@ -322,7 +322,7 @@ impl<M: ZoneMedia> Ftl<M> {
         let foot = own_page(header.encode(FOOTER_MAGIC), last);
         let number = header.number;
         self.dump_pages(media, &mut area, number, &[head.0], &[head.1]).await?;
-        if is_planted(Fault::DumpFooterFirst) {
+        if Fault::DumpFooterFirst.is_planted() {
             self.dump_pages(media, &mut area, number, &[foot.0], &[foot.1]).await?;
             self.dump_pages(media, &mut area, number, &spares, &bodies).await?;
         } else {

@@ -6,10 +6,10 @@ use tantalum_media::{SlotKind, Spare, ZoneMedia};
 
 use crate::deltas::{self, Delta};
 use crate::dump::DumpHeader;
+use crate::fault_points::Fault;
 use crate::find_checkpoint::is_damage;
 use crate::ftl::{DumpsVoid, Ftl};
 use crate::map::{Entry, Place};
-use crate::planted::{Fault, is_planted};
 use crate::read::OwnPage;
 use crate::restore::corrupt;
 use crate::zones::Stream;
@@ -166,7 +166,7 @@ impl<M: ZoneMedia> Ftl<M> {
     /// written back, or what hosts wrote since. They are still in force where the checkpoint that made them
     /// void is damaged.
     pub(crate) fn drop_frames_written_back(&self, dump: &mut Dump<M::Page>) {
-        if is_planted(Fault::FramesOverNewer) {
+        if Fault::FramesOverNewer.is_planted() {
             return;
         }
         let state = self.state.borrow();

@@ -12,11 +12,11 @@ use crate::cleaner_rest::CleanerRest;
 use crate::deltas::Deltas;
 use crate::dump::Layout;
 use crate::durable::DurableTracker;
+use crate::fault_points::Fault;
 use crate::live_records::LiveRecords;
 use crate::logged::LoggedVersions;
 use crate::map::{Entry, Mapping, Place};
 use crate::options::{FtlOptions, reserve_zones};
-use crate::planted::{Fault, is_planted};
 use crate::readers::ZoneReaders;
 use crate::statistics::FtlStatistics;
 use crate::zones::Zones;
@@ -332,7 +332,7 @@ impl<M: ZoneMedia> Ftl<M> {
         {
             let state = &mut *self.state.borrow_mut();
             state.latched.get_or_insert_with(|| error.clone());
-            if !is_planted(Fault::CopiesNotTakenBack) {
+            if !Fault::CopiesNotTakenBack.is_planted() {
                 state.take_copies_back();
             }
         }

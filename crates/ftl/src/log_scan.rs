@@ -2,12 +2,12 @@
 use tantalum_base::{Error, ErrorKind, PageNo, Result, SlotNo, Version, ZoneNo};
 use tantalum_media::{ScannedAppend, SlotKind, Spare, ZoneMedia};
 
+use crate::fault_points::Fault;
 use crate::find_checkpoint::MetaSlots;
 use crate::ftl::{Ftl, State};
 use crate::logged::{VersionRange, merged};
 use crate::map::{Entry, Place};
 use crate::places::Original;
-use crate::planted::{Fault, is_planted};
 use crate::read::OwnPage;
 use crate::records::{self, Record};
 use crate::survey::Survey;
@@ -121,7 +121,7 @@ impl<M: ZoneMedia> Ftl<M> {
     /// Refuses where a change that was durable is gone, and nothing tells which page it was of: an
     /// older content would be served in its place. Returns how many are, where that is accepted.
     pub(crate) fn account(&self, log: &Log, covered: Version) -> Result<u64> {
-        if is_planted(Fault::DamageTakenForEnd) {
+        if Fault::DamageTakenForEnd.is_planted() {
             return Ok(0);
         }
         let missing = log.missing(covered);
@@ -140,7 +140,7 @@ impl<M: ZoneMedia> Ftl<M> {
 
     /// Marks the pages lost of which the newest content, `accepted` as durable, is damaged.
     pub(crate) fn mark_damaged(&self, log: &mut Log, accepted: Version) {
-        if is_planted(Fault::DamageTakenForEnd) {
+        if Fault::DamageTakenForEnd.is_planted() {
             return;
         }
         log.damaged.sort_unstable_by_key(|(_, spare)| spare.version);

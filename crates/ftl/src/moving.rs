@@ -7,10 +7,10 @@
 use tantalum_base::{ErrorKind, PageNo, Payload, Result, SlotNo, Version};
 use tantalum_media::{Body, SlotKind, Spare, ZoneGeometry, ZoneMedia};
 
+use crate::fault_points::Fault;
 use crate::ftl::{AppendBuffer, Ftl, State};
 use crate::logged::counts;
 use crate::map::{Entry, Occupant, Place};
-use crate::planted::{Fault, is_planted};
 use crate::read::OwnPage;
 use crate::records::{self, SHARERS_MAX, Sharer};
 use crate::taken::origin;
@@ -111,7 +111,7 @@ impl<M: ZoneMedia> Ftl<M> {
         if moved {
             // Behind the copies, so that their numbers in the append stay.
             for page in copies.sharers.chunks(SHARERS_MAX) {
-                if !is_planted(Fault::SharersLeftBehind) {
+                if !Fault::SharersLeftBehind.is_planted() {
                     copies.buffer.push_record(records::encode_sharers(page), Version::NEVER);
                 }
             }
@@ -285,7 +285,7 @@ impl<P> State<P> {
     fn lose(&mut self, page: PageNo, entry: Entry) -> bool {
         let known = self.map.get(page) == entry;
         if known {
-            let forgotten = is_planted(Fault::LostPagesForgotten);
+            let forgotten = Fault::LostPagesForgotten.is_planted();
             let place = if forgotten { Place::Unmapped } else { Place::Lost };
             self.replace(page, Entry { place, ..entry });
         }

@@ -5,10 +5,10 @@
 use tantalum_base::{PageNo, SlotNo, Version};
 use tantalum_media::{ScannedAppend, ZoneGeometry, ZoneMedia};
 
+use crate::fault_points::Fault;
 use crate::ftl::{Ftl, State};
 use crate::log_scan::{Change, Found, Log};
 use crate::map::{Entry, Place};
-use crate::planted::{Fault, is_planted};
 use crate::read::OwnPage;
 use crate::records::{self, Share};
 use crate::taken::origin;
@@ -93,7 +93,7 @@ impl<P> State<P> {
         }
         match (known.place, entry.place) {
             (Place::At(here), Place::At(found)) if here != found => {
-                let newer = rank.of(found) > rank.of(here) && !is_planted(Fault::NoCopyRank);
+                let newer = rank.of(found) > rank.of(here) && !Fault::NoCopyRank.is_planted();
                 let (slot, older) = if newer { (here, known) } else { (found, entry) };
                 originals.push(Original { page, slot, entry: older });
                 if newer {

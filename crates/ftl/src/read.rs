@@ -2,9 +2,9 @@
 use tantalum_base::{Error, ErrorKind, PageBuf, PageNo, Payload, Result, SlotNo};
 use tantalum_media::{Spare, ZoneMedia};
 
+use crate::fault_points::Fault;
 use crate::ftl::Ftl;
 use crate::map::{Entry, Place};
-use crate::planted::{Fault, is_planted};
 
 /// Where a page of the FTL's own lies, and the checksum of what was written there.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -82,7 +82,7 @@ impl<M: ZoneMedia> Ftl<M> {
         let OwnPage { slot, checksum } = page;
         let bytes = self.media.read_meta(slot).await?;
         let found = bytes.checksum();
-        if found != checksum && !is_planted(Fault::OwnPagesUnchecked) {
+        if found != checksum && !Fault::OwnPagesUnchecked.is_planted() {
             let context = format!(
                 "slot {slot}: the mapping's own page has checksum {found:08x} and was written with \
                  {checksum:08x}"
@@ -135,7 +135,7 @@ impl<M: ZoneMedia> Ftl<M> {
         let read = self.media.read_with_spares(&[slot], one, &mut spare).await;
         let [spare] = spare;
         match read {
-            Ok(()) if is_planted(Fault::NoChecksum) => Ok(()),
+            Ok(()) if Fault::NoChecksum.is_planted() => Ok(()),
             Ok(()) if entry.holds(page, out, spare.as_ref()) => Ok(()),
             Ok(()) => Err(wrong_content(page, slot, entry, out, spare.as_ref())),
             Err(error) => Err(error.wrap(format!("reading page {page} at slot {slot}"))),

@@ -8,7 +8,7 @@ use tantalum_base::{SlotNo, ZoneNo};
 use tantalum_media::ZoneGeometry;
 use tantalum_runtime::sync::WaitQueue;
 
-use crate::planted::{Fault, is_planted};
+use crate::fault_points::Fault;
 
 /// Counts the slots of each zone that are being read.
 pub struct ZoneReaders {
@@ -41,7 +41,7 @@ impl ZoneReaders {
     pub async fn wait_until_left(&self, zone: ZoneNo) {
         let is_empty = || {
             let empty = self.counts.borrow()[zone.index()] == 0;
-            (empty || is_planted(Fault::NoWaitForReaders)).then_some(())
+            (empty || Fault::NoWaitForReaders.is_planted()).then_some(())
         };
         self.left.until(is_empty).await;
     }

@@ -15,6 +15,7 @@ use tantalum_media::ZoneMedia;
 
 use crate::checkpoint;
 use crate::dump::DumpHeader;
+use crate::fault_points::Fault;
 use crate::find_checkpoint::{Checkpoint, is_damage};
 use crate::ftl::Ftl;
 use crate::log_scan::{Change, Log};
@@ -22,7 +23,6 @@ use crate::logged::VersionRange;
 use crate::map::{Entry, Occupant, Place};
 use crate::options::FtlOptions;
 use crate::places::{Original, Rank};
-use crate::planted::{Fault, is_planted};
 use crate::read::OwnPage;
 use crate::records::Record;
 use crate::recovery_report::RecoveryReport;
@@ -62,7 +62,7 @@ impl<M: ZoneMedia> Ftl<M> {
         }
         // Nobody cleans yet: where there is no room for a checkpoint, that is the end.
         ftl.state.borrow_mut().cleaning_stuck = true;
-        if is_planted(Fault::DumpClearedEarly) && ftl.has_dump() {
+        if Fault::DumpClearedEarly.is_planted() && ftl.has_dump() {
             ftl.clear_dump_area().await?;
         }
         ftl.set_dump_zones_aside()?;
@@ -199,7 +199,7 @@ impl<M: ZoneMedia> Ftl<M> {
         let seen = seen.or(unseen.then_some(newest.footer.next_version));
         Ok(seen.map(|seen| {
             let highest = seen.max(newest.footer.next_version);
-            if is_planted(Fault::NoVersionSkip) {
+            if Fault::NoVersionSkip.is_planted() {
                 accepted
             } else {
                 Version(highest.0 + SKIPPED_VERSIONS)
@@ -266,7 +266,7 @@ impl<M: ZoneMedia> Ftl<M> {
                 reached = found.version;
             }
             if found.version == reached
-                && (found.batch_last == reached || is_planted(Fault::HalfBatches))
+                && (found.batch_last == reached || Fault::HalfBatches.is_planted())
             {
                 accepted = accepted.max(reached);
             }

@@ -16,12 +16,12 @@ use tantalum_media::ZoneMedia;
 use crate::checkpoint;
 use crate::deltas::{self, Delta, Trim};
 use crate::dump::DumpHeader;
+use crate::fault_points::Fault;
 use crate::find_checkpoint::{Checkpoint, MetaSlots};
 use crate::find_dump::Dump;
 use crate::ftl::{Ftl, State};
 use crate::live_records::LiveRecords;
 use crate::map::{Entry, Mapping, Place};
-use crate::planted::{Fault, is_planted};
 use crate::recovery_report::RecoveryReport;
 use crate::zones::{ZoneState, Zones};
 
@@ -241,7 +241,7 @@ impl<M: ZoneMedia> Ftl<M> {
     /// All that the dump in force held is durable elsewhere: makes it void, and clears its area.
     pub async fn conclude_dump(&self) -> Result<()> {
         let Some(number) = self.state.borrow().dump_in_force else { return Ok(()) };
-        if !is_planted(Fault::DumpNotMadeVoid) {
+        if !Fault::DumpNotMadeVoid.is_planted() {
             self.state.borrow_mut().dumps_void.frames = number;
         }
         self.checkpoint().await?;

@@ -11,9 +11,9 @@ use std::future::ready;
 use tantalum_base::{Error, ErrorKind, PageNo, Payload, Result, Version};
 use tantalum_media::ZoneMedia;
 
+use crate::fault_points::Fault;
 use crate::ftl::{Ftl, State};
 use crate::map::{Entry, Place};
-use crate::planted::{Fault, is_planted};
 use crate::read::lost;
 use crate::records::{self, SHARERS_MAX, SHARES_MAX, Share};
 
@@ -95,7 +95,7 @@ impl<M: ZoneMedia> Ftl<M> {
                 state.shares_in_flight.push(before);
             }
             // The batch is seen as a whole, which it is when those pages are in the mapping too.
-            if !plan.copies.is_empty() && !is_planted(Fault::SharesSeenByHalves) {
+            if !plan.copies.is_empty() && !Fault::SharesSeenByHalves.is_planted() {
                 state.shares_unseen.extend_from_slice(&before);
             }
             version
@@ -108,7 +108,7 @@ impl<M: ZoneMedia> Ftl<M> {
         {
             placed();
         }
-        let logged = if is_planted(Fault::SharesNotLogged) {
+        let logged = if Fault::SharesNotLogged.is_planted() {
             Ok(())
         } else {
             self.log_in_turn(turn, room, &mut buffer, durable, &[], ready(Ok(())), || ()).await

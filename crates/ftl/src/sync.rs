@@ -2,8 +2,8 @@
 use tantalum_base::{Result, Version, ZoneNo};
 use tantalum_media::ZoneMedia;
 
+use crate::fault_points::Fault;
 use crate::ftl::Ftl;
-use crate::planted::{Fault, is_planted};
 
 impl<M: ZoneMedia> Ftl<M> {
     /// Makes every change that had returned before this call durable, with all changes before
@@ -12,7 +12,7 @@ impl<M: ZoneMedia> Ftl<M> {
     /// # Errors
     /// The medium's; the FTL is latched then, since nobody knows what became durable.
     pub async fn sync(&self) -> Result<()> {
-        if is_planted(Fault::FlushLeavesGaps) {
+        if Fault::FlushLeavesGaps.is_planted() {
             return self.sync_appends().await;
         }
         let returned = self.state.borrow().returned;

@@ -7,9 +7,9 @@ use tantalum_media::{AppendHeader, SlotKind, Spare, ZoneMedia};
 use tantalum_runtime::sync::Permit;
 
 use crate::backup::Reservation;
+use crate::fault_points::Fault;
 use crate::ftl::{AppendBuffer, Ftl};
 use crate::map::{Entry, Place};
-use crate::planted::{Fault, is_planted};
 use crate::read::OwnPage;
 use crate::records::{self, Record};
 use crate::zones::Stream;
@@ -113,7 +113,7 @@ impl<M: ZoneMedia> Ftl<M> {
         in_force: impl FnOnce(),
     ) -> Result<()> {
         // What a dump's mapping refers to must be there after the power loss.
-        let dumps = self.options.dump.is_some() && !is_planted(Fault::EarlyAcknowledgement);
+        let dumps = self.options.dump.is_some() && !Fault::EarlyAcknowledgement.is_planted();
         let durable = durable || dumps;
         // No await from here until the first poll of every append: versions, places and the
         // medium's own order agree.

@@ -4,7 +4,7 @@ use std::collections::BinaryHeap;
 use tantalum_base::{SlotNo, Version, ZoneNo};
 use tantalum_media::ZoneGeometry;
 
-use crate::planted::{Fault, is_planted};
+use crate::fault_points::Fault;
 
 /// The streams that appends belong to. Each has one open zone.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -431,7 +431,7 @@ impl Zones {
         let zone = self.geometry.zone_of(slot);
         let zone = &mut self.zones[zone.index()];
         zone.sharers += 1;
-        if !is_planted(Fault::SharersAheadOfLog) {
+        if !Fault::SharersAheadOfLog.is_planted() {
             zone.version_max = zone.version_max.max(version);
         }
     }

@@ -3,10 +3,11 @@
 //! `accept_loss` overrides. The oracle is the list of what was written, and nothing else.
 use std::collections::BTreeSet;
 use std::rc::Rc;
+use tantalum_base::fault_points::plant;
 use tantalum_base::{
     ErrorKind, PAGE_BYTES, PageBuf, PageNo, PageRange, Payload, Result, Rng, SlotNo,
 };
-use tantalum_ftl::planted::{Fault, plant};
+use tantalum_ftl::fault_points::Fault;
 use tantalum_ftl::{Ftl, FtlOptions, RecoveryReport};
 use tantalum_media::BlockStore;
 use tantalum_media::block_store::{MemoryStore, Salvage};
@@ -301,15 +302,13 @@ fn what_is_switched_off_is_noticed() {
     let faults = [(Fault::DamageTakenForEnd, MANY_ZONES), (Fault::DeadVersionsUnlisted, FEW_ZONES)];
     for (fault, zones) in faults {
         let noticed = (0..4).any(|seed| {
-            plant(Some(fault));
+            let _planted = plant(fault);
             let used = used_for(seed, 400, End::Killed, zones);
             let whole = open(&used.copy(), &used.held, false);
-            let noticed = whole.refused
+            whole.refused
                 || damage_everywhere(&used, Damage::Zeroed, false)
                     .iter()
-                    .any(|(_, opened)| opened.wrong.is_some());
-            plant(None);
-            noticed
+                    .any(|(_, opened)| opened.wrong.is_some())
         });
         assert!(noticed, "{fault:?}");
     }

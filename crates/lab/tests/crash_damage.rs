@@ -1,6 +1,7 @@
 //! Media that are damaged wherever it strikes, appends that get lost, and files whose writes and syncs fail:
 //! random lives of which nothing old comes back, and protections switched off that these lives notice.
-use tantalum_ftl::planted::{Fault, plant};
+use tantalum_base::fault_points::plant;
+use tantalum_ftl::fault_points::Fault;
 use tantalum_lab::crash::{Campaign, CampaignOptions, Replay, Workload, campaign, find};
 
 /// Runs so many verified cuts of `device` on `media`; prints what is broken.
@@ -96,10 +97,8 @@ fn is_noticed(fault: Fault, text: &str, harm: &str) {
     let live = |text: &str, planted: Option<Fault>| {
         let replay = Replay::parse(text).unwrap();
         let lives = find(&replay.device, &replay.media).unwrap();
-        plant(planted);
-        let outcome = lives.live(&replay.life);
-        plant(None);
-        outcome.violations
+        let _planted = planted.map(plant);
+        lives.live(&replay.life).violations
     };
     assert_eq!(live(text, Some(fault)), []);
     let noticed = (0..30).find_map(|number| {

@@ -1,5 +1,6 @@
 //! The shrinker, on a planted fault: what it leaves still fails, is smaller, and replays as text.
-use tantalum_ftl::planted::{Fault, plant};
+use tantalum_base::fault_points::plant;
+use tantalum_ftl::fault_points::Fault;
 use tantalum_lab::crash::{CampaignOptions, Replay, Workload, campaign, find};
 
 fn options(shrink_tries: u32) -> CampaignOptions {
@@ -19,7 +20,7 @@ fn options(shrink_tries: u32) -> CampaignOptions {
 
 #[test]
 fn a_shrunk_scenario_still_fails_is_smaller_and_replays_as_text() {
-    plant(Some(Fault::EarlyAcknowledgement));
+    let planted = plant(Fault::EarlyAcknowledgement);
     let whole = campaign(&options(0), &mut |_, _| {}).unwrap().found.remove(0);
     let shrunk = campaign(&options(2000), &mut |_, _| {}).unwrap().found.remove(0);
     println!("{} commands: {}", whole.replay.life.commands(), whole.replay.text());
@@ -42,7 +43,7 @@ fn a_shrunk_scenario_still_fails_is_smaller_and_replays_as_text() {
         assert_eq!(outcome.violations[0].0, shrunk.violation);
     }
     // And it is the fault that does it.
-    plant(None);
+    drop(planted);
     assert_eq!(lives.live(&replay.life).violations, []);
 }
 

@@ -8,11 +8,12 @@ use personality::{nand, perform, read, requests, stamp, verify, zones};
 use proptest::prelude::*;
 use std::cell::RefCell;
 use std::rc::Rc;
+use tantalum_base::fault_points::plant;
 use tantalum_base::{Error, ErrorKind, PageDevice, PageNo, PageRange, Rng, Stamp};
-use tantalum_ftl::planted::{Fault, plant};
 use tantalum_media::block_store::MemoryStore;
 use tantalum_media::wrappers::{AppendFault, Faults, FaultsOptions};
 use tantalum_media::{FileZones, FileZonesOptions, ZoneMedia};
+use tantalum_models::fault_points::Fault;
 use tantalum_models::personality::{
     Personality, PersonalityConfig, PersonalitySpec, PersonalityStatistics,
 };
@@ -233,9 +234,7 @@ fn a_mixed_up_page_is_an_error_and_a_failed_program_latches() {
             spec => spec,
         };
         assert_eq!(damaged(spec), Some(ErrorKind::Checksum), "{spec}");
-        plant(Some(Fault::NoChecksum));
-        let unchecked = damaged(spec);
-        plant(None);
-        assert_eq!(unchecked, None, "{spec}");
+        let _planted = plant(Fault::BlocksUnchecked);
+        assert_eq!(damaged(spec), None, "{spec}");
     }
 }

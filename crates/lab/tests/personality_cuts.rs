@@ -5,8 +5,9 @@ mod personality;
 
 use personality::{Known, Load, ORDERS, nand, perform, requests, verify, zones};
 use std::rc::Rc;
-use tantalum_ftl::planted::{Fault, plant};
+use tantalum_base::fault_points::plant;
 use tantalum_media::{CutPlan, Fate, ZoneMedia};
+use tantalum_models::fault_points::Fault;
 use tantalum_models::personality::{Personality, PersonalitySpec};
 use tantalum_runtime::Virtual;
 use tantalum_runtime::virtual_time::Schedule;
@@ -171,13 +172,12 @@ fn dftl_survives() {
 #[test]
 fn recovery_that_does_not_look_for_the_newest_is_noticed() {
     for spec in ["block-map", "bast:logs=2", "fast:logs=2", "dftl:cmt=5"] {
-        plant(Some(Fault::NoCopyRank));
+        let _planted = plant(Fault::AnyCopyCounts);
         let found = scenarios(spec).find_map(|scenario| {
             let search = || everywhere(scenario, 3);
             let found = std::panic::catch_unwind(search);
             found.map_or(Some("an assertion".to_owned()), |cuts| cuts.err())
         });
-        plant(None);
         println!("{spec}: {found:?}");
         assert!(found.is_some(), "{spec}");
     }

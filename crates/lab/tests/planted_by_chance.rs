@@ -3,20 +3,24 @@
 //!
 //! Not here: what no random life shows. No cut falls into a dump (`DumpFooterFirst`), and some take a rarer state than lives of this size reach; each of those has a
 //! test of its own in `planted_faults.rs`, or beside the device.
-use tantalum_ftl::planted::{Fault, plant};
+use tantalum_base::fault_points::{FaultPoint, plant};
+use tantalum_ftl::fault_points::Fault as Log;
 use tantalum_lab::crash::{CampaignOptions, Workload, campaign, find};
+use tantalum_models::fault_points::Fault as Model;
+use tantalum_ssd::fault_points::Fault as Device;
 
 /// Cuts of one device on one medium after which a fault counts as not caught.
 const CUTS_MAX: u64 = 20_000;
 
 /// Plants `fault` and runs random lives of each of `places`, a device and a medium, until a promise
 /// is broken.
-fn caught(fault: Fault, places: &[(&str, &str)]) {
+fn caught(fault: impl Into<FaultPoint>, places: &[(&str, &str)]) {
+    let fault = fault.into();
     let mut before = 0;
     // Some need loads that are rare otherwise.
-    let workload = match fault {
-        Fault::NoVersionSkip => "mixed:commands=60",
-        Fault::NoChecksum => "mixed:decay=1",
+    let workload = match fault.name {
+        "NoVersionSkip" => "mixed:commands=60",
+        "NoChecksum" => "mixed:decay=1",
         _ => "mixed",
     };
     for (device, media) in places {
@@ -32,10 +36,9 @@ fn caught(fault: Fault, places: &[(&str, &str)]) {
             shrink_tries: 0,
             threads: 1,
         };
-        plant(Some(fault));
-        let done = campaign(&options, &mut |_, _| {});
-        plant(None);
-        let done = done.unwrap();
+        let planted = plant(fault);
+        let done = campaign(&options, &mut |_, _| {}).unwrap();
+        drop(planted);
         if let Some(found) = done.found.first() {
             let cuts = before + found.after_cuts;
             // And it is the fault that does it.
@@ -50,10 +53,10 @@ fn caught(fault: Fault, places: &[(&str, &str)]) {
 }
 
 macro_rules! caught {
-    ($($name:ident: $fault:ident in $places:expr;)*) => {
+    ($($name:ident: $fault:path => $places:expr;)*) => {
         $(#[test]
         fn $name() {
-            caught(Fault::$fault, &$places);
+            caught($fault, &$places);
         })*
     };
 }
@@ -64,22 +67,22 @@ const DURABLE: [(&str, &str); 2] = [("ssd:cache=durable", "file"), ("ssd:cache=d
 const TX_CACHE: [(&str, &str); 2] = [("txcache", "nand"), ("txcache", "file")];
 
 caught! {
-    half_batches: HalfBatches in FILES;
-    versions_are_skipped: NoVersionSkip in FILES;
-    footers_come_last: NoSyncBeforeFooter in FILES;
-    copies_are_synced: NoSyncOfCopies in FILES;
-    zones_are_declared: ZonesUndeclared in FILES;
-    acknowledgements_wait: EarlyAcknowledgement in WRITTEN_THROUGH;
-    a_close_writes_the_cache_back: CacheDroppedAtClose in FILES;
-    shares_are_logged: SharesNotLogged in FILES;
-    all_sharers_are_written_down: SharersLeftBehind in FILES;
-    commit_flags_come_last: EarlyCommitFlag in TX_CACHE;
-    uncommitted_pages_stay_away_from_home: UncommittedGoesHome in TX_CACHE;
-    only_what_is_committed_is_redone: RedoUncommitted in TX_CACHE;
-    what_is_committed_is_redone: NoRedo in TX_CACHE;
-    old_versions_stay: OldVersionFreed in TX_CACHE;
-    deltas_are_dumped: DeltasNotDumped in DURABLE;
-    the_dump_area_is_cleared_late: DumpClearedEarly in DURABLE;
-    a_replayed_dump_is_void: DumpNotMadeVoid in DURABLE;
-    contents_are_checked: NoChecksum in WRITTEN_THROUGH;
+    half_batches: Log::HalfBatches => FILES;
+    versions_are_skipped: Log::NoVersionSkip => FILES;
+    footers_come_last: Log::NoSyncBeforeFooter => FILES;
+    copies_are_synced: Log::NoSyncOfCopies => FILES;
+    zones_are_declared: Log::ZonesUndeclared => FILES;
+    acknowledgements_wait: Log::EarlyAcknowledgement => WRITTEN_THROUGH;
+    a_close_writes_the_cache_back: Device::CacheDroppedAtClose => FILES;
+    shares_are_logged: Log::SharesNotLogged => FILES;
+    all_sharers_are_written_down: Log::SharersLeftBehind => FILES;
+    commit_flags_come_last: Model::EarlyCommitFlag => TX_CACHE;
+    uncommitted_pages_stay_away_from_home: Model::UncommittedGoesHome => TX_CACHE;
+    only_what_is_committed_is_redone: Model::RedoUncommitted => TX_CACHE;
+    what_is_committed_is_redone: Model::NoRedo => TX_CACHE;
+    old_versions_stay: Model::OldVersionFreed => TX_CACHE;
+    deltas_are_dumped: Log::DeltasNotDumped => DURABLE;
+    the_dump_area_is_cleared_late: Log::DumpClearedEarly => DURABLE;
+    a_replayed_dump_is_void: Log::DumpNotMadeVoid => DURABLE;
+    contents_are_checked: Log::NoChecksum => WRITTEN_THROUGH;
 }

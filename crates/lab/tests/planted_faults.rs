@@ -8,8 +8,9 @@ mod prefix;
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::rc::Rc;
+use tantalum_base::fault_points::{FaultPoint, plant};
 use tantalum_base::{Error, PAGE_BYTES, PageBuf, PageDevice, PageNo, PageRange, Payload, Stamp};
-use tantalum_ftl::planted::{Fault, plant};
+use tantalum_ftl::fault_points::Fault;
 use tantalum_ftl::{Ftl, FtlOptions};
 use tantalum_lab::crash::{CampaignOptions, FileRig, NandRig, Rig, Workload, campaign};
 use tantalum_media::wrappers::{AppendFault, Faults, FaultsOptions};
@@ -23,12 +24,11 @@ fn notices(search: impl FnOnce() -> Option<String>) -> Option<String> {
 }
 
 /// Plants `fault` and looks for a violation with `search`; without it there must be none.
-fn found(fault: Fault, search: impl Fn() -> Option<String>) {
-    plant(None);
+fn found(fault: impl Into<FaultPoint>, search: impl Fn() -> Option<String>) {
+    let fault = fault.into();
     assert_eq!(notices(&search), None, "without {fault:?}");
-    plant(Some(fault));
+    let _planted = plant(fault);
     let found = notices(&search);
-    plant(None);
     println!("{fault:?}: {found:?}");
     assert!(found.is_some(), "{fault:?} was not noticed");
 }

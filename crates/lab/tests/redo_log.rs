@@ -1,13 +1,14 @@
 //! What WAL's log holds after a power cut is served from there, and is not forgotten when it decays.
 use std::rc::Rc;
+use tantalum_base::fault_points::plant;
 use tantalum_base::{
     ErrorKind, PAGE_BYTES, PageBuf, PageDevice, PageNo, Payload, Result, SlotNo, ZoneNo,
 };
 use tantalum_ftl::FtlOptions;
-use tantalum_ftl::planted::{Fault, plant};
 use tantalum_media::block_store::MemoryStore;
 use tantalum_media::{FileZones, FileZonesOptions, ZoneMedia};
 use tantalum_models::baselines::{RedoLog, Wal, WalOptions, WalRecovery};
+use tantalum_models::fault_points::Fault;
 use tantalum_runtime::Virtual;
 use tantalum_runtime::virtual_time::Schedule;
 
@@ -155,10 +156,8 @@ fn read_decayed() -> Result<bool> {
 #[test]
 fn a_page_of_the_log_that_decays_is_an_error() {
     assert_eq!(read_decayed().unwrap_err().kind(), ErrorKind::Checksum);
-    plant(Some(Fault::NoChecksum));
-    let unchecked = read_decayed();
-    plant(None);
-    assert!(!unchecked.unwrap(), "nothing decayed");
+    let _planted = plant(Fault::LogUnchecked);
+    assert!(!read_decayed().unwrap(), "nothing decayed");
 }
 
 #[test]

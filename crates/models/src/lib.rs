@@ -16,6 +16,7 @@
 pub mod baselines;
 pub mod disk;
 mod energy;
+pub mod fault_points;
 mod host_queue;
 mod issue_order;
 pub mod nand;

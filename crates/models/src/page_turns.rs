@@ -4,10 +4,10 @@
 //! commands may be done first. Were both to change a page, readers could see the second without the
 //! first, and later the first behind it. So each waits, when it is on the medium, until those before
 //! it are seen: they are written side by side all the same.
+use crate::fault_points::Fault;
 use std::cell::{Cell, RefCell};
 use std::collections::VecDeque;
 use tantalum_base::{FastMap, PageNo, PageRange};
-use tantalum_ftl::planted::{Fault, is_planted};
 use tantalum_runtime::sync::{Semaphore, WaitQueue};
 
 /// The pages that are being changed.
@@ -79,7 +79,7 @@ impl PageTurn<'_> {
     }
 
     fn is_first(&self) -> bool {
-        if is_planted(Fault::ChangesOvertake) {
+        if Fault::ChangesOvertake.is_planted() {
             return true;
         }
         let changing = self.turns.changing.borrow();
@@ -94,7 +94,7 @@ impl PageTurn<'_> {
     }
 
     fn waits_for_no_range(&self) -> bool {
-        is_planted(Fault::ChangesOvertake)
+        Fault::ChangesOvertake.is_planted()
             || self.waits_for_no_range_of(&self.turns.changing.borrow())
     }
 

@@ -2,8 +2,9 @@
 //! prefix of the commands in the order in which they were issued, with everything acknowledged.
 use std::cell::RefCell;
 use std::rc::Rc;
+use tantalum_base::fault_points::plant;
 use tantalum_base::{PageDevice, PageNo, PageRange, Payload, Rng, Stamp};
-use tantalum_ftl::planted::{Fault, plant};
+use tantalum_ftl::fault_points::Fault;
 use tantalum_media::Fate;
 use tantalum_models::NandZones;
 use tantalum_models::{DeviceConfig, SimulatedSsd};
@@ -188,10 +189,9 @@ fn what_comes_back_is_a_prefix_of_what_was_issued() {
 #[test]
 fn a_dump_without_the_mapping_entries_is_noticed() {
     let noticed = (0..6).any(|seed| {
-        plant(Some(Fault::DeltasNotDumped));
+        let _planted = plant(Fault::DeltasNotDumped);
         let text = format!("durassd:pages={PAGES},op=0.1,cache=64");
         let result = std::panic::catch_unwind(|| drop(lives(&text, seed, 3)));
-        plant(None);
         result.is_err_and(|panic| {
             panic.downcast_ref::<String>().is_some_and(|said| said.contains("no prefix"))
         })

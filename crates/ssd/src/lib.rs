@@ -10,6 +10,7 @@
 //! ├ refusals     after a failure, and where it is open read-only
 //! └ power_loss   the dump at a power loss, the reboot
 //! ```
+pub mod fault_points;
 mod options;
 mod power_loss;
 mod refusals;

@@ -10,7 +10,7 @@
 //! tore. Only its memory is fed, by the capacitors, for as long as `power_loss` takes.
 use std::rc::Rc;
 use tantalum_base::{PageNo, Result};
-use tantalum_ftl::planted::{Fault, is_planted};
+use tantalum_ftl::fault_points::Fault;
 use tantalum_ftl::{DumpReport, Ftl, FtlOptions, RecoveryReport};
 use tantalum_media::ZoneMedia;
 use tantalum_runtime::Runtime;
@@ -46,7 +46,7 @@ impl<M: ZoneMedia> Drive<M> {
         let Some(bytes) = self.dump_bytes() else { return };
         let budget_bytes = self.ftl.options().dump.map_or(0, |dump| dump.budget_bytes);
         assert!(
-            bytes <= budget_bytes || is_planted(Fault::NoDeltaLimit),
+            bytes <= budget_bytes || Fault::NoDeltaLimit.is_planted(),
             "{bytes} bytes to dump are more than the {budget_bytes} that there is energy for"
         );
         self.count(|counts| counts.dump_bytes_max = counts.dump_bytes_max.max(bytes));

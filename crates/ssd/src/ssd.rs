@@ -1,10 +1,10 @@
 //! The device: what each command does.
+use crate::fault_points::Fault;
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
 use tantalum_base::{
     Error, ErrorKind, Limits, PAGE_BYTES, PageDevice, PageNo, PageRange, Result, TxId,
 };
-use tantalum_ftl::planted::{Fault, is_planted};
 use tantalum_ftl::{CommandTasks, Ftl};
 use tantalum_media::ZoneMedia;
 use tantalum_runtime::Runtime;
@@ -192,7 +192,7 @@ impl<M: ZoneMedia> Drive<M> {
         self.check_failed()?;
         let close = |ssd: Rc<Self>| async move {
             let accepted = ssd.progress.borrow().accepted;
-            if !is_planted(Fault::CacheDroppedAtClose) {
+            if !Fault::CacheDroppedAtClose.is_planted() {
                 ssd.drain().await?;
             }
             ssd.ftl.close().await?;

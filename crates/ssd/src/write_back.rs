@@ -7,7 +7,7 @@
 use std::cell::RefCell;
 use std::collections::{BTreeMap, VecDeque};
 use tantalum_base::{Error, Result};
-use tantalum_ftl::planted::{Fault, is_planted};
+use tantalum_ftl::fault_points::Fault;
 use tantalum_media::ZoneMedia;
 
 use crate::options::CacheKind;
@@ -159,7 +159,7 @@ impl<M: ZoneMedia> Drive<M> {
     /// and where the frames of a durable cache are given up for it.
     fn batch_is_durable(&self) -> bool {
         match self.options.cache {
-            _ if is_planted(Fault::EarlyAcknowledgement) => false,
+            _ if Fault::EarlyAcknowledgement.is_planted() => false,
             CacheKind::Durable | CacheKind::WriteThrough => true,
             CacheKind::Ordered => {
                 let progress = self.progress.borrow();

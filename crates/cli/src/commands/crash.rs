@@ -273,7 +273,8 @@ fn timed<T>(work: impl FnOnce() -> T) -> (T, f64) {
 mod tests {
     use super::*;
     use clap::Parser;
-    use tantalum_ftl::planted::{Fault, plant};
+    use tantalum_base::fault_points::plant;
+    use tantalum_ftl::fault_points::Fault;
 
     #[derive(Parser)]
     struct Line {
@@ -288,9 +289,8 @@ mod tests {
         let run = || (replay(text).unwrap(), run(&line.args).unwrap());
         let (report, verdict) = run();
         assert!(report.lists[0].1.rows().is_empty() && verdict == Verdict::Good);
-        plant(Some(Fault::SharesNotLogged));
+        let _planted = plant(Fault::SharesNotLogged);
         let (report, verdict) = run();
-        plant(None);
         assert!(verdict == Verdict::FoundWrong);
         let (name, violations) = &report.lists[0];
         assert_eq!((*name, violations.rows().len()), ("violations", 1));

@@ -9,7 +9,8 @@ use life::{Case, live};
 use operation::Operation;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use tantalum_base::Stamp;
-use tantalum_ftl::planted::{Fault, plant};
+use tantalum_base::fault_points::plant;
+use tantalum_ftl::fault_points::Fault;
 use tantalum_lab::crash::subjects::{
     BufferedSubject, PersonalitySubject, ShadowSubject, SsdSubject, TxCacheSubject, WalSubject,
 };
@@ -130,7 +131,7 @@ fn map_on_flash() {
 
 #[test]
 fn commands_that_stop_midway_are_noticed() {
-    plant(Some(Fault::GivenUpMidway));
+    let _planted = plant(Fault::GivenUpMidway);
     let noticed = |check: &dyn Fn()| catch_unwind(AssertUnwindSafe(check)).is_err();
     let through = SsdSubject { cache: CacheKind::WriteThrough };
     let durable = SsdSubject { cache: CacheKind::Durable };
@@ -143,6 +144,5 @@ fn commands_that_stop_midway_are_noticed() {
         noticed(&|| at_every_poll(&shadow)),
         noticed(&|| at_every_poll(&bast)),
     ];
-    plant(None);
     assert_eq!(found, [true; 5]);
 }

@@ -9,7 +9,7 @@ use tantalum_base::{Error, ErrorKind, PageNo, Result, Version, ZoneNo};
 use tantalum_media::ZoneMedia;
 
 use super::blocks::{Block, Blocks, Place, Role};
-use tantalum_ftl::planted::{Fault, is_planted};
+use crate::fault_points::Fault;
 
 /// The erase blocks of one logical block.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -101,7 +101,7 @@ impl Survey {
         // The newest first: where several would do, the copy and not its sources.
         let mut zones = zones.to_vec();
         zones.sort_by_key(|zone| std::cmp::Reverse(blocks.get(*zone).opening));
-        if is_planted(Fault::NoCopyRank) {
+        if Fault::AnyCopyCounts.is_planted() {
             // The newest, whether it holds everything or not.
             return Ok(Kept { data: zones.first().copied(), log: None });
         }

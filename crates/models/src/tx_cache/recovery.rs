@@ -3,10 +3,10 @@
 //! the mapping of what is. Both steps can be cut and repeated.
 //!
 //! Then the indexes that need not survive are built again from the Page Headers.
+use crate::fault_points::Fault;
 use std::rc::Rc;
 use tantalum_base::{Error, ErrorKind, PageNo, PageRange, Result};
 use tantalum_ftl::Ftl;
-use tantalum_ftl::planted::{Fault, is_planted};
 use tantalum_media::ZoneMedia;
 use tantalum_runtime::Runtime;
 
@@ -87,7 +87,7 @@ fn roll<P: tantalum_base::Payload>(nvram: &TxNvram<P>, report: &mut TxRecoveryRe
         let header = nvram.tx_header(number);
         report.headers += 1;
         report.accesses += 1;
-        let redo_anyway = header.state() == TxState::Running && is_planted(Fault::RedoUncommitted);
+        let redo_anyway = header.state() == TxState::Running && Fault::RedoUncommitted.is_planted();
         match header.state() {
             TxState::Running if !redo_anyway => {
                 report.undone += 1;
@@ -96,7 +96,7 @@ fn roll<P: tantalum_base::Payload>(nvram: &TxNvram<P>, report: &mut TxRecoveryRe
             }
             TxState::Running | TxState::Commit if !header.flags.mapped => {
                 report.redone += 1;
-                if !is_planted(Fault::NoRedo) {
+                if !Fault::NoRedo.is_planted() {
                     for page_header in nvram.chain(header.first) {
                         let page = nvram.header(page_header).page;
                         nvram.mapping.put(page.0 as u32, page_header);

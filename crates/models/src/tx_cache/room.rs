@@ -3,8 +3,8 @@
 //! Uncommitted pages may fill all frames but as many as one write may take. Beyond that the
 //! oldest of them go to the extended cache, so committed pages always leave by themselves and
 //! a write outside of transactions always finds room in the end.
+use crate::fault_points::Fault;
 use tantalum_base::{Error, ErrorKind, PageNo, PageRange, Payload, Result};
-use tantalum_ftl::planted::{Fault, is_planted};
 use tantalum_media::ZoneMedia;
 use tantalum_runtime::Runtime;
 use tantalum_runtime::sync::Waiting;
@@ -128,7 +128,7 @@ impl<R: Runtime, M: ZoneMedia> TxCache<R, M> {
                     let content = state.uncommitted_content(*header);
                     pages.push((self.extended_page(*extended), content));
                 }
-                if is_planted(Fault::UncommittedGoesHome) {
+                if Fault::UncommittedGoesHome.is_planted() {
                     let home = |(header, _): &(u32, u32)| {
                         (state.nvram.header(*header).page, state.uncommitted_content(*header))
                     };

@@ -5,7 +5,7 @@ use super::lists::{List, Lists};
 use super::metadata::{Flags, NONE, PageHeader, PagePlace, TxHeader, TxNvram};
 use super::options::{HeaderRelease, TxCacheOptions};
 use super::statistics::TxCacheStatistics;
-use tantalum_ftl::planted::{Fault, is_planted};
+use crate::fault_points::Fault;
 
 /// What a page header is used for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -188,7 +188,7 @@ impl<P: Payload> State<P> {
 
     /// Writes a page in open transaction `number`; a frame must be free where it needs one.
     pub(super) fn write_inside(&mut self, number: u32, page: PageNo, content: P) {
-        if is_planted(Fault::OldVersionFreed)
+        if Fault::OldVersionFreed.is_planted()
             && let Some(old) = self.nvram.mapping.take(page.0 as u32)
         {
             self.left_cache(old);
@@ -258,7 +258,7 @@ impl<P: Payload> State<P> {
             return self.put_in_force(new);
         }
         let command = self.transactions.len() as u32;
-        let committed = is_planted(Fault::EarlyCommitFlag);
+        let committed = Fault::EarlyCommitFlag.is_planted();
         let flags = Flags { committed, ..Flags::default() };
         let begun = TxHeader { id: TxId(0), first: NONE, flags };
         self.nvram.transactions.put(command, begun);

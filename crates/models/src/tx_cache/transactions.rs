@@ -8,8 +8,8 @@
 //! is refused with `Conflict` and may go on or abort. A write outside of transactions is a
 //! transaction of this one command and never refused; the commit of the holder, coming later,
 //! overwrites it.
+use crate::fault_points::Fault;
 use tantalum_base::{Error, ErrorKind, Result, TxId};
-use tantalum_ftl::planted::{Fault, is_planted};
 use tantalum_media::ZoneMedia;
 use tantalum_runtime::Runtime;
 use tantalum_runtime::sync::Waiting;
@@ -143,7 +143,7 @@ impl<R: Runtime, M: ZoneMedia> TxCache<R, M> {
         let ending = self.gates.until(first).await?;
         let alone = || {
             let in_flight = self.state.borrow().transactions[ending.number as usize].in_flight;
-            (in_flight == 0 || is_planted(Fault::ControlOvertakes)).then_some(())
+            (in_flight == 0 || Fault::ControlOvertakes.is_planted()).then_some(())
         };
         self.gates.until(alone).await;
         Ok(ending)

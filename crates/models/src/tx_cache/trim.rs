@@ -5,9 +5,9 @@
 //! cached version lies an older one, and not behind it, or a reader would see half of the trim.
 //! What would become visible in the range meanwhile waits: else it could be seen behind the trim
 //! and then be dropped with it.
+use crate::fault_points::Fault;
 use std::future::ready;
 use tantalum_base::{Error, ErrorKind, PageNo, PageRange, Payload, Result};
-use tantalum_ftl::planted::{Fault, is_planted};
 use tantalum_media::ZoneMedia;
 use tantalum_runtime::Runtime;
 
@@ -33,7 +33,7 @@ impl<R: Runtime, M: ZoneMedia> TxCache<R, M> {
         let clear = || {
             let state = self.state.borrow();
             let moving = state.transactions[number as usize].in_flight > 0
-                && !is_planted(Fault::ControlOvertakes);
+                && !Fault::ControlOvertakes.is_planted();
             let trimming = state.trimming.is_some_and(|range| {
                 let chain = state.nvram.chain(state.nvram.tx_header(number).first);
                 chain.iter().any(|at| range.contains(state.nvram.header(*at).page))

@@ -9,12 +9,14 @@ use devices::{Shape, Zones, run, ssd};
 use order::orders;
 use std::future::Future;
 use std::rc::Rc;
+use tantalum_base::fault_points::{FaultPoint, plant};
 use tantalum_base::{PageDevice, Result, Stamp};
-use tantalum_ftl::planted::{Fault, plant};
+use tantalum_ftl::fault_points::Fault as LogFault;
 use tantalum_ftl::{Ftl, FtlOptions};
 use tantalum_models::baselines::{
     Clustering, RedoLog, ShadowDevice, ShadowLog, ShadowOptions, Wal, WalOptions,
 };
+use tantalum_models::fault_points::Fault;
 use tantalum_models::{TxCache, TxCacheOptions};
 use tantalum_runtime::Virtual;
 use tantalum_ssd::CacheKind;
@@ -81,15 +83,13 @@ fn shares_of_which_some_are_copied() {
 
 #[test]
 fn shares_seen_by_halves_are_noticed() {
-    assert!(is_noticed(Fault::SharesSeenByHalves, shares_of_which_some_are_copied));
+    assert!(is_noticed(LogFault::SharesSeenByHalves, shares_of_which_some_are_copied));
 }
 
 /// Whether `test` fails while `fault` is planted.
-fn is_noticed(fault: Fault, test: fn()) -> bool {
-    plant(Some(fault));
-    let noticed = std::panic::catch_unwind(test).is_err();
-    plant(None);
-    noticed
+fn is_noticed(fault: impl Into<FaultPoint>, test: fn()) -> bool {
+    let _planted = plant(fault);
+    std::panic::catch_unwind(test).is_err()
 }
 
 async fn tx_cache(runtime: Virtual, cache_pages: u32) -> Result<Rc<TxCache<Virtual, Zones>>> {
@@ -172,6 +172,6 @@ fn changes_that_overtake_are_noticed() {
 
 #[test]
 fn readers_that_are_not_waited_for_are_noticed() {
-    assert!(is_noticed(Fault::NoWaitForReaders, long::while_zones_are_emptied));
-    assert!(is_noticed(Fault::NoWaitForReaders, redo_log_without_memory));
+    assert!(is_noticed(LogFault::NoWaitForReaders, long::while_zones_are_emptied));
+    assert!(is_noticed(LogFault::NoWaitForReaders, redo_log_without_memory));
 }

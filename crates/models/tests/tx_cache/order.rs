@@ -2,8 +2,9 @@
 use crate::support::{options, read, run, stamp, write};
 use std::cell::RefCell;
 use std::rc::Rc;
+use tantalum_base::fault_points::plant;
 use tantalum_base::{ErrorKind, PageDevice, PageNo, PageRange, Stamp};
-use tantalum_ftl::planted::{Fault, plant};
+use tantalum_models::fault_points::Fault;
 use tantalum_runtime::Runtime;
 use tantalum_runtime::virtual_time::Schedule;
 
@@ -82,9 +83,8 @@ fn commands_do_not_pass_an_abort() {
 
 #[test]
 fn commits_that_overtake_are_noticed() {
-    plant(Some(Fault::ControlOvertakes));
+    let _planted = plant(Fault::ControlOvertakes);
     let noticed = std::panic::catch_unwind(|| (0..60).for_each(|seed| _ = race(seed, true)));
-    plant(None);
     assert!(noticed.is_err());
 }
 

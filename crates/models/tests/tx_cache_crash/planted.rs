@@ -3,7 +3,8 @@ use crate::matrix::{larger, places, small};
 use crate::rig::{Cut, FATES};
 use crate::scenario::{Scenario, run};
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use tantalum_ftl::planted::{Fault, plant};
+use tantalum_base::fault_points::plant;
+use tantalum_models::fault_points::Fault;
 
 /// Cuts `plain` at every place until something is found; an assertion counts.
 fn search(plain: Scenario) -> Option<String> {
@@ -23,9 +24,8 @@ fn search(plain: Scenario) -> Option<String> {
 
 /// The same search finds nothing without the fault: see `matrix`.
 fn found(fault: Fault, plain: Scenario) {
-    plant(Some(fault));
+    let _planted = plant(fault);
     let found = search(plain);
-    plant(None);
     println!("{fault:?}: {found:?}");
     assert!(found.is_some(), "{fault:?} was not noticed");
 }

@@ -1,4 +1,5 @@
 //! The log area: zones that are filled in order and reset from the oldest on.
+use crate::fault_points::Fault;
 use std::cell::RefCell;
 use std::collections::VecDeque;
 use std::future::Future;
@@ -6,7 +7,6 @@ use std::pin::Pin;
 use std::task::Poll;
 use tantalum_base::{Error, ErrorKind, PageBuf, PageNo, Payload, Result, SlotNo, Version, ZoneNo};
 use tantalum_ftl::ZoneReaders;
-use tantalum_ftl::planted::{Fault, is_planted};
 use tantalum_media::{AppendHeader, Body, SlotKind, Spare, ZoneGeometry, ZoneMedia};
 use tantalum_runtime::sync::{Semaphore, WaitQueue};
 
@@ -261,7 +261,7 @@ impl<M: ZoneMedia> Log<M> {
             self.media.read(slots, &mut contents).await?;
         }
         for ((page, checksum), (slot, content)) in expected.zip(slots.iter().zip(&contents)) {
-            if content.checksum() != checksum && !is_planted(Fault::NoChecksum) {
+            if content.checksum() != checksum && !Fault::LogUnchecked.is_planted() {
                 let context = format!("page {page} at {slot:?} of the redo log has decayed");
                 return Err(Error::new(ErrorKind::Checksum, context));
             }

@@ -1,9 +1,9 @@
 //! Recovery: scans the log for what is committed and not home. That stays in the log, where it is
 //! read from, until the log fills or is copied home otherwise, as in normal operation.
+use crate::fault_points::Fault;
 use std::collections::BTreeMap;
 use std::rc::Rc;
 use tantalum_base::{Error, ErrorKind, PageNo, Payload, Result, SlotNo, ZoneNo};
-use tantalum_ftl::planted::{Fault, is_planted};
 use tantalum_ftl::{Ftl, FtlOptions};
 use tantalum_media::{SlotKind, ZoneMedia};
 use tantalum_runtime::Runtime;
@@ -42,7 +42,7 @@ struct Found {
 
 impl Found {
     fn is_committed(&self) -> bool {
-        self.committed == Some(self.pages.len() as u64) || is_planted(Fault::RedoUncommitted)
+        self.committed == Some(self.pages.len() as u64) || Fault::LogRedoesUncommitted.is_planted()
     }
 
     /// A record is written when all pages are durable: where it is without them, they were lost
@@ -72,7 +72,7 @@ impl Scan {
     /// The highest number that a new transaction must not have: those that were dropped count, as
     /// their pages are still there.
     fn last(&self, home: u64) -> u64 {
-        let counts = |found: &Found| found.is_committed() || !is_planted(Fault::NumbersReused);
+        let counts = |found: &Found| found.is_committed() || !Fault::NumbersReused.is_planted();
         let last = self.transactions.iter().rev().find(|(_, found)| counts(found));
         last.map_or(home, |(last, _)| home.max(*last))
     }

@@ -9,7 +9,7 @@ use tantalum_base::{PageNo, Result, Version, ZoneNo};
 use tantalum_media::ZoneMedia;
 
 use super::{Blocks, Dftl, ENTRIES, Place, Role, Slot};
-use tantalum_ftl::planted::{Fault, is_planted};
+use crate::fault_points::Fault;
 
 impl<M: ZoneMedia> Dftl<M> {
     /// What the blocks hold.
@@ -24,7 +24,7 @@ impl<M: ZoneMedia> Dftl<M> {
             for (offset, spare) in this.blocks.get(*zone).contents() {
                 let place = Place { block: *zone, offset };
                 let known = newest.entry(spare.page).or_insert((spare.version, place));
-                if spare.version > known.0 && !is_planted(Fault::NoCopyRank) {
+                if spare.version > known.0 && !Fault::AnyCopyCounts.is_planted() {
                     *known = (spare.version, place);
                 }
             }

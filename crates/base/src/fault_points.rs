@@ -1,0 +1,129 @@
+//! Fault points: protections that a test can switch off, to show that it would notice.
+//!
+//! A crate declares its own with [`fault_points!`](crate::fault_points!), in one file, and asks
+//! `Fault::Name.is_planted()` where the protection is. Tests plant one at a time. Without the
+//! feature `planted-faults`, which only tests ask for, nothing can be planted: the question is
+//! answered when the code is compiled, and nothing of it is left.
+
+/// A fault point of some crate.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct FaultPoint {
+    /// The crate that declares it.
+    pub crate_name: &'static str,
+    /// Its name there.
+    pub name: &'static str,
+}
+
+/// Declares the fault points of a crate as the variants of an enum `Fault`, each with a sentence
+/// that says what goes wrong where it is planted.
+#[macro_export]
+macro_rules! fault_points {
+    ($($(#[doc = $what:literal])+ $name:ident,)+) => {
+        /// What goes wrong in this crate where a test switches a protection off.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+        pub enum Fault {
+            $($(#[doc = $what])+ $name,)+
+        }
+
+        impl Fault {
+            /// All of them.
+            pub const ALL: &[Self] = &[$(Self::$name),+];
+
+            /// Whether it is planted on this thread.
+            #[inline(always)]
+            pub fn is_planted(self) -> bool {
+                $crate::fault_points::is_planted(self)
+            }
+        }
+
+        impl From<Fault> for $crate::fault_points::FaultPoint {
+            fn from(fault: Fault) -> Self {
+                let name = match fault {
+                    $(Fault::$name => stringify!($name),)+
+                };
+                Self { crate_name: env!("CARGO_PKG_NAME"), name }
+            }
+        }
+    };
+}
+
+#[cfg(feature = "planted-faults")]
+mod switch {
+    use super::FaultPoint;
+    use std::cell::Cell;
+    use std::marker::PhantomData;
+
+    thread_local! {
+        static PLANTED: Cell<Option<FaultPoint>> = const { Cell::new(None) };
+    }
+
+    /// A fault that stays planted on this thread until this is dropped.
+    #[must_use = "the fault is planted for as long as this is kept"]
+    #[derive(Debug)]
+    pub struct Planted {
+        before: Option<FaultPoint>,
+        /// It must be dropped on the thread that it is for.
+        not_send: PhantomData<*const ()>,
+    }
+
+    /// Plants a fault on this thread, in place of the one that may be planted there.
+    pub fn plant(fault: impl Into<FaultPoint>) -> Planted {
+        let before = PLANTED.replace(Some(fault.into()));
+        Planted { before, not_send: PhantomData }
+    }
+
+    impl Drop for Planted {
+        fn drop(&mut self) {
+            PLANTED.set(self.before);
+        }
+    }
+
+    /// Whether `fault` is planted on this thread.
+    #[inline]
+    pub fn is_planted(fault: impl Into<FaultPoint>) -> bool {
+        PLANTED.get().is_some_and(|planted| planted == fault.into())
+    }
+}
+
+#[cfg(feature = "planted-faults")]
+pub use switch::{Planted, is_planted, plant};
+
+/// Whether a fault is planted: never, without the feature.
+#[cfg(not(feature = "planted-faults"))]
+#[inline(always)]
+pub fn is_planted<T: Copy>(_fault: T) -> bool {
+    false
+}
+
+#[cfg(all(test, feature = "planted-faults"))]
+mod tests {
+    use super::{FaultPoint, plant};
+
+    crate::fault_points! {
+        /// The first.
+        First,
+        /// The second.
+        Second,
+    }
+
+    #[test]
+    fn a_fault_is_planted_on_its_thread_until_it_is_dropped() {
+        let planted = || Fault::ALL.iter().map(|fault| fault.is_planted()).collect::<Vec<_>>();
+        assert_eq!(planted(), [false, false]);
+        let first = plant(Fault::First);
+        {
+            let _second = plant(Fault::Second);
+            assert_eq!(planted(), [false, true]);
+        }
+        assert_eq!(planted(), [true, false]);
+        assert_eq!(std::thread::spawn(|| Fault::First.is_planted()).join().ok(), Some(false));
+        drop(first);
+        assert_eq!(planted(), [false, false]);
+    }
+
+    #[test]
+    fn points_of_the_same_name_in_two_crates_are_two() {
+        let _planted = plant(FaultPoint { crate_name: "another", name: "First" });
+        assert!(!Fault::First.is_planted());
+    }
+}
