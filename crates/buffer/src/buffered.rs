@@ -12,6 +12,7 @@ use tantalum_base::{FastMap, Limits, PageDevice, PageNo, PageRange, Payload, Res
 use tantalum_policy::Policy;
 use tantalum_policy::page_table::NO_FRAME;
 use tantalum_runtime::sync::WaitQueue;
+use tantalum_runtime::{DeviceCounters, Finding, LifeCycle, Runtime};
 
 use crate::admission::State;
 use crate::frames::Content;
@@ -85,7 +86,7 @@ impl<D: PageDevice> Buffered<D> {
     }
 
     /// Panics where the cache contradicts itself.
-    pub fn validate(&self) {
+    pub fn validate_cache(&self) {
         if let Some(cache) = &self.cache {
             let state = cache.state.borrow();
             state.validate();
@@ -354,6 +355,30 @@ fn ranges_of(pages: impl Iterator<Item = PageNo>) -> Vec<PageRange> {
         }
     }
     ranges
+}
+
+impl<D: LifeCycle> LifeCycle for Buffered<D> {
+    fn start(self: &Rc<Self>, runtime: &impl Runtime) {
+        self.device.start(runtime);
+    }
+
+    async fn close(&self) -> Result<()> {
+        self.device.close().await
+    }
+
+    async fn check(&self, progress: impl FnMut(u64, u64)) -> Result<Vec<Finding>> {
+        self.device.check(progress).await
+    }
+
+    /// The device's: what the buffer did is in its own [`statistics`](Self::statistics).
+    fn counters(&self) -> DeviceCounters {
+        self.device.counters()
+    }
+
+    fn validate(&self) {
+        self.validate_cache();
+        self.device.validate();
+    }
 }
 
 impl<D: PageDevice> PageDevice for Buffered<D> {

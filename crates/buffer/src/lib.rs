@@ -10,7 +10,8 @@
 //! └ flush        every dirty page, then the device
 //! Buffered       a PageDevice whose reads are cached and whose changes go through: for front ends
 //! ├ in_flight    which reads may be cached beside the changes in flight
-//! └ ranges       what a transaction wrote
+//! ├ ranges       what a transaction wrote
+//! └ kind         how one is made and opened over any device
 //! frames         frames, pins, latches, the queue of pages to write; no I/O, no content
 //! admission      asks the policy and carries out its effects on frames
 //! options, statistics
@@ -26,6 +27,7 @@ mod flusher;
 mod frames;
 mod guard;
 mod in_flight;
+mod kind;
 mod options;
 mod pool;
 mod prefetch;
@@ -35,6 +37,7 @@ mod write_back;
 
 pub use buffered::Buffered;
 pub use guard::Guard;
+pub use kind::BufferedKind;
 pub use options::{FlusherOptions, Intent, PoolOptions, PrefetchOptions};
 pub use pool::{Pool, PoolFrames};
 pub use statistics::PoolStatistics;

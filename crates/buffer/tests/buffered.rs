@@ -48,7 +48,7 @@ fn what_was_read_or_written_is_not_read_again() {
         assert_eq!((seen.requests, seen.hits, seen.misses), (8 + 3 + 9 + 4, 2 + 9 + 2, 11));
         assert_eq!((seen.physical_reads, seen.device_reads), (10, 2));
         assert_eq!((seen.physical_writes, seen.device_writes), (3, 2));
-        buffered.validate();
+        buffered.validate_cache();
     });
 }
 
@@ -103,7 +103,7 @@ fn failures_are_told_and_nothing_of_them_is_cached() {
         assert_eq!(outside.unwrap_err().kind(), ErrorKind::OutOfRange);
         let trim = buffered.trim(PageRange::new(PageNo(0), 10)).await;
         assert_eq!(trim.unwrap_err().kind(), ErrorKind::Unsupported);
-        buffered.validate();
+        buffered.validate_cache();
     });
 }
 
@@ -193,7 +193,7 @@ fn reads_show_the_newest_content_beside_writes_in_any_order() {
                 client.await;
             }
             check(&history.borrow());
-            buffered.validate();
+            buffered.validate_cache();
             for page in 0..PAGES {
                 let shown = read(&*buffered, page, 1).await;
                 assert_eq!(shown, [device.held(page).count], "seed {seed}, page {page}");

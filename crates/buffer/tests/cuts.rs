@@ -10,7 +10,7 @@ use tantalum_ftl::{Ftl, FtlOptions};
 use tantalum_media::block_store::{CrashOptions, CrashStore, CutStyle, MemoryStore};
 use tantalum_media::{FileZones, FileZonesOptions};
 use tantalum_runtime::virtual_time::Schedule;
-use tantalum_runtime::{Runtime, Virtual};
+use tantalum_runtime::{LifeCycle, Runtime, Virtual};
 use tantalum_ssd::{CacheKind, Ssd, SsdOptions};
 
 const PAGES: u64 = 64;

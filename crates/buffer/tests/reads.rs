@@ -22,7 +22,7 @@ fn mixed_reads_show_one_moment() {
             let seen = check(&runtime, &buffered, load).await;
             let cache = buffered.statistics().unwrap();
             assert!(cache.hits > 50 && cache.misses > 50, "{cache:?}");
-            buffered.validate();
+            buffered.validate_cache();
             seen
         });
         all.reads += seen.reads;

@@ -1,20 +1,12 @@
 //! Walks every structure and says what is wrong, where.
 use tantalum_base::{PageNo, Payload, Result, SlotNo};
 use tantalum_media::ZoneMedia;
+use tantalum_runtime::Finding;
 
 use crate::ftl::Ftl;
 use crate::map::{Entry, Mapping, Place};
 use crate::read::wrong_content;
 use crate::zones::ZoneState;
-
-/// One thing that is wrong.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Finding {
-    /// Where: a page, a slot, a zone.
-    pub place: String,
-    /// What is wrong with it.
-    pub problem: String,
-}
 
 /// Pages read at a time.
 const GROUP: usize = 64;

@@ -66,7 +66,6 @@ mod wear;
 mod write;
 mod zones;
 
-pub use check::Finding;
 pub use command_tasks::CommandTasks;
 pub use dump::{DumpOptions, DumpReport};
 pub use ftl::Ftl;

@@ -1,4 +1,5 @@
 //! What an FTL counted since it was opened.
+use tantalum_runtime::{DeviceCounters, DumpCounters};
 
 /// Counters of an FTL since it was opened, and what its zones look like now.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -63,5 +64,22 @@ impl FtlStatistics {
             return 0.0;
         }
         self.slots_programmed as f64 / self.host_pages as f64
+    }
+
+    /// The FTL's share of a device's counters.
+    pub fn counters(&self) -> DeviceCounters {
+        DeviceCounters {
+            layer_pages_written: self.host_pages,
+            slots_programmed: self.slots_programmed,
+            pages_moved: self.pages_moved,
+            zones_cleaned: self.zones_cleaned,
+            checkpoints: self.checkpoints,
+            dump: (self.dump_budget_bytes > 0).then_some(DumpCounters {
+                bytes_max: 0,
+                budget_bytes: self.dump_budget_bytes,
+                delta_pages: self.delta_pages,
+            }),
+            ..DeviceCounters::default()
+        }
     }
 }

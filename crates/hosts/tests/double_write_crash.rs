@@ -11,8 +11,8 @@ use tantalum_hosts::double_write::{DoubleWrite, DoubleWriteOptions, Form, recove
 use tantalum_media::{CutPlan, Fate};
 use tantalum_models::nand::Nand;
 use tantalum_models::{NandZones, NandZonesOptions};
-use tantalum_runtime::Virtual;
 use tantalum_runtime::virtual_time::Schedule;
+use tantalum_runtime::{LifeCycle, Virtual};
 use tantalum_ssd::{CacheKind, Ssd, SsdOptions};
 
 const DATABASE_PAGES: u64 = 40;

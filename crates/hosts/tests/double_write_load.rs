@@ -9,7 +9,7 @@ use tantalum_hosts::double_write::{
 };
 use tantalum_models::{NandZones, NandZonesOptions};
 use tantalum_runtime::virtual_time::Schedule;
-use tantalum_runtime::{Runtime, Virtual};
+use tantalum_runtime::{LifeCycle, Runtime, Virtual};
 use tantalum_ssd::{CacheKind, Ssd, SsdOptions};
 
 const CLIENTS: u64 = 8;

@@ -9,7 +9,7 @@ use tantalum_runtime::virtual_time::Schedule;
 use tantalum_runtime::{JoinHandle, Runtime, Virtual};
 use tantalum_trace::{OpenOptions, shared};
 
-use crate::device_replay::{Age, DeviceReplayOptions, DeviceTrace, Expected, age_ssd, replay};
+use crate::device_replay::{Age, DeviceReplayOptions, DeviceTrace, Expected, age_bare, replay};
 
 /// What is measured: an SSD, and its link.
 pub(crate) type Device = SimulatedSsd<Virtual, Stamp>;
@@ -59,7 +59,7 @@ pub fn measure(options: &DeviceSpeedOptions) -> Result<DeviceSpeed> {
         async move {
             let device: Rc<Device> = config.build(&runtime, 1).await?;
             let expected = Rc::new(RefCell::new(Expected::new(device.limits().pages)));
-            age_ssd(&runtime, device.device(), &expected, &Age::default(), 1).await?;
+            age_bare(&runtime, device.device(), &expected, &Age::default(), 1).await?;
             Ok::<_, Error>((device, expected))
         }
     };

@@ -15,7 +15,7 @@ use tantalum_media::Fate;
 use tantalum_models::baselines::{RedoLog as RedoLogDevice, WalOptions};
 use tantalum_models::fault_points::Fault;
 use tantalum_runtime::virtual_time::Schedule;
-use tantalum_runtime::{Runtime, Virtual};
+use tantalum_runtime::{LifeCycle, Runtime, Virtual};
 
 const COMMANDS: u32 = 40;
 
@@ -102,7 +102,7 @@ fn a_full_log_lets_commits_under_way_end() {
         let options = WalOptions { log_pages: 32, memory_pages: 0, transactions_max: 4 };
         let wal = RedoLogDevice::format(Rc::new(media), FtlOptions::new(24), options).await?;
         let wal = Rc::new(wal);
-        wal.device().start(&handle);
+        wal.start(&handle);
         let clients: Vec<_> = (0..4)
             .map(|client| {
                 let wal = Rc::clone(&wal);

@@ -11,7 +11,7 @@ use tantalum_media::wrappers::{Recorded, Recorder};
 use tantalum_media::{FileZones, FileZonesOptions, ZoneMedia};
 use tantalum_runtime::live::LiveOptions;
 use tantalum_runtime::virtual_time::Schedule;
-use tantalum_runtime::{Live, Runtime, Virtual};
+use tantalum_runtime::{LifeCycle, Live, Runtime, Virtual};
 use tantalum_ssd::{CacheKind, Ssd, SsdOptions, SsdStatistics};
 
 /// Operations, their hash, and the counters after a load of `seed` by `clients`.

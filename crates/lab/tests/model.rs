@@ -6,8 +6,8 @@ use tantalum_base::{ErrorKind, PageDevice, PageNo, PageRange, Payload, Rng, Stam
 use tantalum_ftl::{DumpOptions, Ftl, FtlOptions};
 use tantalum_lab::crash::{FileRig, NandRig, Rig};
 use tantalum_media::ZoneMedia;
-use tantalum_runtime::Virtual;
 use tantalum_runtime::virtual_time::Schedule;
+use tantalum_runtime::{LifeCycle, Virtual};
 use tantalum_ssd::{CacheKind, Ssd, SsdOptions};
 
 const PAGES: u64 = 120;

@@ -10,8 +10,8 @@ use tantalum_base::{Error, ErrorKind};
 use tantalum_ftl::{Ftl, FtlOptions, pages_max};
 use tantalum_media::ZoneMedia;
 use tantalum_policy::CleaningSpec;
-use tantalum_runtime::Virtual;
 use tantalum_runtime::virtual_time::Schedule;
+use tantalum_runtime::{LifeCycle, Virtual};
 use tantalum_ssd::{CacheKind, Ssd, SsdOptions};
 
 fn cases() -> u32 {

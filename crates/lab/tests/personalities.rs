@@ -17,8 +17,8 @@ use tantalum_models::fault_points::Fault;
 use tantalum_models::personality::{
     Personality, PersonalityConfig, PersonalitySpec, PersonalityStatistics,
 };
-use tantalum_runtime::Virtual;
 use tantalum_runtime::virtual_time::Schedule;
+use tantalum_runtime::{DeviceKind, Virtual};
 
 /// Runs a load beside a map, verifies, opens the device again and verifies.
 fn beside_a_map<M: ZoneMedia>(
@@ -176,7 +176,8 @@ fn devices_are_built_from_text_and_say_what_they_do_not_offer() {
         let config = PersonalityConfig::parse(&format!("{text}{joint}pages=100,block=8")).unwrap();
         let rt = runtime.clone();
         let session = async move {
-            let device = config.build::<_, Stamp>(&rt, 1).await.unwrap();
+            let zones = config.new_zones::<_, Stamp>(&rt, 1).unwrap();
+            let device = config.kind().make(&rt, zones).await.unwrap();
             assert_eq!(device.limits().pages, 100);
             let page = |page| stamp::<Stamp>(page, 1);
             device.write(PageNo(99), &[page(99)], None).await.unwrap();

@@ -9,8 +9,8 @@ use tantalum_media::block_store::MemoryStore;
 use tantalum_media::{FileZones, FileZonesOptions, ZoneMedia};
 use tantalum_models::baselines::{RedoLog, Wal, WalOptions, WalRecovery};
 use tantalum_models::fault_points::Fault;
-use tantalum_runtime::Virtual;
 use tantalum_runtime::virtual_time::Schedule;
+use tantalum_runtime::{LifeCycle, Virtual};
 
 const ZONES: u32 = 24;
 const SLOTS_PER_ZONE: u32 = 32;
@@ -33,7 +33,7 @@ async fn recover(disk: &MemoryStore, runtime: &Virtual) -> Result<(Device, WalRe
     let media = Rc::new(media(disk));
     let (wal, report) = RedoLog::recover(media, FtlOptions::new(PAGES), OPTIONS, runtime).await?;
     let wal = Rc::new(wal);
-    wal.device().start(runtime);
+    wal.start(runtime);
     Ok((wal, report))
 }
 
@@ -61,7 +61,7 @@ async fn committed(runtime: &Virtual) -> Result<MemoryStore> {
     let disk = MemoryStore::new(u64::from(ZONES * SLOTS_PER_ZONE) * PAGE_BYTES as u64);
     let media = Rc::new(media(&disk));
     let wal = Rc::new(RedoLog::format(media, FtlOptions::new(PAGES), OPTIONS).await?);
-    wal.device().start(runtime);
+    wal.start(runtime);
     commit(&wal, 0..4).await?;
     commit(&wal, 4..10).await?;
     Ok(disk)

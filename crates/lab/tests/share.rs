@@ -7,6 +7,7 @@ use support::{PAGES, Session, session, stamp};
 use tantalum_base::{Error, ErrorKind, PageDevice, PageNo, PageRange, Payload, Stamp};
 use tantalum_ftl::FtlOptions;
 use tantalum_media::wrappers::AppendFault;
+use tantalum_runtime::LifeCycle;
 use tantalum_ssd::CacheKind;
 
 const KINDS: [CacheKind; 3] = [CacheKind::Durable, CacheKind::WriteThrough, CacheKind::Ordered];

@@ -13,8 +13,8 @@ use std::rc::Rc;
 use tantalum_base::{
     Error, ErrorKind, Limits, PAGE_BYTES, PageDevice, PageNo, PageRange, Result, TxId,
 };
-use tantalum_runtime::Runtime;
 use tantalum_runtime::sync::Semaphore;
+use tantalum_runtime::{DeviceCounters, DeviceKind, Finding, LifeCycle, Opening, Runtime};
 
 use crate::issue_order::IssueOrder;
 
@@ -120,6 +120,65 @@ impl<R: Runtime, D: PageDevice> HostQueue<R, D> {
     }
 }
 
+impl<R: Runtime, D: LifeCycle> LifeCycle for HostQueue<R, D> {
+    fn start(self: &Rc<Self>, runtime: &impl Runtime) {
+        self.device.start(runtime);
+    }
+
+    async fn close(&self) -> Result<()> {
+        self.device.close().await
+    }
+
+    async fn check(&self, progress: impl FnMut(u64, u64)) -> Result<Vec<Finding>> {
+        self.device.check(progress).await
+    }
+
+    fn counters(&self) -> DeviceCounters {
+        self.device.counters()
+    }
+
+    fn validate(&self) {
+        self.device.validate();
+    }
+}
+
+/// A device behind its link, as it is made and opened.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Linked<K> {
+    /// The device.
+    pub below: K,
+    /// The link.
+    pub link: HostQueueOptions,
+}
+
+impl<R: Runtime, M, K: DeviceKind<R, M>> DeviceKind<R, M> for Linked<K> {
+    type Device = HostQueue<R, K::Device>;
+    type Kept = K::Kept;
+    type Report = K::Report;
+
+    const HAS_STORED_ENERGY: bool = K::HAS_STORED_ENERGY;
+
+    async fn format(&self, on: Opening<R, M, K::Kept>) -> Result<Rc<Self::Device>> {
+        let runtime = on.runtime.clone();
+        let device = self.below.format(on).await?;
+        HostQueue::new(runtime, device, self.link).map(Rc::new)
+    }
+
+    async fn open(&self, on: Opening<R, M, K::Kept>) -> Result<(Rc<Self::Device>, K::Report)> {
+        let runtime = on.runtime.clone();
+        let (device, report) = self.below.open(on).await?;
+        Ok((Rc::new(HostQueue::new(runtime, device, self.link)?), report))
+    }
+
+    async fn on_stored_energy(
+        &self,
+        device: Rc<Self::Device>,
+        on: Opening<R, M, K::Kept>,
+    ) -> Result<()> {
+        self.below.on_stored_energy(Rc::clone(&device.device), on).await
+    }
+}
+
 impl<R: Runtime, D: PageDevice> PageDevice for HostQueue<R, D> {
     type Page = D::Page;
 
@@ -144,6 +203,14 @@ impl<R: Runtime, D: PageDevice> PageDevice for HostQueue<R, D> {
 
     async fn write(&self, first: PageNo, pages: &[D::Page], tx: Option<TxId>) -> Result<()> {
         self.send(pages.len(), self.device.write(first, pages, tx)).await
+    }
+
+    async fn write_scattered(
+        &self,
+        pages: Vec<(PageNo, D::Page)>,
+        ended: impl FnOnce() + 'static,
+    ) -> Result<()> {
+        self.send(pages.len(), self.device.write_scattered(pages, ended)).await
     }
 
     async fn flush(&self) -> Result<()> {

@@ -28,9 +28,9 @@ pub mod profile;
 pub mod tx_cache;
 
 pub use energy::Capacitors;
-pub use host_queue::{HostQueue, HostQueueOptions};
+pub use host_queue::{HostQueue, HostQueueOptions, Linked};
 pub use nand::{Nand, NandOptions};
 pub use nand_zones::{NandZones, NandZonesOptions};
 pub use nvram::Nvram;
-pub use profile::{DeviceConfig, DeviceSpec, Profile, SimulatedDevice, SimulatedSsd};
-pub use tx_cache::{TxCache, TxCacheOptions};
+pub use profile::{DeviceConfig, DeviceSpec, Profile, Simulated, SimulatedDevice, SimulatedSsd};
+pub use tx_cache::{TxCache, TxCacheKind, TxCacheOptions};

@@ -14,7 +14,7 @@ use tantalum_models::baselines::{
     Clustering, RedoLog, ShadowDevice, ShadowLog, ShadowOptions, Wal, WalOptions,
 };
 use tantalum_models::{TxCache, TxCacheOptions};
-use tantalum_runtime::{Runtime, Virtual};
+use tantalum_runtime::{LifeCycle, Runtime, Virtual};
 use tantalum_ssd::{CacheKind, Ssd, SsdOptions};
 
 const PAGES: u64 = 100;
@@ -115,8 +115,8 @@ impl Kind for TxCached {
         };
         let pages = PAGES + u64::from(options.extended_pages);
         let ftl = Ftl::format(media, FtlOptions::new(pages)).await?;
-        let device = Rc::new(TxCache::new(runtime, ftl, options)?);
-        device.start();
+        let device = Rc::new(TxCache::new(runtime.clone(), ftl, options)?);
+        device.start(&runtime);
         Ok(device)
     }
 

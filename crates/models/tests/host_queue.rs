@@ -3,10 +3,10 @@ use std::cell::Cell;
 use std::rc::Rc;
 use tantalum_base::{Durability, ErrorKind, PageBuf, PageDevice, PageNo, Payload, Stamp};
 use tantalum_models::personality::PersonalitySpec;
-use tantalum_models::profile::{BaselineKind, DEVICES, DeviceKind};
+use tantalum_models::profile::{BaselineKind, DEVICES, DeviceFamily};
 use tantalum_models::{DeviceConfig, DeviceSpec, HostQueue, HostQueueOptions};
 use tantalum_runtime::virtual_time::Schedule;
-use tantalum_runtime::{JoinHandle, Runtime, Virtual};
+use tantalum_runtime::{JoinHandle, LifeCycle, Runtime, Virtual};
 use tantalum_ssd::{CacheKind, Ssd};
 
 const LINK: HostQueueOptions = HostQueueOptions {
@@ -102,7 +102,7 @@ fn reads_come_over_the_link_as_well() {
 
 #[test]
 fn profiles_come_from_text_and_refuse_what_they_do_not_know() {
-    let ssds = DEVICES.iter().filter(|entry| matches!(entry.kind, DeviceKind::Ssd(_)));
+    let ssds = DEVICES.iter().filter(|entry| matches!(entry.family, DeviceFamily::Ssd(_)));
     for name in ssds.map(|entry| entry.name) {
         let config = DeviceConfig::parse(&format!("{name}:capacity=4GiB,op=0.07")).unwrap();
         assert_eq!(config.ftl.pages, 1 << 20);
@@ -178,19 +178,19 @@ fn the_smallest_devices_work_to_their_last_page() {
 #[test]
 fn every_device_comes_from_its_name_and_from_its_full_name() {
     for entry in DEVICES {
-        let all: &[&str] = match entry.kind {
-            DeviceKind::Ssd(_) | DeviceKind::Disk(_) => &[
+        let all: &[&str] = match entry.family {
+            DeviceFamily::Ssd(_) | DeviceFamily::Disk(_) => &[
                 "pages=70000",
                 "capacity=1GiB,storage-cache=off",
                 "capacity=1GiB,cache=99,barrier=on",
             ],
-            DeviceKind::TxSsd(_) => &["pages=70000", "capacity=1GiB,op=0.2", "pages=9k,cache=99"],
-            DeviceKind::Baseline(BaselineKind::Wal) => {
+            DeviceFamily::TxSsd(_) => &["pages=70000", "capacity=1GiB,op=0.2", "pages=9k,cache=99"],
+            DeviceFamily::Baseline(BaselineKind::Wal) => {
                 &["pages=70000", "capacity=1GiB,op=0.2", "pages=9k,log=999,transactions=7"]
             }
-            DeviceKind::Baseline(_) => &["pages=70000", "capacity=1GiB,op=0.2,transactions=99"],
-            DeviceKind::Hybrid(_) => &["pages=70000", "capacity=1GiB,logs=4"],
-            DeviceKind::Personality => &["pages=70000", "capacity=1GiB,op=0.2,block=32"],
+            DeviceFamily::Baseline(_) => &["pages=70000", "capacity=1GiB,op=0.2,transactions=99"],
+            DeviceFamily::Hybrid(_) => &["pages=70000", "capacity=1GiB,logs=4"],
+            DeviceFamily::Personality => &["pages=70000", "capacity=1GiB,op=0.2,block=32"],
         };
         for parameters in all {
             let spec = DeviceSpec::parse(&format!("{}:{parameters}", entry.name)).unwrap();
@@ -200,7 +200,7 @@ fn every_device_comes_from_its_name_and_from_its_full_name() {
         let rt = runtime.clone();
         let run = async move {
             let spec = DeviceSpec::parse(&format!("{}:capacity=64MiB", entry.name)).unwrap();
-            let device = spec.build::<_, PageBuf>(&rt, 1).await.unwrap();
+            let device = spec.build::<_, PageBuf>(&rt, 1).await.unwrap().device;
             assert_eq!(device.limits().pages, 16_384);
             let page = PageBuf::copy_from(&[9; 4096]);
             device.write(PageNo(77), std::slice::from_ref(&page), None).await.unwrap();
@@ -254,7 +254,7 @@ fn a_named_tx_ssd_has_transactions_and_a_named_nv_cache_none() {
     let rt = runtime.clone();
     let run = async move {
         let build = async |text: &str| {
-            DeviceSpec::parse(text).unwrap().build::<_, Stamp>(&rt, 1).await.unwrap()
+            DeviceSpec::parse(text).unwrap().build::<_, Stamp>(&rt, 1).await.unwrap().device
         };
         let device = build("txssd:pages=100,op=0").await;
         let (old, new) = ([Stamp::new(PageNo(99), 1)], [Stamp::new(PageNo(99), 2)]);
@@ -293,7 +293,7 @@ fn write_and_flush_ns(device: &str) -> (u64, u64) {
     let runtime = Virtual::new(Schedule::Fifo);
     let rt = runtime.clone();
     let run = async move {
-        let device = spec.build::<_, Stamp>(&rt, 1).await.unwrap();
+        let device = spec.build::<_, Stamp>(&rt, 1).await.unwrap().device;
         let (mut write_ns, mut flush_ns) = (0, 0);
         for page in (0..64).map(PageNo) {
             let start_ns = rt.now_ns();

@@ -35,8 +35,8 @@ fn run<T: 'static>(
     let runtime = Virtual::new(schedule);
     let (rt, spec) = (runtime.clone(), DeviceSpec::parse(name).unwrap());
     let whole = async move {
-        let device = spec.build::<_, Stamp>(&rt, 1).await.unwrap();
-        let linked = HostQueue::new(rt.clone(), Rc::new(device), LINK).unwrap();
+        let device = spec.build::<_, Stamp>(&rt, 1).await.unwrap().device;
+        let linked = HostQueue::new(rt.clone(), device, LINK).unwrap();
         clients(rt, Rc::new(linked)).await
     };
     let result = runtime.run(whole).unwrap();

@@ -4,12 +4,14 @@
 //! Runtime           now, sleep, spawn: all that the rooms below the front ends may ask for
 //! virtual_time      deterministic, seeded, the clock jumps to the next event
 //! live              io_uring (or a thread pool), the clock is real
+//! life_cycle        making a device, opening it again, starting, closing and checking it
 //! sync              wait queues, semaphores, channels: work in either life
 //! ```
 //!
 //! One executor is one thread. Below `live` nothing reads a clock, draws OS randomness or starts
 //! a thread, so that a run in virtual time is a pure function of configuration, trace and seed.
 mod io_buf;
+pub mod life_cycle;
 pub mod live;
 pub mod sync;
 mod task;
@@ -17,6 +19,7 @@ mod timers;
 pub mod virtual_time;
 
 pub use io_buf::{IO_ALIGN, IoBuf};
+pub use life_cycle::{DeviceCounters, DeviceKind, DumpCounters, Finding, LifeCycle, Opening};
 pub use live::Live;
 pub use task::{JoinHandle, yield_now};
 pub use virtual_time::Virtual;

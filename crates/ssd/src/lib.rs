@@ -8,9 +8,11 @@
 //! ├ share        remapping, in order with the writes before and behind it
 //! ├ trim         giving ranges up, likewise
 //! ├ refusals     after a failure, and where it is open read-only
+//! ├ kind         how one is made and opened
 //! └ power_loss   the dump at a power loss, the reboot
 //! ```
 pub mod fault_points;
+mod kind;
 mod options;
 mod power_loss;
 mod refusals;
@@ -23,6 +25,7 @@ mod trim;
 mod write_back;
 mod write_cache;
 
+pub use kind::SsdKind;
 pub use options::{CacheKind, FlushMeaning, SsdOptions};
 pub use power_loss::RebootReport;
 pub use ssd::{Drive, Ssd};

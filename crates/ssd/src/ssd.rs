@@ -7,8 +7,8 @@ use tantalum_base::{
 };
 use tantalum_ftl::{CommandTasks, Ftl};
 use tantalum_media::ZoneMedia;
-use tantalum_runtime::Runtime;
 use tantalum_runtime::sync::{Semaphore, WaitQueue, Waiting};
+use tantalum_runtime::{DeviceCounters, DumpCounters, Finding, LifeCycle, Runtime};
 
 use crate::options::{CacheKind, FlushMeaning, SsdOptions};
 use crate::refusals::latched;
@@ -18,7 +18,7 @@ use crate::trim::{Trims, range_of};
 use crate::write_back::{Awaited, Progress};
 use crate::write_cache::WriteCache;
 
-/// A flash device with transactions. [`start`](Self::start) starts what must run beside the commands.
+/// A flash device with transactions.
 pub type Ssd<M> = Transactional<Drive<M>>;
 
 /// The flash device without transactions: commands over a write cache and the FTL.
@@ -90,19 +90,6 @@ impl<M: ZoneMedia> Ssd<M> {
         let drive = Rc::new(Drive::new(ftl, options)?);
         let SsdOptions { transactions_max, transaction_pages_max, .. } = drive.options;
         Ok(Transactional::over(drive, transactions_max, transaction_pages_max))
-    }
-
-    /// Starts the tasks that must run beside the commands: flushers, cleaner, checkpointer. They
-    /// end when the device fails; what made it fail is told to whoever writes next. After
-    /// [`reboot`](Self::reboot) they run already. What is open read-only has none.
-    ///
-    /// # Panics
-    /// Where a dump waits to be written back: that is [`reboot`](Self::reboot)'s.
-    pub fn start(&self, runtime: &impl Runtime) {
-        assert!(!self.ftl.has_dump(), "a dump is in force: the device must be rebooted");
-        if !self.started.get() && !self.is_read_only() {
-            self.device().spawn_tasks(runtime);
-        }
     }
 }
 
@@ -181,28 +168,6 @@ impl<M: ZoneMedia> Drive<M> {
             dump_bytes_max: counts.dump_bytes_max,
             ftl: self.ftl.statistics(),
         }
-    }
-
-    /// Writes everything back, makes it durable and leaves a checkpoint, so that the next
-    /// opening is quick. No command may be in flight. What is open read-only is left as it is.
-    pub async fn close(&self) -> Result<()> {
-        if self.is_read_only() {
-            return Ok(());
-        }
-        self.check_failed()?;
-        let close = |ssd: Rc<Self>| async move {
-            let accepted = ssd.progress.borrow().accepted;
-            if !Fault::CacheDroppedAtClose.is_planted() {
-                ssd.drain().await?;
-            }
-            ssd.ftl.close().await?;
-            // Where the call was given up, the device may have been used since.
-            if ssd.progress.borrow().accepted == accepted {
-                ssd.serving.set(false);
-            }
-            Ok(())
-        };
-        self.commands.run("close", close).await
     }
 
     pub(crate) fn spawn_tasks(self: &Rc<Self>, runtime: &impl Runtime) {
@@ -347,6 +312,63 @@ impl<M: ZoneMedia> Drive<M> {
             }
         }
         missed
+    }
+}
+
+impl<M: ZoneMedia> LifeCycle for Drive<M> {
+    /// Starts flushers, cleaner and checkpointer. After a [`reboot`](Ssd::reboot) they run already. What
+    /// is open read-only has none.
+    ///
+    /// # Panics
+    /// Where a dump waits to be written back: that is a reboot's.
+    fn start(self: &Rc<Self>, runtime: &impl Runtime) {
+        assert!(!self.ftl.has_dump(), "a dump is in force: the device must be rebooted");
+        if !self.started.get() && !self.is_read_only() {
+            self.spawn_tasks(runtime);
+        }
+    }
+
+    /// Writes everything back, makes it durable and leaves a checkpoint.
+    async fn close(&self) -> Result<()> {
+        if self.is_read_only() {
+            return Ok(());
+        }
+        self.check_failed()?;
+        let close = |ssd: Rc<Self>| async move {
+            let accepted = ssd.progress.borrow().accepted;
+            if !Fault::CacheDroppedAtClose.is_planted() {
+                ssd.drain().await?;
+            }
+            ssd.ftl.close().await?;
+            // Where the call was given up, the device may have been used since.
+            if ssd.progress.borrow().accepted == accepted {
+                ssd.serving.set(false);
+            }
+            Ok(())
+        };
+        self.commands.run("close", close).await
+    }
+
+    async fn check(&self, progress: impl FnMut(u64, u64)) -> Result<Vec<Finding>> {
+        self.ftl.check(progress).await
+    }
+
+    fn counters(&self) -> DeviceCounters {
+        let counts = self.counts.get();
+        let ftl = self.ftl.statistics().counters();
+        let bytes_max = counts.dump_bytes_max;
+        DeviceCounters {
+            pages_read: counts.pages_read,
+            read_hits: counts.read_hits,
+            pages_written: counts.pages_written,
+            flushes: counts.flushes,
+            dump: ftl.dump.map(|dump| DumpCounters { bytes_max, ..dump }),
+            ..ftl
+        }
+    }
+
+    fn validate(&self) {
+        self.ftl.validate();
     }
 }
 

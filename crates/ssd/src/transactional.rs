@@ -4,6 +4,7 @@ use std::cell::RefCell;
 use std::ops::Deref;
 use std::rc::Rc;
 use tantalum_base::{Limits, PageDevice, PageNo, PageRange, Payload, Result, TxId};
+use tantalum_runtime::{DeviceCounters, Finding, LifeCycle, Runtime};
 
 use crate::transactions::Transactions;
 
@@ -79,6 +80,28 @@ impl<D: PageDevice> Deref for Transactional<D> {
 
     fn deref(&self) -> &D {
         &self.device
+    }
+}
+
+impl<D: LifeCycle> LifeCycle for Transactional<D> {
+    fn start(self: &Rc<Self>, runtime: &impl Runtime) {
+        self.device.start(runtime);
+    }
+
+    async fn close(&self) -> Result<()> {
+        self.device.close().await
+    }
+
+    async fn check(&self, progress: impl FnMut(u64, u64)) -> Result<Vec<Finding>> {
+        self.device.check(progress).await
+    }
+
+    fn counters(&self) -> DeviceCounters {
+        self.device.counters()
+    }
+
+    fn validate(&self) {
+        self.device.validate();
     }
 }
 

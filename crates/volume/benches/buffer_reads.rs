@@ -73,8 +73,7 @@ fn reads(config: VolumeConfig, clients: u64, time: Duration) -> (f64, f64) {
             }
         };
         run(1, time).await;
-        let counted =
-            || volume.buffer_statistics().map_or((0, 0), |seen| (seen.hits, seen.requests));
+        let counted = || volume.statistics().map_or((0, 0), |seen| (seen.hits, seen.requests));
         let before = counted();
         let reads = run(100, time).await;
         let (hits, requests) = (counted().0 - before.0, counted().1 - before.1);

@@ -143,9 +143,9 @@ fn measure(config: &VolumeConfig, seconds: u32) -> Measured {
             })
             .collect();
         live.sleep_until(window.from_ns).await;
-        let before = volume.statistics();
+        let before = volume.device().statistics();
         live.sleep_until(window.from_ns + window.ns).await;
-        let after = volume.statistics();
+        let after = volume.device().statistics();
         let mut latency_ns = Histogram::new(3).expect("3 digits are supported");
         for writer in writers {
             latency_ns.add(writer.await).expect("histograms of one kind");

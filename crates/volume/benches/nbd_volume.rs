@@ -55,10 +55,10 @@ fn serve<T>(config: &VolumeConfig, work: impl FnOnce(&str) -> T) -> (T, f64) {
         let options = ServerOptions::default();
         let listener = options.listen(&live, &address).expect("a socket");
         ready.send(()).expect("the bench waits for it");
-        let server = Server::new(Rc::clone(volume.device()), options).expect("sound options");
+        let server = Server::new(Rc::clone(&volume), options).expect("sound options");
         let stop = async move { assert!(stopped.recv().await.is_none()) };
         server.serve(&live, listener, stop).await.expect("the server stops");
-        volume.statistics().write_amplification()
+        volume.device().statistics().write_amplification()
     });
     is_ready.recv().expect("the server starts");
     let result = work(&format!("nbd+unix:///?socket={}", socket.display()));

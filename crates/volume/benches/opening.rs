@@ -13,9 +13,11 @@ use support::{config, folder};
 use tantalum_base::rng::Rng;
 use tantalum_base::{PAGE_BYTES, PageBuf, PageDevice, PageNo};
 use tantalum_media::block_store::{Counting, StoreCounters, StoreCounts};
-use tantalum_runtime::Live;
 use tantalum_runtime::live::{LiveOptions, spawn_thread};
-use tantalum_volume::{FlashVolume, OpenOptions, VolumeConfig, VolumeStore, create_volume};
+use tantalum_runtime::{LifeCycle, Live};
+use tantalum_volume::{
+    FlashVolume, OpenOptions, VolumeConfig, VolumeStore, create_volume, open_flash,
+};
 
 const MEDIA: &str = "type = \"file\"\npath = \"volume.data\"\nsparse = true";
 /// Random pages in one commit.
@@ -126,8 +128,9 @@ fn open(
         let processor = processor_time();
         let store = VolumeStore::open(&live, &config, OpenOptions::default()).await;
         let store = Counting::new(store.expect("the volume's file"), counters.clone());
-        let (volume, report) =
-            FlashVolume::open(&live, store, &config).await.expect("the volume opens");
+        let (volume, report) = open_flash(&live, store, &config, OpenOptions::default())
+            .await
+            .expect("the volume opens");
         let time = start.elapsed();
         let opening = Opening {
             time,
@@ -151,7 +154,7 @@ fn processor_time() -> Duration {
 
 /// Writes every page in order, and as many again at random as asked for.
 async fn fill(volume: &Volume) {
-    let (pages, content) = (volume.device().limits().pages, content(256));
+    let (pages, content) = (volume.limits().pages, content(256));
     let mut first = 0;
     while first < pages {
         let count = (pages - first).min(content.len() as u64);

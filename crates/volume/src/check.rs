@@ -1,10 +1,11 @@
 //! Everything that can be wrong with a volume, found without changing it.
-use tantalum_base::{ErrorKind, Result};
-use tantalum_ftl::{Finding, RecoveryReport};
-use tantalum_runtime::Live;
+use tantalum_base::Result;
+use tantalum_ftl::RecoveryReport;
+use tantalum_runtime::life_cycle::is_damage;
+use tantalum_runtime::{Finding, LifeCycle, Live};
 
 use crate::config::VolumeConfig;
-use crate::flash::{FlashVolume, read_copies};
+use crate::flash::{open_flash, read_copies};
 use crate::open_options::OpenOptions;
 use crate::store::VolumeStore;
 use crate::superblock::Superblock;
@@ -46,7 +47,7 @@ pub async fn check_volume(
         Err(error) if is_damage(error.kind()) => return stopped(findings, None),
         Err(error) => return Err(within(error)),
     };
-    let opened = FlashVolume::open_with(live, store, config, options).await;
+    let opened = open_flash(live, store, config, options).await;
     let (volume, report) = match opened {
         Ok(opened) => opened,
         Err(error) if is_damage(error.kind()) => {
@@ -58,9 +59,4 @@ pub async fn check_volume(
     };
     findings.extend(volume.check(progress).await.map_err(within)?);
     Ok(CheckReport { findings, superblock: Some(superblock), recovery: Some(report.recovery) })
-}
-
-/// Whether an error says that what was written is not there any more.
-fn is_damage(kind: ErrorKind) -> bool {
-    matches!(kind, ErrorKind::Corrupt | ErrorKind::Checksum | ErrorKind::Uncorrectable)
 }

@@ -25,10 +25,10 @@ use tantalum_base::{
     Error, ErrorKind, FastSet, Limits, PageBuf, PageDevice, PageNo, PageRange, Payload, Result,
     TxId,
 };
-use tantalum_runtime::Runtime;
 use tantalum_runtime::live::remote::{self, RemoteReceiver, RemoteSender, ReplySender};
 use tantalum_runtime::live::{Confined, Process};
 use tantalum_runtime::sync::Semaphore;
+use tantalum_runtime::{LifeCycle, Runtime};
 
 use crate::origin::Origin;
 
@@ -292,38 +292,25 @@ where
     service.abort_open().await;
 }
 
-/// A device that lives in a [`Confined`] executor; `D` says how to reach and to close it.
-pub struct Lent<D: LentDevice>(Rc<Service<D::Device>>, D);
+/// A device that lives in a [`Confined`] executor, whose callers lend it their threads. It is closed when
+/// the last client has gone.
+pub struct Lent<D>(Rc<Service<D>>);
 
-/// What is lent to callers.
-#[allow(async_fn_in_trait, reason = "its executor goes from thread to thread as a whole")]
-pub trait LentDevice: 'static {
-    /// The device that requests go to.
-    type Device: PageDevice<Page = PageBuf>;
-
-    /// The device.
-    fn device(&self) -> &Rc<Self::Device>;
-
-    /// Closes it, when the last client has gone.
-    async fn close(&self) -> Result<()>;
-}
-
-impl<D: LentDevice> Lent<D> {
-    /// Makes `lent` ready to be lent.
-    pub fn new(lent: D) -> Self {
-        let service = Service {
-            device: Rc::clone(lent.device()),
+impl<D: LifeCycle + PageDevice<Page = PageBuf>> Lent<D> {
+    /// Makes `device` ready to be lent.
+    pub fn new(device: Rc<D>) -> Self {
+        Lent(Rc::new(Service {
+            device,
             requests: Cell::new(None),
             turn: Semaphore::new("its turn to wait for a client's request", 1),
             open: RefCell::new(FastSet::default()),
-        };
-        Lent(Rc::new(service), lent)
+        }))
     }
 }
 
-struct Borrowed<D: LentDevice>(Confined<Rc<Lent<D>>>);
+struct Borrowed<D: LifeCycle + PageDevice<Page = PageBuf>>(Confined<Rc<Lent<D>>>);
 
-impl<D: LentDevice> Drive for Borrowed<D> {
+impl<D: LifeCycle + PageDevice<Page = PageBuf>> Drive for Borrowed<D> {
     fn drive(&self, request: Request) -> Result<()> {
         self.0.with(|live, lent| {
             let service = Rc::clone(&lent.0);
@@ -332,14 +319,14 @@ impl<D: LentDevice> Drive for Borrowed<D> {
     }
 }
 
-impl<D: LentDevice> Drop for Borrowed<D> {
+impl<D: LifeCycle + PageDevice<Page = PageBuf>> Drop for Borrowed<D> {
     fn drop(&mut self) {
         close_quietly(|| {
             self.0.with(|live, lent| {
-                let lent = Rc::clone(lent);
+                let service = Rc::clone(&lent.0);
                 live.run(async move {
-                    lent.0.abort_open().await;
-                    lent.1.close().await
+                    service.abort_open().await;
+                    service.device.close().await
                 })
             })?
         });
@@ -348,7 +335,10 @@ impl<D: LentDevice> Drop for Borrowed<D> {
 
 impl Client {
     /// The first client of a device that is lent to its callers.
-    pub fn confined<D: LentDevice>(executor: Confined<Rc<Lent<D>>>, limits: Limits) -> Client {
+    pub fn confined<D: LifeCycle + PageDevice<Page = PageBuf>>(
+        executor: Confined<Rc<Lent<D>>>,
+        limits: Limits,
+    ) -> Client {
         let link = Link::Confined(Box::new(Borrowed(executor)));
         Client::new(link, limits, Box::new(()))
     }

@@ -9,7 +9,7 @@
 //!   when a volume was made over an older one: one of them would show the old volume's content in
 //!   place of the new one's, and nothing tells which. Nothing is opened then.
 use tantalum_base::{Error, ErrorKind, Result};
-use tantalum_ftl::Finding;
+use tantalum_runtime::Finding;
 
 use crate::superblock::{COPIES, SUPERBLOCK_BYTES, Superblock, has_magic, is_intact};
 

@@ -6,7 +6,7 @@ use tantalum_media::block_store::{FileStore, FileStoreOptions};
 use tantalum_runtime::Live;
 
 use crate::config::{MediaType, VolumeConfig};
-use crate::flash::{FlashVolume, erase_superblock, plan};
+use crate::flash::{create_flash, erase_superblock, plan};
 use crate::folder::sync_name;
 use crate::superblock::{self, FIRST_ZONE_BYTE, Superblock};
 
@@ -103,7 +103,7 @@ async fn fill(
         erase_superblock(&store).await?;
         store.prepare(FIRST_ZONE_BYTE, bytes - FIRST_ZONE_BYTE).await?;
     }
-    FlashVolume::create(store, config, superblock.volume_id).await
+    create_flash(store, config, superblock.volume_id).await
 }
 
 /// Refuses where `path` holds anything: a file that is not empty, a device that does not begin

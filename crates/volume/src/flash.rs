@@ -2,11 +2,11 @@
 //! one is configured.
 use std::rc::Rc;
 use tantalum_base::{Error, ErrorKind, PAGE_BYTES, Result, ResultExt};
-use tantalum_buffer::{Buffered, PoolStatistics};
-use tantalum_ftl::{Finding, Ftl, FtlOptions, RecoveryReport};
-use tantalum_media::{BlockStore, FileZones, FileZonesOptions, ZoneGeometry, ZoneMedia};
-use tantalum_runtime::Runtime;
-use tantalum_ssd::{Ssd, SsdStatistics};
+use tantalum_buffer::Buffered;
+use tantalum_ftl::{Ftl, FtlOptions, RecoveryReport};
+use tantalum_media::{BlockStore, FileZones, FileZonesOptions, ZoneGeometry};
+use tantalum_runtime::{LifeCycle, Runtime};
+use tantalum_ssd::Ssd;
 
 use crate::config::VolumeConfig;
 use crate::copies::Copies;
@@ -16,11 +16,8 @@ use crate::superblock::{
     ANCHORS, COPIES, FIRST_ANCHOR_BYTE, FIRST_ZONE_BYTE, SUPERBLOCK_BYTES, Superblock,
 };
 
-/// An open volume of kind `flash`.
-pub struct FlashVolume<S: BlockStore> {
-    device: Rc<Buffered<Ssd<FileZones<S>>>>,
-    superblock: Superblock,
-}
+/// An open volume of kind `flash`: the device that front ends see.
+pub type FlashVolume<S> = Buffered<Ssd<FileZones<S>>>;
 
 /// What opening a volume found.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -104,127 +101,66 @@ pub(crate) async fn erase_superblock<S: BlockStore>(store: &S) -> Result<()> {
     Ok(())
 }
 
-impl<S: BlockStore> FlashVolume<S> {
-    /// Makes `store` a new, empty volume. What it held is lost. The superblock is written last:
-    /// a creation that is cut short leaves no volume.
-    pub async fn create(store: S, config: &VolumeConfig, volume_id: u128) -> Result<Superblock>
-    where
-        S: Clone,
-    {
-        let superblock = plan(config, volume_id)?;
-        if store.bytes() < superblock.store_bytes() {
-            return Err(Error::new(
-                ErrorKind::OutOfSpace,
-                format!(
-                    "the store has {} bytes, the volume needs {}",
-                    store.bytes(),
-                    superblock.store_bytes()
-                ),
-            ));
-        }
-        erase_superblock(&store).await?;
-        let zones = zones(store.clone(), &superblock)?;
-        let ftl = Ftl::format(zones, config.ftl_options(superblock.pages)?).await?;
-        ftl.sync().await?;
-        let mut copies = store.buffer(COPIES * SUPERBLOCK_BYTES);
-        for copy in copies.chunks_mut(SUPERBLOCK_BYTES) {
-            copy.copy_from_slice(&superblock.encode());
-        }
-        store.write(0, copies, true).await.context(|| "writing the superblock")?;
-        store.sync().await?;
-        Ok(superblock)
+/// Makes `store` a new, empty volume. What it held is lost. The superblock is written last:
+/// a creation that is cut short leaves no volume.
+pub async fn create_flash<S: BlockStore + Clone>(
+    store: S,
+    config: &VolumeConfig,
+    volume_id: u128,
+) -> Result<Superblock> {
+    let superblock = plan(config, volume_id)?;
+    if store.bytes() < superblock.store_bytes() {
+        return Err(Error::new(
+            ErrorKind::OutOfSpace,
+            format!(
+                "the store has {} bytes, the volume needs {}",
+                store.bytes(),
+                superblock.store_bytes()
+            ),
+        ));
     }
+    erase_superblock(&store).await?;
+    let zones = zones(store.clone(), &superblock)?;
+    let ftl = Ftl::format(zones, config.ftl_options(superblock.pages)?).await?;
+    ftl.sync().await?;
+    let mut copies = store.buffer(COPIES * SUPERBLOCK_BYTES);
+    for copy in copies.chunks_mut(SUPERBLOCK_BYTES) {
+        copy.copy_from_slice(&superblock.encode());
+    }
+    store.write(0, copies, true).await.context(|| "writing the superblock")?;
+    store.sync().await?;
+    Ok(superblock)
+}
 
-    /// Opens the volume on `store` to be read and written, and starts its background tasks on
-    /// `runtime`. A damaged copy of the superblock is written again.
-    ///
-    /// # Errors
-    /// `Format` where it is no volume, of another version, or of other sizes than `config` says;
-    /// `Corrupt` as the FTL's recovery says, or where the copies of the superblock contradict each other.
-    pub async fn open(
-        runtime: &impl Runtime,
-        store: S,
-        config: &VolumeConfig,
-    ) -> Result<(Self, OpenReport)>
-    where
-        S: Clone,
-    {
-        Self::open_with(runtime, store, config, OpenOptions::default()).await
-    }
-
-    /// As [`open`](Self::open), as `options` say.
-    ///
-    /// # Errors
-    /// Those of [`open`](Self::open).
-    pub async fn open_with(
-        runtime: &impl Runtime,
-        store: S,
-        config: &VolumeConfig,
-        options: OpenOptions,
-    ) -> Result<(Self, OpenReport)>
-    where
-        S: Clone,
-    {
-        let copies = read_copies(&store).await?;
-        let superblock = copies.in_force()?;
-        check_sizes(&superblock, &store, config)?;
-        let zones = zones(store.clone(), &superblock)?;
-        let ftl_options = config.ftl_options(superblock.pages)?;
-        let OpenOptions { read_only, accept_loss } = options;
-        let ftl_options = FtlOptions { read_only, accept_loss, ..ftl_options };
-        let (ftl, recovery) = Ftl::recover(zones, ftl_options).await?;
-        // What it says is right: the zones are this volume's.
-        let superblocks_mended = match options.read_only {
-            true => 0,
-            false => mend_copies(&store, &copies, &superblock).await?,
-        };
-        let ssd = Rc::new(Ssd::new(ftl, config.ssd_options()?)?);
-        ssd.start(runtime);
-        let device = Rc::new(Buffered::new(ssd, config.buffer_policy()?));
-        Ok((
-            FlashVolume { device, superblock },
-            OpenReport { superblock, recovery, superblocks_mended },
-        ))
-    }
-
-    /// The device that front ends see.
-    pub fn device(&self) -> &Rc<Buffered<Ssd<FileZones<S>>>> {
-        &self.device
-    }
-
-    /// The SSD below the buffer.
-    fn ssd(&self) -> &Ssd<FileZones<S>> {
-        self.device.device()
-    }
-
-    /// What the superblock says.
-    pub fn superblock(&self) -> &Superblock {
-        &self.superblock
-    }
-
-    /// Counters since opening.
-    pub fn statistics(&self) -> SsdStatistics {
-        self.ssd().statistics()
-    }
-
-    /// Counters of the buffer since opening, where there is one.
-    pub fn buffer_statistics(&self) -> Option<PoolStatistics> {
-        self.device.statistics()
-    }
-
-    /// Walks every structure and reads every page; the superblock is [`check_volume`]'s. Nothing else
-    /// may be in flight.
-    ///
-    /// [`check_volume`]: crate::check_volume
-    pub async fn check(&self, progress: impl FnMut(u64, u64)) -> Result<Vec<Finding>> {
-        self.ssd().ftl().check(progress).await
-    }
-
-    /// Writes everything back and leaves a checkpoint, so that the next opening is quick; where it is
-    /// open read-only, leaves all as it was. No command may be in flight.
-    pub async fn close(&self) -> Result<()> {
-        self.ssd().close().await
-    }
+/// Opens the volume on `store` as `options` say, and starts its background tasks on `runtime`. Where it is
+/// opened to be written, a damaged copy of the superblock is written again.
+///
+/// # Errors
+/// `Format` where it is no volume, of another version, or of other sizes than `config` says;
+/// `Corrupt` as the FTL's recovery says, or where the copies of the superblock contradict each other.
+pub async fn open_flash<S: BlockStore + Clone>(
+    runtime: &impl Runtime,
+    store: S,
+    config: &VolumeConfig,
+    options: OpenOptions,
+) -> Result<(Rc<FlashVolume<S>>, OpenReport)> {
+    let copies = read_copies(&store).await?;
+    let superblock = copies.in_force()?;
+    check_sizes(&superblock, &store, config)?;
+    let zones = zones(store.clone(), &superblock)?;
+    let ftl_options = config.ftl_options(superblock.pages)?;
+    let OpenOptions { read_only, accept_loss } = options;
+    let ftl_options = FtlOptions { read_only, accept_loss, ..ftl_options };
+    let (ftl, recovery) = Ftl::recover(zones, ftl_options).await?;
+    // What it says is right: the zones are this volume's.
+    let superblocks_mended = match options.read_only {
+        true => 0,
+        false => mend_copies(&store, &copies, &superblock).await?,
+    };
+    let ssd = Rc::new(Ssd::new(ftl, config.ssd_options()?)?);
+    let volume = Rc::new(Buffered::new(ssd, config.buffer_policy()?));
+    volume.start(runtime);
+    Ok((volume, OpenReport { superblock, recovery, superblocks_mended }))
 }
 
 /// Refuses a configuration that contradicts the superblock, and a store that is too short.
@@ -259,9 +195,4 @@ fn check_sizes<S: BlockStore>(
         ));
     }
     Ok(())
-}
-
-/// Geometry of an open volume's zones, for reports.
-pub fn geometry<S: BlockStore>(volume: &FlashVolume<S>) -> ZoneGeometry {
-    volume.ssd().ftl().media().geometry()
 }

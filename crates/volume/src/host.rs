@@ -4,16 +4,14 @@ use std::path::Path;
 use std::rc::Rc;
 use std::sync::mpsc;
 use tantalum_base::{Error, ErrorKind, Limits, PageDevice, Result};
-use tantalum_buffer::Buffered;
+use tantalum_media::BlockStore;
 use tantalum_media::block_store::{Counting, StoreCounters};
-use tantalum_media::{BlockStore, FileZones};
-use tantalum_runtime::Live;
 use tantalum_runtime::live::{Confined, EngineChoice, LiveOptions, LiveThread, spawn_thread};
-use tantalum_ssd::Ssd;
+use tantalum_runtime::{LifeCycle, Live};
 
-use crate::client::{self, Client, Lent, LentDevice};
+use crate::client::{self, Client, Lent};
 use crate::config::VolumeConfig;
-use crate::flash::{FlashVolume, OpenReport};
+use crate::flash::{FlashVolume, OpenReport, open_flash};
 use crate::open_options::OpenOptions;
 use crate::origin::Origin;
 use crate::store::VolumeStore;
@@ -72,7 +70,7 @@ impl VolumeHost {
             let (volume, report) = live.run(async move {
                 open_on(&handle, &config, open, |store| Counting::new(store, counters)).await
             })?;
-            opened = Some((volume.device().limits().clone(), report));
+            opened = Some((volume.limits().clone(), report));
             Ok(Rc::new(Lent::new(volume)))
         };
         // SAFETY: neither opening a volume nor handling a request puts anything aside: all that a
@@ -95,7 +93,7 @@ impl VolumeHost {
             let wrap = |store| Counting::new(store, counters);
             let volume = match open_on(&live, &config, open, wrap).await {
                 Ok((volume, report)) => {
-                    let limits = volume.device().limits().clone();
+                    let limits = volume.limits().clone();
                     // The opener is there: it waits for this.
                     let _ = opened.send(Ok::<(Limits, OpenReport), Error>((limits, report)));
                     volume
@@ -105,7 +103,7 @@ impl VolumeHost {
                     return Ok(());
                 }
             };
-            client::serve_client(&live, Rc::clone(volume.device()), requests).await;
+            client::serve_client(&live, Rc::clone(&volume), requests).await;
             volume.close().await
         };
         let thread = spawn_thread("tantalum-volume", live, body)?;
@@ -155,7 +153,7 @@ pub fn open_client_with(path: &Path, options: OpenOptions) -> Result<Client> {
 pub async fn open_volume(
     live: &Live,
     config: &VolumeConfig,
-) -> Result<(FlashVolume<VolumeStore>, OpenReport)> {
+) -> Result<(Rc<FlashVolume<VolumeStore>>, OpenReport)> {
     open_volume_with(live, config, OpenOptions::default()).await
 }
 
@@ -164,7 +162,7 @@ pub async fn open_volume_with(
     live: &Live,
     config: &VolumeConfig,
     options: OpenOptions,
-) -> Result<(FlashVolume<VolumeStore>, OpenReport)> {
+) -> Result<(Rc<FlashVolume<VolumeStore>>, OpenReport)> {
     open_on(live, config, options, |store| store).await
 }
 
@@ -173,9 +171,9 @@ async fn open_on<S: BlockStore + Clone>(
     config: &VolumeConfig,
     options: OpenOptions,
     wrap: impl FnOnce(VolumeStore) -> S,
-) -> Result<(FlashVolume<S>, OpenReport)> {
+) -> Result<(Rc<FlashVolume<S>>, OpenReport)> {
     let store = wrap(VolumeStore::open(live, config, options).await?);
-    let opened = FlashVolume::open_with(live, store, config, options).await;
+    let opened = open_flash(live, store, config, options).await;
     opened.map_err(|error| {
         let way_out = match error.kind() {
             ErrorKind::OutOfSpace if config.media.sparse => {
@@ -185,18 +183,6 @@ async fn open_on<S: BlockStore + Clone>(
         };
         error.wrap(format!("opening {}{way_out}", config.path.display()))
     })
-}
-
-impl<S: BlockStore> LentDevice for FlashVolume<S> {
-    type Device = Buffered<Ssd<FileZones<S>>>;
-
-    fn device(&self) -> &Rc<Self::Device> {
-        FlashVolume::device(self)
-    }
-
-    async fn close(&self) -> Result<()> {
-        FlashVolume::close(self).await
-    }
 }
 
 /// Waits for the volume's thread, so that the volume is closed when its last client has gone.

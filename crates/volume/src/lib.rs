@@ -32,7 +32,7 @@ pub use check::{CheckReport, check_volume};
 pub use config::VolumeConfig;
 pub use copies::Copies;
 pub use create::create_volume;
-pub use flash::{FlashVolume, OpenReport, geometry, read_superblock};
+pub use flash::{FlashVolume, OpenReport, create_flash, open_flash, read_superblock};
 pub use host::{
     HostOptions, Placement, VolumeHost, open_client, open_client_with, open_volume,
     open_volume_with,

@@ -5,7 +5,7 @@ use tantalum_media::{BlockStore, IoBuf};
 use tantalum_runtime::Live;
 
 use crate::config::{MediaType, VolumeConfig};
-use crate::flash::{FlashVolume, plan};
+use crate::flash::{create_flash, plan};
 use crate::open_options::OpenOptions;
 
 /// A file, a block device, or memory.
@@ -39,7 +39,7 @@ impl VolumeStore {
             }
             MediaType::Memory => {
                 let store = VolumeStore::Memory(MemoryStore::new(plan(config, 0)?.store_bytes()));
-                FlashVolume::create(store.clone(), config, 0).await?;
+                create_flash(store.clone(), config, 0).await?;
                 Ok(store)
             }
         }

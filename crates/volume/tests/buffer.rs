@@ -5,8 +5,8 @@ use tantalum_media::BlockStore;
 use tantalum_media::block_store::MemoryStore;
 use tantalum_runtime::live::LiveOptions;
 use tantalum_runtime::virtual_time::{Schedule, Virtual};
-use tantalum_runtime::{Live, Runtime};
-use tantalum_volume::{FlashVolume, VolumeConfig, config};
+use tantalum_runtime::{LifeCycle, Live, Runtime};
+use tantalum_volume::{OpenOptions, VolumeConfig, config, create_flash, open_flash};
 
 const PAGES: u64 = 1024;
 
@@ -98,16 +98,20 @@ async fn exercise(device: &impl PageDevice<Page = PageBuf>, model: &mut Model, s
 async fn live_and_reopen<S: BlockStore + Clone>(runtime: impl Runtime, store: S, policy: &str) {
     let buffer = format!("[buffer]\nsize = \"200KiB\"\npolicy = \"{policy}\"");
     let config = configuration(&buffer);
-    FlashVolume::create(store.clone(), &config, 5).await.unwrap();
+    create_flash(store.clone(), &config, 5).await.unwrap();
     let mut model = Model(vec![PageBuf::zero(); PAGES as usize]);
     for turn in 0..2 {
-        let (volume, _) = FlashVolume::open(&runtime, store.clone(), &config).await.unwrap();
+        let (volume, _) =
+            open_flash(&runtime, store.clone(), &config, OpenOptions::default()).await.unwrap();
         exercise(&**volume.device(), &mut model, 7 + turn).await;
-        let seen = volume.buffer_statistics().unwrap();
+        let seen = volume.statistics().unwrap();
         assert!(seen.hits > 1000 && seen.misses > 1000, "{policy}: {seen:?}");
-        assert!(volume.statistics().pages_read < seen.requests, "{policy}: hits read nothing");
-        assert_eq!(volume.device().capacity_pages(), 50);
-        volume.device().validate();
+        assert!(
+            volume.device().statistics().pages_read < seen.requests,
+            "{policy}: hits read nothing"
+        );
+        assert_eq!(volume.capacity_pages(), 50);
+        volume.validate();
         assert_eq!(volume.check(|_, _| ()).await.unwrap(), []);
         volume.close().await.unwrap();
     }
@@ -140,9 +144,10 @@ fn without_a_buffer_there_is_none() {
     let handle = runtime.clone();
     let opened = async move {
         let store = MemoryStore::new(16 << 20);
-        FlashVolume::create(store.clone(), &config, 5).await.unwrap();
-        let (volume, _) = FlashVolume::open(&handle, store, &config).await.unwrap();
-        (volume.buffer_statistics(), volume.device().capacity_pages())
+        create_flash(store.clone(), &config, 5).await.unwrap();
+        let (volume, _) =
+            open_flash(&handle, store, &config, OpenOptions::default()).await.unwrap();
+        (volume.statistics(), volume.capacity_pages())
     };
     assert_eq!(runtime.run(opened).unwrap(), (None, 0));
     runtime.drop_tasks();

@@ -5,8 +5,9 @@ use tantalum_base::{PAGE_BYTES, PageBuf, PageDevice, PageNo, Rng};
 use tantalum_media::block_store::{
     Counting, CrashOptions, CrashStore, MemoryStore, StoreCounters, StoreCounts,
 };
+use tantalum_runtime::LifeCycle;
 use tantalum_runtime::virtual_time::{Schedule, Virtual};
-use tantalum_volume::{FlashVolume, VolumeConfig, config};
+use tantalum_volume::{FlashVolume, OpenOptions, VolumeConfig, config, create_flash, open_flash};
 
 const PAGES: u64 = 4096;
 /// As much as is written between an opening and the close behind it, at the most.
@@ -27,17 +28,18 @@ fn openings(times: u64) -> (Vec<StoreCounts>, u64) {
     };
     let handle = runtime.clone();
     let main = async move {
-        FlashVolume::create(disk.clone(), &config, 1).await.unwrap();
+        create_flash(disk.clone(), &config, 1).await.unwrap();
         let (mut opened, mut cleaned) = (Vec::new(), 0);
         for time in 0..times {
             let counters = StoreCounters::default();
             let store = CrashStore::new(handle.clone(), disk.clone(), latencies);
             let store = Counting::new(store, counters.clone());
-            let (volume, _) = FlashVolume::open(&handle, store, &config).await.unwrap();
+            let (volume, _) =
+                open_flash(&handle, store, &config, OpenOptions::default()).await.unwrap();
             opened.push(counters.snapshot());
             write(&volume, time).await;
             volume.close().await.unwrap();
-            cleaned += volume.statistics().ftl.zones_cleaned;
+            cleaned += volume.device().statistics().ftl.zones_cleaned;
         }
         (opened.split_off(1), cleaned)
     };

@@ -4,7 +4,7 @@ use tantalum_base::{PAGE_BYTES, PageBuf, PageDevice, PageNo};
 use tantalum_ftl::FtlStatistics;
 use tantalum_media::block_store::{Counting, MemoryStore, StoreCounters, StoreCounts};
 use tantalum_runtime::virtual_time::{Schedule, Virtual};
-use tantalum_volume::{FlashVolume, VolumeConfig, config};
+use tantalum_volume::{OpenOptions, VolumeConfig, config, create_flash, open_flash};
 
 const PAGES_PER_COMMIT: u64 = 8;
 /// A zone of this volume has 256 slots, so it takes 28 commits: the next would be split in two.
@@ -18,8 +18,9 @@ fn counts(commits: u64) -> (Vec<StoreCounts>, FtlStatistics) {
     let main = async move {
         let counters = StoreCounters::default();
         let store = Counting::new(MemoryStore::new(256 << 20), counters.clone());
-        FlashVolume::create(store.clone(), &config, 1).await.unwrap();
-        let (volume, _) = FlashVolume::open(&handle, store, &config).await.unwrap();
+        create_flash(store.clone(), &config, 1).await.unwrap();
+        let (volume, _) =
+            open_flash(&handle, store, &config, OpenOptions::default()).await.unwrap();
         let device = volume.device();
         let mut counts = Vec::new();
         for commit in 0..commits {
@@ -35,7 +36,7 @@ fn counts(commits: u64) -> (Vec<StoreCounts>, FtlStatistics) {
             device.commit(tx).await.unwrap();
             counts.push(counters.snapshot().since(&before));
         }
-        (counts, volume.statistics().ftl)
+        (counts, volume.device().statistics().ftl)
     };
     let counts = runtime.run(main).unwrap();
     runtime.drop_tasks();

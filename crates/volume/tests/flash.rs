@@ -2,8 +2,11 @@
 use std::path::Path;
 use tantalum_base::{ErrorKind, PAGE_BYTES, PageBuf, PageDevice, PageNo, PageRange, Payload, Rng};
 use tantalum_media::block_store::MemoryStore;
+use tantalum_runtime::LifeCycle;
 use tantalum_runtime::virtual_time::{Schedule, Virtual};
-use tantalum_volume::{FlashVolume, VolumeConfig, config, read_superblock};
+use tantalum_volume::{
+    OpenOptions, VolumeConfig, config, create_flash, open_flash, read_superblock,
+};
 
 const PAGES: u64 = 256;
 
@@ -20,7 +23,7 @@ fn create(config: &VolumeConfig) -> MemoryStore {
     let made = {
         let (store, config) = (store.clone(), config.clone());
         Virtual::new(Schedule::Fifo)
-            .run(async move { FlashVolume::create(store, &config, 77).await })
+            .run(async move { create_flash(store, &config, 77).await })
             .unwrap()
             .unwrap()
     };
@@ -45,7 +48,7 @@ fn what_was_written_is_there_after_every_closing() {
             expected = runtime
                 .run(async move {
                     let (volume, report) =
-                        FlashVolume::open(&handle, store, &config).await.unwrap();
+                        open_flash(&handle, store, &config, OpenOptions::default()).await.unwrap();
                     assert_eq!(report.recovery.replayed, 0, "turn {turn}: it was closed");
                     let device = volume.device();
                     let mut found = vec![PageBuf::zero(); PAGES as usize];
@@ -83,15 +86,16 @@ fn creating_again_leaves_nothing_of_the_old_volume() {
     let handle = runtime.clone();
     runtime
         .run(async move {
-            let (volume, _) = FlashVolume::open(&handle, store.clone(), &config).await.unwrap();
-            volume.device().write(PageNo(3), &[page(9)], None).await.unwrap();
+            let (volume, _) =
+                open_flash(&handle, store.clone(), &config, OpenOptions::default()).await.unwrap();
+            volume.write(PageNo(3), &[page(9)], None).await.unwrap();
             volume.close().await.unwrap();
-            FlashVolume::create(store.clone(), &config, 78).await.unwrap();
+            create_flash(store.clone(), &config, 78).await.unwrap();
             let (volume, report) =
-                FlashVolume::open(&handle, store.clone(), &config).await.unwrap();
+                open_flash(&handle, store.clone(), &config, OpenOptions::default()).await.unwrap();
             assert_eq!((report.superblock.volume_id, report.recovery.replayed), (78, 0));
             let mut found = [page(1)];
-            volume.device().read(PageNo(3), &mut found, None).await.unwrap();
+            volume.read(PageNo(3), &mut found, None).await.unwrap();
             assert!(found[0] == PageBuf::zero());
         })
         .unwrap();
@@ -104,7 +108,7 @@ fn a_store_that_is_too_small_is_out_of_space_and_no_volume() {
     let store = MemoryStore::new(1 << 20);
     Virtual::new(Schedule::Fifo)
         .run(async move {
-            let error = FlashVolume::create(store.clone(), &config, 1).await.unwrap_err();
+            let error = create_flash(store.clone(), &config, 1).await.unwrap_err();
             assert_eq!(error.kind(), ErrorKind::OutOfSpace);
             let error = read_superblock(&store).await.unwrap_err();
             assert_eq!(error.kind(), ErrorKind::Format);
@@ -122,7 +126,8 @@ fn moved_and_levelled(setting: &str) -> (u64, u64) {
     let runtime = Virtual::new(Schedule::Fifo);
     let handle = runtime.clone();
     let run = async move {
-        let (volume, _) = FlashVolume::open(&handle, store, &config).await.unwrap();
+        let (volume, _) =
+            open_flash(&handle, store, &config, OpenOptions::default()).await.unwrap();
         let (device, mut rng) = (volume.device(), Rng::new(1));
         for step in 0..8000 {
             // A tenth of the pages take most writes.
@@ -130,7 +135,7 @@ fn moved_and_levelled(setting: &str) -> (u64, u64) {
             let content = page(step + 1);
             device.write(PageNo(at), std::slice::from_ref(&content), None).await.unwrap();
         }
-        let ftl = volume.statistics().ftl;
+        let ftl = volume.device().statistics().ftl;
         volume.close().await.unwrap();
         (ftl.pages_moved, ftl.zones_levelled)
     };
@@ -159,7 +164,8 @@ fn the_table_of_shared_pages_is_as_large_as_the_configuration_says() {
         let runtime = Virtual::new(Schedule::Fifo);
         let handle = runtime.clone();
         let counted = runtime.run(async move {
-            let (volume, _) = FlashVolume::open(&handle, store, &config).await.unwrap();
+            let (volume, _) =
+                open_flash(&handle, store, &config, OpenOptions::default()).await.unwrap();
             let device = volume.device();
             let pages: Vec<PageBuf> = (0..8).map(page).collect();
             device.write(PageNo(0), &pages, None).await.unwrap();
@@ -167,7 +173,7 @@ fn the_table_of_shared_pages_is_as_large_as_the_configuration_says() {
             let mut found = vec![PageBuf::zero(); 8];
             device.read(PageNo(100), &mut found, None).await.unwrap();
             assert!(found == pages, "{entries}");
-            volume.statistics().ftl
+            volume.device().statistics().ftl
         });
         let counted = counted.unwrap();
         assert_eq!((counted.pages_shared, counted.pages_share_copied), (shared, 8 - shared));

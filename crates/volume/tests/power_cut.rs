@@ -10,8 +10,8 @@ use tantalum_media::block_store::{
 };
 use tantalum_media::{CutPlan, Fate};
 use tantalum_runtime::live::LiveOptions;
-use tantalum_runtime::{Live, Runtime};
-use tantalum_volume::{FlashVolume, VolumeConfig, config, create_volume};
+use tantalum_runtime::{LifeCycle, Live, Runtime};
+use tantalum_volume::{OpenOptions, VolumeConfig, config, create_volume, open_flash};
 
 const PAGES: u64 = 512;
 const WRITERS: u64 = 4;
@@ -92,10 +92,11 @@ async fn load_and_cut(live: Live, config: VolumeConfig, known: Rc<Known>, seed: 
     let store = CrashStore::new(live.clone(), file, CrashOptions::default());
     let fate = Fate::ALL[rng.below(3) as usize];
     store.plan_cut(CutPlan { after_operations: rng.below(250), fate });
-    if let Ok((volume, _)) = FlashVolume::open(&live, store.clone(), &config).await {
+    if let Ok((volume, _)) = open_flash(&live, store.clone(), &config, OpenOptions::default()).await
+    {
         let writers: Vec<_> = (0..WRITERS)
             .map(|writer| {
-                let (device, known) = (Rc::clone(volume.device()), Rc::clone(&known));
+                let (device, known) = (Rc::clone(&volume), Rc::clone(&known));
                 live.spawn("writer", write_until_cut(device, known, writer, seed))
             })
             .collect();
@@ -111,9 +112,9 @@ async fn load_and_cut(live: Live, config: VolumeConfig, known: Rc<Known>, seed: 
 async fn verify(live: Live, config: VolumeConfig, known: Rc<Known>, seed: u64) {
     let path = config.data_path().unwrap();
     let file = FileStore::open(&live, &path, FileStoreOptions::default()).unwrap();
-    let (volume, _) = FlashVolume::open(&live, file, &config).await.unwrap();
+    let (volume, _) = open_flash(&live, file, &config, OpenOptions::default()).await.unwrap();
     let mut found = vec![PageBuf::zero(); PAGES as usize];
-    volume.device().read(PageNo(0), &mut found, None).await.unwrap();
+    volume.read(PageNo(0), &mut found, None).await.unwrap();
     compare(&found, &known, seed);
     assert_eq!(volume.check(|_, _| ()).await.unwrap(), [], "seed {seed}");
     if seed.is_multiple_of(2) {

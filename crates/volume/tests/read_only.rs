@@ -9,11 +9,11 @@ use tantalum_media::block_store::{
     CrashOptions, CrashStore, CutStyle, FileStore, FileStoreOptions,
 };
 use tantalum_media::{CutPlan, Fate};
-use tantalum_runtime::Live;
 use tantalum_runtime::live::LiveOptions;
+use tantalum_runtime::{LifeCycle, Live};
 use tantalum_volume::{
-    FlashVolume, HostOptions, OpenOptions, Placement, VolumeConfig, VolumeHost, check_volume,
-    config, create_volume, open_client_with, open_volume, open_volume_with,
+    HostOptions, OpenOptions, Placement, VolumeConfig, VolumeHost, check_volume, config,
+    create_volume, open_client_with, open_flash, open_volume, open_volume_with,
 };
 
 const PAGES: u64 = 512;
@@ -75,14 +75,14 @@ fn volume(folder: &Path, end: End) -> (VolumeConfig, Vec<PageBuf>) {
             let (first, pages) = (rng.below(PAGES - 8), 1 + rng.below(8));
             let range = first as usize..(first + pages) as usize;
             if rng.chance(0.1) {
-                volume.device().trim(PageRange::new(PageNo(first), pages)).await.unwrap();
+                volume.trim(PageRange::new(PageNo(first), pages)).await.unwrap();
                 held[range].fill(PageBuf::zero());
             } else {
                 held[range.clone()].fill(page(number));
-                volume.device().write(PageNo(first), &held[range], None).await.unwrap();
+                volume.write(PageNo(first), &held[range], None).await.unwrap();
             }
         }
-        assert!(volume.statistics().ftl.zones_cleaned > 10);
+        assert!(volume.device().statistics().ftl.zones_cleaned > 10);
         if end == End::Closed {
             volume.close().await.unwrap();
         }
@@ -104,7 +104,8 @@ fn cut_recovery(config: &VolumeConfig) {
             let file = FileStore::open(&live, &data, FileStoreOptions::default()).unwrap();
             let store = CrashStore::new(live.clone(), file, CrashOptions::default());
             store.plan_cut(CutPlan { after_operations, fate: Fate::Tear });
-            let opened = FlashVolume::open(&live, store.clone(), &config).await.is_ok();
+            let opened =
+                open_flash(&live, store.clone(), &config, OpenOptions::default()).await.is_ok();
             store.cut(&mut Rng::new(1), CutStyle::TearAll).await.unwrap();
             opened
         })
@@ -159,7 +160,7 @@ fn a_volume_that_is_read_only_is_all_there_and_left_as_it_was() {
             let (volume, report) = open_volume(&live, &config).await.unwrap();
             assert_eq!(report.recovery.replayed > 0, end != End::Closed, "{end:?}");
             assert!(contents(&**volume.device()).await.unwrap() == held, "{end:?}");
-            volume.device().write(PageNo(3), &[page(9)], None).await.unwrap();
+            volume.write(PageNo(3), &[page(9)], None).await.unwrap();
             volume.close().await.unwrap();
         });
     }

@@ -4,9 +4,10 @@ use std::path::Path;
 use tantalum_base::{ErrorKind, PAGE_BYTES, PageBuf, PageDevice, PageNo, Payload, Result, Rng};
 use tantalum_media::block_store::{CrashOptions, CrashStore, CutStyle, MemoryStore};
 use tantalum_media::{BlockStore, CutPlan, Fate};
+use tantalum_runtime::LifeCycle;
 use tantalum_runtime::virtual_time::{Schedule, Virtual};
 use tantalum_volume::superblock::{COPIES, SUPERBLOCK_BYTES};
-use tantalum_volume::{Copies, FlashVolume, OpenOptions, VolumeConfig, config};
+use tantalum_volume::{Copies, OpenOptions, VolumeConfig, config, create_flash, open_flash};
 
 const SUPERBLOCKS_BYTES: usize = COPIES * SUPERBLOCK_BYTES;
 
@@ -22,9 +23,9 @@ fn volume(id: u128) -> MemoryStore {
     let (handle, made) = (runtime.clone(), store.clone());
     let life = async move {
         let config = configuration();
-        FlashVolume::create(made.clone(), &config, id).await?;
-        let (volume, _) = FlashVolume::open(&handle, made, &config).await?;
-        volume.device().write(PageNo(3), &[page()], None).await?;
+        create_flash(made.clone(), &config, id).await?;
+        let (volume, _) = open_flash(&handle, made, &config, OpenOptions::default()).await?;
+        volume.write(PageNo(3), &[page()], None).await?;
         volume.close().await
     };
     runtime.run(life).unwrap().unwrap();
@@ -55,9 +56,9 @@ fn open<S: BlockStore + Clone>(runtime: Virtual, store: S, options: OpenOptions)
     let handle = runtime.clone();
     let opened = runtime.run(async move {
         let config = configuration();
-        let (volume, report) = FlashVolume::open_with(&handle, store, &config, options).await?;
+        let (volume, report) = open_flash(&handle, store, &config, options).await?;
         let mut found = [PageBuf::zero()];
-        volume.device().read(PageNo(3), &mut found, None).await?;
+        volume.read(PageNo(3), &mut found, None).await?;
         assert_eq!(found[0], page());
         Ok(report.superblocks_mended)
     });

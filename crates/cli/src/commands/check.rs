@@ -7,8 +7,8 @@ use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 use tantalum_base::PAGE_BYTES;
 use tantalum_base::size::human_bytes;
-use tantalum_runtime::Live;
 use tantalum_runtime::live::LiveOptions;
+use tantalum_runtime::{LifeCycle, Live};
 use tantalum_volume::{CheckReport, OpenOptions, VolumeConfig, check_volume, open_volume_with};
 
 /// Walk every structure of a volume, read every page, and say what is wrong, where

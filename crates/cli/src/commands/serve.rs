@@ -8,10 +8,10 @@ use tantalum_base::{PAGE_BYTES, PageBuf, PageDevice, Result};
 use tantalum_buffer::PoolStatistics;
 use tantalum_models::DeviceSpec;
 use tantalum_nbd::{Server, ServerOptions};
-use tantalum_runtime::Live;
 use tantalum_runtime::live::LiveOptions;
 use tantalum_runtime::live::net::Address;
 use tantalum_runtime::live::signal::terminated;
+use tantalum_runtime::{LifeCycle, Live};
 use tantalum_volume::{OpenOptions, VolumeConfig, open_volume_with};
 
 /// Serve a volume, or a simulated device in real time, until SIGINT or SIGTERM
@@ -95,10 +95,10 @@ async fn serve_volume(
     options.description = format!(
         "{}; a write of up to {} bytes is all or nothing",
         options.description,
-        u64::from(volume.device().limits().atomic_write_pages_max) * PAGE_BYTES as u64,
+        u64::from(volume.limits().atomic_write_pages_max) * PAGE_BYTES as u64,
     );
     let listening = options.listen(&live, &address);
-    let server = Server::new(Rc::clone(volume.device()), options);
+    let server = Server::new(Rc::clone(&volume), options);
     let (listener, server) = match listening.and_then(|listener| Ok((listener, server?))) {
         Ok(both) => both,
         Err(error) => {
@@ -109,7 +109,7 @@ async fn serve_volume(
     tell(&format!(
         "{}: {} at {} ({}, {} changes replayed, {} dropped{})",
         config.path.display(),
-        if open.read_only { "read-only" } else { volume.device().limits().durability.name() },
+        if open.read_only { "read-only" } else { volume.limits().durability.name() },
         listener.local_address(),
         live.engine_name(),
         report.recovery.replayed,
@@ -117,7 +117,7 @@ async fn serve_volume(
         if report.superblocks_mended > 0 { ", a damaged superblock mended" } else { "" },
     ));
     let served = server.serve(&live, listener, stop).await;
-    if let Some(buffer) = volume.buffer_statistics() {
+    if let Some(buffer) = volume.statistics() {
         tell(&told_of_buffer(&buffer));
     }
     // Also where serving failed: what was acknowledged is safe, this makes the next opening quick.
@@ -151,7 +151,7 @@ async fn serve_device(
     let stop = terminated(&live)?;
     options.description = format!("Simulated {}, in memory only", spec.name());
     let listener = options.listen(&live, &address)?;
-    let device = Rc::new(spec.build::<_, PageBuf>(&live, seed).await?);
+    let device = spec.build::<_, PageBuf>(&live, seed).await?.device;
     tell(&format!(
         "{}: {} at {} ({}, simulated in memory: all content is gone when this ends)",
         spec.name(),

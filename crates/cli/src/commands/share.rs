@@ -5,8 +5,8 @@ use anyhow::{Context, bail};
 use std::path::PathBuf;
 use tantalum_base::size::{Size, human_bytes};
 use tantalum_base::{Error, ErrorKind, PAGE_BYTES, PageDevice, PageNo, PageRange};
-use tantalum_runtime::Live;
 use tantalum_runtime::live::LiveOptions;
+use tantalum_runtime::{LifeCycle, Live};
 use tantalum_volume::{VolumeConfig, open_volume};
 
 /// Let pages of a volume take other pages' content without writing it again, all or nothing
@@ -49,12 +49,12 @@ pub fn run(args: &Args) -> anyhow::Result<Verdict> {
     let handle = live.clone();
     let statistics = live.run(async move {
         let (volume, _) = open_volume(&handle, &config).await?;
-        let most = u64::from(volume.device().limits().share_pairs_max);
+        let most = u64::from(volume.limits().share_pairs_max);
         let shared = match split(most, to, from, length) {
             Some(parts) => Err(Error::new(ErrorKind::TooLarge, parts)),
-            None => volume.device().share_range(PageNo(to), PageNo(from), length).await,
+            None => volume.share_range(PageNo(to), PageNo(from), length).await,
         };
-        let statistics = volume.statistics().ftl;
+        let statistics = volume.device().statistics().ftl;
         // What was refused left the volume as it was; closing it must be tried all the same.
         let closed = volume.close().await;
         shared.and(closed).map(|()| statistics)

@@ -4,8 +4,8 @@ use crate::common::OutputArgs;
 use std::path::PathBuf;
 use tantalum_base::{PAGE_BYTES, PageDevice};
 use tantalum_report::{Report, Table, config_hash, schema};
-use tantalum_runtime::Live;
 use tantalum_runtime::live::LiveOptions;
+use tantalum_runtime::{LifeCycle, Live};
 use tantalum_volume::{OpenOptions, VolumeConfig, open_volume_with};
 
 /// Tell what a volume is made of and how full and worn it is
@@ -35,7 +35,7 @@ pub fn run(args: &Args) -> anyhow::Result<Verdict> {
     let opened = config.clone();
     let (limits, report, statistics) = live.run(async move {
         let (volume, report) = open_volume_with(&handle, &opened, OpenOptions::READ_ONLY).await?;
-        let described = (volume.device().limits().clone(), report, volume.statistics());
+        let described = (volume.limits().clone(), report, volume.device().statistics());
         volume.close().await?;
         Ok::<_, tantalum_base::Error>(described)
     })?;

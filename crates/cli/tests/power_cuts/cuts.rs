@@ -8,8 +8,8 @@ use crate::support::server::Server;
 use crate::support::tantalum;
 use std::path::{Path, PathBuf};
 use tantalum_base::{PAGE_BYTES, PageBuf, PageDevice, PageNo, Payload, Rng};
-use tantalum_runtime::Live;
 use tantalum_runtime::live::LiveOptions;
+use tantalum_runtime::{LifeCycle, Live};
 use tantalum_volume::{VolumeConfig, open_volume};
 use tempfile::TempDir;
 
@@ -134,7 +134,7 @@ fn open_by_library(config: &Path, closes: bool) -> Result<Vec<WriteNo>, String> 
         let (volume, _) = open_volume(&handle, &config).await?;
         let findings = volume.check(|_, _| ()).await?;
         let mut pages = vec![PageBuf::zero(); PAGES as usize];
-        volume.device().read(PageNo(0), &mut pages, None).await?;
+        volume.read(PageNo(0), &mut pages, None).await?;
         if closes {
             volume.close().await?;
         }

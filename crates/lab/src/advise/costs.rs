@@ -66,7 +66,7 @@ struct Measurement {
 
 impl Measurement {
     async fn on(runtime: &Virtual, spec: &DeviceSpec, seed: u64) -> Result<Measurement> {
-        let device = Rc::new(spec.build(runtime, seed).await?);
+        let device = spec.build(runtime, seed).await?.device;
         let expected = Rc::new(RefCell::new(Expected::new(device.limits().pages)));
         age_device(runtime, &device, &expected, &Age::default(), seed).await?;
         device.flush().await?;

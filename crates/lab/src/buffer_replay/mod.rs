@@ -124,7 +124,7 @@ async fn replay_on(
         let context = "a replay has one client at least";
         return Err(Error::new(ErrorKind::InvalidInput, context));
     }
-    let device: Rc<Device> = Rc::new(run.device.build(runtime, options.seed).await?);
+    let device: Rc<Device> = run.device.build(runtime, options.seed).await?.device;
     let pages = device.limits().pages;
     // A disk may be far larger than what is asked of it; it needs no aging either.
     let held = if matches!(*device, Device::Disk(_)) { pages.min(trace.pages_end) } else { pages };

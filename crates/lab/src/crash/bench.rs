@@ -5,14 +5,14 @@ use std::rc::Rc;
 use tantalum_base::{Error, ErrorKind};
 use tantalum_media::{CutPlan, PowerCut, ZoneMedia};
 use tantalum_models::Nvram;
-use tantalum_runtime::Virtual;
 use tantalum_runtime::virtual_time::Schedule;
+use tantalum_runtime::{Opening, Virtual};
 
 use super::damage::Damage;
 use super::life::{Cut, CutAt, PowerOn, Strike};
 use super::powered::Powered;
 use super::rig::{Rig, Size};
-use super::subject::{Opening, Subject};
+use super::subject::{Kept, Medium, Subject, Tested};
 
 /// How a stretch of virtual time ended.
 pub(super) enum Ended<T> {
@@ -43,43 +43,44 @@ pub(super) fn powered<T: 'static>(
 }
 
 /// A device between two power-ons: its medium and what else survives.
-pub(super) struct Bench<R: Rig, S: Subject<Powered<R::Media>>> {
+pub(super) struct Bench<R: Rig, K: Tested<Powered<R::Media>>> {
     pub(super) rig: R,
-    pub(super) subject: S,
+    pub(super) subject: Subject<K>,
     pub(super) damage: Damage<<R::Media as ZoneMedia>::Page>,
-    kept: S::Kept,
+    kept: K::Kept,
     pages: u64,
 }
 
-impl<R: Rig, S: Subject<Powered<R::Media>>> Bench<R, S> {
+impl<R: Rig, K: Tested<Powered<R::Media>>> Bench<R, K> {
     /// A new one, in which nothing is damaged.
     ///
     /// # Errors
     /// `InvalidInput` where the device cannot have so many pages, or the medium.
-    pub(super) fn new(subject: &S, seed: u64, pages: u64) -> Result<Self, Error> {
-        let rig = match subject.array(pages)? {
-            Some(shape) => R::of_shape(seed, &shape)?,
-            None => R::of_size(seed, Size::of_pages(pages), subject.more_zones()),
+    pub(super) fn new(subject: &Subject<K>, seed: u64, pages: u64) -> Result<Self, Error> {
+        let rig = match subject.medium(pages)? {
+            Medium::Array(shape) => R::of_shape(seed, &shape)?,
+            Medium::Lab { more_zones } => R::of_size(seed, Size::of_pages(pages), more_zones),
         };
         Ok(Bench {
             rig,
             subject: subject.clone(),
             damage: Damage::never(),
-            kept: subject.kept(),
+            kept: K::Kept::default(),
             pages,
         })
     }
 
     fn nvram(&self) -> Option<Nvram> {
-        self.subject.nvram(&self.kept)
+        self.kept.nvram()
     }
 
-    /// Power comes on; what is to decay or to get lost then does.
+    /// Power comes on; what is to decay or to get lost then does. The device, and what it is made on or
+    /// opened from.
     pub(super) fn open(
         &mut self,
         runtime: &Virtual,
         power_on: &PowerOn,
-    ) -> Opening<Powered<R::Media>, S::Kept> {
+    ) -> (K, Opening<Virtual, Powered<R::Media>, K::Kept>) {
         if let Some(nvram) = self.nvram() {
             nvram.power_on();
         }
@@ -90,7 +91,8 @@ impl<R: Rig, S: Subject<Powered<R::Media>>> Bench<R, S> {
             self.rig.loser(),
             self.rig.striker(),
         );
-        Opening { runtime: runtime.clone(), media, pages: self.pages, kept: self.kept.clone() }
+        let kind = self.subject.kind(&media.geometry(), self.pages);
+        (kind, Opening { runtime: runtime.clone(), media, kept: self.kept.clone() })
     }
 
     /// Plans a cut. One at a store of NVRAM, where the device has none, never comes.
@@ -110,8 +112,8 @@ impl<R: Rig, S: Subject<Powered<R::Media>>> Bench<R, S> {
     /// where that is made only later, with the device.
     pub(super) fn cut_watch(&self) -> impl Fn() -> bool + 'static {
         let media = self.rig.cut_watch();
-        let (subject, kept) = (self.subject.clone(), self.kept.clone());
-        move || media() || subject.nvram(&kept).is_some_and(|nvram| nvram.is_cut())
+        let kept = self.kept.clone();
+        move || media() || kept.nvram().is_some_and(|nvram| nvram.is_cut())
     }
 
     /// Tells operations of the medium and stores to NVRAM so far.
@@ -128,7 +130,7 @@ impl<R: Rig, S: Subject<Powered<R::Media>>> Bench<R, S> {
     pub(super) fn dark(
         &mut self,
         runtime: Virtual,
-        device: Option<Rc<S::Device>>,
+        device: Option<Rc<K::Device>>,
         strikes: &[Strike],
     ) -> Result<(), String> {
         self.lights_out(runtime, device)?;
@@ -138,7 +140,7 @@ impl<R: Rig, S: Subject<Powered<R::Media>>> Bench<R, S> {
     fn lights_out(
         &mut self,
         runtime: Virtual,
-        device: Option<Rc<S::Device>>,
+        device: Option<Rc<K::Device>>,
     ) -> Result<(), String> {
         if let Some(nvram) = self.nvram() {
             // What tasks store as they are dropped does not count.
@@ -146,11 +148,10 @@ impl<R: Rig, S: Subject<Powered<R::Media>>> Bench<R, S> {
         }
         runtime.drop_tasks();
         self.rig.settle(&runtime).map_err(|error| format!("the rig failed: {error}"))?;
-        let Some(device) = device.filter(|_| S::HAS_STORED_ENERGY) else { return Ok(()) };
+        let Some(device) = device.filter(|_| K::HAS_STORED_ENERGY) else { return Ok(()) };
         let runtime = Virtual::new(Schedule::Fifo);
-        let (subject, opening) = (self.subject.clone(), self.open(&runtime, &PowerOn::default()));
-        let dumped =
-            powered(&runtime, async move { subject.on_stored_energy(device, opening).await });
+        let (kind, on) = self.open(&runtime, &PowerOn::default());
+        let dumped = powered(&runtime, async move { kind.on_stored_energy(device, on).await });
         runtime.drop_tasks();
         self.rig.settle(&runtime).map_err(|error| format!("the rig failed: {error}"))?;
         match dumped {
@@ -191,17 +192,18 @@ impl<R: Rig, S: Subject<Powered<R::Media>>> Bench<R, S> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::crash::{NandRig, subjects::TxCacheSubject};
+    use crate::crash::{NandRig, subjects};
     use tantalum_base::Stamp;
+    use tantalum_runtime::DeviceKind;
 
     /// The medium of the first power-on is there before the NVRAM is.
     #[test]
     fn a_cut_at_the_nvram_stops_the_medium_at_the_first_power_on_too() {
-        let subject = TxCacheSubject { transactions: true };
+        let subject = subjects::tx_cache(true);
         let mut bench = Bench::<NandRig<Stamp>, _>::new(&subject, 1, 24).unwrap();
         let runtime = Virtual::new(Schedule::Fifo);
-        let opening = bench.open(&runtime, &PowerOn::default());
-        let formatted = powered(&runtime, async move { subject.format(opening).await });
+        let (kind, on) = bench.open(&runtime, &PowerOn::default());
+        let formatted = powered(&runtime, async move { kind.format(on).await });
         let Ended::Done(Ok(device)) = formatted else { panic!("formatting works") };
         let nvram = bench.nvram().expect("it was made");
         let appends = powered(&runtime, async move {

@@ -2,8 +2,8 @@
 //! every promise is checked each time that it comes back. `docs/crash-lab.md` says how to use it.
 //!
 //! ```text
-//! subject    what is under test: formatted once, opened again after each cut
-//! subjects   one file a kind of device                registry  devices and media by name
+//! subject    what is under test: made once, opened again after each cut
+//! subjects   the devices, small                       registry  devices and media by name
 //! rig        a medium that can be cut: simulated NAND, or a file store that keeps unsynced writes apart
 //! powered    stops everything when the medium loses power
 //! damage     slots that are struck in the dark or as they are read, and appends that are lost
@@ -54,5 +54,7 @@ pub use registry::{DEVICES, Lives, MEDIA, PROFILES, carries, find};
 pub use rig::{FileRig, NandRig, Rig, Size};
 pub use run::{Outcome, run};
 pub use shrink::{Shrunk, shrink};
-pub use subject::{ArrayShape, Coverage, Damaged, FailedProgram, Opening, Subject};
+pub use subject::{
+    ArrayShape, Coverage, Damaged, FailedProgram, Kept, Medium, Promises, Subject, Tested,
+};
 pub use text::Replay;

@@ -9,11 +9,8 @@ use super::life::{Life, PowerOn};
 use super::powered::Powered;
 use super::rig::{FileRig, NandRig, Rig};
 use super::run::{Outcome, run};
-use super::subject::Subject;
-use super::subjects::{
-    BufferedSubject, LinkedSubject, PersonalitySubject, ProfileSubject, ShadowSubject, SsdSubject,
-    TxCacheSubject, WalSubject,
-};
+use super::subject::{Subject, Tested};
+use super::subjects::{self, PERSONALITIES, SSD_PROFILES};
 use tantalum_base::PageDevice;
 use tantalum_models::baselines::Clustering;
 use tantalum_models::personality::PersonalitySpec;
@@ -36,10 +33,10 @@ pub const DEVICES: &[&str] = &[
     "wal",
     "tx-flash",
     "atomic-log",
-    PersonalitySubject::NAMES[0],
-    PersonalitySubject::NAMES[1],
-    PersonalitySubject::NAMES[2],
-    PersonalitySubject::NAMES[3],
+    PERSONALITIES[0],
+    PERSONALITIES[1],
+    PERSONALITIES[2],
+    PERSONALITIES[3],
 ];
 
 /// Devices of the papers by the names that `replay` and `serve` know them by, each small enough to be cut
@@ -105,40 +102,35 @@ fn on<R: Rig + 'static>(media: &'static str, device: &str) -> Result<Box<dyn Liv
                 _ => CacheKind::Volatile,
             };
             spec.finish()?;
-            let ssd = SsdSubject { cache };
             Ok(match name {
-                "ssd" => kind::<R, _>(media, ssd),
-                _ => kind::<R, _>(media, BufferedSubject { ssd }),
+                "ssd" => kind::<R, _>(media, subjects::ssd(cache)),
+                _ => kind::<R, _>(media, subjects::buffered(cache)),
             })
         }
         name @ ("txcache" | "nvcache") => {
             let transactions = name == "txcache";
             spec.finish()?;
-            Ok(kind::<R, _>(media, TxCacheSubject { transactions }))
+            Ok(kind::<R, _>(media, subjects::tx_cache(transactions)))
         }
         "wal" => {
             spec.finish()?;
-            Ok(kind::<R, _>(media, WalSubject))
+            Ok(kind::<R, _>(media, subjects::wal()))
         }
         name @ ("tx-flash" | "atomic-log") => {
             let cycles = name == "tx-flash";
             spec.finish()?;
             let clustering = if cycles { Clustering::Cycles } else { Clustering::LogFlags };
-            Ok(kind::<R, _>(media, ShadowSubject { clustering }))
+            Ok(kind::<R, _>(media, subjects::shadow(clustering)))
         }
         name if PersonalitySpec::NAMES.contains(&name) => {
             // Their own defaults are for larger media than the lab's.
-            let small = PersonalitySubject::NAMES
-                .iter()
-                .find(|small| small.split(':').next() == Some(device));
+            let small = PERSONALITIES.iter().find(|small| small.split(':').next() == Some(device));
             let spec = PersonalitySpec::parse(small.copied().unwrap_or(device))?;
-            Ok(kind::<R, _>(media, PersonalitySubject { spec }))
+            Ok(kind::<R, _>(media, subjects::personality(spec)))
         }
-        name if ProfileSubject::NAMES.contains(&name) => {
-            Ok(kind::<R, _>(media, LinkedSubject::profile(device)?))
-        }
-        "txssd" => Ok(kind::<R, _>(media, LinkedSubject::tx_ssd(device)?)),
-        "mtron" => Ok(kind::<R, _>(media, LinkedSubject::mtron(device)?)),
+        name if SSD_PROFILES.contains(&name) => Ok(kind::<R, _>(media, subjects::profile(device)?)),
+        "txssd" => Ok(kind::<R, _>(media, subjects::tx_ssd(device)?)),
+        "mtron" => Ok(kind::<R, _>(media, subjects::mtron(device)?)),
         _ => {
             let names = [DEVICES, PROFILES].concat();
             Err(spec.unknown_name("device of the crash lab", &names))
@@ -146,22 +138,22 @@ fn on<R: Rig + 'static>(media: &'static str, device: &str) -> Result<Box<dyn Liv
     }
 }
 
-fn kind<R: Rig + 'static, S: Subject<Powered<R::Media>>>(
+fn kind<R: Rig + 'static, K: Tested<Powered<R::Media>>>(
     media: &'static str,
-    subject: S,
+    subject: Subject<K>,
 ) -> Box<dyn Lives> {
-    Box::new(Kind::<R, S> { media, subject, rig: std::marker::PhantomData })
+    Box::new(Kind::<R, K> { media, subject, rig: std::marker::PhantomData })
 }
 
-struct Kind<R, S> {
+struct Kind<R, K> {
     media: &'static str,
-    subject: S,
+    subject: Subject<K>,
     rig: std::marker::PhantomData<R>,
 }
 
-impl<R: Rig, S: Subject<Powered<R::Media>>> Lives for Kind<R, S> {
+impl<R: Rig, K: Tested<Powered<R::Media>>> Lives for Kind<R, K> {
     fn device(&self) -> String {
-        self.subject.text()
+        self.subject.text.clone()
     }
 
     fn media(&self) -> &str {
@@ -169,16 +161,15 @@ impl<R: Rig, S: Subject<Powered<R::Media>>> Lives for Kind<R, S> {
     }
 
     fn pages(&self) -> Option<u64> {
-        self.subject.pages()
+        self.subject.pages
     }
 
     fn limits(&self, pages: u64) -> Result<Limits> {
-        let mut bench = Bench::<R, S>::new(&self.subject, 0, pages)?;
+        let mut bench = Bench::<R, K>::new(&self.subject, 0, pages)?;
         let runtime = Virtual::new(Schedule::Fifo);
-        let opening = bench.open(&runtime, &PowerOn::default());
-        let subject = self.subject.clone();
+        let (kind, on) = bench.open(&runtime, &PowerOn::default());
         let formatted = powered(&runtime, async move {
-            let device = subject.format(opening).await?;
+            let device = kind.format(on).await?;
             Ok::<_, Error>(device.limits().clone())
         });
         runtime.drop_tasks();
@@ -190,6 +181,6 @@ impl<R: Rig, S: Subject<Powered<R::Media>>> Lives for Kind<R, S> {
     }
 
     fn live(&self, life: &Life) -> Outcome {
-        run::<R, S>(&self.subject, life)
+        run::<R, K>(&self.subject, life)
     }
 }

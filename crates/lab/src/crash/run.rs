@@ -4,7 +4,7 @@ use std::rc::Rc;
 use tantalum_base::{Durability, Error, PageDevice, PageNo, Payload};
 use tantalum_media::{PowerCut, ZoneMedia};
 use tantalum_runtime::virtual_time::Schedule;
-use tantalum_runtime::{Runtime, Virtual};
+use tantalum_runtime::{LifeCycle, Runtime, Virtual};
 
 use super::bench::{Bench, Ended, powered};
 use super::client::Client;
@@ -15,7 +15,7 @@ use super::history::History;
 use super::life::{End, Life, PowerOn, Violation};
 use super::powered::Powered;
 use super::rig::Rig;
-use super::subject::{Coverage, Damaged, FailedProgram, Subject};
+use super::subject::{Coverage, Damaged, FailedProgram, Subject, Tested};
 use super::verify::{self, Sure};
 
 /// What a life came to.
@@ -46,17 +46,17 @@ pub struct Outcome {
 }
 
 /// Lives `life` on a fresh rig.
-pub fn run<R: Rig, S: Subject<Powered<R::Media>>>(subject: &S, life: &Life) -> Outcome {
-    run_looking::<R, S>(subject, life, verify::STATES_MAX)
+pub fn run<R: Rig, K: Tested<Powered<R::Media>>>(subject: &Subject<K>, life: &Life) -> Outcome {
+    run_looking::<R, K>(subject, life, verify::STATES_MAX)
 }
 
 /// Lives `life`; checks look at `states_max` states of a search at the most.
-fn run_looking<R: Rig, S: Subject<Powered<R::Media>>>(
-    subject: &S,
+fn run_looking<R: Rig, K: Tested<Powered<R::Media>>>(
+    subject: &Subject<K>,
     life: &Life,
     states_max: usize,
 ) -> Outcome {
-    let mut living = Living::<R, S>::new(subject, life, states_max);
+    let mut living = Living::<R, K>::new(subject, life, states_max);
     for (number, power_on) in life.power_ons.iter().enumerate() {
         if !living.go_through(number, power_on) {
             return living.outcome;
@@ -69,8 +69,8 @@ fn run_looking<R: Rig, S: Subject<Powered<R::Media>>>(
 
 type PageOf<R> = <<R as Rig>::Media as ZoneMedia>::Page;
 
-struct Living<R: Rig, S: Subject<Powered<R::Media>>> {
-    bench: Bench<R, S>,
+struct Living<R: Rig, K: Tested<Powered<R::Media>>> {
+    bench: Bench<R, K>,
     seed: u64,
     history: Rc<RefCell<History<PageOf<R>>>>,
     violations: Rc<RefCell<Vec<Violation>>>,
@@ -89,14 +89,14 @@ struct Session<D> {
     refused: Cell<bool>,
 }
 
-impl<R: Rig, S: Subject<Powered<R::Media>>> Living<R, S> {
-    fn new(subject: &S, life: &Life, states_max: usize) -> Self {
-        let is_told = S::DAMAGED != Damaged::IsNotTold;
+impl<R: Rig, K: Tested<Powered<R::Media>>> Living<R, K> {
+    fn new(subject: &Subject<K>, life: &Life, states_max: usize) -> Self {
+        let is_told = subject.promises.damaged != Damaged::IsNotTold;
         let mut bench = Bench::new(subject, life.seed, life.pages)
             .unwrap_or_else(|error| panic!("the device's limits were asked for: {error}"));
         let history = History::new(life.pages);
         if is_told && life.is_damaged() {
-            bench.damage = Damage::new(history.clock(), subject.acknowledges_early());
+            bench.damage = Damage::new(history.clock(), subject.promises.acknowledges_early);
         }
         Living {
             bench,
@@ -140,7 +140,7 @@ impl<R: Rig, S: Subject<Powered<R::Media>>> Living<R, S> {
         }
         let device = session.device.take();
         if let Some(device) = &device {
-            self.outcome.coverage.add(self.bench.subject.coverage(device));
+            self.outcome.coverage.add(device.counters().into());
         }
         if let Err(wrong) = self.bench.dark(runtime, device, &power_on.strikes) {
             self.violate(number, wrong);
@@ -174,12 +174,11 @@ impl<R: Rig, S: Subject<Powered<R::Media>>> Living<R, S> {
     fn format(
         &mut self,
         runtime: &Virtual,
-        session: &Rc<Session<S::Device>>,
+        session: &Rc<Session<K::Device>>,
         power_on: &PowerOn,
     ) -> Ended<()> {
-        let opening = self.bench.open(runtime, power_on);
-        let subject = self.bench.subject.clone();
-        match powered(runtime, async move { subject.format(opening).await }) {
+        let (kind, on) = self.bench.open(runtime, power_on);
+        match powered(runtime, async move { kind.format(on).await }) {
             Ended::Done(Ok(device)) => {
                 *session.device.borrow_mut() = Some(device);
                 Ended::Done(())
@@ -194,7 +193,7 @@ impl<R: Rig, S: Subject<Powered<R::Media>>> Living<R, S> {
     fn live(
         &mut self,
         runtime: &Virtual,
-        session: &Rc<Session<S::Device>>,
+        session: &Rc<Session<K::Device>>,
         power_on: &PowerOn,
         is_new: bool,
     ) -> Ended<()> {
@@ -204,12 +203,12 @@ impl<R: Rig, S: Subject<Powered<R::Media>>> Living<R, S> {
         }
         self.bench.rig.fail_programs(&power_on.failing_programs);
         self.bench.rig.fail_io(&power_on.io_faults);
-        let subject = self.bench.subject.clone();
+        let promises = self.bench.subject.promises;
         let clients = self.number(&power_on.clients);
         let (closes, states_max) = (power_on.end == End::Close, self.states_max);
         let fails = !power_on.failing_programs.is_empty();
         let may_latch = Latching {
-            programs: fails && S::FAILED_PROGRAM == FailedProgram::Latches,
+            programs: fails && promises.failed_program == FailedProgram::Latches,
             io: R::FAILS_IO && !power_on.io_faults.is_empty(),
         };
         let (rt, session) = (runtime.clone(), Rc::clone(session));
@@ -220,20 +219,20 @@ impl<R: Rig, S: Subject<Powered<R::Media>>> Living<R, S> {
         let main = async move {
             let device = match opening {
                 None => session.device.borrow().clone().expect("formatted just now"),
-                Some(opening) => match subject.reopen(opening).await {
+                Some((kind, on)) => match kind.open(on).await {
                     // Nothing was checked; the next power-on finds all as it was.
                     Err(error) if may_latch.excuses(&error) => return Ok(()),
                     Err(error) if tells_of_damage(&error) && damage.may_refuse() => {
                         session.refused.set(true);
                         return Ok(());
                     }
-                    reopened => reopened?,
+                    opened => opened?.0,
                 },
             };
             session.recovery.set(counts());
             *session.device.borrow_mut() = Some(Rc::clone(&device));
             if !is_new {
-                subject.validate(&device);
+                device.validate();
                 let found = verify(&*device, &history, &damage, states_max).await?;
                 if let Err(violation) = found {
                     violations.borrow_mut().push(violation);
@@ -241,7 +240,7 @@ impl<R: Rig, S: Subject<Powered<R::Media>>> Living<R, S> {
                 }
                 session.verified.set(true);
             }
-            subject.start(&rt, &device);
+            device.start(&rt);
             let tasks: Vec<_> = clients
                 .into_iter()
                 .zip(0..)
@@ -252,9 +251,9 @@ impl<R: Rig, S: Subject<Powered<R::Media>>> Living<R, S> {
                         history: Rc::clone(&history),
                         violations: Rc::clone(&violations),
                         is_cut: Rc::clone(&is_cut),
-                        trims_are_atomic: S::TRIMS_ARE_ATOMIC,
+                        trims_are_atomic: promises.trims_are_atomic,
                         may_latch,
-                        transactions_may_fill: S::TRANSACTIONS_MAY_FILL,
+                        transactions_may_fill: promises.transactions_may_fill,
                         damage: damage.clone(),
                         states_max,
                     };
@@ -269,13 +268,13 @@ impl<R: Rig, S: Subject<Powered<R::Media>>> Living<R, S> {
             }
             if closes {
                 let issued = history.borrow_mut().now();
-                match subject.close(&device).await {
+                match device.close().await {
                     Err(error) if damage.latching(may_latch).excuses(&error) => return Ok(()),
                     closed => closed?,
                 }
                 // Closing in good order is a flush.
                 history.borrow_mut().flushed(issued);
-                subject.validate(&device);
+                device.validate();
             }
             Ok::<_, Error>(())
         };
@@ -334,13 +333,13 @@ async fn verify<D: PageDevice>(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::crash::{NandRig, Workload, find, subjects::SsdSubject};
+    use crate::crash::{NandRig, Workload, find, subjects};
     use tantalum_base::Stamp;
     use tantalum_ssd::CacheKind;
 
     #[test]
     fn checks_that_are_given_up_are_counted_and_break_nothing() {
-        let subject = SsdSubject { cache: CacheKind::Ordered };
+        let subject = subjects::ssd(CacheKind::Ordered);
         let limits = find("ssd:cache=ordered", "nand").unwrap().limits(24).unwrap();
         let workload = Workload::parse("mixed:clients=4").unwrap();
         let mut given_up = 0;

@@ -1,21 +1,10 @@
-//! What is under test: a kind of device that is formatted once and opened again after each cut.
+//! What is under test: a device as it is made and opened, and what the lab must know of it beyond that.
 use std::rc::Rc;
-use tantalum_base::{PageDevice, Result};
-use tantalum_media::ZoneMedia;
+use tantalum_base::{PageDevice, Payload, Result};
+use tantalum_media::{ZoneGeometry, ZoneMedia};
+use tantalum_models::tx_cache::KeptNvram;
 use tantalum_models::{NandOptions, NandZonesOptions, Nvram};
-use tantalum_runtime::Virtual;
-
-/// What a device is opened with when the power comes on.
-pub struct Opening<M, K> {
-    /// The executor of this power-on.
-    pub runtime: Virtual,
-    /// The medium, as the last cut left it.
-    pub media: M,
-    /// Logical pages; the same at every opening.
-    pub pages: u64,
-    /// What outlived the dark beside the medium.
-    pub kept: K,
-}
+use tantalum_runtime::{DeviceCounters, DeviceKind, LifeCycle, Virtual};
 
 /// An array of simulated flash and the zones over it; chance is the lab's.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -24,6 +13,18 @@ pub struct ArrayShape {
     pub nand: NandOptions,
     /// The zones.
     pub zones: NandZonesOptions,
+}
+
+/// The medium that a device stands on.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Medium {
+    /// The lab's, for so many logical pages.
+    Lab {
+        /// Zones that the device needs beyond those that others of its size have.
+        more_zones: u32,
+    },
+    /// An array of its own.
+    Array(ArrayShape),
 }
 
 /// What a load reached; the lab says so, as a load that reaches nothing tests nothing.
@@ -47,6 +48,13 @@ impl Coverage {
     }
 }
 
+impl From<DeviceCounters> for Coverage {
+    fn from(counters: DeviceCounters) -> Coverage {
+        let DeviceCounters { zones_cleaned, merges, checkpoints, pages_spilled, .. } = counters;
+        Coverage { cleaned: zones_cleaned + merges, checkpoints, spilled: pages_spilled }
+    }
+}
+
 /// What a program of the medium that fails does to a device.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FailedProgram {
@@ -67,96 +75,132 @@ pub enum Damaged {
     IsNotTold,
 }
 
-/// A kind of device over media `M`. One file a kind in `subjects`.
-///
-/// What it promises is what its `limits()` say: the lab reads durability, atomic writes,
-/// transactions and shares there. The constants say the rest. When power is cut every task stops where it stands, in the middle
-/// of a poll where need be; the device itself is dropped and never asked again, but for
-/// [`on_stored_energy`](Self::on_stored_energy).
-#[allow(async_fn_in_trait, reason = "subjects live on one thread; their futures need not be Send")]
-pub trait Subject<M: ZoneMedia>: Clone + 'static {
-    /// The device under test.
-    type Device: PageDevice<Page = M::Page>;
-
-    /// What outlives the dark beside the medium: NVRAM, or a cache on stored energy. Clones name
-    /// the same memory. `()` where there is none.
-    type Kept: Clone + 'static;
-
-    /// Whether the device does something on stored energy when the power is cut.
-    const HAS_STORED_ENERGY: bool = false;
-
-    /// Whether a trim of several pages is all or nothing; otherwise each of its pages is.
-    const TRIMS_ARE_ATOMIC: bool = true;
-
-    /// Whether a write in a transaction may be refused with `OutOfSpace`, where what is open at once
-    /// takes all the room there is for that; nothing is done then, and the transaction can be aborted.
-    const TRANSACTIONS_MAY_FILL: bool = false;
-
+/// What a device promises beyond its `limits()`, where the lab reads durability, atomic writes,
+/// transactions and shares.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Promises {
+    /// A trim of several pages is all or nothing; otherwise each of its pages is.
+    pub trims_are_atomic: bool,
+    /// A write in a transaction may be refused with `OutOfSpace`, where what is open at once takes all
+    /// the room there is for that; nothing is done then, and the transaction can be aborted.
+    pub transactions_may_fill: bool,
+    /// It acknowledges what is nowhere but in memory, because that outlives the dark.
+    pub acknowledges_early: bool,
     /// What a failing program does.
-    const FAILED_PROGRAM: FailedProgram = FailedProgram::Survived;
-
+    pub failed_program: FailedProgram,
     /// What it promises of what is damaged.
-    const DAMAGED: Damaged = Damaged::IsError;
+    pub damaged: Damaged,
+}
 
-    /// The array that it stands on, where it has one of its own: with `pages` logical pages.
-    fn array(&self, _pages: u64) -> Result<Option<ArrayShape>> {
-        Ok(None)
-    }
+impl Promises {
+    /// Those that most devices keep.
+    pub const USUAL: Promises = Promises {
+        trims_are_atomic: true,
+        transactions_may_fill: false,
+        acknowledges_early: false,
+        failed_program: FailedProgram::Survived,
+        damaged: Damaged::IsError,
+    };
+}
 
-    /// Logical pages of the devices in random lives, where it is made for some number alone.
-    fn pages(&self) -> Option<u64> {
+/// What outlives the dark beside the medium.
+pub trait Kept {
+    /// The NVRAM, where there is some: power is also cut at its stores.
+    fn nvram(&self) -> Option<Nvram>;
+}
+
+impl Kept for () {
+    fn nvram(&self) -> Option<Nvram> {
         None
     }
+}
 
-    /// Zones that the device needs beyond those that others of its size have.
-    fn more_zones(&self) -> u32 {
-        0
+impl<P: Payload> Kept for KeptNvram<P> {
+    fn nvram(&self) -> Option<Nvram> {
+        self.borrow().as_ref().map(|nvram| nvram.region().clone())
     }
+}
 
-    /// Whether it acknowledges what is nowhere but in memory, because that outlives the dark.
-    fn acknowledges_early(&self) -> bool {
-        false
-    }
+/// A device that can be under test on zones `M`. When power is cut, every task stops where it stands, in
+/// the middle of a poll where need be, and the device is dropped and never asked again, but for what it
+/// does on stored energy.
+pub trait Tested<M: ZoneMedia>:
+    DeviceKind<Virtual, M, Kept: Kept, Device: LifeCycle + PageDevice<Page = M::Page>>
+{
+}
 
+impl<M: ZoneMedia, K> Tested<M> for K where
+    K: DeviceKind<Virtual, M, Kept: Kept, Device: LifeCycle + PageDevice<Page = M::Page>>
+{
+}
+
+/// A kind of device in the crash lab, for any number of pages.
+pub struct Subject<K> {
     /// As `--device` takes it: `ssd:cache=durable`.
-    fn text(&self) -> String;
+    pub text: String,
+    /// Logical pages of the devices in random lives, where it is made for some number alone.
+    pub pages: Option<u64>,
+    /// What it promises.
+    pub promises: Promises,
+    kind: Rc<dyn Fn(&ZoneGeometry, u64) -> K>,
+    medium: Rc<dyn Fn(u64) -> Result<Medium>>,
+}
 
-    /// The memory of a new device, empty.
-    fn kept(&self) -> Self::Kept;
+impl<K> Clone for Subject<K> {
+    fn clone(&self) -> Self {
+        let (kind, medium) = (Rc::clone(&self.kind), Rc::clone(&self.medium));
+        let Subject { text, pages, promises, .. } = self;
+        Subject { text: text.clone(), pages: *pages, promises: *promises, kind, medium }
+    }
+}
 
-    /// The NVRAM in `kept`, where there is some: power is also cut at its stores.
-    fn nvram(&self, _kept: &Self::Kept) -> Option<Nvram> {
-        None
+impl<K> Subject<K> {
+    /// The device that `kind` gives for zones of a shape and a number of pages, on the lab's media.
+    pub fn new(text: &str, kind: impl Fn(&ZoneGeometry, u64) -> K + 'static) -> Self {
+        Subject {
+            text: text.to_owned(),
+            pages: None,
+            promises: Promises::USUAL,
+            kind: Rc::new(kind),
+            medium: Rc::new(|_| Ok(Medium::Lab { more_zones: 0 })),
+        }
     }
 
-    /// A new device on empty media. No tasks are started.
-    async fn format(&self, opening: Opening<M, Self::Kept>) -> Result<Rc<Self::Device>>;
+    /// The same with zones beyond those that others of its size have.
+    pub fn more_zones(self, more_zones: u32) -> Self {
+        self.on(move |_| Ok(Medium::Lab { more_zones }))
+    }
 
-    /// The device that was there before the power went. No tasks are started but those that
-    /// recovery itself needs.
-    async fn reopen(&self, opening: Opening<M, Self::Kept>) -> Result<Rc<Self::Device>>;
+    /// The same on the medium that `medium` gives for a number of pages.
+    pub fn on(self, medium: impl Fn(u64) -> Result<Medium> + 'static) -> Self {
+        Subject { medium: Rc::new(medium), ..self }
+    }
 
-    /// Starts what must run beside the commands.
-    fn start(&self, runtime: &Virtual, device: &Rc<Self::Device>);
+    /// The same with other promises.
+    pub fn promises(self, promises: Promises) -> Self {
+        Subject { promises, ..self }
+    }
 
-    /// Closes the device in good order; no command is in flight.
-    async fn close(&self, device: &Self::Device) -> Result<()>;
+    /// The same device under another name, wrapped.
+    pub fn wrapped<W>(self, text: &str, wrap: impl Fn(K) -> W + 'static) -> Subject<W>
+    where
+        K: 'static,
+    {
+        let Subject { pages, promises, kind, medium, .. } = self;
+        let kind = Rc::new(move |geometry: &ZoneGeometry, pages: u64| wrap(kind(geometry, pages)));
+        Subject { text: text.to_owned(), pages, promises, kind, medium }
+    }
 
-    /// Panics where the device's structures contradict each other. No command is in flight.
-    fn validate(&self, device: &Self::Device);
+    /// The device with `pages` pages on zones of this shape.
+    pub fn kind(&self, geometry: &ZoneGeometry, pages: u64) -> K {
+        (self.kind)(geometry, pages)
+    }
 
-    /// What the load reached since the device was opened.
-    fn coverage(&self, device: &Self::Device) -> Coverage;
-
-    /// What the device does between the cut and darkness, such as a dump. Its tasks are gone, what
-    /// was in flight has met its fate, and the medium in `opening` is powered for that long: no
-    /// further cut falls into it. Called only with [`HAS_STORED_ENERGY`](Self::HAS_STORED_ENERGY),
-    /// and only where the device had been opened when the power went.
-    async fn on_stored_energy(
-        &self,
-        _device: Rc<Self::Device>,
-        _opening: Opening<M, Self::Kept>,
-    ) -> Result<()> {
-        Ok(())
+    /// The medium of a device with `pages` pages.
+    ///
+    /// # Errors
+    /// `InvalidInput` where the device cannot have so many.
+    pub fn medium(&self, pages: u64) -> Result<Medium> {
+        (self.medium)(pages)
     }
 }

@@ -2,12 +2,8 @@
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
 use tantalum_base::{PageDevice, PageNo, PageRange, Result, Rng, Stamp};
-use tantalum_ftl::{Ftl, FtlStatistics};
-use tantalum_models::NandZones;
 use tantalum_models::SimulatedDevice;
-use tantalum_models::personality::{PersonalityStatistics, SimulatedPersonality};
-use tantalum_runtime::{JoinHandle, Runtime, Virtual};
-use tantalum_ssd::Ssd;
+use tantalum_runtime::{DeviceCounters, JoinHandle, LifeCycle, Runtime, Virtual};
 
 use super::Device;
 use super::expected::Expected;
@@ -35,25 +31,6 @@ impl Default for Age {
 /// Commands in flight.
 const WRITERS: u64 = 64;
 
-/// What aging looks at: places programmed, pages that the host side wrote, zones or blocks emptied.
-#[derive(Clone, Copy)]
-struct Wear {
-    programmed: u64,
-    written: u64,
-    emptied: u64,
-}
-
-impl Wear {
-    fn of_ftl(ftl: &Ftl<NandZones<Virtual, Stamp>>) -> Self {
-        Wear::of_statistics(&ftl.statistics())
-    }
-
-    fn of_statistics(ftl: &FtlStatistics) -> Self {
-        let FtlStatistics { slots_programmed, host_pages, zones_cleaned, .. } = *ftl;
-        Wear { programmed: slots_programmed, written: host_pages, emptied: zones_cleaned }
-    }
-}
-
 /// Ages `device`, past its link if it has one: what the aging costs is not asked. A disk is as it
 /// was.
 pub(crate) async fn age(
@@ -64,63 +41,35 @@ pub(crate) async fn age(
     seed: u64,
 ) -> Result<()> {
     match device {
-        SimulatedDevice::Ssd(device) => {
-            age_ssd(runtime, device.device(), expected, age, seed).await
-        }
         SimulatedDevice::Disk(_) => Ok(()),
+        SimulatedDevice::Ssd(device) => {
+            age_bare(runtime, device.device(), expected, age, seed).await
+        }
         SimulatedDevice::TxSsd(device) => {
-            let cache = device.device();
-            age_any(runtime, cache, expected, age, seed, || Wear::of_ftl(cache.ftl())).await
+            age_bare(runtime, device.device(), expected, age, seed).await
         }
-        SimulatedDevice::Baseline { device, .. } => {
-            // The redo log's writes are the same for every write, and its zones are not cleaned.
-            let baseline = device.device();
-            let wear = || Wear::of_statistics(&baseline.statistics().ftl);
-            age_any(runtime, baseline, expected, age, seed, wear).await
+        SimulatedDevice::Wal(device) => {
+            age_bare(runtime, device.device(), expected, age, seed).await
         }
-        SimulatedDevice::Hybrid { device, .. } => {
-            age_layer(runtime, device.device(), expected, age, seed).await
+        SimulatedDevice::Shadow(device) => {
+            age_bare(runtime, device.device(), expected, age, seed).await
         }
-        SimulatedDevice::Personality { device, .. } => {
-            age_layer(runtime, device, expected, age, seed).await
+        SimulatedDevice::Hybrid(device) => {
+            age_bare(runtime, device.device(), expected, age, seed).await
+        }
+        SimulatedDevice::Personality(device) => {
+            age_bare(runtime, device, expected, age, seed).await
         }
     }
 }
 
-/// The same of a translation layer.
-async fn age_layer(
-    runtime: &Virtual,
-    layer: &Rc<SimulatedPersonality<Virtual, Stamp>>,
-    expected: &Rc<RefCell<Expected>>,
-    age: &Age,
-    seed: u64,
-) -> Result<()> {
-    // Merges empty blocks as cleaning does, and are not counted by block.
-    let wear = || {
-        let PersonalityStatistics { programs, host_pages, erases, .. } = layer.statistics();
-        Wear { programmed: programs, written: host_pages, emptied: erases }
-    };
-    age_any(runtime, layer, expected, age, seed, wear).await
-}
-
-/// The same of a bare SSD.
-pub(crate) async fn age_ssd(
-    runtime: &Virtual,
-    ssd: &Rc<Ssd<NandZones<Virtual, Stamp>>>,
-    expected: &Rc<RefCell<Expected>>,
-    age: &Age,
-    seed: u64,
-) -> Result<()> {
-    age_any(runtime, ssd, expected, age, seed, || Wear::of_ftl(ssd.ftl())).await
-}
-
-async fn age_any<D: PageDevice<Page = Stamp> + 'static>(
+/// The same of a device without a link.
+pub(crate) async fn age_bare<D: LifeCycle + PageDevice<Page = Stamp>>(
     runtime: &Virtual,
     device: &Rc<D>,
     expected: &Rc<RefCell<Expected>>,
     age: &Age,
     seed: u64,
-    wear: impl Fn() -> Wear,
 ) -> Result<()> {
     let pages = (device.limits().pages as f64 * age.fill.clamp(0.0, 1.0)) as u64;
     if pages == 0 {
@@ -139,17 +88,21 @@ async fn age_any<D: PageDevice<Page = Stamp> + 'static>(
     let round = ((pages as f64 * age.round) as u64).max(1);
     let mut before = None::<f64>;
     for _ in 0..age.rounds_max {
-        let start = wear();
+        let start = device.counters();
         let (rng, left) = (Rc::clone(&rng), Rc::new(Cell::new(round)));
         overwrite(runtime, device, expected, move || {
             left.set(left.get().checked_sub(1)?);
             Some(PageRange::new(PageNo(rng.borrow_mut().below(pages)), 1))
         })
         .await?;
-        let end = wear();
-        let programmed = (end.programmed - start.programmed) as f64;
-        let now = programmed / (end.written - start.written).max(1) as f64;
-        let cleaned = end.emptied > start.emptied;
+        let end = device.counters();
+        // A redo log's writes are the same for every write, and its zones are not cleaned.
+        let programmed = (end.slots_programmed - start.slots_programmed) as f64;
+        let written = end.layer_pages_written - start.layer_pages_written;
+        let now = programmed / written.max(1) as f64;
+        // Merges empty blocks as cleaning does.
+        let emptied = |counted: &DeviceCounters| counted.zones_cleaned + counted.merges;
+        let cleaned = emptied(&end) > emptied(&start);
         if cleaned && before.is_some_and(|before| (now / before - 1.0).abs() < age.steady) {
             break;
         }
@@ -159,7 +112,7 @@ async fn age_any<D: PageDevice<Page = Stamp> + 'static>(
 }
 
 /// Writes the ranges that `next` gives, many at a time.
-async fn overwrite<D: PageDevice<Page = Stamp> + 'static>(
+async fn overwrite<D: PageDevice<Page = Stamp>>(
     runtime: &Virtual,
     device: &Rc<D>,
     expected: &Rc<RefCell<Expected>>,

@@ -16,7 +16,7 @@ mod tests;
 mod trace;
 
 pub use age::Age;
-pub use row::{DeviceReplayRow, Dump, Latency};
+pub use row::{DeviceReplayRow, Latency};
 pub use trace::DeviceTrace;
 
 use std::cell::RefCell;
@@ -26,7 +26,7 @@ use tantalum_models::{DeviceSpec, SimulatedDevice};
 use tantalum_runtime::Virtual;
 use tantalum_runtime::virtual_time::Schedule;
 
-pub(crate) use age::{age as age_device, age_ssd};
+pub(crate) use age::{age as age_device, age_bare};
 use clients::Replay;
 pub(crate) use expected::Expected;
 
@@ -93,17 +93,18 @@ async fn replay_on(
             ),
         ));
     }
-    let device: Rc<Device> = Rc::new(config.build(runtime, options.seed).await?);
+    let simulated = config.build(runtime, options.seed).await?;
+    let device = &simulated.device;
     if options.transactions && device.limits().transactions_max == 0 {
         let context = format!("{} has no transactions", config.name());
         return Err(Error::new(ErrorKind::Unsupported, context));
     }
     let expected = Rc::new(RefCell::new(Expected::new(device.limits().pages)));
     if let Some(age) = &options.age {
-        age::age(runtime, &device, &expected, age, options.seed).await?;
+        age::age(runtime, device, &expected, age, options.seed).await?;
     }
-    let start = row::Counters::of(runtime, &device);
-    let tally = Replay::run(runtime, trace, &device, &expected, options).await?;
-    let end = row::Counters::of(runtime, &device);
+    let start = row::Counters::of(runtime, &simulated);
+    let tally = Replay::run(runtime, trace, device, &expected, options).await?;
+    let end = row::Counters::of(runtime, &simulated);
     Ok(row::DeviceReplayRow::new(trace, config, options, &tally, &start, &end))
 }

@@ -1,18 +1,13 @@
 //! What a replay on a device gives.
 use hdrhistogram::Histogram;
 use tantalum_base::{Error, ErrorKind, Result, Stamp};
-use tantalum_ftl::{Ftl, FtlStatistics};
-use tantalum_models::NandZones;
 use tantalum_models::nand::NandCounters;
-use tantalum_models::personality::PersonalityStatistics;
-use tantalum_models::tx_cache::TxCacheStatistics;
-use tantalum_models::{DeviceSpec, SimulatedDevice};
-use tantalum_runtime::{Runtime, Virtual};
-use tantalum_ssd::SsdStatistics;
+use tantalum_models::{DeviceSpec, Simulated};
+use tantalum_runtime::{DeviceCounters, DumpCounters, LifeCycle, Runtime, Virtual};
 use tantalum_trace::PageEvent;
 
+use super::DeviceReplayOptions;
 use super::trace::DeviceTrace;
-use super::{Device, DeviceReplayOptions};
 
 /// Latencies of one kind of request, in nanoseconds of virtual time; the percentiles are exact to
 /// three decimal digits. All 0 where there was none.
@@ -26,17 +21,6 @@ pub struct Latency {
     pub p99_ns: u64,
     /// The longest.
     pub max_ns: u64,
-}
-
-/// What a power loss would have to dump, of a device with stored energy for that.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Dump {
-    /// Most bytes at any time since the device was made.
-    pub bytes_max: u64,
-    /// Bytes that there is energy for.
-    pub budget_bytes: u64,
-    /// Delta pages that the replay wrote, so that a dump need not hold their mapping entries.
-    pub delta_pages: u64,
 }
 
 /// One trace on one device.
@@ -84,8 +68,8 @@ pub struct DeviceReplayRow {
     pub zones_cleaned: u64,
     /// Pages that cleaning moved.
     pub pages_moved: u64,
-    /// `None` where no stored energy dumps anything.
-    pub dump: Option<Dump>,
+    /// `None` where no stored energy dumps anything; delta pages are those that the replay wrote.
+    pub dump: Option<DumpCounters>,
 }
 
 /// What takes longer counts as this: a week.
@@ -133,117 +117,22 @@ impl Tally {
     }
 }
 
-/// What the device has counted at one moment.
+/// What a device has counted at one moment.
 #[derive(Default)]
 pub(super) struct Counters {
     now_ns: u64,
-    pages_read: u64,
-    read_hits: u64,
-    pages_written: u64,
-    flushes: u64,
-    /// The FTL's; all 0 of a disk.
-    slots_programmed: u64,
-    zones_cleaned: u64,
-    pages_moved: u64,
-    dump: Option<Dump>,
-    /// A disk's accesses count as flash pages.
-    nand: NandCounters,
+    device: DeviceCounters,
+    /// The array's; a disk's accesses count as flash pages.
+    media: NandCounters,
 }
 
 impl Counters {
-    pub(super) fn of(runtime: &Virtual, device: &Device) -> Self {
-        let now_ns = runtime.now_ns();
-        match device {
-            SimulatedDevice::Ssd(device) => {
-                let ssd = device.device();
-                let counted = ssd.statistics();
-                let SsdStatistics { pages_read, read_hits, pages_written, flushes, .. } = counted;
-                let dump = Dump {
-                    bytes_max: counted.dump_bytes_max,
-                    budget_bytes: counted.ftl.dump_budget_bytes,
-                    delta_pages: counted.ftl.delta_pages,
-                };
-                let counted = Counters {
-                    pages_read,
-                    read_hits,
-                    pages_written,
-                    flushes,
-                    now_ns,
-                    dump: (dump.budget_bytes > 0).then_some(dump),
-                    ..Counters::default()
-                };
-                counted.with_ftl(ssd.ftl())
-            }
-            SimulatedDevice::TxSsd(device) => {
-                let cache = device.device();
-                let TxCacheStatistics { pages_read, read_hits, pages_written, flushes, .. } =
-                    cache.statistics();
-                let counted = Counters {
-                    pages_read,
-                    read_hits,
-                    pages_written,
-                    flushes,
-                    now_ns,
-                    ..Counters::default()
-                };
-                counted.with_ftl(cache.ftl())
-            }
-            SimulatedDevice::Baseline { device, nand } => {
-                let counted = device.device().statistics();
-                Counters {
-                    now_ns,
-                    pages_read: counted.pages_read,
-                    read_hits: 0,
-                    pages_written: counted.pages_written,
-                    flushes: counted.flushes,
-                    slots_programmed: counted.ftl.slots_programmed + counted.log_slots,
-                    zones_cleaned: counted.ftl.zones_cleaned,
-                    pages_moved: counted.ftl.pages_moved,
-                    nand: nand.counters(),
-                    dump: None,
-                }
-            }
-            SimulatedDevice::Hybrid { device, nand } => {
-                Counters::of_layer(now_ns, &device.device().statistics(), nand.counters())
-            }
-            SimulatedDevice::Personality { device, nand } => {
-                Counters::of_layer(now_ns, &device.statistics(), nand.counters())
-            }
-            SimulatedDevice::Disk(device) => {
-                let disk = device.device().counters();
-                let (reads, programs) = (disk.reads, disk.writes);
-                Counters {
-                    now_ns,
-                    pages_read: disk.pages_read,
-                    read_hits: disk.pages_hit,
-                    pages_written: disk.pages_written,
-                    flushes: disk.flushes,
-                    nand: NandCounters { reads, programs, ..NandCounters::default() },
-                    ..Counters::default()
-                }
-            }
-        }
-    }
-
-    fn of_layer(now_ns: u64, counted: &PersonalityStatistics, nand: NandCounters) -> Self {
-        Counters {
-            now_ns,
-            pages_read: counted.host_reads,
-            read_hits: 0,
-            pages_written: counted.host_pages,
-            flushes: counted.flushes,
-            slots_programmed: counted.programs,
-            zones_cleaned: counted.blocks_cleaned,
-            pages_moved: counted.pages_moved,
-            dump: None,
-            nand,
-        }
-    }
-
-    fn with_ftl(self, ftl: &Ftl<NandZones<Virtual, Stamp>>) -> Self {
-        let FtlStatistics { slots_programmed, zones_cleaned, pages_moved, .. } = ftl.statistics();
-        let nand = ftl.media().nand().counters();
-        Counters { slots_programmed, zones_cleaned, pages_moved, nand, ..self }
+    pub(super) fn of(runtime: &Virtual, simulated: &Simulated<Virtual, Stamp>) -> Self {
+        let device = simulated.device.counters();
+        let DeviceCounters { disk_reads: reads, disk_writes: programs, .. } = device;
+        let disk = NandCounters { reads, programs, ..NandCounters::default() };
+        let media = simulated.array.as_ref().map_or(disk, |array| array.counters());
+        Counters { now_ns: runtime.now_ns(), device, media }
     }
 }
 
@@ -257,16 +146,18 @@ impl DeviceReplayRow {
         end: &Counters,
     ) -> Self {
         let seconds = (end.now_ns - start.now_ns) as f64 / 1e9;
-        let written = end.pages_written - start.pages_written;
-        let programmed = end.slots_programmed - start.slots_programmed;
-        let read = end.pages_read - start.pages_read;
+        let (device, before) = (&end.device, &start.device);
+        let written = device.pages_written - before.pages_written;
+        let programmed = |counted: &DeviceCounters| counted.slots_programmed + counted.log_slots;
+        let programmed = programmed(device) - programmed(before);
+        let read = device.pages_read - before.pages_read;
         DeviceReplayRow {
             trace: trace.name.clone(),
             device: config.name().to_owned(),
             clients: options.clients,
             cache_pages: config.cache_pages(),
             requests: tally.pages,
-            misses: read - (end.read_hits - start.read_hits),
+            misses: read - (device.read_hits - before.read_hits),
             seconds,
             requests_per_s: if seconds > 0.0 { tally.pages as f64 / seconds } else { 0.0 },
             read: latency(&tally.read),
@@ -275,16 +166,16 @@ impl DeviceReplayRow {
             commit: latency(&tally.commit),
             transactions: tally.transactions,
             transactions_split: tally.transactions_split,
-            flushes: end.flushes - start.flushes,
-            physical_reads: end.nand.reads - start.nand.reads,
-            physical_writes: end.nand.programs - start.nand.programs,
+            flushes: device.flushes - before.flushes,
+            physical_reads: end.media.reads - start.media.reads,
+            physical_writes: end.media.programs - start.media.programs,
             write_amplification: if written > 0 { programmed as f64 / written as f64 } else { 0.0 },
-            erases: end.nand.erases - start.nand.erases,
-            zones_cleaned: end.zones_cleaned - start.zones_cleaned,
-            pages_moved: end.pages_moved - start.pages_moved,
-            dump: end.dump.map(|dump| {
-                let before = start.dump.unwrap_or_default().delta_pages;
-                Dump { delta_pages: dump.delta_pages - before, ..dump }
+            erases: end.media.erases - start.media.erases,
+            zones_cleaned: device.zones_cleaned - before.zones_cleaned,
+            pages_moved: device.pages_moved - before.pages_moved,
+            dump: device.dump.map(|dump| {
+                let before = before.dump.unwrap_or_default().delta_pages;
+                DumpCounters { delta_pages: dump.delta_pages - before, ..dump }
             }),
         }
     }

@@ -117,7 +117,9 @@ fn what_tx_cache_was_measured_against_replays_too() {
         let options =
             DeviceReplayOptions { transactions: true, age, ..DeviceReplayOptions::default() };
         let row = replay(&trace, &small(name), &options).unwrap();
-        assert_eq!((row.misses, row.transactions_split, row.flushes), (row.read.requests, 0, 0));
+        assert_eq!((row.transactions_split, row.flushes), (0, 0));
+        // What a transaction reads of its own pages comes from memory.
+        assert!((1..row.read.requests).contains(&row.misses), "{row:?}");
         assert!(row.transactions > 500 && row.zones_cleaned > 0, "{row:?}");
         assert_eq!(replay(&trace, &small(name), &options).unwrap(), row);
         // Two accounts of the same programs, the redo log's among them: the device's, and the

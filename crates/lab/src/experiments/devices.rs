@@ -108,7 +108,7 @@ fn measure(figure: &Figure, scale: Scale, seed: u64) -> Result<f64> {
     let load = Load { order: figure.order, write: figure.write, requests };
     let (clock, in_flight) = (runtime.clone(), figure.in_flight);
     let run = async move {
-        let device: Rc<Device> = Rc::new(spec.build(&clock, seed).await?);
+        let device: Rc<Device> = spec.build(&clock, seed).await?.device;
         // A disk's pages are too many to remember, and it needs no aging.
         let known = if disk { 0 } else { device.limits().pages };
         let expected = Rc::new(RefCell::new(Expected::new(known)));

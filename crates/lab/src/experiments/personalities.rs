@@ -4,11 +4,9 @@
 use std::rc::Rc;
 use tantalum_base::{Error, ErrorKind, PageDevice, PageNo, Result, Rng, Stamp};
 use tantalum_ftl::{Ftl, FtlOptions};
-use tantalum_models::nand::Nand;
 use tantalum_models::personality::PersonalityConfig;
-use tantalum_models::{NandZones, NandZonesOptions};
 use tantalum_runtime::virtual_time::Schedule;
-use tantalum_runtime::{Runtime, Virtual};
+use tantalum_runtime::{DeviceKind, Runtime, Virtual};
 
 use super::{Row, Scale};
 
@@ -116,7 +114,8 @@ fn personality(layer: &str, order: Order, pages: u64, writes: u64, seed: u64) ->
     let runtime = Virtual::new(Schedule::Fifo);
     let clock = runtime.clone();
     let load = async move {
-        let device = config.build::<_, Stamp>(&clock, seed).await?;
+        let zones = config.new_zones::<_, Stamp>(&clock, seed)?;
+        let device = config.kind().make(&clock, zones).await?;
         for page in (0..pages).map(PageNo) {
             device.write(page, &[Stamp::new(page, 1)], None).await?;
         }
@@ -142,8 +141,7 @@ fn page_map(order: Order, pages: u64, writes: u64, seed: u64) -> Result<Spent> {
     let runtime = Virtual::new(Schedule::Fifo);
     let clock = runtime.clone();
     let load = async move {
-        let nand = Nand::new(&tantalum_models::NandOptions { seed, ..config.nand })?;
-        let zones = NandZones::new(clock.clone(), nand, NandZonesOptions::default())?;
+        let zones = config.new_zones::<_, Stamp>(&clock, seed)?;
         let ftl = Ftl::format(zones, FtlOptions::new(pages)).await?;
         let cleaner = Rc::clone(&ftl);
         clock.spawn("cleaner", async move { cleaner.run_cleaner().await });

@@ -3,13 +3,14 @@ use std::cell::RefCell;
 use std::future::Future;
 use std::rc::Rc;
 use tantalum_base::{Durability, PageDevice, PageNo, PageRange, Payload, Result, Stamp};
-use tantalum_lab::crash::{NandRig, Opening, Powered, Rig, Subject};
+use tantalum_lab::crash::{Kept, Medium, NandRig, Powered, Rig, Subject, Tested};
+use tantalum_media::ZoneMedia;
 use tantalum_models::{HostQueue, HostQueueOptions};
 use tantalum_runtime::virtual_time::Schedule;
-use tantalum_runtime::{Runtime, Virtual};
+use tantalum_runtime::{LifeCycle, Opening, Runtime, Virtual};
 
 use crate::Media;
-use crate::operation::{Close, Operation, PAGES, REWRITTEN, RIGHT, stamp};
+use crate::operation::{Operation, PAGES, REWRITTEN, RIGHT, stamp};
 
 /// Pages of the device; from 84 on they are the others'.
 const DEVICE_PAGES: u64 = 96;
@@ -79,55 +80,64 @@ impl Case {
 }
 
 /// Lives one case; whether the operation ended before it was given up.
-pub fn live<S: Subject<Media>>(subject: &S, case: Case) -> bool {
-    let mut rig = NandRig::<Stamp>::with_more_zones(case.seed, subject.more_zones());
-    let kept = subject.kept();
+pub fn live<K: Tested<Media>>(subject: &Subject<K>, case: Case) -> bool {
+    let medium = subject.medium(DEVICE_PAGES).unwrap();
+    let Medium::Lab { more_zones } = medium else { panic!("{medium:?} is not the lab's") };
+    let mut rig = NandRig::<Stamp>::with_more_zones(case.seed, more_zones);
+    let kept = K::Kept::default();
     let known = Rc::new(RefCell::new(Known::default()));
     let runtime = Virtual::new(case.schedule);
-    let opening = open(&mut rig, &runtime, &kept);
-    let (of_load, told, handle) = (subject.clone(), Rc::clone(&known), runtime.clone());
+    let (kind, on) = open(subject, &mut rig, &runtime, &kept);
+    let (told, handle) = (Rc::clone(&known), runtime.clone());
     let device = run(case, &runtime, async move {
-        let device = of_load.format(opening).await?;
-        of_load.start(&handle, &device);
-        load(&of_load, &handle, Rc::clone(&device), case, told).await?;
+        let device = kind.format(on).await?;
+        device.start(&handle);
+        load(&handle, Rc::clone(&device), case, told).await?;
         Ok(device)
     });
     if case.cut_after_ns.is_none() {
-        subject.validate(&device);
+        device.validate();
     }
     runtime.drop_tasks();
-    if let Some(nvram) = subject.nvram(&kept) {
+    if let Some(nvram) = kept.nvram() {
         nvram.cut();
     }
     rig.settle(&runtime).unwrap();
-    if S::HAS_STORED_ENERGY {
+    if K::HAS_STORED_ENERGY {
         let runtime = Virtual::new(Schedule::Fifo);
-        let (subject, opening) = (subject.clone(), open(&mut rig, &runtime, &kept));
-        run(case, &runtime, async move { subject.on_stored_energy(device, opening).await });
+        let (kind, on) = open(subject, &mut rig, &runtime, &kept);
+        run(case, &runtime, async move { kind.on_stored_energy(device, on).await });
         rig.settle(&runtime).unwrap();
     }
     let runtime = Virtual::new(case.schedule);
-    if let Some(nvram) = subject.nvram(&kept) {
+    if let Some(nvram) = kept.nvram() {
         nvram.power_on();
     }
-    let opening = open(&mut rig, &runtime, &kept);
-    let (recovered, told, handle) = (subject.clone(), Rc::clone(&known), runtime.clone());
+    let (kind, on) = open(subject, &mut rig, &runtime, &kept);
+    let (told, handle) = (Rc::clone(&known), runtime.clone());
     run(case, &runtime, async move {
-        let device = recovered.reopen(opening).await?;
-        recovered.validate(&device);
-        recovered.start(&handle, &device);
+        let (device, _) = kind.open(on).await?;
+        device.validate();
+        device.start(&handle);
         verify(&*device, case, &told).await?;
-        recovered.close(&device).await
+        device.close().await
     });
     runtime.drop_tasks();
     let known = known.borrow();
     known.is_unoffered || known.ended.iter().all(|ended| *ended)
 }
 
-fn open<K: Clone>(rig: &mut NandRig<Stamp>, runtime: &Virtual, kept: &K) -> Opening<Media, K> {
+/// The device, and what it is made on or opened from.
+fn open<K: Tested<Media>>(
+    subject: &Subject<K>,
+    rig: &mut NandRig<Stamp>,
+    runtime: &Virtual,
+    kept: &K::Kept,
+) -> (K, Opening<Virtual, Media, K::Kept>) {
     let media = rig.open(runtime);
     let media = Powered::new(media, rig.cut_watch());
-    Opening { runtime: runtime.clone(), media, pages: DEVICE_PAGES, kept: kept.clone() }
+    let kind = subject.kind(&media.geometry(), DEVICE_PAGES);
+    (kind, Opening { runtime: runtime.clone(), media, kept: kept.clone() })
 }
 
 fn run<T: 'static>(
@@ -139,22 +149,14 @@ fn run<T: 'static>(
     done.unwrap_or_else(|error| panic!("{case:?}: {error:?}"))
 }
 
-async fn load<S: Subject<Media>>(
-    subject: &S,
+async fn load<D: LifeCycle + PageDevice<Page = Stamp>>(
     runtime: &Virtual,
-    device: Rc<S::Device>,
+    device: Rc<D>,
     case: Case,
     known: Rc<RefCell<Known>>,
 ) -> Result<()> {
-    let close: Close = {
-        let (subject, device) = (subject.clone(), Rc::clone(&device));
-        Rc::new(move || {
-            let (subject, device) = (subject.clone(), Rc::clone(&device));
-            Box::pin(async move { subject.close(&device).await })
-        })
-    };
     if !case.queue {
-        return give_up_rounds(runtime, device, close, case, known).await;
+        return give_up_rounds(runtime, device, case, known).await;
     }
     let options = HostQueueOptions {
         depth: QUEUE_DEPTH,
@@ -167,14 +169,13 @@ async fn load<S: Subject<Media>>(
         barrier: true,
     };
     let queue = Rc::new(HostQueue::new(runtime.clone(), device, options)?);
-    give_up_rounds(runtime, queue, close, case, known).await
+    give_up_rounds(runtime, queue, case, known).await
 }
 
 /// Gives the operation up in every round while others write and read.
-async fn give_up_rounds<D: PageDevice<Page = Stamp>>(
+async fn give_up_rounds<D: LifeCycle + PageDevice<Page = Stamp>>(
     runtime: &Virtual,
     device: Rc<D>,
-    close: Close,
     case: Case,
     known: Rc<RefCell<Known>>,
 ) -> Result<()> {
@@ -197,7 +198,7 @@ async fn give_up_rounds<D: PageDevice<Page = Stamp>>(
         known.borrow_mut().rounds = round + 1;
         // So that the cache has older contents of some of the pages.
         device.write(PageNo(first), &[stamp(first, 1)], None).await?;
-        let ended = case.operation.give_up(&*device, &close, first, case.polls).await?;
+        let ended = case.operation.give_up(&*device, first, case.polls).await?;
         known.borrow_mut().ended.push(ended);
         if let Some(cut_after_ns) = case.cut_after_ns {
             runtime.sleep(cut_after_ns).await;

@@ -11,16 +11,15 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use tantalum_base::Stamp;
 use tantalum_base::fault_points::plant;
 use tantalum_ftl::fault_points::Fault;
-use tantalum_lab::crash::subjects::{
-    BufferedSubject, PersonalitySubject, ShadowSubject, SsdSubject, TxCacheSubject, WalSubject,
-};
-use tantalum_lab::crash::{NandRig, Powered, Rig, Subject};
+use tantalum_lab::crash::{Powered, Subject, Tested, subjects};
+use tantalum_models::NandZones;
 use tantalum_models::baselines::Clustering;
 use tantalum_models::personality::PersonalitySpec;
+use tantalum_runtime::Virtual;
 use tantalum_runtime::virtual_time::Schedule;
 use tantalum_ssd::CacheKind;
 
-type Media = Powered<<NandRig<Stamp> as Rig>::Media>;
+type Media = Powered<NandZones<Virtual, Stamp>>;
 
 /// Polls after which no operation is still waiting.
 const POLLS_MAX: u32 = 400;
@@ -31,7 +30,7 @@ fn lives_a_poll() -> u64 {
 }
 
 /// Gives every operation of `subject` up at each of its polls.
-fn at_every_poll<S: Subject<Media>>(subject: &S) {
+fn at_every_poll<K: Tested<Media>>(subject: &Subject<K>) {
     let mut lives = 0;
     for (number, operation) in (0..).zip(Operation::ALL) {
         for (cuts, queue) in [(false, false), (false, true), (true, false), (true, true)] {
@@ -54,11 +53,11 @@ fn at_every_poll<S: Subject<Media>>(subject: &S) {
             assert!(ended, "{operation:?} waits for ever");
         }
     }
-    println!("{}: {lives} lives", subject.text());
+    println!("{}: {lives} lives", subject.text);
 }
 
 fn ssd(cache: CacheKind) {
-    at_every_poll(&SsdSubject { cache });
+    at_every_poll(&subjects::ssd(cache));
 }
 
 #[test]
@@ -84,29 +83,29 @@ fn volatile_cache() {
 #[test]
 fn behind_a_buffer() {
     for cache in [CacheKind::Durable, CacheKind::WriteThrough, CacheKind::Ordered] {
-        at_every_poll(&BufferedSubject { ssd: SsdSubject { cache } });
+        at_every_poll(&subjects::buffered(cache));
     }
 }
 
 #[test]
 fn transactional_cache() {
-    at_every_poll(&TxCacheSubject { transactions: true });
-    at_every_poll(&TxCacheSubject { transactions: false });
+    at_every_poll(&subjects::tx_cache(true));
+    at_every_poll(&subjects::tx_cache(false));
 }
 
 #[test]
 fn redo_log() {
-    at_every_poll(&WalSubject);
+    at_every_poll(&subjects::wal());
 }
 
 #[test]
 fn shadow_pages() {
-    at_every_poll(&ShadowSubject { clustering: Clustering::Cycles });
-    at_every_poll(&ShadowSubject { clustering: Clustering::LogFlags });
+    at_every_poll(&subjects::shadow(Clustering::Cycles));
+    at_every_poll(&subjects::shadow(Clustering::LogFlags));
 }
 
 fn personality(name: &str) {
-    at_every_poll(&PersonalitySubject { spec: PersonalitySpec::parse(name).unwrap() });
+    at_every_poll(&subjects::personality(PersonalitySpec::parse(name).unwrap()));
 }
 
 #[test]
@@ -133,14 +132,14 @@ fn map_on_flash() {
 fn commands_that_stop_midway_are_noticed() {
     let _planted = plant(Fault::GivenUpMidway);
     let noticed = |check: &dyn Fn()| catch_unwind(AssertUnwindSafe(check)).is_err();
-    let through = SsdSubject { cache: CacheKind::WriteThrough };
-    let durable = SsdSubject { cache: CacheKind::Durable };
-    let shadow = ShadowSubject { clustering: Clustering::Cycles };
-    let bast = PersonalitySubject { spec: PersonalitySpec::Bast { logs: 2 } };
+    let through = subjects::ssd(CacheKind::WriteThrough);
+    let durable = subjects::ssd(CacheKind::Durable);
+    let shadow = subjects::shadow(Clustering::Cycles);
+    let bast = subjects::personality(PersonalitySpec::Bast { logs: 2 });
     let found = [
         noticed(&|| at_every_poll(&through)),
         noticed(&|| at_every_poll(&durable)),
-        noticed(&|| at_every_poll(&WalSubject)),
+        noticed(&|| at_every_poll(&subjects::wal())),
         noticed(&|| at_every_poll(&shadow)),
         noticed(&|| at_every_poll(&bast)),
     ];

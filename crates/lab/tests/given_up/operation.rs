@@ -1,11 +1,11 @@
 //! What is given up, and what it leaves.
 use std::future::Future;
-use std::pin::{Pin, pin};
-use std::rc::Rc;
+use std::pin::pin;
 use std::task::Poll;
 use tantalum_base::{
     Error, ErrorKind, Limits, PageDevice, PageNo, PageRange, Payload, Result, Stamp,
 };
+use tantalum_runtime::LifeCycle;
 
 /// Pages that each operation is about.
 pub const PAGES: u64 = 4;
@@ -26,9 +26,6 @@ pub enum Operation {
     Abort,
     Close,
 }
-
-/// Closes the device below all others.
-pub type Close = Rc<dyn Fn() -> Pin<Box<dyn Future<Output = Result<()>>>>>;
 
 pub fn stamp(page: u64, count: u64) -> Stamp {
     Stamp::new(PageNo(page), count)
@@ -83,10 +80,9 @@ impl Operation {
     }
 
     /// Does it and gives it up after `polls` polls; whether it ended.
-    pub async fn give_up<D: PageDevice<Page = Stamp>>(
+    pub async fn give_up<D: LifeCycle + PageDevice<Page = Stamp>>(
         self,
         device: &D,
-        close: &Close,
         first: u64,
         polls: u32,
     ) -> Result<bool> {
@@ -137,7 +133,7 @@ impl Operation {
                 }
                 ended
             }
-            Operation::Close => give_up(polls, close()).await,
+            Operation::Close => give_up(polls, device.close()).await,
         };
         ended.transpose().map(|ended| ended.is_some())
     }

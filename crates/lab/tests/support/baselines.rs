@@ -10,7 +10,7 @@ use tantalum_models::baselines::{
     scan_cycles,
 };
 use tantalum_runtime::virtual_time::Schedule;
-use tantalum_runtime::{Runtime, Virtual};
+use tantalum_runtime::{LifeCycle, Runtime, Virtual};
 
 pub const PAGES: u64 = 24;
 const CLIENTS: u64 = 3;

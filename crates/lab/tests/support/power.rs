@@ -8,8 +8,8 @@ use tantalum_base::{ErrorKind, PageDevice, PageNo, PageRange, Payload, Result, R
 use tantalum_ftl::{DumpOptions, DumpReport, Ftl, FtlOptions};
 use tantalum_lab::crash::{NandRig, Powered, Rig};
 use tantalum_media::{CutPlan, Fate, PowerCut, ZoneMedia};
-use tantalum_runtime::Virtual;
 use tantalum_runtime::virtual_time::Schedule;
+use tantalum_runtime::{LifeCycle, Virtual};
 use tantalum_ssd::{CacheKind, RebootReport, Ssd, SsdOptions};
 
 pub const PAGES: u64 = 140;

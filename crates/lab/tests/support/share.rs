@@ -7,7 +7,7 @@ use tantalum_lab::crash::{NandRig, Rig};
 use tantalum_media::ZoneMedia;
 use tantalum_media::wrappers::{Faults, FaultsOptions};
 use tantalum_runtime::virtual_time::Schedule;
-use tantalum_runtime::{Runtime, Virtual};
+use tantalum_runtime::{LifeCycle, Runtime, Virtual};
 use tantalum_ssd::{CacheKind, Ssd, SsdOptions};
 
 /// Logical pages of the devices.

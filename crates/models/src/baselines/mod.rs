@@ -13,5 +13,7 @@ mod shadow;
 mod wal;
 
 pub use cycles::{CycleScan, scan_cycles};
-pub use shadow::{Clustering, ShadowDevice, ShadowLog, ShadowOptions, ShadowStatistics};
-pub use wal::{RedoLog, Wal, WalOptions, WalRecovery, WalStatistics};
+pub use shadow::{
+    Clustering, ShadowDevice, ShadowKind, ShadowLog, ShadowOptions, ShadowStatistics,
+};
+pub use wal::{RedoLog, Wal, WalKind, WalOptions, WalRecovery, WalStatistics};

@@ -13,7 +13,7 @@ use std::rc::Rc;
 use tantalum_base::{Durability, Limits, PAGE_BYTES, PageDevice, PageNo, PageRange, Result, TxId};
 use tantalum_ftl::{CommandTasks, Ftl, FtlOptions, FtlStatistics, RecoveryReport};
 use tantalum_media::ZoneMedia;
-use tantalum_runtime::Runtime;
+use tantalum_runtime::{DeviceCounters, DeviceKind, Finding, LifeCycle, Opening, Runtime};
 
 use super::cycles::{CycleScan, scan_cycles};
 use crate::page_turns::PageTurns;
@@ -40,6 +40,10 @@ pub struct ShadowOptions {
 /// Counters of a [`ShadowLog`] since it was opened.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ShadowStatistics {
+    /// Pages that the host read.
+    pub pages_read: u64,
+    /// Flush commands; they find nothing to do.
+    pub flushes: u64,
     /// Pages that the host wrote, transactions included when they commit.
     pub pages_written: u64,
     /// The FTL's counters.
@@ -110,15 +114,6 @@ impl<M: ZoneMedia> ShadowLog<M> {
         Ok((ShadowLog::device(ftl, options), scan, report))
     }
 
-    /// Starts what must run beside the commands.
-    pub fn start(self: &Rc<Self>, runtime: &impl Runtime) {
-        self.commands.start(self, runtime);
-        let ftl = Rc::clone(&self.ftl);
-        runtime.spawn("cleaner", async move { ftl.run_cleaner().await });
-        let ftl = Rc::clone(&self.ftl);
-        runtime.spawn("checkpointer", async move { ftl.run_checkpointer().await });
-    }
-
     /// The FTL below.
     pub fn ftl(&self) -> &Rc<Ftl<M>> {
         &self.ftl
@@ -127,12 +122,6 @@ impl<M: ZoneMedia> ShadowLog<M> {
     /// Counters since opening.
     pub fn statistics(&self) -> ShadowStatistics {
         ShadowStatistics { ftl: self.ftl.statistics(), ..self.counts.get() }
-    }
-
-    /// Leaves a checkpoint, so that the next opening is quick.
-    pub async fn close(&self) -> Result<()> {
-        let close = |device: Rc<Self>| async move { device.ftl.close().await };
-        self.commands.run("close", close).await
     }
 
     /// Writes `pages` behind all that came before and changes one of them. To be driven to its end.
@@ -154,6 +143,59 @@ impl<M: ZoneMedia> ShadowLog<M> {
     }
 }
 
+impl<M: ZoneMedia> LifeCycle for ShadowLog<M> {
+    fn start(self: &Rc<Self>, runtime: &impl Runtime) {
+        self.commands.start(self, runtime);
+        let ftl = Rc::clone(&self.ftl);
+        runtime.spawn("cleaner", async move { ftl.run_cleaner().await });
+        let ftl = Rc::clone(&self.ftl);
+        runtime.spawn("checkpointer", async move { ftl.run_checkpointer().await });
+    }
+
+    async fn close(&self) -> Result<()> {
+        let close = |device: Rc<Self>| async move { device.ftl.close().await };
+        self.commands.run("close", close).await
+    }
+
+    async fn check(&self, progress: impl FnMut(u64, u64)) -> Result<Vec<Finding>> {
+        self.ftl.check(progress).await
+    }
+
+    fn counters(&self) -> DeviceCounters {
+        let ShadowStatistics { pages_read, pages_written, flushes, ftl } = self.statistics();
+        DeviceCounters { pages_read, pages_written, flushes, ..ftl.counters() }
+    }
+
+    fn validate(&self) {
+        self.ftl.validate();
+    }
+}
+
+/// A [`ShadowDevice`] on zones of any kind.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct ShadowKind {
+    /// The FTL.
+    pub ftl: FtlOptions,
+    /// Transactions.
+    pub shadow: ShadowOptions,
+}
+
+impl<R: Runtime, M: ZoneMedia> DeviceKind<R, M> for ShadowKind {
+    type Device = ShadowDevice<M>;
+    type Kept = ();
+    type Report = (Option<CycleScan>, RecoveryReport);
+
+    async fn format(&self, on: Opening<R, M, ()>) -> Result<Rc<Self::Device>> {
+        let ftl = Ftl::format(on.media, self.ftl).await?;
+        Ok(Rc::new(ShadowLog::device(ftl, self.shadow)))
+    }
+
+    async fn open(&self, on: Opening<R, M, ()>) -> Result<(Rc<Self::Device>, Self::Report)> {
+        let (device, scan, recovery) = ShadowLog::recover(on.media, self.ftl, self.shadow).await?;
+        Ok((Rc::new(device), (scan, recovery)))
+    }
+}
+
 impl<M: ZoneMedia> PageDevice for ShadowLog<M> {
     type Page = M::Page;
 
@@ -163,6 +205,7 @@ impl<M: ZoneMedia> PageDevice for ShadowLog<M> {
 
     async fn read(&self, first: PageNo, out: &mut [M::Page], _tx: Option<TxId>) -> Result<()> {
         self.limits.check_range(PageRange::new(first, out.len() as u64))?;
+        self.count(|counts| counts.pages_read += out.len() as u64);
         if out.len() == 1 {
             return self.ftl.read(&[first], out).await;
         }
@@ -200,6 +243,7 @@ impl<M: ZoneMedia> PageDevice for ShadowLog<M> {
     }
 
     async fn flush(&self) -> Result<()> {
+        self.count(|counts| counts.flushes += 1);
         Ok(())
     }
 

@@ -9,8 +9,8 @@ use std::rc::Rc;
 use tantalum_base::{
     Durability, Limits, PAGE_BYTES, PageDevice, PageNo, PageRange, Payload, Result, TxId,
 };
-use tantalum_runtime::Runtime;
 use tantalum_runtime::sync::{Semaphore, WaitQueue};
+use tantalum_runtime::{DeviceCounters, DeviceKind, LifeCycle, Opening, Runtime};
 
 /// Pages of the longest write.
 const WRITE_PAGES_MAX: u32 = 256;
@@ -19,7 +19,7 @@ const PASSED_OVER_MAX: u64 = 8;
 
 /// What a disk has done since it was opened.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct DiskCounters {
+pub struct DiskStatistics {
     /// Accesses that read the platters.
     pub reads: u64,
     /// Accesses that wrote them.
@@ -57,7 +57,7 @@ struct Work<P> {
     cache: Cache<P>,
     /// Accesses so far.
     served: u64,
-    counters: DiskCounters,
+    counters: DiskStatistics,
 }
 
 /// A disk. [`start`](Self::start) starts its arm.
@@ -97,7 +97,7 @@ impl<R: Runtime, P: Payload> Disk<R, P> {
             commands: VecDeque::new(),
             cache: Cache::new(options.cache_pages),
             served: 0,
-            counters: DiskCounters::default(),
+            counters: DiskStatistics::default(),
         };
         Ok(Disk {
             runtime,
@@ -112,14 +112,8 @@ impl<R: Runtime, P: Payload> Disk<R, P> {
         })
     }
 
-    /// Starts the arm.
-    pub fn start(self: &Rc<Self>) {
-        let disk = Rc::clone(self);
-        drop(self.runtime.spawn("disk arm", async move { disk.run_arm().await }));
-    }
-
     /// What was done since it was opened.
-    pub fn counters(&self) -> DiskCounters {
+    pub fn statistics(&self) -> DiskStatistics {
         self.work.borrow().counters
     }
 
@@ -207,6 +201,51 @@ impl<R: Runtime, P: Payload> Disk<R, P> {
         let newest = self.work.borrow().cache.newest();
         let written = || self.work.borrow().cache.is_written(newest).then_some(());
         self.finished.until(written).await;
+    }
+}
+
+impl<R: Runtime, P: Payload> LifeCycle for Disk<R, P> {
+    /// Starts the arm.
+    fn start(self: &Rc<Self>, _runtime: &impl Runtime) {
+        let disk = Rc::clone(self);
+        drop(self.runtime.spawn("disk arm", async move { disk.run_arm().await }));
+    }
+
+    /// Writes back what is in its cache.
+    async fn close(&self) -> Result<()> {
+        self.drain().await;
+        Ok(())
+    }
+
+    fn counters(&self) -> DeviceCounters {
+        let counts = self.statistics();
+        DeviceCounters {
+            pages_read: counts.pages_read,
+            read_hits: counts.pages_hit,
+            pages_written: counts.pages_written,
+            flushes: counts.flushes,
+            disk_reads: counts.reads,
+            disk_writes: counts.writes,
+            ..DeviceCounters::default()
+        }
+    }
+
+    fn validate(&self) {}
+}
+
+/// An empty disk, or the one that the platters hold: there is nothing to recover.
+impl<R: Runtime, P: Payload> DeviceKind<R, Platters<P>> for DiskOptions {
+    type Device = Disk<R, P>;
+    type Kept = ();
+    type Report = ();
+
+    async fn format(&self, on: Opening<R, Platters<P>, ()>) -> Result<Rc<Self::Device>> {
+        on.media.forget(0..self.pages);
+        Disk::new(on.runtime, *self, on.media).map(Rc::new)
+    }
+
+    async fn open(&self, on: Opening<R, Platters<P>, ()>) -> Result<(Rc<Self::Device>, ())> {
+        Ok((Rc::new(Disk::new(on.runtime, *self, on.media)?), ()))
     }
 }
 

@@ -20,7 +20,7 @@ mod platters;
 #[cfg(test)]
 mod tests;
 
-pub use device::{Disk, DiskCounters};
+pub use device::{Disk, DiskStatistics};
 pub use platters::Platters;
 
 use tantalum_base::{Error, ErrorKind, Result};

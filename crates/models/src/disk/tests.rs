@@ -5,7 +5,7 @@ use std::rc::Rc;
 use tantalum_base::{Durability, PageDevice, PageNo, PageRange, Payload, Rng, Stamp};
 use tantalum_media::cut::Fate;
 use tantalum_runtime::virtual_time::Schedule;
-use tantalum_runtime::{Runtime, Virtual};
+use tantalum_runtime::{LifeCycle, Runtime, Virtual};
 
 const OPTIONS: DiskOptions = DiskOptions {
     pages: 1_000_000,
@@ -28,7 +28,7 @@ fn stamp(page: u64, count: u64) -> Stamp {
 
 fn open(runtime: &Virtual, options: DiskOptions, on: &Platters<Stamp>) -> Rc<Disk<Virtual, Stamp>> {
     let disk = Rc::new(Disk::new(runtime.clone(), options, on.clone()).unwrap());
-    disk.start();
+    disk.start(runtime);
     disk
 }
 
@@ -142,7 +142,7 @@ fn a_command_far_away_is_not_passed_over_for_ever() {
         far.read(PageNo(OPTIONS.pages - 1), &mut [Stamp::zero()], None).await.unwrap();
     };
     runtime.run(read).unwrap();
-    let reads = disk.counters().reads;
+    let reads = disk.statistics().reads;
     assert!((200..600).contains(&reads), "{reads} reads first");
     runtime.drop_tasks();
 }

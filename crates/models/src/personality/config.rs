@@ -1,11 +1,10 @@
 //! A personality over simulated NAND, from text.
 use crate::nand::{Nand, NandFaults, NandGeometry, NandTiming};
 use crate::{NandOptions, NandZones, NandZonesOptions};
-use std::rc::Rc;
 use tantalum_base::{Error, ErrorKind, PAGE_BYTES, Payload, Result, Spec};
 use tantalum_runtime::Runtime;
 
-use super::{Personality, PersonalitySpec};
+use super::{Personality, PersonalityKind, PersonalitySpec};
 
 /// SLC flash as the DFTL paper has it (Gupta et al., ASPLOS 2009, table 1): 25 µs, 200 µs and 1.5
 /// ms. The bus is chosen.
@@ -81,23 +80,19 @@ impl PersonalityConfig {
         })
     }
 
-    /// Makes the device and formats it. What is left to chance comes from `seed`.
-    pub async fn build<R: Runtime, P: Payload>(
+    /// The device as it is made and opened.
+    pub fn kind(&self) -> PersonalityKind {
+        PersonalityKind { spec: self.spec, pages: self.pages }
+    }
+
+    /// The zones over a new array. What is left to chance comes from `seed`.
+    pub fn new_zones<R: Runtime, P: Payload>(
         &self,
         runtime: &R,
         seed: u64,
-    ) -> Result<Rc<SimulatedPersonality<R, P>>> {
-        self.build_on(runtime, Nand::new(&NandOptions { seed, ..self.nand })?).await
-    }
-
-    /// The same on an array that was made before, of the shape that `nand` says.
-    pub async fn build_on<R: Runtime, P: Payload>(
-        &self,
-        runtime: &R,
-        nand: Nand<P>,
-    ) -> Result<Rc<SimulatedPersonality<R, P>>> {
-        let zones = NandZones::new(runtime.clone(), nand, NandZonesOptions::default())?;
-        Personality::format(runtime, zones, self.spec, self.pages).await
+    ) -> Result<NandZones<R, P>> {
+        let nand = Nand::new(&NandOptions { seed, ..self.nand })?;
+        NandZones::new(runtime.clone(), nand, NandZonesOptions::default())
     }
 }
 

@@ -7,8 +7,8 @@ use tantalum_base::{
     Result, TxId,
 };
 use tantalum_media::ZoneMedia;
-use tantalum_runtime::Runtime;
 use tantalum_runtime::sync::Semaphore;
+use tantalum_runtime::{DeviceCounters, DeviceKind, LifeCycle, Opening, Runtime};
 
 use super::PersonalitySpec;
 use super::bast::Bast;
@@ -348,6 +348,59 @@ impl<M: ZoneMedia> Layer<M> {
             }
         }
         Ok(())
+    }
+}
+
+impl<M: ZoneMedia> LifeCycle for Personality<M> {
+    /// Its commands run on what it was opened with, and nothing beside them.
+    fn start(self: &Rc<Self>, _runtime: &impl Runtime) {}
+
+    /// What was acknowledged is durable: there is nothing to close.
+    async fn close(&self) -> Result<()> {
+        Ok(())
+    }
+
+    fn counters(&self) -> DeviceCounters {
+        let counts = self.statistics();
+        DeviceCounters {
+            pages_read: counts.host_reads,
+            pages_written: counts.host_pages,
+            flushes: counts.flushes,
+            layer_pages_written: counts.host_pages,
+            slots_programmed: counts.programs,
+            pages_moved: counts.pages_moved,
+            zones_cleaned: counts.blocks_cleaned,
+            merges: counts.merges_switch + counts.merges_partial + counts.merges_full,
+            checkpoints: counts.map_writes,
+            ..DeviceCounters::default()
+        }
+    }
+
+    /// Recovery builds all structures from the spare areas, and checks them against each other there.
+    fn validate(&self) {}
+}
+
+/// A [`Personality`] on zones of any kind.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct PersonalityKind {
+    /// The layer and its parameters.
+    pub spec: PersonalitySpec,
+    /// Logical pages.
+    pub pages: u64,
+}
+
+impl<R: Runtime, M: ZoneMedia> DeviceKind<R, M> for PersonalityKind {
+    type Device = Personality<M>;
+    type Kept = ();
+    type Report = ();
+
+    async fn format(&self, on: Opening<R, M, ()>) -> Result<Rc<Self::Device>> {
+        Personality::format(&on.runtime, on.media, self.spec, self.pages).await
+    }
+
+    async fn open(&self, on: Opening<R, M, ()>) -> Result<(Rc<Self::Device>, ())> {
+        let device = Personality::recover(&on.runtime, on.media, self.spec, self.pages).await?;
+        Ok((device, ()))
     }
 }
 

@@ -25,6 +25,6 @@ mod spec;
 mod statistics;
 
 pub use config::{PersonalityConfig, SimulatedPersonality};
-pub use device::Personality;
+pub use device::{Personality, PersonalityKind};
 pub use spec::PersonalitySpec;
 pub use statistics::PersonalityStatistics;

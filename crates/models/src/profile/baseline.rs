@@ -1,21 +1,19 @@
 //! The devices that TxCache was measured against, on the TxSSD's array and behind its link.
-use crate::nand::Nand;
-use crate::{NandOptions, NandZones};
-use std::cell::Cell;
-use std::rc::Rc;
-use tantalum_base::{Limits, PageDevice, PageNo, PageRange, Payload, Result, Spec, TxId};
-use tantalum_ftl::{Ftl, FtlStatistics};
-use tantalum_media::ZoneMedia;
-use tantalum_runtime::Runtime;
+use tantalum_base::{Result, Spec};
+use tantalum_ftl::FtlOptions;
 
 use super::{DeviceConfig, Profile, TxSsdConfig};
+use crate::NandZones;
 use crate::baselines::{
-    Clustering, RedoLog, ShadowDevice, ShadowLog, ShadowOptions, Wal, WalOptions,
+    Clustering, ShadowDevice, ShadowKind, ShadowOptions, Wal, WalKind, WalOptions,
 };
-use crate::host_queue::{HostQueue, HostQueueOptions};
+use crate::host_queue::{HostQueue, HostQueueOptions, Linked};
 
-/// A baseline over simulated NAND behind a link.
-pub type SimulatedBaseline<R, P> = HostQueue<R, Baseline<NandZones<R, P>>>;
+/// A redo log over simulated NAND behind a link.
+pub type SimulatedWal<R, P> = HostQueue<R, Wal<NandZones<R, P>>>;
+
+/// Shadow pages over simulated NAND behind a link.
+pub type SimulatedShadow<R, P> = HostQueue<R, ShadowDevice<NandZones<R, P>>>;
 
 /// How a transaction becomes durable.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -111,133 +109,14 @@ impl BaselineConfig {
         Ok(device)
     }
 
-    /// Makes the device on `nand`, formats it and starts its tasks.
-    pub async fn build_on<R: Runtime, P: Payload>(
-        &self,
-        runtime: &R,
-        nand: Nand<P>,
-    ) -> Result<Rc<SimulatedBaseline<R, P>>> {
-        let config = self.device()?;
-        let zones = NandZones::new(runtime.clone(), nand, config.zones)?;
-        let device = match self.kind {
-            BaselineKind::Wal => {
-                let options = self.wal_options();
-                let wal = Rc::new(RedoLog::format(Rc::new(zones), config.ftl, options).await?);
-                wal.device().start(runtime);
-                Either::Wal(wal)
-            }
-            BaselineKind::Shadow(clustering) => {
-                let ftl = Ftl::format(zones, config.ftl).await?;
-                let transactions_max = self.transactions_max;
-                let options = ShadowOptions { clustering, transactions_max };
-                let shadow = Rc::new(ShadowLog::device(ftl, options));
-                shadow.device().start(runtime);
-                Either::Shadow(shadow)
-            }
-        };
-        let baseline = Baseline { device, pages_read: Cell::new(0), flushes: Cell::new(0) };
-        Ok(Rc::new(HostQueue::new(runtime.clone(), Rc::new(baseline), self.link)?))
+    /// The redo log behind its link.
+    pub(super) fn wal(&self, ftl: FtlOptions) -> Linked<WalKind> {
+        Linked { below: WalKind { ftl, wal: self.wal_options() }, link: self.link }
     }
 
-    /// The array, new. What is left to chance comes from `seed`.
-    pub fn nand<P: Payload>(&self, seed: u64) -> Result<Nand<P>> {
-        Nand::new(&NandOptions { seed, ..self.device()?.nand })
-    }
-}
-
-enum Either<M: ZoneMedia> {
-    Wal(Rc<Wal<M>>),
-    Shadow(Rc<ShadowDevice<M>>),
-}
-
-/// Either of the baselines, with what their own counters leave out.
-pub struct Baseline<M: ZoneMedia> {
-    device: Either<M>,
-    pages_read: Cell<u64>,
-    flushes: Cell<u64>,
-}
-
-/// Counters of a [`Baseline`] since it was made.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct BaselineStatistics {
-    /// Pages that the host read.
-    pub pages_read: u64,
-    /// Pages that the host wrote, transactions included when they commit.
-    pub pages_written: u64,
-    /// Flush commands; they find nothing to do.
-    pub flushes: u64,
-    /// Slots programmed in the redo log.
-    pub log_slots: u64,
-    /// The FTL's counters, without the log.
-    pub ftl: FtlStatistics,
-}
-
-/// The same call on whichever it is.
-macro_rules! on_each {
-    ($self:ident, $device:ident => $call:expr) => {
-        match &$self.device {
-            Either::Wal($device) => $call,
-            Either::Shadow($device) => $call,
-        }
-    };
-}
-
-impl<M: ZoneMedia> Baseline<M> {
-    /// Counters.
-    pub fn statistics(&self) -> BaselineStatistics {
-        let (pages_written, log_slots, ftl) = match &self.device {
-            Either::Wal(wal) => {
-                let counted = wal.statistics();
-                (counted.pages_written, counted.log_slots, counted.ftl)
-            }
-            Either::Shadow(shadow) => {
-                let counted = shadow.statistics();
-                (counted.pages_written, 0, counted.ftl)
-            }
-        };
-        let (pages_read, flushes) = (self.pages_read.get(), self.flushes.get());
-        BaselineStatistics { pages_read, pages_written, flushes, log_slots, ftl }
-    }
-}
-
-impl<M: ZoneMedia> PageDevice for Baseline<M> {
-    type Page = M::Page;
-
-    fn limits(&self) -> &Limits {
-        on_each!(self, device => device.limits())
-    }
-
-    async fn read(&self, first: PageNo, out: &mut [M::Page], tx: Option<TxId>) -> Result<()> {
-        self.pages_read.set(self.pages_read.get() + out.len() as u64);
-        on_each!(self, device => device.read(first, out, tx).await)
-    }
-
-    async fn write(&self, first: PageNo, pages: &[M::Page], tx: Option<TxId>) -> Result<()> {
-        on_each!(self, device => device.write(first, pages, tx).await)
-    }
-
-    async fn flush(&self) -> Result<()> {
-        self.flushes.set(self.flushes.get() + 1);
-        on_each!(self, device => device.flush().await)
-    }
-
-    async fn trim(&self, range: PageRange) -> Result<()> {
-        on_each!(self, device => device.trim(range).await)
-    }
-
-    async fn share(&self, pairs: &[(PageNo, PageNo)]) -> Result<()> {
-        on_each!(self, device => device.share(pairs).await)
-    }
-
-    async fn begin(&self) -> Result<TxId> {
-        on_each!(self, device => device.begin().await)
-    }
-
-    async fn commit(&self, tx: TxId) -> Result<()> {
-        on_each!(self, device => device.commit(tx).await)
-    }
-
-    async fn abort(&self, tx: TxId) -> Result<()> {
-        on_each!(self, device => device.abort(tx).await)
+    /// The shadow pages behind their link.
+    pub(super) fn shadow(&self, ftl: FtlOptions, clustering: Clustering) -> Linked<ShadowKind> {
+        let shadow = ShadowOptions { clustering, transactions_max: self.transactions_max };
+        Linked { below: ShadowKind { ftl, shadow }, link: self.link }
     }
 }

@@ -3,16 +3,14 @@ use crate::nand::Nand;
 use crate::{NandOptions, NandZones, NandZonesOptions};
 use std::rc::Rc;
 use tantalum_base::{Error, ErrorKind, PAGE_BYTES, Payload, Result, Spec};
-use tantalum_ftl::{DumpOptions, Ftl, FtlOptions};
+use tantalum_ftl::{DumpOptions, FtlOptions};
 use tantalum_media::ZoneGeometry;
-use tantalum_runtime::Runtime;
+use tantalum_runtime::{DeviceKind, LifeCycle, Opening, Runtime};
 
 use super::parameters::{DurableParameters, FtlParameters, cache_pages_max, command_share_pages};
 use super::{DeviceSpec, Profile, memory};
-use crate::host_queue::{HostQueue, HostQueueOptions};
-use tantalum_ssd::RebootReport;
-use tantalum_ssd::Ssd;
-use tantalum_ssd::{CacheKind, FlushMeaning, SsdOptions};
+use crate::host_queue::{HostQueue, HostQueueOptions, Linked};
+use tantalum_ssd::{CacheKind, FlushMeaning, RebootReport, Ssd, SsdKind, SsdOptions};
 
 /// Words of an option; the first is the default.
 pub(super) const ON_OFF: [&str; 2] = ["on", "off"];
@@ -186,6 +184,12 @@ impl DeviceConfig {
         FtlOptions { cleaning: self.ftl.cleaning.seeded(seed), ..self.ftl }
     }
 
+    /// The device as it is made and opened; what its FTL leaves to chance comes from `seed`.
+    pub fn kind(&self, seed: u64) -> Linked<SsdKind> {
+        let below = SsdKind { ftl: self.seeded_ftl(seed), ssd: self.ssd };
+        Linked { below, link: self.link }
+    }
+
     /// Makes the device, formats it and starts its tasks. What is left to chance comes from
     /// `seed`.
     pub async fn build<R: Runtime, P: Payload>(
@@ -193,18 +197,24 @@ impl DeviceConfig {
         runtime: &R,
         seed: u64,
     ) -> Result<Rc<SimulatedSsd<R, P>>> {
-        let frames = u64::from(self.ssd.cache_pages);
-        memory::check(&self.name, self.ftl.pages, self.slots(), frames)?;
-        let nand = Nand::new(&NandOptions { seed, ..self.nand })?;
-        let zones = NandZones::new(runtime.clone(), nand, self.zones)?;
-        let ftl = Ftl::format(zones, self.seeded_ftl(seed)).await?;
-        let ssd = Rc::new(Ssd::new(ftl, self.ssd)?);
-        ssd.start(runtime);
-        Ok(Rc::new(HostQueue::new(runtime.clone(), ssd, self.link)?))
+        let zones = self.new_zones(runtime, seed, u64::from(self.ssd.cache_pages))?;
+        self.kind(seed).make(runtime, zones).await
     }
 
-    /// The power is back: makes the device again from `media`, the one that [`Ssd::power_loss`] left,
-    /// opened again, and starts its tasks. `seed` is that of the device.
+    /// The zones over a new array, where this machine has the memory for the device's tables and
+    /// `frames` pages of caches.
+    pub(super) fn new_zones<R: Runtime, P: Payload>(
+        &self,
+        runtime: &R,
+        seed: u64,
+        frames: u64,
+    ) -> Result<NandZones<R, P>> {
+        memory::check(&self.name, self.ftl.pages, self.slots(), frames)?;
+        let nand = Nand::new(&NandOptions { seed, ..self.nand })?;
+        NandZones::new(runtime.clone(), nand, self.zones)
+    }
+
+    /// The power is back: opens the device again from `media`, as the cut left it, and starts its tasks. `seed` is that of the device.
     ///
     /// # Errors
     /// As [`Ssd::reboot`].
@@ -214,7 +224,9 @@ impl DeviceConfig {
         media: NandZones<R, P>,
         seed: u64,
     ) -> Result<(Rc<SimulatedSsd<R, P>>, RebootReport)> {
-        let (ssd, report) = Ssd::reboot(media, self.seeded_ftl(seed), self.ssd, runtime).await?;
-        Ok((Rc::new(HostQueue::new(runtime.clone(), ssd, self.link)?), report))
+        let on = Opening { runtime: runtime.clone(), media, kept: () };
+        let (ssd, report) = self.kind(seed).open(on).await?;
+        ssd.start(runtime);
+        Ok((ssd, report))
     }
 }

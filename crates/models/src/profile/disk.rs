@@ -1,12 +1,10 @@
 //! Disks: the Seagate Cheetah 15K.6 of the DuraSSD paper, and the three of the dissertation's table 4.1.
-use crate::disk::{Disk, DiskOptions, Platters};
-use std::rc::Rc;
-use tantalum_base::{PAGE_BYTES, Payload, Result, Spec};
-use tantalum_runtime::Runtime;
+use crate::disk::{Disk, DiskOptions};
+use tantalum_base::{PAGE_BYTES, Result, Spec};
 
 use super::config::ON_OFF;
 use super::parameters::cache_pages_max;
-use crate::host_queue::{HostQueue, HostQueueOptions};
+use crate::host_queue::{HostQueue, HostQueueOptions, Linked};
 
 /// A disk behind a link.
 pub type SimulatedDisk<R, P> = HostQueue<R, Disk<R, P>>;
@@ -188,10 +186,8 @@ impl DiskConfig {
         Ok(DiskConfig { name, disk, link })
     }
 
-    /// Makes the disk, empty, and starts its arm.
-    pub fn build<R: Runtime, P: Payload>(&self, runtime: &R) -> Result<Rc<SimulatedDisk<R, P>>> {
-        let disk = Rc::new(Disk::new(runtime.clone(), self.disk, Platters::default())?);
-        disk.start();
-        Ok(Rc::new(HostQueue::new(runtime.clone(), disk, self.link)?))
+    /// The disk as it is made and opened.
+    pub fn kind(&self) -> Linked<DiskOptions> {
+        Linked { below: self.disk, link: self.link }
     }
 }

@@ -1,13 +1,13 @@
 //! SSDs of the time before page mapping: a translation layer with log blocks over several channels,
 //! behind a link. One of them so far, the MTRON of the CFDC experiments.
 use crate::NandOptions;
-use crate::nand::{Nand, NandFaults, NandGeometry, NandTiming};
-use crate::personality::{PersonalityConfig, PersonalitySpec, SimulatedPersonality};
-use std::rc::Rc;
-use tantalum_base::{Error, ErrorKind, PAGE_BYTES, Payload, Result, Spec};
-use tantalum_runtime::Runtime;
+use crate::nand::{NandFaults, NandGeometry, NandTiming};
+use crate::personality::{
+    PersonalityConfig, PersonalityKind, PersonalitySpec, SimulatedPersonality,
+};
+use tantalum_base::{Error, ErrorKind, PAGE_BYTES, Result, Spec};
 
-use crate::host_queue::{HostQueue, HostQueueOptions};
+use crate::host_queue::{HostQueue, HostQueueOptions, Linked};
 
 /// A translation layer of an earlier device behind a link.
 pub type SimulatedHybrid<R, P> = HostQueue<R, SimulatedPersonality<R, P>>;
@@ -109,14 +109,8 @@ impl HybridConfig {
         Ok(HybridConfig { name, layer, link: profile.link })
     }
 
-    /// Makes the device and formats it, on an array that was made before of the shape that `layer`
-    /// says.
-    pub async fn build_on<R: Runtime, P: Payload>(
-        &self,
-        runtime: &R,
-        nand: Nand<P>,
-    ) -> Result<Rc<SimulatedHybrid<R, P>>> {
-        let device = self.layer.build_on(runtime, nand).await?;
-        Ok(Rc::new(HostQueue::new(runtime.clone(), device, self.link)?))
+    /// The device as it is made and opened.
+    pub fn kind(&self) -> Linked<PersonalityKind> {
+        Linked { below: self.layer.kind(), link: self.link }
     }
 }

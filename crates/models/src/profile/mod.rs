@@ -2,6 +2,7 @@
 //!
 //! ```text
 //! registry   every device that has a name: from text to a configuration to a device
+//! simulated  a device of any kind
 //! config     an SSD as it is built: a profile at one capacity
 //! parameters what several kinds of devices take in text
 //! memory     whether this machine has what a device takes
@@ -20,6 +21,7 @@ mod memory;
 mod open_ssd;
 mod parameters;
 mod registry;
+mod simulated;
 mod tx_ssd;
 mod x25_m;
 
@@ -33,11 +35,12 @@ use crate::energy::Capacitors;
 use crate::host_queue::HostQueueOptions;
 use tantalum_ssd::{CacheKind, SsdOptions};
 
-pub use baseline::{Baseline, BaselineConfig, BaselineKind, BaselineStatistics, SimulatedBaseline};
+pub use baseline::{BaselineConfig, BaselineKind, SimulatedShadow, SimulatedWal};
 pub use config::{DeviceConfig, SimulatedSsd};
 pub use disk::{DiskConfig, DiskProfile, SimulatedDisk};
 pub use hybrid::{HybridConfig, HybridProfile, SimulatedHybrid};
-pub use registry::{DEVICES, DeviceEntry, DeviceKind, DeviceSpec, SimulatedDevice};
+pub use registry::{DEVICES, DeviceEntry, DeviceFamily, DeviceSpec};
+pub use simulated::{Simulated, SimulatedDevice};
 pub use tx_ssd::{SimulatedTxSsd, TxSsdConfig};
 
 /// A kind of device at its full size.

@@ -1,24 +1,21 @@
 //! Every device that has a name. A new one is an entry of [`DEVICES`]; a new kind of device is a
-//! variant of [`DeviceKind`], [`DeviceSpec`] and [`SimulatedDevice`] besides.
-use crate::NandOptions;
-use crate::nand::Nand;
-use crate::personality::{PersonalityConfig, SimulatedPersonality};
+//! variant of [`DeviceFamily`], [`DeviceSpec`] and [`SimulatedDevice`] besides.
+use crate::personality::PersonalityConfig;
 use std::rc::Rc;
-use tantalum_base::{
-    Durability, Limits, PageDevice, PageNo, PageRange, Payload, Result, Spec, TxId,
-};
-use tantalum_runtime::Runtime;
+use tantalum_base::{Durability, Payload, Result, Spec};
+use tantalum_runtime::{DeviceKind, Runtime};
 
 use super::{
     BaselineConfig, BaselineKind, DeviceConfig, DiskConfig, DiskProfile, HybridConfig,
-    HybridProfile, Profile, SimulatedBaseline, SimulatedDisk, SimulatedHybrid, SimulatedSsd,
-    SimulatedTxSsd, TxSsdConfig,
+    HybridProfile, Profile, Simulated, SimulatedDevice, TxSsdConfig,
 };
+use crate::NandZones;
 use crate::baselines::Clustering;
+use crate::disk::Platters;
 
 /// How a device of a name is made.
 #[derive(Clone, Copy, Debug)]
-pub enum DeviceKind {
+pub enum DeviceFamily {
     /// Flash behind a page mapping and a write cache.
     Ssd(fn() -> Profile),
     /// An arm over platters.
@@ -39,36 +36,36 @@ pub struct DeviceEntry {
     /// What users call it.
     pub name: &'static str,
     /// How it is made.
-    pub kind: DeviceKind,
+    pub family: DeviceFamily,
 }
 
 /// The devices.
 pub const DEVICES: &[DeviceEntry] = &[
-    DeviceEntry { name: "durassd", kind: DeviceKind::Ssd(Profile::durassd) },
-    DeviceEntry { name: "ssd-a", kind: DeviceKind::Ssd(Profile::ssd_a) },
-    DeviceEntry { name: "ssd-b", kind: DeviceKind::Ssd(Profile::ssd_b) },
-    DeviceEntry { name: "openssd", kind: DeviceKind::Ssd(Profile::open_ssd) },
-    DeviceEntry { name: "cheetah-15k6", kind: DeviceKind::Disk(DiskProfile::cheetah_15k6) },
-    DeviceEntry { name: "x25-m", kind: DeviceKind::Ssd(Profile::x25_m) },
-    DeviceEntry { name: "mtron", kind: DeviceKind::Hybrid(HybridProfile::mtron) },
-    DeviceEntry { name: "wd800aajs", kind: DeviceKind::Disk(DiskProfile::wd800aajs) },
-    DeviceEntry { name: "wd1500hlfs", kind: DeviceKind::Disk(DiskProfile::wd1500hlfs) },
-    DeviceEntry { name: "mba3147rc", kind: DeviceKind::Disk(DiskProfile::mba3147rc) },
-    DeviceEntry { name: "txssd", kind: DeviceKind::TxSsd(TxSsdConfig::new) },
-    DeviceEntry { name: "nvcache", kind: DeviceKind::TxSsd(TxSsdConfig::nv_cache) },
-    DeviceEntry { name: "wal", kind: DeviceKind::Baseline(BaselineKind::Wal) },
+    DeviceEntry { name: "durassd", family: DeviceFamily::Ssd(Profile::durassd) },
+    DeviceEntry { name: "ssd-a", family: DeviceFamily::Ssd(Profile::ssd_a) },
+    DeviceEntry { name: "ssd-b", family: DeviceFamily::Ssd(Profile::ssd_b) },
+    DeviceEntry { name: "openssd", family: DeviceFamily::Ssd(Profile::open_ssd) },
+    DeviceEntry { name: "cheetah-15k6", family: DeviceFamily::Disk(DiskProfile::cheetah_15k6) },
+    DeviceEntry { name: "x25-m", family: DeviceFamily::Ssd(Profile::x25_m) },
+    DeviceEntry { name: "mtron", family: DeviceFamily::Hybrid(HybridProfile::mtron) },
+    DeviceEntry { name: "wd800aajs", family: DeviceFamily::Disk(DiskProfile::wd800aajs) },
+    DeviceEntry { name: "wd1500hlfs", family: DeviceFamily::Disk(DiskProfile::wd1500hlfs) },
+    DeviceEntry { name: "mba3147rc", family: DeviceFamily::Disk(DiskProfile::mba3147rc) },
+    DeviceEntry { name: "txssd", family: DeviceFamily::TxSsd(TxSsdConfig::new) },
+    DeviceEntry { name: "nvcache", family: DeviceFamily::TxSsd(TxSsdConfig::nv_cache) },
+    DeviceEntry { name: "wal", family: DeviceFamily::Baseline(BaselineKind::Wal) },
     DeviceEntry {
         name: "tx-flash",
-        kind: DeviceKind::Baseline(BaselineKind::Shadow(Clustering::Cycles)),
+        family: DeviceFamily::Baseline(BaselineKind::Shadow(Clustering::Cycles)),
     },
     DeviceEntry {
         name: "atomic-log",
-        kind: DeviceKind::Baseline(BaselineKind::Shadow(Clustering::LogFlags)),
+        family: DeviceFamily::Baseline(BaselineKind::Shadow(Clustering::LogFlags)),
     },
-    DeviceEntry { name: "block-map", kind: DeviceKind::Personality },
-    DeviceEntry { name: "bast", kind: DeviceKind::Personality },
-    DeviceEntry { name: "fast", kind: DeviceKind::Personality },
-    DeviceEntry { name: "dftl", kind: DeviceKind::Personality },
+    DeviceEntry { name: "block-map", family: DeviceFamily::Personality },
+    DeviceEntry { name: "bast", family: DeviceFamily::Personality },
+    DeviceEntry { name: "fast", family: DeviceFamily::Personality },
+    DeviceEntry { name: "dftl", family: DeviceFamily::Personality },
 ];
 
 /// What a device is made with, whatever its kind.
@@ -101,21 +98,21 @@ impl DeviceSpec {
             let names: Vec<&str> = DEVICES.iter().map(|entry| entry.name).collect();
             spec.unknown_name("simulated device", &names)
         })?;
-        Ok(match entry.kind {
-            DeviceKind::Ssd(profile) => {
+        Ok(match entry.family {
+            DeviceFamily::Ssd(profile) => {
                 DeviceSpec::Ssd(DeviceConfig::of_profile(&profile(), spec)?)
             }
-            DeviceKind::Disk(profile) => {
+            DeviceFamily::Disk(profile) => {
                 DeviceSpec::Disk(DiskConfig::of_profile(&profile(), spec)?)
             }
-            DeviceKind::TxSsd(kind) => DeviceSpec::TxSsd(TxSsdConfig::of_spec(kind, spec)?),
-            DeviceKind::Baseline(kind) => {
+            DeviceFamily::TxSsd(kind) => DeviceSpec::TxSsd(TxSsdConfig::of_spec(kind, spec)?),
+            DeviceFamily::Baseline(kind) => {
                 DeviceSpec::Baseline(BaselineConfig::of_spec(kind, spec)?)
             }
-            DeviceKind::Hybrid(profile) => {
+            DeviceFamily::Hybrid(profile) => {
                 DeviceSpec::Hybrid(HybridConfig::of_profile(&profile(), spec)?)
             }
-            DeviceKind::Personality => DeviceSpec::Personality(PersonalityConfig::of_spec(spec)?),
+            DeviceFamily::Personality => DeviceSpec::Personality(PersonalityConfig::of_spec(spec)?),
         })
     }
 
@@ -175,132 +172,54 @@ impl DeviceSpec {
         &self,
         runtime: &R,
         seed: u64,
-    ) -> Result<SimulatedDevice<R, P>> {
-        Ok(match self {
-            DeviceSpec::Ssd(config) => SimulatedDevice::Ssd(config.build(runtime, seed).await?),
-            DeviceSpec::Disk(config) => SimulatedDevice::Disk(config.build(runtime)?),
-            DeviceSpec::TxSsd(config) => SimulatedDevice::TxSsd(config.build(runtime, seed).await?),
+    ) -> Result<Simulated<R, P>> {
+        match self {
+            DeviceSpec::Ssd(config) => {
+                let zones = config.new_zones(runtime, seed, u64::from(config.ssd.cache_pages))?;
+                on_flash(runtime, zones, config.kind(seed), SimulatedDevice::Ssd).await
+            }
+            DeviceSpec::Disk(config) => {
+                let disk = config.kind().make(runtime, Platters::default()).await?;
+                Ok(Simulated { device: Rc::new(SimulatedDevice::Disk(disk)), array: None })
+            }
+            DeviceSpec::TxSsd(config) => {
+                let zones = config.new_zones(runtime, seed)?;
+                on_flash(runtime, zones, config.kind(seed)?, SimulatedDevice::TxSsd).await
+            }
             DeviceSpec::Baseline(config) => {
-                let nand = config.nand(seed)?;
-                let device = config.build_on(runtime, nand.clone()).await?;
-                SimulatedDevice::Baseline { device, nand }
+                let device = config.device()?;
+                let zones = device.new_zones(runtime, seed, 0)?;
+                match config.kind {
+                    BaselineKind::Wal => {
+                        let kind = config.wal(device.ftl);
+                        on_flash(runtime, zones, kind, SimulatedDevice::Wal).await
+                    }
+                    BaselineKind::Shadow(clustering) => {
+                        let kind = config.shadow(device.ftl, clustering);
+                        on_flash(runtime, zones, kind, SimulatedDevice::Shadow).await
+                    }
+                }
             }
             DeviceSpec::Hybrid(config) => {
-                let nand = Nand::new(&NandOptions { seed, ..config.layer.nand })?;
-                let device = config.build_on(runtime, nand.clone()).await?;
-                SimulatedDevice::Hybrid { device, nand }
+                let zones = config.layer.new_zones(runtime, seed)?;
+                on_flash(runtime, zones, config.kind(), SimulatedDevice::Hybrid).await
             }
             DeviceSpec::Personality(config) => {
-                let nand = Nand::new(&NandOptions { seed, ..config.nand })?;
-                let device = config.build_on(runtime, nand.clone()).await?;
-                SimulatedDevice::Personality { device, nand }
-            }
-        })
-    }
-}
-
-/// A simulated device of any kind, behind its link if it has one; itself a device. Clones name the
-/// same one.
-pub enum SimulatedDevice<R: Runtime, P: Payload> {
-    /// An SSD.
-    Ssd(Rc<SimulatedSsd<R, P>>),
-    /// A disk.
-    Disk(Rc<SimulatedDisk<R, P>>),
-    /// A TxSSD.
-    TxSsd(Rc<SimulatedTxSsd<R, P>>),
-    /// A redo log or shadow pages, behind its link.
-    Baseline {
-        /// The link, and the device behind it.
-        device: Rc<SimulatedBaseline<R, P>>,
-        /// The array below it.
-        nand: Nand<P>,
-    },
-    /// A translation layer behind its link.
-    Hybrid {
-        /// The link, and the layer behind it.
-        device: Rc<SimulatedHybrid<R, P>>,
-        /// The array below it.
-        nand: Nand<P>,
-    },
-    /// A translation layer, without a link.
-    Personality {
-        /// The layer.
-        device: Rc<SimulatedPersonality<R, P>>,
-        /// The array below it.
-        nand: Nand<P>,
-    },
-}
-
-impl<R: Runtime, P: Payload> Clone for SimulatedDevice<R, P> {
-    fn clone(&self) -> Self {
-        match self {
-            SimulatedDevice::Ssd(device) => SimulatedDevice::Ssd(Rc::clone(device)),
-            SimulatedDevice::Disk(device) => SimulatedDevice::Disk(Rc::clone(device)),
-            SimulatedDevice::TxSsd(device) => SimulatedDevice::TxSsd(Rc::clone(device)),
-            SimulatedDevice::Baseline { device, nand } => {
-                SimulatedDevice::Baseline { device: Rc::clone(device), nand: nand.clone() }
-            }
-            SimulatedDevice::Hybrid { device, nand } => {
-                SimulatedDevice::Hybrid { device: Rc::clone(device), nand: nand.clone() }
-            }
-            SimulatedDevice::Personality { device, nand } => {
-                let (device, nand) = (Rc::clone(device), nand.clone());
-                SimulatedDevice::Personality { device, nand }
+                let zones = config.new_zones(runtime, seed)?;
+                on_flash(runtime, zones, config.kind(), SimulatedDevice::Personality).await
             }
         }
     }
 }
 
-/// The same call on whichever device it is.
-macro_rules! on_each {
-    ($self:ident, $device:ident => $call:expr) => {
-        match $self {
-            SimulatedDevice::Ssd($device) => $call,
-            SimulatedDevice::Disk($device) => $call,
-            SimulatedDevice::TxSsd($device) => $call,
-            SimulatedDevice::Baseline { device: $device, .. } => $call,
-            SimulatedDevice::Hybrid { device: $device, .. } => $call,
-            SimulatedDevice::Personality { device: $device, .. } => $call,
-        }
-    };
-}
-
-impl<R: Runtime, P: Payload> PageDevice for SimulatedDevice<R, P> {
-    type Page = P;
-
-    fn limits(&self) -> &Limits {
-        on_each!(self, device => device.limits())
-    }
-
-    async fn read(&self, first: PageNo, out: &mut [P], tx: Option<TxId>) -> Result<()> {
-        on_each!(self, device => device.read(first, out, tx).await)
-    }
-
-    async fn write(&self, first: PageNo, pages: &[P], tx: Option<TxId>) -> Result<()> {
-        on_each!(self, device => device.write(first, pages, tx).await)
-    }
-
-    async fn flush(&self) -> Result<()> {
-        on_each!(self, device => device.flush().await)
-    }
-
-    async fn trim(&self, range: PageRange) -> Result<()> {
-        on_each!(self, device => device.trim(range).await)
-    }
-
-    async fn share(&self, pairs: &[(PageNo, PageNo)]) -> Result<()> {
-        on_each!(self, device => device.share(pairs).await)
-    }
-
-    async fn begin(&self) -> Result<TxId> {
-        on_each!(self, device => device.begin().await)
-    }
-
-    async fn commit(&self, tx: TxId) -> Result<()> {
-        on_each!(self, device => device.commit(tx).await)
-    }
-
-    async fn abort(&self, tx: TxId) -> Result<()> {
-        on_each!(self, device => device.abort(tx).await)
-    }
+/// Makes a device of `kind` on these zones.
+async fn on_flash<R: Runtime, P: Payload, K: DeviceKind<R, NandZones<R, P>>>(
+    runtime: &R,
+    zones: NandZones<R, P>,
+    kind: K,
+    device: fn(Rc<K::Device>) -> SimulatedDevice<R, P>,
+) -> Result<Simulated<R, P>> {
+    let array = Some(zones.nand().clone());
+    let made = kind.make(runtime, zones).await?;
+    Ok(Simulated { device: Rc::new(device(made)), array })
 }

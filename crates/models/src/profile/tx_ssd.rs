@@ -1,16 +1,16 @@
 //! The TxSSD of the TxCache paper (table II), with its transactional cache or without.
-use crate::nand::{Nand, NandGeometry, NandTiming};
-use crate::{NandOptions, NandZones};
+use crate::NandZones;
+use crate::nand::{NandGeometry, NandTiming};
 use std::rc::Rc;
 use tantalum_base::{Error, PAGE_BYTES, Payload, Result, Spec};
-use tantalum_ftl::{Ftl, FtlOptions};
+use tantalum_ftl::FtlOptions;
 use tantalum_policy::CleaningSpec;
-use tantalum_runtime::Runtime;
+use tantalum_runtime::{DeviceKind, Runtime};
 
 use super::parameters::{FtlParameters, cache_pages_max};
-use super::{DeviceConfig, Profile, memory};
-use crate::host_queue::{HostQueue, HostQueueOptions};
-use crate::tx_cache::{HeaderRelease, TxCache, TxCacheOptions};
+use super::{DeviceConfig, Profile};
+use crate::host_queue::{HostQueue, HostQueueOptions, Linked};
+use crate::tx_cache::{HeaderRelease, TxCache, TxCacheKind, TxCacheOptions};
 use tantalum_ssd::CacheKind;
 
 /// Table II.
@@ -199,14 +199,27 @@ impl TxSsdConfig {
         runtime: &R,
         seed: u64,
     ) -> Result<Rc<SimulatedTxSsd<R, P>>> {
-        let device = self.device()?;
+        let (kind, zones) = (self.kind(seed)?, self.new_zones(runtime, seed)?);
+        kind.make(runtime, zones).await
+    }
+
+    /// The device as it is made and opened; what its FTL leaves to chance comes from `seed`.
+    ///
+    /// # Errors
+    /// As [`device`](Self::device).
+    pub fn kind(&self, seed: u64) -> Result<Linked<TxCacheKind>> {
+        let below = TxCacheKind { ftl: self.device()?.seeded_ftl(seed), cache: self.cache };
+        Ok(Linked { below, link: self.link })
+    }
+
+    /// The zones over a new array.
+    pub(super) fn new_zones<R: Runtime, P: Payload>(
+        &self,
+        runtime: &R,
+        seed: u64,
+    ) -> Result<NandZones<R, P>> {
         let frames = u64::from(self.cache.cache_pages) + u64::from(self.cache.extended_pages);
-        memory::check(&self.name, device.ftl.pages, device.slots(), frames)?;
-        let nand = Nand::new(&NandOptions { seed, ..device.nand })?;
-        let zones = NandZones::new(runtime.clone(), nand, device.zones)?;
-        let ftl = Ftl::format(zones, device.seeded_ftl(seed)).await?;
-        let cache = Rc::new(TxCache::new(runtime.clone(), ftl, self.cache)?);
-        cache.start();
-        Ok(Rc::new(HostQueue::new(runtime.clone(), cache, self.link)?))
+        let device = DeviceConfig { name: self.name.clone(), ..self.device()? };
+        device.new_zones(runtime, seed, frames)
     }
 }

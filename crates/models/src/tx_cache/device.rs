@@ -6,8 +6,8 @@ use tantalum_base::{
 };
 use tantalum_ftl::Ftl;
 use tantalum_media::ZoneMedia;
-use tantalum_runtime::Runtime;
 use tantalum_runtime::sync::{Semaphore, WaitQueue, Waiting};
+use tantalum_runtime::{DeviceCounters, Finding, LifeCycle, Runtime};
 
 use super::metadata::{PagePlace, TxNvram};
 use super::options::TxCacheOptions;
@@ -15,7 +15,6 @@ use super::state::State;
 use super::statistics::TxCacheStatistics;
 
 /// A flash device with a transactional write cache in NVRAM (TxCache).
-/// [`start`](Self::start) starts what must run beside the commands.
 pub struct TxCache<R, M: ZoneMedia> {
     pub(super) runtime: R,
     pub(super) ftl: Rc<Ftl<M>>,
@@ -134,20 +133,6 @@ impl<R: Runtime, M: ZoneMedia> TxCache<R, M> {
         }
     }
 
-    /// Starts the tasks that must run beside the commands. They end when the device fails; what
-    /// made it fail is told to whoever writes next.
-    pub fn start(self: &Rc<Self>) {
-        for _ in 0..self.options.write_backs_in_flight {
-            let device = Rc::clone(self);
-            self.runtime.spawn("flusher", async move { device.run_flusher().await });
-        }
-        let device = Rc::clone(self);
-        self.runtime.spawn("spiller", async move { device.run_spiller().await });
-        let device = Rc::clone(self);
-        self.runtime.spawn("trimmer", async move { device.run_trimmer().await });
-        self.start_ftl();
-    }
-
     /// Starts the FTL's tasks, once: a recovery may need the room that they make.
     pub(super) fn start_ftl(&self) {
         if self.ftl_started.replace(true) {
@@ -157,33 +142,6 @@ impl<R: Runtime, M: ZoneMedia> TxCache<R, M> {
         self.runtime.spawn("cleaner", async move { ftl.run_cleaner().await });
         let ftl = Rc::clone(&self.ftl);
         self.runtime.spawn("checkpointer", async move { ftl.run_checkpointer().await });
-    }
-
-    /// Aborts what is open, writes all that is committed home and leaves a checkpoint, so that the
-    /// next opening has nothing to do. No command may be in flight.
-    pub async fn close(&self) -> Result<()> {
-        self.check_failed()?;
-        let open: Vec<TxId> = {
-            let state = self.state.borrow();
-            let open = |transaction: &&super::state::Transaction| {
-                transaction.phase == super::state::Phase::Open
-            };
-            state.transactions.iter().filter(open).map(|transaction| transaction.id).collect()
-        };
-        for tx in open {
-            self.abort(tx).await?;
-        }
-        let draining = Waiting::new(&self.draining, 1);
-        self.work.wake_all();
-        let drained = || {
-            let state = self.state.borrow();
-            self.unless_failed(state.in_force() == 0 && state.going_home.is_empty())
-        };
-        self.room.until(drained).await?;
-        drop(draining);
-        // A task: a checkpoint that is begun must be ended, also where this is given up.
-        let ftl = Rc::clone(&self.ftl);
-        self.runtime.spawn("close", async move { ftl.close().await }).await
     }
 
     pub(super) fn check_failed(&self) -> Result<()> {
@@ -303,6 +261,67 @@ pub(super) fn latched(first: &Error) -> Error {
         "the device refuses writes until it is opened again, after an earlier failure",
         first.clone(),
     )
+}
+
+impl<R: Runtime, M: ZoneMedia> LifeCycle for TxCache<R, M> {
+    fn start(self: &Rc<Self>, _runtime: &impl Runtime) {
+        for _ in 0..self.options.write_backs_in_flight {
+            let device = Rc::clone(self);
+            self.runtime.spawn("flusher", async move { device.run_flusher().await });
+        }
+        let device = Rc::clone(self);
+        self.runtime.spawn("spiller", async move { device.run_spiller().await });
+        let device = Rc::clone(self);
+        self.runtime.spawn("trimmer", async move { device.run_trimmer().await });
+        self.start_ftl();
+    }
+
+    /// Aborts what is open, writes all that is committed home and leaves a checkpoint.
+    async fn close(&self) -> Result<()> {
+        self.check_failed()?;
+        let open: Vec<TxId> = {
+            let state = self.state.borrow();
+            let open = |transaction: &&super::state::Transaction| {
+                transaction.phase == super::state::Phase::Open
+            };
+            state.transactions.iter().filter(open).map(|transaction| transaction.id).collect()
+        };
+        for tx in open {
+            self.abort(tx).await?;
+        }
+        let draining = Waiting::new(&self.draining, 1);
+        self.work.wake_all();
+        let drained = || {
+            let state = self.state.borrow();
+            self.unless_failed(state.in_force() == 0 && state.going_home.is_empty())
+        };
+        self.room.until(drained).await?;
+        drop(draining);
+        // A task: a checkpoint that is begun must be ended, also where this is given up.
+        let ftl = Rc::clone(&self.ftl);
+        self.runtime.spawn("close", async move { ftl.close().await }).await
+    }
+
+    async fn check(&self, progress: impl FnMut(u64, u64)) -> Result<Vec<Finding>> {
+        self.ftl.check(progress).await
+    }
+
+    fn counters(&self) -> DeviceCounters {
+        let counts = self.statistics();
+        DeviceCounters {
+            pages_read: counts.pages_read,
+            read_hits: counts.read_hits,
+            pages_written: counts.pages_written,
+            flushes: counts.flushes,
+            pages_spilled: counts.pages_spilled,
+            ..counts.ftl.counters()
+        }
+    }
+
+    fn validate(&self) {
+        self.validate_cache();
+        self.ftl.validate();
+    }
 }
 
 impl<R: Runtime, M: ZoneMedia> PageDevice for TxCache<R, M> {

@@ -17,6 +17,7 @@
 //! the last before a power cut. A page version counts where the mapping leads to it, so a commit
 //! is one flag, and an entry of the mapping for each page, which recovery can repeat.
 mod device;
+mod kind;
 mod lists;
 mod metadata;
 mod options;
@@ -30,6 +31,7 @@ mod validate;
 mod write_back;
 
 pub use device::TxCache;
+pub use kind::{KeptNvram, TxCacheKind};
 pub use metadata::{Flags, PageHeader, PagePlace, TxHeader, TxNvram, TxState};
 pub use options::{HeaderRelease, TxCacheOptions};
 pub use recovery::TxRecoveryReport;

@@ -9,8 +9,8 @@ use super::metadata::{NONE, PagePlace, TxState};
 use super::state::{Phase, State, Use};
 
 impl<R: Runtime, M: ZoneMedia> TxCache<R, M> {
-    /// Panics where the structures contradict each other.
-    pub fn validate(&self) {
+    /// Panics where the structures of the cache contradict each other; the FTL may be at work.
+    pub fn validate_cache(&self) {
         let state = self.state.borrow();
         state.validate_mapping();
         state.validate_places();

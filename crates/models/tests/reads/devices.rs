@@ -7,8 +7,8 @@ use tantalum_ftl::{DumpOptions, Ftl, FtlOptions};
 use tantalum_media::ZoneMedia;
 use tantalum_models::nand::{Nand, NandFaults, NandGeometry, NandTiming};
 use tantalum_models::{NandOptions, NandZones, NandZonesOptions};
-use tantalum_runtime::Virtual;
 use tantalum_runtime::virtual_time::Schedule;
+use tantalum_runtime::{LifeCycle, Virtual};
 use tantalum_ssd::{CacheKind, Ssd, SsdOptions};
 
 pub type Zones = NandZones<Virtual, Stamp>;

@@ -18,7 +18,7 @@ use tantalum_models::baselines::{
 };
 use tantalum_models::fault_points::Fault;
 use tantalum_models::{TxCache, TxCacheOptions};
-use tantalum_runtime::Virtual;
+use tantalum_runtime::{LifeCycle, Virtual};
 use tantalum_ssd::CacheKind;
 
 const SEEDS: u64 = 24;
@@ -105,8 +105,8 @@ async fn tx_cache(runtime: Virtual, cache_pages: u32) -> Result<Rc<TxCache<Virtu
     let zones = devices::zones(&runtime, Shape::SMALL)?;
     let pages = 160 + u64::from(options.extended_pages);
     let ftl = Ftl::format(zones, FtlOptions::new(pages)).await?;
-    let device = Rc::new(TxCache::new(runtime, ftl, options)?);
-    device.start();
+    let device = Rc::new(TxCache::new(runtime.clone(), ftl, options)?);
+    device.start(&runtime);
     Ok(device)
 }
 

@@ -5,8 +5,8 @@ use std::rc::Rc;
 use tantalum_base::{ErrorKind, PageDevice, PageNo, PageRange, Payload, Result, Stamp};
 use tantalum_media::wrappers::{Faults, FaultsOptions};
 use tantalum_models::{TxCache, TxCacheOptions};
-use tantalum_runtime::Virtual;
 use tantalum_runtime::virtual_time::Schedule;
+use tantalum_runtime::{LifeCycle, Virtual};
 
 type Device = TxCache<Virtual, Faults<Zones>>;
 
@@ -68,7 +68,7 @@ fn loses(nth: &'static [u64], trims: bool) {
         write_large(&device, 2).await?;
         // Everything that can go home does.
         device.close().await?;
-        device.validate();
+        device.validate_cache();
         assert_eq!(device.statistics().pages_lost, nth.len() as u64);
         let lost = errors(&device, 2).await;
         assert_eq!(lost.len(), nth.len(), "{lost:?}");
@@ -88,15 +88,15 @@ fn loses(nth: &'static [u64], trims: bool) {
             let expected = if trims { Stamp::zero() } else { Stamp::new(page, 2) };
             assert_eq!(out[0], expected);
         }
-        device.validate();
+        device.validate_cache();
         // Its places serve again: the largest transaction finds room, many times.
         for count in 3..20 {
             write_large(&device, count).await?;
-            device.validate();
+            device.validate_cache();
             assert!(errors(&device, count).await.is_empty());
         }
         device.close().await?;
-        device.validate();
+        device.validate_cache();
         Ok(())
     });
 }
@@ -133,10 +133,10 @@ fn what_an_open_transaction_lost_is_an_error_to_it_until_it_writes_it_again() {
                 lost.clear();
             }
             device.commit(tx).await?;
-            device.validate();
+            device.validate_cache();
             assert_eq!(errors(&device, 2).await, lost);
             device.close().await?;
-            device.validate();
+            device.validate_cache();
             assert_eq!(errors(&device, 2).await, lost);
         }
         Ok(())

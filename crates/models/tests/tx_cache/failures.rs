@@ -7,8 +7,8 @@ use tantalum_media::block_store::MemoryStore;
 use tantalum_media::wrappers::{AppendFault, Faults, FaultsOptions};
 use tantalum_media::{FileZones, FileZonesOptions};
 use tantalum_models::{TxCache, TxCacheOptions};
-use tantalum_runtime::Virtual;
 use tantalum_runtime::virtual_time::Schedule;
+use tantalum_runtime::{LifeCycle, Virtual};
 
 /// Sizes of the zones; their pages are bytes, as those of any real medium.
 const ZONES: FileZonesOptions =
@@ -31,8 +31,8 @@ fn fails_at(nth: u64, large: bool) {
         .run(async move {
             let zones = Faults::new(Rc::new(zones), FaultsOptions::default());
             let ftl = Ftl::format(zones, ftl_options).await.unwrap();
-            let device = Rc::new(TxCache::new(handle, Rc::clone(&ftl), options).unwrap());
-            device.start();
+            let device = Rc::new(TxCache::new(handle.clone(), Rc::clone(&ftl), options).unwrap());
+            device.start(&handle);
             ftl.media().fail_append(nth, AppendFault::Io);
             let mut committed = 0u8;
             let refused = 'load: loop {
@@ -84,7 +84,7 @@ fn fails_at(nth: u64, large: bool) {
             let zones = FileZones::new(store, ZONES).unwrap();
             let (ftl, _) = Ftl::recover(zones, ftl_options).await.unwrap();
             let (device, _) = TxCache::recover(handle, ftl, options, nvram).await.unwrap();
-            device.validate();
+            device.validate_cache();
             let mut expected = vec![0; PAGES as usize];
             for commit in 0..u64::from(committed) {
                 for page in 0..if large { 30 } else { 3 } {

@@ -9,7 +9,7 @@ use tantalum_ftl::Ftl;
 use tantalum_media::cut::Fate;
 use tantalum_models::{TxCache, TxCacheOptions};
 use tantalum_runtime::virtual_time::Schedule;
-use tantalum_runtime::{Runtime, Virtual};
+use tantalum_runtime::{LifeCycle, Runtime, Virtual};
 
 /// Polls `future` up to `polls` times and gives it up; what it gave where it ended by then.
 async fn give_up<T>(polls: u32, future: impl Future<Output = T>) -> Option<T> {
@@ -47,10 +47,10 @@ fn with_a_cut<T: Copy + 'static>(
     let (zones, ftl_options) = (ftl.media().reopen(runtime.clone()), *ftl.options());
     let recovered = async move {
         let (ftl, _) = Ftl::recover(zones, ftl_options).await.unwrap();
-        let (device, _) = TxCache::recover(handle, ftl, options, nvram).await.unwrap();
+        let (device, _) = TxCache::recover(handle.clone(), ftl, options, nvram).await.unwrap();
         let device = Rc::new(device);
-        device.validate();
-        device.start();
+        device.validate_cache();
+        device.start(&handle);
         check(&device, said).await;
         device.close().await.unwrap();
     };
@@ -80,7 +80,7 @@ fn a_trim_that_is_given_up_takes_nothing_that_was_written_later() {
             write(device, 5, 2, None).await;
             device.commit(tx).await.unwrap();
             device.flush().await.unwrap();
-            device.validate();
+            device.validate_cache();
             trimmed.is_some()
         };
         let check = async |device: &Device, trimmed: bool| {
@@ -141,7 +141,7 @@ fn a_begin_that_is_given_up_leaves_no_transaction() {
                 let tx = device.begin().await.unwrap();
                 write(device, count, count, Some(tx)).await;
                 device.commit(tx).await.unwrap();
-                device.validate();
+                device.validate_cache();
             }
             assert_eq!(
                 device.commit(TxId(77)).await.unwrap_err().kind(),
@@ -183,7 +183,7 @@ fn a_write_commit_or_abort_that_is_given_up_is_whole_or_not_there() {
                     };
                     give_up(polls, ending).await
                 };
-                device.validate();
+                device.validate_cache();
                 write(device, 5, 3, None).await;
                 ended.is_some()
             };
@@ -242,13 +242,13 @@ fn commands_that_are_given_up_while_they_wait_leave_nothing() {
             assert!(give_up(1, device.commit(a)).await.is_none());
             assert!(give_up(1, device.abort(a)).await.is_none());
         }
-        device.validate();
+        device.validate_cache();
         write(&device, 21, 2, Some(b)).await;
         assert_eq!(read(&device, 20, Some(b)).await, 0);
         device.commit(b).await.unwrap();
         device.commit(a).await.unwrap();
         assert_eq!([read(&device, 11, None).await, read(&device, 21, None).await], [1, 2]);
         device.close().await.unwrap();
-        device.validate();
+        device.validate_cache();
     });
 }

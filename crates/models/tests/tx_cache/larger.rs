@@ -2,6 +2,7 @@
 use crate::support::{PAGES, options, read, run, stamp, write};
 use tantalum_base::{ErrorKind, PageDevice, PageNo};
 use tantalum_models::TxCacheOptions;
+use tantalum_runtime::LifeCycle;
 use tantalum_runtime::virtual_time::Schedule;
 
 #[test]
@@ -119,7 +120,7 @@ fn a_full_transaction_can_write_its_own_pages_again() {
             for first in (0..most - 3).step_by(3) {
                 let pages: Vec<_> = (first..first + 3).map(|page| stamp(page, 3)).collect();
                 device.write(PageNo(first), &pages, Some(a)).await.unwrap();
-                device.validate();
+                device.validate_cache();
                 // There is room for these all the time.
                 write(&device, 110 + first, 3, None).await;
             }
@@ -144,7 +145,7 @@ fn a_full_transaction_can_write_its_own_pages_again() {
             }
             assert_eq!([read(&device, 100, None).await, read(&device, 102, None).await], [2, 9]);
             device.close().await.unwrap();
-            device.validate();
+            device.validate_cache();
         });
     }
 }
@@ -166,7 +167,7 @@ fn pages_written_again_leave_room_for_plain_writes() {
                 };
                 device.write(PageNo(first), &of(first, count), Some(tx)).await.unwrap();
                 device.write(PageNo(100), &of(100, count), None).await.unwrap();
-                device.validate();
+                device.validate_cache();
             }
         }
         device.commit(tx).await.unwrap();

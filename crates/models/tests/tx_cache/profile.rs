@@ -7,7 +7,7 @@ use tantalum_models::tx_cache::TxCacheStatistics;
 use tantalum_models::{Nand, NandZones};
 use tantalum_models::{Profile, TxCache};
 use tantalum_runtime::virtual_time::Schedule;
-use tantalum_runtime::{Runtime, Virtual};
+use tantalum_runtime::{LifeCycle, Runtime, Virtual};
 
 const PAGES: u64 = 40_000;
 
@@ -87,8 +87,8 @@ fn recovery_of_a_cache_of_32_mib() {
             let nand = Nand::new(&device.nand).unwrap();
             let zones = NandZones::<_, Stamp>::new(handle.clone(), nand, device.zones).unwrap();
             let ftl = Ftl::format(zones.reopen(handle.clone()), device.ftl).await.unwrap();
-            let cache = Rc::new(TxCache::new(handle, ftl, config.cache).unwrap());
-            cache.start();
+            let cache = Rc::new(TxCache::new(handle.clone(), ftl, config.cache).unwrap());
+            cache.start(&handle);
             for page in (0..3000).map(PageNo) {
                 cache.write(page, &[Stamp::new(page, 1)], None).await.unwrap();
             }

@@ -3,8 +3,8 @@ use crate::support::{PAGES, options, read, run, stamp, write};
 use tantalum_base::{ErrorKind, PageDevice, PageNo, PageRange, Stamp, TxId};
 use tantalum_models::TxCacheOptions;
 use tantalum_models::tx_cache::{HeaderRelease, TxState};
-use tantalum_runtime::Runtime;
 use tantalum_runtime::virtual_time::Schedule;
+use tantalum_runtime::{LifeCycle, Runtime};
 
 #[test]
 fn a_transaction_is_seen_by_itself_until_it_commits() {

@@ -7,8 +7,8 @@ use tantalum_media::ZoneMedia;
 use tantalum_models::nand::{Nand, NandFaults, NandGeometry, NandTiming};
 use tantalum_models::{NandOptions, NandZones, NandZonesOptions};
 use tantalum_models::{TxCache, TxCacheOptions};
-use tantalum_runtime::Virtual;
 use tantalum_runtime::virtual_time::Schedule;
+use tantalum_runtime::{LifeCycle, Virtual};
 
 pub type Zones = NandZones<Virtual, Stamp>;
 pub type Device = TxCache<Virtual, Zones>;
@@ -60,7 +60,7 @@ pub async fn device_on<M: ZoneMedia<Page = Stamp>>(
     let pages = PAGES + u64::from(options.extended_pages);
     let ftl = Ftl::format(media, FtlOptions::new(pages)).await.unwrap();
     let device = Rc::new(TxCache::new(runtime.clone(), ftl, options).unwrap());
-    device.start();
+    device.start(runtime);
     device
 }
 

@@ -7,7 +7,7 @@ use tantalum_base::{PageDevice, PageNo, Payload, Stamp};
 use tantalum_models::TxCacheOptions;
 use tantalum_models::tx_cache::{TxCacheStatistics, TxRecoveryReport};
 use tantalum_runtime::virtual_time::Schedule;
-use tantalum_runtime::{Runtime, Virtual};
+use tantalum_runtime::{LifeCycle, Runtime, Virtual};
 
 #[derive(Clone, Copy, Debug)]
 pub struct Scenario {
@@ -40,12 +40,12 @@ pub fn run(scenario: &Scenario) -> Result<Outcome, String> {
     let clients = Rc::new(RefCell::new(clients));
     let runtime = Virtual::new(Schedule::Shuffled(seed ^ 1));
     let device = rig.format(&runtime);
-    device.start();
+    device.start(&runtime);
     rig.plan(&runtime, scenario.cut);
     load(&mut rig, &runtime, &device, &clients, shape)?;
     outcome.load = rig.counts();
     outcome.statistics = device.statistics();
-    device.validate();
+    device.validate_cache();
     drop(device);
     rig.settle(&runtime);
     if scenario.cut_in_recovery.is_some() {
@@ -65,14 +65,14 @@ pub fn run(scenario: &Scenario) -> Result<Outcome, String> {
         } else if (report.redone, report.undone, report.trim_redone) != (0, 0, false) {
             return Err(format!("a closed device had something to recover: {report:?}"));
         }
-        device.validate();
-        device.start();
+        device.validate_cache();
+        device.start(&runtime);
         verify(&runtime, &device, &clients, &shape)
             .map_err(|text| format!("opening {round}: {text}; {report:?}"))?;
         if round == 0 {
             let commands = shape.commands.min(6);
             load(&mut rig, &runtime, &device, &clients, Shape { commands, ..shape })?;
-            device.validate();
+            device.validate_cache();
             verify(&runtime, &device, &clients, &shape)?;
         }
         let closing = Rc::clone(&device);

@@ -8,8 +8,8 @@ use std::fs::File;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
-use tantalum_runtime::Live;
 use tantalum_runtime::live::{LiveOptions, spawn_thread};
+use tantalum_runtime::{LifeCycle, Live};
 use tantalum_volume::{FlashVolume, VolumeConfig, VolumeStore, create_volume, open_volume};
 
 /// Whether the bench is to run: `cargo test` builds benches too and starts them without

@@ -18,7 +18,7 @@ use tantalum_media::{CutPlan, Fate};
 use tantalum_runtime::live::{LiveOptions, spawn_thread};
 use tantalum_runtime::{Live, Runtime};
 use tantalum_volume::client::{self, Client};
-use tantalum_volume::{FlashVolume, VolumeConfig};
+use tantalum_volume::{FlashVolume, OpenOptions, VolumeConfig, open_flash};
 
 /// How long the settling of a power cut may take.
 const SETTLE_MAX: Duration = Duration::from_secs(20);
@@ -84,8 +84,8 @@ fn open_cut(path: &Path, cut_at: u64, seed: u64) -> Result<Client> {
                 return until_ended(&live).await;
             }
         };
-        let _ = opened.send(Ok(volume.device().limits().clone()));
-        client::serve_client(&live, Rc::clone(volume.device()), requests).await;
+        let _ = opened.send(Ok(volume.limits().clone()));
+        client::serve_client(&live, Rc::clone(&volume), requests).await;
         until_ended(&live).await;
     };
     let thread = spawn_thread("demo-volume", LiveOptions::default(), body)?;
@@ -106,7 +106,7 @@ async fn open_volume(
     config: &VolumeConfig,
     cut_at: u64,
     seed: u64,
-) -> Result<FlashVolume<CrashStore<FileStore, Live>>> {
+) -> Result<Rc<FlashVolume<CrashStore<FileStore, Live>>>> {
     let file = FileStore::open(live, &config.data_path()?, FileStoreOptions::default())?;
     let store = CrashStore::new(live.clone(), file, CrashOptions::default());
     let mut rng = Rng::split(seed ^ cut_at, "power cut");
@@ -119,6 +119,6 @@ async fn open_volume(
         let _ = cut.cut(&mut rng, CutStyle::Random).await;
         std::process::exit(0);
     });
-    let (volume, _) = FlashVolume::open(live, store, config).await?;
+    let (volume, _) = open_flash(live, store, config, OpenOptions::default()).await?;
     Ok(volume)
 }

@@ -3,10 +3,11 @@ use crate::common::{TraceArgs, clients};
 use crate::progress::Progress;
 use std::rc::Rc;
 use tantalum_lab::device_replay::{
-    Age, DeviceReplayOptions, DeviceReplayRow, DeviceTrace, Dump, Latency, replay,
+    Age, DeviceReplayOptions, DeviceReplayRow, DeviceTrace, Latency, replay,
 };
 use tantalum_models::DeviceSpec;
 use tantalum_report::{Report, Table, Value, config_hash, schema};
+use tantalum_runtime::DumpCounters;
 
 /// Columns that people are shown as text; programs get all of them.
 const SHOWN: [&str; 13] = [
@@ -117,8 +118,9 @@ fn values(row: &DeviceReplayRow) -> Vec<(&'static str, Value)> {
     let latency = |latency: &Latency, ns: u64| {
         if latency.requests == 0 { Value::Null } else { ns.into() }
     };
-    let of_dump =
-        |value: fn(&Dump) -> u64| row.dump.as_ref().map_or(Value::Null, |dump| value(dump).into());
+    let of_dump = |value: fn(&DumpCounters) -> u64| {
+        row.dump.as_ref().map_or(Value::Null, |dump| value(dump).into())
+    };
     vec![
         ("trace", row.trace.as_str().into()),
         ("device", row.device.as_str().into()),

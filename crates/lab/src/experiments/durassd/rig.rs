@@ -51,7 +51,7 @@ impl Rig {
         let build = {
             let runtime = runtime.clone();
             async move {
-                let device: Rc<Device> = Rc::new(spec.build(&runtime, seed).await?);
+                let device: Rc<Device> = spec.build(&runtime, seed).await?.device;
                 let pages = device.limits().pages;
                 let expected = Rc::new(RefCell::new(Expected::new(pages)));
                 age_device(&runtime, &device, &expected, &age, seed).await?;

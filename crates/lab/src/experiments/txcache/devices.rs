@@ -3,15 +3,14 @@
 use std::cell::RefCell;
 use std::rc::Rc;
 use tantalum_base::{Error, ErrorKind, PageDevice, Result, Stamp};
-use tantalum_ftl::Ftl;
-use tantalum_models::baselines::{Clustering, RedoLog, ShadowLog, ShadowOptions, WalOptions};
+use tantalum_models::baselines::{Clustering, ShadowKind, ShadowOptions, WalKind, WalOptions};
 use tantalum_models::nand::Nand;
 use tantalum_models::profile::TxSsdConfig;
-use tantalum_models::tx_cache::{HeaderRelease, TxCache};
-use tantalum_models::{DeviceConfig, HostQueue, TxCacheOptions};
+use tantalum_models::tx_cache::HeaderRelease;
+use tantalum_models::{DeviceConfig, HostQueue, TxCacheKind, TxCacheOptions};
 use tantalum_models::{NandOptions, NandZones};
-use tantalum_runtime::Virtual;
 use tantalum_runtime::virtual_time::Schedule;
+use tantalum_runtime::{DeviceKind, Virtual};
 
 use super::replay::{Measured, fill, replay};
 use super::trace::Trace;
@@ -142,8 +141,7 @@ async fn run(
         Device::Wal(log_pages) => {
             let (config, options) = wal_config(sizes, log_pages)?;
             let (nand, zones) = zones(runtime, &config, seed)?;
-            let wal = Rc::new(RedoLog::format(Rc::new(zones), config.ftl, options).await?);
-            wal.device().start(runtime);
+            let wal = WalKind { ftl: config.ftl, wal: options }.make(runtime, zones).await?;
             fill(wal.ftl(), &expected, pages).await?;
             let fits = trace.pages_max <= wal.limits().transaction_pages_max;
             let parts = (!fits).then(|| Rc::new(trace.in_parts(log_pages / PARTS_OF_LOG)));
@@ -153,14 +151,13 @@ async fn run(
         Device::TxFlash => {
             let config = sizes.plain(|_| 0)?;
             let (nand, zones) = zones(runtime, &config, seed)?;
-            let ftl = Ftl::format(zones, config.ftl).await?;
             let options = ShadowOptions {
                 clustering: Clustering::Cycles,
                 transactions_max: TRANSACTIONS_MAX,
             };
-            let shadow = Rc::new(ShadowLog::device(ftl, options));
+            let kind = ShadowKind { ftl: config.ftl, shadow: options };
+            let shadow = kind.make(runtime, zones).await?;
             shadow.overlap_commits();
-            shadow.device().start(runtime);
             fill(shadow.ftl(), &expected, pages).await?;
             on_link(runtime, shadow, &config, &nand, trace, &expected).await
         }
@@ -183,9 +180,8 @@ async fn run_cache(
     expected: &Rc<RefCell<Expected>>,
 ) -> Result<Measured> {
     let (nand, zones) = zones(runtime, config, sizes.seed)?;
-    let ftl = Ftl::format(zones, config.ftl).await?;
-    let cache = Rc::new(TxCache::new(runtime.clone(), ftl, *options)?);
-    cache.start();
+    let kind = TxCacheKind { ftl: config.ftl, cache: *options };
+    let cache = kind.make(runtime, zones).await?;
     fill(cache.ftl(), expected, sizes.capacity_pages).await?;
     on_link(runtime, cache, config, &nand, trace, expected).await
 }

@@ -7,10 +7,11 @@ use std::rc::Rc;
 use tantalum_base::{Error, ErrorKind, PageDevice, PageNo, PageRange, Result, Stamp};
 use tantalum_ftl::Ftl;
 use tantalum_media::cut::Fate;
-use tantalum_models::baselines::{RedoLog, WalRecovery, scan_cycles};
+use tantalum_models::TxCacheKind;
+use tantalum_models::baselines::{WalKind, WalRecovery, scan_cycles};
 use tantalum_models::tx_cache::{HeaderRelease, TxCache, TxRecoveryReport};
 use tantalum_runtime::virtual_time::Schedule;
-use tantalum_runtime::{Runtime, Virtual};
+use tantalum_runtime::{DeviceKind, LifeCycle, Opening, Runtime, Virtual};
 
 use super::super::{Progress, Row, Scale};
 use super::Setup;
@@ -151,9 +152,8 @@ fn tx_cache(sizes: &Sizes, cache_pages: u32) -> Result<CacheRecovery> {
     let mut expected = Expected::new(sizes.capacity_pages);
     let (media, handle) = (zones.reopen(runtime.clone()), runtime.clone());
     let (nvram, expected) = drive(&runtime, async move {
-        let ftl = Ftl::format(media, device.ftl).await?;
-        let cache = Rc::new(TxCache::new(handle, ftl, options)?);
-        cache.start();
+        let kind = TxCacheKind { ftl: device.ftl, cache: options };
+        let cache = kind.make(&handle, media).await?;
         for number in 0..transactions {
             let range = range(number, cache.limits().pages);
             transact(&*cache, &mut expected, range, number % 2 == 0).await?;
@@ -183,11 +183,10 @@ fn wal(sizes: &Sizes, log_pages: u32) -> Result<LogRecovery> {
     // As many as fill the log and no more, commit records included.
     let transactions = u64::from(log_pages) / (TRANSACTION_PAGES + 1);
     let mut expected = Expected::new(sizes.capacity_pages);
-    let media = Rc::new(zones.reopen(runtime.clone()));
-    let handle = runtime.clone();
+    let kind = WalKind { ftl: config.ftl, wal: options };
+    let (media, handle) = (zones.reopen(runtime.clone()), runtime.clone());
     let expected = drive(&runtime, async move {
-        let wal = Rc::new(RedoLog::format(media, config.ftl, options).await?);
-        wal.device().start(&handle);
+        let wal = kind.make(&handle, media).await?;
         for number in 0..transactions {
             let range = range(number, wal.limits().pages);
             transact(&*wal, &mut expected, range, true).await?;
@@ -197,11 +196,11 @@ fn wal(sizes: &Sizes, log_pages: u32) -> Result<LogRecovery> {
     runtime.drop_tasks();
     nand.power_cut(runtime.now_ns(), |_| Fate::Vanish);
     let runtime = Virtual::new(Schedule::Fifo);
-    let (media, handle) = (Rc::new(zones.reopen(runtime.clone())), runtime.clone());
+    let (media, handle) = (zones.reopen(runtime.clone()), runtime.clone());
     let recovered = drive(&runtime, async move {
-        let (wal, report) = RedoLog::recover(media, config.ftl, options, &handle).await?;
-        let wal = Rc::new(wal);
-        wal.device().start(&handle);
+        let on = Opening { runtime: handle.clone(), media, kept: () };
+        let (wal, report) = kind.open(on).await?;
+        wal.start(&handle);
         check(&*wal, &expected, transactions).await?;
         let served_ns = handle.now_ns();
         wal.checkpoint().await?;

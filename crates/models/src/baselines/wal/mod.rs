@@ -18,6 +18,7 @@
 //! journal's super block); it changes in one batch with the last pages that are copied home.
 mod home;
 mod index;
+mod kind;
 mod log;
 mod options;
 mod recovery;
@@ -31,20 +32,25 @@ use tantalum_base::{
 use tantalum_ftl::{CommandTasks, Ftl, FtlOptions, FtlStatistics};
 use tantalum_media::ZoneMedia;
 use tantalum_media::wrappers::ZoneWindow;
-use tantalum_runtime::Runtime;
 use tantalum_runtime::sync::{Semaphore, WaitQueue};
+use tantalum_runtime::{DeviceCounters, Finding, LifeCycle, Runtime};
 
 use crate::page_turns::PageTurns;
 use index::{Index, Logged};
 use log::Log;
 use tantalum_ssd::Transactional;
 
+pub use kind::WalKind;
 pub use options::WalOptions;
 pub use recovery::WalRecovery;
 
 /// Counters of a [`Wal`] since it was opened.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct WalStatistics {
+    /// Pages that the host read.
+    pub pages_read: u64,
+    /// Flush commands; they find nothing to do.
+    pub flushes: u64,
     /// Pages that the host wrote, transactions included when they commit.
     pub pages_written: u64,
     /// Slots of the log that were programmed: pages, commit records, padding.
@@ -145,17 +151,6 @@ impl<M: ZoneMedia> RedoLog<M> {
         Transactional::over(Rc::new(redo_log), options.transactions_max, pages_max)
     }
 
-    /// Starts what must run beside the commands.
-    pub fn start(self: &Rc<Self>, runtime: &impl Runtime) {
-        self.commands.start(self, runtime);
-        let wal = Rc::clone(self);
-        runtime.spawn("copier home", async move { wal.run_copier().await });
-        let ftl = Rc::clone(&self.ftl);
-        runtime.spawn("cleaner", async move { ftl.run_cleaner().await });
-        let ftl = Rc::clone(&self.ftl);
-        runtime.spawn("checkpointer", async move { ftl.run_checkpointer().await });
-    }
-
     /// The FTL of the home locations.
     pub fn ftl(&self) -> &Rc<Ftl<ZoneWindow<M>>> {
         &self.ftl
@@ -203,13 +198,6 @@ impl<M: ZoneMedia> RedoLog<M> {
         self.log.room.wake_all();
         self.log.filling.wake_all();
         self.settled.wake_all();
-    }
-
-    /// Leaves a checkpoint of the home locations, so that the next opening is quick. The log stays as it
-    /// is.
-    pub async fn close(&self) -> Result<()> {
-        let close = |wal: Rc<Self>| async move { wal.ftl.close().await };
-        self.commands.run("close", close).await
     }
 
     /// Logs these pages as one transaction: durable when it returns. To be driven to its end.
@@ -272,6 +260,44 @@ struct Missed {
     logged: Vec<(PageNo, u32, usize)>,
 }
 
+impl<M: ZoneMedia> LifeCycle for RedoLog<M> {
+    fn start(self: &Rc<Self>, runtime: &impl Runtime) {
+        self.commands.start(self, runtime);
+        let wal = Rc::clone(self);
+        runtime.spawn("copier home", async move { wal.run_copier().await });
+        let ftl = Rc::clone(&self.ftl);
+        runtime.spawn("cleaner", async move { ftl.run_cleaner().await });
+        let ftl = Rc::clone(&self.ftl);
+        runtime.spawn("checkpointer", async move { ftl.run_checkpointer().await });
+    }
+
+    /// Leaves a checkpoint of the home locations. The log stays as it is: what is in it is read from there
+    /// when the device is opened again.
+    async fn close(&self) -> Result<()> {
+        let close = |wal: Rc<Self>| async move { wal.ftl.close().await };
+        self.commands.run("close", close).await
+    }
+
+    async fn check(&self, progress: impl FnMut(u64, u64)) -> Result<Vec<Finding>> {
+        self.ftl.check(progress).await
+    }
+
+    fn counters(&self) -> DeviceCounters {
+        let counts = self.statistics();
+        DeviceCounters {
+            pages_read: counts.pages_read,
+            pages_written: counts.pages_written,
+            flushes: counts.flushes,
+            log_slots: counts.log_slots,
+            ..counts.ftl.counters()
+        }
+    }
+
+    fn validate(&self) {
+        self.ftl.validate();
+    }
+}
+
 impl<M: ZoneMedia> PageDevice for RedoLog<M> {
     type Page = M::Page;
 
@@ -281,6 +307,7 @@ impl<M: ZoneMedia> PageDevice for RedoLog<M> {
 
     async fn read(&self, first: PageNo, out: &mut [M::Page], _tx: Option<TxId>) -> Result<()> {
         self.limits.check_range(PageRange::new(first, out.len() as u64))?;
+        self.count(|counts| counts.pages_read += out.len() as u64);
         let missed = self.look_up(first, out);
         // No await from there to the first poll below: all pages are read as they are at that moment.
         let _reading = self.log.readers.enter(&missed.slots);
@@ -324,6 +351,7 @@ impl<M: ZoneMedia> PageDevice for RedoLog<M> {
     }
 
     async fn flush(&self) -> Result<()> {
+        self.count(|counts| counts.flushes += 1);
         self.check_failed()
     }
 

@@ -1,0 +1,262 @@
+//! The devices under test, each so small that it can be cut everywhere.
+use tantalum_base::{Error, ErrorKind, Limits, Result, Spec};
+use tantalum_buffer::BufferedKind;
+use tantalum_ftl::{DumpOptions, FtlOptions};
+use tantalum_models::baselines::{Clustering, ShadowKind, ShadowOptions, WalKind, WalOptions};
+use tantalum_models::nand::NandGeometry;
+use tantalum_models::personality::{PersonalityKind, PersonalitySpec};
+use tantalum_models::{DeviceConfig, DeviceSpec, HostQueueOptions, Linked};
+use tantalum_models::{TxCacheKind, TxCacheOptions};
+use tantalum_policy::{Policy, PolicySpec, Workload};
+use tantalum_ssd::{CacheKind, SsdKind, SsdOptions};
+
+use super::rig::{SMALL, SMALL_ZONES};
+use super::subject::{ArrayShape, Damaged, FailedProgram, Medium, Promises, Subject};
+
+/// Pages of the write cache: small, so that it fills.
+const CACHE_PAGES: u32 = 24;
+
+/// What the dump area and delta pages take on the lab's media.
+const DUMP_ZONES: u32 = 7;
+
+/// Few, so that clients meet the limit.
+const TRANSACTIONS_MAX: u32 = 2;
+
+/// Checkpoints often enough that a small load crosses several.
+fn ftl_options(pages: u64) -> FtlOptions {
+    FtlOptions { checkpoint_interval_slots: 64, ..FtlOptions::new(pages) }
+}
+
+/// An SSD with one kind of write cache. A durable one has the least energy that its dump can do
+/// with, so that changed mapping entries are backed up all the time.
+pub fn ssd(cache: CacheKind) -> Subject<SsdKind> {
+    let name = match cache {
+        CacheKind::Durable => "durable",
+        CacheKind::WriteThrough => "through",
+        CacheKind::Ordered => "ordered",
+        CacheKind::Volatile => "volatile",
+    };
+    let is_durable = cache == CacheKind::Durable;
+    let mut ssd = SsdOptions::new(cache, CACHE_PAGES);
+    ssd.write_back_start_pages = 8;
+    ssd.write_backs_in_flight = 2;
+    ssd.recharge_ns = 1_000_000;
+    Subject::new(&format!("ssd:cache={name}"), move |geometry, pages| {
+        let dump = is_durable.then(|| DumpOptions::least(geometry, pages, CACHE_PAGES));
+        SsdKind { ftl: FtlOptions { dump, ..ftl_options(pages) }, ssd }
+    })
+    .more_zones(if is_durable { DUMP_ZONES } else { 0 })
+    .promises(Promises { acknowledges_early: is_durable, ..Promises::USUAL })
+}
+
+/// Pages of the buffer: fewer than the device has, so that pages come and go.
+const BUFFER_PAGES: u32 = 16;
+
+/// That SSD behind a buffer.
+pub fn buffered(cache: CacheKind) -> Subject<BufferedKind<SsdKind>> {
+    let ssd = ssd(cache);
+    let text = ssd.text.replacen("ssd", "buffered", 1);
+    ssd.wrapped(&text, |below| BufferedKind::new(below, small_lru))
+}
+
+fn small_lru(limits: &Limits) -> Result<Option<Box<dyn Policy>>> {
+    let workload = Workload { pages_end: limits.pages, future: &[] };
+    PolicySpec::parse("lru")?.build(BUFFER_PAGES, workload).map(Some)
+}
+
+/// Frames of the page cache, and pages of the extended cache: so few that three open transactions
+/// are moved out of the one, and four fill the other.
+const TX_CACHE_PAGES: u32 = 14;
+const EXTENDED_PAGES: u32 = 16;
+
+/// What the extended cache takes on the lab's media.
+const EXTENDED_ZONES: u32 = 2;
+
+/// A TxCache, with transactions or as the paper's NVCache. NVRAM survives, and power is cut at its
+/// stores too.
+pub fn tx_cache(transactions: bool) -> Subject<TxCacheKind> {
+    let (text, options) = match transactions {
+        true => ("txcache", TxCacheOptions::new(TX_CACHE_PAGES)),
+        false => ("nvcache", TxCacheOptions::nv_cache(TX_CACHE_PAGES)),
+    };
+    let cache = TxCacheOptions {
+        extended_pages: EXTENDED_PAGES,
+        headers: options.headers.min(8),
+        transactions_max: options.transactions_max.min(8),
+        write_pages_max: 6,
+        write_backs_in_flight: 2,
+        ..options
+    };
+    let kind =
+        move |pages| TxCacheKind { ftl: ftl_options(pages + u64::from(EXTENDED_PAGES)), cache };
+    Subject::new(text, move |_, pages| kind(pages)).more_zones(EXTENDED_ZONES).promises(Promises {
+        acknowledges_early: true,
+        // Open transactions share the page cache and the extended cache; one that finds both full is told.
+        transactions_may_fill: true,
+        ..Promises::USUAL
+    })
+}
+
+/// What the log takes on the lab's media.
+const LOG_ZONES: u32 = 4;
+
+/// A redo log in flash.
+pub fn wal() -> Subject<WalKind> {
+    // Less memory than log, so that contents are read back.
+    let wal = WalOptions { log_pages: 64, memory_pages: 8, transactions_max: TRANSACTIONS_MAX };
+    let kind = move |pages| WalKind { ftl: ftl_options(pages), wal };
+    Subject::new("wal", move |_, pages| kind(pages)).more_zones(LOG_ZONES).promises(Promises {
+        // A failed program in the log is not written elsewhere.
+        failed_program: FailedProgram::Latches,
+        // Nothing behind a transaction in its log says that the one before it was durable.
+        damaged: Damaged::IsNotTold,
+        ..Promises::USUAL
+    })
+}
+
+/// TxFlash or the atomic-write log.
+pub fn shadow(clustering: Clustering) -> Subject<ShadowKind> {
+    let text = match clustering {
+        Clustering::Cycles => "tx-flash",
+        Clustering::LogFlags => "atomic-log",
+    };
+    let shadow = ShadowOptions { clustering, transactions_max: TRANSACTIONS_MAX };
+    Subject::new(text, move |_, pages| ShadowKind { ftl: ftl_options(pages), shadow })
+}
+
+/// Parameters with which a small load reaches merges and misses of the cached map.
+pub const PERSONALITIES: [&str; 4] = ["block-map", "bast:logs=2", "fast:logs=2", "dftl:cmt=5"];
+
+/// A translation layer of an earlier device, without any cache before it.
+pub fn personality(spec: PersonalitySpec) -> Subject<PersonalityKind> {
+    // A page takes a whole flash page, half of which is left.
+    let more_zones = match spec {
+        PersonalitySpec::BlockMap | PersonalitySpec::Bast { .. } => 0,
+        PersonalitySpec::Fast { .. } => 1,
+        PersonalitySpec::Dftl { .. } => 3,
+    };
+    Subject::new(&spec.to_string(), move |_, pages| PersonalityKind { spec, pages })
+        .more_zones(more_zones)
+        .promises(Promises {
+            // A trim writes or erases page by page.
+            trims_are_atomic: false,
+            // There is no log to go on in elsewhere.
+            failed_program: FailedProgram::Latches,
+            damaged: Damaged::IsNotTold,
+            ..Promises::USUAL
+        })
+}
+
+/// SSDs of the papers that [`profile`] takes.
+pub const SSD_PROFILES: [&str; 5] = ["durassd", "ssd-a", "ssd-b", "openssd", "x25-m"];
+
+/// Pages of a device of a size that was asked for, at the most: every one is read at every power-on.
+const PAGES_MAX: u64 = 1 << 20;
+
+/// The SSD of a profile that `text` names, behind its link. Where neither `pages` nor `capacity` is
+/// given it is scaled down to the lab's array, cache and least energy, and keeps all else: kind of
+/// cache, what a flush means, quota, sharers, cleaning, durations.
+///
+/// # Errors
+/// `InvalidInput`, which lists what is accepted; also where flushes do not reach a cache that needs
+/// them: such a device promises nothing that could be checked.
+pub fn profile(text: &str) -> Result<Subject<Linked<SsdKind>>> {
+    let refuse =
+        |problem: &str| Err(Error::new(ErrorKind::InvalidInput, format!("{text}: {problem}")));
+    let spec = DeviceSpec::parse(text)?;
+    if spec.drops_flushes() {
+        return refuse("no flush reaches the device, so that it promises nothing to check");
+    }
+    let DeviceSpec::Ssd(config) = spec else { return refuse("no SSD of a profile") };
+    let mut given = Spec::parse(text)?;
+    let sizes = [given.text("pages", ""), given.text("capacity", "")];
+    let is_scaled = sizes.iter().all(Option::is_none);
+    if !is_scaled && config.ftl.pages > PAGES_MAX {
+        return refuse("too large to read all of it at every power-on; at most 1048576 pages");
+    }
+    let acknowledges_early = config.ssd.cache == CacheKind::Durable;
+    let pages = (!is_scaled).then_some(config.ftl.pages);
+    let sized = move |pages| match is_scaled {
+        true => scaled(&config, pages),
+        false => Ok(config.clone()),
+    };
+    let of_pages = sized.clone();
+    let name = text.to_owned();
+    let medium = move |asked: u64| {
+        if pages.is_some_and(|pages| pages != asked) {
+            let context = format!("{name} has {} pages, not {asked}", pages.unwrap_or(0));
+            return Err(Error::new(ErrorKind::InvalidInput, context));
+        }
+        let DeviceConfig { nand, zones, .. } = of_pages(asked)?;
+        Ok(Medium::Array(ArrayShape { nand, zones }))
+    };
+    let kind = move |pages| {
+        let config = sized(pages).unwrap_or_else(|error| panic!("its medium was made: {error}"));
+        let below = SsdKind { ftl: config.ftl, ssd: config.ssd };
+        Linked { below, link: config.link }
+    };
+    let promises = Promises { acknowledges_early, ..Promises::USUAL };
+    let mut subject = Subject::new(text, move |_, pages| kind(pages)).on(medium).promises(promises);
+    subject.pages = pages;
+    Ok(subject)
+}
+
+/// The SSD of a profile, scaled down.
+fn scaled(whole: &DeviceConfig, pages: u64) -> Result<DeviceConfig> {
+    let mut config = whole.clone();
+    config.ftl.dump = None;
+    config = config.with_cache_pages(CACHE_PAGES);
+    config.nand.geometry = SMALL;
+    config.zones = SMALL_ZONES;
+    config.ftl.pages = pages;
+    config.ftl.checkpoint_interval_slots = ftl_options(pages).checkpoint_interval_slots;
+    config.ssd.write_back_start_pages = config.ssd.write_back_start_pages.min(8);
+    config.ssd.write_back_pages_max = 16;
+    config.ssd.recharge_ns = config.ssd.recharge_ns.min(1_000_000);
+    if whole.ftl.dump.is_some() {
+        let geometry = config.geometry();
+        config.ftl.dump = Some(DumpOptions::least(&geometry, pages, CACHE_PAGES));
+        let blocks_per_plane = SMALL.blocks_per_plane + config.ftl.dump_zones(&geometry)?;
+        config.nand.geometry = NandGeometry { blocks_per_plane, ..SMALL };
+    }
+    Ok(config)
+}
+
+/// A TxSSD: its link before the lab's TxCache. It has no parameters here.
+///
+/// # Errors
+/// `InvalidInput`, where some are given.
+pub fn tx_ssd(text: &str) -> Result<Subject<Linked<TxCacheKind>>> {
+    match DeviceSpec::parse(plain(text)?)? {
+        DeviceSpec::TxSsd(config) => Ok(linked(text, tx_cache(true), config.link)),
+        other => Err(refused(other.name())),
+    }
+}
+
+/// An MTRON: its link before BAST with as few logs as the lab's has. It has no parameters here.
+///
+/// # Errors
+/// `InvalidInput`, where some are given.
+pub fn mtron(text: &str) -> Result<Subject<Linked<PersonalityKind>>> {
+    match DeviceSpec::parse(plain(text)?)? {
+        DeviceSpec::Hybrid(config) => {
+            let bast = personality(PersonalitySpec::parse("bast:logs=2")?);
+            Ok(linked(text, bast, config.link))
+        }
+        other => Err(refused(other.name())),
+    }
+}
+
+fn linked<K: 'static>(text: &str, below: Subject<K>, link: HostQueueOptions) -> Subject<Linked<K>> {
+    below.wrapped(text, move |below| Linked { below, link })
+}
+
+/// `text`, which must be a name alone.
+fn plain(text: &str) -> Result<&str> {
+    if text.contains(':') { Err(refused(text)) } else { Ok(text) }
+}
+
+fn refused(text: &str) -> Error {
+    let context = format!("{text}: this device has no parameters in the crash lab");
+    Error::new(ErrorKind::InvalidInput, context)
+}

@@ -1,0 +1,182 @@
+//! How a device lives, beside what it does for hosts: the same for volumes, for simulated devices, and for
+//! those that the crash lab switches off.
+use std::rc::Rc;
+use tantalum_base::{ErrorKind, PageDevice, PageNo, Payload, Result};
+
+use crate::Runtime;
+
+/// What a device is made on, or opened from.
+pub struct Opening<R, M, K> {
+    /// The executor that it is to live on.
+    pub runtime: R,
+    /// The medium; to open a device, as it was left.
+    pub media: M,
+    /// What outlives the dark beside the medium. Clones name the same memory.
+    pub kept: K,
+}
+
+/// Makes devices on media of one kind, and opens them again: the options of a device, with all that
+/// they leave open decided.
+#[allow(async_fn_in_trait, reason = "devices live on one thread; their futures need not be Send")]
+pub trait DeviceKind<R: Runtime, M>: 'static {
+    /// The device.
+    type Device: LifeCycle;
+
+    /// What outlives the dark beside the medium, such as NVRAM: empty until a device is made. `()` where
+    /// there is none.
+    type Kept: Clone + Default + 'static;
+
+    /// What opening found and did.
+    type Report;
+
+    /// Whether such a device may do something on stored energy when the power is cut.
+    const HAS_STORED_ENERGY: bool = false;
+
+    /// Makes a new, empty device. What the medium held is lost. It has to be
+    /// [started](LifeCycle::start).
+    ///
+    /// # Errors
+    /// `InvalidInput` where the options contradict each other or the medium; the medium's own.
+    async fn format(&self, on: Opening<R, M, Self::Kept>) -> Result<Rc<Self::Device>>;
+
+    /// Makes a new device and starts it.
+    ///
+    /// # Errors
+    /// Those of [`format`](Self::format).
+    async fn make(&self, runtime: &R, media: M) -> Result<Rc<Self::Device>> {
+        let kept = Self::Kept::default();
+        let device = self.format(Opening { runtime: runtime.clone(), media, kept }).await?;
+        device.start(runtime);
+        Ok(device)
+    }
+
+    /// Opens the device that the medium holds: after [`close`](LifeCycle::close), or a power cut at any
+    /// moment. It has to be started; tasks that recovery itself needs run already.
+    ///
+    /// # Errors
+    /// `InvalidInput` as [`format`](Self::format); `Format` where there is no such device; `Corrupt` where
+    /// durable content is damaged that it cannot do without; the medium's own.
+    async fn open(&self, on: Opening<R, M, Self::Kept>)
+    -> Result<(Rc<Self::Device>, Self::Report)>;
+
+    /// What the device does between a power cut and darkness, such as a dump: its tasks are gone, what was
+    /// in flight has met its fate, and the medium in `on` is powered for that long. Only called where
+    /// [`HAS_STORED_ENERGY`](Self::HAS_STORED_ENERGY).
+    ///
+    /// # Errors
+    /// The medium's.
+    async fn on_stored_energy(
+        &self,
+        device: Rc<Self::Device>,
+        on: Opening<R, M, Self::Kept>,
+    ) -> Result<()> {
+        let _ = (device, on);
+        Ok(())
+    }
+}
+
+/// A device from its opening to its end. When power is cut, its tasks stop where they
+/// stand and it is dropped.
+#[allow(async_fn_in_trait, reason = "devices live on one thread; their futures need not be Send")]
+pub trait LifeCycle: PageDevice {
+    /// Starts what must run beside the commands, once, before the first of them, on the executor that it
+    /// was opened on. These tasks end when the device fails; what made it fail is told to whoever changes
+    /// something next.
+    fn start(self: &Rc<Self>, runtime: &impl Runtime);
+
+    /// Writes everything back, so that the next opening is quick. No command may be in flight. What is
+    /// open read-only is left as it is.
+    ///
+    /// # Errors
+    /// `Latched` after an earlier failure; the medium's own.
+    async fn close(&self) -> Result<()>;
+
+    /// Reads every page, and walks every structure where the device has a way to; what is wrong, and
+    /// where. Changes nothing, and changes must not be in flight. Calls `progress` with (pages done, pages
+    /// in all).
+    ///
+    /// # Errors
+    /// None that a finding could tell.
+    async fn check(&self, mut progress: impl FnMut(u64, u64)) -> Result<Vec<Finding>> {
+        let pages = self.limits().pages;
+        let mut findings = Vec::new();
+        let mut content = [Self::Page::zero()];
+        for page in (0..pages).map(PageNo) {
+            match self.read(page, &mut content, None).await {
+                Ok(()) => {}
+                Err(error) if is_damage(error.kind()) => findings
+                    .push(Finding { place: format!("page {page}"), problem: error.to_string() }),
+                Err(error) => return Err(error),
+            }
+            progress(page.0 + 1, pages);
+        }
+        Ok(findings)
+    }
+
+    /// What it counted since it was opened.
+    fn counters(&self) -> DeviceCounters;
+
+    /// Panics where its structures contradict each other. For tests; no command is in flight.
+    fn validate(&self);
+}
+
+/// Whether an error says that what was written is not there any more.
+pub fn is_damage(kind: ErrorKind) -> bool {
+    matches!(kind, ErrorKind::Corrupt | ErrorKind::Checksum | ErrorKind::Uncorrectable)
+}
+
+/// One thing that is wrong.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Finding {
+    /// Where: a page, a slot, a zone.
+    pub place: String,
+    /// What is wrong with it.
+    pub problem: String,
+}
+
+/// What any device counts since it was opened. One kind of device has more to tell, in `statistics` of
+/// its own. What a device has no notion of stays 0.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct DeviceCounters {
+    /// Pages that the host read.
+    pub pages_read: u64,
+    /// Of those, served by the device's write cache.
+    pub read_hits: u64,
+    /// Pages that the host wrote, transactions included when they commit.
+    pub pages_written: u64,
+    /// Flush commands.
+    pub flushes: u64,
+    /// Of the pages written, those that reached the translation layer: rewrites coalesce above it.
+    pub layer_pages_written: u64,
+    /// Places of a page that the translation layer programmed, for any reason.
+    pub slots_programmed: u64,
+    /// Places programmed in a redo log beside it.
+    pub log_slots: u64,
+    /// Pages that cleaning and merges moved.
+    pub pages_moved: u64,
+    /// Zones or blocks that cleaning emptied.
+    pub zones_cleaned: u64,
+    /// Merges of log blocks.
+    pub merges: u64,
+    /// Checkpoints, or pages of the mapping, written.
+    pub checkpoints: u64,
+    /// Pages of open transactions that were moved out of a cache too small for them.
+    pub pages_spilled: u64,
+    /// Reads of a disk's platters; flash is counted by its array.
+    pub disk_reads: u64,
+    /// Writes to them.
+    pub disk_writes: u64,
+    /// `None` where no stored energy dumps anything.
+    pub dump: Option<DumpCounters>,
+}
+
+/// What a power loss would have to dump, of a device with stored energy for that.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct DumpCounters {
+    /// Most bytes at any time since the device was made.
+    pub bytes_max: u64,
+    /// Bytes that there is energy for.
+    pub budget_bytes: u64,
+    /// Delta pages written, so that a dump need not hold their mapping entries.
+    pub delta_pages: u64,
+}
