@@ -21,7 +21,7 @@ use crate::prefetch::Prefetch;
 use crate::statistics::{ClusterCounter, PoolStatistics};
 
 /// Policy, frames and counters: all of a pool but contents, device and clock.
-pub(crate) struct State {
+pub(crate) struct Admission {
     pub policy: Box<dyn Policy>,
     pub prefetch: Prefetch,
     /// Free frames that are not for prefetching.
@@ -53,9 +53,9 @@ pub(crate) enum Step {
     Fail(Error),
 }
 
-impl State {
+impl Admission {
     pub(crate) fn new(policy: Box<dyn Policy>, frames: u32, options: &PoolOptions) -> Self {
-        State {
+        Admission {
             prefetch: Prefetch::default(),
             frames_kept: options.transit_frames(policy.capacity_pages()) / 2,
             policy,

@@ -12,9 +12,9 @@ use tantalum_base::{FastMap, Limits, PageDevice, PageNo, PageRange, Payload, Res
 use tantalum_policy::Policy;
 use tantalum_policy::page_table::NO_FRAME;
 use tantalum_runtime::sync::WaitQueue;
-use tantalum_runtime::{DeviceCounters, Finding, LifeCycle, Runtime};
+use tantalum_runtime::{LifeCycle, forward_life_cycle};
 
-use crate::admission::State;
+use crate::admission::Admission;
 use crate::frames::Content;
 use crate::in_flight::{InFlight, Ticket};
 use crate::options::{Intent, PoolOptions};
@@ -29,7 +29,7 @@ pub struct Buffered<D: PageDevice> {
 }
 
 struct Cache<P> {
-    state: RefCell<State>,
+    state: RefCell<Admission>,
     contents: Box<[RefCell<P>]>,
     in_flight: RefCell<InFlight>,
     /// A read has ended.
@@ -56,7 +56,7 @@ impl<D: PageDevice> Buffered<D> {
             // Nothing is pinned and nothing dirty: one more is for the page that comes in.
             let frames = policy.capacity_pages() + 1;
             Cache {
-                state: RefCell::new(State::new(policy, frames, &PoolOptions::default())),
+                state: RefCell::new(Admission::new(policy, frames, &PoolOptions::default())),
                 contents: (0..frames).map(|_| RefCell::new(D::Page::zero())).collect(),
                 in_flight: RefCell::default(),
                 ended: WaitQueue::new("a read of the same page"),
@@ -130,7 +130,7 @@ impl<P: Payload> Cache<P> {
     }
 
     /// Calls `act` with the frame of every page of `range` that has one.
-    fn each_frame(&self, range: PageRange, mut act: impl FnMut(&mut State, u32)) {
+    fn each_frame(&self, range: PageRange, mut act: impl FnMut(&mut Admission, u32)) {
         let mut state = self.state.borrow_mut();
         if range.pages > u64::from(state.frames.count()) {
             for frame in state.frames.numbers() {
@@ -358,22 +358,7 @@ fn ranges_of(pages: impl Iterator<Item = PageNo>) -> Vec<PageRange> {
 }
 
 impl<D: LifeCycle> LifeCycle for Buffered<D> {
-    fn start(self: &Rc<Self>, runtime: &impl Runtime) {
-        self.device.start(runtime);
-    }
-
-    async fn close(&self) -> Result<()> {
-        self.device.close().await
-    }
-
-    async fn check(&self, progress: impl FnMut(u64, u64)) -> Result<Vec<Finding>> {
-        self.device.check(progress).await
-    }
-
-    /// The device's: what the buffer did is in its own [`statistics`](Self::statistics).
-    fn counters(&self) -> DeviceCounters {
-        self.device.counters()
-    }
+    forward_life_cycle!(device);
 
     fn validate(&self) {
         self.validate_cache();

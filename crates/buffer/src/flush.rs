@@ -2,10 +2,10 @@
 use tantalum_base::{PageDevice, Result};
 use tantalum_runtime::Runtime;
 
-use crate::admission::State;
+use crate::admission::Admission;
 use crate::pool::Pool;
 
-impl State {
+impl Admission {
     /// Has every page written that is dirty or being written now, in the order of their numbers,
     /// so that neighbours meet.
     fn begin_flush(&mut self) {

@@ -3,11 +3,11 @@ use tantalum_base::{PageDevice, PageNo};
 use tantalum_policy::page_table::NO_FRAME;
 use tantalum_runtime::Runtime;
 
-use crate::admission::State;
+use crate::admission::Admission;
 use crate::options::FlusherOptions;
 use crate::pool::Pool;
 
-impl State {
+impl Admission {
     /// Has up to `pages_max` pages written that the policy names. How many can be written now.
     fn write_ahead(&mut self, pages_max: u32, candidates: &mut Vec<PageNo>) -> u32 {
         self.policy.write_candidates(pages_max as usize, candidates);

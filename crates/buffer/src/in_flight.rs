@@ -24,7 +24,7 @@ enum Kind {
 }
 
 #[derive(Debug)]
-struct Entry {
+struct Flight {
     ticket: Ticket,
     range: PageRange,
     kind: Kind,
@@ -38,7 +38,7 @@ const GIVEN_UP_MAX: usize = 32;
 /// Commands in flight: few at a time, so a list.
 #[derive(Debug, Default)]
 pub(crate) struct InFlight {
-    entries: Vec<Entry>,
+    entries: Vec<Flight>,
     /// What changes that were given up may change still.
     given_up: Vec<(Ticket, PageRange)>,
     tickets: u64,
@@ -59,7 +59,7 @@ impl InFlight {
         let disturbed = self.is_changing(range);
         self.tickets += 1;
         let ticket = Ticket(self.tickets);
-        self.entries.push(Entry { ticket, range, kind, disturbed });
+        self.entries.push(Flight { ticket, range, kind, disturbed });
         ticket
     }
 
@@ -76,7 +76,7 @@ impl InFlight {
                     disturbed |= entry.kind == Kind::Change;
                 }
             }
-            self.entries.push(Entry { ticket, range, kind: Kind::Change, disturbed });
+            self.entries.push(Flight { ticket, range, kind: Kind::Change, disturbed });
         }
         ticket
     }
@@ -144,14 +144,14 @@ impl InFlight {
 
     /// Whether a page of `range` is being changed.
     pub(crate) fn is_changing(&self, range: PageRange) -> bool {
-        let changes = |entry: &Entry| entry.kind == Kind::Change;
+        let changes = |entry: &Flight| entry.kind == Kind::Change;
         self.entries.iter().any(|entry| changes(entry) && entry.range.overlaps(range))
             || self.given_up.iter().any(|(_, given_up)| given_up.overlaps(range))
     }
 
     /// Whether a read is in flight that will bring `page` into the cache.
     pub(crate) fn is_coming(&self, page: PageNo) -> bool {
-        let brings = |entry: &Entry| entry.kind == Kind::Read && !entry.disturbed;
+        let brings = |entry: &Flight| entry.kind == Kind::Read && !entry.disturbed;
         self.entries.iter().any(|entry| brings(entry) && entry.range.contains(page))
     }
 

@@ -6,7 +6,7 @@ use tantalum_policy::Policy;
 use tantalum_runtime::Runtime;
 use tantalum_runtime::sync::{Semaphore, WaitQueue};
 
-use crate::admission::State;
+use crate::admission::Admission;
 use crate::frames::Content;
 use crate::options::PoolOptions;
 use crate::statistics::PoolStatistics;
@@ -25,7 +25,7 @@ pub struct Pool<D: PageDevice, R: Runtime> {
     pub(crate) options: PoolOptions,
     /// Pages in one device write at the most.
     pub(crate) run_pages_max: u32,
-    pub(crate) state: RefCell<State>,
+    pub(crate) state: RefCell<Admission>,
     contents: Box<[RefCell<D::Page>]>,
     latches: Box<[WaitQueue]>,
     /// A frame may have become free, or all may have been pinned.
@@ -59,7 +59,7 @@ impl<D: PageDevice, R: Runtime> Pool<D, R> {
             return Err(Error::new(ErrorKind::InvalidInput, "a buffer has fewer than 2^31 frames"));
         };
         let atomic = device.limits().atomic_write_pages_max.max(1);
-        let state = RefCell::new(State::new(policy, frames, &options));
+        let state = RefCell::new(Admission::new(policy, frames, &options));
         Ok(Rc::new(Pool {
             device,
             runtime,
@@ -171,7 +171,7 @@ impl<D: PageDevice, R: Runtime> Pool<D, R> {
 
     /// Tells the writers and those who wait for a frame that something changed.
     #[inline]
-    pub(crate) fn tell(&self, state: &State) {
+    pub(crate) fn tell(&self, state: &Admission) {
         if state.frame_waiters > 0 {
             self.room.wake_all();
         }
@@ -182,7 +182,7 @@ impl<D: PageDevice, R: Runtime> Pool<D, R> {
 
     /// Whether the flusher has something to do.
     #[inline]
-    pub(crate) fn over_watermark(&self, state: &State) -> bool {
+    pub(crate) fn over_watermark(&self, state: &Admission) -> bool {
         self.options.flusher.is_some_and(|flusher| {
             f64::from(state.frames.dirty) > flusher.high * f64::from(state.policy.capacity_pages())
         })

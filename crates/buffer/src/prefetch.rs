@@ -7,7 +7,7 @@ use std::collections::VecDeque;
 use tantalum_base::PageNo;
 use tantalum_policy::page_table::NO_FRAME;
 
-use crate::admission::State;
+use crate::admission::Admission;
 use crate::frames::Content;
 use crate::options::PrefetchOptions;
 
@@ -53,7 +53,7 @@ impl Prefetch {
     }
 }
 
-impl State {
+impl Admission {
     /// Frees the frame of the prefetched page that has waited longest. Whether there was one.
     pub(crate) fn give_up_prefetched(&mut self) -> bool {
         let frame = self.frames.oldest_prefetched();

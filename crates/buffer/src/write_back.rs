@@ -4,7 +4,7 @@ use tantalum_policy::Physical;
 use tantalum_policy::page_table::NO_FRAME;
 use tantalum_runtime::Runtime;
 
-use crate::admission::State;
+use crate::admission::Admission;
 use crate::pool::Pool;
 
 /// Adjacent pages and their contents, as they were when a write began, or being read.
@@ -20,7 +20,7 @@ impl<P> Run<P> {
     }
 }
 
-impl State {
+impl Admission {
     /// Takes up to `pages_max` adjacent pages off the queue, the one that waited longest among
     /// them. False where none waits.
     fn take_run(&mut self, pages_max: u32, frames: &mut Vec<u32>) -> Option<PageNo> {

@@ -14,7 +14,7 @@ use tantalum_base::{
     Error, ErrorKind, Limits, PAGE_BYTES, PageDevice, PageNo, PageRange, Result, TxId,
 };
 use tantalum_runtime::sync::Semaphore;
-use tantalum_runtime::{DeviceCounters, DeviceKind, Finding, LifeCycle, Opening, Runtime};
+use tantalum_runtime::{DeviceKind, LifeCycle, Opening, Runtime, forward_life_cycle};
 
 use crate::issue_order::IssueOrder;
 
@@ -121,21 +121,7 @@ impl<R: Runtime, D: PageDevice> HostQueue<R, D> {
 }
 
 impl<R: Runtime, D: LifeCycle> LifeCycle for HostQueue<R, D> {
-    fn start(self: &Rc<Self>, runtime: &impl Runtime) {
-        self.device.start(runtime);
-    }
-
-    async fn close(&self) -> Result<()> {
-        self.device.close().await
-    }
-
-    async fn check(&self, progress: impl FnMut(u64, u64)) -> Result<Vec<Finding>> {
-        self.device.check(progress).await
-    }
-
-    fn counters(&self) -> DeviceCounters {
-        self.device.counters()
-    }
+    forward_life_cycle!(device);
 
     fn validate(&self) {
         self.device.validate();

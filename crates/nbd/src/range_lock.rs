@@ -16,14 +16,14 @@ pub(crate) enum Mode {
     Exclusive,
 }
 
-struct Entry {
+struct Lock {
     ticket: u64,
     range: PageRange,
     mode: Mode,
 }
 
-impl Entry {
-    fn blocks(&self, later: &Entry) -> bool {
+impl Lock {
+    fn blocks(&self, later: &Lock) -> bool {
         self.ticket < later.ticket
             && (self.mode == Mode::Exclusive || later.mode == Mode::Exclusive)
             && self.range.overlaps(later.range)
@@ -33,7 +33,7 @@ impl Entry {
 /// The ranges of one export.
 pub(crate) struct RangeLock {
     // Slots are reused through `free`; `None` is a free slot.
-    entries: RefCell<Vec<Option<Entry>>>,
+    entries: RefCell<Vec<Option<Lock>>>,
     free: RefCell<Vec<usize>>,
     next_ticket: Cell<u64>,
     exclusive: Cell<usize>,
@@ -71,7 +71,7 @@ impl RangeLock {
     fn enter(&self, range: PageRange, mode: Mode) -> RangeGuard<'_> {
         let ticket = self.next_ticket.get();
         self.next_ticket.set(ticket + 1);
-        let entry = Some(Entry { ticket, range, mode });
+        let entry = Some(Lock { ticket, range, mode });
         let mut entries = self.entries.borrow_mut();
         let slot = match self.free.borrow_mut().pop() {
             Some(slot) => {

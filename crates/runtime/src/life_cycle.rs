@@ -1,7 +1,9 @@
 //! How a device lives, beside what it does for hosts: the same for volumes, for simulated devices, and for
 //! those that the crash lab switches off.
 use std::rc::Rc;
-use tantalum_base::{ErrorKind, PageDevice, PageNo, Payload, Result};
+use tantalum_base::{ErrorKind, PageDevice, PageNo, Payload};
+
+pub use tantalum_base::Result;
 
 use crate::Runtime;
 
@@ -118,6 +120,32 @@ pub trait LifeCycle: PageDevice {
 
     /// Panics where its structures contradict each other. For tests; no command is in flight.
     fn validate(&self);
+}
+
+/// The life of a wrapper that has none of its own is that of the device in this field; but for
+/// [`LifeCycle::validate`], in which it may have something to add.
+#[macro_export]
+macro_rules! forward_life_cycle {
+    ($device:ident) => {
+        fn start(self: &std::rc::Rc<Self>, runtime: &impl $crate::Runtime) {
+            self.$device.start(runtime);
+        }
+
+        async fn close(&self) -> $crate::life_cycle::Result<()> {
+            self.$device.close().await
+        }
+
+        async fn check(
+            &self,
+            progress: impl FnMut(u64, u64),
+        ) -> $crate::life_cycle::Result<Vec<$crate::Finding>> {
+            self.$device.check(progress).await
+        }
+
+        fn counters(&self) -> $crate::DeviceCounters {
+            self.$device.counters()
+        }
+    };
 }
 
 /// Whether an error says that what was written is not there any more.

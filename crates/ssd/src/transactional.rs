@@ -4,7 +4,7 @@ use std::cell::RefCell;
 use std::ops::Deref;
 use std::rc::Rc;
 use tantalum_base::{Limits, PageDevice, PageNo, PageRange, Payload, Result, TxId};
-use tantalum_runtime::{DeviceCounters, Finding, LifeCycle, Runtime};
+use tantalum_runtime::{LifeCycle, forward_life_cycle};
 
 use crate::transactions::Transactions;
 
@@ -84,21 +84,7 @@ impl<D: PageDevice> Deref for Transactional<D> {
 }
 
 impl<D: LifeCycle> LifeCycle for Transactional<D> {
-    fn start(self: &Rc<Self>, runtime: &impl Runtime) {
-        self.device.start(runtime);
-    }
-
-    async fn close(&self) -> Result<()> {
-        self.device.close().await
-    }
-
-    async fn check(&self, progress: impl FnMut(u64, u64)) -> Result<Vec<Finding>> {
-        self.device.check(progress).await
-    }
-
-    fn counters(&self) -> DeviceCounters {
-        self.device.counters()
-    }
+    forward_life_cycle!(device);
 
     fn validate(&self) {
         self.device.validate();

@@ -11,10 +11,10 @@ use tantalum_base::{Error, ErrorKind, Result};
 /// A failure to record never fails the device: the first one is kept for [`Recorder::finish`], and
 /// nothing is recorded after it.
 #[derive(Debug)]
-pub struct Recorder(Mutex<State>);
+pub struct Recorder(Mutex<Recording>);
 
 #[derive(Debug)]
-enum State {
+enum Recording {
     Open(Box<Writer<PageEvent>>),
     Failed(Error),
     Finished,
@@ -23,12 +23,12 @@ enum State {
 impl Recorder {
     /// Records to a new file; `.zst` or `.gz` in its name compress it.
     pub fn create(path: &Path) -> Result<Recorder> {
-        Ok(Recorder(Mutex::new(State::Open(Box::new(Writer::create(path, &PageCsv)?)))))
+        Ok(Recorder(Mutex::new(Recording::Open(Box::new(Writer::create(path, &PageCsv)?)))))
     }
 
     /// Records to `sink`; `name` is for messages and tells the compression.
     pub fn to_sink(name: &str, sink: Sink) -> Result<Recorder> {
-        Ok(Recorder(Mutex::new(State::Open(Box::new(Writer::new(name, sink, &PageCsv)?)))))
+        Ok(Recorder(Mutex::new(Recording::Open(Box::new(Writer::new(name, sink, &PageCsv)?)))))
     }
 
     /// Records one event.
@@ -40,27 +40,27 @@ impl Recorder {
     /// a transaction's writes and its commit point stay together only so.
     pub fn record_all(&self, events: &[PageEvent]) {
         let mut state = self.lock();
-        if let State::Open(writer) = &mut *state
+        if let Recording::Open(writer) = &mut *state
             && let Err(error) = events.iter().try_for_each(|event| writer.write(event))
         {
-            *state = State::Failed(error);
+            *state = Recording::Failed(error);
         }
     }
 
     /// Ends the trace and returns the number of events, or the first failure. Later events are
     /// dropped; a second call is an error.
     pub fn finish(&self) -> Result<u64> {
-        match std::mem::replace(&mut *self.lock(), State::Finished) {
-            State::Open(writer) => writer.finish(),
-            State::Failed(error) => Err(error),
-            State::Finished => {
+        match std::mem::replace(&mut *self.lock(), Recording::Finished) {
+            Recording::Open(writer) => writer.finish(),
+            Recording::Failed(error) => Err(error),
+            Recording::Finished => {
                 Err(Error::new(ErrorKind::Closed, "the recording was finished before"))
             }
         }
     }
 
     /// A thread that panicked while it recorded left whole events behind: go on.
-    fn lock(&self) -> MutexGuard<'_, State> {
+    fn lock(&self) -> MutexGuard<'_, Recording> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

@@ -37,7 +37,7 @@ fn fill(config: VolumeConfig) {
     with_volume(config, |_, volume| async move {
         let pages = vec![PageBuf::from_bytes(&[0x5a; 4096]); 64];
         for first in (0..PAGES).step_by(pages.len()) {
-            volume.device().write(PageNo(first), &pages, None).await.expect("room");
+            volume.write(PageNo(first), &pages, None).await.expect("room");
         }
     });
 }
@@ -57,7 +57,7 @@ fn reads(config: VolumeConfig, clients: u64, time: Duration) -> (f64, f64) {
                         while start.elapsed() < time {
                             let hot = if rng.chance(0.8) { PAGES / 5 } else { PAGES };
                             let page = PageNo(rng.below(hot));
-                            volume.device().read(page, &mut out, None).await.expect("a page");
+                            volume.read(page, &mut out, None).await.expect("a page");
                             done += 1;
                         }
                         done

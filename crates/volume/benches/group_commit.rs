@@ -116,7 +116,7 @@ impl Measured {
 }
 
 async fn fill(volume: &FlashVolume<VolumeStore>) {
-    let device = volume.device();
+    let device = &volume;
     let pages = vec![PageBuf::zero(); device.limits().atomic_write_pages_max as usize];
     let mut first = PageNo(0);
     while first.0 < device.limits().pages {
@@ -174,7 +174,7 @@ async fn write(
     number: u32,
     window: Window,
 ) -> Histogram<u64> {
-    let device = volume.device();
+    let device = &volume;
     let mut rng = Rng::split(1, &number.to_string());
     let mut content = vec![0; PAGE_BYTES];
     rng.fill(&mut content);

@@ -182,7 +182,7 @@ fn content(pages: usize) -> Vec<PageBuf> {
 }
 
 async fn write(volume: &Volume, first: u64, content: &[PageBuf]) {
-    let device = volume.device();
+    let device = &volume;
     let most = device.limits().atomic_write_pages_max as usize;
     for (index, part) in content.chunks(most).enumerate() {
         let page = PageNo(first + (index * most) as u64);
@@ -192,7 +192,7 @@ async fn write(volume: &Volume, first: u64, content: &[PageBuf]) {
 
 /// Commits `SCATTERED` pages at random, as one append.
 async fn write_scattered(volume: &Volume, rng: &mut Rng, content: &PageBuf) {
-    let device = volume.device();
+    let device = &volume;
     let tx = device.begin().await.expect("a transaction");
     for _ in 0..SCATTERED {
         let page = PageNo(rng.below(device.limits().pages));

@@ -103,7 +103,7 @@ async fn live_and_reopen<S: BlockStore + Clone>(runtime: impl Runtime, store: S,
     for turn in 0..2 {
         let (volume, _) =
             open_flash(&runtime, store.clone(), &config, OpenOptions::default()).await.unwrap();
-        exercise(&**volume.device(), &mut model, 7 + turn).await;
+        exercise(&*volume, &mut model, 7 + turn).await;
         let seen = volume.statistics().unwrap();
         assert!(seen.hits > 1000 && seen.misses > 1000, "{policy}: {seen:?}");
         assert!(

@@ -50,7 +50,7 @@ fn openings(times: u64) -> (Vec<StoreCounts>, u64) {
 
 /// Fills the volume the first time, and writes at random, some pages and some commits, at others.
 async fn write<S: tantalum_media::BlockStore>(volume: &FlashVolume<S>, time: u64) {
-    let device = volume.device();
+    let device = &volume;
     let content = [PageBuf::copy_from(&[time as u8; PAGE_BYTES])];
     let mut rng = Rng::split(time, "writes");
     if time == 0 {

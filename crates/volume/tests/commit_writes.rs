@@ -21,7 +21,7 @@ fn counts(commits: u64) -> (Vec<StoreCounts>, FtlStatistics) {
         create_flash(store.clone(), &config, 1).await.unwrap();
         let (volume, _) =
             open_flash(&handle, store, &config, OpenOptions::default()).await.unwrap();
-        let device = volume.device();
+        let device = &volume;
         let mut counts = Vec::new();
         for commit in 0..commits {
             let before = counters.snapshot();

@@ -50,7 +50,7 @@ fn what_was_written_is_there_after_every_closing() {
                     let (volume, report) =
                         open_flash(&handle, store, &config, OpenOptions::default()).await.unwrap();
                     assert_eq!(report.recovery.replayed, 0, "turn {turn}: it was closed");
-                    let device = volume.device();
+                    let device = &volume;
                     let mut found = vec![PageBuf::zero(); PAGES as usize];
                     device.read(PageNo(0), &mut found, None).await.unwrap();
                     assert!(found == model, "seed {seed}, turn {turn}");
@@ -128,7 +128,7 @@ fn moved_and_levelled(setting: &str) -> (u64, u64) {
     let run = async move {
         let (volume, _) =
             open_flash(&handle, store, &config, OpenOptions::default()).await.unwrap();
-        let (device, mut rng) = (volume.device(), Rng::new(1));
+        let (device, mut rng) = (&volume, Rng::new(1));
         for step in 0..8000 {
             // A tenth of the pages take most writes.
             let at = if step < PAGES { step } else { rng.below(PAGES / 10) };
@@ -166,7 +166,7 @@ fn the_table_of_shared_pages_is_as_large_as_the_configuration_says() {
         let counted = runtime.run(async move {
             let (volume, _) =
                 open_flash(&handle, store, &config, OpenOptions::default()).await.unwrap();
-            let device = volume.device();
+            let device = &volume;
             let pages: Vec<PageBuf> = (0..8).map(page).collect();
             device.write(PageNo(0), &pages, None).await.unwrap();
             device.share_range(PageNo(100), PageNo(0), 8).await.unwrap();

@@ -148,10 +148,10 @@ fn a_volume_that_is_read_only_is_all_there_and_left_as_it_was() {
                 let options = OpenOptions::READ_ONLY;
                 let (volume, report) = open_volume_with(&live, &config, options).await.unwrap();
                 assert_eq!(report.recovery.replayed > 0, end != End::Closed, "{end:?}");
-                assert!(contents(&**volume.device()).await.unwrap() == held, "{end:?}");
-                assert_refuses_changes(&**volume.device()).await;
+                assert!(contents(&*volume).await.unwrap() == held, "{end:?}");
+                assert_refuses_changes(&*volume).await;
                 assert_eq!(volume.check(|_, _| ()).await.unwrap(), []);
-                assert!(contents(&**volume.device()).await.unwrap() == held, "{end:?}");
+                assert!(contents(&*volume).await.unwrap() == held, "{end:?}");
                 volume.close().await.unwrap();
             });
         }
@@ -159,7 +159,7 @@ fn a_volume_that_is_read_only_is_all_there_and_left_as_it_was() {
         on_live(async move |live| {
             let (volume, report) = open_volume(&live, &config).await.unwrap();
             assert_eq!(report.recovery.replayed > 0, end != End::Closed, "{end:?}");
-            assert!(contents(&**volume.device()).await.unwrap() == held, "{end:?}");
+            assert!(contents(&*volume).await.unwrap() == held, "{end:?}");
             volume.write(PageNo(3), &[page(9)], None).await.unwrap();
             volume.close().await.unwrap();
         });

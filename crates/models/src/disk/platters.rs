@@ -6,7 +6,7 @@ use tantalum_media::cut::Fate;
 
 /// The platters of a disk, and where its arm stands. Clones name the same ones. Memory grows with
 /// the pages that were written.
-pub struct Platters<P>(Rc<RefCell<State<P>>>);
+pub struct Platters<P>(Rc<RefCell<Surface<P>>>);
 
 impl<P> Clone for Platters<P> {
     fn clone(&self) -> Self {
@@ -14,7 +14,7 @@ impl<P> Clone for Platters<P> {
     }
 }
 
-struct State<P> {
+struct Surface<P> {
     pages: FastMap<u64, P>,
     cylinder: u32,
     // What the head is writing: first page and contents.
@@ -23,7 +23,7 @@ struct State<P> {
 
 impl<P: Payload> Default for Platters<P> {
     fn default() -> Self {
-        let state = State { pages: FastMap::default(), cylinder: 0, writing: None };
+        let state = Surface { pages: FastMap::default(), cylinder: 0, writing: None };
         Platters(Rc::new(RefCell::new(state)))
     }
 }

@@ -11,7 +11,7 @@ use tantalum_runtime::{DeviceCounters, Finding, LifeCycle, Runtime};
 
 use super::metadata::{PagePlace, TxNvram};
 use super::options::TxCacheOptions;
-use super::state::State;
+use super::state::CacheState;
 use super::statistics::TxCacheStatistics;
 
 /// A flash device with a transactional write cache in NVRAM (TxCache).
@@ -22,7 +22,7 @@ pub struct TxCache<R, M: ZoneMedia> {
     limits: Limits,
     /// Pages in one write-back: what keeps every plane busy.
     pub(super) batch_pages: u32,
-    pub(super) state: RefCell<State<M::Page>>,
+    pub(super) state: RefCell<CacheState<M::Page>>,
     /// Why the device refuses writes, if it does.
     pub(super) failed: RefCell<Option<Error>>,
     /// Writers are served in the order in which they came.
@@ -91,7 +91,7 @@ impl<R: Runtime, M: ZoneMedia> TxCache<R, M> {
             options,
             limits,
             batch_pages: batch_pages.min(options.cache_pages),
-            state: RefCell::new(State::new(nvram, &options)),
+            state: RefCell::new(CacheState::new(nvram, &options)),
             failed: RefCell::new(None),
             write_turn: Semaphore::new("the writer's turn", 1),
             trim_turn: Semaphore::new("the trim's turn", 1),
@@ -176,7 +176,7 @@ impl<R: Runtime, M: ZoneMedia> TxCache<R, M> {
     }
 
     /// Changes the state, and returns how many stores to NVRAM that took.
-    pub(super) fn change(&self, change: impl FnOnce(&mut State<M::Page>)) -> u64 {
+    pub(super) fn change(&self, change: impl FnOnce(&mut CacheState<M::Page>)) -> u64 {
         let state = &mut *self.state.borrow_mut();
         let before = state.nvram.region.stores();
         change(state);

@@ -53,7 +53,7 @@ pub struct Flags {
     pub written_back: bool,
 }
 
-/// State of a Tx Header (figure 3).
+/// CacheState of a Tx Header (figure 3).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TxState {
     /// To be taken by the next `begin`. An abort leads here at once: its pages are free as soon as

@@ -13,7 +13,7 @@ use tantalum_runtime::Runtime;
 use super::device::{TxCache, check};
 use super::metadata::{PagePlace, TxHeader, TxNvram, TxState};
 use super::options::{HeaderRelease, TxCacheOptions};
-use super::state::State;
+use super::state::CacheState;
 
 /// What a recovery of the cache found and did. The FTL's own comes before it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -139,7 +139,7 @@ fn unmap<P: tantalum_base::Payload>(
     }
 }
 
-impl<P: tantalum_base::Payload> State<P> {
+impl<P: tantalum_base::Payload> CacheState<P> {
     /// Builds the indexes again: a page header is in use where the mapping leads to it.
     fn build(&mut self, release: HeaderRelease, report: &mut TxRecoveryReport) {
         let tx_headers = self.transactions.len() as u32;

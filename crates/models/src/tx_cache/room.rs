@@ -12,7 +12,7 @@ use tantalum_runtime::sync::Waiting;
 use super::device::{TxCache, latched};
 use super::lists::List;
 use super::metadata::{PageHeader, PagePlace};
-use super::state::{State, Use};
+use super::state::{CacheState, Use};
 
 impl<R: Runtime, M: ZoneMedia> TxCache<R, M> {
     /// Waits until a write of `pages` pages from `first` on, in transaction `number` or outside,
@@ -170,7 +170,7 @@ impl Demand {
     }
 }
 
-impl<P: Payload> State<P> {
+impl<P: Payload> CacheState<P> {
     /// What a write of `pages` pages from `first` on needs; `None` while one of them is on its way
     /// to the extended cache.
     fn demand(&self, first: PageNo, pages: u32, number: u32) -> Result<Option<Demand>> {

@@ -72,7 +72,7 @@ impl Transaction {
     }
 }
 
-pub(super) struct State<P> {
+pub(super) struct CacheState<P> {
     pub nvram: TxNvram<P>,
     pub headers: Vec<HeaderState>,
     pub lists: Lists,
@@ -112,7 +112,7 @@ pub(super) struct State<P> {
     pub statistics: TxCacheStatistics,
 }
 
-impl<P: Payload> State<P> {
+impl<P: Payload> CacheState<P> {
     /// Nothing is in use, whatever `nvram` holds.
     pub(super) fn new(nvram: TxNvram<P>, options: &TxCacheOptions) -> Self {
         let headers = options.cache_pages + options.extended_pages;
@@ -128,7 +128,7 @@ impl<P: Payload> State<P> {
             members: Vec::new(),
             commit_number: 0,
         };
-        State {
+        CacheState {
             nvram,
             headers: vec![free; headers as usize],
             lists: Lists::new(headers),

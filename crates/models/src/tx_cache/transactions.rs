@@ -15,7 +15,7 @@ use tantalum_runtime::Runtime;
 use tantalum_runtime::sync::Waiting;
 
 use super::device::TxCache;
-use super::state::{Phase, State};
+use super::state::{CacheState, Phase};
 
 /// A command of a transaction, for as long as it is in flight.
 pub(super) struct Inside<'a, R: Runtime, M: ZoneMedia> {
@@ -157,7 +157,7 @@ impl<R: Runtime, M: ZoneMedia> TxCache<R, M> {
     }
 }
 
-impl<P: tantalum_base::Payload> State<P> {
+impl<P: tantalum_base::Payload> CacheState<P> {
     /// The header of open transaction `tx`.
     pub(super) fn open_number(&self, tx: TxId) -> Result<u32> {
         let number = self.by_id.get(&tx);

@@ -12,7 +12,7 @@ use tantalum_media::ZoneMedia;
 use tantalum_runtime::Runtime;
 
 use super::device::{TxCache, latched};
-use super::state::{State, Use};
+use super::state::{CacheState, Use};
 
 /// Keeps a range from being written home, and from becoming visible. Once the trim is noted it
 /// does so to the trim's end, also where the command was given up.
@@ -107,7 +107,7 @@ impl<R: Runtime, M: ZoneMedia> TxCache<R, M> {
     }
 }
 
-impl<P: Payload> State<P> {
+impl<P: Payload> CacheState<P> {
     /// Drops the committed versions of `range`, none of which is on its way home.
     fn drop_range(&mut self, range: PageRange) {
         let drop_page = |state: &mut Self, page: PageNo| {

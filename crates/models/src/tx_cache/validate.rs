@@ -6,7 +6,7 @@ use tantalum_runtime::Runtime;
 use super::device::TxCache;
 use super::lists::List;
 use super::metadata::{NONE, PagePlace, TxState};
-use super::state::{Phase, State, Use};
+use super::state::{CacheState, Phase, Use};
 
 impl<R: Runtime, M: ZoneMedia> TxCache<R, M> {
     /// Panics where the structures of the cache contradict each other; the FTL may be at work.
@@ -19,7 +19,7 @@ impl<R: Runtime, M: ZoneMedia> TxCache<R, M> {
     }
 }
 
-impl<P: Payload> State<P> {
+impl<P: Payload> CacheState<P> {
     /// Each entry of the mapping leads to a header of that page, which is in force.
     fn validate_mapping(&self) {
         let mut in_force = 0;

@@ -13,7 +13,7 @@ use super::device::{TxCache, latched};
 use super::lists::List;
 use super::metadata::{NONE, PagePlace};
 use super::options::HeaderRelease;
-use super::state::{Phase, State, Use};
+use super::state::{CacheState, Phase, Use};
 
 /// What write-back is to bring about.
 struct Aim {
@@ -145,7 +145,7 @@ impl<R: Runtime, M: ZoneMedia> TxCache<R, M> {
     }
 }
 
-impl<P: Payload> State<P> {
+impl<P: Payload> CacheState<P> {
     /// Pages of which the cache holds the committed version.
     pub(super) fn in_force(&self) -> u32 {
         self.lists.len(List::Committed) + self.lists.len(List::Extended)

@@ -62,7 +62,7 @@ pub const TOP: f64 = 12.0;
 pub const BOTTOM: f64 = 300.0;
 
 /// A row's place among the series of a chart, and its point.
-struct Entry {
+struct PlottedRow {
     panel: String,
     series: String,
     x: f64,
@@ -82,23 +82,24 @@ impl Plot {
             words.join(" ")
         };
         let entries = table.rows().iter().filter_map(|row| {
-            Some(Entry {
+            Some(PlottedRow {
                 panel: words(row, self.panels),
                 series: words(row, self.series),
                 x: number(&row[x])?,
                 y: number(&row[y])?,
             })
         });
-        let entries: Vec<Entry> = entries.collect();
+        let entries: Vec<PlottedRow> = entries.collect();
         let panels = distinct(entries.iter().map(|entry| entry.panel.as_str()));
         let panels = panels.into_iter().filter_map(|panel| {
-            let shown: Vec<&Entry> = entries.iter().filter(|entry| entry.panel == panel).collect();
+            let shown: Vec<&PlottedRow> =
+                entries.iter().filter(|entry| entry.panel == panel).collect();
             self.chart(panel, &shown, &columns[x], &columns[y])
         });
         panels.collect()
     }
 
-    fn chart(&self, panel: &str, entries: &[&Entry], x: &Column, y: &Column) -> Option<Chart> {
+    fn chart(&self, panel: &str, entries: &[&PlottedRow], x: &Column, y: &Column) -> Option<Chart> {
         let across = Axis::new(self.x_spread, entries.iter().map(|entry| entry.x), LEFT, RIGHT)?;
         let up = Axis::new(self.y_spread, entries.iter().map(|entry| entry.y), BOTTOM, TOP)?;
         let names = distinct(entries.iter().map(|entry| entry.series.as_str()));

@@ -84,26 +84,26 @@ fn number_page() -> *mut AtomicU64 {
 /// While it lives, children forked by the C library's `fork` do not keep the descriptor: its
 /// number is theirs, and every read, write or lock by it fails with `EBADF`. So a lock ends with
 /// the process that took it. Drop it before the descriptor is closed.
-pub struct ParentOnly(&'static Entry);
+pub struct ParentOnly(&'static Inherited);
 
 /// A descriptor to be taken from children. Entries are made once and used again; a list without
 /// locks, as a fork may come while any thread is anywhere in here.
-struct Entry {
+struct Inherited {
     /// Negative where the entry is free.
     descriptor: AtomicI32,
-    next: *const Entry,
+    next: *const Inherited,
 }
 
 const FREE: RawFd = -1;
 
-static ENTRIES: AtomicPtr<Entry> = AtomicPtr::new(null_mut());
+static ENTRIES: AtomicPtr<Inherited> = AtomicPtr::new(null_mut());
 
 /// What children get in place of a descriptor: one that nothing can be done with.
 static NOTHING: AtomicI32 = AtomicI32::new(FREE);
 
 // SAFETY: `next` is set before the entry is shared and not changed; the rest is atomic.
 #[expect(unsafe_code, reason = "a raw pointer is neither by itself")]
-unsafe impl Sync for Entry {}
+unsafe impl Sync for Inherited {}
 
 impl ParentOnly {
     /// Takes `descriptor` from children to come.
@@ -134,7 +134,7 @@ impl Drop for ParentOnly {
     }
 }
 
-fn entries() -> impl Iterator<Item = &'static Entry> {
+fn entries() -> impl Iterator<Item = &'static Inherited> {
     let mut at = ENTRIES.load(Acquire).cast_const();
     std::iter::from_fn(move || {
         // SAFETY: null or a leaked entry.
@@ -145,9 +145,9 @@ fn entries() -> impl Iterator<Item = &'static Entry> {
     })
 }
 
-fn push(descriptor: RawFd) -> &'static Entry {
+fn push(descriptor: RawFd) -> &'static Inherited {
     let mut next = ENTRIES.load(Acquire);
-    let entry = Box::leak(Box::new(Entry { descriptor: AtomicI32::new(descriptor), next }));
+    let entry = Box::leak(Box::new(Inherited { descriptor: AtomicI32::new(descriptor), next }));
     loop {
         match ENTRIES.compare_exchange(next, entry, AcqRel, Acquire) {
             Ok(_) => return entry,

@@ -4,7 +4,7 @@ use std::cell::{Cell, RefCell};
 use std::collections::VecDeque;
 use std::rc::Rc;
 
-struct State<T> {
+struct Queue<T> {
     queue: RefCell<VecDeque<T>>,
     capacity: usize,
     senders: Cell<usize>,
@@ -13,15 +13,15 @@ struct State<T> {
 }
 
 /// Sending side; clone it for more senders.
-pub struct Sender<T>(Rc<State<T>>);
+pub struct Sender<T>(Rc<Queue<T>>);
 
 /// Receiving side.
-pub struct Receiver<T>(Rc<State<T>>);
+pub struct Receiver<T>(Rc<Queue<T>>);
 
 /// A channel that holds at most `capacity` items.
 pub fn channel<T>(label: &'static str, capacity: usize) -> (Sender<T>, Receiver<T>) {
     assert!(capacity > 0, "a channel needs room for one item");
-    let state = Rc::new(State {
+    let state = Rc::new(Queue {
         queue: RefCell::new(VecDeque::with_capacity(capacity)),
         capacity,
         senders: Cell::new(1),

@@ -9,9 +9,9 @@ use std::task::{Context, Poll, Waker};
 
 /// Permits; waiters are served in the order in which they asked.
 #[derive(Clone)]
-pub struct Semaphore(Rc<State>);
+pub struct Semaphore(Rc<Permits>);
 
-struct State {
+struct Permits {
     label: &'static str,
     free: Cell<u64>,
     next_ticket: Cell<u64>,
@@ -28,14 +28,14 @@ struct Waiter {
 
 /// Holds permits until dropped.
 pub struct Permit {
-    state: Rc<State>,
+    state: Rc<Permits>,
     count: u64,
 }
 
 impl Semaphore {
     /// `permits` free permits; `label` names the resource in deadlock reports.
     pub fn new(label: &'static str, permits: u64) -> Self {
-        Semaphore(Rc::new(State {
+        Semaphore(Rc::new(Permits {
             label,
             free: Cell::new(permits),
             next_ticket: Cell::new(0),
@@ -54,7 +54,7 @@ impl Semaphore {
     }
 }
 
-impl State {
+impl Permits {
     fn serve(&self) {
         let mut waiters = self.waiters.borrow_mut();
         while let Some(left) =
@@ -81,7 +81,7 @@ impl Drop for Permit {
 }
 
 struct Acquire<'a> {
-    state: &'a Rc<State>,
+    state: &'a Rc<Permits>,
     count: u64,
     // Set while it waits, or owns permits that nobody has taken yet.
     ticket: Option<u64>,

@@ -8,7 +8,7 @@ use tantalum_base::{FastMap, PageNo};
 
 use super::Slot;
 
-struct Entry {
+struct Translation {
     slot: Slot,
     /// Key in its segment.
     used: u64,
@@ -18,7 +18,7 @@ struct Entry {
 /// Cached entries of the map.
 pub(super) struct Cmt {
     capacity: usize,
-    entries: FastMap<PageNo, Entry>,
+    entries: FastMap<PageNo, Translation>,
     /// Pages whose entry on flash is older.
     dirty: BTreeSet<PageNo>,
     // Least recently used first.
@@ -74,7 +74,7 @@ impl Cmt {
     /// Takes a clean entry in, for which there is room.
     pub fn insert(&mut self, page: PageNo, slot: Slot) {
         self.clock += 1;
-        let entry = Entry { slot, used: self.clock, protected: false };
+        let entry = Translation { slot, used: self.clock, protected: false };
         self.probation.insert(self.clock, page);
         let replaced = self.entries.insert(page, entry);
         assert!(replaced.is_none() && self.entries.len() <= self.capacity, "{page} is cached");
