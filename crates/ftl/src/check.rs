@@ -4,9 +4,8 @@ use tantalum_media::ZoneMedia;
 use tantalum_runtime::Finding;
 
 use crate::ftl::Ftl;
-use crate::map::{Entry, Mapping, Place};
+use crate::map::{MapEntry, Mapping, Place};
 use crate::read::wrong_content;
-use crate::zones::ZoneState;
 
 /// Pages read at a time.
 const GROUP: usize = 64;
@@ -18,10 +17,10 @@ impl<M: ZoneMedia> Ftl<M> {
     pub async fn check(&self, mut progress: impl FnMut(u64, u64)) -> Result<Vec<Finding>> {
         let mut findings = self.check_structures();
         let pages = self.options.pages;
-        let mut group: Vec<(PageNo, SlotNo, Entry)> = Vec::with_capacity(GROUP);
+        let mut group: Vec<(PageNo, SlotNo, MapEntry)> = Vec::with_capacity(GROUP);
         let mut next = 0;
         loop {
-            let known = self.state.borrow().map.next_known(next).map(PageNo);
+            let known = self.parts.borrow().map.next_known(next).map(PageNo);
             let Some(page) = known else { break };
             next = page.0 + 1;
             self.look_up(page, &mut group, &mut findings);
@@ -40,10 +39,10 @@ impl<M: ZoneMedia> Ftl<M> {
     fn look_up(
         &self,
         page: PageNo,
-        group: &mut Vec<(PageNo, SlotNo, Entry)>,
+        group: &mut Vec<(PageNo, SlotNo, MapEntry)>,
         findings: &mut Vec<Finding>,
     ) {
-        let map = &self.state.borrow().map;
+        let map = &self.parts.borrow().map;
         if map.lacks_origin(page) {
             // Named among the structures.
             return;
@@ -60,10 +59,14 @@ impl<M: ZoneMedia> Ftl<M> {
     }
 
     /// Reads what was looked up in the step in which this is first polled.
-    async fn check_contents(&self, group: &[(PageNo, SlotNo, Entry)], findings: &mut Vec<Finding>) {
+    async fn check_contents(
+        &self,
+        group: &[(PageNo, SlotNo, MapEntry)],
+        findings: &mut Vec<Finding>,
+    ) {
         let slots: Vec<SlotNo> = group.iter().map(|(_, slot, _)| *slot).collect();
         // It stays where it is, though cleaning may have moved the pages elsewhere since.
-        let _reading = self.readers.enter(&slots);
+        let _pinned = self.pins.pin(&slots);
         let mut contents = vec![M::Page::zero(); slots.len()];
         let mut spares = vec![None; slots.len()];
         let all = match slots.is_empty() {
@@ -88,47 +91,43 @@ impl<M: ZoneMedia> Ftl<M> {
 
     /// Checks that mapping, reverse mapping and live counts agree.
     pub(crate) fn check_structures(&self) -> Vec<Finding> {
-        let state = self.state.borrow();
-        let mut findings = check_origins(&state.map);
+        let parts = self.parts.borrow();
+        let mut findings = check_origins(&parts.map);
         let mut live = vec![0u32; self.geometry.zones as usize];
-        let mut sharers = vec![0u64; self.geometry.zones as usize];
-        for page in state.map.known_pages() {
-            if state.map.lacks_origin(page) {
+        let mut references = vec![0u64; self.geometry.zones as usize];
+        for page in parts.map.known_pages() {
+            if parts.map.lacks_origin(page) {
                 continue;
             }
-            let Place::At(slot) = state.map.get(page).place else { continue };
-            if let Some(other) = state.map.contradicts(page, slot) {
+            let Place::At(slot) = parts.map.get(page).place else { continue };
+            if let Some(other) = parts.map.contradicts(page, slot) {
                 let problem = format!("slot {slot} holds it, and another content of page {other}");
                 findings.push(Finding { place: format!("page {page}"), problem });
             }
-            if !state.map.pages_of(slot).any(|other| other == page) {
-                let problem = format!("slot {slot} is held by {:?}", state.map.occupant(slot));
+            if !parts.map.pages_of(slot).any(|other| other == page) {
+                let problem = format!("slot {slot} is held by {:?}", parts.map.occupant(slot));
                 findings.push(Finding { place: format!("page {page}"), problem });
             }
             let zone = self.geometry.zone_of(slot).index();
-            if state.map.pages_of(slot).next() == Some(page) {
+            if parts.map.pages_of(slot).next() == Some(page) {
                 live[zone] += 1;
             } else {
-                sharers[zone] += 1;
+                references[zone] += 1;
             }
         }
-        let (noted, found) = (state.map.sharers().entries(), sharers.iter().sum::<u64>());
+        let (noted, found) = (parts.map.references().entries(), references.iter().sum::<u64>());
         if noted != found {
             let problem = format!("{noted} entries, {found} found");
-            findings.push(Finding { place: "table of sharers".into(), problem });
+            findings.push(Finding { place: "table of references".into(), problem });
         }
-        let own = state
-            .checkpoint_places
-            .iter()
-            .chain(&state.pinned)
-            .copied()
-            .chain(state.records.slots());
-        for slot in own.chain(state.deltas.places()) {
+        let own = parts.checkpoints.slots().iter().copied().chain(parts.log.records.slots());
+        let dump = parts.dump.as_ref();
+        for slot in own.chain(dump.into_iter().flat_map(|dump| dump.live_slots())) {
             live[self.geometry.zone_of(slot).index()] += 1;
         }
         let checkpoint_in_progress =
-            self.checkpoint_turn.free() == 0 || state.deltas.is_backing_up();
-        for (number, zone) in state.zones.iter() {
+            self.checkpointer.is_at_work() || dump.is_some_and(|dump| dump.log.is_backing_up());
+        for (number, zone) in parts.space.iter() {
             let counted = live[number.index()];
             if counted != zone.live_slots && !checkpoint_in_progress {
                 findings.push(Finding {
@@ -136,12 +135,12 @@ impl<M: ZoneMedia> Ftl<M> {
                     problem: format!("{} live slots noted, {counted} found", zone.live_slots),
                 });
             }
-            if sharers[number.index()] != u64::from(zone.sharers) {
-                let (noted, found) = (zone.sharers, sharers[number.index()]);
-                let problem = format!("{noted} sharers noted, {found} found");
+            if references[number.index()] != u64::from(zone.extra_references) {
+                let (noted, found) = (zone.extra_references, references[number.index()]);
+                let problem = format!("{noted} references noted, {found} found");
                 findings.push(Finding { place: format!("zone {number}"), problem });
             }
-            if counted > 0 && !matches!(zone.state, ZoneState::Open | ZoneState::Full) {
+            if counted > 0 && !zone.is_in_use() {
                 findings.push(Finding {
                     place: format!("zone {number}"),
                     problem: format!("holds {counted} live slots and is {:?}", zone.state),
@@ -153,23 +152,24 @@ impl<M: ZoneMedia> Ftl<M> {
 
     /// Panics where a structure contradicts itself. For tests.
     pub fn validate(&self) {
+        self.parts.borrow().validate();
         let findings = self.check_structures();
         assert!(findings.is_empty(), "{findings:#?}");
     }
 }
 
-/// Checks the table of what the slots of pages name that took their content: it has these pages, and
+/// Checks the table of what the slots of remapped pages name: it has these pages, and
 /// no other ones.
 fn check_origins(map: &Mapping) -> Vec<Finding> {
     let mut findings = Vec::new();
     for page in map.known_pages().filter(|page| map.lacks_origin(*page)) {
-        let problem = "it took its content, and whose that was is not known".to_owned();
+        let problem = "it is remapped, and what its slot names is not known".to_owned();
         findings.push(Finding { place: format!("page {page}"), problem });
     }
     let (entries, pages) = map.origins();
     if let Some(entries) = entries.filter(|entries| *entries != pages) {
-        let problem = format!("{entries} entries for {pages} pages that took their content");
-        findings.push(Finding { place: "table of taken contents".into(), problem });
+        let problem = format!("{entries} entries for {pages} remapped pages");
+        findings.push(Finding { place: "table of remapped pages".into(), problem });
     }
     findings
 }
@@ -177,17 +177,17 @@ fn check_origins(map: &Mapping) -> Vec<Finding> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::taken::origin;
+    use crate::map::remapped::origin;
     use tantalum_base::Version;
 
-    /// Page 0 in slot 5 as it was written, and page 3 there, which took its content.
+    /// Page 0 in slot 5 as it was written, and page 3, remapped to it.
     fn shared() -> Mapping {
         let mut map = Mapping::new(1000, 100, false);
         let place = Place::At(SlotNo(5));
-        let own = Entry { version: Version(9), place, taken: false, checksum: 0 };
+        let own = MapEntry { version: Version(9), place, remapped: false, checksum: 0 };
         map.set(PageNo(0), own);
         let checksum = origin(PageNo(0), Version(9));
-        map.set(PageNo(3), Entry { version: Version(10), taken: true, checksum, ..own });
+        map.set(PageNo(3), MapEntry { version: Version(10), remapped: true, checksum, ..own });
         map
     }
 
@@ -201,19 +201,19 @@ mod tests {
     }
 
     #[test]
-    fn what_the_table_of_taken_contents_lacks_or_has_too_much_is_named() {
+    fn what_the_table_of_remapped_pages_lacks_or_has_too_much_is_named() {
         let mut map = shared();
         assert_eq!((check_origins(&map), contradictions(&map)), (vec![], vec![]));
         map.forget_origin(PageNo(3));
         let places: Vec<String> = check_origins(&map).into_iter().map(|it| it.place).collect();
-        assert_eq!(places, ["page 3", "table of taken contents"]);
+        assert_eq!(places, ["page 3", "table of remapped pages"]);
 
         let mut map = shared();
-        let other = Entry { checksum: origin(PageNo(0), Version(8)), ..map.get(PageNo(3)) };
+        let other = MapEntry { checksum: origin(PageNo(0), Version(8)), ..map.get(PageNo(3)) };
         map.set(PageNo(3), other);
         assert_eq!((check_origins(&map), contradictions(&map)), (vec![], vec![PageNo(3)]));
         // Written again by itself, it takes nobody's content.
-        let own = Entry { taken: false, place: Place::At(SlotNo(6)), ..other };
+        let own = MapEntry { remapped: false, place: Place::At(SlotNo(6)), ..other };
         map.set(PageNo(3), own);
         assert_eq!((check_origins(&map), contradictions(&map)), (vec![], vec![]));
     }

@@ -1,22 +1,26 @@
 //! Logical to physical: a page-mapping flash translation layer over append-only zones.
 //!
 //! ```text
-//! write    batches → host stream, versions assigned in order     (records: trims and shares, as versioned records)
-//! room     free zones: the reserve, waiting, resetting
-//! read     mapping → media, every content checked; readers: their zones stay
-//! share    pages take other pages' contents by a change of the mapping alone
-//! map      page → (version, place, checksum); slot → page, or several (sharers)
-//! zones    free, open, full; live slots; reserve
-//! cleaning victims by policy, between a low and a high watermark; moving: their copies
-//! logged   which changes no checkpoint covers, by zone; account: lists of those that cleaning drops
-//! wear     static wear levelling: cold zones give way
-//! sync     syncs that callers share; waiting for the watermark
-//! durable  the watermark below which no change is missing
-//! checkpoint              the mapping on media; anchor: where it is, and which zones to look at
-//! recovery                survey: where to begin; log_scan: what zones say since, and is all of it there
-//! entries  the map's entries as bytes
-//! deltas / backup         changes since the checkpoint, kept small enough to be dumped
-//! dump / restore          what is written on stored energy at a power loss; taking it back
+//! write, read, share      what callers ask for, over the parts below; check: every structure and page, looked at
+//! ftl                     the parts put together
+//!
+//! log/          batches take versions and places in order, and go to the medium together
+//!   records       changes of the mapping alone, as pages of the log; live_records: those that no checkpoint covers
+//!   watermark     the version up to which no change is missing; sync: syncs that callers share
+//!   uncovered     which changes no checkpoint covers, by zone
+//! map/          page → entry (version, place, checksum), slot → pages
+//!   mapping       the tables; packed: an entry in ten bytes; encoding: entries as bytes on media
+//!   references    slots of several pages; remapped: what the slots of pages name that took their content
+//! space/        zones: free, open, full; live slots; wear
+//!   admission     waits for free zones, keeps the reserve, resets; pins: zones that are read stay
+//! relocation/   cleaning: empties zones that a policy chooses, between two watermarks; copies: what it moves
+//!   dead_versions lists of changes that go with a zone; wear: cold zones give way; rest: while a device is closed
+//! checkpoints/  the mapping on media: pages, and write; anchors: where it is, and which zones to look at
+//! dump/         only where there is energy for one: what is written at a power loss
+//!   mapping_log   changes since the checkpoint, kept small enough to be dumped; backup: delta pages
+//!   energy        what the energy is enough for; header, write, area: the dump
+//! recovery/     from media alone to an FTL: survey: where to begin, checkpoint, dump: found and read;
+//!               log_scan: what zones say since, and is all of it there; merge: a dump's mapping
 //! command_tasks           commands go on when their caller gives them up
 //! ```
 //!
@@ -25,51 +29,29 @@
 //! durable watermark that it finds written down, then goes on while no version is missing, and
 //! stops at the last whole batch. So batches are atomic, a prefix survives, and an append needs
 //! neither a commit record nor an order among appends in flight.
-mod account;
-mod anchor;
-mod backup;
 mod check;
-mod checkpoint;
-mod cleaner_rest;
-mod cleaning;
+mod checkpoints;
 mod command_tasks;
-mod deltas;
 mod dump;
-mod durable;
-mod entries;
-mod era;
 pub mod fault_points;
-mod find_checkpoint;
-mod find_dump;
 mod ftl;
-mod live_records;
-mod log_scan;
-mod logged;
+mod log;
 mod map;
-mod moving;
 mod options;
-mod places;
+mod parts;
 mod read;
-mod readers;
-mod records;
 mod recovery;
-mod recovery_report;
-mod restore;
-mod room;
+mod relocation;
 mod share;
-mod sharers;
+mod space;
 mod statistics;
-mod survey;
-mod sync;
-mod taken;
-mod wear;
 mod write;
-mod zones;
 
 pub use command_tasks::CommandTasks;
-pub use dump::{DumpOptions, DumpReport};
+pub use dump::energy::DumpOptions;
+pub use dump::write::DumpReport;
 pub use ftl::Ftl;
 pub use options::{FtlOptions, pages_max};
-pub use readers::{Reading, ZoneReaders};
-pub use recovery_report::RecoveryReport;
+pub use recovery::report::RecoveryReport;
+pub use space::pins::{Pinned, ZonePins};
 pub use statistics::FtlStatistics;

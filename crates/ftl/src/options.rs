@@ -3,8 +3,8 @@ use tantalum_base::{Error, ErrorKind, Result};
 use tantalum_media::ZoneGeometry;
 use tantalum_policy::CleaningSpec;
 
-use crate::checkpoint;
-use crate::dump::{DumpOptions, Layout};
+use crate::checkpoints::pages;
+use crate::dump::energy::{DumpOptions, Layout};
 
 /// Resets that zones may differ by, unless told otherwise: a few percent of what MLC flash endures.
 const WEAR_SPREAD_MAX: u32 = 128;
@@ -35,8 +35,8 @@ pub struct FtlOptions {
     pub dump: Option<DumpOptions>,
     /// Which zone is cleaned next.
     pub cleaning: CleaningSpec,
-    /// Zones of cold content are moved when the most worn zone has more resets than theirs by more
-    /// than this; `u32::MAX` never moves any.
+    /// Zones of cold content are emptied when the most worn zone has more resets than theirs by more
+    /// than this; `u32::MAX` never empties any.
     pub wear_spread_max: u32,
     /// Nothing is written to the medium: recovery ends in memory alone, and every change is refused
     /// as [`ErrorKind::ReadOnly`].
@@ -64,22 +64,22 @@ impl FtlOptions {
         }
     }
 
-    /// How a dump's budget is divided up on `geometry`.
-    pub(crate) fn layout(&self, geometry: &ZoneGeometry) -> Result<Layout> {
-        let layout = |dump: &DumpOptions| Layout::new(geometry, self.pages, dump);
-        self.dump.as_ref().map_or(Ok(Layout::NONE), layout)
+    /// How a dump's budget is divided up on `geometry`, where there is one.
+    pub(crate) fn layout(&self, geometry: &ZoneGeometry) -> Result<Option<Layout>> {
+        self.dump.as_ref().map(|dump| Layout::new(geometry, self.pages, dump)).transpose()
     }
 
-    /// Zones that the dump and the deltas take besides what a device without them has.
+    /// Zones that the dump and delta pages take besides what a device without them has.
     ///
     /// # Errors
     /// `InvalidInput` where the dump's budget is too small.
     pub fn dump_zones(&self, geometry: &ZoneGeometry) -> Result<u32> {
         // Deltas in force, and those that take their place.
-        self.layout(geometry).map(|layout| layout.zones + 2 * layout.delta_zones)
+        let zones = |layout: Layout| layout.zones + 2 * layout.delta_zones;
+        Ok(self.layout(geometry)?.map_or(0, zones))
     }
 
-    /// Checks that `geometry`, less `retired` zones, can carry the logical pages with room to
+    /// Checks that `geometry`, less `retired` zones, can carry the logical pages with space to
     /// clean in.
     pub fn check(&self, geometry: &ZoneGeometry, retired: u32) -> Result<()> {
         let most = pages_max(geometry, retired + self.dump_zones(geometry)?);
@@ -110,11 +110,11 @@ impl FtlOptions {
             return self.checkpoint_interval_slots;
         }
         let checkpoints = if self.dump.is_some() { INTERVAL_WITH_DUMP } else { INTERVAL };
-        (checkpoints * checkpoint::slots_max(geometry, self.pages)).max(4096)
+        (checkpoints * pages::slots_max(geometry, self.pages)).max(4096)
     }
 }
 
-/// Zones that hosts may not fill: one for cleaning to move into, one in place of a zone in which
+/// Zones that hosts may not fill: one for cleaning to copy into, one in place of a zone in which
 /// a program fails meanwhile, and enough for a checkpoint to be written beside the old one.
 pub(crate) fn reserve_zones(geometry: &ZoneGeometry, pages: u64) -> u32 {
     2 + checkpoint_zones(geometry, pages)
@@ -122,7 +122,7 @@ pub(crate) fn reserve_zones(geometry: &ZoneGeometry, pages: u64) -> u32 {
 
 /// Zones that one whole checkpoint takes when it starts in a fresh zone.
 fn checkpoint_zones(geometry: &ZoneGeometry, pages: u64) -> u32 {
-    checkpoint::slots_max(geometry, pages).div_ceil(u64::from(packed_slots(geometry))).max(1) as u32
+    pages::slots_max(geometry, pages).div_ceil(u64::from(packed_slots(geometry))).max(1) as u32
 }
 
 /// Slots of a zone that hold pages when it is filled with the longest appends.
@@ -133,9 +133,9 @@ pub(crate) fn packed_slots(geometry: &ZoneGeometry) -> u32 {
     full_appends * geometry.append_pages_max + rest
 }
 
-/// Slots that moving `live` pages takes at the most: the append that reaches a zone's end goes
+/// Slots that relocating `live` pages takes at the most: the append that reaches a zone's end goes
 /// on in the next, and what remains there may be too short for another.
-pub(crate) fn moving_slots_max(geometry: &ZoneGeometry, live: u32) -> u32 {
+pub(crate) fn relocation_slots_max(geometry: &ZoneGeometry, live: u32) -> u32 {
     let most = geometry.append_pages_max;
     let rest = live % most;
     let rest = if rest > 0 { geometry.append_slots(rest) } else { 0 };
@@ -143,9 +143,9 @@ pub(crate) fn moving_slots_max(geometry: &ZoneGeometry, live: u32) -> u32 {
     live / most * geometry.append_slots(most) + rest + split
 }
 
-/// Live pages that a zone must have so that emptying it may give no room.
+/// Live pages that a zone must have so that emptying it may give no space.
 fn unrewarding_pages(geometry: &ZoneGeometry) -> u32 {
-    let gives = |live: &u32| moving_slots_max(geometry, *live) < geometry.slots_per_zone;
+    let gives = |live: &u32| relocation_slots_max(geometry, *live) < geometry.slots_per_zone;
     (0..=geometry.slots_per_zone).take_while(gives).count() as u32
 }
 
@@ -166,7 +166,7 @@ pub fn pages_max(geometry: &ZoneGeometry, retired: u32) -> u64 {
         let rest = u64::from(usable.saturating_sub(overhead));
         if usable == overhead {
             // The host's open zone and the one of garbage hold something, too: half of a zone's
-            // pages leave room in either.
+            // pages leave space in either.
             return unrewarding / 2;
         }
         // The zone of garbage counts among those of which one must be worth cleaning.

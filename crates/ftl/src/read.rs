@@ -1,17 +1,10 @@
 //! Reads: mapping, medium, checksum.
-use tantalum_base::{Error, ErrorKind, PageBuf, PageNo, Payload, Result, SlotNo};
+use tantalum_base::{Error, ErrorKind, PageNo, Payload, Result, SlotNo};
 use tantalum_media::{Spare, ZoneMedia};
 
 use crate::fault_points::Fault;
 use crate::ftl::Ftl;
-use crate::map::{Entry, Place};
-
-/// Where a page of the FTL's own lies, and the checksum of what was written there.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct OwnPage {
-    pub slot: SlotNo,
-    pub checksum: u32,
-}
+use crate::map::{MapEntry, Place};
 
 impl<M: ZoneMedia> Ftl<M> {
     /// Reads `pages` into `out` (same length), all as they are at one moment. A page never written or
@@ -43,9 +36,9 @@ impl<M: ZoneMedia> Ftl<M> {
         let most = wanted.size_hint().0;
         let (mut found, mut slots) = (Vec::with_capacity(most), Vec::with_capacity(most));
         {
-            let state = self.state.borrow();
+            let parts = self.parts.borrow();
             for (page, index) in wanted {
-                let entry = state.visible(page);
+                let entry = parts.visible(page);
                 match entry.place {
                     Place::At(slot) => {
                         slots.push(slot);
@@ -60,7 +53,7 @@ impl<M: ZoneMedia> Ftl<M> {
             return Ok(());
         }
         // What was looked up stays where it is, though newer contents may be in force elsewhere.
-        let _reading = self.readers.enter(&slots);
+        let _pinned = self.pins.pin(&slots);
         let mut contents = vec![M::Page::zero(); slots.len()];
         let mut spares = vec![None; slots.len()];
         let read = self.media.read_with_spares(&slots, &mut contents, &mut spares).await;
@@ -76,45 +69,34 @@ impl<M: ZoneMedia> Ftl<M> {
         Ok(())
     }
 
-    /// Reads a page of the FTL's own, checked. That a scan found it intact is not enough: it may decay
-    /// before it is read, and what cleaning copies gets a checksum of its own.
-    pub(crate) async fn read_own(&self, page: OwnPage) -> Result<PageBuf> {
-        let OwnPage { slot, checksum } = page;
-        let bytes = self.media.read_meta(slot).await?;
-        let found = bytes.checksum();
-        if found != checksum && !Fault::OwnPagesUnchecked.is_planted() {
-            let context = format!(
-                "slot {slot}: the mapping's own page has checksum {found:08x} and was written with \
-                 {checksum:08x}"
-            );
-            return Err(Error::new(ErrorKind::Checksum, context));
-        }
-        Ok(bytes)
-    }
-
     /// Reads one page; again where it was written meanwhile.
     async fn read_one(&self, page: PageNo, out: &mut M::Page) -> Result<()> {
         loop {
-            let entry = self.state.borrow().visible(page);
+            let entry = self.parts.borrow().visible(page);
             if entry.place == Place::Unmapped {
                 *out = M::Page::zero();
                 return Ok(());
             }
             let read = self.read_version(page, entry, out).await;
-            if read.is_ok() || self.state.borrow().visible(page).version == entry.version {
+            if read.is_ok() || self.parts.borrow().visible(page).version == entry.version {
                 return read;
             }
         }
     }
 
     /// Reads the version of `page` that `entry` tells, from where cleaning moved it meanwhile if need be.
-    async fn read_version(&self, page: PageNo, mut entry: Entry, out: &mut M::Page) -> Result<()> {
+    async fn read_version(
+        &self,
+        page: PageNo,
+        mut entry: MapEntry,
+        out: &mut M::Page,
+    ) -> Result<()> {
         loop {
             let Place::At(slot) = entry.place else { return Err(lost(page)) };
             let Err(failure) = self.read_slot(page, slot, &entry, out).await else {
                 return Ok(());
             };
-            let now = self.state.borrow().visible(page);
+            let now = self.parts.borrow().visible(page);
             if now.version != entry.version || now.place == entry.place {
                 return Err(failure);
             }
@@ -127,7 +109,7 @@ impl<M: ZoneMedia> Ftl<M> {
         &self,
         page: PageNo,
         slot: SlotNo,
-        entry: &Entry,
+        entry: &MapEntry,
         out: &mut M::Page,
     ) -> Result<()> {
         let mut spare = [None];
@@ -152,7 +134,7 @@ pub(crate) fn lost(page: PageNo) -> Error {
 pub(crate) fn wrong_content<P: Payload>(
     page: PageNo,
     slot: SlotNo,
-    entry: &Entry,
+    entry: &MapEntry,
     content: &P,
     spare: Option<&Spare>,
 ) -> Error {

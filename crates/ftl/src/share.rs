@@ -1,10 +1,12 @@
-//! Sharing: pages take other pages' contents by a change of the mapping alone (SHARE, section 4.2).
+//! Shares: pages are remapped to other pages' contents, by a change of the mapping alone (SHARE, section
+//! 4.2).
 //!
 //! A batch is one record page of the log, so it is all or nothing like any batch. It is in force
 //! from the moment at which it takes its version: a write that comes behind it in the log comes
-//! behind it for readers too, who see it when all of it is in force. What it points to stays: the slot has one page more from then on.
+//! behind it for readers too, who see it when all of it is in force. What it points to stays: the slot
+//! has one page more from then on.
 //!
-//! Some contents are written again instead, in the same batch: where the table of sharers is full,
+//! Some contents are written again instead, in the same batch: where the table of references is full,
 //! where a slot has as many pages as cleaning can name in one append, and where cleaning is
 //! emptying the slot's zone.
 use std::future::ready;
@@ -12,10 +14,12 @@ use tantalum_base::{Error, ErrorKind, PageNo, Payload, Result, Version};
 use tantalum_media::ZoneMedia;
 
 use crate::fault_points::Fault;
-use crate::ftl::{Ftl, State};
-use crate::map::{Entry, Place};
+use crate::ftl::Ftl;
+use crate::log::records::{self, REFERENCES_MAX, SHARES_MAX, Share};
+use crate::log::shares::Undo;
+use crate::map::{MapEntry, Place};
+use crate::parts::Parts;
 use crate::read::lost;
-use crate::records::{self, SHARERS_MAX, SHARES_MAX, Share};
 
 /// What a batch of pairs comes to.
 struct Plan {
@@ -41,9 +45,11 @@ impl Plan {
 
 impl<M: ZoneMedia> Ftl<M> {
     /// Pairs that one batch may have: what a record page holds, and where all of them were
-    /// written again, what finds room.
+    /// written again, what finds space.
     pub fn share_pairs_max(&self) -> u32 {
-        (SHARES_MAX as u32).min(self.batch_pages_max()).min(self.layout.shares_max)
+        let parts = self.parts.borrow();
+        let dumped_max = parts.dump.as_ref().map_or(u32::MAX, |dump| dump.layout.shares_max);
+        (SHARES_MAX as u32).min(self.batch_pages_max()).min(dumped_max)
     }
 
     /// Each left page takes the right page's content, as one atomic batch. No page may be left
@@ -69,13 +75,13 @@ impl<M: ZoneMedia> Ftl<M> {
         }
         // Nobody else takes versions or shares from here on; what was placed before may still
         // return and change the mapping.
-        let turn = self.log_turn.acquire(1).await;
+        let turn = self.log.turn.acquire(1).await;
         // Until the batch is durable a dump must be able to take it back as well.
-        let _undo_room = self.reserve_entries(pairs.len() as u32).await?;
-        let room = self.reserve_entries(pairs.len() as u32).await?;
+        let _undo = self.reserve_entries(pairs.len() as u32).await?;
+        let reservation = self.reserve_entries(pairs.len() as u32).await?;
         let (plan, contents) = self.plan_share(pairs).await?;
         // No await from here until the batch is placed.
-        let mut buffer = self.state.borrow_mut().take_buffer();
+        let mut buffer = self.buffers.take();
         if !plan.shares.is_empty() {
             let body = records::encode_shares(plan.epoch, &plan.shares);
             buffer.push_record(body, Version::NEVER);
@@ -84,19 +90,18 @@ impl<M: ZoneMedia> Ftl<M> {
             buffer.push_data(copy.left, content);
         }
         let version = {
-            let state = &mut *self.state.borrow_mut();
-            let version = state.next_version;
-            let before = state.apply_shares(&plan.shares);
-            state.shares_in_flight.extend_from_slice(&before);
-            // Those that are written again come behind the record, under versions of their own.
+            let parts = &mut *self.parts.borrow_mut();
+            // The batch is seen as a whole, which it is when those that are written again are in the
+            // mapping too.
+            let hidden = !plan.copies.is_empty() && !Fault::SharesSeenByHalves.is_planted();
+            let version = parts.log.next_version();
+            parts.apply_shares(&plan.shares, hidden);
+            // Those come behind the record, under versions of their own.
             let first = version.0 + u64::from(!plan.shares.is_empty());
             for (copy, version) in plan.copies.iter().zip(first..) {
-                let before = (copy.left, state.map.get(copy.left), Version(version));
-                state.shares_in_flight.push(before);
-            }
-            // The batch is seen as a whole, which it is when those pages are in the mapping too.
-            if !plan.copies.is_empty() && !Fault::SharesSeenByHalves.is_planted() {
-                state.shares_unseen.extend_from_slice(&before);
+                let (page, version) = (copy.left, Version(version));
+                let before = parts.map.get(page);
+                parts.log.shares.began(Undo { page, before, version });
             }
             version
         };
@@ -111,24 +116,25 @@ impl<M: ZoneMedia> Ftl<M> {
         let logged = if Fault::SharesNotLogged.is_planted() {
             Ok(())
         } else {
-            self.log_in_turn(turn, room, &mut buffer, durable, &[], ready(Ok(())), || ()).await
+            self.log_in_turn(turn, reservation, &mut buffer, durable, &[], ready(Ok(())), || ())
+                .await
         };
         if let Some(placed) = placed {
             placed();
         }
-        let state = &mut *self.state.borrow_mut();
-        state.give_buffer(buffer);
-        state.shares_unseen.retain(|(_, _, unseen)| *unseen != version);
+        self.buffers.give(buffer);
+        let parts = &mut *self.parts.borrow_mut();
+        parts.log.shares.batch_returned(version, version);
         if logged.is_ok() {
-            state.statistics.pages_shared += plan.shares.len() as u64;
-            state.statistics.pages_share_copied += plan.copies.len() as u64;
+            parts.statistics.pages_shared += plan.shares.len() as u64;
+            parts.statistics.pages_share_copied += plan.copies.len() as u64;
         } else {
-            state.undo_shares(version);
+            parts.undo_shares(version);
         }
         logged
     }
 
-    /// Makes room for `pairs` and reads what has to be written again. The plan holds until the
+    /// Makes space for `pairs` and reads what has to be written again. The plan holds until the
     /// caller awaits something.
     async fn plan_share(&self, pairs: &[(PageNo, PageNo)]) -> Result<(Plan, Vec<M::Page>)> {
         loop {
@@ -150,13 +156,13 @@ impl<M: ZoneMedia> Ftl<M> {
 
     /// Decides for each pair whether it can be shared.
     fn plan(&self, pairs: &[(PageNo, PageNo)]) -> Result<Plan> {
-        let state = self.state.borrow();
+        let parts = self.parts.borrow();
         let entries_max = self.options.share_entries_max.map_or(u64::MAX, u64::from);
-        let mut free = entries_max.saturating_sub(state.map.sharers().entries());
-        let epoch = state.zones.epoch();
+        let mut free = entries_max.saturating_sub(parts.map.references().entries());
+        let epoch = parts.space.epoch();
         let mut plan = Plan { shares: Vec::with_capacity(pairs.len()), copies: Vec::new(), epoch };
         for &(left, right) in pairs {
-            let entry = state.map.get(right);
+            let entry = parts.map.get(right);
             let slot = match entry.place {
                 Place::At(slot) => slot,
                 Place::Lost => return Err(lost(right)),
@@ -169,11 +175,11 @@ impl<M: ZoneMedia> Ftl<M> {
             // Cleaning names all pages of a slot in the append of its copy, which for that needs
             // room for one page more; whatever else of this batch goes to the slot fits as well.
             let fits = self.geometry.append_pages_max > 1
-                && state.map.pages_of(slot).nth(SHARERS_MAX - SHARES_MAX).is_none();
-            let stays = !state.zones.get(self.geometry.zone_of(slot)).being_emptied;
+                && parts.map.pages_of(slot).nth(REFERENCES_MAX - SHARES_MAX).is_none();
+            let stays = !parts.space.get(self.geometry.zone_of(slot)).being_emptied;
             if free > 0 && fits && stays {
                 free -= 1;
-                let checksum = state.map.checksum_to_take(right, &entry);
+                let checksum = parts.map.checksum_when_shared(right, &entry);
                 plan.shares.push(Share { left, right, right_version, slot, epoch, checksum });
             } else {
                 plan.copies.push(Copy { left, right, right_version });
@@ -183,36 +189,31 @@ impl<M: ZoneMedia> Ftl<M> {
     }
 }
 
-impl<P> State<P> {
-    /// Puts shares in force under the next version; what was known of the pages.
-    fn apply_shares(&mut self, shares: &[Share]) -> Vec<(PageNo, Entry, Version)> {
-        let version = self.next_version;
-        let apply = |share: &Share| {
-            let before = self.map.get(share.left);
+impl Parts {
+    /// Puts shares in force under the next version, and says how to take them back. `hidden`: readers
+    /// see none of them until the batch has returned.
+    fn apply_shares(&mut self, shares: &[Share], hidden: bool) {
+        let version = self.log.next_version();
+        for share in shares {
+            let undo = Undo { page: share.left, before: self.map.get(share.left), version };
             let (place, checksum) = (Place::At(share.slot), share.checksum);
-            self.replace(share.left, Entry { version, place, taken: true, checksum });
-            (share.left, before, version)
-        };
-        shares.iter().map(apply).collect()
+            self.replace(share.left, MapEntry { version, place, remapped: true, checksum });
+            self.log.shares.began(undo);
+            if hidden {
+                self.log.shares.hide(undo);
+            }
+        }
     }
 
     /// The log failed: takes the shares of `version` back, of which nobody was told. What they had
     /// replaced is still there, since its zone waits for them to be durable. A later share of the page,
     /// under way as well, is to fall back on that too, and not on what was taken back.
     fn undo_shares(&mut self, version: Version) {
-        let failed: Vec<_> =
-            self.shares_in_flight.extract_if(.., |share| share.2 == version).collect();
-        for (page, entry, _) in failed {
-            if self.map.get(page).version == version {
-                self.replace(page, entry);
+        for failed in self.log.shares.take_failed(version) {
+            if self.map.get(failed.page).version == version {
+                self.replace(failed.page, failed.before);
             }
-            for (other, before, _) in
-                self.shares_in_flight.iter_mut().chain(&mut self.shares_unseen)
-            {
-                if *other == page && before.version == version {
-                    *before = entry;
-                }
-            }
+            self.log.shares.rebase(&failed);
         }
     }
 }

@@ -10,20 +10,20 @@ pub struct FtlStatistics {
     pub host_appends: u64,
     /// Slots programmed for any reason: pages, records, checkpoints, headers, padding.
     pub slots_programmed: u64,
-    /// Pages that cleaning moved.
+    /// Pages that cleaning relocated.
     pub pages_moved: u64,
     /// Zones that cleaning emptied.
     pub zones_cleaned: u64,
-    /// Zones of cold content that wear levelling moved.
+    /// Zones of cold content that wear levelling emptied.
     pub zones_levelled: u64,
     /// Zone resets (superblock erases).
     pub zone_resets: u64,
     /// Pages trimmed that held content.
     pub pages_trimmed: u64,
-    /// Pages that took another page's content by a change of the mapping alone.
+    /// Pages that were remapped to another page's content: a change of the mapping alone.
     pub pages_shared: u64,
-    /// Pages to share whose content was written again instead, as the table of sharers was full
-    /// or the content was being moved.
+    /// Pages to share whose content was written again instead, as the table of references was full
+    /// or the content was being relocated.
     pub pages_share_copied: u64,
     /// Checkpoints written.
     pub checkpoints: u64,
@@ -43,9 +43,9 @@ pub struct FtlStatistics {
     pub mapping_bytes: u64,
     /// Slots that hold the content of several pages.
     pub shared_slots: u64,
-    /// Entries in the table of sharers: pages beyond one a slot.
+    /// Entries in the table of references: pages beyond the first of a slot.
     pub shared_entries: u64,
-    /// Bytes of memory in the table of sharers, part of `mapping_bytes`.
+    /// Bytes of memory in the table of references, part of `mapping_bytes`.
     pub shared_bytes: u64,
     /// Mapping entries that a dump would have to hold now, where there is energy for one.
     pub changed_entries: u32,

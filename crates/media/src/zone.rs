@@ -87,8 +87,8 @@ pub enum SlotKind {
     Delta = 5,
     /// A piece of a dump at a power loss; a host's page or bytes of the FTL's own.
     Dump = 6,
-    /// As `Copy`, of a page that took the content of another: the version is that of the share.
-    TakenCopy = 7,
+    /// As `Copy`, of a page that a share remapped: the version is that of the share.
+    RemappedCopy = 7,
 }
 
 impl SlotKind {
@@ -101,14 +101,14 @@ impl SlotKind {
             4 => SlotKind::Checkpoint,
             5 => SlotKind::Delta,
             6 => SlotKind::Dump,
-            7 => SlotKind::TakenCopy,
+            7 => SlotKind::RemappedCopy,
             _ => return None,
         })
     }
 
     /// Whether the slot holds a page of a host, where it is read from.
     pub fn is_page(self) -> bool {
-        matches!(self, SlotKind::Data | SlotKind::Copy | SlotKind::TakenCopy)
+        matches!(self, SlotKind::Data | SlotKind::Copy | SlotKind::RemappedCopy)
     }
 }
 

@@ -57,7 +57,7 @@ pub async fn scan_cycles<M: ZoneMedia>(media: &M) -> Result<CycleScan> {
                 let slot = geometry.slot(zone, offset);
                 let cycle = match spare.kind {
                     SlotKind::Data => Some(first),
-                    SlotKind::Copy | SlotKind::TakenCopy => None,
+                    SlotKind::Copy | SlotKind::RemappedCopy => None,
                     SlotKind::Record | SlotKind::Checkpoint | SlotKind::Delta | SlotKind::Dump => {
                         continue;
                     }

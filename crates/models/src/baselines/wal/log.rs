@@ -6,7 +6,7 @@ use std::future::Future;
 use std::pin::Pin;
 use std::task::Poll;
 use tantalum_base::{Error, ErrorKind, PageBuf, PageNo, Payload, Result, SlotNo, Version, ZoneNo};
-use tantalum_ftl::ZoneReaders;
+use tantalum_ftl::ZonePins;
 use tantalum_media::{AppendHeader, Body, SlotKind, Spare, ZoneGeometry, ZoneMedia};
 use tantalum_runtime::sync::{Semaphore, WaitQueue};
 
@@ -55,7 +55,7 @@ pub(super) struct Log<M> {
     /// Transactions wait for room in the order in which they came.
     turn: Semaphore,
     /// Reads of versions that are not in memory.
-    pub readers: ZoneReaders,
+    pub pins: ZonePins,
     /// Zones became free, or the device failed.
     pub room: WaitQueue,
     /// The log fills up.
@@ -84,7 +84,7 @@ impl<M: ZoneMedia> Log<M> {
             options,
             areas: RefCell::new(areas),
             turn: Semaphore::new("the redo log's turn", 1),
-            readers: ZoneReaders::new(geometry),
+            pins: ZonePins::new(geometry),
             room: WaitQueue::new("room in the redo log"),
             filling: WaitQueue::new("a full redo log"),
         }
@@ -281,7 +281,7 @@ impl<M: ZoneMedia> Log<M> {
                 areas.filled.pop_front().map(|filled| filled.zone)
             };
             let Some(zone) = zone else { return Ok(()) };
-            self.readers.wait_until_left(zone).await;
+            self.pins.wait_until_unpinned(zone).await;
             match self.media.reset(zone).await {
                 Ok(()) => self.areas.borrow_mut().free.push_back(zone),
                 // The log is one zone shorter from now on.

@@ -310,7 +310,7 @@ impl<M: ZoneMedia> PageDevice for RedoLog<M> {
         self.count(|counts| counts.pages_read += out.len() as u64);
         let missed = self.look_up(first, out);
         // No await from there to the first poll below: all pages are read as they are at that moment.
-        let _reading = self.log.readers.enter(&missed.slots);
+        let _reading = self.log.pins.pin(&missed.slots);
         match missed.home[..] {
             [] => {}
             [(page, _)] if out.len() == 1 => self.ftl.read(&[page], out).await?,

@@ -1,0 +1,391 @@
+//! Anchors: what recovery is told beforehand, on media that keep pages for it beside their zones.
+//!
+//! An era begins when a checkpoint comes into force. Its anchors say where the checkpoint lies and
+//! which zones have been opened since it was begun; before a zone is opened that is among none of
+//! them, another anchor says that it may be. So recovery looks at these zones alone, however many
+//! the device has, and a zone cannot seem to be what it was before: it is known which ones may have
+//! been filled again. An anchor that closes the era says that nothing was appended behind the
+//! checkpoint.
+//!
+//! Where anchors are damaged, recovery looks at every zone.
+use std::collections::BTreeMap;
+use tantalum_base::{PAGE_BYTES, Result, SlotNo, ZoneNo};
+use tantalum_media::ZoneMedia;
+use tantalum_media::file_zones::ANCHOR_BYTES_MAX;
+
+use crate::checkpoints::anchor_pages::{
+    ANY_ZONE, Anchor, CLEAN, EXTENT_BYTES, Era, Extent, HEAD_BYTES, Head, NotedZone, Read,
+    ZONE_BYTES, decode, in_force,
+};
+use crate::fault_points::Fault;
+use crate::ftl::Ftl;
+use crate::parts::Parts;
+use crate::space::{Space, Stream, Zone, ZoneState};
+
+/// Bytes of zones that one anchor says may be opened, so that few anchors are written, and
+/// recovery has little to look at that was not opened after all.
+const AHEAD_BYTES: u64 = 64 << 20;
+
+/// Numbers of anchors, and what the present era says already.
+pub(crate) struct Anchors {
+    // Of the anchor that was written last, and of the first of the present era.
+    last: u64,
+    first: u64,
+    // The highest number of an era so far, and that of the present one.
+    highest_era: u64,
+    era: u64,
+    // Anchors of the present era so far, and how many of these began it.
+    count: u32,
+    starts: u32,
+    checkpoint: u64,
+    // Zones that may be opened without another anchor.
+    declared: Vec<bool>,
+    declared_zones: u32,
+    any_zone: bool,
+    /// The era that an earlier opening left. It may be there in one copy alone, so that it is begun anew
+    /// with the first anchor that is written.
+    inherited: Option<Era>,
+}
+
+impl Anchors {
+    pub fn new(zones: u32) -> Self {
+        Anchors {
+            last: 0,
+            first: 1,
+            highest_era: 0,
+            era: 0,
+            count: 0,
+            starts: 0,
+            checkpoint: 0,
+            declared: vec![false; zones as usize],
+            declared_zones: 0,
+            any_zone: false,
+            inherited: None,
+        }
+    }
+
+    /// Another era begins, of `checkpoint`.
+    fn begin(&mut self, checkpoint: u64) {
+        self.highest_era += 1;
+        (self.era, self.checkpoint) = (self.highest_era, checkpoint);
+        (self.first, self.count, self.starts) = (self.last + 1, 0, 1);
+        self.any_zone = false;
+        self.inherited = None;
+    }
+
+    /// The head of the next anchor, which this counts.
+    fn next(&mut self, clean: bool) -> Head {
+        self.last += 1;
+        let index = self.count;
+        self.count += 1;
+        let any_zone = if self.any_zone { ANY_ZONE } else { 0 };
+        Head {
+            era: self.era,
+            checkpoint: self.checkpoint,
+            flags: any_zone | if clean { CLEAN } else { 0 },
+            starts: self.starts,
+            index,
+        }
+    }
+
+    /// `zone` was given up: it needs another anchor before it is opened again.
+    pub fn given_up(&mut self, zone: ZoneNo) {
+        self.declared[zone.index()] = false;
+    }
+
+    /// Those of `media`, and the era that they tell of; `None` where there are none, or not all of them.
+    pub async fn read<M: ZoneMedia>(media: &M) -> Result<(Self, Option<Era>)> {
+        let mut read: BTreeMap<u64, Read> = BTreeMap::new();
+        for (number, bytes) in media.read_anchors().await? {
+            let Some(anchor) = decode(&bytes) else { continue };
+            let known = read.get(&number).map_or(0, |known| known.head.era);
+            if anchor.head.era >= known {
+                read.insert(number, anchor);
+            }
+        }
+        let mut anchors = Anchors::new(media.geometry().zones);
+        anchors.highest_era = read.values().map(|read| read.head.era).max().unwrap_or(0);
+        let found = in_force(&read);
+        // What is behind the era in force never came to be: its numbers are used again, so that however
+        // often an era is not begun to its end, the one in force stays.
+        let last = found.as_ref().and_then(|found| found.last()).map(|(number, _)| *number);
+        anchors.last = last.or(read.keys().next_back().copied()).unwrap_or(0);
+        let era = found.map(|found| Era::new(&found));
+        let era = era.filter(|era| !era.any_zone && era.checkpoint > 0);
+        match &era {
+            Some(era) => {
+                anchors.checkpoint = era.checkpoint;
+                anchors.inherited = Some(era.clone());
+            }
+            None => {
+                // Until the next era begins nobody is to rely on what anchors say.
+                anchors.begin(0);
+                anchors.any_zone = true;
+            }
+        }
+        Ok((anchors, era))
+    }
+
+    /// `zone`, which is about to be opened, and the undeclared ones among those that are opened after it.
+    fn to_declare(&self, zone: ZoneNo, space: &Space) -> Vec<ZoneNo> {
+        let zone_bytes = u64::from(space.geometry().slots_per_zone) * PAGE_BYTES as u64;
+        // The longer the era, the more at once: an era has room for few anchors.
+        let most = (AHEAD_BYTES / zone_bytes).max(u64::from(self.declared_zones) / 4);
+        let next = space.next_free(most.clamp(1, u64::from(u32::MAX)) as usize);
+        let undeclared = |next: &ZoneNo| !self.declared[next.index()];
+        std::iter::once(zone).chain(next.into_iter().filter(undeclared)).collect()
+    }
+
+    /// Declares `zones`; what the next anchors have to say for that.
+    fn declare(&mut self, zones: &[ZoneNo]) -> (Vec<Extent>, Vec<NotedZone>) {
+        let unopened = zones.iter().map(|zone| NotedZone::unopened(*zone));
+        match self.inherited.take() {
+            Some(era) => {
+                self.begin(era.checkpoint);
+                (era.extents, latest(era.zones.into_iter().chain(unopened)))
+            }
+            None => (Vec::new(), unopened.collect()),
+        }
+    }
+
+    /// `zones` are declared: the anchors that say so are durable.
+    fn declared(&mut self, zones: &[ZoneNo]) {
+        for zone in zones {
+            self.declared[zone.index()] = true;
+        }
+        self.declared_zones += zones.len() as u32;
+    }
+
+    /// How `extents` and `zones` are divided up among the next anchors, of `most` that an era may
+    /// have. None where nothing need be said, since this era says already that it does not say all.
+    fn divide<'a>(
+        &mut self,
+        extents: &'a [Extent],
+        zones: &'a [NotedZone],
+        most: u64,
+    ) -> Vec<(&'a [Extent], &'a [NotedZone])> {
+        let mut parts = parts(extents, zones);
+        let used = self.last + 1 - self.first;
+        if used + parts.len() as u64 > most {
+            if std::mem::replace(&mut self.any_zone, true) && self.count > 0 {
+                return Vec::new();
+            }
+            parts = vec![(&[], &[])];
+        }
+        if self.count == 0 {
+            self.starts = parts.len() as u32;
+        }
+        parts
+    }
+
+    /// Panics where it contradicts itself. For tests.
+    pub fn validate(&self) {
+        assert!(self.era <= self.highest_era, "era {} never began", self.era);
+        assert!(self.first <= self.last + 1, "anchor {} is behind the last one", self.first);
+    }
+}
+
+impl<M: ZoneMedia> Ftl<M> {
+    /// Changes what is known of anchors; `None` where the medium has none that are used.
+    fn with_anchors<T>(&self, change: impl FnOnce(&mut Anchors) -> T) -> Option<T> {
+        self.parts.borrow_mut().checkpoints.anchors.as_mut().map(change)
+    }
+
+    /// Whether `zone` may be opened without another anchor.
+    fn is_declared(&self, zone: ZoneNo) -> bool {
+        self.with_anchors(|anchors| anchors.declared[zone.index()]).unwrap_or(true)
+    }
+
+    /// Makes sure that recovery looks at `zone`, which is about to be opened.
+    pub(crate) async fn declare(&self, zone: ZoneNo) -> Result<()> {
+        if self.is_declared(zone) || Fault::ZonesUndeclared.is_planted() {
+            return Ok(());
+        }
+        let _turn = self.checkpointer.anchor_turn.acquire(1).await;
+        let (zones, extents, noted) = {
+            let parts = &mut *self.parts.borrow_mut();
+            let anchors = parts.checkpoints.anchors.as_mut();
+            let Some(anchors) = anchors.filter(|anchors| !anchors.declared[zone.index()]) else {
+                return Ok(());
+            };
+            let zones = anchors.to_declare(zone, &parts.space);
+            let (extents, noted) = anchors.declare(&zones);
+            (zones, extents, noted)
+        };
+        self.write_anchors(&extents, &noted, false).await?;
+        self.with_anchors(|anchors| anchors.declared(&zones));
+        Ok(())
+    }
+
+    /// Begins the era of checkpoint `id`, whose pages lie in `places`.
+    pub(crate) async fn begin_era(&self, id: u64, places: &[SlotNo]) -> Result<()> {
+        if self.parts.borrow().checkpoints.anchors.is_none() {
+            return Ok(());
+        }
+        let _turn = self.checkpointer.anchor_turn.acquire(1).await;
+        let noted = self.parts.borrow().noted_zones(places);
+        self.with_anchors(|anchors| {
+            anchors.begin(id);
+            anchors.declared_zones = noted.len() as u32;
+        });
+        self.write_anchors(&extents(places), &noted, false).await
+    }
+
+    /// Says that nothing was appended since the checkpoint in force, where that is so: the next
+    /// opening need look at nothing else. What is appended later needs another zone, and with it
+    /// another anchor.
+    pub(crate) async fn end_era(&self) -> Result<()> {
+        if self.parts.borrow().checkpoints.anchors.is_none() {
+            return Ok(());
+        }
+        let _turn = self.checkpointer.anchor_turn.acquire(1).await;
+        {
+            let parts = &mut *self.parts.borrow_mut();
+            let checkpoints = &mut parts.checkpoints;
+            let (slots_since, in_force) = (checkpoints.slots_since(), checkpoints.in_force());
+            let Some(anchors) = &mut checkpoints.anchors else { return Ok(()) };
+            let is_idle =
+                |(_, zone): (ZoneNo, &Zone)| zone.appends_in_flight == 0 && !zone.being_emptied;
+            let clean = slots_since == 0
+                && anchors.checkpoint == in_force
+                && parts.log.is_durable()
+                && parts.space.iter().all(is_idle);
+            if !clean || anchors.any_zone {
+                return Ok(());
+            }
+            anchors.declared.fill(false);
+            for stream in [Stream::Host, Stream::Cleaning, Stream::Meta] {
+                parts.space.seal(stream);
+            }
+            parts.space.put_prepared_back();
+        }
+        self.write_anchors(&[], &[], true).await
+    }
+
+    /// Writes as many anchors of the present era as `extents` and `zones` take, one after the other.
+    async fn write_anchors(
+        &self,
+        extents: &[Extent],
+        zones: &[NotedZone],
+        clean: bool,
+    ) -> Result<()> {
+        // The era before must stay until the next one has begun.
+        let most = u64::from(self.media.anchors() / 2);
+        let divided = self.with_anchors(|anchors| anchors.divide(extents, zones, most));
+        for (extents, zones) in divided.into_iter().flatten() {
+            let next = self.with_anchors(|anchors| {
+                let head = anchors.next(clean);
+                (anchors.last, Anchor { head, extents, zones }.encode())
+            });
+            let Some((number, content)) = next else { continue };
+            let written = self.media.write_anchor(number, &content).await;
+            written.inspect_err(|error| self.latch(error))?;
+        }
+        Ok(())
+    }
+}
+
+/// `extents` and then `zones`, in as few parts as fit into an anchor each; at least one.
+fn parts<'a>(
+    mut extents: &'a [Extent],
+    mut zones: &'a [NotedZone],
+) -> Vec<(&'a [Extent], &'a [NotedZone])> {
+    let mut parts = Vec::new();
+    loop {
+        let room = ANCHOR_BYTES_MAX - HEAD_BYTES;
+        let (first, rest) = extents.split_at(extents.len().min(room / EXTENT_BYTES));
+        let room = room - first.len() * EXTENT_BYTES;
+        let (noted, others) = zones.split_at(zones.len().min(room / ZONE_BYTES));
+        parts.push((first, noted));
+        if rest.is_empty() && others.is_empty() {
+            return parts;
+        }
+        (extents, zones) = (rest, others);
+    }
+}
+
+impl NotedZone {
+    fn unopened(zone: ZoneNo) -> Self {
+        NotedZone { zone, epoch: 0, stream: 0, covered_slots: 0 }
+    }
+}
+
+/// The latest entry of each zone.
+fn latest(zones: impl Iterator<Item = NotedZone>) -> Vec<NotedZone> {
+    let zones: BTreeMap<ZoneNo, NotedZone> = zones.map(|noted| (noted.zone, noted)).collect();
+    zones.into_values().collect()
+}
+
+/// Neighbouring `places` in one extent each.
+fn extents(places: &[SlotNo]) -> Vec<Extent> {
+    let mut extents: Vec<Extent> = Vec::new();
+    for slot in places {
+        match extents.last_mut() {
+            Some(last) if last.first.0 + last.pages == slot.0 => last.pages += 1,
+            _ => extents.push(Extent { first: *slot, pages: 1 }),
+        }
+    }
+    extents
+}
+
+impl Parts {
+    /// The zones that an era says from its beginning, for a checkpoint in `places`: those opened
+    /// since it was begun, those of the checkpoint itself, and those that may be opened.
+    fn noted_zones(&self, places: &[SlotNo]) -> Vec<NotedZone> {
+        let geometry = *self.space.geometry();
+        let mut own: Vec<ZoneNo> = places.iter().map(|slot| geometry.zone_of(*slot)).collect();
+        own.dedup();
+        own.sort_unstable();
+        let anchors = self.checkpoints.anchors.as_ref();
+        let noted = |(number, zone): (ZoneNo, &Zone)| {
+            let (epoch, stream) = (zone.epoch, zone.stream as u8);
+            let own = own.binary_search(&number).is_ok();
+            match zone.state {
+                ZoneState::Open | ZoneState::Full if own => {
+                    // All of the checkpoint is durable, and nothing is behind it.
+                    Some(NotedZone { zone: number, epoch, stream, covered_slots: zone.used_slots })
+                }
+                ZoneState::Open | ZoneState::Full if epoch > self.checkpoints.begun_at_epoch() => {
+                    Some(NotedZone { zone: number, epoch, stream, covered_slots: 0 })
+                }
+                ZoneState::Free if anchors.is_some_and(|it| it.declared[number.index()]) => {
+                    Some(NotedZone::unopened(number))
+                }
+                _ => None,
+            }
+        };
+        self.space.iter().filter_map(noted).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_an_anchor_says_fits_and_no_room_is_left_unused() {
+        let room = ANCHOR_BYTES_MAX - HEAD_BYTES;
+        for (extents, zones) in [(0, 0), (3, 5), (0, 254), (1, 252), (506, 1), (1100, 700)] {
+            let extents = vec![Extent { first: SlotNo(1), pages: 2 }; extents];
+            let zones: Vec<NotedZone> = (0..zones).map(ZoneNo).map(NotedZone::unopened).collect();
+            let parts = parts(&extents, &zones);
+            let bytes = extents.len() * EXTENT_BYTES + zones.len() * ZONE_BYTES;
+            assert_eq!(parts.len(), bytes.div_ceil(room).max(1));
+            for part in &parts {
+                assert!(part.0.len() * EXTENT_BYTES + part.1.len() * ZONE_BYTES <= room);
+            }
+            let said: Vec<Extent> = parts.iter().flat_map(|part| part.0).copied().collect();
+            assert_eq!(said, extents);
+            let said: Vec<NotedZone> = parts.iter().flat_map(|part| part.1).copied().collect();
+            assert_eq!(said, zones);
+        }
+    }
+
+    #[test]
+    fn neighbours_are_one_extent() {
+        let places: Vec<SlotNo> = [3, 4, 5, 7, 20, 21].map(SlotNo).to_vec();
+        let found: Vec<(u32, u32)> =
+            extents(&places).iter().map(|extent| (extent.first.0, extent.pages)).collect();
+        assert_eq!(found, [(3, 3), (7, 1), (20, 2)]);
+    }
+}

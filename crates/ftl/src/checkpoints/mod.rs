@@ -1,0 +1,175 @@
+//! Checkpoints: the mapping on media, and the anchors that say where it is.
+pub(crate) mod anchor_pages;
+pub(crate) mod anchors;
+pub(crate) mod pages;
+pub(crate) mod write;
+
+use tantalum_base::{SlotNo, Version, ZoneNo};
+use tantalum_runtime::sync::{Semaphore, WaitQueue};
+
+use anchors::Anchors;
+use pages::Footer;
+
+/// Up to which dump nothing counts any more, as checkpoints say it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct DumpsVoid {
+    /// Mapping entries up to this dump are in a checkpoint.
+    pub mapping: u64,
+    /// So are the frames, written back.
+    pub frames: u64,
+}
+
+/// What is known of checkpoints.
+#[derive(Default)]
+pub(crate) struct Checkpoints {
+    /// The number of the checkpoint that was begun last, and zone openings by then.
+    begun: u64,
+    begun_at_epoch: u64,
+    /// A checkpoint was begun and its footer is not durable (yet, or for ever).
+    unfinished: bool,
+    /// The checkpoint in force, where it lies, and up to which version it says that all is durable.
+    in_force: u64,
+    slots: Vec<SlotNo>,
+    durable: Version,
+    /// Slots that were appended since the last one was begun.
+    slots_since: u64,
+    /// After so many another one is due.
+    interval_slots: u64,
+    /// Dumps up to this one are void.
+    pub dumps_void: DumpsVoid,
+    /// What the medium's anchors say, where it has some and they are used.
+    pub anchors: Option<Anchors>,
+}
+
+impl Checkpoints {
+    /// None so far; another one is due after `interval_slots` slots.
+    pub fn new(interval_slots: u64, anchors: Option<Anchors>) -> Self {
+        Checkpoints { interval_slots, anchors, ..Checkpoints::default() }
+    }
+
+    /// Whether enough was appended for another one.
+    pub fn is_due(&self) -> bool {
+        self.slots_since >= self.interval_slots
+    }
+
+    /// The number of the checkpoint that was begun last.
+    pub fn begun(&self) -> u64 {
+        self.begun
+    }
+
+    /// Zone openings when that was begun.
+    pub fn begun_at_epoch(&self) -> u64 {
+        self.begun_at_epoch
+    }
+
+    /// The checkpoint in force.
+    pub fn in_force(&self) -> u64 {
+        self.in_force
+    }
+
+    /// Where it lies.
+    pub fn slots(&self) -> &[SlotNo] {
+        &self.slots
+    }
+
+    /// Up to which version it says that all is durable.
+    pub fn durable(&self) -> Version {
+        self.durable
+    }
+
+    /// Slots that were appended since the last one was begun.
+    pub fn slots_since(&self) -> u64 {
+        self.slots_since
+    }
+
+    /// `slots` were appended.
+    pub fn appended(&mut self, slots: u64) {
+        self.slots_since += slots;
+    }
+
+    /// Numbers up to `number` were used.
+    pub fn go_on(&mut self, number: u64) {
+        self.begun = number;
+    }
+
+    /// Another one begins, after `epoch` zone openings: its number, which is never used again. Whether
+    /// the one before was left unfinished.
+    pub fn begin(&mut self, epoch: u64) -> (u64, bool) {
+        self.slots_since = 0;
+        self.begun += 1;
+        self.begun_at_epoch = epoch;
+        (self.begun, std::mem::replace(&mut self.unfinished, true))
+    }
+
+    /// The one that was begun as `number` is in force: where the one before lay.
+    pub fn finish(&mut self, number: u64, footer: &Footer, slots: Vec<SlotNo>) -> Vec<SlotNo> {
+        self.unfinished = false;
+        self.put_in_force(number, footer, slots)
+    }
+
+    /// `number`, found in `slots`, is in force.
+    pub fn put_in_force(
+        &mut self,
+        number: u64,
+        footer: &Footer,
+        slots: Vec<SlotNo>,
+    ) -> Vec<SlotNo> {
+        self.in_force = number;
+        self.durable = footer.durable;
+        std::mem::replace(&mut self.slots, slots)
+    }
+
+    /// Forgets where the one in force lies: it is looked for again.
+    pub fn forget_slots(&mut self) {
+        self.slots.clear();
+    }
+
+    /// `zone` was given up: it needs another anchor before it is opened again.
+    pub fn zone_given_up(&mut self, zone: ZoneNo) {
+        if let Some(anchors) = &mut self.anchors {
+            anchors.given_up(zone);
+        }
+    }
+
+    /// Panics where it contradicts itself. For tests.
+    pub fn validate(&self) {
+        assert!(self.in_force <= self.begun, "checkpoint {} was never begun", self.in_force);
+        let mut slots = self.slots.clone();
+        slots.sort_unstable();
+        slots.dedup();
+        assert_eq!(slots.len(), self.slots.len(), "two pages of a checkpoint lie in one slot");
+        if let Some(anchors) = &self.anchors {
+            anchors.validate();
+        }
+    }
+}
+
+/// Who takes turns in writing checkpoints, and who waits for them.
+pub(crate) struct Checkpointer {
+    /// One checkpoint at a time.
+    pub turn: Semaphore,
+    /// One append at a time to the meta stream.
+    pub meta_turn: Semaphore,
+    /// One anchor at a time.
+    pub anchor_turn: Semaphore,
+    /// Enough was appended for another checkpoint.
+    pub wanted: WaitQueue,
+}
+
+impl Checkpointer {
+    /// Whether a checkpoint is being written.
+    pub fn is_at_work(&self) -> bool {
+        self.turn.free() == 0
+    }
+}
+
+impl Default for Checkpointer {
+    fn default() -> Self {
+        Checkpointer {
+            turn: Semaphore::new("the checkpoint's turn", 1),
+            meta_turn: Semaphore::new("the meta stream's turn", 1),
+            anchor_turn: Semaphore::new("the anchors' turn", 1),
+            wanted: WaitQueue::new("a checkpoint being due"),
+        }
+    }
+}

@@ -1,0 +1,201 @@
+//! What is written to the dump area when the power is lost, on stored energy: the buffer pool
+//! and the mapping entries that are in no durable page yet (DuraSSD paper, section 3.4.1).
+//!
+//! ```text
+//! header   the emergency flag: opening, checkpoint and delta pages that it builds on
+//! deltas   changed mapping entries, as in delta pages
+//! frames   a host's page each; spare: its number, and its place in the order of the dump
+//! footer   the dump is complete
+//! ```
+//!
+//! Header and footer are appends of their own, the footer the last. The dump's number is the
+//! epoch of its zones: later than all before it, so that a checkpoint can say up to which dumps
+//! are void, also while they still lie there. `docs/format.md` has the bytes.
+use tantalum_base::{
+    Error, ErrorKind, PAGE_BYTES, PageBuf, PageNo, Payload, Result, Version, ZoneNo,
+};
+use tantalum_media::{AppendHeader, Body, SlotKind, Spare, ZoneMedia};
+
+use crate::dump::delta_pages::ENTRIES_MIN;
+use crate::dump::energy::{DumpOptions, dump_slots, plain_slots, wasted_slots, zones_for};
+use crate::dump::header::{DumpHeader, FOOTER_MAGIC, HEADER_MAGIC};
+use crate::fault_points::Fault;
+use crate::ftl::Ftl;
+use crate::space::Stream;
+
+/// What a dump came to.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct DumpReport {
+    /// Frames of the buffer pool.
+    pub frames: u32,
+    /// Mapping entries that were in no durable page.
+    pub entries: u32,
+    /// Bytes programmed, headers and padding included.
+    pub bytes: u64,
+    /// Bytes that the stored energy could have programmed.
+    pub budget_bytes: u64,
+    /// The dump's number; 0 where there was nothing to dump.
+    pub number: u64,
+}
+
+/// Where the next append of a dump goes, and what it may still take.
+struct Area {
+    zones: std::vec::IntoIter<ZoneNo>,
+    zone: Option<ZoneNo>,
+    used_slots: u32,
+    bytes: u64,
+}
+
+/// A page of the FTL's own, in its place in the dump.
+fn own_page<P>(body: PageBuf, index: u64) -> (Spare, Body<P>) {
+    let (kind, checksum) = (SlotKind::Dump, body.checksum());
+    (Spare { kind, page: PageNo(index), version: Version(index), checksum }, Body::Meta(body))
+}
+
+/// What lies between header and footer.
+fn contents<P: Payload>(
+    entries: Vec<PageBuf>,
+    frames: &[(PageNo, P)],
+) -> (Vec<Spare>, Vec<Body<P>>) {
+    let frames_from = 1 + entries.len() as u64;
+    let entries = (1..).zip(entries).map(|(index, body)| own_page(body, index));
+    let frames = (frames_from..).zip(frames).map(|(index, (page, content))| {
+        let (kind, checksum) = (SlotKind::Dump, content.checksum());
+        let spare = Spare { kind, page: *page, version: Version(index), checksum };
+        (spare, Body::Data(content.clone()))
+    });
+    entries.chain(frames).unzip()
+}
+
+fn no_energy() -> Error {
+    Error::new(ErrorKind::InvalidInput, "this device has no energy for a dump")
+}
+
+impl<M: ZoneMedia> Ftl<M> {
+    /// Bytes that a dump with `frames` frames would program now, where nothing fails meanwhile.
+    pub fn bytes_to_dump(&self, frames: u32) -> u64 {
+        let parts = self.parts.borrow();
+        let held = parts.dump.as_ref().map_or(0, |dump| dump.log.held());
+        let entry_pages = held.div_ceil(ENTRIES_MIN as u32);
+        let slots = plain_slots(&self.geometry, entry_pages, frames);
+        let slots = slots + zones_for(&self.geometry, slots) * wasted_slots(&self.geometry);
+        slots * PAGE_BYTES as u64
+    }
+
+    /// Writes the dump through `media`, a new handle on the medium, while this FTL's memory is
+    /// kept by stored energy. Nothing else of it may run any more.
+    ///
+    /// # Errors
+    /// `PowerCut` where the energy does not reach; the medium's. The next recovery then finds an
+    /// incomplete dump, and says so.
+    pub async fn dump(&self, media: &M, frames: &[(PageNo, M::Page)]) -> Result<DumpReport> {
+        let Some(options) = self.options.dump else { return Err(no_energy()) };
+        let (header, entries, held, zones) = {
+            let parts = self.parts.borrow();
+            let Some(dump) = &parts.dump else { return Err(no_energy()) };
+            assert!(dump.in_force.is_none(), "the dump area still holds another dump");
+            let entries = dump.log.dump(&parts.map, parts.log.shares.undurable());
+            let header = DumpHeader {
+                number: parts.space.epoch() + 1,
+                checkpoint: parts.checkpoints.in_force(),
+                deltas_up_to: dump.log.written_up_to(),
+                next_version: parts.log.next_version(),
+                delta_pages: dump.log.pages(),
+                entry_pages: entries.len() as u32,
+                frames: frames.len() as u32,
+            };
+            (header, entries, dump.log.held(), parts.space.dump_zones())
+        };
+        self.check_dump(&header, held, &options)?;
+        let mut area = Area { zones: zones.into_iter(), zone: None, used_slots: 0, bytes: 0 };
+        let last = header.pages() - 1;
+        let (spares, bodies) = contents(entries, frames);
+        let head = own_page(header.encode(HEADER_MAGIC), 0);
+        let foot = own_page(header.encode(FOOTER_MAGIC), last);
+        let number = header.number;
+        self.dump_pages(media, &mut area, number, &[head.0], &[head.1]).await?;
+        if Fault::DumpFooterFirst.is_planted() {
+            self.dump_pages(media, &mut area, number, &[foot.0], &[foot.1]).await?;
+            self.dump_pages(media, &mut area, number, &spares, &bodies).await?;
+        } else {
+            self.dump_pages(media, &mut area, number, &spares, &bodies).await?;
+            media.sync().await?;
+            self.dump_pages(media, &mut area, number, &[foot.0], &[foot.1]).await?;
+        }
+        media.sync().await?;
+        Ok(DumpReport {
+            frames: header.frames,
+            entries: held,
+            bytes: area.bytes,
+            budget_bytes: options.budget_bytes,
+            number,
+        })
+    }
+
+    /// The budget must be enough also if the buffer pool were full and as many programs failed as may.
+    fn check_dump(&self, header: &DumpHeader, held: u32, options: &DumpOptions) -> Result<()> {
+        let slots = dump_slots(&self.geometry, header.entry_pages, options);
+        if slots * PAGE_BYTES as u64 <= options.budget_bytes {
+            return Ok(());
+        }
+        let context = format!(
+            "{held} changed mapping entries are more than the stored energy can dump beside {} \
+             frames",
+            options.frames_max
+        );
+        Err(Error::new(ErrorKind::PowerCut, context))
+    }
+
+    /// Appends pages to the dump area, in as many appends as it takes.
+    async fn dump_pages(
+        &self,
+        media: &M,
+        area: &mut Area,
+        number: u64,
+        spares: &[Spare],
+        bodies: &[Body<M::Page>],
+    ) -> Result<()> {
+        let budget_bytes = self.options.dump.map_or(0, |options| options.budget_bytes);
+        let mut start = 0;
+        while start < bodies.len() {
+            let free = area.zone.map_or(0, |_| self.geometry.slots_per_zone - area.used_slots);
+            let fit = self.geometry.append_pages_fit(free) as usize;
+            let Some(zone) = area.zone.filter(|_| fit > 0) else {
+                let next = area.zones.next().ok_or_else(|| {
+                    Error::new(ErrorKind::OutOfSpace, "the dump area is full: nothing is kept")
+                })?;
+                // It is erased: this takes no time and no energy.
+                media.reset(next).await?;
+                (area.zone, area.used_slots) = (Some(next), 0);
+                continue;
+            };
+            let end = bodies.len().min(start + fit);
+            let slots = self.geometry.append_slots((end - start) as u32);
+            let bytes = u64::from(slots) * PAGE_BYTES as u64;
+            if area.bytes + bytes > budget_bytes {
+                let context = format!(
+                    "the stored energy ran out after {} of {budget_bytes} bytes of the dump",
+                    area.bytes
+                );
+                return Err(Error::new(ErrorKind::PowerCut, context));
+            }
+            area.bytes += bytes;
+            area.used_slots += slots;
+            let header = AppendHeader {
+                epoch: number,
+                stream: Stream::Dump as u8,
+                batch_len: (end - start) as u32,
+                ..AppendHeader::default()
+            };
+            let append =
+                media.append(zone, &header, &spares[start..end], &bodies[start..end], true);
+            match append.await {
+                Ok(_) => start = end,
+                // Once more, in the next zone.
+                Err(error) if error.kind() == ErrorKind::ProgramFailed => area.zone = None,
+                Err(error) => return Err(error),
+            }
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,73 @@
+//! The record pages in force: those that no checkpoint covers, by version and by slot.
+use std::collections::BTreeMap;
+use tantalum_base::{FastMap, SlotNo, Version};
+
+use crate::log::OwnPage;
+
+/// Record pages that the next recovery needs.
+#[derive(Default)]
+pub(crate) struct LiveRecords {
+    by_version: BTreeMap<Version, OwnPage>,
+    by_slot: FastMap<SlotNo, Version>,
+}
+
+impl LiveRecords {
+    /// How many there are.
+    pub fn len(&self) -> usize {
+        self.by_version.len()
+    }
+
+    /// Where they lie, in the order of versions.
+    pub fn slots(&self) -> impl Iterator<Item = SlotNo> + '_ {
+        self.by_version.values().map(|page| page.slot)
+    }
+
+    /// The record of `version`.
+    pub fn get(&self, version: Version) -> Option<OwnPage> {
+        self.by_version.get(&version).copied()
+    }
+
+    /// The record in `slot` and its version.
+    pub fn at(&self, slot: SlotNo) -> Option<(Version, OwnPage)> {
+        let version = *self.by_slot.get(&slot)?;
+        Some((version, self.by_version[&version]))
+    }
+
+    /// Puts the record of `version` in force, where it lies; the slot in which it was before.
+    pub fn insert(&mut self, version: Version, page: OwnPage) -> Option<SlotNo> {
+        let before = self.by_version.insert(version, page).map(|before| before.slot);
+        if let Some(before) = before {
+            self.by_slot.remove(&before);
+        }
+        self.by_slot.insert(page.slot, version);
+        before
+    }
+
+    /// Takes out those up to `covered`; where they lay.
+    pub fn take_covered(&mut self, covered: Version) -> Vec<SlotNo> {
+        let live = self.by_version.split_off(&covered.next());
+        let dead = std::mem::replace(&mut self.by_version, live);
+        let slots: Vec<SlotNo> = dead.into_values().map(|page| page.slot).collect();
+        for slot in &slots {
+            self.by_slot.remove(slot);
+        }
+        slots
+    }
+
+    /// Panics where it contradicts itself. For tests.
+    pub fn validate(&self, next_version: Version) {
+        assert_eq!(self.by_slot.len(), self.by_version.len(), "records by slot and by version");
+        for (version, page) in &self.by_version {
+            assert_eq!(
+                self.by_slot.get(&page.slot),
+                Some(version),
+                "the record in slot {}",
+                page.slot
+            );
+            assert!(
+                *version < next_version,
+                "a record has version {version}, which was never taken"
+            );
+        }
+    }
+}

@@ -1,0 +1,162 @@
+//! The log: batches take versions and places in order, and go to the medium together.
+pub(crate) mod append;
+pub(crate) mod buffer;
+pub(crate) mod live_records;
+pub(crate) mod own_page;
+pub(crate) mod records;
+pub(crate) mod shares;
+pub(crate) mod sync;
+pub(crate) mod uncovered;
+pub(crate) mod watermark;
+
+pub(crate) use buffer::AppendBuffer;
+pub(crate) use own_page::OwnPage;
+
+use tantalum_base::{Error, Version};
+use tantalum_media::Spare;
+use tantalum_runtime::sync::{Semaphore, WaitQueue};
+
+use live_records::LiveRecords;
+use shares::SharesInFlight;
+use sync::SyncTurns;
+use uncovered::UncoveredVersions;
+use watermark::{BatchNumber, Watermark};
+
+/// What is known of the log: which versions are taken, and how far they are durable.
+pub(crate) struct Log {
+    /// How far it is durable.
+    pub watermark: Watermark,
+    next_version: Version,
+    /// The highest version whose batch has returned.
+    returned: Version,
+    /// Record pages that no checkpoint covers.
+    pub records: LiveRecords,
+    /// Which changes since the checkpoint in force each zone holds.
+    pub uncovered: UncoveredVersions,
+    pub shares: SharesInFlight,
+    /// The first failure of the log; writes are refused from then on.
+    latched: Option<Error>,
+}
+
+/// A batch that has its versions.
+#[derive(Clone, Copy)]
+pub(crate) struct Batch {
+    number: BatchNumber,
+    pub first: Version,
+    pub last: Version,
+}
+
+impl Log {
+    /// Of a device of `zones` zones on which nothing was ever changed.
+    pub fn new(zones: u32) -> Self {
+        Log {
+            watermark: Watermark::new(Version::NEVER),
+            next_version: Version(1),
+            returned: Version::NEVER,
+            records: LiveRecords::default(),
+            uncovered: UncoveredVersions::new(zones),
+            shares: SharesInFlight::default(),
+            latched: None,
+        }
+    }
+
+    /// Goes on behind what a recovery found: all up to `durable` is, and versions from `next` on
+    /// were never used.
+    pub fn go_on(&mut self, durable: Version, next: Version) {
+        self.watermark = Watermark::new(durable);
+        self.next_version = next;
+    }
+
+    /// No version from `next` on was ever used.
+    pub fn skip_to(&mut self, next: Version) {
+        self.next_version = next;
+    }
+
+    /// The version that the next change takes.
+    pub fn next_version(&self) -> Version {
+        self.next_version
+    }
+
+    /// The latest version that was taken.
+    pub fn last_version(&self) -> Version {
+        Version(self.next_version.0 - 1)
+    }
+
+    /// The highest version whose batch has returned.
+    pub fn returned(&self) -> Version {
+        self.returned
+    }
+
+    /// Every version up to this one is durable.
+    pub fn durable(&self) -> Version {
+        self.watermark.version()
+    }
+
+    /// Whether every change so far is durable.
+    pub fn is_durable(&self) -> bool {
+        self.durable().next() == self.next_version
+    }
+
+    /// A batch begins: gives its pages their versions.
+    pub fn begin_batch(&mut self, spares: &mut [Spare]) -> Batch {
+        let first = self.next_version;
+        for (spare, version) in spares.iter_mut().zip(first.0..) {
+            spare.version = Version(version);
+        }
+        self.next_version = Version(first.0 + spares.len() as u64);
+        let last = self.last_version();
+        Batch { number: self.watermark.start(last), first, last }
+    }
+
+    /// All of `batch` is on the medium and in the mapping; `durable`: it survives a power cut already.
+    pub fn batch_returned(&mut self, batch: &Batch, durable: bool) {
+        self.shares.batch_returned(batch.first, batch.last);
+        self.watermark.returned(batch.number, durable);
+        self.shares.durable_up_to(self.durable());
+        self.returned = self.returned.max(batch.last);
+    }
+
+    /// Whether the change of `version` was a share, as far as no checkpoint covers it.
+    pub fn is_of_share(&self, version: Version) -> bool {
+        version > self.uncovered.covered() && self.records.get(version).is_some()
+    }
+
+    /// The log failed with `error`, or is to take no more; the first counts.
+    pub fn latch(&mut self, error: &Error) {
+        self.latched.get_or_insert_with(|| error.clone());
+    }
+
+    /// Why writes are refused, if they are.
+    pub fn latched(&self) -> Option<&Error> {
+        self.latched.as_ref()
+    }
+
+    /// Panics where it contradicts itself. For tests.
+    pub fn validate(&self) {
+        let next = self.next_version;
+        assert!(self.durable() < next, "version {} is durable and was never taken", self.durable());
+        assert!(self.returned < next, "version {} returned and was never taken", self.returned);
+        self.records.validate(next);
+        self.uncovered.validate(next);
+        self.shares.validate();
+    }
+}
+
+/// Who takes turns in the log, and who waits for it.
+pub(crate) struct LogTurns {
+    /// One batch at a time takes its versions and its places.
+    pub turn: Semaphore,
+    pub sync: SyncTurns,
+    /// The durable watermark rose, or the FTL latched.
+    pub durable_rose: WaitQueue,
+}
+
+impl Default for LogTurns {
+    fn default() -> Self {
+        LogTurns {
+            turn: Semaphore::new("the log's turn", 1),
+            sync: SyncTurns::default(),
+            durable_rose: WaitQueue::new("durability"),
+        }
+    }
+}

@@ -1,0 +1,100 @@
+//! Making changes durable: syncs that callers share, and waiting for what is in flight.
+use std::cell::Cell;
+use tantalum_base::{Result, Version};
+use tantalum_media::ZoneMedia;
+
+use crate::fault_points::Fault;
+use crate::ftl::Ftl;
+
+/// Lets concurrent syncs share one.
+#[derive(Default)]
+pub(crate) struct SyncTurns {
+    running: Cell<bool>,
+    started: Cell<u64>,
+    done: Cell<u64>,
+}
+
+impl<M: ZoneMedia> Ftl<M> {
+    /// Makes every change that had returned before this call durable, with all changes before
+    /// them in the log, which may still be in flight.
+    ///
+    /// # Errors
+    /// The medium's; the FTL is latched then, since nobody knows what became durable.
+    pub async fn sync(&self) -> Result<()> {
+        if Fault::FlushLeavesGaps.is_planted() {
+            return self.sync_appends().await;
+        }
+        let returned = self.parts.borrow().log.returned();
+        self.make_durable(returned).await
+    }
+
+    /// Makes every append that had returned before this call durable. Concurrent calls share
+    /// one sync of the medium.
+    pub(crate) async fn sync_appends(&self) -> Result<()> {
+        let turns = &self.log.sync;
+        let mine = turns.started.get() + 1;
+        loop {
+            self.check_latch()?;
+            if turns.done.get() >= mine {
+                return Ok(());
+            }
+            if turns.running.get() {
+                self.log.durable_rose.until(|| (!turns.running.get()).then_some(())).await;
+                continue;
+            }
+            turns.running.set(true);
+            turns.started.set(turns.started.get() + 1);
+            let _running = RunningSync(self);
+            self.sync_medium().await.inspect_err(|error| self.latch(error))?;
+            turns.done.set(turns.started.get());
+        }
+    }
+
+    async fn sync_medium(&self) -> Result<()> {
+        let (returned, zones) = {
+            let parts = self.parts.borrow();
+            (parts.log.watermark.before_sync(), parts.space.before_sync())
+        };
+        self.media.sync().await?;
+        let parts = &mut *self.parts.borrow_mut();
+        parts.log.watermark.synced(&returned);
+        parts.space.synced(&zones);
+        Ok(())
+    }
+
+    /// Whether every change so far is durable already.
+    pub fn is_durable(&self) -> bool {
+        self.parts.borrow().log.is_durable()
+    }
+
+    /// Makes every change up to `version` durable, also those still in flight.
+    pub(crate) async fn make_durable(&self, version: Version) -> Result<()> {
+        loop {
+            // What was appended durably only has to wait for what is in flight before it.
+            let next = || {
+                let parts = self.parts.borrow();
+                if parts.log.durable() >= version {
+                    return Some(Ok(true));
+                }
+                if let Some(error) = parts.log.latched() {
+                    return Some(Err(error.clone()));
+                }
+                parts.log.watermark.wants_sync().then_some(Ok(false))
+            };
+            if self.log.durable_rose.until(next).await? {
+                return Ok(());
+            }
+            self.sync_appends().await?;
+        }
+    }
+}
+
+/// Ends a sync's turn, also where its caller was dropped.
+struct RunningSync<'a, M: ZoneMedia>(&'a Ftl<M>);
+
+impl<M: ZoneMedia> Drop for RunningSync<'_, M> {
+    fn drop(&mut self) {
+        self.0.log.sync.running.set(false);
+        self.0.log.durable_rose.wake_all();
+    }
+}

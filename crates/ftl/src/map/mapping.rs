@@ -1,0 +1,425 @@
+//! Where each logical page is, and which logical pages each slot holds.
+use tantalum_base::{PageNo, SlotNo};
+
+use crate::map::entry::LOST;
+use crate::map::packed::{Packed, REMAPPED, is_remapped, pack, place_of, unpack};
+use crate::map::references::References;
+use crate::map::remapped::{Remapped, origin};
+use crate::map::{MapEntry, Place};
+
+/// Pages of which one mark tells whether any was ever written.
+const MARKED_PAGES: usize = 4096;
+
+/// Logical to physical and back. 10 bytes a logical page and 4 a slot, and what slots of several
+/// pages take besides; 4 a logical page more where the medium does not keep checksums itself, up to as
+/// much for remapped pages where it does.
+pub struct Mapping {
+    forward: Vec<Packed>,
+    // Whether any of so many pages was ever written.
+    written: Vec<bool>,
+    // Pages that hold content, those that the medium lost among them, and these alone.
+    mapped: u64,
+    lost: u64,
+    // A checksum a page; none where the medium keeps them.
+    checksums: Vec<u32>,
+    // Instead of these, of remapped pages.
+    remapped: Remapped,
+    // The one page of each slot, or what is said below.
+    reverse: Vec<u32>,
+    references: References,
+}
+
+/// What a change of a page's place did to the slots.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+pub struct Change {
+    /// The slot that the page left, if any.
+    pub left: Option<SlotNo>,
+    /// Other pages are still in the slot that it left.
+    pub left_alive: bool,
+    /// The slot that it entered already held another page.
+    pub joined: bool,
+}
+
+/// In `reverse`: the slot holds no live content.
+const DEAD: u32 = 0;
+/// In `reverse`: the slot holds a record that the next recovery needs.
+const RECORD: u32 = 1;
+/// In `reverse`: the slot holds the content of several pages, which `references` knows.
+const SHARED: u32 = 2;
+/// In `reverse`: the slot holds the content of page 0; of other pages as much higher.
+const FIRST_PAGE: u32 = 3;
+
+/// What is live in a slot.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Occupant {
+    /// Nothing.
+    Dead,
+    /// The content of this page.
+    Page(PageNo),
+    /// The content of several pages; [`Mapping::pages_of`] names them.
+    Shared,
+    /// A record that no checkpoint covers yet.
+    Record,
+}
+
+impl Mapping {
+    /// `pages` unmapped pages over `slots` dead slots, with their `checksums` or without.
+    pub fn new(pages: u64, slots: u64, checksums: bool) -> Self {
+        assert!(slots < u64::from(LOST), "slot numbers have 32 bits");
+        assert!(
+            pages < u64::from(u32::MAX - FIRST_PAGE),
+            "page numbers have 32 bits in the reverse map"
+        );
+        Mapping {
+            forward: vec![[0; 5]; pages as usize],
+            written: vec![false; pages.div_ceil(MARKED_PAGES as u64) as usize],
+            mapped: 0,
+            lost: 0,
+            checksums: vec![0; if checksums { pages as usize } else { 0 }],
+            remapped: Remapped::new(pages),
+            reverse: vec![DEAD; slots as usize],
+            references: References::default(),
+        }
+    }
+
+    /// Number of logical pages.
+    pub fn pages(&self) -> u64 {
+        self.forward.len() as u64
+    }
+
+    /// What is known of `page`.
+    #[inline]
+    pub fn get(&self, page: PageNo) -> MapEntry {
+        let packed = self.forward[page.index()];
+        let checksum = match self.checksums.get(page.index()) {
+            Some(checksum) => *checksum,
+            None if is_remapped(&packed) => self.remapped.get(page),
+            None => 0,
+        };
+        unpack(&packed, checksum)
+    }
+
+    /// Whether `page` is remapped, and the table does not say what its slot names: no
+    /// [`get`](Self::get) of it is possible.
+    pub fn lacks_origin(&self, page: PageNo) -> bool {
+        !self.has_checksums()
+            && is_remapped(&self.forward[page.index()])
+            && !self.remapped.knows(page)
+    }
+
+    /// Entries of that table, where that can be told, and pages that should have one.
+    pub fn origins(&self) -> (Option<u64>, u64) {
+        if self.has_checksums() {
+            return (None, 0);
+        }
+        let marked = self.known_pages().filter(|page| is_remapped(&self.forward[page.index()]));
+        (self.remapped.entries(), marked.count() as u64)
+    }
+
+    /// Whether `page` is in a slot with another page that has, by what is known of it, another
+    /// content; that page.
+    pub fn contradicts(&self, page: PageNo, slot: SlotNo) -> Option<PageNo> {
+        let other = self.pages_of(slot).next().filter(|other| *other != page)?;
+        let content = |page| self.checksum_when_shared(page, &self.get(page));
+        (content(other) != content(page)).then_some(other)
+    }
+
+    /// Takes the entry of `page` out of that table, and nothing else.
+    #[cfg(test)]
+    pub fn forget_origin(&mut self, page: PageNo) {
+        self.remapped.remove(page);
+    }
+
+    /// Whether it keeps checksums.
+    pub fn has_checksums(&self) -> bool {
+        !self.checksums.is_empty()
+    }
+
+    /// The checksum for a page that is remapped to the content of `page`, of which `entry` is known.
+    pub fn checksum_when_shared(&self, page: PageNo, entry: &MapEntry) -> u32 {
+        match self.has_checksums() || entry.remapped {
+            true => entry.checksum,
+            false => origin(page, entry.version),
+        }
+    }
+
+    /// Brings what is known of `pages`, and of the slots they lie in, into the processor's cache.
+    /// Entries of random pages are far apart in a table of many megabytes; here their loads
+    /// overlap, while whoever changes them one by one would wait for each.
+    pub fn fetch(&self, pages: impl Iterator<Item = PageNo> + Clone) {
+        let place = |page: PageNo| place_of(&self.forward[page.index()]);
+        let places = pages.clone().fold(0, |all, page| all ^ place(page));
+        let occupant = |page| self.reverse.get(place(page) as usize).copied().unwrap_or(DEAD);
+        let occupants = pages.fold(0, |all, page| all ^ occupant(page));
+        std::hint::black_box((places, occupants));
+    }
+
+    /// The same of what `slots` hold.
+    pub fn fetch_slots(&self, slots: impl Iterator<Item = SlotNo>) {
+        let occupant = |slot: SlotNo| self.reverse.get(slot.index()).copied().unwrap_or(DEAD);
+        std::hint::black_box(slots.fold(0, |all, slot| all ^ occupant(slot)));
+    }
+
+    /// Puts `entry` for `page` in force; what became of the slots.
+    #[inline]
+    pub fn set(&mut self, page: PageNo, entry: MapEntry) -> Change {
+        let old = std::mem::replace(&mut self.forward[page.index()], pack(&entry));
+        let old_place = Place::from_bits(place_of(&old));
+        self.count(old_place, entry.place);
+        self.written[page.index() / MARKED_PAGES] = true;
+        if let Some(checksum) = self.checksums.get_mut(page.index()) {
+            *checksum = entry.checksum;
+        } else if entry.remapped {
+            self.remapped.insert(page, entry.checksum);
+        } else if is_remapped(&old) {
+            self.remapped.remove(page);
+        }
+        let mut change = Change::default();
+        if let Place::At(slot) = old_place {
+            change.left = Some(slot);
+            change.left_alive = self.leave(slot, page);
+        }
+        if let Place::At(slot) = entry.place {
+            change.joined = self.enter(slot, page);
+        }
+        change
+    }
+
+    #[inline]
+    fn count(&mut self, old: Place, new: Place) {
+        self.mapped -= u64::from(old != Place::Unmapped);
+        self.lost -= u64::from(old == Place::Lost);
+        self.mapped += u64::from(new != Place::Unmapped);
+        self.lost += u64::from(new == Place::Lost);
+    }
+
+    /// The first page from `page` on that was ever written, or trimmed.
+    pub fn next_written(&self, page: u64) -> Option<u64> {
+        self.next_where(page, |[.., low, middle, high]| {
+            *low != 0 || *middle != 0 || high & !REMAPPED != 0
+        })
+    }
+
+    /// All pages of which anything is known: what their number costs, and not what the device's does.
+    pub fn known_pages(&self) -> impl Iterator<Item = PageNo> + '_ {
+        let next = |page: u64| self.next_known(page);
+        std::iter::successors(next(0), move |page| next(page + 1)).map(PageNo)
+    }
+
+    /// The first page from `page` on of which anything is known.
+    pub fn next_known(&self, page: u64) -> Option<u64> {
+        self.next_where(page, |packed| *packed != Packed::default())
+    }
+
+    /// The first page from `page` on with a `wanted` entry, which that of a page never written is not.
+    fn next_where(&self, page: u64, wanted: impl Fn(&Packed) -> bool) -> Option<u64> {
+        let mut at = page as usize;
+        while at < self.forward.len() {
+            let end = (at / MARKED_PAGES + 1) * MARKED_PAGES;
+            let end = end.min(self.forward.len());
+            if self.written[at / MARKED_PAGES]
+                && let Some(found) = self.forward[at..end].iter().position(&wanted)
+            {
+                return Some((at + found) as u64);
+            }
+            at = end;
+        }
+        None
+    }
+
+    /// Takes `page` out of `slot`; whether others are still there.
+    #[inline]
+    fn leave(&mut self, slot: SlotNo, page: PageNo) -> bool {
+        let occupant = &mut self.reverse[slot.index()];
+        if *occupant != SHARED {
+            *occupant = DEAD;
+            return false;
+        }
+        if let Some(last) = self.references.remove(slot, page) {
+            *occupant = last.0 as u32 + FIRST_PAGE;
+        }
+        true
+    }
+
+    /// Puts `page` into `slot`; whether others are there already.
+    #[inline]
+    fn enter(&mut self, slot: SlotNo, page: PageNo) -> bool {
+        let occupant = &mut self.reverse[slot.index()];
+        let alone = *occupant == DEAD;
+        match *occupant {
+            DEAD => *occupant = page.0 as u32 + FIRST_PAGE,
+            SHARED => self.references.add(slot, page),
+            RECORD => debug_assert!(false, "{slot:?} is taken by a record"),
+            first => {
+                *occupant = SHARED;
+                self.references.add(slot, PageNo(u64::from(first - FIRST_PAGE)));
+                self.references.add(slot, page);
+            }
+        }
+        !alone
+    }
+
+    /// What is live in `slot`.
+    #[inline]
+    pub fn occupant(&self, slot: SlotNo) -> Occupant {
+        match self.reverse[slot.index()] {
+            DEAD => Occupant::Dead,
+            RECORD => Occupant::Record,
+            SHARED => Occupant::Shared,
+            page => Occupant::Page(PageNo(u64::from(page - FIRST_PAGE))),
+        }
+    }
+
+    /// The pages whose content is in `slot`; for a shared one, in the order in which they came.
+    pub fn pages_of(&self, slot: SlotNo) -> impl Iterator<Item = PageNo> + '_ {
+        let occupant = self.occupant(slot);
+        let alone = match occupant {
+            Occupant::Page(page) => Some(page),
+            _ => None,
+        };
+        let shared = (occupant == Occupant::Shared).then(|| self.references.of(slot));
+        alone.into_iter().chain(shared.into_iter().flatten())
+    }
+
+    /// Whether `page` can be in `slot` as `entry` says, beside those that are there: several pages
+    /// of one slot have the same content, which was written for one of them at the most.
+    pub fn fits(&self, page: PageNo, entry: &MapEntry, slot: SlotNo) -> bool {
+        let content = |page, entry: &MapEntry| self.checksum_when_shared(page, entry);
+        let other = match self.occupant(slot) {
+            Occupant::Dead => return true,
+            Occupant::Record => return false,
+            _ => self.pages_of(slot).next(),
+        };
+        other.is_none_or(|other| content(other, &self.get(other)) == content(page, entry))
+    }
+
+    /// The table of slots of several pages.
+    pub fn references(&self) -> &References {
+        &self.references
+    }
+
+    /// Marks that `slot` holds a record in force, or no longer does.
+    pub fn set_record(&mut self, slot: SlotNo, in_force: bool) {
+        self.reverse[slot.index()] = if in_force { RECORD } else { DEAD };
+    }
+
+    /// Number of logical pages that hold content.
+    pub fn mapped_pages(&self) -> u64 {
+        self.mapped
+    }
+
+    /// Of these, pages of which the medium lost the content.
+    pub fn lost_pages(&self) -> u64 {
+        self.lost
+    }
+
+    /// Bytes of memory that the tables take.
+    pub fn memory_bytes(&self) -> u64 {
+        (self.forward.len() * size_of::<Packed>()
+            + self.checksums.len() * 4
+            + self.reverse.len() * 4) as u64
+            + self.remapped.memory_bytes()
+            + self.references.memory_bytes()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::map::encoding::Line;
+    use crate::map::packed::VERSION_END;
+    use tantalum_base::{Rng, Version};
+
+    fn random_entry(rng: &mut Rng, slots: u64) -> MapEntry {
+        let slot = SlotNo(rng.below(slots) as u32);
+        let place = match rng.below(4) {
+            0 => Place::Unmapped,
+            1 => Place::Lost,
+            _ => Place::At(slot),
+        };
+        let remapped = place == Place::At(slot) && rng.chance(0.3);
+        let version = Version(rng.below(VERSION_END));
+        MapEntry { version, place, remapped, checksum: rng.below(1 << 32) as u32 }
+    }
+
+    #[test]
+    fn entries_come_back_from_ten_bytes() {
+        assert_eq!(size_of::<Packed>(), 10);
+        let mut rng = Rng::split(3, "map");
+        let (mut with, mut without) =
+            (Mapping::new(8, 1 << 20, true), Mapping::new(8, 1 << 20, false));
+        for round in 0..2000 {
+            let page = PageNo(round % 8);
+            let entry = random_entry(&mut rng, 1 << 20);
+            with.set(page, entry);
+            without.set(page, entry);
+            assert_eq!(with.get(page), entry);
+            let kept = if entry.remapped { entry.checksum } else { 0 };
+            assert_eq!(without.get(page), MapEntry { checksum: kept, ..entry });
+            let line = entry.to_line(page);
+            let slot_checksum = if line.kind as u8 <= 1 { entry.checksum } else { 0 };
+            let read = MapEntry::from_line(&Line { checksum: slot_checksum, ..line });
+            assert_eq!(read, Some(MapEntry { checksum: slot_checksum, ..entry }));
+        }
+    }
+
+    #[test]
+    fn pages_of_which_anything_is_known_are_found_wherever_they_are() {
+        let pages = 5 * MARKED_PAGES as u64 + 7;
+        let mut map = Mapping::new(pages, 16, true);
+        assert_eq!((map.known_pages().next(), map.next_written(0)), (None, None));
+        let marked = MARKED_PAGES as u64;
+        let known = [0, 1, marked - 1, marked, 4 * marked - 1, pages - 2, pages - 1];
+        for page in known {
+            // Nothing but that it is lost: also of such a page something is known.
+            let lost = MapEntry { place: Place::Lost, ..MapEntry::default() };
+            let entry = if page == 1 { lost } else { MapEntry::trimmed(Version(page + 1)) };
+            map.set(PageNo(page), entry);
+        }
+        assert!(map.known_pages().eq(known.map(PageNo)));
+        let written = |page| map.next_written(page);
+        assert_eq!((written(0), written(1), written(pages)), (Some(0), Some(marked - 1), None));
+    }
+
+    #[test]
+    #[should_panic(expected = "is beyond what the map can hold")]
+    fn a_version_that_does_not_fit_is_refused() {
+        Mapping::new(1, 1, false).set(PageNo(0), MapEntry::trimmed(Version(VERSION_END)));
+    }
+
+    #[test]
+    fn pages_of_one_slot_have_the_same_content() {
+        let at = |version, remapped, checksum| {
+            let place = Place::At(SlotNo(0));
+            MapEntry { version: Version(version), place, remapped, checksum }
+        };
+        let fits = |map: &Mapping, page, entry| map.fits(PageNo(page), &entry, SlotNo(0));
+        let mut spares = Mapping::new(4, 4, false);
+        assert!(fits(&spares, 0, at(1, false, 0)));
+        spares.set(PageNo(0), at(1, false, 0));
+        let of_0 = origin(PageNo(0), Version(1));
+        assert!(fits(&spares, 1, at(2, true, of_0)));
+        assert!(!fits(&spares, 1, at(2, true, of_0 ^ 1)));
+        assert!(!fits(&spares, 1, at(2, false, 0)));
+        spares.set(PageNo(1), at(2, true, of_0));
+        spares.set(PageNo(0), MapEntry::trimmed(Version(3)));
+        assert!(fits(&spares, 0, at(1, false, 0)));
+        assert!(!fits(&spares, 2, at(1, false, 0)));
+        let mut checksums = Mapping::new(4, 4, true);
+        checksums.set(PageNo(0), at(1, false, 7));
+        assert!(fits(&checksums, 1, at(2, true, 7)));
+        assert!(!fits(&checksums, 1, at(2, true, 8)));
+    }
+
+    #[test]
+    fn pages_that_took_nothing_cost_nothing_more() {
+        let mut map = Mapping::new(1000, 2000, false);
+        let bytes = map.memory_bytes();
+        let place = Place::At(SlotNo(3));
+        let own = MapEntry { version: Version(1), place, remapped: false, checksum: 9 };
+        map.set(PageNo(7), own);
+        assert_eq!((map.memory_bytes(), bytes), (bytes, 1000 * 10 + 2000 * 4));
+        map.set(PageNo(8), MapEntry { version: Version(2), remapped: true, ..own });
+        assert!(map.memory_bytes() > bytes);
+    }
+}

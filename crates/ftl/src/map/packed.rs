@@ -1,0 +1,52 @@
+//! An entry of the mapping in ten bytes.
+use tantalum_base::Version;
+
+use crate::map::{MapEntry, Place};
+
+/// Versions stay below this: 2^46 changes of 4 KiB are 288 exabytes.
+pub const VERSION_END: u64 = 1 << 46;
+/// In the upper part of a version: the page is remapped to content that was written for another one.
+pub const REMAPPED: u16 = 1 << 15;
+
+/// Version and place of a page in 10 bytes: the place with all bits turned, version, and in the top
+/// bit whether the page is remapped. A page that was never written is all zero, so that the
+/// table of a large device takes memory only where it is used.
+pub type Packed = [u16; 5];
+
+#[inline]
+pub fn pack(entry: &MapEntry) -> Packed {
+    let version = entry.version.0;
+    assert!(version < VERSION_END, "version {version} is beyond what the map can hold");
+    let remapped = if entry.remapped { REMAPPED } else { 0 };
+    let place = !entry.place.to_bits();
+    [
+        place as u16,
+        (place >> 16) as u16,
+        version as u16,
+        (version >> 16) as u16,
+        (version >> 32) as u16 | remapped,
+    ]
+}
+
+/// The place, as [`Place::to_bits`] has it.
+#[inline]
+pub fn place_of(packed: &Packed) -> u32 {
+    !(u32::from(packed[0]) | u32::from(packed[1]) << 16)
+}
+
+#[inline]
+pub fn is_remapped(packed: &Packed) -> bool {
+    packed[4] & REMAPPED != 0
+}
+
+#[inline]
+pub fn unpack(packed: &Packed, checksum: u32) -> MapEntry {
+    let high = u64::from(packed[4] & !REMAPPED);
+    let low = u64::from(packed[2]) | u64::from(packed[3]) << 16;
+    MapEntry {
+        version: Version(high << 32 | low),
+        place: Place::from_bits(place_of(packed)),
+        remapped: is_remapped(packed),
+        checksum,
+    }
+}

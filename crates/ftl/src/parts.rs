@@ -1,0 +1,166 @@
+//! The parts of an FTL, and the changes that concern several of them at once.
+use tantalum_base::{PageNo, PageRange, Result, SlotNo, Version};
+use tantalum_media::ZoneMedia;
+
+use crate::checkpoints::Checkpoints;
+use crate::checkpoints::anchors::Anchors;
+use crate::dump::Dump;
+use crate::log::records::Record;
+use crate::log::{Log, OwnPage};
+use crate::map::{MapEntry, Mapping, Place};
+use crate::options::{FtlOptions, reserve_zones};
+use crate::relocation::Relocation;
+use crate::space::Space;
+use crate::statistics::FtlStatistics;
+
+/// All that an FTL knows. Each part keeps its own invariants (`validate`); what is here keeps them
+/// in step.
+pub(crate) struct Parts {
+    pub map: Mapping,
+    pub space: Space,
+    pub log: Log,
+    pub relocation: Relocation,
+    pub checkpoints: Checkpoints,
+    /// Where there is energy for a dump.
+    pub dump: Option<Dump>,
+    pub statistics: FtlStatistics,
+}
+
+impl Parts {
+    /// Those of an FTL on `media` that holds nothing.
+    pub fn new<M: ZoneMedia>(media: &M, options: &FtlOptions) -> Result<Self> {
+        let geometry = media.geometry();
+        let layout = options.layout(&geometry)?;
+        let slots = u64::from(geometry.zones) * u64::from(geometry.slots_per_zone);
+        let delta_zones = layout.map_or(0, |layout| layout.delta_zones);
+        let reserve = reserve_zones(&geometry, options.pages) + delta_zones;
+        // With a dump what recovery starts from is in the zones.
+        let anchors = media.anchors() > 0 && layout.is_none();
+        Ok(Parts {
+            map: Mapping::new(options.pages, slots, !M::READS_SPARES),
+            space: Space::new(geometry, &media.retired(), reserve),
+            log: Log::new(geometry.zones),
+            relocation: Relocation::default(),
+            checkpoints: Checkpoints::new(
+                options.checkpoint_interval(&geometry),
+                anchors.then(|| Anchors::new(geometry.zones)),
+            ),
+            dump: layout.map(|layout| Dump::new(layout, options.pages)),
+            statistics: FtlStatistics::default(),
+        })
+    }
+
+    /// Zones that hosts may not fill, those of the dump area included.
+    pub fn kept_zones(&self) -> u32 {
+        self.space.reserve_zones() + self.dump.as_ref().map_or(0, |dump| dump.layout.zones)
+    }
+
+    /// What readers see of `page`.
+    #[inline]
+    pub fn visible(&self, page: PageNo) -> MapEntry {
+        self.log.shares.visible(page, self.map.get(page))
+    }
+
+    /// Puts `entry` in force where it is newer than what is known; keeps the live counts.
+    /// Returns whether it was.
+    pub fn apply(&mut self, page: PageNo, entry: MapEntry) -> bool {
+        if entry.version <= self.map.get(page).version {
+            return false;
+        }
+        self.replace(page, entry);
+        true
+    }
+
+    /// A batch returned in which `page` is as `entry` says: puts that in force where no newer change is.
+    pub fn batch_wrote(&mut self, page: PageNo, entry: MapEntry) {
+        // Where a share wrote it again, cleaning may have moved what is taken back with it.
+        self.log.shares.rewritten(page, entry.version, || self.map.get(page));
+        if !self.apply(page, entry) {
+            self.came_late(page, entry);
+        }
+    }
+
+    /// The change `entry` of `page` returned when a newer one was in force already. A power cut may undo
+    /// that one, and so may a share that fails: then this is what is there.
+    fn came_late(&mut self, page: PageNo, entry: MapEntry) {
+        if let Place::At(slot) = entry.place {
+            let newer = self.map.get(page).version;
+            self.space.replaced(slot, newer);
+        }
+        self.log.shares.came_late(page, entry);
+    }
+
+    /// Puts `entry` in force; keeps the live counts, and notes the change for a dump.
+    pub fn replace(&mut self, page: PageNo, entry: MapEntry) {
+        if let Some(dump) = &mut self.dump {
+            dump.log.mark(page);
+        }
+        self.put(page, entry);
+    }
+
+    /// Puts `entry` in force; keeps the live counts. The caller notes the change for a dump.
+    pub fn put(&mut self, page: PageNo, entry: MapEntry) {
+        let change = self.map.set(page, entry);
+        if let Some(left) = change.left {
+            self.space.left(left, entry.version, change.left_alive);
+            self.relocation.unstick();
+        }
+        if let Place::At(slot) = entry.place {
+            if change.joined {
+                self.space.joined(slot, entry.version);
+            } else {
+                self.space.add_live(slot);
+            }
+        }
+    }
+
+    /// Puts the trims among records of `version` in force.
+    pub fn apply_trims(&mut self, changes: &[Record], version: Version) {
+        for change in changes {
+            let Record::Trim(range) = change else { continue };
+            self.apply_trim(*range, version);
+        }
+    }
+
+    fn apply_trim(&mut self, range: PageRange, version: Version) {
+        for page in range.iter() {
+            let entry = self.map.get(page);
+            if entry.version < version {
+                self.put(page, MapEntry::trimmed(version));
+                self.statistics.pages_trimmed += u64::from(entry.place != Place::Unmapped);
+            } else {
+                self.came_late(page, MapEntry::trimmed(version));
+            }
+        }
+        if let Some(dump) = &mut self.dump {
+            dump.log.trimmed(range, version);
+        }
+    }
+
+    /// The record page `own` of `version` is in force: its slot is live, and the one before no more.
+    pub fn put_record(&mut self, version: Version, own: OwnPage) {
+        if let Some(before) = self.log.records.insert(version, own) {
+            self.drop_record(before);
+        }
+        self.map.set_record(own.slot, true);
+        self.space.add_live(own.slot);
+    }
+
+    /// The record page in `slot` is needed no more.
+    pub fn drop_record(&mut self, slot: SlotNo) {
+        self.map.set_record(slot, false);
+        self.space.remove_live(slot);
+    }
+
+    /// Panics where a part contradicts itself, or another one. For tests.
+    pub fn validate(&self) {
+        self.space.validate();
+        self.log.validate();
+        self.checkpoints.validate();
+        if let Some(dump) = &self.dump {
+            dump.validate();
+        }
+        let is_emptied = self.space.iter().any(|(_, zone)| zone.being_emptied);
+        assert!(self.relocation.copied.is_empty() || is_emptied, "copies of no zone");
+    }
+}

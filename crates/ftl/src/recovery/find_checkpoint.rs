@@ -1,0 +1,310 @@
+//! Finding the newest checkpoint on media, and reading it.
+use std::collections::BTreeMap;
+use tantalum_base::{
+    Error, ErrorKind, PageBuf, PageNo, PageRange, Payload, Result, SlotNo, ZoneNo,
+};
+use tantalum_media::{ScannedAppend, SlotKind, ZoneMedia};
+
+use crate::checkpoints::anchor_pages::Extent;
+use crate::checkpoints::pages::{self, Footer, PieceHeader, PieceKind, ZONE_ENTRIES, ZoneEntry};
+use crate::dump::header::DumpHeader;
+use crate::log::OwnPage;
+use crate::recovery::{Opening, Reader};
+use crate::space::Stream;
+
+/// Pages of a checkpoint that are read at once.
+const RUN_PAGES: u32 = 256;
+
+/// A checkpoint as read from media.
+pub(super) struct Checkpoint {
+    pub id: u64,
+    pub footer: Footer,
+    pub places: Vec<SlotNo>,
+    pub zones: Vec<ZoneEntry>,
+    pub map: Vec<(PieceHeader, PageBuf)>,
+    /// Pages of which the map is damaged, where that is accepted.
+    pub damaged_map: Vec<PageRange>,
+}
+
+/// Pages of checkpoints and delta pages, as found in the meta zones.
+#[derive(Default)]
+pub(super) struct MetaSlots {
+    // By id, then by number.
+    by_id: BTreeMap<u64, BTreeMap<u64, OwnPage>>,
+    // The highest of which another page says that it was finished.
+    finished: u64,
+    // By the checkpoint that was begun last, then by number.
+    deltas: BTreeMap<(u64, u64), OwnPage>,
+}
+
+impl MetaSlots {
+    /// The checkpoint of which `append` holds pages, if it does.
+    pub(super) fn checkpoint_of(append: &ScannedAppend) -> Option<u64> {
+        let spares = append.spares.iter().flatten();
+        let spares = spares.chain(append.damaged.iter().map(|(_, spare)| spare));
+        spares.filter(|spare| spare.kind == SlotKind::Checkpoint).map(|spare| spare.version.0).max()
+    }
+
+    /// The highest id of a checkpoint.
+    pub(super) fn highest_id(&self) -> u64 {
+        self.by_id.keys().next_back().copied().unwrap_or(0)
+    }
+
+    /// Pages of checkpoint `id`, in order.
+    pub(super) fn checkpoint(&self, id: u64) -> impl Iterator<Item = SlotNo> + '_ {
+        self.by_id.get(&id).into_iter().flat_map(|slots| slots.values().map(|page| page.slot))
+    }
+
+    /// The delta pages that `dump` builds on, in order.
+    pub(super) fn deltas_of(
+        &self,
+        dump: &DumpHeader,
+    ) -> impl Iterator<Item = ((u64, u64), OwnPage)> + '_ {
+        let up_to = dump.deltas_up_to;
+        let since = self.deltas.range((dump.checkpoint, 0)..);
+        since.filter(move |((_, number), _)| *number < up_to).map(|(at, page)| (*at, *page))
+    }
+}
+
+/// Whether something on the medium is damaged, as against an operation that failed.
+pub(super) fn is_damage(kind: ErrorKind) -> bool {
+    matches!(kind, ErrorKind::Corrupt | ErrorKind::Checksum | ErrorKind::Uncorrectable)
+}
+
+/// Pairs the header of a chunk with its number.
+fn chunk_at<'a>(
+    chunk: &'a impl Fn(usize) -> Option<PieceHeader>,
+) -> impl Fn(usize) -> Option<(usize, PieceHeader)> + 'a {
+    move |at| chunk(at).map(|header| (at, header))
+}
+
+impl<M: ZoneMedia> Reader<'_, M> {
+    /// Pages of checkpoints and delta pages in the meta zones, and which checkpoints were finished.
+    pub(super) async fn meta_slots(&self, openings: &[Option<Opening>]) -> Result<MetaSlots> {
+        let mut slots = MetaSlots::default();
+        for (zone, opening) in openings.iter().enumerate() {
+            let Some(Opening { epoch, stream }) = *opening else { continue };
+            if stream != Stream::Meta as u8 {
+                continue;
+            }
+            let zone = ZoneNo(zone as u32);
+            let mut latest = 0;
+            for append in self.media.scan(zone, 0, Some(epoch)).await? {
+                for (index, spare) in append.spares.iter().enumerate() {
+                    if let Some(spare) = spare.filter(|spare| spare.kind == SlotKind::Delta) {
+                        let slot = self.geometry.slot(zone, append.first_offset + index as u32);
+                        let page = OwnPage { slot, checksum: spare.checksum };
+                        slots.deltas.insert((spare.version.0, spare.page.0), page);
+                    }
+                    if let Some(spare) = spare.filter(|spare| spare.kind == SlotKind::Checkpoint) {
+                        let slot = self.geometry.slot(zone, append.first_offset + index as u32);
+                        let (id, page) =
+                            (spare.version.0, OwnPage { slot, checksum: spare.checksum });
+                        slots.by_id.entry(id).or_default().insert(spare.page.0, page);
+                        if id > latest {
+                            // Behind one that was not finished, the next takes a zone of its own.
+                            slots.finished = slots.finished.max(latest);
+                            latest = id;
+                        }
+                    }
+                }
+            }
+        }
+        Ok(slots)
+    }
+
+    /// The newest checkpoint that is whole. One that is newer and has a footer may have been
+    /// overwritten before it came into force, or be damaged: whether all that it said can do without
+    /// it, the account of the log shows. Only what a dump builds on is in no log, and then it must be
+    /// the newest.
+    pub(super) async fn find_checkpoint(&self, meta: &MetaSlots) -> Result<Checkpoint> {
+        let mut damaged = None;
+        for (id, slots) in meta.by_id.iter().rev() {
+            match self.whole_checkpoint(*id, slots, meta.finished).await {
+                Ok(Some(checkpoint)) => return Ok(checkpoint),
+                Ok(None) => {}
+                Err(error) if self.options.dump.is_some() || !is_damage(error.kind()) => {
+                    return Err(error);
+                }
+                Err(error) => damaged = damaged.or(Some(error)),
+            }
+        }
+        let none = || Error::new(ErrorKind::Corrupt, "no whole checkpoint was found on the medium");
+        Err(damaged.unwrap_or_else(none))
+    }
+
+    /// Checkpoint `id`, which must be there.
+    pub(super) async fn named_checkpoint(&self, meta: &MetaSlots, id: u64) -> Result<Checkpoint> {
+        let slots = meta.by_id.get(&id);
+        let missing = || {
+            let context = format!("checkpoint {id}, on which a dump builds, is not there");
+            Error::new(ErrorKind::Corrupt, context)
+        };
+        let slots = slots.ok_or_else(missing)?;
+        self.whole_checkpoint(id, slots, id).await?.ok_or_else(missing)
+    }
+
+    /// The checkpoint, or `None` where it has no footer and was not `finished`.
+    async fn whole_checkpoint(
+        &self,
+        id: u64,
+        slots: &BTreeMap<u64, OwnPage>,
+        finished: u64,
+    ) -> Result<Option<Checkpoint>> {
+        let Some((number, page)) = self.last_intact(slots).await? else { return Ok(None) };
+        let header = pages::decode_header(&page);
+        if header.is_none_or(|header| header.kind != PieceKind::Footer || header.id != id) {
+            if id <= finished {
+                let context = format!("the footer of checkpoint {id} is damaged");
+                return Err(Error::new(ErrorKind::Corrupt, context));
+            }
+            return Ok(None);
+        }
+        let footer = pages::decode_footer(&page);
+        if u64::from(footer.pieces) != number + 1 || slots.len() as u64 != number + 1 {
+            // The footer was written when all the others were durable.
+            let context = format!(
+                "of the {} pages of checkpoint {id} only {} are intact",
+                footer.pieces,
+                slots.len()
+            );
+            return Err(Error::new(ErrorKind::Corrupt, context));
+        }
+        self.check_pages(&footer)?;
+        let mut pieces = Vec::with_capacity(slots.len());
+        for own in slots.values() {
+            pieces.push((own.slot, own.read(self.media).await?));
+        }
+        self.assemble(id, footer, pieces).map(Some)
+    }
+
+    /// The last page of a checkpoint that can be read, with its number. What decayed since it was scanned is
+    /// as what was found damaged then.
+    async fn last_intact(&self, slots: &BTreeMap<u64, OwnPage>) -> Result<Option<(u64, PageBuf)>> {
+        for (number, own) in slots.iter().rev() {
+            match own.read(self.media).await {
+                Ok(page) => return Ok(Some((*number, page))),
+                Err(error) if is_damage(error.kind()) => {}
+                Err(error) => return Err(error),
+            }
+        }
+        Ok(None)
+    }
+
+    /// Checkpoint `id`, whose pages lie in `extents`, all of which must be there.
+    pub(super) async fn checkpoint_in(&self, id: u64, extents: &[Extent]) -> Result<Checkpoint> {
+        let mut pieces = Vec::new();
+        for extent in extents {
+            let (mut first, end) = (extent.first.0, extent.first.0 + extent.pages);
+            while first < end {
+                let mut run = vec![PageBuf::zero(); (end - first).min(RUN_PAGES) as usize];
+                self.media.read_meta_run(SlotNo(first), &mut run).await?;
+                pieces.extend((first..).map(SlotNo).zip(run));
+                first = (first + RUN_PAGES).min(end);
+            }
+        }
+        let damaged = |slot: &SlotNo| {
+            let context = format!("slot {slot}: the page of checkpoint {id} there is damaged");
+            Error::new(ErrorKind::Corrupt, context)
+        };
+        let header = |page: &PageBuf| {
+            let header = pages::decode_header(page).filter(|header| header.id == id);
+            header.filter(|_| pages::is_sealed(page))
+        };
+        let (slot, last) = pieces.last().ok_or_else(|| damaged(&SlotNo(0)))?;
+        let footer = pages::decode_footer(last);
+        let is_footer = header(last).is_some_and(|header| header.kind == PieceKind::Footer);
+        if !is_footer || footer.pieces as usize != pieces.len() {
+            return Err(damaged(slot));
+        }
+        let mut gaps = Vec::new();
+        let map_from = (self.geometry.zones as usize).div_ceil(ZONE_ENTRIES);
+        for (at, (slot, page)) in pieces.iter().enumerate() {
+            if header(page).is_none() {
+                if !self.options.accept_loss || at < map_from {
+                    return Err(damaged(slot));
+                }
+                gaps.push(at);
+            }
+        }
+        let damaged_map =
+            gaps.iter().map(|at| self.map_gap(&pieces, &gaps, *at)).collect::<Result<_>>()?;
+        for at in gaps.into_iter().rev() {
+            pieces.remove(at);
+        }
+        self.check_pages(&footer)?;
+        let checkpoint = self.assemble(id, footer, pieces)?;
+        Ok(Checkpoint { damaged_map, ..checkpoint })
+    }
+
+    /// The pages of which the damaged chunk of the map at `at` among the `pieces` may have said
+    /// something: those between its neighbours that are not among the `gaps`.
+    fn map_gap(
+        &self,
+        pieces: &[(SlotNo, PageBuf)],
+        gaps: &[usize],
+        at: usize,
+    ) -> Result<PageRange> {
+        let whole = |at: &usize| !gaps.contains(at);
+        let chunk = |at: usize| {
+            let header = pages::decode_header(&pieces[at].1)?;
+            (header.kind == PieceKind::Map).then_some(header)
+        };
+        let before = (0..at).rev().find(whole).and_then(chunk_at(&chunk));
+        let first = match before {
+            Some((at, header)) => {
+                let entries = pages::decode_map(&header, &pieces[at].1, !M::READS_SPARES)?;
+                entries.last().map_or(u64::from(header.index), |(page, _)| page.0 + 1)
+            }
+            None => 0,
+        };
+        let behind = (at + 1..pieces.len()).find(whole).and_then(chunk_at(&chunk));
+        let end = behind.map_or(self.options.pages, |(_, header)| u64::from(header.index));
+        Ok(PageRange::new(PageNo(first), end.saturating_sub(first)))
+    }
+
+    /// Refuses a checkpoint of a device of another size.
+    fn check_pages(&self, footer: &Footer) -> Result<()> {
+        if footer.pages != self.options.pages {
+            return Err(Error::new(
+                ErrorKind::InvalidInput,
+                format!(
+                    "the device was made with {} pages and is opened with {}",
+                    footer.pages, self.options.pages
+                ),
+            ));
+        }
+        Ok(())
+    }
+
+    /// The checkpoint whose `pieces` are these, in order.
+    fn assemble(
+        &self,
+        id: u64,
+        footer: Footer,
+        pieces: Vec<(SlotNo, PageBuf)>,
+    ) -> Result<Checkpoint> {
+        let mut zones = vec![ZoneEntry::default(); self.geometry.zones as usize];
+        let mut map = Vec::new();
+        let places = pieces.iter().map(|(slot, _)| *slot).collect();
+        for (slot, page) in pieces {
+            let header = pages::decode_header(&page).ok_or_else(|| {
+                Error::new(
+                    ErrorKind::Corrupt,
+                    format!("slot {slot} holds no page of checkpoint {id}"),
+                )
+            })?;
+            match header.kind {
+                PieceKind::Zones => {
+                    let first = header.index as usize * ZONE_ENTRIES;
+                    let table = zones.iter_mut().skip(first);
+                    table.zip(pages::decode_zones(&page)).for_each(|(zone, read)| *zone = read);
+                }
+                PieceKind::Map => map.push((header, page)),
+                PieceKind::Footer => {}
+            }
+        }
+        let damaged_map = Vec::new();
+        Ok(Checkpoint { id, footer, places, zones, map, damaged_map })
+    }
+}

@@ -1,0 +1,210 @@
+//! Recovery: the dump in force, read. A frame in it that is damaged is lost alone; what the device wrote
+//! for itself must be whole.
+use std::collections::BTreeMap;
+use tantalum_base::{Error, ErrorKind, PageNo, Payload, Result, SlotNo, Version, ZoneNo};
+use tantalum_media::{SlotKind, Spare, ZoneMedia};
+
+use crate::checkpoints::DumpsVoid;
+use crate::dump::delta_pages::{self, Delta};
+use crate::dump::header::DumpHeader;
+use crate::fault_points::Fault;
+use crate::log::OwnPage;
+use crate::map::{MapEntry, Place};
+use crate::recovery::find_checkpoint::is_damage;
+use crate::recovery::merge::corrupt;
+use crate::recovery::{Opening, Reader, Recovery};
+use crate::space::Stream;
+
+/// Frames read at a time.
+const GROUP: usize = 256;
+
+/// A dump that is in force.
+pub(super) struct FoundDump<P> {
+    pub header: DumpHeader,
+    pub entries: Vec<Delta>,
+    /// In the order of the host's writes.
+    pub frames: Vec<(PageNo, P)>,
+    /// Pages of which the newest frame is damaged.
+    pub lost: Vec<PageNo>,
+}
+
+/// Where the pages of a dump lie, by their numbers in it.
+#[derive(Default)]
+struct DumpPages {
+    whole: BTreeMap<u64, (SlotNo, Spare)>,
+    /// Of these what stands beside them can be read.
+    damaged: BTreeMap<u64, Spare>,
+}
+
+impl<M: ZoneMedia> Reader<'_, M> {
+    /// The dump in force, read; `None` where there is none.
+    ///
+    /// # Errors
+    /// `Corrupt` where it is not known which pages are missing of it: what was acknowledged would be
+    /// missing.
+    pub(super) async fn find_dump(
+        &self,
+        openings: &[Option<Opening>],
+        void: DumpsVoid,
+    ) -> Result<Option<FoundDump<M::Page>>> {
+        let dumped = |(zone, opening): (usize, &Option<Opening>)| {
+            let dump = opening.filter(|opening| opening.stream == Stream::Dump as u8)?;
+            Some((ZoneNo(zone as u32), dump.epoch))
+        };
+        let zones: Vec<(ZoneNo, u64)> = openings.iter().enumerate().filter_map(dumped).collect();
+        let number = zones.iter().map(|(_, epoch)| *epoch).max().unwrap_or(0);
+        if number <= void.frames {
+            return Ok(None);
+        }
+        if self.options.dump.is_none() {
+            let context = format!("dump {number} is in force, and the options know of no dumps");
+            return Err(Error::new(ErrorKind::InvalidInput, context));
+        }
+        let mut pages = DumpPages::default();
+        for (zone, _) in zones.iter().filter(|(_, epoch)| *epoch == number) {
+            self.find_dump_pages(*zone, number, &mut pages).await?;
+        }
+        // What was repeated elsewhere, as its program failed, is there.
+        let DumpPages { whole, damaged } = &mut pages;
+        damaged.retain(|index, _| !whole.contains_key(index));
+        self.read_dump(number, &pages).await.map(Some)
+    }
+
+    async fn find_dump_pages(
+        &self,
+        zone: ZoneNo,
+        number: u64,
+        pages: &mut DumpPages,
+    ) -> Result<()> {
+        let is_dump = |spare: &Spare| spare.kind == SlotKind::Dump;
+        for append in self.media.scan(zone, 0, Some(number)).await? {
+            for (offset, spare) in (append.first_offset..).zip(&append.spares) {
+                if let Some(spare) = spare.filter(is_dump) {
+                    let slot = self.geometry.slot(zone, offset);
+                    pages.whole.insert(spare.version.0, (slot, spare));
+                }
+            }
+            let damaged = append.damaged.iter().map(|(_, spare)| *spare).filter(is_dump);
+            pages.damaged.extend(damaged.map(|spare| (spare.version.0, spare)));
+        }
+        Ok(())
+    }
+
+    async fn read_dump(&self, number: u64, pages: &DumpPages) -> Result<FoundDump<M::Page>> {
+        let page = async |index: u64, what: &str| match pages.whole.get(&index) {
+            Some((slot, spare)) => {
+                OwnPage { slot: *slot, checksum: spare.checksum }.read(self.media).await
+            }
+            None => Err(corrupt(format!("dump {number} has lost {what}"))),
+        };
+        let header = DumpHeader::decode(&page(0, "its header").await?, false)
+            .filter(|header| header.number == number)
+            .ok_or_else(|| corrupt(format!("the header of dump {number} is none")))?;
+        let last = header.pages() - 1;
+        let footer = page(last, "its footer: it was cut short, or its end has decayed").await?;
+        let footer = DumpHeader::decode(&footer, true);
+        let known = pages.whole.len() + pages.damaged.len();
+        if footer != Some(header) || known as u64 != header.pages() {
+            let context = format!(
+                "of the {} pages of dump {number} only {} are intact, and of {} nothing tells what they held",
+                header.pages(),
+                pages.whole.len(),
+                header.pages().saturating_sub(known as u64)
+            );
+            return Err(corrupt(context));
+        }
+        let entry_pages = u64::from(header.entry_pages);
+        let mut entries = Vec::new();
+        for index in 1..=entry_pages {
+            entries.extend(delta_pages::decode(
+                &page(index, "mapping entries").await?,
+                !M::READS_SPARES,
+            )?);
+        }
+        let mut frames = Vec::with_capacity(header.frames as usize);
+        let places: Vec<(u64, SlotNo, Spare)> = pages
+            .whole
+            .range(1 + entry_pages..last)
+            .map(|(index, (slot, spare))| (*index, *slot, *spare))
+            .collect();
+        for group in places.chunks(GROUP) {
+            self.read_frames(group, &mut frames).await?;
+        }
+        let lost = pages.damaged.iter().map(|(index, spare)| (*index, spare.page, None));
+        frames.extend(lost);
+        frames.sort_by_key(|(index, ..)| *index);
+        Ok(FoundDump::of(header, entries, frames))
+    }
+
+    /// Reads frames, each with its number in the dump; `None` where one is damaged.
+    async fn read_frames(
+        &self,
+        group: &[(u64, SlotNo, Spare)],
+        frames: &mut Vec<(u64, PageNo, Option<M::Page>)>,
+    ) -> Result<()> {
+        let slots: Vec<SlotNo> = group.iter().map(|(_, slot, _)| *slot).collect();
+        let mut contents = vec![M::Page::zero(); group.len()];
+        let together = self.read_if_intact(&slots, &mut contents).await?;
+        for ((index, slot, spare), content) in group.iter().zip(&mut contents) {
+            // One that cannot be read says nothing of the others.
+            let is_read =
+                together || self.read_if_intact(&[*slot], std::slice::from_mut(content)).await?;
+            let content = std::mem::replace(content, M::Page::zero());
+            let is_whole = is_read && content.checksum() == spare.checksum;
+            frames.push((*index, spare.page, is_whole.then_some(content)));
+        }
+        Ok(())
+    }
+
+    /// Reads `slots` into `contents`; false where one of them is damaged.
+    async fn read_if_intact(&self, slots: &[SlotNo], contents: &mut [M::Page]) -> Result<bool> {
+        match self.media.read(slots, contents).await {
+            Err(error) if is_damage(error.kind()) => Ok(false),
+            read => read.map(|()| true),
+        }
+    }
+}
+
+impl<M: ZoneMedia> Recovery<'_, M> {
+    /// Drops the frames of pages of which the log has a version that is newer than the dump: those frames,
+    /// written back, or what hosts wrote since. They are still in force where the checkpoint that made them
+    /// void is damaged.
+    pub(super) fn drop_frames_written_back(&self, dump: &mut FoundDump<M::Page>) {
+        if Fault::FramesOverNewer.is_planted() {
+            return;
+        }
+        let map = &self.parts.map;
+        let next_version = dump.header.next_version;
+        let is_pending = |page: PageNo| map.get(page).version < next_version;
+        dump.frames.retain(|(page, _)| is_pending(*page));
+        dump.lost.retain(|page| is_pending(*page));
+    }
+
+    /// Marks the pages lost of which `dump` had the newest content, damaged.
+    pub(super) fn lose_frames(&mut self, dump: &FoundDump<M::Page>) {
+        let version = self.parts.log.last_version().max(Version(1));
+        for page in &dump.lost {
+            self.parts
+                .replace(*page, MapEntry { version, place: Place::Lost, ..MapEntry::default() });
+        }
+    }
+}
+
+impl<P> FoundDump<P> {
+    /// With `frames` in order, of which damaged ones are `None`.
+    fn of(header: DumpHeader, entries: Vec<Delta>, frames: Vec<(u64, PageNo, Option<P>)>) -> Self {
+        let mut newest = BTreeMap::new();
+        for (index, page, _) in &frames {
+            newest.insert(*page, *index);
+        }
+        let is_newest = |(index, page, _): &(u64, PageNo, Option<P>)| newest[page] == *index;
+        let (mut whole, mut lost) = (Vec::with_capacity(frames.len()), Vec::new());
+        for (_, page, content) in frames.into_iter().filter(is_newest) {
+            match content {
+                Some(content) => whole.push((page, content)),
+                None => lost.push(page),
+            }
+        }
+        FoundDump { header, entries, frames: whole, lost }
+    }
+}

@@ -1,0 +1,223 @@
+//! Recovery: what the log says since a checkpoint, and whether all that was durable is there.
+use tantalum_base::{Error, ErrorKind, PageNo, Result, SlotNo, Version, ZoneNo};
+use tantalum_media::{ScannedAppend, SlotKind, Spare, ZoneMedia};
+
+use crate::fault_points::Fault;
+use crate::log::OwnPage;
+use crate::log::records::{self, Record};
+use crate::log::uncovered::{VersionRange, merged};
+
+use crate::recovery::find_checkpoint::MetaSlots;
+use crate::recovery::places::Original;
+use crate::recovery::survey::Survey;
+use crate::recovery::{Opening, Reader};
+use crate::space::{Space, Stream};
+
+/// One change found by scanning.
+pub(super) struct Found {
+    pub version: Version,
+    pub batch_last: Version,
+    pub slot: SlotNo,
+    pub change: Change,
+    /// It is the change of that version; not only a page with the content of a share of it.
+    pub counts: bool,
+}
+
+pub(super) enum Change {
+    Data { page: PageNo, remapped: bool, checksum: u32 },
+    Records { changes: Vec<Record>, checksum: u32 },
+}
+
+/// All that scanning found.
+#[derive(Default)]
+pub(super) struct ScannedLog {
+    pub found: Vec<Found>,
+    /// Every change up to this version was durable.
+    pub durable: Version,
+    pub zones_scanned: u32,
+    pub anything: bool,
+    /// What was written to slots of which the content is damaged, or never landed, and in which zone.
+    pub damaged: Vec<(ZoneNo, Spare)>,
+    pub originals: Vec<Original>,
+    /// Versions that may be found nowhere.
+    pub dead: Vec<VersionRange>,
+    /// Zones in which these are listed.
+    pub lists: Vec<ZoneNo>,
+}
+
+impl<M: ZoneMedia> Reader<'_, M> {
+    /// Finds what was appended since the checkpoint.
+    pub(super) async fn scan_log(&self, survey: &mut Survey) -> Result<ScannedLog> {
+        let footer = survey.newest.footer;
+        let mut log = ScannedLog { durable: footer.durable, ..ScannedLog::default() };
+        for (zone, opening) in survey.openings.iter().enumerate() {
+            let Some(Opening { epoch, stream }) = *opening else { continue };
+            if stream == Stream::Dump as u8 {
+                continue;
+            }
+            let zone = ZoneNo(zone as u32);
+            let covered = survey.covered_slots[zone.index()];
+            let rest = self.geometry.slots_per_zone - covered.min(self.geometry.slots_per_zone);
+            if self.geometry.append_pages_fit(rest) == 0 {
+                continue;
+            }
+            let appends = match survey.scans.remove(&zone) {
+                Some(appends) => appends,
+                None => self.media.scan(zone, covered, Some(epoch)).await?,
+            };
+            log.zones_scanned += 1;
+            for append in appends {
+                log.durable = log.durable.max(append.header.durable);
+                let begun = MetaSlots::checkpoint_of(&append).unwrap_or(0);
+                survey.highest_checkpoint = survey.highest_checkpoint.max(begun);
+                if stream != Stream::Meta as u8 {
+                    self.collect(zone, &append, footer.covered, &mut log).await?;
+                }
+            }
+        }
+        Ok(log)
+    }
+
+    /// Collects an append's changes that are newer than `covered`, and copies of any age.
+    async fn collect(
+        &self,
+        zone: ZoneNo,
+        append: &ScannedAppend,
+        covered: Version,
+        log: &mut ScannedLog,
+    ) -> Result<()> {
+        log.anything = true;
+        let batch_last =
+            Version(append.header.batch_first.0 + u64::from(append.header.batch_len) - 1);
+        let newer = |(_, spare): &&(u32, Spare)| spare.version > covered;
+        log.damaged.extend(append.damaged.iter().filter(newer).map(|(_, spare)| (zone, *spare)));
+        for (index, spare) in append.spares.iter().enumerate() {
+            let slot = self.geometry.slot(zone, append.first_offset + index as u32);
+            let moved = append.header.stream == Stream::Cleaning as u8;
+            let Some(spare) = spare else { continue };
+            let (page, version, checksum) = (spare.page, spare.version, spare.checksum);
+            let data = Change::Data { page, remapped: false, checksum };
+            // What cleaning relocated was durable; it is a batch of its own.
+            let batch_last = if moved { version } else { batch_last };
+            let counts = spare.kind != SlotKind::RemappedCopy;
+            let change = match spare.kind {
+                SlotKind::Data if version > covered => data,
+                SlotKind::Copy | SlotKind::RemappedCopy => data,
+                SlotKind::Record if moved && version == Version::NEVER => {
+                    self.collect_moved(append, OwnPage { slot, checksum }, log).await;
+                    continue;
+                }
+                SlotKind::Record if version > covered => {
+                    let page = OwnPage { slot, checksum }.read(self.media).await?;
+                    Change::Records { changes: records::decode(&page)?, checksum }
+                }
+                _ => continue,
+            };
+            log.found.push(Found { version, batch_last, slot, change, counts });
+        }
+        Ok(())
+    }
+}
+
+impl ScannedLog {
+    /// The last version in force: the longest promised prefix ends with it. Of changes in order.
+    pub(super) fn accepted(&self) -> Version {
+        let mut accepted = self.durable;
+        let mut reached = self.durable;
+        for found in &self.found {
+            if found.version == reached.next() {
+                reached = found.version;
+            }
+            if found.version == reached
+                && (found.batch_last == reached || Fault::HalfBatches.is_planted())
+            {
+                accepted = accepted.max(reached);
+            }
+        }
+        accepted
+    }
+
+    /// Refuses where a change that was durable is gone, and nothing tells which page it was of: an
+    /// older content would be served in its place. Returns how many are, where that is accepted.
+    pub(super) fn account(&self, covered: Version, accept_loss: bool) -> Result<u64> {
+        if Fault::DamageTakenForEnd.is_planted() {
+            return Ok(0);
+        }
+        let missing = self.missing(covered);
+        let count: u64 = missing.iter().map(VersionRange::count).sum();
+        let (Some(first), Some(last)) = (missing.first(), missing.last()) else { return Ok(0) };
+        if accept_loss {
+            return Ok(count);
+        }
+        let context = format!(
+            "{count} changes from version {} to {} were durable and are damaged, and which pages \
+             they were of is not known: they would read as before",
+            first.first, last.last
+        );
+        Err(Error::new(ErrorKind::Corrupt, context))
+    }
+
+    /// Zones that hold nothing in force, and without which the next recovery could not account for
+    /// every change later than `covered`, should this one not come to its end. Of a change that is
+    /// found in several places one is enough.
+    pub(super) fn vouching(&self, space: &Space, covered: Version) -> Vec<bool> {
+        let geometry = space.geometry();
+        let mut vouching = vec![false; geometry.zones as usize];
+        for zone in &self.lists {
+            vouching[zone.index()] = true;
+        }
+        let listed = merged(self.dead.clone());
+        let dead = |version: Version| {
+            let at = listed.partition_point(|range| range.last < version);
+            listed.get(at).is_some_and(|range| range.first <= version)
+        };
+        let same = |one: &Found, other: &Found| one.version == other.version;
+        let needed = |found: &&[Found]| found[0].version > covered && !dead(found[0].version);
+        for found in self.found.chunk_by(same).filter(needed) {
+            let places = || found.iter().filter(|found| found.counts).map(|found| found.slot);
+            let zones = || places().map(|slot| geometry.zone_of(slot));
+            let stays = |zone: ZoneNo| space.get(zone).live_slots > 0 || vouching[zone.index()];
+            if !zones().any(stays)
+                && let Some(zone) = zones().next_back()
+            {
+                vouching[zone.index()] = true;
+            }
+        }
+        // Of a page that is damaged only the header or spare there says which it is.
+        for (zone, spare) in &self.damaged {
+            if spare.version > covered && !dead(spare.version) {
+                vouching[zone.index()] = true;
+            }
+        }
+        vouching
+    }
+
+    /// Versions later than `covered` that were durable and are neither found nor dead, nor known
+    /// to be a damaged page's.
+    pub(super) fn missing(&self, covered: Version) -> Vec<VersionRange> {
+        let found = self.found.iter().filter(|found| found.counts).map(|found| found.version);
+        let damaged = self
+            .damaged
+            .iter()
+            .map(|(_, spare)| spare)
+            .filter(|spare| matches!(spare.kind, SlotKind::Data | SlotKind::Copy));
+        let single = |version| VersionRange { first: version, last: version };
+        let singles = found.chain(damaged.map(|spare| spare.version)).map(single);
+        let known = merged(singles.chain(self.dead.iter().copied()).collect());
+        let mut missing = Vec::new();
+        let mut next = covered.next();
+        for range in known {
+            if range.first > self.durable {
+                break;
+            }
+            if range.first > next {
+                missing.push(VersionRange { first: next, last: Version(range.first.0 - 1) });
+            }
+            next = next.max(range.last.next());
+        }
+        if next <= self.durable {
+            missing.push(VersionRange { first: next, last: self.durable });
+        }
+        missing
+    }
+}

@@ -1,0 +1,220 @@
+//! Recovery: what a checkpoint and the log behind it say, put in force.
+use tantalum_base::{Result, Version, ZoneNo};
+use tantalum_media::ZoneMedia;
+
+use crate::checkpoints::pages::{self, Footer};
+use crate::dump::header::DumpHeader;
+use crate::fault_points::Fault;
+use crate::log::OwnPage;
+use crate::log::records::Record;
+use crate::log::uncovered::VersionRange;
+use crate::map::{MapEntry, Place};
+use crate::parts::Parts;
+use crate::recovery::find_checkpoint::Checkpoint;
+use crate::recovery::log_scan::{Change, Found, ScannedLog};
+use crate::recovery::places::{Original, Rank};
+use crate::recovery::survey::Survey;
+use crate::recovery::{Opening, Recovery, SKIPPED_EPOCHS, SKIPPED_VERSIONS};
+use crate::space::{Stream, ZoneState};
+
+impl<M: ZoneMedia> Recovery<'_, M> {
+    /// Recovers the mapping from the newest checkpoint and what the log says since. Returns the
+    /// version up to which none may be used again, where anything was found. What `kept` builds on
+    /// stays.
+    pub(super) async fn replay_log(
+        &mut self,
+        survey: &mut Survey,
+        kept: Option<&DumpHeader>,
+    ) -> Result<Option<Version>> {
+        let mut log = match survey.log.take() {
+            Some(log) => log,
+            None => self.reader.scan_log(survey).await?,
+        };
+        let Survey { newest, openings, .. } = &*survey;
+        let footer = newest.footer;
+        (self.report.checkpoint, self.report.zones_scanned) = (newest.id, log.zones_scanned);
+        self.report.pages_given_up = self.load(newest, openings, &mut log.dead)?;
+        if let Some(dump) = kept {
+            self.keep_needed(survey, dump);
+        }
+        log.found.sort_by_key(|found| (found.version, found.slot));
+        self.report.changes_given_up =
+            log.account(footer.covered, self.reader.options.accept_loss)?;
+        let accepted = log.accepted();
+        let seen = self.replay(&footer, openings, &mut log, accepted);
+        self.mark_damaged(&mut log, accepted);
+        self.undo_cleaning(openings, &log).await?;
+        self.close_zones(openings, &log, footer.covered, accepted);
+        self.parts.log.go_on(accepted, footer.next_version.max(accepted.next()));
+        // Where headers stand among the pages a reset leaves them: the first append of a zone may have
+        // vanished under an old header and a later one not, so that nothing is seen of an opening
+        // whose versions and epochs would be used again. A conclusion in a zone of its own is seen.
+        let unseen = self.reader.geometry.append_overhead_slots > 0;
+        let seen = seen.or(unseen.then_some(footer.next_version));
+        Ok(seen.map(|seen| {
+            let highest = seen.max(footer.next_version);
+            if Fault::NoVersionSkip.is_planted() {
+                accepted
+            } else {
+                Version(highest.0 + SKIPPED_VERSIONS)
+            }
+        }))
+    }
+
+    /// Puts the checkpoint's map in force. What lay in a zone that was opened again later is
+    /// marked lost until its copy is found. Versions in it that were not durable yet when it was begun
+    /// are `known`. Returns how many pages are given up.
+    pub(super) fn load(
+        &mut self,
+        checkpoint: &Checkpoint,
+        openings: &[Option<Opening>],
+        known: &mut Vec<VersionRange>,
+    ) -> Result<u64> {
+        let parts = &mut self.parts;
+        let mut given_up = 0;
+        for range in &checkpoint.damaged_map {
+            for page in range.iter() {
+                let (version, place) = (checkpoint.footer.covered, Place::Lost);
+                parts.replace(page, MapEntry { version, place, ..MapEntry::default() });
+            }
+            given_up += range.pages;
+        }
+        for (header, chunk) in &checkpoint.map {
+            let entries = pages::decode_map(header, chunk, !M::READS_SPARES)?;
+            parts.map.fetch_slots(entries.iter().filter_map(|(_, entry)| entry.place.slot()));
+            for (page, mut entry) in entries {
+                if let Place::At(slot) = entry.place {
+                    let zone = self.reader.geometry.zone_of(slot);
+                    let intact = match openings[zone.index()] {
+                        Some(opening) => opening.epoch <= header.epoch,
+                        // What stands beside its pages cannot be read, or a copy of them is found.
+                        None => parts.space.get(zone).state != ZoneState::Retired,
+                    };
+                    if !intact || !parts.map.fits(page, &entry, slot) {
+                        entry.place = Place::Lost;
+                    }
+                }
+                if entry.version > checkpoint.footer.covered {
+                    known.push(VersionRange { first: entry.version, last: entry.version });
+                }
+                parts.replace(page, entry);
+            }
+        }
+        parts.take_checkpoint(checkpoint);
+        Ok(given_up)
+    }
+
+    /// Applies what was `accepted` of the log. Returns the highest version that was seen, where
+    /// anything was.
+    fn replay(
+        &mut self,
+        footer: &Footer,
+        openings: &[Option<Opening>],
+        log: &mut ScannedLog,
+        accepted: Version,
+    ) -> Option<Version> {
+        let rank = Rank { geometry: self.reader.geometry, openings };
+        let mut seen = log.anything.then_some(footer.next_version);
+        for found in &log.found {
+            seen = seen.max(Some(found.version));
+            if found.version > accepted {
+                self.report.dropped += 1;
+                continue;
+            }
+            self.report.replayed += u64::from(found.version > footer.covered);
+            self.parts.replay(found, &rank, &mut log.originals);
+        }
+        seen
+    }
+
+    /// Marks the pages lost of which the newest content, `accepted` as durable, is damaged.
+    fn mark_damaged(&mut self, log: &mut ScannedLog, accepted: Version) {
+        if Fault::DamageTakenForEnd.is_planted() {
+            return;
+        }
+        log.damaged.sort_unstable_by_key(|(_, spare)| spare.version);
+        for (_, spare) in log.damaged.iter().filter(|(_, spare)| spare.kind.is_page()) {
+            if spare.version <= accepted {
+                let (version, place) = (spare.version, Place::Lost);
+                self.parts.apply(spare.page, MapEntry { version, place, ..MapEntry::default() });
+            }
+        }
+    }
+
+    /// Closes every zone that holds something and frees the others.
+    pub(super) fn close_zones(
+        &mut self,
+        openings: &[Option<Opening>],
+        log: &ScannedLog,
+        covered: Version,
+        accepted: Version,
+    ) {
+        let geometry = self.reader.geometry;
+        let dump_in_force = self.parts.dump.as_ref().and_then(|dump| dump.in_force);
+        let space = &mut self.parts.space;
+        // Until the conclusion is durable, the next recovery counts these versions again.
+        let mut counted = vec![false; geometry.zones as usize];
+        for found in &log.found {
+            if found.version > log.durable && found.version <= accepted {
+                counted[geometry.zone_of(found.slot).index()] = true;
+            }
+        }
+        let vouching = log.vouching(space, covered);
+        for (zone, opening) in openings.iter().enumerate() {
+            let number = ZoneNo(zone as u32);
+            let unseen = Opening { epoch: 0, stream: Stream::Host as u8 };
+            let Opening { epoch, stream } = opening.unwrap_or(unseen);
+            let is_dump = stream == Stream::Dump as u8;
+            let state = if is_dump && dump_in_force == Some(epoch) {
+                ZoneState::Dump
+            } else if space.get(number).live_slots == 0 && !counted[number.index()] {
+                ZoneState::Free
+            } else {
+                ZoneState::Full
+            };
+            space.found(number, state, Stream::from_byte(stream), epoch);
+        }
+        let newest = openings.iter().flatten().map(|opening| opening.epoch).max().unwrap_or(0);
+        // An opening of which only later appends reached the medium may not have been seen.
+        space.continue_epochs(newest + SKIPPED_EPOCHS);
+        space.rebuild_free();
+        space.keep_for_last(|zone| vouching[zone.index()]);
+    }
+}
+
+impl Parts {
+    /// Takes over what the checkpoint says besides its map, and keeps its pages.
+    pub(super) fn take_checkpoint(&mut self, checkpoint: &Checkpoint) {
+        for (zone, entry) in checkpoint.zones.iter().enumerate() {
+            self.space.was_reset(ZoneNo(zone as u32), entry.resets);
+        }
+        for slot in &checkpoint.places {
+            self.space.add_live(*slot);
+        }
+        let places = checkpoint.places.clone();
+        self.checkpoints.put_in_force(checkpoint.id, &checkpoint.footer, places);
+    }
+
+    /// Puts what was found in the log in force, where nothing newer is.
+    fn replay(&mut self, found: &Found, rank: &Rank<'_>, originals: &mut Vec<Original>) {
+        let (version, slot) = (found.version, found.slot);
+        match &found.change {
+            Change::Data { page, remapped, checksum } => {
+                let (place, remapped, checksum) = (Place::At(slot), *remapped, *checksum);
+                let entry = MapEntry { version, place, remapped, checksum };
+                self.adopt(*page, entry, rank, originals);
+            }
+            Change::Records { changes, checksum } => {
+                // As for data, the latest copy is the one in force.
+                let known = self.log.records.get(version).map(|record| record.slot);
+                let latest = known.filter(|known| rank.of(*known) > rank.of(slot)).unwrap_or(slot);
+                self.put_record(version, OwnPage { slot: latest, checksum: *checksum });
+                self.apply_trims(changes, version);
+                for change in changes {
+                    let Record::Share(share) = change else { continue };
+                    self.adopt_share(share, version, rank, originals);
+                }
+            }
+        }
+    }
+}

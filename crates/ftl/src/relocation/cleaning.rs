@@ -1,0 +1,166 @@
+//! Cleaning: empties zones, between two watermarks.
+use tantalum_base::{ErrorKind, Result, SlotNo, Version, ZoneNo};
+use tantalum_media::ZoneMedia;
+use tantalum_runtime::sync::Waiting;
+
+use crate::fault_points::Fault;
+use crate::ftl::Ftl;
+use crate::map::Occupant;
+use crate::relocation::victim::Choice;
+use crate::space::Stream;
+
+impl<M: ZoneMedia> Ftl<M> {
+    /// Cleans in the background until the FTL latches. Spawn it once.
+    pub async fn run_cleaner(&self) -> Result<()> {
+        loop {
+            let due = || {
+                let parts = self.parts.borrow();
+                let due = parts.space.is_short(self.options.cleaning_low_zones)
+                    || parts.relocation.evacuation_wanted;
+                let may = !parts.relocation.is_stuck() && !self.cleaner.rest.is_due();
+                (parts.log.latched().is_some() || (due && may)).then_some(())
+            };
+            self.cleaner.wanted.until(due).await;
+            self.check_latch()?;
+            let _at_work = self.cleaner.rest.work();
+            self.clean_to_high().await.inspect_err(|error| self.latch(error))?;
+        }
+    }
+
+    /// Cleans until the high watermark is reached or nothing gives space.
+    async fn clean_to_high(&self) -> Result<()> {
+        loop {
+            self.check_latch()?;
+            if self.cleaner.rest.is_due() {
+                return Ok(());
+            }
+            let choice = {
+                let parts = self.parts.borrow();
+                if !parts.relocation.evacuation_wanted
+                    && !parts.space.is_short(self.options.cleaning_high_zones)
+                {
+                    None
+                } else {
+                    let kept = parts.kept_from_cleaning(self.checkpointer.is_at_work());
+                    let victims = &mut *self.cleaner.victims.borrow_mut();
+                    Some(victims.choose(&parts, &self.options, kept))
+                }
+            };
+            let Some(choice) = choice else { return self.level_wear().await };
+            match choice {
+                Choice::Zone(victim) => self.clean(victim).await?,
+                Choice::AfterDurable(version) => self.wait_for_hosts(version).await?,
+                Choice::AfterAppends => {
+                    let mut first = true;
+                    self.cleaner.wanted.until(|| (!std::mem::take(&mut first)).then_some(())).await;
+                }
+                Choice::Nothing if self.give_up_records().await? => {}
+                Choice::Nothing => {
+                    let parts = &mut *self.parts.borrow_mut();
+                    parts.relocation.evacuation_wanted = false;
+                    // Above the low watermark it was only not worth while.
+                    let short = parts.space.is_short(self.options.cleaning_low_zones);
+                    parts.relocation.set_stuck(short);
+                    self.zones_freed.wake_all();
+                    return Ok(());
+                }
+            }
+        }
+    }
+
+    /// Where zones are short, writes a checkpoint that covers records, whose slots it sets free;
+    /// false where there are none that it could cover, or no space for it.
+    async fn give_up_records(&self) -> Result<bool> {
+        let before = {
+            let parts = self.parts.borrow();
+            let short = parts.space.is_short(self.options.cleaning_low_zones);
+            if !short || parts.space.free_count() + 1 < parts.space.reserve_zones() {
+                return Ok(false);
+            }
+            parts.log.records.len()
+        };
+        if before > 0 {
+            self.checkpoint().await?;
+        }
+        Ok(self.parts.borrow().log.records.len() < before)
+    }
+
+    /// Moves what is live in `victim`, makes that durable, and resets the zone.
+    pub(crate) async fn clean(&self, victim: ZoneNo) -> Result<()> {
+        self.parts.borrow_mut().space.begin_emptying(victim);
+        let live = self.live_slots(victim);
+        let (mut moved, mut lost) = (false, false);
+        let mut kept = Vec::new();
+        let mut next = 0;
+        while next < live.len() {
+            // The open zone is filled to its end before the next is taken.
+            let room = self.parts.borrow().space.append_pages_fit(Stream::Cleaning);
+            let most = if room > 0 { room } else { self.geometry.append_pages_max };
+            let group = self.group(&live, &mut next, most as usize);
+            let group = self.relocate_group(group).await?;
+            moved |= group.moved;
+            lost |= group.lost;
+            kept.extend(group.kept);
+        }
+        if lost {
+            // Only a checkpoint can tell the next recovery that a page is gone.
+            self.checkpoint().await?;
+        }
+        if moved && !Fault::NoSyncOfCopies.is_planted() {
+            self.sync_appends().await?;
+        }
+        self.parts.borrow_mut().relocation.copied.clear();
+        // Hosts may have replaced pages meanwhile, and a power cut may take that back.
+        let replaced_by = self.parts.borrow().space.get(victim).replaced_by;
+        if !Fault::NoWaitForReplacements.is_planted() {
+            self.wait_for_hosts(replaced_by).await?;
+        }
+        self.account_for(victim, &mut kept).await?;
+        self.reset_emptied(victim).await
+    }
+
+    /// Waits until every change up to `version` is durable. Appends that failed to program may
+    /// take the last zones meanwhile: they give them back, and whoever waits here does not.
+    pub(crate) async fn wait_for_hosts(&self, version: Version) -> Result<()> {
+        let _waiting = Waiting::new(&self.cleaner.waiting_for_hosts, 1);
+        self.zones_freed.wake_all();
+        self.make_durable(version).await
+    }
+
+    /// The slots of `zone` that are live.
+    fn live_slots(&self, zone: ZoneNo) -> Vec<SlotNo> {
+        let parts = self.parts.borrow();
+        let slots = (0..parts.space.get(zone).used_slots).map(|at| self.geometry.slot(zone, at));
+        slots.filter(|slot| parts.map.occupant(*slot) != Occupant::Dead).collect()
+    }
+
+    /// Resets an emptied zone and gives it back to the pool.
+    pub(crate) async fn reset_emptied(&self, zone: ZoneNo) -> Result<()> {
+        self.pins.wait_until_unpinned(zone).await;
+        let reset = self.media.reset(zone).await;
+        {
+            let parts = &mut *self.parts.borrow_mut();
+            assert_eq!(parts.space.get(zone).live_slots, 0, "{zone:?} is reset with live content");
+            match reset {
+                Ok(()) => {
+                    parts.log.uncovered.reset(zone);
+                    parts.checkpoints.zone_given_up(zone);
+                    parts.space.freed(zone);
+                    parts.statistics.zone_resets += 1;
+                    parts.statistics.zones_cleaned += 1;
+                }
+                Err(error) if error.kind() == ErrorKind::ZoneRetired => parts.space.retire(zone),
+                Err(error) => return Err(error),
+            }
+            let failing = parts.space.iter().any(|(_, zone)| zone.failing);
+            parts.relocation.evacuation_wanted &= failing;
+        }
+        self.zones_freed.wake_all();
+        Ok(())
+    }
+
+    /// Zones that cleaning leaves free now.
+    pub(crate) fn kept_from_cleaning(&self) -> u32 {
+        self.parts.borrow().kept_from_cleaning(self.checkpointer.is_at_work())
+    }
+}

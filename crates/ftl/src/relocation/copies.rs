@@ -1,0 +1,300 @@
+//! Copies of what is live in a zone, group by group, each group one append.
+//!
+//! A copy keeps page and version of its original. Where several pages share a slot it is one of
+//! theirs, and a page of references in the same append names the others, each with its version. So
+//! the way from every page to its newest place is on media as long as the copy is, and a
+//! recovery treats all of them alike, whichever of them changed since.
+use tantalum_base::{ErrorKind, PageNo, Payload, Result, SlotNo, Version};
+use tantalum_media::{Body, SlotKind, Spare, ZoneGeometry, ZoneMedia};
+
+use crate::fault_points::Fault;
+use crate::ftl::Ftl;
+use crate::log::records::{self, REFERENCES_MAX, Reference};
+use crate::log::uncovered::counts;
+use crate::log::{AppendBuffer, OwnPage};
+use crate::map::remapped::origin;
+use crate::map::{MapEntry, Occupant, Place};
+use crate::parts::Parts;
+use crate::relocation::CopiedPage;
+use crate::space::{Stream, Zone};
+
+/// Pages that emptying `zone` appends at the most: the live slots, pages of references for each
+/// append, and one copy for a slot whose references did not fit behind it. Never more than there are
+/// logical pages in the zone.
+pub(crate) fn pages_to_relocate(geometry: &ZoneGeometry, zone: &Zone) -> u32 {
+    if zone.extra_references == 0 {
+        return zone.live_slots;
+    }
+    let appends = zone.live_slots / geometry.append_pages_max + 3;
+    let own = appends + zone.extra_references / REFERENCES_MAX as u32 + 1;
+    zone.live_slots + own.min(zone.extra_references)
+}
+
+/// Live slots that are copied in one append.
+pub(crate) struct Group {
+    /// One page of each slot, with what is known of it.
+    pages: Vec<(SlotNo, PageNo, MapEntry)>,
+    /// The other pages of these slots, in the same order.
+    references: Vec<(SlotNo, PageNo, MapEntry)>,
+    records: Vec<SlotNo>,
+}
+
+/// What became of a group.
+pub(crate) struct Relocated {
+    /// An append was made.
+    pub moved: bool,
+    /// Versions that recovery finds there and that no checkpoint covers.
+    pub kept: Vec<Version>,
+    /// A page was marked lost.
+    pub lost: bool,
+}
+
+/// An append of copies that is being put together.
+struct Copies<P> {
+    buffer: AppendBuffer<P>,
+    // Where each copy or record comes from, in the order of the buffer.
+    sources: Vec<SlotNo>,
+    references: Vec<Reference>,
+    lost: bool,
+}
+
+impl<M: ZoneMedia> Ftl<M> {
+    /// The next of the `live` slots, from `next` on, that go together into an append of at most
+    /// `most` pages.
+    pub(crate) fn group(&self, live: &[SlotNo], next: &mut usize, most: usize) -> Group {
+        let parts = self.parts.borrow();
+        let mut group = Group { pages: Vec::new(), references: Vec::new(), records: Vec::new() };
+        let page = |slot: &SlotNo| match parts.map.occupant(*slot) {
+            Occupant::Page(page) => Some(page),
+            Occupant::Shared | Occupant::Record | Occupant::Dead => None,
+        };
+        let candidates = &live[*next..live.len().min(*next + most)];
+        parts.map.fetch(candidates.iter().filter_map(page));
+        for slot in candidates {
+            match parts.map.occupant(*slot) {
+                Occupant::Dead => {}
+                Occupant::Record => group.records.push(*slot),
+                Occupant::Page(page) => group.pages.push((*slot, page, parts.map.get(page))),
+                Occupant::Shared => {
+                    let before = (group.pages.len(), group.references.len());
+                    let pages = parts.map.pages_of(*slot);
+                    group.references.extend(pages.map(|page| (*slot, page, parts.map.get(page))));
+                    group.pages.push(group.references.remove(before.1));
+                    if group.append_pages() > most {
+                        group.references.truncate(before.1);
+                        if before == (0, 0) && group.records.is_empty() {
+                            // No space for the others' page: one of them goes alone, and the slot
+                            // stays with the rest.
+                            return group;
+                        }
+                        group.pages.truncate(before.0);
+                        return group;
+                    }
+                }
+            }
+            if group.append_pages() > most {
+                // A page of references took the last place.
+                group.pages.pop_if(|(at, ..)| at == slot);
+                group.records.pop_if(|at| at == slot);
+                return group;
+            }
+            *next += 1;
+        }
+        group
+    }
+
+    /// Copies one group of live slots.
+    pub(crate) async fn relocate_group(&self, group: Group) -> Result<Relocated> {
+        let entries = group.pages.len() + group.references.len();
+        let reservation = self.reserve_entries(entries as u32).await?;
+        let mut copies = self.read_group(group).await?;
+        let moved = !copies.sources.is_empty();
+        let mut kept = Vec::new();
+        if moved {
+            // Behind the copies, so that their numbers in the append stay.
+            for page in copies.references.chunks(REFERENCES_MAX) {
+                if !Fault::SharersLeftBehind.is_planted() {
+                    copies.buffer.push_record(records::encode_references(page), Version::NEVER);
+                }
+            }
+            let pages = copies.buffer.spares.len() as u32;
+            self.admit(Stream::Cleaning, pages, || self.kept_from_cleaning()).await?;
+            // What a dump's mapping refers to must be there after the power loss.
+            let durable = self.dumper.is_some();
+            let first = self.append_own(Stream::Cleaning, &copies.buffer, durable).await?;
+            let parts = &mut *self.parts.borrow_mut();
+            reservation.spend(parts);
+            kept = copies.versions_since(parts.log.uncovered.covered());
+            let at = |index: u32| SlotNo(first.0 + index);
+            for (index, source) in (0..).zip(&copies.sources) {
+                parts.redirect(*source, at(index), &copies.buffer.spares[index as usize]);
+            }
+            let zone = self.geometry.zone_of(first);
+            for reference in &copies.references {
+                if !reference.by_share {
+                    parts.log.uncovered.add(zone, reference.version);
+                }
+                let source = copies.sources[reference.index as usize];
+                let copy = copies.buffer.spares[reference.index as usize];
+                parts.redirect_page(
+                    source,
+                    at(reference.index),
+                    reference.page,
+                    reference.version,
+                    &copy,
+                );
+            }
+        }
+        let Copies { buffer, lost, .. } = copies;
+        self.buffers.give(buffer);
+        self.wake_backup();
+        Ok(Relocated { moved, kept, lost })
+    }
+
+    /// Reads what is live in `group`, checked. A page that the medium cannot give back is marked
+    /// lost, so that reading it stays an error.
+    async fn read_group(&self, group: Group) -> Result<Copies<M::Page>> {
+        let slots: Vec<SlotNo> = group.pages.iter().map(|(slot, ..)| *slot).collect();
+        let mut copies = Copies {
+            buffer: self.buffers.take(),
+            sources: Vec::with_capacity(slots.len()),
+            references: Vec::with_capacity(group.references.len()),
+            lost: false,
+        };
+        let mut contents = vec![M::Page::zero(); slots.len()];
+        let mut spares = vec![None; slots.len()];
+        let all = match slots.is_empty() {
+            true => Ok(()),
+            false => self.media.read_with_spares(&slots, &mut contents, &mut spares).await,
+        };
+        let mut references = group.references.into_iter().peekable();
+        let read = contents.into_iter().zip(spares);
+        for ((slot, page, entry), (mut content, mut spare)) in group.pages.into_iter().zip(read) {
+            let mut read = all.clone();
+            if read.is_err() {
+                let one = (std::slice::from_mut(&mut content), std::slice::from_mut(&mut spare));
+                read = self.media.read_with_spares(&[slot], one.0, one.1).await;
+            }
+            if let Err(error) = &read
+                && error.kind() == ErrorKind::PowerCut
+            {
+                // The medium is gone, not what it holds: whoever still reads must not be told so.
+                return Err(error.clone());
+            }
+            let intact = read.is_ok() && entry.holds(page, &content, spare.as_ref());
+            if intact {
+                let index = copies.sources.len() as u32;
+                let checksum = spare.map_or(entry.checksum, |spare| spare.checksum);
+                let version = entry.version;
+                let kind = match self.parts.borrow().log.is_of_share(version) {
+                    true => SlotKind::RemappedCopy,
+                    false => SlotKind::Copy,
+                };
+                copies.buffer.spares.push(Spare { kind, page, version, checksum });
+                copies.buffer.bodies.push(Body::Data(content));
+                copies.sources.push(slot);
+                while let Some((_, page, entry)) = references.next_if(|(at, ..)| *at == slot) {
+                    let version = entry.version;
+                    let by_share = self.parts.borrow().log.is_of_share(version);
+                    copies.references.push(Reference { page, version, index, by_share });
+                }
+                continue;
+            }
+            let parts = &mut *self.parts.borrow_mut();
+            copies.lost |= parts.lose(page, entry);
+            while let Some((_, page, entry)) = references.next_if(|(at, ..)| *at == slot) {
+                copies.lost |= parts.lose(page, entry);
+            }
+        }
+        for slot in group.records {
+            let Some((version, record)) = self.parts.borrow().log.records.at(slot) else {
+                continue;
+            };
+            let body = record.read(&self.media).await?;
+            // A record that cannot be read must not be dropped: what it undid would come back.
+            records::decode(&body)?;
+            copies.buffer.push_record(body, version);
+            copies.sources.push(slot);
+        }
+        Ok(copies)
+    }
+}
+
+impl<P> Copies<P> {
+    /// The versions later than `covered` that recovery finds here.
+    fn versions_since(&self, covered: Version) -> Vec<Version> {
+        let copies = self.buffer.spares.iter().filter(|spare| counts(spare));
+        let references = self.references.iter().filter(|reference| !reference.by_share);
+        let versions =
+            copies.map(|spare| spare.version).chain(references.map(|reference| reference.version));
+        versions.filter(|version| *version > covered).collect()
+    }
+}
+
+impl Group {
+    /// Pages of the append.
+    fn append_pages(&self) -> usize {
+        self.pages.len() + self.records.len() + self.references.len().div_ceil(REFERENCES_MAX)
+    }
+}
+
+impl Parts {
+    /// `source` was copied to `slot`: what is still in force there follows.
+    fn redirect(&mut self, source: SlotNo, slot: SlotNo, spare: &Spare) {
+        if spare.kind == SlotKind::Record {
+            if let Some((version, record)) = self.log.records.at(source) {
+                self.put_record(version, OwnPage { slot, ..record });
+            }
+            return;
+        }
+        self.statistics.pages_moved +=
+            u64::from(self.redirect_page(source, slot, spare.page, spare.version, spare));
+    }
+
+    /// `source` was copied to `slot`: `page` follows, if it still is there under `version`. The `copy`
+    /// names it, or another page that was in `source`: then it is remapped to that one's copy.
+    fn redirect_page(
+        &mut self,
+        source: SlotNo,
+        slot: SlotNo,
+        page: PageNo,
+        version: Version,
+        copy: &Spare,
+    ) -> bool {
+        let entry = self.map.get(page);
+        let moves = entry.place == Place::At(source) && entry.version == version;
+        if moves {
+            let place = Place::At(slot);
+            let remapped = (copy.page, copy.version) != (page, version);
+            let checksum = match self.map.has_checksums() {
+                true => entry.checksum,
+                false if remapped => origin(copy.page, copy.version),
+                false => 0,
+            };
+            self.replace(page, MapEntry { place, remapped, checksum, ..entry });
+            self.relocation.copied.push(CopiedPage { page, before: entry, copy: slot });
+        }
+        moves
+    }
+
+    /// Relocated pages are where they were before: a sync that failed may have dropped the copies.
+    pub(crate) fn take_copies_back(&mut self) {
+        for CopiedPage { page, before, copy } in std::mem::take(&mut self.relocation.copied) {
+            let entry = self.map.get(page);
+            if entry.place == Place::At(copy) && entry.version == before.version {
+                self.replace(page, before);
+            }
+        }
+    }
+
+    /// Marks `page` lost where it still is what `entry` says; whether it was.
+    fn lose(&mut self, page: PageNo, entry: MapEntry) -> bool {
+        let known = self.map.get(page) == entry;
+        if known {
+            let forgotten = Fault::LostPagesForgotten.is_planted();
+            let place = if forgotten { Place::Unmapped } else { Place::Lost };
+            self.replace(page, MapEntry { place, ..entry });
+        }
+        known
+    }
+}

@@ -1,0 +1,109 @@
+//! Which zone is emptied next.
+use tantalum_base::{Version, ZoneNo};
+use tantalum_policy::Cleaning;
+use tantalum_policy::cleaning::Candidate;
+
+use crate::fault_points::Fault;
+use crate::options::{FtlOptions, packed_slots, relocation_slots_max};
+use crate::parts::Parts;
+use crate::relocation::copies::pages_to_relocate;
+use crate::space::{Stream, ZoneState};
+
+/// The cleaning policy, and what it chose from last, for its memory.
+pub(crate) struct Victims {
+    pub policy: Box<dyn Cleaning>,
+    pub candidates: Vec<Candidate>,
+}
+
+/// What cleaning found to do.
+pub(crate) enum Choice {
+    /// Empty this zone.
+    Zone(ZoneNo),
+    /// The candidates wait for this version to become durable.
+    AfterDurable(Version),
+    /// Appends are in flight, to candidates or in place of what candidates hold.
+    AfterAppends,
+    /// Nothing would give space.
+    Nothing,
+}
+
+impl Victims {
+    /// The zone that the policy chooses of those that can be emptied now and give space; a failing
+    /// one first. So many free zones are `kept` from cleaning.
+    pub fn choose(&mut self, parts: &Parts, options: &FtlOptions, kept: u32) -> Choice {
+        let geometry = *parts.space.geometry();
+        let watermark = parts.log.durable();
+        // Above the low watermark only zones that give a quarter of their space are worth it.
+        let live_max = if parts.space.is_short(options.cleaning_low_zones) {
+            geometry.slots_per_zone
+        } else {
+            geometry.slots_per_zone / 4 * 3
+        };
+        // A cleaning that is begun must be able to end: nobody else makes space meanwhile.
+        let free = u64::from(parts.space.free_count().saturating_sub(kept));
+        let copies_max =
+            parts.space.pages_left(Stream::Cleaning) + free * u64::from(packed_slots(&geometry));
+        let (mut after, mut busy, mut failing) = (None::<Version>, false, false);
+        let Victims { policy, candidates } = self;
+        candidates.clear();
+        let stated = parts.space.stated();
+        for (number, zone) in parts.space.iter() {
+            // What is in flight replaces something when it returns.
+            busy |= zone.appends_in_flight > 0;
+            if zone.state != ZoneState::Full
+                || zone.being_emptied
+                || (zone.stream == Stream::Meta && zone.live_slots > 0)
+            {
+                continue;
+            }
+            let copies = pages_to_relocate(&geometry, zone);
+            let gives = copies <= live_max
+                && relocation_slots_max(&geometry, copies) < geometry.slots_per_zone;
+            if !zone.failing && !gives {
+                continue;
+            }
+            let account_due = parts.account_due(number, &stated);
+            if u64::from(copies.max(u32::from(account_due))) > copies_max {
+                busy |= kept > 0;
+                continue;
+            }
+            if zone.appends_in_flight > 0 {
+                continue;
+            }
+            let replaced = zone.version_max.max(zone.replaced_by) > watermark;
+            if replaced && !Fault::NoWaitForReplacements.is_planted() {
+                after = after.max(Some(zone.version_max.max(zone.replaced_by)));
+            } else {
+                if zone.failing && !failing {
+                    failing = true;
+                    candidates.clear();
+                }
+                if zone.failing == failing {
+                    let (live_slots, opening) = (copies, zone.epoch);
+                    let slots = geometry.slots_per_zone;
+                    candidates.push(Candidate { zone: number, live_slots, slots, opening });
+                }
+            }
+        }
+        let best = policy.choose(candidates, parts.space.epoch());
+        match (best.map(|at| candidates[at].zone), after) {
+            (Some(zone), _) => Choice::Zone(zone),
+            (None, Some(version)) => Choice::AfterDurable(version),
+            (None, None) if busy => Choice::AfterAppends,
+            (None, None) => Choice::Nothing,
+        }
+    }
+}
+
+impl Parts {
+    /// Zones that cleaning leaves to a checkpoint that is being written, and to delta pages.
+    pub(crate) fn kept_from_cleaning(&self, checkpoint_runs: bool) -> u32 {
+        if checkpoint_runs {
+            return self.space.reserve_zones() - 1;
+        }
+        let Some(dump) = &self.dump else { return 0 };
+        // The backup of changed entries must find space, or cleaning would wait for itself.
+        let used = dump.log.slots() / u64::from(packed_slots(self.space.geometry()));
+        dump.layout.delta_zones.saturating_sub(used as u32)
+    }
+}

@@ -1,0 +1,114 @@
+//! Static wear levelling: content that never changes gives its zone up to content that does.
+//!
+//! Free zones are opened least worn first (`space`), which levels wear among zones that are reset at
+//! all. A zone of cold content is not: no cleaning finds garbage in it. So when the most worn zone
+//! has more resets than a full one by more than a threshold, and that one was not opened for a whole
+//! turn of the device, it is emptied as if it were
+//! chosen by cleaning, and what was in it goes to the most worn free zone, to rest there.
+//!
+//! Source: Chang, "On efficient wear leveling for large-scale flash-memory storage systems", SAC
+//! 2007 (dual-pool: cold data to the most worn blocks when the spread of erases exceeds a
+//! threshold).
+use tantalum_base::{Result, ZoneNo};
+use tantalum_media::ZoneMedia;
+
+use crate::ftl::Ftl;
+use crate::options::packed_slots;
+use crate::parts::Parts;
+use crate::relocation::copies::pages_to_relocate;
+use crate::space::{Stream, ZoneState};
+
+/// A zone that lags behind.
+enum Cold {
+    /// Holds content of hosts.
+    Content(ZoneNo),
+    /// Holds a checkpoint or delta pages: the next checkpoint frees it.
+    Checkpoint(ZoneNo),
+}
+
+impl<M: ZoneMedia> Ftl<M> {
+    /// Empties zones that lag behind in wear, as long as none is short of space. For the cleaner,
+    /// when it has made space.
+    pub(crate) async fn level_wear(&self) -> Result<()> {
+        loop {
+            let cold = {
+                let parts = self.parts.borrow();
+                if parts.space.is_short(self.options.cleaning_low_zones) {
+                    return Ok(());
+                }
+                parts.coldest(self.options.wear_spread_max, self.checkpointer.is_at_work())
+            };
+            let Some(cold) = cold else { return Ok(()) };
+            self.cleaner.levelling.set(true);
+            let moved = match cold {
+                Cold::Content(zone) => {
+                    // In a zone of its own: among what cleaning relocates else, most of which is
+                    // written again soon, cold content would be relocated again and again. Nor does
+                    // cleaning go on in the zone before: of two copies the one in the zone that
+                    // was opened later counts, and a zone of cold content is emptied, too, one day.
+                    self.parts.borrow_mut().space.seal(Stream::Cleaning);
+                    let cleaned = self.clean(zone).await;
+                    self.parts.borrow_mut().space.seal(Stream::Cleaning);
+                    cleaned
+                }
+                Cold::Checkpoint(zone) => {
+                    self.seal_meta(zone);
+                    self.checkpoint().await
+                }
+            };
+            self.cleaner.levelling.set(false);
+            moved?;
+            self.parts.borrow_mut().statistics.zones_levelled += 1;
+            if matches!(cold, Cold::Checkpoint(_)) {
+                return Ok(());
+            }
+        }
+    }
+
+    /// Ends appending to `zone`, where that is the open zone of checkpoints.
+    fn seal_meta(&self, zone: ZoneNo) {
+        let space = &mut self.parts.borrow_mut().space;
+        if space.open_zone(Stream::Meta) == Some(zone) {
+            space.seal(Stream::Meta);
+        }
+    }
+}
+
+impl Parts {
+    /// The zone with the fewest resets, where it lags more than `spread_max` behind and can be emptied now.
+    fn coldest(&self, spread_max: u32, checkpoint_runs: bool) -> Option<Cold> {
+        let geometry = self.space.geometry();
+        let in_service = self.space.iter().filter(|(_, zone)| zone.state != ZoneState::Retired);
+        let most = in_service.map(|(_, zone)| zone.resets).max()?;
+        let watermark = self.log.durable();
+        let kept = self.kept_from_cleaning(checkpoint_runs);
+        let free = u64::from(self.space.free_count().saturating_sub(kept));
+        let copies_max = free * u64::from(packed_slots(geometry));
+        let lagging = self.space.iter().filter(|(_, zone)| {
+            let movable = match zone.stream {
+                Stream::Meta => !checkpoint_runs,
+                _ => {
+                    zone.state == ZoneState::Full
+                        // One more for a watermark.
+                        && u64::from(pages_to_relocate(geometry, zone)) < copies_max
+                        && zone.version_max.max(zone.replaced_by) <= watermark
+                }
+            };
+            most - zone.resets > spread_max
+                && movable
+                // Whatever changes would have been cleaned meanwhile: the zone is in use again and
+                // catches up by itself.
+                && zone.epoch + u64::from(geometry.zones) < self.space.epoch()
+                && zone.is_in_use()
+                && !zone.being_emptied
+                && zone.appends_in_flight == 0
+        });
+        let (number, zone) = lagging.min_by_key(|(_, zone)| (zone.resets, zone.epoch))?;
+        Some(match zone.stream {
+            Stream::Meta if zone.live_slots > 0 || zone.state == ZoneState::Open => {
+                Cold::Checkpoint(number)
+            }
+            _ => Cold::Content(number),
+        })
+    }
+}

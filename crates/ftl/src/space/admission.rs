@@ -1,0 +1,113 @@
+//! Admission: waits for free zones, keeps the reserve, resets zones before they are filled again.
+use tantalum_base::{Error, ErrorKind, Result, ZoneNo};
+use tantalum_media::ZoneMedia;
+
+use crate::ftl::Ftl;
+use crate::space::Stream;
+
+impl<M: ZoneMedia> Ftl<M> {
+    /// Waits for space for a batch of `pages` in the host stream, with its zones reset.
+    pub(crate) async fn admit_host(&self, pages: u32) -> Result<()> {
+        if self.cleaner.rest.end() {
+            self.cleaner.wanted.wake_all();
+        }
+        loop {
+            self.check_latch()?;
+            if self.parts.borrow().space.host_pages() >= u64::from(pages) {
+                return Ok(());
+            }
+            let zone = self.wait_for_zone(|| self.reserve_zones(), false).await?;
+            if self.reset_taken(zone).await? {
+                self.declare(zone).await?;
+                self.parts.borrow_mut().space.prepare(zone);
+            }
+        }
+    }
+
+    /// Makes sure that the stream's open zone has space for one append of `pages`; may leave
+    /// only as many zones as `keep_free` says at the time.
+    pub(crate) async fn admit(
+        &self,
+        stream: Stream,
+        pages: u32,
+        keep_free: impl Fn() -> u32,
+    ) -> Result<()> {
+        loop {
+            self.check_latch()?;
+            if self.parts.borrow().space.append_pages_fit(stream) >= pages {
+                return Ok(());
+            }
+            let worn = stream != Stream::Host && self.cleaner.levelling.get();
+            let zone = self.wait_for_zone(&keep_free, worn).await?;
+            if self.reset_taken(zone).await? {
+                self.declare(zone).await?;
+                let parts = &mut *self.parts.borrow_mut();
+                parts.space.seal(stream);
+                parts.space.open(zone, stream);
+            }
+        }
+    }
+
+    /// Waits until more than `keep_free` zones are free and takes one: the least worn, or the
+    /// most `worn`.
+    async fn wait_for_zone(&self, keep_free: impl Fn() -> u32, worn: bool) -> Result<ZoneNo> {
+        let zone = || {
+            let keep_free = keep_free();
+            let parts = &mut *self.parts.borrow_mut();
+            if let Some(error) = parts.log.latched() {
+                return Some(Err(error.clone()));
+            }
+            if parts.space.free_count() > keep_free {
+                let space = &mut parts.space;
+                return if worn { space.take_worn() } else { space.take_free() }.map(Ok);
+            }
+            // Space goes before rest.
+            self.cleaner.rest.end();
+            self.cleaner.wanted.wake_all();
+            parts.relocation.is_stuck().then(|| {
+                Err(Error::new(
+                    ErrorKind::OutOfSpace,
+                    "no zone is free and cleaning finds nothing to give up",
+                ))
+            })
+        };
+        let zone = self.zones_freed.until(zone).await;
+        // The pool shrank: cleaning may have to start.
+        self.cleaner.wanted.wake_all();
+        zone
+    }
+
+    /// Resets a zone that was taken from the pool, where needed; false where it had to be retired
+    /// instead. After any other failure it is back in the pool.
+    async fn reset_taken(&self, zone: ZoneNo) -> Result<bool> {
+        let reset = self.reset_if_needed(zone).await;
+        if reset.is_err() {
+            self.parts.borrow_mut().space.take_back(zone);
+            self.zones_freed.wake_all();
+        }
+        reset
+    }
+
+    /// Resets a zone that is not in the pool, where needed; false where it had to be retired instead.
+    pub(crate) async fn reset_if_needed(&self, zone: ZoneNo) -> Result<bool> {
+        if !self.parts.borrow().space.get(zone).needs_reset {
+            return Ok(true);
+        }
+        let reset = self.media.reset(zone).await;
+        let parts = &mut *self.parts.borrow_mut();
+        match reset {
+            Ok(()) => {
+                parts.statistics.zone_resets += 1;
+                let zone = parts.space.get_mut(zone);
+                zone.needs_reset = false;
+                zone.resets += 1;
+                Ok(true)
+            }
+            Err(error) if error.kind() == ErrorKind::ZoneRetired => {
+                parts.space.retire(zone);
+                Ok(false)
+            }
+            Err(error) => Err(error),
+        }
+    }
+}

@@ -1,0 +1,122 @@
+//! What of each zone survives a power cut, and which durable watermark it says.
+use tantalum_base::{Version, ZoneNo};
+
+use crate::space::{Space, Stream, ZoneState};
+
+/// Where the highest durable watermark is written down.
+#[derive(Clone, Copy, Debug)]
+pub struct Stated {
+    highest: Version,
+    by: Option<ZoneNo>,
+    second: Version,
+}
+
+impl Stated {
+    /// What is left of it when `zone` is reset.
+    pub fn without(&self, zone: ZoneNo) -> Version {
+        if self.by == Some(zone) { self.second } else { self.highest }
+    }
+}
+
+/// What a sync that begins now makes durable in one zone.
+pub struct ZoneSync {
+    zone: ZoneNo,
+    epoch: u64,
+    // Slots and highest version, where no append is in flight.
+    written: Option<(u32, Version)>,
+    says: Version,
+}
+
+impl Space {
+    /// An append to `zone` that says the watermark `says` returned. `durable`: it survives a
+    /// power cut already.
+    pub fn append_returned(&mut self, zone: ZoneNo, durable: bool, says: Version) {
+        let zone = self.get_mut(zone);
+        zone.says = zone.says.max(says);
+        if durable {
+            zone.says_durably = zone.says_durably.max(says);
+        }
+        zone.appends_in_flight -= 1;
+        zone.needs_sync |= !durable;
+        if zone.appends_in_flight == 0 && !zone.needs_sync {
+            zone.durable_slots = zone.used_slots;
+            zone.durable_version_max = zone.version_max;
+        }
+    }
+
+    /// A program failed in `zone`, by an append to `stream`: no more appends to it.
+    pub fn append_failed(&mut self, zone: ZoneNo, stream: Stream) {
+        if self.open_zone(stream) == Some(zone) {
+            self.seal(stream);
+        }
+        self.append_returned(zone, false, Version::NEVER);
+        self.get_mut(zone).failing = true;
+    }
+
+    /// What was placed in `zone` has versions up to `version`.
+    pub fn holds_up_to(&mut self, zone: ZoneNo, version: Version) {
+        let zone = self.get_mut(zone);
+        zone.version_max = zone.version_max.max(version);
+    }
+
+    /// What a sync that begins now makes durable.
+    pub fn before_sync(&self) -> Vec<ZoneSync> {
+        let zones = self.iter().filter_map(|(number, zone)| {
+            let written = (zone.needs_sync && zone.appends_in_flight == 0)
+                .then_some((zone.used_slots, zone.version_max));
+            let sync = ZoneSync { zone: number, epoch: zone.epoch, written, says: zone.says };
+            (written.is_some() || zone.says > zone.says_durably).then_some(sync)
+        });
+        zones.collect()
+    }
+
+    /// The sync that began with `before` has completed.
+    pub fn synced(&mut self, before: &[ZoneSync]) {
+        for sync in before {
+            let zone = self.get_mut(sync.zone);
+            if zone.epoch != sync.epoch {
+                continue;
+            }
+            if let Some((used_slots, version_max)) = sync.written {
+                if used_slots >= zone.durable_slots {
+                    zone.durable_slots = used_slots;
+                    zone.durable_version_max = version_max;
+                }
+                zone.needs_sync = zone.used_slots != used_slots;
+            }
+            zone.says_durably = zone.says_durably.max(sync.says);
+        }
+    }
+
+    /// A checkpoint begins that covers all changes up to `covered`: notes of each zone which of its
+    /// slots hold nothing else, so that recovery need not look at them.
+    pub fn checkpoint_started(&mut self, covered: Version) {
+        for zone in &mut self.zones {
+            let is_covered = zone.durable_version_max <= covered;
+            zone.covered_slots = match zone.state {
+                ZoneState::Full if is_covered && zone.durable_slots == zone.used_slots => {
+                    self.geometry.slots_per_zone
+                }
+                ZoneState::Open | ZoneState::Full if is_covered => zone.durable_slots,
+                _ => 0,
+            };
+        }
+    }
+
+    /// Where the highest durable watermark is written down, in zones that stay as they are.
+    pub fn stated(&self) -> Stated {
+        let (highest, second) = (Version::NEVER, Version::NEVER);
+        let mut stated = Stated { highest, by: None, second };
+        for (number, zone) in self.iter() {
+            if !zone.is_in_use() || zone.being_emptied || zone.says_durably <= stated.second {
+                continue;
+            }
+            stated.second = zone.says_durably;
+            if stated.second > stated.highest {
+                std::mem::swap(&mut stated.highest, &mut stated.second);
+                stated.by = Some(number);
+            }
+        }
+        stated
+    }
+}

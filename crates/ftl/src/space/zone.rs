@@ -1,0 +1,144 @@
+//! One zone, and the streams that fill zones.
+use tantalum_base::{Version, ZoneNo};
+
+/// The streams that appends belong to. Each has one open zone.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[repr(u8)]
+pub enum Stream {
+    /// What hosts write, and records.
+    Host = 0,
+    /// What cleaning relocates.
+    Cleaning = 1,
+    /// Checkpoints and delta pages.
+    Meta = 2,
+    /// The dump at a power loss. Nothing is appended to it before, so it has no open zone.
+    Dump = 3,
+}
+
+/// Number of streams that have an open zone.
+pub const STREAMS: usize = 3;
+
+impl Stream {
+    /// The stream that is stored as `byte`.
+    pub fn from_byte(byte: u8) -> Stream {
+        match byte {
+            0 => Stream::Host,
+            1 => Stream::Cleaning,
+            2 => Stream::Meta,
+            _ => Stream::Dump,
+        }
+    }
+}
+
+/// Where a zone is in its life.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ZoneState {
+    /// Holds nothing that is needed.
+    Free,
+    /// Appended to.
+    Open,
+    /// Read only, until it is cleaned.
+    Full,
+    /// Out of service.
+    Retired,
+    /// Set aside for a dump: erased, or holding one that is in force.
+    Dump,
+}
+
+/// One zone.
+#[derive(Clone, Copy, Debug)]
+pub struct Zone {
+    /// Where it is in its life.
+    pub state: ZoneState,
+    /// Which stream filled it.
+    pub stream: Stream,
+    /// Slots whose content is in force.
+    pub live_slots: u32,
+    /// Pages in these slots beyond one a slot.
+    pub extra_references: u32,
+    /// Slots appended to (padding and headers included).
+    pub used_slots: u32,
+    /// From slot 0 on, slots known to survive a power cut.
+    pub durable_slots: u32,
+    /// Highest version in these.
+    pub durable_version_max: Version,
+    /// From slot 0 on, slots of which all is in the checkpoint that was begun last.
+    pub covered_slots: u32,
+    /// Appends that have not returned yet.
+    pub appends_in_flight: u32,
+    /// Something was appended since `durable_slots` was set that only a sync makes durable.
+    pub needs_sync: bool,
+    /// It must be reset before it can be opened.
+    pub needs_reset: bool,
+    /// A program failed here; it is to be emptied first.
+    pub failing: bool,
+    /// It holds a list of dead versions: recovery needs that until a checkpoint with a higher
+    /// number than this is in force.
+    pub lists_dead_until: Option<u64>,
+    /// Cleaning or the end of a checkpoint is about to reset it; the other must not as well.
+    pub being_emptied: bool,
+    /// Number of its present opening.
+    pub epoch: u64,
+    /// Highest version placed in it.
+    pub version_max: Version,
+    /// Highest version that replaced something in it.
+    pub replaced_by: Version,
+    /// Highest durable watermark that an append in it says.
+    pub says: Version,
+    /// Highest durable watermark that it says also after a power cut.
+    pub says_durably: Version,
+    /// Resets since the volume was made.
+    pub resets: u32,
+}
+
+impl Zone {
+    /// In `state`, with nothing in it, filled for `stream` by opening `epoch`.
+    pub(crate) fn empty(state: ZoneState, stream: Stream, epoch: u64, resets: u32) -> Self {
+        Zone {
+            state,
+            stream,
+            epoch,
+            resets,
+            live_slots: 0,
+            extra_references: 0,
+            used_slots: 0,
+            durable_slots: 0,
+            durable_version_max: Version::NEVER,
+            covered_slots: 0,
+            appends_in_flight: 0,
+            needs_sync: false,
+            needs_reset: false,
+            failing: false,
+            lists_dead_until: None,
+            being_emptied: false,
+            version_max: Version::NEVER,
+            replaced_by: Version::NEVER,
+            says: Version::NEVER,
+            says_durably: Version::NEVER,
+        }
+    }
+
+    /// Whether it was opened and not given up since.
+    pub(crate) fn is_in_use(&self) -> bool {
+        matches!(self.state, ZoneState::Open | ZoneState::Full)
+    }
+
+    /// Panics where it contradicts itself; it has `slots` slots. For tests.
+    pub(crate) fn validate(&self, number: ZoneNo, slots: u32) {
+        let counts = [self.live_slots, self.durable_slots, self.used_slots];
+        assert!(
+            self.used_slots <= slots && self.durable_slots <= self.used_slots,
+            "{number:?}: {counts:?}"
+        );
+        if self.is_in_use() {
+            assert!(self.live_slots <= self.used_slots, "{number:?}: {counts:?}");
+            assert!(self.says_durably <= self.says, "{number:?} says more after a power cut");
+        } else {
+            assert_eq!(
+                (self.live_slots, self.extra_references),
+                (0, 0),
+                "{number:?} holds content"
+            );
+        }
+    }
+}
