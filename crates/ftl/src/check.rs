@@ -50,10 +50,10 @@ impl<M: ZoneMedia> Ftl<M> {
         let entry = map.get(page);
         match entry.place {
             Place::At(slot) => group.push((page, slot, entry)),
-            Place::Lost => findings.push(Finding {
-                place: format!("page {page}"),
-                problem: "its content was lost by the medium".into(),
-            }),
+            Place::Lost => {
+                let problem = "its content was lost by the medium".into();
+                findings.push(Finding { place: format!("page {page}"), problem });
+            }
             Place::Unmapped => {}
         }
     }
@@ -120,7 +120,7 @@ impl<M: ZoneMedia> Ftl<M> {
             let problem = format!("{noted} entries, {found} found");
             findings.push(Finding { place: "table of references".into(), problem });
         }
-        let own = parts.checkpoints.slots().iter().copied().chain(parts.log.records.slots());
+        let own = parts.checkpoints.slots.iter().copied().chain(parts.log.records.slots());
         let dump = parts.dump.as_ref();
         for slot in own.chain(dump.into_iter().flat_map(|dump| dump.live_slots())) {
             live[self.geometry.zone_of(slot).index()] += 1;
@@ -130,10 +130,8 @@ impl<M: ZoneMedia> Ftl<M> {
         for (number, zone) in parts.space.iter() {
             let counted = live[number.index()];
             if counted != zone.live_slots && !checkpoint_in_progress {
-                findings.push(Finding {
-                    place: format!("zone {number}"),
-                    problem: format!("{} live slots noted, {counted} found", zone.live_slots),
-                });
+                let problem = format!("{} live slots noted, {counted} found", zone.live_slots);
+                findings.push(Finding { place: format!("zone {number}"), problem });
             }
             if references[number.index()] != u64::from(zone.extra_references) {
                 let (noted, found) = (zone.extra_references, references[number.index()]);
@@ -141,10 +139,8 @@ impl<M: ZoneMedia> Ftl<M> {
                 findings.push(Finding { place: format!("zone {number}"), problem });
             }
             if counted > 0 && !zone.is_in_use() {
-                findings.push(Finding {
-                    place: format!("zone {number}"),
-                    problem: format!("holds {counted} live slots and is {:?}", zone.state),
-                });
+                let problem = format!("holds {counted} live slots and is {:?}", zone.state);
+                findings.push(Finding { place: format!("zone {number}"), problem });
             }
         }
         findings

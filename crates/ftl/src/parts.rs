@@ -103,7 +103,7 @@ impl Parts {
         let change = self.map.set(page, entry);
         if let Some(left) = change.left {
             self.space.left(left, entry.version, change.left_alive);
-            self.relocation.unstick();
+            self.relocation.stuck = false;
         }
         if let Place::At(slot) = entry.place {
             if change.joined {

@@ -242,7 +242,7 @@ impl<M: ZoneMedia> Ftl<M> {
         {
             let parts = &mut *self.parts.borrow_mut();
             let checkpoints = &mut parts.checkpoints;
-            let (slots_since, in_force) = (checkpoints.slots_since(), checkpoints.in_force());
+            let (slots_since, in_force) = (checkpoints.slots_since, checkpoints.in_force);
             let Some(anchors) = &mut checkpoints.anchors else { return Ok(()) };
             let is_idle =
                 |(_, zone): (ZoneNo, &Zone)| zone.appends_in_flight == 0 && !zone.being_emptied;
@@ -345,7 +345,7 @@ impl Parts {
                     // All of the checkpoint is durable, and nothing is behind it.
                     Some(NotedZone { zone: number, epoch, stream, covered_slots: zone.used_slots })
                 }
-                ZoneState::Open | ZoneState::Full if epoch > self.checkpoints.begun_at_epoch() => {
+                ZoneState::Open | ZoneState::Full if epoch > self.checkpoints.begun_at_epoch => {
                     Some(NotedZone { zone: number, epoch, stream, covered_slots: 0 })
                 }
                 ZoneState::Free if anchors.is_some_and(|it| it.declared[number.index()]) => {

@@ -22,18 +22,20 @@ pub struct DumpsVoid {
 /// What is known of checkpoints.
 #[derive(Default)]
 pub(crate) struct Checkpoints {
-    /// The number of the checkpoint that was begun last, and zone openings by then.
-    begun: u64,
-    begun_at_epoch: u64,
-    /// A checkpoint was begun and its footer is not durable (yet, or for ever).
+    /// The number of the one that was begun last.
+    pub begun: u64,
+    /// Zone openings by then.
+    pub begun_at_epoch: u64,
+    /// It was begun, and its footer is not durable (yet, or for ever).
     unfinished: bool,
-    /// The checkpoint in force, where it lies, and up to which version it says that all is durable.
-    in_force: u64,
-    slots: Vec<SlotNo>,
-    durable: Version,
-    /// Slots that were appended since the last one was begun.
-    slots_since: u64,
-    /// After so many another one is due.
+    /// The checkpoint in force.
+    pub in_force: u64,
+    /// Where it lies.
+    pub slots: Vec<SlotNo>,
+    /// Up to which version it says that all is durable.
+    pub durable: Version,
+    /// Slots that were appended since the last one was begun; after `interval_slots` another is due.
+    pub slots_since: u64,
     interval_slots: u64,
     /// Dumps up to this one are void.
     pub dumps_void: DumpsVoid,
@@ -50,46 +52,6 @@ impl Checkpoints {
     /// Whether enough was appended for another one.
     pub fn is_due(&self) -> bool {
         self.slots_since >= self.interval_slots
-    }
-
-    /// The number of the checkpoint that was begun last.
-    pub fn begun(&self) -> u64 {
-        self.begun
-    }
-
-    /// Zone openings when that was begun.
-    pub fn begun_at_epoch(&self) -> u64 {
-        self.begun_at_epoch
-    }
-
-    /// The checkpoint in force.
-    pub fn in_force(&self) -> u64 {
-        self.in_force
-    }
-
-    /// Where it lies.
-    pub fn slots(&self) -> &[SlotNo] {
-        &self.slots
-    }
-
-    /// Up to which version it says that all is durable.
-    pub fn durable(&self) -> Version {
-        self.durable
-    }
-
-    /// Slots that were appended since the last one was begun.
-    pub fn slots_since(&self) -> u64 {
-        self.slots_since
-    }
-
-    /// `slots` were appended.
-    pub fn appended(&mut self, slots: u64) {
-        self.slots_since += slots;
-    }
-
-    /// Numbers up to `number` were used.
-    pub fn go_on(&mut self, number: u64) {
-        self.begun = number;
     }
 
     /// Another one begins, after `epoch` zone openings: its number, which is never used again. Whether
@@ -117,11 +79,6 @@ impl Checkpoints {
         self.in_force = number;
         self.durable = footer.durable;
         std::mem::replace(&mut self.slots, slots)
-    }
-
-    /// Forgets where the one in force lies: it is looked for again.
-    pub fn forget_slots(&mut self) {
-        self.slots.clear();
     }
 
     /// `zone` was given up: it needs another anchor before it is opened again.

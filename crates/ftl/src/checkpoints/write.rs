@@ -219,7 +219,7 @@ impl<M: ZoneMedia> Ftl<M> {
 impl Parts {
     /// Whether another checkpoint should be written.
     pub(crate) fn checkpoint_due(&self) -> bool {
-        let pages = self.checkpoints.slots().len() as u64;
+        let pages = self.checkpoints.slots.len() as u64;
         self.checkpoints.is_due()
             || self.dump.as_ref().is_some_and(|dump| dump.log.checkpoint_due(pages))
     }
@@ -235,7 +235,7 @@ impl Parts {
         void.into_iter().for_each(|slot| self.space.remove_live(slot));
         for slot in self.log.records.take_covered(footer.covered) {
             self.drop_record(slot);
-            self.relocation.unstick();
+            self.relocation.stuck = false;
         }
     }
 }

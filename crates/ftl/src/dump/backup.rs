@@ -106,7 +106,7 @@ impl<M: ZoneMedia> Ftl<M> {
             let Some(dump) = &mut parts.dump else { return Ok(()) };
             let pages = dump.log.start_backup(&parts.map);
             debug_assert!(pages.len() <= dump.layout.entries_max as usize / ENTRIES_MIN + 1);
-            (parts.checkpoints.begun(), pages)
+            (parts.checkpoints.begun, pages)
         };
         let mut places: Vec<SlotNo> = Vec::with_capacity(pages.len());
         let mut slots = 0;
@@ -126,7 +126,7 @@ impl<M: ZoneMedia> Ftl<M> {
         }
         {
             let parts = &mut *self.parts.borrow_mut();
-            let in_force = parts.checkpoints.in_force();
+            let in_force = parts.checkpoints.in_force;
             let Some(Dump { log, .. }) = &mut parts.dump else { return Ok(()) };
             if !log.written(begun, in_force, &places, slots) {
                 places.iter().for_each(|slot| parts.space.remove_live(*slot));

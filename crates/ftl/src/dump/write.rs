@@ -97,7 +97,7 @@ impl<M: ZoneMedia> Ftl<M> {
             let entries = dump.log.dump(&parts.map, parts.log.shares.undurable());
             let header = DumpHeader {
                 number: parts.space.epoch() + 1,
-                checkpoint: parts.checkpoints.in_force(),
+                checkpoint: parts.checkpoints.in_force,
                 deltas_up_to: dump.log.written_up_to(),
                 next_version: parts.log.next_version(),
                 delta_pages: dump.log.pages(),

@@ -70,8 +70,8 @@ impl<M: ZoneMedia> Ftl<M> {
             parts.statistics.checkpoint_slots += slots;
         } else {
             // When it returns, it leaves something to clean.
-            parts.relocation.unstick();
-            parts.checkpoints.appended(slots);
+            parts.relocation.stuck = false;
+            parts.checkpoints.slots_since += slots;
             if parts.checkpoint_due() {
                 self.checkpointer.wanted.wake_all();
             }

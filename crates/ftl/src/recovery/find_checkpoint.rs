@@ -9,7 +9,7 @@ use crate::checkpoints::anchor_pages::Extent;
 use crate::checkpoints::pages::{self, Footer, PieceHeader, PieceKind, ZONE_ENTRIES, ZoneEntry};
 use crate::dump::header::DumpHeader;
 use crate::log::OwnPage;
-use crate::recovery::{Opening, Reader};
+use crate::recovery::{Opening, Reader, corrupt};
 use crate::space::Stream;
 
 /// Pages of a checkpoint that are read at once.
@@ -71,13 +71,6 @@ pub(super) fn is_damage(kind: ErrorKind) -> bool {
     matches!(kind, ErrorKind::Corrupt | ErrorKind::Checksum | ErrorKind::Uncorrectable)
 }
 
-/// Pairs the header of a chunk with its number.
-fn chunk_at<'a>(
-    chunk: &'a impl Fn(usize) -> Option<PieceHeader>,
-) -> impl Fn(usize) -> Option<(usize, PieceHeader)> + 'a {
-    move |at| chunk(at).map(|header| (at, header))
-}
-
 impl<M: ZoneMedia> Reader<'_, M> {
     /// Pages of checkpoints and delta pages in the meta zones, and which checkpoints were finished.
     pub(super) async fn meta_slots(&self, openings: &[Option<Opening>]) -> Result<MetaSlots> {
@@ -90,17 +83,15 @@ impl<M: ZoneMedia> Reader<'_, M> {
             let zone = ZoneNo(zone as u32);
             let mut latest = 0;
             for append in self.media.scan(zone, 0, Some(epoch)).await? {
-                for (index, spare) in append.spares.iter().enumerate() {
-                    if let Some(spare) = spare.filter(|spare| spare.kind == SlotKind::Delta) {
-                        let slot = self.geometry.slot(zone, append.first_offset + index as u32);
-                        let page = OwnPage { slot, checksum: spare.checksum };
-                        slots.deltas.insert((spare.version.0, spare.page.0), page);
-                    }
-                    if let Some(spare) = spare.filter(|spare| spare.kind == SlotKind::Checkpoint) {
-                        let slot = self.geometry.slot(zone, append.first_offset + index as u32);
-                        let (id, page) =
-                            (spare.version.0, OwnPage { slot, checksum: spare.checksum });
-                        slots.by_id.entry(id).or_default().insert(spare.page.0, page);
+                for (offset, spare) in (append.first_offset..).zip(&append.spares) {
+                    let Some(spare) = spare else { continue };
+                    let (id, number) = (spare.version.0, spare.page.0);
+                    let slot = self.geometry.slot(zone, offset);
+                    let page = OwnPage { slot, checksum: spare.checksum };
+                    if spare.kind == SlotKind::Delta {
+                        slots.deltas.insert((id, number), page);
+                    } else if spare.kind == SlotKind::Checkpoint {
+                        slots.by_id.entry(id).or_default().insert(number, page);
                         if id > latest {
                             // Behind one that was not finished, the next takes a zone of its own.
                             slots.finished = slots.finished.max(latest);
@@ -129,17 +120,13 @@ impl<M: ZoneMedia> Reader<'_, M> {
                 Err(error) => damaged = damaged.or(Some(error)),
             }
         }
-        let none = || Error::new(ErrorKind::Corrupt, "no whole checkpoint was found on the medium");
-        Err(damaged.unwrap_or_else(none))
+        Err(damaged.unwrap_or_else(|| corrupt("no whole checkpoint was found on the medium")))
     }
 
     /// Checkpoint `id`, which must be there.
     pub(super) async fn named_checkpoint(&self, meta: &MetaSlots, id: u64) -> Result<Checkpoint> {
         let slots = meta.by_id.get(&id);
-        let missing = || {
-            let context = format!("checkpoint {id}, on which a dump builds, is not there");
-            Error::new(ErrorKind::Corrupt, context)
-        };
+        let missing = || corrupt(format!("checkpoint {id}, on which a dump builds, is not there"));
         let slots = slots.ok_or_else(missing)?;
         self.whole_checkpoint(id, slots, id).await?.ok_or_else(missing)
     }
@@ -155,20 +142,17 @@ impl<M: ZoneMedia> Reader<'_, M> {
         let header = pages::decode_header(&page);
         if header.is_none_or(|header| header.kind != PieceKind::Footer || header.id != id) {
             if id <= finished {
-                let context = format!("the footer of checkpoint {id} is damaged");
-                return Err(Error::new(ErrorKind::Corrupt, context));
+                return Err(corrupt(format!("the footer of checkpoint {id} is damaged")));
             }
             return Ok(None);
         }
         let footer = pages::decode_footer(&page);
         if u64::from(footer.pieces) != number + 1 || slots.len() as u64 != number + 1 {
             // The footer was written when all the others were durable.
-            let context = format!(
-                "of the {} pages of checkpoint {id} only {} are intact",
-                footer.pieces,
-                slots.len()
-            );
-            return Err(Error::new(ErrorKind::Corrupt, context));
+            let (pages, intact) = (footer.pieces, slots.len());
+            return Err(corrupt(format!(
+                "of the {pages} pages of checkpoint {id} only {intact} are intact"
+            )));
         }
         self.check_pages(&footer)?;
         let mut pieces = Vec::with_capacity(slots.len());
@@ -204,8 +188,7 @@ impl<M: ZoneMedia> Reader<'_, M> {
             }
         }
         let damaged = |slot: &SlotNo| {
-            let context = format!("slot {slot}: the page of checkpoint {id} there is damaged");
-            Error::new(ErrorKind::Corrupt, context)
+            corrupt(format!("slot {slot}: the page of checkpoint {id} there is damaged"))
         };
         let header = |page: &PageBuf| {
             let header = pages::decode_header(page).filter(|header| header.id == id);
@@ -248,9 +231,9 @@ impl<M: ZoneMedia> Reader<'_, M> {
         let whole = |at: &usize| !gaps.contains(at);
         let chunk = |at: usize| {
             let header = pages::decode_header(&pieces[at].1)?;
-            (header.kind == PieceKind::Map).then_some(header)
+            (header.kind == PieceKind::Map).then_some((at, header))
         };
-        let before = (0..at).rev().find(whole).and_then(chunk_at(&chunk));
+        let before = (0..at).rev().find(whole).and_then(chunk);
         let first = match before {
             Some((at, header)) => {
                 let entries = pages::decode_map(&header, &pieces[at].1, !M::READS_SPARES)?;
@@ -258,7 +241,7 @@ impl<M: ZoneMedia> Reader<'_, M> {
             }
             None => 0,
         };
-        let behind = (at + 1..pieces.len()).find(whole).and_then(chunk_at(&chunk));
+        let behind = (at + 1..pieces.len()).find(whole).and_then(chunk);
         let end = behind.map_or(self.options.pages, |(_, header)| u64::from(header.index));
         Ok(PageRange::new(PageNo(first), end.saturating_sub(first)))
     }
@@ -288,12 +271,8 @@ impl<M: ZoneMedia> Reader<'_, M> {
         let mut map = Vec::new();
         let places = pieces.iter().map(|(slot, _)| *slot).collect();
         for (slot, page) in pieces {
-            let header = pages::decode_header(&page).ok_or_else(|| {
-                Error::new(
-                    ErrorKind::Corrupt,
-                    format!("slot {slot} holds no page of checkpoint {id}"),
-                )
-            })?;
+            let none = || corrupt(format!("slot {slot} holds no page of checkpoint {id}"));
+            let header = pages::decode_header(&page).ok_or_else(none)?;
             match header.kind {
                 PieceKind::Zones => {
                     let first = header.index as usize * ZONE_ENTRIES;

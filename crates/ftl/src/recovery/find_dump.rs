@@ -11,8 +11,7 @@ use crate::fault_points::Fault;
 use crate::log::OwnPage;
 use crate::map::{MapEntry, Place};
 use crate::recovery::find_checkpoint::is_damage;
-use crate::recovery::merge::corrupt;
-use crate::recovery::{Opening, Reader, Recovery};
+use crate::recovery::{Opening, Reader, Recovery, corrupt};
 use crate::space::Stream;
 
 /// Frames read at a time.

@@ -1,5 +1,5 @@
 //! Recovery: what the log says since a checkpoint, and whether all that was durable is there.
-use tantalum_base::{Error, ErrorKind, PageNo, Result, SlotNo, Version, ZoneNo};
+use tantalum_base::{PageNo, Result, SlotNo, Version, ZoneNo};
 use tantalum_media::{ScannedAppend, SlotKind, Spare, ZoneMedia};
 
 use crate::fault_points::Fault;
@@ -10,7 +10,7 @@ use crate::log::uncovered::{VersionRange, merged};
 use crate::recovery::find_checkpoint::MetaSlots;
 use crate::recovery::places::Original;
 use crate::recovery::survey::Survey;
-use crate::recovery::{Opening, Reader};
+use crate::recovery::{Opening, Reader, corrupt};
 use crate::space::{Space, Stream};
 
 /// One change found by scanning.
@@ -154,7 +154,7 @@ impl ScannedLog {
              they were of is not known: they would read as before",
             first.first, last.last
         );
-        Err(Error::new(ErrorKind::Corrupt, context))
+        Err(corrupt(context))
     }
 
     /// Zones that hold nothing in force, and without which the next recovery could not account for

@@ -10,7 +10,7 @@
 //! dump, for which everything it builds on is kept; later it starts from the checkpoint of 2 and
 //! what the log says since, and writes the frames back once more.
 use std::collections::BTreeMap;
-use tantalum_base::{Error, ErrorKind, PageNo, Result, SlotNo, Version};
+use tantalum_base::{PageNo, Result, SlotNo, Version};
 use tantalum_media::ZoneMedia;
 
 use crate::checkpoints::pages;
@@ -21,7 +21,7 @@ use crate::parts::Parts;
 use crate::recovery::find_checkpoint::Checkpoint;
 use crate::recovery::find_dump::FoundDump;
 use crate::recovery::survey::Survey;
-use crate::recovery::{Opening, Recovery};
+use crate::recovery::{Opening, Recovery, corrupt};
 use crate::space::ZoneState;
 
 /// Pages for which the trims that concern them are looked up at once.
@@ -71,10 +71,6 @@ impl Since {
     }
 }
 
-pub(super) fn corrupt(context: String) -> Error {
-    Error::new(ErrorKind::Corrupt, context)
-}
-
 impl<M: ZoneMedia> Recovery<'_, M> {
     /// Keeps what recovering from `dump` builds on until its mapping is durable: also an attempt
     /// that is cut must leave it to the next.
@@ -86,7 +82,7 @@ impl<M: ZoneMedia> Recovery<'_, M> {
         let mut needed: Vec<SlotNo> = all.collect();
         needed.sort_unstable();
         needed.dedup();
-        let mut kept = self.parts.checkpoints.slots().to_vec();
+        let mut kept = self.parts.checkpoints.slots.clone();
         kept.sort_unstable();
         needed.retain(|slot| kept.binary_search(slot).is_err());
         needed.iter().for_each(|slot| self.parts.space.add_live(*slot));
@@ -188,7 +184,7 @@ impl<M: ZoneMedia> Recovery<'_, M> {
     fn forget(&mut self) -> Result<()> {
         let Parts { map, space, .. } = Parts::new(self.reader.media, self.reader.options)?;
         (self.parts.map, self.parts.space) = (map, space);
-        self.parts.checkpoints.forget_slots();
+        self.parts.checkpoints.slots.clear();
         if let Some(dump) = &mut self.parts.dump {
             dump.keep(Vec::new());
         }

@@ -21,7 +21,7 @@ mod survey;
 mod undo_cleaning;
 
 use std::rc::Rc;
-use tantalum_base::{PageNo, Result, Version};
+use tantalum_base::{Error, ErrorKind, PageNo, Result, Version};
 use tantalum_media::{AppendHeader, ZoneGeometry, ZoneMedia};
 
 use crate::checkpoints::anchor_pages::Era;
@@ -65,6 +65,10 @@ impl Opening {
     fn of(header: AppendHeader) -> Self {
         Opening { epoch: header.epoch, stream: header.stream }
     }
+}
+
+fn corrupt(context: impl Into<String>) -> Error {
+    Error::new(ErrorKind::Corrupt, context)
 }
 
 /// Reads a medium, and changes nothing.
@@ -115,7 +119,7 @@ impl<M: ZoneMedia> Ftl<M> {
     /// Makes what a recovery concluded durable: versions up to `skip_to` are never used.
     async fn conclude_recovery(&self, skip_to: Option<Version>) -> Result<()> {
         // Nobody cleans yet: where there is no space for a checkpoint, that is the end.
-        self.parts.borrow_mut().relocation.set_stuck(true);
+        self.parts.borrow_mut().relocation.stuck = true;
         if Fault::DumpClearedEarly.is_planted() && self.has_dump() {
             self.clear_dump_area().await?;
         }
@@ -125,7 +129,7 @@ impl<M: ZoneMedia> Ftl<M> {
         }
         {
             let parts = &mut *self.parts.borrow_mut();
-            parts.relocation.unstick();
+            parts.relocation.stuck = false;
             parts.space.rebuild_free();
             parts.track_changes();
         }
@@ -142,7 +146,7 @@ impl Parts {
         if let Some(dump) = &mut self.dump {
             // No opening of the volume before this one can have numbered delta pages so high.
             let first_number = self.space.epoch() << 24;
-            dump.log.resume(self.checkpoints.begun(), first_number);
+            dump.log.resume(self.checkpoints.begun, first_number);
         }
     }
 }
@@ -190,7 +194,7 @@ impl<'a, M: ZoneMedia> Recovery<'a, M> {
         }
         // Of one that was begun later not a page may have been readable.
         let skipped = if survey.clean { 0 } else { SKIPPED_CHECKPOINTS };
-        self.parts.checkpoints.go_on(survey.highest_checkpoint + skipped);
+        self.parts.checkpoints.begun = survey.highest_checkpoint + skipped;
         if let Some(dump) = unmerged {
             let next = self.parts.log.next_version().max(dump.header.next_version);
             skip_to = skip_to.max(Some(Version(next.0 + SKIPPED_VERSIONS)));

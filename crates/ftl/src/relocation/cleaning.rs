@@ -17,7 +17,7 @@ impl<M: ZoneMedia> Ftl<M> {
                 let parts = self.parts.borrow();
                 let due = parts.space.is_short(self.options.cleaning_low_zones)
                     || parts.relocation.evacuation_wanted;
-                let may = !parts.relocation.is_stuck() && !self.cleaner.rest.is_due();
+                let may = !parts.relocation.stuck && !self.cleaner.rest.is_due();
                 (parts.log.latched().is_some() || (due && may)).then_some(())
             };
             self.cleaner.wanted.until(due).await;
@@ -60,7 +60,7 @@ impl<M: ZoneMedia> Ftl<M> {
                     parts.relocation.evacuation_wanted = false;
                     // Above the low watermark it was only not worth while.
                     let short = parts.space.is_short(self.options.cleaning_low_zones);
-                    parts.relocation.set_stuck(short);
+                    parts.relocation.stuck = short;
                     self.zones_freed.wake_all();
                     return Ok(());
                 }

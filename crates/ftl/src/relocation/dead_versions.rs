@@ -62,7 +62,7 @@ impl<M: ZoneMedia> Ftl<M> {
                 let slot = self.append_own(Stream::Cleaning, &buffer, true).await?;
                 let parts = &mut *self.parts.borrow_mut();
                 // One that is being written may have been begun before.
-                let until = parts.checkpoints.begun();
+                let until = parts.checkpoints.begun;
                 parts.space.lists_dead(self.geometry.zone_of(slot), until);
             }
             self.buffers.give(buffer);
@@ -85,14 +85,14 @@ impl Parts {
     /// Whether recovery needs a list of dead versions that `zone` holds.
     fn lists_dead(&self, zone: ZoneNo) -> bool {
         let until = self.space.get(zone).lists_dead_until;
-        until.is_some_and(|until| self.checkpoints.in_force() <= until)
+        until.is_some_and(|until| self.checkpoints.in_force <= until)
     }
 
     /// Whether a watermark must be written down before `zone` is reset. Recovery takes versions
     /// for granted only up to one that it finds on media: before a zone's contents vanish, one
     /// elsewhere must cover them, and all that the zone itself said of others that have gone.
     fn watermark_due(&self, zone: ZoneNo, stated: &Stated) -> bool {
-        let elsewhere = stated.without(zone).max(self.checkpoints.durable());
+        let elsewhere = stated.without(zone).max(self.checkpoints.durable);
         let zone = self.space.get(zone);
         elsewhere < zone.version_max.max(zone.says)
     }

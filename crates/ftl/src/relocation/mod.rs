@@ -28,29 +28,11 @@ pub(crate) struct CopiedPage {
 #[derive(Default)]
 pub(crate) struct Relocation {
     /// No zone was found that would give space; reset when something is invalidated.
-    stuck: bool,
+    pub stuck: bool,
     /// A zone with a program failure is to be emptied, however much space there is.
     pub evacuation_wanted: bool,
     /// Pages that were copied, until the copies are durable.
     pub copied: Vec<CopiedPage>,
-}
-
-impl Relocation {
-    /// Whether there is nothing that would give space.
-    pub fn is_stuck(&self) -> bool {
-        self.stuck
-    }
-
-    /// Whether emptying zones can give space is known now.
-    pub fn set_stuck(&mut self, stuck: bool) {
-        self.stuck = stuck;
-    }
-
-    /// Something was invalidated: it may be worth to look again.
-    #[inline]
-    pub fn unstick(&mut self) {
-        self.stuck = false;
-    }
 }
 
 /// What the cleaner goes by, and who waits for it.

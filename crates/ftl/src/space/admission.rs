@@ -64,7 +64,7 @@ impl<M: ZoneMedia> Ftl<M> {
             // Space goes before rest.
             self.cleaner.rest.end();
             self.cleaner.wanted.wake_all();
-            parts.relocation.is_stuck().then(|| {
+            parts.relocation.stuck.then(|| {
                 Err(Error::new(
                     ErrorKind::OutOfSpace,
                     "no zone is free and cleaning finds nothing to give up",
