@@ -21,7 +21,7 @@ use crate::map::{MapEntry, Place};
 use crate::parts::Parts;
 use crate::read::lost;
 
-/// What a batch of pairs comes to.
+/// How a batch of pairs is carried out.
 struct Plan {
     shares: Vec<Share>,
     copies: Vec<Copy>,
@@ -105,8 +105,8 @@ impl<M: ZoneMedia> Ftl<M> {
             }
             version
         };
-        // Pages that are written again are in the mapping only when that returns: until then another
-        // share would see what was there before, and of the others what comes behind.
+        // Pages that are written again enter the mapping when their append returns. Until then another
+        // share would see their old content beside the new content of the others.
         let mut placed = Some(placed);
         if plan.copies.is_empty()
             && let Some(placed) = placed.take()
@@ -173,7 +173,7 @@ impl<M: ZoneMedia> Ftl<M> {
             };
             let right_version = entry.version;
             // Cleaning names all pages of a slot in the append of its copy, which for that needs
-            // room for one page more; whatever else of this batch goes to the slot fits as well.
+            // space for one page more; whatever else of this batch goes to the slot fits as well.
             let fits = self.geometry.append_pages_max > 1
                 && parts.map.pages_of(slot).nth(REFERENCES_MAX - SHARES_MAX).is_none();
             let stays = !parts.space.get(self.geometry.zone_of(slot)).being_emptied;

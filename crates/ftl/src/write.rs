@@ -35,8 +35,8 @@ impl<M: ZoneMedia> Ftl<M> {
         self.write_behind(pages, durable, ready(Ok(()))).await
     }
 
-    /// As [`write`](Self::write). Readers see the batch when it is on the medium and `others` has
-    /// ended: changes of the same pages that came before and are still under way.
+    /// As [`write`](Self::write). Published once the append and `others` are done: earlier changes of
+    /// the same pages that are still under way.
     pub async fn write_behind(
         &self,
         pages: &[(PageNo, M::Page)],
@@ -63,9 +63,9 @@ impl<M: ZoneMedia> Ftl<M> {
         self.trim_with(range, durable, ready(Ok(())), || ()).await
     }
 
-    /// As [`trim`](Self::trim). It is in force when `others` has ended, changes of the range that came
-    /// before and are still under way; `in_force` is called in the step in which readers cease to see
-    /// what the range held: who keeps newer contents of it elsewhere gives them up together with it.
+    /// As [`trim`](Self::trim). Published once its record and `others` are done: earlier changes of the
+    /// range that are still under way. `in_force` is called in the step that publishes it: a caller that
+    /// keeps newer contents of the range in a cache drops them there.
     pub async fn trim_with(
         &self,
         range: PageRange,
@@ -95,8 +95,8 @@ impl<M: ZoneMedia> Ftl<M> {
         self.log_in_turn(turn, reservation, buffer, durable, changes, others, in_force).await
     }
 
-    /// Logs one batch, for which there is space, in the caller's turn. The mapping changes when
-    /// `others` has ended; `in_force` is called in that step.
+    /// Logs one batch, for which there is space, in the caller's turn. It is published once its appends
+    /// and `others` are done; `in_force` is called in that step.
     #[expect(clippy::too_many_arguments, reason = "what a batch is made of, each once")]
     pub(crate) async fn log_in_turn(
         &self,
@@ -108,7 +108,7 @@ impl<M: ZoneMedia> Ftl<M> {
         others: impl Future<Output = Result<()>>,
         in_force: impl FnOnce(),
     ) -> Result<()> {
-        // What a dump's mapping refers to must be there after the power loss.
+        // What the mapping refers to when it is dumped must survive the power loss.
         let dumps = self.dumper.is_some() && !Fault::EarlyAcknowledgement.is_planted();
         let durable = durable || dumps;
         // No await from here until the first poll of every append: versions, places and the
@@ -134,10 +134,10 @@ impl<M: ZoneMedia> Ftl<M> {
             }
         };
         let slots = slots.inspect_err(|error| self.latch(error))?;
-        // What failed is never in force, nor is what comes behind it: half of each would be seen.
+        // A batch that failed is never published, nor one that builds on it: readers would see half of it.
         others.await.inspect_err(|error| self.latch(error))?;
         if !changes.is_empty() {
-            // Of what the log lost before it readers may see a part still, in a cache above.
+            // If the log failed meanwhile, a cache above may still show part of what it lost.
             self.check_latch()?;
         }
         {
@@ -154,7 +154,7 @@ impl<M: ZoneMedia> Ftl<M> {
         if durable {
             return self.make_durable(placed.batch.last).await;
         }
-        // The log may have failed before this: then the next recovery does not come so far.
+        // If the log failed before this batch, the next recovery does not come so far.
         self.check_latch()
     }
 }
@@ -170,7 +170,7 @@ impl Parts {
         changes: &[Record],
     ) {
         for (piece, (zone, first_slot)) in placed.pieces.iter().zip(slots) {
-            // Only now: a checkpoint takes what returned to a zone for mapped.
+            // Only now: what a zone holds counts as mapped when its appends have returned.
             self.space.append_returned(*zone, placed.durable, piece.header.durable);
             for (index, spare) in buffer.spares[piece.start..piece.end].iter().enumerate() {
                 let slot = SlotNo(first_slot.0 + index as u32);

@@ -129,7 +129,7 @@ impl Anchors {
     /// `zone`, which is about to be opened, and the undeclared ones among those that are opened after it.
     fn to_declare(&self, zone: ZoneNo, space: &Space) -> Vec<ZoneNo> {
         let zone_bytes = u64::from(space.geometry().slots_per_zone) * PAGE_BYTES as u64;
-        // The longer the era, the more at once: an era has room for few anchors.
+        // The longer the era, the more at once: an era has few anchors.
         let most = (AHEAD_BYTES / zone_bytes).max(u64::from(self.declared_zones) / 4);
         let next = space.next_free(most.clamp(1, u64::from(u32::MAX)) as usize);
         let undeclared = |next: &ZoneNo| !self.declared[next.index()];

@@ -69,7 +69,7 @@ impl<M: ZoneMedia> Ftl<M> {
         if stream == Stream::Meta {
             parts.statistics.checkpoint_slots += slots;
         } else {
-            // When it returns, it leaves something to clean.
+            // What it replaces is garbage when it returns: cleaning may find space again.
             parts.relocation.stuck = false;
             parts.checkpoints.slots_since += slots;
             if parts.checkpoint_due() {
@@ -141,8 +141,8 @@ impl<M: ZoneMedia> Ftl<M> {
                 {
                     attempt += 1;
                     self.mark_failing(zone, &header, spares);
-                    // Cleaning must be able to go on, which makes the space for all others; except
-                    // where it waits for this very append, itself or behind a checkpoint.
+                    // Hosts leave a zone to cleaning, which makes space for all; except while
+                    // cleaning or a checkpoint waits for this very append.
                     let keep_free = || {
                         u32::from(
                             stream == Stream::Host && self.cleaner.waiting_for_hosts.get() == 0,

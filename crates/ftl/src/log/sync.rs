@@ -70,7 +70,7 @@ impl<M: ZoneMedia> Ftl<M> {
     /// Makes every change up to `version` durable, also those still in flight.
     pub(crate) async fn make_durable(&self, version: Version) -> Result<()> {
         loop {
-            // What was appended durably only has to wait for what is in flight before it.
+            // What was appended durably needs no sync, but the end of earlier batches in flight.
             let next = || {
                 let parts = self.parts.borrow();
                 if parts.log.durable() >= version {

@@ -93,18 +93,18 @@ impl<M: ZoneMedia> Reader<'_, M> {
         log.damaged.extend(append.damaged.iter().filter(newer).map(|(_, spare)| (zone, *spare)));
         for (index, spare) in append.spares.iter().enumerate() {
             let slot = self.geometry.slot(zone, append.first_offset + index as u32);
-            let moved = append.header.stream == Stream::Cleaning as u8;
+            let relocated = append.header.stream == Stream::Cleaning as u8;
             let Some(spare) = spare else { continue };
             let (page, version, checksum) = (spare.page, spare.version, spare.checksum);
             let data = Change::Data { page, remapped: false, checksum };
             // What cleaning relocated was durable; it is a batch of its own.
-            let batch_last = if moved { version } else { batch_last };
+            let batch_last = if relocated { version } else { batch_last };
             let counts = spare.kind != SlotKind::RemappedCopy;
             let change = match spare.kind {
                 SlotKind::Data if version > covered => data,
                 SlotKind::Copy | SlotKind::RemappedCopy => data,
-                SlotKind::Record if moved && version == Version::NEVER => {
-                    self.collect_moved(append, OwnPage { slot, checksum }, log).await;
+                SlotKind::Record if relocated && version == Version::NEVER => {
+                    self.collect_relocated(append, OwnPage { slot, checksum }, log).await;
                     continue;
                 }
                 SlotKind::Record if version > covered => {

@@ -50,7 +50,7 @@ pub(super) struct Original {
 impl<M: ZoneMedia> Reader<'_, M> {
     /// Collects what a page says that cleaning wrote beside its copies: dead versions, or the pages
     /// that share copies of `append`, which are found in these as if they were theirs.
-    pub(super) async fn collect_moved(
+    pub(super) async fn collect_relocated(
         &self,
         append: &ScannedAppend,
         own: OwnPage,

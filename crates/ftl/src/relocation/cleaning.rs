@@ -58,7 +58,7 @@ impl<M: ZoneMedia> Ftl<M> {
                 Choice::Nothing => {
                     let parts = &mut *self.parts.borrow_mut();
                     parts.relocation.evacuation_wanted = false;
-                    // Above the low watermark it was only not worth while.
+                    // Above the low watermark nothing was worth cleaning: that is not being stuck.
                     let short = parts.space.is_short(self.options.cleaning_low_zones);
                     parts.relocation.stuck = short;
                     self.zones_freed.wake_all();
@@ -85,7 +85,7 @@ impl<M: ZoneMedia> Ftl<M> {
         Ok(self.parts.borrow().log.records.len() < before)
     }
 
-    /// Moves what is live in `victim`, makes that durable, and resets the zone.
+    /// Copies what is live in `victim`, makes the copies durable, and resets the zone.
     pub(crate) async fn clean(&self, victim: ZoneNo) -> Result<()> {
         self.parts.borrow_mut().space.begin_emptying(victim);
         let live = self.live_slots(victim);
@@ -110,7 +110,8 @@ impl<M: ZoneMedia> Ftl<M> {
             self.sync_appends().await?;
         }
         self.parts.borrow_mut().relocation.copied.clear();
-        // Hosts may have replaced pages meanwhile, and a power cut may take that back.
+        // Hosts may have replaced pages meanwhile: until that is durable, a power cut brings the
+        // originals back.
         let replaced_by = self.parts.borrow().space.get(victim).replaced_by;
         if !Fault::NoWaitForReplacements.is_planted() {
             self.wait_for_hosts(replaced_by).await?;
@@ -119,8 +120,8 @@ impl<M: ZoneMedia> Ftl<M> {
         self.reset_emptied(victim).await
     }
 
-    /// Waits until every change up to `version` is durable. Appends that failed to program may
-    /// take the last zones meanwhile: they give them back, and whoever waits here does not.
+    /// Waits until every change up to `version` is durable. An append that failed to program and is
+    /// repeated may take the last zone meanwhile: otherwise the two would wait for each other.
     pub(crate) async fn wait_for_hosts(&self, version: Version) -> Result<()> {
         let _waiting = Waiting::new(&self.cleaner.waiting_for_hosts, 1);
         self.zones_freed.wake_all();

@@ -119,7 +119,7 @@ impl<M: ZoneMedia> Ftl<M> {
             }
             let pages = copies.buffer.spares.len() as u32;
             self.admit(Stream::Cleaning, pages, || self.kept_from_cleaning()).await?;
-            // What a dump's mapping refers to must be there after the power loss.
+            // What the mapping refers to when it is dumped must survive the power loss.
             let durable = self.dumper.is_some();
             let first = self.append_own(Stream::Cleaning, &copies.buffer, durable).await?;
             let parts = &mut *self.parts.borrow_mut();
@@ -178,7 +178,7 @@ impl<M: ZoneMedia> Ftl<M> {
             if let Err(error) = &read
                 && error.kind() == ErrorKind::PowerCut
             {
-                // The medium is gone, not what it holds: whoever still reads must not be told so.
+                // The power is gone, not the content: the page must not be called lost.
                 return Err(error.clone());
             }
             let intact = read.is_ok() && entry.holds(page, &content, spare.as_ref());

@@ -48,7 +48,7 @@ impl Victims {
         candidates.clear();
         let stated = parts.space.stated();
         for (number, zone) in parts.space.iter() {
-            // What is in flight replaces something when it returns.
+            // An append in flight replaces something when it returns.
             busy |= zone.appends_in_flight > 0;
             if zone.state != ZoneState::Full
                 || zone.being_emptied

@@ -89,7 +89,7 @@ impl Parts {
                 Stream::Meta => !checkpoint_runs,
                 _ => {
                     zone.state == ZoneState::Full
-                        // One more for a watermark.
+                        // One page more, for a watermark that must be written down.
                         && u64::from(pages_to_relocate(geometry, zone)) < copies_max
                         && zone.version_max.max(zone.replaced_by) <= watermark
                 }
