@@ -89,22 +89,7 @@ impl<M: ZoneMedia> Ftl<M> {
         for (copy, content) in plan.copies.iter().zip(contents) {
             buffer.push_data(copy.left, content);
         }
-        let version = {
-            let parts = &mut *self.parts.borrow_mut();
-            // The batch is seen as a whole, which it is when those that are written again are in the
-            // mapping too.
-            let hidden = !plan.copies.is_empty() && !Fault::SharesSeenByHalves.is_planted();
-            let version = parts.log.next_version();
-            parts.apply_shares(&plan.shares, hidden);
-            // Those come behind the record, under versions of their own.
-            let first = version.0 + u64::from(!plan.shares.is_empty());
-            for (copy, version) in plan.copies.iter().zip(first..) {
-                let (page, version) = (copy.left, Version(version));
-                let before = parts.map.get(page);
-                parts.log.shares.began(Undo { page, before, version });
-            }
-            version
-        };
+        let version = self.parts.borrow_mut().apply_plan(&plan);
         // Pages that are written again enter the mapping when their append returns. Until then another
         // share would see their old content beside the new content of the others.
         let mut placed = Some(placed);
@@ -190,11 +175,14 @@ impl<M: ZoneMedia> Ftl<M> {
 }
 
 impl Parts {
-    /// Puts shares in force under the next version, and says how to take them back. `hidden`: readers
-    /// see none of them until the batch has returned.
-    fn apply_shares(&mut self, shares: &[Share], hidden: bool) {
+    /// Puts the shares of `plan` in force under the next version, which this returns, and notes for each
+    /// page of it how to take it back.
+    fn apply_plan(&mut self, plan: &Plan) -> Version {
+        // The batch is seen as a whole, which it is when those that are written again are in the
+        // mapping too.
+        let hidden = !plan.copies.is_empty() && !Fault::SharesSeenByHalves.is_planted();
         let version = self.log.next_version();
-        for share in shares {
+        for share in &plan.shares {
             let undo = Undo { page: share.left, before: self.map.get(share.left), version };
             let (place, checksum) = (Place::At(share.slot), share.checksum);
             self.replace(share.left, MapEntry { version, place, remapped: true, checksum });
@@ -203,6 +191,13 @@ impl Parts {
                 self.log.shares.hide(undo);
             }
         }
+        // Those that are written again come behind the record, under versions of their own.
+        let first = version.0 + u64::from(!plan.shares.is_empty());
+        for (copy, version) in plan.copies.iter().zip(first..) {
+            let (page, version) = (copy.left, Version(version));
+            self.log.shares.began(Undo { page, before: self.map.get(page), version });
+        }
+        version
     }
 
     /// The log failed: takes the shares of `version` back, of which nobody was told. What they had
