@@ -16,9 +16,8 @@
 #define TANTALUM_CREATE_OVERWRITE 1
 
 /**
- * For tantalum_open: run the volume on a thread of its own. Then many callers at once share its
- * group commits. Without, the calling thread does the work, one caller at a time, which is
- * quicker where there is mostly one.
+ * For tantalum_open: run the volume on a thread of its own, which cleans also while nobody
+ * calls. Without, the calling threads do the work, which is quicker where there is mostly one.
  */
 #define TANTALUM_OPEN_OWN_THREAD 1
 

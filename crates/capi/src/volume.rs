@@ -18,9 +18,8 @@ pub struct TantalumVolume(pub(crate) Client);
 /// For tantalum_create: give up what the volume's file or device holds.
 pub const TANTALUM_CREATE_OVERWRITE: u32 = 1;
 
-/// For tantalum_open: run the volume on a thread of its own. Then many callers at once share its
-/// group commits. Without, the calling thread does the work, one caller at a time, which is
-/// quicker where there is mostly one.
+/// For tantalum_open: run the volume on a thread of its own, which cleans also while nobody
+/// calls. Without, the calling threads do the work, which is quicker where there is mostly one.
 pub const TANTALUM_OPEN_OWN_THREAD: u32 = 1;
 
 /// For tantalum_open: to be read only. Nothing is written to the volume or beside it, so it may lie

@@ -1,4 +1,5 @@
 //! What both executors share: tasks, their wakers, the ready queue, join handles.
+use crate::live::Callers;
 use std::cell::{Cell, RefCell};
 use std::collections::VecDeque;
 use std::future::Future;
@@ -37,9 +38,11 @@ pub async fn yield_now() {
 #[derive(Default)]
 pub(crate) struct ReadyQueue {
     ready: Mutex<VecDeque<usize>>,
-    // True while the executor blocks, or is about to: then a push must also write to `wake_fd`.
+    // True while nobody runs the executor, or is about to stop: then a push must also wake somebody.
     parked: AtomicBool,
-    // An eventfd; `None` in virtual time, whose executor never blocks.
+    // Who could run it, where it goes from thread to thread.
+    callers: Callers,
+    // An eventfd for an executor with a thread; `None` in virtual time, whose executor never blocks.
     wake_fd: Option<OwnedFd>,
 }
 
@@ -50,6 +53,10 @@ impl ReadyQueue {
 
     pub(crate) fn wake_fd(&self) -> Option<&OwnedFd> {
         self.wake_fd.as_ref()
+    }
+
+    pub(crate) fn callers(&self) -> &Callers {
+        &self.callers
     }
 
     fn lock(&self) -> MutexGuard<'_, VecDeque<usize>> {
@@ -71,7 +78,7 @@ impl ReadyQueue {
     }
 
     /// Says that the executor is about to block. What was pushed before shows in `is_empty`
-    /// afterwards; what is pushed later writes to the eventfd.
+    /// afterwards; what is pushed later wakes it.
     pub(crate) fn set_parked(&self, parked: bool) {
         self.parked.store(parked, Ordering::SeqCst);
     }
@@ -80,6 +87,7 @@ impl ReadyQueue {
     pub(crate) fn unpark(&self) {
         if self.parked.load(Ordering::SeqCst)
             && self.parked.swap(false, Ordering::SeqCst)
+            && !self.callers.call_one()
             && let Some(fd) = &self.wake_fd
         {
             // Fails only where the counter is full, and then the executor wakes anyway.
@@ -134,13 +142,22 @@ impl Tasks {
     {
         let join = Rc::new(JoinState { result: RefCell::new(None), waiter: RefCell::new(None) });
         let handle = JoinHandle { state: Rc::clone(&join) };
-        let future = Box::pin(async move {
+        self.add(name, async move {
             let result = future.await;
             *join.result.borrow_mut() = Some(result);
             if let Some(waiter) = join.waiter.borrow_mut().take() {
                 waiter.wake();
             }
         });
+        handle
+    }
+
+    /// Adds a task whose end nobody waits for, ready to be polled; what wakes it.
+    pub(crate) fn add(
+        &self,
+        name: &'static str,
+        future: impl Future<Output = ()> + 'static,
+    ) -> Waker {
         let mut slots = self.slots.borrow_mut();
         let task = self.free.borrow_mut().pop().unwrap_or_else(|| {
             slots.push(None);
@@ -151,10 +168,12 @@ impl Tasks {
             queued: AtomicBool::new(true),
             queue: Arc::clone(&self.queue),
         });
+        let own = Waker::from(Arc::clone(&waker));
+        let future: Pin<Box<dyn Future<Output = ()>>> = Box::pin(future);
         slots[task] =
             Some(Task { name, future: Some(future), waker, waiting_on: "its first turn" });
         self.queue.push(task);
-        handle
+        own
     }
 
     /// Polls one task; stale numbers are passed over.

@@ -1,10 +1,12 @@
 //! What only the live executor does, over both engines.
 use std::io::{IoSlice, Write};
 use std::net::TcpStream;
+use std::rc::Rc;
 use std::thread;
+use tantalum_base::ErrorKind;
 use tantalum_runtime::live::net::{Address, Listener};
 use tantalum_runtime::live::{Confined, EngineChoice, LiveFile, LiveOptions, remote, spawn_thread};
-use tantalum_runtime::{IoBuf, Live, Runtime};
+use tantalum_runtime::{IoBuf, Live, Runtime, yield_now};
 
 fn engines() -> Vec<Live> {
     [EngineChoice::Threads, EngineChoice::Blocking, EngineChoice::Uring]
@@ -180,49 +182,132 @@ fn four_threads_call_an_executor() {
     }
 }
 
+/// An executor that goes from thread to thread, with a file on it.
+fn confined() -> Confined<Rc<LiveFile>> {
+    let file = scratch();
+    // SAFETY: nothing is put aside.
+    #[expect(unsafe_code, reason = "the contract of the executor under test")]
+    let confined = unsafe { Confined::new(move |live| Ok(Rc::new(LiveFile::new(live, file)))) };
+    confined.unwrap()
+}
+
 /// An executor that is lent from thread to thread does files and waits on each of them, also on one
 /// that did not make it, and when the one before has ended.
 #[test]
-fn an_executor_goes_from_thread_to_thread_with_any_engine() {
-    for engine in [EngineChoice::Threads, EngineChoice::Blocking, EngineChoice::Uring] {
-        let options = LiveOptions { engine, ..LiveOptions::default() };
-        let file = scratch();
-        let make = move |live: &Live| Ok(std::rc::Rc::new(LiveFile::new(live, file)));
-        // SAFETY: nothing is put aside.
-        #[expect(unsafe_code, reason = "the contract of the executor under test")]
-        let confined = match unsafe { Confined::new(options, make) } {
-            Ok(confined) => confined,
-            Err(error) => {
-                eprintln!("skipped {engine:?}: {error}");
-                continue;
+fn an_executor_goes_from_thread_to_thread() {
+    let confined = confined();
+    for round in 0..6u8 {
+        let work = |live: &Live, file: &Rc<LiveFile>| {
+            let (clock, file) = (live.clone(), Rc::clone(file));
+            async move {
+                let at = u64::from(round) * 4096;
+                let mut buf = IoBuf::zeroed(4096);
+                buf.fill(round + 1);
+                file.write_at(at, buf, false).await.0.unwrap();
+                // Parked, and woken from elsewhere.
+                let (sender, mut receiver) = remote::channel("a wake-up", 1);
+                #[expect(clippy::disallowed_methods, reason = "somebody else wakes it")]
+                let waker = thread::spawn(move || sender.send(round).unwrap());
+                assert_eq!(receiver.recv().await, Some(round));
+                waker.join().unwrap();
+                clock.sleep(100_000).await;
+                let (result, buf) = file.read_at(at, IoBuf::zeroed(4096)).await;
+                result.unwrap();
+                assert!(buf.iter().all(|byte| *byte == round + 1));
             }
         };
-        for round in 0..6u8 {
-            let work = |live: &Live, file: &std::rc::Rc<LiveFile>| {
-                let (clock, file) = (live.clone(), std::rc::Rc::clone(file));
-                live.run(async move {
-                    let at = u64::from(round) * 4096;
-                    let mut buf = IoBuf::zeroed(4096);
-                    buf.fill(round + 1);
-                    file.write_at(at, buf, false).await.0.unwrap();
-                    // Parked, and woken from elsewhere.
-                    let (sender, mut receiver) = remote::channel("a wake-up", 1);
-                    #[expect(clippy::disallowed_methods, reason = "somebody else wakes it")]
-                    let waker = thread::spawn(move || sender.send(round).unwrap());
-                    assert_eq!(receiver.recv().await, Some(round));
-                    waker.join().unwrap();
-                    clock.sleep(100_000).await;
-                    let (result, buf) = file.read_at(at, IoBuf::zeroed(4096)).await;
-                    result.unwrap();
-                    assert!(buf.iter().all(|byte| *byte == round + 1));
-                });
-            };
-            // Each on a thread of its own, which ends, and on this one in between.
-            if round % 3 == 2 {
-                confined.with(work).unwrap();
-            } else {
-                thread::scope(|scope| scope.spawn(|| confined.with(work).unwrap()).join().unwrap());
-            }
+        // Each on a thread of its own, which ends, and on this one in between.
+        if round % 3 == 2 {
+            confined.call(work).unwrap();
+        } else {
+            thread::scope(|scope| scope.spawn(|| confined.call(work).unwrap()).join().unwrap());
         }
     }
+}
+
+/// Callers of one executor, each of which writes, syncs and reads what is its own.
+#[test]
+fn callers_of_one_executor_all_get_their_answers() {
+    const CALLERS: u64 = 6;
+    let confined = confined();
+    let call = |caller: u64, round: u64| {
+        let answer = confined.call(|live, file| {
+            let (clock, file) = (live.clone(), Rc::clone(file));
+            async move {
+                let mut buf = IoBuf::zeroed(4096);
+                buf.fill((caller * 31 + round) as u8);
+                file.write_at(caller * 4096, buf, round.is_multiple_of(5)).await.0.unwrap();
+                if round.is_multiple_of(7) {
+                    clock.sleep(1 + round * 1000).await;
+                }
+                yield_now().await;
+                let (result, buf) = file.read_at(caller * 4096, IoBuf::zeroed(4096)).await;
+                result.unwrap();
+                (buf[0], buf[4095])
+            }
+        });
+        let expected = (caller * 31 + round) as u8;
+        assert_eq!(answer.unwrap(), (expected, expected));
+    };
+    thread::scope(|scope| {
+        for caller in 0..CALLERS {
+            scope.spawn(move || (0..200).for_each(|round| call(caller, round)));
+        }
+    });
+}
+
+/// What one request waits for is brought by another caller's, which finds the executor free.
+#[test]
+fn a_caller_that_waits_leaves_the_executor_to_others() {
+    let confined = confined();
+    let (sender, receiver) = remote::channel("what another caller brings", 1);
+    let waiting = remote::channel("that the first waits", 1);
+    thread::scope(|scope| {
+        let mut receiver = Some(receiver);
+        let confined = &confined;
+        let (told, mut tell) = waiting;
+        scope.spawn(move || {
+            let first = confined.call(|_, _| {
+                let mut receiver = receiver.take().unwrap();
+                async move {
+                    told.send(()).unwrap();
+                    receiver.recv().await
+                }
+            });
+            assert_eq!(first.unwrap(), Some(7));
+        });
+        let second = confined.call(|_, _| async move {
+            tell.recv().await.unwrap();
+            sender.send(7).unwrap();
+        });
+        second.unwrap();
+    });
+}
+
+#[test]
+fn who_waits_while_another_caller_panics_is_told() {
+    let confined = confined();
+    let (told, mut waits) = remote::channel("that the first waits", 1);
+    thread::scope(|scope| {
+        let confined = &confined;
+        let first = scope.spawn(move || {
+            confined.call(move |_, _| async move {
+                told.send(()).unwrap();
+                std::future::pending::<()>().await
+            })
+        });
+        let second = scope.spawn(move || {
+            confined.call(move |_, _| async move {
+                waits.recv().await.unwrap();
+                panic!("planted");
+            })
+        });
+        // Either of them may be the one that ran it.
+        let ends = [first.join(), second.join()];
+        assert_eq!(ends.iter().filter(|end| end.is_err()).count(), 1);
+        let told = ends.into_iter().flatten().next().unwrap().unwrap_err();
+        assert_eq!(told.kind(), ErrorKind::Closed);
+    });
+    let later = confined.call(|_, _| async {}).unwrap_err();
+    assert_eq!(later.kind(), ErrorKind::Closed);
 }

@@ -4,7 +4,9 @@ use common::{new_volume, one, open_volume};
 use rusqlite::ErrorCode;
 use std::io::{PipeReader, PipeWriter, Read, Write};
 use std::process::Command;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
+use tantalum_base::{ErrorKind, PAGE_BYTES, PageBuf, PageNo};
 
 /// One test at a time: a lock of SQLite's that another thread holds is held for ever in a child.
 static FORKING: Mutex<()> = Mutex::new(());
@@ -151,6 +153,37 @@ fn a_child_of_a_bare_system_call_is_another_process_too() {
     child.finish();
     connection.execute_batch("INSERT INTO t VALUES (2)").unwrap();
     assert_eq!(one::<i64>(&connection, "SELECT sum(x) FROM t"), 2);
+}
+
+/// At any moment of another thread's commits: nothing in the child waits for a thread that is not there.
+#[test]
+fn a_child_is_refused_also_where_another_thread_was_committing() {
+    let _alone = alone();
+    let folder = tempfile::tempdir().unwrap();
+    let client = tantalum_volume::open_client(&new_volume(folder.path(), "")).unwrap();
+    let done = AtomicBool::new(false);
+    std::thread::scope(|scope| {
+        for thread in 0..2 {
+            let (client, done) = (client.clone(), &done);
+            scope.spawn(move || {
+                while !done.load(Ordering::Relaxed) {
+                    let page = (PageNo(thread), PageBuf::copy_from(&[1; PAGE_BYTES]));
+                    client.write_transaction(vec![page]).unwrap();
+                }
+            });
+        }
+        let mut inherited = Some(client);
+        for _ in 0..50 {
+            let child = Child::new(|_| {
+                let theirs = inherited.take().unwrap();
+                assert_eq!(theirs.read(PageNo(0), 1).unwrap_err().kind(), ErrorKind::Closed);
+                assert_eq!(theirs.flush().unwrap_err().kind(), ErrorKind::Closed);
+                drop(theirs);
+            });
+            child.finish();
+        }
+        done.store(true, Ordering::Relaxed);
+    });
 }
 
 #[test]

@@ -11,8 +11,9 @@
 //! in one. Requests of several threads are served concurrently, at most
 //! [`WORKERS`] at a time; what more comes waits in the channel, and once that is full in `send`.
 //!
-//! Or the device's executor is lent to the caller's thread ([`Client::confined`]): no switch of
-//! threads, and one caller at a time. That is quicker where there is mostly one, as with SQLite.
+//! Or the device's executor is lent to the callers' threads ([`Client::confined`]): no switch of
+//! threads. That is quicker where there is mostly one, as with SQLite. Of several, each runs the
+//! executor while it has something to do, and none waits for another one's I/O.
 //!
 //! A `Client` must not be called on the volume's own thread: it would wait for itself. After a fork
 //! the child's calls are refused as `Closed`, and dropping its copy does nothing.
@@ -46,14 +47,14 @@ pub struct Client(Arc<Shared>);
 /// How requests reach the device.
 enum Link {
     /// Its thread takes them from a channel.
-    Channel(RemoteSender<Request>),
+    Channel(RemoteSender<Message>),
     /// The caller runs the device's executor.
     Confined(Box<dyn Drive>),
 }
 
 /// Handles a request on the caller's thread; dropping it closes the device.
 trait Drive: Send + Sync {
-    fn drive(&self, request: Request) -> Result<()>;
+    fn drive(&self, request: Request) -> Result<Answer>;
 }
 
 struct Shared {
@@ -84,10 +85,10 @@ impl Drop for Shared {
 }
 
 /// The end of the channel from which [`Client`]s are made.
-pub struct Connector(RemoteSender<Request>);
+pub struct Connector(RemoteSender<Message>);
 
 /// The end of the channel that [`serve_client`] serves.
-pub struct Requests(RemoteReceiver<Request>);
+pub struct Requests(RemoteReceiver<Message>);
 
 /// A channel between clients and the thread of a device.
 pub fn channel() -> (Connector, Requests) {
@@ -104,26 +105,27 @@ impl Connector {
     }
 }
 
+type Message = (Request, ReplySender<Result<Answer>>);
+
 enum Request {
-    Read {
-        first: PageNo,
-        pages: Vec<PageBuf>,
-        tx: Option<TxId>,
-        reply: ReplySender<Result<Vec<PageBuf>>>,
-    },
-    Write {
-        first: PageNo,
-        pages: Vec<PageBuf>,
-        tx: Option<TxId>,
-        reply: ReplySender<Result<()>>,
-    },
-    WriteScattered(Vec<(PageNo, PageBuf)>, ReplySender<Result<()>>),
-    Flush(ReplySender<Result<()>>),
-    Trim(PageRange, ReplySender<Result<()>>),
-    Share(Vec<(PageNo, PageNo)>, ReplySender<Result<()>>),
-    Begin(ReplySender<Result<TxId>>),
-    Commit(TxId, ReplySender<Result<()>>),
-    Abort(TxId, ReplySender<Result<()>>),
+    Read { first: PageNo, pages: Vec<PageBuf>, tx: Option<TxId> },
+    Write { first: PageNo, pages: Vec<PageBuf>, tx: Option<TxId> },
+    WriteScattered(Vec<(PageNo, PageBuf)>),
+    Flush,
+    Trim(PageRange),
+    Share(Vec<(PageNo, PageNo)>),
+    Begin,
+    Commit(TxId),
+    Abort(TxId),
+}
+
+/// What a request that was granted brings.
+#[derive(Default)]
+struct Answer {
+    /// What was read, of a read.
+    pages: Vec<PageBuf>,
+    /// What was opened, of `Begin`.
+    tx: TxId,
 }
 
 impl Client {
@@ -174,12 +176,12 @@ impl Client {
 
     /// Writes `pages` from `first` on, all or nothing.
     pub fn write(&self, first: PageNo, pages: Vec<PageBuf>) -> Result<()> {
-        self.call(|reply| Request::Write { first, pages, tx: None, reply })
+        self.call(Request::Write { first, pages, tx: None }).map(drop)
     }
 
     /// Writes `pages` from `first` on in transaction `tx`.
     pub fn write_tx(&self, tx: TxId, first: PageNo, pages: Vec<PageBuf>) -> Result<()> {
-        self.call(|reply| Request::Write { first, pages, tx: Some(tx), reply })
+        self.call(Request::Write { first, pages, tx: Some(tx) }).map(drop)
     }
 
     /// Writes `pages`, in any order but each page once, in one transaction of its own: visible
@@ -193,50 +195,47 @@ impl Client {
         }
         // Neighbours are written side by side.
         pages.sort_unstable_by_key(|(page, _)| *page);
-        self.call(|reply| Request::WriteScattered(pages, reply))
+        self.call(Request::WriteScattered(pages)).map(drop)
     }
 
     /// Makes everything that completed before durable.
     pub fn flush(&self) -> Result<()> {
-        self.call(Request::Flush)
+        self.call(Request::Flush).map(drop)
     }
 
     /// Gives the range up; it reads as zeros.
     pub fn trim(&self, range: PageRange) -> Result<()> {
-        self.call(|reply| Request::Trim(range, reply))
+        self.call(Request::Trim(range)).map(drop)
     }
 
     /// Remaps: each left page takes the right page's content; all pairs or none.
     pub fn share(&self, pairs: Vec<(PageNo, PageNo)>) -> Result<()> {
-        self.call(|reply| Request::Share(pairs, reply))
+        self.call(Request::Share(pairs)).map(drop)
     }
 
     /// Opens a transaction. One that is still open when the last client is dropped is aborted.
     pub fn begin(&self) -> Result<TxId> {
-        self.call(Request::Begin)
+        Ok(self.call(Request::Begin)?.tx)
     }
 
     /// Makes all that the transaction wrote visible and durable, all or nothing.
     pub fn commit(&self, tx: TxId) -> Result<()> {
-        self.call(|reply| Request::Commit(tx, reply))
+        self.call(Request::Commit(tx)).map(drop)
     }
 
     /// Drops all that the transaction wrote.
     pub fn abort(&self, tx: TxId) -> Result<()> {
-        self.call(|reply| Request::Abort(tx, reply))
+        self.call(Request::Abort(tx)).map(drop)
     }
 
     fn read_as(&self, first: PageNo, pages: usize, tx: Option<TxId>) -> Result<Vec<PageBuf>> {
         // Checked before memory is asked for: `pages` may come from anywhere.
         self.limits().check_range(PageRange::new(first, pages as u64))?;
         let pages = vec![PageBuf::zero(); pages];
-        self.call(|reply| Request::Read { first, pages, tx, reply })
+        Ok(self.call(Request::Read { first, pages, tx })?.pages)
     }
 
-    fn call<T: Send + 'static>(
-        &self,
-        request: impl FnOnce(ReplySender<Result<T>>) -> Request,
-    ) -> Result<T> {
+    fn call(&self, request: Request) -> Result<Answer> {
         let open =
             self.0.open.as_ref().filter(|_| self.0.process.is_current()).ok_or_else(|| {
                 Error::new(
@@ -244,12 +243,14 @@ impl Client {
                     "the volume was opened before this process was forked",
                 )
             })?;
-        let (reply, answer) = remote::reply();
         match &open.link {
-            Link::Channel(sender) => sender.send(request(reply)).map_err(|_| gone())?,
-            Link::Confined(device) => device.drive(request(reply))?,
+            Link::Channel(sender) => {
+                let (reply, answer) = remote::reply();
+                sender.send((request, reply)).map_err(|_| gone())?;
+                answer.wait().ok_or_else(gone)?
+            }
+            Link::Confined(device) => device.drive(request),
         }
-        answer.wait().ok_or_else(gone)?
     }
 }
 
@@ -308,26 +309,26 @@ impl<D: LifeCycle + PageDevice<Page = PageBuf>> Lent<D> {
     }
 }
 
-struct Borrowed<D: LifeCycle + PageDevice<Page = PageBuf>>(Confined<Rc<Lent<D>>>);
+struct Borrowed<D: LifeCycle + PageDevice<Page = PageBuf>>(Confined<Lent<D>>);
 
 impl<D: LifeCycle + PageDevice<Page = PageBuf>> Drive for Borrowed<D> {
-    fn drive(&self, request: Request) -> Result<()> {
-        self.0.with(|live, lent| {
+    fn drive(&self, request: Request) -> Result<Answer> {
+        self.0.call(|_, lent| {
             let service = Rc::clone(&lent.0);
-            live.run(async move { service.handle(request).await });
-        })
+            async move { service.handle(request).await }
+        })?
     }
 }
 
 impl<D: LifeCycle + PageDevice<Page = PageBuf>> Drop for Borrowed<D> {
     fn drop(&mut self) {
         close_quietly(|| {
-            self.0.with(|live, lent| {
+            self.0.call(|_, lent| {
                 let service = Rc::clone(&lent.0);
-                live.run(async move {
+                async move {
                     service.abort_open().await;
                     service.device.close().await
-                })
+                }
             })?
         });
     }
@@ -336,7 +337,7 @@ impl<D: LifeCycle + PageDevice<Page = PageBuf>> Drop for Borrowed<D> {
 impl Client {
     /// The first client of a device that is lent to its callers.
     pub fn confined<D: LifeCycle + PageDevice<Page = PageBuf>>(
-        executor: Confined<Rc<Lent<D>>>,
+        executor: Confined<Lent<D>>,
         limits: Limits,
     ) -> Client {
         let link = Link::Confined(Box::new(Borrowed(executor)));
@@ -347,7 +348,7 @@ impl Client {
 struct Service<D> {
     device: Rc<D>,
     /// `None` while a worker waits for the next request; `turn` lets only one in.
-    requests: Cell<Option<RemoteReceiver<Request>>>,
+    requests: Cell<Option<RemoteReceiver<Message>>>,
     turn: Semaphore,
     open: RefCell<FastSet<TxId>>,
 }
@@ -365,12 +366,12 @@ impl<D: PageDevice<Page = PageBuf>> Service<D> {
     // The worker that receives a request also handles it, so that no request is handed on
     // between tasks; the next worker takes over the waiting.
     async fn work(self: Rc<Self>) {
-        while let Some(request) = self.next().await {
-            self.handle(request).await;
+        while let Some((request, reply)) = self.next().await {
+            reply.send(self.handle(request).await);
         }
     }
 
-    async fn next(&self) -> Option<Request> {
+    async fn next(&self) -> Option<Message> {
         let _turn = self.turn.acquire(1).await;
         let mut requests = self.requests.take()?;
         let request = requests.recv().await;
@@ -378,39 +379,34 @@ impl<D: PageDevice<Page = PageBuf>> Service<D> {
         request
     }
 
-    async fn handle(&self, request: Request) {
+    async fn handle(&self, request: Request) -> Result<Answer> {
         let device = &*self.device;
+        let mut answer = Answer::default();
         match request {
-            Request::Read { first, mut pages, tx, reply } => {
-                let read = device.read(first, &mut pages, tx).await;
-                reply.send(read.map(|()| pages));
+            Request::Read { first, mut pages, tx } => {
+                device.read(first, &mut pages, tx).await?;
+                answer.pages = pages;
             }
-            Request::Write { first, pages, tx, reply } => {
-                reply.send(device.write(first, &pages, tx).await);
+            Request::Write { first, pages, tx } => device.write(first, &pages, tx).await?,
+            Request::WriteScattered(pages) => device.write_scattered(pages, || ()).await?,
+            Request::Flush => device.flush().await?,
+            Request::Trim(range) => device.trim(range).await?,
+            Request::Share(pairs) => device.share(&pairs).await?,
+            Request::Begin => {
+                answer.tx = device.begin().await?;
+                self.open.borrow_mut().insert(answer.tx);
             }
-            Request::WriteScattered(pages, reply) => {
-                reply.send(device.write_scattered(pages, || ()).await);
-            }
-            Request::Flush(reply) => reply.send(device.flush().await),
-            Request::Trim(range, reply) => reply.send(device.trim(range).await),
-            Request::Share(pairs, reply) => reply.send(device.share(&pairs).await),
-            Request::Begin(reply) => {
-                let begun = device.begin().await;
-                if let Ok(tx) = begun {
-                    self.open.borrow_mut().insert(tx);
-                }
-                reply.send(begun);
-            }
-            Request::Commit(tx, reply) => {
+            Request::Commit(tx) => {
                 let committed = device.commit(tx).await;
                 // However it ended, so did the transaction.
                 self.open.borrow_mut().remove(&tx);
-                reply.send(committed);
+                committed?;
             }
-            Request::Abort(tx, reply) => {
+            Request::Abort(tx) => {
                 self.open.borrow_mut().remove(&tx);
-                reply.send(device.abort(tx).await);
+                device.abort(tx).await?;
             }
         }
+        Ok(answer)
     }
 }

@@ -30,8 +30,8 @@ pub struct HostOptions {
 /// Where a hosted volume's executor runs.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Placement {
-    /// On the thread of whoever calls: no switch of threads, one caller at a time. Cleaning and
-    /// checkpoints go on while somebody calls.
+    /// On the threads of those who call: no switch of threads, and each makes its own system calls
+    /// ([`EngineChoice::Blocking`]). Cleaning and checkpoints go on while somebody calls.
     #[default]
     Caller,
     /// On a thread of its own: many callers share its group commits.
@@ -58,9 +58,11 @@ impl VolumeHost {
         Ok(VolumeHost { client: opened.client.opened_at(Origin::of(&at)), ..opened })
     }
 
-    fn open_here(config: VolumeConfig, mut live: LiveOptions, open: OpenOptions) -> Result<Self> {
-        if live.engine == EngineChoice::Auto {
-            live.engine = EngineChoice::Blocking;
+    fn open_here(config: VolumeConfig, live: LiveOptions, open: OpenOptions) -> Result<Self> {
+        if !matches!(live.engine, EngineChoice::Auto | EngineChoice::Blocking) {
+            let context = "callers make their system calls themselves: choose the engine \"auto\", \
+                           or a thread for the volume";
+            return Err(Error::new(ErrorKind::InvalidInput, context));
         }
         let store_counters = StoreCounters::default();
         let counters = store_counters.clone();
@@ -71,12 +73,12 @@ impl VolumeHost {
                 open_on(&handle, &config, open, |store| Counting::new(store, counters)).await
             })?;
             opened = Some((volume.limits().clone(), report));
-            Ok(Rc::new(Lent::new(volume)))
+            Ok(Lent::new(volume))
         };
         // SAFETY: neither opening a volume nor handling a request puts anything aside: all that a
         // volume is made of is reached from its executor's tasks and from the volume itself.
         #[expect(unsafe_code, reason = "the volume goes from thread to thread with its executor")]
-        let executor = unsafe { Confined::new(live, make) }?;
+        let executor = unsafe { Confined::new(make) }?;
         let Some((limits, report)) = opened else {
             return Err(Error::new(ErrorKind::Closed, "the volume was not opened"));
         };

@@ -1,59 +1,215 @@
-//! An executor and all that lives on it, lent from thread to thread as a whole.
+//! An executor and all that lives on it, run by whichever thread calls.
 //!
-//! A synchronous caller that had to hand each request to another thread and to wait for the
-//! answer would pay two switches of threads a request: about as
-//! much as a durable write takes on a fast disk, and far more on a busy machine. Here the caller's own thread runs the executor until its
-//! request is done. A lock lets one caller in at a time.
-use super::{Live, LiveOptions};
-use std::sync::Mutex;
+//! A synchronous caller that had to hand each request to another thread and to wait for the answer
+//! would pay two switches of threads a request: about as much as a durable write takes on a fast
+//! disk, and far more on a busy machine. Here the caller's own thread runs the executor until its
+//! request is done:
+//!
+//! ```text
+//! locked      polls the tasks that are ready, one round after the other; leaves with its answer
+//! unlocked    makes the system call of a read or write that was asked for in there: its own request's,
+//!             else the oldest that nobody works on
+//! unlocked    waits, where there is nothing to do: for its answer, or to be called to run the executor
+//! ```
+//!
+//! So the lock is held while tasks are polled, and while none of them can go on, other callers' requests
+//! come in: a read does not wait for another caller's durable write, and commits that come during one
+//! share the next. A single caller takes an uncontended lock, and switches no thread.
+//!
+//! Whoever leaves calls one that waits, if anything is left to do. The last one out makes the system
+//! calls that were asked for; tasks that could go on then do so with the next caller.
+use super::callers::Caller;
+use super::threads::Job;
+use super::{Driver, Engine, EngineChoice, Live, LiveOptions};
+use crate::task::ReadyQueue;
+use std::collections::VecDeque;
+use std::future::Future;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::task::Waker;
+use std::time::Duration;
 use tantalum_base::{Error, ErrorKind, Result};
 
-/// An executor with a value that lives on it, usable from any thread, by one at a time.
-pub struct Confined<T>(Mutex<Inner<T>>);
+/// An executor with a value that lives on it, usable from any thread.
+pub struct Confined<T> {
+    inner: Mutex<Inner<T>>,
+    queue: Arc<ReadyQueue>,
+}
 
 struct Inner<T> {
     value: T,
     live: Live,
+    /// Callers that have no answer yet.
+    inside: usize,
+    /// The tasks of a round; empty in between.
+    ready: VecDeque<usize>,
 }
 
 // SAFETY: what is not `Send` in here (reference counts, cells) is reachable only through `Inner`,
-// as the contract of `Confined::new` demands, and the mutex lets one thread at a time touch it.
-// No kernel operation is in flight while nobody holds the lock (`Live::settle`), so that the end
-// of a thread ends none of them.
+// as the contract of `Confined::new` demands, and the mutex lets one thread at a time touch it. What
+// a thread has while it does not hold the lock (a `Job`, a `Waker`, its answer) is `Send`.
 #[expect(unsafe_code, reason = "a whole executor moves between threads under a lock")]
 unsafe impl<T> Send for Inner<T> {}
 
+type Locked<'a, T> = MutexGuard<'a, Inner<T>>;
+
 impl<T: 'static> Confined<T> {
-    /// Makes an executor, and with it the value that is to live on it.
+    /// Makes an executor, and with it the value that is to live on it. Its tasks do I/O on files;
+    /// there are no sockets.
     ///
     /// # Safety
-    /// Neither `make` nor any closure given to [`with`](Self::with) may put aside anything that
-    /// is not `Send` and belongs to the executor or the value, as a thread-local could.
+    /// Neither `make`, nor any closure given to [`call`](Self::call), nor the futures that these make
+    /// may put aside anything that is not `Send` and belongs to the executor or the value, as a
+    /// thread-local could.
     ///
     /// # Errors
     /// As [`Live::new`] and `make`.
     #[expect(unsafe_code, reason = "the compiler cannot see what goes into thread-locals")]
-    pub unsafe fn new(
-        options: LiveOptions,
-        make: impl FnOnce(&Live) -> Result<T> + Send,
-    ) -> Result<Self> {
-        let live = Live::for_any_thread(&options)?;
+    pub unsafe fn new(make: impl FnOnce(&Live) -> Result<T> + Send) -> Result<Self> {
+        let options = LiveOptions { engine: EngineChoice::Blocking, ..LiveOptions::default() };
+        let live = Live::new(options)?;
         let value = make(&live).inspect_err(|_| live.drop_tasks())?;
-        live.settle();
-        Ok(Confined(Mutex::new(Inner { value, live })))
+        let queue = Arc::clone(&live.0.tasks.queue);
+        let inner = Inner { value, live, inside: 0, ready: VecDeque::new() };
+        Ok(Confined { inner: Mutex::new(inner), queue })
     }
 
-    /// Calls `job` on this thread, with the executor to run things on.
+    /// Runs what `job` makes to its end, as a task of the executor; blocks this thread meanwhile.
     ///
     /// # Errors
-    /// `Closed` where an earlier caller panicked midway: nobody knows in what state things are.
-    pub fn with<R: Send>(&self, job: impl FnOnce(&Live, &T) -> R + Send) -> Result<R> {
-        let inner = self.0.lock().map_err(|_| {
+    /// `Closed` where a caller panicked while it ran the executor: nobody knows in what state things are.
+    pub fn call<R, F>(&self, job: impl FnOnce(&Live, &T) -> F + Send) -> Result<R>
+    where
+        R: Send + 'static,
+        F: Future<Output = R> + 'static,
+    {
+        let _alarm = Alarm(&self.queue);
+        let answer = Arc::new(Mutex::new(None));
+        let caller = Caller::current();
+        let mut inner = self.lock()?;
+        inner.inside += 1;
+        let own = {
+            let (answer, caller) = (Arc::clone(&answer), Arc::clone(&caller));
+            let future = job(&inner.live, &inner.value);
+            inner.live.0.tasks.add("a caller's request", async move {
+                let result = future.await;
+                *lock(&answer) = Some(result);
+                caller.call();
+            })
+        };
+        loop {
+            let Inner { live, ready, .. } = &mut *inner;
+            live.poll_round(ready);
+            if let Some(result) = lock(&answer).take() {
+                self.leave(inner, &own);
+                return Ok(result);
+            }
+            inner = if let Some(job) = inner.live.take_job(&own) {
+                self.perform(inner, job)?
+            } else if self.queue.is_empty() {
+                self.wait(inner, &caller)?
+            } else {
+                inner
+            };
+        }
+    }
+
+    /// Makes a system call, while others may run the executor.
+    fn perform<'a>(&'a self, inner: Locked<'a, T>, mut job: Job) -> Result<Locked<'a, T>> {
+        self.unlock(inner);
+        let result = job.perform();
+        let inner = self.lock()?;
+        job.finish(result, &mut inner.live.0.driver.borrow_mut().operations);
+        Ok(inner)
+    }
+
+    /// Waits until there may be something to do for `caller`.
+    fn wait<'a>(&'a self, inner: Locked<'a, T>, caller: &Arc<Caller>) -> Result<Locked<'a, T>> {
+        let timeout = inner.live.until_timer();
+        self.queue.callers().add(caller);
+        self.unlock(inner);
+        caller.wait(timeout);
+        self.queue.callers().remove(caller);
+        self.lock()
+    }
+
+    /// Leaves the executor to the others. The last one out makes the system calls that were asked for.
+    fn leave<'a>(&'a self, mut inner: Locked<'a, T>, own: &Waker) {
+        inner.inside -= 1;
+        while inner.inside == 0
+            && let Some(job) = inner.live.take_job(own)
+        {
+            // A caller that panicked meanwhile is the next one's to hear of.
+            let Ok(locked) = self.perform(inner, job) else { return };
+            inner = locked;
+        }
+        if inner.live.until_timer().is_some() {
+            self.queue.callers().call_one();
+        }
+        self.unlock(inner);
+    }
+
+    fn lock(&self) -> Result<Locked<'_, T>> {
+        let inner = self.inner.lock().map_err(|_| {
             Error::new(ErrorKind::Closed, "an earlier caller panicked while it ran the executor")
         })?;
-        let result = job(&inner.live, &inner.value);
-        inner.live.settle();
-        Ok(result)
+        self.queue.set_parked(false);
+        Ok(inner)
+    }
+
+    /// Who does not wait looks for work when it comes back; of those that wait one is called, where
+    /// there is some.
+    fn unlock(&self, inner: Locked<'_, T>) {
+        self.queue.set_parked(true);
+        if !self.queue.is_empty() || inner.live.has_jobs() {
+            self.queue.callers().call_one();
+        }
+    }
+}
+
+impl Live {
+    /// Polls every task that is ready, once, and wakes those whose time has come.
+    fn poll_round(&self, ready: &mut VecDeque<usize>) {
+        let core = &self.0;
+        core.tasks.queue.drain_into(ready);
+        ready.drain(..).for_each(|task| core.tasks.poll(task));
+        let mut timers = core.timers.borrow_mut();
+        if timers.next_at_ns().is_some() {
+            timers.fire(core.now_ns());
+        }
+    }
+
+    /// How long it is until a task wants to be woken, where one does.
+    fn until_timer(&self) -> Option<Duration> {
+        let at_ns = self.0.timers.borrow_mut().next_at_ns()?;
+        Some(Duration::from_nanos(at_ns.saturating_sub(self.0.now_ns())))
+    }
+
+    /// Takes a system call to make: what the task of `own` waits for, else the oldest.
+    fn take_job(&self, own: &Waker) -> Option<Job> {
+        let Driver { engine, operations, .. } = &mut *self.0.driver.borrow_mut();
+        match engine {
+            Engine::Threads(threads) => threads.take_job(own, operations),
+            Engine::Uring(_) => None,
+        }
+    }
+
+    fn has_jobs(&self) -> bool {
+        matches!(&self.0.driver.borrow().engine, Engine::Threads(threads) if threads.has_jobs())
+    }
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Calls all who wait where this thread panics: they find the lock poisoned.
+struct Alarm<'a>(&'a ReadyQueue);
+
+impl Drop for Alarm<'_> {
+    fn drop(&mut self) {
+        if std::thread::panicking() {
+            self.0.callers().call_all();
+        }
     }
 }
 

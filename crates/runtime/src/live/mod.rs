@@ -5,11 +5,12 @@
 //! file         positioned file I/O     net              sockets            signal      SIGINT, SIGTERM
 //! remote       channels from other threads              host               a thread with its own executor
 //! claim        an address to listen at               memory              what the allocator keeps
-//! confined     an executor that goes from thread to thread as a whole
+//! confined     an executor that goes from thread to thread as a whole    callers   who waits for it
 //! fork         what a forked child may not use
 //! ```
 //! Tasks hold handles on the executor and the executor holds tasks: call [`Live::drop_tasks`]
 //! before letting go of one whose tasks have not all ended, or it is never freed.
+mod callers;
 mod claim;
 mod confined;
 mod file;
@@ -23,6 +24,7 @@ pub mod signal;
 mod threads;
 mod uring;
 
+pub(crate) use callers::Callers;
 pub use confined::Confined;
 pub use file::LiveFile;
 pub use fork::{ParentOnly, Process};
@@ -55,7 +57,7 @@ pub enum EngineChoice {
     /// A pool of threads for files, `poll(2)` for sockets.
     Threads,
     /// Files on the executor's own thread, which does nothing else meanwhile; `poll(2)` for
-    /// sockets. Quickest for one synchronous caller, who has nothing else to do meanwhile.
+    /// sockets.
     Blocking,
 }
 
@@ -95,7 +97,6 @@ pub(crate) fn monotonic() -> Instant {
     Instant::now()
 }
 
-#[expect(clippy::large_enum_variant, reason = "there is one for each executor")]
 enum Engine {
     Uring(uring::Uring),
     Threads(threads::Threads),
@@ -211,18 +212,6 @@ impl Live {
     /// `Unsupported` where io_uring is asked for and the kernel refuses it; `Io` where threads
     /// or descriptors run out.
     pub fn new(options: LiveOptions) -> Result<Self> {
-        Self::with_ring(&options, |entries| uring::Uring::new(entries, false))
-    }
-
-    /// A new executor that goes from thread to thread, settled in between.
-    fn for_any_thread(options: &LiveOptions) -> Result<Self> {
-        Self::with_ring(options, |entries| uring::Uring::new(entries, true))
-    }
-
-    fn with_ring(
-        options: &LiveOptions,
-        new_ring: impl Fn(u32) -> io::Result<uring::Uring>,
-    ) -> Result<Self> {
         let flags = rustix::event::EventfdFlags::CLOEXEC | rustix::event::EventfdFlags::NONBLOCK;
         let wake_fd = rustix::event::eventfd(0, flags)
             .map_err(io::Error::from)
@@ -230,15 +219,17 @@ impl Live {
         let tasks = Tasks::new(ReadyQueue::with_wake_fd(wake_fd));
         let ring = match options.engine {
             EngineChoice::Threads | EngineChoice::Blocking => None,
-            EngineChoice::Auto => new_ring(options.ring_entries).ok(),
-            EngineChoice::Uring => Some(new_ring(options.ring_entries).map_err(|error| {
-                Error::with_source(
-                    ErrorKind::Unsupported,
-                    "the kernel refuses io_uring (see /proc/sys/kernel/io_uring_disabled, \
+            EngineChoice::Auto => uring::Uring::new(options.ring_entries).ok(),
+            EngineChoice::Uring => {
+                Some(uring::Uring::new(options.ring_entries).map_err(|error| {
+                    Error::with_source(
+                        ErrorKind::Unsupported,
+                        "the kernel refuses io_uring (see /proc/sys/kernel/io_uring_disabled, \
                          seccomp and RLIMIT_MEMLOCK); choose the engine \"threads\" or \"auto\"",
-                    error,
-                )
-            })?),
+                        error,
+                    )
+                })?)
+            }
         };
         let pool = |count: usize| {
             let threads = threads::Threads::new(count, Arc::clone(&tasks.queue));
@@ -301,34 +292,6 @@ impl Live {
     pub fn drop_tasks(&self) {
         self.0.tasks.drop_all();
         self.0.timers.borrow_mut().clear();
-    }
-
-    /// Waits until the kernel has ended every operation in flight, without running a task: none is
-    /// left in this thread's name. What the operations were for goes on in the next run.
-    ///
-    /// # Panics
-    /// As [`run`](Self::run).
-    pub fn settle(&self) {
-        let core = &self.0;
-        let queue = &core.tasks.queue;
-        let Some(wake_fd) = queue.wake_fd() else { return };
-        let mut driver = core.driver.borrow_mut();
-        while driver.operations.in_flight() > 0 {
-            queue.set_parked(true);
-            // Whatever ended before the flag was up did not ring.
-            let parked =
-                if driver.has_completions() { driver.turn() } else { driver.park(wake_fd, None) };
-            queue.set_parked(false);
-            if let Err(error) = parked {
-                panic!("the kernel fails the executor's wait: {error}");
-            }
-        }
-        let Driver { engine, operations, .. } = &mut *driver;
-        if let Engine::Uring(uring) = engine
-            && let Err(error) = uring.disarm(operations)
-        {
-            panic!("the kernel fails the executor's wait: {error}");
-        }
     }
 
     /// `"io_uring"`, or `"threads"` (with or without pool threads).

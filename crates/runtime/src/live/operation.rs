@@ -95,6 +95,12 @@ impl Operations {
         true
     }
 
+    /// Whether it is `waker`'s task that waits for it.
+    pub(crate) fn is_awaited_by(&self, index: u32, waker: &Waker) -> bool {
+        let slot = self.slots.get(index as usize).and_then(Option::as_ref);
+        slot.is_some_and(|slot| matches!(&slot.state, State::Waiting(own) if own.will_wake(waker)))
+    }
+
     pub(crate) fn complete(&mut self, index: u32, result: i32) {
         let Some(slot) = self.slot(index) else { return };
         match std::mem::replace(&mut slot.state, State::Done(result)) {

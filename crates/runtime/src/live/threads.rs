@@ -1,5 +1,5 @@
 //! The fallback engine: pool threads do file I/O, `poll(2)` waits for sockets. Without pool threads
-//! the executor's own thread does the file I/O, and nothing else meanwhile.
+//! whoever runs the executor does the file I/O: on the spot, or apart from it ([`Threads::take_job`]).
 use super::operation::{Kind, Operations};
 use crate::IoBuf;
 use crate::task::ReadyQueue;
@@ -9,11 +9,12 @@ use std::collections::VecDeque;
 use std::io::{self, IoSlice};
 use std::os::fd::OwnedFd;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::task::Waker;
 use std::thread;
 use std::time::Duration;
 
-/// An operation on a file; owns its buffer while a pool thread works on it.
-struct Job {
+/// An operation on a file; owns its buffer while a thread works on it.
+pub(crate) struct Job {
     index: u32,
     kind: Kind,
     fd: Arc<OwnedFd>,
@@ -36,12 +37,14 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 pub(crate) struct Threads {
     shared: Arc<Shared>,
     pool: Vec<thread::JoinHandle<()>>,
+    /// Without a pool: what nobody works on yet, oldest first.
+    waiting: VecDeque<Job>,
     polls: Vec<(u32, Arc<OwnedFd>, PollFlags)>,
     finished: Vec<(Job, i32)>,
 }
 
 impl Threads {
-    /// With `count` pool threads; with 0 file I/O blocks the executor.
+    /// With `count` pool threads; with 0 file I/O waits for a turn.
     pub(crate) fn new(count: usize, queue: Arc<ReadyQueue>) -> io::Result<Self> {
         let shared = Arc::new(Shared {
             jobs: Mutex::default(),
@@ -49,8 +52,13 @@ impl Threads {
             done: Mutex::default(),
             queue,
         });
-        let mut threads =
-            Threads { shared, pool: Vec::new(), polls: Vec::new(), finished: Vec::new() };
+        let mut threads = Threads {
+            shared,
+            pool: Vec::new(),
+            waiting: VecDeque::new(),
+            polls: Vec::new(),
+            finished: Vec::new(),
+        };
         for _ in 0..count {
             let shared = Arc::clone(&threads.shared);
             let builder = thread::Builder::new().name("tantalum-io".to_owned());
@@ -67,11 +75,9 @@ impl Threads {
             Kind::PollOut => self.polls.push((index, fd, PollFlags::OUT)),
             kind => {
                 let (buf, start, offset) = (request.buf.take(), request.start, request.offset);
-                let mut job = Job { index, kind, fd, buf, start, offset };
+                let job = Job { index, kind, fd, buf, start, offset };
                 if self.pool.is_empty() {
-                    let result = result_of(&mut job);
-                    request.buf = job.buf;
-                    operations.complete(index, result);
+                    self.waiting.push_back(job);
                     return;
                 }
                 lock(&self.shared.jobs).0.push_back(job);
@@ -85,6 +91,18 @@ impl Threads {
         operations.complete(index, -Errno::CANCELED.raw_os_error());
     }
 
+    /// Takes file I/O that nobody works on: what `own` waits for, else the oldest.
+    pub(crate) fn take_job(&mut self, own: &Waker, operations: &Operations) -> Option<Job> {
+        let is_own = |job: &Job| operations.is_awaited_by(job.index, own);
+        let at = self.waiting.iter().position(is_own).unwrap_or(0);
+        self.waiting.remove(at)
+    }
+
+    /// Whether there is file I/O that nobody works on.
+    pub(crate) fn has_jobs(&self) -> bool {
+        !self.waiting.is_empty()
+    }
+
     pub(crate) fn has_completions(&self) -> bool {
         !lock(&self.shared.done).is_empty()
     }
@@ -92,15 +110,16 @@ impl Threads {
     fn reap(&mut self, operations: &mut Operations) {
         std::mem::swap(&mut *lock(&self.shared.done), &mut self.finished);
         for (job, result) in self.finished.drain(..) {
-            if let Some(request) = operations.request(job.index) {
-                request.buf = job.buf;
-            }
-            operations.complete(job.index, result);
+            job.finish(result, operations);
         }
     }
 
     pub(crate) fn turn(&mut self, operations: &mut Operations) -> io::Result<()> {
         self.reap(operations);
+        while let Some(mut job) = self.waiting.pop_front() {
+            let result = job.perform();
+            job.finish(result, operations);
+        }
         if self.polls.is_empty() {
             Ok(())
         } else {
@@ -172,6 +191,10 @@ impl Threads {
 impl Drop for Threads {
     fn drop(&mut self) {
         self.join();
+        // As with a pool: what was asked for is done.
+        for mut job in self.waiting.drain(..) {
+            job.perform();
+        }
     }
 }
 
@@ -189,29 +212,40 @@ fn work(shared: &Shared) {
             jobs = shared.work.wait(jobs).unwrap_or_else(PoisonError::into_inner);
         };
         drop(jobs);
-        let result = result_of(&mut job);
+        let result = job.perform();
         lock(&shared.done).push((job, result));
         shared.queue.unpark();
     }
 }
 
-/// As the kernel reports it: a count, or an error's number, negative.
-fn result_of(job: &mut Job) -> i32 {
-    match perform(job) {
-        Ok(count) => i32::try_from(count).unwrap_or(i32::MAX),
-        Err(error) => -error.raw_os_error(),
-    }
-}
-
-fn perform(job: &mut Job) -> Result<usize, Errno> {
-    let start = job.start;
-    match (job.kind, &mut job.buf) {
-        (Kind::Read, Some(buf)) => rustix::io::pread(&job.fd, &mut buf[start..], job.offset),
-        (Kind::Write { durable }, Some(buf)) => {
-            let flags = if durable { ReadWriteFlags::DSYNC } else { ReadWriteFlags::empty() };
-            rustix::io::pwritev2(&job.fd, &[IoSlice::new(&buf[start..])], job.offset, flags)
+impl Job {
+    /// Makes the system call. The result is as the kernel reports it: a count, or an error's number,
+    /// negative.
+    pub(crate) fn perform(&mut self) -> i32 {
+        match self.call() {
+            Ok(count) => i32::try_from(count).unwrap_or(i32::MAX),
+            Err(error) => -error.raw_os_error(),
         }
-        (Kind::SyncData, _) => rustix::fs::fdatasync(&job.fd).map(|()| 0),
-        _ => Err(Errno::INVAL),
+    }
+
+    fn call(&mut self) -> Result<usize, Errno> {
+        let start = self.start;
+        match (self.kind, &mut self.buf) {
+            (Kind::Read, Some(buf)) => rustix::io::pread(&self.fd, &mut buf[start..], self.offset),
+            (Kind::Write { durable }, Some(buf)) => {
+                let flags = if durable { ReadWriteFlags::DSYNC } else { ReadWriteFlags::empty() };
+                rustix::io::pwritev2(&self.fd, &[IoSlice::new(&buf[start..])], self.offset, flags)
+            }
+            (Kind::SyncData, _) => rustix::fs::fdatasync(&self.fd).map(|()| 0),
+            _ => Err(Errno::INVAL),
+        }
+    }
+
+    /// Gives the buffer back, and tells who waits.
+    pub(crate) fn finish(self, result: i32, operations: &mut Operations) {
+        if let Some(request) = operations.request(self.index) {
+            request.buf = self.buf;
+        }
+        operations.complete(self.index, result);
     }
 }

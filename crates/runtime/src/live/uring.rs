@@ -20,18 +20,13 @@ pub(crate) struct Uring {
 }
 
 impl Uring {
-    /// A ring of `entries` submissions for this thread, or for `any_thread`, one at a time: the kernel
-    /// refuses a ring made for one issuer to all others, and would leave it to that thread to take
-    /// completions.
-    pub(crate) fn new(entries: u32, any_thread: bool) -> io::Result<Self> {
+    /// A ring of `entries` submissions for this thread.
+    pub(crate) fn new(entries: u32) -> io::Result<Self> {
         let one_thread = || {
             let mut builder = IoUring::builder();
             builder.setup_single_issuer().setup_coop_taskrun().setup_taskrun_flag().build(entries)
         };
-        let ring = match any_thread {
-            true => IoUring::new(entries)?,
-            false => one_thread().or_else(|_| IoUring::new(entries))?,
-        };
+        let ring = one_thread().or_else(|_| IoUring::new(entries))?;
         if !ring.params().is_feature_ext_arg() || !ring.params().is_feature_nodrop() {
             return Err(io::Error::from(io::ErrorKind::Unsupported));
         }
@@ -120,21 +115,6 @@ impl Uring {
         if !self.wake_armed {
             // Takes the count back to 0; the descriptor does not block.
             let _ = rustix::io::read(wake_fd, &mut [0; 8]);
-        }
-        Ok(())
-    }
-
-    /// Calls off the wait for a write to the wake descriptor, which is this thread's and would end with
-    /// it.
-    pub(crate) fn disarm(&mut self, operations: &mut Operations) -> io::Result<()> {
-        if self.wake_armed {
-            let entry = opcode::AsyncCancel::new(WAKE).build().user_data(CANCEL);
-            self.push(entry, operations)?;
-            self.own_in_flight += 1;
-        }
-        while self.own_in_flight > 0 {
-            self.enter(1, None)?;
-            self.reap(operations);
         }
         Ok(())
     }

@@ -1,0 +1,235 @@
+//! Blocking callers who share a volume: what each of them waits for, and what not.
+use std::path::Path;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::mpsc::{self, Receiver};
+use std::sync::{Arc, Mutex};
+use std::task::{Poll, Waker};
+use std::time::Duration;
+use tantalum_base::{ErrorKind, PAGE_BYTES, PageBuf, PageDevice, PageNo, Result};
+use tantalum_media::block_store::{BlockStore, IoBuf, MemoryStore};
+use tantalum_runtime::Live;
+use tantalum_runtime::live::{Confined, LiveOptions};
+use tantalum_volume::client::{Client, Lent};
+use tantalum_volume::{
+    HostOptions, OpenOptions, VolumeConfig, VolumeHost, config, create_flash, create_volume,
+    open_flash,
+};
+
+/// Nothing here takes as long, unless it hangs.
+const HANGS: Duration = Duration::from_secs(60);
+
+/// What a [`HeldStore`] is told, from any thread.
+#[derive(Default)]
+struct Gate {
+    held: AtomicBool,
+    panics: AtomicBool,
+    /// Writes that were to be durable, and syncs.
+    durable: AtomicU64,
+    waiting: Mutex<Vec<Waker>>,
+}
+
+impl Gate {
+    fn hold(&self) {
+        self.held.store(true, Ordering::SeqCst);
+    }
+
+    fn release(&self) {
+        self.held.store(false, Ordering::SeqCst);
+        self.waiting.lock().unwrap().drain(..).for_each(Waker::wake);
+    }
+
+    fn wait_for_durable(&self, count: u64) {
+        while self.durable.load(Ordering::SeqCst) < count {
+            std::thread::yield_now();
+        }
+    }
+}
+
+/// Memory in which nothing becomes durable while the gate is held.
+#[derive(Clone)]
+struct HeldStore(MemoryStore, Arc<Gate>);
+
+impl HeldStore {
+    async fn pass(&self, durable: bool) {
+        assert!(!self.1.panics.load(Ordering::SeqCst), "planted");
+        if !durable {
+            return;
+        }
+        self.1.durable.fetch_add(1, Ordering::SeqCst);
+        std::future::poll_fn(|context| {
+            let mut waiting = self.1.waiting.lock().unwrap();
+            if !self.1.held.load(Ordering::SeqCst) {
+                return Poll::Ready(());
+            }
+            waiting.push(context.waker().clone());
+            Poll::Pending
+        })
+        .await
+    }
+}
+
+impl BlockStore for HeldStore {
+    fn bytes(&self) -> u64 {
+        self.0.bytes()
+    }
+
+    fn buffer(&self, bytes: usize) -> IoBuf {
+        self.0.buffer(bytes)
+    }
+
+    async fn read(&self, offset: u64, buf: IoBuf) -> Result<IoBuf> {
+        self.0.read(offset, buf).await
+    }
+
+    async fn write(&self, offset: u64, buf: IoBuf, durable: bool) -> Result<IoBuf> {
+        self.pass(durable).await;
+        self.0.write(offset, buf, durable).await
+    }
+
+    async fn sync(&self) -> Result<()> {
+        self.pass(true).await;
+        self.0.sync().await
+    }
+}
+
+/// A client of a volume on a [`HeldStore`], whose first eight pages were written.
+fn held_volume() -> (Client, Arc<Gate>) {
+    let gate = Arc::new(Gate::default());
+    let mut limits = None;
+    let make = |live: &Live| {
+        let (handle, gate) = (live.clone(), Arc::clone(&gate));
+        let volume = live.run(async move {
+            let config = VolumeConfig::parse(&config::template("8MiB"), Path::new("v.toml"))?;
+            let store = HeldStore(MemoryStore::new(64 << 20), gate);
+            create_flash(store.clone(), &config, 1).await?;
+            open_flash(&handle, store, &config, OpenOptions::default()).await
+        })?;
+        limits = Some(volume.0.limits().clone());
+        Ok(Lent::new(volume.0))
+    };
+    // SAFETY: nothing is put aside.
+    #[expect(unsafe_code, reason = "the contract of an executor that is lent")]
+    let executor = unsafe { Confined::new(make) }.unwrap();
+    let client = Client::confined(executor, limits.unwrap());
+    client.write_transaction((0..8).map(|page| (PageNo(page), content(1))).collect()).unwrap();
+    (client, gate)
+}
+
+fn content(byte: u8) -> PageBuf {
+    PageBuf::copy_from(&[byte; PAGE_BYTES])
+}
+
+/// Does `job` on a thread of its own.
+fn start<T: Send + 'static>(
+    client: &Client,
+    job: impl FnOnce(Client) -> T + Send + 'static,
+) -> Receiver<std::thread::Result<T>> {
+    let (told, outcome) = mpsc::channel();
+    let client = client.clone();
+    #[expect(clippy::disallowed_methods, reason = "a blocking caller")]
+    std::thread::spawn(move || {
+        let job = std::panic::AssertUnwindSafe(|| job(client));
+        let _ = told.send(std::panic::catch_unwind(job));
+    });
+    outcome
+}
+
+fn commit(client: &Client, page: u64, byte: u8) -> Receiver<std::thread::Result<Result<()>>> {
+    let pages = vec![(PageNo(page), content(byte))];
+    start(client, move |client| client.write_transaction(pages))
+}
+
+#[test]
+fn a_read_does_not_wait_for_another_callers_durable_write() {
+    let (client, gate) = held_volume();
+    gate.hold();
+    let before = gate.durable.load(Ordering::SeqCst);
+    let writes = [commit(&client, 0, 2), commit(&client, 1, 2)];
+    gate.wait_for_durable(before + 2);
+    for page in 2..8 {
+        let read = start(&client, move |client| client.read(PageNo(page), 1));
+        let read = read.recv_timeout(HANGS).expect("a read that waits for a write");
+        assert_eq!(read.unwrap().unwrap()[0], content(1));
+    }
+    for write in &writes {
+        assert!(write.try_recv().is_err(), "acknowledged before it is durable");
+    }
+    gate.release();
+    for write in writes {
+        write.recv_timeout(HANGS).unwrap().unwrap().unwrap();
+    }
+}
+
+#[test]
+fn commits_that_come_during_a_durable_write_share_the_next() {
+    const COMMITS: u64 = 16;
+    let (client, gate) = held_volume();
+    gate.hold();
+    let before = gate.durable.load(Ordering::SeqCst);
+    let commits: Vec<_> = (0..COMMITS).map(|page| commit(&client, page, 3)).collect();
+    for page in 0..COMMITS {
+        // Seen by readers, so in the write cache.
+        while client.read(PageNo(page), 1).unwrap()[0] != content(3) {
+            std::thread::yield_now();
+        }
+    }
+    gate.release();
+    for commit in commits {
+        commit.recv_timeout(HANGS).expect("a commit hangs").unwrap().unwrap();
+    }
+    let syncs = gate.durable.load(Ordering::SeqCst) - before;
+    // Two are on their way at once, and the next has all that came meanwhile, which may be in two
+    // zones; a checkpoint may come between.
+    assert!(syncs <= COMMITS / 2, "{syncs} durable writes for {COMMITS} commits");
+}
+
+/// The same where the callers make system calls, which nobody holds up.
+#[test]
+fn commits_to_a_file_share_durable_writes() {
+    const CALLERS: u64 = 8;
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("volume.toml");
+    std::fs::write(&path, config::template("8MiB")).unwrap();
+    let config = VolumeConfig::read(&path).unwrap();
+    let live = Live::new(LiveOptions::default()).unwrap();
+    let (handle, made) = (live.clone(), config.clone());
+    live.run(async move { create_volume(&handle, &made, false).await }).unwrap();
+    let host = VolumeHost::open(config, HostOptions::default()).unwrap();
+    let writes = || host.store_counters().snapshot().writes;
+    // On a disk on which a durable write takes no time few are shared.
+    for round in 0..1000 {
+        let before = writes();
+        std::thread::scope(|scope| {
+            for caller in 0..CALLERS {
+                let client = host.client();
+                scope.spawn(move || {
+                    for byte in 0..10 {
+                        let page = (PageNo(caller), content(byte));
+                        client.write_transaction(vec![page]).unwrap();
+                    }
+                });
+            }
+        });
+        if writes() - before < CALLERS * 10 {
+            return;
+        }
+        assert!(round < 999, "each commit is a durable write of its own");
+    }
+}
+
+#[test]
+fn a_panic_in_one_caller_hangs_no_other() {
+    let (client, gate) = held_volume();
+    gate.hold();
+    let before = gate.durable.load(Ordering::SeqCst);
+    let waits = commit(&client, 0, 2);
+    gate.wait_for_durable(before + 1);
+    gate.panics.store(true, Ordering::SeqCst);
+    let panics = commit(&client, 1, 2).recv_timeout(HANGS).expect("hangs");
+    assert_eq!(*panics.unwrap_err().downcast::<&str>().unwrap(), "planted");
+    let closed = |outcome: Result<()>| outcome.unwrap_err().kind() == ErrorKind::Closed;
+    assert!(closed(waits.recv_timeout(HANGS).expect("hangs").unwrap()));
+    let late = commit(&client, 2, 2).recv_timeout(HANGS).expect("hangs");
+    assert!(closed(late.unwrap()));
+    gate.release();
+}
