@@ -165,24 +165,30 @@ impl<D: PageDevice<Page = PageBuf>> Export<D> {
         self.device.read(range.first, pages, None).await
     }
 
+    /// Writes a span's covering pages, in pieces that are each all or nothing.
     async fn write(&self, span: Span, pages: &mut [PageBuf]) -> Result<()> {
         let range = span.covering();
         if range.pages == 0 {
             return Ok(());
         }
-        if span.is_aligned() {
-            let _shared = self.locks.acquire(range, Mode::Shared).await;
-            return self.write_pieces(range, pages).await;
+        let aligned = span.is_aligned();
+        let mode = if aligned { Mode::Shared } else { Mode::Exclusive };
+        let _guard = self.locks.acquire(range, mode).await;
+        if !aligned {
+            self.counters.read_modify_writes.add(1);
         }
-        let _alone = self.locks.acquire(range, Mode::Exclusive).await;
-        self.counters.read_modify_writes.add(1);
         for (page, inside) in span.edges() {
             let old = self.read_page(page).await?;
             let new = pages[(page.0 - range.first.0) as usize].make_mut();
             new[..inside.start].copy_from_slice(&old[..inside.start]);
             new[inside.end..].copy_from_slice(&old[inside.end..]);
         }
-        self.write_pieces(range, pages).await
+        if range.pages <= self.atomic_pages {
+            return self.device.write(range.first, pages, None).await;
+        }
+        let pieces = split(range, self.atomic_pages).zip(pages.chunks(self.atomic_pages as usize));
+        let writes = pieces.map(|(piece, pages)| self.device.write(piece.first, pages, None));
+        side_by_side(PIECES_AT_ONCE, writes).await
     }
 
     async fn trim(&self, range: PageRange) -> Result<()> {
@@ -224,16 +230,6 @@ impl<D: PageDevice<Page = PageBuf>> Export<D> {
         self.device.read(page, &mut content, None).await?;
         let [content] = content;
         Ok(content)
-    }
-
-    /// Writes `pages` to `range`, in pieces that are each all or nothing.
-    async fn write_pieces(&self, range: PageRange, pages: &[PageBuf]) -> Result<()> {
-        if range.pages <= self.atomic_pages {
-            return self.device.write(range.first, pages, None).await;
-        }
-        let pieces = split(range, self.atomic_pages).zip(pages.chunks(self.atomic_pages as usize));
-        let writes = pieces.map(|(piece, pages)| self.device.write(piece.first, pages, None));
-        side_by_side(PIECES_AT_ONCE, writes).await
     }
 
     /// Gives `range` up, in pieces that are each all or nothing; others get their turn in between.
