@@ -176,11 +176,14 @@ impl Limits {
                 ),
             ));
         }
+        if let Some(last) = pages.iter().map(|(page, _)| *page).max() {
+            self.check_range(PageRange::new(last, 1))?;
+        }
+        if pages.is_sorted_by(|(page, _), (next, _)| page < next) {
+            return Ok(());
+        }
         let mut numbers: Vec<PageNo> = pages.iter().map(|(page, _)| *page).collect();
         numbers.sort_unstable();
-        if let Some(last) = numbers.last() {
-            self.check_range(PageRange::new(*last, 1))?;
-        }
         match numbers.windows(2).find(|two| two[0] == two[1]) {
             Some(twice) => Err(Error::new(
                 ErrorKind::InvalidInput,

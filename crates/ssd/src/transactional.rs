@@ -134,13 +134,10 @@ impl<D: PageDevice> PageDevice for Transactional<D> {
         ended: impl FnOnce() + 'static,
     ) -> Result<()> {
         self.limits.check_scattered(&pages)?;
-        let tx = self.begin().await?;
+        self.check_writable().await?;
+        let held = pages.iter().map(|(page, _)| *page).collect();
+        let tx = self.transactions.borrow_mut().begin_commit(held)?;
         let commit = Commit { transactions: Rc::clone(&self.transactions), tx, is_known: false };
-        {
-            let mut transactions = self.transactions.borrow_mut();
-            transactions.write(tx, pages.iter().cloned())?;
-            transactions.start_commit(tx)?;
-        }
         self.send(commit, pages, ended).await
     }
 

@@ -18,9 +18,13 @@ pub(crate) struct Transactions<P> {
     pages_max: u32,
 }
 
-/// Pages of one transaction, in the order of their first write.
+/// One transaction.
 struct Transaction<P> {
-    pages: Vec<(PageNo, P)>,
+    /// What it holds, in the order of the first writes.
+    held: Vec<PageNo>,
+    /// What it wrote to these; none where whoever commits has it.
+    contents: Vec<P>,
+    /// Where in `held` each page is.
     index: FastMap<PageNo, u32>,
     /// Its commit is on its way: it takes no other command but reads.
     committing: bool,
@@ -50,10 +54,36 @@ impl<P: Payload> Transactions<P> {
         }
         let tx = TxId(self.next);
         self.next += 1;
-        let transaction =
-            Transaction { pages: Vec::new(), index: FastMap::default(), committing: false };
-        self.open.insert(tx, transaction);
+        let (held, contents, index) = (Vec::new(), Vec::new(), FastMap::default());
+        self.open.insert(tx, Transaction { held, contents, index, committing: false });
         Ok(tx)
+    }
+
+    /// Opens one that is a single write of `pages`, whose commit is on its way.
+    pub(crate) fn begin_commit(&mut self, pages: Vec<PageNo>) -> Result<TxId> {
+        let tx = self.begin()?;
+        let free = self.check_conflicts(pages.iter().copied(), None);
+        free.inspect_err(|_| self.end(tx))?;
+        self.holders.extend(pages.iter().map(|page| (*page, tx)));
+        let transaction = self.get_mut(tx)?;
+        transaction.held = pages;
+        transaction.committing = true;
+        Ok(tx)
+    }
+
+    /// Refuses pages that a transaction other than `own` holds.
+    fn check_conflicts(
+        &self,
+        mut pages: impl Iterator<Item = PageNo>,
+        own: Option<TxId>,
+    ) -> Result<()> {
+        let foreign = pages.find_map(|page| {
+            let holder = *self.holders.get(&page)?;
+            (Some(holder) != own).then_some((page, holder))
+        });
+        let Some((page, holder)) = foreign else { return Ok(()) };
+        let context = format!("page {page} is held by open transaction {holder}");
+        Err(Error::new(ErrorKind::Conflict, context))
     }
 
     fn get_mut(&mut self, tx: TxId) -> Result<&mut Transaction<P>> {
@@ -69,18 +99,10 @@ impl<P: Payload> Transactions<P> {
     ) -> Result<()> {
         let pages_max = self.pages_max as usize;
         let numbers = pages.clone().map(|(page, _)| page);
-        if let Some((page, holder)) = numbers.clone().find_map(|page| {
-            let holder = *self.holders.get(&page)?;
-            (holder != tx).then_some((page, holder))
-        }) {
-            return Err(Error::new(
-                ErrorKind::Conflict,
-                format!("page {page} is held by open transaction {holder}"),
-            ));
-        }
+        self.check_conflicts(numbers.clone(), Some(tx))?;
         let transaction = self.get_mut(tx)?;
         let new = numbers.clone().filter(|page| !transaction.index.contains_key(page)).count();
-        if transaction.pages.len() + new > pages_max {
+        if transaction.held.len() + new > pages_max {
             return Err(Error::new(
                 ErrorKind::TooLarge,
                 format!("transaction {tx} would write more than {pages_max} pages"),
@@ -88,10 +110,11 @@ impl<P: Payload> Transactions<P> {
         }
         for (page, content) in pages {
             match transaction.index.get(&page) {
-                Some(index) => transaction.pages[*index as usize].1 = content,
+                Some(index) => transaction.contents[*index as usize] = content,
                 None => {
-                    transaction.index.insert(page, transaction.pages.len() as u32);
-                    transaction.pages.push((page, content));
+                    transaction.index.insert(page, transaction.held.len() as u32);
+                    transaction.held.push(page);
+                    transaction.contents.push(content);
                 }
             }
         }
@@ -106,7 +129,7 @@ impl<P: Payload> Transactions<P> {
         let transaction = self.open.get(&tx).ok_or_else(|| unknown(tx))?;
         let own = |(at, page): (usize, PageNo)| {
             let index = *transaction.index.get(&page)?;
-            Some((at, transaction.pages[index as usize].1.clone()))
+            Some((at, transaction.contents[index as usize].clone()))
         };
         Ok(range.iter().enumerate().filter_map(own).collect())
     }
@@ -116,7 +139,8 @@ impl<P: Payload> Transactions<P> {
     pub(crate) fn start_commit(&mut self, tx: TxId) -> Result<Vec<(PageNo, P)>> {
         let transaction = self.get_mut(tx)?;
         transaction.committing = true;
-        Ok(transaction.pages.clone())
+        let contents = transaction.contents.iter().cloned();
+        Ok(transaction.held.iter().copied().zip(contents).collect())
     }
 
     /// The commit of `tx`, if it is still on its way, was given up: the transaction is open as before.
@@ -127,7 +151,7 @@ impl<P: Payload> Transactions<P> {
     /// Ends `tx`, if it is open, with nothing of it left.
     pub(crate) fn end(&mut self, tx: TxId) {
         let Some(transaction) = self.open.remove(&tx) else { return };
-        for (page, _) in &transaction.pages {
+        for page in &transaction.held {
             self.holders.remove(page);
         }
     }
