@@ -276,14 +276,6 @@ impl<M: ZoneMedia> Drive<M> {
         Ok(())
     }
 
-    /// Waits as long as an acknowledgement of `command` must.
-    async fn acknowledge(&self, command: u64) -> Result<()> {
-        match self.options.cache {
-            CacheKind::WriteThrough => self.wait_settled(command).await,
-            CacheKind::Durable | CacheKind::Ordered | CacheKind::Volatile => Ok(()),
-        }
-    }
-
     /// Reads a single page, which most reads are, without a list.
     async fn read_one(&self, page: PageNo, out: &mut M::Page) -> Result<()> {
         let cached = self.cache.borrow().get(page).cloned();
@@ -407,7 +399,10 @@ impl<M: ZoneMedia> PageDevice for Drive<M> {
         let numbered = numbered.map(|(at, page)| (PageNo(first.0 + at as u64), page.clone()));
         let range = PageRange::new(first, pages.len() as u64);
         let command = self.accept(range, pages.len() as u32, || numbered).await?;
-        self.acknowledge(command).await
+        match self.options.cache {
+            CacheKind::WriteThrough => self.wait_settled(command).await,
+            CacheKind::Durable | CacheKind::Ordered | CacheKind::Volatile => Ok(()),
+        }
     }
 
     async fn write_scattered(
