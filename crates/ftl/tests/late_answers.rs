@@ -9,7 +9,7 @@ use std::rc::Rc;
 use support::{Zones, batch, start, zones};
 use tantalum_base::{PageNo, PageRange, Result, SlotNo, Stamp, ZoneNo};
 use tantalum_ftl::{DumpOptions, Ftl, FtlOptions};
-use tantalum_media::{AppendHeader, Body, Spare, ZoneMedia, forward_zone_media};
+use tantalum_media::{AppendHeader, Body, Spare, ZoneLayer, ZoneMedia};
 use tantalum_runtime::sync::WaitQueue;
 use tantalum_runtime::virtual_time::Schedule;
 use tantalum_runtime::{Runtime, Virtual};
@@ -59,13 +59,12 @@ impl Late {
     }
 }
 
-impl ZoneMedia for Late {
-    type Page = Stamp;
+impl ZoneLayer for Late {
+    type Inner = Zones;
 
-    forward_zone_media!(
-        (0.inner) READS_SPARES = Zones, geometry, retired, read, read_with_spares, read_meta, scan,
-        scan_spares, peek, persist_mapping, anchors, write_anchor, read_anchors
-    );
+    fn inner(&self) -> &Zones {
+        &self.0.inner
+    }
 
     async fn append(
         &self,
@@ -153,7 +152,7 @@ async fn written_late_behind_a_share(
     media: &Late,
     dump: bool,
 ) -> (Rc<Ftl<Late>>, u64) {
-    let dump = dump.then(|| DumpOptions::least(&media.geometry(), PAGES, 8));
+    let dump = dump.then(|| DumpOptions::least(&media.0.inner.geometry(), PAGES, 8));
     let options = FtlOptions { share_entries_max: Some(1), dump, ..FtlOptions::new(PAGES) };
     let ftl = Ftl::format(media.clone(), options).await.unwrap();
     ftl.write(&batch(0, 16, 1), true).await.unwrap();
@@ -225,7 +224,7 @@ fn what_was_answered_late_is_dumped_where_the_share_behind_it_is_taken_back() {
 #[test]
 fn a_page_that_was_moved_before_a_share_was_answered_is_dumped_where_it_is() {
     let found = read_after_a_dump(1, async |rt, media| {
-        let dump = Some(DumpOptions::least(&media.geometry(), PAGES, 8));
+        let dump = Some(DumpOptions::least(&media.0.inner.geometry(), PAGES, 8));
         let options = FtlOptions { share_entries_max: Some(0), dump, ..options() };
         let ftl = Ftl::format(media.clone(), options).await.unwrap();
         // A zone in which page 1 alone is still in force.

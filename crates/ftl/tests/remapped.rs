@@ -8,7 +8,7 @@ use std::rc::Rc;
 use support::{Zones, batch, start, zones};
 use tantalum_base::{ErrorKind, PageNo, Payload, Result, SlotNo, Stamp};
 use tantalum_ftl::{DumpOptions, Ftl, FtlOptions};
-use tantalum_media::{Spare, ZoneMedia, forward_zone_media};
+use tantalum_media::{Spare, ZoneLayer, ZoneMedia};
 use tantalum_policy::CleaningSpec;
 use tantalum_runtime::virtual_time::Schedule;
 use tantalum_runtime::{Runtime, Virtual};
@@ -31,13 +31,12 @@ struct Strays {
     last_read: RefCell<Vec<SlotNo>>,
 }
 
-impl ZoneMedia for Strays {
-    type Page = Stamp;
+impl ZoneLayer for Strays {
+    type Inner = Zones;
 
-    forward_zone_media!(
-        (inner) READS_SPARES = Zones, geometry, retired, append, read, read_meta, scan, scan_spares, peek,
-        reset, sync, persist_mapping, anchors, write_anchor, read_anchors
-    );
+    fn inner(&self) -> &Zones {
+        &self.inner
+    }
 
     async fn read_with_spares(
         &self,

@@ -7,7 +7,7 @@ use tantalum_base::{
 use tantalum_ftl::{DumpOptions, Ftl, FtlOptions, FtlStatistics};
 use tantalum_lab::crash::{NandRig, Rig};
 use tantalum_media::block_store::MemoryStore;
-use tantalum_media::wrappers::{Recorded, Recorder};
+use tantalum_media::wrappers::Recorder;
 use tantalum_media::{FileZones, FileZonesOptions, ZoneMedia};
 use tantalum_runtime::live::LiveOptions;
 use tantalum_runtime::virtual_time::Schedule;
@@ -95,7 +95,7 @@ async fn requests<D: PageDevice<Page = PageBuf>>(device: &D, seed: u64) -> Resul
 struct Decisions {
     operations: u64,
     hash: u64,
-    last: Vec<Recorded>,
+    last: Vec<String>,
     statistics: SsdStatistics,
     contents: Vec<PageBuf>,
 }

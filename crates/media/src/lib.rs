@@ -15,11 +15,8 @@ pub mod file_zones;
 pub mod wrappers;
 pub mod zone;
 
-pub use block_store::{BlockStore, IoBuf};
+pub use block_store::{BlockStore, IoBuf, StoreLayer};
 pub use cut::{CutPlan, Fate, PowerCut};
 pub use file_zones::{FileZones, FileZonesOptions};
-/// For [`forward_zone_media`].
-#[doc(hidden)]
-pub use tantalum_base as base;
-
+pub use wrappers::{ZoneLayer, ZoneOperation};
 pub use zone::{AppendHeader, Body, ScannedAppend, SlotKind, Spare, ZoneGeometry, ZoneMedia};

@@ -163,8 +163,8 @@ pub struct ScannedAppend {
 }
 
 /// A medium of zones. One implementation over simulated NAND, one over a flat store; wrappers
-/// for faults, recording, throttling and checking, which forward what they do not change
-/// ([`forward_zone_media`](crate::forward_zone_media)).
+/// for faults, recording, throttling and checking are [`ZoneLayer`](crate::ZoneLayer)s, which
+/// forward what they do not change.
 ///
 /// Appends to one zone take their places in the order in which the futures are first polled, and
 /// may be in flight together. Cutting power (dropping the futures) lets each unfinished append
@@ -221,16 +221,16 @@ pub trait ZoneMedia: 'static {
         spares: &mut [Option<Spare>],
     ) -> Result<()>;
 
-    /// Reads the FTL's own bytes at `slot`. Errors as [`read`](Self::read).
-    async fn read_meta(&self, slot: SlotNo) -> Result<PageBuf>;
-
     /// Reads the FTL's own bytes in the slots from `first` on, as many as `out` has. Errors as
     /// [`read`](Self::read).
-    async fn read_meta_run(&self, first: SlotNo, out: &mut [PageBuf]) -> Result<()> {
-        for (slot, page) in (first.0..).map(SlotNo).zip(out) {
-            *page = self.read_meta(slot).await?;
-        }
-        Ok(())
+    async fn read_meta_run(&self, first: SlotNo, out: &mut [PageBuf]) -> Result<()>;
+
+    /// The same of one slot.
+    async fn read_meta(&self, slot: SlotNo) -> Result<PageBuf> {
+        let mut page = [PageBuf::zero()];
+        self.read_meta_run(slot, &mut page).await?;
+        let [page] = page;
+        Ok(page)
     }
 
     /// What the zone holds from `from_offset` (the start of an append) on, content checked. Goes

@@ -93,7 +93,7 @@ impl Kind for RedoLogged {
     }
 
     fn faults(device: &Self::Device) -> &Media {
-        device.ftl().media().inner()
+        tantalum_media::ZoneLayer::inner(device.ftl().media())
     }
 }
 

@@ -1,7 +1,8 @@
 //! What a volume's configuration says its bytes live on.
 use tantalum_base::{Error, ErrorKind, Result};
-use tantalum_media::block_store::{FileStore, FileStoreOptions, MemoryStore, Salvage};
-use tantalum_media::{BlockStore, IoBuf};
+use tantalum_media::block_store::{
+    EitherStore, FileStore, FileStoreOptions, MemoryStore, Salvage, StoreLayer,
+};
 use tantalum_runtime::Live;
 
 use crate::config::{MediaType, VolumeConfig};
@@ -10,12 +11,7 @@ use crate::open_options::OpenOptions;
 
 /// A file, a block device, or memory.
 #[derive(Clone)]
-pub enum VolumeStore {
-    /// A file or a block device.
-    File(Salvage<FileStore>),
-    /// Memory.
-    Memory(MemoryStore),
-}
+pub struct VolumeStore(EitherStore<Salvage<FileStore>, MemoryStore>);
 
 impl VolumeStore {
     /// Opens the store of `config`, locked; together with others who read where `options` say that it
@@ -35,10 +31,11 @@ impl VolumeStore {
                 let sparse = config.media.sparse;
                 let options = FileStoreOptions { read_only, sparse, ..FileStoreOptions::default() };
                 let store = FileStore::open(live, &path, options)?;
-                Ok(VolumeStore::File(Salvage::new(store, accept_loss)))
+                Ok(VolumeStore(EitherStore::One(Salvage::new(store, accept_loss))))
             }
             MediaType::Memory => {
-                let store = VolumeStore::Memory(MemoryStore::new(plan(config, 0)?.store_bytes()));
+                let memory = MemoryStore::new(plan(config, 0)?.store_bytes());
+                let store = VolumeStore(EitherStore::Other(memory));
                 create_flash(store.clone(), config, 0).await?;
                 Ok(store)
             }
@@ -46,61 +43,22 @@ impl VolumeStore {
     }
 }
 
-impl BlockStore for VolumeStore {
-    fn bytes(&self) -> u64 {
-        match self {
-            VolumeStore::File(store) => store.bytes(),
-            VolumeStore::Memory(store) => store.bytes(),
-        }
-    }
+impl StoreLayer for VolumeStore {
+    type Inner = EitherStore<Salvage<FileStore>, MemoryStore>;
 
-    fn buffer(&self, bytes: usize) -> IoBuf {
-        match self {
-            VolumeStore::File(store) => store.buffer(bytes),
-            VolumeStore::Memory(store) => store.buffer(bytes),
-        }
-    }
-
-    fn recycle(&self, buf: IoBuf) {
-        match self {
-            VolumeStore::File(store) => store.recycle(buf),
-            VolumeStore::Memory(store) => store.recycle(buf),
-        }
-    }
-
-    async fn read(&self, offset: u64, buf: IoBuf) -> Result<IoBuf> {
-        match self {
-            VolumeStore::File(store) => store.read(offset, buf).await,
-            VolumeStore::Memory(store) => store.read(offset, buf).await,
-        }
-    }
-
-    async fn write(&self, offset: u64, buf: IoBuf, durable: bool) -> Result<IoBuf> {
-        match self {
-            VolumeStore::File(store) => store.write(offset, buf, durable).await,
-            VolumeStore::Memory(store) => store.write(offset, buf, durable).await,
-        }
-    }
-
-    async fn sync(&self) -> Result<()> {
-        match self {
-            VolumeStore::File(store) => store.sync().await,
-            VolumeStore::Memory(store) => store.sync().await,
-        }
-    }
-
-    async fn prepare(&self, offset: u64, bytes: u64) -> Result<()> {
-        match self {
-            VolumeStore::File(store) => store.prepare(offset, bytes).await,
-            VolumeStore::Memory(store) => store.prepare(offset, bytes).await,
-        }
+    fn inner(&self) -> &Self::Inner {
+        &self.0
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use super::*;
+    use super::VolumeStore;
+    use crate::config::{MediaType, VolumeConfig};
     use crate::create_volume;
+    use crate::open_options::OpenOptions;
+    use tantalum_media::BlockStore;
+    use tantalum_runtime::Live;
     use tantalum_runtime::live::LiveOptions;
 
     fn open(dir: &std::path::Path, media: &str) -> (Live, VolumeConfig) {

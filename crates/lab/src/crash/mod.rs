@@ -5,7 +5,7 @@
 //! subject    what is under test: made once, opened again after each cut
 //! subjects   the devices, small                       registry  devices and media by name
 //! rig        a medium that can be cut: simulated NAND, or a file store that keeps unsynced writes apart
-//! powered    stops everything when the medium loses power
+//! powered    the zones that a device gets: their power may go, and they may be damaged
 //! damage     slots that are struck in the dark or as they are read, and appends that are lost
 //! writes     what was written, and what may be lost, refused or missing where some of it is damaged
 //! excuses    what all of that excuses of a device
@@ -49,7 +49,7 @@ pub use generate::Workload;
 pub use life::{
     Cut, CutAt, End, How, IoFault, Life, LostPart, LostWrite, PowerOn, Strike, Violation,
 };
-pub use powered::Powered;
+pub use powered::{DamagedZones, Powered};
 pub use registry::{DEVICES, Lives, MEDIA, PROFILES, carries, find};
 pub use rig::{FileRig, NandRig, Rig, Size};
 pub use run::{Outcome, run};

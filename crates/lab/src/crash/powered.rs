@@ -1,19 +1,20 @@
-//! A wrapper that stops everything when its medium loses power, and under which that is damaged.
-use std::future::Future;
-use std::pin::pin;
+//! Zones under which the power may go, and which are damaged.
+use std::iter;
 use tantalum_base::{PageBuf, Result, SlotNo, ZoneNo};
+use tantalum_media::wrappers::UntilCut;
 use tantalum_media::{
-    AppendHeader, Body, PowerCut, ScannedAppend, Spare, ZoneMedia, forward_zone_media,
+    AppendHeader, Body, ScannedAppend, Spare, ZoneLayer, ZoneMedia, ZoneOperation,
 };
 
 use super::damage::Damage;
 use super::life::LostPart;
 
-/// Zones under which the power may go: then not even the poll in which that happens goes on, so
-/// that no code runs, and changes memory that survives, after its time.
-pub struct Powered<M: ZoneMedia> {
+/// Zones under which the power may go.
+pub type Powered<M> = DamagedZones<UntilCut<M>>;
+
+/// Zones that are damaged in the dark and as they are read, and of which appends get lost.
+pub struct DamagedZones<M: ZoneMedia> {
     inner: M,
-    is_cut: Box<dyn Fn() -> bool>,
     damage: Damage<M::Page>,
     /// Tells the medium, where that is a file, to lose the next append.
     lose_next: Box<dyn Fn(LostPart)>,
@@ -21,18 +22,19 @@ pub struct Powered<M: ZoneMedia> {
     strike: Box<dyn Fn(SlotNo, Option<u32>)>,
 }
 
-impl<M: ZoneMedia> Powered<M> {
+impl<M: ZoneMedia> DamagedZones<UntilCut<M>> {
     /// Wraps `inner`, whose power is gone once `is_cut` says so.
     pub fn new(inner: M, is_cut: impl Fn() -> bool + 'static) -> Self {
-        Powered {
-            inner,
-            is_cut: Box::new(is_cut),
+        DamagedZones {
+            inner: UntilCut::new(inner, is_cut),
             damage: Damage::never(),
             lose_next: Box::new(|_| {}),
             strike: Box::new(|_, _| {}),
         }
     }
+}
 
+impl<M: ZoneMedia> DamagedZones<M> {
     /// It is damaged as `damage` says; where it is a file `lose_next` tells it to lose the next append,
     /// and `strike` damages what is stored of a slot: one bit of it, or all.
     pub(super) fn damaged(
@@ -41,7 +43,7 @@ impl<M: ZoneMedia> Powered<M> {
         lose_next: impl Fn(LostPart) + 'static,
         strike: impl Fn(SlotNo, Option<u32>) + 'static,
     ) -> Self {
-        Powered { damage, lose_next: Box::new(lose_next), strike: Box::new(strike), ..self }
+        DamagedZones { damage, lose_next: Box::new(lose_next), strike: Box::new(strike), ..self }
     }
 
     /// These slots are being read, which may decay at that. Tells whether bytes did that are stored.
@@ -54,7 +56,7 @@ impl<M: ZoneMedia> Powered<M> {
     /// A scan of `zone` has found these appends, headers and all. Tells whether to scan again, as bytes
     /// decayed.
     fn sense_scan(&self, zone: ZoneNo, found: &[ScannedAppend]) -> bool {
-        let geometry = self.geometry();
+        let geometry = self.inner.geometry();
         self.sense(found.iter().flat_map(|append| {
             let first = append.first_offset - geometry.append_overhead_slots;
             let end = append.first_offset + append.spares.len() as u32;
@@ -65,32 +67,44 @@ impl<M: ZoneMedia> Powered<M> {
     /// What a scan of `zone` that found `found` is told.
     fn spoiled(&self, zone: ZoneNo, mut found: Vec<ScannedAppend>) -> Vec<ScannedAppend> {
         if M::READS_SPARES {
-            self.damage.spoil_scan(&self.geometry(), zone, &mut found);
+            self.damage.spoil_scan(&self.inner.geometry(), zone, &mut found);
         }
         found
     }
-
-    async fn watch<T>(&self, operation: impl Future<Output = T>) -> T {
-        let mut operation = pin!(operation);
-        std::future::poll_fn(|context| {
-            // The power may have gone elsewhere, at a store to NVRAM.
-            if (self.is_cut)() {
-                PowerCut::unwind();
-            }
-            let poll = operation.as_mut().poll(context);
-            if (self.is_cut)() {
-                PowerCut::unwind();
-            }
-            poll
-        })
-        .await
-    }
 }
 
-impl<M: ZoneMedia> ZoneMedia for Powered<M> {
-    type Page = M::Page;
+impl<M: ZoneMedia> ZoneLayer for DamagedZones<M> {
+    type Inner = M;
 
-    forward_zone_media!((inner) READS_SPARES = M, geometry, retired, anchors, read_anchors);
+    fn inner(&self) -> &M {
+        &self.inner
+    }
+
+    async fn around<T>(
+        &self,
+        operation: ZoneOperation<'_>,
+        run: impl Future<Output = Result<T>>,
+    ) -> Result<T> {
+        match operation {
+            ZoneOperation::Read(slots) => _ = self.sense(slots.iter().copied()),
+            ZoneOperation::ReadMeta(first, _) => _ = self.sense(iter::once(first)),
+            ZoneOperation::Peek(zone) => {
+                let first = self.inner.geometry().slot(zone, 0);
+                self.sense(iter::once(first));
+            }
+            ZoneOperation::Reset(zone) => self.damage.reset_begins(zone),
+            _ => {}
+        }
+        let synced = matches!(operation, ZoneOperation::Sync).then(|| self.damage.sync_begins());
+        let done = run.await?;
+        match operation {
+            ZoneOperation::Reset(zone) => self.damage.reset_done(zone),
+            ZoneOperation::WriteAnchor(_) => self.damage.anchored(),
+            _ => {}
+        }
+        synced.into_iter().for_each(|begun| self.damage.synced(begun));
+        Ok(done)
+    }
 
     async fn append(
         &self,
@@ -103,18 +117,14 @@ impl<M: ZoneMedia> ZoneMedia for Powered<M> {
         let begun = self.damage.append_begins(zone, header, spares, bodies);
         begun.lost.into_iter().for_each(|part| (self.lose_next)(part));
         let append = self.inner.append(zone, header, spares, bodies, durable);
-        let first = self.watch(append).await?;
+        let first = append.await?;
         self.damage.append_returned(begun, first, durable);
         Ok(first)
     }
 
     async fn read(&self, slots: &[SlotNo], out: &mut [M::Page]) -> Result<()> {
-        self.sense(slots.iter().copied());
-        self.watch(self.inner.read(slots, out)).await?;
-        if M::READS_SPARES {
-            self.damage.spoil(slots, out, &mut [])?;
-        }
-        Ok(())
+        self.around(ZoneOperation::Read(slots), self.inner.read(slots, out)).await?;
+        if M::READS_SPARES { self.damage.spoil(slots, out, &mut []) } else { Ok(()) }
     }
 
     async fn read_with_spares(
@@ -123,18 +133,22 @@ impl<M: ZoneMedia> ZoneMedia for Powered<M> {
         out: &mut [M::Page],
         spares: &mut [Option<Spare>],
     ) -> Result<()> {
-        self.sense(slots.iter().copied());
-        self.watch(self.inner.read_with_spares(slots, out, spares)).await?;
-        if M::READS_SPARES {
-            self.damage.spoil(slots, out, spares)?;
-        }
-        Ok(())
+        let read = self.inner.read_with_spares(slots, out, spares);
+        self.around(ZoneOperation::Read(slots), read).await?;
+        if M::READS_SPARES { self.damage.spoil(slots, out, spares) } else { Ok(()) }
     }
 
-    async fn read_meta(&self, slot: SlotNo) -> Result<PageBuf> {
-        self.sense(std::iter::once(slot));
-        let page = self.watch(self.inner.read_meta(slot)).await?;
-        if M::READS_SPARES { self.damage.spoil_own(slot, page) } else { Ok(page) }
+    /// One after the other: where one is damaged those behind it are not read.
+    async fn read_meta_run(&self, first: SlotNo, out: &mut [PageBuf]) -> Result<()> {
+        for (slot, page) in (first.0..).map(SlotNo).zip(out) {
+            let one = std::slice::from_mut(page);
+            let read = self.inner.read_meta_run(slot, one);
+            self.around(ZoneOperation::ReadMeta(slot, 1), read).await?;
+            if M::READS_SPARES {
+                *page = self.damage.spoil_own(slot, page.clone())?;
+            }
+        }
+        Ok(())
     }
 
     async fn scan(
@@ -143,50 +157,25 @@ impl<M: ZoneMedia> ZoneMedia for Powered<M> {
         from_offset: u32,
         epoch: Option<u64>,
     ) -> Result<Vec<ScannedAppend>> {
-        let mut found = self.watch(self.inner.scan(zone, from_offset, epoch)).await?;
+        let mut found = self.inner.scan(zone, from_offset, epoch).await?;
         if self.sense_scan(zone, &found) {
-            found = self.watch(self.inner.scan(zone, from_offset, epoch)).await?;
+            found = self.inner.scan(zone, from_offset, epoch).await?;
         }
         Ok(self.spoiled(zone, found))
     }
 
     async fn scan_spares(&self, zone: ZoneNo) -> Result<Vec<ScannedAppend>> {
-        let mut found = self.watch(self.inner.scan_spares(zone)).await?;
+        let mut found = self.inner.scan_spares(zone).await?;
         if self.sense_scan(zone, &found) {
-            found = self.watch(self.inner.scan_spares(zone)).await?;
+            found = self.inner.scan_spares(zone).await?;
         }
         Ok(self.spoiled(zone, found))
     }
 
     async fn peek(&self, zone: ZoneNo) -> Result<Option<AppendHeader>> {
-        let geometry = self.geometry();
-        self.sense(std::iter::once(geometry.slot(zone, 0)));
-        let header = self.watch(self.inner.peek(zone)).await?;
+        let header = self.around(ZoneOperation::Peek(zone), self.inner.peek(zone)).await?;
+        let geometry = self.inner.geometry();
         let is_there = !M::READS_SPARES || self.damage.is_first_intact(&geometry, zone);
         Ok(header.filter(|_| is_there))
-    }
-
-    async fn reset(&self, zone: ZoneNo) -> Result<()> {
-        self.damage.reset_begins(zone);
-        self.watch(self.inner.reset(zone)).await?;
-        self.damage.reset_done(zone);
-        Ok(())
-    }
-
-    async fn sync(&self) -> Result<()> {
-        let begun = self.damage.sync_begins();
-        self.watch(self.inner.sync()).await?;
-        self.damage.synced(begun);
-        Ok(())
-    }
-
-    async fn write_anchor(&self, number: u64, content: &[u8]) -> Result<()> {
-        self.watch(self.inner.write_anchor(number, content)).await?;
-        self.damage.anchored();
-        Ok(())
-    }
-
-    async fn persist_mapping(&self) -> Result<()> {
-        self.watch(self.inner.persist_mapping()).await
     }
 }

@@ -1,5 +1,5 @@
 //! A wrapper that counts what is written, to be read from any thread.
-use super::{BlockStore, IoBuf};
+use super::{BlockStore, IoBuf, StoreLayer};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use tantalum_base::Result;
@@ -87,17 +87,11 @@ impl<S: BlockStore> Counting<S> {
     }
 }
 
-impl<S: BlockStore> BlockStore for Counting<S> {
-    fn bytes(&self) -> u64 {
-        self.inner.bytes()
-    }
+impl<S: BlockStore> StoreLayer for Counting<S> {
+    type Inner = S;
 
-    fn buffer(&self, bytes: usize) -> IoBuf {
-        self.inner.buffer(bytes)
-    }
-
-    fn recycle(&self, buf: IoBuf) {
-        self.inner.recycle(buf);
+    fn inner(&self) -> &S {
+        &self.inner
     }
 
     async fn read(&self, offset: u64, buf: IoBuf) -> Result<IoBuf> {
@@ -120,16 +114,12 @@ impl<S: BlockStore> BlockStore for Counting<S> {
         add(&self.counters.0.syncs, 1);
         Ok(())
     }
-
-    async fn prepare(&self, offset: u64, bytes: u64) -> Result<()> {
-        self.inner.prepare(offset, bytes).await
-    }
 }
 
 #[cfg(test)]
 mod tests {
-    use super::*;
-    use crate::block_store::MemoryStore;
+    use super::{Counting, StoreCounters, StoreCounts};
+    use crate::block_store::{BlockStore, MemoryStore};
     use tantalum_runtime::Virtual;
     use tantalum_runtime::virtual_time::Schedule;
 

@@ -4,7 +4,7 @@
 //! Killing a process loses nothing that the kernel already holds, so a power cut on a real file
 //! cannot be had by killing; it can be had by never giving the kernel what the medium had not
 //! promised to keep. Chosen writes and syncs fail, or are reported done and never reach the medium.
-use super::{BlockStore, IoBuf, assert_in_store};
+use super::{BlockStore, IoBuf, StoreLayer, assert_in_store};
 use crate::cut::{CutPlan, Fate};
 use pending::{PendingWrite, Stage};
 use std::cell::{Cell, RefCell};
@@ -335,21 +335,15 @@ fn fault(kind: IoFaultKind, what: &str) -> Error {
     Error::new(kind, format!("{what} failed: {why} (injected)"))
 }
 
-impl<S: BlockStore, R: Runtime> BlockStore for CrashStore<S, R> {
-    fn bytes(&self) -> u64 {
-        self.0.inner.bytes()
-    }
+impl<S: BlockStore, R: Runtime> StoreLayer for CrashStore<S, R> {
+    type Inner = S;
 
-    fn buffer(&self, bytes: usize) -> IoBuf {
-        self.0.inner.buffer(bytes)
-    }
-
-    fn recycle(&self, buf: IoBuf) {
-        self.0.inner.recycle(buf);
+    fn inner(&self) -> &S {
+        &self.0.inner
     }
 
     async fn read(&self, offset: u64, buf: IoBuf) -> Result<IoBuf> {
-        assert_in_store(self.bytes(), offset, buf.len() as u64);
+        assert_in_store(self.inner().bytes(), offset, buf.len() as u64);
         self.check_power("a read")?;
         self.delay(self.0.options.read_ns).await;
         self.check_power("a read")?;
@@ -363,7 +357,7 @@ impl<S: BlockStore, R: Runtime> BlockStore for CrashStore<S, R> {
     }
 
     async fn write(&self, offset: u64, buf: IoBuf, durable: bool) -> Result<IoBuf> {
-        assert_in_store(self.bytes(), offset, buf.len() as u64);
+        assert_in_store(self.inner().bytes(), offset, buf.len() as u64);
         self.check_power("a write")?;
         let (fate, fault) = self.count_operation();
         let write = self.issue(offset, &buf, fate);

@@ -146,6 +146,10 @@ impl BlockStore for MemoryStore {
     async fn sync(&self) -> Result<()> {
         Ok(())
     }
+
+    async fn prepare(&self, _offset: u64, _bytes: u64) -> Result<()> {
+        Ok(())
+    }
 }
 
 #[cfg(test)]

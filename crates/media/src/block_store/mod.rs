@@ -6,7 +6,8 @@
 //! ├ file            a file or a block device: direct I/O, locked, really synced
 //! ├ counting        wrapper: counts what is written, for other threads to read
 //! ├ salvage         wrapper: gives zeros for blocks that cannot be read
-//! └ crash           wrapper: keeps unsynced writes apart, and drops, reorders or tears them
+//! ├ crash           wrapper: keeps unsynced writes apart, and drops, reorders or tears them
+//! └ layer           how wrappers are made: a StoreLayer forwards whatever it does not change
 //! buffer_pool       buffers that go round instead of being allocated an operation
 //! ```
 use tantalum_base::Result;
@@ -15,6 +16,7 @@ mod buffer_pool;
 pub mod counting;
 pub mod crash;
 pub mod file;
+mod layer;
 pub mod memory;
 pub mod salvage;
 
@@ -22,6 +24,7 @@ pub use buffer_pool::BufferPool;
 pub use counting::{Counting, StoreCounters, StoreCounts};
 pub use crash::{CrashOptions, CrashStore, CutStyle, IoFaultKind, LostBlocks};
 pub use file::{FileStore, FileStoreOptions};
+pub use layer::{EitherStore, StoreLayer};
 pub use memory::MemoryStore;
 pub use salvage::Salvage;
 /// A buffer for direct I/O, owned by the store while an operation runs.
@@ -41,9 +44,7 @@ pub trait BlockStore: 'static {
     fn buffer(&self, bytes: usize) -> IoBuf;
 
     /// Gives a buffer back that is no longer needed, for [`buffer`](Self::buffer) to hand out.
-    fn recycle(&self, buf: IoBuf) {
-        drop(buf);
-    }
+    fn recycle(&self, buf: IoBuf);
 
     /// Fills the buffer from `offset`.
     async fn read(&self, offset: u64, buf: IoBuf) -> Result<IoBuf>;
@@ -58,10 +59,7 @@ pub trait BlockStore: 'static {
     /// needs: a file writes zeros over it, because the first write to an extent that is only
     /// allocated costs its file system a journal commit. What the range holds afterwards is
     /// unspecified; nothing else may be in flight on it.
-    async fn prepare(&self, offset: u64, bytes: u64) -> Result<()> {
-        let _ = (offset, bytes);
-        Ok(())
-    }
+    async fn prepare(&self, offset: u64, bytes: u64) -> Result<()>;
 }
 
 /// Panics unless the operation is aligned and lies in the store: a caller's mistake, not a fault.

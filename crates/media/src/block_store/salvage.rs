@@ -1,5 +1,5 @@
 //! A wrapper that gives what can be read of a store of which some blocks cannot.
-use super::{BLOCK_BYTES, BlockStore, IoBuf};
+use super::{BLOCK_BYTES, BlockStore, IoBuf, StoreLayer};
 use tantalum_base::{ErrorKind, Result};
 
 /// Gives zeros for each block that the store inside fails to read, so that whoever reads finds it
@@ -35,17 +35,11 @@ impl<S: BlockStore> Salvage<S> {
     }
 }
 
-impl<S: BlockStore> BlockStore for Salvage<S> {
-    fn bytes(&self) -> u64 {
-        self.inner.bytes()
-    }
+impl<S: BlockStore> StoreLayer for Salvage<S> {
+    type Inner = S;
 
-    fn buffer(&self, bytes: usize) -> IoBuf {
-        self.inner.buffer(bytes)
-    }
-
-    fn recycle(&self, buf: IoBuf) {
-        self.inner.recycle(buf);
+    fn inner(&self) -> &S {
+        &self.inner
     }
 
     async fn read(&self, offset: u64, buf: IoBuf) -> Result<IoBuf> {
@@ -57,24 +51,12 @@ impl<S: BlockStore> BlockStore for Salvage<S> {
             result => result,
         }
     }
-
-    async fn write(&self, offset: u64, buf: IoBuf, durable: bool) -> Result<IoBuf> {
-        self.inner.write(offset, buf, durable).await
-    }
-
-    async fn sync(&self) -> Result<()> {
-        self.inner.sync().await
-    }
-
-    async fn prepare(&self, offset: u64, bytes: u64) -> Result<()> {
-        self.inner.prepare(offset, bytes).await
-    }
 }
 
 #[cfg(test)]
 mod tests {
-    use super::*;
-    use crate::block_store::MemoryStore;
+    use super::Salvage;
+    use crate::block_store::{BLOCK_BYTES, BlockStore, MemoryStore};
     use tantalum_runtime::Virtual;
     use tantalum_runtime::virtual_time::Schedule;
 

@@ -253,13 +253,6 @@ impl<S: BlockStore> ZoneMedia for FileZones<S> {
         self.read(slots, out).await
     }
 
-    async fn read_meta(&self, slot: SlotNo) -> Result<PageBuf> {
-        let mut page = [tantalum_base::Payload::zero()];
-        self.read_slots(&[slot], &mut page).await?;
-        let [page] = page;
-        Ok(page)
-    }
-
     async fn read_meta_run(&self, first: SlotNo, out: &mut [PageBuf]) -> Result<()> {
         let slots: Vec<SlotNo> = (first.0..).map(SlotNo).take(out.len()).collect();
         self.read_slots(&slots, out).await

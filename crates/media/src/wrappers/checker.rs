@@ -1,8 +1,9 @@
 //! Asserts that the caller of a medium keeps the contract of [`ZoneMedia`].
+use super::{ZoneLayer, ZoneOperation};
 use crate::zone::{AppendHeader, Body, ScannedAppend, Spare, ZoneGeometry, ZoneMedia};
 use std::cell::RefCell;
 use std::rc::Rc;
-use tantalum_base::{ErrorKind, PageBuf, Result, SlotNo, ZoneNo};
+use tantalum_base::{Error, ErrorKind, Result, SlotNo, ZoneNo};
 
 /// What the checker knows of a zone.
 #[derive(Clone, Debug, Default)]
@@ -45,11 +46,6 @@ impl<M: ZoneMedia> Checker<M> {
             zones[zone.index()].retired = true;
         }
         Checker { inner, geometry, zones: RefCell::new(zones) }
-    }
-
-    /// The medium underneath.
-    pub fn inner(&self) -> &Rc<M> {
-        &self.inner
     }
 
     fn zone<T>(&self, zone: ZoneNo, change: impl FnOnce(&mut Zone) -> T) -> T {
@@ -118,8 +114,8 @@ impl<M: ZoneMedia> Checker<M> {
         });
     }
 
-    fn start_reads(&self, slots: &[SlotNo]) {
-        for &slot in slots {
+    fn start_reads(&self, slots: impl Iterator<Item = SlotNo>) {
+        for slot in slots {
             let zone = self.geometry.zone_of(slot);
             let offset = self.geometry.offset_of(slot) as usize;
             self.zone(zone, |state| {
@@ -136,10 +132,30 @@ impl<M: ZoneMedia> Checker<M> {
         }
     }
 
-    fn end_reads(&self, slots: &[SlotNo]) {
-        for &slot in slots {
+    fn end_reads(&self, slots: impl Iterator<Item = SlotNo>) {
+        for slot in slots {
             self.zone(self.geometry.zone_of(slot), |state| state.reads_in_flight -= 1);
         }
+    }
+
+    fn start_reset(&self, zone: ZoneNo) {
+        self.zone(zone, |state| {
+            assert!(!state.resetting, "reset of {zone:?} while it is being reset");
+            assert_eq!(state.appends_in_flight, 0, "reset of {zone:?} with appends in flight");
+            assert_eq!(state.reads_in_flight, 0, "reset of {zone:?} with reads in flight");
+            state.resetting = true;
+        });
+    }
+
+    fn end_reset(&self, zone: ZoneNo, error: Option<&Error>) {
+        self.zone(zone, |state| {
+            state.resetting = false;
+            state.next_offset = 0;
+            state.epoch = None;
+            state.readable.clear();
+            state.open = error.is_none();
+            state.retired |= error.is_some_and(|error| error.kind() == ErrorKind::ZoneRetired);
+        });
     }
 
     fn check_scan(&self, zone: ZoneNo, from_offset: u32, found: &[ScannedAppend]) {
@@ -158,11 +174,33 @@ impl<M: ZoneMedia> Checker<M> {
     }
 }
 
-impl<M: ZoneMedia> ZoneMedia for Checker<M> {
-    type Page = M::Page;
+impl<M: ZoneMedia> ZoneLayer for Checker<M> {
+    type Inner = M;
 
-    crate::forward_zone_media!((inner) READS_SPARES = M, retired, sync, persist_mapping, anchors, write_anchor,
-        read_anchors);
+    fn inner(&self) -> &M {
+        &self.inner
+    }
+
+    async fn around<T>(
+        &self,
+        operation: ZoneOperation<'_>,
+        run: impl Future<Output = Result<T>>,
+    ) -> Result<T> {
+        match operation {
+            ZoneOperation::Read(slots) => self.start_reads(slots.iter().copied()),
+            ZoneOperation::ReadMeta(first, pages) => self.start_reads(run_of(first, pages)),
+            ZoneOperation::Reset(zone) => self.start_reset(zone),
+            _ => {}
+        }
+        let result = run.await;
+        match operation {
+            ZoneOperation::Read(slots) => self.end_reads(slots.iter().copied()),
+            ZoneOperation::ReadMeta(first, pages) => self.end_reads(run_of(first, pages)),
+            ZoneOperation::Reset(zone) => self.end_reset(zone, result.as_ref().err()),
+            _ => {}
+        }
+        result
+    }
 
     fn geometry(&self) -> ZoneGeometry {
         self.geometry
@@ -182,33 +220,6 @@ impl<M: ZoneMedia> ZoneMedia for Checker<M> {
         let first = self.start_append(zone, header, spares, bodies);
         let result = self.inner.append(zone, header, spares, bodies, durable).await;
         self.end_append(zone, first, bodies.len() as u32, &result);
-        result
-    }
-
-    async fn read(&self, slots: &[SlotNo], out: &mut [M::Page]) -> Result<()> {
-        assert_eq!(slots.len(), out.len(), "slots and pages of a read");
-        self.start_reads(slots);
-        let result = self.inner.read(slots, out).await;
-        self.end_reads(slots);
-        result
-    }
-
-    async fn read_with_spares(
-        &self,
-        slots: &[SlotNo],
-        out: &mut [M::Page],
-        spares: &mut [Option<Spare>],
-    ) -> Result<()> {
-        self.start_reads(slots);
-        let result = self.inner.read_with_spares(slots, out, spares).await;
-        self.end_reads(slots);
-        result
-    }
-
-    async fn read_meta(&self, slot: SlotNo) -> Result<PageBuf> {
-        self.start_reads(&[slot]);
-        let result = self.inner.read_meta(slot).await;
-        self.end_reads(&[slot]);
         result
     }
 
@@ -237,25 +248,8 @@ impl<M: ZoneMedia> ZoneMedia for Checker<M> {
         }
         Ok(header)
     }
+}
 
-    async fn reset(&self, zone: ZoneNo) -> Result<()> {
-        self.zone(zone, |state| {
-            assert!(!state.resetting, "reset of {zone:?} while it is being reset");
-            assert_eq!(state.appends_in_flight, 0, "reset of {zone:?} with appends in flight");
-            assert_eq!(state.reads_in_flight, 0, "reset of {zone:?} with reads in flight");
-            state.resetting = true;
-        });
-        let result = self.inner.reset(zone).await;
-        self.zone(zone, |state| {
-            state.resetting = false;
-            state.next_offset = 0;
-            state.epoch = None;
-            state.readable.clear();
-            state.open = result.is_ok();
-            if let Err(error) = &result {
-                state.retired |= error.kind() == ErrorKind::ZoneRetired;
-            }
-        });
-        result
-    }
+fn run_of(first: SlotNo, slots: usize) -> impl Iterator<Item = SlotNo> {
+    (first.0..).map(SlotNo).take(slots)
 }

@@ -1,9 +1,10 @@
 //! Failures of chosen operations, over any medium.
+use super::{ZoneLayer, ZoneOperation};
 use crate::zone::{AppendHeader, Body, ScannedAppend, Spare, ZoneMedia};
 use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
 use std::rc::Rc;
-use tantalum_base::{Error, ErrorKind, PageBuf, Payload, Result, Rng, SlotNo, ZoneNo};
+use tantalum_base::{Error, ErrorKind, Payload, Result, Rng, SlotNo, ZoneNo};
 
 /// How an append fails.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -135,9 +136,9 @@ impl<M: ZoneMedia> Faults<M> {
         state.refused_resets.insert(state.resets + nth);
     }
 
-    fn check_reads(&self, slots: &[SlotNo]) -> Result<()> {
+    fn check_reads(&self, slots: impl Iterator<Item = SlotNo>) -> Result<()> {
         let mut state = self.state.borrow_mut();
-        slots.iter().map(|slot| state.check_read(*slot)).fold(Ok(()), Result::and)
+        slots.map(|slot| state.check_read(slot)).fold(Ok(()), Result::and)
     }
 
     /// What a scan of `zone` that found `found` is told.
@@ -164,11 +165,35 @@ impl<M: ZoneMedia> Faults<M> {
     }
 }
 
-impl<M: ZoneMedia> ZoneMedia for Faults<M> {
-    type Page = M::Page;
+impl<M: ZoneMedia> ZoneLayer for Faults<M> {
+    type Inner = M;
 
-    crate::forward_zone_media!((inner) READS_SPARES = M, geometry, peek, sync, persist_mapping, anchors,
-        write_anchor, read_anchors);
+    fn inner(&self) -> &M {
+        &self.inner
+    }
+
+    async fn around<T>(
+        &self,
+        operation: ZoneOperation<'_>,
+        run: impl Future<Output = Result<T>>,
+    ) -> Result<T> {
+        let checked = match operation {
+            ZoneOperation::Read(slots) => self.check_reads(slots.iter().copied()),
+            ZoneOperation::ReadMeta(first, pages) => {
+                self.check_reads((first.0..).map(SlotNo).take(pages))
+            }
+            ZoneOperation::Reset(zone) => {
+                let geometry = self.inner.geometry();
+                let state = &mut *self.state.borrow_mut();
+                state.next_reset(zone)?;
+                state.unreadable.retain(|slot| geometry.zone_of(*slot) != zone);
+                Ok(())
+            }
+            _ => Ok(()),
+        };
+        let done = run.await?;
+        checked.map(|()| done)
+    }
 
     fn retired(&self) -> Vec<ZoneNo> {
         let mut retired = self.state.borrow().retired.clone();
@@ -208,29 +233,6 @@ impl<M: ZoneMedia> ZoneMedia for Faults<M> {
         }
     }
 
-    async fn read(&self, slots: &[SlotNo], out: &mut [M::Page]) -> Result<()> {
-        let checked = self.check_reads(slots);
-        self.inner.read(slots, out).await?;
-        checked
-    }
-
-    async fn read_with_spares(
-        &self,
-        slots: &[SlotNo],
-        out: &mut [M::Page],
-        spares: &mut [Option<Spare>],
-    ) -> Result<()> {
-        let checked = self.check_reads(slots);
-        self.inner.read_with_spares(slots, out, spares).await?;
-        checked
-    }
-
-    async fn read_meta(&self, slot: SlotNo) -> Result<PageBuf> {
-        let checked = self.state.borrow_mut().check_read(slot);
-        let bytes = self.inner.read_meta(slot).await?;
-        checked.map(|()| bytes)
-    }
-
     async fn scan(
         &self,
         zone: ZoneNo,
@@ -244,12 +246,5 @@ impl<M: ZoneMedia> ZoneMedia for Faults<M> {
     async fn scan_spares(&self, zone: ZoneNo) -> Result<Vec<ScannedAppend>> {
         let found = self.inner.scan_spares(zone).await?;
         Ok(self.without_unreadable(zone, found))
-    }
-
-    async fn reset(&self, zone: ZoneNo) -> Result<()> {
-        self.state.borrow_mut().next_reset(zone)?;
-        let geometry = self.geometry();
-        self.state.borrow_mut().unreadable.retain(|slot| geometry.zone_of(*slot) != zone);
-        self.inner.reset(zone).await
     }
 }

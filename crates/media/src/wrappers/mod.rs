@@ -7,19 +7,23 @@
 //! Checker    asserts that its caller keeps the contract
 //! ReadOnly   refuses whatever would change it
 //! ZoneWindow some of a medium's zones as a medium of their own
-//! forward    what none of them changes
+//! UntilCut   stops everything when the power goes
+//! layer      how they are made: a ZoneLayer forwards whatever it does not change
 //! ```
 mod checker;
 mod faults;
-mod forward;
+mod layer;
 mod read_only;
 mod recorder;
 mod throttle;
+mod until_cut;
 mod window;
 
 pub use checker::Checker;
 pub use faults::{AppendFault, Faults, FaultsOptions};
+pub use layer::{ZoneLayer, ZoneOperation};
 pub use read_only::ReadOnly;
-pub use recorder::{Recorded, Recorder};
+pub use recorder::Recorder;
 pub use throttle::{Throttle, ThrottleOptions};
+pub use until_cut::UntilCut;
 pub use window::ZoneWindow;

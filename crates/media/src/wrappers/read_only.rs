@@ -1,9 +1,9 @@
 //! A medium on which nothing may be written.
-use crate::forward_zone_media;
-use crate::zone::{AppendHeader, Body, Spare, ZoneMedia};
+use super::{ZoneLayer, ZoneOperation};
+use crate::zone::ZoneMedia;
 use std::cell::Cell;
 use std::rc::Rc;
-use tantalum_base::{Error, ErrorKind, Result, SlotNo, ZoneNo};
+use tantalum_base::{Error, ErrorKind, Result};
 
 /// Passes reads on; whatever would change the medium, or ask it to write something down, is refused
 /// as [`ErrorKind::ReadOnly`], and counted.
@@ -22,43 +22,32 @@ impl<M> ReadOnly<M> {
     pub fn refused(&self) -> u64 {
         self.refused.get()
     }
-
-    fn refuse<T>(&self, what: &str) -> Result<T> {
-        self.refused.set(self.refused.get() + 1);
-        Err(Error::new(ErrorKind::ReadOnly, format!("{what}: the medium is read-only")))
-    }
 }
 
-impl<M: ZoneMedia> ZoneMedia for ReadOnly<M> {
-    type Page = M::Page;
+impl<M: ZoneMedia> ZoneLayer for ReadOnly<M> {
+    type Inner = M;
 
-    forward_zone_media!((inner) READS_SPARES = M, geometry, retired, read, read_with_spares, read_meta,
-        scan, scan_spares, peek, anchors, read_anchors);
+    fn inner(&self) -> &M {
+        &self.inner
+    }
 
-    async fn append(
+    async fn around<T>(
         &self,
-        zone: ZoneNo,
-        _header: &AppendHeader,
-        _spares: &[Spare],
-        _bodies: &[Body<M::Page>],
-        _durable: bool,
-    ) -> Result<SlotNo> {
-        self.refuse(&format!("an append to zone {zone}"))
-    }
-
-    async fn reset(&self, zone: ZoneNo) -> Result<()> {
-        self.refuse(&format!("a reset of zone {zone}"))
-    }
-
-    async fn sync(&self) -> Result<()> {
-        self.refuse("a sync")
-    }
-
-    async fn write_anchor(&self, number: u64, _content: &[u8]) -> Result<()> {
-        self.refuse(&format!("anchor {number}"))
-    }
-
-    async fn persist_mapping(&self) -> Result<()> {
-        self.refuse("writing the mapping down")
+        operation: ZoneOperation<'_>,
+        run: impl Future<Output = Result<T>>,
+    ) -> Result<T> {
+        use ZoneOperation::*;
+        let what = match operation {
+            Read(_) | ReadMeta(..) | Scan(..) | ScanSpares(_) | Peek(_) | ReadAnchors => {
+                return run.await;
+            }
+            Append { zone, .. } => format!("an append to zone {zone}"),
+            Reset(zone) => format!("a reset of zone {zone}"),
+            Sync => "a sync".into(),
+            WriteAnchor(number) => format!("anchor {number}"),
+            PersistMapping => "writing the mapping down".into(),
+        };
+        self.refused.set(self.refused.get() + 1);
+        Err(Error::new(ErrorKind::ReadOnly, format!("{what}: the medium is read-only")))
     }
 }

@@ -1,8 +1,9 @@
 //! Latency and limited bandwidth on top of a medium's own.
-use crate::zone::{AppendHeader, Body, ScannedAppend, Spare, ZoneMedia};
+use super::{ZoneLayer, ZoneOperation};
+use crate::zone::ZoneMedia;
 use std::cell::Cell;
 use std::rc::Rc;
-use tantalum_base::{PAGE_BYTES, PageBuf, Result, SlotNo, ZoneNo};
+use tantalum_base::{PAGE_BYTES, Result};
 use tantalum_runtime::Runtime;
 
 /// What a [`Throttle`] adds.
@@ -50,78 +51,41 @@ impl<R: Runtime, M: ZoneMedia> Throttle<R, M> {
     }
 }
 
-impl<R: Runtime, M: ZoneMedia> ZoneMedia for Throttle<R, M> {
-    type Page = M::Page;
+impl<R: Runtime, M: ZoneMedia> ZoneLayer for Throttle<R, M> {
+    type Inner = M;
 
-    crate::forward_zone_media!((inner) READS_SPARES = M, geometry, retired, persist_mapping, anchors, write_anchor,
-        read_anchors);
+    fn inner(&self) -> &M {
+        &self.inner
+    }
 
-    async fn append(
+    async fn around<T>(
         &self,
-        zone: ZoneNo,
-        header: &AppendHeader,
-        spares: &[Spare],
-        bodies: &[Body<M::Page>],
-        durable: bool,
-    ) -> Result<SlotNo> {
-        let (slot, ()) = join(
-            self.inner.append(zone, header, spares, bodies, durable),
-            self.wait(self.options.append_latency_ns, bodies.len() as u64),
-        )
-        .await;
-        slot
-    }
-
-    async fn read(&self, slots: &[SlotNo], out: &mut [M::Page]) -> Result<()> {
-        self.wait(self.options.read_latency_ns, slots.len() as u64).await;
-        self.inner.read(slots, out).await
-    }
-
-    async fn read_with_spares(
-        &self,
-        slots: &[SlotNo],
-        out: &mut [M::Page],
-        spares: &mut [Option<Spare>],
-    ) -> Result<()> {
-        self.wait(self.options.read_latency_ns, slots.len() as u64).await;
-        self.inner.read_with_spares(slots, out, spares).await
-    }
-
-    async fn read_meta(&self, slot: SlotNo) -> Result<PageBuf> {
-        self.wait(self.options.read_latency_ns, 1).await;
-        self.inner.read_meta(slot).await
-    }
-
-    async fn scan(
-        &self,
-        zone: ZoneNo,
-        from_offset: u32,
-        epoch: Option<u64>,
-    ) -> Result<Vec<ScannedAppend>> {
-        let pages = self.inner.geometry().slots_per_zone.saturating_sub(from_offset);
-        self.wait(self.options.read_latency_ns, u64::from(pages)).await;
-        self.inner.scan(zone, from_offset, epoch).await
-    }
-
-    /// The spare areas alone: the time of their bytes is the medium's.
-    async fn scan_spares(&self, zone: ZoneNo) -> Result<Vec<ScannedAppend>> {
-        self.wait(self.options.read_latency_ns, 0).await;
-        self.inner.scan_spares(zone).await
-    }
-
-    async fn peek(&self, zone: ZoneNo) -> Result<Option<AppendHeader>> {
-        self.wait(self.options.read_latency_ns, 1).await;
-        self.inner.peek(zone).await
-    }
-
-    async fn reset(&self, zone: ZoneNo) -> Result<()> {
-        self.wait(self.options.reset_latency_ns, 0).await;
-        self.inner.reset(zone).await
-    }
-
-    async fn sync(&self) -> Result<()> {
-        self.wait(self.options.sync_latency_ns, 0).await;
-        self.inner.sync().await
+        operation: ZoneOperation<'_>,
+        run: impl Future<Output = Result<T>>,
+    ) -> Result<T> {
+        use ZoneOperation::*;
+        let options = &self.options;
+        let (latency_ns, pages) = match operation {
+            Append { spares, .. } => {
+                let wait = self.wait(options.append_latency_ns, spares.len() as u64);
+                let (result, ()) = join(run, wait).await;
+                return result;
+            }
+            Read(slots) => (options.read_latency_ns, slots.len() as u64),
+            ReadMeta(_, pages) => (options.read_latency_ns, pages as u64),
+            Scan(_, from_offset, _) => {
+                let slots = self.inner.geometry().slots_per_zone.saturating_sub(from_offset);
+                (options.read_latency_ns, u64::from(slots))
+            }
+            // The spare areas alone: the time of their bytes is the medium's.
+            ScanSpares(_) => (options.read_latency_ns, 0),
+            Peek(_) => (options.read_latency_ns, 1),
+            Reset(_) => (options.reset_latency_ns, 0),
+            Sync => (options.sync_latency_ns, 0),
+            WriteAnchor(_) | ReadAnchors | PersistMapping => return run.await,
+        };
+        self.wait(latency_ns, pages).await;
+        run.await
     }
 }
 

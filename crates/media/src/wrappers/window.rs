@@ -1,4 +1,5 @@
 //! Some of a medium's zones as a medium of their own, so that two owners can share one array.
+use super::ZoneLayer;
 use crate::zone::{AppendHeader, Body, ScannedAppend, Spare, ZoneGeometry, ZoneMedia};
 use std::ops::Range;
 use std::rc::Rc;
@@ -26,11 +27,6 @@ impl<M: ZoneMedia> ZoneWindow<M> {
         Ok(ZoneWindow { inner, zones, first_slot })
     }
 
-    /// The medium behind it.
-    pub fn inner(&self) -> &Rc<M> {
-        &self.inner
-    }
-
     fn zone(&self, zone: ZoneNo) -> ZoneNo {
         assert!(zone.0 < self.zones.len() as u32, "{zone:?} lies outside of the window");
         ZoneNo(self.zones.start + zone.0)
@@ -41,10 +37,12 @@ impl<M: ZoneMedia> ZoneWindow<M> {
     }
 }
 
-impl<M: ZoneMedia> ZoneMedia for ZoneWindow<M> {
-    type Page = M::Page;
+impl<M: ZoneMedia> ZoneLayer for ZoneWindow<M> {
+    type Inner = M;
 
-    crate::forward_zone_media!((inner) READS_SPARES = M, sync, persist_mapping);
+    fn inner(&self) -> &M {
+        &self.inner
+    }
 
     /// None: they belong to the medium as a whole, of which there may be other windows.
     fn anchors(&self) -> u32 {
@@ -102,8 +100,8 @@ impl<M: ZoneMedia> ZoneMedia for ZoneWindow<M> {
         self.inner.read_with_spares(&slots, out, spares).await
     }
 
-    async fn read_meta(&self, slot: SlotNo) -> Result<PageBuf> {
-        self.inner.read_meta(self.slot(slot)).await
+    async fn read_meta_run(&self, first: SlotNo, out: &mut [PageBuf]) -> Result<()> {
+        self.inner.read_meta_run(self.slot(first), out).await
     }
 
     async fn scan(

@@ -387,18 +387,19 @@ impl<R: Runtime, P: Payload> ZoneMedia for NandZones<R, P> {
         self.read_pages(slots, each).await
     }
 
-    async fn read_meta(&self, slot: SlotNo) -> Result<PageBuf> {
-        let mut meta = None;
-        let (end_ns, result) = self.submit_reads(&[slot], |_, found| match found {
-            SlotRead::Found(_, Body::Meta(bytes)) => {
-                meta = Some(bytes);
-                Ok(())
-            }
-            _ => Err(at_slot(ErrorKind::Corrupt, slot)),
-        })?;
-        self.finish(end_ns).await?;
-        result?;
-        meta.ok_or_else(|| at_slot(ErrorKind::Corrupt, slot))
+    async fn read_meta_run(&self, first: SlotNo, out: &mut [PageBuf]) -> Result<()> {
+        for (slot, page) in (first.0..).map(SlotNo).zip(out) {
+            let (end_ns, result) = self.submit_reads(&[slot], |_, found| match found {
+                SlotRead::Found(_, Body::Meta(bytes)) => {
+                    *page = bytes;
+                    Ok(())
+                }
+                _ => Err(at_slot(ErrorKind::Corrupt, slot)),
+            })?;
+            self.finish(end_ns).await?;
+            result?;
+        }
+        Ok(())
     }
 
     async fn scan(

@@ -1,7 +1,9 @@
-use super::*;
-use crate::block_store::MemoryStore;
-use tantalum_runtime::Virtual;
+use super::{CrashOptions, CrashStore, CutStyle, IoFaultKind, LostBlocks};
+use crate::block_store::{BlockStore, MemoryStore};
+use crate::cut::{CutPlan, Fate};
+use tantalum_base::{ErrorKind, Result, Rng};
 use tantalum_runtime::virtual_time::Schedule;
+use tantalum_runtime::{Runtime, Virtual};
 
 type Store = CrashStore<MemoryStore, Virtual>;
 

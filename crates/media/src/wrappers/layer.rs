@@ -1,0 +1,153 @@
+//! A medium on top of another one, which names only what it changes.
+use crate::zone::{AppendHeader, Body, ScannedAppend, Spare, ZoneGeometry, ZoneMedia};
+use tantalum_base::{PageBuf, Result, SlotNo, ZoneNo};
+
+/// What a medium is asked to do.
+#[derive(Clone, Copy, Debug)]
+pub enum ZoneOperation<'a> {
+    /// [`append`](ZoneMedia::append).
+    Append {
+        /// The zone.
+        zone: ZoneNo,
+        /// The header.
+        header: &'a AppendHeader,
+        /// The spares, one a page.
+        spares: &'a [Spare],
+        /// Whether it is to be durable.
+        durable: bool,
+    },
+    /// [`read`](ZoneMedia::read) and [`read_with_spares`](ZoneMedia::read_with_spares).
+    Read(&'a [SlotNo]),
+    /// [`read_meta_run`](ZoneMedia::read_meta_run): the first slot, and how many.
+    ReadMeta(SlotNo, usize),
+    /// [`scan`](ZoneMedia::scan), with offset and epoch.
+    Scan(ZoneNo, u32, Option<u64>),
+    /// [`scan_spares`](ZoneMedia::scan_spares).
+    ScanSpares(ZoneNo),
+    /// [`peek`](ZoneMedia::peek).
+    Peek(ZoneNo),
+    /// [`reset`](ZoneMedia::reset).
+    Reset(ZoneNo),
+    /// [`sync`](ZoneMedia::sync).
+    Sync,
+    /// [`write_anchor`](ZoneMedia::write_anchor), with its number.
+    WriteAnchor(u64),
+    /// [`read_anchors`](ZoneMedia::read_anchors).
+    ReadAnchors,
+    /// [`persist_mapping`](ZoneMedia::persist_mapping).
+    PersistMapping,
+}
+
+type PageOf<L> = <<L as ZoneLayer>::Inner as ZoneMedia>::Page;
+
+/// The operations that take time, in one list; `$each` makes a method of each. What is missing
+/// here does not compile, as [`ZoneMedia`] wants it.
+macro_rules! operations {
+    ($each:ident) => {
+        $each! {
+            append(
+                zone: ZoneNo,
+                header: &AppendHeader,
+                spares: &[Spare],
+                bodies: &[Body<PageOf<Self>>],
+                durable: bool
+            ) -> SlotNo, ZoneOperation::Append { zone, header, spares, durable };
+            read(slots: &[SlotNo], out: &mut [PageOf<Self>]) -> (), ZoneOperation::Read(slots);
+            read_with_spares(
+                slots: &[SlotNo],
+                out: &mut [PageOf<Self>],
+                spares: &mut [Option<Spare>]
+            ) -> (), ZoneOperation::Read(slots);
+            read_meta_run(first: SlotNo, out: &mut [PageBuf]) -> (),
+                ZoneOperation::ReadMeta(first, out.len());
+            scan(zone: ZoneNo, from_offset: u32, epoch: Option<u64>) -> Vec<ScannedAppend>,
+                ZoneOperation::Scan(zone, from_offset, epoch);
+            scan_spares(zone: ZoneNo) -> Vec<ScannedAppend>, ZoneOperation::ScanSpares(zone);
+            peek(zone: ZoneNo) -> Option<AppendHeader>, ZoneOperation::Peek(zone);
+            reset(zone: ZoneNo) -> (), ZoneOperation::Reset(zone);
+            sync() -> (), ZoneOperation::Sync;
+            write_anchor(number: u64, content: &[u8]) -> (), ZoneOperation::WriteAnchor(number);
+            read_anchors() -> Vec<(u64, Vec<u8>)>, ZoneOperation::ReadAnchors;
+            persist_mapping() -> (), ZoneOperation::PersistMapping;
+        }
+    };
+}
+
+macro_rules! forwarded {
+    ($($name:ident($($argument:ident: $type:ty),*) -> $out:ty, $operation:expr;)+) => {$(
+        #[doc = concat!("As [`ZoneMedia::", stringify!($name), "`].")]
+        async fn $name(&self, $($argument: $type),*) -> Result<$out> {
+            self.around($operation, self.inner().$name($($argument),*)).await
+        }
+    )+};
+}
+
+macro_rules! taken_from_the_layer {
+    ($($name:ident($($argument:ident: $type:ty),*) -> $out:ty, $operation:expr;)+) => {$(
+        fn $name(&self, $($argument: $type),*) -> impl Future<Output = Result<$out>> {
+            ZoneLayer::$name(self, $($argument),*)
+        }
+    )+};
+}
+
+/// A medium over another one. Everything goes to the medium underneath; a layer has its own
+/// version of what it changes, and [`around`](Self::around) where it does the same at every
+/// operation.
+///
+/// A layer is a [`ZoneMedia`] with methods of the same names: who calls them imports that trait alone.
+#[allow(async_fn_in_trait, reason = "as of `ZoneMedia`")]
+pub trait ZoneLayer: 'static {
+    /// The medium underneath.
+    type Inner: ZoneMedia;
+
+    /// The medium underneath.
+    fn inner(&self) -> &Self::Inner;
+
+    /// Does `operation`, which is what `run` does on the medium underneath: every operation goes
+    /// through here, unless the layer has its own version of it.
+    async fn around<T>(
+        &self,
+        operation: ZoneOperation<'_>,
+        run: impl Future<Output = Result<T>>,
+    ) -> Result<T> {
+        let _ = operation;
+        run.await
+    }
+
+    /// As [`ZoneMedia::geometry`].
+    fn geometry(&self) -> ZoneGeometry {
+        self.inner().geometry()
+    }
+
+    /// As [`ZoneMedia::retired`].
+    fn retired(&self) -> Vec<ZoneNo> {
+        self.inner().retired()
+    }
+
+    /// As [`ZoneMedia::anchors`].
+    fn anchors(&self) -> u32 {
+        self.inner().anchors()
+    }
+
+    operations!(forwarded);
+}
+
+impl<L: ZoneLayer> ZoneMedia for L {
+    type Page = PageOf<L>;
+
+    const READS_SPARES: bool = L::Inner::READS_SPARES;
+
+    fn geometry(&self) -> ZoneGeometry {
+        ZoneLayer::geometry(self)
+    }
+
+    fn retired(&self) -> Vec<ZoneNo> {
+        ZoneLayer::retired(self)
+    }
+
+    fn anchors(&self) -> u32 {
+        ZoneLayer::anchors(self)
+    }
+
+    operations!(taken_from_the_layer);
+}

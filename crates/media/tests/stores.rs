@@ -1,0 +1,86 @@
+//! Wrappers of stores pass on whatever they do not change.
+use std::cell::RefCell;
+use std::rc::Rc;
+use tantalum_base::Result;
+use tantalum_media::block_store::{Counting, EitherStore, Salvage, StoreCounters};
+use tantalum_media::{BlockStore, IoBuf};
+use tantalum_runtime::Virtual;
+use tantalum_runtime::virtual_time::Schedule;
+
+/// Notes what it is asked for.
+#[derive(Clone, Default)]
+struct Asked(Rc<RefCell<Vec<&'static str>>>);
+
+impl Asked {
+    fn note<T>(&self, method: &'static str, answer: T) -> T {
+        self.0.borrow_mut().push(method);
+        answer
+    }
+}
+
+impl BlockStore for Asked {
+    fn bytes(&self) -> u64 {
+        self.note("bytes", 8192)
+    }
+
+    fn buffer(&self, bytes: usize) -> IoBuf {
+        self.note("buffer", IoBuf::zeroed(bytes))
+    }
+
+    fn recycle(&self, buf: IoBuf) {
+        self.note("recycle", drop(buf));
+    }
+
+    async fn read(&self, _offset: u64, buf: IoBuf) -> Result<IoBuf> {
+        self.note("read", Ok(buf))
+    }
+
+    async fn write(&self, _offset: u64, buf: IoBuf, _durable: bool) -> Result<IoBuf> {
+        self.note("write", Ok(buf))
+    }
+
+    async fn sync(&self) -> Result<()> {
+        self.note("sync", Ok(()))
+    }
+
+    async fn prepare(&self, _offset: u64, _bytes: u64) -> Result<()> {
+        self.note("prepare", Ok(()))
+    }
+}
+
+/// Changes nothing.
+struct Bare(Asked);
+
+impl tantalum_media::StoreLayer for Bare {
+    type Inner = Asked;
+
+    fn inner(&self) -> &Asked {
+        &self.0
+    }
+}
+
+/// Calls each method once: the store underneath is asked the same, and nothing else.
+fn forwards(store: impl BlockStore, asked: &Asked) {
+    let all = async move {
+        store.bytes();
+        let buf = store.buffer(4096);
+        let buf = store.read(0, buf).await?;
+        let buf = store.write(0, buf, true).await?;
+        store.recycle(buf);
+        store.sync().await?;
+        store.prepare(0, 4096).await
+    };
+    Virtual::new(Schedule::Fifo).run(all).unwrap().unwrap();
+    let each = ["bytes", "buffer", "read", "write", "recycle", "sync", "prepare"];
+    assert_eq!(asked.0.take(), each);
+}
+
+#[test]
+fn every_method_of_a_wrapper_asks_the_same_of_its_store() {
+    let asked = Asked::default();
+    forwards(Bare(asked.clone()), &asked);
+    forwards(Counting::new(asked.clone(), StoreCounters::default()), &asked);
+    forwards(Salvage::new(asked.clone(), true), &asked);
+    forwards(EitherStore::<_, Bare>::One(asked.clone()), &asked);
+    forwards(EitherStore::<Bare, _>::Other(asked.clone()), &asked);
+}

@@ -1,0 +1,160 @@
+//! Whether a wrapper passes on whatever it does not change.
+use std::cell::RefCell;
+use tantalum_base::{PageBuf, PageNo, Payload, Result, SlotNo, Stamp, Version, ZoneNo};
+use tantalum_media::zone::{
+    AppendHeader, Body, ScannedAppend, SlotKind, Spare, ZoneGeometry, ZoneMedia,
+};
+
+/// A medium that notes what it is asked for, and has something of its own to say to each.
+#[derive(Default)]
+pub struct Asked(RefCell<Vec<&'static str>>);
+
+/// What takes time, in an order that the contract of a medium allows.
+const OPERATIONS: [&str; 12] = [
+    "reset",
+    "append",
+    "read",
+    "read_with_spares",
+    "read_meta_run",
+    "scan",
+    "scan_spares",
+    "peek",
+    "sync",
+    "persist_mapping",
+    "write_anchor",
+    "read_anchors",
+];
+
+impl Asked {
+    async fn note<T>(&self, operation: &'static str, answer: T) -> Result<T> {
+        self.0.borrow_mut().push(operation);
+        Ok(answer)
+    }
+}
+
+impl ZoneMedia for Asked {
+    type Page = Stamp;
+
+    const READS_SPARES: bool = true;
+
+    fn geometry(&self) -> ZoneGeometry {
+        ZoneGeometry {
+            zones: 4,
+            slots_per_zone: 8,
+            append_unit_slots: 1,
+            append_overhead_slots: 0,
+            append_pages_max: 4,
+        }
+    }
+
+    fn retired(&self) -> Vec<ZoneNo> {
+        vec![ZoneNo(3)]
+    }
+
+    fn anchors(&self) -> u32 {
+        9
+    }
+
+    async fn append(
+        &self,
+        _zone: ZoneNo,
+        _header: &AppendHeader,
+        _spares: &[Spare],
+        _bodies: &[Body<Stamp>],
+        _durable: bool,
+    ) -> Result<SlotNo> {
+        self.note("append", SlotNo(0)).await
+    }
+
+    async fn read(&self, _slots: &[SlotNo], _out: &mut [Stamp]) -> Result<()> {
+        self.note("read", ()).await
+    }
+
+    async fn read_with_spares(
+        &self,
+        _slots: &[SlotNo],
+        _out: &mut [Stamp],
+        _spares: &mut [Option<Spare>],
+    ) -> Result<()> {
+        self.note("read_with_spares", ()).await
+    }
+
+    async fn read_meta_run(&self, _first: SlotNo, _out: &mut [PageBuf]) -> Result<()> {
+        self.note("read_meta_run", ()).await
+    }
+
+    async fn scan(
+        &self,
+        _zone: ZoneNo,
+        _from_offset: u32,
+        _epoch: Option<u64>,
+    ) -> Result<Vec<ScannedAppend>> {
+        self.note("scan", Vec::new()).await
+    }
+
+    async fn scan_spares(&self, _zone: ZoneNo) -> Result<Vec<ScannedAppend>> {
+        self.note("scan_spares", Vec::new()).await
+    }
+
+    async fn peek(&self, _zone: ZoneNo) -> Result<Option<AppendHeader>> {
+        self.note("peek", None).await
+    }
+
+    async fn reset(&self, _zone: ZoneNo) -> Result<()> {
+        self.note("reset", ()).await
+    }
+
+    async fn sync(&self) -> Result<()> {
+        self.note("sync", ()).await
+    }
+
+    async fn write_anchor(&self, _number: u64, _content: &[u8]) -> Result<()> {
+        self.note("write_anchor", ()).await
+    }
+
+    async fn read_anchors(&self) -> Result<Vec<(u64, Vec<u8>)>> {
+        self.note("read_anchors", vec![(5, Vec::new())]).await
+    }
+
+    async fn persist_mapping(&self) -> Result<()> {
+        self.note("persist_mapping", ()).await
+    }
+}
+
+/// Asks `wrapper` for each operation once: `asked`, the medium underneath, is asked the same, and
+/// nothing else. Left out are those in `own`, which the wrapper answers itself.
+///
+/// # Panics
+/// Where the wrapper keeps something to itself, or asks for more.
+pub async fn forwards<M: ZoneMedia<Page = Stamp>>(wrapper: M, asked: &Asked, own: &[&str]) {
+    assert!(M::READS_SPARES);
+    assert_eq!(wrapper.geometry(), asked.geometry());
+    assert_eq!(wrapper.retired(), asked.retired());
+    assert_eq!(wrapper.anchors(), if own.contains(&"anchors") { 0 } else { asked.anchors() });
+    let body = Body::Data(Stamp::new(PageNo(0), 1));
+    let (kind, checksum) = (SlotKind::Data, body.checksum());
+    let spare = Spare { kind, page: PageNo(0), version: Version(1), checksum };
+    let header = AppendHeader { epoch: 1, ..AppendHeader::default() };
+    let (mut out, mut spares, mut meta) = ([Stamp::zero()], [None], [PageBuf::zero()]);
+    let (zone, slot) = (ZoneNo(0), SlotNo(0));
+    for operation in OPERATIONS.into_iter().filter(|operation| !own.contains(operation)) {
+        match operation {
+            "append" => _ = wrapper.append(zone, &header, &[spare], &[body.clone()], true).await,
+            "peek" => _ = wrapper.peek(zone).await,
+            "persist_mapping" => _ = wrapper.persist_mapping().await,
+            "read" => _ = wrapper.read(&[slot], &mut out).await,
+            "read_anchors" => _ = wrapper.read_anchors().await,
+            "read_meta_run" => _ = wrapper.read_meta_run(slot, &mut meta).await,
+            "read_with_spares" => {
+                _ = wrapper.read_with_spares(&[slot], &mut out, &mut spares).await;
+            }
+            "reset" => _ = wrapper.reset(zone).await,
+            "scan" => _ = wrapper.scan(zone, 0, None).await,
+            "scan_spares" => _ = wrapper.scan_spares(zone).await,
+            "sync" => _ = wrapper.sync().await,
+            "write_anchor" => _ = wrapper.write_anchor(1, &[]).await,
+            _ => panic!("nobody asks for {operation}"),
+        }
+        assert_eq!(asked.0.take(), [operation], "what a wrapper makes of {operation}");
+    }
+}
