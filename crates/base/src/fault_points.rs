@@ -52,6 +52,7 @@ mod switch {
     use super::FaultPoint;
     use std::cell::Cell;
     use std::marker::PhantomData;
+    use std::panic::{AssertUnwindSafe, catch_unwind};
 
     thread_local! {
         static PLANTED: Cell<Option<FaultPoint>> = const { Cell::new(None) };
@@ -72,6 +73,24 @@ mod switch {
         Planted { before, not_send: PhantomData }
     }
 
+    /// Looks for a broken promise with `search`: without `fault` there must be none, and where it is
+    /// planted there must be one. A panic is one too.
+    ///
+    /// # Panics
+    /// Where it is otherwise.
+    pub fn assert_noticed(fault: impl Into<FaultPoint>, search: impl Fn() -> Option<String>) {
+        let fault = fault.into();
+        let look = || {
+            let found = catch_unwind(AssertUnwindSafe(&search));
+            found.unwrap_or_else(|_| Some("an assertion".into()))
+        };
+        assert_eq!(look(), None, "without {fault:?}");
+        let _planted = plant(fault);
+        let found = look();
+        println!("{fault:?}: {found:?}");
+        assert!(found.is_some(), "{fault:?} was not noticed");
+    }
+
     impl Drop for Planted {
         fn drop(&mut self) {
             PLANTED.set(self.before);
@@ -86,7 +105,7 @@ mod switch {
 }
 
 #[cfg(feature = "planted-faults")]
-pub use switch::{Planted, is_planted, plant};
+pub use switch::{Planted, assert_noticed, is_planted, plant};
 
 /// Whether a fault is planted: never, without the feature.
 #[cfg(not(feature = "planted-faults"))]

@@ -10,6 +10,8 @@ const BY_CHANCE: &str = "crates/lab/tests/planted_by_chance.rs";
 const DAMAGE: &str = "crates/lab/tests/crash_damage.rs";
 const EVERYWHERE: &str = "crates/ftl/tests/damage_everywhere.rs";
 const GIVEN_UP: &str = "crates/lab/tests/given_up/main.rs";
+const LOG: &str = "crates/ftl/tests/planted_faults.rs";
+const DEVICE: &str = "crates/ssd/tests/planted_faults.rs";
 const PLANTED: &str = "crates/lab/tests/planted_faults.rs";
 const READS: &str = "crates/models/tests/reads/main.rs";
 const TX_CACHE: &str = "crates/models/tests/tx_cache_crash/planted.rs";
@@ -19,34 +21,34 @@ type Test = (&'static str, &'static str);
 
 fn of_the_log(fault: Log) -> Test {
     match fault {
-        Log::HalfBatches => (PLANTED, "half_batches"),
-        Log::NoVersionSkip => (PLANTED, "versions_are_skipped"),
-        Log::NoCopyRank => (PLANTED, "the_latest_copy_counts"),
-        Log::NoSyncBeforeFooter => (PLANTED, "a_footer_comes_last"),
-        Log::NoWaitForReplacements => (PLANTED, "replacements_are_waited_for"),
-        Log::NoSyncOfCopies => (PLANTED, "copies_are_synced"),
-        Log::NoWatermark => (PLANTED, "watermarks_are_written_down"),
+        Log::HalfBatches => (LOG, "half_batches"),
+        Log::NoVersionSkip => (LOG, "versions_are_skipped"),
+        Log::NoCopyRank => (LOG, "the_latest_copy_counts"),
+        Log::NoSyncBeforeFooter => (LOG, "a_footer_comes_last"),
+        Log::NoWaitForReplacements => (LOG, "replacements_are_waited_for"),
+        Log::NoSyncOfCopies => (LOG, "copies_are_synced"),
+        Log::NoWatermark => (LOG, "watermarks_are_written_down"),
         Log::DeadVersionsUnlisted => (EVERYWHERE, "what_is_switched_off_is_noticed"),
         Log::ZonesUndeclared => (BY_CHANCE, "zones_are_declared"),
         Log::CopiesNotTakenBack => {
             (DAMAGE, "copies_that_a_sync_dropped_and_that_are_read_are_noticed")
         }
-        Log::FlushLeavesGaps => (PLANTED, "flushes_leave_no_gaps"),
+        Log::FlushLeavesGaps => (LOG, "flushes_leave_no_gaps"),
         Log::NoWaitForReaders => (READS, "readers_that_are_not_waited_for_are_noticed"),
         Log::SharesSeenByHalves => (READS, "shares_seen_by_halves_are_noticed"),
-        Log::NoChecksum => (PLANTED, "contents_are_checked"),
+        Log::NoChecksum => (LOG, "contents_are_checked"),
         Log::EarlyAcknowledgement => (PLANTED, "acknowledgements_wait_on_files"),
         Log::OwnPagesUnchecked => (PLANTED, "own_pages_are_checked"),
         Log::LostPagesForgotten => (PLANTED, "lost_pages_stay_errors"),
         Log::DamageTakenForEnd => (PLANTED, "damage_is_not_the_end_of_the_log"),
-        Log::SharesNotLogged => (PLANTED, "shares_are_logged"),
-        Log::SharersLeftBehind => (PLANTED, "all_sharers_are_written_down"),
-        Log::SharersAheadOfLog => (PLANTED, "sharers_wait_for_the_log"),
+        Log::SharesNotLogged => (LOG, "shares_are_logged"),
+        Log::SharersLeftBehind => (LOG, "all_sharers_are_written_down"),
+        Log::SharersAheadOfLog => (LOG, "sharers_wait_for_the_log"),
         Log::GivenUpMidway => (GIVEN_UP, "commands_that_stop_midway_are_noticed"),
-        Log::DumpFooterFirst => (PLANTED, "a_dumps_footer_comes_last"),
-        Log::DeltasNotDumped => (PLANTED, "changed_mapping_entries_are_dumped"),
-        Log::NoDeltaLimit => (PLANTED, "changed_mapping_entries_are_held_to_the_energy"),
-        Log::DumpClearedEarly => (PLANTED, "a_dump_stays_until_it_is_written_back"),
+        Log::DumpFooterFirst => (DEVICE, "a_dumps_footer_comes_last"),
+        Log::DeltasNotDumped => (DEVICE, "changed_mapping_entries_are_dumped"),
+        Log::NoDeltaLimit => (DEVICE, "changed_mapping_entries_are_held_to_the_energy"),
+        Log::DumpClearedEarly => (DEVICE, "a_dump_stays_until_it_is_written_back"),
         Log::DumpNotMadeVoid => (BY_CHANCE, "a_replayed_dump_is_void"),
         Log::FramesOverNewer => {
             (DAMAGE, "frames_that_are_written_back_over_newer_content_are_noticed")
@@ -64,17 +66,17 @@ fn of_a_model(fault: Model) -> Test {
     match fault {
         Model::ChangesOvertake => (READS, "changes_that_overtake_are_noticed"),
         Model::LogRedoesUncommitted | Model::NumbersReused => {
-            ("crates/lab/tests/baselines.rs", "what_is_switched_off_is_noticed")
+            ("crates/models/tests/baselines.rs", "what_is_switched_off_is_noticed")
         }
         Model::LogUnchecked => {
-            ("crates/lab/tests/redo_log.rs", "a_page_of_the_log_that_decays_is_an_error")
+            ("crates/models/tests/redo_log.rs", "a_page_of_the_log_that_decays_is_an_error")
         }
         Model::BlocksUnchecked => (
-            "crates/lab/tests/personalities.rs",
+            "crates/models/tests/personality/geometries.rs",
             "a_mixed_up_page_is_an_error_and_a_failed_program_latches",
         ),
         Model::AnyCopyCounts => (
-            "crates/lab/tests/personality_cuts.rs",
+            "crates/models/tests/personality/cuts.rs",
             "recovery_that_does_not_look_for_the_newest_is_noticed",
         ),
         Model::EarlyCommitFlag => (TX_CACHE, "the_commit_flag_comes_after_the_last_page"),

@@ -1,4 +1,7 @@
 //! Power is cut at every single write and sync of a workload on file zones, with every fate.
+//!
+//! Not a workload of the crash lab, which knows pages of devices: here it is zones, appends and epochs
+//! that must be as promised.
 use std::cell::RefCell;
 use std::rc::Rc;
 use tantalum_base::{Rng, ZoneNo};

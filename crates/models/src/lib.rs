@@ -8,6 +8,7 @@
 //! energy         capacitors: how much a device can write once the power is lost
 //! HostQueue      a PageDevice over another: what the link to a host costs
 //! profile        devices of the papers as numbers, and how they are made over simulated media
+//! rig            media whose power can be cut: simulated flash, or a file
 //! tx_cache       TxCache: a device over the FTL whose cache in NVRAM carries transactions
 //! baselines      TxFlash, atomic-write log, redo log: what TxCache was measured against;
 //!                page_turns: their changes of the same pages keep their order
@@ -25,6 +26,7 @@ pub mod nvram;
 mod page_turns;
 pub mod personality;
 pub mod profile;
+pub mod rig;
 pub mod tx_cache;
 
 pub use energy::Capacitors;

@@ -1,5 +1,8 @@
 //! Devices as users name them lose power, link and all: what comes back from the medium alone is a
 //! prefix of the commands in the order in which they were issued, with everything acknowledged.
+//!
+//! Not a workload of the crash lab, which scales these devices down and searches for an order that explains
+//! what it finds: here they have thousands of pages, and the order is that in which commands were issued.
 use std::cell::RefCell;
 use std::rc::Rc;
 use tantalum_base::fault_points::plant;

@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex};
 use std::task::{Poll, Waker};
 use std::time::Duration;
 use tantalum_base::{ErrorKind, PAGE_BYTES, PageBuf, PageDevice, PageNo, Result};
-use tantalum_media::block_store::{BlockStore, IoBuf, MemoryStore};
+use tantalum_media::block_store::{BlockStore, IoBuf, MemoryStore, StoreLayer};
 use tantalum_runtime::Live;
 use tantalum_runtime::live::{Confined, LiveOptions};
 use tantalum_volume::client::{Client, Lent};
@@ -68,17 +68,11 @@ impl HeldStore {
     }
 }
 
-impl BlockStore for HeldStore {
-    fn bytes(&self) -> u64 {
-        self.0.bytes()
-    }
+impl StoreLayer for HeldStore {
+    type Inner = MemoryStore;
 
-    fn buffer(&self, bytes: usize) -> IoBuf {
-        self.0.buffer(bytes)
-    }
-
-    async fn read(&self, offset: u64, buf: IoBuf) -> Result<IoBuf> {
-        self.0.read(offset, buf).await
+    fn inner(&self) -> &MemoryStore {
+        &self.0
     }
 
     async fn write(&self, offset: u64, buf: IoBuf, durable: bool) -> Result<IoBuf> {

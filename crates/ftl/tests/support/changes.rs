@@ -1,8 +1,8 @@
 //! What is changed on a medium, noted.
 use std::cell::RefCell;
 use std::rc::Rc;
-use tantalum_base::{Result, SlotNo, ZoneNo};
-use tantalum_media::{AppendHeader, Body, Spare, ZoneMedia, forward_zone_media};
+use tantalum_base::Result;
+use tantalum_media::{ZoneLayer, ZoneMedia, ZoneOperation};
 
 /// Passes everything on and notes what changes the medium.
 pub struct Changes<M> {
@@ -22,38 +22,27 @@ impl<M: ZoneMedia> Changes<M> {
     }
 }
 
-impl<M: ZoneMedia> ZoneMedia for Changes<M> {
-    type Page = M::Page;
+impl<M: ZoneMedia> ZoneLayer for Changes<M> {
+    type Inner = M;
 
-    forward_zone_media!(
-        (inner) READS_SPARES = M, geometry, retired, read, read_with_spares, read_meta, peek, scan,
-        scan_spares, sync, anchors, read_anchors
-    );
+    fn inner(&self) -> &M {
+        &self.inner
+    }
 
-    async fn append(
+    async fn around<T>(
         &self,
-        zone: ZoneNo,
-        header: &AppendHeader,
-        spares: &[Spare],
-        bodies: &[Body<M::Page>],
-        durable: bool,
-    ) -> Result<SlotNo> {
-        self.note(format!("append of {} pages to {zone:?}", spares.len()));
-        self.inner.append(zone, header, spares, bodies, durable).await
-    }
-
-    async fn reset(&self, zone: ZoneNo) -> Result<()> {
-        self.note(format!("reset of {zone:?}"));
-        self.inner.reset(zone).await
-    }
-
-    async fn write_anchor(&self, number: u64, content: &[u8]) -> Result<()> {
-        self.note(format!("anchor {number}"));
-        self.inner.write_anchor(number, content).await
-    }
-
-    async fn persist_mapping(&self) -> Result<()> {
-        self.note("the medium's own mapping".to_owned());
-        self.inner.persist_mapping().await
+        operation: ZoneOperation<'_>,
+        run: impl Future<Output = Result<T>>,
+    ) -> Result<T> {
+        match operation {
+            ZoneOperation::Append { zone, spares, .. } => {
+                self.note(format!("append of {} pages to {zone:?}", spares.len()));
+            }
+            ZoneOperation::Reset(zone) => self.note(format!("reset of {zone:?}")),
+            ZoneOperation::WriteAnchor(number) => self.note(format!("anchor {number}")),
+            ZoneOperation::PersistMapping => self.note("the medium's own mapping".to_owned()),
+            _ => {}
+        }
+        run.await
     }
 }

@@ -7,9 +7,10 @@ use std::cell::{Cell, RefCell};
 use std::collections::{BTreeMap, BTreeSet};
 use std::rc::Rc;
 use tantalum_base::{Error, ErrorKind, PageBuf, Payload, Result, Rng, SlotNo, ZoneNo};
+use tantalum_media::block_store::LostBlocks;
 use tantalum_media::{AppendHeader, Body, ScannedAppend, Spare, ZoneGeometry};
 
-use super::life::{How, LostPart, PowerOn, SLOT_BITS, Strike};
+use super::life::{How, PowerOn, SLOT_BITS, Strike};
 use super::writes::{ALL, Gone, Tail, Writes};
 
 /// What a medium holds and what of it is damaged. Clones name the same one; it outlives the dark.
@@ -28,7 +29,7 @@ struct State<P> {
     commands: Rc<Cell<u64>>,
     /// Appends since the power came on, and which are lost.
     appends: u64,
-    to_lose: BTreeMap<u64, LostPart>,
+    to_lose: BTreeMap<u64, LostBlocks>,
     /// Reads of durable slots since the power came on, and at which of them what is read decays.
     reads: u64,
     decaying: BTreeSet<u64>,
@@ -59,7 +60,7 @@ pub(super) struct Excuses<P> {
 #[derive(Clone, Copy, Default)]
 pub(super) struct Begun {
     at: u64,
-    pub(super) lost: Option<LostPart>,
+    pub(super) lost: Option<LostBlocks>,
 }
 
 impl<P: Payload> Damage<P> {
@@ -154,8 +155,8 @@ impl<P: Payload> Damage<P> {
             let Some(writes) = &mut state.writes else { return };
             let slots = writes.append_at(first);
             let lost = match part {
-                LostPart::All => slots.len(),
-                LostPart::First => writes.unit().min(slots.len()),
+                LostBlocks::All => slots.len(),
+                LostBlocks::First => writes.unit().min(slots.len()),
             };
             slots[..lost].iter().for_each(|slot| writes.lose(*slot, ALL));
             state.count += lost as u64;

@@ -1,12 +1,11 @@
 //! Random lives from a seed.
 use tantalum_base::{Error, ErrorKind, Limits, PageNo, PageRange, Result, Rng, Spec};
 use tantalum_media::Fate;
-use tantalum_media::block_store::IoFaultKind;
+use tantalum_media::block_store::{IoFaultKind, LostBlocks};
+use tantalum_models::rig::IoFault;
 
 use super::command::Command;
-use super::life::{
-    Cut, CutAt, End, How, IoFault, Life, LostPart, LostWrite, PowerOn, SLOT_BITS, Strike,
-};
+use super::life::{Cut, CutAt, End, How, Life, LostWrite, PowerOn, SLOT_BITS, Strike};
 use super::rig::Size;
 
 /// Decays in a life in which there are some, at the most.
@@ -147,7 +146,7 @@ impl Workload {
         at.into_iter().for_each(|at| power_ons[at].strikes.push(strike(&mut rng)));
         let (mut rng, at) = places("lost", self.lost, LOST_MAX);
         for at in at {
-            let part = if rng.chance(0.5) { LostPart::First } else { LostPart::All };
+            let part = if rng.chance(0.5) { LostBlocks::First } else { LostBlocks::All };
             let append = rng.below(u64::from(self.commands));
             power_ons[at].lost_writes.push(LostWrite { append, part });
         }

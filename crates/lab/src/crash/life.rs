@@ -1,7 +1,8 @@
 //! A scenario: the life of one device, from its format through every time that it had power.
 use tantalum_base::PAGE_BYTES;
 use tantalum_media::Fate;
-use tantalum_media::block_store::IoFaultKind;
+use tantalum_media::block_store::LostBlocks;
+use tantalum_models::rig::IoFault;
 
 use super::command::Command;
 
@@ -44,25 +45,7 @@ pub struct LostWrite {
     /// Its number since the power came on.
     pub append: u64,
     /// How much of it is not there.
-    pub part: LostPart,
-}
-
-/// How much of an append is lost.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum LostPart {
-    /// All of it.
-    All,
-    /// The header page of a file, the first flash page of NAND.
-    First,
-}
-
-/// A write or sync that fails.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct IoFault {
-    /// Its number among the writes and syncs since the power came on.
-    pub operation: u64,
-    /// What it answers.
-    pub kind: IoFaultKind,
+    pub part: LostBlocks,
 }
 
 /// Damage to the medium.

@@ -4,7 +4,6 @@
 //! ```text
 //! subject    what is under test: made once, opened again after each cut
 //! subjects   the devices, small                       registry  devices and media by name
-//! rig        a medium that can be cut: simulated NAND, or a file store that keeps unsynced writes apart
 //! powered    the zones that a device gets: their power may go, and they may be damaged
 //! damage     slots that are struck in the dark or as they are read, and appends that are lost
 //! writes     what was written, and what may be lost, refused or missing where some of it is damaged
@@ -34,7 +33,6 @@ mod order;
 mod possible;
 mod powered;
 mod registry;
-mod rig;
 mod run;
 mod shrink;
 mod subject;
@@ -46,15 +44,11 @@ mod writes;
 pub use campaign::{Campaign, CampaignOptions, Found, campaign, check};
 pub use command::Command;
 pub use generate::Workload;
-pub use life::{
-    Cut, CutAt, End, How, IoFault, Life, LostPart, LostWrite, PowerOn, Strike, Violation,
-};
+pub use life::{Cut, CutAt, End, How, Life, LostWrite, PowerOn, Strike, Violation};
 pub use powered::{DamagedZones, Powered};
 pub use registry::{DEVICES, Lives, MEDIA, PROFILES, carries, find};
-pub use rig::{FileRig, NandRig, Rig, Size};
 pub use run::{Outcome, run};
 pub use shrink::{Shrunk, shrink};
-pub use subject::{
-    ArrayShape, Coverage, Damaged, FailedProgram, Kept, Medium, Promises, Subject, Tested,
-};
+pub use subject::{Coverage, Damaged, FailedProgram, Kept, Medium, Promises, Subject, Tested};
+pub use tantalum_models::rig::{self, ArrayShape, FileRig, IoFault, NandRig, Rig, Size};
 pub use text::Replay;

@@ -1,13 +1,13 @@
 //! Zones under which the power may go, and which are damaged.
 use std::iter;
 use tantalum_base::{PageBuf, Result, SlotNo, ZoneNo};
+use tantalum_media::block_store::LostBlocks;
 use tantalum_media::wrappers::UntilCut;
 use tantalum_media::{
     AppendHeader, Body, ScannedAppend, Spare, ZoneLayer, ZoneMedia, ZoneOperation,
 };
 
 use super::damage::Damage;
-use super::life::LostPart;
 
 /// Zones under which the power may go.
 pub type Powered<M> = DamagedZones<UntilCut<M>>;
@@ -17,7 +17,7 @@ pub struct DamagedZones<M: ZoneMedia> {
     inner: M,
     damage: Damage<M::Page>,
     /// Tells the medium, where that is a file, to lose the next append.
-    lose_next: Box<dyn Fn(LostPart)>,
+    lose_next: Box<dyn Fn(LostBlocks)>,
     /// Damages what is stored of a slot, where the medium is a file: one bit of it, or all.
     strike: Box<dyn Fn(SlotNo, Option<u32>)>,
 }
@@ -40,7 +40,7 @@ impl<M: ZoneMedia> DamagedZones<M> {
     pub(super) fn damaged(
         self,
         damage: Damage<M::Page>,
-        lose_next: impl Fn(LostPart) + 'static,
+        lose_next: impl Fn(LostBlocks) + 'static,
         strike: impl Fn(SlotNo, Option<u32>) + 'static,
     ) -> Self {
         DamagedZones { damage, lose_next: Box::new(lose_next), strike: Box::new(strike), ..self }

@@ -2,18 +2,10 @@
 use std::rc::Rc;
 use tantalum_base::{PageDevice, Payload, Result};
 use tantalum_media::{ZoneGeometry, ZoneMedia};
+use tantalum_models::Nvram;
+use tantalum_models::rig::ArrayShape;
 use tantalum_models::tx_cache::KeptNvram;
-use tantalum_models::{NandOptions, NandZonesOptions, Nvram};
 use tantalum_runtime::{DeviceCounters, DeviceKind, LifeCycle, Virtual};
-
-/// An array of simulated flash and the zones over it; chance is the lab's.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct ArrayShape {
-    /// The array.
-    pub nand: NandOptions,
-    /// The zones.
-    pub zones: NandZonesOptions,
-}
 
 /// The medium that a device stands on.
 #[derive(Clone, Copy, Debug, PartialEq)]

@@ -10,8 +10,8 @@ use tantalum_models::{TxCacheKind, TxCacheOptions};
 use tantalum_policy::{Policy, PolicySpec, Workload};
 use tantalum_ssd::{CacheKind, SsdKind, SsdOptions};
 
-use super::rig::{SMALL, SMALL_ZONES};
-use super::subject::{ArrayShape, Damaged, FailedProgram, Medium, Promises, Subject};
+use super::rig::{ArrayShape, SMALL, SMALL_ZONES};
+use super::subject::{Damaged, FailedProgram, Medium, Promises, Subject};
 
 /// Pages of the write cache: small, so that it fills.
 const CACHE_PAGES: u32 = 24;

@@ -21,12 +21,11 @@ use std::fmt::Write;
 use std::str::FromStr;
 use tantalum_base::{Error, ErrorKind, PageNo, PageRange, Result};
 use tantalum_media::Fate;
-use tantalum_media::block_store::IoFaultKind;
+use tantalum_media::block_store::{IoFaultKind, LostBlocks};
+use tantalum_models::rig::IoFault;
 
 use super::command::Command;
-use super::life::{
-    Cut, CutAt, End, How, IoFault, Life, LostPart, LostWrite, PowerOn, SLOT_BITS, Strike,
-};
+use super::life::{Cut, CutAt, End, How, Life, LostWrite, PowerOn, SLOT_BITS, Strike};
 
 /// What may stand behind an end.
 const BEHIND_ENDS: &str =
@@ -136,7 +135,7 @@ fn end_text(end: End) -> String {
 /// Whatever is lost, fails or is struck.
 fn damage_text(text: &mut String, power_on: &PowerOn) {
     for LostWrite { append, part } in &power_on.lost_writes {
-        let part = if *part == LostPart::First { "h" } else { "" };
+        let part = if *part == LostBlocks::First { "h" } else { "" };
         let _ = write!(text, " lost@{part}{append}");
     }
     for IoFault { operation, kind } in &power_on.io_faults {
@@ -161,8 +160,8 @@ fn add_damage(power_on: &mut PowerOn, what: &str, at: &str) -> Option<()> {
         "decay" => power_on.decaying_reads.push(number(at)?),
         "lost" => {
             let (part, append) = match at.strip_prefix('h') {
-                Some(append) => (LostPart::First, append),
-                None => (LostPart::All, at),
+                Some(append) => (LostBlocks::First, append),
+                None => (LostBlocks::All, at),
             };
             power_on.lost_writes.push(LostWrite { append: number(append)?, part });
         }
@@ -269,8 +268,8 @@ mod tests {
             PowerOn {
                 end: Cut::media(2, Fate::Vanish),
                 lost_writes: vec![
-                    LostWrite { append: 4, part: LostPart::All },
-                    LostWrite { append: 0, part: LostPart::First },
+                    LostWrite { append: 4, part: LostBlocks::All },
+                    LostWrite { append: 0, part: LostBlocks::First },
                 ],
                 io_faults: vec![
                     IoFault { operation: 6, kind: IoFaultKind::Io },

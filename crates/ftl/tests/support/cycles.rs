@@ -4,8 +4,8 @@ use std::cell::{Cell, RefCell};
 use std::rc::Rc;
 use tantalum_base::{ErrorKind, PageNo, Payload, Rng};
 use tantalum_ftl::{Ftl, FtlOptions, pages_max};
-use tantalum_lab::crash::Rig;
 use tantalum_media::{CutPlan, Fate, ZoneMedia};
+use tantalum_models::rig::Rig;
 use tantalum_runtime::virtual_time::Schedule;
 use tantalum_runtime::{Runtime, Virtual};
 

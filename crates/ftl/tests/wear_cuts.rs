@@ -1,11 +1,14 @@
 //! Power cuts while wear is levelled all the time: cold content has places of its own, and recovery
 //! must know which copy of a page holds.
+//!
+//! Not a workload of the crash lab, whose devices level wear as seldom as real ones: here zones are
+//! levelled at every occasion.
 use std::cell::RefCell;
 use std::rc::Rc;
 use tantalum_base::{Error, PageNo, Payload, Rng, Stamp};
 use tantalum_ftl::{Ftl, FtlOptions};
-use tantalum_lab::crash::{NandRig, Rig};
 use tantalum_media::{CutPlan, Fate};
+use tantalum_models::rig::{NandRig, Rig};
 use tantalum_policy::CleaningSpec;
 use tantalum_runtime::virtual_time::Schedule;
 use tantalum_runtime::{Runtime, Virtual};

@@ -1,10 +1,7 @@
 //! Block mapping, BAST, FAST and DFTL on every legal geometry, beside a map: no deadlock, no false
 //! "out of space", every page right, also when opened again.
-#[path = "support/personality.rs"]
-mod personality;
-
-use personality::{Known, Load, ORDERS, Order};
-use personality::{nand, perform, read, requests, stamp, verify, zones};
+use crate::loads::{Known, Load, ORDERS, Order};
+use crate::loads::{nand, perform, read, requests, stamp, verify, zones};
 use proptest::prelude::*;
 use std::cell::RefCell;
 use std::rc::Rc;

@@ -1,9 +1,9 @@
 //! Power cuts on block mapping, BAST, FAST and DFTL: at every operation of a load with every fate,
 //! and again in the recovery. What was acknowledged is there, nothing else.
-#[path = "support/personality.rs"]
-mod personality;
-
-use personality::{Known, Load, ORDERS, nand, perform, requests, verify, zones};
+//!
+//! The crash lab runs these layers too, at random places; here every operation of a load is cut, and every
+//! operation of a recovery.
+use crate::loads::{Known, Load, ORDERS, nand, perform, requests, verify, zones};
 use std::rc::Rc;
 use tantalum_base::fault_points::plant;
 use tantalum_media::{CutPlan, Fate, ZoneMedia};

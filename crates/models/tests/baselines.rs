@@ -1,5 +1,8 @@
 //! The baselines of TxCache keep what they promise: power is cut at every media operation of a
 //! load by three clients, with every fate, and inside recovery.
+//!
+//! The crash lab runs these devices too; here cuts fall into every third operation or so of the recovery as
+//! well, and what a scan of the medium finds is compared with what recovery did.
 #[path = "support/baselines.rs"]
 mod baselines;
 
@@ -10,10 +13,10 @@ use tantalum_base::fault_points::plant;
 use tantalum_base::{Error, PageBuf, PageDevice, PageNo, Payload, Stamp};
 use tantalum_ftl::FtlOptions;
 use tantalum_ftl::fault_points::Fault as LogFault;
-use tantalum_lab::crash::{FileRig, NandRig, Rig};
 use tantalum_media::Fate;
 use tantalum_models::baselines::{RedoLog as RedoLogDevice, WalOptions};
 use tantalum_models::fault_points::Fault;
+use tantalum_models::rig::{FileRig, NandRig, Rig};
 use tantalum_runtime::virtual_time::Schedule;
 use tantalum_runtime::{LifeCycle, Runtime, Virtual};
 

@@ -1,5 +1,8 @@
 //! The durable cache over power losses: what is dumped, how it comes back, what it may cost, and
 //! what is refused.
+//!
+//! Not a workload of the crash lab, which lets each dump end: here dumps are cut, their zones decay, and
+//! what they cost and report is checked.
 #[path = "support/power.rs"]
 mod power;
 
@@ -7,8 +10,8 @@ use power::{CACHE_PAGES, Device, PAGES, ftl_options, settled, ssd_options};
 use std::rc::Rc;
 use tantalum_base::{ErrorKind, PageBuf, PageDevice, PageNo, PageRange, Stamp};
 use tantalum_ftl::FtlOptions;
-use tantalum_lab::crash::{FileRig, NandRig, Rig};
 use tantalum_media::{CutPlan, Fate};
+use tantalum_models::rig::{FileRig, NandRig, Rig};
 use tantalum_runtime::Runtime;
 use tantalum_ssd::{FlushMeaning, Ssd, SsdOptions};
 

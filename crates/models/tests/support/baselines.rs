@@ -3,12 +3,12 @@ use std::cell::RefCell;
 use std::rc::Rc;
 use tantalum_base::{Error, PAGE_BYTES, PageDevice, PageNo, PageRange, Payload, Result, Rng};
 use tantalum_ftl::{Ftl, FtlOptions};
-use tantalum_lab::crash::Rig;
 use tantalum_media::{CutPlan, Fate, ZoneMedia};
 use tantalum_models::baselines::{
     Clustering, RedoLog as RedoLogDevice, ShadowDevice, ShadowLog, ShadowOptions, Wal, WalOptions,
     scan_cycles,
 };
+use tantalum_models::rig::Rig;
 use tantalum_runtime::virtual_time::Schedule;
 use tantalum_runtime::{LifeCycle, Runtime, Virtual};
 

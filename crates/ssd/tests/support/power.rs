@@ -6,8 +6,9 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::rc::Rc;
 use tantalum_base::{ErrorKind, PageDevice, PageNo, PageRange, Payload, Result, Rng, ZoneNo};
 use tantalum_ftl::{DumpOptions, DumpReport, Ftl, FtlOptions};
-use tantalum_lab::crash::{NandRig, Powered, Rig};
+use tantalum_media::wrappers::UntilCut;
 use tantalum_media::{CutPlan, Fate, PowerCut, ZoneMedia};
+use tantalum_models::rig::{NandRig, Rig};
 use tantalum_runtime::virtual_time::Schedule;
 use tantalum_runtime::{LifeCycle, Virtual};
 use tantalum_ssd::{CacheKind, RebootReport, Ssd, SsdOptions};
@@ -50,9 +51,9 @@ pub fn ftl_options<M: ZoneMedia>(media: &M, more_pages: u64) -> FtlOptions {
 }
 
 /// The medium under power: no code runs after its cut.
-pub fn open<R: Rig>(rig: &mut R, runtime: &Virtual) -> Powered<R::Media> {
+pub fn open<R: Rig>(rig: &mut R, runtime: &Virtual) -> UntilCut<R::Media> {
     let media = rig.open(runtime);
-    Powered::new(media, rig.cut_watch())
+    UntilCut::new(media, rig.cut_watch())
 }
 
 /// Runs `main` until it is done; `None` where the power goes before.
@@ -71,7 +72,7 @@ pub fn until_cut<T: 'static>(
 pub struct Device<R: Rig> {
     pub rig: R,
     pub runtime: Virtual,
-    pub ssd: Rc<Ssd<Powered<R::Media>>>,
+    pub ssd: Rc<Ssd<UntilCut<R::Media>>>,
     pub report: RebootReport,
 }
 
@@ -116,7 +117,7 @@ impl<R: Rig> Device<R> {
 
     pub fn run<T: 'static, F: Future<Output = Result<T>> + 'static>(
         &mut self,
-        main: impl FnOnce(Rc<Ssd<Powered<R::Media>>>) -> F,
+        main: impl FnOnce(Rc<Ssd<UntilCut<R::Media>>>) -> F,
     ) -> T {
         self.runtime.run(main(Rc::clone(&self.ssd))).unwrap().unwrap()
     }

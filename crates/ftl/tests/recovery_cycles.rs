@@ -1,10 +1,13 @@
 //! A device that loses power again and again.
+//!
+//! Not a workload of the crash lab, whose lives have few power losses: what is looked for here is an FTL that
+//! runs out of zones, or of versions, after hundreds of them.
 #[path = "support/cycles.rs"]
 mod cycles;
 
 use cycles::cycles;
 use tantalum_base::{Rng, Stamp};
-use tantalum_lab::crash::{FileRig, NandRig};
+use tantalum_models::rig::{FileRig, NandRig};
 
 #[test]
 fn nand_cycles() {

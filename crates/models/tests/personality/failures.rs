@@ -1,9 +1,6 @@
 //! A program that fails, anywhere in a load: from then on changes are refused, and every page can
 //! still be read, as often as one likes, and after the device was opened again.
-#[path = "support/personality.rs"]
-mod personality;
-
-use personality::{Known, Load, ORDERS, nand, perform, read, requests, stamp, verify, zones};
+use crate::loads::{Known, Load, ORDERS, nand, perform, read, requests, stamp, verify, zones};
 use std::cell::RefCell;
 use std::rc::Rc;
 use tantalum_base::{Error, ErrorKind, Rng};
