@@ -126,6 +126,7 @@ mod tests {
     }
 
     #[test]
+    #[expect(clippy::disallowed_methods, reason = "shows that faults are a thread's own")]
     fn a_fault_is_planted_on_its_thread_until_it_is_dropped() {
         let planted = || Fault::ALL.iter().map(|fault| fault.is_planted()).collect::<Vec<_>>();
         assert_eq!(planted(), [false, false]);
