@@ -28,7 +28,8 @@ impl BlockStore for Asked {
     }
 
     fn recycle(&self, buf: IoBuf) {
-        self.note("recycle", drop(buf));
+        drop(buf);
+        self.note("recycle", ());
     }
 
     async fn read(&self, _offset: u64, buf: IoBuf) -> Result<IoBuf> {

@@ -9,7 +9,14 @@ fn no_model_is_in_a_volume_or_its_front_ends() {
         assert!(out.status.success(), "{}", String::from_utf8_lossy(&out.stderr));
         let tree = String::from_utf8_lossy(&out.stdout);
         assert!(tree.contains("tantalum-runtime"), "{tree}");
-        for apart in ["tantalum-models", "tantalum-lab", "tantalum-hosts", "tantalum-trace"] {
+        for apart in [
+            "tantalum-models",
+            "tantalum-simulator",
+            "tantalum-replay",
+            "tantalum-repro",
+            "tantalum-hosts",
+            "tantalum-trace",
+        ] {
             assert!(!tree.contains(apart), "{package} needs {apart}:\n{tree}");
         }
     }

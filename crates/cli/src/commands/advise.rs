@@ -4,10 +4,10 @@ use crate::common::{CLIENTS_MAX, CacheSize, OutputArgs, TraceArgs, threads};
 use crate::progress::Progress;
 use anyhow::ensure;
 use std::sync::Arc;
-use tantalum_lab::advise::{self, Advice, AdviseOptions};
-use tantalum_lab::cache_replay::CacheTrace;
 use tantalum_models::DeviceSpec;
 use tantalum_policy::PolicySpec;
+use tantalum_replay::advise::{self, Advice, AdviseOptions};
+use tantalum_replay::cache_replay::CacheTrace;
 use tantalum_report::html::Spread;
 use tantalum_report::{Page, Plot, Report, Table, Value, config_hash, schema};
 
@@ -86,7 +86,7 @@ pub fn run(args: &Args) -> anyhow::Result<Verdict> {
         slack: args.slack / 100.0,
         clients: args.clients,
         seed: args.device_seed,
-        threads: args.threads.unwrap_or_else(tantalum_lab::side_by_side::cores),
+        threads: args.threads.unwrap_or_else(tantalum_replay::side_by_side::cores),
     };
     let progress = Progress::steps("steps");
     let advice = advise::advise(&trace, &options, &|what, done, of| {

@@ -4,10 +4,10 @@ use crate::common::{OutputArgs, print_line, threads};
 use crate::progress::Progress;
 use anyhow::bail;
 use tantalum_base::size::Size;
-use tantalum_lab::crash::{
-    self, Campaign, CampaignOptions, DEVICES, Found, Outcome, Replay, Workload, campaign,
-};
 use tantalum_report::{OutputFormat, Report, Table, Value, config_hash, number, schema};
+use tantalum_simulator::{
+    Campaign, CampaignOptions, DEVICES, Found, Outcome, Replay, Workload, campaign,
+};
 
 /// Smaller scenarios that are tried to shrink one that breaks a promise.
 const SHRINK_TRIES: u32 = 4000;
@@ -117,11 +117,11 @@ fn campaigns(args: &Args) -> anyhow::Result<Report> {
     let mut runs = Vec::new();
     for device in &devices {
         for media in &args.media {
-            if args.device.is_empty() && !crash::carries(media, device) {
+            if args.device.is_empty() && !tantalum_simulator::carries(media, device) {
                 continue;
             }
             // What can be refused is refused before anything runs.
-            crash::check(device, media)?;
+            tantalum_simulator::check(device, media)?;
             runs.push(CampaignOptions {
                 device: device.clone(),
                 media: media.clone(),
@@ -176,7 +176,7 @@ fn campaigns(args: &Args) -> anyhow::Result<Report> {
 /// One scenario.
 fn replay(text: &str) -> anyhow::Result<Report> {
     let replay = Replay::parse(text)?;
-    let lives = crash::find(&replay.device, &replay.media)?;
+    let lives = tantalum_simulator::find(&replay.device, &replay.media)?;
     // What the device cannot be asked for is no violation.
     replay.life.check(&lives.limits(replay.life.pages)?)?;
     let outcome = lives.live(&replay.life);

@@ -2,7 +2,7 @@
 use super::replay::plots::curve_page;
 use crate::Verdict;
 use crate::common::{CacheSize, OutputArgs, TraceArgs};
-use tantalum_lab::miss_ratio_curve::{Curve, CurveOptions, CurvePoint, Sampling};
+use tantalum_replay::miss_ratio_curve::{Curve, CurveOptions, CurvePoint, Sampling};
 use tantalum_report::{Report, Table, Value, config_hash, schema};
 
 /// Miss-ratio curve of LRU: all cache sizes in one pass over a trace, exact or sampled

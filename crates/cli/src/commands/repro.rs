@@ -3,10 +3,10 @@ use crate::Verdict;
 use crate::common::OutputArgs;
 use crate::progress::Progress;
 use std::path::PathBuf;
-use tantalum_lab::experiments::dissertation::live::casa_live;
-use tantalum_lab::experiments::{Experiment, Row, Scale};
 use tantalum_report::html::Spread;
 use tantalum_report::{Page, Plot, Report, Table, Value, config_hash, schema};
+use tantalum_repro::dissertation::live::casa_live;
+use tantalum_repro::{Experiment, Row, Scale};
 
 /// Measure a paper's figures again, beside the paper's own numbers
 #[derive(clap::Args, Debug)]

@@ -139,7 +139,9 @@ pub async fn forwards<M: ZoneMedia<Page = Stamp>>(wrapper: M, asked: &Asked, own
     let (zone, slot) = (ZoneNo(0), SlotNo(0));
     for operation in OPERATIONS.into_iter().filter(|operation| !own.contains(operation)) {
         match operation {
-            "append" => _ = wrapper.append(zone, &header, &[spare], &[body.clone()], true).await,
+            "append" => {
+                _ = wrapper.append(zone, &header, &[spare], std::slice::from_ref(&body), true).await
+            }
             "peek" => _ = wrapper.peek(zone).await,
             "persist_mapping" => _ = wrapper.persist_mapping().await,
             "read" => _ = wrapper.read(&[slot], &mut out).await,

@@ -2,8 +2,10 @@
 use crate::progress::Progress;
 use std::path::Path;
 use std::rc::Rc;
-use tantalum_lab::device_replay::{Age, DeviceReplayOptions, DeviceReplayRow, DeviceTrace, replay};
 use tantalum_models::DeviceSpec;
+use tantalum_replay::device_replay::{
+    Age, DeviceReplayOptions, DeviceReplayRow, DeviceTrace, replay,
+};
 use tantalum_report::number;
 use tantalum_trace::OpenOptions;
 

@@ -4,11 +4,11 @@ use super::device::{DeviceArgs, warning_of_folding};
 use crate::common::TraceArgs;
 use crate::progress::Progress;
 use std::sync::Arc;
-use tantalum_lab::buffer_replay::{
+use tantalum_replay::buffer_replay::{
     BufferReplayOptions, BufferReplayRow, BufferRun, PoolOptions, replay,
 };
-use tantalum_lab::cache_replay::CacheTrace;
-use tantalum_lab::side_by_side::cores;
+use tantalum_replay::cache_replay::CacheTrace;
+use tantalum_replay::side_by_side::cores;
 use tantalum_report::{Report, Table, Value, config_hash, schema};
 
 /// Columns that people are shown as text; programs get all of them.

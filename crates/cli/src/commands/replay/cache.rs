@@ -1,9 +1,9 @@
 //! Cache-only replay: policies times sizes, no device and no time.
 use crate::common::{CacheSize, TraceArgs, threads};
 use crate::progress::Progress;
-use tantalum_lab::cache_replay::{self, CacheReplayOptions, CacheRow, CacheTrace};
-use tantalum_lab::side_by_side::cores;
 use tantalum_policy::PolicySpec;
+use tantalum_replay::cache_replay::{self, CacheReplayOptions, CacheRow, CacheTrace};
+use tantalum_replay::side_by_side::cores;
 use tantalum_report::{Report, Table, Value, config_hash, schema};
 
 /// What to replay through.

@@ -2,10 +2,10 @@
 use crate::common::{TraceArgs, clients};
 use crate::progress::Progress;
 use std::rc::Rc;
-use tantalum_lab::device_replay::{
+use tantalum_models::DeviceSpec;
+use tantalum_replay::device_replay::{
     Age, DeviceReplayOptions, DeviceReplayRow, DeviceTrace, Latency, replay,
 };
-use tantalum_models::DeviceSpec;
 use tantalum_report::{Report, Table, Value, config_hash, schema};
 use tantalum_runtime::DumpCounters;
 

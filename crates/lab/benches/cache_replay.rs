@@ -1,4 +1,0 @@
-//! Requests a second and bytes a page of every replacement policy.
-fn main() -> tantalum_base::Result<()> {
-    tantalum_lab::cache_bench::bench(|line| println!("{line}"))
-}

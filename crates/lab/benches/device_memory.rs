@@ -1,4 +1,0 @@
-//! Memory of a 480 GB device in simulation.
-fn main() -> tantalum_base::Result<()> {
-    tantalum_lab::device_memory::bench(|line| println!("{line}"))
-}

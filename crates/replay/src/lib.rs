@@ -1,0 +1,22 @@
+//! Traces replayed: through caches alone, on simulated devices, and through a buffer above devices.
+//!
+//! ```text
+//! cache_replay  policies times cache sizes over a trace in memory: misses and write-backs
+//! buffer_replay the same through the engine's buffer pool over a simulated device, in virtual time
+//! device_replay a trace on a simulated device in virtual time, every read checked
+//! miss_ratio_curve  LRU at all sizes in one pass, exact or sampled
+//! advise        which policy and size for a trace on a device, with the evidence
+//! side_by_side  independent runs on all cores
+//! cache_bench   how fast policies decide
+//! device_bench  how fast the simulation of a whole device runs
+//! device_memory how much memory it takes
+//! ```
+pub mod advise;
+pub mod buffer_replay;
+pub mod cache_bench;
+pub mod cache_replay;
+pub mod device_bench;
+pub mod device_memory;
+pub mod device_replay;
+pub mod miss_ratio_curve;
+pub mod side_by_side;

@@ -1,0 +1,165 @@
+//! Chapter 3: CFDC beside the algorithms before it, on the SSD with the random-write weakness.
+use tantalum_base::Result;
+
+use super::super::{Progress, Row, Scale};
+use super::runs::{case, fastest, find, four_metrics, gain_percent, number, over, sizes};
+use super::workload::{bank, mixed, oltp, scans};
+use tantalum_replay::buffer_replay::BufferReplayRow;
+
+/// The SSD of section 3.3.
+const DEVICE: &str = "mtron";
+/// CFDC-1, CFDC-k and LRU-k, as section 3.3 calls them.
+const CFDC_1: &str = "cfdc:window=0.5,cluster=16";
+const CFDC_K: &str = "cfdc:window=0.5,cluster=16,base=lru_k/k=2";
+const REF: &str = "ref:window=0.5,block=16,victims=4";
+const CFLRU: &str = "cflru:window=0.5";
+/// The seven of section 3.3, with the window that it has where nothing else is said.
+const POLICIES: [&str; 7] = ["lru", "lru_k:k=2", CFLRU, "lru_wsr", REF, CFDC_1, CFDC_K];
+
+/// Figures 3.5 to 3.8.
+pub(in super::super) fn cfdc(scale: Scale, seed: u64, progress: Progress) -> Result<Vec<Row>> {
+    let mut rows = Vec::new();
+    progress("figure 3.5: the synthetic trace");
+    synthetic(scale, seed, &mut rows)?;
+    progress("figure 3.6: scans");
+    scan_resistance(scale, seed, &mut rows)?;
+    progress("figure 3.7: window size, TPC-C");
+    window_size(scale, seed, &mut rows)?;
+    progress("figure 3.8: in place of the bank trace");
+    real_life(scale, seed, &mut rows)?;
+    Ok(rows)
+}
+
+fn synthetic(scale: Scale, seed: u64, rows: &mut Vec<Row>) -> Result<()> {
+    let share = if scale == Scale::Small { 0.2 } else { 1.0 };
+    let trace = mixed(share, seed)?;
+    let runs = over(DEVICE, &trace, &POLICIES, sizes(scale), seed)?;
+    for run in &runs {
+        rows.extend(four_metrics("Figure 3.5", &case(run), run));
+    }
+    // "With a buffer of 4,000 page frames, the performance gain of CFDC-k over REF is 26%."
+    for &pages in sizes(scale) {
+        let paper = (pages == 4_000).then_some(26.0);
+        gain("Figure 3.5", &runs, &[CFDC_K], &[REF], (pages, paper), rows);
+        gain("Figure 3.5", &runs, &[CFDC_K], &[CFLRU], (pages, None), rows);
+    }
+    Ok(())
+}
+
+/// By how much the best of `ours` is faster than the best of `theirs`.
+fn gain(
+    figure: &'static str,
+    runs: &[BufferReplayRow],
+    ours: &[&str],
+    theirs: &[&str],
+    (pages, paper): (u32, Option<f64>),
+    rows: &mut Vec<Row>,
+) {
+    let (Some(our), Some(their)) = (fastest(runs, ours, pages), fastest(runs, theirs, pages))
+    else {
+        return;
+    };
+    let case = format!("{} over {}, {pages} pages", our.policy, their.policy);
+    rows.push(number(figure, case, ("gain", "%"), paper, gain_percent(our, their)));
+}
+
+/// A buffer as large as a scan, and more and more scans.
+fn scan_resistance(scale: Scale, seed: u64, rows: &mut Vec<Row>) -> Result<()> {
+    let counts: &[u64] = match scale {
+        Scale::Small => &[200, 1_600],
+        _ => &[200, 400, 800, 1_600],
+    };
+    let pages = 200;
+    let mut hits = Vec::new();
+    for &count in counts {
+        let trace = scans(count, seed)?;
+        for run in over(DEVICE, &trace, &POLICIES, &[pages], seed)? {
+            // "From 144,926 to 143,285."
+            let paper = match (run.policy == CFDC_K, count) {
+                (true, 200) => Some(144_926.0),
+                (true, 1_600) => Some(143_285.0),
+                _ => None,
+            };
+            let case = format!("{}, {count} scans", run.policy);
+            let found = run.pool.hits as f64;
+            let row =
+                |what, paper, measured| number("Figure 3.6", case.clone(), what, paper, measured);
+            rows.push(row(("hits", "pages"), paper, found));
+            let factor = run.pool.cluster_switch_factor();
+            rows.push(row(("cluster-switch factor (CSF)", "ratio"), None, factor));
+            hits.push((run.policy, count, found));
+        }
+    }
+    for policy in POLICIES {
+        let of = |count: u64| hits.iter().find(|(name, at, _)| name == policy && *at == count);
+        let (Some((.., few)), Some((.., many))) = (of(200), of(1_600)) else { continue };
+        // "Most algorithms suffer from a drop between 5% to 7%", CFDC-k 1 %, LRU-k 2.5 %.
+        let paper = match policy {
+            CFDC_K => Some(1.0),
+            "lru_k:k=2" => Some(2.5),
+            _ => None,
+        };
+        let case = format!("{policy}, 200 to 1,600 scans");
+        let lost = 100.0 * (1.0 - many / few);
+        rows.push(number("Figure 3.6", case, ("hits lost", "%"), paper, lost));
+    }
+    Ok(())
+}
+
+fn window_size(scale: Scale, seed: u64, rows: &mut Vec<Row>) -> Result<()> {
+    let windows: &[&str] = match scale {
+        Scale::Small => &["0.1", "0.5", "0.9"],
+        _ => &["0.1", "0.25", "0.5", "0.75", "0.9", "0.99"],
+    };
+    let trace = oltp(scale)?;
+    let policies: Vec<String> = windows
+        .iter()
+        .flat_map(|window| {
+            [
+                format!("cflru:window={window}"),
+                format!("ref:window={window},block=16,victims=4"),
+                format!("cfdc:window={window},cluster=16"),
+            ]
+        })
+        .collect();
+    let policies: Vec<&str> = policies.iter().map(String::as_str).collect();
+    for run in over(DEVICE, &trace, &policies, &[1_000], seed)? {
+        rows.extend(four_metrics("Figure 3.7", &case(&run), &run));
+    }
+    Ok(())
+}
+
+/// CFLRU, REF and CFDC with the window that did best; the others have none.
+fn real_life(scale: Scale, seed: u64, rows: &mut Vec<Row>) -> Result<()> {
+    const CFLRU: [&str; 3] = ["cflru:window=0.25", "cflru:window=0.5", "cflru:window=0.75"];
+    const REF: [&str; 3] = [
+        "ref:window=0.25,block=16,victims=4",
+        "ref:window=0.5,block=16,victims=4",
+        "ref:window=0.75,block=16,victims=4",
+    ];
+    const CFDC: [&str; 3] = [
+        "cfdc:window=0.25,cluster=16",
+        "cfdc:window=0.5,cluster=16",
+        "cfdc:window=0.75,cluster=16",
+    ];
+    let trace = bank(scale)?;
+    let mut policies = vec!["lru", "lru_wsr"];
+    policies.extend(CFLRU.iter().chain(&REF).chain(&CFDC));
+    let runs = over(DEVICE, &trace, &policies, sizes(scale), seed)?;
+    for &pages in sizes(scale) {
+        let best = [CFLRU, REF, CFDC].map(|tried| fastest(&runs, &tried, pages));
+        let plain = ["lru", "lru_wsr"].map(|policy| find(&runs, policy, pages));
+        for run in plain.into_iter().chain(best).flatten() {
+            rows.extend(four_metrics("Figure 3.8", &case(run), run));
+        }
+        // "53% for the 16,000-page setting and 33% for the 8,000-page setting."
+        let paper = match pages {
+            16_000 => Some(53.0),
+            8_000 => Some(33.0),
+            _ => None,
+        };
+        gain("Figure 3.8", &runs, &CFDC, &CFLRU, (pages, paper), rows);
+        gain("Figure 3.8", &runs, &CFDC, &REF, (pages, None), rows);
+    }
+    Ok(())
+}

@@ -1,0 +1,122 @@
+//! Policies times sizes over one device or another, and the rows that they become.
+use std::sync::Arc;
+use tantalum_base::Result;
+use tantalum_models::DeviceSpec;
+use tantalum_policy::PolicySpec;
+
+use super::super::{Row, Scale};
+use tantalum_replay::buffer_replay::{self, BufferReplayOptions, BufferReplayRow, BufferRun};
+use tantalum_replay::cache_replay::CacheTrace;
+use tantalum_replay::device_replay::Age;
+use tantalum_replay::side_by_side::cores;
+
+/// Sizes of the buffer in figures 3.5, 3.8 and 4.4.
+pub(super) const SIZES: [u32; 6] = [500, 1_000, 2_000, 4_000, 8_000, 16_000];
+
+/// The sizes that `scale` has.
+pub(super) fn sizes(scale: Scale) -> &'static [u32] {
+    if scale == Scale::Small { &SIZES[..3] } else { &SIZES }
+}
+
+/// Time that the storage engine computes for a request. Derived: at 500 pages the bank trace takes
+/// 28.04 W (4.2.2), of which the idle components take 27.1 and the busy SSD 0.8; what is left is a
+/// mainboard that is busy for about a hundredth of the time, in which a run of some 700 s serves
+/// 607,390 requests.
+pub(super) const CPU_NS: u64 = 10_000;
+
+/// `device` as the database's home: SSDs have its pages and no more, a disk is as large as it is.
+fn home(device: &str, pages: u64) -> Result<DeviceSpec> {
+    let (name, parameters) = device.split_once(':').unwrap_or((device, ""));
+    let ssd = matches!(name, "mtron" | "x25-m");
+    let size = if ssd { format!("pages={pages}") } else { String::new() };
+    let mut text = name.to_owned();
+    let mut joint = ':';
+    for part in [size.as_str(), parameters].into_iter().filter(|part| !part.is_empty()) {
+        text.push(joint);
+        text.push_str(part);
+        joint = ',';
+    }
+    DeviceSpec::parse(&text)
+}
+
+/// Runs every policy with every size over `device`, policies outermost.
+pub(super) fn over(
+    device: &str,
+    trace: &Arc<CacheTrace>,
+    policies: &[&str],
+    sizes: &[u32],
+    seed: u64,
+) -> Result<Vec<BufferReplayRow>> {
+    let spec = home(device, trace.pages_end)?;
+    let mut runs = Vec::new();
+    for policy in policies {
+        let policy = PolicySpec::parse(policy)?;
+        runs.extend(sizes.iter().map(|&buffer_pages| BufferRun {
+            policy: policy.clone(),
+            buffer_pages,
+            device: spec.clone(),
+        }));
+    }
+    // A mapping by blocks is filled; what it costs does not depend on what was written before.
+    let rounds_max = if device.starts_with("mtron") { 0 } else { 20 };
+    let options = BufferReplayOptions {
+        cpu_ns: CPU_NS,
+        age: Some(Age { rounds_max, ..Age::default() }),
+        seed,
+        threads: cores(),
+        ..BufferReplayOptions::default()
+    };
+    buffer_replay::replay(trace, &runs, &options, &|_, _| {})
+}
+
+/// The run of `policy` with `pages`.
+pub(super) fn find<'a>(
+    rows: &'a [BufferReplayRow],
+    policy: &str,
+    pages: u32,
+) -> Option<&'a BufferReplayRow> {
+    rows.iter().find(|row| row.policy == policy && row.buffer_pages == pages)
+}
+
+/// Of several policies the one whose run with `pages` took least time.
+pub(super) fn fastest<'a>(
+    rows: &'a [BufferReplayRow],
+    policies: &[&str],
+    pages: u32,
+) -> Option<&'a BufferReplayRow> {
+    let runs = policies.iter().filter_map(|policy| find(rows, policy, pages));
+    runs.min_by(|a, b| a.seconds.total_cmp(&b.seconds))
+}
+
+/// By how much `row` is faster than `than`, in percent of `than`'s time: "performance gain".
+pub(super) fn gain_percent(row: &BufferReplayRow, than: &BufferReplayRow) -> f64 {
+    100.0 * (1.0 - row.seconds / than.seconds)
+}
+
+/// A number of a figure.
+pub(super) fn number(
+    figure: &'static str,
+    case: String,
+    (metric, unit): (&'static str, &'static str),
+    paper: Option<f64>,
+    measured: f64,
+) -> Row {
+    Row { figure, case, metric, unit, paper, measured, calibrated: false }
+}
+
+/// What figures 3.5, 3.7, 3.8 and 5.7 plot of a run: time, flushes, cluster switches, hits.
+pub(super) fn four_metrics(figure: &'static str, case: &str, run: &BufferReplayRow) -> [Row; 5] {
+    let row = |what, measured| number(figure, case.to_owned(), what, None, measured);
+    [
+        row(("execution time", "s"), run.seconds),
+        row(("page flushes", "pages"), run.pool.physical_writes as f64),
+        row(("cluster switches (CSC)", "switches"), run.pool.cluster_switches as f64),
+        row(("cluster-switch factor (CSF)", "ratio"), run.pool.cluster_switch_factor()),
+        row(("hit ratio", "ratio"), run.pool.hit_ratio()),
+    ]
+}
+
+/// `policy, 500 pages`.
+pub(super) fn case(run: &BufferReplayRow) -> String {
+    format!("{}, {} pages", run.policy, run.buffer_pages)
+}

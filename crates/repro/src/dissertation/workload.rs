@@ -1,0 +1,101 @@
+//! The traces of the experiments. What is not public is stood in for by captures of PostgreSQL under
+//! the same kind of load, and where these are absent too by generators.
+use std::sync::Arc;
+use tantalum_base::{PageNo, Result};
+use tantalum_policy::Request;
+use tantalum_trace::{Generator, OpenOptions, shared};
+
+use super::super::Scale;
+use tantalum_replay::cache_replay::CacheTrace;
+
+/// Requests of the bank trace (appendix B.2).
+const BANK_REQUESTS: usize = 607_390;
+/// Requests of the TPC-C trace (table B.1).
+const TPCC_REQUESTS: usize = 2_841_225;
+/// Requests of the OLTP part and the DSS part of CONCAT (table 5.1).
+const CONCAT_REQUESTS: (usize, usize) = (1_420_613, 3_250_972);
+
+/// The synthetic trace of section 3.3.1, or a `share` of it: requests and pages alike.
+pub(super) fn mixed(share: f64, seed: u64) -> Result<Arc<CacheTrace>> {
+    let (singles, scans) = ((100_000.0 * share) as u64, (200.0 * share) as u64);
+    let sizes = format!("pages={singles},reads={singles},updates={singles},scans={scans}");
+    generated(&format!("cfdc_synthetic:{sizes},seed={seed}")).map(Arc::new)
+}
+
+/// That of section 3.3.2 with `scans` scans that read and as many that update.
+pub(super) fn scans(scans: u64, seed: u64) -> Result<Arc<CacheTrace>> {
+    let scans = 2 * scans;
+    generated(&format!("cfdc_scans:scans={scans},seed={seed}")).map(Arc::new)
+}
+
+pub(super) fn generated(text: &str) -> Result<CacheTrace> {
+    CacheTrace::collect(text, Generator::parse(text)?.map(Ok))
+}
+
+/// The first `requests` of a capture, or of the generator where it is not there.
+fn capture(name: &str, generator: &str, requests: usize) -> Result<CacheTrace> {
+    let path = shared::find(&format!("traces/databases/{name}.csv.zst"));
+    let mut trace = match path {
+        Some(path) => CacheTrace::load(&path, &OpenOptions::default())?,
+        // Longer than asked for, and cut below.
+        None => generated(generator)?,
+    };
+    trace.requests.truncate(requests);
+    let highest = trace.requests.iter().map(|request| request.page().0 + 1).max();
+    trace.pages_end = highest.unwrap_or(1);
+    Ok(trace)
+}
+
+/// TPC-C: PostgreSQL's, in place of the dissertation's; `requests` of it.
+fn tpcc(requests: usize) -> Result<CacheTrace> {
+    capture("tpcc-pg-logical", "tpcc:warehouses=4,transactions=150k", requests)
+}
+
+/// TPC-H: read-only queries.
+fn tpch(requests: usize) -> Result<CacheTrace> {
+    capture("tpch-pg-logical", "self_similar:pages=200000,h=0.25,requests=4m", requests)
+}
+
+/// In place of the bank trace, which is not public: as many requests of TPC-C.
+pub(super) fn bank(scale: Scale) -> Result<Arc<CacheTrace>> {
+    tpcc(if scale == Scale::Small { 60_000 } else { BANK_REQUESTS }).map(Arc::new)
+}
+
+/// TPC-C, as long as in the dissertation or shorter.
+pub(super) fn oltp(scale: Scale) -> Result<Arc<CacheTrace>> {
+    tpcc(match scale {
+        Scale::Small => 60_000,
+        Scale::Full => BANK_REQUESTS,
+        Scale::Paper => TPCC_REQUESTS,
+    })
+    .map(Arc::new)
+}
+
+/// TPC-H, in place of the read-mostly TPC-E trace.
+pub(super) fn read_only(scale: Scale) -> Result<Arc<CacheTrace>> {
+    tpch(match scale {
+        Scale::Small => 60_000,
+        Scale::Full => BANK_REQUESTS,
+        // Table B.1: tpce20.
+        Scale::Paper => 2_613_847,
+    })
+    .map(Arc::new)
+}
+
+/// CONCAT (5.3.1): OLTP, DSS, and both again; where each of the four phases ends, in requests.
+pub(super) fn concat(scale: Scale) -> Result<(Arc<CacheTrace>, [usize; 4])> {
+    let share = if scale == Scale::Small { 0.04 } else { 1.0 };
+    let part = |requests: usize| (requests as f64 * share) as usize;
+    let (oltp, dss) = (tpcc(part(CONCAT_REQUESTS.0))?, tpch(part(CONCAT_REQUESTS.1))?);
+    // No page is in both.
+    let shifted = |request: &Request| {
+        Request::new(PageNo(request.page().0 + oltp.pages_end), request.is_write())
+    };
+    let mut requests = oltp.requests.clone();
+    requests.extend(dss.requests.iter().map(shifted));
+    requests.extend_from_within(..);
+    let (first, half) = (oltp.requests.len(), requests.len() / 2);
+    let name = format!("{} and {}, twice", oltp.name, dss.name);
+    let trace = CacheTrace { name, requests, pages_end: oltp.pages_end + dss.pages_end };
+    Ok((Arc::new(trace), [first, half, half + first, 2 * half]))
+}

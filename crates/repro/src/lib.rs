@@ -1,0 +1,28 @@
+//! The papers' figures and tables, measured again: one experiment a figure or table, one folder a
+//! paper. Each returns [`Row`]s, which put what the paper says beside what was measured here.
+//!
+//! ```text
+//! registry  the experiments by name, one entry a paper: what `tantalum repro` lists
+//! row       what each of them returns
+//! energy    idle and peak power of components over virtual time
+//! load      closed-loop clients: random reads or writes, with an fsync after every so many
+//! devices   the devices of the dissertation beside their data sheets
+//! durassd   "Durable Write Cache in Flash Memory SSD for Relational and NoSQL Databases"
+//! dissertation "Caching for flash-based databases and flash-based caching for databases"
+//! share     "SHARE Interface in Flash Storage for Relational and NoSQL Databases"
+//! txcache   "TxCache: Transactional Cache using Byte-Addressable Non-Volatile Memories in SSDs"
+//! ```
+pub mod cleaning;
+pub mod devices;
+pub mod dissertation;
+mod durassd;
+pub mod energy;
+pub mod load;
+pub mod personalities;
+mod registry;
+mod row;
+mod share;
+mod txcache;
+
+pub use registry::{EXPERIMENTS, Experiment, Progress};
+pub use row::{Row, Scale};

@@ -1,0 +1,240 @@
+//! Table III: how long each protocol takes from the power coming back until transactions are
+//! settled. What the FTL needs to load its own mapping comes before, in rows of its own, as the
+//! paper's mapping is durable; TxFlash alone rebuilds its mapping from the drive.
+use std::cell::RefCell;
+use std::future::Future;
+use std::rc::Rc;
+use tantalum_base::{Error, ErrorKind, PageDevice, PageNo, PageRange, Result, Stamp};
+use tantalum_ftl::Ftl;
+use tantalum_media::cut::Fate;
+use tantalum_models::TxCacheKind;
+use tantalum_models::baselines::{WalKind, WalRecovery, scan_cycles};
+use tantalum_models::tx_cache::{HeaderRelease, TxCache, TxRecoveryReport};
+use tantalum_runtime::virtual_time::Schedule;
+use tantalum_runtime::{DeviceKind, LifeCycle, Opening, Runtime, Virtual};
+
+use super::super::{Progress, Row, Scale};
+use super::Setup;
+use super::devices::{Sizes, wal_config, zones};
+use super::replay::fill;
+use tantalum_replay::device_replay::Expected;
+
+/// Table II: the whole drive, in pages.
+const DRIVE_PAGES: u64 = (32 << 30) / 4096;
+/// Pages of each transaction that is under way or in the log when the power goes.
+const TRANSACTION_PAGES: u64 = 16;
+
+pub(super) fn run(setup: &Setup, progress: Progress) -> Result<Vec<Row>> {
+    let pages = setup.cache_pages;
+    // Not the traces, but drives and logs that are full: the paper's times are of the scans.
+    progress("table III: TxCache");
+    let cache = tx_cache(&setup.sizes, pages)?;
+    progress("table III: WAL");
+    let wal = wal(&setup.sizes, pages)?;
+    progress("table III: TxFlash");
+    let drive = match setup.scale {
+        Scale::Full | Scale::Paper => Sizes { capacity_pages: DRIVE_PAGES, ..setup.sizes },
+        Scale::Small => setup.sizes,
+    };
+    let whole = tx_flash(&drive)?;
+    let full = setup.scale != Scale::Small;
+    let row = |case: String, paper: Option<f64>, measured_ms| Row {
+        figure: "Table III",
+        case,
+        metric: "recovery time",
+        unit: "ms",
+        paper: paper.filter(|_| full),
+        measured: measured_ms,
+        calibrated: false,
+    };
+    let (log_mib, drive_gib) = ((u64::from(pages) * 4096) >> 20, drive.capacity_pages >> 18);
+    let headers = format!("TxCache, {} transactions", cache.transactions);
+    let report = &cache.report;
+    let paper_headers = Some(0.019).filter(|_| cache.transactions == 128);
+    Ok(vec![
+        row(format!("WAL, scan of a log of {log_mib} MiB"), None, milliseconds(wal.report.scan_ns)),
+        row(
+            format!("WAL, log of {log_mib} MiB, until it serves"),
+            Some(64.0),
+            milliseconds(wal.report.scan_ns + wal.report.reset_ns),
+        ),
+        row(
+            format!("WAL, log of {log_mib} MiB, until all of it is home after"),
+            None,
+            milliseconds(wal.home_ns),
+        ),
+        row("WAL, the FTL's mapping before".into(), None, milliseconds(wal.report.ftl_ns)),
+        row(format!("TxFlash, scan of a drive of {drive_gib} GiB"), Some(6957.0), whole),
+        row(headers.clone(), paper_headers, milliseconds(report.time_ns)),
+        row(
+            format!("{headers}, indexes of {} Page Headers after", report.page_headers),
+            None,
+            milliseconds(report.index_ns),
+        ),
+        row("TxCache, the FTL's mapping before".into(), None, milliseconds(cache.ftl_ns)),
+    ])
+}
+
+/// What a recovery of TxCache took.
+struct CacheRecovery {
+    /// Transactions that hold a header.
+    transactions: u64,
+    report: TxRecoveryReport,
+    ftl_ns: u64,
+}
+
+/// What a recovery of WAL took.
+struct LogRecovery {
+    report: WalRecovery,
+    /// Copying home all that the log held, when the device serves already.
+    home_ns: u64,
+}
+
+/// Runs `future` to its end.
+fn drive<T: 'static>(
+    runtime: &Virtual,
+    future: impl Future<Output = Result<T>> + 'static,
+) -> Result<T> {
+    let ended = runtime.run(future);
+    ended.map_err(|deadlock| Error::with_source(ErrorKind::Corrupt, "recovery", deadlock))?
+}
+
+fn milliseconds(ns: u64) -> f64 {
+    ns as f64 / 1e6
+}
+
+/// The pages of transaction `number`: neighbours, no two transactions sharing any.
+fn range(number: u64, device_pages: u64) -> PageRange {
+    let places = device_pages / TRANSACTION_PAGES;
+    PageRange::new(PageNo(number % places * TRANSACTION_PAGES), TRANSACTION_PAGES)
+}
+
+/// One transaction on `device`, committed or left open.
+async fn transact<D: PageDevice<Page = Stamp>>(
+    device: &D,
+    expected: &mut Expected,
+    range: PageRange,
+    commit: bool,
+) -> Result<()> {
+    let tx = device.begin().await?;
+    let mut contents = Vec::new();
+    if commit {
+        expected.write(range, &mut contents);
+    } else {
+        contents.extend(range.iter().map(|page| Stamp::new(page, u64::MAX)));
+    }
+    device.write(range.first, &contents, Some(tx)).await?;
+    if commit { device.commit(tx).await } else { Ok(()) }
+}
+
+/// Reads and checks the pages of the first `transactions` transactions.
+async fn check<D: PageDevice<Page = Stamp>>(
+    device: &D,
+    expected: &Expected,
+    transactions: u64,
+) -> Result<()> {
+    for number in 0..transactions {
+        let range = range(number, device.limits().pages);
+        let mut out = vec![Stamp::default(); range.pages as usize];
+        device.read(range.first, &mut out, None).await?;
+        expected.check(range.first, &out)?;
+    }
+    Ok(())
+}
+
+/// TxCache with every transaction header in use, half of them open.
+fn tx_cache(sizes: &Sizes, cache_pages: u32) -> Result<CacheRecovery> {
+    // Headers held, so that there are 128 to look at.
+    let (device, options) = sizes.tx_cache(cache_pages, HeaderRelease::WrittenBack)?;
+    let transactions = u64::from(options.headers).min(u64::from(cache_pages) / 64);
+    let runtime = Virtual::new(Schedule::Fifo);
+    let (nand, zones) = zones(&runtime, &device, sizes.seed)?;
+    let mut expected = Expected::new(sizes.capacity_pages);
+    let (media, handle) = (zones.reopen(runtime.clone()), runtime.clone());
+    let (nvram, expected) = drive(&runtime, async move {
+        let kind = TxCacheKind { ftl: device.ftl, cache: options };
+        let cache = kind.make(&handle, media).await?;
+        for number in 0..transactions {
+            let range = range(number, cache.limits().pages);
+            transact(&*cache, &mut expected, range, number % 2 == 0).await?;
+        }
+        Ok((cache.nvram(), expected))
+    })?;
+    runtime.drop_tasks();
+    nand.power_cut(runtime.now_ns(), |_| Fate::Vanish);
+    let runtime = Virtual::new(Schedule::Fifo);
+    let (media, handle) = (zones.reopen(runtime.clone()), runtime.clone());
+    let recovered = drive(&runtime, async move {
+        let (ftl, _) = Ftl::recover(media, device.ftl).await?;
+        let ftl_ns = handle.now_ns();
+        let (cache, report) = TxCache::recover(handle, ftl, options, nvram).await?;
+        check(&cache, &expected, transactions).await?;
+        Ok(CacheRecovery { transactions, report, ftl_ns })
+    })?;
+    runtime.drop_tasks();
+    Ok(recovered)
+}
+
+/// WAL with a full log.
+fn wal(sizes: &Sizes, log_pages: u32) -> Result<LogRecovery> {
+    let runtime = Virtual::new(Schedule::Fifo);
+    let (config, options) = wal_config(sizes, log_pages)?;
+    let (nand, zones) = zones(&runtime, &config, sizes.seed)?;
+    // As many as fill the log and no more, commit records included.
+    let transactions = u64::from(log_pages) / (TRANSACTION_PAGES + 1);
+    let mut expected = Expected::new(sizes.capacity_pages);
+    let kind = WalKind { ftl: config.ftl, wal: options };
+    let (media, handle) = (zones.reopen(runtime.clone()), runtime.clone());
+    let expected = drive(&runtime, async move {
+        let wal = kind.make(&handle, media).await?;
+        for number in 0..transactions {
+            let range = range(number, wal.limits().pages);
+            transact(&*wal, &mut expected, range, true).await?;
+        }
+        Ok(expected)
+    })?;
+    runtime.drop_tasks();
+    nand.power_cut(runtime.now_ns(), |_| Fate::Vanish);
+    let runtime = Virtual::new(Schedule::Fifo);
+    let (media, handle) = (zones.reopen(runtime.clone()), runtime.clone());
+    let recovered = drive(&runtime, async move {
+        let on = Opening { runtime: handle.clone(), media, kept: () };
+        let (wal, report) = kind.open(on).await?;
+        wal.start(&handle);
+        check(&*wal, &expected, transactions).await?;
+        let served_ns = handle.now_ns();
+        wal.checkpoint().await?;
+        let home_ns = handle.now_ns() - served_ns;
+        check(&*wal, &expected, transactions).await?;
+        Ok(LogRecovery { report, home_ns })
+    })?;
+    runtime.drop_tasks();
+    Ok(recovered)
+}
+
+/// TxFlash with a full drive: the scan of its spare areas.
+fn tx_flash(sizes: &Sizes) -> Result<f64> {
+    let runtime = Virtual::new(Schedule::Fifo);
+    let config = sizes.plain(|_| 0)?;
+    let (nand, zones) = zones(&runtime, &config, sizes.seed)?;
+    let expected = Rc::new(RefCell::new(Expected::new(sizes.capacity_pages)));
+    let media = zones.reopen(runtime.clone());
+    let (handle, sizes) = (runtime.clone(), *sizes);
+    drive(&runtime, async move {
+        let ftl = Ftl::format(media, config.ftl).await?;
+        let cleaning = Rc::clone(&ftl);
+        handle.spawn("cleaner", async move { cleaning.run_cleaner().await });
+        fill(&ftl, &expected, sizes.capacity_pages).await
+    })?;
+    runtime.drop_tasks();
+    nand.power_cut(runtime.now_ns(), |_| Fate::Vanish);
+    let runtime = Virtual::new(Schedule::Fifo);
+    let media = zones.reopen(runtime.clone());
+    let pages = sizes.capacity_pages;
+    let found = drive(&runtime, async move { scan_cycles(&media).await })?;
+    if (found.mapping.len() as u64) < pages {
+        let context = format!("the scan found {} of {pages} pages", found.mapping.len());
+        return Err(Error::new(ErrorKind::Corrupt, context));
+    }
+    Ok(milliseconds(runtime.now_ns()))
+}

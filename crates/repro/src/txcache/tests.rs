@@ -1,0 +1,220 @@
+//! The shape of the paper's figures, on devices and traces of a small part of the size.
+use super::devices::{Device, measure};
+use super::protocols::{Compared, compare, gain, saving};
+use super::sensitivity::LARGE_PAGES;
+use super::*;
+use tantalum_models::tx_cache::HeaderRelease;
+
+fn nothing(_: &str) {}
+
+fn of<'a>(compared: &'a [Compared], trace: &str) -> &'a Compared {
+    compared.iter().find(|compared| compared.trace == trace).unwrap()
+}
+
+#[test]
+fn protocols_compare_as_in_the_paper() {
+    let setup = Setup::new(Scale::Small, 1).unwrap();
+    let compared = compare(&setup, &mut nothing).unwrap();
+    for compared in &compared {
+        let (name, penalty) = (compared.trace, compared.penalty());
+        assert!(penalty < 4.5, "{name}: transactions cost {penalty} %");
+        let held = compared.penalty_held();
+        assert!(held < 4.5, "{name}: transactions that hold their headers cost {held} %");
+        assert!(gain(&compared.tx_cache, &compared.wal) > 5.0, "{name}: {:?}", compared.wal);
+        assert!(saving(&compared.tx_cache, &compared.wal) > 40.0, "{name}: {:?}", compared.wal);
+    }
+    // Small transactions with locality.
+    for (name, least) in [("varmail", 50.0), ("TPC-C", 10.0)] {
+        let Compared { tx_cache, tx_flash, .. } = of(&compared, name);
+        assert!(gain(tx_cache, tx_flash) > least, "{name}: {tx_cache:?} {tx_flash:?}");
+        assert!(saving(tx_cache, tx_flash) > 5.0, "{name}: {tx_cache:?} {tx_flash:?}");
+    }
+    let Compared { tx_cache, tx_flash, wal, .. } = of(&compared, "varmail");
+    assert!(saving(tx_cache, wal) > 95.0 && saving(tx_cache, tx_flash) > 95.0, "{tx_cache:?}");
+    // Large transactions.
+    let Compared { tx_cache, tx_flash, .. } = of(&compared, "fileserver");
+    assert!(gain(tx_cache, tx_flash).abs() < 20.0, "{tx_cache:?} {tx_flash:?}");
+    assert!(saving(tx_cache, tx_flash).abs() < 10.0, "{tx_cache:?} {tx_flash:?}");
+}
+
+#[test]
+fn recovery_takes_as_long_as_what_it_must_read() {
+    let setup = Setup::new(Scale::Small, 1).unwrap();
+    let rows = recovery::run(&setup, &mut nothing).unwrap();
+    let of = |name: &str| rows.iter().find(|row| row.case.starts_with(name)).unwrap().measured;
+    let (serves, home) =
+        (of("WAL, log of 4 MiB, until it serves"), of("WAL, log of 4 MiB, until all"));
+    let (tx_flash, tx_cache) = (of("TxFlash"), of("TxCache, 16 transactions"));
+    // Table III has 64, 6957 and 0.019 ms; here log and drive are an eighth and a fiftieth.
+    assert!((0.0005..0.1).contains(&tx_cache), "TxCache {tx_cache} ms");
+    // Contents cross the channels twice, which takes 13 ms each time; before, spare areas do once.
+    assert!((24.0..60.0).contains(&home) && serves < 5.0, "WAL {serves} ms, then {home} ms");
+    assert!(serves > 10.0 * tx_cache && tx_flash > 10.0 * serves, "WAL {serves} ms");
+    assert!((30.0..500.0).contains(&tx_flash), "TxFlash {tx_flash} ms");
+    assert!(of("TxCache, 16 transactions, indexes") > tx_cache);
+}
+
+#[test]
+fn a_larger_log_or_cache_writes_less() {
+    let setup = Setup::new(Scale::Small, 1).unwrap();
+    let tpcc = setup.traces.iter().find(|trace| trace.name == "TPC-C").unwrap();
+    let programmed = |device| measure(device, &setup.sizes, tpcc).unwrap().pages_programmed;
+    let pages = setup.cache_pages;
+    let cache = |pages| Device::TxCache(pages, HeaderRelease::Mapped);
+    assert!(programmed(Device::Wal(4 * pages)) < programmed(Device::Wal(pages)));
+    assert!(programmed(cache(4 * pages)) < 0.8 * programmed(cache(pages)));
+}
+
+#[test]
+fn the_same_seed_measures_the_same() {
+    let measured = |seed| {
+        let setup = Setup::new(Scale::Small, seed).unwrap();
+        let device = Device::TxCache(setup.cache_pages, HeaderRelease::WrittenBack);
+        format!("{:?}", measure(device, &setup.sizes, &setup.traces[3]).unwrap())
+    };
+    assert_eq!(measured(5), measured(5));
+    assert_ne!(measured(5), measured(6));
+}
+
+/// Some minutes: what `tantalum repro txcache` prints.
+#[test]
+fn the_whole_size_has_the_shape_of_the_paper() {
+    if std::env::var_os("TANTALUM_NIGHTLY").is_none() {
+        return;
+    }
+    let rows = run(Scale::Full, 1, &mut nothing).unwrap();
+    for row in &rows {
+        println!(
+            "{:10} {:44} {:20} {:?} {:.3}",
+            row.figure, row.case, row.metric, row.paper, row.measured
+        );
+    }
+    let of = |case: &str, metric: &str| {
+        let row = rows.iter().find(|row| row.case.starts_with(case) && row.metric == metric);
+        row.unwrap_or_else(|| panic!("{case}, {metric}")).measured
+    };
+    for held in ["TxCache below", "TxCache, headers held, below"] {
+        let penalty = of(&format!("largest penalty, {held}"), "throughput penalty");
+        assert!(penalty < 4.5, "{held}: {penalty} %");
+    }
+    for trace in ["varmail", "TPC-C"] {
+        assert!(of(&format!("{trace}, TxCache over WAL"), "throughput gain") > 50.0);
+        assert!(of(&format!("{trace}, TxCache over TxFlash"), "throughput gain") > 40.0);
+    }
+    // The paper has 20.5 % for webproxy.
+    for trace in ["fileserver", "webproxy"] {
+        assert!(of(&format!("{trace}, TxCache over TxFlash"), "throughput gain").abs() < 10.0);
+    }
+    for trace in TRACES {
+        let fast = format!("{trace}, TxCache over TxFlash, link of 2147 MB/s");
+        assert!(of(&fast, "throughput gain") > 0.0, "{trace}");
+        let fast = format!("{trace}, TxCache below NVCache, link of 2147 MB/s");
+        assert!(of(&fast, "throughput penalty") < 4.5, "{trace}");
+    }
+    assert!(of("TxCache, 128 transactions", "recovery time") < 0.1);
+    // The paper's 64 ms are between the two.
+    assert!((1.0..64.0).contains(&of("WAL, log of 32 MiB, until it", "recovery time")));
+    assert!((64.0..400.0).contains(&of("WAL, log of 32 MiB, until all", "recovery time")));
+    assert!((1_000.0..20_000.0).contains(&of("TxFlash, scan", "recovery time")));
+    compare_with_the_page(&rows);
+}
+
+/// Every line of the tables of `docs/devices/txssd.md`, as these rows give it.
+fn compare_with_the_page(rows: &[Row]) {
+    let page = include_str!("../../../../docs/devices/txssd.md");
+    let lines = lines_of_the_page(rows);
+    for line in &lines {
+        println!("{line}");
+    }
+    let missing: Vec<&String> =
+        lines.iter().filter(|line| !page.lines().any(|of_page| of_page == **line)).collect();
+    assert!(missing.is_empty(), "docs/devices/txssd.md lacks {missing:#?}");
+}
+
+const TRACES: [&str; 4] = ["fileserver", "varmail", "webproxy", "TPC-C"];
+
+fn lines_of_the_page(rows: &[Row]) -> Vec<String> {
+    let find = |figure: &str, case: String, metric: &str| {
+        let same = |row: &&Row| row.figure == figure && row.case == case && row.metric == metric;
+        rows.iter().find(same)
+    };
+    let percent = |figure: &str, case: String, metric: &str| {
+        let row = find(figure, case, metric).unwrap();
+        match row.paper {
+            Some(paper) => format!("{:.1} ({paper})", row.measured),
+            None => format!("{:.1}", row.measured),
+        }
+    };
+    let number = |figure: &str, case: String, metric: &str, decimals: usize| {
+        find(figure, case, metric)
+            .map_or_else(|| "none".into(), |row| format!("{:.decimals$}", row.measured))
+    };
+    let parts = |figure: &str, case: String| {
+        find(figure, case, "parts").map_or(String::new(), |row| format!(" in {:.1}", row.measured))
+    };
+    let mut lines = Vec::new();
+    let below = |case: &str, name: &str| {
+        percent("Figure 4", format!("{case}, {name} below NVCache"), "throughput penalty")
+    };
+    for trace in TRACES {
+        let over =
+            |name| percent("Figure 4", format!("{trace}, TxCache over {name}"), "throughput gain");
+        let saved = |name| {
+            percent("Figure 5", format!("{trace}, TxCache below {name}"), "write size saved")
+        };
+        let (wal, flash) = ("WAL", "TxFlash");
+        let cells = [over(wal), over(flash), saved(wal), saved(flash)];
+        let penalties = [below(trace, "TxCache"), below(trace, "TxCache, headers held,")];
+        lines.push(format!("| {trace} | {} | {} |", cells.join(" | "), penalties.join(" | ")));
+    }
+    for case in ["largest penalty", "mean penalty"] {
+        let penalties = [below(case, "TxCache"), below(case, "TxCache, headers held,")];
+        lines.push(format!("| {case} | | | | | {} |", penalties.join(" | ")));
+    }
+    for trace in TRACES {
+        let devices = ["WAL", "TxFlash", "TxCache", "TxCache, headers held", "NVCache"];
+        let cells = devices.map(|device| {
+            let case = || format!("{trace}, {device}");
+            let rate = number("Figure 4", case(), "throughput", 1);
+            let writes = number("Figure 5", case(), "flash writes", 0);
+            format!("{rate}{}, {writes}", parts("Figure 4", case()))
+        });
+        lines.push(format!("| {trace} | {} |", cells.join(" | ")));
+    }
+    for trace in TRACES {
+        for device in ["WAL", "TxCache"] {
+            let cells = [16, 32, 64, 128, 256].map(|mib| {
+                let case = || format!("{trace}, {device}, {mib} MiB");
+                let rate = number("Figure 6", case(), "throughput", 1);
+                let erased = number("Figure 7", case(), "erased", 0);
+                format!("{rate}{}, {erased}", parts("Figure 6", case()))
+            });
+            lines.push(format!("| {trace}, {device} | {} |", cells.join(" | ")));
+        }
+    }
+    for trace in TRACES {
+        let link = |what: &str| format!("{trace}, {what}, link of 2147 MB/s");
+        let gain =
+            |name| percent("Figure 4", link(&format!("TxCache over {name}")), "throughput gain");
+        let penalty = percent("Figure 4", link("TxCache below NVCache"), "throughput penalty");
+        let rates = [16, 32, 256]
+            .map(|mib| number("Figure 6", link(&format!("TxCache, {mib} MiB")), "throughput", 1));
+        let (wal, flash) = (gain("WAL"), gain("TxFlash"));
+        lines.push(format!("| {trace} | {wal} | {flash} | {penalty} | {} |", rates.join(" | ")));
+    }
+    for pages in LARGE_PAGES {
+        let cells = ["WAL", "TxFlash", "TxCache", "NVCache"].map(|device| {
+            let case = || format!("fileserver, up to {pages} pages, {device}");
+            let writes = number("Figure 5", case(), "flash writes", 0);
+            let rate = number("Figure 4", case(), "throughput", 1);
+            format!("{rate}{}, {writes}", parts("Figure 4", case()))
+        });
+        lines.push(format!("| up to {pages} pages | {} |", cells.join(" | ")));
+    }
+    for row in rows.iter().filter(|row| row.figure == "Table III") {
+        let decimals = if row.measured < 1.0 { 3 } else { 1 };
+        let paper = row.paper.map_or_else(String::new, |paper| paper.to_string());
+        lines.push(format!("| {} | {:.decimals$} | {paper} |", row.case, row.measured));
+    }
+    lines
+}

@@ -1,0 +1,218 @@
+//! A device and its medium from one power-on to the next.
+use std::future::Future;
+use std::panic::AssertUnwindSafe;
+use std::rc::Rc;
+use tantalum_base::{Error, ErrorKind};
+use tantalum_media::{CutPlan, PowerCut, ZoneMedia};
+use tantalum_models::Nvram;
+use tantalum_runtime::virtual_time::Schedule;
+use tantalum_runtime::{Opening, Virtual};
+
+use super::damage::Damage;
+use super::life::{Cut, CutAt, PowerOn, Strike};
+use super::powered::Powered;
+use super::rig::{Rig, Size};
+use super::subject::{Kept, Medium, Subject, Tested};
+
+/// How a stretch of virtual time ended.
+pub(super) enum Ended<T> {
+    /// The main future is done.
+    Done(T),
+    /// The power went in it.
+    Cut,
+    /// It stood still or panicked; what was wrong.
+    Wrong(String),
+}
+
+/// Runs `main` until it is done or the power goes.
+pub(super) fn powered<T: 'static>(
+    runtime: &Virtual,
+    main: impl Future<Output = T> + 'static,
+) -> Ended<T> {
+    let ran = std::panic::catch_unwind(AssertUnwindSafe(|| runtime.run(main)));
+    match ran {
+        Ok(Ok(done)) => Ended::Done(done),
+        Ok(Err(deadlock)) => Ended::Wrong(deadlock.to_string()),
+        Err(payload) if PowerCut::is(&*payload) => Ended::Cut,
+        Err(payload) => {
+            let text = payload.downcast_ref::<String>().map(String::as_str);
+            let text = text.or_else(|| payload.downcast_ref::<&str>().copied());
+            Ended::Wrong(format!("panicked: {}", text.unwrap_or("without a word")))
+        }
+    }
+}
+
+/// What a device is made on or opened from, on this rig.
+type OpeningOf<R, Kept> = Opening<Virtual, Powered<<R as Rig>::Media>, Kept>;
+
+/// A device between two power-ons: its medium and what else survives.
+pub(super) struct Bench<R: Rig, K: Tested<Powered<R::Media>>> {
+    pub(super) rig: R,
+    pub(super) subject: Subject<K>,
+    pub(super) damage: Damage<<R::Media as ZoneMedia>::Page>,
+    kept: K::Kept,
+    pages: u64,
+}
+
+impl<R: Rig, K: Tested<Powered<R::Media>>> Bench<R, K> {
+    /// A new one, in which nothing is damaged.
+    ///
+    /// # Errors
+    /// `InvalidInput` where the device cannot have so many pages, or the medium.
+    pub(super) fn new(subject: &Subject<K>, seed: u64, pages: u64) -> Result<Self, Error> {
+        let rig = match subject.medium(pages)? {
+            Medium::Array(shape) => R::of_shape(seed, &shape)?,
+            Medium::Lab { more_zones } => R::of_size(seed, Size::of_pages(pages), more_zones),
+        };
+        Ok(Bench {
+            rig,
+            subject: subject.clone(),
+            damage: Damage::never(),
+            kept: K::Kept::default(),
+            pages,
+        })
+    }
+
+    fn nvram(&self) -> Option<Nvram> {
+        self.kept.nvram()
+    }
+
+    /// Power comes on; what is to decay or to get lost then does. The device, and what it is made on or
+    /// opened from.
+    pub(super) fn open(
+        &mut self,
+        runtime: &Virtual,
+        power_on: &PowerOn,
+    ) -> (K, OpeningOf<R, K::Kept>) {
+        if let Some(nvram) = self.nvram() {
+            nvram.power_on();
+        }
+        let media = self.rig.open(runtime);
+        self.damage.power_on(&media.geometry(), power_on);
+        let media = Powered::new(media, self.cut_watch()).damaged(
+            self.damage.clone(),
+            self.rig.loser(),
+            self.rig.striker(),
+        );
+        let kind = self.subject.kind(&media.geometry(), self.pages);
+        (kind, Opening { runtime: runtime.clone(), media, kept: self.kept.clone() })
+    }
+
+    /// Plans a cut. One at a store of NVRAM, where the device has none, never comes.
+    pub(super) fn plan(&mut self, cut: Cut) {
+        let plan = CutPlan { after_operations: cut.after, fate: cut.fate };
+        match cut.at {
+            CutAt::Media => self.rig.plan(plan),
+            CutAt::Nvram => {
+                if let Some(nvram) = self.nvram() {
+                    nvram.plan_cut(Some(plan));
+                }
+            }
+        }
+    }
+
+    /// Tells whether the power has gone since it came on, at the medium or at a store to NVRAM; also
+    /// where that is made only later, with the device.
+    pub(super) fn cut_watch(&self) -> impl Fn() -> bool + 'static {
+        let media = self.rig.cut_watch();
+        let kept = self.kept.clone();
+        move || media() || kept.nvram().is_some_and(|nvram| nvram.is_cut())
+    }
+
+    /// Tells operations of the medium and stores to NVRAM so far.
+    pub(super) fn counts(&self) -> impl Fn() -> (u64, u64) + 'static {
+        let (media, nvram) = (self.rig.operations_watch(), self.nvram());
+        move || (media(), nvram.as_ref().map_or(0, Nvram::stores))
+    }
+
+    /// Power is gone: what was in flight meets its fate, the device does what it does on stored energy,
+    /// and then the medium is damaged.
+    ///
+    /// # Errors
+    /// What went wrong in that.
+    pub(super) fn dark(
+        &mut self,
+        runtime: Virtual,
+        device: Option<Rc<K::Device>>,
+        strikes: &[Strike],
+    ) -> Result<(), String> {
+        self.lights_out(runtime, device)?;
+        self.strike(strikes).map_err(|error| format!("the rig failed: {error}"))
+    }
+
+    fn lights_out(
+        &mut self,
+        runtime: Virtual,
+        device: Option<Rc<K::Device>>,
+    ) -> Result<(), String> {
+        if let Some(nvram) = self.nvram() {
+            // What tasks store as they are dropped does not count.
+            nvram.cut();
+        }
+        runtime.drop_tasks();
+        self.rig.settle(&runtime).map_err(|error| format!("the rig failed: {error}"))?;
+        let Some(device) = device.filter(|_| K::HAS_STORED_ENERGY) else { return Ok(()) };
+        let runtime = Virtual::new(Schedule::Fifo);
+        let (kind, on) = self.open(&runtime, &PowerOn::default());
+        let dumped = powered(&runtime, async move { kind.on_stored_energy(device, on).await });
+        runtime.drop_tasks();
+        self.rig.settle(&runtime).map_err(|error| format!("the rig failed: {error}"))?;
+        match dumped {
+            Ended::Done(Ok(())) => Ok(()),
+            Ended::Done(Err(error)) => Err(format!("on stored energy: {error:?}")),
+            Ended::Cut => Err("on stored energy: no cut falls there".to_owned()),
+            Ended::Wrong(wrong) => Err(format!("on stored energy: {wrong}")),
+        }
+    }
+
+    /// Looks what the dark left of what was not durable, and damages the medium.
+    fn strike(&mut self, strikes: &[Strike]) -> Result<(), Error> {
+        if !self.damage.is_kept() {
+            return Ok(());
+        }
+        let runtime = Virtual::new(Schedule::Fifo);
+        let media = self.rig.open(&runtime);
+        let (damage, uncertain) = (self.damage.clone(), self.damage.uncertain());
+        let looked = runtime.run(async move {
+            for (zone, epoch) in uncertain {
+                damage.found(zone, epoch, &media.scan(zone, 0, Some(epoch)).await?);
+            }
+            Ok(())
+        });
+        looked
+            .map_err(|deadlock| Error::with_source(ErrorKind::Corrupt, "looking", deadlock))??;
+        self.rig.settle(&runtime)?;
+        let strike_slot = self.rig.striker();
+        for strike in strikes {
+            let damaged = self.damage.strike(R::Media::READS_SPARES, *strike);
+            damaged.into_iter().for_each(|(slot, bit)| strike_slot(slot, bit));
+        }
+        self.damage.struck();
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{NandRig, subjects};
+    use tantalum_base::Stamp;
+    use tantalum_runtime::DeviceKind;
+
+    /// The medium of the first power-on is there before the NVRAM is.
+    #[test]
+    fn a_cut_at_the_nvram_stops_the_medium_at_the_first_power_on_too() {
+        let subject = subjects::tx_cache(true);
+        let mut bench = Bench::<NandRig<Stamp>, _>::new(&subject, 1, 24).unwrap();
+        let runtime = Virtual::new(Schedule::Fifo);
+        let (kind, on) = bench.open(&runtime, &PowerOn::default());
+        let formatted = powered(&runtime, async move { kind.format(on).await });
+        let Ended::Done(Ok(device)) = formatted else { panic!("formatting works") };
+        let nvram = bench.nvram().expect("it was made");
+        let appends = powered(&runtime, async move {
+            nvram.cut();
+            device.ftl().checkpoint().await
+        });
+        assert!(matches!(appends, Ended::Cut));
+    }
+}

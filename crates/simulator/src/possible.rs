@@ -1,0 +1,73 @@
+//! What a device can be asked for: a scenario beyond that is a mistake of who wrote it, and no
+//! promise broken.
+use tantalum_base::{Error, ErrorKind, Limits, Result};
+
+use super::command::Command;
+use super::life::Life;
+use super::text::command_text;
+
+impl Life {
+    /// Checks every command against what the device offers.
+    ///
+    /// # Errors
+    /// `InvalidInput`, which names the first that is beyond it.
+    pub fn check(&self, limits: &Limits) -> Result<()> {
+        let clients = self.power_ons.iter().flat_map(|power_on| &power_on.clients);
+        for command in clients.flatten() {
+            check(command, limits).map_err(|error| {
+                let context = format!("replay: {:?}: {error}", command_text(command));
+                Error::new(ErrorKind::InvalidInput, context)
+            })?;
+        }
+        Ok(())
+    }
+}
+
+fn check(command: &Command, limits: &Limits) -> Result<()> {
+    let at_most = |what: &str, pages: u64, most: u32| match pages > u64::from(most) {
+        true => {
+            let context = format!("{what} of {pages} pages is over the limit of {most}");
+            Err(Error::new(ErrorKind::TooLarge, context))
+        }
+        false => Ok(()),
+    };
+    match command {
+        Command::Write(range) => at_most("a write", range.pages, limits.atomic_write_pages_max),
+        Command::Commit(_) | Command::Abort(_) if limits.transactions_max == 0 => {
+            Err(Error::new(ErrorKind::Unsupported, "this device has no transactions"))
+        }
+        Command::Commit(pages) | Command::Abort(pages) => {
+            at_most("a transaction", pages.len() as u64, limits.transaction_pages_max)
+        }
+        Command::Share(pairs) => limits.check_share(pairs),
+        _ => Ok(()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::{Replay, find};
+
+    #[test]
+    fn what_a_device_does_not_offer_is_named() {
+        for (device, command, says) in [
+            ("ssd:cache=through", "w0+24", "over the limit"),
+            ("block-map", "c0", "no transactions"),
+            ("ssd:cache=volatile", "s1<0", "does not remap"),
+            ("ssd:cache=through", "s1<0.1<2", "two contents"),
+            ("ssd:cache=through", "s3<3", "takes and gives"),
+            ("txcache", "c0.1.2.3.4.5.6.7.8.9.10.11.12.13.14.15.16.17.18.19.20.21.22.0", ""),
+        ] {
+            let text = format!("{device}; nand; pages=24; seed=1; w1 / r0 {command} -> dark");
+            let replay = Replay::parse(&text).unwrap();
+            let limits = find(&replay.device, &replay.media).unwrap().limits(24).unwrap();
+            match replay.life.check(&limits) {
+                Ok(()) => assert_eq!(says, "", "{text}"),
+                Err(error) => {
+                    let error = error.to_string();
+                    assert!(error.contains(says) && error.contains(command), "{error}");
+                }
+            }
+        }
+    }
+}

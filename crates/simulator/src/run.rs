@@ -1,0 +1,358 @@
+//! Lives a device's life and checks every promise at every power-on.
+use std::cell::{Cell, RefCell};
+use std::rc::Rc;
+use tantalum_base::{Durability, Error, PageDevice, PageNo, Payload};
+use tantalum_media::{PowerCut, ZoneMedia};
+use tantalum_runtime::virtual_time::Schedule;
+use tantalum_runtime::{LifeCycle, Runtime, Virtual};
+
+use super::bench::{Bench, Ended, powered};
+use super::client::Client;
+use super::command::Command;
+use super::damage::Damage;
+use super::excuses::{Latching, tells_of_damage};
+use super::history::History;
+use super::life::{End, Life, PowerOn, Violation};
+use super::powered::Powered;
+use super::rig::Rig;
+use super::subject::{Coverage, Damaged, FailedProgram, Subject, Tested};
+use super::verify::{self, Sure};
+
+/// What a life came to.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Outcome {
+    /// Power cuts after which the device was recovered and every page of it verified.
+    pub cuts: u64,
+    /// Power cuts that fell into a recovery; the recovery after it was cut again or verified.
+    pub cuts_in_recovery: u64,
+    /// Commands that were issued.
+    pub commands: u64,
+    /// Operations of the medium, and stores to NVRAM, at each power-on (since the format, the
+    /// first time): what a cut can fall on. The last one is the verification at the end.
+    pub operations: Vec<(u64, u64)>,
+    /// Of those, how many recovery took.
+    pub recovery_operations: Vec<(u64, u64)>,
+    /// What the loads reached.
+    pub coverage: Coverage,
+    /// Checks, of a read or after a cut, that were given up: of so many orders of the commands, those
+    /// tried explain nothing.
+    pub undecided: u64,
+    /// Slots of the medium that were damaged or lost.
+    pub decayed: u64,
+    /// Openings that were refused as something was damaged that recovery needs; a life ends with one.
+    pub refused: u64,
+    /// Broken promises; a life ends with the first power-on that breaks one.
+    pub violations: Vec<Violation>,
+}
+
+/// Lives `life` on a fresh rig.
+pub fn run<R: Rig, K: Tested<Powered<R::Media>>>(subject: &Subject<K>, life: &Life) -> Outcome {
+    run_looking::<R, K>(subject, life, verify::STATES_MAX)
+}
+
+/// Lives `life`; checks look at `states_max` states of a search at the most.
+fn run_looking<R: Rig, K: Tested<Powered<R::Media>>>(
+    subject: &Subject<K>,
+    life: &Life,
+    states_max: usize,
+) -> Outcome {
+    let mut living = Living::<R, K>::new(subject, life, states_max);
+    for (number, power_on) in life.power_ons.iter().enumerate() {
+        if !living.go_through(number, power_on) {
+            return living.outcome;
+        }
+    }
+    let last = PowerOn { end: End::Close, ..PowerOn::default() };
+    living.go_through(life.power_ons.len(), &last);
+    living.outcome
+}
+
+type PageOf<R> = <<R as Rig>::Media as ZoneMedia>::Page;
+
+struct Living<R: Rig, K: Tested<Powered<R::Media>>> {
+    bench: Bench<R, K>,
+    seed: u64,
+    history: Rc<RefCell<History<PageOf<R>>>>,
+    violations: Rc<RefCell<Vec<Violation>>>,
+    next_content: u64,
+    /// Power cuts since the device was last verified.
+    unverified_cuts: u64,
+    states_max: usize,
+    outcome: Outcome,
+}
+
+/// What a power-on tells while it lasts, also where the power goes.
+struct Session<D> {
+    device: RefCell<Option<Rc<D>>>,
+    verified: Cell<bool>,
+    recovery: Cell<(u64, u64)>,
+    refused: Cell<bool>,
+}
+
+impl<R: Rig, K: Tested<Powered<R::Media>>> Living<R, K> {
+    fn new(subject: &Subject<K>, life: &Life, states_max: usize) -> Self {
+        let is_told = subject.promises.damaged != Damaged::IsNotTold;
+        let mut bench = Bench::new(subject, life.seed, life.pages)
+            .unwrap_or_else(|error| panic!("the device's limits were asked for: {error}"));
+        let history = History::new(life.pages);
+        if is_told && life.is_damaged() {
+            bench.damage = Damage::new(history.clock(), subject.promises.acknowledges_early);
+        }
+        Living {
+            bench,
+            seed: life.seed,
+            history: Rc::new(RefCell::new(history)),
+            violations: Rc::default(),
+            next_content: 1,
+            unverified_cuts: 0,
+            states_max,
+            outcome: Outcome::default(),
+        }
+    }
+
+    /// One power-on from the first operation to the dark. Tells whether all was well.
+    fn go_through(&mut self, number: usize, power_on: &PowerOn) -> bool {
+        let seed = self.seed ^ (number as u64 + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+        let runtime = Virtual::new(Schedule::Shuffled(seed));
+        let session = Rc::new(Session {
+            device: RefCell::new(None),
+            verified: Cell::new(false),
+            recovery: Cell::new((0, 0)),
+            refused: Cell::new(false),
+        });
+        let mut before = (0, self.bench.counts()().1);
+        let mut ended = Ended::Done(());
+        if number == 0 {
+            ended = self.format(&runtime, &session, power_on);
+            before = self.bench.counts()();
+        }
+        if matches!(ended, Ended::Done(())) {
+            ended = self.live(&runtime, &session, power_on, number == 0);
+        }
+        let since = |(media, nvram): (u64, u64)| {
+            (media.saturating_sub(before.0), nvram.saturating_sub(before.1))
+        };
+        self.outcome.operations.push(since(self.bench.counts()()));
+        self.outcome.recovery_operations.push(since(session.recovery.get()));
+        let is_cut = matches!(ended, Ended::Cut);
+        if let Ended::Wrong(wrong) = ended {
+            self.violate(number, wrong);
+        }
+        let device = session.device.take();
+        if let Some(device) = &device {
+            self.outcome.coverage.add(device.counters().into());
+        }
+        if let Err(wrong) = self.bench.dark(runtime, device, &power_on.strikes) {
+            self.violate(number, wrong);
+        }
+        self.outcome.undecided += std::mem::take(&mut self.history.borrow_mut().undecided);
+        self.count_cuts(is_cut, session.verified.get(), power_on.end);
+        let violations: Vec<Violation> = self.violations.borrow_mut().drain(..).collect();
+        violations.into_iter().for_each(|violation| self.violate(number, violation.0));
+        self.outcome.decayed = self.bench.damage.count();
+        self.outcome.refused += u64::from(session.refused.get());
+        self.outcome.violations.is_empty() && !session.refused.get()
+    }
+
+    fn count_cuts(&mut self, is_cut: bool, verified: bool, end: End) {
+        if verified && self.unverified_cuts > 0 {
+            self.outcome.cuts += 1;
+            self.outcome.cuts_in_recovery += self.unverified_cuts - 1;
+            self.unverified_cuts = 0;
+        }
+        // A close in good order leaves nothing to cut.
+        if is_cut || end != End::Close {
+            self.unverified_cuts += 1;
+        }
+    }
+
+    fn violate(&mut self, number: usize, wrong: String) {
+        let violation = Violation(format!("power-on {number}: {wrong}"));
+        self.outcome.violations.push(violation);
+    }
+
+    fn format(
+        &mut self,
+        runtime: &Virtual,
+        session: &Rc<Session<K::Device>>,
+        power_on: &PowerOn,
+    ) -> Ended<()> {
+        let (kind, on) = self.bench.open(runtime, power_on);
+        match powered(runtime, async move { kind.format(on).await }) {
+            Ended::Done(Ok(device)) => {
+                *session.device.borrow_mut() = Some(device);
+                Ended::Done(())
+            }
+            Ended::Done(Err(error)) => Ended::Wrong(format!("formatting failed: {error:?}")),
+            Ended::Cut => Ended::Wrong("formatting: no cut falls there".to_owned()),
+            Ended::Wrong(wrong) => Ended::Wrong(format!("formatting: {wrong}")),
+        }
+    }
+
+    /// Recovery (but for the first time), verification, the clients, and the end.
+    fn live(
+        &mut self,
+        runtime: &Virtual,
+        session: &Rc<Session<K::Device>>,
+        power_on: &PowerOn,
+        is_new: bool,
+    ) -> Ended<()> {
+        let opening = (!is_new).then(|| self.bench.open(runtime, power_on));
+        if let End::Cut(cut) = power_on.end {
+            self.bench.plan(cut);
+        }
+        self.bench.rig.fail_programs(&power_on.failing_programs);
+        self.bench.rig.fail_io(&power_on.io_faults);
+        let promises = self.bench.subject.promises;
+        let clients = self.number(&power_on.clients);
+        let (closes, states_max) = (power_on.end == End::Close, self.states_max);
+        let fails = !power_on.failing_programs.is_empty();
+        let may_latch = Latching {
+            programs: fails && promises.failed_program == FailedProgram::Latches,
+            io: R::FAILS_IO && !power_on.io_faults.is_empty(),
+        };
+        let (rt, session) = (runtime.clone(), Rc::clone(session));
+        let damage = self.bench.damage.clone();
+        let (counts, is_cut) = (self.bench.counts(), self.bench.cut_watch());
+        let is_cut: Rc<dyn Fn() -> bool> = Rc::new(is_cut);
+        let (history, violations) = (Rc::clone(&self.history), Rc::clone(&self.violations));
+        let main = async move {
+            let device = match opening {
+                None => session.device.borrow().clone().expect("formatted just now"),
+                Some((kind, on)) => match kind.open(on).await {
+                    // Nothing was checked; the next power-on finds all as it was.
+                    Err(error) if may_latch.excuses(&error) => return Ok(()),
+                    Err(error) if tells_of_damage(&error) && damage.may_refuse() => {
+                        session.refused.set(true);
+                        return Ok(());
+                    }
+                    opened => opened?.0,
+                },
+            };
+            session.recovery.set(counts());
+            *session.device.borrow_mut() = Some(Rc::clone(&device));
+            if !is_new {
+                device.validate();
+                let found = verify(&*device, &history, &damage, states_max).await?;
+                if let Err(violation) = found {
+                    violations.borrow_mut().push(violation);
+                    return Ok(());
+                }
+                session.verified.set(true);
+            }
+            device.start(&rt);
+            let tasks: Vec<_> = clients
+                .into_iter()
+                .zip(0..)
+                .map(|(commands, number)| {
+                    let client = Client {
+                        device: Rc::clone(&device),
+                        number,
+                        history: Rc::clone(&history),
+                        violations: Rc::clone(&violations),
+                        is_cut: Rc::clone(&is_cut),
+                        trims_are_atomic: promises.trims_are_atomic,
+                        may_latch,
+                        transactions_may_fill: promises.transactions_may_fill,
+                        damage: damage.clone(),
+                        states_max,
+                    };
+                    rt.spawn("client", client.run(commands))
+                })
+                .collect();
+            for task in tasks {
+                task.await;
+            }
+            if is_cut() {
+                PowerCut::unwind();
+            }
+            if closes {
+                let issued = history.borrow_mut().now();
+                match device.close().await {
+                    Err(error) if damage.latching(may_latch).excuses(&error) => return Ok(()),
+                    closed => closed?,
+                }
+                // Closing in good order is a flush.
+                history.borrow_mut().flushed(issued);
+                device.validate();
+            }
+            Ok::<_, Error>(())
+        };
+        match powered(runtime, main) {
+            Ended::Done(Ok(())) => Ended::Done(()),
+            Ended::Done(Err(error)) => Ended::Wrong(format!("{error:?}")),
+            Ended::Cut => Ended::Cut,
+            Ended::Wrong(wrong) => Ended::Wrong(wrong),
+        }
+    }
+
+    /// Gives every command the numbers of its contents.
+    fn number(&mut self, clients: &[Vec<Command>]) -> Vec<Vec<(Command, u64)>> {
+        let mut next = |command: &Command| {
+            let first = self.next_content;
+            self.next_content += command.pages_written();
+            self.outcome.commands += 1;
+            (command.clone(), first)
+        };
+        // A client without commands is none, as in the text.
+        let clients = clients.iter().filter(|client| !client.is_empty());
+        clients.map(|client| client.iter().map(&mut next).collect()).collect()
+    }
+}
+
+/// Reads every page and compares; what is there is what counts from now on.
+async fn verify<D: PageDevice>(
+    device: &D,
+    history: &RefCell<History<D::Page>>,
+    damage: &Damage<D::Page>,
+    states_max: usize,
+) -> Result<Result<(), Violation>, Error> {
+    let (count, durability): (u64, Durability) = {
+        let limits = device.limits();
+        (history.borrow().baseline.0.len() as u64, limits.durability)
+    };
+    let mut pages = Vec::with_capacity(count as usize);
+    for page in (0..count).map(PageNo) {
+        let mut out = [D::Page::zero()];
+        pages.push(match device.read(page, &mut out, None).await {
+            Ok(()) => Some(out[0].clone()),
+            Err(error) if tells_of_damage(&error) => None,
+            Err(error) => return Err(error),
+        });
+    }
+    let excuses = damage.excuses_in(&history.borrow());
+    let checked = verify::check(&pages, &history.borrow(), &excuses, durability, states_max);
+    Ok(checked.map(|(contents, sure)| {
+        let mut history = history.borrow_mut();
+        history.settle(contents);
+        damage.settled();
+        history.undecided += u64::from(sure == Sure::Undecided);
+    }))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{NandRig, Workload, find, subjects};
+    use tantalum_base::Stamp;
+    use tantalum_ssd::CacheKind;
+
+    #[test]
+    fn checks_that_are_given_up_are_counted_and_break_nothing() {
+        let subject = subjects::ssd(CacheKind::Ordered);
+        let limits = find("ssd:cache=ordered", "nand").unwrap().limits(24).unwrap();
+        let workload = Workload::parse("mixed:clients=4").unwrap();
+        let mut given_up = 0;
+        for seed in 0..40 {
+            let life = workload.life(&limits, seed).unwrap();
+            let live = |states_max| run_looking::<NandRig<Stamp>, _>(&subject, &life, states_max);
+            let (hasty, thorough) = (live(0), live(verify::STATES_MAX));
+            assert_eq!(thorough.undecided, 0);
+            assert_eq!((&hasty.violations, &thorough.violations), (&vec![], &vec![]));
+            // The life goes on behind such a check.
+            assert_eq!(hasty.cuts, thorough.cuts);
+            given_up += hasty.undecided;
+        }
+        assert!(given_up > 0);
+    }
+}

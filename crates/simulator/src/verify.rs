@@ -1,0 +1,425 @@
+//! Whether what a device holds after a cut, and what a read returns, is something that its promise
+//! allows.
+use tantalum_base::{Durability, Error, ErrorKind, PageNo, PageRange, Payload, Result};
+
+use super::command::{Contents, Effect};
+use super::history::{Entry, History, LostTail, Survivors};
+use super::life::Violation;
+use super::order::{Answer, Orders};
+
+/// States of one search for an order that are looked at before it is given up.
+pub(super) const STATES_MAX: usize = 300_000;
+
+/// How sure a check is that found nothing wrong.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Sure {
+    /// All that was seen is allowed.
+    Right,
+    /// No order was found that explains it, and not all were tried.
+    Undecided,
+}
+
+/// Ways to fill in what was lost that are tried.
+const GUESSES_MAX: u64 = 4096;
+
+/// What a damaged medium excuses, in numbers of contents.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(super) struct Excuses {
+    /// Contents that are lost.
+    pub(super) lost: Vec<u64>,
+    /// The end of the log, where it may look like a cut.
+    pub(super) tail: Option<LostTail>,
+}
+
+/// Compares what every page was found to hold (`None`: it is an error, for damage) with what `history`
+/// allows and `excuses` excuse; the contents. A search for an order looks at `states_max` states at the
+/// most.
+pub(super) fn check<P: Payload>(
+    pages: &[Option<P>],
+    history: &History<P>,
+    excuses: &Excuses,
+    durability: Durability,
+    states_max: usize,
+) -> Result<(Contents, Sure), Violation> {
+    let mut found = Contents::empty(pages.len() as u64);
+    let out_of_order = out_of_order(history, excuses.tail.as_ref());
+    // What an error stands for: pages, with the contents that they may have lost, the newest first.
+    let mut errors: Vec<(PageNo, Vec<u64>)> = Vec::new();
+    for (page, seen) in (0..).map(PageNo).zip(pages) {
+        let Some(seen) = seen else {
+            let lost = excuses.lost.iter().rev().copied();
+            let may: Vec<u64> = lost.filter(|number| history.may_hold(page, *number)).collect();
+            // An older content that is lost as well may be in force again.
+            let any_lost = excuses.lost.last().filter(|_| out_of_order.contains(&page));
+            match any_lost {
+                Some(lost) => found.0[page.index()] = *may.first().unwrap_or(lost),
+                None if may.is_empty() => {
+                    let what = "cannot be read, and nothing that it may hold is lost";
+                    return Err(Violation(format!("page {page} {what}")));
+                }
+                None => errors.push((page, may)),
+            }
+            continue;
+        };
+        found.0[page.index()] = history
+            .identify(seen)
+            .ok_or_else(|| Violation(format!("page {page} holds what nobody wrote: {seen:?}")))?;
+    }
+    let survivors = history.survivors(durability, excuses.tail.as_ref());
+    if durability == Durability::Volatile {
+        check_pages(&mut found, &errors, history, &survivors)?;
+        return Ok((found, Sure::Right));
+    }
+    let search = |seen: Vec<Option<u64>>| {
+        let must = |entry: &Entry| survivors.has(entry);
+        let orders = Orders::new(&history.baseline, &history.entries, must, seen);
+        sure(orders.search(states_max)).map_err(Violation)
+    };
+    let mut seen: Vec<Option<u64>> = found.0.iter().copied().map(Some).collect();
+    errors.iter().for_each(|(page, _)| seen[page.index()] = None);
+    for page in &out_of_order {
+        seen[page.index()] = None;
+    }
+    // Where the pages that can be read are wrong no guess makes them right.
+    let mut checked = search(seen.clone())?;
+    if !errors.is_empty() && checked == Sure::Right {
+        let (sure, guess) = guess(&errors, seen, search)?;
+        errors.iter().for_each(|(page, _)| found.0[page.index()] = guess[page.index()]);
+        checked = sure;
+    }
+    Ok((found, checked))
+}
+
+/// Fills in what the pages in `errors` may have lost until `search` finds an order that explains it, with
+/// all other pages as `seen`; with what they then held.
+fn guess(
+    errors: &[(PageNo, Vec<u64>)],
+    mut seen: Vec<Option<u64>>,
+    search: impl Fn(Vec<Option<u64>>) -> Result<Sure, Violation>,
+) -> Result<(Sure, Vec<u64>), Violation> {
+    let guesses = errors.iter().fold(1, |all: u64, (_, may)| all.saturating_mul(may.len() as u64));
+    let mut first = None;
+    for guess in 0..guesses.min(GUESSES_MAX) {
+        let mut digits = guess;
+        for (page, may) in errors {
+            seen[page.index()] = Some(may[(digits % may.len() as u64) as usize]);
+            digits /= may.len() as u64;
+        }
+        match search(seen.clone()) {
+            Ok(sure) => {
+                return Ok((sure, seen.into_iter().map(Option::unwrap_or_default).collect()));
+            }
+            Err(violation) => first = first.or(Some(violation)),
+        }
+    }
+    match first {
+        Some(violation) if guesses <= GUESSES_MAX => Err(violation),
+        // The right one may be among those that were not tried.
+        _ => Ok((Sure::Undecided, seen.into_iter().map(Option::unwrap_or_default).collect())),
+    }
+}
+
+/// Pages that may hold anything older where the end of the log is missing, on a device that acknowledges
+/// before it appends: what is gone from the log is no end of what was acknowledged, and what a trim or a
+/// share replaced in memory never came to the log.
+fn out_of_order<P: Payload>(history: &History<P>, tail: Option<&LostTail>) -> Vec<PageNo> {
+    let Some(tail) = tail.filter(|tail| tail.acknowledges_early) else { return Vec::new() };
+    let is_record = |entry: &&Entry| {
+        matches!(entry.effect, Effect::Clear(_) | Effect::Share(_))
+            && entry.acked.is_none_or(|acked| acked >= tail.from)
+    };
+    let is_missing = |page: PageNo| {
+        tail.contents.iter().any(|number| history.may_hold(page, *number))
+            || history.entries.iter().filter(is_record).any(|one| one.effect.on(page).is_some())
+            // Recovery does over what was under way, though it was seen before.
+            || tail.has_records
+                && history.baseline.get(page) == 0
+                && history.entries.iter().all(|entry| entry.effect.on(page).is_none())
+    };
+    (0..history.baseline.0.len() as u64).map(PageNo).filter(|page| is_missing(*page)).collect()
+}
+
+/// Whether a read of `range`, issued at `issued`, may be an error, where the contents in `lost` are
+/// lost: one of its pages may hold one of them.
+pub(super) fn may_fail<P: Payload>(
+    history: &History<P>,
+    range: PageRange,
+    issued: u64,
+    lost: &[u64],
+    durability: Durability,
+    states_max: usize,
+) -> bool {
+    let must = |entry: &Entry| entry.acked.is_some_and(|acked| acked < issued);
+    range.iter().any(|page| {
+        lost.iter().filter(|number| history.may_hold(page, **number)).any(|number| {
+            if durability == Durability::Volatile {
+                return history.readable(page, issued).is_none_or(|may| may.contains(number));
+            }
+            let mut seen = vec![None; history.baseline.0.len()];
+            seen[page.index()] = Some(*number);
+            let orders = Orders::new(&history.baseline, &history.entries, must, seen);
+            !matches!(orders.search(states_max), Answer::Impossible(_))
+        })
+    })
+}
+
+/// Compares what a read of `range`, issued at `issued`, returned with what `history` allows. Where
+/// the device promises order, its pages are what they were at one time between the two; on a volatile
+/// device each is what it was at some time.
+///
+/// # Errors
+/// `Checksum` where it could not see that.
+pub(super) fn check_read<P: Payload>(
+    history: &History<P>,
+    range: PageRange,
+    issued: u64,
+    pages: &[P],
+    durability: Durability,
+    states_max: usize,
+) -> Result<Sure> {
+    let mut seen = vec![None; history.baseline.0.len()];
+    let mut is_checked = range.pages == 1;
+    for (page, held) in range.iter().zip(pages) {
+        let (content, is_all) = history.check_page_read(page, issued, held)?;
+        seen[page.index()] = Some(content);
+        is_checked &= is_all;
+    }
+    if is_checked || durability == Durability::Volatile {
+        return Ok(Sure::Right);
+    }
+    let must = |entry: &Entry| entry.acked.is_some_and(|acked| acked < issued);
+    let orders = Orders::new(&history.baseline, &history.entries, must, seen);
+    sure(orders.search(states_max)).map_err(|why| {
+        let context = format!(
+            "a read of pages {} to {} gave what they never held together: {why}",
+            range.first,
+            range.end().0 - 1
+        );
+        Error::new(ErrorKind::Checksum, context)
+    })
+}
+
+fn sure(answer: Answer) -> Result<Sure, String> {
+    match answer {
+        Answer::Explained => Ok(Sure::Right),
+        Answer::Undecided => Ok(Sure::Undecided),
+        Answer::Impossible(why) => Err(why),
+    }
+}
+
+/// A volatile device: page by page, what was flushed and not written since, or anything that was
+/// written since. Of pages in `errors` any of the contents that they may have lost; the first that is
+/// allowed is put into `found`.
+fn check_pages<P: Payload>(
+    found: &mut Contents,
+    errors: &[(PageNo, Vec<u64>)],
+    history: &History<P>,
+    survivors: &Survivors,
+) -> Result<(), Violation> {
+    for page in (0..found.0.len() as u64).map(PageNo) {
+        let here: Vec<&Entry> =
+            history.entries.iter().filter(|entry| entry.effect.on(page).is_some()).collect();
+        let replaced_after =
+            |time: u64| here.iter().any(|entry| entry.issued > time && survivors.has(entry));
+        let mut allowed = Vec::new();
+        if !replaced_after(0) {
+            allowed.push(history.baseline.get(page));
+        }
+        for entry in &here {
+            if !entry.acked.is_some_and(replaced_after) {
+                allowed.extend(entry.effect.on(page).flatten());
+            }
+        }
+        if let Some((_, may)) = errors.iter().find(|(error, _)| *error == page) {
+            let lost = may.iter().find(|number| allowed.contains(number));
+            found.0[page.index()] = *lost.ok_or_else(|| {
+                let what = "cannot be read, and what was lost is none of";
+                Violation(format!("page {page} {what} {allowed:?}"))
+            })?;
+        }
+        let seen = found.get(page);
+        if !allowed.contains(&seen) {
+            return Err(Violation(format!(
+                "page {page} holds content {seen}, which is none of {allowed:?}"
+            )));
+        }
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::command::Effect;
+    use tantalum_base::Stamp;
+
+    #[test]
+    fn a_read_shows_its_pages_as_they_were_at_one_time() {
+        let mut history = History::<Stamp>::new(4);
+        let effect = |first| Effect::Set(vec![(PageNo(1), first), (PageNo(2), first + 1)]);
+        let old = [history.write(PageNo(1), 1), history.write(PageNo(2), 2)];
+        let entry = history.issue(0, effect(1), false, "w1+2".to_owned());
+        history.acknowledge(entry);
+        let issued = history.now();
+        // In flight together with the read.
+        let new = [history.write(PageNo(1), 3), history.write(PageNo(2), 4)];
+        history.issue(1, effect(3), false, "w1+2".to_owned());
+        let check = |seen: [Stamp; 2], durability| {
+            check_read(&history, PageRange::new(PageNo(1), 2), issued, &seen, durability, 1000)
+        };
+        for durability in [Durability::OnAck, Durability::OnFlush] {
+            assert_eq!(check(old, durability).ok(), Some(Sure::Right));
+            assert_eq!(check(new, durability).ok(), Some(Sure::Right));
+            for torn in [[old[0], new[1]], [new[0], old[1]]] {
+                let error = check(torn, durability).unwrap_err();
+                assert!(error.to_string().contains("never held together"), "{error}");
+            }
+        }
+        // Nothing promises that on a volatile device; but never what was never there.
+        assert_eq!(check([old[0], new[1]], Durability::Volatile).ok(), Some(Sure::Right));
+        assert!(check([old[0], old[0]], Durability::Volatile).is_err());
+        assert!(check([Stamp::default(), old[1]], Durability::Volatile).is_err());
+    }
+
+    /// A history of one client that writes `commands`, each a page and a content, one after the other.
+    fn written(pages: u64, commands: &[(u64, u64)]) -> History<Stamp> {
+        let mut history = History::<Stamp>::new(pages);
+        for (page, content) in commands {
+            let page = PageNo(*page);
+            history.write(page, *content);
+            let entry = history.issue(0, Effect::Set(vec![(page, *content)]), false, String::new());
+            history.acknowledge(entry);
+        }
+        history
+    }
+
+    /// What a check of pages with these contents says (`None`: an error), where some are excused.
+    fn checked(
+        history: &History<Stamp>,
+        seen: &[Option<u64>],
+        lost: &[u64],
+        tail: Option<LostTail>,
+        durability: Durability,
+    ) -> Result<Sure, Violation> {
+        let pages: Vec<Option<Stamp>> = seen
+            .iter()
+            .zip(0..)
+            .map(|(content, page)| {
+                content.map(|content| crate::command::content(PageNo(page), content))
+            })
+            .collect();
+        let excuses = Excuses { lost: lost.to_vec(), tail };
+        check(&pages, history, &excuses, durability, 1000).map(|(_, sure)| sure)
+    }
+
+    #[test]
+    fn a_page_may_be_an_error_where_its_newest_content_is_lost() {
+        let history = written(3, &[(1, 11), (2, 12), (1, 13)]);
+        for durability in [Durability::OnAck, Durability::Volatile] {
+            let mut history = written(3, &[(1, 11), (2, 12), (1, 13)]);
+            let now = history.now();
+            history.flushed(now);
+            let check = |seen: [Option<u64>; 3], lost: &[u64]| {
+                checked(&history, &seen, lost, None, durability)
+            };
+            assert_eq!(check([Some(0), Some(13), Some(12)], &[13]), Ok(Sure::Right));
+            assert_eq!(check([Some(0), None, Some(12)], &[13]), Ok(Sure::Right));
+            // An older content of it that is damaged is no reason; nor what another page held.
+            assert!(check([Some(0), None, Some(12)], &[11]).is_err());
+            assert!(check([Some(0), None, Some(12)], &[12]).is_err());
+            assert!(check([Some(0), None, Some(12)], &[]).is_err());
+            // Damage brings nothing old back, of this page or of others.
+            assert!(check([Some(0), Some(11), Some(12)], &[13]).is_err());
+            assert!(check([Some(0), None, Some(0)], &[13]).is_err());
+        }
+        // Nor where nothing was flushed, on a device that keeps order.
+        let gone = checked(&history, &[Some(0), None, Some(0)], &[13], None, Durability::OnFlush);
+        assert!(gone.is_err());
+    }
+
+    #[test]
+    fn the_end_of_the_log_may_be_missing_as_a_whole_and_nothing_before_it() {
+        let history = written(3, &[(0, 10), (1, 11), (2, 12), (1, 13)]);
+        // The append that 12 was in, which was issued at 5, and all behind it.
+        let tail = || {
+            Some(LostTail {
+                from: 5,
+                contents: vec![12, 13],
+                has_records: false,
+                acknowledges_early: false,
+            })
+        };
+        let check =
+            |seen: [u64; 3]| checked(&history, &seen.map(Some), &[], tail(), Durability::OnAck);
+        for allowed in [[10, 11, 0], [10, 11, 12], [10, 13, 12]] {
+            assert_eq!(check(allowed), Ok(Sure::Right), "{allowed:?}");
+        }
+        // Something before it; something of its middle.
+        for forbidden in [[0, 11, 0], [10, 0, 0], [0, 0, 0], [10, 13, 0]] {
+            assert!(check(forbidden).is_err(), "{forbidden:?}");
+        }
+        let without = checked(&history, &[10, 11, 0].map(Some), &[], None, Durability::OnAck);
+        assert!(without.is_err());
+    }
+
+    /// A cache that outlives the dark acknowledged 10 and 11, then appended 10, and that append is lost.
+    #[test]
+    fn memory_that_outlives_the_dark_keeps_what_came_behind_a_lost_append() {
+        let mut history = written(3, &[(0, 10), (1, 11)]);
+        let from = history.now();
+        let check =
+            |seen: [u64; 3], tail| checked(&history, &seen.map(Some), &[], tail, Durability::OnAck);
+        let tail = |contents| {
+            Some(LostTail { from, contents, has_records: false, acknowledges_early: true })
+        };
+        assert_eq!(check([0, 11, 0], tail(vec![10])), Ok(Sure::Right));
+        assert!(check([10, 0, 0], tail(vec![10])).is_err());
+        assert!(check([0, 11, 0], None).is_err());
+        assert!(check([0, 11, 0], tail(vec![])).is_err());
+        let in_order =
+            LostTail { from, contents: vec![10], has_records: false, acknowledges_early: false };
+        assert!(check([0, 11, 0], Some(in_order)).is_err());
+    }
+
+    /// Such a cache held 11 when a trim of pages 1 and 2 took it away, and the append of the trim is lost.
+    #[test]
+    fn what_a_lost_trim_took_from_memory_is_gone() {
+        let mut history = written(3, &[(0, 10), (1, 11), (2, 12)]);
+        let from = history.now();
+        let effect = Effect::Clear(PageRange::new(PageNo(1), 2));
+        history.issue(0, effect, false, String::new());
+        let check = |seen: [u64; 3], acknowledges_early| {
+            let tail =
+                Some(LostTail { from, contents: vec![], has_records: true, acknowledges_early });
+            checked(&history, &seen.map(Some), &[], tail, Durability::OnAck)
+        };
+        assert_eq!(check([10, 0, 12], true), Ok(Sure::Right));
+        assert!(check([0, 0, 12], true).is_err());
+        assert!(check([10, 0, 12], false).is_err());
+    }
+
+    #[test]
+    fn guesses_that_are_given_up_are_undecided() {
+        // The newer content of each page has the smaller number, so that it is guessed last.
+        let pages = 13;
+        let commands: Vec<(u64, u64)> = (0..pages)
+            .map(|page| (page, 100 + page))
+            .chain((0..pages).map(|page| (page, 1 + page)))
+            .collect();
+        let history = written(pages, &commands);
+        let lost: Vec<u64> = (1..=pages).chain(100..100 + pages).collect();
+        let check = |errors: usize, lost: &[u64]| {
+            let mut seen: Vec<Option<u64>> = (1..=pages).map(Some).collect();
+            seen[..errors].fill(None);
+            checked(&history, &seen, lost, None, Durability::OnAck)
+        };
+        assert_eq!(check(12, &lost), Ok(Sure::Right), "the last of 4,096");
+        assert_eq!(check(13, &lost), Ok(Sure::Undecided));
+        // All were tried.
+        assert!(check(12, &lost[pages as usize..]).is_err());
+        // Where a page that can be read is wrong no guess is needed.
+        let mut seen = vec![None; pages as usize];
+        seen[0] = Some(100);
+        assert!(checked(&history, &seen, &lost, None, Durability::OnAck).is_err());
+    }
+}

@@ -1,0 +1,171 @@
+//! Cuts power at every operation of a load by several clients, with every fate, at every operation of
+//! the recoveries behind it, and again in the next recovery. `TANTALUM_NIGHTLY=1` takes larger loads.
+use tantalum_simulator::{Campaign, CampaignOptions, DEVICES, Workload, campaign};
+
+fn matrix(device: &str, media: &str, clients: u32, seed: u64) {
+    let done = cut_everywhere(device, media, clients, seed, false);
+    assert!(device != "txcache" || done.coverage.spilled > 0, "transactions outgrow the cache");
+}
+
+fn cut_everywhere(device: &str, media: &str, clients: u32, seed: u64, aged: bool) -> Campaign {
+    let nightly = std::env::var_os("TANTALUM_NIGHTLY").is_some();
+    let commands = if nightly { 200 } else { 30 };
+    let workload = format!("mixed:clients={clients},commands={commands}");
+    let options = CampaignOptions {
+        device: device.to_owned(),
+        media: media.to_owned(),
+        workload: Workload::parse(&workload).unwrap(),
+        cuts: 0,
+        exhaustive: true,
+        aged,
+        seed,
+        violations_max: 1,
+        shrink_tries: 4000,
+        threads: 1,
+    };
+    let done = campaign(&options, &mut |_, _| {}).unwrap();
+    for found in &done.found {
+        println!("{}\nreplay: {}", found.violation, found.replay.text());
+    }
+    assert!(done.found.is_empty(), "{device} on {media}, seed {seed}: a promise is broken");
+    println!(
+        "{device} on {media}: {} lives, {} cuts, {} in recoveries",
+        done.lives, done.cuts, done.cuts_in_recovery
+    );
+    assert_eq!(done.undecided, 0);
+    // FAST writes next to nothing when it recovers.
+    let recoveries = if device == "fast:logs=2" { 20 } else { 50 };
+    assert!(done.cuts > 100 && done.cuts_in_recovery > recoveries);
+    done
+}
+
+/// The same of a device that is full and cleaned all the time: cuts fall into cleaning.
+fn aged_matrix(device: &str, media: &str, seed: u64) {
+    let done = cut_everywhere(device, media, 1, seed, true);
+    // More than the aging of every life did, of which each cleans about as much.
+    println!("{:?} in {} lives", done.coverage, done.lives);
+    assert!(done.coverage.cleaned > 12 * done.lives, "the load is cleaned, too");
+}
+
+#[test]
+fn aged_nand_with_a_durable_cache() {
+    aged_matrix("ssd:cache=durable", "nand", 21);
+}
+
+#[test]
+fn aged_nand_written_through() {
+    aged_matrix("ssd:cache=through", "nand", 22);
+}
+
+#[test]
+fn aged_file_with_an_ordered_cache() {
+    aged_matrix("ssd:cache=ordered", "file", 23);
+}
+
+#[test]
+fn aged_nand_with_a_log_block_a_block() {
+    aged_matrix("bast:logs=2", "nand", 24);
+}
+
+#[test]
+fn every_device_of_the_lab_is_cut_everywhere() {
+    let here = include_str!("crash_matrix.rs");
+    for device in DEVICES {
+        assert!(here.contains(&format!("matrix({device:?}, ")), "{device} has no test here");
+    }
+}
+
+#[test]
+fn nand_with_a_durable_cache() {
+    matrix("ssd:cache=durable", "nand", 3, 1);
+}
+
+#[test]
+fn nand_written_through() {
+    matrix("ssd:cache=through", "nand", 1, 2);
+}
+
+#[test]
+fn nand_with_an_ordered_cache() {
+    matrix("ssd:cache=ordered", "nand", 2, 3);
+}
+
+#[test]
+fn nand_with_a_volatile_cache() {
+    matrix("ssd:cache=volatile", "nand", 4, 4);
+}
+
+#[test]
+fn file_written_through() {
+    matrix("ssd:cache=through", "file", 3, 5);
+}
+
+#[test]
+fn file_with_an_ordered_cache() {
+    matrix("ssd:cache=ordered", "file", 2, 6);
+}
+
+#[test]
+fn nand_with_bytes() {
+    matrix("ssd:cache=through", "nand-bytes", 2, 7);
+}
+
+#[test]
+fn nand_written_through_behind_a_buffer() {
+    matrix("buffered:cache=through", "nand", 3, 10);
+}
+
+#[test]
+fn nand_with_an_ordered_cache_behind_a_buffer() {
+    matrix("buffered:cache=ordered", "nand", 2, 11);
+}
+
+#[test]
+fn nand_with_a_transactional_cache() {
+    matrix("txcache", "nand", 3, 8);
+}
+
+#[test]
+fn nand_with_a_cache_in_nvram_without_transactions() {
+    matrix("nvcache", "nand", 2, 9);
+}
+
+#[test]
+fn nand_with_a_durable_cache_behind_a_buffer() {
+    matrix("buffered:cache=durable", "nand", 3, 12);
+}
+
+#[test]
+fn nand_with_a_redo_log() {
+    matrix("wal", "nand", 2, 13);
+}
+
+#[test]
+fn nand_with_cyclic_commits() {
+    matrix("tx-flash", "nand", 3, 14);
+}
+
+#[test]
+fn nand_with_an_atomic_log() {
+    matrix("atomic-log", "nand", 3, 15);
+}
+
+#[test]
+fn nand_mapped_by_blocks() {
+    matrix("block-map", "nand", 2, 16);
+}
+
+#[test]
+fn nand_with_a_log_block_a_block() {
+    matrix("bast:logs=2", "nand", 2, 17);
+}
+
+#[test]
+fn nand_with_shared_log_blocks() {
+    matrix("fast:logs=2", "nand", 3, 18);
+}
+
+#[test]
+fn nand_with_a_map_on_flash() {
+    matrix("dftl:cmt=5", "nand", 2, 19);
+}

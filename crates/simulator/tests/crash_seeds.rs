@@ -1,0 +1,219 @@
+//! Random lives of every device of the crash lab, with several clients, cut at random operations
+//! and in recoveries: a fixed, seeded share each time, many more with `TANTALUM_NIGHTLY=1`.
+use tantalum_simulator::{Campaign, CampaignOptions, PROFILES, Workload, campaign};
+
+/// Runs so many verified cuts of `device` on `media`.
+fn cuts(device: &str, media: &str, cuts: u64, seed: u64) -> Campaign {
+    let done = cuts_of("mixed", device, media, cuts, seed);
+    assert_eq!(done.undecided, 0);
+    let Campaign { cuts, cuts_in_recovery, coverage, .. } = &done;
+    // BAST writes next to nothing when it recovers.
+    let is_bast = device.starts_with("bast") || device == "mtron";
+    let recoveries = if is_bast { 200 } else { 20 };
+    assert!(*cuts_in_recovery * recoveries > *cuts);
+    // Layers of earlier devices have no checkpoints; only DFTL's map is on flash.
+    let has_checkpoints =
+        !["block-map", "bast", "fast", "mtron"].iter().any(|name| device.starts_with(name));
+    assert!(coverage.cleaned > 100, "the loads reach cleaning");
+    assert!(device != "txcache" || coverage.spilled > 100, "transactions outgrow the cache");
+    assert!(!has_checkpoints || coverage.checkpoints > 100, "the loads reach checkpoints");
+    done
+}
+
+fn cuts_of(workload: &str, device: &str, media: &str, cuts: u64, seed: u64) -> Campaign {
+    let nightly = std::env::var_os("TANTALUM_NIGHTLY").is_some();
+    let options = CampaignOptions {
+        device: device.to_owned(),
+        media: media.to_owned(),
+        workload: Workload::parse(workload).unwrap(),
+        cuts: if nightly { 20 * cuts } else { cuts },
+        exhaustive: false,
+        aged: false,
+        seed,
+        violations_max: 1,
+        shrink_tries: 4000,
+        threads: 1,
+    };
+    let done = campaign(&options, &mut |_, _| {}).unwrap();
+    for found in &done.found {
+        println!("{}\nreplay: {}", found.violation, found.replay.text());
+    }
+    assert!(done.found.is_empty(), "{device} on {media}, seed {seed}: a promise is broken");
+    let Campaign { cuts, cuts_in_recovery, coverage, commands, .. } = &done;
+    println!(
+        "{device} on {media}: {cuts} cuts, {cuts_in_recovery} in recoveries, {commands} commands, {coverage:?}"
+    );
+    assert!(*cuts >= options.cuts);
+    done
+}
+
+#[test]
+fn nand_with_a_durable_cache() {
+    cuts("ssd:cache=durable", "nand", 20_000, 1);
+}
+
+#[test]
+fn nand_written_through() {
+    cuts("ssd:cache=through", "nand", 20_000, 2);
+}
+
+#[test]
+fn nand_with_an_ordered_cache() {
+    cuts("ssd:cache=ordered", "nand", 20_000, 3);
+}
+
+#[test]
+fn nand_with_a_volatile_cache() {
+    cuts("ssd:cache=volatile", "nand", 20_000, 4);
+}
+
+#[test]
+fn nand_written_through_behind_a_buffer() {
+    cuts("buffered:cache=through", "nand", 10_000, 11);
+}
+
+#[test]
+fn file_with_an_ordered_cache_behind_a_buffer() {
+    cuts("buffered:cache=ordered", "file", 5_000, 12);
+}
+
+#[test]
+fn file_with_a_durable_cache() {
+    cuts("ssd:cache=durable", "file", 5_000, 5);
+}
+
+#[test]
+fn file_written_through() {
+    cuts("ssd:cache=through", "file", 5_000, 6);
+}
+
+#[test]
+fn file_with_an_ordered_cache() {
+    cuts("ssd:cache=ordered", "file", 5_000, 7);
+}
+
+#[test]
+fn file_with_a_volatile_cache() {
+    cuts("ssd:cache=volatile", "file", 5_000, 8);
+}
+
+#[test]
+fn nand_with_a_transactional_cache() {
+    cuts("txcache", "nand", 20_000, 9);
+}
+
+#[test]
+fn file_with_a_transactional_cache() {
+    cuts("txcache", "file", 5_000, 10);
+}
+
+#[test]
+fn nand_with_a_cache_in_nvram_without_transactions() {
+    cuts("nvcache", "nand", 10_000, 11);
+}
+
+#[test]
+fn file_with_a_cache_in_nvram_without_transactions() {
+    cuts("nvcache", "file", 3_000, 12);
+}
+
+#[test]
+fn nand_with_a_redo_log() {
+    cuts("wal", "nand", 10_000, 13);
+}
+
+#[test]
+fn file_with_a_redo_log() {
+    cuts("wal", "file", 3_000, 14);
+}
+
+#[test]
+fn nand_with_cyclic_commits() {
+    cuts("tx-flash", "nand", 10_000, 15);
+}
+
+#[test]
+fn file_with_cyclic_commits() {
+    cuts("tx-flash", "file", 3_000, 16);
+}
+
+#[test]
+fn nand_with_an_atomic_log() {
+    cuts("atomic-log", "nand", 10_000, 17);
+}
+
+#[test]
+fn file_with_an_atomic_log() {
+    cuts("atomic-log", "file", 3_000, 18);
+}
+
+#[test]
+fn nand_mapped_by_blocks() {
+    cuts("block-map", "nand", 10_000, 19);
+}
+
+#[test]
+fn nand_with_a_log_block_a_block() {
+    cuts("bast:logs=2", "nand", 10_000, 20);
+}
+
+#[test]
+fn nand_with_shared_log_blocks() {
+    cuts("fast:logs=2", "nand", 10_000, 21);
+}
+
+#[test]
+fn nand_with_a_map_on_flash() {
+    cuts("dftl:cmt=5", "nand", 10_000, 22);
+}
+
+/// Lives in all of which something is damaged as it is read: pages are errors, few openings are refused,
+/// and nothing else happens.
+fn decays(device: &str, media: &str, seed: u64) {
+    let done = cuts_of("mixed:decay=1", device, media, 3_000, seed);
+    println!("{} slots decayed, {} openings refused", done.decayed, done.refused);
+    assert!(done.decayed * 10 > done.lives, "the medium is damaged");
+    // Where much is lost at once not all that it may have been is tried.
+    assert!(done.undecided * 100 < done.lives, "{} checks were given up", done.undecided);
+    assert!(done.refused > 0 && done.refused * 3 < done.lives, "most devices stay in use");
+}
+
+#[test]
+fn nand_that_decays() {
+    decays("ssd:cache=durable", "nand", 31);
+    decays("ssd:cache=through", "nand", 32);
+    decays("ssd:cache=volatile", "nand", 33);
+    decays("atomic-log", "nand", 34);
+    decays("tx-flash", "nand", 35);
+}
+
+#[test]
+fn files_that_decay() {
+    decays("ssd:cache=durable", "file", 36);
+    decays("ssd:cache=ordered", "file", 37);
+    decays("buffered:cache=through", "file", 38);
+    decays("txcache", "file", 39);
+    decays("nvcache", "file", 40);
+}
+
+#[test]
+fn devices_of_the_papers() {
+    for (device, seed) in PROFILES.iter().zip(50..) {
+        cuts(device, "nand", 2_000, seed);
+    }
+    cuts(
+        "durassd:barrier=on,flush=write-back,cleaning=d-choices:3,wear_spread=2",
+        "nand",
+        2_000,
+        60,
+    );
+    cuts("ssd-b:storage-cache=off", "nand", 2_000, 61);
+}
+
+/// Of a size that was asked for, with the profile's own array and cache.
+#[test]
+fn a_durassd_as_it_is_asked_for() {
+    let workload = "mixed:commands=100,pages=32,power_ons=6";
+    let done = cuts_of(workload, "durassd:pages=3000,op=0.1,cache=64", "nand", 100, 62);
+    assert!(done.coverage.checkpoints > 0);
+}

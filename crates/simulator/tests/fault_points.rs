@@ -1,0 +1,126 @@
+//! Every fault point that some crate declares is planted by a test, and docs/durability.md or
+//! docs/crash-lab.md names that test. A new point does not compile until it is in a `match` here.
+use std::path::Path;
+use tantalum_base::fault_points::FaultPoint;
+use tantalum_ftl::fault_points::Fault as Log;
+use tantalum_models::fault_points::Fault as Model;
+use tantalum_ssd::fault_points::Fault as Device;
+
+const BY_CHANCE: &str = "crates/simulator/tests/planted_by_chance.rs";
+const DAMAGE: &str = "crates/simulator/tests/crash_damage.rs";
+const EVERYWHERE: &str = "crates/ftl/tests/damage_everywhere.rs";
+const GIVEN_UP: &str = "crates/simulator/tests/given_up/main.rs";
+const LOG: &str = "crates/ftl/tests/planted_faults.rs";
+const DEVICE: &str = "crates/ssd/tests/planted_faults.rs";
+const PLANTED: &str = "crates/simulator/tests/planted_faults.rs";
+const READS: &str = "crates/models/tests/reads/main.rs";
+const TX_CACHE: &str = "crates/models/tests/tx_cache_crash/planted.rs";
+
+/// A file, and the test in it that fails where the protection is off.
+type Test = (&'static str, &'static str);
+
+fn of_the_log(fault: Log) -> Test {
+    match fault {
+        Log::HalfBatches => (LOG, "half_batches"),
+        Log::NoVersionSkip => (LOG, "versions_are_skipped"),
+        Log::NoCopyRank => (LOG, "the_latest_copy_counts"),
+        Log::NoSyncBeforeFooter => (LOG, "a_footer_comes_last"),
+        Log::NoWaitForReplacements => (LOG, "replacements_are_waited_for"),
+        Log::NoSyncOfCopies => (LOG, "copies_are_synced"),
+        Log::NoWatermark => (LOG, "watermarks_are_written_down"),
+        Log::DeadVersionsUnlisted => (EVERYWHERE, "what_is_switched_off_is_noticed"),
+        Log::ZonesUndeclared => (BY_CHANCE, "zones_are_declared"),
+        Log::CopiesNotTakenBack => {
+            (DAMAGE, "copies_that_a_sync_dropped_and_that_are_read_are_noticed")
+        }
+        Log::FlushLeavesGaps => (LOG, "flushes_leave_no_gaps"),
+        Log::NoWaitForReaders => (READS, "readers_that_are_not_waited_for_are_noticed"),
+        Log::SharesSeenByHalves => (READS, "shares_seen_by_halves_are_noticed"),
+        Log::NoChecksum => (LOG, "contents_are_checked"),
+        Log::EarlyAcknowledgement => (PLANTED, "acknowledgements_wait_on_files"),
+        Log::OwnPagesUnchecked => (PLANTED, "own_pages_are_checked"),
+        Log::LostPagesForgotten => (PLANTED, "lost_pages_stay_errors"),
+        Log::DamageTakenForEnd => (PLANTED, "damage_is_not_the_end_of_the_log"),
+        Log::SharesNotLogged => (LOG, "shares_are_logged"),
+        Log::SharersLeftBehind => (LOG, "all_sharers_are_written_down"),
+        Log::SharersAheadOfLog => (LOG, "sharers_wait_for_the_log"),
+        Log::GivenUpMidway => (GIVEN_UP, "commands_that_stop_midway_are_noticed"),
+        Log::DumpFooterFirst => (DEVICE, "a_dumps_footer_comes_last"),
+        Log::DeltasNotDumped => (DEVICE, "changed_mapping_entries_are_dumped"),
+        Log::NoDeltaLimit => (DEVICE, "changed_mapping_entries_are_held_to_the_energy"),
+        Log::DumpClearedEarly => (DEVICE, "a_dump_stays_until_it_is_written_back"),
+        Log::DumpNotMadeVoid => (BY_CHANCE, "a_replayed_dump_is_void"),
+        Log::FramesOverNewer => {
+            (DAMAGE, "frames_that_are_written_back_over_newer_content_are_noticed")
+        }
+    }
+}
+
+fn of_the_device(fault: Device) -> Test {
+    match fault {
+        Device::CacheDroppedAtClose => (BY_CHANCE, "a_close_writes_the_cache_back"),
+    }
+}
+
+fn of_a_model(fault: Model) -> Test {
+    match fault {
+        Model::ChangesOvertake => (READS, "changes_that_overtake_are_noticed"),
+        Model::LogRedoesUncommitted | Model::NumbersReused => {
+            ("crates/models/tests/baselines.rs", "what_is_switched_off_is_noticed")
+        }
+        Model::LogUnchecked => {
+            ("crates/models/tests/redo_log.rs", "a_page_of_the_log_that_decays_is_an_error")
+        }
+        Model::BlocksUnchecked => (
+            "crates/models/tests/personality/geometries.rs",
+            "a_mixed_up_page_is_an_error_and_a_failed_program_latches",
+        ),
+        Model::AnyCopyCounts => (
+            "crates/models/tests/personality/cuts.rs",
+            "recovery_that_does_not_look_for_the_newest_is_noticed",
+        ),
+        Model::EarlyCommitFlag => (TX_CACHE, "the_commit_flag_comes_after_the_last_page"),
+        Model::UncommittedGoesHome => (TX_CACHE, "uncommitted_pages_stay_away_from_home"),
+        Model::RedoUncommitted => (TX_CACHE, "what_is_not_committed_is_rolled_back"),
+        Model::NoRedo => (TX_CACHE, "what_is_committed_is_rolled_forward"),
+        Model::OldVersionFreed => (TX_CACHE, "old_versions_are_kept_until_the_commit"),
+        Model::ControlOvertakes => {
+            ("crates/models/tests/tx_cache/order.rs", "commits_that_overtake_are_noticed")
+        }
+    }
+}
+
+fn read(path: &str) -> String {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+    std::fs::read_to_string(root.join(path)).unwrap_or_else(|error| panic!("{path}: {error}"))
+}
+
+/// What a test consists of: a function that is run, or a line of the macro that makes such functions.
+fn body<'a>(source: &'a str, test: &str) -> Option<&'a str> {
+    let start = [format!("\n#[test]\nfn {test}() {{"), format!("\n    {test}: ")];
+    let (start, end) = start.iter().zip(["\n}\n", ";\n"]).find_map(|(start, end)| {
+        let start = source.find(start)? + start.len();
+        Some((start, start + source[start..].find(end)?))
+    })?;
+    Some(&source[start..end])
+}
+
+#[test]
+fn every_fault_point_is_planted_by_a_test_that_the_docs_name() {
+    let docs = read("docs/durability.md") + &read("docs/crash-lab.md");
+    let log = Log::ALL.iter().map(|&fault| (FaultPoint::from(fault), of_the_log(fault)));
+    let device = Device::ALL.iter().map(|&fault| (fault.into(), of_the_device(fault)));
+    let model = Model::ALL.iter().map(|&fault| (fault.into(), of_a_model(fault)));
+    for (fault, (path, test)) in log.chain(device).chain(model) {
+        let source = read(path);
+        let body = body(&source, test).unwrap_or_else(|| panic!("no test {test} in {path}"));
+        let plants = body.lines().any(|line| {
+            let code = line.split("//").next().unwrap_or_default();
+            code.split(|c: char| !c.is_alphanumeric()).any(|word| word == fault.name)
+        });
+        assert!(plants, "{path}::{test} does not plant {fault:?}");
+        let named = docs.contains(&format!("`{path}::{test}`"))
+            || docs.contains(&format!("`{path}`, `{}`", fault.name));
+        assert!(named, "no row of docs/durability.md says that {path}::{test} plants {fault:?}");
+    }
+}

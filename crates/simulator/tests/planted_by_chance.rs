@@ -1,0 +1,88 @@
+//! Protections switched off one after another, and caught by the crash lab's own random lives: no
+//! scenario is made for any of them. How many cuts each takes is printed.
+//!
+//! Not here: what no random life shows. No cut falls into a dump (`DumpFooterFirst`), and some take a rarer state than lives of this size reach; each of those has a
+//! test of its own in `planted_faults.rs`, or beside the device.
+use tantalum_base::fault_points::{FaultPoint, plant};
+use tantalum_ftl::fault_points::Fault as Log;
+use tantalum_models::fault_points::Fault as Model;
+use tantalum_simulator::{CampaignOptions, Workload, campaign, find};
+use tantalum_ssd::fault_points::Fault as Device;
+
+/// Cuts of one device on one medium after which a fault counts as not caught.
+const CUTS_MAX: u64 = 20_000;
+
+/// Plants `fault` and runs random lives of each of `places`, a device and a medium, until a promise
+/// is broken.
+fn caught(fault: impl Into<FaultPoint>, places: &[(&str, &str)]) {
+    let fault = fault.into();
+    let mut before = 0;
+    // Some need loads that are rare otherwise.
+    let workload = match fault.name {
+        "NoVersionSkip" => "mixed:commands=60",
+        "NoChecksum" => "mixed:decay=1",
+        _ => "mixed",
+    };
+    for (device, media) in places {
+        let options = CampaignOptions {
+            device: (*device).to_owned(),
+            media: (*media).to_owned(),
+            workload: Workload::parse(workload).unwrap(),
+            cuts: CUTS_MAX,
+            exhaustive: false,
+            aged: false,
+            seed: 7,
+            violations_max: 1,
+            shrink_tries: 0,
+            threads: 1,
+        };
+        let planted = plant(fault);
+        let done = campaign(&options, &mut |_, _| {}).unwrap();
+        drop(planted);
+        if let Some(found) = done.found.first() {
+            let cuts = before + found.after_cuts;
+            // And it is the fault that does it.
+            let without = find(device, media).unwrap().live(&found.replay.life);
+            assert_eq!(without.violations, [], "{fault:?}: {}", found.replay.text());
+            println!("{fault:?}: {cuts} cuts, {device} on {media}: {}", found.violation);
+            return;
+        }
+        before += done.cuts;
+    }
+    panic!("{fault:?} was not caught in {before} cuts");
+}
+
+macro_rules! caught {
+    ($($name:ident: $fault:path => $places:expr;)*) => {
+        $(#[test]
+        fn $name() {
+            caught($fault, &$places);
+        })*
+    };
+}
+
+const FILES: [(&str, &str); 2] = [("ssd:cache=ordered", "file"), ("ssd:cache=through", "file")];
+const WRITTEN_THROUGH: [(&str, &str); 1] = [("ssd:cache=through", "file")];
+const DURABLE: [(&str, &str); 2] = [("ssd:cache=durable", "file"), ("ssd:cache=durable", "nand")];
+const TX_CACHE: [(&str, &str); 2] = [("txcache", "nand"), ("txcache", "file")];
+
+caught! {
+    half_batches: Log::HalfBatches => FILES;
+    versions_are_skipped: Log::NoVersionSkip => FILES;
+    footers_come_last: Log::NoSyncBeforeFooter => FILES;
+    copies_are_synced: Log::NoSyncOfCopies => FILES;
+    zones_are_declared: Log::ZonesUndeclared => FILES;
+    acknowledgements_wait: Log::EarlyAcknowledgement => WRITTEN_THROUGH;
+    a_close_writes_the_cache_back: Device::CacheDroppedAtClose => FILES;
+    shares_are_logged: Log::SharesNotLogged => FILES;
+    all_sharers_are_written_down: Log::SharersLeftBehind => FILES;
+    commit_flags_come_last: Model::EarlyCommitFlag => TX_CACHE;
+    uncommitted_pages_stay_away_from_home: Model::UncommittedGoesHome => TX_CACHE;
+    only_what_is_committed_is_redone: Model::RedoUncommitted => TX_CACHE;
+    what_is_committed_is_redone: Model::NoRedo => TX_CACHE;
+    old_versions_stay: Model::OldVersionFreed => TX_CACHE;
+    deltas_are_dumped: Log::DeltasNotDumped => DURABLE;
+    the_dump_area_is_cleared_late: Log::DumpClearedEarly => DURABLE;
+    a_replayed_dump_is_void: Log::DumpNotMadeVoid => DURABLE;
+    contents_are_checked: Log::NoChecksum => WRITTEN_THROUGH;
+}
