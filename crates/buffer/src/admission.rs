@@ -263,13 +263,13 @@ impl Admission {
             self.frames.set_dirty(frame, true);
         }
         if write {
-            self.settle_update(frame);
+            self.end_update(frame);
         }
         self.release(frame);
     }
 
     /// Brings the policy's book and the frame together after a fix for an update.
-    fn settle_update(&mut self, frame: u32) {
+    fn end_update(&mut self, frame: u32) {
         let held = *self.frames.get(frame);
         if held.owed {
             self.frames.owe(frame);

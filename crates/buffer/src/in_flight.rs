@@ -226,7 +226,7 @@ mod tests {
         commands.end_done(behind, |_, disturbed| assert!(disturbed));
         assert!(!commands.is_changing(range(2, 4)) && !commands.is_changing(range(8, 12)));
         assert!(commands.is_changing(range(1, 1)) && commands.is_changing(range(6, 1)));
-        // One that was refused settles nothing.
+        // One that was refused changes nothing.
         let refused = commands.begin_change([range(6, 1)].into_iter());
         assert_eq!(end(&mut commands, refused), [(6, true)]);
         assert!(commands.is_changing(range(6, 1)));

@@ -68,7 +68,7 @@ fn acknowledged_share() -> Option<String> {
     };
     runtime.run(load).unwrap().unwrap();
     runtime.drop_tasks();
-    rig.settle(&runtime).unwrap();
+    rig.power_off(&runtime).unwrap();
     let runtime = Virtual::new(Schedule::Fifo);
     let media = rig.open(&runtime);
     let verify = async move {
@@ -128,7 +128,7 @@ fn erased_in_silence() -> Option<String> {
     };
     runtime.run(load).unwrap().unwrap();
     runtime.drop_tasks();
-    rig.settle(&runtime).unwrap();
+    rig.power_off(&runtime).unwrap();
     let runtime = Virtual::new(Schedule::Fifo);
     let media = rig.open(&runtime);
     let verify = async move {

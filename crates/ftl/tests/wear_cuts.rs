@@ -33,7 +33,7 @@ fn lives(seed: u64) -> u64 {
     let media = rig.open(&runtime);
     runtime.run(async move { Ftl::format(media, options(seed)).await }).unwrap().unwrap();
     runtime.drop_tasks();
-    rig.settle(&runtime).unwrap();
+    rig.power_off(&runtime).unwrap();
     let acknowledged = Rc::new(RefCell::new(vec![0; PAGES as usize]));
     let mut levelled = 0;
     for power_on in 1..=30 {
@@ -78,7 +78,7 @@ fn lives(seed: u64) -> u64 {
         }
         runtime.drop_tasks();
         levelled += device.take().map_or(0, |ftl: Rc<Ftl<_>>| ftl.statistics().zones_levelled);
-        rig.settle(&runtime).unwrap();
+        rig.power_off(&runtime).unwrap();
     }
     levelled
 }

@@ -25,7 +25,7 @@ pub trait ZoneFactory {
     /// Opens the medium: empty at first, later with what the last cut left.
     fn open(&mut self) -> Self::Media;
 
-    /// Cuts power and settles what was not durable. The checks drop all tasks before.
+    /// Cuts power and decides what becomes of what was not durable. The checks drop all tasks before.
     fn cut(&mut self, rng: &mut Rng);
 
     /// Damages what is stored at `slot`, as decay does.

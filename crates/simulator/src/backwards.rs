@@ -7,7 +7,7 @@ use tantalum_base::fast::IntHasher;
 use tantalum_base::{FastSet, PageNo};
 
 use super::command::Effect;
-use super::history::Entry;
+use super::history::Issued;
 use super::order::Orders;
 
 /// The search, at a place in it.
@@ -140,7 +140,7 @@ impl<'a> Search<'a> {
     }
 
     /// The last command left of `client`, which has one.
-    fn entry(&self, client: usize) -> &'a Entry {
+    fn entry(&self, client: usize) -> &'a Issued {
         self.orders.clients[client][self.places[client] - 1]
     }
 
@@ -254,10 +254,10 @@ impl<'a> Search<'a> {
     }
 
     /// What was before `entry`, which is there, must be there.
-    fn need_before(&mut self, client: usize, entry: &Entry) {
+    fn need_before(&mut self, client: usize, entry: &Issued) {
         for (at, own) in self.orders.clients.iter().enumerate() {
             let is_before =
-                |earlier: &&Entry| earlier.acked.is_some_and(|acked| acked < entry.issued);
+                |earlier: &&Issued| earlier.acked.is_some_and(|acked| acked < entry.issued);
             let before = own[..self.places[at]].iter().rposition(is_before);
             self.least[at] = self.least[at].max(before.map_or(0, |last| last + 1));
         }

@@ -150,13 +150,13 @@ impl<R: Rig, K: Tested<Powered<R::Media>>> Bench<R, K> {
             nvram.cut();
         }
         runtime.drop_tasks();
-        self.rig.settle(&runtime).map_err(|error| format!("the rig failed: {error}"))?;
+        self.rig.power_off(&runtime).map_err(|error| format!("the rig failed: {error}"))?;
         let Some(device) = device.filter(|_| K::HAS_STORED_ENERGY) else { return Ok(()) };
         let runtime = Virtual::new(Schedule::Fifo);
         let (kind, on) = self.open(&runtime, &PowerOn::default());
         let dumped = powered(&runtime, async move { kind.on_stored_energy(device, on).await });
         runtime.drop_tasks();
-        self.rig.settle(&runtime).map_err(|error| format!("the rig failed: {error}"))?;
+        self.rig.power_off(&runtime).map_err(|error| format!("the rig failed: {error}"))?;
         match dumped {
             Ended::Done(Ok(())) => Ok(()),
             Ended::Done(Err(error)) => Err(format!("on stored energy: {error:?}")),
@@ -181,7 +181,7 @@ impl<R: Rig, K: Tested<Powered<R::Media>>> Bench<R, K> {
         });
         looked
             .map_err(|deadlock| Error::with_source(ErrorKind::Corrupt, "looking", deadlock))??;
-        self.rig.settle(&runtime)?;
+        self.rig.power_off(&runtime)?;
         let strike_slot = self.rig.striker();
         for strike in strikes {
             let damaged = self.damage.strike(R::Media::READS_SPARES, *strike);

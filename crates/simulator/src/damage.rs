@@ -14,7 +14,7 @@ use super::life::{How, PowerOn, SLOT_BITS, Strike};
 use super::writes::{ALL, Gone, Tail, Writes};
 
 /// What a medium holds and what of it is damaged. Clones name the same one; it outlives the dark.
-pub(super) struct Damage<P>(Option<Rc<RefCell<State<P>>>>);
+pub(super) struct Damage<P>(Option<Rc<RefCell<Marks<P>>>>);
 
 impl<P> Clone for Damage<P> {
     fn clone(&self) -> Self {
@@ -22,7 +22,7 @@ impl<P> Clone for Damage<P> {
     }
 }
 
-struct State<P> {
+struct Marks<P> {
     /// Once there is a medium.
     writes: Option<Writes<P>>,
     /// The time of commands, which marks appends.
@@ -72,7 +72,7 @@ impl<P: Payload> Damage<P> {
     /// Of a new medium; `commands` tells the time of commands, which the device `acknowledges_early`,
     /// before they are appended, where its memory outlives the dark.
     pub(super) fn new(commands: Rc<Cell<u64>>, acknowledges_early: bool) -> Self {
-        Damage(Some(Rc::new(RefCell::new(State {
+        Damage(Some(Rc::new(RefCell::new(Marks {
             writes: None,
             commands,
             appends: 0,
@@ -92,7 +92,7 @@ impl<P: Payload> Damage<P> {
         self.0.is_some()
     }
 
-    fn with<T: Default>(&self, work: impl FnOnce(&mut State<P>) -> T) -> T {
+    fn with<T: Default>(&self, work: impl FnOnce(&mut Marks<P>) -> T) -> T {
         self.0.as_ref().map_or_else(T::default, |state| work(&mut state.borrow_mut()))
     }
 
@@ -180,7 +180,7 @@ impl<P: Payload> Damage<P> {
 
     /// A zone is being reset.
     pub(super) fn reset_begins(&self, zone: ZoneNo) {
-        self.with(State::note);
+        self.with(Marks::note);
         self.of(|writes| writes.reset_begins(zone));
     }
 
@@ -211,14 +211,14 @@ impl<P: Payload> Damage<P> {
 
     /// All strikes were made: what they excuse of the end of the log.
     pub(super) fn struck(&self) {
-        self.with(State::excuse_tail);
+        self.with(Marks::excuse_tail);
     }
 
     /// The device was checked: what it holds is what counts from now on.
-    pub(super) fn settled(&self) {
+    pub(super) fn verified(&self) {
         self.with(|state| {
             (state.tail, state.is_checked, state.may_stop) = (None, true, false);
-            state.writes.iter_mut().for_each(Writes::settled);
+            state.writes.iter_mut().for_each(Writes::verified);
         });
     }
 
@@ -317,7 +317,7 @@ impl<P: Payload> Damage<P> {
     }
 }
 
-impl<P: Payload> State<P> {
+impl<P: Payload> Marks<P> {
     /// A slot is being read: what is to be damaged.
     fn sense(&mut self, on_flash: bool, slot: SlotNo) -> Option<(SlotNo, Option<u32>)> {
         self.writes.as_ref().filter(|writes| writes.is_durable(slot))?;
@@ -373,7 +373,7 @@ impl<P: Payload> State<P> {
                 Some((header, None))
             }
         };
-        // What the last check saw is settled: where nothing was begun since that says that it was durable,
+        // What the last check saw is there to stay: where nothing was begun since that says that it was durable,
         // its end may look like a cut, and what it held before is not known any more.
         if writes.tail().is_some_and(|tail| tail.from == 0) {
             writes.mend(before);

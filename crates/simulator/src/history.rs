@@ -8,7 +8,7 @@ use tantalum_base::{Error, ErrorKind};
 use super::command::{Contents, Effect, content};
 
 /// One command that changes something.
-pub(super) struct Entry {
+pub(super) struct Issued {
     pub(super) client: u32,
     pub(super) effect: Effect,
     pub(super) issued: u64,
@@ -35,7 +35,7 @@ pub(super) struct LostTail {
 
 impl LostTail {
     /// Whether what `entry` wrote is in it.
-    pub(super) fn has(&self, entry: &Entry) -> bool {
+    pub(super) fn has(&self, entry: &Issued) -> bool {
         match &entry.effect {
             Effect::Set(pages) => pages.iter().any(|(_, content)| self.contents.contains(content)),
             Effect::Clear(_) | Effect::Share(_) => false,
@@ -54,7 +54,7 @@ pub(super) struct Survivors<'a> {
 
 impl Survivors<'_> {
     /// Whether `entry` must be there.
-    pub(super) fn has(&self, entry: &Entry) -> bool {
+    pub(super) fn has(&self, entry: &Issued) -> bool {
         let Some(acked) = entry.acked.filter(|acked| *acked < self.before) else { return false };
         let is_promised = acked < self.flushed_before
             || self.durability == Durability::OnAck
@@ -67,7 +67,7 @@ impl Survivors<'_> {
 pub(super) struct History<P> {
     /// What the device held when it was last checked.
     pub(super) baseline: Contents,
-    pub(super) entries: Vec<Entry>,
+    pub(super) entries: Vec<Issued>,
     /// Flushes that completed: when each was issued, and when it completed.
     flushes: Vec<(u64, u64)>,
     clock: Rc<Cell<u64>>,
@@ -139,7 +139,7 @@ impl<P: Payload> History<P> {
 
     /// Whether `page` may hold content `number` at all, as far as it alone is looked at.
     pub(super) fn may_hold(&self, page: PageNo, number: u64) -> bool {
-        let set = |entry: &Entry| match entry.effect.on(page) {
+        let set = |entry: &Issued| match entry.effect.on(page) {
             Some(content) => content.is_none_or(|content| content == number),
             None => false,
         };
@@ -155,7 +155,7 @@ impl<P: Payload> History<P> {
         label: String,
     ) -> usize {
         let issued = self.tick();
-        self.entries.push(Entry { client, effect, issued, acked: None, is_durable, label });
+        self.entries.push(Issued { client, effect, issued, acked: None, is_durable, label });
         self.entries.len() - 1
     }
 
@@ -260,8 +260,8 @@ impl<P: Payload> History<P> {
         }
     }
 
-    /// The device was checked and holds `contents`: all before is settled.
-    pub(super) fn settle(&mut self, contents: Contents) {
+    /// The device was checked and holds `contents`: all before is decided.
+    pub(super) fn verified(&mut self, contents: Contents) {
         self.baseline = contents;
         self.entries.clear();
         self.flushes.clear();

@@ -3,7 +3,7 @@ use tantalum_base::PageNo;
 
 use super::backwards::Search;
 use super::command::{Contents, Effect};
-use super::history::Entry;
+use super::history::Issued;
 
 /// What an order must explain: each command whole, every client's in its order, every command behind
 /// those acknowledged before it was issued, and all that must be there. What else was issued may be
@@ -13,7 +13,7 @@ pub(super) struct Orders<'a> {
     /// By page; `None` where nobody looked.
     pub(super) seen: Vec<Option<u64>>,
     /// The commands that change something, a client's in its order.
-    pub(super) clients: Vec<Vec<&'a Entry>>,
+    pub(super) clients: Vec<Vec<&'a Issued>>,
     /// How many of each client's commands must be there.
     pub(super) least: Vec<usize>,
 }
@@ -33,16 +33,16 @@ impl<'a> Orders<'a> {
     /// The orders of `entries`, behind `baseline`, in which those are that `must` names.
     pub(super) fn new(
         baseline: &'a Contents,
-        entries: &'a [Entry],
-        must: impl Fn(&Entry) -> bool,
+        entries: &'a [Issued],
+        must: impl Fn(&Issued) -> bool,
         seen: Vec<Option<u64>>,
     ) -> Self {
         let changes =
-            |entry: &&Entry| !matches!(&entry.effect, Effect::Set(pages) if pages.is_empty());
+            |entry: &&Issued| !matches!(&entry.effect, Effect::Set(pages) if pages.is_empty());
         let mut numbers: Vec<u32> = entries.iter().map(|entry| entry.client).collect();
         numbers.sort_unstable();
         numbers.dedup();
-        let mut clients: Vec<Vec<&Entry>> = vec![Vec::new(); numbers.len()];
+        let mut clients: Vec<Vec<&Issued>> = vec![Vec::new(); numbers.len()];
         for entry in entries.iter().filter(changes) {
             let at = numbers.partition_point(|number| *number < entry.client);
             clients[at].push(entry);
@@ -50,7 +50,7 @@ impl<'a> Orders<'a> {
         // What was acknowledged before a command was issued that must be there must be there, too.
         let latest = clients.iter().flatten().filter(|entry| must(entry));
         let latest = latest.map(|entry| entry.issued).max().unwrap_or(0);
-        let must = |entry: &Entry| must(entry) || entry.acked.is_some_and(|acked| acked < latest);
+        let must = |entry: &Issued| must(entry) || entry.acked.is_some_and(|acked| acked < latest);
         let least = clients.iter().map(|own| {
             let last = own.iter().rposition(|entry| must(entry));
             last.map_or(0, |last| last + 1)
@@ -113,7 +113,7 @@ impl<'a> Orders<'a> {
         let Some(Nearest { count, page, held, expected }) = nearest else {
             return format!("{which} the contents, of which {must} must be there");
         };
-        let writes_it = |entry: &&&Entry| entry.effect.on(page) == Some(Some(held));
+        let writes_it = |entry: &&&Issued| entry.effect.on(page) == Some(Some(held));
         let writer = self.clients.iter().flatten().find(writes_it);
         let writer = writer.map_or(String::new(), |entry| format!(" of {:?}", entry.label));
         format!(
@@ -151,8 +151,8 @@ mod tests {
 
     const PAGES: u64 = 4;
 
-    fn entry(client: u32, effect: Effect, issued: u64, acked: Option<u64>) -> Entry {
-        Entry { client, effect, issued, acked, is_durable: false, label: String::new() }
+    fn entry(client: u32, effect: Effect, issued: u64, acked: Option<u64>) -> Issued {
+        Issued { client, effect, issued, acked, is_durable: false, label: String::new() }
     }
 
     fn set(pages: &[(u64, u64)]) -> Effect {
@@ -163,19 +163,19 @@ mod tests {
         Effect::Share(pairs.iter().map(|(to, from)| (PageNo(*to), PageNo(*from))).collect())
     }
 
-    fn all_acked(entry: &Entry) -> bool {
+    fn all_acked(entry: &Issued) -> bool {
         entry.acked.is_some()
     }
 
     /// Every content that some order leaves on all pages, by trying all.
     fn every(
-        entries: &[Entry],
-        must: &dyn Fn(&Entry) -> bool,
+        entries: &[Issued],
+        must: &dyn Fn(&Issued) -> bool,
         baseline: &Contents,
     ) -> Vec<Contents> {
         fn go_on(
-            entries: &[Entry],
-            must: &dyn Fn(&Entry) -> bool,
+            entries: &[Issued],
+            must: &dyn Fn(&Issued) -> bool,
             there: &mut Vec<bool>,
             contents: &Contents,
             found: &mut Vec<Contents>,
@@ -185,7 +185,7 @@ mod tests {
                 found.push(contents.clone());
             }
             for next in 0..entries.len() {
-                let is_before = |(at, earlier): (usize, &Entry)| {
+                let is_before = |(at, earlier): (usize, &Issued)| {
                     let own = earlier.client == entries[next].client && at < next;
                     own || earlier.acked.is_some_and(|acked| acked < entries[next].issued)
                 };
@@ -205,8 +205,8 @@ mod tests {
     }
 
     /// A few commands of up to three clients, some of them never acknowledged.
-    fn entries(rng: &mut Rng) -> Vec<Entry> {
-        let mut entries: Vec<Entry> = Vec::new();
+    fn entries(rng: &mut Rng) -> Vec<Issued> {
+        let mut entries: Vec<Issued> = Vec::new();
         let (mut clock, mut content) = (0, 10);
         let mut busy: [Option<usize>; 3] = [None; 3];
         while entries.len() < 6 || rng.chance(0.5) {
@@ -266,7 +266,7 @@ mod tests {
             // As with promises: all that was acknowledged, or what was up to some time.
             let until = rng.below(16);
             let all = rng.chance(0.5);
-            let must = move |entry: &Entry| entry.acked.is_some_and(|acked| all || acked < until);
+            let must = move |entry: &Issued| entry.acked.is_some_and(|acked| all || acked < until);
             let allowed = every(&entries, &must, &baseline);
             for _ in 0..4 {
                 let mut seen: Vec<Option<u64>> = allowed[rng.below(allowed.len() as u64) as usize]
@@ -336,7 +336,7 @@ mod tests {
         let mut rng = Rng::new(7);
         let mut content = 10;
         for round in 0..20 {
-            let entries: Vec<Entry> = (0..60)
+            let entries: Vec<Issued> = (0..60)
                 .map(|at| {
                     // Each of a client's overlaps two or three of every other's.
                     let (client, turn) = (at % 4, at / 4);

@@ -324,8 +324,8 @@ async fn verify<D: PageDevice>(
     let checked = verify::check(&pages, &history.borrow(), &excuses, durability, states_max);
     Ok(checked.map(|(contents, sure)| {
         let mut history = history.borrow_mut();
-        history.settle(contents);
-        damage.settled();
+        history.verified(contents);
+        damage.verified();
         history.undecided += u64::from(sure == Sure::Undecided);
     }))
 }

@@ -3,7 +3,7 @@
 use tantalum_base::{Durability, Error, ErrorKind, PageNo, PageRange, Payload, Result};
 
 use super::command::{Contents, Effect};
-use super::history::{Entry, History, LostTail, Survivors};
+use super::history::{History, Issued, LostTail, Survivors};
 use super::life::Violation;
 use super::order::{Answer, Orders};
 
@@ -71,7 +71,7 @@ pub(super) fn check<P: Payload>(
         return Ok((found, Sure::Right));
     }
     let search = |seen: Vec<Option<u64>>| {
-        let must = |entry: &Entry| survivors.has(entry);
+        let must = |entry: &Issued| survivors.has(entry);
         let orders = Orders::new(&history.baseline, &history.entries, must, seen);
         sure(orders.search(states_max)).map_err(Violation)
     };
@@ -124,7 +124,7 @@ fn guess(
 /// share replaced in memory never came to the log.
 fn out_of_order<P: Payload>(history: &History<P>, tail: Option<&LostTail>) -> Vec<PageNo> {
     let Some(tail) = tail.filter(|tail| tail.acknowledges_early) else { return Vec::new() };
-    let is_record = |entry: &&Entry| {
+    let is_record = |entry: &&Issued| {
         matches!(entry.effect, Effect::Clear(_) | Effect::Share(_))
             && entry.acked.is_none_or(|acked| acked >= tail.from)
     };
@@ -149,7 +149,7 @@ pub(super) fn may_fail<P: Payload>(
     durability: Durability,
     states_max: usize,
 ) -> bool {
-    let must = |entry: &Entry| entry.acked.is_some_and(|acked| acked < issued);
+    let must = |entry: &Issued| entry.acked.is_some_and(|acked| acked < issued);
     range.iter().any(|page| {
         lost.iter().filter(|number| history.may_hold(page, **number)).any(|number| {
             if durability == Durability::Volatile {
@@ -187,7 +187,7 @@ pub(super) fn check_read<P: Payload>(
     if is_checked || durability == Durability::Volatile {
         return Ok(Sure::Right);
     }
-    let must = |entry: &Entry| entry.acked.is_some_and(|acked| acked < issued);
+    let must = |entry: &Issued| entry.acked.is_some_and(|acked| acked < issued);
     let orders = Orders::new(&history.baseline, &history.entries, must, seen);
     sure(orders.search(states_max)).map_err(|why| {
         let context = format!(
@@ -217,7 +217,7 @@ fn check_pages<P: Payload>(
     survivors: &Survivors,
 ) -> Result<(), Violation> {
     for page in (0..found.0.len() as u64).map(PageNo) {
-        let here: Vec<&Entry> =
+        let here: Vec<&Issued> =
             history.entries.iter().filter(|entry| entry.effect.on(page).is_some()).collect();
         let replaced_after =
             |time: u64| here.iter().any(|entry| entry.issued > time && survivors.has(entry));

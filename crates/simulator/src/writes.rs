@@ -232,7 +232,7 @@ impl<P: Clone> Writes<P> {
     }
 
     /// The device was opened and checked, which makes durable what it found.
-    pub(super) fn settled(&mut self) {
+    pub(super) fn verified(&mut self) {
         let now = self.tick();
         for append in &mut self.appends {
             if append.landed {

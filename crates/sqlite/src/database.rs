@@ -23,14 +23,14 @@ pub(crate) struct Database {
     client: Client,
     trace: Option<SharedTrace>,
     pub(crate) locks: Mutex<Locks>,
-    state: Mutex<State>,
+    state: Mutex<Extent>,
     next_id: AtomicU64,
     /// A panic may have left something half done: nothing is served any more.
     latched: AtomicBool,
     read_only: bool,
 }
 
-struct State {
+struct Extent {
     /// The committed size.
     size_bytes: u64,
     /// The size in the header on the volume; never below `size_bytes`.
@@ -80,7 +80,7 @@ impl Database {
             client,
             trace,
             locks: Mutex::default(),
-            state: Mutex::new(State {
+            state: Mutex::new(Extent {
                 size_bytes,
                 recorded_bytes,
                 trim_end: end_page(size_bytes),
@@ -210,7 +210,7 @@ impl Database {
 
     /// Gives up what a longer database left behind its end. The commit that shortened it is
     /// durable, so that a failure costs space only.
-    fn trim(&self, state: &mut State) {
+    fn trim(&self, state: &mut Extent) {
         let end = end_page(state.size_bytes);
         if state.trim_end > end {
             let range = PageRange::new(end, state.trim_end.0 - end.0);

@@ -50,8 +50,8 @@ pub struct Drive<M: ZoneMedia> {
     pub(crate) work: WaitQueue,
     /// A batch was taken to be written back.
     pub(crate) taken: WaitQueue,
-    /// Commands were settled.
-    pub(crate) settled: WaitQueue,
+    /// Commands have ended.
+    pub(crate) ended: WaitQueue,
     /// The mapping table that is written down has every command up to this one.
     mapped: Cell<u64>,
     counts: Cell<Counts>,
@@ -138,7 +138,7 @@ impl<M: ZoneMedia> Drive<M> {
             room: WaitQueue::new("room in the write cache"),
             work: WaitQueue::new("dirty pages"),
             taken: WaitQueue::new("the start of a write-back"),
-            settled: WaitQueue::new("write-back"),
+            ended: WaitQueue::new("write-back"),
             mapped: Cell::new(0),
             counts: Cell::new(Counts::default()),
         })
@@ -233,7 +233,7 @@ impl<M: ZoneMedia> Drive<M> {
     }
 
     /// Waits until `command` has left the cache.
-    pub(crate) async fn wait_settled(&self, command: u64) -> Result<()> {
+    pub(crate) async fn wait_ended(&self, command: u64) -> Result<()> {
         let _awaited = Awaited::new(&self.progress, command);
         let outcome = || {
             if let Some(outcome) = self.progress.borrow().outcome(command) {
@@ -241,7 +241,7 @@ impl<M: ZoneMedia> Drive<M> {
             }
             self.failed.borrow().as_ref().map(|error| Err(latched(error)))
         };
-        self.settled.until(outcome).await
+        self.ended.until(outcome).await
     }
 
     /// Writes everything back that was accepted before the call.
@@ -400,7 +400,7 @@ impl<M: ZoneMedia> PageDevice for Drive<M> {
         let range = PageRange::new(first, pages.len() as u64);
         let command = self.accept(range, pages.len() as u32, || numbered).await?;
         match self.options.cache {
-            CacheKind::WriteThrough => self.wait_settled(command).await,
+            CacheKind::WriteThrough => self.wait_ended(command).await,
             CacheKind::Durable | CacheKind::Ordered | CacheKind::Volatile => Ok(()),
         }
     }
@@ -423,7 +423,7 @@ impl<M: ZoneMedia> PageDevice for Drive<M> {
         let command = self.accept(range, needed, accept).await?;
         match self.options.cache {
             CacheKind::Durable => Ok(()),
-            CacheKind::WriteThrough => self.wait_settled(command).await,
+            CacheKind::WriteThrough => self.wait_ended(command).await,
             CacheKind::Ordered | CacheKind::Volatile => self.make_durable().await,
         }
     }

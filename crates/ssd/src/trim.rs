@@ -97,7 +97,7 @@ impl<M: ZoneMedia> Drive<M> {
     /// Waits until `command`, which is or will be taken to be written back, has left the cache.
     pub(crate) async fn wait_gone(&self, command: u64) -> Result<()> {
         // A write-through command that failed is its writer's to hear of, where the log did not fail.
-        self.wait_settled(command).await.or_else(|_| self.check_failed())
+        self.wait_ended(command).await.or_else(|_| self.check_failed())
     }
 
     /// Waits until all that was accepted before the call has its place in the log's order. Others may

@@ -14,14 +14,14 @@ use crate::options::CacheKind;
 use crate::ssd::Drive;
 use crate::write_cache::TakenFrames;
 
-/// Which commands are settled: written back, or failed.
+/// Which commands have ended: written back, or failed.
 #[derive(Default)]
 pub(crate) struct Progress {
     /// Commands that entered the cache.
     pub accepted: u64,
     /// All commands up to this one have left the cache.
-    pub settled: u64,
-    /// Write-back must go on until this command is settled.
+    pub ended: u64,
+    /// Write-back must go on until this command has ended.
     pub wanted: u64,
     /// Write-back of everything up to this command must begin; it need not be durable.
     pub pushed: u64,
@@ -74,7 +74,7 @@ impl Progress {
     }
 
     fn end_batch(&mut self, number: u64, failure: Option<Error>) {
-        let mut after = self.settled;
+        let mut after = self.ended;
         for (at, last, done) in &mut self.batches {
             if *at == number {
                 *done = true;
@@ -86,7 +86,7 @@ impl Progress {
             after = *last;
         }
         while let Some((_, last, true)) = self.batches.front() {
-            self.settled = *last;
+            self.ended = *last;
             self.batches.pop_front();
         }
         self.forget_failures();
@@ -106,9 +106,9 @@ impl Progress {
         self.last_taken >= command
     }
 
-    /// How `command` ended, once it is settled.
+    /// How `command` ended, once it has ended.
     pub(crate) fn outcome(&self, command: u64) -> Option<Result<()>> {
-        if self.settled < command {
+        if self.ended < command {
             return None;
         }
         let failed = |(after, last, _): &&(u64, u64, Error)| *after < command && command <= *last;
@@ -145,7 +145,7 @@ impl<M: ZoneMedia> Drive<M> {
                 self.failed.borrow_mut().get_or_insert_with(|| error.clone());
             }
             self.room.wake_all();
-            self.settled.wake_all();
+            self.ended.wake_all();
             self.taken.wake_all();
             // Frames below the threshold of a whole flash page may have become worth writing.
             self.work.wake_all();
@@ -163,7 +163,7 @@ impl<M: ZoneMedia> Drive<M> {
             CacheKind::Durable | CacheKind::WriteThrough => true,
             CacheKind::Ordered => {
                 let progress = self.progress.borrow();
-                progress.wanted > progress.settled
+                progress.wanted > progress.ended
             }
             CacheKind::Volatile => false,
         }

@@ -76,13 +76,13 @@ impl<P: Payload> WriteCache<P> {
         self.frames[frame as usize].as_ref().map(|frame| &frame.content)
     }
 
-    /// The command that has to be settled before no frame holds `page` any more, if one does.
+    /// The command that must have ended before no frame holds `page` any more, if one does.
     pub(crate) fn command_of(&self, page: PageNo) -> Option<u64> {
         let frame = *self.newest.get(&page)?;
         self.frames[frame as usize].as_ref().map(|frame| frame.command)
     }
 
-    /// The command that has to be settled before no frame holds a page of `range` any more, if one does.
+    /// The command that must have ended before no frame holds a page of `range` any more, if one does.
     pub(crate) fn command_of_range(&self, range: PageRange) -> Option<u64> {
         if range.pages <= u64::from(self.capacity) {
             return range.iter().filter_map(|page| self.command_of(page)).max();

@@ -126,7 +126,7 @@ fn beside_a_map<R: Rig>(cache: CacheKind, seeds: u64) {
             };
             runtime.run(session).unwrap().unwrap_or_else(|error| panic!("seed {seed}: {error:?}"));
             runtime.drop_tasks();
-            rig.settle(&runtime).unwrap();
+            rig.power_off(&runtime).unwrap();
         }
     }
 }

@@ -63,7 +63,7 @@ pub fn cycles<R: Rig>(seed: u64, cycles: u32, after_max: u64, batch_max: u64, sh
     let options = FtlOptions { checkpoint_interval_slots: 200, ..FtlOptions::new(pages) };
     runtime.run(async move { Ftl::format(media, options).await }).unwrap().unwrap();
     runtime.drop_tasks();
-    rig.settle(&runtime).unwrap();
+    rig.power_off(&runtime).unwrap();
     // What was acknowledged last, and what a batch in flight makes of its pages.
     let known = Rc::new(RefCell::new(vec![(0, 0); pages as usize]));
     let pending: Rc<RefCell<Vec<(u64, Held)>>> = Rc::default();
@@ -146,7 +146,7 @@ pub fn cycles<R: Rig>(seed: u64, cycles: u32, after_max: u64, batch_max: u64, sh
             }
         }
         runtime.drop_tasks();
-        rig.settle(&runtime).unwrap();
+        rig.power_off(&runtime).unwrap();
     }
     println!("seed {seed}: {} batches", count.get());
 }

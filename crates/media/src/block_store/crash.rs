@@ -73,7 +73,7 @@ struct Core<S, R> {
     runtime: R,
     options: CrashOptions,
     delays: RefCell<Rng>,
-    state: RefCell<State>,
+    state: RefCell<Unsynced>,
     operations: Cell<u64>,
     // The number of the operation at which power is cut, and its fate.
     plan: Cell<Option<(u64, Fate)>>,
@@ -89,7 +89,7 @@ struct Core<S, R> {
 }
 
 #[derive(Default)]
-struct State {
+struct Unsynced {
     // In the order of issue.
     pending: Vec<Rc<PendingWrite>>,
     next_number: u64,
@@ -124,7 +124,7 @@ impl<S: BlockStore, R: Runtime> CrashStore<S, R> {
     }
 
     /// Sets at which operation power is cut; it and all later ones fail with `PowerCut`, and
-    /// [`cut`](Self::cut) then settles what was in flight. Operations are writes and syncs, in the
+    /// [`cut`](Self::cut) then decides what becomes of what was in flight. Operations are writes and syncs, in the
     /// order of their first polls; reads change nothing, so a cut at a read is the cut at the next
     /// operation. The fate of a sync is whether all, none or some of what it covers was made
     /// durable.
@@ -180,7 +180,7 @@ impl<S: BlockStore, R: Runtime> CrashStore<S, R> {
             (std::mem::take(&mut state.pending), state.cut_sync.take())
         };
         if let Some(fate) = cut_sync {
-            pending = self.settle_sync(pending, fate, rng).await?;
+            pending = self.finish_sync(pending, fate, rng).await?;
         }
         if matches!(style, CutStyle::Random | CutStyle::TearAll) {
             rng.shuffle(&mut pending);
@@ -202,7 +202,7 @@ impl<S: BlockStore, R: Runtime> CrashStore<S, R> {
     }
 
     /// The part of a cut that a sync in progress had already done; returns what it had not.
-    async fn settle_sync(
+    async fn finish_sync(
         &self,
         pending: Vec<Rc<PendingWrite>>,
         fate: Fate,

@@ -31,7 +31,7 @@ pub struct FaultsOptions {
     pub zone_retired: f64,
 }
 
-struct State {
+struct Script {
     options: FaultsOptions,
     rng: Rng,
     appends: u64,
@@ -45,7 +45,7 @@ struct State {
     retired: BTreeSet<ZoneNo>,
 }
 
-impl State {
+impl Script {
     fn chance(&mut self, chance: f64) -> bool {
         chance > 0.0 && self.rng.chance(chance)
     }
@@ -90,13 +90,13 @@ impl State {
 /// wrapper was made; a read counts once a slot.
 pub struct Faults<M> {
     inner: Rc<M>,
-    state: RefCell<State>,
+    state: RefCell<Script>,
 }
 
 impl<M: ZoneMedia> Faults<M> {
     /// Injects into `inner`.
     pub fn new(inner: Rc<M>, options: FaultsOptions) -> Self {
-        let state = RefCell::new(State {
+        let state = RefCell::new(Script {
             options,
             rng: Rng::split(options.seed, "media faults"),
             appends: 0,

@@ -143,7 +143,7 @@ impl<P: Payload> Array<P> {
         spares: &[Spare],
         bodies: &[Body<P>],
     ) -> Outcome {
-        self.settle(now_ns);
+        self.forget_done(now_ns);
         let span = self.occupancy.program(now_ns, at);
         let index = self.index(at.block);
         let slots_per_block = self.geometry.slots_per_block() as usize;
@@ -202,7 +202,7 @@ impl<P: Payload> Array<P> {
     /// # Panics
     /// Where the block is bad already.
     pub(crate) fn erase(&mut self, now_ns: u64, at: BlockAddr) -> Outcome {
-        self.settle(now_ns);
+        self.forget_done(now_ns);
         let span = self.occupancy.erase(now_ns, at.plane);
         let index = self.index(at);
         let block = &mut self.blocks[index];
@@ -297,7 +297,7 @@ impl<P: Payload> Array<P> {
 
     /// Forgets what is done at `now_ns`, as far as it lies at the front.
     #[inline]
-    fn settle(&mut self, now_ns: u64) {
+    fn forget_done(&mut self, now_ns: u64) {
         while self.in_flight.front().is_some_and(|first| first.info.end_ns <= now_ns) {
             let erased = self.in_flight.pop_front().and_then(|first| first.erased);
             if let Some((content, _)) = erased

@@ -15,7 +15,7 @@ use tantalum_media::ZoneMedia;
 
 use super::blocks::{Blocks, Place, Role};
 use super::merge::{copy_all, last_page};
-use super::settle::Survey;
+use super::survey::Survey;
 
 /// A log block and what is newest in it.
 struct Log {
@@ -50,7 +50,7 @@ impl<M: ZoneMedia> Bast<M> {
     pub async fn recover(blocks: Blocks<M>, pages: u64, logs: u32) -> Result<Self> {
         let mut this = Bast::new(blocks, pages, logs);
         let survey = Survey::new(&this.blocks);
-        for (logical, kept) in survey.settle(&mut this.blocks).await? {
+        for (logical, kept) in survey.keep(&mut this.blocks).await? {
             this.map[logical as usize] = kept.data;
             let Some(block) = kept.log else { continue };
             let mut newest = BTreeMap::new();

@@ -13,7 +13,7 @@ use tantalum_media::ZoneMedia;
 
 use super::blocks::{Blocks, Place, Role};
 use super::merge::copy_all;
-use super::settle::Survey;
+use super::survey::Survey;
 
 /// A block being replaced.
 #[derive(Clone, Copy)]
@@ -44,7 +44,7 @@ impl<M: ZoneMedia> BlockMap<M> {
     pub async fn recover(blocks: Blocks<M>, pages: u64) -> Result<Self> {
         let mut this = BlockMap::new(blocks, pages);
         let survey = Survey::new(&this.blocks);
-        let kept = survey.settle(&mut this.blocks).await?;
+        let kept = survey.keep(&mut this.blocks).await?;
         for (logical, kept) in kept {
             this.map[logical as usize] = kept.data;
             if let Some(fresh) = kept.log {

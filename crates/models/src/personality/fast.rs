@@ -16,7 +16,7 @@ use tantalum_media::ZoneMedia;
 
 use super::blocks::{Blocks, Place, Role};
 use super::merge::{copy_all, last_page};
-use super::settle::{Kept, Survey};
+use super::survey::{Kept, Survey};
 
 /// The sequential log.
 #[derive(Clone, Copy)]
@@ -59,7 +59,7 @@ impl<M: ZoneMedia> Fast<M> {
     pub async fn recover(blocks: Blocks<M>, pages: u64, shared: u32) -> Result<Self> {
         let mut this = Fast::new(blocks, pages, shared);
         let survey = Survey::new(&this.blocks);
-        let kept = survey.settle(&mut this.blocks).await?;
+        let kept = survey.keep(&mut this.blocks).await?;
         let of_logs = this
             .blocks
             .numbered()

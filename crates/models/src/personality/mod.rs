@@ -5,7 +5,7 @@
 //! device     PageDevice: one request at a time          spec, config  from text, over simulated NAND
 //! block_map  pages at their offsets                     bast, fast    log blocks; merge: what they share
 //! dftl       pages anywhere, the map on flash           blocks        erase blocks and spare areas
-//! settle     which blocks hold what is in force, after a power cut
+//! survey     which blocks hold what is in force, after a power cut
 //! ```
 //!
 //! **Promises.** A write of one page is whole or not there at any power cut, and durable when it is
@@ -20,9 +20,9 @@ mod device;
 mod dftl;
 mod fast;
 mod merge;
-mod settle;
 mod spec;
 mod statistics;
+mod survey;
 
 pub use config::{PersonalityConfig, SimulatedPersonality};
 pub use device::{Personality, PersonalityKind};

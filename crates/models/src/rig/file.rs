@@ -106,10 +106,10 @@ impl Rig for FileRig {
         move || store.as_ref().is_some_and(CrashStore::is_cut)
     }
 
-    fn settle(&mut self, runtime: &Virtual) -> Result<()> {
+    fn power_off(&mut self, runtime: &Virtual) -> Result<()> {
         let Some(store) = self.store.take() else { return Ok(()) };
         let mut rng = Rng::new(self.rng.next_u64());
-        let settled = runtime.run(async move { store.cut(&mut rng, CutStyle::Random).await });
-        settled.map_err(|deadlock| Error::with_source(ErrorKind::Corrupt, "settling", deadlock))?
+        let cut = runtime.run(async move { store.cut(&mut rng, CutStyle::Random).await });
+        cut.map_err(|deadlock| Error::with_source(ErrorKind::Corrupt, "cutting power", deadlock))?
     }
 }

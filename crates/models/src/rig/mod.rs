@@ -144,7 +144,7 @@ pub trait Rig {
     /// Tells what [`is_cut`](Self::is_cut) does, until the next `open`.
     fn cut_watch(&self) -> impl Fn() -> bool + 'static;
 
-    /// Settles what the cut leaves behind; cuts now where the plan was not reached. To be called
+    /// Decides what the cut leaves behind; cuts now where the plan was not reached. To be called
     /// when the executor's tasks are dropped.
-    fn settle(&mut self, runtime: &Virtual) -> Result<()>;
+    fn power_off(&mut self, runtime: &Virtual) -> Result<()>;
 }

@@ -87,7 +87,7 @@ impl<P: Payload> Rig for NandRig<P> {
         move || nand.power_cuts() > before
     }
 
-    fn settle(&mut self, runtime: &Virtual) -> Result<()> {
+    fn power_off(&mut self, runtime: &Virtual) -> Result<()> {
         self.nand.plan_cut(None);
         if !self.is_cut() {
             let rng = &mut self.rng;

@@ -234,7 +234,7 @@ pub fn run<B: Baseline + 'static, R: Rig + 'static>(
         // It fails where the cut falls into it.
         drop(runtime.run(async move { B::recover(media, &handle).await.map(|_| ()) }));
         runtime.drop_tasks();
-        rig.borrow_mut().settle(&runtime).map_err(|error| error.to_string())?;
+        rig.borrow_mut().power_off(&runtime).map_err(|error| error.to_string())?;
     }
     let mut later = vec![0; PAGES as usize];
     for round in 0..2u64 {
@@ -262,7 +262,7 @@ pub fn run<B: Baseline + 'static, R: Rig + 'static>(
             later.iter_mut().zip(0..).for_each(|(later, page)| *later = later_number(page));
         }
         runtime.drop_tasks();
-        rig.borrow_mut().settle(&runtime).map_err(|error| error.to_string())?;
+        rig.borrow_mut().power_off(&runtime).map_err(|error| error.to_string())?;
     }
     Ok(operations)
 }
@@ -342,7 +342,7 @@ fn load<B: Baseline + 'static, R: Rig + 'static>(
     }
     drop(device);
     runtime.drop_tasks();
-    rig.borrow_mut().settle(&runtime).map_err(|error| error.to_string())?;
+    rig.borrow_mut().power_off(&runtime).map_err(|error| error.to_string())?;
     Ok(operations)
 }
 

@@ -44,7 +44,7 @@ fn nvram_of_another_device_is_refused() {
     let runtime = Virtual::new(Schedule::Fifo);
     let mut rig = Rig::new(options, 30, 1);
     rig.format(&runtime);
-    rig.settle(&runtime);
+    rig.power_off(&runtime);
     let mut other = Rig::new(TxCacheOptions { headers: 5, ..options }, 30, 1);
     other.format(&runtime);
     rig.nvram = other.nvram.take();

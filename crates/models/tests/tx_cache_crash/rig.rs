@@ -167,8 +167,8 @@ impl Rig {
         (stores - self.stores_before, self.nand.mutations() - self.operations_before)
     }
 
-    /// The power is gone: drops the tasks and settles what is left behind.
-    pub fn settle(&mut self, runtime: &Virtual) {
+    /// The power is gone: drops the tasks and decides what is left behind.
+    pub fn power_off(&mut self, runtime: &Virtual) {
         runtime.drop_tasks();
         self.nand.plan_cut(None);
         if !self.is_cut() {

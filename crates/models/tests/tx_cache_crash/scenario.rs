@@ -47,14 +47,14 @@ pub fn run(scenario: &Scenario) -> Result<Outcome, String> {
     outcome.statistics = device.statistics();
     device.validate_cache();
     drop(device);
-    rig.settle(&runtime);
+    rig.power_off(&runtime);
     if scenario.cut_in_recovery.is_some() {
         let runtime = Virtual::new(Schedule::Shuffled(seed ^ 2));
         let recovered = rig.recover(&runtime, scenario.cut_in_recovery);
         if let (Err(error), false) = (recovered, rig.is_cut()) {
             return Err(format!("the first recovery failed: {error}"));
         }
-        rig.settle(&runtime);
+        rig.power_off(&runtime);
     }
     for round in 0..2 {
         let runtime = Virtual::new(Schedule::Shuffled(seed ^ 3));
@@ -80,7 +80,7 @@ pub fn run(scenario: &Scenario) -> Result<Outcome, String> {
         closed.map_err(|text| format!("closing: {text}"))?.map_err(|text| text.to_string())?;
         device.ftl().validate();
         drop(device);
-        rig.settle(&runtime);
+        rig.power_off(&runtime);
     }
     Ok(outcome)
 }

@@ -87,7 +87,7 @@ fn d_choices_of(utilisation: f64, zone_pages: u32, choices: u32, garbage: f64) -
         (s, sum)
     };
     // The s(0) for which all zones are counted, in logarithms: it may be very small.
-    let settle = |k: f64| {
+    let fixed_point = |k: f64| {
         let (mut low, mut high) = (-700.0f64, 0.0f64);
         for _ in 0..200 {
             let middle = (low + high) / 2.0;
@@ -103,13 +103,13 @@ fn d_choices_of(utilisation: f64, zone_pages: u32, choices: u32, garbage: f64) -
     let (mut low, mut high) = (utilisation, 1e3);
     for _ in 0..200 {
         let middle = (low + high) / 2.0;
-        if middle * settle(middle).1 < n * utilisation {
+        if middle * fixed_point(middle).1 < n * utilisation {
             low = middle;
         } else {
             high = middle;
         }
     }
-    let (all, freed) = settle(low);
+    let (all, freed) = fixed_point(low);
     ((all - 1.0).abs() < 1e-6).then(|| n / freed)
 }
 

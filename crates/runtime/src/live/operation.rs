@@ -23,7 +23,7 @@ pub(crate) struct Request {
     pub(crate) offset: u64,
 }
 
-enum State {
+enum Stage {
     Waiting(Waker),
     /// Nobody waits any more; the completion frees the slot.
     Abandoned,
@@ -32,7 +32,7 @@ enum State {
 
 struct Slot {
     request: Request,
-    state: State,
+    state: Stage,
 }
 
 /// Every operation that the kernel or a pool thread may still touch.
@@ -49,7 +49,7 @@ impl Operations {
     }
 
     pub(crate) fn add(&mut self, request: Request, waker: Waker) -> u32 {
-        let slot = Some(Slot { request, state: State::Waiting(waker) });
+        let slot = Some(Slot { request, state: Stage::Waiting(waker) });
         self.in_flight += 1;
         if let Some(index) = self.free.pop() {
             self.slots[index as usize] = slot;
@@ -72,12 +72,12 @@ impl Operations {
     pub(crate) fn take(&mut self, index: u32, waker: &Waker) -> Option<(i32, Request)> {
         let slot = self.slot(index)?;
         let result = match &mut slot.state {
-            State::Done(result) => *result,
-            State::Waiting(old) => {
+            Stage::Done(result) => *result,
+            Stage::Waiting(old) => {
                 old.clone_from(waker);
                 return None;
             }
-            State::Abandoned => return None,
+            Stage::Abandoned => return None,
         };
         self.free.push(index);
         self.slots[index as usize].take().map(|slot| (result, slot.request))
@@ -86,30 +86,30 @@ impl Operations {
     /// Nobody waits for it any more; true where it is still in flight.
     pub(crate) fn abandon(&mut self, index: u32) -> bool {
         let Some(slot) = self.slot(index) else { return false };
-        if let State::Done(_) = slot.state {
+        if let Stage::Done(_) = slot.state {
             self.slots[index as usize] = None;
             self.free.push(index);
             return false;
         }
-        slot.state = State::Abandoned;
+        slot.state = Stage::Abandoned;
         true
     }
 
     /// Whether it is `waker`'s task that waits for it.
     pub(crate) fn is_awaited_by(&self, index: u32, waker: &Waker) -> bool {
         let slot = self.slots.get(index as usize).and_then(Option::as_ref);
-        slot.is_some_and(|slot| matches!(&slot.state, State::Waiting(own) if own.will_wake(waker)))
+        slot.is_some_and(|slot| matches!(&slot.state, Stage::Waiting(own) if own.will_wake(waker)))
     }
 
     pub(crate) fn complete(&mut self, index: u32, result: i32) {
         let Some(slot) = self.slot(index) else { return };
-        match std::mem::replace(&mut slot.state, State::Done(result)) {
-            State::Waiting(waker) => waker.wake(),
-            State::Abandoned => {
+        match std::mem::replace(&mut slot.state, Stage::Done(result)) {
+            Stage::Waiting(waker) => waker.wake(),
+            Stage::Abandoned => {
                 self.slots[index as usize] = None;
                 self.free.push(index);
             }
-            State::Done(_) => return,
+            Stage::Done(_) => return,
         }
         self.in_flight -= 1;
     }

@@ -14,7 +14,7 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-struct State<T> {
+struct Queue<T> {
     queue: VecDeque<T>,
     senders: usize,
     // Senders that block for room.
@@ -26,7 +26,7 @@ struct State<T> {
 struct Shared<T> {
     label: &'static str,
     capacity: usize,
-    state: Mutex<State<T>>,
+    state: Mutex<Queue<T>>,
     room: Condvar,
 }
 
@@ -45,7 +45,7 @@ pub fn channel<T: Send>(
     let shared = Arc::new(Shared {
         label,
         capacity,
-        state: Mutex::new(State {
+        state: Mutex::new(Queue {
             queue: VecDeque::with_capacity(capacity),
             senders: 1,
             blocked: 0,

@@ -197,7 +197,7 @@ fn pages_that_share_stay_where_they_were_if_a_cut_left_out_what_says_so() {
     let found =
         ScannedAppend { header, first_offset: 0, end_offset: 2, spares, damaged: Vec::new() };
     list.writes.found(ZoneNo(1), 0, &[found]);
-    list.writes.settled();
+    list.writes.verified();
     list.lose(original);
     assert_eq!(list.judged(), (vec![11], false, None));
 }
@@ -218,7 +218,7 @@ fn a_copy_that_a_dump_does_not_know_stands_for_nothing() {
             list.append(2, HOST, 1, &[(SlotKind::Dump, 0, 0, 0)]);
         }
         list.writes.found(ZoneNo(1), 0, &[found]);
-        list.writes.settled();
+        list.writes.verified();
         list.lose(original);
         assert_eq!(list.writes.lost(), if dumps { vec![11] } else { vec![] });
     }
@@ -262,7 +262,7 @@ fn what_the_end_replaced_may_be_given_up() {
     let given_up = |list: &List| list.writes.tail().expect("nothing follows").given_up;
     assert_eq!(given_up(&list), vec![12]);
     // Not where the device was opened since: that made durable what it found.
-    list.writes.settled();
+    list.writes.verified();
     assert_eq!(given_up(&list), vec![]);
 }
 
@@ -331,7 +331,7 @@ fn what_was_not_durable_counts_once_a_check_has_seen_it() {
     // One page is not there; the header's damage leaves what any cut may leave.
     list.lose(SlotNo(0));
     assert_eq!(list.judged(), (vec![12], false, None));
-    list.writes.settled();
+    list.writes.verified();
     assert_eq!(list.judged(), (vec![12], true, Some(vec![11, 12])));
 }
 

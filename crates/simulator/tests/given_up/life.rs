@@ -102,12 +102,12 @@ pub fn live<K: Tested<Media>>(subject: &Subject<K>, case: Case) -> bool {
     if let Some(nvram) = kept.nvram() {
         nvram.cut();
     }
-    rig.settle(&runtime).unwrap();
+    rig.power_off(&runtime).unwrap();
     if K::HAS_STORED_ENERGY {
         let runtime = Virtual::new(Schedule::Fifo);
         let (kind, on) = open(subject, &mut rig, &runtime, &kept);
         run(case, &runtime, async move { kind.on_stored_energy(device, on).await });
-        rig.settle(&runtime).unwrap();
+        rig.power_off(&runtime).unwrap();
     }
     let runtime = Virtual::new(case.schedule);
     if let Some(nvram) = kept.nvram() {

@@ -125,7 +125,7 @@ impl<R: Rig> Device<R> {
     /// The power goes, and nothing feeds the memory.
     pub fn off(&mut self) {
         self.runtime.drop_tasks();
-        self.rig.settle(&self.runtime).unwrap();
+        self.rig.power_off(&self.runtime).unwrap();
     }
 
     /// The power goes, and the capacitors feed the dump.
@@ -135,7 +135,7 @@ impl<R: Rig> Device<R> {
         let media = open(&mut self.rig, &runtime);
         let ssd = Rc::clone(&self.ssd);
         let dumped = runtime.run(async move { ssd.power_loss(media).await }).unwrap();
-        self.rig.settle(&runtime).unwrap();
+        self.rig.power_off(&runtime).unwrap();
         dumped
     }
 
@@ -150,7 +150,7 @@ impl<R: Rig> Device<R> {
         let done = !self.rig.is_cut();
         assert_eq!(matches!(dumped, Some(Ok(_))), done, "{dumped:?}");
         runtime.drop_tasks();
-        self.rig.settle(&runtime).unwrap();
+        self.rig.power_off(&runtime).unwrap();
         done
     }
 
@@ -167,7 +167,7 @@ pub fn decay<P: Payload>(rig: &mut NandRig<P>, zone: ZoneNo, nth: u32) {
     media.nand().fail_read(0);
     let read = runtime.run(async move { media.read_meta(slot).await.map(|_| ()) }).unwrap();
     assert_eq!(read.unwrap_err().kind(), ErrorKind::Uncorrectable);
-    rig.settle(&runtime).unwrap();
+    rig.power_off(&runtime).unwrap();
 }
 
 pub async fn read_all<M: ZoneMedia>(ssd: &Ssd<M>, pages: u64) -> Result<Vec<M::Page>> {
@@ -350,6 +350,6 @@ pub fn cut_reboot<R: Rig>(rig: &mut R, plan: CutPlan, more_pages: u64) -> bool {
         rebooted.unwrap();
     }
     runtime.drop_tasks();
-    rig.settle(&runtime).unwrap();
+    rig.power_off(&runtime).unwrap();
     cut
 }

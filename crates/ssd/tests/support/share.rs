@@ -55,7 +55,7 @@ fn in_session<T: 'static>(
     let rt = runtime.clone();
     let result = runtime.run(async move { session(rt, media).await }).unwrap().unwrap();
     runtime.drop_tasks();
-    rig.settle(&runtime).unwrap();
+    rig.power_off(&runtime).unwrap();
     result
 }
 

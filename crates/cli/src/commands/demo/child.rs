@@ -96,7 +96,7 @@ fn open_cut(path: &Path, cut_at: u64, seed: u64) -> Result<Client> {
     Ok(connector.connect(limits, std::sync::Mutex::new(thread)))
 }
 
-/// Keeps the executor going for the task that settles the cut and ends the process.
+/// Keeps the executor going for the task that completes the cut and ends the process.
 async fn until_ended(live: &Live) {
     live.sleep(SETTLE_MAX.as_nanos() as u64).await;
 }

@@ -58,7 +58,7 @@ impl<M: ZoneMedia> RedoLog<M> {
             }
             (!self.index.borrow().is_in_flight(last)).then_some(Ok(()))
         };
-        self.settled.until(idle).await?;
+        self.commits_ended.until(idle).await?;
         if last > self.home.get() {
             let oldest = self.index.borrow().oldest(last);
             self.write_home(oldest, last).await?;

@@ -79,7 +79,7 @@ pub struct RedoLog<M: ZoneMedia> {
     home: Cell<u64>,
     home_turn: Semaphore,
     /// Transactions were committed, or the device failed.
-    settled: WaitQueue,
+    commits_ended: WaitQueue,
     failed: RefCell<Option<Error>>,
     counts: Cell<WalStatistics>,
 }
@@ -144,7 +144,7 @@ impl<M: ZoneMedia> RedoLog<M> {
             next_number: Cell::new(home + 1),
             home: Cell::new(home),
             home_turn: Semaphore::new("the copying home", 1),
-            settled: WaitQueue::new("commits in flight"),
+            commits_ended: WaitQueue::new("commits in flight"),
             failed: RefCell::new(None),
             counts: Cell::default(),
         };
@@ -197,7 +197,7 @@ impl<M: ZoneMedia> RedoLog<M> {
         self.failed.borrow_mut().get_or_insert_with(|| error.clone());
         self.log.room.wake_all();
         self.log.filling.wake_all();
-        self.settled.wake_all();
+        self.commits_ended.wake_all();
     }
 
     /// Logs these pages as one transaction: durable when it returns. To be driven to its end.
@@ -228,7 +228,7 @@ impl<M: ZoneMedia> RedoLog<M> {
             counts.pages_written += pages.len() as u64;
             counts.log_slots += slots;
         });
-        self.settled.wake_all();
+        self.commits_ended.wake_all();
         Ok(())
     }
 

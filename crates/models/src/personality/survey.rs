@@ -62,10 +62,7 @@ impl Survey {
     ///
     /// # Errors
     /// `Corrupt` where more than two erase blocks would be needed.
-    pub async fn settle<M: ZoneMedia>(
-        &self,
-        blocks: &mut Blocks<M>,
-    ) -> Result<BTreeMap<u64, Kept>> {
+    pub async fn keep<M: ZoneMedia>(&self, blocks: &mut Blocks<M>) -> Result<BTreeMap<u64, Kept>> {
         let mut all = BTreeMap::new();
         for (&logical, zones) in &self.by_logical {
             let kept = self.choose(blocks, logical, zones)?;
