@@ -131,10 +131,14 @@ fn out_of_order<P: Payload>(history: &History<P>, tail: Option<&LostTail>) -> Ve
     let is_missing = |page: PageNo| {
         tail.contents.iter().any(|number| history.may_hold(page, *number))
             || history.entries.iter().filter(is_record).any(|one| one.effect.on(page).is_some())
-            // Recovery does over what was under way, though it was seen before.
+            // Recovery does over what was under way, though it was seen before; what was acknowledged
+            // since outlives the dark in memory.
             || tail.has_records
                 && history.baseline.get(page) == 0
-                && history.entries.iter().all(|entry| entry.effect.on(page).is_none())
+                && history
+                    .entries
+                    .iter()
+                    .all(|entry| entry.acked.is_none() || entry.effect.on(page).is_none())
     };
     (0..history.baseline.0.len() as u64).map(PageNo).filter(|page| is_missing(*page)).collect()
 }
