@@ -13,7 +13,7 @@ use tantalum_models::NandZones;
 use tantalum_models::{DeviceConfig, SimulatedSsd};
 use tantalum_runtime::live::LiveOptions;
 use tantalum_runtime::virtual_time::Schedule;
-use tantalum_runtime::{Live, Runtime, Virtual};
+use tantalum_runtime::{DeviceKind, Live, Opening, Runtime, Virtual};
 use tantalum_ssd::RebootReport;
 
 const PAGES: u64 = 3000;
@@ -155,7 +155,8 @@ fn lives(text: &str, seed: u64, lives: u64) -> (NandZones<Virtual, Stamp>, Rc<Re
             let device = match opened {
                 None => config.build::<_, Stamp>(&rt, seed).await.unwrap(),
                 Some(media) => {
-                    let (device, report) = config.reboot(&rt, media, seed).await.unwrap();
+                    let on = Opening { runtime: rt.clone(), media, kept: () };
+                    let (device, report) = config.kind(seed).open(on).await.unwrap();
                     let RebootReport { recovery, reboot_ns, .. } = report;
                     assert!(recovery.merged && reboot_ns >= config.ssd.recharge_ns, "{report:?}");
                     let found = read_all(&*device).await;
@@ -210,8 +211,9 @@ fn a_device_reboots_and_serves_in_real_time() {
     let handle = live.clone();
     live.run(async move {
         let config = DeviceConfig::parse(&text).unwrap();
-        let again = media.reopen(handle.clone());
-        let (device, report) = config.reboot(&handle, again, 9).await.unwrap();
+        let media = media.reopen(handle.clone());
+        let on = Opening { runtime: handle.clone(), media, kept: () };
+        let (device, report) = config.kind(9).open(on).await.unwrap();
         assert!(report.recovery.merged && report.reboot_ns >= config.ssd.recharge_ns);
         let found = read_all(&*device).await;
         model.borrow_mut().settle(&found, "live");

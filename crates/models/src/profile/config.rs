@@ -5,12 +5,12 @@ use std::rc::Rc;
 use tantalum_base::{Error, ErrorKind, PAGE_BYTES, Payload, Result, Spec};
 use tantalum_ftl::{DumpOptions, FtlOptions};
 use tantalum_media::ZoneGeometry;
-use tantalum_runtime::{DeviceKind, LifeCycle, Opening, Runtime};
+use tantalum_runtime::{DeviceKind, Runtime};
 
 use super::parameters::{DurableParameters, FtlParameters, cache_pages_max, command_share_pages};
 use super::{DeviceSpec, Profile, memory};
 use crate::host_queue::{HostQueue, HostQueueOptions, Linked};
-use tantalum_ssd::{CacheKind, FlushMeaning, RebootReport, Ssd, SsdKind, SsdOptions};
+use tantalum_ssd::{CacheKind, FlushMeaning, Ssd, SsdKind, SsdOptions};
 
 /// Words of an option; the first is the default.
 pub(super) const ON_OFF: [&str; 2] = ["on", "off"];
@@ -212,21 +212,5 @@ impl DeviceConfig {
         memory::check(&self.name, self.ftl.pages, self.slots(), frames)?;
         let nand = Nand::new(&NandOptions { seed, ..self.nand })?;
         NandZones::new(runtime.clone(), nand, self.zones)
-    }
-
-    /// The power is back: opens the device again from `media`, as the cut left it, and starts its tasks. `seed` is that of the device.
-    ///
-    /// # Errors
-    /// As [`Ssd::reboot`].
-    pub async fn reboot<R: Runtime, P: Payload>(
-        &self,
-        runtime: &R,
-        media: NandZones<R, P>,
-        seed: u64,
-    ) -> Result<(Rc<SimulatedSsd<R, P>>, RebootReport)> {
-        let on = Opening { runtime: runtime.clone(), media, kept: () };
-        let (ssd, report) = self.kind(seed).open(on).await?;
-        ssd.start(runtime);
-        Ok((ssd, report))
     }
 }
