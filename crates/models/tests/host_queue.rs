@@ -278,6 +278,15 @@ fn a_named_tx_ssd_has_transactions_and_a_named_nv_cache_none() {
             device.commit(tx).await.unwrap();
             device.read(PageNo(99), &mut out, None).await.unwrap();
             assert_eq!(out, new, "{name}");
+            // The link and what stands behind it pass a commit in one call on, too.
+            let (seen, last) = (Rc::new(Cell::new(false)), [Stamp::new(PageNo(7), 3)]);
+            let ended = Rc::clone(&seen);
+            let pages = vec![(PageNo(7), last[0]), (PageNo(99), old[0])];
+            device.write_scattered(pages, move || ended.set(true)).await.unwrap();
+            device.read(PageNo(7), &mut out, None).await.unwrap();
+            assert_eq!((seen.get(), out), (true, last), "{name}");
+            device.read(PageNo(99), &mut out, None).await.unwrap();
+            assert_eq!(out, old, "{name}");
         }
         let plain = build("nvcache:pages=100,op=0").await;
         assert_eq!(plain.begin().await.unwrap_err().kind(), ErrorKind::Unsupported);

@@ -208,3 +208,85 @@ pub struct DumpCounters {
     /// Delta pages written, so that a dump need not hold their mapping entries.
     pub delta_pages: u64,
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Virtual;
+    use crate::virtual_time::Schedule;
+    use tantalum_base::{Durability, Error, Limits, PageRange, Stamp, TxId};
+
+    /// A device of four pages, of which reading page 2 fails as it says.
+    struct Damaged(ErrorKind, Limits);
+
+    impl PageDevice for Damaged {
+        type Page = Stamp;
+
+        fn limits(&self) -> &Limits {
+            &self.1
+        }
+
+        async fn read(&self, first: PageNo, _: &mut [Stamp], _: Option<TxId>) -> Result<()> {
+            if first == PageNo(2) { Err(Error::new(self.0, "page 2")) } else { Ok(()) }
+        }
+
+        async fn write(&self, _: PageNo, _: &[Stamp], _: Option<TxId>) -> Result<()> {
+            unreachable!("a check changes nothing")
+        }
+
+        async fn flush(&self) -> Result<()> {
+            unreachable!("a check changes nothing")
+        }
+
+        async fn trim(&self, _: PageRange) -> Result<()> {
+            unreachable!("a check changes nothing")
+        }
+    }
+
+    impl LifeCycle for Damaged {
+        fn start(self: &Rc<Self>, _runtime: &impl Runtime) {}
+
+        async fn close(&self) -> Result<()> {
+            Ok(())
+        }
+
+        fn counters(&self) -> DeviceCounters {
+            DeviceCounters::default()
+        }
+
+        fn validate(&self) {}
+    }
+
+    fn check(kind: ErrorKind) -> (Result<Vec<Finding>>, Vec<(u64, u64)>) {
+        let limits = Limits {
+            page_bytes: 4096,
+            pages: 4,
+            atomic_write_pages_max: 1,
+            transaction_pages_max: 0,
+            transactions_max: 0,
+            share_pairs_max: 0,
+            durability: Durability::OnAck,
+        };
+        let main = async move {
+            let mut told = Vec::new();
+            let found = Damaged(kind, limits).check(|done, all| told.push((done, all))).await;
+            (found, told)
+        };
+        Virtual::new(Schedule::Fifo).run(main).unwrap()
+    }
+
+    #[test]
+    fn a_check_reads_every_page_and_goes_on_behind_a_damaged_one() {
+        for kind in [ErrorKind::Checksum, ErrorKind::Corrupt, ErrorKind::Uncorrectable] {
+            let (found, told) = check(kind);
+            let places: Vec<String> = found.unwrap().into_iter().map(|it| it.place).collect();
+            assert_eq!(places, ["page 2"]);
+            assert_eq!(told, [(1, 4), (2, 4), (3, 4), (4, 4)]);
+        }
+    }
+
+    #[test]
+    fn a_check_that_cannot_read_says_so_and_finds_nothing() {
+        assert_eq!(check(ErrorKind::Io).0.unwrap_err().kind(), ErrorKind::Io);
+    }
+}
