@@ -16,7 +16,7 @@ use tantalum_media::block_store::{Counting, StoreCounters, StoreCounts};
 use tantalum_runtime::live::{LiveOptions, spawn_thread};
 use tantalum_runtime::{LifeCycle, Live};
 use tantalum_volume::{
-    FlashVolume, OpenOptions, VolumeConfig, VolumeStore, create_volume, open_flash,
+    FlashVolume, OpenOptions, VolumeConfig, VolumeStore, create_volume, open_flash, open_store,
 };
 
 const MEDIA: &str = "type = \"file\"\npath = \"volume.data\"\nsparse = true";
@@ -126,7 +126,7 @@ fn open(
     on_thread(async move |live| {
         let (start, counters) = (Instant::now(), StoreCounters::default());
         let processor = processor_time();
-        let store = VolumeStore::open(&live, &config, OpenOptions::default()).await;
+        let store = open_store(&live, &config, OpenOptions::default()).await;
         let store = Counting::new(store.expect("the volume's file"), counters.clone());
         let (volume, report) = open_flash(&live, store, &config, OpenOptions::default())
             .await

@@ -7,7 +7,7 @@ use tantalum_runtime::{Finding, LifeCycle, Live};
 use crate::config::VolumeConfig;
 use crate::flash::{open_flash, read_copies};
 use crate::open_options::OpenOptions;
-use crate::store::VolumeStore;
+use crate::store::open_store;
 use crate::superblock::Superblock;
 
 /// What a check came to.
@@ -37,7 +37,7 @@ pub async fn check_volume(
     let within =
         |error: tantalum_base::Error| error.wrap(format!("checking {}", config.path.display()));
     let options = OpenOptions::READ_ONLY;
-    let store = VolumeStore::open(live, config, options).await.map_err(within)?;
+    let store = open_store(live, config, options).await.map_err(within)?;
     let copies = read_copies(&store).await.map_err(within)?;
     let mut findings = copies.problems();
     let superblock = copies.in_force();

@@ -14,7 +14,7 @@ use crate::config::VolumeConfig;
 use crate::flash::{FlashVolume, OpenReport, open_flash};
 use crate::open_options::OpenOptions;
 use crate::origin::Origin;
-use crate::store::VolumeStore;
+use crate::store::{VolumeStore, open_store};
 
 /// How a volume is hosted.
 #[derive(Clone, Debug, Default)]
@@ -174,7 +174,7 @@ async fn open_on<S: BlockStore + Clone>(
     options: OpenOptions,
     wrap: impl FnOnce(VolumeStore) -> S,
 ) -> Result<(Rc<FlashVolume<S>>, OpenReport)> {
-    let store = wrap(VolumeStore::open(live, config, options).await?);
+    let store = wrap(open_store(live, config, options).await?);
     let opened = open_flash(live, store, config, options).await;
     opened.map_err(|error| {
         let way_out = match error.kind() {

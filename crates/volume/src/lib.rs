@@ -38,4 +38,4 @@ pub use host::{
     open_volume_with,
 };
 pub use open_options::OpenOptions;
-pub use store::VolumeStore;
+pub use store::{VolumeStore, open_store};

@@ -1,59 +1,51 @@
 //! What a volume's configuration says its bytes live on.
 use tantalum_base::{Error, ErrorKind, Result};
-use tantalum_media::block_store::{
-    EitherStore, FileStore, FileStoreOptions, MemoryStore, Salvage, StoreLayer,
-};
+use tantalum_media::block_store::{EitherStore, FileStore, FileStoreOptions, MemoryStore, Salvage};
 use tantalum_runtime::Live;
 
 use crate::config::{MediaType, VolumeConfig};
 use crate::flash::{create_flash, plan};
 use crate::open_options::OpenOptions;
 
-/// A file, a block device, or memory.
-#[derive(Clone)]
-pub struct VolumeStore(EitherStore<Salvage<FileStore>, MemoryStore>);
+/// A file or a block device, or memory.
+pub type VolumeStore = Salvage<EitherStore<FileStore, MemoryStore>>;
 
-impl VolumeStore {
-    /// Opens the store of `config`, locked; together with others who read where `options` say that it
-    /// is only read. Memory starts as a new, empty volume.
-    pub async fn open(live: &Live, config: &VolumeConfig, options: OpenOptions) -> Result<Self> {
-        match config.media.media_type {
-            MediaType::File => {
-                let path = config.data_path()?;
-                if !path.exists() {
-                    let (data, config) = (path.display(), config.path.display());
-                    return Err(Error::new(
-                        ErrorKind::Io,
-                        format!("{data} does not exist; `tantalum create {config}` makes it"),
-                    ));
-                }
-                let OpenOptions { read_only, accept_loss } = options;
-                let sparse = config.media.sparse;
-                let options = FileStoreOptions { read_only, sparse, ..FileStoreOptions::default() };
-                let store = FileStore::open(live, &path, options)?;
-                Ok(VolumeStore(EitherStore::One(Salvage::new(store, accept_loss))))
+/// Opens the store of `config`, locked; together with others who read where `options` say that it is only
+/// read. Memory starts as a new, empty volume.
+///
+/// # Errors
+/// `Io` where there is no such file; as [`FileStore::open`].
+pub async fn open_store(
+    live: &Live,
+    config: &VolumeConfig,
+    options: OpenOptions,
+) -> Result<VolumeStore> {
+    let OpenOptions { read_only, accept_loss } = options;
+    match config.media.media_type {
+        MediaType::File => {
+            let path = config.data_path()?;
+            if !path.exists() {
+                let (data, config) = (path.display(), config.path.display());
+                let context = format!("{data} does not exist; `tantalum create {config}` makes it");
+                return Err(Error::new(ErrorKind::Io, context));
             }
-            MediaType::Memory => {
-                let memory = MemoryStore::new(plan(config, 0)?.store_bytes());
-                let store = VolumeStore(EitherStore::Other(memory));
-                create_flash(store.clone(), config, 0).await?;
-                Ok(store)
-            }
+            let sparse = config.media.sparse;
+            let options = FileStoreOptions { read_only, sparse, ..FileStoreOptions::default() };
+            let file = EitherStore::One(FileStore::open(live, &path, options)?);
+            Ok(Salvage::new(file, accept_loss))
         }
-    }
-}
-
-impl StoreLayer for VolumeStore {
-    type Inner = EitherStore<Salvage<FileStore>, MemoryStore>;
-
-    fn inner(&self) -> &Self::Inner {
-        &self.0
+        MediaType::Memory => {
+            let memory = MemoryStore::new(plan(config, 0)?.store_bytes());
+            let store = Salvage::new(EitherStore::Other(memory), false);
+            create_flash(store.clone(), config, 0).await?;
+            Ok(store)
+        }
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use super::VolumeStore;
+    use super::{VolumeStore, open_store};
     use crate::config::{MediaType, VolumeConfig};
     use crate::create_volume;
     use crate::open_options::OpenOptions;
@@ -77,8 +69,7 @@ mod tests {
                 if config.media.media_type == MediaType::File {
                     create_volume(&handle, &config, false).await.unwrap();
                 }
-                let store =
-                    VolumeStore::open(&handle, &config, OpenOptions::default()).await.unwrap();
+                let store = open_store(&handle, &config, OpenOptions::default()).await.unwrap();
                 let buf = store.buffer(3 << 20);
                 let address = buf.as_ptr();
                 store.recycle(buf);
@@ -95,7 +86,7 @@ mod tests {
         std::fs::File::create(&path).unwrap().set_len(1 << 20).unwrap();
         let handle = live.clone();
         live.run(async move {
-            let store = VolumeStore::open(&handle, &config, OpenOptions::default()).await.unwrap();
+            let store = open_store(&handle, &config, OpenOptions::default()).await.unwrap();
             store.prepare(0, 1 << 20).await.unwrap();
         });
         use std::os::unix::fs::MetadataExt;
