@@ -6,10 +6,12 @@
 //! live              io_uring (or a thread pool), the clock is real
 //! life_cycle        making a device, opening it again, starting, closing and checking it
 //! sync              wait queues, semaphores, channels: work in either life
+//! fault_points      protections that a test can switch off
 //! ```
 //!
 //! One executor is one thread. Below `live` nothing reads a clock, draws OS randomness or starts
 //! a thread, so that a run in virtual time is a pure function of configuration, trace and seed.
+pub mod fault_points;
 mod io_buf;
 pub mod life_cycle;
 pub mod live;

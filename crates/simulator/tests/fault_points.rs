@@ -4,9 +4,11 @@ use std::path::Path;
 use tantalum_base::fault_points::FaultPoint;
 use tantalum_ftl::fault_points::Fault as Log;
 use tantalum_models::fault_points::Fault as Model;
+use tantalum_runtime::fault_points::Fault as Executor;
 use tantalum_ssd::fault_points::Fault as Device;
 
 const BY_CHANCE: &str = "crates/simulator/tests/planted_by_chance.rs";
+const CALLERS: &str = "crates/volume/tests/callers.rs";
 const DAMAGE: &str = "crates/simulator/tests/crash_damage.rs";
 const EVERYWHERE: &str = "crates/ftl/tests/damage_everywhere.rs";
 const GIVEN_UP: &str = "crates/simulator/tests/given_up/main.rs";
@@ -62,6 +64,14 @@ fn of_the_device(fault: Device) -> Test {
     }
 }
 
+fn of_an_executor(fault: Executor) -> Test {
+    match fault {
+        Executor::ExecutorKeptWhileWaiting => {
+            (CALLERS, "an_executor_that_a_waiting_caller_keeps_is_noticed")
+        }
+    }
+}
+
 fn of_a_model(fault: Model) -> Test {
     match fault {
         Model::ChangesOvertake => (READS, "changes_that_overtake_are_noticed"),
@@ -111,7 +121,8 @@ fn every_fault_point_is_planted_by_a_test_that_the_docs_name() {
     let log = Log::ALL.iter().map(|&fault| (FaultPoint::from(fault), of_the_log(fault)));
     let device = Device::ALL.iter().map(|&fault| (fault.into(), of_the_device(fault)));
     let model = Model::ALL.iter().map(|&fault| (fault.into(), of_a_model(fault)));
-    for (fault, (path, test)) in log.chain(device).chain(model) {
+    let executor = Executor::ALL.iter().map(|&fault| (fault.into(), of_an_executor(fault)));
+    for (fault, (path, test)) in log.chain(device).chain(model).chain(executor) {
         let source = read(path);
         let body = body(&source, test).unwrap_or_else(|| panic!("no test {test} in {path}"));
         let plants = body.lines().any(|line| {

@@ -5,9 +5,11 @@ use std::sync::mpsc::{self, Receiver};
 use std::sync::{Arc, Mutex};
 use std::task::{Poll, Waker};
 use std::time::Duration;
+use tantalum_base::fault_points::plant;
 use tantalum_base::{ErrorKind, PAGE_BYTES, PageBuf, PageDevice, PageNo, Result};
 use tantalum_media::block_store::{BlockStore, IoBuf, MemoryStore, StoreLayer};
 use tantalum_runtime::Live;
+use tantalum_runtime::fault_points::Fault;
 use tantalum_runtime::live::{Confined, LiveOptions};
 use tantalum_volume::client::{Client, Lent};
 use tantalum_volume::{
@@ -152,6 +154,23 @@ fn a_read_does_not_wait_for_another_callers_durable_write() {
     for write in writes {
         write.recv_timeout(HANGS).unwrap().unwrap().unwrap();
     }
+}
+
+#[test]
+fn an_executor_that_a_waiting_caller_keeps_is_noticed() {
+    let (client, gate) = held_volume();
+    gate.hold();
+    let before = gate.durable.load(Ordering::SeqCst);
+    let write = start(&client, |client| {
+        let _planted = plant(Fault::ExecutorKeptWhileWaiting);
+        client.write_transaction(vec![(PageNo(0), content(2))])
+    });
+    gate.wait_for_durable(before + 1);
+    let read = start(&client, |client| client.read(PageNo(2), 1));
+    assert!(read.recv_timeout(Duration::from_millis(300)).is_err(), "the read goes on beside it");
+    gate.release();
+    write.recv_timeout(HANGS).unwrap().unwrap().unwrap();
+    assert_eq!(read.recv_timeout(HANGS).unwrap().unwrap().unwrap()[0], content(1));
 }
 
 #[test]

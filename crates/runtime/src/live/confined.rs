@@ -21,6 +21,7 @@
 use super::callers::Caller;
 use super::threads::Job;
 use super::{Driver, Engine, EngineChoice, Live, LiveOptions};
+use crate::fault_points::Fault;
 use crate::task::ReadyQueue;
 use std::collections::VecDeque;
 use std::future::Future;
@@ -126,6 +127,9 @@ impl<T: 'static> Confined<T> {
     fn wait<'a>(&'a self, inner: Locked<'a, T>, caller: &Arc<Caller>) -> Result<Locked<'a, T>> {
         let timeout = inner.live.until_timer();
         self.queue.callers().add(caller);
+        while Fault::ExecutorKeptWhileWaiting.is_planted() && self.queue.is_empty() {
+            std::thread::yield_now();
+        }
         self.unlock(inner);
         caller.wait(timeout);
         self.queue.callers().remove(caller);
