@@ -1,4 +1,4 @@
-//! Power cuts at a chosen operation: what every medium that can be cut shares.
+//! Power cuts at a chosen operation, for every medium that can lose power.
 use std::any::Any;
 
 /// What becomes of an operation that a power cut interrupts.
@@ -8,7 +8,7 @@ pub enum Fate {
     Land,
     /// It leaves nothing.
     Vanish,
-    /// It is half done. Each medium says what that is.
+    /// It is done in part; each medium defines how.
     Tear,
 }
 
@@ -26,28 +26,28 @@ impl Fate {
     }
 }
 
-/// A power cut to come: at the n-th operation that changes the medium, which meets `fate`.
+/// A planned power cut, at the n-th operation that changes the medium.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct CutPlan {
     /// Operations, counted from now on, that complete before the one that is cut.
     pub after_operations: u64,
-    /// The fate of that one.
+    /// The fate of the operation that is cut.
     pub fate: Fate,
 }
 
-/// What a cut unwinds the executor with where nothing may run any more, not even to the end of the
-/// poll in which it falls.
+/// The payload with which a power cut unwinds the executor where no code may run after the cut, not
+/// even the rest of the current poll.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PowerCut;
 
 impl PowerCut {
-    /// Stops everything here. Whoever runs the executor catches it and drops the tasks.
+    /// Stops all tasks at once. The executor's caller catches the payload and drops the tasks.
     pub fn unwind() -> ! {
         // Not a panic: no hook is called and nothing is printed.
         std::panic::resume_unwind(Box::new(PowerCut))
     }
 
-    /// Whether a caught payload is a power cut and no panic.
+    /// Whether a caught payload is a power cut rather than a panic.
     pub fn is(payload: &(dyn Any + Send)) -> bool {
         payload.is::<PowerCut>()
     }

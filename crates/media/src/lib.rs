@@ -1,4 +1,4 @@
-//! What bytes live on.
+//! What the FTL's pages are stored on.
 //!
 //! ```text
 //! zone           ZoneMedia: append-only zones, the contract the FTL builds on

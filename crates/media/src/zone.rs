@@ -1,4 +1,4 @@
-//! Append-only zones: the contract between the FTL and what its pages live on.
+//! Append-only zones: the contract between the FTL and the medium that stores its pages.
 //!
 //! A zone has `slots` places of one page each. It is filled by appends from slot 0 on, read at
 //! any slot, and reset as a whole. An append is described by an [`AppendHeader`] and one
@@ -54,14 +54,14 @@ impl ZoneGeometry {
     }
 }
 
-/// What is stored once an append.
+/// Stored once per append.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub struct AppendHeader {
-    /// Counts zone openings of the whole device; the same in all appends of one opening of a
-    /// zone, larger in every later opening. An append with another epoch than the zone's first
-    /// one is left over from before a reset.
+    /// Number of the zone's opening, counted over the whole device: the same in all appends of one
+    /// opening, larger in every later one. An append whose epoch differs from that of the zone's
+    /// first append is left over from before a reset.
     pub epoch: u64,
-    /// Which stream the zone belongs to; the FTL's business.
+    /// The stream that the zone belongs to; only the FTL interprets it.
     pub stream: u8,
     /// Every change up to this version was durable when this append was started.
     pub durable: Version,
@@ -79,13 +79,13 @@ pub enum SlotKind {
     Data = 1,
     /// A host's page, moved by cleaning under its old version.
     Copy = 2,
-    /// Records of the FTL (changes of mapping alone).
+    /// FTL records: changes of the mapping without page content.
     Record = 3,
-    /// A piece of a checkpoint.
+    /// Part of a checkpoint.
     Checkpoint = 4,
     /// Changes of the mapping since a checkpoint.
     Delta = 5,
-    /// A piece of a dump at a power loss; a host's page or bytes of the FTL's own.
+    /// Part of a power-loss dump: a host's page or FTL metadata.
     Dump = 6,
     /// As `Copy`, of a page that a share remapped: the version is that of the share.
     RemappedCopy = 7,
@@ -106,7 +106,7 @@ impl SlotKind {
         })
     }
 
-    /// Whether the slot holds a page of a host, where it is read from.
+    /// Whether the slot holds a host's page that reads are served from.
     pub fn is_page(self) -> bool {
         matches!(self, SlotKind::Data | SlotKind::Copy | SlotKind::RemappedCopy)
     }
@@ -117,7 +117,7 @@ impl SlotKind {
 pub struct Spare {
     /// What the slot holds.
     pub kind: SlotKind,
-    /// The logical page (for records and checkpoints a number of the FTL's own).
+    /// The logical page; for records and checkpoints a number that the FTL chooses.
     pub page: PageNo,
     /// The page's version.
     pub version: Version,
@@ -130,7 +130,7 @@ pub struct Spare {
 pub enum Body<P> {
     /// A host's page.
     Data(P),
-    /// Bytes of the FTL's own; real bytes also where hosts' pages are stamps.
+    /// FTL metadata: real bytes even where hosts' pages are stamps.
     Meta(PageBuf),
 }
 
@@ -153,12 +153,12 @@ pub struct ScannedAppend {
     pub first_offset: u32,
     /// Offset in the zone of the first slot after the append.
     pub end_offset: u32,
-    /// A spare a page, in order. `None`: what the slot holds does not match its spare (torn,
-    /// never landed, or decayed). `Some` means that content and spare were checked.
+    /// One spare per page, in order. `Some`: the slot's content was checked and matches its spare.
+    /// `None`: it does not match (torn, never written, or decayed).
     pub spares: Vec<Option<Spare>>,
-    /// What was written to slots whose content does not match, by their index among `spares`, as
-    /// far as their spares can be read: always where these are in a header, on flash only where
-    /// the medium gives the spare back.
+    /// Spares of the slots whose content does not match, with their index in `spares`, where the
+    /// spare itself is readable: always where a header holds it, on flash only where the medium
+    /// returns it.
     pub damaged: Vec<(u32, Spare)>,
 }
 
@@ -166,16 +166,16 @@ pub struct ScannedAppend {
 /// for faults, recording, throttling and checking are [`ZoneLayer`](crate::ZoneLayer)s, which
 /// forward what they do not change.
 ///
-/// Appends to one zone take their places in the order in which the futures are first polled, and
-/// may be in flight together. Cutting power (dropping the futures) lets each unfinished append
-/// land, vanish or tear, whole or in part.
+/// Appends to one zone take their slots in the order in which their futures are first polled;
+/// several may be in flight. At a power cut (the futures are dropped) each unfinished append lands,
+/// vanishes or tears.
 #[allow(async_fn_in_trait, reason = "media live on one thread; their futures need not be Send")]
 pub trait ZoneMedia: 'static {
     /// Content of hosts' pages.
     type Page: Payload;
 
-    /// Whether a read brings each page's spare with it, as on flash, which keeps both in one page.
-    /// Who maps pages then need not remember what their contents' checksums are.
+    /// Whether a read also returns each page's spare, as on flash, where both are in one flash
+    /// page. The FTL's map then need not keep checksums of contents.
     const READS_SPARES: bool;
 
     /// The shape.
@@ -184,13 +184,13 @@ pub trait ZoneMedia: 'static {
     /// Zones that cannot be used, in ascending order.
     fn retired(&self) -> Vec<ZoneNo>;
 
-    /// Appends `bodies` (1 to `append_pages_max`) to `zone` and returns the slot of the first;
-    /// the others follow it. With `durable`, it also survives a power cut once this returns;
-    /// without, only after the next [`sync`](Self::sync) that starts later.
+    /// Appends `bodies` (1 to `append_pages_max`) to `zone` and returns the slot of the first; the
+    /// others follow it. With `durable` they survive a power cut once this returns, otherwise once
+    /// a [`sync`](Self::sync) that starts later returns.
     ///
     /// # Errors
-    /// `ProgramFailed`: nothing of this append may be relied on; the zone must not be appended
-    /// to before its next reset, what it held before stays readable. `Io`: the medium's own.
+    /// `ProgramFailed`: the append's content is undefined, and the zone takes no append before its
+    /// next reset; its earlier content stays readable. `Io`: from the medium.
     /// # Panics
     /// Where the append does not fit in what is left of the zone, or `spares` and `bodies`
     /// differ in length.
@@ -203,9 +203,8 @@ pub trait ZoneMedia: 'static {
         durable: bool,
     ) -> Result<SlotNo>;
 
-    /// Reads the hosts' pages at `slots` into `out` (same length), with all the parallelism the
-    /// medium has. Contents are not checked against their checksums here; that is the caller's,
-    /// who knows what it expects.
+    /// Reads the hosts' pages at `slots` into `out` (same length), in parallel where the medium
+    /// can. Does not verify checksums: the caller knows which content it expects.
     ///
     /// # Errors
     /// `Uncorrectable` with the slot where the medium cannot read a page back; `Corrupt` where a
@@ -221,11 +220,11 @@ pub trait ZoneMedia: 'static {
         spares: &mut [Option<Spare>],
     ) -> Result<()>;
 
-    /// Reads the FTL's own bytes in the slots from `first` on, as many as `out` has. Errors as
+    /// Reads FTL metadata from `out.len()` slots, starting at `first`. Errors as
     /// [`read`](Self::read).
     async fn read_meta_run(&self, first: SlotNo, out: &mut [PageBuf]) -> Result<()>;
 
-    /// The same of one slot.
+    /// As [`read_meta_run`](Self::read_meta_run), for one slot.
     async fn read_meta(&self, slot: SlotNo) -> Result<PageBuf> {
         let mut page = [PageBuf::zero()];
         self.read_meta_run(slot, &mut page).await?;
@@ -233,10 +232,10 @@ pub trait ZoneMedia: 'static {
         Ok(page)
     }
 
-    /// What the zone holds from `from_offset` (the start of an append) on, content checked. Goes
-    /// on behind unreadable places, so a gap between `end_offset` of one append and the next is a
-    /// place where an append was torn or has decayed. Only appends of the zone's current epoch
-    /// (the latest of its readable appends, or `epoch` where given) are returned.
+    /// The appends in the zone from `from_offset` (the start of an append) on, contents checked
+    /// against their spares. Continues past unreadable slots, so a gap between two appends is an
+    /// append that was torn or has decayed. Returns only appends of the zone's current epoch
+    /// (`epoch` where given, else the latest among the readable appends).
     async fn scan(
         &self,
         zone: ZoneNo,
@@ -244,15 +243,15 @@ pub trait ZoneMedia: 'static {
         epoch: Option<u64>,
     ) -> Result<Vec<ScannedAppend>>;
 
-    /// What the zone holds, as [`scan`](Self::scan) from slot 0, at the price of reading the spare
-    /// areas alone where the medium has them apart from the pages.
+    /// As [`scan`](Self::scan) from slot 0, reading only the spare areas where the medium stores
+    /// them apart from the pages.
     async fn scan_spares(&self, zone: ZoneNo) -> Result<Vec<ScannedAppend>>;
 
     /// The header of the zone's first append, where it is readable; cheaper than a scan.
     async fn peek(&self, zone: ZoneNo) -> Result<Option<AppendHeader>>;
 
-    /// Forgets all that the zone holds; the next append starts at slot 0. The caller has made
-    /// sure that nothing in it is needed, also after a power cut before the reset is durable.
+    /// Discards the zone's content; the next append starts at slot 0. The caller ensures that
+    /// nothing in it is needed, even if a power cut undoes the reset.
     ///
     /// # Errors
     /// `ZoneRetired` where the zone cannot be used again.
@@ -261,25 +260,25 @@ pub trait ZoneMedia: 'static {
     /// Makes every append that had returned before this call durable.
     async fn sync(&self) -> Result<()>;
 
-    /// How many anchors the medium keeps beside its zones: pages from which recovery learns where to
-    /// begin. 0 where it has no place for them.
+    /// Number of anchors that the medium keeps beside its zones: pages that tell recovery where to
+    /// begin. 0 where it has no room for them.
     fn anchors(&self) -> u32;
 
-    /// Writes anchor `number`, durably. The one that is [`anchors`](Self::anchors) numbers older
-    /// makes room for it. `content` has at most
-    /// [`ANCHOR_BYTES_MAX`](crate::file_zones::ANCHOR_BYTES_MAX) bytes.
+    /// Writes anchor `number` durably, over the one that is [`anchors`](Self::anchors) numbers
+    /// older. `content` has at most [`ANCHOR_BYTES_MAX`](crate::file_zones::ANCHOR_BYTES_MAX)
+    /// bytes.
     ///
     /// # Panics
     /// Where the medium has no anchors.
     async fn write_anchor(&self, number: u64, content: &[u8]) -> Result<()>;
 
-    /// The anchors that are whole, with their numbers, in ascending order: two of one number where its
-    /// copies differ.
+    /// The intact anchors with their numbers, ascending; a number comes twice where its copies
+    /// differ.
     async fn read_anchors(&self) -> Result<Vec<(u64, Vec<u8>)>>;
 
-    /// Takes the time of writing down what changed in a mapping table: one flash page, in blocks
-    /// beside the zones. The FTL here finds its mapping in the spares of its log and has nothing
-    /// to write; the drives that are simulated had (DuraSSD, sections 2.3 and 3.1.2). Costs
-    /// nothing where there is no such time to simulate.
+    /// Takes as long as persisting changes of a mapping table: the program of one flash page, in
+    /// blocks beside the zones. This FTL recovers its mapping from the spares of its log and writes
+    /// none; the simulated drives did (DuraSSD, sections 2.3 and 3.1.2). Returns at once where no
+    /// time is simulated.
     async fn persist_mapping(&self) -> Result<()>;
 }

@@ -1,4 +1,4 @@
-//! File zones do what every zoned medium must.
+//! File zones pass the conformance tests of zoned media.
 use tantalum_base::{Rng, SlotNo};
 use tantalum_media::block_store::{CrashOptions, CrashStore, CutStyle, MemoryStore};
 use tantalum_media::conformance::ZoneFactory;
@@ -53,7 +53,7 @@ impl ZoneFactory for Factory {
 
     fn decay(&mut self, slot: SlotNo) {
         let store = self.opened.clone().unwrap();
-        // Decay is behind what is pending: let that through first.
+        // Decay hits what is on the medium: pending writes must land first.
         self.runtime
             .run(async move { tantalum_media::BlockStore::sync(&store).await })
             .unwrap()

@@ -1,7 +1,6 @@
 //! Power is cut at every single write and sync of a workload on file zones, with every fate.
 //!
-//! Not a workload of the crash lab, which knows pages of devices: here it is zones, appends and epochs
-//! that must be as promised.
+//! Not part of the crash lab, which checks pages of devices: this checks zones, appends and epochs.
 use std::cell::RefCell;
 use std::rc::Rc;
 use tantalum_base::{Rng, ZoneNo};
@@ -79,7 +78,7 @@ fn check(found: &[ScannedAppend], promised: &Promised, zone: u32, case: &str) {
             assert!(found.is_none_or(|found| found == written), "{case}: a wrong page");
         }
     }
-    // What an earlier opening held is given up by the reset.
+    // The reset gave up what an earlier opening held.
     let opened = promised.opened[zone as usize];
     for &(epoch, of_zone, first) in &promised.durable {
         if (epoch, of_zone) == (opened, zone) {

@@ -7,7 +7,7 @@ use tantalum_media::{BlockStore, IoBuf};
 use tantalum_runtime::Virtual;
 use tantalum_runtime::virtual_time::Schedule;
 
-/// Notes what it is asked for.
+/// Records which methods are called.
 #[derive(Clone, Default)]
 struct Asked(Rc<RefCell<Vec<&'static str>>>);
 
@@ -60,7 +60,7 @@ impl tantalum_media::StoreLayer for Bare {
     }
 }
 
-/// Calls each method once: the store underneath is asked the same, and nothing else.
+/// Checks that each method calls the same method of the store underneath once, and no other.
 fn forwards(store: impl BlockStore, asked: &Asked) {
     let all = async move {
         store.bytes();

@@ -148,7 +148,7 @@ fn a_throttle_adds_latency_and_shares_bandwidth() {
         .unwrap();
 }
 
-/// Random work on a medium with failures; what was recorded.
+/// Runs random work on a failing medium; returns what was recorded.
 fn recorded(seed: u64) -> (u64, u64, Vec<String>) {
     let (runtime, zones) = zones(seed, 0.02);
     let recorder = Rc::new(Recorder::new(zones, 8));

@@ -1,4 +1,4 @@
-//! Buffers that go round instead of being allocated an operation.
+//! A pool of I/O buffers, reused instead of allocated per operation.
 use std::cell::{Cell, RefCell};
 use tantalum_runtime::{IO_ALIGN, IoBuf};
 
@@ -10,10 +10,10 @@ pub struct BufferPool {
 }
 
 impl BufferPool {
-    /// Free bytes that are kept at the most; what comes back above that is given up.
+    /// Most free bytes kept; buffers returned beyond that are freed.
     const KEPT_BYTES_MAX: usize = 32 << 20;
 
-    /// A buffer of `bytes` bytes; what it holds is unspecified.
+    /// A buffer of `bytes` bytes with unspecified content.
     pub fn take(&self, bytes: usize) -> IoBuf {
         let blocks = bytes.div_ceil(IO_ALIGN).next_power_of_two();
         let class = blocks.trailing_zeros() as usize;
@@ -29,7 +29,7 @@ impl BufferPool {
         buf
     }
 
-    /// Takes a buffer back, also one that was not made here.
+    /// Returns a buffer to the pool, even one allocated elsewhere.
     pub fn give_back(&self, buf: IoBuf) {
         let capacity = buf.capacity();
         let kept_bytes = self.kept_bytes.get() + capacity;
@@ -37,7 +37,7 @@ impl BufferPool {
             return;
         }
         self.kept_bytes.set(kept_bytes);
-        // Rounded down, so that a buffer of any size can serve what its class promises.
+        // Rounded down, so that the buffer is at least as large as its class promises.
         let class = (capacity / IO_ALIGN).ilog2() as usize;
         let mut classes = self.classes.borrow_mut();
         if classes.len() <= class {

@@ -1,10 +1,10 @@
-//! A wrapper that counts what is written, to be read from any thread.
+//! A wrapper that counts operations; any thread may read the counters.
 use super::{BlockStore, IoBuf, StoreLayer};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use tantalum_base::Result;
 
-/// Counters of a [`Counting`] store. Clones are the same counters.
+/// Counters of a [`Counting`] store. Clones share the counters.
 #[derive(Clone, Debug, Default)]
 pub struct StoreCounters(Arc<Cells>);
 
@@ -18,7 +18,7 @@ struct Cells {
     syncs: AtomicU64,
 }
 
-/// What [`StoreCounters`] showed at a moment.
+/// A snapshot of [`StoreCounters`].
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct StoreCounts {
     /// Reads that succeeded.
@@ -36,12 +36,12 @@ pub struct StoreCounts {
 }
 
 impl StoreCounts {
-    /// Times that somebody waited for the medium to make something durable.
+    /// Operations that waited for the medium to make something durable.
     pub fn durable_operations(&self) -> u64 {
         self.durable_writes + self.syncs
     }
 
-    /// What came after `earlier`.
+    /// The counts since the `earlier` snapshot.
     pub fn since(&self, earlier: &StoreCounts) -> StoreCounts {
         StoreCounts {
             reads: self.reads - earlier.reads,
@@ -55,7 +55,7 @@ impl StoreCounts {
 }
 
 impl StoreCounters {
-    /// Where the counters stand. Exact once the operations of interest have returned.
+    /// The current counts. Exact once the operations of interest have returned.
     pub fn snapshot(&self) -> StoreCounts {
         let load = |cell: &AtomicU64| cell.load(Ordering::Relaxed);
         StoreCounts {
@@ -73,7 +73,7 @@ fn add(cell: &AtomicU64, amount: u64) {
     cell.fetch_add(amount, Ordering::Relaxed);
 }
 
-/// Counts what succeeds on the store inside. What [`BlockStore::prepare`] writes is not counted.
+/// Counts the operations that succeed on the inner store, except the writes of [`BlockStore::prepare`].
 #[derive(Clone)]
 pub struct Counting<S> {
     inner: S,

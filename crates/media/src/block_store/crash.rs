@@ -1,9 +1,9 @@
-//! A wrapper that can lose power: what is not durable yet is kept apart from the inner store,
-//! and at the cut each such write lands, vanishes or tears.
+//! A wrapper that can lose power: writes that are not durable yet are kept apart from the inner
+//! store, and at a power cut each of them lands, vanishes or tears.
 //!
-//! Killing a process loses nothing that the kernel already holds, so a power cut on a real file
-//! cannot be had by killing; it can be had by never giving the kernel what the medium had not
-//! promised to keep. Chosen writes and syncs fail, or are reported done and never reach the medium.
+//! Killing a process loses nothing that the kernel already holds, so it does not simulate a power
+//! cut on a real file; keeping writes from the kernel until they must be durable does. Chosen
+//! operations can fail, or be reported done without reaching the medium.
 use super::{BlockStore, IoBuf, StoreLayer, assert_in_store};
 use crate::cut::{CutPlan, Fate};
 use pending::{PendingWrite, Stage};
@@ -16,15 +16,15 @@ use tantalum_runtime::sync::{Semaphore, WaitQueue};
 
 mod pending;
 
-/// What becomes of all writes that were not durable when power was cut. Of a write that tears some
-/// 512-byte sectors reach the medium: a random subset, a prefix or a suffix; never all, never none.
+/// Fate of all writes that were not durable when power was cut. Of a torn write some 512-byte
+/// sectors reach the medium: a random subset, a prefix or a suffix; never all, never none.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum CutStyle {
     /// All vanish.
     DropAll,
     /// All land, in the order in which they were issued.
     LandAll,
-    /// Each meets a fate of its own, and overlapping ones land in random order.
+    /// Each has a random fate of its own, and overlapping ones land in random order.
     Random,
     /// Each tears, and overlapping ones land in random order.
     TearAll,
@@ -33,15 +33,15 @@ pub enum CutStyle {
 /// How a write or a sync fails.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum IoFaultKind {
-    /// `Io`. Of a write any blocks may have been written. Of what a sync should have made durable any
-    /// writes are, and the others are gone, as if they had never been: Linux forgets what it could not
-    /// write back, and the next sync succeeds.
+    /// `Io`. A failed write may have written any of its blocks. A failed sync makes some of the
+    /// writes that it covers durable and loses the others: Linux drops dirty pages that it could
+    /// not write back, and the next sync succeeds.
     Io,
     /// `OutOfSpace`: nothing was written; a sync fails as with `Io`.
     NoSpace,
 }
 
-/// What of a write is lost.
+/// Which blocks of a write are lost.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum LostBlocks {
     /// All of it.
@@ -64,8 +64,8 @@ pub struct CrashOptions {
     pub sync_ns: (u64, u64),
 }
 
-/// A store that can lose power. Clones are handles on the same wrapper, so that a harness keeps
-/// one to cut with. After a cut it refuses everything; open a new one over the inner store.
+/// A store that can lose power. Clones share one state, so that a harness can keep a handle to cut
+/// power with. After a cut all operations fail; wrap the inner store anew.
 pub struct CrashStore<S, R>(Rc<Core<S, R>>);
 
 struct Core<S, R> {
@@ -77,10 +77,10 @@ struct Core<S, R> {
     operations: Cell<u64>,
     // The number of the operation at which power is cut, and its fate.
     plan: Cell<Option<(u64, Fate)>>,
-    // By the numbers of operations, those that fail.
+    // Operations that fail, by number.
     faults: RefCell<BTreeMap<u64, IoFaultKind>>,
     fault_fates: RefCell<Rng>,
-    // What of the next write is lost.
+    // Which blocks of the next write are lost.
     lose_next: Cell<Option<LostBlocks>>,
     cut: Cell<bool>,
     cut_reached: WaitQueue,
@@ -123,23 +123,22 @@ impl<S: BlockStore, R: Runtime> CrashStore<S, R> {
         }))
     }
 
-    /// Sets at which operation power is cut; it and all later ones fail with `PowerCut`, and
-    /// [`cut`](Self::cut) then decides what becomes of what was in flight. Operations are writes and syncs, in the
-    /// order of their first polls; reads change nothing, so a cut at a read is the cut at the next
-    /// operation. The fate of a sync is whether all, none or some of what it covers was made
-    /// durable.
+    /// Plans a power cut: the chosen operation and all later ones fail with `PowerCut`, and
+    /// [`cut`](Self::cut) then decides the fate of the writes in flight. Operations are writes and
+    /// syncs, in the order of their first polls; reads change nothing, so a cut at a read equals a
+    /// cut at the next operation. The fate of a sync is whether all, none or some of what it covers
+    /// was made durable.
     pub fn plan_cut(&self, plan: CutPlan) {
         self.0.plan.set(Some((self.operations() + plan.after_operations, plan.fate)));
     }
 
-    /// Lets the operation fail that comes `nth` from now, counted from 0 as for
-    /// [`plan_cut`](Self::plan_cut).
+    /// Makes the `nth` operation from now fail, counted from 0 as for [`plan_cut`](Self::plan_cut).
     pub fn fail_operation(&self, nth: u64, kind: IoFaultKind) {
         self.0.faults.borrow_mut().insert(self.operations() + nth, kind);
     }
 
-    /// Lets the next write be reported done, and durable where that is asked for, though some of it never
-    /// reaches the medium: what was there stays there.
+    /// Makes the next write report success, and durability if asked for, though some of its blocks
+    /// never reach the medium and keep their old content.
     pub fn lose_next_write(&self, blocks: LostBlocks) {
         self.0.lose_next.set(Some(blocks));
     }
@@ -169,8 +168,8 @@ impl<S: BlockStore, R: Runtime> CrashStore<S, R> {
         &self.0.inner
     }
 
-    /// Cuts power: lets every write that is not durable, also those whose future was dropped,
-    /// meet its fate on the inner store, which then holds what the next opening finds.
+    /// Cuts power: applies the fate of every write that is not durable, even if its future was
+    /// dropped, to the inner store, which then holds what the next opening finds.
     pub async fn cut(&self, rng: &mut Rng, style: CutStyle) -> Result<()> {
         let core = &self.0;
         self.die();
@@ -201,7 +200,7 @@ impl<S: BlockStore, R: Runtime> CrashStore<S, R> {
         core.inner.sync().await
     }
 
-    /// The part of a cut that a sync in progress had already done; returns what it had not.
+    /// Lands what the sync at which power was cut had already done; returns the other writes.
     async fn finish_sync(
         &self,
         pending: Vec<Rc<PendingWrite>>,
@@ -237,7 +236,7 @@ impl<S: BlockStore, R: Runtime> CrashStore<S, R> {
         Ok(())
     }
 
-    /// Counts an operation: its fate where power is cut at this very one, and how it fails where it does.
+    /// Counts an operation; returns its fate if power is cut at it, and how it fails if it does.
     fn count_operation(&self) -> (Option<Fate>, Option<IoFaultKind>) {
         let number = self.0.operations.get();
         self.0.operations.set(number + 1);
@@ -249,7 +248,7 @@ impl<S: BlockStore, R: Runtime> CrashStore<S, R> {
         (Some(fate), None)
     }
 
-    /// The end of a write that fails: any of its blocks may have been written.
+    /// Ends a failing write: any of its blocks may have been written.
     fn fail_write(&self, write: &PendingWrite, kind: IoFaultKind) -> Error {
         let mut fates = self.0.fault_fates.borrow_mut();
         write.lose(|_| kind == IoFaultKind::NoSpace || fates.chance(0.5));
@@ -257,7 +256,7 @@ impl<S: BlockStore, R: Runtime> CrashStore<S, R> {
         fault(kind, "a write")
     }
 
-    /// The end of a sync that fails: some of what it covers is durable, and the rest is forgotten.
+    /// Ends a failing sync: some of the writes that it covers are durable, the others are dropped.
     async fn fail_sync(&self, covered: &[Rc<PendingWrite>], kind: IoFaultKind) -> Result<()> {
         for write in covered.iter().filter(|write| write.stage.get() == Stage::Returned) {
             if self.0.fault_fates.borrow_mut().chance(0.5) {
@@ -269,7 +268,7 @@ impl<S: BlockStore, R: Runtime> CrashStore<S, R> {
         Err(fault(kind, "a sync"))
     }
 
-    /// Waits as long as an operation takes.
+    /// Waits for a random time between the two bounds.
     async fn delay(&self, (least_ns, greatest_ns): (u64, u64)) {
         if greatest_ns > 0 {
             let spread_ns = greatest_ns.saturating_sub(least_ns) + 1;
@@ -278,7 +277,7 @@ impl<S: BlockStore, R: Runtime> CrashStore<S, R> {
         }
     }
 
-    /// Notes a write in flight.
+    /// Registers a write in flight.
     fn issue(&self, offset: u64, buf: &IoBuf, fate: Option<Fate>) -> Rc<PendingWrite> {
         let mut state = self.0.state.borrow_mut();
         let number = state.next_number;
@@ -288,12 +287,12 @@ impl<S: BlockStore, R: Runtime> CrashStore<S, R> {
         write
     }
 
-    /// Forgets writes that are durable now.
+    /// Drops writes that are durable now.
     fn forget(&self, durable: impl Fn(&PendingWrite) -> bool) {
         self.0.state.borrow_mut().pending.retain(|write| !durable(write));
     }
 
-    /// Writes that had returned by now, in the order of issue.
+    /// Writes that have returned, in the order of issue.
     fn returned(&self) -> Vec<Rc<PendingWrite>> {
         let state = self.0.state.borrow();
         state.pending.iter().filter(|write| write.stage.get() == Stage::Returned).cloned().collect()
@@ -316,7 +315,7 @@ impl<S: BlockStore, R: Runtime> CrashStore<S, R> {
             buf
         };
         self.check_power("a durable write")?;
-        // What had returned before is older than this write: it must not land on top of it.
+        // Writes that had returned before this one was issued must not land over it.
         for older in core.state.borrow().pending.iter() {
             if older.number < write.number && older.stage.get() == Stage::Returned {
                 older.supersede(offset, buf.len());
@@ -347,7 +346,7 @@ impl<S: BlockStore, R: Runtime> StoreLayer for CrashStore<S, R> {
         self.check_power("a read")?;
         self.delay(self.0.options.read_ns).await;
         self.check_power("a read")?;
-        // Taken before the inner read: what a sync moves down meanwhile must not be missed.
+        // Collected before the inner read: a sync may land such a write meanwhile.
         let mut newer = self.returned();
         newer.retain(|write| write.overlaps(offset, buf.len()));
         let mut buf = self.0.inner.read(offset, buf).await?;
@@ -391,7 +390,7 @@ impl<S: BlockStore, R: Runtime> StoreLayer for CrashStore<S, R> {
         }
         for write in &covered {
             self.check_power("a sync")?;
-            // Another sync may have been quicker, and have put newer writes on top since.
+            // Another sync may have landed it already, and newer writes over it since.
             if write.stage.get() == Stage::Returned {
                 write.land(&self.0.inner).await?;
             }

@@ -15,20 +15,20 @@ use tantalum_runtime::live::{LiveFile, ParentOnly};
 /// Zeros written at a time when a range is prepared.
 const PREPARE_BYTES: u64 = 1 << 20;
 
-/// How long a lock is waited for that no living process is known to hold.
+/// How long to wait for a lock that no living process is known to hold.
 const LOCK_WAIT: Duration = Duration::from_secs(5);
 const LOCK_RETRY: Duration = Duration::from_millis(10);
 
 /// How a file is opened.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct FileStoreOptions {
-    /// Go past the page cache where the file system can (tmpfs and some others cannot).
+    /// Bypass the page cache where the file system supports it (tmpfs and some others do not).
     pub direct: bool,
-    /// Open it to be read only: writes and syncs are refused as [`ErrorKind::ReadOnly`]. Many may
-    /// read together, but nobody while another one may write.
+    /// Open for reading only: writes and syncs are refused as [`ErrorKind::ReadOnly`]. Many readers
+    /// may share the file, but not with a writer.
     pub read_only: bool,
-    /// Make a file without room for its content, which the file system finds as it is written: a
-    /// large one takes no time, and a full file system is met at some later write.
+    /// Create the file without allocating its space: a large file takes no time, but a full file
+    /// system shows only at a later write.
     pub sparse: bool,
 }
 
@@ -39,8 +39,7 @@ impl Default for FileStoreOptions {
 }
 
 /// A store in a file or on a block device. Clones are handles on the same open file, which stays
-/// locked until the last one is dropped. A forked child has no part in it: neither the file, nor
-/// the lock.
+/// locked until the last one is dropped. A forked child has neither the file nor the lock.
 #[derive(Clone)]
 pub struct FileStore(Rc<Inner>);
 
@@ -52,13 +51,13 @@ struct Inner {
     control: File,
     path: PathBuf,
     bytes: u64,
-    // As it was opened, not only as it was asked for.
+    // The options in effect: not `direct` where the file system refuses that.
     options: FileStoreOptions,
     pool: BufferPool,
 }
 
 impl FileStore {
-    /// Opens what is at `path`. To be read only, it may lie on a read-only or full file system.
+    /// Opens the file or device at `path`; read-only, also on a read-only or full file system.
     ///
     /// # Errors
     /// `Locked` where another process holds it; `Io` where it cannot be opened.
@@ -86,7 +85,7 @@ impl FileStore {
             && let Err(error) = allocate(&file, path, bytes, options.sparse)
         {
             if !existed {
-                // What was begun is taken back; that this may fail too adds nothing.
+                // The first error is the one to report.
                 let _ = std::fs::remove_file(path);
             }
             return Err(error);
@@ -109,18 +108,18 @@ impl FileStore {
         })))
     }
 
-    /// Whether it goes past the page cache.
+    /// Whether I/O bypasses the page cache.
     pub fn is_direct(&self) -> bool {
         self.0.options.direct
     }
 
-    /// Whether all of the range has been written before, as far as the file system tells.
+    /// Whether the whole range has been written before, as far as the file system tells.
     fn is_written(&self, offset: u64, bytes: u64) -> bool {
         let hole = rustix::fs::seek(&self.0.control, rustix::fs::SeekFrom::Hole(offset));
         hole.is_ok_and(|hole| hole >= offset + bytes)
     }
 
-    /// Refuses a change of what was opened to be read only.
+    /// Refuses changes where the store was opened read-only.
     fn check_writable(&self, what: &str) -> Result<()> {
         if self.0.options.read_only { Err(read_only(&self.0.path, what)) } else { Ok(()) }
     }
@@ -197,7 +196,7 @@ fn read_only(path: &Path, what: &str) -> Error {
     Error::new(ErrorKind::ReadOnly, context)
 }
 
-/// Opens the file, past the page cache where asked for and possible; and as what it is open.
+/// Opens the file, with direct I/O if asked for and possible; returns the options in effect.
 fn open_file(
     path: &Path,
     create: bool,
@@ -219,10 +218,10 @@ fn open_file(
     Ok((file, FileStoreOptions { direct: false, ..options }))
 }
 
-/// Locks the file, together with others who read where it is `shared`, or says who holds it. The lock
-/// is the kernel's and leaves nothing behind, in the folder neither. A process that was killed holds
-/// its lock until the kernel has taken its I/O apart, which may be after its parent was told of its
-/// end: where no living process is known to hold the lock, this waits for it.
+/// Locks the file, shared with other readers if `shared`, or fails and names the holder. It is a
+/// kernel lock, so no lock file is left behind. A killed process holds its lock until the kernel
+/// has finished its I/O, which may be after its parent was told of its exit: where no living
+/// process is known to hold the lock, this waits.
 fn lock(file: &File, path: &Path, shared: bool) -> Result<()> {
     let mut waited = Duration::ZERO;
     loop {
@@ -248,10 +247,10 @@ fn pause(time: Duration) {
     std::thread::sleep(time);
 }
 
-/// Whether the process runs: neither gone nor only waiting for its parent to be told.
+/// Whether the process runs: it exists and is not a zombie.
 fn is_alive(pid: u32) -> bool {
     let state = std::fs::read_to_string(format!("/proc/{pid}/stat"));
-    // The state stands behind the name, which may hold anything.
+    // The state follows the process name in parentheses, which may contain any character.
     state.is_ok_and(|stat| !stat.rsplit(')').next().is_some_and(|rest| rest.starts_with(" Z")))
 }
 
@@ -267,8 +266,8 @@ fn holder(file: &File) -> Option<u32> {
     })
 }
 
-/// Makes the file `bytes` long, with room for them unless it is to be sparse. After an error it is as
-/// long as before.
+/// Sets the file's length to `bytes` and allocates them unless `sparse`. On error the length is
+/// unchanged.
 fn allocate(file: &File, path: &Path, bytes: u64, sparse: bool) -> Result<()> {
     let failed = |error: std::io::Error| {
         if error.kind() == std::io::ErrorKind::StorageFull {
@@ -282,10 +281,10 @@ fn allocate(file: &File, path: &Path, bytes: u64, sparse: bool) -> Result<()> {
         return file.set_len(bytes).map_err(failed);
     }
     match rustix::fs::fallocate(file, FallocateFlags::empty(), 0, bytes) {
-        // Without allocation a full disk shows later, at a write.
+        // Without allocation a full disk shows only at a later write.
         Ok(()) | Err(rustix::io::Errno::OPNOTSUPP) => {}
         Err(error) => {
-            // Some file systems keep what they had allocated until they met the end.
+            // Some file systems keep what they allocated before they ran out of space.
             let _ = file.set_len(old_bytes);
             return Err(failed(error.into()));
         }
@@ -326,7 +325,7 @@ mod tests {
         drop(store);
         let store = FileStore::open(&live, &path, FileStoreOptions::default()).unwrap();
         live.run(async move {
-            // Preparing must not be asked of what holds something; where it was, it is zero.
+            // `prepare` may destroy content: it made zeros of what was written here.
             assert!(store.is_written(0, 1 << 20));
             let buf = store.read(4096, store.buffer(4096)).await.unwrap();
             assert!(buf.iter().all(|byte| *byte == 0));

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use std::rc::Rc;
 use tantalum_base::{Error, ErrorKind, Result};
 
-/// What is allocated at once where a part of the store is first written.
+/// Unit in which RAM is allocated, when a part of the store is first written.
 const CHUNK_BYTES: usize = 256 << 10;
 
 /// A store in RAM that reads as zeros where it was never written. Clones share the content,
@@ -16,7 +16,7 @@ pub struct MemoryStore(Rc<Content>);
 struct Content {
     bytes: u64,
     chunks: RefCell<Vec<Option<Box<[u8]>>>>,
-    /// Blocks that cannot be read until they are written, by the byte at which they start.
+    /// First bytes of the blocks that cannot be read until they are written.
     unreadable: RefCell<BTreeSet<u64>>,
     pool: BufferPool,
 }
@@ -41,26 +41,26 @@ impl MemoryStore {
         store
     }
 
-    /// All that it holds.
+    /// The whole content.
     pub fn image(&self) -> Vec<u8> {
         let mut image = vec![0; self.0.bytes as usize];
         self.read_into(0, &mut image);
         image
     }
 
-    /// Flips one bit behind everybody's back, as decay does.
+    /// Flips one bit without a write, as decay does.
     pub fn flip_bit(&self, byte: u64, bit: u8) {
         let mut chunks = self.0.chunks.borrow_mut();
         let chunk = chunks[(byte / CHUNK_BYTES as u64) as usize].get_or_insert_with(zero_chunk);
         chunk[(byte % CHUNK_BYTES as u64) as usize] ^= 1 << bit;
     }
 
-    /// Makes a block zeros behind everybody's back; `byte` is where it starts.
+    /// Zeroes the block that starts at `byte`, without a write.
     pub fn wipe_block(&self, byte: u64) {
         self.write_from(byte, &[0; BLOCK_BYTES as usize]);
     }
 
-    /// Makes a block unreadable until it is written, as a bad sector is; `byte` is where it starts.
+    /// Makes the block that starts at `byte` unreadable until it is written, as a bad sector is.
     pub fn spoil_block(&self, byte: u64) {
         self.0.unreadable.borrow_mut().insert(byte);
     }

@@ -8,7 +8,7 @@
 //! ├ salvage         wrapper: gives zeros for blocks that cannot be read
 //! ├ crash           wrapper: keeps unsynced writes apart, and drops, reorders or tears them
 //! └ layer           how wrappers are made: a StoreLayer forwards whatever it does not change
-//! buffer_pool       buffers that go round instead of being allocated an operation
+//! buffer_pool       I/O buffers, reused instead of allocated per operation
 //! ```
 use tantalum_base::Result;
 
@@ -39,11 +39,11 @@ pub trait BlockStore: 'static {
     /// Length in bytes.
     fn bytes(&self) -> u64;
 
-    /// A buffer of `bytes` bytes fit for this store's direct I/O. Recycled where possible, so
-    /// what it holds is unspecified.
+    /// A buffer of `bytes` bytes fit for this store's direct I/O. Recycled where possible, so its
+    /// content is unspecified.
     fn buffer(&self, bytes: usize) -> IoBuf;
 
-    /// Gives a buffer back that is no longer needed, for [`buffer`](Self::buffer) to hand out.
+    /// Returns a buffer for [`buffer`](Self::buffer) to reuse.
     fn recycle(&self, buf: IoBuf);
 
     /// Fills the buffer from `offset`.
@@ -55,10 +55,9 @@ pub trait BlockStore: 'static {
     /// Makes every write that had returned before this call durable.
     async fn sync(&self) -> Result<()>;
 
-    /// Makes later writes to a range cheap that was never written, and whose content nobody
-    /// needs: a file writes zeros over it, because the first write to an extent that is only
-    /// allocated costs its file system a journal commit. What the range holds afterwards is
-    /// unspecified; nothing else may be in flight on it.
+    /// Makes later writes to a never-written range cheap: a file writes zeros over it, because the
+    /// first write to an extent that is only allocated costs its file system a journal commit. The
+    /// range's content is unspecified afterwards; no other operation on it may be in flight.
     async fn prepare(&self, offset: u64, bytes: u64) -> Result<()>;
 }
 

@@ -1,8 +1,8 @@
-//! Anchors: pages beside the zones, from which recovery learns where to begin.
+//! Anchors: pages beside the zones that tell recovery where to begin.
 //!
-//! Anchor `n` takes place `n` modulo the number of places, so that the latest are there whatever is
-//! cut short. Each is written twice, in two areas one behind the other, so that no single damaged
-//! block takes one away (docs/format.md, "Anchors").
+//! Anchor `n` is stored at place `n` modulo the number of places, so that an interrupted write
+//! damages only the oldest. Each has two copies, in two consecutive areas, so that no single
+//! damaged block loses an anchor (docs/format.md, "Anchors").
 use super::FileZones;
 use crate::block_store::{BlockStore, IoBuf};
 use std::collections::BTreeMap;
@@ -14,10 +14,10 @@ const MAGIC: [u8; 8] = *b"TantAnch";
 const CONTENT_AT: usize = 40;
 const CHECKSUM_AT: usize = PAGE_BYTES - 4;
 
-/// Bytes that an anchor can say.
+/// Most bytes of content in an anchor.
 pub const ANCHOR_BYTES_MAX: usize = CHECKSUM_AT - CONTENT_AT;
 
-/// Where the anchors are.
+/// Location of the anchors.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct AnchorArea {
     pub(super) first_byte: u64,
@@ -41,7 +41,7 @@ fn encode(page: &mut [u8], volume_id: u128, number: u64, content: &[u8]) {
     page[CHECKSUM_AT..].copy_from_slice(&checksum.to_le_bytes());
 }
 
-/// Number and content of the anchor in `page`; `None` where it is none, or another volume's.
+/// Number and content of the anchor in `page`; `None` where it holds none of this volume.
 fn decode(page: &[u8], volume_id: u128) -> Option<(u64, &[u8])> {
     let long = |at: usize| u64::from_le_bytes(page[at..at + 8].try_into().expect("8 bytes"));
     let word = |at: usize| u32::from_le_bytes(page[at..at + 4].try_into().expect("4 bytes"));
@@ -54,8 +54,8 @@ fn decode(page: &[u8], volume_id: u128) -> Option<(u64, &[u8])> {
 }
 
 impl<S: BlockStore> FileZones<S> {
-    /// The same with `places` anchors from `first_byte` of the store on, for which
-    /// [`anchor_area_bytes`] are set aside there.
+    /// Adds `places` anchors at `first_byte` of the store, where [`anchor_area_bytes`] are reserved
+    /// for them.
     pub fn with_anchors(mut self, first_byte: u64, places: u32) -> Self {
         let end = first_byte + anchor_area_bytes(places);
         let zones = self.byte_of(tantalum_base::SlotNo(0));
@@ -91,7 +91,7 @@ impl<S: BlockStore> FileZones<S> {
             let bytes = area.places as usize * PAGE_BYTES;
             let buf = self.store.buffer(bytes);
             let read = self.store.read(area.first_byte + copy * bytes as u64, buf).await;
-            // The other copy may be read where this one cannot.
+            // The other copy may still be readable.
             let Ok(buf) = read else { continue };
             for (place, page) in (0..).zip(buf.chunks_exact(PAGE_BYTES)) {
                 let Some((number, content)) = decode(page, self.options.volume_id) else {

@@ -1,9 +1,9 @@
-//! The header page of an append: what it says, byte for byte (docs/format.md, "File zones").
+//! The header page of an append, byte for byte (docs/format.md, "File zones").
 use crate::zone::{AppendHeader, SlotKind, Spare};
 use tantalum_base::checksum::crc32c;
 use tantalum_base::{PAGE_BYTES, PageNo, Version};
 
-/// Pages in one append at the most: as many spares as the header page has room for.
+/// Most pages in one append: as many as the header page has room for spares.
 pub const APPEND_PAGES_MAX: u32 = ((CHECKSUM_AT - SPARES_AT) / SPARE_BYTES) as u32;
 
 const MAGIC: [u8; 8] = *b"TantalZA";
@@ -13,7 +13,7 @@ const SPARES_AT: usize = 128;
 const SPARE_BYTES: usize = 24;
 const CHECKSUM_AT: usize = PAGE_BYTES - 4;
 
-/// Where an append stands. A header that names another place was misdirected, or is a copy.
+/// Location of an append. A header that names another location was misdirected or copied.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) struct Place {
     pub(super) volume_id: u128,
@@ -50,13 +50,13 @@ pub(super) fn encode(page: &mut [u8], place: Place, header: &AppendHeader, spare
     put(page, CHECKSUM_AT, checksum.to_le_bytes());
 }
 
-/// Whether `page` is worth a closer look; quick.
+/// Quick check whether `page` may be a header.
 #[inline]
 pub(super) fn looks_like_header(page: &[u8]) -> bool {
     page.starts_with(&MAGIC)
 }
 
-/// The header at `place`, where `page` holds one that is whole and belongs there.
+/// The header in `page`, if it is intact and belongs to `place`.
 pub(super) fn decode(page: &[u8], place: Place) -> Option<(AppendHeader, Vec<Spare>)> {
     let header = decode_header(page, place)?;
     let count = u16::from_le_bytes(get(page, 10)) as usize;

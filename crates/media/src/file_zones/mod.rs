@@ -1,24 +1,24 @@
 //! Zones as fixed extents of a flat store.
 //!
 //! An append is one contiguous write: a header page with the spares and their checksums, then
-//! the pages (docs/format.md, "File zones"). A header tells its own checksum, volume, zone and
-//! place, and the checksum of every page, so that an append that was torn or misdirected, and a
-//! page that decayed, are found by looking at nothing else.
+//! the pages (docs/format.md, "File zones"). A header holds its own checksum, its volume, zone and
+//! place, and the checksum of every page: torn or misdirected appends and decayed pages are
+//! detected without any other data.
 //!
 //! # What a reset leaves behind
-//! A reset writes nothing: it only lets the next append start at slot 0. What the zone held stays
-//! on the store until it is overwritten, and is told from what is appended later by its epoch:
-//! a scan returns the latest epoch alone. So the caller guarantees that
+//! A reset writes nothing: it only lets the next append start at slot 0. Old content stays on the
+//! store until it is overwritten; its epoch tells it from later appends, as a scan returns only the
+//! latest epoch. So the caller guarantees that
 //! - every opening of a zone takes a larger epoch than every earlier one of the device;
-//! - a zone is reset only when nothing in it is needed, also if the reset is forgotten;
-//! - where it knows a zone's epoch, it says so to [`scan`](ZoneMedia::scan). Without it, a zone
-//!   whose new appends were all lost shows what it held before the reset. That is old but true
-//!   (pages under the versions they were written with), and loses against what replaced it; a
-//!   change of mapping alone (a trim) must be kept for as long as such a page can come to light.
+//! - a zone is reset only when nothing in it is needed, even if a power cut undoes the reset;
+//! - where it knows a zone's epoch, it passes it to [`scan`](ZoneMedia::scan). Without an epoch, a
+//!   zone whose new appends were all lost returns what it held before the reset: old pages with
+//!   their true versions, which lose against newer ones; a record that only changes the mapping (a
+//!   trim) must be kept for as long as such a page can be found.
 //!
 //! # After opening
-//! Where a zone's next append would go is not known after opening: a zone is appended to only
-//! after a reset. What was written before is read and scanned.
+//! After opening, the next free slot of a zone is unknown: a zone takes appends only after a reset.
+//! Older content can be read and scanned.
 mod anchors;
 mod header;
 mod read;
@@ -35,10 +35,10 @@ use std::cell::RefCell;
 use tantalum_base::{Error, ErrorKind, PAGE_BYTES, PageBuf, Result, ResultExt, SlotNo, ZoneNo};
 use tantalum_runtime::sync::WaitQueue;
 
-/// Where the zones are, and whose.
+/// Location of the zones, and their volume.
 #[derive(Clone, Copy, Debug)]
 pub struct FileZonesOptions {
-    /// Identity of the volume: what another volume left on the same store is not taken for ours.
+    /// Identity of the volume; content that another volume left on the store is ignored.
     pub volume_id: u128,
     /// Where the first zone starts, in bytes from the start of the store; a multiple of 4096.
     pub first_byte: u64,
@@ -64,7 +64,7 @@ struct Zone {
     preparation: Preparation,
 }
 
-/// Whether the zone's extent was written before, so that writing it costs the file system nothing.
+/// Whether the zone's extent was written before, so that a write costs no file system journal commit.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Preparation {
     Unknown,
@@ -73,7 +73,7 @@ enum Preparation {
 }
 
 impl<S: BlockStore> FileZones<S> {
-    /// Bytes that a scan reads at once.
+    /// Bytes that a scan reads in one operation.
     const SCAN_READ_BYTES: u64 = 1 << 20;
 
     /// Zones on `store`.
@@ -129,7 +129,7 @@ impl<S: BlockStore> FileZones<S> {
         offset
     }
 
-    /// Prepares the zone's extent once, before the first append to it; others wait meanwhile.
+    /// Prepares the zone's extent once, before the first append to it; concurrent appends wait.
     async fn prepare(&self, zone: ZoneNo) -> Result<()> {
         let state = || self.zones.borrow()[zone.index()].preparation;
         while state() != Preparation::Done {
@@ -156,7 +156,7 @@ impl<S: BlockStore> FileZones<S> {
         self.prepared.wake_all();
     }
 
-    /// The append as it goes to the store.
+    /// Encodes the append as it goes to the store.
     fn encode(
         &self,
         zone: ZoneNo,
@@ -177,7 +177,7 @@ impl<S: BlockStore> FileZones<S> {
     }
 }
 
-/// Ends a preparation also where its future is dropped, so that nobody waits for it forever.
+/// Ends a preparation even if its future is dropped, so that no append waits for it forever.
 struct RunningPreparation<'a, S: BlockStore> {
     zones: &'a FileZones<S>,
     zone: ZoneNo,
@@ -238,8 +238,8 @@ impl<S: BlockStore> ZoneMedia for FileZones<S> {
         Ok(SlotNo(slot.0 + 1))
     }
 
-    /// Any slot reads, also one that holds the FTL's own bytes or an append's header: there is
-    /// nothing beside a page that would tell. The checksum that the caller expects does.
+    /// Returns any slot's bytes, even FTL metadata or an append's header: a file slot has no spare
+    /// that tells them apart. The caller detects these by the checksum that it expects.
     async fn read(&self, slots: &[SlotNo], out: &mut [PageBuf]) -> Result<()> {
         self.read_slots(slots, out).await
     }
@@ -258,8 +258,8 @@ impl<S: BlockStore> ZoneMedia for FileZones<S> {
         self.read_slots(&slots, out).await
     }
 
-    /// Reads the zone in large pieces. Without an `epoch`, the zone is read from its start even
-    /// where `from_offset` lies further on, so as to know which epoch is the latest.
+    /// Reads the zone in large pieces. Without an `epoch` it reads from the zone's start, whatever
+    /// `from_offset` is, to find out the latest epoch.
     async fn scan(
         &self,
         zone: ZoneNo,

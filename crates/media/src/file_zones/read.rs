@@ -1,4 +1,4 @@
-//! Reads of many slots: neighbours in one operation, the rest side by side.
+//! Reads of many slots: neighbours in one operation, the rest concurrently.
 use super::FileZones;
 use crate::block_store::BlockStore;
 use std::cell::{Cell, RefCell};
@@ -7,10 +7,10 @@ use std::pin::{Pin, pin};
 use std::task::Poll;
 use tantalum_base::{PAGE_BYTES, PageBuf, Result, ResultExt, SlotNo};
 
-/// Slots in one operation at the most.
+/// Most slots read in one operation.
 const RUN_SLOTS_MAX: usize = 256;
 
-/// What the lanes of one read share.
+/// State that the concurrent lanes of one read share.
 struct Work<'a> {
     slots: &'a [SlotNo],
     /// Index of the first slot that no lane has taken.
@@ -43,8 +43,8 @@ impl<S: BlockStore> FileZones<S> {
             return self.read_run(&work, first).await;
         }
         work.next.set(0);
-        // A fixed number of lanes, each taking the next run when it has done one: as concurrent
-        // as a store is likely to profit from, and nothing to allocate.
+        // A fixed number of lanes, each taking the next run when it has finished one: enough
+        // concurrency for a store, without allocation.
         let lanes = [
             pin!(self.lane(&work)),
             pin!(self.lane(&work)),
@@ -82,7 +82,7 @@ impl<S: BlockStore> FileZones<S> {
     }
 }
 
-/// Runs the lanes side by side until all are done; the first error counts.
+/// Runs the lanes concurrently until all are done; returns the first error.
 pub(super) async fn join<F, const LANES: usize>(lanes: [Pin<&mut F>; LANES]) -> Result<()>
 where
     F: Future<Output = Result<()>>,

@@ -1,27 +1,27 @@
-//! What a zone holds, found slot by slot.
+//! Finds the appends in a zone, slot by slot.
 use super::header::{self, Place};
 use crate::zone::{ScannedAppend, Spare};
 use tantalum_base::checksum::crc32c;
 
 /// Takes the slots of a zone in order and finds the appends among them.
 ///
-/// A slot whose content is what an append says is there is that page and nothing else. Any other
-/// slot is tried for a header, also inside an append: pages that never landed leave what an
-/// earlier opening of the zone wrote there, and an old append can reach over newer ones. So
-/// several appends may cover a slot until [`finish`](Self::finish) knows which epoch counts.
+/// A slot whose content matches the checksum in an append's header is that append's page. Any other
+/// slot is tried for a header, even inside an append: where pages never landed, the slots still
+/// hold what an earlier opening of the zone wrote, and an old append can extend over newer ones. So
+/// several appends may cover a slot until [`finish`](Self::finish) determines the current epoch.
 pub(super) struct Scanner {
     volume_id: u128,
     zone: u32,
     slots_per_zone: u32,
     epoch: Option<u64>,
     found: Vec<Candidate>,
-    // Of `found`, those that reach past the slot looked at.
+    // Indexes in `found` of the appends that extend past the current slot.
     open: Vec<usize>,
 }
 
 struct Candidate {
     append: ScannedAppend,
-    // What the header says, checked or not.
+    // All spares in the header, whether the slots' content matched or not.
     spares: Vec<Spare>,
 }
 
@@ -82,8 +82,8 @@ impl Scanner {
         };
         let mut appends: Vec<ScannedAppend> = Vec::with_capacity(self.found.len());
         for Candidate { mut append, spares } in self.found {
-            // Appends of one opening never overlap: what stands inside another one is a page
-            // that looks like a header.
+            // Appends of one epoch never overlap: one inside another is a page that looks like a
+            // header.
             let inside = appends.last().is_some_and(|last| append.first_offset <= last.end_offset);
             if append.header.epoch == epoch && !inside {
                 let written = (0..).zip(spares).zip(&append.spares);

@@ -8,29 +8,27 @@ use tantalum_base::{Error, ErrorKind, Result, SlotNo, ZoneNo};
 /// What the checker knows of a zone.
 #[derive(Clone, Debug, Default)]
 struct Zone {
-    // False before the first reset since the medium was opened and after a failure: what the
-    // zone holds may be read, but not appended to.
+    // False before the first reset after opening, and after a failure: the zone may be read but not
+    // appended to.
     open: bool,
     resetting: bool,
     retired: bool,
     next_offset: u32,
-    // Appends whose answer has not come, and reads.
     appends_in_flight: u32,
     reads_in_flight: u32,
     epoch: Option<u64>,
-    // Of the epochs seen on this zone, the largest.
+    // The largest epoch seen on this zone.
     epoch_max: u64,
-    // Which slots below `next_offset` hold a page whose append has been answered.
+    // For each slot below `next_offset`: whether it holds a page of a completed append.
     readable: Vec<bool>,
 }
 
-/// Passes everything on and panics where the contract is broken: appends past the end of a zone,
-/// to a zone that was not reset since the medium was opened or that failed, reads of slots that
-/// no answered append filled, resets of zones in use, epochs that go back, spares that do not
-/// match their pages.
+/// Forwards everything and panics where the caller breaks the contract: appends past the end of a
+/// zone, to a zone that failed or was not reset since opening, reads of slots that no completed
+/// append filled, resets of zones in use, epochs that decrease, spares that do not match their
+/// pages.
 ///
-/// What a zone held when the medium was opened is not known here; it may be read at will until
-/// the zone's first reset.
+/// Any slot may be read until its zone's first reset: what it held at opening is not known here.
 pub struct Checker<M> {
     inner: Rc<M>,
     geometry: ZoneGeometry,
@@ -121,7 +119,7 @@ impl<M: ZoneMedia> Checker<M> {
             self.zone(zone, |state| {
                 assert!(!state.retired, "read of {slot:?} in the retired {zone:?}");
                 assert!(!state.resetting, "read of {slot:?} while {zone:?} is being reset");
-                // An epoch of its own: the zone was reset since the medium was opened.
+                // Without an epoch the zone may hold content from before opening.
                 let unknown = !state.open && state.epoch.is_none();
                 assert!(
                     unknown || state.readable.get(offset).is_some_and(|readable| *readable),

@@ -9,23 +9,23 @@ use tantalum_base::{Error, ErrorKind, Payload, Result, Rng, SlotNo, ZoneNo};
 /// How an append fails.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum AppendFault {
-    /// `ProgramFailed`: its places are used up and unreadable.
+    /// `ProgramFailed`: its slots are used up and unreadable.
     ProgramFailed,
     /// `Io`: nothing reached the medium.
     Io,
-    /// It succeeds, but the page with this number in the append (the last one where it has
-    /// fewer) is another than was asked for.
+    /// It succeeds, but the page with this index in the append (the last one where it has fewer)
+    /// gets other content than was asked for.
     Corrupt(u32),
 }
 
 /// Chances of failure, all 0 by default.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct FaultsOptions {
-    /// Seed of everything that is left to chance.
+    /// Seed of all random decisions.
     pub seed: u64,
     /// Chance that an append fails with `ProgramFailed`.
     pub program_failed: f64,
-    /// Chance, for each slot read, that it is and stays `Uncorrectable`.
+    /// Chance, for each slot read, that the slot becomes `Uncorrectable` for good.
     pub uncorrectable: f64,
     /// Chance that a reset fails with `ZoneRetired`.
     pub zone_retired: f64,
@@ -86,15 +86,15 @@ impl Script {
     }
 }
 
-/// Lets operations fail, by script and by seeded chance. Operations are counted from 0 when the
-/// wrapper was made; a read counts once a slot.
+/// Makes operations fail, by script and by seeded chance. Operations are counted from the wrapper's
+/// creation, reads once per slot.
 pub struct Faults<M> {
     inner: Rc<M>,
     state: RefCell<Script>,
 }
 
 impl<M: ZoneMedia> Faults<M> {
-    /// Injects into `inner`.
+    /// Injects failures into `inner`.
     pub fn new(inner: Rc<M>, options: FaultsOptions) -> Self {
         let state = RefCell::new(Script {
             options,
@@ -112,25 +112,25 @@ impl<M: ZoneMedia> Faults<M> {
         Faults { inner, state }
     }
 
-    /// Lets the append fail that comes `nth` from now, counted from 0.
+    /// Makes the `nth` append from now fail, counted from 0.
     pub fn fail_append(&self, nth: u64, fault: AppendFault) {
         let state = &mut *self.state.borrow_mut();
         state.scripted_appends.insert(state.appends + nth, fault);
     }
 
-    /// Lets the slot decay that is read `nth` from now, counted from 0.
+    /// Makes the `nth` slot that is read from now on decay, counted from 0.
     pub fn fail_read(&self, nth: u64) {
         let state = &mut *self.state.borrow_mut();
         state.scripted_reads.insert(state.reads + nth);
     }
 
-    /// Lets the reset fail with `ZoneRetired` that comes `nth` from now, counted from 0.
+    /// Makes the `nth` reset from now fail with `ZoneRetired`, counted from 0.
     pub fn fail_reset(&self, nth: u64) {
         let state = &mut *self.state.borrow_mut();
         state.scripted_resets.insert(state.resets + nth);
     }
 
-    /// Lets the reset fail with `Io` that comes `nth` from now, counted from 0: the zone is as it was.
+    /// Makes the `nth` reset from now fail with `Io`, counted from 0; the zone stays as it was.
     pub fn refuse_reset(&self, nth: u64) {
         let state = &mut *self.state.borrow_mut();
         state.refused_resets.insert(state.resets + nth);
@@ -141,7 +141,7 @@ impl<M: ZoneMedia> Faults<M> {
         slots.map(|slot| state.check_read(slot)).fold(Ok(()), Result::and)
     }
 
-    /// What a scan of `zone` that found `found` is told.
+    /// `found`, as scanned in `zone`, without the spares of unreadable slots.
     fn without_unreadable(
         &self,
         zone: ZoneNo,
@@ -159,7 +159,7 @@ impl<M: ZoneMedia> Faults<M> {
         found
     }
 
-    /// Lets `slot` decay now.
+    /// Makes `slot` unreadable from now on.
     pub fn decay(&self, slot: SlotNo) {
         self.state.borrow_mut().unreadable.insert(slot);
     }

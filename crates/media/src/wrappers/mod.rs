@@ -1,13 +1,13 @@
 //! Wrappers over any [`ZoneMedia`](crate::ZoneMedia); they can be stacked.
 //!
 //! ```text
-//! Faults     lets chosen operations fail, corrupts pages silently
-//! Recorder   keeps what was done, and a running hash of it
+//! Faults     makes chosen operations fail, corrupts pages silently
+//! Recorder   keeps the last operations, and a running hash of all
 //! Throttle   adds latency and limits bandwidth
 //! Checker    asserts that its caller keeps the contract
-//! ReadOnly   refuses whatever would change it
+//! ReadOnly   refuses every operation that writes
 //! ZoneWindow some of a medium's zones as a medium of their own
-//! UntilCut   stops everything when the power goes
+//! UntilCut   stops everything at a power cut
 //! layer      how they are made: a ZoneLayer forwards whatever it does not change
 //! ```
 mod checker;

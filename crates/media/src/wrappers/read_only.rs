@@ -5,15 +5,15 @@ use std::cell::Cell;
 use std::rc::Rc;
 use tantalum_base::{Error, ErrorKind, Result};
 
-/// Passes reads on; whatever would change the medium, or ask it to write something down, is refused
-/// as [`ErrorKind::ReadOnly`], and counted.
+/// Forwards reads. Refuses every operation that writes, with [`ErrorKind::ReadOnly`], and counts
+/// these.
 pub struct ReadOnly<M> {
     inner: Rc<M>,
     refused: Cell<u64>,
 }
 
 impl<M> ReadOnly<M> {
-    /// Lets `inner` be read.
+    /// Makes `inner` read-only.
     pub fn new(inner: Rc<M>) -> Self {
         ReadOnly { inner, refused: Cell::new(0) }
     }

@@ -7,8 +7,8 @@ use std::rc::Rc;
 use tantalum_base::Result;
 use tantalum_base::checksum::crc32c_append;
 
-/// Passes everything on and keeps the last operations, as text, and a hash of all: each with what it
-/// was asked with, headers and spares included.
+/// Forwards everything. Keeps the last operations as text, and a hash of all, with their arguments,
+/// headers and spares included.
 pub struct Recorder<M> {
     inner: Rc<M>,
     ring: RefCell<VecDeque<String>>,

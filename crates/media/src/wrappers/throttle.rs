@@ -22,8 +22,8 @@ pub struct ThrottleOptions {
 }
 
 /// Slows a medium down: every operation waits its turn on a link of limited bandwidth, then its
-/// latency, then goes to the medium. Only an append goes to the medium at once, because its place
-/// in the zone is taken at the first poll; what is slow is its answer.
+/// latency, then goes to the medium. An append goes to the medium at once, because its first poll
+/// takes its place in the zone; only its completion is delayed.
 pub struct Throttle<R, M> {
     runtime: R,
     inner: Rc<M>,
@@ -77,7 +77,7 @@ impl<R: Runtime, M: ZoneMedia> ZoneLayer for Throttle<R, M> {
                 let slots = self.inner.geometry().slots_per_zone.saturating_sub(from_offset);
                 (options.read_latency_ns, u64::from(slots))
             }
-            // The spare areas alone: the time of their bytes is the medium's.
+            // Only spare areas are read: no page crosses the link.
             ScanSpares(_) => (options.read_latency_ns, 0),
             Peek(_) => (options.read_latency_ns, 1),
             Reset(_) => (options.reset_latency_ns, 0),
@@ -89,7 +89,7 @@ impl<R: Runtime, M: ZoneMedia> ZoneLayer for Throttle<R, M> {
     }
 }
 
-/// Both results, once both are there; polls the first one first.
+/// Polls both futures, `first` before `second`, until both are done.
 async fn join<A, B>(first: impl Future<Output = A>, second: impl Future<Output = B>) -> (A, B) {
     use std::pin::pin;
     use std::task::Poll;

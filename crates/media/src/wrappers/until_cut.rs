@@ -6,15 +6,15 @@ use std::future::poll_fn;
 use std::pin::pin;
 use tantalum_base::Result;
 
-/// Passes everything on until the power goes: then not even the poll in which that happens goes
-/// on, so that no code runs, and changes memory that survives, after its time.
+/// Forwards everything until the power cut, then unwinds the executor within the poll in which
+/// power is cut: code that ran after the cut could change memory that survives it.
 pub struct UntilCut<M> {
     inner: M,
     is_cut: Box<dyn Fn() -> bool>,
 }
 
 impl<M: ZoneMedia> UntilCut<M> {
-    /// Over `inner`, whose power is gone once `is_cut` says so.
+    /// Wraps `inner`, whose power is cut once `is_cut` returns true.
     pub fn new(inner: M, is_cut: impl Fn() -> bool + 'static) -> Self {
         UntilCut { inner, is_cut: Box::new(is_cut) }
     }
@@ -34,7 +34,7 @@ impl<M: ZoneMedia> ZoneLayer for UntilCut<M> {
     ) -> Result<T> {
         let mut run = pin!(run);
         poll_fn(|context| {
-            // The power may have gone elsewhere, at a store to NVRAM.
+            // Power may have been cut elsewhere, such as at a store to NVRAM.
             if (self.is_cut)() {
                 PowerCut::unwind();
             }

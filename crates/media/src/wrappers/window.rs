@@ -44,7 +44,7 @@ impl<M: ZoneMedia> ZoneLayer for ZoneWindow<M> {
         &self.inner
     }
 
-    /// None: they belong to the medium as a whole, of which there may be other windows.
+    /// None: anchors belong to the whole medium, which may have other windows.
     fn anchors(&self) -> u32 {
         0
     }

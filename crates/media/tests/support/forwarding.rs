@@ -5,11 +5,11 @@ use tantalum_media::zone::{
     AppendHeader, Body, ScannedAppend, SlotKind, Spare, ZoneGeometry, ZoneMedia,
 };
 
-/// A medium that notes what it is asked for, and has something of its own to say to each.
+/// A medium that records which methods are called, and answers each of them differently.
 #[derive(Default)]
 pub struct Asked(RefCell<Vec<&'static str>>);
 
-/// What takes time, in an order that the contract of a medium allows.
+/// The asynchronous operations, in an order that the contract allows.
 const OPERATIONS: [&str; 12] = [
     "reset",
     "append",
@@ -121,11 +121,11 @@ impl ZoneMedia for Asked {
     }
 }
 
-/// Asks `wrapper` for each operation once: `asked`, the medium underneath, is asked the same, and
-/// nothing else. Left out are those in `own`, which the wrapper answers itself.
+/// Calls each operation of `wrapper` once and checks that `asked`, the medium underneath, gets the
+/// same call and no other. Not those in `own`, which the wrapper answers itself.
 ///
 /// # Panics
-/// Where the wrapper keeps something to itself, or asks for more.
+/// Where the wrapper does not forward a call, or makes others.
 pub async fn forwards<M: ZoneMedia<Page = Stamp>>(wrapper: M, asked: &Asked, own: &[&str]) {
     assert!(M::READS_SPARES);
     assert_eq!(wrapper.geometry(), asked.geometry());

@@ -5,7 +5,7 @@ use std::cell::{Cell, RefCell};
 use std::ops::Range;
 use tantalum_base::{Result, Rng};
 
-/// A medium keeps sectors of this size whole.
+/// A medium writes a sector of this size whole or not at all.
 const SECTOR_BYTES: usize = 512;
 
 /// How far a write has come.
@@ -20,11 +20,11 @@ pub(super) struct PendingWrite {
     /// Order of issue.
     pub(super) number: u64,
     pub(super) stage: Cell<Stage>,
-    /// What becomes of it, where the plan of the cut says so.
+    /// Its fate, where the planned cut decides it.
     pub(super) fate: Cell<Option<Fate>>,
     offset: u64,
     data: Vec<u8>,
-    // A flag a block: whether this write still counts there. A durable write over it ends that.
+    // Per block: whether this write is still to land there. A later durable write clears the flag.
     live: RefCell<Vec<bool>>,
 }
 
@@ -40,14 +40,14 @@ impl PendingWrite {
         }
     }
 
-    /// The blocks that `is_lost` names, by their place in the write, never reach the medium.
+    /// Drops the blocks for whose index in the write `is_lost` returns true.
     pub(super) fn lose(&self, mut is_lost: impl FnMut(usize) -> bool) {
         for (block, live) in self.live.borrow_mut().iter_mut().enumerate() {
             *live &= !is_lost(block);
         }
     }
 
-    /// Whether it counts everywhere.
+    /// Whether all of its blocks are live.
     pub(super) fn is_whole(&self) -> bool {
         self.live.borrow().iter().all(|live| *live)
     }
@@ -64,14 +64,14 @@ impl PendingWrite {
         first as usize..last as usize
     }
 
-    /// A later write over this range is durable: this one no longer counts there.
+    /// Clears the blocks in this range, over which a later write is durable.
     pub(super) fn supersede(&self, offset: u64, bytes: usize) {
         let common = self.common(offset, bytes);
         let block = BLOCK_BYTES as usize;
         self.live.borrow_mut()[common.start / block..common.end / block].fill(false);
     }
 
-    /// Puts what this write holds over what was read at `offset`.
+    /// Copies this write's data over what was read at `offset`.
     pub(super) fn overlay(&self, offset: u64, buf: &mut [u8]) {
         let common = self.common(offset, buf.len());
         for at in common.step_by(BLOCK_BYTES as usize) {
@@ -83,7 +83,7 @@ impl PendingWrite {
         }
     }
 
-    /// Writes all that still counts to `inner`.
+    /// Writes all live blocks to `inner`.
     pub(super) async fn land<S: BlockStore>(&self, inner: &S) -> Result<()> {
         let block = BLOCK_BYTES as usize;
         let mut at = 0;
@@ -98,7 +98,7 @@ impl PendingWrite {
         Ok(())
     }
 
-    /// The first run of blocks from `from` on in which this write counts.
+    /// The first run of live blocks at or after `from`.
     fn live_run(&self, from: usize) -> Option<Range<usize>> {
         let live = self.live.borrow();
         let start = from + live[from..].iter().position(|&live| live)?;
@@ -115,7 +115,7 @@ impl PendingWrite {
             1 => (0..sectors).map(|sector| sector >= split).collect(),
             _ => (0..sectors).map(|_| rng.chance(0.5)).collect(),
         };
-        // A tear loses something and leaves something.
+        // A torn write keeps at least one sector and loses at least one.
         let kept = rng.below(sectors as u64) as usize;
         lands[kept] = true;
         if lands.iter().all(|&lands| lands) {

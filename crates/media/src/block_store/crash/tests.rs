@@ -193,7 +193,7 @@ fn a_lost_write_is_reported_done_and_never_there() {
                 write(&store, 0, 3, 1, true).await.unwrap();
                 store.lose_next_write(lost);
                 write(&store, 0, 2, 7, durable).await.unwrap();
-                // The one behind it is as ever.
+                // The next write is not affected.
                 write(&store, 2, 1, 9, durable).await.unwrap();
                 assert_eq!(first_bytes(&store, 0, 3).await, [there[0], there[1], 9]);
                 store.sync().await.unwrap();
