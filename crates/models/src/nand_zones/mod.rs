@@ -7,13 +7,16 @@
 //!
 //! Programs are durable when they complete, so that `sync` has nothing to do.
 mod append_log;
+mod read;
+mod scan;
 mod table;
 
 #[cfg(test)]
 mod tests;
 
-use crate::nand::{Array, Nand, PageAddr, SlotRead};
-use append_log::{AppendLog, LoggedAppend};
+use crate::nand::{Nand, PageAddr, SlotRead};
+use append_log::AppendLog;
+use scan::Part;
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
 use table::ZoneTable;
@@ -27,7 +30,7 @@ use tantalum_runtime::Runtime;
 pub struct NandZonesOptions {
     /// Blocks of each plane that belong to no zone and replace bad ones.
     pub spare_blocks_per_plane: u32,
-    /// Pages in one append at the most, up to 65,535.
+    /// Most pages in one append, up to 65,535.
     pub append_pages_max: u32,
 }
 
@@ -44,9 +47,9 @@ pub struct NandZones<R, P> {
     table: Rc<RefCell<ZoneTable>>,
     geometry: ZoneGeometry,
     planes: u32,
-    // The array's count of power cuts when this was opened.
+    // The array's power cuts when this was opened: after another one every operation fails.
     power: u64,
-    // Pages of mapping table written down since.
+    // Pages of the mapping table programmed since.
     mapping_programs: Cell<u64>,
 }
 
@@ -83,7 +86,7 @@ impl<R: Runtime, P: Payload> NandZones<R, P> {
     /// not cut, whatever is in flight lands first. Zones must be reset before they are appended
     /// to.
     pub fn reopen<S: Runtime>(&self, runtime: S) -> NandZones<S, P> {
-        // Also without a cut before: the new executor's clock has nothing to do with the old one.
+        // Even without a cut before: the new executor's clock is unrelated to the old one's.
         self.nand.power_cut(u64::MAX, |_| Fate::Land);
         self.table.borrow_mut().power_on(&self.nand.array());
         NandZones {
@@ -128,7 +131,7 @@ impl<R: Runtime, P: Payload> NandZones<R, P> {
         self.powered(self.nand.power_cuts())
     }
 
-    /// Submits an append: where it starts, when it ends, whether it succeeds.
+    /// Submits an append; returns its first slot, when it ends, and whether it succeeds.
     fn submit_append(
         &self,
         zone: ZoneNo,
@@ -158,7 +161,7 @@ impl<R: Runtime, P: Payload> NandZones<R, P> {
             state.sealed,
         );
         state.next_offset = end;
-        // The reset before this one is over, also where nobody waited for its end.
+        // The previous reset is over, even where nobody waited for its end.
         state.log_before_reset = None;
         state.log.push(header, first, pages);
         if end == self.geometry.slots_per_zone {
@@ -184,157 +187,6 @@ impl<R: Runtime, P: Payload> NandZones<R, P> {
             return Err(power_cut());
         }
         Ok((first, end_ns, ok))
-    }
-
-    /// Reads hosts' pages, each told to `each` with its index and spare.
-    async fn read_pages(
-        &self,
-        slots: &[SlotNo],
-        mut each: impl FnMut(usize, P, Spare),
-    ) -> Result<()> {
-        let (end_ns, result) = self.submit_reads(slots, |index, found| match found {
-            SlotRead::Found(spare, Body::Data(page)) => {
-                each(index, page, spare);
-                Ok(())
-            }
-            _ => Err(at_slot(ErrorKind::Corrupt, slots[index])),
-        })?;
-        self.finish(end_ns).await?;
-        result
-    }
-
-    /// Submits the reads of `slots` and fills `out`: when they end, and the first failure.
-    fn submit_reads(
-        &self,
-        slots: &[SlotNo],
-        mut out: impl FnMut(usize, SlotRead<P>) -> Result<()>,
-    ) -> Result<(u64, Result<()>)> {
-        let now_ns = self.runtime.now_ns();
-        let mut array = self.nand.array();
-        self.powered(array.power)?;
-        let table = self.table.borrow();
-        let (mut end_ns, mut result) = (now_ns, Ok(()));
-        array.fetch(slots.iter().map(|slot| {
-            let (zone, offset) = (self.geometry.zone_of(*slot), self.geometry.offset_of(*slot));
-            let (page, slot_in_block) = self.locate(&table, zone, offset);
-            (page.block, slot_in_block)
-        }));
-        let mut at = 0;
-        while at < slots.len() {
-            let locate = |slot: SlotNo| {
-                self.locate(&table, self.geometry.zone_of(slot), self.geometry.offset_of(slot))
-            };
-            let zone = self.geometry.zone_of(slots[at]);
-            if table.zones[zone.index()].retired {
-                return Err(retired(zone));
-            }
-            let (page, _) = locate(slots[at]);
-            // Neighbours in one flash page are sensed once.
-            let unit = self.geometry.append_unit_slots as usize;
-            let rest = &slots[at..slots.len().min(at + unit)];
-            let run = rest.iter().take_while(|slot| locate(**slot).0 == page).count();
-            end_ns = end_ns.max(array.read(now_ns, page, run as u32));
-            for (index, &slot) in slots.iter().enumerate().skip(at).take(run) {
-                let (page, slot_in_block) = locate(slot);
-                let found = array.slot(page.block, slot_in_block);
-                if found == SlotRead::Unreadable {
-                    array.count_uncorrectable();
-                }
-                let checked = match found {
-                    SlotRead::Unreadable => Err(at_slot(ErrorKind::Uncorrectable, slot)),
-                    found => out(index, found),
-                };
-                result = result.and(checked);
-            }
-            at += run;
-        }
-        Ok((end_ns, result))
-    }
-
-    /// Reads the zone's flash pages from `from_offset` to `end_offset`; returns when that ends.
-    fn sense(
-        &self,
-        array: &mut Array<P>,
-        zone: ZoneNo,
-        from_offset: u32,
-        end_offset: u32,
-        part: Part,
-    ) -> u64 {
-        let now_ns = self.runtime.now_ns();
-        let unit = self.geometry.append_unit_slots;
-        let table = self.table.borrow();
-        let mut end_ns = now_ns;
-        for flash_page in from_offset / unit..end_offset.div_ceil(unit) {
-            let (page, _) = self.locate(&table, zone, flash_page * unit);
-            end_ns = end_ns.max(match part {
-                Part::Whole => array.read(now_ns, page, unit),
-                Part::Spare => array.read_spare(now_ns, page),
-            });
-        }
-        end_ns
-    }
-
-    /// Reads that part of each of the zone's flash pages, and tells what they hold.
-    async fn scan_part(
-        &self,
-        zone: ZoneNo,
-        from_offset: u32,
-        epoch: Option<u64>,
-        part: Part,
-    ) -> Result<Vec<ScannedAppend>> {
-        let (end_ns, found) = {
-            let array = &mut *self.nand.array();
-            self.powered(array.power)?;
-            // The log of a retired zone is empty, its blocks may serve other zones.
-            let appends: Vec<LoggedAppend> =
-                self.table.borrow().zones[zone.index()].log.from(from_offset).collect();
-            let end_offset = appends.last().map_or(from_offset, |last| {
-                last.first_offset + self.geometry.append_slots(last.pages)
-            });
-            let end_ns = self.sense(array, zone, from_offset, end_offset, part);
-            let found: Vec<ScannedAppend> =
-                appends.iter().filter_map(|append| self.scanned(array, zone, append)).collect();
-            (end_ns, found)
-        };
-        self.finish(end_ns).await?;
-        let epoch = epoch.or(found.first().map(|first| first.header.epoch));
-        Ok(found.into_iter().filter(|append| Some(append.header.epoch) == epoch).collect())
-    }
-
-    /// What a scan tells of an append; `None` where none of it can be read.
-    fn scanned(
-        &self,
-        array: &Array<P>,
-        zone: ZoneNo,
-        append: &LoggedAppend,
-    ) -> Option<ScannedAppend> {
-        let table = self.table.borrow();
-        let LoggedAppend { header, first_offset, pages } = *append;
-        // Each flash page of an append carries the header.
-        let readable = (first_offset..first_offset + pages).any(|offset| {
-            let (page, slot) = self.locate(&table, zone, offset);
-            array.is_whole(page.block, slot)
-        });
-        readable.then(|| {
-            let mut found = ScannedAppend {
-                header,
-                first_offset,
-                end_offset: first_offset + self.geometry.append_slots(pages),
-                spares: vec![None; pages as usize],
-                damaged: Vec::new(),
-            };
-            for index in 0..pages {
-                let (page, slot) = self.locate(&table, zone, first_offset + index);
-                match array.slot(page.block, slot) {
-                    SlotRead::Found(spare, body) if body.checksum() == spare.checksum => {
-                        found.spares[index as usize] = Some(spare);
-                    }
-                    SlotRead::Found(spare, _) => found.damaged.push((index, spare)),
-                    SlotRead::Blank | SlotRead::Unreadable => {}
-                }
-            }
-            found
-        })
     }
 }
 
@@ -485,13 +337,6 @@ impl<R: Runtime, P: Payload> ZoneMedia for NandZones<R, P> {
         let end_ns = self.nand.array().program_mapping(self.runtime.now_ns(), nth);
         self.finish(end_ns).await
     }
-}
-
-/// What of a flash page crosses the bus.
-#[derive(Clone, Copy)]
-enum Part {
-    Whole,
-    Spare,
 }
 
 fn power_cut() -> Error {

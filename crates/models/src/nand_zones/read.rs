@@ -1,0 +1,74 @@
+//! Reads of slots: neighbours in one flash page are read once.
+use super::{NandZones, at_slot, retired};
+use crate::nand::SlotRead;
+use tantalum_base::{ErrorKind, Payload, Result, SlotNo};
+use tantalum_media::zone::{Body, Spare};
+use tantalum_runtime::Runtime;
+
+impl<R: Runtime, P: Payload> NandZones<R, P> {
+    /// Reads hosts' pages and passes each to `each`, with its index and spare.
+    pub(super) async fn read_pages(
+        &self,
+        slots: &[SlotNo],
+        mut each: impl FnMut(usize, P, Spare),
+    ) -> Result<()> {
+        let (end_ns, result) = self.submit_reads(slots, |index, found| match found {
+            SlotRead::Found(spare, Body::Data(page)) => {
+                each(index, page, spare);
+                Ok(())
+            }
+            _ => Err(at_slot(ErrorKind::Corrupt, slots[index])),
+        })?;
+        self.finish(end_ns).await?;
+        result
+    }
+
+    /// Submits the reads of `slots` and passes what they find to `out`; returns when they end, and
+    /// the first failure.
+    pub(super) fn submit_reads(
+        &self,
+        slots: &[SlotNo],
+        mut out: impl FnMut(usize, SlotRead<P>) -> Result<()>,
+    ) -> Result<(u64, Result<()>)> {
+        let now_ns = self.runtime.now_ns();
+        let mut array = self.nand.array();
+        self.powered(array.power)?;
+        let table = self.table.borrow();
+        let (mut end_ns, mut result) = (now_ns, Ok(()));
+        array.fetch(slots.iter().map(|slot| {
+            let (zone, offset) = (self.geometry.zone_of(*slot), self.geometry.offset_of(*slot));
+            let (page, slot_in_block) = self.locate(&table, zone, offset);
+            (page.block, slot_in_block)
+        }));
+        let mut at = 0;
+        while at < slots.len() {
+            let locate = |slot: SlotNo| {
+                self.locate(&table, self.geometry.zone_of(slot), self.geometry.offset_of(slot))
+            };
+            let zone = self.geometry.zone_of(slots[at]);
+            if table.zones[zone.index()].retired {
+                return Err(retired(zone));
+            }
+            let (page, _) = locate(slots[at]);
+            // Neighbours in one flash page are sensed once.
+            let unit = self.geometry.append_unit_slots as usize;
+            let rest = &slots[at..slots.len().min(at + unit)];
+            let run = rest.iter().take_while(|slot| locate(**slot).0 == page).count();
+            end_ns = end_ns.max(array.read(now_ns, page, run as u32));
+            for (index, &slot) in slots.iter().enumerate().skip(at).take(run) {
+                let (page, slot_in_block) = locate(slot);
+                let found = array.slot(page.block, slot_in_block);
+                if found == SlotRead::Unreadable {
+                    array.count_uncorrectable();
+                }
+                let checked = match found {
+                    SlotRead::Unreadable => Err(at_slot(ErrorKind::Uncorrectable, slot)),
+                    found => out(index, found),
+                };
+                result = result.and(checked);
+            }
+            at += run;
+        }
+        Ok((end_ns, result))
+    }
+}
