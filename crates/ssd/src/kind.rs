@@ -1,4 +1,4 @@
-//! An SSD as it is made and opened.
+//! How an SSD is made and opened.
 use std::rc::Rc;
 use tantalum_base::Result;
 use tantalum_ftl::{Ftl, FtlOptions};
@@ -30,7 +30,7 @@ impl<R: Runtime, M: ZoneMedia> DeviceKind<R, M> for SsdKind {
         Ssd::new(ftl, self.ssd).map(Rc::new)
     }
 
-    /// A device with a durable cache is [rebooted](Ssd::reboot).
+    /// Opens the device; [reboots](Ssd::reboot) it if the cache is durable.
     async fn open(&self, on: Opening<R, M, ()>) -> Result<(Rc<Ssd<M>>, RebootReport)> {
         if self.ssd.cache == CacheKind::Durable {
             return Ssd::reboot(on.media, self.ftl, self.ssd, &on.runtime).await;
@@ -40,7 +40,7 @@ impl<R: Runtime, M: ZoneMedia> DeviceKind<R, M> for SsdKind {
         Ok((ssd, RebootReport { recovery, ..RebootReport::default() }))
     }
 
-    /// A durable cache is dumped.
+    /// Dumps the cache if it is durable.
     async fn on_stored_energy(&self, device: Rc<Ssd<M>>, on: Opening<R, M, ()>) -> Result<()> {
         if self.ssd.cache == CacheKind::Durable {
             device.power_loss(on.media).await?;

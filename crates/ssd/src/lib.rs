@@ -2,13 +2,13 @@
 //!
 //! ```text
 //! Transactional  transactions over any device that writes scattered pages all or nothing
-//! Ssd            that over a Drive, which takes commands: read, write, flush, trim, share
+//! Ssd            Transactional over a Drive, which takes commands: read, write, flush, trim, share
 //! ├ write_cache  frames of dirty pages: rewrites coalesce, write-back in FIFO order
 //! ├ write_back   the flushers: group commit, pairing into flash pages, ordered batches
-//! ├ share        remapping, in order with the writes before and behind it
-//! ├ trim         giving ranges up, likewise
+//! ├ share        remapping, ordered with the writes before and after it
+//! ├ trim         trims, ordered likewise
 //! ├ refusals     after a failure, and where it is open read-only
-//! ├ kind         how one is made and opened
+//! ├ kind         how an SSD is made and opened
 //! └ power_loss   the dump at a power loss, the reboot
 //! ```
 pub mod fault_points;

@@ -1,15 +1,15 @@
-//! What an SSD is made with.
+//! The settings of an SSD.
 use tantalum_base::{Durability, Error, ErrorKind, Result};
 
-/// How the write cache keeps its promise.
+/// What the write cache promises, and how.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum CacheKind {
-    /// The cache survives power cuts (DuraSSD, section 3): a write is acknowledged when it is
-    /// in the cache, which stored energy dumps when the power is lost. An FTL that was made
-    /// without a budget for the dump keeps the promise only while the power stays.
+    /// The cache survives power cuts (DuraSSD, section 3): a write is acknowledged when it is in
+    /// the cache, which is dumped on stored energy at a power loss. With an FTL without a budget
+    /// for the dump, the promise holds only while the power stays.
     Durable,
-    /// No cache to rely on: a write is acknowledged when it is durable in the log; the writes of
-    /// many clients share one append (group commit).
+    /// A write is acknowledged when it is durable in the log; the writes of many clients share one
+    /// append (group commit).
     WriteThrough,
     /// A volatile cache, written back in whole batches in the order of the writes: after a cut
     /// the device holds a prefix of them.
@@ -34,15 +34,15 @@ impl CacheKind {
     }
 }
 
-/// What a flush of a durable cache means (DuraSSD paper, section 3.3). Neither is needed for
-/// durability: what was acknowledged survives.
+/// What a flush of a durable cache means (DuraSSD paper, section 3.3). Neither meaning is needed
+/// for durability: acknowledged writes survive.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FlushMeaning {
-    /// A point in the order of commands: all that came before it are in the cache when it
-    /// returns, and none that comes after it overtakes them.
+    /// A point in the order of commands: all commands before it are in the cache when it returns,
+    /// and none after it overtakes them.
     Order,
-    /// Besides, all of them are written back to flash when it returns: they survive also where
-    /// the stored energy fails.
+    /// Also, all commands before it are written back to flash when it returns, so that they survive
+    /// even if the stored energy fails.
     WriteBack,
 }
 
@@ -55,10 +55,10 @@ pub struct SsdOptions {
     pub cache_pages: u32,
     /// Write-back starts when more pages than this are dirty (write-through: at once).
     pub write_back_start_pages: u32,
-    /// Pages of a batch at the most, where the cache is not written back whole; an append of the
-    /// medium may allow fewer.
+    /// Most pages in a batch, where the cache is not written back whole; an append of the medium
+    /// may allow fewer.
     pub write_back_pages_max: u32,
-    /// Batches being written back at the same time.
+    /// Batches in flight at the same time.
     pub write_backs_in_flight: u32,
     /// Transactions that may be open at once.
     pub transactions_max: u32,
@@ -66,16 +66,16 @@ pub struct SsdOptions {
     pub transaction_pages_max: u32,
     /// Pages that a single write may have.
     pub write_pages_max: u32,
-    /// Frames that one command of the queue may take (DuraSSD paper, section 3.1.1): a write of
-    /// more pages is refused. With a share of `1 / depth` of the cache, a queue full of commands
-    /// finds room in an empty cache at once. 0: no quota.
+    /// Frames that one command of the queue may take (DuraSSD paper, section 3.1.1): larger writes
+    /// are refused. With a quota of `1 / depth` of the cache, a queue full of commands finds room
+    /// in an empty cache at once. 0: no quota.
     pub command_quota_pages: u32,
     /// What a flush of a durable cache means; others write back.
     pub flush: FlushMeaning,
-    /// Time in which the capacitors are charged before a durable cache does anything.
+    /// Time to charge the capacitors before a durable cache does anything.
     pub recharge_ns: u64,
-    /// A flush, and a write that is acknowledged when it is durable, also wait until what changed
-    /// in the mapping table is written down ([`ZoneMedia::persist_mapping`]).
+    /// A flush, and a write that is acknowledged when it is durable, also wait until changes of the
+    /// mapping table are persisted ([`ZoneMedia::persist_mapping`]).
     ///
     /// [`ZoneMedia::persist_mapping`]: tantalum_media::ZoneMedia::persist_mapping
     pub persist_mapping: bool,
@@ -103,7 +103,7 @@ impl SsdOptions {
         }
     }
 
-    /// Pages that one write may have: the limit, within the quota.
+    /// The most pages of one write: the limit, within the quota.
     pub fn atomic_write_pages_max(&self) -> u32 {
         match self.command_quota_pages {
             0 => self.write_pages_max,
@@ -111,7 +111,7 @@ impl SsdOptions {
         }
     }
 
-    /// Checks the settings against each other.
+    /// Checks that the settings agree with each other.
     pub fn check(&self) -> Result<()> {
         let problem = if self.cache_pages == 0
             || self.write_backs_in_flight == 0

@@ -1,13 +1,13 @@
-//! What a durable cache does when the power is lost, and when it is back (DuraSSD paper,
-//! sections 3.2 and 3.4).
+//! The dump of a durable cache at a power loss, and its recovery (DuraSSD paper, sections 3.2 and
+//! 3.4).
 //!
 //! ```text
 //! power_loss  on stored energy: the buffer pool and changed mapping entries to the dump area
 //! reboot      recharge, mapping, buffer pool; write it back; only then serve
 //! ```
 //!
-//! Who is cut off is the whole device: its tasks are gone, what was in flight landed, vanished or
-//! tore. Only its memory is fed, by the capacitors, for as long as `power_loss` takes.
+//! A power loss ends all tasks of the device; what was in flight landed, vanished or tore. Only the
+//! device's memory keeps power, from the capacitors, until `power_loss` is done.
 use std::rc::Rc;
 use tantalum_base::{PageNo, Result};
 use tantalum_ftl::fault_points::Fault;
@@ -18,21 +18,21 @@ use tantalum_runtime::Runtime;
 use crate::options::{CacheKind, SsdOptions};
 use crate::ssd::{Drive, Ssd};
 
-/// What a device did when its power came back.
+/// What a device did at a reboot.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct RebootReport {
     /// How the mapping was recovered, and from what.
     pub recovery: RecoveryReport,
     /// Pages of the buffer pool that were written back.
     pub pages_replayed: u64,
-    /// From power-on to the first command.
+    /// Time from power-on to the first command.
     pub reboot_ns: u64,
 }
 
 impl<M: ZoneMedia> Drive<M> {
-    /// Bytes that a power loss now would dump, where it dumps anything. What takes shares in flight
-    /// back is not counted: a share reserves room for it in the list of changed entries, which no other
-    /// change may take, so that both together are within what that list may have.
+    /// Bytes that a power loss now would dump; `None` where the device has no dump. Undoing shares
+    /// in flight is not counted: each share reserves its room in the list of changed entries, so
+    /// that both together stay within that list's limit.
     pub(crate) fn dump_bytes(&self) -> Option<u64> {
         let dumps = self.options.cache == CacheKind::Durable && self.ftl.options().dump.is_some();
         dumps.then(|| {
@@ -41,7 +41,7 @@ impl<M: ZoneMedia> Drive<M> {
         })
     }
 
-    /// The stored energy must reach for all that is in memory only.
+    /// Panics unless the stored energy suffices to dump all that is only in memory.
     pub(crate) fn check_energy(&self) {
         let Some(bytes) = self.dump_bytes() else { return };
         let budget_bytes = self.ftl.options().dump.map_or(0, |dump| dump.budget_bytes);
@@ -52,16 +52,16 @@ impl<M: ZoneMedia> Drive<M> {
         self.count(|counts| counts.dump_bytes_max = counts.dump_bytes_max.max(bytes));
     }
 
-    /// The power is lost: writes what is in memory only to the dump area, through `media`, a new
-    /// handle on the medium, after all tasks of the device were dropped. `self` is the memory
-    /// that the capacitors still feed; afterwards it is gone.
+    /// Writes what is only in memory to the dump area, through `media`, a new handle on the medium,
+    /// after all tasks of the device were dropped. `self` is the memory that the capacitors still
+    /// power; it is lost afterwards.
     ///
     /// A device that has accepted nothing since it was opened or closed dumps nothing: what it was
-    /// opened from, a dump as well, is still on the medium.
+    /// opened from, even a dump, is still on the medium.
     ///
     /// # Errors
-    /// `InvalidInput` where the device has no energy budget; `PowerCut` where the energy runs
-    /// out, which the budget rules out; the medium's.
+    /// `InvalidInput` where the device has no energy budget; `PowerCut` where the energy runs out,
+    /// which the budget prevents; the medium's.
     pub async fn power_loss(&self, media: M) -> Result<DumpReport> {
         if !self.serving.get() {
             return Ok(DumpReport::default());
@@ -72,9 +72,9 @@ impl<M: ZoneMedia> Drive<M> {
 }
 
 impl<M: ZoneMedia> Ssd<M> {
-    /// The power is back: charges the capacitors, recovers the mapping and the buffer pool from
-    /// the medium alone, writes the pool back, and makes the dump void. The device serves when
-    /// this returns. Power may be cut at any point on the way, and nothing need be dumped then.
+    /// Charges the capacitors, recovers the mapping and the buffer pool from the medium alone,
+    /// writes the pool back, and invalidates the dump. The device serves when this returns. Power
+    /// may be cut at any point meanwhile, without another dump.
     ///
     /// # Errors
     /// `Corrupt` where durable content is damaged, a dump included; others as [`Ftl::recover`].

@@ -5,16 +5,15 @@ use tantalum_media::ZoneMedia;
 use crate::ssd::Drive;
 
 impl<M: ZoneMedia> Drive<M> {
-    /// Whether it was opened to be read only ([`FtlOptions::read_only`]). Commands that would change
-    /// something are then refused as [`ErrorKind::ReadOnly`], `begin` among them; a flush has nothing
-    /// to do.
+    /// Whether it was opened read-only ([`FtlOptions::read_only`]). Commands that change something,
+    /// `begin` among them, are then refused as [`ErrorKind::ReadOnly`]; a flush does nothing.
     ///
     /// [`FtlOptions::read_only`]: tantalum_ftl::FtlOptions::read_only
     pub fn is_read_only(&self) -> bool {
         self.ftl.options().read_only
     }
 
-    /// Refuses where the device may not be changed, or not any more.
+    /// Fails where the device may not be changed: it is read-only, or has failed.
     pub(crate) fn check_failed(&self) -> Result<()> {
         match &*self.failed.borrow() {
             None => self.ftl.latched().map_or(Ok(()), |error| Err(latched(&error))),
@@ -23,7 +22,7 @@ impl<M: ZoneMedia> Drive<M> {
     }
 }
 
-/// What is told once `first` made the device refuse changes.
+/// The error of every change after `first` made the device refuse changes.
 pub(crate) fn latched(first: &Error) -> Error {
     if first.kind() == ErrorKind::ReadOnly {
         return first.clone();

@@ -1,15 +1,15 @@
-//! SHARE: remapping, in order with the writes before and behind it (SHARE, section 3.2).
+//! SHARE: remapping, ordered with the writes before and after it (SHARE, section 3.2).
 //!
-//! The mapping knows nothing of pages that wait in the write cache. So what is there of the
-//! batch's pages is written back first; an ordered cache, which promises a prefix of all that was
-//! acknowledged, is written back whole. Writers wait until the share has its place in the log:
-//! what they write then is newer, in the cache as in the log. A share is durable when it returns,
-//! and so is all that the log holds before it.
+//! The mapping does not cover pages in the write cache. So the batch's pages are written back
+//! first, and an ordered cache, which promises a prefix of all acknowledged writes, as a whole.
+//! Writers wait until the share has its place in the log: what they write then is newer, in the
+//! cache as in the log. A share is durable when it returns, and so is all that the log holds before
+//! it.
 //!
-//! A share is like a write outside of transactions. It takes what is committed, and is never
-//! refused for a page that an open transaction holds; the commit, coming later, overwrites that.
+//! A share is like a write outside of transactions. It uses committed content, and is never refused
+//! for a page that an open transaction holds; the later commit overwrites it.
 //!
-//! A volatile cache has no share: it promises neither order nor that anything is whole.
+//! A volatile cache has no share: it promises neither order nor atomicity.
 use std::rc::Rc;
 use tantalum_base::{PageDevice, PageNo, PageRange, Result};
 use tantalum_media::ZoneMedia;
@@ -18,7 +18,7 @@ use crate::options::CacheKind;
 use crate::ssd::Drive;
 
 impl<M: ZoneMedia> Drive<M> {
-    /// Shares `pairs`, which were checked: to the end, also where the caller gives it up.
+    /// Shares `pairs`, which were checked; runs to the end even if the caller drops the future.
     pub(crate) async fn share_pairs(&self, pairs: Vec<(PageNo, PageNo)>) -> Result<()> {
         if pairs.is_empty() {
             return Ok(());

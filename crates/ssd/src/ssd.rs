@@ -28,21 +28,21 @@ pub struct Drive<M: ZoneMedia> {
     limits: Limits,
     /// Pages in one write-back of a cache that is not written back whole.
     pub(crate) batch_pages: u32,
-    /// Pages in a flash page.
+    /// Slots in a flash page.
     pub(crate) unit_pages: u32,
     pub(crate) cache: RefCell<WriteCache<M::Page>>,
     pub(crate) progress: RefCell<Progress>,
     /// Why the device refuses writes, if it does.
     pub(crate) failed: RefCell<Option<Error>>,
     pub(crate) started: Cell<bool>,
-    /// What changes the log in a command of its own, and must end there.
+    /// Tasks of commands that change the log themselves and must run to their end.
     pub(crate) commands: CommandTasks<Self>,
-    /// Something was accepted since the device was opened or closed: a power loss must dump it.
+    /// Something was accepted since opening or closing, so a power loss must dump it.
     pub(crate) serving: Cell<bool>,
-    /// Writers are served in the order in which they came.
+    /// Writers are served in order of arrival.
     pub(crate) write_turn: Semaphore,
     pub(crate) trims: Trims,
-    /// Writers that wait for frames.
+    /// Number of writers that wait for frames.
     pub(crate) writers_wait: Cell<u32>,
     /// Frames became free.
     pub(crate) room: WaitQueue,
@@ -52,7 +52,7 @@ pub struct Drive<M: ZoneMedia> {
     pub(crate) taken: WaitQueue,
     /// Commands have ended.
     pub(crate) ended: WaitQueue,
-    /// The mapping table that is written down has every command up to this one.
+    /// All commands up to this one are in the persisted mapping table.
     mapped: Cell<u64>,
     counts: Cell<Counts>,
 }
@@ -67,7 +67,7 @@ pub(crate) struct Counts {
     pub dump_bytes_max: u64,
 }
 
-/// What a durable cache acknowledges is in memory only: there must be energy to dump all of it.
+/// Checks that the stored energy suffices to dump the whole durable cache.
 fn check_dump<M: ZoneMedia>(ftl: &Ftl<M>, options: &SsdOptions) -> Result<()> {
     let pages = options.cache_pages;
     let problem = match ftl.options().dump {
@@ -101,7 +101,7 @@ impl<M: ZoneMedia> Drive<M> {
         }
         let batch_max = ftl.batch_pages_max();
         if options.cache.whole_batches() && options.cache_pages > batch_max {
-            // The whole cache goes as one batch, which must find room.
+            // The whole cache goes as one batch, which must fit.
             options.cache_pages = batch_max;
             options.transaction_pages_max = options.transaction_pages_max.min(batch_max);
             options.write_pages_max = options.write_pages_max.min(batch_max);
@@ -149,7 +149,7 @@ impl<M: ZoneMedia> Drive<M> {
         &self.ftl
     }
 
-    /// What it was made with, limits applied.
+    /// The options in effect, with limits applied.
     pub fn options(&self) -> &SsdOptions {
         &self.options
     }
@@ -193,8 +193,8 @@ impl<M: ZoneMedia> Drive<M> {
         self.counts.set(counts);
     }
 
-    /// Takes pages, all of which lie in `range`, into the cache, all in one step, as one command; its
-    /// number. They are `needed` pages, asked for when there is room for them.
+    /// Puts pages, all in `range`, into the cache in one step, as one command; returns its number.
+    /// `pages` gives `needed` pages, and is called when there is room for them.
     async fn accept<I: IntoIterator<Item = (PageNo, M::Page)>>(
         &self,
         range: PageRange,
@@ -244,13 +244,13 @@ impl<M: ZoneMedia> Drive<M> {
         self.ended.until(outcome).await
     }
 
-    /// Writes everything back that was accepted before the call.
+    /// Writes back everything that was accepted before the call.
     pub(crate) async fn drain(&self) -> Result<()> {
         let accepted = self.progress.borrow().accepted;
         self.drain_to(accepted).await
     }
 
-    /// Writes everything back up to `command`.
+    /// Writes back everything up to `command`.
     pub(crate) async fn drain_to(&self, command: u64) -> Result<()> {
         {
             let mut progress = self.progress.borrow_mut();
@@ -267,7 +267,7 @@ impl<M: ZoneMedia> Drive<M> {
         if !self.ftl.is_durable() {
             self.ftl.sync().await?;
         }
-        // Written through, each batch has had its mapping written down already.
+        // With write-through, each batch has already persisted its mapping.
         let persist = self.options.persist_mapping && self.options.cache != CacheKind::WriteThrough;
         if persist && self.mapped.get() < accepted {
             self.ftl.media().persist_mapping().await?;
@@ -276,7 +276,7 @@ impl<M: ZoneMedia> Drive<M> {
         Ok(())
     }
 
-    /// Reads a single page, which most reads are, without a list.
+    /// Reads a single page, the most frequent case, without allocating a list.
     async fn read_one(&self, page: PageNo, out: &mut M::Page) -> Result<()> {
         let cached = self.cache.borrow().get(page).cloned();
         self.count(|counts| {
@@ -292,7 +292,7 @@ impl<M: ZoneMedia> Drive<M> {
         }
     }
 
-    /// Reads what is in the cache; the others' indexes in `out`.
+    /// Reads what is in the cache; returns the missing pages with their indexes in `out`.
     fn read_cached(&self, first: PageNo, out: &mut [M::Page]) -> Vec<(PageNo, usize)> {
         let cache = self.cache.borrow();
         let mut missed = Vec::new();
@@ -308,11 +308,11 @@ impl<M: ZoneMedia> Drive<M> {
 }
 
 impl<M: ZoneMedia> LifeCycle for Drive<M> {
-    /// Starts flushers, cleaner and checkpointer. After a [`reboot`](Ssd::reboot) they run already. What
-    /// is open read-only has none.
+    /// Starts flushers, cleaner and checkpointer, unless the device is open read-only. After a
+    /// [`reboot`](Ssd::reboot) they run already.
     ///
     /// # Panics
-    /// Where a dump waits to be written back: that is a reboot's.
+    /// Where a dump waits to be written back: only a reboot does that.
     fn start(self: &Rc<Self>, runtime: &impl Runtime) {
         assert!(!self.ftl.has_dump(), "a dump is in force: the device must be rebooted");
         if !self.started.get() && !self.is_read_only() {
@@ -320,7 +320,7 @@ impl<M: ZoneMedia> LifeCycle for Drive<M> {
         }
     }
 
-    /// Writes everything back, makes it durable and leaves a checkpoint.
+    /// Writes everything back, makes it durable and writes a checkpoint.
     async fn close(&self) -> Result<()> {
         if self.is_read_only() {
             return Ok(());
@@ -332,7 +332,7 @@ impl<M: ZoneMedia> LifeCycle for Drive<M> {
                 ssd.drain().await?;
             }
             ssd.ftl.close().await?;
-            // Where the call was given up, the device may have been used since.
+            // If the caller gave up, the device may have been used since.
             if ssd.progress.borrow().accepted == accepted {
                 ssd.serving.set(false);
             }
@@ -385,7 +385,7 @@ impl<M: ZoneMedia> PageDevice for Drive<M> {
         if missed.is_empty() {
             return Ok(());
         }
-        // No await since the hits were taken: all pages are as they were at that moment.
+        // No await since the cache was read: all pages are as of one moment.
         self.ftl.read_at_once(missed, out).await
     }
 
@@ -437,7 +437,7 @@ impl<M: ZoneMedia> PageDevice for Drive<M> {
         match (self.options.cache, self.options.flush) {
             (CacheKind::WriteThrough, _) => Ok(()),
             (CacheKind::Durable, FlushMeaning::Order) => {
-                // Who waits for frames came before, and is served in the order of coming.
+                // Writers that wait for frames came before the flush.
                 drop(self.write_turn.acquire(1).await);
                 self.check_failed()
             }

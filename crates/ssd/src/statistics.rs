@@ -1,4 +1,4 @@
-//! What a device counts.
+//! The counters of a device.
 use tantalum_ftl::FtlStatistics;
 
 /// Counters of a device since it was opened.
@@ -6,7 +6,7 @@ use tantalum_ftl::FtlStatistics;
 pub struct SsdStatistics {
     /// Pages that the host read.
     pub pages_read: u64,
-    /// Of those, served by the write cache.
+    /// Pages read from the write cache.
     pub read_hits: u64,
     /// Pages that the host wrote, transactions included when they commit.
     pub pages_written: u64,
@@ -18,14 +18,14 @@ pub struct SsdStatistics {
     pub shares: u64,
     /// Bytes that a power loss now would dump; 0 without stored energy.
     pub dump_bytes: u64,
-    /// Most that there ever were. Never more than the FTL's `dump_budget_bytes`.
+    /// The largest `dump_bytes` so far. Never more than the FTL's `dump_budget_bytes`.
     pub dump_bytes_max: u64,
     /// The FTL's counters.
     pub ftl: FtlStatistics,
 }
 
 impl SsdStatistics {
-    /// Slots programmed a page that the host wrote; 0 before the first write.
+    /// Slots programmed per page that the host wrote; 0 before the first write.
     pub fn write_amplification(&self) -> f64 {
         if self.pages_written == 0 {
             return 0.0;

@@ -1,4 +1,4 @@
-//! Transactions over any device that writes scattered pages all or nothing: their pages wait here until
+//! Transactions over any device that writes scattered pages all or nothing: pages wait here until
 //! the commit, which is one such write.
 use std::cell::RefCell;
 use std::ops::Deref;
@@ -8,7 +8,7 @@ use tantalum_runtime::{LifeCycle, forward_life_cycle};
 
 use crate::transactions::Transactions;
 
-/// A device with transactions over `D`, which takes each as one
+/// Adds transactions to `D`, which takes each commit as one
 /// [`write_scattered`](PageDevice::write_scattered).
 pub struct Transactional<D: PageDevice> {
     device: Rc<D>,
@@ -17,7 +17,7 @@ pub struct Transactional<D: PageDevice> {
 }
 
 impl<D: PageDevice> Transactional<D> {
-    /// At most `transactions_max` at once over `device`, of `pages_max` pages each.
+    /// Allows `transactions_max` open transactions over `device`, of `pages_max` pages each.
     pub fn over(device: Rc<D>, transactions_max: u32, pages_max: u32) -> Self {
         let limits = Limits {
             transactions_max,
@@ -33,12 +33,12 @@ impl<D: PageDevice> Transactional<D> {
         &self.device
     }
 
-    /// Refuses where the device would refuse any write.
+    /// Fails where the device would refuse any write.
     async fn check_writable(&self) -> Result<()> {
         self.device.write(PageNo(0), &[], None).await
     }
 
-    /// Sends the pages of `commit`, and ends its transaction.
+    /// Writes the pages of `commit` to the device, and ends its transaction.
     async fn send(
         &self,
         commit: Commit<D::Page>,
@@ -51,14 +51,14 @@ impl<D: PageDevice> Transactional<D> {
             ended();
         };
         let written = self.device.write_scattered(pages, both_ended).await;
-        // Also where it failed.
+        // Ends it after a failure, too.
         self.transactions.borrow_mut().end(tx);
         written
     }
 }
 
-/// A commit on its way. Where it is given up before that is decided, its transaction is open again, or
-/// ended where nobody knows of it.
+/// A commit in flight. If it is dropped before its outcome, its transaction is open again, or ended
+/// where the host does not know of it.
 struct Commit<P: Payload> {
     transactions: Rc<RefCell<Transactions<P>>>,
     tx: TxId,
@@ -107,7 +107,7 @@ impl<D: PageDevice> PageDevice for Transactional<D> {
         match &others[..] {
             [] => {}
             [gap] => read_gap(&*self.device, first, gap, out).await?,
-            // As they are at one moment. Where what the transaction replaces is damaged, each by itself.
+            // All in one read, as of one moment; each gap alone only where that read fails.
             gaps => {
                 if self.device.read(first, out, None).await.is_err() {
                     for gap in gaps {
@@ -169,7 +169,7 @@ impl<D: PageDevice> PageDevice for Transactional<D> {
     }
 }
 
-/// What of `0..len` is not in `taken`, which ascends.
+/// The ranges of `0..len` that are not in `taken`, which ascends.
 fn gaps(taken: impl Iterator<Item = usize>, len: usize) -> Vec<std::ops::Range<usize>> {
     let mut gaps = Vec::new();
     let mut from = 0;

@@ -1,15 +1,15 @@
 //! Open transactions: pages that nobody else sees until the commit.
 //!
-//! The rule for conflicts: the first of two open transactions to write a page holds it; the
-//! other is refused with `Conflict` and may go on or abort. A write outside of transactions is
-//! never refused; the commit, coming later, overwrites it.
+//! Conflicts: the first of two open transactions to write a page holds it; the other is refused
+//! with `Conflict` and may go on or abort. A write outside of transactions is never refused; a
+//! later commit overwrites it.
 //!
-//! While a commit is on its way the transaction holds its pages still: whoever reads them sees what was
-//! before, and must not write that back over it.
+//! A transaction holds its pages until its commit has ended: until then readers see the old
+//! content, and must not write that back over the commit.
 use std::collections::BTreeMap;
 use tantalum_base::{Error, ErrorKind, FastMap, PageNo, PageRange, Payload, Result, TxId};
 
-/// All open transactions of a device.
+/// The open transactions of a device.
 pub(crate) struct Transactions<P> {
     open: BTreeMap<TxId, Transaction<P>>,
     holders: FastMap<PageNo, TxId>,
@@ -20,13 +20,13 @@ pub(crate) struct Transactions<P> {
 
 /// One transaction.
 struct Transaction<P> {
-    /// What it holds, in the order of the first writes.
+    /// The pages it holds, in the order of their first writes.
     held: Vec<PageNo>,
-    /// What it wrote to these; none where whoever commits has it.
+    /// What it wrote to these pages; empty for a single write, which has its contents itself.
     contents: Vec<P>,
-    /// Where in `held` each page is.
+    /// Index in `held` of each page.
     index: FastMap<PageNo, u32>,
-    /// Its commit is on its way: it takes no other command but reads.
+    /// Its commit is in flight: it takes no command but reads.
     committing: bool,
 }
 
@@ -41,7 +41,7 @@ impl<P: Payload> Transactions<P> {
         }
     }
 
-    /// Opens one.
+    /// Opens a transaction.
     pub(crate) fn begin(&mut self) -> Result<TxId> {
         if self.transactions_max == 0 {
             return Err(Error::new(ErrorKind::Unsupported, "this device has no transactions"));
@@ -59,7 +59,7 @@ impl<P: Payload> Transactions<P> {
         Ok(tx)
     }
 
-    /// Opens one that is a single write of `pages`, whose commit is on its way.
+    /// Opens a transaction for a single write of `pages`, with its commit already in flight.
     pub(crate) fn begin_commit(&mut self, pages: Vec<PageNo>) -> Result<TxId> {
         let tx = self.begin()?;
         let free = self.check_conflicts(pages.iter().copied(), None);
@@ -71,7 +71,7 @@ impl<P: Payload> Transactions<P> {
         Ok(tx)
     }
 
-    /// Refuses pages that a transaction other than `own` holds.
+    /// Fails with `Conflict` where a transaction other than `own` holds one of the pages.
     fn check_conflicts(
         &self,
         mut pages: impl Iterator<Item = PageNo>,
@@ -91,7 +91,7 @@ impl<P: Payload> Transactions<P> {
         open.ok_or_else(|| unknown(tx))
     }
 
-    /// Writes `pages`, none of which comes twice, in `tx`: all of them or, with an error, none.
+    /// Writes `pages`, which are distinct, in `tx`: all of them or, with an error, none.
     pub(crate) fn write(
         &mut self,
         tx: TxId,
@@ -124,7 +124,7 @@ impl<P: Payload> Transactions<P> {
         Ok(())
     }
 
-    /// What `tx` wrote in `range`, each with its index there.
+    /// What `tx` wrote in `range`, each page with its index there.
     pub(crate) fn written_in(&self, tx: TxId, range: PageRange) -> Result<Vec<(usize, P)>> {
         let transaction = self.open.get(&tx).ok_or_else(|| unknown(tx))?;
         let own = |(at, page): (usize, PageNo)| {
@@ -134,8 +134,8 @@ impl<P: Payload> Transactions<P> {
         Ok(range.iter().enumerate().filter_map(own).collect())
     }
 
-    /// The commit of `tx` is on its way, until it is ended or called off; what it wrote, which it goes
-    /// on holding.
+    /// Marks the commit of `tx` as in flight until `end` or `call_off_commit`; returns what it
+    /// wrote. The transaction goes on holding its pages.
     pub(crate) fn start_commit(&mut self, tx: TxId) -> Result<Vec<(PageNo, P)>> {
         let transaction = self.get_mut(tx)?;
         transaction.committing = true;
@@ -143,12 +143,12 @@ impl<P: Payload> Transactions<P> {
         Ok(transaction.held.iter().copied().zip(contents).collect())
     }
 
-    /// The commit of `tx`, if it is still on its way, was given up: the transaction is open as before.
+    /// Reopens `tx` after its commit, if still in flight, was given up.
     pub(crate) fn call_off_commit(&mut self, tx: TxId) {
         self.open.entry(tx).and_modify(|transaction| transaction.committing = false);
     }
 
-    /// Ends `tx`, if it is open, with nothing of it left.
+    /// Ends `tx`, if it is open, and drops what it wrote.
     pub(crate) fn end(&mut self, tx: TxId) {
         let Some(transaction) = self.open.remove(&tx) else { return };
         for page in &transaction.held {
@@ -156,7 +156,7 @@ impl<P: Payload> Transactions<P> {
         }
     }
 
-    /// Ends `tx`, unless its commit is on its way.
+    /// Ends `tx`, unless its commit is in flight.
     pub(crate) fn abort(&mut self, tx: TxId) -> Result<()> {
         self.get_mut(tx)?;
         self.end(tx);

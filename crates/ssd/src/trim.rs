@@ -1,17 +1,17 @@
-//! Trim: in order with the writes before and behind it, and no longer in their way than that takes.
+//! Trim: ordered with the writes before and after it, blocking writers only as long as that needs.
 //!
-//! Older contents must not reach the log behind the trim, and of a write that comes meanwhile not one
-//! part before it and another behind it. So writers wait, but only until the trim has its place in
-//! the log's order: what they write then is newer there, as it is in the cache.
+//! Older content must not reach the log after the trim, and a concurrent write must not be split
+//! into a part before the trim and a part after it. So writers wait, but only until the trim has
+//! its place in the log: what they write then is newer in the log, as it is in the cache.
 //!
-//! A cache that goes to the log in whole batches is there in the order of the commands, once its last
-//! batch is on its way; the trim follows and is in force when that batch has left the cache. Of any
-//! other cache what it holds of the range is written back first. A durable one keeps the writers
-//! waiting until the trim is durable too: they would be acknowledged at once, and after a power cut be
-//! there without the trim that was issued before them.
+//! A cache that is written back in whole batches reaches the log in command order: once its last
+//! batch is in flight the trim follows, and takes effect when that batch has left the cache. Other
+//! caches first write back their pages of the range. A durable cache blocks writers until the trim
+//! is durable too: otherwise their writes, acknowledged at once, could survive a power cut without
+//! the trim that was issued before them.
 //!
-//! What is written to the range itself waits until the trim is in force: readers would see it before the
-//! trim that it comes behind.
+//! Writes to the range itself wait until the trim is in effect: readers would see them before the
+//! trim.
 use std::cell::RefCell;
 use std::future::poll_fn;
 use std::pin::pin;
@@ -23,22 +23,22 @@ use crate::options::CacheKind;
 use crate::refusals::latched;
 use crate::ssd::Drive;
 
-/// Trims that have their place in the log and are not in force.
+/// Trims that have their place in the log but are not in effect yet.
 pub(crate) struct Trims {
     ranges: RefCell<Vec<PageRange>>,
     ended: WaitQueue,
 }
 
-/// One of them, until this is dropped.
+/// One of these trims, until dropped.
 struct Placed<'a>(&'a Trims, PageRange);
 
 impl Trims {
-    /// None.
+    /// No trims.
     pub fn new() -> Self {
         Trims { ranges: RefCell::default(), ended: WaitQueue::new("a trim") }
     }
 
-    /// Waits until none of them touches `range`.
+    /// Waits until no trim in [`Trims`] overlaps `range`.
     pub async fn wait_in_force(&self, range: PageRange) {
         let clear = || {
             let ranges = self.ranges.borrow();
@@ -65,7 +65,7 @@ impl Drop for Placed<'_> {
 }
 
 impl<M: ZoneMedia> Drive<M> {
-    /// Gives `range` up, which lies on the device, behind all that was accepted before.
+    /// Trims `range`, which lies on the device, after all commands accepted before.
     pub(crate) async fn trim_in_turn(&self, range: PageRange) -> Result<()> {
         let mut turn = Some(self.write_turn.acquire(1).await);
         let cached = self.cache.borrow().command_of_range(range);
@@ -94,14 +94,14 @@ impl<M: ZoneMedia> Drive<M> {
         .await
     }
 
-    /// Waits until `command`, which is or will be taken to be written back, has left the cache.
+    /// Waits until `command`, which is or will be taken for write-back, has left the cache.
     pub(crate) async fn wait_gone(&self, command: u64) -> Result<()> {
-        // A write-through command that failed is its writer's to hear of, where the log did not fail.
+        // A write-through command's failure is for its writer alone, unless the log failed.
         self.wait_ended(command).await.or_else(|_| self.check_failed())
     }
 
-    /// Waits until all that was accepted before the call has its place in the log's order. Others may
-    /// be accepted meanwhile: who must not be overtaken holds the writers' turn.
+    /// Waits until all commands accepted before the call have their place in the log. Others may be
+    /// accepted meanwhile: a caller that must not be overtaken holds the writers' turn.
     async fn wait_taken(&self) -> Result<()> {
         let accepted = {
             let mut progress = self.progress.borrow_mut();
@@ -117,7 +117,7 @@ impl<M: ZoneMedia> Drive<M> {
     }
 }
 
-/// The range in which all of `pages` lie.
+/// The smallest range that contains all of `pages`.
 pub(crate) fn range_of<P>(pages: &[(PageNo, P)]) -> PageRange {
     let numbers = || pages.iter().map(|(page, _)| page.0);
     let (first, last) = (numbers().min().unwrap_or(0), numbers().max().unwrap_or(0));

@@ -1,9 +1,9 @@
 //! Write-back: moves dirty frames to the FTL.
 //!
-//! With whole batches (write-through, ordered) everything that is dirty goes as one atomic
-//! batch, so that rewrites may coalesce in the cache and the device still holds a prefix of the
-//! writes at any cut; while one batch is being written the next gathers (group commit). A durable
-//! or volatile cache writes back page by page in FIFO order, full flash pages where it can.
+//! With whole batches (write-through, ordered) all dirty pages go as one atomic batch, so that
+//! rewrites may coalesce in the cache and the device still holds a prefix of the writes after any
+//! cut; while one batch is written the next one gathers (group commit). A durable or volatile cache
+//! writes back page by page in FIFO order, in full flash pages where it can.
 use std::cell::RefCell;
 use std::collections::{BTreeMap, VecDeque};
 use tantalum_base::{Error, Result};
@@ -14,7 +14,7 @@ use crate::options::CacheKind;
 use crate::ssd::Drive;
 use crate::write_cache::TakenFrames;
 
-/// Which commands have ended: written back, or failed.
+/// Which commands have ended, by being written back or by failing.
 #[derive(Default)]
 pub(crate) struct Progress {
     /// Commands that entered the cache.
@@ -29,21 +29,21 @@ pub(crate) struct Progress {
     batches: VecDeque<(u64, u64, bool)>,
     next_batch: u64,
     last_taken: u64,
-    // Commands that failed, as ranges (after, up to), as long as somebody waits for one of them: at the
-    // most one range for each who waits.
+    // Failed commands, as ranges (after, up to), kept while somebody waits for one of them: at most
+    // one range per waiter.
     failures: Vec<(u64, u64, Error)>,
-    // Commands that are waited for, and by how many.
+    // Commands that are waited for, and the number of waiters of each.
     awaited: BTreeMap<u64, u32>,
 }
 
-/// Somebody waits to hear how a command ended.
+/// Registers a waiter for the outcome of a command, until dropped.
 pub(crate) struct Awaited<'a> {
     progress: &'a RefCell<Progress>,
     command: u64,
 }
 
 impl<'a> Awaited<'a> {
-    /// From the step on in which `command` was accepted, so that its failure is kept until it is heard.
+    /// Call this in the step in which `command` was accepted, so that its failure is kept.
     pub(crate) fn new(progress: &'a RefCell<Progress>, command: u64) -> Self {
         *progress.borrow_mut().awaited.entry(command).or_default() += 1;
         Awaited { progress, command }
@@ -64,7 +64,7 @@ impl Drop for Awaited<'_> {
 }
 
 impl Progress {
-    /// A batch starts, after which all commands up to `last` have been taken.
+    /// Starts a batch, with which all commands up to `last` have been taken.
     fn start_batch(&mut self, last: u64) -> u64 {
         let number = self.next_batch;
         self.next_batch += 1;
@@ -92,16 +92,16 @@ impl Progress {
         self.forget_failures();
     }
 
-    /// Forgets failures of which everybody who waited has heard.
+    /// Forgets failures that all waiters have received.
     fn forget_failures(&mut self) {
         let Progress { failures, awaited, .. } = self;
-        // A batch may end no command: then nobody waits for just that.
+        // A batch may end no command: then nobody waits for it alone.
         failures.retain(|(after, last, _)| {
             awaited.range(after + 1..).next().is_some_and(|(command, _)| command <= last)
         });
     }
 
-    /// Whether all of `command` is on its way to the log, or further.
+    /// Whether all of `command` has been taken for write-back.
     pub(crate) fn is_taken(&self, command: u64) -> bool {
         self.last_taken >= command
     }
@@ -117,8 +117,8 @@ impl Progress {
 }
 
 impl<M: ZoneMedia> Drive<M> {
-    /// One flusher; `SsdOptions::write_backs_in_flight` of them run side by side. Ends when the
-    /// device fails.
+    /// Runs one flusher; `SsdOptions::write_backs_in_flight` of them run concurrently. Ends when
+    /// the device fails.
     pub async fn run_flusher(&self) -> Result<()> {
         let mut pages = Vec::new();
         let mut taken = TakenFrames::default();
@@ -133,11 +133,11 @@ impl<M: ZoneMedia> Drive<M> {
                 // Once for all writers that share the batch.
                 result = self.ftl.media().persist_mapping().await;
             }
-            // Who was acknowledged before cannot be told any more: the device has failed.
+            // These writes may have been acknowledged already, so the device must fail instead.
             let failure = result.err();
             let fatal = failure.clone().filter(|_| !acknowledges || self.ftl.latched().is_some());
             if fatal.is_none() {
-                // After a failure the frames stay: they may be all that there is of the pages.
+                // After a failure the frames stay: they may be the only copies of the pages.
                 self.cache.borrow_mut().release(&mut taken);
             }
             self.progress.borrow_mut().end_batch(batch, failure);
@@ -147,7 +147,7 @@ impl<M: ZoneMedia> Drive<M> {
             self.room.wake_all();
             self.ended.wake_all();
             self.taken.wake_all();
-            // Frames below the threshold of a whole flash page may have become worth writing.
+            // A partial flash page may be due now.
             self.work.wake_all();
             if let Some(error) = fatal {
                 return Err(error);
@@ -155,8 +155,8 @@ impl<M: ZoneMedia> Drive<M> {
         }
     }
 
-    /// Whether the batch must be durable when the FTL returns: where that is what is waited for,
-    /// and where the frames of a durable cache are given up for it.
+    /// Whether the batch must be durable when the FTL returns: where writers wait for that, and
+    /// where a durable cache frees the frames for it.
     fn batch_is_durable(&self) -> bool {
         match self.options.cache {
             _ if Fault::EarlyAcknowledgement.is_planted() => false,
@@ -169,7 +169,7 @@ impl<M: ZoneMedia> Drive<M> {
         }
     }
 
-    /// Pages that the next batch has; 0 where none is due with `dirty` frames.
+    /// Number of pages of the next batch; 0 where none is due with `dirty` frames.
     fn due_pages(&self, dirty: u32, progress: &Progress) -> u32 {
         if dirty == 0 {
             return 0;
@@ -185,7 +185,7 @@ impl<M: ZoneMedia> Drive<M> {
         let wanted =
             if urgent { dirty } else { dirty.saturating_sub(self.options.write_back_start_pages) };
         let most = wanted.min(self.batch_pages);
-        // Whole flash pages where there are enough for one.
+        // Whole flash pages, where there are enough pages for one.
         if most >= self.unit_pages {
             most - most % self.unit_pages
         } else if urgent {
@@ -195,7 +195,7 @@ impl<M: ZoneMedia> Drive<M> {
         }
     }
 
-    /// Wakes the flushers where a batch is due; most writes only add to one that is not yet.
+    /// Wakes the flushers if a batch is due; most writes only add to one that is not due yet.
     pub(crate) fn wake_flushers(&self) {
         let dirty = self.cache.borrow().dirty_frames();
         if self.due_pages(dirty, &self.progress.borrow()) > 0 {
@@ -203,7 +203,7 @@ impl<M: ZoneMedia> Drive<M> {
         }
     }
 
-    /// Takes the next batch where one is due, and its number.
+    /// Takes the next batch if one is due, and returns its number.
     fn take_batch(
         &self,
         pages: &mut Vec<(tantalum_base::PageNo, M::Page)>,
@@ -235,7 +235,7 @@ mod tests {
             let awaited = Awaited::new(&progress, command);
             let batch = progress.borrow_mut().start_batch(command);
             let error = Error::new(ErrorKind::OutOfSpace, format!("command {command}"));
-            // Every other one fails, the first one too.
+            // Every other batch fails, the first one too.
             progress.borrow_mut().end_batch(batch, (command % 2 == 1).then_some(error));
             let failed = progress.borrow().outcome(command).unwrap().is_err();
             assert_eq!(failed, command % 2 == 1, "command {command}");

@@ -1,12 +1,12 @@
-//! Frames of dirty pages. A rewrite of a page that waits replaces it in its place; a rewrite of
-//! a page that is being written back takes a new frame behind it (double buffering).
+//! Frames of dirty pages. A rewrite of a waiting page replaces its content in place; a rewrite of a
+//! page that is being written back takes a new frame behind it (double buffering).
 use std::collections::VecDeque;
 use tantalum_base::{FastMap, PageNo, PageRange, Payload};
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum FrameState {
     Dirty,
-    /// Being written back; counts when it was taken, so that a dump has the order.
+    /// Being written back; the number gives the order in which frames were taken, for a dump.
     Flushing(u64),
 }
 
@@ -14,11 +14,11 @@ struct Frame<P> {
     page: PageNo,
     content: P,
     state: FrameState,
-    /// The command that made it dirty. Ascending along the FIFO.
+    /// The command that wrote the page. Ascending along the FIFO.
     command: u64,
 }
 
-/// The write cache's content. Of a durable cache it is what a power loss dumps.
+/// The write cache's content, which a power loss dumps if the cache is durable.
 pub(crate) struct WriteCache<P> {
     frames: Vec<Option<Frame<P>>>,
     free: Vec<u32>,
@@ -76,13 +76,13 @@ impl<P: Payload> WriteCache<P> {
         self.frames[frame as usize].as_ref().map(|frame| &frame.content)
     }
 
-    /// The command that must have ended before no frame holds `page` any more, if one does.
+    /// The command that must have ended before no frame holds `page` any more, if any holds it.
     pub(crate) fn command_of(&self, page: PageNo) -> Option<u64> {
         let frame = *self.newest.get(&page)?;
         self.frames[frame as usize].as_ref().map(|frame| frame.command)
     }
 
-    /// The command that must have ended before no frame holds a page of `range` any more, if one does.
+    /// The command that must have ended before no frame holds a page of `range` any more, if any does.
     pub(crate) fn command_of_range(&self, range: PageRange) -> Option<u64> {
         if range.pages <= u64::from(self.capacity) {
             return range.iter().filter_map(|page| self.command_of(page)).max();
@@ -91,13 +91,13 @@ impl<P: Payload> WriteCache<P> {
         frames.filter(|frame| range.contains(frame.page)).map(|frame| frame.command).max()
     }
 
-    /// The command of the oldest dirty frame: all before it have been taken.
+    /// The command of the oldest dirty frame: all earlier commands have been taken.
     pub(crate) fn oldest_command(&self) -> Option<u64> {
         let oldest = *self.fifo.front()?;
         self.frames[oldest as usize].as_ref().map(|frame| frame.command)
     }
 
-    /// Takes a page of `command` in; a free frame must be there.
+    /// Adds a page of `command`; there must be a free frame.
     pub(crate) fn insert(&mut self, page: PageNo, content: P, command: u64) {
         if let Some(number) = self.newest.get(&page)
             && let Some(frame) = &mut self.frames[*number as usize]
@@ -114,7 +114,7 @@ impl<P: Payload> WriteCache<P> {
         self.fifo.push_back(number);
     }
 
-    /// Takes up to `most` dirty frames, oldest first, for a write-back.
+    /// Takes up to `most` dirty frames, oldest first, to be written back.
     pub(crate) fn take(
         &mut self,
         most: u32,
@@ -132,7 +132,7 @@ impl<P: Payload> WriteCache<P> {
         }
     }
 
-    /// The frames were written back (or given up): they are free again.
+    /// Frees the frames, which were written back or given up.
     pub(crate) fn release(&mut self, taken: &mut TakenFrames) {
         for number in taken.0.drain(..) {
             if let Some(frame) = self.frames[number as usize].take() {
@@ -144,8 +144,8 @@ impl<P: Payload> WriteCache<P> {
         }
     }
 
-    /// What a power loss must not take: the newest content of each page, in the order in which
-    /// they are written back. What is being written back comes first.
+    /// What a power loss must dump: the newest content of each page, in write-back order. Frames
+    /// that are being written back come first.
     pub(crate) fn newest_in_order(&self) -> Vec<(PageNo, P)> {
         let mut flushing: Vec<(u64, u32)> = Vec::new();
         for (number, frame) in (0..).zip(&self.frames) {

@@ -1,4 +1,4 @@
-//! The whole device beside a plain map: random commands, orderly closing and opening among them.
+//! The whole device against a plain map: random commands, with orderly closing and opening.
 use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::rc::Rc;
@@ -20,7 +20,7 @@ fn content<P: Payload>(page: u64, count: u64) -> P {
     P::from_bytes(&bytes)
 }
 
-/// Whose content each page holds, and of which write.
+/// For each page, whose content it holds, and the number of that write.
 type Map = BTreeMap<u64, (u64, u64)>;
 
 async fn commands<M: ZoneMedia>(
@@ -97,7 +97,7 @@ async fn commands<M: ZoneMedia>(
 fn beside_a_map<R: Rig>(cache: CacheKind, seeds: u64) {
     for seed in 0..seeds {
         let share_entries_max = [None, None, Some(20), Some(0)][seed as usize % 4];
-        // The dump of a durable cache takes zones of its own.
+        // A durable cache needs zones for its dump.
         let mut rig = R::with_more_zones(seed, if cache == CacheKind::Durable { 7 } else { 0 });
         let map = Rc::new(RefCell::new(BTreeMap::new()));
         for opening in 0..6 {

@@ -1,4 +1,4 @@
-//! Protections of the durable cache and its dump switched off: each is missed.
+//! The durable cache and its dump without one of their protections: the checks must notice.
 #[path = "support/power.rs"]
 mod power;
 
@@ -9,10 +9,10 @@ use tantalum_media::{CutPlan, Fate};
 use tantalum_models::rig::{FileRig, NandRig, Rig};
 use tantalum_runtime::Runtime;
 
-/// A write is written back and its frame is given up; then the power goes.
+/// A write is written back and its frame is freed; then power is cut.
 fn written_back_and_cut() -> Option<String> {
     const PAGES: u64 = 12;
-    // With the least energy changed entries are backed up soon, which syncs the medium.
+    // With the least energy, changed entries are backed up soon, which syncs the medium.
     const MORE_ENERGY_PAGES: u64 = 64;
     (0..20).find_map(|seed| {
         let mut device = power::Device::<FileRig>::format(seed, MORE_ENERGY_PAGES);
@@ -21,7 +21,7 @@ fn written_back_and_cut() -> Option<String> {
             for page in 0..2 * PAGES {
                 ssd.write(PageNo(page), &[power::content(page, 2)], None).await?;
             }
-            // Long enough for the write-back of the older half, which nobody waits for.
+            // Long enough to write back the older half, which nobody waits for.
             runtime.sleep(100_000_000).await;
             Ok(())
         });
@@ -52,7 +52,7 @@ fn frames_are_kept_until_durable() {
     assert_noticed(Fault::EarlyAcknowledgement, written_back_and_cut);
 }
 
-/// Dumps that are cut short: none may have a footer.
+/// Footers found in dumps that were cut short; there must be none.
 fn footers_of_cut_dumps() -> Option<String> {
     for after_operations in 0.. {
         let mut device = power::Device::<NandRig<Stamp>>::format(5, 0);
@@ -87,9 +87,9 @@ fn changed_mapping_entries_are_dumped() {
     });
 }
 
-/// More changes than the stored energy can dump, each an entry of its own.
+/// More changed entries than the stored energy can dump.
 fn many_changes() -> Option<String> {
-    // Room for all of them in the log, where none is cleaned.
+    // Room for all of them in the log without cleaning.
     let rig = NandRig::<Stamp>::with_more_zones(5, 150);
     let mut device = power::Device::format_on(rig, 5, 0, power::ssd_options());
     device.run(|ssd| async move {

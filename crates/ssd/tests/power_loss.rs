@@ -1,8 +1,8 @@
-//! The durable cache over power losses: what is dumped, how it comes back, what it may cost, and
-//! what is refused.
+//! The durable cache over power losses: what is dumped and recovered, at what cost, and what is
+//! refused.
 //!
-//! Not a workload of the crash lab, which lets each dump end: here dumps are cut, their zones decay, and
-//! what they cost and report is checked.
+//! Not part of the crash lab, which lets each dump finish: here dumps are cut, their zones decay,
+//! and costs and reports are checked.
 #[path = "support/power.rs"]
 mod power;
 
@@ -66,7 +66,7 @@ fn a_reboot_cut_at_every_operation_loses_nothing() {
     for first in 0.. {
         let mut rig = power::dumped::<NandRig<Stamp>>(5);
         let mut done = true;
-        // Twice at the same operation: the second attempt goes over the remains of the first.
+        // Twice at the same operation: the second attempt works on what the first left.
         for fate in [Fate::ALL[first as usize % 3], Fate::ALL[(first as usize + 1) % 3]] {
             done &= !power::cut_reboot(&mut rig, CutPlan { after_operations: first, fate }, 0);
         }
@@ -80,8 +80,8 @@ fn a_reboot_cut_at_every_operation_loses_nothing() {
     assert!(cuts >= 6, "a reboot has more than {cuts} operations");
 }
 
-/// Power is lost once more while the dump is written, which the energy budget rules out: the
-/// device must say so and never serve without what was acknowledged.
+/// Power is cut during the dump, which the energy budget rules out: the device must report it and
+/// never serve without what was acknowledged.
 #[test]
 fn a_dump_cut_short_is_corrupt_and_never_silent_loss() {
     let mut refused = 0;
@@ -102,7 +102,7 @@ fn a_dump_cut_short_is_corrupt_and_never_silent_loss() {
                 assert_eq!(error.kind(), ErrorKind::Corrupt, "{error:?}");
                 refused += 1;
             }
-            // Nothing was written yet: not to be told from a device without a budget.
+            // Nothing was written: this looks like a device without a budget.
             Ok(_) => assert!(after_operations <= 2, "cut at operation {after_operations}"),
         }
     }
@@ -122,7 +122,7 @@ fn a_decayed_page_of_a_dump_is_corrupt() {
         let zones = device.dump_zones();
         device.power_loss().unwrap();
         let mut rig = device.rig;
-        // Every flash page of the dump area that is read decays, one after the other.
+        // Each flash page of the dump area that is read decays, one after the other.
         power::decay(&mut rig, zones[0], seed as u32);
         let error = Device::try_reopen(rig, 9, 0).err().expect("the dump is damaged");
         assert_eq!(error.kind(), ErrorKind::Corrupt, "{error:?}");
@@ -158,8 +158,8 @@ fn a_flush_that_writes_back_survives_without_energy() {
     }
 }
 
-/// A command behind a flush that is only a point in the order does not overtake it, although there
-/// would be room for it and not for the one before.
+/// A command after a flush that is only a point in the order does not overtake it, although the
+/// cache has room for this command and not for the one before the flush.
 #[test]
 fn no_command_overtakes_a_flush_before_it() {
     let mut device = Device::<NandRig<Stamp>>::format(3, 0);
@@ -251,14 +251,14 @@ fn a_queue_full_of_commands_within_the_quota_finds_room_at_once() {
     });
 }
 
-/// A command whose pages are not all in the cache when the power goes leaves nothing.
+/// A command whose pages are not all in the cache at the power loss leaves nothing.
 #[test]
 fn an_incomplete_command_leaves_nothing() {
     let mut device = Device::<NandRig<Stamp>>::format(3, 0);
     let ssd: Rc<Ssd<_>> = Rc::clone(&device.ssd);
     let runtime = device.runtime.clone();
     let fill: Vec<Stamp> = (0..12).map(|page| power::content(page, 1)).collect();
-    // Two fill the cache; the third waits for frames when the power goes.
+    // Two writes fill the cache; the third waits for frames at the power loss.
     let polled = runtime.run(async move {
         let (a, b) = (ssd.write(PageNo(0), &fill, None), ssd.write(PageNo(20), &fill, None));
         let third: Vec<Stamp> = (0..12).map(|page| power::content(page + 5, 9)).collect();
@@ -281,8 +281,8 @@ fn an_incomplete_command_leaves_nothing() {
     }
 }
 
-/// Shares are changes of the mapping like any: acknowledged ones come back, one in flight as a
-/// whole or not at all, through delta pages and dumps.
+/// Shares survive like any change of the mapping: acknowledged ones come back, one in flight as a
+/// whole or not at all, from delta pages and dumps.
 #[test]
 fn shares_come_back_and_one_in_flight_is_whole_or_not_there() {
     for after_operations in 0.. {
@@ -323,8 +323,8 @@ fn shares_come_back_and_one_in_flight_is_whole_or_not_there() {
     }
 }
 
-/// Two programs that fail in one dump, wherever that is, cost it nothing: zones and energy are kept
-/// for them.
+/// Two failed programs in one dump, wherever they are, do not damage it: zones and energy are
+/// reserved for them.
 #[test]
 fn a_dump_in_which_two_programs_fail_is_whole() {
     let dump = |failing: &[u64]| {
@@ -362,7 +362,7 @@ fn a_dump_in_which_two_programs_fail_is_whole() {
     assert!(more_bytes > 0 && programs > 8, "programs failed in none of the dumps");
 }
 
-/// A cache that is called durable and has no energy would lose what it acknowledged.
+/// A cache called durable without energy would lose what it acknowledged.
 #[test]
 fn a_durable_cache_without_energy_is_refused() {
     let runtime = settled();

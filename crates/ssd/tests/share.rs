@@ -28,7 +28,7 @@ fn either_page_may_change_and_the_other_keeps_its_content() {
         device.write(0, 8, 1).await?;
         device.ssd.share(&pairs(&[(100, 0), (101, 1), (102, 2), (103, 3)])).await?;
         device.expect(100, stamp(0, 1)).await?;
-        // The right page is overwritten, trimmed; the left one likewise.
+        // The right page is overwritten, then trimmed; then the left one.
         device.write(0, 1, 2).await?;
         device.ssd.trim(PageRange::new(PageNo(1), 1)).await?;
         device.write(102, 1, 2).await?;
@@ -69,8 +69,8 @@ fn chains_and_many_to_one() {
     });
 }
 
-/// Cleaning names all pages of a slot in one append; where there would be more, they are spread
-/// over several slots.
+/// Cleaning names all pages of a slot in one append; pages beyond what fits are spread over several
+/// slots.
 #[test]
 fn as_many_pages_as_there_are_share_one_content() {
     on_each(async |device: Session| {
@@ -133,7 +133,7 @@ fn a_volatile_cache_does_not_share() {
 fn shares_come_behind_the_writes_before_them_and_before_those_behind() {
     on_each(async |device: Session| {
         for round in 1..60 {
-            // Neither side need have left the cache.
+            // The pages of either side may still be in the cache.
             device.write(0, 4, round).await?;
             device.write(100, 4, round).await?;
             device.ssd.share_range(PageNo(100), PageNo(0), 4).await?;
@@ -181,7 +181,7 @@ fn a_share_writes_one_page_and_none_of_the_contents() {
         let after = device.ssd.statistics().ftl;
         // One page, which on this medium takes a flash page of two.
         assert_eq!((after.slots_programmed - before, after.pages_shared), (2, 20));
-        // So has each of several batches, in a durable cache too.
+        // Each of several small batches costs as much, in a durable cache too.
         for at in 0..20 {
             device.ssd.share(&pairs(&[(100 + at, at)])).await?;
         }
@@ -192,7 +192,7 @@ fn a_share_writes_one_page_and_none_of_the_contents() {
     });
 }
 
-/// Where the table of sharers is full, contents are written again: the promise is the same.
+/// Where the table of reference lists is full, contents are written again: the promise is the same.
 #[test]
 fn a_full_table_of_sharers_costs_copies_and_loses_nothing() {
     for kind in KINDS {
@@ -205,7 +205,7 @@ fn a_full_table_of_sharers_costs_copies_and_loses_nothing() {
             assert_eq!((counted.pages_shared, counted.pages_share_copied), (10, 6));
             assert_eq!(counted.shared_entries, 10);
             assert!(counted.shared_bytes > 0);
-            // Entries are free again when one of both pages is written.
+            // Entries become free when one of the two pages is written.
             device.write(0, 4, 2).await?;
             device.ssd.flush().await?;
             device.ssd.close().await?;
@@ -229,7 +229,7 @@ fn shared_pages_outlive_cleaning_and_reopening() {
     }
 }
 
-/// What a durable cache held at a power cut comes before what is ordered behind it.
+/// What a durable cache held at a power cut precedes later commands that must come after it.
 #[test]
 fn what_survived_in_the_cache_comes_before_a_share_and_a_trim() {
     support::with_a_survived_cache(async |device: Session| {
@@ -243,8 +243,8 @@ fn what_survived_in_the_cache_comes_before_a_share_and_a_trim() {
     });
 }
 
-/// A share is in force from the moment at which it has its place in the log. Where the log then
-/// fails, nothing of it may be left to read.
+/// A share takes effect when it has its place in the log. If the log then fails, nothing of it may
+/// be readable.
 #[test]
 fn a_share_whose_record_fails_leaves_nothing() {
     support::with_faults(async |ftl| {
@@ -264,7 +264,7 @@ fn a_share_whose_record_fails_leaves_nothing() {
     });
 }
 
-/// A program that fails is repeated elsewhere, also that of a share's record.
+/// A failed program is repeated elsewhere, also that of a share's record.
 #[test]
 fn a_share_whose_program_fails_is_logged_elsewhere() {
     support::with_faults(async |ftl| {
@@ -280,7 +280,7 @@ fn a_share_whose_program_fails_is_logged_elsewhere() {
     });
 }
 
-/// Also where a write is durable only with the next flush.
+/// Also where a write becomes durable only with the next flush.
 #[test]
 fn an_acknowledged_share_survives_with_what_came_before_it() {
     for kind in [CacheKind::WriteThrough, CacheKind::Ordered] {

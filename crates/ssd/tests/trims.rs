@@ -1,4 +1,4 @@
-//! A trim and the writers beside it: they wait for its place in the log's order, and no longer.
+//! A trim and concurrent writers: they wait until it has its place in the log, and no longer.
 #[allow(dead_code, reason = "the tests of reads have more of these devices in use")]
 #[path = "../../models/tests/reads/devices.rs"]
 mod devices;
@@ -13,7 +13,7 @@ use tantalum_ssd::{CacheKind, Ssd};
 
 const TRIMMED: PageRange = PageRange { first: PageNo(0), pages: 40 };
 
-/// A device whose pages 0 to 7 hold something, some of it in the cache only.
+/// A device whose pages 0 to 7 hold content, some of it only in the cache.
 async fn written(runtime: &Virtual, cache: CacheKind) -> Rc<Ssd<Zones>> {
     let device = ssd(runtime.clone(), cache, FtlOptions::new(160)).await.unwrap();
     for page in 0..8 {
@@ -36,7 +36,7 @@ fn a_write_to_the_cache_does_not_wait_for_a_trim() {
             runtime.sleep(1_000).await;
             device.write(PageNo(50), &[Stamp::new(PageNo(50), 1)], None).await.unwrap();
             ended.borrow_mut().push("write");
-            // In the trimmed range it comes behind the trim.
+            // In the trimmed range a write waits until the trim is in effect.
             device.write(PageNo(3), &[Stamp::new(PageNo(3), 2)], None).await.unwrap();
             trim.await;
             assert_eq!(*ended.borrow(), ["write", "trim"], "seed {seed}");
@@ -60,7 +60,7 @@ fn a_write_through_goes_to_the_log_beside_a_trim() {
                 writes.write(PageNo(50), &[Stamp::new(PageNo(50), 1)], None).await.unwrap();
             });
             trim.await;
-            // Both were under way when the first of them ended.
+            // Both were in flight when the first of them ended.
             assert_eq!(device.statistics().ftl.host_appends - before, 2, "seed {seed}");
             write.await;
             let mut page = [Stamp::zero()];

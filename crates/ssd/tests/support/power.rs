@@ -1,4 +1,4 @@
-//! A device with a durable cache that loses its power, and gets it back.
+//! A device with a durable cache, its power losses and reboots.
 #![allow(dead_code, reason = "each test binary uses its part")]
 use std::cell::{Cell, RefCell};
 use std::future::Future;
@@ -16,7 +16,7 @@ use tantalum_ssd::{CacheKind, RebootReport, Ssd, SsdOptions};
 pub const PAGES: u64 = 140;
 pub const CACHE_PAGES: u32 = 24;
 pub const RECHARGE_NS: u64 = 20_000_000;
-/// The dump area and the delta pages.
+/// Zones for the dump area and the delta pages.
 pub const MORE_ZONES: u32 = 9;
 
 pub fn content<P: Payload>(page: u64, count: u64) -> P {
@@ -50,13 +50,13 @@ pub fn ftl_options<M: ZoneMedia>(media: &M, more_pages: u64) -> FtlOptions {
     FtlOptions { dump: Some(dump), checkpoint_interval_slots: 1 << 40, ..FtlOptions::new(PAGES) }
 }
 
-/// The medium under power: no code runs after its cut.
+/// The medium; no code runs after its power cut.
 pub fn open<R: Rig>(rig: &mut R, runtime: &Virtual) -> UntilCut<R::Media> {
     let media = rig.open(runtime);
     UntilCut::new(media, rig.cut_watch())
 }
 
-/// Runs `main` until it is done; `None` where the power goes before.
+/// Runs `main` to its end; `None` if power is cut before.
 pub fn until_cut<T: 'static>(
     runtime: &Virtual,
     main: impl Future<Output = T> + 'static,
@@ -100,7 +100,7 @@ impl<R: Rig> Device<R> {
         Device { rig, runtime, ssd, report: RebootReport::default() }
     }
 
-    /// The power is back.
+    /// Reboots the device.
     pub fn try_reopen(mut rig: R, seed: u64, more_pages: u64) -> Result<Self> {
         let runtime = Virtual::new(Schedule::Shuffled(seed));
         let media = open(&mut rig, &runtime);
@@ -122,13 +122,13 @@ impl<R: Rig> Device<R> {
         self.runtime.run(main(Rc::clone(&self.ssd))).unwrap().unwrap()
     }
 
-    /// The power goes, and nothing feeds the memory.
+    /// Cuts power without a dump.
     pub fn off(&mut self) {
         self.runtime.drop_tasks();
         self.rig.power_off(&self.runtime).unwrap();
     }
 
-    /// The power goes, and the capacitors feed the dump.
+    /// Cuts power; the capacitors power the dump.
     pub fn power_loss(&mut self) -> Result<DumpReport> {
         self.off();
         let runtime = settled();
@@ -139,7 +139,7 @@ impl<R: Rig> Device<R> {
         dumped
     }
 
-    /// The dump is cut short; true where it was done before.
+    /// Cuts the dump short; returns true if it had ended before.
     pub fn power_loss_cut(&mut self, plan: CutPlan) -> bool {
         self.off();
         let runtime = settled();
@@ -159,7 +159,7 @@ impl<R: Rig> Device<R> {
     }
 }
 
-/// The `nth` flash page of `zone` decays.
+/// Makes the `nth` flash page of `zone` decay.
 pub fn decay<P: Payload>(rig: &mut NandRig<P>, zone: ZoneNo, nth: u32) {
     let runtime = settled();
     let media = rig.open(&runtime);
@@ -203,8 +203,8 @@ pub async fn join4(
     .await
 }
 
-/// A device with pages 0 to 9 in its cache, and 40 to 59 written back and some trimmed; its power is
-/// lost, and what it dumped is on the medium.
+/// A medium after a power loss, with the dump of a device that had pages 0 to 9 in its cache, and
+/// 40 to 59 written back and some of them trimmed.
 pub fn dumped<R: Rig>(seed: u64) -> R {
     let mut device = Device::<R>::format(seed, 0);
     device.run(|ssd| async move {
@@ -224,7 +224,7 @@ pub fn dumped<R: Rig>(seed: u64) -> R {
     device.rig
 }
 
-/// What is in the device that [`dumped`] left.
+/// Checks the content of the device that [`dumped`] left.
 pub fn verify_dumped<R: Rig>(rig: R) {
     let mut device = Device::reopen(rig, 99, 0);
     let found = device.run(|ssd| async move { read_all(&ssd, 60).await });
@@ -238,7 +238,7 @@ pub fn verify_dumped<R: Rig>(rig: R) {
     }
 }
 
-/// What many power losses came to.
+/// Totals of many power losses.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Cycles {
     pub writes: u64,
@@ -250,7 +250,7 @@ pub struct Cycles {
     pub bytes_max: u64,
 }
 
-/// What the host knows: the count acknowledged last of each page, and the command in flight.
+/// What the host knows: the last acknowledged write of each page, and the command in flight.
 #[derive(Default)]
 struct Host {
     known: RefCell<Vec<u64>>,
@@ -258,7 +258,7 @@ struct Host {
     count: Cell<u64>,
 }
 
-/// Writes and trims until the power goes.
+/// Writes and trims until power is cut.
 async fn load<M: ZoneMedia>(ssd: Rc<Ssd<M>>, host: Rc<Host>, mut rng: Rng) -> Result<()> {
     loop {
         let first = rng.below(PAGES);
@@ -280,7 +280,7 @@ async fn load<M: ZoneMedia>(ssd: Rc<Ssd<M>>, host: Rc<Host>, mut rng: Rng) -> Re
     }
 }
 
-/// All that was acknowledged is there, and the command in flight whole or not at all.
+/// Checks that acknowledged changes are there, and the command in flight whole or not at all.
 async fn verify<M: ZoneMedia>(ssd: &Ssd<M>, host: &Host, place: &str) -> Result<()> {
     let found = read_all(ssd, PAGES).await?;
     let pending = host.pending.take();
@@ -299,7 +299,7 @@ async fn verify<M: ZoneMedia>(ssd: &Ssd<M>, host: &Host, place: &str) -> Result<
     Ok(())
 }
 
-/// A device that loses its power `cycles` times, at any operation; some reboots are cut too.
+/// Runs a device through `cycles` power losses, at any operation; some reboots are cut too.
 pub fn cycles<R: Rig>(seed: u64, cycles: u32, more_pages: u64) -> Cycles {
     let mut rng = Rng::split(seed, "power losses");
     let mut total = Cycles::default();
@@ -337,7 +337,7 @@ pub fn cycles<R: Rig>(seed: u64, cycles: u32, more_pages: u64) -> Cycles {
     total
 }
 
-/// A reboot into which a cut falls; false where it was over before.
+/// Cuts a reboot; returns false if it had ended before.
 pub fn cut_reboot<R: Rig>(rig: &mut R, plan: CutPlan, more_pages: u64) -> bool {
     let runtime = Virtual::new(Schedule::Fifo);
     let media = open(rig, &runtime);

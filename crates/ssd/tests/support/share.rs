@@ -1,4 +1,4 @@
-//! Devices to share pages on.
+//! Devices for the tests of shares.
 use std::cell::RefCell;
 use std::rc::Rc;
 use tantalum_base::{Error, PageDevice, PageNo, Payload, Rng, Stamp};
@@ -97,7 +97,7 @@ pub fn with_faults(test: impl AsyncFnOnce(Rc<Ftl<Faults<Media>>>) -> Result<(), 
     });
 }
 
-/// Shares, overwrites and trims for long enough to clean every zone, over several openings.
+/// Shares, overwrites and trims until every zone has been cleaned, over several openings.
 pub fn overwrite_and_reopen(kind: CacheKind, seed: u64, share_entries_max: Option<u32>) {
     let mut rig = rig(kind, seed);
     let options = FtlOptions { share_entries_max, ..FtlOptions::new(PAGES) };
@@ -141,7 +141,7 @@ pub fn overwrite_and_reopen(kind: CacheKind, seed: u64, share_entries_max: Optio
             device.ssd.close().await?;
             let counted = device.ssd.statistics().ftl;
             assert!(counted.zones_cleaned > 4 && counted.pages_shared > 0, "{counted:?}");
-            // Where the table has room, only what is just being moved is copied.
+            // Where the table has room, only slots that are being moved are copied.
             let few = counted.pages_share_copied * 10 < counted.pages_shared;
             assert_eq!(few, share_entries_max != Some(8), "{counted:?}");
             device.ssd.ftl().validate();
@@ -150,8 +150,8 @@ pub fn overwrite_and_reopen(kind: CacheKind, seed: u64, share_entries_max: Optio
     }
 }
 
-/// Runs `test` on a device whose durable cache held the first writes of pages 0 and 1 when its
-/// power was cut.
+/// Runs `test` on a device whose durable cache held the first writes of pages 0 and 1 at a power
+/// cut.
 pub fn with_a_survived_cache(test: impl AsyncFnOnce(Session) -> Result<(), Error> + 'static) {
     let mut rig = rig(CacheKind::Durable, 1);
     let options = |media: &Media| with_dump(CacheKind::Durable, FtlOptions::new(PAGES), media);
@@ -173,7 +173,7 @@ pub fn with_a_survived_cache(test: impl AsyncFnOnce(Session) -> Result<(), Error
     });
 }
 
-/// Loses power right behind an acknowledged share; what the pages hold then.
+/// Cuts power right after an acknowledged share; returns what the pages hold then.
 pub fn after_a_share_and_a_cut(kind: CacheKind, seed: u64) -> Vec<Stamp> {
     let mut rig = rig(kind, seed);
     let ssd_options = SsdOptions::new(kind, CACHE_PAGES);
@@ -206,8 +206,8 @@ pub fn after_a_share_and_a_cut(kind: CacheKind, seed: u64) -> Vec<Stamp> {
     })
 }
 
-/// Clients that write and share the same few pages at the same time: whatever order the device
-/// chose, what a page was read as stays so until it is changed again.
+/// Concurrent clients that write and share the same few pages: whatever order the device chose, a
+/// page reads the same until it is changed again.
 pub async fn concurrent(device: Rc<Session>, seed: u64) -> Result<(), Error> {
     let mut rng = Rng::split(seed, "concurrent");
     device.write(0, 8, 1).await?;
@@ -230,7 +230,7 @@ pub async fn concurrent(device: Rc<Session>, seed: u64) -> Result<(), Error> {
         }
         let mut before = vec![Stamp::zero(); 8];
         device.ssd.read(PageNo(0), &mut before, None).await?;
-        // Whatever was still on its way lands.
+        // Whatever was still in flight lands.
         device.runtime.sleep(50_000_000).await;
         let mut after = vec![Stamp::zero(); 8];
         device.ssd.read(PageNo(0), &mut after, None).await?;
