@@ -1,4 +1,4 @@
-//! A page device as bytes: what the commands do, in pages.
+//! A page device as an export of bytes: implements the commands on pages.
 use crate::options::ServerOptions;
 use crate::pieces::{side_by_side, split};
 use crate::protocol::error_code::ErrorCode;
@@ -16,17 +16,17 @@ use tantalum_base::{
 };
 use tantalum_runtime::sync::Semaphore;
 
-/// Smallest block that clients are told of.
+/// Smallest block size that clients are told.
 const BLOCK_BYTES_MIN: u32 = 512;
-/// Zero pages in one write where a client wants no holes and the device sets no lower limit.
+/// Zero pages in one write where a client wants no holes and the device allows that many.
 const ZERO_PAGES_MAX: u64 = 256;
-/// Pieces of one long WRITE that the device works on at once: they share its durable writes. More would
-/// only keep other clients waiting.
+/// Pieces of one long WRITE in flight at once: they share the device's durable writes. More would
+/// only delay other clients.
 const PIECES_AT_ONCE: usize = 8;
-/// Pages given up in one step; nothing else happens in a device meanwhile.
+/// Pages trimmed in one step, during which the device does nothing else.
 const TRIM_PAGES_MAX: u64 = 8192;
 
-/// One device as all connections see it.
+/// One device, shared by all connections.
 pub(crate) struct Export<D> {
     device: Rc<D>,
     locks: RangeLock,
@@ -35,9 +35,9 @@ pub(crate) struct Export<D> {
     pub(crate) counters: Counters,
     /// Memory for the requests of all connections, in bytes.
     pub(crate) memory: Semaphore,
-    // A write of more pages is done in pieces, each all or nothing.
+    // Most pages of an atomic write; longer writes are split into pieces.
     atomic_pages: u64,
-    // Where completed writes survive a power cut anyway, FUA asks for nothing more.
+    // Whether FUA needs a flush: not where completed writes survive a power cut anyway.
     fua_flushes: bool,
 }
 
@@ -61,7 +61,7 @@ impl<D: PageDevice<Page = PageBuf>> Export<D> {
             | handshake::EXPORT_SEND_TRIM
             | handshake::EXPORT_SEND_WRITE_ZEROES
             | handshake::EXPORT_SEND_FAST_ZERO
-            // All connections share the one device, so a flush on any covers what was
+            // All connections share one device, so a flush on any of them covers what was
             // acknowledged on all.
             | handshake::EXPORT_CAN_MULTI_CONN;
         if options.read_only {
@@ -87,8 +87,8 @@ impl<D: PageDevice<Page = PageBuf>> Export<D> {
         })
     }
 
-    /// What is wrong with a request, where something is. `block_bytes` is what its offset and
-    /// length must be multiples of.
+    /// What is wrong with a request, if anything. `block_bytes` is the required alignment of its
+    /// offset and length.
     pub(crate) fn check(&self, request: &Request, block_bytes: u32) -> Option<ErrorCode> {
         let (offset, length) = (request.offset, u64::from(request.length));
         if matches!(request.command, Command::Unknown(_))
@@ -114,13 +114,13 @@ impl<D: PageDevice<Page = PageBuf>> Export<D> {
             let full = matches!(request.command, Command::Write | Command::WriteZeroes);
             return Some(if full { ErrorCode::NoSpc } else { ErrorCode::Inval });
         }
-        // Zeros without a hole are as slow as any write, which such a client wants to know.
+        // Zeros without a hole are as slow as any write, which FAST_ZERO forbids.
         (request.has(CMD_FLAG_FAST_ZERO) && request.has(CMD_FLAG_NO_HOLE))
             .then_some(ErrorCode::NotSup)
     }
 
-    /// Does what a checked request asks for. `pages` holds a write's payload (in its place in the
-    /// covering pages) and receives a read's covering pages.
+    /// Performs a checked request. `pages` holds a write's payload (at its place in the covering
+    /// pages) and receives a read's covering pages.
     pub(crate) async fn perform(&self, request: &Request, pages: &mut Vec<PageBuf>) -> Result<()> {
         let span = Span { offset: request.offset, length: u64::from(request.length) };
         let counters = &self.counters;
@@ -165,7 +165,7 @@ impl<D: PageDevice<Page = PageBuf>> Export<D> {
         self.device.read(range.first, pages, None).await
     }
 
-    /// Writes a span's covering pages, in pieces that are each all or nothing.
+    /// Writes a span's covering pages, in pieces that are each atomic.
     async fn write(&self, span: Span, pages: &mut [PageBuf]) -> Result<()> {
         let range = span.covering();
         if range.pages == 0 {
@@ -232,7 +232,7 @@ impl<D: PageDevice<Page = PageBuf>> Export<D> {
         Ok(content)
     }
 
-    /// Gives `range` up, in pieces that are each all or nothing; others get their turn in between.
+    /// Trims `range` in pieces that are each atomic; other requests get their turn in between.
     async fn trim_pieces(&self, range: PageRange) -> Result<()> {
         for piece in split(range, TRIM_PAGES_MAX) {
             self.device.trim(piece).await?;

@@ -12,8 +12,8 @@
 //! protocol                   the bytes on the wire, as pure functions
 //! ```
 //!
-//! It sees nothing of a volume but [`tantalum_base::PageDevice`], and runs as tasks on the
-//! executor of the volume's own thread, so a request meets no thread hop. `docs/nbd.md` says what
+//! It knows only [`tantalum_base::PageDevice`] of a volume, and runs as tasks on the executor of
+//! the volume's own thread, so a request does not switch threads. `docs/nbd.md` says what
 //! clients are promised.
 mod export;
 mod live;

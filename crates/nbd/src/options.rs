@@ -1,4 +1,4 @@
-//! What a server is told.
+//! The settings of a server.
 use crate::protocol::handshake::NAME_BYTES_MAX;
 use std::net::SocketAddr;
 use tantalum_base::{Error, ErrorKind, PAGE_BYTES, Result};
@@ -11,31 +11,30 @@ pub struct ServerOptions {
     pub export_name: String,
     /// Shown to clients that ask for it. At most 4096 bytes.
     pub description: String,
-    /// Refuse everything that changes the device.
+    /// Refuse every command that changes the device.
     pub read_only: bool,
-    /// Also listen on TCP addresses that other machines can reach. NBD has no authentication
-    /// here: whoever reaches the address owns the data.
+    /// Also listen on TCP addresses that other machines can reach. This server has no
+    /// authentication: whoever can connect can read and write all data.
     pub allow_remote: bool,
-    /// Connections open at once. One more takes the place of the one that has been in negotiation for
-    /// the longest; where all have finished that, it is closed as soon as it comes.
+    /// Connections open at once. One more replaces the one longest in negotiation; if none is in
+    /// negotiation, the new one is closed at once.
     pub connections_max: usize,
-    /// Bytes of one connection's requests in flight, counted in whole pages and at least a page
-    /// a request, until the reply is sent. At this limit nothing more is read from the
-    /// connection.
+    /// Bytes of one connection's requests in flight, from request to reply, in whole pages and at
+    /// least one page per request. At this limit the connection is not read.
     pub in_flight_bytes_max: u64,
-    /// The same of all connections together, besides 1 MiB that each has for itself.
+    /// The limit for all connections together, besides 1 MiB for each.
     pub in_flight_bytes_total_max: u64,
     /// Longest READ or WRITE, in bytes; told to clients.
     pub request_bytes_max: u32,
     /// Requests of one connection that the device works on at once.
     pub requests_max: usize,
-    /// Time a client has to finish negotiation.
+    /// Time limit of negotiation.
     pub negotiation_ms_max: u64,
-    /// Time for which a client may leave a request half sent, or replies untaken, without any of it
-    /// moving; and beyond what the message takes at 64 KiB a second. Between requests it may be
-    /// silent for ever.
+    /// How long a client may stall in the middle of a request or of taking replies; also the time
+    /// allowed beyond what the message takes at 64 KiB a second. Between requests it may be silent
+    /// without limit.
     pub stall_ms_max: u64,
-    /// Time that a stopping server gives clients to take the replies in flight.
+    /// Time that a stopping server waits for clients to take their replies.
     pub stop_ms_max: u64,
 }
 
@@ -59,8 +58,8 @@ impl Default for ServerOptions {
 }
 
 impl ServerOptions {
-    /// Refuses (`InvalidInput`) to listen on `address` where other machines could reach it and
-    /// `allow_remote` is not set. Unix sockets need no such check: their file's mode decides.
+    /// Refuses (`InvalidInput`) to listen on `address` if other machines can reach it and
+    /// `allow_remote` is not set. Unix sockets need no check: their file's mode decides.
     pub(crate) fn check_tcp_address(&self, address: SocketAddr) -> Result<()> {
         let ip = address.ip().to_canonical();
         if ip.is_loopback() || self.allow_remote {
@@ -76,7 +75,7 @@ impl ServerOptions {
         ))
     }
 
-    /// Checks what a type cannot.
+    /// Checks the settings.
     pub(crate) fn check(&self) -> Result<()> {
         let bad = |what: String| Err(Error::new(ErrorKind::InvalidInput, what));
         for (what, text) in [("name", &self.export_name), ("description", &self.description)] {

@@ -1,11 +1,11 @@
-//! Long requests in pieces.
+//! Long requests, split into pieces.
 use std::collections::VecDeque;
 use std::future::{Future, poll_fn};
 use std::pin::Pin;
 use std::task::Poll;
 use tantalum_base::{Error, PageNo, PageRange, Result};
 
-/// `range` in pieces of at most `pages_max` pages, ascending.
+/// Splits `range` into pieces of at most `pages_max` pages, ascending.
 pub(crate) fn split(range: PageRange, pages_max: u64) -> impl Iterator<Item = PageRange> {
     (0..range.pages.div_ceil(pages_max)).map(move |piece| {
         let skip = piece * pages_max;
@@ -13,10 +13,9 @@ pub(crate) fn split(range: PageRange, pages_max: u64) -> impl Iterator<Item = Pa
     })
 }
 
-/// Drives what `pieces` gives side by side, at most `at_once` from the first that has not ended. Each is
-/// polled for the first time when all before it have been, so a device sees them in their order. After
-/// a failure none is started any more; what was started is driven to its end, and the first of the
-/// failures in that order is returned.
+/// Runs `pieces` concurrently, at most `at_once` counted from the first that has not ended. They
+/// are first polled in order, so the device sees them in order. After a failure no further piece
+/// starts; those that started run to their end, and the first failure in piece order is returned.
 pub(crate) async fn side_by_side<F: Future<Output = Result<()>>>(
     at_once: usize,
     pieces: impl Iterator<Item = F>,
@@ -39,7 +38,7 @@ pub(crate) async fn side_by_side<F: Future<Output = Result<()>>>(
             let end = running.front().map_or(usize::MAX, |(first, _)| first + at_once);
             let next = pieces.next_if(|(number, _)| failure.is_none() && *number < end);
             match next {
-                // Polled in the next round, behind those that were started before it.
+                // Polled in the next round, after the pieces that started before it.
                 Some((number, piece)) => running.push_back((number, Box::pin(piece))),
                 None if running.is_empty() => return Poll::Ready(()),
                 None => return Poll::Pending,
@@ -72,7 +71,7 @@ mod tests {
         }
     }
 
-    /// What pieces did, in order, and how it ended: piece `number` takes `steps[number]`.
+    /// What pieces did, in order, and the result; piece `number` takes `steps[number]`.
     fn events(
         at_once: usize,
         steps: &'static [(u64, Option<ErrorKind>)],
@@ -107,7 +106,7 @@ mod tests {
             (0, "ends"),
             (2, "starts"),
             (2, "ends"),
-            // The second holds the fourth up, which would be too far ahead of it.
+            // The fourth must wait for the second: it would be too far ahead.
             (1, "ends"),
             (3, "starts"),
             (3, "ends"),

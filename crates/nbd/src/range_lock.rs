@@ -1,18 +1,18 @@
-//! Ranges of pages, shared by whole-page writes or held alone by a read-modify-write.
+//! Locks on ranges of pages: shared by whole-page writes, exclusive for a read-modify-write.
 //!
-//! Requests are served in the order in which they asked: one waits exactly as long as an earlier
-//! one, waiting or holding, overlaps it and either of the two is exclusive. So nobody starves,
-//! and since a task holds one range at a time, nobody waits in a circle.
+//! Requests are served in order of arrival: one waits while an earlier one, waiting or holding,
+//! overlaps it and either is exclusive. So no request starves, and since a task holds one range at
+//! a time, there is no deadlock.
 use std::cell::{Cell, RefCell};
 use tantalum_base::PageRange;
 use tantalum_runtime::sync::WaitQueue;
 
-/// How a range is held.
+/// The mode in which a range is held.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Mode {
-    /// Together with other shared holders: writes of whole pages.
+    /// Together with other shared holders: for writes of whole pages.
     Shared,
-    /// Alone: content that was read is written back.
+    /// Alone: for a read-modify-write.
     Exclusive,
 }
 
@@ -30,7 +30,7 @@ impl Lock {
     }
 }
 
-/// The ranges of one export.
+/// The locked ranges of one export.
 pub(crate) struct RangeLock {
     // Slots are reused through `free`; `None` is a free slot.
     entries: RefCell<Vec<Option<Lock>>>,
@@ -40,7 +40,7 @@ pub(crate) struct RangeLock {
     released: WaitQueue,
 }
 
-/// A range held or waited for; dropping it gives it back.
+/// A range that is held or waited for, until dropped.
 pub(crate) struct RangeGuard<'a> {
     lock: &'a RangeLock,
     slot: usize,
@@ -58,10 +58,10 @@ impl RangeLock {
         }
     }
 
-    /// Waits for `range`.
+    /// Locks `range`, waiting for earlier requests.
     pub(crate) async fn acquire(&self, range: PageRange, mode: Mode) -> RangeGuard<'_> {
         let guard = self.enter(range, mode);
-        // The common case, whole-page writes alone, looks at nobody else's range.
+        // The common case, only whole-page writes, need not look at the other ranges.
         if self.exclusive.get() > 0 {
             self.released.until(|| (!self.blocked(guard.slot)).then_some(())).await;
         }
@@ -102,7 +102,7 @@ impl Drop for RangeGuard<'_> {
         let lock = self.lock;
         lock.entries.borrow_mut()[self.slot] = None;
         lock.free.borrow_mut().push(self.slot);
-        // Somebody can wait only while an exclusive range is held or waited for.
+        // Requests wait only while an exclusive range is held or waited for.
         if lock.exclusive.get() > 0 {
             if self.mode == Mode::Exclusive {
                 lock.exclusive.set(lock.exclusive.get() - 1);

@@ -13,10 +13,10 @@ use std::task::Poll;
 use tantalum_base::{ErrorKind, PageBuf, PageDevice, Result};
 use tantalum_runtime::Runtime;
 
-/// Pause after a failure to accept that may pass, such as too many open files.
+/// Pause after a failure to accept that may be temporary, such as too many open files.
 const ACCEPT_PAUSE_NS: u64 = 100_000_000;
 
-/// From so many bytes on that connections no longer hold they are given back to the operating system.
+/// Memory is returned to the operating system once connections hold so many bytes less.
 const GIVE_BACK_BYTES_MIN: u64 = 32 << 20;
 
 /// Serves one device to NBD clients. A clone is another handle on the same server.
@@ -31,12 +31,12 @@ impl<D> Clone for Server<D> {
 }
 
 impl<D: PageDevice<Page = PageBuf>> Server<D> {
-    /// A server of `device`. Options and page size are checked here (`InvalidInput`).
+    /// A server for `device`. Checks the options and the page size (`InvalidInput`).
     pub fn new(device: Rc<D>, options: ServerOptions) -> Result<Self> {
         Ok(Server { export: Rc::new(Export::new(device, options)?) })
     }
 
-    /// What was done so far.
+    /// The counters so far.
     pub fn statistics(&self) -> Statistics {
         self.export.counters.snapshot()
     }
@@ -46,9 +46,9 @@ impl<D: PageDevice<Page = PageBuf>> Server<D> {
         &self.export.options
     }
 
-    /// Serves until `stop` completes, then finishes what is in flight: takes no further request,
-    /// sends the replies of those it has, and closes. Clients that do not take their replies are
-    /// cut off after `stop_ms_max`. Fails only where the listener does for good (`Closed`).
+    /// Serves until `stop` completes, then accepts no further request, sends the replies to those
+    /// in flight, and closes. Clients that do not take their replies are disconnected after
+    /// `stop_ms_max`. Fails only when the listener has closed (`Closed`).
     pub async fn serve<R: Runtime, A: Accept>(
         self,
         runtime: &R,
@@ -75,7 +75,7 @@ impl<D: PageDevice<Page = PageBuf>> Server<D> {
         result
     }
 
-    /// Accepts for ever; returns only where the listener is gone.
+    /// Accepts connections until the listener closes.
     async fn accept_all<R: Runtime, A: Accept>(
         &self,
         runtime: &R,
@@ -120,7 +120,7 @@ impl<D: PageDevice<Page = PageBuf>> Server<D> {
         export.counters.connections_accepted.add(1);
         export.counters.connections_open.add(1);
         let (session_runtime, open) = (runtime.clone(), Rc::clone(open));
-        // Nobody joins the task: it takes itself off the list of open connections.
+        // Nobody joins the task: it removes itself from the list of open connections.
         drop(runtime.spawn("nbd connection", async move {
             let end = session::run(&session_runtime, &link, &export).await;
             if let Some(failure) = end.failure() {
@@ -138,7 +138,7 @@ impl<D: PageDevice<Page = PageBuf>> Server<D> {
     }
 }
 
-/// Connections that are open.
+/// The open connections.
 struct Open<S> {
     links: RefCell<Vec<Rc<Link<S>>>>,
     removed: Signal,
@@ -156,15 +156,15 @@ impl<S: ByteStream> Open<S> {
         self.removed.wake();
     }
 
-    /// Connections that are not on their way out.
+    /// Connections that are not being cut off.
     fn count(&self) -> usize {
         self.links.borrow().iter().filter(|link| link.cut_for().is_none()).count()
     }
 
-    /// Cuts off the connection that has been in negotiation for the longest, where there is one.
+    /// Cuts off the connection that has been in negotiation for the longest, if any is in negotiation.
     fn evict(&self) -> bool {
         let links = self.links.borrow();
-        // In the order in which they came.
+        // The list is in order of arrival.
         let mut slow = links.iter().filter(|link| link.is_negotiating());
         let slowest = slow.find(|link| link.cut_for().is_none());
         slowest.is_some_and(|link| {
@@ -174,7 +174,7 @@ impl<S: ByteStream> Open<S> {
     }
 
     fn each(&self, visit: impl Fn(&Link<S>)) {
-        // `visit` wakes tasks and runs none, so nobody comes back here while the list is held.
+        // `visit` only wakes tasks, so the list is not borrowed again meanwhile.
         self.links.borrow().iter().for_each(|link| visit(link));
     }
 

@@ -1,5 +1,5 @@
-//! One task waiting for a condition. A wait queue would do, but keeps a waker a wait; here one
-//! place is enough, and a wait that is given up leaves nothing behind.
+//! One task waiting for a condition. A wait queue would keep a waker per wait; here there is room
+//! for one, and a dropped wait leaves nothing behind.
 use std::cell::RefCell;
 use std::future::poll_fn;
 use std::task::{Context, Poll, Waker};
@@ -9,7 +9,7 @@ use std::task::{Context, Poll, Waker};
 pub(crate) struct Signal(RefCell<Option<Waker>>);
 
 impl Signal {
-    /// Completes with the first `Some` of `condition`, which is asked now and after every wake.
+    /// Completes with the first `Some` of `condition`, which is evaluated now and after every wake.
     pub(crate) async fn until<T>(&self, mut condition: impl FnMut() -> Option<T>) -> T {
         poll_fn(|context| match condition() {
             Some(value) => Poll::Ready(value),
@@ -21,7 +21,7 @@ impl Signal {
         .await
     }
 
-    /// Has `wake` wake the task that is being polled.
+    /// Registers the task that is being polled, for `wake` to wake.
     pub(crate) fn register(&self, context: &mut Context<'_>) {
         let mut waiter = self.0.borrow_mut();
         match waiter.as_mut() {
@@ -30,7 +30,7 @@ impl Signal {
         }
     }
 
-    /// Lets the waiter, where there is one, ask its condition again.
+    /// Makes the waiting task, if any, evaluate its condition again.
     pub(crate) fn wake(&self) {
         let waiter = self.0.borrow_mut().take();
         if let Some(waker) = waiter {

@@ -3,7 +3,7 @@ use tantalum_base::{PAGE_BYTES, PageNo, PageRange};
 
 const PAGE: u64 = PAGE_BYTES as u64;
 
-/// `length` bytes from `offset`; lies on a device, so that ends do not overflow.
+/// `length` bytes from `offset` on a device, so that the end does not overflow.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Span {
     pub(crate) offset: u64,
@@ -11,35 +11,35 @@ pub(crate) struct Span {
 }
 
 impl Span {
-    /// The pages that the bytes touch.
+    /// The pages that contain these bytes.
     pub(crate) fn covering(self) -> PageRange {
         let first = self.offset / PAGE;
         let pages = if self.length == 0 { 0 } else { self.end().div_ceil(PAGE) - first };
         PageRange::new(PageNo(first), pages)
     }
 
-    /// The pages that lie wholly inside.
+    /// The pages that are entirely covered.
     pub(crate) fn whole(self) -> PageRange {
         let first = self.offset.div_ceil(PAGE);
         PageRange::new(PageNo(first), (self.end() / PAGE).saturating_sub(first))
     }
 
-    /// Bytes of the first page in front of the span.
+    /// Bytes of the first page before the span.
     pub(crate) fn skip(self) -> usize {
         (self.offset % PAGE) as usize
     }
 
-    /// Where in its page the span ends: 1 to a whole page.
+    /// Offset in its last page at which the span ends: 1 to a whole page.
     pub(crate) fn tail(self) -> usize {
         ((self.end() - 1) % PAGE) as usize + 1
     }
 
-    /// Whether the span begins and ends with a page.
+    /// Whether the span begins and ends at page boundaries.
     pub(crate) fn is_aligned(self) -> bool {
         self.offset.is_multiple_of(PAGE) && self.length.is_multiple_of(PAGE)
     }
 
-    /// The pages that the span covers in part, each with the bytes of it that are inside.
+    /// The partly covered pages, each with the range of its bytes that is covered.
     pub(crate) fn edges(self) -> impl Iterator<Item = (PageNo, std::ops::Range<usize>)> {
         let covering = self.covering();
         let last = PageNo(covering.end().0.saturating_sub(1));

@@ -1,4 +1,4 @@
-//! What a server has done so far.
+//! The counters of a server.
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
 use tantalum_base::Error;
@@ -9,12 +9,12 @@ macro_rules! statistics {
         #[derive(Clone, Debug, Default, PartialEq, Eq)]
         pub struct Statistics {
             $($(#[$doc])* pub $name: u64,)*
-            /// Bytes that are held for connections now: what they send, what is done for them, and
-            /// replies that they have not taken.
+            /// Bytes now held for connections: received requests, requests in progress, and replies
+            /// that were not sent yet.
             pub bytes_held: u64,
-            /// The most that was held at once.
+            /// The largest `bytes_held` so far.
             pub bytes_held_max: u64,
-            /// The last error of the device that a client was told of, in words (NBD's simple
+            /// The last error of the device that was reported to a client, in words (NBD's simple
             /// replies carry only a number).
             pub last_error: Option<String>,
             /// Why the last connection that failed was closed.
@@ -44,12 +44,11 @@ macro_rules! statistics {
 }
 
 statistics! {
-    /// Connections taken.
+    /// Connections accepted.
     connections_accepted,
-    /// Connections turned away at the limit.
+    /// Connections refused at the limit.
     connections_refused,
-    /// Connections closed before they had finished negotiation, as another client came at the
-    /// limit.
+    /// Connections closed during negotiation, to make room for another client at the limit.
     connections_evicted,
     /// Connections open now.
     connections_open,
@@ -69,15 +68,15 @@ statistics! {
     bytes_read,
     /// Bytes written by clients.
     bytes_written,
-    /// Writes that had to read a page first, as they covered only a part of it.
+    /// Partial writes of a page, which had to read it first.
     read_modify_writes,
     /// Requests answered with an error.
     errors,
-    /// Times that memory was given back to the operating system when greedy clients had gone.
+    /// Times that memory was returned to the operating system after greedy clients had left.
     memory_given_back,
 }
 
-/// A counter inside one thread.
+/// A counter for one thread.
 #[derive(Default)]
 pub(crate) struct Count(Cell<u64>);
 
@@ -95,12 +94,12 @@ impl Count {
     }
 }
 
-/// Memory in use, in bytes, inside one thread.
+/// Memory in use, in bytes, for one thread.
 #[derive(Default)]
 pub(crate) struct Gauge {
     now: Cell<u64>,
     max: Cell<u64>,
-    // The most since `fell_by` was last true.
+    // The maximum since `fell_by` was last true.
     peak: Cell<u64>,
 }
 
@@ -116,7 +115,7 @@ impl Gauge {
         self.now.set(self.now.get() - less);
     }
 
-    /// Whether it is `bytes` below the most since this was last true.
+    /// Whether usage is `bytes` below its maximum since this was last true.
     pub(crate) fn fell_by(&self, bytes: u64) -> bool {
         let fell = self.peak.get() - self.now.get() >= bytes;
         if fell {
@@ -126,7 +125,7 @@ impl Gauge {
     }
 }
 
-/// Memory of which the size stays; counted until it is dropped.
+/// A fixed amount of memory, counted in a gauge until it is dropped.
 pub(crate) struct Hold(Rc<Gauge>, u64);
 
 impl Hold {

@@ -1,4 +1,4 @@
-//! An ext4 on a loop device on `nbdfuse`, where that can be had (root, FUSE, loop devices).
+//! An ext4 file system on a loop device over `nbdfuse`, where available (root, FUSE, loop devices).
 mod support;
 
 use std::process::Command;

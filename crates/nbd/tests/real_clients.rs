@@ -1,4 +1,4 @@
-//! Programs that other people wrote, against a device in memory.
+//! Existing NBD clients, against a device in memory.
 mod support;
 
 use support::{installed, run, serve, serve_at};
@@ -128,7 +128,7 @@ fn fio_verifies_what_it_wrote() {
         let common = ["--ioengine=nbd", &uri, "--iodepth=32", "--fsync=64", "--randseed=7"];
         let mut arguments = vec!["--name=verify", job.0];
         for argument in &job.1 {
-            // Every job of a command line has all its options to itself.
+            // Each job on a command line has its own copy of the options.
             if argument.starts_with("--name") {
                 arguments.extend(common);
             }

@@ -1,4 +1,4 @@
-//! Servers on real sockets: which addresses they take, and how they stop.
+//! Servers on real sockets: which addresses they accept, and how they stop.
 mod support;
 
 use std::io::Read;

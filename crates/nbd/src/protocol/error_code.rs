@@ -1,4 +1,4 @@
-//! Error values of replies.
+//! Error values in replies.
 use tantalum_base::ErrorKind;
 
 /// The error field of a reply.
@@ -11,20 +11,20 @@ pub(crate) enum ErrorCode {
     Io = 5,
     /// A resource other than space has run out for now.
     NoMem = 12,
-    /// The request makes no sense here.
+    /// The request is invalid here.
     Inval = 22,
     /// No room left, or a write past the end.
     NoSpc = 28,
     /// Over a limit of the device.
     Overflow = 75,
-    /// Not offered.
+    /// Not supported.
     NotSup = 95,
-    /// The device is going or gone.
+    /// The device is closing or closed.
     Shutdown = 108,
 }
 
 impl ErrorCode {
-    /// What a client is told of a device's error.
+    /// The error value for a device's error.
     pub(crate) fn of(kind: ErrorKind) -> ErrorCode {
         match kind {
             ErrorKind::InvalidInput | ErrorKind::OutOfRange | ErrorKind::UnknownTransaction => {
@@ -36,8 +36,8 @@ impl ErrorCode {
             ErrorKind::TooLarge => ErrorCode::Overflow,
             ErrorKind::Locked | ErrorKind::ReadOnly => ErrorCode::Perm,
             ErrorKind::PowerCut | ErrorKind::Closed => ErrorCode::Shutdown,
-            // A page under an open transaction (`Conflict`) has no better word in NBD; bad media
-            // and a latched log are what EIO is for, and so is every kind yet to come.
+            // NBD has no better value for a page held by an open transaction (`Conflict`); EIO fits
+            // bad media and a latched log, and is the default for new kinds.
             _ => ErrorCode::Io,
         }
     }

@@ -50,8 +50,8 @@ pub(crate) const CLIENT_FLAGS_BYTES: usize = 4;
 pub(crate) const OPTION_HEADER_BYTES: usize = 16;
 /// Longest name or description that the protocol allows.
 pub(crate) const NAME_BYTES_MAX: usize = 4096;
-/// Option data that is looked at; more is "too big". A name and every information request there
-/// is fit well within.
+/// Longest option data that is parsed; longer data is "too big". A name and all information
+/// requests that exist fit.
 pub(crate) const OPTION_BYTES_MAX: usize = NAME_BYTES_MAX + 1024;
 /// Zeros after the answer to EXPORT_NAME for a client that did not decline them.
 pub(crate) const EXPORT_NAME_ZEROES: usize = 124;
@@ -63,8 +63,8 @@ pub(crate) fn greeting(out: &mut Vec<u8>) {
     out.extend((FLAG_FIXED_NEWSTYLE | FLAG_NO_ZEROES).to_be_bytes());
 }
 
-/// What the client's flags ask for: whether to leave out the zeros of EXPORT_NAME. `None` for
-/// flags that were not offered, after which a server must hang up.
+/// Whether the client's flags ask to leave out the zeros of EXPORT_NAME. `None` for flags that were
+/// not offered, after which a server must close the connection.
 pub(crate) fn client_flags(bytes: &[u8]) -> Option<bool> {
     let flags = be!(u32, bytes, 0);
     let offered = u32::from(FLAG_FIXED_NEWSTYLE | FLAG_NO_ZEROES);
@@ -86,7 +86,7 @@ pub(crate) fn option_reply(out: &mut Vec<u8>, option: u32, reply: u32, data: &[&
     data.iter().for_each(|part| out.extend_from_slice(part));
 }
 
-/// What INFO and GO carry.
+/// The data of INFO and GO.
 #[derive(PartialEq, Eq, Debug)]
 pub(crate) struct InfoRequest<'a> {
     pub(crate) name: &'a [u8],
@@ -94,7 +94,7 @@ pub(crate) struct InfoRequest<'a> {
 }
 
 impl<'a> InfoRequest<'a> {
-    /// Takes the data apart; `None` where its lengths contradict one another.
+    /// Parses the data; `None` where its lengths contradict each other.
     pub(crate) fn parse(data: &'a [u8]) -> Option<Self> {
         let name_bytes = data.get(..4).map(|word| be!(u32, word, 0))? as usize;
         let (name, rest) = data[4..].split_at_checked(name_bytes)?;
@@ -109,7 +109,7 @@ impl<'a> InfoRequest<'a> {
     }
 }
 
-/// What a client is told of an export.
+/// The description of an export that a client gets.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct ExportInfo {
     pub(crate) size_bytes: u64,

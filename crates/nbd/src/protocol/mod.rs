@@ -4,7 +4,7 @@ pub(crate) mod error_code;
 pub(crate) mod handshake;
 pub(crate) mod transmission;
 
-/// Reads a big-endian integer at a fixed place of a message whose length is known.
+/// Reads a big-endian integer at a fixed offset of a message whose length is known.
 macro_rules! be {
     ($int:ty, $bytes:expr, $at:expr) => {{
         let mut word = [0; size_of::<$int>()];

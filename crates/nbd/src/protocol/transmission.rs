@@ -2,9 +2,9 @@
 use super::be;
 use super::error_code::ErrorCode;
 
-/// Before every request.
+/// Magic number before every request.
 pub(crate) const REQUEST_MAGIC: u32 = 0x2560_9513;
-/// Before every simple reply.
+/// Magic number before every simple reply.
 pub(crate) const SIMPLE_REPLY_MAGIC: u32 = 0x6744_6698;
 /// Bytes of a request without its payload.
 pub(crate) const REQUEST_BYTES: usize = 28;
@@ -16,7 +16,7 @@ pub(crate) const CMD_FLAG_FUA: u16 = 1;
 pub(crate) const CMD_FLAG_NO_HOLE: u16 = 1 << 1;
 pub(crate) const CMD_FLAG_FAST_ZERO: u16 = 1 << 4;
 
-/// What a request wants done.
+/// The operation of a request.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Command {
     Read,
@@ -61,14 +61,14 @@ impl Command {
 pub(crate) struct Request {
     pub(crate) flags: u16,
     pub(crate) command: Command,
-    /// Chosen by the client, given back with the reply.
+    /// Chosen by the client; the reply repeats it.
     pub(crate) cookie: u64,
     pub(crate) offset: u64,
     pub(crate) length: u32,
 }
 
 impl Request {
-    /// Takes [`REQUEST_BYTES`] bytes apart; `None` where the magic is wrong.
+    /// Parses [`REQUEST_BYTES`] bytes; `None` where the magic is wrong.
     pub(crate) fn parse(bytes: &[u8]) -> Option<Request> {
         (be!(u32, bytes, 0) == REQUEST_MAGIC).then(|| Request {
             flags: be!(u16, bytes, 4),

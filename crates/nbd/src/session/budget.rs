@@ -1,28 +1,28 @@
-//! What the requests of a connection may hold in memory until their reply is sent.
+//! Limits the memory that a connection's requests hold until their replies are sent.
 //!
-//! A little of it is the connection's own, so that greedy clients never keep it from taking small
-//! requests; all that is more comes out of one budget of the server, first come, first served.
+//! Each connection has a small budget of its own, so that greedy clients never keep it from small
+//! requests; larger requests take from one budget of the server, first come, first served.
 use crate::statistics::Gauge;
 use std::cell::Cell;
 use std::rc::Rc;
 use tantalum_runtime::sync::{Permit, Semaphore};
 
-/// Bytes that each connection has for itself.
+/// Bytes in each connection's own budget.
 const OWN_BYTES: u64 = 1 << 20;
 
-/// Requests of one connection.
+/// The budget of one connection.
 pub(crate) struct Budget {
-    // Of `in_flight_bytes_max`.
+    // Left of `in_flight_bytes_max`.
     free_bytes: Cell<u64>,
     own_free_bytes: Cell<u64>,
     shared: Semaphore,
     held: Rc<Gauge>,
 }
 
-/// What requests hold; goes back by [`Budget::give_back`].
+/// What requests hold of a budget, until [`Budget::give_back`].
 #[derive(Default)]
 pub(crate) struct Held {
-    // Of what the connection may hold; of that in memory; of that its own.
+    // Of the connection's limit; of these in memory; of those from its own budget.
     bytes: u64,
     memory_bytes: u64,
     own_bytes: u64,
@@ -30,7 +30,7 @@ pub(crate) struct Held {
 }
 
 impl Held {
-    /// Joins `other` to this.
+    /// Merges `other` into this.
     pub(crate) fn absorb(&mut self, other: &mut Held) {
         self.bytes += std::mem::take(&mut other.bytes);
         self.memory_bytes += std::mem::take(&mut other.memory_bytes);
@@ -40,7 +40,7 @@ impl Held {
 }
 
 impl Budget {
-    /// Of a connection that may hold `bytes_max`, out of its own and out of `shared`.
+    /// A connection's budget of `bytes_max`, with memory of its own and from `shared`.
     pub(crate) fn new(bytes_max: u64, shared: Semaphore, held: Rc<Gauge>) -> Self {
         Budget {
             free_bytes: Cell::new(bytes_max),
@@ -50,8 +50,8 @@ impl Budget {
         }
     }
 
-    /// Takes `bytes` of what the connection may hold; `None` where others of its requests must be
-    /// answered first.
+    /// Takes `bytes` of the connection's limit; `None` where earlier requests must be answered
+    /// first.
     pub(crate) fn try_take(&self, bytes: u64) -> Option<Held> {
         self.free_bytes.set(self.free_bytes.get().checked_sub(bytes)?);
         Some(Held { bytes, ..Held::default() })
@@ -70,7 +70,7 @@ impl Budget {
         self.held.add(held.memory_bytes);
     }
 
-    /// Gives all of `held` back, which is empty then.
+    /// Gives all of `held` back and empties it.
     pub(crate) fn give_back(&self, held: &mut Held) {
         self.held.subtract(std::mem::take(&mut held.memory_bytes));
         self.free_bytes.set(self.free_bytes.get() + std::mem::take(&mut held.bytes));

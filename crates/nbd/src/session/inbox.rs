@@ -1,7 +1,7 @@
-//! The receive buffer: many requests a system call, payloads copied out once.
+//! The receive buffer: many requests per system call, payloads copied once.
 use super::End;
 use super::link::Link;
-use super::patience::Wait;
+use super::stalls::Wait;
 use crate::span::Span;
 use crate::statistics::{Gauge, Hold};
 use crate::transport::ByteStream;
@@ -12,10 +12,10 @@ use std::task::Poll;
 use tantalum_base::{PAGE_BYTES, PageBuf};
 use tantalum_runtime::yield_now;
 
-/// Bytes that one `recv` may bring; larger than anything asked for at once.
+/// Most bytes of one `recv`; more than any `take` needs.
 const INBOX_BYTES: usize = 256 << 10;
-/// Receives that may succeed one after the other without a wait before the others get a turn: a
-/// client that sends faster than it is read would else keep the thread to itself.
+/// Receives that may succeed without a wait before other tasks get a turn: a client that sends
+/// faster than it is read would otherwise keep the thread to itself.
 const RECEIVES_IN_A_ROW_MAX: u32 = 8;
 
 pub(crate) struct Inbox<S> {
@@ -25,9 +25,9 @@ pub(crate) struct Inbox<S> {
     start: usize,
     end: usize,
     receives_in_a_row: u32,
-    // Bytes of the payload that is due, if one is.
+    // Bytes left of the payload being received.
     payload_bytes: Option<u64>,
-    // The client is waited for, in the middle of a message.
+    // The message in progress, while the client is waited for.
     wait: Option<Wait>,
     _held: Hold,
 }
@@ -46,7 +46,7 @@ impl<S: ByteStream> Inbox<S> {
         }
     }
 
-    /// The next `count` bytes, consumed; `count` is at most a message's head or a page.
+    /// Consumes the next `count` bytes; `count` is at most a message's header or a page.
     pub(crate) async fn take(&mut self, count: usize) -> Result<&[u8], End> {
         while self.end - self.start < count {
             self.receive(count).await?;
@@ -58,7 +58,7 @@ impl<S: ByteStream> Inbox<S> {
         Ok(&self.bytes[self.start - count..self.start])
     }
 
-    /// Consumes `count` bytes and looks at none.
+    /// Consumes `count` bytes without reading them.
     pub(crate) async fn discard(&mut self, mut count: u64) -> Result<(), End> {
         self.payload_bytes = Some(count);
         loop {
@@ -73,8 +73,8 @@ impl<S: ByteStream> Inbox<S> {
         }
     }
 
-    /// Reads a write's payload into its covering pages; where it covers a page in part, the rest
-    /// of that page is zero.
+    /// Reads a write's payload into its covering pages; the rest of a page that it covers in part
+    /// is zero.
     pub(crate) async fn take_pages(
         &mut self,
         span: Span,
@@ -105,8 +105,8 @@ impl<S: ByteStream> Inbox<S> {
         self.wait = None;
     }
 
-    /// Receives at least one byte, with room for `count` in one piece. A stop of the server ends
-    /// the wait; what was received and not consumed then stays undone.
+    /// Receives at least one byte, with contiguous room for `count`. A stop of the server ends the
+    /// wait; bytes received but not consumed are dropped.
     async fn receive(&mut self, count: usize) -> Result<(), End> {
         if self.start == self.end {
             (self.start, self.end) = (0, 0);
@@ -121,7 +121,7 @@ impl<S: ByteStream> Inbox<S> {
         self.receives_in_a_row += 1;
         let link = &self.link;
         let in_a_row = &mut self.receives_in_a_row;
-        // Between two messages the client may be silent for as long as it likes.
+        // Between two messages the client may be silent without limit.
         let begun = self.payload_bytes.or((self.start < self.end).then_some(count as u64));
         let wait = &mut self.wait;
         let mut receiving = pin!(link.stream.recv(&mut self.bytes[self.end..]));

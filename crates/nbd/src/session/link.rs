@@ -1,6 +1,6 @@
-//! What the tasks of one connection share: the reader, the workers, the writer.
+//! State shared by the tasks of one connection: the reader, the workers, the writer.
 use super::budget::{Budget, Held};
-use super::patience::{Wait, Waits};
+use super::stalls::{Wait, Waits};
 use crate::protocol::error_code::ErrorCode;
 use crate::protocol::transmission::{Request, SIMPLE_REPLY_BYTES, simple_reply};
 use crate::signal::Signal;
@@ -13,18 +13,18 @@ use std::rc::Rc;
 use std::task::Poll;
 use tantalum_base::{Error, ErrorKind, PAGE_BYTES, PageBuf};
 
-/// Memory that an output buffer keeps between turns; larger ones are given back.
+/// Most memory that an output buffer keeps between turns.
 const OUTPUT_BYTES_KEPT: usize = 256 << 10;
-/// Places for pages that a worker keeps between requests.
+/// Most pages whose memory a worker keeps between requests.
 pub(super) const PAGES_KEPT: usize = 256;
-/// Steps in which a large output buffer grows: doubling would hold twice what the replies need.
+/// Step by which a large output buffer grows: doubling could hold twice what the replies need.
 const OUTPUT_BYTES_STEP: usize = 1 << 20;
 
 /// Replies not sent yet.
 #[derive(Default)]
 pub(crate) struct Outbox {
     pub(crate) bytes: Vec<u8>,
-    // What the requests behind these replies still hold of the connection's budget.
+    // What the requests of these replies still hold of the connection's budget.
     pub(crate) held: Held,
 }
 
@@ -44,16 +44,16 @@ pub(crate) struct Job {
     pub(crate) held: Held,
 }
 
-/// A worker's place: the request it shall do next, and the pages that belong to it.
+/// A worker's slot: its next request, and that request's pages.
 #[derive(Default)]
 pub(crate) struct Slot {
     pub(crate) job: Cell<Option<Job>>,
-    // The vector goes back and forth between reader and worker, so none is allocated a request.
+    // The reader and the worker exchange this vector, so that none is allocated per request.
     pub(crate) pages: RefCell<Vec<PageBuf>>,
     pub(crate) posted: Signal,
 }
 
-/// Tells the time, in nanoseconds.
+/// Returns the time in nanoseconds.
 type Clock = Box<dyn Fn() -> u64>;
 
 /// One connection.
@@ -65,17 +65,17 @@ pub(crate) struct Link<S> {
     clock: Clock,
     slots: RefCell<Vec<Rc<Slot>>>,
     idle: RefCell<Vec<usize>>,
-    // The server asked to read no more requests.
+    // The server asked the reader to take no more requests.
     stopping: Cell<bool>,
-    // Replies cannot be sent any more.
+    // Replies can no longer be sent.
     broken: Cell<bool>,
-    // What the client did wrong, where the server cut it off for that.
+    // Why the server cut the client off, if it did.
     cut: Cell<Option<&'static str>>,
     negotiated: Cell<bool>,
-    // No request will follow: workers and writer end when they have nothing left to do.
+    // No request will follow: workers and writer end when they are idle.
     closing: Cell<bool>,
-    // The reader waits for the client, or (rarely) for a worker or for budget: apart, so that a
-    // finished request does not wake a reader that waits for the client.
+    // What the reader waits for: the client, or (rarely) a worker or the budget. Two signals, so
+    // that a finished request does not wake a reader that waits for the client.
     pub(crate) reader: Signal,
     room: Signal,
     writer: Signal,
@@ -102,7 +102,7 @@ impl<S: ByteStream> Link<S> {
         }
     }
 
-    /// Asks the reader to take no further request.
+    /// Makes the reader take no further request.
     pub(crate) fn stop(&self) {
         self.stopping.set(true);
         self.reader.wake();
@@ -112,7 +112,7 @@ impl<S: ByteStream> Link<S> {
         self.stopping.get()
     }
 
-    /// Gives the connection up: replies are dropped from here on.
+    /// Abandons the connection: later replies are dropped.
     pub(crate) fn give_up(&self) {
         self.broken.set(true);
         self.stream.shutdown();
@@ -121,41 +121,41 @@ impl<S: ByteStream> Link<S> {
         self.writer.wake();
     }
 
-    /// Gives the connection up for what the client did, or did not do.
+    /// Abandons the connection because of what the client did, or did not do.
     pub(crate) fn cut(&self, what: &'static str) {
         self.cut.set(Some(what));
         self.give_up();
     }
 
-    /// Why the connection was cut off, where it was.
+    /// Why the client was cut off, if it was.
     pub(crate) fn cut_for(&self) -> Option<&'static str> {
         self.cut.get()
     }
 
-    /// The client may send requests now.
+    /// Ends negotiation: the client may send requests.
     pub(crate) fn negotiated(&self) {
         self.negotiated.set(true);
     }
 
-    /// Whether the client has not come to requests yet.
+    /// Whether the client is still in negotiation.
     pub(crate) fn is_negotiating(&self) -> bool {
         !self.negotiated.get()
     }
 
-    /// The time, for what is noted in `waits`.
+    /// The time, for `waits`.
     pub(crate) fn now_ns(&self) -> u64 {
         (self.clock)()
     }
 
-    /// Says that no request will follow.
+    /// Notes that no request will follow.
     pub(crate) fn close(&self) {
         self.closing.set(true);
         self.slots.borrow().iter().for_each(|slot| slot.posted.wake());
         self.writer.wake();
     }
 
-    /// Waits for `bytes` of the budget and of memory, and takes them; `None` where the connection is
-    /// gone.
+    /// Waits for `bytes` of the budget and of memory, and takes them; `None` where the connection
+    /// is gone.
     pub(crate) async fn reserve(&self, bytes: u64) -> Option<Held> {
         let taken = || {
             if self.broken.get() { Some(None) } else { self.budget.try_take(bytes).map(Some) }
@@ -179,13 +179,13 @@ impl<S: ByteStream> Link<S> {
         Some(held)
     }
 
-    /// What `held` took goes back.
+    /// Returns what `held` took from the budget.
     pub(crate) fn give_back(&self, held: &mut Held) {
         self.budget.give_back(held);
         self.room.wake();
     }
 
-    /// A worker with nothing to do, where there is one.
+    /// Takes an idle worker, if there is one.
     pub(crate) fn idle_worker(&self) -> Option<usize> {
         self.idle.borrow_mut().pop()
     }
@@ -195,12 +195,12 @@ impl<S: ByteStream> Link<S> {
         self.room.until(|| self.idle_worker()).await
     }
 
-    /// Workers that there are.
+    /// The number of workers.
     pub(crate) fn workers(&self) -> usize {
         self.slots.borrow().len()
     }
 
-    /// Makes a place for another worker, who counts as busy.
+    /// Adds a worker, which counts as busy.
     pub(crate) fn add_worker(&self) -> (usize, Rc<Slot>) {
         let slot = Rc::new(Slot::default());
         let mut slots = self.slots.borrow_mut();
@@ -208,7 +208,7 @@ impl<S: ByteStream> Link<S> {
         (slots.len() - 1, slot)
     }
 
-    /// Hands `job` to a worker taken with `idle_worker` or `add_worker`; `pages` comes back empty.
+    /// Hands `job` to a worker from `idle_worker` or `add_worker`; `pages` comes back empty.
     pub(crate) fn post(&self, worker: usize, job: Job, pages: &mut Vec<PageBuf>) {
         let slots = self.slots.borrow();
         let slot = &slots[worker];
@@ -227,7 +227,7 @@ impl<S: ByteStream> Link<S> {
             .await
     }
 
-    /// Puts a worker back among the idle ones.
+    /// Makes a worker idle.
     pub(crate) fn rest(&self, worker: usize) {
         self.idle.borrow_mut().push(worker);
         self.room.wake();
@@ -264,7 +264,7 @@ impl<S: ByteStream> Link<S> {
         self.writer.wake();
     }
 
-    /// The writer: sends what the others queue, all of it in one go, until the connection closes.
+    /// The writer task: sends all queued replies together, until the connection closes.
     pub(crate) async fn write_replies(&self) {
         let mut sending = Outbox::default();
         while self.take_replies(&mut sending).await {
@@ -277,7 +277,7 @@ impl<S: ByteStream> Link<S> {
         }
     }
 
-    /// Sends all of `bytes`, while how fast the client takes them is watched.
+    /// Sends all of `bytes`, and lets `waits` watch how fast the client takes them.
     async fn send_watched(&self, mut bytes: &[u8]) -> tantalum_base::Result<()> {
         let mut wait: Option<Wait> = None;
         while !bytes.is_empty() {
@@ -303,7 +303,7 @@ impl<S: ByteStream> Link<S> {
         Ok(())
     }
 
-    /// Waits for replies and swaps them for an empty outbox; false when none will come.
+    /// Waits for replies and swaps them for an empty outbox; false when no more will come.
     async fn take_replies(&self, into: &mut Outbox) -> bool {
         self.writer
             .until(|| {
@@ -330,7 +330,7 @@ pub(crate) async fn send_all<S: ByteStream>(
     Ok(())
 }
 
-/// `sent`, which is not 0 while the client is there.
+/// Checks that `sent` is not 0, which means that the client has closed.
 fn some(sent: usize) -> tantalum_base::Result<usize> {
     if sent == 0 {
         return Err(Error::new(ErrorKind::Closed, "the NBD client has gone"));

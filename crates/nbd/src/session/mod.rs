@@ -6,12 +6,12 @@
 //! writer    sends all replies that are queued in one system call
 //! ```
 //!
-//! The reader stops reading where no worker is idle or the budget of bytes in flight is used up.
+//! The reader stops reading while no worker is idle or the budget of bytes in flight is used up.
 mod budget;
 mod inbox;
 mod link;
 mod negotiation;
-mod patience;
+mod stalls;
 
 pub(crate) use budget::Budget;
 pub(crate) use link::Link;
@@ -30,13 +30,13 @@ use std::task::Poll;
 use tantalum_base::{Error, PAGE_BYTES, PageBuf, PageDevice};
 use tantalum_runtime::{JoinHandle, Runtime};
 
-/// What a client is cut off for that does not come to requests.
+/// Why a client is cut off that does not finish negotiation.
 pub(crate) const UNFINISHED: &str = "did not finish negotiation";
 
 /// Why a session ended.
 #[derive(Debug)]
 pub(crate) enum End {
-    /// The client said goodbye, or closed between two messages.
+    /// The client disconnected, or closed between two messages.
     Closed,
     /// The server is stopping.
     Stopped,
@@ -44,14 +44,14 @@ pub(crate) enum End {
     Truncated,
     /// The client broke the protocol.
     Violation(&'static str),
-    /// The server cut the client off for what it did not do.
+    /// The server cut the client off, for this reason.
     Cut(&'static str),
     /// The connection failed.
     Failed(Error),
 }
 
 impl End {
-    /// What client or network did wrong, where they did.
+    /// What the client or the network did wrong, if anything.
     pub(crate) fn failure(&self) -> Option<String> {
         match self {
             End::Closed | End::Stopped => None,
@@ -63,8 +63,7 @@ impl End {
     }
 }
 
-/// Serves one connection to its end, which leaves no request undone and no reply unsent that
-/// could be sent.
+/// Serves one connection to its end: every request is done, and every reply sent that can be.
 pub(crate) async fn run<R, S, D>(runtime: &R, link: &Rc<Link<S>>, export: &Rc<Export<D>>) -> End
 where
     R: Runtime,
@@ -84,7 +83,7 @@ where
         let (link, runtime) = (Rc::clone(link), runtime.clone());
         let stall_ns = export.options.stall_ms_max.saturating_mul(1_000_000);
         runtime.clone().spawn("nbd watch", async move {
-            patience::watch(&runtime, &link, stall_ns).await;
+            stalls::watch(&runtime, &link, stall_ns).await;
         })
     };
     let writer = {
@@ -137,7 +136,7 @@ struct Reader<R, S, D> {
     link: Rc<Link<S>>,
     export: Rc<Export<D>>,
     inbox: Inbox<S>,
-    // What offsets and lengths must be multiples of.
+    // Required alignment of offsets and lengths.
     block_bytes: u32,
     // Pages of the request being read; swapped with a worker's.
     pages: Vec<PageBuf>,
@@ -162,7 +161,7 @@ impl<R: Runtime, S: ByteStream, D: PageDevice<Page = PageBuf>> Reader<R, S, D> {
         }
         let span = Span { offset: request.offset, length: request.length.into() };
         let error = self.export.check(&request, self.block_bytes);
-        // A page at least, so that a flood of small requests is bounded too.
+        // At least a page per request, to bound a flood of small requests too.
         let cost_bytes = match request.command {
             Command::Read | Command::Write if error.is_none() => span.covering().pages.max(1),
             _ => 1,
@@ -205,7 +204,7 @@ impl<R: Runtime, S: ByteStream, D: PageDevice<Page = PageBuf>> Reader<R, S, D> {
     }
 }
 
-/// Does one request after the other.
+/// Performs one request after the other.
 async fn work<S, D>(link: Rc<Link<S>>, export: Rc<Export<D>>, worker: usize, slot: Rc<Slot>)
 where
     S: ByteStream,

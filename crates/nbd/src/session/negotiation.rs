@@ -1,4 +1,4 @@
-//! The handshake, up to the point where requests may come.
+//! The handshake, until requests may be sent.
 use super::End;
 use super::inbox::Inbox;
 use super::link::send_all;
@@ -6,21 +6,21 @@ use crate::options::ServerOptions;
 use crate::protocol::handshake::*;
 use crate::transport::ByteStream;
 
-/// Options a client may send; a real one sends a handful.
+/// Most options that a client may send; a real client sends a handful.
 const OPTIONS_MAX: usize = 64;
-/// Longest option that is read to its end to answer "too big"; past it the connection is closed.
+/// Longest option that is read to its end and answered "too big"; a longer one closes the connection.
 const OPTION_BYTES_DISCARDED_MAX: u32 = 1 << 20;
-/// What a client must align to that was not told of block sizes.
+/// The required alignment of a client that was not told of block sizes.
 const BLOCK_BYTES_UNTOLD: u32 = 1;
 
-/// What an option leads to.
+/// What follows an option.
 enum Next {
     Option,
     Transmission { block_bytes: u32 },
     Abort,
 }
 
-/// Negotiates; returns what offsets and lengths must be multiples of in this session.
+/// Negotiates; returns the required alignment of offsets and lengths in this session.
 pub(crate) async fn negotiate<S: ByteStream>(
     stream: &S,
     inbox: &mut Inbox<S>,
@@ -75,7 +75,7 @@ impl Answer<'_> {
         match option {
             OPT_EXPORT_NAME => {
                 if !self.is_ours(data) {
-                    // EXPORT_NAME has no way to say no but to hang up.
+                    // EXPORT_NAME has no error reply: a server can only close the connection.
                     return Err(End::Violation("an unknown export name"));
                 }
                 self.info.export_name_reply(self.out, no_zeroes);
@@ -120,7 +120,7 @@ impl Answer<'_> {
             }
         }
         self.info.block_size_reply(self.out, option);
-        // The sizes go to every client, but only one that asks is sure to heed them.
+        // Every client gets the sizes, but only one that asks is sure to heed them.
         if request.asks_for(INFO_BLOCK_SIZE) {
             self.told_block_bytes = self.info.block_bytes_min;
         }

@@ -34,7 +34,7 @@ fn long_writes_are_split_and_zeroes_leave_holes_unless_told() {
         let client = world.client().await;
         let bytes: Vec<u8> = (0..10 * 4096_u32).map(|at| (at / 512) as u8 + 1).collect();
         client.write(4096, &bytes).await;
-        // The device takes four pages at once.
+        // The device takes at most four pages per write.
         assert_eq!(world.device.writes.get(), 3);
         assert_eq!(client.read(4096, bytes.len() as u32).await, bytes);
         assert_eq!(client.call(ZEROES, FAST_ZERO, 8192, 8192, &[]).await, 0);
@@ -43,7 +43,7 @@ fn long_writes_are_split_and_zeroes_leave_holes_unless_told() {
         assert_eq!((world.device.writes.get(), world.device.trims.get()), (5, 1));
         assert_eq!(client.call(ZEROES, NO_HOLE | FAST_ZERO, 0, 4096, &[]).await, 95);
         assert_eq!(client.read(0, 5 * 4096).await, vec![0; 5 * 4096]);
-        // A trim touches whole pages only.
+        // A trim gives up whole pages only.
         assert_eq!(client.call(TRIM, 0, 6 * 4096 - 512, 1024, &[]).await, 0);
         assert_eq!(world.device.trims.get(), 1);
         assert_eq!(client.read(5 * 4096, 8192).await, bytes[4 * 4096..6 * 4096]);
@@ -57,7 +57,7 @@ fn a_long_write_goes_side_by_side_and_keeps_what_is_before_an_error() {
             let client = world.client().await;
             client.write(0, &[1; 64 * 4096]).await;
             assert_eq!(world.device.in_flight_max.get(), 8, "seed {seed}");
-            // In the fourth of sixteen pieces.
+            // Page 13 is in the fourth of sixteen pieces.
             world.device.failing_page.set(Some(PageNo(13)));
             assert_eq!(client.call(WRITE, 0, 0, 64 * 4096, &[2; 64 * 4096]).await, 5);
             world.device.failing_page.set(None);
@@ -69,7 +69,7 @@ fn a_long_write_goes_side_by_side_and_keeps_what_is_before_an_error() {
                 let new = match number {
                     0..3 => Some(true),
                     3 => Some(false),
-                    // Behind the failed piece only what was under way with it may be there.
+                    // Of the later pieces only those in flight with the failed one may be there.
                     4..11 => None,
                     _ => Some(false),
                 };

@@ -34,8 +34,8 @@ fn sub_page_writes_of_one_page_do_not_lose_each_other() {
     }
 }
 
-/// A sector of a page is written together with the whole page, again and again: the page must
-/// never come to hold the sector of the round together with the rest of an older page.
+/// A sector of a page and the whole page are written concurrently, again and again: the page must
+/// never hold the sector of the round together with the rest of an older page.
 #[test]
 fn whole_page_writes_are_ordered_with_read_modify_writes() {
     for seed in 0..10 {

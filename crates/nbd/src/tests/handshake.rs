@@ -38,7 +38,7 @@ fn list_info_go_and_abort() {
         assert_eq!(client.option_reply().await, (7, 3, export));
         assert_eq!(client.option_reply().await, (7, 3, sizes));
         assert_eq!(client.option_reply().await, (7, ACK, vec![]));
-        // An INFO before had asked for block sizes: they bind.
+        // The INFO before asked for block sizes, so they bind.
         assert_eq!(client.call(READ, 0, 1, 512, &[]).await, 22);
         let other = world.connect();
         other.greet().await;
@@ -86,7 +86,7 @@ fn export_name_with_and_without_zeroes() {
             client.option(1, b"vol").await;
             let reply = client.receive(10 + zeroes).await;
             assert_eq!(reply[..8], (64 * 4096_u64).to_be_bytes());
-            // Such a client was told nothing of block sizes, so any byte will do.
+            // This client did not ask for block sizes, so any alignment will do.
             client.write(4095, b"ab").await;
             assert_eq!(client.read(4094, 4).await, b"\0ab\0");
             client.request(DISC, 0, 0, 0, &[]).await;

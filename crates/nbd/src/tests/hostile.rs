@@ -132,7 +132,7 @@ fn connections_past_the_limit_are_turned_away() {
     });
 }
 
-/// A client that sends and never receives is read no further than its budget.
+/// A server reads from a client that sends and never receives only up to its budget.
 #[test]
 fn bytes_in_flight_are_bounded() {
     let options = ServerOptions {
@@ -152,7 +152,7 @@ fn bytes_in_flight_are_bounded() {
             }
         });
         world.runtime.sleep(1_000_000_000).await;
-        // What fits the budget, and what the pipe itself took off its hands.
+        // What fits the budget, and the replies that the pipe itself holds.
         let reads = world.server.statistics().reads;
         assert!((16..=24).contains(&reads), "{reads} reads taken");
         assert_eq!(world.server.statistics().flushes, 0);

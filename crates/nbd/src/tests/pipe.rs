@@ -1,4 +1,4 @@
-//! A connection in memory that hands over bytes in pieces of random length.
+//! A connection in memory that delivers bytes in pieces of random length.
 use crate::transport::Accept;
 use crate::transport::ByteStream;
 use std::cell::{Cell, RefCell};
@@ -107,7 +107,7 @@ impl ByteStream for PipeEnd {
     }
 }
 
-/// Where the server accepts connections in memory.
+/// A listener for connections in memory.
 pub(super) struct PipeListener {
     waiting: RefCell<VecDeque<PipeEnd>>,
     came: WaitQueue,

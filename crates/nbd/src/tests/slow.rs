@@ -1,4 +1,4 @@
-//! Clients that keep the server waiting, and what they may hold meanwhile.
+//! Clients that stall, and how much memory they may hold meanwhile.
 use super::world::*;
 use crate::{ByteStream, ServerOptions};
 use std::rc::Rc;
@@ -18,7 +18,7 @@ fn half_open_clients_lock_nobody_out() {
             client.send(&b"\0\0\0\x03IHAVEOPT"[..4 * sent]).await;
             slow.push(client);
         }
-        // The slowest gives way, and only that one.
+        // The one longest in negotiation is evicted, and no other.
         let good = world.client().await;
         good.write(0, &[1; 512]).await;
         assert!(slow.remove(0).is_closed().await);
@@ -30,7 +30,7 @@ fn half_open_clients_lock_nobody_out() {
             world.client().await.write(0, &[2; 512]).await;
             assert!(client.is_closed().await);
         }
-        // None of those that are left is slow: the others have all gone on to requests, and left.
+        // None is left in negotiation: the others have all sent requests, and left.
         good.write(0, &[3; 512]).await;
     });
 }
@@ -63,7 +63,7 @@ fn half_a_request_is_waited_for_only_so_long() {
     for seed in 0..4 {
         with_server(seed, ServerOptions::default(), OnAck, move |world| async move {
             let (idle, good) = (world.client().await, world.client().await);
-            // Cut in the header, behind it, in the payload.
+            // Stalls in the header, after it, and in the payload.
             for sent in [1, 27, 28, 28 + 5_000] {
                 let client = world.client().await;
                 let before_ns = world.runtime.now_ns();
@@ -79,7 +79,7 @@ fn half_a_request_is_waited_for_only_so_long() {
                 assert_eq!(failure, Some("the client left a request unfinished in time"));
             }
             assert_eq!(good.read(0, 4096).await, [0; 4096], "half a write was done");
-            // Who says nothing between two requests may stay.
+            // A client that is silent between two requests may stay.
             world.runtime.sleep(100_000 * SECOND_NS).await;
             idle.write(0, &[1; 512]).await;
             assert_eq!(world.server.statistics().connections_open, 2);
@@ -87,7 +87,7 @@ fn half_a_request_is_waited_for_only_so_long() {
     }
 }
 
-/// Sends a WRITE of 256 KiB, `step` bytes a second; whether the server took it.
+/// Sends a WRITE of 256 KiB, `step` bytes a second; returns whether the server took it.
 async fn drip(world: &World, step: usize) -> bool {
     let client = Rc::new(world.client().await);
     let (sender, runtime) = (Rc::clone(&client), world.runtime.clone());
@@ -107,12 +107,12 @@ async fn drip(world: &World, step: usize) -> bool {
 #[test]
 fn a_request_that_drips_is_cut_and_a_slow_one_is_taken() {
     with_server(5, ServerOptions::default(), OnAck, |world| async move {
-        // 60 s, and 4 s for 256 KiB at 64 KiB a second.
+        // The limit: 60 s, and 4 s for 256 KiB at 64 KiB a second.
         assert!(drip(&world, 4_300).await);
         let before_ns = world.runtime.now_ns();
         assert!(!drip(&world, 1_000).await);
         assert!(world.runtime.now_ns() - before_ns >= 64 * SECOND_NS);
-        // A header has no more time than a pause.
+        // A header may take no longer than a stall.
         assert!(!drip(&world, 1).await);
     });
 }
@@ -126,7 +126,7 @@ fn replies_that_are_not_taken_are_waited_for_only_so_long() {
             client.request(READ, 0, 0, 64 * 4096, &[]).await;
             slow.request(READ, 0, 0, 64 * 4096, &[]).await;
         }
-        // It takes 2 MiB in 20 s, more than 64 KiB a second.
+        // The client takes 2 MiB in 20 s, more than 64 KiB a second.
         for _ in 0..8 {
             world.runtime.sleep(5 * SECOND_NS / 2).await;
             assert_eq!(slow.reply().await.0, 0);
@@ -143,7 +143,7 @@ fn replies_that_are_not_taken_are_waited_for_only_so_long() {
     });
 }
 
-/// Clients ask for all that they may, take nothing of it, and go.
+/// Clients request as much as they may, take no replies, and leave.
 #[test]
 fn what_greedy_clients_hold_is_bounded_and_given_back() {
     const MIB: u64 = 1 << 20;

@@ -30,7 +30,7 @@ pub(super) struct World {
     seeds: Cell<u64>,
 }
 
-/// Device of 64 pages that takes a random while for each access.
+/// A device of 64 pages whose accesses take random times.
 pub(super) fn device(runtime: &Virtual, seed: u64, durability: Durability) -> MemoryDevice {
     let mut device = MemoryDevice::new(64, 4, durability);
     let rng = RefCell::new(Rng::split(seed, "device"));
@@ -82,20 +82,20 @@ pub(super) fn with_server<F: Future<Output = ()> + 'static>(
 }
 
 impl World {
-    /// A connection on which nothing was said yet.
+    /// A connection on which nothing was sent yet.
     pub(super) fn connect(&self) -> Client {
         self.seeds.set(self.seeds.get() + 1);
         Client { stream: self.listener.connect(self.seeds.get()), cookies: Cell::new(0) }
     }
 
-    /// A connection ready for requests, whose client was told of block sizes.
+    /// A connection ready for requests, with block sizes negotiated.
     pub(super) async fn client(&self) -> Client {
         let client = self.connect();
         client.negotiate().await;
         client
     }
 
-    /// Stops the server and waits for its end; a second time does nothing.
+    /// Stops the server and waits for its end; a second call does nothing.
     pub(super) async fn stop(&self) {
         self.stop.0.set(true);
         self.stop.1.wake_all();
@@ -124,7 +124,7 @@ impl Client {
         }
     }
 
-    /// The next `count` bytes; fewer where the server closes first.
+    /// The next `count` bytes; fewer if the server closes first.
     pub(super) async fn receive(&self, count: usize) -> Vec<u8> {
         let mut bytes = vec![0; count];
         let mut have = 0;
@@ -138,7 +138,7 @@ impl Client {
         bytes
     }
 
-    /// Whether the server closes without another word.
+    /// Whether the server closes without sending more.
     pub(super) async fn is_closed(&self) -> bool {
         self.receive(1).await.is_empty()
     }
@@ -204,7 +204,7 @@ impl Client {
         )
     }
 
-    /// One request and its reply's error.
+    /// Sends one request; returns the error of its reply.
     pub(super) async fn call(
         &self,
         command: u16,

@@ -15,14 +15,14 @@ pub struct MemoryDevice {
     pages: RefCell<Vec<PageBuf>>,
     /// Awaited before and after each access, so that requests interleave.
     pub pause: Option<Pause>,
-    /// The error of every access from now on.
+    /// Every access fails with this error from now on.
     pub failure: Cell<Option<ErrorKind>>,
-    /// A page of which every access fails.
+    /// Every access to this page fails.
     pub failing_page: Cell<Option<PageNo>>,
     pub flushes: Cell<u64>,
     pub trims: Cell<u64>,
     pub writes: Cell<u64>,
-    /// Accesses that are not done.
+    /// Accesses that have not ended.
     pub in_flight: Cell<u64>,
     pub in_flight_max: Cell<u64>,
 }

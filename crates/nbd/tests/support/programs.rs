@@ -1,9 +1,9 @@
-//! Programs that tests and benches run: what they printed, what `fio` measured.
+//! Programs that tests and benches run, their output, and what `fio` measured.
 #![allow(dead_code, reason = "each test and bench uses a part of it")]
 
 use std::process::{Child, Command};
 
-/// Whether `program` can be run; says so where it cannot.
+/// Whether `program` can be run; prints a note if not.
 pub fn installed(program: &str) -> bool {
     let found = std::env::var_os("PATH").is_some_and(|path| {
         std::env::split_paths(&path).any(|folder| folder.join(program).is_file())
@@ -33,7 +33,7 @@ pub fn run(program: &str, arguments: &[&str]) -> String {
     text
 }
 
-/// Ends its process when dropped.
+/// A child process that is killed when dropped.
 pub struct Ended(Child);
 
 impl Drop for Ended {
@@ -120,7 +120,7 @@ pub fn setting(name: &str, default: u32) -> u32 {
     std::env::var(name).ok().and_then(|text| text.parse().ok()).unwrap_or(default)
 }
 
-/// The middle one.
+/// The median.
 pub fn median(mut values: Vec<f64>) -> f64 {
     values.sort_by(f64::total_cmp);
     values[values.len() / 2]

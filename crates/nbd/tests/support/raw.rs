@@ -1,9 +1,9 @@
-//! A client as a bare socket, to send what no decent client sends.
+//! A client on a bare socket, to send what no well-behaved client sends.
 use std::io::{Read, Write};
 use std::os::unix::net::UnixStream;
 use std::path::Path;
 
-/// A connection on which the server's greeting was read.
+/// A connection whose greeting was read.
 pub fn greeted(socket: &Path) -> UnixStream {
     let mut stream = UnixStream::connect(socket).unwrap();
     let mut greeting = [0; 18];
@@ -42,10 +42,10 @@ pub fn write_page(stream: &mut UnixStream, page: u64) {
     assert_eq!(reply[..8], [0x67, 0x44, 0x66, 0x98, 0, 0, 0, 0]);
 }
 
-/// Waits until the server closes; what it sent before that.
+/// Waits until the server closes; returns what it sent before.
 pub fn rest(stream: &mut UnixStream) -> Vec<u8> {
     let mut rest = Vec::new();
-    // A reset is as good an end as any.
+    // A reset ends the connection just as well.
     let _ = stream.read_to_end(&mut rest);
     rest
 }

@@ -1,5 +1,5 @@
-//! How long a client may keep the server waiting in the middle of a message, in either direction. One
-//! that says nothing between two requests is welcome: a disk may be idle.
+//! Limits how long a client may stall in the middle of a message, in either direction. Between two
+//! requests a client may be silent: a disk may be idle.
 use super::link::Link;
 use crate::signal::Signal;
 use crate::transport::ByteStream;
@@ -9,10 +9,10 @@ use std::pin::pin;
 use std::task::Poll;
 use tantalum_runtime::Runtime;
 
-/// Slowest rate, over a whole message, at which a client may send or take it.
+/// Slowest average rate at which a client may send or take a message.
 const BYTES_PER_S_MIN: u64 = 64 << 10;
 
-/// A message that is on its way and waits for the client.
+/// A message in progress that waits for the client.
 #[derive(Clone, Copy)]
 pub(crate) struct Wait {
     started_ns: u64,
@@ -26,12 +26,12 @@ impl Wait {
         Wait { started_ns: now_ns, moved_ns: now_ns, bytes }
     }
 
-    /// Some of it went at `now_ns`.
+    /// Notes progress at `now_ns`.
     pub(crate) fn moved(&mut self, now_ns: u64) {
         self.moved_ns = now_ns;
     }
 
-    /// When patience ends: nothing moved for `stall_ns`, or it takes longer than at the slowest rate.
+    /// When the client is cut off: nothing moved for `stall_ns`, or less than the slowest rate.
     fn due_ns(&self, stall_ns: u64) -> u64 {
         let slowest_ns = u128::from(self.bytes) * 1_000_000_000 / u128::from(BYTES_PER_S_MIN);
         let slowest_ns = u64::try_from(slowest_ns).unwrap_or(u64::MAX);
@@ -40,38 +40,38 @@ impl Wait {
     }
 }
 
-/// What a connection waits for.
+/// The messages of a connection that wait for the client.
 #[derive(Default)]
 pub(crate) struct Waits {
     receiving: Cell<Option<Wait>>,
     sending: Cell<Option<Wait>>,
     over: Cell<bool>,
-    // Apart, as the reader begins to wait many times while the watch sleeps.
+    // Two signals, as the reader begins to wait many times while the watch sleeps.
     began: Signal,
     ended: Signal,
 }
 
 impl Waits {
-    /// The client has begun a message, or some of one came; `None` when all of it has.
+    /// Notes that the client began or continued a message; `None` when the message is complete.
     pub(crate) fn receive(&self, wait: Option<Wait>) {
         self.receiving.set(wait);
         self.began.wake();
     }
 
-    /// The same for replies on their way to it.
+    /// The same for replies to the client.
     pub(crate) fn send(&self, wait: Option<Wait>) {
         self.sending.set(wait);
         self.began.wake();
     }
 
-    /// The connection is over.
+    /// Ends the watch with the connection.
     pub(crate) fn end(&self) {
         self.over.set(true);
         self.began.wake();
         self.ended.wake();
     }
 
-    /// When patience with the client ends, and what it will have done wrong.
+    /// When the client is to be cut off, and for what.
     fn due(&self, stall_ns: u64) -> Option<(u64, &'static str)> {
         let receiving = self.receiving.get().map(|wait| (wait, "left a request unfinished"));
         let sending = self.sending.get().map(|wait| (wait, "did not take its replies"));
@@ -80,7 +80,7 @@ impl Waits {
     }
 }
 
-/// Cuts the connection off where the client keeps it waiting too long; ends with it.
+/// Cuts the connection off where the client stalls too long; ends with the connection.
 pub(crate) async fn watch<R: Runtime, S: ByteStream>(runtime: &R, link: &Link<S>, stall_ns: u64) {
     let waits = &link.waits;
     loop {
@@ -89,7 +89,7 @@ pub(crate) async fn watch<R: Runtime, S: ByteStream>(runtime: &R, link: &Link<S>
             (waits.over.get() || due.is_some()).then_some(due)
         };
         let Some((due_ns, _)) = waits.began.until(due).await else { return };
-        // One timer for as long as it takes, however many messages come and go meanwhile.
+        // One timer until then, however many messages complete meanwhile.
         let mut sleep = pin!(runtime.sleep_until(due_ns));
         poll_fn(|context| {
             if waits.over.get() {
