@@ -1,5 +1,5 @@
-//! Fixes a second, live and in virtual time: pages that are in the pool, and pages that are not, over
-//! a device that takes no time and keeps nothing. 10,000 fixes an iteration.
+//! Fixes per second, live and in virtual time: of pages that are in the pool, and of pages that are
+//! not, over a device that takes no time and stores nothing. 10,000 fixes per iteration.
 use criterion::{Criterion, Throughput};
 use std::rc::Rc;
 use tantalum_base::{
@@ -71,8 +71,8 @@ fn policy(text: &str) -> Box<dyn Policy> {
     spec.build(FRAMES, workload).expect("a policy of a sound size")
 }
 
-/// Fixes pages that follow each other with a stride, of the first `pages` ones, from where the pool
-/// was left on: with more of them than frames none comes back before it was evicted.
+/// Fixes pages among the first `pages`, with a stride, continuing after the last call: with more
+/// pages than frames, each page was evicted before it comes again.
 async fn fixes<R: Runtime>(pool: Rc<Pool<Null, R>>, pages: u64, intent: Intent) {
     let before = pool.statistics().requests;
     for number in before..before + FIXES {

@@ -1,15 +1,15 @@
-//! What a request does to frames: the policy is asked once, and its effects are carried out. No I/O,
-//! and no step that could be interrupted.
+//! The effects of a request on frames: the policy is asked once, and its effects are applied. No
+//! I/O, and no await.
 //!
-//! The policy's book and the frames may differ for a while, and this is how each difference ends:
+//! Policy and frames may disagree for a while; each difference is resolved as follows:
 //!
-//! - A page that the policy let go dirty is owed a write-back, and keeps its frame until then. Asked
-//!   for again, it is the policy's again, in the state that the request gives it; the write-back is
-//!   still owed, as the policy counts on it.
-//! - A page that is fixed for an update is dirty for the policy at once and really from the unfix on.
-//!   What the policy let go, or clean, meanwhile is owed at the last such unfix.
-//! - A page that is updated again before its owed write-back began is written once for both. The
-//!   policy still has it dirty, and its next write-back finds nothing to do.
+//! - A dirty page that the policy evicted must be written back, and keeps its frame until then. When
+//!   it is requested again, the policy caches it again, in the state that the request gives it; the
+//!   write-back stays due, as the policy relies on it.
+//! - A page that is fixed for an update is dirty for the policy at once, and in its frame from the
+//!   unfix on. If the policy evicts it, or requests a write, meanwhile, that is due at the last unfix.
+//! - A page that is updated again before its due write-back began is written once for both updates.
+//!   The policy counts it as dirty still, and its next write-back finds nothing to do.
 use std::collections::BTreeMap;
 use tantalum_base::{Error, ErrorKind, PageNo, Result};
 use tantalum_policy::page_table::NO_FRAME;
@@ -20,11 +20,11 @@ use crate::options::{Intent, PoolOptions};
 use crate::prefetch::Prefetch;
 use crate::statistics::{ClusterCounter, PoolStatistics};
 
-/// Policy, frames and counters: all of a pool but contents, device and clock.
+/// Policy, frames and counters: the state of a pool without contents, device and clock.
 pub(crate) struct Admission {
     pub policy: Box<dyn Policy>,
     pub prefetch: Prefetch,
-    /// Free frames that are not for prefetching.
+    /// Free frames that prefetching must leave.
     pub frames_kept: u32,
     pub frames: Frames,
     pub statistics: PoolStatistics,
@@ -32,22 +32,22 @@ pub(crate) struct Admission {
     request_switches: ClusterCounter,
     /// Fixes that wait for a frame.
     pub frame_waiters: u32,
-    /// Pages that the flush under way still waits for.
+    /// Pages that the flush in progress waits for.
     pub flush_left: u32,
-    /// Why a write-back failed last.
+    /// The error of the last failed write-back.
     pub write_error: Option<Error>,
-    /// Why the frames with [`Content::Failed`] could not be read.
+    /// The read errors of the frames with [`Content::Failed`].
     pub read_errors: BTreeMap<u32, Error>,
     effects: Vec<Effect>,
-    /// Pages of a flush, by their numbers.
+    /// The frames of a flush, with their page numbers, for sorting.
     pub flush_order: Vec<(u64, u32)>,
 }
 
-/// What a fix that has a frame may do next.
+/// How a fix that has a frame may go on.
 pub(crate) enum Step {
-    /// It has the latch, and the content is there.
+    /// It holds the latch, and the content is there.
     Enter,
-    /// It must read the page, for all who wait.
+    /// It must read the page, for all waiting fixes.
     Read,
     /// The page could not be read.
     Fail(Error),
@@ -72,8 +72,8 @@ impl Admission {
         }
     }
 
-    /// Serves a request and pins the frame of its page; `None` where no frame is free, with
-    /// nothing changed. `retry`: failed write-backs are tried again to make room.
+    /// Serves a request and pins the frame of its page; `None` where no frame is free, with nothing
+    /// changed. `retry`: also retry failed write-backs to make room.
     ///
     /// # Errors
     /// `OutOfSpace` where every frame is pinned, with nothing changed.
@@ -113,7 +113,7 @@ impl Admission {
         self.frames.first_queued() != NO_FRAME
     }
 
-    /// Asks the policy and carries out what it says. Whether it had the page.
+    /// Asks the policy and applies its effects; returns whether it had the page.
     fn ask(&mut self, page: PageNo, intent: Intent) -> bool {
         let write = intent.is_write();
         let mut effects = std::mem::take(&mut self.effects);
@@ -136,12 +136,12 @@ impl Admission {
         self.statistics.write_backs += u64::from(effect.writes());
         let frame = self.frames.find(effect.page());
         if frame == NO_FRAME {
-            // Its frame was taken for another page.
+            // The frame was taken for another page.
             return;
         }
         let held = self.frames.get_mut(frame);
         held.cached &= !effect.leaves();
-        // Whatever the policy knows: a dirty page never leaves unwritten.
+        // Whatever the policy says: a dirty page is never dropped unwritten.
         if held.update_pins > 0 {
             held.owed_at_unfix |= effect.writes();
         } else if held.dirty {
@@ -150,7 +150,7 @@ impl Admission {
         self.release(frame);
     }
 
-    /// Makes a frame free where all are taken, or sees to it that one will be. Whether one is free.
+    /// Frees a frame where none is free, or requests a write that will; returns whether one is free.
     fn make_room(&mut self, retry: bool) -> Result<bool> {
         if self.give_up_prefetched() {
             return Ok(true);
@@ -167,9 +167,9 @@ impl Admission {
         if retry && self.frames.failed > 0 {
             self.retry_failed();
         }
-        // Nothing is on its way, so every frame beyond the policy's is pinned, or cannot be written.
-        // The policy must not be asked for another victim: it would decide otherwise than it does
-        // with the same requests and nobody holding on.
+        // No write is in flight, so every transit frame is pinned or cannot be written. Asking the
+        // policy for another victim would make its decisions depend on which pages are pinned; so
+        // the frame of a clean page is taken, which the policy goes on counting.
         let clean = self.frames.sweep(|frame| frame.cached && frame.is_idle());
         if clean != NO_FRAME {
             self.frames.get_mut(clean).cached = false;
@@ -184,7 +184,7 @@ impl Admission {
         Ok(false)
     }
 
-    /// Has every page written whose write-back failed.
+    /// Requests a write of every page whose write-back failed.
     pub(crate) fn retry_failed(&mut self) {
         for frame in self.frames.numbers() {
             if self.frames.get(frame).failed {
@@ -193,8 +193,8 @@ impl Admission {
         }
     }
 
-    /// Lets a fix with `intent` go on; `None` where it must wait. `waits` says whether it is counted
-    /// among the updaters that wait.
+    /// Lets a fix with `intent` go on; `None` where it must wait. `waits`: whether it is counted in
+    /// `updaters_waiting`.
     pub(crate) fn enter(&mut self, frame: u32, intent: Intent, waits: &mut bool) -> Option<Step> {
         let held = self.frames.get_mut(frame);
         if held.content == Content::Failed {
@@ -217,7 +217,7 @@ impl Admission {
         if there && free {
             held.updating = true;
             held.updaters_waiting -= u32::from(std::mem::take(waits));
-            // Back in the queue at the unfix: nobody may see the page in the middle of a change.
+            // Queued again at the unfix: a page must not be written in the middle of a change.
             self.frames.dequeue(frame);
             return Some(Step::Enter);
         }
@@ -242,7 +242,7 @@ impl Admission {
         self.release(frame);
     }
 
-    /// Ends a fix. `entered`: it had the latch; `updated`: it changed the page; `waits` as in
+    /// Ends a fix. `entered`: it held the latch; `updated`: it changed the page; `waits`: as in
     /// [`enter`](Self::enter).
     pub(crate) fn unfix(
         &mut self,
@@ -268,14 +268,14 @@ impl Admission {
         self.release(frame);
     }
 
-    /// Brings the policy's book and the frame together after a fix for an update.
+    /// Reconciles policy and frame after a fix for an update.
     fn end_update(&mut self, frame: u32) {
         let held = *self.frames.get(frame);
         if held.owed {
             self.frames.owe(frame);
         }
         if held.update_pins > 0 {
-            // The last of them writes once for all.
+            // The last update's unfix requests one write for all.
             return;
         }
         self.frames.get_mut(frame).owed_at_unfix = false;
@@ -283,7 +283,7 @@ impl Admission {
             self.frames.owe(frame);
         }
         if held.cached && !held.dirty && !held.writing {
-            // The update that the policy was told of did not happen.
+            // The policy was told of an update that did not happen.
             self.policy.cleaned(held.page);
         }
     }
@@ -294,7 +294,7 @@ impl Admission {
         self.policy.memory_bytes() + self.frames.memory_bytes() + (effects + scratch) as u64
     }
 
-    /// Frees `frame` where nothing keeps it.
+    /// Frees `frame` if nothing keeps it.
     pub(crate) fn release(&mut self, frame: u32) -> bool {
         let freed = self.frames.release(frame);
         if freed && !self.read_errors.is_empty() {

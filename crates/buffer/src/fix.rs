@@ -10,23 +10,22 @@ use crate::options::Intent;
 use crate::pool::Pool;
 use crate::write_back::Run;
 
-/// What a fix without a frame may do next.
+/// How a fix that waits for a frame may go on.
 enum Room {
     Frame(u32),
-    /// There is something to write, and nobody but the fix to write it.
+    /// Pages must be written to make room, and only the fix can write them.
     Help,
     Fail(Error),
 }
 
 impl<D: PageDevice, R: Runtime> Pool<D, R> {
-    /// Fixes `page`: it is in the pool, and stays there, until the guard is dropped. Waits while
-    /// others hold it in a way that excludes `intent`, and while no frame is free.
+    /// Fixes `page`: it is in the pool, and stays there, until the guard is dropped. Waits for
+    /// guards that exclude `intent`, and for a free frame.
     ///
     /// # Errors
-    /// `OutOfRange`; `OutOfSpace` where every frame is pinned, with nothing changed; what the
-    /// device said where the page could not be read, which all who waited for it are told and
-    /// which leaves it out of the pool; what the device said where pages must be written back to
-    /// make room and cannot.
+    /// `OutOfRange`; `OutOfSpace` where every frame is pinned, with nothing changed; the device's
+    /// error where the page could not be read, which all waiting fixes get and which leaves the
+    /// page out of the pool; the device's error where pages cannot be written back to make room.
     pub async fn fix(self: &Rc<Self>, page: PageNo, intent: Intent) -> Result<Guard<D, R>> {
         self.device.limits().check_range(PageRange::new(page, 1))?;
         let frame = match self.admit_now(page, intent)? {
@@ -51,7 +50,7 @@ impl<D: PageDevice, R: Runtime> Pool<D, R> {
         admitted
     }
 
-    /// Waits for a frame, behind those who came before.
+    /// Waits for a frame, in order of arrival.
     async fn admit_when_free(&self, page: PageNo, intent: Intent) -> Result<u32> {
         let _waiter = FrameWaiter::new(self);
         let _turn = self.frame_turn.acquire(1).await;
@@ -68,8 +67,8 @@ impl<D: PageDevice, R: Runtime> Pool<D, R> {
         }
     }
 
-    /// `failures`: failed write-backs when the fix began to wait; a new one ends the waiting where
-    /// nothing else is on its way.
+    /// `failures`: number of failed write-backs when the fix began to wait; a new one ends the wait
+    /// if no other write-back is in flight.
     fn room_for(&self, page: PageNo, intent: Intent, failures: u64) -> Option<Room> {
         let mut state = self.state.borrow_mut();
         let failed = state.statistics.write_failures > failures;
@@ -93,8 +92,8 @@ impl<D: PageDevice, R: Runtime> Pool<D, R> {
         None
     }
 
-    /// Reads the page in `frame`, which is [`Content::Reading`], for all who wait for it, and pages
-    /// behind it where they are to be prefetched.
+    /// Reads the page in `frame`, which is [`Content::Reading`], for all fixes that wait for it,
+    /// and following pages that are to be prefetched.
     pub(crate) async fn read_into(&self, frame: u32) {
         let mut run = self.spare_run();
         run.frames.push(frame);
@@ -117,7 +116,7 @@ impl<D: PageDevice, R: Runtime> Pool<D, R> {
     }
 }
 
-/// A page being read, and others along with it. Whoever gives up reading leaves that to the next.
+/// A read of a page and of prefetched ones. If it is dropped, the next fix reads the page.
 struct ReadTurn<'a, D: PageDevice, R: Runtime> {
     pool: &'a Pool<D, R>,
     run: Run<D::Page>,
@@ -138,7 +137,7 @@ impl<D: PageDevice, R: Runtime> ReadTurn<'_, D, R> {
                 state.statistics.physical_reads += pages;
                 None
             }
-            // One of the others may be to blame: then whoever waits reads the page alone.
+            // The failure may be another page's: the waiting fixes read this page alone.
             Err(_) if pages > 1 => {
                 state.frames.get_mut(run.frames[0]).read_alone = true;
                 return;
@@ -173,7 +172,7 @@ impl<D: PageDevice, R: Runtime> Drop for ReadTurn<'_, D, R> {
     }
 }
 
-/// Counts a fix among those that wait for a frame.
+/// Counts a fix that waits for a frame, until dropped.
 struct FrameWaiter<'a, D: PageDevice, R: Runtime>(&'a Pool<D, R>);
 
 impl<'a, D: PageDevice, R: Runtime> FrameWaiter<'a, D, R> {

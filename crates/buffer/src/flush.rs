@@ -1,4 +1,4 @@
-//! Every dirty page, then the device.
+//! Writes every dirty page, then flushes the device.
 use tantalum_base::{PageDevice, Result};
 use tantalum_runtime::Runtime;
 
@@ -6,14 +6,14 @@ use crate::admission::Admission;
 use crate::pool::Pool;
 
 impl Admission {
-    /// Has every page written that is dirty or being written now, in the order of their numbers,
-    /// so that neighbours meet.
+    /// Requests a write of every page that is dirty or being written, in the order of their
+    /// numbers, so that neighbours share a device write.
     fn begin_flush(&mut self) {
         self.flush_left = 0;
         let mut dirty = std::mem::take(&mut self.flush_order);
         for number in self.frames.numbers() {
             let frame = self.frames.get_mut(number);
-            // What is in flight may be older than what is in the frame: then both are waited for.
+            // Two writes where the one in flight may have older content than the frame.
             frame.flush_waits = u8::from(frame.writing) + u8::from(frame.dirty);
             if frame.dirty {
                 dirty.push((frame.page.0, number));
@@ -30,14 +30,14 @@ impl Admission {
 }
 
 impl<D: PageDevice, R: Runtime> Pool<D, R> {
-    /// Writes every page that was unfixed dirty before the call, then flushes the device: all of
-    /// it survives a power cut as the device promises. Waits for pages that are fixed for an update
-    /// and were dirty before: who holds such a guard must not wait for this.
+    /// Writes every page that was unfixed dirty before the call, then flushes the device: all of it
+    /// survives a power cut as the device promises. Waits for pages that were dirty before and are
+    /// fixed for an update: a task that holds such a guard must not wait for this.
     ///
     /// # Errors
-    /// What the device said. Pages that were not written stay in the pool, dirty, and are written by
-    /// the next flush, or when they make room. After a failed flush of the device itself, which of
-    /// the written pages are durable is for the device to say.
+    /// The device's. Pages that were not written stay in the pool, dirty, for the next flush or
+    /// until they make room. After a failed flush of the device, only the device knows which of the
+    /// written pages are durable.
     pub async fn flush(&self) -> Result<()> {
         let turn = self.flush_turn.acquire(1).await;
         let failures = {

@@ -1,4 +1,4 @@
-//! Dirty pages written ahead of their eviction, in the order that the policy would write them.
+//! The flusher: writes dirty pages ahead of their eviction, in the order that the policy chooses.
 use tantalum_base::{PageDevice, PageNo};
 use tantalum_policy::page_table::NO_FRAME;
 use tantalum_runtime::Runtime;
@@ -8,7 +8,7 @@ use crate::options::FlusherOptions;
 use crate::pool::Pool;
 
 impl Admission {
-    /// Has up to `pages_max` pages written that the policy names. How many can be written now.
+    /// Requests writes of up to `pages_max` pages that the policy names; returns how many can start now.
     fn write_ahead(&mut self, pages_max: u32, candidates: &mut Vec<PageNo>) -> u32 {
         self.policy.write_candidates(pages_max as usize, candidates);
         let mut asked = 0;
@@ -18,8 +18,8 @@ impl Admission {
                 continue;
             }
             let frame = self.frames.get_mut(number);
-            // Clean for the moment: the policy was told of an update that is not done yet, or of
-            // one that went along with an earlier write-back.
+            // Clean now: the policy was told of an update that is not done yet, or that an earlier
+            // write-back included.
             if !frame.dirty {
                 if frame.update_pins == 0 && !frame.writing {
                     self.policy.cleaned(page);
@@ -35,7 +35,7 @@ impl Admission {
 }
 
 impl<D: PageDevice, R: Runtime> Pool<D, R> {
-    /// The flusher, until the pool is closed.
+    /// Runs the flusher until the pool is closed.
     pub(crate) async fn run_flusher(&self, options: FlusherOptions) {
         let mut candidates = Vec::with_capacity(options.batch_pages as usize);
         loop {
@@ -51,7 +51,7 @@ impl<D: PageDevice, R: Runtime> Pool<D, R> {
         }
     }
 
-    /// Writes down to the low watermark.
+    /// Writes until the low watermark is reached.
     async fn flush_down(&self, options: FlusherOptions, candidates: &mut Vec<PageNo>) {
         let low = options.low * f64::from(self.state.borrow().policy.capacity_pages());
         while f64::from(self.state.borrow().frames.dirty) > low && !self.closing.get() {
@@ -62,8 +62,8 @@ impl<D: PageDevice, R: Runtime> Pool<D, R> {
             };
             self.write_queued(false).await;
             if asked == 0 || self.state.borrow().statistics.write_failures > failures {
-                // All candidates are being written or held by updaters, or the device fails: not
-                // again before something has changed.
+                // All candidates are being written or are being updated, or the device fails: wait
+                // for a change.
                 let before = self.state.borrow().statistics;
                 let changed = || {
                     let now = self.state.borrow().statistics;

@@ -1,18 +1,18 @@
-//! Frames: which page each has, who holds it, and what is still to be done with it. No I/O and no
-//! content; every link is an index.
+//! Frames: which page each has, who holds it, and which writes are pending. No I/O and no content;
+//! every link is an index.
 use tantalum_base::PageNo;
 use tantalum_policy::page_table::{NO_FRAME, PageTable, SparseTable};
 
 /// What is in a frame.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Content {
-    /// Nothing yet: whoever comes first reads it.
+    /// Not read yet: the next fix reads it.
     Absent,
-    /// Somebody reads it.
+    /// Being read.
     Reading,
-    /// The page.
+    /// The page is there.
     Ready,
-    /// The read failed. The frame has left the table and goes when its last holder does.
+    /// The read failed. The frame is no longer in the table, and is freed with its last pin.
     Failed,
 }
 
@@ -21,44 +21,44 @@ pub(crate) enum Content {
 pub(crate) struct Frame {
     pub page: PageNo,
     pub content: Content,
-    /// Fixes that have not been unfixed, those that still wait among them.
+    /// Fixes of the page, including those that wait.
     pub pins: u32,
-    /// Of these, the ones that came to change the page.
+    /// Those of them with the intent to change the page.
     pub update_pins: u32,
-    /// Guards for reading.
+    /// Guards that hold the page for reading.
     pub readers: u32,
-    /// A guard for an update.
+    /// A guard holds the page for an update.
     pub updating: bool,
-    /// Fixes for an update that wait for the latch: later readers wait behind them.
+    /// Fixes for an update that wait for the latch: later readers wait after them.
     pub updaters_waiting: u32,
-    /// The table leads here.
+    /// The table maps the page to this frame.
     pub listed: bool,
-    /// The policy counts it among its own.
+    /// The policy counts the page as cached.
     pub cached: bool,
     /// Changed since it was read or its last write-back began.
     pub dirty: bool,
-    /// A write-back is in flight. There is one at a time, so that an older content never lands on
-    /// a newer one.
+    /// A write-back is in flight. There is at most one, so that old content never overwrites newer
+    /// content.
     pub writing: bool,
-    /// Is to be written back as soon as that is possible.
+    /// A write-back is due as soon as it is possible.
     pub owed: bool,
-    /// In the queue of pages to be written.
+    /// In the queue of pages to write.
     pub queued: bool,
-    /// The last write-back failed, and it was not asked for again.
+    /// The last write-back failed, and none was requested since.
     pub failed: bool,
-    /// Written ahead of its eviction: the policy is to be told that it is clean.
+    /// Written ahead of its eviction: after the write the policy is told that it is clean.
     pub ahead: bool,
-    /// The flusher asked for it.
+    /// The flusher requested the write.
     pub by_flusher: bool,
-    /// The policy let it go, or clean, while somebody held it for an update: the change is owed.
+    /// The policy evicted it, or requested its write, during an update: the write is due at the unfix.
     pub owed_at_unfix: bool,
-    /// A read of the page along with others failed: it is read alone.
+    /// A read of the page together with others failed: it must be read alone.
     pub read_alone: bool,
-    /// Read before anybody asked for it, and still not asked for.
+    /// Prefetched, and not requested since.
     pub prefetched: bool,
-    /// Write-backs that a flush still waits for.
+    /// Write-backs that a flush waits for.
     pub flush_waits: u8,
-    /// Neighbours in the queue of pages to write, or among the prefetched; `next` also chains free
+    /// Links in the queue of pages to write, or among the prefetched; `next` also links free
     /// frames.
     prev: u32,
     next: u32,
@@ -90,20 +90,20 @@ impl Frame {
         next: NO_FRAME,
     };
 
-    /// Whether nothing keeps the frame but the policy.
+    /// Whether only the policy keeps the frame.
     pub(crate) fn is_idle(&self) -> bool {
         self.pins == 0 && !self.writing && !self.dirty
     }
 
-    /// Whether a write-back may begin now. An updater may be in the middle of a change.
+    /// Whether a write-back may begin now: not during an update, which may be half done.
     pub(crate) fn is_writable(&self) -> bool {
         self.dirty && !self.writing && !self.updating
     }
 }
 
-/// All frames, numbered from 1, with the table that finds them and the queue of those to write.
+/// All frames, numbered from 1, with the page table and the queue of pages to write.
 pub(crate) struct Frames {
-    /// Index 0 closes the ring of pages to write, the last one that of prefetched pages.
+    /// Index 0 is the head of the ring of pages to write, the last index that of prefetched pages.
     all: Vec<Frame>,
     table: SparseTable,
     free: u32,
@@ -116,7 +116,7 @@ pub(crate) struct Frames {
     pub writing: u32,
     /// Frames with `failed`.
     pub failed: u32,
-    /// Where the search for a frame to take away goes on.
+    /// Where the search for a frame to take continues.
     hand: u32,
 }
 
@@ -170,7 +170,7 @@ impl Frames {
         self.table.find(page, |frame| self.all[frame as usize].page)
     }
 
-    /// Takes a free frame for `page`, which is in none.
+    /// Takes a free frame for `page`, which has none.
     pub(crate) fn take_free(&mut self, page: PageNo) -> u32 {
         let frame = self.free;
         assert!(frame != NO_FRAME, "no frame is free");
@@ -181,7 +181,7 @@ impl Frames {
         frame
     }
 
-    /// Lets nobody find `frame` any more.
+    /// Removes `frame` from the page table.
     pub(crate) fn unlist(&mut self, frame: u32) {
         let Frame { page, listed, .. } = *self.get(frame);
         if listed {
@@ -191,7 +191,7 @@ impl Frames {
         }
     }
 
-    /// Frees `frame` where nothing keeps it. Whether it is free now.
+    /// Frees `frame` if nothing keeps it; returns whether it did.
     pub(crate) fn release(&mut self, frame: u32) -> bool {
         let held = self.get(frame);
         let coming = held.prefetched || held.content == Content::Reading;
@@ -235,14 +235,14 @@ impl Frames {
         self.failed = self.failed + u32::from(failed) - u32::from(was);
     }
 
-    /// Notes that the dirty page in `frame` is to be written, at once or when that is possible.
+    /// Requests a write of the dirty page in `frame`, now or as soon as it is possible.
     pub(crate) fn owe(&mut self, frame: u32) {
         self.set_failed(frame, false);
         self.get_mut(frame).owed = true;
         self.enqueue(frame);
     }
 
-    /// Puts `frame` into the queue where its page is owed and can be written.
+    /// Queues `frame` if a write of its page is due and possible.
     pub(crate) fn enqueue(&mut self, frame: u32) {
         let held = self.get(frame);
         if !held.owed || held.queued || !held.is_writable() {
@@ -252,7 +252,7 @@ impl Frames {
         self.link(0, frame);
     }
 
-    /// Puts `frame` last into the ring that `ring` closes.
+    /// Adds `frame` at the end of the ring with head `ring`.
     fn link(&mut self, ring: u32, frame: u32) {
         let last = std::mem::replace(&mut self.get_mut(ring).prev, frame);
         self.get_mut(last).next = frame;
@@ -260,15 +260,15 @@ impl Frames {
         (held.prev, held.next) = (last, ring);
     }
 
-    /// Takes `frame` out of its ring.
+    /// Removes `frame` from its ring.
     fn unlink(&mut self, frame: u32) {
         let Frame { prev, next, .. } = *self.get(frame);
         self.get_mut(prev).next = next;
         self.get_mut(next).prev = prev;
     }
 
-    /// Counts `frame` among the prefetched, or no more. Such a frame is never dirty, so that it is in
-    /// one ring at a time.
+    /// Adds `frame` to the prefetched, or removes it. A prefetched page is never dirty, so that its
+    /// frame is in one ring at a time.
     pub(crate) fn set_prefetched(&mut self, frame: u32, prefetched: bool) {
         let was = std::mem::replace(&mut self.get_mut(frame).prefetched, prefetched);
         if prefetched && !was {
@@ -278,7 +278,7 @@ impl Frames {
         }
     }
 
-    /// The prefetched frame that has waited longest, or [`NO_FRAME`].
+    /// The frame that was prefetched first, or [`NO_FRAME`].
     pub(crate) fn oldest_prefetched(&self) -> u32 {
         let ring = self.count() + 1;
         match self.get(ring).next {
@@ -287,19 +287,19 @@ impl Frames {
         }
     }
 
-    /// The frame that has waited longest in the queue, or [`NO_FRAME`].
+    /// The frame that has been queued longest, or [`NO_FRAME`].
     pub(crate) fn first_queued(&self) -> u32 {
         self.all[0].next
     }
 
-    /// Takes `frame` out of the queue; it stays owed.
+    /// Removes `frame` from the queue; its write stays due.
     pub(crate) fn dequeue(&mut self, frame: u32) {
         if std::mem::take(&mut self.get_mut(frame).queued) {
             self.unlink(frame);
         }
     }
 
-    /// The frame of `page` where that is queued, or [`NO_FRAME`].
+    /// The frame of `page` if it is queued, or [`NO_FRAME`].
     pub(crate) fn find_queued(&self, page: PageNo) -> u32 {
         match self.find(page) {
             frame if frame != NO_FRAME && self.get(frame).queued => frame,
@@ -307,12 +307,12 @@ impl Frames {
         }
     }
 
-    /// All frames with a page that can be found, or whose read failed.
+    /// The numbers of all frames.
     pub(crate) fn numbers(&self) -> impl Iterator<Item = u32> + use<> {
         1..=self.count()
     }
 
-    /// The next frame after the hand with a listed page for which `suits` holds, or [`NO_FRAME`].
+    /// The next frame after the hand whose listed page `suits`, or [`NO_FRAME`].
     pub(crate) fn sweep(&mut self, suits: impl Fn(&Frame) -> bool) -> u32 {
         for _ in 0..self.count() {
             self.hand = self.hand % self.count() + 1;

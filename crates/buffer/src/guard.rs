@@ -8,29 +8,29 @@ use crate::admission::Step;
 use crate::options::Intent;
 use crate::pool::Pool;
 
-/// A page that stays in its frame until this is dropped: the unfix. Guards for reading share the
-/// page; one for an update has it alone.
+/// Keeps a page in its frame until it is dropped (the unfix). Guards for reading share the page; a
+/// guard for an update is exclusive.
 ///
-/// A task that holds a guard must not fix the same page again: it would wait for itself.
+/// A task that holds a guard must not fix the same page again: that would deadlock.
 pub struct Guard<D: PageDevice, R: Runtime> {
     pool: Rc<Pool<D, R>>,
     frame: u32,
     intent: Intent,
-    /// It has the latch.
+    /// It holds the latch.
     entered: bool,
-    /// It is counted among the updaters that wait for the latch.
+    /// It is counted in `updaters_waiting`.
     waits: bool,
     /// The update flag: the page was really changed.
     updated: bool,
 }
 
 impl<D: PageDevice, R: Runtime> Guard<D, R> {
-    /// A fix that has its frame, pinned, and nothing else yet.
+    /// A fix whose frame is pinned, without content and latch yet.
     pub(crate) fn pinned(pool: Rc<Pool<D, R>>, frame: u32, intent: Intent) -> Self {
         Guard { pool, frame, intent, entered: false, waits: false, updated: false }
     }
 
-    /// Waits for the content and the latch; reads the page where nobody does.
+    /// Waits for the content and the latch; reads the page if no other fix does.
     pub(crate) async fn enter(&mut self) -> Result<()> {
         let (pool, frame, intent, waits) = (&self.pool, self.frame, self.intent, &mut self.waits);
         loop {
@@ -53,13 +53,13 @@ impl<D: PageDevice, R: Runtime> Guard<D, R> {
         self.pool.state.borrow().frames.get(self.frame).page
     }
 
-    /// The page. Give the borrow up before the next `await`.
+    /// The page. The borrow must end before the next `await`.
     pub fn page(&self) -> Ref<'_, D::Page> {
         self.pool.content(self.frame).borrow()
     }
 
-    /// The page, to change it: it is dirty when it is unfixed. After [`Intent::Overwrite`] of a page
-    /// that was not in the pool it is zero until it is set.
+    /// The page, to change it; this marks it dirty at the unfix. After [`Intent::Overwrite`] of a
+    /// page that was not in the pool it is zero until it is set.
     ///
     /// # Panics
     /// Where the page was fixed for reading.

@@ -1,24 +1,23 @@
-//! What is in flight through a [`Buffered`](crate::Buffered) device: which reads may be cached, and
-//! which changes leave a content that is known.
+//! The commands in flight through a [`Buffered`](crate::Buffered) device: which reads may be
+//! cached, and after which writes the content is known.
 //!
-//! The order of commands that are in flight together is the device's choice. So what a read brought
-//! is cached only where no change of its pages was in flight at any moment of it; and what a write
-//! left is known only where no other change of its pages was.
+//! The device chooses the order of commands that are in flight together. So a read is cached only
+//! if no change of its pages was in flight at any time during it, and a write's content is known
+//! only if no other change of its pages was.
 //!
-//! A change whose caller gave it up may take effect at any time, or not at all; but before whatever
-//! changes the same pages and was issued behind it. So it counts as in flight until such a change has
-//! ended.
+//! A change whose future was dropped may take effect at any time, or not at all, but before any
+//! later change of the same pages. So it counts as in flight until such a change has ended.
 use tantalum_base::{PageNo, PageRange};
 
-/// A command in flight.
+/// Identifies a command in flight.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub(crate) struct Ticket(u64);
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Kind {
-    /// A read that brings its pages into the cache.
+    /// A read that will cache its pages.
     Read,
-    /// A read that brings none: what it is made of is read by others.
+    /// A read assembled from other reads: it caches no page itself.
     Watch,
     Change,
 }
@@ -28,18 +27,18 @@ struct Flight {
     ticket: Ticket,
     range: PageRange,
     kind: Kind,
-    /// A change of one of its pages was in flight together with it.
+    /// A change of one of its pages was in flight at the same time.
     disturbed: bool,
 }
 
-/// Ranges of changes that were given up and are told apart; more become one that covers all.
+/// Most ranges of abandoned changes that are kept apart; more are merged into one.
 const GIVEN_UP_MAX: usize = 32;
 
-/// Commands in flight: few at a time, so a list.
+/// The commands in flight: few at a time, so a list.
 #[derive(Debug, Default)]
 pub(crate) struct InFlight {
     entries: Vec<Flight>,
-    /// What changes that were given up may change still.
+    /// Pages that abandoned changes may still change.
     given_up: Vec<(Ticket, PageRange)>,
     tickets: u64,
 }
@@ -50,7 +49,7 @@ impl InFlight {
         self.begin(range, Kind::Read)
     }
 
-    /// Begins a read that only wants to know whether it was disturbed.
+    /// Begins a read that only watches for changes of its pages.
     pub(crate) fn begin_watch(&mut self, range: PageRange) -> Ticket {
         self.begin(range, Kind::Watch)
     }
@@ -81,8 +80,8 @@ impl InFlight {
         ticket
     }
 
-    /// Ends a command; `each` is told its ranges, and whether a change was in flight together with
-    /// it.
+    /// Ends a command; passes each of its ranges to `each`, and whether a change of it was in
+    /// flight.
     pub(crate) fn end(&mut self, ticket: Ticket, mut each: impl FnMut(PageRange, bool)) {
         self.entries.retain(|entry| {
             if entry.ticket == ticket {
@@ -92,7 +91,7 @@ impl InFlight {
         });
     }
 
-    /// Ends a change that the device has done: what was given up before it is over where it was.
+    /// Ends a change that the device has done: earlier abandoned changes of its pages are over.
     pub(crate) fn end_done(&mut self, ticket: Ticket, mut each: impl FnMut(PageRange, bool)) {
         if self.given_up.is_empty() {
             return self.end(ticket, each);
@@ -119,7 +118,7 @@ impl InFlight {
         self.limit_given_up();
     }
 
-    /// Ends a change of which nobody will know whether it was done, and when.
+    /// Abandons a change: whether and when the device does it stays unknown.
     pub(crate) fn give_up(&mut self, ticket: Ticket, mut each: impl FnMut(PageRange)) {
         let mut ranges = Vec::new();
         self.end(ticket, |range, _| ranges.push(range));
@@ -142,14 +141,14 @@ impl InFlight {
         }
     }
 
-    /// Whether a page of `range` is being changed.
+    /// Whether a change of a page of `range` is in flight.
     pub(crate) fn is_changing(&self, range: PageRange) -> bool {
         let changes = |entry: &Flight| entry.kind == Kind::Change;
         self.entries.iter().any(|entry| changes(entry) && entry.range.overlaps(range))
             || self.given_up.iter().any(|(_, given_up)| given_up.overlaps(range))
     }
 
-    /// Whether a read is in flight that will bring `page` into the cache.
+    /// Whether a read is in flight that will cache `page`.
     pub(crate) fn is_coming(&self, page: PageNo) -> bool {
         let brings = |entry: &Flight| entry.kind == Kind::Read && !entry.disturbed;
         self.entries.iter().any(|entry| brings(entry) && entry.range.contains(page))
@@ -226,7 +225,7 @@ mod tests {
         commands.end_done(behind, |_, disturbed| assert!(disturbed));
         assert!(!commands.is_changing(range(2, 4)) && !commands.is_changing(range(8, 12)));
         assert!(commands.is_changing(range(1, 1)) && commands.is_changing(range(6, 1)));
-        // One that was refused changes nothing.
+        // A refused change ends no abandoned one.
         let refused = commands.begin_change([range(6, 1)].into_iter());
         assert_eq!(end(&mut commands, refused), [(6, true)]);
         assert!(commands.is_changing(range(6, 1)));

@@ -1,4 +1,4 @@
-//! A device behind a buffer as it is made and opened.
+//! How a device behind a buffer is made and opened.
 use std::rc::Rc;
 use tantalum_base::{Limits, PageDevice, Result};
 use tantalum_policy::Policy;
@@ -6,7 +6,7 @@ use tantalum_runtime::{DeviceKind, Opening, Runtime};
 
 use crate::buffered::Buffered;
 
-/// The policy of a new buffer before a device with these limits; `None` for no buffer.
+/// Makes the policy of the buffer of a device with these limits; `None` for no buffer.
 type MakePolicy = dyn Fn(&Limits) -> Result<Option<Box<dyn Policy>>>;
 
 /// A [`Buffered`] device of kind `K`.
@@ -16,7 +16,7 @@ pub struct BufferedKind<K> {
 }
 
 impl<K> BufferedKind<K> {
-    /// A device of kind `below` behind a buffer of what `policy` gives.
+    /// A device of kind `below` behind a buffer with the policy that `policy` makes.
     pub fn new(
         below: K,
         policy: impl Fn(&Limits) -> Result<Option<Box<dyn Policy>>> + 'static,

@@ -3,22 +3,23 @@
 //! ```text
 //! Pool           fix, use, unfix; dirty pages stay until they are written back: for engines
 //! ├ guard        a fixed page, held for reading or for an update
-//! ├ fix          from a request to a guard: admission, the one read that all share, the latch
-//! ├ prefetch     pages read along, where pages are asked for one after the other
-//! ├ write_back   runs of adjacent pages on their way to the device, one write each
+//! ├ fix          from a request to a guard: admission, one read for all who wait, the latch
+//! ├ prefetch     pages read ahead in sequences of requests
+//! ├ write_back   runs of adjacent dirty pages, written back in one device write each
 //! ├ flusher      dirty pages written ahead of their eviction, between two watermarks
-//! └ flush        every dirty page, then the device
-//! Buffered       a PageDevice whose reads are cached and whose changes go through: for front ends
-//! ├ in_flight    which reads may be cached beside the changes in flight
-//! ├ ranges       what a transaction wrote
-//! └ kind         how one is made and opened over any device
+//! └ flush        writes every dirty page, then flushes the device
+//! Buffered       a PageDevice with a read cache, which passes every change on: for front ends
+//! ├ read_cache   the cached pages, and the reads that fill it
+//! ├ in_flight    which reads may be cached while changes are in flight
+//! ├ ranges       which pages a transaction wrote
+//! └ kind         how a Buffered is made and opened over any device
 //! frames         frames, pins, latches, the queue of pages to write; no I/O, no content
 //! admission      asks the policy and carries out its effects on frames
 //! options, statistics
 //! ```
 //!
-//! The policy is asked once a fix, and what it decides depends on the order of the fixes alone: the
-//! pool decides like the cache-only replay of the same requests, whatever the device takes.
+//! The policy is asked once per fix, and its decisions depend only on the order of the fixes: the
+//! pool decides like the cache-only replay of the same requests, however slow the device is.
 mod admission;
 mod buffered;
 mod fix;
@@ -32,6 +33,7 @@ mod options;
 mod pool;
 mod prefetch;
 mod ranges;
+mod read_cache;
 mod statistics;
 mod write_back;
 

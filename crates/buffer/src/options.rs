@@ -1,51 +1,51 @@
-//! What a pool is made with, and what a page is fixed for.
+//! The settings of a pool, and the intents of a fix.
 use tantalum_base::{Error, ErrorKind, Result};
 
-/// What a page is fixed for (fix-use-unfix: dissertation, section 2.2.4).
+/// The intent of a fix (fix-use-unfix: dissertation, section 2.2.4).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Intent {
-    /// To look at it, beside others who do.
+    /// To read the page; shared with other readers.
     Read,
-    /// To change it, alone. It is dirty from the unfix on where it was really changed (the update
-    /// flag of the dissertation's section 5.2.5).
+    /// To change the page, exclusively. It becomes dirty at the unfix if it was really changed (the
+    /// update flag of the dissertation's section 5.2.5).
     Update,
-    /// To give it a whole new content, alone: an update that needs no read of the old one.
+    /// To replace the whole page, exclusively: an update that need not read the old content.
     Overwrite,
 }
 
 impl Intent {
-    /// Whether the policy is told of a write.
+    /// Whether the policy counts a write.
     pub fn is_write(self) -> bool {
         self != Intent::Read
     }
 }
 
-/// Settings of a pool beside its policy, which has its own number of frames. Sizes in pages.
+/// Settings of a pool besides its policy, which has its own number of frames. Sizes in pages.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct PoolOptions {
-    /// Frames beyond those that the policy counts, for pages that it has evicted and that are still
-    /// pinned or on their way to the device. `None`: a sixteenth of the policy's, at least 32.
+    /// Frames beyond those of the policy, for evicted pages that are still pinned or being written
+    /// back. `None`: a sixteenth of the policy's, at least 32.
     pub transit_frames: Option<u32>,
     /// Tasks that write back, each with one device write in flight. 0: the fix that evicts a dirty
-    /// page writes it before it goes on, as a classic buffer manager does.
+    /// page writes it first, as a classic buffer manager does.
     pub writers: u32,
-    /// Pages in one device write at the most: neighbours that are both to be written go together.
-    /// The device's own limit on atomic writes holds besides.
+    /// Most pages in one device write, for neighbours that are both due. The device's own limit on
+    /// atomic writes applies too.
     pub write_run_pages_max: u32,
     /// Pages in a cluster, for counting cluster switches (dissertation, formula 3.4: 16).
     pub cluster_pages: u64,
-    /// Writes dirty pages ahead of their eviction; `None`: nothing does.
+    /// Writes dirty pages ahead of their eviction; `None`: no flusher.
     pub flusher: Option<FlusherOptions>,
-    /// Reads pages before they are asked for; `None`: nothing does.
+    /// Reads pages ahead of requests; `None`: no prefetching.
     pub prefetch: Option<PrefetchOptions>,
 }
 
-/// When pages are read before they are asked for.
+/// When pages are read ahead of requests.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PrefetchOptions {
-    /// Pages in a row that must be read before more are read along.
+    /// Length of a sequence of reads after which pages are read ahead.
     pub after_pages: u32,
-    /// Pages that are read along, with the one asked for in one read. At most half of the transit
+    /// Pages that are read ahead, in one read with the requested one. At most half of the transit
     /// frames hold such pages.
     pub window_pages: u32,
 }
@@ -59,11 +59,11 @@ impl Default for PrefetchOptions {
 /// When dirty pages are written ahead of their eviction.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct FlusherOptions {
-    /// It starts above this share of dirty pages, of the policy's frames.
+    /// It starts above this share of dirty pages among the policy's frames.
     pub high: f64,
     /// It stops at this share.
     pub low: f64,
-    /// Candidates that it asks the policy for at a time.
+    /// Candidates that it requests from the policy at a time.
     pub batch_pages: u32,
 }
 
@@ -87,11 +87,11 @@ impl Default for PoolOptions {
 }
 
 impl PoolOptions {
-    /// The least `transit_frames` that is taken without being asked for.
+    /// The least default number of `transit_frames`.
     pub const TRANSIT_FRAMES_MIN: u32 = 32;
 
-    /// A classic buffer manager, one request after the other: a fix that evicts a dirty page
-    /// writes it, and it alone, before it goes on.
+    /// A classic buffer manager: a fix that evicts a dirty page first writes it, in a write of its
+    /// own.
     pub fn classic() -> Self {
         PoolOptions { writers: 0, write_run_pages_max: 1, ..PoolOptions::default() }
     }

@@ -1,4 +1,4 @@
-//! The pool: its parts, and what they tell each other.
+//! The pool: its state and its wait queues.
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
 use tantalum_base::{Error, ErrorKind, PageDevice, PageNo, Payload, Result};
@@ -12,27 +12,27 @@ use crate::options::PoolOptions;
 use crate::statistics::PoolStatistics;
 use crate::write_back::Run;
 
-/// Queues in which fixes wait for a page; a frame has one of them.
+/// Number of queues in which fixes wait for a page's latch; each frame uses one of them.
 const LATCH_QUEUES: usize = 64;
 
 /// A buffer pool over a device. Nobody else may write to the device's pages meanwhile.
 ///
-/// Updates are not durable, and in no order, until [`flush`](Self::flush): an engine that needs more
+/// Updates become durable, in no order, with [`flush`](Self::flush): an engine that needs more
 /// keeps a log.
 pub struct Pool<D: PageDevice, R: Runtime> {
     pub(crate) device: Rc<D>,
     pub(crate) runtime: R,
     pub(crate) options: PoolOptions,
-    /// Pages in one device write at the most.
+    /// Most pages in one device write.
     pub(crate) run_pages_max: u32,
     pub(crate) state: RefCell<Admission>,
     contents: Box<[RefCell<D::Page>]>,
     latches: Box<[WaitQueue]>,
-    /// A frame may have become free, or all may have been pinned.
+    /// Woken when a frame may have become free, or all may have been pinned.
     pub(crate) room: WaitQueue,
-    /// There is something to write, or something was written.
+    /// Woken when there is something to write, or something was written.
     pub(crate) progress: WaitQueue,
-    /// Fixes that need a frame get one in the order in which they came.
+    /// Fixes get free frames in order of arrival.
     pub(crate) frame_turn: Semaphore,
     pub(crate) flush_turn: Semaphore,
     pub(crate) spare_runs: RefCell<Vec<Run<D::Page>>>,
@@ -78,8 +78,7 @@ impl<D: PageDevice, R: Runtime> Pool<D, R> {
         }))
     }
 
-    /// Starts the writers and the flusher, as the options say. Without writers of its own a pool
-    /// works unstarted, unless it has a flusher.
+    /// Starts the writers and the flusher of the options. A pool with neither works without this.
     pub fn start(self: &Rc<Self>) {
         if self.started.replace(true) {
             return;
@@ -110,7 +109,7 @@ impl<D: PageDevice, R: Runtime> Pool<D, R> {
         &self.device
     }
 
-    /// What it was made with.
+    /// The settings.
     pub fn options(&self) -> &PoolOptions {
         &self.options
     }
@@ -120,7 +119,7 @@ impl<D: PageDevice, R: Runtime> Pool<D, R> {
         self.state.borrow().statistics
     }
 
-    /// Whether `page` has a frame, of the policy's or on its way out.
+    /// Whether `page` has a frame, one of the policy's or a transit frame.
     pub fn is_resident(&self, page: PageNo) -> bool {
         self.state.borrow().is_resident(page)
     }
@@ -136,20 +135,19 @@ impl<D: PageDevice, R: Runtime> Pool<D, R> {
         }
     }
 
-    /// Bytes of memory, the pages themselves not counted: the same from when every task has once
-    /// done what it does.
+    /// Bytes of memory besides the pages: constant once every kind of task has run.
     pub fn memory_bytes(&self) -> u64 {
         let state = self.state.borrow();
         let runs: u64 = self.spare_runs.borrow().iter().map(Run::memory_bytes).sum();
         state.memory_bytes() + runs + (self.contents.len() * size_of::<RefCell<D::Page>>()) as u64
     }
 
-    /// Looks at the policy, for what is its own to tell.
+    /// Shows the policy to `look`, for what is specific to that policy.
     pub fn with_policy<T>(&self, look: impl FnOnce(&dyn Policy) -> T) -> T {
         look(&*self.state.borrow().policy)
     }
 
-    /// Panics where the pool's structures contradict each other. Walks all frames.
+    /// Panics where the pool's structures contradict each other. Checks all frames.
     pub fn validate(&self) {
         self.state.borrow().validate();
     }
@@ -162,14 +160,14 @@ impl<D: PageDevice, R: Runtime> Pool<D, R> {
         &self.contents[frame as usize - 1]
     }
 
-    /// Blanks a page that is about to be overwritten and was never read.
+    /// Zeroes the page in `frame` if it was never read: it is about to be overwritten.
     pub(crate) fn blank_where_absent(&self, frame: u32) {
         if self.state.borrow().frames.get(frame).content == Content::Absent {
             *self.content(frame).borrow_mut() = D::Page::zero();
         }
     }
 
-    /// Tells the writers and those who wait for a frame that something changed.
+    /// Wakes the writers and the fixes that wait for a frame.
     #[inline]
     pub(crate) fn tell(&self, state: &Admission) {
         if state.frame_waiters > 0 {
@@ -189,15 +187,15 @@ impl<D: PageDevice, R: Runtime> Pool<D, R> {
     }
 }
 
-/// Frames of a pool.
+/// Counts of a pool's frames.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PoolFrames {
-    /// All of them: the policy's and the transit frames.
+    /// All frames: the policy's and the transit frames.
     pub total: u32,
-    /// With no page.
+    /// Frames without a page.
     pub free: u32,
-    /// With a page that is fixed, or being fixed.
+    /// Frames with a page that is fixed, or being fixed.
     pub pinned: u32,
-    /// With a page that was changed and not written back since.
+    /// Frames with a page that was changed since it was written back.
     pub dirty: u32,
 }

@@ -1,8 +1,8 @@
-//! Pages read before they are asked for, where pages are asked for in the order of their numbers.
+//! Pages are read ahead where requests come in the order of page numbers.
 //!
-//! They wait in frames that the policy does not count, so that it decides as without them: a page
-//! that was prefetched is a miss that needs no read. Where frames are short the pages that have
-//! waited longest go first.
+//! Prefetched pages use frames that the policy does not count, so that it decides as without them:
+//! a request for a prefetched page is a miss without a read. Where frames are short, the pages
+//! prefetched first are dropped first.
 use std::collections::VecDeque;
 use tantalum_base::PageNo;
 use tantalum_policy::page_table::NO_FRAME;
@@ -11,27 +11,27 @@ use crate::admission::Admission;
 use crate::frames::Content;
 use crate::options::PrefetchOptions;
 
-/// Sequences that are followed at a time.
+/// Most sequences that are followed at a time.
 const STREAMS: usize = 8;
 
-/// Missed pages that follow each other.
+/// A sequence of missed pages.
 #[derive(Clone, Copy, Debug)]
 struct Stream {
     /// The page that comes next.
     next: PageNo,
-    /// Pages so far, those prefetched not counted.
+    /// Pages in the sequence so far, without prefetched ones.
     length: u32,
 }
 
 /// Finds sequences among the pages that must be read.
 #[derive(Debug, Default)]
 pub(crate) struct Prefetch {
-    /// The stream that went on last comes first.
+    /// The most recently extended stream comes first.
     streams: VecDeque<Stream>,
 }
 
 impl Prefetch {
-    /// Notes that `page` must be read. How many pages behind it to read along.
+    /// Notes that `page` must be read; returns how many following pages to read ahead.
     fn note(&mut self, page: PageNo, options: PrefetchOptions) -> u32 {
         let found = self.streams.iter().position(|stream| stream.next == page);
         let length = match found.and_then(|at| self.streams.remove(at)) {
@@ -45,7 +45,7 @@ impl Prefetch {
         ahead
     }
 
-    /// Notes that so many pages behind the last noted one are read along.
+    /// Notes that `pages` pages after the last noted one are read ahead.
     fn went_on(&mut self, pages: u64) {
         if let Some(stream) = self.streams.front_mut() {
             stream.next.0 += pages;
@@ -54,10 +54,10 @@ impl Prefetch {
 }
 
 impl Admission {
-    /// Frees the frame of the prefetched page that has waited longest. Whether there was one.
+    /// Frees the frame of the page prefetched first; returns whether there was one.
     pub(crate) fn give_up_prefetched(&mut self) -> bool {
         let frame = self.frames.oldest_prefetched();
-        // While it is being read its content has nowhere else to go.
+        // While it is being read its frame is in use.
         if frame == NO_FRAME || self.frames.get(frame).content == Content::Reading {
             return false;
         }
@@ -65,8 +65,8 @@ impl Admission {
         self.release(frame)
     }
 
-    /// Takes frames for the pages behind `page`, which is about to be read, that are to be read
-    /// along: `frames` has them, in the order of the pages.
+    /// Takes frames for the pages after `page`, which is about to be read, that are to be read with
+    /// it, and adds these to `frames`, in page order.
     pub(crate) fn begin_prefetch(
         &mut self,
         page: PageNo,
@@ -76,7 +76,7 @@ impl Admission {
     ) {
         let wanted = self.prefetch.note(page, options);
         for number in (page.0 + 1..pages_end).take(wanted as usize) {
-            // Frames are for pages that were asked for, first of all.
+            // Frames for requested pages come first.
             let spare = self.frames.free_count() > self.frames_kept;
             let room = spare || self.give_up_prefetched();
             if !room || self.frames.find(PageNo(number)) != NO_FRAME {
@@ -90,8 +90,8 @@ impl Admission {
         }
     }
 
-    /// Ends the read of a page that was read along. Where that failed it is as if it had not been
-    /// tried: whoever asks for the page reads it alone.
+    /// Ends the read of a prefetched page. After a failure the page counts as not prefetched: the
+    /// next fix reads it alone.
     pub(crate) fn end_prefetch(&mut self, frame: u32, read: bool) {
         let content = if read { Content::Ready } else { Content::Absent };
         self.frames.get_mut(frame).content = content;

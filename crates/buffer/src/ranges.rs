@@ -2,7 +2,7 @@
 use std::collections::BTreeMap;
 use tantalum_base::{PageNo, PageRange};
 
-/// Each range by its first page; with the page behind its last.
+/// The first page of each range, with the page after its last.
 #[derive(Debug, Default)]
 pub(crate) struct Ranges(BTreeMap<PageNo, PageNo>);
 
@@ -13,7 +13,7 @@ impl Ranges {
             return;
         }
         let (mut first, mut end) = (range.first, range.end());
-        // The ones that meet it, from the last on.
+        // The ranges that overlap or touch it, from the last on.
         while let Some((&other, &other_end)) = self.0.range(..=end).next_back()
             && other_end >= first
         {
@@ -28,7 +28,7 @@ impl Ranges {
         self.0.iter().map(|(first, end)| PageRange::new(*first, end.0 - first.0))
     }
 
-    /// Makes one range of all where there are more than `most`: what lies between them is in it then.
+    /// Merges all into one range, with the gaps between them, if there are more than `most`.
     pub(crate) fn limit(&mut self, most: usize) {
         if self.0.len() > most
             && let (Some((&first, _)), Some((_, &end))) =

@@ -1,53 +1,53 @@
-//! What a pool counts.
+//! The counters of a pool.
 use tantalum_base::PageNo;
 
-/// Counters since the pool was made. Pages, unless it says otherwise.
+/// Counters since the pool was made, in pages unless stated otherwise.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct PoolStatistics {
-    /// Fixes; the policy was asked once for each.
+    /// Fixes; the policy is asked once for each.
     pub requests: u64,
-    /// Fixes whose page the policy had.
+    /// Fixes whose page the policy had cached.
     pub hits: u64,
-    /// Fixes whose page the policy did not have.
+    /// Fixes whose page the policy had not cached.
     pub misses: u64,
     /// The misses that were updates.
     pub write_misses: u64,
-    /// Pages that the policy let go.
+    /// Pages that the policy evicted.
     pub evictions: u64,
-    /// Write-backs that the policy asked for: what the cache-only replay counts. The device may see
-    /// fewer, as a page may be updated again before its turn comes.
+    /// Write-backs that the policy requested, as the cache-only replay counts them. The device may
+    /// see fewer, as a page may be updated again before it is written.
     pub write_backs: u64,
     /// Pages read from the device.
     pub physical_reads: u64,
     /// Pages written to the device.
     pub physical_writes: u64,
-    /// Reads that the device was asked for.
+    /// Read commands to the device.
     pub device_reads: u64,
-    /// Writes that the device was asked for, of one or more adjacent pages.
+    /// Write commands to the device, of one or more adjacent pages each.
     pub device_writes: u64,
-    /// Of the pages written, those written ahead of their eviction by the flusher.
+    /// Pages that the flusher wrote ahead of their eviction.
     pub flusher_writes: u64,
     /// Cluster switches of the physical writes (dissertation, formula 3.3).
     pub cluster_switches: u64,
-    /// Cluster switches of the requests: what the physical ones are a factor of (formula 3.5).
+    /// Cluster switches of the requests, the denominator of the factor (formula 3.5).
     pub request_cluster_switches: u64,
-    /// Missed pages that were on their way out and needed no read.
+    /// Missed pages that were still in a transit frame and needed no read.
     pub rescues: u64,
-    /// Pages read before they were asked for; they are in `physical_reads` too.
+    /// Pages read ahead; `physical_reads` includes them.
     pub prefetched: u64,
-    /// Of these, the ones that were asked for before they had to go: misses without a read.
+    /// Prefetched pages that were requested before they were dropped: misses without a read.
     pub prefetch_hits: u64,
     /// Fixes that waited because no frame was free.
     pub free_frame_waits: u64,
-    /// Pages whose write-back a fix waited for: written by the fix itself, or while one waited for
-    /// a frame.
+    /// Pages whose write-back a fix waited for: written by the fix, or while one waited for a
+    /// frame.
     pub write_backs_waited: u64,
-    /// Frames taken from pages that the policy has, because all others were pinned. Such a page
-    /// is read again when it is asked for.
+    /// Frames taken from pages that the policy has cached, because all others were pinned. Such a
+    /// page is read again when it is requested.
     pub frames_taken: u64,
     /// Device reads that failed.
     pub read_failures: u64,
-    /// Device writes that failed; their pages stay, dirty.
+    /// Device writes that failed; their pages stay dirty.
     pub write_failures: u64,
 }
 
@@ -57,7 +57,7 @@ impl PoolStatistics {
         if self.requests == 0 { 0.0 } else { self.hits as f64 / self.requests as f64 }
     }
 
-    /// Cluster-switch factor (dissertation, formula 3.5): physical writes against requests.
+    /// Cluster-switch factor (dissertation, formula 3.5): physical writes relative to requests.
     pub fn cluster_switch_factor(&self) -> f64 {
         if self.request_cluster_switches == 0 {
             0.0
@@ -67,7 +67,7 @@ impl PoolStatistics {
     }
 }
 
-/// Counts the cluster switches of a sequence of pages (dissertation, formulas 3.3 and 3.4).
+/// Counts cluster switches in a sequence of pages (dissertation, formulas 3.3 and 3.4).
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct ClusterCounter {
     cluster_pages: u64,
@@ -79,7 +79,7 @@ impl ClusterCounter {
         ClusterCounter { cluster_pages, last: None }
     }
 
-    /// 1 where `page` is in another cluster than the page before it, or is the first.
+    /// 1 where `page` is in another cluster than the page before it, or is the first; otherwise 0.
     #[inline]
     pub(crate) fn switch(&mut self, page: PageNo) -> u64 {
         let cluster = Some(page.0 / self.cluster_pages);

@@ -1,4 +1,4 @@
-//! Pages on their way to the device: taken off the queue in runs of neighbours, one write each.
+//! Write-back: dirty pages are taken off the queue in runs of neighbours, one device write each.
 use tantalum_base::{PageDevice, PageNo, Result};
 use tantalum_policy::Physical;
 use tantalum_policy::page_table::NO_FRAME;
@@ -7,7 +7,7 @@ use tantalum_runtime::Runtime;
 use crate::admission::Admission;
 use crate::pool::Pool;
 
-/// Adjacent pages and their contents, as they were when a write began, or being read.
+/// Adjacent pages and their contents, being written (as of the write's start) or being read.
 pub(crate) struct Run<P> {
     pub first: PageNo,
     pub frames: Vec<u32>,
@@ -21,8 +21,8 @@ impl<P> Run<P> {
 }
 
 impl Admission {
-    /// Takes up to `pages_max` adjacent pages off the queue, the one that waited longest among
-    /// them. False where none waits.
+    /// Takes up to `pages_max` adjacent pages off the queue, including the one that has waited
+    /// longest; false where none waits.
     fn take_run(&mut self, pages_max: u32, frames: &mut Vec<u32>) -> Option<PageNo> {
         let oldest = self.frames.first_queued();
         if oldest == NO_FRAME {
@@ -73,22 +73,22 @@ impl Admission {
             }
             self.frames.enqueue(frame);
         } else {
-            // What is in the frame is as new as what did not arrive, or newer.
+            // The frame's content is at least as new as what was not written.
             self.frames.set_dirty(frame, true);
             self.frames.get_mut(frame).owed = false;
             self.frames.set_failed(frame, true);
-            // A flush that waits for a second write of it has failed with the first.
+            // A flush that waits for a second write of the page has failed with the first.
             let rest = std::mem::take(&mut self.frames.get_mut(frame).flush_waits);
             self.flush_left -= u32::from(rest > 0);
         }
         self.release(frame);
     }
 
-    /// Takes back a write that was given up: it is to be done again.
+    /// Ends a write whose future was dropped: the page must be written again.
     fn give_up_write(&mut self, frame: u32) {
         self.frames.set_writing(frame, false);
         self.frames.set_dirty(frame, true);
-        // One write is left of it, also where it was updated meanwhile.
+        // One write is left to do, even if the page was updated meanwhile.
         let held = self.frames.get_mut(frame);
         held.flush_waits = held.flush_waits.min(1);
         self.frames.owe(frame);
@@ -110,7 +110,7 @@ impl<D: PageDevice, R: Runtime> Pool<D, R> {
         }
     }
 
-    /// Writes until nothing is queued. `waited`: a fix waits for it.
+    /// Writes until the queue is empty. `waited`: a fix waits for it.
     pub(crate) async fn write_queued(&self, waited: bool) {
         while self.write_next(waited).await {}
     }
@@ -126,13 +126,13 @@ impl<D: PageDevice, R: Runtime> Pool<D, R> {
         true
     }
 
-    /// An empty run, with the memory of one that was used before.
+    /// An empty run, reusing the memory of an earlier one.
     pub(crate) fn spare_run(&self) -> Run<D::Page> {
         let spare = self.spare_runs.borrow_mut().pop();
         spare.unwrap_or(Run { first: PageNo(0), frames: Vec::new(), pages: Vec::new() })
     }
 
-    /// Keeps the memory of `run` for the next.
+    /// Keeps the memory of `run` for a later one.
     pub(crate) fn recycle(&self, run: &mut Run<D::Page>) {
         run.frames.clear();
         run.pages.clear();
@@ -155,7 +155,7 @@ impl<D: PageDevice, R: Runtime> Pool<D, R> {
     }
 }
 
-/// A run being written. Given up in the middle, its pages are written again.
+/// A run being written. If it is dropped before its end, its pages are written again.
 struct WriteTurn<'a, D: PageDevice, R: Runtime> {
     pool: &'a Pool<D, R>,
     run: Run<D::Page>,

@@ -1,4 +1,4 @@
-//! What a pool does before and beside what is asked for: runs of neighbours, the flusher, prefetching.
+//! What a pool does besides single requests: runs of neighbours, the flusher, prefetching.
 mod support;
 
 use std::rc::Rc;
@@ -22,7 +22,7 @@ fn adjacent_pages_are_written_together_up_to_the_limits() {
         let seen = pool.statistics();
         assert_eq!((seen.physical_writes, seen.device_writes), (9, 4));
         assert_eq!(seen.cluster_switches, 2, "pages 3 to 11, then 20");
-        // The device takes eight pages at once at the most.
+        // The device takes at most eight pages at once.
         let (device, pool) = lru(&runtime, 64, 1000, small(8));
         for page in 0..20 {
             update(&pool, page, 1).await.unwrap();
@@ -128,7 +128,7 @@ fn sequences_are_read_ahead() {
         assert!(pool.is_resident(PageNo(104)) && !pool.is_resident(PageNo(105)));
         assert!(!pool.with_policy(|policy| policy.contains(PageNo(104))));
         pool.validate();
-        // Pages that are read in no order make those go that nobody asked for.
+        // Reads in no order make prefetched pages go that nobody requested.
         for page in 0..60 {
             let page = 200 + page * 17 % 600;
             update(&pool, page, 1).await.unwrap();

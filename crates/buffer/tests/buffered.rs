@@ -123,11 +123,11 @@ struct History {
     counts: u64,
 }
 
-/// Panics where a read shows what was replaced before it began.
+/// Panics where a read shows content that was replaced before the read began.
 fn check(history: &History) {
     for read in &history.reads {
         let of_page = || history.writes.iter().filter(|write| write.page == read.page);
-        // Nothing was written with count 0, and before everything.
+        // Count 0 is the initial content.
         let shown = of_page().find(|write| write.count == read.count);
         let shown_ended_ns = shown.map_or(0, |write| write.ended_ns);
         assert!(shown.is_some() || read.count == 0, "{read:?} shows what nobody wrote");

@@ -20,7 +20,7 @@ const SLOTS_PER_ZONE: u32 = 32;
 type Store = CrashStore<MemoryStore, Virtual>;
 type Device = Ssd<FileZones<Store>>;
 
-/// What the device may hold: from `flushed` on, up to `newest`, for each page.
+/// For each page, the counts that the device may hold: from `flushed` to `newest`.
 struct Known {
     flushed: RefCell<Vec<u64>>,
     newest: RefCell<Vec<u64>>,
@@ -33,7 +33,7 @@ fn content(page: u64, count: u64) -> PageBuf {
     PageBuf::copy_from(&words.repeat(PAGE_BYTES / 16))
 }
 
-/// The count of a whole page.
+/// The count of a page; panics if the page is torn.
 fn count_of(page: u64, found: &PageBuf) -> u64 {
     if *found == PageBuf::zero() {
         return 0;
@@ -138,7 +138,7 @@ fn live_and_cut(seed: u64, kind: CacheKind) -> u64 {
     counted.unwrap()
 }
 
-/// Compares what survived, and goes on from there.
+/// Checks what survived, and takes it as the new state.
 async fn verify(device: &Device, known: &Known, seed: u64) {
     let mut found = vec![PageBuf::zero(); PAGES as usize];
     device.read(PageNo(0), &mut found, None).await.unwrap();

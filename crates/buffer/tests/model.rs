@@ -1,4 +1,4 @@
-//! Random tasks on a small pool, beside a plain array: every look at a page shows its newest
+//! Random tasks on a small pool, compared with a plain array: every fix shows a page's newest
 //! content, and a flush leaves all of it on the device.
 mod support;
 
@@ -22,11 +22,11 @@ struct World {
     device: Rc<Memory>,
     /// The newest content of each page.
     newest: RefCell<Vec<Stamp>>,
-    /// Fixes that ended with an error or were given up.
+    /// Fixes that failed or were dropped.
     failed: Cell<u32>,
 }
 
-/// What a seed makes of a pool.
+/// A pool, with settings chosen by the seed.
 fn world(runtime: &Virtual, rng: &mut Rng, seed: u64) -> World {
     let device = Memory::new(runtime, PAGES, [0, 1000, 1000][rng.below(3) as usize], seed);
     let text = ["lru", "fifo", "clock", "sieve"][rng.below(4) as usize];
@@ -50,7 +50,7 @@ fn world(runtime: &Virtual, rng: &mut Rng, seed: u64) -> World {
     World { runtime: runtime.clone(), pool, device, newest, failed: Cell::new(0) }
 }
 
-/// What `future` returns, where that is before `time_ns`.
+/// What `future` returns, if it does within `time_ns`.
 async fn within<F: Future>(runtime: &Virtual, time_ns: u64, future: F) -> Option<F::Output> {
     let (mut future, mut sleep) = (pin!(future), pin!(runtime.sleep(time_ns)));
     poll_fn(|context| match future.as_mut().poll(context) {
@@ -133,7 +133,7 @@ impl World {
             return;
         }
         for _ in 0..1 + rng.below(2) {
-            // Half done: nobody but this task may ever see it.
+            // In the middle of a change: no other task may see this.
             *guard.page_mut() = Stamp::new(PageNo(page), support::HALF_DONE);
             let pause_ns = rng.below(500);
             self.runtime.sleep(pause_ns).await;
@@ -151,7 +151,7 @@ impl World {
         assert_eq!(*guard.page(), self.newest.borrow()[page], "page {page}");
     }
 
-    /// Lets pages fail, or mends them.
+    /// Makes pages fail, or repairs them.
     fn damage(&self, rng: &mut Rng) {
         let page = rng.below(PAGES);
         match rng.below(4) {
@@ -202,7 +202,7 @@ fn live_one(seed: u64) {
 #[test]
 fn every_look_shows_the_newest_content() {
     let nightly = std::env::var("TANTALUM_NIGHTLY").is_ok_and(|value| value == "1");
-    // 7293: a flush waited for two writes of a page of which one was left, the other given up.
+    // 7293: a flush waited for two writes of a page, of which one was done and the other dropped.
     for seed in (0..if nightly { 20_000 } else { 1000 }).chain([7293]) {
         let lived = std::panic::catch_unwind(|| live_one(seed));
         assert!(lived.is_ok(), "seed {seed}");

@@ -1,4 +1,4 @@
-//! What a pool does with one page, and where something goes wrong.
+//! What a pool does with single pages, and on failures.
 mod support;
 
 use std::cell::RefCell;
@@ -91,7 +91,7 @@ fn a_pool_full_of_pinned_frames_is_an_error_that_changes_nothing() {
 #[test]
 fn whoever_waits_for_a_frame_gets_the_error_when_all_become_pinned() {
     run(FIFO, |runtime| async move {
-        // Three frames: one page on its way out, the others pinned; who waits would wait for ever.
+        // Three frames: one page being written, the others pinned; a fix could wait for ever.
         let (_, pool) = lru(&runtime, 2, 1000, small(1));
         update(&pool, 0, 1).await.unwrap();
         let _one = hold(&pool, 1).await;
@@ -115,7 +115,7 @@ fn a_frame_is_taken_from_a_page_of_the_policy_where_all_others_are_pinned() {
         for page in 2..6 {
             update(&pool, page, 1).await.unwrap();
         }
-        // Pages 0 and 1 have left the policy and hold both transit frames.
+        // The policy has evicted pages 0 and 1, which hold both transit frames.
         pool.flush().await.unwrap();
         assert_eq!((pool.frames().free, pool.frames().pinned), (0, 2));
         update(&pool, 6, 1).await.unwrap();
@@ -142,10 +142,10 @@ fn a_page_on_its_way_out_is_rescued_without_a_read() {
         read(&pool, 1).await.unwrap();
         let guard = hold(&pool, 1).await;
         read(&pool, 2).await.unwrap();
-        // Page 0 is being written now, or waits for it.
+        // Page 0 is being written, or waits for it.
         let reads = device.reads.get();
         assert_eq!(read(&pool, 0).await.unwrap(), stamp(0, 5));
-        // And page 1 is held while the policy lets it go.
+        // The policy evicts page 1 while it is pinned.
         read(&pool, 3).await.unwrap();
         assert!(pool.is_resident(PageNo(1)));
         assert!(!pool.with_policy(|policy| policy.contains(PageNo(1))));
@@ -246,7 +246,7 @@ fn readers_share_a_page_and_an_updater_has_it_alone() {
     });
 }
 
-/// Lets `future` begin, then drops it.
+/// Polls `future` once, then drops it.
 async fn give_up<F: Future>(future: F) {
     let mut future = pin!(future);
     poll_fn(|context| {
@@ -265,7 +265,7 @@ fn a_fix_that_is_given_up_leaves_no_trace() {
         assert_eq!(pool.frames().pinned, 0);
         assert_eq!(read(&pool, 1).await.unwrap(), Stamp::default());
         assert_eq!(read(&pool, 2).await.unwrap(), Stamp::default());
-        // An updater that gives up waiting lets later readers in.
+        // An updater that stops waiting lets later readers in.
         let guard = hold(&pool, 1).await;
         give_up(pool.fix(PageNo(1), Intent::Update)).await;
         assert_eq!(read(&pool, 1).await.unwrap(), Stamp::default());
@@ -282,7 +282,7 @@ fn a_write_that_is_given_up_is_done_again() {
         let options = PoolOptions { writers: 0, ..small(2) };
         let (device, pool) = lru(&runtime, 1, 0, options);
         update(&pool, 0, 1).await.unwrap();
-        // The device would write at once; so the flush is given up where it waits for its turn.
+        // The device would write at once, so the flush is dropped while it waits for its turn.
         let guard = pool.fix(PageNo(0), Intent::Update).await.unwrap();
         give_up(pool.flush()).await;
         drop(guard);

@@ -1,4 +1,4 @@
-//! A read of pages that are cached and pages that are not shows one moment.
+//! A read of cached and other pages shows all as of one moment.
 #[path = "../../models/tests/reads/check.rs"]
 mod check;
 mod support;
@@ -17,7 +17,7 @@ fn mixed_reads_show_one_moment() {
         let seen = run(Schedule::Shuffled(seed), move |runtime| async move {
             let device = Memory::new(&runtime, 72, 4_000, seed);
             device.reorders.set(true);
-            // Some of the pages stay, others go.
+            // Some of the pages stay cached, others are evicted.
             let buffered = Rc::new(Buffered::new(device, Some(policy("lru", 8, 72))));
             let seen = check(&runtime, &buffered, load).await;
             let cache = buffered.statistics().unwrap();

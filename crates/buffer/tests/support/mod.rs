@@ -1,4 +1,4 @@
-//! A device in memory that takes its time, fails on request, and finds what a pool must not do.
+//! A device in memory that takes time, fails on request, and detects a pool's mistakes.
 #![allow(dead_code, reason = "not every test needs all of it")]
 pub mod pools;
 
@@ -30,12 +30,12 @@ pub struct Memory {
     pub bad_reads: RefCell<BTreeSet<u64>>,
     pub bad_writes: RefCell<BTreeSet<u64>>,
     pub flush_fails: Cell<bool>,
-    /// Takes commands on the same page together, and chooses their order.
+    /// Runs commands on the same page concurrently, in an order of its choice.
     pub reorders: Cell<bool>,
     pub reads: Cell<u64>,
     pub writes: Cell<u64>,
     pub flushes: Cell<u64>,
-    /// First page and pages of every write.
+    /// First page and length of every write.
     pub log: RefCell<Vec<(u64, u64)>>,
 }
 
@@ -68,7 +68,7 @@ impl Memory {
         })
     }
 
-    /// What the device itself has.
+    /// The content on the device.
     pub fn held(&self, page: u64) -> Stamp {
         self.pages.borrow()[page as usize]
     }
@@ -90,7 +90,7 @@ impl Memory {
     }
 }
 
-/// A write that is given up is in flight no longer, and leaves nothing.
+/// Tracks a write in flight; a dropped write leaves nothing.
 struct InFlight<'a>(&'a Memory, PageRange);
 
 impl Drop for InFlight<'_> {
@@ -171,14 +171,14 @@ impl PageDevice for Memory {
     }
 }
 
-/// A policy as its text says.
+/// The policy that `text` describes.
 pub fn policy(text: &str, frames: u32, pages: u64) -> Box<dyn Policy> {
     let workload = Workload { pages_end: pages, future: &[] };
     PolicySpec::parse(text).unwrap().build(frames, workload).unwrap()
 }
 
-/// A policy that writes down what it is asked, and does not hear what operations take: one that
-/// weighs them would decide by the timing, too.
+/// Records what a policy is asked. Hides how long operations take: a policy that weighs times would
+/// decide by them.
 pub struct Recorded {
     pub inner: Box<dyn Policy>,
     pub requests: Arc<Mutex<Vec<Request>>>,
@@ -243,5 +243,5 @@ where
     output
 }
 
-/// In the order in which tasks become ready.
+/// Tasks run in the order in which they become ready.
 pub const FIFO: Schedule = Schedule::Fifo;

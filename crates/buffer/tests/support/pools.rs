@@ -1,4 +1,4 @@
-//! Pools over a device in memory, and one line for each thing that is done with a page.
+//! Pools over a device in memory, and one function for each operation on a page.
 use super::{Memory, policy};
 use std::rc::Rc;
 use tantalum_base::{PageNo, Result, Stamp};
