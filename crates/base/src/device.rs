@@ -1,16 +1,16 @@
-//! The contract that every front end and host sees.
+//! The contract that every front end and host uses.
 use crate::{Error, ErrorKind, PageNo, PageRange, Payload, Result, TxId};
 
 /// What survives a power cut.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Hash)]
 pub enum Durability {
-    /// What completed survives; `flush` costs nothing.
+    /// Completed writes survive; `flush` costs nothing.
     OnAck,
-    /// What completed before the last completed `flush` survives; after a cut the device holds a
+    /// Writes completed before the last completed `flush` survive; after a cut the device holds a
     /// prefix of the completed writes, each all or nothing.
     OnFlush,
-    /// What completed before the last completed `flush` survives; what came after may be there,
-    /// be missing, or be torn, in any order: an ordinary SSD with a volatile cache.
+    /// Writes completed before the last completed `flush` survive; later ones may survive, be
+    /// missing, or be torn, in any order: an ordinary SSD with a volatile cache.
     Volatile,
 }
 
@@ -25,21 +25,21 @@ impl Durability {
     }
 }
 
-/// What a device offers.
+/// Limits and promises of a device.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Limits {
     /// Bytes in a page.
     pub page_bytes: u32,
-    /// Pages the device offers.
+    /// Number of pages.
     pub pages: u64,
-    /// Pages a single `write` may have. It is all or nothing at a power cut, but on `Volatile` devices
-    /// and on the disks that others are compared with (`docs/devices/disk.md`).
+    /// Most pages in a single `write`, which is all or nothing at a power cut, except on `Volatile`
+    /// devices and on the disks that others are compared with (`docs/devices/disk.md`).
     pub atomic_write_pages_max: u32,
-    /// Pages a transaction may write, and a `write_scattered` may have.
+    /// Most pages in a transaction, and in a `write_scattered`.
     pub transaction_pages_max: u32,
-    /// Transactions that may be open at once; 0 where there are none.
+    /// Most transactions open at once; 0 where transactions are not supported.
     pub transactions_max: u32,
-    /// Pairs a `share` may have; 0 where there is none.
+    /// Most pairs in a `share`; 0 where it is not supported.
     pub share_pairs_max: u32,
     /// What survives a power cut.
     pub durability: Durability,
@@ -47,32 +47,32 @@ pub struct Limits {
 
 /// A device of numbered pages. See `docs/durability.md` for the promises.
 ///
-/// Every call may be made concurrently with others; the order of overlapping calls that are in
-/// flight together is the device's choice. An error leaves nothing half done.
+/// All calls may run concurrently; the device chooses the order of overlapping calls that are in
+/// flight together. An error leaves nothing half done.
 ///
-/// A call may be given up: its future dropped. What it was to change is then there as a whole or not at
-/// all, at once or later, but before whatever changes the same pages and is issued behind it.
+/// A call's future may be dropped. Its change then takes effect as a whole or not at all, at once
+/// or later, but before any change of the same pages that is issued after it.
 #[allow(async_fn_in_trait, reason = "devices live on one thread; their futures need not be Send")]
 pub trait PageDevice: 'static {
     /// Content of a page: bytes or a stamp.
     type Page: Payload;
 
-    /// What the device offers.
+    /// The device's limits and promises.
     fn limits(&self) -> &Limits;
 
     /// Reads `out.len()` pages from `first`. With `tx`, sees what that transaction wrote.
     async fn read(&self, first: PageNo, out: &mut [Self::Page], tx: Option<TxId>) -> Result<()>;
 
-    /// Writes `pages` from `first` on, all or nothing. With `tx`, invisible to others until the
+    /// Writes `pages` from `first` on, all or nothing. With `tx`, others see them only after the
     /// commit.
     async fn write(&self, first: PageNo, pages: &[Self::Page], tx: Option<TxId>) -> Result<()>;
 
-    /// Writes pages that lie anywhere, none of which comes twice, all or nothing: they are seen together,
-    /// and durable when this returns. It is a transaction in one call: at most `transaction_pages_max`
-    /// pages, and none that an open transaction holds.
+    /// Writes distinct pages anywhere on the device, all or nothing: they become visible together,
+    /// and are durable when this returns. It is a transaction in one call: at most
+    /// `transaction_pages_max` pages, and none that an open transaction holds.
     ///
-    /// `ended` is called in the step in which readers see them, or when it is known that they never will.
-    /// It is dropped uncalled where the call is given up before that is so.
+    /// `ended` is called in the step in which the pages become visible, or when it is certain that
+    /// they never will. It is dropped uncalled if the future is dropped before that.
     ///
     /// # Errors
     /// With nothing changed: `Unsupported` where the device has no such call, `TooLarge`, `OutOfRange`,
@@ -89,25 +89,25 @@ pub trait PageDevice: 'static {
     /// Makes everything that completed before the call durable.
     async fn flush(&self) -> Result<()>;
 
-    /// Gives the range up; it reads as zeros.
+    /// Trims the range; it reads as zeros.
     async fn trim(&self, range: PageRange) -> Result<()>;
 
-    /// Remaps: each left page takes the right page's content, without writing it again; all
-    /// pairs or none (SHARE, section 3.2). Afterwards either page may be written or trimmed, and
-    /// the other keeps its content. Durable when it returns, with everything that completed before
-    /// the call (section 4.2.2: a share returns when it is logged).
+    /// Remaps: each left page takes the right page's content, without writing it again; all pairs
+    /// or none (SHARE, section 3.2). Afterwards either page may be written or trimmed, and the
+    /// other keeps its content. Durable when it returns, with everything that completed before the
+    /// call (section 4.2.2: a share returns when it is logged).
     ///
     /// # Errors
     /// With nothing changed: `Unsupported` where the device does not remap; `TooLarge` above
-    /// `share_pairs_max`; `OutOfRange`; `InvalidInput` where a page is left twice, or left and
-    /// right; `Unmapped` where a right page holds nothing.
+    /// `share_pairs_max`; `OutOfRange`; `InvalidInput` where a page is left in two pairs, or left
+    /// in one and right in another; `Unmapped` where a right page has no content.
     async fn share(&self, pairs: &[(PageNo, PageNo)]) -> Result<()> {
         let _ = pairs;
         Err(Error::new(ErrorKind::Unsupported, "this device does not remap pages"))
     }
 
-    /// [`share`](Self::share) of `pages` pages that follow each other: those from `to` on take
-    /// the content of those from `from` on. The ranges must not overlap.
+    /// [`share`](Self::share) of `pages` consecutive pages: those from `to` on take the content of
+    /// those from `from` on. The ranges must not overlap.
     async fn share_range(&self, to: PageNo, from: PageNo, pages: u64) -> Result<()> {
         self.share(&self.limits().share_range_pairs(to, from, pages)?).await
     }
@@ -117,20 +117,20 @@ pub trait PageDevice: 'static {
         no_transactions()
     }
 
-    /// Makes all that the transaction wrote visible and durable, all or nothing. Until then its pages
-    /// stay its own: others read what was before, and are refused with `Conflict` where they write them.
+    /// Makes all that the transaction wrote visible and durable, all or nothing. Until then others
+    /// read the old content of its pages, and get `Conflict` when they write them.
     ///
     /// # Errors
-    /// `UnknownTransaction` where `tx` is not open, or is being committed. After any other error the
-    /// transaction has ended and holds nothing: there is nothing to abort, and what it wrote is to be
-    /// written again in another one. Nothing of it is there, unless the device latched: then all of
-    /// it may be, or nothing, when the device is opened again.
+    /// `UnknownTransaction` where `tx` is not open, or is being committed. After any other error
+    /// the transaction has ended and holds nothing: it need not be aborted, and must be repeated as
+    /// another one. None of its writes took effect, unless the device latched: then all of them may
+    /// have, or none, when the device is opened again.
     async fn commit(&self, tx: TxId) -> Result<()> {
         let _ = tx;
         no_transactions()
     }
 
-    /// Drops all that the transaction wrote.
+    /// Drops all writes of the transaction.
     async fn abort(&self, tx: TxId) -> Result<()> {
         let _ = tx;
         no_transactions()
@@ -153,7 +153,7 @@ impl Limits {
         Ok(())
     }
 
-    /// Checks a `write` outside of transactions: where, and how many pages.
+    /// Checks a `write` outside of transactions: its range and its length.
     pub fn check_write(&self, range: PageRange) -> Result<()> {
         self.check_range(range)?;
         let most = self.atomic_write_pages_max;
@@ -164,7 +164,7 @@ impl Limits {
         Ok(())
     }
 
-    /// Checks pages of a `write_scattered`: how many, where, and that none comes twice.
+    /// Checks pages of a `write_scattered`: their number, their range, and that they are distinct.
     pub fn check_scattered<P>(&self, pages: &[(PageNo, P)]) -> Result<()> {
         if pages.len() as u64 > u64::from(self.transaction_pages_max) {
             return Err(Error::new(
@@ -193,8 +193,8 @@ impl Limits {
         }
     }
 
-    /// Checks a batch of `share`: its size, its range, and that no page is left twice, or left and
-    /// right. A page may be right of several pairs.
+    /// Checks a batch of `share`: its size, its range, and that no page is left in two pairs, or
+    /// left in one and right in another. A page may be right in several pairs.
     pub fn check_share(&self, pairs: &[(PageNo, PageNo)]) -> Result<()> {
         self.check_share_len(pairs.len() as u64)?;
         for (left, right) in pairs {

@@ -1,20 +1,20 @@
-//! One error for all crates: a kind to match on, the context to read, the source to dig in.
+//! One error for all crates: a kind to match on, a context to read, the source.
 use std::fmt;
 use std::sync::Arc;
 
-/// What went wrong, to match on.
+/// The kind of a failure, to match on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum ErrorKind {
-    /// An argument or a configuration makes no sense.
+    /// An argument or a configuration is invalid.
     InvalidInput,
     /// A page outside the device.
     OutOfRange,
-    /// A page that holds nothing, where its content is asked for.
+    /// A page without content, where content is required.
     Unmapped,
     /// No room left; nothing was changed.
     OutOfSpace,
-    /// This device does not offer that.
+    /// The device does not support this.
     Unsupported,
     /// Another open transaction holds the page.
     Conflict,
@@ -22,7 +22,7 @@ pub enum ErrorKind {
     UnknownTransaction,
     /// The limit on open transactions is reached.
     TooManyTransactions,
-    /// A transaction or an atomic write is over its limit.
+    /// A transaction or an atomic write exceeds its limit.
     TooLarge,
     /// Content does not match its checksum: an error, never data.
     Checksum,
@@ -32,13 +32,13 @@ pub enum ErrorKind {
     ProgramFailed,
     /// The medium can no longer use a zone.
     ZoneRetired,
-    /// A structure on media contradicts itself.
+    /// A structure on the medium is inconsistent.
     Corrupt,
-    /// Not a volume, or one of another version or size.
+    /// Not a volume, or one of an unsupported version or size.
     Format,
-    /// Somebody else holds the volume.
+    /// Another process holds the volume.
     Locked,
-    /// A change of what was opened to be read only.
+    /// A change of something opened read-only.
     ReadOnly,
     /// After a failed log flush the device refuses writes until it is opened again.
     Latched,
@@ -46,12 +46,12 @@ pub enum ErrorKind {
     Io,
     /// Power was cut (simulated).
     PowerCut,
-    /// The other side has gone.
+    /// The other end has closed.
     Closed,
 }
 
-/// A failure: kind, context and source. Cheap to clone, so that all waiters of one failed
-/// group commit can be told.
+/// A failure: kind, context and source. Cheap to clone, so that all waiters of a failed group
+/// commit get it.
 #[derive(Clone)]
 pub struct Error(Arc<Inner>);
 
@@ -61,11 +61,11 @@ struct Inner {
     source: Option<Box<dyn std::error::Error + Send + Sync>>,
 }
 
-/// Result with the house's error.
+/// Result with [`Error`].
 pub type Result<T, E = Error> = std::result::Result<T, E>;
 
 impl Error {
-    /// An error that starts here. `context` says where and why, in a few words.
+    /// An error without a source. `context` says where and why, in a few words.
     pub fn new(kind: ErrorKind, context: impl Into<String>) -> Self {
         Error(Arc::new(Inner { kind, context: context.into(), source: None }))
     }
@@ -99,7 +99,7 @@ impl Error {
         self.0.source.as_deref().map(|source| source as _)
     }
 
-    /// The same kind under a wider context.
+    /// The same kind with a wider context.
     pub fn wrap(self, context: impl Into<String>) -> Self {
         Error(Arc::new(Inner {
             kind: self.0.kind,
@@ -125,7 +125,7 @@ impl fmt::Debug for Error {
     }
 }
 
-// `source` stays unset: `Display` already tells the whole chain, and `anyhow` would tell it twice.
+// `source` stays unset: `Display` already shows the whole chain, and `anyhow` would repeat it.
 impl std::error::Error for Error {}
 
 /// Adds context to a failing result.

@@ -1,4 +1,4 @@
-//! Hash maps with a fixed hash: the same order in every run, and quick for small keys.
+//! Hash maps with a fixed hash: the same order in every run, and fast for small keys.
 use std::hash::{BuildHasherDefault, Hasher};
 
 /// A map for small integer keys; iteration order is the same in every run.
@@ -6,7 +6,7 @@ pub type FastMap<K, V> = hashbrown::HashMap<K, V, BuildHasherDefault<IntHasher>>
 /// A set for small integer keys; iteration order is the same in every run.
 pub type FastSet<K> = hashbrown::HashSet<K, BuildHasherDefault<IntHasher>>;
 
-/// Multiply-and-fold of 64-bit words (the mixing step of wyhash): two multiplications a key.
+/// Multiply-and-fold of 64-bit words (the mixing step of wyhash): two multiplications per key.
 #[derive(Default)]
 pub struct IntHasher(u64);
 

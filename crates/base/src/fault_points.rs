@@ -1,9 +1,9 @@
-//! Fault points: protections that a test can switch off, to show that it would notice.
+//! Fault points: protections that a test can switch off, to show that tests depend on them.
 //!
 //! A crate declares its own with [`fault_points!`](crate::fault_points!), in one file, and asks
 //! `Fault::Name.is_planted()` where the protection is. Tests plant one at a time. Without the
-//! feature `planted-faults`, which only tests ask for, nothing can be planted: the question is
-//! answered when the code is compiled, and nothing of it is left.
+//! feature `planted-faults`, which only tests enable, `is_planted` is a constant false, and the
+//! compiler removes the check.
 
 /// A fault point of some crate.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -58,26 +58,26 @@ mod switch {
         static PLANTED: Cell<Option<FaultPoint>> = const { Cell::new(None) };
     }
 
-    /// A fault that stays planted on this thread until this is dropped.
+    /// A fault that is planted on this thread until this is dropped.
     #[must_use = "the fault is planted for as long as this is kept"]
     #[derive(Debug)]
     pub struct Planted {
         before: Option<FaultPoint>,
-        /// It must be dropped on the thread that it is for.
+        /// Not `Send`: it must be dropped on its thread.
         not_send: PhantomData<*const ()>,
     }
 
-    /// Plants a fault on this thread, in place of the one that may be planted there.
+    /// Plants a fault on this thread, replacing the one planted before.
     pub fn plant(fault: impl Into<FaultPoint>) -> Planted {
         let before = PLANTED.replace(Some(fault.into()));
         Planted { before, not_send: PhantomData }
     }
 
-    /// Looks for a broken promise with `search`: without `fault` there must be none, and where it is
-    /// planted there must be one. A panic is one too.
+    /// Runs `search` for a broken promise: without `fault` it must find none, with the fault
+    /// planted it must find one. A panic counts as one.
     ///
     /// # Panics
-    /// Where it is otherwise.
+    /// Where `search` finds otherwise.
     pub fn assert_noticed(fault: impl Into<FaultPoint>, search: impl Fn() -> Option<String>) {
         let fault = fault.into();
         let look = || {
@@ -107,7 +107,7 @@ mod switch {
 #[cfg(feature = "planted-faults")]
 pub use switch::{Planted, assert_noticed, is_planted, plant};
 
-/// Whether a fault is planted: never, without the feature.
+/// Whether a fault is planted: never, without the feature `planted-faults`.
 #[cfg(not(feature = "planted-faults"))]
 #[inline(always)]
 pub fn is_planted<T: Copy>(_fault: T) -> bool {

@@ -1,4 +1,4 @@
-//! Numbers that must not be mixed up, as newtypes.
+//! Numbers that must not be confused, as newtypes.
 use std::fmt;
 
 macro_rules! id {
@@ -30,7 +30,7 @@ macro_rules! id {
 }
 
 id!(
-    /// Logical page: the number a host knows a page by, from 0.
+    /// Logical page: the number by which a host addresses a page, from 0.
     PageNo, u64, "page#"
 );
 id!(
@@ -46,13 +46,13 @@ id!(
     TxId, u64, "tx#"
 );
 id!(
-    /// Place in the one sequence of all changes of a device; each written page or record takes
-    /// the next. 0 stands for "never written".
+    /// Position in the one sequence of all changes of a device; each written page or record takes
+    /// the next. 0 means "never written".
     Version, u64, "v"
 );
 
 impl Version {
-    /// Below every version that a change can have.
+    /// Lower than the version of any change.
     pub const NEVER: Version = Version(0);
 
     /// The version after this one.

@@ -1,4 +1,4 @@
-//! What every room of the house shares, and nothing that does I/O.
+//! Types that all crates share; no I/O.
 //!
 //! ```text
 //! ids       PageNo, ZoneNo, SlotNo, TxId, Version, PageRange

@@ -1,7 +1,7 @@
-//! What a page holds: real bytes, or a stamp that stands for them.
+//! The content of a page: real bytes, or a stamp that stands for them.
 //!
-//! Code that moves pages is generic over [`Payload`], so that one code base serves bytes to real
-//! clients and simulates a 480 GB device in a few GB of memory, every read checked in both.
+//! Code that moves pages is generic over [`Payload`], so that the same code serves bytes to real
+//! clients and simulates a 480 GB device in a few GB of memory, with every read checked in both.
 use crate::PageNo;
 use crate::checksum::crc32c;
 use std::fmt;
@@ -13,7 +13,7 @@ pub const PAGE_BYTES: usize = 4096;
 
 /// The content of one page. Cloning is cheap (a reference count or 16 bytes).
 pub trait Payload: Clone + PartialEq + fmt::Debug + 'static {
-    /// What a page holds that was never written or was trimmed.
+    /// The content of a page that was never written or was trimmed.
     fn zero() -> Self;
 
     /// A checksum of the content.
@@ -22,20 +22,20 @@ pub trait Payload: Clone + PartialEq + fmt::Debug + 'static {
     /// The content as bytes, where it has any (a stamp has none).
     fn bytes(&self) -> Option<&[u8]>;
 
-    /// A page of these [`PAGE_BYTES`] bytes; a stamp is read from the first 16.
+    /// A page of these [`PAGE_BYTES`] bytes; a stamp is decoded from the first 16.
     fn from_bytes(bytes: &[u8]) -> Self;
 
-    /// What a torn program leaves: content that is neither the old nor the new.
+    /// The content after a torn program: neither the old nor the new.
     fn torn(&self) -> Self;
 
-    /// A number that together with `page` tells the whole content, where there is one; a
-    /// simulated medium keeps that instead. Real bytes have none.
+    /// A number that together with `page` determines the content; a simulated medium stores only
+    /// that number. `None` for real bytes.
     #[inline]
     fn token(&self, _page: PageNo) -> Option<u64> {
         None
     }
 
-    /// The content that [`token`](Self::token) gave `token` for.
+    /// The content whose [`token`](Self::token) is `token`.
     #[inline]
     fn from_token(_page: PageNo, _token: u64) -> Option<Self> {
         None
@@ -53,7 +53,7 @@ impl PageBuf {
         PageBuf(shared.try_into().expect("a page has PAGE_BYTES bytes"))
     }
 
-    /// The bytes, to change in place; copies first where the page is shared.
+    /// The bytes, to change in place; copied first if the page is shared.
     pub fn make_mut(&mut self) -> &mut [u8; PAGE_BYTES] {
         Arc::make_mut(&mut self.0)
     }
@@ -101,7 +101,7 @@ impl Payload for PageBuf {
     }
 }
 
-/// Stands for a page's content: which page it is and the how-many-th content of it.
+/// Stands for a page's content: the page, and the number of the write.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Hash, Default)]
 pub struct Stamp {
     /// The page number it was written to, plus one; 0 in a page never written.

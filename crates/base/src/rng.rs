@@ -1,4 +1,4 @@
-//! Seeded randomness. Streams are split by label, so that adding a consumer moves no other.
+//! Seeded randomness. Streams are split by label, so that a new consumer changes no other's numbers.
 use rand_xoshiro::Xoshiro256PlusPlus;
 use rand_xoshiro::rand_core::{Rng as _, SeedableRng};
 
@@ -7,7 +7,7 @@ use rand_xoshiro::rand_core::{Rng as _, SeedableRng};
 pub struct Rng(Xoshiro256PlusPlus);
 
 impl Rng {
-    /// The generator of `seed`.
+    /// A generator seeded with `seed`.
     pub fn new(seed: u64) -> Self {
         Rng(Xoshiro256PlusPlus::seed_from_u64(seed))
     }

@@ -8,12 +8,12 @@ pub enum Size {
     Bytes(u64),
     /// A bare count, by default of pages: `4096`, `4k`, `2m`.
     Count(u64),
-    /// A share of something the context names: `10%`, as a fraction.
+    /// A share of a total that the context names: `10%`, as a fraction.
     Share(f64),
 }
 
 impl Size {
-    /// Parses `text`; the error names what is accepted.
+    /// Parses `text`; the error lists the accepted forms.
     pub fn parse(text: &str) -> Result<Size> {
         let text = text.trim();
         let digits = text.find(|c: char| !c.is_ascii_digit() && c != '.').unwrap_or(text.len());
@@ -56,7 +56,7 @@ impl Size {
         }
     }
 
-    /// The size in pages of `page_bytes`; `whole_pages` is what a share is of.
+    /// The size in pages of `page_bytes`; a share is of `whole_pages`.
     pub fn pages(self, page_bytes: u64, whole_pages: u64) -> u64 {
         match self {
             Size::Bytes(bytes) => bytes.div_ceil(page_bytes),
@@ -66,7 +66,7 @@ impl Size {
     }
 }
 
-/// `bytes` for people: `64.0 MiB`.
+/// `bytes` in readable units: `64.0 MiB`.
 pub fn human_bytes(bytes: u64) -> String {
     const UNITS: [&str; 5] = ["B", "KiB", "MiB", "GiB", "TiB"];
     let mut value = bytes as f64;

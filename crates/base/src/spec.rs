@@ -1,21 +1,21 @@
-//! What a user names with parameters, as text: `zipf:pages=1m,theta=0.9`, `clock:bits=2`.
+//! Names with parameters, as text: `zipf:pages=1m,theta=0.9`, `clock:bits=2`.
 //!
-//! The reader of a spec asks for each parameter with its range and default, then calls
-//! [`Spec::finish`]: a parameter nobody asked for is an error that lists those there are.
+//! The reader takes each parameter with its range and default, then calls [`Spec::finish`]: a
+//! parameter that was not taken is an error that lists the accepted ones.
 use crate::size::Size;
 use crate::{Error, ErrorKind, PAGE_BYTES, Result};
 use std::ops::RangeInclusive;
 
-/// In the place of parameters: asks which there are.
+/// Given in place of parameters, lists them.
 const HELP: &str = "help";
 
-/// A name and its parameters, being read.
+/// A name and its parameters, partly taken.
 #[derive(Clone, Debug)]
 pub struct Spec<'a> {
     text: &'a str,
     name: &'a str,
     params: Vec<(&'a str, &'a str)>,
-    /// What was asked for so far, for error messages: key, range and default in words.
+    /// The parameters taken so far, for error messages: key, range and default in words.
     accepted: Vec<(&'static str, String)>,
 }
 
@@ -27,7 +27,7 @@ impl<'a> Spec<'a> {
         for part in rest.split(',').filter(|part| !part.trim().is_empty()) {
             let (key, value) = match part.split_once('=') {
                 Some(pair) => pair,
-                // Nothing takes it, so that `finish` lists what there is.
+                // No parameter has this name, so `finish` fails and lists the accepted ones.
                 None if part.trim() == HELP => (HELP, ""),
                 None => return Err(bad(format!("{text:?}: {part:?} is not key=value"))),
             };
@@ -112,18 +112,18 @@ impl<'a> Spec<'a> {
         }
     }
 
-    /// Takes a text as it is, which `words` describe; `None` where it is not given. What is wrong
-    /// with it is for [`Spec::refuse`] to say.
+    /// Takes a text, which `words` describe; `None` where it is not given. The caller validates it
+    /// and reports errors with [`Spec::refuse`].
     pub fn text(&mut self, key: &'static str, words: &str) -> Option<&'a str> {
         self.take(key, words.to_owned())
     }
 
-    /// The parameters asked for so far, each with its range and default in words.
+    /// The parameters taken so far, each with its range and default in words.
     pub fn accepted(&self) -> &[(&'static str, String)] {
         &self.accepted
     }
 
-    /// Fails where a parameter is left that nothing asked for.
+    /// Fails where a parameter was not taken.
     pub fn finish(self) -> Result<()> {
         let Some((key, _)) = self.params.first() else { return Ok(()) };
         let accepted: Vec<String> =
@@ -162,8 +162,8 @@ impl<'a> Spec<'a> {
     }
 }
 
-/// A whole number. Plain digits first: [`Size`] goes through a float, which would round a large
-/// seed.
+/// A whole number. Parses plain digits first: [`Size`] goes through a float, which would round a
+/// large seed.
 fn count_of(value: &str) -> Option<u64> {
     value.parse().ok().or_else(|| match Size::parse(value) {
         Ok(Size::Count(count)) => Some(count),
