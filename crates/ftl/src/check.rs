@@ -1,4 +1,4 @@
-//! Walks every structure and says what is wrong, where.
+//! Checks every structure and page, and reports what is wrong.
 use tantalum_base::{PageNo, Payload, Result, SlotNo};
 use tantalum_media::ZoneMedia;
 use tantalum_runtime::Finding;
@@ -11,9 +11,9 @@ use crate::read::wrong_content;
 const GROUP: usize = 64;
 
 impl<M: ZoneMedia> Ftl<M> {
-    /// Checks the mapping against the zones, and reads every mapped page. Calls `progress` with (pages
-    /// done, pages in all). Cleaning may go on meanwhile; changes by hosts must not be in flight.
-    /// Costs what was ever written, not what the device could hold.
+    /// Checks the mapping against the zones, and reads every mapped page. Calls `progress` with
+    /// (pages done, pages in all). Cleaning may run meanwhile; changes by hosts must not be in
+    /// flight. The cost depends on what was written, not on the size of the device.
     pub async fn check(&self, mut progress: impl FnMut(u64, u64)) -> Result<Vec<Finding>> {
         let mut findings = self.check_structures();
         let pages = self.options.pages;
@@ -35,7 +35,7 @@ impl<M: ZoneMedia> Ftl<M> {
         Ok(findings)
     }
 
-    /// Adds `page` to the `group` to be read, or what is wrong with it to the `findings`.
+    /// Adds `page` to the `group` to be read, or a problem with it to the `findings`.
     fn look_up(
         &self,
         page: PageNo,
@@ -44,7 +44,7 @@ impl<M: ZoneMedia> Ftl<M> {
     ) {
         let map = &self.parts.borrow().map;
         if map.lacks_origin(page) {
-            // Named among the structures.
+            // `check_structures` reports it.
             return;
         }
         let entry = map.get(page);
@@ -58,14 +58,14 @@ impl<M: ZoneMedia> Ftl<M> {
         }
     }
 
-    /// Reads what was looked up in the step in which this is first polled.
+    /// Reads the group, which was looked up in the step of this function's first poll.
     async fn check_contents(
         &self,
         group: &[(PageNo, SlotNo, MapEntry)],
         findings: &mut Vec<Finding>,
     ) {
         let slots: Vec<SlotNo> = group.iter().map(|(_, slot, _)| *slot).collect();
-        // It stays where it is, though cleaning may have moved the pages elsewhere since.
+        // Pinned slots keep their content, even if cleaning has moved the pages since.
         let _pinned = self.pins.pin(&slots);
         let mut contents = vec![M::Page::zero(); slots.len()];
         let mut spares = vec![None; slots.len()];
@@ -146,7 +146,7 @@ impl<M: ZoneMedia> Ftl<M> {
         findings
     }
 
-    /// Panics where a structure contradicts itself. For tests.
+    /// Panics where a structure is inconsistent. For tests.
     pub fn validate(&self) {
         self.parts.borrow().validate();
         let findings = self.check_structures();
@@ -154,8 +154,7 @@ impl<M: ZoneMedia> Ftl<M> {
     }
 }
 
-/// Checks the table of what the slots of remapped pages name: it has these pages, and
-/// no other ones.
+/// Checks that the table of origins has all remapped pages, and no others.
 fn check_origins(map: &Mapping) -> Vec<Finding> {
     let mut findings = Vec::new();
     for page in map.known_pages().filter(|page| map.lacks_origin(*page)) {
@@ -176,7 +175,7 @@ mod tests {
     use crate::map::remapped::origin;
     use tantalum_base::Version;
 
-    /// Page 0 in slot 5 as it was written, and page 3, remapped to it.
+    /// Page 0 in slot 5, where it was written, and page 3, remapped to it.
     fn shared() -> Mapping {
         let mut map = Mapping::new(1000, 100, false);
         let place = Place::At(SlotNo(5));
@@ -208,7 +207,7 @@ mod tests {
         let other = MapEntry { checksum: origin(PageNo(0), Version(8)), ..map.get(PageNo(3)) };
         map.set(PageNo(3), other);
         assert_eq!((check_origins(&map), contradictions(&map)), (vec![], vec![PageNo(3)]));
-        // Written again by itself, it takes nobody's content.
+        // A page that is written again is no longer remapped.
         let own = MapEntry { remapped: false, place: Place::At(SlotNo(6)), ..other };
         map.set(PageNo(3), own);
         assert_eq!((check_origins(&map), contradictions(&map)), (vec![], vec![]));

@@ -1,12 +1,12 @@
-//! Commands that come to their end also where their caller gives them up.
+//! Commands that run to their end even if their caller drops the future.
 //!
-//! What has taken its place in the log must get there: what comes behind it waits for it, and a dump must
-//! not find half of it. So the body of a command that changes the log runs as a task of the device, and
-//! the caller only waits. Its first step is the caller's: there it takes its place in the order of
-//! commands, as any future of a device does when it is first polled.
+//! A change that has taken its place in the log must get there: later changes wait for it, and a
+//! dump must not find half of it. So the body of a command that changes the log runs as a task of
+//! the device, and the caller only waits. The first step runs in the caller's first poll: it takes
+//! the command's place in the order of commands, as with any future of a device.
 //!
-//! Such a task is two allocations and more a command. So writes to a write cache, which enter it in one
-//! step, are none; what carries them to the log are tasks anyway.
+//! A task costs at least two allocations per command. So writes to a write cache, which enter it in
+//! one step, are no tasks; the flushers that carry them to the log are tasks anyway.
 use std::cell::{OnceCell, RefCell};
 use std::future::Future;
 use std::pin::Pin;
@@ -18,15 +18,15 @@ use tantalum_runtime::sync::WaitQueue;
 
 use crate::fault_points::Fault;
 
-/// Spawns a task on whichever runtime the device was started on.
+/// Spawns a task on the runtime on which the device was started.
 type Spawn = Box<dyn Fn(&'static str, Pin<Box<dyn Future<Output = ()>>>)>;
 
-/// Where the commands of device `D` run.
+/// Runs the commands of device `D` as tasks.
 pub struct CommandTasks<D> {
     started: OnceCell<(Weak<D>, Spawn)>,
 }
 
-/// How a command ended.
+/// The result of a command.
 struct Outcome<T> {
     result: RefCell<Option<T>>,
     ended: WaitQueue,
@@ -39,12 +39,12 @@ impl<D> Default for CommandTasks<D> {
 }
 
 impl<D> CommandTasks<D> {
-    /// Of a device that is not started.
+    /// For a device that is not started yet.
     pub fn new() -> Self {
         CommandTasks { started: OnceCell::new() }
     }
 
-    /// Commands of `device` run on `runtime` from now on, and stay with the first that was named.
+    /// Runs commands of `device` on `runtime` from now on; later calls change nothing.
     pub fn start(&self, device: &Rc<D>, runtime: &impl Runtime) {
         let runtime = runtime.clone();
         self.started.get_or_init(|| {
@@ -53,8 +53,8 @@ impl<D> CommandTasks<D> {
         });
     }
 
-    /// Carries out what `command` makes of the device; to its end, also where this is dropped after
-    /// its first poll.
+    /// Runs the future that `command` makes for the device; to its end, even if this is dropped
+    /// after its first poll.
     ///
     /// # Errors
     /// The command's; `InvalidInput` before [`start`](Self::start).

@@ -1,60 +1,60 @@
 //! Protections of the log that a test can switch off.
 
 tantalum_base::fault_points! {
-    /// Recovery accepts a batch of which the end is missing.
+    /// Recovery accepts a batch whose end is missing.
     HalfBatches,
-    /// Recovery uses the versions again that it dropped.
+    /// Recovery reuses the versions that it dropped.
     NoVersionSkip,
-    /// Recovery takes any copy for the one in force.
+    /// Recovery takes any copy as the one in force.
     NoCopyRank,
-    /// A checkpoint's footer does not wait for what it points to.
+    /// A checkpoint's footer does not wait until the other pages are durable.
     NoSyncBeforeFooter,
-    /// Zones are reset while what replaced their pages may still vanish.
+    /// Zones are reset while what replaced their pages may still be lost.
     NoWaitForReplacements,
-    /// What cleaning copied is not synced before the original goes.
+    /// Copies are not synced before cleaning resets the original's zone.
     NoSyncOfCopies,
-    /// Zones are reset though no watermark elsewhere covers what was in them.
+    /// Zones are reset though no watermark elsewhere covers their versions.
     NoWatermark,
-    /// Cleaning does not list the versions that are found nowhere once it has reset a zone.
+    /// Cleaning does not list the versions that no zone holds once it has reset one.
     DeadVersionsUnlisted,
-    /// Zones are opened though no anchor says that they may be.
+    /// Zones are opened that no anchor declares.
     ZonesUndeclared,
-    /// What cleaning copied stays in force where a sync dropped it.
+    /// Copies stay in force after a failed sync may have dropped them.
     CopiesNotTakenBack,
-    /// A flush does not wait for what is before it in the log.
+    /// A flush does not wait for earlier batches of the log.
     FlushLeavesGaps,
     /// Zones are reset while they are being read.
     NoWaitForReaders,
-    /// A share is seen before all of it is in force.
+    /// A share is visible before all of it is in force.
     SharesSeenByHalves,
     /// Contents that were read are not checked.
     NoChecksum,
-    /// Writes are acknowledged and frames given up before they are durable.
+    /// Writes are acknowledged and frames freed before they are durable.
     EarlyAcknowledgement,
-    /// Pages of the mapping's own are not checked when they are read.
+    /// The mapping's metadata pages are not checked when they are read.
     OwnPagesUnchecked,
-    /// Cleaning forgets a page that the medium cannot give back.
+    /// Cleaning forgets a page that the medium cannot read back.
     LostPagesForgotten,
-    /// Recovery takes durable content that has decayed for the end of the log.
+    /// Recovery takes decayed durable content for the end of the log.
     DamageTakenForEnd,
     /// Shares are acknowledged without having been logged.
     SharesNotLogged,
-    /// Cleaning does not write down which other pages share what it copied.
+    /// Cleaning does not name the other pages of a slot that it copied.
     SharersLeftBehind,
-    /// Cleaning copies for pages whose share is not durable yet.
+    /// Cleaning copies slots of shares that are not durable yet.
     SharersAheadOfLog,
-    /// A command of which the caller drops the future stays where it is.
+    /// A command whose future is dropped stops midway.
     GivenUpMidway,
     /// The footer of a dump is written before its pages.
     DumpFooterFirst,
     /// A dump leaves out the mapping entries that changed.
     DeltasNotDumped,
-    /// Changed mapping entries are neither backed up nor held to what the stored energy can dump.
+    /// Changed mapping entries are not limited to what the stored energy can dump.
     NoDeltaLimit,
     /// The dump area is cleared before what was in it is durable elsewhere.
     DumpClearedEarly,
-    /// The checkpoint after a replay does not say which dump it makes void.
+    /// The checkpoint after a replay does not say which dumps it makes void.
     DumpNotMadeVoid,
-    /// Frames of a dump are written back over what came after them.
+    /// Frames of a dump are written back over newer content.
     FramesOverNewer,
 }

@@ -1,4 +1,4 @@
-//! The FTL: its parts put together, and who waits for them.
+//! The FTL: its parts, and the queues in which tasks wait for them.
 use std::cell::RefCell;
 use std::rc::Rc;
 use tantalum_base::{Error, ErrorKind, PageNo, Result};
@@ -20,29 +20,29 @@ use crate::statistics::FtlStatistics;
 
 /// A page-mapping FTL over `M`. One thread; calls may be in flight together.
 ///
-/// `write` and `trim` must be driven to their end: dropping one midway (other than at a power
-/// cut) leaves a hole in the sequence of versions, behind which nothing becomes durable.
+/// `write` and `trim` must be polled to their end: dropping one midway (other than at a power cut)
+/// leaves a gap in the sequence of versions, after which nothing becomes durable.
 pub struct Ftl<M: ZoneMedia> {
     pub(crate) media: M,
     pub(crate) geometry: ZoneGeometry,
     pub(crate) options: FtlOptions,
-    /// What the FTL knows. A flow borrows it for one step, never across an await.
+    /// The FTL's state. A flow borrows it for one step, never across an await.
     pub(crate) parts: RefCell<Parts>,
     pub(crate) buffers: Buffers<M::Page>,
-    /// Who waits for the log.
+    /// Turns and wait queues of the log.
     pub(crate) log: LogTurns,
-    /// Slots being read: their zones stay.
+    /// Slots being read, whose zones must not be reset.
     pub(crate) pins: ZonePins,
     /// Zones were freed, or cleaning found that it cannot free any.
     pub(crate) zones_freed: WaitQueue,
     pub(crate) cleaner: Cleaner,
     pub(crate) checkpointer: Checkpointer,
-    /// None where there is no energy for a dump.
+    /// `None` where there is no energy for a dump.
     pub(crate) dumper: Option<Dumper<M::Page>>,
 }
 
 impl<M: ZoneMedia> Ftl<M> {
-    /// The FTL that knows `parts` of `media`.
+    /// An FTL on `media` with the state `parts`.
     pub(crate) fn new(media: M, options: FtlOptions, parts: Parts) -> Self {
         let geometry = media.geometry();
         Ftl {
@@ -60,7 +60,7 @@ impl<M: ZoneMedia> Ftl<M> {
         }
     }
 
-    /// Makes a new FTL on `media`: writes the first checkpoint, durably.
+    /// Makes a new FTL on `media` and writes its first checkpoint, durably.
     ///
     /// # Errors
     /// `InvalidInput` where the options do not fit the geometry.
@@ -71,7 +71,7 @@ impl<M: ZoneMedia> Ftl<M> {
         }
         let mut parts = Parts::new(&media, &options)?;
         if parts.checkpoints.anchors.is_some() {
-            // Their numbers go on.
+            // Anchors are numbered on from those on the medium.
             parts.checkpoints.anchors = Some(Anchors::read(&media).await?.0);
         }
         let ftl = Rc::new(Ftl::new(media, options, parts));
@@ -87,7 +87,7 @@ impl<M: ZoneMedia> Ftl<M> {
         &self.media
     }
 
-    /// What it was made with.
+    /// The options.
     pub fn options(&self) -> &FtlOptions {
         &self.options
     }
@@ -97,8 +97,8 @@ impl<M: ZoneMedia> Ftl<M> {
         self.parts.borrow().space.reserve_zones()
     }
 
-    /// Pages that one batch may have and still find space between two cleanings, with as many zones
-    /// as are left now: ask again when the FTL is opened again.
+    /// Most pages of a batch that still fits between two cleanings, with the zones left now: ask
+    /// again after each opening.
     pub fn batch_pages_max(&self) -> u32 {
         let packed = u64::from(packed_slots(&self.geometry));
         let parts = self.parts.borrow();
@@ -145,7 +145,7 @@ impl<M: ZoneMedia> Ftl<M> {
         self.parts.borrow().map.get(page).place != Place::Unmapped
     }
 
-    /// Refuses where an earlier failure of the log latched the FTL, or where it is read only.
+    /// Fails where a failure of the log latched the FTL, or where it is read-only.
     pub(crate) fn check_latch(&self) -> Result<()> {
         match self.parts.borrow().log.latched() {
             None => Ok(()),
@@ -158,7 +158,7 @@ impl<M: ZoneMedia> Ftl<M> {
         }
     }
 
-    /// Refuses writes from now on, because of `error`, and tells whoever waits.
+    /// Refuses writes from now on, because of `error`, and wakes all waiters.
     pub(crate) fn latch(&self, error: &Error) {
         {
             let parts = &mut *self.parts.borrow_mut();
@@ -177,12 +177,12 @@ impl<M: ZoneMedia> Ftl<M> {
         }
     }
 
-    /// Refuses writes from now on, because it was opened to be read only.
+    /// Refuses writes from now on, because the FTL is read-only.
     pub(crate) fn refuse_changes(&self) {
         self.latch(&read_only());
     }
 
-    /// Why the FTL refuses writes, if it does: `ReadOnly` where it was opened so.
+    /// Why the FTL refuses writes, if it does: `ReadOnly` where it is read-only.
     pub fn latched(&self) -> Option<Error> {
         self.parts.borrow().log.latched().cloned()
     }

@@ -1,27 +1,27 @@
 //! Logical to physical: a page-mapping flash translation layer over append-only zones.
 //!
 //! ```text
-//! write, read, share      what callers ask for, over the parts below; check: every structure and page, looked at
+//! write, read, share      the commands, over the parts below; check: checks every structure and page
 //! ftl                     the parts put together
 //!
-//! log/          batches take versions and places in order, and go to the medium together
+//! log/          batches take versions and places in order, and go to the medium concurrently
 //!   records       changes of the mapping alone, as pages of the log; live_records: those that no checkpoint covers
 //!   watermark     the version up to which no change is missing; sync: syncs that callers share
 //!   uncovered     which changes no checkpoint covers, by zone
 //! map/          page → entry (version, place, checksum), slot → pages
 //!   mapping       the tables; packed: an entry in ten bytes; encoding: entries as bytes on media
-//!   references    slots of several pages; remapped: what the slots of pages name that took their content
+//!   references    slots of several pages; remapped: the origins that the slots of remapped pages name
 //! space/        zones: free, open, full; live slots; wear
-//!   admission     waits for free zones, keeps the reserve, resets; pins: zones that are read stay
-//! relocation/   cleaning: empties zones that a policy chooses, between two watermarks; copies: what it moves
-//!   dead_versions lists of changes that go with a zone; wear: cold zones give way; rest: while a device is closed
-//! checkpoints/  the mapping on media: pages, and write; anchors: where it is, and which zones to look at
+//!   admission     waits for free zones, keeps the reserve, resets; pins: zones that are read are not reset
+//! relocation/   cleaning: empties zones that a policy chooses, between two watermarks; copies: live slots
+//!   dead_versions lists of versions lost with a zone; wear: levels wear; rest: pauses cleaning at closing
+//! checkpoints/  the mapping on media: pages, and write; anchors: where it is, and which zones to scan
 //! dump/         only where there is energy for one: what is written at a power loss
-//!   mapping_log   changes since the checkpoint, kept small enough to be dumped; backup: delta pages
-//!   energy        what the energy is enough for; header, write, area: the dump
-//! recovery/     from media alone to an FTL: survey: where to begin, checkpoint, dump: found and read;
-//!               log_scan: what zones say since, and is all of it there; merge: a dump's mapping
-//! command_tasks           commands go on when their caller gives them up
+//!   mapping_log   changes since the checkpoint, limited to what can be dumped; backup: delta pages
+//!   energy        divides the stored energy; header, write, area: the dump
+//! recovery/     from media alone to an FTL: survey: where to begin; find_checkpoint, find_dump
+//!               log_scan: the changes since, and whether all are there; merge: a dump's mapping
+//! command_tasks           commands run to their end even if their caller drops the future
 //! ```
 //!
 //! **The log rule.** Every change takes the next [`Version`](tantalum_base::Version) of one

@@ -1,4 +1,4 @@
-//! What an FTL is made with, and whether a geometry can carry it.
+//! The settings of an FTL, and whether a geometry has room for them.
 use tantalum_base::{Error, ErrorKind, Result};
 use tantalum_media::ZoneGeometry;
 use tantalum_policy::CleaningSpec;
@@ -6,13 +6,13 @@ use tantalum_policy::CleaningSpec;
 use crate::checkpoints::pages;
 use crate::dump::energy::{DumpOptions, Layout};
 
-/// Resets that zones may differ by, unless told otherwise: a few percent of what MLC flash endures.
+/// Default of `wear_spread_max`: a few percent of the endurance of MLC flash.
 const WEAR_SPREAD_MAX: u32 = 128;
 
-/// Slots between two checkpoints, in slots of a checkpoint: what they cost, and what a recovery
-/// may have to scan.
+/// Slots between two checkpoints, as a multiple of a checkpoint's: balances its cost against what a
+/// recovery must scan.
 const INTERVAL: u64 = 32;
-/// The same where a dump is taken back instead, and only changes that are written down count.
+/// The same with a dump, where recovery reads only the delta pages instead of scanning.
 const INTERVAL_WITH_DUMP: u64 = 256;
 
 /// Settings of a page-mapping FTL. All sizes in pages, slots or zones.
@@ -24,26 +24,25 @@ pub struct FtlOptions {
     pub cleaning_low_zones: u32,
     /// Cleaning stops when this many zones are free beyond the reserve.
     pub cleaning_high_zones: u32,
-    /// A checkpoint is written after this many slots were appended; 0 chooses 32 times the
-    /// size of a checkpoint, 256 times where there is energy for a dump, at least 4096.
+    /// A checkpoint is written after so many appended slots; 0 chooses 32 times the size of a
+    /// checkpoint, 256 times with a dump, at least 4096.
     pub checkpoint_interval_slots: u64,
-    /// Entries in the table of pages that share a slot, one a page beyond the first; `None` lets
-    /// it grow. SHARE, section 4.2.1, has 250 or 500. Where it is full, contents to share are
-    /// copied.
+    /// Entries in the table of reference lists, one per page beyond the first of a slot; `None`: no
+    /// limit. SHARE, section 4.2.1, has 250 or 500. Where it is full, contents to share are copied.
     pub share_entries_max: Option<u32>,
-    /// What is dumped when the power is lost; none where there is no energy for it.
+    /// The limits of the dump at a power loss; `None` where there is no energy for one.
     pub dump: Option<DumpOptions>,
-    /// Which zone is cleaned next.
+    /// The policy that chooses the next zone to clean.
     pub cleaning: CleaningSpec,
-    /// Zones of cold content are emptied when the most worn zone has more resets than theirs by more
+    /// Zones of cold content are emptied when the most worn zone has more resets than they by more
     /// than this; `u32::MAX` never empties any.
     pub wear_spread_max: u32,
-    /// Nothing is written to the medium: recovery ends in memory alone, and every change is refused
-    /// as [`ErrorKind::ReadOnly`].
+    /// Writes nothing to the medium: recovery ends in memory, and every change is refused as
+    /// [`ErrorKind::ReadOnly`].
     pub read_only: bool,
-    /// Where changes that were durable are damaged and nobody knows which pages they were of, or a
-    /// part of the map is, the device is opened all the same: what is given up the report of the
-    /// recovery says. Otherwise that is `Corrupt`.
+    /// Opens the device even where durable changes are damaged and their pages are unknown, or a
+    /// part of the map is damaged; the recovery report says what is given up. Otherwise that is
+    /// `Corrupt`.
     pub accept_loss: bool,
 }
 
@@ -64,23 +63,23 @@ impl FtlOptions {
         }
     }
 
-    /// How a dump's budget is divided up on `geometry`, where there is one.
+    /// How the dump's budget is divided on `geometry`, if there is a dump.
     pub(crate) fn layout(&self, geometry: &ZoneGeometry) -> Result<Option<Layout>> {
         self.dump.as_ref().map(|dump| Layout::new(geometry, self.pages, dump)).transpose()
     }
 
-    /// Zones that the dump and delta pages take besides what a device without them has.
+    /// Zones for the dump and delta pages, beyond those of a device without a dump.
     ///
     /// # Errors
     /// `InvalidInput` where the dump's budget is too small.
     pub fn dump_zones(&self, geometry: &ZoneGeometry) -> Result<u32> {
-        // Deltas in force, and those that take their place.
+        // Delta pages in force, and those that replace them.
         let zones = |layout: Layout| layout.zones + 2 * layout.delta_zones;
         Ok(self.layout(geometry)?.map_or(0, zones))
     }
 
-    /// Checks that `geometry`, less `retired` zones, can carry the logical pages with space to
-    /// clean in.
+    /// Checks that `geometry`, without `retired` zones, has room for the logical pages and for
+    /// cleaning.
     pub fn check(&self, geometry: &ZoneGeometry, retired: u32) -> Result<()> {
         let most = pages_max(geometry, retired + self.dump_zones(geometry)?);
         if self.pages == 0 || self.pages > most {
@@ -114,18 +113,18 @@ impl FtlOptions {
     }
 }
 
-/// Zones that hosts may not fill: one for cleaning to copy into, one in place of a zone in which
-/// a program fails meanwhile, and enough for a checkpoint to be written beside the old one.
+/// Zones that hosts may not fill: one for cleaning to copy into, one to replace a zone in which a
+/// program fails, and enough for the next checkpoint beside the previous one.
 pub(crate) fn reserve_zones(geometry: &ZoneGeometry, pages: u64) -> u32 {
     2 + checkpoint_zones(geometry, pages)
 }
 
-/// Zones that one whole checkpoint takes when it starts in a fresh zone.
+/// Zones of one whole checkpoint that starts in a fresh zone.
 fn checkpoint_zones(geometry: &ZoneGeometry, pages: u64) -> u32 {
     pages::slots_max(geometry, pages).div_ceil(u64::from(packed_slots(geometry))).max(1) as u32
 }
 
-/// Slots of a zone that hold pages when it is filled with the longest appends.
+/// Slots with pages in a zone that is filled with the longest appends.
 pub(crate) fn packed_slots(geometry: &ZoneGeometry) -> u32 {
     let whole = geometry.append_slots(geometry.append_pages_max);
     let full_appends = geometry.slots_per_zone / whole;
@@ -133,8 +132,8 @@ pub(crate) fn packed_slots(geometry: &ZoneGeometry) -> u32 {
     full_appends * geometry.append_pages_max + rest
 }
 
-/// Slots that relocating `live` pages takes at the most: the append that reaches a zone's end goes
-/// on in the next, and what remains there may be too short for another.
+/// Most slots to relocate `live` pages: the append that reaches a zone's end continues in the next,
+/// and the rest may be too short for another append.
 pub(crate) fn relocation_slots_max(geometry: &ZoneGeometry, live: u32) -> u32 {
     let most = geometry.append_pages_max;
     let rest = live % most;
@@ -143,33 +142,33 @@ pub(crate) fn relocation_slots_max(geometry: &ZoneGeometry, live: u32) -> u32 {
     live / most * geometry.append_slots(most) + rest + split
 }
 
-/// Live pages that a zone must have so that emptying it may give no space.
+/// Live pages with which emptying a zone may gain no space.
 fn unrewarding_pages(geometry: &ZoneGeometry) -> u32 {
     let gives = |live: &u32| relocation_slots_max(geometry, *live) < geometry.slots_per_zone;
     (0..=geometry.slots_per_zone).take_while(gives).count() as u32
 }
 
-/// Logical pages that `geometry`, less `retired` zones, can offer at the most: what is left after the reserve, the
-/// zones that are open, the checkpoint in force, and one zone of garbage to find. However evenly
-/// the garbage is spread, some zone must be worth cleaning.
+/// Most logical pages that `geometry`, without `retired` zones, can offer: what is left after the
+/// reserve, the open zones, the checkpoint in force, and one zone of garbage. However the garbage
+/// is spread, some zone must be worth cleaning.
 pub fn pages_max(geometry: &ZoneGeometry, retired: u32) -> u64 {
     let usable = geometry.zones.saturating_sub(retired);
     let packed = u64::from(packed_slots(geometry));
     let unrewarding = u64::from(unrewarding_pages(geometry));
-    // The overhead depends on the pages offered; the fixed point is reached in a few steps.
+    // The overhead depends on the pages offered; a few steps reach the fixed point.
     let mut pages = u64::from(usable) * packed;
     for _ in 0..8 {
         let checkpoints = checkpoint_zones(geometry, pages.max(1));
-        // Reserve, checkpoint in force with its open zone, host's and cleaning's open zones,
-        // one of garbage.
+        // Reserve, checkpoint in force with its open zone, open zones of hosts and of cleaning, one
+        // zone of garbage.
         let overhead = (2 + checkpoints) + (checkpoints + 1) + 2 + 1;
         let rest = u64::from(usable.saturating_sub(overhead));
         if usable == overhead {
-            // The host's open zone and the one of garbage hold something, too: half of a zone's
-            // pages leave space in either.
+            // The hosts' open zone and the one of garbage also hold pages: half a zone's pages
+            // leave space in either.
             return unrewarding / 2;
         }
-        // The zone of garbage counts among those of which one must be worth cleaning.
+        // The zone of garbage is among those of which one must be worth cleaning.
         let next = (rest * packed).min(((rest + 1) * unrewarding).saturating_sub(1));
         if next == pages {
             break;

@@ -1,4 +1,4 @@
-//! The parts of an FTL, and the changes that concern several of them at once.
+//! The parts of an FTL, and the changes that concern several of them.
 use tantalum_base::{PageNo, PageRange, Result, SlotNo, Version};
 use tantalum_media::ZoneMedia;
 
@@ -13,28 +13,28 @@ use crate::relocation::Relocation;
 use crate::space::Space;
 use crate::statistics::FtlStatistics;
 
-/// All that an FTL knows. Each part keeps its own invariants (`validate`); what is here keeps them
-/// in step.
+/// The whole state of an FTL. Each part keeps its own invariants (`validate`); the methods here
+/// keep the parts consistent with each other.
 pub(crate) struct Parts {
     pub map: Mapping,
     pub space: Space,
     pub log: Log,
     pub relocation: Relocation,
     pub checkpoints: Checkpoints,
-    /// Where there is energy for a dump.
+    /// `None` where there is no energy for a dump.
     pub dump: Option<Dump>,
     pub statistics: FtlStatistics,
 }
 
 impl Parts {
-    /// Those of an FTL on `media` that holds nothing.
+    /// The parts of an FTL on empty `media`.
     pub fn new<M: ZoneMedia>(media: &M, options: &FtlOptions) -> Result<Self> {
         let geometry = media.geometry();
         let layout = options.layout(&geometry)?;
         let slots = u64::from(geometry.zones) * u64::from(geometry.slots_per_zone);
         let delta_zones = layout.map_or(0, |layout| layout.delta_zones);
         let reserve = reserve_zones(&geometry, options.pages) + delta_zones;
-        // With a dump what recovery starts from is in the zones.
+        // With a dump, recovery starts from the zones.
         let anchors = media.anchors() > 0 && layout.is_none();
         Ok(Parts {
             map: Mapping::new(options.pages, slots, !M::READS_SPARES),
@@ -61,8 +61,8 @@ impl Parts {
         self.log.shares.visible(page, self.map.get(page))
     }
 
-    /// Puts `entry` in force where it is newer than what is known; keeps the live counts.
-    /// Returns whether it was.
+    /// Puts `entry` in the mapping if it is newer than the present one, and updates the live
+    /// counts. Returns whether it did.
     pub fn apply(&mut self, page: PageNo, entry: MapEntry) -> bool {
         if entry.version <= self.map.get(page).version {
             return false;
@@ -71,26 +71,26 @@ impl Parts {
         true
     }
 
-    /// A batch returned in which `page` is as `entry` says: puts that in force where no newer change is.
+    /// Notes that a batch returned that wrote `entry` of `page`: maps it unless a newer change is mapped.
     pub fn batch_wrote(&mut self, page: PageNo, entry: MapEntry) {
-        // Where a share wrote it again, cleaning may have moved what is taken back with it.
+        // If a share wrote it again, cleaning may have moved the content that undoing the share restores.
         self.log.shares.rewritten(page, entry.version, || self.map.get(page));
         if !self.apply(page, entry) {
-            self.came_late(page, entry);
+            self.returned_late(page, entry);
         }
     }
 
-    /// The change `entry` of `page` returned when a newer one was in force already. A power cut may undo
-    /// that one, and so may a share that fails: then this is what is there.
-    fn came_late(&mut self, page: PageNo, entry: MapEntry) {
+    /// Notes the change `entry` of `page`, which returned after a newer one was mapped. If a power
+    /// cut or a failure undoes the newer one, this is the page's content.
+    fn returned_late(&mut self, page: PageNo, entry: MapEntry) {
         if let Place::At(slot) = entry.place {
             let newer = self.map.get(page).version;
             self.space.replaced(slot, newer);
         }
-        self.log.shares.came_late(page, entry);
+        self.log.shares.returned_late(page, entry);
     }
 
-    /// Puts `entry` in force; keeps the live counts, and notes the change for a dump.
+    /// Maps `entry`; updates the live counts, and notes the change for a dump.
     pub fn replace(&mut self, page: PageNo, entry: MapEntry) {
         if let Some(dump) = &mut self.dump {
             dump.log.mark(page);
@@ -98,7 +98,7 @@ impl Parts {
         self.put(page, entry);
     }
 
-    /// Puts `entry` in force; keeps the live counts. The caller notes the change for a dump.
+    /// Maps `entry` and updates the live counts. The caller notes the change for a dump.
     pub fn put(&mut self, page: PageNo, entry: MapEntry) {
         let change = self.map.set(page, entry);
         if let Some(left) = change.left {
@@ -114,7 +114,7 @@ impl Parts {
         }
     }
 
-    /// Puts the trims among records of `version` in force.
+    /// Applies the trims among the records of `version`.
     pub fn apply_trims(&mut self, changes: &[Record], version: Version) {
         for change in changes {
             let Record::Trim(range) = change else { continue };
@@ -129,7 +129,7 @@ impl Parts {
                 self.put(page, MapEntry::trimmed(version));
                 self.statistics.pages_trimmed += u64::from(entry.place != Place::Unmapped);
             } else {
-                self.came_late(page, MapEntry::trimmed(version));
+                self.returned_late(page, MapEntry::trimmed(version));
             }
         }
         if let Some(dump) = &mut self.dump {
@@ -137,7 +137,7 @@ impl Parts {
         }
     }
 
-    /// The record page `own` of `version` is in force: its slot is live, and the one before no more.
+    /// Puts the record page `own` of `version` in force: its slot is live, its former slot no longer.
     pub fn put_record(&mut self, version: Version, own: OwnPage) {
         if let Some(before) = self.log.records.insert(version, own) {
             self.drop_record(before);
@@ -146,13 +146,13 @@ impl Parts {
         self.space.add_live(own.slot);
     }
 
-    /// The record page in `slot` is needed no more.
+    /// Marks the record page in `slot` as no longer needed.
     pub fn drop_record(&mut self, slot: SlotNo) {
         self.map.set_record(slot, false);
         self.space.remove_live(slot);
     }
 
-    /// Panics where a part contradicts itself, or another one. For tests.
+    /// Panics where parts are inconsistent. For tests.
     pub fn validate(&self) {
         self.space.validate();
         self.log.validate();

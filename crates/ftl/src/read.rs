@@ -7,12 +7,12 @@ use crate::ftl::Ftl;
 use crate::map::{MapEntry, Place};
 
 impl<M: ZoneMedia> Ftl<M> {
-    /// Reads `pages` into `out` (same length), all as they are at one moment. A page never written or
-    /// trimmed reads as zeros.
+    /// Reads `pages` into `out` (same length), all as of one moment. A page that was never written,
+    /// or was trimmed, reads as zeros.
     ///
     /// # Errors
-    /// `Checksum` or `Uncorrectable`, with page and slot, where the medium does not give back
-    /// what was written: never a wrong byte.
+    /// `Checksum` or `Uncorrectable`, with page and slot, where the medium does not return what was
+    /// written: never a wrong byte.
     pub async fn read(&self, pages: &[PageNo], out: &mut [M::Page]) -> Result<()> {
         assert_eq!(pages.len(), out.len());
         if let ([page], [out]) = (pages, &mut *out) {
@@ -21,12 +21,12 @@ impl<M: ZoneMedia> Ftl<M> {
         self.read_at_once(pages.iter().copied().zip(0..), out).await
     }
 
-    /// Reads each of the `wanted` pages into `out`, at the index that comes with it. They are read as
-    /// they are when this is first polled, whatever happens to them meanwhile. So a caller that takes
-    /// other pages from a cache in the same step has all of them as they are at one moment.
+    /// Reads each of the `wanted` pages into `out`, at the index that comes with it, all as of the
+    /// first poll. So a caller that takes other pages from a cache in the same step has all of them
+    /// as of one moment.
     ///
     /// # Errors
-    /// Those of [`read`](Self::read).
+    /// As [`read`](Self::read).
     pub async fn read_at_once(
         &self,
         wanted: impl IntoIterator<Item = (PageNo, usize)>,
@@ -52,7 +52,7 @@ impl<M: ZoneMedia> Ftl<M> {
         if slots.is_empty() {
             return Ok(());
         }
-        // What was looked up stays where it is, though newer contents may be in force elsewhere.
+        // Pinned slots keep their content, even if newer content is mapped elsewhere.
         let _pinned = self.pins.pin(&slots);
         let mut contents = vec![M::Page::zero(); slots.len()];
         let mut spares = vec![None; slots.len()];
@@ -62,14 +62,14 @@ impl<M: ZoneMedia> Ftl<M> {
             if read.is_ok() && entry.holds(page, &content, spare.as_ref()) {
                 out[index] = content;
             } else {
-                // Damaged: one at a time finds out which, and where.
+                // Something is damaged: reading one page at a time finds out what.
                 self.read_version(page, entry, &mut out[index]).await?;
             }
         }
         Ok(())
     }
 
-    /// Reads one page; again where it was written meanwhile.
+    /// Reads one page; again if it was written meanwhile.
     async fn read_one(&self, page: PageNo, out: &mut M::Page) -> Result<()> {
         loop {
             let entry = self.parts.borrow().visible(page);
@@ -84,7 +84,7 @@ impl<M: ZoneMedia> Ftl<M> {
         }
     }
 
-    /// Reads the version of `page` that `entry` tells, from where cleaning moved it meanwhile if need be.
+    /// Reads the version of `page` in `entry`, from its new place if cleaning has moved it.
     async fn read_version(
         &self,
         page: PageNo,
@@ -104,7 +104,7 @@ impl<M: ZoneMedia> Ftl<M> {
         }
     }
 
-    /// Reads what `slot` must hold, as `entry` of `page` says.
+    /// Reads `slot`, which must hold `page` as `entry` describes.
     async fn read_slot(
         &self,
         page: PageNo,

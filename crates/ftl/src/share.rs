@@ -1,14 +1,13 @@
-//! Shares: pages are remapped to other pages' contents, by a change of the mapping alone (SHARE, section
+//! Shares: remap pages to other pages' contents, by a change of the mapping alone (SHARE, section
 //! 4.2).
 //!
-//! A batch is one record page of the log, so it is all or nothing like any batch. It is in force
-//! from the moment at which it takes its version: a write that comes behind it in the log comes
-//! behind it for readers too, who see it when all of it is in force. What it points to stays: the slot
-//! has one page more from then on.
+//! A batch is one record page of the log, so it is atomic like any batch. It is in the mapping as
+//! soon as it has its version: a later write in the log is newer for readers too, who see it when
+//! all of it is in force. The shared slots stay live: each has one page more from then on.
 //!
-//! Some contents are written again instead, in the same batch: where the table of references is full,
-//! where a slot has as many pages as cleaning can name in one append, and where cleaning is
-//! emptying the slot's zone.
+//! Some contents are written again instead, in the same batch: where the table of reference lists
+//! is full, where a slot has as many pages as cleaning can name in one append, and where cleaning
+//! is emptying the slot's zone.
 use std::future::ready;
 use tantalum_base::{Error, ErrorKind, PageNo, Payload, Result, Version};
 use tantalum_media::ZoneMedia;
@@ -21,7 +20,7 @@ use crate::map::{MapEntry, Place};
 use crate::parts::Parts;
 use crate::read::lost;
 
-/// How a batch of pairs is carried out.
+/// How to carry out a batch of pairs.
 struct Plan {
     shares: Vec<Share>,
     copies: Vec<Copy>,
@@ -37,29 +36,29 @@ struct Copy {
 }
 
 impl Plan {
-    /// Pages of the batch in the log.
+    /// Number of pages of the batch in the log.
     fn pages(&self) -> u32 {
         self.copies.len() as u32 + u32::from(!self.shares.is_empty())
     }
 }
 
 impl<M: ZoneMedia> Ftl<M> {
-    /// Pairs that one batch may have: what a record page holds, and where all of them were
-    /// written again, what finds space.
+    /// Most pairs of one batch: what fits in a record page and, if all of them were written again,
+    /// in the free space.
     pub fn share_pairs_max(&self) -> u32 {
         let parts = self.parts.borrow();
         let dumped_max = parts.dump.as_ref().map_or(u32::MAX, |dump| dump.layout.shares_max);
         (SHARES_MAX as u32).min(self.batch_pages_max()).min(dumped_max)
     }
 
-    /// Each left page takes the right page's content, as one atomic batch. No page may be left
-    /// twice, or left and right. `placed` is called when the batch has its place in the order of
-    /// all changes and the mapping shows all of it. Durability as [`write`](Self::write).
+    /// Remaps each left page to the right page's content, as one atomic batch. No page may be left
+    /// in two pairs, or left in one and right in another. `placed` is called when the batch has its
+    /// versions and the mapping shows all of it. Durability as [`write`](Self::write).
     ///
     /// # Errors
-    /// `Unmapped` where a right page holds nothing, `Uncorrectable` where the medium lost it,
-    /// `TooLarge` above [`share_pairs_max`](Self::share_pairs_max); besides those of `write`. All
-    /// of them change nothing.
+    /// `Unmapped` where a right page has no content, `Uncorrectable` where the medium lost it,
+    /// `TooLarge` above [`share_pairs_max`](Self::share_pairs_max), and those of `write`; with
+    /// nothing changed.
     pub async fn share(
         &self,
         pairs: &[(PageNo, PageNo)],
@@ -73,10 +72,10 @@ impl<M: ZoneMedia> Ftl<M> {
             let context = format!("a share of {} pages is over the limit", pairs.len());
             return Err(Error::new(ErrorKind::TooLarge, context));
         }
-        // Nobody else takes versions or shares from here on; what was placed before may still
-        // return and change the mapping.
+        // No other batch takes versions from here on; earlier ones may still return and change the
+        // mapping.
         let turn = self.log.turn.acquire(1).await;
-        // Until the batch is durable a dump must be able to take it back as well.
+        // Until the batch is durable a dump must have room to undo it.
         let _undo = self.reserve_entries(pairs.len() as u32).await?;
         let reservation = self.reserve_entries(pairs.len() as u32).await?;
         let (plan, contents) = self.plan_share(pairs).await?;
@@ -90,8 +89,8 @@ impl<M: ZoneMedia> Ftl<M> {
             buffer.push_data(copy.left, content);
         }
         let version = self.parts.borrow_mut().apply_plan(&plan);
-        // Pages that are written again enter the mapping when their append returns. Until then another
-        // share would see their old content beside the new content of the others.
+        // Pages that are written again are mapped when their append returns. Until then another
+        // share would see their old content beside the new content of the other pages.
         let mut placed = Some(placed);
         if plan.copies.is_empty()
             && let Some(placed) = placed.take()
@@ -119,8 +118,8 @@ impl<M: ZoneMedia> Ftl<M> {
         logged
     }
 
-    /// Makes space for `pairs` and reads what has to be written again. The plan holds until the
-    /// caller awaits something.
+    /// Makes space for `pairs` and reads what must be written again. The plan holds until the
+    /// caller's next await.
     async fn plan_share(&self, pairs: &[(PageNo, PageNo)]) -> Result<(Plan, Vec<M::Page>)> {
         loop {
             self.check_latch()?;
@@ -157,8 +156,8 @@ impl<M: ZoneMedia> Ftl<M> {
                 }
             };
             let right_version = entry.version;
-            // Cleaning names all pages of a slot in the append of its copy, which for that needs
-            // space for one page more; whatever else of this batch goes to the slot fits as well.
+            // Cleaning names all pages of a slot in the append of its copy, with one reference page
+            // for them; other pairs of this batch with the same slot must fit too.
             let fits = self.geometry.append_pages_max > 1
                 && parts.map.pages_of(slot).nth(REFERENCES_MAX - SHARES_MAX).is_none();
             let stays = !parts.space.get(self.geometry.zone_of(slot)).being_emptied;
@@ -175,11 +174,11 @@ impl<M: ZoneMedia> Ftl<M> {
 }
 
 impl Parts {
-    /// Puts the shares of `plan` in force under the next version, which this returns, and notes for each
-    /// page of it how to take it back.
+    /// Maps the shares of `plan` under the next version, which it returns, and notes for each page
+    /// how to undo it.
     fn apply_plan(&mut self, plan: &Plan) -> Version {
-        // The batch is seen as a whole, which it is when those that are written again are in the
-        // mapping too.
+        // The batch becomes visible as a whole, when the pages that are written again are mapped
+        // too.
         let hidden = !plan.copies.is_empty() && !Fault::SharesSeenByHalves.is_planted();
         let version = self.log.next_version();
         for share in &plan.shares {
@@ -191,7 +190,7 @@ impl Parts {
                 self.log.shares.hide(undo);
             }
         }
-        // Those that are written again come behind the record, under versions of their own.
+        // Pages that are written again follow the record, with versions of their own.
         let first = version.0 + u64::from(!plan.shares.is_empty());
         for (copy, version) in plan.copies.iter().zip(first..) {
             let (page, version) = (copy.left, Version(version));
@@ -200,9 +199,9 @@ impl Parts {
         version
     }
 
-    /// The log failed: takes the shares of `version` back, of which nobody was told. What they had
-    /// replaced is still there, since its zone waits for them to be durable. A later share of the page,
-    /// under way as well, is to fall back on that too, and not on what was taken back.
+    /// Undoes the shares of `version` after a failure of the log; none was acknowledged. What they
+    /// had replaced is still there, since its zone waits until they are durable. A later share of
+    /// the same page must then restore that too, instead of the undone share.
     fn undo_shares(&mut self, version: Version) {
         for failed in self.log.shares.take_failed(version) {
             if self.map.get(failed.page).version == version {

@@ -1,7 +1,7 @@
-//! What an FTL counted since it was opened.
+//! The counters of an FTL.
 use tantalum_runtime::{DeviceCounters, DumpCounters};
 
-/// Counters of an FTL since it was opened, and what its zones look like now.
+/// Counters of an FTL since it was opened, and the present state of its zones.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct FtlStatistics {
     /// Pages that hosts wrote (after coalescing above).
@@ -22,8 +22,8 @@ pub struct FtlStatistics {
     pub pages_trimmed: u64,
     /// Pages that were remapped to another page's content: a change of the mapping alone.
     pub pages_shared: u64,
-    /// Pages to share whose content was written again instead, as the table of references was full
-    /// or the content was being relocated.
+    /// Pages to share whose content was written again instead, as the table of reference lists was
+    /// full or the content was being relocated.
     pub pages_share_copied: u64,
     /// Checkpoints written.
     pub checkpoints: u64,
@@ -43,22 +43,22 @@ pub struct FtlStatistics {
     pub mapping_bytes: u64,
     /// Slots that hold the content of several pages.
     pub shared_slots: u64,
-    /// Entries in the table of references: pages beyond the first of a slot.
+    /// Entries in the table of reference lists: pages beyond the first of a slot.
     pub shared_entries: u64,
-    /// Bytes of memory in the table of references, part of `mapping_bytes`.
+    /// Bytes of memory in the table of reference lists, part of `mapping_bytes`.
     pub shared_bytes: u64,
-    /// Mapping entries that a dump would have to hold now, where there is energy for one.
+    /// Mapping entries that a dump would hold now, where there is energy for one.
     pub changed_entries: u32,
-    /// Most that there ever were.
+    /// The largest `changed_entries` so far.
     pub changed_entries_max: u32,
-    /// Delta pages written: changed entries, backed up so that a dump need not hold them.
+    /// Delta pages written: changed entries that a dump need not hold any more.
     pub delta_pages: u64,
     /// Bytes that the stored energy can dump; 0 without any.
     pub dump_budget_bytes: u64,
 }
 
 impl FtlStatistics {
-    /// Slots programmed a page that hosts wrote; 0 before the first write.
+    /// Slots programmed per page that hosts wrote; 0 before the first write.
     pub fn write_amplification(&self) -> f64 {
         if self.host_pages == 0 {
             return 0.0;
@@ -66,7 +66,7 @@ impl FtlStatistics {
         self.slots_programmed as f64 / self.host_pages as f64
     }
 
-    /// The FTL's share of a device's counters.
+    /// The FTL's part of a device's counters.
     pub fn counters(&self) -> DeviceCounters {
         DeviceCounters {
             layer_pages_written: self.host_pages,

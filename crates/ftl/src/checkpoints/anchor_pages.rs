@@ -1,4 +1,4 @@
-//! What anchors say, as bytes, and which of them are in force (docs/format.md, "Anchors").
+//! The content of anchors as bytes, and which anchors are in force (docs/format.md, "Anchors").
 use std::collections::BTreeMap;
 use tantalum_base::{SlotNo, ZoneNo};
 use tantalum_media::file_zones::ANCHOR_BYTES_MAX;
@@ -8,7 +8,7 @@ pub(crate) const EXTENT_BYTES: usize = 8;
 pub(crate) const ZONE_BYTES: usize = 16;
 pub(crate) const CLEAN: u32 = 1;
 pub(crate) const ANY_ZONE: u32 = 2;
-/// Pages of a checkpoint that lie one behind the other.
+/// Consecutive pages of a checkpoint.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Extent {
     pub first: SlotNo,
@@ -19,41 +19,41 @@ pub(crate) struct Extent {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct NotedZone {
     pub zone: ZoneNo,
-    /// Its opening; 0 where it had not been opened yet.
+    /// The number of its opening; 0 where it had not been opened yet.
     pub epoch: u64,
     pub stream: u8,
-    /// Slots that recovery need not look at.
+    /// Slots that recovery need not scan.
     pub covered_slots: u32,
 }
 
-/// What the anchors of an era say together.
+/// The combined content of an era's anchors.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Era {
     /// The checkpoint in force.
     pub checkpoint: u64,
-    /// Where its pages lie, in order.
+    /// The slots of its pages, in order.
     pub extents: Vec<Extent>,
     pub zones: Vec<NotedZone>,
-    /// Nothing was appended behind the checkpoint.
+    /// Nothing was appended after the checkpoint.
     pub clean: bool,
     /// Zones may have been opened that are not among `zones`.
     pub any_zone: bool,
 }
 
-/// What every anchor begins with.
+/// The header of every anchor.
 #[derive(Clone, Copy)]
 pub(crate) struct Head {
     /// Number of the era.
     pub era: u64,
     pub checkpoint: u64,
     pub flags: u32,
-    /// Anchors that begin the era: it is in force when all of them are there.
+    /// Number of anchors that begin the era: it is in force when all of them are there.
     pub starts: u32,
-    /// Which of the era's anchors this is, from 0.
+    /// Index of this anchor in its era.
     pub index: u32,
 }
 
-/// The parts of one anchor.
+/// The content of one anchor.
 pub(crate) struct Anchor<'a> {
     pub head: Head,
     pub extents: &'a [Extent],
@@ -82,7 +82,7 @@ impl Anchor<'_> {
     }
 }
 
-/// An anchor as it was read.
+/// An anchor that was read.
 pub(crate) struct Read {
     pub head: Head,
     pub extents: Vec<Extent>,
@@ -131,7 +131,7 @@ pub(crate) fn in_force(anchors: &BTreeMap<u64, Read>) -> Option<Vec<(u64, &Read)
     for (_, era) in eras.into_iter().rev() {
         let (_, last) = era.last()?;
         if last.head.index + 1 < last.head.starts {
-            // Its beginning was cut short: the one before is in force.
+            // Its beginning was interrupted: the previous era is in force.
             continue;
         }
         let whole = (0..).zip(&era).all(|(index, (_, read))| read.head.index == index);

@@ -1,13 +1,12 @@
-//! Anchors: what recovery is told beforehand, on media that keep pages for it beside their zones.
+//! Anchors: tell recovery where to begin, on media that keep pages for them beside their zones.
 //!
-//! An era begins when a checkpoint comes into force. Its anchors say where the checkpoint lies and
-//! which zones have been opened since it was begun; before a zone is opened that is among none of
-//! them, another anchor says that it may be. So recovery looks at these zones alone, however many
-//! the device has, and a zone cannot seem to be what it was before: it is known which ones may have
-//! been filled again. An anchor that closes the era says that nothing was appended behind the
-//! checkpoint.
+//! An era begins when a checkpoint comes into force. Its anchors give the checkpoint's slots and
+//! the zones opened since it was begun; before any other zone is opened, another anchor declares
+//! that it may be. So recovery scans only these zones, however many the device has, and cannot
+//! mistake a zone that was refilled for its earlier content. An anchor that closes the era says
+//! that nothing was appended after the checkpoint.
 //!
-//! Where anchors are damaged, recovery looks at every zone.
+//! Where anchors are damaged, recovery scans every zone.
 use std::collections::BTreeMap;
 use tantalum_base::{PAGE_BYTES, Result, SlotNo, ZoneNo};
 use tantalum_media::ZoneMedia;
@@ -22,19 +21,19 @@ use crate::ftl::Ftl;
 use crate::parts::Parts;
 use crate::space::{Space, Stream, Zone, ZoneState};
 
-/// Bytes of zones that one anchor says may be opened, so that few anchors are written, and
-/// recovery has little to look at that was not opened after all.
+/// Bytes of zones that one anchor declares ahead: enough that few anchors are written, and few that
+/// recovery scans unopened zones in vain.
 const AHEAD_BYTES: u64 = 64 << 20;
 
-/// Numbers of anchors, and what the present era says already.
+/// The numbering of anchors, and what those of the present era have declared.
 pub(crate) struct Anchors {
-    // Of the anchor that was written last, and of the first of the present era.
+    // Numbers of the last anchor, and of the first of the present era.
     last: u64,
     first: u64,
     // The highest number of an era so far, and that of the present one.
     highest_era: u64,
     era: u64,
-    // Anchors of the present era so far, and how many of these began it.
+    // Number of anchors of the present era, and of those that began it.
     count: u32,
     starts: u32,
     checkpoint: u64,
@@ -42,8 +41,8 @@ pub(crate) struct Anchors {
     declared: Vec<bool>,
     declared_zones: u32,
     any_zone: bool,
-    /// The era that an earlier opening left. It may be there in one copy alone, so that it is begun anew
-    /// with the first anchor that is written.
+    /// The era that an earlier opening left. Only one copy of its anchors may exist, so that it is
+    /// written anew with the first anchor.
     inherited: Option<Era>,
 }
 
@@ -64,7 +63,7 @@ impl Anchors {
         }
     }
 
-    /// Another era begins, of `checkpoint`.
+    /// Begins the next era, of `checkpoint`.
     fn begin(&mut self, checkpoint: u64) {
         self.highest_era += 1;
         (self.era, self.checkpoint) = (self.highest_era, checkpoint);
@@ -73,7 +72,7 @@ impl Anchors {
         self.inherited = None;
     }
 
-    /// The head of the next anchor, which this counts.
+    /// The header of the next anchor, which this counts.
     fn next(&mut self, clean: bool) -> Head {
         self.last += 1;
         let index = self.count;
@@ -88,12 +87,12 @@ impl Anchors {
         }
     }
 
-    /// `zone` was given up: it needs another anchor before it is opened again.
+    /// Notes that `zone` was given up: it needs another anchor before it is opened again.
     pub fn given_up(&mut self, zone: ZoneNo) {
         self.declared[zone.index()] = false;
     }
 
-    /// Those of `media`, and the era that they tell of; `None` where there are none, or not all of them.
+    /// Reads the anchors of `media`; returns also their era, `None` where an anchor is missing.
     pub async fn read<M: ZoneMedia>(media: &M) -> Result<(Self, Option<Era>)> {
         let mut read: BTreeMap<u64, Read> = BTreeMap::new();
         for (number, bytes) in media.read_anchors().await? {
@@ -106,8 +105,8 @@ impl Anchors {
         let mut anchors = Anchors::new(media.geometry().zones);
         anchors.highest_era = read.values().map(|read| read.head.era).max().unwrap_or(0);
         let found = in_force(&read);
-        // What is behind the era in force never came to be: its numbers are used again, so that however
-        // often an era is not begun to its end, the one in force stays.
+        // Later anchors are of an era that was not begun completely: their numbers are reused, so
+        // that the anchors of the era in force stay, however often that happens.
         let last = found.as_ref().and_then(|found| found.last()).map(|(number, _)| *number);
         anchors.last = last.or(read.keys().next_back().copied()).unwrap_or(0);
         let era = found.map(|found| Era::new(&found));
@@ -118,7 +117,7 @@ impl Anchors {
                 anchors.inherited = Some(era.clone());
             }
             None => {
-                // Until the next era begins nobody is to rely on what anchors say.
+                // Until the next era begins nobody may rely on anchors.
                 anchors.begin(0);
                 anchors.any_zone = true;
             }
@@ -126,17 +125,17 @@ impl Anchors {
         Ok((anchors, era))
     }
 
-    /// `zone`, which is about to be opened, and the undeclared ones among those that are opened after it.
+    /// `zone`, which is about to be opened, and the next free zones that are not declared.
     fn to_declare(&self, zone: ZoneNo, space: &Space) -> Vec<ZoneNo> {
         let zone_bytes = u64::from(space.geometry().slots_per_zone) * PAGE_BYTES as u64;
-        // The longer the era, the more at once: an era has few anchors.
+        // The longer the era, the more at once, as an era has few anchors.
         let most = (AHEAD_BYTES / zone_bytes).max(u64::from(self.declared_zones) / 4);
         let next = space.next_free(most.clamp(1, u64::from(u32::MAX)) as usize);
         let undeclared = |next: &ZoneNo| !self.declared[next.index()];
         std::iter::once(zone).chain(next.into_iter().filter(undeclared)).collect()
     }
 
-    /// Declares `zones`; what the next anchors have to say for that.
+    /// Declares `zones`; returns the content of the next anchors for that.
     fn declare(&mut self, zones: &[ZoneNo]) -> (Vec<Extent>, Vec<NotedZone>) {
         let unopened = zones.iter().map(|zone| NotedZone::unopened(*zone));
         match self.inherited.take() {
@@ -148,7 +147,7 @@ impl Anchors {
         }
     }
 
-    /// `zones` are declared: the anchors that say so are durable.
+    /// Notes that `zones` are declared: their anchors are durable.
     fn declared(&mut self, zones: &[ZoneNo]) {
         for zone in zones {
             self.declared[zone.index()] = true;
@@ -156,8 +155,8 @@ impl Anchors {
         self.declared_zones += zones.len() as u32;
     }
 
-    /// How `extents` and `zones` are divided up among the next anchors, of `most` that an era may
-    /// have. None where nothing need be said, since this era says already that it does not say all.
+    /// Splits `extents` and `zones` among the next anchors, of `most` that an era may have. None
+    /// where nothing need be written, since this era already says that its zones are incomplete.
     fn divide<'a>(
         &mut self,
         extents: &'a [Extent],
@@ -186,7 +185,7 @@ impl Anchors {
 }
 
 impl<M: ZoneMedia> Ftl<M> {
-    /// Changes what is known of anchors; `None` where the medium has none that are used.
+    /// Changes the state of anchors; `None` where the medium has none that are used.
     fn with_anchors<T>(&self, change: impl FnOnce(&mut Anchors) -> T) -> Option<T> {
         self.parts.borrow_mut().checkpoints.anchors.as_mut().map(change)
     }
@@ -196,7 +195,7 @@ impl<M: ZoneMedia> Ftl<M> {
         self.with_anchors(|anchors| anchors.declared[zone.index()]).unwrap_or(true)
     }
 
-    /// Makes sure that recovery looks at `zone`, which is about to be opened.
+    /// Makes sure that recovery scans `zone`, which is about to be opened.
     pub(crate) async fn declare(&self, zone: ZoneNo) -> Result<()> {
         if self.is_declared(zone) || Fault::ZonesUndeclared.is_planted() {
             return Ok(());
@@ -217,7 +216,7 @@ impl<M: ZoneMedia> Ftl<M> {
         Ok(())
     }
 
-    /// Begins the era of checkpoint `id`, whose pages lie in `places`.
+    /// Begins the era of checkpoint `id`, whose pages are in `places`.
     pub(crate) async fn begin_era(&self, id: u64, places: &[SlotNo]) -> Result<()> {
         if self.parts.borrow().checkpoints.anchors.is_none() {
             return Ok(());
@@ -231,9 +230,8 @@ impl<M: ZoneMedia> Ftl<M> {
         self.write_anchors(&extents(places), &noted, false).await
     }
 
-    /// Says that nothing was appended since the checkpoint in force, where that is so: the next
-    /// opening need look at nothing else. What is appended later needs another zone, and with it
-    /// another anchor.
+    /// Writes that nothing was appended since the checkpoint in force, if so: the next opening need
+    /// read nothing else. A later append needs another zone, and with it another anchor.
     pub(crate) async fn end_era(&self) -> Result<()> {
         if self.parts.borrow().checkpoints.anchors.is_none() {
             return Ok(());
@@ -262,14 +260,14 @@ impl<M: ZoneMedia> Ftl<M> {
         self.write_anchors(&[], &[], true).await
     }
 
-    /// Writes as many anchors of the present era as `extents` and `zones` take, one after the other.
+    /// Writes the anchors of the present era that `extents` and `zones` need, one after the other.
     async fn write_anchors(
         &self,
         extents: &[Extent],
         zones: &[NotedZone],
         clean: bool,
     ) -> Result<()> {
-        // The era before must stay until the next one has begun.
+        // The previous era's anchors must stay until the next era has begun.
         let most = u64::from(self.media.anchors() / 2);
         let divided = self.with_anchors(|anchors| anchors.divide(extents, zones, most));
         for (extents, zones) in divided.into_iter().flatten() {
@@ -285,7 +283,7 @@ impl<M: ZoneMedia> Ftl<M> {
     }
 }
 
-/// `extents` and then `zones`, in as few parts as fit into an anchor each; at least one.
+/// `extents` and then `zones`, in as few parts as fit in one anchor each; at least one.
 fn parts<'a>(
     mut extents: &'a [Extent],
     mut zones: &'a [NotedZone],
@@ -316,7 +314,7 @@ fn latest(zones: impl Iterator<Item = NotedZone>) -> Vec<NotedZone> {
     zones.into_values().collect()
 }
 
-/// Neighbouring `places` in one extent each.
+/// The `places`, with neighbours in one extent.
 fn extents(places: &[SlotNo]) -> Vec<Extent> {
     let mut extents: Vec<Extent> = Vec::new();
     for slot in places {
@@ -329,8 +327,8 @@ fn extents(places: &[SlotNo]) -> Vec<Extent> {
 }
 
 impl Parts {
-    /// The zones that an era says from its beginning, for a checkpoint in `places`: those opened
-    /// since it was begun, those of the checkpoint itself, and those that may be opened.
+    /// The zones that the first anchors of an era list, for a checkpoint in `places`: those opened
+    /// since it was begun, its own, and those that may be opened.
     fn noted_zones(&self, places: &[SlotNo]) -> Vec<NotedZone> {
         let geometry = *self.space.geometry();
         let mut own: Vec<ZoneNo> = places.iter().map(|slot| geometry.zone_of(*slot)).collect();
@@ -342,7 +340,7 @@ impl Parts {
             let own = own.binary_search(&number).is_ok();
             match zone.state {
                 ZoneState::Open | ZoneState::Full if own => {
-                    // All of the checkpoint is durable, and nothing is behind it.
+                    // All of the checkpoint is durable, and nothing follows it.
                     Some(NotedZone { zone: number, epoch, stream, covered_slots: zone.used_slots })
                 }
                 ZoneState::Open | ZoneState::Full if epoch > self.checkpoints.begun_at_epoch => {

@@ -1,4 +1,4 @@
-//! Checkpoints: the mapping on media, and the anchors that say where it is.
+//! Checkpoints: the mapping on the medium, and the anchors that tell where it is.
 pub(crate) mod anchor_pages;
 pub(crate) mod anchors;
 pub(crate) mod pages;
@@ -10,52 +10,52 @@ use tantalum_runtime::sync::{Semaphore, WaitQueue};
 use anchors::Anchors;
 use pages::Footer;
 
-/// Up to which dump nothing counts any more, as checkpoints say it.
+/// Up to which dump all are void, as stored in checkpoints.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct DumpsVoid {
-    /// Mapping entries up to this dump are in a checkpoint.
+    /// Mapping entries of dumps up to this one are in a checkpoint.
     pub mapping: u64,
-    /// So are the frames, written back.
+    /// Frames of dumps up to this one were written back.
     pub frames: u64,
 }
 
-/// What is known of checkpoints.
+/// The state of checkpoints.
 #[derive(Default)]
 pub(crate) struct Checkpoints {
-    /// The number of the one that was begun last.
+    /// The number of the checkpoint that was begun last.
     pub begun: u64,
-    /// Zone openings by then.
+    /// Number of zone openings when it was begun.
     pub begun_at_epoch: u64,
-    /// It was begun, and its footer is not durable (yet, or for ever).
+    /// It was begun, and its footer is not durable (yet, or ever).
     unfinished: bool,
     /// The checkpoint in force.
     pub in_force: u64,
-    /// Where it lies.
+    /// Its slots.
     pub slots: Vec<SlotNo>,
-    /// Up to which version it says that all is durable.
+    /// Every change up to this version is durable, as it says.
     pub durable: Version,
-    /// Slots that were appended since the last one was begun; after `interval_slots` another is due.
+    /// Slots appended since the last checkpoint was begun; after `interval_slots` the next is due.
     pub slots_since: u64,
     interval_slots: u64,
-    /// Dumps up to this one are void.
+    /// All dumps up to this one are void.
     pub dumps_void: DumpsVoid,
-    /// What the medium's anchors say, where it has some and they are used.
+    /// The state of the medium's anchors, where it has any and they are used.
     pub anchors: Option<Anchors>,
 }
 
 impl Checkpoints {
-    /// None so far; another one is due after `interval_slots` slots.
+    /// No checkpoint so far; one is due after every `interval_slots` slots.
     pub fn new(interval_slots: u64, anchors: Option<Anchors>) -> Self {
         Checkpoints { interval_slots, anchors, ..Checkpoints::default() }
     }
 
-    /// Whether enough was appended for another one.
+    /// Whether enough was appended for the next checkpoint.
     pub fn is_due(&self) -> bool {
         self.slots_since >= self.interval_slots
     }
 
-    /// Another one begins, after `epoch` zone openings: its number, which is never used again. Whether
-    /// the one before was left unfinished.
+    /// Begins a checkpoint after `epoch` zone openings; returns its number, which is never reused,
+    /// and whether the previous one was left unfinished.
     pub fn begin(&mut self, epoch: u64) -> (u64, bool) {
         self.slots_since = 0;
         self.begun += 1;
@@ -63,13 +63,13 @@ impl Checkpoints {
         (self.begun, std::mem::replace(&mut self.unfinished, true))
     }
 
-    /// The one that was begun as `number` is in force: where the one before lay.
+    /// Puts checkpoint `number` in force; returns the slots of the previous one.
     pub fn finish(&mut self, number: u64, footer: &Footer, slots: Vec<SlotNo>) -> Vec<SlotNo> {
         self.unfinished = false;
         self.put_in_force(number, footer, slots)
     }
 
-    /// `number`, found in `slots`, is in force.
+    /// Puts checkpoint `number`, found in `slots`, in force.
     pub fn put_in_force(
         &mut self,
         number: u64,
@@ -81,7 +81,7 @@ impl Checkpoints {
         std::mem::replace(&mut self.slots, slots)
     }
 
-    /// `zone` was given up: it needs another anchor before it is opened again.
+    /// Notes that `zone` was given up: it needs another anchor before it is opened again.
     pub fn zone_given_up(&mut self, zone: ZoneNo) {
         if let Some(anchors) = &mut self.anchors {
             anchors.given_up(zone);
@@ -101,7 +101,7 @@ impl Checkpoints {
     }
 }
 
-/// Who takes turns in writing checkpoints, and who waits for them.
+/// Turns and wait queues of checkpoints.
 pub(crate) struct Checkpointer {
     /// One checkpoint at a time.
     pub turn: Semaphore,
@@ -109,7 +109,7 @@ pub(crate) struct Checkpointer {
     pub meta_turn: Semaphore,
     /// One anchor at a time.
     pub anchor_turn: Semaphore,
-    /// Enough was appended for another checkpoint.
+    /// Woken when enough was appended for the next checkpoint.
     pub wanted: WaitQueue,
 }
 

@@ -1,8 +1,8 @@
-//! Checkpoints: the mapping on media, written while hosts go on.
+//! The pages of checkpoints: the mapping on the medium, written while hosts go on.
 //!
-//! A checkpoint is a run of pages in zones of the meta stream: the zone table, the map in
-//! chunks of as many entries as a page can hold (`map::encoding`), and a footer that puts it in force. Each
-//! chunk is caught at its own moment, so it may hold changes newer than the checkpoint's start;
+//! A checkpoint is a run of pages in zones of the meta stream: the zone table, the map in chunks of
+//! as many entries as fit in a page (`map::encoding`), and a footer that puts it in force. Each
+//! chunk is encoded at its own moment, so it may hold changes newer than the checkpoint's start;
 //! recovery replays everything after the start, and versions tell what is newer. The footer is
 //! written when all that the chunks point to is durable. `docs/format.md` has the bytes.
 use tantalum_base::checksum::{crc32c, crc32c_append};
@@ -19,12 +19,12 @@ const MAGIC: u64 = 0x7470_6b43_746e_6154; // "TantCkpt"
 const HEADER_BYTES: usize = 40;
 const SEAL_AT: usize = 36;
 const ZONE_ENTRY_BYTES: usize = 24;
-/// Pages that a chunk of the map covers at the least, where it does not end with the map.
+/// Least number of pages in a chunk of the map, except the last.
 const MAP_ENTRIES_MIN: usize = (PAGE_BYTES - HEADER_BYTES) / NEXT_ENTRY_BYTES_MAX;
 /// Zones in a page of the zone table.
 pub const ZONE_ENTRIES: usize = (PAGE_BYTES - HEADER_BYTES) / ZONE_ENTRY_BYTES;
 
-/// What a page of a checkpoint is.
+/// The kind of a checkpoint's page.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u32)]
 pub enum PieceKind {
@@ -36,28 +36,28 @@ pub enum PieceKind {
     Footer = 3,
 }
 
-/// Head of every page of a checkpoint.
+/// The header of every page of a checkpoint.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PieceHeader {
-    /// Which checkpoint.
+    /// The checkpoint's number.
     pub id: u64,
-    /// What the page is.
+    /// The kind of the page.
     pub kind: PieceKind,
-    /// Its number among those of its kind; of a chunk of the map its first page.
+    /// Its index among pages of its kind; for a chunk of the map its first page.
     pub index: u32,
-    /// Zone openings so far when the page was caught: what it points to is intact unless the
-    /// zone was opened later.
+    /// Zone openings so far when the page was encoded: what it points to is intact unless the zone
+    /// was opened later.
     pub epoch: u64,
-    /// Entries of a chunk of the map, otherwise 0.
+    /// Number of entries in a chunk of the map, otherwise 0.
     pub entries: u32,
 }
 
-/// What the zone table says of a zone.
+/// A zone's entry in the zone table.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub struct ZoneEntry {
     /// Its opening at the start of the checkpoint; 0 where it was free.
     pub epoch: u64,
-    /// Slots that the checkpoint covers; a scan may start there.
+    /// Slots that the checkpoint covers; a scan may start after them.
     pub covered_slots: u32,
     /// Resets so far.
     pub resets: u32,
@@ -65,7 +65,7 @@ pub struct ZoneEntry {
     pub stream: u8,
 }
 
-/// What the footer says.
+/// The content of the footer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Footer {
     /// Every change up to this version is in the checkpoint.
@@ -78,11 +78,11 @@ pub struct Footer {
     pub pieces: u32,
     /// Logical pages of the device.
     pub pages: u64,
-    /// Which dumps are void.
+    /// All dumps up to these are void.
     pub dumps_void: DumpsVoid,
 }
 
-/// Slots that a checkpoint of `pages` logical pages takes at the most.
+/// Most slots that a checkpoint of `pages` logical pages takes.
 pub fn slots_max(geometry: &ZoneGeometry, pages: u64) -> u64 {
     let map = pages.div_ceil(MAP_ENTRIES_MIN as u64);
     let zones = u64::from(geometry.zones).div_ceil(ZONE_ENTRIES as u64);
@@ -102,7 +102,7 @@ fn begin(header: &PieceHeader) -> FieldWriter {
     writer
 }
 
-/// The head of a checkpoint's page; `None` where it is none.
+/// The header of a checkpoint's page; `None` where it is no such page.
 pub fn decode_header(page: &PageBuf) -> Option<PieceHeader> {
     let mut reader = FieldReader::new(page, 0);
     if reader.u64() != MAGIC {
@@ -119,23 +119,23 @@ pub fn decode_header(page: &PageBuf) -> Option<PieceHeader> {
     Some(PieceHeader { id, kind, index, epoch, entries: reader.u32() })
 }
 
-/// Writes the checksum of a checkpoint's page into its head, so that it can be checked without what
-/// is stored beside it.
+/// Writes the checksum of a checkpoint's page into its header, so that it can be checked without
+/// its spare.
 fn seal(mut page: PageBuf) -> PageBuf {
     let checksum = page.checksum();
     page.make_mut()[SEAL_AT..HEADER_BYTES].copy_from_slice(&checksum.to_le_bytes());
     page
 }
 
-/// Whether a page is what was sealed as a checkpoint's.
+/// Whether a page matches the checksum that `seal` wrote into it.
 pub fn is_sealed(page: &PageBuf) -> bool {
-    // As it was before it was sealed.
+    // The checksum was computed while its own field was zero.
     let before = crc32c_append(crc32c(&page[..SEAL_AT]), &[0; HEADER_BYTES - SEAL_AT]);
     let checksum = crc32c_append(before, &page[HEADER_BYTES..]);
     page[SEAL_AT..HEADER_BYTES] == checksum.to_le_bytes()
 }
 
-/// How the entries of the map are kept.
+/// The encoding of the map's entries.
 fn style(checksums: bool) -> Style {
     Style { order: Order::Pages, checksums }
 }
@@ -143,7 +143,7 @@ fn style(checksums: bool) -> Style {
 /// The entries of a chunk of the map, by page.
 ///
 /// # Errors
-/// `Corrupt` where it is none.
+/// `Corrupt` where the page is not one.
 pub fn decode_map(
     header: &PieceHeader,
     page: &PageBuf,
@@ -158,7 +158,7 @@ pub fn decode_map(
     })
 }
 
-/// The entries of a page of the zone table: all of them, also those behind the last zone.
+/// All entries of a page of the zone table, even those after the last zone.
 pub fn decode_zones(page: &PageBuf) -> impl Iterator<Item = ZoneEntry> + '_ {
     let mut reader = FieldReader::new(page, HEADER_BYTES);
     (0..ZONE_ENTRIES).map(move |_| {
@@ -169,7 +169,7 @@ pub fn decode_zones(page: &PageBuf) -> impl Iterator<Item = ZoneEntry> + '_ {
     })
 }
 
-/// What a footer says.
+/// Decodes a footer.
 pub fn decode_footer(page: &PageBuf) -> Footer {
     let mut reader = FieldReader::new(page, HEADER_BYTES);
     let mut footer = Footer {
@@ -185,7 +185,7 @@ pub fn decode_footer(page: &PageBuf) -> Footer {
     footer
 }
 
-/// The footer.
+/// Encodes the footer.
 pub fn encode_footer(header: &PieceHeader, footer: &Footer) -> PageBuf {
     let mut writer = begin(header);
     writer.u64(footer.covered.0).u64(footer.durable.0).u64(footer.next_version.0);
@@ -194,7 +194,7 @@ pub fn encode_footer(header: &PieceHeader, footer: &Footer) -> PageBuf {
     seal(writer.finish())
 }
 
-/// The page of the zone table that `header` names.
+/// The page of the zone table that `header` describes.
 pub fn encode_zones(space: &Space, header: &PieceHeader) -> PageBuf {
     let mut writer = begin(header);
     let first = header.index as usize * ZONE_ENTRIES;
@@ -206,8 +206,8 @@ pub fn encode_zones(space: &Space, header: &PieceHeader) -> PageBuf {
     seal(writer.finish())
 }
 
-/// The chunk that starts with the first page from `next` on that was ever written, as long as
-/// it gets, and the page behind it; `None` where there is no such page.
+/// The longest chunk that starts with the first page from `next` on that was ever written, and the
+/// page after it; `None` where there is no such page.
 pub fn encode_map(map: &Mapping, header: PieceHeader, next: u64) -> Option<(PageBuf, u64)> {
     let first = map.next_written(next)?;
     let style = style(map.has_checksums());

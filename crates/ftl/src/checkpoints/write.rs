@@ -1,4 +1,4 @@
-//! Writing checkpoints, while hosts go on.
+//! Writes checkpoints while hosts go on.
 use tantalum_base::{PageBuf, PageNo, Result, SlotNo, Version};
 use tantalum_media::{SlotKind, ZoneMedia};
 
@@ -11,17 +11,17 @@ use crate::map::Mapping;
 use crate::parts::Parts;
 use crate::space::{Space, Stream};
 
-/// How far the writing of a checkpoint has come.
+/// Progress in writing a checkpoint.
 #[derive(Default)]
 struct Cursor {
-    // Pages of the zone table, and of the map, that are caught.
+    // Pages of the zone table, and of the map, that were encoded.
     zones: u32,
     next_page: u64,
     written: u32,
 }
 
 impl Cursor {
-    /// The next pages of checkpoint `id`, at most `most`.
+    /// Encodes the next pages of checkpoint `id`, at most `most`.
     fn catch_pieces(
         &mut self,
         id: u64,
@@ -54,7 +54,7 @@ impl Cursor {
 }
 
 impl<M: ZoneMedia> Ftl<M> {
-    /// Writes checkpoints in the background as they fall due, until the FTL latches. Spawn it
+    /// Writes checkpoints in the background when they are due, until the FTL latches. Spawn it
     /// once.
     pub async fn run_checkpointer(&self) -> Result<()> {
         loop {
@@ -82,14 +82,14 @@ impl<M: ZoneMedia> Ftl<M> {
         let footer = self.footer(covered, caught, next_version, &places);
         self.finish_checkpoint(id, footer, places).await?;
         drop(turn);
-        // Cleaning need not leave zones to it any more.
+        // Cleaning need no longer leave zones to the checkpoint.
         self.zones_freed.wake_all();
         self.cleaner.wanted.wake_all();
         Ok(())
     }
 
-    /// Writes the checkpoint that ends a recovery: versions up to `skip_to` are never used, so
-    /// that what recovery dropped can never be taken for something newer.
+    /// Writes the checkpoint that ends a recovery: versions up to `skip_to` are never used, so that
+    /// changes that recovery dropped never look newer than later ones.
     pub(crate) async fn checkpoint_recovery(&self, skip_to: Version) -> Result<()> {
         let _turn = self.checkpointer.turn.acquire(1).await;
         let (id, _) = self.start_checkpoint();
@@ -121,9 +121,9 @@ impl<M: ZoneMedia> Ftl<M> {
 
     fn start_checkpoint(&self) -> (u64, Version) {
         let parts = &mut *self.parts.borrow_mut();
-        // The id is taken at once: pieces of an attempt that fails are never mixed with others.
+        // The id is taken at once, so that pages of a failed attempt never mix with others.
         let (id, left_unfinished) = parts.checkpoints.begin(parts.space.epoch());
-        // In one zone a page of another checkpoint says that the one before was finished.
+        // In one zone, a page of a later checkpoint implies that the earlier one was finished.
         if left_unfinished {
             parts.space.seal(Stream::Meta);
         }
@@ -135,7 +135,7 @@ impl<M: ZoneMedia> Ftl<M> {
         (id, covered)
     }
 
-    /// Writes zone table and map; where each page went.
+    /// Writes zone table and map; returns the slot of each page.
     async fn write_pieces(&self, id: u64) -> Result<Vec<SlotNo>> {
         let mut cursor = Cursor::default();
         let mut places = Vec::new();
@@ -170,7 +170,7 @@ impl<M: ZoneMedia> Ftl<M> {
         Ok(())
     }
 
-    /// Writes the footer, which puts the checkpoint in force, and frees the one before.
+    /// Writes the footer, which puts the checkpoint in force, and frees the previous one.
     async fn finish_checkpoint(
         &self,
         id: u64,
@@ -202,12 +202,12 @@ impl<M: ZoneMedia> Ftl<M> {
         Ok(())
     }
 
-    /// Makes everything durable and writes a checkpoint, so that the next opening is quick.
+    /// Makes everything durable and writes a checkpoint, so that the next opening is fast.
     pub async fn close(&self) -> Result<()> {
         self.check_latch()?;
-        // The checkpoint covers what was durable when it began.
+        // The checkpoint covers only what is durable when it begins.
         self.sync().await?;
-        // And is to be the last thing that is appended.
+        // Nothing must be appended after the checkpoint.
         self.cleaner.rest.begin();
         self.cleaner.wanted.wake_all();
         self.cleaner.rest.begun().await;
@@ -217,14 +217,14 @@ impl<M: ZoneMedia> Ftl<M> {
 }
 
 impl Parts {
-    /// Whether another checkpoint should be written.
+    /// Whether the next checkpoint is due.
     pub(crate) fn checkpoint_due(&self) -> bool {
         let pages = self.checkpoints.slots.len() as u64;
         self.checkpoints.is_due()
             || self.dump.as_ref().is_some_and(|dump| dump.log.checkpoint_due(pages))
     }
 
-    /// Checkpoint `id` in `slots` is in force: what only the one before needed is live no more.
+    /// Puts checkpoint `id` in `slots` in force: what only the previous one needed is no longer live.
     fn checkpoint_in_force(&mut self, id: u64, footer: &Footer, slots: Vec<SlotNo>) {
         self.statistics.checkpoints += 1;
         self.log.uncovered.covered_up_to(footer.covered);

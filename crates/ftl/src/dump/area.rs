@@ -1,4 +1,4 @@
-//! The zones of the dump area, and the dump that lies there.
+//! The dump area: its zones, and the dump in it.
 use tantalum_base::{Error, ErrorKind, PageNo, Result, ZoneNo};
 use tantalum_media::ZoneMedia;
 
@@ -22,7 +22,7 @@ impl<M: ZoneMedia> Ftl<M> {
         self.dump_in_force().is_some()
     }
 
-    /// All that the dump in force held is durable elsewhere: makes it void, and clears its area.
+    /// Makes the dump in force void, whose content is durable elsewhere, and erases the dump area.
     pub async fn conclude_dump(&self) -> Result<()> {
         let Some(number) = self.dump_in_force() else { return Ok(()) };
         if !Fault::DumpNotMadeVoid.is_planted() {
@@ -40,10 +40,10 @@ impl<M: ZoneMedia> Ftl<M> {
         self.parts.borrow().space.dump_zones()
     }
 
-    /// Takes zones for the dump area out of the pool, as far as it has not enough.
+    /// Takes free zones for the dump area, as many as it lacks.
     ///
     /// # Errors
-    /// `OutOfSpace` where there are none.
+    /// `OutOfSpace` where no zone is free.
     pub(crate) fn set_dump_zones_aside(&self) -> Result<()> {
         let parts = &mut *self.parts.borrow_mut();
         let Some(dump) = &parts.dump else { return Ok(()) };
@@ -56,14 +56,14 @@ impl<M: ZoneMedia> Ftl<M> {
         Ok(())
     }
 
-    /// Erases the dump area, for the next dump.
+    /// Erases the dump area for the next dump.
     pub(crate) async fn clear_dump_area(&self) -> Result<()> {
         let wanted = self.parts.borrow().dump.as_ref().map(|dump| dump.layout.zones);
         let Some(wanted) = wanted else { return Ok(()) };
         loop {
             let zones = self.dump_zones();
             for zone in &zones {
-                // Where it had to be retired, another takes its place.
+                // A zone that was retired is replaced by another.
                 self.reset_if_needed(*zone).await?;
             }
             for zone in zones.iter().skip(wanted as usize) {

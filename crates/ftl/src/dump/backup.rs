@@ -1,5 +1,5 @@
-//! The incremental backup of the mapping: waiting until entries may change, and the writing of delta
-//! pages. Lists and limits are in `mapping_log`.
+//! The incremental backup of the mapping: reserves changes of entries, and writes delta pages. The
+//! lists and limits are in `mapping_log`.
 use tantalum_base::{Error, ErrorKind, Result, SlotNo};
 use tantalum_media::{SlotKind, ZoneMedia};
 use tantalum_runtime::sync::Waiting;
@@ -11,15 +11,15 @@ use crate::options::relocation_slots_max;
 use crate::parts::Parts;
 use crate::space::Stream;
 
-/// Leave to change so many entries of the map; given back where it is dropped. Without a dump it
-/// stands for any number.
+/// Permission to change so many entries of the map, given back when dropped. Without a dump it
+/// permits any number.
 pub(crate) struct Reservation<'a, M: ZoneMedia> {
     ftl: &'a Ftl<M>,
     entries: u32,
 }
 
 impl<M: ZoneMedia> Reservation<'_, M> {
-    /// The changes follow now, in the same step: what they do not take is free again.
+    /// Gives the reservation back: the changes follow in the same step.
     pub(crate) fn spend(mut self, parts: &mut Parts) {
         self.give_back(parts);
     }
@@ -27,7 +27,7 @@ impl<M: ZoneMedia> Reservation<'_, M> {
     fn give_back(&mut self, parts: &mut Parts) {
         let (Some(dump), Some(dumper)) = (&mut parts.dump, &self.ftl.dumper) else { return };
         dump.log.release(std::mem::take(&mut self.entries));
-        // They may be fewer, where newer ones are in force, and then there is nothing to back up.
+        // Fewer may change than were reserved, where newer entries are mapped.
         dumper.entries_freed.wake_all();
     }
 }
@@ -42,11 +42,11 @@ impl<M: ZoneMedia> Drop for Reservation<'_, M> {
 }
 
 impl<M: ZoneMedia> Ftl<M> {
-    /// Waits until `entries` entries of the map may change, and keeps that for the caller. Where
-    /// nothing is ever dumped they may at any time.
+    /// Reserves changes of `entries` entries of the map; waits until a dump could hold them.
+    /// Without a dump it never waits.
     ///
     /// # Errors
-    /// `TooLarge` where a dump could never hold that many beside others; those of a latched FTL.
+    /// `TooLarge` where a dump could never hold that many beside other changes; those of a latched FTL.
     pub(crate) async fn reserve_entries(&self, entries: u32) -> Result<Reservation<'_, M>> {
         let Some(dumper) = &self.dumper else {
             return self.check_latch().map(|()| Reservation { ftl: self, entries: 0 });
@@ -67,8 +67,8 @@ impl<M: ZoneMedia> Ftl<M> {
         result.map(|()| Reservation { ftl: self, entries })
     }
 
-    /// Writes changed entries to delta pages in the background as they near the limit, until the
-    /// FTL latches. Spawn it once where the device has energy for a dump.
+    /// Writes changed entries to delta pages in the background when they near the limit, until the
+    /// FTL latches. Spawn it once if the device has energy for a dump.
     pub async fn run_backup(&self) -> Result<()> {
         let Some(dumper) = &self.dumper else { return Ok(()) };
         loop {
@@ -84,13 +84,13 @@ impl<M: ZoneMedia> Ftl<M> {
 
     fn backup_due(&self, parts: &Parts) -> bool {
         let (Some(dump), Some(dumper)) = (&parts.dump, &self.dumper) else { return false };
-        // Slots that a backup takes now at the most.
+        // Most slots that a backup takes now.
         let slots = relocation_slots_max(&self.geometry, dump.log.backup_pages());
         let slots = u64::from(slots) + 2 * u64::from(self.geometry.append_unit_slots);
         dump.log.backup_due(dumper.waiting.get() > 0) && dump.log.fits(slots)
     }
 
-    /// Tells the backup where there is something for it to do.
+    /// Wakes the backup if it is due.
     pub(crate) fn wake_backup(&self) {
         if let Some(dumper) = &self.dumper
             && self.backup_due(&self.parts.borrow())
@@ -99,7 +99,7 @@ impl<M: ZoneMedia> Ftl<M> {
         }
     }
 
-    /// Writes the list of changed entries.
+    /// Writes the list of changed entries to delta pages.
     async fn back_up(&self) -> Result<()> {
         let (begun, pages) = {
             let parts = &mut *self.parts.borrow_mut();
@@ -144,7 +144,7 @@ impl<M: ZoneMedia> Ftl<M> {
 }
 
 impl Dump {
-    /// Reserves `entries`; `None` while there is no space for them.
+    /// Reserves `entries`; `None` while there is no room for them.
     fn try_reserve(&mut self, entries: u32) -> Option<Result<()>> {
         if !self.log.can_reserve(entries) {
             let context =

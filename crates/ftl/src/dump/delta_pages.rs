@@ -1,4 +1,4 @@
-//! Changes of the mapping as bytes: the entries of delta pages, and of dumps.
+//! The encoding of changes of the mapping, in delta pages and in dumps.
 use tantalum_base::{Error, ErrorKind, PAGE_BYTES, PageBuf, PageNo, PageRange, Result, Version};
 
 use crate::log::own_page::{FieldReader, FieldWriter};
@@ -7,19 +7,19 @@ use crate::map::{MapEntry, Mapping};
 
 const MAGIC: u64 = 0x746c_6544_746e_6154; // "TantDelt"
 const HEADER_BYTES: usize = 32;
-/// Entries that go into a page at the least.
+/// Least number of entries in a full page.
 pub const ENTRIES_MIN: usize = (PAGE_BYTES - HEADER_BYTES) / ENTRY_BYTES_MAX;
 
 /// A trimmed range.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Trim {
-    /// The pages that hold nothing any more.
+    /// The pages whose content was removed.
     pub range: PageRange,
     /// The version of the trim.
     pub version: Version,
 }
 
-/// What changed: pages, whose entries the map has, and trims.
+/// Changed pages, whose entries are in the map, and trims.
 #[derive(Default)]
 pub struct Changes {
     pub pages: Vec<u32>,
@@ -27,27 +27,27 @@ pub struct Changes {
 }
 
 impl Changes {
-    /// Entries that they take.
+    /// Number of entries that the changes take.
     pub fn len(&self) -> u32 {
         (self.pages.len() + self.trims.len()) as u32
     }
 
-    /// Nothing changed.
+    /// Removes all changes.
     pub fn clear(&mut self) {
         self.pages.clear();
         self.trims.clear();
     }
 }
 
-/// How changes are kept.
+/// The encoding of changes.
 fn style(checksums: bool) -> Style {
     Style { order: Order::Time, checksums }
 }
 
-/// Entries that are looked up together: their loads overlap, far apart in the map as they are.
+/// Entries that are looked up together, so that their loads from the map overlap.
 const LOOKED_UP_AT_ONCE: usize = 128;
 
-/// Puts changes into pages, numbered from `number` on.
+/// Encodes changes in pages, numbered from `number` on.
 pub struct PageWriter {
     style: Style,
     era: u64,
@@ -57,14 +57,14 @@ pub struct PageWriter {
 }
 
 impl PageWriter {
-    /// For the delta pages from `number` on, caught in `era`.
+    /// Encodes delta pages from `number` on, in `era`.
     pub fn new(checksums: bool, era: u64, number: u64) -> Self {
         let style = style(checksums);
         let encoder = Encoder::new(style, HEADER_BYTES, 0);
         PageWriter { style, era, number, encoder, bodies: Vec::new() }
     }
 
-    /// Adds changed pages, with the entries that the map has now, and trims.
+    /// Adds changed pages, with their present entries in the map, and trims.
     pub fn add(&mut self, map: &Mapping, changes: &Changes) {
         let mut group = Vec::with_capacity(LOOKED_UP_AT_ONCE);
         for pages in changes.pages.chunks(LOOKED_UP_AT_ONCE) {
@@ -103,7 +103,7 @@ impl PageWriter {
         self.bodies.push(encoder.finish(&header));
     }
 
-    /// The pages.
+    /// Returns the pages.
     pub fn finish(mut self) -> Vec<PageBuf> {
         if self.encoder.count() > 0 {
             self.end_page();
@@ -112,14 +112,14 @@ impl PageWriter {
     }
 }
 
-/// The head of a delta page.
+/// The header of a delta page.
 fn header(era: u64, number: u64, entries: u32) -> [u8; HEADER_BYTES] {
     let mut writer = FieldWriter::new();
     writer.u64(MAGIC).u64(era).u64(number).u32(entries);
     writer.head()
 }
 
-/// One change read back.
+/// A decoded change.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Delta {
     /// The page's entry.
@@ -128,10 +128,10 @@ pub enum Delta {
     Trim(Trim),
 }
 
-/// The changes that a delta page holds, with their `checksums` or without.
+/// Decodes a delta page, with or without `checksums`.
 ///
 /// # Errors
-/// `Corrupt` where it is none.
+/// `Corrupt` where the page is none.
 pub fn decode(page: &PageBuf, checksums: bool) -> Result<Vec<Delta>> {
     let corrupt = |context| Error::new(ErrorKind::Corrupt, context);
     if page[..8] != MAGIC.to_le_bytes() {

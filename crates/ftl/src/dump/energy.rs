@@ -1,5 +1,5 @@
-//! What the stored energy is enough for: how the bytes that it can program are divided up among frames,
-//! changed entries of the mapping, and programs that may fail.
+//! Divides the bytes that the stored energy can program among frames, changed entries of the
+//! mapping, and programs that may fail.
 use tantalum_base::{Error, ErrorKind, PAGE_BYTES, Result};
 use tantalum_media::ZoneGeometry;
 
@@ -8,61 +8,61 @@ use crate::dump::delta_pages::ENTRIES_MIN;
 use crate::log::records::REFERENCES_MAX;
 use crate::options::packed_slots;
 
-/// What a dump may take: set where the device has energy for one.
+/// The limits of a dump, where the device has energy for one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct DumpOptions {
     /// Bytes that the stored energy can program.
     pub budget_bytes: u64,
     /// Frames of the buffer pool.
     pub frames_max: u32,
-    /// Programs that may fail in one dump: energy and zones are kept for as many. With more, the
-    /// dump may not find space, and what it should keep is lost.
+    /// Most programs that may fail in one dump: energy and zones are reserved for them. With more,
+    /// the dump may not find space, and its content is lost.
     pub program_failures_max: u32,
 }
 
-/// Programs that may fail in one dump, where nothing else is said.
+/// The default of `program_failures_max`.
 const PROGRAM_FAILURES_MAX: u32 = 2;
 
 impl DumpOptions {
-    /// The least that `frames_max` frames on a device of `pages` logical pages need, with room for as many
-    /// changed entries as the flows need at once. Two programs may fail.
+    /// The least budget for `frames_max` frames on a device of `pages` logical pages, with room for
+    /// as many changed entries as the flows need at once. Two programs may fail.
     pub fn least(geometry: &ZoneGeometry, pages: u64, frames_max: u32) -> Self {
         let program_failures_max = PROGRAM_FAILURES_MAX;
         let none = DumpOptions { budget_bytes: 0, frames_max, program_failures_max };
         none.with_least_budget(geometry, pages)
     }
 
-    /// The same with the least budget that its frames and failures need.
+    /// The same options with the least budget for these frames and failures.
     pub fn with_least_budget(self, geometry: &ZoneGeometry, pages: u64) -> Self {
         let slots = dump_slots(geometry, least_entry_pages(geometry, pages), &self);
         DumpOptions { budget_bytes: slots * PAGE_BYTES as u64, ..self }
     }
 }
 
-/// How a budget is divided up on a device.
+/// How a budget is divided on a device.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Layout {
     /// Zones of the dump area.
     pub zones: u32,
-    /// Mapping entries that may be changed and not written yet.
+    /// Most mapping entries that may be changed and not written yet.
     pub entries_max: u32,
-    /// Slots of delta pages that may be in force.
+    /// Most slots of delta pages in force.
     pub delta_slots_max: u64,
-    /// Zones that these take.
+    /// Zones for these slots.
     pub delta_zones: u32,
-    /// Pages that one batch may share.
+    /// Most pages that one batch may share.
     pub shares_max: u32,
 }
 
-/// Pages of entries without which appends of hosts and of cleaning might wait for each other.
+/// Least pages of entries with which appends of hosts and of cleaning never wait for each other.
 fn least_entry_pages(geometry: &ZoneGeometry, pages: u64) -> u32 {
     let most = geometry.append_pages_max;
-    // One append of cleaning changes as many entries as its slots have pages.
+    // One append of cleaning changes an entry for each page in its slots.
     let moved = pages.min(u64::from(most) * (1 + REFERENCES_MAX as u64)) as u32;
     (6 * most).max(2 * moved).div_ceil(ENTRIES_MIN as u32)
 }
 
-/// Slots that `pages` pages take in the longest appends.
+/// Slots of `pages` pages in the longest appends.
 fn packed_appends(geometry: &ZoneGeometry, pages: u64) -> u64 {
     let most = u64::from(geometry.append_pages_max);
     let rest = (pages % most) as u32;
@@ -70,30 +70,30 @@ fn packed_appends(geometry: &ZoneGeometry, pages: u64) -> u64 {
     pages / most * u64::from(geometry.append_slots(geometry.append_pages_max)) + rest
 }
 
-/// Slots at a zone's end that an append which is cut in two there may waste.
+/// Slots that may be wasted at a zone's end, where an append is split.
 pub(crate) fn wasted_slots(geometry: &ZoneGeometry) -> u64 {
     u64::from(geometry.append_overhead_slots + geometry.append_unit_slots)
 }
 
-/// Zones that `slots` slots take besides what zones' ends waste.
+/// Zones for `slots` slots, with those wasted at the zones' ends.
 pub(crate) fn zones_for(geometry: &ZoneGeometry, slots: u64) -> u64 {
     slots.div_ceil(u64::from(geometry.slots_per_zone) - wasted_slots(geometry))
 }
 
-/// Slots that a dump in which no program fails takes, besides what zones' ends waste.
+/// Slots of a dump without failed programs, without those wasted at zones' ends.
 pub(crate) fn plain_slots(geometry: &ZoneGeometry, entry_pages: u32, frames: u32) -> u64 {
     let pages = u64::from(entry_pages) + u64::from(frames);
     2 * u64::from(geometry.append_slots(1)) + packed_appends(geometry, pages)
 }
 
-/// Zones of the dump area. A program that fails gives the rest of its zone up, which may be all of it.
+/// Zones of the dump area. A failed program ends the use of its zone, perhaps at its start.
 fn dump_zones(geometry: &ZoneGeometry, entry_pages: u32, options: &DumpOptions) -> u64 {
     let plain = zones_for(geometry, plain_slots(geometry, entry_pages, options.frames_max));
     plain + u64::from(options.program_failures_max)
 }
 
-/// Slots that a dump programs at the most: the energy for it. An append that fails is programmed
-/// again, and each time that pages go on in another zone their appends may be cut differently.
+/// Most slots that a dump programs, and needs energy for. A failed append is programmed again, and
+/// each time the pages continue in another zone they may be split differently.
 pub(crate) fn dump_slots(geometry: &ZoneGeometry, entry_pages: u32, options: &DumpOptions) -> u64 {
     let append = u64::from(geometry.append_slots(geometry.append_pages_max));
     plain_slots(geometry, entry_pages, options.frames_max)
@@ -102,10 +102,10 @@ pub(crate) fn dump_slots(geometry: &ZoneGeometry, entry_pages: u32, options: &Du
 }
 
 impl Layout {
-    /// Divides `options` up for a device of `pages` logical pages.
+    /// Divides the budget of `options` on a device of `pages` logical pages.
     ///
     /// # Errors
-    /// `InvalidInput` where the budget is too small for the frames and the least of entries.
+    /// `InvalidInput` where the budget is too small for the frames and the least number of entries.
     pub fn new(geometry: &ZoneGeometry, pages: u64, options: &DumpOptions) -> Result<Layout> {
         let budget_slots = options.budget_bytes / PAGE_BYTES as u64;
         let fits = |pages: u32| dump_slots(geometry, pages, options) <= budget_slots;
@@ -129,8 +129,8 @@ impl Layout {
             *(if fits(middle) { &mut entry_pages } else { &mut too_many }) = middle;
         }
         let zones = dump_zones(geometry, entry_pages, options) as u32;
-        // Two whole lists, and what is written between two checkpoints: as much as a quarter of one,
-        // and as what is left of the last zone, up to a whole one.
+        // Two whole lists, and what is written between two checkpoints: at least a quarter of a
+        // checkpoint's slots, and up to all of them where the last zone has room.
         let lists = packed_appends(geometry, 2 * u64::from(entry_pages))
             + 4 * u64::from(geometry.append_slots(1));
         let checkpoint = slots_max(geometry, pages);

@@ -1,4 +1,4 @@
-//! Header and footer of a dump, which say the same.
+//! Header and footer of a dump, which have the same content.
 use tantalum_base::{PageBuf, Version};
 
 use crate::log::own_page::{FieldReader, FieldWriter};
@@ -6,14 +6,14 @@ use crate::log::own_page::{FieldReader, FieldWriter};
 pub(crate) const HEADER_MAGIC: u64 = 0x706d_7544_746e_6154; // "TantDump"
 pub(crate) const FOOTER_MAGIC: u64 = 0x456d_7544_746e_6154; // "TantDumE"
 
-/// What a dump's header says.
+/// The content of a dump's header.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct DumpHeader {
     /// The dump's number: the epoch of its zones.
     pub number: u64,
-    /// The checkpoint that it builds on.
+    /// The checkpoint on which it is based.
     pub checkpoint: u64,
-    /// Delta pages up to (not with) this number belong to it.
+    /// Delta pages with lower numbers belong to the dump.
     pub deltas_up_to: u64,
     /// No version from here on has been used.
     pub next_version: Version,
@@ -31,7 +31,7 @@ impl DumpHeader {
         2 + u64::from(self.entry_pages) + u64::from(self.frames)
     }
 
-    /// The page of the header or of the footer.
+    /// Encodes the header or the footer, by `magic`.
     pub(crate) fn encode(&self, magic: u64) -> PageBuf {
         let mut writer = FieldWriter::new();
         writer.u64(magic).u64(self.number).u64(self.checkpoint).u64(self.deltas_up_to);
@@ -39,7 +39,7 @@ impl DumpHeader {
         writer.u32(self.entry_pages).u32(self.frames).finish()
     }
 
-    /// What a header or, with `footer`, a footer says; `None` where the page is none.
+    /// Decodes a header or, with `footer`, a footer; `None` where the page is none.
     pub fn decode(page: &PageBuf, footer: bool) -> Option<Self> {
         let mut reader = FieldReader::new(page, 0);
         let magic = if footer { FOOTER_MAGIC } else { HEADER_MAGIC };

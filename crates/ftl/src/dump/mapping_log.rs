@@ -1,11 +1,11 @@
-//! The mapping log: changes of the mapping since the last checkpoint, which a power loss would have to
+//! The mapping log: changes of the mapping since the last checkpoint, which a power loss would
 //! dump.
 //!
-//! Changed entries are kept as a list with a bit a page, so that a change costs the same however
-//! many there are. Where the list nears its limit it is written to the meta stream as delta pages
-//! and is empty again: the incremental backup of the DuraSSD paper, section 3.4.1. A checkpoint
-//! makes all of them void. Whoever changes entries reserves room for them first and waits where
-//! there is none, so that the list never outgrows the energy that is there to dump it.
+//! Changed entries are a list with one bit per page, so that a change has constant cost. When the
+//! list nears its limit it is written to the meta stream as delta pages and cleared: the
+//! incremental backup of the DuraSSD paper, section 3.4.1. A checkpoint makes all of them void. A
+//! change of entries must be reserved, and waits while there is no room, so that the stored energy
+//! always suffices to dump the list.
 use std::collections::BTreeMap;
 use tantalum_base::{PageBuf, PageNo, PageRange, SlotNo, Version};
 
@@ -15,37 +15,37 @@ use crate::fault_points::Fault;
 use crate::log::shares::Undo;
 use crate::map::{MapEntry, Mapping};
 
-/// Slots of delta pages for which no checkpoint is written, short as the last one may have been.
+/// With fewer slots of delta pages no checkpoint is written, however small the last one was.
 const SLOTS_DUE_MIN: u64 = 256;
 
 /// A delta page in force.
 #[derive(Clone, Copy)]
 struct DeltaPage {
-    /// The checkpoint that was begun last when its entries were caught.
+    /// The last checkpoint begun before its entries were encoded.
     era: u64,
     slot: SlotNo,
 }
 
 /// Tracks the changes since the last checkpoint.
 pub struct MappingLog {
-    /// Entries that a dump can hold.
+    /// Most entries that a dump can hold.
     limit: u32,
     slots_max: u64,
     tracking: bool,
-    // A bit a page: it is in `dirty`.
+    // Per page: whether it is in `dirty`.
     marked: Vec<u64>,
     dirty: Changes,
     // Being written as delta pages.
     in_flight: Changes,
-    // Older than the start of the checkpoint that is being written.
+    // Changed before the checkpoint began that is being written.
     before: Changes,
     reserved: u32,
     pages: Vec<DeltaPage>,
-    // Slots that they take: those of this era, and of earlier ones.
+    // Slots of delta pages: of this era, and of earlier ones.
     slots_now: u64,
     slots_before: u64,
     era: u64,
-    // Number of the next delta page, and of the first that is in force.
+    // Numbers of the next delta page, and of the first that is not durable.
     next_number: u64,
     written_up_to: u64,
     entries_max: u32,
@@ -53,7 +53,7 @@ pub struct MappingLog {
 }
 
 impl MappingLog {
-    /// For a map of `pages` pages, of which none has changed.
+    /// For a map of `pages` pages, none of which has changed.
     pub fn new(layout: &Layout, pages: u64) -> Self {
         MappingLog {
             limit: layout.entries_max,
@@ -75,12 +75,12 @@ impl MappingLog {
         }
     }
 
-    /// Nothing is tracked until [`resume`](Self::resume): while a recovery fills the map.
+    /// Stops tracking until [`resume`](Self::resume): while a recovery fills the map.
     pub fn pause(&mut self) {
         self.tracking = false;
     }
 
-    /// Tracks again. All that the map holds is in checkpoint `era`; delta pages are numbered from
+    /// Tracks changes again. The whole map is in checkpoint `era`; delta pages are numbered from
     /// `first_number` on, which no earlier opening used.
     pub fn resume(&mut self, era: u64, first_number: u64) {
         assert_eq!(self.held(), 0, "changes were tracked before");
@@ -89,12 +89,12 @@ impl MappingLog {
         (self.next_number, self.written_up_to) = (first_number, first_number);
     }
 
-    /// Entries that a power loss now would have to dump.
+    /// Entries that a power loss now would dump.
     pub fn held(&self) -> u32 {
         self.dirty.len() + self.in_flight.len() + self.before.len()
     }
 
-    /// Most entries that there ever were.
+    /// The largest number of entries so far.
     pub fn held_max(&self) -> u32 {
         self.entries_max
     }
@@ -114,7 +114,7 @@ impl MappingLog {
         );
     }
 
-    /// The entry of `page` changed.
+    /// Notes that the entry of `page` changed.
     #[inline]
     pub fn mark(&mut self, page: PageNo) {
         if !self.tracking {
@@ -128,7 +128,7 @@ impl MappingLog {
         }
     }
 
-    /// All entries of `range` of a lower version changed at once.
+    /// Notes that all entries of `range` with a lower version changed.
     pub fn trimmed(&mut self, range: PageRange, version: Version) {
         if self.tracking {
             self.dirty.trims.push(Trim { range, version });
@@ -136,7 +136,7 @@ impl MappingLog {
         }
     }
 
-    /// Takes room for `entries` changes; false where there is none now.
+    /// Reserves `entries` changes; false where there is no room now.
     pub fn try_reserve(&mut self, entries: u32) -> bool {
         let fits = self.held() + self.reserved + entries <= self.limit;
         if fits || !self.tracking || Fault::NoDeltaLimit.is_planted() {
@@ -146,17 +146,17 @@ impl MappingLog {
         false
     }
 
-    /// Gives back what was reserved, when the changes are made for which it was.
+    /// Releases a reservation when its changes are made.
     pub fn release(&mut self, entries: u32) {
         self.reserved -= entries;
     }
 
-    /// Whether `entries` could ever be reserved at once, beside what others may hold.
+    /// Whether `entries` could ever be reserved at once, beside other reservations.
     pub fn can_reserve(&self, entries: u32) -> bool {
         !self.tracking || entries <= self.limit / 2
     }
 
-    /// Whether the list should be written; `wanted`: somebody waits until entries may change.
+    /// Whether the list should be written; `wanted`: a task waits to change entries.
     pub fn backup_due(&self, wanted: bool) -> bool {
         let dirty = self.dirty.len();
         let due = wanted || dirty >= self.limit / 4;
@@ -178,20 +178,20 @@ impl MappingLog {
         self.slots() + slots <= self.slots_max
     }
 
-    /// Whether a checkpoint is due to make delta pages void: where they take half of their slots,
-    /// or are as many as the pages of the checkpoint in force.
+    /// Whether a checkpoint is due to make delta pages void: they take half of their limit, or as
+    /// many slots as the checkpoint in force has pages.
     pub fn checkpoint_due(&self, checkpoint_pages: u64) -> bool {
         let most = (self.slots_max / 2).min(checkpoint_pages.max(SLOTS_DUE_MIN));
         self.tracking && self.slots_now > 0 && self.slots_now >= most
     }
 
-    /// Pages that the list takes when it is written now.
+    /// Pages of the list if it is written now.
     pub fn backup_pages(&self) -> u32 {
         self.dirty.len().div_ceil(ENTRIES_MIN as u32)
     }
 
-    /// Takes the list to be written: its pages, numbered, as the map is now. Until
-    /// [`written`](Self::written) a dump holds them too.
+    /// Takes the list to be written; returns its pages, numbered, with the present entries of the
+    /// map. A dump includes them until [`written`](Self::written).
     pub fn start_backup(&mut self, map: &Mapping) -> Vec<(PageNo, Version, PageBuf)> {
         assert_eq!(self.in_flight.len(), 0, "one backup at a time");
         std::mem::swap(&mut self.dirty, &mut self.in_flight);
@@ -211,7 +211,7 @@ impl MappingLog {
         }
     }
 
-    /// The backup that was begun in `era` is durable in `places`, whose appends took `slots`.
+    /// Notes that the backup begun in `era` is durable in `places`, whose appends took `slots`.
     /// False where checkpoint `in_force` has made it void meanwhile.
     pub fn written(&mut self, era: u64, in_force: u64, places: &[SlotNo], slots: u64) -> bool {
         self.in_flight.clear();
@@ -225,7 +225,7 @@ impl MappingLog {
         true
     }
 
-    /// Checkpoint `id` starts: it will hold all that changed so far.
+    /// Notes that checkpoint `id` starts, which will hold all changes so far.
     pub fn checkpoint_started(&mut self, id: u64) {
         self.era = id;
         self.slots_before += std::mem::take(&mut self.slots_now);
@@ -239,7 +239,7 @@ impl MappingLog {
         self.before.trims.append(&mut self.dirty.trims);
     }
 
-    /// Checkpoint `id` is in force: the slots of delta pages that it makes void.
+    /// Notes that checkpoint `id` is in force; returns the slots of the delta pages that it makes void.
     pub fn checkpoint_finished(&mut self, id: u64) -> Vec<SlotNo> {
         self.before.clear();
         self.slots_before = 0;
@@ -248,23 +248,23 @@ impl MappingLog {
         void
     }
 
-    /// How many delta pages are in force.
+    /// Number of delta pages in force.
     pub fn pages(&self) -> u64 {
         self.pages.len() as u64
     }
 
-    /// Where they lie.
+    /// Their slots.
     pub fn slots_of_pages(&self) -> impl Iterator<Item = SlotNo> + '_ {
         self.pages.iter().map(|page| page.slot)
     }
 
-    /// Delta pages up to (not with) this number are durable; what was caught later is in memory.
+    /// Delta pages with lower numbers are durable; later ones are only in memory.
     pub fn written_up_to(&self) -> u64 {
         self.written_up_to
     }
 
-    /// All that is not in durable delta pages, as pages to dump. Of shares that are `undurable` what was
-    /// before: nobody was told of them.
+    /// Pages to dump: all entries that are in no durable delta page. For shares that are
+    /// `undurable` the entry before: they were not acknowledged.
     pub fn dump(&self, map: &Mapping, undurable: &[Undo]) -> Vec<PageBuf> {
         if Fault::DeltasNotDumped.is_planted() {
             return Vec::new();

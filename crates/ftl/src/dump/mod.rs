@@ -1,4 +1,4 @@
-//! The dump at a power loss: a part of devices that have stored energy for one, and of no others.
+//! The dump at a power loss: only on devices with stored energy for one.
 pub(crate) mod area;
 pub(crate) mod backup;
 pub(crate) mod delta_pages;
@@ -14,37 +14,37 @@ use tantalum_runtime::sync::WaitQueue;
 use energy::Layout;
 use mapping_log::MappingLog;
 
-/// What is known for a dump.
+/// The state for a dump.
 pub(crate) struct Dump {
-    /// What a dump may take.
+    /// How its budget is divided.
     pub layout: Layout,
     /// Changes since the checkpoint in force.
     pub log: MappingLog,
-    /// A dump of which something is not durable elsewhere yet.
+    /// The number of a dump whose content is not all durable elsewhere yet.
     pub in_force: Option<u64>,
-    /// Slots that recovering again from that dump needs, until its mapping is durable.
+    /// Slots needed to recover from that dump again, until its mapping is durable.
     needed: Vec<SlotNo>,
 }
 
 impl Dump {
-    /// For a device of `pages` pages, of which no change is to be dumped.
+    /// For a device of `pages` pages without changes to dump.
     pub fn new(layout: Layout, pages: u64) -> Self {
         Dump { layout, log: MappingLog::new(&layout, pages), in_force: None, needed: Vec::new() }
     }
 
-    /// Keeps the slots that recovering again from the dump in force `needed`.
+    /// Keeps the slots `needed` to recover from the dump in force again.
     pub fn keep(&mut self, needed: Vec<SlotNo>) {
         self.needed = needed;
     }
 
-    /// Checkpoint `id` is in force: the slots that nobody needs any more.
+    /// Notes that checkpoint `id` is in force; returns the slots that are no longer needed.
     pub fn checkpoint_finished(&mut self, id: u64) -> Vec<SlotNo> {
         let mut void = self.log.checkpoint_finished(id);
         void.append(&mut self.needed);
         void
     }
 
-    /// Slots of the meta stream that are live for it.
+    /// The slots of the meta stream that are live for the dump.
     pub fn live_slots(&self) -> impl Iterator<Item = SlotNo> + '_ {
         self.log.slots_of_pages().chain(self.needed.iter().copied())
     }
@@ -55,15 +55,15 @@ impl Dump {
     }
 }
 
-/// Who waits for the dump's part, and the frames that came back from one.
+/// Wait queues of the dump, and the frames restored from one.
 pub(crate) struct Dumper<P> {
     /// Frames of the dump in force, until they are taken to be written back.
     pub frames: RefCell<Vec<(PageNo, P)>>,
-    /// Who waits until more mapping entries may change.
+    /// Number of tasks that wait to change mapping entries.
     pub waiting: Cell<u32>,
-    /// Changed entries were written, or made void.
+    /// Woken when changed entries were written, or made void.
     pub entries_freed: WaitQueue,
-    /// Changed entries near their limit.
+    /// Woken when changed entries near their limit.
     pub backup_wanted: WaitQueue,
 }
 

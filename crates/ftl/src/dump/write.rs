@@ -1,16 +1,16 @@
-//! What is written to the dump area when the power is lost, on stored energy: the buffer pool
-//! and the mapping entries that are in no durable page yet (DuraSSD paper, section 3.4.1).
+//! Writes the dump at a power loss, on stored energy: the buffer pool, and the mapping entries that
+//! are in no durable page (DuraSSD paper, section 3.4.1).
 //!
 //! ```text
-//! header   the emergency flag: opening, checkpoint and delta pages that it builds on
+//! header   the emergency flag: opening, checkpoint and delta pages on which it is based
 //! deltas   changed mapping entries, as in delta pages
-//! frames   a host's page each; spare: its number, and its place in the order of the dump
+//! frames   a host's page each; spare: its number, and its index in the dump
 //! footer   the dump is complete
 //! ```
 //!
-//! Header and footer are appends of their own, the footer the last. The dump's number is the
-//! epoch of its zones: later than all before it, so that a checkpoint can say up to which dumps
-//! are void, also while they still lie there. `docs/format.md` has the bytes.
+//! Header and footer are separate appends, the footer last. The dump's number is the epoch of its
+//! zones, higher than any before, so that a checkpoint can say up to which dump all are void, even
+//! while they are still in the dump area. `docs/format.md` has the bytes.
 use tantalum_base::{
     Error, ErrorKind, PAGE_BYTES, PageBuf, PageNo, Payload, Result, Version, ZoneNo,
 };
@@ -23,12 +23,12 @@ use crate::fault_points::Fault;
 use crate::ftl::Ftl;
 use crate::space::Stream;
 
-/// What a dump came to.
+/// The result of a dump.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct DumpReport {
-    /// Frames of the buffer pool.
+    /// Frames of the buffer pool written.
     pub frames: u32,
-    /// Mapping entries that were in no durable page.
+    /// Mapping entries written, which were in no durable page.
     pub entries: u32,
     /// Bytes programmed, headers and padding included.
     pub bytes: u64,
@@ -38,7 +38,7 @@ pub struct DumpReport {
     pub number: u64,
 }
 
-/// Where the next append of a dump goes, and what it may still take.
+/// Where the next append of a dump goes, and what it may still program.
 struct Area {
     zones: std::vec::IntoIter<ZoneNo>,
     zone: Option<ZoneNo>,
@@ -46,13 +46,13 @@ struct Area {
     bytes: u64,
 }
 
-/// A page of the FTL's own, in its place in the dump.
+/// A metadata page with its index in the dump.
 fn own_page<P>(body: PageBuf, index: u64) -> (Spare, Body<P>) {
     let (kind, checksum) = (SlotKind::Dump, body.checksum());
     (Spare { kind, page: PageNo(index), version: Version(index), checksum }, Body::Meta(body))
 }
 
-/// What lies between header and footer.
+/// The pages between header and footer.
 fn contents<P: Payload>(
     entries: Vec<PageBuf>,
     frames: &[(PageNo, P)],
@@ -72,7 +72,7 @@ fn no_energy() -> Error {
 }
 
 impl<M: ZoneMedia> Ftl<M> {
-    /// Bytes that a dump with `frames` frames would program now, where nothing fails meanwhile.
+    /// Bytes that a dump with `frames` frames would program now, if no program fails.
     pub fn bytes_to_dump(&self, frames: u32) -> u64 {
         let parts = self.parts.borrow();
         let held = parts.dump.as_ref().map_or(0, |dump| dump.log.held());
@@ -82,12 +82,12 @@ impl<M: ZoneMedia> Ftl<M> {
         slots * PAGE_BYTES as u64
     }
 
-    /// Writes the dump through `media`, a new handle on the medium, while this FTL's memory is
-    /// kept by stored energy. Nothing else of it may run any more.
+    /// Writes the dump through `media`, a new handle on the medium, while stored energy powers this
+    /// FTL's memory. All of its tasks must have ended.
     ///
     /// # Errors
-    /// `PowerCut` where the energy does not reach; the medium's. The next recovery then finds an
-    /// incomplete dump, and says so.
+    /// `PowerCut` where the energy does not suffice; the medium's. The next recovery then finds an
+    /// incomplete dump, and reports it.
     pub async fn dump(&self, media: &M, frames: &[(PageNo, M::Page)]) -> Result<DumpReport> {
         let Some(options) = self.options.dump else { return Err(no_energy()) };
         let (header, entries, held, zones) = {
@@ -132,7 +132,7 @@ impl<M: ZoneMedia> Ftl<M> {
         })
     }
 
-    /// The budget must be enough also if the buffer pool were full and as many programs failed as may.
+    /// Checks that the budget suffices even with a full buffer pool and the most failed programs.
     fn check_dump(&self, header: &DumpHeader, held: u32, options: &DumpOptions) -> Result<()> {
         let slots = dump_slots(&self.geometry, header.entry_pages, options);
         if slots * PAGE_BYTES as u64 <= options.budget_bytes {
@@ -146,7 +146,7 @@ impl<M: ZoneMedia> Ftl<M> {
         Err(Error::new(ErrorKind::PowerCut, context))
     }
 
-    /// Appends pages to the dump area, in as many appends as it takes.
+    /// Appends pages to the dump area, in as few appends as possible.
     async fn dump_pages(
         &self,
         media: &M,
@@ -164,7 +164,7 @@ impl<M: ZoneMedia> Ftl<M> {
                 let next = area.zones.next().ok_or_else(|| {
                     Error::new(ErrorKind::OutOfSpace, "the dump area is full: nothing is kept")
                 })?;
-                // It is erased: this takes no time and no energy.
+                // The zone was erased before: this takes no time and no energy.
                 media.reset(next).await?;
                 (area.zone, area.used_slots) = (Some(next), 0);
                 continue;
@@ -191,7 +191,7 @@ impl<M: ZoneMedia> Ftl<M> {
                 media.append(zone, &header, &spares[start..end], &bodies[start..end], true);
             match append.await {
                 Ok(_) => start = end,
-                // Once more, in the next zone.
+                // Repeat in the next zone.
                 Err(error) if error.kind() == ErrorKind::ProgramFailed => area.zone = None,
                 Err(error) => return Err(error),
             }

@@ -1,4 +1,4 @@
-//! Appends: places for a batch, and its way to the medium.
+//! Appends: places a batch in zones and sends it to the medium.
 use std::future::Future;
 use std::pin::Pin;
 use std::task::Poll;
@@ -10,7 +10,7 @@ use crate::log::{AppendBuffer, Batch};
 use crate::parts::Parts;
 use crate::space::Stream;
 
-/// Attempts to program one append before the medium is given up.
+/// Attempts to program one append before giving up.
 const PROGRAM_ATTEMPTS: u32 = 8;
 
 /// One append: `start..end` of a buffer, to go to `zone`.
@@ -23,7 +23,7 @@ pub(crate) struct Piece {
 }
 
 impl<M: ZoneMedia> Ftl<M> {
-    /// Takes places for the whole buffer in the host stream, for which there is space.
+    /// Places the whole buffer in the host stream, which has space for it.
     pub(crate) fn place_host(
         &self,
         parts: &mut Parts,
@@ -53,7 +53,7 @@ impl<M: ZoneMedia> Ftl<M> {
         pieces
     }
 
-    /// Takes the place of one append in the stream's open zone.
+    /// Places one append in the stream's open zone.
     fn place(
         &self,
         parts: &mut Parts,
@@ -69,7 +69,7 @@ impl<M: ZoneMedia> Ftl<M> {
         if stream == Stream::Meta {
             parts.statistics.checkpoint_slots += slots;
         } else {
-            // What it replaces is garbage when it returns: cleaning may find space again.
+            // When it returns, the content it replaces is dead: cleaning may find space again.
             parts.relocation.stuck = false;
             parts.checkpoints.slots_since += slots;
             if parts.checkpoint_due() {
@@ -86,8 +86,8 @@ impl<M: ZoneMedia> Ftl<M> {
         Piece { zone, offset, start, end, header }
     }
 
-    /// Sends the pieces to the medium together; zone and first slot of each. The caller says
-    /// `append_returned` when it has mapped them.
+    /// Sends the pieces to the medium together; returns zone and first slot of each. The caller
+    /// must call `append_returned` when it has mapped them.
     pub(crate) async fn append_pieces(
         &self,
         pieces: &[Piece],
@@ -116,7 +116,7 @@ impl<M: ZoneMedia> Ftl<M> {
         slots.into_iter().flatten().collect()
     }
 
-    /// Sends one piece to the medium; elsewhere where it fails to program.
+    /// Sends one piece to the medium, to another zone where programs fail.
     async fn append_piece(
         &self,
         piece: &Piece,
@@ -141,8 +141,8 @@ impl<M: ZoneMedia> Ftl<M> {
                 {
                     attempt += 1;
                     self.mark_failing(zone, &header, spares);
-                    // Hosts leave a zone to cleaning, which makes space for all; except while
-                    // cleaning or a checkpoint waits for this very append.
+                    // Host appends leave a zone to cleaning, which makes space for all; except
+                    // while cleaning or a checkpoint waits for this very append.
                     let keep_free = || {
                         u32::from(
                             stream == Stream::Host && self.cleaner.waiting_for_hosts.get() == 0,
@@ -163,7 +163,7 @@ impl<M: ZoneMedia> Ftl<M> {
         }
     }
 
-    /// A program failed in `zone`: no more appends to it, and cleaning empties it first.
+    /// Notes that a program failed in `zone`: it takes no more appends, and cleaning empties it first.
     fn mark_failing(&self, zone: ZoneNo, header: &AppendHeader, spares: &[Spare]) {
         let stream = Stream::from_byte(header.stream);
         let parts = &mut *self.parts.borrow_mut();
@@ -176,7 +176,7 @@ impl<M: ZoneMedia> Ftl<M> {
         self.cleaner.wanted.wake_all();
     }
 
-    /// Appends the buffer, one append, to `stream` (cleaning or meta), for which there is space.
+    /// Appends the buffer, as one append, to `stream` (cleaning or meta), which has space for it.
     pub(crate) async fn append_own(
         &self,
         stream: Stream,
@@ -200,8 +200,8 @@ impl<M: ZoneMedia> Ftl<M> {
         Ok(slot)
     }
 
-    /// Appends the buffer, one append, to the meta stream, for which there is space, and adds
-    /// its slots, which are live, to `slots`.
+    /// Appends the buffer, as one append, to the meta stream, which has space for it, and adds its
+    /// slots, which are live, to `slots`.
     pub(crate) async fn append_meta(
         &self,
         buffer: &AppendBuffer<M::Page>,

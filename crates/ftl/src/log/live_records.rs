@@ -1,4 +1,4 @@
-//! The record pages in force: those that no checkpoint covers, by version and by slot.
+//! The record pages in force, which no checkpoint covers, by version and by slot.
 use std::collections::BTreeMap;
 use tantalum_base::{FastMap, SlotNo, Version};
 
@@ -12,12 +12,12 @@ pub(crate) struct LiveRecords {
 }
 
 impl LiveRecords {
-    /// How many there are.
+    /// Number of records in force.
     pub fn len(&self) -> usize {
         self.by_version.len()
     }
 
-    /// Where they lie, in the order of versions.
+    /// Their slots, in the order of versions.
     pub fn slots(&self) -> impl Iterator<Item = SlotNo> + '_ {
         self.by_version.values().map(|page| page.slot)
     }
@@ -27,13 +27,13 @@ impl LiveRecords {
         self.by_version.get(&version).copied()
     }
 
-    /// The record in `slot` and its version.
+    /// The version and the record in `slot`.
     pub fn at(&self, slot: SlotNo) -> Option<(Version, OwnPage)> {
         let version = *self.by_slot.get(&slot)?;
         Some((version, self.by_version[&version]))
     }
 
-    /// Puts the record of `version` in force, where it lies; the slot in which it was before.
+    /// Adds the record of `version`; returns the slot in which it was before.
     pub fn insert(&mut self, version: Version, page: OwnPage) -> Option<SlotNo> {
         let before = self.by_version.insert(version, page).map(|before| before.slot);
         if let Some(before) = before {
@@ -43,7 +43,7 @@ impl LiveRecords {
         before
     }
 
-    /// Takes out those up to `covered`; where they lay.
+    /// Removes the records up to `covered`; returns their slots.
     pub fn take_covered(&mut self, covered: Version) -> Vec<SlotNo> {
         let live = self.by_version.split_off(&covered.next());
         let dead = std::mem::replace(&mut self.by_version, live);

@@ -1,4 +1,4 @@
-//! The log: batches take versions and places in order, and go to the medium together.
+//! The log: batches take versions and places in order, and go to the medium concurrently.
 pub(crate) mod append;
 pub(crate) mod buffer;
 pub(crate) mod live_records;
@@ -22,23 +22,23 @@ use sync::SyncTurns;
 use uncovered::UncoveredVersions;
 use watermark::{BatchNumber, Watermark};
 
-/// What is known of the log: which versions are taken, and how far they are durable.
+/// The state of the log: which versions are taken, and which are durable.
 pub(crate) struct Log {
-    /// How far it is durable.
+    /// Up to which version the log is durable.
     pub watermark: Watermark,
     next_version: Version,
     /// The highest version whose batch has returned.
     returned: Version,
     /// Record pages that no checkpoint covers.
     pub records: LiveRecords,
-    /// Which changes since the checkpoint in force each zone holds.
+    /// For each zone, the changes in it since the checkpoint in force.
     pub uncovered: UncoveredVersions,
     pub shares: SharesInFlight,
     /// The first failure of the log; writes are refused from then on.
     latched: Option<Error>,
 }
 
-/// A batch that has its versions.
+/// A batch whose versions are assigned.
 #[derive(Clone, Copy)]
 pub(crate) struct Batch {
     number: BatchNumber,
@@ -47,7 +47,7 @@ pub(crate) struct Batch {
 }
 
 impl Log {
-    /// Of a device of `zones` zones on which nothing was ever changed.
+    /// The log of a new device of `zones` zones.
     pub fn new(zones: u32) -> Self {
         Log {
             watermark: Watermark::new(Version::NEVER),
@@ -60,14 +60,14 @@ impl Log {
         }
     }
 
-    /// Goes on behind what a recovery found: all up to `durable` is, and versions from `next` on
-    /// were never used.
+    /// Continues after a recovery: versions up to `durable` are durable, those from `next` on
+    /// unused.
     pub fn go_on(&mut self, durable: Version, next: Version) {
         self.watermark = Watermark::new(durable);
         self.next_version = next;
     }
 
-    /// No version from `next` on was ever used.
+    /// Skips all versions below `next`.
     pub fn skip_to(&mut self, next: Version) {
         self.next_version = next;
     }
@@ -87,7 +87,7 @@ impl Log {
         self.returned
     }
 
-    /// Every version up to this one is durable.
+    /// Every change up to this version is durable.
     pub fn durable(&self) -> Version {
         self.watermark.version()
     }
@@ -97,7 +97,7 @@ impl Log {
         self.durable().next() == self.next_version
     }
 
-    /// A batch begins: gives its pages their versions.
+    /// Begins a batch: assigns versions to its pages.
     pub fn begin_batch(&mut self, spares: &mut [Spare]) -> Batch {
         let first = self.next_version;
         for (spare, version) in spares.iter_mut().zip(first.0..) {
@@ -108,7 +108,7 @@ impl Log {
         Batch { number: self.watermark.start(last), first, last }
     }
 
-    /// All of `batch` is on the medium and in the mapping; `durable`: it survives a power cut already.
+    /// Notes that `batch` is on the medium and mapped; `durable`: it survives a power cut already.
     pub fn batch_returned(&mut self, batch: &Batch, durable: bool) {
         self.shares.batch_returned(batch.first, batch.last);
         self.watermark.returned(batch.number, durable);
@@ -116,12 +116,12 @@ impl Log {
         self.returned = self.returned.max(batch.last);
     }
 
-    /// Whether the change of `version` was a share, as far as no checkpoint covers it.
+    /// Whether the change of `version` was a share, if no checkpoint covers it.
     pub fn is_of_share(&self, version: Version) -> bool {
         version > self.uncovered.covered() && self.records.get(version).is_some()
     }
 
-    /// The log failed with `error`, or is to take no more; the first counts.
+    /// Latches the log, which failed with `error` or is read-only; the first error counts.
     pub fn latch(&mut self, error: &Error) {
         self.latched.get_or_insert_with(|| error.clone());
     }
@@ -142,12 +142,12 @@ impl Log {
     }
 }
 
-/// Who takes turns in the log, and who waits for it.
+/// Turns and wait queues of the log.
 pub(crate) struct LogTurns {
-    /// One batch at a time takes its versions and its places.
+    /// One batch at a time takes versions and places.
     pub turn: Semaphore,
     pub sync: SyncTurns,
-    /// The durable watermark rose, or the FTL latched.
+    /// Woken when the durable watermark rose, or the FTL latched.
     pub durable_rose: WaitQueue,
 }
 

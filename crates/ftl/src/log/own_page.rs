@@ -1,10 +1,10 @@
-//! Pages of the FTL's own: their fields as little-endian numbers, one behind the other.
+//! Metadata pages: their fields as consecutive little-endian numbers.
 use tantalum_base::{Error, ErrorKind, PAGE_BYTES, PageBuf, Payload, Result, SlotNo};
 use tantalum_media::ZoneMedia;
 
 use crate::fault_points::Fault;
 
-/// Where a page of the FTL's own lies, and the checksum of what was written there.
+/// The slot of a metadata page, and the checksum of its content.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct OwnPage {
     pub slot: SlotNo,
@@ -12,8 +12,8 @@ pub(crate) struct OwnPage {
 }
 
 impl OwnPage {
-    /// Reads it from `media`, checked. That a scan found it intact is not enough: it may decay before
-    /// it is read, and what cleaning copies gets a checksum of its own.
+    /// Reads the page from `media` and checks it, even if a scan found it intact: it may decay
+    /// before it is read, and cleaning's copy of it gets a new checksum.
     pub async fn read<M: ZoneMedia>(self, media: &M) -> Result<PageBuf> {
         let OwnPage { slot, checksum } = self;
         let bytes = media.read_meta(slot).await?;
@@ -29,7 +29,7 @@ impl OwnPage {
     }
 }
 
-/// Puts fields into a page; what they do not fill is zero.
+/// Writes fields into a page; the rest is zero.
 pub(crate) struct FieldWriter {
     bytes: [u8; PAGE_BYTES],
     at: usize,
@@ -68,14 +68,14 @@ impl FieldWriter {
     }
 }
 
-/// Takes fields out of a page.
+/// Reads fields from a page.
 pub(crate) struct FieldReader<'a> {
     page: &'a PageBuf,
     at: usize,
 }
 
 impl<'a> FieldReader<'a> {
-    /// From byte `at` on.
+    /// Starts at byte `at`.
     pub fn new(page: &'a PageBuf, at: usize) -> Self {
         FieldReader { page, at }
     }

@@ -1,7 +1,7 @@
-//! Changes of the mapping alone, written to the log as pages of the FTL's own.
+//! Records: changes of the mapping alone, written to the log in metadata pages.
 //!
-//! Every such page starts with a magic number `u32` and its number of entries `u32` (all little
-//! endian); what the entries do not fill is zero. The page's checksum is in its spare.
+//! Every record page starts with a magic number `u32` and its number of entries `u32` (all little
+//! endian); the rest after the entries is zero. The page's checksum is in its spare.
 //!
 //! - Trims, 24 bytes each from byte 8: kind `u64` (1), first page `u64`, pages `u64`. A page
 //!   without entries only carries the watermark of its append.
@@ -28,13 +28,13 @@ const TRIM_BYTES: usize = 24;
 const SHARE_BYTES: usize = 24;
 const REFERENCE_BYTES: usize = 16;
 const DEAD_BYTES: usize = 12;
-/// In a reference's number of its page: the version is that of a share.
+/// In a reference's index: its version is that of a share.
 const BY_SHARE: u32 = 1 << 31;
 /// Trims that fit in a record page.
 pub const TRIMS_MAX: usize = (PAGE_BYTES - 8) / TRIM_BYTES;
 /// Shares that fit in a record page: the most that one batch may have.
 pub const SHARES_MAX: usize = (PAGE_BYTES - 16) / SHARE_BYTES;
-/// Sharers that fit in a record page.
+/// References that fit in a record page.
 pub const REFERENCES_MAX: usize = (PAGE_BYTES - 8) / REFERENCE_BYTES;
 /// Ranges of dead versions that fit in a record page.
 pub const DEAD_RANGES_MAX: usize = (PAGE_BYTES - 8) / DEAD_BYTES;
@@ -42,7 +42,7 @@ pub const DEAD_RANGES_MAX: usize = (PAGE_BYTES - 8) / DEAD_BYTES;
 /// One change of the mapping alone.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Record {
-    /// The range holds nothing any more.
+    /// The range no longer has content.
     Trim(PageRange),
     /// A page is remapped to the content of another one.
     Share(Share),
@@ -55,30 +55,30 @@ pub struct Share {
     pub left: PageNo,
     /// The page whose content it gets.
     pub right: PageNo,
-    /// The version under which the right page had it.
+    /// The right page's version at the share.
     pub right_version: Version,
-    /// Where it was then.
+    /// The right page's slot at the share.
     pub slot: SlotNo,
-    /// Zone openings by then: it is still there unless the zone was opened later.
+    /// Zone openings until the share: the content is still there unless the zone was opened later.
     pub epoch: u64,
-    /// Its checksum.
+    /// The content's checksum.
     pub checksum: u32,
 }
 
-/// A further page of a slot that cleaning copied: its content is in the same copy.
+/// Another page of a slot that cleaning copied: its content is in the same copy.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Reference {
     /// The page.
     pub page: PageNo,
-    /// Its version, as of the last change.
+    /// The version of its last change.
     pub version: Version,
-    /// That change was a share.
+    /// Whether that change was a share.
     pub by_share: bool,
-    /// Which page of the append holds its content, from 0.
+    /// Index of the page in the append that holds its content.
     pub index: u32,
 }
 
-/// A page of so many entries.
+/// A page with a header for so many entries.
 fn begin(magic: u32, entries: usize) -> FieldWriter {
     let mut writer = FieldWriter::new();
     writer.u32(magic).u32(entries as u32);
@@ -95,7 +95,7 @@ pub fn encode_trims(trims: &[PageRange]) -> PageBuf {
     writer.finish()
 }
 
-/// A record page of `shares` (at most [`SHARES_MAX`]), all as of zone opening `epoch`.
+/// A record page of `shares` (at most [`SHARES_MAX`]), all with the zone opening `epoch`.
 pub fn encode_shares(epoch: u64, shares: &[Share]) -> PageBuf {
     assert!(shares.len() <= SHARES_MAX);
     let mut writer = begin(MAGIC_SHARES, shares.len());
@@ -119,8 +119,8 @@ pub fn encode_references(references: &[Reference]) -> PageBuf {
     writer.finish()
 }
 
-/// A page of ranges of `dead` versions (at most [`DEAD_RANGES_MAX`]): nothing in force needs them, and
-/// they may be found nowhere.
+/// A page of ranges of `dead` versions (at most [`DEAD_RANGES_MAX`]), which nothing in force needs
+/// and recovery need not find.
 pub(crate) fn encode_dead(dead: &[VersionRange]) -> PageBuf {
     assert!(dead.len() <= DEAD_RANGES_MAX);
     let mut writer = begin(MAGIC_DEAD, dead.len());
@@ -163,7 +163,7 @@ pub fn decode(page: &PageBuf) -> Result<Vec<Record>> {
     }
 }
 
-/// The references that a page names; `None` where it is none of that kind.
+/// The references in a page; `None` where it has none.
 pub fn decode_references(page: &PageBuf) -> Option<Vec<Reference>> {
     let mut reader = FieldReader::new(page, 0);
     let (magic, count) = (reader.u32(), reader.u32() as usize);
@@ -176,7 +176,7 @@ pub fn decode_references(page: &PageBuf) -> Option<Vec<Reference>> {
         .then(|| (0..count).map(reference).collect())
 }
 
-/// The dead versions that a page lists; `None` where it is none of that kind.
+/// The dead versions in a page; `None` where it lists none.
 pub(crate) fn decode_dead(page: &PageBuf) -> Option<Vec<VersionRange>> {
     let mut reader = FieldReader::new(page, 0);
     let (magic, count) = (reader.u32(), reader.u32() as usize);

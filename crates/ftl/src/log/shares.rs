@@ -1,44 +1,44 @@
-//! Shares that a power cut or a failure of the log may still take back.
+//! Shares that a power cut or a failure of the log may still undo.
 use tantalum_base::{PageNo, Version};
 
 use crate::map::MapEntry;
 
-/// How to take the change of one page by a share back.
+/// How to undo the change of one page by a share.
 #[derive(Clone, Copy)]
 pub(crate) struct Undo {
     pub page: PageNo,
-    /// What the page was.
+    /// The page's entry before the share.
     pub before: MapEntry,
     /// The version of the share.
     pub version: Version,
 }
 
-/// Shares under way. What they replaced is still on the medium: its zone waits for them to be durable.
+/// Shares in flight. What they replaced stays on the medium: its zone waits until they are durable.
 #[derive(Default)]
 pub(crate) struct SharesInFlight {
-    // Not durable yet, or behind one in the log that is not.
+    // Shares that are not durable yet, or that follow one in the log that is not.
     undurable: Vec<Undo>,
-    // Of batches of which other pages are still being written: nobody sees them.
+    // Shares of batches whose other pages are still being written: readers do not see them.
     unseen: Vec<Undo>,
 }
 
 impl SharesInFlight {
-    /// All that a power cut may take back, in the order of their versions.
+    /// All shares that a power cut may undo, in the order of their versions.
     pub fn undurable(&self) -> &[Undo] {
         &self.undurable
     }
 
-    /// A share was put in force in the mapping.
+    /// Notes a share that is in the mapping.
     pub fn began(&mut self, undo: Undo) {
         self.undurable.push(undo);
     }
 
-    /// Readers are not to see it until its batch has returned.
+    /// Hides a share from readers until its batch has returned.
     pub fn hide(&mut self, undo: Undo) {
         self.unseen.push(undo);
     }
 
-    /// What readers see of `page`, of which the mapping says `entry`.
+    /// What readers see of `page`, whose entry in the mapping is `entry`.
     #[inline]
     pub fn visible(&self, page: PageNo, mut entry: MapEntry) -> MapEntry {
         for undo in self.unseen.iter().rev() {
@@ -49,19 +49,19 @@ impl SharesInFlight {
         entry
     }
 
-    /// The batch of versions `first` to `last` returned: readers may see all of it.
+    /// Shows readers the batch of versions `first` to `last`, which has returned.
     pub fn batch_returned(&mut self, first: Version, last: Version) {
         self.unseen.retain(|undo| undo.version < first || undo.version > last);
     }
 
-    /// All changes up to `version` are durable. One that returned before an earlier one may build
-    /// on that, which can still be lost; so a share stays here until all before it is durable.
+    /// Notes that all changes up to `version` are durable. A later change may depend on an earlier
+    /// one that can still be lost; so a share stays here until all before it is durable.
     pub fn durable_up_to(&mut self, version: Version) {
         self.undurable.retain(|undo| undo.version > version);
     }
 
-    /// `page` was written under `version` by a share that could not be made by the mapping alone: what it is
-    /// to go back to is what it is `now`.
+    /// Notes that a share wrote `page` again, under `version`, instead of remapping it: undoing it
+    /// restores the entry `now`.
     pub fn rewritten(&mut self, page: PageNo, version: Version, now: impl Fn() -> MapEntry) {
         for undo in &mut self.undurable {
             if (undo.page, undo.version) == (page, version) {
@@ -70,8 +70,8 @@ impl SharesInFlight {
         }
     }
 
-    /// The change `entry` of `page` became known behind shares that are newer: they go back to that.
-    pub fn came_late(&mut self, page: PageNo, entry: MapEntry) {
+    /// Notes the change `entry` of `page`, which returned after newer shares: undoing them restores it.
+    pub fn returned_late(&mut self, page: PageNo, entry: MapEntry) {
         for undo in self.undurable.iter_mut().chain(&mut self.unseen) {
             let between = undo.before.version < entry.version && entry.version < undo.version;
             if undo.page == page && between {
@@ -80,12 +80,12 @@ impl SharesInFlight {
         }
     }
 
-    /// Takes out those of `version`, which failed.
+    /// Removes the shares of `version`, which failed.
     pub fn take_failed(&mut self, version: Version) -> Vec<Undo> {
         self.undurable.extract_if(.., |undo| undo.version == version).collect()
     }
 
-    /// Later shares of a page whose share `failed` fall back on what that had replaced.
+    /// Makes later shares of the same page, when undone, restore what `failed` had replaced.
     pub fn rebase(&mut self, failed: &Undo) {
         for undo in self.undurable.iter_mut().chain(&mut self.unseen) {
             if undo.page == failed.page && undo.before.version == failed.version {

@@ -1,4 +1,4 @@
-//! Making changes durable: syncs that callers share, and waiting for what is in flight.
+//! Makes changes durable: callers share syncs, and wait for batches in flight.
 use std::cell::Cell;
 use tantalum_base::{Result, Version};
 use tantalum_media::ZoneMedia;
@@ -6,7 +6,7 @@ use tantalum_media::ZoneMedia;
 use crate::fault_points::Fault;
 use crate::ftl::Ftl;
 
-/// Lets concurrent syncs share one.
+/// Lets concurrent callers share one sync.
 #[derive(Default)]
 pub(crate) struct SyncTurns {
     running: Cell<bool>,
@@ -15,11 +15,11 @@ pub(crate) struct SyncTurns {
 }
 
 impl<M: ZoneMedia> Ftl<M> {
-    /// Makes every change that had returned before this call durable, with all changes before
-    /// them in the log, which may still be in flight.
+    /// Makes every change that had returned before this call durable, and all changes before these
+    /// in the log, even those still in flight.
     ///
     /// # Errors
-    /// The medium's; the FTL is latched then, since nobody knows what became durable.
+    /// The medium's; the FTL then latches, since it is unknown what became durable.
     pub async fn sync(&self) -> Result<()> {
         if Fault::FlushLeavesGaps.is_planted() {
             return self.sync_appends().await;
@@ -67,10 +67,10 @@ impl<M: ZoneMedia> Ftl<M> {
         self.parts.borrow().log.is_durable()
     }
 
-    /// Makes every change up to `version` durable, also those still in flight.
+    /// Makes every change up to `version` durable, even those still in flight.
     pub(crate) async fn make_durable(&self, version: Version) -> Result<()> {
         loop {
-            // What was appended durably needs no sync, but the end of earlier batches in flight.
+            // Durable appends need no sync, only the end of earlier batches in flight.
             let next = || {
                 let parts = self.parts.borrow();
                 if parts.log.durable() >= version {
@@ -89,7 +89,7 @@ impl<M: ZoneMedia> Ftl<M> {
     }
 }
 
-/// Ends a sync's turn, also where its caller was dropped.
+/// Ends a sync's turn, even if its future is dropped.
 struct RunningSync<'a, M: ZoneMedia>(&'a Ftl<M>);
 
 impl<M: ZoneMedia> Drop for RunningSync<'_, M> {

@@ -1,11 +1,11 @@
-//! Which changes since the checkpoint in force each zone holds.
+//! The changes in each zone since the checkpoint in force.
 //!
 //! Every change has a version and versions are contiguous, so recovery can count: each version from
-//! the checkpoint up to the durable watermark must be found, or it was damaged. But cleaning gives
-//! zones up, and with them the versions of contents that were replaced. So before a zone is reset,
-//! those of its versions that are found nowhere else are written down as dead
-//! ([`encode_dead`](crate::log::records::encode_dead)); what is neither found nor dead is missing, and
-//! recovery says so instead of serving what was there before.
+//! the checkpoint up to the durable watermark must be found, or it was damaged. But cleaning resets
+//! zones, and with them versions whose content was replaced. So before a zone is reset, those of
+//! its versions that are in no other zone are listed as dead
+//! ([`encode_dead`](crate::log::records::encode_dead)). A version that is neither found nor dead is
+//! missing: recovery fails rather than serve older content.
 use tantalum_base::{Version, ZoneNo};
 use tantalum_media::{SlotKind, Spare};
 
@@ -17,7 +17,7 @@ pub(crate) struct VersionRange {
 }
 
 impl VersionRange {
-    /// How many versions they are.
+    /// Number of versions in the range.
     pub fn count(&self) -> u64 {
         self.last.0 - self.first.0 + 1
     }
@@ -36,36 +36,36 @@ pub(crate) fn merged(mut ranges: Vec<VersionRange>) -> Vec<VersionRange> {
     merged
 }
 
-/// The versions that each zone holds and that no checkpoint in force covers.
+/// The versions in each zone that the checkpoint in force does not cover.
 pub(crate) struct UncoveredVersions {
-    // By zone; of each the ranges in the order in which they were placed.
+    // For each zone its ranges, in the order of placement.
     zones: Vec<Vec<VersionRange>>,
     covered: Version,
 }
 
-/// Whether a slot is counted by recovery as the change of its version. A copy made for a
-/// remapped page has the version of the share, and what counts is the record of that.
+/// Whether recovery counts a slot as the change of its version. A copy made for a remapped page has
+/// the version of the share, whose record is counted instead.
 pub(crate) fn counts(spare: &Spare) -> bool {
     matches!(spare.kind, SlotKind::Data | SlotKind::Copy | SlotKind::Record)
 }
 
 impl UncoveredVersions {
-    /// Nothing in any of `zones` zones.
+    /// No versions in any of `zones` zones.
     pub fn new(zones: u32) -> Self {
         UncoveredVersions { zones: vec![Vec::new(); zones as usize], covered: Version::NEVER }
     }
 
-    /// What the checkpoint in force covers.
+    /// The version up to which the checkpoint in force covers all changes.
     pub fn covered(&self) -> Version {
         self.covered
     }
 
-    /// `zone` was appended to: what it holds now besides.
+    /// Adds the versions of an append to `zone`.
     pub fn placed(&mut self, zone: ZoneNo, spares: &[Spare]) {
         spares.iter().filter(|spare| counts(spare)).for_each(|spare| self.add(zone, spare.version));
     }
 
-    /// `zone` holds the content of `version` too.
+    /// Adds `version` to `zone`.
     pub fn add(&mut self, zone: ZoneNo, version: Version) {
         let ranges = &mut self.zones[zone.index()];
         match ranges.last_mut() {
@@ -75,13 +75,13 @@ impl UncoveredVersions {
         }
     }
 
-    /// An append of `spares` to `zone` failed: they are placed elsewhere.
+    /// Removes the versions of a failed append to `zone`; they are placed elsewhere.
     pub fn failed(&mut self, zone: ZoneNo, spares: &[Spare]) {
         let mut versions: Vec<Version> = spares.iter().map(|spare| spare.version).collect();
         self.zones[zone.index()] = self.without(zone, &mut versions);
     }
 
-    /// The versions of `zone` that are not among those `kept` elsewhere, which this sorts.
+    /// The versions in `zone` that are not among those `kept` elsewhere, which this sorts.
     pub fn without(&self, zone: ZoneNo, kept: &mut [Version]) -> Vec<VersionRange> {
         kept.sort_unstable();
         let mut rest = Vec::new();
@@ -101,12 +101,12 @@ impl UncoveredVersions {
         rest
     }
 
-    /// Whether `zone` holds any.
+    /// Whether `zone` holds any version.
     pub fn holds_any(&self, zone: ZoneNo) -> bool {
         !self.zones[zone.index()].is_empty()
     }
 
-    /// `zone` was reset.
+    /// Clears `zone`, which was reset.
     pub fn reset(&mut self, zone: ZoneNo) {
         self.zones[zone.index()] = Vec::new();
     }
@@ -120,7 +120,7 @@ impl UncoveredVersions {
         }
     }
 
-    /// A checkpoint is in force that covers all versions up to `covered`.
+    /// Drops versions up to `covered`, which a checkpoint in force covers.
     pub fn covered_up_to(&mut self, covered: Version) {
         self.covered = covered;
         for ranges in self.zones.iter_mut().filter(|ranges| !ranges.is_empty()) {

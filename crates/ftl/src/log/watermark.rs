@@ -1,8 +1,8 @@
-//! How far the sequence of changes is durable: the watermark below which nothing is missing.
+//! The durable watermark: the version up to which every change is durable.
 use std::collections::VecDeque;
 use tantalum_base::Version;
 
-/// How far an append has come.
+/// The progress of an append.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Progress {
     InFlight,
@@ -17,21 +17,21 @@ struct Append {
     progress: Progress,
 }
 
-/// Tracks appends in version order. The watermark passes an append when it and all before it
-/// are durable.
+/// Tracks appends in version order. The watermark passes an append when it and all before it are
+/// durable.
 pub struct Watermark {
-    // In version order; `first_number` counts those that have gone.
+    // In version order; `first_number` counts those that were removed.
     appends: VecDeque<Append>,
     first_number: u64,
     watermark: Version,
 }
 
-/// Names one append in the tracker.
+/// Identifies one append in the tracker.
 #[derive(Clone, Copy, Debug)]
 pub struct BatchNumber(u64);
 
 impl Watermark {
-    /// Everything up to `watermark` is durable.
+    /// A tracker with everything up to `watermark` durable.
     pub fn new(watermark: Version) -> Self {
         Watermark { appends: VecDeque::new(), first_number: 0, watermark }
     }
@@ -41,21 +41,21 @@ impl Watermark {
         self.watermark
     }
 
-    /// A batch whose last version is `last` starts. In version order.
+    /// Starts a batch whose last version is `last`. Batches start in version order.
     pub fn start(&mut self, last: Version) -> BatchNumber {
         debug_assert!(self.appends.back().is_none_or(|before| before.last < last));
         self.appends.push_back(Append { last, progress: Progress::InFlight });
         BatchNumber(self.first_number + self.appends.len() as u64 - 1)
     }
 
-    /// The append returned; `durable`: it survives a power cut already.
+    /// Notes that the append returned; `durable`: it survives a power cut already.
     pub fn returned(&mut self, number: BatchNumber, durable: bool) {
         let index = (number.0 - self.first_number) as usize;
         self.appends[index].progress = if durable { Progress::Durable } else { Progress::Returned };
         self.advance();
     }
 
-    /// Which batches have returned: what a sync that starts now will make durable.
+    /// The batches that have returned, which a sync that starts now will make durable.
     pub fn before_sync(&self) -> Vec<BatchNumber> {
         let returned = |(index, append): (usize, &Append)| {
             (append.progress == Progress::Returned)
@@ -69,10 +69,10 @@ impl Watermark {
         self.appends.iter().any(|append| append.progress == Progress::Returned)
     }
 
-    /// A sync that started when these had returned has completed.
+    /// Notes that a sync has completed that started when these had returned.
     pub fn synced(&mut self, numbers: &[BatchNumber]) {
         for number in numbers {
-            // Another sync may have passed it already.
+            // The watermark may have passed it with another sync.
             if let Some(index) = number.0.checked_sub(self.first_number) {
                 self.appends[index as usize].progress = Progress::Durable;
             }

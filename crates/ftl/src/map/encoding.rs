@@ -1,29 +1,29 @@
-//! Entries of the map as bytes, as few as may be: in checkpoints and in delta pages.
+//! A compact encoding of mapping entries, in checkpoints and in delta pages.
 //!
-//! An entry is kept as its distance from what is expected behind one of two entries before it. Pages
-//! that were written one after the other lie one behind the other, and then a run of them takes a
-//! byte; two contexts, since what was written again lies scattered among what was not, and what
-//! hosts write changes in turn with what cleaning relocates. `docs/format.md` has the bytes.
+//! An entry is encoded as its distance from what one of two contexts predicts. Pages that were
+//! written in sequence are in consecutive slots, and then a run of them takes one byte. Two
+//! contexts, since rewritten pages are scattered among others, and changes by hosts alternate with
+//! relocations by cleaning. `docs/format.md` has the bytes.
 use tantalum_base::{PAGE_BYTES, PageBuf};
 
-/// Bytes of an entry at the most: tag, kind, page, version, place, checksum.
+/// Most bytes of an entry: tag, kind, page, version, place, checksum.
 pub const ENTRY_BYTES_MAX: usize = 1 + 1 + 4 + 6 + 4 + 4;
-/// Of an entry behind that of the page before it.
+/// Most bytes of an entry that follows that of the previous page.
 pub const NEXT_ENTRY_BYTES_MAX: usize = ENTRY_BYTES_MAX - 4;
 
-/// What an entry says.
+/// The kind of an entry.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
 pub enum Kind {
-    /// The content is in the slot, which names this page and version.
+    /// The content is in the slot, whose spare names this page and version.
     Own = 0,
-    /// The content is in the slot, which names another page it was written for.
+    /// The content is in the slot, whose spare names another page.
     Remapped = 1,
     /// There is no content.
     Unmapped = 2,
     /// The medium lost the content.
     Lost = 3,
-    /// This page and those behind it were trimmed.
+    /// This page and those after it were trimmed.
     Trim = 4,
 }
 
@@ -47,34 +47,34 @@ impl Kind {
 /// An entry as numbers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Line {
-    /// What it says.
+    /// The kind.
     pub kind: Kind,
     /// The page.
     pub page: u32,
     /// Its version, below 2^46.
     pub version: u64,
-    /// The slot; of a trim the number of pages, otherwise 0.
+    /// The slot; for a trim the number of pages, otherwise 0.
     pub place: u32,
-    /// Checksum of the content in the slot, where checksums are kept; otherwise of what the slot of
-    /// a remapped page names.
+    /// Checksum of the slot's content, where checksums are kept; otherwise the origin that the slot
+    /// of a remapped page names.
     pub checksum: u32,
 }
 
-/// How the entries of a page follow each other.
+/// The order of the entries in a page.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Order {
-    /// By page, ascending: what is expected of a page lies as far behind as its number.
+    /// By page, ascending: the predicted place advances with the page number.
     Pages,
-    /// As they changed: the next version and the next slot are expected, of any page.
+    /// By time: the next version and the next slot are predicted, for any page.
     Time,
 }
 
-/// How a page of entries is read.
+/// The encoding of a page of entries.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Style {
-    /// How the entries follow each other.
+    /// The order of the entries.
     pub order: Order,
-    /// The checksum is kept of each slot, not only of remapped pages.
+    /// A checksum for each slot, not only for remapped pages.
     pub checksums: bool,
 }
 
@@ -84,11 +84,11 @@ impl Style {
     }
 }
 
-// A tag: a run of entries as expected behind context 0, one less than there are...
+// A tag: a run of entries that context 0 predicts, minus one...
 const RUN: u8 = 0x80;
 const RUN_MAX: u8 = 0xff;
-// ...or bytes of the version's distance, class of the place's, and what else is given. With 7 bytes
-// a byte follows that says kind and bytes.
+// ...or bytes of the version's distance, class of the place's, and what else is given. With 7
+// version bytes another byte follows, with kind and version bytes.
 const KIND_GIVEN: u8 = 7;
 const PLACE_SHIFT: u8 = 3;
 const CONTEXT: u8 = 1 << 5;
@@ -99,8 +99,8 @@ const PLACE_BYTES: [u8; 4] = [0, 1, 2, 4];
 /// Class of a place's distance, by bytes.
 const PLACE_CLASS: [u8; 5] = [0, 1, 2, 3, 3];
 
-/// How far an entry is from what is expected, and what that takes. Without branches: of entries
-/// in no order none could be foretold.
+/// An entry's distance from its prediction, and its encoded size. Without branches, which would be
+/// unpredictable for scattered entries.
 #[derive(Clone, Copy)]
 struct Distance {
     version: u64,
@@ -112,7 +112,7 @@ struct Distance {
 impl Distance {
     #[inline]
     fn new(version: u64, place: u32) -> Self {
-        // Distances both ways as numbers that are small where the distance is.
+        // Signed distances, zigzag encoded.
         let version = (version << 1) ^ ((version as i64 >> 63) as u64);
         let place = (place << 1) ^ ((place as i32 >> 31) as u32);
         let version_bytes = (64 - version.leading_zeros()).div_ceil(8) as u8;
@@ -127,12 +127,12 @@ impl Distance {
     }
 }
 
-/// The distance that a number stands for.
+/// Decodes a zigzag number.
 fn signed(number: u64) -> i64 {
     (number >> 1) as i64 ^ -((number & 1) as i64)
 }
 
-/// The entry that others are measured from.
+/// The entry from which others are predicted.
 #[derive(Clone, Copy)]
 struct Context {
     page: u32,
@@ -141,7 +141,7 @@ struct Context {
 }
 
 impl Context {
-    /// Version and slot that are expected of `page`.
+    /// The version and slot that are predicted for `page`.
     #[inline]
     fn expected(&self, order: Order, page: u32) -> (u64, u32) {
         let step = match order {
@@ -152,7 +152,7 @@ impl Context {
     }
 }
 
-/// The two contexts, and which page came last.
+/// The two contexts, and the last page.
 struct Contexts {
     order: Order,
     last_page: u32,
@@ -166,7 +166,7 @@ impl Contexts {
         Contexts { order, last_page, contexts: [context; 2] }
     }
 
-    /// How far `line` is from what context `index` expects.
+    /// The distance of `line` from the prediction of context `index`.
     #[inline]
     fn distance(&self, index: usize, line: &Line) -> Distance {
         let (version, slot) = self.contexts[index].expected(self.order, line.page);
@@ -183,21 +183,20 @@ impl Contexts {
     }
 }
 
-/// Puts entries into a page.
+/// Encodes entries in a page.
 pub struct Encoder {
-    // Behind the page there is space for a whole word to be written at its end.
+    // A few bytes more than a page, so that a whole word can be written at its end.
     bytes: [u8; PAGE_BYTES + 8],
     at: usize,
     style: Style,
     contexts: Contexts,
-    // Where the tag of the run is that the last entry belongs to.
+    // Position of the tag of the run to which the last entry belongs.
     run: Option<usize>,
     count: u32,
 }
 
 impl Encoder {
-    /// An empty page; entries start at byte `start`, the first is expected to be that of
-    /// `first_page`.
+    /// An empty page whose entries start at byte `start`; the first predicted page is `first_page`.
     pub fn new(style: Style, start: usize, first_page: u32) -> Self {
         Encoder {
             bytes: [0; PAGE_BYTES + 8],
@@ -266,12 +265,12 @@ impl Encoder {
 
     #[inline]
     fn put(&mut self, value: u64, len: usize) {
-        // What is written too much the next value overwrites.
+        // The next value overwrites the excess bytes.
         self.bytes[self.at..self.at + 8].copy_from_slice(&value.to_le_bytes());
         self.at += len;
     }
 
-    /// The page, with `header` in front.
+    /// The page, with `header` at its start.
     pub fn finish(mut self, header: &[u8]) -> PageBuf {
         self.bytes[..header.len()].copy_from_slice(header);
         self.bytes[self.at..].fill(0);
@@ -279,7 +278,7 @@ impl Encoder {
     }
 }
 
-/// Takes entries out of a page.
+/// Decodes entries of a page.
 struct Decoder<'a> {
     page: &'a PageBuf,
     at: usize,
@@ -292,7 +291,7 @@ impl Decoder<'_> {
     fn take(&mut self, len: usize) -> Option<u64> {
         let mut word = [0; 8];
         match self.page.get(self.at..self.at + 8) {
-            // Almost always, and without a length to copy by.
+            // The common case, without a copy of variable length.
             Some(bytes) if len < 8 => word.copy_from_slice(bytes),
             _ => word.get_mut(..len)?.copy_from_slice(self.page.get(self.at..self.at + len)?),
         }
@@ -354,8 +353,8 @@ impl Decoder<'_> {
     }
 }
 
-/// What `each` makes of the `count` entries from byte `start` of `page` on, of which the first is
-/// expected to be that of `first_page`; `None` where they are none, or `each` makes nothing of one.
+/// Decodes `count` entries from byte `start` of `page` on, with `first_page` as the first predicted
+/// page, and maps them by `each`; `None` where they are invalid, or `each` returns `None` for one.
 pub fn decode<T>(
     page: &PageBuf,
     style: Style,
@@ -384,7 +383,7 @@ mod tests {
         decode(page, style, START, first_page, count, |line| Some(*line))
     }
 
-    /// Encodes as many of `lines` as go into a page, checks that they come back; their number.
+    /// Encodes as many of `lines` as fit in a page, checks that they come back, and returns their number.
     fn round_trip(style: Style, lines: &[Line]) -> usize {
         let first_page = lines[0].page;
         let mut encoder = Encoder::new(style, START, first_page);
@@ -449,7 +448,7 @@ mod tests {
         let lines: Vec<Line> = (0..1000).map(|page| far(page * 1_000_003)).collect();
         let style = Style { order: Order::Time, checksums: true };
         assert!(round_trip(style, &lines) >= (PAGE_BYTES - START) / ENTRY_BYTES_MAX);
-        // Every fifth page was written again, the others in order.
+        // Every fifth page was rewritten, the others in order.
         let style = Style { order: Order::Pages, checksums: false };
         let mixed = |page: u32| {
             let again = page.is_multiple_of(5);

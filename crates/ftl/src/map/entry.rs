@@ -1,34 +1,34 @@
-//! What the mapping says of one page.
+//! The mapping's entry of one page.
 use tantalum_base::{PageNo, Payload, SlotNo, Version};
 use tantalum_media::Spare;
 
 use crate::map::encoding::{Kind, Line};
 use crate::map::remapped::origin;
 
-/// What the FTL knows of a logical page.
+/// The mapping's entry of a logical page.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub struct MapEntry {
     /// Version of the last change: of the content, or of the trim that removed it.
     pub version: Version,
     /// Where the content is.
     pub place: Place,
-    /// The page was remapped by a share: its content was written for another page, which the slot names
+    /// A share remapped the page: its content was written for another page, which the slot names
     /// with its version.
     pub remapped: bool,
-    /// Checksum of the content. Where the medium keeps that in the slot, the [`origin`] that the
-    /// slot of a remapped page names; otherwise 0.
+    /// Checksum of the content. Where the medium keeps that in the slot: for a remapped page the
+    /// [`origin`] that its slot names; otherwise 0.
     pub checksum: u32,
 }
 
 impl MapEntry {
-    /// Nothing, since the change `version`.
+    /// A page that was trimmed by the change `version`.
     pub fn trimmed(version: Version) -> MapEntry {
         MapEntry { version, place: Place::Unmapped, ..MapEntry::default() }
     }
 
-    /// Whether `content` is what `page` holds, as this entry says. The `spare` that was read with it
-    /// names what it was written for, and must name what is known of the slot; where the medium has
-    /// none, the checksum must tell.
+    /// Whether `content` is that of `page`, by this entry. The `spare` that was read with it must
+    /// name the page and version expected in the slot; on media without spares the checksum must
+    /// match.
     pub fn holds<P: Payload>(&self, page: PageNo, content: &P, spare: Option<&Spare>) -> bool {
         let Some(spare) = spare else { return content.checksum() == self.checksum };
         let named = match self.remapped {
@@ -40,7 +40,7 @@ impl MapEntry {
 }
 
 impl MapEntry {
-    /// The entry of `page`, to be written down.
+    /// Encodes the entry of `page` as a line.
     pub fn to_line(self, page: PageNo) -> Line {
         let (kind, place) = match self.place {
             Place::At(slot) if self.remapped => (Kind::Remapped, slot.0),
@@ -52,7 +52,7 @@ impl MapEntry {
         Line { kind, page: page.0 as u32, version, place, checksum }
     }
 
-    /// What was written down; `None` where that is a trim.
+    /// Decodes a line; `None` where it is a trim.
     pub fn from_line(line: &Line) -> Option<MapEntry> {
         let slot = Place::At(SlotNo(line.place));
         let (place, remapped) = match line.kind {
@@ -69,7 +69,7 @@ impl MapEntry {
 /// Where a page's content is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub enum Place {
-    /// Nowhere: never written, or trimmed.
+    /// There is no content: never written, or trimmed.
     #[default]
     Unmapped,
     /// In this slot.
@@ -82,7 +82,7 @@ const UNMAPPED: u32 = u32::MAX;
 pub const LOST: u32 = u32::MAX - 1;
 
 impl Place {
-    /// The place as 32 bits, as kept in memory and in checkpoints.
+    /// Encodes the place as 32 bits, as in memory and in checkpoints.
     pub fn to_bits(self) -> u32 {
         match self {
             Place::Unmapped => UNMAPPED,
@@ -91,7 +91,7 @@ impl Place {
         }
     }
 
-    /// The slot, where it is in one.
+    /// The slot, if the place is one.
     pub fn slot(self) -> Option<SlotNo> {
         match self {
             Place::At(slot) => Some(slot),
@@ -99,7 +99,7 @@ impl Place {
         }
     }
 
-    /// The place that `bits` stand for.
+    /// Decodes the place.
     pub fn from_bits(bits: u32) -> Self {
         match bits {
             UNMAPPED => Place::Unmapped,

@@ -1,4 +1,4 @@
-//! Where each logical page is, and which logical pages each slot holds.
+//! Forward and reverse mapping: the place of each logical page, the logical pages of each slot.
 use tantalum_base::{PageNo, SlotNo};
 
 use crate::map::entry::LOST;
@@ -7,46 +7,46 @@ use crate::map::references::References;
 use crate::map::remapped::{Remapped, origin};
 use crate::map::{MapEntry, Place};
 
-/// Pages of which one mark tells whether any was ever written.
+/// Pages that share one bit of `written`.
 const MARKED_PAGES: usize = 4096;
 
-/// Logical to physical and back. 10 bytes a logical page and 4 a slot, and what slots of several
-/// pages take besides; 4 a logical page more where the medium does not keep checksums itself, up to as
+/// Forward and reverse mapping. Takes 10 bytes per logical page and 4 per slot, and the reference
+/// lists of shared slots; also 4 per logical page where the medium keeps no checksums, and up to as
 /// much for remapped pages where it does.
 pub struct Mapping {
     forward: Vec<Packed>,
-    // Whether any of so many pages was ever written.
+    // Per group of pages: whether any was ever written.
     written: Vec<bool>,
-    // Pages that hold content, those that the medium lost among them, and these alone.
+    // Number of pages with content, lost ones included, and number of lost ones.
     mapped: u64,
     lost: u64,
-    // A checksum a page; none where the medium keeps them.
+    // The checksum of each page; empty where the medium keeps them.
     checksums: Vec<u32>,
-    // Instead of these, of remapped pages.
+    // The origins of remapped pages, where `checksums` is empty.
     remapped: Remapped,
-    // The one page of each slot, or what is said below.
+    // The page of each slot, or one of the constants below.
     reverse: Vec<u32>,
     references: References,
 }
 
-/// What a change of a page's place did to the slots.
+/// How a change of a page's place affected the slots.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub struct Change {
     /// The slot that the page left, if any.
     pub left: Option<SlotNo>,
-    /// Other pages are still in the slot that it left.
+    /// The slot that it left still holds other pages.
     pub left_alive: bool,
     /// The slot that it entered already held another page.
     pub joined: bool,
 }
 
-/// In `reverse`: the slot holds no live content.
+/// In `reverse`: the slot has no live content.
 const DEAD: u32 = 0;
-/// In `reverse`: the slot holds a record that the next recovery needs.
+/// In `reverse`: the slot has a record that the next recovery needs.
 const RECORD: u32 = 1;
-/// In `reverse`: the slot holds the content of several pages, which `references` knows.
+/// In `reverse`: the slot has several pages, which `references` lists.
 const SHARED: u32 = 2;
-/// In `reverse`: the slot holds the content of page 0; of other pages as much higher.
+/// In `reverse`: the slot has page 0; the values after it are the other pages.
 const FIRST_PAGE: u32 = 3;
 
 /// What is live in a slot.
@@ -63,7 +63,7 @@ pub enum Occupant {
 }
 
 impl Mapping {
-    /// `pages` unmapped pages over `slots` dead slots, with their `checksums` or without.
+    /// `pages` unmapped pages and `slots` dead slots, with or without `checksums`.
     pub fn new(pages: u64, slots: u64, checksums: bool) -> Self {
         assert!(slots < u64::from(LOST), "slot numbers have 32 bits");
         assert!(
@@ -87,7 +87,7 @@ impl Mapping {
         self.forward.len() as u64
     }
 
-    /// What is known of `page`.
+    /// The entry of `page`.
     #[inline]
     pub fn get(&self, page: PageNo) -> MapEntry {
         let packed = self.forward[page.index()];
@@ -99,15 +99,14 @@ impl Mapping {
         unpack(&packed, checksum)
     }
 
-    /// Whether `page` is remapped, and the table does not say what its slot names: no
-    /// [`get`](Self::get) of it is possible.
+    /// Whether `page` is remapped but its origin is missing: then [`get`](Self::get) must not be called.
     pub fn lacks_origin(&self, page: PageNo) -> bool {
         !self.has_checksums()
             && is_remapped(&self.forward[page.index()])
             && !self.remapped.knows(page)
     }
 
-    /// Entries of that table, where that can be told, and pages that should have one.
+    /// Number of origins kept, where it is known, and of remapped pages.
     pub fn origins(&self) -> (Option<u64>, u64) {
         if self.has_checksums() {
             return (None, 0);
@@ -116,15 +115,15 @@ impl Mapping {
         (self.remapped.entries(), marked.count() as u64)
     }
 
-    /// Whether `page` is in a slot with another page that has, by what is known of it, another
-    /// content; that page.
+    /// The page in `slot` with `page` whose entry contradicts that of `page`: they should have the
+    /// same content.
     pub fn contradicts(&self, page: PageNo, slot: SlotNo) -> Option<PageNo> {
         let other = self.pages_of(slot).next().filter(|other| *other != page)?;
         let content = |page| self.checksum_when_shared(page, &self.get(page));
         (content(other) != content(page)).then_some(other)
     }
 
-    /// Takes the entry of `page` out of that table, and nothing else.
+    /// Removes the origin of `page`, and nothing else.
     #[cfg(test)]
     pub fn forget_origin(&mut self, page: PageNo) {
         self.remapped.remove(page);
@@ -135,7 +134,7 @@ impl Mapping {
         !self.checksums.is_empty()
     }
 
-    /// The checksum for a page that is remapped to the content of `page`, of which `entry` is known.
+    /// The checksum for a page that is remapped to the content of `page`, whose entry is `entry`.
     pub fn checksum_when_shared(&self, page: PageNo, entry: &MapEntry) -> u32 {
         match self.has_checksums() || entry.remapped {
             true => entry.checksum,
@@ -143,9 +142,9 @@ impl Mapping {
         }
     }
 
-    /// Brings what is known of `pages`, and of the slots they lie in, into the processor's cache.
-    /// Entries of random pages are far apart in a table of many megabytes; here their loads
-    /// overlap, while whoever changes them one by one would wait for each.
+    /// Loads the entries of `pages`, and of their slots, into the processor's cache. Entries of
+    /// random pages are far apart in a table of many megabytes; here their loads overlap, while
+    /// changes one by one would wait for each.
     pub fn fetch(&self, pages: impl Iterator<Item = PageNo> + Clone) {
         let place = |page: PageNo| place_of(&self.forward[page.index()]);
         let places = pages.clone().fold(0, |all, page| all ^ place(page));
@@ -154,13 +153,13 @@ impl Mapping {
         std::hint::black_box((places, occupants));
     }
 
-    /// The same of what `slots` hold.
+    /// The same for `slots`.
     pub fn fetch_slots(&self, slots: impl Iterator<Item = SlotNo>) {
         let occupant = |slot: SlotNo| self.reverse.get(slot.index()).copied().unwrap_or(DEAD);
         std::hint::black_box(slots.fold(0, |all, slot| all ^ occupant(slot)));
     }
 
-    /// Puts `entry` for `page` in force; what became of the slots.
+    /// Sets the entry of `page`; returns how the slots are affected.
     #[inline]
     pub fn set(&mut self, page: PageNo, entry: MapEntry) -> Change {
         let old = std::mem::replace(&mut self.forward[page.index()], pack(&entry));
@@ -200,18 +199,18 @@ impl Mapping {
         })
     }
 
-    /// All pages of which anything is known: what their number costs, and not what the device's does.
+    /// All pages with an entry, at a cost of their number, not of the device's size.
     pub fn known_pages(&self) -> impl Iterator<Item = PageNo> + '_ {
         let next = |page: u64| self.next_known(page);
         std::iter::successors(next(0), move |page| next(page + 1)).map(PageNo)
     }
 
-    /// The first page from `page` on of which anything is known.
+    /// The first page from `page` on with an entry.
     pub fn next_known(&self, page: u64) -> Option<u64> {
         self.next_where(page, |packed| *packed != Packed::default())
     }
 
-    /// The first page from `page` on with a `wanted` entry, which that of a page never written is not.
+    /// The first page from `page` on with a `wanted` entry, other than that of a page never written.
     fn next_where(&self, page: u64, wanted: impl Fn(&Packed) -> bool) -> Option<u64> {
         let mut at = page as usize;
         while at < self.forward.len() {
@@ -227,7 +226,7 @@ impl Mapping {
         None
     }
 
-    /// Takes `page` out of `slot`; whether others are still there.
+    /// Removes `page` from `slot`; returns whether others are still there.
     #[inline]
     fn leave(&mut self, slot: SlotNo, page: PageNo) -> bool {
         let occupant = &mut self.reverse[slot.index()];
@@ -241,7 +240,7 @@ impl Mapping {
         true
     }
 
-    /// Puts `page` into `slot`; whether others are there already.
+    /// Adds `page` to `slot`; returns whether others were there already.
     #[inline]
     fn enter(&mut self, slot: SlotNo, page: PageNo) -> bool {
         let occupant = &mut self.reverse[slot.index()];
@@ -270,7 +269,7 @@ impl Mapping {
         }
     }
 
-    /// The pages whose content is in `slot`; for a shared one, in the order in which they came.
+    /// The pages whose content is in `slot`; for a shared one, oldest first.
     pub fn pages_of(&self, slot: SlotNo) -> impl Iterator<Item = PageNo> + '_ {
         let occupant = self.occupant(slot);
         let alone = match occupant {
@@ -281,8 +280,8 @@ impl Mapping {
         alone.into_iter().chain(shared.into_iter().flatten())
     }
 
-    /// Whether `page` can be in `slot` as `entry` says, beside those that are there: several pages
-    /// of one slot have the same content, which was written for one of them at the most.
+    /// Whether `page` with `entry` can be in `slot` with the pages there: all pages of a slot have
+    /// the same content, which was written for at most one of them.
     pub fn fits(&self, page: PageNo, entry: &MapEntry, slot: SlotNo) -> bool {
         let content = |page, entry: &MapEntry| self.checksum_when_shared(page, entry);
         let other = match self.occupant(slot) {
@@ -293,12 +292,12 @@ impl Mapping {
         other.is_none_or(|other| content(other, &self.get(other)) == content(page, entry))
     }
 
-    /// The table of slots of several pages.
+    /// The reference lists of shared slots.
     pub fn references(&self) -> &References {
         &self.references
     }
 
-    /// Marks that `slot` holds a record in force, or no longer does.
+    /// Notes that `slot` holds a record in force, or no longer does.
     pub fn set_record(&mut self, slot: SlotNo, in_force: bool) {
         self.reverse[slot.index()] = if in_force { RECORD } else { DEAD };
     }
@@ -308,7 +307,7 @@ impl Mapping {
         self.mapped
     }
 
-    /// Of these, pages of which the medium lost the content.
+    /// Number of those whose content the medium lost.
     pub fn lost_pages(&self) -> u64 {
         self.lost
     }
@@ -371,7 +370,7 @@ mod tests {
         let marked = MARKED_PAGES as u64;
         let known = [0, 1, marked - 1, marked, 4 * marked - 1, pages - 2, pages - 1];
         for page in known {
-            // Nothing but that it is lost: also of such a page something is known.
+            // A lost page with no version: it has an entry, too.
             let lost = MapEntry { place: Place::Lost, ..MapEntry::default() };
             let entry = if page == 1 { lost } else { MapEntry::trimmed(Version(page + 1)) };
             map.set(PageNo(page), entry);

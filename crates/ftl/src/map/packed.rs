@@ -1,16 +1,16 @@
-//! An entry of the mapping in ten bytes.
+//! A mapping entry in ten bytes.
 use tantalum_base::Version;
 
 use crate::map::{MapEntry, Place};
 
 /// Versions stay below this: 2^46 changes of 4 KiB are 288 exabytes.
 pub const VERSION_END: u64 = 1 << 46;
-/// In the upper part of a version: the page is remapped to content that was written for another one.
+/// In the upper part of a version: the page is remapped to another page's content.
 pub const REMAPPED: u16 = 1 << 15;
 
-/// Version and place of a page in 10 bytes: the place with all bits turned, version, and in the top
-/// bit whether the page is remapped. A page that was never written is all zero, so that the
-/// table of a large device takes memory only where it is used.
+/// Version and place of a page in 10 bytes: the inverted bits of the place, the version, and in the
+/// top bit whether the page is remapped. A page that was never written is all zero, so that the
+/// table of a large device uses memory only where it is used.
 pub type Packed = [u16; 5];
 
 #[inline]
@@ -28,7 +28,7 @@ pub fn pack(entry: &MapEntry) -> Packed {
     ]
 }
 
-/// The place, as [`Place::to_bits`] has it.
+/// The place, as [`Place::to_bits`] encodes it.
 #[inline]
 pub fn place_of(packed: &Packed) -> u32 {
     !(u32::from(packed[0]) | u32::from(packed[1]) << 16)

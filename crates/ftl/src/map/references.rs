@@ -1,11 +1,11 @@
-//! The slots that hold the content of several logical pages, and which pages these are.
+//! Reference lists: the logical pages of each slot that has several.
 //!
-//! A slot of one page needs no entry here: `map` keeps that page in a table of fixed size. So the
-//! entries are those by which a device's memory for the way back grows with sharing (SHARE,
-//! section 4.2.1, which gives it 250 or 500 of 16 bytes).
+//! A slot of one page needs no entry here: `map` keeps that page in a table of fixed size. So only
+//! sharing makes a device's reverse mapping grow, by these entries (SHARE, section 4.2.1, has 250
+//! or 500 of 16 bytes).
 use tantalum_base::{FastMap, PageNo, SlotNo};
 
-/// Pages of one slot, as a list through `links` in the order in which they came.
+/// Pages of one slot, as a list through `links`, oldest first.
 #[derive(Clone, Copy)]
 struct Ends {
     first: u32,
@@ -13,15 +13,15 @@ struct Ends {
     pages: u32,
 }
 
-/// A page's neighbours in the list of its slot; itself at an end.
+/// A page's neighbours in its slot's list; the page itself at an end.
 #[derive(Clone, Copy)]
 struct Link {
     before: u32,
     after: u32,
 }
 
-/// Which pages share which slots. A page is in one slot at the most, so that each of its changes
-/// takes constant time, however many pages share the slot.
+/// The pages of shared slots. A page is in at most one slot, so that each change takes constant
+/// time, however many pages share the slot.
 #[derive(Default)]
 pub struct References {
     slots: FastMap<SlotNo, Ends>,
@@ -29,7 +29,7 @@ pub struct References {
 }
 
 impl References {
-    /// Entries beyond one page a slot: what the bound on sharing counts.
+    /// Entries beyond one page per slot, which `share_entries_max` limits.
     pub fn entries(&self) -> u64 {
         (self.links.len() - self.slots.len()) as u64
     }
@@ -44,7 +44,7 @@ impl References {
         (self.slots.allocation_size() + self.links.allocation_size()) as u64
     }
 
-    /// Puts `page`, which is in no slot here, behind the others of `slot`.
+    /// Adds `page`, which is in no list, to the end of the list of `slot`.
     pub fn add(&mut self, slot: SlotNo, page: PageNo) {
         let page = page.0 as u32;
         let ends = self.slots.entry(slot).or_insert(Ends { first: page, last: page, pages: 0 });
@@ -58,8 +58,8 @@ impl References {
         debug_assert!(known.is_none(), "page {page} is in two slots");
     }
 
-    /// Takes `page` out of `slot`. Where only one page is left there, that one, which the caller
-    /// now has to keep.
+    /// Removes `page` from `slot`. If one page is left, returns it: the caller must keep it from
+    /// now on.
     pub fn remove(&mut self, slot: SlotNo, page: PageNo) -> Option<PageNo> {
         let page = page.0 as u32;
         let link = self.links.remove(&page).expect("a page of a shared slot has a link");
@@ -84,7 +84,7 @@ impl References {
         Some(PageNo(u64::from(last)))
     }
 
-    /// The pages of `slot` in the order in which they came.
+    /// The pages of `slot`, oldest first.
     pub fn of(&self, slot: SlotNo) -> impl Iterator<Item = PageNo> + '_ {
         let mut next = self.slots.get(&slot).map(|ends| ends.first);
         std::iter::from_fn(move || {
@@ -107,7 +107,7 @@ mod tests {
         let mut table = References::default();
         let mut lists: Vec<Vec<u64>> = vec![Vec::new(); 4];
         for page in 0..4 {
-            // A list is kept here from two pages on.
+            // A list needs at least two pages.
             lists[page as usize] = vec![page, page + 4];
             table.add(SlotNo(page as u32), PageNo(page));
             table.add(SlotNo(page as u32), PageNo(page + 4));

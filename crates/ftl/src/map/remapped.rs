@@ -1,13 +1,13 @@
-//! Remapped pages: what their slots name, on media that keep spares with pages.
+//! Remapped pages: the origins that their slots' spares name.
 //!
-//! A slot's spare names the page and the version that its content was written for. Of most pages
-//! that is the page itself and the version in the map. A share remaps a page to a slot that was written for
-//! another one, whose entry may have changed since: only here is it kept what that slot names. Pages that are
-//! not remapped cost nothing, and all pages together never more than a table of them all.
+//! A slot's spare names the page and the version for which its content was written. For most pages
+//! that is the page itself and its version in the map. A share remaps a page to a slot of another
+//! page, whose entry may have changed since: so the origin of the slot is kept here. Pages that are
+//! not remapped cost nothing, and all together never more than a table of all pages.
 use tantalum_base::checksum::crc32c;
 use tantalum_base::{FastMap, PageNo, Version};
 
-/// Checksum of what a spare names.
+/// Checksum of the page and version that a spare names.
 pub fn origin(page: PageNo, version: Version) -> u32 {
     let mut named = [0; 16];
     named[..8].copy_from_slice(&page.0.to_le_bytes());
@@ -19,7 +19,7 @@ pub fn origin(page: PageNo, version: Version) -> u32 {
 pub struct Remapped {
     pages: u64,
     few: FastMap<u32, u32>,
-    // One a page, instead of `few`, once that takes more memory.
+    // The origins of all pages, instead of `few`, once that takes less memory.
     many: Vec<u32>,
 }
 
@@ -29,7 +29,7 @@ impl Remapped {
         Remapped { pages, few: FastMap::default(), many: Vec::new() }
     }
 
-    /// What was kept for `page`, which is remapped.
+    /// The origin kept for `page`, which is remapped.
     pub fn get(&self, page: PageNo) -> u32 {
         match self.many.get(page.index()) {
             Some(origin) => *origin,
@@ -37,17 +37,17 @@ impl Remapped {
         }
     }
 
-    /// Whether something is kept for `page`; as far as can be told, once it is a table of all pages.
+    /// Whether an origin is kept for `page`; always true once this is a table of all pages.
     pub fn knows(&self, page: PageNo) -> bool {
         !self.many.is_empty() || self.few.contains_key(&(page.0 as u32))
     }
 
-    /// Pages for which something is kept; `None` once it is a table of all pages.
+    /// Number of origins kept; `None` once this is a table of all pages.
     pub fn entries(&self) -> Option<u64> {
         self.many.is_empty().then_some(self.few.len() as u64)
     }
 
-    /// Keeps `origin` for `page`.
+    /// Sets the origin of `page`.
     pub fn insert(&mut self, page: PageNo, origin: u32) {
         if let Some(kept) = self.many.get_mut(page.index()) {
             *kept = origin;
@@ -62,7 +62,7 @@ impl Remapped {
         }
     }
 
-    /// `page` has content of its own again, or none.
+    /// Removes the origin of `page`, which is no longer remapped.
     pub fn remove(&mut self, page: PageNo) {
         self.few.remove(&(page.0 as u32));
     }

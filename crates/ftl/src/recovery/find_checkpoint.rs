@@ -1,4 +1,4 @@
-//! Finding the newest checkpoint on media, and reading it.
+//! Recovery: finds the newest checkpoint and reads it.
 use std::collections::BTreeMap;
 use tantalum_base::{
     Error, ErrorKind, PageBuf, PageNo, PageRange, Payload, Result, SlotNo, ZoneNo,
@@ -12,17 +12,17 @@ use crate::log::OwnPage;
 use crate::recovery::{Opening, Reader, corrupt};
 use crate::space::Stream;
 
-/// Pages of a checkpoint that are read at once.
+/// Most pages of a checkpoint that are read at once.
 const RUN_PAGES: u32 = 256;
 
-/// A checkpoint as read from media.
+/// A checkpoint that was read.
 pub(super) struct Checkpoint {
     pub id: u64,
     pub footer: Footer,
     pub places: Vec<SlotNo>,
     pub zones: Vec<ZoneEntry>,
     pub map: Vec<(PieceHeader, PageBuf)>,
-    /// Pages of which the map is damaged, where that is accepted.
+    /// Ranges of pages whose part of the map is damaged, if that is accepted.
     pub damaged_map: Vec<PageRange>,
 }
 
@@ -31,14 +31,14 @@ pub(super) struct Checkpoint {
 pub(super) struct MetaSlots {
     // By id, then by number.
     by_id: BTreeMap<u64, BTreeMap<u64, OwnPage>>,
-    // The highest of which another page says that it was finished.
+    // The highest id that a later checkpoint's page implies to be finished.
     finished: u64,
     // By the checkpoint that was begun last, then by number.
     deltas: BTreeMap<(u64, u64), OwnPage>,
 }
 
 impl MetaSlots {
-    /// The checkpoint of which `append` holds pages, if it does.
+    /// The id of the checkpoint whose pages `append` holds, if it does.
     pub(super) fn checkpoint_of(append: &ScannedAppend) -> Option<u64> {
         let spares = append.spares.iter().flatten();
         let spares = spares.chain(append.damaged.iter().map(|(_, spare)| spare));
@@ -66,13 +66,13 @@ impl MetaSlots {
     }
 }
 
-/// Whether something on the medium is damaged, as against an operation that failed.
+/// Whether the medium is damaged, rather than an operation failed.
 pub(super) fn is_damage(kind: ErrorKind) -> bool {
     matches!(kind, ErrorKind::Corrupt | ErrorKind::Checksum | ErrorKind::Uncorrectable)
 }
 
 impl<M: ZoneMedia> Reader<'_, M> {
-    /// Pages of checkpoints and delta pages in the meta zones, and which checkpoints were finished.
+    /// Finds pages of checkpoints and delta pages in the meta zones, and which checkpoints were finished.
     pub(super) async fn meta_slots(&self, openings: &[Option<Opening>]) -> Result<MetaSlots> {
         let mut slots = MetaSlots::default();
         for (zone, opening) in openings.iter().enumerate() {
@@ -93,7 +93,7 @@ impl<M: ZoneMedia> Reader<'_, M> {
                     } else if spare.kind == SlotKind::Checkpoint {
                         slots.by_id.entry(id).or_default().insert(number, page);
                         if id > latest {
-                            // Behind one that was not finished, the next takes a zone of its own.
+                            // After an unfinished checkpoint the next one starts in a zone of its own.
                             slots.finished = slots.finished.max(latest);
                             latest = id;
                         }
@@ -104,10 +104,9 @@ impl<M: ZoneMedia> Reader<'_, M> {
         Ok(slots)
     }
 
-    /// The newest checkpoint that is whole. One that is newer and has a footer may have been
-    /// overwritten before it came into force, or be damaged: whether all that it said can do without
-    /// it, the account of the log shows. Only what a dump builds on is in no log, and then it must be
-    /// the newest.
+    /// The newest intact checkpoint. A newer one with a footer may have been overwritten before it
+    /// came into force, or be damaged: whether the log can replace its content, accounting for all
+    /// versions shows. But what a dump is based on is in no log, so then it must be the newest.
     pub(super) async fn find_checkpoint(&self, meta: &MetaSlots) -> Result<Checkpoint> {
         let mut damaged = None;
         for (id, slots) in meta.by_id.iter().rev() {
@@ -123,7 +122,7 @@ impl<M: ZoneMedia> Reader<'_, M> {
         Err(damaged.unwrap_or_else(|| corrupt("no whole checkpoint was found on the medium")))
     }
 
-    /// Checkpoint `id`, which must be there.
+    /// Reads checkpoint `id`, which must be there.
     pub(super) async fn named_checkpoint(&self, meta: &MetaSlots, id: u64) -> Result<Checkpoint> {
         let slots = meta.by_id.get(&id);
         let missing = || corrupt(format!("checkpoint {id}, on which a dump builds, is not there"));
@@ -131,7 +130,7 @@ impl<M: ZoneMedia> Reader<'_, M> {
         self.whole_checkpoint(id, slots, id).await?.ok_or_else(missing)
     }
 
-    /// The checkpoint, or `None` where it has no footer and was not `finished`.
+    /// Reads the checkpoint; `None` where it has no footer and was not `finished`.
     async fn whole_checkpoint(
         &self,
         id: u64,
@@ -148,7 +147,7 @@ impl<M: ZoneMedia> Reader<'_, M> {
         }
         let footer = pages::decode_footer(&page);
         if u64::from(footer.pieces) != number + 1 || slots.len() as u64 != number + 1 {
-            // The footer was written when all the others were durable.
+            // The footer was written when all other pages were durable.
             let (pages, intact) = (footer.pieces, slots.len());
             return Err(corrupt(format!(
                 "of the {pages} pages of checkpoint {id} only {intact} are intact"
@@ -162,8 +161,8 @@ impl<M: ZoneMedia> Reader<'_, M> {
         self.assemble(id, footer, pieces).map(Some)
     }
 
-    /// The last page of a checkpoint that can be read, with its number. What decayed since it was scanned is
-    /// as what was found damaged then.
+    /// The last readable page of a checkpoint, with its number. Pages that decayed since the scan
+    /// count as damaged.
     async fn last_intact(&self, slots: &BTreeMap<u64, OwnPage>) -> Result<Option<(u64, PageBuf)>> {
         for (number, own) in slots.iter().rev() {
             match own.read(self.media).await {
@@ -175,7 +174,7 @@ impl<M: ZoneMedia> Reader<'_, M> {
         Ok(None)
     }
 
-    /// Checkpoint `id`, whose pages lie in `extents`, all of which must be there.
+    /// Reads checkpoint `id`, whose pages are in `extents`; all of them must be there.
     pub(super) async fn checkpoint_in(&self, id: u64, extents: &[Extent]) -> Result<Checkpoint> {
         let mut pieces = Vec::new();
         for extent in extents {
@@ -220,8 +219,8 @@ impl<M: ZoneMedia> Reader<'_, M> {
         Ok(Checkpoint { damaged_map, ..checkpoint })
     }
 
-    /// The pages of which the damaged chunk of the map at `at` among the `pieces` may have said
-    /// something: those between its neighbours that are not among the `gaps`.
+    /// The pages that the damaged chunk of the map at index `at` of `pieces` may have covered:
+    /// those between its neighbours that are not among the `gaps`.
     fn map_gap(
         &self,
         pieces: &[(SlotNo, PageBuf)],
@@ -246,7 +245,7 @@ impl<M: ZoneMedia> Reader<'_, M> {
         Ok(PageRange::new(PageNo(first), end.saturating_sub(first)))
     }
 
-    /// Refuses a checkpoint of a device of another size.
+    /// Fails where the checkpoint is of a device of another size.
     fn check_pages(&self, footer: &Footer) -> Result<()> {
         if footer.pages != self.options.pages {
             return Err(Error::new(
@@ -260,7 +259,7 @@ impl<M: ZoneMedia> Reader<'_, M> {
         Ok(())
     }
 
-    /// The checkpoint whose `pieces` are these, in order.
+    /// The checkpoint with these `pieces`, in order.
     fn assemble(
         &self,
         id: u64,

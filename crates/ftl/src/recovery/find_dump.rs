@@ -1,5 +1,5 @@
-//! Recovery: the dump in force, read. A frame in it that is damaged is lost alone; what the device wrote
-//! for itself must be whole.
+//! Recovery: finds and reads the dump in force. A damaged frame is lost alone; the metadata must be
+//! intact.
 use std::collections::BTreeMap;
 use tantalum_base::{Error, ErrorKind, PageNo, Payload, Result, SlotNo, Version, ZoneNo};
 use tantalum_media::{SlotKind, Spare, ZoneMedia};
@@ -17,30 +17,30 @@ use crate::space::Stream;
 /// Frames read at a time.
 const GROUP: usize = 256;
 
-/// A dump that is in force.
+/// A dump in force.
 pub(super) struct FoundDump<P> {
     pub header: DumpHeader,
     pub entries: Vec<Delta>,
     /// In the order of the host's writes.
     pub frames: Vec<(PageNo, P)>,
-    /// Pages of which the newest frame is damaged.
+    /// Pages whose newest frame is damaged.
     pub lost: Vec<PageNo>,
 }
 
-/// Where the pages of a dump lie, by their numbers in it.
+/// The slots of a dump's pages, by index in the dump.
 #[derive(Default)]
 struct DumpPages {
     whole: BTreeMap<u64, (SlotNo, Spare)>,
-    /// Of these what stands beside them can be read.
+    /// Damaged pages whose spares are readable.
     damaged: BTreeMap<u64, Spare>,
 }
 
 impl<M: ZoneMedia> Reader<'_, M> {
-    /// The dump in force, read; `None` where there is none.
+    /// Reads the dump in force; `None` where there is none.
     ///
     /// # Errors
-    /// `Corrupt` where it is not known which pages are missing of it: what was acknowledged would be
-    /// missing.
+    /// `Corrupt` where it is unknown which pages are missing: acknowledged writes would be lost
+    /// silently.
     pub(super) async fn find_dump(
         &self,
         openings: &[Option<Opening>],
@@ -63,7 +63,7 @@ impl<M: ZoneMedia> Reader<'_, M> {
         for (zone, _) in zones.iter().filter(|(_, epoch)| *epoch == number) {
             self.find_dump_pages(*zone, number, &mut pages).await?;
         }
-        // What was repeated elsewhere, as its program failed, is there.
+        // A page whose program failed was repeated elsewhere.
         let DumpPages { whole, damaged } = &mut pages;
         damaged.retain(|index, _| !whole.contains_key(index));
         self.read_dump(number, &pages).await.map(Some)
@@ -135,7 +135,7 @@ impl<M: ZoneMedia> Reader<'_, M> {
         Ok(FoundDump::of(header, entries, frames))
     }
 
-    /// Reads frames, each with its number in the dump; `None` where one is damaged.
+    /// Reads frames, each with its index in the dump; `None` where one is damaged.
     async fn read_frames(
         &self,
         group: &[(u64, SlotNo, Spare)],
@@ -145,7 +145,7 @@ impl<M: ZoneMedia> Reader<'_, M> {
         let mut contents = vec![M::Page::zero(); group.len()];
         let together = self.read_if_intact(&slots, &mut contents).await?;
         for ((index, slot, spare), content) in group.iter().zip(&mut contents) {
-            // One that cannot be read says nothing of the others.
+            // Read one by one, only the unreadable ones count as damaged.
             let is_read =
                 together || self.read_if_intact(&[*slot], std::slice::from_mut(content)).await?;
             let content = std::mem::replace(content, M::Page::zero());
@@ -165,8 +165,8 @@ impl<M: ZoneMedia> Reader<'_, M> {
 }
 
 impl<M: ZoneMedia> Recovery<'_, M> {
-    /// Drops the frames of pages of which the log has a version that is newer than the dump: those frames,
-    /// written back, or what hosts wrote since. They are still in force where the checkpoint that made them
+    /// Drops the frames of pages that have a newer version in the log: that is the frame, written
+    /// back, or a later write. Such frames are still in force where the checkpoint that made them
     /// void is damaged.
     pub(super) fn drop_frames_written_back(&self, dump: &mut FoundDump<M::Page>) {
         if Fault::FramesOverNewer.is_planted() {
@@ -179,7 +179,7 @@ impl<M: ZoneMedia> Recovery<'_, M> {
         dump.lost.retain(|page| is_pending(*page));
     }
 
-    /// Marks the pages lost of which `dump` had the newest content, damaged.
+    /// Marks the pages lost whose newest content is a damaged frame of `dump`.
     pub(super) fn lose_frames(&mut self, dump: &FoundDump<M::Page>) {
         let version = self.parts.log.last_version().max(Version(1));
         for page in &dump.lost {
@@ -190,7 +190,7 @@ impl<M: ZoneMedia> Recovery<'_, M> {
 }
 
 impl<P> FoundDump<P> {
-    /// With `frames` in order, of which damaged ones are `None`.
+    /// The dump with `frames` in order, of which damaged ones are `None`.
     fn of(header: DumpHeader, entries: Vec<Delta>, frames: Vec<(u64, PageNo, Option<P>)>) -> Self {
         let mut newest = BTreeMap::new();
         for (index, page, _) in &frames {

@@ -1,4 +1,4 @@
-//! Recovery: what the log says since a checkpoint, and whether all that was durable is there.
+//! Recovery: the changes in the log since a checkpoint, and whether all durable ones are there.
 use tantalum_base::{PageNo, Result, SlotNo, Version, ZoneNo};
 use tantalum_media::{ScannedAppend, SlotKind, Spare, ZoneMedia};
 
@@ -19,7 +19,7 @@ pub(super) struct Found {
     pub batch_last: Version,
     pub slot: SlotNo,
     pub change: Change,
-    /// It is the change of that version; not only a page with the content of a share of it.
+    /// Whether it is the change itself, and not only a copy for a share of that version.
     pub counts: bool,
 }
 
@@ -28,7 +28,7 @@ pub(super) enum Change {
     Records { changes: Vec<Record>, checksum: u32 },
 }
 
-/// All that scanning found.
+/// The result of scanning the log.
 #[derive(Default)]
 pub(super) struct ScannedLog {
     pub found: Vec<Found>,
@@ -36,12 +36,12 @@ pub(super) struct ScannedLog {
     pub durable: Version,
     pub zones_scanned: u32,
     pub anything: bool,
-    /// What was written to slots of which the content is damaged, or never landed, and in which zone.
+    /// Spares of damaged or never written slots, with their zones.
     pub damaged: Vec<(ZoneNo, Spare)>,
     pub originals: Vec<Original>,
-    /// Versions that may be found nowhere.
+    /// Versions that need not be found.
     pub dead: Vec<VersionRange>,
-    /// Zones in which these are listed.
+    /// Zones that hold the lists of these.
     pub lists: Vec<ZoneNo>,
 }
 
@@ -97,7 +97,7 @@ impl<M: ZoneMedia> Reader<'_, M> {
             let Some(spare) = spare else { continue };
             let (page, version, checksum) = (spare.page, spare.version, spare.checksum);
             let data = Change::Data { page, remapped: false, checksum };
-            // What cleaning relocated was durable; it is a batch of its own.
+            // A relocated change was durable; it counts as a batch of its own.
             let batch_last = if relocated { version } else { batch_last };
             let counts = spare.kind != SlotKind::RemappedCopy;
             let change = match spare.kind {
@@ -120,7 +120,7 @@ impl<M: ZoneMedia> Reader<'_, M> {
 }
 
 impl ScannedLog {
-    /// The last version in force: the longest promised prefix ends with it. Of changes in order.
+    /// The last version in force, where the accepted prefix ends. The changes must be sorted.
     pub(super) fn accepted(&self) -> Version {
         let mut accepted = self.durable;
         let mut reached = self.durable;
@@ -137,8 +137,8 @@ impl ScannedLog {
         accepted
     }
 
-    /// Refuses where a change that was durable is gone, and nothing tells which page it was of: an
-    /// older content would be served in its place. Returns how many are, where that is accepted.
+    /// Fails where a durable change is missing whose page is unknown: older content would be served
+    /// instead. With `accept_loss` returns how many are missing.
     pub(super) fn account(&self, covered: Version, accept_loss: bool) -> Result<u64> {
         if Fault::DamageTakenForEnd.is_planted() {
             return Ok(0);
@@ -157,9 +157,9 @@ impl ScannedLog {
         Err(corrupt(context))
     }
 
-    /// Zones that hold nothing in force, and without which the next recovery could not account for
-    /// every change later than `covered`, should this one not come to its end. Of a change that is
-    /// found in several places one is enough.
+    /// Zones without live content that the next recovery needs to account for every change later
+    /// than `covered`, if this one does not finish. Of a change that is in several places one
+    /// suffices.
     pub(super) fn vouching(&self, space: &Space, covered: Version) -> Vec<bool> {
         let geometry = space.geometry();
         let mut vouching = vec![false; geometry.zones as usize];
@@ -183,7 +183,7 @@ impl ScannedLog {
                 vouching[zone.index()] = true;
             }
         }
-        // Of a page that is damaged only the header or spare there says which it is.
+        // Only this header or spare tells which page is damaged.
         for (zone, spare) in &self.damaged {
             if spare.version > covered && !dead(spare.version) {
                 vouching[zone.index()] = true;
@@ -192,8 +192,8 @@ impl ScannedLog {
         vouching
     }
 
-    /// Versions later than `covered` that were durable and are neither found nor dead, nor known
-    /// to be a damaged page's.
+    /// Versions later than `covered` that were durable and are neither found nor dead, nor known to
+    /// be of a damaged page.
     pub(super) fn missing(&self, covered: Version) -> Vec<VersionRange> {
         let found = self.found.iter().filter(|found| found.counts).map(|found| found.version);
         let damaged = self

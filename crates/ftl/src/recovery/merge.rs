@@ -1,14 +1,14 @@
-//! Taking a dump back at the next power-on (DuraSSD paper, section 3.4.2).
+//! Merges a dump into the mapping at the next power-on (DuraSSD paper, section 3.4.2).
 //!
-//! 1. A dump that no checkpoint calls void is in force; all of it must be there.
-//! 2. Its checkpoint, the delta pages since, and the dumped entries are the mapping: no zone of the
-//!    log is scanned. A checkpoint of that makes the dump's mapping void.
+//! 1. A dump that no checkpoint makes void is in force; all of it must be there.
+//! 2. Its checkpoint, the delta pages since, and the dumped entries give the mapping: no zone of the
+//!    log is scanned. A new checkpoint makes the dump's mapping void.
 //! 3. The caller writes the frames back, durably; another checkpoint makes all of the dump void.
 //! 4. Only then is the dump area cleared.
 //!
-//! A power cut on the way dumps nothing: before 2 is done the next attempt starts from the same
-//! dump, for which everything it builds on is kept; later it starts from the checkpoint of 2 and
-//! what the log says since, and writes the frames back once more.
+//! A power cut meanwhile dumps nothing: before 2 is done the next attempt starts from the same
+//! dump, and everything it needs is kept; later it starts from the checkpoint of 2 and the log
+//! since, and writes the frames back again.
 use std::collections::BTreeMap;
 use tantalum_base::{PageNo, Result, SlotNo, Version};
 use tantalum_media::ZoneMedia;
@@ -24,7 +24,7 @@ use crate::recovery::survey::Survey;
 use crate::recovery::{Opening, Recovery, corrupt};
 use crate::space::ZoneState;
 
-/// Pages for which the trims that concern them are looked up at once.
+/// Pages whose trims are looked up together.
 const TRIMS_LOOKED_UP_PAGES: u64 = 256;
 
 /// Changes of the mapping since a checkpoint, the latest of each page.
@@ -35,7 +35,7 @@ struct Since {
 }
 
 impl Since {
-    /// Adds changes that were caught later than all before.
+    /// Adds changes that were encoded after all earlier ones.
     fn add(&mut self, deltas: Vec<Delta>) {
         for delta in deltas {
             match delta {
@@ -47,17 +47,17 @@ impl Since {
         }
     }
 
-    /// The trims that reach into the pages from `first` to `end`.
+    /// The trims that overlap the pages from `first` to `end`.
     fn trims_in(&self, first: u64, end: u64) -> Vec<Trim> {
         let reaches = |trim: &&Trim| trim.range.first.0 < end && first < trim.range.end().0;
         self.trims.iter().filter(reaches).copied().collect()
     }
 
-    /// What is in force of `page`, of which the checkpoint says `entry`; and whether that is it.
+    /// The entry in force of `page`, and whether it is `entry`, that of the checkpoint.
     fn latest(&self, page: u64, entry: MapEntry, trims: &[Trim]) -> (MapEntry, bool) {
-        // The checkpoint caught its pages later than what was changed before its end, and then
-        // changes of the page that followed are here too: of one version what cleaning relocated, of
-        // an older one what was taken back.
+        // The checkpoint's page may be encoded later than changes from before the checkpoint's end.
+        // Then later changes of the page are here too: with an equal version after a relocation,
+        // with an older one after an undone share.
         let changed = self.pages.get(&page);
         let mut latest = changed.map_or((entry, true), |changed| (*changed, false));
         for trim in trims {
@@ -72,8 +72,8 @@ impl Since {
 }
 
 impl<M: ZoneMedia> Recovery<'_, M> {
-    /// Keeps what recovering from `dump` builds on until its mapping is durable: also an attempt
-    /// that is cut must leave it to the next.
+    /// Keeps what a recovery from `dump` needs until its mapping is durable, for the next attempt
+    /// if this one is cut.
     pub(super) fn keep_needed(&mut self, survey: &Survey, dump: &DumpHeader) {
         let Survey { meta, newest, .. } = survey;
         let named = meta.checkpoint(dump.checkpoint);
@@ -92,8 +92,8 @@ impl<M: ZoneMedia> Recovery<'_, M> {
     }
 
     /// Puts the mapping of `dump` in force: its checkpoint, the delta pages since, the dumped
-    /// entries. False, and nothing in force, where zones are so short that only a scan of the
-    /// log can take back what an unfinished cleaning copied.
+    /// entries. False, with nothing in force, where zones are so short that an unfinished cleaning
+    /// must be undone, which needs a scan of the log.
     pub(super) async fn merge(
         &mut self,
         survey: &Survey,
@@ -139,7 +139,7 @@ impl<M: ZoneMedia> Recovery<'_, M> {
         let parts = &mut self.parts;
         let pages = self.reader.options.pages;
         let mut chunks = checkpoint.map.iter();
-        // What the chunk that was taken last says of the pages to come.
+        // Entries of the last decoded chunk for the pages to come.
         let mut known = Vec::new().into_iter().peekable();
         let mut caught = 0;
         let mut trims = Vec::new();
@@ -167,7 +167,7 @@ impl<M: ZoneMedia> Recovery<'_, M> {
                         )));
                     }
                     Some(_) => {}
-                    // What stands beside its pages cannot be read.
+                    // Spares of a retired zone's pages cannot be read.
                     None if parts.space.get(zone).state != ZoneState::Retired => {}
                     None => entry.place = Place::Lost,
                 }
@@ -180,7 +180,7 @@ impl<M: ZoneMedia> Recovery<'_, M> {
         Ok(())
     }
 
-    /// Back to an empty mapping; what is known of dumps and anchors stays.
+    /// Clears the mapping; the state of dumps and anchors stays.
     fn forget(&mut self) -> Result<()> {
         let Parts { map, space, .. } = Parts::new(self.reader.media, self.reader.options)?;
         (self.parts.map, self.parts.space) = (map, space);

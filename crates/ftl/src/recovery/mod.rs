@@ -1,15 +1,15 @@
-//! Recovery: from media alone, to the state that the log rule promises.
+//! Recovery: from the medium alone, to the state that the log rule promises.
 //!
-//! 1. Look at the first append of every zone: its epoch and stream. Or at those alone that anchors name.
-//! 2. Load the newest checkpoint from the meta zones; where it is damaged, that is the end.
-//! 3. Scan what was appended since: zones opened later whole, others behind what is covered.
+//! 1. Read the first append of every zone, or of those that anchors list: its epoch and stream.
+//! 2. Load the newest intact checkpoint from the meta zones; with a dump it must be the newest.
+//! 3. Scan what was appended since: zones opened later whole, others after what is covered.
 //! 4. Take the highest durable watermark found, then go on while no version is missing, and stop
-//!    at the last whole batch. What lies behind is dropped.
-//! 5. Apply what was accepted in the order of versions; a copy is as good as its original.
+//!    at the last whole batch. Everything after it is dropped.
+//! 5. Apply the accepted changes in the order of versions; a copy is as good as its original.
 //! 6. Make the conclusion durable (a checkpoint that skips the dropped versions) before serving.
 //!
-//! Up to 5 it only reads: a medium that is refused stays as it was. Opened to be read only, it leaves
-//! 6 out, and every change is refused.
+//! Until 5 it only reads: a medium that is refused stays as it was. Opened read-only, it omits 6,
+//! and every change is refused.
 mod find_checkpoint;
 mod find_dump;
 mod log_scan;
@@ -36,32 +36,32 @@ use log_scan::ScannedLog;
 use report::RecoveryReport;
 use survey::Survey;
 
-/// Versions left out after a recovery, behind everything seen: what was dropped can never be
-/// taken for something newer.
+/// Versions skipped after a recovery, beyond all that were found, so that a dropped change never
+/// looks newer than a later one.
 const SKIPPED_VERSIONS: u64 = 1 << 20;
 
-/// Numbers of checkpoints left out likewise.
+/// Numbers of checkpoints skipped likewise.
 const SKIPPED_CHECKPOINTS: u64 = 1 << 10;
 
-/// Zone openings left out likewise.
+/// Zone openings skipped likewise.
 const SKIPPED_EPOCHS: u64 = 1 << 20;
 
-/// What a zone holds.
+/// The present opening of a zone.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 struct Opening {
-    /// The zone opening in which it was filled.
+    /// Its number.
     epoch: u64,
     /// The stream that filled it.
     stream: u8,
 }
 
 impl Opening {
-    /// That of `epoch`, which is 0 where there was none.
+    /// The opening `epoch`; `None` for 0, which means none.
     fn new(epoch: u64, stream: u8) -> Option<Self> {
         (epoch > 0).then_some(Opening { epoch, stream })
     }
 
-    /// That which the header of an append names.
+    /// The opening that the header of an append names.
     fn of(header: AppendHeader) -> Self {
         Opening { epoch: header.epoch, stream: header.stream }
     }
@@ -71,14 +71,14 @@ fn corrupt(context: impl Into<String>) -> Error {
     Error::new(ErrorKind::Corrupt, context)
 }
 
-/// Reads a medium, and changes nothing.
+/// Reads a medium without changing it.
 struct Reader<'a, M> {
     media: &'a M,
     geometry: ZoneGeometry,
     options: &'a FtlOptions,
 }
 
-/// A recovery under way: what was read, put together in memory.
+/// A recovery in progress: the parts, as rebuilt in memory.
 struct Recovery<'a, M: ZoneMedia> {
     reader: Reader<'a, M>,
     parts: Parts,
@@ -88,18 +88,18 @@ struct Recovery<'a, M: ZoneMedia> {
 }
 
 impl<M: ZoneMedia> Ftl<M> {
-    /// Opens the FTL that `media` holds.
+    /// Opens the FTL on `media`.
     ///
     /// # Errors
-    /// `Corrupt` where durable content is damaged so that a wrong version might be served, or
-    /// where there is no whole checkpoint; `InvalidInput` where `options` are not those it was
-    /// made with. Then nothing on the medium was changed.
+    /// `Corrupt` where durable content is damaged so that a wrong version might be served, or where
+    /// there is no intact checkpoint; `InvalidInput` where `options` differ from those it was made
+    /// with. Nothing on the medium is changed then.
     pub async fn recover(media: M, options: FtlOptions) -> Result<(Rc<Self>, RecoveryReport)> {
-        // Zones that were retired since it was made are missed where space is needed, not before.
+        // Zones that were retired since may lead to `OutOfSpace` later, but not now.
         options.check(&media.geometry(), 0)?;
         let mut recovery = Recovery::new(&media, &options)?;
         if !options.read_only {
-            // What a killed process left may be readable and not yet durable.
+            // Content that a killed process left may be readable but not durable.
             media.sync().await?;
         }
         let skip_to = recovery.rebuild().await?;
@@ -116,9 +116,9 @@ impl<M: ZoneMedia> Ftl<M> {
         Ok((ftl, report))
     }
 
-    /// Makes what a recovery concluded durable: versions up to `skip_to` are never used.
+    /// Makes the result of a recovery durable: versions up to `skip_to` are never used.
     async fn conclude_recovery(&self, skip_to: Option<Version>) -> Result<()> {
-        // Nobody cleans yet: where there is no space for a checkpoint, that is the end.
+        // The cleaner does not run yet: without space for a checkpoint this must fail, not wait.
         self.parts.borrow_mut().relocation.stuck = true;
         if Fault::DumpClearedEarly.is_planted() && self.has_dump() {
             self.clear_dump_area().await?;
@@ -141,10 +141,10 @@ impl<M: ZoneMedia> Ftl<M> {
 }
 
 impl Parts {
-    /// The checkpoint in force holds all of the mapping: changes are tracked from here on.
+    /// Tracks changes from here on: the checkpoint in force holds the whole mapping.
     fn track_changes(&mut self) {
         if let Some(dump) = &mut self.dump {
-            // No opening of the volume before this one can have numbered delta pages so high.
+            // Higher than any number of an earlier opening's delta pages.
             let first_number = self.space.epoch() << 24;
             dump.log.resume(self.checkpoints.begun, first_number);
         }
@@ -156,14 +156,14 @@ impl<'a, M: ZoneMedia> Recovery<'a, M> {
         let reader = Reader { media, geometry: media.geometry(), options };
         let mut parts = Parts::new(media, options)?;
         if let Some(dump) = &mut parts.dump {
-            // Checkpoints say when what is tracked is void, and there is none yet.
+            // No checkpoint exists yet that could make tracked changes void.
             dump.log.pause();
         }
         Ok(Recovery { reader, parts, report: RecoveryReport::default(), frames: Vec::new() })
     }
 
-    /// Rebuilds in memory what the medium holds. Returns the version up to which none may be used again,
-    /// where a conclusion must be made durable.
+    /// Rebuilds the state from the medium. Returns the version up to which none may be used again,
+    /// if the result must be made durable.
     async fn rebuild(&mut self) -> Result<Option<Version>> {
         let mut survey = match self.find_era().await? {
             Some(era) => self.survey_from(&era).await?,
@@ -192,7 +192,7 @@ impl<'a, M: ZoneMedia> Recovery<'a, M> {
         } else {
             skip_to = self.replay_log(&mut survey, unmerged.map(|dump| &dump.header)).await?;
         }
-        // Of one that was begun later not a page may have been readable.
+        // All pages of a checkpoint that was begun later may be unreadable.
         let skipped = if survey.clean { 0 } else { SKIPPED_CHECKPOINTS };
         self.parts.checkpoints.begun = survey.highest_checkpoint + skipped;
         if let Some(dump) = unmerged {
@@ -207,7 +207,7 @@ impl<'a, M: ZoneMedia> Recovery<'a, M> {
         Ok(skip_to)
     }
 
-    /// The era that the medium's anchors tell of, where they are used and all there.
+    /// The era of the medium's anchors, if they are used and complete.
     async fn find_era(&mut self) -> Result<Option<Era>> {
         if self.parts.checkpoints.anchors.is_none() {
             return Ok(None);
@@ -217,9 +217,9 @@ impl<'a, M: ZoneMedia> Recovery<'a, M> {
         Ok(era)
     }
 
-    /// Where the anchors of `era` say to begin; where they or the checkpoint that they name are damaged,
-    /// where all zones do. Then an older checkpoint, or one that was not in force yet, may be enough:
-    /// whether it is the account shows.
+    /// Surveys what the anchors of `era` list; all zones where they or their checkpoint are
+    /// damaged. Then an older checkpoint, or one that was not in force yet, may suffice: accounting
+    /// for all versions shows whether it does.
     async fn survey_from(&self, era: &Era) -> Result<Survey> {
         match self.reader.survey_era(era).await {
             Err(error) if is_damage(error.kind()) => {
@@ -233,7 +233,7 @@ impl<'a, M: ZoneMedia> Recovery<'a, M> {
         }
     }
 
-    /// Takes the state over from a checkpoint behind which nothing was appended.
+    /// Takes the state from a checkpoint after which nothing was appended.
     fn take_over(&mut self, survey: &Survey) -> Result<()> {
         let newest = &survey.newest;
         self.report.checkpoint = newest.id;

@@ -1,7 +1,7 @@
 //! Recovery: which of several places of a page's content is in force.
 //!
-//! A page's version names its content; cleaning's copies keep it, and so do the entries for pages
-//! that share a copy. So a version may be found in several places, all with the same content.
+//! A page's version identifies its content; cleaning's copies keep it, and so do references to a
+//! shared copy. So one version may be found in several places, all with the same content.
 use tantalum_base::{PageNo, SlotNo, Version};
 use tantalum_media::{ScannedAppend, ZoneGeometry, ZoneMedia};
 
@@ -15,49 +15,48 @@ use crate::recovery::log_scan::{Change, Found, ScannedLog};
 use crate::recovery::{Opening, Reader};
 use crate::space::Stream;
 
-/// Which places hold longer. Of several places of one version the latest copy holds longest: its
-/// zone was opened after those of older copies were full. The others may be about to be reset.
+/// Ranks places by how long they stay valid. Of several places of one version that is the latest
+/// copy: its zone was opened after those of older copies were full, which may be about to be reset.
 pub(super) struct Rank<'a> {
     pub geometry: ZoneGeometry,
     pub openings: &'a [Option<Opening>],
 }
 
 impl Rank<'_> {
-    /// Orders places: a copy above what hosts wrote, a later zone above an earlier one.
+    /// The rank of a slot: a copy above a host's write, a later zone above an earlier one.
     pub fn of(&self, slot: SlotNo) -> Option<(bool, u64)> {
         let opening = self.openings[self.geometry.zone_of(slot).index()];
         opening.map(|opening| (opening.stream == Stream::Cleaning as u8, opening.epoch))
     }
 
-    /// Whether what lay in `slot` when there had been `epoch` zone openings can still be there.
+    /// Whether the content that `slot` had at zone opening `epoch` can still be there.
     fn intact(&self, slot: SlotNo, epoch: u64) -> bool {
         let opening = self.openings[self.geometry.zone_of(slot).index()];
         opening.is_some_and(|opening| opening.epoch <= epoch)
     }
 }
 
-/// An older place of content that cleaning copied.
+/// The original of content that cleaning copied.
 #[derive(Clone, Copy)]
 pub(super) struct Original {
-    /// Whose content it is.
+    /// The page of the content.
     pub page: PageNo,
-    /// The place.
+    /// Its slot.
     pub slot: SlotNo,
-    /// The page's entry, were it there.
+    /// The page's entry, if the content is there.
     pub entry: MapEntry,
 }
 
 impl<M: ZoneMedia> Reader<'_, M> {
-    /// Collects what a page says that cleaning wrote beside its copies: dead versions, or the pages
-    /// that share copies of `append`, which are found in these as if they were theirs.
+    /// Collects the content of a metadata page in the cleaning stream: dead versions, or references
+    /// to copies of `append`, which count as copies of the referring pages.
     pub(super) async fn collect_relocated(
         &self,
         append: &ScannedAppend,
         own: OwnPage,
         log: &mut ScannedLog,
     ) {
-        // Where it cannot be read, versions are missing, or pages whose older place is gone too
-        // turn out to be lost.
+        // If it is unreadable, versions are missing, or pages whose original is gone too are lost.
         let Ok(page) = own.read(self.media).await else { return };
         let zone = self.geometry.zone_of(own.slot);
         if let Some(dead) = records::decode_dead(&page) {
@@ -84,8 +83,8 @@ impl<M: ZoneMedia> Reader<'_, M> {
 }
 
 impl Parts {
-    /// `page` was found as `entry` says: puts it in force where that is newer than what is known,
-    /// or the same in a place that holds longer.
+    /// Puts `entry` of `page` in force if it is newer than the present one, or the same in a place
+    /// that stays valid longer.
     pub(super) fn adopt(
         &mut self,
         page: PageNo,
@@ -112,10 +111,10 @@ impl Parts {
         }
     }
 
-    /// The share of `version` was found. Its left page is where its right page is, if that still
-    /// has what it had then: the place that the record names may be a copy that was not durable.
-    /// Otherwise it is in that place, as long as its zone was not opened again; and else in a copy
-    /// that cleaning made of it, which is found too, or the page is lost.
+    /// Applies the share of `version`. Its left page is where the right page is, if that still has
+    /// the shared version: the recorded slot may be a copy that was not durable. Otherwise it is in
+    /// the recorded slot, if its zone was not opened again; else in cleaning's copy, which is found
+    /// too, or the page is lost.
     pub(super) fn adopt_share(
         &mut self,
         share: &Share,
@@ -131,14 +130,14 @@ impl Parts {
         let recorded = rank.intact(share.slot, share.epoch).then_some(share.slot);
         let place = at_right.or(recorded).map_or(Place::Lost, Place::At);
         let as_recorded = MapEntry { version, place, remapped: true, checksum: share.checksum };
-        // Of a copy another spare tells than of the place that the record names.
+        // A copy's spare differs from that of the recorded slot.
         let checksum = match at_right {
             Some(_) => self.map.checksum_when_shared(share.right, &right),
             None => share.checksum,
         };
         let entry = MapEntry { checksum, ..as_recorded };
         self.adopt(share.left, entry, rank, originals);
-        // Where cleaning began to copy it, it may go back.
+        // If cleaning had begun to copy it, that copy can be undone.
         let left = self.map.get(share.left);
         if let (Some(recorded), Place::At(now)) = (recorded, left.place)
             && left.version == version

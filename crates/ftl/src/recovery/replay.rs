@@ -1,4 +1,4 @@
-//! Recovery: what a checkpoint and the log behind it say, put in force.
+//! Recovery: applies a checkpoint and the log after it.
 use tantalum_base::{Result, Version, ZoneNo};
 use tantalum_media::ZoneMedia;
 
@@ -18,9 +18,8 @@ use crate::recovery::{Opening, Recovery, SKIPPED_EPOCHS, SKIPPED_VERSIONS};
 use crate::space::{Stream, ZoneState};
 
 impl<M: ZoneMedia> Recovery<'_, M> {
-    /// Recovers the mapping from the newest checkpoint and what the log says since. Returns the
-    /// version up to which none may be used again, where anything was found. What `kept` builds on
-    /// stays.
+    /// Recovers the mapping from the newest checkpoint and the log since. Returns the version up to
+    /// which none may be used again, if anything was found. Slots that `kept` needs stay live.
     pub(super) async fn replay_log(
         &mut self,
         survey: &mut Survey,
@@ -46,9 +45,9 @@ impl<M: ZoneMedia> Recovery<'_, M> {
         self.undo_cleaning(openings, &log).await?;
         self.close_zones(openings, &log, footer.covered, accepted);
         self.parts.log.go_on(accepted, footer.next_version.max(accepted.next()));
-        // Where headers stand among the pages a reset leaves them: the first append of a zone may have
-        // vanished under an old header and a later one not, so that nothing is seen of an opening
-        // whose versions and epochs would be used again. A conclusion in a zone of its own is seen.
+        // Where a reset leaves headers in place, the first append of a zone may have been lost
+        // under an old header while a later one was written, so that a whole opening is unseen, and
+        // its versions and epochs would be reused. A checkpoint in a new zone prevents that.
         let unseen = self.reader.geometry.append_overhead_slots > 0;
         let seen = seen.or(unseen.then_some(footer.next_version));
         Ok(seen.map(|seen| {
@@ -61,9 +60,9 @@ impl<M: ZoneMedia> Recovery<'_, M> {
         }))
     }
 
-    /// Puts the checkpoint's map in force. What lay in a zone that was opened again later is
-    /// marked lost until its copy is found. Versions in it that were not durable yet when it was begun
-    /// are `known`. Returns how many pages are given up.
+    /// Puts the checkpoint's map in force. Pages in a zone that was opened again later are marked
+    /// lost until their copy is found. Versions in it that were not durable when it was begun are
+    /// `known`. Returns how many pages are given up.
     pub(super) fn load(
         &mut self,
         checkpoint: &Checkpoint,
@@ -87,7 +86,7 @@ impl<M: ZoneMedia> Recovery<'_, M> {
                     let zone = self.reader.geometry.zone_of(slot);
                     let intact = match openings[zone.index()] {
                         Some(opening) => opening.epoch <= header.epoch,
-                        // What stands beside its pages cannot be read, or a copy of them is found.
+                        // The spare of its slot cannot be read, or a copy of it is found.
                         None => parts.space.get(zone).state != ZoneState::Retired,
                     };
                     if !intact || !parts.map.fits(page, &entry, slot) {
@@ -104,8 +103,7 @@ impl<M: ZoneMedia> Recovery<'_, M> {
         Ok(given_up)
     }
 
-    /// Applies what was `accepted` of the log. Returns the highest version that was seen, where
-    /// anything was.
+    /// Applies the log up to `accepted`. Returns the highest version that was found, if any.
     fn replay(
         &mut self,
         footer: &Footer,
@@ -127,7 +125,7 @@ impl<M: ZoneMedia> Recovery<'_, M> {
         seen
     }
 
-    /// Marks the pages lost of which the newest content, `accepted` as durable, is damaged.
+    /// Marks the pages lost whose newest content, up to `accepted`, is damaged.
     fn mark_damaged(&mut self, log: &mut ScannedLog, accepted: Version) {
         if Fault::DamageTakenForEnd.is_planted() {
             return;
@@ -141,7 +139,7 @@ impl<M: ZoneMedia> Recovery<'_, M> {
         }
     }
 
-    /// Closes every zone that holds something and frees the others.
+    /// Closes every zone with content and frees the others.
     pub(super) fn close_zones(
         &mut self,
         openings: &[Option<Opening>],
@@ -152,7 +150,7 @@ impl<M: ZoneMedia> Recovery<'_, M> {
         let geometry = self.reader.geometry;
         let dump_in_force = self.parts.dump.as_ref().and_then(|dump| dump.in_force);
         let space = &mut self.parts.space;
-        // Until the conclusion is durable, the next recovery counts these versions again.
+        // Until the result is durable, the next recovery needs these versions again.
         let mut counted = vec![false; geometry.zones as usize];
         for found in &log.found {
             if found.version > log.durable && found.version <= accepted {
@@ -175,7 +173,7 @@ impl<M: ZoneMedia> Recovery<'_, M> {
             space.found(number, state, Stream::from_byte(stream), epoch);
         }
         let newest = openings.iter().flatten().map(|opening| opening.epoch).max().unwrap_or(0);
-        // An opening of which only later appends reached the medium may not have been seen.
+        // An opening may be unseen of which only later appends were written.
         space.continue_epochs(newest + SKIPPED_EPOCHS);
         space.rebuild_free();
         space.keep_for_last(|zone| vouching[zone.index()]);
@@ -183,7 +181,7 @@ impl<M: ZoneMedia> Recovery<'_, M> {
 }
 
 impl Parts {
-    /// Takes over what the checkpoint says besides its map, and keeps its pages.
+    /// Takes the checkpoint's content besides its map, and keeps its pages.
     pub(super) fn take_checkpoint(&mut self, checkpoint: &Checkpoint) {
         for (zone, entry) in checkpoint.zones.iter().enumerate() {
             self.space.was_reset(ZoneNo(zone as u32), entry.resets);
@@ -195,7 +193,7 @@ impl Parts {
         self.checkpoints.put_in_force(checkpoint.id, &checkpoint.footer, places);
     }
 
-    /// Puts what was found in the log in force, where nothing newer is.
+    /// Puts a change of the log in force, unless a newer one is.
     fn replay(&mut self, found: &Found, rank: &Rank<'_>, originals: &mut Vec<Original>) {
         let (version, slot) = (found.version, found.slot);
         match &found.change {
@@ -205,7 +203,7 @@ impl Parts {
                 self.adopt(*page, entry, rank, originals);
             }
             Change::Records { changes, checksum } => {
-                // As for data, the latest copy is the one in force.
+                // As for data, the latest copy is in force.
                 let known = self.log.records.get(version).map(|record| record.slot);
                 let latest = known.filter(|known| rank.of(*known) > rank.of(slot)).unwrap_or(slot);
                 self.put_record(version, OwnPage { slot: latest, checksum: *checksum });

@@ -1,31 +1,30 @@
-//! What a recovery tells of itself.
+//! The report of a recovery.
 
 /// What a recovery found and did.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct RecoveryReport {
-    /// The checkpoint that it started from.
+    /// The checkpoint from which it started.
     pub checkpoint: u64,
-    /// Zones scanned for what came after.
+    /// Zones scanned for later changes.
     pub zones_scanned: u32,
     /// Changes replayed.
     pub replayed: u64,
-    /// Changes found behind a gap or in a torn batch, and dropped: none was acknowledged as
-    /// durable.
+    /// Changes found after a gap or in a torn batch, and dropped: none was acknowledged as durable.
     pub dropped: u64,
     /// Pages that the medium lost; reading them is an error.
     pub pages_lost: u64,
-    /// Changes that were durable and are given up, where [`accept_loss`](crate::FtlOptions::accept_loss)
-    /// says so: pages may hold what they held before these.
+    /// Durable changes that were given up, as [`accept_loss`](crate::FtlOptions::accept_loss)
+    /// allows: pages may hold older content.
     pub changes_given_up: u64,
-    /// Pages given up likewise, since the part of the map that knew of them is damaged: reading them
-    /// is an error, also of those that were never written.
+    /// Pages given up likewise, as their part of the map is damaged: reading them is an error, even
+    /// if they were never written.
     pub pages_given_up: u64,
     /// Number of the dump in force; 0 where there was none.
     pub dump: u64,
-    /// The mapping came from it, without a scan of the log.
+    /// The mapping was taken from the dump, without a scan of the log.
     pub merged: bool,
-    /// Delta pages that were read for that.
+    /// Delta pages that were read with the dump.
     pub delta_pages: u64,
-    /// Frames of the buffer pool that it holds.
+    /// Frames of the buffer pool in the dump.
     pub frames: u32,
 }

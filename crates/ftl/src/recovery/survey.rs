@@ -1,5 +1,5 @@
-//! Recovery: what recovery starts from. Which checkpoint is in force, what each zone holds, and what
-//! of it must be looked at.
+//! Recovery: its starting point. Which checkpoint is in force, what each zone holds, and which
+//! parts of it must be scanned.
 use std::collections::BTreeMap;
 use tantalum_base::{Result, ZoneNo};
 use tantalum_media::{ScannedAppend, ZoneMedia};
@@ -10,28 +10,28 @@ use crate::recovery::find_checkpoint::{Checkpoint, MetaSlots};
 use crate::recovery::log_scan::ScannedLog;
 use crate::recovery::{Opening, Reader};
 
-/// What recovery starts from.
+/// The starting point of recovery.
 pub(super) struct Survey {
     pub newest: Checkpoint,
-    /// What every zone holds, `None` where it holds nothing.
+    /// The opening of every zone, `None` where it is empty.
     pub openings: Vec<Option<Opening>>,
-    /// Slots of each zone, from its first on, that need not be looked at.
+    /// Number of leading slots of each zone that need not be scanned.
     pub covered_slots: Vec<u32>,
-    /// Zones that were looked at already.
+    /// Zones that were scanned already.
     pub scans: BTreeMap<ZoneNo, Vec<ScannedAppend>>,
-    /// Nothing was appended behind the checkpoint.
+    /// Nothing was appended after the checkpoint.
     pub clean: bool,
-    /// Highest number of a checkpoint that was ever begun, as far as was seen; the scan of the log
-    /// sees more.
+    /// Highest number of a checkpoint that was begun, so far; the scan of the log may find a higher
+    /// one.
     pub highest_checkpoint: u64,
-    /// Pages of checkpoints and delta pages, where all zones were looked at.
+    /// Pages of checkpoints and delta pages, if all zones were surveyed.
     pub meta: MetaSlots,
-    /// What was appended since the checkpoint, where that was looked for.
+    /// The log since the checkpoint, if it was scanned already.
     pub log: Option<ScannedLog>,
 }
 
 impl Survey {
-    /// Whether changes that were durable since the checkpoint are gone.
+    /// Whether durable changes since the checkpoint are missing.
     pub fn misses_any(&self) -> bool {
         let covered = self.newest.footer.covered;
         self.log.as_ref().is_some_and(|log| !log.missing(covered).is_empty())
@@ -39,7 +39,7 @@ impl Survey {
 }
 
 impl<M: ZoneMedia> Reader<'_, M> {
-    /// Looks at every zone.
+    /// Surveys every zone.
     pub(super) async fn survey_all(&self) -> Result<Survey> {
         let openings = self.look_at_zones().await?;
         let meta = self.meta_slots(&openings).await?;
@@ -55,16 +55,16 @@ impl<M: ZoneMedia> Reader<'_, M> {
         Ok(Survey { newest, openings, covered_slots, scans, clean, highest_checkpoint, meta, log })
     }
 
-    /// What every zone holds, `None` where it holds nothing.
+    /// The opening of every zone, `None` where it is empty.
     async fn look_at_zones(&self) -> Result<Vec<Option<Opening>>> {
-        // Where a reset leaves what was there, the first header may be an old one of which the
-        // newer one never landed.
+        // Where a reset leaves old content, the first header may be an old one, if the newer one
+        // was lost.
         let resets_erase = self.geometry.append_overhead_slots == 0;
         let mut openings = Vec::with_capacity(self.geometry.zones as usize);
         for zone in (0..self.geometry.zones).map(ZoneNo) {
             let header = match self.media.peek(zone).await? {
                 Some(header) if resets_erase => Some(header),
-                // The first append may be torn or decayed and others behind it whole.
+                // The first append may be torn or decayed and later ones intact.
                 _ => self.media.scan(zone, 0, None).await?.first().map(|append| append.header),
             };
             openings.push(header.map(Opening::of));
@@ -72,7 +72,7 @@ impl<M: ZoneMedia> Reader<'_, M> {
         Ok(openings)
     }
 
-    /// Looks at what `era` says, and nothing else.
+    /// Surveys only the zones that `era` lists.
     pub(super) async fn survey_era(&self, era: &Era) -> Result<Survey> {
         let newest = self.checkpoint_in(era.checkpoint, &era.extents).await?;
         let highest_checkpoint = newest.id;

@@ -1,4 +1,4 @@
-//! Recovery: a cleaning that was cut short, where zones are so short that it must be taken back.
+//! Recovery: undoes an interrupted cleaning where zones are short.
 use tantalum_base::{Payload, Result, SlotNo, ZoneNo};
 use tantalum_media::ZoneMedia;
 
@@ -9,9 +9,9 @@ use crate::recovery::{Opening, Recovery};
 use crate::space::Stream;
 
 impl<M: ZoneMedia> Recovery<'_, M> {
-    /// Where zones are short, takes the copies back that a cleaning under way had made: its zone
-    /// can only be closed now, and each cut would cost one. What it copied from zones that it
-    /// emptied stays, but then it has given these.
+    /// Where zones are short, undoes the copies of an interrupted cleaning: its open zone can only
+    /// be closed now, and each power cut would cost another zone. Copies from zones that it had
+    /// emptied stay, but those zones are free.
     pub(super) async fn undo_cleaning(
         &mut self,
         openings: &[Option<Opening>],
@@ -32,8 +32,8 @@ impl<M: ZoneMedia> Recovery<'_, M> {
         Ok(())
     }
 
-    /// The places to which all pages in the zone of the cleaning under way can go back; `None` where
-    /// zones are not short, or some page cannot.
+    /// The original places of all pages in the zone of the interrupted cleaning; `None` where zones
+    /// are not short, or a page has none.
     fn moves_to_undo(
         &self,
         openings: &[Option<Opening>],

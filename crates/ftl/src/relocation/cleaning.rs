@@ -27,7 +27,7 @@ impl<M: ZoneMedia> Ftl<M> {
         }
     }
 
-    /// Cleans until the high watermark is reached or nothing gives space.
+    /// Cleans until the high watermark is reached or no zone would give space.
     async fn clean_to_high(&self) -> Result<()> {
         loop {
             self.check_latch()?;
@@ -58,7 +58,7 @@ impl<M: ZoneMedia> Ftl<M> {
                 Choice::Nothing => {
                     let parts = &mut *self.parts.borrow_mut();
                     parts.relocation.evacuation_wanted = false;
-                    // Above the low watermark nothing was worth cleaning: that is not being stuck.
+                    // Above the low watermark this only means that no zone was worth cleaning.
                     let short = parts.space.is_short(self.options.cleaning_low_zones);
                     parts.relocation.stuck = short;
                     self.zones_freed.wake_all();
@@ -68,8 +68,8 @@ impl<M: ZoneMedia> Ftl<M> {
         }
     }
 
-    /// Where zones are short, writes a checkpoint that covers records, whose slots it sets free;
-    /// false where there are none that it could cover, or no space for it.
+    /// Where zones are short, writes a checkpoint that covers records, to free their slots; false
+    /// where it would cover none, or there is no space for it.
     async fn give_up_records(&self) -> Result<bool> {
         let before = {
             let parts = self.parts.borrow();
@@ -85,7 +85,7 @@ impl<M: ZoneMedia> Ftl<M> {
         Ok(self.parts.borrow().log.records.len() < before)
     }
 
-    /// Copies what is live in `victim`, makes the copies durable, and resets the zone.
+    /// Copies the live slots of `victim`, makes the copies durable, and resets the zone.
     pub(crate) async fn clean(&self, victim: ZoneNo) -> Result<()> {
         self.parts.borrow_mut().space.begin_emptying(victim);
         let live = self.live_slots(victim);
@@ -93,7 +93,7 @@ impl<M: ZoneMedia> Ftl<M> {
         let mut kept = Vec::new();
         let mut next = 0;
         while next < live.len() {
-            // The open zone is filled to its end before the next is taken.
+            // The open zone is filled before the next is taken.
             let room = self.parts.borrow().space.append_pages_fit(Stream::Cleaning);
             let most = if room > 0 { room } else { self.geometry.append_pages_max };
             let group = self.group(&live, &mut next, most as usize);
@@ -103,15 +103,15 @@ impl<M: ZoneMedia> Ftl<M> {
             kept.extend(group.kept);
         }
         if lost {
-            // Only a checkpoint can tell the next recovery that a page is gone.
+            // Only a checkpoint can tell the next recovery that a page is lost.
             self.checkpoint().await?;
         }
         if moved && !Fault::NoSyncOfCopies.is_planted() {
             self.sync_appends().await?;
         }
         self.parts.borrow_mut().relocation.copied.clear();
-        // Hosts may have replaced pages meanwhile: until that is durable, a power cut brings the
-        // originals back.
+        // Hosts may have replaced pages meanwhile: until that is durable, a power cut restores the
+        // originals.
         let replaced_by = self.parts.borrow().space.get(victim).replaced_by;
         if !Fault::NoWaitForReplacements.is_planted() {
             self.wait_for_hosts(replaced_by).await?;
@@ -120,22 +120,22 @@ impl<M: ZoneMedia> Ftl<M> {
         self.reset_emptied(victim).await
     }
 
-    /// Waits until every change up to `version` is durable. An append that failed to program and is
-    /// repeated may take the last zone meanwhile: otherwise the two would wait for each other.
+    /// Waits until every change up to `version` is durable. Meanwhile a failed append may take the
+    /// last zone to be repeated: otherwise the two would wait for each other.
     pub(crate) async fn wait_for_hosts(&self, version: Version) -> Result<()> {
         let _waiting = Waiting::new(&self.cleaner.waiting_for_hosts, 1);
         self.zones_freed.wake_all();
         self.make_durable(version).await
     }
 
-    /// The slots of `zone` that are live.
+    /// The live slots of `zone`.
     fn live_slots(&self, zone: ZoneNo) -> Vec<SlotNo> {
         let parts = self.parts.borrow();
         let slots = (0..parts.space.get(zone).used_slots).map(|at| self.geometry.slot(zone, at));
         slots.filter(|slot| parts.map.occupant(*slot) != Occupant::Dead).collect()
     }
 
-    /// Resets an emptied zone and gives it back to the pool.
+    /// Resets an emptied zone and returns it to the pool.
     pub(crate) async fn reset_emptied(&self, zone: ZoneNo) -> Result<()> {
         self.pins.wait_until_unpinned(zone).await;
         let reset = self.media.reset(zone).await;
@@ -160,7 +160,7 @@ impl<M: ZoneMedia> Ftl<M> {
         Ok(())
     }
 
-    /// Zones that cleaning leaves free now.
+    /// Zones that cleaning must leave free now.
     pub(crate) fn kept_from_cleaning(&self) -> u32 {
         self.parts.borrow().kept_from_cleaning(self.checkpointer.is_at_work())
     }

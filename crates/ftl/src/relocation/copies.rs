@@ -1,9 +1,9 @@
-//! Copies of what is live in a zone, group by group, each group one append.
+//! Copies of a zone's live slots, in groups of one append each.
 //!
-//! A copy keeps page and version of its original. Where several pages share a slot it is one of
-//! theirs, and a page of references in the same append names the others, each with its version. So
-//! the way from every page to its newest place is on media as long as the copy is, and a
-//! recovery treats all of them alike, whichever of them changed since.
+//! A copy keeps page and version of its original. Where several pages share a slot, the copy is one
+//! page's, and a page of references in the same append names the others, each with its version. So
+//! the newest place of every page is on the medium as long as the copy is, and recovery treats all
+//! of them alike, whichever of them changed since.
 use tantalum_base::{ErrorKind, PageNo, Payload, Result, SlotNo, Version};
 use tantalum_media::{Body, SlotKind, Spare, ZoneGeometry, ZoneMedia};
 
@@ -18,9 +18,9 @@ use crate::parts::Parts;
 use crate::relocation::CopiedPage;
 use crate::space::{Stream, Zone};
 
-/// Pages that emptying `zone` appends at the most: the live slots, pages of references for each
-/// append, and one copy for a slot whose references did not fit behind it. Never more than there are
-/// logical pages in the zone.
+/// Most pages appended to empty `zone`: its live slots, pages of references for each append, and
+/// one more copy per slot whose references did not fit. Never more than the logical pages in the
+/// zone.
 pub(crate) fn pages_to_relocate(geometry: &ZoneGeometry, zone: &Zone) -> u32 {
     if zone.extra_references == 0 {
         return zone.live_slots;
@@ -30,37 +30,36 @@ pub(crate) fn pages_to_relocate(geometry: &ZoneGeometry, zone: &Zone) -> u32 {
     zone.live_slots + own.min(zone.extra_references)
 }
 
-/// Live slots that are copied in one append.
+/// Live slots to copy in one append.
 pub(crate) struct Group {
-    /// One page of each slot, with what is known of it.
+    /// One page of each slot, with its entry.
     pages: Vec<(SlotNo, PageNo, MapEntry)>,
     /// The other pages of these slots, in the same order.
     references: Vec<(SlotNo, PageNo, MapEntry)>,
     records: Vec<SlotNo>,
 }
 
-/// What became of a group.
+/// The result of copying a group.
 pub(crate) struct Relocated {
-    /// An append was made.
+    /// Whether an append was made.
     pub moved: bool,
-    /// Versions that recovery finds there and that no checkpoint covers.
+    /// Versions in the append that no checkpoint covers.
     pub kept: Vec<Version>,
-    /// A page was marked lost.
+    /// Whether a page was marked lost.
     pub lost: bool,
 }
 
-/// An append of copies that is being put together.
+/// An append of copies under construction.
 struct Copies<P> {
     buffer: AppendBuffer<P>,
-    // Where each copy or record comes from, in the order of the buffer.
+    // The original of each copy or record, in the order of the buffer.
     sources: Vec<SlotNo>,
     references: Vec<Reference>,
     lost: bool,
 }
 
 impl<M: ZoneMedia> Ftl<M> {
-    /// The next of the `live` slots, from `next` on, that go together into an append of at most
-    /// `most` pages.
+    /// The next group of `live` slots, from index `next` on, for an append of at most `most` pages.
     pub(crate) fn group(&self, live: &[SlotNo], next: &mut usize, most: usize) -> Group {
         let parts = self.parts.borrow();
         let mut group = Group { pages: Vec::new(), references: Vec::new(), records: Vec::new() };
@@ -83,8 +82,8 @@ impl<M: ZoneMedia> Ftl<M> {
                     if group.append_pages() > most {
                         group.references.truncate(before.1);
                         if before == (0, 0) && group.records.is_empty() {
-                            // No space for the others' page: one of them goes alone, and the slot
-                            // stays with the rest.
+                            // No space for the references: one page is copied alone, and the slot
+                            // stays live with the others.
                             return group;
                         }
                         group.pages.truncate(before.0);
@@ -111,7 +110,7 @@ impl<M: ZoneMedia> Ftl<M> {
         let moved = !copies.sources.is_empty();
         let mut kept = Vec::new();
         if moved {
-            // Behind the copies, so that their numbers in the append stay.
+            // After the copies, so that their indexes in the append stay the same.
             for page in copies.references.chunks(REFERENCES_MAX) {
                 if !Fault::SharersLeftBehind.is_planted() {
                     copies.buffer.push_record(records::encode_references(page), Version::NEVER);
@@ -119,7 +118,7 @@ impl<M: ZoneMedia> Ftl<M> {
             }
             let pages = copies.buffer.spares.len() as u32;
             self.admit(Stream::Cleaning, pages, || self.kept_from_cleaning()).await?;
-            // What the mapping refers to when it is dumped must survive the power loss.
+            // A dump refers to slots of the mapping, so the copies must survive the power loss.
             let durable = self.dumper.is_some();
             let first = self.append_own(Stream::Cleaning, &copies.buffer, durable).await?;
             let parts = &mut *self.parts.borrow_mut();
@@ -151,8 +150,8 @@ impl<M: ZoneMedia> Ftl<M> {
         Ok(Relocated { moved, kept, lost })
     }
 
-    /// Reads what is live in `group`, checked. A page that the medium cannot give back is marked
-    /// lost, so that reading it stays an error.
+    /// Reads the live slots in `group` and checks them. A page that the medium cannot read back is
+    /// marked lost, so that reading it stays an error.
     async fn read_group(&self, group: Group) -> Result<Copies<M::Page>> {
         let slots: Vec<SlotNo> = group.pages.iter().map(|(slot, ..)| *slot).collect();
         let mut copies = Copies {
@@ -178,7 +177,7 @@ impl<M: ZoneMedia> Ftl<M> {
             if let Err(error) = &read
                 && error.kind() == ErrorKind::PowerCut
             {
-                // The power is gone, not the content: the page must not be called lost.
+                // The power was cut: the content is not lost.
                 return Err(error.clone());
             }
             let intact = read.is_ok() && entry.holds(page, &content, spare.as_ref());
@@ -211,7 +210,7 @@ impl<M: ZoneMedia> Ftl<M> {
                 continue;
             };
             let body = record.read(&self.media).await?;
-            // A record that cannot be read must not be dropped: what it undid would come back.
+            // An unreadable record must not be dropped: what it undid would come back.
             records::decode(&body)?;
             copies.buffer.push_record(body, version);
             copies.sources.push(slot);
@@ -221,7 +220,7 @@ impl<M: ZoneMedia> Ftl<M> {
 }
 
 impl<P> Copies<P> {
-    /// The versions later than `covered` that recovery finds here.
+    /// The versions later than `covered` in this append.
     fn versions_since(&self, covered: Version) -> Vec<Version> {
         let copies = self.buffer.spares.iter().filter(|spare| counts(spare));
         let references = self.references.iter().filter(|reference| !reference.by_share);
@@ -232,14 +231,14 @@ impl<P> Copies<P> {
 }
 
 impl Group {
-    /// Pages of the append.
+    /// Number of pages of the append.
     fn append_pages(&self) -> usize {
         self.pages.len() + self.records.len() + self.references.len().div_ceil(REFERENCES_MAX)
     }
 }
 
 impl Parts {
-    /// `source` was copied to `slot`: what is still in force there follows.
+    /// Maps what is still live in `source` to its copy in `slot`.
     fn redirect(&mut self, source: SlotNo, slot: SlotNo, spare: &Spare) {
         if spare.kind == SlotKind::Record {
             if let Some((version, record)) = self.log.records.at(source) {
@@ -251,8 +250,8 @@ impl Parts {
             u64::from(self.redirect_page(source, slot, spare.page, spare.version, spare));
     }
 
-    /// `source` was copied to `slot`: `page` follows, if it still is there under `version`. The `copy`
-    /// names it, or another page that was in `source`: then it is remapped to that one's copy.
+    /// Maps `page` to the copy of `source` in `slot`, if it still is in `source` under `version`.
+    /// If the `copy` names another page, `page` is remapped to that page's copy.
     fn redirect_page(
         &mut self,
         source: SlotNo,
@@ -277,7 +276,7 @@ impl Parts {
         moves
     }
 
-    /// Relocated pages are where they were before: a sync that failed may have dropped the copies.
+    /// Maps relocated pages to their originals: a failed sync may have dropped the copies.
     pub(crate) fn take_copies_back(&mut self) {
         for CopiedPage { page, before, copy } in std::mem::take(&mut self.relocation.copied) {
             let entry = self.map.get(page);
@@ -287,7 +286,7 @@ impl Parts {
         }
     }
 
-    /// Marks `page` lost where it still is what `entry` says; whether it was.
+    /// Marks `page` lost if its entry is still `entry`; returns whether it was.
     fn lose(&mut self, page: PageNo, entry: MapEntry) -> bool {
         let known = self.map.get(page) == entry;
         if known {

@@ -1,5 +1,5 @@
-//! What cleaning writes down before it gives a zone up, so that recovery can account for every
-//! change that was durable (see `log::uncovered`).
+//! Dead versions, which cleaning lists before it resets a zone, so that recovery can account for
+//! every durable change (see `log::uncovered`).
 use tantalum_base::{Result, Version, ZoneNo};
 use tantalum_media::ZoneMedia;
 
@@ -12,10 +12,10 @@ use crate::space::Stream;
 use crate::space::durable::Stated;
 
 impl<M: ZoneMedia> Ftl<M> {
-    /// Makes sure that recovery does without `victim`, which is about to be reset: lists those of
-    /// its versions that are not among the ones `kept` elsewhere, and says a durable watermark that
-    /// covers them. Where `victim` itself holds such a list, or there is no space for one, a
-    /// checkpoint takes its place.
+    /// Makes sure that recovery can do without `victim`, which is about to be reset: lists its
+    /// versions that are not `kept` elsewhere, and states a durable watermark that covers them.
+    /// Where `victim` itself holds such a list, or there is no space for one, it writes a
+    /// checkpoint instead.
     pub(crate) async fn account_for(&self, victim: ZoneNo, kept: &mut [Version]) -> Result<()> {
         let (dead, due, lists_dead) = {
             let parts = self.parts.borrow();
@@ -41,7 +41,7 @@ impl<M: ZoneMedia> Ftl<M> {
         let most = DEAD_RANGES_MAX * self.geometry.append_pages_max as usize;
         let mut rest = dead;
         loop {
-            // A page without any still says the watermark.
+            // Even a page without dead versions states the watermark.
             let (append, behind) = rest.split_at(rest.len().min(most));
             let mut buffer = self.buffers.take();
             buffer.push_record(
@@ -61,7 +61,7 @@ impl<M: ZoneMedia> Ftl<M> {
                 self.admit(Stream::Cleaning, pages, || self.kept_from_cleaning()).await?;
                 let slot = self.append_own(Stream::Cleaning, &buffer, true).await?;
                 let parts = &mut *self.parts.borrow_mut();
-                // One that is being written may have been begun before.
+                // A checkpoint that is being written may have begun before.
                 let until = parts.checkpoints.begun;
                 parts.space.lists_dead(self.geometry.zone_of(slot), until);
             }
@@ -75,22 +75,22 @@ impl<M: ZoneMedia> Ftl<M> {
 }
 
 impl Parts {
-    /// Whether something must be written down before `zone` is reset.
+    /// Whether a list or a watermark must be written before `zone` is reset.
     pub(crate) fn account_due(&self, zone: ZoneNo, stated: &Stated) -> bool {
         self.log.uncovered.holds_any(zone)
             || self.watermark_due(zone, stated)
             || self.lists_dead(zone)
     }
 
-    /// Whether recovery needs a list of dead versions that `zone` holds.
+    /// Whether `zone` holds a list of dead versions that recovery needs.
     fn lists_dead(&self, zone: ZoneNo) -> bool {
         let until = self.space.get(zone).lists_dead_until;
         until.is_some_and(|until| self.checkpoints.in_force <= until)
     }
 
-    /// Whether a watermark must be written down before `zone` is reset. Recovery takes versions
-    /// for granted only up to one that it finds on media: before a zone's contents vanish, one
-    /// elsewhere must cover them, and all that the zone itself said of others that have gone.
+    /// Whether a watermark must be written before `zone` is reset. Recovery accepts gaps in the
+    /// versions only up to a watermark that it finds: before a zone is reset, another must state
+    /// one that covers its versions and is as high as those that it stated itself.
     fn watermark_due(&self, zone: ZoneNo, stated: &Stated) -> bool {
         let elsewhere = stated.without(zone).max(self.checkpoints.durable);
         let zone = self.space.get(zone);

@@ -1,4 +1,4 @@
-//! Relocation: what is live in a zone goes elsewhere, so that the zone can be filled again.
+//! Relocation: moves the live slots of a zone elsewhere, so that the zone can be reused.
 pub(crate) mod cleaning;
 pub(crate) mod copies;
 pub(crate) mod dead_versions;
@@ -15,36 +15,36 @@ use crate::options::FtlOptions;
 use rest::CleanerRest;
 use victim::Victims;
 
-/// A page that was copied out of the zone that is being emptied.
+/// A page that was copied from the zone being emptied.
 pub(crate) struct CopiedPage {
     pub page: PageNo,
-    /// What it was before.
+    /// Its entry before the copy.
     pub before: MapEntry,
-    /// Where its copy is.
+    /// The slot of its copy.
     pub copy: SlotNo,
 }
 
-/// What is known of relocation.
+/// The state of relocation.
 #[derive(Default)]
 pub(crate) struct Relocation {
-    /// No zone was found that would give space; reset when something is invalidated.
+    /// No zone would give space; false again when content is replaced.
     pub stuck: bool,
-    /// A zone with a program failure is to be emptied, however much space there is.
+    /// A zone in which a program failed must be emptied, however much space is free.
     pub evacuation_wanted: bool,
-    /// Pages that were copied, until the copies are durable.
+    /// Copied pages, until the copies are durable.
     pub copied: Vec<CopiedPage>,
 }
 
-/// What the cleaner goes by, and who waits for it.
+/// Settings and wait queues of the cleaner.
 pub(crate) struct Cleaner {
-    /// Something changed that cleaning looks at.
+    /// Woken when something changed that cleaning depends on.
     pub wanted: WaitQueue,
     pub rest: CleanerRest,
-    /// Chooses what is cleaned.
+    /// Chooses the zones to clean.
     pub victims: RefCell<Victims>,
-    /// What is relocated now is cold and goes to worn zones.
+    /// Cold content is being relocated, to worn zones.
     pub levelling: Cell<bool>,
-    /// Cleaning and checkpoints that wait for hosts' appends to become durable.
+    /// Number of cleanings and checkpoints that wait for hosts' appends to become durable.
     pub waiting_for_hosts: Cell<u32>,
 }
 

@@ -1,16 +1,16 @@
-//! The cleaner's rest: while a device is closed, so that nothing is appended behind the checkpoint with
-//! which the next opening is to begin.
+//! Pauses the cleaner while a device is closed, so that nothing is appended after the checkpoint
+//! with which the next opening begins.
 use std::cell::Cell;
 use tantalum_runtime::sync::WaitQueue;
 
-/// Whether the cleaner is to rest, and whether it does.
+/// Whether the cleaner should rest, and whether it does.
 pub(crate) struct CleanerRest {
     wanted: Cell<bool>,
     at_work: Cell<bool>,
     rests: WaitQueue,
 }
 
-/// The cleaner works as long as this lives.
+/// While this lives, the cleaner is at work.
 pub(crate) struct AtWork<'a>(&'a CleanerRest);
 
 impl Drop for AtWork<'_> {
@@ -31,18 +31,18 @@ impl Default for CleanerRest {
 }
 
 impl CleanerRest {
-    /// Whether the cleaner should begin nothing now.
+    /// Whether the cleaner should start nothing now.
     pub(crate) fn is_due(&self) -> bool {
         self.wanted.get()
     }
 
-    /// The cleaner works, until what is returned is dropped.
+    /// Marks the cleaner as at work until the result is dropped.
     pub(crate) fn work(&self) -> AtWork<'_> {
         self.at_work.set(true);
         AtWork(self)
     }
 
-    /// Asks the cleaner to rest, until [`end`](Self::end).
+    /// Tells the cleaner to rest, until [`end`](Self::end).
     pub(crate) fn begin(&self) {
         self.wanted.set(true);
     }
@@ -52,7 +52,7 @@ impl CleanerRest {
         self.rests.until(|| (!self.at_work.get()).then_some(())).await;
     }
 
-    /// There is something to clean for again. Tells whether the cleaner was to rest.
+    /// Ends the rest, as there may be something to clean; returns whether there was one.
     pub(crate) fn end(&self) -> bool {
         self.wanted.replace(false)
     }

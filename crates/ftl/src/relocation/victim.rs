@@ -1,4 +1,4 @@
-//! Which zone is emptied next.
+//! Chooses the zone to empty next.
 use tantalum_base::{Version, ZoneNo};
 use tantalum_policy::Cleaning;
 use tantalum_policy::cleaning::Candidate;
@@ -9,37 +9,37 @@ use crate::parts::Parts;
 use crate::relocation::copies::pages_to_relocate;
 use crate::space::{Stream, ZoneState};
 
-/// The cleaning policy, and what it chose from last, for its memory.
+/// The cleaning policy, and its last candidates, whose memory is reused.
 pub(crate) struct Victims {
     pub policy: Box<dyn Cleaning>,
     pub candidates: Vec<Candidate>,
 }
 
-/// What cleaning found to do.
+/// The decision of what to clean.
 pub(crate) enum Choice {
     /// Empty this zone.
     Zone(ZoneNo),
-    /// The candidates wait for this version to become durable.
+    /// All candidates wait until this version is durable.
     AfterDurable(Version),
-    /// Appends are in flight, to candidates or in place of what candidates hold.
+    /// Appends are in flight, to candidates or replacing their content.
     AfterAppends,
-    /// Nothing would give space.
+    /// No zone would give space.
     Nothing,
 }
 
 impl Victims {
-    /// The zone that the policy chooses of those that can be emptied now and give space; a failing
-    /// one first. So many free zones are `kept` from cleaning.
+    /// The policy's choice among the zones that can be emptied now and give space; a failing zone
+    /// first. `kept` free zones are not for cleaning.
     pub fn choose(&mut self, parts: &Parts, options: &FtlOptions, kept: u32) -> Choice {
         let geometry = *parts.space.geometry();
         let watermark = parts.log.durable();
-        // Above the low watermark only zones that give a quarter of their space are worth it.
+        // Above the low watermark only zones are worth it that give a quarter of their space.
         let live_max = if parts.space.is_short(options.cleaning_low_zones) {
             geometry.slots_per_zone
         } else {
             geometry.slots_per_zone / 4 * 3
         };
-        // A cleaning that is begun must be able to end: nobody else makes space meanwhile.
+        // A cleaning must be able to finish: nobody else makes space meanwhile.
         let free = u64::from(parts.space.free_count().saturating_sub(kept));
         let copies_max =
             parts.space.pages_left(Stream::Cleaning) + free * u64::from(packed_slots(&geometry));
@@ -48,7 +48,7 @@ impl Victims {
         candidates.clear();
         let stated = parts.space.stated();
         for (number, zone) in parts.space.iter() {
-            // An append in flight replaces something when it returns.
+            // An append in flight replaces content when it returns.
             busy |= zone.appends_in_flight > 0;
             if zone.state != ZoneState::Full
                 || zone.being_emptied
@@ -96,13 +96,13 @@ impl Victims {
 }
 
 impl Parts {
-    /// Zones that cleaning leaves to a checkpoint that is being written, and to delta pages.
+    /// Zones that cleaning leaves for a checkpoint in progress, and for delta pages.
     pub(crate) fn kept_from_cleaning(&self, checkpoint_runs: bool) -> u32 {
         if checkpoint_runs {
             return self.space.reserve_zones() - 1;
         }
         let Some(dump) = &self.dump else { return 0 };
-        // The backup of changed entries must find space, or cleaning would wait for itself.
+        // The backup of changed entries needs space, or cleaning would wait for itself.
         let used = dump.log.slots() / u64::from(packed_slots(self.space.geometry()));
         dump.layout.delta_zones.saturating_sub(used as u32)
     }

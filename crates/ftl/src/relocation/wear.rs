@@ -1,10 +1,10 @@
-//! Static wear levelling: content that never changes gives its zone up to content that does.
+//! Static wear levelling: frees zones of cold content for content that changes.
 //!
-//! Free zones are opened least worn first (`space`), which levels wear among zones that are reset at
-//! all. A zone of cold content is not: no cleaning finds garbage in it. So when the most worn zone
-//! has more resets than a full one by more than a threshold, and that one was not opened for a whole
-//! turn of the device, it is emptied as if it were
-//! chosen by cleaning, and what was in it goes to the most worn free zone, to rest there.
+//! Free zones are opened least worn first (`space`), which levels wear among zones that are reset
+//! at all. A zone of cold content is not: cleaning finds no garbage in it. So when the most worn
+//! zone has more resets than a full one by more than a threshold, and the full one was not opened
+//! while as many zones as the device has were, it is emptied as by cleaning, and its content moves
+//! to the most worn free zone.
 //!
 //! Source: Chang, "On efficient wear leveling for large-scale flash-memory storage systems", SAC
 //! 2007 (dual-pool: cold data to the most worn blocks when the spread of erases exceeds a
@@ -18,7 +18,7 @@ use crate::parts::Parts;
 use crate::relocation::copies::pages_to_relocate;
 use crate::space::{Stream, ZoneState};
 
-/// A zone that lags behind.
+/// A zone whose wear lags behind.
 enum Cold {
     /// Holds content of hosts.
     Content(ZoneNo),
@@ -27,8 +27,8 @@ enum Cold {
 }
 
 impl<M: ZoneMedia> Ftl<M> {
-    /// Empties zones that lag behind in wear, as long as none is short of space. For the cleaner,
-    /// when it has made space.
+    /// Empties zones whose wear lags behind, while no space is short. Called by the cleaner when it
+    /// has made space.
     pub(crate) async fn level_wear(&self) -> Result<()> {
         loop {
             let cold = {
@@ -42,10 +42,10 @@ impl<M: ZoneMedia> Ftl<M> {
             self.cleaner.levelling.set(true);
             let moved = match cold {
                 Cold::Content(zone) => {
-                    // In a zone of its own: among what cleaning relocates else, most of which is
-                    // written again soon, cold content would be relocated again and again. Nor does
-                    // cleaning go on in the zone before: of two copies the one in the zone that
-                    // was opened later counts, and a zone of cold content is emptied, too, one day.
+                    // In a zone of its own: among other copies, most of which are soon replaced,
+                    // cold content would be relocated again and again. Nor does cleaning continue
+                    // in the previous zone: of two copies the one in the zone that was opened later
+                    // counts, and a zone of cold content will be emptied again, too.
                     self.parts.borrow_mut().space.seal(Stream::Cleaning);
                     let cleaned = self.clean(zone).await;
                     self.parts.borrow_mut().space.seal(Stream::Cleaning);
@@ -65,7 +65,7 @@ impl<M: ZoneMedia> Ftl<M> {
         }
     }
 
-    /// Ends appending to `zone`, where that is the open zone of checkpoints.
+    /// Ends appending to `zone`, if it is the open zone of checkpoints.
     fn seal_meta(&self, zone: ZoneNo) {
         let space = &mut self.parts.borrow_mut().space;
         if space.open_zone(Stream::Meta) == Some(zone) {
@@ -75,7 +75,7 @@ impl<M: ZoneMedia> Ftl<M> {
 }
 
 impl Parts {
-    /// The zone with the fewest resets, where it lags more than `spread_max` behind and can be emptied now.
+    /// The zone with the fewest resets, if it lags by more than `spread_max` and can be emptied now.
     fn coldest(&self, spread_max: u32, checkpoint_runs: bool) -> Option<Cold> {
         let geometry = self.space.geometry();
         let in_service = self.space.iter().filter(|(_, zone)| zone.state != ZoneState::Retired);
@@ -89,15 +89,15 @@ impl Parts {
                 Stream::Meta => !checkpoint_runs,
                 _ => {
                     zone.state == ZoneState::Full
-                        // One page more, for a watermark that must be written down.
+                        // One page more, for a watermark that may have to be written.
                         && u64::from(pages_to_relocate(geometry, zone)) < copies_max
                         && zone.version_max.max(zone.replaced_by) <= watermark
                 }
             };
             most - zone.resets > spread_max
                 && movable
-                // Whatever changes would have been cleaned meanwhile: the zone is in use again and
-                // catches up by itself.
+                // Content that changes would have been cleaned meanwhile: then the zone is in use
+                // again and catches up by itself.
                 && zone.epoch + u64::from(geometry.zones) < self.space.epoch()
                 && zone.is_in_use()
                 && !zone.being_emptied

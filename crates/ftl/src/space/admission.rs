@@ -1,4 +1,4 @@
-//! Admission: waits for free zones, keeps the reserve, resets zones before they are filled again.
+//! Admission: waits for free zones, keeps the reserve, resets zones before they are reused.
 use tantalum_base::{Error, ErrorKind, Result, ZoneNo};
 use tantalum_media::ZoneMedia;
 
@@ -6,7 +6,7 @@ use crate::ftl::Ftl;
 use crate::space::Stream;
 
 impl<M: ZoneMedia> Ftl<M> {
-    /// Waits for space for a batch of `pages` in the host stream, with its zones reset.
+    /// Waits for space for a batch of `pages` in the host stream, and resets its zones.
     pub(crate) async fn admit_host(&self, pages: u32) -> Result<()> {
         if self.cleaner.rest.end() {
             self.cleaner.wanted.wake_all();
@@ -24,8 +24,8 @@ impl<M: ZoneMedia> Ftl<M> {
         }
     }
 
-    /// Makes sure that the stream's open zone has space for one append of `pages`; may leave
-    /// only as many zones as `keep_free` says at the time.
+    /// Waits until the stream's open zone has space for one append of `pages`; leaves at least
+    /// `keep_free` zones free, as evaluated at the time.
     pub(crate) async fn admit(
         &self,
         stream: Stream,
@@ -48,8 +48,8 @@ impl<M: ZoneMedia> Ftl<M> {
         }
     }
 
-    /// Waits until more than `keep_free` zones are free and takes one: the least worn, or the
-    /// most `worn`.
+    /// Waits until more than `keep_free` zones are free and takes one: the least worn, or with
+    /// `worn` the most worn.
     async fn wait_for_zone(&self, keep_free: impl Fn() -> u32, worn: bool) -> Result<ZoneNo> {
         let zone = || {
             let keep_free = keep_free();
@@ -61,7 +61,7 @@ impl<M: ZoneMedia> Ftl<M> {
                 let space = &mut parts.space;
                 return if worn { space.take_worn() } else { space.take_free() }.map(Ok);
             }
-            // Space goes before rest.
+            // Space is more urgent than the cleaner's rest.
             self.cleaner.rest.end();
             self.cleaner.wanted.wake_all();
             parts.relocation.stuck.then(|| {
@@ -72,12 +72,12 @@ impl<M: ZoneMedia> Ftl<M> {
             })
         };
         let zone = self.zones_freed.until(zone).await;
-        // The pool shrank: cleaning may have to start.
+        // Fewer zones are free: cleaning may have to start.
         self.cleaner.wanted.wake_all();
         zone
     }
 
-    /// Resets a zone that was taken from the pool, where needed; false where it had to be retired
+    /// Resets a zone that was taken from the pool, if needed; false where it had to be retired
     /// instead. After any other failure it is back in the pool.
     async fn reset_taken(&self, zone: ZoneNo) -> Result<bool> {
         let reset = self.reset_if_needed(zone).await;
@@ -88,7 +88,7 @@ impl<M: ZoneMedia> Ftl<M> {
         reset
     }
 
-    /// Resets a zone that is not in the pool, where needed; false where it had to be retired instead.
+    /// Resets a zone that is not in the pool, if needed; false where it had to be retired instead.
     pub(crate) async fn reset_if_needed(&self, zone: ZoneNo) -> Result<bool> {
         if !self.parts.borrow().space.get(zone).needs_reset {
             return Ok(true);

@@ -1,9 +1,9 @@
-//! What of each zone survives a power cut, and which durable watermark it says.
+//! What of each zone survives a power cut, and which durable watermark it states.
 use tantalum_base::{Version, ZoneNo};
 
 use crate::space::{Space, Stream, ZoneState};
 
-/// Where the highest durable watermark is written down.
+/// The zone that states the highest durable watermark, and the second highest.
 #[derive(Clone, Copy, Debug)]
 pub struct Stated {
     highest: Version,
@@ -12,7 +12,7 @@ pub struct Stated {
 }
 
 impl Stated {
-    /// What is left of it when `zone` is reset.
+    /// The highest watermark still stated when `zone` is reset.
     pub fn without(&self, zone: ZoneNo) -> Version {
         if self.by == Some(zone) { self.second } else { self.highest }
     }
@@ -28,8 +28,8 @@ pub struct ZoneSync {
 }
 
 impl Space {
-    /// An append to `zone` that says the watermark `says` returned. `durable`: it survives a
-    /// power cut already.
+    /// Notes that an append to `zone`, which states the watermark `says`, returned. `durable`: it
+    /// survives a power cut already.
     pub fn append_returned(&mut self, zone: ZoneNo, durable: bool, says: Version) {
         let zone = self.get_mut(zone);
         zone.says = zone.says.max(says);
@@ -44,7 +44,7 @@ impl Space {
         }
     }
 
-    /// A program failed in `zone`, by an append to `stream`: no more appends to it.
+    /// Notes that a program of `stream` failed in `zone`, which takes no more appends.
     pub fn append_failed(&mut self, zone: ZoneNo, stream: Stream) {
         if self.open_zone(stream) == Some(zone) {
             self.seal(stream);
@@ -53,7 +53,7 @@ impl Space {
         self.get_mut(zone).failing = true;
     }
 
-    /// What was placed in `zone` has versions up to `version`.
+    /// Notes that versions up to `version` were placed in `zone`.
     pub fn holds_up_to(&mut self, zone: ZoneNo, version: Version) {
         let zone = self.get_mut(zone);
         zone.version_max = zone.version_max.max(version);
@@ -70,7 +70,7 @@ impl Space {
         zones.collect()
     }
 
-    /// The sync that began with `before` has completed.
+    /// Notes that the sync that began with `before` has completed.
     pub fn synced(&mut self, before: &[ZoneSync]) {
         for sync in before {
             let zone = self.get_mut(sync.zone);
@@ -88,8 +88,8 @@ impl Space {
         }
     }
 
-    /// A checkpoint begins that covers all changes up to `covered`: notes of each zone which of its
-    /// slots hold nothing else, so that recovery need not look at them.
+    /// Notes for each zone, when a checkpoint begins that covers all changes up to `covered`, which
+    /// leading slots it covers, so that recovery need not scan them.
     pub fn checkpoint_started(&mut self, covered: Version) {
         for zone in &mut self.zones {
             let is_covered = zone.durable_version_max <= covered;
@@ -103,7 +103,7 @@ impl Space {
         }
     }
 
-    /// Where the highest durable watermark is written down, in zones that stay as they are.
+    /// The highest durable watermark that zones state.
     pub fn stated(&self) -> Stated {
         let (highest, second) = (Version::NEVER, Version::NEVER);
         let mut stated = Stated { highest, by: None, second };

@@ -1,4 +1,4 @@
-//! Space: which zones are free, open, full; how much in each is live.
+//! Space: which zones are free, open or full, and how much in each is live.
 pub(crate) mod admission;
 pub(crate) mod durable;
 pub(crate) mod pins;
@@ -15,10 +15,10 @@ use crate::fault_points::Fault;
 use crate::options::packed_slots;
 use zone::STREAMS;
 
-/// A zone may be closed with one slot in so many unused.
+/// A zone may be closed with one in so many slots unused.
 const UNUSED_SLOTS_DIVISOR: u32 = 32;
 
-/// All zones, and which are free.
+/// The state of all zones.
 pub struct Space {
     geometry: ZoneGeometry,
     // Zones that hosts may not fill.
@@ -26,9 +26,9 @@ pub struct Space {
     zones: Vec<Zone>,
     // Least worn first, then lowest number: dynamic wear levelling.
     free: BinaryHeap<Reverse<(u32, ZoneNo)>>,
-    // Free ones that are taken when there are no others.
+    // Free zones that are taken only when there are no others.
     last: Vec<ZoneNo>,
-    // Reset ones that the next batches of the host stream will open.
+    // Reset zones that the next batches of the host stream will open.
     prepared: VecDeque<ZoneNo>,
     open: [Option<ZoneNo>; STREAMS],
     epoch: u64,
@@ -36,7 +36,7 @@ pub struct Space {
 }
 
 impl Space {
-    /// All zones free, none of them known to be reset, but for those that the medium `retired`.
+    /// All zones free and still to be reset, except those that the medium `retired`.
     pub fn new(geometry: ZoneGeometry, retired: &[ZoneNo], reserve_zones: u32) -> Self {
         let blank = Zone { needs_reset: true, ..Zone::empty(ZoneState::Free, Stream::Host, 0, 0) };
         let mut zones = vec![blank; geometry.zones as usize];
@@ -63,14 +63,14 @@ impl Space {
         self.reserve_zones
     }
 
-    /// Collects the free zones anew, after states were set from outside.
+    /// Rebuilds the pool of free zones after states were set by others.
     pub fn rebuild_free(&mut self) {
         self.last.clear();
         let free = self.iter().filter(|(_, zone)| zone.state == ZoneState::Free);
         self.free = free.map(|(number, zone)| Reverse((zone.resets, number))).collect();
     }
 
-    /// Of the free zones those are taken last that `last` says, until
+    /// Takes free zones for which `last` is true only when there are no others, until
     /// [`rebuild_free`](Self::rebuild_free).
     pub fn keep_for_last(&mut self, last: impl Fn(ZoneNo) -> bool) {
         let free = std::mem::take(&mut self.free).into_vec();
@@ -107,13 +107,13 @@ impl Space {
         (self.free.len() + self.last.len()) as u32
     }
 
-    /// Zones that could be filled again, those of the dump area included.
+    /// Zones that could be filled again, including those of the dump area.
     pub fn unused_count(&self) -> u32 {
         let unused = |zone: &&Zone| zone.state != ZoneState::Retired && zone.live_slots == 0;
         self.zones.iter().filter(unused).count() as u32
     }
 
-    /// Whether fewer than `wanted` zones (and than one) are free beyond the reserve.
+    /// Whether fewer than `wanted` zones (and fewer than one) are free beyond the reserve.
     pub fn is_short(&self, wanted: u32) -> bool {
         self.free_count() < self.reserve_zones + wanted.max(1)
     }
@@ -128,7 +128,7 @@ impl Space {
         self.epoch
     }
 
-    /// Continues the count of openings behind `epoch`.
+    /// Numbers later openings from `epoch` on.
     pub fn continue_epochs(&mut self, epoch: u64) {
         self.epoch = self.epoch.max(epoch);
     }
@@ -138,33 +138,33 @@ impl Space {
         self.open[stream as usize]
     }
 
-    /// Reset zones that wait for the host stream.
+    /// Number of reset zones that wait for the host stream.
     pub fn prepared_count(&self) -> u32 {
         self.prepared.len() as u32
     }
 
-    /// `zone`, taken from the pool and reset, waits for the host stream to open it.
+    /// Adds `zone`, taken from the pool and reset, to those that the host stream will open.
     pub fn prepare(&mut self, zone: ZoneNo) {
         self.prepared.push_back(zone);
     }
 
-    /// Opens the first of the zones that wait for the host stream.
+    /// Opens the first prepared zone for the host stream.
     ///
     /// # Panics
-    /// Where none waits.
+    /// Where none is prepared.
     pub fn open_prepared(&mut self) {
         let zone = self.prepared.pop_front().expect("a batch is placed when there is space for it");
         self.open(zone, Stream::Host);
     }
 
-    /// Gives the zones that wait for the host stream back to the pool.
+    /// Returns the prepared zones to the pool.
     pub fn put_prepared_back(&mut self) {
         for zone in std::mem::take(&mut self.prepared) {
             self.take_back(zone);
         }
     }
 
-    /// Pages that batches of hosts can hold without another zone of the pool.
+    /// Pages that batches of hosts can hold without another zone from the pool.
     pub fn host_pages(&self) -> u64 {
         let packed = u64::from(packed_slots(&self.geometry));
         self.pages_left(Stream::Host) + self.prepared.len() as u64 * packed
@@ -185,9 +185,9 @@ impl Space {
         }
     }
 
-    /// Whether a batch of `pages` of hosts that would be split over two zones goes as one append to the
-    /// next one instead. That leaves slots unused, so only where they are few. Cleaning is not kept from
-    /// its end by that: a zone with unused slots has less to relocate.
+    /// Whether a batch of `pages` of hosts that would be split over two zones goes to the next one
+    /// as one append instead: only if few slots are left, as these stay unused. That does not
+    /// hinder cleaning: a zone with unused slots has less to relocate.
     pub fn better_in_fresh_zone(&self, pages: u32) -> bool {
         let Some(zone) = self.open_zone(Stream::Host) else { return false };
         if self.append_pages_fit(Stream::Host) >= pages || self.prepared.is_empty() {
@@ -215,13 +215,13 @@ impl Space {
         zone.is_some()
     }
 
-    /// Takes a free zone back into the pool that was taken from it and not opened.
+    /// Returns a free zone to the pool that was taken from it and not opened.
     pub fn take_back(&mut self, zone: ZoneNo) {
         debug_assert_eq!(self.get(zone).state, ZoneState::Free, "{zone:?} was opened");
         self.free.push(Reverse((self.get(zone).resets, zone)));
     }
 
-    /// Gives a zone of the dump area back to the pool.
+    /// Returns a zone of the dump area to the pool.
     pub fn give_back(&mut self, zone: ZoneNo) {
         let given = self.get_mut(zone);
         assert_eq!(given.state, ZoneState::Dump, "{zone:?} is not set aside");
@@ -236,19 +236,19 @@ impl Space {
         dump.map(|(number, _)| number).collect()
     }
 
-    /// Takes the next free zone out of the pool, to be reset and opened.
+    /// Takes the next free zone from the pool, to be reset and opened.
     pub fn take_free(&mut self) -> Option<ZoneNo> {
         self.free.pop().map(|Reverse((_, zone))| zone).or_else(|| self.last.pop())
     }
 
-    /// The free zones that will be taken next, at most `most` of them.
+    /// The free zones that will be taken next, at most `most`.
     pub fn next_free(&self, most: usize) -> Vec<ZoneNo> {
         let mut free: Vec<_> = self.free.iter().map(|Reverse(free)| *free).collect();
         free.sort_unstable();
         free.into_iter().take(most).map(|(_, zone)| zone).collect()
     }
 
-    /// Takes the most worn free zone out of the pool, for content that will stay.
+    /// Takes the most worn free zone from the pool, for cold content.
     pub fn take_worn(&mut self) -> Option<ZoneNo> {
         let mut free = std::mem::take(&mut self.free).into_vec();
         let worn = (0..free.len()).max_by_key(|at| free[*at].0);
@@ -257,7 +257,7 @@ impl Space {
         taken.or_else(|| self.last.pop())
     }
 
-    /// Opens `zone` (taken from the pool and reset) for `stream`; the stream must have none.
+    /// Opens `zone` (taken from the pool and reset) for `stream`, which must have no open zone.
     pub fn open(&mut self, zone: ZoneNo, stream: Stream) {
         assert!(self.open[stream as usize].is_none(), "{stream:?} already has an open zone");
         self.epoch += 1;
@@ -275,8 +275,8 @@ impl Space {
         }
     }
 
-    /// Takes space for `pages` pages at the end of the stream's open zone; seals it when it is full.
-    /// Returns zone and offset of the append's first slot.
+    /// Takes space for `pages` pages at the end of the stream's open zone; seals it when it is
+    /// full. Returns zone and offset of the append's first slot.
     pub fn place(&mut self, stream: Stream, pages: u32) -> (ZoneNo, u32) {
         let zone = self.open[stream as usize].expect("a zone was opened before placing");
         let slots = self.geometry.append_slots(pages);
@@ -292,19 +292,19 @@ impl Space {
         (zone, offset)
     }
 
-    /// `zone` is about to be reset, by the caller and by nobody else.
+    /// Notes that the caller will reset `zone`; nobody else may.
     pub fn begin_emptying(&mut self, zone: ZoneNo) {
         self.get_mut(zone).being_emptied = true;
     }
 
-    /// `zone` holds a list of dead versions, which is needed until a checkpoint with a higher number
-    /// than `until` is in force.
+    /// Notes that `zone` holds a list of dead versions, which is needed until a checkpoint with a
+    /// higher number than `until` is in force.
     pub fn lists_dead(&mut self, zone: ZoneNo, until: u64) {
         self.get_mut(zone).lists_dead_until = Some(until);
     }
 
-    /// Recovery found `zone` in `state`, filled for `stream` by opening `epoch`; where the medium retired
-    /// it, it stays that.
+    /// Sets the state of `zone`, which recovery found filled for `stream` by opening `epoch`. A
+    /// retired zone stays retired.
     pub fn found(&mut self, zone: ZoneNo, state: ZoneState, stream: Stream, epoch: u64) {
         let slots = self.geometry.slots_per_zone;
         let zone = self.get_mut(zone);
@@ -321,13 +321,13 @@ impl Space {
         }
     }
 
-    /// `zone` was reset so often, as a checkpoint says.
+    /// Sets the number of resets of `zone`, from a checkpoint.
     pub fn was_reset(&mut self, zone: ZoneNo, resets: u32) {
         self.get_mut(zone).resets = resets;
     }
 
-    /// The zones of checkpoints and delta pages in which nothing is live any more: the caller resets
-    /// them, and nobody else does.
+    /// The zones of checkpoints and delta pages without live slots: the caller resets them, and
+    /// nobody else may.
     pub fn empty_meta_zones(&mut self) -> Vec<ZoneNo> {
         let emptied = self.iter().filter(|(_, zone)| {
             zone.stream == Stream::Meta
@@ -342,22 +342,22 @@ impl Space {
         emptied
     }
 
-    /// Adds to the live slots of the zone of `slot`.
+    /// Counts `slot` as live in its zone.
     #[inline]
     pub fn add_live(&mut self, slot: SlotNo) {
         let zone = self.geometry.zone_of(slot);
         self.zones[zone.index()].live_slots += 1;
     }
 
-    /// Takes from the live slots of the zone of `slot`.
+    /// Counts `slot` as no longer live in its zone.
     #[inline]
     pub fn remove_live(&mut self, slot: SlotNo) {
         let zone = self.geometry.zone_of(slot);
         self.zones[zone.index()].live_slots -= 1;
     }
 
-    /// A page that was in `slot` has its content elsewhere since `version`: takes the slot from
-    /// the live ones of its zone, unless others keep it alive.
+    /// Notes that a page left `slot` by the change `version`: the slot is no longer live, unless
+    /// other pages keep it alive.
     #[inline]
     pub fn left(&mut self, slot: SlotNo, version: Version, alive: bool) {
         let zone = self.geometry.zone_of(slot);
@@ -366,15 +366,15 @@ impl Space {
         zone.replaced_by = zone.replaced_by.max(version);
     }
 
-    /// What `slot` was filled with had been replaced by the change `version` before that was known.
+    /// Notes that the content of `slot` had been replaced by the change `version` before it returned.
     pub fn replaced(&mut self, slot: SlotNo, version: Version) {
         let zone = self.geometry.zone_of(slot);
         let replaced_by = &mut self.zones[zone.index()].replaced_by;
         *replaced_by = version.max(*replaced_by);
     }
 
-    /// A page was remapped to the live `slot` by the change `version`. What cleaning copies
-    /// from there is then as new as that change, and must not be found before it is durable.
+    /// Notes that the change `version` remapped a page to the live `slot`. Cleaning's copy of it is
+    /// then as new as that change, and must not be found before it is durable.
     #[inline]
     pub fn joined(&mut self, slot: SlotNo, version: Version) {
         let zone = self.geometry.zone_of(slot);
@@ -385,7 +385,7 @@ impl Space {
         }
     }
 
-    /// `zone` was reset: back to the pool.
+    /// Returns `zone`, which was reset, to the pool.
     pub fn freed(&mut self, zone: ZoneNo) {
         let freed = self.get_mut(zone);
         debug_assert_eq!(freed.live_slots, 0);
@@ -400,7 +400,7 @@ impl Space {
         self.free.push(Reverse((resets, zone)));
     }
 
-    /// `zone` cannot be used again.
+    /// Takes `zone` out of service.
     pub fn retire(&mut self, zone: ZoneNo) {
         let zone = self.get_mut(zone);
         debug_assert!(zone.state != ZoneState::Retired, "a zone is retired once");

@@ -1,9 +1,9 @@
-//! Zones that are being read are not reset meanwhile.
+//! Pins: zones that are being read are not reset.
 //!
-//! A read of several pages looks all places up at one moment, and must find there what it looked up,
-//! also where newer contents have taken the pages elsewhere since: it pins these slots. Whoever resets
-//! a zone first takes care that nothing leads there any more, so that no reader comes, and waits for
-//! those that came.
+//! A read of several pages looks up all slots at one moment, and must find their content there,
+//! even if the pages are mapped elsewhere since: it pins these slots. A reset first makes sure that
+//! no mapping leads to the zone any more, so that no new reader comes, and then waits until it is
+//! unpinned.
 use std::cell::RefCell;
 use tantalum_base::{SlotNo, ZoneNo};
 use tantalum_media::ZoneGeometry;
@@ -18,7 +18,7 @@ pub struct ZonePins {
     unpinned: WaitQueue,
 }
 
-/// Slots that stay as they are, until it is dropped.
+/// Slots that keep their content until this is dropped.
 pub struct Pinned<'a> {
     pins: &'a ZonePins,
     slots: &'a [SlotNo],
@@ -31,14 +31,14 @@ impl ZonePins {
         ZonePins { geometry, counts, unpinned: WaitQueue::new("readers of a zone") }
     }
 
-    /// Pins `slots`. The caller looked them up in the same step.
+    /// Pins `slots`, which the caller looked up in the same step.
     pub fn pin<'a>(&'a self, slots: &'a [SlotNo]) -> Pinned<'a> {
         let mut counts = self.counts.borrow_mut();
         slots.iter().for_each(|slot| counts[self.geometry.zone_of(*slot).index()] += 1);
         Pinned { pins: self, slots }
     }
 
-    /// Waits until no slot of `zone` is pinned, to which nothing leads any more.
+    /// Waits until no slot of `zone` is pinned; nothing may map to it any more.
     pub async fn wait_until_unpinned(&self, zone: ZoneNo) {
         let is_unpinned = || {
             let unpinned = self.counts.borrow()[zone.index()] == 0;

@@ -1,17 +1,17 @@
-//! One zone, and the streams that fill zones.
+//! The state of a zone, and the streams that fill zones.
 use tantalum_base::{Version, ZoneNo};
 
-/// The streams that appends belong to. Each has one open zone.
+/// The streams of appends. Each has one open zone.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 #[repr(u8)]
 pub enum Stream {
-    /// What hosts write, and records.
+    /// Hosts' pages, and records.
     Host = 0,
-    /// What cleaning relocates.
+    /// Copies made by cleaning.
     Cleaning = 1,
     /// Checkpoints and delta pages.
     Meta = 2,
-    /// The dump at a power loss. Nothing is appended to it before, so it has no open zone.
+    /// The dump at a power loss. It is appended to only then, so it has no open zone.
     Dump = 3,
 }
 
@@ -30,69 +30,69 @@ impl Stream {
     }
 }
 
-/// Where a zone is in its life.
+/// The state of a zone.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ZoneState {
     /// Holds nothing that is needed.
     Free,
-    /// Appended to.
+    /// Being appended to.
     Open,
-    /// Read only, until it is cleaned.
+    /// Not appended to any more, until it is cleaned.
     Full,
     /// Out of service.
     Retired,
-    /// Set aside for a dump: erased, or holding one that is in force.
+    /// In the dump area: erased, or holding a dump in force.
     Dump,
 }
 
 /// One zone.
 #[derive(Clone, Copy, Debug)]
 pub struct Zone {
-    /// Where it is in its life.
+    /// Its state.
     pub state: ZoneState,
     /// Which stream filled it.
     pub stream: Stream,
-    /// Slots whose content is in force.
+    /// Slots whose content is live.
     pub live_slots: u32,
-    /// Pages in these slots beyond one a slot.
+    /// Live pages in these slots beyond one per slot.
     pub extra_references: u32,
     /// Slots appended to (padding and headers included).
     pub used_slots: u32,
-    /// From slot 0 on, slots known to survive a power cut.
+    /// Number of leading slots known to survive a power cut.
     pub durable_slots: u32,
-    /// Highest version in these.
+    /// Highest version in these slots.
     pub durable_version_max: Version,
-    /// From slot 0 on, slots of which all is in the checkpoint that was begun last.
+    /// Number of leading slots that the checkpoint begun last covers.
     pub covered_slots: u32,
     /// Appends that have not returned yet.
     pub appends_in_flight: u32,
-    /// Something was appended since `durable_slots` was set that only a sync makes durable.
+    /// Something was appended since `durable_slots` was set that needs a sync to be durable.
     pub needs_sync: bool,
     /// It must be reset before it can be opened.
     pub needs_reset: bool,
-    /// A program failed here; it is to be emptied first.
+    /// A program failed in it: it is emptied before other zones.
     pub failing: bool,
-    /// It holds a list of dead versions: recovery needs that until a checkpoint with a higher
-    /// number than this is in force.
+    /// It holds a list of dead versions, which recovery needs until a checkpoint with a higher
+    /// number is in force.
     pub lists_dead_until: Option<u64>,
-    /// Cleaning or the end of a checkpoint is about to reset it; the other must not as well.
+    /// Cleaning or the end of a checkpoint is about to reset it; the other must not.
     pub being_emptied: bool,
     /// Number of its present opening.
     pub epoch: u64,
     /// Highest version placed in it.
     pub version_max: Version,
-    /// Highest version that replaced something in it.
+    /// Highest version that replaced content in it.
     pub replaced_by: Version,
-    /// Highest durable watermark that an append in it says.
+    /// Highest durable watermark that an append in it states.
     pub says: Version,
-    /// Highest durable watermark that it says also after a power cut.
+    /// Highest durable watermark that it states even after a power cut.
     pub says_durably: Version,
     /// Resets since the volume was made.
     pub resets: u32,
 }
 
 impl Zone {
-    /// In `state`, with nothing in it, filled for `stream` by opening `epoch`.
+    /// An empty zone in `state`, for `stream`, in opening `epoch`.
     pub(crate) fn empty(state: ZoneState, stream: Stream, epoch: u64, resets: u32) -> Self {
         Zone {
             state,
@@ -118,7 +118,7 @@ impl Zone {
         }
     }
 
-    /// Whether it was opened and not given up since.
+    /// Whether it was opened and not freed since.
     pub(crate) fn is_in_use(&self) -> bool {
         matches!(self.state, ZoneState::Open | ZoneState::Full)
     }
