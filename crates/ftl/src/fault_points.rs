@@ -40,9 +40,9 @@ tantalum_base::fault_points! {
     /// Shares are acknowledged without having been logged.
     SharesNotLogged,
     /// Cleaning does not name the other pages of a slot that it copied.
-    SharersLeftBehind,
+    ReferencesNotWritten,
     /// Cleaning copies slots of shares that are not durable yet.
-    SharersAheadOfLog,
+    CopiesOfUndurableShares,
     /// A command whose future is dropped stops midway.
     GivenUpMidway,
     /// The footer of a dump is written before its pages.

@@ -86,13 +86,13 @@ fn shares_are_logged() {
 }
 
 #[test]
-fn all_sharers_are_written_down() {
-    assert_noticed(Fault::SharersLeftBehind, share_loads(0..40));
+fn all_references_are_written() {
+    assert_noticed(Fault::ReferencesNotWritten, share_loads(0..40));
 }
 
 #[test]
-fn sharers_wait_for_the_log() {
-    assert_noticed(Fault::SharersAheadOfLog, share_loads(0..40));
+fn copies_wait_for_their_shares() {
+    assert_noticed(Fault::CopiesOfUndurableShares, share_loads(0..40));
 }
 
 /// Zones whose contents were all replaced are erased before any append said that the versions in

@@ -250,7 +250,7 @@ fn eight_zones_are_enough() {
 }
 
 #[test]
-fn failing_programs_lose_no_sharers() {
+fn failing_programs_lose_no_shares() {
     let seeds = if std::env::var_os("TANTALUM_NIGHTLY").is_some() { 4000 } else { 50 };
     for seed in 0..seeds {
         let mut rng = Rng::split(seed, "failing shares");

@@ -75,7 +75,7 @@ caught! {
     acknowledgements_wait: Log::EarlyAcknowledgement => WRITTEN_THROUGH;
     a_close_writes_the_cache_back: Device::CacheDroppedAtClose => FILES;
     shares_are_logged: Log::SharesNotLogged => FILES;
-    all_sharers_are_written_down: Log::SharersLeftBehind => FILES;
+    all_references_are_written: Log::ReferencesNotWritten => FILES;
     commit_flags_come_last: Model::EarlyCommitFlag => TX_CACHE;
     uncommitted_pages_stay_away_from_home: Model::UncommittedGoesHome => TX_CACHE;
     only_what_is_committed_is_redone: Model::RedoUncommitted => TX_CACHE;

@@ -194,7 +194,7 @@ fn a_share_writes_one_page_and_none_of_the_contents() {
 
 /// Where the table of reference lists is full, contents are written again: the promise is the same.
 #[test]
-fn a_full_table_of_sharers_costs_copies_and_loses_nothing() {
+fn a_full_table_of_references_costs_copies_and_loses_nothing() {
     for kind in KINDS {
         let options = FtlOptions { share_entries_max: Some(10), ..FtlOptions::new(PAGES) };
         session(kind, options, async |device: Session| {

@@ -232,7 +232,7 @@ mod tests {
     }
 
     #[test]
-    fn as_many_sharers_as_fit_come_back() {
+    fn as_many_references_as_fit_come_back() {
         let reference = |number: u64| Reference {
             page: PageNo(number),
             version: Version(number << 40),

@@ -112,7 +112,7 @@ impl<M: ZoneMedia> Ftl<M> {
         if moved {
             // After the copies, so that their indexes in the append stay the same.
             for page in copies.references.chunks(REFERENCES_MAX) {
-                if !Fault::SharersLeftBehind.is_planted() {
+                if !Fault::ReferencesNotWritten.is_planted() {
                     copies.buffer.push_record(records::encode_references(page), Version::NEVER);
                 }
             }

@@ -380,7 +380,7 @@ impl Space {
         let zone = self.geometry.zone_of(slot);
         let zone = &mut self.zones[zone.index()];
         zone.extra_references += 1;
-        if !Fault::SharersAheadOfLog.is_planted() {
+        if !Fault::CopiesOfUndurableShares.is_planted() {
             zone.version_max = zone.version_max.max(version);
         }
     }

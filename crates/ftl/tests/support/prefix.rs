@@ -29,7 +29,7 @@ pub struct Load {
     pub trims: f64,
     /// Chance of a share instead of a write.
     pub shares: f64,
-    /// Entries in the table of sharers.
+    /// Entries in the table of reference lists.
     pub share_entries_max: Option<u32>,
     /// Chance that a client makes its batch durable.
     pub durable: f64,
