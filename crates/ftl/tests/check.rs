@@ -1,4 +1,4 @@
-//! A check of a sound device that goes on cleaning finds nothing.
+//! A check of an undamaged device during cleaning finds nothing.
 #[allow(dead_code, reason = "tests have what they need of it in common")]
 mod support;
 
@@ -19,7 +19,7 @@ fn a_check_beside_cleaning_finds_no_problem_where_there_is_none() {
         let (media, rt) = (zones(&runtime, ZONES), runtime.clone());
         let life = async move {
             let options = FtlOptions {
-                // There is always something to clean.
+                // So that there is always something to clean.
                 cleaning_low_zones: ZONES,
                 cleaning_high_zones: ZONES,
                 ..FtlOptions::new(PAGES)

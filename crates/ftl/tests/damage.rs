@@ -1,4 +1,4 @@
-//! Durable pages of the FTL's own that decay: never a silent return to an older state.
+//! Durable metadata pages that decay: never a silent return to an older state.
 use tantalum_base::{ErrorKind, PAGE_BYTES, PageBuf, PageNo, PageRange, Payload, Result};
 use tantalum_ftl::{Ftl, FtlOptions};
 use tantalum_media::block_store::MemoryStore;
@@ -26,8 +26,8 @@ fn options() -> FtlOptions {
     FtlOptions { checkpoint_interval_slots: 1 << 40, ..FtlOptions::new(PAGES) }
 }
 
-/// Every page written and a checkpoint; half of the pages trimmed and a checkpoint; as often as
-/// `checkpoints` says, the first included that formatting makes.
+/// Writes every page and a checkpoint, then trims half of the pages and writes further checkpoints:
+/// `checkpoints` in all, with the one that formatting writes.
 async fn fill(disk: MemoryStore, checkpoints: u64) -> Result<()> {
     let ftl = Ftl::format(media(&disk), options()).await?;
     for first in (0..PAGES).step_by(10) {
@@ -65,7 +65,7 @@ fn flip(disk: &MemoryStore, slot: u32) {
     disk.flip_bit(u64::from(slot) * PAGE_BYTES as u64 + 100, 3);
 }
 
-/// What opening comes to: the checkpoint, or the kind of the error.
+/// The result of opening: the checkpoint, or the kind of the error.
 fn open(disk: &MemoryStore) -> std::result::Result<u64, ErrorKind> {
     let runtime = Virtual::new(Schedule::Fifo);
     let disk = disk.clone();
@@ -82,7 +82,7 @@ fn open(disk: &MemoryStore) -> std::result::Result<u64, ErrorKind> {
     opened.unwrap().map_err(|error| error.kind())
 }
 
-/// A device with `checkpoints` checkpoints, and the slots of each, from the first on.
+/// A device with `checkpoints` checkpoints, and the slots of each, in order.
 fn filled(checkpoints: u64) -> (MemoryStore, Vec<Vec<u32>>) {
     let disk = MemoryStore::new(u64::from(ZONES * SLOTS_PER_ZONE) * PAGE_BYTES as u64);
     let runtime = Virtual::new(Schedule::Fifo);
@@ -99,11 +99,11 @@ fn a_damaged_piece_of_the_checkpoint_in_force_is_no_way_back_to_an_older_one() {
     assert!(!slots[1].is_empty(), "the checkpoint before is still there");
     let [pieces @ .., _footer] = &slots[2][..] else { panic!("the checkpoint has pages") };
     assert!(pieces.len() > 1, "zone table and map");
-    // Each page, and the header in front of them.
+    // Each page, and the append header before them.
     for slot in pieces.iter().copied().chain([pieces[0] - 1]) {
         let (disk, _) = filled(3);
         flip(&disk, slot);
-        // The one before and the log since say as much.
+        // The previous checkpoint and the log since suffice.
         assert_eq!(open(&disk), Ok(2), "slot {slot}");
     }
 }
@@ -112,16 +112,16 @@ fn a_damaged_piece_of_the_checkpoint_in_force_is_no_way_back_to_an_older_one() {
 fn a_damaged_footer_behind_which_the_next_checkpoint_was_begun_is_no_way_back() {
     let (disk, slots) = filled(4);
     let footer = |id: usize| slots[id - 1].last().copied().unwrap();
-    // As if the fourth had been cut short: the third is in force.
+    // As if the fourth had been interrupted: the third is in force.
     flip(&disk, footer(4));
     flip(&disk, footer(3));
     assert_eq!(open(&disk), Ok(2), "and the log since");
-    // Also where the header in front of it is damaged.
+    // The same if the append header before it is damaged.
     let (disk, _) = filled(4);
     flip(&disk, footer(4));
     flip(&disk, footer(3) - 1);
     assert_eq!(open(&disk), Ok(2), "and the log since");
-    // Without its own damage the third is used.
+    // The third is used if it is undamaged.
     let (disk, _) = filled(4);
     flip(&disk, footer(4));
     assert_eq!(open(&disk), Ok(3));

@@ -1,6 +1,6 @@
-//! Every block of a volume's store damaged in turn, after a kill and after a close: no page ever reads
-//! as anything but what was written to it last. It may be an error, and opening may be refused, which
-//! `accept_loss` overrides. The oracle is the list of what was written, and nothing else.
+//! Every block of a volume's store damaged in turn, after a kill and after a close: a page never
+//! reads as anything but its last content. Reading may fail, and opening may be refused, unless
+//! `accept_loss` is set. The oracle is just the list of writes.
 use std::collections::BTreeSet;
 use std::rc::Rc;
 use tantalum_base::fault_points::plant;
@@ -17,8 +17,7 @@ use tantalum_runtime::virtual_time::Schedule;
 use tantalum_runtime::{Runtime, Virtual};
 
 const PAGES: u64 = 150;
-/// Room enough that what was replaced stays there for long, and hardly enough, so that zones are
-/// filled again and again.
+/// So many zones that replaced content stays for long, and so few that zones are soon reused.
 const MANY_ZONES: u32 = 48;
 const FEW_ZONES: u32 = 24;
 const SLOTS_PER_ZONE: u32 = 16;
@@ -43,12 +42,12 @@ fn media(disk: &MemoryStore, salvage: bool) -> Media {
     FileZones::new(store, options).unwrap().with_anchors(0, ANCHORS)
 }
 
-/// Few checkpoints, so that much is in the log alone.
+/// Few checkpoints, so that much is only in the log.
 fn options() -> FtlOptions {
     FtlOptions { checkpoint_interval_slots: 2500, wear_spread_max: 3, ..FtlOptions::new(PAGES) }
 }
 
-/// A page's content: what was written to it as the change `number`.
+/// The content that change `number` gave a page.
 fn content(page: u64, number: u64) -> PageBuf {
     let mut bytes = [number as u8; PAGE_BYTES];
     bytes[..8].copy_from_slice(&page.to_le_bytes());
@@ -56,7 +55,7 @@ fn content(page: u64, number: u64) -> PageBuf {
     PageBuf::copy_from(&bytes)
 }
 
-/// What each page holds: the change that its content is of, and the page that it was written for.
+/// For each page the number of the change that wrote its content, and for which page.
 type Held = Vec<Option<(u64, u64)>>;
 
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -65,15 +64,15 @@ enum End {
     Closed,
 }
 
-/// A device that was used for so many changes, and what it holds.
+/// A device after so many changes, and what it holds.
 struct Used {
     disk: MemoryStore,
     held: Held,
 }
 
-/// Writes, trims and shares at random, while zones are cleaned and checkpoints are written. The last
-/// change is of the last page, which nothing else changes: what nothing was written behind may look
-/// as if it had never been.
+/// Writes, trims and shares at random, while zones are cleaned and checkpoints are written. The
+/// last change is to the last page, which no other change writes: a change at the end of the log
+/// may be lost unnoticed.
 async fn load(
     runtime: Virtual,
     disk: MemoryStore,
@@ -89,7 +88,7 @@ async fn load(
     let mut rng = Rng::split(seed, "damage");
     let mut held: Held = vec![None; PAGES as usize];
     for number in 1..=changes {
-        // Some pages change often and some hardly ever, so that zones with few pages in force come about.
+        // Some pages change often and some rarely, so that some zones have few live pages.
         let range = if rng.chance(0.8) { 30 } else { PAGES - 10 };
         let first = rng.below(range);
         let pages = 1 + rng.below(6);
@@ -124,7 +123,7 @@ async fn load(
 }
 
 impl Used {
-    /// The same on a store of its own: opening a device changes it.
+    /// A copy of the store, since opening a device changes it.
     fn copy(&self) -> MemoryStore {
         MemoryStore::with_image(&self.disk.image())
     }
@@ -142,17 +141,17 @@ fn used_for(seed: u64, changes: u64, end: End, zones: u32) -> Used {
     Used { disk, held }
 }
 
-/// How a device was found.
+/// The result of opening a device.
 #[derive(Clone, Debug, Default)]
 struct Opened {
     refused: bool,
     errors: u64,
     report: RecoveryReport,
-    /// A page that reads as something else than what it holds.
+    /// A page that reads as something other than its content.
     wrong: Option<String>,
 }
 
-/// Opens what `disk` holds and reads every page, also after everything was cleaned once.
+/// Opens the device on `disk` and reads every page, again after everything was cleaned once.
 fn open(disk: &MemoryStore, held: &Held, accept_loss: bool) -> Opened {
     let runtime = Virtual::new(Schedule::Fifo);
     let (disk, held) = (disk.clone(), held.clone());
@@ -166,7 +165,7 @@ fn open(disk: &MemoryStore, held: &Held, accept_loss: bool) -> Opened {
             }
             Err(error) => {
                 let kind = error.kind();
-                // A block that cannot be read may be read the next time, but for who accepts loss.
+                // A block may be readable the next time, but `accept_loss` does not wait for that.
                 let damage = matches!(kind, ErrorKind::Corrupt | ErrorKind::Checksum);
                 assert!(damage || kind == ErrorKind::Io && !accept_loss, "{error}");
                 opened.refused = true;
@@ -187,7 +186,7 @@ fn open(disk: &MemoryStore, held: &Held, accept_loss: bool) -> Opened {
             }
         }
         if accept_loss {
-            // What was given up is behind us: from now on the device opens as any other.
+            // What was given up is settled: from now on the device opens normally.
             ftl.close().await.unwrap();
             let again = Ftl::recover(media(&disk, false), self::options()).await;
             assert!(again.is_ok(), "{:?}", again.err());
@@ -197,7 +196,7 @@ fn open(disk: &MemoryStore, held: &Held, accept_loss: bool) -> Opened {
     opened.unwrap()
 }
 
-/// What happens to a block.
+/// The damage of a block.
 #[derive(Clone, Copy, Debug)]
 enum Damage {
     Zeroed,
@@ -205,7 +204,7 @@ enum Damage {
     Unreadable,
 }
 
-/// Damages each block in turn; what came of that for each.
+/// Damages each block in turn; returns the result for each.
 fn damage_everywhere(used: &Used, damage: Damage, accept_loss: bool) -> Vec<(u64, Opened)> {
     let mut found = Vec::new();
     let whole = used.disk.image();
@@ -257,7 +256,7 @@ fn a_closed_device_never_reads_old_content() {
     no_page_is_wrong(End::Closed, 0..2);
 }
 
-/// What is given up is counted; pages that are not part of it read as ever.
+/// What is given up is counted; other pages read as usual.
 #[test]
 fn what_is_given_up_is_told() {
     let used = used(1, End::Killed);
@@ -281,7 +280,7 @@ fn what_is_given_up_is_told() {
     assert!(given_up > 0);
 }
 
-/// A block that cannot be read is no reason to refuse, for who accepts loss: it is a damaged one.
+/// With `accept_loss` an unreadable block is no reason to refuse: it counts as damaged.
 #[test]
 fn what_cannot_be_read_is_given_up_as_what_is_damaged() {
     let used = used(1, End::Killed);
@@ -295,8 +294,8 @@ fn what_cannot_be_read_is_given_up_as_what_is_damaged() {
     }
 }
 
-/// Each of what keeps old content away is needed: without it some block brings it back, or a sound
-/// device is refused.
+/// Each protection against old content is needed: without it some block brings old content back, or
+/// an undamaged device is refused.
 #[test]
 fn what_is_switched_off_is_noticed() {
     let faults = [(Fault::DamageTakenForEnd, MANY_ZONES), (Fault::DeadVersionsUnlisted, FEW_ZONES)];
@@ -314,7 +313,7 @@ fn what_is_switched_off_is_noticed() {
     }
 }
 
-/// One write that never was, of the first header of a zone that was opened again: the zone is not what
+/// A lost write, of the first header of a zone that was opened again: the zone must not appear as
 /// it was before.
 #[test]
 fn a_lost_header_does_not_roll_a_zone_back() {

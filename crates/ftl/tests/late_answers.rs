@@ -1,5 +1,5 @@
-//! Appends that are answered in another order than they were sent: what comes late is older than
-//! what is in force, and still counts.
+//! Appends that return out of order: a change that returns late is older than the mapped one, and
+//! still counts.
 #[allow(dead_code, reason = "tests have what they need of it in common")]
 mod support;
 
@@ -17,15 +17,15 @@ use tantalum_runtime::{Runtime, Virtual};
 const PAGES: u64 = 100;
 const ZONES: u32 = 60;
 
-/// Holds answers back, and notes what must not come too early.
+/// Delays the return of appends, and records what must not happen too early.
 #[derive(Clone)]
 struct Late(Rc<State>);
 
 struct State {
     inner: Zones,
-    /// Where each append went.
+    /// The zone of each append.
     appends: RefCell<Vec<ZoneNo>>,
-    /// Numbers of the appends that are not answered yet.
+    /// Numbers of the appends that have not returned.
     held: RefCell<BTreeSet<u64>>,
     answered: WaitQueue,
     resets: RefCell<Vec<ZoneNo>>,
@@ -44,14 +44,14 @@ impl Late {
         }))
     }
 
-    /// Holds the answer of the append back that comes `nth` from now, counted from 0; its number.
+    /// Delays the return of the `nth` append from now, counted from 0; returns its number.
     fn hold(&self, nth: u64) -> u64 {
         let number = self.0.appends.borrow().len() as u64 + nth;
         self.0.held.borrow_mut().insert(number);
         number
     }
 
-    /// Lets an answer go that was held back.
+    /// Lets a delayed append return.
     fn answer(&self, append: u64) {
         assert!(self.0.appends.borrow().len() as u64 > append, "it is under way");
         self.0.held.borrow_mut().remove(&append);
@@ -96,7 +96,7 @@ impl ZoneLayer for Late {
 fn options() -> FtlOptions {
     FtlOptions {
         checkpoint_interval_slots: 1 << 40,
-        // There is always something to clean.
+        // So that there is always something to clean.
         cleaning_low_zones: ZONES,
         cleaning_high_zones: ZONES,
         ..FtlOptions::new(PAGES)
@@ -109,8 +109,8 @@ async fn read(ftl: &Ftl<Late>, page: u64) -> Stamp {
     out[0]
 }
 
-/// A zone of which all content was replaced is reset only when that is durable, also where what
-/// replaced it was answered first.
+/// A zone whose content was all replaced is reset only when the replacements are durable, even if
+/// they returned before the content did.
 #[test]
 fn a_zone_waits_for_what_replaced_its_content_before_it_was_answered() {
     for by_trim in [false, true] {
@@ -120,7 +120,7 @@ fn a_zone_waits_for_what_replaced_its_content_before_it_was_answered() {
         let run = async move {
             let ftl = Ftl::format(media.clone(), options()).await.unwrap();
             media.0.synced.set(false);
-            // All of a zone.
+            // Both appends fill the zone.
             let held = [media.hold(0), media.hold(1)];
             let late = Rc::clone(&ftl);
             let late = rt.spawn("late", async move { late.write(&batch(0, 32, 1), true).await });
@@ -144,9 +144,9 @@ fn a_zone_waits_for_what_replaced_its_content_before_it_was_answered() {
     }
 }
 
-/// A device on which page 0 is written again, with an answer that comes late, while a share that
-/// leaves pages 0 and 1 is under way: it shares one of them and writes the other one again. Its answer
-/// is still to come.
+/// A device on which page 0 is written, with an append that returns late, during a share that
+/// changes pages 0 and 1: it remaps one of them and writes the other one again. The share has not
+/// returned.
 async fn written_late_behind_a_share(
     rt: &Virtual,
     media: &Late,
@@ -186,7 +186,7 @@ fn what_was_answered_late_is_seen_until_the_share_behind_it_is() {
     runtime.run(run).unwrap();
 }
 
-/// Loses power while the device is as `life` leaves it, dumps, and reads `page` when it is back.
+/// Cuts power while the device is as `life` leaves it, dumps, and reads `page` after the reboot.
 fn read_after_a_dump(
     page: u64,
     life: impl AsyncFnOnce(&Virtual, &Late) -> Rc<Ftl<Late>> + 'static,
@@ -219,15 +219,15 @@ fn what_was_answered_late_is_dumped_where_the_share_behind_it_is_taken_back() {
     assert_eq!(found, Stamp::new(PageNo(0), 2), "the write has returned");
 }
 
-/// A page is copied by cleaning while the share is under way that leaves it, and by which it is
-/// written again; that is done when a write before it is not, and taken back with it.
+/// Cleaning copies a page during a share that writes it again. The share returns before an earlier
+/// write does, and is undone with it.
 #[test]
 fn a_page_that_was_moved_before_a_share_was_answered_is_dumped_where_it_is() {
     let found = read_after_a_dump(1, async |rt, media| {
         let dump = Some(DumpOptions::least(&media.0.inner.geometry(), PAGES, 8));
         let options = FtlOptions { share_entries_max: Some(0), dump, ..options() };
         let ftl = Ftl::format(media.clone(), options).await.unwrap();
-        // A zone in which page 1 alone is still in force.
+        // A zone in which only page 1 is live.
         ftl.write(&batch(0, 16, 1), true).await.unwrap();
         ftl.write(&batch(16, 16, 1), true).await.unwrap();
         for first in [2, 16, 32] {

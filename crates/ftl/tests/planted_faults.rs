@@ -1,5 +1,5 @@
-//! Protections of the log switched off: each is missed. Those that only a whole device shows are in
-//! the tests of the crate `lab`; its `fault_points.rs` says for each where.
+//! The log without one of its protections: the tests must notice. Faults that only a whole device
+//! shows are in the crate `simulator`; its `fault_points.rs` names the test of each.
 #[path = "support/cycles.rs"]
 mod cycles;
 #[path = "support/prefix.rs"]
@@ -20,12 +20,12 @@ fn prefix_loads(seeds: std::ops::Range<u64>) -> impl Fn() -> Option<String> {
     move || seeds.clone().find_map(|seed| prefix::every_cut(prefix::random_load(seed), 5).err())
 }
 
-/// The same with pages that share contents.
+/// Random loads with pages that share contents.
 fn share_loads(seeds: std::ops::Range<u64>) -> impl Fn() -> Option<String> {
     move || seeds.clone().find_map(|seed| prefix::every_cut(prefix::random_shares(seed), 5).err())
 }
 
-/// One device that loses power again and again; a violation is an assertion.
+/// A device that loses power again and again; a violation is a failed assertion.
 fn cut_again_and_again(seeds: std::ops::Range<u64>) -> impl Fn() -> Option<String> {
     move || {
         for seed in seeds.clone() {
@@ -55,7 +55,7 @@ fn a_footer_comes_last() {
     assert_noticed(Fault::NoSyncBeforeFooter, prefix_loads(0..40));
 }
 
-/// A share is acknowledged as durable; then the power goes.
+/// A share is acknowledged as durable; then power is cut.
 fn acknowledged_share() -> Option<String> {
     let mut rig = NandRig::<Stamp>::new(1);
     let content = Stamp::new(PageNo(1), 1);
@@ -95,12 +95,12 @@ fn copies_wait_for_their_shares() {
     assert_noticed(Fault::CopiesOfUndurableShares, share_loads(0..40));
 }
 
-/// Zones whose contents were all replaced are erased before any append said that the versions in
-/// them were durable; then the power goes.
+/// Zones whose contents were all replaced are reset before any append stated that the versions in
+/// them were durable; then power is cut.
 fn erased_in_silence() -> Option<String> {
     const PAGES: u64 = 120;
     let mut rig = NandRig::<Stamp>::new(1);
-    // Only zones without live content are cleaned: what is copied would say it too.
+    // Only zones without live content are cleaned: an append of copies would state it too.
     let options = FtlOptions {
         checkpoint_interval_slots: 1 << 40,
         cleaning_low_zones: 2,
@@ -157,7 +157,7 @@ fn the_latest_copy_counts() {
     assert_noticed(Fault::NoCopyRank, prefix_loads(0..60));
 }
 
-/// A page that the medium changes on its way in must not be given out.
+/// A page that the medium corrupts while writing must not be returned.
 fn wrong_bytes() -> Option<String> {
     let runtime = Virtual::new(Schedule::Fifo);
     let media = FileRig::new(1).open(&runtime);

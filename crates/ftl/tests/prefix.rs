@@ -1,7 +1,7 @@
 //! The FTL alone on a file store that loses power.
 //!
-//! Not a workload of the crash lab, which runs whole devices: the FTL alone promises more, that what is
-//! found is a prefix of its batches, and that is what is checked here, at every write and sync.
+//! Not part of the crash lab, which runs whole devices: the FTL alone promises more, a prefix of
+//! its batches, which is checked here at every write and sync.
 #[path = "support/prefix.rs"]
 mod prefix;
 

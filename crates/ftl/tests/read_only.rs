@@ -1,5 +1,5 @@
-//! Devices that are opened to be read only: all that was written is there, nothing is written to the
-//! medium, and every change is refused.
+//! Devices opened read-only: all that was written is there, nothing is written to the medium, and
+//! every change is refused.
 #[allow(dead_code, reason = "tests have what they need of it in common")]
 mod support;
 
@@ -15,7 +15,7 @@ use tantalum_runtime::virtual_time::Schedule;
 const PAGES: u64 = 200;
 const ZONES: u32 = 60;
 
-/// How the device comes to its end.
+/// How the device is shut down.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum End {
     Closed,
@@ -29,7 +29,7 @@ fn options(end: End) -> FtlOptions {
     FtlOptions { dump, checkpoint_interval_slots: 500, ..FtlOptions::new(PAGES) }
 }
 
-/// Writes, shares and trims at random until cleaning has had much to do; what the pages hold then.
+/// Writes, shares and trims at random until much was cleaned; returns what the pages hold then.
 async fn load(ftl: &Rc<Ftl<Zones>>, seed: u64) -> Result<Vec<Stamp>> {
     let mut rng = Rng::split(seed, "load");
     let mut held = vec![Stamp::zero(); PAGES as usize];
@@ -58,7 +58,7 @@ async fn load(ftl: &Rc<Ftl<Zones>>, seed: u64) -> Result<Vec<Stamp>> {
     Ok(held)
 }
 
-/// A device that came to its `end`, and what its pages hold.
+/// A device that was shut down by `end`, and what its pages hold.
 fn device(end: End, seed: u64) -> (Zones, Vec<Stamp>) {
     let runtime = Virtual::new(Schedule::Fifo);
     let inner = zones(&runtime, ZONES);
@@ -90,7 +90,7 @@ async fn contents<M: ZoneMedia<Page = Stamp>>(ftl: &Ftl<M>) -> Result<Vec<Stamp>
     ftl.read(&pages, &mut out).await.map(|()| out)
 }
 
-/// Every change there is, each refused.
+/// Checks that every kind of change is refused.
 async fn assert_refuses_changes<M: ZoneMedia<Page = Stamp>>(ftl: &Rc<Ftl<M>>) {
     for durable in [false, true] {
         for refused in [
@@ -105,7 +105,7 @@ async fn assert_refuses_changes<M: ZoneMedia<Page = Stamp>>(ftl: &Rc<Ftl<M>>) {
             assert!(error.to_string().contains("read-only"), "{error}");
         }
     }
-    // Nothing is there that could be made durable.
+    // Nothing needs to be made durable.
     ftl.sync().await.unwrap();
 }
 
@@ -123,7 +123,7 @@ fn all_is_there_nothing_is_written_and_changes_are_refused() {
                     let (ftl, report) = Ftl::recover(ReadOnly::new(medium), options).await?;
                     assert_eq!(report.pages_lost, 0);
                     assert_eq!(report.replayed > 0, end != End::Closed, "{report:?}");
-                    // Where they run all the same, they end.
+                    // Background tasks that are started all the same end.
                     start(&rt, &ftl);
                     assert_eq!(ftl.check(|_, _| {}).await?, []);
                     assert!(contents(&ftl).await? == expected);
@@ -145,7 +145,7 @@ fn all_is_there_nothing_is_written_and_changes_are_refused() {
                 opened.unwrap_or_else(|error| panic!("{end:?}, seed {seed}: {error}"));
                 runtime.drop_tasks();
             }
-            // Whoever opens it to write finds it as it was.
+            // An opening for writing finds the device as it was.
             let runtime = Virtual::new(Schedule::Fifo);
             let media = inner.reopen(runtime.clone());
             let life = async move {

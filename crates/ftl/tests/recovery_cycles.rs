@@ -1,7 +1,7 @@
 //! A device that loses power again and again.
 //!
-//! Not a workload of the crash lab, whose lives have few power losses: what is looked for here is an FTL that
-//! runs out of zones, or of versions, after hundreds of them.
+//! Not part of the crash lab, whose runs have few power losses: this looks for an FTL that runs out
+//! of zones, or of versions, after hundreds of them.
 #[path = "support/cycles.rs"]
 mod cycles;
 

@@ -1,5 +1,5 @@
-//! A medium that recovery refuses stays as it was: nothing is appended, reset or anchored before it is
-//! sure that the device can be opened.
+//! A medium that recovery refuses stays as it was: nothing is appended, reset or anchored before it
+//! is certain that the device can be opened.
 #[path = "support/changes.rs"]
 mod changes;
 
@@ -35,14 +35,14 @@ fn new_disk() -> MemoryStore {
     MemoryStore::new(ZONES_BYTE + u64::from(ZONES * SLOTS_PER_ZONE) * PAGE_BYTES as u64)
 }
 
-/// Few checkpoints, so that much is in the log, or in delta pages, alone.
+/// Few checkpoints, so that much is only in the log, or in delta pages.
 fn options(with_dump: bool) -> FtlOptions {
     let geometry = media(&new_disk()).geometry();
     let dump = with_dump.then(|| DumpOptions::least(&geometry, PAGES, 2 * FRAMES as u32));
     FtlOptions { dump, checkpoint_interval_slots: 700, ..FtlOptions::new(PAGES) }
 }
 
-/// A device that was used at random and killed, or lost its power and was dumped.
+/// A device that was used at random, then killed, or dumped at a power loss.
 fn used(options: FtlOptions) -> MemoryStore {
     let (disk, runtime) = (new_disk(), Virtual::new(Schedule::Fifo));
     let (store, rt) = (disk.clone(), runtime.clone());
@@ -84,7 +84,7 @@ fn used(options: FtlOptions) -> MemoryStore {
     disk
 }
 
-/// Opens what `disk` holds. Where that is refused, nothing was changed.
+/// Opens the device on `disk`. Checks that a refusal changes nothing.
 fn open(disk: &MemoryStore, options: FtlOptions) -> Result<()> {
     let (medium, noted) = Changes::new(media(disk));
     let opened = Virtual::new(Schedule::Fifo)
@@ -98,7 +98,7 @@ fn open(disk: &MemoryStore, options: FtlOptions) -> Result<()> {
     opened
 }
 
-/// Damages every block in turn; why openings were refused.
+/// Damages every block in turn; returns why openings were refused.
 fn reasons(used: &MemoryStore, options: FtlOptions, zeroed: bool) -> BTreeSet<String> {
     let whole = used.image();
     open(&MemoryStore::with_image(&whole), options).unwrap();
@@ -134,7 +134,7 @@ fn a_damaged_device_that_is_refused_stays_as_it_was() {
     let refused = reasons(&used, options, true);
     assert_has(&refused, &["were durable and are damaged"]);
     assert!(!reasons(&used, options, false).is_empty());
-    // Anchors, and nothing of what they name.
+    // The anchors are there, and nothing to which they point.
     let blocks = (ZONES_BYTE..).step_by(PAGE_BYTES).take((ZONES * SLOTS_PER_ZONE) as usize);
     blocks.for_each(|byte| used.wipe_block(byte));
     let refused = open(&used, options).unwrap_err();

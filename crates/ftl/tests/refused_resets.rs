@@ -1,4 +1,4 @@
-//! Resets that fail and retire no zone: the zone is tried again, and none is lost for it.
+//! Resets that fail without retiring the zone: the zone is tried again, and none is lost.
 #[allow(dead_code, reason = "tests have what they need of it in common")]
 mod support;
 
@@ -23,13 +23,13 @@ fn a_zone_whose_reset_fails_is_not_lost() {
     let rt = runtime.clone();
     let run = async move {
         let inner = zones(&rt, ZONES);
-        // As many as fit: without some of its zones the device would soon be full.
+        // As many as fit, so that without some of its zones the device would soon be full.
         let pages = pages_max(&inner.geometry(), 0) / BATCH * BATCH;
         let media = Faults::new(Rc::new(inner), FaultsOptions::default());
         let options = FtlOptions { checkpoint_interval_slots: 1 << 40, ..FtlOptions::new(pages) };
         let ftl = Ftl::format(media, options).await.unwrap();
         start(&rt, &ftl);
-        // On a new device hosts' zones are the only ones that are opened.
+        // On a new device only hosts' zones are opened.
         let mut refused = 0;
         ftl.media().refuse_reset(0);
         for first in (0..pages).step_by(BATCH as usize) {

@@ -1,5 +1,5 @@
-//! Remapped pages, on flash that gives another slot's content in its place,
-//! intact and with its spare: an error, wherever what is known of the page has been since.
+//! Remapped pages, on flash that returns another slot's content, intact and with its spare: an
+//! error, wherever the page's entry was meanwhile.
 #[allow(dead_code, reason = "tests have what they need of it in common")]
 mod support;
 
@@ -15,18 +15,18 @@ use tantalum_runtime::{Runtime, Virtual};
 
 const PAGES: u64 = 200;
 const ZONES: u32 = 60;
-/// Pages that were remapped to another one's content, and whose: of one that still has it, through another one,
-/// and of one that was written again since.
+/// Pages that were remapped to another page's content, and that content: of a page that still has
+/// it, through another remapped page, and of a page that was written again since.
 const REMAPPED: [(u64, Stamp); 3] = [
     (100, Stamp { page_plus_one: 1, count: 1 }),
     (101, Stamp { page_plus_one: 1, count: 1 }),
     (102, Stamp { page_plus_one: 2, count: 1 }),
 ];
 
-/// Gives one slot's content and spare for another's.
+/// Returns one slot's content and spare instead of another's.
 struct Strays {
     inner: Zones,
-    // Asked for, and given instead.
+    // The slot requested, and the one returned instead.
     stray: Cell<Option<(SlotNo, SlotNo)>>,
     last_read: RefCell<Vec<SlotNo>>,
 }
@@ -66,7 +66,7 @@ fn options(with_dump: bool) -> FtlOptions {
     FtlOptions {
         dump,
         checkpoint_interval_slots: 1 << 40,
-        // Every zone in its turn, full as it may be.
+        // Every zone in turn, however full.
         cleaning: CleaningSpec::Fifo,
         ..FtlOptions::new(PAGES)
     }
@@ -77,7 +77,7 @@ async fn read(ftl: &Device, page: u64) -> Result<Stamp> {
     ftl.read(&[PageNo(page)], &mut out).await.map(|()| out[0])
 }
 
-/// The slot in which `page` is.
+/// The slot of `page`.
 async fn slot_of(ftl: &Device, page: u64) -> Result<SlotNo> {
     read(ftl, page).await?;
     Ok(ftl.media().last_read.borrow()[0])
@@ -95,8 +95,8 @@ async fn filled(rt: &Virtual, inner: Zones, options: FtlOptions) -> Result<Devic
     Ok(ftl)
 }
 
-/// Every page of [`REMAPPED`] has its content, and is an error where the medium gives that of a page
-/// written by a host, or of another page that was taken.
+/// Checks that every page of [`REMAPPED`] has its content, and is an error if the medium returns
+/// the content of a page written by a host, or of another remapped page.
 async fn check(ftl: &Device) -> Result<()> {
     ftl.validate();
     for (page, content) in REMAPPED {
@@ -122,7 +122,7 @@ async fn check(ftl: &Device) -> Result<()> {
     Ok(())
 }
 
-/// Writes what is hot until no page of [`REMAPPED`] is where it was.
+/// Rewrites hot pages until every page of [`REMAPPED`] was moved.
 async fn clean(ftl: &Device) -> Result<()> {
     let mut before = Vec::new();
     for (page, _) in REMAPPED {
@@ -141,7 +141,7 @@ async fn clean(ftl: &Device) -> Result<()> {
     panic!("cleaning moved nothing");
 }
 
-/// How the device comes to an end.
+/// How the device is shut down.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum End {
     Cut,
@@ -149,8 +149,8 @@ enum End {
     Dump { behind_delta_pages: bool },
 }
 
-/// Runs a device, cleaned or not, to its `end`, opens it again, and checks before and after;
-/// cleans again, and opens it once more.
+/// Runs a device, cleaned or not, shuts it down by `end`, opens it again, and checks before and
+/// after; cleans again, and opens it once more.
 fn before_and_after(cleaned: bool, end: End) {
     let runtime = Virtual::new(Schedule::Fifo);
     let inner = zones(&runtime, ZONES);
@@ -209,7 +209,7 @@ fn before_and_after(cleaned: bool, end: End) {
         runtime.run(life).unwrap().unwrap();
         runtime.drop_tasks();
         if matches!(end, End::Dump { .. }) {
-            // Without another dump there is nothing to open.
+            // Without another dump the device cannot be opened.
             break;
         }
     }

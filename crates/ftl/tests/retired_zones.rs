@@ -13,11 +13,11 @@ use tantalum_runtime::{Runtime, Virtual};
 
 const ZONES: u32 = 40;
 const PAGES: u64 = 500;
-/// Zones of a device that offers all the pages that they can carry.
+/// Zones of a device that offers as many pages as they allow.
 const FULL_ZONES: u32 = 16;
 
-/// Writes batches of the most pages that the FTL says it can take, for long, on a device of which
-/// `retired` zones are gone; how many pages that are.
+/// Writes many batches of the most pages that the FTL says it can take, on a device with `retired`
+/// zones retired; returns how many pages that is.
 fn write_largest_batches(retired: u32) -> Result<u64> {
     let runtime = Virtual::new(Schedule::Fifo);
     let media = Faults::new(Rc::new(zones(&runtime, ZONES)), FaultsOptions::default());
@@ -56,14 +56,14 @@ fn a_batch_of_the_most_pages_finds_room_however_many_zones_are_gone() {
     }
 }
 
-/// Zones that can be made to go, and options for as many pages as they can carry.
+/// Zones that can be retired, and options for as many pages as they allow.
 fn full_device(runtime: &Virtual) -> (Rc<Faults<Zones>>, FtlOptions) {
     let inner = zones(runtime, FULL_ZONES);
     let options = FtlOptions::new(pages_max(&inner.geometry(), 0));
     (Rc::new(Faults::new(Rc::new(inner), FaultsOptions::default())), options)
 }
 
-/// As many pages as the zones could carry when the device was made; then zones go.
+/// Zones are retired on a device that was made with as many pages as its zones allowed.
 #[test]
 fn a_device_is_opened_and_read_also_when_zones_have_gone_since_it_was_made() {
     for retired in 0..4 {
@@ -91,7 +91,7 @@ fn a_device_is_opened_and_read_also_when_zones_have_gone_since_it_was_made() {
                 }
             }
             assert_eq!(ftl.statistics().zones_retired, retired as u32);
-            // What it still does in the background ends.
+            // Background work ends.
             rt.sleep(1_000_000_000).await;
             let (ftl, report) = Ftl::recover(open(), options)
                 .await
@@ -108,8 +108,8 @@ fn a_device_is_opened_and_read_also_when_zones_have_gone_since_it_was_made() {
     }
 }
 
-/// The zones that a checkpoint is written to go while a full device is closed: cleaning makes room for it,
-/// though it is to rest.
+/// The zones for a checkpoint are retired while a full device is closed: cleaning makes room for
+/// it, though it should rest.
 #[test]
 fn a_device_is_closed_also_when_the_zones_for_its_checkpoint_go() {
     for retired in 1..4 {

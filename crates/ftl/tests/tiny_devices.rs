@@ -1,5 +1,5 @@
-//! Devices that are as small and as full as the options allow, overwritten for long: no deadlock,
-//! no false "out of space", every page right. Then failing programs, resets and reads.
+//! Devices as small and as full as the options allow, overwritten for long: no deadlock, no false
+//! "out of space", every page correct. Then failing programs, resets and reads.
 use std::cell::Cell;
 use std::rc::Rc;
 use tantalum_base::{ErrorKind, PageNo, PageRange, Payload, Rng, Stamp};
@@ -60,7 +60,7 @@ fn stamp(page: u64, count: u64) -> Stamp {
     if count == 0 { Stamp::zero() } else { Stamp::new(PageNo(page), count) }
 }
 
-/// Random pairs of pages, of which the right ones hold something.
+/// Random pairs of pages whose right pages have content.
 fn pairs(rng: &mut Rng, known: &[(u64, u64)], len: u64) -> Vec<(u64, u64)> {
     let mut pairs: Vec<(u64, u64)> = Vec::new();
     for _ in 0..len {
@@ -88,7 +88,7 @@ fn overwrite<M: ZoneMedia<Page = Stamp>>(runtime: &Virtual, ftl: &Rc<Ftl<M>>, lo
             runtime.spawn("client", async move {
                 let first = client * share;
                 let mut rng = Rng::split(load.seed, &format!("client {client}"));
-                // Whose content each page holds, and of which write.
+                // For each page, whose content it holds, and the number of that write.
                 let mut known = vec![(0, 0); share as usize];
                 for count in 1..=share + load.writes {
                     let len = 1 + rng.below(load.batch_max.min(share));
@@ -99,7 +99,7 @@ fn overwrite<M: ZoneMedia<Page = Stamp>>(runtime: &Virtual, ftl: &Rc<Ftl<M>>, lo
                     } else {
                         rng.below(share - len + 1)
                     };
-                    // The device is filled first.
+                    // First the device is filled.
                     let (start, len) = if count <= share { (count - 1, 1) } else { (start, len) };
                     let durable = rng.chance(load.durable);
                     if rng.chance(load.trims) {
@@ -175,7 +175,7 @@ fn fill_and_overwrite(
         ..FtlOptions::new(pages)
     };
     let ftl = runtime.run(async move { Ftl::format(media, options).await }).unwrap().unwrap();
-    // No batch may be larger than there is room for.
+    // A batch must not be larger than its space.
     let load = Load { batch_max: load.batch_max.min(u64::from(ftl.batch_pages_max())), ..load };
     overwrite(&runtime, &ftl, load);
     true
@@ -195,7 +195,7 @@ fn random_load(seed: u64, rng: &mut Rng) -> Load {
     }
 }
 
-/// The same, with pages that take other pages' contents.
+/// The same load, with shares.
 fn random_shares(seed: u64, rng: &mut Rng) -> Load {
     let load = random_load(seed, rng);
     Load { shares: [0.1, 0.5, 0.9][rng.below(3) as usize], ..load }
@@ -207,7 +207,7 @@ fn full_devices_are_overwritten_for_long() {
     for seed in 0..150 {
         let mut rng = Rng::split(seed, "tiny");
         let load = random_load(seed, &mut rng);
-        // From the fewest zones that offer anything up.
+        // From the fewest zones that offer any page.
         let blocks = 8 + rng.below(if seed % 10 == 0 { 120 } else { 8 }) as u32;
         let pages_per_block = 2 + rng.below(10) as u32;
         ran += u32::from(fill_and_overwrite(
@@ -341,7 +341,7 @@ fn a_page_that_decays_is_an_error_and_never_old_data() {
             let mut out = [Stamp::zero()];
             let read = device.read(&[PageNo(bad)], &mut out).await;
             assert_eq!(read.unwrap_err().kind(), ErrorKind::Uncorrectable);
-            // Everything else is rewritten until cleaning has been everywhere.
+            // Everything else is rewritten until every zone was cleaned.
             for count in 3..40 {
                 for _ in 0..100 {
                     let page = (bad + 1 + rng.below(99)) % 100;
@@ -357,13 +357,13 @@ fn a_page_that_decays_is_an_error_and_never_old_data() {
         ftl.validate();
         runtime.drop_tasks();
         let runtime = Virtual::new(Schedule::Fifo);
-        // The medium is whole again; what was given up is gone all the same.
+        // The medium no longer fails; pages that were marked lost stay lost.
         let media = inner.reopen(runtime.clone());
         let gone = Rc::clone(&gone);
         let main = async move {
             let (ftl, _) = Ftl::recover(media, options).await.unwrap();
             let mut out = [Stamp::zero()];
-            // Where cleaning has not met it, the mapping still points to it.
+            // If cleaning did not reach the page, the mapping still points to its slot.
             match ftl.read(&[PageNo(bad)], &mut out).await {
                 Ok(()) => assert_eq!(out[0], stamp(bad, 2), "seed {seed}"),
                 Err(error) => {
@@ -382,7 +382,7 @@ fn a_page_that_decays_is_an_error_and_never_old_data() {
 
 #[test]
 fn programs_fail_at_every_place_in_turn() {
-    // Host appends, cleaning, watermarks and checkpoints all come by.
+    // These include appends of hosts and cleaning, watermarks and checkpoints.
     for nth in 0..400 {
         let runtime = Virtual::new(Schedule::Shuffled(nth));
         let inner = Rc::new(zones(&runtime, nth, 16, 4, 0, NandFaults::default()));
@@ -407,7 +407,7 @@ fn programs_fail_at_every_place_in_turn() {
     }
 }
 
-/// The smallest device loses power again and again, also in its recoveries, and runs out of nothing.
+/// The smallest device loses power again and again, also during recovery, and never runs out of space.
 #[test]
 fn eight_zones_survive_power_cuts() {
     let seeds = if std::env::var_os("TANTALUM_NIGHTLY").is_some() { 200 } else { 12 };
@@ -450,7 +450,7 @@ fn eight_zones_survive_power_cuts() {
                 let write = async move {
                     let mut out = [Stamp::zero()];
                     device.read(&[PageNo(page)], &mut out).await?;
-                    // A write that was cut may have landed; its page is written again first.
+                    // A write that was cut may have landed; its page is written first now.
                     assert!(
                         before == u64::MAX || out[0] == stamp(page, before),
                         "seed {seed} cycle {cycle}: page {page} is {:?}, not {before}",

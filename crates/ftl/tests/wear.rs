@@ -1,5 +1,5 @@
-//! Static wear levelling: with a hot and a cold part the spread of resets stays under the bound,
-//! and is large without it; what it costs.
+//! Static wear levelling: with hot and cold parts the spread of resets stays within the bound, at
+//! little cost; without it the spread is large.
 use std::rc::Rc;
 use tantalum_base::{PageNo, Payload, Rng, Stamp};
 use tantalum_ftl::{Ftl, FtlOptions, FtlStatistics};
@@ -9,7 +9,7 @@ use tantalum_runtime::virtual_time::Schedule;
 use tantalum_runtime::{Runtime, Virtual};
 
 const PAGES: u64 = 1600;
-/// A tenth of the device, and all that is written after it was filled.
+/// A tenth of the device: the only pages written after it was filled.
 const HOT_PAGES: u64 = 160;
 
 fn media(runtime: &Virtual, seed: u64) -> NandZones<Virtual, Stamp> {
@@ -77,7 +77,7 @@ fn cold_zones_give_way_and_the_spread_stays_under_the_bound() {
     let bound = 16;
     let with = hot_and_cold(bound, 300, 1);
     let without = hot_and_cold(u32::MAX, 300, 1);
-    // A zone that is being moved while the hot ones go on lags by a few more.
+    // While a zone is being moved the hot zones go on, so that it lags by a few more.
     assert!(spread(&with) <= bound + 4, "{with:?}");
     assert!(spread(&without) > 4 * bound, "{without:?}");
     assert!(with.zones_levelled > 0 && without.zones_levelled == 0);

@@ -1,8 +1,8 @@
-//! Power cuts while wear is levelled all the time: cold content has places of its own, and recovery
-//! must know which copy of a page holds.
+//! Power cuts during constant wear levelling: cold content has zones of its own, and recovery must
+//! know which copy of a page counts.
 //!
-//! Not a workload of the crash lab, whose devices level wear as seldom as real ones: here zones are
-//! levelled at every occasion.
+//! Not part of the crash lab, whose devices level wear as rarely as real ones: here zones are
+//! levelled whenever possible.
 use std::cell::RefCell;
 use std::rc::Rc;
 use tantalum_base::{Error, PageNo, Payload, Rng, Stamp};
@@ -24,8 +24,8 @@ fn options(seed: u64) -> FtlOptions {
     }
 }
 
-/// Recovers, checks that every page holds at least what was acknowledged of it, and writes until
-/// the power goes; how often zones were levelled in all.
+/// Recovers, checks that every page is at least as new as acknowledged, and writes until power is
+/// cut; returns how many zones were levelled in all.
 fn lives(seed: u64) -> u64 {
     let mut rng = Rng::split(seed, "lives");
     let mut rig = NandRig::<Stamp>::with_more_zones(seed, 2);
@@ -54,7 +54,7 @@ fn lives(seed: u64) -> u64 {
                 let read = ftl.read(&[PageNo(page)], &mut out).await;
                 read.inspect_err(|error| eprintln!("seed {seed}, power-on {power_on}: {error}"))?;
                 let count = &mut known.borrow_mut()[page as usize];
-                // What was in flight may be there.
+                // Writes in flight may be there.
                 assert!(out[0].count >= *count, "seed {seed}, power-on {power_on}: page {page}");
                 *count = out[0].count;
             }
@@ -63,7 +63,7 @@ fn lives(seed: u64) -> u64 {
             rt.spawn("cleaner", async move { cleaner.run_cleaner().await });
             rt.spawn("checkpointer", async move { checkpointer.run_checkpointer().await });
             for count in power_on * 1_000_000.. {
-                // All of it, then a part that is written again and again.
+                // First all pages, then a part of them again and again.
                 let cold = count - power_on * 1_000_000 < PAGES && power_on == 1;
                 let among = if load.chance(0.5) { 12 } else { PAGES };
                 let page = if cold { count - 1_000_000 } else { load.below(among) };

@@ -1,17 +1,17 @@
-//! What is changed on a medium, noted.
+//! Records changes of a medium.
 use std::cell::RefCell;
 use std::rc::Rc;
 use tantalum_base::Result;
 use tantalum_media::{ZoneLayer, ZoneMedia, ZoneOperation};
 
-/// Passes everything on and notes what changes the medium.
+/// Forwards everything and records what changes the medium.
 pub struct Changes<M> {
     inner: M,
     noted: Rc<RefCell<Vec<String>>>,
 }
 
 impl<M: ZoneMedia> Changes<M> {
-    /// Notes what is changed on `inner`; the notes.
+    /// Wraps `inner`; returns the records too.
     pub fn new(inner: M) -> (Self, Rc<RefCell<Vec<String>>>) {
         let noted = Rc::new(RefCell::new(Vec::new()));
         (Changes { inner, noted: Rc::clone(&noted) }, noted)

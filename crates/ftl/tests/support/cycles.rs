@@ -1,5 +1,5 @@
-//! A device that loses power again and again: it must neither run out of zones nor lose what was
-//! durable, also where every recovery is cut.
+//! A device that loses power again and again: it must neither run out of zones nor lose durable
+//! content, even if every recovery is cut.
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
 use tantalum_base::{ErrorKind, PageNo, Payload, Rng};
@@ -16,14 +16,14 @@ fn content<P: Payload>(page: u64, count: u64) -> P {
     P::from_bytes(&bytes)
 }
 
-/// What a page holds: content of which page, of which batch; 0 for none.
+/// Whose content a page holds, and of which batch; 0 for none.
 type Held = (u64, u64);
 
 fn is<P: Payload>(seen: &P, (page, count): Held) -> bool {
     if count == 0 { *seen == P::zero() } else { *seen == content(page, count) }
 }
 
-/// A batch of pages to write, or of pages that take other pages' content: what it makes of each.
+/// A batch that writes pages or shares pairs, and what each page holds after it.
 fn batch(
     load: &mut Rng,
     known: &[Held],
@@ -52,8 +52,8 @@ fn batch(
     batch
 }
 
-/// Opens, checks every page, writes durably until the cut; `cycles` times. A batch is a share with
-/// the chance `shares`.
+/// Opens, checks every page, writes durably until power is cut; `cycles` times. A batch is a share
+/// with chance `shares`.
 pub fn cycles<R: Rig>(seed: u64, cycles: u32, after_max: u64, batch_max: u64, shares: f64) {
     let mut rng = Rng::split(seed, "cycles");
     let mut rig = R::new(seed);
@@ -64,7 +64,7 @@ pub fn cycles<R: Rig>(seed: u64, cycles: u32, after_max: u64, batch_max: u64, sh
     runtime.run(async move { Ftl::format(media, options).await }).unwrap().unwrap();
     runtime.drop_tasks();
     rig.power_off(&runtime).unwrap();
-    // What was acknowledged last, and what a batch in flight makes of its pages.
+    // The last acknowledged content of each page, and the pages of the batch in flight.
     let known = Rc::new(RefCell::new(vec![(0, 0); pages as usize]));
     let pending: Rc<RefCell<Vec<(u64, Held)>>> = Rc::default();
     let count = Rc::new(Cell::new(0));
@@ -105,7 +105,7 @@ pub fn cycles<R: Rig>(seed: u64, cycles: u32, after_max: u64, batch_max: u64, sh
                     known.borrow_mut()[page as usize] = held;
                 }
             }
-            // More contents than find room between two cleanings cannot be shared at once.
+            // More contents than fit between two cleanings cannot be shared at once.
             let shares_max = u64::from(ftl.share_pairs_max());
             let batch_max = if shares > 0.0 { batch_max.min(shares_max) } else { batch_max };
             let cleaner = Rc::clone(&ftl);

@@ -1,4 +1,4 @@
-//! Small simulated flash to try an FTL on.
+//! Small simulated flash for tests of an FTL.
 use std::rc::Rc;
 use tantalum_base::{PageNo, Stamp};
 use tantalum_ftl::Ftl;
@@ -33,7 +33,7 @@ pub fn zones(runtime: &Virtual, zones: u32) -> Zones {
     NandZones::new(runtime.clone(), Nand::new(&nand).unwrap(), options).unwrap()
 }
 
-/// Starts what the FTL does in the background.
+/// Starts the FTL's background tasks.
 pub fn start<M: ZoneMedia>(runtime: &Virtual, ftl: &Rc<Ftl<M>>) {
     let (cleaner, checkpointer) = (Rc::clone(ftl), Rc::clone(ftl));
     runtime.spawn("cleaner", async move { cleaner.run_cleaner().await });
@@ -44,7 +44,7 @@ pub fn start<M: ZoneMedia>(runtime: &Virtual, ftl: &Rc<Ftl<M>>) {
     }
 }
 
-/// `pages` pages from `first` on, as written for the `count`th time.
+/// `pages` pages from `first` on, with the content of write `count`.
 pub fn batch(first: u64, pages: u64, count: u64) -> Vec<(PageNo, Stamp)> {
     let page = |page| (PageNo(page), Stamp::new(PageNo(page), count));
     (first..first + pages).map(page).collect()

@@ -1,5 +1,5 @@
-//! The FTL alone on a file store that loses power: whatever was not synced may go, but what is
-//! found is a prefix of the batches, with all that was durable in it.
+//! The FTL alone on a file store that loses power: whatever was not synced may be lost, but what is
+//! found is a prefix of the batches that includes all durable ones.
 use std::cell::Cell;
 use std::rc::Rc;
 use tantalum_base::{ErrorKind, PAGE_BYTES, PageBuf, PageNo, PageRange, Payload, Rng};
@@ -13,7 +13,7 @@ use tantalum_runtime::{Runtime, Virtual};
 
 type Media = FileZones<CrashStore<MemoryStore, Virtual>>;
 
-/// A load of batches; a batch is pages, a trim of one range, or pages that take others' contents.
+/// A load of batches; a batch writes pages, trims one range, or shares pairs of pages.
 #[derive(Clone, Copy, Debug)]
 pub struct Load {
     pub seed: u64,
@@ -21,7 +21,7 @@ pub struct Load {
     pub zones: u32,
     pub batches: usize,
     pub batch_pages: u64,
-    /// Pages follow each other; otherwise random.
+    /// Consecutive pages; otherwise random ones.
     pub sequential: bool,
     /// Tasks that write.
     pub clients: u32,
@@ -103,11 +103,11 @@ enum Batch {
     Share(Vec<(u64, u64)>),
 }
 
-/// What a page holds: content of which page, written by which batch; 0 for none.
+/// For each page, whose content it holds, and the number of the batch that wrote it; 0 for none.
 type Held = Vec<(u64, u64)>;
 
 impl Batch {
-    /// What the pages hold behind it, as batch `number` from 1.
+    /// Applies the batch, with `number` from 1, to what the pages hold.
     fn apply(&self, held: &mut Held, number: u64) {
         match self {
             Batch::Write(pages) => {
@@ -123,7 +123,7 @@ impl Batch {
     }
 }
 
-/// Random pairs of pages, of which the right ones hold something.
+/// Random pairs of pages whose right pages have content.
 fn pairs(rng: &mut Rng, held: &Held, len: u64) -> Vec<(u64, u64)> {
     let pages = held.len() as u64;
     let mut pairs: Vec<(u64, u64)> = Vec::new();
@@ -141,7 +141,7 @@ fn pairs(rng: &mut Rng, held: &Held, len: u64) -> Vec<(u64, u64)> {
 
 fn batches(load: &Load) -> Vec<Batch> {
     let mut rng = Rng::split(load.seed, "batches");
-    // All pages first.
+    // First all pages are written.
     let mut batches: Vec<Batch> = (0..load.pages)
         .step_by(10)
         .map(|first| Batch::Write((first..(first + 10).min(load.pages)).collect()))
@@ -179,9 +179,8 @@ fn batches(load: &Load) -> Vec<Batch> {
 struct Progress {
     issued: Cell<usize>,
     durable: Cell<usize>,
-    /// A share takes what a read would see: those before it have returned when it is issued.
-    /// Those behind it wait until it has its place, and until it has returned where they are
-    /// shares too.
+    /// A share takes what a read would see: earlier batches have returned when it is issued. Later
+    /// ones wait until it has its versions, later shares until it has returned.
     turns: Semaphore,
     share_turn: Semaphore,
 }
@@ -235,7 +234,7 @@ async fn client(
             assert!(cut, "a write failed: {error:?}: {load:?}");
             return;
         }
-        // A flush keeps what had returned before it, with all that comes before that.
+        // A flush makes earlier batches durable, and all before them in the log.
         let flushed = rng.chance(load.flushes);
         if flushed && ftl.sync().await.is_err() {
             return;
@@ -246,14 +245,14 @@ async fn client(
     }
 }
 
-/// Runs the load, cuts power at operation `cut`, recovers and compares. Operations there were.
+/// Runs the load, cuts power at operation `cut`, recovers and compares. Returns the number of operations.
 pub fn run(load: &Load, cut: Option<u64>) -> Result<u64, String> {
     let disk = MemoryStore::new(u64::from(load.zones) * u64::from(SLOTS_PER_ZONE) * 4096);
     let options = FtlOptions {
         checkpoint_interval_slots: load.checkpoint_interval_slots,
         cleaning_low_zones: load.cleaning_zones,
         cleaning_high_zones: load.cleaning_zones,
-        // Cold zones move, too.
+        // Cold zones are moved, too.
         wear_spread_max: 3,
         share_entries_max: load.share_entries_max,
         ..FtlOptions::new(load.pages)
@@ -324,7 +323,7 @@ pub fn run(load: &Load, cut: Option<u64>) -> Result<u64, String> {
     Ok(operations)
 }
 
-/// One recovery that is cut.
+/// A recovery that is cut.
 fn cut_recovery(
     load: &Load,
     disk: &MemoryStore,
@@ -344,8 +343,8 @@ fn cut_recovery(
     Ok(())
 }
 
-/// What the pages hold where the device is opened to be read only. That must write nothing, and find
-/// no problem.
+/// What the pages hold if the device is opened read-only, which must write nothing, and find no
+/// problem.
 fn read_only(load: &Load, disk: &MemoryStore, options: FtlOptions) -> Result<Vec<PageBuf>, String> {
     let runtime = Virtual::new(Schedule::Fifo);
     let (_, media) = open(&runtime, disk, load);
@@ -373,7 +372,7 @@ async fn contents<M: ZoneMedia<Page = PageBuf>>(
     Ok(found)
 }
 
-/// Opens the device; what its pages hold, which must be a prefix of the batches.
+/// Opens the device; returns what its pages hold, which must be a prefix of the batches.
 fn verify(
     load: &Load,
     disk: &MemoryStore,
@@ -415,7 +414,7 @@ fn verify(
     ))
 }
 
-/// Every cut of the load, in steps, up to the first problem.
+/// Cuts the load at every `step`th operation, up to the first problem.
 pub fn every_cut(load: Load, step: usize) -> Result<u64, String> {
     let operations = run(&load, None).map_err(|problem| format!("{problem}: {load:?}"))?;
     for cut in (0..operations).step_by(step) {
