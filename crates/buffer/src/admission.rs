@@ -143,9 +143,9 @@ impl Admission {
         held.cached &= !effect.leaves();
         // Whatever the policy says: a dirty page is never dropped unwritten.
         if held.update_pins > 0 {
-            held.owed_at_unfix |= effect.writes();
+            held.write_due_at_unfix |= effect.writes();
         } else if held.dirty {
-            self.frames.owe(frame);
+            self.frames.request_write(frame);
         }
         self.release(frame);
     }
@@ -179,7 +179,7 @@ impl Admission {
         let dirty = self.frames.sweep(|frame| frame.pins == 0 && frame.dirty && !frame.failed);
         if dirty != NO_FRAME {
             self.frames.get_mut(dirty).ahead = true;
-            self.frames.owe(dirty);
+            self.frames.request_write(dirty);
         }
         Ok(false)
     }
@@ -188,7 +188,7 @@ impl Admission {
     pub(crate) fn retry_failed(&mut self) {
         for frame in self.frames.numbers() {
             if self.frames.get(frame).failed {
-                self.frames.owe(frame);
+                self.frames.request_write(frame);
             }
         }
     }
@@ -271,16 +271,16 @@ impl Admission {
     /// Reconciles policy and frame after a fix for an update.
     fn end_update(&mut self, frame: u32) {
         let held = *self.frames.get(frame);
-        if held.owed {
-            self.frames.owe(frame);
+        if held.write_due {
+            self.frames.request_write(frame);
         }
         if held.update_pins > 0 {
             // The last update's unfix requests one write for all.
             return;
         }
-        self.frames.get_mut(frame).owed_at_unfix = false;
-        if held.dirty && (!held.cached || held.owed_at_unfix) {
-            self.frames.owe(frame);
+        self.frames.get_mut(frame).write_due_at_unfix = false;
+        if held.dirty && (!held.cached || held.write_due_at_unfix) {
+            self.frames.request_write(frame);
         }
         if held.cached && !held.dirty && !held.writing {
             // The policy was told of an update that did not happen.
@@ -312,7 +312,7 @@ impl Admission {
         for number in self.frames.numbers() {
             let frame = self.frames.get(number);
             assert!(!frame.cached || self.policy.contains(frame.page), "{frame:?}");
-            let pending = frame.owed || frame.writing || frame.failed || frame.update_pins > 0;
+            let pending = frame.write_due || frame.writing || frame.failed || frame.update_pins > 0;
             let known = dirty.binary_search(&frame.page).is_ok();
             assert!(!frame.dirty || pending || known, "the policy has it clean: {frame:?}");
         }

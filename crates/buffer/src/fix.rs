@@ -46,7 +46,7 @@ impl<D: PageDevice, R: Runtime> Pool<D, R> {
             return Ok(None);
         }
         let admitted = state.admit(page, intent, true);
-        self.tell(&state);
+        self.wake_waiting(&state);
         admitted
     }
 
@@ -74,7 +74,7 @@ impl<D: PageDevice, R: Runtime> Pool<D, R> {
         let failed = state.statistics.write_failures > failures;
         match state.admit(page, intent, !failed) {
             Ok(Some(frame)) => {
-                self.tell(&state);
+                self.wake_waiting(&state);
                 return Some(Room::Frame(frame));
             }
             Ok(None) => {}
@@ -165,7 +165,7 @@ impl<D: PageDevice, R: Runtime> Drop for ReadTurn<'_, D, R> {
                 state.end_prefetch(*frame, false);
             }
         }
-        pool.tell(&state);
+        pool.wake_waiting(&state);
         drop(state);
         run.frames.iter().for_each(|frame| pool.latch(*frame).wake_all());
         pool.recycle(run);

@@ -23,7 +23,7 @@ impl Admission {
         dirty.sort_unstable();
         for (_, number) in dirty.drain(..) {
             self.frames.get_mut(number).ahead = true;
-            self.frames.owe(number);
+            self.frames.request_write(number);
         }
         self.flush_order = dirty;
     }

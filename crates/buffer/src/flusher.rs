@@ -27,7 +27,7 @@ impl Admission {
                 continue;
             }
             (frame.ahead, frame.by_flusher) = (true, true);
-            self.frames.owe(number);
+            self.frames.request_write(number);
             asked += u32::from(self.frames.get(number).queued);
         }
         asked

@@ -41,7 +41,7 @@ pub(crate) struct Frame {
     /// content.
     pub writing: bool,
     /// A write-back is due as soon as it is possible.
-    pub owed: bool,
+    pub write_due: bool,
     /// In the queue of pages to write.
     pub queued: bool,
     /// The last write-back failed, and none was requested since.
@@ -51,7 +51,7 @@ pub(crate) struct Frame {
     /// The flusher requested the write.
     pub by_flusher: bool,
     /// The policy evicted it, or requested its write, during an update: the write is due at the unfix.
-    pub owed_at_unfix: bool,
+    pub write_due_at_unfix: bool,
     /// A read of the page together with others failed: it must be read alone.
     pub read_alone: bool,
     /// Prefetched, and not requested since.
@@ -77,12 +77,12 @@ impl Frame {
         cached: false,
         dirty: false,
         writing: false,
-        owed: false,
+        write_due: false,
         queued: false,
         failed: false,
         ahead: false,
         by_flusher: false,
-        owed_at_unfix: false,
+        write_due_at_unfix: false,
         read_alone: false,
         prefetched: false,
         flush_waits: 0,
@@ -198,7 +198,7 @@ impl Frames {
         if held.cached || coming || !held.is_idle() {
             return false;
         }
-        debug_assert!(!held.queued && !held.owed, "a clean page has nothing to be written");
+        debug_assert!(!held.queued && !held.write_due, "a clean page has nothing to be written");
         self.unlist(frame);
         self.get_mut(frame).next = self.free;
         self.free = frame;
@@ -236,16 +236,16 @@ impl Frames {
     }
 
     /// Requests a write of the dirty page in `frame`, now or as soon as it is possible.
-    pub(crate) fn owe(&mut self, frame: u32) {
+    pub(crate) fn request_write(&mut self, frame: u32) {
         self.set_failed(frame, false);
-        self.get_mut(frame).owed = true;
+        self.get_mut(frame).write_due = true;
         self.enqueue(frame);
     }
 
     /// Queues `frame` if a write of its page is due and possible.
     pub(crate) fn enqueue(&mut self, frame: u32) {
         let held = self.get(frame);
-        if !held.owed || held.queued || !held.is_writable() {
+        if !held.write_due || held.queued || !held.is_writable() {
             return;
         }
         self.get_mut(frame).queued = true;
@@ -339,12 +339,12 @@ impl Frames {
         for number in self.numbers() {
             let frame = self.get(number);
             assert!(!frame.listed || self.find(frame.page) == number, "{frame:?}");
-            assert!(!frame.queued || (frame.owed && frame.is_writable()), "{frame:?}");
-            assert!(!frame.owed || frame.dirty, "{frame:?}");
+            assert!(!frame.queued || (frame.write_due && frame.is_writable()), "{frame:?}");
+            assert!(!frame.write_due || frame.dirty, "{frame:?}");
             assert!(frame.update_pins <= frame.pins && frame.readers <= frame.pins, "{frame:?}");
             assert!(!(frame.updating && frame.readers > 0), "{frame:?}");
             assert!(!(frame.prefetched && (frame.dirty || frame.pins > 0)), "{frame:?}");
-            let seen = frame.owed || frame.failed || frame.cached || frame.update_pins > 0;
+            let seen = frame.write_due || frame.failed || frame.cached || frame.update_pins > 0;
             assert!(!frame.dirty || frame.writing || seen, "nobody will write {frame:?}");
         }
     }

@@ -43,7 +43,7 @@ impl<D: PageDevice, R: Runtime> Guard<D, R> {
         }
         self.entered = true;
         if intent == Intent::Overwrite {
-            pool.blank_where_absent(frame);
+            pool.zero_if_absent(frame);
         }
         Ok(())
     }
@@ -74,7 +74,7 @@ impl<D: PageDevice, R: Runtime> Drop for Guard<D, R> {
     fn drop(&mut self) {
         let mut state = self.pool.state.borrow_mut();
         state.unfix(self.frame, self.intent, self.entered, self.updated, self.waits);
-        self.pool.tell(&state);
+        self.pool.wake_waiting(&state);
         drop(state);
         self.pool.latch(self.frame).wake_all();
     }

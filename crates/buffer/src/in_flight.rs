@@ -149,7 +149,7 @@ impl InFlight {
     }
 
     /// Whether a read is in flight that will cache `page`.
-    pub(crate) fn is_coming(&self, page: PageNo) -> bool {
+    pub(crate) fn will_be_cached(&self, page: PageNo) -> bool {
         let brings = |entry: &Flight| entry.kind == Kind::Read && !entry.disturbed;
         self.entries.iter().any(|entry| brings(entry) && entry.range.contains(page))
     }
@@ -179,9 +179,9 @@ mod tests {
         let mut commands = InFlight::default();
         let early = commands.begin_read(range(0, 4));
         let other = commands.begin_read(range(4, 4));
-        assert!(commands.is_coming(PageNo(3)));
+        assert!(commands.will_be_cached(PageNo(3)));
         let change = commands.begin_change([range(3, 1)].into_iter());
-        assert!(!commands.is_coming(PageNo(3)) && commands.is_coming(PageNo(4)));
+        assert!(!commands.will_be_cached(PageNo(3)) && commands.will_be_cached(PageNo(4)));
         let late = commands.begin_read(range(2, 2));
         assert_eq!(end(&mut commands, change), [(3, false)]);
         assert_eq!(end(&mut commands, early), [(0, true)]);
@@ -194,7 +194,7 @@ mod tests {
     fn who_watches_is_disturbed_and_brings_nothing() {
         let mut commands = InFlight::default();
         let watch = commands.begin_watch(range(0, 4));
-        assert!(!commands.is_coming(PageNo(3)));
+        assert!(!commands.will_be_cached(PageNo(3)));
         let change = commands.begin_change([range(3, 4)].into_iter());
         assert_eq!(end(&mut commands, change), [(3, false)]);
         assert_eq!(end(&mut commands, watch), [(0, true)]);
@@ -219,7 +219,7 @@ mod tests {
         commands.give_up(lost, |range| told.push(range.first.0));
         assert_eq!(told, [0, 20]);
         let read = commands.begin_read(range(3, 1));
-        assert!(!commands.is_coming(PageNo(3)));
+        assert!(!commands.will_be_cached(PageNo(3)));
         assert_eq!(end(&mut commands, read), [(3, true)]);
         let behind = commands.begin_change([range(2, 4)].into_iter());
         commands.end_done(behind, |_, disturbed| assert!(disturbed));

@@ -161,7 +161,7 @@ impl<D: PageDevice, R: Runtime> Pool<D, R> {
     }
 
     /// Zeroes the page in `frame` if it was never read: it is about to be overwritten.
-    pub(crate) fn blank_where_absent(&self, frame: u32) {
+    pub(crate) fn zero_if_absent(&self, frame: u32) {
         if self.state.borrow().frames.get(frame).content == Content::Absent {
             *self.content(frame).borrow_mut() = D::Page::zero();
         }
@@ -169,7 +169,7 @@ impl<D: PageDevice, R: Runtime> Pool<D, R> {
 
     /// Wakes the writers and the fixes that wait for a frame.
     #[inline]
-    pub(crate) fn tell(&self, state: &Admission) {
+    pub(crate) fn wake_waiting(&self, state: &Admission) {
         if state.frame_waiters > 0 {
             self.room.wake_all();
         }

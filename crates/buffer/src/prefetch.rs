@@ -46,7 +46,7 @@ impl Prefetch {
     }
 
     /// Notes that `pages` pages after the last noted one are read ahead.
-    fn went_on(&mut self, pages: u64) {
+    fn note_read_ahead(&mut self, pages: u64) {
         if let Some(stream) = self.streams.front_mut() {
             stream.next.0 += pages;
         }
@@ -86,7 +86,7 @@ impl Admission {
             self.frames.get_mut(frame).content = Content::Reading;
             self.frames.set_prefetched(frame, true);
             frames.push(frame);
-            self.prefetch.went_on(1);
+            self.prefetch.note_read_ahead(1);
         }
     }
 
@@ -126,7 +126,7 @@ mod tests {
         for page in 1..4 {
             prefetch.note(PageNo(page), OPTIONS);
         }
-        prefetch.went_on(5);
+        prefetch.note_read_ahead(5);
         assert_eq!(prefetch.note(PageNo(9), OPTIONS), 8);
         assert_eq!(prefetch.note(PageNo(9), OPTIONS), 0, "not the next one");
     }

@@ -133,11 +133,11 @@ impl<P: Payload> ReadCache<P> {
 
     /// Waits while a read is in flight that will cache `page`; returns whether there was one.
     async fn wait_for(&self, page: PageNo) -> bool {
-        let is_coming = || self.in_flight.borrow().is_coming(page);
-        if !is_coming() {
+        let will_be_cached = || self.in_flight.borrow().will_be_cached(page);
+        if !will_be_cached() {
             return false;
         }
-        self.ended.until(|| (!is_coming()).then_some(())).await;
+        self.ended.until(|| (!will_be_cached()).then_some(())).await;
         true
     }
 
@@ -147,7 +147,7 @@ impl<P: Payload> ReadCache<P> {
         let is_missing = |page: &PageNo| {
             let frame = state.frames.find(*page);
             let ready = frame != NO_FRAME && state.frames.get(frame).content == Content::Ready;
-            !ready && !in_flight.is_coming(*page)
+            !ready && !in_flight.will_be_cached(*page)
         };
         let pages = (first.0..end.0).map(PageNo).take_while(is_missing).count() as u64;
         PageRange::new(first, pages)

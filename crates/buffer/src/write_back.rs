@@ -50,7 +50,7 @@ impl Admission {
         self.frames.set_dirty(frame, false);
         self.frames.set_writing(frame, true);
         let held = self.frames.get_mut(frame);
-        held.owed = false;
+        held.write_due = false;
         let page = held.page;
         self.statistics.cluster_switches += self.write_switches.switch(page);
         self.statistics.write_backs_waited += u64::from(self.frame_waiters > 0);
@@ -75,7 +75,7 @@ impl Admission {
         } else {
             // The frame's content is at least as new as what was not written.
             self.frames.set_dirty(frame, true);
-            self.frames.get_mut(frame).owed = false;
+            self.frames.get_mut(frame).write_due = false;
             self.frames.set_failed(frame, true);
             // A flush that waits for a second write of the page has failed with the first.
             let rest = std::mem::take(&mut self.frames.get_mut(frame).flush_waits);
@@ -91,7 +91,7 @@ impl Admission {
         // One write is left to do, even if the page was updated meanwhile.
         let held = self.frames.get_mut(frame);
         held.flush_waits = held.flush_waits.min(1);
-        self.frames.owe(frame);
+        self.frames.request_write(frame);
     }
 }
 

@@ -257,7 +257,7 @@ impl<M: ZoneMedia> Drive<M> {
             progress.wanted = progress.wanted.max(command);
         }
         self.work.wake_all();
-        self.wait_gone(command).await
+        self.wait_left_cache(command).await
     }
 
     /// Makes everything that was accepted before the call durable.

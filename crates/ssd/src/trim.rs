@@ -76,7 +76,7 @@ impl<M: ZoneMedia> Drive<M> {
         }
         let others = async {
             match cached {
-                Some(command) => self.wait_gone(command).await,
+                Some(command) => self.wait_left_cache(command).await,
                 None => Ok(()),
             }
         };
@@ -95,7 +95,7 @@ impl<M: ZoneMedia> Drive<M> {
     }
 
     /// Waits until `command`, which is or will be taken for write-back, has left the cache.
-    pub(crate) async fn wait_gone(&self, command: u64) -> Result<()> {
+    pub(crate) async fn wait_left_cache(&self, command: u64) -> Result<()> {
         // A write-through command's failure is for its writer alone, unless the log failed.
         self.wait_ended(command).await.or_else(|_| self.check_failed())
     }

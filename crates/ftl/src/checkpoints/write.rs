@@ -22,7 +22,7 @@ struct Cursor {
 
 impl Cursor {
     /// Encodes the next pages of checkpoint `id`, at most `most`.
-    fn catch_pieces(
+    fn encode_pieces(
         &mut self,
         id: u64,
         space: &Space,
@@ -145,7 +145,7 @@ impl<M: ZoneMedia> Ftl<M> {
             let pieces = {
                 let parts = self.parts.borrow();
                 let fit = parts.space.append_pages_fit(Stream::Meta) as usize;
-                cursor.catch_pieces(id, &parts.space, &parts.map, fit)
+                cursor.encode_pieces(id, &parts.space, &parts.map, fit)
             };
             if pieces.is_empty() {
                 return Ok(places);

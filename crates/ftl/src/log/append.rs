@@ -195,8 +195,8 @@ impl<M: ZoneMedia> Ftl<M> {
         };
         let appended = self.append_piece(&piece, buffer, durable).await;
         let (zone, slot) = appended.inspect_err(|error| self.latch(error))?;
-        let says = piece.header.durable;
-        self.parts.borrow_mut().space.append_returned(zone, durable, says);
+        let stated = piece.header.durable;
+        self.parts.borrow_mut().space.append_returned(zone, durable, stated);
         Ok(slot)
     }
 

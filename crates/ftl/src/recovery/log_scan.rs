@@ -160,11 +160,11 @@ impl ScannedLog {
     /// Zones without live content that the next recovery needs to account for every change later
     /// than `covered`, if this one does not finish. Of a change that is in several places one
     /// suffices.
-    pub(super) fn vouching(&self, space: &Space, covered: Version) -> Vec<bool> {
+    pub(super) fn needed_next(&self, space: &Space, covered: Version) -> Vec<bool> {
         let geometry = space.geometry();
-        let mut vouching = vec![false; geometry.zones as usize];
+        let mut needed_next = vec![false; geometry.zones as usize];
         for zone in &self.lists {
-            vouching[zone.index()] = true;
+            needed_next[zone.index()] = true;
         }
         let listed = merged(self.dead.clone());
         let dead = |version: Version| {
@@ -176,20 +176,20 @@ impl ScannedLog {
         for found in self.found.chunk_by(same).filter(needed) {
             let places = || found.iter().filter(|found| found.counts).map(|found| found.slot);
             let zones = || places().map(|slot| geometry.zone_of(slot));
-            let stays = |zone: ZoneNo| space.get(zone).live_slots > 0 || vouching[zone.index()];
+            let stays = |zone: ZoneNo| space.get(zone).live_slots > 0 || needed_next[zone.index()];
             if !zones().any(stays)
                 && let Some(zone) = zones().next_back()
             {
-                vouching[zone.index()] = true;
+                needed_next[zone.index()] = true;
             }
         }
         // Only this header or spare tells which page is damaged.
         for (zone, spare) in &self.damaged {
             if spare.version > covered && !dead(spare.version) {
-                vouching[zone.index()] = true;
+                needed_next[zone.index()] = true;
             }
         }
-        vouching
+        needed_next
     }
 
     /// Versions later than `covered` that were durable and are neither found nor dead, nor known to

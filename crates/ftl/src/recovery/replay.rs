@@ -157,7 +157,7 @@ impl<M: ZoneMedia> Recovery<'_, M> {
                 counted[geometry.zone_of(found.slot).index()] = true;
             }
         }
-        let vouching = log.vouching(space, covered);
+        let needed_next = log.needed_next(space, covered);
         for (zone, opening) in openings.iter().enumerate() {
             let number = ZoneNo(zone as u32);
             let unseen = Opening { epoch: 0, stream: Stream::Host as u8 };
@@ -176,7 +176,7 @@ impl<M: ZoneMedia> Recovery<'_, M> {
         // An opening may be unseen of which only later appends were written.
         space.continue_epochs(newest + SKIPPED_EPOCHS);
         space.rebuild_free();
-        space.keep_for_last(|zone| vouching[zone.index()]);
+        space.keep_for_last(|zone| needed_next[zone.index()]);
     }
 }
 

@@ -94,6 +94,6 @@ impl Parts {
     fn watermark_due(&self, zone: ZoneNo, stated: &Stated) -> bool {
         let elsewhere = stated.without(zone).max(self.checkpoints.durable);
         let zone = self.space.get(zone);
-        elsewhere < zone.version_max.max(zone.says)
+        elsewhere < zone.version_max.max(zone.stated)
     }
 }

@@ -24,17 +24,17 @@ pub struct ZoneSync {
     epoch: u64,
     // Slots and highest version, where no append is in flight.
     written: Option<(u32, Version)>,
-    says: Version,
+    stated: Version,
 }
 
 impl Space {
-    /// Notes that an append to `zone`, which states the watermark `says`, returned. `durable`: it
+    /// Notes that an append to `zone`, which states the watermark `stated`, returned. `durable`: it
     /// survives a power cut already.
-    pub fn append_returned(&mut self, zone: ZoneNo, durable: bool, says: Version) {
+    pub fn append_returned(&mut self, zone: ZoneNo, durable: bool, stated: Version) {
         let zone = self.get_mut(zone);
-        zone.says = zone.says.max(says);
+        zone.stated = zone.stated.max(stated);
         if durable {
-            zone.says_durably = zone.says_durably.max(says);
+            zone.stated_durably = zone.stated_durably.max(stated);
         }
         zone.appends_in_flight -= 1;
         zone.needs_sync |= !durable;
@@ -64,8 +64,8 @@ impl Space {
         let zones = self.iter().filter_map(|(number, zone)| {
             let written = (zone.needs_sync && zone.appends_in_flight == 0)
                 .then_some((zone.used_slots, zone.version_max));
-            let sync = ZoneSync { zone: number, epoch: zone.epoch, written, says: zone.says };
-            (written.is_some() || zone.says > zone.says_durably).then_some(sync)
+            let sync = ZoneSync { zone: number, epoch: zone.epoch, written, stated: zone.stated };
+            (written.is_some() || zone.stated > zone.stated_durably).then_some(sync)
         });
         zones.collect()
     }
@@ -84,7 +84,7 @@ impl Space {
                 }
                 zone.needs_sync = zone.used_slots != used_slots;
             }
-            zone.says_durably = zone.says_durably.max(sync.says);
+            zone.stated_durably = zone.stated_durably.max(sync.stated);
         }
     }
 
@@ -108,10 +108,10 @@ impl Space {
         let (highest, second) = (Version::NEVER, Version::NEVER);
         let mut stated = Stated { highest, by: None, second };
         for (number, zone) in self.iter() {
-            if !zone.is_in_use() || zone.being_emptied || zone.says_durably <= stated.second {
+            if !zone.is_in_use() || zone.being_emptied || zone.stated_durably <= stated.second {
                 continue;
             }
-            stated.second = zone.says_durably;
+            stated.second = zone.stated_durably;
             if stated.second > stated.highest {
                 std::mem::swap(&mut stated.highest, &mut stated.second);
                 stated.by = Some(number);

@@ -84,9 +84,9 @@ pub struct Zone {
     /// Highest version that replaced content in it.
     pub replaced_by: Version,
     /// Highest durable watermark that an append in it states.
-    pub says: Version,
+    pub stated: Version,
     /// Highest durable watermark that it states even after a power cut.
-    pub says_durably: Version,
+    pub stated_durably: Version,
     /// Resets since the volume was made.
     pub resets: u32,
 }
@@ -113,8 +113,8 @@ impl Zone {
             being_emptied: false,
             version_max: Version::NEVER,
             replaced_by: Version::NEVER,
-            says: Version::NEVER,
-            says_durably: Version::NEVER,
+            stated: Version::NEVER,
+            stated_durably: Version::NEVER,
         }
     }
 
@@ -132,7 +132,7 @@ impl Zone {
         );
         if self.is_in_use() {
             assert!(self.live_slots <= self.used_slots, "{number:?}: {counts:?}");
-            assert!(self.says_durably <= self.says, "{number:?} says more after a power cut");
+            assert!(self.stated_durably <= self.stated, "{number:?} says more after a power cut");
         } else {
             assert_eq!(
                 (self.live_slots, self.extra_references),

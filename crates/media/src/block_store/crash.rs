@@ -172,7 +172,7 @@ impl<S: BlockStore, R: Runtime> CrashStore<S, R> {
     /// dropped, to the inner store, which then holds what the next opening finds.
     pub async fn cut(&self, rng: &mut Rng, style: CutStyle) -> Result<()> {
         let core = &self.0;
-        self.die();
+        self.cut_power();
         let _order = core.inner_order.acquire(1).await;
         let (mut pending, cut_sync) = {
             let mut state = core.state.borrow_mut();
@@ -224,7 +224,7 @@ impl<S: BlockStore, R: Runtime> CrashStore<S, R> {
         Ok(rest)
     }
 
-    fn die(&self) {
+    fn cut_power(&self) {
         self.0.cut.set(true);
         self.0.cut_reached.wake_all();
     }
@@ -244,7 +244,7 @@ impl<S: BlockStore, R: Runtime> CrashStore<S, R> {
         let Some((_, fate)) = self.0.plan.get().filter(|(at, _)| *at == number) else {
             return (None, fault);
         };
-        self.die();
+        self.cut_power();
         (Some(fate), None)
     }
 

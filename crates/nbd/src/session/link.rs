@@ -298,7 +298,7 @@ impl<S: ByteStream> Link<S> {
                 wait.moved(self.now_ns());
                 self.waits.send(None);
             }
-            bytes = &bytes[some(sent?)?..];
+            bytes = &bytes[unless_closed(sent?)?..];
         }
         Ok(())
     }
@@ -325,13 +325,13 @@ pub(crate) async fn send_all<S: ByteStream>(
     mut bytes: &[u8],
 ) -> tantalum_base::Result<()> {
     while !bytes.is_empty() {
-        bytes = &bytes[some(stream.send(bytes).await?)?..];
+        bytes = &bytes[unless_closed(stream.send(bytes).await?)?..];
     }
     Ok(())
 }
 
 /// Checks that `sent` is not 0, which means that the client has closed.
-fn some(sent: usize) -> tantalum_base::Result<usize> {
+fn unless_closed(sent: usize) -> tantalum_base::Result<usize> {
     if sent == 0 {
         return Err(Error::new(ErrorKind::Closed, "the NBD client has gone"));
     }
