@@ -23,6 +23,7 @@
 //! and so does CFLRU where its window is the whole cache. Pages used twice in a burst count as
 //! hot for good, and leave only while the cold queue is at its minimum. It does not ask what reads
 //! and writes cost.
+use crate::answers::answers_of;
 use crate::frame_lists::AgedLists;
 use crate::page_table::{NO_FRAME, PageTable};
 use crate::policy::{Effect, Policy, Request};
@@ -113,9 +114,7 @@ impl<T: PageTable> Policy for AdLru<T> {
         false
     }
 
-    fn contains(&self, page: PageNo) -> bool {
-        self.lists.find(page) != NO_FRAME
-    }
+    answers_of!(lists: contains forget capacity_pages dirty_pages memory_bytes);
 
     /// Pages that come in make the cold queue longer: those that fill free frames, and then those
     /// for which the hot queue gives up a page until the cold one is above its minimum. So that is
@@ -135,22 +134,6 @@ impl<T: PageTable> Policy for AdLru<T> {
         if frame != NO_FRAME {
             self.lists.move_by_age(frame, self.lists.list_of(frame) - DIRTY);
         }
-    }
-
-    fn forget(&mut self, page: PageNo) -> bool {
-        self.lists.forget(page)
-    }
-
-    fn memory_bytes(&self) -> u64 {
-        self.lists.memory_bytes()
-    }
-
-    fn capacity_pages(&self) -> u32 {
-        self.lists.capacity()
-    }
-
-    fn dirty_pages(&self) -> u32 {
-        self.lists.dirty()
     }
 
     #[cfg(test)]

@@ -9,6 +9,7 @@
 //! Weak on loops longer than the cache, where it is LRU; a page becomes frequent by its second use,
 //! however close to the first, as with the several fixes of a page by one query; remembers as many
 //! pages as it caches, which doubles its memory; blind to the cost of writing back.
+use crate::answers::answers_of;
 use crate::frame_lists::FrameLists;
 use crate::page_table::{NO_FRAME, PageTable};
 use crate::policy::{Effect, Policy, Request};
@@ -43,14 +44,10 @@ impl<T: PageTable> Arc<T> {
         Arc { lists: FrameLists::new(4, 2 * frames, pages_end), capacity: frames, target: 0.0 }
     }
 
-    fn cached(&self) -> u32 {
-        self.lists.len(T1) + self.lists.len(T2)
-    }
-
     /// The paper's REPLACE: makes room by moving the oldest page of T1 or T2 to B1 or B2. Nothing
     /// where there is room, as after a page was forgotten.
     fn replace(&mut self, asked_in_b2: bool, effects: &mut Vec<Effect>) {
-        if self.cached() < self.capacity {
+        if self.lists.cached() < self.capacity {
             return;
         }
         let once = f64::from(self.lists.len(T1));
@@ -95,12 +92,6 @@ impl<T: PageTable> Arc<T> {
         }
         self.lists.push(request, T1);
     }
-
-    /// The frame of `page` where it is cached.
-    fn cached_frame(&self, page: PageNo) -> Option<u32> {
-        let frame = self.lists.find(page);
-        (frame != NO_FRAME && self.lists.list_of(frame) <= T2).then_some(frame)
-    }
 }
 
 impl<T: PageTable> Policy for Arc<T> {
@@ -120,14 +111,12 @@ impl<T: PageTable> Policy for Arc<T> {
         true
     }
 
-    fn contains(&self, page: PageNo) -> bool {
-        self.cached_frame(page).is_some()
-    }
+    answers_of!(lists: contains_cached cleaned forget_cached dirty_pages memory_bytes);
 
     /// As pages would go if unknown ones came: while T1 is within its target each takes a page of
     /// T2 and lengthens T1; from then on the pages of T1 go.
     fn write_candidates(&self, pages_max: usize, pages: &mut Vec<PageNo>) {
-        let room = self.capacity - self.cached();
+        let room = self.capacity - self.lists.cached();
         let once = self.lists.len(T1) + room;
         let first = if once == self.capacity || f64::from(once) > self.target {
             0
@@ -139,35 +128,15 @@ impl<T: PageTable> Policy for Arc<T> {
         self.lists.dirty_of(frames.chain(again().skip(first)), pages_max, pages);
     }
 
-    fn cleaned(&mut self, page: PageNo) {
-        self.lists.clean(page);
-    }
-
-    fn forget(&mut self, page: PageNo) -> bool {
-        let frame = self.cached_frame(page);
-        if let Some(frame) = frame {
-            self.lists.remove(frame);
-        }
-        frame.is_some()
-    }
-
-    fn memory_bytes(&self) -> u64 {
-        self.lists.memory_bytes()
-    }
-
     fn capacity_pages(&self) -> u32 {
         self.capacity
-    }
-
-    fn dirty_pages(&self) -> u32 {
-        self.lists.dirty()
     }
 
     #[cfg(test)]
     fn validate(&self) {
         self.lists.validate();
         let len = |list| self.lists.len(list);
-        assert!(self.cached() <= self.capacity, "more pages than frames");
+        assert!(self.lists.cached() <= self.capacity, "more pages than frames");
         assert!(len(T1) + len(B1) <= self.capacity, "T1 and B1 are longer than the cache");
         assert!((0.0..=f64::from(self.capacity)).contains(&self.target));
         let ghosts = self.lists.oldest_first(B1).chain(self.lists.oldest_first(B2));

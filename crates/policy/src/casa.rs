@@ -14,6 +14,7 @@
 //!
 //! Weak against scans and loops, as LRU is: both lists are in the order of last use. A write that
 //! hits a clean page moves no target, and reads of dirty pages are worth nothing to it.
+use crate::answers::answers_of;
 use crate::cost_detection::{CostSpec, Costs};
 use crate::frame_lists::FrameLists;
 use crate::page_table::{NO_FRAME, PageTable};
@@ -131,9 +132,7 @@ impl<T: PageTable> Policy for Casa<T> {
         false
     }
 
-    fn contains(&self, page: PageNo) -> bool {
-        self.frames.find(page) != NO_FRAME
-    }
+    answers_of!(frames: contains forget capacity_pages);
 
     fn write_candidates(&self, pages_max: usize, pages: &mut Vec<PageNo>) {
         self.frames.dirty_of(self.dirty_oldest_first(), pages_max, pages);
@@ -144,10 +143,6 @@ impl<T: PageTable> Policy for Casa<T> {
         if frame != NO_FRAME && self.frames.key(frame).is_dirty() {
             self.clean(frame);
         }
-    }
-
-    fn forget(&mut self, page: PageNo) -> bool {
-        self.frames.forget(page)
     }
 
     fn measured(&mut self, operation: Physical, time_ns: u64) {
@@ -170,10 +165,6 @@ impl<T: PageTable> Policy for Casa<T> {
 
     fn memory_bytes(&self) -> u64 {
         self.frames.memory_bytes() + self.costs.memory_bytes()
-    }
-
-    fn capacity_pages(&self) -> u32 {
-        self.frames.capacity()
     }
 
     fn dirty_pages(&self) -> u32 {

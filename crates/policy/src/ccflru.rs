@@ -17,6 +17,7 @@
 //! is mostly gone before its second use. On PostgreSQL's page requests under TPC-C, 4,000 pages
 //! cached, it misses half as often again as LRU to save a tenth of the writes. One miss may move
 //! many pages, though each use of a page pays for at most two such moves.
+use crate::answers::answers_of;
 use crate::frame_lists::AgedLists;
 use crate::page_table::{NO_FRAME, PageTable};
 use crate::policy::{Effect, Policy, Request};
@@ -82,9 +83,7 @@ impl<T: PageTable> Policy for CcfLru<T> {
         false
     }
 
-    fn contains(&self, page: PageNo) -> bool {
-        self.lists.find(page) != NO_FRAME
-    }
+    answers_of!(lists: contains forget capacity_pages dirty_pages memory_bytes);
 
     fn write_candidates(&self, pages_max: usize, pages: &mut Vec<PageNo>) {
         let of = |cold: bool| {
@@ -99,22 +98,6 @@ impl<T: PageTable> Policy for CcfLru<T> {
         if frame != NO_FRAME && self.lists.key(frame).is_marked() {
             self.lists.move_by_age(frame, COLD_CLEAN);
         }
-    }
-
-    fn forget(&mut self, page: PageNo) -> bool {
-        self.lists.forget(page)
-    }
-
-    fn memory_bytes(&self) -> u64 {
-        self.lists.memory_bytes()
-    }
-
-    fn capacity_pages(&self) -> u32 {
-        self.lists.capacity()
-    }
-
-    fn dirty_pages(&self) -> u32 {
-        self.lists.dirty()
     }
 
     #[cfg(test)]

@@ -12,7 +12,8 @@
 //! Weak as LRU is against scans; the best window depends on how much dearer writes are than reads
 //! and on how many requests write; dirty pages at the end of the window stay although nobody uses
 //! them, and go one by one, wherever they lie.
-use crate::frame_lists::{AgedLists, FrameLists, answers_of_frames};
+use crate::answers::answers_of;
+use crate::frame_lists::{AgedLists, FrameLists};
 use crate::page_table::{NO_FRAME, PageTable};
 use crate::policy::{Effect, Policy, Request};
 use tantalum_base::PageNo;
@@ -67,19 +68,10 @@ impl<T: PageTable> Policy for CflruWalk<T> {
         false
     }
 
-    answers_of_frames!();
+    answers_of!(frames: contains cleaned forget capacity_pages dirty_pages memory_bytes validate);
 
     fn write_candidates(&self, pages_max: usize, pages: &mut Vec<PageNo>) {
         self.frames.dirty_of(self.frames.oldest_first(0), pages_max, pages);
-    }
-
-    fn forget(&mut self, page: PageNo) -> bool {
-        self.frames.forget(page)
-    }
-
-    #[cfg(test)]
-    fn validate(&self) {
-        self.frames.validate();
     }
 }
 
@@ -150,9 +142,7 @@ impl<T: PageTable> Policy for Cflru<T> {
         hit
     }
 
-    fn contains(&self, page: PageNo) -> bool {
-        self.lists.find(page) != NO_FRAME
-    }
+    answers_of!(lists: contains forget capacity_pages dirty_pages memory_bytes);
 
     fn write_candidates(&self, pages_max: usize, pages: &mut Vec<PageNo>) {
         let frames = self.lists.oldest_first(DIRTY).chain(self.lists.oldest_first(WORKING));
@@ -164,22 +154,6 @@ impl<T: PageTable> Policy for Cflru<T> {
         if frame != NO_FRAME && self.lists.list_of(frame) == DIRTY {
             self.lists.move_by_age(frame, CLEAN);
         }
-    }
-
-    fn forget(&mut self, page: PageNo) -> bool {
-        self.lists.forget(page)
-    }
-
-    fn memory_bytes(&self) -> u64 {
-        self.lists.memory_bytes()
-    }
-
-    fn capacity_pages(&self) -> u32 {
-        self.lists.capacity()
-    }
-
-    fn dirty_pages(&self) -> u32 {
-        self.lists.dirty()
     }
 
     #[cfg(test)]

@@ -7,6 +7,7 @@
 //!
 //! Weak as LRU is against scans and loops; a miss may cost a walk over many frames where nearly
 //! all pages are in use, up to 2^bits rounds. Blind to the cost of writing back.
+use crate::answers::answers_of;
 use crate::frame_ring::FrameRing;
 use crate::page_table::{NO_FRAME, PageTable};
 use crate::policy::{Effect, Policy, Request};
@@ -61,9 +62,7 @@ impl<T: PageTable> Policy for Clock<T> {
         false
     }
 
-    fn contains(&self, page: PageNo) -> bool {
-        self.ring.find(page) != NO_FRAME
-    }
+    answers_of!(ring: contains cleaned capacity_pages dirty_pages);
 
     /// A page of count `n` goes when the hand passes it for the time `n + 1`.
     fn write_candidates(&self, pages_max: usize, pages: &mut Vec<PageNo>) {
@@ -72,10 +71,6 @@ impl<T: PageTable> Policy for Clock<T> {
             frames.filter(move |&frame| self.counts[frame as usize] == count)
         };
         self.ring.dirty_of((0..=self.count_max).flat_map(of), pages_max, pages);
-    }
-
-    fn cleaned(&mut self, page: PageNo) {
-        self.ring.clean(page);
     }
 
     fn forget(&mut self, page: PageNo) -> bool {
@@ -89,14 +84,6 @@ impl<T: PageTable> Policy for Clock<T> {
 
     fn memory_bytes(&self) -> u64 {
         self.ring.memory_bytes() + self.counts.len() as u64
-    }
-
-    fn capacity_pages(&self) -> u32 {
-        self.ring.capacity()
-    }
-
-    fn dirty_pages(&self) -> u32 {
-        self.ring.dirty()
     }
 
     #[cfg(test)]

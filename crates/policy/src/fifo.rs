@@ -5,6 +5,7 @@
 //!
 //! Weak on everything that has a hot set: hot pages are dropped as soon as cold ones, and a larger
 //! cache may even miss more (Belady's anomaly). Its hits cost nothing but the lookup.
+use crate::answers::answers_of;
 use crate::frame_ring::FrameRing;
 use crate::page_table::{NO_FRAME, PageTable};
 use crate::policy::{Effect, Policy, Request};
@@ -39,16 +40,10 @@ impl<T: PageTable> Policy for Fifo<T> {
         false
     }
 
-    fn contains(&self, page: PageNo) -> bool {
-        self.ring.find(page) != NO_FRAME
-    }
+    answers_of!(ring: contains cleaned capacity_pages dirty_pages memory_bytes validate);
 
     fn write_candidates(&self, pages_max: usize, pages: &mut Vec<PageNo>) {
         self.ring.dirty_of(self.ring.oldest_first(), pages_max, pages);
-    }
-
-    fn cleaned(&mut self, page: PageNo) {
-        self.ring.clean(page);
     }
 
     fn forget(&mut self, page: PageNo) -> bool {
@@ -57,22 +52,5 @@ impl<T: PageTable> Policy for Fifo<T> {
             self.ring.remove(frame, |_, _| {});
         }
         frame != NO_FRAME
-    }
-
-    fn memory_bytes(&self) -> u64 {
-        self.ring.memory_bytes()
-    }
-
-    fn capacity_pages(&self) -> u32 {
-        self.ring.capacity()
-    }
-
-    fn dirty_pages(&self) -> u32 {
-        self.ring.dirty()
-    }
-
-    #[cfg(test)]
-    fn validate(&self) {
-        self.ring.validate();
     }
 }

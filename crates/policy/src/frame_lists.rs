@@ -450,33 +450,6 @@ impl<T: PageTable, L: ListNo> AgedLists<T, L> {
     }
 }
 
-/// What a [`Policy`](crate::Policy) answers from its `frames` alone, where these hold cached pages and no
-/// others.
-macro_rules! answers_of_frames {
-    () => {
-        fn contains(&self, page: tantalum_base::PageNo) -> bool {
-            self.frames.find(page) != crate::page_table::NO_FRAME
-        }
-
-        fn cleaned(&mut self, page: tantalum_base::PageNo) {
-            self.frames.clean(page);
-        }
-
-        fn capacity_pages(&self) -> u32 {
-            self.frames.capacity()
-        }
-
-        fn dirty_pages(&self) -> u32 {
-            self.frames.dirty()
-        }
-
-        fn memory_bytes(&self) -> u64 {
-            self.frames.memory_bytes()
-        }
-    };
-}
-pub(crate) use answers_of_frames;
-
 #[cfg(test)]
 mod tests {
     use super::*;

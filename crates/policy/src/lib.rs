@@ -19,6 +19,7 @@
 //! page_table   page -> frame: an array or a hash table
 //! frame_lists  frames in lists, in the order of use     frame_ring   in a ring, in the order of arrival
 //! frames       frames without an order                  frame_heap   numbers by rank
+//! ghost_lists  lists that remember evicted pages        answers      what policies answer from these alone
 //! frequency_sketch  how often pages were asked for      cost_detection  what a read costs beside a write
 //!
 //! cost_bound   what no policy can pay less than
@@ -26,6 +27,7 @@
 //! ```
 pub mod ace;
 pub mod ad_lru;
+mod answers;
 pub mod arc;
 pub mod casa;
 pub mod ccflru;
@@ -43,6 +45,7 @@ mod frame_lists;
 mod frame_ring;
 mod frames;
 mod frequency_sketch;
+mod ghost_lists;
 pub mod lirs;
 pub mod lirs_wsr;
 pub mod lru;

@@ -5,7 +5,8 @@
 //!
 //! Weak where a scan or a loop a little longer than the cache passes through (every page of a loop
 //! misses), and blind to how often a page was used and to the cost of writing it back.
-use crate::frame_lists::{FrameLists, answers_of_frames};
+use crate::answers::answers_of;
+use crate::frame_lists::FrameLists;
 use crate::page_table::{NO_FRAME, PageTable};
 use crate::policy::{Effect, Policy, Request};
 use tantalum_base::PageNo;
@@ -42,18 +43,9 @@ impl<T: PageTable> Policy for Lru<T> {
         false
     }
 
-    answers_of_frames!();
+    answers_of!(frames: contains cleaned forget capacity_pages dirty_pages memory_bytes validate);
 
     fn write_candidates(&self, pages_max: usize, pages: &mut Vec<PageNo>) {
         self.frames.dirty_of(self.frames.oldest_first(0), pages_max, pages);
-    }
-
-    fn forget(&mut self, page: PageNo) -> bool {
-        self.frames.forget(page)
-    }
-
-    #[cfg(test)]
-    fn validate(&self) {
-        self.frames.validate();
     }
 }

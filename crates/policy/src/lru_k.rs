@@ -11,6 +11,7 @@
 //! Weak where the second last use says little: right after the working set changes, and where
 //! several fixes of a page in one query look like uses (a reason to set `correlated`). Each
 //! request takes a time of the logarithm of the cache's size. Blind to the cost of writing back.
+use crate::answers::answers_of;
 use crate::frame_heap::FrameHeap;
 use crate::frame_lists::FrameLists;
 use crate::page_table::{NO_FRAME, PageTable};
@@ -108,10 +109,6 @@ impl<T: PageTable> LruK<T> {
         }
     }
 
-    fn cached(&self) -> u32 {
-        self.lists.len(RECENT) + self.lists.len(ELIGIBLE)
-    }
-
     /// Pages whose last use is over the correlated reference period ago may be evicted.
     fn end_periods(&mut self) {
         loop {
@@ -146,22 +143,7 @@ impl<T: PageTable> LruK<T> {
             }
             None => self.lists.tail(RECENT),
         };
-        effects.push(self.lists.key(victim).evicted());
-        if self.history_max == 0 {
-            self.lists.remove(victim);
-            return;
-        }
-        if self.lists.len(HISTORY) == self.history_max {
-            self.lists.remove(self.lists.tail(HISTORY));
-        }
-        self.lists.key_mut(victim).clean();
-        self.lists.move_to_head(victim, HISTORY);
-    }
-
-    /// The frame of `page` where it is cached.
-    fn cached_frame(&self, page: PageNo) -> Option<u32> {
-        let frame = self.lists.find(page);
-        (frame != NO_FRAME && self.lists.list_of(frame) != HISTORY).then_some(frame)
+        effects.push(self.lists.evict_to(victim, HISTORY, self.history_max));
     }
 }
 
@@ -179,7 +161,7 @@ impl<T: PageTable> Policy for LruK<T> {
             // Out of the history first, so that it is not dropped for the page that goes.
             self.lists.move_to_head(frame, RETURNING);
         }
-        if self.cached() == self.capacity {
+        if self.lists.cached() == self.capacity {
             self.evict(effects);
         }
         let frame = if frame == NO_FRAME {
@@ -195,9 +177,7 @@ impl<T: PageTable> Policy for LruK<T> {
         false
     }
 
-    fn contains(&self, page: PageNo) -> bool {
-        self.cached_frame(page).is_some()
-    }
+    answers_of!(lists: contains_cached cleaned dirty_pages);
 
     fn write_candidates(&self, pages_max: usize, pages: &mut Vec<PageNo>) {
         let cached = self.lists.oldest_first(RECENT).chain(self.lists.oldest_first(ELIGIBLE));
@@ -207,12 +187,11 @@ impl<T: PageTable> Policy for LruK<T> {
         self.lists.dirty_of(dirty.into_iter(), pages_max, pages);
     }
 
-    fn cleaned(&mut self, page: PageNo) {
-        self.lists.clean(page);
-    }
-
     fn forget(&mut self, page: PageNo) -> bool {
-        let Some(frame) = self.cached_frame(page) else { return false };
+        let frame = self.lists.find_cached(page);
+        if frame == NO_FRAME {
+            return false;
+        }
         if self.lists.list_of(frame) == ELIGIBLE {
             self.heap.remove(frame, |frame| self.times.rank(frame));
         }
@@ -229,15 +208,11 @@ impl<T: PageTable> Policy for LruK<T> {
         self.capacity
     }
 
-    fn dirty_pages(&self) -> u32 {
-        self.lists.dirty()
-    }
-
     #[cfg(test)]
     fn validate(&self) {
         self.lists.validate();
         self.heap.validate(|frame| self.times.rank(frame));
-        assert!(self.cached() <= self.capacity, "more pages than frames");
+        assert!(self.lists.cached() <= self.capacity, "more pages than frames");
         assert!(self.lists.len(HISTORY) <= self.history_max, "too much history");
         let is_recent = |frame| self.now - self.times.last(frame) <= self.correlated.max(1);
         assert!(self.lists.oldest_first(RECENT).all(is_recent));

@@ -9,7 +9,8 @@
 //! list, and a clean one that everybody reads goes before it. It does not ask what a write costs:
 //! where reads cost as much, it only loses hits. One miss may move many pages, though each use of a
 //! page pays for at most one such move.
-use crate::frame_lists::{FrameLists, answers_of_frames};
+use crate::answers::answers_of;
+use crate::frame_lists::FrameLists;
 use crate::page_table::{NO_FRAME, PageTable};
 use crate::policy::{Effect, Policy, Request};
 use tantalum_base::PageNo;
@@ -61,7 +62,7 @@ impl<T: PageTable> Policy for LruWsr<T> {
         false
     }
 
-    answers_of_frames!();
+    answers_of!(frames: contains cleaned forget capacity_pages dirty_pages memory_bytes validate);
 
     fn write_candidates(&self, pages_max: usize, pages: &mut Vec<PageNo>) {
         let of = |cold: bool| {
@@ -69,14 +70,5 @@ impl<T: PageTable> Policy for LruWsr<T> {
             oldest_first.filter(move |&frame| self.frames.key(frame).is_marked() == cold)
         };
         self.frames.dirty_of(of(true).chain(of(false)), pages_max, pages);
-    }
-
-    fn forget(&mut self, page: PageNo) -> bool {
-        self.frames.forget(page)
-    }
-
-    #[cfg(test)]
-    fn validate(&self) {
-        self.frames.validate();
     }
 }

@@ -6,8 +6,10 @@
 //!
 //! Weak as a limit for anything but misses: it takes no account of what writing back costs, and
 //! among pages never used again (which are equal to it) takes the one in the highest frame.
+use crate::answers::answers_of;
+use crate::frames::Frames;
 use crate::page_table::{NO_FRAME, PageTable};
-use crate::policy::{Effect, Key, Policy, Request};
+use crate::policy::{Effect, Policy, Request};
 use std::collections::BinaryHeap;
 use tantalum_base::{FastMap, PageNo};
 
@@ -17,13 +19,7 @@ const NEVER: u32 = u32::MAX;
 /// Furthest next use first, known from the trace.
 #[derive(Debug)]
 pub struct Opt<T> {
-    /// Index 0 is unused: it stands for "no frame".
-    keys: Vec<Key>,
-    table: T,
-    /// Frames that ever held a page; they are numbers 1..=used.
-    used: u32,
-    /// Of those, the ones that hold none again.
-    free: Vec<u32>,
+    frames: Frames<T>,
     /// `next_use[i]` is the position of the next request for the page of request `i`.
     next_use: Vec<u32>,
     /// Position of the coming request.
@@ -40,32 +36,13 @@ impl<T: PageTable> Opt<T> {
     /// A cache of `frames` pages for exactly these requests, in this order; their pages are
     /// numbered below `pages_end`. At most [`Opt::REQUESTS_MAX`] requests.
     pub fn new(frames: u32, pages_end: u64, future: &[Request]) -> Self {
-        assert!(frames > 0 && frames < u32::MAX, "a cache has 1 to 2^32 - 2 frames");
         assert!(future.len() <= Opt::<T>::REQUESTS_MAX, "positions in the trace are 32 bits");
         Opt {
-            keys: vec![Key::default(); frames as usize + 1],
-            table: T::new(frames, pages_end),
-            used: 0,
-            free: Vec::new(),
+            frames: Frames::new(frames, pages_end),
             next_use: next_uses(future),
             now: 0,
             heap: BinaryHeap::new(),
         }
-    }
-
-    fn find(&self, page: PageNo) -> u32 {
-        self.table.find(page, |frame| self.keys[frame as usize].page())
-    }
-
-    /// Takes the page in `frame` out of the table.
-    fn forget_page(&mut self, frame: u32) {
-        let keys = &self.keys;
-        self.table.remove(keys[frame as usize].page(), frame, |frame| keys[frame as usize].page());
-    }
-
-    /// Frames that hold a page.
-    fn cached(&self) -> u32 {
-        self.used - self.free.len() as u32
     }
 
     /// What is known of the frames that hold a page: (next use, frame).
@@ -73,9 +50,13 @@ impl<T: PageTable> Opt<T> {
         self.heap.iter().copied().filter(|(next_use, _)| *next_use >= self.now)
     }
 
+    fn heap_max(&self) -> usize {
+        4 * (self.frames.capacity() as usize + 1) + 1024
+    }
+
     /// Drops the entries of the past once they are most of the heap.
     fn shrink_heap(&mut self) {
-        if self.heap.len() > 4 * self.keys.len() + 1024 {
+        if self.heap.len() > self.heap_max() {
             let now = self.now;
             self.heap.retain(|&(next_use, _)| next_use > now);
         }
@@ -96,27 +77,18 @@ fn next_uses(future: &[Request]) -> Vec<u32> {
 impl<T: PageTable> Policy for Opt<T> {
     fn access(&mut self, request: Request, effects: &mut Vec<Effect>) -> bool {
         assert!((self.now as usize) < self.next_use.len(), "OPT was made for a shorter trace");
-        let found = self.find(request.page());
-        let frame = if found != NO_FRAME {
-            self.keys[found as usize].touch(request);
-            found
-        } else {
-            let frame = match self.heap.peek() {
-                Some(&(_, frame)) if self.cached() as usize == self.keys.len() - 1 => {
-                    self.heap.pop();
-                    let old = self.keys[frame as usize];
-                    self.forget_page(frame);
-                    effects.push(old.evicted());
-                    frame
-                }
-                _ => self.free.pop().unwrap_or_else(|| {
-                    self.used += 1;
-                    self.used
-                }),
-            };
-            self.keys[frame as usize] = Key::new(request);
-            self.table.insert(request.page(), frame);
-            frame
+        let found = self.frames.find(request.page());
+        let frame = match (found, self.heap.peek()) {
+            (NO_FRAME, Some(&(_, victim))) if self.frames.is_full() => {
+                self.heap.pop();
+                effects.push(self.frames.replace(victim, request).evicted());
+                victim
+            }
+            (NO_FRAME, _) => self.frames.take(request),
+            (frame, _) => {
+                self.frames.key_mut(frame).touch(request);
+                frame
+            }
         };
         self.heap.push((self.next_use[self.now as usize], frame));
         self.shrink_heap();
@@ -124,54 +96,33 @@ impl<T: PageTable> Policy for Opt<T> {
         found != NO_FRAME
     }
 
-    fn contains(&self, page: PageNo) -> bool {
-        self.find(page) != NO_FRAME
-    }
+    answers_of!(frames: contains cleaned capacity_pages dirty_pages);
 
     fn write_candidates(&self, pages_max: usize, pages: &mut Vec<PageNo>) {
         let mut frames: Vec<(u32, u32)> = self.current().collect();
         frames.sort_unstable_by(|left, right| right.cmp(left));
-        let keys = frames.iter().map(|&(_, frame)| self.keys[frame as usize]);
+        let keys = frames.iter().map(|&(_, frame)| self.frames.key(frame));
         pages.extend(keys.filter(|key| key.is_dirty()).take(pages_max).map(|key| key.page()));
     }
 
-    fn cleaned(&mut self, page: PageNo) {
-        match self.find(page) {
-            NO_FRAME => {}
-            frame => self.keys[frame as usize].clean(),
-        }
-    }
-
     fn forget(&mut self, page: PageNo) -> bool {
-        let gone = self.find(page);
+        let gone = self.frames.find(page);
         if gone != NO_FRAME {
-            self.forget_page(gone);
-            self.keys[gone as usize].clean();
+            self.frames.release(gone);
             self.heap.retain(|&(_, frame)| frame != gone);
-            self.free.push(gone);
         }
         gone != NO_FRAME
     }
 
     fn memory_bytes(&self) -> u64 {
-        let words = self.next_use.len() + 2 * self.keys.len() + 2 * self.heap.capacity();
-        (words * size_of::<u32>()) as u64 + self.table.memory_bytes()
-    }
-
-    fn capacity_pages(&self) -> u32 {
-        self.keys.len() as u32 - 1
-    }
-
-    fn dirty_pages(&self) -> u32 {
-        self.keys[1..=self.used as usize].iter().filter(|key| key.is_dirty()).count() as u32
+        let words = self.next_use.len() + 2 * self.heap.capacity();
+        (words * size_of::<u32>()) as u64 + self.frames.memory_bytes()
     }
 
     #[cfg(test)]
     fn validate(&self) {
-        for frame in (1..=self.used).filter(|frame| !self.free.contains(frame)) {
-            assert_eq!(self.find(self.keys[frame as usize].page()), frame);
-        }
-        assert!(self.heap.len() <= 4 * self.keys.len() + 1024, "the heap keeps its past");
-        assert_eq!(self.current().count() as u32, self.cached(), "one current entry a cached page");
+        assert!(self.heap.len() <= self.heap_max(), "the heap keeps its past");
+        let cached = self.frames.validate();
+        assert_eq!(self.current().count() as u32, cached, "one current entry a cached page");
     }
 }

@@ -19,6 +19,7 @@
 //! Weak on hit ratio: sizes of blocks count, not use, so that a large window (over 0.75) drops hot
 //! pages. Blind to which pages are dirty, so that it saves no writes; it only makes them cheaper on
 //! a device that maps by blocks.
+use crate::answers::answers_of;
 use crate::cflru::window_pages;
 use crate::frame_heap::FrameHeap;
 use crate::frame_lists::AgedLists;
@@ -193,9 +194,7 @@ impl<T: PageTable> Policy for Ref<T> {
         hit
     }
 
-    fn contains(&self, page: PageNo) -> bool {
-        self.lists.find(page) != NO_FRAME
-    }
+    answers_of!(lists: contains cleaned capacity_pages dirty_pages);
 
     /// Set by set, as the window stands now; then the pages outside of it. Sorts the blocks of the
     /// window.
@@ -214,10 +213,6 @@ impl<T: PageTable> Policy for Ref<T> {
         self.lists.dirty_of(self.lists.oldest_first(WORKING), end - pages.len(), pages);
     }
 
-    fn cleaned(&mut self, page: PageNo) {
-        self.lists.clean(page);
-    }
-
     fn forget(&mut self, page: PageNo) -> bool {
         let frame = self.lists.find(page);
         if frame != NO_FRAME {
@@ -232,14 +227,6 @@ impl<T: PageTable> Policy for Ref<T> {
         let blocks = self.blocks.memory_bytes() + self.others.memory_bytes();
         let victims = self.victims.capacity() * size_of::<u32>();
         self.lists.memory_bytes() + blocks + victims as u64
-    }
-
-    fn capacity_pages(&self) -> u32 {
-        self.lists.capacity()
-    }
-
-    fn dirty_pages(&self) -> u32 {
-        self.lists.dirty()
     }
 
     #[cfg(test)]

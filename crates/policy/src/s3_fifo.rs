@@ -9,6 +9,7 @@
 //! Weak where a page's second use comes after the small and the ghost queue have forgotten it
 //! (loops longer than the cache), and on loads where most pages are used a few times close together
 //! and then not again, which fill the main queue. Blind to the cost of writing back.
+use crate::answers::answers_of;
 use crate::frame_lists::FrameLists;
 use crate::page_table::{NO_FRAME, PageTable};
 use crate::policy::{Effect, Policy, Request};
@@ -67,13 +68,9 @@ impl<T: PageTable> S3Fifo<T> {
         }
     }
 
-    fn cached(&self) -> u32 {
-        self.queues.len(SMALL) + self.queues.len(MAIN)
-    }
-
     /// Makes room for a page.
     fn evict(&mut self, effects: &mut Vec<Effect>) {
-        while self.cached() == self.capacity {
+        while self.queues.cached() == self.capacity {
             if self.queues.len(MAIN) > self.main_max || self.queues.len(SMALL) == 0 {
                 self.evict_main(effects);
             } else {
@@ -92,16 +89,7 @@ impl<T: PageTable> S3Fifo<T> {
                 self.queues.move_to_head(frame, MAIN);
                 continue;
             }
-            effects.push(self.queues.key(frame).evicted());
-            if self.ghost_max == 0 {
-                self.queues.remove(frame);
-                return;
-            }
-            if self.queues.len(GHOST) == self.ghost_max {
-                self.queues.remove(self.queues.tail(GHOST));
-            }
-            self.queues.key_mut(frame).clean();
-            self.queues.move_to_head(frame, GHOST);
+            effects.push(self.queues.evict_to(frame, GHOST, self.ghost_max));
             return;
         }
     }
@@ -118,12 +106,6 @@ impl<T: PageTable> S3Fifo<T> {
             *count -= 1;
             self.queues.move_to_head(frame, MAIN);
         }
-    }
-
-    /// The frame of `page` where it is cached.
-    fn cached_frame(&self, page: PageNo) -> Option<u32> {
-        let frame = self.queues.find(page);
-        (frame != NO_FRAME && self.queues.list_of(frame) <= MAIN).then_some(frame)
     }
 }
 
@@ -151,9 +133,7 @@ impl<T: PageTable> Policy for S3Fifo<T> {
         false
     }
 
-    fn contains(&self, page: PageNo) -> bool {
-        self.cached_frame(page).is_some()
-    }
+    answers_of!(queues: contains_cached cleaned forget_cached dirty_pages);
 
     /// The small queue's pages that would not move, oldest first, then the main queue's by their
     /// counts, oldest first, then those that would move; in the other order of queues where the
@@ -176,18 +156,6 @@ impl<T: PageTable> Policy for S3Fifo<T> {
         }
     }
 
-    fn cleaned(&mut self, page: PageNo) {
-        self.queues.clean(page);
-    }
-
-    fn forget(&mut self, page: PageNo) -> bool {
-        let frame = self.cached_frame(page);
-        if let Some(frame) = frame {
-            self.queues.remove(frame);
-        }
-        frame.is_some()
-    }
-
     fn memory_bytes(&self) -> u64 {
         self.queues.memory_bytes() + self.counts.len() as u64
     }
@@ -196,14 +164,10 @@ impl<T: PageTable> Policy for S3Fifo<T> {
         self.capacity
     }
 
-    fn dirty_pages(&self) -> u32 {
-        self.queues.dirty()
-    }
-
     #[cfg(test)]
     fn validate(&self) {
         self.queues.validate();
-        assert!(self.cached() <= self.capacity, "more pages than frames");
+        assert!(self.queues.cached() <= self.capacity, "more pages than frames");
         assert!(self.queues.len(GHOST) <= self.ghost_max, "the ghost queue is too long");
         assert!(self.counts.iter().all(|&count| count <= COUNT_MAX));
         let mut ghosts = self.queues.oldest_first(GHOST);

@@ -9,7 +9,8 @@
 //!
 //! Weak as CLOCK is: against scans and loops, blind to how often a page was used and to the cost of
 //! writing it back; a miss may walk over all pages.
-use crate::frame_lists::{FrameLists, answers_of_frames};
+use crate::answers::answers_of;
+use crate::frame_lists::FrameLists;
 use crate::page_table::{NO_FRAME, PageTable};
 use crate::policy::{Effect, Policy, Request};
 use tantalum_base::PageNo;
@@ -52,7 +53,7 @@ impl<T: PageTable> Policy for SecondChance<T> {
         false
     }
 
-    answers_of_frames!();
+    answers_of!(frames: contains cleaned forget capacity_pages dirty_pages memory_bytes validate);
 
     fn write_candidates(&self, pages_max: usize, pages: &mut Vec<PageNo>) {
         let of = |marked: bool| {
@@ -60,14 +61,5 @@ impl<T: PageTable> Policy for SecondChance<T> {
             frames.filter(move |&frame| self.frames.key(frame).is_marked() == marked)
         };
         self.frames.dirty_of(of(false).chain(of(true)), pages_max, pages);
-    }
-
-    fn forget(&mut self, page: PageNo) -> bool {
-        self.frames.forget(page)
-    }
-
-    #[cfg(test)]
-    fn validate(&self) {
-        self.frames.validate();
     }
 }

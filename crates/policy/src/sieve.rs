@@ -5,7 +5,8 @@
 //!
 //! Weak against scans and loops: new pages stay until the hand has walked the old ones, and a hit
 //! counts the same whether it came once or a hundred times. Blind to the cost of writing back.
-use crate::frame_lists::{FrameLists, answers_of_frames};
+use crate::answers::answers_of;
+use crate::frame_lists::FrameLists;
 use crate::page_table::{NO_FRAME, PageTable};
 use crate::policy::{Effect, Policy, Request};
 use tantalum_base::PageNo;
@@ -58,7 +59,7 @@ impl<T: PageTable> Policy for Sieve<T> {
         false
     }
 
-    answers_of_frames!();
+    answers_of!(frames: contains cleaned capacity_pages dirty_pages memory_bytes);
 
     fn write_candidates(&self, pages_max: usize, pages: &mut Vec<PageNo>) {
         let tail = self.frames.tail(0);

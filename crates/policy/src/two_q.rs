@@ -9,6 +9,7 @@
 //! Weak where the working set is asked for again only while it is still in A1in, which takes no
 //! notice, or only after A1out has forgotten it; its two shares are fixed, whatever the load; blind
 //! to the cost of writing back.
+use crate::answers::answers_of;
 use crate::frame_lists::FrameLists;
 use crate::page_table::{NO_FRAME, PageTable};
 use crate::policy::{Effect, Policy, Request};
@@ -49,13 +50,9 @@ impl<T: PageTable> TwoQ<T> {
         }
     }
 
-    fn cached(&self) -> u32 {
-        self.lists.len(A1_IN) + self.lists.len(AM)
-    }
-
     /// The paper's reclaimfor: makes room for a page.
     fn reclaim(&mut self, effects: &mut Vec<Effect>) {
-        if self.cached() < self.capacity {
+        if self.lists.cached() < self.capacity {
             return;
         }
         if self.lists.len(A1_IN) <= self.in_max && self.lists.len(AM) > 0 {
@@ -64,22 +61,7 @@ impl<T: PageTable> TwoQ<T> {
             return;
         }
         let victim = self.lists.tail(A1_IN);
-        effects.push(self.lists.key(victim).evicted());
-        if self.out_max == 0 {
-            self.lists.remove(victim);
-            return;
-        }
-        if self.lists.len(A1_OUT) == self.out_max {
-            self.lists.remove(self.lists.tail(A1_OUT));
-        }
-        self.lists.key_mut(victim).clean();
-        self.lists.move_to_head(victim, A1_OUT);
-    }
-
-    /// The frame of `page` where it is cached.
-    fn cached_frame(&self, page: PageNo) -> Option<u32> {
-        let frame = self.lists.find(page);
-        (frame != NO_FRAME && self.lists.list_of(frame) <= AM).then_some(frame)
+        effects.push(self.lists.evict_to(victim, A1_OUT, self.out_max));
     }
 }
 
@@ -109,47 +91,25 @@ impl<T: PageTable> Policy for TwoQ<T> {
         true
     }
 
-    fn contains(&self, page: PageNo) -> bool {
-        self.cached_frame(page).is_some()
-    }
+    answers_of!(lists: contains_cached cleaned forget_cached dirty_pages memory_bytes);
 
     /// As pages would go if unknown ones came: Am gives pages until A1in has its share, then A1in.
     fn write_candidates(&self, pages_max: usize, pages: &mut Vec<PageNo>) {
-        let new = self.lists.len(A1_IN) + self.capacity - self.cached();
+        let new = self.lists.len(A1_IN) + self.capacity - self.lists.cached();
         let first = (self.in_max + 1).saturating_sub(new) as usize;
         let again = || self.lists.oldest_first(AM);
         let frames = again().take(first).chain(self.lists.oldest_first(A1_IN));
         self.lists.dirty_of(frames.chain(again().skip(first)), pages_max, pages);
     }
 
-    fn cleaned(&mut self, page: PageNo) {
-        self.lists.clean(page);
-    }
-
-    fn forget(&mut self, page: PageNo) -> bool {
-        let frame = self.cached_frame(page);
-        if let Some(frame) = frame {
-            self.lists.remove(frame);
-        }
-        frame.is_some()
-    }
-
-    fn memory_bytes(&self) -> u64 {
-        self.lists.memory_bytes()
-    }
-
     fn capacity_pages(&self) -> u32 {
         self.capacity
-    }
-
-    fn dirty_pages(&self) -> u32 {
-        self.lists.dirty()
     }
 
     #[cfg(test)]
     fn validate(&self) {
         self.lists.validate();
-        assert!(self.cached() <= self.capacity, "more pages than frames");
+        assert!(self.lists.cached() <= self.capacity, "more pages than frames");
         assert!(self.lists.len(A1_OUT) <= self.out_max, "A1out is too long");
         let mut ghosts = self.lists.oldest_first(A1_OUT);
         assert!(ghosts.all(|frame| !self.lists.key(frame).is_dirty()));

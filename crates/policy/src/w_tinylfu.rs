@@ -10,6 +10,7 @@
 //! Weak where the working set moves: what was popular keeps out what is, until the sketch has aged,
 //! and bursts longer than the window are refused (loads of databases with much recency, of which
 //! the window's share decides). Blind to the cost of writing back.
+use crate::answers::answers_of;
 use crate::frame_lists::FrameLists;
 use crate::frequency_sketch::FrequencySketch;
 use crate::page_table::{NO_FRAME, PageTable};
@@ -106,9 +107,7 @@ impl<T: PageTable> Policy for WTinyLfu<T> {
         false
     }
 
-    fn contains(&self, page: PageNo) -> bool {
-        self.lists.find(page) != NO_FRAME
-    }
+    answers_of!(lists: contains cleaned forget capacity_pages dirty_pages);
 
     /// The window's pages, as unknown ones that follow them lose against what is cached; then the
     /// others, probation first, each list oldest first.
@@ -118,28 +117,8 @@ impl<T: PageTable> Policy for WTinyLfu<T> {
         self.lists.dirty_of(frames, pages_max, pages);
     }
 
-    fn cleaned(&mut self, page: PageNo) {
-        self.lists.clean(page);
-    }
-
-    fn forget(&mut self, page: PageNo) -> bool {
-        let frame = self.lists.find(page);
-        if frame != NO_FRAME {
-            self.lists.remove(frame);
-        }
-        frame != NO_FRAME
-    }
-
     fn memory_bytes(&self) -> u64 {
         self.lists.memory_bytes() + self.sketch.memory_bytes()
-    }
-
-    fn capacity_pages(&self) -> u32 {
-        self.lists.capacity()
-    }
-
-    fn dirty_pages(&self) -> u32 {
-        self.lists.dirty()
     }
 
     #[cfg(test)]

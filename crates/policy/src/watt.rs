@@ -19,6 +19,7 @@
 //! worth; a page that is new in the cache has one use, which is dampened, so that it goes early;
 //! the choice depends on the seed; it takes the most memory a page of all policies here. The best
 //! write weight depends on device and workload.
+use crate::answers::answers_of;
 use crate::frames::Frames;
 use crate::page_table::{NO_FRAME, PageTable};
 use crate::policy::{Effect, Policy, Request};
@@ -194,9 +195,7 @@ impl<T: PageTable> Policy for Watt<T> {
         hit
     }
 
-    fn contains(&self, page: PageNo) -> bool {
-        self.frames.find(page) != NO_FRAME
-    }
+    answers_of!(frames: contains cleaned capacity_pages dirty_pages);
 
     /// The dirty pages of least value first. Looks at all frames.
     fn write_candidates(&self, pages_max: usize, pages: &mut Vec<PageNo>) {
@@ -213,10 +212,6 @@ impl<T: PageTable> Policy for Watt<T> {
         pages.extend(dirty.into_iter().map(|(_, frame)| self.frames.key(frame).page()));
     }
 
-    fn cleaned(&mut self, page: PageNo) {
-        self.frames.clean(page);
-    }
-
     fn forget(&mut self, page: PageNo) -> bool {
         let frame = self.frames.find(page);
         if frame != NO_FRAME {
@@ -228,14 +223,6 @@ impl<T: PageTable> Policy for Watt<T> {
     fn memory_bytes(&self) -> u64 {
         let log = self.epochs.len() * size_of::<u32>() + self.known.len() * size_of::<Known>();
         self.frames.memory_bytes() + log as u64
-    }
-
-    fn capacity_pages(&self) -> u32 {
-        self.frames.capacity()
-    }
-
-    fn dirty_pages(&self) -> u32 {
-        self.frames.dirty()
     }
 
     #[cfg(test)]
