@@ -51,11 +51,6 @@ pub fn short(value: f64) -> String {
     format!("{value:.0}")
 }
 
-/// How many times `ours` is `theirs`: `2.31x`; `-` where there is nothing to compare with.
-pub fn ratio(ours: f64, theirs: f64) -> String {
-    if theirs > 0.0 { format!("{:.2}x", ours / theirs) } else { "-".to_owned() }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -69,8 +64,6 @@ mod tests {
         assert_eq!(texts, ["17 ns", "3.21 us", "1.00 ms", "4.50 ms", "2.10 s"]);
         let texts: Vec<String> = [987.0, 12_300.0, 174.2e6].map(short).into();
         assert_eq!(texts, ["987", "12.3 k", "174.2 M"]);
-        assert_eq!(ratio(23.1, 10.0), "2.31x");
-        assert_eq!(ratio(1.0, 0.0), "-");
         let texts =
             [14_484.4, 999.5, 196.54, 99.96, 3.0, 3.1366, 0.9996, 0.1254, -2000.5].map(figures);
         let expected =

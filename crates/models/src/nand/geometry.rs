@@ -28,12 +28,6 @@ impl NandGeometry {
         self.channels * self.packages_per_channel * self.planes_per_package
     }
 
-    /// The channel of `plane`.
-    #[inline]
-    pub fn channel_of(&self, plane: u32) -> u32 {
-        plane % self.channels
-    }
-
     /// Places of 4096 bytes in a flash page.
     #[inline]
     pub fn slots_per_page(&self) -> u32 {

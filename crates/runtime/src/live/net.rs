@@ -4,11 +4,10 @@ use super::claim;
 use super::operation::{Kind, Request};
 use rustix::io::Errno;
 use rustix::net::{
-    RecvFlags, SendAncillaryBuffer, SendFlags, Shutdown, SocketFlags, acceptfrom_with, getsockname,
-    recv, send, sendmsg, sockopt,
+    RecvFlags, SendFlags, Shutdown, SocketFlags, acceptfrom_with, getsockname, recv, send, sockopt,
 };
 use std::fmt;
-use std::io::{self, IoSlice};
+use std::io;
 use std::net::SocketAddr;
 use std::os::fd::OwnedFd;
 use std::path::PathBuf;
@@ -173,16 +172,6 @@ impl Stream {
     pub async fn send(&self, bytes: &[u8]) -> Result<usize> {
         let flags = SendFlags::DONTWAIT | SendFlags::NOSIGNAL;
         let call = |fd: &OwnedFd| send(fd, bytes, flags);
-        self.0.retry(Kind::PollOut, "sending to a socket", call).await
-    }
-
-    /// Sends some of the slices' bytes, in order; returns how many.
-    ///
-    /// # Errors
-    /// `Io`, also where the peer has closed.
-    pub async fn send_vectored(&self, slices: &[IoSlice<'_>]) -> Result<usize> {
-        let flags = SendFlags::DONTWAIT | SendFlags::NOSIGNAL;
-        let call = |fd: &OwnedFd| sendmsg(fd, slices, &mut SendAncillaryBuffer::default(), flags);
         self.0.retry(Kind::PollOut, "sending to a socket", call).await
     }
 
