@@ -23,7 +23,7 @@ pub mod virtual_time;
 pub use io_buf::{IO_ALIGN, IoBuf};
 pub use life_cycle::{DeviceCounters, DeviceKind, DumpCounters, Finding, LifeCycle, Opening};
 pub use live::Live;
-pub use task::{JoinHandle, yield_now};
+pub use task::{JoinHandle, spawn_all, yield_now};
 pub use virtual_time::Virtual;
 
 use std::future::Future;

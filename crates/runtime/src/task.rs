@@ -1,4 +1,5 @@
 //! What both executors share: tasks, their wakers, the ready queue, join handles.
+use crate::Runtime;
 use crate::live::Callers;
 use std::cell::{Cell, RefCell};
 use std::collections::VecDeque;
@@ -9,6 +10,7 @@ use std::rc::Rc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Poll, Wake, Waker};
+use tantalum_base::Result;
 
 thread_local! {
     /// What the task being polled said it waits on, for deadlock reports.
@@ -262,4 +264,21 @@ impl<T> Future for JoinHandle<T> {
         *self.state.waiter.borrow_mut() = Some(context.waker().clone());
         Poll::Pending
     }
+}
+
+/// Runs `futures` side by side, each as a task called `name`, until all have ended; the first error
+/// in their order, at which the others are left to run on.
+///
+/// # Errors
+/// Those of the futures.
+pub async fn spawn_all<F: Future<Output = Result<()>> + 'static>(
+    runtime: &impl Runtime,
+    name: &'static str,
+    futures: impl Iterator<Item = F>,
+) -> Result<()> {
+    let tasks: Vec<_> = futures.map(|future| runtime.spawn(name, future)).collect();
+    for task in tasks {
+        task.await?;
+    }
+    Ok(())
 }

@@ -1,7 +1,11 @@
 //! Timers of one executor, in order of time; ties go to the timer that was set first.
+use crate::task::waiting_on;
+use std::cell::RefCell;
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
-use std::task::Waker;
+use std::pin::Pin;
+use std::rc::Rc;
+use std::task::{Context, Poll, Waker};
 
 /// Names a timer that was set; stale once it has fired.
 #[derive(Clone, Copy)]
@@ -85,5 +89,46 @@ impl Timers {
         self.heap.clear();
         self.slots.clear();
         self.free.clear();
+    }
+}
+
+/// An executor's core, as those that sleep see it.
+pub(crate) trait Clock {
+    fn now_ns(&self) -> u64;
+    fn timers(&self) -> &RefCell<Timers>;
+}
+
+/// Completes when the clock reaches a time.
+pub(crate) struct Sleep<C: Clock> {
+    core: Rc<C>,
+    at_ns: u64,
+    timer: Option<TimerId>,
+}
+
+impl<C: Clock> Sleep<C> {
+    pub(crate) fn new(core: &Rc<C>, at_ns: u64) -> Self {
+        Sleep { core: Rc::clone(core), at_ns, timer: None }
+    }
+}
+
+impl<C: Clock> Future for Sleep<C> {
+    type Output = ();
+
+    fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<()> {
+        if self.core.now_ns() >= self.at_ns {
+            return Poll::Ready(());
+        }
+        let timer = self.core.timers().borrow_mut().wait(self.timer, self.at_ns, context.waker());
+        self.timer = Some(timer);
+        waiting_on("a timer");
+        Poll::Pending
+    }
+}
+
+impl<C: Clock> Drop for Sleep<C> {
+    fn drop(&mut self) {
+        if let Some(timer) = self.timer {
+            self.core.timers().borrow_mut().cancel(timer);
+        }
     }
 }

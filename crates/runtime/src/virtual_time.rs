@@ -1,15 +1,13 @@
 //! The virtual-time executor: one thread, seeded, and a clock that jumps to the next event.
 use crate::Runtime;
-use crate::task::{JoinHandle, Tasks, waiting_on};
-use crate::timers::{TimerId, Timers};
+use crate::task::{JoinHandle, Tasks};
+use crate::timers::{Clock, Sleep, Timers};
 use std::cell::{Cell, RefCell};
 use std::collections::VecDeque;
 use std::fmt;
 use std::future::Future;
-use std::pin::Pin;
 use std::rc::Rc;
-use std::task::{Context, Poll};
-use tantalum_base::Rng;
+use tantalum_base::{Error, ErrorKind, Result, Rng};
 
 /// In which order tasks run that are ready at the same instant.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -68,7 +66,7 @@ impl Virtual {
     }
 
     /// Runs until `main` is done. Other tasks stay where they are and go on in the next run.
-    pub fn run<F>(&self, main: F) -> Result<F::Output, Deadlock>
+    pub fn run<F>(&self, main: F) -> std::result::Result<F::Output, Deadlock>
     where
         F: Future + 'static,
     {
@@ -94,6 +92,33 @@ impl Virtual {
         }
     }
 
+    /// As [`run`](Self::run), for a `main` that may fail: a deadlock of `what` is `Corrupt`.
+    ///
+    /// # Errors
+    /// That, and those of `main`.
+    pub fn finish<T: 'static>(
+        &self,
+        what: impl Into<String>,
+        main: impl Future<Output = Result<T>> + 'static,
+    ) -> Result<T> {
+        self.run(main).map_err(|deadlock| Error::with_source(ErrorKind::Corrupt, what, deadlock))?
+    }
+
+    /// Runs `main` to its end on an executor of its own, and drops the tasks that are left: they
+    /// hold devices, which hold the executor, so that none of them would go.
+    ///
+    /// # Errors
+    /// Those of [`finish`](Self::finish).
+    pub fn alone<T: 'static, F: Future<Output = Result<T>> + 'static>(
+        what: impl Into<String>,
+        main: impl FnOnce(Virtual) -> F,
+    ) -> Result<T> {
+        let runtime = Virtual::new(Schedule::Fifo);
+        let ended = runtime.finish(what, main(runtime.clone()));
+        runtime.drop_tasks();
+        ended
+    }
+
     /// Drops every task and timer where it stands, as a power cut does. The clock stays.
     pub fn drop_tasks(&self) {
         self.0.tasks.drop_all();
@@ -111,13 +136,23 @@ impl Virtual {
     }
 }
 
+impl Clock for Core {
+    fn now_ns(&self) -> u64 {
+        self.now_ns.get()
+    }
+
+    fn timers(&self) -> &RefCell<Timers> {
+        &self.timers
+    }
+}
+
 impl Runtime for Virtual {
     fn now_ns(&self) -> u64 {
         self.0.now_ns.get()
     }
 
     fn sleep_until(&self, at_ns: u64) -> impl Future<Output = ()> + 'static {
-        Sleep { core: Rc::clone(&self.0), at_ns, timer: None }
+        Sleep::new(&self.0, at_ns)
     }
 
     fn spawn<F>(&self, name: &'static str, future: F) -> JoinHandle<F::Output>
@@ -125,34 +160,5 @@ impl Runtime for Virtual {
         F: Future + 'static,
     {
         self.0.tasks.spawn(name, future)
-    }
-}
-
-struct Sleep {
-    core: Rc<Core>,
-    at_ns: u64,
-    timer: Option<TimerId>,
-}
-
-impl Future for Sleep {
-    type Output = ();
-
-    fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<()> {
-        if self.core.now_ns.get() >= self.at_ns {
-            self.timer = None;
-            return Poll::Ready(());
-        }
-        let timer = self.core.timers.borrow_mut().wait(self.timer, self.at_ns, context.waker());
-        self.timer = Some(timer);
-        waiting_on("a timer");
-        Poll::Pending
-    }
-}
-
-impl Drop for Sleep {
-    fn drop(&mut self) {
-        if let Some(timer) = self.timer {
-            self.core.timers.borrow_mut().cancel(timer);
-        }
     }
 }

@@ -23,6 +23,7 @@ use super::threads::Job;
 use super::{Driver, Engine, EngineChoice, Live, LiveOptions};
 use crate::fault_points::Fault;
 use crate::task::ReadyQueue;
+use crate::timers::Clock;
 use std::collections::VecDeque;
 use std::future::Future;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};

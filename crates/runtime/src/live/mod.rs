@@ -32,7 +32,7 @@ pub use host::{LiveThread, spawn_thread};
 
 use crate::Runtime;
 use crate::task::{JoinHandle, ReadyQueue, Tasks, waiting_on};
-use crate::timers::{TimerId, Timers};
+use crate::timers::{Clock, Sleep, Timers};
 use operation::{Kind, Operations, Request};
 use std::cell::RefCell;
 use std::collections::VecDeque;
@@ -308,11 +308,17 @@ impl Live {
     }
 }
 
-impl Core {
+impl Clock for Core {
     fn now_ns(&self) -> u64 {
         self.start.elapsed().as_nanos() as u64
     }
 
+    fn timers(&self) -> &RefCell<Timers> {
+        &self.timers
+    }
+}
+
+impl Core {
     /// Nothing is ready: submit, look around for `spin_ns`, then block.
     fn wait(&self) -> io::Result<()> {
         let queue = &self.tasks.queue;
@@ -354,7 +360,7 @@ impl Runtime for Live {
     }
 
     fn sleep_until(&self, at_ns: u64) -> impl Future<Output = ()> + 'static {
-        Sleep { core: Rc::clone(&self.0), at_ns, timer: None }
+        Sleep::new(&self.0, at_ns)
     }
 
     fn spawn<F>(&self, name: &'static str, future: F) -> JoinHandle<F::Output>
@@ -362,34 +368,6 @@ impl Runtime for Live {
         F: Future + 'static,
     {
         self.0.tasks.spawn(name, future)
-    }
-}
-
-struct Sleep {
-    core: Rc<Core>,
-    at_ns: u64,
-    timer: Option<TimerId>,
-}
-
-impl Future for Sleep {
-    type Output = ();
-
-    fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<()> {
-        if self.core.now_ns() >= self.at_ns {
-            return Poll::Ready(());
-        }
-        let timer = self.core.timers.borrow_mut().wait(self.timer, self.at_ns, context.waker());
-        self.timer = Some(timer);
-        waiting_on("a timer");
-        Poll::Pending
-    }
-}
-
-impl Drop for Sleep {
-    fn drop(&mut self) {
-        if let Some(timer) = self.timer {
-            self.core.timers.borrow_mut().cancel(timer);
-        }
     }
 }
 
