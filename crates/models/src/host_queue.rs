@@ -42,6 +42,20 @@ pub struct HostQueueOptions {
 }
 
 impl HostQueueOptions {
+    /// A link with SATA's native command queue, which costs nothing but the transfers, at this rate.
+    pub const fn at_rate(link_bytes_per_second: u64) -> Self {
+        HostQueueOptions {
+            depth: 32,
+            command_ns: 0,
+            page_ns: 0,
+            link_command_ns: 0,
+            link_bytes_per_second,
+            flush_ns: 0,
+            flush_alone: true,
+            barrier: true,
+        }
+    }
+
     /// Checks the settings.
     pub fn check(&self) -> Result<()> {
         if self.depth == 0 || self.link_bytes_per_second == 0 {

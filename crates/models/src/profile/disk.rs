@@ -48,16 +48,7 @@ impl DiskProfile {
                 cache_pages: 16_000_000 / PAGE_BYTES as u32,
             },
             // Manual, 4.2.3: 300 MB/s a port. What a command costs is the disk's overhead.
-            link: HostQueueOptions {
-                depth,
-                command_ns: 0,
-                page_ns: 0,
-                link_command_ns: 0,
-                link_bytes_per_second: 300_000_000,
-                flush_ns: 0,
-                flush_alone: true,
-                barrier: true,
-            },
+            link: HostQueueOptions { depth, ..HostQueueOptions::at_rate(300_000_000) },
         }
     }
 
@@ -141,16 +132,7 @@ const SATA_DISK: DiskOptions = DiskOptions {
 };
 
 /// SATA (and SAS) at 3 Gb/s. What a command costs is the disk's overhead.
-const SATA: HostQueueOptions = HostQueueOptions {
-    depth: 32,
-    command_ns: 0,
-    page_ns: 0,
-    link_command_ns: 0,
-    link_bytes_per_second: 300_000_000,
-    flush_ns: 0,
-    flush_alone: true,
-    barrier: true,
-};
+const SATA: HostQueueOptions = HostQueueOptions::at_rate(300_000_000);
 
 /// What a disk is made with, at one capacity.
 #[derive(Clone, Debug, PartialEq)]

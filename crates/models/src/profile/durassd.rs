@@ -39,14 +39,9 @@ const TIMING: NandTiming = NandTiming {
 /// Chosen: what SATA at 6 Gb/s leaves for data. Table 2, read-only with 128 threads: 89,083 reads
 /// of 4 KiB a second are 11.2 us each, of which the data take 7.4.
 const LINK: HostQueueOptions = HostQueueOptions {
-    depth: 32,
-    command_ns: 0,
-    page_ns: 0,
     link_command_ns: 3_780,
-    link_bytes_per_second: 550_000_000,
     flush_ns: 2_000,
-    flush_alone: true,
-    barrier: true,
+    ..HostQueueOptions::at_rate(550_000_000)
 };
 
 /// Section 3.1: fifteen tantalum capacitors, which allow "dozens of mega bytes"; the rest is chosen:

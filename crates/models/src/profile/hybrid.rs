@@ -61,16 +61,7 @@ impl HybridProfile {
                 channel_bytes_per_second: 137_000_000,
             },
             // SATA at 1.5 Gb/s. Chosen: a request of 128 KiB is 32 commands of a page here.
-            link: HostQueueOptions {
-                depth: 32,
-                command_ns: 0,
-                page_ns: 0,
-                link_command_ns: 0,
-                link_bytes_per_second: 150_000_000,
-                flush_ns: 0,
-                flush_alone: true,
-                barrier: true,
-            },
+            link: HostQueueOptions::at_rate(150_000_000),
         }
     }
 }

@@ -56,13 +56,8 @@ impl Profile {
             // firmware as published has no command queue.
             link: HostQueueOptions {
                 depth: 1,
-                command_ns: 0,
                 page_ns: 50_000,
-                link_command_ns: 0,
-                link_bytes_per_second: 250_000_000,
-                flush_ns: 0,
-                flush_alone: true,
-                barrier: true,
+                ..HostQueueOptions::at_rate(250_000_000)
             },
             share_entries_max: Some(SHARE_ENTRIES),
         }

@@ -56,16 +56,7 @@ impl Profile {
             },
             // Not told. Section III-A names SATA's command queue; chosen are its second
             // generation's rate and no other cost.
-            link: HostQueueOptions {
-                depth: 32,
-                command_ns: 0,
-                page_ns: 0,
-                link_command_ns: 0,
-                link_bytes_per_second: 300_000_000,
-                flush_ns: 0,
-                flush_alone: false,
-                barrier: true,
-            },
+            link: HostQueueOptions { flush_alone: false, ..HostQueueOptions::at_rate(300_000_000) },
             command_quota: false,
             capacitors: None,
             share_entries_max: None,

@@ -47,14 +47,9 @@ impl Profile {
             // What SATA at 3 Gb/s leaves for data: 250 MB/s, as the drive is sold. Derived: 35,000
             // random reads a second are 28.6 us each, of which the data take 16.4.
             link: HostQueueOptions {
-                depth: 32,
-                command_ns: 0,
-                page_ns: 0,
                 link_command_ns: 12_200,
-                link_bytes_per_second: 250_000_000,
                 flush_ns: 2_000,
-                flush_alone: true,
-                barrier: true,
+                ..HostQueueOptions::at_rate(250_000_000)
             },
             command_quota: false,
             capacitors: None,
