@@ -31,6 +31,12 @@ pub enum PageEvent {
 }
 
 impl PageEvent {
+    /// A request for one page, to update it where `write`.
+    #[inline]
+    pub const fn one(page: PageNo, write: bool) -> PageEvent {
+        if write { PageEvent::Write { page, pages: 1 } } else { PageEvent::Read { page, pages: 1 } }
+    }
+
     /// The pages it reads or writes, one by one, each with whether it is written; none for trims
     /// and commit points.
     #[inline]

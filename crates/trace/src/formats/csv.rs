@@ -128,12 +128,7 @@ impl Line<PageEvent> for Parser {
             return Err("no column is known to be the object's".to_owned());
         };
         let (page, op) = self.object(line, columns)?;
-        let page = PageNo(page);
-        out.push(if is_write(op)? {
-            PageEvent::Write { page, pages: 1 }
-        } else {
-            PageEvent::Read { page, pages: 1 }
-        });
+        out.push(PageEvent::one(PageNo(page), is_write(op)?));
         Ok(())
     }
 }

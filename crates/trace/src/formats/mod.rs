@@ -12,7 +12,7 @@
 //!
 //! head    what a trace begins with, to tell the format     lines    line after line, fields
 //! number  decimal numbers                                  records  binary fields
-//! volumes names of volumes to numbers
+//! volumes names of volumes to numbers     volume_lines  a request to a volume a line
 //! ```
 pub mod alibaba;
 pub mod blkparse;
@@ -29,6 +29,7 @@ pub mod plain_text;
 pub(crate) mod records;
 pub mod spc;
 pub mod tencent;
+mod volume_lines;
 pub(crate) mod volumes;
 pub mod vscsi;
 

@@ -4,54 +4,22 @@
 //! Source: the README of the traces, and Narayanan, Donnelly, Rowstron, "Write off-loading", FAST
 //! 2008. Offset and size are bytes. Host and disk together are the volume, named as the files are
 //! (`usr_0`). Dropped: the times (of Windows, in 100 ns).
-use super::lines::{self, Fields, Line, Lines, check_end};
+use super::lines::{Fields, check_end};
+use super::volume_lines::VolumeLines;
 use super::volumes::Volumes;
-use super::{Decode, Format, Head};
 use crate::event::{BlockEvent, BlockOp};
-use tantalum_base::{Result, Spec};
 
 /// The format `msr`.
 #[derive(Debug)]
 pub struct Msr;
 
-const COLUMNS: [&str; 7] =
-    ["Timestamp", "Hostname", "DiskNumber", "Type", "Offset", "Size", "ResponseTime"];
+/// Seven columns of which the fourth says Read or Write: no other format has them.
+impl VolumeLines for Msr {
+    const NAME: &'static str = "msr";
+    const COLUMNS: &'static [&'static str] =
+        &["Timestamp", "Hostname", "DiskNumber", "Type", "Offset", "Size", "ResponseTime"];
 
-impl Format<BlockEvent> for Msr {
-    fn name(&self) -> &'static str {
-        "msr"
-    }
-
-    /// Seven columns of which the fourth says Read or Write: no other format has them.
-    fn detect(&self, head: &Head<'_>) -> bool {
-        let mut parser = Parser::new();
-        head.every_line(
-            |line| lines::is_header(line, &COLUMNS),
-            |line| parser.line(line, &mut Vec::new()).is_ok(),
-        )
-    }
-
-    fn decoder(&self, _spec: &mut Spec<'_>) -> Result<Box<dyn Decode<BlockEvent>>> {
-        Ok(Box::new(Lines::new(Parser::new())))
-    }
-}
-
-struct Parser {
-    volumes: Volumes,
-}
-
-impl Parser {
-    fn new() -> Self {
-        Parser { volumes: Volumes::any_number() }
-    }
-}
-
-impl Line<BlockEvent> for Parser {
-    fn is_header(&mut self, line: &[u8]) -> Result<bool, String> {
-        Ok(lines::is_header(line, &COLUMNS))
-    }
-
-    fn line(&mut self, line: &[u8], out: &mut Vec<BlockEvent>) -> Result<(), String> {
+    fn event(line: &[u8], volumes: &mut Volumes) -> Result<BlockEvent, String> {
         let mut fields = Fields::new(line, b',');
         fields.number("timestamp")?;
         let from = fields.at();
@@ -70,12 +38,7 @@ impl Line<BlockEvent> for Parser {
         fields.number("response time")?;
         fields.end("the seven of an MSR trace")?;
         check_end(offset, length)?;
-        let file_kind = self.volumes.of(volume)?;
-        out.push(BlockEvent { op, file_kind, offset, length });
-        Ok(())
-    }
-
-    fn names(&self) -> &[String] {
-        self.volumes.names()
+        let file_kind = volumes.of(volume)?;
+        Ok(BlockEvent { op, file_kind, offset, length })
     }
 }

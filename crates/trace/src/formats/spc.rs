@@ -4,55 +4,20 @@
 //! Source: "SPC trace file format specification", revision 1.0.1, 2002. The address counts blocks
 //! of 512 bytes, the size bytes; the opcode is R or W in either case. Each application specific
 //! unit (ASU) is a volume. Dropped: the time and what follows it.
-use super::lines::{Fields, Line, Lines, check_end, sectors};
+use super::lines::{Fields, check_end, sectors};
+use super::volume_lines::VolumeLines;
 use super::volumes::Volumes;
-use super::{Decode, Format, Head};
 use crate::event::{BlockEvent, BlockOp};
-use tantalum_base::{Result, Spec};
 
 /// The format `spc`.
 #[derive(Debug)]
 pub struct Spc;
 
-impl Format<BlockEvent> for Spc {
-    fn name(&self) -> &'static str {
-        "spc"
-    }
+/// Three numbers, R or W, and a time: no other format has the letter in the fourth column.
+impl VolumeLines for Spc {
+    const NAME: &'static str = "spc";
 
-    /// Three numbers, R or W, and a time: no other format has the letter in the fourth column.
-    fn detect(&self, head: &Head<'_>) -> bool {
-        let mut parser = Parser { volumes: Volumes::any_number() };
-        head.every_line(|_| false, |line| parser.line(line, &mut Vec::new()).is_ok())
-    }
-
-    fn decoder(&self, _spec: &mut Spec<'_>) -> Result<Box<dyn Decode<BlockEvent>>> {
-        Ok(Box::new(Lines::new(Parser { volumes: Volumes::any_number() })))
-    }
-}
-
-/// Whether `field` is digits with at most one point among them, and begins with a digit.
-fn is_seconds(field: &[u8]) -> bool {
-    let mut points = 0;
-    let sound = field.iter().all(|byte| match byte {
-        b'.' => {
-            points += 1;
-            points == 1
-        }
-        byte => byte.is_ascii_digit(),
-    });
-    sound && field.first().is_some_and(u8::is_ascii_digit)
-}
-
-struct Parser {
-    volumes: Volumes,
-}
-
-impl Line<BlockEvent> for Parser {
-    fn is_header(&mut self, _line: &[u8]) -> Result<bool, String> {
-        Ok(false)
-    }
-
-    fn line(&mut self, line: &[u8], out: &mut Vec<BlockEvent>) -> Result<(), String> {
+    fn event(line: &[u8], volumes: &mut Volumes) -> Result<BlockEvent, String> {
         let mut fields = Fields::new(line, b',');
         let asu = fields.number("asu")?;
         let volume = line[..fields.at() - 1].trim_ascii();
@@ -70,12 +35,20 @@ impl Line<BlockEvent> for Parser {
         if asu > u64::from(u16::MAX) {
             return Err("the asu is over 16 bits".to_owned());
         }
-        let file_kind = self.volumes.of(volume)?;
-        out.push(BlockEvent { op, file_kind, offset, length });
-        Ok(())
+        let file_kind = volumes.of(volume)?;
+        Ok(BlockEvent { op, file_kind, offset, length })
     }
+}
 
-    fn names(&self) -> &[String] {
-        self.volumes.names()
-    }
+/// Whether `field` is digits with at most one point among them, and begins with a digit.
+fn is_seconds(field: &[u8]) -> bool {
+    let mut points = 0;
+    let sound = field.iter().all(|byte| match byte {
+        b'.' => {
+            points += 1;
+            points == 1
+        }
+        byte => byte.is_ascii_digit(),
+    });
+    sound && field.first().is_some_and(u8::is_ascii_digit)
 }

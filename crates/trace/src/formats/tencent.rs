@@ -4,55 +4,30 @@
 //! Source: the README of the traces (SNIA), and Zhang, Huang, Zhou, et al., "OSCA: an online-model
 //! based cache allocation scheme in cloud block storage systems", ATC 2020. Offset and size count
 //! sectors of 512 bytes, the type is 0 (read) or 1 (write). Dropped: the time (in seconds).
-use super::lines::{self, Fields, Line, Lines, check_end, sectors};
+use super::lines::{Fields, check_end, sectors};
+use super::volume_lines::VolumeLines;
 use super::volumes::Volumes;
-use super::{Decode, Format, Head};
 use crate::event::{BlockEvent, BlockOp};
 use std::ops::Range;
-use tantalum_base::{Result, Spec};
 
 /// The format `tencent`.
 #[derive(Debug)]
 pub struct Tencent;
 
-const COLUMNS: [&str; 5] = ["Timestamp", "Offset", "Size", "IOType", "VolumeID"];
-
 /// The years 2001 to 2033 as Unix seconds: what a first column must lie in to be told as a time.
 const UNIX_SECONDS: Range<u64> = 1_000_000_000..2_000_000_000;
 
-impl Format<BlockEvent> for Tencent {
-    fn name(&self) -> &'static str {
-        "tencent"
+/// Five numbers of which the first is a Unix time and the fourth 0 or 1.
+impl VolumeLines for Tencent {
+    const NAME: &'static str = "tencent";
+    const COLUMNS: &'static [&'static str] = &["Timestamp", "Offset", "Size", "IOType", "VolumeID"];
+
+    fn is_sure(line: &[u8]) -> bool {
+        let time = Fields::new(line, b',').number("timestamp");
+        time.is_ok_and(|time| UNIX_SECONDS.contains(&time))
     }
 
-    /// Five numbers of which the first is a Unix time and the fourth 0 or 1.
-    fn detect(&self, head: &Head<'_>) -> bool {
-        let mut parser = Parser { volumes: Volumes::any_number() };
-        head.every_line(
-            |line| lines::is_header(line, &COLUMNS),
-            |line| {
-                let time = Fields::new(line, b',').number("timestamp");
-                time.is_ok_and(|time| UNIX_SECONDS.contains(&time))
-                    && parser.line(line, &mut Vec::new()).is_ok()
-            },
-        )
-    }
-
-    fn decoder(&self, _spec: &mut Spec<'_>) -> Result<Box<dyn Decode<BlockEvent>>> {
-        Ok(Box::new(Lines::new(Parser { volumes: Volumes::any_number() })))
-    }
-}
-
-struct Parser {
-    volumes: Volumes,
-}
-
-impl Line<BlockEvent> for Parser {
-    fn is_header(&mut self, line: &[u8]) -> Result<bool, String> {
-        Ok(lines::is_header(line, &COLUMNS))
-    }
-
-    fn line(&mut self, line: &[u8], out: &mut Vec<BlockEvent>) -> Result<(), String> {
+    fn event(line: &[u8], volumes: &mut Volumes) -> Result<BlockEvent, String> {
         let mut fields = Fields::new(line, b',');
         fields.number("timestamp")?;
         let offset = sectors(fields.number("offset")?, "offset")?;
@@ -67,12 +42,7 @@ impl Line<BlockEvent> for Parser {
         fields.number("volume")?;
         fields.end("the five of a Tencent trace")?;
         check_end(offset, length)?;
-        let file_kind = self.volumes.of(line[from..].trim_ascii())?;
-        out.push(BlockEvent { op, file_kind, offset, length });
-        Ok(())
-    }
-
-    fn names(&self) -> &[String] {
-        self.volumes.names()
+        let file_kind = volumes.of(line[from..].trim_ascii())?;
+        Ok(BlockEvent { op, file_kind, offset, length })
     }
 }

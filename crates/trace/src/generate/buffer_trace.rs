@@ -140,10 +140,8 @@ impl Iterator for BufferTrace {
         let left = (self.requests.len() - self.next) as u64;
         self.next += 1;
         // Exactly so many updates, every choice of them alike.
-        if self.rng.below(left) < self.updates_left {
-            self.updates_left -= 1;
-            return Some(PageEvent::Write { page, pages: 1 });
-        }
-        Some(PageEvent::Read { page, pages: 1 })
+        let update = self.rng.below(left) < self.updates_left;
+        self.updates_left -= u64::from(update);
+        Some(PageEvent::one(page, update))
     }
 }

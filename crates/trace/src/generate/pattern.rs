@@ -139,10 +139,6 @@ impl Iterator for Pattern {
         let page = self.page();
         let write = self.write_share > 0.0 && self.rng.chance(self.write_share);
         self.uncommitted += u64::from(write);
-        Some(if write {
-            PageEvent::Write { page, pages: 1 }
-        } else {
-            PageEvent::Read { page, pages: 1 }
-        })
+        Some(PageEvent::one(page, write))
     }
 }

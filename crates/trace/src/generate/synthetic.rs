@@ -93,7 +93,7 @@ impl Iterator for Synthetic {
                 let update = drawn >= reads;
                 *(if update { &mut self.left.updates } else { &mut self.left.reads }) -= 1;
                 let page = self.page();
-                return Some(request(page, update));
+                return Some(PageEvent::one(PageNo(page), update));
             }
             let update = drawn >= reads + updates + scan_reads;
             *(if update { &mut self.left.scan_updates } else { &mut self.left.scan_reads }) -= 1;
@@ -101,11 +101,6 @@ impl Iterator for Synthetic {
         }
         let (page, pages, update) = self.scan;
         self.scan = (page + 1, pages - 1, update);
-        Some(request(page, update))
+        Some(PageEvent::one(PageNo(page), update))
     }
-}
-
-fn request(page: u64, update: bool) -> PageEvent {
-    let page = PageNo(page);
-    if update { PageEvent::Write { page, pages: 1 } } else { PageEvent::Read { page, pages: 1 } }
 }

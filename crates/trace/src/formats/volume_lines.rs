@@ -1,0 +1,67 @@
+//! Formats of which a line is one request to a volume that it names: all of them but what a line says.
+use super::lines::{self, Line, Lines};
+use super::volumes::Volumes;
+use super::{Decode, Format, Head};
+use crate::event::BlockEvent;
+use std::fmt::Debug;
+use std::marker::PhantomData;
+use tantalum_base::{Result, Spec};
+
+/// What is particular to such a format.
+pub(crate) trait VolumeLines: Send + Sync + Debug + 'static {
+    /// The name a user gives it.
+    const NAME: &'static str;
+
+    /// The header that some traces begin with; empty where none does.
+    const COLUMNS: &'static [&'static str] = &[];
+
+    /// Whether `line`, which can be read, is surely of this format.
+    fn is_sure(_line: &[u8]) -> bool {
+        true
+    }
+
+    /// What `line` says.
+    fn event(line: &[u8], volumes: &mut Volumes) -> Result<BlockEvent, String>;
+}
+
+impl<L: VolumeLines> Format<BlockEvent> for L {
+    fn name(&self) -> &'static str {
+        L::NAME
+    }
+
+    fn detect(&self, head: &Head<'_>) -> bool {
+        let mut volumes = Volumes::any_number();
+        head.every_line(is_header::<L>, |line| {
+            L::event(line, &mut volumes).is_ok() && L::is_sure(line)
+        })
+    }
+
+    fn decoder(&self, _spec: &mut Spec<'_>) -> Result<Box<dyn Decode<BlockEvent>>> {
+        let volumes = Volumes::any_number();
+        Ok(Box::new(Lines::new(Parser::<L> { volumes, format: PhantomData })))
+    }
+}
+
+fn is_header<L: VolumeLines>(line: &[u8]) -> bool {
+    !L::COLUMNS.is_empty() && lines::is_header(line, L::COLUMNS)
+}
+
+struct Parser<L> {
+    volumes: Volumes,
+    format: PhantomData<L>,
+}
+
+impl<L: VolumeLines> Line<BlockEvent> for Parser<L> {
+    fn is_header(&mut self, line: &[u8]) -> Result<bool, String> {
+        Ok(is_header::<L>(line))
+    }
+
+    fn line(&mut self, line: &[u8], out: &mut Vec<BlockEvent>) -> Result<(), String> {
+        out.push(L::event(line, &mut self.volumes)?);
+        Ok(())
+    }
+
+    fn names(&self) -> &[String] {
+        self.volumes.names()
+    }
+}
