@@ -1,52 +1,66 @@
 //! The few functions of SQLite that a VFS calls.
 use libsqlite3_sys as sqlite;
+use sqlite::{sqlite3, sqlite3_file, sqlite3_stmt, sqlite3_vfs};
 use std::ffi::{CStr, CString, c_char, c_int, c_uchar, c_void};
 use tantalum_base::{Error, ErrorKind, Result};
 
-type VfsFind = unsafe extern "C" fn(*const c_char) -> *mut sqlite::sqlite3_vfs;
-type VfsRegister = unsafe extern "C" fn(*mut sqlite::sqlite3_vfs, c_int) -> c_int;
-type Log = unsafe extern "C" fn(c_int, *const c_char, ...);
-type Mprintf = unsafe extern "C" fn(*const c_char, ...) -> *mut c_char;
-type Prepare = unsafe extern "C" fn(
-    *mut sqlite::sqlite3,
-    *const c_char,
-    c_int,
-    *mut *mut sqlite::sqlite3_stmt,
-    *mut *const c_char,
-) -> c_int;
-type Step = unsafe extern "C" fn(*mut sqlite::sqlite3_stmt) -> c_int;
-type ColumnText = unsafe extern "C" fn(*mut sqlite::sqlite3_stmt, c_int) -> *const c_uchar;
-type Finalize = unsafe extern "C" fn(*mut sqlite::sqlite3_stmt) -> c_int;
-type UriBoolean = unsafe extern "C" fn(*const c_char, *const c_char, c_int) -> c_int;
-type FileControl =
-    unsafe extern "C" fn(*mut sqlite::sqlite3, *const c_char, c_int, *mut c_void) -> c_int;
+/// Each function with its type and its place in `struct sqlite3_api_routines` of `sqlite3ext.h`, which
+/// only ever grows at its end.
+macro_rules! api {
+    ($($name:ident = $linked:ident, $place:literal: unsafe extern "C" fn($($type:tt)*) $(-> $out:ty)?;)*) => {
+        /// Functions of the SQLite library that this VFS is registered with.
+        #[derive(Clone, Copy)]
+        pub(super) struct Api {
+            $($name: unsafe extern "C" fn($($type)*) $(-> $out)?,)*
+        }
 
-/// Functions of the SQLite library that this VFS is registered with.
-#[derive(Clone, Copy)]
-pub(super) struct Api {
-    vfs_find: VfsFind,
-    vfs_register: VfsRegister,
-    log: Log,
-    mprintf: Mprintf,
-    prepare: Prepare,
-    step: Step,
-    column_text: ColumnText,
-    finalize: Finalize,
-    file_control: FileControl,
-    uri_boolean: UriBoolean,
+        impl Api {
+            const PLACES: &[usize] = &[$($place),*];
+
+            fn linked() -> Api {
+                Api { $($name: sqlite::$linked,)* }
+            }
+
+            /// # Safety
+            /// `entry` gives the functions at these places.
+            unsafe fn of_table(entry: impl Fn(usize) -> *const c_void) -> Api {
+                // SAFETY: of these types by the table's declaration.
+                unsafe {
+                    Api {
+                        $($name: std::mem::transmute::<
+                            *const c_void,
+                            unsafe extern "C" fn($($type)*) $(-> $out)?,
+                        >(entry($place)),)*
+                    }
+                }
+            }
+        }
+    };
 }
 
-// Places in `struct sqlite3_api_routines` of `sqlite3ext.h`, which only ever grows at its end.
-const COLUMN_TEXT: usize = 36;
-const FINALIZE: usize = 57;
-const MPRINTF: usize = 69;
-const STEP: usize = 94;
-const PREPARE: usize = 116;
-const FILE_CONTROL: usize = 127;
-const VFS_FIND: usize = 141;
-const VFS_REGISTER: usize = 142;
-const LOG: usize = 167;
-const URI_BOOLEAN: usize = 187;
+api! {
+    column_text = sqlite3_column_text, 36: unsafe extern "C" fn(*mut sqlite3_stmt, c_int) -> *const c_uchar;
+    finalize = sqlite3_finalize, 57: unsafe extern "C" fn(*mut sqlite3_stmt) -> c_int;
+    mprintf = sqlite3_mprintf, 69: unsafe extern "C" fn(*const c_char, ...) -> *mut c_char;
+    step = sqlite3_step, 94: unsafe extern "C" fn(*mut sqlite3_stmt) -> c_int;
+    prepare = sqlite3_prepare_v2, 116: unsafe extern "C" fn(
+        *mut sqlite3,
+        *const c_char,
+        c_int,
+        *mut *mut sqlite3_stmt,
+        *mut *const c_char
+    ) -> c_int;
+    file_control = sqlite3_file_control, 127: unsafe extern "C" fn(
+        *mut sqlite3,
+        *const c_char,
+        c_int,
+        *mut c_void
+    ) -> c_int;
+    vfs_find = sqlite3_vfs_find, 141: unsafe extern "C" fn(*const c_char) -> *mut sqlite3_vfs;
+    vfs_register = sqlite3_vfs_register, 142: unsafe extern "C" fn(*mut sqlite3_vfs, c_int) -> c_int;
+    log = sqlite3_log, 167: unsafe extern "C" fn(c_int, *const c_char, ...);
+    uri_boolean = sqlite3_uri_boolean, 187: unsafe extern "C" fn(*const c_char, *const c_char, c_int) -> c_int;
+}
 
 impl Api {
     /// Those of the library that is linked into this program, which is started.
@@ -57,18 +71,7 @@ impl Api {
             let context = format!("SQLite did not start ({code})");
             return Err(Error::new(ErrorKind::Unsupported, context));
         }
-        Ok(Api {
-            vfs_find: sqlite::sqlite3_vfs_find,
-            vfs_register: sqlite::sqlite3_vfs_register,
-            log: sqlite::sqlite3_log,
-            mprintf: sqlite::sqlite3_mprintf,
-            prepare: sqlite::sqlite3_prepare_v2,
-            step: sqlite::sqlite3_step,
-            column_text: sqlite::sqlite3_column_text,
-            finalize: sqlite::sqlite3_finalize,
-            file_control: sqlite::sqlite3_file_control,
-            uri_boolean: sqlite::sqlite3_uri_boolean,
-        })
+        Ok(Api::linked())
     }
 
     /// Those of the library that loads an extension.
@@ -77,43 +80,17 @@ impl Api {
     /// `routines` is null or what SQLite (3.7.15 or later) gave the entry point of an extension.
     pub(super) unsafe fn of_loader(routines: *const c_void) -> Option<Api> {
         let table = routines.cast::<*const c_void>();
-        // SAFETY: the table has more than URI_BOOLEAN entries since 3.7.15, each a function pointer.
+        // SAFETY: since 3.7.15 the table has more entries than these, each a function pointer.
         let entry = |at: usize| unsafe { *table.add(at) };
-        let wanted = [
-            COLUMN_TEXT,
-            FINALIZE,
-            MPRINTF,
-            STEP,
-            PREPARE,
-            FILE_CONTROL,
-            VFS_FIND,
-            VFS_REGISTER,
-            LOG,
-            URI_BOOLEAN,
-        ];
-        if table.is_null() || wanted.iter().any(|at| entry(*at).is_null()) {
+        if table.is_null() || Api::PLACES.iter().any(|at| entry(*at).is_null()) {
             return None;
         }
-        // SAFETY: not null, and of these types by the table's declaration.
-        unsafe {
-            use std::mem::transmute;
-            Some(Api {
-                vfs_find: transmute::<*const c_void, VfsFind>(entry(VFS_FIND)),
-                vfs_register: transmute::<*const c_void, VfsRegister>(entry(VFS_REGISTER)),
-                log: transmute::<*const c_void, Log>(entry(LOG)),
-                mprintf: transmute::<*const c_void, Mprintf>(entry(MPRINTF)),
-                prepare: transmute::<*const c_void, Prepare>(entry(PREPARE)),
-                step: transmute::<*const c_void, Step>(entry(STEP)),
-                column_text: transmute::<*const c_void, ColumnText>(entry(COLUMN_TEXT)),
-                finalize: transmute::<*const c_void, Finalize>(entry(FINALIZE)),
-                file_control: transmute::<*const c_void, FileControl>(entry(FILE_CONTROL)),
-                uri_boolean: transmute::<*const c_void, UriBoolean>(entry(URI_BOOLEAN)),
-            })
-        }
+        // SAFETY: none of them is null.
+        Some(unsafe { Api::of_table(entry) })
     }
 
     /// The VFS of that name, or the default one; null where there is none.
-    pub(super) fn find(&self, name: Option<&CStr>) -> *mut sqlite::sqlite3_vfs {
+    pub(super) fn find(&self, name: Option<&CStr>) -> *mut sqlite3_vfs {
         // SAFETY: null or a C string that outlives the call.
         unsafe { (self.vfs_find)(name.map_or(std::ptr::null(), CStr::as_ptr)) }
     }
@@ -122,7 +99,7 @@ impl Api {
     ///
     /// # Safety
     /// `vfs` is complete and lives as long as the process.
-    pub(super) unsafe fn register(&self, vfs: *mut sqlite::sqlite3_vfs) -> c_int {
+    pub(super) unsafe fn register(&self, vfs: *mut sqlite3_vfs) -> c_int {
         // SAFETY: as the caller promises.
         unsafe { (self.vfs_register)(vfs, 0) }
     }
@@ -140,7 +117,7 @@ impl Api {
     /// `connection` is open and this thread may use it.
     pub(super) unsafe fn column(
         &self,
-        connection: *mut sqlite::sqlite3,
+        connection: *mut sqlite3,
         sql: &CStr,
         column: c_int,
     ) -> Vec<CString> {
@@ -168,10 +145,10 @@ impl Api {
     /// `connection` is open and this thread may use it.
     pub(super) unsafe fn file_of(
         &self,
-        connection: *mut sqlite::sqlite3,
+        connection: *mut sqlite3,
         name: &CStr,
-    ) -> *mut sqlite::sqlite3_file {
-        let mut file: *mut sqlite::sqlite3_file = std::ptr::null_mut();
+    ) -> *mut sqlite3_file {
+        let mut file: *mut sqlite3_file = std::ptr::null_mut();
         // SAFETY: as the caller promises; this operation gives a place for a pointer.
         unsafe {
             let out = (&raw mut file).cast();

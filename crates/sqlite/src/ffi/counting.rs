@@ -3,13 +3,13 @@
 //!
 //! An open file is one allocation of SQLite's: our [`OpenFile`], then the default VFS's own.
 use super::api::Api;
-use super::over_base::{OverBase, app_of, over_base, x_access};
+use super::over_base::{self, OverBase, app_of, over_base};
 use libsqlite3_sys as sqlite;
 use sqlite::{sqlite3_file, sqlite3_io_methods, sqlite3_vfs};
-use std::ffi::{CString, c_char, c_int, c_void};
+use std::ffi::{c_char, c_int, c_void};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use tantalum_base::{Error, ErrorKind, Result};
+use tantalum_base::Result;
 
 /// Counters over all files of one counting VFS: databases, journals, WALs. Clones are the same
 /// counters; they may be read from any thread.
@@ -71,32 +71,20 @@ impl Counters {
 /// Registers a counting VFS called `name` with the SQLite library linked into this program; it
 /// stays registered until the process ends. Gives its counters.
 ///
-/// A name that is taken is refused as [`ErrorKind::InvalidInput`].
+/// A name that is taken is refused as [`InvalidInput`](tantalum_base::ErrorKind::InvalidInput).
 pub fn register(name: &str) -> Result<Counters> {
-    let refuse = |why: &str| Error::new(ErrorKind::InvalidInput, format!("VFS {name:?}: {why}"));
-    let api = Api::started()?;
-    let c_name = CString::new(name).map_err(|_| refuse("not a name"))?;
-    if !api.find(Some(&c_name)).is_null() {
-        return Err(refuse("the name is taken"));
-    }
-    let base = api.find(None);
-    if base.is_null() {
-        return Err(refuse("SQLite has no default VFS"));
-    }
     let counters = Counters::default();
-    let vfs = Vfs { base, counters: counters.clone() };
-    let table = Box::leak(Box::new(sqlite3_vfs {
+    over_base::register(Api::started()?, name, |name, base| sqlite3_vfs {
         xOpen: Some(x_open),
         xDelete: Some(x_delete),
-        xAccess: Some(x_access::<Vfs>),
+        xAccess: Some(over_base::x_access::<Vfs>),
         // SAFETY: all callbacks in here take the VFS for what it is.
-        ..unsafe { over_base(c_name, vfs, |base| base + OWN_BYTES as c_int) }
-    }));
-    // SAFETY: complete and leaked.
-    match unsafe { api.register(table) } {
-        sqlite::SQLITE_OK => Ok(counters),
-        code => Err(refuse(&format!("SQLite refused it ({code})"))),
-    }
+        ..unsafe {
+            let vfs = Vfs { base, counters: counters.clone() };
+            over_base(name, vfs, |base| base + OWN_BYTES as c_int)
+        }
+    })?;
+    Ok(counters)
 }
 
 struct Vfs {
@@ -176,7 +164,7 @@ unsafe extern "C" fn x_delete(table: *mut sqlite3_vfs, name: *const c_char, sync
     // SAFETY: SQLite gives its own table and a name.
     unsafe {
         let vfs = app_of::<Vfs>(table);
-        let code = super::over_base::x_delete::<Vfs>(table, name, sync);
+        let code = over_base::x_delete::<Vfs>(table, name, sync);
         if code == sqlite::SQLITE_OK && sync != 0 {
             add(&vfs.counters.0.directory_syncs, 1);
         }

@@ -1,7 +1,9 @@
 //! What a VFS over SQLite's default one leaves to it.
+use super::api::Api;
 use libsqlite3_sys as sqlite;
 use sqlite::sqlite3_vfs;
 use std::ffi::{CString, c_char, c_int, c_void};
+use tantalum_base::{Error, ErrorKind, Result};
 
 /// What stands behind the table of a VFS that is built over the default one.
 ///
@@ -10,6 +12,33 @@ use std::ffi::{CString, c_char, c_int, c_void};
 pub(super) unsafe trait OverBase: 'static {
     /// The default VFS.
     fn base(&self) -> *mut sqlite3_vfs;
+}
+
+/// Registers the VFS called `name` of which `table` makes the table, from the name for SQLite and the
+/// default VFS. It stays registered until the process ends.
+///
+/// A name that is taken is refused as [`ErrorKind::InvalidInput`].
+pub(super) fn register(
+    api: Api,
+    name: &str,
+    table: impl FnOnce(CString, *mut sqlite3_vfs) -> sqlite3_vfs,
+) -> Result<()> {
+    let refuse = |why: &str| Error::new(ErrorKind::InvalidInput, format!("VFS {name:?}: {why}"));
+    let c_name = CString::new(name).map_err(|_| refuse("not a name"))?;
+    if !api.find(Some(&c_name)).is_null() {
+        return Err(refuse("the name is taken"));
+    }
+    let base = api.find(None);
+    if base.is_null() {
+        return Err(refuse("SQLite has no default VFS"));
+    }
+    // Leaked: SQLite may use a VFS, and threads may be inside it, until the process ends.
+    let table = Box::leak(Box::new(table(c_name, base)));
+    // SAFETY: complete and leaked.
+    match unsafe { api.register(table) } {
+        sqlite::SQLITE_OK => Ok(()),
+        code => Err(refuse(&format!("SQLite refused it ({code})"))),
+    }
 }
 
 /// A table that hands everything to `app`'s base; `xOpen`, `xDelete` and `xAccess` are missing.

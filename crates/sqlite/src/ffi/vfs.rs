@@ -11,7 +11,7 @@ use crate::opener::{Options, SharedTrace, VolumeOpener};
 use libsqlite3_sys as sqlite;
 use sqlite::{sqlite3_file, sqlite3_vfs};
 use std::collections::BTreeMap;
-use std::ffi::{CStr, CString, OsStr, c_char, c_int};
+use std::ffi::{CStr, OsStr, c_char, c_int};
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicPtr, Ordering};
@@ -35,38 +35,25 @@ pub(super) fn register_with(
     opener: impl VolumeOpener,
     options: Options,
 ) -> Result<()> {
-    let refuse = |why: &str| Error::new(ErrorKind::InvalidInput, format!("VFS {name:?}: {why}"));
-    let c_name = CString::new(name).map_err(|_| refuse("not a name"))?;
-    if !api.find(Some(&c_name)).is_null() {
-        return Err(refuse("the name is taken"));
-    }
-    let base = api.find(None);
-    if base.is_null() {
-        return Err(refuse("SQLite has no default VFS"));
-    }
-    let vfs = Vfs {
-        api,
-        base,
-        name: name.into(),
-        opener: Box::new(opener),
-        batch_atomic: options.batch_atomic,
-        trace: options.trace.map(|sink| Arc::new(Mutex::new(sink))),
-        here: AtomicPtr::default(),
-    };
-    // Leaked: SQLite may use a VFS, and threads may be inside it, until the process ends.
-    let table = Box::leak(Box::new(sqlite3_vfs {
-        xOpen: Some(x_open),
-        xDelete: Some(x_delete),
-        xAccess: Some(x_access),
-        xGetLastError: Some(x_get_last_error),
-        // SAFETY: `base` is SQLite's default VFS.
-        ..unsafe { over_base(c_name, vfs, |base| base.max(size_of::<OpenFile>() as c_int)) }
-    }));
-    // SAFETY: complete and leaked.
-    match unsafe { api.register(table) } {
-        sqlite::SQLITE_OK => Ok(()),
-        code => Err(refuse(&format!("SQLite refused it ({code})"))),
-    }
+    over_base::register(api, name, |c_name, base| {
+        let vfs = Vfs {
+            api,
+            base,
+            name: name.into(),
+            opener: Box::new(opener),
+            batch_atomic: options.batch_atomic,
+            trace: options.trace.map(|sink| Arc::new(Mutex::new(sink))),
+            here: AtomicPtr::default(),
+        };
+        sqlite3_vfs {
+            xOpen: Some(x_open),
+            xDelete: Some(x_delete),
+            xAccess: Some(x_access),
+            xGetLastError: Some(x_get_last_error),
+            // SAFETY: `base` is SQLite's default VFS.
+            ..unsafe { over_base(c_name, vfs, |base| base.max(size_of::<OpenFile>() as c_int)) }
+        }
+    })
 }
 
 /// A registered VFS.
