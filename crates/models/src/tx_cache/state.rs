@@ -38,14 +38,16 @@ pub(super) struct HeaderState {
     pub at: u64,
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) enum Phase {
+    #[default]
     Free,
     Open,
     /// Committed, and some of its pages are not written back.
     Committed,
 }
 
+#[derive(Default)]
 pub(super) struct Transaction {
     pub id: TxId,
     pub phase: Phase,
@@ -117,17 +119,6 @@ impl<P: Payload> CacheState<P> {
     pub(super) fn new(nvram: TxNvram<P>, options: &TxCacheOptions) -> Self {
         let headers = options.cache_pages + options.extended_pages;
         let free = HeaderState { usage: Use::Free, owner: NONE, at: 0 };
-        let transaction = |_| Transaction {
-            id: TxId(0),
-            phase: Phase::Free,
-            ending: false,
-            in_flight: 0,
-            pages: 0,
-            outstanding: 0,
-            staying: 0,
-            members: Vec::new(),
-            commit_number: 0,
-        };
         CacheState {
             nvram,
             headers: vec![free; headers as usize],
@@ -135,7 +126,7 @@ impl<P: Payload> CacheState<P> {
             free_headers: (0..headers).rev().collect(),
             free_frames: (0..options.cache_pages).rev().collect(),
             free_extended: (0..options.extended_pages).rev().collect(),
-            transactions: (0..options.headers).map(transaction).collect(),
+            transactions: (0..options.headers).map(|_| Transaction::default()).collect(),
             free_transactions: (0..options.headers).rev().collect(),
             by_id: FastMap::default(),
             next_id: 1,

@@ -4,7 +4,7 @@ use super::tracker::Tracker;
 use tantalum_base::PageNo;
 
 /// Counts by size.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(super) struct Exact {
     tracker: Tracker,
     reads: u64,
@@ -51,18 +51,6 @@ impl Counts {
 }
 
 impl Exact {
-    pub(super) fn new() -> Self {
-        Exact {
-            tracker: Tracker::new(),
-            reads: 0,
-            writes: 0,
-            read_hits: Counts::default(),
-            write_hits: Counts::default(),
-            write_backs: Counts::default(),
-            dirty: Counts::default(),
-        }
-    }
-
     #[inline]
     pub(super) fn request(&mut self, page: PageNo, is_write: bool) {
         let this = self.tracker.request(page, is_write, 1.0);

@@ -94,7 +94,7 @@ impl Curve {
         options: &CurveOptions,
     ) -> Result<Curve> {
         let mut inner = match options.sampling {
-            Sampling::None => Inner::Exact(Box::new(Exact::new())),
+            Sampling::None => Inner::Exact(Box::default()),
             Sampling::Rate(rate) if rate > 0.0 && rate <= 1.0 => {
                 Inner::Sampled(Box::new(Sampled::new(rate, usize::MAX, options.seed)))
             }

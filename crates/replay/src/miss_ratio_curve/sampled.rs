@@ -27,7 +27,7 @@ const GROUPS: usize = 16;
 const HASHES: f64 = 18_446_744_073_709_551_616.0;
 
 /// Estimates by size.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(super) struct Sampled {
     tracker: Tracker,
     seed: u64,
@@ -79,23 +79,12 @@ impl Sampled {
     /// Follows a share `rate` of the pages, and `pages_max` of them at the most.
     pub(super) fn new(rate: f64, pages_max: usize, seed: u64) -> Self {
         Sampled {
-            tracker: Tracker::new(),
             seed,
             threshold: (rate * HASHES) as u64,
             rate,
             pages_max,
-            followed: BinaryHeap::new(),
-            reads: 0,
-            writes: 0,
-            sampled_requests: 0,
-            read_misses: Misses::default(),
-            write_misses: Misses::default(),
             group_misses: vec![Misses::default(); GROUPS],
-            first_uses: 0.0,
-            write_backs: LogHistogram::default(),
-            write_backs_all: 0.0,
-            dirty: LogHistogram::default(),
-            dirty_all: 0.0,
+            ..Sampled::default()
         }
     }
 

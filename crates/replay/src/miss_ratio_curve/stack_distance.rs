@@ -17,7 +17,7 @@ const NEVER: u32 = u32::MAX;
 const TIMES_MIN: usize = 1 << 12;
 
 /// The order in which pages were last used.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(super) struct StackDistances {
     /// A bit a time: set where it is that of some page's last use.
     used: Vec<u64>,
@@ -33,19 +33,6 @@ pub(super) struct StackDistances {
 }
 
 impl StackDistances {
-    pub(super) fn new() -> Self {
-        let mut stack = StackDistances {
-            used: Vec::new(),
-            tree: Vec::new(),
-            page_at: Vec::new(),
-            last: Vec::new(),
-            now: 0,
-            pages: 0,
-        };
-        stack.compact();
-        stack
-    }
-
     /// Uses `page`. Its distance, or `None` the first time.
     #[inline]
     pub(super) fn access(&mut self, page: Id) -> Option<u32> {
@@ -156,7 +143,7 @@ mod tests {
     fn distances_are_those_of_a_list() {
         for (seed, pages, forgets) in [(1, 10, false), (2, 300, true), (3, 5000, false)] {
             let mut rng = Rng::new(seed);
-            let mut stack = StackDistances::new();
+            let mut stack = StackDistances::default();
             let mut list: Vec<Id> = Vec::new();
             for _ in 0..30_000 {
                 let page = rng.below(pages).min(rng.below(pages)) as Id;

@@ -25,7 +25,7 @@ pub(super) struct Use {
 }
 
 /// Follows the pages it is told of.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(super) struct Tracker {
     stack: StackDistances,
     ids: FastMap<PageNo, Id>,
@@ -35,15 +35,6 @@ pub(super) struct Tracker {
 }
 
 impl Tracker {
-    pub(super) fn new() -> Self {
-        Tracker {
-            stack: StackDistances::new(),
-            ids: FastMap::default(),
-            free: Vec::new(),
-            since_update: Vec::new(),
-        }
-    }
-
     /// Pages followed now.
     pub(super) fn pages(&self) -> usize {
         self.ids.len()

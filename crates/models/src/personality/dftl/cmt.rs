@@ -16,6 +16,7 @@ struct Translation {
 }
 
 /// Cached entries of the map.
+#[derive(Default)]
 pub(super) struct Cmt {
     capacity: usize,
     entries: FastMap<PageNo, Translation>,
@@ -30,14 +31,7 @@ pub(super) struct Cmt {
 impl Cmt {
     /// Room for `capacity` entries, half of them protected.
     pub fn new(capacity: u32) -> Self {
-        Cmt {
-            capacity: capacity as usize,
-            entries: FastMap::default(),
-            dirty: BTreeSet::new(),
-            probation: BTreeMap::new(),
-            protected: BTreeMap::new(),
-            clock: 0,
-        }
+        Cmt { capacity: capacity as usize, ..Cmt::default() }
     }
 
     /// Whether another entry needs a victim.
