@@ -98,13 +98,7 @@ impl<M: ZoneMedia> Personality<M> {
     ) -> Result<Rc<Self>> {
         spec.check(pages, &media.geometry(), media.retired().len() as u32)?;
         let blocks = Blocks::recover(media).await?.forget().await?;
-        let layer = match spec {
-            PersonalitySpec::BlockMap => Layer::BlockMap(BlockMap::new(blocks, pages)),
-            PersonalitySpec::Bast { logs } => Layer::Bast(Bast::new(blocks, pages, logs)),
-            PersonalitySpec::Fast { logs } => Layer::Fast(Fast::new(blocks, pages, logs)),
-            PersonalitySpec::Dftl { cmt } => Layer::Dftl(Dftl::new(blocks, pages, cmt)),
-        };
-        Ok(Personality::over(runtime, layer, spec, pages))
+        Personality::over(runtime, blocks, spec, pages).await
     }
 
     /// The device that `media` holds, from a scan of its spare areas.
@@ -121,6 +115,16 @@ impl<M: ZoneMedia> Personality<M> {
         // Blocks retired since it was made take from its spare ones.
         spec.check(pages, &media.geometry(), 0)?;
         let blocks = Blocks::recover(media).await?;
+        Personality::over(runtime, blocks, spec, pages).await
+    }
+
+    /// With what the layer finds on `blocks`.
+    async fn over(
+        runtime: &impl Runtime,
+        blocks: Blocks<M>,
+        spec: PersonalitySpec,
+        pages: u64,
+    ) -> Result<Rc<Self>> {
         let layer = match spec {
             PersonalitySpec::BlockMap => Layer::BlockMap(BlockMap::recover(blocks, pages).await?),
             PersonalitySpec::Bast { logs } => {
@@ -131,15 +135,6 @@ impl<M: ZoneMedia> Personality<M> {
             }
             PersonalitySpec::Dftl { cmt } => Layer::Dftl(Dftl::recover(blocks, pages, cmt).await?),
         };
-        Ok(Personality::over(runtime, layer, spec, pages))
-    }
-
-    fn over(
-        runtime: &impl Runtime,
-        layer: Layer<M>,
-        spec: PersonalitySpec,
-        pages: u64,
-    ) -> Rc<Self> {
         let limits = Limits {
             page_bytes: PAGE_BYTES as u32,
             pages,
@@ -161,7 +156,7 @@ impl<M: ZoneMedia> Personality<M> {
             statistics,
         });
         device.commands.start(&device, runtime);
-        device
+        Ok(device)
     }
 
     /// The layer and its parameters.
