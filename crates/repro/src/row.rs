@@ -22,6 +22,17 @@ pub struct Row {
 }
 
 impl Row {
+    /// What was measured, beside the paper's number; not calibrated.
+    pub fn new(
+        figure: &'static str,
+        case: impl Into<String>,
+        (metric, unit): (&'static str, &'static str),
+        paper: Option<f64>,
+        measured: f64,
+    ) -> Row {
+        Row { figure, case: case.into(), metric, unit, paper, measured, calibrated: false }
+    }
+
     /// Measured over paper; `None` where the paper has no number.
     pub fn ratio(&self) -> Option<f64> {
         self.paper.filter(|paper| *paper != 0.0).map(|paper| self.measured / paper)

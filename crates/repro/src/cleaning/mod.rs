@@ -47,21 +47,14 @@ pub fn cleaning(scale: Scale, seed: u64, progress: &mut dyn FnMut(&str)) -> Resu
             let measured = measure(&steady)?;
             let used = measured.utilisation;
             let mut row = |figure, model: Option<f64>| {
-                let row = Row {
-                    figure,
-                    case: format!("{text}, {zone_pages} pages a zone, utilisation {used:.4}"),
-                    metric: "write amplification",
-                    unit: "ratio",
-                    paper: model,
-                    measured: measured.write_amplification,
-                    calibrated: false,
-                };
-                let (case, measured) = (&row.case, row.measured);
+                let case = format!("{text}, {zone_pages} pages a zone, utilisation {used:.4}");
+                let measured = measured.write_amplification;
                 progress(&format!(
                     "{figure}: {case}: {:.3} and {measured:.3}",
                     model.unwrap_or(0.0)
                 ));
-                rows.push(row);
+                let what = ("write amplification", "ratio");
+                rows.push(Row::new(figure, case, what, model, measured));
             };
             match cleaning {
                 CleaningSpec::Fifo => row(FIFO, Some(models::fifo(used))),

@@ -4,7 +4,7 @@ use tantalum_base::{Error, ErrorKind, Result};
 use tantalum_policy::{PolicySpec, Workload};
 
 use super::super::{Progress, Row, Scale};
-use super::runs::{case, find, four_metrics, number, over};
+use super::runs::{case, find, four_metrics, over};
 use super::workload::{bank, concat, oltp, read_only};
 use tantalum_replay::buffer_replay::BufferReplayRow;
 use tantalum_replay::cache_replay::{CacheReplayOptions, CacheRow, CacheTrace, replay};
@@ -110,7 +110,7 @@ fn changing_workload(scale: Scale, rows: &mut Vec<Row>) -> Result<()> {
                 });
                 let case = format!("{policy}, {pages} pages, cost ratio 1:{ratio}");
                 let measured = counts.relative(policy, pages, ratio)?;
-                rows.push(number("Figure 5.2", case, TIME, paper, measured));
+                rows.push(Row::new("Figure 5.2", case, TIME, paper, measured));
             }
         }
     }
@@ -142,7 +142,7 @@ fn clean_list(scale: Scale, rows: &mut Vec<Row>) -> Result<()> {
         let (name, paper) = if phase % 2 == 0 { ("OLTP", 200.0) } else { ("DSS", 1_000.0) };
         let case = format!("casa 1:64, {pages} pages, phase {}, {name}", phase + 1);
         let mean = sum / f64::from(samples.max(1));
-        rows.push(number("Figure 5.3", case, ("clean list", "pages"), Some(paper), mean));
+        rows.push(Row::new("Figure 5.3", case, ("clean list", "pages"), Some(paper), mean));
         begin = end;
     }
     Ok(())
@@ -182,7 +182,7 @@ fn cost_ratios(scale: Scale, rows: &mut Vec<Row>) -> Result<()> {
                 let paper = Some(their as f64 / their_lru as f64);
                 let measured = our as f64 / lru as f64;
                 let what = (metric, "ratio to lru");
-                rows.push(number("Table 5.2", case(), what, paper, measured));
+                rows.push(Row::new("Table 5.2", case(), what, paper, measured));
             };
             let our_reads = (ours.physical_reads, lru.physical_reads);
             row("physical reads", our_reads, (reads, lru_reads));
@@ -200,7 +200,7 @@ fn cost_ratios(scale: Scale, rows: &mut Vec<Row>) -> Result<()> {
                     virtual_time(reads, writes, ratio) / virtual_time(lru_reads, lru_writes, ratio);
                 let case = format!("{policy}, {pages} pages, cost ratio 1:{ratio}");
                 let measured = counts.relative(policy, pages, ratio)?;
-                rows.push(number("Figure 5.4", case, TIME, Some(paper), measured));
+                rows.push(Row::new("Figure 5.4", case, TIME, Some(paper), measured));
             }
         }
     }
@@ -221,11 +221,11 @@ fn detection(scale: Scale, seed: u64, device: &str, paper: f64, rows: &mut Vec<R
             ("write_cost_ns", "detected cost of a write"),
         ] {
             let cost_us = casa.gauge(gauge).unwrap_or(0.0) / 1e3;
-            rows.push(number("Figure 5.5", case(), (metric, "us"), None, cost_us));
+            rows.push(Row::new("Figure 5.5", case(), (metric, "us"), None, cost_us));
         }
         let ratio = casa.gauge("write_cost_ratio").unwrap_or(0.0);
         let row =
-            number("Figure 5.5", case(), ("detected cost ratio", "ratio"), Some(paper), ratio);
+            Row::new("Figure 5.5", case(), ("detected cost ratio", "ratio"), Some(paper), ratio);
         // The program times of the X25-M were set by it.
         rows.push(Row { calibrated: device == "x25-m", ..row });
     }
@@ -233,7 +233,7 @@ fn detection(scale: Scale, seed: u64, device: &str, paper: f64, rows: &mut Vec<R
         let Some(lru) = find(&runs, "lru", run.buffer_pages) else { continue };
         let case = format!("{device}, {}", case(run));
         let time = ("execution time", "ratio to lru");
-        rows.push(number("Figure 5.6", case, time, None, run.seconds / lru.seconds));
+        rows.push(Row::new("Figure 5.6", case, time, None, run.seconds / lru.seconds));
     }
     Ok(())
 }
@@ -261,7 +261,7 @@ fn clustered(scale: Scale, seed: u64, rows: &mut Vec<Row>) -> Result<()> {
         let case = || format!("sawc over casa, {pages} pages");
         let mut row = |metric, paper, of: fn(&BufferReplayRow) -> f64| {
             let what = (metric, "ratio");
-            rows.push(number("Figure 5.7", case(), what, paper, of(sawc) / of(casa)));
+            rows.push(Row::new("Figure 5.7", case(), what, paper, of(sawc) / of(casa)));
         };
         row("page flushes", paper(1.14), |run| run.pool.physical_writes as f64);
         row("cluster switches (CSC)", paper(0.58), |run| run.pool.cluster_switches as f64);
@@ -282,9 +282,9 @@ fn read_intensive(scale: Scale, seed: u64, rows: &mut Vec<Row>) -> Result<()> {
     for run in over("mtron", &trace, &policies, sizes, seed)? {
         let case = case(&run);
         let time = ("execution time", "s");
-        rows.push(number("Figure 5.8", case.clone(), time, None, run.seconds));
+        rows.push(Row::new("Figure 5.8", case.clone(), time, None, run.seconds));
         let hits = run.pool.hit_ratio();
-        rows.push(number("Figure 5.8", case, ("hit ratio", "ratio"), None, hits));
+        rows.push(Row::new("Figure 5.8", case, ("hit ratio", "ratio"), None, hits));
     }
     Ok(())
 }

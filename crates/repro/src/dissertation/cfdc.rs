@@ -2,7 +2,7 @@
 use tantalum_base::Result;
 
 use super::super::{Progress, Row, Scale};
-use super::runs::{case, fastest, find, four_metrics, gain_percent, number, over, sizes};
+use super::runs::{case, fastest, find, four_metrics, gain_percent, over, sizes};
 use super::workload::{bank, mixed, oltp, scans};
 use tantalum_replay::buffer_replay::BufferReplayRow;
 
@@ -60,7 +60,7 @@ fn gain(
         return;
     };
     let case = format!("{} over {}, {pages} pages", our.policy, their.policy);
-    rows.push(number(figure, case, ("gain", "%"), paper, gain_percent(our, their)));
+    rows.push(Row::new(figure, case, ("gain", "%"), paper, gain_percent(our, their)));
 }
 
 /// A buffer as large as a scan, and more and more scans.
@@ -83,7 +83,7 @@ fn scan_resistance(scale: Scale, seed: u64, rows: &mut Vec<Row>) -> Result<()> {
             let case = format!("{}, {count} scans", run.policy);
             let found = run.pool.hits as f64;
             let row =
-                |what, paper, measured| number("Figure 3.6", case.clone(), what, paper, measured);
+                |what, paper, measured| Row::new("Figure 3.6", case.clone(), what, paper, measured);
             rows.push(row(("hits", "pages"), paper, found));
             let factor = run.pool.cluster_switch_factor();
             rows.push(row(("cluster-switch factor (CSF)", "ratio"), None, factor));
@@ -101,7 +101,7 @@ fn scan_resistance(scale: Scale, seed: u64, rows: &mut Vec<Row>) -> Result<()> {
         };
         let case = format!("{policy}, 200 to 1,600 scans");
         let lost = 100.0 * (1.0 - many / few);
-        rows.push(number("Figure 3.6", case, ("hits lost", "%"), paper, lost));
+        rows.push(Row::new("Figure 3.6", case, ("hits lost", "%"), paper, lost));
     }
     Ok(())
 }

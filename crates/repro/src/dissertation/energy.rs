@@ -2,7 +2,7 @@
 use tantalum_base::Result;
 
 use super::super::{Progress, Row, Scale};
-use super::runs::{CPU_NS, case, number, over, sizes};
+use super::runs::{CPU_NS, case, over, sizes};
 use super::workload::{bank, oltp};
 use crate::energy::{Consumption, DATA_DISKS, MAINBOARD, SYSTEM_DISK, data_disk};
 use tantalum_replay::buffer_replay::BufferReplayRow;
@@ -18,7 +18,7 @@ pub(in super::super) fn energy(scale: Scale, seed: u64, progress: Progress) -> R
     let idle = (MAINBOARD.idle_w + SYSTEM_DISK.idle_w) / (MAINBOARD.peak_w + SYSTEM_DISK.peak_w);
     let case_of_idle = "system without data disk".to_owned();
     let share = ("idle power over peak power", "%");
-    let mut rows = vec![number("Table 4.2", case_of_idle, share, Some(57.0), 100.0 * idle)];
+    let mut rows = vec![Row::new("Table 4.2", case_of_idle, share, Some(57.0), 100.0 * idle)];
     devices(scale, seed, progress, &mut rows)?;
     progress("figure 4.4: in place of the bank trace, mtron");
     buffer_sizes(scale, seed, &mut rows)?;
@@ -54,7 +54,7 @@ fn devices(scale: Scale, seed: u64, progress: Progress, rows: &mut Vec<Row>) -> 
         for Measured { run, taken } in runs {
             let case = format!("{device}, {}", case(run));
             let mut row = |figure, what, measured| {
-                rows.push(number(figure, case.clone(), what, None, measured));
+                rows.push(Row::new(figure, case.clone(), what, None, measured));
             };
             row("Figure 4.2", ("execution time", "s"), run.seconds);
             row("Figure 4.2", ("energy", "J"), taken.joules());
@@ -76,10 +76,10 @@ fn devices(scale: Scale, seed: u64, progress: Progress, rows: &mut Vec<Row>) -> 
         };
         let case = format!("{device}, CFDC over CFLRU");
         let faster = less(cfdc.run.seconds, cflru.run.seconds);
-        rows.push(number("Figure 4.2", case, ("gain", "%"), None, faster));
+        rows.push(Row::new("Figure 4.2", case, ("gain", "%"), None, faster));
         let case = format!("{device}, CFDC over REF");
         let spared = less(cfdc.taken.joules(), other.taken.joules());
-        rows.push(number("Figure 4.2", case, ("energy saved", "%"), saved, spared));
+        rows.push(Row::new("Figure 4.2", case, ("energy saved", "%"), saved, spared));
     }
     let mean = |device: &str, of: fn(&Measured) -> f64| {
         let runs = all.iter().find(|(name, _)| *name == device).map(|(_, runs)| runs);
@@ -89,9 +89,9 @@ fn devices(scale: Scale, seed: u64, progress: Progress, rows: &mut Vec<Row>) -> 
     let case = || "wd800aajs over x25-m, mean of the policies".to_owned();
     // "By a factor of 21 compared with HDD1"; "the corresponding energy-saving factors are 25 and 19".
     let seconds = factor(|one| one.run.seconds);
-    rows.push(number("Figure 4.2", case(), ("execution time", "ratio"), Some(21.0), seconds));
+    rows.push(Row::new("Figure 4.2", case(), ("execution time", "ratio"), Some(21.0), seconds));
     let joules = factor(|one| one.taken.joules());
-    rows.push(number("Figure 4.2", case(), ("energy", "ratio"), Some(25.0), joules));
+    rows.push(Row::new("Figure 4.2", case(), ("energy", "ratio"), Some(25.0), joules));
     Ok(())
 }
 
@@ -112,7 +112,7 @@ fn buffer_sizes(scale: Scale, seed: u64, rows: &mut Vec<Row>) -> Result<()> {
             _ => None,
         };
         let case = case(run);
-        let row = |what, measured| number("Figure 4.4", case.clone(), what, None, measured);
+        let row = |what, measured| Row::new("Figure 4.4", case.clone(), what, None, measured);
         rows.push(row(("execution time", "s"), run.seconds));
         rows.push(row(("energy", "J"), taken.joules()));
         // The time computed for a request was set by the first of the two.
@@ -128,13 +128,13 @@ fn buffer_sizes(scale: Scale, seed: u64, rows: &mut Vec<Row>) -> Result<()> {
         let less = |ours: f64, theirs: f64| 100.0 * (1.0 - ours / theirs);
         let case = || "CFDC over CFLRU, 16000 pages".to_owned();
         let faster = less(cfdc.run.seconds, cflru.run.seconds);
-        rows.push(number("Figure 4.4", case(), ("gain", "%"), Some(54.0), faster));
+        rows.push(Row::new("Figure 4.4", case(), ("gain", "%"), Some(54.0), faster));
         let spared = less(cfdc.taken.joules(), cflru.taken.joules());
-        rows.push(number("Figure 4.4", case(), ("energy saved", "%"), Some(55.0), spared));
+        rows.push(Row::new("Figure 4.4", case(), ("energy saved", "%"), Some(55.0), spared));
         // "The corresponding execution time decreased by 46.3%."
         let case = "REF, 500 to 16000 pages".to_owned();
         let shorter = less(many.run.seconds, few.run.seconds);
-        rows.push(number("Figure 4.4", case, ("execution time saved", "%"), Some(46.3), shorter));
+        rows.push(Row::new("Figure 4.4", case, ("execution time saved", "%"), Some(46.3), shorter));
     }
     Ok(())
 }

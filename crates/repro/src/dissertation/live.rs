@@ -14,7 +14,6 @@ use tantalum_runtime::Live;
 use tantalum_runtime::live::LiveOptions;
 
 use super::super::{Progress, Row, Scale};
-use super::runs::number;
 use super::workload::bank;
 use tantalum_replay::cache_replay::CacheTrace;
 
@@ -149,7 +148,7 @@ fn detect(path: &Path, trace: &CacheTrace) -> Result<Vec<Row>> {
             _ => return None,
         };
         let case = format!("live, {how}, 1000 pages");
-        Some(number("Figure 5.5", case, (metric, unit), None, gauge.value * scale))
+        Some(Row::new("Figure 5.5", case, (metric, unit), None, gauge.value * scale))
     });
     Ok(rows.collect())
 }

@@ -93,20 +93,9 @@ pub(super) fn gain_percent(row: &BufferReplayRow, than: &BufferReplayRow) -> f64
     100.0 * (1.0 - row.seconds / than.seconds)
 }
 
-/// A number of a figure.
-pub(super) fn number(
-    figure: &'static str,
-    case: String,
-    (metric, unit): (&'static str, &'static str),
-    paper: Option<f64>,
-    measured: f64,
-) -> Row {
-    Row { figure, case, metric, unit, paper, measured, calibrated: false }
-}
-
 /// What figures 3.5, 3.7, 3.8 and 5.7 plot of a run: time, flushes, cluster switches, hits.
 pub(super) fn four_metrics(figure: &'static str, case: &str, run: &BufferReplayRow) -> [Row; 5] {
-    let row = |what, measured| number(figure, case.to_owned(), what, None, measured);
+    let row = |what, measured| Row::new(figure, case.to_owned(), what, None, measured);
     [
         row(("execution time", "s"), run.seconds),
         row(("page flushes", "pages"), run.pool.physical_writes as f64),

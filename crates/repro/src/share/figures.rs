@@ -165,7 +165,7 @@ impl Compared {
         measured: f64,
     ) -> Row {
         let case = format!("{}, {what}", self.case);
-        Row { figure, case, metric, unit, paper, measured, calibrated: false }
+        Row::new(figure, case, (metric, unit), paper, measured)
     }
 }
 

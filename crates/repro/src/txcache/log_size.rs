@@ -21,24 +21,12 @@ pub(super) fn run(setup: &Setup, progress: Progress) -> Result<Vec<Row>> {
                 let case = format!("{}, {}, {mib} MiB", trace.name, device.name());
                 progress(&format!("figures 6 and 7: {case}"));
                 let measured = measure(device, &setup.sizes, trace)?;
-                let row = |figure, metric, unit, measured| Row {
-                    figure,
-                    case: case.clone(),
-                    metric,
-                    unit,
-                    paper: None,
-                    measured,
-                    calibrated: false,
-                };
-                rows.push(row(
-                    "Figure 6",
-                    "throughput",
-                    "transactions/s",
-                    measured.transactions_per_s,
-                ));
-                rows.push(row("Figure 7", "erased", "pages", measured.pages_erased));
+                let row = |figure, what, measured| Row::new(figure, &*case, what, None, measured);
+                let throughput = measured.transactions_per_s;
+                rows.push(row("Figure 6", ("throughput", "transactions/s"), throughput));
+                rows.push(row("Figure 7", ("erased", "pages"), measured.pages_erased));
                 if measured.parts > 1.0 {
-                    rows.push(row("Figure 6", "parts", "a transaction", measured.parts));
+                    rows.push(row("Figure 6", ("parts", "a transaction"), measured.parts));
                 }
             }
         }

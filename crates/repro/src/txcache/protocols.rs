@@ -116,7 +116,7 @@ pub(super) fn percent(
     paper: Option<f64>,
     measured: f64,
 ) -> Row {
-    Row { figure, case, metric, unit: "%", paper, measured, calibrated: false }
+    Row::new(figure, case, (metric, "%"), paper, measured)
 }
 
 /// Runs all devices on all traces.
@@ -142,21 +142,14 @@ pub(super) fn compare(setup: &Setup, progress: Progress) -> Result<Vec<Compared>
 
 /// What `device` did on `trace`: the bars of both figures, which the paper gives as pictures.
 pub(super) fn absolute(trace: &str, device: Device, measured: &Measured) -> Vec<Row> {
-    let row = |figure, metric, unit, measured| Row {
-        figure,
-        case: format!("{trace}, {}", device.name()),
-        metric,
-        unit,
-        paper: None,
-        measured,
-        calibrated: false,
-    };
+    let case = format!("{trace}, {}", device.name());
+    let row = |figure, what, measured| Row::new(figure, &*case, what, None, measured);
     let mut rows = vec![
-        row("Figure 4", "throughput", "transactions/s", measured.transactions_per_s),
-        row("Figure 5", "flash writes", "pages", measured.pages_programmed),
+        row("Figure 4", ("throughput", "transactions/s"), measured.transactions_per_s),
+        row("Figure 5", ("flash writes", "pages"), measured.pages_programmed),
     ];
     if measured.parts > 1.0 {
-        rows.push(row("Figure 4", "parts", "a transaction", measured.parts));
+        rows.push(row("Figure 4", ("parts", "a transaction"), measured.parts));
     }
     rows
 }

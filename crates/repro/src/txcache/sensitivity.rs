@@ -59,15 +59,9 @@ fn fast_link(setup: &Setup, trace: &Rc<Trace>, progress: Progress) -> Result<Vec
         [(pages / 2, on(cache(pages / 2))?), (pages, tx_cache), (8 * pages, on(cache(8 * pages))?)]
     {
         let mib = (u64::from(pages) * 4096) >> 20;
-        rows.push(Row {
-            figure: "Figure 6",
-            case: format!("{name}, TxCache, {mib} MiB, {link}"),
-            metric: "throughput",
-            unit: "transactions/s",
-            paper: None,
-            measured: measured.transactions_per_s,
-            calibrated: false,
-        });
+        let case = format!("{name}, TxCache, {mib} MiB, {link}");
+        let what = ("throughput", "transactions/s");
+        rows.push(Row::new("Figure 6", case, what, None, measured.transactions_per_s));
     }
     Ok(rows)
 }
