@@ -6,13 +6,16 @@ use std::rc::Rc;
 use tantalum_base::{Error, ErrorKind, PageDevice, PageNo, Payload, Result, Rng, Stamp};
 use tantalum_models::{DeviceConfig, DeviceSpec, SimulatedSsd};
 use tantalum_runtime::virtual_time::Schedule;
-use tantalum_runtime::{JoinHandle, Runtime, Virtual};
+use tantalum_runtime::{Runtime, Virtual, spawn_all};
 use tantalum_trace::{OpenOptions, shared};
 
 use crate::device_replay::{Age, DeviceReplayOptions, DeviceTrace, Expected, age_bare, replay};
 
 /// What is measured: an SSD, and its link.
 pub(crate) type Device = SimulatedSsd<Virtual, Stamp>;
+
+/// What stands still in a deadlock.
+pub(crate) const A_LOAD: &str = "a simulated load";
 
 /// What is asked of random writes with cleaning active.
 pub const TARGET_PAGES_PER_S: f64 = 1e6;
@@ -63,7 +66,7 @@ pub fn measure(options: &DeviceSpeedOptions) -> Result<DeviceSpeed> {
             Ok::<_, Error>((device, expected))
         }
     };
-    let (device, expected) = finish(&runtime, build)??;
+    let (device, expected) = runtime.finish(A_LOAD, build)?;
     let mut best = None::<DeviceSpeed>;
     for round in 0..options.rounds {
         let speed = measure_round(&runtime, &device, &expected, options, u64::from(round))?;
@@ -71,7 +74,7 @@ pub fn measure(options: &DeviceSpeedOptions) -> Result<DeviceSpeed> {
             best = Some(speed);
         }
     }
-    finish(&runtime, read_back(Rc::clone(&device), expected))??;
+    runtime.finish(A_LOAD, read_back(Rc::clone(&device), expected))?;
     runtime.drop_tasks();
     best.ok_or_else(|| Error::new(ErrorKind::InvalidInput, "a measurement needs a round"))
 }
@@ -96,7 +99,7 @@ fn measure_round(
         }
     };
     let start_s = cpu_seconds();
-    finish(runtime, load)??;
+    runtime.finish(A_LOAD, load)?;
     let seconds = cpu_seconds() - start_s;
     let end = device.device().ftl().statistics();
     Ok(DeviceSpeed {
@@ -119,27 +122,22 @@ async fn write_at_random<D: PageDevice<Page = Stamp>>(
 ) -> Result<()> {
     let left = Rc::new(Cell::new(options.writes));
     let pages = device.limits().pages;
-    let clients: Vec<JoinHandle<Result<()>>> = (0..options.clients)
-        .map(|client| {
-            let (device, expected) = (Rc::clone(device), Rc::clone(expected));
-            let left = Rc::clone(&left);
-            let mut rng = Rng::split(round << 32 | u64::from(client), "random writes");
-            runtime.spawn("client", async move {
-                while let Some(rest) = left.get().checked_sub(1) {
-                    left.set(rest);
-                    let page = PageNo(rng.below(pages));
-                    // Link and device serve writes in the order in which they come.
-                    let stamp = expected.borrow_mut().write_one(page);
-                    device.write(page, std::slice::from_ref(&stamp), None).await?;
-                }
-                Ok(())
-            })
-        })
-        .collect();
-    for client in clients {
-        client.await?;
-    }
-    Ok(())
+    let client = |client| {
+        let (device, expected) = (Rc::clone(device), Rc::clone(expected));
+        let left = Rc::clone(&left);
+        let mut rng = Rng::split(round << 32 | u64::from(client), "random writes");
+        async move {
+            while let Some(rest) = left.get().checked_sub(1) {
+                left.set(rest);
+                let page = PageNo(rng.below(pages));
+                // Link and device serve writes in the order in which they come.
+                let stamp = expected.borrow_mut().write_one(page);
+                device.write(page, std::slice::from_ref(&stamp), None).await?;
+            }
+            Ok(())
+        }
+    };
+    spawn_all(runtime, "client", (0..options.clients).map(client)).await
 }
 
 async fn read_back(device: Rc<Device>, expected: Rc<RefCell<Expected>>) -> Result<()> {
@@ -155,14 +153,6 @@ async fn read_back(device: Rc<Device>, expected: Rc<RefCell<Expected>>) -> Resul
         first += len;
     }
     Ok(())
-}
-
-pub(crate) fn finish<T: 'static>(
-    runtime: &Virtual,
-    future: impl Future<Output = T> + 'static,
-) -> Result<T> {
-    let deadlock = |deadlock| Error::with_source(ErrorKind::Corrupt, "a simulated load", deadlock);
-    runtime.run(future).map_err(deadlock)
 }
 
 /// Processor time of this process: what else runs on the machine does not count.

@@ -6,7 +6,7 @@ use tantalum_models::DeviceConfig;
 use tantalum_runtime::Virtual;
 use tantalum_runtime::virtual_time::Schedule;
 
-use crate::device_bench::{Device, cpu_seconds, finish};
+use crate::device_bench::{A_LOAD, Device, cpu_seconds};
 
 /// What a full device may take: 4 GB for the 480 GB of the DuraSSD paper (section 3.1.2).
 pub const TARGET_BYTES: u64 = 4_000_000_000;
@@ -46,13 +46,13 @@ pub fn measure(device: &str, rewritten: f64) -> Result<DeviceMemory> {
         let runtime = runtime.clone();
         async move { config.build(&runtime, 1).await }
     };
-    let device: Rc<Device> = finish(&runtime, build)??;
+    let device: Rc<Device> = runtime.finish(A_LOAD, build)?;
     let pages = device.limits().pages;
     let plan = Plan { pages, rewritten };
     let start_s = cpu_seconds();
-    finish(&runtime, write(Rc::clone(&device), plan))??;
+    runtime.finish(A_LOAD, write(Rc::clone(&device), plan))?;
     let written_s = cpu_seconds();
-    finish(&runtime, read_back(Rc::clone(&device), plan))??;
+    runtime.finish(A_LOAD, read_back(Rc::clone(&device), plan))?;
     let read_s = cpu_seconds();
     let geometry = device.device().ftl().media().geometry();
     let measured = DeviceMemory {

@@ -2,11 +2,9 @@
 //! and sequential reads and writes.
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
-use tantalum_base::{Error, ErrorKind, PAGE_BYTES, PageDevice, PageNo, Payload};
-use tantalum_base::{Result, Rng, Stamp};
+use tantalum_base::{PAGE_BYTES, PageDevice, PageNo, Payload, Result, Rng, Stamp};
 use tantalum_models::DeviceSpec;
-use tantalum_runtime::virtual_time::Schedule;
-use tantalum_runtime::{JoinHandle, Runtime, Virtual};
+use tantalum_runtime::{Runtime, Virtual, spawn_all};
 
 use super::{Progress, Row, Scale};
 use tantalum_replay::device_replay::{Age, Device, Expected, age_device};
@@ -104,23 +102,17 @@ fn measure(figure: &Figure, scale: Scale, seed: u64) -> Result<f64> {
     let used = figure.device == "x25-m" && figure.order == Order::Random;
     let rounds_max = if used { 20 } else { 0 };
     let age = Age { rounds_max, ..Age::default() };
-    let runtime = Virtual::new(Schedule::Fifo);
     let load = Load { order: figure.order, write: figure.write, requests };
-    let (clock, in_flight) = (runtime.clone(), figure.in_flight);
-    let run = async move {
-        let device: Rc<Device> = spec.build(&clock, seed).await?.device;
+    let in_flight = figure.in_flight;
+    Virtual::alone("a load on a simulated device", move |runtime| async move {
+        let device: Rc<Device> = spec.build(&runtime, seed).await?.device;
         // A disk's pages are too many to remember, and it needs no aging.
         let known = if disk { 0 } else { device.limits().pages };
         let expected = Rc::new(RefCell::new(Expected::new(known)));
-        age_device(&clock, &device, &expected, &age, seed).await?;
+        age_device(&runtime, &device, &expected, &age, seed).await?;
         device.flush().await?;
-        load.run(&clock, &device, in_flight, seed).await
-    };
-    let per_second = runtime.run(run).map_err(|deadlock| {
-        Error::with_source(ErrorKind::Corrupt, "a load on a simulated device", deadlock)
-    })?;
-    runtime.drop_tasks();
-    per_second
+        load.run(&runtime, &device, in_flight, seed).await
+    })
 }
 
 /// Pages of a read in order; a write in order is as many commands of a page at once.
@@ -147,33 +139,29 @@ impl Load {
         let start_ns = runtime.now_ns();
         let next = Rc::new(Cell::new(0));
         let rng = Rc::new(RefCell::new(Rng::split(seed, "data sheet")));
-        let clients: Vec<JoinHandle<Result<()>>> = (0..in_flight)
-            .map(|_| {
-                let (device, next, rng) = (Rc::clone(device), Rc::clone(&next), Rc::clone(&rng));
-                runtime.spawn("client", async move {
-                    while next.get() < self.requests {
-                        let in_order = self.order == Order::Sequential;
-                        let len = if in_order && !self.write { READ_PAGES } else { 1 };
-                        let count = next.replace(next.get() + len);
-                        let page = match self.order {
-                            Order::Random => rng.borrow_mut().below(pages),
-                            Order::Sequential => count % (pages - len + 1),
-                        };
-                        let page = PageNo(page);
-                        if self.write {
-                            device.write(page, &[Stamp::new(page, count)], None).await?;
-                        } else {
-                            let mut out = vec![Stamp::zero(); len as usize];
-                            device.read(page, &mut out, None).await?;
-                        }
+        let client = |_| {
+            let (device, next, rng) = (Rc::clone(device), Rc::clone(&next), Rc::clone(&rng));
+            async move {
+                while next.get() < self.requests {
+                    let in_order = self.order == Order::Sequential;
+                    let len = if in_order && !self.write { READ_PAGES } else { 1 };
+                    let count = next.replace(next.get() + len);
+                    let page = match self.order {
+                        Order::Random => rng.borrow_mut().below(pages),
+                        Order::Sequential => count % (pages - len + 1),
+                    };
+                    let page = PageNo(page);
+                    if self.write {
+                        device.write(page, &[Stamp::new(page, count)], None).await?;
+                    } else {
+                        let mut out = vec![Stamp::zero(); len as usize];
+                        device.read(page, &mut out, None).await?;
                     }
-                    Ok(())
-                })
-            })
-            .collect();
-        for client in clients {
-            client.await?;
-        }
+                }
+                Ok(())
+            }
+        };
+        spawn_all(runtime, "client", (0..in_flight).map(client)).await?;
         Ok(self.requests as f64 * 1e9 / (runtime.now_ns() - start_ns) as f64)
     }
 }

@@ -4,7 +4,7 @@ use std::cell::{Cell, RefCell};
 use std::rc::Rc;
 use tantalum_base::{Error, ErrorKind, PageDevice, PageNo, PageRange, Payload, Result, Rng, Stamp};
 use tantalum_runtime::sync::WaitQueue;
-use tantalum_runtime::{JoinHandle, Runtime, Virtual};
+use tantalum_runtime::{Runtime, Virtual, spawn_all};
 
 use tantalum_replay::device_replay::Expected;
 
@@ -104,16 +104,12 @@ pub async fn run<D: PageDevice<Page = Stamp>>(
         inode_dirty: Cell::new(false),
         journal_next: Cell::new(0),
     });
-    let tasks: Vec<JoinHandle<Result<()>>> = (0..load.clients)
-        .map(|client| {
-            let clients = Rc::clone(&clients);
-            let rng = Rng::split(seed, &format!("client {client}"));
-            runtime.spawn("client", async move { clients.serve(rng, places).await })
-        })
-        .collect();
-    for task in tasks {
-        task.await?;
-    }
+    let client = |client| {
+        let clients = Rc::clone(&clients);
+        let rng = Rng::split(seed, &format!("client {client}"));
+        async move { clients.serve(rng, places).await }
+    };
+    spawn_all(runtime, "client", (0..load.clients).map(client)).await?;
     let seconds = (clients.end_ns.get() - clients.start_ns.get()) as f64 / 1e9;
     Ok(load.requests as f64 / seconds)
 }

@@ -2,16 +2,17 @@
 //!
 //! No paper has this table; `docs/devices/ftl-personalities.md` has what was measured.
 use std::rc::Rc;
-use tantalum_base::{Error, ErrorKind, PageDevice, PageNo, Result, Rng, Stamp};
+use tantalum_base::{PageDevice, PageNo, Result, Rng, Stamp};
 use tantalum_ftl::{Ftl, FtlOptions};
 use tantalum_models::personality::PersonalityConfig;
-use tantalum_runtime::virtual_time::Schedule;
 use tantalum_runtime::{DeviceKind, Runtime, Virtual};
 
 use super::{Row, Scale};
 
 const FIGURE: &str = "translation layers";
 const BLOCK_PAGES: u64 = 64;
+/// What stands still in a deadlock.
+const A_LOAD: &str = "a load on a translation layer";
 
 /// The layers; pages, over-provisioning and blocks are the same for all.
 const LAYERS: [&str; 5] =
@@ -93,8 +94,7 @@ pub fn personalities(scale: Scale, seed: u64, progress: &mut dyn FnMut(&str)) ->
             let mut row = |metric, unit, measured| {
                 let case = format!("{layer}, {load}");
                 progress(&format!("{case}: {metric} {measured:.3} {unit}"));
-                let (figure, calibrated) = (FIGURE, false);
-                rows.push(Row { figure, case, metric, unit, paper: None, measured, calibrated });
+                rows.push(Row::new(FIGURE, case, (metric, unit), None, measured));
             };
             row("write amplification", "ratio", spent.programs as f64 / writes as f64);
             row("erases", "per 1000 writes", 1000.0 * spent.erases as f64 / writes as f64);
@@ -111,9 +111,7 @@ fn config(layer: &str, pages: u64) -> Result<PersonalityConfig> {
 
 fn personality(layer: &str, order: Order, pages: u64, writes: u64, seed: u64) -> Result<Spent> {
     let config = config(layer, pages)?;
-    let runtime = Virtual::new(Schedule::Fifo);
-    let clock = runtime.clone();
-    let load = async move {
+    Virtual::alone(A_LOAD, move |clock| async move {
         let zones = config.new_zones::<_, Stamp>(&clock, seed)?;
         let device = config.kind().make(&clock, zones).await?;
         for page in (0..pages).map(PageNo) {
@@ -131,16 +129,13 @@ fn personality(layer: &str, order: Order, pages: u64, writes: u64, seed: u64) ->
             erases: after.erases - before.erases,
             seconds: (clock.now_ns() - start_ns) as f64 / 1e9,
         })
-    };
-    runtime.run(load).map_err(deadlock)?
+    })
 }
 
 /// The page-mapping FTL on the same flash, as much of it as DFTL has.
 fn page_map(order: Order, pages: u64, writes: u64, seed: u64) -> Result<Spent> {
     let config = config("dftl:cmt=4k", pages)?;
-    let runtime = Virtual::new(Schedule::Fifo);
-    let clock = runtime.clone();
-    let load = async move {
+    Virtual::alone(A_LOAD, move |clock| async move {
         let zones = config.new_zones::<_, Stamp>(&clock, seed)?;
         let ftl = Ftl::format(zones, FtlOptions::new(pages)).await?;
         let cleaner = Rc::clone(&ftl);
@@ -162,12 +157,5 @@ fn page_map(order: Order, pages: u64, writes: u64, seed: u64) -> Result<Spent> {
             erases: after.zone_resets - before.zone_resets,
             seconds: (clock.now_ns() - start_ns) as f64 / 1e9,
         })
-    };
-    let spent = runtime.run(load).map_err(deadlock)?;
-    runtime.drop_tasks();
-    spent
-}
-
-fn deadlock(deadlock: tantalum_runtime::virtual_time::Deadlock) -> Error {
-    Error::with_source(ErrorKind::Corrupt, "a load on a translation layer", deadlock)
+    })
 }

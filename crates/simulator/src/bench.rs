@@ -2,7 +2,7 @@
 use std::future::Future;
 use std::panic::AssertUnwindSafe;
 use std::rc::Rc;
-use tantalum_base::{Error, ErrorKind};
+use tantalum_base::Error;
 use tantalum_media::{CutPlan, PowerCut, ZoneMedia};
 use tantalum_models::Nvram;
 use tantalum_runtime::virtual_time::Schedule;
@@ -173,14 +173,12 @@ impl<R: Rig, K: Tested<Powered<R::Media>>> Bench<R, K> {
         let runtime = Virtual::new(Schedule::Fifo);
         let media = self.rig.open(&runtime);
         let (damage, uncertain) = (self.damage.clone(), self.damage.uncertain());
-        let looked = runtime.run(async move {
+        runtime.finish("looking", async move {
             for (zone, epoch) in uncertain {
                 damage.found(zone, epoch, &media.scan(zone, 0, Some(epoch)).await?);
             }
             Ok(())
-        });
-        looked
-            .map_err(|deadlock| Error::with_source(ErrorKind::Corrupt, "looking", deadlock))??;
+        })?;
         self.rig.power_off(&runtime)?;
         let strike_slot = self.rig.striker();
         for strike in strikes {

@@ -3,7 +3,7 @@ use std::cell::{Cell, RefCell};
 use std::rc::Rc;
 use tantalum_base::{Error, ErrorKind, PageDevice, PageNo, PageRange, Payload, Result, Stamp};
 use tantalum_runtime::sync::WaitQueue;
-use tantalum_runtime::{JoinHandle, Runtime};
+use tantalum_runtime::{JoinHandle, Runtime, spawn_all};
 
 use super::image::{self, Image};
 use super::layout::Layout;
@@ -222,24 +222,18 @@ impl<R: Runtime, D: PageDevice<Page = Stamp>> DoubleWrite<R, D> {
 
     /// All at once, as asynchronous I/O does; neighbours are not written together.
     async fn write_homes(self: &Rc<Self>, batch: &[(u64, u32)]) -> Result<()> {
-        let writes: Vec<JoinHandle<Result<()>>> = batch
-            .iter()
-            .map(|&(page, version)| {
-                let engine = Rc::clone(self);
-                self.runtime.spawn("write of a home", async move {
-                    let home = engine.layout.home(page);
-                    let mut stamps = Vec::with_capacity(home.pages as usize);
-                    image::push(home, u64::from(version), &mut stamps);
-                    engine.count(|counts| counts.home_pages += home.pages);
-                    let most = engine.device.limits().atomic_write_pages_max.max(1) as usize;
-                    write_parts(&*engine.device, home.first, &stamps, most).await
-                })
-            })
-            .collect();
-        for write in writes {
-            write.await?;
-        }
-        Ok(())
+        let write = |&(page, version): &(u64, u32)| {
+            let engine = Rc::clone(self);
+            async move {
+                let home = engine.layout.home(page);
+                let mut stamps = Vec::with_capacity(home.pages as usize);
+                image::push(home, u64::from(version), &mut stamps);
+                engine.count(|counts| counts.home_pages += home.pages);
+                let most = engine.device.limits().atomic_write_pages_max.max(1) as usize;
+                write_parts(&*engine.device, home.first, &stamps, most).await
+            }
+        };
+        spawn_all(&self.runtime, "write of a home", batch.iter().map(write)).await
     }
 
     /// A share is durable with everything before it: the area needs no flush, and may be used again

@@ -1,6 +1,6 @@
 //! A file that loses power.
 use super::{IoFault, LARGE_SLOTS_PER_ZONE, LARGE_ZONES, Rig, Size};
-use tantalum_base::{Error, ErrorKind, PAGE_BYTES, Result, Rng, SlotNo};
+use tantalum_base::{PAGE_BYTES, Result, Rng, SlotNo};
 use tantalum_media::block_store::{CrashOptions, CrashStore, CutStyle, LostBlocks, MemoryStore};
 use tantalum_media::file_zones::anchor_area_bytes;
 use tantalum_media::{CutPlan, FileZones, FileZonesOptions};
@@ -109,7 +109,7 @@ impl Rig for FileRig {
     fn power_off(&mut self, runtime: &Virtual) -> Result<()> {
         let Some(store) = self.store.take() else { return Ok(()) };
         let mut rng = Rng::new(self.rng.next_u64());
-        let cut = runtime.run(async move { store.cut(&mut rng, CutStyle::Random).await });
-        cut.map_err(|deadlock| Error::with_source(ErrorKind::Corrupt, "cutting power", deadlock))?
+        let cut = async move { store.cut(&mut rng, CutStyle::Random).await };
+        runtime.finish("cutting power", cut)
     }
 }

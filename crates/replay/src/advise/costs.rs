@@ -1,9 +1,8 @@
 //! What one physical read and one physical write cost on a device that is in steady use.
 use std::cell::RefCell;
 use std::rc::Rc;
-use tantalum_base::{Error, ErrorKind, PageDevice, PageNo, Payload, Result, Rng, Stamp};
+use tantalum_base::{PageDevice, PageNo, Payload, Result, Rng, Stamp};
 use tantalum_models::{DeviceSpec, SimulatedDevice};
-use tantalum_runtime::virtual_time::Schedule;
 use tantalum_runtime::{Runtime, Virtual};
 
 use crate::device_replay::{Age, Expected, age_device};
@@ -32,17 +31,11 @@ impl DeviceCosts {
     /// # Errors
     /// The device's; `Corrupt` where a read does not give back what was written.
     pub fn measure(spec: &DeviceSpec, seed: u64) -> Result<DeviceCosts> {
-        let runtime = Virtual::new(Schedule::Fifo);
-        let run = {
-            let (runtime, spec) = (runtime.clone(), spec.clone());
-            async move { Measurement::on(&runtime, &spec, seed).await?.costs().await }
-        };
-        let costs = runtime.run(run).map_err(|deadlock| {
-            let context = format!("measuring {}", spec.name());
-            Error::with_source(ErrorKind::Corrupt, context, deadlock)
-        })?;
-        runtime.drop_tasks();
-        costs
+        let what = format!("measuring {}", spec.name());
+        let spec = spec.clone();
+        Virtual::alone(what, move |runtime| async move {
+            Measurement::on(&runtime, &spec, seed).await?.costs().await
+        })
     }
 
     /// Seconds that so many physical reads and scattered writes take one after the other.

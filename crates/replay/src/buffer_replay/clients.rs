@@ -4,7 +4,7 @@ use std::rc::Rc;
 use std::sync::Arc;
 use tantalum_base::{PageDevice, PageNo, Result, Stamp};
 use tantalum_buffer::{Intent, Pool};
-use tantalum_runtime::{JoinHandle, Runtime, Virtual};
+use tantalum_runtime::{Runtime, Virtual, spawn_all};
 
 use super::BufferReplayOptions;
 use crate::cache_replay::CacheTrace;
@@ -38,16 +38,11 @@ pub(super) async fn run<D: PageDevice<Page = Stamp> + 'static>(
         device_pages: pool.device().limits().pages,
         cpu_ns: options.cpu_ns,
     });
-    let clients: Vec<JoinHandle<Result<()>>> = (0..options.clients)
-        .map(|_| {
-            let replay = Rc::clone(&replay);
-            runtime.spawn("client", async move { replay.serve().await })
-        })
-        .collect();
-    for client in clients {
-        client.await?;
-    }
-    Ok(())
+    let client = |_| {
+        let replay = Rc::clone(&replay);
+        async move { replay.serve().await }
+    };
+    spawn_all(runtime, "client", (0..options.clients).map(client)).await
 }
 
 impl<D: PageDevice<Page = Stamp>> Replay<D> {

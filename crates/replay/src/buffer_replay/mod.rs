@@ -29,7 +29,6 @@ use tantalum_base::{Error, ErrorKind, PageDevice, Result};
 use tantalum_buffer::Pool;
 use tantalum_models::DeviceSpec;
 use tantalum_policy::{PolicySpec, Workload};
-use tantalum_runtime::virtual_time::Schedule;
 use tantalum_runtime::{Runtime, Virtual};
 
 use crate::cache_replay::CacheTrace;
@@ -98,20 +97,14 @@ fn replay_one(
     run: &BufferRun,
     options: &BufferReplayOptions,
 ) -> Result<BufferReplayRow> {
-    let runtime = Virtual::new(Schedule::Fifo);
-    let future = {
-        let (runtime, trace) = (runtime.clone(), Arc::clone(trace));
-        let (run, options) = (run.clone(), options.clone());
-        async move { replay_on(&runtime, &trace, &run, &options).await }
-    };
-    let row = runtime.run(future).map_err(|deadlock| {
-        let (policy, device) = (run.policy.text(), run.device.name());
-        let context = format!("replay of {} through {policy} over {device}", trace.name);
-        Error::with_source(ErrorKind::Corrupt, context, deadlock)
-    })?;
-    // Tasks hold the device, the device holds the runtime: without this neither would go.
-    runtime.drop_tasks();
-    row
+    let what = format!(
+        "replay of {} through {} over {}",
+        trace.name,
+        run.policy.text(),
+        run.device.name()
+    );
+    let (trace, run, options) = (Arc::clone(trace), run.clone(), options.clone());
+    Virtual::alone(what, |runtime| async move { replay_on(&runtime, &trace, &run, &options).await })
 }
 
 async fn replay_on(

@@ -3,7 +3,7 @@ use std::cell::{Cell, RefCell};
 use std::rc::Rc;
 use tantalum_base::{PageDevice, PageNo, PageRange, Result, Rng, Stamp};
 use tantalum_models::SimulatedDevice;
-use tantalum_runtime::{DeviceCounters, JoinHandle, LifeCycle, Runtime, Virtual};
+use tantalum_runtime::{DeviceCounters, LifeCycle, Virtual, spawn_all};
 
 use super::Device;
 use super::expected::Expected;
@@ -40,26 +40,19 @@ pub async fn age(
     age: &Age,
     seed: u64,
 ) -> Result<()> {
+    macro_rules! age_it {
+        ($device:expr) => {
+            age_bare(runtime, $device, expected, age, seed).await
+        };
+    }
     match device {
         SimulatedDevice::Disk(_) => Ok(()),
-        SimulatedDevice::Ssd(device) => {
-            age_bare(runtime, device.device(), expected, age, seed).await
-        }
-        SimulatedDevice::TxSsd(device) => {
-            age_bare(runtime, device.device(), expected, age, seed).await
-        }
-        SimulatedDevice::Wal(device) => {
-            age_bare(runtime, device.device(), expected, age, seed).await
-        }
-        SimulatedDevice::Shadow(device) => {
-            age_bare(runtime, device.device(), expected, age, seed).await
-        }
-        SimulatedDevice::Hybrid(device) => {
-            age_bare(runtime, device.device(), expected, age, seed).await
-        }
-        SimulatedDevice::Personality(device) => {
-            age_bare(runtime, device, expected, age, seed).await
-        }
+        SimulatedDevice::Ssd(linked) => age_it!(linked.device()),
+        SimulatedDevice::TxSsd(linked) => age_it!(linked.device()),
+        SimulatedDevice::Wal(linked) => age_it!(linked.device()),
+        SimulatedDevice::Shadow(linked) => age_it!(linked.device()),
+        SimulatedDevice::Hybrid(linked) => age_it!(linked.device()),
+        SimulatedDevice::Personality(device) => age_it!(device),
     }
 }
 
@@ -119,24 +112,19 @@ async fn overwrite<D: PageDevice<Page = Stamp>>(
     next: impl FnMut() -> Option<PageRange> + 'static,
 ) -> Result<()> {
     let next = Rc::new(RefCell::new(next));
-    let writers: Vec<JoinHandle<Result<()>>> = (0..WRITERS)
-        .map(|_| {
-            let (device, expected) = (Rc::clone(device), Rc::clone(expected));
-            let next = Rc::clone(&next);
-            runtime.spawn("ager", async move {
-                let mut contents = Vec::new();
-                loop {
-                    let Some(range) = (next.borrow_mut())() else { return Ok(()) };
-                    // The device serves writes in the order in which they come, so that two of
-                    // one page need not take turns.
-                    expected.borrow_mut().write(range, &mut contents);
-                    device.write(range.first, &contents, None).await?;
-                }
-            })
-        })
-        .collect();
-    for writer in writers {
-        writer.await?;
-    }
-    Ok(())
+    let writer = |_| {
+        let (device, expected) = (Rc::clone(device), Rc::clone(expected));
+        let next = Rc::clone(&next);
+        async move {
+            let mut contents = Vec::new();
+            loop {
+                let Some(range) = (next.borrow_mut())() else { return Ok(()) };
+                // The device serves writes in the order in which they come, so that two of one
+                // page need not take turns.
+                expected.borrow_mut().write(range, &mut contents);
+                device.write(range.first, &contents, None).await?;
+            }
+        }
+    };
+    spawn_all(runtime, "ager", (0..WRITERS).map(writer)).await
 }

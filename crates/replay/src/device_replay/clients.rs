@@ -3,7 +3,7 @@ use std::cell::{Cell, RefCell};
 use std::rc::Rc;
 use tantalum_base::{Limits, PageDevice, PageNo, PageRange, Payload, Result, Stamp, TxId};
 use tantalum_runtime::sync::WaitQueue;
-use tantalum_runtime::{JoinHandle, Runtime, Virtual};
+use tantalum_runtime::{Runtime, Virtual, spawn_all};
 use tantalum_trace::PageEvent;
 
 use super::expected::Expected;
@@ -55,15 +55,11 @@ impl Replay {
             transactions: options.transactions,
             tally: RefCell::new(Tally::new()?),
         });
-        let clients: Vec<JoinHandle<Result<()>>> = (0..options.clients)
-            .map(|_| {
-                let replay = Rc::clone(&replay);
-                runtime.spawn("client", async move { replay.serve().await })
-            })
-            .collect();
-        for client in clients {
-            client.await?;
-        }
+        let client = |_| {
+            let replay = Rc::clone(&replay);
+            async move { replay.serve().await }
+        };
+        spawn_all(runtime, "client", (0..options.clients).map(client)).await?;
         let tally = replay.tally.borrow().clone();
         Ok(tally)
     }

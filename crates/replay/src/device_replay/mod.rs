@@ -24,7 +24,6 @@ use std::rc::Rc;
 use tantalum_base::{Error, ErrorKind, PageDevice, Result, Stamp};
 use tantalum_models::{DeviceSpec, SimulatedDevice};
 use tantalum_runtime::Virtual;
-use tantalum_runtime::virtual_time::Schedule;
 
 pub use age::{age as age_device, age_bare};
 use clients::Replay;
@@ -63,19 +62,12 @@ pub fn replay(
     config: &DeviceSpec,
     options: &DeviceReplayOptions,
 ) -> Result<DeviceReplayRow> {
-    let runtime = Virtual::new(Schedule::Fifo);
-    let run = {
-        let (runtime, trace) = (runtime.clone(), Rc::clone(trace));
-        let (config, options) = (config.clone(), options.clone());
-        async move { replay_on(&runtime, &trace, &config, &options).await }
-    };
-    let row = runtime.run(run).map_err(|deadlock| {
-        let context = format!("replay of {} on {}", trace.name, config.name());
-        Error::with_source(ErrorKind::Corrupt, context, deadlock)
-    })?;
-    // Tasks hold the device, the device holds the runtime: without this neither would go.
-    runtime.drop_tasks();
-    row
+    let what = format!("replay of {} on {}", trace.name, config.name());
+    let (trace, config, options) = (Rc::clone(trace), config.clone(), options.clone());
+    Virtual::alone(
+        what,
+        |runtime| async move { replay_on(&runtime, &trace, &config, &options).await },
+    )
 }
 
 async fn replay_on(

@@ -1,6 +1,6 @@
 //! One device in the steady state of uniform random writes.
 use std::rc::Rc;
-use tantalum_base::{Error, ErrorKind, PageNo, Result, Rng, Stamp};
+use tantalum_base::{PageNo, Result, Rng, Stamp};
 use tantalum_ftl::{Ftl, FtlOptions, FtlStatistics};
 use tantalum_models::nand::{Nand, NandFaults, NandGeometry, NandOptions, NandTiming};
 use tantalum_models::nand_zones::{NandZones, NandZonesOptions};
@@ -78,11 +78,9 @@ pub fn measure(steady: &Steady) -> Result<Measured> {
         let programmed = data(after) - data(before);
         Ok(programmed as f64 / (after.host_pages - before.host_pages) as f64)
     };
-    let ran = runtime.run(load);
+    let write_amplification = runtime.finish("cleaning", load);
     runtime.drop_tasks();
-    let deadlock = |deadlock| Error::with_source(ErrorKind::Corrupt, "cleaning", deadlock);
-    let write_amplification = ran.map_err(deadlock)??;
-    Ok(Measured { utilisation, write_amplification })
+    Ok(Measured { utilisation, write_amplification: write_amplification? })
 }
 
 fn format(
@@ -121,6 +119,5 @@ fn format(
         cleaning: steady.cleaning,
         ..FtlOptions::new(pages)
     };
-    let deadlock = |deadlock| Error::with_source(ErrorKind::Corrupt, "formatting", deadlock);
-    runtime.run(async move { Ftl::format(media, options).await }).map_err(deadlock)?
+    runtime.finish("formatting", Ftl::format(media, options))
 }

@@ -1,8 +1,7 @@
 //! A device of the paper, used before, with a file on it.
 use std::cell::RefCell;
-use std::future::Future;
 use std::rc::Rc;
-use tantalum_base::{Error, ErrorKind, PageDevice, Result};
+use tantalum_base::{Error, PageDevice, Result};
 use tantalum_models::DeviceSpec;
 use tantalum_runtime::virtual_time::Schedule;
 use tantalum_runtime::{Runtime, Virtual};
@@ -15,6 +14,9 @@ use tantalum_replay::device_replay::{Age, Device, Expected, age_device};
 /// paper does not say; set by table 2, write-only with 128 threads and no barrier, 4 KiB: 49,009
 /// a second are what cleaning leaves of the flash's rate.
 const FILLED: f64 = 0.86;
+
+/// What stands still in a deadlock.
+const A_LOAD: &str = "a load on a simulated device";
 
 /// How much of a load is measured.
 #[derive(Clone, Copy)]
@@ -60,7 +62,7 @@ impl Rig {
                 Ok::<_, Error>((device, expected))
             }
         };
-        let (device, expected) = finish(&runtime, build)?;
+        let (device, expected) = runtime.finish(A_LOAD, build)?;
         let pages = match &*device {
             Device::Disk(_) => device.limits().pages,
             _ => (device.limits().pages as f64 * FILLED) as u64,
@@ -92,7 +94,7 @@ impl Rig {
         };
         let (runtime, seed) = (self.runtime.clone(), self.seed);
         let (device, expected) = (Rc::clone(&self.device), Rc::clone(&self.expected));
-        finish(&self.runtime, async move {
+        self.runtime.finish(A_LOAD, async move {
             device.flush().await?;
             load::run(&runtime, &device, &expected, load, seed).await
         })
@@ -104,13 +106,4 @@ impl Drop for Rig {
         // Tasks hold the device, the device holds the runtime: without this neither would go.
         self.runtime.drop_tasks();
     }
-}
-
-fn finish<T: 'static>(
-    runtime: &Virtual,
-    future: impl Future<Output = Result<T>> + 'static,
-) -> Result<T> {
-    runtime.run(future).map_err(|deadlock| {
-        Error::with_source(ErrorKind::Corrupt, "a load on a simulated device", deadlock)
-    })?
 }

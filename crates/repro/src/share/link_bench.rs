@@ -4,8 +4,7 @@ use std::rc::Rc;
 use tantalum_base::{Error, ErrorKind, Result, Stamp};
 use tantalum_hosts::double_write::{DoubleWrite, DoubleWriteOptions, Form, HostStatistics};
 use tantalum_models::{DeviceConfig, SimulatedSsd};
-use tantalum_runtime::virtual_time::Schedule;
-use tantalum_runtime::{JoinHandle, Runtime, Virtual};
+use tantalum_runtime::{Runtime, Virtual, spawn_all};
 use tantalum_trace::{LinkBench, PageEvent};
 
 use super::super::Scale;
@@ -121,18 +120,9 @@ struct Counters {
 
 /// Runs `case` with the engine in `form`.
 pub(super) fn measure(form: Form, case: Case, size: Size, seed: u64) -> Result<Outcome> {
-    let runtime = Virtual::new(Schedule::Fifo);
-    let run = {
-        let runtime = runtime.clone();
-        async move { measure_on(&runtime, form, case, size, seed).await }
-    };
-    let measured = runtime.run(run).map_err(|deadlock| {
-        let context = format!("{}, {case}", form.name());
-        Error::with_source(ErrorKind::Corrupt, context, deadlock)
-    })?;
-    // Tasks hold the device, the device holds the runtime: without this neither would go.
-    runtime.drop_tasks();
-    measured
+    Virtual::alone(format!("{}, {case}", form.name()), |runtime| async move {
+        measure_on(&runtime, form, case, size, seed).await
+    })
 }
 
 async fn measure_on(
@@ -176,15 +166,11 @@ async fn measure_on(
         begun: Cell::new(0),
         start: Cell::new(None),
     });
-    let tasks: Vec<JoinHandle<Result<()>>> = (0..CLIENTS)
-        .map(|_| {
-            let clients = Rc::clone(&clients);
-            runtime.spawn("client", async move { clients.serve().await })
-        })
-        .collect();
-    for task in tasks {
-        task.await?;
-    }
+    let client = |_| {
+        let clients = Rc::clone(&clients);
+        async move { clients.serve().await }
+    };
+    spawn_all(runtime, "client", (0..CLIENTS).map(client)).await?;
     let outcome = clients.outcome()?;
     engine.close();
     cleaner.await?;

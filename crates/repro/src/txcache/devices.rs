@@ -2,14 +2,13 @@
 //! becomes durable.
 use std::cell::RefCell;
 use std::rc::Rc;
-use tantalum_base::{Error, ErrorKind, PageDevice, Result, Stamp};
+use tantalum_base::{PageDevice, Result, Stamp};
 use tantalum_models::baselines::{Clustering, ShadowKind, ShadowOptions, WalKind, WalOptions};
 use tantalum_models::nand::Nand;
 use tantalum_models::profile::TxSsdConfig;
 use tantalum_models::tx_cache::HeaderRelease;
 use tantalum_models::{DeviceConfig, HostQueue, TxCacheKind, TxCacheOptions};
 use tantalum_models::{NandOptions, NandZones};
-use tantalum_runtime::virtual_time::Schedule;
 use tantalum_runtime::{DeviceKind, Virtual};
 
 use super::replay::{Measured, fill, replay};
@@ -116,17 +115,11 @@ pub(super) fn wal_config(sizes: &Sizes, log_pages: u32) -> Result<(DeviceConfig,
 /// # Errors
 /// The device's own; `Corrupt` where it holds anything but what was written last.
 pub(super) fn measure(device: Device, sizes: &Sizes, trace: &Rc<Trace>) -> Result<Measured> {
-    let runtime = Virtual::new(Schedule::Fifo);
-    let (handle, sizes, trace) = (runtime.clone(), *sizes, Rc::clone(trace));
-    let name = trace.name;
-    let run = async move { run(&handle, device, &sizes, &trace).await };
-    let measured = runtime.run(run).map_err(|deadlock| {
-        let context = format!("{name} on {device:?}");
-        Error::with_source(ErrorKind::Corrupt, context, deadlock)
-    })?;
-    // Tasks hold the device, the device holds the runtime: without this neither would go.
-    runtime.drop_tasks();
-    measured.map_err(|error| error.wrap(format!("{name} on {device:?}")))
+    let what = format!("{} on {device:?}", trace.name);
+    let (sizes, trace) = (*sizes, Rc::clone(trace));
+    Virtual::alone(what.clone(), move |runtime| async move {
+        run(&runtime, device, &sizes, &trace).await.map_err(|error| error.wrap(what))
+    })
 }
 
 async fn run(

@@ -2,7 +2,6 @@
 //! settled. What the FTL needs to load its own mapping comes before, in rows of its own, as the
 //! paper's mapping is durable; TxFlash alone rebuilds its mapping from the drive.
 use std::cell::RefCell;
-use std::future::Future;
 use std::rc::Rc;
 use tantalum_base::{Error, ErrorKind, PageDevice, PageNo, PageRange, Result, Stamp};
 use tantalum_ftl::Ftl;
@@ -38,14 +37,9 @@ pub(super) fn run(setup: &Setup, progress: Progress) -> Result<Vec<Row>> {
     };
     let whole = tx_flash(&drive)?;
     let full = setup.scale != Scale::Small;
-    let row = |case: String, paper: Option<f64>, measured_ms| Row {
-        figure: "Table III",
-        case,
-        metric: "recovery time",
-        unit: "ms",
-        paper: paper.filter(|_| full),
-        measured: measured_ms,
-        calibrated: false,
+    let row = |case: String, paper: Option<f64>, measured_ms| {
+        let paper = paper.filter(|_| full);
+        Row::new("Table III", case, ("recovery time", "ms"), paper, measured_ms)
     };
     let (log_mib, drive_gib) = ((u64::from(pages) * 4096) >> 20, drive.capacity_pages >> 18);
     let headers = format!("TxCache, {} transactions", cache.transactions);
@@ -88,15 +82,6 @@ struct LogRecovery {
     report: WalRecovery,
     /// Copying home all that the log held, when the device serves already.
     home_ns: u64,
-}
-
-/// Runs `future` to its end.
-fn drive<T: 'static>(
-    runtime: &Virtual,
-    future: impl Future<Output = Result<T>> + 'static,
-) -> Result<T> {
-    let ended = runtime.run(future);
-    ended.map_err(|deadlock| Error::with_source(ErrorKind::Corrupt, "recovery", deadlock))?
 }
 
 fn milliseconds(ns: u64) -> f64 {
@@ -151,7 +136,7 @@ fn tx_cache(sizes: &Sizes, cache_pages: u32) -> Result<CacheRecovery> {
     let (nand, zones) = zones(&runtime, &device, sizes.seed)?;
     let mut expected = Expected::new(sizes.capacity_pages);
     let (media, handle) = (zones.reopen(runtime.clone()), runtime.clone());
-    let (nvram, expected) = drive(&runtime, async move {
+    let (nvram, expected) = runtime.finish("recovery", async move {
         let kind = TxCacheKind { ftl: device.ftl, cache: options };
         let cache = kind.make(&handle, media).await?;
         for number in 0..transactions {
@@ -162,17 +147,14 @@ fn tx_cache(sizes: &Sizes, cache_pages: u32) -> Result<CacheRecovery> {
     })?;
     runtime.drop_tasks();
     nand.power_cut(runtime.now_ns(), |_| Fate::Vanish);
-    let runtime = Virtual::new(Schedule::Fifo);
-    let (media, handle) = (zones.reopen(runtime.clone()), runtime.clone());
-    let recovered = drive(&runtime, async move {
+    Virtual::alone("recovery", |runtime| async move {
+        let media = zones.reopen(runtime.clone());
         let (ftl, _) = Ftl::recover(media, device.ftl).await?;
-        let ftl_ns = handle.now_ns();
-        let (cache, report) = TxCache::recover(handle, ftl, options, nvram).await?;
+        let ftl_ns = runtime.now_ns();
+        let (cache, report) = TxCache::recover(runtime, ftl, options, nvram).await?;
         check(&cache, &expected, transactions).await?;
         Ok(CacheRecovery { transactions, report, ftl_ns })
-    })?;
-    runtime.drop_tasks();
-    Ok(recovered)
+    })
 }
 
 /// WAL with a full log.
@@ -185,7 +167,7 @@ fn wal(sizes: &Sizes, log_pages: u32) -> Result<LogRecovery> {
     let mut expected = Expected::new(sizes.capacity_pages);
     let kind = WalKind { ftl: config.ftl, wal: options };
     let (media, handle) = (zones.reopen(runtime.clone()), runtime.clone());
-    let expected = drive(&runtime, async move {
+    let expected = runtime.finish("recovery", async move {
         let wal = kind.make(&handle, media).await?;
         for number in 0..transactions {
             let range = range(number, wal.limits().pages);
@@ -195,21 +177,18 @@ fn wal(sizes: &Sizes, log_pages: u32) -> Result<LogRecovery> {
     })?;
     runtime.drop_tasks();
     nand.power_cut(runtime.now_ns(), |_| Fate::Vanish);
-    let runtime = Virtual::new(Schedule::Fifo);
-    let (media, handle) = (zones.reopen(runtime.clone()), runtime.clone());
-    let recovered = drive(&runtime, async move {
-        let on = Opening { runtime: handle.clone(), media, kept: () };
+    Virtual::alone("recovery", |runtime| async move {
+        let media = zones.reopen(runtime.clone());
+        let on = Opening { runtime: runtime.clone(), media, kept: () };
         let (wal, report) = kind.open(on).await?;
-        wal.start(&handle);
+        wal.start(&runtime);
         check(&*wal, &expected, transactions).await?;
-        let served_ns = handle.now_ns();
+        let served_ns = runtime.now_ns();
         wal.checkpoint().await?;
-        let home_ns = handle.now_ns() - served_ns;
+        let home_ns = runtime.now_ns() - served_ns;
         check(&*wal, &expected, transactions).await?;
         Ok(LogRecovery { report, home_ns })
-    })?;
-    runtime.drop_tasks();
-    Ok(recovered)
+    })
 }
 
 /// TxFlash with a full drive: the scan of its spare areas.
@@ -220,7 +199,7 @@ fn tx_flash(sizes: &Sizes) -> Result<f64> {
     let expected = Rc::new(RefCell::new(Expected::new(sizes.capacity_pages)));
     let media = zones.reopen(runtime.clone());
     let (handle, sizes) = (runtime.clone(), *sizes);
-    drive(&runtime, async move {
+    runtime.finish("recovery", async move {
         let ftl = Ftl::format(media, config.ftl).await?;
         let cleaning = Rc::clone(&ftl);
         handle.spawn("cleaner", async move { cleaning.run_cleaner().await });
@@ -231,7 +210,7 @@ fn tx_flash(sizes: &Sizes) -> Result<f64> {
     let runtime = Virtual::new(Schedule::Fifo);
     let media = zones.reopen(runtime.clone());
     let pages = sizes.capacity_pages;
-    let found = drive(&runtime, async move { scan_cycles(&media).await })?;
+    let found = runtime.finish("recovery", async move { scan_cycles(&media).await })?;
     if (found.mapping.len() as u64) < pages {
         let context = format!("the scan found {} of {pages} pages", found.mapping.len());
         return Err(Error::new(ErrorKind::Corrupt, context));

@@ -8,7 +8,7 @@ use tantalum_ftl::Ftl;
 use tantalum_media::ZoneMedia;
 use tantalum_models::nand::{Nand, NandCounters};
 use tantalum_runtime::sync::{Semaphore, WaitQueue};
-use tantalum_runtime::{JoinHandle, Runtime, Virtual};
+use tantalum_runtime::{Runtime, Virtual, spawn_all};
 
 use super::locks::PageLocks;
 use super::trace::Trace;
@@ -92,15 +92,11 @@ pub(super) async fn replay<D: PageDevice<Page = Stamp>>(
         start: Cell::new((runtime.now_ns(), nand.counters())),
         end_ns: Cell::new(0),
     });
-    let tasks: Vec<JoinHandle<Result<()>>> = (0..trace.outstanding)
-        .map(|_| {
-            let replay = Rc::clone(&replay);
-            runtime.spawn("transaction", async move { replay.serve().await })
-        })
-        .collect();
-    for task in tasks {
-        task.await?;
-    }
+    let transaction = |_| {
+        let replay = Rc::clone(&replay);
+        async move { replay.serve().await }
+    };
+    spawn_all(runtime, "transaction", (0..trace.outstanding).map(transaction)).await?;
     let measured = replay.measured();
     check(device, trace, expected).await?;
     Ok(measured)
