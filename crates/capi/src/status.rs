@@ -56,67 +56,53 @@ pub enum TantalumStatus {
     ReadOnly = 23,
 }
 
+/// Every status in the order of its value: what it is called, and the kind of error that it tells.
+const STATUSES: [(TantalumStatus, &CStr, Option<ErrorKind>); 24] = [
+    (TantalumStatus::Ok, c"ok", None),
+    (TantalumStatus::InvalidInput, c"invalid input", Some(ErrorKind::InvalidInput)),
+    (TantalumStatus::OutOfRange, c"out of range", Some(ErrorKind::OutOfRange)),
+    (TantalumStatus::OutOfSpace, c"out of space", Some(ErrorKind::OutOfSpace)),
+    (TantalumStatus::Unsupported, c"unsupported", Some(ErrorKind::Unsupported)),
+    (TantalumStatus::Conflict, c"conflict", Some(ErrorKind::Conflict)),
+    (
+        TantalumStatus::UnknownTransaction,
+        c"unknown transaction",
+        Some(ErrorKind::UnknownTransaction),
+    ),
+    (
+        TantalumStatus::TooManyTransactions,
+        c"too many transactions",
+        Some(ErrorKind::TooManyTransactions),
+    ),
+    (TantalumStatus::TooLarge, c"too large", Some(ErrorKind::TooLarge)),
+    (TantalumStatus::Checksum, c"checksum", Some(ErrorKind::Checksum)),
+    (TantalumStatus::Uncorrectable, c"uncorrectable", Some(ErrorKind::Uncorrectable)),
+    (TantalumStatus::ProgramFailed, c"program failed", Some(ErrorKind::ProgramFailed)),
+    (TantalumStatus::ZoneRetired, c"zone retired", Some(ErrorKind::ZoneRetired)),
+    (TantalumStatus::Corrupt, c"corrupt", Some(ErrorKind::Corrupt)),
+    (TantalumStatus::Format, c"format", Some(ErrorKind::Format)),
+    (TantalumStatus::Locked, c"locked", Some(ErrorKind::Locked)),
+    (TantalumStatus::Latched, c"latched", Some(ErrorKind::Latched)),
+    (TantalumStatus::Io, c"input or output", Some(ErrorKind::Io)),
+    (TantalumStatus::PowerCut, c"power cut", Some(ErrorKind::PowerCut)),
+    (TantalumStatus::Closed, c"closed", Some(ErrorKind::Closed)),
+    (TantalumStatus::Other, c"other", None),
+    (TantalumStatus::Panicked, c"panicked", None),
+    (TantalumStatus::Unmapped, c"unmapped", Some(ErrorKind::Unmapped)),
+    (TantalumStatus::ReadOnly, c"read only", Some(ErrorKind::ReadOnly)),
+];
+
 impl From<ErrorKind> for TantalumStatus {
     fn from(kind: ErrorKind) -> Self {
-        match kind {
-            ErrorKind::InvalidInput => Self::InvalidInput,
-            ErrorKind::OutOfRange => Self::OutOfRange,
-            ErrorKind::OutOfSpace => Self::OutOfSpace,
-            ErrorKind::Unsupported => Self::Unsupported,
-            ErrorKind::Conflict => Self::Conflict,
-            ErrorKind::UnknownTransaction => Self::UnknownTransaction,
-            ErrorKind::TooManyTransactions => Self::TooManyTransactions,
-            ErrorKind::TooLarge => Self::TooLarge,
-            ErrorKind::Checksum => Self::Checksum,
-            ErrorKind::Uncorrectable => Self::Uncorrectable,
-            ErrorKind::ProgramFailed => Self::ProgramFailed,
-            ErrorKind::ZoneRetired => Self::ZoneRetired,
-            ErrorKind::Corrupt => Self::Corrupt,
-            ErrorKind::Format => Self::Format,
-            ErrorKind::Locked => Self::Locked,
-            ErrorKind::Latched => Self::Latched,
-            ErrorKind::Io => Self::Io,
-            ErrorKind::PowerCut => Self::PowerCut,
-            ErrorKind::Closed => Self::Closed,
-            ErrorKind::Unmapped => Self::Unmapped,
-            ErrorKind::ReadOnly => Self::ReadOnly,
-            _ => Self::Other,
-        }
+        let found = STATUSES.iter().find(|(.., told)| *told == Some(kind));
+        found.map_or(TantalumStatus::Other, |(status, ..)| *status)
     }
 }
 
-/// The names in the order of the values.
-const NAMES: [&CStr; 24] = [
-    c"ok",
-    c"invalid input",
-    c"out of range",
-    c"out of space",
-    c"unsupported",
-    c"conflict",
-    c"unknown transaction",
-    c"too many transactions",
-    c"too large",
-    c"checksum",
-    c"uncorrectable",
-    c"program failed",
-    c"zone retired",
-    c"corrupt",
-    c"format",
-    c"locked",
-    c"latched",
-    c"input or output",
-    c"power cut",
-    c"closed",
-    c"other",
-    c"panicked",
-    c"unmapped",
-    c"read only",
-];
-
-/// The name of the status with value `status`, which may be anything.
+/// What a status is called.
 pub(crate) fn name(status: c_int) -> &'static CStr {
-    let at = usize::try_from(status).ok();
-    at.and_then(|at| NAMES.get(at)).copied().unwrap_or(c"no status of this library")
+    let found = usize::try_from(status).ok().and_then(|at| STATUSES.get(at));
+    found.map_or(c"no status of this library", |(_, name, _)| name)
 }
 
 #[cfg(test)]
@@ -130,7 +116,7 @@ mod tests {
         assert_eq!(name(TantalumStatus::Panicked as c_int), c"panicked");
         assert_eq!(name(TantalumStatus::Unmapped as c_int), c"unmapped");
         assert_eq!(name(TantalumStatus::ReadOnly as c_int), c"read only");
-        for odd in [-1, NAMES.len() as c_int, c_int::MAX] {
+        for odd in [-1, STATUSES.len() as c_int, c_int::MAX] {
             assert_eq!(name(odd), c"no status of this library");
         }
     }
