@@ -15,7 +15,7 @@ use tantalum_runtime::Runtime;
 use tantalum_runtime::sync::Waiting;
 
 use super::device::TxCache;
-use super::state::{CacheState, Phase};
+use super::state::{CacheState, Phase, Transaction};
 
 /// A command of a transaction, for as long as it is in flight.
 pub(super) struct Inside<'a, R: Runtime, M: ZoneMedia> {
@@ -100,7 +100,13 @@ impl<R: Runtime, M: ZoneMedia> TxCache<R, M> {
 
     /// Starts a command of `tx`, once no commit or abort is before it.
     pub(super) async fn enter(&self, tx: TxId) -> Result<Inside<'_, R, M>> {
-        let enter = || {
+        let number = self.gate(tx, |transaction| transaction.in_flight += 1).await?;
+        Ok(Inside { device: self, number })
+    }
+
+    /// The open transaction `tx`, once nobody ends it, and after `mark` of it.
+    async fn gate(&self, tx: TxId, mark: impl Fn(&mut Transaction)) -> Result<u32> {
+        let open = || {
             let state = &mut *self.state.borrow_mut();
             let number = match state.open_number(tx) {
                 Ok(number) => number,
@@ -110,10 +116,10 @@ impl<R: Runtime, M: ZoneMedia> TxCache<R, M> {
             if transaction.ending {
                 return None;
             }
-            transaction.in_flight += 1;
-            Some(Ok(Inside { device: self, number }))
+            mark(transaction);
+            Some(Ok(number))
         };
-        self.gates.until(enter).await
+        self.gates.until(open).await
     }
 
     /// So many commands, or pages on their way to the extended cache, have ended.
@@ -127,20 +133,8 @@ impl<R: Runtime, M: ZoneMedia> TxCache<R, M> {
 
     /// Waits for the commands of `tx` before its commit or abort; holds up those behind.
     pub(super) async fn end(&self, tx: TxId) -> Result<Ending<'_, R, M>> {
-        let first = || {
-            let state = &mut *self.state.borrow_mut();
-            let number = match state.open_number(tx) {
-                Ok(number) => number,
-                Err(error) => return Some(Err(error)),
-            };
-            let transaction = &mut state.transactions[number as usize];
-            if transaction.ending {
-                return None;
-            }
-            transaction.ending = true;
-            Some(Ok(Ending { device: self, number }))
-        };
-        let ending = self.gates.until(first).await?;
+        let number = self.gate(tx, |transaction| transaction.ending = true).await?;
+        let ending = Ending { device: self, number };
         let alone = || {
             let in_flight = self.state.borrow().transactions[ending.number as usize].in_flight;
             (in_flight == 0 || Fault::ControlOvertakes.is_planted()).then_some(())
