@@ -116,11 +116,7 @@ impl Current {
             return Ok(None);
         }
         let (page, pages) = (PageNo(first.0 + skipped), (to - from) as u32);
-        self.moved(match event {
-            PageEvent::Write { .. } => PageEvent::Write { page, pages },
-            _ => PageEvent::Read { page, pages },
-        })
-        .map(Some)
+        self.moved(event.at(page, pages)).map(Some)
     }
 
     fn moved(&self, event: PageEvent) -> Result<PageEvent> {

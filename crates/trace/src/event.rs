@@ -60,16 +60,28 @@ impl PageEvent {
         }
     }
 
+    /// The same of other pages; a commit point stays what it is.
+    #[inline]
+    pub fn at(self, page: PageNo, pages: u32) -> PageEvent {
+        match self {
+            PageEvent::Read { .. } => PageEvent::Read { page, pages },
+            PageEvent::Write { .. } => PageEvent::Write { page, pages },
+            PageEvent::Trim { .. } => PageEvent::Trim { page, pages },
+            PageEvent::Commit => PageEvent::Commit,
+        }
+    }
+
     /// The same with the first of its pages moved up by `by`; `None` where that is over 64 bits.
     #[inline]
     pub fn moved(self, by: u64) -> Option<PageEvent> {
-        let to = |page: PageNo| page.0.checked_add(by).map(PageNo);
-        Some(match self {
-            PageEvent::Read { page, pages } => PageEvent::Read { page: to(page)?, pages },
-            PageEvent::Write { page, pages } => PageEvent::Write { page: to(page)?, pages },
-            PageEvent::Trim { page, pages } => PageEvent::Trim { page: to(page)?, pages },
-            PageEvent::Commit => PageEvent::Commit,
-        })
+        match self {
+            PageEvent::Read { page, pages }
+            | PageEvent::Write { page, pages }
+            | PageEvent::Trim { page, pages } => {
+                Some(self.at(PageNo(page.0.checked_add(by)?), pages))
+            }
+            PageEvent::Commit => Some(self),
+        }
     }
 }
 

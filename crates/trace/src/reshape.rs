@@ -77,7 +77,7 @@ impl Reshape {
         let one_by_one = self.expand == Expand::Yes || self.numbers.is_some();
         let is_trim = matches!(event, PageEvent::Trim { .. });
         if pages > 1 && one_by_one && (self.expand != Expand::First || is_trim) {
-            self.rest = Some(with(event, PageNo(page.0 + 1), pages - 1));
+            self.rest = Some(event.at(PageNo(page.0 + 1), pages - 1));
         }
         let page = match &mut self.numbers {
             Some(numbers) => {
@@ -86,17 +86,7 @@ impl Reshape {
             }
             None => page,
         };
-        with(event, page, 1)
-    }
-}
-
-/// The same operation on other pages.
-fn with(event: PageEvent, page: PageNo, pages: u32) -> PageEvent {
-    match event {
-        PageEvent::Read { .. } => PageEvent::Read { page, pages },
-        PageEvent::Write { .. } => PageEvent::Write { page, pages },
-        PageEvent::Trim { .. } => PageEvent::Trim { page, pages },
-        PageEvent::Commit => PageEvent::Commit,
+        event.at(page, 1)
     }
 }
 

@@ -122,44 +122,37 @@ impl Generator {
 
     fn of(spec: &mut Spec<'_>) -> Result<Generator> {
         let seed = spec.count("seed", 0..=u64::MAX, 1)?;
-        let (kind, pages) = match spec.name() {
+        let (pages, kind) = match spec.name() {
             "fileserver" | "varmail" | "webproxy" => {
                 let left = transactions(spec)?;
                 let source = FileSystem::of(spec, seed)?;
-                let pages = source.pages();
-                (Kind::FileSystem(Box::new(Transactions::new(source, left))), pages)
+                (source.pages(), Kind::FileSystem(Box::new(Transactions::new(source, left))))
             }
             "tpcc" => {
                 let left = transactions(spec)?;
                 let source = Tpcc::of(spec, left, seed)?;
-                let pages = source.pages();
-                (Kind::Tpcc(Box::new(Transactions::new(source, left))), pages)
+                (source.pages(), Kind::Tpcc(Box::new(Transactions::new(source, left))))
             }
             "link_bench" => {
                 let left = transactions(spec)?;
                 let events = LinkBenchEvents::of(spec, left, seed)?;
-                let pages = events.pages();
-                (Kind::LinkBench(Box::new(events)), pages)
+                (events.pages(), Kind::LinkBench(Box::new(events)))
             }
             "cfdc_synthetic" | "cfdc_scans" => {
                 let synthetic = Synthetic::of(spec, seed)?;
-                let pages = synthetic.pages();
-                (Kind::Synthetic(Box::new(synthetic)), pages)
+                (synthetic.pages(), Kind::Synthetic(Box::new(synthetic)))
             }
             "buffer_trace" => {
                 let trace = BufferTrace::of(spec, seed)?;
-                let pages = trace.pages();
-                (Kind::BufferTrace(Box::new(trace)), pages)
+                (trace.pages(), Kind::BufferTrace(Box::new(trace)))
             }
             "ycsb" => {
                 let ycsb = Ycsb::of(spec, seed)?;
-                let pages = ycsb.pages();
-                (Kind::Ycsb(Box::new(ycsb)), pages)
+                (ycsb.pages(), Kind::Ycsb(Box::new(ycsb)))
             }
             _ => {
                 let pattern = Pattern::of(spec, seed)?;
-                let pages = pattern.pages();
-                (Kind::Pattern(Box::new(pattern)), pages)
+                (pattern.pages(), Kind::Pattern(Box::new(pattern)))
             }
         };
         Ok(Generator { kind, pages, seed })
