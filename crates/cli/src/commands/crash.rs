@@ -4,6 +4,7 @@ use crate::common::{OutputArgs, print_line, threads};
 use crate::progress::Progress;
 use anyhow::bail;
 use tantalum_base::size::Size;
+use tantalum_replay::side_by_side::cores;
 use tantalum_report::{OutputFormat, Report, Table, Value, config_hash, number, schema};
 use tantalum_simulator::{
     Campaign, CampaignOptions, DEVICES, Found, Outcome, Replay, Workload, campaign,
@@ -255,10 +256,6 @@ fn count(text: &str) -> Result<u64, String> {
         Ok(_) => Err("a number is wanted, such as 1000 or 100k".to_owned()),
         Err(error) => Err(error.to_string()),
     }
-}
-
-fn cores() -> usize {
-    std::thread::available_parallelism().map_or(1, usize::from)
 }
 
 /// What `work` gives, and the seconds it took.
