@@ -20,13 +20,13 @@
 //! calls that were asked for; tasks that could go on then do so with the next caller.
 use super::callers::Caller;
 use super::threads::Job;
-use super::{Driver, Engine, EngineChoice, Live, LiveOptions};
+use super::{Driver, Engine, EngineChoice, Live, LiveOptions, lock};
 use crate::fault_points::Fault;
 use crate::task::ReadyQueue;
 use crate::timers::Clock;
 use std::collections::VecDeque;
 use std::future::Future;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard};
 use std::task::Waker;
 use std::time::Duration;
 use tantalum_base::{Error, ErrorKind, Result};
@@ -201,10 +201,6 @@ impl Live {
     fn has_jobs(&self) -> bool {
         matches!(&self.0.driver.borrow().engine, Engine::Threads(threads) if threads.has_jobs())
     }
-}
-
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// Calls all who wait where this thread panics: they find the lock poisoned.

@@ -41,7 +41,7 @@ use std::io;
 use std::os::fd::OwnedFd;
 use std::pin::Pin;
 use std::rc::Rc;
-use std::sync::{Arc, OnceLock};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::task::{Context, Poll};
 use std::time::{Duration, Instant};
 use tantalum_base::{Error, ErrorKind, Result, ResultExt};
@@ -90,6 +90,11 @@ pub(crate) fn several_cores() -> bool {
     // Asking reads files under /proc: once is enough.
     static SEVERAL: OnceLock<bool> = OnceLock::new();
     *SEVERAL.get_or_init(|| std::thread::available_parallelism().is_ok_and(|cores| cores.get() > 1))
+}
+
+/// What is behind these locks is whole also where a thread panicked.
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 #[expect(clippy::disallowed_methods, reason = "the live clock is the real one")]

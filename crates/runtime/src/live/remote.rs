@@ -1,18 +1,15 @@
 //! From other threads to an executor, and back.
+use super::lock;
 use crate::task::waiting_on;
 use std::collections::VecDeque;
 use std::future::poll_fn;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::task::{Poll, Waker};
 use std::time::Duration;
 
 /// How long a waiting thread looks before it blocks.
 const SPIN: Duration = Duration::from_micros(30);
-
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
-}
 
 struct Queue<T> {
     queue: VecDeque<T>,

@@ -1,5 +1,6 @@
 //! The fallback engine: pool threads do file I/O, `poll(2)` waits for sockets. Without pool threads
 //! whoever runs the executor does the file I/O: on the spot, or apart from it ([`Threads::take_job`]).
+use super::lock;
 use super::operation::{Kind, Operations};
 use crate::IoBuf;
 use crate::task::ReadyQueue;
@@ -8,7 +9,7 @@ use rustix::io::{Errno, ReadWriteFlags};
 use std::collections::VecDeque;
 use std::io::{self, IoSlice};
 use std::os::fd::OwnedFd;
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::task::Waker;
 use std::thread;
 use std::time::Duration;
@@ -28,10 +29,6 @@ struct Shared {
     work: Condvar,
     done: Mutex<Vec<(Job, i32)>>,
     queue: Arc<ReadyQueue>,
-}
-
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 pub(crate) struct Threads {
