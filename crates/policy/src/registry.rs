@@ -51,8 +51,7 @@ enum Kind {
     SecondChance,
     TwoQ { in_share: f64, out_share: f64 },
     Arc,
-    Lirs { hir: f64, stack: u32 },
-    LirsWsr { hir: f64, stack: u32 },
+    Lirs { hir: f64, stack: u32, reorders_writes: bool },
     LruK(LruKOptions),
     S3Fifo { small: f64, ghost: f64, move_uses: u8 },
     WTinyLfu { window: f64, sample: u32 },
@@ -120,14 +119,11 @@ impl PolicySpec {
                 out_share: spec.number("out", 0.0..=2.0, 0.5)?,
             },
             "arc" => Kind::Arc,
-            "lirs" => {
-                let (hir, stack) = lirs_parameters(&mut spec)?;
-                Kind::Lirs { hir, stack }
-            }
-            "lirs_wsr" => {
-                let (hir, stack) = lirs_parameters(&mut spec)?;
-                Kind::LirsWsr { hir, stack }
-            }
+            name @ ("lirs" | "lirs_wsr") => Kind::Lirs {
+                reorders_writes: name == "lirs_wsr",
+                hir: spec.number("hir", 0.0..=1.0, 0.01)?,
+                stack: spec.count("stack", 1..=1_000_000, 2500)? as u32,
+            },
             "lru_k" => Kind::LruK(LruKOptions {
                 k: spec.count("k", 1..=8, 2)? as u32,
                 history: spec.number("history", 0.0..=2.0, 1.0)?,
@@ -248,16 +244,18 @@ impl PolicySpec {
                 Box::new(TwoQ::<T>::new(frames, pages_end, *in_share, *out_share))
             }
             Kind::Arc => Box::new(Arc::<T>::new(frames, pages_end)),
-            Kind::Lirs { hir, stack } => Box::new(Lirs::<T>::new(frames, pages_end, *hir, *stack)),
+            Kind::Lirs { hir, stack, reorders_writes: false } => {
+                Box::new(Lirs::<T>::new(frames, pages_end, *hir, *stack))
+            }
+            Kind::Lirs { hir, stack, reorders_writes: true } => {
+                Box::new(LirsWsr::<T>::new(frames, pages_end, *hir, *stack))
+            }
             Kind::LruK(options) => Box::new(LruK::<T>::new(frames, pages_end, *options)),
             Kind::S3Fifo { small, ghost, move_uses } => {
                 Box::new(S3Fifo::<T>::new(frames, pages_end, *small, *ghost, *move_uses))
             }
             Kind::WTinyLfu { window, sample } => {
                 Box::new(WTinyLfu::<T>::new(frames, pages_end, *window, *sample))
-            }
-            Kind::LirsWsr { hir, stack } => {
-                Box::new(LirsWsr::<T>::new(frames, pages_end, *hir, *stack))
             }
             Kind::Flash(flash) => flash.build::<T>(frames, pages_end),
         })
@@ -286,12 +284,6 @@ fn take_base(spec: &mut Spec, default: &str) -> Result<Box<PolicySpec>> {
 /// (`cost=1:4`).
 fn is_parameter(part: &str) -> bool {
     part.split_once('=').is_some_and(|(key, _)| !key.contains(':'))
-}
-
-/// `hir` and `stack` of LIRS and LIRS-WSR.
-fn lirs_parameters(spec: &mut Spec) -> Result<(f64, u32)> {
-    let hir = spec.number("hir", 0.0..=1.0, 0.01)?;
-    Ok((hir, spec.count("stack", 1..=1_000_000, 2500)? as u32))
 }
 
 #[cfg(test)]
