@@ -17,7 +17,8 @@
 //! before they leave, so it writes more. It asks the policy for its next write-backs at each batch,
 //! which for most is a walk over clean pages. To a policy that remembers evicted pages (as ARC does) what
 //! leaves with the victim was never there.
-use crate::policy::{Effect, Gauge, Physical, Policy, Request};
+use crate::answers::answers_of;
+use crate::policy::{Effect, Policy, Request};
 use tantalum_base::PageNo;
 
 /// Batched write-back over another policy.
@@ -68,37 +69,8 @@ impl Policy for Ace {
         hit
     }
 
-    fn contains(&self, page: PageNo) -> bool {
-        self.base.contains(page)
-    }
-
-    fn write_candidates(&self, pages_max: usize, pages: &mut Vec<PageNo>) {
-        self.base.write_candidates(pages_max, pages);
-    }
-
-    fn cleaned(&mut self, page: PageNo) {
-        self.base.cleaned(page);
-    }
-
-    fn forget(&mut self, page: PageNo) -> bool {
-        self.base.forget(page)
-    }
-
-    fn measured(&mut self, operation: Physical, time_ns: u64) {
-        self.base.measured(operation, time_ns);
-    }
-
-    fn gauges(&self) -> Vec<Gauge> {
-        self.base.gauges()
-    }
-
-    fn capacity_pages(&self) -> u32 {
-        self.base.capacity_pages()
-    }
-
-    fn dirty_pages(&self) -> u32 {
-        self.base.dirty_pages()
-    }
+    answers_of!(base: contains write_candidates cleaned forget measured gauges);
+    answers_of!(base: capacity_pages dirty_pages);
 
     fn memory_bytes(&self) -> u64 {
         self.base.memory_bytes() + (self.batch.capacity() * size_of::<PageNo>()) as u64

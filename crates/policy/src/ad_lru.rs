@@ -120,7 +120,7 @@ impl<T: PageTable> Policy for AdLru<T> {
     /// for which the hot queue gives up a page until the cold one is above its minimum. So that is
     /// the order: these of the hot queue, the cold queue, the rest of the hot one.
     fn write_candidates(&self, pages_max: usize, pages: &mut Vec<PageNo>) {
-        let free = self.lists.capacity() - self.lists.used();
+        let free = self.lists.capacity_pages() - self.lists.used();
         let from_hot = (self.cold_pages_min + 1).saturating_sub(self.cold_pages() + free) as usize;
         let clean = self.lists.oldest_first(HOT).take(from_hot).count();
         let first = self.dirty_frames(HOT).take(from_hot - clean);
@@ -130,7 +130,7 @@ impl<T: PageTable> Policy for AdLru<T> {
     }
 
     fn cleaned(&mut self, page: PageNo) {
-        let frame = self.lists.clean(page);
+        let frame = self.lists.cleaned(page);
         if frame != NO_FRAME {
             self.lists.move_by_age(frame, self.lists.list_of(frame) - DIRTY);
         }

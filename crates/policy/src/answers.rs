@@ -1,43 +1,58 @@
-//! What a policy answers from its frames alone, written once.
+//! What a policy answers from its frames, or from the policy below it, alone.
 
-/// Those methods of a [`Policy`](crate::Policy) that are named, as `self.$frames` answers them: frames in
-/// lists, in a ring or without an order. Those of `ghost_lists` are for lists of which the first
-/// two alone are of cached pages.
+/// Those methods of a [`Policy`](crate::Policy) that are named, as `self.$inner` answers them: frames in
+/// lists, in a ring or without an order, or another policy. `contains_cached` and `forget_cached` are
+/// for [lists with ghosts](crate::ghost_lists).
 macro_rules! answers_of {
-    (@contains $frames:ident) => {
+    (@contains $inner:ident) => {
         fn contains(&self, page: tantalum_base::PageNo) -> bool {
-            self.$frames.find(page) != crate::page_table::NO_FRAME
+            self.$inner.contains(page)
         }
     };
-    (@cleaned $frames:ident) => {
+    (@write_candidates $inner:ident) => {
+        fn write_candidates(&self, pages_max: usize, pages: &mut Vec<tantalum_base::PageNo>) {
+            self.$inner.write_candidates(pages_max, pages);
+        }
+    };
+    (@cleaned $inner:ident) => {
         fn cleaned(&mut self, page: tantalum_base::PageNo) {
-            self.$frames.clean(page);
+            self.$inner.cleaned(page);
         }
     };
-    (@forget $frames:ident) => {
+    (@forget $inner:ident) => {
         fn forget(&mut self, page: tantalum_base::PageNo) -> bool {
-            self.$frames.forget(page)
+            self.$inner.forget(page)
         }
     };
-    (@capacity_pages $frames:ident) => {
+    (@measured $inner:ident) => {
+        fn measured(&mut self, operation: crate::Physical, time_ns: u64) {
+            self.$inner.measured(operation, time_ns);
+        }
+    };
+    (@gauges $inner:ident) => {
+        fn gauges(&self) -> Vec<crate::Gauge> {
+            self.$inner.gauges()
+        }
+    };
+    (@capacity_pages $inner:ident) => {
         fn capacity_pages(&self) -> u32 {
-            self.$frames.capacity()
+            self.$inner.capacity_pages()
         }
     };
-    (@dirty_pages $frames:ident) => {
+    (@dirty_pages $inner:ident) => {
         fn dirty_pages(&self) -> u32 {
-            self.$frames.dirty()
+            self.$inner.dirty_pages()
         }
     };
-    (@memory_bytes $frames:ident) => {
+    (@memory_bytes $inner:ident) => {
         fn memory_bytes(&self) -> u64 {
-            self.$frames.memory_bytes()
+            self.$inner.memory_bytes()
         }
     };
-    (@validate $frames:ident) => {
+    (@validate $inner:ident) => {
         #[cfg(test)]
         fn validate(&self) {
-            self.$frames.validate();
+            self.$inner.validate();
         }
     };
     (@contains_cached $lists:ident) => {
@@ -54,8 +69,8 @@ macro_rules! answers_of {
             frame != crate::page_table::NO_FRAME
         }
     };
-    ($frames:ident: $($method:ident)+) => {
-        $(crate::answers::answers_of!(@$method $frames);)+
+    ($inner:ident: $($method:ident)+) => {
+        $(crate::answers::answers_of!(@$method $inner);)+
     };
 }
 pub(crate) use answers_of;

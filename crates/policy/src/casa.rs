@@ -77,7 +77,7 @@ impl<T: PageTable> Casa<T> {
             self.frames.move_to_head(frame, DIRTY);
         } else {
             let step = self.costs.read() * (dirty / clean);
-            let most = f64::from(self.frames.capacity());
+            let most = f64::from(self.frames.capacity_pages());
             self.clean_target_pages = (self.clean_target_pages + step).min(most);
             self.frames.move_to_head(frame, CLEAN);
         }
@@ -178,6 +178,6 @@ impl<T: PageTable> Policy for Casa<T> {
             let mut frames = self.frames.oldest_first(list);
             assert!(frames.all(|frame| self.frames.key(frame).is_dirty() == dirty), "wrong list");
         }
-        assert!((0.0..=f64::from(self.frames.capacity())).contains(&self.clean_target_pages));
+        assert!((0.0..=f64::from(self.frames.capacity_pages())).contains(&self.clean_target_pages));
     }
 }

@@ -94,7 +94,7 @@ impl<T: PageTable> Policy for CcfLru<T> {
     }
 
     fn cleaned(&mut self, page: PageNo) {
-        let frame = self.lists.clean(page);
+        let frame = self.lists.cleaned(page);
         if frame != NO_FRAME && self.lists.key(frame).is_marked() {
             self.lists.move_by_age(frame, COLD_CLEAN);
         }

@@ -150,7 +150,7 @@ impl<T: PageTable> Policy for Cflru<T> {
     }
 
     fn cleaned(&mut self, page: PageNo) {
-        let frame = self.lists.clean(page);
+        let frame = self.lists.cleaned(page);
         if frame != NO_FRAME && self.lists.list_of(frame) == DIRTY {
             self.lists.move_by_age(frame, CLEAN);
         }

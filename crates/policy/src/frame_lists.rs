@@ -120,7 +120,7 @@ impl<T: PageTable, L: ListNo, const AGED: bool> FrameLists<T, L, AGED> {
         }
     }
 
-    pub(crate) fn capacity(&self) -> u32 {
+    pub(crate) fn capacity_pages(&self) -> u32 {
         self.frames
     }
 
@@ -218,7 +218,7 @@ impl<T: PageTable, L: ListNo, const AGED: bool> FrameLists<T, L, AGED> {
     }
 
     /// Dirty frames, of all lists: what a policy keeps of evicted pages is clean.
-    pub(crate) fn dirty(&self) -> u32 {
+    pub(crate) fn dirty_pages(&self) -> u32 {
         let frames = (0..self.lens.len() as u32).flat_map(|list| self.oldest_first(list));
         frames.filter(|&frame| self.key(frame).is_dirty()).count() as u32
     }
@@ -295,8 +295,13 @@ impl<T: PageTable, L: ListNo, const AGED: bool> FrameLists<T, L, AGED> {
         old
     }
 
+    /// Whether `page` is in some frame.
+    pub(crate) fn contains(&self, page: PageNo) -> bool {
+        self.find(page) != NO_FRAME
+    }
+
     /// Makes `page` clean; its frame where it was there and dirty, else [`NO_FRAME`].
-    pub(crate) fn clean(&mut self, page: PageNo) -> u32 {
+    pub(crate) fn cleaned(&mut self, page: PageNo) -> u32 {
         let frame = self.find(page);
         if frame == NO_FRAME || !self.key(frame).is_dirty() {
             return NO_FRAME;

@@ -26,13 +26,13 @@ impl<T: PageTable> FrameRing<T> {
         }
     }
 
-    pub(crate) fn capacity(&self) -> u32 {
+    pub(crate) fn capacity_pages(&self) -> u32 {
         self.keys.len() as u32 - 1
     }
 
     #[inline]
     pub(crate) fn is_full(&self) -> bool {
-        self.used == self.capacity()
+        self.used == self.capacity_pages()
     }
 
     #[inline]
@@ -54,13 +54,13 @@ impl<T: PageTable> FrameRing<T> {
     /// Moves the hand on by one frame.
     #[inline]
     pub(crate) fn advance(&mut self) {
-        self.hand = if self.hand == self.capacity() { 1 } else { self.hand + 1 };
+        self.hand = if self.hand == self.capacity_pages() { 1 } else { self.hand + 1 };
     }
 
     /// The frame `steps` behind the hand.
     fn behind(&self, steps: u32) -> u32 {
         let at = u64::from(self.hand - 1) + u64::from(steps);
-        (at % u64::from(self.capacity())) as u32 + 1
+        (at % u64::from(self.capacity_pages())) as u32 + 1
     }
 
     /// Puts the page of `request` into the next free frame, and returns the frame.
@@ -76,7 +76,7 @@ impl<T: PageTable> FrameRing<T> {
     /// (from, to): their order stays, at the price of a walk.
     pub(crate) fn remove(&mut self, frame: u32, mut moved: impl FnMut(u32, u32)) {
         self.forget_page(frame);
-        let capacity = self.capacity();
+        let capacity = self.capacity_pages();
         let steps = (frame + capacity - self.hand) % capacity;
         for steps in steps + 1..self.used {
             let (from, to) = (self.behind(steps), self.behind(steps - 1));
@@ -105,8 +105,13 @@ impl<T: PageTable> FrameRing<T> {
         pages.extend(keys.take(pages_max).map(|key| key.page()));
     }
 
+    /// Whether `page` is in some frame.
+    pub(crate) fn contains(&self, page: PageNo) -> bool {
+        self.find(page) != NO_FRAME
+    }
+
     /// Makes `page` clean where it is cached.
-    pub(crate) fn clean(&mut self, page: PageNo) {
+    pub(crate) fn cleaned(&mut self, page: PageNo) {
         match self.find(page) {
             NO_FRAME => {}
             frame => self.key_mut(frame).clean(),
@@ -130,7 +135,7 @@ impl<T: PageTable> FrameRing<T> {
         old
     }
 
-    pub(crate) fn dirty(&self) -> u32 {
+    pub(crate) fn dirty_pages(&self) -> u32 {
         let frames = self.oldest_first();
         frames.filter(|&frame| self.keys[frame as usize].is_dirty()).count() as u32
     }
@@ -150,7 +155,7 @@ impl<T: PageTable> FrameRing<T> {
 
     #[cfg(test)]
     pub(crate) fn validate(&self) {
-        assert!((1..=self.capacity()).contains(&self.hand));
+        assert!((1..=self.capacity_pages()).contains(&self.hand));
         for steps in 0..self.used {
             let frame = self.behind(steps);
             assert_eq!(self.find(self.keys[frame as usize].page()), frame);

@@ -30,13 +30,13 @@ impl<T: PageTable> Frames<T> {
         }
     }
 
-    pub(crate) fn capacity(&self) -> u32 {
+    pub(crate) fn capacity_pages(&self) -> u32 {
         self.keys.len() as u32 - 1
     }
 
     #[inline]
     pub(crate) fn is_full(&self) -> bool {
-        self.cached == self.capacity()
+        self.cached == self.capacity_pages()
     }
 
     /// The frame of `page`, or [`NO_FRAME`].
@@ -94,8 +94,13 @@ impl<T: PageTable> Frames<T> {
         old
     }
 
+    /// Whether `page` is in some frame.
+    pub(crate) fn contains(&self, page: PageNo) -> bool {
+        self.find(page) != NO_FRAME
+    }
+
     /// Makes `page` clean where it is cached.
-    pub(crate) fn clean(&mut self, page: PageNo) {
+    pub(crate) fn cleaned(&mut self, page: PageNo) {
         match self.find(page) {
             NO_FRAME => {}
             frame => self.key_mut(frame).clean(),
@@ -107,7 +112,7 @@ impl<T: PageTable> Frames<T> {
         (1..=self.touched).filter(|&frame| self.key(frame).is_dirty())
     }
 
-    pub(crate) fn dirty(&self) -> u32 {
+    pub(crate) fn dirty_pages(&self) -> u32 {
         self.dirty_frames().count() as u32
     }
 

@@ -51,7 +51,7 @@ impl<T: PageTable> Opt<T> {
     }
 
     fn heap_max(&self) -> usize {
-        4 * (self.frames.capacity() as usize + 1) + 1024
+        4 * (self.frames.capacity_pages() as usize + 1) + 1024
     }
 
     /// Drops the entries of the past once they are most of the heap.

@@ -12,10 +12,11 @@
 //!
 //! Weak where pages are updated again soon after they were written along: it writes more than CASA
 //! does, for fewer and denser writes, and gains only on devices that like these.
+use crate::answers::answers_of;
 use crate::casa::Casa;
 use crate::cost_detection::CostSpec;
 use crate::page_table::{NO_FRAME, PageTable};
-use crate::policy::{Effect, Gauge, Physical, Policy, Request};
+use crate::policy::{Effect, Policy, Request};
 use tantalum_base::{FastSet, PageNo};
 
 /// CASA with clustered writes.
@@ -87,9 +88,7 @@ impl<T: PageTable> Policy for Sawc<T> {
         false
     }
 
-    fn contains(&self, page: PageNo) -> bool {
-        self.casa.contains(page)
-    }
+    answers_of!(casa: contains cleaned forget measured gauges capacity_pages dirty_pages);
 
     /// Cluster by cluster: from the least recently used dirty page on, each with what would be
     /// written along with it.
@@ -114,32 +113,8 @@ impl<T: PageTable> Policy for Sawc<T> {
         }
     }
 
-    fn cleaned(&mut self, page: PageNo) {
-        self.casa.cleaned(page);
-    }
-
-    fn forget(&mut self, page: PageNo) -> bool {
-        self.casa.forget(page)
-    }
-
-    fn measured(&mut self, operation: Physical, time_ns: u64) {
-        self.casa.measured(operation, time_ns);
-    }
-
-    fn gauges(&self) -> Vec<Gauge> {
-        self.casa.gauges()
-    }
-
     fn memory_bytes(&self) -> u64 {
         self.casa.memory_bytes() + (self.updates.len() * size_of::<u32>()) as u64
-    }
-
-    fn capacity_pages(&self) -> u32 {
-        self.casa.capacity_pages()
-    }
-
-    fn dirty_pages(&self) -> u32 {
-        self.casa.dirty_pages()
     }
 
     #[cfg(test)]

@@ -82,6 +82,6 @@ impl<T: PageTable> Policy for Sieve<T> {
     #[cfg(test)]
     fn validate(&self) {
         self.frames.validate();
-        assert!(self.hand <= self.frames.capacity());
+        assert!(self.hand <= self.frames.capacity_pages());
     }
 }

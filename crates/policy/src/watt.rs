@@ -156,7 +156,7 @@ impl<T: PageTable> Watt<T> {
 
     /// The victim of a full cache.
     fn victim(&mut self) -> u32 {
-        let capacity = self.frames.capacity();
+        let capacity = self.frames.capacity_pages();
         let exact = self.options.sample >= capacity;
         let mut least = (f32::INFINITY, NO_FRAME);
         for at in 1..=self.options.sample.min(capacity) {
