@@ -242,31 +242,7 @@ unsafe extern "C" fn x_sync(file: *mut sqlite3_file, flags: c_int) -> c_int {
 
 /// For files without shared memory. Memory mapping (version 3) is not passed on: what is written
 /// through a map could not be counted.
-static METHODS: sqlite3_io_methods = methods(1);
+static METHODS: sqlite3_io_methods = io_methods!(1, None, None);
 
 /// For files with shared memory, which WAL needs.
-static METHODS_SHM: sqlite3_io_methods = methods(2);
-
-const fn methods(version: c_int) -> sqlite3_io_methods {
-    sqlite3_io_methods {
-        iVersion: version,
-        xClose: Some(x_close),
-        xRead: Some(x_read),
-        xWrite: Some(x_write),
-        xTruncate: Some(x_truncate),
-        xSync: Some(x_sync),
-        xFileSize: Some(x_file_size),
-        xLock: Some(x_lock),
-        xUnlock: Some(x_unlock),
-        xCheckReservedLock: Some(x_check_reserved_lock),
-        xFileControl: Some(x_file_control),
-        xSectorSize: Some(x_sector_size),
-        xDeviceCharacteristics: Some(x_device_characteristics),
-        xShmMap: Some(x_shm_map),
-        xShmLock: Some(x_shm_lock),
-        xShmBarrier: Some(x_shm_barrier),
-        xShmUnmap: Some(x_shm_unmap),
-        xFetch: None,
-        xUnfetch: None,
-    }
-}
+static METHODS_SHM: sqlite3_io_methods = io_methods!(2, None, None);

@@ -78,27 +78,7 @@ impl Handle {
 
 // Version 1: no shared memory, without which there is no WAL, and no memory mapping. What belongs
 // to later versions answers all the same, should a VFS above this one call it unasked.
-pub(super) static METHODS: sqlite3_io_methods = sqlite3_io_methods {
-    iVersion: 1,
-    xClose: Some(x_close),
-    xRead: Some(x_read),
-    xWrite: Some(x_write),
-    xTruncate: Some(x_truncate),
-    xSync: Some(x_sync),
-    xFileSize: Some(x_file_size),
-    xLock: Some(x_lock),
-    xUnlock: Some(x_unlock),
-    xCheckReservedLock: Some(x_check_reserved_lock),
-    xFileControl: Some(x_file_control),
-    xSectorSize: Some(x_sector_size),
-    xDeviceCharacteristics: Some(x_device_characteristics),
-    xShmMap: Some(x_shm_map),
-    xShmLock: Some(x_shm_lock),
-    xShmBarrier: Some(x_shm_barrier),
-    xShmUnmap: Some(x_shm_unmap),
-    xFetch: Some(x_fetch),
-    xUnfetch: Some(x_unfetch),
-};
+pub(super) static METHODS: sqlite3_io_methods = io_methods!(1, Some(x_fetch), Some(x_unfetch));
 
 /// What a callback answers.
 pub(super) type Answer = Result<c_int, Failure>;

@@ -11,6 +11,34 @@
 //! counting    a VFS that counts what ordinary databases write
 //! extension   the loadable extension's entry points
 //! ```
+/// The table of an open file's callbacks: those of the module that writes it, by their usual names.
+/// Memory mapping is given apart, as not every VFS has it.
+macro_rules! io_methods {
+    ($version:literal, $fetch:expr, $unfetch:expr) => {
+        sqlite3_io_methods {
+            iVersion: $version,
+            xClose: Some(x_close),
+            xRead: Some(x_read),
+            xWrite: Some(x_write),
+            xTruncate: Some(x_truncate),
+            xSync: Some(x_sync),
+            xFileSize: Some(x_file_size),
+            xLock: Some(x_lock),
+            xUnlock: Some(x_unlock),
+            xCheckReservedLock: Some(x_check_reserved_lock),
+            xFileControl: Some(x_file_control),
+            xSectorSize: Some(x_sector_size),
+            xDeviceCharacteristics: Some(x_device_characteristics),
+            xShmMap: Some(x_shm_map),
+            xShmLock: Some(x_shm_lock),
+            xShmBarrier: Some(x_shm_barrier),
+            xShmUnmap: Some(x_shm_unmap),
+            xFetch: $fetch,
+            xUnfetch: $unfetch,
+        }
+    };
+}
+
 mod api;
 mod asking;
 mod controls;
