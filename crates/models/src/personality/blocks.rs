@@ -210,6 +210,14 @@ impl<M: ZoneMedia> Blocks<M> {
         if block.closed { 0 } else { self.pages_per_block - block.filled() }
     }
 
+    /// The block that `open` names, or where that is full a fresh one of `role` in its place.
+    pub async fn with_room(&mut self, open: &mut Option<ZoneNo>, role: Role) -> Result<ZoneNo> {
+        match *open {
+            Some(block) if self.room(block) > 0 => Ok(block),
+            _ => Ok(*open.insert(self.open(role).await?)),
+        }
+    }
+
     /// The logical block of a page, and its offset in it.
     pub fn split(&self, page: PageNo) -> (u64, u32) {
         let block = u64::from(self.pages_per_block);

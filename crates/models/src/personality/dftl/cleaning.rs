@@ -84,7 +84,7 @@ impl<M: ZoneMedia> Dftl<M> {
         for from in self.in_force(victim) {
             let spare = self.blocks.get(victim).get(from.offset);
             let page = spare.expect("a slot in force holds a page").page;
-            let block = self.data_block().await?;
+            let block = self.blocks.with_room(&mut self.data, Role::Data).await?;
             let to = self.blocks.copy(block, from).await?;
             self.validate(to);
             self.invalidate(from);

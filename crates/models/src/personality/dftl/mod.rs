@@ -120,7 +120,7 @@ impl<M: ZoneMedia> Dftl<M> {
     pub async fn write(&mut self, page: PageNo, content: &M::Page) -> Result<()> {
         self.make_room().await?;
         let old = self.lookup(page).await?;
-        let block = self.data_block().await?;
+        let block = self.blocks.with_room(&mut self.data, Role::Data).await?;
         let place = self.blocks.write(block, page, content).await?;
         self.validate(place);
         if old != Slot::NONE {
@@ -156,7 +156,7 @@ impl<M: ZoneMedia> Dftl<M> {
             Some(place) => self.blocks.read_map(place).await?,
             None => PageBuf::copy_from(&[0xff; PAGE_BYTES]),
         };
-        let block = self.map_block().await?;
+        let block = self.blocks.with_room(&mut self.map, Role::Map).await?;
         let first = PageNo(number * ENTRIES);
         let end = PageNo(first.0 + ENTRIES);
         changes.extend(self.cmt.dirty(first, end));
@@ -174,26 +174,6 @@ impl<M: ZoneMedia> Dftl<M> {
         }
         self.directory[number as usize] = Some(place);
         Ok(())
-    }
-
-    /// The open data block, with room.
-    async fn data_block(&mut self) -> Result<ZoneNo> {
-        if let Some(open) = self.data.filter(|open| self.blocks.room(*open) > 0) {
-            return Ok(open);
-        }
-        let fresh = self.blocks.open(Role::Data).await?;
-        self.data = Some(fresh);
-        Ok(fresh)
-    }
-
-    /// The open block of the map, with room.
-    async fn map_block(&mut self) -> Result<ZoneNo> {
-        if let Some(open) = self.map.filter(|open| self.blocks.room(*open) > 0) {
-            return Ok(open);
-        }
-        let fresh = self.blocks.open(Role::Map).await?;
-        self.map = Some(fresh);
-        Ok(fresh)
     }
 
     fn slot(&self, place: Place) -> Slot {
