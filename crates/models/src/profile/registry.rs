@@ -41,32 +41,30 @@ pub struct DeviceEntry {
 
 /// The devices.
 pub const DEVICES: &[DeviceEntry] = &[
-    DeviceEntry { name: "durassd", family: DeviceFamily::Ssd(Profile::durassd) },
-    DeviceEntry { name: "ssd-a", family: DeviceFamily::Ssd(Profile::ssd_a) },
-    DeviceEntry { name: "ssd-b", family: DeviceFamily::Ssd(Profile::ssd_b) },
-    DeviceEntry { name: "openssd", family: DeviceFamily::Ssd(Profile::open_ssd) },
-    DeviceEntry { name: "cheetah-15k6", family: DeviceFamily::Disk(DiskProfile::cheetah_15k6) },
-    DeviceEntry { name: "x25-m", family: DeviceFamily::Ssd(Profile::x25_m) },
-    DeviceEntry { name: "mtron", family: DeviceFamily::Hybrid(HybridProfile::mtron) },
-    DeviceEntry { name: "wd800aajs", family: DeviceFamily::Disk(DiskProfile::wd800aajs) },
-    DeviceEntry { name: "wd1500hlfs", family: DeviceFamily::Disk(DiskProfile::wd1500hlfs) },
-    DeviceEntry { name: "mba3147rc", family: DeviceFamily::Disk(DiskProfile::mba3147rc) },
-    DeviceEntry { name: "txssd", family: DeviceFamily::TxSsd(TxSsdConfig::new) },
-    DeviceEntry { name: "nvcache", family: DeviceFamily::TxSsd(TxSsdConfig::nv_cache) },
-    DeviceEntry { name: "wal", family: DeviceFamily::Baseline(BaselineKind::Wal) },
-    DeviceEntry {
-        name: "tx-flash",
-        family: DeviceFamily::Baseline(BaselineKind::Shadow(Clustering::Cycles)),
-    },
-    DeviceEntry {
-        name: "atomic-log",
-        family: DeviceFamily::Baseline(BaselineKind::Shadow(Clustering::LogFlags)),
-    },
-    DeviceEntry { name: "block-map", family: DeviceFamily::Personality },
-    DeviceEntry { name: "bast", family: DeviceFamily::Personality },
-    DeviceEntry { name: "fast", family: DeviceFamily::Personality },
-    DeviceEntry { name: "dftl", family: DeviceFamily::Personality },
+    entry("durassd", DeviceFamily::Ssd(Profile::durassd)),
+    entry("ssd-a", DeviceFamily::Ssd(Profile::ssd_a)),
+    entry("ssd-b", DeviceFamily::Ssd(Profile::ssd_b)),
+    entry("openssd", DeviceFamily::Ssd(Profile::open_ssd)),
+    entry("cheetah-15k6", DeviceFamily::Disk(DiskProfile::cheetah_15k6)),
+    entry("x25-m", DeviceFamily::Ssd(Profile::x25_m)),
+    entry("mtron", DeviceFamily::Hybrid(HybridProfile::mtron)),
+    entry("wd800aajs", DeviceFamily::Disk(DiskProfile::wd800aajs)),
+    entry("wd1500hlfs", DeviceFamily::Disk(DiskProfile::wd1500hlfs)),
+    entry("mba3147rc", DeviceFamily::Disk(DiskProfile::mba3147rc)),
+    entry("txssd", DeviceFamily::TxSsd(TxSsdConfig::new)),
+    entry("nvcache", DeviceFamily::TxSsd(TxSsdConfig::nv_cache)),
+    entry("wal", DeviceFamily::Baseline(BaselineKind::Wal)),
+    entry("tx-flash", DeviceFamily::Baseline(BaselineKind::Shadow(Clustering::Cycles))),
+    entry("atomic-log", DeviceFamily::Baseline(BaselineKind::Shadow(Clustering::LogFlags))),
+    entry("block-map", DeviceFamily::Personality),
+    entry("bast", DeviceFamily::Personality),
+    entry("fast", DeviceFamily::Personality),
+    entry("dftl", DeviceFamily::Personality),
 ];
+
+const fn entry(name: &'static str, family: DeviceFamily) -> DeviceEntry {
+    DeviceEntry { name, family }
+}
 
 /// What a device is made with, whatever its kind.
 #[derive(Clone, Debug, PartialEq)]
