@@ -128,14 +128,10 @@ impl Current {
 fn measure(trace: &Expression, options: &OpenOptions) -> Result<(u64, u64)> {
     let (mut requests, mut pages_end) = (0, 0);
     for event in trace.open(options)? {
-        let (page, pages, asks) = match event? {
-            PageEvent::Read { page, pages } | PageEvent::Write { page, pages } => {
-                (page, pages, true)
-            }
-            PageEvent::Trim { page, pages } => (page, pages, false),
-            PageEvent::Commit => continue,
-        };
-        requests += if asks { u64::from(pages) } else { 0 };
+        let event = event?;
+        let Some((page, pages)) = event.range() else { continue };
+        let is_trim = matches!(event, PageEvent::Trim { .. });
+        requests += if is_trim { 0 } else { u64::from(pages) };
         let end = page.0.checked_add(u64::from(pages)).ok_or_else(|| too_far(trace))?;
         pages_end = end.max(pages_end);
     }

@@ -49,13 +49,13 @@ impl PageEvent {
         (0..u64::from(pages)).map(move |at| (PageNo(first.saturating_add(at)), is_write))
     }
 
-    /// The first of its pages; `None` for a commit point.
+    /// The first of its pages and how many they are; `None` for a commit point.
     #[inline]
-    pub fn first_page(&self) -> Option<PageNo> {
+    pub fn range(&self) -> Option<(PageNo, u32)> {
         match *self {
-            PageEvent::Read { page, .. }
-            | PageEvent::Write { page, .. }
-            | PageEvent::Trim { page, .. } => Some(page),
+            PageEvent::Read { page, pages }
+            | PageEvent::Write { page, pages }
+            | PageEvent::Trim { page, pages } => Some((page, pages)),
             PageEvent::Commit => None,
         }
     }
@@ -74,13 +74,9 @@ impl PageEvent {
     /// The same with the first of its pages moved up by `by`; `None` where that is over 64 bits.
     #[inline]
     pub fn moved(self, by: u64) -> Option<PageEvent> {
-        match self {
-            PageEvent::Read { page, pages }
-            | PageEvent::Write { page, pages }
-            | PageEvent::Trim { page, pages } => {
-                Some(self.at(PageNo(page.0.checked_add(by)?), pages))
-            }
-            PageEvent::Commit => Some(self),
+        match self.range() {
+            Some((page, pages)) => Some(self.at(PageNo(page.0.checked_add(by)?), pages)),
+            None => Some(self),
         }
     }
 }

@@ -68,14 +68,13 @@ impl Reshape {
     }
 
     fn change(&mut self, event: PageEvent) -> PageEvent {
-        let (page, pages) = match event {
-            PageEvent::Read { page, pages } | PageEvent::Write { page, pages } => (page, pages),
-            // Pages that are numbered anew are no longer neighbours.
-            PageEvent::Trim { page, pages } if self.numbers.is_some() => (page, pages),
-            PageEvent::Trim { .. } | PageEvent::Commit => return event,
-        };
-        let one_by_one = self.expand == Expand::Yes || self.numbers.is_some();
+        let Some((page, pages)) = event.range() else { return event };
         let is_trim = matches!(event, PageEvent::Trim { .. });
+        // Pages that are numbered anew are no longer neighbours.
+        if is_trim && self.numbers.is_none() {
+            return event;
+        }
+        let one_by_one = self.expand == Expand::Yes || self.numbers.is_some();
         if pages > 1 && one_by_one && (self.expand != Expand::First || is_trim) {
             self.rest = Some(event.at(PageNo(page.0 + 1), pages - 1));
         }

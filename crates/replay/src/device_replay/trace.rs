@@ -1,7 +1,7 @@
 //! A trace for a device, in memory.
 use std::path::Path;
-use tantalum_base::{Error, ErrorKind, FastSet, Result};
-use tantalum_trace::{OpenOptions, PageEvent, open_pages};
+use tantalum_base::{Error, ErrorKind, FastSet, PageNo, Result};
+use tantalum_trace::{Expression, OpenOptions, PageEvent, open_pages};
 
 /// Page events whose pages are numbered from 0 without gaps, in the order of their numbers in
 /// the trace: what was next to each other still is, unless there was a gap.
@@ -25,12 +25,7 @@ impl DeviceTrace {
         let mut events = events.collect::<Result<Vec<PageEvent>>>()?;
         let mut seen: FastSet<u64> = FastSet::default();
         for event in &events {
-            let (PageEvent::Read { page, pages }
-            | PageEvent::Write { page, pages }
-            | PageEvent::Trim { page, pages }) = *event
-            else {
-                continue;
-            };
+            let Some((page, pages)) = event.range() else { continue };
             let end = page.0.checked_add(u64::from(pages)).ok_or_else(|| {
                 let context = format!("{name}: {pages} pages from {page} pass the last number");
                 Error::new(ErrorKind::OutOfRange, context)
@@ -44,12 +39,9 @@ impl DeviceTrace {
         numbers.sort_unstable();
         let rank = |page: u64| numbers.partition_point(|number| *number < page) as u64;
         for event in &mut events {
-            if let PageEvent::Read { page, pages }
-            | PageEvent::Write { page, pages }
-            | PageEvent::Trim { page, pages } = event
-            {
-                let (first, end) = (rank(page.0), rank(page.0 + u64::from(*pages)));
-                (page.0, *pages) = (first, (end - first) as u32);
+            if let Some((page, pages)) = event.range() {
+                let (first, end) = (rank(page.0), rank(page.0 + u64::from(pages)));
+                *event = event.at(PageNo(first), (end - first) as u32);
             }
         }
         events.retain(|event| !matches!(event, PageEvent::Trim { pages: 0, .. }));
@@ -59,11 +51,7 @@ impl DeviceTrace {
     /// Reads the trace at `path` (or the generator that it is the text of), named after the file
     /// without its endings.
     pub fn load(path: &Path, options: &OpenOptions) -> Result<DeviceTrace> {
-        let name = path.file_name().unwrap_or_default().to_string_lossy();
-        let mut stem = name.as_ref();
-        for end in [".zst", ".gz", ".csv"] {
-            stem = stem.strip_suffix(end).unwrap_or(stem);
-        }
-        DeviceTrace::collect(stem, open_pages(path, options)?)
+        let name = Expression::File(path.to_owned()).name();
+        DeviceTrace::collect(&name, open_pages(path, options)?)
     }
 }
