@@ -17,6 +17,12 @@ pub enum Value {
 }
 
 impl Value {
+    /// `real` in whole parts of `1 / scale`: as many digits as mean something, so that the bytes do
+    /// not depend on the last bit.
+    pub fn rounded(real: f64, scale: f64) -> Value {
+        Value::Real((real * scale).round() / scale)
+    }
+
     /// Whether there is nothing in it, or no number where one should be.
     pub fn is_null(&self) -> bool {
         matches!(self, Value::Null) || matches!(self, Value::Real(real) if !real.is_finite())

@@ -73,7 +73,7 @@ fn push(table: &mut Table, experiment: &str, row: &Row) {
     // Six significant digits: as many as mean something, and the bytes do not depend on the last bit.
     let rounded = |value: f64| {
         let scale = 10f64.powi(5 - value.abs().max(1e-9).log10().floor() as i32);
-        Value::Real((value * scale).round() / scale)
+        Value::rounded(value, scale)
     };
     table.push_named([
         ("figure", row.figure.into()),

@@ -113,8 +113,6 @@ fn warning_of_split(row: &DeviceReplayRow) -> String {
 }
 
 fn values(row: &DeviceReplayRow) -> Vec<(&'static str, Value)> {
-    // As many decimals as mean something, so that the bytes do not depend on the last bit.
-    let rounded = |value: f64, scale: f64| Value::Real((value * scale).round() / scale);
     let latency = |latency: &Latency, ns: u64| {
         if latency.requests == 0 { Value::Null } else { ns.into() }
     };
@@ -131,8 +129,8 @@ fn values(row: &DeviceReplayRow) -> Vec<(&'static str, Value)> {
         ("misses", row.misses.into()),
         ("physical_reads", row.physical_reads.into()),
         ("physical_writes", row.physical_writes.into()),
-        ("seconds", rounded(row.seconds, 1e9)),
-        ("requests_per_s", rounded(row.requests_per_s, 1e3)),
+        ("seconds", Value::rounded(row.seconds, 1e9)),
+        ("requests_per_s", Value::rounded(row.requests_per_s, 1e3)),
         ("read_p50_ns", latency(&row.read, row.read.p50_ns)),
         ("read_p99_ns", latency(&row.read, row.read.p99_ns)),
         ("read_max_ns", latency(&row.read, row.read.max_ns)),
@@ -149,7 +147,7 @@ fn values(row: &DeviceReplayRow) -> Vec<(&'static str, Value)> {
         ("transactions", row.transactions.into()),
         ("transactions_split", row.transactions_split.into()),
         ("flushes", row.flushes.into()),
-        ("write_amplification", rounded(row.write_amplification, 1e6)),
+        ("write_amplification", Value::rounded(row.write_amplification, 1e6)),
         ("erases", row.erases.into()),
         ("zones_cleaned", row.zones_cleaned.into()),
         ("pages_moved", row.pages_moved.into()),

@@ -63,7 +63,7 @@ fn pages(args: &Args) -> anyhow::Result<Table> {
         let event = event?;
         whole.add(event);
         // Commit points are of no volume.
-        if let Some(page) = event.first_page() {
+        if let Some((page, _)) = event.range() {
             let at = extents.partition_point(|extent| extent.first_page <= page.0);
             volumes[at - 1].add(event);
         }
@@ -127,5 +127,5 @@ fn blocks(args: &Args) -> anyhow::Result<Table> {
 
 /// Six decimals: as many as a share means, and few enough to read.
 fn rounded(share: f64) -> Value {
-    Value::Real((share * 1e6).round() / 1e6)
+    Value::rounded(share, 1e6)
 }
