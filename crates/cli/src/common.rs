@@ -61,9 +61,10 @@ impl TraceArgs {
         Expression::parse(&self.trace)
     }
 
-    /// Bytes of a page.
-    pub fn page_bytes(&self) -> u64 {
-        u64::from(self.page_size)
+    /// These sizes in pages of the trace, of which there are `distinct`.
+    pub fn cache_pages(&self, sizes: &[CacheSize], distinct: u64) -> anyhow::Result<Vec<u32>> {
+        let page_bytes = u64::from(self.page_size);
+        sizes.iter().map(|size| size.pages(page_bytes, distinct)).collect()
     }
 
     /// What rows call the trace.
@@ -225,7 +226,7 @@ impl CacheSize {
     }
 
     /// The size in pages; a share is of `distinct_pages`.
-    pub fn pages(&self, page_bytes: u64, distinct_pages: u64) -> anyhow::Result<u32> {
+    fn pages(&self, page_bytes: u64, distinct_pages: u64) -> anyhow::Result<u32> {
         let pages = self.size.pages(page_bytes, distinct_pages);
         match u32::try_from(pages) {
             Ok(pages @ 1..) => Ok(pages),

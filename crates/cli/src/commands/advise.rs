@@ -73,11 +73,7 @@ pub fn run(args: &Args) -> anyhow::Result<Verdict> {
 
     let events = args.trace.events("events read")?;
     let trace = Arc::new(CacheTrace::collect(&args.trace.name(), events)?);
-    let distinct_pages = trace.distinct_pages();
-    let cache_pages = sizes
-        .iter()
-        .map(|size| size.pages(args.trace.page_bytes(), distinct_pages))
-        .collect::<anyhow::Result<Vec<u32>>>()?;
+    let cache_pages = args.trace.cache_pages(&sizes, trace.distinct_pages())?;
     let options = AdviseOptions {
         device: DeviceSpec::parse(&device_for(&args.flash, trace.pages_end))?,
         cache_pages,
@@ -127,8 +123,6 @@ fn report(
     advice: &Advice,
 ) -> Report {
     let mut table = Table::new(schema::ADVISE);
-    // As many decimals as mean something, so that the bytes do not depend on the last bit.
-    let rounded = |value: f64, scale: f64| Value::Real((value * scale).round() / scale);
     for row in &advice.rows {
         let verdict = match row {
             _ if row.is_advised => "advised",
@@ -143,8 +137,8 @@ fn report(
             ("requests", row.requests.into()),
             ("physical_reads", row.physical_reads.into()),
             ("physical_writes", row.physical_writes.into()),
-            ("estimated_seconds", rounded(row.estimated_seconds, 1e6)),
-            ("seconds", row.seconds.map_or(Value::Null, |seconds| rounded(seconds, 1e9))),
+            ("estimated_seconds", Value::rounded(row.estimated_seconds, 1e6)),
+            ("seconds", row.seconds.map_or(Value::Null, |seconds| Value::rounded(seconds, 1e9))),
             ("verdict", if verdict.is_empty() { Value::Null } else { verdict.into() }),
         ]);
     }
@@ -158,7 +152,7 @@ fn report(
         ("write_ns", advice.costs.write_ns),
         ("clustered_write_ns", advice.costs.clustered_write_ns),
     ] {
-        report.fields.push((key, rounded(ns, 1e1)));
+        report.fields.push((key, Value::rounded(ns, 1e1)));
     }
     report.shown = SHOWN.to_vec();
     report.notes = advice.sentences();

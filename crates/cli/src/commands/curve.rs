@@ -53,10 +53,10 @@ pub fn run(args: &Args) -> anyhow::Result<Verdict> {
     let curve = Curve::of(events, &CurveOptions { sampling, seed: args.sample_seed })?;
     let distinct_pages = curve.distinct_pages();
     let cache_pages: Vec<u64> = match &sizes {
-        Some(sizes) => sizes
-            .iter()
-            .map(|size| size.pages(args.trace.page_bytes(), distinct_pages).map(u64::from))
-            .collect::<anyhow::Result<_>>()?,
+        Some(sizes) => {
+            let pages = args.trace.cache_pages(sizes, distinct_pages)?;
+            pages.into_iter().map(u64::from).collect()
+        }
         None => powers_of_two(distinct_pages),
     };
     let mut table = Table::new(schema::CURVE);
@@ -85,7 +85,7 @@ fn powers_of_two(distinct_pages: u64) -> Vec<u64> {
 
 fn push(table: &mut Table, trace: &str, curve: &Curve, point: &CurvePoint) {
     // Six decimals: as many as a share means.
-    let rounded = |share: f64| Value::Real((share * 1e6).round() / 1e6);
+    let rounded = |share| Value::rounded(share, 1e6);
     let (rate, sampled_requests) = match curve.sample() {
         Some((rate, requests)) => (rounded(rate), requests.into()),
         None => (Value::Null, Value::Null),

@@ -39,10 +39,10 @@ pub fn run(
     let (policies, sizes, devices) = (cache.policies()?, cache.sizes()?, device.devices()?);
     let loaded = CacheTrace::collect(&trace.name(), trace.events("events read")?)?;
     let loaded = Arc::new(loaded.numbered_densely());
+    let cache_pages = trace.cache_pages(&sizes, loaded.pages_end)?;
     let mut runs = Vec::new();
     for policy in &policies {
-        for size in &sizes {
-            let buffer_pages = size.pages(trace.page_bytes(), loaded.pages_end)?;
+        for &buffer_pages in &cache_pages {
             runs.extend(devices.iter().map(|device| {
                 let (policy, device) = (policy.clone(), device.clone());
                 BufferRun { policy, buffer_pages, device }
@@ -79,8 +79,6 @@ pub fn run(
 }
 
 fn values(row: &BufferReplayRow) -> Vec<(&'static str, Value)> {
-    // As many decimals as mean something, so that the bytes do not depend on the last bit.
-    let rounded = |value: f64, scale: f64| Value::Real((value * scale).round() / scale);
     let mean = |ns: Option<f64>| ns.map_or(Value::Null, |ns| (ns.round() as u64).into());
     let requests_per_s =
         if row.seconds > 0.0 { row.pool.requests as f64 / row.seconds } else { 0.0 };
@@ -93,15 +91,15 @@ fn values(row: &BufferReplayRow) -> Vec<(&'static str, Value)> {
         ("cpu_ns", row.cpu_ns.into()),
         ("requests", row.pool.requests.into()),
         ("misses", row.pool.misses.into()),
-        ("hit_ratio", rounded(row.pool.hit_ratio(), 1e6)),
+        ("hit_ratio", Value::rounded(row.pool.hit_ratio(), 1e6)),
         ("physical_reads", row.pool.physical_reads.into()),
         ("physical_writes", row.pool.physical_writes.into()),
         ("dirty_pages_at_end", row.dirty_pages_at_end.into()),
         ("cluster_switches", row.pool.cluster_switches.into()),
-        ("cluster_switch_factor", rounded(row.pool.cluster_switch_factor(), 1e6)),
-        ("seconds", rounded(row.seconds, 1e9)),
-        ("requests_per_s", rounded(requests_per_s, 1e3)),
-        ("device_busy_seconds", rounded(row.device_busy_seconds, 1e9)),
+        ("cluster_switch_factor", Value::rounded(row.pool.cluster_switch_factor(), 1e6)),
+        ("seconds", Value::rounded(row.seconds, 1e9)),
+        ("requests_per_s", Value::rounded(requests_per_s, 1e3)),
+        ("device_busy_seconds", Value::rounded(row.device_busy_seconds, 1e9)),
         ("read_mean_ns", mean(row.read_mean_ns)),
         ("write_mean_ns", mean(row.write_mean_ns)),
     ]

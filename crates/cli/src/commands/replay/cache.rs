@@ -42,11 +42,7 @@ pub fn run(trace: &TraceArgs, args: &CacheArgs) -> anyhow::Result<Report> {
     let seed = trace.seed()?;
 
     let loaded = CacheTrace::collect(&trace.name(), trace.events("events read")?)?;
-    let distinct_pages = loaded.distinct_pages();
-    let cache_pages = sizes
-        .iter()
-        .map(|size| size.pages(trace.page_bytes(), distinct_pages))
-        .collect::<anyhow::Result<Vec<u32>>>()?;
+    let cache_pages = trace.cache_pages(&sizes, loaded.distinct_pages())?;
     let options = CacheReplayOptions {
         policies,
         cache_pages,
