@@ -51,20 +51,16 @@ pub enum Scale {
 }
 
 impl Scale {
-    /// The accepted names.
-    pub const NAMES: &'static [&'static str] = &["small", "full", "paper"];
-
     /// Parses `--scale`; a refusal lists the names.
     pub fn parse(text: &str) -> Result<Scale> {
-        match text {
-            "small" => Ok(Scale::Small),
-            "full" => Ok(Scale::Full),
-            "paper" => Ok(Scale::Paper),
-            _ => Err(Error::new(
+        let scales = [Scale::Small, Scale::Full, Scale::Paper];
+        scales.into_iter().find(|scale| scale.name() == text).ok_or_else(|| {
+            let names = scales.map(Scale::name).join(", ");
+            Error::new(
                 ErrorKind::InvalidInput,
-                format!("{text:?} is not a scale; accepted: {}", Scale::NAMES.join(", ")),
-            )),
-        }
+                format!("{text:?} is not a scale; accepted: {names}"),
+            )
+        })
     }
 
     /// The word that names it.
