@@ -4,15 +4,12 @@ use tantalum_base::{Error, ErrorKind, Result};
 use tantalum_policy::{PolicySpec, Workload};
 
 use super::super::{Progress, Row, Scale};
-use super::runs::{case, find, four_metrics, over};
+use super::runs::{CFDC_WINDOWS, CFLRU_WINDOWS, case, find, four_metrics, over};
 use super::workload::{bank, concat, oltp, read_only};
 use tantalum_replay::buffer_replay::BufferReplayRow;
 use tantalum_replay::cache_replay::{CacheReplayOptions, CacheRow, CacheTrace, replay};
 use tantalum_replay::side_by_side::cores;
 
-const CFLRU: [&str; 3] = ["cflru:window=0.25", "cflru:window=0.5", "cflru:window=0.75"];
-const CFDC: [&str; 3] =
-    ["cfdc:window=0.25,cluster=16", "cfdc:window=0.5,cluster=16", "cfdc:window=0.75,cluster=16"];
 /// Writes that cost as much as reads, and more.
 const RATIOS: [u32; 5] = [1, 4, 16, 64, 128];
 /// The virtual execution time of formula 5.1, beside that of LRU.
@@ -97,11 +94,11 @@ fn changing_workload(scale: Scale, rows: &mut Vec<Row>) -> Result<()> {
     };
     let (one, many) = (casa_at(1), casa_at(64));
     let mut policies = vec!["lru", "ccflru", "lru_wsr", &one, &many];
-    policies.extend(CFLRU);
+    policies.extend(CFLRU_WINDOWS);
     let counts = Counts::of(&trace, &policies, sizes)?;
     for &pages in sizes {
         for (ratio, casa) in [(1, one.as_str()), (64, many.as_str())] {
-            let cflru = counts.best(&CFLRU, pages, ratio)?;
+            let cflru = counts.best(&CFLRU_WINDOWS, pages, ratio)?;
             for policy in [casa, cflru, "ccflru", "lru_wsr"] {
                 // 16,000 pages: n_R of CCFLRU 4,444,570 and of LRU 1,433,996, n_W 111,891 and 128,456.
                 let paper = (policy == "ccflru" && pages == 16_000).then(|| {
@@ -151,9 +148,9 @@ fn clean_list(scale: Scale, rows: &mut Vec<Row>) -> Result<()> {
 /// Table 5.2: n_R and n_W of the bank trace with 1,000 and with 10,000 pages.
 const TABLE_5_2: [(&str, [(u64, u64); 2]); 11] = [
     ("ccflru", [(427_012, 71_103), (237_518, 35_642)]),
-    (CFLRU[0], [(393_914, 85_818), (175_448, 43_096)]),
-    (CFLRU[1], [(389_653, 79_408), (181_223, 39_428)]),
-    (CFLRU[2], [(388_917, 74_688), (195_160, 37_188)]),
+    (CFLRU_WINDOWS[0], [(393_914, 85_818), (175_448, 43_096)]),
+    (CFLRU_WINDOWS[1], [(389_653, 79_408), (181_223, 39_428)]),
+    (CFLRU_WINDOWS[2], [(388_917, 74_688), (195_160, 37_188)]),
     ("lru", [(403_056, 95_849), (177_861, 51_157)]),
     ("lru_wsr", [(409_469, 90_183), (186_306, 46_076)]),
     ("casa:cost=1:1", [(389_350, 77_884), (175_985, 44_975)]),
@@ -212,7 +209,7 @@ fn detection(scale: Scale, seed: u64, device: &str, paper: f64, rows: &mut Vec<R
     let trace = bank(scale)?;
     let sizes: &[u32] = if scale == Scale::Small { &[1_000] } else { &[1_000, 10_000] };
     let mut policies = vec!["lru", "casa", "ccflru", "lru_wsr"];
-    policies.extend(CFLRU);
+    policies.extend(CFLRU_WINDOWS);
     let runs = over(&format!("{device}:storage-cache=off"), &trace, &policies, sizes, seed)?;
     if let Some(casa) = find(&runs, "casa", 1_000) {
         let case = || format!("{device}, 1000 pages");
@@ -246,7 +243,7 @@ fn clustered(scale: Scale, seed: u64, rows: &mut Vec<Row>) -> Result<()> {
         _ => &[1_000, 2_000, 4_000, 8_000, 16_000],
     };
     let mut policies = vec!["casa", "sawc"];
-    policies.extend(CFDC);
+    policies.extend(CFDC_WINDOWS);
     let runs = over("mtron", &trace, &policies, sizes, seed)?;
     for run in &runs {
         rows.extend(four_metrics("Figure 5.7", &case(run), run));
@@ -278,7 +275,7 @@ fn read_intensive(scale: Scale, seed: u64, rows: &mut Vec<Row>) -> Result<()> {
         _ => &[1_000, 4_000, 16_000],
     };
     let mut policies = vec!["casa", "sawc"];
-    policies.extend(CFDC);
+    policies.extend(CFDC_WINDOWS);
     for run in over("mtron", &trace, &policies, sizes, seed)? {
         let case = case(&run);
         let time = ("execution time", "s");

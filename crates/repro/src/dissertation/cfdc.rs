@@ -2,7 +2,9 @@
 use tantalum_base::Result;
 
 use super::super::{Progress, Row, Scale};
-use super::runs::{case, fastest, find, four_metrics, gain_percent, over, sizes};
+use super::runs::{
+    CFDC_WINDOWS, CFLRU_WINDOWS, case, fastest, find, four_metrics, gain_percent, over, sizes,
+};
 use super::workload::{bank, mixed, oltp, scans};
 use tantalum_replay::buffer_replay::BufferReplayRow;
 
@@ -131,23 +133,17 @@ fn window_size(scale: Scale, seed: u64, rows: &mut Vec<Row>) -> Result<()> {
 
 /// CFLRU, REF and CFDC with the window that did best; the others have none.
 fn real_life(scale: Scale, seed: u64, rows: &mut Vec<Row>) -> Result<()> {
-    const CFLRU: [&str; 3] = ["cflru:window=0.25", "cflru:window=0.5", "cflru:window=0.75"];
     const REF: [&str; 3] = [
         "ref:window=0.25,block=16,victims=4",
         "ref:window=0.5,block=16,victims=4",
         "ref:window=0.75,block=16,victims=4",
     ];
-    const CFDC: [&str; 3] = [
-        "cfdc:window=0.25,cluster=16",
-        "cfdc:window=0.5,cluster=16",
-        "cfdc:window=0.75,cluster=16",
-    ];
     let trace = bank(scale)?;
     let mut policies = vec!["lru", "lru_wsr"];
-    policies.extend(CFLRU.iter().chain(&REF).chain(&CFDC));
+    policies.extend(CFLRU_WINDOWS.iter().chain(&REF).chain(&CFDC_WINDOWS));
     let runs = over(DEVICE, &trace, &policies, sizes(scale), seed)?;
     for &pages in sizes(scale) {
-        let best = [CFLRU, REF, CFDC].map(|tried| fastest(&runs, &tried, pages));
+        let best = [CFLRU_WINDOWS, REF, CFDC_WINDOWS].map(|tried| fastest(&runs, &tried, pages));
         let plain = ["lru", "lru_wsr"].map(|policy| find(&runs, policy, pages));
         for run in plain.into_iter().chain(best).flatten() {
             rows.extend(four_metrics("Figure 3.8", &case(run), run));
@@ -158,8 +154,8 @@ fn real_life(scale: Scale, seed: u64, rows: &mut Vec<Row>) -> Result<()> {
             8_000 => Some(33.0),
             _ => None,
         };
-        gain("Figure 3.8", &runs, &CFDC, &CFLRU, (pages, paper), rows);
-        gain("Figure 3.8", &runs, &CFDC, &REF, (pages, None), rows);
+        gain("Figure 3.8", &runs, &CFDC_WINDOWS, &CFLRU_WINDOWS, (pages, paper), rows);
+        gain("Figure 3.8", &runs, &CFDC_WINDOWS, &REF, (pages, None), rows);
     }
     Ok(())
 }

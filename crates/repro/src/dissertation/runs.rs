@@ -13,6 +13,12 @@ use tantalum_replay::side_by_side::cores;
 /// Sizes of the buffer in figures 3.5, 3.8 and 4.4.
 pub(super) const SIZES: [u32; 6] = [500, 1_000, 2_000, 4_000, 8_000, 16_000];
 
+/// CFLRU and CFDC with the windows that were tried.
+pub(super) const CFLRU_WINDOWS: [&str; 3] =
+    ["cflru:window=0.25", "cflru:window=0.5", "cflru:window=0.75"];
+pub(super) const CFDC_WINDOWS: [&str; 3] =
+    ["cfdc:window=0.25,cluster=16", "cfdc:window=0.5,cluster=16", "cfdc:window=0.75,cluster=16"];
+
 /// The sizes that `scale` has.
 pub(super) fn sizes(scale: Scale) -> &'static [u32] {
     if scale == Scale::Small { &SIZES[..3] } else { &SIZES }
