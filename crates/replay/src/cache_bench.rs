@@ -1,7 +1,8 @@
 //! How fast policies decide, and how much memory they take a cached page: over a trace in memory,
 //! on one core.
 use crate::cache_replay::CacheTrace;
-use rustix::time::{ClockId, clock_gettime};
+use crate::device_bench::cpu_seconds;
+use rustix::time::ClockId;
 use tantalum_base::Result;
 use tantalum_policy::{PolicySpec, Tally, Workload};
 use tantalum_trace::{Generator, OpenOptions, shared};
@@ -60,9 +61,10 @@ pub fn measure(trace: &CacheTrace, policy: &str, cache_pages: u32) -> Result<Cac
     for _ in 0..ROUNDS {
         let mut policy = spec.build(cache_pages, workload)?;
         tally = Tally::default();
-        let start = processor_seconds();
+        // Of this thread: waiting for a core is not in it.
+        let start = cpu_seconds(ClockId::ThreadCPUTime);
         policy.run(&trace.requests, &mut tally);
-        best = best.min(processor_seconds() - start);
+        best = best.min(cpu_seconds(ClockId::ThreadCPUTime) - start);
         bytes = policy.memory_bytes();
     }
     Ok(CacheSpeed {
@@ -74,12 +76,6 @@ pub fn measure(trace: &CacheTrace, policy: &str, cache_pages: u32) -> Result<Cac
         hit_ratio: tally.hit_ratio(),
         bytes_per_page: bytes as f64 / f64::from(cache_pages),
     })
-}
-
-/// Processor time of this thread: waiting for a core is not in it.
-fn processor_seconds() -> f64 {
-    let time = clock_gettime(ClockId::ThreadCPUTime);
-    time.tv_sec as f64 + time.tv_nsec as f64 / 1e9
 }
 
 /// Measures every policy on TPC-C's page requests with 4,000 pages (left out where the large traces

@@ -1,5 +1,6 @@
 //! How fast the simulation of a whole device runs: pages written a second of one core's time,
 //! cleaning included.
+use rustix::time::{ClockId, clock_gettime};
 use std::cell::{Cell, RefCell};
 use std::path::Path;
 use std::rc::Rc;
@@ -98,9 +99,9 @@ fn measure_round(
             }
         }
     };
-    let start_s = cpu_seconds();
+    let start_s = cpu_seconds(ClockId::ProcessCPUTime);
     runtime.finish(A_LOAD, load)?;
-    let seconds = cpu_seconds() - start_s;
+    let seconds = cpu_seconds(ClockId::ProcessCPUTime) - start_s;
     let end = device.device().ftl().statistics();
     Ok(DeviceSpeed {
         options: options.clone(),
@@ -155,9 +156,10 @@ async fn read_back(device: Rc<Device>, expected: Rc<RefCell<Expected>>) -> Resul
     Ok(())
 }
 
-/// Processor time of this process: what else runs on the machine does not count.
-pub(crate) fn cpu_seconds() -> f64 {
-    let time = rustix::time::clock_gettime(rustix::time::ClockId::ProcessCPUTime);
+/// Processor time by `clock`, the process's or the thread's: what else runs on the machine does not
+/// count.
+pub(crate) fn cpu_seconds(clock: ClockId) -> f64 {
+    let time = clock_gettime(clock);
     time.tv_sec as f64 + time.tv_nsec as f64 / 1e9
 }
 
@@ -192,9 +194,9 @@ pub fn bench(mut print: impl FnMut(String)) -> Result<()> {
     let config = DeviceSpec::parse("durassd:capacity=1GiB")?;
     for clients in [1, 32] {
         let options = DeviceReplayOptions { clients, ..DeviceReplayOptions::default() };
-        let start_s = cpu_seconds();
+        let start_s = cpu_seconds(ClockId::ProcessCPUTime);
         let row = replay(&trace, &config, &options)?;
-        let seconds = cpu_seconds() - start_s;
+        let seconds = cpu_seconds(ClockId::ProcessCPUTime) - start_s;
         print(format!(
             "device replay  {:<16} {clients:>3} clients  {:>6.3} M requests/s  ({:.0} a virtual s)",
             row.trace,

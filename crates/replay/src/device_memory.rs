@@ -1,4 +1,5 @@
 //! How much memory the simulation of a whole device takes, written full and cleaning.
+use rustix::time::ClockId;
 use std::rc::Rc;
 use tantalum_base::{Error, ErrorKind, PageDevice, PageNo, Payload, Result, Stamp};
 use tantalum_media::ZoneMedia;
@@ -49,11 +50,11 @@ pub fn measure(device: &str, rewritten: f64) -> Result<DeviceMemory> {
     let device: Rc<Device> = runtime.finish(A_LOAD, build)?;
     let pages = device.limits().pages;
     let plan = Plan { pages, rewritten };
-    let start_s = cpu_seconds();
+    let start_s = cpu_seconds(ClockId::ProcessCPUTime);
     runtime.finish(A_LOAD, write(Rc::clone(&device), plan))?;
-    let written_s = cpu_seconds();
+    let written_s = cpu_seconds(ClockId::ProcessCPUTime);
     runtime.finish(A_LOAD, read_back(Rc::clone(&device), plan))?;
-    let read_s = cpu_seconds();
+    let read_s = cpu_seconds(ClockId::ProcessCPUTime);
     let geometry = device.device().ftl().media().geometry();
     let measured = DeviceMemory {
         pages,
