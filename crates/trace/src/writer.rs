@@ -1,7 +1,7 @@
 //! Events to a file. Compressed by the name: `.zst` zstd, `.gz` gzip, else plain.
 use crate::event::{BlockEvent, PageEvent};
-use crate::formats::{AnyFormat, Encode, Format, written_names};
-use crate::open::{AnyReader, OpenOptions, open, open_pages};
+use crate::formats::{Encode, Format, written_names};
+use crate::open::{AnyReader, OpenOptions, open};
 use crate::reader::Reader;
 use std::fs::File;
 use std::io::Write;
@@ -152,23 +152,6 @@ fn encoder<E>(format: &'static dyn Format<E>, text: &str) -> Result<Box<dyn Enco
 pub fn write_pages(path: &Path, events: impl Iterator<Item = Result<PageEvent>>) -> Result<u64> {
     let format = &crate::formats::page_csv::PageCsv;
     write_all(Writer::create(path, format)?, events)
-}
-
-/// Rewrites the trace at `from` as the format that `to_text` names at `to`, and returns the number
-/// of events. A block trace becomes pages where the format has pages; pages never become a block
-/// trace.
-pub fn convert(from: &Path, options: &OpenOptions, to: &Path, to_text: &str) -> Result<u64> {
-    match AnyFormat::by_name(to_text)? {
-        AnyFormat::Page(format) => {
-            let events = open_pages(from, options)?;
-            write_all(Writer::create_with(to, format, to_text)?, events)
-        }
-        AnyFormat::Block(format) => {
-            encoder(format, to_text)?;
-            let reader = open_blocks(from, options)?;
-            write_blocks(Writer::create_with(to, format, to_text)?, reader, options)
-        }
-    }
 }
 
 /// Opens the trace at `from`, which must be one of blocks.

@@ -119,7 +119,7 @@ proptest! {
             [("page_csv", true), ("csv", true), ("plain_text", false), ("oracle_general", false)]
         {
             let to = folder.path().join(format!("b.{name}.zst"));
-            writer::convert(&from, &options(""), &to, name).unwrap();
+            support::convert(&from, &options(""), &to, name).unwrap();
             let sure = requests(&events).len() >= 2 || name == "csv";
             let read_as = if sure { "" } else { name };
             let again: Result<Vec<PageEvent>> =

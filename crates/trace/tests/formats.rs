@@ -1,4 +1,6 @@
 //! Formats in and out: what is read, what is refused and how, and that what is written comes back.
+mod support;
+
 use proptest::prelude::*;
 use std::io::{Cursor, Read, Write};
 use std::path::{Path, PathBuf};
@@ -226,15 +228,15 @@ fn convert_keeps_every_event() {
     let from = sample("sqlite-oltp-wal-2000.csv");
     let options = OpenOptions::default();
     let to = folder.path().join("b.csv.zst");
-    assert_eq!(writer::convert(&from, &options, &to, "block_csv").unwrap(), 2000);
+    assert_eq!(support::convert(&from, &options, &to, "block_csv").unwrap(), 2000);
     let mut bytes = Vec::new();
     zstd::Decoder::new(std::fs::File::open(&to).unwrap()).unwrap().read_to_end(&mut bytes).unwrap();
     assert_eq!(bytes, std::fs::read(&from).unwrap());
 
     let pages = folder.path().join("p.csv");
-    writer::convert(&from, &options, &pages, "page_csv").unwrap();
+    support::convert(&from, &options, &pages, "page_csv").unwrap();
     assert_eq!(
-        writer::convert(&pages, &options, &to, "block_csv").unwrap_err().kind(),
+        support::convert(&pages, &options, &to, "block_csv").unwrap_err().kind(),
         ErrorKind::Unsupported
     );
 }

@@ -1,12 +1,29 @@
 //! Small traces of each format, made by hand.
 #![allow(dead_code, reason = "each test uses a part of it")]
-use tantalum_base::PageNo;
-use tantalum_trace::{OpenOptions, PageEvent};
+use std::path::Path;
+use tantalum_base::{PageNo, Result};
+use tantalum_trace::formats::AnyFormat;
+use tantalum_trace::writer::{self, Writer};
+use tantalum_trace::{OpenOptions, PageEvent, open_pages};
 
 pub fn options(format: &str) -> OpenOptions {
     OpenOptions {
         format: (!format.is_empty()).then(|| format.to_owned()),
         ..OpenOptions::default()
+    }
+}
+
+/// Rewrites the trace at `from` as the format `to_format` at `to`; returns the number of events.
+pub fn convert(from: &Path, options: &OpenOptions, to: &Path, to_format: &str) -> Result<u64> {
+    match AnyFormat::by_name(to_format)? {
+        AnyFormat::Page(format) => {
+            let events = open_pages(from, options)?;
+            writer::write_all(Writer::create_with(to, format, to_format)?, events)
+        }
+        AnyFormat::Block(format) => {
+            let reader = writer::open_blocks(from, options)?;
+            writer::write_blocks(Writer::create_with(to, format, to_format)?, reader, options)
+        }
     }
 }
 
