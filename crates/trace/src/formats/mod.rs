@@ -90,7 +90,7 @@ pub trait Decode<E>: Send {
 /// Turns events into the bytes of one trace.
 pub trait Encode<E>: Send {
     /// Appends what a trace begins with to `out`.
-    fn begin(&mut self, out: &mut Vec<u8>);
+    fn begin(&mut self, _out: &mut Vec<u8>) {}
 
     /// Appends `event` to `out`, or keeps it for later; `names` are the volumes by number.
     fn encode(&mut self, event: &E, names: &[String], out: &mut Vec<u8>);

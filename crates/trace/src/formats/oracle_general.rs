@@ -108,8 +108,6 @@ struct Encoder {
 }
 
 impl Encode<PageEvent> for Encoder {
-    fn begin(&mut self, _out: &mut Vec<u8>) {}
-
     fn encode(&mut self, event: &PageEvent, _names: &[String], _out: &mut Vec<u8>) {
         self.objects.extend(event.requests().map(|(page, _)| page.0));
     }

@@ -33,8 +33,6 @@ impl Format<PageEvent> for PlainText {
 struct Encoder;
 
 impl Encode<PageEvent> for Encoder {
-    fn begin(&mut self, _out: &mut Vec<u8>) {}
-
     fn encode(&mut self, event: &PageEvent, _names: &[String], out: &mut Vec<u8>) {
         for (page, _) in event.requests() {
             number::write(page.0, out);
