@@ -45,7 +45,7 @@ pub async fn open_store(
 
 #[cfg(test)]
 mod tests {
-    use super::{VolumeStore, open_store};
+    use super::open_store;
     use crate::config::{MediaType, VolumeConfig};
     use crate::create_volume;
     use crate::open_options::OpenOptions;
