@@ -24,6 +24,7 @@
 //!
 //! cost_bound   what no policy can pay less than
 //! cleaning     which zone a translation layer empties: greedy cost_benefit fifo d_choices
+//! tier         what a flash cache over a slow home keeps: write cache, LOC, GLB, BL, LPD, NFA
 //! ```
 pub mod ace;
 pub mod ad_lru;
@@ -62,6 +63,7 @@ pub mod s3_fifo;
 pub mod sawc;
 pub mod second_chance;
 pub mod sieve;
+pub mod tier;
 pub mod two_q;
 pub mod w_tinylfu;
 pub mod watt;

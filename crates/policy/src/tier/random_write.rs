@@ -1,0 +1,272 @@
+//! Random cache write (RCW): a page is overwritten in the slot that it is in, and a new one takes any slot
+//! that is free. So the order in which pages leave is the cache's own choice.
+//!
+//! Source: write cache, sections 3.1 to 3.3. With admission on reads and LRU this is LOC, with admission on
+//! eviction GLB (dissertation, algorithms 5 and 6).
+//!
+//! Where flushing is coalesced, the unit that leaves is a virtual track: all cached pages of one track of
+//! the disk go at once, for the price of one seek. Without, tracks of one page do the same page by page.
+use super::{Admission, Found, MiddleTier, TierCounts};
+use crate::frame_lists::FrameLists;
+use crate::page_table::{NO_FRAME, PageTable};
+use crate::policy::Request;
+use tantalum_base::PageNo;
+
+/// Which unit leaves.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Order {
+    /// The one not used for the longest time.
+    Lru,
+    /// DTF: the one with the most pages; of several, the one that was the longest without a change.
+    DensestTrackFirst,
+}
+
+/// How such a cache is made.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct RandomWriteOptions {
+    /// Pages that it holds.
+    pub slots: u32,
+    /// When pages come in.
+    pub admission: Admission,
+    /// Which leave.
+    pub order: Order,
+    /// Pages in a track of the disk, 1 to 64.
+    pub track_pages: u32,
+    /// CF: pages of one track leave together.
+    pub coalesce: bool,
+    /// PB: a read of a track that misses also writes home what is dirty of that track. What was written
+    /// stays, clean.
+    pub piggyback: bool,
+}
+
+/// A cache that is written at random.
+#[derive(Debug)]
+pub struct RandomWrite<T> {
+    options: RandomWriteOptions,
+    pages_end: u64,
+    /// Pages in a unit: a track's, or one.
+    unit_pages: u32,
+    /// Units with a cached page, under their number; in one list, or in one list for each number of pages.
+    units: FrameLists<T, u8>,
+    /// Which pages of the unit in a frame are cached, and which of these are dirty: one bit a page.
+    cached: Vec<u64>,
+    dirty: Vec<u64>,
+    used_slots: u32,
+    counts: TierCounts,
+}
+
+fn lists(order: Order, unit_pages: u32) -> u32 {
+    match order {
+        Order::Lru => 1,
+        Order::DensestTrackFirst => unit_pages,
+    }
+}
+
+impl<T: PageTable> RandomWrite<T> {
+    /// An empty cache of pages numbered below `pages_end`.
+    ///
+    /// # Panics
+    /// Where `options` are out of range.
+    pub fn new(options: RandomWriteOptions, pages_end: u64) -> Self {
+        assert!((1..=64).contains(&options.track_pages), "a track has 1 to 64 pages");
+        let unit_pages = if options.coalesce { options.track_pages } else { 1 };
+        let lists = lists(options.order, unit_pages);
+        let units_end = pages_end.div_ceil(unit_pages.into());
+        let units = FrameLists::new(lists, options.slots, units_end);
+        let frames_end = units.frames_end();
+        RandomWrite {
+            options,
+            pages_end,
+            unit_pages,
+            units,
+            cached: vec![0; frames_end],
+            dirty: vec![0; frames_end],
+            used_slots: 0,
+            counts: TierCounts::default(),
+        }
+    }
+
+    /// The unit of `page`, and its bit there.
+    #[inline]
+    fn place(&self, page: PageNo) -> (PageNo, u64) {
+        match self.unit_pages {
+            1 => (page, 1),
+            pages => (PageNo(page.0 / u64::from(pages)), 1 << (page.0 % u64::from(pages))),
+        }
+    }
+
+    /// The frame of the unit in which `page` is cached and its bit there, where it is.
+    #[inline]
+    fn find(&self, page: PageNo) -> Option<(u32, u64)> {
+        let (unit, bit) = self.place(page);
+        let frame = self.units.find(unit);
+        (frame != NO_FRAME && self.cached[frame as usize] & bit != 0).then_some((frame, bit))
+    }
+
+    /// How many lists of units there are.
+    fn lists(&self) -> u32 {
+        lists(self.options.order, self.unit_pages)
+    }
+
+    /// The list of a unit with the pages of `frame`.
+    fn list(&self, frame: u32) -> u32 {
+        match self.options.order {
+            Order::Lru => 0,
+            Order::DensestTrackFirst => self.cached[frame as usize].count_ones() - 1,
+        }
+    }
+
+    /// The unit was used.
+    #[inline]
+    fn touch(&mut self, frame: u32) {
+        if self.options.order == Order::Lru {
+            self.units.move_to_head(frame, 0);
+        }
+    }
+
+    /// Puts `page`, which is not cached, into a slot.
+    fn admit(&mut self, page: PageNo, dirty: bool) {
+        if self.used_slots == self.options.slots {
+            self.evict_unit();
+        }
+        let (unit, bit) = self.place(page);
+        let mut frame = self.units.find(unit);
+        if frame == NO_FRAME {
+            frame = self.units.push(Request::new(unit, false), 0);
+            (self.cached[frame as usize], self.dirty[frame as usize]) = (0, 0);
+        }
+        self.cached[frame as usize] |= bit;
+        if dirty {
+            self.dirty[frame as usize] |= bit;
+        }
+        self.used_slots += 1;
+        self.units.move_to_head(frame, self.list(frame));
+        self.counts.flash_random_writes += 1;
+    }
+
+    /// Frees the slots of the unit whose turn it is.
+    fn evict_unit(&mut self) {
+        let victim = match self.options.order {
+            Order::Lru => self.units.tail(0),
+            Order::DensestTrackFirst => {
+                let lists = (0..self.unit_pages).rev().map(|list| self.units.tail(list));
+                lists.into_iter().find(|frame| *frame != NO_FRAME).unwrap_or(NO_FRAME)
+            }
+        };
+        assert_ne!(victim, NO_FRAME, "every slot is used, so there is a unit");
+        self.counts.write_home(self.dirty[victim as usize].count_ones().into());
+        self.used_slots -= self.cached[victim as usize].count_ones();
+        self.units.remove(victim);
+    }
+
+    /// Writes home what is dirty of the track of `page`, to which the disk has gone anyway.
+    fn write_track_home(&mut self, page: PageNo) {
+        let track_pages = u64::from(self.options.track_pages);
+        let first = page.0 / track_pages * track_pages;
+        let end = self.pages_end.min(first + track_pages);
+        let mut number = first;
+        while number < end {
+            let frame = self.units.find(self.place(PageNo(number)).0);
+            if frame != NO_FRAME {
+                let dirty = std::mem::take(&mut self.dirty[frame as usize]);
+                self.counts.flash_reads += u64::from(dirty.count_ones());
+                self.counts.disk_writes += u64::from(dirty.count_ones());
+            }
+            number += u64::from(self.unit_pages);
+        }
+    }
+
+    /// Takes a cached page out.
+    fn take(&mut self, frame: u32, bit: u64) -> Found {
+        let dirty = self.dirty[frame as usize] & bit != 0;
+        self.cached[frame as usize] &= !bit;
+        self.dirty[frame as usize] &= !bit;
+        self.used_slots -= 1;
+        if self.cached[frame as usize] == 0 {
+            self.units.remove(frame);
+        } else if self.options.order == Order::DensestTrackFirst {
+            self.units.move_to_head(frame, self.list(frame));
+        }
+        Found::Taken { dirty }
+    }
+}
+
+impl<T: PageTable> MiddleTier for RandomWrite<T> {
+    fn read(&mut self, page: PageNo) -> Found {
+        self.counts.reads += 1;
+        if let Some((frame, bit)) = self.find(page) {
+            self.counts.read_hits += 1;
+            self.counts.flash_reads += 1;
+            if self.options.admission == Admission::Eviction {
+                return self.take(frame, bit);
+            }
+            self.touch(frame);
+            return Found::Hit;
+        }
+        self.counts.read_home();
+        if self.options.piggyback {
+            self.write_track_home(page);
+        }
+        if self.options.admission == Admission::Read {
+            self.admit(page, false);
+        }
+        Found::Missed
+    }
+
+    fn write(&mut self, page: PageNo) {
+        self.counts.writes += 1;
+        if let Some((frame, bit)) = self.find(page) {
+            self.counts.write_hits += 1;
+            self.counts.flash_random_writes += 1;
+            self.dirty[frame as usize] |= bit;
+            self.touch(frame);
+        } else if self.options.admission == Admission::Read {
+            self.counts.disk_writes += 1;
+            self.counts.seeks += 1;
+        } else {
+            self.admit(page, true);
+        }
+    }
+
+    fn evict(&mut self, page: PageNo) {
+        if self.options.admission == Admission::Eviction && self.find(page).is_none() {
+            self.admit(page, false);
+        }
+    }
+
+    fn flush(&mut self) {
+        for frame in (0..self.lists()).flat_map(|list| self.units.oldest_first(list)) {
+            let dirty = std::mem::take(&mut self.dirty[frame as usize]);
+            self.counts.write_home(dirty.count_ones().into());
+        }
+    }
+
+    fn contains(&self, page: PageNo) -> bool {
+        self.find(page).is_some()
+    }
+
+    fn dirty_pages(&self) -> u64 {
+        let frames = (0..self.lists()).flat_map(|list| self.units.oldest_first(list));
+        frames.map(|frame| u64::from(self.dirty[frame as usize].count_ones())).sum()
+    }
+
+    fn counts(&self) -> &TierCounts {
+        &self.counts
+    }
+
+    #[cfg(test)]
+    fn validate(&self) {
+        self.units.validate();
+        let mut slots = 0;
+        for list in 0..self.lists() {
+            for frame in self.units.oldest_first(list) {
+                let (cached, dirty) = (self.cached[frame as usize], self.dirty[frame as usize]);
+                assert!(cached != 0 && dirty & !cached == 0, "a unit without pages");
+                assert_eq!(self.list(frame), list);
+                slots += cached.count_ones();
+            }
+        }
+        assert_eq!(slots, self.used_slots);
+        assert!(slots <= self.options.slots);
+    }
+}

@@ -1,0 +1,187 @@
+//! Sequential cache write (SCW): slots are written in a ring. Each write goes to the slot behind the last,
+//! which suits flash that is slow at random writes and wears all of it alike. Which page leaves is
+//! not the cache's choice: the one in the slot that is next.
+//!
+//! Source: write cache, section 3.2. A newer version of a page makes the older one in another slot void. The
+//! next slot's page, where it is dirty, goes home first; where flushing is coalesced, with all that is
+//! dirty of its track. Those others stay, clean, until it is their turn.
+use super::{Admission, Found, MiddleTier, TierCounts};
+use crate::page_table::{NO_FRAME, PageTable};
+use crate::policy::{Key, Request};
+use tantalum_base::PageNo;
+
+/// How such a cache is made.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct SequentialWriteOptions {
+    /// Pages that it holds.
+    pub slots: u32,
+    /// When pages come in.
+    pub admission: Admission,
+    /// Pages in a track of the disk, at least 1.
+    pub track_pages: u32,
+    /// CF: dirty pages of one track go home together.
+    pub coalesce: bool,
+    /// PB: a read of a track that misses also writes home what is dirty of that track.
+    pub piggyback: bool,
+}
+
+/// A cache that is written in a ring.
+#[derive(Debug)]
+pub struct SequentialWrite<T> {
+    options: SequentialWriteOptions,
+    pages_end: u64,
+    /// The slot of each page.
+    table: T,
+    /// What the slots hold, from 1 on; void where the page is elsewhere or nowhere.
+    slots: Vec<Option<Key>>,
+    /// The slot that is written next.
+    next: u32,
+    counts: TierCounts,
+}
+
+impl<T: PageTable> SequentialWrite<T> {
+    /// An empty cache of pages numbered below `pages_end`.
+    ///
+    /// # Panics
+    /// Where `options` are out of range.
+    pub fn new(options: SequentialWriteOptions, pages_end: u64) -> Self {
+        assert!(options.slots > 0 && options.track_pages > 0, "a slot and a page in a track");
+        SequentialWrite {
+            options,
+            pages_end,
+            table: T::new(options.slots, pages_end),
+            slots: vec![None; options.slots as usize + 1],
+            next: 1,
+            counts: TierCounts::default(),
+        }
+    }
+
+    #[inline]
+    fn find(&self, page: PageNo) -> u32 {
+        let page_of = |slot: u32| self.slots[slot as usize].map_or(PageNo(u64::MAX), Key::page);
+        self.table.find(page, page_of)
+    }
+
+    /// Makes the slot of `page` void. What it held.
+    fn take(&mut self, page: PageNo) -> Option<Key> {
+        let slot = self.find(page);
+        if slot == NO_FRAME {
+            return None;
+        }
+        let slots = &self.slots;
+        let page_of = |slot: u32| slots[slot as usize].map_or(PageNo(u64::MAX), Key::page);
+        self.table.remove(page, slot, page_of);
+        self.slots[slot as usize].take()
+    }
+
+    /// Writes `page` to the next slot. Whether it was cached before.
+    fn put(&mut self, page: PageNo, dirty: bool) -> bool {
+        let before = self.take(page);
+        if let Some(leaving) = self.slots[self.next as usize] {
+            if leaving.is_dirty() {
+                let track = if self.options.coalesce { self.options.track_pages } else { 1 };
+                let pages = self.clean_track(leaving.page(), track);
+                self.counts.write_home(pages);
+            }
+            self.take(leaving.page());
+        }
+        self.slots[self.next as usize] = Some(Key::new(Request::new(page, dirty)));
+        self.table.insert(page, self.next);
+        self.next = self.next % self.options.slots + 1;
+        self.counts.flash_sequential_writes += 1;
+        before.is_some()
+    }
+
+    /// Makes the dirty pages of the track of `page` clean, and counts them.
+    fn clean_track(&mut self, page: PageNo, track_pages: u32) -> u64 {
+        let first = page.0 / u64::from(track_pages) * u64::from(track_pages);
+        let end = self.pages_end.min(first + u64::from(track_pages));
+        let mut cleaned = 0;
+        for number in first..end {
+            let slot = self.find(PageNo(number));
+            // No slot is number 0, where nothing is.
+            if let Some(key) = &mut self.slots[slot as usize]
+                && key.is_dirty()
+            {
+                key.clean();
+                cleaned += 1;
+            }
+        }
+        cleaned
+    }
+}
+
+impl<T: PageTable> MiddleTier for SequentialWrite<T> {
+    fn read(&mut self, page: PageNo) -> Found {
+        self.counts.reads += 1;
+        if self.find(page) != NO_FRAME {
+            self.counts.read_hits += 1;
+            self.counts.flash_reads += 1;
+            if self.options.admission != Admission::Eviction {
+                return Found::Hit;
+            }
+            let dirty = self.take(page).is_some_and(|key| key.is_dirty());
+            return Found::Taken { dirty };
+        }
+        self.counts.read_home();
+        if self.options.piggyback {
+            let pages = self.clean_track(page, self.options.track_pages);
+            self.counts.flash_reads += pages;
+            self.counts.disk_writes += pages;
+        }
+        if self.options.admission == Admission::Read {
+            self.put(page, false);
+        }
+        Found::Missed
+    }
+
+    fn write(&mut self, page: PageNo) {
+        self.counts.writes += 1;
+        if self.options.admission == Admission::Read && self.find(page) == NO_FRAME {
+            self.counts.disk_writes += 1;
+            self.counts.seeks += 1;
+            return;
+        }
+        let hit = self.put(page, true);
+        self.counts.write_hits += u64::from(hit);
+    }
+
+    fn evict(&mut self, page: PageNo) {
+        if self.options.admission == Admission::Eviction && self.find(page) == NO_FRAME {
+            self.put(page, false);
+        }
+    }
+
+    fn flush(&mut self) {
+        let track = if self.options.coalesce { self.options.track_pages } else { 1 };
+        for slot in 1..self.slots.len() {
+            if let Some(key) = self.slots[slot]
+                && key.is_dirty()
+            {
+                let pages = self.clean_track(key.page(), track);
+                self.counts.write_home(pages);
+            }
+        }
+    }
+
+    fn contains(&self, page: PageNo) -> bool {
+        self.find(page) != NO_FRAME
+    }
+
+    fn dirty_pages(&self) -> u64 {
+        self.slots.iter().flatten().filter(|key| key.is_dirty()).count() as u64
+    }
+
+    fn counts(&self) -> &TierCounts {
+        &self.counts
+    }
+
+    #[cfg(test)]
+    fn validate(&self) {
+        for (slot, key) in self.slots.iter().enumerate() {
+            if let Some(key) = key {
+                assert_eq!(self.find(key.page()) as usize, slot);
+            }
+        }
+    }
+}

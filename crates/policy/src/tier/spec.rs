@@ -1,0 +1,227 @@
+//! Middle tiers by name: the one list to add a new one to.
+use super::flash_blocks::BlockGeometry;
+use super::indirect::Indirect;
+use super::native::Native;
+use super::random_write::{Order, RandomWrite, RandomWriteOptions};
+use super::sequential_write::{SequentialWrite, SequentialWriteOptions};
+use super::{Admission, MiddleTier};
+use crate::page_table::{DirectTable, PageTable, SparseTable};
+use std::fmt;
+use tantalum_base::{Error, ErrorKind, Result, Spec};
+
+/// A middle tier with its parameters, as text and as parsed.
+#[derive(Clone, Debug, PartialEq)]
+pub struct TierSpec {
+    text: String,
+    kind: Kind,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum Kind {
+    Random { admission: Admission, order: Order, disk: Disk },
+    Sequential { admission: Admission, disk: Disk },
+    Indirect { deletes: u32, flash: Flash },
+    Native { flash: Flash },
+}
+
+/// What is known of the disk below, and done with it.
+#[derive(Clone, Copy, Debug, PartialEq)]
+struct Disk {
+    track_pages: u32,
+    coalesce: bool,
+    piggyback: bool,
+}
+
+/// A page is a track: nothing is known.
+const UNKNOWN: Disk = Disk { track_pages: 1, coalesce: false, piggyback: false };
+
+/// The flash below, but for its size.
+#[derive(Clone, Copy, Debug, PartialEq)]
+struct Flash {
+    block_pages: u32,
+    low: f64,
+    high: f64,
+}
+
+impl Flash {
+    fn parse(spec: &mut Spec) -> Result<Flash> {
+        let flash = Flash {
+            block_pages: spec.count("block", 1..=255, 128)? as u32,
+            low: spec.number("low", 0.0..=0.5, 0.05)?,
+            high: spec.number("high", 0.0..=0.5, 0.10)?,
+        };
+        if flash.low >= flash.high {
+            return Err(refusal("free blocks: low must be less than high".into()));
+        }
+        Ok(flash)
+    }
+
+    /// The smallest flash on which a cache of `pages` pages fits beside the blocks that are kept free.
+    fn geometry(self, pages: u32) -> BlockGeometry {
+        let mut blocks = pages.div_ceil(self.block_pages).max(3);
+        loop {
+            let high = ((f64::from(blocks) * self.high) as u32).max(2);
+            let low = ((f64::from(blocks) * self.low) as u32).clamp(1, high - 1);
+            if u64::from(blocks - high) * u64::from(self.block_pages) >= u64::from(pages) {
+                let (free_blocks_low, free_blocks_high) = (low, high);
+                let block_pages = self.block_pages;
+                return BlockGeometry { blocks, block_pages, free_blocks_low, free_blocks_high };
+            }
+            blocks += 1;
+        }
+    }
+}
+
+impl TierSpec {
+    /// The accepted names.
+    pub const NAMES: &'static [&'static str] = &["write_cache", "loc", "glb", "bl", "lpd", "nfa"];
+
+    /// Parses `name` or `name:key=value,...`; a refusal lists what is accepted.
+    ///
+    /// - `write_cache:admit=write,place=random,order=lru,coalesce=off,piggyback=off,track=32`: admission on
+    ///   `write`, `read` or `eviction`; placed at `random` or `sequential`ly; in `order=lru` or
+    ///   `densest` track first, at random alone (write cache, table 1);
+    /// - `loc` and `glb`: the same with admission on reads, and on evictions, at random, LRU;
+    /// - `bl`, `lpd:d=1024` and `nfa`, each also `block=128,low=0.05,high=0.10`: pages in a block, and the shares
+    ///   of the blocks that are free when collection starts and stops.
+    pub fn parse(text: &str) -> Result<TierSpec> {
+        let mut spec = Spec::parse(text)?;
+        let kind = match spec.name() {
+            "write_cache" => Self::write_cache(&mut spec)?,
+            "loc" => Kind::Random { admission: Admission::Read, order: Order::Lru, disk: UNKNOWN },
+            "glb" => {
+                Kind::Random { admission: Admission::Eviction, order: Order::Lru, disk: UNKNOWN }
+            }
+            "bl" => Kind::Indirect { deletes: 0, flash: Flash::parse(&mut spec)? },
+            "lpd" => Kind::Indirect {
+                deletes: spec.count("d", 0..=u32::MAX.into(), 1024)? as u32,
+                flash: Flash::parse(&mut spec)?,
+            },
+            "nfa" => Kind::Native { flash: Flash::parse(&mut spec)? },
+            _ => return Err(spec.unknown_name("middle tier", TierSpec::NAMES)),
+        };
+        spec.finish()?;
+        Ok(TierSpec { text: text.to_owned(), kind })
+    }
+
+    fn write_cache(spec: &mut Spec) -> Result<Kind> {
+        let admission = match spec.word("admit", &["write", "read", "eviction"])? {
+            "read" => Admission::Read,
+            "eviction" => Admission::Eviction,
+            _ => Admission::Write,
+        };
+        let sequential = spec.word("place", &["random", "sequential"])? == "sequential";
+        let order = spec.word("order", &["default", "lru", "densest"])?;
+        let coalesce = spec.word("coalesce", &["off", "on"])? == "on";
+        let piggyback = spec.word("piggyback", &["off", "on"])? == "on";
+        let track_pages = spec.count("track", 1..=64, 32)? as u32;
+        let disk = Disk { track_pages, coalesce, piggyback };
+        if sequential && order != "default" {
+            return Err(refusal(format!(
+                "place=sequential and order={order} contradict each other: in a ring the page in the \
+                 next slot leaves, whatever its use (order goes with place=random)"
+            )));
+        }
+        if order == "densest" && !coalesce {
+            let why = "order=densest needs coalesce=on: it is tracks that leave by density";
+            return Err(refusal(why.into()));
+        }
+        Ok(match (sequential, order) {
+            (true, _) => Kind::Sequential { admission, disk },
+            (false, "densest") => Kind::Random { admission, order: Order::DensestTrackFirst, disk },
+            (false, _) => Kind::Random { admission, order: Order::Lru, disk },
+        })
+    }
+
+    /// An empty cache of `pages` pages, which are numbered below `pages_end` (`u64::MAX` where unknown). With
+    /// flash in blocks, as many as it takes.
+    pub fn build(&self, pages: u32, pages_end: u64) -> Box<dyn MiddleTier> {
+        if DirectTable::is_worth_it(pages, pages_end) {
+            self.build_over::<DirectTable>(pages, pages_end)
+        } else {
+            self.build_over::<SparseTable>(pages, pages_end)
+        }
+    }
+
+    pub(crate) fn build_over<T: PageTable + 'static>(
+        &self,
+        slots: u32,
+        pages_end: u64,
+    ) -> Box<dyn MiddleTier> {
+        match self.kind {
+            Kind::Random { admission, order, disk } => {
+                let Disk { track_pages, coalesce, piggyback } = disk;
+                let options = RandomWriteOptions {
+                    slots,
+                    admission,
+                    order,
+                    track_pages,
+                    coalesce,
+                    piggyback,
+                };
+                Box::new(RandomWrite::<T>::new(options, pages_end))
+            }
+            Kind::Sequential { admission, disk } => {
+                let Disk { track_pages, coalesce, piggyback } = disk;
+                let options =
+                    SequentialWriteOptions { slots, admission, track_pages, coalesce, piggyback };
+                Box::new(SequentialWrite::<T>::new(options, pages_end))
+            }
+            Kind::Indirect { deletes, flash } => {
+                Box::new(Indirect::<T>::new(flash.geometry(slots), deletes, pages_end))
+            }
+            Kind::Native { flash } => Box::new(Native::<T>::new(flash.geometry(slots), pages_end)),
+        }
+    }
+
+    /// Whether it wants to know of pages that the top tier evicts clean.
+    pub fn is_exclusive(&self) -> bool {
+        matches!(
+            self.kind,
+            Kind::Random { admission: Admission::Eviction, .. }
+                | Kind::Sequential { admission: Admission::Eviction, .. }
+        )
+    }
+}
+
+impl fmt::Display for TierSpec {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.text)
+    }
+}
+
+fn refusal(why: String) -> Error {
+    Error::new(ErrorKind::InvalidInput, why)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_contradicts_itself_is_refused_and_says_why() {
+        for (text, why) in [
+            ("write_cache:place=sequential,order=lru", "contradict each other"),
+            ("write_cache:place=sequential,order=densest,coalesce=on", "contradict each other"),
+            ("write_cache:order=densest", "needs coalesce=on"),
+            ("write_cache:admit=never", "write or read or eviction"),
+            ("nfa:low=0.2,high=0.1", "low must be less than high"),
+            ("lpd:e=1", "d (0 to"),
+            ("loc:track=3", "loc"),
+            ("bcache", "write_cache, loc, glb, bl, lpd, nfa"),
+        ] {
+            let error = TierSpec::parse(text).unwrap_err().to_string();
+            assert!(error.contains(why), "{text}: {error}");
+        }
+    }
+
+    #[test]
+    fn flash_is_as_large_as_in_the_paper() {
+        let flash = Flash { block_pages: 128, low: 0.05, high: 0.10 };
+        assert_eq!(flash.geometry(59_008), BlockGeometry::PAPER);
+        assert_eq!(BlockGeometry::PAPER.cache_pages(), 59_008);
+        for pages in [1, 127, 128, 129, 5000] {
+            assert!(flash.geometry(pages).cache_pages() >= pages);
+        }
+    }
+}
