@@ -168,6 +168,10 @@ impl FlashBlocks {
             if self.free.len() <= self.geometry.free_blocks_low as usize {
                 self.collect(collector, counts);
             }
+            // What was moved may have filled it.
+            if self.written == self.geometry.block_pages {
+                self.take_free_block();
+            }
         }
         counts.flash_sequential_writes += 1;
         self.fill(owner)
@@ -238,6 +242,7 @@ impl FlashBlocks {
     /// Writes the next page of the current block.
     #[inline]
     fn fill(&mut self, owner: u64) -> FlashPage {
+        debug_assert!(self.written < self.geometry.block_pages, "the block is full");
         let page = self.current * self.geometry.block_pages + self.written;
         self.written += 1;
         self.owners[page as usize] = owner;

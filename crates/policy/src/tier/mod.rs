@@ -13,6 +13,7 @@
 //! flash_blocks      blocks of flash pages, written out of place and collected
 //! indirect          slots over such blocks: BL, and LPD, which deletes the coldest
 //! native            no slots, blocks alone: NFA
+//! none              every request goes home
 //! spec              "write_cache:place=sequential" -> Box<dyn MiddleTier>
 //! ```
 //!
@@ -22,6 +23,7 @@
 mod flash_blocks;
 mod indirect;
 mod native;
+mod none;
 mod random_write;
 mod sequential_write;
 mod spec;
@@ -31,6 +33,7 @@ mod tests;
 pub use flash_blocks::{BlockGeometry, FlashBlocks};
 pub use indirect::Indirect;
 pub use native::Native;
+pub use none::NoTier;
 pub use random_write::{Order, RandomWrite, RandomWriteOptions};
 pub use sequential_write::{SequentialWrite, SequentialWriteOptions};
 pub use spec::TierSpec;
@@ -141,6 +144,12 @@ impl TierCounts {
     /// A page was read from home, with a seek of its own.
     pub(crate) fn read_home(&mut self) {
         self.disk_reads += 1;
+        self.seeks += 1;
+    }
+
+    /// A page of the top tier was written home, with a seek of its own.
+    pub(crate) fn overwrite_home(&mut self) {
+        self.disk_writes += 1;
         self.seeks += 1;
     }
 

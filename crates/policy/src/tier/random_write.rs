@@ -221,8 +221,7 @@ impl<T: PageTable> MiddleTier for RandomWrite<T> {
             self.dirty[frame as usize] |= bit;
             self.touch(frame);
         } else if self.options.admission == Admission::Read {
-            self.counts.disk_writes += 1;
-            self.counts.seeks += 1;
+            self.counts.overwrite_home();
         } else {
             self.admit(page, true);
         }

@@ -138,8 +138,7 @@ impl<T: PageTable> MiddleTier for SequentialWrite<T> {
     fn write(&mut self, page: PageNo) {
         self.counts.writes += 1;
         if self.options.admission == Admission::Read && self.find(page) == NO_FRAME {
-            self.counts.disk_writes += 1;
-            self.counts.seeks += 1;
+            self.counts.overwrite_home();
             return;
         }
         let hit = self.put(page, true);

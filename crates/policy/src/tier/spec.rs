@@ -2,6 +2,7 @@
 use super::flash_blocks::BlockGeometry;
 use super::indirect::Indirect;
 use super::native::Native;
+use super::none::NoTier;
 use super::random_write::{Order, RandomWrite, RandomWriteOptions};
 use super::sequential_write::{SequentialWrite, SequentialWriteOptions};
 use super::{Admission, MiddleTier};
@@ -22,6 +23,7 @@ enum Kind {
     Sequential { admission: Admission, disk: Disk },
     Indirect { deletes: u32, flash: Flash },
     Native { flash: Flash },
+    None,
 }
 
 /// What is known of the disk below, and done with it.
@@ -74,7 +76,8 @@ impl Flash {
 
 impl TierSpec {
     /// The accepted names.
-    pub const NAMES: &'static [&'static str] = &["write_cache", "loc", "glb", "bl", "lpd", "nfa"];
+    pub const NAMES: &'static [&'static str] =
+        &["write_cache", "loc", "glb", "bl", "lpd", "nfa", "none"];
 
     /// Parses `name` or `name:key=value,...`; a refusal lists what is accepted.
     ///
@@ -83,7 +86,8 @@ impl TierSpec {
     ///   `densest` track first, at random alone (write cache, table 1);
     /// - `loc` and `glb`: the same with admission on reads, and on evictions, at random, LRU;
     /// - `bl`, `lpd:d=1024` and `nfa`, each also `block=128,low=0.05,high=0.10`: pages in a block, and the shares
-    ///   of the blocks that are free when collection starts and stops.
+    ///   of the blocks that are free when collection starts and stops;
+    /// - `none`: every request goes home.
     pub fn parse(text: &str) -> Result<TierSpec> {
         let mut spec = Spec::parse(text)?;
         let kind = match spec.name() {
@@ -98,6 +102,7 @@ impl TierSpec {
                 flash: Flash::parse(&mut spec)?,
             },
             "nfa" => Kind::Native { flash: Flash::parse(&mut spec)? },
+            "none" => Kind::None,
             _ => return Err(spec.unknown_name("middle tier", TierSpec::NAMES)),
         };
         spec.finish()?;
@@ -170,6 +175,7 @@ impl TierSpec {
             Kind::Indirect { deletes, flash } => {
                 Box::new(Indirect::<T>::new(flash.geometry(slots), deletes, pages_end))
             }
+            Kind::None => Box::new(NoTier::default()),
             Kind::Native { flash } => Box::new(Native::<T>::new(flash.geometry(slots), pages_end)),
         }
     }
@@ -208,7 +214,7 @@ mod tests {
             ("nfa:low=0.2,high=0.1", "low must be less than high"),
             ("lpd:e=1", "d (0 to"),
             ("loc:track=3", "loc"),
-            ("bcache", "write_cache, loc, glb, bl, lpd, nfa"),
+            ("bcache", "write_cache, loc, glb, bl, lpd, nfa, none"),
         ] {
             let error = TierSpec::parse(text).unwrap_err().to_string();
             assert!(error.contains(why), "{text}: {error}");

@@ -203,6 +203,24 @@ impl Model for Naive {
 const ADMISSIONS: [(&str, Admission); 3] =
     [("write", Admission::Write), ("read", Admission::Read), ("eviction", Admission::Eviction)];
 
+#[test]
+fn without_a_tier_every_request_goes_home() {
+    let mut tier = TierSpec::parse("none").unwrap().build(10, 100);
+    for page in [1, 1, 2] {
+        assert_eq!(tier.read(PageNo(page)), Found::Missed);
+        tier.write(PageNo(page));
+    }
+    let expected = TierCounts {
+        reads: 3,
+        writes: 3,
+        disk_reads: 3,
+        disk_writes: 3,
+        seeks: 6,
+        ..TierCounts::default()
+    };
+    assert_eq!((*tier.counts(), tier.contains(PageNo(1))), (expected, false));
+}
+
 proptest! {
     #[test]
     fn random_write_is_as_in_the_paper(
@@ -405,6 +423,16 @@ impl<C: Copy> Flash<C> {
         self.blocks[block][at].take()
     }
 
+    /// Writes to the current block, or, where that is full, to the next free one.
+    fn push(&mut self, content: C) -> usize {
+        if self.blocks[self.current].len() == self.block {
+            self.next_block();
+        }
+        let current = self.current;
+        self.blocks[current].push(Some(content));
+        current
+    }
+
     fn next_block(&mut self) {
         self.full.push(self.current);
         self.current = self.free.remove(0);
@@ -424,11 +452,7 @@ impl<C: Copy> Flash<C> {
             if let Some(content) = self.blocks[block][at]
                 && keep(content)
             {
-                if self.blocks[self.current].len() == self.block {
-                    self.next_block();
-                }
-                let current = self.current;
-                self.blocks[current].push(Some(content));
+                self.push(content);
                 counts.collected_pages += 1;
             }
         }
@@ -476,8 +500,7 @@ impl Slots {
             self.flash.void(place);
         } else {
             if self.pages.len() == self.slots {
-                // What leaves for the new page's sake is overwritten in the slot before the others go.
-                self.leave_slot(page);
+                self.leave_slot();
             }
             self.pages.push((page, dirty));
         }
@@ -493,13 +516,12 @@ impl Slots {
                 }
             }
         }
-        let current = self.flash.current;
-        self.flash.blocks[current].push(Some(page));
+        self.flash.push(page);
         self.counts.flash_sequential_writes += 1;
     }
 
-    fn leave_slot(&mut self, _for: u64) {
-        let (first, _) = self.pages[0];
+    /// The coldest leaves its slot to a new page, and some go with it.
+    fn leave_slot(&mut self) {
         let (page, dirty) = self.pages.remove(0);
         self.counts.flash_reads += u64::from(dirty);
         self.counts.disk_writes += u64::from(dirty);
@@ -511,9 +533,8 @@ impl Slots {
             self.evict_coldest();
         }
         // The slot's old content is void when the new one is written, behind the deletions.
-        let place = self.flash.find(|held| *held == first).unwrap();
+        let place = self.flash.find(|held| *held == page).unwrap();
         self.flash.void(place);
-        assert_eq!(page, first);
     }
 }
 
@@ -621,8 +642,7 @@ impl Blocks {
                 while self.flash.free.len() < self.flash.high && self.collect() {}
             }
         }
-        let current = self.flash.current;
-        self.flash.blocks[current].push(Some((page, dirty, self.now)));
+        let current = self.flash.push((page, dirty, self.now));
         self.used[current] = self.now;
         self.use_block(current);
         self.counts.flash_sequential_writes += 1;
