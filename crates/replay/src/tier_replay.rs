@@ -3,7 +3,7 @@
 //! take.
 use tantalum_base::{FastSet, Result};
 use tantalum_policy::tier::{Found, MiddleTier, TierCounts, TierSpec};
-use tantalum_policy::{Effect, Policy, PolicySpec, Workload};
+use tantalum_policy::{Effect, Policy, PolicySpec, Request, Workload};
 
 use crate::cache_replay::CacheTrace;
 
@@ -35,6 +35,24 @@ pub struct TierOutcome {
     pub collected: Vec<u64>,
     /// Erases of each block.
     pub erases: Vec<u64>,
+}
+
+/// What a pool of `pages` pages asks the tier below for: reads of what it misses, writes of what it evicts dirty.
+///
+/// # Errors
+/// As the policy's registry.
+pub fn requests_below(trace: &CacheTrace, top: &PolicySpec, pages: u32) -> Result<Vec<Request>> {
+    let workload = Workload { pages_end: trace.pages_end, future: &trace.requests };
+    let mut top = top.build(pages, workload)?;
+    let (mut below, mut effects) = (Vec::new(), Vec::new());
+    for request in &trace.requests {
+        if !top.access(*request, &mut effects) {
+            below.push(Request::new(request.page(), false));
+        }
+        let written = effects.drain(..).filter(|effect| effect.writes());
+        below.extend(written.map(|effect| Request::new(effect.page(), true)));
+    }
+    Ok(below)
 }
 
 /// Runs `trace` through the two tiers, both empty at the start.
@@ -113,7 +131,6 @@ impl Tiers {
 mod tests {
     use super::*;
     use tantalum_base::PageNo;
-    use tantalum_policy::Request;
 
     fn trace(pages: &[(u64, bool)]) -> CacheTrace {
         let requests =
@@ -142,6 +159,17 @@ mod tests {
         assert_eq!(outcome.counts.disk_writes, 1, "and home, when it leaves");
         let outcome = replay(&trace(&requests[..3]), &run("glb", true)).unwrap();
         assert_eq!(outcome.counts.disk_writes, 1, "or at the end");
+    }
+
+    #[test]
+    fn the_requests_below_are_those_that_a_tier_is_given() {
+        let requests = [(1, true), (2, false), (1, false), (3, true), (3, false), (4, false)];
+        let (trace, run) = (trace(&requests), run("none", false));
+        let below = requests_below(&trace, &run.top, run.top_pages).unwrap();
+        let counts = replay(&trace, &run).unwrap().counts;
+        let writes = below.iter().filter(|request| request.is_write()).count() as u64;
+        assert_eq!((below.len() as u64 - writes, writes), (counts.reads, counts.writes));
+        assert_eq!((counts.reads, counts.writes), (5, 2));
     }
 
     #[test]

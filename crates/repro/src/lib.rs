@@ -10,6 +10,8 @@
 //! durassd   "Durable Write Cache in Flash Memory SSD for Relational and NoSQL Databases"
 //! dissertation "Caching for flash-based databases and flash-based caching for databases"
 //! share     "SHARE Interface in Flash Storage for Relational and NoSQL Databases"
+//! tiers     "Improving database performance using a flash-based write cache", and chapters 6 and 7 of
+//!           the dissertation
 //! txcache   "TxCache: Transactional Cache using Byte-Addressable Non-Volatile Memories in SSDs"
 //! ```
 pub mod cleaning;
@@ -22,6 +24,7 @@ pub mod personalities;
 mod registry;
 mod row;
 mod share;
+mod tiers;
 mod txcache;
 
 pub use registry::{EXPERIMENTS, Experiment, Progress};

@@ -1,7 +1,9 @@
 //! The experiments by name.
 use tantalum_base::{Error, ErrorKind, Result};
 
-use super::{Row, Scale, cleaning, devices, dissertation, durassd, personalities, share, txcache};
+use super::{
+    Row, Scale, cleaning, devices, dissertation, durassd, personalities, share, tiers, txcache,
+};
 
 /// Is told what is about to be measured.
 pub type Progress<'a> = &'a mut dyn FnMut(&str);
@@ -48,6 +50,21 @@ pub const EXPERIMENTS: &[Experiment] = &[
         name: "casa",
         title: "Cost-aware buffer management (CASA, SAWC), dissertation chapter 5: figures 5.2 to 5.8",
         run: dissertation::casa,
+    },
+    Experiment {
+        name: "write-cache",
+        title: "Improving Database Performance Using a Flash-Based Write Cache: figures 6 to 8",
+        run: tiers::write_cache,
+    },
+    Experiment {
+        name: "tiers",
+        title: "Three tiers against two of the same cost, dissertation chapter 6: figures 6.1 to 6.5",
+        run: tiers::architecture,
+    },
+    Experiment {
+        name: "nfa",
+        title: "Native flash in the middle tier, dissertation chapter 7: figures 7.5 to 7.9",
+        run: tiers::native,
     },
     Experiment {
         name: "cleaning",

@@ -59,7 +59,7 @@ pub(crate) enum Fate {
 
 /// What decides on collections.
 pub(crate) trait Collector {
-    /// The block to erase. `garbage` has the fewest valid pages, `blocks.valid_pages(garbage)`.
+    /// The block to erase. `garbage` has the fewest pages to keep, `blocks.kept_pages(garbage)`.
     fn choose(&mut self, blocks: &FlashBlocks, garbage: u32) -> Option<u32>;
 
     /// What becomes of the page that belongs to `owner`, in `page`.
@@ -78,18 +78,18 @@ pub struct FlashBlocks {
     geometry: BlockGeometry,
     /// Whose content each flash page holds; [`INVALID`] where nobody's.
     owners: Vec<u64>,
-    /// Blocks that are written to the end, in lists by their number of valid pages.
+    /// Blocks that are written to the end, in lists by their number of pages to keep.
     full: FrameLists<SparseTable, u8>,
     /// The frame of each full block in `full`.
     frames: Vec<u32>,
-    /// Valid pages of each block.
-    valid: Vec<u8>,
+    /// Pages of each block that a collection moves: the valid ones, but for those that were given up.
+    kept: Vec<u8>,
     free: VecDeque<u32>,
     /// The block that is written, and how many of its pages are.
     current: u32,
     written: u32,
     erases: Vec<u64>,
-    /// Collected blocks by the number of valid pages that they had.
+    /// Collected blocks by the number of pages to keep that they had.
     collected: Vec<u64>,
 }
 
@@ -110,7 +110,7 @@ impl FlashBlocks {
             owners: vec![INVALID; geometry.pages() as usize],
             full: FrameLists::new(block_pages + 1, blocks, u64::from(blocks)),
             frames: vec![NO_FRAME; blocks as usize],
-            valid: vec![0; blocks as usize],
+            kept: vec![0; blocks as usize],
             free: (1..blocks).collect(),
             current: 0,
             written: 0,
@@ -129,14 +129,14 @@ impl FlashBlocks {
         &self.erases
     }
 
-    /// How many collected blocks had 0, 1, 2... valid pages (figure 7.7).
+    /// How many collected blocks had 0, 1, 2... valid pages (figure 7.7), not counted those given up.
     pub fn collected(&self) -> &[u64] {
         &self.collected
     }
 
-    /// Valid pages of `block`.
-    pub(crate) fn valid_pages(&self, block: u32) -> u32 {
-        self.valid[block as usize].into()
+    /// Valid pages of `block`, but for those that were given up.
+    pub(crate) fn kept_pages(&self, block: u32) -> u32 {
+        self.kept[block as usize].into()
     }
 
     /// Whether `block` is written to its end.
@@ -180,12 +180,35 @@ impl FlashBlocks {
     /// What `page` held is void.
     #[inline]
     pub(crate) fn invalidate(&mut self, page: FlashPage) {
+        self.give_up(page);
+        self.void_given_up(page);
+    }
+
+    /// What `page` held, which was given up, is void.
+    #[inline]
+    pub(crate) fn void_given_up(&mut self, page: FlashPage) {
         self.owners[page as usize] = INVALID;
-        let block = self.block_of(page);
-        self.valid[block as usize] -= 1;
-        let frame = self.frames[block as usize];
+    }
+
+    /// A collection need not move `page`, which is valid until then.
+    #[inline]
+    pub(crate) fn give_up(&mut self, page: FlashPage) {
+        self.keep(page, u8::wrapping_sub);
+    }
+
+    /// A collection has to move `page`, which had been given up.
+    #[inline]
+    pub(crate) fn take_back(&mut self, page: FlashPage) {
+        self.keep(page, u8::wrapping_add);
+    }
+
+    #[inline]
+    fn keep(&mut self, page: FlashPage, change: fn(u8, u8) -> u8) {
+        let block = self.block_of(page) as usize;
+        self.kept[block] = change(self.kept[block], 1);
+        let frame = self.frames[block];
         if frame != NO_FRAME {
-            self.full.move_to_head(frame, self.valid[block as usize].into());
+            self.full.move_to_head(frame, self.kept[block].into());
         }
     }
 
@@ -204,7 +227,7 @@ impl FlashBlocks {
     }
 
     fn erase(&mut self, block: u32, collector: &mut impl Collector, counts: &mut TierCounts) {
-        self.collected[usize::from(self.valid[block as usize])] += 1;
+        self.collected[usize::from(self.kept[block as usize])] += 1;
         self.full.remove(std::mem::replace(&mut self.frames[block as usize], NO_FRAME));
         let first = block * self.geometry.block_pages;
         for page in first..first + self.geometry.block_pages {
@@ -222,7 +245,7 @@ impl FlashBlocks {
             }
             self.owners[page as usize] = INVALID;
         }
-        self.valid[block as usize] = 0;
+        self.kept[block as usize] = 0;
         self.erases[block as usize] += 1;
         self.free.push_back(block);
         counts.erases += 1;
@@ -231,8 +254,8 @@ impl FlashBlocks {
 
     /// Ends the current block, which is full, and begins a free one.
     fn take_free_block(&mut self) {
-        let (block, valid) = (self.current, self.valid[self.current as usize]);
-        let frame = self.full.push(Request::new(PageNo(block.into()), false), valid.into());
+        let (block, kept) = (self.current, self.kept[self.current as usize]);
+        let frame = self.full.push(Request::new(PageNo(block.into()), false), kept.into());
         self.frames[block as usize] = frame;
         let free = self.free.pop_front();
         self.current = free.expect("collection keeps a block free");
@@ -246,7 +269,7 @@ impl FlashBlocks {
         let page = self.current * self.geometry.block_pages + self.written;
         self.written += 1;
         self.owners[page as usize] = owner;
-        self.valid[self.current as usize] += 1;
+        self.kept[self.current as usize] += 1;
         page
     }
 
@@ -257,9 +280,10 @@ impl FlashBlocks {
         let block_pages = self.geometry.block_pages as usize;
         for (block, owners) in self.owners.chunks(block_pages).enumerate() {
             let valid = owners.iter().filter(|owner| **owner != INVALID).count();
-            assert_eq!(valid, usize::from(self.valid[block]));
+            let kept = usize::from(self.kept[block]);
+            assert!(kept <= valid, "more to keep than there is");
             let frame = self.frames[block];
-            assert!(frame == NO_FRAME || self.full.list_of(frame) as usize == valid);
+            assert!(frame == NO_FRAME || self.full.list_of(frame) as usize == kept);
         }
         let blocks = self.free.len() + self.full.used() as usize + 1;
         assert_eq!(blocks, self.geometry.blocks as usize);

@@ -30,7 +30,7 @@ struct Layer(Vec<FlashPage>);
 impl Collector for Layer {
     fn choose(&mut self, blocks: &FlashBlocks, garbage: u32) -> Option<u32> {
         // Where all pages of it are valid, nothing is gained by moving them.
-        (blocks.valid_pages(garbage) < blocks.geometry().block_pages).then_some(garbage)
+        (blocks.kept_pages(garbage) < blocks.geometry().block_pages).then_some(garbage)
     }
 
     fn decide(&mut self, _owner: u64, _page: FlashPage, _counts: &mut TierCounts) -> Fate {

@@ -13,7 +13,9 @@
 //! flash_blocks      blocks of flash pages, written out of place and collected
 //! indirect          slots over such blocks: BL, and LPD, which deletes the coldest
 //! native            no slots, blocks alone: NFA
+//! lazy              the same, with pages that are given up one by one and let go late
 //! none              every request goes home
+//! offline           what no tier can do without
 //! spec              "write_cache:place=sequential" -> Box<dyn MiddleTier>
 //! ```
 //!
@@ -22,8 +24,10 @@
 //! 2012, chapters 6 and 7.
 mod flash_blocks;
 mod indirect;
+mod lazy;
 mod native;
 mod none;
+mod offline;
 mod random_write;
 mod sequential_write;
 mod spec;
@@ -32,8 +36,10 @@ mod tests;
 
 pub use flash_blocks::{BlockGeometry, FlashBlocks};
 pub use indirect::Indirect;
+pub use lazy::Lazy;
 pub use native::Native;
 pub use none::NoTier;
+pub use offline::{least_counts, least_time_ns};
 pub use random_write::{Order, RandomWrite, RandomWriteOptions};
 pub use sequential_write::{SequentialWrite, SequentialWriteOptions};
 pub use spec::TierSpec;

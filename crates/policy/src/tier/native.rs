@@ -72,7 +72,7 @@ impl<T: PageTable> Pages<T> {
 
 impl<T: PageTable> Collector for Pages<T> {
     fn choose(&mut self, blocks: &FlashBlocks, garbage: u32) -> Option<u32> {
-        if blocks.valid_pages(garbage) < self.block_pages {
+        if blocks.kept_pages(garbage) < self.block_pages {
             return Some(garbage);
         }
         let oldest_first = self.recency.oldest_first(0).map(|frame| frame - 1);

@@ -1,6 +1,7 @@
 //! Middle tiers by name: the one list to add a new one to.
 use super::flash_blocks::BlockGeometry;
 use super::indirect::Indirect;
+use super::lazy::Lazy;
 use super::native::Native;
 use super::none::NoTier;
 use super::random_write::{Order, RandomWrite, RandomWriteOptions};
@@ -23,6 +24,7 @@ enum Kind {
     Sequential { admission: Admission, disk: Disk },
     Indirect { deletes: u32, flash: Flash },
     Native { flash: Flash },
+    Lazy { keep: f64, flash: Flash },
     None,
 }
 
@@ -77,7 +79,7 @@ impl Flash {
 impl TierSpec {
     /// The accepted names.
     pub const NAMES: &'static [&'static str] =
-        &["write_cache", "loc", "glb", "bl", "lpd", "nfa", "none"];
+        &["write_cache", "loc", "glb", "bl", "lpd", "nfa", "lazy", "none"];
 
     /// Parses `name` or `name:key=value,...`; a refusal lists what is accepted.
     ///
@@ -85,7 +87,7 @@ impl TierSpec {
     ///   `write`, `read` or `eviction`; placed at `random` or `sequential`ly; in `order=lru` or
     ///   `densest` track first, at random alone (write cache, table 1);
     /// - `loc` and `glb`: the same with admission on reads, and on evictions, at random, LRU;
-    /// - `bl`, `lpd:d=1024` and `nfa`, each also `block=128,low=0.05,high=0.10`: pages in a block, and the shares
+    /// - `bl`, `lpd:d=1024`, `nfa` and `lazy:keep=0.7` (share of the flash that collections move), each also `block=128,low=0.05,high=0.10`: pages in a block, and the shares
     ///   of the blocks that are free when collection starts and stops;
     /// - `none`: every request goes home.
     pub fn parse(text: &str) -> Result<TierSpec> {
@@ -102,6 +104,10 @@ impl TierSpec {
                 flash: Flash::parse(&mut spec)?,
             },
             "nfa" => Kind::Native { flash: Flash::parse(&mut spec)? },
+            "lazy" => Kind::Lazy {
+                keep: spec.number("keep", 0.01..=1.0, 0.7)?,
+                flash: Flash::parse(&mut spec)?,
+            },
             "none" => Kind::None,
             _ => return Err(spec.unknown_name("middle tier", TierSpec::NAMES)),
         };
@@ -175,6 +181,9 @@ impl TierSpec {
             Kind::Indirect { deletes, flash } => {
                 Box::new(Indirect::<T>::new(flash.geometry(slots), deletes, pages_end))
             }
+            Kind::Lazy { keep, flash } => {
+                Box::new(Lazy::<T>::new(flash.geometry(slots), keep, pages_end))
+            }
             Kind::None => Box::new(NoTier::default()),
             Kind::Native { flash } => Box::new(Native::<T>::new(flash.geometry(slots), pages_end)),
         }
@@ -214,7 +223,7 @@ mod tests {
             ("nfa:low=0.2,high=0.1", "low must be less than high"),
             ("lpd:e=1", "d (0 to"),
             ("loc:track=3", "loc"),
-            ("bcache", "write_cache, loc, glb, bl, lpd, nfa, none"),
+            ("bcache", "write_cache, loc, glb, bl, lpd, nfa, lazy, none"),
         ] {
             let error = TierSpec::parse(text).unwrap_err().to_string();
             assert!(error.contains(why), "{text}: {error}");

@@ -23,3 +23,6 @@ mod workload;
 pub(super) use casa::casa;
 pub(super) use cfdc::cfdc;
 pub(super) use energy::energy;
+pub(super) use workload::capture;
+#[cfg(test)]
+pub(super) use workload::generated;

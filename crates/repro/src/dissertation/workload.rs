@@ -28,12 +28,16 @@ pub(super) fn scans(scans: u64, seed: u64) -> Result<Arc<CacheTrace>> {
     generated(&format!("cfdc_scans:scans={scans},seed={seed}")).map(Arc::new)
 }
 
-pub(super) fn generated(text: &str) -> Result<CacheTrace> {
+pub(in super::super) fn generated(text: &str) -> Result<CacheTrace> {
     CacheTrace::collect(text, Generator::parse(text)?.map(Ok))
 }
 
 /// The first `requests` of a capture, or of the generator where it is not there.
-fn capture(name: &str, generator: &str, requests: usize) -> Result<CacheTrace> {
+pub(in super::super) fn capture(
+    name: &str,
+    generator: &str,
+    requests: usize,
+) -> Result<CacheTrace> {
     let path = shared::find(&format!("traces/databases/{name}.csv.zst"));
     let mut trace = match path {
         Some(path) => CacheTrace::load(&path, &OpenOptions::default())?,

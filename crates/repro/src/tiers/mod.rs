@@ -1,0 +1,71 @@
+//! Flash between a buffer pool and a disk: "Improving database performance using a flash-based write cache" (Ou,
+//! Härder, 2012), and chapters 6 and 7 of "Caching for flash-based databases and flash-based caching for
+//! databases" (Ou, 2012).
+//!
+//! ```text
+//! load          the traces, and how large the tiers are for each
+//! write_cache   figures 6 to 8: when pages come in, how they are written, how they go home
+//! architecture  figures 6.1 to 6.5, table 6.1: three tiers against two of the same cost
+//! native        figures 7.5 to 7.9: flash used natively or through a translation layer
+//! ```
+//!
+//! As in both, operations are counted and weighed with what a device takes for one: a virtual execution time. The
+//! engine's own middle tier on simulated devices is another matter.
+mod architecture;
+mod load;
+mod native;
+#[cfg(test)]
+mod tests;
+mod write_cache;
+
+pub(super) use architecture::architecture;
+pub(super) use native::native;
+pub(super) use write_cache::write_cache;
+
+use super::Row;
+use std::sync::Arc;
+use tantalum_base::Result;
+use tantalum_policy::PolicySpec;
+use tantalum_policy::tier::TierSpec;
+use tantalum_replay::cache_replay::CacheTrace;
+use tantalum_replay::side_by_side::{cores, side_by_side};
+use tantalum_replay::tier_replay::{TierOutcome, TierRun, replay};
+
+/// A middle tier under an LRU buffer pool.
+#[derive(Clone, Debug)]
+struct Setting {
+    middle: String,
+    top_pages: u32,
+    middle_pages: u32,
+    flush: bool,
+}
+
+/// Runs the trace in every setting, on all cores.
+fn run_all(trace: &Arc<CacheTrace>, settings: &[Setting]) -> Result<Vec<TierOutcome>> {
+    side_by_side(settings, cores(), &|_, _| {}, |setting| {
+        let run = TierRun {
+            top: PolicySpec::parse("lru")?,
+            top_pages: setting.top_pages,
+            middle: TierSpec::parse(&setting.middle)?,
+            middle_pages: setting.middle_pages,
+            flush: setting.flush,
+        };
+        replay(trace, &run)
+    })
+}
+
+/// A number of a figure.
+fn number(
+    figure: &'static str,
+    case: String,
+    (metric, unit): (&'static str, &'static str),
+    paper: Option<f64>,
+    measured: f64,
+) -> Row {
+    Row { figure, case, metric, unit, paper, measured, calibrated: false }
+}
+
+/// Nanoseconds of a cost that a paper gives in milliseconds.
+const fn ns(thousandths_of_ms: u64) -> u64 {
+    thousandths_of_ms * 1_000
+}
