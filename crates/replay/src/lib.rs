@@ -9,6 +9,7 @@
 //! advise        which policy and size for a trace on a device, with the evidence
 //! side_by_side  independent runs on all cores
 //! cache_bench   how fast policies decide
+//! tier_bench    how fast middle tiers decide
 //! device_bench  how fast the simulation of a whole device runs
 //! device_memory how much memory it takes
 //! ```
@@ -21,4 +22,5 @@ pub mod device_memory;
 pub mod device_replay;
 pub mod miss_ratio_curve;
 pub mod side_by_side;
+pub mod tier_bench;
 pub mod tier_replay;
