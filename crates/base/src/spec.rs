@@ -40,6 +40,24 @@ impl<'a> Spec<'a> {
         Ok(Spec { text, name: name.trim(), params, accepted: Vec::new() })
     }
 
+    /// The texts of a list, which commas or spaces separate: `lru,clock:bits=2,d=3` are two. What follows a
+    /// name with parameters and is `key=value` belongs to it; a value may hold a colon (`cost=1:4`).
+    pub fn list(text: &str) -> Vec<String> {
+        let is_parameter =
+            |part: &str| part.split_once('=').is_some_and(|(key, _)| !key.contains(':'));
+        let mut texts: Vec<String> = Vec::new();
+        for part in text.split([',', ' ']).filter(|part| !part.is_empty()) {
+            match texts.last_mut() {
+                Some(last) if last.contains(':') && is_parameter(part) => {
+                    last.push(',');
+                    last.push_str(part);
+                }
+                _ => texts.push(part.to_owned()),
+            }
+        }
+        texts
+    }
+
     /// The name before the colon.
     pub fn name(&self) -> &'a str {
         self.name

@@ -158,16 +158,7 @@ impl PolicySpec {
     /// Parses `policies` separated by blanks or by commas; a comma before `key=value` belongs to
     /// the policy (`clock:bits=2,lru` is two policies).
     pub fn parse_list(text: &str) -> Result<Vec<PolicySpec>> {
-        let mut specs: Vec<String> = Vec::new();
-        for part in text.split([',', ' ']).filter(|part| !part.is_empty()) {
-            match specs.last_mut() {
-                Some(last) if last.contains(':') && is_parameter(part) => {
-                    last.push(',');
-                    last.push_str(part);
-                }
-                _ => specs.push(part.to_owned()),
-            }
-        }
+        let specs = Spec::list(text);
         if specs.is_empty() {
             return Err(Error::new(
                 ErrorKind::InvalidInput,
@@ -278,12 +269,6 @@ fn take_base(spec: &mut Spec, default: &str) -> Result<Box<PolicySpec>> {
     let own = own.trim_end_matches([':', ',']);
     let base = PolicySpec::parse(own).map_err(|error| error.wrap(format!("base={text}")))?;
     Ok(Box::new(base))
-}
-
-/// Whether `part` of a list is `key=value` rather than a policy; the value may hold a colon
-/// (`cost=1:4`).
-fn is_parameter(part: &str) -> bool {
-    part.split_once('=').is_some_and(|(key, _)| !key.contains(':'))
 }
 
 #[cfg(test)]

@@ -83,6 +83,31 @@ pub const BUFFER_REPLAY: &[Column] = &[
     Column::new("write_mean_ns", "write mean", Style::DurationNs),
 ];
 
+/// Rows of a replay through a buffer pool and a flash cache over a home: `tantalum replay TRACE --policy ...
+/// --size ... --tier ... --tier-size ...`.
+pub const TIER_REPLAY: &[Column] = &[
+    Column::new("trace", "trace", Style::Text),
+    Column::new("policy", "policy", Style::Text),
+    Column::new("cache_pages", "buffer pages", Style::Count),
+    Column::new("tier", "middle tier", Style::Text),
+    Column::new("tier_pages", "flash pages", Style::Count),
+    Column::new("requests", "requests", Style::Count),
+    Column::new("misses", "misses", Style::Count),
+    Column::new("tier_reads", "reads", Style::Count),
+    Column::new("tier_writes", "writes", Style::Count),
+    Column::new("tier_hit_ratio", "hits", Style::Percent),
+    Column::new("flash_reads", "flash reads", Style::Count),
+    Column::new("flash_writes", "flash writes", Style::Count),
+    Column::new("pages_moved", "moved", Style::Count),
+    Column::new("erases", "erases", Style::Count),
+    Column::new("disk_reads", "disk reads", Style::Count),
+    Column::new("disk_writes", "disk writes", Style::Count),
+    Column::new("seeks", "seeks", Style::Count),
+    Column::new("seconds", "virtual time", Style::Seconds),
+    Column::new("collection_seconds", "collection", Style::Seconds),
+    Column::new("disk_seconds", "disk", Style::Seconds),
+];
+
 /// Rows of `tantalum advise`: one a size and policy.
 pub const ADVISE: &[Column] = &[
     Column::new("trace", "trace", Style::Text),

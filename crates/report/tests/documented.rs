@@ -67,6 +67,7 @@ fn the_examples_are_what_is_printed() {
     prints_as_documented("curve", schema::CURVE);
     prints_as_documented("device_replay", schema::DEVICE_REPLAY);
     prints_as_documented("buffer_replay", schema::BUFFER_REPLAY);
+    prints_as_documented("tier_replay", schema::TIER_REPLAY);
     prints_as_documented("advise", schema::ADVISE);
     prints_as_documented("repro", schema::REPRO);
     prints_as_documented("crash", schema::CRASH);
@@ -78,7 +79,8 @@ fn the_examples_are_what_is_printed() {
 #[test]
 fn every_documented_field_has_its_explanation() {
     let replays = schema::CACHE_REPLAY.iter().chain(schema::DEVICE_REPLAY);
-    let replays = replays.chain(schema::BUFFER_REPLAY).chain(schema::ADVISE);
+    let replays = replays.chain(schema::BUFFER_REPLAY).chain(schema::TIER_REPLAY);
+    let replays = replays.chain(schema::ADVISE);
     let columns = replays.chain(schema::REPRO).chain(schema::PAGE_STAT).chain(schema::VOLUME_STAT);
     let columns = columns.chain(schema::CRASH).chain(schema::CRASH_VIOLATIONS);
     for column in columns.filter(|column| column.key != "reuse_distance_p90") {

@@ -115,6 +115,19 @@ impl TierSpec {
         Ok(TierSpec { text: text.to_owned(), kind })
     }
 
+    /// Parses a list; what follows a tier with parameters and is `key=value` belongs to it.
+    ///
+    /// # Errors
+    /// As [`parse`](Self::parse), and where the list is empty.
+    pub fn parse_list(text: &str) -> Result<Vec<TierSpec>> {
+        let specs = Spec::list(text);
+        if specs.is_empty() {
+            let names = TierSpec::NAMES.join(", ");
+            return Err(refusal(format!("no middle tier given; accepted: {names}")));
+        }
+        specs.iter().map(|spec| TierSpec::parse(spec)).collect()
+    }
+
     fn write_cache(spec: &mut Spec) -> Result<Kind> {
         let admission = match spec.word("admit", &["write", "read", "eviction"])? {
             "read" => Admission::Read,
@@ -228,6 +241,14 @@ mod tests {
             let error = TierSpec::parse(text).unwrap_err().to_string();
             assert!(error.contains(why), "{text}: {error}");
         }
+    }
+
+    #[test]
+    fn a_list_keeps_parameters_with_their_tier() {
+        let list = TierSpec::parse_list("nfa,lpd:d=8,block=64 glb").unwrap();
+        let texts: Vec<String> = list.iter().map(ToString::to_string).collect();
+        assert_eq!(texts, ["nfa", "lpd:d=8,block=64", "glb"]);
+        assert!(TierSpec::parse_list(" ").unwrap_err().to_string().contains("no middle tier"));
     }
 
     #[test]

@@ -3,12 +3,13 @@ mod buffer;
 mod cache;
 mod device;
 pub(super) mod plots;
+mod tier;
 
 use crate::Verdict;
 use crate::common::{OutputArgs, TraceArgs};
 
 /// Replay a trace through cache policies and sizes, on simulated devices, or through a buffer of
-/// each policy and size above each device
+/// each policy and size above each device or each flash cache
 #[derive(clap::Args, Debug)]
 #[command(after_help = AFTER_HELP)]
 pub struct Args {
@@ -22,16 +23,19 @@ pub struct Args {
     #[arg(long, default_value_t = 0, value_name = "NS", requires_all = ["policy", "device"])]
     cpu_ns: u64,
     #[command(flatten)]
+    tier: tier::TierArgs,
+    #[command(flatten)]
     output: OutputArgs,
 }
 
-const AFTER_HELP: &str = "An unknown policy or device lists those there are; durassd:help the parameters of \
-one. --device may be given several times.
+const AFTER_HELP: &str = "An unknown policy, device or tier lists those there are; durassd:help the \
+parameters of one. --device may be given several times.
 
 Examples:
   tantalum replay tpcc.csv.zst --policy lru,clock:bits=2,opt --size 1%,10%
   tantalum replay 'zipf:pages=20k,requests=100k,writes=0.5,commit=8' --device durassd:capacity=256MiB
-  tantalum replay tpcc.csv.zst --policy lru,cflru --size 64MiB --device ssd-a:capacity=1GiB";
+  tantalum replay tpcc.csv.zst --policy lru,cflru --size 64MiB --device ssd-a:capacity=1GiB
+  tantalum replay tpcc.csv.zst --policy lru --size 2% --tier bl,nfa,lazy:keep=0.8 --tier-size 13%";
 
 #[cfg(test)]
 impl Args {
@@ -43,6 +47,9 @@ impl Args {
             self.cache.policies()?;
             self.cache.sizes()?;
         }
+        if self.tier.is_given() {
+            self.tier.tiers()?;
+        }
         Ok(())
     }
 }
@@ -50,6 +57,11 @@ impl Args {
 /// Runs the command.
 pub fn run(args: &Args) -> anyhow::Result<Verdict> {
     let format = args.output.format()?;
+    if args.tier.is_given() {
+        let report = tier::run(&args.trace, &args.cache, &args.tier)?;
+        args.output.print_page(&report, format, &plots::tier_page(&args.trace.name()))?;
+        return Ok(Verdict::Good);
+    }
     let report = match (args.cache.policy.is_empty(), args.device.device.is_empty()) {
         (_, true) => cache::run(&args.trace, &args.cache)?,
         (true, false) => device::run(&args.trace, &args.device)?,

@@ -42,6 +42,19 @@ pub fn page(trace: &str, on_devices: bool) -> Page {
     Page { title: format!("Replay of {trace}"), plots, ..Page::default() }
 }
 
+/// The page of a replay of `trace` through flash caches.
+pub fn tier_page(trace: &str) -> Page {
+    let series = &["policy", "cache_pages", "tier"];
+    let against = |title, y| Plot { x: "tier_pages", ..against_size(title, y, series) };
+    let plots = vec![
+        against("Virtual time", "seconds"),
+        against("Hit ratio of the flash cache", "tier_hit_ratio"),
+        against("Blocks erased", "erases"),
+        against("Pages written to the disk", "disk_writes"),
+    ];
+    Page { title: format!("Replay of {trace}"), plots, ..Page::default() }
+}
+
 /// The page of LRU's curve over `trace`.
 pub fn curve_page(trace: &str) -> Page {
     let plots = vec![
