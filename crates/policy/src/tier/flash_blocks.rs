@@ -193,22 +193,24 @@ impl FlashBlocks {
     /// A collection need not move `page`, which is valid until then.
     #[inline]
     pub(crate) fn give_up(&mut self, page: FlashPage) {
-        self.keep(page, u8::wrapping_sub);
+        self.change_kept(page, -1);
     }
 
     /// A collection has to move `page`, which had been given up.
     #[inline]
     pub(crate) fn take_back(&mut self, page: FlashPage) {
-        self.keep(page, u8::wrapping_add);
+        self.change_kept(page, 1);
     }
 
+    /// The block of `page` has so many pages more to keep.
     #[inline]
-    fn keep(&mut self, page: FlashPage, change: fn(u8, u8) -> u8) {
+    fn change_kept(&mut self, page: FlashPage, by: i8) {
         let block = self.block_of(page) as usize;
-        self.kept[block] = change(self.kept[block], 1);
+        let kept = self.kept[block].checked_add_signed(by).expect("a block keeps what it holds");
+        self.kept[block] = kept;
         let frame = self.frames[block];
         if frame != NO_FRAME {
-            self.full.move_to_head(frame, self.kept[block].into());
+            self.full.move_to_head(frame, kept.into());
         }
     }
 
