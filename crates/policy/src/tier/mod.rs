@@ -58,6 +58,18 @@ pub enum Admission {
     Eviction,
 }
 
+/// What is known of the disk below, and what is done with it (write cache, section 3.3).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Tracks {
+    /// Pages in a track, 1 to 64.
+    pub pages: u32,
+    /// CF: pages of one track go home together.
+    pub coalesce: bool,
+    /// PB: a read of a track that misses also writes home what is dirty of that track. What was written
+    /// stays, clean.
+    pub piggyback: bool,
+}
+
 /// What a read found.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Found {

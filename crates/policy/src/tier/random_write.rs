@@ -6,7 +6,7 @@
 //!
 //! Where flushing is coalesced, the unit that leaves is a virtual track: all cached pages of one track of
 //! the disk go at once, for the price of one seek. Without, tracks of one page do the same page by page.
-use super::{Admission, Found, MiddleTier, TierCounts};
+use super::{Admission, Found, MiddleTier, TierCounts, Tracks};
 use crate::frame_lists::FrameLists;
 use crate::page_table::{NO_FRAME, PageTable};
 use crate::policy::Request;
@@ -30,13 +30,8 @@ pub struct RandomWriteOptions {
     pub admission: Admission,
     /// Which leave.
     pub order: Order,
-    /// Pages in a track of the disk, 1 to 64.
-    pub track_pages: u32,
-    /// CF: pages of one track leave together.
-    pub coalesce: bool,
-    /// PB: a read of a track that misses also writes home what is dirty of that track. What was written
-    /// stays, clean.
-    pub piggyback: bool,
+    /// The disk's tracks.
+    pub tracks: Tracks,
 }
 
 /// A cache that is written at random.
@@ -68,8 +63,8 @@ impl<T: PageTable> RandomWrite<T> {
     /// # Panics
     /// Where `options` are out of range.
     pub fn new(options: RandomWriteOptions, pages_end: u64) -> Self {
-        assert!((1..=64).contains(&options.track_pages), "a track has 1 to 64 pages");
-        let unit_pages = if options.coalesce { options.track_pages } else { 1 };
+        assert!((1..=64).contains(&options.tracks.pages), "a track has 1 to 64 pages");
+        let unit_pages = if options.tracks.coalesce { options.tracks.pages } else { 1 };
         let lists = lists(options.order, unit_pages);
         let units_end = pages_end.div_ceil(unit_pages.into());
         let units = FrameLists::new(lists, options.slots, units_end);
@@ -161,7 +156,7 @@ impl<T: PageTable> RandomWrite<T> {
 
     /// Writes home what is dirty of the track of `page`, to which the disk has gone anyway.
     fn write_track_home(&mut self, page: PageNo) {
-        let track_pages = u64::from(self.options.track_pages);
+        let track_pages = u64::from(self.options.tracks.pages);
         let first = page.0 / track_pages * track_pages;
         let end = self.pages_end.min(first + track_pages);
         let mut number = first;
@@ -204,7 +199,7 @@ impl<T: PageTable> MiddleTier for RandomWrite<T> {
             return Found::Hit;
         }
         self.counts.read_home();
-        if self.options.piggyback {
+        if self.options.tracks.piggyback {
             self.write_track_home(page);
         }
         if self.options.admission == Admission::Read {

@@ -5,7 +5,7 @@
 //! Source: write cache, section 3.2. A newer version of a page makes the older one in another slot void. The
 //! next slot's page, where it is dirty, goes home first; where flushing is coalesced, with all that is
 //! dirty of its track. Those others stay, clean, until it is their turn.
-use super::{Admission, Found, MiddleTier, TierCounts};
+use super::{Admission, Found, MiddleTier, TierCounts, Tracks};
 use crate::page_table::{NO_FRAME, PageTable};
 use crate::policy::{Key, Request};
 use tantalum_base::PageNo;
@@ -17,12 +17,8 @@ pub struct SequentialWriteOptions {
     pub slots: u32,
     /// When pages come in.
     pub admission: Admission,
-    /// Pages in a track of the disk, at least 1.
-    pub track_pages: u32,
-    /// CF: dirty pages of one track go home together.
-    pub coalesce: bool,
-    /// PB: a read of a track that misses also writes home what is dirty of that track.
-    pub piggyback: bool,
+    /// The disk's tracks.
+    pub tracks: Tracks,
 }
 
 /// A cache that is written in a ring.
@@ -45,7 +41,7 @@ impl<T: PageTable> SequentialWrite<T> {
     /// # Panics
     /// Where `options` are out of range.
     pub fn new(options: SequentialWriteOptions, pages_end: u64) -> Self {
-        assert!(options.slots > 0 && options.track_pages > 0, "a slot and a page in a track");
+        assert!(options.slots > 0 && options.tracks.pages > 0, "a slot and a page in a track");
         SequentialWrite {
             options,
             pages_end,
@@ -79,7 +75,8 @@ impl<T: PageTable> SequentialWrite<T> {
         let before = self.take(page);
         if let Some(leaving) = self.slots[self.next as usize] {
             if leaving.is_dirty() {
-                let track = if self.options.coalesce { self.options.track_pages } else { 1 };
+                let track =
+                    if self.options.tracks.coalesce { self.options.tracks.pages } else { 1 };
                 let pages = self.clean_track(leaving.page(), track);
                 self.counts.write_home(pages);
             }
@@ -124,8 +121,8 @@ impl<T: PageTable> MiddleTier for SequentialWrite<T> {
             return Found::Taken { dirty };
         }
         self.counts.read_home();
-        if self.options.piggyback {
-            let pages = self.clean_track(page, self.options.track_pages);
+        if self.options.tracks.piggyback {
+            let pages = self.clean_track(page, self.options.tracks.pages);
             self.counts.flash_reads += pages;
             self.counts.disk_writes += pages;
         }
@@ -152,7 +149,7 @@ impl<T: PageTable> MiddleTier for SequentialWrite<T> {
     }
 
     fn flush(&mut self) {
-        let track = if self.options.coalesce { self.options.track_pages } else { 1 };
+        let track = if self.options.tracks.coalesce { self.options.tracks.pages } else { 1 };
         for slot in 1..self.slots.len() {
             if let Some(key) = self.slots[slot]
                 && key.is_dirty()

@@ -6,7 +6,7 @@ use super::native::Native;
 use super::none::NoTier;
 use super::random_write::{Order, RandomWrite, RandomWriteOptions};
 use super::sequential_write::{SequentialWrite, SequentialWriteOptions};
-use super::{Admission, MiddleTier};
+use super::{Admission, MiddleTier, Tracks};
 use crate::page_table::{DirectTable, PageTable, SparseTable};
 use std::fmt;
 use tantalum_base::{Error, ErrorKind, Result, Spec};
@@ -20,24 +20,16 @@ pub struct TierSpec {
 
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Kind {
-    Random { admission: Admission, order: Order, disk: Disk },
-    Sequential { admission: Admission, disk: Disk },
+    Random { admission: Admission, order: Order, tracks: Tracks },
+    Sequential { admission: Admission, tracks: Tracks },
     Indirect { deletes: u32, flash: Flash },
     Native { flash: Flash },
     Lazy { keep: f64, flash: Flash },
     None,
 }
 
-/// What is known of the disk below, and done with it.
-#[derive(Clone, Copy, Debug, PartialEq)]
-struct Disk {
-    track_pages: u32,
-    coalesce: bool,
-    piggyback: bool,
-}
-
-/// A page is a track: nothing is known.
-const UNKNOWN: Disk = Disk { track_pages: 1, coalesce: false, piggyback: false };
+/// A page is a track: nothing is known of the disk.
+const UNKNOWN: Tracks = Tracks { pages: 1, coalesce: false, piggyback: false };
 
 /// The flash below, but for its size.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -94,9 +86,11 @@ impl TierSpec {
         let mut spec = Spec::parse(text)?;
         let kind = match spec.name() {
             "write_cache" => Self::write_cache(&mut spec)?,
-            "loc" => Kind::Random { admission: Admission::Read, order: Order::Lru, disk: UNKNOWN },
+            "loc" => {
+                Kind::Random { admission: Admission::Read, order: Order::Lru, tracks: UNKNOWN }
+            }
             "glb" => {
-                Kind::Random { admission: Admission::Eviction, order: Order::Lru, disk: UNKNOWN }
+                Kind::Random { admission: Admission::Eviction, order: Order::Lru, tracks: UNKNOWN }
             }
             "bl" => Kind::Indirect { deletes: 0, flash: Flash::parse(&mut spec)? },
             "lpd" => Kind::Indirect {
@@ -138,8 +132,8 @@ impl TierSpec {
         let order = spec.word("order", &["default", "lru", "densest"])?;
         let coalesce = spec.word("coalesce", &["off", "on"])? == "on";
         let piggyback = spec.word("piggyback", &["off", "on"])? == "on";
-        let track_pages = spec.count("track", 1..=64, 32)? as u32;
-        let disk = Disk { track_pages, coalesce, piggyback };
+        let pages = spec.count("track", 1..=64, 32)? as u32;
+        let tracks = Tracks { pages, coalesce, piggyback };
         if sequential && order != "default" {
             return Err(refusal(format!(
                 "place=sequential and order={order} contradict each other: in a ring the page in the \
@@ -151,9 +145,11 @@ impl TierSpec {
             return Err(refusal(why.into()));
         }
         Ok(match (sequential, order) {
-            (true, _) => Kind::Sequential { admission, disk },
-            (false, "densest") => Kind::Random { admission, order: Order::DensestTrackFirst, disk },
-            (false, _) => Kind::Random { admission, order: Order::Lru, disk },
+            (true, _) => Kind::Sequential { admission, tracks },
+            (false, "densest") => {
+                Kind::Random { admission, order: Order::DensestTrackFirst, tracks }
+            }
+            (false, _) => Kind::Random { admission, order: Order::Lru, tracks },
         })
     }
 
@@ -173,22 +169,12 @@ impl TierSpec {
         pages_end: u64,
     ) -> Box<dyn MiddleTier> {
         match self.kind {
-            Kind::Random { admission, order, disk } => {
-                let Disk { track_pages, coalesce, piggyback } = disk;
-                let options = RandomWriteOptions {
-                    slots,
-                    admission,
-                    order,
-                    track_pages,
-                    coalesce,
-                    piggyback,
-                };
+            Kind::Random { admission, order, tracks } => {
+                let options = RandomWriteOptions { slots, admission, order, tracks };
                 Box::new(RandomWrite::<T>::new(options, pages_end))
             }
-            Kind::Sequential { admission, disk } => {
-                let Disk { track_pages, coalesce, piggyback } = disk;
-                let options =
-                    SequentialWriteOptions { slots, admission, track_pages, coalesce, piggyback };
+            Kind::Sequential { admission, tracks } => {
+                let options = SequentialWriteOptions { slots, admission, tracks };
                 Box::new(SequentialWrite::<T>::new(options, pages_end))
             }
             Kind::Indirect { deletes, flash } => {
