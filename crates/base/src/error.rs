@@ -50,6 +50,60 @@ pub enum ErrorKind {
     Closed,
 }
 
+impl ErrorKind {
+    /// Every kind, in the order of their numbers (`kind as usize`).
+    pub const ALL: [ErrorKind; 21] = [
+        ErrorKind::InvalidInput,
+        ErrorKind::OutOfRange,
+        ErrorKind::Unmapped,
+        ErrorKind::OutOfSpace,
+        ErrorKind::Unsupported,
+        ErrorKind::Conflict,
+        ErrorKind::UnknownTransaction,
+        ErrorKind::TooManyTransactions,
+        ErrorKind::TooLarge,
+        ErrorKind::Checksum,
+        ErrorKind::Uncorrectable,
+        ErrorKind::ProgramFailed,
+        ErrorKind::ZoneRetired,
+        ErrorKind::Corrupt,
+        ErrorKind::Format,
+        ErrorKind::Locked,
+        ErrorKind::ReadOnly,
+        ErrorKind::Latched,
+        ErrorKind::Io,
+        ErrorKind::PowerCut,
+        ErrorKind::Closed,
+    ];
+
+    /// Its name for programs, such as `out_of_space`.
+    pub fn name(self) -> &'static str {
+        match self {
+            ErrorKind::InvalidInput => "invalid_input",
+            ErrorKind::OutOfRange => "out_of_range",
+            ErrorKind::Unmapped => "unmapped",
+            ErrorKind::OutOfSpace => "out_of_space",
+            ErrorKind::Unsupported => "unsupported",
+            ErrorKind::Conflict => "conflict",
+            ErrorKind::UnknownTransaction => "unknown_transaction",
+            ErrorKind::TooManyTransactions => "too_many_transactions",
+            ErrorKind::TooLarge => "too_large",
+            ErrorKind::Checksum => "checksum",
+            ErrorKind::Uncorrectable => "uncorrectable",
+            ErrorKind::ProgramFailed => "program_failed",
+            ErrorKind::ZoneRetired => "zone_retired",
+            ErrorKind::Corrupt => "corrupt",
+            ErrorKind::Format => "format",
+            ErrorKind::Locked => "locked",
+            ErrorKind::ReadOnly => "read_only",
+            ErrorKind::Latched => "latched",
+            ErrorKind::Io => "io",
+            ErrorKind::PowerCut => "power_cut",
+            ErrorKind::Closed => "closed",
+        }
+    }
+}
+
 /// A failure: kind, context and source. Cheap to clone, so that all waiters of a failed group
 /// commit get it.
 #[derive(Clone)]
@@ -143,5 +197,22 @@ impl<T> ResultExt<T> for Result<T> {
 impl<T> ResultExt<T> for std::io::Result<T> {
     fn context<C: Into<String>>(self, context: impl FnOnce() -> C) -> Result<T> {
         self.map_err(|error| Error::io(context(), error))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::collections::BTreeSet;
+
+    #[test]
+    fn every_kind_has_its_place_and_a_name_of_its_own() {
+        for (at, kind) in ErrorKind::ALL.into_iter().enumerate() {
+            assert_eq!(kind as usize, at, "{kind:?}");
+        }
+        // The last one: a kind that is added and not listed is found here.
+        assert_eq!(ErrorKind::Closed as usize + 1, ErrorKind::ALL.len());
+        let names: BTreeSet<&str> = ErrorKind::ALL.into_iter().map(ErrorKind::name).collect();
+        assert_eq!(names.len(), ErrorKind::ALL.len());
     }
 }

@@ -25,6 +25,9 @@ pub trait Payload: Clone + PartialEq + fmt::Debug + 'static {
     /// A page of these [`PAGE_BYTES`] bytes; a stamp is decoded from the first 16.
     fn from_bytes(bytes: &[u8]) -> Self;
 
+    /// Writes the content to `out`, [`PAGE_BYTES`] bytes, so that [`from_bytes`](Self::from_bytes) gives it back.
+    fn write_to(&self, out: &mut [u8]);
+
     /// The content after a torn program: neither the old nor the new.
     fn torn(&self) -> Self;
 
@@ -93,6 +96,10 @@ impl Payload for PageBuf {
         PageBuf::copy_from(bytes)
     }
 
+    fn write_to(&self, out: &mut [u8]) {
+        out.copy_from_slice(&self.0[..]);
+    }
+
     fn torn(&self) -> Self {
         let mut torn = self.clone();
         let half = &mut torn.make_mut()[PAGE_BYTES / 2..];
@@ -142,6 +149,13 @@ impl Payload for Stamp {
         Stamp { page_plus_one: word(0) as u32, count: word(8) }
     }
 
+    fn write_to(&self, out: &mut [u8]) {
+        assert_eq!(out.len(), PAGE_BYTES, "a page has PAGE_BYTES bytes");
+        out[..8].copy_from_slice(&u64::from(self.page_plus_one).to_le_bytes());
+        out[8..16].copy_from_slice(&self.count.to_le_bytes());
+        out[16..].fill(0);
+    }
+
     fn torn(&self) -> Self {
         Stamp { page_plus_one: self.page_plus_one ^ 0x8000_0000, count: !self.count }
     }
@@ -154,5 +168,26 @@ impl Payload for Stamp {
     #[inline]
     fn from_token(page: PageNo, token: u64) -> Option<Self> {
         Some(Stamp::new(page, token))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn comes_back<P: Payload>(content: P) {
+        let mut bytes = [0xa5; PAGE_BYTES];
+        content.write_to(&mut bytes);
+        assert_eq!(P::from_bytes(&bytes), content);
+    }
+
+    #[test]
+    fn what_is_written_to_bytes_comes_back_from_them() {
+        comes_back(Stamp::new(PageNo(u64::from(u32::MAX) - 1), u64::MAX));
+        comes_back(Stamp::new(PageNo(7), 9).torn());
+        comes_back(PageBuf::zero().torn());
+        let mut bytes = [0xa5; PAGE_BYTES];
+        Stamp::zero().write_to(&mut bytes);
+        assert_eq!(bytes, [0; PAGE_BYTES], "zeros are zeros in either payload");
     }
 }

@@ -89,6 +89,10 @@ pub enum SlotKind {
     Dump = 6,
     /// As `Copy`, of a page that a share remapped: the version is that of the share.
     RemappedCopy = 7,
+    /// A page of a cache, as its home has it.
+    Clean = 8,
+    /// As `Copy`, of a page of a cache that its home has too.
+    CleanCopy = 9,
 }
 
 impl SlotKind {
@@ -102,13 +106,24 @@ impl SlotKind {
             5 => SlotKind::Delta,
             6 => SlotKind::Dump,
             7 => SlotKind::RemappedCopy,
+            8 => SlotKind::Clean,
+            9 => SlotKind::CleanCopy,
             _ => return None,
         })
     }
 
     /// Whether the slot holds a host's page that reads are served from.
     pub fn is_page(self) -> bool {
-        matches!(self, SlotKind::Data | SlotKind::Copy | SlotKind::RemappedCopy)
+        match self {
+            SlotKind::Data | SlotKind::Copy | SlotKind::RemappedCopy => true,
+            SlotKind::Clean | SlotKind::CleanCopy => true,
+            SlotKind::Record | SlotKind::Checkpoint | SlotKind::Delta | SlotKind::Dump => false,
+        }
+    }
+
+    /// Whether it says that the page's home has the content too.
+    pub fn is_clean(self) -> bool {
+        matches!(self, SlotKind::Clean | SlotKind::CleanCopy)
     }
 }
 

@@ -44,6 +44,10 @@ impl BlockStore for Asked {
         self.note("sync", Ok(()))
     }
 
+    async fn zero(&self, _offset: u64, _bytes: u64) -> Result<()> {
+        self.note("zero", Ok(()))
+    }
+
     async fn prepare(&self, _offset: u64, _bytes: u64) -> Result<()> {
         self.note("prepare", Ok(()))
     }
@@ -69,10 +73,11 @@ fn forwards(store: impl BlockStore, asked: &Asked) {
         let buf = store.write(0, buf, true).await?;
         store.recycle(buf);
         store.sync().await?;
+        store.zero(0, 4096).await?;
         store.prepare(0, 4096).await
     };
     Virtual::new(Schedule::Fifo).run(all).unwrap().unwrap();
-    let each = ["bytes", "buffer", "read", "write", "recycle", "sync", "prepare"];
+    let each = ["bytes", "buffer", "read", "write", "recycle", "sync", "zero", "prepare"];
     assert_eq!(asked.0.take(), each);
 }
 

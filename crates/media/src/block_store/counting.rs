@@ -16,6 +16,8 @@ struct Cells {
     bytes_written: AtomicU64,
     durable_writes: AtomicU64,
     syncs: AtomicU64,
+    zeroings: AtomicU64,
+    bytes_zeroed: AtomicU64,
 }
 
 /// A snapshot of [`StoreCounters`].
@@ -33,6 +35,10 @@ pub struct StoreCounts {
     pub durable_writes: u64,
     /// Syncs of the whole store.
     pub syncs: u64,
+    /// Ranges zeroed.
+    pub zeroings: u64,
+    /// Bytes of them.
+    pub bytes_zeroed: u64,
 }
 
 impl StoreCounts {
@@ -50,6 +56,8 @@ impl StoreCounts {
             bytes_written: self.bytes_written - earlier.bytes_written,
             durable_writes: self.durable_writes - earlier.durable_writes,
             syncs: self.syncs - earlier.syncs,
+            zeroings: self.zeroings - earlier.zeroings,
+            bytes_zeroed: self.bytes_zeroed - earlier.bytes_zeroed,
         }
     }
 }
@@ -65,6 +73,8 @@ impl StoreCounters {
             bytes_written: load(&self.0.bytes_written),
             durable_writes: load(&self.0.durable_writes),
             syncs: load(&self.0.syncs),
+            zeroings: load(&self.0.zeroings),
+            bytes_zeroed: load(&self.0.bytes_zeroed),
         }
     }
 }
@@ -114,6 +124,13 @@ impl<S: BlockStore> StoreLayer for Counting<S> {
         add(&self.counters.0.syncs, 1);
         Ok(())
     }
+
+    async fn zero(&self, offset: u64, bytes: u64) -> Result<()> {
+        self.inner.zero(offset, bytes).await?;
+        add(&self.counters.0.zeroings, 1);
+        add(&self.counters.0.bytes_zeroed, bytes);
+        Ok(())
+    }
 }
 
 #[cfg(test)]
@@ -132,6 +149,7 @@ mod tests {
             let before = store.counters.snapshot();
             store.write(8192, store.buffer(4096), false).await.unwrap();
             store.sync().await.unwrap();
+            store.zero(4096, 16384).await.unwrap();
             store.read(0, store.buffer(12288)).await.unwrap();
             let after = store.counters.snapshot().since(&before);
             assert_eq!(
@@ -143,6 +161,8 @@ mod tests {
                     bytes_written: 4096,
                     durable_writes: 0,
                     syncs: 1,
+                    zeroings: 1,
+                    bytes_zeroed: 16384,
                 }
             );
         });

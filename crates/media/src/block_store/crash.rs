@@ -1,12 +1,12 @@
-//! A wrapper that can lose power: writes that are not durable yet are kept apart from the inner
-//! store, and at a power cut each of them lands, vanishes or tears.
+//! A wrapper that can lose power: writes and zeroings that are not durable yet are kept apart from the
+//! inner store, and at a power cut each of them lands, vanishes or tears.
 //!
 //! Killing a process loses nothing that the kernel already holds, so it does not simulate a power
 //! cut on a real file; keeping writes from the kernel until they must be durable does. Chosen
 //! operations can fail, or be reported done without reaching the medium.
 use super::{BlockStore, IoBuf, StoreLayer, assert_in_store};
 use crate::cut::{CutPlan, Fate};
-use pending::{PendingWrite, Stage};
+use pending::{Content, PendingWrite, Stage};
 use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
 use std::rc::Rc;
@@ -30,7 +30,7 @@ pub enum CutStyle {
     TearAll,
 }
 
-/// How a write or a sync fails.
+/// How a write, a zeroing or a sync fails.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum IoFaultKind {
     /// `Io`. A failed write may have written any of its blocks. A failed sync makes some of the
@@ -124,7 +124,7 @@ impl<S: BlockStore, R: Runtime> CrashStore<S, R> {
     }
 
     /// Plans a power cut: the chosen operation and all later ones fail with `PowerCut`, and
-    /// [`cut`](Self::cut) then decides the fate of the writes in flight. Operations are writes and
+    /// [`cut`](Self::cut) then decides the fate of the writes in flight. Operations are writes, zeroings and
     /// syncs, in the order of their first polls; reads change nothing, so a cut at a read equals a
     /// cut at the next operation. The fate of a sync is whether all, none or some of what it covers
     /// was made durable.
@@ -143,7 +143,7 @@ impl<S: BlockStore, R: Runtime> CrashStore<S, R> {
         self.0.lose_next.set(Some(blocks));
     }
 
-    /// Writes and syncs issued so far.
+    /// Writes, zeroings and syncs issued so far.
     pub fn operations(&self) -> u64 {
         self.0.operations.get()
     }
@@ -278,11 +278,11 @@ impl<S: BlockStore, R: Runtime> CrashStore<S, R> {
     }
 
     /// Registers a write in flight.
-    fn issue(&self, offset: u64, buf: &IoBuf, fate: Option<Fate>) -> Rc<PendingWrite> {
+    fn issue(&self, offset: u64, bytes: u64, content: Content) -> Rc<PendingWrite> {
         let mut state = self.0.state.borrow_mut();
         let number = state.next_number;
         state.next_number += 1;
-        let write = Rc::new(PendingWrite::new(number, offset, buf, fate));
+        let write = Rc::new(PendingWrite::new(number, offset, bytes, content));
         state.pending.push(Rc::clone(&write));
         write
     }
@@ -359,7 +359,8 @@ impl<S: BlockStore, R: Runtime> StoreLayer for CrashStore<S, R> {
         assert_in_store(self.inner().bytes(), offset, buf.len() as u64);
         self.check_power("a write")?;
         let (fate, fault) = self.count_operation();
-        let write = self.issue(offset, &buf, fate);
+        let write = self.issue(offset, buf.len() as u64, Content::Bytes(buf.to_vec()));
+        write.fate.set(fate);
         if let Some(lost) = self.0.lose_next.take() {
             write.lose(|block| lost == LostBlocks::All || block == 0);
         }
@@ -400,6 +401,22 @@ impl<S: BlockStore, R: Runtime> StoreLayer for CrashStore<S, R> {
         self.check_power("a sync")?;
         covered.iter().for_each(|write| write.stage.set(Stage::Durable));
         self.forget(|write| write.stage.get() == Stage::Durable);
+        Ok(())
+    }
+
+    async fn zero(&self, offset: u64, bytes: u64) -> Result<()> {
+        assert_in_store(self.inner().bytes(), offset, bytes);
+        self.check_power("a zeroing")?;
+        let (fate, fault) = self.count_operation();
+        let write = self.issue(offset, bytes, Content::Zeros);
+        write.fate.set(fate);
+        self.check_power("a zeroing")?;
+        self.delay(self.0.options.write_ns).await;
+        self.check_power("a zeroing")?;
+        if let Some(kind) = fault {
+            return Err(self.fail_write(&write, kind));
+        }
+        write.stage.set(Stage::Returned);
         Ok(())
     }
 

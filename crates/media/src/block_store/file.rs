@@ -10,10 +10,13 @@ use std::rc::Rc;
 use std::time::Duration;
 use tantalum_base::{Error, ErrorKind, Result};
 use tantalum_runtime::Live;
-use tantalum_runtime::live::{LiveFile, ParentOnly};
+use tantalum_runtime::live::{LiveFile, ParentOnly, ZeroedSpace};
 
-/// Zeros written at a time when a range is prepared.
-const PREPARE_BYTES: u64 = 1 << 20;
+/// Zeros written at a time, where a range is prepared or has to be zeroed by writing.
+const ZEROS_BYTES: u64 = 1 << 20;
+
+/// Zeroed in one system call. Such a call cannot be given up, and a device may take its time for it.
+const ZEROING_BYTES: u64 = 1 << 30;
 
 /// How long to wait for a lock that no living process is known to hold.
 const LOCK_WAIT: Duration = Duration::from_secs(5);
@@ -28,7 +31,8 @@ pub struct FileStoreOptions {
     /// may share the file, but not with a writer.
     pub read_only: bool,
     /// Create the file without allocating its space: a large file takes no time, but a full file
-    /// system shows only at a later write.
+    /// system shows only at a later write. What is zeroed gives its space back; a file that is not
+    /// sparse keeps it.
     pub sparse: bool,
 }
 
@@ -53,6 +57,7 @@ struct Inner {
     bytes: u64,
     // The options in effect: not `direct` where the file system refuses that.
     options: FileStoreOptions,
+    zeroed_space: ZeroedSpace,
     pool: BufferPool,
 }
 
@@ -96,6 +101,12 @@ impl FileStore {
     fn from_file(live: &Live, file: File, path: &Path, options: FileStoreOptions) -> Result<Self> {
         let mut control = file.try_clone().map_err(|error| io(path, "opening", error))?;
         let end = control.seek(SeekFrom::End(0)).map_err(|error| io(path, "measuring", error))?;
+        let metadata = control.metadata().map_err(|error| io(path, "looking at", error))?;
+        // A block device has its space whether it uses it or not.
+        let zeroed_space = match metadata.file_type().is_file() && !options.sparse {
+            true => ZeroedSpace::Kept,
+            false => ZeroedSpace::GivenBack,
+        };
         let parent_only = [ParentOnly::new(file.as_fd())?, ParentOnly::new(control.as_fd())?];
         Ok(FileStore(Rc::new(Inner {
             _parent_only: parent_only,
@@ -104,6 +115,7 @@ impl FileStore {
             path: path.to_path_buf(),
             bytes: end / BLOCK_BYTES * BLOCK_BYTES,
             options,
+            zeroed_space,
             pool: BufferPool::default(),
         })))
     }
@@ -117,6 +129,21 @@ impl FileStore {
     fn is_written(&self, offset: u64, bytes: u64) -> bool {
         let hole = rustix::fs::seek(&self.0.control, rustix::fs::SeekFrom::Hole(offset));
         hole.is_ok_and(|hole| hole >= offset + bytes)
+    }
+
+    /// Writes zeros, a piece at a time.
+    async fn write_zeros(&self, offset: u64, bytes: u64) -> Result<()> {
+        let mut buf = self.buffer(ZEROS_BYTES.min(bytes) as usize);
+        buf.fill(0);
+        let mut at = offset;
+        while at < offset + bytes {
+            let len = ZEROS_BYTES.min(offset + bytes - at) as usize;
+            buf.set_len(len);
+            buf = self.write(at, buf, false).await?;
+            at += len as u64;
+        }
+        self.recycle(buf);
+        Ok(())
     }
 
     /// Refuses changes where the store was opened read-only.
@@ -169,21 +196,26 @@ impl BlockStore for FileStore {
         self.0.file.sync_data().await.map_err(|error| self.failed("syncing", error))
     }
 
+    async fn zero(&self, offset: u64, bytes: u64) -> Result<()> {
+        assert_in_store(self.0.bytes, offset, bytes);
+        self.check_writable("zeroing")?;
+        let mut at = offset;
+        while at < offset + bytes {
+            let len = ZEROING_BYTES.min(offset + bytes - at);
+            let zeroed = self.0.file.zero(at, len, self.0.zeroed_space).await;
+            if !zeroed.map_err(|error| self.failed("zeroing", error))? {
+                return self.write_zeros(at, offset + bytes - at).await;
+            }
+            at += len;
+        }
+        Ok(())
+    }
+
     async fn prepare(&self, offset: u64, bytes: u64) -> Result<()> {
         if self.0.options.sparse || self.is_written(offset, bytes) {
             return Ok(());
         }
-        let mut buf = self.buffer(PREPARE_BYTES.min(bytes) as usize);
-        buf.fill(0);
-        let mut at = offset;
-        while at < offset + bytes {
-            let len = PREPARE_BYTES.min(offset + bytes - at) as usize;
-            buf.set_len(len);
-            buf = self.write(at, buf, false).await?;
-            at += len as u64;
-        }
-        self.recycle(buf);
-        Ok(())
+        self.write_zeros(offset, bytes).await
     }
 }
 
@@ -351,13 +383,45 @@ mod tests {
         assert_eq!(refused(writable), Some(ErrorKind::Locked));
         live.run(async move {
             let buf = second.read(4096, second.buffer(4096)).await.unwrap();
-            for refused in [second.write(4096, buf, true).await.map(|_| ()), second.sync().await] {
+            for refused in [
+                second.write(4096, buf, true).await.map(|_| ()),
+                second.sync().await,
+                second.zero(4096, 4096).await,
+            ] {
                 assert!(refused.is_err_and(|error| error.kind() == ErrorKind::ReadOnly));
             }
         });
         drop(reader);
         assert_eq!(std::fs::metadata(&path).unwrap().modified().unwrap(), before);
         assert_eq!(refused(writable), None);
+    }
+
+    #[test]
+    fn what_is_zeroed_reads_as_zeros_and_a_sparse_file_gives_its_space_back() {
+        for sparse in [true, false] {
+            let dir = tempfile::tempdir().unwrap();
+            let path = dir.path().join("store");
+            let (live, options) = (live(), FileStoreOptions { sparse, ..Default::default() });
+            let store = FileStore::create(&live, &path, 8 << 20, options).unwrap();
+            let space = || std::fs::metadata(&path).unwrap().blocks() * 512;
+            let handle = store.clone();
+            let read = live.run(async move {
+                let mut buf = handle.buffer(8 << 20);
+                buf.fill(7);
+                let buf = handle.write(0, buf, true).await.unwrap();
+                handle.zero(4096, (4 << 20) - 8192).await.unwrap();
+                // As where the file system has nothing quicker.
+                handle.write_zeros(4 << 20, (2 << 20) + 4096).await.unwrap();
+                handle.sync().await.unwrap();
+                handle.read(0, buf).await.unwrap()
+            });
+            for (block, content) in read.chunks(4096).enumerate() {
+                let zeroed = (1..1023).contains(&block) || (1024..1537).contains(&block);
+                let expected = if zeroed { 0 } else { 7 };
+                assert!(content.iter().all(|byte| *byte == expected), "block {block}");
+            }
+            assert_eq!(space() < 8 << 20, sparse, "{} bytes allocated", space());
+        }
     }
 
     #[test]

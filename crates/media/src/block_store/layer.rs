@@ -16,6 +16,7 @@ macro_rules! methods {
                 read(offset: u64, buf: IoBuf) -> Result<IoBuf>;
                 write(offset: u64, buf: IoBuf, durable: bool) -> Result<IoBuf>;
                 sync() -> Result<()>;
+                zero(offset: u64, bytes: u64) -> Result<()>;
                 prepare(offset: u64, bytes: u64) -> Result<()>;
             }
         }

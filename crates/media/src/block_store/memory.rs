@@ -147,6 +147,20 @@ impl BlockStore for MemoryStore {
         Ok(())
     }
 
+    async fn zero(&self, offset: u64, bytes: u64) -> Result<()> {
+        assert_in_store(self.0.bytes, offset, bytes);
+        let mut chunks = self.0.chunks.borrow_mut();
+        for_each_piece(offset, bytes as usize, |chunk, within, at| {
+            if at.len() == CHUNK_BYTES {
+                chunks[chunk] = None;
+            } else if let Some(content) = &mut chunks[chunk] {
+                content[within..within + at.len()].fill(0);
+            }
+        });
+        self.0.unreadable.borrow_mut().retain(|byte| !(offset..offset + bytes).contains(byte));
+        Ok(())
+    }
+
     async fn prepare(&self, _offset: u64, _bytes: u64) -> Result<()> {
         Ok(())
     }
@@ -182,6 +196,23 @@ mod tests {
         assert_eq!(&read[8192..8195], &[1, 8, 9]);
         assert!(read[4096..8192].iter().all(|&byte| byte == 9));
         assert!(read[4 * 4096..].iter().all(|&byte| byte == 0));
+    }
+
+    #[test]
+    fn zeroing_gives_memory_back_and_makes_blocks_readable() {
+        let store = MemoryStore::with_image(&[7; 4 * CHUNK_BYTES]);
+        let (first, end) = (CHUNK_BYTES as u64 - 4096, 3 * CHUNK_BYTES as u64 + 8192);
+        store.spoil_block(first);
+        let handle = store.clone();
+        let zero = async move { handle.zero(first, end - first).await.unwrap() };
+        Virtual::new(Schedule::Fifo).run(zero).unwrap();
+        let image = store.image();
+        for (block, content) in image.chunks(4096).enumerate() {
+            let zeroed = (first..end).contains(&(block as u64 * 4096));
+            assert_eq!(content[0], if zeroed { 0 } else { 7 }, "block {block}");
+            assert!(content.iter().all(|byte| *byte == content[0]));
+        }
+        assert_eq!(store.allocated_bytes(), 2 * CHUNK_BYTES as u64);
     }
 
     #[test]

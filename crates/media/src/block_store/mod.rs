@@ -52,8 +52,12 @@ pub trait BlockStore: 'static {
     /// Writes the buffer at `offset`; with `durable` it survives a power cut once this returns.
     async fn write(&self, offset: u64, buf: IoBuf, durable: bool) -> Result<IoBuf>;
 
-    /// Makes every write that had returned before this call durable.
+    /// Makes every write and zeroing that had returned before this call durable.
     async fn sync(&self) -> Result<()>;
+
+    /// Makes the range read as zeros; durable after the next [`sync`](Self::sync). Until then a power cut, and
+    /// for good an error, leaves each part of it either so or as it was.
+    async fn zero(&self, offset: u64, bytes: u64) -> Result<()>;
 
     /// Makes later writes to a never-written range cheap: a file writes zeros over it, because the
     /// first write to an extent that is only allocated costs its file system a journal commit. The

@@ -1,5 +1,5 @@
 //! One write that is not durable yet.
-use crate::block_store::{BLOCK_BYTES, BlockStore, IoBuf};
+use crate::block_store::{BLOCK_BYTES, BlockStore};
 use crate::cut::Fate;
 use std::cell::{Cell, RefCell};
 use std::ops::Range;
@@ -7,6 +7,9 @@ use tantalum_base::{Result, Rng};
 
 /// A medium writes a sector of this size whole or not at all.
 const SECTOR_BYTES: usize = 512;
+
+/// Of a torn write, bytes that are read, changed and written at a time: zeroings can be long.
+const TEAR_BYTES: usize = 1 << 20;
 
 /// How far a write has come.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -16,6 +19,12 @@ pub(super) enum Stage {
     Durable,
 }
 
+/// What a write leaves.
+pub(super) enum Content {
+    Bytes(Vec<u8>),
+    Zeros,
+}
+
 pub(super) struct PendingWrite {
     /// Order of issue.
     pub(super) number: u64,
@@ -23,20 +32,23 @@ pub(super) struct PendingWrite {
     /// Its fate, where the planned cut decides it.
     pub(super) fate: Cell<Option<Fate>>,
     offset: u64,
-    data: Vec<u8>,
+    bytes: u64,
+    content: Content,
     // Per block: whether this write is still to land there. A later durable write clears the flag.
     live: RefCell<Vec<bool>>,
 }
 
 impl PendingWrite {
-    pub(super) fn new(number: u64, offset: u64, buf: &IoBuf, fate: Option<Fate>) -> Self {
+    /// `offset` and `bytes` are multiples of a block.
+    pub(super) fn new(number: u64, offset: u64, bytes: u64, content: Content) -> Self {
         PendingWrite {
             number,
             stage: Cell::new(Stage::InFlight),
-            fate: Cell::new(fate),
+            fate: Cell::new(None),
             offset,
-            data: buf.to_vec(),
-            live: RefCell::new(vec![true; buf.len() / BLOCK_BYTES as usize]),
+            bytes,
+            content,
+            live: RefCell::new(vec![true; (bytes / BLOCK_BYTES) as usize]),
         }
     }
 
@@ -53,12 +65,12 @@ impl PendingWrite {
     }
 
     pub(super) fn overlaps(&self, offset: u64, bytes: usize) -> bool {
-        offset < self.offset + self.data.len() as u64 && self.offset < offset + bytes as u64
+        offset < self.offset + self.bytes && self.offset < offset + bytes as u64
     }
 
-    /// The part of this write's data that lies in `offset..offset + bytes`.
+    /// The part of this write that lies in `offset..offset + bytes`.
     fn common(&self, offset: u64, bytes: usize) -> Range<usize> {
-        let end = self.offset + self.data.len() as u64;
+        let end = self.offset + self.bytes;
         let first = offset.clamp(self.offset, end) - self.offset;
         let last = (offset + bytes as u64).clamp(self.offset, end) - self.offset;
         first as usize..last as usize
@@ -71,15 +83,23 @@ impl PendingWrite {
         self.live.borrow_mut()[common.start / block..common.end / block].fill(false);
     }
 
-    /// Copies this write's data over what was read at `offset`.
+    /// Puts this write over what was read at `offset`.
     pub(super) fn overlay(&self, offset: u64, buf: &mut [u8]) {
         let common = self.common(offset, buf.len());
         for at in common.step_by(BLOCK_BYTES as usize) {
             let block = at..at + BLOCK_BYTES as usize;
             if self.live.borrow()[at / BLOCK_BYTES as usize] {
                 let to = (self.offset + at as u64 - offset) as usize;
-                buf[to..to + BLOCK_BYTES as usize].copy_from_slice(&self.data[block]);
+                self.put(block, &mut buf[to..to + BLOCK_BYTES as usize]);
             }
+        }
+    }
+
+    /// The bytes of this write in the range.
+    fn put(&self, bytes: Range<usize>, out: &mut [u8]) {
+        match &self.content {
+            Content::Bytes(data) => out.copy_from_slice(&data[bytes]),
+            Content::Zeros => out.fill(0),
         }
     }
 
@@ -88,12 +108,16 @@ impl PendingWrite {
         let block = BLOCK_BYTES as usize;
         let mut at = 0;
         while let Some(run) = self.live_run(at) {
-            let bytes = run.start * block..run.end * block;
-            let mut buf = inner.buffer(bytes.len());
-            buf.copy_from_slice(&self.data[bytes.clone()]);
-            let buf = inner.write(self.offset + bytes.start as u64, buf, false).await?;
-            inner.recycle(buf);
             at = run.end;
+            let bytes = run.start * block..run.end * block;
+            let offset = self.offset + bytes.start as u64;
+            let Content::Bytes(data) = &self.content else {
+                inner.zero(offset, bytes.len() as u64).await?;
+                continue;
+            };
+            let mut buf = inner.buffer(bytes.len());
+            buf.copy_from_slice(&data[bytes]);
+            inner.recycle(inner.write(offset, buf, false).await?);
         }
         Ok(())
     }
@@ -108,7 +132,7 @@ impl PendingWrite {
 
     /// Lands some of the sectors: a random subset, a prefix or a suffix.
     pub(super) async fn tear<S: BlockStore>(&self, inner: &S, rng: &mut Rng) -> Result<()> {
-        let sectors = self.data.len() / SECTOR_BYTES;
+        let sectors = self.bytes as usize / SECTOR_BYTES;
         let split = 1 + rng.below(sectors as u64 - 1) as usize;
         let mut lands: Vec<bool> = match rng.below(3) {
             0 => (0..sectors).map(|sector| sector < split).collect(),
@@ -121,16 +145,29 @@ impl PendingWrite {
         if lands.iter().all(|&lands| lands) {
             lands[(kept + 1) % sectors] = false;
         }
-        let mut buf = inner.read(self.offset, inner.buffer(self.data.len())).await?;
-        let live = self.live.borrow().clone();
-        for (sector, _) in lands.iter().enumerate().filter(|&(_, &lands)| lands) {
-            let bytes = sector * SECTOR_BYTES..(sector + 1) * SECTOR_BYTES;
-            if live[bytes.start / BLOCK_BYTES as usize] {
-                buf[bytes.clone()].copy_from_slice(&self.data[bytes]);
+        for (at, lands) in lands.chunks(TEAR_BYTES / SECTOR_BYTES).enumerate() {
+            self.land_sectors(inner, at * TEAR_BYTES, lands).await?;
+        }
+        Ok(())
+    }
+
+    /// Lands those of the sectors from byte `first` of this write on that `lands` says.
+    async fn land_sectors<S: BlockStore>(
+        &self,
+        inner: &S,
+        first: usize,
+        lands: &[bool],
+    ) -> Result<()> {
+        let offset = self.offset + first as u64;
+        let mut buf = inner.read(offset, inner.buffer(lands.len() * SECTOR_BYTES)).await?;
+        let is_live = |block: usize| self.live.borrow()[block];
+        for (sector, out) in buf.chunks_mut(SECTOR_BYTES).enumerate() {
+            let byte = first + sector * SECTOR_BYTES;
+            if lands[sector] && is_live(byte / BLOCK_BYTES as usize) {
+                self.put(byte..byte + SECTOR_BYTES, out);
             }
         }
-        let buf = inner.write(self.offset, buf, false).await?;
-        inner.recycle(buf);
+        inner.recycle(inner.write(offset, buf, false).await?);
         Ok(())
     }
 }

@@ -257,3 +257,85 @@ fn a_failing_sync_drops_what_was_not_durable_and_the_next_succeeds() {
     }
     assert_eq!(seen, [true; 2]);
 }
+
+#[test]
+fn a_zeroing_is_read_at_once_and_lands_vanishes_or_tears() {
+    for seed in 0..30 {
+        for style in [CutStyle::DropAll, CutStyle::LandAll, CutStyle::TearAll, CutStyle::Random] {
+            let (runtime, store) = store();
+            let bytes = runtime
+                .run(async move {
+                    write(&store, 0, 6, 7, true).await.unwrap();
+                    store.zero(4096, 4 * 4096).await.unwrap();
+                    assert_eq!(first_bytes(&store, 0, 6).await, [7, 0, 0, 0, 0, 7]);
+                    assert_eq!((store.operations(), store.pending_writes()), (2, 1));
+                    store.cut(&mut Rng::new(seed), style).await.unwrap();
+                    store.inner().image()
+                })
+                .unwrap();
+            let zeroed = bytes[4096..5 * 4096].chunks(512).filter(|sector| sector[0] == 0).count();
+            let possible = match style {
+                CutStyle::DropAll => 0..=0,
+                CutStyle::LandAll => 32..=32,
+                CutStyle::TearAll => 1..=31,
+                CutStyle::Random => 0..=32,
+            };
+            assert!(possible.contains(&zeroed), "seed {seed}, {style:?}: {zeroed} sectors");
+            assert_eq!((bytes[4095], bytes[5 * 4096]), (7, 7));
+        }
+    }
+}
+
+#[test]
+fn a_synced_zeroing_stays_and_a_durable_write_over_it_too() {
+    let (runtime, store) = store();
+    let landed = runtime
+        .run(async move {
+            write(&store, 0, 4, 1, true).await.unwrap();
+            store.zero(0, 2 * 4096).await.unwrap();
+            store.sync().await.unwrap();
+            store.zero(2 * 4096, 2 * 4096).await.unwrap();
+            write(&store, 3, 1, 5, true).await.unwrap();
+            store.cut(&mut Rng::new(1), CutStyle::LandAll).await.unwrap();
+            first_bytes(store.inner(), 0, 4).await
+        })
+        .unwrap();
+    assert_eq!(landed, [0, 0, 0, 5]);
+}
+
+#[test]
+fn a_long_zeroing_takes_little_memory() {
+    let runtime = Virtual::new(Schedule::Fifo);
+    let memory = MemoryStore::new(8 << 30);
+    let store = CrashStore::new(runtime.clone(), memory.clone(), CrashOptions::default());
+    let kept = runtime.run(async move {
+        for at in [0, 3 << 30, (8 << 30) - 4096] {
+            write(&store, at / 4096, 1, 7, true).await.unwrap();
+        }
+        store.zero(0, 8 << 30).await.unwrap();
+        assert_eq!(first_bytes(&store, 3 << 18, 1).await, [0]);
+        store.sync().await.unwrap();
+    });
+    kept.unwrap();
+    assert_eq!(memory.allocated_bytes(), 0);
+}
+
+#[test]
+fn a_zeroing_fails_as_a_write_does() {
+    for (kind, expected) in
+        [(IoFaultKind::Io, ErrorKind::Io), (IoFaultKind::NoSpace, ErrorKind::OutOfSpace)]
+    {
+        let (runtime, store) = store();
+        runtime
+            .run(async move {
+                write(&store, 0, 64, 7, true).await.unwrap();
+                store.fail_operation(0, kind);
+                let error = store.zero(0, 64 * 4096).await.unwrap_err();
+                assert_eq!(error.kind(), expected);
+                let bytes = first_bytes(&store, 0, 64).await;
+                assert_eq!(bytes.contains(&0), kind == IoFaultKind::Io);
+                assert!(bytes.contains(&7));
+            })
+            .unwrap();
+    }
+}
