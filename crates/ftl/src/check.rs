@@ -54,7 +54,7 @@ impl<M: ZoneMedia> Ftl<M> {
                 let problem = "its content was lost by the medium".into();
                 findings.push(Finding { place: format!("page {page}"), problem });
             }
-            Place::Unmapped => {}
+            Place::Unmapped | Place::Home => {}
         }
     }
 
@@ -179,7 +179,8 @@ mod tests {
     fn shared() -> Mapping {
         let mut map = Mapping::new(1000, 100, false);
         let place = Place::At(SlotNo(5));
-        let own = MapEntry { version: Version(9), place, remapped: false, checksum: 0 };
+        let version = Version(9);
+        let own = MapEntry { version, place, ..MapEntry::default() };
         map.set(PageNo(0), own);
         let checksum = origin(PageNo(0), Version(9));
         map.set(PageNo(3), MapEntry { version: Version(10), remapped: true, checksum, ..own });

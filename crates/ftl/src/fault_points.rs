@@ -17,6 +17,10 @@ tantalum_base::fault_points! {
     NoWatermark,
     /// Cleaning does not list the versions that no zone holds once it has reset one.
     DeadVersionsUnlisted,
+    /// Cleaning does not list the pages that a cache let go.
+    GoneUnlisted,
+    /// Recovery takes older content of a page that a cache let go since.
+    ForgottenPagesTaken,
     /// Zones are opened that no anchor declares.
     ZonesUndeclared,
     /// Copies stay in force after a failed sync may have dropped them.

@@ -108,7 +108,7 @@ impl<M: ZoneMedia> Ftl<M> {
                 .saturating_sub(parts.kept_zones())
                 .saturating_sub(parts.space.retired_count() + 4),
         );
-        let spare = (usable * packed).saturating_sub(self.options.pages);
+        let spare = (usable * packed).saturating_sub(self.options.kept_pages_max());
         (spare / 2).clamp(1, u64::from(u32::MAX / 2)) as u32
     }
 
@@ -117,12 +117,17 @@ impl<M: ZoneMedia> Ftl<M> {
         let parts = self.parts.borrow();
         let resets = || parts.space.iter().map(|(_, zone)| zone.resets);
         let references = parts.map.references();
+        let latched = |first: &Error| first.kind() != ErrorKind::ReadOnly;
         let statistics = FtlStatistics {
+            zones: parts.space.iter().count() as u32,
+            latched: parts.log.latched().is_some_and(latched),
             zones_free: parts.space.free_count() + parts.space.prepared_count(),
             zones_retired: parts.space.retired_count(),
             zone_resets_min_max: (resets().min().unwrap_or(0), resets().max().unwrap_or(0)),
             pages_mapped: parts.map.mapped_pages(),
-            mapping_bytes: parts.map.memory_bytes(),
+            pages_clean: parts.clean.as_ref().map_or(0, |clean| clean.count()),
+            mapping_bytes: parts.map.memory_bytes()
+                + parts.clean.as_ref().map_or(0, |clean| clean.memory_bytes()),
             shared_slots: references.slots(),
             shared_entries: references.entries(),
             shared_bytes: references.memory_bytes(),
@@ -142,7 +147,7 @@ impl<M: ZoneMedia> Ftl<M> {
 
     /// Whether `page` holds content.
     pub fn is_mapped(&self, page: PageNo) -> bool {
-        self.parts.borrow().map.get(page).place != Place::Unmapped
+        matches!(self.parts.borrow().map.get(page).place, Place::At(_) | Place::Lost)
     }
 
     /// Fails where a failure of the log latched the FTL, or where it is read-only.

@@ -19,6 +19,7 @@
 //! dump/         only where there is energy for one: what is written at a power loss
 //!   mapping_log   changes since the checkpoint, limited to what can be dumped; backup: delta pages
 //!   energy        divides the stored energy; header, write, area: the dump
+//! cache/        pages that have a home elsewhere: which of them cleaning may let go
 //! recovery/     from media alone to an FTL: survey: where to begin; find_checkpoint, find_dump
 //!               log_scan: the changes since, and whether all are there; merge: a dump's mapping
 //! command_tasks           commands run to their end even if their caller drops the future
@@ -29,6 +30,7 @@
 //! durable watermark that it finds written down, then goes on while no version is missing, and
 //! stops at the last whole batch. So batches are atomic, a prefix survives, and an append needs
 //! neither a commit record nor an order among appends in flight.
+mod cache;
 mod check;
 mod checkpoints;
 mod command_tasks;
@@ -47,11 +49,12 @@ mod space;
 mod statistics;
 mod write;
 
+pub use cache::CacheOptions;
 pub use command_tasks::CommandTasks;
 pub use dump::energy::DumpOptions;
 pub use dump::write::DumpReport;
 pub use ftl::Ftl;
-pub use options::{FtlOptions, pages_max};
+pub use options::{FtlOptions, kept_pages_max, pages_max};
 pub use recovery::report::RecoveryReport;
 pub use space::pins::{Pinned, ZonePins};
 pub use statistics::FtlStatistics;

@@ -3,6 +3,7 @@ use tantalum_base::{Error, ErrorKind, Result};
 use tantalum_media::ZoneGeometry;
 use tantalum_policy::CleaningSpec;
 
+use crate::cache::CacheOptions;
 use crate::checkpoints::pages;
 use crate::dump::energy::{DumpOptions, Layout};
 
@@ -44,6 +45,8 @@ pub struct FtlOptions {
     /// part of the map is damaged; the recovery report says what is given up. Otherwise that is
     /// `Corrupt`.
     pub accept_loss: bool,
+    /// The pages have a home elsewhere, and `pages` is what that holds; `None` where they live here.
+    pub cache: Option<CacheOptions>,
 }
 
 impl FtlOptions {
@@ -60,6 +63,7 @@ impl FtlOptions {
             wear_spread_max: WEAR_SPREAD_MAX,
             read_only: false,
             accept_loss: false,
+            cache: None,
         }
     }
 
@@ -81,7 +85,17 @@ impl FtlOptions {
     /// Checks that `geometry`, without `retired` zones, has room for the logical pages and for
     /// cleaning.
     pub fn check(&self, geometry: &ZoneGeometry, retired: u32) -> Result<()> {
-        let most = pages_max(geometry, retired + self.dump_zones(geometry)?);
+        if let Some(cache) = &self.cache {
+            cache.check(geometry, retired)?;
+            if self.dump.is_some() {
+                let context = "a cache over a home has no dump";
+                return Err(Error::new(ErrorKind::InvalidInput, context));
+            }
+        }
+        let most = match self.cache {
+            Some(_) => u64::from(u32::MAX / 2),
+            None => pages_max(geometry, retired + self.dump_zones(geometry)?),
+        };
         if self.pages == 0 || self.pages > most {
             return Err(Error::new(
                 ErrorKind::InvalidInput,
@@ -109,8 +123,28 @@ impl FtlOptions {
             return self.checkpoint_interval_slots;
         }
         let checkpoints = if self.dump.is_some() { INTERVAL_WITH_DUMP } else { INTERVAL };
-        (checkpoints * pages::slots_max(geometry, self.pages)).max(4096)
+        (checkpoints * pages::slots_max(geometry, self.entries_max(geometry))).max(4096)
     }
+
+    /// Entries of the map in a checkpoint at the most, as if of pages that follow each other.
+    pub(crate) fn entries_max(&self, geometry: &ZoneGeometry) -> u64 {
+        match self.cache {
+            Some(_) => cache_entries_max(geometry),
+            None => self.pages,
+        }
+    }
+
+    /// Pages that cleaning must keep at the most.
+    pub(crate) fn kept_pages_max(&self) -> u64 {
+        self.cache.map_or(self.pages, |cache| cache.kept_pages_max)
+    }
+}
+
+/// As many as there are slots, and as many again for pages that were trimmed or let go since the last
+/// checkpoint; a quarter more, as each names its page.
+fn cache_entries_max(geometry: &ZoneGeometry) -> u64 {
+    let slots = u64::from(geometry.zones) * u64::from(geometry.slots_per_zone);
+    2 * slots * 5 / 4
 }
 
 /// Zones that hosts may not fill: one for cleaning to copy into, one to replace a zone in which a
@@ -152,13 +186,22 @@ fn unrewarding_pages(geometry: &ZoneGeometry) -> u32 {
 /// reserve, the open zones, the checkpoint in force, and one zone of garbage. However the garbage
 /// is spread, some zone must be worth cleaning.
 pub fn pages_max(geometry: &ZoneGeometry, retired: u32) -> u64 {
+    pages_max_with(geometry, retired, |pages| pages)
+}
+
+/// Most pages that a cache on `geometry`, without `retired` zones, can keep.
+pub fn kept_pages_max(geometry: &ZoneGeometry, retired: u32) -> u64 {
+    pages_max_with(geometry, retired, |_| cache_entries_max(geometry))
+}
+
+fn pages_max_with(geometry: &ZoneGeometry, retired: u32, entries: impl Fn(u64) -> u64) -> u64 {
     let usable = geometry.zones.saturating_sub(retired);
     let packed = u64::from(packed_slots(geometry));
     let unrewarding = u64::from(unrewarding_pages(geometry));
     // The overhead depends on the pages offered; a few steps reach the fixed point.
     let mut pages = u64::from(usable) * packed;
     for _ in 0..8 {
-        let checkpoints = checkpoint_zones(geometry, pages.max(1));
+        let checkpoints = checkpoint_zones(geometry, entries(pages.max(1)));
         // Reserve, checkpoint in force with its open zone, open zones of hosts and of cleaning, one
         // zone of garbage.
         let overhead = (2 + checkpoints) + (checkpoints + 1) + 2 + 1;

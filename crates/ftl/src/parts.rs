@@ -2,6 +2,7 @@
 use tantalum_base::{PageNo, PageRange, Result, SlotNo, Version};
 use tantalum_media::ZoneMedia;
 
+use crate::cache::clean_pages::CleanPages;
 use crate::checkpoints::Checkpoints;
 use crate::checkpoints::anchors::Anchors;
 use crate::dump::Dump;
@@ -23,6 +24,8 @@ pub(crate) struct Parts {
     pub checkpoints: Checkpoints,
     /// `None` where there is no energy for a dump.
     pub dump: Option<Dump>,
+    /// `None` where pages have no home elsewhere.
+    pub clean: Option<CleanPages>,
     pub statistics: FtlStatistics,
 }
 
@@ -33,7 +36,7 @@ impl Parts {
         let layout = options.layout(&geometry)?;
         let slots = u64::from(geometry.zones) * u64::from(geometry.slots_per_zone);
         let delta_zones = layout.map_or(0, |layout| layout.delta_zones);
-        let reserve = reserve_zones(&geometry, options.pages) + delta_zones;
+        let reserve = reserve_zones(&geometry, options.entries_max(&geometry)) + delta_zones;
         // With a dump, recovery starts from the zones.
         let anchors = media.anchors() > 0 && layout.is_none();
         Ok(Parts {
@@ -46,6 +49,7 @@ impl Parts {
                 anchors.then(|| Anchors::new(geometry.zones)),
             ),
             dump: layout.map(|layout| Dump::new(layout, options.pages)),
+            clean: options.cache.map(|cache| CleanPages::new(geometry, cache.kept_pages_max)),
             statistics: FtlStatistics::default(),
         })
     }
@@ -58,7 +62,12 @@ impl Parts {
     /// What readers see of `page`.
     #[inline]
     pub fn visible(&self, page: PageNo) -> MapEntry {
-        self.log.shares.visible(page, self.map.get(page))
+        let entry = self.log.shares.visible(page, self.map.get(page));
+        let never_written = entry.version == Version::NEVER && entry.place == Place::Unmapped;
+        if self.clean.is_some() && never_written {
+            return MapEntry::at_home(Version::NEVER);
+        }
+        entry
     }
 
     /// Puts `entry` in the mapping if it is newer than the present one, and updates the live
@@ -100,7 +109,22 @@ impl Parts {
 
     /// Maps `entry` and updates the live counts. The caller notes the change for a dump.
     pub fn put(&mut self, page: PageNo, entry: MapEntry) {
+        let before = self.clean.is_some().then(|| self.map.get(page));
         let change = self.map.set(page, entry);
+        if let (Some(clean), Some(before)) = (&mut self.clean, before) {
+            let moved = before.version == entry.version;
+            let mut recent = true;
+            if let Place::At(left) = before.place {
+                // A copy is as recent as the original, and so is a page that was marked clean.
+                recent = !moved || clean.is_recent(left);
+                clean.left(left);
+            }
+            if let Place::At(slot) = entry.place {
+                clean.came(slot, entry.clean, recent);
+                let dirty = self.map.mapped_pages() - self.map.lost_pages() - clean.count();
+                clean.keep_to_limit(dirty);
+            }
+        }
         if let Some(left) = change.left {
             self.space.left(left, entry.version, change.left_alive);
             self.relocation.stuck = false;
@@ -159,6 +183,12 @@ impl Parts {
         self.checkpoints.validate();
         if let Some(dump) = &self.dump {
             dump.validate();
+        }
+        if let Some(clean) = &self.clean {
+            clean.validate(|slot| {
+                let page = self.map.pages_of(slot).next()?;
+                Some(self.map.get(page).clean)
+            });
         }
         let is_emptied = self.space.iter().any(|(_, zone)| zone.being_emptied);
         assert!(self.relocation.copied.is_empty() || is_emptied, "copies of no zone");

@@ -12,7 +12,7 @@ impl<M: ZoneMedia> Ftl<M> {
     ///
     /// # Errors
     /// `Checksum` or `Uncorrectable`, with page and slot, where the medium does not return what was
-    /// written: never a wrong byte.
+    /// written: never a wrong byte. `Unmapped` for a page of a cache that is [at home](Self::at_home).
     pub async fn read(&self, pages: &[PageNo], out: &mut [M::Page]) -> Result<()> {
         assert_eq!(pages.len(), out.len());
         if let ([page], [out]) = (pages, &mut *out) {
@@ -46,6 +46,7 @@ impl<M: ZoneMedia> Ftl<M> {
                     }
                     Place::Unmapped => out[index] = M::Page::zero(),
                     Place::Lost => return Err(lost(page)),
+                    Place::Home => return Err(not_here(page)),
                 }
             }
         }
@@ -92,7 +93,11 @@ impl<M: ZoneMedia> Ftl<M> {
         out: &mut M::Page,
     ) -> Result<()> {
         loop {
-            let Place::At(slot) = entry.place else { return Err(lost(page)) };
+            let slot = match entry.place {
+                Place::At(slot) => slot,
+                Place::Home => return Err(not_here(page)),
+                Place::Lost | Place::Unmapped => return Err(lost(page)),
+            };
             let Err(failure) = self.read_slot(page, slot, &entry, out).await else {
                 return Ok(());
             };
@@ -123,6 +128,11 @@ impl<M: ZoneMedia> Ftl<M> {
             Err(error) => Err(error.wrap(format!("reading page {page} at slot {slot}"))),
         }
     }
+}
+
+/// The error for a page of a cache that is at home alone.
+fn not_here(page: PageNo) -> Error {
+    Error::new(ErrorKind::Unmapped, format!("page {page} is not in the cache"))
 }
 
 /// The error for a page that the medium lost.

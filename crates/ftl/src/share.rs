@@ -150,7 +150,7 @@ impl<M: ZoneMedia> Ftl<M> {
             let slot = match entry.place {
                 Place::At(slot) => slot,
                 Place::Lost => return Err(lost(right)),
-                Place::Unmapped => {
+                Place::Unmapped | Place::Home => {
                     let context = format!("page {right} holds nothing that could be shared");
                     return Err(Error::new(ErrorKind::Unmapped, context));
                 }
@@ -184,7 +184,8 @@ impl Parts {
         for share in &plan.shares {
             let undo = Undo { page: share.left, before: self.map.get(share.left), version };
             let (place, checksum) = (Place::At(share.slot), share.checksum);
-            self.replace(share.left, MapEntry { version, place, remapped: true, checksum });
+            let (remapped, clean) = (true, false);
+            self.replace(share.left, MapEntry { version, place, remapped, clean, checksum });
             self.log.shares.began(undo);
             if hidden {
                 self.log.shares.hide(undo);

@@ -1,4 +1,5 @@
 //! The counters of an FTL.
+use tantalum_runtime::metrics::Readings;
 use tantalum_runtime::{DeviceCounters, DumpCounters};
 
 /// Counters of an FTL since it was opened, and the present state of its zones.
@@ -31,6 +32,8 @@ pub struct FtlStatistics {
     pub checkpoint_slots: u64,
     /// Appends that failed to program and were written elsewhere.
     pub program_failures: u64,
+    /// Zones in all.
+    pub zones: u32,
     /// Zones out of service.
     pub zones_retired: u32,
     /// Zones free now.
@@ -39,6 +42,12 @@ pub struct FtlStatistics {
     pub zone_resets_min_max: (u32, u32),
     /// Logical pages that hold content.
     pub pages_mapped: u64,
+    /// Of these, pages of a cache that their home has too.
+    pub pages_clean: u64,
+    /// Clean pages of a cache that cleaning let go.
+    pub pages_let_go: u64,
+    /// Pages that a cache took from their home.
+    pub pages_admitted: u64,
     /// Bytes of memory in the mapping tables.
     pub mapping_bytes: u64,
     /// Slots that hold the content of several pages.
@@ -55,6 +64,8 @@ pub struct FtlStatistics {
     pub delta_pages: u64,
     /// Bytes that the stored energy can dump; 0 without any.
     pub dump_budget_bytes: u64,
+    /// Whether a failure of the log makes the FTL refuse writes until it is opened again.
+    pub latched: bool,
 }
 
 impl FtlStatistics {
@@ -81,5 +92,45 @@ impl FtlStatistics {
             }),
             ..DeviceCounters::default()
         }
+    }
+
+    /// Tells all of it that can be watched.
+    pub fn tell(&self, out: &mut Readings) {
+        self.counters().tell_layer(out);
+        self.tell_zones(out);
+        let trimmed = "Pages trimmed that held content";
+        out.counter("tantalum_ftl_trimmed_pages_total", trimmed, self.pages_trimmed);
+        let shared = "Pages that took another page's content by a change of the mapping alone";
+        out.counter("tantalum_ftl_shared_pages_total", shared, self.pages_shared);
+        let slots = "Places of a page that checkpoints took";
+        out.counter("tantalum_ftl_checkpoint_slots_total", slots, self.checkpoint_slots);
+        let failures = "Appends that failed to program and were written elsewhere";
+        out.counter("tantalum_ftl_program_failures_total", failures, self.program_failures);
+        let mapped = "Pages that hold content: written and not trimmed since";
+        out.gauge("tantalum_ftl_mapped_pages", mapped, self.pages_mapped);
+        let mapping = "Memory that the mapping of pages takes";
+        out.gauge("tantalum_ftl_mapping_bytes", mapping, self.mapping_bytes);
+        let latched = "1 where a failure of the log made it refuse writes until it is opened again";
+        out.gauge("tantalum_ftl_latched", latched, self.latched);
+        if self.dump_budget_bytes > 0 {
+            let budget = "What the stored energy can dump when the power is cut";
+            out.gauge("tantalum_dump_budget_bytes", budget, self.dump_budget_bytes);
+            let delta = "Delta pages written, so that a dump need not hold their mapping entries";
+            out.counter("tantalum_dump_delta_pages_total", delta, self.delta_pages);
+        }
+    }
+
+    fn tell_zones(&self, out: &mut Readings) {
+        out.gauge("tantalum_ftl_zones", "Zones in all", self.zones);
+        out.gauge("tantalum_ftl_free_zones", "Zones ready to be written", self.zones_free);
+        out.gauge("tantalum_ftl_retired_zones", "Zones given up as worn out", self.zones_retired);
+        let (resets_min, resets_max) = self.zone_resets_min_max;
+        let least = "Resets of the least worn zone, ever";
+        out.gauge("tantalum_ftl_zone_resets_min", least, resets_min);
+        let most = "Resets of the most worn zone, ever";
+        out.gauge("tantalum_ftl_zone_resets_max", most, resets_max);
+        out.counter("tantalum_ftl_zone_resets_total", "Resets of zones", self.zone_resets);
+        let levelled = "Zones of cold content that wear levelling emptied";
+        out.counter("tantalum_ftl_levelled_zones_total", levelled, self.zones_levelled);
     }
 }

@@ -142,7 +142,7 @@ impl<M: ZoneMedia> Ftl<M> {
         }
         {
             let parts = &mut *self.parts.borrow_mut();
-            let data = buffer.spares.iter().filter(|spare| spare.kind == SlotKind::Data);
+            let data = buffer.spares.iter().filter(|spare| spare.kind.is_page());
             parts.map.fetch(data.map(|spare| spare.page));
             reservation.spend(parts);
             parts.put_batch_in_force(&placed, &slots, buffer, changes);
@@ -179,8 +179,9 @@ impl Parts {
                     self.put_record(version, OwnPage { slot, checksum });
                     self.apply_trims(changes, version);
                 } else {
-                    let (place, remapped) = (Place::At(slot), false);
-                    self.batch_wrote(spare.page, MapEntry { version, place, remapped, checksum });
+                    let (place, clean) = (Place::At(slot), spare.kind.is_clean());
+                    let entry = MapEntry { version, place, remapped: false, clean, checksum };
+                    self.batch_wrote(spare.page, entry);
                 }
             }
         }

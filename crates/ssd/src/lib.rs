@@ -8,12 +8,14 @@
 //! ├ share        remapping, ordered with the writes before and after it
 //! ├ trim         trims, ordered likewise
 //! ├ refusals     after a failure, and where it is open read-only
+//! ├ over_home    what a cache of a slower home asks of it
 //! ├ kind         how an SSD is made and opened
 //! └ power_loss   the dump at a power loss, the reboot
 //! ```
 pub mod fault_points;
 mod kind;
 mod options;
+mod over_home;
 mod power_loss;
 mod refusals;
 mod share;

@@ -14,7 +14,10 @@ impl<M: ZoneMedia> Drive<M> {
     }
 
     /// Fails where the device may not be changed: it is read-only, or has failed.
-    pub(crate) fn check_failed(&self) -> Result<()> {
+    ///
+    /// # Errors
+    /// `ReadOnly`, or `Latched` with what failed first.
+    pub fn check_failed(&self) -> Result<()> {
         match &*self.failed.borrow() {
             None => self.ftl.latched().map_or(Ok(()), |error| Err(latched(&error))),
             Some(error) => Err(latched(error)),

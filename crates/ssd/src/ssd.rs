@@ -7,6 +7,7 @@ use tantalum_base::{
 };
 use tantalum_ftl::{CommandTasks, Ftl};
 use tantalum_media::ZoneMedia;
+use tantalum_runtime::metrics::Readings;
 use tantalum_runtime::sync::{Semaphore, WaitQueue, Waiting};
 use tantalum_runtime::{DeviceCounters, DumpCounters, Finding, LifeCycle, Runtime};
 
@@ -94,7 +95,11 @@ impl<M: ZoneMedia> Ssd<M> {
 }
 
 impl<M: ZoneMedia> Drive<M> {
-    fn new(ftl: Rc<Ftl<M>>, mut options: SsdOptions) -> Result<Self> {
+    /// The device over `ftl`, with an empty cache.
+    ///
+    /// # Errors
+    /// `InvalidInput` where the options contradict each other or what the FTL can dump.
+    pub fn new(ftl: Rc<Ftl<M>>, mut options: SsdOptions) -> Result<Self> {
         options.check()?;
         if options.cache == CacheKind::Durable {
             check_dump(&ftl, &options)?;
@@ -107,13 +112,15 @@ impl<M: ZoneMedia> Drive<M> {
             options.write_pages_max = options.write_pages_max.min(batch_max);
         }
         let geometry = ftl.media().geometry();
+        // What is at home can only be copied.
+        let has_home = ftl.options().cache.is_some();
         let limits = Limits {
             page_bytes: PAGE_BYTES as u32,
             pages: ftl.options().pages,
             atomic_write_pages_max: options.atomic_write_pages_max(),
             transaction_pages_max: options.transaction_pages_max,
             transactions_max: 0,
-            share_pairs_max: if options.cache == CacheKind::Volatile {
+            share_pairs_max: if options.cache == CacheKind::Volatile || has_home {
                 0
             } else {
                 ftl.share_pairs_max()
@@ -194,13 +201,14 @@ impl<M: ZoneMedia> Drive<M> {
     }
 
     /// Puts pages, all in `range`, into the cache in one step, as one command; returns its number.
-    /// `pages` gives `needed` pages, and is called when there is room for them.
-    async fn accept<I: IntoIterator<Item = (PageNo, M::Page)>>(
+    /// `pages` gives `needed` pages, and is called when there is room for them; where it gives none instead,
+    /// nothing is accepted.
+    pub(crate) async fn accept<I: IntoIterator<Item = (PageNo, M::Page)>>(
         &self,
         range: PageRange,
         needed: u32,
-        pages: impl FnOnce() -> I,
-    ) -> Result<u64> {
+        pages: impl FnOnce() -> Option<I>,
+    ) -> Result<Option<u64>> {
         let turn = self.write_turn.acquire(1).await;
         self.trims.wait_in_force(range).await;
         if self.cache.borrow().free_frames() < needed {
@@ -214,6 +222,7 @@ impl<M: ZoneMedia> Drive<M> {
             drop(waiting);
         }
         self.check_failed()?;
+        let Some(pages) = pages() else { return Ok(None) };
         let mut cache = self.cache.borrow_mut();
         let command = {
             let mut progress = self.progress.borrow_mut();
@@ -221,7 +230,7 @@ impl<M: ZoneMedia> Drive<M> {
             progress.accepted
         };
         self.count(|counts| counts.pages_written += u64::from(needed));
-        for (page, content) in pages() {
+        for (page, content) in pages {
             cache.insert(page, content, command);
         }
         drop(cache);
@@ -229,7 +238,7 @@ impl<M: ZoneMedia> Drive<M> {
         self.serving.set(true);
         self.check_energy();
         self.wake_flushers();
-        Ok(command)
+        Ok(Some(command))
     }
 
     /// Waits until `command` has left the cache.
@@ -261,7 +270,7 @@ impl<M: ZoneMedia> Drive<M> {
     }
 
     /// Makes everything that was accepted before the call durable.
-    async fn make_durable(&self) -> Result<()> {
+    pub(crate) async fn make_durable(&self) -> Result<()> {
         let accepted = self.progress.borrow().accepted;
         self.drain().await?;
         if !self.ftl.is_durable() {
@@ -359,6 +368,13 @@ impl<M: ZoneMedia> LifeCycle for Drive<M> {
         }
     }
 
+    fn metrics(&self, out: &mut Readings) {
+        let counters = self.counters();
+        counters.tell(&self.limits, out);
+        counters.tell_write_cache(out);
+        self.statistics().tell(out);
+    }
+
     fn validate(&self) {
         self.ftl.validate();
     }
@@ -398,7 +414,8 @@ impl<M: ZoneMedia> PageDevice for Drive<M> {
         let numbered = pages.iter().enumerate();
         let numbered = numbered.map(|(at, page)| (PageNo(first.0 + at as u64), page.clone()));
         let range = PageRange::new(first, pages.len() as u64);
-        let command = self.accept(range, pages.len() as u32, || numbered).await?;
+        let accepted = self.accept(range, pages.len() as u32, || Some(numbered)).await?;
+        let Some(command) = accepted else { return Ok(()) };
         match self.options.cache {
             CacheKind::WriteThrough => self.wait_ended(command).await,
             CacheKind::Durable | CacheKind::Ordered | CacheKind::Volatile => Ok(()),
@@ -418,9 +435,9 @@ impl<M: ZoneMedia> PageDevice for Drive<M> {
         let (range, needed) = (range_of(&pages), pages.len() as u32);
         let accept = || {
             ended();
-            pages
+            Some(pages)
         };
-        let command = self.accept(range, needed, accept).await?;
+        let Some(command) = self.accept(range, needed, accept).await? else { return Ok(()) };
         match self.options.cache {
             CacheKind::Durable => Ok(()),
             CacheKind::WriteThrough => self.wait_ended(command).await,
@@ -446,13 +463,7 @@ impl<M: ZoneMedia> PageDevice for Drive<M> {
     }
 
     async fn trim(&self, range: PageRange) -> Result<()> {
-        self.limits.check_range(range)?;
-        self.check_failed()?;
-        if range.pages == 0 {
-            return Ok(());
-        }
-        let trim = |ssd: Rc<Self>| async move { ssd.trim_in_turn(range).await };
-        self.commands.run("trim", trim).await
+        self.trim_then(range, || ()).await
     }
 
     async fn share(&self, pairs: &[(PageNo, PageNo)]) -> Result<()> {

@@ -1,5 +1,6 @@
 //! The counters of a device.
 use tantalum_ftl::FtlStatistics;
+use tantalum_runtime::metrics::Readings;
 
 /// Counters of a device since it was opened.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -31,5 +32,19 @@ impl SsdStatistics {
             return 0.0;
         }
         self.ftl.slots_programmed as f64 / self.pages_written as f64
+    }
+
+    /// Tells what this kind of device has beside what any has.
+    pub(crate) fn tell(&self, out: &mut Readings) {
+        let coalesced = "Pages written that replaced one waiting in the write cache";
+        out.counter("tantalum_write_cache_coalesced_pages_total", coalesced, self.pages_coalesced);
+        out.counter("tantalum_device_shares_total", "Share commands", self.shares);
+        if self.ftl.dump_budget_bytes > 0 {
+            let now = "What a power cut would dump now";
+            out.gauge("tantalum_dump_bytes", now, self.dump_bytes);
+            let most = "The most that a power cut would have dumped so far";
+            out.gauge("tantalum_dump_bytes_max", most, self.dump_bytes_max);
+        }
+        self.ftl.tell(out);
     }
 }

@@ -4,6 +4,7 @@ use std::cell::RefCell;
 use std::ops::Deref;
 use std::rc::Rc;
 use tantalum_base::{Limits, PageDevice, PageNo, PageRange, Payload, Result, TxId};
+use tantalum_runtime::metrics::Readings;
 use tantalum_runtime::{LifeCycle, forward_life_cycle};
 
 use crate::transactions::Transactions;
@@ -85,6 +86,10 @@ impl<D: PageDevice> Deref for Transactional<D> {
 
 impl<D: LifeCycle> LifeCycle for Transactional<D> {
     forward_life_cycle!(device);
+
+    fn metrics(&self, out: &mut Readings) {
+        self.device.metrics(out);
+    }
 
     fn validate(&self) {
         self.device.validate();

@@ -65,8 +65,13 @@ impl Drop for Placed<'_> {
 }
 
 impl<M: ZoneMedia> Drive<M> {
-    /// Trims `range`, which lies on the device, after all commands accepted before.
-    pub(crate) async fn trim_in_turn(&self, range: PageRange) -> Result<()> {
+    /// Trims `range`, which lies on the device, after all commands accepted before. `in_force` is called in
+    /// the step in which it takes effect.
+    pub(crate) async fn trim_in_turn(
+        &self,
+        range: PageRange,
+        in_force: impl FnOnce(),
+    ) -> Result<()> {
         let mut turn = Some(self.write_turn.acquire(1).await);
         let cached = self.cache.borrow().command_of_range(range);
         if self.options.cache.whole_batches() {
@@ -82,7 +87,11 @@ impl<M: ZoneMedia> Drive<M> {
         };
         let durable = self.limits().durability == Durability::OnAck;
         let placed = self.trims.place(range);
-        let mut trim = pin!(self.ftl.trim_with(range, durable, others, || drop(placed)));
+        let both = || {
+            drop(placed);
+            in_force();
+        };
+        let mut trim = pin!(self.ftl.trim_with(range, durable, others, both));
         poll_fn(|context| {
             let polled = trim.as_mut().poll(context);
             // The first poll gives the trim its place in the log.

@@ -252,6 +252,7 @@ fn a_share_whose_record_fails_leaves_nothing() {
         ftl.write(&write(0, 1), true).await?;
         ftl.write(&write(1, 1), true).await?;
         ftl.media().fail_append(0, AppendFault::Io);
+        assert!(!ftl.statistics().latched);
         let pairs = [(PageNo(1), PageNo(0)), (PageNo(2), PageNo(0))];
         assert_eq!(ftl.share(&pairs, true, || ()).await.unwrap_err().kind(), ErrorKind::Io);
         let mut out = [Stamp::zero(); 3];
@@ -260,6 +261,7 @@ fn a_share_whose_record_fails_leaves_nothing() {
         ftl.validate();
         let refused = ftl.share(&pairs, true, || ()).await.unwrap_err();
         assert_eq!(refused.kind(), ErrorKind::Latched);
+        assert!(ftl.statistics().latched);
         Ok(())
     });
 }

@@ -12,7 +12,7 @@ use tantalum_media::ZoneGeometry;
 use crate::checkpoints::DumpsVoid;
 use crate::log::own_page::{FieldReader, FieldWriter};
 use crate::map::encoding::{self, Encoder, Line, NEXT_ENTRY_BYTES_MAX, Order, Style};
-use crate::map::{MapEntry, Mapping};
+use crate::map::{MapEntry, Mapping, Place};
 use crate::space::Space;
 
 const MAGIC: u64 = 0x7470_6b43_746e_6154; // "TantCkpt"
@@ -207,9 +207,25 @@ pub fn encode_zones(space: &Space, header: &PieceHeader) -> PageBuf {
 }
 
 /// The longest chunk that starts with the first page from `next` on that was ever written, and the
-/// page after it; `None` where there is no such page.
-pub fn encode_map(map: &Mapping, header: PieceHeader, next: u64) -> Option<(PageBuf, u64)> {
-    let first = map.next_written(next)?;
+/// page after it; `None` where there is no such page. Pages that are at home under versions up to `covered` are
+/// as if they were never written.
+pub fn encode_map(
+    map: &Mapping,
+    covered: Version,
+    header: PieceHeader,
+    next: u64,
+) -> Option<(PageBuf, u64)> {
+    let next_kept = |mut next: u64| {
+        loop {
+            let page = map.next_written(next)?;
+            let entry = map.get(PageNo(page));
+            if entry.place != Place::Home || entry.version > covered {
+                return Some(page);
+            }
+            next = page + 1;
+        }
+    };
+    let first = next_kept(next)?;
     let style = style(map.has_checksums());
     let mut encoder = Encoder::new(style, HEADER_BYTES, first as u32);
     let mut behind = map.pages();
@@ -219,7 +235,7 @@ pub fn encode_map(map: &Mapping, header: PieceHeader, next: u64) -> Option<(Page
             behind = page;
             break;
         }
-        next = map.next_written(page + 1);
+        next = next_kept(page + 1);
     }
     let header = PieceHeader { index: first as u32, entries: encoder.count(), ..header };
     let page = encoder.finish(&begin(&header).head::<HEADER_BYTES>());

@@ -26,7 +26,7 @@ impl Cursor {
         &mut self,
         id: u64,
         space: &Space,
-        map: &Mapping,
+        (map, covered): (&Mapping, Version),
         most: usize,
     ) -> Vec<(PageNo, PageBuf)> {
         let epoch = space.epoch();
@@ -39,7 +39,8 @@ impl Cursor {
                 self.zones += 1;
                 encode_zones(space, &PieceHeader { kind: PieceKind::Zones, ..header })
             } else {
-                let Some((page, behind)) = encode_map(map, header, self.next_page) else {
+                let encoded = encode_map(map, covered, header, self.next_page);
+                let Some((page, behind)) = encoded else {
                     self.next_page = map.pages();
                     break;
                 };
@@ -72,7 +73,7 @@ impl<M: ZoneMedia> Ftl<M> {
     pub async fn checkpoint(&self) -> Result<()> {
         let turn = self.checkpointer.turn.acquire(1).await;
         let (id, covered) = self.start_checkpoint();
-        let places = self.write_pieces(id).await?;
+        let places = self.write_pieces(id, covered).await?;
         let caught = self.parts.borrow().log.last_version();
         if !Fault::NoSyncBeforeFooter.is_planted() {
             self.sync_appends().await?;
@@ -93,7 +94,7 @@ impl<M: ZoneMedia> Ftl<M> {
     pub(crate) async fn checkpoint_recovery(&self, skip_to: Version) -> Result<()> {
         let _turn = self.checkpointer.turn.acquire(1).await;
         let (id, _) = self.start_checkpoint();
-        let places = self.write_pieces(id).await?;
+        let places = self.write_pieces(id, skip_to).await?;
         self.sync_appends().await?;
         let footer = self.footer(skip_to, skip_to, skip_to.next(), &places);
         self.finish_checkpoint(id, footer, places).await?;
@@ -135,8 +136,9 @@ impl<M: ZoneMedia> Ftl<M> {
         (id, covered)
     }
 
-    /// Writes zone table and map; returns the slot of each page.
-    async fn write_pieces(&self, id: u64) -> Result<Vec<SlotNo>> {
+    /// Writes zone table and map of a checkpoint that covers all changes up to `covered`; returns the slot
+    /// of each page.
+    async fn write_pieces(&self, id: u64, covered: Version) -> Result<Vec<SlotNo>> {
         let mut cursor = Cursor::default();
         let mut places = Vec::new();
         loop {
@@ -145,7 +147,7 @@ impl<M: ZoneMedia> Ftl<M> {
             let pieces = {
                 let parts = self.parts.borrow();
                 let fit = parts.space.append_pages_fit(Stream::Meta) as usize;
-                cursor.encode_pieces(id, &parts.space, &parts.map, fit)
+                cursor.encode_pieces(id, &parts.space, (&parts.map, covered), fit)
             };
             if pieces.is_empty() {
                 return Ok(places);
@@ -228,6 +230,7 @@ impl Parts {
     fn checkpoint_in_force(&mut self, id: u64, footer: &Footer, slots: Vec<SlotNo>) {
         self.statistics.checkpoints += 1;
         self.log.uncovered.covered_up_to(footer.covered);
+        self.forget_pages_at_home(footer.covered);
         let mut void = self.checkpoints.finish(id, footer, slots);
         if let Some(dump) = &mut self.dump {
             void.extend(dump.checkpoint_finished(id));

@@ -313,8 +313,13 @@ mod tests {
         for page in (0..600).step_by(3).map(PageNo) {
             let place = Place::At(SlotNo(page.0 as u32 + 7));
             let remapped = page.0 % 2 == 0;
-            let entry =
-                MapEntry { version: Version(1 << 40 | page.0), place, remapped, checksum: 5 };
+            let entry = MapEntry {
+                version: Version(1 << 40 | page.0),
+                place,
+                remapped,
+                clean: false,
+                checksum: 5,
+            };
             map.set(page, entry);
             deltas.mark(page);
             deltas.mark(page);

@@ -12,8 +12,13 @@ pub(crate) struct AppendBuffer<P> {
 impl<P: Payload> AppendBuffer<P> {
     /// Adds a host's page; its version is assigned with its place.
     pub fn push_data(&mut self, page: PageNo, content: P) {
+        self.push_page(SlotKind::Data, page, content);
+    }
+
+    /// Adds a page of `kind`; its version is assigned with its place.
+    pub fn push_page(&mut self, kind: SlotKind, page: PageNo, content: P) {
         let (version, checksum) = (Version::NEVER, content.checksum());
-        self.spares.push(Spare { kind: SlotKind::Data, page, version, checksum });
+        self.spares.push(Spare { kind, page, version, checksum });
         self.bodies.push(Body::Data(content));
     }
 

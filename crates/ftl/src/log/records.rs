@@ -11,6 +11,8 @@
 //! - References, 16 bytes each from byte 8, for copies of the same append in the cleaning stream:
 //!   page `u32`, which page of the append holds its content `u32` (with the top bit set where the
 //!   version is that of a share), version of the page `u64`.
+//! - Pages let go, 12 bytes each from byte 8, in the cleaning stream of a cache: page `u32`, the version under
+//!   which its home has it `u64`.
 //! - Dead versions, 12 bytes a range from byte 8, in the cleaning stream: first version `u64`, number
 //!   of versions `u32`.
 use tantalum_base::{
@@ -24,10 +26,12 @@ const MAGIC_TRIMS: u32 = 0x5461_5243; // "TaRC"
 const MAGIC_SHARES: u32 = 0x5461_5348; // "TaSH"
 const MAGIC_REFERENCES: u32 = 0x5461_5352; // "TaSR"
 const MAGIC_DEAD: u32 = 0x5461_4456; // "TaDV"
+const MAGIC_GONE: u32 = 0x5461_474f; // "TaGO"
 const TRIM_BYTES: usize = 24;
 const SHARE_BYTES: usize = 24;
 const REFERENCE_BYTES: usize = 16;
 const DEAD_BYTES: usize = 12;
+const GONE_BYTES: usize = 12;
 /// In a reference's index: its version is that of a share.
 const BY_SHARE: u32 = 1 << 31;
 /// Trims that fit in a record page.
@@ -38,6 +42,8 @@ pub const SHARES_MAX: usize = (PAGE_BYTES - 16) / SHARE_BYTES;
 pub const REFERENCES_MAX: usize = (PAGE_BYTES - 8) / REFERENCE_BYTES;
 /// Ranges of dead versions that fit in a record page.
 pub const DEAD_RANGES_MAX: usize = (PAGE_BYTES - 8) / DEAD_BYTES;
+/// Pages let go that fit in a record page.
+pub const GONE_MAX: usize = (PAGE_BYTES - 8) / GONE_BYTES;
 
 /// One change of the mapping alone.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -130,6 +136,16 @@ pub(crate) fn encode_dead(dead: &[VersionRange]) -> PageBuf {
     writer.finish()
 }
 
+/// A page of pages that a cache let go (at most [`GONE_MAX`]), each with the version that its home has.
+pub(crate) fn encode_gone(gone: &[(PageNo, Version)]) -> PageBuf {
+    assert!(gone.len() <= GONE_MAX);
+    let mut writer = begin(MAGIC_GONE, gone.len());
+    for (page, version) in gone {
+        writer.u32(page.0 as u32).u64(version.0);
+    }
+    writer.finish()
+}
+
 fn corrupt(context: impl Into<String>) -> Error {
     Error::new(ErrorKind::Corrupt, context)
 }
@@ -187,6 +203,14 @@ pub(crate) fn decode_dead(page: &PageBuf) -> Option<Vec<VersionRange>> {
     (magic == MAGIC_DEAD && count <= DEAD_RANGES_MAX).then(|| (0..count).map(range).collect())
 }
 
+/// The pages let go in a page; `None` where it lists none.
+pub(crate) fn decode_gone(page: &PageBuf) -> Option<Vec<(PageNo, Version)>> {
+    let mut reader = FieldReader::new(page, 0);
+    let (magic, count) = (reader.u32(), reader.u32() as usize);
+    let gone = |_| (PageNo(u64::from(reader.u32())), Version(reader.u64()));
+    (magic == MAGIC_GONE && count <= GONE_MAX).then(|| (0..count).map(gone).collect())
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -203,6 +227,16 @@ mod tests {
         assert_eq!(decode_dead(&page), Some(dead));
         assert_eq!(decode_references(&page), None);
         assert_eq!(decode_dead(&encode_trims(&[])), None);
+    }
+
+    #[test]
+    fn as_many_pages_let_go_as_fit_come_back() {
+        let gone = |number: u64| (PageNo(number * 7), Version(number << 40));
+        let gone: Vec<_> = (1..=GONE_MAX as u64).map(gone).collect();
+        let page = encode_gone(&gone);
+        assert_eq!(decode_gone(&page), Some(gone));
+        assert_eq!((decode_dead(&page), decode_references(&page)), (None, None));
+        assert_eq!(decode_gone(&encode_dead(&[])), None);
     }
 
     #[test]

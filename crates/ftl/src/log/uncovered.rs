@@ -46,7 +46,8 @@ pub(crate) struct UncoveredVersions {
 /// Whether recovery counts a slot as the change of its version. A copy made for a remapped page has
 /// the version of the share, whose record is counted instead.
 pub(crate) fn counts(spare: &Spare) -> bool {
-    matches!(spare.kind, SlotKind::Data | SlotKind::Copy | SlotKind::Record)
+    let own = spare.kind.is_page() && spare.kind != SlotKind::RemappedCopy;
+    own || spare.kind == SlotKind::Record
 }
 
 impl UncoveredVersions {

@@ -25,6 +25,10 @@ pub enum Kind {
     Lost = 3,
     /// This page and those after it were trimmed.
     Trim = 4,
+    /// As `Own`, and the page's home has the content too.
+    Clean = 5,
+    /// The content is in the page's home, and not here.
+    Home = 6,
 }
 
 impl Kind {
@@ -35,12 +39,14 @@ impl Kind {
             2 => Kind::Unmapped,
             3 => Kind::Lost,
             4 => Kind::Trim,
+            5 => Kind::Clean,
+            6 => Kind::Home,
             _ => return None,
         })
     }
 
     fn has_slot(self) -> bool {
-        matches!(self, Kind::Own | Kind::Remapped)
+        matches!(self, Kind::Own | Kind::Remapped | Kind::Clean)
     }
 }
 
@@ -343,11 +349,11 @@ impl Decoder<'_> {
         let class = usize::from(tag >> PLACE_SHIFT & 3);
         line.place = match line.kind {
             Kind::Trim => self.take(4)? as u32,
-            Kind::Own | Kind::Remapped => {
+            Kind::Own | Kind::Remapped | Kind::Clean => {
                 let distance = signed(self.take(usize::from(PLACE_BYTES[class]))?);
                 slot.wrapping_add(distance as u32)
             }
-            Kind::Unmapped | Kind::Lost => 0,
+            Kind::Unmapped | Kind::Lost | Kind::Home => 0,
         };
         Some(())
     }
@@ -402,6 +408,8 @@ mod tests {
             0 => Kind::Remapped,
             1 => Kind::Unmapped,
             2 => Kind::Lost,
+            4 => Kind::Clean,
+            5 => Kind::Home,
             3 if style.order == Order::Time => Kind::Trim,
             _ => Kind::Own,
         };
@@ -412,7 +420,8 @@ mod tests {
         };
         let version = if near { before.version + 1 } else { rng.below(1 << 46) % small(rng) };
         let place = if near { before.place.wrapping_add(1) } else { rng.below(1 << 32) as u32 };
-        let place = if matches!(kind, Kind::Unmapped | Kind::Lost) { 0 } else { place };
+        let place =
+            if matches!(kind, Kind::Unmapped | Kind::Lost | Kind::Home) { 0 } else { place };
         let checksum = if style.has_checksum(kind) { rng.below(1 << 32) as u32 } else { 0 };
         Line { kind, page, version, place, checksum }
     }

@@ -15,6 +15,8 @@ pub struct MapEntry {
     /// A share remapped the page: its content was written for another page, which the slot names
     /// with its version.
     pub remapped: bool,
+    /// The page's home has the content too, durably: it may be let go. Only in a cache.
+    pub clean: bool,
     /// Checksum of the content. Where the medium keeps that in the slot: for a remapped page the
     /// [`origin`] that its slot names; otherwise 0.
     pub checksum: u32,
@@ -24,6 +26,11 @@ impl MapEntry {
     /// A page that was trimmed by the change `version`.
     pub fn trimmed(version: Version) -> MapEntry {
         MapEntry { version, place: Place::Unmapped, ..MapEntry::default() }
+    }
+
+    /// A page whose content of `version` is at home, and not here.
+    pub fn at_home(version: Version) -> MapEntry {
+        MapEntry { version, place: Place::Home, ..MapEntry::default() }
     }
 
     /// Whether `content` is that of `page`, by this entry. The `spare` that was read with it must
@@ -44,9 +51,11 @@ impl MapEntry {
     pub fn to_line(self, page: PageNo) -> Line {
         let (kind, place) = match self.place {
             Place::At(slot) if self.remapped => (Kind::Remapped, slot.0),
+            Place::At(slot) if self.clean => (Kind::Clean, slot.0),
             Place::At(slot) => (Kind::Own, slot.0),
             Place::Unmapped => (Kind::Unmapped, 0),
             Place::Lost => (Kind::Lost, 0),
+            Place::Home => (Kind::Home, 0),
         };
         let (version, checksum) = (self.version.0, self.checksum);
         Line { kind, page: page.0 as u32, version, place, checksum }
@@ -55,14 +64,16 @@ impl MapEntry {
     /// Decodes a line; `None` where it is a trim.
     pub fn from_line(line: &Line) -> Option<MapEntry> {
         let slot = Place::At(SlotNo(line.place));
-        let (place, remapped) = match line.kind {
-            Kind::Own => (slot, false),
-            Kind::Remapped => (slot, true),
-            Kind::Unmapped => (Place::Unmapped, false),
-            Kind::Lost => (Place::Lost, false),
+        let place = match line.kind {
+            Kind::Own | Kind::Remapped | Kind::Clean => slot,
+            Kind::Unmapped => Place::Unmapped,
+            Kind::Lost => Place::Lost,
+            Kind::Home => Place::Home,
             Kind::Trim => return None,
         };
-        Some(MapEntry { version: Version(line.version), place, remapped, checksum: line.checksum })
+        let (remapped, clean) = (line.kind == Kind::Remapped, line.kind == Kind::Clean);
+        let (version, checksum) = (Version(line.version), line.checksum);
+        Some(MapEntry { version, place, remapped, clean, checksum })
     }
 }
 
@@ -76,10 +87,14 @@ pub enum Place {
     At(SlotNo),
     /// The medium lost it; reading is an error until it is written or trimmed.
     Lost,
+    /// In the page's home, and not here. Only in a cache.
+    Home,
 }
 
 const UNMAPPED: u32 = u32::MAX;
-pub const LOST: u32 = u32::MAX - 1;
+const LOST: u32 = u32::MAX - 1;
+/// Slots have numbers below this.
+pub const HOME: u32 = u32::MAX - 2;
 
 impl Place {
     /// Encodes the place as 32 bits, as in memory and in checkpoints.
@@ -87,6 +102,7 @@ impl Place {
         match self {
             Place::Unmapped => UNMAPPED,
             Place::Lost => LOST,
+            Place::Home => HOME,
             Place::At(slot) => slot.0,
         }
     }
@@ -95,7 +111,7 @@ impl Place {
     pub fn slot(self) -> Option<SlotNo> {
         match self {
             Place::At(slot) => Some(slot),
-            Place::Unmapped | Place::Lost => None,
+            Place::Unmapped | Place::Lost | Place::Home => None,
         }
     }
 
@@ -104,6 +120,7 @@ impl Place {
         match bits {
             UNMAPPED => Place::Unmapped,
             LOST => Place::Lost,
+            HOME => Place::Home,
             slot => Place::At(SlotNo(slot)),
         }
     }
@@ -121,7 +138,7 @@ mod tests {
         let content = Stamp::new(page, 2);
         let checksum = content.checksum();
         let place = Place::At(SlotNo(1));
-        let own = MapEntry { version, place, remapped: false, checksum: 0 };
+        let own = MapEntry { version, place, ..MapEntry::default() };
         let remapped = MapEntry { remapped: true, checksum: origin(PageNo(6), version), ..own };
         let spare = Spare { kind: SlotKind::Data, page, version, checksum };
         assert!(own.holds(page, &content, Some(&spare)));

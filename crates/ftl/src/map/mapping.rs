@@ -1,8 +1,8 @@
 //! Forward and reverse mapping: the place of each logical page, the logical pages of each slot.
 use tantalum_base::{PageNo, SlotNo};
 
-use crate::map::entry::LOST;
-use crate::map::packed::{Packed, REMAPPED, is_remapped, pack, place_of, unpack};
+use crate::map::entry::HOME;
+use crate::map::packed::{CLEAN, Packed, REMAPPED, is_remapped, pack, place_of, unpack};
 use crate::map::references::References;
 use crate::map::remapped::{Remapped, origin};
 use crate::map::{MapEntry, Place};
@@ -65,7 +65,7 @@ pub enum Occupant {
 impl Mapping {
     /// `pages` unmapped pages and `slots` dead slots, with or without `checksums`.
     pub fn new(pages: u64, slots: u64, checksums: bool) -> Self {
-        assert!(slots < u64::from(LOST), "slot numbers have 32 bits");
+        assert!(slots < u64::from(HOME), "slot numbers have 32 bits");
         assert!(
             pages < u64::from(u32::MAX - FIRST_PAGE),
             "page numbers have 32 bits in the reverse map"
@@ -186,16 +186,26 @@ impl Mapping {
 
     #[inline]
     fn count(&mut self, old: Place, new: Place) {
-        self.mapped -= u64::from(old != Place::Unmapped);
+        let is_here = |place| matches!(place, Place::At(_) | Place::Lost);
+        self.mapped -= u64::from(is_here(old));
         self.lost -= u64::from(old == Place::Lost);
-        self.mapped += u64::from(new != Place::Unmapped);
+        self.mapped += u64::from(is_here(new));
         self.lost += u64::from(new == Place::Lost);
+    }
+
+    /// Forgets that `page` is at home: it is as one that was never written.
+    pub fn forget(&mut self, page: PageNo) {
+        debug_assert_eq!(self.get(page).place, Place::Home, "{page:?} is forgotten");
+        self.forward[page.index()] = Packed::default();
+        if let Some(checksum) = self.checksums.get_mut(page.index()) {
+            *checksum = 0;
+        }
     }
 
     /// The first page from `page` on that was ever written, or trimmed.
     pub fn next_written(&self, page: u64) -> Option<u64> {
         self.next_where(page, |[.., low, middle, high]| {
-            *low != 0 || *middle != 0 || high & !REMAPPED != 0
+            *low != 0 || *middle != 0 || high & !(REMAPPED | CLEAN) != 0
         })
     }
 
@@ -325,20 +335,22 @@ impl Mapping {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::map::encoding::Line;
+    use crate::map::encoding::{Kind, Line};
     use crate::map::packed::VERSION_END;
     use tantalum_base::{Rng, Version};
 
     fn random_entry(rng: &mut Rng, slots: u64) -> MapEntry {
         let slot = SlotNo(rng.below(slots) as u32);
-        let place = match rng.below(4) {
+        let place = match rng.below(5) {
             0 => Place::Unmapped,
             1 => Place::Lost,
+            2 => Place::Home,
             _ => Place::At(slot),
         };
         let remapped = place == Place::At(slot) && rng.chance(0.3);
         let version = Version(rng.below(VERSION_END));
-        MapEntry { version, place, remapped, checksum: rng.below(1 << 32) as u32 }
+        let clean = place == Place::At(slot) && !remapped && rng.chance(0.3);
+        MapEntry { version, place, remapped, clean, checksum: rng.below(1 << 32) as u32 }
     }
 
     #[test]
@@ -356,7 +368,8 @@ mod tests {
             let kept = if entry.remapped { entry.checksum } else { 0 };
             assert_eq!(without.get(page), MapEntry { checksum: kept, ..entry });
             let line = entry.to_line(page);
-            let slot_checksum = if line.kind as u8 <= 1 { entry.checksum } else { 0 };
+            let slot_checksum =
+                if line.kind as u8 <= 1 || line.kind == Kind::Clean { entry.checksum } else { 0 };
             let read = MapEntry::from_line(&Line { checksum: slot_checksum, ..line });
             assert_eq!(read, Some(MapEntry { checksum: slot_checksum, ..entry }));
         }
@@ -390,7 +403,7 @@ mod tests {
     fn pages_of_one_slot_have_the_same_content() {
         let at = |version, remapped, checksum| {
             let place = Place::At(SlotNo(0));
-            MapEntry { version: Version(version), place, remapped, checksum }
+            MapEntry { version: Version(version), place, remapped, clean: false, checksum }
         };
         let fits = |map: &Mapping, page, entry| map.fits(PageNo(page), &entry, SlotNo(0));
         let mut spares = Mapping::new(4, 4, false);
@@ -415,7 +428,7 @@ mod tests {
         let mut map = Mapping::new(1000, 2000, false);
         let bytes = map.memory_bytes();
         let place = Place::At(SlotNo(3));
-        let own = MapEntry { version: Version(1), place, remapped: false, checksum: 9 };
+        let own = MapEntry { version: Version(1), place, checksum: 9, ..MapEntry::default() };
         map.set(PageNo(7), own);
         assert_eq!((map.memory_bytes(), bytes), (bytes, 1000 * 10 + 2000 * 4));
         map.set(PageNo(8), MapEntry { version: Version(2), remapped: true, ..own });

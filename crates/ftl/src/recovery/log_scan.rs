@@ -5,7 +5,7 @@ use tantalum_media::{ScannedAppend, SlotKind, Spare, ZoneMedia};
 use crate::fault_points::Fault;
 use crate::log::OwnPage;
 use crate::log::records::{self, Record};
-use crate::log::uncovered::{VersionRange, merged};
+use crate::log::uncovered::{VersionRange, counts, merged};
 
 use crate::recovery::find_checkpoint::MetaSlots;
 use crate::recovery::places::Original;
@@ -24,8 +24,20 @@ pub(super) struct Found {
 }
 
 pub(super) enum Change {
-    Data { page: PageNo, remapped: bool, checksum: u32 },
-    Records { changes: Vec<Record>, checksum: u32 },
+    Data {
+        page: PageNo,
+        remapped: bool,
+        clean: bool,
+        checksum: u32,
+    },
+    /// Cleaning let the page go: its content is at home.
+    Gone {
+        page: PageNo,
+    },
+    Records {
+        changes: Vec<Record>,
+        checksum: u32,
+    },
 }
 
 /// The result of scanning the log.
@@ -96,13 +108,14 @@ impl<M: ZoneMedia> Reader<'_, M> {
             let relocated = append.header.stream == Stream::Cleaning as u8;
             let Some(spare) = spare else { continue };
             let (page, version, checksum) = (spare.page, spare.version, spare.checksum);
-            let data = Change::Data { page, remapped: false, checksum };
+            let clean = spare.kind.is_clean();
+            let data = Change::Data { page, remapped: false, clean, checksum };
             // A relocated change was durable; it counts as a batch of its own.
             let batch_last = if relocated { version } else { batch_last };
             let counts = spare.kind != SlotKind::RemappedCopy;
             let change = match spare.kind {
-                SlotKind::Data if version > covered => data,
-                SlotKind::Copy | SlotKind::RemappedCopy => data,
+                SlotKind::Data | SlotKind::Clean if version > covered => data,
+                SlotKind::Copy | SlotKind::RemappedCopy | SlotKind::CleanCopy => data,
                 SlotKind::Record if relocated && version == Version::NEVER => {
                     self.collect_relocated(append, OwnPage { slot, checksum }, log).await;
                     continue;
@@ -200,7 +213,7 @@ impl ScannedLog {
             .damaged
             .iter()
             .map(|(_, spare)| spare)
-            .filter(|spare| matches!(spare.kind, SlotKind::Data | SlotKind::Copy));
+            .filter(|spare| spare.kind.is_page() && counts(spare));
         let single = |version| VersionRange { first: version, last: version };
         let singles = found.chain(damaged.map(|spare| spare.version)).map(single);
         let known = merged(singles.chain(self.dead.iter().copied()).collect());

@@ -64,6 +64,18 @@ impl<M: ZoneMedia> Reader<'_, M> {
             log.lists.push(zone);
             return;
         }
+        if let Some(gone) = records::decode_gone(&page) {
+            log.lists.push(zone);
+            log.found.extend(gone.into_iter().map(|(page, version)| Found {
+                version,
+                batch_last: version,
+                slot: own.slot,
+                change: Change::Gone { page },
+                // It is listed as dead too, where no checkpoint covers it.
+                counts: false,
+            }));
+            return;
+        }
         for reference in records::decode_references(&page).unwrap_or_default() {
             let copy = append.spares.get(reference.index as usize).copied().flatten();
             let Some(copy) = copy.filter(|spare| spare.kind.is_page()) else { continue };
@@ -75,7 +87,12 @@ impl<M: ZoneMedia> Reader<'_, M> {
                 version: reference.version,
                 batch_last: reference.version,
                 slot: self.geometry.slot(zone, append.first_offset + reference.index),
-                change: Change::Data { page: reference.page, remapped: true, checksum },
+                change: Change::Data {
+                    page: reference.page,
+                    remapped: true,
+                    clean: false,
+                    checksum,
+                },
                 counts: !reference.by_share,
             });
         }
@@ -98,12 +115,19 @@ impl Parts {
             return;
         }
         match (known.place, entry.place) {
+            // Cleaning let it go.
+            (Place::Home, _) => {}
+            (_, Place::Home) => self.replace(page, entry),
             (Place::At(here), Place::At(found)) if here != found => {
                 let newer = rank.of(found) > rank.of(here) && !Fault::NoCopyRank.is_planted();
                 let (slot, older) = if newer { (here, known) } else { (found, entry) };
                 originals.push(Original { page, slot, entry: older });
+                // What is at home once under this version stays there.
+                let clean = known.clean || entry.clean;
                 if newer {
-                    self.replace(page, entry);
+                    self.replace(page, MapEntry { clean, ..entry });
+                } else if clean != known.clean {
+                    self.replace(page, MapEntry { clean, ..known });
                 }
             }
             (Place::Lost, Place::At(_)) => self.replace(page, entry),
@@ -129,7 +153,8 @@ impl Parts {
         };
         let recorded = rank.intact(share.slot, share.epoch).then_some(share.slot);
         let place = at_right.or(recorded).map_or(Place::Lost, Place::At);
-        let as_recorded = MapEntry { version, place, remapped: true, checksum: share.checksum };
+        let (remapped, checksum) = (true, share.checksum);
+        let as_recorded = MapEntry { version, place, remapped, checksum, clean: false };
         // A copy's spare differs from that of the recorded slot.
         let checksum = match at_right {
             Some(_) => self.map.checksum_when_shared(share.right, &right),

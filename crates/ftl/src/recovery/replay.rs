@@ -90,7 +90,8 @@ impl<M: ZoneMedia> Recovery<'_, M> {
                         None => parts.space.get(zone).state != ZoneState::Retired,
                     };
                     if !intact || !parts.map.fits(page, &entry, slot) {
-                        entry.place = Place::Lost;
+                        entry.place = if entry.clean { Place::Home } else { Place::Lost };
+                        entry.clean = false;
                     }
                 }
                 if entry.version > checkpoint.footer.covered {
@@ -120,9 +121,25 @@ impl<M: ZoneMedia> Recovery<'_, M> {
                 continue;
             }
             self.report.replayed += u64::from(found.version > footer.covered);
+            if self.is_forgotten(found, footer.covered) {
+                continue;
+            }
             self.parts.replay(found, &rank, &mut log.originals);
         }
         seen
+    }
+
+    /// Whether `found` is a copy of a page that went home later: a cache's checkpoint says nothing of such
+    /// a page, and what it says of others has the version of their newest content.
+    fn is_forgotten(&self, found: &Found, covered: Version) -> bool {
+        let page = match found.change {
+            Change::Data { page, .. } | Change::Gone { page } => page,
+            Change::Records { .. } => return false,
+        };
+        self.parts.clean.is_some()
+            && found.version <= covered
+            && self.parts.map.get(page).version != found.version
+            && !Fault::ForgottenPagesTaken.is_planted()
     }
 
     /// Marks the pages lost whose newest content, up to `accepted`, is damaged.
@@ -133,8 +150,9 @@ impl<M: ZoneMedia> Recovery<'_, M> {
         log.damaged.sort_unstable_by_key(|(_, spare)| spare.version);
         for (_, spare) in log.damaged.iter().filter(|(_, spare)| spare.kind.is_page()) {
             if spare.version <= accepted {
-                let (version, place) = (spare.version, Place::Lost);
-                self.parts.apply(spare.page, MapEntry { version, place, ..MapEntry::default() });
+                let place = if spare.kind.is_clean() { Place::Home } else { Place::Lost };
+                let entry = MapEntry { version: spare.version, place, ..MapEntry::default() };
+                self.parts.apply(spare.page, entry);
             }
         }
     }
@@ -197,10 +215,13 @@ impl Parts {
     fn replay(&mut self, found: &Found, rank: &Rank<'_>, originals: &mut Vec<Original>) {
         let (version, slot) = (found.version, found.slot);
         match &found.change {
-            Change::Data { page, remapped, checksum } => {
-                let (place, remapped, checksum) = (Place::At(slot), *remapped, *checksum);
-                let entry = MapEntry { version, place, remapped, checksum };
+            Change::Data { page, remapped, clean, checksum } => {
+                let (remapped, clean, checksum) = (*remapped, *clean, *checksum);
+                let entry = MapEntry { version, place: Place::At(slot), remapped, clean, checksum };
                 self.adopt(*page, entry, rank, originals);
+            }
+            Change::Gone { page } => {
+                self.adopt(*page, MapEntry::at_home(version), rank, originals);
             }
             Change::Records { changes, checksum } => {
                 // As for data, the latest copy is in force.

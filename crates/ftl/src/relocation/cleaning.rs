@@ -1,5 +1,5 @@
 //! Cleaning: empties zones, between two watermarks.
-use tantalum_base::{ErrorKind, Result, SlotNo, Version, ZoneNo};
+use tantalum_base::{ErrorKind, PageNo, Result, SlotNo, Version, ZoneNo};
 use tantalum_media::ZoneMedia;
 use tantalum_runtime::sync::Waiting;
 
@@ -88,7 +88,7 @@ impl<M: ZoneMedia> Ftl<M> {
     /// Copies the live slots of `victim`, makes the copies durable, and resets the zone.
     pub(crate) async fn clean(&self, victim: ZoneNo) -> Result<()> {
         self.parts.borrow_mut().space.begin_emptying(victim);
-        let live = self.live_slots(victim);
+        let (live, gone) = self.let_go_and_keep(victim);
         let (mut moved, mut lost) = (false, false);
         let mut kept = Vec::new();
         let mut next = 0;
@@ -116,7 +116,7 @@ impl<M: ZoneMedia> Ftl<M> {
         if !Fault::NoWaitForReplacements.is_planted() {
             self.wait_for_hosts(replaced_by).await?;
         }
-        self.account_for(victim, &mut kept).await?;
+        self.account_for(victim, &mut kept, &gone).await?;
         self.reset_emptied(victim).await
     }
 
@@ -128,11 +128,23 @@ impl<M: ZoneMedia> Ftl<M> {
         self.make_durable(version).await
     }
 
-    /// The live slots of `zone`.
-    fn live_slots(&self, zone: ZoneNo) -> Vec<SlotNo> {
-        let parts = self.parts.borrow();
+    /// Lets the pages of `zone` go that may go; the slots that stay live, and the pages that went.
+    fn let_go_and_keep(&self, zone: ZoneNo) -> (Vec<SlotNo>, Vec<(PageNo, Version)>) {
+        let parts = &mut *self.parts.borrow_mut();
         let slots = (0..parts.space.get(zone).used_slots).map(|at| self.geometry.slot(zone, at));
-        slots.filter(|slot| parts.map.occupant(*slot) != Occupant::Dead).collect()
+        let (mut live, mut may_go) = (Vec::new(), Vec::new());
+        for slot in slots {
+            match parts.map.occupant(slot) {
+                Occupant::Dead => {}
+                Occupant::Page(page)
+                    if parts.clean.as_ref().is_some_and(|clean| clean.may_go_from(slot)) =>
+                {
+                    may_go.push(page);
+                }
+                _ => live.push(slot),
+            }
+        }
+        (live, parts.let_pages_go(&may_go))
     }
 
     /// Resets an emptied zone and returns it to the pool.

@@ -4,7 +4,7 @@
 //! page's, and a page of references in the same append names the others, each with its version. So
 //! the newest place of every page is on the medium as long as the copy is, and recovery treats all
 //! of them alike, whichever of them changed since.
-use tantalum_base::{ErrorKind, PageNo, Payload, Result, SlotNo, Version};
+use tantalum_base::{ErrorKind, PageNo, Payload, Result, SlotNo, Version, ZoneNo};
 use tantalum_media::{Body, SlotKind, Spare, ZoneGeometry, ZoneMedia};
 
 use crate::fault_points::Fault;
@@ -21,7 +21,7 @@ use crate::space::{Stream, Zone};
 /// Most pages appended to empty `zone`: its live slots, pages of references for each append, and
 /// one more copy per slot whose references did not fit. Never more than the logical pages in the
 /// zone.
-pub(crate) fn pages_to_relocate(geometry: &ZoneGeometry, zone: &Zone) -> u32 {
+fn pages_to_relocate(geometry: &ZoneGeometry, zone: &Zone) -> u32 {
     if zone.extra_references == 0 {
         return zone.live_slots;
     }
@@ -187,6 +187,7 @@ impl<M: ZoneMedia> Ftl<M> {
                 let version = entry.version;
                 let kind = match self.parts.borrow().log.is_of_share(version) {
                     true => SlotKind::RemappedCopy,
+                    false if entry.clean => SlotKind::CleanCopy,
                     false => SlotKind::Copy,
                 };
                 copies.buffer.spares.push(Spare { kind, page, version, checksum });
@@ -238,6 +239,12 @@ impl Group {
 }
 
 impl Parts {
+    /// Most pages appended to empty `zone`, whose number is `number`: a cache lets some of them go.
+    pub(crate) fn pages_to_keep(&self, number: ZoneNo, zone: &Zone) -> u32 {
+        let may_go = self.clean.as_ref().map_or(0, |clean| clean.may_go(number));
+        pages_to_relocate(self.space.geometry(), zone) - may_go
+    }
+
     /// Maps what is still live in `source` to its copy in `slot`.
     fn redirect(&mut self, source: SlotNo, slot: SlotNo, spare: &Spare) {
         if spare.kind == SlotKind::Record {
@@ -290,9 +297,13 @@ impl Parts {
     fn lose(&mut self, page: PageNo, entry: MapEntry) -> bool {
         let known = self.map.get(page) == entry;
         if known {
-            let forgotten = Fault::LostPagesForgotten.is_planted();
-            let place = if forgotten { Place::Unmapped } else { Place::Lost };
-            self.replace(page, MapEntry { place, ..entry });
+            let place = match Fault::LostPagesForgotten.is_planted() {
+                true => Place::Unmapped,
+                // Home has what the medium lost.
+                false if entry.clean => Place::Home,
+                false => Place::Lost,
+            };
+            self.replace(page, MapEntry { place, clean: false, ..entry });
         }
         known
     }

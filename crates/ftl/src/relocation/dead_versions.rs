@@ -1,11 +1,12 @@
-//! Dead versions, which cleaning lists before it resets a zone, so that recovery can account for
-//! every durable change (see `log::uncovered`).
-use tantalum_base::{Result, Version, ZoneNo};
+//! What recovery must know of a zone that cleaning resets: versions that are dead, so that it can account
+//! for every durable change (see `log::uncovered`), and pages that a cache let go, so that older content of
+//! them elsewhere is not taken for the newest.
+use tantalum_base::{PageBuf, PageNo, Result, Version, ZoneNo};
 use tantalum_media::ZoneMedia;
 
 use crate::fault_points::Fault;
 use crate::ftl::Ftl;
-use crate::log::records::{DEAD_RANGES_MAX, encode_dead};
+use crate::log::records::{DEAD_RANGES_MAX, GONE_MAX, encode_dead, encode_gone};
 use crate::log::uncovered::VersionRange;
 use crate::parts::Parts;
 use crate::space::Stream;
@@ -13,10 +14,15 @@ use crate::space::durable::Stated;
 
 impl<M: ZoneMedia> Ftl<M> {
     /// Makes sure that recovery can do without `victim`, which is about to be reset: lists its
-    /// versions that are not `kept` elsewhere, and states a durable watermark that covers them.
-    /// Where `victim` itself holds such a list, or there is no space for one, it writes a
-    /// checkpoint instead.
-    pub(crate) async fn account_for(&self, victim: ZoneNo, kept: &mut [Version]) -> Result<()> {
+    /// versions that are not `kept` elsewhere and the pages that are `gone` home, and states a durable
+    /// watermark that covers them. Where `victim` itself holds such a list, or there is no space for one, it
+    /// writes a checkpoint instead.
+    pub(crate) async fn account_for(
+        &self,
+        victim: ZoneNo,
+        kept: &mut [Version],
+        gone: &[(PageNo, Version)],
+    ) -> Result<()> {
         let (dead, due, lists_dead) = {
             let parts = self.parts.borrow();
             let mut dead = parts.log.uncovered.without(victim, kept);
@@ -24,53 +30,49 @@ impl<M: ZoneMedia> Ftl<M> {
                 dead.clear();
             }
             let says_more = parts.watermark_due(victim, &parts.space.stated());
-            let due = !dead.is_empty() || says_more;
+            let due = !dead.is_empty() || !gone.is_empty() || says_more;
             (dead, due, parts.lists_dead(victim))
         };
         if Fault::NoWatermark.is_planted() {
             return Ok(());
         }
-        if lists_dead || due && !self.list_dead(&dead).await? {
+        if lists_dead || due && !self.list(&dead, gone).await? {
             self.checkpoint().await?;
         }
         Ok(())
     }
 
-    /// Writes a list of `dead` versions, durably; false where there is no space for it.
-    async fn list_dead(&self, dead: &[VersionRange]) -> Result<bool> {
-        let most = DEAD_RANGES_MAX * self.geometry.append_pages_max as usize;
-        let mut rest = dead;
-        loop {
-            // Even a page without dead versions states the watermark.
-            let (append, behind) = rest.split_at(rest.len().min(most));
-            let mut buffer = self.buffers.take();
-            buffer.push_record(
-                encode_dead(&append[..append.len().min(DEAD_RANGES_MAX)]),
-                Version::NEVER,
-            );
-            for ranges in append.chunks(DEAD_RANGES_MAX).skip(1) {
-                buffer.push_record(encode_dead(ranges), Version::NEVER);
-            }
-            let pages = buffer.spares.len() as u32;
+    /// Writes lists of `dead` versions and of pages that are `gone` home, durably; false where there is no
+    /// space for them.
+    async fn list(&self, dead: &[VersionRange], gone: &[(PageNo, Version)]) -> Result<bool> {
+        // Even a page without dead versions states the watermark.
+        let none = dead.is_empty() && gone.is_empty();
+        let mut pages: Vec<PageBuf> = dead.chunks(DEAD_RANGES_MAX).map(encode_dead).collect();
+        if !Fault::GoneUnlisted.is_planted() {
+            pages.extend(gone.chunks(GONE_MAX).map(encode_gone));
+        }
+        pages.extend(none.then(|| encode_dead(&[])));
+        for append in pages.chunks(self.geometry.append_pages_max as usize) {
             let fits = {
                 let parts = self.parts.borrow();
-                parts.space.append_pages_fit(Stream::Cleaning) >= pages
+                parts.space.append_pages_fit(Stream::Cleaning) >= append.len() as u32
                     || parts.space.free_count() > self.kept_from_cleaning()
             };
-            if fits {
-                self.admit(Stream::Cleaning, pages, || self.kept_from_cleaning()).await?;
-                let slot = self.append_own(Stream::Cleaning, &buffer, true).await?;
-                let parts = &mut *self.parts.borrow_mut();
-                // A checkpoint that is being written may have begun before.
-                let until = parts.checkpoints.begun;
-                parts.space.lists_dead(self.geometry.zone_of(slot), until);
+            if !fits {
+                return Ok(false);
             }
+            let mut buffer = self.buffers.take();
+            append.iter().for_each(|page| buffer.push_record(page.clone(), Version::NEVER));
+            let count = append.len() as u32;
+            self.admit(Stream::Cleaning, count, || self.kept_from_cleaning()).await?;
+            let slot = self.append_own(Stream::Cleaning, &buffer, true).await?;
             self.buffers.give(buffer);
-            rest = behind;
-            if !fits || rest.is_empty() {
-                return Ok(fits);
-            }
+            let parts = &mut *self.parts.borrow_mut();
+            // A checkpoint that is being written may have begun before.
+            let until = parts.checkpoints.begun;
+            parts.space.lists_dead(self.geometry.zone_of(slot), until);
         }
+        Ok(true)
     }
 }
 

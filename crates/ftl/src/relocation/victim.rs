@@ -6,7 +6,6 @@ use tantalum_policy::cleaning::Candidate;
 use crate::fault_points::Fault;
 use crate::options::{FtlOptions, packed_slots, relocation_slots_max};
 use crate::parts::Parts;
-use crate::relocation::copies::pages_to_relocate;
 use crate::space::{Stream, ZoneState};
 
 /// The cleaning policy, and its last candidates, whose memory is reused.
@@ -56,7 +55,7 @@ impl Victims {
             {
                 continue;
             }
-            let copies = pages_to_relocate(&geometry, zone);
+            let copies = parts.pages_to_keep(number, zone);
             let gives = copies <= live_max
                 && relocation_slots_max(&geometry, copies) < geometry.slots_per_zone;
             if !zone.failing && !gives {

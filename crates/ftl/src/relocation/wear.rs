@@ -15,7 +15,6 @@ use tantalum_media::ZoneMedia;
 use crate::ftl::Ftl;
 use crate::options::packed_slots;
 use crate::parts::Parts;
-use crate::relocation::copies::pages_to_relocate;
 use crate::space::{Stream, ZoneState};
 
 /// A zone whose wear lags behind.
@@ -84,13 +83,13 @@ impl Parts {
         let kept = self.kept_from_cleaning(checkpoint_runs);
         let free = u64::from(self.space.free_count().saturating_sub(kept));
         let copies_max = free * u64::from(packed_slots(geometry));
-        let lagging = self.space.iter().filter(|(_, zone)| {
+        let lagging = self.space.iter().filter(|(number, zone)| {
             let movable = match zone.stream {
                 Stream::Meta => !checkpoint_runs,
                 _ => {
                     zone.state == ZoneState::Full
                         // One page more, for a watermark that may have to be written.
-                        && u64::from(pages_to_relocate(geometry, zone)) < copies_max
+                        && u64::from(self.pages_to_keep(*number, zone)) < copies_max
                         && zone.version_max.max(zone.replaced_by) <= watermark
                 }
             };

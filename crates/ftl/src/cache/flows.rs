@@ -1,0 +1,185 @@
+//! What the owner of a cache asks and tells.
+use std::future::ready;
+use tantalum_base::{PageNo, Result, Version};
+use tantalum_media::{SlotKind, ZoneMedia};
+
+use crate::ftl::Ftl;
+use crate::map::{MapEntry, Place};
+use crate::parts::Parts;
+
+impl<M: ZoneMedia> Ftl<M> {
+    /// The version of `page` where its content is at home and not here; `None` where it is here.
+    pub fn at_home(&self, page: PageNo) -> Option<Version> {
+        let entry = self.parts.borrow().visible(page);
+        (entry.place == Place::Home).then_some(entry.version)
+    }
+
+    /// Whether `page` was trimmed, and home does not know of it.
+    pub fn is_trimmed(&self, page: PageNo) -> bool {
+        let entry = self.parts.borrow().map.get(page);
+        entry.place == Place::Unmapped && entry.is_dirty()
+    }
+
+    /// Pages here that are newer than at home, at most [`dirty_pages_max`](crate::CacheOptions::dirty_pages_max).
+    pub fn dirty_pages(&self) -> u64 {
+        let parts = self.parts.borrow();
+        let clean = parts.clean.as_ref().map_or(0, |clean| clean.count());
+        parts.map.mapped_pages() - parts.map.lost_pages() - clean
+    }
+
+    /// The first page from `page` on that home does not have as it is: it was written or trimmed since. Lost
+    /// pages are not among them, as there is nothing to write.
+    pub fn next_dirty(&self, page: PageNo) -> Option<PageNo> {
+        let parts = self.parts.borrow();
+        let mut next = page.0;
+        loop {
+            let found = PageNo(parts.map.next_written(next)?);
+            if parts.map.get(found).is_dirty() {
+                return Some(found);
+            }
+            next = found.0 + 1;
+        }
+    }
+
+    /// Up to `most` clean pages, spread over all there are.
+    pub fn clean_pages(&self, most: usize) -> Vec<PageNo> {
+        let parts = self.parts.borrow();
+        let is_clean = |page: &PageNo| {
+            let entry = parts.map.get(*page);
+            entry.clean && matches!(entry.place, Place::At(_))
+        };
+        let step = (self.options.pages / most.max(1) as u64).max(1);
+        let mut found = Vec::new();
+        for from in (0..self.options.pages).step_by(step as usize).take(most) {
+            let next = |page: u64| parts.map.next_written(page).filter(|page| *page < from + step);
+            let mut pages = std::iter::successors(next(from), |page| next(page + 1)).map(PageNo);
+            found.extend(pages.find(is_clean));
+        }
+        found
+    }
+
+    /// The pages are used: cleaning keeps them rather than others.
+    pub fn used(&self, pages: impl IntoIterator<Item = PageNo>) {
+        let parts = &mut *self.parts.borrow_mut();
+        let Some(clean) = &mut parts.clean else { return };
+        for page in pages {
+            if let Place::At(slot) = parts.map.get(page).place {
+                clean.used(slot);
+            }
+        }
+        let dirty = parts.map.mapped_pages() - parts.map.lost_pages() - clean.count();
+        clean.keep_to_limit(dirty);
+    }
+
+    /// Notes that the home of each of these pages has what is here, durably. Returns how many of them were
+    /// dirty.
+    pub fn mark_clean(&self, pages: impl IntoIterator<Item = PageNo>) -> u64 {
+        let parts = &mut *self.parts.borrow_mut();
+        let mut marked = 0;
+        for page in pages {
+            let entry = parts.map.get(page);
+            if !entry.is_dirty() {
+                continue;
+            }
+            marked += 1;
+            match entry.place {
+                Place::At(_) => parts.put(page, MapEntry { clean: true, ..entry }),
+                _ => parts.put(page, MapEntry::at_home(entry.version)),
+            }
+        }
+        self.cleaner.wanted.wake_all();
+        self.zones_freed.wake_all();
+        marked
+    }
+
+    /// Whether `page` is here and home has it too.
+    pub fn is_clean(&self, page: PageNo) -> bool {
+        let entry = self.parts.borrow().map.get(page);
+        entry.clean && matches!(entry.place, Place::At(_))
+    }
+
+    /// Lets `page` go at once, if it is clean: the medium does not give it back.
+    pub fn let_go(&self, page: PageNo) -> bool {
+        let parts = &mut *self.parts.borrow_mut();
+        let entry = parts.map.get(page);
+        let goes = entry.clean && matches!(entry.place, Place::At(_));
+        if goes {
+            parts.put(page, MapEntry::at_home(entry.version));
+        }
+        goes
+    }
+
+    /// Takes `pages` in as their home has them: those for which `wanted` still says so in the step in which
+    /// they get their versions. The caller says no to a page that was changed since it was read from
+    /// home, or will be by a change that is under way. Returns how many were taken.
+    ///
+    /// # Errors
+    /// As [`write`](Self::write).
+    pub async fn take_in(
+        &self,
+        pages: &mut Vec<(PageNo, M::Page)>,
+        wanted: impl Fn(PageNo) -> bool,
+    ) -> Result<u64> {
+        let turn = self.log.turn.acquire(1).await;
+        let reservation = self.reserve_entries(pages.len() as u32).await?;
+        self.admit_host(pages.len() as u32).await?;
+        // No await from here until the pages have their versions.
+        pages.retain(|(page, _)| wanted(*page) && self.at_home(*page).is_some());
+        if pages.is_empty() {
+            return Ok(0);
+        }
+        let mut buffer = self.buffers.take();
+        for (page, content) in pages.drain(..) {
+            buffer.push_page(SlotKind::Clean, page, content);
+        }
+        let taken = buffer.spares.len() as u64;
+        // Durable, or the next commit would have to sync for it.
+        let others = ready(Ok(()));
+        let logged =
+            self.log_in_turn(turn, reservation, &mut buffer, true, &[], others, || ()).await;
+        self.buffers.give(buffer);
+        logged?;
+        self.parts.borrow_mut().statistics.pages_admitted += taken;
+        Ok(taken)
+    }
+}
+
+impl MapEntry {
+    /// Whether the page is here, or known to be trimmed, and its home has something else.
+    pub(crate) fn is_dirty(&self) -> bool {
+        match self.place {
+            Place::At(_) => !self.clean,
+            Place::Unmapped => self.version > Version::NEVER,
+            Place::Lost | Place::Home => false,
+        }
+    }
+}
+
+impl Parts {
+    /// Lets clean pages go that are in a zone to be reset; their versions, by page.
+    pub(crate) fn let_pages_go(&mut self, pages: &[PageNo]) -> Vec<(PageNo, Version)> {
+        let mut gone = Vec::with_capacity(pages.len());
+        for page in pages {
+            let entry = self.map.get(*page);
+            self.put(*page, MapEntry::at_home(entry.version));
+            gone.push((*page, entry.version));
+        }
+        self.statistics.pages_let_go += gone.len() as u64;
+        gone
+    }
+
+    /// Forgets pages that are at home under versions up to `covered`, which no recovery can find here.
+    pub(crate) fn forget_pages_at_home(&mut self, covered: Version) {
+        if self.clean.is_none() {
+            return;
+        }
+        let mut next = 0;
+        while let Some(page) = self.map.next_written(next).map(PageNo) {
+            let entry = self.map.get(page);
+            if entry.place == Place::Home && entry.version <= covered {
+                self.map.forget(page);
+            }
+            next = page.0 + 1;
+        }
+    }
+}

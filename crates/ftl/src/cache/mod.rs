@@ -1,0 +1,43 @@
+//! The FTL as a cache: its pages have a home elsewhere, slower and larger. Cleaning may let a page go
+//! whose home has its content, instead of keeping it.
+//!
+//! A page is **at home** where nothing of it is here; **dirty** where what is here is newer than what its
+//! home has (a trim as well: home does not know of it); otherwise **clean**. The caller writes dirty
+//! pages home, and says so here. It never lets more than
+//! [`dirty_pages_max`](CacheOptions::dirty_pages_max) be dirty at once.
+//!
+//! A page that is let go keeps its version, as one that is copied does: where it was, the next recovery finds
+//! it at home. A clean page is as good as gone, so losing the mark only means that it is written home again.
+pub(crate) mod clean_pages;
+mod flows;
+
+use tantalum_base::{Error, ErrorKind, Result};
+use tantalum_media::ZoneGeometry;
+
+use crate::options::kept_pages_max;
+
+/// How much a cache keeps, in pages.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct CacheOptions {
+    /// Most pages that are newer here than at home at once.
+    pub dirty_pages_max: u64,
+    /// Pages that cleaning keeps, clean and dirty together: beyond them the clean pages go that were used
+    /// longest ago. More of them means fewer reads from home, fewer means cheaper cleaning.
+    pub kept_pages_max: u64,
+}
+
+impl CacheOptions {
+    /// Checks that `geometry`, without `retired` zones, can keep so much.
+    pub(crate) fn check(&self, geometry: &ZoneGeometry, retired: u32) -> Result<()> {
+        let most = kept_pages_max(geometry, retired);
+        if self.kept_pages_max > most || self.dirty_pages_max > self.kept_pages_max {
+            let context = format!(
+                "a cache of {} zones of {} slots can keep at most {most} pages, and of those it keeps some \
+                 may be dirty: not {} and {}",
+                geometry.zones, geometry.slots_per_zone, self.kept_pages_max, self.dirty_pages_max
+            );
+            return Err(Error::new(ErrorKind::InvalidInput, context));
+        }
+        Ok(())
+    }
+}
