@@ -2,12 +2,14 @@
 //! docs/crash-lab.md names that test. A new point does not compile until it is in a `match` here.
 use std::path::Path;
 use tantalum_base::fault_points::FaultPoint;
+use tantalum_cache::fault_points::Fault as Cache;
 use tantalum_ftl::fault_points::Fault as Log;
 use tantalum_models::fault_points::Fault as Model;
 use tantalum_runtime::fault_points::Fault as Executor;
 use tantalum_ssd::fault_points::Fault as Device;
 
 const BY_CHANCE: &str = "crates/simulator/tests/planted_by_chance.rs";
+const CACHE: &str = "crates/ftl/tests/cache.rs";
 const CALLERS: &str = "crates/volume/tests/callers.rs";
 const DAMAGE: &str = "crates/simulator/tests/crash_damage.rs";
 const EVERYWHERE: &str = "crates/ftl/tests/damage_everywhere.rs";
@@ -31,6 +33,8 @@ fn of_the_log(fault: Log) -> Test {
         Log::NoSyncOfCopies => (LOG, "copies_are_synced"),
         Log::NoWatermark => (LOG, "watermarks_are_written_down"),
         Log::DeadVersionsUnlisted => (EVERYWHERE, "what_is_switched_off_is_noticed"),
+        Log::GoneUnlisted => (CACHE, "what_was_let_go_is_listed"),
+        Log::ForgottenPagesTaken => (CACHE, "copies_of_what_went_home_since_are_not_taken"),
         Log::ZonesUndeclared => (BY_CHANCE, "zones_are_declared"),
         Log::CopiesNotTakenBack => {
             (DAMAGE, "copies_that_a_sync_dropped_and_that_are_read_are_noticed")
@@ -55,6 +59,24 @@ fn of_the_log(fault: Log) -> Test {
         Log::FramesOverNewer => {
             (DAMAGE, "frames_that_are_written_back_over_newer_content_are_noticed")
         }
+    }
+}
+
+fn of_the_cache(fault: Cache) -> Test {
+    const JOURNAL: &str = "crates/cache/tests/planted_faults.rs";
+    const TIERED: &str = "crates/cache/tests/crash.rs";
+    match fault {
+        Cache::NoSyncBeforeCommit => (JOURNAL, "an_epoch_is_durable_before_it_is_committed"),
+        Cache::CommittedWrittenOver => (JOURNAL, "an_epoch_is_given_up_before_it_is_written_over"),
+        Cache::HeadsWrittenTogether => {
+            (JOURNAL, "one_copy_of_the_head_is_durable_before_the_other_is_touched")
+        }
+        Cache::IndexUnchecked => (JOURNAL, "an_index_is_compared_with_what_was_committed"),
+        Cache::ContentsUnchecked => (JOURNAL, "contents_that_are_read_back_are_checked"),
+        Cache::EpochNotSettled => (TIERED, "an_epoch_is_in_the_flash_before_home_knows_of_it"),
+        Cache::PagesNotPreserved => (TIERED, "what_an_epoch_needs_is_preserved"),
+        Cache::HomeNotFlushed => (TIERED, "pages_are_clean_when_home_has_them_for_good"),
+        Cache::StalePagesTakenIn => (TIERED, "what_changed_since_it_was_read_does_not_come_in"),
     }
 }
 
@@ -122,7 +144,9 @@ fn every_fault_point_is_planted_by_a_test_that_the_docs_name() {
     let device = Device::ALL.iter().map(|&fault| (fault.into(), of_the_device(fault)));
     let model = Model::ALL.iter().map(|&fault| (fault.into(), of_a_model(fault)));
     let executor = Executor::ALL.iter().map(|&fault| (fault.into(), of_an_executor(fault)));
-    for (fault, (path, test)) in log.chain(device).chain(model).chain(executor) {
+    let cache = Cache::ALL.iter().map(|&fault| (fault.into(), of_the_cache(fault)));
+    let all = log.chain(device).chain(model).chain(executor).chain(cache);
+    for (fault, (path, test)) in all {
         let source = read(path);
         let body = body(&source, test).unwrap_or_else(|| panic!("no test {test} in {path}"));
         let plants = body.lines().any(|line| {

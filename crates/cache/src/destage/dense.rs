@@ -1,0 +1,114 @@
+//! Dense: the tracks with the most dirty pages go home first (DTF; write cache, section 3.2), each as few long
+//! writes.
+use std::rc::Rc;
+use tantalum_base::{PageDevice, PageNo, PageRange, Payload, Result};
+use tantalum_media::{BlockStore, ZoneMedia};
+use tantalum_runtime::Runtime;
+
+use super::slices::HomeWrite;
+use crate::tiered::Tiered;
+
+/// A round takes one in so many of the dirty pages, so that tracks become denser meanwhile.
+const ROUND_DIVISOR: u64 = 4;
+
+impl<R, M, H, J> Tiered<R, M, H, J>
+where
+    R: Runtime,
+    M: ZoneMedia,
+    H: PageDevice<Page = M::Page>,
+    J: BlockStore,
+{
+    /// Writes the densest tracks home.
+    pub(super) async fn dense_round(&self) -> Result<()> {
+        let tracks = self.densest_tracks();
+        self.dirty.borrow_mut().take(&tracks);
+        let round = self.destager.round.get() + 1;
+        self.destager.round.set(round);
+        // What home is told must be in the flash for good: it is what counts after a power cut.
+        self.drive.settle().await?;
+        let mut tracks = tracks.into_iter().peekable();
+        while tracks.peek().is_some() {
+            if self.destager.resting.get() {
+                return Ok(());
+            }
+            let mut taken = 0;
+            let slice = std::iter::from_fn(|| {
+                let track = tracks.next_if(|_| taken < u64::from(self.options.slice_pages))?;
+                taken += self.dirty.borrow().round.count_in(track);
+                Some(track)
+            });
+            let slice: Vec<PageRange> = slice.collect();
+            self.write_tracks(&slice).await?;
+        }
+        // What is left of it cannot be read, or is at home already.
+        self.dirty.borrow_mut().round = Default::default();
+        self.destager.ended.set(round);
+        Ok(())
+    }
+
+    /// The tracks of the next round, in the order of their places.
+    fn densest_tracks(&self) -> Vec<PageRange> {
+        let pages = &self.dirty.borrow().fresh;
+        let track_pages = u64::from(self.options.track_pages);
+        let mut tracks: Vec<(u64, PageRange)> = Vec::new();
+        let mut next = pages.next(PageNo(0));
+        while let Some(page) = next {
+            let track = PageRange::new(PageNo(page.0 - page.0 % track_pages), track_pages);
+            tracks.push((pages.count_in(track), track));
+            next = pages.next(track.end());
+        }
+        tracks.sort_unstable_by_key(|(count, track)| (u64::MAX - count, track.first));
+        let wanted = (pages.len() / ROUND_DIVISOR).max(u64::from(self.options.slice_pages));
+        let mut taken = 0;
+        let enough = |(count, _): &(u64, PageRange)| {
+            let takes = taken < wanted;
+            taken += count;
+            takes
+        };
+        let mut tracks: Vec<PageRange> =
+            tracks.into_iter().take_while(enough).map(|(_, track)| track).collect();
+        tracks.sort_unstable_by_key(|track| track.first);
+        tracks
+    }
+
+    /// Writes what the round took of `tracks`.
+    async fn write_tracks(&self, tracks: &[PageRange]) -> Result<()> {
+        let (mut contents, mut writes) = (Vec::new(), Vec::new());
+        let mut zeros: Vec<PageRange> = Vec::new();
+        for page in self.taken_of(tracks) {
+            if self.drive.is_trimmed(page) {
+                match zeros.last_mut() {
+                    Some(run) if run.end() == page => run.pages += 1,
+                    _ => zeros.push(PageRange::new(page, 1)),
+                }
+            } else if self.drive.holds(page) {
+                contents.push((page, M::Page::zero()));
+            }
+        }
+        self.destager.append_failure.replace(None);
+        self.read_dirty(&mut contents).await;
+        if let Some(error) = self.destager.append_failure.borrow().clone() {
+            return Err(error);
+        }
+        writes.extend(zeros.into_iter().map(HomeWrite::Zeros));
+        let most = self.home.limits().atomic_write_pages_max.max(1) as usize;
+        let follows = |one: &(PageNo, M::Page), next: &(PageNo, M::Page)| next.0.0 == one.0.0 + 1;
+        for run in contents.chunk_by(follows).flat_map(|run| run.chunks(most)) {
+            let pages: Vec<M::Page> = run.iter().map(|(_, content)| content.clone()).collect();
+            writes.push(HomeWrite::Contents(run[0].0, Rc::from(pages)));
+        }
+        self.write_slice(writes).await
+    }
+
+    /// What the round took of `tracks`.
+    fn taken_of(&self, tracks: &[PageRange]) -> Vec<PageNo> {
+        let round = &self.dirty.borrow().round;
+        let of = |track: &PageRange| {
+            let track = *track;
+            let within = move |page: &PageNo| track.contains(*page);
+            let first = round.next(track.first).filter(within);
+            std::iter::successors(first, move |page| round.next(PageNo(page.0 + 1)).filter(within))
+        };
+        tracks.iter().flat_map(of).collect()
+    }
+}

@@ -1,0 +1,212 @@
+//! Ordered: all that is dirty at one moment goes to the journal, and then to its places.
+//!
+//! The epoch ends when no trim is in flight, in one step: what was accepted before it is in it, what comes
+//! later is not. It must be durable in the flash before the journal is committed: otherwise home might know of a change that
+//! the flash lost, and have one half of what was written all or nothing. Who changes a page of
+//! the epoch that is not in the journal yet brings it there first (`Tiered::preserve`).
+use std::rc::Rc;
+use tantalum_base::{PageDevice, PageNo, PageRange, Payload, Result};
+use tantalum_media::{BlockStore, ZoneMedia};
+use tantalum_runtime::Runtime;
+use tantalum_runtime::life_cycle::is_damage;
+
+use super::slices::{HomeWrite, all_ended};
+use crate::fault_points::Fault;
+use crate::journal::{Closed, Journal, Run};
+use crate::tiered::{Tiered, invalid};
+
+/// Pages that are read and put in the journal at a time.
+const BATCH_PAGES: usize = 256;
+
+/// Batches in flight.
+const BATCHES: usize = 3;
+
+impl<R, M, H, J> Tiered<R, M, H, J>
+where
+    R: Runtime,
+    M: ZoneMedia,
+    H: PageDevice<Page = M::Page>,
+    J: BlockStore,
+{
+    fn journal(&self) -> Result<&Journal<J, M::Page>> {
+        self.journal.as_ref().ok_or_else(|| invalid("there is no journal beside the home"))
+    }
+
+    /// One epoch, or what is left of the one that was committed before.
+    pub(super) async fn epoch(&self) -> Result<()> {
+        if self.destager.committed.borrow().is_none() {
+            self.write_down_epoch().await?;
+        }
+        self.write_in_place().await
+    }
+
+    /// Closes an epoch and commits it to the journal.
+    async fn write_down_epoch(&self) -> Result<()> {
+        let journal = self.journal()?;
+        let turn = self.trim_turn.acquire(1).await;
+        let epoch = self.destager.round.get() + 1;
+        let closed = Closed { epoch, unix_ms: (self.unix_ms)() };
+        self.destager.append_failure.replace(None);
+        journal.begin(epoch);
+        {
+            let dirty = &mut *self.dirty.borrow_mut();
+            dirty.take_all();
+            dirty.pending.extend(&dirty.round);
+        }
+        self.destager.round.set(epoch);
+        let filled = self.settle_and_fill().await;
+        // Writers may still bring pages there: no other epoch may begin before they have.
+        let done = || (self.destager.appends.get() == 0).then_some(());
+        self.destager.appended.until(done).await;
+        filled?;
+        if let Some(error) = self.destager.append_failure.borrow().clone() {
+            return Err(error);
+        }
+        if self.destager.resting.get() {
+            return Ok(());
+        }
+        journal.commit(closed).await?;
+        self.destager.committed.replace(Some(closed));
+        drop(turn);
+        Ok(())
+    }
+
+    async fn settle_and_fill(&self) -> Result<()> {
+        if !Fault::EpochNotSettled.is_planted() {
+            self.drive.settle().await?;
+        }
+        all_ended((0..BATCHES).map(|_| self.fill_journal())).await
+    }
+
+    /// Brings pages of the epoch to the journal until all are there.
+    async fn fill_journal(&self) -> Result<()> {
+        loop {
+            let batch: Vec<PageNo> = {
+                let dirty = self.dirty.borrow();
+                dirty.pending.iter().take(BATCH_PAGES).collect()
+            };
+            if batch.is_empty() || self.destager.resting.get() {
+                return Ok(());
+            }
+            if let Some(error) = self.destager.append_failure.borrow().clone() {
+                return Err(error);
+            }
+            self.write_to_journal(batch).await;
+        }
+    }
+
+    /// Reads pages of the epoch as they are at the first poll, lets them change, and brings them to
+    /// the journal. Where that fails, the epoch does.
+    pub(crate) async fn write_to_journal(&self, pages: Vec<PageNo>) {
+        let (mut contents, mut trimmed) = (Vec::new(), Vec::<PageRange>::new());
+        let claimed: Vec<PageNo> = {
+            let dirty = &mut *self.dirty.borrow_mut();
+            let claimed = pages.into_iter().filter(|page| dirty.pending.remove(*page));
+            let claimed: Vec<PageNo> = claimed.collect();
+            claimed.iter().for_each(|page| _ = dirty.moving.insert(*page));
+            claimed
+        };
+        for page in &claimed {
+            if self.drive.is_trimmed(*page) {
+                match trimmed.last_mut() {
+                    Some(run) if run.end() == *page => run.pages += 1,
+                    _ => trimmed.push(PageRange::new(*page, 1)),
+                }
+            } else if self.drive.holds(*page) {
+                contents.push((*page, M::Page::zero()));
+            }
+        }
+        self.destager.appends.set(self.destager.appends.get() + 1);
+        self.read_dirty(&mut contents).await;
+        {
+            let dirty = &mut *self.dirty.borrow_mut();
+            claimed.iter().for_each(|page| _ = dirty.moving.remove(*page));
+        }
+        self.may_change.wake_all();
+        if let Err(error) = self.append(contents, &trimmed).await {
+            self.destager.append_failure.borrow_mut().get_or_insert(error);
+        }
+        self.destager.appends.set(self.destager.appends.get() - 1);
+        self.destager.appended.wake_all();
+    }
+
+    async fn append(&self, contents: Vec<(PageNo, M::Page)>, zeros: &[PageRange]) -> Result<()> {
+        let journal = self.journal()?;
+        let pages = contents.len() as u64;
+        if pages > 0 {
+            journal.append(contents).await?;
+        }
+        for range in zeros {
+            journal.append_zeros(*range).await?;
+        }
+        self.count(|counts| counts.journal_pages_written += pages);
+        Ok(())
+    }
+
+    /// Fills in the contents of dirty pages, all as of the first poll. Those that cannot be read leave the list, and the
+    /// round: home keeps what it has of them.
+    pub(super) async fn read_dirty(&self, contents: &mut Vec<(PageNo, M::Page)>) {
+        let pages: Vec<PageNo> = contents.iter().map(|(page, _)| *page).collect();
+        let mut out = vec![M::Page::zero(); pages.len()];
+        if self.drive.read_scattered(pages.iter().copied().zip(0..), &mut out).await.is_ok() {
+            contents.iter_mut().zip(out).for_each(|((_, content), read)| *content = read);
+            return;
+        }
+        let mut failed = Vec::new();
+        for (page, content) in contents.iter_mut() {
+            let mut one = [M::Page::zero()];
+            match self.drive.read_scattered(std::iter::once((*page, 0)), &mut one).await {
+                Ok(()) => [*content] = one,
+                Err(error) => failed.push((*page, error)),
+            }
+        }
+        let dirty = &mut *self.dirty.borrow_mut();
+        for (page, error) in failed {
+            contents.retain(|(at, _)| *at != page);
+            dirty.round.remove(page);
+            if is_damage(error.kind()) {
+                dirty.unreadable.insert(page);
+                self.count(|counts| counts.unreadable_pages += 1);
+            } else {
+                dirty.fresh.insert(page);
+                self.destager.append_failure.borrow_mut().get_or_insert(error);
+            }
+        }
+    }
+
+    /// Writes the committed epoch in place.
+    async fn write_in_place(&self) -> Result<()> {
+        let Some(closed) = *self.destager.committed.borrow() else { return Ok(()) };
+        let journal = self.journal()?;
+        let most = self.home.limits().atomic_write_pages_max.max(1) as usize;
+        let mut next = Some(PageNo(0));
+        while let Some(from) = next {
+            let (mut writes, mut pages) = (Vec::new(), 0);
+            let mut at = from;
+            while pages < u64::from(self.options.slice_pages) {
+                let Some(run) = journal.next_run(at, most).await? else { break };
+                let range = run.range();
+                at = range.end();
+                // Zeros cost nothing.
+                pages += if matches!(run, Run::Zeros(_)) { 1 } else { range.pages };
+                writes.push(match run {
+                    Run::Contents { first, pages } => HomeWrite::Contents(first, Rc::from(pages)),
+                    Run::Zeros(range) => HomeWrite::Zeros(range),
+                });
+            }
+            if self.destager.resting.get() {
+                return Ok(());
+            }
+            next = (!writes.is_empty()).then_some(at);
+            self.write_slice(writes).await?;
+        }
+        journal.forget();
+        self.destager.committed.replace(None);
+        self.destager.epoch.set(closed.epoch);
+        self.destager.ended.set(closed.epoch);
+        // What was taken in no run of the journal is at home already.
+        let rest = std::mem::take(&mut self.dirty.borrow_mut().round);
+        drop(rest);
+        Ok(())
+    }
+}

@@ -1,0 +1,101 @@
+//! Writes pages in place and marks them clean, a slice at a time, so that room comes as home goes on.
+use std::future::{Future, poll_fn};
+use std::pin::Pin;
+use std::rc::Rc;
+use std::task::Poll;
+use tantalum_base::{PageDevice, PageNo, PageRange, Result};
+use tantalum_media::{BlockStore, ZoneMedia};
+use tantalum_runtime::Runtime;
+use tantalum_runtime::sync::Semaphore;
+
+use crate::fault_points::Fault;
+use crate::tiered::Tiered;
+
+/// One operation of the home.
+pub(super) enum HomeWrite<P> {
+    /// Pages from this one on.
+    Contents(PageNo, Rc<[P]>),
+    /// Pages that were trimmed.
+    Zeros(PageRange),
+}
+
+impl<P> HomeWrite<P> {
+    fn range(&self) -> PageRange {
+        match self {
+            HomeWrite::Contents(first, pages) => PageRange::new(*first, pages.len() as u64),
+            HomeWrite::Zeros(range) => *range,
+        }
+    }
+}
+
+impl<R, M, H, J> Tiered<R, M, H, J>
+where
+    R: Runtime,
+    M: ZoneMedia,
+    H: PageDevice<Page = M::Page>,
+    J: BlockStore,
+{
+    /// Writes these, some at a time, makes them durable, and marks the pages clean that did not change since.
+    pub(super) async fn write_slice(&self, writes: Vec<HomeWrite<M::Page>>) -> Result<()> {
+        if writes.is_empty() {
+            return Ok(());
+        }
+        let turns = Semaphore::new("the home's turn", u64::from(self.options.home_writes_max));
+        all_ended(writes.iter().map(|write| {
+            let turns = turns.clone();
+            async move {
+                let _turn = turns.acquire(1).await;
+                self.write_one(write).await
+            }
+        }))
+        .await?;
+        if !Fault::HomeNotFlushed.is_planted() {
+            self.home.flush().await?;
+        }
+        for write in &writes {
+            let arrived = self.dirty.borrow_mut().arrived(write.range());
+            self.drive.ftl().mark_clean(arrived);
+        }
+        self.may_change.wake_all();
+        Ok(())
+    }
+
+    async fn write_one(&self, write: &HomeWrite<M::Page>) -> Result<()> {
+        let range = write.range();
+        match write {
+            HomeWrite::Contents(first, pages) => {
+                self.home.write(*first, pages, None).await?;
+                self.count(|counts| {
+                    counts.home_writes += 1;
+                    counts.home_pages_written += range.pages;
+                });
+            }
+            HomeWrite::Zeros(range) => {
+                self.home.trim(*range).await?;
+                self.count(|counts| counts.home_pages_zeroed += range.pages);
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Waits until all of these have ended, side by side; the first error in their order.
+pub(super) async fn all_ended<F: Future<Output = Result<()>>>(
+    futures: impl Iterator<Item = F>,
+) -> Result<()> {
+    let mut futures: Vec<(Pin<Box<F>>, _)> =
+        futures.map(|future| (Box::pin(future), None::<Result<()>>)).collect();
+    poll_fn(|context| {
+        for (future, ended) in futures.iter_mut().filter(|(_, ended)| ended.is_none()) {
+            if let Poll::Ready(result) = future.as_mut().poll(context) {
+                *ended = Some(result);
+            }
+        }
+        match futures.iter().all(|(_, ended)| ended.is_some()) {
+            true => Poll::Ready(()),
+            false => Poll::Pending,
+        }
+    })
+    .await;
+    futures.into_iter().filter_map(|(_, ended)| ended).collect()
+}

@@ -1,0 +1,137 @@
+//! Which pages home does not have as they are, and which of them are on their way.
+use tantalum_base::{PageNo, PageRange};
+
+use crate::page_set::PageSet;
+
+/// The dirty pages of a cache, as the destager sees them. It works in rounds: it takes pages, writes them
+/// home, and marks those clean that nobody changed meanwhile.
+#[derive(Default)]
+pub(crate) struct DirtyPages {
+    /// Changed since the present round took its pages, or not taken by it.
+    pub fresh: PageSet,
+    /// Taken by the present round, and not clean yet.
+    pub round: PageSet,
+    /// Of these, the pages whose content of the moment when they were taken is nowhere but in the cache.
+    pub pending: PageSet,
+    /// Pages that are being read for the journal.
+    pub moving: PageSet,
+    /// Dirty pages that cannot be read: nobody can write them home before they are changed.
+    pub unreadable: PageSet,
+}
+
+impl DirtyPages {
+    /// Notes that `page` changes.
+    pub fn changed(&mut self, page: PageNo) {
+        self.fresh.insert(page);
+        if !self.unreadable.is_empty() {
+            self.unreadable.remove(page);
+        }
+    }
+
+    /// Notes that all of `range` changes.
+    pub fn changed_range(&mut self, range: PageRange) {
+        self.fresh.insert_range(range);
+        self.unreadable.remove_range(range);
+    }
+
+    /// Whether `page` may change: what it held when the round took it is safe.
+    pub fn may_change(&self, page: PageNo) -> bool {
+        !self.pending.contains(page) && !self.moving.contains(page)
+    }
+
+    /// Whether every page may change.
+    pub fn all_may_change(&self) -> bool {
+        self.pending.is_empty() && self.moving.is_empty()
+    }
+
+    /// Whether `page` is dirty, or a change of it is under way.
+    pub fn contains(&self, page: PageNo) -> bool {
+        self.fresh.contains(page) || self.round.contains(page) || self.unreadable.contains(page)
+    }
+
+    /// Number of dirty pages, trimmed ones too; a page that changed since it was taken counts twice.
+    pub fn len(&self) -> u64 {
+        self.fresh.len() + self.round.len() + self.unreadable.len()
+    }
+
+    /// Begins a round with all pages.
+    pub fn take_all(&mut self) {
+        self.give_up();
+        self.round = std::mem::take(&mut self.fresh);
+    }
+
+    /// Begins a round with the pages of `ranges` alone.
+    pub fn take(&mut self, ranges: &[PageRange]) {
+        self.give_up();
+        for range in ranges {
+            let mut next = range.first;
+            while let Some(run) = self.fresh.next_run(next, range.end().0 - next.0) {
+                if run.first >= range.end() {
+                    break;
+                }
+                let run = PageRange::new(run.first, run.pages.min(range.end().0 - run.first.0));
+                self.round.insert_range(run);
+                next = run.end();
+                if next >= range.end() {
+                    break;
+                }
+            }
+            self.fresh.remove_range(*range);
+        }
+    }
+
+    /// Gives the round up: what it took and did not mark clean is as before.
+    pub fn give_up(&mut self) {
+        let round = std::mem::take(&mut self.round);
+        self.fresh.extend(&round);
+        self.pending = PageSet::new();
+    }
+
+    /// The pages of `range` that home has now as they are: those of the round that did not change. They
+    /// leave it.
+    pub fn arrived(&mut self, range: PageRange) -> Vec<PageNo> {
+        let mut arrived = Vec::new();
+        let mut next = range.first;
+        while let Some(page) = self.round.next(next).filter(|page| range.contains(*page)) {
+            if !self.fresh.contains(page) {
+                arrived.push(page);
+            }
+            next = PageNo(page.0 + 1);
+        }
+        self.round.remove_range(range);
+        arrived
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn set(pages: &[u64]) -> PageSet {
+        let mut set = PageSet::new();
+        pages.iter().for_each(|page| _ = set.insert(PageNo(*page)));
+        set
+    }
+
+    fn pages(set: &PageSet) -> Vec<u64> {
+        set.iter().map(|page| page.0).collect()
+    }
+
+    #[test]
+    fn what_changes_during_a_round_is_not_clean_after_it() {
+        let mut dirty = DirtyPages { fresh: set(&[1, 2, 5, 9]), ..DirtyPages::default() };
+        dirty.take_all();
+        dirty.changed(PageNo(2));
+        assert_eq!(dirty.arrived(PageRange::new(PageNo(0), 6)), [PageNo(1), PageNo(5)]);
+        assert_eq!((pages(&dirty.fresh), pages(&dirty.round)), (vec![2], vec![9]));
+        dirty.give_up();
+        assert_eq!((pages(&dirty.fresh), pages(&dirty.round)), (vec![2, 9], vec![]));
+    }
+
+    #[test]
+    fn a_round_takes_what_it_asks_for() {
+        let mut dirty = DirtyPages { fresh: set(&[1, 2, 3, 5, 8, 9]), ..DirtyPages::default() };
+        dirty.take(&[PageRange::new(PageNo(2), 4), PageRange::new(PageNo(9), 100)]);
+        assert_eq!((pages(&dirty.fresh), pages(&dirty.round)), (vec![1, 8], vec![2, 3, 5, 9]));
+    }
+}

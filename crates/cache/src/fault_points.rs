@@ -1,0 +1,22 @@
+//! Protections of the middle tier that a test can switch off.
+
+tantalum_base::fault_points! {
+    /// An epoch is committed before its contents are durable in the journal.
+    NoSyncBeforeCommit,
+    /// A journal is written over while it says that the epoch in it is committed.
+    CommittedWrittenOver,
+    /// Both copies of a journal's head are written at the same time.
+    HeadsWrittenTogether,
+    /// The index of a committed epoch is not compared with what was committed.
+    IndexUnchecked,
+    /// Contents that are read back from a journal are not checked.
+    ContentsUnchecked,
+    /// An epoch goes to the journal before the flash has all of it for good.
+    EpochNotSettled,
+    /// Pages are marked clean before home has them durably.
+    HomeNotFlushed,
+    /// A page may change though the present epoch needs what it holds.
+    PagesNotPreserved,
+    /// A page comes into the cache though it changed since it was read from home.
+    StalePagesTakenIn,
+}

@@ -1,0 +1,153 @@
+//! Reads from home that are in flight, and pages that were read there and wait to come into the cache: a
+//! change of the page meanwhile makes what was read worthless.
+use std::cell::RefCell;
+use std::collections::VecDeque;
+use tantalum_base::{FastMap, PageNo, PageRange};
+
+/// A read from home in flight.
+struct InFlight {
+    number: u64,
+    range: PageRange,
+    changed: bool,
+}
+
+/// Reads from home, and what they brought.
+pub(crate) struct HomeReads<P> {
+    state: RefCell<State<P>>,
+    queue_pages_max: usize,
+}
+
+struct State<P> {
+    next: u64,
+    in_flight: Vec<InFlight>,
+    /// Pages that wait to come in, each with the number of the entry that counts.
+    waiting: FastMap<PageNo, u64>,
+    queue: VecDeque<(PageNo, u64, P)>,
+}
+
+/// A read in flight, until dropped.
+pub(crate) struct Reading<'a, P> {
+    reads: &'a HomeReads<P>,
+    number: u64,
+}
+
+impl<P> HomeReads<P> {
+    /// None. At most `queue_pages_max` pages wait to come in.
+    pub fn new(queue_pages_max: u32) -> Self {
+        let state = State {
+            next: 0,
+            in_flight: Vec::new(),
+            waiting: FastMap::default(),
+            queue: VecDeque::new(),
+        };
+        HomeReads { state: RefCell::new(state), queue_pages_max: queue_pages_max as usize }
+    }
+
+    /// Notes that `range` is being read.
+    pub fn begin(&self, range: PageRange) -> Reading<'_, P> {
+        let state = &mut *self.state.borrow_mut();
+        state.next += 1;
+        state.in_flight.push(InFlight { number: state.next, range, changed: false });
+        Reading { reads: self, number: state.next }
+    }
+
+    /// Notes that `range` changes.
+    pub fn changed(&self, range: PageRange) {
+        let state = &mut *self.state.borrow_mut();
+        for read in state.in_flight.iter_mut().filter(|read| read.range.overlaps(range)) {
+            read.changed = true;
+        }
+        if state.waiting.is_empty() {
+            return;
+        }
+        if range.pages < state.waiting.len() as u64 {
+            range.iter().for_each(|page| _ = state.waiting.remove(&page));
+        } else {
+            state.waiting.retain(|page, _| !range.contains(*page));
+        }
+    }
+
+    /// Lets `page` wait to come in with `content`; false where too many do.
+    pub fn wait(&self, page: PageNo, content: P) -> bool {
+        let state = &mut *self.state.borrow_mut();
+        let room = state.queue.len() < self.queue_pages_max && !state.waiting.contains_key(&page);
+        if room {
+            state.next += 1;
+            state.waiting.insert(page, state.next);
+            state.queue.push_back((page, state.next, content));
+        }
+        room
+    }
+
+    /// Takes up to `most` pages out of the queue.
+    pub fn take(&self, most: usize) -> Vec<(PageNo, u64, P)> {
+        let queue = &mut self.state.borrow_mut().queue;
+        let count = most.min(queue.len());
+        queue.drain(..count).collect()
+    }
+
+    /// Whether nothing changed the page since entry `number` was queued.
+    pub fn is_wanted(&self, page: PageNo, number: u64) -> bool {
+        self.state.borrow().waiting.get(&page) == Some(&number)
+    }
+
+    /// Forgets entry `number` of `page`, which came in or did not.
+    pub fn done(&self, page: PageNo, number: u64) {
+        let waiting = &mut self.state.borrow_mut().waiting;
+        if waiting.get(&page) == Some(&number) {
+            waiting.remove(&page);
+        }
+    }
+
+    /// Whether pages wait to come in.
+    pub fn any_waits(&self) -> bool {
+        !self.state.borrow().queue.is_empty()
+    }
+}
+
+impl<P> Reading<'_, P> {
+    /// Whether a page of it changed since it began.
+    pub fn has_changed(&self) -> bool {
+        let state = self.reads.state.borrow();
+        state.in_flight.iter().any(|read| read.number == self.number && read.changed)
+    }
+}
+
+impl<P> Drop for Reading<'_, P> {
+    fn drop(&mut self) {
+        self.reads.state.borrow_mut().in_flight.retain(|read| read.number != self.number);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use tantalum_base::Stamp;
+
+    #[test]
+    fn a_change_makes_what_was_read_worthless() {
+        let reads = HomeReads::new(2);
+        let one = reads.begin(PageRange::new(PageNo(3), 2));
+        let other = reads.begin(PageRange::new(PageNo(5), 2));
+        reads.changed(PageRange::new(PageNo(4), 1));
+        assert_eq!((one.has_changed(), other.has_changed()), (true, false));
+        drop((one, other));
+        assert!(reads.state.borrow().in_flight.is_empty());
+
+        let stamp = |page: u64| Stamp::new(PageNo(page), 1);
+        assert!(reads.wait(PageNo(3), stamp(3)) && !reads.wait(PageNo(3), stamp(3)));
+        assert!(reads.wait(PageNo(9), stamp(9)) && !reads.wait(PageNo(8), stamp(8)));
+        reads.changed(PageRange::new(PageNo(0), 5));
+        let taken = reads.take(9);
+        let wanted: Vec<bool> =
+            taken.iter().map(|(page, number, _)| reads.is_wanted(*page, *number)).collect();
+        assert_eq!(wanted, [false, true]);
+        // Read again, the earlier entry stays worthless.
+        assert!(reads.wait(PageNo(3), stamp(3)));
+        assert!(!reads.is_wanted(PageNo(3), taken[0].1));
+        reads.done(PageNo(3), taken[0].1);
+        let again = reads.take(1);
+        assert!(reads.is_wanted(PageNo(3), again[0].1));
+        assert!(!reads.any_waits());
+    }
+}

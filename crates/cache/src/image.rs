@@ -1,0 +1,237 @@
+//! A plain image as a device: nothing but the pages, so that any other program can use it too.
+use std::cell::Cell;
+use std::rc::Rc;
+use tantalum_base::{
+    Durability, Error, ErrorKind, Limits, PAGE_BYTES, PageBuf, PageDevice, PageNo, PageRange,
+    Payload, Result, ResultExt, TxId,
+};
+use tantalum_media::BlockStore;
+use tantalum_runtime::{DeviceCounters, LifeCycle, Runtime};
+
+/// Pages of the longest write, and of what is read at a time: 1 MiB.
+const OPERATION_PAGES_MAX: u32 = 256;
+
+/// A device of pages that lie one behind the other in a store, page `n` at byte `n * 4096`.
+///
+/// It promises no more than the store: it is `Volatile`, so that what a power cut meets before the next
+/// flush may be old, new or torn. It has no transactions and keeps no checksums. Commands that overlap must
+/// not be in flight together, also where the future of one was dropped.
+pub struct Image<S> {
+    store: S,
+    limits: Limits,
+    counters: Cell<DeviceCounters>,
+}
+
+impl<S: BlockStore> Image<S> {
+    /// The first `pages` pages of `store`.
+    ///
+    /// # Errors
+    /// `InvalidInput` where the store has fewer.
+    pub fn new(store: S, pages: u64) -> Result<Self> {
+        let held = store.bytes() / PAGE_BYTES as u64;
+        if held < pages {
+            let context = format!("an image of {pages} pages does not fit in {held}");
+            return Err(Error::new(ErrorKind::InvalidInput, context));
+        }
+        let limits = Limits {
+            page_bytes: PAGE_BYTES as u32,
+            pages,
+            atomic_write_pages_max: OPERATION_PAGES_MAX,
+            transaction_pages_max: 0,
+            transactions_max: 0,
+            share_pairs_max: 0,
+            durability: Durability::Volatile,
+        };
+        Ok(Image { store, limits, counters: Cell::default() })
+    }
+
+    /// The store underneath.
+    pub fn store(&self) -> &S {
+        &self.store
+    }
+
+    async fn read_run(&self, first: PageNo, out: &mut [PageBuf]) -> Result<()> {
+        let buf = self.store.buffer(out.len() * PAGE_BYTES);
+        let buf = self.store.read(byte_of(first), buf).await?;
+        for (page, bytes) in out.iter_mut().zip(buf.chunks_exact(PAGE_BYTES)) {
+            *page = PageBuf::copy_from(bytes);
+        }
+        self.store.recycle(buf);
+        Ok(())
+    }
+
+    fn count(&self, change: impl FnOnce(&mut DeviceCounters)) {
+        let mut counters = self.counters.get();
+        change(&mut counters);
+        self.counters.set(counters);
+    }
+}
+
+impl<S: BlockStore> PageDevice for Image<S> {
+    type Page = PageBuf;
+
+    fn limits(&self) -> &Limits {
+        &self.limits
+    }
+
+    /// # Errors
+    /// The store's, with the pages that could not be read; some of `out` may have been filled.
+    async fn read(&self, first: PageNo, out: &mut [PageBuf], tx: Option<TxId>) -> Result<()> {
+        refuse_transaction(tx)?;
+        self.limits.check_range(PageRange::new(first, out.len() as u64))?;
+        let mut at = first;
+        for run in out.chunks_mut(OPERATION_PAGES_MAX as usize) {
+            let pages = PageRange::new(at, run.len() as u64);
+            self.read_run(at, run).await.context(|| format!("reading pages {pages} at home"))?;
+            self.count(|counters| {
+                counters.pages_read += pages.pages;
+                counters.disk_reads += 1;
+            });
+            at = pages.end();
+        }
+        Ok(())
+    }
+
+    async fn write(&self, first: PageNo, pages: &[PageBuf], tx: Option<TxId>) -> Result<()> {
+        refuse_transaction(tx)?;
+        let range = PageRange::new(first, pages.len() as u64);
+        self.limits.check_write(range)?;
+        if pages.is_empty() {
+            return Ok(());
+        }
+        let mut buf = self.store.buffer(pages.len() * PAGE_BYTES);
+        for (bytes, page) in buf.chunks_exact_mut(PAGE_BYTES).zip(pages) {
+            page.write_to(bytes);
+        }
+        let written = self.store.write(byte_of(first), buf, false).await;
+        self.store.recycle(written.context(|| format!("writing pages {range} at home"))?);
+        self.count(|counters| {
+            counters.pages_written += range.pages;
+            counters.disk_writes += 1;
+        });
+        Ok(())
+    }
+
+    async fn flush(&self) -> Result<()> {
+        self.store.sync().await.context(|| "syncing the home")?;
+        self.count(|counters| counters.flushes += 1);
+        Ok(())
+    }
+
+    async fn trim(&self, range: PageRange) -> Result<()> {
+        self.limits.check_range(range)?;
+        if range.pages == 0 {
+            return Ok(());
+        }
+        let zeroed = self.store.zero(byte_of(range.first), range.pages * PAGE_BYTES as u64).await;
+        zeroed.context(|| format!("zeroing pages {range} at home"))
+    }
+}
+
+impl<S: BlockStore> LifeCycle for Image<S> {
+    fn start(self: &Rc<Self>, _runtime: &impl Runtime) {}
+
+    async fn close(&self) -> Result<()> {
+        self.flush().await
+    }
+
+    fn counters(&self) -> DeviceCounters {
+        self.counters.get()
+    }
+
+    fn validate(&self) {}
+}
+
+fn byte_of(page: PageNo) -> u64 {
+    page.0 * PAGE_BYTES as u64
+}
+
+fn refuse_transaction(tx: Option<TxId>) -> Result<()> {
+    match tx {
+        None => Ok(()),
+        Some(tx) => {
+            let context = format!("transaction {tx} is not open: an image has none");
+            Err(Error::new(ErrorKind::UnknownTransaction, context))
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use tantalum_media::block_store::{Counting, MemoryStore, StoreCounters};
+    use tantalum_runtime::Virtual;
+    use tantalum_runtime::virtual_time::Schedule;
+
+    fn page(fill: u8) -> PageBuf {
+        PageBuf::copy_from(&[fill; PAGE_BYTES])
+    }
+
+    fn run<F: Future + 'static>(main: F) -> F::Output
+    where
+        F::Output: 'static,
+    {
+        Virtual::new(Schedule::Fifo).run(main).unwrap()
+    }
+
+    #[test]
+    fn pages_lie_one_behind_the_other_and_nothing_else_is_there() {
+        let memory = MemoryStore::with_image(&[9; 8 * PAGE_BYTES]);
+        let image = Image::new(memory.clone(), 7).unwrap();
+        run(async move {
+            image.write(PageNo(1), &[page(1), page(2)], None).await.unwrap();
+            image.trim(PageRange::new(PageNo(4), 2)).await.unwrap();
+            image.trim(PageRange::new(PageNo(7), 0)).await.unwrap();
+            let mut out = vec![page(0); 7];
+            image.read(PageNo(0), &mut out, None).await.unwrap();
+            assert_eq!(out, [9, 1, 2, 9, 0, 0, 9].map(page));
+            image.close().await.unwrap();
+            let counted = image.counters();
+            assert_eq!((counted.pages_read, counted.pages_written, counted.flushes), (7, 2, 1));
+        });
+        let blocks: Vec<u8> = memory.image().chunks(PAGE_BYTES).map(|block| block[0]).collect();
+        assert_eq!(blocks, [9, 1, 2, 9, 0, 0, 9, 9]);
+    }
+
+    #[test]
+    fn a_run_is_one_operation_up_to_a_mebibyte() {
+        let counters = StoreCounters::default();
+        let store = Counting::new(MemoryStore::new(600 * PAGE_BYTES as u64), counters.clone());
+        let image = Image::new(store, 600).unwrap();
+        run(async move {
+            image.write(PageNo(3), &vec![page(3); 256], None).await.unwrap();
+            let error = image.write(PageNo(0), &vec![page(3); 257], None).await.unwrap_err();
+            assert_eq!(error.kind(), ErrorKind::TooLarge);
+            let mut out = vec![page(1); 600];
+            image.read(PageNo(0), &mut out, None).await.unwrap();
+            for (at, found) in out.iter().enumerate() {
+                assert_eq!(*found, page(if (3..259).contains(&at) { 3 } else { 0 }), "page {at}");
+            }
+        });
+        let counted = counters.snapshot();
+        assert_eq!((counted.writes, counted.reads, counted.durable_operations()), (1, 3, 0));
+    }
+
+    #[test]
+    fn what_is_refused_or_fails_names_the_pages() {
+        let memory = MemoryStore::new(300 * PAGE_BYTES as u64);
+        assert_eq!(
+            Image::new(memory.clone(), 301).err().map(|error| error.kind()),
+            Some(ErrorKind::InvalidInput)
+        );
+        memory.spoil_block(280 * PAGE_BYTES as u64);
+        let image = Image::new(memory, 300).unwrap();
+        run(async move {
+            let mut out = vec![page(0); 300];
+            let error = image.read(PageNo(0), &mut out, None).await.unwrap_err();
+            assert_eq!(error.kind(), ErrorKind::Io);
+            assert!(error.to_string().contains("pages 256+44"), "{error}");
+            let error = image.read(PageNo(1), &mut out, None).await.unwrap_err();
+            assert_eq!(error.kind(), ErrorKind::OutOfRange);
+            let error = image.trim(PageRange::new(PageNo(299), 2)).await.unwrap_err();
+            assert_eq!(error.kind(), ErrorKind::OutOfRange);
+            let error = image.write(PageNo(0), &out[..1], Some(TxId(1))).await.unwrap_err();
+            assert_eq!(error.kind(), ErrorKind::UnknownTransaction);
+        });
+    }
+}

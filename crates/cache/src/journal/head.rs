@@ -1,0 +1,273 @@
+//! The head of a journal: whose it is, and which epoch is committed in it, or was.
+//!
+//! Two copies, at bytes 0 and 524288, written one after the other. Little endian:
+//!
+//! | offset | bytes | what |
+//! |---|---|---|
+//! | 0 | 8 | magic `TantJrnl` |
+//! | 8 | 4 | format version |
+//! | 12 | 4 | 1 where an epoch is committed; 2 where it was given up since, and what comes from byte 64 on is zero; 0 where there was none, and what comes from byte 48 on is zero |
+//! | 16 | 16 | identity of the volume |
+//! | 32 | 8 | pages of the home |
+//! | 40 | 8 | sequence number: counts the times that the head was written |
+//! | 48 | 8 | the epoch |
+//! | 56 | 8 | when its last change was acknowledged, in milliseconds since 1970 |
+//! | 64 | 4 | pages with contents |
+//! | 68 | 4 | checksum of the checksums of the index pages, each as its four bytes |
+//! | 72 | 8 | ranges of zeros |
+//! | 80 | 4012 | zero |
+//! | 4092 | 4 | CRC-32C of the 4092 bytes before |
+use super::{Closed, Pair};
+use std::fmt;
+use tantalum_base::checksum::crc32c;
+use tantalum_base::{Error, ErrorKind, PAGE_BYTES, Result};
+
+/// Where the copies are: far enough apart that a medium that loses one to its neighbour keeps the other.
+pub(super) const COPIES_AT: [u64; 2] = [0, 512 << 10];
+
+const MAGIC: &[u8; 8] = b"TantJrnl";
+const FORMAT_VERSION: u32 = 1;
+const CRC_AT: usize = PAGE_BYTES - 4;
+const EMPTY: u32 = 0;
+const COMMITTED: u32 = 1;
+const GIVEN_UP: u32 = 2;
+
+/// What a copy of the head says.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) struct Head {
+    pub(super) pair: Pair,
+    pub(super) sequence: u64,
+    pub(super) state: State,
+}
+
+/// Which epoch is there.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum State {
+    Empty,
+    Committed(Commit),
+    /// It is home, and may have been written over.
+    GivenUp(Closed),
+}
+
+/// An epoch that is committed.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) struct Commit {
+    pub(super) closed: Closed,
+    pub(super) contents: u32,
+    pub(super) zero_ranges: u64,
+    pub(super) index_checksum: u32,
+}
+
+impl Head {
+    pub(super) fn encode(&self, page: &mut [u8]) {
+        page.fill(0);
+        let mut put = |at: usize, field: &[u8]| page[at..at + field.len()].copy_from_slice(field);
+        put(0, MAGIC);
+        put(8, &FORMAT_VERSION.to_le_bytes());
+        put(16, &self.pair.volume_id.to_le_bytes());
+        put(32, &self.pair.pages.to_le_bytes());
+        put(40, &self.sequence.to_le_bytes());
+        let (state, closed) = match self.state {
+            State::Empty => (EMPTY, Closed { epoch: 0, unix_ms: 0 }),
+            State::Committed(commit) => (COMMITTED, commit.closed),
+            State::GivenUp(closed) => (GIVEN_UP, closed),
+        };
+        put(12, &state.to_le_bytes());
+        put(48, &closed.epoch.to_le_bytes());
+        put(56, &closed.unix_ms.to_le_bytes());
+        if let State::Committed(commit) = &self.state {
+            put(64, &commit.contents.to_le_bytes());
+            put(68, &commit.index_checksum.to_le_bytes());
+            put(72, &commit.zero_ranges.to_le_bytes());
+        }
+        let crc = crc32c(&page[..CRC_AT]);
+        page[CRC_AT..].copy_from_slice(&crc.to_le_bytes());
+    }
+
+    /// Reads one copy.
+    ///
+    /// # Errors
+    /// `Format` for what is no journal or one of another version; `Checksum` where it is damaged.
+    fn decode(page: &[u8]) -> Result<Self> {
+        if page[..8] != *MAGIC {
+            return Err(Error::new(ErrorKind::Format, "no magic number"));
+        }
+        if crc32c(&page[..CRC_AT]) != word(page, CRC_AT) {
+            return Err(Error::new(ErrorKind::Checksum, "damaged"));
+        }
+        let version = word(page, 8);
+        if version != FORMAT_VERSION {
+            let context = format!(
+                "format version {version}, where this program reads version {FORMAT_VERSION}"
+            );
+            return Err(Error::new(ErrorKind::Format, context));
+        }
+        let pair = Pair { volume_id: wide(page, 16), pages: long(page, 32) };
+        let closed = Closed { epoch: long(page, 48), unix_ms: long(page, 56) };
+        let state = match word(page, 12) {
+            EMPTY => State::Empty,
+            COMMITTED => State::Committed(Commit {
+                closed,
+                contents: word(page, 64),
+                index_checksum: word(page, 68),
+                zero_ranges: long(page, 72),
+            }),
+            GIVEN_UP => State::GivenUp(closed),
+            other => return Err(Error::new(ErrorKind::Format, format!("unknown state {other}"))),
+        };
+        Ok(Head { pair, sequence: long(page, 40), state })
+    }
+}
+
+/// What the two copies come to.
+#[derive(Debug)]
+pub(super) struct Found {
+    pub(super) head: Head,
+    /// The copy to write first: the damaged or older one, so that the other stays while it is written.
+    pub(super) write_first: usize,
+}
+
+/// The head that counts, of the two copies: the newer of those that are intact. As they are written one
+/// after the other, a power cut damages one of them at the most.
+///
+/// # Errors
+/// `Format` where there is no journal, or one of another version; `Checksum` where both copies are damaged.
+pub(super) fn decide(copies: [&[u8]; 2]) -> Result<Found> {
+    let [first, second] = copies.map(Head::decode);
+    let found = match (first, second) {
+        (Ok(first), Ok(second)) if first.sequence >= second.sequence => (first, 1),
+        (Ok(_), Ok(second)) => (second, 0),
+        (Ok(head), Err(error)) if !is_foreign(copies[1], &error) => (head, 1),
+        (Err(error), Ok(head)) if !is_foreign(copies[0], &error) => (head, 0),
+        (first, second) => {
+            let errors = [(0, first.err()), (1, second.err())];
+            return Err(worst(copies, errors));
+        }
+    };
+    Ok(Found { head: found.0, write_first: found.1 })
+}
+
+/// Whether an intact copy was written by another version.
+fn is_foreign(page: &[u8], error: &Error) -> bool {
+    has_magic(page) && error.kind() == ErrorKind::Format
+}
+
+fn has_magic(page: &[u8]) -> bool {
+    page[..8] == *MAGIC
+}
+
+/// Of what is wrong with the copies, what says most: another version, then damage, then nothing there.
+fn worst(copies: [&[u8]; 2], errors: [(usize, Option<Error>); 2]) -> Error {
+    let weight = |at: usize, error: &Error| match (has_magic(copies[at]), error.kind()) {
+        (true, ErrorKind::Format) => 2,
+        (true, _) => 1,
+        (false, _) => 0,
+    };
+    let worst = errors
+        .into_iter()
+        .filter_map(|(at, error)| error.map(|error| (weight(at, &error), error)))
+        .max_by_key(|(weight, _)| *weight);
+    match worst {
+        Some((2, error)) => error.wrap("the journal cannot be read"),
+        Some((1, error)) => error.wrap("both copies of the journal's head are damaged"),
+        _ => Error::new(ErrorKind::Format, "this is no journal (no magic number)"),
+    }
+}
+
+impl fmt::Display for Pair {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "volume {:032x} of {} pages", self.volume_id, self.pages)
+    }
+}
+
+pub(super) fn word(page: &[u8], at: usize) -> u32 {
+    let mut bytes = [0; 4];
+    bytes.copy_from_slice(&page[at..at + 4]);
+    u32::from_le_bytes(bytes)
+}
+
+pub(super) fn long(page: &[u8], at: usize) -> u64 {
+    u64::from(word(page, at)) | u64::from(word(page, at + 4)) << 32
+}
+
+pub(super) fn wide(page: &[u8], at: usize) -> u128 {
+    u128::from(long(page, at)) | u128::from(long(page, at + 8)) << 64
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const HEAD: Head = Head {
+        pair: Pair { volume_id: 0x1234_5678_9abc_def0_1122_3344_5566_7788, pages: 1 << 40 },
+        sequence: 7,
+        state: State::Committed(Commit {
+            closed: Closed { epoch: 5, unix_ms: 1_700_000_000_000 },
+            contents: 300,
+            zero_ranges: 1 << 33,
+            index_checksum: 0xdead_beef,
+        }),
+    };
+
+    type Page = [u8; PAGE_BYTES];
+
+    fn page(head: Head) -> Page {
+        let mut page = [0xa5; PAGE_BYTES];
+        head.encode(&mut page);
+        page
+    }
+
+    fn with_version(version: u32) -> Page {
+        let mut page = page(HEAD);
+        page[8..12].copy_from_slice(&version.to_le_bytes());
+        let crc = crc32c(&page[..CRC_AT]);
+        page[CRC_AT..].copy_from_slice(&crc.to_le_bytes());
+        page
+    }
+
+    #[test]
+    fn the_newer_of_two_intact_copies_counts() {
+        let given_up = State::GivenUp(Closed { epoch: 5, unix_ms: 6 });
+        let newer = Head { sequence: 8, state: given_up, ..HEAD };
+        let found = decide([&page(HEAD), &page(newer)]).unwrap();
+        assert_eq!((found.head, found.write_first), (newer, 0));
+        let found = decide([&page(newer), &page(HEAD)]).unwrap();
+        assert_eq!((found.head, found.write_first), (newer, 1));
+        let empty = Head { state: State::Empty, ..HEAD };
+        for head in [HEAD, newer, empty] {
+            assert_eq!(decide([&page(head), &page(head)]).unwrap().head, head);
+        }
+    }
+
+    #[test]
+    fn one_copy_may_be_damaged_at_any_byte() {
+        for byte in 0..PAGE_BYTES {
+            let mut damaged = page(HEAD);
+            damaged[byte] ^= 0x10;
+            let found = decide([&page(HEAD), &damaged]).unwrap();
+            assert_eq!((found.head, found.write_first), (HEAD, 1), "byte {byte}");
+            let found = decide([&damaged, &page(HEAD)]).unwrap();
+            assert_eq!((found.head, found.write_first), (HEAD, 0), "byte {byte}");
+        }
+    }
+
+    #[test]
+    fn what_is_wrong_with_both_is_told() {
+        let (wiped, mut damaged) = ([0; PAGE_BYTES], page(HEAD));
+        damaged[40] ^= 1;
+        let (good, other) = (page(HEAD), with_version(9));
+        for (first, second, kind, told) in [
+            (wiped, wiped, ErrorKind::Format, "no journal"),
+            (wiped, damaged, ErrorKind::Checksum, "damaged"),
+            (damaged, damaged, ErrorKind::Checksum, "damaged"),
+            (damaged, other, ErrorKind::Format, "version 9"),
+            (good, other, ErrorKind::Format, "version 9"),
+            (other, wiped, ErrorKind::Format, "version 9"),
+        ] {
+            for copies in [[&first[..], &second], [&second, &first]] {
+                let error = decide(copies).unwrap_err();
+                assert!(error.kind() == kind && error.to_string().contains(told), "{error:?}");
+            }
+        }
+    }
+}

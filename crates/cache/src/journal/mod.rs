@@ -1,0 +1,486 @@
+//! The journal beside a home: what the destager is about to write in place, so that the home can be brought to
+//! a consistent image whenever it is caught between two, also where the flash is lost.
+//!
+//! # On the store
+//! ```text
+//! byte 0        head, first copy                       head.rs
+//! byte 524288   head, second copy
+//! byte 1 MiB    contents: one page each, in the order in which they were appended
+//! behind them   the index: which page each content is of, and what is zeros      index.rs
+//! ```
+//! Every epoch begins at the same place and overwrites the one before it.
+//!
+//! # How an epoch becomes valid
+//! 1. Where the head says that an epoch is committed, it is written so that it says none is, and this is durable
+//!    before anything else is written: the epoch has been applied, and is about to be overwritten.
+//! 2. Contents and index are written, in any order, and synced.
+//! 3. The head is written: the epoch, how many contents and ranges it has, and a checksum of its index.
+//!
+//! So a head that says that an epoch is committed never stands beside a part of one: whatever is missing then was
+//! damaged, and is an error. What an earlier epoch, or an attempt at the same one, left behind the
+//! head's back is not looked at. The checks find what a disk lost, or mixed up: the index names volume and epoch, the head
+//! has its checksum, and it has that of each content.
+//!
+//! Each time the head is written, one copy is durable before the other one is touched, and the newer one
+//! counts: a power cut damages one of them at the most. Where both are damaged, that is an error too.
+mod apply;
+mod head;
+mod index;
+mod reading;
+mod writing;
+
+use crate::fault_points::Fault;
+pub use apply::{Applied, apply};
+use head::{COPIES_AT, Commit, Found, Head, State};
+use index::{ENTRIES_PER_PAGE, Index, Reader, pages_for};
+use reading::{Committed, Window};
+use std::cell::{Cell, RefCell};
+use tantalum_base::checksum::crc32c_append;
+use tantalum_base::{Error, ErrorKind, PAGE_BYTES, PageNo, PageRange, Payload, Result, ResultExt};
+use tantalum_media::BlockStore;
+use tantalum_runtime::sync::{Semaphore, WaitQueue};
+use writing::{Batch, Writing};
+
+const FIRST_CONTENT_BYTE: u64 = 1 << 20;
+
+/// Pages of a write, or of a read: 1 MiB.
+const CONTENTS_PER_WRITE: usize = 256;
+
+/// Who a journal belongs to.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Pair {
+    /// Identity of the volume.
+    pub volume_id: u128,
+    /// Pages of its home.
+    pub pages: u64,
+}
+
+/// An epoch, as it is committed.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Closed {
+    /// Its number, from 1 on; later epochs have larger ones.
+    pub epoch: u64,
+    /// When its last change was acknowledged, in milliseconds since 1970.
+    pub unix_ms: u64,
+}
+
+/// Consecutive pages of a committed epoch.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Run<P> {
+    /// Pages that were written.
+    Contents {
+        /// The first of them.
+        first: PageNo,
+        /// Their contents.
+        pages: Vec<P>,
+    },
+    /// Pages that were trimmed.
+    Zeros(PageRange),
+}
+
+impl<P> Run<P> {
+    /// Its pages.
+    pub fn range(&self) -> PageRange {
+        match self {
+            Run::Contents { first, pages } => PageRange::new(*first, pages.len() as u64),
+            Run::Zeros(range) => *range,
+        }
+    }
+}
+
+/// A journal of one epoch at a time.
+///
+/// It is [begun](Self::begin), filled, [committed](Self::commit), read back, and begun anew. An index in memory
+/// takes 16 bytes a page. After an error of a write an epoch cannot be committed, but begun anew. The
+/// futures of its calls must not be dropped before they end, unless the journal is dropped too.
+pub struct Journal<S, P> {
+    store: S,
+    pair: Pair,
+    limits: Limits,
+    phase: RefCell<Phase<P>>,
+    window: RefCell<Window<P>>,
+    /// The last epoch that was committed.
+    last: Cell<Option<Closed>>,
+    heads: Heads,
+    /// Wakes who waits for writes of contents.
+    ended: WaitQueue,
+}
+
+/// What an epoch has to keep to.
+struct Limits {
+    home_pages: u64,
+    /// Pages that contents and index have room for.
+    room_pages: u64,
+    memory_pages_max: u32,
+}
+
+/// What is known of the head's copies.
+struct Heads {
+    sequence: Cell<u64>,
+    /// The copy that is older or damaged, if one is.
+    write_first: Cell<usize>,
+    /// Whether the store may say that an epoch is committed.
+    say_committed: Cell<bool>,
+    turn: Semaphore,
+}
+
+enum Phase<P> {
+    Idle,
+    Writing(Writing<P>),
+    Committed(Committed<P>),
+}
+
+impl<S: BlockStore, P: Payload> Journal<S, P> {
+    /// Makes an empty journal; what `store` held is lost. Of each epoch the contents of up to
+    /// `memory_pages_max` pages stay in memory until it is forgotten.
+    ///
+    /// # Errors
+    /// `InvalidInput` where the store has no room for a page; the store's.
+    pub async fn format(store: S, pair: Pair, memory_pages_max: u32) -> Result<Self> {
+        if pages_max(room_pages(store.bytes())) == 0 {
+            let context = format!("a journal does not fit in {} bytes", store.bytes());
+            return Err(Error::new(ErrorKind::InvalidInput, context));
+        }
+        // An older journal's head must not count, should one copy not be written. What cannot be read
+        // is no head.
+        let (mut sequence, mut write_first) = (0, 0);
+        if let Ok(found) = read_head(&store).await {
+            (sequence, write_first) = (found.head.sequence, found.write_first);
+        }
+        let journal = Self::new(store, pair, memory_pages_max, sequence, write_first);
+        journal.write_head(State::Empty).await?;
+        Ok(journal)
+    }
+
+    /// Who the journal in `store` belongs to.
+    ///
+    /// # Errors
+    /// Those of [`open`](Self::open).
+    pub async fn pair_of(store: &S) -> Result<Pair> {
+        Ok(read_head(store).await?.head.pair)
+    }
+
+    /// Opens a journal; the epoch that is committed in it, if one is, can be read with
+    /// [`next_run`](Self::next_run). Writes nothing.
+    ///
+    /// # Errors
+    /// `Format` where there is no journal, one of another version, or not that of `pair`; `Checksum` or
+    /// `Corrupt` where the head or the index of a committed epoch is damaged; the store's. Contents are
+    /// checked when they are read.
+    pub async fn open(
+        store: S,
+        pair: Pair,
+        memory_pages_max: u32,
+    ) -> Result<(Self, Option<Closed>)> {
+        let Found { head, write_first } = read_head(&store).await?;
+        if head.pair != pair {
+            let context = format!("the journal is of {}, not of {pair}", head.pair);
+            return Err(Error::new(ErrorKind::Format, context));
+        }
+        let journal = Self::new(store, pair, memory_pages_max, head.sequence, write_first);
+        let commit = match head.state {
+            State::Committed(commit) => commit,
+            State::GivenUp(closed) => {
+                journal.last.set(Some(closed));
+                return Ok((journal, None));
+            }
+            State::Empty => return Ok((journal, None)),
+        };
+        let (index, closed) = (journal.read_index(commit).await?, commit.closed);
+        journal.heads.say_committed.set(true);
+        journal.last.set(Some(closed));
+        let committed = Committed { epoch: closed.epoch, index, kept: Vec::new() };
+        journal.phase.replace(Phase::Committed(committed));
+        Ok((journal, Some(closed)))
+    }
+
+    fn new(store: S, pair: Pair, memory_pages_max: u32, sequence: u64, write_first: usize) -> Self {
+        let room_pages = room_pages(store.bytes());
+        Journal {
+            store,
+            pair,
+            limits: Limits { home_pages: pair.pages, room_pages, memory_pages_max },
+            phase: RefCell::new(Phase::Idle),
+            window: RefCell::new(Window::empty()),
+            last: Cell::new(None),
+            heads: Heads {
+                sequence: Cell::new(sequence),
+                write_first: Cell::new(write_first),
+                say_committed: Cell::new(false),
+                turn: Semaphore::new("the head of the journal", 1),
+            },
+            ended: WaitQueue::new("writes to the journal"),
+        }
+    }
+
+    /// Most pages with contents in an epoch. A range of zeros takes the room of an index entry, 16 bytes.
+    pub fn pages_max(&self) -> u64 {
+        pages_max(self.limits.room_pages)
+    }
+
+    /// The last epoch that was committed. Where the journal does not have it any more it has been applied: the
+    /// home is at that epoch.
+    pub fn last_committed(&self) -> Option<Closed> {
+        self.last.get()
+    }
+
+    /// Begins an epoch. What was committed before is given up, though it stays valid on the store until
+    /// something is appended: whoever calls this has applied it and synced the home. An epoch that was begun
+    /// and not committed is dropped; it may be begun anew.
+    ///
+    /// # Panics
+    /// Where `epoch` is not above all that were committed, or something is still being appended.
+    pub fn begin(&self, epoch: u64) {
+        self.window.replace(Window::empty());
+        let before = self.phase.replace(Phase::Writing(Writing::new(epoch)));
+        if let Phase::Writing(before) = before {
+            assert_eq!(before.in_flight, 0, "epoch {} is still being written", before.epoch);
+        }
+        let last = self.last.get().map_or(0, |last| last.epoch);
+        assert!(epoch > last, "epoch {epoch} does not come after epoch {last}");
+    }
+
+    /// Appends pages, in any order; an epoch has each page once at the most. May be called while another
+    /// call is in flight. What fills no write of its own is written with what follows.
+    ///
+    /// # Errors
+    /// `OutOfSpace` where the store is too small, and `OutOfRange`: nothing of `pages` was appended, and the
+    /// epoch may be committed without them. The store's: the epoch has failed.
+    ///
+    /// # Panics
+    /// Where no epoch was begun, or it is being committed.
+    pub async fn append(&self, pages: Vec<(PageNo, P)>) -> Result<()> {
+        let batches = self.writing(|writing| writing.take(pages, &self.limits))?;
+        // All are counted before the first is written, so that a commit waits for them.
+        let writes: Vec<_> = batches.into_iter().map(|batch| InFlight::new(self, batch)).collect();
+        for write in writes {
+            write.perform().await?;
+        }
+        Ok(())
+    }
+
+    /// Appends pages that read as zeros.
+    ///
+    /// # Errors
+    /// As of [`append`](Self::append).
+    ///
+    /// # Panics
+    /// As [`append`](Self::append).
+    pub async fn append_zeros(&self, range: PageRange) -> Result<()> {
+        self.writing(|writing| writing.take_zeros(range, &self.limits))
+    }
+
+    /// Commits the epoch: durable when it returns, and can be read. Waits for what is being appended.
+    ///
+    /// # Errors
+    /// `InvalidInput` where a page changes twice; the store's, and that of an append. The epoch may be
+    /// committed all the same where the store failed: begin it anew, or open the journal again.
+    ///
+    /// # Panics
+    /// Where this epoch was not begun.
+    pub async fn commit(&self, closed: Closed) -> Result<()> {
+        let result = self.try_commit(closed).await;
+        if let Err(error) = &result {
+            self.fail(error);
+        }
+        result.context(|| format!("committing epoch {} to the journal", closed.epoch))
+    }
+
+    async fn try_commit(&self, closed: Closed) -> Result<()> {
+        let Closed { epoch, .. } = closed;
+        let last = self.writing(|writing| {
+            assert_eq!(writing.epoch, epoch, "another epoch was begun");
+            writing.close()
+        })?;
+        if let Some(batch) = last {
+            InFlight::new(self, batch).perform().await?;
+        }
+        self.ended.until(|| self.writing(|writing| (writing.in_flight == 0).then_some(()))).await;
+        let (index, kept) = self.writing(Writing::finish)?;
+        self.give_up_committed().await?;
+        let index_checksum = self.write_index(epoch, &index).await?;
+        if !Fault::NoSyncBeforeCommit.is_planted() {
+            self.store.sync().await?;
+        }
+        let (contents, zero_ranges) = (index.entries.len() as u32, index.zeros.len() as u64);
+        self.heads.say_committed.set(true);
+        let commit = Commit { closed, contents, zero_ranges, index_checksum };
+        self.write_head(State::Committed(commit)).await?;
+        self.last.set(Some(closed));
+        self.phase.replace(Phase::Committed(Committed { epoch, index, kept }));
+        Ok(())
+    }
+
+    /// Frees what memory holds of the committed epoch, which has been applied. The store keeps it until
+    /// something is appended to the next one.
+    pub fn forget(&self) {
+        self.window.replace(Window::empty());
+        let mut phase = self.phase.borrow_mut();
+        if let Phase::Committed(_) = &*phase {
+            *phase = Phase::Idle;
+        }
+    }
+
+    fn writing<T>(&self, change: impl FnOnce(&mut Writing<P>) -> T) -> T {
+        match &mut *self.phase.borrow_mut() {
+            Phase::Writing(writing) => change(writing),
+            _ => panic!("no epoch of the journal was begun"),
+        }
+    }
+
+    fn fail(&self, error: &Error) {
+        if let Phase::Writing(writing) = &mut *self.phase.borrow_mut() {
+            writing.failure.get_or_insert_with(|| error.clone());
+        }
+    }
+
+    /// Makes the store say that nothing is committed, before something is written over.
+    async fn give_up_committed(&self) -> Result<()> {
+        let _turn = self.heads.turn.acquire(1).await;
+        if self.heads.say_committed.get() && !Fault::CommittedWrittenOver.is_planted() {
+            self.write_head(self.last.get().map_or(State::Empty, State::GivenUp)).await?;
+            self.heads.say_committed.set(false);
+        }
+        Ok(())
+    }
+
+    async fn write_head(&self, state: State) -> Result<()> {
+        let Heads { sequence, write_first, .. } = &self.heads;
+        sequence.set(sequence.get() + 1);
+        let head = Head { pair: self.pair, sequence: sequence.get(), state };
+        let together = Fault::HeadsWrittenTogether.is_planted();
+        let first = write_first.get();
+        self.write_copy(first, &head, !together).await?;
+        write_first.set(1 - first);
+        self.write_copy(1 - first, &head, !together).await?;
+        if together { self.store.sync().await } else { Ok(()) }
+    }
+
+    async fn write_copy(&self, copy: usize, head: &Head, durable: bool) -> Result<()> {
+        let mut buf = self.store.buffer(PAGE_BYTES);
+        head.encode(&mut buf);
+        let written = self.store.write(COPIES_AT[copy], buf, durable).await;
+        self.store.recycle(written.context(|| "writing the head of the journal")?);
+        Ok(())
+    }
+
+    /// Writes the index behind the contents; its checksum.
+    async fn write_index(&self, epoch: u64, index: &Index) -> Result<u32> {
+        let contents = index.entries.len() as u64;
+        let (pages, mut number, mut checksum) = (pages_for(index.len()), 0, 0);
+        while number < pages {
+            let length = (pages - number).min(CONTENTS_PER_WRITE as u64) as usize;
+            let mut buf = self.store.buffer(length * PAGE_BYTES);
+            for (number, page) in (number..).zip(buf.chunks_exact_mut(PAGE_BYTES)) {
+                let crc = index.encode(self.pair, epoch, number, page);
+                checksum = crc32c_append(checksum, &crc.to_le_bytes());
+            }
+            let written = self.store.write(byte_of(contents + number), buf, false).await;
+            self.store.recycle(written.context(|| "writing the index of the journal")?);
+            number += length as u64;
+        }
+        Ok(checksum)
+    }
+
+    async fn read_index(&self, commit: Commit) -> Result<Index> {
+        let contents = u64::from(commit.contents);
+        let pages = contents.checked_add(commit.zero_ranges).map(pages_for);
+        let needed = pages.and_then(|pages| pages.checked_add(contents));
+        let (Some(pages), true) = (pages, needed.is_some_and(|it| it <= self.limits.room_pages))
+        else {
+            let Closed { epoch, .. } = commit.closed;
+            let context = format!("epoch {epoch} does not fit in the journal: was it cut off?");
+            return Err(Error::new(ErrorKind::Corrupt, context));
+        };
+        let (mut reader, mut number) = (Reader::new(self.pair, commit), 0);
+        while number < pages {
+            let length = (pages - number).min(CONTENTS_PER_WRITE as u64) as usize;
+            let buf = self.store.buffer(length * PAGE_BYTES);
+            let read = self.store.read(byte_of(contents + number), buf).await;
+            let buf = read.context(|| "reading the index of the journal")?;
+            buf.chunks_exact(PAGE_BYTES).try_for_each(|page| reader.page(page))?;
+            self.store.recycle(buf);
+            number += length as u64;
+        }
+        reader.finish()
+    }
+}
+
+/// A write of contents, which a commit waits for. Unless it is done the epoch has failed.
+struct InFlight<'a, S, P> {
+    journal: &'a Journal<S, P>,
+    batch: Option<Batch<P>>,
+    result: Result<()>,
+}
+
+impl<'a, S: BlockStore, P: Payload> InFlight<'a, S, P> {
+    fn new(journal: &'a Journal<S, P>, batch: Batch<P>) -> Self {
+        journal.writing(|writing| writing.in_flight += 1);
+        let given_up = Error::new(ErrorKind::Closed, "a write to the journal was given up");
+        InFlight { journal, batch: Some(batch), result: Err(given_up) }
+    }
+
+    async fn perform(mut self) -> Result<()> {
+        let Some(batch) = self.batch.take() else { return Ok(()) };
+        self.result = self.write(batch).await;
+        self.result.clone()
+    }
+
+    async fn write(&self, batch: Batch<P>) -> Result<()> {
+        let journal = self.journal;
+        journal.give_up_committed().await?;
+        let mut buf = journal.store.buffer(batch.pages.len() * PAGE_BYTES);
+        for (page, out) in batch.pages.iter().zip(buf.chunks_exact_mut(PAGE_BYTES)) {
+            page.write_to(out);
+        }
+        let written = journal.store.write(byte_of(u64::from(batch.first_slot)), buf, false).await;
+        journal.store.recycle(
+            written.context(|| format!("writing {} contents to the journal", batch.pages.len()))?,
+        );
+        Ok(())
+    }
+}
+
+impl<S, P> Drop for InFlight<'_, S, P> {
+    fn drop(&mut self) {
+        if let Phase::Writing(writing) = &mut *self.journal.phase.borrow_mut() {
+            writing.in_flight -= 1;
+            if let Err(error) = &self.result {
+                writing.failure.get_or_insert_with(|| error.clone());
+            }
+        }
+        self.journal.ended.wake_all();
+    }
+}
+
+/// Reads the head: the newer of its copies.
+async fn read_head<S: BlockStore>(store: &S) -> Result<Found> {
+    if store.bytes() < FIRST_CONTENT_BYTE {
+        let context = format!("this is no journal: it has {} bytes", store.bytes());
+        return Err(Error::new(ErrorKind::Format, context));
+    }
+    let mut copies = [Vec::new(), Vec::new()];
+    for (copy, at) in copies.iter_mut().zip(COPIES_AT) {
+        let read = store.read(at, store.buffer(PAGE_BYTES)).await;
+        let buf = read.context(|| "reading the head of the journal")?;
+        *copy = buf.to_vec();
+        store.recycle(buf);
+    }
+    head::decide([&copies[0], &copies[1]])
+}
+
+/// Where the page starts that is so many behind the first content.
+fn byte_of(page: u64) -> u64 {
+    FIRST_CONTENT_BYTE + page * PAGE_BYTES as u64
+}
+
+/// Pages for contents and index in a store of this length. Slots are numbered with 32 bits.
+fn room_pages(store_bytes: u64) -> u64 {
+    let room = store_bytes.saturating_sub(FIRST_CONTENT_BYTE) / PAGE_BYTES as u64;
+    room.min(u64::from(u32::MAX))
+}
+
+/// Most contents that fit in with the index pages that they take.
+fn pages_max(room_pages: u64) -> u64 {
+    room_pages - room_pages.div_ceil(ENTRIES_PER_PAGE + 1)
+}

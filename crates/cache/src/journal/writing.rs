@@ -1,0 +1,139 @@
+//! An epoch that is being written.
+use super::index::{Entry, Index, pages_for};
+use super::{CONTENTS_PER_WRITE, Limits};
+use tantalum_base::{Error, ErrorKind, PageNo, PageRange, Payload, Result};
+
+pub(super) struct Writing<P> {
+    pub(super) epoch: u64,
+    /// Of all that was appended, written or not.
+    index: Index,
+    /// Contents that do not fill a write yet: those with the last slots.
+    gathered: Vec<P>,
+    /// The contents of the first slots.
+    kept: Vec<P>,
+    /// Writes of contents that have not ended.
+    pub(super) in_flight: usize,
+    /// What became of a write that failed: the epoch cannot be committed.
+    pub(super) failure: Option<Error>,
+    is_closed: bool,
+}
+
+/// Contents of slots that lie one behind the other.
+pub(super) struct Batch<P> {
+    pub(super) first_slot: u32,
+    pub(super) pages: Vec<P>,
+}
+
+impl<P: Payload> Writing<P> {
+    pub(super) fn new(epoch: u64) -> Self {
+        Writing {
+            epoch,
+            index: Index::default(),
+            gathered: Vec::new(),
+            kept: Vec::new(),
+            in_flight: 0,
+            failure: None,
+            is_closed: false,
+        }
+    }
+
+    /// Takes pages; returns what fills writes.
+    ///
+    /// # Errors
+    /// With nothing taken: `OutOfSpace`, `OutOfRange`, that of an earlier write.
+    pub(super) fn take(
+        &mut self,
+        pages: Vec<(PageNo, P)>,
+        limits: &Limits,
+    ) -> Result<Vec<Batch<P>>> {
+        self.check_room(pages.len() as u64, 0, limits)?;
+        let last = pages.iter().map(|(page, _)| *page).max();
+        last.map_or(Ok(()), |page| check_range(PageRange::new(page, 1), limits))?;
+        let mut batches = Vec::new();
+        for (page, content) in pages {
+            let slot = self.index.entries.len() as u32;
+            self.index.entries.push(Entry { page, slot, checksum: content.checksum() });
+            if self.kept.len() < limits.memory_pages_max as usize {
+                self.kept.push(content.clone());
+            }
+            self.gathered.push(content);
+            if self.gathered.len() == CONTENTS_PER_WRITE {
+                batches.extend(self.take_gathered());
+            }
+        }
+        Ok(batches)
+    }
+
+    /// Takes a range of zeros.
+    ///
+    /// # Errors
+    /// As of [`take`](Self::take).
+    pub(super) fn take_zeros(&mut self, range: PageRange, limits: &Limits) -> Result<()> {
+        self.check_room(0, 1, limits)?;
+        check_range(range, limits)?;
+        match self.index.zeros.last_mut() {
+            _ if range.pages == 0 => {}
+            Some(last) if last.end() == range.first => last.pages += range.pages,
+            _ => self.index.zeros.push(range),
+        }
+        Ok(())
+    }
+
+    /// Takes no more from now on; returns what was not written yet.
+    pub(super) fn close(&mut self) -> Result<Option<Batch<P>>> {
+        self.check_failure()?;
+        assert!(!self.is_closed, "epoch {} is committed twice", self.epoch);
+        self.is_closed = true;
+        Ok(self.take_gathered())
+    }
+
+    /// The index, sorted; all contents are written.
+    ///
+    /// # Errors
+    /// `InvalidInput` where a page comes twice; that of a write.
+    pub(super) fn finish(&mut self) -> Result<(Index, Vec<P>)> {
+        self.check_failure()?;
+        let mut index = std::mem::take(&mut self.index);
+        index.sort()?;
+        Ok((index, std::mem::take(&mut self.kept)))
+    }
+
+    fn take_gathered(&mut self) -> Option<Batch<P>> {
+        let pages = std::mem::take(&mut self.gathered);
+        let first_slot = (self.index.entries.len() - pages.len()) as u32;
+        (!pages.is_empty()).then_some(Batch { first_slot, pages })
+    }
+
+    fn check_failure(&self) -> Result<()> {
+        let epoch = self.epoch;
+        match &self.failure {
+            None => Ok(()),
+            Some(failure) => Err(failure.clone().wrap(format!("epoch {epoch} has failed before"))),
+        }
+    }
+
+    fn check_room(&self, contents: u64, zero_ranges: u64, limits: &Limits) -> Result<()> {
+        self.check_failure()?;
+        assert!(!self.is_closed, "epoch {} is closed", self.epoch);
+        let held = self.index.entries.len() as u64;
+        let entries = self.index.len() + contents + zero_ranges;
+        let needed = held + contents + pages_for(entries);
+        if needed <= limits.room_pages {
+            return Ok(());
+        }
+        let context = format!(
+            "epoch {}, of {held} pages, would take {needed} of the journal's {} pages",
+            self.epoch, limits.room_pages
+        );
+        Err(Error::new(ErrorKind::OutOfSpace, context))
+    }
+}
+
+fn check_range(range: PageRange, limits: &Limits) -> Result<()> {
+    let pages = limits.home_pages;
+    if range.first.0.checked_add(range.pages).is_some_and(|end| end <= pages) {
+        return Ok(());
+    }
+    let context = format!("pages {range} reach past the end of the home ({pages} pages)");
+    Err(Error::new(ErrorKind::OutOfRange, context))
+}

@@ -1,0 +1,36 @@
+//! The middle tier: flash as a cache over a slower home.
+//!
+//! ```text
+//! tiered       Tiered: the device, put together from a flash device, a home, and a journal beside it
+//!   reads        from flash or home; what was read from home comes in
+//!   writes       to flash, when there is room for more dirty pages, and when home has what it needs of a page
+//!   options, statistics
+//! destage/     pages go home in the background: in epochs, or the fullest tracks first
+//!   pace         how fast hosts may write meanwhile
+//!   dirty        what home does not have as it is, and what of that is on its way
+//! home_reads   reads from home in flight: what changes meanwhile
+//! image        Image: the home, a plain image in a file or on a block device
+//! journal/     Journal: what is about to be written home, so that the home is always consistent
+//! page_set     PageSet: sorted page numbers, dense or sparse, such as what is dirty
+//! fault_points protections that a test can switch off
+//! ```
+mod destage;
+mod dirty;
+pub mod fault_points;
+mod home_reads;
+pub mod image;
+pub mod journal;
+mod options;
+mod pace;
+pub mod page_set;
+mod reads;
+mod statistics;
+mod tiered;
+mod writes;
+
+pub use image::Image;
+pub use journal::Journal;
+pub use options::{Destage, TieredOptions};
+pub use page_set::PageSet;
+pub use statistics::TieredStatistics;
+pub use tiered::{OpenJournal, Tiered, TieredParts};

@@ -1,0 +1,87 @@
+//! How fast hosts may write while pages go home: smoothly down to the rate at which they do.
+use std::cell::Cell;
+
+use crate::options::TieredOptions;
+
+/// Share of the newest measurement in the rate.
+const NEWEST: f64 = 0.3;
+
+/// Gives writers their turns.
+pub(crate) struct Pace {
+    soft_pages: u64,
+    hard_pages: u64,
+    /// How long it takes to bring a page home, in nanoseconds; 0 where it is not known yet.
+    page_ns: Cell<f64>,
+    /// When the next writer has its turn.
+    next_ns: Cell<u64>,
+}
+
+impl Pace {
+    /// Nothing is known of the home.
+    pub fn new(options: &TieredOptions) -> Self {
+        Pace {
+            soft_pages: options.dirty_soft_pages,
+            hard_pages: options.dirty_hard_pages,
+            page_ns: Cell::new(0.0),
+            next_ns: Cell::new(0),
+        }
+    }
+
+    /// Notes that it took `ns` to bring `pages` home.
+    pub fn measured(&self, pages: u64, ns: u64) {
+        if pages == 0 {
+            return;
+        }
+        let page_ns = ns as f64 / pages as f64;
+        let before = self.page_ns.get();
+        let is_first = before == 0.0;
+        self.page_ns.set(if is_first { page_ns } else { before + NEWEST * (page_ns - before) });
+    }
+
+    /// When a write of `pages` that comes at `now_ns` may go on, where `dirty` pages are dirty. Between the
+    /// limits the rate falls with the square of how far they are filled: where seven tenths are, hosts
+    /// write as fast as pages go home, so that the level stays there.
+    pub fn turn_ns(&self, now_ns: u64, dirty: u64, pages: u64) -> u64 {
+        if dirty <= self.soft_pages {
+            return now_ns;
+        }
+        let filled = (dirty - self.soft_pages) as f64 / (self.hard_pages - self.soft_pages) as f64;
+        let takes_ns = pages as f64 * self.page_ns.get() * 2.0 * filled * filled;
+        let turn_ns = self.next_ns.get().max(now_ns);
+        self.next_ns.set(turn_ns + takes_ns as u64);
+        turn_ns
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::options::Destage;
+
+    #[test]
+    fn writers_become_as_slow_as_the_home_and_no_slower_than_need_be() {
+        let pace = Pace::new(&TieredOptions::new(Destage::Dense, 1000));
+        assert_eq!(pace.turn_ns(7, 900, 1), 7, "nothing is known yet");
+        pace.measured(10, 10_000);
+        let rate = |dirty| {
+            let pace = Pace::new(&TieredOptions::new(Destage::Dense, 1000));
+            pace.measured(10, 10_000);
+            (0..99).for_each(|_| _ = pace.turn_ns(0, dirty, 1));
+            pace.turn_ns(0, dirty, 1) / 99
+        };
+        assert_eq!(rate(500), 0);
+        assert!(rate(600) < 100, "{}", rate(600));
+        assert!((950..1000).contains(&rate(853)), "{}", rate(853));
+        assert_eq!(rate(1000), 2000);
+    }
+
+    #[test]
+    fn a_turn_that_nobody_took_is_not_saved_up() {
+        let pace = Pace::new(&TieredOptions::new(Destage::Dense, 1000));
+        pace.measured(1, 1000);
+        assert_eq!(pace.turn_ns(0, 1000, 1), 0);
+        assert_eq!(pace.turn_ns(0, 1000, 1), 2000);
+        assert_eq!(pace.turn_ns(100_000, 1000, 1), 100_000);
+        assert_eq!(pace.turn_ns(100_000, 1000, 1), 102_000);
+    }
+}

@@ -1,0 +1,150 @@
+//! Reads: what is here from the flash, the rest from home.
+use tantalum_base::{Error, ErrorKind, PageDevice, PageNo, PageRange, Payload, Result};
+use tantalum_media::{BlockStore, ZoneMedia};
+use tantalum_runtime::Runtime;
+use tantalum_runtime::life_cycle::is_damage;
+
+use crate::fault_points::Fault;
+use crate::tiered::Tiered;
+
+/// Pages that come in with one append.
+const ADMITTED_AT_ONCE: usize = 64;
+
+impl<R, M, H, J> Tiered<R, M, H, J>
+where
+    R: Runtime,
+    M: ZoneMedia,
+    H: PageDevice<Page = M::Page>,
+    J: BlockStore,
+{
+    /// Reads pages from `first` on into `out`, all as of one moment.
+    pub(crate) async fn read_pages(&self, first: PageNo, out: &mut [M::Page]) -> Result<()> {
+        self.count(|counts| counts.pages_read += out.len() as u64);
+        loop {
+            match self.try_read(first, out).await {
+                Ok(true) => return Ok(()),
+                Ok(false) => {}
+                // It was let go while it was read.
+                Err(error) if error.kind() == ErrorKind::Unmapped => {}
+                Err(error) if is_damage(error.kind()) => {
+                    self.let_damaged_go(first, out, error).await?
+                }
+                Err(error) => return Err(error),
+            }
+        }
+    }
+
+    /// Reads the pages; false where one of them changed while it was read from home.
+    async fn try_read(&self, first: PageNo, out: &mut [M::Page]) -> Result<bool> {
+        let range = PageRange::new(first, out.len() as u64);
+        let at_home = self.runs_at_home(range);
+        // No await until the reads below begin: all pages are as of this moment, unless one of those
+        // at home changes.
+        let reading = (!at_home.is_empty()).then(|| self.reads.begin(range));
+        let is_at_home = |page: PageNo| at_home.iter().any(|run| run.contains(page));
+        match at_home.as_slice() {
+            [] => self.drive.read(first, out, None).await?,
+            [all] if all.pages == range.pages => {}
+            _ => {
+                let here = range.iter().zip(0..).filter(|(page, _)| !is_at_home(*page));
+                self.drive.read_scattered(here, out).await?;
+            }
+        }
+        self.drive.ftl().used(range.iter().filter(|page| !is_at_home(*page)));
+        for run in &at_home {
+            let from = (run.first.0 - first.0) as usize;
+            let read = self.home.read(run.first, &mut out[from..from + run.pages as usize], None);
+            read.await.inspect_err(|error| self.home_failed(error))?;
+        }
+        let Some(reading) = reading else { return Ok(true) };
+        if reading.has_changed() {
+            return Ok(false);
+        }
+        self.count(|counts| {
+            counts.home_reads += at_home.len() as u64;
+            counts.home_pages_read += at_home.iter().map(|run| run.pages).sum::<u64>();
+        });
+        if self.options.admit_reads {
+            self.let_in(&at_home, first, out);
+        }
+        Ok(true)
+    }
+
+    /// The runs of pages of `range` that are at home alone.
+    fn runs_at_home(&self, range: PageRange) -> Vec<PageRange> {
+        let mut runs: Vec<PageRange> = Vec::new();
+        for page in range.iter().filter(|page| !self.drive.holds(*page)) {
+            match runs.last_mut() {
+                Some(run) if run.end() == page => run.pages += 1,
+                _ => runs.push(PageRange::new(page, 1)),
+            }
+        }
+        runs
+    }
+
+    /// Lets go what the flash cannot read and home has; fails with `error` where home has something older.
+    async fn let_damaged_go(&self, first: PageNo, out: &[M::Page], error: Error) -> Result<()> {
+        let mut gone = 0;
+        for page in PageRange::new(first, out.len() as u64).iter() {
+            if !self.drive.holds(page) {
+                continue;
+            }
+            let mut content = [M::Page::zero()];
+            match self.drive.read(page, &mut content, None).await {
+                Err(error) if is_damage(error.kind()) && self.drive.ftl().let_go(page) => gone += 1,
+                _ => {}
+            }
+        }
+        self.count(|counts| counts.pages_read_again_from_home += gone);
+        if gone > 0 { Ok(()) } else { Err(error) }
+    }
+
+    /// Lets pages that were read from home wait to come in, while there is room for them.
+    fn let_in(&self, runs: &[PageRange], first: PageNo, out: &[M::Page]) {
+        if self.drive.ftl().dirty_pages() > self.options.dirty_soft_pages {
+            return;
+        }
+        let pages = runs.iter().flat_map(|run| run.iter());
+        let mut any = false;
+        for page in pages {
+            any |= self.reads.wait(page, out[(page.0 - first.0) as usize].clone());
+        }
+        if any {
+            self.admissions.wake_all();
+        }
+    }
+
+    /// Takes in what waits, until the flash fails.
+    pub(crate) async fn run_admission(&self) -> Result<()> {
+        loop {
+            let due = || {
+                let failed = self.drive.check_failed().is_err();
+                (failed || self.reads.any_waits()).then_some(())
+            };
+            self.admissions.until(due).await;
+            self.drive.check_failed()?;
+            let entries = self.reads.take(ADMITTED_AT_ONCE);
+            let numbers: Vec<(PageNo, u64)> =
+                entries.iter().map(|(page, number, _)| (*page, *number)).collect();
+            let mut pages: Vec<_> =
+                entries.into_iter().map(|(page, _, content)| (page, content)).collect();
+            let is_wanted = |page: PageNo| {
+                let number = numbers.iter().find(|(at, _)| *at == page).map(|(_, number)| *number);
+                if Fault::StalePagesTakenIn.is_planted() {
+                    return true;
+                }
+                number.is_some_and(|number| self.reads.is_wanted(page, number))
+                    && !self.trimming.get().is_some_and(|range| range.contains(page))
+                    && !self.dirty.borrow().contains(page)
+                    && !self.drive.holds(page)
+            };
+            let taken = self.drive.ftl().take_in(&mut pages, is_wanted).await;
+            numbers.iter().for_each(|(page, number)| self.reads.done(*page, *number));
+            match taken {
+                // There is no room for them: they are at home.
+                Err(error) if error.kind() == ErrorKind::OutOfSpace => {}
+                taken => _ = taken?,
+            }
+        }
+    }
+}

@@ -1,0 +1,274 @@
+//! The device: flash as a cache over a slower home.
+use std::cell::{Cell, RefCell};
+use std::rc::Rc;
+use tantalum_base::{Error, ErrorKind, Limits, PageDevice, PageNo, PageRange, Result, TxId};
+use tantalum_ftl::CommandTasks;
+use tantalum_media::{BlockStore, ZoneMedia};
+use tantalum_runtime::metrics::Readings;
+use tantalum_runtime::sync::{Semaphore, WaitQueue};
+use tantalum_runtime::{DeviceCounters, Finding, LifeCycle, Runtime};
+use tantalum_ssd::Drive;
+
+use crate::destage::Destager;
+use crate::dirty::DirtyPages;
+use crate::home_reads::HomeReads;
+use crate::journal::{Closed, Journal};
+use crate::options::{Destage, TieredOptions};
+use crate::pace::Pace;
+use crate::statistics::TieredStatistics;
+use crate::writes::Pages;
+
+/// A journal, and the epoch that was committed in it when it was opened.
+pub type OpenJournal<J, P> = (Journal<J, P>, Option<Closed>);
+
+/// What a cache is made of.
+pub struct TieredParts<R, M: ZoneMedia, H, J> {
+    /// The executor.
+    pub runtime: R,
+    /// The flash, whose FTL is a cache of as many pages as the home has.
+    pub drive: Rc<Drive<M>>,
+    /// The home.
+    pub home: Rc<H>,
+    /// The journal beside the home, for [`Destage::Ordered`], and the epoch that is committed in it.
+    pub journal: Option<OpenJournal<J, M::Page>>,
+    /// Milliseconds since 1970.
+    pub unix_ms: Box<dyn Fn() -> u64>,
+    /// The settings.
+    pub options: TieredOptions,
+}
+
+/// A cache on flash over a home.
+pub struct Tiered<R: Runtime, M: ZoneMedia, H, J> {
+    pub(crate) runtime: R,
+    pub(crate) drive: Rc<Drive<M>>,
+    pub(crate) home: Rc<H>,
+    pub(crate) journal: Option<Journal<J, M::Page>>,
+    pub(crate) unix_ms: Box<dyn Fn() -> u64>,
+    pub(crate) options: TieredOptions,
+    limits: Limits,
+    pub(crate) dirty: RefCell<DirtyPages>,
+    pub(crate) reads: HomeReads<M::Page>,
+    pub(crate) commands: CommandTasks<Self>,
+    pub(crate) destager: Destager,
+    pub(crate) pace: Pace,
+    /// Taken by trims, one at a time, and by the journal while it is filled.
+    pub(crate) trim_turn: Semaphore,
+    /// The trim that has its place in the log and is not in force yet: what is read there is from before it.
+    pub(crate) trimming: Cell<Option<PageRange>>,
+    /// A page may change that might not before, or there is room for more dirty pages.
+    pub(crate) may_change: WaitQueue,
+    /// Pages wait to come in.
+    pub(crate) admissions: WaitQueue,
+    pub(crate) counts: RefCell<TieredStatistics>,
+    started: Cell<bool>,
+}
+
+impl<R, M, H, J> Tiered<R, M, H, J>
+where
+    R: Runtime,
+    M: ZoneMedia,
+    H: PageDevice<Page = M::Page>,
+    J: BlockStore,
+{
+    /// Puts the cache together. Which pages are dirty is found out from the flash.
+    ///
+    /// # Errors
+    /// `InvalidInput` where the parts do not fit together.
+    pub fn new(parts: TieredParts<R, M, H, J>) -> Result<Rc<Self>> {
+        let TieredParts { runtime, drive, home, journal, unix_ms, options } = parts;
+        let Some(cache) = drive.ftl().options().cache else {
+            return Err(invalid("the flash was not made to be a cache"));
+        };
+        let limits = Limits { share_pairs_max: 0, ..drive.limits().clone() };
+        options.check(limits.transaction_pages_max.max(limits.atomic_write_pages_max))?;
+        if home.limits().pages < limits.pages {
+            return Err(invalid("the home is smaller than what it should hold"));
+        }
+        if options.dirty_hard_pages + u64::from(drive.options().cache_pages) > cache.dirty_pages_max
+        {
+            return Err(invalid("more pages may become dirty than the flash can keep"));
+        }
+        let (journal, committed) = journal.unzip();
+        let last = journal.as_ref().and_then(Journal::last_committed);
+        let room = journal.as_ref().map(Journal::pages_max);
+        let needed = options.dirty_hard_pages + u64::from(drive.options().cache_pages);
+        if options.destage == Destage::Ordered && room.is_none_or(|room| room < needed) {
+            return Err(invalid("the journal beside the home has no room for all dirty pages"));
+        }
+        let mut dirty = DirtyPages::default();
+        let mut next = PageNo(0);
+        while let Some(page) = drive.ftl().next_dirty(next) {
+            dirty.changed(page);
+            next = PageNo(page.0 + 1);
+        }
+        Ok(Rc::new(Tiered {
+            runtime,
+            home,
+            journal,
+            unix_ms,
+            limits,
+            reads: HomeReads::new(options.admission_queue_pages),
+            destager: Destager::new(committed.flatten(), last),
+            pace: Pace::new(&options),
+            options,
+            drive,
+            dirty: RefCell::new(dirty),
+            commands: CommandTasks::new(),
+            trim_turn: Semaphore::new("the turn of trims", 1),
+            trimming: Cell::new(None),
+            may_change: WaitQueue::new("pages to go home"),
+            admissions: WaitQueue::new("pages to come in"),
+            counts: RefCell::default(),
+            started: Cell::new(false),
+        }))
+    }
+
+    /// The flash.
+    pub fn drive(&self) -> &Rc<Drive<M>> {
+        &self.drive
+    }
+
+    /// The home.
+    pub fn home(&self) -> &Rc<H> {
+        &self.home
+    }
+
+    /// The settings.
+    pub fn options(&self) -> &TieredOptions {
+        &self.options
+    }
+
+    pub(crate) fn count(&self, change: impl FnOnce(&mut TieredStatistics)) {
+        change(&mut self.counts.borrow_mut());
+    }
+
+    /// What happened since it was opened, and what is dirty now.
+    pub fn statistics(&self) -> TieredStatistics {
+        TieredStatistics {
+            dirty_pages: self.drive.ftl().dirty_pages(),
+            dirty_or_trimmed_pages: self.dirty.borrow().len(),
+            epoch: self.destager.epoch(),
+            ..self.counts.borrow().clone()
+        }
+    }
+
+    /// Writes home all that is dirty now, and makes it durable there.
+    ///
+    /// # Errors
+    /// The home's, where it does not get better; `Latched` where the flash failed.
+    pub async fn write_home(&self) -> Result<()> {
+        self.commands.run("write home", |tiered| async move { tiered.destage_all().await }).await
+    }
+}
+
+pub(crate) fn invalid(problem: &str) -> Error {
+    Error::new(ErrorKind::InvalidInput, problem)
+}
+
+impl<R, M, H, J> PageDevice for Tiered<R, M, H, J>
+where
+    R: Runtime,
+    M: ZoneMedia,
+    H: PageDevice<Page = M::Page>,
+    J: BlockStore,
+{
+    type Page = M::Page;
+
+    fn limits(&self) -> &Limits {
+        &self.limits
+    }
+
+    async fn read(&self, first: PageNo, out: &mut [M::Page], _tx: Option<TxId>) -> Result<()> {
+        self.limits.check_range(PageRange::new(first, out.len() as u64))?;
+        self.read_pages(first, out).await
+    }
+
+    async fn write(&self, first: PageNo, pages: &[M::Page], _tx: Option<TxId>) -> Result<()> {
+        self.limits.check_write(PageRange::new(first, pages.len() as u64))?;
+        self.put(Pages::Run(first, pages), || ()).await
+    }
+
+    async fn write_scattered(
+        &self,
+        pages: Vec<(PageNo, M::Page)>,
+        ended: impl FnOnce() + 'static,
+    ) -> Result<()> {
+        self.limits.check_scattered(&pages)?;
+        self.put(Pages::Scattered(&pages), ended).await
+    }
+
+    async fn flush(&self) -> Result<()> {
+        self.drive.flush().await
+    }
+
+    async fn trim(&self, range: PageRange) -> Result<()> {
+        self.limits.check_range(range)?;
+        self.drive.check_failed()?;
+        if range.pages == 0 {
+            return Ok(());
+        }
+        self.commands.run("trim", move |tiered| tiered.trim_range(range)).await
+    }
+}
+
+impl<R, M, H, J> LifeCycle for Tiered<R, M, H, J>
+where
+    R: Runtime,
+    M: ZoneMedia,
+    H: PageDevice<Page = M::Page>,
+    J: BlockStore,
+{
+    /// Starts the tasks of the flash, the destager, and what takes pages in; none where it is open read-only.
+    fn start(self: &Rc<Self>, runtime: &impl Runtime) {
+        if self.started.replace(true) || self.drive.is_read_only() {
+            return;
+        }
+        self.drive.start(runtime);
+        self.commands.start(self, runtime);
+        let tiered = Rc::clone(self);
+        drop(runtime.spawn("destager", async move { tiered.run_destager().await }));
+        if self.options.admit_reads {
+            let tiered = Rc::clone(self);
+            drop(runtime.spawn("admission", async move { tiered.run_admission().await }));
+        }
+    }
+
+    /// Leaves what is dirty in the flash: the next opening finds it there.
+    async fn close(&self) -> Result<()> {
+        if !self.drive.is_read_only() && self.started.get() {
+            self.rest_destager().await;
+        }
+        self.drive.close().await
+    }
+
+    async fn check(&self, progress: impl FnMut(u64, u64)) -> Result<Vec<Finding>> {
+        self.drive.check(progress).await
+    }
+
+    fn counters(&self) -> DeviceCounters {
+        let home = self.counts.borrow();
+        let drive = self.drive.counters();
+        DeviceCounters {
+            pages_read: home.pages_read,
+            read_hits: home.pages_read - home.home_pages_read,
+            disk_reads: home.home_reads,
+            disk_writes: home.home_writes,
+            ..drive
+        }
+    }
+
+    fn metrics(&self, out: &mut Readings) {
+        self.drive.metrics(out);
+        self.statistics().tell(out);
+    }
+
+    fn validate(&self) {
+        self.drive.validate();
+        let dirty = self.dirty.borrow();
+        let mut next = PageNo(0);
+        while let Some(page) = self.drive.ftl().next_dirty(next) {
+            assert!(dirty.contains(page), "{page:?} is dirty and would never go home");
+            next = PageNo(page.0 + 1);
+        }
+    }
+}

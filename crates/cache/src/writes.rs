@@ -1,0 +1,180 @@
+//! Writes and trims: they go to the flash, when home is far enough.
+use std::rc::Rc;
+use tantalum_base::{PageDevice, PageNo, PageRange, Payload, Result};
+use tantalum_media::{BlockStore, ZoneMedia};
+use tantalum_runtime::Runtime;
+
+use crate::fault_points::Fault;
+use crate::tiered::Tiered;
+
+/// Pages of one write.
+pub(crate) enum Pages<'a, P> {
+    /// From this page on.
+    Run(PageNo, &'a [P]),
+    /// Anywhere.
+    Scattered(&'a [(PageNo, P)]),
+}
+
+impl<P> Clone for Pages<'_, P> {
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+
+impl<P> Copy for Pages<'_, P> {}
+
+impl<'a, P: Payload> Pages<'a, P> {
+    fn len(self) -> usize {
+        match self {
+            Pages::Run(_, pages) => pages.len(),
+            Pages::Scattered(pages) => pages.len(),
+        }
+    }
+
+    fn number(self, at: usize) -> PageNo {
+        match self {
+            Pages::Run(first, _) => PageNo(first.0 + at as u64),
+            Pages::Scattered(pages) => pages[at].0,
+        }
+    }
+
+    fn numbers(self) -> impl Iterator<Item = PageNo> + Clone + 'a {
+        (0..self.len()).map(move |at| self.number(at))
+    }
+
+    fn contents(self) -> impl Iterator<Item = (PageNo, P)> + 'a {
+        (0..self.len()).map(move |at| match self {
+            Pages::Run(_, pages) => (self.number(at), pages[at].clone()),
+            Pages::Scattered(pages) => pages[at].clone(),
+        })
+    }
+
+    /// The smallest range that has them all.
+    fn range(self) -> PageRange {
+        let (first, last) = (self.numbers().min(), self.numbers().max());
+        let (first, last) = (first.unwrap_or(PageNo(0)), last.unwrap_or(PageNo(0)));
+        PageRange::new(first, last.0 - first.0 + 1)
+    }
+}
+
+impl<R, M, H, J> Tiered<R, M, H, J>
+where
+    R: Runtime,
+    M: ZoneMedia,
+    H: PageDevice<Page = M::Page>,
+    J: BlockStore,
+{
+    /// Writes `pages`, all or nothing. `accepted` is called in the step in which they become visible.
+    pub(crate) async fn put(
+        &self,
+        pages: Pages<'_, M::Page>,
+        accepted: impl FnOnce(),
+    ) -> Result<()> {
+        let mut accepted = Some(accepted);
+        if pages.len() == 0 {
+            return self.drive.check_failed();
+        }
+        let range = pages.range();
+        loop {
+            self.drive.check_failed()?;
+            self.wait_for_room(pages.len() as u64).await?;
+            self.preserve(pages.numbers()).await?;
+            let accept = || {
+                if !self.has_room(pages.len() as u64) || !self.may_change(pages.numbers()) {
+                    return None;
+                }
+                self.changes(pages.numbers());
+                if let Some(accepted) = accepted.take() {
+                    accepted();
+                }
+                Some(pages.contents())
+            };
+            if self.drive.write_if(range, pages.len() as u32, accept).await? {
+                self.count(|counts| counts.pages_written += pages.len() as u64);
+                return Ok(());
+            }
+        }
+    }
+
+    /// Trims `range`, which lies on the device.
+    pub(crate) async fn trim_range(self: Rc<Self>, range: PageRange) -> Result<()> {
+        // An epoch that is being closed and written down has all of a trim or nothing of it.
+        let _turn = self.trim_turn.acquire(1).await;
+        self.trimming.set(Some(range));
+        let tiered = Rc::clone(&self);
+        let in_force = move || {
+            tiered.trimming.set(None);
+            tiered.dirty.borrow_mut().changed_range(range);
+            tiered.reads.changed(range);
+            tiered.destager.has_work();
+        };
+        let trimmed = self.drive.trim_then(range, in_force).await;
+        self.trimming.set(None);
+        trimmed
+    }
+
+    /// Notes that the pages change in this step.
+    fn changes(&self, pages: impl Iterator<Item = PageNo>) {
+        let dirty = &mut *self.dirty.borrow_mut();
+        for page in pages {
+            dirty.changed(page);
+            self.reads.changed(PageRange::new(page, 1));
+        }
+        self.destager.has_work();
+    }
+
+    fn may_change(&self, mut pages: impl Iterator<Item = PageNo>) -> bool {
+        let dirty = self.dirty.borrow();
+        Fault::PagesNotPreserved.is_planted()
+            || dirty.all_may_change()
+            || pages.all(|page| dirty.may_change(page))
+    }
+
+    fn has_room(&self, pages: u64) -> bool {
+        self.drive.ftl().dirty_pages() + pages <= self.options.dirty_hard_pages
+    }
+
+    /// Waits until `pages` more pages may be dirty, and for the writer's turn where many are.
+    async fn wait_for_room(&self, pages: u64) -> Result<()> {
+        let dirty = self.drive.ftl().dirty_pages();
+        if dirty + pages <= self.options.dirty_soft_pages {
+            return Ok(());
+        }
+        self.destager.is_urgent();
+        let now_ns = self.runtime.now_ns();
+        let turn_ns = self.pace.turn_ns(now_ns, dirty, pages);
+        if turn_ns > now_ns {
+            self.runtime.sleep_until(turn_ns).await;
+        }
+        let room = || {
+            let failed = self.drive.check_failed().err();
+            failed.map(Err).or_else(|| self.has_room(pages).then_some(Ok(())))
+        };
+        let waited = self.may_change.until(room).await;
+        let until_ns = self.runtime.now_ns();
+        self.count(|counts| counts.throttled_ns += until_ns - now_ns);
+        waited
+    }
+
+    /// Brings what the present epoch needs of these pages to the journal, before they change.
+    async fn preserve(&self, pages: impl Iterator<Item = PageNo> + Clone) -> Result<()> {
+        while !self.may_change(pages.clone()) {
+            let pending: Vec<PageNo> = {
+                let dirty = self.dirty.borrow();
+                pages.clone().filter(|page| dirty.pending.contains(*page)).collect()
+            };
+            if pending.is_empty() {
+                let moved = || self.may_change(pages.clone()).then_some(());
+                self.may_change.until(moved).await;
+                continue;
+            }
+            self.count(|counts| counts.journal_pages_preserved += pending.len() as u64);
+            let preserve = |tiered: Rc<Self>| async move {
+                tiered.write_to_journal(pending).await;
+                Ok(())
+            };
+            self.commands.run("preserve", preserve).await?;
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,123 @@
+//! What was written, when, and what may be read therefore.
+use std::collections::BTreeMap;
+use tantalum_base::{PAGE_BYTES, PageBuf};
+
+/// One change of a client: what its pages hold after it, by the number of the write that they have it from (0: zeros).
+#[derive(Clone, Debug)]
+pub struct Change {
+    pub pages: BTreeMap<u64, u64>,
+    /// Moments at which it was issued, and acknowledged.
+    pub issued: u64,
+    pub acknowledged: Option<u64>,
+}
+
+/// The changes of each client, which has pages of its own and one change in flight at a time.
+#[derive(Clone, Debug, Default)]
+pub struct History {
+    pub clients: Vec<Vec<Change>>,
+    pub clock: u64,
+    pub writes: u64,
+}
+
+/// A page's content after write `count`.
+pub fn content(page: u64, count: u64) -> PageBuf {
+    let mut bytes = [0; PAGE_BYTES];
+    if count > 0 {
+        bytes.fill(count as u8);
+        bytes[..8].copy_from_slice(&(page + 1).to_le_bytes());
+        bytes[8..16].copy_from_slice(&count.to_le_bytes());
+    }
+    PageBuf::copy_from(&bytes)
+}
+
+/// Which write a page has its content from; `None` where it is that of no write of this page.
+pub fn count_of(page: u64, bytes: &[u8]) -> Option<u64> {
+    if bytes.iter().all(|byte| *byte == 0) {
+        return Some(0);
+    }
+    let count = u64::from_le_bytes(bytes[8..16].try_into().unwrap());
+    (*bytes == content(page, count)[..]).then_some(count)
+}
+
+impl History {
+    pub fn tick(&mut self) -> u64 {
+        self.clock += 1;
+        self.clock
+    }
+
+    /// What each page of `client` holds after its first `changes` changes.
+    fn state(&self, client: usize, changes: usize) -> BTreeMap<u64, u64> {
+        let mut state = BTreeMap::new();
+        for change in &self.clients[client][..changes] {
+            state.extend(change.pages.iter().map(|(page, count)| (*page, *count)));
+        }
+        state
+    }
+
+    /// How many of its changes each client sees at the most in `image`, which says for each page which write it is
+    /// from: a prefix of each client's, and of all of them.
+    pub fn prefix(&self, image: impl Fn(u64) -> Option<u64>) -> Result<Vec<usize>, String> {
+        let (mut most, mut least) = (Vec::new(), Vec::new());
+        for (client, changes) in self.clients.iter().enumerate() {
+            let pages = self.state(client, changes.len());
+            let fits = |changes: &usize| {
+                let state = self.state(client, *changes);
+                pages.keys().all(|page| image(*page) == Some(state.get(page).copied().unwrap_or(0)))
+            };
+            let fitting: Vec<usize> = (0..=changes.len()).filter(fits).collect();
+            let (Some(first), Some(last)) = (fitting.first(), fitting.last()) else {
+                let found: Vec<_> = pages
+                    .iter()
+                    .filter(|(page, count)| image(**page) != Some(**count))
+                    .map(|(page, count)| format!("{page}: {:?}, last {count}", image(*page)))
+                    .collect();
+                return Err(format!("client {client} sees no prefix of its changes: {found:?}"));
+            };
+            least.push(*first);
+            most.push(*last);
+        }
+        self.is_closed(&least, &most)?;
+        Ok(most)
+    }
+
+    /// Nothing that is seen was issued after something was acknowledged that is not. A change that changed
+    /// nothing, such as a trim of zeros, may be seen or not.
+    fn is_closed(&self, least: &[usize], most: &[usize]) -> Result<(), String> {
+        for (client, count) in most.iter().enumerate() {
+            let Some(missing) = self.clients[client].get(*count) else { continue };
+            let Some(acknowledged) = missing.acknowledged else { continue };
+            for (other, count) in least.iter().enumerate() {
+                let last = count.checked_sub(1).map(|last| &self.clients[other][last]);
+                if last.is_some_and(|last| last.issued > acknowledged) {
+                    return Err(format!(
+                        "client {other} sees a change that was issued after client {client}'s was \
+                         acknowledged, which is missing"
+                    ));
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Drops what is not seen: it never happened.
+    pub fn settle(&mut self, seen: &[usize]) {
+        for (changes, count) in self.clients.iter_mut().zip(seen) {
+            changes.truncate(*count);
+            let now = self.clock;
+            changes.iter_mut().for_each(|change| _ = change.acknowledged.get_or_insert(now));
+        }
+    }
+
+    /// Changes of each client that are acknowledged.
+    pub fn acknowledged(&self) -> Vec<usize> {
+        let acknowledged =
+            |changes: &Vec<Change>| changes.iter().filter(|it| it.acknowledged.is_some()).count();
+        self.clients.iter().map(acknowledged).collect()
+    }
+
+    /// The write that `page` of `client` has its content from.
+    pub fn last(&self, client: usize, page: u64) -> u64 {
+        let changes = self.clients[client].iter().rev();
+        changes.filter_map(|change| change.pages.get(&page)).next().copied().unwrap_or(0)
+    }
+}

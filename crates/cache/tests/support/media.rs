@@ -1,0 +1,192 @@
+//! Flash, home and journal, under one power supply.
+use std::rc::Rc;
+use tantalum_base::{PAGE_BYTES, PageBuf, Result, Rng};
+use tantalum_cache::journal::{Journal, Pair};
+use tantalum_cache::{Destage, Image, Tiered, TieredOptions, TieredParts};
+use tantalum_ftl::{CacheOptions, Ftl, FtlOptions, kept_pages_max};
+use tantalum_media::block_store::{CrashOptions, CrashStore, CutStyle, MemoryStore};
+use tantalum_media::{CutPlan, FileZones, ZoneMedia};
+use tantalum_models::rig::{FileRig, Rig};
+use tantalum_runtime::{LifeCycle, Runtime, Virtual};
+use tantalum_ssd::{CacheKind, Drive, SsdOptions};
+
+pub const VOLUME_ID: u128 = 77;
+/// Pages of the write cache in front of the flash.
+const CACHE_PAGES: u32 = 16;
+
+pub type Store = CrashStore<MemoryStore, Virtual>;
+pub type Device = Tiered<Virtual, FileZones<Store>, Image<Store>, Store>;
+
+/// Where the power goes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum At {
+    Flash,
+    Home,
+    Journal,
+}
+
+/// What is left when the power is gone, and what is on while it is there.
+pub struct Media {
+    pub flash: FileRig,
+    pub home: MemoryStore,
+    pub journal: MemoryStore,
+    powered: Option<(Store, Store)>,
+    pub pages: u64,
+    pub destage: Destage,
+    rng: Rng,
+    seed: u64,
+}
+
+impl Media {
+    pub fn new(seed: u64, pages: u64, destage: Destage) -> Media {
+        Media {
+            flash: FileRig::new(seed),
+            home: MemoryStore::new(pages * PAGE_BYTES as u64),
+            journal: MemoryStore::new((1 << 20) + 600 * PAGE_BYTES as u64),
+            powered: None,
+            pages,
+            destage,
+            rng: Rng::split(seed, "power"),
+            seed,
+        }
+    }
+
+    pub fn pair(&self) -> Pair {
+        Pair { volume_id: VOLUME_ID, pages: self.pages }
+    }
+
+    /// Switches the power on.
+    pub fn power_on(&mut self, runtime: &Virtual) -> (FileZones<Store>, Store, Store) {
+        // As fast as flash, slower, or faster: then home knows of an epoch soonest.
+        let percent = [100, 100, 400, 2000, 2][(self.seed / 3 % 5) as usize];
+        let time = |least: u64, most: u64| (least.min(most * percent / 200), most * percent / 100);
+        let slow = CrashOptions {
+            seed: self.seed,
+            read_ns: time(20_000, 100_000),
+            write_ns: time(20_000, 150_000),
+            sync_ns: time(50_000, 200_000),
+        };
+        let home = CrashStore::new(runtime.clone(), self.home.clone(), slow);
+        let journal = CrashStore::new(runtime.clone(), self.journal.clone(), slow);
+        self.powered = Some((home.clone(), journal.clone()));
+        (self.flash.open(runtime), home, journal)
+    }
+
+    pub fn plan(&mut self, at: At, plan: CutPlan) {
+        let (home, journal) = self.powered.as_ref().unwrap();
+        match at {
+            At::Flash => self.flash.plan(plan),
+            At::Home => home.plan_cut(plan),
+            At::Journal => journal.plan_cut(plan),
+        }
+    }
+
+    /// Completes when the power is gone at home or at the journal.
+    pub fn until_cut(&self) -> impl Future<Output = ()> + 'static {
+        let (home, journal) = self.powered.clone().unwrap();
+        async move {
+            let (mut home, mut journal) =
+                (Box::pin(home.until_cut()), Box::pin(journal.until_cut()));
+            std::future::poll_fn(|context| {
+                let home = home.as_mut().poll(context);
+                if home.is_ready() { home } else { journal.as_mut().poll(context) }
+            })
+            .await
+        }
+    }
+
+    /// Whether the power went where it was planned to.
+    pub fn is_cut(&self) -> bool {
+        let (home, journal) = self.powered.as_ref().unwrap();
+        self.flash.is_cut() || home.is_cut() || journal.is_cut()
+    }
+
+    /// Switches the power off: what is not durable has a fate of its own.
+    pub fn power_off(&mut self, runtime: &Virtual) {
+        runtime.drop_tasks();
+        let (home, journal) = self.powered.take().unwrap();
+        self.flash.power_off(runtime).unwrap();
+        let mut rng = Rng::new(self.rng.next_u64());
+        runtime
+            .run(async move {
+                let style = [CutStyle::Random, CutStyle::DropAll, CutStyle::LandAll];
+                let style = style[rng.below(3) as usize];
+                home.cut(&mut rng, style).await.unwrap();
+                journal.cut(&mut rng, style).await.unwrap();
+            })
+            .unwrap();
+    }
+
+    fn ftl_options(&self, media: &FileZones<Store>) -> FtlOptions {
+        let kept = kept_pages_max(&media.geometry(), 0);
+        let cache = CacheOptions { dirty_pages_max: kept * 2 / 3, kept_pages_max: kept * 4 / 5 };
+        FtlOptions {
+            checkpoint_interval_slots: 300,
+            cache: Some(cache),
+            ..FtlOptions::new(self.pages)
+        }
+    }
+
+    /// Makes the cache.
+    pub fn format(&mut self, runtime: &Virtual) {
+        let (media, _, journal) = self.power_on(runtime);
+        let options = self.ftl_options(&media);
+        let pair = self.pair();
+        runtime
+            .run(async move {
+                Ftl::format(media, options).await.unwrap();
+                let journal: Result<Journal<Store, PageBuf>> =
+                    Journal::format(journal, pair, 64).await;
+                journal.unwrap();
+            })
+            .unwrap();
+        self.power_off(runtime);
+    }
+
+    /// Opens the cache and starts it.
+    pub fn open(
+        &self,
+        runtime: &Virtual,
+        on: (FileZones<Store>, Store, Store),
+        change: impl Fn(&mut TieredOptions) + 'static,
+    ) -> impl Future<Output = Result<Rc<Device>>> + 'static {
+        let (media, home, journal) = on;
+        let (options, pages, pair) = (self.ftl_options(&media), self.pages, self.pair());
+        let (runtime, destage) = (runtime.clone(), self.destage);
+        async move {
+            let (ftl, _) = Ftl::recover(media, options).await?;
+            let ssd = SsdOptions {
+                write_pages_max: 8,
+                transaction_pages_max: 8,
+                ..SsdOptions::new(CacheKind::WriteThrough, CACHE_PAGES)
+            };
+            let drive = Rc::new(Drive::new(ftl, ssd)?);
+            let journal = match destage {
+                Destage::Ordered => Some(Journal::open(journal, pair, 64).await?),
+                Destage::Dense => None,
+            };
+            let cache_pages = u64::from(drive.options().cache_pages);
+            let dirty_pages_max = options.cache.unwrap().dirty_pages_max - cache_pages;
+            let mut tiered = TieredOptions {
+                destage_after_ns: 3_000_000,
+                slice_pages: 24,
+                track_pages: 8,
+                admission_queue_pages: 32,
+                retry_after_ns: 1_000_000,
+                ..TieredOptions::new(destage, dirty_pages_max)
+            };
+            change(&mut tiered);
+            let clock = runtime.clone();
+            let device = Tiered::new(TieredParts {
+                runtime: runtime.clone(),
+                drive,
+                home: Rc::new(Image::new(home, pages)?),
+                journal,
+                unix_ms: Box::new(move || clock.now_ns() / 1_000_000),
+                options: tiered,
+            })?;
+            device.start(&runtime);
+            Ok(device)
+        }
+    }
+}

@@ -1,0 +1,3 @@
+pub mod history;
+pub mod lives;
+pub mod media;
