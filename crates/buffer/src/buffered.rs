@@ -6,6 +6,7 @@
 use std::rc::Rc;
 use tantalum_base::{Limits, PageDevice, PageNo, PageRange, Result, TxId};
 use tantalum_policy::Policy;
+use tantalum_runtime::metrics::Readings;
 use tantalum_runtime::{LifeCycle, forward_life_cycle};
 
 use crate::read_cache::{ReadCache, Written};
@@ -65,6 +66,13 @@ fn ranges_of(pages: impl Iterator<Item = PageNo>) -> Vec<PageRange> {
 
 impl<D: LifeCycle> LifeCycle for Buffered<D> {
     forward_life_cycle!(device);
+
+    fn metrics(&self, out: &mut Readings) {
+        if let Some(statistics) = self.statistics() {
+            statistics.tell(self.capacity_pages(), out);
+        }
+        self.device.metrics(out);
+    }
 
     fn validate(&self) {
         self.validate_cache();

@@ -1,5 +1,6 @@
 //! The counters of a pool.
 use tantalum_base::PageNo;
+use tantalum_runtime::metrics::Readings;
 
 /// Counters since the pool was made, in pages unless stated otherwise.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -64,6 +65,23 @@ impl PoolStatistics {
         } else {
             self.cluster_switches as f64 / self.request_cluster_switches as f64
         }
+    }
+}
+
+impl PoolStatistics {
+    /// Tells what a read cache of `capacity_pages` counts.
+    pub(crate) fn tell(&self, capacity_pages: u32, out: &mut Readings) {
+        out.gauge("tantalum_buffer_capacity_pages", "Pages that the buffer holds", capacity_pages);
+        let asked = "Pages read outside of transactions, and pages written";
+        out.counter("tantalum_buffer_requested_pages_total", asked, self.requests);
+        let hits = "Of those, pages that were in the buffer";
+        out.counter("tantalum_buffer_hit_pages_total", hits, self.hits);
+        let evicted = "Pages that made room for others";
+        out.counter("tantalum_buffer_evicted_pages_total", evicted, self.evictions);
+        let read = "Pages that the buffer read from the device";
+        out.counter("tantalum_buffer_read_pages_total", read, self.physical_reads);
+        let written = "Pages written through the buffer to the device";
+        out.counter("tantalum_buffer_written_pages_total", written, self.physical_writes);
     }
 }
 

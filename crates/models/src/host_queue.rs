@@ -13,6 +13,7 @@ use std::rc::Rc;
 use tantalum_base::{
     Error, ErrorKind, Limits, PAGE_BYTES, PageDevice, PageNo, PageRange, Result, TxId,
 };
+use tantalum_runtime::metrics::Readings;
 use tantalum_runtime::sync::Semaphore;
 use tantalum_runtime::{DeviceKind, LifeCycle, Opening, Runtime, forward_life_cycle};
 
@@ -136,6 +137,10 @@ impl<R: Runtime, D: PageDevice> HostQueue<R, D> {
 
 impl<R: Runtime, D: LifeCycle> LifeCycle for HostQueue<R, D> {
     forward_life_cycle!(device);
+
+    fn metrics(&self, out: &mut Readings) {
+        self.device.metrics(out);
+    }
 
     fn validate(&self) {
         self.device.validate();

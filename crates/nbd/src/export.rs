@@ -141,10 +141,12 @@ impl<D: PageDevice<Page = PageBuf>> Export<D> {
             }
             Command::Trim => {
                 counters.trims.add(1);
+                counters.bytes_trimmed.add(span.length);
                 self.trim(span.whole()).await?;
             }
             Command::WriteZeroes => {
                 counters.write_zeroes.add(1);
+                counters.bytes_zeroed.add(span.length);
                 self.write_zeroes(span, request.has(CMD_FLAG_NO_HOLE)).await?;
             }
             Command::Disconnect | Command::Unknown(_) => return Ok(()),

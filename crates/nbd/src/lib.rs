@@ -8,7 +8,8 @@
 //!   export                   the commands, in pages; shared by all connections
 //!     pieces                 long requests as several commands of the device
 //!     range_lock             orders read-modify-writes with what overlaps them
-//! transport                  what the server asks of a network; live: sockets give it
+//! live                       on sockets of the live executor
+//! metrics                    what can be watched from outside
 //! protocol                   the bytes on the wire, as pure functions
 //! ```
 //!
@@ -17,6 +18,7 @@
 //! clients are promised.
 mod export;
 mod live;
+mod metrics;
 mod options;
 mod pieces;
 mod protocol;
@@ -28,9 +30,8 @@ mod span;
 mod statistics;
 #[cfg(test)]
 mod tests;
-mod transport;
 
 pub use options::ServerOptions;
 pub use server::Server;
 pub use statistics::Statistics;
-pub use transport::{Accept, ByteStream};
+pub use tantalum_runtime::{Accept, ByteStream};

@@ -1,7 +1,7 @@
 //! The settings of a server.
 use crate::protocol::handshake::NAME_BYTES_MAX;
-use std::net::SocketAddr;
 use tantalum_base::{Error, ErrorKind, PAGE_BYTES, Result};
+use tantalum_runtime::live::net::Address;
 
 /// How an export is served.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -59,10 +59,9 @@ impl Default for ServerOptions {
 
 impl ServerOptions {
     /// Refuses (`InvalidInput`) to listen on `address` if other machines can reach it and
-    /// `allow_remote` is not set. Unix sockets need no check: their file's mode decides.
-    pub(crate) fn check_tcp_address(&self, address: SocketAddr) -> Result<()> {
-        let ip = address.ip().to_canonical();
-        if ip.is_loopback() || self.allow_remote {
+    /// `allow_remote` is not set.
+    pub(crate) fn check_address(&self, address: &Address) -> Result<()> {
+        if address.is_local() || self.allow_remote {
             return Ok(());
         }
         Err(Error::new(
@@ -115,14 +114,16 @@ mod tests {
     fn other_machines_are_let_in_only_when_asked() {
         let options = ServerOptions::default();
         let remote = ServerOptions { allow_remote: true, ..Default::default() };
-        for address in ["127.0.0.1:10809", "[::1]:10809", "127.9.9.9:1", "[::ffff:127.0.0.1]:1"] {
-            options.check_tcp_address(address.parse().unwrap()).unwrap();
+        let local =
+            ["127.0.0.1:10809", "[::1]:10809", "127.9.9.9:1", "[::ffff:127.0.0.1]:1", "unix:/s"];
+        for address in local {
+            options.check_address(&address.parse().unwrap()).unwrap();
         }
         for address in ["0.0.0.0:10809", "[::]:10809", "192.168.1.2:1", "[::ffff:10.0.0.1]:1"] {
-            let error = options.check_tcp_address(address.parse().unwrap()).unwrap_err();
+            let error = options.check_address(&address.parse().unwrap()).unwrap_err();
             assert_eq!(error.kind(), ErrorKind::InvalidInput);
             assert!(error.to_string().contains("allow_remote"), "{error}");
-            remote.check_tcp_address(address.parse().unwrap()).unwrap();
+            remote.check_address(&address.parse().unwrap()).unwrap();
         }
     }
 

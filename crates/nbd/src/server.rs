@@ -4,7 +4,6 @@ use crate::options::ServerOptions;
 use crate::session::{self, Budget, Link, UNFINISHED};
 use crate::signal::Signal;
 use crate::statistics::Statistics;
-use crate::transport::{Accept, ByteStream};
 use std::cell::RefCell;
 use std::future::{Future, poll_fn};
 use std::pin::pin;
@@ -12,6 +11,8 @@ use std::rc::Rc;
 use std::task::Poll;
 use tantalum_base::{ErrorKind, PageBuf, PageDevice, Result};
 use tantalum_runtime::Runtime;
+use tantalum_runtime::metrics::Histogram;
+use tantalum_runtime::{Accept, ByteStream};
 
 /// Pause after a failure to accept that may be temporary, such as too many open files.
 const ACCEPT_PAUSE_NS: u64 = 100_000_000;
@@ -39,6 +40,11 @@ impl<D: PageDevice<Page = PageBuf>> Server<D> {
     /// The counters so far.
     pub fn statistics(&self) -> Statistics {
         self.export.counters.snapshot()
+    }
+
+    /// How long requests took, by the places of `TIMED`.
+    pub(crate) fn durations(&self) -> &[Histogram] {
+        &self.export.counters.durations
     }
 
     /// The options that the server was made with.

@@ -1,7 +1,10 @@
 //! The counters of a server.
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
-use tantalum_base::Error;
+use tantalum_base::{Error, ErrorKind};
+use tantalum_runtime::metrics::Histogram;
+
+use crate::protocol::transmission::Command;
 
 macro_rules! statistics {
     ($($(#[$doc:meta])* $name:ident,)*) => {
@@ -14,6 +17,8 @@ macro_rules! statistics {
             pub bytes_held: u64,
             /// The largest `bytes_held` so far.
             pub bytes_held_max: u64,
+            /// Requests of each kind that the device failed, by `ErrorKind as usize`.
+            pub errors_by_kind: [u64; ErrorKind::ALL.len()],
             /// The last error of the device that was reported to a client, in words (NBD's simple
             /// replies carry only a number).
             pub last_error: Option<String>,
@@ -26,15 +31,26 @@ macro_rules! statistics {
             $(pub(crate) $name: Count,)*
             pub(crate) bytes_held: Rc<Gauge>,
             pub(crate) last_error: RefCell<Option<Error>>,
+            errors_by_kind: [Count; ErrorKind::ALL.len()],
+            /// How long requests took, by [`timed`].
+            pub(crate) durations: [Histogram; TIMED.len()],
             pub(crate) last_failure: RefCell<Option<String>>,
         }
 
         impl Counters {
+            /// Counts a request that the device answered with `error`.
+            pub(crate) fn failed(&self, error: Error) {
+                self.errors.add(1);
+                self.errors_by_kind[error.kind() as usize].add(1);
+                *self.last_error.borrow_mut() = Some(error);
+            }
+
             pub(crate) fn snapshot(&self) -> Statistics {
                 Statistics {
                     $($name: self.$name.get(),)*
                     bytes_held: self.bytes_held.now.get(),
                     bytes_held_max: self.bytes_held.max.get(),
+                    errors_by_kind: self.errors_by_kind.each_ref().map(Count::get),
                     last_error: self.last_error.borrow().as_ref().map(Error::to_string),
                     last_failure: self.last_failure.borrow().clone(),
                 }
@@ -70,10 +86,25 @@ statistics! {
     bytes_written,
     /// Partial writes of a page, which had to read it first.
     read_modify_writes,
+    /// Bytes trimmed by clients.
+    bytes_trimmed,
+    /// Bytes that clients made zeros.
+    bytes_zeroed,
     /// Requests answered with an error.
     errors,
+    /// Of those, requests refused before the device saw them: not to be done here, past the end.
+    refused,
     /// Times that memory was returned to the operating system after greedy clients had left.
     memory_given_back,
+}
+
+/// The commands that are timed.
+pub(crate) const TIMED: [Command; 5] =
+    [Command::Read, Command::Write, Command::Flush, Command::Trim, Command::WriteZeroes];
+
+/// The place of `command` in [`TIMED`].
+pub(crate) fn timed(command: Command) -> Option<usize> {
+    TIMED.iter().position(|timed| *timed == command)
 }
 
 /// A counter for one thread.

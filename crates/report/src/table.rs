@@ -3,6 +3,7 @@ use crate::number;
 use crate::value::Value;
 use serde::ser::{Serialize, SerializeMap, SerializeSeq, Serializer};
 use tantalum_base::size::human_bytes;
+use tantalum_base::{Error, ErrorKind};
 
 /// How a column is shown to people; programs always get the bare value.
 #[derive(Clone, Copy, PartialEq, Debug)]
@@ -42,6 +43,11 @@ impl Column {
     /// A column.
     pub const fn new(key: &'static str, heading: &'static str, style: Style) -> Self {
         Column { key, heading, style }
+    }
+
+    /// One of its values for people.
+    pub fn show(&self, value: &Value) -> String {
+        show(value, self.style)
     }
 }
 
@@ -152,6 +158,22 @@ impl Table {
             line(&mut row.iter().map(Value::plain));
         }
         text
+    }
+
+    /// As JSON, one object a line: for rows that come one after the other.
+    ///
+    /// # Errors
+    /// `InvalidInput`, never for values that a cell can have.
+    pub fn to_json_lines(&self) -> tantalum_base::Result<String> {
+        let mut text = String::new();
+        for row in &self.rows {
+            let line = serde_json::to_string(&Fields { columns: &self.columns, row });
+            text += &line.map_err(|error| {
+                Error::with_source(ErrorKind::InvalidInput, "cannot write JSON", error)
+            })?;
+            text.push('\n');
+        }
+        Ok(text)
     }
 }
 
@@ -277,6 +299,15 @@ mod tests {
                         \"seconds\":null},{\"name\":\"b,\\\"c\\\"\",\"pages\":7,\
                         \"hit_ratio\":null,\"latency_ns\":2,\"seconds\":null}]";
         assert_eq!(json, expected);
+    }
+
+    #[test]
+    fn json_lines_are_an_object_each() {
+        let lines = table().to_json_lines().unwrap();
+        let lines: Vec<&str> = lines.lines().collect();
+        assert_eq!(lines.len(), 2);
+        assert!(lines[0].starts_with("{\"name\":\"a\",\"pages\":1234,"), "{}", lines[0]);
+        assert!(lines[1].ends_with("\"seconds\":null}"), "{}", lines[1]);
     }
 
     #[test]

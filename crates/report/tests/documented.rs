@@ -76,13 +76,22 @@ fn the_examples_are_what_is_printed() {
     prints_as_documented("volume_stat", schema::VOLUME_STAT);
 }
 
+/// Rows that are printed as they come: an object a line, without a frame.
+#[test]
+fn the_example_of_lines_is_what_is_printed() {
+    let text = example("top");
+    let json: serde_json::Value = serde_json::from_str(text).unwrap();
+    let rows = serde_json::Value::Array(vec![json]);
+    assert_eq!(table_of("top", schema::TOP, &rows).to_json_lines().unwrap(), text);
+}
+
 #[test]
 fn every_documented_field_has_its_explanation() {
     let replays = schema::CACHE_REPLAY.iter().chain(schema::DEVICE_REPLAY);
     let replays = replays.chain(schema::BUFFER_REPLAY).chain(schema::TIER_REPLAY);
     let replays = replays.chain(schema::ADVISE);
     let columns = replays.chain(schema::REPRO).chain(schema::PAGE_STAT).chain(schema::VOLUME_STAT);
-    let columns = columns.chain(schema::CRASH).chain(schema::CRASH_VIOLATIONS);
+    let columns = columns.chain(schema::CRASH).chain(schema::CRASH_VIOLATIONS).chain(schema::TOP);
     for column in columns.filter(|column| column.key != "reuse_distance_p90") {
         assert!(DOCS.contains(&format!("`{}`", column.key)), "{} is not explained", column.key);
     }

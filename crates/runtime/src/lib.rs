@@ -5,6 +5,8 @@
 //! virtual_time      deterministic, seeded, the clock jumps to the next event
 //! live              io_uring (or a thread pool), the clock is real
 //! life_cycle        making a device, opening it again, starting, closing and checking it
+//! metrics           numbers that can be watched from outside, each with its meaning
+//! transport         what a server needs of a network
 //! sync              wait queues, semaphores, channels: work in either life
 //! fault_points      protections that a test can switch off
 //! ```
@@ -15,15 +17,18 @@ pub mod fault_points;
 mod io_buf;
 pub mod life_cycle;
 pub mod live;
+pub mod metrics;
 pub mod sync;
 mod task;
 mod timers;
+mod transport;
 pub mod virtual_time;
 
 pub use io_buf::{IO_ALIGN, IoBuf};
 pub use life_cycle::{DeviceCounters, DeviceKind, DumpCounters, Finding, LifeCycle, Opening};
 pub use live::Live;
 pub use task::{JoinHandle, spawn_all, yield_now};
+pub use transport::{Accept, ByteStream};
 pub use virtual_time::Virtual;
 
 use std::future::Future;

@@ -1,11 +1,12 @@
 //! How a device lives, beside what it does for hosts: the same for volumes, for simulated devices, and for
 //! those that the crash lab switches off.
 use std::rc::Rc;
-use tantalum_base::{ErrorKind, PageDevice, PageNo, Payload};
+use tantalum_base::{ErrorKind, Limits, PageDevice, PageNo, Payload};
 
 pub use tantalum_base::Result;
 
 use crate::Runtime;
+use crate::metrics::Readings;
 
 /// What a device is made on, or opened from.
 pub struct Opening<R, M, K> {
@@ -118,12 +119,18 @@ pub trait LifeCycle: PageDevice {
     /// What it counted since it was opened.
     fn counters(&self) -> DeviceCounters;
 
+    /// Tells what an administrator watches: what it counted, and how full and worn it is. A wrapper
+    /// tells what is its own, and lets the device below tell the rest.
+    fn metrics(&self, out: &mut Readings) {
+        self.counters().tell(self.limits(), out);
+    }
+
     /// Panics where its structures contradict each other. For tests; no command is in flight.
     fn validate(&self);
 }
 
 /// The life of a wrapper that has none of its own is that of the device in this field; but for
-/// [`LifeCycle::validate`], in which it may have something to add.
+/// [`LifeCycle::validate`] and [`LifeCycle::metrics`], to which it may have something to add.
 #[macro_export]
 macro_rules! forward_life_cycle {
     ($device:ident) => {
@@ -198,6 +205,44 @@ pub struct DeviceCounters {
     pub dump: Option<DumpCounters>,
 }
 
+impl DeviceCounters {
+    /// Tells what any device with `limits` does for its hosts.
+    pub fn tell(&self, limits: &Limits, out: &mut Readings) {
+        let page_bytes = u64::from(limits.page_bytes);
+        let capacity_bytes = limits.pages * page_bytes;
+        out.gauge("tantalum_device_capacity_bytes", "Size of the device", capacity_bytes);
+        out.gauge("tantalum_device_page_bytes", "Size of a page", page_bytes);
+        let read = "Pages that hosts read, those from a buffer not counted";
+        out.counter("tantalum_device_read_pages_total", read, self.pages_read);
+        let written = "Pages that hosts wrote, those of transactions when they commit";
+        out.counter("tantalum_device_written_pages_total", written, self.pages_written);
+        out.counter("tantalum_device_flushes_total", "Flush commands", self.flushes);
+    }
+
+    /// Tells what the write cache of a device does, where it has one.
+    pub fn tell_write_cache(&self, out: &mut Readings) {
+        let asked = "Pages read that were looked for in the write cache";
+        out.counter("tantalum_write_cache_requested_pages_total", asked, self.pages_read);
+        let hits = "Of those, pages that were there";
+        out.counter("tantalum_write_cache_hit_pages_total", hits, self.read_hits);
+    }
+
+    /// Tells what its translation layer does, where it has one.
+    pub fn tell_layer(&self, out: &mut Readings) {
+        let written =
+            "Pages of hosts that reached the translation layer: rewrites coalesce above it";
+        out.counter("tantalum_ftl_written_pages_total", written, self.layer_pages_written);
+        let programmed = "Places of a page that the translation layer programmed, for any reason";
+        out.counter("tantalum_ftl_programmed_slots_total", programmed, self.slots_programmed);
+        let moved = "Pages that cleaning and merges moved";
+        out.counter("tantalum_ftl_moved_pages_total", moved, self.pages_moved);
+        let cleaned = "Zones or blocks that cleaning emptied";
+        out.counter("tantalum_ftl_cleaned_zones_total", cleaned, self.zones_cleaned);
+        let checkpoints = "Checkpoints, or pages of the mapping, written";
+        out.counter("tantalum_ftl_checkpoints_total", checkpoints, self.checkpoints);
+    }
+}
+
 /// What a power loss would have to dump, of a device with stored energy for that.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct DumpCounters {
@@ -214,7 +259,7 @@ mod tests {
     use super::*;
     use crate::Virtual;
     use crate::virtual_time::Schedule;
-    use tantalum_base::{Durability, Error, Limits, PageRange, Stamp, TxId};
+    use tantalum_base::{Durability, Error, PageRange, Stamp, TxId};
 
     /// A device of four pages, of which reading page 2 fails as it says.
     struct Damaged(ErrorKind, Limits);

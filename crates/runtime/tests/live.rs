@@ -5,7 +5,9 @@ use std::rc::Rc;
 use std::thread;
 use tantalum_base::ErrorKind;
 use tantalum_runtime::live::net::{Address, Listener};
-use tantalum_runtime::live::{Confined, EngineChoice, LiveFile, LiveOptions, remote, spawn_thread};
+use tantalum_runtime::live::{
+    Confined, EngineChoice, LiveFile, LiveOptions, ZeroedSpace, remote, spawn_thread,
+};
 use tantalum_runtime::{IoBuf, Live, Runtime, yield_now};
 
 fn engines() -> Vec<Live> {
@@ -58,6 +60,31 @@ fn files_give_back_what_was_written() {
             let (result, _) = file.read_at(8192, buf).await;
             assert!(result.unwrap_err().to_string().contains("end of file"));
         });
+    }
+}
+
+#[test]
+fn zeroing_changes_the_range_alone_and_not_the_length() {
+    for space in [ZeroedSpace::GivenBack, ZeroedSpace::Kept] {
+        for live in engines() {
+            let file = LiveFile::new(&live, scratch());
+            live.run(async move {
+                let mut buf = IoBuf::zeroed(4 * 4096);
+                buf.fill(7);
+                let (result, buf) = file.write_at(0, buf, false).await;
+                result.unwrap();
+                let zeroed = file.zero(4096, 2 * 4096, space).await.unwrap();
+                assert!(file.zero(4 * 4096, 4096, space).await.unwrap() == zeroed);
+                let (result, buf) = file.read_at(0, buf).await;
+                result.unwrap();
+                let first_bytes: Vec<u8> = buf.chunks(4096).map(|block| block[0]).collect();
+                // Not every file system has both.
+                let expected = if zeroed { [7, 0, 0, 7] } else { [7; 4] };
+                assert_eq!(first_bytes, expected, "{space:?}");
+                let (result, _) = file.read_at(4 * 4096, buf).await;
+                assert!(result.unwrap_err().to_string().contains("end of file"), "{space:?}");
+            });
+        }
     }
 }
 

@@ -84,6 +84,12 @@ impl Client {
         assert_eq!(self.reply().expect("answered"), (1, 0));
     }
 
+    /// Trims, and waits for the reply.
+    pub fn trim(&mut self, first: u64, pages: usize) {
+        self.send(Command::Trim, 1, first, pages, &[]).expect("sent");
+        assert_eq!(self.reply().expect("answered"), (1, 0));
+    }
+
     /// Flushes, and waits for the reply.
     pub fn flush(&mut self) {
         self.send(Command::Flush, 1, 0, 0, &[]).expect("sent");

@@ -36,6 +36,21 @@ impl Server {
         Server::start_with(folder.join("nbd.sock"), &["--device".as_ref(), device.as_ref()])
     }
 
+    /// Serves a simulated device, with `options` besides.
+    pub fn start_device_as(folder: &Path, device: &str, options: &[&str]) -> Server {
+        let options = options.iter().map(OsStr::new);
+        let what: Vec<&OsStr> =
+            ["--device".as_ref(), device.as_ref()].into_iter().chain(options).collect();
+        Server::start_with(folder.join("nbd.sock"), &what)
+    }
+
+    /// The next line that it prints.
+    pub fn line(&mut self) -> String {
+        let mut line = String::new();
+        self.out.read_line(&mut line).expect("a line");
+        line
+    }
+
     fn start_with(socket: PathBuf, what: &[&OsStr]) -> Server {
         let mut child = Command::new(env!("CARGO_BIN_EXE_tantalum"))
             .arg("serve")

@@ -56,8 +56,8 @@ pub async fn scan_cycles<M: ZoneMedia>(media: &M) -> Result<CycleScan> {
                 let Some(spare) = spare else { continue };
                 let slot = geometry.slot(zone, offset);
                 let cycle = match spare.kind {
-                    SlotKind::Data => Some(first),
-                    SlotKind::Copy | SlotKind::RemappedCopy => None,
+                    SlotKind::Data | SlotKind::Clean => Some(first),
+                    SlotKind::Copy | SlotKind::RemappedCopy | SlotKind::CleanCopy => None,
                     SlotKind::Record | SlotKind::Checkpoint | SlotKind::Delta | SlotKind::Dump => {
                         continue;
                     }

@@ -13,6 +13,7 @@ use std::rc::Rc;
 use tantalum_base::{Durability, Limits, PAGE_BYTES, PageDevice, PageNo, PageRange, Result, TxId};
 use tantalum_ftl::{CommandTasks, Ftl, FtlOptions, FtlStatistics, RecoveryReport};
 use tantalum_media::ZoneMedia;
+use tantalum_runtime::metrics::Readings;
 use tantalum_runtime::{DeviceCounters, DeviceKind, Finding, LifeCycle, Opening, Runtime};
 
 use super::cycles::{CycleScan, scan_cycles};
@@ -164,6 +165,11 @@ impl<M: ZoneMedia> LifeCycle for ShadowLog<M> {
     fn counters(&self) -> DeviceCounters {
         let ShadowStatistics { pages_read, pages_written, flushes, ftl } = self.statistics();
         DeviceCounters { pages_read, pages_written, flushes, ..ftl.counters() }
+    }
+
+    fn metrics(&self, out: &mut Readings) {
+        self.counters().tell(self.limits(), out);
+        self.ftl.statistics().tell(out);
     }
 
     fn validate(&self) {

@@ -9,6 +9,7 @@ use std::rc::Rc;
 use tantalum_base::{
     Durability, Limits, PAGE_BYTES, PageDevice, PageNo, PageRange, Payload, Result, TxId,
 };
+use tantalum_runtime::metrics::Readings;
 use tantalum_runtime::sync::{Semaphore, WaitQueue};
 use tantalum_runtime::{DeviceCounters, DeviceKind, LifeCycle, Opening, Runtime};
 
@@ -228,6 +229,15 @@ impl<R: Runtime, P: Payload> LifeCycle for Disk<R, P> {
             disk_writes: counts.writes,
             ..DeviceCounters::default()
         }
+    }
+
+    fn metrics(&self, out: &mut Readings) {
+        let counters = self.counters();
+        counters.tell(&self.limits, out);
+        counters.tell_write_cache(out);
+        let (reads, writes) = ("Reads of the platters", "Writes to the platters");
+        out.counter("tantalum_disk_reads_total", reads, counters.disk_reads);
+        out.counter("tantalum_disk_writes_total", writes, counters.disk_writes);
     }
 
     fn validate(&self) {}

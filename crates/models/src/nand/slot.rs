@@ -68,6 +68,15 @@ impl Slot {
     }
 }
 
+/// The flags for a page of `kind`. Those of caches are rare in simulations: the side table says which it is.
+fn kind_flags(kind: SlotKind) -> u8 {
+    match kind {
+        SlotKind::Clean => SlotKind::Data as u8 | SIDE_SPARE,
+        SlotKind::CleanCopy => SlotKind::Copy as u8 | SIDE_SPARE,
+        other => other as u8,
+    }
+}
+
 /// A stamp's token in 24 bits; `None` where it does not fit.
 #[inline]
 fn pack_token(token: u64, version: Version) -> Option<u32> {
@@ -162,7 +171,7 @@ impl<P: Payload> Content<P> {
         if self.base == UNSET {
             self.base = spare.version;
         }
-        let kind = spare.kind as u8;
+        let kind = kind_flags(spare.kind);
         let (flags, token) = match body {
             Body::Data(page) => {
                 let token = page.token(spare.page);
@@ -327,6 +336,11 @@ mod tests {
         assert_eq!(size_of::<Slot>(), 12);
         let stamp = Body::Data(Stamp::new(PageNo(7), 9));
         round_trip(spare(7, 1, &stamp), stamp.clone());
+        for kind in [SlotKind::Clean, SlotKind::CleanCopy] {
+            round_trip(Spare { kind, ..spare(7, 1, &stamp) }, stamp.clone());
+            let bytes = Body::Data(PageBuf::copy_from(&[3; 4096]));
+            round_trip(Spare { kind, ..spare(7, 1, &bytes) }, bytes);
+        }
         // A stamp of another page, a large version, a wrong checksum.
         round_trip(spare(8, 1, &stamp), stamp.clone());
         round_trip(spare(7, 1 << 50, &stamp), stamp.clone());

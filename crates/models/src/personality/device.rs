@@ -7,6 +7,7 @@ use tantalum_base::{
     Result, TxId,
 };
 use tantalum_media::ZoneMedia;
+use tantalum_runtime::metrics::Readings;
 use tantalum_runtime::sync::Semaphore;
 use tantalum_runtime::{DeviceCounters, DeviceKind, LifeCycle, Opening, Runtime};
 
@@ -369,6 +370,13 @@ impl<M: ZoneMedia> LifeCycle for Personality<M> {
             checkpoints: counts.map_writes,
             ..DeviceCounters::default()
         }
+    }
+
+    fn metrics(&self, out: &mut Readings) {
+        let counters = self.counters();
+        counters.tell(self.limits(), out);
+        counters.tell_layer(out);
+        out.counter("tantalum_ftl_merges_total", "Merges of log blocks", counters.merges);
     }
 
     /// Recovery builds all structures from the spare areas, and checks them against each other there.

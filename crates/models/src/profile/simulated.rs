@@ -4,6 +4,7 @@
 //! would have to be allocated for each request: so it is an enum.
 use std::rc::Rc;
 use tantalum_base::{Limits, PageDevice, PageNo, PageRange, Payload, Result, TxId};
+use tantalum_runtime::metrics::Readings;
 use tantalum_runtime::{DeviceCounters, Finding, LifeCycle, Runtime};
 
 use super::{
@@ -69,6 +70,10 @@ impl<R: Runtime, P: Payload> LifeCycle for SimulatedDevice<R, P> {
 
     fn counters(&self) -> DeviceCounters {
         on_each!(self, device => device.counters())
+    }
+
+    fn metrics(&self, out: &mut Readings) {
+        on_each!(self, device => device.metrics(out))
     }
 
     fn validate(&self) {

@@ -6,6 +6,7 @@ use tantalum_base::{
 };
 use tantalum_ftl::Ftl;
 use tantalum_media::ZoneMedia;
+use tantalum_runtime::metrics::Readings;
 use tantalum_runtime::sync::{Semaphore, WaitQueue, Waiting};
 use tantalum_runtime::{DeviceCounters, Finding, LifeCycle, Runtime};
 
@@ -316,6 +317,15 @@ impl<R: Runtime, M: ZoneMedia> LifeCycle for TxCache<R, M> {
             pages_spilled: counts.pages_spilled,
             ..counts.ftl.counters()
         }
+    }
+
+    fn metrics(&self, out: &mut Readings) {
+        let counters = self.counters();
+        counters.tell(&self.limits, out);
+        counters.tell_write_cache(out);
+        let spilled = "Pages of open transactions moved out of a cache too small for them";
+        out.counter("tantalum_write_cache_spilled_pages_total", spilled, counters.pages_spilled);
+        self.ftl.statistics().tell(out);
     }
 
     fn validate(&self) {

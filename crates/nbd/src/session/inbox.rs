@@ -4,12 +4,12 @@ use super::link::Link;
 use super::stalls::Wait;
 use crate::span::Span;
 use crate::statistics::{Gauge, Hold};
-use crate::transport::ByteStream;
 use std::future::{Future, poll_fn};
 use std::pin::pin;
 use std::rc::Rc;
 use std::task::Poll;
 use tantalum_base::{PAGE_BYTES, PageBuf};
+use tantalum_runtime::ByteStream;
 use tantalum_runtime::yield_now;
 
 /// Most bytes of one `recv`; more than any `take` needs.

@@ -5,13 +5,13 @@ use crate::protocol::error_code::ErrorCode;
 use crate::protocol::transmission::{Request, SIMPLE_REPLY_BYTES, simple_reply};
 use crate::signal::Signal;
 use crate::span::Span;
-use crate::transport::ByteStream;
 use std::cell::{Cell, RefCell};
 use std::future::{Future, poll_fn};
 use std::pin::pin;
 use std::rc::Rc;
 use std::task::Poll;
 use tantalum_base::{Error, ErrorKind, PAGE_BYTES, PageBuf};
+use tantalum_runtime::ByteStream;
 
 /// Most memory that an output buffer keeps between turns.
 const OUTPUT_BYTES_KEPT: usize = 256 << 10;
@@ -42,6 +42,8 @@ impl Outbox {
 pub(crate) struct Job {
     pub(crate) request: Request,
     pub(crate) held: Held,
+    // When all of it had come.
+    pub(crate) came_ns: u64,
 }
 
 /// A worker's slot: its next request, and that request's pages.

@@ -20,7 +20,7 @@ use crate::export::Export;
 use crate::protocol::error_code::ErrorCode;
 use crate::protocol::transmission::{Command, REQUEST_BYTES, Request};
 use crate::span::Span;
-use crate::transport::ByteStream;
+use crate::statistics::timed;
 use inbox::Inbox;
 use link::{Job, PAGES_KEPT, Slot};
 use std::future::{Future, poll_fn};
@@ -28,6 +28,7 @@ use std::pin::pin;
 use std::rc::Rc;
 use std::task::Poll;
 use tantalum_base::{Error, PAGE_BYTES, PageBuf, PageDevice};
+use tantalum_runtime::ByteStream;
 use tantalum_runtime::{JoinHandle, Runtime};
 
 /// Why a client is cut off that does not finish negotiation.
@@ -178,9 +179,10 @@ impl<R: Runtime, S: ByteStream, D: PageDevice<Page = PageBuf>> Reader<R, S, D> {
                 return Err(end);
             }
         }
-        let job = Job { request, held };
+        let job = Job { request, held, came_ns: self.link.now_ns() };
         if let Some(error) = error {
             self.export.counters.errors.add(1);
+            self.export.counters.refused.add(1);
             self.link.reply(job, Some(error), None);
             return Ok(());
         }
@@ -213,6 +215,7 @@ where
     let mut pages = Vec::new();
     while let Some(job) = link.next_job(&slot).await {
         std::mem::swap(&mut pages, &mut slot.pages.borrow_mut());
+        let (timed, came_ns) = (timed(job.request.command), job.came_ns);
         match export.perform(&job.request, &mut pages).await {
             Ok(()) => {
                 let request = &job.request;
@@ -222,9 +225,11 @@ where
             }
             Err(error) => {
                 link.reply(job, Some(ErrorCode::of(error.kind())), None);
-                export.counters.errors.add(1);
-                *export.counters.last_error.borrow_mut() = Some(error);
+                export.counters.failed(error);
             }
+        }
+        if let Some(timed) = timed {
+            export.counters.durations[timed].record(link.now_ns().saturating_sub(came_ns));
         }
         pages.clear();
         pages.shrink_to(PAGES_KEPT);

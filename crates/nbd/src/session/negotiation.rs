@@ -4,7 +4,7 @@ use super::inbox::Inbox;
 use super::link::send_all;
 use crate::options::ServerOptions;
 use crate::protocol::handshake::*;
-use crate::transport::ByteStream;
+use tantalum_runtime::ByteStream;
 
 /// Most options that a client may send; a real client sends a handful.
 const OPTIONS_MAX: usize = 64;

@@ -2,11 +2,11 @@
 //! requests a client may be silent: a disk may be idle.
 use super::link::Link;
 use crate::signal::Signal;
-use crate::transport::ByteStream;
 use std::cell::Cell;
 use std::future::{Future, poll_fn};
 use std::pin::pin;
 use std::task::Poll;
+use tantalum_runtime::ByteStream;
 use tantalum_runtime::Runtime;
 
 /// Slowest average rate at which a client may send or take a message.

@@ -60,7 +60,7 @@ fn a_handshake_cut_off_anywhere_leaves_nothing_open() {
             client.receive(18).await;
             client.send(&bytes[..cut]).await;
             world.runtime.sleep(100_000).await;
-            crate::transport::ByteStream::shutdown(&client.stream);
+            tantalum_runtime::ByteStream::shutdown(&client.stream);
             world.runtime.sleep(100_000).await;
             assert_eq!(world.server.statistics().connections_open, 0, "cut at {cut}");
         }

@@ -5,6 +5,7 @@ mod handshake;
 mod hostile;
 mod pipe;
 mod slow;
+mod watched;
 mod world;
 
 #[path = "../../tests/support/memory_device.rs"]

@@ -1,10 +1,10 @@
 //! A connection in memory that delivers bytes in pieces of random length.
-use crate::transport::Accept;
-use crate::transport::ByteStream;
 use std::cell::{Cell, RefCell};
 use std::collections::VecDeque;
 use std::rc::Rc;
 use tantalum_base::{Result, Rng};
+use tantalum_runtime::Accept;
+use tantalum_runtime::ByteStream;
 use tantalum_runtime::sync::WaitQueue;
 
 /// Bytes that one direction holds before the sender waits.
@@ -107,30 +107,33 @@ impl ByteStream for PipeEnd {
     }
 }
 
-/// A listener for connections in memory.
-pub(super) struct PipeListener {
-    waiting: RefCell<VecDeque<PipeEnd>>,
+/// A listener for connections in memory. Clones are handles on the same one.
+#[derive(Clone)]
+pub(super) struct PipeListener(Rc<Waiting>);
+
+struct Waiting {
+    connections: RefCell<VecDeque<PipeEnd>>,
     came: WaitQueue,
 }
 
 impl PipeListener {
-    pub(super) fn new() -> Rc<Self> {
+    pub(super) fn new() -> Self {
         let came = WaitQueue::new("a connection");
-        Rc::new(PipeListener { waiting: RefCell::default(), came })
+        PipeListener(Rc::new(Waiting { connections: RefCell::default(), came }))
     }
 
     pub(super) fn connect(&self, seed: u64) -> PipeEnd {
         let (client, server) = pipe(seed);
-        self.waiting.borrow_mut().push_back(server);
-        self.came.wake_all();
+        self.0.connections.borrow_mut().push_back(server);
+        self.0.came.wake_all();
         client
     }
 }
 
-impl Accept for Rc<PipeListener> {
+impl Accept for PipeListener {
     type Stream = PipeEnd;
 
     async fn accept(&self) -> Result<PipeEnd> {
-        Ok(self.came.until(|| self.waiting.borrow_mut().pop_front()).await)
+        Ok(self.0.came.until(|| self.0.connections.borrow_mut().pop_front()).await)
     }
 }

@@ -24,7 +24,7 @@ pub(super) struct World {
     pub(super) runtime: Virtual,
     pub(super) device: Rc<MemoryDevice>,
     pub(super) server: Server<MemoryDevice>,
-    listener: Rc<PipeListener>,
+    listener: PipeListener,
     serving: RefCell<Option<JoinHandle<Result<()>>>>,
     stop: Rc<(Cell<bool>, WaitQueue)>,
     seeds: Cell<u64>,
@@ -56,7 +56,7 @@ pub(super) fn with_server<F: Future<Output = ()> + 'static>(
     let listener = PipeListener::new();
     let stop = Rc::new((Cell::new(false), WaitQueue::new("the end of the test")));
     let serving = {
-        let (server, runtime, listener) = (server.clone(), runtime.clone(), Rc::clone(&listener));
+        let (server, runtime, listener) = (server.clone(), runtime.clone(), listener.clone());
         let (run_on, stop) = (runtime.clone(), Rc::clone(&stop));
         runtime.spawn("server", async move {
             let stopped = stop.1.until(|| stop.0.get().then_some(()));

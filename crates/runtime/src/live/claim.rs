@@ -66,7 +66,7 @@ fn remove(path: &Path) -> io::Result<()> {
 }
 
 /// Connects to whoever listens at `address`, without waiting for room in its queue.
-fn call(address: &Address) -> io::Result<OwnedFd> {
+pub(super) fn call(address: &Address) -> io::Result<OwnedFd> {
     match address {
         Address::Unix(path) => call_unix(path),
         Address::Tcp(address) => call_tcp(address),

@@ -2,12 +2,22 @@
 use super::operation::{Kind, Request};
 use super::{Live, Operation};
 use crate::IoBuf;
+use rustix::fs::FallocateFlags;
 use rustix::io::Errno;
 use std::fs::File;
 use std::io;
 use std::os::fd::{AsRawFd, OwnedFd};
 use std::sync::Arc;
 use tantalum_base::{Error, Result};
+
+/// What becomes of the space of a range that is zeroed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ZeroedSpace {
+    /// The file system or device gets it back, and a later write may find it full.
+    GivenBack,
+    /// It stays allocated.
+    Kept,
+}
 
 /// An open file on an executor. Cheap to clone; clones name the same open file.
 #[derive(Clone)]
@@ -54,6 +64,31 @@ impl LiveFile {
         }
     }
 
+    /// Makes `bytes` from `offset` read as zeros without writing them; the file's length stays. It is
+    /// durable after the next [`sync_data`](Self::sync_data). `false`, with nothing changed, where the
+    /// file system or device has no such operation: then zeros have to be written.
+    ///
+    /// # Errors
+    /// `Io`; part of the range may read as zeros.
+    pub async fn zero(&self, offset: u64, bytes: u64, space: ZeroedSpace) -> Result<bool> {
+        let how = match space {
+            ZeroedSpace::GivenBack => FallocateFlags::PUNCH_HOLE,
+            ZeroedSpace::Kept => FallocateFlags::ZERO_RANGE,
+        };
+        let kind = Kind::Zero { bytes, mode: how | FallocateFlags::KEEP_SIZE };
+        loop {
+            match self.operate(kind, offset, None, 0).await.0 {
+                Ok(_) => return Ok(true),
+                Err(error) if again(&error) => {}
+                Err(error) if is_unsupported(&error) => return Ok(false),
+                Err(error) => {
+                    let context = format!("zeroing {bytes} bytes at offset {offset}");
+                    return Err(Error::io(format!("{context} of {}", self.name()), error));
+                }
+            }
+        }
+    }
+
     async fn transfer(&self, kind: Kind, offset: u64, mut buf: IoBuf) -> (Result<()>, IoBuf) {
         let len = buf.len();
         let mut done = 0;
@@ -83,6 +118,7 @@ impl LiveFile {
         let label = match kind {
             Kind::Read => "a file read",
             Kind::SyncData => "a file sync",
+            Kind::Zero { .. } => "zeroing a file",
             _ => "a file write",
         };
         let request = Request { kind, fd: Arc::clone(&self.fd), buf, start, offset };
@@ -107,6 +143,11 @@ fn end_of(kind: Kind) -> io::Error {
 
 fn errno(error: &io::Error) -> Option<Errno> {
     Errno::from_io_error(error)
+}
+
+/// Whether this file or device cannot do it at all. What a device does not know can be `INVAL`.
+fn is_unsupported(error: &io::Error) -> bool {
+    matches!(errno(error), Some(Errno::OPNOTSUPP | Errno::NOSYS | Errno::INVAL))
 }
 
 fn again(error: &io::Error) -> bool {

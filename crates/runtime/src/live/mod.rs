@@ -6,7 +6,7 @@
 //! remote       channels from other threads              host               a thread with its own executor
 //! claim        an address to listen at               memory              what the allocator keeps
 //! confined     an executor that goes from thread to thread as a whole    callers   who waits for it
-//! fork         what a forked child may not use
+//! fork         what a forked child may not use           wall_clock         the time of day, for people
 //! ```
 //! Tasks hold handles on the executor and the executor holds tasks: call [`Live::drop_tasks`]
 //! before letting go of one whose tasks have not all ended, or it is never freed.
@@ -23,10 +23,11 @@ pub mod remote;
 pub mod signal;
 mod threads;
 mod uring;
+pub mod wall_clock;
 
 pub(crate) use callers::Callers;
 pub use confined::Confined;
-pub use file::LiveFile;
+pub use file::{LiveFile, ZeroedSpace};
 pub use fork::{ParentOnly, Process};
 pub use host::{LiveThread, spawn_thread};
 

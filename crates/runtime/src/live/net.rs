@@ -2,6 +2,7 @@
 use super::Live;
 use super::claim;
 use super::operation::{Kind, Request};
+use crate::transport::{Accept, ByteStream};
 use rustix::io::Errno;
 use rustix::net::{
     RecvFlags, SendFlags, Shutdown, SocketFlags, acceptfrom_with, getsockname, recv, send, sockopt,
@@ -48,6 +49,17 @@ impl fmt::Display for Address {
         match self {
             Address::Unix(path) => write!(f, "unix:{}", path.display()),
             Address::Tcp(address) => write!(f, "{address}"),
+        }
+    }
+}
+
+impl Address {
+    /// Whether only programs of this machine reach it: a Unix socket, whose file's mode decides, or a
+    /// loopback address.
+    pub fn is_local(&self) -> bool {
+        match self {
+            Address::Unix(_) => true,
+            Address::Tcp(address) => address.ip().to_canonical().is_loopback(),
         }
     }
 }
@@ -150,6 +162,16 @@ impl Drop for Listener {
 pub struct Stream(Rc<Socket>);
 
 impl Stream {
+    /// Connects to whoever listens at `address`. Waits 2 seconds at most, in which the executor does
+    /// nothing else, and not for room in a listener's queue.
+    ///
+    /// # Errors
+    /// `Io` where nobody listens there.
+    pub fn connect(live: &Live, address: &Address) -> Result<Self> {
+        let fd = claim::call(address).context(|| format!("connecting to {address}"))?;
+        Ok(Stream::from_fd(live, fd))
+    }
+
     /// Takes a connected stream socket over.
     pub fn from_fd(live: &Live, fd: OwnedFd) -> Self {
         // Every call says DONTWAIT itself, so the descriptor's own mode does not matter.
@@ -179,6 +201,32 @@ impl Stream {
     pub fn shutdown(&self) {
         // It fails only where the connection has ended already.
         let _ = rustix::net::shutdown(&self.0.fd, Shutdown::Both);
+    }
+}
+
+impl Accept for Listener {
+    type Stream = Stream;
+
+    async fn accept(&self) -> Result<Stream> {
+        Listener::accept(self).await
+    }
+
+    fn give_back_memory() {
+        super::memory::give_back();
+    }
+}
+
+impl ByteStream for Stream {
+    async fn recv(&self, into: &mut [u8]) -> Result<usize> {
+        Stream::recv(self, into).await
+    }
+
+    async fn send(&self, bytes: &[u8]) -> Result<usize> {
+        Stream::send(self, bytes).await
+    }
+
+    fn shutdown(&self) {
+        Stream::shutdown(self);
     }
 }
 

@@ -1,6 +1,7 @@
 //! Operations in flight. The executor owns their buffers and descriptors until the completion
 //! arrives, so that a future may be dropped at any time.
 use crate::IoBuf;
+use rustix::fs::FallocateFlags;
 use std::os::fd::OwnedFd;
 use std::sync::Arc;
 use std::task::Waker;
@@ -8,8 +9,15 @@ use std::task::Waker;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Kind {
     Read,
-    Write { durable: bool },
+    Write {
+        durable: bool,
+    },
     SyncData,
+    /// The range reads as zeros, as the file system arranges it.
+    Zero {
+        bytes: u64,
+        mode: FallocateFlags,
+    },
     PollIn,
     PollOut,
 }

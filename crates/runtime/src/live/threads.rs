@@ -234,6 +234,9 @@ impl Job {
                 rustix::io::pwritev2(&self.fd, &[IoSlice::new(&buf[start..])], self.offset, flags)
             }
             (Kind::SyncData, _) => rustix::fs::fdatasync(&self.fd).map(|()| 0),
+            (Kind::Zero { bytes, mode }, _) => {
+                rustix::fs::fallocate(&self.fd, mode, self.offset, bytes).map(|()| 0)
+            }
             _ => Err(Errno::INVAL),
         }
     }

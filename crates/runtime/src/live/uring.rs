@@ -51,6 +51,10 @@ impl Uring {
                 .rw_flags(if durable { RWF_DSYNC } else { 0 })
                 .build(),
             Kind::SyncData => opcode::Fsync::new(fd).flags(types::FsyncFlags::DATASYNC).build(),
+            Kind::Zero { bytes, mode } => opcode::Fallocate::new(fd, bytes)
+                .offset(request.offset)
+                .mode(mode.bits() as i32)
+                .build(),
             Kind::PollIn => opcode::PollAdd::new(fd, 0x1).build(),
             Kind::PollOut => opcode::PollAdd::new(fd, 0x4).build(),
         };

@@ -32,6 +32,7 @@ use tantalum_base::{
 use tantalum_ftl::{CommandTasks, Ftl, FtlOptions, FtlStatistics};
 use tantalum_media::ZoneMedia;
 use tantalum_media::wrappers::ZoneWindow;
+use tantalum_runtime::metrics::Readings;
 use tantalum_runtime::sync::{Semaphore, WaitQueue};
 use tantalum_runtime::{DeviceCounters, Finding, LifeCycle, Runtime};
 
@@ -291,6 +292,14 @@ impl<M: ZoneMedia> LifeCycle for RedoLog<M> {
             log_slots: counts.log_slots,
             ..counts.ftl.counters()
         }
+    }
+
+    fn metrics(&self, out: &mut Readings) {
+        let counters = self.counters();
+        counters.tell(self.limits(), out);
+        let log = "Places of a page programmed in the redo log beside the translation layer";
+        out.counter("tantalum_redo_log_programmed_slots_total", log, counters.log_slots);
+        self.ftl.statistics().tell(out);
     }
 
     fn validate(&self) {

@@ -1,18 +1,26 @@
 //! `tantalum serve VOLUME.toml --nbd ADDRESS`, and `tantalum serve --device DEVICE --nbd ADDRESS`.
+mod metrics;
+
 use crate::Verdict;
 use crate::common::print_line;
-use anyhow::bail;
+use anyhow::{Context, bail};
+use metrics::About;
+use std::future::Future;
 use std::path::PathBuf;
 use std::rc::Rc;
 use tantalum_base::{PAGE_BYTES, PageBuf, PageDevice, Result};
-use tantalum_buffer::PoolStatistics;
+use tantalum_buffer::{Buffered, PoolStatistics};
+use tantalum_metrics::EndpointOptions;
 use tantalum_models::DeviceSpec;
 use tantalum_nbd::{Server, ServerOptions};
 use tantalum_runtime::live::LiveOptions;
-use tantalum_runtime::live::net::Address;
+use tantalum_runtime::live::net::{Address, Listener};
 use tantalum_runtime::live::signal::terminated;
 use tantalum_runtime::{LifeCycle, Live};
-use tantalum_volume::{OpenOptions, VolumeConfig, open_volume_with};
+use tantalum_volume::config::Kind;
+use tantalum_volume::{
+    OpenOptions, OpenReport, VolumeConfig, open_tiered_volume, open_volume_with,
+};
 
 /// Serve a volume, or a simulated device in real time, until SIGINT or SIGTERM
 #[derive(clap::Args, Debug)]
@@ -31,6 +39,10 @@ pub struct Args {
     /// Where NBD clients connect: unix:/path, 127.0.0.1:10809 or [::1]:10809
     #[arg(long, value_name = "ADDRESS")]
     nbd: String,
+    /// Where metrics are told over HTTP, at /metrics, to Prometheus and `tantalum top`: addresses as for
+    /// --nbd (docs/metrics.md)
+    #[arg(long, value_name = "ADDRESS")]
+    metrics: Option<String>,
     /// Refuse everything that would change the volume, and write nothing to it: what a writer that was
     /// killed left is recovered in memory alone. Several may serve and read it so at once
     #[arg(long)]
@@ -55,11 +67,12 @@ lists those there are; durassd:help the parameters of one.
 Examples:
   tantalum serve vol/VOLUME.toml --nbd unix:/tmp/tantalum.sock
   tantalum serve vol/VOLUME.toml --nbd 127.0.0.1:10809 --read-only
+  tantalum serve vol/VOLUME.toml --nbd unix:/tmp/tantalum.sock --metrics 127.0.0.1:9809
   tantalum serve --device durassd:capacity=1GiB --nbd unix:/tmp/durassd.sock";
 
 /// Runs the command.
 pub fn run(args: &Args) -> anyhow::Result<Verdict> {
-    let address: Address = args.nbd.parse()?;
+    let addresses = Addresses::parse(args)?;
     let options = ServerOptions {
         read_only: args.read_only,
         allow_remote: args.allow_remote,
@@ -71,35 +84,86 @@ pub fn run(args: &Args) -> anyhow::Result<Verdict> {
         let spec = DeviceSpec::parse(device)?;
         let live = Live::new(LiveOptions::default())?;
         let (handle, seed) = (live.clone(), args.device_seed);
-        live.run(async move { serve_device(handle, spec, seed, address, options).await })?;
+        live.run(async move { serve_device(handle, spec, seed, addresses, options).await })?;
         return Ok(Verdict::Good);
     }
     let Some(volume) = &args.volume else { bail!("a volume or --device is needed") };
     let config = VolumeConfig::read(volume)?;
     let live = Live::new(LiveOptions::default())?;
     let handle = live.clone();
-    live.run(async move { serve_volume(handle, config, address, options).await })?;
+    live.run(async move { serve_volume(handle, config, addresses, options).await })?;
     Ok(Verdict::Good)
+}
+
+/// Where the server is reached.
+struct Addresses {
+    nbd: Address,
+    metrics: Option<Address>,
+}
+
+impl Addresses {
+    fn parse(args: &Args) -> anyhow::Result<Self> {
+        let nbd: Address = args.nbd.parse()?;
+        let metrics =
+            args.metrics.as_ref().map(|text| text.parse::<Address>().context("--metrics"));
+        let metrics = metrics.transpose()?;
+        let any_port = matches!(&nbd, Address::Tcp(address) if address.port() == 0);
+        if metrics.as_ref() == Some(&nbd) && !any_port {
+            bail!("--nbd and --metrics are both {nbd}: each needs an address of its own");
+        }
+        Ok(Addresses { nbd, metrics })
+    }
+
+    /// Listens at both, or at none.
+    fn listen(&self, live: &Live, options: &ServerOptions) -> Result<(Listener, Option<Listener>)> {
+        let nbd = options.listen(live, &self.nbd)?;
+        let metrics = self.metrics.as_ref().map(|address| {
+            let metrics =
+                EndpointOptions { allow_remote: options.allow_remote, ..Default::default() };
+            metrics.listen(live, address)
+        });
+        Ok((nbd, metrics.transpose()?))
+    }
 }
 
 async fn serve_volume(
     live: Live,
     config: VolumeConfig,
-    address: Address,
+    addresses: Addresses,
+    options: ServerOptions,
+) -> Result<()> {
+    let open = OpenOptions { read_only: options.read_only, ..OpenOptions::default() };
+    match config.kind {
+        Kind::Flash => {
+            let opened = open_volume_with(&live, &config, open).await?;
+            serve_opened(live, &config, opened, addresses, options).await
+        }
+        Kind::Tiered => {
+            let opened = open_tiered_volume(&live, &config, open).await?;
+            serve_opened(live, &config, opened, addresses, options).await
+        }
+    }
+}
+
+/// Serves a volume that is open, and closes it.
+async fn serve_opened<D: LifeCycle<Page = PageBuf>>(
+    live: Live,
+    config: &VolumeConfig,
+    (volume, report): (Rc<Buffered<D>>, OpenReport),
+    addresses: Addresses,
     mut options: ServerOptions,
 ) -> Result<()> {
     let stop = terminated(&live)?;
-    let open = OpenOptions { read_only: options.read_only, ..OpenOptions::default() };
-    let (volume, report) = open_volume_with(&live, &config, open).await?;
+    let read_only = options.read_only;
     // NBD's block sizes have no field for it (docs/nbd.md), so whoever looks is told in words.
     options.description = format!(
         "{}; a write of up to {} bytes is all or nothing",
         options.description,
         u64::from(volume.limits().atomic_write_pages_max) * PAGE_BYTES as u64,
     );
-    let listening = options.listen(&live, &address);
+    let listening = addresses.listen(&live, &options);
     let server = Server::new(Rc::clone(&volume), options);
-    let (listener, server) = match listening.and_then(|listener| Ok((listener, server?))) {
+    let ((listener, watched), server) = match listening.and_then(|both| Ok((both, server?))) {
         Ok(both) => both,
         Err(error) => {
             volume.close().await?;
@@ -109,14 +173,20 @@ async fn serve_volume(
     tell(&format!(
         "{}: {} at {} ({}, {} changes replayed, {} dropped{})",
         config.path.display(),
-        if open.read_only { "read-only" } else { volume.limits().durability.name() },
+        if read_only { "read-only" } else { volume.limits().durability.name() },
         listener.local_address(),
         live.engine_name(),
         report.recovery.replayed,
         report.recovery.dropped,
         if report.superblocks_mended > 0 { ", a damaged superblock mended" } else { "" },
     ));
-    let served = server.serve(&live, listener, stop).await;
+    let about = About {
+        device: config.path.display().to_string(),
+        kind: config.kind.name(),
+        durability: volume.limits().durability.name(),
+    };
+    let device = Rc::clone(&volume);
+    let served = serve_watched(&live, about, device, server, listener, watched, stop).await;
     if let Some(buffer) = volume.statistics() {
         tell(&told_of_buffer(&buffer));
     }
@@ -145,12 +215,12 @@ async fn serve_device(
     live: Live,
     spec: DeviceSpec,
     seed: u64,
-    address: Address,
+    addresses: Addresses,
     mut options: ServerOptions,
 ) -> Result<()> {
     let stop = terminated(&live)?;
     options.description = format!("Simulated {}, in memory only", spec.name());
-    let listener = options.listen(&live, &address)?;
+    let (listener, watched) = addresses.listen(&live, &options)?;
     let device = spec.build::<_, PageBuf>(&live, seed).await?.device;
     tell(&format!(
         "{}: {} at {} ({}, simulated in memory: all content is gone when this ends)",
@@ -166,7 +236,38 @@ async fn serve_device(
             spec.name()
         ));
     }
-    Server::new(device, options)?.serve(&live, listener, stop).await
+    let about = About {
+        device: spec.name().to_owned(),
+        kind: "simulated",
+        durability: device.limits().durability.name(),
+    };
+    let server = Server::new(Rc::clone(&device), options)?;
+    serve_watched(&live, about, device, server, listener, watched, stop).await
+}
+
+/// Serves NBD on `listener`, and metrics on `watched` where that is asked for, until `stop`.
+async fn serve_watched<D: LifeCycle<Page = PageBuf>>(
+    live: &Live,
+    about: About,
+    device: Rc<D>,
+    server: Server<D>,
+    listener: Listener,
+    watched: Option<Listener>,
+    stop: impl Future<Output = ()>,
+) -> Result<()> {
+    let endpoint = watched.map(|watched| {
+        tell(&format!("metrics at {}", watched.local_address()));
+        metrics::start(live, watched, about, device, server.clone())
+    });
+    let served = server.clone().serve(live, listener, stop).await;
+    if let Some(endpoint) = endpoint {
+        endpoint.stop().await;
+    }
+    let statistics = server.statistics();
+    if let Some(last) = statistics.last_error {
+        eprintln!("tantalum: {} requests failed, the last: {last}", statistics.errors);
+    }
+    served
 }
 
 fn tell(line: &str) {

@@ -1,5 +1,5 @@
-//! What the server needs of a network: implemented by sockets of the live executor, and by
-//! connections in memory in virtual time.
+//! What a server needs of a network: implemented by sockets of the live executor, and by connections in
+//! memory in virtual time.
 use tantalum_base::Result;
 
 /// A connection. Clones are handles on the same connection.

@@ -1,0 +1,266 @@
+//! What each field of `tantalum top` is made of: the metrics of two scrapes. A device that tells a metric
+//! more needs a line here, and a column of that name in `tantalum_report::schema::TOP`.
+use tantalum_metrics::{Bucket, Scrape};
+use tantalum_report::{Table, Value, schema};
+
+/// The growth of some metrics, or their values: all numbers of a name that have the label.
+struct Counter {
+    names: &'static [&'static str],
+    label: Option<(&'static str, &'static str)>,
+}
+
+impl Counter {
+    /// Their sum; `None` where none of them is told.
+    fn read(&self, scrape: &Scrape) -> Option<f64> {
+        let labels: &[_] = self.label.as_slice();
+        let values = self.names.iter().filter_map(|name| scrape.sum(name, labels));
+        values.reduce(|sum, value| sum + value)
+    }
+}
+
+/// Where a field comes from.
+enum Source {
+    /// A whole number as it is now.
+    Now(Counter),
+    /// Pages as they are now, in bytes.
+    PagesNow(&'static str),
+    /// Time since the server was started, in seconds.
+    Uptime,
+    /// Time between the two scrapes, in seconds.
+    Interval,
+    /// Growth a second.
+    Rate(Counter),
+    /// The growth of the first for that of the second.
+    Ratio(Counter, Counter),
+    /// The duration in seconds that this share of the requests of a command did not exceed.
+    Percentile(&'static str, f64),
+}
+
+const UPTIME: &str = "tantalum_uptime_seconds";
+const DURATION: &str = "tantalum_nbd_request_duration_seconds";
+const ERRORS: &str = "tantalum_nbd_errors_total";
+/// Errors that come from what the device is kept on.
+const MEDIA_ERRORS: [&str; 6] =
+    ["checksum", "uncorrectable", "corrupt", "io", "program_failed", "zone_retired"];
+
+const fn counter(names: &'static [&'static str]) -> Counter {
+    Counter { names, label: None }
+}
+
+const fn now(name: &'static [&'static str]) -> Source {
+    Source::Now(counter(name))
+}
+
+const fn rate(name: &'static [&'static str]) -> Source {
+    Source::Rate(counter(name))
+}
+
+const fn requests(command: &'static str) -> Source {
+    let names = &["tantalum_nbd_requests_total"];
+    Source::Rate(Counter { names, label: Some(("command", command)) })
+}
+
+const fn bytes(command: &'static str) -> Source {
+    let names = &["tantalum_nbd_request_bytes_total"];
+    Source::Rate(Counter { names, label: Some(("command", command)) })
+}
+
+const FIELDS: &[(&str, Source)] = &[
+    ("uptime_seconds", Source::Uptime),
+    ("interval_seconds", Source::Interval),
+    ("reads_per_second", requests("read")),
+    ("read_bytes_per_second", bytes("read")),
+    ("read_p50_seconds", Source::Percentile("read", 0.5)),
+    ("read_p95_seconds", Source::Percentile("read", 0.95)),
+    ("read_p99_seconds", Source::Percentile("read", 0.99)),
+    ("read_p999_seconds", Source::Percentile("read", 0.999)),
+    ("writes_per_second", requests("write")),
+    ("write_bytes_per_second", bytes("write")),
+    ("write_p50_seconds", Source::Percentile("write", 0.5)),
+    ("write_p95_seconds", Source::Percentile("write", 0.95)),
+    ("write_p99_seconds", Source::Percentile("write", 0.99)),
+    ("write_p999_seconds", Source::Percentile("write", 0.999)),
+    ("flushes_per_second", requests("flush")),
+    ("flush_p50_seconds", Source::Percentile("flush", 0.5)),
+    ("flush_p95_seconds", Source::Percentile("flush", 0.95)),
+    ("flush_p99_seconds", Source::Percentile("flush", 0.99)),
+    ("flush_p999_seconds", Source::Percentile("flush", 0.999)),
+    ("trims_per_second", requests("trim")),
+    ("trim_bytes_per_second", bytes("trim")),
+    ("trim_p50_seconds", Source::Percentile("trim", 0.5)),
+    ("trim_p95_seconds", Source::Percentile("trim", 0.95)),
+    ("trim_p99_seconds", Source::Percentile("trim", 0.99)),
+    ("trim_p999_seconds", Source::Percentile("trim", 0.999)),
+    ("write_zeroes_per_second", requests("write_zeroes")),
+    ("write_zeroes_bytes_per_second", bytes("write_zeroes")),
+    ("write_zeroes_p50_seconds", Source::Percentile("write_zeroes", 0.5)),
+    ("write_zeroes_p95_seconds", Source::Percentile("write_zeroes", 0.95)),
+    ("write_zeroes_p99_seconds", Source::Percentile("write_zeroes", 0.99)),
+    ("write_zeroes_p999_seconds", Source::Percentile("write_zeroes", 0.999)),
+    ("connections", now(&["tantalum_nbd_connections"])),
+    ("requests_in_flight", now(&["tantalum_nbd_requests_in_flight"])),
+    ("held_bytes", now(&["tantalum_nbd_held_bytes"])),
+    ("errors", now(&[ERRORS])),
+    ("refused_requests", now(&["tantalum_nbd_refused_requests_total"])),
+    ("program_failures", now(&["tantalum_ftl_program_failures_total"])),
+    ("latched", now(&["tantalum_ftl_latched"])),
+    (
+        "buffer_hit_ratio",
+        Source::Ratio(
+            counter(&["tantalum_buffer_hit_pages_total"]),
+            counter(&["tantalum_buffer_requested_pages_total"]),
+        ),
+    ),
+    (
+        "write_cache_hit_ratio",
+        Source::Ratio(
+            counter(&["tantalum_write_cache_hit_pages_total"]),
+            counter(&["tantalum_write_cache_requested_pages_total"]),
+        ),
+    ),
+    (
+        "write_amplification",
+        Source::Ratio(
+            counter(&[
+                "tantalum_ftl_programmed_slots_total",
+                "tantalum_redo_log_programmed_slots_total",
+            ]),
+            counter(&["tantalum_device_written_pages_total"]),
+        ),
+    ),
+    ("moved_pages_per_second", rate(&["tantalum_ftl_moved_pages_total"])),
+    ("cleaned_zones_per_second", rate(&["tantalum_ftl_cleaned_zones_total"])),
+    ("checkpoints_per_second", rate(&["tantalum_ftl_checkpoints_total"])),
+    ("zones", now(&["tantalum_ftl_zones"])),
+    ("free_zones", now(&["tantalum_ftl_free_zones"])),
+    ("retired_zones", now(&["tantalum_ftl_retired_zones"])),
+    ("mapped_bytes", Source::PagesNow("tantalum_ftl_mapped_pages")),
+    ("capacity_bytes", now(&["tantalum_device_capacity_bytes"])),
+    ("dump_bytes", now(&["tantalum_dump_bytes"])),
+    ("dump_budget_bytes", now(&["tantalum_dump_budget_bytes"])),
+    ("disk_reads_per_second", rate(&["tantalum_disk_reads_total"])),
+    ("disk_writes_per_second", rate(&["tantalum_disk_writes_total"])),
+];
+
+/// The fields of the interval between two scrapes, as a table of one row; those that tell of an interval
+/// are null without `before`, or where the server was started again in between.
+pub fn fields(before: Option<&Scrape>, now: &Scrape) -> Table {
+    let uptime = |scrape: &Scrape| scrape.sum(UPTIME, &[]);
+    let since = before.and_then(|before| Some((before, uptime(now)? - uptime(before)?)));
+    let since = since.filter(|(_, seconds)| *seconds > 0.0);
+    let media = MEDIA_ERRORS.iter().filter_map(|kind| now.sum(ERRORS, &[("kind", kind)]));
+    let media = media.reduce(|sum, errors| sum + errors);
+    let mut row = vec![("media_errors", whole(media))];
+    row.extend(FIELDS.iter().map(|(key, source)| (*key, source.value(since, now))));
+    let mut table = Table::new(schema::TOP);
+    table.push_named(row);
+    table
+}
+
+impl Source {
+    fn value(&self, since: Option<(&Scrape, f64)>, now: &Scrape) -> Value {
+        let grown = |counter: &Counter| {
+            let (before, _) = since?;
+            Some(counter.read(now)? - counter.read(before)?)
+        };
+        match self {
+            Source::Now(counter) => whole(counter.read(now)),
+            Source::PagesNow(name) => {
+                let page_bytes = now.sum("tantalum_device_page_bytes", &[]);
+                whole(now.sum(name, &[]).zip(page_bytes).map(|(pages, bytes)| pages * bytes))
+            }
+            Source::Uptime => real(now.sum(UPTIME, &[]), 1e3),
+            Source::Interval => real(since.map(|(_, seconds)| seconds), 1e3),
+            Source::Rate(counter) => {
+                let seconds = since.map(|(_, seconds)| seconds);
+                real(grown(counter).zip(seconds).map(|(count, seconds)| count / seconds), 1e3)
+            }
+            Source::Ratio(of, to) => {
+                let both = grown(of).zip(grown(to)).filter(|(_, to)| *to > 0.0);
+                real(both.map(|(of, to)| of / to), 1e6)
+            }
+            Source::Percentile(command, share) => {
+                let labels = [("command", *command)];
+                let read = |scrape: &Scrape| scrape.buckets(DURATION, &labels);
+                let seconds =
+                    since.and_then(|(before, _)| percentile(&read(before), &read(now), *share));
+                real(seconds, 1e9)
+            }
+        }
+    }
+}
+
+fn whole(number: Option<f64>) -> Value {
+    number.map_or(Value::Null, |number| Value::Count(number.max(0.0) as u64))
+}
+
+fn real(number: Option<f64>, scale: f64) -> Value {
+    number.map_or(Value::Null, |number| Value::rounded(number, scale))
+}
+
+/// What `share` of the observations between two readings did not exceed, as if those of a bucket were
+/// spread evenly over it; in the last bucket, its lower bound. `None` where there was none.
+fn percentile(before: &[Bucket], now: &[Bucket], share: f64) -> Option<f64> {
+    let had = |at: usize| before.get(at).map_or(0.0, |bucket| bucket.count);
+    let count = |at: usize| now[at].count - had(at);
+    let rank = count(now.len().checked_sub(1)?) * share;
+    let at = (0..now.len()).find(|at| count(*at) > 0.0 && count(*at) >= rank)?;
+    let (lower, below) = at.checked_sub(1).map_or((0.0, 0.0), |at| (now[at].bound, count(at)));
+    if now[at].bound.is_infinite() {
+        return Some(lower);
+    }
+    Some(lower + (now[at].bound - lower) * (rank - below) / (count(at) - below))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn buckets(counts: [f64; 4]) -> Vec<Bucket> {
+        let bounds = [0.1, 0.2, 0.4, f64::INFINITY];
+        bounds.into_iter().zip(counts).map(|(bound, count)| Bucket { bound, count }).collect()
+    }
+
+    #[test]
+    fn percentiles_are_those_of_the_interval() {
+        let before = buckets([1000.0, 1000.0, 1000.0, 1000.0]);
+        let now = buckets([1000.0, 1050.0, 1099.0, 1100.0]);
+        let at = |share| percentile(&before, &now, share).unwrap();
+        assert!((at(0.5) - 0.2).abs() < 1e-9);
+        assert!((at(0.25) - 0.15).abs() < 1e-9);
+        assert!((at(0.95) - (0.2 + 0.2 * 45.0 / 49.0)).abs() < 1e-9);
+        // Beyond the last bound nothing is known but that.
+        assert_eq!(at(0.999), 0.4);
+        assert_eq!(percentile(&before, &before, 0.5), None);
+        assert_eq!(percentile(&[], &[], 0.5), None);
+    }
+
+    #[test]
+    fn every_field_has_its_column_and_what_is_not_told_is_null() {
+        let scrape = |seconds: u32, writes: u32| {
+            let text = format!(
+                "tantalum_uptime_seconds {seconds}\n\
+                 tantalum_nbd_requests_total{{command=\"write\"}} {writes}\n\
+                 tantalum_nbd_errors_total{{kind=\"io\"}} 2\n\
+                 tantalum_nbd_errors_total{{kind=\"too_large\"}} 1\n"
+            );
+            Scrape::parse(&text).unwrap()
+        };
+        let value = |table: &Table, key: &str| {
+            let at = table.columns().iter().position(|column| column.key == key).unwrap();
+            table.rows()[0][at].clone()
+        };
+        let table = fields(Some(&scrape(10, 100)), &scrape(14, 300));
+        assert_eq!(value(&table, "interval_seconds"), Value::Real(4.0));
+        assert_eq!(value(&table, "writes_per_second"), Value::Real(50.0));
+        assert_eq!(value(&table, "errors"), Value::Count(3));
+        assert_eq!(value(&table, "media_errors"), Value::Count(2));
+        for key in ["reads_per_second", "free_zones", "write_amplification", "write_p50_seconds"] {
+            assert_eq!(value(&table, key), Value::Null, "{key}");
+        }
+        // Nothing can be said of an interval in which the server was started again.
+        let table = fields(Some(&scrape(10, 100)), &scrape(2, 300));
+        assert_eq!(value(&table, "writes_per_second"), Value::Null);
+        assert_eq!(value(&table, "uptime_seconds"), Value::Real(2.0));
+    }
+}

@@ -1,0 +1,184 @@
+//! `tantalum top ADDRESS`.
+mod fields;
+mod screen;
+mod view;
+
+use crate::Verdict;
+use anyhow::bail;
+use screen::Screen;
+use std::future::{Future, poll_fn};
+use std::io::{IsTerminal, Write};
+use std::pin::{Pin, pin};
+use std::task::Poll;
+use tantalum_metrics::{Scrape, fetch};
+use tantalum_report::{OutputFormat, Table};
+use tantalum_runtime::live::LiveOptions;
+use tantalum_runtime::live::net::{Address, Stream};
+use tantalum_runtime::live::signal::terminated;
+use tantalum_runtime::{Live, Runtime};
+
+/// How often the size of the terminal is looked at.
+const RESIZE_NS: u64 = 200_000_000;
+
+/// Watch a running server: rates, latencies, hits, cleaning, errors
+#[derive(clap::Args, Debug)]
+#[command(after_help = AFTER_HELP)]
+pub struct Args {
+    /// Where the server tells its metrics (serve --metrics): unix:/path, 127.0.0.1:9809 or [::1]:9809
+    address: String,
+    /// Seconds between two looks
+    #[arg(long, value_name = "SECONDS", default_value = "2", value_parser = interval_ns)]
+    interval: u64,
+    /// Print so many intervals one below the other, then end; on a terminal too
+    #[arg(long, value_name = "NUMBER", value_parser = clap::value_parser!(u64).range(1..))]
+    count: Option<u64>,
+    /// table, csv or json (one object a line; fields: docs/output.md)
+    #[arg(long, default_value = "table")]
+    format: String,
+}
+
+const AFTER_HELP: &str = "Where the standard output is a terminal, it is drawn on in place until \
+Ctrl-C. Numbers are of the last interval, errors since the server was started; percentiles are read from a \
+histogram (docs/metrics.md). What the server does not tell is not shown. Exit status 1: the server does not answer any more.
+
+Examples:
+  tantalum top 127.0.0.1:9809
+  tantalum top unix:/tmp/metrics.sock --interval 10 --count 6 --format json";
+
+/// Seconds as nanoseconds.
+fn interval_ns(text: &str) -> anyhow::Result<u64> {
+    match text.parse::<f64>() {
+        Ok(seconds) if (0.1..=86_400.0).contains(&seconds) => Ok((seconds * 1e9) as u64),
+        _ => bail!("accepted: 0.1 to 86400"),
+    }
+}
+
+/// Runs the command.
+pub fn run(args: &Args) -> anyhow::Result<Verdict> {
+    let format = OutputFormat::parse(&args.format)?;
+    let address: Address = args.address.parse()?;
+    let live = Live::new(LiveOptions::default())?;
+    let watch = Watch { live: live.clone(), address, format };
+    let (interval_ns, count) = (args.interval, args.count);
+    live.run(async move { watch.run(interval_ns, count).await })
+}
+
+struct Watch {
+    live: Live,
+    address: Address,
+    format: OutputFormat,
+}
+
+impl Watch {
+    async fn run(self, interval_ns: u64, count: Option<u64>) -> anyhow::Result<Verdict> {
+        let mut stop = pin!(terminated(&self.live)?);
+        // Whatever fails the first time is a wrong address.
+        let Some(first) = unless(stop.as_mut(), self.scrape()).await else {
+            return Ok(Verdict::Good);
+        };
+        let mut before = first?;
+        let on_terminal = count.is_none() && self.format == OutputFormat::Table;
+        let mut screen =
+            if on_terminal && std::io::stdout().is_terminal() { Screen::take()? } else { None };
+        let mut shown =
+            view::lines(&self.address.to_string(), &before, &fields::fields(None, &before));
+        if let Some(screen) = &mut screen {
+            screen.draw(&shown)?;
+        }
+        let mut next_ns = self.live.now_ns();
+        let mut printed = 0;
+        let gone = loop {
+            next_ns = next_ns.max(self.live.now_ns().saturating_sub(interval_ns)) + interval_ns;
+            let waited = self.wait(next_ns, screen.as_mut(), &shown);
+            let Some(waited) = unless(stop.as_mut(), waited).await else { break None };
+            waited?;
+            let Some(scraped) = unless(stop.as_mut(), self.scrape()).await else { break None };
+            let now = match scraped {
+                Ok(now) => now,
+                Err(error) => break Some(error),
+            };
+            let table = fields::fields(Some(&before), &now);
+            shown = view::lines(&self.address.to_string(), &now, &table);
+            match &mut screen {
+                Some(screen) => screen.draw(&shown)?,
+                None => self.print(&table, &shown, printed == 0)?,
+            }
+            before = now;
+            printed += 1;
+            if count == Some(printed) {
+                break None;
+            }
+        };
+        if screen.take().is_some() {
+            // What was seen last stays on the terminal.
+            print(&(shown.join("\n") + "\n"))?;
+        }
+        Ok(match gone {
+            None => Verdict::Good,
+            Some(error) => {
+                eprintln!("tantalum: {} does not answer any more: {error}", self.address);
+                Verdict::FoundWrong
+            }
+        })
+    }
+
+    /// Asks the server once.
+    async fn scrape(&self) -> tantalum_base::Result<Scrape> {
+        let stream = Stream::connect(&self.live, &self.address)?;
+        let text = fetch(&self.live, stream).await;
+        text.and_then(|text| Scrape::parse(&text)).map_err(|error| {
+            let context = format!("asking {} for metrics", self.address);
+            error.wrap(context)
+        })
+    }
+
+    /// Waits until `until_ns`, and draws again on a terminal that changes its size meanwhile.
+    async fn wait(
+        &self,
+        until_ns: u64,
+        mut screen: Option<&mut Screen>,
+        shown: &[String],
+    ) -> std::io::Result<()> {
+        loop {
+            let now_ns = self.live.now_ns();
+            let Some(screen) = screen.as_mut().filter(|_| now_ns < until_ns) else { break };
+            self.live.sleep_until(until_ns.min(now_ns + RESIZE_NS)).await;
+            if screen.is_resized() {
+                screen.draw(shown)?;
+            }
+        }
+        self.live.sleep_until(until_ns).await;
+        Ok(())
+    }
+
+    fn print(&self, table: &Table, lines: &[String], is_first: bool) -> anyhow::Result<()> {
+        let text = match self.format {
+            OutputFormat::Table => lines.join("\n") + "\n\n",
+            OutputFormat::Json => table.to_json_lines()?,
+            OutputFormat::Csv if is_first => table.to_csv(),
+            OutputFormat::Csv => {
+                table.to_csv().lines().skip(1).map(|it| it.to_owned() + "\n").collect()
+            }
+        };
+        Ok(print(&text)?)
+    }
+}
+
+fn print(text: &str) -> std::io::Result<()> {
+    let mut out = std::io::stdout().lock();
+    out.write_all(text.as_bytes())?;
+    out.flush()
+}
+
+/// The outcome of `work`; `None` where `stop` comes first.
+async fn unless<T>(
+    mut stop: Pin<&mut impl Future<Output = ()>>,
+    work: impl Future<Output = T>,
+) -> Option<T> {
+    let mut work = pin!(work);
+    poll_fn(|context| match stop.as_mut().poll(context) {
+        Poll::Ready(()) => Poll::Ready(None),
+        Poll::Pending => work.as_mut().poll(context).map(Some),
+    })
+    .await
+}

@@ -1,0 +1,170 @@
+//! One connection: a request, its answer, the end.
+use crate::exposition::exposition;
+use crate::request::{Asked, HEAD_BYTES_MAX, parse, response_head};
+use std::cell::Cell;
+use std::future::{Future, poll_fn};
+use std::pin::pin;
+use std::task::Poll;
+use tantalum_base::{Error, ErrorKind, Result};
+use tantalum_runtime::metrics::Readings;
+use tantalum_runtime::{ByteStream, Runtime};
+
+/// Pieces in which a request may come: each wakes the thread that serves the device.
+const PIECES_MAX: u32 = 64;
+/// What a refused client may still send before it is cut off; where that were left unread, the network
+/// could lose the answer.
+const REST_BYTES_MAX: usize = 64 << 10;
+/// How long it may take for that.
+const REST_NS_MAX: u64 = 1_000_000_000;
+/// The device gets so many times the time that telling its metrics took, before they are told again.
+const REST_PER_TURN: u64 = 50;
+
+/// A connection as the endpoint knows it.
+pub(crate) struct Link<S> {
+    pub(crate) stream: S,
+    // The client has sent its request.
+    asked: Cell<bool>,
+    // The endpoint has cut it off.
+    cut: Cell<bool>,
+}
+
+impl<S: ByteStream> Link<S> {
+    pub(crate) fn new(stream: S) -> Self {
+        Link { stream, asked: Cell::new(false), cut: Cell::new(false) }
+    }
+
+    /// Ends the connection.
+    pub(crate) fn cut(&self) {
+        self.cut.set(true);
+        self.stream.shutdown();
+    }
+
+    pub(crate) fn is_cut(&self) -> bool {
+        self.cut.get()
+    }
+
+    /// Whether the client still has to send its request.
+    pub(crate) fn is_silent(&self) -> bool {
+        !self.asked.get() && !self.cut.get()
+    }
+}
+
+/// Limits the share of the thread that telling metrics takes.
+#[derive(Default)]
+pub(crate) struct Pace {
+    next_ns: Cell<u64>,
+}
+
+impl Pace {
+    /// Waits for its turn, then does `work`.
+    async fn turn<R: Runtime, T>(&self, runtime: &R, work: impl FnOnce() -> T) -> T {
+        while runtime.now_ns() < self.next_ns.get() {
+            runtime.sleep_until(self.next_ns.get()).await;
+        }
+        let from_ns = runtime.now_ns();
+        let done = work();
+        let until_ns = runtime.now_ns();
+        self.next_ns.set(until_ns + (until_ns - from_ns).saturating_mul(REST_PER_TURN));
+        done
+    }
+}
+
+/// Answers one request and ends the connection; `limit_ns` after it began, whatever the client does.
+pub(crate) async fn serve<R: Runtime, S: ByteStream>(
+    runtime: &R,
+    link: &Link<S>,
+    limit_ns: u64,
+    pace: &Pace,
+    tell: impl Fn(&mut Readings),
+) {
+    // What fails here fails because the client has gone: there is nobody to tell.
+    let _ = within(runtime, limit_ns, answer(runtime, link, pace, tell)).await;
+    link.stream.shutdown();
+}
+
+async fn answer<R: Runtime, S: ByteStream>(
+    runtime: &R,
+    link: &Link<S>,
+    pace: &Pace,
+    tell: impl Fn(&mut Readings),
+) -> Result<()> {
+    let mut bytes = vec![0; HEAD_BYTES_MAX];
+    let (asked, with_body, is_read) = receive(link, &mut bytes).await?;
+    link.asked.set(true);
+    let (status, body) = match asked {
+        Asked::Refused(status, line) => (status, format!("{line}\n")),
+        Asked::Metrics { .. } => {
+            let told = || {
+                let mut readings = Readings::default();
+                tell(&mut readings);
+                exposition(&readings)
+            };
+            (200, pace.turn(runtime, told).await)
+        }
+    };
+    let mut text = response_head(status, body.len());
+    if with_body {
+        text.push_str(&body);
+    }
+    let mut left = text.as_bytes();
+    while !left.is_empty() {
+        left = &left[unless_closed(link.stream.send(left).await?)?..];
+    }
+    if !is_read {
+        // It has its answer: whoever has not comes first.
+        link.asked.set(false);
+        let _ = within(runtime, REST_NS_MAX, discard(link, &mut bytes)).await;
+    }
+    Ok(())
+}
+
+/// Receives a request: what it asks for, whether the answer has a body, and whether nothing of it is
+/// left unread.
+async fn receive<S: ByteStream>(link: &Link<S>, bytes: &mut [u8]) -> Result<(Asked, bool, bool)> {
+    let mut count = 0;
+    for _ in 0..PIECES_MAX {
+        count += unless_closed(link.stream.recv(&mut bytes[count..]).await?)?;
+        if let Some((asked, head_bytes)) = parse(&bytes[..count]) {
+            let with_body = !bytes.starts_with(b"HEAD ");
+            return Ok((asked, with_body, head_bytes == count));
+        }
+    }
+    Ok((Asked::Refused(400, "the request comes in too many pieces"), true, false))
+}
+
+/// Receives what the client still sends, and drops it.
+async fn discard<S: ByteStream>(link: &Link<S>, bytes: &mut [u8]) -> Result<()> {
+    let mut left = REST_BYTES_MAX;
+    while left > 0 {
+        left = left.saturating_sub(unless_closed(link.stream.recv(bytes).await?)?);
+    }
+    Ok(())
+}
+
+/// Checks that `count` is not 0, which means that the other side has closed.
+pub(crate) fn unless_closed(count: usize) -> Result<usize> {
+    if count == 0 {
+        return Err(Error::new(ErrorKind::Closed, "the other side has closed the connection"));
+    }
+    Ok(count)
+}
+
+/// The outcome of `work`; `Closed` where it takes longer than `limit_ns`.
+pub(crate) async fn within<R: Runtime, T>(
+    runtime: &R,
+    limit_ns: u64,
+    work: impl Future<Output = Result<T>>,
+) -> Result<T> {
+    let mut work = pin!(work);
+    let mut late = pin!(runtime.sleep(limit_ns));
+    poll_fn(|context| match work.as_mut().poll(context) {
+        Poll::Ready(done) => Poll::Ready(done),
+        Poll::Pending => late.as_mut().poll(context).map(|()| {
+            Err(Error::new(
+                ErrorKind::Closed,
+                format!("no answer in {} s", limit_ns / 1_000_000_000),
+            ))
+        }),
+    })
+    .await
+}

@@ -1,0 +1,177 @@
+//! Listens for those who want to know the metrics.
+use crate::connection::{self, Link, Pace};
+use std::cell::{Cell, RefCell};
+use std::future::{Future, poll_fn};
+use std::pin::pin;
+use std::rc::Rc;
+use std::task::Poll;
+use tantalum_base::{Error, ErrorKind, Result};
+use tantalum_runtime::live::Live;
+use tantalum_runtime::live::net::{Address, Listener};
+use tantalum_runtime::metrics::Readings;
+use tantalum_runtime::sync::WaitQueue;
+use tantalum_runtime::{Accept, JoinHandle, Runtime};
+
+/// Pause after each connection: whoever opens thousands keeps nobody else from the thread.
+const ACCEPT_PAUSE_NS: u64 = 5_000_000;
+/// Pause after a failure to accept that may be temporary, such as too many open files.
+const FAILURE_PAUSE_NS: u64 = 100_000_000;
+
+/// How metrics are served.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct EndpointOptions {
+    /// Also listen on TCP addresses that other machines can reach, without authentication.
+    pub allow_remote: bool,
+    /// Connections open at once. One more replaces the oldest that has not sent its request; where all
+    /// have, it is closed at once.
+    pub connections_max: usize,
+    /// Time limit of a connection, from its beginning to its end.
+    pub connection_ms_max: u64,
+}
+
+impl Default for EndpointOptions {
+    fn default() -> Self {
+        EndpointOptions { allow_remote: false, connections_max: 16, connection_ms_max: 10_000 }
+    }
+}
+
+impl EndpointOptions {
+    /// Listens at `address`.
+    ///
+    /// # Errors
+    /// `InvalidInput` where other machines can reach it and `allow_remote` is not set; `Io` where it is
+    /// in use or cannot be bound.
+    pub fn listen(&self, live: &Live, address: &Address) -> Result<Listener> {
+        if !address.is_local() && !self.allow_remote {
+            return Err(Error::new(
+                ErrorKind::InvalidInput,
+                format!(
+                    "metrics address {address} can be reached from other machines, and whoever reaches \
+                     it reads them: serve them on 127.0.0.1, [::1] or a Unix socket, or set \
+                     allow_remote (--allow-remote) where the network is trusted"
+                ),
+            ));
+        }
+        Listener::bind(live, address)
+    }
+}
+
+/// Serves metrics over HTTP, by tasks on an executor that has other work.
+pub struct Endpoint<S> {
+    shared: Rc<Shared<S>>,
+    accepting: JoinHandle<()>,
+}
+
+/// What the tasks of an endpoint share.
+struct Shared<S> {
+    options: EndpointOptions,
+    links: RefCell<Vec<Rc<Link<S>>>>,
+    pace: Pace,
+    stopping: Cell<bool>,
+    scrapes: Cell<u64>,
+    // It stops, or a connection has ended.
+    changed: WaitQueue,
+}
+
+impl<S: tantalum_runtime::ByteStream> Endpoint<S> {
+    /// Serves on `listener` what `tell` tells, until [`stop`](Self::stop).
+    pub fn start<R, A, T>(runtime: &R, listener: A, options: EndpointOptions, tell: T) -> Self
+    where
+        R: Runtime,
+        A: Accept<Stream = S> + 'static,
+        T: Fn(&mut Readings) + 'static,
+    {
+        let shared = Rc::new(Shared {
+            options,
+            links: RefCell::default(),
+            pace: Pace::default(),
+            stopping: Cell::new(false),
+            scrapes: Cell::new(0),
+            changed: WaitQueue::new("the end of the metrics endpoint"),
+        });
+        let (clock, accepted) = (runtime.clone(), Rc::clone(&shared));
+        let accepting = runtime.spawn("metrics endpoint", async move {
+            accepted.accept_until_stopped(&clock, listener, Rc::new(tell)).await;
+        });
+        Endpoint { shared, accepting }
+    }
+
+    /// Stops listening, cuts off who is connected, and waits until nothing of it is left.
+    pub async fn stop(self) {
+        self.shared.stopping.set(true);
+        self.shared.links.borrow().iter().for_each(|link| link.cut());
+        self.shared.changed.wake_all();
+        self.accepting.await;
+        let emptied = || self.shared.links.borrow().is_empty().then_some(());
+        self.shared.changed.until(emptied).await;
+    }
+}
+
+impl<S: tantalum_runtime::ByteStream> Shared<S> {
+    async fn accept_until_stopped<R, A, T>(self: Rc<Self>, runtime: &R, listener: A, tell: Rc<T>)
+    where
+        R: Runtime,
+        A: Accept<Stream = S>,
+        T: Fn(&mut Readings) + 'static,
+    {
+        let mut stopped = pin!(self.changed.until(|| self.stopping.get().then_some(())));
+        let mut accepting = pin!(async {
+            loop {
+                let pause_ns = match listener.accept().await {
+                    Ok(stream) => {
+                        self.admit(runtime, stream, &tell);
+                        ACCEPT_PAUSE_NS
+                    }
+                    Err(error) if error.kind() == ErrorKind::Closed => return,
+                    Err(_) => FAILURE_PAUSE_NS,
+                };
+                runtime.sleep(pause_ns).await;
+            }
+        });
+        poll_fn(|context| match stopped.as_mut().poll(context) {
+            Poll::Ready(()) => Poll::Ready(()),
+            Poll::Pending => accepting.as_mut().poll(context),
+        })
+        .await;
+    }
+
+    /// Begins to serve a connection, unless there are too many.
+    fn admit<R, T>(self: &Rc<Self>, runtime: &R, stream: S, tell: &Rc<T>)
+    where
+        R: Runtime,
+        T: Fn(&mut Readings) + 'static,
+    {
+        let open = self.links.borrow().iter().filter(|link| !link.is_cut()).count();
+        if open >= self.options.connections_max && !self.evict() {
+            stream.shutdown();
+            return;
+        }
+        let link = Rc::new(Link::new(stream));
+        self.links.borrow_mut().push(Rc::clone(&link));
+        let (runtime_of_task, shared, tell) = (runtime.clone(), Rc::clone(self), Rc::clone(tell));
+        // Nobody joins the task: it takes itself off the list.
+        drop(runtime.spawn("metrics connection", async move {
+            let limit_ns = shared.options.connection_ms_max.saturating_mul(1_000_000);
+            let tell = |out: &mut Readings| {
+                tell(out);
+                shared.scrapes.set(shared.scrapes.get() + 1);
+                let help = "Times that these metrics were told, this one included";
+                out.counter("tantalum_metrics_scrapes_total", help, shared.scrapes.get());
+            };
+            connection::serve(&runtime_of_task, &link, limit_ns, &shared.pace, tell).await;
+            shared.links.borrow_mut().retain(|other| !Rc::ptr_eq(other, &link));
+            shared.changed.wake_all();
+        }));
+    }
+
+    /// Cuts off the oldest connection that has not asked for anything yet, if there is one.
+    fn evict(&self) -> bool {
+        let links = self.links.borrow();
+        // The list is in order of arrival.
+        let silent = links.iter().find(|link| link.is_silent());
+        silent.is_some_and(|link| {
+            link.cut();
+            true
+        })
+    }
+}
