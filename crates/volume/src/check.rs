@@ -4,8 +4,9 @@ use tantalum_ftl::RecoveryReport;
 use tantalum_runtime::life_cycle::is_damage;
 use tantalum_runtime::{Finding, LifeCycle, Live};
 
-use crate::config::VolumeConfig;
+use crate::config::{Kind, VolumeConfig};
 use crate::flash::{open_flash, read_copies};
+use crate::host::open_tiered_volume;
 use crate::open_options::OpenOptions;
 use crate::store::open_store;
 use crate::superblock::Superblock;
@@ -47,9 +48,21 @@ pub async fn check_volume(
         Err(error) if is_damage(error.kind()) => return stopped(findings, None),
         Err(error) => return Err(within(error)),
     };
-    let opened = open_flash(live, store, config, options).await;
-    let (volume, report) = match opened {
-        Ok(opened) => opened,
+    let checked = match config.kind {
+        Kind::Flash => match open_flash(live, store, config, options).await {
+            Ok((volume, report)) => Ok((volume.check(progress).await, report)),
+            Err(error) => Err(error),
+        },
+        Kind::Tiered => {
+            drop(store);
+            match open_tiered_volume(live, config, options).await {
+                Ok((volume, report)) => Ok((volume.check(progress).await, report)),
+                Err(error) => Err(error),
+            }
+        }
+    };
+    let (found, report) = match checked {
+        Ok(checked) => checked,
         Err(error) if is_damage(error.kind()) => {
             let problem = format!("it cannot be opened: {error}");
             findings.push(Finding { place: "log and checkpoints".into(), problem });
@@ -57,6 +70,6 @@ pub async fn check_volume(
         }
         Err(error) => return Err(within(error)),
     };
-    findings.extend(volume.check(progress).await.map_err(within)?);
+    findings.extend(found.map_err(within)?);
     Ok(CheckReport { findings, superblock: Some(superblock), recovery: Some(report.recovery) })
 }

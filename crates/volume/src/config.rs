@@ -6,10 +6,13 @@ use std::path::{Path, PathBuf};
 use tantalum_base::size::Size;
 use tantalum_base::{Error, ErrorKind, PAGE_BYTES, Result, ResultExt};
 use tantalum_ftl::FtlOptions;
+use tantalum_media::ZoneGeometry;
 use tantalum_policy::{CleaningSpec, Policy, PolicySpec, Workload};
 use tantalum_ssd::{CacheKind, SsdOptions};
 
 use crate::folder::sync_name;
+use crate::home_config::HomeConfig;
+use crate::superblock::FIRST_ZONE_BYTE;
 
 /// A VOLUME.toml with every setting at its default, commented. `{…}` are filled in by
 /// [`template`].
@@ -59,14 +62,50 @@ fn write_whole(path: &Path, text: &str) -> std::io::Result<()> {
     sync_name(path)
 }
 
+/// A VOLUME.toml of a tiered volume, likewise.
+const TIERED_TEMPLATE: &str = include_str!("tiered.toml");
+
+/// What a new tiered volume is made of, as text.
+#[derive(Clone, Copy, Debug)]
+pub struct NewTiered<'a> {
+    /// What hosts see.
+    pub capacity: &'a str,
+    /// The flash's path.
+    pub flash: &'a str,
+    /// How much of it is used.
+    pub flash_size: &'a str,
+    /// The home's path.
+    pub home: &'a str,
+}
+
+/// Writes a new VOLUME.toml for a tiered volume to `path`, and reads it.
+///
+/// # Errors
+/// As [`write_new`].
+pub fn write_new_tiered(path: &Path, new: NewTiered<'_>) -> Result<VolumeConfig> {
+    // As they stand in quotes there.
+    let quoted = |text: &str| text.replace('\\', "\\\\").replace('"', "\\\"");
+    let text = TIERED_TEMPLATE
+        .replace("{capacity}", &quoted(new.capacity))
+        .replace("{flash_size}", &quoted(new.flash_size))
+        .replace("{flash}", &quoted(new.flash))
+        .replace("{home}", &quoted(new.home));
+    let config = VolumeConfig::parse(&text, path)?;
+    make_folder_of(path)?;
+    write_whole(path, &text).context(|| format!("writing {}", path.display()))?;
+    Ok(config)
+}
+
 /// What a VOLUME.toml says. Sizes are still text: see the accessors.
 #[derive(Clone, Debug, Deserialize, PartialEq)]
 #[serde(deny_unknown_fields)]
 pub struct VolumeConfig {
-    /// `"flash"`: flash is the home of the data.
+    /// `"flash"`: flash is the home of the data; `"tiered"`: a cache of it.
     pub kind: Kind,
     /// What the bytes live on.
     pub media: MediaConfig,
+    /// What the pages of a tiered volume have as their home.
+    pub home: Option<HomeConfig>,
     /// How the device behaves.
     pub device: DeviceConfig,
     /// Memory above the device; without it there is none.
@@ -82,6 +121,18 @@ pub struct VolumeConfig {
 pub enum Kind {
     /// Flash is the home of the data.
     Flash,
+    /// Flash is a cache of a slower home.
+    Tiered,
+}
+
+impl Kind {
+    /// The word in configurations and output.
+    pub fn name(self) -> &'static str {
+        match self {
+            Kind::Flash => "flash",
+            Kind::Tiered => "tiered",
+        }
+    }
 }
 
 /// The `[media]` table.
@@ -93,6 +144,8 @@ pub struct MediaConfig {
     pub media_type: MediaType,
     /// Path of the file or block device, for `type = "file"`.
     pub path: Option<PathBuf>,
+    /// Bytes that are used of it, for a tiered volume.
+    pub size: Option<String>,
     /// Zone size; the default depends on the capacity.
     pub zone: Option<String>,
     /// Whether the file is made without room for its content.
@@ -248,6 +301,15 @@ impl VolumeConfig {
         if self.media.media_type == MediaType::File && self.media.path.is_none() {
             return Err(invalid("media.path is needed for media.type = \"file\"".into()));
         }
+        if (self.kind == Kind::Tiered) != self.home.is_some() {
+            return Err(invalid("a [home] table and kind = \"tiered\" go together".into()));
+        }
+        if (self.kind == Kind::Tiered) != self.media.size.is_some() {
+            return Err(invalid("media.size and kind = \"tiered\" go together".into()));
+        }
+        if self.kind == Kind::Tiered {
+            self.check_flash()?;
+        }
         self.capacity_pages()?;
         self.over_provisioning()?;
         self.zone_slots()?;
@@ -296,11 +358,58 @@ impl VolumeConfig {
         }
     }
 
+    /// Pages of the flash of a tiered volume.
+    fn flash_pages(&self) -> Result<u64> {
+        Self::pages("media.size", self.media.size.as_deref().unwrap_or("0"))
+    }
+
+    /// Zones of the flash of a tiered volume.
+    ///
+    /// # Errors
+    /// `InvalidInput` where it is too small, or too large.
+    pub fn flash_zones(&self) -> Result<u32> {
+        let usable = self.flash_pages()?.saturating_sub(FIRST_ZONE_BYTE / PAGE_BYTES as u64);
+        let zones = usable / u64::from(self.zone_slots()?);
+        let most = u32::MAX / 2 / self.zone_slots()?;
+        if zones < 16 || zones > u64::from(most) {
+            return Err(invalid(format!(
+                "media.size makes {zones} zones: wanted are 16 to {most}"
+            )));
+        }
+        Ok(zones as u32)
+    }
+
+    /// Checks that the flash of a tiered volume can do what it should.
+    fn check_flash(&self) -> Result<()> {
+        let (Some(home), zones) = (&self.home, self.flash_zones()?) else { return Ok(()) };
+        let geometry = ZoneGeometry {
+            zones,
+            slots_per_zone: self.zone_slots()?,
+            append_unit_slots: 1,
+            append_overhead_slots: 1,
+            append_pages_max: tantalum_media::file_zones::APPEND_PAGES_MAX,
+        };
+        let cache = home.cache_options(&geometry)?;
+        let ssd = self.ssd_options()?;
+        let needed = 4 * u64::from(ssd.cache_pages.max(ssd.transaction_pages_max));
+        if cache.dirty_pages_max < needed {
+            return Err(invalid(format!(
+                "media.size is too small: of {} dirty pages that the flash may hold, device.cache and a \
+                 transaction take too much (wanted are {needed})",
+                cache.dirty_pages_max
+            )));
+        }
+        Ok(())
+    }
+
     /// Slots in a zone.
     pub fn zone_slots(&self) -> Result<u32> {
         let slots = match &self.media.zone {
             Some(zone) => Self::pages("media.zone", zone)?,
             // About 128 zones, so that cleaning has a choice, of 1 to 64 MiB.
+            None if self.media.size.is_some() => {
+                (self.flash_pages()? / 256).next_power_of_two().clamp(256, 16384)
+            }
             None => (self.capacity_pages()? / 128).next_power_of_two().clamp(256, 16384),
         };
         if !(16..=262_144).contains(&slots) {

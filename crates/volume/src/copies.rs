@@ -127,8 +127,13 @@ mod tests {
     use super::*;
     use tantalum_base::checksum::crc32c;
 
-    const SUPERBLOCK: Superblock =
-        Superblock { volume_id: 0x1234_5678_9abc_def0, zones: 7, slots_per_zone: 256, pages: 1000 };
+    const SUPERBLOCK: Superblock = Superblock {
+        volume_id: 0x1234_5678_9abc_def0,
+        zones: 7,
+        slots_per_zone: 256,
+        pages: 1000,
+        is_cache: false,
+    };
 
     type Bytes = [u8; SUPERBLOCK_BYTES];
 

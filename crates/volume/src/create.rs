@@ -1,14 +1,15 @@
 //! Making a new volume where there may be something already.
 use std::path::{Path, PathBuf};
-use tantalum_base::{Error, ErrorKind, Result, ResultExt};
+use tantalum_base::{Error, ErrorKind, PAGE_BYTES, Result, ResultExt};
 use tantalum_media::BlockStore;
 use tantalum_media::block_store::{FileStore, FileStoreOptions};
 use tantalum_runtime::Live;
 
-use crate::config::{MediaType, VolumeConfig};
-use crate::flash::{create_flash, erase_superblock, plan};
+use crate::config::{Kind, MediaType, VolumeConfig};
+use crate::flash::{create_flash, erase_superblock, plan, write_copies};
 use crate::folder::sync_name;
 use crate::superblock::{self, FIRST_ZONE_BYTE, Superblock};
+use crate::tiered::{TieredStores, format_tiered, has_journal};
 
 /// Stores up to this size are written over once at creation, so that no first write to a zone
 /// pays for the file system's allocation; larger ones zone by zone, as they are used.
@@ -28,6 +29,41 @@ pub async fn create_volume(
     config: &VolumeConfig,
     overwrite: bool,
 ) -> Result<Superblock> {
+    create(live, config, overwrite, Home::New { overwrite }).await
+}
+
+/// Makes the tiered volume that `config` describes over a home that is there already and whose content becomes
+/// the volume's. `overwrite` gives up what flash and journal hold.
+///
+/// # Errors
+/// As [`create_volume`]; `Io` where there is no such home.
+pub async fn attach_volume(
+    live: &Live,
+    config: &VolumeConfig,
+    overwrite: bool,
+) -> Result<Superblock> {
+    if config.kind != Kind::Tiered {
+        let context = "only a tiered volume is attached to a home";
+        return Err(Error::new(ErrorKind::InvalidInput, context));
+    }
+    create(live, config, overwrite, Home::AsItIs).await
+}
+
+/// What becomes of the home of a new tiered volume.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Home {
+    /// It is made, and reads as zeros.
+    New { overwrite: bool },
+    /// Its content becomes the volume's.
+    AsItIs,
+}
+
+async fn create(
+    live: &Live,
+    config: &VolumeConfig,
+    overwrite: bool,
+    home: Home,
+) -> Result<Superblock> {
     if config.media.media_type == MediaType::Memory {
         return Err(Error::new(
             ErrorKind::InvalidInput,
@@ -42,10 +78,10 @@ pub async fn create_volume(
     if !is_vacant(&path) {
         let store =
             FileStore::create(live, &path, superblock.store_bytes(), store_options(config))?;
-        return fill(store, config, &superblock).await;
+        return fill(live, store, config, &superblock, home).await;
     }
     let staged = staging_path(&path);
-    let made = stage(live, &path, &staged, config, &superblock).await;
+    let made = stage(live, &path, &staged, config, &superblock, home).await;
     if made.as_ref().is_err_and(|error| error.kind() != ErrorKind::Locked) {
         // The error that is about to be told says more than why this may fail, too.
         let _ = std::fs::remove_file(&staged);
@@ -72,6 +108,7 @@ async fn stage(
     staged: &Path,
     config: &VolumeConfig,
     superblock: &Superblock,
+    home: Home,
 ) -> Result<Superblock> {
     let bytes = superblock.store_bytes();
     let store = FileStore::create(live, staged, bytes, store_options(config))?;
@@ -79,7 +116,7 @@ async fn stage(
     if !is_vacant(path) {
         refuse_existing(live, path).await?;
     }
-    let made = fill(store.clone(), config, superblock).await?;
+    let made = fill(live, store.clone(), config, superblock, home).await?;
     std::fs::rename(staged, path)
         .context(|| format!("renaming {} to {}", staged.display(), path.display()))?;
     sync_name(path).context(|| format!("syncing the folder of {}", path.display()))?;
@@ -93,9 +130,11 @@ fn store_options(config: &VolumeConfig) -> FileStoreOptions {
 
 /// Makes `store` the new volume.
 async fn fill(
+    live: &Live,
     store: FileStore,
     config: &VolumeConfig,
     superblock: &Superblock,
+    home: Home,
 ) -> Result<Superblock> {
     let bytes = superblock.store_bytes();
     if bytes <= PREPARE_BYTES_MAX && store.bytes() >= bytes && !config.media.sparse {
@@ -103,7 +142,54 @@ async fn fill(
         erase_superblock(&store).await?;
         store.prepare(FIRST_ZONE_BYTE, bytes - FIRST_ZONE_BYTE).await?;
     }
-    create_flash(store, config, superblock.volume_id).await
+    let Some(home_config) = &config.home else {
+        return create_flash(store, config, superblock.volume_id).await;
+    };
+    erase_superblock(&store).await?;
+    let cache = home_config.cache_options(&superblock.geometry())?;
+    let stores = TieredStores {
+        home: make_home(live, &home_config.home_path(&config.path), superblock, home).await?,
+        journal: match has_journal(config) {
+            false => None,
+            true => {
+                let path = home_config.journal_path(&config.path);
+                let bytes = home_config.journal_bytes(&cache);
+                Some(FileStore::create(live, &path, bytes, store_options(config))?)
+            }
+        },
+        flash: store,
+    };
+    format_tiered(&stores, config, superblock).await?;
+    write_copies(&stores.flash, superblock).await?;
+    Ok(*superblock)
+}
+
+/// The home of a new tiered volume, at `path`.
+async fn make_home(
+    live: &Live,
+    path: &Path,
+    superblock: &Superblock,
+    home: Home,
+) -> Result<FileStore> {
+    // Its room is taken as it is used, and trims give it back.
+    let options = FileStoreOptions { sparse: true, ..FileStoreOptions::default() };
+    let bytes = superblock.pages * PAGE_BYTES as u64;
+    let overwrite = match home {
+        Home::AsItIs => return FileStore::open(live, path, options),
+        Home::New { overwrite } => overwrite,
+    };
+    if !overwrite {
+        let existing = refuse_existing(live, path).await;
+        existing.map_err(|error| {
+            error.wrap("the home (`tantalum attach` keeps what it holds and puts a cache over it)")
+        })?;
+    }
+    let store = FileStore::create(live, path, bytes, options)?;
+    if overwrite {
+        store.zero(0, bytes).await?;
+        store.sync().await?;
+    }
+    Ok(store)
 }
 
 /// Refuses where `path` holds anything: a file that is not empty, a device that does not begin

@@ -8,7 +8,7 @@ use tantalum_media::{BlockStore, FileZones, FileZonesOptions, ZoneGeometry};
 use tantalum_runtime::{LifeCycle, Runtime};
 use tantalum_ssd::Ssd;
 
-use crate::config::VolumeConfig;
+use crate::config::{Kind, VolumeConfig};
 use crate::copies::Copies;
 use crate::layout::zones_for;
 use crate::open_options::OpenOptions;
@@ -41,11 +41,14 @@ pub fn plan(config: &VolumeConfig, volume_id: u128) -> Result<Superblock> {
         append_pages_max: tantalum_media::file_zones::APPEND_PAGES_MAX,
     };
     let pages = config.capacity_pages()?;
-    let zones = zones_for(&template, pages, config.over_provisioning()?)?;
-    Ok(Superblock { volume_id, zones, slots_per_zone, pages })
+    let (zones, is_cache) = match config.kind {
+        Kind::Flash => (zones_for(&template, pages, config.over_provisioning()?)?, false),
+        Kind::Tiered => (config.flash_zones()?, true),
+    };
+    Ok(Superblock { volume_id, zones, slots_per_zone, pages, is_cache })
 }
 
-fn zones<S: BlockStore>(store: S, superblock: &Superblock) -> Result<FileZones<S>> {
+pub(crate) fn zones<S: BlockStore>(store: S, superblock: &Superblock) -> Result<FileZones<S>> {
     let options = FileZonesOptions {
         volume_id: superblock.volume_id,
         first_byte: FIRST_ZONE_BYTE,
@@ -76,7 +79,7 @@ pub(crate) async fn read_copies<S: BlockStore>(store: &S) -> Result<Copies> {
 }
 
 /// Writes the copies again that are damaged; how many. The good one stays as it is meanwhile.
-async fn mend_copies<S: BlockStore>(
+pub(crate) async fn mend_copies<S: BlockStore>(
     store: &S,
     copies: &Copies,
     superblock: &Superblock,
@@ -123,27 +126,36 @@ pub async fn create_flash<S: BlockStore + Clone>(
     let zones = zones(store.clone(), &superblock)?;
     let ftl = Ftl::format(zones, config.ftl_options(superblock.pages)?).await?;
     ftl.sync().await?;
+    write_copies(&store, &superblock).await?;
+    Ok(superblock)
+}
+
+/// Makes `store` the volume that the superblock says.
+pub(crate) async fn write_copies<S: BlockStore>(store: &S, superblock: &Superblock) -> Result<()> {
     let mut copies = store.buffer(COPIES * SUPERBLOCK_BYTES);
     for copy in copies.chunks_mut(SUPERBLOCK_BYTES) {
         copy.copy_from_slice(&superblock.encode());
     }
     store.write(0, copies, true).await.context(|| "writing the superblock")?;
-    store.sync().await?;
-    Ok(superblock)
+    store.sync().await
 }
 
 /// Opens the volume on `store` as `options` say, and starts its background tasks on `runtime`. Where it is
 /// opened to be written, a damaged copy of the superblock is written again.
 ///
 /// # Errors
-/// `Format` where it is no volume, of another version, or of other sizes than `config` says;
-/// `Corrupt` as the FTL's recovery says, or where the copies of the superblock contradict each other.
+/// `Unsupported` where `config` is of another kind; `Format` where it is no volume, of another version, or of
+/// other sizes than `config` says; `Corrupt` as the FTL's recovery says, or where the copies of the superblock contradict each other.
 pub async fn open_flash<S: BlockStore + Clone>(
     runtime: &impl Runtime,
     store: S,
     config: &VolumeConfig,
     options: OpenOptions,
 ) -> Result<(Rc<FlashVolume<S>>, OpenReport)> {
+    if config.kind != Kind::Flash {
+        let context = "a tiered volume cannot be opened without its home, and has no SHARE";
+        return Err(Error::new(ErrorKind::Unsupported, context));
+    }
     let copies = read_copies(&store).await?;
     let superblock = copies.in_force()?;
     check_sizes(&superblock, &store, config)?;
@@ -164,12 +176,17 @@ pub async fn open_flash<S: BlockStore + Clone>(
 }
 
 /// Refuses a configuration that contradicts the superblock, and a store that is too short.
-fn check_sizes<S: BlockStore>(
+pub(crate) fn check_sizes<S: BlockStore>(
     superblock: &Superblock,
     store: &S,
     config: &VolumeConfig,
 ) -> Result<()> {
     let format = |context: String| Err(Error::new(ErrorKind::Format, context));
+    if superblock.is_cache != (config.kind == Kind::Tiered) {
+        let kinds = ["flash", "tiered"];
+        let is = kinds[usize::from(superblock.is_cache)];
+        return format(format!("it is a volume of kind \"{is}\", which is not what kind says"));
+    }
     let pages = config.capacity_pages()?;
     if pages != superblock.pages {
         let page = PAGE_BYTES as u64;

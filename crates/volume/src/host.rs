@@ -3,18 +3,20 @@
 use std::path::Path;
 use std::rc::Rc;
 use std::sync::mpsc;
-use tantalum_base::{Error, ErrorKind, Limits, PageDevice, Result};
+use tantalum_base::{Error, ErrorKind, Limits, PageBuf, PageDevice, Result};
 use tantalum_media::BlockStore;
 use tantalum_media::block_store::{Counting, StoreCounters};
+use tantalum_runtime::live::wall_clock::unix_ms;
 use tantalum_runtime::live::{Confined, EngineChoice, LiveOptions, LiveThread, spawn_thread};
 use tantalum_runtime::{LifeCycle, Live};
 
 use crate::client::{self, Client, Lent};
-use crate::config::VolumeConfig;
+use crate::config::{Kind, VolumeConfig};
 use crate::flash::{FlashVolume, OpenReport, open_flash};
 use crate::open_options::OpenOptions;
 use crate::origin::Origin;
-use crate::store::{VolumeStore, open_store};
+use crate::store::{VolumeStore, open_store, open_tiered_stores};
+use crate::tiered::{TieredStores, TieredVolume, open_tiered};
 
 /// How a volume is hosted.
 #[derive(Clone, Debug, Default)]
@@ -64,63 +66,40 @@ impl VolumeHost {
                            or a thread for the volume";
             return Err(Error::new(ErrorKind::InvalidInput, context));
         }
-        let store_counters = StoreCounters::default();
-        let counters = store_counters.clone();
-        let mut opened = None;
-        let make = |live: &Live| {
-            let handle = live.clone();
-            let (volume, report) = live.run(async move {
-                open_on(&handle, &config, open, |store| Counting::new(store, counters)).await
-            })?;
-            opened = Some((volume.limits().clone(), report));
-            Ok(Lent::new(volume))
-        };
-        // SAFETY: neither opening a volume nor handling a request puts anything aside: all that a
-        // volume is made of is reached from its executor's tasks and from the volume itself.
-        #[expect(unsafe_code, reason = "the volume goes from thread to thread with its executor")]
-        let executor = unsafe { Confined::new(make) }?;
-        let Some((limits, report)) = opened else {
-            return Err(Error::new(ErrorKind::Closed, "the volume was not opened"));
-        };
-        let client = Client::confined(executor, limits);
-        Ok(VolumeHost { client, report, store_counters })
+        let counters = StoreCounters::default();
+        let (client, report) = match config.kind {
+            Kind::Flash => {
+                let counters = counters.clone();
+                confine(move |live| async move {
+                    open_on(&live, &config, open, |store| Counting::new(store, counters)).await
+                })
+            }
+            Kind::Tiered => {
+                let counters = counters.clone();
+                confine(move |live| async move {
+                    open_tiered_on(&live, &config, open, &|store| {
+                        Counting::new(store, counters.clone())
+                    })
+                    .await
+                })
+            }
+        }?;
+        Ok(VolumeHost { client, report, store_counters: counters })
     }
 
     fn open_on_thread(config: VolumeConfig, live: LiveOptions, open: OpenOptions) -> Result<Self> {
-        let (connector, requests) = client::channel();
-        let (opened, outcome) = mpsc::channel();
-        let store_counters = StoreCounters::default();
-        let counters = store_counters.clone();
-        let body = move |live: Live| async move {
-            let wrap = |store| Counting::new(store, counters);
-            let volume = match open_on(&live, &config, open, wrap).await {
-                Ok((volume, report)) => {
-                    let limits = volume.limits().clone();
-                    // The opener is there: it waits for this.
-                    let _ = opened.send(Ok::<(Limits, OpenReport), Error>((limits, report)));
-                    volume
-                }
-                Err(error) => {
-                    let _ = opened.send(Err(error));
-                    return Ok(());
-                }
-            };
-            client::serve_client(&live, Rc::clone(&volume), requests).await;
-            volume.close().await
-        };
-        let thread = spawn_thread("tantalum-volume", live, body)?;
-        match outcome.recv() {
-            Ok(Ok((limits, report))) => {
-                let client = connector.connect(limits, JoinOnDrop(Some(thread)));
-                Ok(VolumeHost { client, report, store_counters })
-            }
-            Ok(Err(error)) => Err(error),
-            // Somebody can be told here: a panic over there goes on.
-            Err(_) => match thread.join() {
-                Ok(_) => Err(Error::new(ErrorKind::Closed, "the volume's thread ended early")),
-                Err(error) => Err(error),
-            },
-        }
+        let counters = StoreCounters::default();
+        let counted = counters.clone();
+        let (client, report) = match config.kind {
+            Kind::Flash => on_thread(live, move |live| async move {
+                open_on(&live, &config, open, |store| Counting::new(store, counted)).await
+            }),
+            Kind::Tiered => on_thread(live, move |live| async move {
+                let wrap = |store| Counting::new(store, counted.clone());
+                open_tiered_on(&live, &config, open, &wrap).await
+            }),
+        }?;
+        Ok(VolumeHost { client, report, store_counters: counters })
     }
 
     /// A client of the volume.
@@ -137,6 +116,69 @@ impl VolumeHost {
     /// volume is closed, for what closing wrote.
     pub fn store_counters(&self) -> &StoreCounters {
         &self.store_counters
+    }
+}
+
+/// Opens a volume on the threads of those who call.
+fn confine<D, F>(open: impl FnOnce(Live) -> F + Send) -> Result<(Client, OpenReport)>
+where
+    D: LifeCycle + PageDevice<Page = PageBuf>,
+    F: Future<Output = Result<(Rc<D>, OpenReport)>> + 'static,
+{
+    let mut opened = None;
+    let make = |live: &Live| {
+        let (volume, report) = live.run(open(live.clone()))?;
+        opened = Some((volume.limits().clone(), report));
+        Ok(Lent::new(volume))
+    };
+    // SAFETY: neither opening a volume nor handling a request puts anything aside: all that a
+    // volume is made of is reached from its executor's tasks and from the volume itself.
+    #[expect(unsafe_code, reason = "the volume goes from thread to thread with its executor")]
+    let executor = unsafe { Confined::new(make) }?;
+    let Some((limits, report)) = opened else {
+        return Err(Error::new(ErrorKind::Closed, "the volume was not opened"));
+    };
+    Ok((Client::confined(executor, limits), report))
+}
+
+/// Opens a volume on a thread of its own.
+fn on_thread<D, F>(
+    live: LiveOptions,
+    open: impl FnOnce(Live) -> F + Send + 'static,
+) -> Result<(Client, OpenReport)>
+where
+    D: LifeCycle + PageDevice<Page = PageBuf>,
+    F: Future<Output = Result<(Rc<D>, OpenReport)>> + 'static,
+{
+    let (connector, requests) = client::channel();
+    let (opened, outcome) = mpsc::channel();
+    let body = move |live: Live| async move {
+        let volume = match open(live.clone()).await {
+            Ok((volume, report)) => {
+                let limits = volume.limits().clone();
+                // The opener is there: it waits for this.
+                let _ = opened.send(Ok::<(Limits, OpenReport), Error>((limits, report)));
+                volume
+            }
+            Err(error) => {
+                let _ = opened.send(Err(error));
+                return Ok(());
+            }
+        };
+        client::serve_client(&live, Rc::clone(&volume), requests).await;
+        volume.close().await
+    };
+    let thread = spawn_thread("tantalum-volume", live, body)?;
+    match outcome.recv() {
+        Ok(Ok((limits, report))) => {
+            Ok((connector.connect(limits, JoinOnDrop(Some(thread))), report))
+        }
+        Ok(Err(error)) => Err(error),
+        // Somebody can be told here: a panic over there goes on.
+        Err(_) => match thread.join() {
+            Ok(_) => Err(Error::new(ErrorKind::Closed, "the volume's thread ended early")),
+            Err(error) => Err(error),
+        },
     }
 }
 
@@ -185,6 +227,36 @@ async fn open_on<S: BlockStore + Clone>(
         };
         error.wrap(format!("opening {}{way_out}", config.path.display()))
     })
+}
+
+/// Opens the tiered volume that `config` describes on the executor of this thread.
+///
+/// # Errors
+/// As [`open_volume_with`], and where home or journal are not those of the flash.
+pub async fn open_tiered_volume(
+    live: &Live,
+    config: &VolumeConfig,
+    options: OpenOptions,
+) -> Result<(Rc<TieredVolume<Live, VolumeStore>>, OpenReport)> {
+    open_tiered_on(live, config, options, &|store| store).await
+}
+
+async fn open_tiered_on<S: BlockStore + Clone>(
+    live: &Live,
+    config: &VolumeConfig,
+    options: OpenOptions,
+    wrap: &impl Fn(VolumeStore) -> S,
+) -> Result<(Rc<TieredVolume<Live, S>>, OpenReport)> {
+    let open = async {
+        let stores = open_tiered_stores(live, config, options).await?;
+        let stores = TieredStores {
+            flash: wrap(stores.flash),
+            home: wrap(stores.home),
+            journal: stores.journal.map(wrap),
+        };
+        open_tiered(live, stores, config, options, unix_ms).await
+    };
+    open.await.map_err(|error| error.wrap(format!("opening {}", config.path.display())))
 }
 
 /// Waits for the volume's thread, so that the volume is closed when its last client has gone.

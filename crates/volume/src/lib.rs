@@ -7,6 +7,8 @@
 //! create      making a new one, and refusing to overwrite
 //! layout      capacity and over-provisioning → zones
 //! flash       kind "flash": a buffer over an SSD over zones in a file or in memory
+//! tiered      kind "tiered": the same as a cache of a home; rescue, where the flash is lost
+//! home_config the home in a configuration
 //! store       file or memory, as configured
 //! open_options  to read and write, or to be read only
 //! check       everything that can be wrong, where; changes nothing
@@ -21,21 +23,29 @@ mod copies;
 mod create;
 mod flash;
 mod folder;
+mod home_config;
 mod host;
 pub mod layout;
 mod open_options;
 mod origin;
 mod store;
 pub mod superblock;
+mod tiered;
 
 pub use check::{CheckReport, check_volume};
+pub use client::Client;
 pub use config::VolumeConfig;
 pub use copies::Copies;
-pub use create::create_volume;
+pub use create::{attach_volume, create_volume};
 pub use flash::{FlashVolume, OpenReport, create_flash, open_flash, read_superblock};
+pub use home_config::{AdmitConfig, DestageConfig, HomeConfig};
 pub use host::{
-    HostOptions, Placement, VolumeHost, open_client, open_client_with, open_volume,
-    open_volume_with,
+    HostOptions, Placement, VolumeHost, open_client, open_client_with, open_tiered_volume,
+    open_volume, open_volume_with,
 };
 pub use open_options::OpenOptions;
-pub use store::{VolumeStore, open_store};
+pub use store::{VolumeStore, forget_volume, open_rescue_stores, open_store, open_tiered_stores};
+pub use tiered::{
+    RescueReport, TieredDevice, TieredStores, TieredVolume, format_tiered, has_journal,
+    open_tiered, rescue,
+};

@@ -1,11 +1,14 @@
 //! What a volume's configuration says its bytes live on.
-use tantalum_base::{Error, ErrorKind, Result};
+use tantalum_base::{Error, ErrorKind, PAGE_BYTES, Result};
 use tantalum_media::block_store::{EitherStore, FileStore, FileStoreOptions, MemoryStore, Salvage};
 use tantalum_runtime::Live;
 
-use crate::config::{MediaType, VolumeConfig};
-use crate::flash::{create_flash, plan};
+use crate::config::{Kind, MediaType, VolumeConfig};
+use crate::flash::{create_flash, erase_superblock, plan, write_copies};
+use crate::home_config::HomeConfig;
 use crate::open_options::OpenOptions;
+use crate::tiered::{TieredStores, format_tiered, has_journal};
+use std::path::Path;
 
 /// A file or a block device, or memory.
 pub type VolumeStore = Salvage<EitherStore<FileStore, MemoryStore>>;
@@ -35,12 +38,91 @@ pub async fn open_store(
             Ok(Salvage::new(file, accept_loss))
         }
         MediaType::Memory => {
+            debug_assert_eq!(config.kind, Kind::Flash, "a tiered volume has several stores");
             let memory = MemoryStore::new(plan(config, 0)?.store_bytes());
             let store = Salvage::new(EitherStore::Other(memory), false);
             create_flash(store.clone(), config, 0).await?;
             Ok(store)
         }
     }
+}
+
+/// Opens the stores of the tiered volume of `config`, as [`open_store`] does.
+///
+/// # Errors
+/// As [`open_store`].
+pub async fn open_tiered_stores(
+    live: &Live,
+    config: &VolumeConfig,
+    options: OpenOptions,
+) -> Result<TieredStores<VolumeStore>> {
+    let Some(home) = &config.home else {
+        return Err(Error::new(ErrorKind::InvalidInput, "a tiered volume needs a [home] table"));
+    };
+    let OpenOptions { read_only, accept_loss } = options;
+    if config.media.media_type == MediaType::Memory {
+        return open_in_memory(config, home).await;
+    }
+    let open = |path: &Path| {
+        let options = FileStoreOptions { read_only, sparse: true, ..FileStoreOptions::default() };
+        let file = EitherStore::One(FileStore::open(live, path, options)?);
+        Ok::<_, Error>(Salvage::new(file, accept_loss))
+    };
+    let flash = open_store(live, config, options).await?;
+    let home_path = home.home_path(&config.path);
+    let journal = match has_journal(config) {
+        true => Some(open(&home.journal_path(&config.path))?),
+        false => None,
+    };
+    Ok(TieredStores { flash, home: open(&home_path)?, journal })
+}
+
+/// Opens journal and home of the tiered volume of `config`, whose flash is lost.
+///
+/// # Errors
+/// `InvalidInput` where it has no journal; as [`open_store`].
+pub async fn open_rescue_stores(
+    live: &Live,
+    config: &VolumeConfig,
+) -> Result<(VolumeStore, VolumeStore)> {
+    let Some(home) = config.home.as_ref().filter(|_| has_journal(config)) else {
+        let context = "there is no journal beside the home: with home.destage = \"dense\" nothing but the \
+                       flash knows what is missing there";
+        return Err(Error::new(ErrorKind::InvalidInput, context));
+    };
+    let open = |path: &Path| {
+        let options = FileStoreOptions { sparse: true, ..FileStoreOptions::default() };
+        let file = EitherStore::One(FileStore::open(live, path, options)?);
+        Ok::<_, Error>(Salvage::new(file, false))
+    };
+    Ok((open(&home.journal_path(&config.path))?, open(&home.home_path(&config.path))?))
+}
+
+/// Makes the flash of `config` no volume any more.
+///
+/// # Errors
+/// As [`open_store`].
+pub async fn forget_volume(live: &Live, config: &VolumeConfig) -> Result<()> {
+    let store = open_store(live, config, OpenOptions::default()).await?;
+    erase_superblock(&store).await
+}
+
+async fn open_in_memory(
+    config: &VolumeConfig,
+    home: &HomeConfig,
+) -> Result<TieredStores<VolumeStore>> {
+    let superblock = plan(config, 0)?;
+    let memory = |bytes| Salvage::new(EitherStore::Other(MemoryStore::new(bytes)), false);
+    let cache = home.cache_options(&superblock.geometry())?;
+    let stores = TieredStores {
+        flash: memory(superblock.store_bytes()),
+        home: memory(superblock.pages * PAGE_BYTES as u64),
+        journal: has_journal(config)
+            .then(|| memory(home.journal_bytes(&cache).next_multiple_of(PAGE_BYTES as u64))),
+    };
+    format_tiered(&stores, config, &superblock).await?;
+    write_copies(&stores.flash, &superblock).await?;
+    Ok(stores)
 }
 
 #[cfg(test)]

@@ -6,7 +6,7 @@
 //! |---|---|---|
 //! | 0 | 8 | magic `TANTALUM` |
 //! | 8 | 4 | format version |
-//! | 12 | 4 | kind: 1 flash |
+//! | 12 | 4 | kind: 1 flash, 2 tiered: a cache of a home elsewhere |
 //! | 16 | 16 | identity of the volume |
 //! | 32 | 4 | bytes in a page |
 //! | 36 | 4 | zones |
@@ -17,6 +17,7 @@
 //! | 4092 | 4 | CRC-32C of the 4092 bytes before |
 use tantalum_base::checksum::crc32c;
 use tantalum_base::{Error, ErrorKind, PAGE_BYTES, Result};
+use tantalum_media::ZoneGeometry;
 
 const MAGIC: &[u8; 8] = b"TANTALUM";
 /// Version of everything on media; `docs/format.md` describes it.
@@ -33,6 +34,7 @@ pub const ANCHORS: u32 = 120;
 pub const FIRST_ZONE_BYTE: u64 = 1 << 20;
 const CRC_AT: usize = SUPERBLOCK_BYTES - 4;
 const KIND_FLASH: u32 = 1;
+const KIND_TIERED: u32 = 2;
 
 /// What a superblock says.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -45,6 +47,8 @@ pub struct Superblock {
     pub slots_per_zone: u32,
     /// Logical pages.
     pub pages: u64,
+    /// The pages have a home elsewhere.
+    pub is_cache: bool,
 }
 
 impl Superblock {
@@ -54,7 +58,8 @@ impl Superblock {
         let mut put = |at: usize, field: &[u8]| bytes[at..at + field.len()].copy_from_slice(field);
         put(0, MAGIC);
         put(8, &FORMAT_VERSION.to_le_bytes());
-        put(12, &KIND_FLASH.to_le_bytes());
+        let kind = if self.is_cache { KIND_TIERED } else { KIND_FLASH };
+        put(12, &kind.to_le_bytes());
         put(16, &self.volume_id.to_le_bytes());
         put(32, &(PAGE_BYTES as u32).to_le_bytes());
         put(36, &self.zones.to_le_bytes());
@@ -87,7 +92,7 @@ impl Superblock {
         if bytes.len() < SUPERBLOCK_BYTES || crc32c(&bytes[..CRC_AT]) != word(CRC_AT) {
             return Err(Error::new(ErrorKind::Checksum, "the superblock is damaged"));
         }
-        if word(12) != KIND_FLASH {
+        if ![KIND_FLASH, KIND_TIERED].contains(&word(12)) {
             return format(format!("the volume is of unknown kind {}", word(12)));
         }
         if word(32) != PAGE_BYTES as u32 || long(56) != FIRST_ZONE_BYTE {
@@ -104,7 +109,19 @@ impl Superblock {
             zones: word(36),
             slots_per_zone: word(40),
             pages: long(48),
+            is_cache: word(12) == KIND_TIERED,
         })
+    }
+
+    /// The shape of the zones.
+    pub fn geometry(&self) -> ZoneGeometry {
+        ZoneGeometry {
+            zones: self.zones,
+            slots_per_zone: self.slots_per_zone,
+            append_unit_slots: 1,
+            append_overhead_slots: 1,
+            append_pages_max: tantalum_media::file_zones::APPEND_PAGES_MAX,
+        }
     }
 
     /// Bytes that the store must have.
@@ -129,8 +146,13 @@ pub fn has_magic(bytes: &[u8]) -> bool {
 mod tests {
     use super::*;
 
-    const SUPERBLOCK: Superblock =
-        Superblock { volume_id: 0x1234_5678_9abc_def0, zones: 7, slots_per_zone: 256, pages: 1000 };
+    const SUPERBLOCK: Superblock = Superblock {
+        volume_id: 0x1234_5678_9abc_def0,
+        zones: 7,
+        slots_per_zone: 256,
+        pages: 1000,
+        is_cache: false,
+    };
 
     #[test]
     fn it_comes_back_and_damage_is_found() {

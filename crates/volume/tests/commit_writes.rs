@@ -47,12 +47,10 @@ fn counts(commits: u64) -> (Vec<StoreCounts>, FtlStatistics) {
 fn a_commit_of_eight_pages_is_one_durable_append() {
     // Eight pages and the header that says what they are, checksums included.
     let one = StoreCounts {
-        reads: 0,
-        bytes_read: 0,
         writes: 1,
         bytes_written: (PAGES_PER_COMMIT + 1) * PAGE_BYTES as u64,
         durable_writes: 1,
-        syncs: 0,
+        ..StoreCounts::default()
     };
     // The first one after an opening also says, twice, which zones may be filled from then on.
     let first = StoreCounts {

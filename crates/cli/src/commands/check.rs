@@ -9,7 +9,10 @@ use tantalum_base::PAGE_BYTES;
 use tantalum_base::size::human_bytes;
 use tantalum_runtime::live::LiveOptions;
 use tantalum_runtime::{LifeCycle, Live};
-use tantalum_volume::{CheckReport, OpenOptions, VolumeConfig, check_volume, open_volume_with};
+use tantalum_volume::config::Kind;
+use tantalum_volume::{
+    CheckReport, OpenOptions, VolumeConfig, check_volume, open_tiered_volume, open_volume_with,
+};
 
 /// Walk every structure of a volume, read every page, and say what is wrong, where
 #[derive(clap::Args, Debug)]
@@ -67,8 +70,18 @@ fn give_up(live: &Live, config: &VolumeConfig) -> anyhow::Result<String> {
     let (handle, config) = (live.clone(), config.clone());
     let recovery = live.run(async move {
         let options = OpenOptions { accept_loss: true, ..OpenOptions::default() };
-        let (volume, report) = open_volume_with(&handle, &config, options).await?;
-        volume.close().await?;
+        let report = match config.kind {
+            Kind::Flash => {
+                let (volume, report) = open_volume_with(&handle, &config, options).await?;
+                volume.close().await?;
+                report
+            }
+            Kind::Tiered => {
+                let (volume, report) = open_tiered_volume(&handle, &config, options).await?;
+                volume.close().await?;
+                report
+            }
+        };
         Ok::<_, tantalum_base::Error>(report.recovery)
     })?;
     Ok(format!(

@@ -1,5 +1,6 @@
 //! `tantalum create VOLUME.toml`.
 use crate::Verdict;
+use crate::commands::tiered::write_tiered;
 use crate::common::{discard_unfinished, print_line};
 use anyhow::{Context, bail};
 use std::path::PathBuf;
@@ -18,6 +19,15 @@ pub struct Args {
     /// What hosts see, for a configuration that does not exist yet: bytes with a unit (1GiB, 500MB)
     #[arg(long, value_name = "SIZE")]
     capacity: Option<String>,
+    /// Make a tiered volume: a file or block device that is its slow home
+    #[arg(long, value_name = "PATH", requires = "flash", requires = "flash_size")]
+    home: Option<PathBuf>,
+    /// The flash that caches the home: a file or a block device
+    #[arg(long, value_name = "PATH", requires = "home")]
+    flash: Option<PathBuf>,
+    /// How much of the flash is used
+    #[arg(long, value_name = "SIZE", requires = "home")]
+    flash_size: Option<String>,
     /// Make the file without room for its content: at once, however large; a full file system is met
     /// later, at a write (see media.sparse in the configuration)
     #[arg(long)]
@@ -34,6 +44,7 @@ folder where nothing else is said, and lists all other settings with their defau
 Examples:
   tantalum create vol/VOLUME.toml --capacity 1GiB
   tantalum create big/VOLUME.toml --capacity 1TiB --sparse
+  tantalum create vol/VOLUME.toml --capacity 100GiB --home /slow/data.img --flash /ssd/cache --flash-size 10GiB
   tantalum create vol/VOLUME.toml --force";
 
 /// Runs the command.
@@ -56,8 +67,10 @@ pub fn run(args: &Args) -> anyhow::Result<Verdict> {
         }
     }
     let superblock = created?;
+    let over = config.home.as_ref().map(|home| home.home_path(&config.path));
+    let over = over.map_or_else(String::new, |home| format!(" over {}", home.display()));
     print_line(&format!(
-        "{}: a volume of {} in {} ({} zones of {}), identity {:032x}",
+        "{}: a volume of {} in {}{over} ({} zones of {}), identity {:032x}",
         path.display(),
         human_bytes(superblock.pages * PAGE_BYTES as u64),
         config.data_path()?.display(),
@@ -97,5 +110,8 @@ fn configuration(args: &Args) -> anyhow::Result<(VolumeConfig, bool)> {
     let Some(capacity) = &args.capacity else {
         bail!("{} does not exist; --capacity SIZE makes one", path.display());
     };
+    if let (Some(home), Some(flash), Some(size)) = (&args.home, &args.flash, &args.flash_size) {
+        return Ok((write_tiered(path, capacity, flash, size, home)?, true));
+    }
     Ok((config::write_new(path, capacity, args.sparse)?, true))
 }

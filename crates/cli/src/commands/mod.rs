@@ -10,6 +10,8 @@ mod repro;
 mod serve;
 mod share;
 mod stat;
+mod tiered;
+mod top;
 mod trace;
 
 use crate::Verdict;
@@ -21,9 +23,13 @@ pub enum Command {
     #[command(hide = true)]
     DemoChild(demo::ChildArgs),
     Create(create::Args),
+    Attach(tiered::AttachArgs),
+    Detach(tiered::DetachArgs),
+    Rescue(tiered::RescueArgs),
     Serve(serve::Args),
     Check(check::Args),
     Stat(stat::Args),
+    Top(top::Args),
     Share(share::Args),
     Replay(replay::Args),
     Curve(curve::Args),
@@ -41,9 +47,13 @@ impl Command {
             Command::Demo(args) => demo::run(&args),
             Command::DemoChild(args) => demo::run_child(&args),
             Command::Create(args) => create::run(&args),
+            Command::Attach(args) => tiered::attach(&args),
+            Command::Detach(args) => tiered::detach(&args),
+            Command::Rescue(args) => tiered::run_rescue(&args),
             Command::Serve(args) => serve::run(&args),
             Command::Check(args) => check::run(&args),
             Command::Stat(args) => stat::run(&args),
+            Command::Top(args) => top::run(&args),
             Command::Share(args) => share::run(&args),
             Command::Replay(args) => replay::run(&args),
             Command::Curve(args) => curve::run(&args),

@@ -4,9 +4,10 @@ use crate::common::OutputArgs;
 use std::path::PathBuf;
 use tantalum_base::{PAGE_BYTES, PageDevice};
 use tantalum_report::{Report, Table, config_hash, schema};
+use tantalum_runtime::Live;
 use tantalum_runtime::live::LiveOptions;
-use tantalum_runtime::{LifeCycle, Live};
-use tantalum_volume::{OpenOptions, VolumeConfig, open_volume_with};
+use tantalum_volume::config::Kind;
+use tantalum_volume::{OpenOptions, VolumeConfig, open_tiered_volume, open_volume_with};
 
 /// Tell what a volume is made of and how full and worn it is
 #[derive(clap::Args, Debug)]
@@ -33,10 +34,20 @@ pub fn run(args: &Args) -> anyhow::Result<Verdict> {
     let live = Live::new(LiveOptions::default())?;
     let handle = live.clone();
     let opened = config.clone();
-    let (limits, report, statistics) = live.run(async move {
-        let (volume, report) = open_volume_with(&handle, &opened, OpenOptions::READ_ONLY).await?;
-        let described = (volume.limits().clone(), report, volume.device().statistics());
-        volume.close().await?;
+    let (limits, report, statistics, tiered) = live.run(async move {
+        let options = OpenOptions::READ_ONLY;
+        let described = match opened.kind {
+            Kind::Flash => {
+                let (volume, report) = open_volume_with(&handle, &opened, options).await?;
+                (volume.limits().clone(), report, volume.device().statistics(), None)
+            }
+            Kind::Tiered => {
+                let (volume, report) = open_tiered_volume(&handle, &opened, options).await?;
+                let tiered = volume.device().device();
+                let drive = tiered.drive().statistics();
+                (volume.limits().clone(), report, drive, Some(tiered.statistics()))
+            }
+        };
         Ok::<_, tantalum_base::Error>(described)
     })?;
     let page_bytes = PAGE_BYTES as u64;
@@ -63,6 +74,10 @@ pub fn run(args: &Args) -> anyhow::Result<Verdict> {
         ("transaction_pages_max", u64::from(limits.transaction_pages_max).into()),
         ("buffer_bytes", (u64::from(config.buffer_pages()?) * page_bytes).into()),
         ("buffer_policy", config.buffer.as_ref().map(|buffer| buffer.policy.clone()).into()),
+        ("kind", config.kind.name().into()),
+        ("clean_bytes", (statistics.ftl.pages_clean * page_bytes).into()),
+        ("dirty_bytes", tiered.as_ref().map(|tiered| tiered.dirty_pages * page_bytes).into()),
+        ("epoch_at_home", tiered.as_ref().map(|tiered| tiered.epoch).into()),
         ("replayed_at_open", report.recovery.replayed.into()),
         ("dropped_at_open", report.recovery.dropped.into()),
         ("pages_lost", report.recovery.pages_lost.into()),

@@ -1,0 +1,249 @@
+//! `tantalum attach`, `tantalum detach` and `tantalum rescue`: a cache over a home, and the home alone.
+use crate::Verdict;
+use crate::common::{discard_unfinished, print_line};
+use anyhow::bail;
+use std::path::{Path, PathBuf};
+use tantalum_base::PAGE_BYTES;
+use tantalum_base::size::human_bytes;
+use tantalum_runtime::live::LiveOptions;
+use tantalum_runtime::{LifeCycle, Live};
+use tantalum_volume::config::{Kind, NewTiered, write_new_tiered};
+use tantalum_volume::{
+    OpenOptions, RescueReport, VolumeConfig, attach_volume, forget_volume, open_rescue_stores,
+    open_tiered_volume, rescue,
+};
+
+/// Put a flash cache over an existing image or disk, whose content becomes the volume's
+#[derive(clap::Args, Debug)]
+#[command(after_help = ATTACH_HELP)]
+pub struct AttachArgs {
+    /// The volume's configuration; written first, commented, where it does not exist
+    volume: PathBuf,
+    /// The image or block device, for a configuration that does not exist yet
+    #[arg(long, value_name = "PATH")]
+    home: Option<PathBuf>,
+    /// The flash: a file or a block device
+    #[arg(long, value_name = "PATH", requires = "home")]
+    flash: Option<PathBuf>,
+    /// How much of the flash is used
+    #[arg(long, value_name = "SIZE", requires = "home")]
+    flash_size: Option<String>,
+    /// Give up what flash and journal hold
+    #[arg(long)]
+    force: bool,
+}
+
+const ATTACH_HELP: &str = "The home is as large as the volume, and stays a plain image: `tantalum detach` writes back what \
+is newer in the flash. Nothing else may use it until then.
+
+Examples:
+  tantalum attach vol/VOLUME.toml --home /slow/disk.img --flash /ssd/cache --flash-size 10GiB";
+
+/// Write home all that is newer in the flash, and end the volume: the home is a plain image again
+#[derive(clap::Args, Debug)]
+#[command(after_help = DETACH_HELP)]
+pub struct DetachArgs {
+    /// The volume's configuration
+    volume: PathBuf,
+}
+
+const DETACH_HELP: &str = "The flash is no volume any more afterwards; `tantalum attach` makes it one again. The server must be \
+stopped first. The flash keeps its content, so that attaching it again wants --force. Where it fails, nothing is lost and it can be repeated.
+
+Examples:
+  tantalum detach vol/VOLUME.toml";
+
+/// Bring a home whose flash is lost to the last consistent image that it knows of
+#[derive(clap::Args, Debug)]
+#[command(after_help = RESCUE_HELP)]
+pub struct RescueArgs {
+    /// The volume's configuration, for the places of home and journal
+    volume: PathBuf,
+    /// Also where the flash seems to be there: what is newer in it is lost
+    #[arg(long)]
+    force: bool,
+}
+
+const RESCUE_HELP: &str = "With home.destage = \"ordered\" home and the journal beside it hold all that the volume held at one \
+moment, some seconds before the flash was lost. It may be repeated.
+
+Examples:
+  tantalum rescue vol/VOLUME.toml";
+
+/// Runs `attach`.
+pub fn attach(args: &AttachArgs) -> anyhow::Result<Verdict> {
+    let path = &args.volume;
+    let is_new = !path.exists();
+    let config = if is_new {
+        let (Some(home), Some(flash), Some(flash_size)) =
+            (&args.home, &args.flash, &args.flash_size)
+        else {
+            bail!("{} does not exist; --home, --flash and --flash-size make one", path.display());
+        };
+        let capacity = home_capacity(home)?;
+        write_tiered(path, &capacity, flash, flash_size, home)?
+    } else {
+        VolumeConfig::read(path)?
+    };
+    let live = Live::new(LiveOptions::default())?;
+    let (handle, made, force) = (live.clone(), config.clone(), args.force);
+    let attached = live.run(async move { attach_volume(&handle, &made, force).await });
+    if attached.is_err() && is_new {
+        discard_unfinished(path);
+    }
+    let superblock = attached?;
+    print_line(&format!(
+        "{}: a volume of {} over {}, with {} of flash in {}, identity {:032x}",
+        path.display(),
+        human_bytes(superblock.pages * PAGE_BYTES as u64),
+        home_of(&config),
+        human_bytes(superblock.store_bytes()),
+        config.data_path()?.display(),
+        superblock.volume_id
+    ))?;
+    Ok(Verdict::Good)
+}
+
+/// Writes a configuration for a tiered volume. Paths are as given on the command line: they mean the same file from
+/// wherever the configuration is.
+pub fn write_tiered(
+    path: &Path,
+    capacity: &str,
+    flash: &Path,
+    flash_size: &str,
+    home: &Path,
+) -> anyhow::Result<VolumeConfig> {
+    let absolute =
+        |path: &Path| std::path::absolute(path).map(|path| path.to_string_lossy().into_owned());
+    let (flash, home) = (absolute(flash)?, absolute(home)?);
+    let new = NewTiered { capacity, flash: &flash, flash_size, home: &home };
+    Ok(write_new_tiered(path, new)?)
+}
+
+/// The size of an image, or of a block device, in whole pages.
+fn home_capacity(home: &Path) -> anyhow::Result<String> {
+    use std::io::{Seek, SeekFrom};
+    let mut file = std::fs::File::open(home)
+        .map_err(|error| anyhow::anyhow!("opening {}: {error}", home.display()))?;
+    let bytes = file.seek(SeekFrom::End(0))?;
+    if bytes == 0 || !bytes.is_multiple_of(PAGE_BYTES as u64) {
+        bail!("{} has {bytes} bytes: wanted is a multiple of {PAGE_BYTES}", home.display());
+    }
+    Ok(format!("{}KiB", bytes / 1024))
+}
+
+fn home_of(config: &VolumeConfig) -> String {
+    let home = config.home.as_ref().map(|home| home.home_path(&config.path));
+    home.map_or_else(String::new, |home| home.display().to_string())
+}
+
+fn tiered_config(path: &Path) -> anyhow::Result<VolumeConfig> {
+    let config = VolumeConfig::read(path)?;
+    if config.kind != Kind::Tiered {
+        bail!("{} is no tiered volume: there is no home beside it", path.display());
+    }
+    Ok(config)
+}
+
+/// Runs `detach`.
+pub fn detach(args: &DetachArgs) -> anyhow::Result<Verdict> {
+    let config = tiered_config(&args.volume)?;
+    let live = Live::new(LiveOptions::default())?;
+    let (handle, opened) = (live.clone(), config.clone());
+    let pages = live.run(async move {
+        let (volume, _) = open_tiered_volume(&handle, &opened, OpenOptions::default()).await?;
+        let tiered = volume.device().device();
+        let written = tiered.write_home().await;
+        let statistics = tiered.statistics();
+        volume.close().await?;
+        written?;
+        if statistics.unreadable_pages > 0 {
+            let context = format!(
+                "{} pages are newer in the flash and cannot be read there: home has older content of them, \
+                 and the volume stays (`tantalum check` names them)",
+                statistics.unreadable_pages
+            );
+            return Err(tantalum_base::Error::new(tantalum_base::ErrorKind::Uncorrectable, context));
+        }
+        Ok::<_, tantalum_base::Error>(statistics.home_pages_written)
+    })?;
+    // The volume's tasks hold its files until they are gone.
+    live.drop_tasks();
+    drop(live);
+    let live = Live::new(LiveOptions::default())?;
+    let (handle, detached) = (live.clone(), config.clone());
+    live.run(async move { forget_volume(&handle, &detached).await })?;
+    print_line(&format!(
+        "{}: {} written home; {} is a plain image now, and the flash no volume any more",
+        args.volume.display(),
+        human_bytes(pages * PAGE_BYTES as u64),
+        home_of(&config),
+    ))?;
+    Ok(Verdict::Good)
+}
+
+/// Runs `rescue`.
+pub fn run_rescue(args: &RescueArgs) -> anyhow::Result<Verdict> {
+    let config = tiered_config(&args.volume)?;
+    let data = config.data_path()?;
+    if !args.force && data.exists() && is_volume(&config)? {
+        bail!(
+            "{} is there and looks like the volume's flash: serve or detach the volume, which loses nothing \
+             (--force gives up what is newer in the flash)",
+            data.display()
+        );
+    }
+    let live = Live::new(LiveOptions::default())?;
+    let (handle, opened) = (live.clone(), config.clone());
+    let RescueReport { epoch, pages } = live.run(async move {
+        let (journal, home) = open_rescue_stores(&handle, &opened).await?;
+        rescue(journal, home).await
+    })?;
+    let now_ms = tantalum_runtime::live::wall_clock::unix_ms();
+    let line = match epoch {
+        None => {
+            "no epoch ever went home: it is as it was when the cache was put over it".to_owned()
+        }
+        Some(closed) => format!(
+            "at epoch {}, closed {} ago: what was acknowledged later is missing ({} written from the journal)",
+            closed.epoch,
+            ago(now_ms.saturating_sub(closed.unix_ms)),
+            human_bytes(pages * PAGE_BYTES as u64),
+        ),
+    };
+    print_line(&format!("{}: {line}", home_of(&config)))?;
+    Ok(Verdict::Good)
+}
+
+/// Whether the flash of `config` can be opened and says that it is a volume.
+fn is_volume(config: &VolumeConfig) -> anyhow::Result<bool> {
+    let live = Live::new(LiveOptions::default())?;
+    let (handle, config) = (live.clone(), config.clone());
+    let read = live.run(async move {
+        let store = tantalum_volume::open_store(&handle, &config, OpenOptions::READ_ONLY).await?;
+        tantalum_volume::read_superblock(&store).await
+    });
+    Ok(read.is_ok())
+}
+
+/// A time span for people.
+fn ago(ms: u64) -> String {
+    let seconds = ms / 1000;
+    match seconds {
+        0..120 => format!("{seconds} s"),
+        120..7200 => format!("{} min", seconds / 60),
+        7200..172_800 => format!("{} h", seconds / 3600),
+        _ => format!("{} days", seconds / 86_400),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::ago;
+
+    #[test]
+    fn spans_are_told_in_the_unit_that_fits() {
+        let told = [1_999, 119_000, 120_000, 7_200_000, 172_800_000].map(ago);
+        assert_eq!(told, ["1 s", "119 s", "2 min", "2 h", "2 days"]);
+    }
+}

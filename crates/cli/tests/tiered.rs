@@ -1,0 +1,180 @@
+//! A tiered volume from the command line: made, attached, served, killed, detached, and rescued.
+mod support;
+
+use std::path::Path;
+use support::{good, refused, tantalum};
+use tantalum_base::{PAGE_BYTES, PageBuf, PageNo};
+use tantalum_volume::{Client, open_client};
+
+fn page(number: u64, count: u64) -> PageBuf {
+    let mut bytes = [count as u8; PAGE_BYTES];
+    bytes[..8].copy_from_slice(&number.to_le_bytes());
+    PageBuf::copy_from(&bytes)
+}
+
+fn text(path: &Path) -> &str {
+    path.to_str().unwrap()
+}
+
+/// Writes `count` into every `step`th of 4,000 pages.
+fn fill(client: &Client, step: usize, count: u64) {
+    for number in (0..4000).step_by(step) {
+        client.write(PageNo(number), vec![page(number, count)]).unwrap();
+    }
+}
+
+/// Whether bytes of an image hold what [`fill`] wrote.
+fn holds(image: &[u8], step: usize, count: u64) -> bool {
+    (0..4000u64).step_by(step).all(|number| {
+        let at = number as usize * PAGE_BYTES;
+        image[at..at + PAGE_BYTES] == page(number, count)[..]
+    })
+}
+
+struct Place(tempfile::TempDir);
+
+impl Place {
+    fn new() -> Place {
+        Place(tempfile::tempdir().unwrap())
+    }
+
+    fn at(&self, name: &str) -> std::path::PathBuf {
+        self.0.path().join(name)
+    }
+
+    fn create(&self) -> String {
+        let (home, flash) = (self.at("home"), self.at("flash"));
+        let volume = self.at("VOLUME.toml");
+        let cache = ["--home", text(&home), "--flash", text(&flash), "--flash-size", "128MiB"];
+        let args = [&["create", text(&volume), "--capacity", "200MiB"], &cache[..]].concat();
+        let told = good(&args);
+        let config = std::fs::read_to_string(&volume).unwrap();
+        let config = config.replace("# cache = \"8MiB\"", "cache = \"1MiB\"");
+        let config = config.replace("# transaction_max = \"4MiB\"", "transaction_max = \"1MiB\"");
+        std::fs::write(&volume, config).unwrap();
+        told
+    }
+}
+
+#[test]
+fn a_home_is_a_plain_image_before_and_after() {
+    let place = Place::new();
+    let (volume, home) = (place.at("VOLUME.toml"), place.at("home"));
+    let mut image = vec![0; 200 << 20];
+    for number in 0..4000u64 {
+        let at = number as usize * PAGE_BYTES;
+        image[at..at + PAGE_BYTES].copy_from_slice(&page(number, 3)[..]);
+    }
+    std::fs::write(&home, &image).unwrap();
+    let flash = place.at("flash");
+    let cache = ["--home", text(&home), "--flash", text(&flash), "--flash-size", "128MiB"];
+    let told = good(&[&["attach", text(&volume)], &cache[..]].concat());
+    assert!(told.contains("200.0 MiB") && told.contains(text(&home)), "{told}");
+    {
+        let client = open_client(&volume).unwrap();
+        assert!(
+            client.read(PageNo(0), 4000).unwrap().iter().zip(0..).all(|(it, n)| *it == page(n, 3))
+        );
+        fill(&client, 7, 4);
+        fill(&client, 1000, 5);
+    }
+    assert!(good(&["check", text(&volume)]).contains("sound"));
+    let told = good(&["detach", text(&volume)]);
+    assert!(told.contains("plain image"), "{told}");
+    let detached = std::fs::read(&home).unwrap();
+    assert_eq!(detached.len(), image.len());
+    assert!(holds(&detached, 1000, 5));
+    for number in 0..4000u64 {
+        let count = if number % 1000 == 0 {
+            5
+        } else if number % 7 == 0 {
+            4
+        } else {
+            3
+        };
+        let at = number as usize * PAGE_BYTES;
+        assert!(detached[at..at + PAGE_BYTES] == page(number, count)[..], "page {number}");
+    }
+    assert!(refused(&["stat", text(&volume)]).contains("no Tantalum volume"));
+    good(&["attach", text(&volume), "--force"]);
+    let share = ["1024", "0", "64"];
+    let error = refused(&[&["share", text(&volume)], &share[..]].concat());
+    assert!(error.contains("tiered volume"), "{error}");
+    let client = open_client(&volume).unwrap();
+    assert_eq!(client.read(PageNo(7), 1).unwrap()[0], page(7, 4));
+}
+
+#[test]
+fn without_the_flash_home_is_brought_to_its_last_epoch() {
+    let place = Place::new();
+    let (volume, home, flash) = (place.at("VOLUME.toml"), place.at("home"), place.at("flash"));
+    let told = place.create();
+    assert!(told.contains(" over "), "{told}");
+    assert!(refused(&["rescue", text(&volume)]).contains("looks like the volume's flash"));
+    std::fs::rename(&flash, place.at("away")).unwrap();
+    assert!(good(&["rescue", text(&volume)]).contains("no epoch ever went home"));
+    std::fs::rename(place.at("away"), &flash).unwrap();
+    let epoch_at_home = |volume: &Path| {
+        let stat: serde_json::Value =
+            serde_json::from_str(&good(&["stat", text(volume), "--format", "json"])).unwrap();
+        stat["rows"][0]["epoch_at_home"].as_u64().unwrap()
+    };
+    let config = std::fs::read_to_string(&volume).unwrap();
+    let soon = config.replace("# destage_after_ms = 5000", "destage_after_ms = 10");
+    std::fs::write(&volume, soon).unwrap();
+    let mut count = 0;
+    while epoch_at_home(&volume) < 2 {
+        count += 1;
+        assert!(count < 100, "no epoch goes home");
+        let client = open_client(&volume).unwrap();
+        fill(&client, 3, count);
+        // Tasks of a volume on its callers' threads go on while they call.
+        (0..2000).for_each(|_| client.write(PageNo(3999), vec![page(3999, count)]).unwrap());
+    }
+    std::fs::remove_file(&flash).unwrap();
+    let told = good(&["rescue", text(&volume)]);
+    assert!(told.contains("at epoch ") && told.contains(" ago"), "{told}");
+    let image = std::fs::read(&home).unwrap();
+    let written = |step: u64| {
+        let at = |number: u64| &image[number as usize * PAGE_BYTES..][..PAGE_BYTES];
+        (0..4000).step_by(step as usize).map(|number| u64::from(at(number)[8])).collect::<Vec<_>>()
+    };
+    // A prefix of one client's writes, in order: those of a later round first.
+    let counts = written(3);
+    assert!(counts.is_sorted_by(|one, next| one >= next), "{counts:?}");
+    assert!(counts[0] - counts[counts.len() - 1] <= 1 && counts[0] > 0, "{counts:?}");
+    assert!(tantalum(&["serve", text(&volume), "--nbd", "unix:/nowhere/x"]).code == 2);
+}
+
+#[test]
+fn a_pair_that_does_not_belong_together_is_refused() {
+    let (one, other) = (Place::new(), Place::new());
+    for (place, count) in [(&one, 1), (&other, 2)] {
+        place.create();
+        let client = open_client(&place.at("VOLUME.toml")).unwrap();
+        fill(&client, 1, count);
+        drop(client);
+        good(&["check", text(&place.at("VOLUME.toml"))]);
+    }
+    std::fs::copy(other.at("home.journal"), one.at("home.journal")).unwrap();
+    let error = refused(&["stat", text(&one.at("VOLUME.toml"))]);
+    assert!(error.contains("journal") && error.contains("is of"), "{error}");
+}
+
+#[test]
+fn what_makes_no_sense_is_refused_and_leaves_nothing() {
+    let place = Place::new();
+    let (volume, home, flash) = (place.at("VOLUME.toml"), place.at("home"), place.at("flash"));
+    std::fs::write(&home, [1; 8192]).unwrap();
+    let create = |capacity: &str, size: &str| {
+        let cache = ["--home", text(&home), "--flash", text(&flash), "--flash-size", size];
+        refused(&[&["create", text(&volume), "--capacity", capacity], &cache[..]].concat())
+    };
+    let error = create("200MiB", "128MiB");
+    assert!(error.contains("attach"), "{error}");
+    assert!(create("200MiB", "1MiB").contains("media.size"));
+    assert!(!volume.exists() && !flash.exists());
+    assert_eq!(std::fs::read(&home).unwrap(), [1; 8192], "what is there stays");
+    assert!(refused(&["detach", text(&volume)]).contains("VOLUME.toml"));
+    assert!(refused(&["attach", text(&volume)]).contains("--home"));
+}

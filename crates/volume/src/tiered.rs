@@ -1,0 +1,197 @@
+//! A volume of kind `tiered`: an SSD over zones of one store as a cache of a home in another, with a journal
+//! beside that, behind a buffer where one is configured.
+use std::rc::Rc;
+use tantalum_base::{Error, ErrorKind, PAGE_BYTES, PageBuf, PageDevice, Result, ResultExt};
+use tantalum_buffer::Buffered;
+use tantalum_cache::journal::{Closed, Journal, Pair, apply};
+use tantalum_cache::{Destage, Image, Tiered, TieredOptions, TieredParts};
+use tantalum_ftl::{Ftl, FtlOptions};
+use tantalum_media::{BlockStore, FileZones, ZoneMedia};
+use tantalum_runtime::{LifeCycle, Runtime};
+use tantalum_ssd::{Drive, Transactional};
+
+use crate::config::VolumeConfig;
+use crate::flash::{OpenReport, check_sizes, mend_copies, read_copies, zones};
+use crate::home_config::{AdmitConfig, HomeConfig};
+use crate::open_options::OpenOptions;
+use crate::superblock::Superblock;
+
+/// The cache of a tiered volume, with what it counts.
+pub type TieredDevice<R, S> = Tiered<R, FileZones<S>, Image<S>, S>;
+
+/// An open volume of kind `tiered`: the device that front ends see.
+pub type TieredVolume<R, S> = Buffered<Transactional<TieredDevice<R, S>>>;
+
+/// Pages of an epoch whose contents stay in memory until they are at home: 64 MiB.
+const JOURNAL_MEMORY_PAGES: u32 = 16384;
+
+/// Clean pages that are compared with home when a volume is opened.
+const COMPARED_PAGES: usize = 8;
+
+/// The stores of a tiered volume.
+pub struct TieredStores<S> {
+    /// The flash.
+    pub flash: S,
+    /// The home.
+    pub home: S,
+    /// The journal beside it, for `destage = "ordered"`.
+    pub journal: Option<S>,
+}
+
+fn home_config(config: &VolumeConfig) -> Result<&HomeConfig> {
+    config
+        .home
+        .as_ref()
+        .ok_or_else(|| Error::new(ErrorKind::InvalidInput, "a tiered volume needs a [home] table"))
+}
+
+fn ftl_options<M: ZoneMedia>(config: &VolumeConfig, media: &M, pages: u64) -> Result<FtlOptions> {
+    let cache = home_config(config)?.cache_options(&media.geometry())?;
+    Ok(FtlOptions { cache: Some(cache), ..config.ftl_options(pages)? })
+}
+
+fn pair(superblock: &Superblock) -> Pair {
+    Pair { volume_id: superblock.volume_id, pages: superblock.pages }
+}
+
+/// Makes flash and journal those of a new volume over `home`, whose content becomes the volume's. The flash is made
+/// one last: a creation that is cut short leaves no volume.
+///
+/// # Errors
+/// `OutOfSpace` where a store is too small.
+pub async fn format_tiered<S: BlockStore + Clone>(
+    stores: &TieredStores<S>,
+    config: &VolumeConfig,
+    superblock: &Superblock,
+) -> Result<()> {
+    let needed = superblock.pages * PAGE_BYTES as u64;
+    if stores.home.bytes() < needed {
+        let context = format!("home has {} bytes, the volume needs {needed}", stores.home.bytes());
+        return Err(Error::new(ErrorKind::OutOfSpace, context));
+    }
+    let media = zones(stores.flash.clone(), superblock)?;
+    let options = ftl_options(config, &media, superblock.pages)?;
+    if let Some(journal) = &stores.journal {
+        let journal = Journal::<S, PageBuf>::format(journal.clone(), pair(superblock), 0).await?;
+        drop(journal);
+    }
+    let ftl = Ftl::format(media, options).await?;
+    ftl.sync().await
+}
+
+/// Opens the volume on `stores` as `options` say, and starts its background tasks on `runtime`.
+///
+/// # Errors
+/// As [`open_flash`](crate::open_flash); `Corrupt` where home does not hold what the flash knows it to
+/// hold: it is another one, or another program has changed it.
+pub async fn open_tiered<R: Runtime, S: BlockStore + Clone>(
+    runtime: &R,
+    stores: TieredStores<S>,
+    config: &VolumeConfig,
+    options: OpenOptions,
+    unix_ms: impl Fn() -> u64 + 'static,
+) -> Result<(Rc<TieredVolume<R, S>>, OpenReport)> {
+    let TieredStores { flash, home, journal } = stores;
+    let copies = read_copies(&flash).await?;
+    let superblock = copies.in_force()?;
+    check_sizes(&superblock, &flash, config)?;
+    let home = Rc::new(Image::new(home, superblock.pages).context(|| "the home")?);
+    let journal = match journal {
+        None => None,
+        Some(store) => {
+            let opened = Journal::open(store, pair(&superblock), JOURNAL_MEMORY_PAGES).await;
+            Some(opened.context(|| "the journal beside the home")?)
+        }
+    };
+    let media = zones(flash.clone(), &superblock)?;
+    let OpenOptions { read_only, accept_loss } = options;
+    let ftl_options = ftl_options(config, &media, superblock.pages)?;
+    let ftl_options = FtlOptions { read_only, accept_loss, ..ftl_options };
+    let (ftl, recovery) = Ftl::recover(media, ftl_options).await?;
+    let superblocks_mended = match read_only {
+        true => 0,
+        false => mend_copies(&flash, &copies, &superblock).await?,
+    };
+    let drive = Rc::new(Drive::new(ftl, config.ssd_options()?)?);
+    if !accept_loss {
+        compare(&drive, &*home).await?;
+    }
+    let tiered_options = tiered_options(config, &drive)?;
+    let ssd = *drive.options();
+    let unix_ms = Box::new(unix_ms);
+    let (runtime_of, options) = (runtime.clone(), tiered_options);
+    let parts = TieredParts { runtime: runtime_of, drive, home, journal, unix_ms, options };
+    let tiered = Tiered::new(parts)?;
+    let device = Transactional::over(tiered, ssd.transactions_max, ssd.transaction_pages_max);
+    let volume = Rc::new(Buffered::new(Rc::new(device), config.buffer_policy()?));
+    volume.start(runtime);
+    Ok((volume, OpenReport { superblock, recovery, superblocks_mended }))
+}
+
+fn tiered_options<M: ZoneMedia>(config: &VolumeConfig, drive: &Drive<M>) -> Result<TieredOptions> {
+    let home = home_config(config)?;
+    let dirty = drive.ftl().options().cache.map_or(0, |cache| cache.dirty_pages_max);
+    let dirty = dirty.saturating_sub(drive.options().cache_pages.into());
+    Ok(TieredOptions {
+        admit_reads: home.admit == AdmitConfig::Read,
+        destage_after_ns: home.destage_after_ms.saturating_mul(1_000_000),
+        ..TieredOptions::new(home.destage(), dirty)
+    })
+}
+
+/// Compares some clean pages with what home has of them.
+async fn compare<M: ZoneMedia, H: PageDevice<Page = M::Page>>(
+    drive: &Drive<M>,
+    home: &H,
+) -> Result<()> {
+    for page in drive.ftl().clean_pages(COMPARED_PAGES) {
+        let (mut here, mut there) = ([zero::<M>()], [zero::<M>()]);
+        if drive.read(page, &mut here, None).await.is_err() {
+            // What is clean and damaged is read from home.
+            continue;
+        }
+        home.read(page, &mut there, None).await?;
+        if here != there {
+            let context = format!(
+                "home does not hold page {page} as it was written there: it is another volume's, or another \
+                 program has changed it"
+            );
+            return Err(Error::new(ErrorKind::Corrupt, context));
+        }
+    }
+    Ok(())
+}
+
+fn zero<M: ZoneMedia>() -> M::Page {
+    <M::Page as tantalum_base::Payload>::zero()
+}
+
+/// What a rescue found and did.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct RescueReport {
+    /// The epoch that home has now, and when its last change was acknowledged; `None` where no epoch ever
+    /// went home: it is as it was when the volume was made.
+    pub epoch: Option<Closed>,
+    /// Pages that were written home from the journal.
+    pub pages: u64,
+}
+
+/// Brings `home` to the last epoch that the `journal` beside it knows of, without the flash.
+///
+/// # Errors
+/// Those of opening the journal; the stores'.
+pub async fn rescue<S: BlockStore>(journal: S, home: S) -> Result<RescueReport> {
+    let pair = Journal::<S, PageBuf>::pair_of(&journal).await.context(|| "the journal")?;
+    let (journal, committed) = Journal::<S, PageBuf>::open(journal, pair, 0).await?;
+    let home = Image::new(home, pair.pages).context(|| "the home")?;
+    let pages = match committed {
+        Some(_) => apply(&journal, &home, 8).await?.pages,
+        None => 0,
+    };
+    Ok(RescueReport { epoch: journal.last_committed(), pages })
+}
+
+/// Whether a volume that is destaged so has a journal.
+pub fn has_journal(config: &VolumeConfig) -> bool {
+    config.home.as_ref().is_some_and(|home| home.destage() == Destage::Ordered)
+}
