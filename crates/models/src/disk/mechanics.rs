@@ -44,8 +44,9 @@ impl Mechanics {
         place: &Place,
         write: bool,
     ) -> u64 {
-        let settle_ns = if write { self.options.write_settle_ns } else { 0 };
         let distance = cylinder.abs_diff(place.cylinder);
+        // An arm that did not move has settled.
+        let settle_ns = if write && distance > 0 { self.options.write_settle_ns } else { 0 };
         let there_ns = self.options.overhead_ns + self.seek_ns(distance) + settle_ns;
         let rotation_ns = self.options.rotation_ns;
         let passes_ns = (place.angle * rotation_ns as f64) as u64 % rotation_ns;

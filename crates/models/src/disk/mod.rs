@@ -44,7 +44,7 @@ pub struct DiskOptions {
     pub seek_track_ns: u64,
     /// Seek between two cylinders drawn at random, on average.
     pub seek_average_ns: u64,
-    /// What a write waits more than a read before the head may be used.
+    /// What a write waits more than a read after the arm moved, before the head may be used.
     pub write_settle_ns: u64,
     /// The controller's time an access to the platters, before the arm moves.
     pub overhead_ns: u64,

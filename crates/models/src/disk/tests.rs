@@ -104,6 +104,19 @@ fn one_access_takes_seek_half_a_turn_and_overhead() {
 }
 
 #[test]
+fn an_arm_that_does_not_move_does_not_settle() {
+    let mechanics = Mechanics::new(&OPTIONS).unwrap();
+    let place = |page| mechanics.geometry.place(page);
+    let ns = |to, write| mechanics.positioning_ns(0, place(0).cylinder, &place(to), write);
+    assert_eq!(ns(100, true), ns(100, false));
+    assert!(
+        ns(100, true).abs_diff(100 * place(0).page_ns) < 5_000,
+        "it waits for the page to come"
+    );
+    assert!((0..1000).any(|page| ns(500_000 + page, true) > ns(500_000 + page, false)));
+}
+
+#[test]
 fn a_longer_queue_gives_shorter_ways() {
     let means = [1, 4, 16, 32].map(|clients| mean_access_ns(OPTIONS, false, clients));
     assert!(means.windows(2).all(|two| two[1] * 10 < two[0] * 9), "{means:?}");
