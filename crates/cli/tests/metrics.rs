@@ -30,7 +30,7 @@ fn tiered_volume(folder: &Path) -> PathBuf {
     let (home, flash) = (folder.join("home.img"), folder.join("flash.bin"));
     let (home, flash) = (home.to_str().unwrap(), flash.to_str().unwrap());
     let paths = ["--home", home, "--flash", flash];
-    let sizes = ["--capacity", "32MiB", "--flash-size", "64MiB"];
+    let sizes = ["--capacity", "32MiB", "--flash-size", "128MiB"];
     good(&[&["create", config.to_str().unwrap()], &paths[..], &sizes[..]].concat());
     config
 }
