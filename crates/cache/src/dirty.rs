@@ -13,10 +13,21 @@ pub(crate) struct DirtyPages {
     pub round: PageSet,
     /// Of these, the pages whose content of the moment when they were taken is nowhere but in the cache.
     pub pending: PageSet,
+    /// Of the round's pages, those that are clean and only fill gaps.
+    filled: PageSet,
     /// Pages that are being read for the journal.
     pub moving: PageSet,
     /// Dirty pages that cannot be read: nobody can write them home before they are changed.
     pub unreadable: PageSet,
+}
+
+/// What a write costs the home.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Costs {
+    /// Pages that are dirty then and were not.
+    pub dirty: u64,
+    /// Pages that go home one time more.
+    pub going_home: u64,
 }
 
 impl DirtyPages {
@@ -42,6 +53,25 @@ impl DirtyPages {
     /// Whether every page may change.
     pub fn all_may_change(&self) -> bool {
         self.pending.is_empty() && self.moving.is_empty()
+    }
+
+    /// Of `pages`, how many are not dirty and how many have to be brought home once more, when they
+    /// change.
+    pub fn costs(&self, pages: impl Iterator<Item = PageNo>) -> Costs {
+        let mut costs = Costs::default();
+        for page in pages.filter(|page| !self.fresh.contains(*page)) {
+            costs.going_home += 1;
+            let is_dirty = self.round.contains(page) && !self.filled.contains(page);
+            costs.dirty += u64::from(!is_dirty && !self.unreadable.contains(page));
+        }
+        costs
+    }
+
+    /// Adds a clean page to the round.
+    pub fn fill(&mut self, page: PageNo) {
+        self.round.insert(page);
+        self.pending.insert(page);
+        self.filled.insert(page);
     }
 
     /// Whether `page` is dirty, or a change of it is under way.
@@ -82,9 +112,17 @@ impl DirtyPages {
 
     /// Gives the round up: what it took and did not mark clean is as before.
     pub fn give_up(&mut self) {
-        let round = std::mem::take(&mut self.round);
+        let mut round = std::mem::take(&mut self.round);
+        self.filled.iter().for_each(|page| _ = round.remove(page));
         self.fresh.extend(&round);
         self.pending = PageSet::new();
+        self.filled = PageSet::new();
+    }
+
+    /// Forgets what is left of the round: home has it.
+    pub fn end_round(&mut self) {
+        self.round = PageSet::new();
+        self.filled = PageSet::new();
     }
 
     /// The pages of `range` that home has now as they are: those of the round that did not change. They
@@ -126,6 +164,30 @@ mod tests {
         assert_eq!((pages(&dirty.fresh), pages(&dirty.round)), (vec![2], vec![9]));
         dirty.give_up();
         assert_eq!((pages(&dirty.fresh), pages(&dirty.round)), (vec![2, 9], vec![]));
+    }
+
+    #[test]
+    fn a_write_costs_what_is_not_dirty_yet_and_what_goes_home_again() {
+        let mut dirty = DirtyPages { fresh: set(&[1, 4]), ..DirtyPages::default() };
+        dirty.take_all();
+        dirty.changed(PageNo(7));
+        dirty.fill(PageNo(2));
+        let costs = |pages: &[u64], dirty: &DirtyPages| {
+            let costs = dirty.costs(pages.iter().map(|page| PageNo(*page)));
+            (costs.dirty, costs.going_home)
+        };
+        assert_eq!(costs(&[7], &dirty), (0, 0), "it goes with the next round as it is");
+        assert_eq!(costs(&[1, 4], &dirty), (0, 2));
+        assert_eq!(costs(&[2, 9], &dirty), (2, 2));
+        assert!(!dirty.may_change(PageNo(2)), "it is not in the journal yet");
+        dirty.changed(PageNo(2));
+        assert_eq!(costs(&[2], &dirty), (0, 0));
+        dirty.give_up();
+        assert_eq!(pages(&dirty.fresh), [1, 2, 4, 7]);
+        dirty.take_all();
+        dirty.fill(PageNo(3));
+        dirty.give_up();
+        assert_eq!(pages(&dirty.fresh), [1, 2, 4, 7], "what only filled a gap is clean");
     }
 
     #[test]

@@ -10,6 +10,7 @@
 //!   dirty        what home does not have as it is, and what of that is on its way
 //! home_reads   reads from home in flight: what changes meanwhile
 //! image        Image: the home, a plain image in a file or on a block device
+//! mode         Mode: write-back, write-through, read-cache, off, changed while it runs
 //! journal/     Journal: what is about to be written home, so that the home is always consistent
 //! page_set     PageSet: sorted page numbers, dense or sparse, such as what is dirty
 //! fault_points protections that a test can switch off
@@ -20,6 +21,7 @@ pub mod fault_points;
 mod home_reads;
 pub mod image;
 pub mod journal;
+mod mode;
 mod options;
 mod pace;
 pub mod page_set;
@@ -30,6 +32,7 @@ mod writes;
 
 pub use image::Image;
 pub use journal::Journal;
+pub use mode::Mode;
 pub use options::{Destage, TieredOptions};
 pub use page_set::PageSet;
 pub use statistics::TieredStatistics;

@@ -1,4 +1,5 @@
 //! The settings of a cache over a home.
+use crate::mode::Mode;
 use tantalum_base::{Error, ErrorKind, Result};
 
 /// In which order dirty pages are written home.
@@ -15,6 +16,8 @@ pub enum Destage {
 /// Settings of a cache. Sizes in pages.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TieredOptions {
+    /// What the cache is for when it is opened.
+    pub mode: Mode,
     /// The order in which dirty pages go home.
     pub destage: Destage,
     /// Whether a page that is read from home comes into the cache (AOR as well as AOW; write cache, section
@@ -32,6 +35,8 @@ pub struct TieredOptions {
     pub slice_pages: u32,
     /// Pages of a track, whose dirty pages go home together ([`Destage::Dense`]).
     pub track_pages: u32,
+    /// Clean pages between two dirty ones that go home with them as one write, at the most ([`Destage::Ordered`]).
+    pub fill_pages_max: u32,
     /// Pages that were read from home and wait to come into the cache.
     pub admission_queue_pages: u32,
     /// How long to wait after a failure of the home; it doubles, up to a hundred times this.
@@ -42,14 +47,16 @@ impl TieredOptions {
     /// Defaults for a cache in which `dirty_pages_max` pages may be dirty.
     pub fn new(destage: Destage, dirty_pages_max: u64) -> Self {
         TieredOptions {
+            mode: Mode::default(),
             destage,
             admit_reads: true,
-            dirty_soft_pages: dirty_pages_max / 2,
+            dirty_soft_pages: dirty_pages_max / 3 * 2,
             dirty_hard_pages: dirty_pages_max,
             destage_after_ns: 5_000_000_000,
             home_writes_max: 16,
             slice_pages: 2048,
             track_pages: 256,
+            fill_pages_max: 8,
             admission_queue_pages: 1024,
             retry_after_ns: 100_000_000,
         }

@@ -3,6 +3,9 @@ use std::cell::Cell;
 
 use crate::options::TieredOptions;
 
+/// How long a page takes that goes home, until a round has told: what a disk needs for one among many that are sorted.
+const FIRST_GUESS_NS: f64 = 1_000_000.0;
+
 /// Share of the newest measurement in the rate.
 const NEWEST: f64 = 0.3;
 
@@ -10,8 +13,8 @@ const NEWEST: f64 = 0.3;
 pub(crate) struct Pace {
     soft_pages: u64,
     hard_pages: u64,
-    /// How long it takes to bring a page home, in nanoseconds; 0 where it is not known yet.
-    page_ns: Cell<f64>,
+    /// How long it takes until a page more is clean, in nanoseconds; `None` until a round has told.
+    page_ns: Cell<Option<f64>>,
     /// When the next writer has its turn.
     next_ns: Cell<u64>,
 }
@@ -22,23 +25,22 @@ impl Pace {
         Pace {
             soft_pages: options.dirty_soft_pages,
             hard_pages: options.dirty_hard_pages,
-            page_ns: Cell::new(0.0),
+            page_ns: Cell::new(None),
             next_ns: Cell::new(0),
         }
     }
 
-    /// Notes that it took `ns` to bring `pages` home.
+    /// Notes that it took `ns` until `pages` more were clean.
     pub fn measured(&self, pages: u64, ns: u64) {
         if pages == 0 {
             return;
         }
         let page_ns = ns as f64 / pages as f64;
-        let before = self.page_ns.get();
-        let is_first = before == 0.0;
-        self.page_ns.set(if is_first { page_ns } else { before + NEWEST * (page_ns - before) });
+        let smoothed = |before: f64| before + NEWEST * (page_ns - before);
+        self.page_ns.set(Some(self.page_ns.get().map_or(page_ns, smoothed)));
     }
 
-    /// When a write of `pages` that comes at `now_ns` may go on, where `dirty` pages are dirty. Between the
+    /// When a write that makes `pages` dirty and comes at `now_ns` may go on, where `dirty` pages are dirty. Between the
     /// limits the rate falls with the square of how far they are filled: where seven tenths are, hosts
     /// write as fast as pages go home, so that the level stays there.
     pub fn turn_ns(&self, now_ns: u64, dirty: u64, pages: u64) -> u64 {
@@ -46,7 +48,8 @@ impl Pace {
             return now_ns;
         }
         let filled = (dirty - self.soft_pages) as f64 / (self.hard_pages - self.soft_pages) as f64;
-        let takes_ns = pages as f64 * self.page_ns.get() * 2.0 * filled * filled;
+        let page_ns = self.page_ns.get().unwrap_or(FIRST_GUESS_NS);
+        let takes_ns = pages as f64 * page_ns * 2.0 * filled * filled;
         let turn_ns = self.next_ns.get().max(now_ns);
         self.next_ns.set(turn_ns + takes_ns as u64);
         turn_ns
@@ -60,11 +63,18 @@ mod tests {
 
     #[test]
     fn writers_become_as_slow_as_the_home_and_no_slower_than_need_be() {
-        let pace = Pace::new(&TieredOptions::new(Destage::Dense, 1000));
-        assert_eq!(pace.turn_ns(7, 900, 1), 7, "nothing is known yet");
+        let pace = Pace::new(&TieredOptions {
+            dirty_soft_pages: 500,
+            ..TieredOptions::new(Destage::Dense, 1000)
+        });
+        assert_eq!((pace.turn_ns(0, 1000, 1), pace.turn_ns(0, 1000, 1)), (0, 2_000_000));
         pace.measured(10, 10_000);
+        pace.measured(0, 10_000);
         let rate = |dirty| {
-            let pace = Pace::new(&TieredOptions::new(Destage::Dense, 1000));
+            let pace = Pace::new(&TieredOptions {
+                dirty_soft_pages: 500,
+                ..TieredOptions::new(Destage::Dense, 1000)
+            });
             pace.measured(10, 10_000);
             (0..99).for_each(|_| _ = pace.turn_ns(0, dirty, 1));
             pace.turn_ns(0, dirty, 1) / 99
@@ -77,7 +87,10 @@ mod tests {
 
     #[test]
     fn a_turn_that_nobody_took_is_not_saved_up() {
-        let pace = Pace::new(&TieredOptions::new(Destage::Dense, 1000));
+        let pace = Pace::new(&TieredOptions {
+            dirty_soft_pages: 500,
+            ..TieredOptions::new(Destage::Dense, 1000)
+        });
         pace.measured(1, 1000);
         assert_eq!(pace.turn_ns(0, 1000, 1), 0);
         assert_eq!(pace.turn_ns(0, 1000, 1), 2000);

@@ -5,6 +5,7 @@ use tantalum_runtime::Runtime;
 use tantalum_runtime::life_cycle::is_damage;
 
 use crate::fault_points::Fault;
+use crate::mode::Mode;
 use crate::tiered::Tiered;
 
 /// Pages that come in with one append.
@@ -27,7 +28,7 @@ where
                 // It was let go while it was read.
                 Err(error) if error.kind() == ErrorKind::Unmapped => {}
                 Err(error) if is_damage(error.kind()) => {
-                    self.let_damaged_go(first, out, error).await?
+                    self.note_damaged(first, out, error).await?
                 }
                 Err(error) => return Err(error),
             }
@@ -64,16 +65,23 @@ where
             counts.home_reads += at_home.len() as u64;
             counts.home_pages_read += at_home.iter().map(|run| run.pages).sum::<u64>();
         });
-        if self.options.admit_reads {
+        if self.options.admit_reads && self.mode().admits_reads() {
             self.let_in(&at_home, first, out);
         }
         Ok(true)
     }
 
-    /// The runs of pages of `range` that are at home alone.
+    /// Whether `page` is read from home: it is not here, or it is there too and the flash cannot or should not
+    /// be asked for it.
+    fn reads_home(&self, page: PageNo) -> bool {
+        let unwanted = || self.mode() == Mode::Off || self.damaged.borrow().contains(page);
+        !self.drive.holds(page) || unwanted() && self.drive.is_clean(page)
+    }
+
+    /// The runs of pages of `range` that are read from home.
     fn runs_at_home(&self, range: PageRange) -> Vec<PageRange> {
         let mut runs: Vec<PageRange> = Vec::new();
-        for page in range.iter().filter(|page| !self.drive.holds(*page)) {
+        for page in range.iter().filter(|page| self.reads_home(*page)) {
             match runs.last_mut() {
                 Some(run) if run.end() == page => run.pages += 1,
                 _ => runs.push(PageRange::new(page, 1)),
@@ -82,21 +90,25 @@ where
         runs
     }
 
-    /// Lets go what the flash cannot read and home has; fails with `error` where home has something older.
-    async fn let_damaged_go(&self, first: PageNo, out: &[M::Page], error: Error) -> Result<()> {
-        let mut gone = 0;
+    /// Notes what the flash cannot read and home has; fails with `error` where home has something older.
+    async fn note_damaged(&self, first: PageNo, out: &[M::Page], error: Error) -> Result<()> {
+        let mut found = 0;
         for page in PageRange::new(first, out.len() as u64).iter() {
-            if !self.drive.holds(page) {
+            if self.reads_home(page) {
                 continue;
             }
             let mut content = [M::Page::zero()];
             match self.drive.read(page, &mut content, None).await {
-                Err(error) if is_damage(error.kind()) && self.drive.ftl().let_go(page) => gone += 1,
+                Err(error) if is_damage(error.kind()) && self.drive.is_clean(page) => {
+                    self.drive.ftl().unused([page]);
+                    self.damaged.borrow_mut().insert(page);
+                    found += 1;
+                }
                 _ => {}
             }
         }
-        self.count(|counts| counts.pages_read_again_from_home += gone);
-        if gone > 0 { Ok(()) } else { Err(error) }
+        self.count(|counts| counts.pages_read_again_from_home += found);
+        if found > 0 { Ok(()) } else { Err(error) }
     }
 
     /// Lets pages that were read from home wait to come in, while there is room for them.
@@ -133,13 +145,18 @@ where
                 if Fault::StalePagesTakenIn.is_planted() {
                     return true;
                 }
-                number.is_some_and(|number| self.reads.is_wanted(page, number))
+                self.mode().admits_reads()
+                    && number.is_some_and(|number| self.reads.is_wanted(page, number))
                     && !self.trimming.get().is_some_and(|range| range.contains(page))
                     && !self.dirty.borrow().contains(page)
                     && !self.drive.holds(page)
             };
             let taken = self.drive.ftl().take_in(&mut pages, is_wanted).await;
-            numbers.iter().for_each(|(page, number)| self.reads.done(*page, *number));
+            for (page, number) in &numbers {
+                self.reads.done(*page, *number);
+                // Where it came in, it is in another place.
+                self.damaged.borrow_mut().remove(*page);
+            }
             match taken {
                 // There is no room for them: they are at home.
                 Err(error) if error.kind() == ErrorKind::OutOfSpace => {}

@@ -1,4 +1,5 @@
 //! What a cache counts.
+use crate::mode::Mode;
 use tantalum_runtime::metrics::{MetricKind, Readings};
 
 /// Counters of a cache since it was opened, and what is dirty now. In pages unless said otherwise.
@@ -16,6 +17,10 @@ pub struct TieredStatistics {
     pub home_pages_written: u64,
     /// Writes that took.
     pub home_writes: u64,
+    /// Of the pages written home, those that were clean, and filled a gap between two that were not.
+    pub home_pages_filled: u64,
+    /// Dirty pages that became clean.
+    pub pages_cleaned: u64,
     /// Zeroed at home, as hosts trimmed them.
     pub home_pages_zeroed: u64,
     /// Written to the journal beside the home.
@@ -30,6 +35,8 @@ pub struct TieredStatistics {
     pub dirty_or_trimmed_pages: u64,
     /// The epoch that home has; 0 where there is none.
     pub epoch: u64,
+    /// What the cache is for, now.
+    pub mode: Mode,
     /// Dirty pages that cannot be read.
     pub unreadable_pages: u64,
     /// Pages that the flash lost and home had.

@@ -13,8 +13,10 @@ use crate::destage::Destager;
 use crate::dirty::DirtyPages;
 use crate::home_reads::HomeReads;
 use crate::journal::{Closed, Journal};
+use crate::mode::Mode;
 use crate::options::{Destage, TieredOptions};
 use crate::pace::Pace;
+use crate::page_set::PageSet;
 use crate::statistics::TieredStatistics;
 use crate::writes::Pages;
 
@@ -45,9 +47,12 @@ pub struct Tiered<R: Runtime, M: ZoneMedia, H, J> {
     pub(crate) journal: Option<Journal<J, M::Page>>,
     pub(crate) unix_ms: Box<dyn Fn() -> u64>,
     pub(crate) options: TieredOptions,
+    pub(crate) mode: Cell<Mode>,
     limits: Limits,
     pub(crate) dirty: RefCell<DirtyPages>,
     pub(crate) reads: HomeReads<M::Page>,
+    /// Clean pages that the flash could not read: home has them, until they change.
+    pub(crate) damaged: RefCell<PageSet>,
     pub(crate) commands: CommandTasks<Self>,
     pub(crate) destager: Destager,
     pub(crate) pace: Pace,
@@ -110,9 +115,11 @@ where
             reads: HomeReads::new(options.admission_queue_pages),
             destager: Destager::new(committed.flatten(), last),
             pace: Pace::new(&options),
+            mode: Cell::new(options.mode),
             options,
             drive,
             dirty: RefCell::new(dirty),
+            damaged: RefCell::default(),
             commands: CommandTasks::new(),
             trim_turn: Semaphore::new("the turn of trims", 1),
             trimming: Cell::new(None),
@@ -148,6 +155,7 @@ where
             dirty_pages: self.drive.ftl().dirty_pages(),
             dirty_or_trimmed_pages: self.dirty.borrow().len(),
             epoch: self.destager.epoch(),
+            mode: self.mode(),
             ..self.counts.borrow().clone()
         }
     }

@@ -1,9 +1,11 @@
 //! Writes and trims: they go to the flash, when home is far enough.
+use std::cell::Cell;
 use std::rc::Rc;
 use tantalum_base::{PageDevice, PageNo, PageRange, Payload, Result};
 use tantalum_media::{BlockStore, ZoneMedia};
 use tantalum_runtime::Runtime;
 
+use crate::dirty::Costs;
 use crate::fault_points::Fault;
 use crate::tiered::Tiered;
 
@@ -75,15 +77,17 @@ where
             return self.drive.check_failed();
         }
         let range = pages.range();
+        let mut round = 0;
         loop {
             self.drive.check_failed()?;
-            self.wait_for_room(pages.len() as u64).await?;
+            self.wait_for_room(pages).await?;
             self.preserve(pages.numbers()).await?;
             let accept = || {
-                if !self.has_room(pages.len() as u64) || !self.may_change(pages.numbers()) {
+                if !self.has_room(pages) || !self.may_change(pages.numbers()) {
                     return None;
                 }
                 self.changes(pages.numbers());
+                round = self.round_of_changes();
                 if let Some(accepted) = accepted.take() {
                     accepted();
                 }
@@ -91,7 +95,7 @@ where
             };
             if self.drive.write_if(range, pages.len() as u32, accept).await? {
                 self.count(|counts| counts.pages_written += pages.len() as u64);
-                return Ok(());
+                return self.until_safe(round).await;
             }
         }
     }
@@ -99,18 +103,22 @@ where
     /// Trims `range`, which lies on the device.
     pub(crate) async fn trim_range(self: Rc<Self>, range: PageRange) -> Result<()> {
         // An epoch that is being closed and written down has all of a trim or nothing of it.
-        let _turn = self.trim_turn.acquire(1).await;
+        let turn = self.trim_turn.acquire(1).await;
+        let round = Rc::new(Cell::new(0));
         self.trimming.set(Some(range));
-        let tiered = Rc::clone(&self);
+        let (tiered, round_of) = (Rc::clone(&self), Rc::clone(&round));
         let in_force = move || {
             tiered.trimming.set(None);
+            round_of.set(tiered.round_of_changes());
             tiered.dirty.borrow_mut().changed_range(range);
             tiered.reads.changed(range);
             tiered.destager.has_work();
         };
         let trimmed = self.drive.trim_then(range, in_force).await;
         self.trimming.set(None);
-        trimmed
+        drop(turn);
+        trimmed?;
+        self.until_safe(round.get()).await
     }
 
     /// Notes that the pages change in this step.
@@ -130,19 +138,26 @@ where
             || pages.all(|page| dirty.may_change(page))
     }
 
-    fn has_room(&self, pages: u64) -> bool {
-        self.drive.ftl().dirty_pages() + pages <= self.options.dirty_hard_pages
+    fn costs(&self, pages: Pages<'_, M::Page>) -> Costs {
+        self.dirty.borrow().costs(pages.numbers())
     }
 
-    /// Waits until `pages` more pages may be dirty, and for the writer's turn where many are.
-    async fn wait_for_room(&self, pages: u64) -> Result<()> {
+    /// Whether these pages may be dirty. What is dirty already may change at any time.
+    fn has_room(&self, pages: Pages<'_, M::Page>) -> bool {
         let dirty = self.drive.ftl().dirty_pages();
-        if dirty + pages <= self.options.dirty_soft_pages {
+        dirty + pages.len() as u64 <= self.options.dirty_hard_pages
+            || dirty + self.costs(pages).dirty <= self.options.dirty_hard_pages
+    }
+
+    /// Waits until these pages may be dirty, and for the writer's turn where many are.
+    async fn wait_for_room(&self, pages: Pages<'_, M::Page>) -> Result<()> {
+        let dirty = self.drive.ftl().dirty_pages();
+        if dirty + pages.len() as u64 <= self.options.dirty_soft_pages {
             return Ok(());
         }
         self.destager.is_urgent();
         let now_ns = self.runtime.now_ns();
-        let turn_ns = self.pace.turn_ns(now_ns, dirty, pages);
+        let turn_ns = self.pace.turn_ns(now_ns, dirty, self.costs(pages).going_home);
         if turn_ns > now_ns {
             self.runtime.sleep_until(turn_ns).await;
         }

@@ -22,7 +22,7 @@ fn ordered_nothing_acknowledged_is_lost_and_home_is_a_moment_of_the_past() {
     println!("{seen:?}");
     assert!(seen.cuts > 200 && seen.rounds > 100, "{seen:?}");
     assert!(seen.rescued_older > 50 && seen.preserved > 50, "{seen:?}");
-    assert!(seen.let_go > 50 && seen.admitted > 50, "{seen:?}");
+    assert!(seen.let_go > 50 && seen.admitted > 50 && seen.safe > 500, "{seen:?}");
 }
 
 #[test]
@@ -40,6 +40,12 @@ fn by_chance(destage: Destage) -> impl Fn() -> Option<String> {
 #[test]
 fn an_epoch_is_in_the_flash_before_home_knows_of_it() {
     assert_noticed(Fault::EpochNotSettled, by_chance(Destage::Ordered));
+}
+
+#[test]
+fn what_home_should_have_is_not_acknowledged_before() {
+    assert_noticed(Fault::HomeNotAwaited, by_chance(Destage::Ordered));
+    assert_noticed(Fault::HomeNotAwaited, by_chance(Destage::Dense));
 }
 
 #[test]

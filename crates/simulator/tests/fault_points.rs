@@ -76,6 +76,7 @@ fn of_the_cache(fault: Cache) -> Test {
         Cache::EpochNotSettled => (TIERED, "an_epoch_is_in_the_flash_before_home_knows_of_it"),
         Cache::PagesNotPreserved => (TIERED, "what_an_epoch_needs_is_preserved"),
         Cache::HomeNotFlushed => (TIERED, "pages_are_clean_when_home_has_them_for_good"),
+        Cache::HomeNotAwaited => (TIERED, "what_home_should_have_is_not_acknowledged_before"),
         Cache::StalePagesTakenIn => (TIERED, "what_changed_since_it_was_read_does_not_come_in"),
     }
 }

@@ -12,6 +12,11 @@ impl<M: ZoneMedia> Drive<M> {
         self.cache.borrow().get(page).is_some() || self.ftl.at_home(page).is_none()
     }
 
+    /// Whether `page` is here and home has it too.
+    pub fn is_clean(&self, page: PageNo) -> bool {
+        self.cache.borrow().get(page).is_none() && self.ftl.is_clean(page)
+    }
+
     /// Whether `page` was trimmed, and home does not know of it.
     pub fn is_trimmed(&self, page: PageNo) -> bool {
         self.cache.borrow().get(page).is_none() && self.ftl.is_trimmed(page)

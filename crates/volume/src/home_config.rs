@@ -2,8 +2,8 @@
 use serde::Deserialize;
 use std::path::{Path, PathBuf};
 use tantalum_base::size::Size;
-use tantalum_base::{Error, ErrorKind, PAGE_BYTES, Result};
-use tantalum_cache::Destage;
+use tantalum_base::{Error, ErrorKind, PAGE_BYTES, Result, ResultExt};
+use tantalum_cache::{Destage, Mode};
 use tantalum_ftl::{CacheOptions, kept_pages_max};
 use tantalum_media::ZoneGeometry;
 
@@ -16,6 +16,9 @@ const KEPT: f64 = 0.85;
 pub struct HomeConfig {
     /// The slow file or block device; relative to the configuration file.
     pub path: PathBuf,
+    /// What the cache is for when it is opened.
+    #[serde(default = "default_mode")]
+    pub mode: String,
     /// The order in which pages go home.
     #[serde(default = "default_destage")]
     pub destage: DestageConfig,
@@ -56,8 +59,12 @@ fn default_destage() -> DestageConfig {
     DestageConfig::Ordered
 }
 
+fn default_mode() -> String {
+    Mode::default().name().into()
+}
+
 fn default_dirty_max() -> String {
-    "60%".into()
+    "75%".into()
 }
 
 fn default_destage_after_ms() -> u64 {
@@ -75,6 +82,14 @@ impl HomeConfig {
             DestageConfig::Ordered => Destage::Ordered,
             DestageConfig::Dense => Destage::Dense,
         }
+    }
+
+    /// What the cache is for when it is opened.
+    ///
+    /// # Errors
+    /// `InvalidInput` where there is no such mode.
+    pub fn mode(&self) -> Result<Mode> {
+        Mode::parse(&self.mode).context(|| "home.mode")
     }
 
     /// The path of the home, relative to that of the configuration at `config`.
@@ -114,8 +129,10 @@ impl HomeConfig {
 
     /// Bytes of a journal for that much.
     pub fn journal_bytes(&self, options: &CacheOptions) -> u64 {
-        // An index entry a page, and as much room for ranges that were trimmed.
-        let index_pages = 2 * options.dirty_pages_max.div_ceil(250) + 2;
-        (1 << 20) + (options.dirty_pages_max + index_pages) * PAGE_BYTES as u64
+        // A quarter more for clean pages that fill gaps. An index entry a page, and as much room for ranges
+        // that were trimmed.
+        let contents = options.dirty_pages_max + options.dirty_pages_max / 4;
+        let index_pages = 2 * contents.div_ceil(250) + 2;
+        (1 << 20) + (contents + index_pages) * PAGE_BYTES as u64
     }
 }

@@ -133,6 +133,7 @@ fn tiered_options<M: ZoneMedia>(config: &VolumeConfig, drive: &Drive<M>) -> Resu
     let dirty = drive.ftl().options().cache.map_or(0, |cache| cache.dirty_pages_max);
     let dirty = dirty.saturating_sub(drive.options().cache_pages.into());
     Ok(TieredOptions {
+        mode: home.mode()?,
         admit_reads: home.admit == AdmitConfig::Read,
         destage_after_ns: home.destage_after_ms.saturating_mul(1_000_000),
         ..TieredOptions::new(home.destage(), dirty)

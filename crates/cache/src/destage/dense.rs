@@ -20,7 +20,7 @@ where
 {
     /// Writes the densest tracks home.
     pub(super) async fn dense_round(&self) -> Result<()> {
-        let tracks = self.densest_tracks();
+        let tracks = self.densest_tracks(self.destager.is_next_wanted());
         self.dirty.borrow_mut().take(&tracks);
         let round = self.destager.round.get() + 1;
         self.destager.round.set(round);
@@ -41,13 +41,14 @@ where
             self.write_tracks(&slice).await?;
         }
         // What is left of it cannot be read, or is at home already.
-        self.dirty.borrow_mut().round = Default::default();
+        self.dirty.borrow_mut().end_round();
         self.destager.ended.set(round);
+        self.destager.is_safe(round);
         Ok(())
     }
 
-    /// The tracks of the next round, in the order of their places.
-    fn densest_tracks(&self) -> Vec<PageRange> {
+    /// The tracks of the next round, in the order of their places; `all` where somebody waits for it.
+    fn densest_tracks(&self, all: bool) -> Vec<PageRange> {
         let pages = &self.dirty.borrow().fresh;
         let track_pages = u64::from(self.options.track_pages);
         let mut tracks: Vec<(u64, PageRange)> = Vec::new();
@@ -61,7 +62,7 @@ where
         let wanted = (pages.len() / ROUND_DIVISOR).max(u64::from(self.options.slice_pages));
         let mut taken = 0;
         let enough = |(count, _): &(u64, PageRange)| {
-            let takes = taken < wanted;
+            let takes = all || taken < wanted;
             taken += count;
             takes
         };

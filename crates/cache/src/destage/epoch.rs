@@ -52,6 +52,8 @@ where
             let dirty = &mut *self.dirty.borrow_mut();
             dirty.take_all();
             dirty.pending.extend(&dirty.round);
+            let fill_room = journal.pages_max().saturating_sub(dirty.round.len());
+            self.destager.fill_room.set(fill_room);
         }
         self.destager.round.set(epoch);
         let filled = self.settle_and_fill().await;
@@ -67,6 +69,7 @@ where
         }
         journal.commit(closed).await?;
         self.destager.committed.replace(Some(closed));
+        self.destager.is_safe(epoch);
         drop(turn);
         Ok(())
     }
@@ -81,10 +84,7 @@ where
     /// Brings pages of the epoch to the journal until all are there.
     async fn fill_journal(&self) -> Result<()> {
         loop {
-            let batch: Vec<PageNo> = {
-                let dirty = self.dirty.borrow();
-                dirty.pending.iter().take(BATCH_PAGES).collect()
-            };
+            let batch = self.next_batch();
             if batch.is_empty() || self.destager.resting.get() {
                 return Ok(());
             }
@@ -93,6 +93,32 @@ where
             }
             self.write_to_journal(batch).await;
         }
+    }
+
+    /// Pages of the epoch that are not in the journal yet, and the clean ones between them that make one long
+    /// write of two: those hold what they held when it ended, or they would be dirty.
+    fn next_batch(&self) -> Vec<PageNo> {
+        let mut dirty = self.dirty.borrow_mut();
+        let mut batch: Vec<PageNo> = dirty.pending.iter().take(BATCH_PAGES).collect();
+        if !self.mode().keeps_written() {
+            return batch;
+        }
+        let mut filled = Vec::new();
+        for pair in batch.windows(2) {
+            let gap = PageRange::new(PageNo(pair[0].0 + 1), pair[1].0 - pair[0].0 - 1);
+            let room = self.destager.fill_room.get();
+            let fits = gap.pages <= u64::from(self.options.fill_pages_max).min(room);
+            let is_clean = |page| self.drive.is_clean(page) && !dirty.contains(page);
+            if fits && gap.iter().all(is_clean) {
+                self.destager.fill_room.set(room - gap.pages);
+                filled.extend(gap.iter());
+            }
+        }
+        filled.iter().for_each(|page| dirty.fill(*page));
+        self.count(|counts| counts.home_pages_filled += filled.len() as u64);
+        batch.extend(filled);
+        batch.sort_unstable();
+        batch
     }
 
     /// Reads pages of the epoch as they are at the first poll, lets them change, and brings them to
@@ -205,8 +231,7 @@ where
         self.destager.epoch.set(closed.epoch);
         self.destager.ended.set(closed.epoch);
         // What was taken in no run of the journal is at home already.
-        let rest = std::mem::take(&mut self.dirty.borrow_mut().round);
-        drop(rest);
+        self.dirty.borrow_mut().end_round();
         Ok(())
     }
 }

@@ -39,15 +39,21 @@ pub(crate) struct Destager {
     round: Cell<u64>,
     /// All rounds up to this one have ended well.
     ended: Cell<u64>,
+    /// All rounds up to this one are safe without the flash: home has them, or the journal beside it.
+    safe: Cell<u64>,
     /// Somebody waits for this round.
     wanted: Cell<u64>,
     /// The last failure of a round, with the number of failures in a row.
     failure: RefCell<Option<Error>>,
     failures: Cell<u32>,
+    /// Rounds that failed since it was opened.
+    rounds_failed: Cell<u64>,
     /// The epoch that home has.
     epoch: Cell<u64>,
     /// An epoch is committed that has to be written in place before anything else.
     committed: RefCell<Option<Closed>>,
+    /// Clean pages that the journal has room for in the present epoch.
+    fill_room: Cell<u64>,
     /// Appends to the journal that are under way.
     appends: Cell<u32>,
     appended: WaitQueue,
@@ -67,11 +73,14 @@ impl Destager {
             progress: WaitQueue::new("the destager"),
             round: Cell::new(epoch),
             ended: Cell::new(epoch),
+            safe: Cell::new(epoch),
             wanted: Cell::new(0),
             failure: RefCell::new(None),
             failures: Cell::new(0),
+            rounds_failed: Cell::new(0),
             epoch: Cell::new(epoch),
             committed: RefCell::new(committed),
+            fill_room: Cell::new(0),
             appends: Cell::new(0),
             appended: WaitQueue::new("the journal"),
             append_failure: RefCell::new(None),
@@ -88,6 +97,28 @@ impl Destager {
         if !self.urgent.replace(true) {
             self.work.wake_all();
         }
+    }
+
+    /// The number of the next round, which takes what is dirty then.
+    pub fn round_after_this(&self) -> u64 {
+        self.round.get() + 1
+    }
+
+    /// Somebody waits for this round.
+    pub fn want(&self, round: u64) {
+        self.wanted.set(self.wanted.get().max(round));
+        self.work.wake_all();
+    }
+
+    /// Whether somebody waits for a round that has not begun, and takes all that is dirty.
+    fn is_next_wanted(&self) -> bool {
+        self.wanted.get() > self.round.get()
+    }
+
+    /// Round `round` is safe without the flash.
+    fn is_safe(&self, round: u64) {
+        self.safe.set(round);
+        self.progress.wake_all();
     }
 
     /// The epoch that home has; 0 where there is none.
@@ -122,7 +153,7 @@ where
             }
             self.drive.check_failed()?;
             let began_ns = self.runtime.now_ns();
-            let before = self.counts.borrow().home_pages_written;
+            let before = self.counts.borrow().pages_cleaned;
             let round = match self.options.destage {
                 Destage::Ordered => self.epoch().await,
                 Destage::Dense => self.dense_round().await,
@@ -133,7 +164,7 @@ where
             }
             match round {
                 Ok(()) => {
-                    let pages = self.counts.borrow().home_pages_written - before;
+                    let pages = self.counts.borrow().pages_cleaned - before;
                     self.pace.measured(pages, self.runtime.now_ns() - began_ns);
                     self.count(|counts| counts.rounds += 1);
                     self.destager.failures.set(0);
@@ -148,6 +179,7 @@ where
                     self.destager.failure.replace(Some(error));
                     let failures = self.destager.failures.get();
                     self.destager.failures.set(failures + 1);
+                    self.destager.rounds_failed.set(self.destager.rounds_failed.get() + 1);
                     self.destager.progress.wake_all();
                     let doublings = failures.min(DOUBLINGS_MAX);
                     let wait = self.runtime.sleep(self.options.retry_after_ns << doublings);
@@ -196,6 +228,29 @@ where
         self.destager.progress.until(|| self.destager.at_rest.get().then_some(())).await;
     }
 
+    /// Waits until `round` is safe without the flash.
+    pub(crate) async fn wait_for_round(&self, round: u64) -> Result<()> {
+        let destager = &self.destager;
+        destager.want(round);
+        let failed = destager.rounds_failed.get();
+        let safe = || match destager.safe.get() >= round {
+            true => Some(Ok(())),
+            false => self.why_no_round(failed).map(Err),
+        };
+        destager.progress.until(safe).await
+    }
+
+    /// Why no round will end well, or did not since there were `failed` failed ones.
+    fn why_no_round(&self, failed: u64) -> Option<Error> {
+        let destager = &self.destager;
+        if destager.at_rest.get() {
+            let closed = || Error::new(ErrorKind::Closed, "the cache is being closed");
+            return Some(self.drive.check_failed().err().unwrap_or_else(closed));
+        }
+        let failure = destager.failure.borrow();
+        failure.clone().filter(|_| destager.rounds_failed.get() > failed)
+    }
+
     /// Writes home all that is dirty now.
     pub(crate) async fn destage_all(&self) -> Result<()> {
         self.drive.settle().await?;
@@ -205,17 +260,11 @@ where
             }
             // The round under way may have begun before.
             let round = self.destager.round.get() + 1;
-            self.destager.wanted.set(self.destager.wanted.get().max(round));
-            self.destager.work.wake_all();
-            let failures = self.destager.failures.get();
+            self.destager.want(round);
+            let failed = self.destager.rounds_failed.get();
             let ended = || {
-                if self.destager.at_rest.get() {
-                    let context = "the cache is being closed";
-                    return Some(Err(Error::new(ErrorKind::Closed, context)));
-                }
-                if self.destager.failures.get() > failures {
-                    let failure = self.destager.failure.borrow().clone();
-                    return failure.map(Err);
+                if let Some(error) = self.why_no_round(failed) {
+                    return Some(Err(error));
                 }
                 let empty = !self.has_dirty_pages() && self.dirty.borrow().round.is_empty();
                 (empty || self.destager.ended.get() >= round).then_some(Ok(()))

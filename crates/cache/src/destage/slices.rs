@@ -54,7 +54,11 @@ where
         }
         for write in &writes {
             let arrived = self.dirty.borrow_mut().arrived(write.range());
-            self.drive.ftl().mark_clean(arrived);
+            let cleaned = self.drive.ftl().mark_clean(arrived.iter().copied());
+            self.count(|counts| counts.pages_cleaned += cleaned);
+            if !self.mode().keeps_written() {
+                self.drive.ftl().unused(arrived);
+            }
         }
         self.may_change.wake_all();
         Ok(())

@@ -9,6 +9,8 @@ pub struct Change {
     /// Moments at which it was issued, and acknowledged.
     pub issued: u64,
     pub acknowledged: Option<u64>,
+    /// Whether that promised that it is safe without the flash.
+    pub safe: bool,
 }
 
 /// The changes of each client, which has pages of its own and one change in flight at a time.
@@ -17,6 +19,7 @@ pub struct History {
     pub clients: Vec<Vec<Change>>,
     pub clock: u64,
     pub writes: u64,
+    pub mode_changes: u64,
 }
 
 /// A page's content after write `count`.
@@ -113,6 +116,34 @@ impl History {
         let acknowledged =
             |changes: &Vec<Change>| changes.iter().filter(|it| it.acknowledged.is_some()).count();
         self.clients.iter().map(acknowledged).collect()
+    }
+
+    /// All that is acknowledged is safe without the flash from now on.
+    pub fn all_are_safe(&mut self) {
+        let changes = self.clients.iter_mut().flatten();
+        changes
+            .filter(|change| change.acknowledged.is_some())
+            .for_each(|change| change.safe = true);
+    }
+
+    /// How many changes of each client have to be there without the flash.
+    pub fn safe(&self) -> Vec<usize> {
+        let safe =
+            |changes: &Vec<Change>| changes.iter().rposition(|it| it.safe).map_or(0, |at| at + 1);
+        self.clients.iter().map(safe).collect()
+    }
+
+    /// Whether `page` of `client` may be from write `found` at home, where changes up to the last safe one are, or
+    /// later ones, of which the flash has lost some: no other write of the page has a larger number.
+    pub fn may_be_at_home(&self, client: usize, page: u64, found: u64) -> bool {
+        let safe = self.safe()[client];
+        let at_least = self.state(client, safe).get(&page).copied().unwrap_or(0);
+        let later =
+            self.clients[client][safe..].iter().filter_map(|change| change.pages.get(&page));
+        let newest = self.clients[client][..safe].iter().filter_map(|it| it.pages.values().max());
+        found == at_least
+            || found > newest.copied().max().unwrap_or(0)
+            || later.copied().any(|count| count == found)
     }
 
     /// The write that `page` of `client` has its content from.

@@ -7,7 +7,7 @@ use std::future::poll_fn;
 use std::rc::Rc;
 use tantalum_base::{ErrorKind, PAGE_BYTES, PageBuf, PageDevice, PageNo, PageRange, Payload, Rng};
 use tantalum_cache::journal::{Journal, apply};
-use tantalum_cache::{Destage, Image};
+use tantalum_cache::{Destage, Image, Mode};
 use tantalum_media::block_store::MemoryStore;
 use tantalum_media::{CutPlan, Fate};
 use tantalum_runtime::virtual_time::Schedule;
@@ -15,6 +15,9 @@ use tantalum_runtime::{LifeCycle, Runtime, Virtual};
 
 /// Commands of a client in a power-on at the most.
 const STEPS_MAX: u32 = 3000;
+
+/// Changes of mode in a power-on at the most.
+const MODES: u32 = 40;
 
 /// Clients, each with a third of the pages.
 const CLIENTS: usize = 3;
@@ -29,6 +32,8 @@ pub struct Seen {
     pub preserved: u64,
     pub rescued: u64,
     pub rescued_older: u64,
+    /// Changes that were promised to be safe without the flash when they were rescued.
+    pub safe: u64,
 }
 
 impl Seen {
@@ -41,6 +46,7 @@ impl Seen {
             preserved: self.preserved + more.preserved,
             rescued: self.rescued + more.rescued,
             rescued_older: self.rescued_older + more.rescued_older,
+            safe: self.safe + more.safe,
         }
     }
 }
@@ -94,13 +100,16 @@ async fn client(
                     changed.values_mut().for_each(|count| *count = write);
                     let (issued, acknowledged) = (history.tick(), None);
                     let pages = changed.clone();
-                    history.clients[me].push(Change { pages, issued, acknowledged });
+                    let change = Change { pages, issued, acknowledged, safe: false };
+                    history.clients[me].push(change);
                 }
                 let contents: Vec<(PageNo, PageBuf)> = changed
                     .iter()
                     .map(|(page, count)| (PageNo(*page), content(*page, *count)))
                     .collect();
                 let range = PageRange::new(contents[0].0, contents.len() as u64);
+                let waits = device.mode().waits_for_home();
+                let mode_changes = history.borrow().mode_changes;
                 let done = if trim {
                     device.trim(range).await
                 } else if run {
@@ -115,8 +124,11 @@ async fn client(
                 }
                 let history = &mut *history.borrow_mut();
                 let now = history.tick();
+                let is_same_mode = history.mode_changes == mode_changes;
                 if let Some(change) = history.clients[me].last_mut() {
                     change.acknowledged = Some(now);
+                    // While the mode changes, neither the old one nor the new one need be kept to.
+                    change.safe = waits && is_same_mode;
                 }
             }
             _ => {
@@ -136,6 +148,27 @@ async fn client(
         }
     }
     Ok(())
+}
+
+/// Changes what the cache is for, now and then, until the power goes.
+async fn change_modes(
+    runtime: Virtual,
+    device: Rc<Device>,
+    history: Rc<RefCell<History>>,
+    mut rng: Rng,
+) {
+    // Not for ever: where the power is gone, nothing at all goes on.
+    for _ in 0..MODES {
+        let mode = Mode::ALL[rng.below(4) as usize];
+        history.borrow_mut().mode_changes += 1;
+        if device.set_mode(mode).await.is_err() {
+            return;
+        }
+        if mode.waits_for_home() {
+            history.borrow_mut().all_are_safe();
+        }
+        runtime.sleep(rng.below(20_000_000)).await;
+    }
 }
 
 /// An error that the power cut explains.
@@ -201,8 +234,9 @@ pub fn live(life: Life) -> Result<Seen, String> {
         seen = seen.plus(*told.borrow());
         seen.cuts += u64::from(media.is_cut());
         media.power_off(&runtime);
-        if destage == Destage::Ordered {
-            rescue(&media, &history.borrow(), &mut seen).map_err(&wrong)?;
+        match destage {
+            Destage::Ordered => rescue(&media, &history.borrow(), &mut seen).map_err(&wrong)?,
+            Destage::Dense => home_alone(&media, &history.borrow()).map_err(&wrong)?,
         }
     }
     Ok(seen)
@@ -239,6 +273,11 @@ async fn session(
         }
         history.settle(&seen);
     }
+    if rng.chance(0.5) {
+        let (device, history) = (Rc::clone(&device), Rc::clone(&history));
+        let modes = change_modes(runtime.clone(), device, history, Rng::new(rng.next_u64()));
+        drop(runtime.spawn("modes", modes));
+    }
     let clients: Vec<_> = (0..CLIENTS)
         .map(|me| {
             let (device, history) = (Rc::clone(&device), Rc::clone(&history));
@@ -262,6 +301,22 @@ async fn session(
     done
 }
 
+/// The flash is lost: each page is at home as it was promised, or newer.
+fn home_alone(media: &Media, history: &History) -> Result<(), String> {
+    let image = media.home.image();
+    let own = media.pages / CLIENTS as u64;
+    let pages = (0..own * CLIENTS as u64).map(|page| (page, (page / own) as usize));
+    for (page, client) in pages {
+        // What was under way when the power went may be torn: the flash has it.
+        if let Some(found) = count_of(page, &image[page as usize * PAGE_BYTES..][..PAGE_BYTES])
+            && !history.may_be_at_home(client, page, found)
+        {
+            return Err(format!("home alone has page {page} as of {found}, which is too old"));
+        }
+    }
+    Ok(())
+}
+
 /// The flash is lost: what the journal and the home hold is what was there at one moment.
 fn rescue(media: &Media, history: &History, seen: &mut Seen) -> Result<(), String> {
     // Copies: the other life goes on.
@@ -281,7 +336,12 @@ fn rescue(media: &Media, history: &History, seen: &mut Seen) -> Result<(), Strin
     let found = history
         .prefix(|page| count_of(page, bytes(page)))
         .map_err(|wrong| format!("without the flash: {wrong}"))?;
+    let safe = history.safe();
+    if found.iter().zip(&safe).any(|(found, safe)| found < safe) {
+        return Err(format!("without the flash: {found:?}, and {safe:?} were promised"));
+    }
     seen.rescued += 1;
+    seen.safe += safe.iter().sum::<usize>() as u64;
     seen.rescued_older += u64::from(found.iter().zip(history.acknowledged()).any(|(a, b)| *a < b));
     Ok(())
 }

@@ -127,6 +127,16 @@ impl CleanPages {
         }
     }
 
+    /// The page in `slot` is as if it had been used longest ago.
+    #[inline]
+    pub fn unused(&mut self, slot: SlotNo) {
+        if self.recent.get(slot) {
+            self.count_one(slot, -1);
+            self.recent.set(slot, false);
+            self.count_one(slot, 1);
+        }
+    }
+
     /// Makes pages old until those that are kept, with `dirty` other pages, are as many as may be. Takes a
     /// bounded step a call.
     pub fn keep_to_limit(&mut self, dirty: u64) {
@@ -142,9 +152,7 @@ impl CleanPages {
                 continue;
             }
             let slot = SlotNo(word as u32 * 64 + both.trailing_zeros());
-            self.count_one(slot, -1);
-            self.recent.set(slot, false);
-            self.count_one(slot, 1);
+            self.unused(slot);
             self.hand = (slot.0 + 1) % (self.clean.0.len() as u32 * 64);
         }
     }
@@ -201,6 +209,9 @@ mod tests {
         pages.validate(holds);
         let gone: Vec<u32> = (0..20).filter(|slot| pages.may_go_from(SlotNo(*slot))).collect();
         assert_eq!(gone, [2, 4, 6, 8]);
+        pages.unused(SlotNo(10));
+        assert!(pages.may_go_from(SlotNo(10)));
+        pages.used(SlotNo(10));
         pages.left(SlotNo(2));
         pages.left(SlotNo(1));
         pages.validate(|slot| holds(slot).filter(|_| slot.0 != 1 && slot.0 != 2));

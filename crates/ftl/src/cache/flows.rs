@@ -41,6 +41,17 @@ impl<M: ZoneMedia> Ftl<M> {
         }
     }
 
+    /// The first page from `page` on that is here and that home has too.
+    pub fn next_clean(&self, page: PageNo) -> Option<PageNo> {
+        let parts = self.parts.borrow();
+        let is_clean = |page: &u64| {
+            let entry = parts.map.get(PageNo(*page));
+            entry.clean && matches!(entry.place, Place::At(_))
+        };
+        let written = |page| parts.map.next_written(page);
+        std::iter::successors(written(page.0), |page| written(page + 1)).find(is_clean).map(PageNo)
+    }
+
     /// Up to `most` clean pages, spread over all there are.
     pub fn clean_pages(&self, most: usize) -> Vec<PageNo> {
         let parts = self.parts.borrow();
@@ -98,15 +109,16 @@ impl<M: ZoneMedia> Ftl<M> {
         entry.clean && matches!(entry.place, Place::At(_))
     }
 
-    /// Lets `page` go at once, if it is clean: the medium does not give it back.
-    pub fn let_go(&self, page: PageNo) -> bool {
+    /// The pages will not be used: cleaning lets them go before others, if they are clean. Until then they
+    /// stay, as older content of them may lie elsewhere, which only the cleaner can rule out.
+    pub fn unused(&self, pages: impl IntoIterator<Item = PageNo>) {
         let parts = &mut *self.parts.borrow_mut();
-        let entry = parts.map.get(page);
-        let goes = entry.clean && matches!(entry.place, Place::At(_));
-        if goes {
-            parts.put(page, MapEntry::at_home(entry.version));
+        let Some(clean) = &mut parts.clean else { return };
+        for page in pages {
+            if let Place::At(slot) = parts.map.get(page).place {
+                clean.unused(slot);
+            }
         }
-        goes
     }
 
     /// Takes `pages` in as their home has them: those for which `wanted` still says so in the step in which
