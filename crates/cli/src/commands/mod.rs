@@ -5,6 +5,7 @@ mod crash;
 mod create;
 mod curve;
 mod demo;
+mod mode;
 mod replay;
 mod repro;
 mod serve;
@@ -27,6 +28,7 @@ pub enum Command {
     Detach(tiered::DetachArgs),
     Rescue(tiered::RescueArgs),
     Serve(serve::Args),
+    Mode(mode::Args),
     Check(check::Args),
     Stat(stat::Args),
     Top(top::Args),
@@ -51,6 +53,7 @@ impl Command {
             Command::Detach(args) => tiered::detach(&args),
             Command::Rescue(args) => tiered::run_rescue(&args),
             Command::Serve(args) => serve::run(&args),
+            Command::Mode(args) => mode::run(&args),
             Command::Check(args) => check::run(&args),
             Command::Stat(args) => stat::run(&args),
             Command::Top(args) => top::run(&args),

@@ -1,9 +1,11 @@
 //! `tantalum serve VOLUME.toml --nbd ADDRESS`, and `tantalum serve --device DEVICE --nbd ADDRESS`.
+pub(super) mod control;
 mod metrics;
 
 use crate::Verdict;
 use crate::common::print_line;
 use anyhow::{Context, bail};
+use control::Control;
 use metrics::About;
 use std::future::Future;
 use std::path::PathBuf;
@@ -140,7 +142,19 @@ async fn serve_volume(
         }
         Kind::Tiered => {
             let opened = open_tiered_volume(&live, &config, open).await?;
-            serve_opened(live, &config, opened, addresses, options).await
+            let control = match options.read_only {
+                true => Ok(None),
+                false => Control::start(&live, &config.path, &opened.0).map(Some),
+            };
+            let control = control.unwrap_or_else(|error| {
+                eprintln!("tantalum: `tantalum mode` will not reach this server: {error}");
+                None
+            });
+            let served = serve_opened(live, &config, opened, addresses, options).await;
+            if let Some(control) = control {
+                control.stop().await;
+            }
+            served
         }
     }
 }

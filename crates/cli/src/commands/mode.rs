@@ -1,0 +1,81 @@
+//! `tantalum mode`: what the cache of a tiered volume is for, while it is served.
+use super::serve::control::socket_path;
+use crate::Verdict;
+use crate::common::print_line;
+use anyhow::{Context, bail};
+use std::io::{BufRead, BufReader, ErrorKind, Write};
+use std::os::unix::net::UnixStream;
+use std::path::PathBuf;
+use tantalum_base::PAGE_BYTES;
+use tantalum_base::size::human_bytes;
+use tantalum_cache::Mode;
+use tantalum_volume::VolumeConfig;
+use tantalum_volume::config::Kind;
+
+/// Change what the cache of a tiered volume is for, while it is served
+#[derive(clap::Args, Debug)]
+#[command(after_help = AFTER_HELP)]
+pub struct Args {
+    /// The volume's configuration
+    volume: PathBuf,
+    /// write-back, write-through, read-cache or off; without it, the present one is printed
+    mode: Option<String>,
+}
+
+const AFTER_HELP: &str = "It ends when the new mode is in force for all that was acknowledged before: but for write-back, when home has it. \
+Meanwhile what is left is told, and clients go on. The next opening of the volume is as home.mode of its configuration says.
+
+Examples:
+  tantalum mode vol/VOLUME.toml
+  tantalum mode vol/VOLUME.toml off";
+
+/// Runs the command.
+pub fn run(args: &Args) -> anyhow::Result<Verdict> {
+    let mode = args.mode.as_deref().map(Mode::parse).transpose()?;
+    let config = VolumeConfig::read(&args.volume)?;
+    let path = config.path.display();
+    if config.kind != Kind::Tiered {
+        bail!("{path} is of kind {}: only a tiered volume has modes", config.kind.name());
+    }
+    let socket = socket_path(&config.path);
+    let mut stream = match UnixStream::connect(&socket) {
+        Ok(stream) => stream,
+        Err(error)
+            if matches!(error.kind(), ErrorKind::NotFound | ErrorKind::ConnectionRefused) =>
+        {
+            bail!(
+                "{path} is not being served (nobody listens at {}); home.mode says what its cache is for when it is",
+                socket.display()
+            )
+        }
+        Err(error) => return Err(error).context(format!("connecting to {}", socket.display())),
+    };
+    let name = mode.map_or("", Mode::name);
+    stream.write_all(format!("mode {name}\n").as_bytes()).context("asking the server")?;
+    let mut left = 0;
+    for line in BufReader::new(stream).lines() {
+        let line = line.context("the server's answer")?;
+        match line.split_once(' ') {
+            Some(("left", pages)) => {
+                left = pages.parse().context("the server's answer")?;
+                eprintln!("{} left", amount(left));
+            }
+            Some(("mode", mode)) => {
+                let home = if left == 0 {
+                    "home has everything".to_owned()
+                } else {
+                    format!("home lacks {}", amount(left))
+                };
+                print_line(&format!("{path}: {mode}, {home}"))?;
+                return Ok(Verdict::Good);
+            }
+            Some(("error", error)) => bail!("{path}: {error}"),
+            _ => bail!("{path}: the server answers {line:?}"),
+        }
+    }
+    bail!("{path}: the server ended before it answered")
+}
+
+fn amount(pages: u64) -> String {
+    format!("{pages} pages ({})", human_bytes(pages * PAGE_BYTES as u64))
+}

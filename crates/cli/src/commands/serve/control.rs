@@ -1,0 +1,190 @@
+//! What `tantalum mode` asks a server of a tiered volume, over a Unix socket beside the configuration.
+//!
+//! A request is a line: `mode`, or `mode NAME`. The answer is lines: `left PAGES` twice a second while pages go home,
+//! and at the end `mode NAME`, or `error TEXT`. Whoever may write to the socket's file may ask.
+use std::cell::Cell;
+use std::ffi::OsString;
+use std::future::{Future, poll_fn};
+use std::path::{Path, PathBuf};
+use std::pin::pin;
+use std::rc::Rc;
+use std::task::Poll;
+use tantalum_base::{Error, ErrorKind, Result};
+use tantalum_cache::Mode;
+use tantalum_runtime::live::net::{Address, Listener, Stream};
+use tantalum_runtime::sync::WaitQueue;
+use tantalum_runtime::{JoinHandle, Live, Runtime};
+use tantalum_volume::{TieredDevice, TieredVolume, VolumeStore};
+
+/// Longest request.
+const REQUEST_BYTES_MAX: usize = 256;
+/// How long a client may take for it.
+const REQUEST_NS_MAX: u64 = 10_000_000_000;
+/// Time between two lines that tell how much is left.
+const TELL_NS: u64 = 500_000_000;
+/// Requests served at once; others are turned away.
+const CLIENTS_MAX: usize = 8;
+/// Pause after a connection could not be accepted.
+const PAUSE_NS: u64 = 100_000_000;
+
+/// The socket of the volume whose configuration is at `config`.
+pub fn socket_path(config: &Path) -> PathBuf {
+    let mut name = OsString::from(config);
+    name.push(".control");
+    name.into()
+}
+
+/// Answers until it is stopped.
+pub struct Control {
+    shared: Rc<Shared>,
+    accepting: JoinHandle<()>,
+}
+
+struct Shared {
+    live: Live,
+    volume: Rc<TieredVolume<Live, VolumeStore>>,
+    stopping: Cell<bool>,
+    clients: Cell<usize>,
+    changed: WaitQueue,
+}
+
+impl Control {
+    /// Listens at the socket that belongs to the configuration at `config`.
+    ///
+    /// # Errors
+    /// `Io` where that cannot be: the path is too long, or the folder must not be written.
+    pub fn start(
+        live: &Live,
+        config: &Path,
+        volume: &Rc<TieredVolume<Live, VolumeStore>>,
+    ) -> Result<Control> {
+        let listener = Listener::bind(live, &Address::Unix(socket_path(config)))?;
+        let shared = Rc::new(Shared {
+            live: live.clone(),
+            volume: Rc::clone(volume),
+            stopping: Cell::new(false),
+            clients: Cell::new(0),
+            changed: WaitQueue::new("the end of the control socket"),
+        });
+        let accepted = Rc::clone(&shared);
+        let accepting = live.spawn("control", async move { accepted.accept(listener).await });
+        Ok(Control { shared, accepting })
+    }
+
+    /// Stops listening, and waits until nobody is being answered any more.
+    pub async fn stop(self) {
+        self.shared.stopping.set(true);
+        self.shared.changed.wake_all();
+        self.accepting.await;
+        let idle = || (self.shared.clients.get() == 0).then_some(());
+        self.shared.changed.until(idle).await;
+    }
+}
+
+impl Shared {
+    fn device(&self) -> &TieredDevice<Live, VolumeStore> {
+        self.volume.device().device()
+    }
+
+    async fn until_stopped(&self) {
+        self.changed.until(|| self.stopping.get().then_some(())).await;
+    }
+
+    async fn accept(self: Rc<Self>, listener: Listener) {
+        loop {
+            let stream = match first(self.until_stopped(), listener.accept()).await {
+                First::One(()) => return,
+                First::Other(Ok(stream)) => stream,
+                First::Other(Err(_)) => {
+                    // Such as too many open files: it may get better.
+                    self.live.sleep(PAUSE_NS).await;
+                    continue;
+                }
+            };
+            if self.clients.get() >= CLIENTS_MAX {
+                stream.shutdown();
+                continue;
+            }
+            self.clients.set(self.clients.get() + 1);
+            let shared = Rc::clone(&self);
+            drop(self.live.spawn("control client", async move {
+                if let First::Other(Err(error)) =
+                    first(shared.until_stopped(), shared.answer(&stream)).await
+                {
+                    // Nobody is there to be told where it cannot be sent.
+                    let _ = send(&stream, &format!("error {error}\n")).await;
+                }
+                stream.shutdown();
+                shared.clients.set(shared.clients.get() - 1);
+                shared.changed.wake_all();
+            }));
+        }
+    }
+
+    async fn answer(&self, stream: &Stream) -> Result<()> {
+        let request = receive(stream);
+        let line = match first(self.live.sleep(REQUEST_NS_MAX), request).await {
+            First::One(()) => return Ok(()),
+            First::Other(line) => line?,
+        };
+        match line.split_whitespace().collect::<Vec<_>>().as_slice() {
+            ["mode"] => {}
+            ["mode", name] => self.change(Mode::parse(name)?, stream).await?,
+            _ => return Err(Error::new(ErrorKind::InvalidInput, "asked is \"mode [NAME]\"")),
+        }
+        self.tell_left(stream).await?;
+        send(stream, &format!("mode {}\n", self.device().mode().name())).await
+    }
+
+    /// Changes the mode, and says how many pages are left until all are home.
+    async fn change(&self, mode: Mode, stream: &Stream) -> Result<()> {
+        let mut changed = pin!(self.device().set_mode(mode));
+        loop {
+            match first(changed.as_mut(), self.live.sleep(TELL_NS)).await {
+                First::One(changed) => return changed,
+                First::Other(()) => self.tell_left(stream).await?,
+            }
+        }
+    }
+
+    async fn tell_left(&self, stream: &Stream) -> Result<()> {
+        let left = self.device().statistics().dirty_or_trimmed_pages;
+        send(stream, &format!("left {left}\n")).await
+    }
+}
+
+async fn receive(stream: &Stream) -> Result<String> {
+    let mut bytes = [0; REQUEST_BYTES_MAX];
+    let mut count = 0;
+    while !bytes[..count].contains(&b'\n') {
+        let received = stream.recv(&mut bytes[count..]).await?;
+        if received == 0 {
+            return Err(Error::new(ErrorKind::InvalidInput, "a request is one short line"));
+        }
+        count += received;
+    }
+    Ok(String::from_utf8_lossy(&bytes[..count]).into_owned())
+}
+
+async fn send(stream: &Stream, text: &str) -> Result<()> {
+    let mut left = text.as_bytes();
+    while !left.is_empty() {
+        left = &left[stream.send(left).await?..];
+    }
+    Ok(())
+}
+
+enum First<A, B> {
+    One(A),
+    Other(B),
+}
+
+/// What the first of two futures gives that completes; the other one is dropped.
+async fn first<A, B>(one: impl Future<Output = A>, other: impl Future<Output = B>) -> First<A, B> {
+    let (mut one, mut other) = (pin!(one), pin!(other));
+    poll_fn(|context| match one.as_mut().poll(context) {
+        Poll::Ready(one) => Poll::Ready(First::One(one)),
+        Poll::Pending => other.as_mut().poll(context).map(First::Other),
+    })
+    .await
+}
