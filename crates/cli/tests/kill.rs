@@ -4,17 +4,16 @@
 //! server acknowledges nothing that it still holds alone, and that what it leaves can be opened.
 mod support;
 
-use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicU64, Ordering};
 use support::good;
-use support::nbd::{Client, Command, PAGE_BYTES};
+use support::kill_history::History;
+use support::kill_load::{Load, Pulse, content, numbers, write_and_kill};
+use support::nbd::{Client, Command};
 use support::server::{Server, installed, run};
 use tantalum_base::Rng;
 use tempfile::TempDir;
 
 const PAGES: u64 = 1024;
-const CONNECTIONS: u64 = 3;
 
 fn volume(capacity: &str, durability: &str) -> (TempDir, PathBuf) {
     let folder = tempfile::tempdir().unwrap();
@@ -31,133 +30,33 @@ fn check(config: &Path) {
     good(&["check", config.to_str().unwrap()]);
 }
 
-/// What a page holds after write `number`: 0 stands for zeros, as after a trim.
-fn content(page: u64, number: u64) -> Vec<u8> {
-    let mut bytes = vec![0; PAGE_BYTES];
-    if number > 0 {
-        Rng::new(number ^ (page << 40)).fill(&mut bytes);
-        bytes[..8].copy_from_slice(&number.to_le_bytes());
-    }
-    bytes
-}
-
-/// The number of the write whose content a page holds, whole.
-fn number_of(page: u64, bytes: &[u8]) -> u64 {
-    let number = u64::from_le_bytes(bytes[..8].try_into().unwrap());
-    assert!(bytes == content(page, number), "page {page} holds what was never written");
-    number
-}
-
 /// What each page of the volume holds.
-fn numbers(server: &Server) -> Vec<u64> {
+fn all_numbers(server: &Server) -> Vec<u64> {
     let mut client = Client::connect(&server.socket).unwrap();
-    let mut numbers = Vec::new();
-    for first in (0..PAGES).step_by(64) {
-        let bytes = client.read(first, 64).unwrap_or_else(|error| panic!("error {error}"));
-        let pages = bytes.chunks(PAGE_BYTES);
-        numbers.extend((first..).zip(pages).map(|(page, bytes)| number_of(page, bytes)));
-    }
-    numbers
-}
-
-/// A write or trim (`number` 0) of a few pages.
-#[derive(Clone, Copy, Debug)]
-struct Change {
-    first: u64,
-    pages: u64,
-    number: u64,
-}
-
-/// What one connection knows when its server has gone.
-#[derive(Default)]
-struct Known {
-    /// The last acknowledged content of each page that it wrote.
-    acknowledged: BTreeMap<u64, u64>,
-    in_flight: BTreeMap<u64, Change>,
-}
-
-/// Writes and trims pages that are `connection` modulo the number of connections by groups of 8,
-/// several requests at a time, until the server goes.
-fn load(socket: &Path, connection: u64, seed: u64, acks: &AtomicU64) -> Known {
-    let mut rng = Rng::split(seed, &format!("connection {connection}"));
-    let mut known = Known::default();
-    // The others' acknowledgements may have had the server killed before this one connects.
-    let Ok(mut client) = Client::connect(socket) else { return known };
-    let mut number = (seed << 32) | (connection << 24);
-    loop {
-        while known.in_flight.len() < 4 {
-            let group = rng.below(PAGES / 8 / CONNECTIONS) * CONNECTIONS + connection;
-            let first = group * 8 + rng.below(8);
-            let pages = 1 + rng.below((group + 1) * 8 - first);
-            let busy = |other: &Change| other.first / 8 == group;
-            if known.in_flight.values().any(busy) {
-                continue;
-            }
-            number += 1;
-            let trims = rng.chance(0.1);
-            let change = Change { first, pages, number: if trims { 0 } else { number } };
-            known.in_flight.insert(number, change);
-            let bytes: Vec<u8> = match trims {
-                true => Vec::new(),
-                false => (first..first + pages).flat_map(|page| content(page, number)).collect(),
-            };
-            let command = if trims { Command::Trim } else { Command::Write };
-            if client.send(command, number, first, pages as usize, &bytes).is_err() {
-                return known;
-            }
-        }
-        let Ok((cookie, error)) = client.reply() else { return known };
-        assert_eq!(error, 0);
-        let change = known.in_flight.remove(&cookie).expect("a request of mine");
-        for page in change.first..change.first + change.pages {
-            known.acknowledged.insert(page, change.number);
-        }
-        acks.fetch_add(1, Ordering::Relaxed);
-    }
-}
-
-/// Waits until `acks` reaches `target`, then kills the server.
-fn kill_after(server: Server, acks: &AtomicU64, target: u64) {
-    #[expect(clippy::disallowed_methods, reason = "waits for threads")]
-    while acks.load(Ordering::Relaxed) < target {
-        std::thread::sleep(std::time::Duration::from_micros(300));
-    }
-    server.kill();
+    (0..PAGES).step_by(64).flat_map(|first| numbers(&mut client, first, 64)).collect()
 }
 
 #[test]
 fn on_ack_a_killed_server_loses_nothing_acknowledged_and_splits_nothing() {
     let (_folder, config) = volume("4MiB", "on_ack");
-    let mut expected = vec![0; PAGES as usize];
+    let mut history = History::new(PAGES);
     for seed in 1..=6 {
-        let mut rng = Rng::new(seed);
-        let target = 1 + rng.below(700);
+        let target = 1 + Rng::new(seed).below(700);
         println!("seed {seed}: killed after {target} acknowledgements");
+        let pulse = Pulse::default();
+        let load = Load { pages: PAGES, connections: 3, in_flight: 4 };
         let server = Server::start(&config);
         let socket = server.socket.clone();
-        let acks = AtomicU64::new(0);
-        let known: Vec<Known> = std::thread::scope(|scope| {
-            let (socket, acks) = (&socket, &acks);
-            let loads: Vec<_> = (0..CONNECTIONS)
-                .map(|connection| scope.spawn(move || load(socket, connection, seed, acks)))
-                .collect();
-            kill_after(server, acks, target);
-            loads.into_iter().map(|load| load.join().unwrap()).collect()
+        let done = write_and_kill(load, &socket, seed, &pulse, || {
+            pulse.wait_for(target);
+            server.kill();
         });
         let server = Server::start(&config);
-        let found = numbers(&server);
-        for known in known {
-            for (page, number) in known.acknowledged {
-                expected[page as usize] = number;
-            }
-            for change in known.in_flight.values() {
-                let range = change.first as usize..(change.first + change.pages) as usize;
-                let done = found[range.clone()].iter().all(|found| *found == change.number);
-                if done {
-                    expected[range].fill(change.number);
-                }
-            }
+        let found = all_numbers(&server);
+        for changes in done {
+            history.settle(changes, pulse.tick(), |page| found[page as usize]);
         }
+        let expected = history.expected();
         let wrong: Vec<_> =
             (0..PAGES as usize).filter(|page| found[*page] != expected[*page]).collect();
         assert!(
@@ -185,18 +84,19 @@ fn on_flush_a_killed_server_keeps_a_prefix_and_all_before_the_flush() {
         println!("seed {seed}: killed after {target} acknowledgements");
         let server = Server::start(&config);
         let socket = server.socket.clone();
-        let acks = AtomicU64::new(0);
+        let pulse = Pulse::default();
         let first_number = number + 1;
         // One request at a time: the order of acknowledgement is the order of the numbers.
         let (writes, flushed) = std::thread::scope(|scope| {
-            let (socket, acks, rng) = (&socket, &acks, &mut rng);
-            let load = scope.spawn(move || ordered_load(socket, rng, first_number, acks));
-            kill_after(server, acks, target);
+            let (socket, pulse, rng) = (&socket, &pulse, &mut rng);
+            let load = scope.spawn(move || ordered_load(socket, rng, first_number, pulse));
+            pulse.wait_for(target);
+            server.kill();
             load.join().unwrap()
         });
         number += writes.len() as u64;
         let server = Server::start(&config);
-        let found = numbers(&server);
+        let found = all_numbers(&server);
         let last = found.iter().copied().max().unwrap().max(flushed);
         let mut expected = before.clone();
         for change in writes.iter().filter(|change| change.number <= last) {
@@ -212,27 +112,34 @@ fn on_flush_a_killed_server_keeps_a_prefix_and_all_before_the_flush() {
     check(&config);
 }
 
+/// A write of a few pages.
+struct Write {
+    first: u64,
+    pages: u64,
+    number: u64,
+}
+
 /// Writes and now and then flushes. All writes issued, and the last one that a completed flush
 /// covers.
 fn ordered_load(
     socket: &Path,
     rng: &mut Rng,
     first_number: u64,
-    acks: &AtomicU64,
-) -> (Vec<Change>, u64) {
+    pulse: &Pulse,
+) -> (Vec<Write>, u64) {
     let mut client = Client::connect(socket).unwrap();
     let (mut writes, mut flushed) = (Vec::new(), first_number - 1);
     for number in first_number.. {
         let first = rng.below(PAGES - 8);
-        let change = Change { first, pages: 1 + rng.below(8), number };
+        let change = Write { first, pages: 1 + rng.below(8), number };
         let pages = first..first + change.pages;
         let bytes: Vec<u8> = pages.flat_map(|page| content(page, number)).collect();
-        writes.push(change);
         let sent = client.send(Command::Write, number, first, change.pages as usize, &bytes);
+        writes.push(change);
         if sent.and_then(|()| client.reply()).map(|reply| assert_eq!(reply.1, 0)).is_err() {
             break;
         }
-        acks.fetch_add(1, Ordering::Relaxed);
+        pulse.acknowledged();
         if rng.chance(0.02) {
             let sent = client.send(Command::Flush, 0, 0, 0, &[]);
             if sent.and_then(|()| client.reply()).map(|reply| assert_eq!(reply.1, 0)).is_err() {

@@ -1,6 +1,8 @@
 //! Runs the built `tantalum`.
 #![allow(dead_code, reason = "each test uses a part of it")]
 pub mod exposition;
+pub mod kill_history;
+pub mod kill_load;
 pub mod nbd;
 pub mod server;
 
