@@ -1,6 +1,9 @@
 //! A small reader of Prometheus's text format, independent of the one that `tantalum top` uses: strict,
 //! so that what a scraper would refuse fails a test.
 use std::collections::{BTreeMap, BTreeSet};
+use std::io::{Read, Write};
+use std::os::unix::net::UnixStream;
+use std::path::Path;
 
 /// All that was told.
 pub struct Told {
@@ -11,6 +14,17 @@ pub struct Told {
 }
 
 impl Told {
+    /// Asks the server whose metrics are at `socket`.
+    pub fn by(socket: &Path) -> Told {
+        let mut stream = UnixStream::connect(socket).expect("it listens");
+        stream.write_all(b"GET /metrics HTTP/1.1\r\nHost: x\r\n\r\n").expect("sent");
+        let mut answer = String::new();
+        stream.read_to_string(&mut answer).expect("an answer");
+        let (head, body) = answer.split_once("\r\n\r\n").expect("a head");
+        assert!(head.starts_with("HTTP/1.1 200 OK\r\n"), "{head}");
+        Told::read(body)
+    }
+
     /// Reads `text`, and panics with the line where it breaks a rule of the format.
     pub fn read(text: &str) -> Told {
         assert!(text.ends_with('\n'), "the last line ends");

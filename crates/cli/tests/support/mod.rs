@@ -5,6 +5,7 @@ pub mod kill_history;
 pub mod kill_load;
 pub mod nbd;
 pub mod server;
+pub mod tiered;
 
 use std::path::PathBuf;
 use std::process::{Command, Stdio};
