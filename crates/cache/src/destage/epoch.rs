@@ -44,6 +44,10 @@ where
     async fn write_down_epoch(&self) -> Result<()> {
         let journal = self.journal()?;
         let turn = self.trim_turn.acquire(1).await;
+        let dirty = self.drive.ftl().dirty_pages() + u64::from(self.drive.options().cache_pages);
+        if dirty > journal.pages_max() {
+            self.find_clean_pages().await?;
+        }
         let epoch = self.destager.round.get() + 1;
         let closed = Closed { epoch, unix_ms: (self.unix_ms)() };
         self.destager.append_failure.replace(None);

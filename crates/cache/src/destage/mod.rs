@@ -3,11 +3,13 @@
 //! ```text
 //! mod       when a round begins, and what follows a failure of the home
 //! epoch     ordered: the journal first, then the places
+//! recount   after a kill: which pages that count as dirty are at home
 //! dense     the fullest tracks first
 //! slices    writes pages in place and marks them clean, a slice at a time
 //! ```
 mod dense;
 mod epoch;
+mod recount;
 mod slices;
 
 use std::cell::{Cell, RefCell};

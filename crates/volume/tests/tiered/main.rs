@@ -1,0 +1,5 @@
+//! A tiered volume where something is wrong: with the pair of its devices, with its home, with its flash.
+#![allow(dead_code, reason = "each test uses a part of the rig")]
+mod failing;
+mod kills;
+mod rig;
