@@ -177,15 +177,20 @@ fn kill_under_fio(destage: &str, cycles: u64) {
         let mut pages = 0.0;
         let written = std::thread::scope(|scope| {
             let load = scope.spawn(|| write_sections(&server, &mut sections, &mut rng));
-            #[expect(clippy::disallowed_methods, reason = "waits for another process")]
-            while pages < target as f64 {
+            // A server that goes on no more is killed too, and found out below.
+            for _ in 0..10_000 {
+                #[expect(clippy::disallowed_methods, reason = "waits for another process")]
                 std::thread::sleep(std::time::Duration::from_millis(2));
                 pages = volume.told().get("tantalum_device_written_pages_total");
+                if pages >= target as f64 {
+                    break;
+                }
             }
             rustix::process::kill_process(pid, rustix::process::Signal::KILL).unwrap();
             load.join().unwrap()
         });
         drop(server);
+        assert!(pages >= target as f64, "seed {seed}: it stood still after {pages} pages");
         println!("seed {seed}: killed after {pages} pages, {} sections whole", written.len());
         let server = volume.serve();
         let whole: Vec<usize> = (0..sections.len()).filter(|at| sections[*at].is_some()).collect();
