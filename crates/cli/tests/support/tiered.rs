@@ -60,9 +60,15 @@ impl TieredVolume {
         Told::by(&self.at("metrics.sock"))
     }
 
-    /// The home as it is when the flash is lost now: rescued in a copy, as the volume goes on. With it what
-    /// the rescue said.
+    /// What each page of the home holds when the flash is lost now, and what the rescue said.
     pub fn rescued(&self) -> (Vec<u64>, String) {
+        let (copy, said) = self.rescued_copy();
+        (image_numbers(&copy.path().join("home")), said)
+    }
+
+    /// A copy of the `home`, in a folder of its own, as it is when the flash is lost now and it is rescued; the volume
+    /// goes on. With it what the rescue said.
+    pub fn rescued_copy(&self) -> (TempDir, String) {
         let elsewhere = tempfile::tempdir_in(self.0.path()).expect("a folder");
         let copy = |name: &str| {
             let (from, to) = (self.at(name), elsewhere.path().join(name));
@@ -72,9 +78,9 @@ impl TieredVolume {
         };
         let config = copy("VOLUME.toml");
         copy("home.journal");
-        let home = copy("home");
+        copy("home");
         let said = good(&["rescue", config.to_str().expect("UTF-8")]);
-        (image_numbers(&home), said)
+        (elsewhere, said)
     }
 
     /// Makes home a plain image; what each of its pages holds.
