@@ -298,6 +298,8 @@ fn holder(file: &File) -> Option<u32> {
     })
 }
 
+const NOSYS: i32 = rustix::io::Errno::NOSYS.raw_os_error();
+
 /// Sets the file's length to `bytes` and allocates them unless `sparse`. On error the length is
 /// unchanged.
 fn allocate(file: &File, path: &Path, bytes: u64, sparse: bool) -> Result<()> {
@@ -314,14 +316,18 @@ fn allocate(file: &File, path: &Path, bytes: u64, sparse: bool) -> Result<()> {
     }
     match rustix::fs::fallocate(file, FallocateFlags::empty(), 0, bytes) {
         // Without allocation a full disk shows only at a later write.
-        Ok(()) | Err(rustix::io::Errno::OPNOTSUPP) => {}
+        Ok(()) | Err(rustix::io::Errno::OPNOTSUPP | rustix::io::Errno::NOSYS) => {}
         Err(error) => {
             // Some file systems keep what they allocated before they ran out of space.
             let _ = file.set_len(old_bytes);
             return Err(failed(error.into()));
         }
     }
-    file.set_len(bytes).map_err(failed)
+    match file.set_len(bytes) {
+        // A file system of one file, such as nbdfuse's, does not change its length.
+        Err(error) if error.raw_os_error() == Some(NOSYS) && old_bytes >= bytes => Ok(()),
+        set => set.map_err(failed),
+    }
 }
 
 #[cfg(test)]
