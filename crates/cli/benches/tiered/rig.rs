@@ -1,0 +1,183 @@
+//! The disk, volumes over it, and their servers.
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
+use tempfile::TempDir;
+
+pub const MIB: u64 = 1 << 20;
+const WAIT: Duration = Duration::from_secs(20);
+
+/// A folder on a disk, for what must be durable: the build's own.
+pub fn folder() -> TempDir {
+    let parent = std::env::var_os("BENCH_DIR");
+    let parent = parent.map_or(PathBuf::from(env!("CARGO_TARGET_TMPDIR")), PathBuf::from);
+    tempfile::tempdir_in(parent).expect("a folder to measure in")
+}
+
+/// Runs `program`; what it printed.
+pub fn run(program: &str, arguments: &[&str]) -> String {
+    let output = Command::new(program).args(arguments).output().expect("the program starts");
+    let errors = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "{program} {arguments:?}: {errors}");
+    String::from_utf8_lossy(&output.stdout).trim().to_owned()
+}
+
+pub fn tantalum(arguments: &[&str]) -> String {
+    run(env!("CARGO_BIN_EXE_tantalum"), arguments)
+}
+
+#[expect(clippy::disallowed_methods, reason = "measures programs, in real time")]
+pub fn now() -> Instant {
+    Instant::now()
+}
+
+/// Waits until `is_true`.
+pub fn until(what: &str, mut is_true: impl FnMut() -> bool) {
+    let began = now();
+    while !is_true() {
+        assert!(began.elapsed() < WAIT, "{what} does not come");
+        std::thread::park_timeout(Duration::from_millis(20));
+    }
+}
+
+/// A process that is asked to end, and waited for, when dropped.
+pub struct Process(Child);
+
+impl Process {
+    pub fn start(program: &str, arguments: &[&str]) -> Process {
+        let mut command = Command::new(program);
+        command.args(arguments).stdin(Stdio::null()).stdout(Stdio::null());
+        Process(command.spawn().expect("the program starts"))
+    }
+}
+
+impl Drop for Process {
+    fn drop(&mut self) {
+        let pid = rustix::process::Pid::from_child(&self.0);
+        let _ = rustix::process::kill_process(pid, rustix::process::Signal::TERM);
+        let _ = self.0.wait();
+    }
+}
+
+/// A server of NBD.
+pub struct Server {
+    pub uri: String,
+    pub socket: PathBuf,
+    _process: Process,
+}
+
+impl Server {
+    /// `tantalum serve` of `what`, on `name` in `folder`.
+    pub fn start(folder: &Path, name: &str, what: &[&str]) -> Server {
+        let socket = folder.join(name);
+        let nbd = format!("unix:{}", socket.display());
+        let arguments = [&["serve", "--nbd", &nbd], what].concat();
+        Server::of(Process::start(env!("CARGO_BIN_EXE_tantalum"), &arguments), socket)
+    }
+
+    /// `nbdkit`'s cache filter over another server.
+    pub fn nbdkit_cache(folder: &Path, under: &Server) -> Server {
+        let socket = folder.join("nbdkit.sock");
+        let (own, below) = (socket.display().to_string(), under.socket.display().to_string());
+        let arguments = [
+            "-f",
+            "-U",
+            &own,
+            "--filter=cache",
+            "nbd",
+            &format!("socket={below}"),
+            "cache=writeback",
+        ];
+        Server::of(Process::start("nbdkit", &arguments), socket)
+    }
+
+    fn of(process: Process, socket: PathBuf) -> Server {
+        until("the server", || socket.exists());
+        let uri = format!("nbd+unix:///?socket={}", socket.display());
+        Server { uri, socket, _process: process }
+    }
+}
+
+/// What a server exports, as a file.
+pub struct Mounted {
+    pub file: PathBuf,
+    _process: Process,
+}
+
+impl Mounted {
+    pub fn new(folder: &Path, server: &Server) -> Mounted {
+        let name = server.socket.file_name().expect("a socket has a name").to_string_lossy();
+        let file = folder.join(format!("{name}.file"));
+        std::fs::write(&file, b"").expect("a file to mount on");
+        let process = Process::start("nbdfuse", &[&file.to_string_lossy(), &server.uri]);
+        until("nbdfuse", || file.metadata().is_ok_and(|it| it.len() > 0));
+        Mounted { file, _process: process }
+    }
+}
+
+impl Drop for Mounted {
+    fn drop(&mut self) {
+        let _ = Command::new("fusermount3").arg("-u").arg(&self.file).status();
+    }
+}
+
+/// A part of a file as a block device.
+pub struct Loop {
+    pub device: String,
+}
+
+impl Loop {
+    pub fn new(file: &Path, first_byte: u64, bytes: u64) -> Loop {
+        let (offset, size) = (first_byte.to_string(), bytes.to_string());
+        let file = file.to_string_lossy();
+        let device = run("losetup", &["-f", "--show", "-o", &offset, "--sizelimit", &size, &file]);
+        Loop { device }
+    }
+}
+
+impl Drop for Loop {
+    fn drop(&mut self) {
+        let _ = Command::new("losetup").args(["-d", &self.device]).status();
+    }
+}
+
+/// A disk that keeps a home and a journal. Its parts end in the order in which they stand here.
+pub struct Disk {
+    pub home: Loop,
+    pub journal: Loop,
+    _file: Mounted,
+    _server: Server,
+}
+
+impl Disk {
+    /// An empty one.
+    pub fn new(folder: &Path, home_bytes: u64, journal_bytes: u64) -> Disk {
+        let capacity = (home_bytes + journal_bytes) / MIB;
+        let device = format!("wd800aajs:capacity={capacity}MiB");
+        let server = Server::start(folder, "disk.sock", &["--device", &device]);
+        let file = Mounted::new(folder, &server);
+        let home = Loop::new(&file.file, 0, home_bytes);
+        let journal = Loop::new(&file.file, home_bytes, journal_bytes);
+        Disk { home, journal, _file: file, _server: server }
+    }
+
+    /// A cache over it: its configuration.
+    pub fn cache(&self, folder: &Path, flash_mib: u64, home_mib: u64) -> PathBuf {
+        let config = folder.join("tiered.toml");
+        let (home, journal) = (&self.home.device, &self.journal.device);
+        let text = format!(
+            "kind = \"tiered\"\n[media]\ntype = \"file\"\npath = \"flash\"\nsize = \"{flash_mib}MiB\"\n\
+             [home]\npath = \"{home}\"\njournal = \"{journal}\"\n[device]\ncapacity = \"{home_mib}MiB\"\n"
+        );
+        std::fs::write(&config, text).expect("a configuration");
+        tantalum(&["attach", &config.to_string_lossy(), "--force"]);
+        config
+    }
+}
+
+/// A flash volume in `folder`: its configuration.
+pub fn flash_volume(folder: &Path, mib: u64) -> PathBuf {
+    let config = folder.join("flash.toml");
+    tantalum(&["create", &config.to_string_lossy(), "--capacity", &format!("{mib}MiB")]);
+    config
+}
