@@ -17,6 +17,8 @@ pub(crate) struct DirtyPages {
     filled: PageSet,
     /// Pages that are being read for the journal.
     pub moving: PageSet,
+    /// Dirty pages of long streams, which do not stay when home has them.
+    passing: PageSet,
     /// Dirty pages that cannot be read: nobody can write them home before they are changed.
     pub unreadable: PageSet,
 }
@@ -37,12 +39,26 @@ impl DirtyPages {
         if !self.unreadable.is_empty() {
             self.unreadable.remove(page);
         }
+        if !self.passing.is_empty() {
+            self.passing.remove(page);
+        }
     }
 
     /// Notes that all of `range` changes.
     pub fn changed_range(&mut self, range: PageRange) {
         self.fresh.insert_range(range);
         self.unreadable.remove_range(range);
+        self.passing.remove_range(range);
+    }
+
+    /// Notes that what `range` holds now is part of a stream that is too long to stay.
+    pub fn passes(&mut self, range: PageRange) {
+        self.passing.insert_range(range);
+    }
+
+    /// Whether `page`, which home has now, was part of such a stream; it is forgotten.
+    pub fn has_passed(&mut self, page: PageNo) -> bool {
+        !self.passing.is_empty() && self.passing.remove(page)
     }
 
     /// Whether `page` may change: what it held when the round took it is safe.

@@ -10,6 +10,9 @@
 //!   dirty        what home does not have as it is, and what of that is on its way
 //! home_reads   reads from home in flight: what changes meanwhile
 //! image        Image: the home, a plain image in a file or on a block device
+//! streams      sequential requests, which may pass by
+//! load         which of flash and home serves a read sooner
+//! wear         a budget of what is written to the flash
 //! mode         Mode: write-back, write-through, read-cache, off, changed while it runs
 //! journal/     Journal: what is about to be written home, so that the home is always consistent
 //! page_set     PageSet: sorted page numbers, dense or sparse, such as what is dirty
@@ -21,13 +24,16 @@ pub mod fault_points;
 mod home_reads;
 pub mod image;
 pub mod journal;
+mod load;
 mod mode;
 mod options;
 mod pace;
 pub mod page_set;
 mod reads;
 mod statistics;
+mod streams;
 mod tiered;
+mod wear;
 mod writes;
 
 pub use image::Image;

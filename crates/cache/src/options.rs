@@ -39,6 +39,12 @@ pub struct TieredOptions {
     pub fill_pages_max: u32,
     /// Pages that were read from home and wait to come into the cache.
     pub admission_queue_pages: u32,
+    /// A stream of sequential requests that is longer does not stay in the flash; 0: all do.
+    pub stream_pages_max: u32,
+    /// Whether reads of clean pages go home where they are served sooner there.
+    pub balance_reads: bool,
+    /// Bytes that may be written to the flash a day, beyond which only what hosts write comes in; 0: any.
+    pub wear_bytes_per_day: u64,
     /// How long to wait after a failure of the home; it doubles, up to a hundred times this.
     pub retry_after_ns: u64,
 }
@@ -50,7 +56,7 @@ impl TieredOptions {
             mode: Mode::default(),
             destage,
             admit_reads: true,
-            dirty_soft_pages: dirty_pages_max / 3 * 2,
+            dirty_soft_pages: dirty_pages_max / 2,
             dirty_hard_pages: dirty_pages_max,
             destage_after_ns: 5_000_000_000,
             home_writes_max: 16,
@@ -58,6 +64,9 @@ impl TieredOptions {
             track_pages: 256,
             fill_pages_max: 8,
             admission_queue_pages: 1024,
+            stream_pages_max: 0,
+            balance_reads: false,
+            wear_bytes_per_day: 0,
             retry_after_ns: 100_000_000,
         }
     }

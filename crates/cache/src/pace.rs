@@ -6,6 +6,12 @@ use crate::options::TieredOptions;
 /// How long a page takes that goes home, until a round has told: what a disk needs for one among many that are sorted.
 const FIRST_GUESS_NS: f64 = 1_000_000.0;
 
+/// Where between the limits hosts write as fast as pages go home.
+const LEVEL: f64 = 0.7;
+
+/// How many times slower than that they write at the upper limit.
+const SLOWEST: f64 = 4.0;
+
 /// Share of the newest measurement in the rate.
 const NEWEST: f64 = 0.3;
 
@@ -41,15 +47,20 @@ impl Pace {
     }
 
     /// When a write that makes `pages` dirty and comes at `now_ns` may go on, where `dirty` pages are dirty. Between the
-    /// limits the rate falls with the square of how far they are filled: where seven tenths are, hosts
-    /// write as fast as pages go home, so that the level stays there.
+    /// limits the rate falls with the square of how far they are filled: at [`LEVEL`] hosts
+    /// write as fast as pages go home, so that it stays there. Beyond, they are slowed down to a part of that: what is left
+    /// has to last while an epoch is written to the journal, and no page becomes clean.
     pub fn turn_ns(&self, now_ns: u64, dirty: u64, pages: u64) -> u64 {
         if dirty <= self.soft_pages {
             return now_ns;
         }
         let filled = (dirty - self.soft_pages) as f64 / (self.hard_pages - self.soft_pages) as f64;
         let page_ns = self.page_ns.get().unwrap_or(FIRST_GUESS_NS);
-        let takes_ns = pages as f64 * page_ns * 2.0 * filled * filled;
+        let slower = match filled - LEVEL {
+            beyond if beyond > 0.0 => 1.0 + (SLOWEST - 1.0) * beyond / (1.0 - LEVEL),
+            _ => (filled / LEVEL).powi(2),
+        };
+        let takes_ns = pages as f64 * page_ns * slower;
         let turn_ns = self.next_ns.get().max(now_ns);
         self.next_ns.set(turn_ns + takes_ns as u64);
         turn_ns
@@ -67,7 +78,7 @@ mod tests {
             dirty_soft_pages: 500,
             ..TieredOptions::new(Destage::Dense, 1000)
         });
-        assert_eq!((pace.turn_ns(0, 1000, 1), pace.turn_ns(0, 1000, 1)), (0, 2_000_000));
+        assert_eq!((pace.turn_ns(0, 1000, 1), pace.turn_ns(0, 1000, 1)), (0, 4_000_000));
         pace.measured(10, 10_000);
         pace.measured(0, 10_000);
         let rate = |dirty| {
@@ -81,8 +92,8 @@ mod tests {
         };
         assert_eq!(rate(500), 0);
         assert!(rate(600) < 100, "{}", rate(600));
-        assert!((950..1000).contains(&rate(853)), "{}", rate(853));
-        assert_eq!(rate(1000), 2000);
+        assert!((990..1010).contains(&rate(850)), "{}", rate(850));
+        assert_eq!(rate(1000), 4000);
     }
 
     #[test]
@@ -93,8 +104,8 @@ mod tests {
         });
         pace.measured(1, 1000);
         assert_eq!(pace.turn_ns(0, 1000, 1), 0);
-        assert_eq!(pace.turn_ns(0, 1000, 1), 2000);
+        assert_eq!(pace.turn_ns(0, 1000, 1), 4000);
         assert_eq!(pace.turn_ns(100_000, 1000, 1), 100_000);
-        assert_eq!(pace.turn_ns(100_000, 1000, 1), 102_000);
+        assert_eq!(pace.turn_ns(100_000, 1000, 1), 104_000);
     }
 }

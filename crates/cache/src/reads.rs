@@ -21,8 +21,9 @@ where
     /// Reads pages from `first` on into `out`, all as of one moment.
     pub(crate) async fn read_pages(&self, first: PageNo, out: &mut [M::Page]) -> Result<()> {
         self.count(|counts| counts.pages_read += out.len() as u64);
+        let stays = !self.passes(PageRange::new(first, out.len() as u64));
         loop {
-            match self.try_read(first, out).await {
+            match self.try_read(first, out, stays).await {
                 Ok(true) => return Ok(()),
                 Ok(false) => {}
                 // It was let go while it was read.
@@ -35,27 +36,35 @@ where
         }
     }
 
-    /// Reads the pages; false where one of them changed while it was read from home.
-    async fn try_read(&self, first: PageNo, out: &mut [M::Page]) -> Result<bool> {
+    /// Reads the pages; false where one of them changed while it was read from home. What comes from there
+    /// `stays`, or passes by.
+    async fn try_read(&self, first: PageNo, out: &mut [M::Page], stays: bool) -> Result<bool> {
         let range = PageRange::new(first, out.len() as u64);
         let at_home = self.runs_at_home(range);
         // No await until the reads below begin: all pages are as of this moment, unless one of those
         // at home changes.
         let reading = (!at_home.is_empty()).then(|| self.reads.begin(range));
         let is_at_home = |page: PageNo| at_home.iter().any(|run| run.contains(page));
+        let here = at_home.iter().map(|run| run.pages).sum::<u64>() < range.pages;
+        let timed = here.then(|| self.load.flash.begin(self.runtime.now_ns()));
         match at_home.as_slice() {
             [] => self.drive.read(first, out, None).await?,
-            [all] if all.pages == range.pages => {}
+            _ if !here => {}
             _ => {
                 let here = range.iter().zip(0..).filter(|(page, _)| !is_at_home(*page));
                 self.drive.read_scattered(here, out).await?;
             }
         }
+        if let Some(timed) = timed {
+            timed.ended(self.runtime.now_ns());
+        }
         self.drive.ftl().used(range.iter().filter(|page| !is_at_home(*page)));
         for run in &at_home {
             let from = (run.first.0 - first.0) as usize;
+            let timed = self.load.home.begin(self.runtime.now_ns());
             let read = self.home.read(run.first, &mut out[from..from + run.pages as usize], None);
             read.await.inspect_err(|error| self.home_failed(error))?;
+            timed.ended(self.runtime.now_ns());
         }
         let Some(reading) = reading else { return Ok(true) };
         if reading.has_changed() {
@@ -65,7 +74,7 @@ where
             counts.home_reads += at_home.len() as u64;
             counts.home_pages_read += at_home.iter().map(|run| run.pages).sum::<u64>();
         });
-        if self.options.admit_reads && self.mode().admits_reads() {
+        if stays && self.options.admit_reads && self.mode().admits_reads() && !self.is_worn() {
             self.let_in(&at_home, first, out);
         }
         Ok(true)
@@ -73,15 +82,21 @@ where
 
     /// Whether `page` is read from home: it is not here, or it is there too and the flash cannot or should not
     /// be asked for it.
-    fn reads_home(&self, page: PageNo) -> bool {
-        let unwanted = || self.mode() == Mode::Off || self.damaged.borrow().contains(page);
+    fn reads_home(&self, page: PageNo, prefers_home: bool) -> bool {
+        let unwanted = || prefers_home || self.damaged.borrow().contains(page);
         !self.drive.holds(page) || unwanted() && self.drive.is_clean(page)
+    }
+
+    /// Whether what both tiers have is read from home.
+    fn prefers_home(&self) -> bool {
+        self.mode() == Mode::Off || self.options.balance_reads && self.load.prefers_home()
     }
 
     /// The runs of pages of `range` that are read from home.
     fn runs_at_home(&self, range: PageRange) -> Vec<PageRange> {
         let mut runs: Vec<PageRange> = Vec::new();
-        for page in range.iter().filter(|page| self.reads_home(*page)) {
+        let prefers_home = self.prefers_home();
+        for page in range.iter().filter(|page| self.reads_home(*page, prefers_home)) {
             match runs.last_mut() {
                 Some(run) if run.end() == page => run.pages += 1,
                 _ => runs.push(PageRange::new(page, 1)),
@@ -94,7 +109,7 @@ where
     async fn note_damaged(&self, first: PageNo, out: &[M::Page], error: Error) -> Result<()> {
         let mut found = 0;
         for page in PageRange::new(first, out.len() as u64).iter() {
-            if self.reads_home(page) {
+            if self.reads_home(page, false) {
                 continue;
             }
             let mut content = [M::Page::zero()];
@@ -116,7 +131,7 @@ where
         if self.drive.ftl().dirty_pages() > self.options.dirty_soft_pages {
             return;
         }
-        let pages = runs.iter().flat_map(|run| run.iter());
+        let pages = runs.iter().flat_map(|run| run.iter()).filter(|page| !self.drive.holds(*page));
         let mut any = false;
         for page in pages {
             any |= self.reads.wait(page, out[(page.0 - first.0) as usize].clone());

@@ -1,7 +1,9 @@
 //! The device: flash as a cache over a slower home.
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
-use tantalum_base::{Error, ErrorKind, Limits, PageDevice, PageNo, PageRange, Result, TxId};
+use tantalum_base::{
+    Error, ErrorKind, Limits, PAGE_BYTES, PageDevice, PageNo, PageRange, Result, TxId,
+};
 use tantalum_ftl::CommandTasks;
 use tantalum_media::{BlockStore, ZoneMedia};
 use tantalum_runtime::metrics::Readings;
@@ -13,11 +15,14 @@ use crate::destage::Destager;
 use crate::dirty::DirtyPages;
 use crate::home_reads::HomeReads;
 use crate::journal::{Closed, Journal};
+use crate::load::Load;
 use crate::mode::Mode;
 use crate::options::{Destage, TieredOptions};
 use crate::pace::Pace;
 use crate::page_set::PageSet;
 use crate::statistics::TieredStatistics;
+use crate::streams::Streams;
+use crate::wear::Wear;
 use crate::writes::Pages;
 
 /// A journal, and the epoch that was committed in it when it was opened.
@@ -53,6 +58,9 @@ pub struct Tiered<R: Runtime, M: ZoneMedia, H, J> {
     pub(crate) reads: HomeReads<M::Page>,
     /// Clean pages that the flash could not read: home has them, until they change.
     pub(crate) damaged: RefCell<PageSet>,
+    pub(crate) streams: RefCell<Streams>,
+    pub(crate) load: Load,
+    wear: Wear,
     pub(crate) commands: CommandTasks<Self>,
     pub(crate) destager: Destager,
     pub(crate) pace: Pace,
@@ -93,6 +101,7 @@ where
         {
             return Err(invalid("more pages may become dirty than the flash can keep"));
         }
+        let now_ns = runtime.now_ns();
         let (journal, committed) = journal.unzip();
         let last = journal.as_ref().and_then(Journal::last_committed);
         let room = journal.as_ref().map(Journal::pages_max);
@@ -107,7 +116,6 @@ where
             next = PageNo(page.0 + 1);
         }
         Ok(Rc::new(Tiered {
-            runtime,
             home,
             journal,
             unix_ms,
@@ -117,9 +125,13 @@ where
             pace: Pace::new(&options),
             mode: Cell::new(options.mode),
             options,
+            runtime,
             drive,
             dirty: RefCell::new(dirty),
             damaged: RefCell::default(),
+            streams: RefCell::default(),
+            load: Load::default(),
+            wear: Wear::new(options.wear_bytes_per_day, now_ns),
             commands: CommandTasks::new(),
             trim_turn: Semaphore::new("the turn of trims", 1),
             trimming: Cell::new(None),
@@ -158,6 +170,18 @@ where
             mode: self.mode(),
             ..self.counts.borrow().clone()
         }
+    }
+
+    /// Whether a request is part of a stream that is too long to stay.
+    pub(crate) fn passes(&self, range: PageRange) -> bool {
+        let most = u64::from(self.options.stream_pages_max);
+        most > 0 && self.streams.borrow_mut().seen(range) > most
+    }
+
+    /// Whether more is written to the flash than its budget allows.
+    pub(crate) fn is_worn(&self) -> bool {
+        let written = || self.drive.ftl().statistics().slots_programmed * PAGE_BYTES as u64;
+        self.wear.is_spent(self.runtime.now_ns(), written)
     }
 
     /// Writes home all that is dirty now, and makes it durable there.

@@ -77,6 +77,7 @@ where
             return self.drive.check_failed();
         }
         let range = pages.range();
+        let passes = matches!(pages, Pages::Run(..)) && self.passes(range);
         let mut round = 0;
         loop {
             self.drive.check_failed()?;
@@ -87,6 +88,9 @@ where
                     return None;
                 }
                 self.changes(pages.numbers());
+                if passes {
+                    self.dirty.borrow_mut().passes(range);
+                }
                 round = self.round_of_changes();
                 if let Some(accepted) = accepted.take() {
                     accepted();

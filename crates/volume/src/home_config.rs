@@ -3,7 +3,7 @@ use serde::Deserialize;
 use std::path::{Path, PathBuf};
 use tantalum_base::size::Size;
 use tantalum_base::{Error, ErrorKind, PAGE_BYTES, Result, ResultExt};
-use tantalum_cache::{Destage, Mode};
+use tantalum_cache::{Destage, Mode, TieredOptions};
 use tantalum_ftl::{CacheOptions, kept_pages_max};
 use tantalum_media::ZoneGeometry;
 
@@ -30,6 +30,13 @@ pub struct HomeConfig {
     /// So long a change stays in the flash alone, about.
     #[serde(default = "default_destage_after_ms")]
     pub destage_after_ms: u64,
+    /// A longer stream of sequential requests does not stay in the flash.
+    pub stream_max: Option<String>,
+    /// Whether clean pages are read from home where that is faster.
+    #[serde(default)]
+    pub balance_reads: bool,
+    /// What may be written to the flash a day, but for what hosts write.
+    pub wear_per_day: Option<String>,
     /// What comes into the flash.
     #[serde(default = "default_admit")]
     pub admit: AdmitConfig,
@@ -84,12 +91,25 @@ impl HomeConfig {
         }
     }
 
-    /// What the cache is for when it is opened.
+    /// The settings of the cache, where up to `dirty_pages_max` pages may be dirty.
     ///
     /// # Errors
-    /// `InvalidInput` where there is no such mode.
-    pub fn mode(&self) -> Result<Mode> {
-        Mode::parse(&self.mode).context(|| "home.mode")
+    /// `InvalidInput` where one of them is none.
+    pub fn tiered_options(&self, dirty_pages_max: u64) -> Result<TieredOptions> {
+        let bytes = |key: &'static str, text: &Option<String>| -> Result<u64> {
+            let bytes = text.as_deref().map(Size::parse_bytes).transpose().context(|| key)?;
+            Ok(bytes.unwrap_or(0))
+        };
+        let stream_pages = bytes("home.stream_max", &self.stream_max)? / PAGE_BYTES as u64;
+        Ok(TieredOptions {
+            mode: Mode::parse(&self.mode).context(|| "home.mode")?,
+            admit_reads: self.admit == AdmitConfig::Read,
+            destage_after_ns: self.destage_after_ms.saturating_mul(1_000_000),
+            stream_pages_max: u32::try_from(stream_pages).unwrap_or(u32::MAX),
+            balance_reads: self.balance_reads,
+            wear_bytes_per_day: bytes("home.wear_per_day", &self.wear_per_day)?,
+            ..TieredOptions::new(self.destage(), dirty_pages_max)
+        })
     }
 
     /// The path of the home, relative to that of the configuration at `config`.

@@ -12,7 +12,7 @@ use tantalum_ssd::{Drive, Transactional};
 
 use crate::config::VolumeConfig;
 use crate::flash::{OpenReport, check_sizes, mend_copies, read_copies, zones};
-use crate::home_config::{AdmitConfig, HomeConfig};
+use crate::home_config::HomeConfig;
 use crate::open_options::OpenOptions;
 use crate::superblock::Superblock;
 
@@ -132,12 +132,7 @@ fn tiered_options<M: ZoneMedia>(config: &VolumeConfig, drive: &Drive<M>) -> Resu
     let home = home_config(config)?;
     let dirty = drive.ftl().options().cache.map_or(0, |cache| cache.dirty_pages_max);
     let dirty = dirty.saturating_sub(drive.options().cache_pages.into());
-    Ok(TieredOptions {
-        mode: home.mode()?,
-        admit_reads: home.admit == AdmitConfig::Read,
-        destage_after_ns: home.destage_after_ms.saturating_mul(1_000_000),
-        ..TieredOptions::new(home.destage(), dirty)
-    })
+    home.tiered_options(dirty)
 }
 
 /// Compares some clean pages with what home has of them.

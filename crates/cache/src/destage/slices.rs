@@ -52,13 +52,14 @@ where
         if !Fault::HomeNotFlushed.is_planted() {
             self.home.flush().await?;
         }
+        let worn = self.is_worn();
         for write in &writes {
             let arrived = self.dirty.borrow_mut().arrived(write.range());
             let cleaned = self.drive.ftl().mark_clean(arrived.iter().copied());
             self.count(|counts| counts.pages_cleaned += cleaned);
-            if !self.mode().keeps_written() {
-                self.drive.ftl().unused(arrived);
-            }
+            let keeps = self.mode().keeps_written() && !worn;
+            let goes = |page: &PageNo| self.dirty.borrow_mut().has_passed(*page) || !keeps;
+            self.drive.ftl().unused(arrived.into_iter().filter(goes));
         }
         self.may_change.wake_all();
         Ok(())

@@ -152,7 +152,7 @@ impl Media {
     ) -> impl Future<Output = Result<Rc<Device>>> + 'static {
         let (media, home, journal) = on;
         let (options, pages, pair) = (self.ftl_options(&media), self.pages, self.pair());
-        let (runtime, destage) = (runtime.clone(), self.destage);
+        let (runtime, destage, seed) = (runtime.clone(), self.destage, self.seed / 5);
         async move {
             let (ftl, _) = Ftl::recover(media, options).await?;
             let ssd = SsdOptions {
@@ -173,6 +173,9 @@ impl Media {
                 track_pages: 8,
                 admission_queue_pages: 32,
                 retry_after_ns: 1_000_000,
+                stream_pages_max: [0, 0, 4][seed as usize % 3],
+                balance_reads: seed % 4 == 1,
+                wear_bytes_per_day: [0, 0, 0, 1][seed as usize % 4],
                 ..TieredOptions::new(destage, dirty_pages_max)
             };
             change(&mut tiered);

@@ -1,0 +1,107 @@
+//! Which of flash and home would serve a read sooner: under many writes a flash can be the slower one of two that both
+//! have a page.
+use std::cell::Cell;
+
+/// Share of the newest measurement in the time that a tier takes.
+const NEWEST: f64 = 0.05;
+/// The home must be so many times faster than the flash: a page that is read from the flash keeps its place there.
+const FASTER: f64 = 2.0;
+/// Each read that the home is given in place of the flash makes the flash look so much faster, so that it is tried
+/// again.
+const FORGIVEN: f64 = 0.995;
+
+/// Reads of one tier.
+#[derive(Default)]
+pub(crate) struct Tier {
+    in_flight: Cell<u32>,
+    /// Time of a read for each that is in flight with it; 0 where there was none.
+    service_ns: Cell<f64>,
+}
+
+impl Tier {
+    /// A read begins at `now_ns`.
+    pub fn begin(&self, now_ns: u64) -> Timed<'_> {
+        self.in_flight.set(self.in_flight.get() + 1);
+        Timed { tier: self, began_ns: now_ns, depth: self.in_flight.get() }
+    }
+
+    /// When one more read would be done.
+    fn expected_ns(&self) -> f64 {
+        self.service_ns.get() * f64::from(self.in_flight.get() + 1)
+    }
+}
+
+/// A read in flight, until dropped.
+pub(crate) struct Timed<'a> {
+    tier: &'a Tier,
+    began_ns: u64,
+    depth: u32,
+}
+
+impl Timed<'_> {
+    /// It has ended well at `now_ns`.
+    pub fn ended(self, now_ns: u64) {
+        let service_ns = (now_ns - self.began_ns) as f64 / f64::from(self.depth);
+        let before = self.tier.service_ns.get();
+        let is_first = before == 0.0;
+        let smoothed = before + NEWEST * (service_ns - before);
+        self.tier.service_ns.set(if is_first { service_ns } else { smoothed });
+    }
+}
+
+impl Drop for Timed<'_> {
+    fn drop(&mut self) {
+        self.tier.in_flight.set(self.tier.in_flight.get() - 1);
+    }
+}
+
+/// Reads of both tiers.
+#[derive(Default)]
+pub(crate) struct Load {
+    pub flash: Tier,
+    pub home: Tier,
+}
+
+impl Load {
+    /// Whether a read of what both have should go home. Neither is judged before it was read.
+    pub fn prefers_home(&self) -> bool {
+        let home_ns = self.home.expected_ns();
+        let prefers = home_ns > 0.0 && self.flash.expected_ns() > FASTER * home_ns;
+        if prefers {
+            self.flash.service_ns.set(self.flash.service_ns.get() * FORGIVEN);
+        }
+        prefers
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn read(tier: &Tier, ns: u64) {
+        tier.begin(0).ended(ns);
+    }
+
+    #[test]
+    fn reads_go_where_they_are_served_sooner() {
+        let load = Load::default();
+        assert!(!load.prefers_home(), "nothing is known");
+        read(&load.flash, 100_000);
+        assert!(!load.prefers_home(), "home was not read yet");
+        read(&load.home, 1_000_000);
+        assert!(!load.prefers_home());
+        let queue: Vec<_> = (0..40).map(|_| load.flash.begin(0)).collect();
+        assert!(load.prefers_home(), "forty wait at the flash");
+        drop(queue);
+        assert!(!load.prefers_home());
+    }
+
+    #[test]
+    fn a_tier_that_was_slow_is_tried_again() {
+        let load = Load::default();
+        read(&load.home, 1_000_000);
+        read(&load.flash, 50_000_000);
+        let avoided = (0..10_000).take_while(|_| load.prefers_home()).count();
+        assert!((100..2000).contains(&avoided), "{avoided}");
+    }
+}
