@@ -100,6 +100,11 @@ impl DirtyPages {
         self.fresh.len() + self.round.len() + self.unreadable.len()
     }
 
+    /// Whether home has everything.
+    pub fn is_empty(&self) -> bool {
+        self.fresh.is_empty() && self.round.is_empty() && self.unreadable.is_empty()
+    }
+
     /// Begins a round with all pages.
     pub fn take_all(&mut self) {
         self.give_up();

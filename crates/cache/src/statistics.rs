@@ -33,6 +33,8 @@ pub struct TieredStatistics {
     pub dirty_pages: u64,
     /// The same with those that were trimmed; a page that changes on its way home counts twice.
     pub dirty_or_trimmed_pages: u64,
+    /// Nanoseconds since all that had been written was safe at home; 0 where all is.
+    pub destage_lag_ns: u64,
     /// The epoch that home has; 0 where there is none.
     pub epoch: u64,
     /// What the cache is for, now.
@@ -55,8 +57,14 @@ impl TieredStatistics {
         self.tell_home(out);
         let read = "Pages that hosts asked the cache for";
         out.counter("tantalum_cache_read_pages_total", read, self.pages_read);
+        let hit = "Of those, pages that the flash had";
+        let hits = self.pages_read.saturating_sub(self.home_pages_read);
+        out.counter("tantalum_cache_hit_pages_total", hit, hits);
         let missed = "Of those, pages that had to be read from home";
         out.counter("tantalum_cache_missed_pages_total", missed, self.home_pages_read);
+        let mode = "What the cache is for; always 1";
+        let metric = out.metric(MetricKind::Gauge, "tantalum_cache_mode", mode);
+        metric.with(&[("mode", self.mode.name())], 1u64);
         let dirty = "Pages that are newer in the flash than at home";
         out.gauge("tantalum_cache_dirty_pages", dirty, self.dirty_pages);
         let behind = "Pages that home does not have as they are, trimmed ones too";
@@ -71,6 +79,11 @@ impl TieredStatistics {
         out.metric(MetricKind::Counter, name, waited).with(&[], waited_seconds);
         let rounds = "Rounds in which dirty pages went home: epochs, where they are ordered";
         out.counter("tantalum_destage_rounds_total", rounds, self.rounds);
+        let lag = "Time since all that was written until then was safe at home";
+        let lag_seconds = self.destage_lag_ns as f64 / 1e9;
+        out.gauge("tantalum_destage_lag_seconds", lag, lag_seconds);
+        let filled = "Clean pages that went home because they lay between dirty ones";
+        out.counter("tantalum_destage_filled_pages_total", filled, self.home_pages_filled);
         out.gauge("tantalum_destage_epoch", "The epoch that home has", self.epoch);
         let journal = "Pages written to the journal beside the home";
         out.counter("tantalum_destage_journal_pages_total", journal, self.journal_pages_written);

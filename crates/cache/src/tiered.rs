@@ -166,6 +166,7 @@ where
         TieredStatistics {
             dirty_pages: self.drive.ftl().dirty_pages(),
             dirty_or_trimmed_pages: self.dirty.borrow().len(),
+            destage_lag_ns: self.destage_lag_ns(),
             epoch: self.destager.epoch(),
             mode: self.mode(),
             ..self.counts.borrow().clone()

@@ -114,6 +114,9 @@ where
         let in_force = move || {
             tiered.trimming.set(None);
             round_of.set(tiered.round_of_changes());
+            if tiered.dirty.borrow().is_empty() {
+                tiered.home_is_behind_now();
+            }
             tiered.dirty.borrow_mut().changed_range(range);
             tiered.reads.changed(range);
             tiered.destager.has_work();
@@ -128,6 +131,9 @@ where
     /// Notes that the pages change in this step.
     fn changes(&self, pages: impl Iterator<Item = PageNo>) {
         let dirty = &mut *self.dirty.borrow_mut();
+        if dirty.is_empty() {
+            self.home_is_behind_now();
+        }
         for page in pages {
             dirty.changed(page);
             self.reads.changed(PageRange::new(page, 1));

@@ -22,6 +22,8 @@ where
     pub(super) async fn dense_round(&self) -> Result<()> {
         let tracks = self.densest_tracks(self.destager.is_next_wanted());
         self.dirty.borrow_mut().take(&tracks);
+        let took_all = self.dirty.borrow().fresh.is_empty();
+        self.destager.took_all_ns.set(took_all.then(|| self.runtime.now_ns()));
         let round = self.destager.round.get() + 1;
         self.destager.round.set(round);
         // What home is told must be in the flash for good: it is what counts after a power cut.

@@ -60,6 +60,7 @@ where
             self.destager.fill_room.set(fill_room);
         }
         self.destager.round.set(epoch);
+        self.destager.took_all_ns.set(Some(self.runtime.now_ns()));
         let filled = self.settle_and_fill().await;
         // Writers may still bring pages there: no other epoch may begin before they have.
         let done = || (self.destager.appends.get() == 0).then_some(());

@@ -43,6 +43,10 @@ pub(crate) struct Destager {
     ended: Cell<u64>,
     /// All rounds up to this one are safe without the flash: home has them, or the journal beside it.
     safe: Cell<u64>,
+    /// All that was acknowledged before this moment is safe without the flash.
+    safe_since_ns: Cell<u64>,
+    /// When the present round took all that was dirty; `None` where it took less.
+    took_all_ns: Cell<Option<u64>>,
     /// Somebody waits for this round.
     wanted: Cell<u64>,
     /// The last failure of a round, with the number of failures in a row.
@@ -76,6 +80,8 @@ impl Destager {
             round: Cell::new(epoch),
             ended: Cell::new(epoch),
             safe: Cell::new(epoch),
+            safe_since_ns: Cell::new(0),
+            took_all_ns: Cell::new(None),
             wanted: Cell::new(0),
             failure: RefCell::new(None),
             failures: Cell::new(0),
@@ -120,6 +126,9 @@ impl Destager {
     /// Round `round` is safe without the flash.
     fn is_safe(&self, round: u64) {
         self.safe.set(round);
+        if let Some(took_ns) = self.took_all_ns.get() {
+            self.safe_since_ns.set(took_ns);
+        }
         self.progress.wake_all();
     }
 
@@ -199,6 +208,19 @@ where
             counts.home_errors += 1;
             counts.home_failure = Some(error.to_string());
         });
+    }
+
+    /// Notes that a change comes to a cache of which home has everything.
+    pub(crate) fn home_is_behind_now(&self) {
+        self.destager.safe_since_ns.set(self.runtime.now_ns());
+    }
+
+    /// Time since all that had been written was safe without the flash; 0 where all is.
+    pub(crate) fn destage_lag_ns(&self) -> u64 {
+        match self.dirty.borrow().len() {
+            0 => 0,
+            _ => self.runtime.now_ns() - self.destager.safe_since_ns.get(),
+        }
     }
 
     /// Whether there is anything to write home.

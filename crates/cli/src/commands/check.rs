@@ -101,6 +101,13 @@ fn verdict(volume: &Path, report: &CheckReport) -> String {
         many => format!("{many} problems"),
     };
     let looked_at = match (&report.superblock, &report.recovery) {
+        (Some(superblock), Some(recovery)) if superblock.is_cache => format!(
+            "a cache of {} over a home of {}, {} zones checked, {} changes replayed in memory",
+            human_bytes(superblock.store_bytes()),
+            human_bytes(superblock.pages * PAGE_BYTES as u64),
+            superblock.zones,
+            recovery.replayed,
+        ),
         (Some(superblock), Some(recovery)) => format!(
             "{} of {} in {} zones checked, {} changes replayed in memory",
             human_bytes(superblock.pages * PAGE_BYTES as u64),

@@ -24,6 +24,10 @@ enum Source {
     Now(Counter),
     /// Pages as they are now, in bytes.
     PagesNow(&'static str),
+    /// A time as it is now, in seconds.
+    Seconds(&'static str),
+    /// A label of a metric.
+    Label(&'static str, &'static str),
     /// Time since the server was started, in seconds.
     Uptime,
     /// Time between the two scrapes, in seconds.
@@ -138,6 +142,21 @@ const FIELDS: &[(&str, Source)] = &[
     ("capacity_bytes", now(&["tantalum_device_capacity_bytes"])),
     ("dump_bytes", now(&["tantalum_dump_bytes"])),
     ("dump_budget_bytes", now(&["tantalum_dump_budget_bytes"])),
+    ("cache_mode", Source::Label("tantalum_cache_mode", "mode")),
+    (
+        "flash_hit_ratio",
+        Source::Ratio(
+            counter(&["tantalum_cache_hit_pages_total"]),
+            counter(&["tantalum_cache_read_pages_total"]),
+        ),
+    ),
+    ("dirty_bytes", Source::PagesNow("tantalum_cache_dirty_pages")),
+    ("destage_lag_seconds", Source::Seconds("tantalum_destage_lag_seconds")),
+    ("home_reads_per_second", rate(&["tantalum_home_reads_total"])),
+    ("home_writes_per_second", rate(&["tantalum_home_writes_total"])),
+    ("home_written_pages_per_second", rate(&["tantalum_home_written_pages_total"])),
+    ("home_errors", now(&["tantalum_home_errors_total"])),
+    ("home_failing", now(&["tantalum_home_failing"])),
     ("disk_reads_per_second", rate(&["tantalum_disk_reads_total"])),
     ("disk_writes_per_second", rate(&["tantalum_disk_writes_total"])),
 ];
@@ -168,6 +187,10 @@ impl Source {
             Source::PagesNow(name) => {
                 let page_bytes = now.sum("tantalum_device_page_bytes", &[]);
                 whole(now.sum(name, &[]).zip(page_bytes).map(|(pages, bytes)| pages * bytes))
+            }
+            Source::Seconds(name) => real(now.sum(name, &[]), 1e3),
+            Source::Label(name, label) => {
+                now.label(name, label).map_or(Value::Null, |text| Value::Text(text.to_owned()))
             }
             Source::Uptime => real(now.sum(UPTIME, &[]), 1e3),
             Source::Interval => real(since.map(|(_, seconds)| seconds), 1e3),

@@ -42,6 +42,20 @@ const LINES: &[(&str, &[(&str, &str)])] = &[
     ("zones", &[("free", "free_zones"), ("of", "zones"), ("retired", "retired_zones")]),
     ("space", &[("mapped", "mapped_bytes"), ("of", "capacity_bytes")]),
     ("dump", &[("now", "dump_bytes"), ("energy for", "dump_budget_bytes")]),
+    (
+        "cache",
+        &[("mode", "cache_mode"), ("flash hits", "flash_hit_ratio"), ("dirty", "dirty_bytes")],
+    ),
+    (
+        "home",
+        &[
+            ("behind by", "destage_lag_seconds"),
+            ("reads/s", "home_reads_per_second"),
+            ("writes/s", "home_writes_per_second"),
+            ("pages written/s", "home_written_pages_per_second"),
+            ("errors", "home_errors"),
+        ],
+    ),
     ("disk", &[("reads/s", "disk_reads_per_second"), ("writes/s", "disk_writes_per_second")]),
 ];
 
@@ -67,6 +81,11 @@ pub fn lines(address: &str, scrape: &Scrape, table: &Table) -> Vec<String> {
     let mut lines = vec![heading(address, scrape, &row), String::new()];
     if matches!(row.value("latched"), Some((_, Value::Count(1..)))) {
         lines.push("The log has failed: writes are refused until it is opened again.".into());
+    }
+    if matches!(row.value("home_failing"), Some((_, Value::Count(1..)))) {
+        lines.push(
+            "The home fails: what is dirty stays in the flash, and it is tried again.".into(),
+        );
     }
     lines.push(format!(
         "{:12}  {:>8}  {:>10}  {:>9}  {:>9}  {:>9}  {:>9}",
