@@ -11,6 +11,11 @@ use crate::tiered::Tiered;
 /// Pages that come in with one append.
 const ADMITTED_AT_ONCE: usize = 64;
 
+/// Whether the flash may have lost what it answers so: it is damaged, or the device cannot read it.
+fn may_be_lost(kind: ErrorKind) -> bool {
+    is_damage(kind) || kind == ErrorKind::Io
+}
+
 impl<R, M, H, J> Tiered<R, M, H, J>
 where
     R: Runtime,
@@ -28,7 +33,7 @@ where
                 Ok(false) => {}
                 // It was let go while it was read.
                 Err(error) if error.kind() == ErrorKind::Unmapped => {}
-                Err(error) if is_damage(error.kind()) => {
+                Err(error) if may_be_lost(error.kind()) => {
                     self.note_damaged(first, out, error).await?
                 }
                 Err(error) => return Err(error),
@@ -114,7 +119,7 @@ where
             }
             let mut content = [M::Page::zero()];
             match self.drive.read(page, &mut content, None).await {
-                Err(error) if is_damage(error.kind()) && self.drive.is_clean(page) => {
+                Err(error) if may_be_lost(error.kind()) && self.drive.is_clean(page) => {
                     self.drive.ftl().unused([page]);
                     self.damaged.borrow_mut().insert(page);
                     found += 1;

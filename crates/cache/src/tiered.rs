@@ -115,6 +115,13 @@ where
             dirty.changed(page);
             next = PageNo(page.0 + 1);
         }
+        let mut next = PageNo(0);
+        while let Some(page) = drive.ftl().next_lost(next) {
+            dirty.unreadable.insert(page);
+            next = PageNo(page.0 + 1);
+        }
+        let counts =
+            TieredStatistics { unreadable_pages: dirty.unreadable.len(), ..Default::default() };
         Ok(Rc::new(Tiered {
             home,
             journal,
@@ -137,7 +144,7 @@ where
             trimming: Cell::new(None),
             may_change: WaitQueue::new("pages to go home"),
             admissions: WaitQueue::new("pages to come in"),
-            counts: RefCell::default(),
+            counts: RefCell::new(counts),
             started: Cell::new(false),
         }))
     }

@@ -5,7 +5,7 @@
 //! the flash lost, and have one half of what was written all or nothing. Who changes a page of
 //! the epoch that is not in the journal yet brings it there first (`Tiered::preserve`).
 use std::rc::Rc;
-use tantalum_base::{PageDevice, PageNo, PageRange, Payload, Result};
+use tantalum_base::{Error, ErrorKind, PageDevice, PageNo, PageRange, Payload, Result};
 use tantalum_media::{BlockStore, ZoneMedia};
 use tantalum_runtime::Runtime;
 use tantalum_runtime::life_cycle::is_damage;
@@ -185,9 +185,8 @@ where
         }
         let mut failed = Vec::new();
         for (page, content) in contents.iter_mut() {
-            let mut one = [M::Page::zero()];
-            match self.drive.read_scattered(std::iter::once((*page, 0)), &mut one).await {
-                Ok(()) => [*content] = one,
+            match self.read_one_dirty(*page).await {
+                Ok(read) => *content = read,
                 Err(error) => failed.push((*page, error)),
             }
         }
@@ -195,7 +194,9 @@ where
         for (page, error) in failed {
             contents.retain(|(at, _)| *at != page);
             dirty.round.remove(page);
-            if is_damage(error.kind()) {
+            if is_damage(error.kind()) && self.drive.is_clean(page) {
+                // It was to fill a gap, and home has it.
+            } else if is_damage(error.kind()) {
                 dirty.unreadable.insert(page);
                 self.count(|counts| counts.unreadable_pages += 1);
             } else {
@@ -203,6 +204,36 @@ where
                 self.destager.append_failure.borrow_mut().get_or_insert(error);
             }
         }
+    }
+
+    /// One page by itself. Where the error is `Uncorrectable` or the like the flash has lost it. What a device
+    /// that is gone answers is another error: then nothing may go home, or home would have an epoch
+    /// without most of its pages.
+    async fn read_one_dirty(&self, page: PageNo) -> Result<M::Page> {
+        let read = || async move {
+            let mut one = [M::Page::zero()];
+            let wanted = std::iter::once((page, 0));
+            self.drive.read_scattered(wanted, &mut one).await.map(|()| one)
+        };
+        let [content] = match read().await {
+            Err(error) if error.kind() == ErrorKind::Io => {
+                if !self.drive.ftl().medium_answers().await {
+                    return Err(error);
+                }
+                // Once more: the whole device may have failed for a moment only.
+                let again = read().await;
+                again.map_err(|error| match error.kind() {
+                    ErrorKind::Io => Error::with_source(
+                        ErrorKind::Uncorrectable,
+                        format!("page {page} cannot be read, and others can"),
+                        error,
+                    ),
+                    _ => error,
+                })?
+            }
+            read => read?,
+        };
+        Ok(content)
     }
 
     /// Writes the committed epoch in place.

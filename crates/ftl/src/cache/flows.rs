@@ -1,11 +1,14 @@
 //! What the owner of a cache asks and tells.
 use std::future::ready;
-use tantalum_base::{PageNo, Result, Version};
+use tantalum_base::{PageNo, Result, Version, ZoneNo};
 use tantalum_media::{SlotKind, ZoneMedia};
 
 use crate::ftl::Ftl;
 use crate::map::{MapEntry, Place};
 use crate::parts::Parts;
+
+/// Zones that are looked at to see whether the medium is there.
+const PROBED_ZONES: u32 = 4;
 
 impl<M: ZoneMedia> Ftl<M> {
     /// The version of `page` where its content is at home and not here; `None` where it is here.
@@ -50,6 +53,29 @@ impl<M: ZoneMedia> Ftl<M> {
         };
         let written = |page| parts.map.next_written(page);
         std::iter::successors(written(page.0), |page| written(page + 1)).find(is_clean).map(PageNo)
+    }
+
+    /// The first page from `page` on whose newest content is lost; home has something older.
+    pub fn next_lost(&self, page: PageNo) -> Option<PageNo> {
+        let parts = self.parts.borrow();
+        if parts.map.lost_pages() == 0 {
+            return None;
+        }
+        let next = |page: u64| parts.map.next_written(page);
+        let mut pages = std::iter::successors(next(page.0), |page| next(page + 1)).map(PageNo);
+        pages.find(|page| parts.map.get(*page).place == Place::Lost)
+    }
+
+    /// Whether the medium gives anything back: where it does, a page that it cannot read is lost by itself.
+    pub async fn medium_answers(&self) -> bool {
+        // Several, as a block of theirs may be lost too.
+        for part in 0..PROBED_ZONES {
+            let zone = u64::from(self.geometry.zones) * u64::from(part) / u64::from(PROBED_ZONES);
+            if self.media.peek(ZoneNo(zone as u32)).await.is_ok() {
+                return true;
+            }
+        }
+        false
     }
 
     /// Up to `most` clean pages, spread over all there are.

@@ -1,0 +1,209 @@
+//! Pages that the flash does not give back: home has what is clean; what is dirty is an error for this page
+//! alone, and never old content.
+use super::failing::Fails;
+use super::rig::{Life, PAGES, Rig, page};
+use tantalum_base::{ErrorKind, PAGE_BYTES, PageBuf, PageDevice, PageNo, Payload, Result};
+use tantalum_media::block_store::MemoryStore;
+use tantalum_runtime::LifeCycle;
+use tantalum_runtime::life_cycle::is_damage;
+
+const DESTAGES: [&str; 2] = ["ordered", "dense"];
+
+/// How the flash fails to give a page back.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Damage {
+    /// Its content is another one.
+    Decayed,
+    /// The device says that it cannot read it.
+    Unreadable,
+}
+
+const DAMAGES: [Damage; 2] = [Damage::Decayed, Damage::Unreadable];
+
+/// Damages every block of the flash that holds the page so.
+fn damage(flash: &MemoryStore, number: u64, count: u64, how: Damage) {
+    let places = Rig::places(flash, number, count);
+    assert!(!places.is_empty(), "page {number} is in the flash");
+    for byte in places {
+        match how {
+            Damage::Decayed => flash.flip_bit(byte + 1000, 4),
+            Damage::Unreadable => flash.spoil_block(byte),
+        }
+    }
+}
+
+/// Whether this is how a page fails that the flash lost.
+fn is_lost<T: std::fmt::Debug>(read: Result<T>, how: Damage) -> bool {
+    let error = read.unwrap_err();
+    is_damage(error.kind()) || (how == Damage::Unreadable && error.kind() == ErrorKind::Io)
+}
+
+async fn read_run(life: &Life, first: u64, pages: usize) -> Result<Vec<PageBuf>> {
+    let mut out = vec![PageBuf::zero(); pages];
+    life.volume.read(PageNo(first), &mut out, None).await.map(|()| out)
+}
+
+#[test]
+fn a_clean_page_that_the_flash_lost_is_read_from_home() {
+    for how in DAMAGES {
+        let rig = Rig::new("ordered");
+        let flash = rig.flash.clone();
+        rig.live(move |life| async move {
+            for number in 0..100 {
+                life.write(number, 1).await.unwrap();
+            }
+            life.write_home().await.unwrap();
+            for number in [3, 40, 41] {
+                damage(&flash, number, 1, how);
+            }
+            assert_eq!(life.read(3).await.unwrap(), page(3, 1), "{how:?}");
+            let run = read_run(&life, 38, 6).await.unwrap();
+            assert!(run.iter().zip(38..).all(|(it, number)| *it == page(number, 1)), "{how:?}");
+            let told = life.statistics();
+            assert_eq!((told.pages_read_again_from_home, told.unreadable_pages), (3, 0));
+            assert_eq!(told.home_failure, None);
+            for number in [50, 51] {
+                damage(&flash, number, 1, how);
+            }
+            life.volume.close().await.unwrap();
+        });
+        rig.live(move |life| async move {
+            for number in 0..100 {
+                assert_eq!(life.read(number).await.unwrap(), page(number, 1), "{how:?}");
+            }
+        });
+    }
+}
+
+/// Home has version 1 of pages 0 to 99, the flash version 2 of pages 0 to 49, of which pages 7 and 20 are lost.
+async fn lose_dirty_pages(life: &Life, flash: &MemoryStore, how: Damage) {
+    for number in 0..100 {
+        life.write(number, 1).await.unwrap();
+    }
+    life.write_home().await.unwrap();
+    life.home.fail(Fails::Changes(ErrorKind::Io));
+    for number in 0..50 {
+        life.write(number, 2).await.unwrap();
+    }
+    for number in [7, 20] {
+        damage(flash, number, 2, how);
+    }
+    check_lost(life, how).await;
+}
+
+/// The two pages are errors, and no other page is.
+async fn check_lost(life: &Life, how: Damage) {
+    for number in 0..100 {
+        let read = life.read(number).await;
+        match number {
+            7 | 20 => assert!(is_lost(read, how), "page {number}, {how:?}"),
+            0..50 => assert_eq!(read.unwrap(), page(number, 2)),
+            _ => assert_eq!(read.unwrap(), page(number, 1)),
+        }
+    }
+    assert!(is_lost(read_run(life, 0, 30).await, how));
+    read_run(life, 21, 79).await.unwrap();
+}
+
+/// What home has of these pages.
+fn assert_home_has(home: &MemoryStore, counts: impl IntoIterator<Item = (u64, u64)>) {
+    let image = home.image();
+    for (number, count) in counts {
+        let at = number as usize * PAGE_BYTES;
+        assert!(image[at..at + PAGE_BYTES] == page(number, count)[..], "page {number}, {count}");
+    }
+}
+
+fn all_ways() -> impl Iterator<Item = (&'static str, Damage)> {
+    DESTAGES.into_iter().flat_map(|destage| DAMAGES.map(|how| (destage, how)))
+}
+
+/// What is left to do, when two dirty pages are lost: the others go home; the two are errors until they are
+/// written.
+async fn go_on(life: &Life, home: &MemoryStore, how: Damage) {
+    life.home.fail(Fails::Nothing);
+    life.sleep_s(60).await;
+    let told = life.statistics();
+    assert_eq!(told.home_failure, None, "home works");
+    assert_eq!((told.unreadable_pages, told.dirty_or_trimmed_pages), (2, 2), "{told:?}");
+    check_lost(life, how).await;
+    let count = |number: u64| if [7, 20].contains(&number) { 1 } else { 2 };
+    assert_home_has(home, (0..50).map(|number| (number, count(number))));
+    for number in [7, 20] {
+        life.write(number, 3).await.unwrap();
+        assert_eq!(life.read(number).await.unwrap(), page(number, 3));
+    }
+    life.write_home().await.unwrap();
+    let count = |number: u64| if [7, 20].contains(&number) { 3 } else { 2 };
+    assert_home_has(home, (0..50).map(|number| (number, count(number))));
+    assert_eq!(life.statistics().dirty_or_trimmed_pages, 0);
+}
+
+#[test]
+fn a_dirty_page_that_the_flash_lost_is_an_error_until_it_is_written() {
+    for (destage, how) in all_ways() {
+        println!("{destage}, {how:?}");
+        let rig = Rig::new(destage);
+        let (flash, home) = (rig.flash.clone(), rig.home.clone());
+        rig.live(move |life| async move {
+            lose_dirty_pages(&life, &flash, how).await;
+            go_on(&life, &home, how).await;
+            life.volume.close().await.unwrap();
+        });
+    }
+}
+
+#[test]
+fn a_dirty_page_that_was_lost_is_an_error_after_closing_too() {
+    for (destage, how) in all_ways() {
+        println!("{destage}, {how:?}");
+        let rig = Rig::new(destage);
+        let (flash, home) = (rig.flash.clone(), rig.home.clone());
+        rig.live(move |life| async move {
+            lose_dirty_pages(&life, &flash, how).await;
+            life.volume.close().await.unwrap();
+        });
+        rig.live(move |life| async move {
+            check_lost(&life, how).await;
+            go_on(&life, &home, how).await;
+        });
+    }
+}
+
+/// A killed volume reads all of its log again, and finds out what it lost.
+#[test]
+fn a_dirty_page_that_was_lost_is_an_error_after_a_kill_too() {
+    for destage in DESTAGES {
+        let rig = Rig::new(destage);
+        let (flash, home) = (rig.flash.clone(), rig.home.clone());
+        let lost = Damage::Decayed;
+        rig.live(move |life| async move { lose_dirty_pages(&life, &flash, lost).await });
+        rig.live(move |life| async move {
+            check_lost(&life, lost).await;
+            go_on(&life, &home, lost).await;
+        });
+    }
+}
+
+/// Cleaning moves what is live: what it cannot read it must neither drop nor bring back from home.
+#[test]
+fn a_dirty_page_that_is_lost_stays_an_error_while_zones_are_cleaned() {
+    for (destage, how) in all_ways() {
+        println!("{destage}, {how:?}");
+        let rig = Rig::new(destage);
+        let (flash, home) = (rig.flash.clone(), rig.home.clone());
+        rig.live(move |life| async move {
+            lose_dirty_pages(&life, &flash, how).await;
+            life.home.fail(Fails::Nothing);
+            for round in 3..6 {
+                for number in 200..PAGES {
+                    life.write(number, round).await.unwrap();
+                }
+            }
+            let ftl = life.volume.device().device().drive().ftl().statistics();
+            assert!(ftl.pages_let_go > 1000, "{ftl:?}");
+            check_lost(&life, how).await;
+            go_on(&life, &home, how).await;
+        });
+    }
+}
