@@ -2,7 +2,7 @@
 //! change of the page meanwhile makes what was read worthless.
 use std::cell::RefCell;
 use std::collections::VecDeque;
-use tantalum_base::{FastMap, PageNo, PageRange};
+use tantalum_base::{Error, FastMap, PageNo, PageRange};
 
 /// A read from home in flight.
 struct InFlight {
@@ -23,6 +23,8 @@ struct State<P> {
     /// Pages that wait to come in, each with the number of the entry that counts.
     waiting: FastMap<PageNo, u64>,
     queue: VecDeque<(PageNo, u64, P)>,
+    /// Why the last read failed, where it did.
+    failure: Option<String>,
 }
 
 /// A read in flight, until dropped.
@@ -39,6 +41,7 @@ impl<P> HomeReads<P> {
             in_flight: Vec::new(),
             waiting: FastMap::default(),
             queue: VecDeque::new(),
+            failure: None,
         };
         HomeReads { state: RefCell::new(state), queue_pages_max: queue_pages_max as usize }
     }
@@ -49,6 +52,21 @@ impl<P> HomeReads<P> {
         state.next += 1;
         state.in_flight.push(InFlight { number: state.next, range, changed: false });
         Reading { reads: self, number: state.next }
+    }
+
+    /// Notes that a read failed.
+    pub fn failed(&self, error: &Error) {
+        self.state.borrow_mut().failure = Some(error.to_string());
+    }
+
+    /// Notes that a read did not fail.
+    pub fn worked(&self) {
+        self.state.borrow_mut().failure = None;
+    }
+
+    /// Why the last read failed, where it did.
+    pub fn failure(&self) -> Option<String> {
+        self.state.borrow().failure.clone()
     }
 
     /// Notes that `range` changes.

@@ -68,10 +68,14 @@ where
             let from = (run.first.0 - first.0) as usize;
             let timed = self.load.home.begin(self.runtime.now_ns());
             let read = self.home.read(run.first, &mut out[from..from + run.pages as usize], None);
-            read.await.inspect_err(|error| self.home_failed(error))?;
+            read.await.inspect_err(|error| {
+                self.count(|counts| counts.home_errors += 1);
+                self.reads.failed(error);
+            })?;
             timed.ended(self.runtime.now_ns());
         }
         let Some(reading) = reading else { return Ok(true) };
+        self.reads.worked();
         if reading.has_changed() {
             return Ok(false);
         }

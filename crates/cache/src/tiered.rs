@@ -170,13 +170,15 @@ where
 
     /// What happened since it was opened, and what is dirty now.
     pub fn statistics(&self) -> TieredStatistics {
+        let counts = self.counts.borrow().clone();
         TieredStatistics {
             dirty_pages: self.drive.ftl().dirty_pages(),
             dirty_or_trimmed_pages: self.dirty.borrow().len(),
             destage_lag_ns: self.destage_lag_ns(),
             epoch: self.destager.epoch(),
             mode: self.mode(),
-            ..self.counts.borrow().clone()
+            home_failure: counts.home_failure.clone().or_else(|| self.reads.failure()),
+            ..counts
         }
     }
 

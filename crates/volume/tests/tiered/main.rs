@@ -2,5 +2,6 @@
 #![allow(dead_code, reason = "each test uses a part of the rig")]
 mod failing;
 mod flash_pages;
+mod home;
 mod kills;
 mod rig;

@@ -1,0 +1,205 @@
+//! A home that is full, or fails for a while: what is dirty stays in the flash, and nothing is lost.
+use super::failing::{Failing, Fails};
+use super::rig::{Life, PAGES, Rig, SECOND_NS, page};
+use std::cell::Cell;
+use std::rc::Rc;
+use tantalum_base::{ErrorKind, PAGE_BYTES, PageDevice, PageNo, PageRange};
+use tantalum_runtime::{LifeCycle, Runtime};
+
+const DESTAGES: [&str; 2] = ["ordered", "dense"];
+
+/// Which store fails.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Which {
+    Home,
+    Journal,
+}
+
+fn store(life: &Life, which: Which) -> Failing {
+    match which {
+        Which::Home => life.home.clone(),
+        Which::Journal => life.journal.clone().unwrap(),
+    }
+}
+
+/// Whether home holds each of these pages as written last.
+fn is_at_home(rig: &Rig, counts: &[u64]) -> bool {
+    let image = rig.home.image();
+    let mut pages = image.chunks(PAGE_BYTES).zip(counts).zip(0..);
+    pages.all(|((bytes, count), number)| *bytes == page(number, *count)[..])
+}
+
+/// Every failure that there is, of home or of the journal beside it.
+fn cases() -> impl Iterator<Item = (&'static str, Which, ErrorKind)> {
+    let of = |destage: &'static str| {
+        let stores = [Which::Home, Which::Journal];
+        let kinds = [ErrorKind::OutOfSpace, ErrorKind::Io];
+        stores.into_iter().flat_map(move |which| kinds.map(|kind| (destage, which, kind)))
+    };
+    DESTAGES
+        .into_iter()
+        .flat_map(of)
+        .filter(|(destage, which, _)| *destage == "ordered" || *which == Which::Home)
+}
+
+#[test]
+fn while_home_fails_writes_go_on_and_nothing_is_lost() {
+    for (destage, which, kind) in cases() {
+        println!("{destage}, {which:?}, {kind:?}");
+        let rig = Rig::new(destage);
+        let mut counts = vec![0; PAGES as usize];
+        counts[..200].fill(1);
+        counts[..100].fill(2);
+        counts[50..60].fill(0);
+        rig.live(move |life| async move {
+            let failing = store(&life, which);
+            failing.fail(Fails::Changes(kind));
+            for number in 0..200 {
+                life.write(number, 1).await.unwrap();
+            }
+            life.sleep_s(60).await;
+            for number in 0..100 {
+                life.write(number, 2).await.unwrap();
+            }
+            life.volume.trim(PageRange::new(PageNo(50), 10)).await.unwrap();
+            for number in 0..200 {
+                let count = if number < 100 { 2 } else { 1 };
+                let count = if (50..60).contains(&number) { 0 } else { count };
+                assert_eq!(life.read(number).await.unwrap(), page(number, count));
+            }
+            let told = life.statistics();
+            let failure = told.home_failure.expect("it is told");
+            assert!(failure.contains("injected"), "{failure}");
+            assert!(told.home_errors > 3 && told.dirty_pages > 100, "{} dirty", told.dirty_pages);
+            let error = life.write_home().await.unwrap_err();
+            assert_eq!(error.kind(), kind, "{error}");
+            failing.fail(Fails::Nothing);
+            // The longest wait between two tries is less.
+            life.sleep_s(30).await;
+            let told = life.statistics();
+            assert_eq!((told.home_failure, told.dirty_or_trimmed_pages), (None, 0));
+            life.volume.close().await.unwrap();
+        });
+        assert!(is_at_home(&rig, &counts), "{destage}, {which:?}, {kind:?}");
+    }
+}
+
+#[test]
+fn waits_between_tries_become_longer_and_a_kill_meanwhile_loses_nothing() {
+    for destage in DESTAGES {
+        let rig = Rig::new(destage);
+        rig.live(|life| async move {
+            life.home.fail(Fails::Changes(ErrorKind::Io));
+            for number in 0..50 {
+                life.write(number, 1).await.unwrap();
+            }
+            life.sleep_s(100).await;
+            // One round makes several operations at the same time.
+            let mut failed_ns = life.home.failed_ns();
+            failed_ns.dedup_by_key(|at| *at / (SECOND_NS / 20));
+            let waits: Vec<u64> = failed_ns.windows(2).map(|two| two[1] - two[0]).collect();
+            assert!((8..25).contains(&waits.len()), "{waits:?}");
+            let longer = waits.windows(2).take(6).all(|two| two[1] * 2 > two[0] * 3);
+            assert!(longer && waits[0] < SECOND_NS, "{waits:?}");
+            assert!(waits.iter().all(|wait| *wait < 20 * SECOND_NS), "{waits:?}");
+        });
+        let mut counts = vec![0; PAGES as usize];
+        counts[..50].fill(1);
+        assert!(!is_at_home(&rig, &counts), "it was killed before");
+        rig.live(|life| async move {
+            for number in 0..50 {
+                assert_eq!(life.read(number).await.unwrap(), page(number, 1));
+            }
+            life.write_home().await.unwrap();
+        });
+        assert!(is_at_home(&rig, &counts), "{destage}");
+    }
+}
+
+#[test]
+fn a_volume_full_of_dirty_pages_goes_on_when_home_comes_back() {
+    for destage in DESTAGES {
+        let rig = Rig::new(destage);
+        rig.live(|life| async move {
+            life.home.fail(Fails::Changes(ErrorKind::OutOfSpace));
+            let written = Rc::new(Cell::new(0));
+            let (writer, done) = (life.clone(), Rc::clone(&written));
+            let writing = life.runtime.spawn("writer", async move {
+                for number in 0..PAGES {
+                    writer.write(number, 1).await.unwrap();
+                    done.set(number + 1);
+                }
+            });
+            life.sleep_s(60).await;
+            let (stuck, told) = (written.get(), life.statistics());
+            assert!((100..PAGES).contains(&stuck), "{stuck} written");
+            assert!(told.dirty_pages >= stuck - 40, "{} of {stuck} dirty", told.dirty_pages);
+            life.sleep_s(60).await;
+            assert_eq!(written.get(), stuck, "there is no room");
+            // Who reads does not wait, be it in the flash or at home.
+            assert_eq!(life.read(stuck - 1).await.unwrap(), page(stuck - 1, 1));
+            assert_eq!(life.read(PAGES - 1).await.unwrap(), page(PAGES - 1, 0));
+            life.home.fail(Fails::Nothing);
+            writing.await;
+            for number in 0..PAGES {
+                assert_eq!(life.read(number).await.unwrap(), page(number, 1));
+            }
+            life.write_home().await.unwrap();
+            assert_eq!(life.statistics().home_failure, None);
+            life.volume.validate();
+            life.volume.close().await.unwrap();
+        });
+        assert!(is_at_home(&rig, &[1; PAGES as usize]), "{destage}");
+    }
+}
+
+/// A writer that waits for room must hear that there will be none.
+#[test]
+fn a_volume_full_of_dirty_pages_can_be_closed() {
+    for destage in DESTAGES {
+        let rig = Rig::new(destage);
+        let acknowledged = rig.live(|life| async move {
+            life.home.fail(Fails::Changes(ErrorKind::Io));
+            let written = Rc::new(Cell::new(0));
+            let (writer, done) = (life.clone(), Rc::clone(&written));
+            drop(life.runtime.spawn("writer", async move {
+                for number in 0..PAGES {
+                    if writer.write(number, 1).await.is_err() {
+                        return;
+                    }
+                    done.set(number + 1);
+                }
+            }));
+            life.sleep_s(60).await;
+            life.volume.close().await.unwrap();
+            written.get()
+        });
+        assert!((100..PAGES).contains(&acknowledged));
+        rig.live(move |life| async move {
+            for number in 0..acknowledged {
+                assert_eq!(life.read(number).await.unwrap(), page(number, 1));
+            }
+        });
+    }
+}
+
+#[test]
+fn a_read_that_home_fails_is_an_error_of_its_own() {
+    let rig = Rig::over("dense", 3, {
+        let home: Vec<u8> = (0..PAGES).flat_map(|number| page(number, 9).to_vec()).collect();
+        tantalum_media::block_store::MemoryStore::with_image(&home)
+    });
+    rig.live(|life| async move {
+        life.write(5, 10).await.unwrap();
+        life.home.fail(Fails::Reads);
+        assert_eq!(life.read(5).await.unwrap(), page(5, 10), "it is in the flash");
+        let error = life.read(6).await.unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::Io);
+        assert!(error.to_string().contains("at home"), "{error}");
+        let told = life.statistics();
+        assert!(told.home_errors == 1 && told.home_failure.is_some(), "{told:?}");
+        life.home.fail(Fails::Nothing);
+        assert_eq!(life.read(6).await.unwrap(), page(6, 9));
+        assert_eq!(life.statistics().home_failure, None, "it works again");
+    });
+}
