@@ -25,6 +25,11 @@ pub type TieredVolume<R, S> = Buffered<Transactional<TieredDevice<R, S>>>;
 /// Pages of an epoch whose contents stay in memory until they are at home: 64 MiB.
 const JOURNAL_MEMORY_PAGES: u32 = 16384;
 
+/// Where the journal cannot be opened, and how the volume can.
+const JOURNAL_REFUSED: &str = "the journal beside the home (put its own back; with home.destage = \"dense\" the volume \
+                               needs none and loses nothing; `tantalum attach --force` makes a new one and gives \
+                               up what is newer in the flash)";
+
 /// Clean pages that are compared with home when a volume is opened.
 const COMPARED_PAGES: usize = 8;
 
@@ -100,7 +105,7 @@ pub async fn open_tiered<R: Runtime, S: BlockStore + Clone>(
         None => None,
         Some(store) => {
             let opened = Journal::open(store, pair(&superblock), JOURNAL_MEMORY_PAGES).await;
-            Some(opened.context(|| "the journal beside the home")?)
+            Some(opened.context(|| JOURNAL_REFUSED)?)
         }
     };
     let media = zones(flash.clone(), &superblock)?;
@@ -150,7 +155,8 @@ async fn compare<M: ZoneMedia, H: PageDevice<Page = M::Page>>(
         if here != there {
             let context = format!(
                 "home does not hold page {page} as it was written there: it is another volume's, or another \
-                 program has changed it"
+                 program has changed it (put its own home back; `tantalum attach --force` takes this one as it \
+                 is, and gives up what is newer in the flash)"
             );
             return Err(Error::new(ErrorKind::Corrupt, context));
         }

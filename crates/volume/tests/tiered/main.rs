@@ -4,4 +4,5 @@ mod failing;
 mod flash_pages;
 mod home;
 mod kills;
+mod pairs;
 mod rig;

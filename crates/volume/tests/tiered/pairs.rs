@@ -1,0 +1,107 @@
+//! Devices that do not belong together are refused, by an error that says what to do; nothing is written.
+use super::failing::Fails;
+use super::rig::{PAGES, Rig, page};
+use tantalum_base::{ErrorKind, PAGE_BYTES};
+use tantalum_media::block_store::MemoryStore;
+use tantalum_runtime::LifeCycle;
+use tantalum_volume::{DestageConfig, OpenOptions};
+
+/// A volume with this identity, whose pages home has too.
+fn volume(volume_id: u128, count: u64) -> Rig {
+    let rig = Rig::over("ordered", volume_id, MemoryStore::new(PAGES * PAGE_BYTES as u64));
+    rig.live(move |life| async move {
+        for number in 0..300 {
+            life.write(number, count).await.unwrap();
+        }
+        life.write_home().await.unwrap();
+        life.volume.close().await.unwrap();
+    });
+    rig
+}
+
+/// What opening the volume says, which must not have changed home or journal.
+fn refusal(rig: &Rig) -> (ErrorKind, String) {
+    let images = || [&rig.home, &rig.journal].map(MemoryStore::image);
+    let before = images();
+    let error = rig.live_as(OpenOptions::default(), |opened| async move {
+        opened.err().map(|error| (error.kind(), error.to_string()))
+    });
+    assert!(images() == before, "what is refused stays as it was");
+    error.expect("it is refused")
+}
+
+#[test]
+fn another_volumes_journal_is_refused() {
+    let (one, other) = (volume(1, 1), volume(2, 2));
+    one.live(|life| async move {
+        life.home.fail(Fails::Changes(ErrorKind::Io));
+        life.write(5, 9).await.unwrap();
+        life.volume.close().await.unwrap();
+    });
+    let mut mixed = Rig { journal: other.journal, ..one };
+    let (kind, error) = refusal(&mixed);
+    assert_eq!(kind, ErrorKind::Format, "{error}");
+    assert!(error.contains("journal") && error.contains("is of"), "{error}");
+    assert!(error.contains("attach") && error.contains("--force"), "what to do: {error}");
+    // As it says: without a journal nothing is missing.
+    assert!(error.contains("\"dense\""), "{error}");
+    mixed.config.home.as_mut().unwrap().destage = DestageConfig::Dense;
+    mixed.live(|life| async move {
+        for number in 0..300 {
+            let count = if number == 5 { 9 } else { 1 };
+            assert_eq!(life.read(number).await.unwrap(), page(number, count));
+        }
+        life.write_home().await.unwrap();
+    });
+}
+
+#[test]
+fn another_home_is_refused() {
+    let (one, other) = (volume(1, 1), volume(2, 2));
+    let own = one.home.clone();
+    let mixed = Rig { home: other.home, ..one };
+    let (kind, error) = refusal(&mixed);
+    assert_eq!(kind, ErrorKind::Corrupt, "{error}");
+    assert!(error.contains("home does not hold page"), "{error}");
+    assert!(error.contains("attach") && error.contains("--force"), "what to do: {error}");
+    // Nothing was lost by trying.
+    Rig { home: own, ..mixed }.live(|life| async move {
+        for number in 0..300 {
+            assert_eq!(life.read(number).await.unwrap(), page(number, 1));
+        }
+    });
+}
+
+#[test]
+fn a_home_that_another_program_wrote_to_is_refused() {
+    let rig = volume(1, 1);
+    // A file system made on it writes here and there, such as every 16th page.
+    for number in (0..PAGES).step_by(16) {
+        rig.home.flip_bit(number * PAGE_BYTES as u64 + 100, 3);
+    }
+    let (kind, error) = refusal(&rig);
+    assert_eq!(kind, ErrorKind::Corrupt, "{error}");
+    assert!(error.contains("another program has changed it"), "{error}");
+}
+
+#[test]
+fn a_home_that_is_too_small_is_refused() {
+    let rig = volume(1, 1);
+    let half = rig.home.image()[..PAGES as usize / 2 * PAGE_BYTES].to_vec();
+    let cut = Rig { home: MemoryStore::with_image(&half), ..rig };
+    let (kind, error) = refusal(&cut);
+    assert_eq!(kind, ErrorKind::InvalidInput, "{error}");
+    assert!(error.contains("the home") && error.contains("4096"), "{error}");
+}
+
+/// An administrator who knows better may have the volume all the same.
+#[test]
+fn what_was_acknowledged_stays_readable_where_loss_is_accepted() {
+    let (one, other) = (volume(1, 1), volume(2, 2));
+    let mixed = Rig { home: other.home, ..one };
+    let accept = OpenOptions { accept_loss: true, ..OpenOptions::default() };
+    mixed.live_as(accept, |opened| async move {
+        let life = opened.unwrap();
+        assert_eq!(life.read(7).await.unwrap(), page(7, 1));
+    });
+}
