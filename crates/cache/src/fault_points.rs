@@ -17,6 +17,8 @@ tantalum_base::fault_points! {
     HomeNotFlushed,
     /// A page may change though the present epoch needs what it holds.
     PagesNotPreserved,
+    /// More ranges may be trimmed than the journal has room for.
+    TrimsUnlimited,
     /// Changes are acknowledged before home has them, in a mode that promises otherwise.
     HomeNotAwaited,
     /// A page comes into the cache though it changed since it was read from home.

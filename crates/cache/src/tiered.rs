@@ -13,6 +13,7 @@ use tantalum_ssd::Drive;
 
 use crate::destage::Destager;
 use crate::dirty::DirtyPages;
+use crate::fault_points::Fault;
 use crate::home_reads::HomeReads;
 use crate::journal::{Closed, Journal};
 use crate::load::Load;
@@ -66,6 +67,9 @@ pub struct Tiered<R: Runtime, M: ZoneMedia, H, J> {
     pub(crate) pace: Pace,
     /// Taken by trims, one at a time, and by the journal while it is filled.
     pub(crate) trim_turn: Semaphore,
+    /// Trims that go home with the next epoch, of which the journal has room for so many.
+    pub(crate) trims: Cell<u64>,
+    trims_max: u64,
     /// The trim that has its place in the log and is not in force yet: what is read there is from before it.
     pub(crate) trimming: Cell<Option<PageRange>>,
     /// A page may change that might not before, or there is room for more dirty pages.
@@ -109,11 +113,21 @@ where
         if options.destage == Destage::Ordered && room.is_none_or(|room| room < needed) {
             return Err(invalid("the journal beside the home has no room for all dirty pages"));
         }
+        // A write into what was trimmed makes two ranges of one, and each page is written once before it is
+        // dirty. Half, as ranges that are brought to the journal out of order are not merged.
+        let ranges = journal.as_ref().map(|journal| journal.zero_ranges_max(needed));
+        let trims_max =
+            ranges.map_or(u64::MAX, |ranges| (ranges.saturating_sub(needed) / 2).max(1));
         let mut dirty = DirtyPages::default();
         let mut next = PageNo(0);
+        let (mut trims, mut trimmed_end) = (0, None);
         while let Some(page) = drive.ftl().next_dirty(next) {
             dirty.changed(page);
             next = PageNo(page.0 + 1);
+            if drive.is_trimmed(page) {
+                trims += u64::from(trimmed_end != Some(page));
+                trimmed_end = Some(next);
+            }
         }
         let mut next = PageNo(0);
         while let Some(page) = drive.ftl().next_lost(next) {
@@ -141,6 +155,8 @@ where
             wear: Wear::new(options.wear_bytes_per_day, now_ns),
             commands: CommandTasks::new(),
             trim_turn: Semaphore::new("the turn of trims", 1),
+            trims: Cell::new(trims),
+            trims_max,
             trimming: Cell::new(None),
             may_change: WaitQueue::new("pages to go home"),
             admissions: WaitQueue::new("pages to come in"),
@@ -162,6 +178,11 @@ where
     /// The settings.
     pub fn options(&self) -> &TieredOptions {
         &self.options
+    }
+
+    /// Whether the journal has room for another trim in the next epoch.
+    pub(crate) fn has_room_for_trim(&self) -> bool {
+        self.trims.get() < self.trims_max || Fault::TrimsUnlimited.is_planted()
     }
 
     pub(crate) fn count(&self, change: impl FnOnce(&mut TieredStatistics)) {

@@ -106,6 +106,7 @@ where
 
     /// Trims `range`, which lies on the device.
     pub(crate) async fn trim_range(self: Rc<Self>, range: PageRange) -> Result<()> {
+        self.wait_for_trim_room().await?;
         // An epoch that is being closed and written down has all of a trim or nothing of it.
         let turn = self.trim_turn.acquire(1).await;
         let round = Rc::new(Cell::new(0));
@@ -113,6 +114,7 @@ where
         let (tiered, round_of) = (Rc::clone(&self), Rc::clone(&round));
         let in_force = move || {
             tiered.trimming.set(None);
+            tiered.trims.set(tiered.trims.get() + 1);
             round_of.set(tiered.round_of_changes());
             if tiered.dirty.borrow().is_empty() {
                 tiered.home_is_behind_now();
@@ -126,6 +128,19 @@ where
         drop(turn);
         trimmed?;
         self.until_safe(round.get()).await
+    }
+
+    /// Waits until the next epoch has room for a trim. Only scattered ones by the ten thousand ever wait.
+    async fn wait_for_trim_room(&self) -> Result<()> {
+        if self.has_room_for_trim() {
+            return Ok(());
+        }
+        self.destager.is_urgent();
+        let room = || {
+            let failed = self.drive.check_failed().err();
+            failed.map(Err).or_else(|| self.has_room_for_trim().then_some(Ok(())))
+        };
+        self.may_change.until(room).await
     }
 
     /// Notes that the pages change in this step.

@@ -65,6 +65,7 @@ fn of_the_log(fault: Log) -> Test {
 fn of_the_cache(fault: Cache) -> Test {
     const JOURNAL: &str = "crates/cache/tests/planted_faults.rs";
     const TIERED: &str = "crates/cache/tests/crash.rs";
+    const TRIMS: &str = "crates/cache/tests/trims.rs";
     match fault {
         Cache::NoSyncBeforeCommit => (JOURNAL, "an_epoch_is_durable_before_it_is_committed"),
         Cache::CommittedWrittenOver => (JOURNAL, "an_epoch_is_given_up_before_it_is_written_over"),
@@ -76,6 +77,7 @@ fn of_the_cache(fault: Cache) -> Test {
         Cache::EpochNotSettled => (TIERED, "an_epoch_is_in_the_flash_before_home_knows_of_it"),
         Cache::PagesNotPreserved => (TIERED, "what_an_epoch_needs_is_preserved"),
         Cache::HomeNotFlushed => (TIERED, "pages_are_clean_when_home_has_them_for_good"),
+        Cache::TrimsUnlimited => (TRIMS, "more_ranges_than_the_journal_has_room_for_are_noticed"),
         Cache::HomeNotAwaited => (TIERED, "what_home_should_have_is_not_acknowledged_before"),
         Cache::StalePagesTakenIn => (TIERED, "what_changed_since_it_was_read_does_not_come_in"),
     }

@@ -48,6 +48,7 @@ where
         if dirty > journal.pages_max() {
             self.find_clean_pages().await?;
         }
+        let trims = self.trims.get();
         let epoch = self.destager.round.get() + 1;
         let closed = Closed { epoch, unix_ms: (self.unix_ms)() };
         self.destager.append_failure.replace(None);
@@ -75,6 +76,9 @@ where
         journal.commit(closed).await?;
         self.destager.committed.replace(Some(closed));
         self.destager.is_safe(epoch);
+        // None came meanwhile: this has their turn.
+        self.trims.set(self.trims.get() - trims);
+        self.may_change.wake_all();
         drop(turn);
         Ok(())
     }

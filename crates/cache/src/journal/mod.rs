@@ -218,6 +218,12 @@ impl<S: BlockStore, P: Payload> Journal<S, P> {
         pages_max(self.limits.room_pages)
     }
 
+    /// Most ranges of zeros in an epoch of so many `contents`.
+    pub fn zero_ranges_max(&self, contents: u64) -> u64 {
+        let index_pages = self.limits.room_pages.saturating_sub(contents);
+        (index_pages * ENTRIES_PER_PAGE).saturating_sub(contents)
+    }
+
     /// The last epoch that was committed. Where the journal does not have it any more it has been applied: the
     /// home is at that epoch.
     pub fn last_committed(&self) -> Option<Closed> {
