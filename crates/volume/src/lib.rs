@@ -1,7 +1,7 @@
 //! The tiers put together: a volume as a user creates, opens, serves and checks it.
 //!
 //! ```text
-//! config      VOLUME.toml, every default documented
+//! config      VOLUME.toml, every default documented; a new one (new_config)
 //! folder      makes names of files durable
 //! superblock  format version, identity, sizes; two copies, and which of them counts (copies)
 //! create      making a new one, and refusing to overwrite
@@ -26,6 +26,7 @@ mod folder;
 mod home_config;
 mod host;
 pub mod layout;
+mod new_config;
 mod open_options;
 mod origin;
 mod store;
