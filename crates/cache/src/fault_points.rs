@@ -17,6 +17,8 @@ tantalum_base::fault_points! {
     HomeNotFlushed,
     /// A page may change though the present epoch needs what it holds.
     PagesNotPreserved,
+    /// An epoch that is found in the journal replaces what home has of pages that are clean.
+    CleanPagesReplaced,
     /// More ranges may be trimmed than the journal has room for.
     TrimsUnlimited,
     /// Changes are acknowledged before home has them, in a mode that promises otherwise.

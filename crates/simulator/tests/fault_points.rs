@@ -65,6 +65,7 @@ fn of_the_log(fault: Log) -> Test {
 fn of_the_cache(fault: Cache) -> Test {
     const JOURNAL: &str = "crates/cache/tests/planted_faults.rs";
     const TIERED: &str = "crates/cache/tests/crash.rs";
+    const OLD_JOURNAL: &str = "crates/cache/tests/old_journal.rs";
     const TRIMS: &str = "crates/cache/tests/trims.rs";
     match fault {
         Cache::NoSyncBeforeCommit => (JOURNAL, "an_epoch_is_durable_before_it_is_committed"),
@@ -78,6 +79,9 @@ fn of_the_cache(fault: Cache) -> Test {
         Cache::PagesNotPreserved => (TIERED, "what_an_epoch_needs_is_preserved"),
         Cache::HomeNotFlushed => (TIERED, "pages_are_clean_when_home_has_them_for_good"),
         Cache::TrimsUnlimited => (TRIMS, "more_ranges_than_the_journal_has_room_for_are_noticed"),
+        Cache::CleanPagesReplaced => {
+            (OLD_JOURNAL, "an_epoch_that_replaces_what_is_clean_is_noticed")
+        }
         Cache::HomeNotAwaited => (TIERED, "what_home_should_have_is_not_acknowledged_before"),
         Cache::StalePagesTakenIn => (TIERED, "what_changed_since_it_was_read_does_not_come_in"),
     }

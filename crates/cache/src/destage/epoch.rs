@@ -240,30 +240,69 @@ where
         Ok(content)
     }
 
+    /// Of a run of an epoch that may be home, or partly, what home may lack: pages that are dirty. What is clean
+    /// is there already, and may be newer there: if it went home without a journal, as in
+    /// [`Destage::Dense`](crate::Destage::Dense), which a volume may use for a while.
+    fn put_what_is_dirty(&self, run: Run<M::Page>, writes: &mut Vec<HomeWrite<M::Page>>) {
+        let dirty = self.dirty.borrow();
+        match run {
+            _ if Fault::CleanPagesReplaced.is_planted() => writes.push(HomeWrite::of(run)),
+            Run::Contents { first, pages } => {
+                let mut numbered = (first.0..).map(PageNo).zip(pages).peekable();
+                while let Some((page, content)) = numbered.next() {
+                    if !dirty.contains(page) {
+                        continue;
+                    }
+                    let mut contents = vec![content];
+                    while let Some((_, content)) = numbered.next_if(|(at, _)| dirty.contains(*at)) {
+                        contents.push(content);
+                    }
+                    writes.push(HomeWrite::Contents(page, Rc::from(contents)));
+                }
+            }
+            Run::Zeros(range) => {
+                let mut next = range.first;
+                while let Some(run) = dirty.fresh.next_run(next, range.end().0 - next.0)
+                    && run.first < range.end()
+                {
+                    let pages = run.pages.min(range.end().0 - run.first.0);
+                    writes.push(HomeWrite::Zeros(PageRange::new(run.first, pages)));
+                    next = PageNo(run.first.0 + pages);
+                    if next >= range.end() {
+                        break;
+                    }
+                }
+            }
+        }
+    }
+
     /// Writes the committed epoch in place.
     async fn write_in_place(&self) -> Result<()> {
         let Some(closed) = *self.destager.committed.borrow() else { return Ok(()) };
         let journal = self.journal()?;
         let most = self.home.limits().atomic_write_pages_max.max(1) as usize;
+        // This epoch was closed before the last opening, or it has failed before.
+        let again = self.dirty.borrow().round.is_empty();
         let mut next = Some(PageNo(0));
         while let Some(from) = next {
             let (mut writes, mut pages) = (Vec::new(), 0);
             let mut at = from;
+            next = None;
             while pages < u64::from(self.options.slice_pages) {
                 let Some(run) = journal.next_run(at, most).await? else { break };
                 let range = run.range();
                 at = range.end();
+                next = Some(at);
                 // Zeros cost nothing.
                 pages += if matches!(run, Run::Zeros(_)) { 1 } else { range.pages };
-                writes.push(match run {
-                    Run::Contents { first, pages } => HomeWrite::Contents(first, Rc::from(pages)),
-                    Run::Zeros(range) => HomeWrite::Zeros(range),
-                });
+                match again {
+                    true => self.put_what_is_dirty(run, &mut writes),
+                    false => writes.push(HomeWrite::of(run)),
+                }
             }
             if self.destager.resting.get() {
                 return Ok(());
             }
-            next = (!writes.is_empty()).then_some(at);
             self.write_slice(writes).await?;
         }
         journal.forget();

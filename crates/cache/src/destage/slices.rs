@@ -9,6 +9,7 @@ use tantalum_runtime::Runtime;
 use tantalum_runtime::sync::Semaphore;
 
 use crate::fault_points::Fault;
+use crate::journal::Run;
 use crate::tiered::Tiered;
 
 /// One operation of the home.
@@ -20,6 +21,14 @@ pub(super) enum HomeWrite<P> {
 }
 
 impl<P> HomeWrite<P> {
+    /// All of a run of the journal.
+    pub(super) fn of(run: Run<P>) -> Self {
+        match run {
+            Run::Contents { first, pages } => HomeWrite::Contents(first, Rc::from(pages)),
+            Run::Zeros(range) => HomeWrite::Zeros(range),
+        }
+    }
+
     fn range(&self) -> PageRange {
         match self {
             HomeWrite::Contents(first, pages) => PageRange::new(*first, pages.len() as u64),

@@ -1,0 +1,70 @@
+//! A journal that was not used for a while.
+#[path = "support/mod.rs"]
+#[allow(dead_code, reason = "other tests use more of it")]
+mod support;
+
+use support::media::Media;
+use tantalum_base::fault_points::assert_noticed;
+use tantalum_base::{PAGE_BYTES, PageBuf, PageDevice, PageNo, PageRange};
+use tantalum_cache::Destage;
+use tantalum_cache::fault_points::Fault;
+use tantalum_runtime::virtual_time::Schedule;
+use tantalum_runtime::{LifeCycle, Runtime, Virtual};
+
+const PAGES: u64 = 240;
+
+/// Opens the cache with the `destage` that is configured, writes `fill` to pages from `first` on, trims the last ones, and has all of
+/// it brought home.
+fn use_it(media: &mut Media, destage: Destage, first: u64, fill: u8) {
+    media.destage = destage;
+    let runtime = Virtual::new(Schedule::Fifo);
+    let on = media.power_on(&runtime);
+    let opened = media.open(&runtime, on, |_| ());
+    let clock = runtime.clone();
+    let done = runtime.run(async move {
+        let device = opened.await?;
+        // What the journal holds goes home first.
+        clock.sleep(1_000_000_000).await;
+        for page in first..first + 40 {
+            device.write(PageNo(page), &[PageBuf::copy_from(&[fill; PAGE_BYTES])], None).await?;
+        }
+        device.trim(PageRange::new(PageNo(first + 40), 20)).await?;
+        device.write_home().await?;
+        device.close().await
+    });
+    done.unwrap().unwrap();
+    media.power_off(&runtime);
+}
+
+/// What a page of home begins with that is not as it was written last.
+fn wrong_page(media: &Media, wanted: impl Fn(u64) -> u8) -> Option<String> {
+    let image = media.home.image();
+    let found = |page: u64| image[page as usize * PAGE_BYTES];
+    let wrong = (0..PAGES).find(|page| found(*page) != wanted(*page));
+    wrong.map(|page| format!("page {page} is {}, not {}", found(page), wanted(page)))
+}
+
+/// Ordered, then dense for a while, with the journal put aside, and ordered again.
+fn there_and_back() -> Option<String> {
+    let mut media = Media::new(1, PAGES, Destage::Ordered);
+    media.format(&Virtual::new(Schedule::Fifo));
+    use_it(&mut media, Destage::Ordered, 0, 1);
+    use_it(&mut media, Destage::Dense, 20, 2);
+    use_it(&mut media, Destage::Ordered, 120, 3);
+    wrong_page(&media, |page| match page {
+        0..20 => 1,
+        20..60 => 2,
+        120..160 => 3,
+        _ => 0,
+    })
+}
+
+#[test]
+fn an_old_epoch_does_not_replace_what_went_home_without_a_journal() {
+    assert_eq!(there_and_back(), None);
+}
+
+#[test]
+fn an_epoch_that_replaces_what_is_clean_is_noticed() {
+    assert_noticed(Fault::CleanPagesReplaced, there_and_back);
+}
