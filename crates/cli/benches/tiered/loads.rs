@@ -45,11 +45,14 @@ pub fn sustained() {
     const HOME_MIB: u64 = 1024;
     let seconds = setting("SECONDS_EACH", 60);
     let tell = |what: &str, server: &Server, warm_seconds: u32| {
-        let (runtime, ramp) =
-            (format!("--runtime={seconds}"), format!("--ramp_time={warm_seconds}"));
         let skew = "--random_distribution=zoned:80/20:20/80";
-        let options = ["--time_based", &runtime, &ramp, skew, "--norandommap", "--randrepeat=0"];
-        let job = writes(server, HOME_MIB, &options);
+        let written = |seconds: u32| {
+            let runtime = format!("--runtime={seconds}");
+            let options = ["--time_based", &runtime, skew, "--norandommap", "--randrepeat=0"];
+            writes(server, HOME_MIB, &options)
+        };
+        written(warm_seconds);
+        let job = written(seconds);
         let rate = job.per_second("write");
         let latencies = PERCENTILES.map(|(name, percentile)| {
             format!("{name} {:.1} ms", job.latency_us("write", percentile) / 1e3)
