@@ -83,8 +83,13 @@ fn transactions_a_second(binaries: &Path, folder: &Path, device: &str) -> f64 {
     let mut server = vec!["-u", "postgres", "--", &server_program, "-D", &data, "-k", &sockets];
     settings.iter().for_each(|setting| server.extend(["-c", setting]));
     let server = Process::start("runuser", &server);
-    let socket = files.0.join(".s.PGSQL.5432");
-    until("PostgreSQL", || socket.exists());
+    let ready = program("pg_isready");
+    let is_ready = || {
+        let mut asked = std::process::Command::new(&ready);
+        let quiet = asked.args(["-q", "-h", &sockets]).status();
+        quiet.is_ok_and(|status| status.success())
+    };
+    until("PostgreSQL", is_ready);
     let (scale, seconds) = (SCALE.to_string(), setting("SECONDS_EACH", 60).to_string());
     let pgbench = program("pgbench");
     as_postgres(&[&pgbench, "-h", &sockets, "-i", "-q", "-s", &scale, "postgres"]);
