@@ -56,7 +56,14 @@ impl FileSystem {
 
 impl Drop for FileSystem {
     fn drop(&mut self) {
-        let _ = std::process::Command::new("umount").arg(&self.0).status();
+        // It may be busy for a moment with what has just ended.
+        for _ in 0..50 {
+            let asked = std::process::Command::new("umount").arg(&self.0).status();
+            if asked.is_ok_and(|status| status.success()) {
+                return;
+            }
+            std::thread::park_timeout(std::time::Duration::from_millis(100));
+        }
     }
 }
 
