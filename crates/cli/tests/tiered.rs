@@ -178,3 +178,32 @@ fn what_makes_no_sense_is_refused_and_leaves_nothing() {
     assert!(refused(&["detach", text(&volume)]).contains("VOLUME.toml"));
     assert!(refused(&["attach", text(&volume)]).contains("--home"));
 }
+
+/// Writes over the home of `place`, as another program does that has it now; `rescue` must leave that alone.
+fn assert_rescue_leaves_home_alone(place: &Place, volume: &Path) {
+    let image = vec![0xab; 200 << 20];
+    std::fs::write(place.at("home"), &image).unwrap();
+    good(&["rescue", text(volume)]);
+    assert!(std::fs::read(place.at("home")).unwrap() == image, "an old epoch went home again");
+}
+
+#[test]
+fn a_home_that_is_used_by_others_gets_nothing_from_an_old_journal() {
+    for detach_first in [true, false] {
+        let place = Place::new();
+        let (volume, flash) = (place.at("VOLUME.toml"), place.at("flash"));
+        place.create();
+        let config = std::fs::read_to_string(&volume).unwrap();
+        let through = config.replace("# mode = \"write-back\"", "mode = \"write-through\"");
+        std::fs::write(&volume, through).unwrap();
+        fill(&open_client(&volume).unwrap(), 100, 1);
+        if detach_first {
+            good(&["detach", text(&volume)]);
+        }
+        std::fs::remove_file(&flash).unwrap();
+        if !detach_first {
+            assert!(good(&["rescue", text(&volume)]).contains("at epoch "));
+        }
+        assert_rescue_leaves_home_alone(&place, &volume);
+    }
+}

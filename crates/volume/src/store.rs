@@ -1,5 +1,5 @@
 //! What a volume's configuration says its bytes live on.
-use tantalum_base::{Error, ErrorKind, PAGE_BYTES, Result};
+use tantalum_base::{Error, ErrorKind, PAGE_BYTES, Result, ResultExt};
 use tantalum_media::block_store::{EitherStore, FileStore, FileStoreOptions, MemoryStore, Salvage};
 use tantalum_runtime::Live;
 
@@ -7,7 +7,7 @@ use crate::config::{Kind, MediaType, VolumeConfig};
 use crate::flash::{create_flash, erase_superblock, plan, write_copies};
 use crate::home_config::HomeConfig;
 use crate::open_options::OpenOptions;
-use crate::tiered::{TieredStores, format_tiered, has_journal};
+use crate::tiered::{TieredStores, format_tiered, give_up_journal, has_journal};
 use std::path::Path;
 
 /// A file or a block device, or memory.
@@ -104,6 +104,11 @@ pub async fn open_rescue_stores(
 /// As [`open_store`].
 pub async fn forget_volume(live: &Live, config: &VolumeConfig) -> Result<()> {
     let store = open_store(live, config, OpenOptions::default()).await?;
+    if has_journal(config) {
+        // First: until the flash is given up, the volume can be opened and detached again.
+        let (journal, _home) = open_rescue_stores(live, config).await?;
+        give_up_journal(journal).await.context(|| "the journal beside the home")?;
+    }
     erase_superblock(&store).await
 }
 

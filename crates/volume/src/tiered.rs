@@ -190,7 +190,18 @@ pub async fn rescue<S: BlockStore>(journal: S, home: S) -> Result<RescueReport> 
         Some(_) => apply(&journal, &home, 8).await?.pages,
         None => 0,
     };
+    journal.give_up().await?;
     Ok(RescueReport { epoch: journal.last_committed(), pages })
+}
+
+/// Makes sure that what `journal` holds never goes home again: home has it, and is an image of its own from now on.
+///
+/// # Errors
+/// Those of opening it; the store's.
+pub(crate) async fn give_up_journal<S: BlockStore>(journal: S) -> Result<()> {
+    let pair = Journal::<S, PageBuf>::pair_of(&journal).await?;
+    let (journal, _) = Journal::<S, PageBuf>::open(journal, pair, 0).await?;
+    journal.give_up().await
 }
 
 /// Whether a volume that is destaged so has a journal.

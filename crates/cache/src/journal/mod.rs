@@ -340,6 +340,16 @@ impl<S: BlockStore, P: Payload> Journal<S, P> {
         }
     }
 
+    /// Gives the committed epoch up, which has been applied and synced: home is about to be used without this
+    /// journal, and what it holds must never go there again.
+    ///
+    /// # Errors
+    /// The store's.
+    pub async fn give_up(&self) -> Result<()> {
+        self.forget();
+        self.give_up_committed().await
+    }
+
     /// Makes the store say that nothing is committed, before something is written over.
     async fn give_up_committed(&self) -> Result<()> {
         let _turn = self.heads.turn.acquire(1).await;
