@@ -2,12 +2,10 @@
 use crate::exposition::exposition;
 use crate::request::{Asked, HEAD_BYTES_MAX, parse, response_head};
 use std::cell::Cell;
-use std::future::{Future, poll_fn};
-use std::pin::pin;
-use std::task::Poll;
+use std::future::Future;
 use tantalum_base::{Error, ErrorKind, Result};
 use tantalum_runtime::metrics::Readings;
-use tantalum_runtime::{ByteStream, Runtime};
+use tantalum_runtime::{ByteStream, First, Runtime, first};
 
 /// Pieces in which a request may come: each wakes the thread that serves the device.
 const PIECES_MAX: u32 = 64;
@@ -155,16 +153,11 @@ pub(crate) async fn within<R: Runtime, T>(
     limit_ns: u64,
     work: impl Future<Output = Result<T>>,
 ) -> Result<T> {
-    let mut work = pin!(work);
-    let mut late = pin!(runtime.sleep(limit_ns));
-    poll_fn(|context| match work.as_mut().poll(context) {
-        Poll::Ready(done) => Poll::Ready(done),
-        Poll::Pending => late.as_mut().poll(context).map(|()| {
-            Err(Error::new(
-                ErrorKind::Closed,
-                format!("no answer in {} s", limit_ns / 1_000_000_000),
-            ))
-        }),
-    })
-    .await
+    match first(work, runtime.sleep(limit_ns)).await {
+        First::One(done) => done,
+        First::Other(()) => {
+            let context = format!("no answer in {} s", limit_ns / 1_000_000_000);
+            Err(Error::new(ErrorKind::Closed, context))
+        }
+    }
 }

@@ -1,16 +1,13 @@
 //! Listens for those who want to know the metrics.
 use crate::connection::{self, Link, Pace};
 use std::cell::{Cell, RefCell};
-use std::future::{Future, poll_fn};
-use std::pin::pin;
 use std::rc::Rc;
-use std::task::Poll;
 use tantalum_base::{Error, ErrorKind, Result};
 use tantalum_runtime::live::Live;
 use tantalum_runtime::live::net::{Address, Listener};
 use tantalum_runtime::metrics::Readings;
 use tantalum_runtime::sync::WaitQueue;
-use tantalum_runtime::{Accept, JoinHandle, Runtime};
+use tantalum_runtime::{Accept, JoinHandle, Runtime, first};
 
 /// Pause after each connection: whoever opens thousands keeps nobody else from the thread.
 const ACCEPT_PAUSE_NS: u64 = 5_000_000;
@@ -114,8 +111,8 @@ impl<S: tantalum_runtime::ByteStream> Shared<S> {
         A: Accept<Stream = S>,
         T: Fn(&mut Readings) + 'static,
     {
-        let mut stopped = pin!(self.changed.until(|| self.stopping.get().then_some(())));
-        let mut accepting = pin!(async {
+        let stopped = self.changed.until(|| self.stopping.get().then_some(()));
+        let accepting = async {
             loop {
                 let pause_ns = match listener.accept().await {
                     Ok(stream) => {
@@ -127,12 +124,8 @@ impl<S: tantalum_runtime::ByteStream> Shared<S> {
                 };
                 runtime.sleep(pause_ns).await;
             }
-        });
-        poll_fn(|context| match stopped.as_mut().poll(context) {
-            Poll::Ready(()) => Poll::Ready(()),
-            Poll::Pending => accepting.as_mut().poll(context),
-        })
-        .await;
+        };
+        first(stopped, accepting).await;
     }
 
     /// Begins to serve a connection, unless there are too many.

@@ -5,14 +5,11 @@ use crate::session::{self, Budget, Link, UNFINISHED};
 use crate::signal::Signal;
 use crate::statistics::Statistics;
 use std::cell::RefCell;
-use std::future::{Future, poll_fn};
-use std::pin::pin;
+use std::future::Future;
 use std::rc::Rc;
-use std::task::Poll;
 use tantalum_base::{ErrorKind, PageBuf, PageDevice, Result};
-use tantalum_runtime::Runtime;
 use tantalum_runtime::metrics::Histogram;
-use tantalum_runtime::{Accept, ByteStream};
+use tantalum_runtime::{Accept, ByteStream, First, Runtime, first};
 
 /// Pause after a failure to accept that may be temporary, such as too many open files.
 const ACCEPT_PAUSE_NS: u64 = 100_000_000;
@@ -62,14 +59,9 @@ impl<D: PageDevice<Page = PageBuf>> Server<D> {
         stop: impl Future<Output = ()>,
     ) -> Result<()> {
         let open = Rc::new(Open::default());
-        let result = {
-            let mut stop = pin!(stop);
-            let mut accepting = pin!(self.accept_all(runtime, &listener, &open));
-            poll_fn(|context| match stop.as_mut().poll(context) {
-                Poll::Ready(()) => Poll::Ready(Ok(())),
-                Poll::Pending => accepting.as_mut().poll(context),
-            })
-            .await
+        let result = match first(stop, self.accept_all(runtime, &listener, &open)).await {
+            First::One(()) => Ok(()),
+            First::Other(closed) => closed,
         };
         drop(listener);
         open.each(|link| link.stop());
@@ -189,12 +181,6 @@ impl<S: ByteStream> Open<S> {
     }
 
     async fn emptied_within<R: Runtime>(&self, runtime: &R, grace_ns: u64) -> bool {
-        let mut emptied = pin!(self.emptied());
-        let mut late = pin!(runtime.sleep(grace_ns));
-        poll_fn(|context| match emptied.as_mut().poll(context) {
-            Poll::Ready(()) => Poll::Ready(true),
-            Poll::Pending => late.as_mut().poll(context).map(|()| false),
-        })
-        .await
+        first(self.emptied(), runtime.sleep(grace_ns)).await == First::One(())
     }
 }

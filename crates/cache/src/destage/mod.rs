@@ -13,13 +13,10 @@ mod recount;
 mod slices;
 
 use std::cell::{Cell, RefCell};
-use std::future::{Future, poll_fn};
-use std::pin::pin;
-use std::task::Poll;
 use tantalum_base::{Error, ErrorKind, PageDevice, Result};
 use tantalum_media::{BlockStore, ZoneMedia};
-use tantalum_runtime::Runtime;
 use tantalum_runtime::sync::WaitQueue;
+use tantalum_runtime::{Runtime, first};
 
 use crate::journal::Closed;
 use crate::options::Destage;
@@ -195,7 +192,7 @@ where
                     let doublings = failures.min(DOUBLINGS_MAX);
                     let wait = self.runtime.sleep(self.options.retry_after_ns << doublings);
                     let resting = || self.destager.resting.get().then_some(());
-                    either(wait, self.destager.work.until(resting)).await;
+                    first(wait, self.destager.work.until(resting)).await;
                 }
             }
             self.destager.progress.wake_all();
@@ -241,7 +238,7 @@ where
             (rests() || wanted || full || committed || self.destager.urgent.get()).then_some(())
         };
         let later = self.runtime.sleep(self.options.destage_after_ns);
-        either(later, self.destager.work.until(is_urgent)).await;
+        first(later, self.destager.work.until(is_urgent)).await;
         self.destager.urgent.set(false);
     }
 
@@ -299,14 +296,4 @@ where
             }
         }
     }
-}
-
-/// Completes with the first of two futures that does.
-async fn either(one: impl Future<Output = ()>, other: impl Future<Output = ()>) {
-    let (mut one, mut other) = (pin!(one), pin!(other));
-    poll_fn(|context| {
-        let done = one.as_mut().poll(context).is_ready() || other.as_mut().poll(context).is_ready();
-        if done { Poll::Ready(()) } else { Poll::Pending }
-    })
-    .await
 }

@@ -23,13 +23,9 @@ use crate::span::Span;
 use crate::statistics::timed;
 use inbox::Inbox;
 use link::{Job, PAGES_KEPT, Slot};
-use std::future::{Future, poll_fn};
-use std::pin::pin;
 use std::rc::Rc;
-use std::task::Poll;
 use tantalum_base::{Error, PAGE_BYTES, PageBuf, PageDevice};
-use tantalum_runtime::ByteStream;
-use tantalum_runtime::{JoinHandle, Runtime};
+use tantalum_runtime::{ByteStream, First, JoinHandle, Runtime, first};
 
 /// Why a client is cut off that does not finish negotiation.
 pub(crate) const UNFINISHED: &str = "did not finish negotiation";
@@ -123,13 +119,12 @@ where
     S: ByteStream,
 {
     let options = &export.options;
-    let mut negotiating = pin!(negotiation::negotiate(&link.stream, inbox, options, &export.info));
-    let mut late = pin!(runtime.sleep(options.negotiation_ms_max.saturating_mul(1_000_000)));
-    poll_fn(|context| match negotiating.as_mut().poll(context) {
-        Poll::Pending => late.as_mut().poll(context).map(|()| Err(End::Cut(UNFINISHED))),
-        ready => ready,
-    })
-    .await
+    let negotiating = negotiation::negotiate(&link.stream, inbox, options, &export.info);
+    let late = runtime.sleep(options.negotiation_ms_max.saturating_mul(1_000_000));
+    match first(negotiating, late).await {
+        First::One(negotiated) => negotiated,
+        First::Other(()) => Err(End::Cut(UNFINISHED)),
+    }
 }
 
 struct Reader<R, S, D> {

@@ -4,16 +4,14 @@
 //! and at the end `mode NAME`, or `error TEXT`. Whoever may write to the socket's file may ask.
 use std::cell::Cell;
 use std::ffi::OsString;
-use std::future::{Future, poll_fn};
 use std::path::{Path, PathBuf};
 use std::pin::pin;
 use std::rc::Rc;
-use std::task::Poll;
 use tantalum_base::{Error, ErrorKind, Result};
 use tantalum_cache::Mode;
 use tantalum_runtime::live::net::{Address, Listener, Stream};
 use tantalum_runtime::sync::WaitQueue;
-use tantalum_runtime::{JoinHandle, Live, Runtime};
+use tantalum_runtime::{First, JoinHandle, Live, Runtime, first};
 use tantalum_volume::{TieredDevice, TieredVolume, VolumeStore};
 
 /// Longest request.
@@ -172,19 +170,4 @@ async fn send(stream: &Stream, text: &str) -> Result<()> {
         left = &left[stream.send(left).await?..];
     }
     Ok(())
-}
-
-enum First<A, B> {
-    One(A),
-    Other(B),
-}
-
-/// What the first of two futures gives that completes; the other one is dropped.
-async fn first<A, B>(one: impl Future<Output = A>, other: impl Future<Output = B>) -> First<A, B> {
-    let (mut one, mut other) = (pin!(one), pin!(other));
-    poll_fn(|context| match one.as_mut().poll(context) {
-        Poll::Ready(one) => Poll::Ready(First::One(one)),
-        Poll::Pending => other.as_mut().poll(context).map(First::Other),
-    })
-    .await
 }

@@ -6,16 +6,15 @@ mod view;
 use crate::Verdict;
 use anyhow::bail;
 use screen::Screen;
-use std::future::{Future, poll_fn};
+use std::future::Future;
 use std::io::{IsTerminal, Write};
 use std::pin::{Pin, pin};
-use std::task::Poll;
 use tantalum_metrics::{Scrape, fetch};
 use tantalum_report::{OutputFormat, Table};
 use tantalum_runtime::live::LiveOptions;
 use tantalum_runtime::live::net::{Address, Stream};
 use tantalum_runtime::live::signal::terminated;
-use tantalum_runtime::{Live, Runtime};
+use tantalum_runtime::{First, Live, Runtime, first};
 
 /// How often the size of the terminal is looked at.
 const RESIZE_NS: u64 = 200_000_000;
@@ -172,13 +171,11 @@ fn print(text: &str) -> std::io::Result<()> {
 
 /// The outcome of `work`; `None` where `stop` comes first.
 async fn unless<T>(
-    mut stop: Pin<&mut impl Future<Output = ()>>,
+    stop: Pin<&mut impl Future<Output = ()>>,
     work: impl Future<Output = T>,
 ) -> Option<T> {
-    let mut work = pin!(work);
-    poll_fn(|context| match stop.as_mut().poll(context) {
-        Poll::Ready(()) => Poll::Ready(None),
-        Poll::Pending => work.as_mut().poll(context).map(Some),
-    })
-    .await
+    match first(stop, work).await {
+        First::One(()) => None,
+        First::Other(done) => Some(done),
+    }
 }
