@@ -115,18 +115,7 @@ impl DirtyPages {
     pub fn take(&mut self, ranges: &[PageRange]) {
         self.give_up();
         for range in ranges {
-            let mut next = range.first;
-            while let Some(run) = self.fresh.next_run(next, range.end().0 - next.0) {
-                if run.first >= range.end() {
-                    break;
-                }
-                let run = PageRange::new(run.first, run.pages.min(range.end().0 - run.first.0));
-                self.round.insert_range(run);
-                next = run.end();
-                if next >= range.end() {
-                    break;
-                }
-            }
+            self.fresh.runs_in(*range).for_each(|run| _ = self.round.insert_range(run));
             self.fresh.remove_range(*range);
         }
     }

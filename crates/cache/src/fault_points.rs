@@ -19,6 +19,10 @@ tantalum_base::fault_points! {
     PagesNotPreserved,
     /// An epoch that is found in the journal replaces what home has of pages that are clean.
     CleanPagesReplaced,
+    /// What was changed while an epoch was written down counts as part of it after a crash.
+    LaterChangesClean,
+    /// Pages of an epoch that could not be read count as part of it after a crash.
+    UnreadPagesClean,
     /// More ranges may be trimmed than the journal has room for.
     TrimsUnlimited,
     /// Changes are acknowledged before home has them, in a mode that promises otherwise.

@@ -4,6 +4,7 @@
 //! tiered       Tiered: the device, put together from a flash device, a home, and a journal beside it
 //!   reads        from flash or home; what was read from home comes in
 //!   writes       to flash, when there is room for more dirty pages, and when home has what it needs of a page
+//!   opening      what is dirty when it is opened
 //!   options, statistics
 //! destage/     pages go home in the background: in epochs, or the fullest tracks first
 //!   pace         how fast hosts may write meanwhile
@@ -26,6 +27,7 @@ pub mod image;
 pub mod journal;
 mod load;
 mod mode;
+mod opening;
 mod options;
 mod pace;
 pub mod page_set;

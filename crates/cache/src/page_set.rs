@@ -122,6 +122,18 @@ impl PageSet {
         Some(PageRange::new(first, pages_max.min(end - first.0)))
     }
 
+    /// The runs of consecutive members in `range`.
+    pub fn runs_in(&self, range: PageRange) -> impl Iterator<Item = PageRange> {
+        let mut next = range.first;
+        std::iter::from_fn(move || {
+            let left = range.end().0.checked_sub(next.0).filter(|left| *left > 0)?;
+            let run = self.next_run(next, left).filter(|run| run.first < range.end())?;
+            let pages = run.pages.min(range.end().0 - run.first.0);
+            next = PageNo(run.first.0 + pages);
+            Some(PageRange::new(run.first, pages))
+        })
+    }
+
     /// Adds all members of `other`.
     pub fn extend(&mut self, other: &PageSet) {
         for (chunk, theirs) in &other.chunks {
@@ -410,6 +422,10 @@ mod tests {
             range(first, length.unwrap_or(most))
         });
         assert_eq!(set.next_run(asked.first, most), run);
+        let runs: Vec<PageRange> = set.runs_in(asked).collect();
+        let pages = runs.iter().flat_map(|run| run.iter()).map(|page| page.0);
+        assert!(pages.eq(model.range(asked.first.0..asked.end().0).copied()), "{runs:?}");
+        assert!(runs.windows(2).all(|two| two[0].end() < two[1].first), "{runs:?}");
     }
 
     proptest! {

@@ -18,6 +18,7 @@ use crate::home_reads::HomeReads;
 use crate::journal::{Closed, Journal};
 use crate::load::Load;
 use crate::mode::Mode;
+use crate::opening::{Found, find_dirty};
 use crate::options::{Destage, TieredOptions};
 use crate::pace::Pace;
 use crate::page_set::PageSet;
@@ -118,22 +119,8 @@ where
         let ranges = journal.as_ref().map(|journal| journal.zero_ranges_max(needed));
         let trims_max =
             ranges.map_or(u64::MAX, |ranges| (ranges.saturating_sub(needed) / 2).max(1));
-        let mut dirty = DirtyPages::default();
-        let mut next = PageNo(0);
-        let (mut trims, mut trimmed_end) = (0, None);
-        while let Some(page) = drive.ftl().next_dirty(next) {
-            dirty.changed(page);
-            next = PageNo(page.0 + 1);
-            if drive.is_trimmed(page) {
-                trims += u64::from(trimmed_end != Some(page));
-                trimmed_end = Some(next);
-            }
-        }
-        let mut next = PageNo(0);
-        while let Some(page) = drive.ftl().next_lost(next) {
-            dirty.unreadable.insert(page);
-            next = PageNo(page.0 + 1);
-        }
+        let committed = committed.flatten();
+        let Found { dirty, trims } = find_dirty(&drive, journal.as_ref());
         let counts =
             TieredStatistics { unreadable_pages: dirty.unreadable.len(), ..Default::default() };
         Ok(Rc::new(Tiered {
@@ -142,7 +129,7 @@ where
             unix_ms,
             limits,
             reads: HomeReads::new(options.admission_queue_pages),
-            destager: Destager::new(committed.flatten(), last),
+            destager: Destager::new(committed, last),
             pace: Pace::new(&options),
             mode: Cell::new(options.mode),
             options,

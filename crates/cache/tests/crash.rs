@@ -49,6 +49,11 @@ fn what_home_should_have_is_not_acknowledged_before() {
 }
 
 #[test]
+fn what_changes_while_an_epoch_is_written_down_is_dirty_after_a_kill() {
+    assert_noticed(Fault::LaterChangesClean, by_chance(Destage::Ordered));
+}
+
+#[test]
 fn what_an_epoch_needs_is_preserved() {
     assert_noticed(Fault::PagesNotPreserved, by_chance(Destage::Ordered));
 }

@@ -5,7 +5,7 @@ mod contents;
 use contents::content;
 use std::rc::Rc;
 use tantalum_base::{
-    Error, ErrorKind, PAGE_BYTES, PageBuf, PageDevice, PageNo, PageRange, Result, Rng,
+    Error, ErrorKind, PAGE_BYTES, PageBuf, PageDevice, PageNo, PageRange, Result, Rng, Version,
 };
 use tantalum_cache::journal::{Applied, Closed, Pair, Run, apply};
 use tantalum_cache::{Image, Journal};
@@ -30,7 +30,7 @@ fn pages(numbers: impl IntoIterator<Item = u64>) -> Vec<(PageNo, PageBuf)> {
 }
 
 fn closed(epoch: u64) -> Closed {
-    Closed { epoch, unix_ms: 7 * epoch }
+    Closed { epoch, unix_ms: 7 * epoch, complete_to: Version(3 * epoch) }
 }
 
 /// Writes one epoch of these pages.

@@ -3,7 +3,7 @@
 use proptest::prelude::*;
 use std::collections::BTreeMap;
 use std::rc::Rc;
-use tantalum_base::{Error, PageNo, PageRange, Stamp};
+use tantalum_base::{Error, PageNo, PageRange, Stamp, Version};
 use tantalum_cache::Journal;
 use tantalum_cache::journal::{Closed, Pair, Run};
 use tantalum_media::block_store::MemoryStore;
@@ -112,7 +112,11 @@ async fn write(
     for append in appends {
         append.await?;
     }
-    journal.commit(Closed { epoch: number, unix_ms: number }).await
+    journal.commit(closed(number)).await
+}
+
+fn closed(number: u64) -> Closed {
+    Closed { epoch: number, unix_ms: number, complete_to: Version(number) }
 }
 
 proptest! {
@@ -135,9 +139,9 @@ proptest! {
                 write(&handle, &journal, number, epoch).await?;
                 assert_eq!(read(&journal, 0, pages_max).await?, expected(epoch, 0));
                 assert_eq!(read(&journal, from, pages_max).await?, expected(epoch, from));
-                let (again, closed) =
+                let (again, found) =
                     Journal::open(store.clone(), PAIR, memory_pages_max).await?;
-                assert_eq!(closed, Some(Closed { epoch: number, unix_ms: number }));
+                assert_eq!(found, Some(closed(number)));
                 assert_eq!(read(&again, 0, pages_max).await?, expected(epoch, 0));
                 if number % 2 == 1 {
                     journal = Rc::new(again);

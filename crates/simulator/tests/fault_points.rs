@@ -66,6 +66,7 @@ fn of_the_cache(fault: Cache) -> Test {
     const JOURNAL: &str = "crates/cache/tests/planted_faults.rs";
     const TIERED: &str = "crates/cache/tests/crash.rs";
     const OLD_JOURNAL: &str = "crates/cache/tests/old_journal.rs";
+    const FLASH_PAGES: &str = "crates/volume/tests/tiered/flash_pages.rs";
     const TRIMS: &str = "crates/cache/tests/trims.rs";
     match fault {
         Cache::NoSyncBeforeCommit => (JOURNAL, "an_epoch_is_durable_before_it_is_committed"),
@@ -75,6 +76,12 @@ fn of_the_cache(fault: Cache) -> Test {
         }
         Cache::IndexUnchecked => (JOURNAL, "an_index_is_compared_with_what_was_committed"),
         Cache::ContentsUnchecked => (JOURNAL, "contents_that_are_read_back_are_checked"),
+        Cache::LaterChangesClean => {
+            (TIERED, "what_changes_while_an_epoch_is_written_down_is_dirty_after_a_kill")
+        }
+        Cache::UnreadPagesClean => {
+            (FLASH_PAGES, "pages_that_an_epoch_could_not_read_never_count_as_clean")
+        }
         Cache::EpochNotSettled => (TIERED, "an_epoch_is_in_the_flash_before_home_knows_of_it"),
         Cache::PagesNotPreserved => (TIERED, "what_an_epoch_needs_is_preserved"),
         Cache::HomeNotFlushed => (TIERED, "pages_are_clean_when_home_has_them_for_good"),

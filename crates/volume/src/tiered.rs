@@ -118,15 +118,15 @@ pub async fn open_tiered<R: Runtime, S: BlockStore + Clone>(
         false => mend_copies(&flash, &copies, &superblock).await?,
     };
     let drive = Rc::new(Drive::new(ftl, config.ssd_options()?)?);
-    if !accept_loss {
-        compare(&drive, &*home).await?;
-    }
     let tiered_options = tiered_options(config, &drive)?;
     let ssd = *drive.options();
     let unix_ms = Box::new(unix_ms);
     let (runtime_of, options) = (runtime.clone(), tiered_options);
     let parts = TieredParts { runtime: runtime_of, drive, home, journal, unix_ms, options };
     let tiered = Tiered::new(parts)?;
+    if !accept_loss {
+        compare(tiered.drive(), &**tiered.home()).await?;
+    }
     let device = Transactional::over(tiered, ssd.transactions_max, ssd.transaction_pages_max);
     let volume = Rc::new(Buffered::new(Rc::new(device), config.buffer_policy()?));
     volume.start(runtime);

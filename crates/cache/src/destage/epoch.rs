@@ -5,7 +5,7 @@
 //! the flash lost, and have one half of what was written all or nothing. Who changes a page of
 //! the epoch that is not in the journal yet brings it there first (`Tiered::preserve`).
 use std::rc::Rc;
-use tantalum_base::{Error, ErrorKind, PageDevice, PageNo, PageRange, Payload, Result};
+use tantalum_base::{Error, ErrorKind, PageDevice, PageNo, PageRange, Payload, Result, Version};
 use tantalum_media::{BlockStore, ZoneMedia};
 use tantalum_runtime::Runtime;
 use tantalum_runtime::life_cycle::is_damage;
@@ -50,9 +50,10 @@ where
         }
         let trims = self.trims.get();
         let epoch = self.destager.round.get() + 1;
-        let closed = Closed { epoch, unix_ms: (self.unix_ms)() };
+        let unix_ms = (self.unix_ms)();
         self.destager.append_failure.replace(None);
         journal.begin(epoch);
+        let complete_to = self.drive.ftl().last_version();
         {
             let dirty = &mut *self.dirty.borrow_mut();
             dirty.take_all();
@@ -73,6 +74,7 @@ where
         if self.destager.resting.get() {
             return Ok(());
         }
+        let closed = Closed { epoch, unix_ms, complete_to: self.is_complete_to(complete_to) };
         journal.commit(closed).await?;
         self.destager.committed.replace(Some(closed));
         self.destager.is_safe(epoch);
@@ -81,6 +83,18 @@ where
         self.may_change.wake_all();
         drop(turn);
         Ok(())
+    }
+
+    /// Up to which version everything is in the epoch that ended when `last` was the last one. Pages that cannot be
+    /// read are not, and must never count as clean.
+    fn is_complete_to(&self, last: Version) -> Version {
+        if !self.dirty.borrow().unreadable.is_empty() && !Fault::UnreadPagesClean.is_planted() {
+            return Version::NEVER;
+        }
+        match Fault::LaterChangesClean.is_planted() {
+            true => self.drive.ftl().last_version(),
+            false => last,
+        }
     }
 
     async fn settle_and_fill(&self) -> Result<()> {
@@ -261,17 +275,8 @@ where
                 }
             }
             Run::Zeros(range) => {
-                let mut next = range.first;
-                while let Some(run) = dirty.fresh.next_run(next, range.end().0 - next.0)
-                    && run.first < range.end()
-                {
-                    let pages = run.pages.min(range.end().0 - run.first.0);
-                    writes.push(HomeWrite::Zeros(PageRange::new(run.first, pages)));
-                    next = PageNo(run.first.0 + pages);
-                    if next >= range.end() {
-                        break;
-                    }
-                }
+                let zeros = |range| writes.push(HomeWrite::Zeros(range));
+                dirty.fresh.runs_in(range).chain(dirty.round.runs_in(range)).for_each(zeros);
             }
         }
     }
@@ -281,8 +286,8 @@ where
         let Some(closed) = *self.destager.committed.borrow() else { return Ok(()) };
         let journal = self.journal()?;
         let most = self.home.limits().atomic_write_pages_max.max(1) as usize;
-        // This epoch was closed before the last opening, or it has failed before.
-        let again = self.dirty.borrow().round.is_empty();
+        // Pages of it may be home, and newer ones too.
+        let again = self.destager.reopened.get() || self.dirty.borrow().round.is_empty();
         let mut next = Some(PageNo(0));
         while let Some(from) = next {
             let (mut writes, mut pages) = (Vec::new(), 0);
@@ -309,6 +314,7 @@ where
         self.destager.committed.replace(None);
         self.destager.epoch.set(closed.epoch);
         self.destager.ended.set(closed.epoch);
+        self.destager.reopened.set(false);
         // What was taken in no run of the journal is at home already.
         self.dirty.borrow_mut().end_round();
         Ok(())

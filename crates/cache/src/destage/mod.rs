@@ -55,6 +55,8 @@ pub(crate) struct Destager {
     epoch: Cell<u64>,
     /// An epoch is committed that has to be written in place before anything else.
     committed: RefCell<Option<Closed>>,
+    /// It was committed before the last opening.
+    reopened: Cell<bool>,
     /// Clean pages that the journal has room for in the present epoch.
     fill_room: Cell<u64>,
     /// Appends to the journal that are under way.
@@ -85,6 +87,7 @@ impl Destager {
             rounds_failed: Cell::new(0),
             epoch: Cell::new(epoch),
             committed: RefCell::new(committed),
+            reopened: Cell::new(committed.is_some()),
             fill_room: Cell::new(0),
             appends: Cell::new(0),
             appended: WaitQueue::new("the journal"),

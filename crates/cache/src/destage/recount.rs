@@ -1,7 +1,7 @@
 //! After a kill: which pages that count as dirty are at home.
 //!
-//! That a page is clean is not in the log, so that a kill makes pages dirty again that went home since the last
-//! checkpoint. Together they may be more than the journal has room for, and no epoch could ever be
+//! That a page is clean is not in the log. Where no journal says it either (`crate::opening`), a kill makes pages dirty again
+//! that went home since the last checkpoint. Together they may be more than the journal has room for, and no epoch could ever be
 //! written down. What was really dirty had room. So home is asked what it has.
 use tantalum_base::{PageDevice, PageNo, PageRange, Payload, Result};
 use tantalum_media::{BlockStore, ZoneMedia};

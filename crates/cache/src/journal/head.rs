@@ -6,7 +6,7 @@
 //! |---|---|---|
 //! | 0 | 8 | magic `TantJrnl` |
 //! | 8 | 4 | format version |
-//! | 12 | 4 | 1 where an epoch is committed; 2 where it was given up since, and what comes from byte 64 on is zero; 0 where there was none, and what comes from byte 48 on is zero |
+//! | 12 | 4 | 1 where an epoch is committed; 2 where it was given up since, and bytes 64 to 79 are zero; 0 where there was none, and what comes from byte 48 on is zero |
 //! | 16 | 16 | identity of the volume |
 //! | 32 | 8 | pages of the home |
 //! | 40 | 8 | sequence number: counts the times that the head was written |
@@ -15,12 +15,13 @@
 //! | 64 | 4 | pages with contents |
 //! | 68 | 4 | checksum of the checksums of the index pages, each as its four bytes |
 //! | 72 | 8 | ranges of zeros |
-//! | 80 | 4012 | zero |
+//! | 80 | 8 | every change up to this version is in this epoch, or went home before; 0 where that is not known |
+//! | 88 | 4004 | zero |
 //! | 4092 | 4 | CRC-32C of the 4092 bytes before |
 use super::{Closed, Pair};
 use std::fmt;
 use tantalum_base::checksum::crc32c;
-use tantalum_base::{Error, ErrorKind, PAGE_BYTES, Result};
+use tantalum_base::{Error, ErrorKind, PAGE_BYTES, Result, Version};
 
 /// Where the copies are: far enough apart that a medium that loses one to its neighbour keeps the other.
 pub(super) const COPIES_AT: [u64; 2] = [0, 512 << 10];
@@ -68,13 +69,14 @@ impl Head {
         put(32, &self.pair.pages.to_le_bytes());
         put(40, &self.sequence.to_le_bytes());
         let (state, closed) = match self.state {
-            State::Empty => (EMPTY, Closed { epoch: 0, unix_ms: 0 }),
+            State::Empty => (EMPTY, Closed::default()),
             State::Committed(commit) => (COMMITTED, commit.closed),
             State::GivenUp(closed) => (GIVEN_UP, closed),
         };
         put(12, &state.to_le_bytes());
         put(48, &closed.epoch.to_le_bytes());
         put(56, &closed.unix_ms.to_le_bytes());
+        put(80, &closed.complete_to.0.to_le_bytes());
         if let State::Committed(commit) = &self.state {
             put(64, &commit.contents.to_le_bytes());
             put(68, &commit.index_checksum.to_le_bytes());
@@ -103,7 +105,8 @@ impl Head {
             return Err(Error::new(ErrorKind::Format, context));
         }
         let pair = Pair { volume_id: wide(page, 16), pages: long(page, 32) };
-        let closed = Closed { epoch: long(page, 48), unix_ms: long(page, 56) };
+        let (epoch, unix_ms) = (long(page, 48), long(page, 56));
+        let closed = Closed { epoch, unix_ms, complete_to: Version(long(page, 80)) };
         let state = match word(page, 12) {
             EMPTY => State::Empty,
             COMMITTED => State::Committed(Commit {
@@ -202,7 +205,7 @@ mod tests {
         pair: Pair { volume_id: 0x1234_5678_9abc_def0_1122_3344_5566_7788, pages: 1 << 40 },
         sequence: 7,
         state: State::Committed(Commit {
-            closed: Closed { epoch: 5, unix_ms: 1_700_000_000_000 },
+            closed: Closed { epoch: 5, unix_ms: 1_700_000_000_000, complete_to: Version(1 << 50) },
             contents: 300,
             zero_ranges: 1 << 33,
             index_checksum: 0xdead_beef,
@@ -227,7 +230,7 @@ mod tests {
 
     #[test]
     fn the_newer_of_two_intact_copies_counts() {
-        let given_up = State::GivenUp(Closed { epoch: 5, unix_ms: 6 });
+        let given_up = State::GivenUp(Closed { epoch: 5, unix_ms: 6, complete_to: Version(7) });
         let newer = Head { sequence: 8, state: given_up, ..HEAD };
         let found = decide([&page(HEAD), &page(newer)]).unwrap();
         assert_eq!((found.head, found.write_first), (newer, 0));

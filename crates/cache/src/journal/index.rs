@@ -95,6 +95,13 @@ impl Index {
         twice.map(|two| two[1].page).or(overlap.map(|two| two[1].first)).or_else(both)
     }
 
+    /// Whether `page` is in it.
+    pub(super) fn has(&self, page: PageNo) -> bool {
+        let zeros = self.zeros.partition_point(|range| range.end() <= page);
+        self.entries.binary_search_by_key(&page, |entry| entry.page).is_ok()
+            || self.zeros.get(zeros).is_some_and(|range| range.contains(page))
+    }
+
     /// The consecutive pages with contents, `pages_max` at the most, or the range of zeros, that come first
     /// at or after `from`.
     pub(super) fn next(&self, from: PageNo, pages_max: usize) -> Option<Next> {
@@ -269,7 +276,7 @@ mod tests {
         });
         let pages = pages.collect();
         let commit = Commit {
-            closed: Closed { epoch, unix_ms: 0 },
+            closed: Closed { epoch, ..Closed::default() },
             contents: index.entries.len() as u32,
             zero_ranges: index.zeros.len() as u64,
             index_checksum: checksum,

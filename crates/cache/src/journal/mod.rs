@@ -36,10 +36,12 @@ use index::{ENTRIES_PER_PAGE, Index, Reader, pages_for};
 use reading::{Committed, Window};
 use std::cell::{Cell, RefCell};
 use tantalum_base::checksum::crc32c_append;
-use tantalum_base::{Error, ErrorKind, PAGE_BYTES, PageNo, PageRange, Payload, Result, ResultExt};
+use tantalum_base::{
+    Error, ErrorKind, PAGE_BYTES, PageNo, PageRange, Payload, Result, ResultExt, Version,
+};
 use tantalum_media::BlockStore;
 use tantalum_runtime::sync::{Semaphore, WaitQueue};
-use writing::{Batch, Writing};
+use writing::{InFlight, Writing};
 
 const FIRST_CONTENT_BYTE: u64 = 1 << 20;
 
@@ -56,12 +58,15 @@ pub struct Pair {
 }
 
 /// An epoch, as it is committed.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Closed {
     /// Its number, from 1 on; later epochs have larger ones.
     pub epoch: u64,
     /// When its last change was acknowledged, in milliseconds since 1970.
     pub unix_ms: u64,
+    /// Every change up to this version is in it, or went home before: what the flash has of it is clean when this epoch
+    /// is home. [`Version::NEVER`] where that cannot be said.
+    pub complete_to: Version,
 }
 
 /// Consecutive pages of a committed epoch.
@@ -347,7 +352,12 @@ impl<S: BlockStore, P: Payload> Journal<S, P> {
     /// The store's.
     pub async fn give_up(&self) -> Result<()> {
         self.forget();
-        self.give_up_committed().await
+        // What home has may change from now on.
+        let unknown = |last| Closed { complete_to: Version::NEVER, ..last };
+        self.last.set(self.last.get().map(unknown));
+        let _turn = self.heads.turn.acquire(1).await;
+        self.heads.say_committed.set(false);
+        self.write_head(self.last.get().map_or(State::Empty, State::GivenUp)).await
     }
 
     /// Makes the store say that nothing is committed, before something is written over.
@@ -419,53 +429,6 @@ impl<S: BlockStore, P: Payload> Journal<S, P> {
             number += length as u64;
         }
         reader.finish()
-    }
-}
-
-/// A write of contents, which a commit waits for. Unless it is done the epoch has failed.
-struct InFlight<'a, S, P> {
-    journal: &'a Journal<S, P>,
-    batch: Option<Batch<P>>,
-    result: Result<()>,
-}
-
-impl<'a, S: BlockStore, P: Payload> InFlight<'a, S, P> {
-    fn new(journal: &'a Journal<S, P>, batch: Batch<P>) -> Self {
-        journal.writing(|writing| writing.in_flight += 1);
-        let given_up = Error::new(ErrorKind::Closed, "a write to the journal was given up");
-        InFlight { journal, batch: Some(batch), result: Err(given_up) }
-    }
-
-    async fn perform(mut self) -> Result<()> {
-        let Some(batch) = self.batch.take() else { return Ok(()) };
-        self.result = self.write(batch).await;
-        self.result.clone()
-    }
-
-    async fn write(&self, batch: Batch<P>) -> Result<()> {
-        let journal = self.journal;
-        journal.give_up_committed().await?;
-        let mut buf = journal.store.buffer(batch.pages.len() * PAGE_BYTES);
-        for (page, out) in batch.pages.iter().zip(buf.chunks_exact_mut(PAGE_BYTES)) {
-            page.write_to(out);
-        }
-        let written = journal.store.write(byte_of(u64::from(batch.first_slot)), buf, false).await;
-        journal.store.recycle(
-            written.context(|| format!("writing {} contents to the journal", batch.pages.len()))?,
-        );
-        Ok(())
-    }
-}
-
-impl<S, P> Drop for InFlight<'_, S, P> {
-    fn drop(&mut self) {
-        if let Phase::Writing(writing) = &mut *self.journal.phase.borrow_mut() {
-            writing.in_flight -= 1;
-            if let Err(error) = &self.result {
-                writing.failure.get_or_insert_with(|| error.clone());
-            }
-        }
-        self.journal.ended.wake_all();
     }
 }
 

@@ -57,6 +57,11 @@ impl<S: BlockStore, P: Payload> Journal<S, P> {
         Ok(first.map(|first| Run::Contents { first, pages }))
     }
 
+    /// Whether the committed epoch changes `page`; false where none is committed.
+    pub(crate) fn has(&self, page: PageNo) -> bool {
+        self.with_committed(|committed| committed.index.has(page)).unwrap_or(false)
+    }
+
     fn with_committed<T>(&self, ask: impl FnOnce(&Committed<P>) -> T) -> Option<T> {
         match &*self.phase.borrow() {
             Phase::Committed(committed) => Some(ask(committed)),

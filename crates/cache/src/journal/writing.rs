@@ -1,7 +1,8 @@
 //! An epoch that is being written.
 use super::index::{Entry, Index, pages_for};
-use super::{CONTENTS_PER_WRITE, Limits};
-use tantalum_base::{Error, ErrorKind, PageNo, PageRange, Payload, Result};
+use super::{CONTENTS_PER_WRITE, Journal, Limits, Phase, byte_of};
+use tantalum_base::{Error, ErrorKind, PAGE_BYTES, PageNo, PageRange, Payload, Result, ResultExt};
+use tantalum_media::BlockStore;
 
 pub(super) struct Writing<P> {
     pub(super) epoch: u64,
@@ -136,4 +137,51 @@ fn check_range(range: PageRange, limits: &Limits) -> Result<()> {
     }
     let context = format!("pages {range} reach past the end of the home ({pages} pages)");
     Err(Error::new(ErrorKind::OutOfRange, context))
+}
+
+/// A write of contents, which a commit waits for. Unless it is done the epoch has failed.
+pub(super) struct InFlight<'a, S, P> {
+    journal: &'a Journal<S, P>,
+    batch: Option<Batch<P>>,
+    result: Result<()>,
+}
+
+impl<'a, S: BlockStore, P: Payload> InFlight<'a, S, P> {
+    pub(super) fn new(journal: &'a Journal<S, P>, batch: Batch<P>) -> Self {
+        journal.writing(|writing| writing.in_flight += 1);
+        let given_up = Error::new(ErrorKind::Closed, "a write to the journal was given up");
+        InFlight { journal, batch: Some(batch), result: Err(given_up) }
+    }
+
+    pub(super) async fn perform(mut self) -> Result<()> {
+        let Some(batch) = self.batch.take() else { return Ok(()) };
+        self.result = self.write(batch).await;
+        self.result.clone()
+    }
+
+    async fn write(&self, batch: Batch<P>) -> Result<()> {
+        let journal = self.journal;
+        journal.give_up_committed().await?;
+        let mut buf = journal.store.buffer(batch.pages.len() * PAGE_BYTES);
+        for (page, out) in batch.pages.iter().zip(buf.chunks_exact_mut(PAGE_BYTES)) {
+            page.write_to(out);
+        }
+        let written = journal.store.write(byte_of(u64::from(batch.first_slot)), buf, false).await;
+        journal.store.recycle(
+            written.context(|| format!("writing {} contents to the journal", batch.pages.len()))?,
+        );
+        Ok(())
+    }
+}
+
+impl<S, P> Drop for InFlight<'_, S, P> {
+    fn drop(&mut self) {
+        if let Phase::Writing(writing) = &mut *self.journal.phase.borrow_mut() {
+            writing.in_flight -= 1;
+            if let Err(error) = &self.result {
+                writing.failure.get_or_insert_with(|| error.clone());
+            }
+        }
+        self.journal.ended.wake_all();
+    }
 }

@@ -130,7 +130,7 @@ async fn pass(
         journal.append_zeros(*range).await?;
     }
     progress.committing.set(number);
-    journal.commit(Closed { epoch: number, unix_ms: 1000 + number }).await?;
+    journal.commit(Closed { epoch: number, unix_ms: 1000 + number, ..Closed::default() }).await?;
     progress.committed.set(number);
     apply(journal, home, 4).await?;
     progress.applied.set(number);

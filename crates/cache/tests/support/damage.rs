@@ -26,7 +26,7 @@ fn written(store: &MemoryStore, epochs: [&Epoch; 2]) -> Vec<u8> {
             for range in epoch.zeros {
                 journal.append_zeros(range).await?;
             }
-            journal.commit(Closed { epoch: number, unix_ms: 0 }).await
+            journal.commit(Closed { epoch: number, ..Closed::default() }).await
         })
         .unwrap();
     }

@@ -44,6 +44,16 @@ impl<M: ZoneMedia> Ftl<M> {
         }
     }
 
+    /// The version of the last change that has its place in the log.
+    pub fn last_version(&self) -> Version {
+        self.parts.borrow().log.last_version()
+    }
+
+    /// The version of the newest change of `page` that is in force; [`Version::NEVER`] where there was none.
+    pub fn version_of(&self, page: PageNo) -> Version {
+        self.parts.borrow().map.get(page).version
+    }
+
     /// The first page from `page` on that is here and that home has too.
     pub fn next_clean(&self, page: PageNo) -> Option<PageNo> {
         let parts = self.parts.borrow();

@@ -2,7 +2,9 @@
 //! alone, and never old content.
 use super::failing::Fails;
 use super::rig::{Life, PAGES, Rig, page};
+use tantalum_base::fault_points::assert_noticed;
 use tantalum_base::{ErrorKind, PAGE_BYTES, PageBuf, PageDevice, PageNo, Payload, Result};
+use tantalum_cache::fault_points::Fault;
 use tantalum_media::block_store::MemoryStore;
 use tantalum_runtime::LifeCycle;
 use tantalum_runtime::life_cycle::is_damage;
@@ -11,7 +13,7 @@ const DESTAGES: [&str; 2] = ["ordered", "dense"];
 
 /// How the flash fails to give a page back.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Damage {
+pub enum Damage {
     /// Its content is another one.
     Decayed,
     /// The device says that it cannot read it.
@@ -21,7 +23,7 @@ enum Damage {
 const DAMAGES: [Damage; 2] = [Damage::Decayed, Damage::Unreadable];
 
 /// Damages every block of the flash that holds the page so.
-fn damage(flash: &MemoryStore, number: u64, count: u64, how: Damage) {
+pub fn damage(flash: &MemoryStore, number: u64, count: u64, how: Damage) {
     let places = Rig::places(flash, number, count);
     assert!(!places.is_empty(), "page {number} is in the flash");
     for byte in places {
@@ -183,6 +185,49 @@ fn a_dirty_page_that_was_lost_is_an_error_after_a_kill_too() {
             go_on(&life, &home, lost).await;
         });
     }
+}
+
+/// An epoch goes home without the pages that were lost, and says which versions home has. Theirs are older.
+fn lost_before_an_epoch() -> Option<String> {
+    for how in DAMAGES {
+        let rig = Rig::new("ordered");
+        rig.live(|life| async move {
+            for number in 0..100 {
+                life.write(number, 1).await.unwrap();
+            }
+            life.write_home().await.unwrap();
+            life.home.fail(Fails::Changes(ErrorKind::Io));
+            for number in 0..50 {
+                life.write(number, 2).await.unwrap();
+            }
+            // What the next opening reads of the log begins behind them.
+            life.volume.close().await.unwrap();
+        });
+        let (flash, home) = (rig.flash.clone(), rig.home.clone());
+        rig.live(move |life| async move {
+            for number in [7, 20] {
+                damage(&flash, number, 2, how);
+            }
+            life.write_home().await.unwrap();
+            assert_home_has(&home, (30..50).map(|number| (number, 2)));
+        });
+        let home = rig.home.clone();
+        rig.live(move |life| async move {
+            check_lost(&life, how).await;
+            go_on(&life, &home, how).await;
+        });
+    }
+    None
+}
+
+#[test]
+fn a_dirty_page_that_was_lost_before_an_epoch_is_an_error_after_a_kill() {
+    assert_eq!(lost_before_an_epoch(), None);
+}
+
+#[test]
+fn pages_that_an_epoch_could_not_read_never_count_as_clean() {
+    assert_noticed(Fault::UnreadPagesClean, lost_before_an_epoch);
 }
 
 /// Cleaning moves what is live: what it cannot read it must neither drop nor bring back from home.

@@ -1,20 +1,64 @@
-//! A kill makes pages dirty again that went home since the last checkpoint.
-use super::rig::{Rig, page};
-use tantalum_base::{PAGE_BYTES, PageDevice, PageNo};
+//! That a page is clean is in checkpoints: what went home since the last one is found out after a kill.
+use super::failing::Fails;
+use super::flash_pages::{Damage, damage};
+use super::rig::{Life, Rig, page};
+use tantalum_base::{ErrorKind, PAGE_BYTES, PageDevice, PageNo, PageRange};
 
-/// They may be more than may be dirty, and than the journal beside the home has room for.
+/// Writes 900 pages, 150 after 150, each part home before the next.
+async fn fill(life: &Life) {
+    for part in 0..6 {
+        for first in (part * 150..(part + 1) * 150).step_by(10) {
+            let run: Vec<_> = (first..first + 10).map(|number| page(number, 1)).collect();
+            life.volume.write(PageNo(first), &run, None).await.unwrap();
+        }
+        life.write_home().await.unwrap();
+    }
+}
+
+/// The journal says what home has: only the last epoch is written in place once more, as nothing says that it was.
+#[test]
+fn what_went_home_is_clean_after_a_kill() {
+    for is_written_down in [false, true] {
+        let rig = Rig::new("ordered");
+        rig.live(move |life| async move {
+            fill(&life).await;
+            life.volume.trim(PageRange::new(PageNo(700), 100)).await.unwrap();
+            life.write_home().await.unwrap();
+            life.home.fail(Fails::Changes(ErrorKind::Io));
+            for number in 1000..1005 {
+                life.write(number, 1).await.unwrap();
+            }
+            if is_written_down {
+                life.sleep_s(1).await;
+            }
+        });
+        rig.live(move |life| async move {
+            assert_eq!(life.statistics().dirty_pages, 5);
+            life.sleep_s(10).await;
+            let told = life.statistics();
+            assert_eq!((told.dirty_pages, told.dirty_or_trimmed_pages), (0, 0), "{told:?}");
+            assert_eq!(told.journal_pages_written, if is_written_down { 0 } else { 5 });
+            assert_eq!(told.home_pages_written, 5);
+            for number in 0..1005 {
+                let count =
+                    u64::from(!(700..800).contains(&number) && !(900..1000).contains(&number));
+                assert_eq!(life.read(number).await.unwrap(), page(number, count));
+            }
+        });
+    }
+}
+
+/// Where the journal cannot say it, because a page of an epoch was lost, or where there is none, more pages
+/// may count as dirty than may be, and than the journal has room for.
 #[test]
 fn more_pages_than_may_be_dirty_go_home_after_a_kill() {
     for destage in ["ordered", "dense"] {
         let rig = Rig::with_dirty_max(destage, "30%");
-        rig.live(|life| async move {
-            for part in 0..6 {
-                for first in (part * 150..(part + 1) * 150).step_by(10) {
-                    let run: Vec<_> = (first..first + 10).map(|number| page(number, 1)).collect();
-                    life.volume.write(PageNo(first), &run, None).await.unwrap();
-                }
-                life.write_home().await.unwrap();
-            }
+        let flash = rig.flash.clone();
+        rig.live(move |life| async move {
+            life.write(950, 1).await.unwrap();
+            damage(&flash, 950, 1, Damage::Decayed);
+            fill(&life).await;
         });
         rig.live(|life| async move {
             let limit = life.volume.device().device().options().dirty_hard_pages;
