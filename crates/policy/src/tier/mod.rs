@@ -16,6 +16,7 @@
 //! lazy              the same, with pages that are given up one by one and let go late
 //! none              every request goes home
 //! offline           what no tier can do without
+//! operations        what is done to the media, told to those who carry it out
 //! spec              "write_cache:place=sequential" -> Box<dyn MiddleTier>
 //! ```
 //!
@@ -28,6 +29,7 @@ mod lazy;
 mod native;
 mod none;
 mod offline;
+mod operations;
 mod random_write;
 mod sequential_write;
 mod spec;
@@ -40,6 +42,7 @@ pub use lazy::Lazy;
 pub use native::Native;
 pub use none::NoTier;
 pub use offline::{least_counts, least_time_ns};
+pub use operations::Operation;
 pub use random_write::{Order, RandomWrite, RandomWriteOptions};
 pub use sequential_write::{SequentialWrite, SequentialWriteOptions};
 pub use spec::TierSpec;
@@ -107,6 +110,15 @@ pub trait MiddleTier: Send {
 
     /// What was done so far.
     fn counts(&self) -> &TierCounts;
+
+    /// From now on keeps a list of what it does to its media. False where there is no such list: where pages of a
+    /// track leave together, and below a translation layer, no page has a slot of its own.
+    fn tell_operations(&mut self) -> bool {
+        false
+    }
+
+    /// Moves the list to `operations`, in the order in which they are to be done.
+    fn take_operations(&mut self, _operations: &mut Vec<Operation>) {}
 
     /// The blocks of flash, where the tier sees any.
     fn blocks(&self) -> Option<&FlashBlocks> {

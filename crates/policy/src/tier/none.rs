@@ -1,21 +1,27 @@
 //! No cache at all: what the others are measured against.
+use super::operations::{Operation, Told};
 use super::{Found, MiddleTier, TierCounts};
 use tantalum_base::PageNo;
 
 /// A middle tier that is not there. Each request goes home, with a seek of its own.
 #[derive(Debug, Default)]
-pub struct NoTier(TierCounts);
+pub struct NoTier {
+    counts: TierCounts,
+    told: Told,
+}
 
 impl MiddleTier for NoTier {
-    fn read(&mut self, _page: PageNo) -> Found {
-        self.0.reads += 1;
-        self.0.read_home();
+    fn read(&mut self, page: PageNo) -> Found {
+        self.counts.reads += 1;
+        self.counts.read_home();
+        self.told.tell(Operation::ReadHome { page });
         Found::Missed
     }
 
-    fn write(&mut self, _page: PageNo) {
-        self.0.writes += 1;
-        self.0.overwrite_home();
+    fn write(&mut self, page: PageNo) {
+        self.counts.writes += 1;
+        self.counts.overwrite_home();
+        self.told.tell(Operation::WriteHome { page });
     }
 
     fn flush(&mut self) {}
@@ -29,7 +35,16 @@ impl MiddleTier for NoTier {
     }
 
     fn counts(&self) -> &TierCounts {
-        &self.0
+        &self.counts
+    }
+
+    fn tell_operations(&mut self) -> bool {
+        self.told.start();
+        true
+    }
+
+    fn take_operations(&mut self, operations: &mut Vec<Operation>) {
+        self.told.take(operations);
     }
 
     #[cfg(test)]

@@ -6,6 +6,7 @@
 //!
 //! Where flushing is coalesced, the unit that leaves is a virtual track: all cached pages of one track of
 //! the disk go at once, for the price of one seek. Without, tracks of one page do the same page by page.
+use super::operations::{Operation, Told};
 use super::{Admission, Found, MiddleTier, TierCounts, Tracks};
 use crate::frame_lists::FrameLists;
 use crate::page_table::{NO_FRAME, PageTable};
@@ -48,6 +49,13 @@ pub struct RandomWrite<T> {
     dirty: Vec<u64>,
     used_slots: u32,
     counts: TierCounts,
+    told: Told,
+}
+
+/// The slot of a unit of one page. Frames are numbered from 1.
+#[inline]
+fn slot(frame: u32) -> u32 {
+    frame - 1
 }
 
 fn lists(order: Order, unit_pages: u32) -> u32 {
@@ -78,6 +86,7 @@ impl<T: PageTable> RandomWrite<T> {
             dirty: vec![0; frames_end],
             used_slots: 0,
             counts: TierCounts::default(),
+            told: Told::default(),
         }
     }
 
@@ -137,6 +146,7 @@ impl<T: PageTable> RandomWrite<T> {
         self.used_slots += 1;
         self.units.move_to_head(frame, self.list(frame));
         self.counts.flash_random_writes += 1;
+        self.told.tell(Operation::WriteFlash { slot: slot(frame), page });
     }
 
     /// Frees the slots of the unit whose turn it is.
@@ -149,9 +159,24 @@ impl<T: PageTable> RandomWrite<T> {
             }
         };
         assert_ne!(victim, NO_FRAME, "every slot is used, so there is a unit");
-        self.counts.write_home(self.dirty[victim as usize].count_ones().into());
+        self.destage(victim);
         self.used_slots -= self.cached[victim as usize].count_ones();
         self.units.remove(victim);
+    }
+
+    /// Writes home what is dirty of the unit in `frame`, which is none of a track that the disk has gone to.
+    fn destage(&mut self, frame: u32) {
+        let dirty = std::mem::take(&mut self.dirty[frame as usize]);
+        self.counts.write_home(dirty.count_ones().into());
+        self.tell_destage(frame, dirty);
+    }
+
+    /// Tells that `dirty` of the unit in `frame` goes home, where units have one page.
+    fn tell_destage(&mut self, frame: u32, dirty: u64) {
+        if dirty != 0 {
+            let page = self.units.key(frame).page();
+            self.told.tell(Operation::Destage { slot: slot(frame), page });
+        }
     }
 
     /// Writes home what is dirty of the track of `page`, to which the disk has gone anyway.
@@ -166,6 +191,7 @@ impl<T: PageTable> RandomWrite<T> {
                 let dirty = std::mem::take(&mut self.dirty[frame as usize]);
                 self.counts.flash_reads += u64::from(dirty.count_ones());
                 self.counts.disk_writes += u64::from(dirty.count_ones());
+                self.tell_destage(frame, dirty);
             }
             number += u64::from(self.unit_pages);
         }
@@ -192,6 +218,7 @@ impl<T: PageTable> MiddleTier for RandomWrite<T> {
         if let Some((frame, bit)) = self.find(page) {
             self.counts.read_hits += 1;
             self.counts.flash_reads += 1;
+            self.told.tell(Operation::ReadFlash { slot: slot(frame), page });
             if self.options.admission == Admission::Eviction {
                 return self.take(frame, bit);
             }
@@ -199,6 +226,7 @@ impl<T: PageTable> MiddleTier for RandomWrite<T> {
             return Found::Hit;
         }
         self.counts.read_home();
+        self.told.tell(Operation::ReadHome { page });
         if self.options.tracks.piggyback {
             self.write_track_home(page);
         }
@@ -213,10 +241,12 @@ impl<T: PageTable> MiddleTier for RandomWrite<T> {
         if let Some((frame, bit)) = self.find(page) {
             self.counts.write_hits += 1;
             self.counts.flash_random_writes += 1;
+            self.told.tell(Operation::WriteFlash { slot: slot(frame), page });
             self.dirty[frame as usize] |= bit;
             self.touch(frame);
         } else if self.options.admission == Admission::Read {
             self.counts.overwrite_home();
+            self.told.tell(Operation::WriteHome { page });
         } else {
             self.admit(page, true);
         }
@@ -229,10 +259,9 @@ impl<T: PageTable> MiddleTier for RandomWrite<T> {
     }
 
     fn flush(&mut self) {
-        for frame in (0..self.lists()).flat_map(|list| self.units.oldest_first(list)) {
-            let dirty = std::mem::take(&mut self.dirty[frame as usize]);
-            self.counts.write_home(dirty.count_ones().into());
-        }
+        let frames: Vec<u32> =
+            (0..self.lists()).flat_map(|list| self.units.oldest_first(list)).collect();
+        frames.into_iter().for_each(|frame| self.destage(frame));
     }
 
     fn contains(&self, page: PageNo) -> bool {
@@ -246,6 +275,18 @@ impl<T: PageTable> MiddleTier for RandomWrite<T> {
 
     fn counts(&self) -> &TierCounts {
         &self.counts
+    }
+
+    fn tell_operations(&mut self) -> bool {
+        let is_told = self.unit_pages == 1;
+        if is_told {
+            self.told.start();
+        }
+        is_told
+    }
+
+    fn take_operations(&mut self, operations: &mut Vec<Operation>) {
+        self.told.take(operations);
     }
 
     #[cfg(test)]

@@ -5,6 +5,7 @@
 //! Source: write cache, section 3.2. A newer version of a page makes the older one in another slot void. The
 //! next slot's page, where it is dirty, goes home first; where flushing is coalesced, with all that is
 //! dirty of its track. Those others stay, clean, until it is their turn.
+use super::operations::{Operation, Told};
 use super::{Admission, Found, MiddleTier, TierCounts, Tracks};
 use crate::page_table::{NO_FRAME, PageTable};
 use crate::policy::{Key, Request};
@@ -33,6 +34,7 @@ pub struct SequentialWrite<T> {
     /// The slot that is written next.
     next: u32,
     counts: TierCounts,
+    told: Told,
 }
 
 impl<T: PageTable> SequentialWrite<T> {
@@ -49,6 +51,7 @@ impl<T: PageTable> SequentialWrite<T> {
             slots: vec![None; options.slots as usize + 1],
             next: 1,
             counts: TierCounts::default(),
+            told: Told::default(),
         }
     }
 
@@ -84,6 +87,7 @@ impl<T: PageTable> SequentialWrite<T> {
         }
         self.slots[self.next as usize] = Some(Key::new(Request::new(page, dirty)));
         self.table.insert(page, self.next);
+        self.told.tell(Operation::WriteFlash { slot: self.next - 1, page });
         self.next = self.next % self.options.slots + 1;
         self.counts.flash_sequential_writes += 1;
         before.is_some()
@@ -102,6 +106,7 @@ impl<T: PageTable> SequentialWrite<T> {
             {
                 key.clean();
                 cleaned += 1;
+                self.told.tell(Operation::Destage { slot: slot - 1, page: PageNo(number) });
             }
         }
         cleaned
@@ -111,9 +116,11 @@ impl<T: PageTable> SequentialWrite<T> {
 impl<T: PageTable> MiddleTier for SequentialWrite<T> {
     fn read(&mut self, page: PageNo) -> Found {
         self.counts.reads += 1;
-        if self.find(page) != NO_FRAME {
+        let slot = self.find(page);
+        if slot != NO_FRAME {
             self.counts.read_hits += 1;
             self.counts.flash_reads += 1;
+            self.told.tell(Operation::ReadFlash { slot: slot - 1, page });
             if self.options.admission != Admission::Eviction {
                 return Found::Hit;
             }
@@ -121,6 +128,7 @@ impl<T: PageTable> MiddleTier for SequentialWrite<T> {
             return Found::Taken { dirty };
         }
         self.counts.read_home();
+        self.told.tell(Operation::ReadHome { page });
         if self.options.tracks.piggyback {
             let pages = self.clean_track(page, self.options.tracks.pages);
             self.counts.flash_reads += pages;
@@ -136,6 +144,7 @@ impl<T: PageTable> MiddleTier for SequentialWrite<T> {
         self.counts.writes += 1;
         if self.options.admission == Admission::Read && self.find(page) == NO_FRAME {
             self.counts.overwrite_home();
+            self.told.tell(Operation::WriteHome { page });
             return;
         }
         let hit = self.put(page, true);
@@ -170,6 +179,15 @@ impl<T: PageTable> MiddleTier for SequentialWrite<T> {
 
     fn counts(&self) -> &TierCounts {
         &self.counts
+    }
+
+    fn tell_operations(&mut self) -> bool {
+        self.told.start();
+        true
+    }
+
+    fn take_operations(&mut self, operations: &mut Vec<Operation>) {
+        self.told.take(operations);
     }
 
     #[cfg(test)]

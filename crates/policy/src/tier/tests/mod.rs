@@ -2,6 +2,7 @@
 //! same counts, step by step, over both page tables.
 mod blocks;
 mod slots;
+mod told;
 
 use super::{Admission, Found, TierCounts, TierSpec};
 use crate::page_table::{DirectTable, SparseTable};
@@ -9,6 +10,7 @@ use blocks::{Blocks, Late, Slots};
 use proptest::prelude::*;
 use slots::{Naive, Ring};
 use tantalum_base::PageNo;
+use told::Media;
 
 /// What the top tier asks for.
 #[derive(Clone, Copy, Debug)]
@@ -42,10 +44,12 @@ fn agree(text: &str, slots: u32, pages: u64, model: &mut impl Model, steps: &[St
         spec.build_over::<DirectTable>(slots, pages),
         spec.build_over::<SparseTable>(slots, u64::MAX),
     ];
+    let is_told = tiers.iter_mut().all(|tier| tier.tell_operations());
+    let mut media = [Media::default(), Media::default()];
     for (at, step) in steps.iter().enumerate() {
         let expected = model.step(*step);
         let cached = model.pages();
-        for tier in &mut tiers {
+        for (tier, media) in tiers.iter_mut().zip(&mut media) {
             let found = match *step {
                 Step::Read(page) => Some(tier.read(PageNo(page))),
                 Step::Write(page) => {
@@ -66,12 +70,14 @@ fn agree(text: &str, slots: u32, pages: u64, model: &mut impl Model, steps: &[St
             let dirty = cached.iter().filter(|(_, dirty)| *dirty).count() as u64;
             assert_eq!(tier.dirty_pages(), dirty, "{text}, step {at}: {step:?}");
             tier.validate();
+            media.carry_out(&mut **tier, slots, is_told);
         }
     }
-    for tier in &mut tiers {
+    for (tier, media) in tiers.iter_mut().zip(&mut media) {
         let (dirty, before) = (tier.dirty_pages(), tier.counts().disk_writes);
         tier.flush();
         assert_eq!((tier.dirty_pages(), tier.counts().disk_writes), (0, before + dirty));
+        media.carry_out(&mut **tier, slots, is_told);
     }
 }
 
