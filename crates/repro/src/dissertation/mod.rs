@@ -23,6 +23,7 @@ mod workload;
 pub(super) use casa::casa;
 pub(super) use cfdc::cfdc;
 pub(super) use energy::energy;
-pub(super) use workload::capture;
+pub(super) use runs::CPU_NS;
 #[cfg(test)]
 pub(super) use workload::generated;
+pub(super) use workload::{bank, capture};

@@ -28,7 +28,7 @@ pub(super) fn sizes(scale: Scale) -> &'static [u32] {
 /// 28.04 W (4.2.2), of which the idle components take 27.1 and the busy SSD 0.8; what is left is a
 /// mainboard that is busy for about a hundredth of the time, in which a run of some 700 s serves
 /// 607,390 requests.
-pub(super) const CPU_NS: u64 = 10_000;
+pub(in super::super) const CPU_NS: u64 = 10_000;
 
 /// `device` as the database's home: SSDs have its pages and no more, a disk is as large as it is.
 fn home(device: &str, pages: u64) -> Result<DeviceSpec> {

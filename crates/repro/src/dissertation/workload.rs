@@ -61,7 +61,7 @@ fn tpch(requests: usize) -> Result<CacheTrace> {
 }
 
 /// In place of the bank trace, which is not public: as many requests of TPC-C.
-pub(super) fn bank(scale: Scale) -> Result<Arc<CacheTrace>> {
+pub(in super::super) fn bank(scale: Scale) -> Result<Arc<CacheTrace>> {
     tpcc(if scale == Scale::Small { 60_000 } else { BANK_REQUESTS }).map(Arc::new)
 }
 

@@ -4,11 +4,11 @@ use tantalum_policy::tier::CostModel;
 use tantalum_replay::tier_replay::TierOutcome;
 
 use super::super::{Progress, Row, Scale};
-use super::load::{Load, tpcc, tpce, tpch};
-use super::{Setting, ns, number, run_all};
+use super::load::{Load, bank, tpcc, tpce, tpch};
+use super::{Setting, measured, ns, number, run_all};
 
 /// Section 6.4.1.
-const COSTS: CostModel = CostModel {
+pub(super) const COSTS: CostModel = CostModel {
     flash_read_ns: ns(30),
     flash_sequential_write_ns: ns(120),
     flash_random_write_ns: ns(120),
@@ -26,7 +26,7 @@ const MEMORY_W: f64 = 0.503e-9;
 const FLASH_W: f64 = 0.873e-12;
 
 /// Buffer pages of the two tiers: `b`.
-const BUDGETS: [u32; 6] = [1_000, 2_000, 4_000, 8_000, 16_000, 32_000];
+pub(super) const BUDGETS: [u32; 6] = [1_000, 2_000, 4_000, 8_000, 16_000, 32_000];
 /// Pages of flash for each of these: `s`.
 const SCALES: [u32; 4] = [2, 4, 6, 8];
 const ALGORITHMS: [(&str, &str); 2] = [("GLB", "glb"), ("LOC", "loc")];
@@ -45,14 +45,14 @@ const TABLE_6_1: [(&str, u32, f64, f64, f64); 9] = [
 ];
 
 /// A configuration of one cost: two tiers with `budget` buffer pages, or three.
-struct Configuration {
-    algorithm: &'static str,
-    scale: u32,
-    budget: u32,
+pub(super) struct Configuration {
+    pub(super) algorithm: &'static str,
+    pub(super) scale: u32,
+    pub(super) budget: u32,
     /// Pages of the buffer, not rounded (equation 6.3), and of the flash cache (6.2).
     top_pages: f64,
     middle_pages: f64,
-    setting: Setting,
+    pub(super) setting: Setting,
 }
 
 impl Configuration {
@@ -71,14 +71,14 @@ impl Configuration {
     }
 
     /// All configurations with `budget`, two tiers first.
-    fn all(load: &Load, budget: u32) -> Vec<Configuration> {
+    pub(super) fn all(load: &Load, budget: u32) -> Vec<Configuration> {
         let three = ALGORITHMS.into_iter().flat_map(|algorithm| {
             SCALES.into_iter().map(move |scale| Self::new(load, algorithm, scale, budget))
         });
         std::iter::once(Self::new(load, ("2TA", "none"), 0, budget)).chain(three).collect()
     }
 
-    fn name(&self) -> String {
+    pub(super) fn name(&self) -> String {
         match self.scale {
             0 => self.algorithm.to_owned(),
             scale => format!("{}, s = {scale}", self.algorithm),
@@ -86,12 +86,13 @@ impl Configuration {
     }
 
     /// Power of memory and flash, in watts (equation 6.8).
-    fn power_w(&self) -> f64 {
+    pub(super) fn power_w(&self) -> f64 {
         PAGE_BYTES * (self.top_pages * MEMORY_W + self.middle_pages * FLASH_W)
     }
 }
 
-fn seconds(outcome: &TierOutcome) -> f64 {
+/// Virtual execution time.
+pub(super) fn seconds(outcome: &TierOutcome) -> f64 {
     COSTS.time(&outcome.counts).total_ns() as f64 / 1e9
 }
 
@@ -106,7 +107,7 @@ fn run(load: &Load, budget: u32) -> Result<Vec<(Configuration, TierOutcome)>> {
 /// Figures 6.1 to 6.5 and table 6.1.
 pub(in super::super) fn architecture(
     scale: Scale,
-    _seed: u64,
+    seed: u64,
     progress: Progress,
 ) -> Result<Vec<Row>> {
     let loads =
@@ -115,11 +116,11 @@ pub(in super::super) fn architecture(
     for (figure, load) in &loads {
         rows.extend(of(figure, load, progress)?);
     }
+    rows.extend(measured::of(&bank(scale)?, seed, progress)?);
     Ok(rows)
 }
 
-/// The figure of one trace; with the table of the smallest budget, and what the time is spent on with the
-/// largest, each of the trace that the paper has there.
+/// The figure of one trace; with the table of the smallest budget of the trace that the paper has there.
 pub(super) fn of(figure: &'static str, load: &Load, progress: Progress) -> Result<Vec<Row>> {
     let mut rows = Vec::new();
     for budget in BUDGETS {
@@ -129,9 +130,6 @@ pub(super) fn of(figure: &'static str, load: &Load, progress: Progress) -> Resul
         if budget == BUDGETS[0] && figure == "Figure 6.1" {
             accesses(&runs, &mut rows);
             table(&runs, &mut rows);
-        }
-        if budget == BUDGETS[5] && figure == "Figure 6.2" {
-            breakdown(&runs, &mut rows);
         }
     }
     Ok(rows)
@@ -197,20 +195,5 @@ fn table(runs: &[(Configuration, TierOutcome)], rows: &mut Vec<Row>) {
         row(("virtual execution time", "% of two tiers"), 100.0 * time_s / relative.0, time);
         let energy = 100.0 * joules(run) / joules(two);
         row(("energy", "% of two tiers"), 100.0 * energy_j / relative.1, energy);
-    }
-}
-
-/// Figure 6.5: what the time is spent on where flash holds the working set.
-fn breakdown(runs: &[(Configuration, TierOutcome)], rows: &mut Vec<Row>) {
-    for (configuration, TierOutcome { counts, .. }) in runs {
-        let mut row = |metric, pages: u64, cost_ns: u64| {
-            let measured = pages as f64 * cost_ns as f64 / 1e9;
-            let case = format!("{}, b = {}", configuration.name(), configuration.budget);
-            rows.push(number("Figure 6.5", case, (metric, "s"), None, measured));
-        };
-        row("flash reads", counts.flash_reads, COSTS.flash_read_ns);
-        row("flash writes", counts.flash_random_writes, COSTS.flash_random_write_ns);
-        row("disk reads", counts.disk_reads, COSTS.disk_ns);
-        row("disk writes", counts.disk_writes, COSTS.disk_ns);
     }
 }

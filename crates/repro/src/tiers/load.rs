@@ -5,11 +5,15 @@ use tantalum_base::Result;
 use tantalum_replay::cache_replay::CacheTrace;
 
 use super::super::Scale;
-use super::super::dissertation::capture;
+use super::super::dissertation::{self, capture};
 
 /// Small runs have as many requests, and sizes that are so much smaller.
 const SMALL_REQUESTS: usize = 60_000;
 const SMALL_DIVISOR: u32 = 16;
+
+fn divisor(scale: Scale) -> u32 {
+    if scale == Scale::Small { SMALL_DIVISOR } else { 1 }
+}
 
 /// A trace, and what it stands for.
 pub(super) struct Load {
@@ -31,12 +35,9 @@ impl Load {
     }
 
     fn new(name: &'static str, file: &str, generator: &str, scale: Scale) -> Result<Load> {
-        let (requests, divisor) = match scale {
-            Scale::Small => (SMALL_REQUESTS, SMALL_DIVISOR),
-            Scale::Full | Scale::Paper => (usize::MAX, 1),
-        };
+        let requests = if scale == Scale::Small { SMALL_REQUESTS } else { usize::MAX };
         let trace = Arc::new(capture(file, generator, requests)?);
-        Ok(Load { name, trace, divisor })
+        Ok(Load { name, trace, divisor: divisor(scale) })
     }
 
     /// The first `requests` of what `generator` makes.
@@ -69,4 +70,9 @@ pub(super) fn tpch(scale: Scale) -> Result<Load> {
 pub(super) fn tpce(scale: Scale) -> Result<Load> {
     let generator = "self_similar:pages=200000,h=0.25,requests=3500k,writes=0.19";
     Load::new("TPC-E", "tpch-refresh-pg-logical", generator, scale)
+}
+
+/// In place of the bank's trace: as many requests of TPC-C.
+pub(super) fn bank(scale: Scale) -> Result<Load> {
+    Ok(Load { name: "bank", trace: dissertation::bank(scale)?, divisor: divisor(scale) })
 }

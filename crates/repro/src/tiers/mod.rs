@@ -5,14 +5,17 @@
 //! ```text
 //! load          the traces, and how large the tiers are for each
 //! write_cache   figures 6 to 8: when pages come in, how they are written, how they go home
-//! architecture  figures 6.1 to 6.5, table 6.1: three tiers against two of the same cost
+//! architecture  figures 6.1 to 6.3, table 6.1: three tiers against two of the same cost
+//! measured      figures 6.4 and 6.5: the same on simulated devices
 //! native        figures 7.5 to 7.9: flash used natively or through a translation layer
 //! ```
 //!
-//! As in both, operations are counted and weighed with what a device takes for one: a virtual execution time. The
-//! engine's own middle tier on simulated devices is another matter.
+//! As in both, operations are counted and weighed with what a device takes for one: a virtual execution time. Where the
+//! dissertation ran them on devices, they are carried out on simulated ones. The engine's own middle tier is another
+//! matter.
 mod architecture;
 mod load;
+mod measured;
 mod native;
 #[cfg(test)]
 mod tests;
@@ -40,18 +43,21 @@ struct Setting {
     flush: bool,
 }
 
+impl Setting {
+    fn run(&self) -> Result<TierRun> {
+        Ok(TierRun {
+            top: PolicySpec::parse("lru")?,
+            top_pages: self.top_pages,
+            middle: TierSpec::parse(&self.middle)?,
+            middle_pages: self.middle_pages,
+            flush: self.flush,
+        })
+    }
+}
+
 /// Runs the trace in every setting, on all cores.
 fn run_all(trace: &Arc<CacheTrace>, settings: &[Setting]) -> Result<Vec<TierOutcome>> {
-    side_by_side(settings, cores(), &|_, _| {}, |setting| {
-        let run = TierRun {
-            top: PolicySpec::parse("lru")?,
-            top_pages: setting.top_pages,
-            middle: TierSpec::parse(&setting.middle)?,
-            middle_pages: setting.middle_pages,
-            flush: setting.flush,
-        };
-        replay(trace, &run)
-    })
+    side_by_side(settings, cores(), &|_, _| {}, |setting| replay(trace, &setting.run()?))
 }
 
 /// A number of a figure.

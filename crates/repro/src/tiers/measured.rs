@@ -1,0 +1,146 @@
+//! Figures 6.4 and 6.5: the configurations of figures 6.1 to 6.3 on devices, in place of costs.
+//!
+//! The dissertation's SSD4 is an Intel SSDSA1MH160G2GN. Nearest to it is `x25-m`, the SSDSA2MH160G1GN, which table A.1 has
+//! at the same latency. HDD2 is `wd1500hlfs`.
+use tantalum_base::Result;
+use tantalum_models::DeviceSpec;
+use tantalum_replay::side_by_side::{cores, side_by_side};
+use tantalum_replay::tier_replay::{TierDevices, TierMeasured, replay_on_devices};
+
+use super::super::dissertation::CPU_NS;
+use super::super::{Progress, Row};
+use super::architecture::{BUDGETS, COSTS, Configuration, seconds};
+use super::load::Load;
+use super::number;
+
+/// Bytes of a page are 8,192: pages of a device that it takes.
+const DEVICE_PAGES: u32 = 2;
+
+/// The flash, new. The largest cache takes 2 GiB of a drive of 160 GB, and no run writes 8, so that on either nothing
+/// is cleaned.
+const FLASH: &str = "x25-m:capacity=8GiB";
+const HOME: &str = "wd1500hlfs";
+/// The same disk, which answers a write when it is on the platters: every one is an access of its own, as the costs
+/// of the simulations have it.
+const HOME_WITHOUT_CACHE: &str = "wd1500hlfs:storage-cache=off";
+
+/// Runs all configurations with `budget` over `home`.
+fn run(
+    load: &Load,
+    budget: u32,
+    home: &str,
+    seed: u64,
+) -> Result<Vec<(Configuration, TierMeasured)>> {
+    let configurations = Configuration::all(load, budget);
+    let measured = side_by_side(&configurations, cores(), &|_, _| {}, |configuration| {
+        let devices = TierDevices {
+            flash: (configuration.scale > 0).then(|| DeviceSpec::parse(FLASH)).transpose()?,
+            home: DeviceSpec::parse(home)?,
+            device_pages: DEVICE_PAGES,
+            cpu_ns: CPU_NS,
+            seed,
+        };
+        replay_on_devices(&load.trace, &configuration.setting.run()?, &devices)
+    })?;
+    Ok(configurations.into_iter().zip(measured).collect())
+}
+
+fn took_s(measured: &TierMeasured) -> f64 {
+    measured.took_ns as f64 / 1e9
+}
+
+/// Figure 6.4; with the largest budget, figure 6.5.
+pub(super) fn of(load: &Load, seed: u64, progress: Progress) -> Result<Vec<Row>> {
+    let mut rows = Vec::new();
+    for budget in BUDGETS {
+        progress(&format!("Figure 6.4: {}, b = {budget}", load.name));
+        let runs = run(load, budget, HOME, seed)?;
+        times(load, &runs, &mut rows);
+        if budget == BUDGETS[5] {
+            breakdown(&runs, &mut rows);
+            means(&runs, &mut rows);
+            energy(&runs, &mut rows);
+            let runs = run(load, budget, HOME_WITHOUT_CACHE, seed)?;
+            without_cache(load, &runs, &mut rows);
+        }
+    }
+    Ok(rows)
+}
+
+/// Execution time, and by how much three tiers are faster than two; beside what the costs of the simulations say of the
+/// same operations.
+fn times(load: &Load, runs: &[(Configuration, TierMeasured)], rows: &mut Vec<Row>) {
+    let two = &runs[0].1;
+    for (configuration, measured) in runs {
+        let (name, budget) = (configuration.name(), configuration.budget);
+        let case = format!("{}, {name}, b = {budget}", load.name);
+        let mut row =
+            |what, measured| rows.push(number("Figure 6.4", case.clone(), what, None, measured));
+        row(("execution time", "s"), took_s(measured));
+        let virtual_s = seconds(&measured.outcome);
+        row(("virtual execution time", "s"), virtual_s);
+        if configuration.scale > 0 {
+            let saved = |three: f64, two: f64| 100.0 * (1.0 - three / two);
+            let what = ("time saved against two tiers", "%");
+            row(what, saved(took_s(measured), took_s(two)));
+            let what = ("virtual time saved against two tiers", "%");
+            row(what, saved(virtual_s, seconds(&two.outcome)));
+        }
+    }
+}
+
+/// Execution time where no cache of the disk's sorts the writes.
+fn without_cache(load: &Load, runs: &[(Configuration, TierMeasured)], rows: &mut Vec<Row>) {
+    for (configuration, measured) in runs {
+        let case = format!("{}, {}, b = {}", load.name, configuration.name(), configuration.budget);
+        let what = ("execution time without the disk's cache", "s");
+        rows.push(number("Figure 6.4", case, what, None, took_s(measured)));
+    }
+}
+
+/// Figure 6.5a: what the time is spent on.
+fn breakdown(runs: &[(Configuration, TierMeasured)], rows: &mut Vec<Row>) {
+    for (configuration, TierMeasured { waits, .. }) in runs {
+        let case = format!("{}, b = {}", configuration.name(), configuration.budget);
+        let mut row = |metric, ns: u64| {
+            let what = (metric, "s");
+            rows.push(number("Figure 6.5a", case.clone(), what, None, ns as f64 / 1e9));
+        };
+        row("flash reads", waits.flash_read_ns);
+        row("flash writes", waits.flash_write_ns);
+        row("disk reads", waits.home_read_ns);
+        row("disk writes", waits.home_write_ns);
+    }
+}
+
+/// What an operation took on average, beside the cost of it in the simulations (6.4.1).
+fn means(runs: &[(Configuration, TierMeasured)], rows: &mut Vec<Row>) {
+    for (configuration, TierMeasured { outcome, waits, .. }) in runs {
+        let case = format!("{}, b = {}", configuration.name(), configuration.budget);
+        let mut row = |metric, pages: u64, ns: u64, cost_ns: u64| {
+            if pages > 0 {
+                let (cost, mean) = (cost_ns as f64 / 1e6, ns as f64 / pages as f64 / 1e6);
+                let case = case.clone();
+                rows.push(number("Section 6.4.1", case, (metric, "ms"), Some(cost), mean));
+            }
+        };
+        let counts = &outcome.counts;
+        let flash_writes = counts.flash_random_writes;
+        row("flash read", counts.flash_reads, waits.flash_read_ns, COSTS.flash_read_ns);
+        row("flash write", flash_writes, waits.flash_write_ns, COSTS.flash_random_write_ns);
+        row("disk read", counts.disk_reads, waits.home_read_ns, COSTS.disk_ns);
+        row("disk write", counts.disk_writes, waits.home_write_ns, COSTS.disk_ns);
+    }
+}
+
+/// Figure 6.5b: the power of memory and flash for as long as it took, as in table 6.1.
+fn energy(runs: &[(Configuration, TierMeasured)], rows: &mut Vec<Row>) {
+    for (configuration, measured) in runs {
+        let case = format!("{}, b = {}", configuration.name(), configuration.budget);
+        let power_w = configuration.power_w();
+        let mut row =
+            |what, measured| rows.push(number("Figure 6.5b", case.clone(), what, None, measured));
+        row(("power of memory and flash", "mW"), power_w * 1e3);
+        row(("energy", "J"), power_w * took_s(measured));
+    }
+}
