@@ -4,7 +4,7 @@
 //! cache_replay  policies times cache sizes over a trace in memory: misses and write-backs
 //! buffer_replay the same through the engine's buffer pool over a simulated device, in virtual time
 //! device_replay a trace on a simulated device in virtual time, every read checked
-//! tier_replay   through a buffer pool and a flash cache over a slow home, counted
+//! tier_replay   through a buffer pool and a flash cache over a slow home, counted or on simulated devices
 //! miss_ratio_curve  LRU at all sizes in one pass, exact or sampled
 //! advise        which policy and size for a trace on a device, with the evidence
 //! side_by_side  independent runs on all cores
