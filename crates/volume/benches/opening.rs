@@ -1,12 +1,15 @@
 //! Openings of volumes in files, their time and what they read: of an empty one that was made sparse,
-//! of one with every page written after a clean close, and of that after a kill with ever more of a log.
+//! of one with every page written after a clean close, and of that after a kill with ever more of a log; of a flash cache full
+//! of clean pages, closed and killed.
 //!
 //! `cargo bench -p tantalum-volume --bench opening`; rounds by `OPENING_ROUNDS` (5), capacity of the
 //! empty volume by `EMPTY_GIB` (1024), of the full one by `FULL_GIB` (4), share of its pages that is
 //! written again at random before it is closed, in percent, by `REWRITTEN` (0), and sizes of the log
-//! by `LOGS_MIB` ("0 64 512"). The full volume takes an eighth more than its capacity on the disk.
+//! by `LOGS_MIB` ("0 64 512"), and of the cache by `CACHE_GIB` (4). The full volume takes an eighth more than its capacity on
+//! the disk, the cache twice its size.
 mod support;
 
+use std::path::Path;
 use std::time::{Duration, Instant};
 use support::programs::setting;
 use support::{config, folder};
@@ -16,7 +19,8 @@ use tantalum_media::block_store::{Counting, StoreCounters, StoreCounts};
 use tantalum_runtime::live::{LiveOptions, spawn_thread};
 use tantalum_runtime::{LifeCycle, Live};
 use tantalum_volume::{
-    FlashVolume, OpenOptions, VolumeConfig, VolumeStore, create_volume, open_flash, open_store,
+    FlashVolume, OpenOptions, TieredStores, TieredVolume, VolumeConfig, VolumeStore, create_volume,
+    open_flash, open_store, open_tiered, open_tiered_stores,
 };
 
 const MEDIA: &str = "type = \"file\"\npath = \"volume.data\"\nsparse = true";
@@ -26,6 +30,7 @@ const CLOSED: bool = true;
 const KILLED: bool = false;
 
 type Volume = FlashVolume<Counting<VolumeStore>>;
+type Cache = TieredVolume<Live, Counting<VolumeStore>>;
 
 /// What an opening took.
 struct Opening {
@@ -43,6 +48,7 @@ fn main() {
     let rounds = setting("OPENING_ROUNDS", 5);
     empty(u64::from(setting("EMPTY_GIB", 1024)), rounds);
     full(u64::from(setting("FULL_GIB", 4)), rounds);
+    cache(u64::from(setting("CACHE_GIB", 4)), rounds);
 }
 
 fn empty(gib: u64, rounds: u32) {
@@ -74,6 +80,27 @@ fn full(gib: u64, rounds: u32) {
         let openings = (0..=rounds).map(opening).skip(1).collect();
         tell(&format!("full, {gib} GiB, killed after {log_mib} MiB of writes"), openings);
     }
+}
+
+/// Fills a flash cache over a home on the same disk with pages at random, which have all gone home.
+fn cache(gib: u64, rounds: u32) {
+    let folder = folder();
+    let config = cache_config(folder.path(), gib);
+    create(&config);
+    open_cache(&config, CLOSED, fill_cache);
+    let openings = (0..rounds).map(|_| open_cache(&config, CLOSED, async |_| ())).collect();
+    tell(&format!("cache, {gib} GiB of flash, closed"), openings);
+    let openings = (0..=rounds).map(|_| open_cache(&config, KILLED, async |_| ())).skip(1);
+    tell(&format!("cache, {gib} GiB of flash, killed"), openings.collect());
+}
+
+/// The home is as small as the flash: as one file with a million extents it would take minutes to remove.
+fn cache_config(folder: &Path, gib: u64) -> VolumeConfig {
+    let text = format!(
+        "kind = \"tiered\"\n[media]\ntype = \"file\"\npath = \"flash\"\nsize = \"{gib}GiB\"\nsparse = true\n\
+         [home]\npath = \"home\"\n[device]\ncapacity = \"{gib}GiB\"\n"
+    );
+    VolumeConfig::parse(&text, &folder.join("volume.toml")).expect("a sound configuration")
 }
 
 fn tell(what: &str, mut openings: Vec<Opening>) {
@@ -144,6 +171,57 @@ fn open(
         }
         opening
     })
+}
+
+/// The same for a cache.
+#[expect(clippy::disallowed_methods, reason = "measures on the real clock")]
+fn open_cache(
+    config: &VolumeConfig,
+    closed: bool,
+    work: impl AsyncFnOnce(&Cache) + Send + 'static,
+) -> Opening {
+    let config = config.clone();
+    on_thread(async move |live| {
+        let (start, counters) = (Instant::now(), StoreCounters::default());
+        let (processor, options) = (processor_time(), OpenOptions::default());
+        let stores = open_tiered_stores(&live, &config, options).await.expect("the cache's files");
+        let counting = |store| Counting::new(store, counters.clone());
+        let stores = TieredStores {
+            flash: counting(stores.flash),
+            home: counting(stores.home),
+            journal: stores.journal.map(counting),
+        };
+        let opened = open_tiered(&live, stores, &config, options, || 0).await;
+        let (cache, report) = opened.expect("the cache opens");
+        let time = start.elapsed();
+        let opening = Opening {
+            time,
+            processor: processor_time() - processor,
+            store: counters.snapshot(),
+            replayed: report.recovery.replayed,
+        };
+        work(&cache).await;
+        if closed {
+            cache.close().await.expect("the cache closes");
+        }
+        opening
+    })
+}
+
+/// Writes so many pages at random that the cache is full, and has them brought home.
+async fn fill_cache(cache: &Cache) {
+    let (mut rng, content) = (Rng::split(2, "cache"), content(1));
+    let tiered = cache.device().device();
+    let kept = tiered.drive().ftl().options().cache.expect("a cache").kept_pages_max;
+    for _ in 0..kept / SCATTERED {
+        let pages = (0..SCATTERED).map(|_| PageNo(rng.below(cache.limits().pages)));
+        let mut pages: Vec<_> = pages.map(|page| (page, content[0].clone())).collect();
+        pages.sort_by_key(|(page, _)| *page);
+        pages.dedup_by_key(|(page, _)| *page);
+        cache.write_scattered(pages, || ()).await.expect("a write");
+    }
+    tiered.write_home().await.expect("home takes them");
+    println!("the cache has {} pages, {} dirty", kept, tiered.statistics().dirty_pages);
 }
 
 /// Processor time of this thread so far.
