@@ -107,6 +107,32 @@ impl Parts {
         self.put(page, entry);
     }
 
+    /// Maps the `entry` of a page that has none, as a checkpoint is loaded. It is recent.
+    #[inline]
+    pub fn load(&mut self, page: PageNo, entry: MapEntry) {
+        if let Some(dump) = &mut self.dump {
+            dump.log.mark(page);
+        }
+        let change = self.map.set(page, entry);
+        debug_assert_eq!(change.left, None, "{page:?} has an entry");
+        let Place::At(slot) = entry.place else { return };
+        if let Some(clean) = &mut self.clean {
+            clean.came(slot, entry.clean, true);
+        }
+        match change.joined {
+            true => self.space.joined(slot, entry.version),
+            false => self.space.add_live(slot),
+        }
+    }
+
+    /// Of a cache, makes pages old that are more than it keeps: a bounded step.
+    pub fn keep_to_limit(&mut self) {
+        if let Some(clean) = &mut self.clean {
+            let dirty = self.map.mapped_pages() - self.map.lost_pages() - clean.count();
+            clean.keep_to_limit(dirty);
+        }
+    }
+
     /// Maps `entry` and updates the live counts. The caller notes the change for a dump.
     pub fn put(&mut self, page: PageNo, entry: MapEntry) {
         let before = self.clean.is_some().then(|| self.map.get(page));

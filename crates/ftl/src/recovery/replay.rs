@@ -97,8 +97,9 @@ impl<M: ZoneMedia> Recovery<'_, M> {
                 if entry.version > checkpoint.footer.covered {
                     known.push(VersionRange { first: entry.version, last: entry.version });
                 }
-                parts.replace(page, entry);
+                parts.load(page, entry);
             }
+            parts.keep_to_limit();
         }
         parts.take_checkpoint(checkpoint);
         Ok(given_up)
