@@ -1,5 +1,6 @@
 //! A plain image as a device: nothing but the pages, so that any other program can use it too.
 use std::cell::Cell;
+use std::marker::PhantomData;
 use std::rc::Rc;
 use tantalum_base::{
     Durability, Error, ErrorKind, Limits, PAGE_BYTES, PageBuf, PageDevice, PageNo, PageRange,
@@ -11,18 +12,20 @@ use tantalum_runtime::{DeviceCounters, LifeCycle, Runtime};
 /// Pages of the longest write, and of what is read at a time: 1 MiB.
 const OPERATION_PAGES_MAX: u32 = 256;
 
-/// A device of pages that lie one behind the other in a store, page `n` at byte `n * 4096`.
+/// A device of pages that lie one behind the other in a store, page `n` at byte `n * 4096`; in simulations
+/// their contents may be other than bytes.
 ///
 /// It promises no more than the store: it is `Volatile`, so that what a power cut meets before the next
 /// flush may be old, new or torn. It has no transactions and keeps no checksums. Commands that overlap must
 /// not be in flight together, also where the future of one was dropped.
-pub struct Image<S> {
+pub struct Image<S, P = PageBuf> {
     store: S,
     limits: Limits,
     counters: Cell<DeviceCounters>,
+    contents: PhantomData<P>,
 }
 
-impl<S: BlockStore> Image<S> {
+impl<S: BlockStore, P: Payload> Image<S, P> {
     /// The first `pages` pages of `store`.
     ///
     /// # Errors
@@ -42,7 +45,7 @@ impl<S: BlockStore> Image<S> {
             share_pairs_max: 0,
             durability: Durability::Volatile,
         };
-        Ok(Image { store, limits, counters: Cell::default() })
+        Ok(Image { store, limits, counters: Cell::default(), contents: PhantomData })
     }
 
     /// The store underneath.
@@ -50,11 +53,11 @@ impl<S: BlockStore> Image<S> {
         &self.store
     }
 
-    async fn read_run(&self, first: PageNo, out: &mut [PageBuf]) -> Result<()> {
+    async fn read_run(&self, first: PageNo, out: &mut [P]) -> Result<()> {
         let buf = self.store.buffer(out.len() * PAGE_BYTES);
         let buf = self.store.read(byte_of(first), buf).await?;
         for (page, bytes) in out.iter_mut().zip(buf.chunks_exact(PAGE_BYTES)) {
-            *page = PageBuf::copy_from(bytes);
+            *page = P::from_bytes(bytes);
         }
         self.store.recycle(buf);
         Ok(())
@@ -67,8 +70,8 @@ impl<S: BlockStore> Image<S> {
     }
 }
 
-impl<S: BlockStore> PageDevice for Image<S> {
-    type Page = PageBuf;
+impl<S: BlockStore, P: Payload> PageDevice for Image<S, P> {
+    type Page = P;
 
     fn limits(&self) -> &Limits {
         &self.limits
@@ -76,7 +79,7 @@ impl<S: BlockStore> PageDevice for Image<S> {
 
     /// # Errors
     /// The store's, with the pages that could not be read; some of `out` may have been filled.
-    async fn read(&self, first: PageNo, out: &mut [PageBuf], tx: Option<TxId>) -> Result<()> {
+    async fn read(&self, first: PageNo, out: &mut [P], tx: Option<TxId>) -> Result<()> {
         refuse_transaction(tx)?;
         self.limits.check_range(PageRange::new(first, out.len() as u64))?;
         let mut at = first;
@@ -92,7 +95,7 @@ impl<S: BlockStore> PageDevice for Image<S> {
         Ok(())
     }
 
-    async fn write(&self, first: PageNo, pages: &[PageBuf], tx: Option<TxId>) -> Result<()> {
+    async fn write(&self, first: PageNo, pages: &[P], tx: Option<TxId>) -> Result<()> {
         refuse_transaction(tx)?;
         let range = PageRange::new(first, pages.len() as u64);
         self.limits.check_write(range)?;
@@ -128,7 +131,7 @@ impl<S: BlockStore> PageDevice for Image<S> {
     }
 }
 
-impl<S: BlockStore> LifeCycle for Image<S> {
+impl<S: BlockStore, P: Payload> LifeCycle for Image<S, P> {
     fn start(self: &Rc<Self>, _runtime: &impl Runtime) {}
 
     async fn close(&self) -> Result<()> {
@@ -216,7 +219,7 @@ mod tests {
     fn what_is_refused_or_fails_names_the_pages() {
         let memory = MemoryStore::new(300 * PAGE_BYTES as u64);
         assert_eq!(
-            Image::new(memory.clone(), 301).err().map(|error| error.kind()),
+            Image::<_, PageBuf>::new(memory.clone(), 301).err().map(|error| error.kind()),
             Some(ErrorKind::InvalidInput)
         );
         memory.spoil_block(280 * PAGE_BYTES as u64);
