@@ -1,5 +1,7 @@
 //! Power cuts at a chosen operation, for every medium that can lose power.
 use std::any::Any;
+use std::future::poll_fn;
+use std::pin::pin;
 
 /// What becomes of an operation that a power cut interrupts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -51,4 +53,21 @@ impl PowerCut {
     pub fn is(payload: &(dyn Any + Send)) -> bool {
         payload.is::<PowerCut>()
     }
+}
+
+/// Runs `run` until the power is cut, as `is_cut` tells, and then unwinds within the poll in which it is.
+pub(crate) async fn until_cut<T>(is_cut: impl Fn() -> bool, run: impl Future<Output = T>) -> T {
+    let mut run = pin!(run);
+    poll_fn(|context| {
+        // Power may have been cut elsewhere, such as at a store to NVRAM.
+        if is_cut() {
+            PowerCut::unwind();
+        }
+        let poll = run.as_mut().poll(context);
+        if is_cut() {
+            PowerCut::unwind();
+        }
+        poll
+    })
+    .await
 }

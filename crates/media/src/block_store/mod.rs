@@ -7,6 +7,7 @@
 //! ├ counting        wrapper: counts what is written, for other threads to read
 //! ├ salvage         wrapper: gives zeros for blocks that cannot be read
 //! ├ crash           wrapper: keeps unsynced writes apart, and drops, reorders or tears them
+//! ├ until_cut       wrapper: stops everything at a power cut
 //! └ layer           how wrappers are made: a StoreLayer forwards whatever it does not change
 //! buffer_pool       I/O buffers, reused instead of allocated per operation
 //! ```
@@ -19,6 +20,7 @@ pub mod file;
 mod layer;
 pub mod memory;
 pub mod salvage;
+mod until_cut;
 
 pub use buffer_pool::BufferPool;
 pub use counting::{Counting, StoreCounters, StoreCounts};
@@ -29,6 +31,7 @@ pub use memory::MemoryStore;
 pub use salvage::Salvage;
 /// A buffer for direct I/O, owned by the store while an operation runs.
 pub use tantalum_runtime::IoBuf;
+pub use until_cut::UntilCut;
 
 /// Offsets and lengths are multiples of this many bytes.
 pub const BLOCK_BYTES: u64 = 4096;

@@ -1,9 +1,7 @@
 //! A medium that loses its power.
 use super::{ZoneLayer, ZoneOperation};
-use crate::cut::PowerCut;
+use crate::cut::until_cut;
 use crate::zone::ZoneMedia;
-use std::future::poll_fn;
-use std::pin::pin;
 use tantalum_base::Result;
 
 /// Forwards everything until the power cut, then unwinds the executor within the poll in which
@@ -32,18 +30,6 @@ impl<M: ZoneMedia> ZoneLayer for UntilCut<M> {
         _operation: ZoneOperation<'_>,
         run: impl Future<Output = Result<T>>,
     ) -> Result<T> {
-        let mut run = pin!(run);
-        poll_fn(|context| {
-            // Power may have been cut elsewhere, such as at a store to NVRAM.
-            if (self.is_cut)() {
-                PowerCut::unwind();
-            }
-            let poll = run.as_mut().poll(context);
-            if (self.is_cut)() {
-                PowerCut::unwind();
-            }
-            poll
-        })
-        .await
+        until_cut(&self.is_cut, run).await
     }
 }

@@ -1,8 +1,10 @@
 //! Media whose power can be cut at a chosen operation, and that survive the executor.
 mod file;
+mod home;
 mod nand;
 
 pub use file::FileRig;
+pub use home::{HomePart, HomeRig, HomeStore};
 pub use nand::NandRig;
 
 use crate::nand::{NandGeometry, NandOptions};
