@@ -4,12 +4,11 @@ use std::panic::AssertUnwindSafe;
 use std::rc::Rc;
 use tantalum_base::Error;
 use tantalum_media::{CutPlan, PowerCut, ZoneMedia};
-use tantalum_models::Nvram;
 use tantalum_runtime::virtual_time::Schedule;
 use tantalum_runtime::{Opening, Virtual};
 
 use super::damage::Damage;
-use super::life::{Cut, CutAt, PowerOn, Strike};
+use super::life::{Cut, CutAt, Operations, PowerOn, Strike};
 use super::powered::Powered;
 use super::rig::{Rig, Size};
 use super::subject::{Kept, Medium, Subject, Tested};
@@ -50,8 +49,9 @@ pub(super) struct Bench<R: Rig, K: Tested<Powered<R::Media>>> {
     pub(super) rig: R,
     pub(super) subject: Subject<K>,
     pub(super) damage: Damage<<R::Media as ZoneMedia>::Page>,
-    kept: K::Kept,
+    pub(super) kept: K::Kept,
     pages: u64,
+    seed: u64,
 }
 
 impl<R: Rig, K: Tested<Powered<R::Media>>> Bench<R, K> {
@@ -70,11 +70,8 @@ impl<R: Rig, K: Tested<Powered<R::Media>>> Bench<R, K> {
             damage: Damage::never(),
             kept: K::Kept::default(),
             pages,
+            seed,
         })
-    }
-
-    fn nvram(&self) -> Option<Nvram> {
-        self.kept.nvram()
     }
 
     /// Power comes on; what is to decay or to get lost then does. The device, and what it is made on or
@@ -84,9 +81,7 @@ impl<R: Rig, K: Tested<Powered<R::Media>>> Bench<R, K> {
         runtime: &Virtual,
         power_on: &PowerOn,
     ) -> (K, OpeningOf<R, K::Kept>) {
-        if let Some(nvram) = self.nvram() {
-            nvram.power_on();
-        }
+        self.kept.power_on(runtime, self.seed);
         let media = self.rig.open(runtime);
         self.damage.power_on(&media.geometry(), power_on);
         let media = Powered::new(media, self.cut_watch()).damaged(
@@ -98,31 +93,32 @@ impl<R: Rig, K: Tested<Powered<R::Media>>> Bench<R, K> {
         (kind, Opening { runtime: runtime.clone(), media, kept: self.kept.clone() })
     }
 
-    /// Plans a cut. One at a store of NVRAM, where the device has none, never comes.
+    /// Plans a cut. One at what the device has not never comes.
     pub(super) fn plan(&mut self, cut: Cut) {
         let plan = CutPlan { after_operations: cut.after, fate: cut.fate };
         match cut.at {
             CutAt::Media => self.rig.plan(plan),
-            CutAt::Nvram => {
-                if let Some(nvram) = self.nvram() {
-                    nvram.plan_cut(Some(plan));
-                }
-            }
+            beside => self.kept.plan(beside, plan),
         }
     }
 
-    /// Tells whether the power has gone since it came on, at the medium or at a store to NVRAM; also
-    /// where that is made only later, with the device.
+    /// Tells whether the power has gone since it came on, at the medium or beside it; also where what lies there is
+    /// made only later, with the device.
     pub(super) fn cut_watch(&self) -> impl Fn() -> bool + 'static {
         let media = self.rig.cut_watch();
         let kept = self.kept.clone();
-        move || media() || kept.nvram().is_some_and(|nvram| nvram.is_cut())
+        move || media() || kept.is_cut()
     }
 
-    /// Tells operations of the medium and stores to NVRAM so far.
-    pub(super) fn counts(&self) -> impl Fn() -> (u64, u64) + 'static {
-        let (media, nvram) = (self.rig.operations_watch(), self.nvram());
-        move || (media(), nvram.as_ref().map_or(0, Nvram::stores))
+    /// Tells operations of the medium and beside it so far.
+    pub(super) fn counts(&self) -> impl Fn() -> Operations + 'static {
+        let (media, kept) = (self.rig.operations_watch(), self.kept.clone());
+        move || {
+            Operations::counted(|at| match at {
+                CutAt::Media => media(),
+                beside => kept.operations(beside),
+            })
+        }
     }
 
     /// Power is gone: what was in flight meets its fate, the device does what it does on stored energy,
@@ -145,24 +141,29 @@ impl<R: Rig, K: Tested<Powered<R::Media>>> Bench<R, K> {
         runtime: Virtual,
         device: Option<Rc<K::Device>>,
     ) -> Result<(), String> {
-        if let Some(nvram) = self.nvram() {
-            // What tasks store as they are dropped does not count.
-            nvram.cut();
-        }
+        // What tasks store as they are dropped does not count.
+        self.kept.cut();
         runtime.drop_tasks();
-        self.rig.power_off(&runtime).map_err(|error| format!("the rig failed: {error}"))?;
+        self.power_off(&runtime)?;
         let Some(device) = device.filter(|_| K::HAS_STORED_ENERGY) else { return Ok(()) };
         let runtime = Virtual::new(Schedule::Fifo);
         let (kind, on) = self.open(&runtime, &PowerOn::default());
         let dumped = powered(&runtime, async move { kind.on_stored_energy(device, on).await });
         runtime.drop_tasks();
-        self.rig.power_off(&runtime).map_err(|error| format!("the rig failed: {error}"))?;
+        self.power_off(&runtime)?;
         match dumped {
             Ended::Done(Ok(())) => Ok(()),
             Ended::Done(Err(error)) => Err(format!("on stored energy: {error:?}")),
             Ended::Cut => Err("on stored energy: no cut falls there".to_owned()),
             Ended::Wrong(wrong) => Err(format!("on stored energy: {wrong}")),
         }
+    }
+
+    /// What was in flight meets its fate.
+    fn power_off(&mut self, runtime: &Virtual) -> Result<(), String> {
+        let medium = self.rig.power_off(runtime);
+        let done = medium.and_then(|()| self.kept.power_off(runtime));
+        done.map_err(|error| format!("the rig failed: {error}"))
     }
 
     /// Looks what the dark left of what was not durable, and damages the medium.
@@ -206,9 +207,9 @@ mod tests {
         let (kind, on) = bench.open(&runtime, &PowerOn::default());
         let formatted = powered(&runtime, async move { kind.format(on).await });
         let Ended::Done(Ok(device)) = formatted else { panic!("formatting works") };
-        let nvram = bench.nvram().expect("it was made");
+        let kept = bench.kept.clone();
         let appends = powered(&runtime, async move {
-            nvram.cut();
+            kept.cut();
             device.ftl().checkpoint().await
         });
         assert!(matches!(appends, Ended::Cut));

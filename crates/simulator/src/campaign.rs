@@ -6,7 +6,7 @@ use tantalum_base::{Limits, Result, Rng};
 
 use super::exhaustive::every_cut;
 use super::generate::Workload;
-use super::life::Life;
+use super::life::{CutAt, Life};
 use super::registry::{self, Lives};
 use super::rig::LARGE_PAGES;
 use super::run::Outcome;
@@ -85,6 +85,10 @@ pub struct Campaign {
     pub decayed: u64,
     /// Checks that were given up; none of them is taken for a broken promise.
     pub undecided: u64,
+    /// Times that what is left without the medium was compared.
+    pub rescued: u64,
+    /// Of those, how many were newer than the time before.
+    pub rescued_newer: u64,
     /// Broken promises.
     pub found: Vec<Found>,
 }
@@ -99,6 +103,8 @@ impl Campaign {
         self.refused += outcome.refused;
         self.decayed += outcome.decayed;
         self.undecided += outcome.undecided;
+        self.rescued += outcome.rescued;
+        self.rescued_newer += outcome.rescued_newer;
     }
 }
 
@@ -141,7 +147,8 @@ pub fn campaign(options: &CampaignOptions, progress: &mut dyn FnMut(u64, u64)) -
     } else {
         let (limits, large) = (limits(&*lives)?, large(&*lives));
         let label = format!("{} on {}", lives.device(), lives.media());
-        Next::Random { rng: Rng::split(options.seed, &label), limits, large }
+        let rng = Rng::split(options.seed, &label);
+        Next::Random { rng, limits, large, cut_at: lives.cut_at() }
     };
     let goal = next.goal().unwrap_or(options.cuts);
     loop {
@@ -167,7 +174,7 @@ pub fn campaign(options: &CampaignOptions, progress: &mut dyn FnMut(u64, u64)) -
 
 /// Where lives come from.
 enum Next {
-    Random { rng: Rng, limits: Vec<Limits>, large: Option<Limits> },
+    Random { rng: Rng, limits: Vec<Limits>, large: Option<Limits>, cut_at: &'static [CutAt] },
     Listed(std::vec::IntoIter<Life>),
 }
 
@@ -183,12 +190,14 @@ impl Next {
     fn take(&mut self, count: usize, workload: &Workload) -> Result<Vec<Life>> {
         match self {
             Next::Listed(lives) => Ok(lives.take(count).collect()),
-            Next::Random { rng, limits, large } => (0..count)
+            Next::Random { rng, limits, large, cut_at } => (0..count)
                 .map(|at| {
                     let seed = rng.next_u64();
                     let small = &limits[(seed % limits.len() as u64) as usize];
                     let large = large.as_ref().filter(|_| at == LARGE_AT);
-                    workload.life(large.unwrap_or(small), seed)
+                    let mut life = workload.life(large.unwrap_or(small), seed)?;
+                    Workload::cut_beside(&mut life, cut_at);
+                    Ok(life)
                 })
                 .collect(),
         }
@@ -270,7 +279,7 @@ mod tests {
             let large = large(&*lives);
             assert!(large.is_some(), "{device} on {media}");
             let limits = limits(&*lives).unwrap();
-            let mut next = Next::Random { rng: Rng::new(1), limits, large };
+            let mut next = Next::Random { rng: Rng::new(1), limits, large, cut_at: lives.cut_at() };
             let batch = next.take(LIVES_AT_ONCE, &Workload::parse("mixed").unwrap()).unwrap();
             let is_large = |life: &&Life| life.pages == LARGE_PAGES;
             let life = batch.iter().find(is_large).expect("one of them is large");

@@ -42,11 +42,11 @@ pub(super) fn every_cut(lives: &dyn Lives, options: &CampaignOptions) -> Result<
     }
     let dry = lives.live(&life);
     let mut all = Vec::new();
-    let Some(&(media, nvram)) = dry.operations.get(first) else {
+    let Some(operations) = dry.operations.get(first).copied() else {
         return Ok(Every { dry, lives: all });
     };
-    for (at, operations) in [(CutAt::Media, media), (CutAt::Nvram, nvram)] {
-        for after in 0..operations {
+    for at in CutAt::ALL {
+        for after in 0..operations.at(at) {
             for fate in Fate::ALL {
                 let mut cut = life.clone();
                 cut.power_ons[first].end = End::Cut(Cut { at, after, fate });
@@ -70,8 +70,9 @@ fn cut_recoveries(
     all: &mut Vec<Life>,
 ) {
     let operations = lives.live(life).recovery_operations;
-    let Some(&(media, nvram)) = operations.get(recovery) else { return };
-    for (at, operations) in [(CutAt::Media, media), (CutAt::Nvram, nvram)] {
+    let Some(operations) = operations.get(recovery) else { return };
+    for at in CutAt::ALL {
+        let operations = operations.at(at);
         for after in 0..operations {
             let fate = Fate::ALL[((after + number) % 3) as usize];
             let cut = PowerOn { end: End::Cut(Cut { at, after, fate }), ..PowerOn::default() };

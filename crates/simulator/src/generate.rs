@@ -158,6 +158,23 @@ impl Workload {
         }
     }
 
+    /// Moves cuts of a life that are planned at the medium to what lies beside it, of a seed apart; none where there is
+    /// only NVRAM, which has its share already.
+    pub(super) fn cut_beside(life: &mut Life, beside: &[CutAt]) {
+        let beside: Vec<CutAt> = beside.iter().copied().filter(|at| *at != CutAt::Nvram).collect();
+        if beside.is_empty() {
+            return;
+        }
+        let mut rng = Rng::split(life.seed, "cuts beside the medium");
+        for power_on in &mut life.power_ons {
+            let End::Cut(cut) = &mut power_on.end else { continue };
+            cut.at = match rng.below(3) {
+                0 => beside[rng.below(beside.len() as u64) as usize],
+                _ => CutAt::Media,
+            };
+        }
+    }
+
     /// The clients of one load that has all the clients and commands there may be.
     pub(super) fn load(&self, limits: &Limits, rng: &mut Rng) -> Vec<Vec<Command>> {
         let shape = Shape { len_max: u64::from(self.pages), ..Shape::new(self, limits, rng) };

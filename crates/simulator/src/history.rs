@@ -6,6 +6,7 @@ use tantalum_base::{Durability, FastMap, PageNo, Payload, Result};
 use tantalum_base::{Error, ErrorKind};
 
 use super::command::{Contents, Effect, content};
+use super::moments::{Moment, Past};
 
 /// One command that changes something.
 pub(super) struct Issued {
@@ -71,6 +72,10 @@ pub(super) struct History<P> {
     /// Flushes that completed: when each was issued, and when it completed.
     flushes: Vec<(u64, u64)>,
     clock: Rc<Cell<u64>>,
+    /// Times that the device was checked.
+    checks: Rc<Cell<u64>>,
+    /// What was before those, where that may count again.
+    pub(super) past: Option<Past>,
     written: Written<P>,
     /// Checks that were given up.
     pub(super) undecided: u64,
@@ -92,6 +97,8 @@ impl<P: Payload> History<P> {
             entries: Vec::new(),
             flushes: Vec::new(),
             clock: Rc::default(),
+            checks: Rc::default(),
+            past: None,
             written,
             undecided: 0,
         }
@@ -105,6 +112,18 @@ impl<P: Payload> History<P> {
     /// What tells the time that commands are issued and acknowledged at.
     pub(super) fn clock(&self) -> Rc<Cell<u64>> {
         Rc::clone(&self.clock)
+    }
+
+    /// The moments of what follows are kept, from the oldest on that may count; what tells them.
+    pub(super) fn keep_moments(&mut self) -> impl Fn() -> u64 + 'static {
+        self.past = Some(Past::default());
+        let (checks, clock) = (Rc::clone(&self.checks), Rc::clone(&self.clock));
+        move || Moment { checks: checks.get(), time: clock.get() }.number()
+    }
+
+    /// Times that the device was checked.
+    pub(super) fn checks(&self) -> u64 {
+        self.checks.get()
     }
 
     /// Makes content `number` for `page`; numbers are used once.
@@ -262,8 +281,12 @@ impl<P: Payload> History<P> {
 
     /// The device was checked and holds `contents`: all before is decided.
     pub(super) fn verified(&mut self, contents: Contents) {
-        self.baseline = contents;
-        self.entries.clear();
+        let before = std::mem::replace(&mut self.baseline, contents);
+        let entries = std::mem::take(&mut self.entries);
+        if let Some(past) = &mut self.past {
+            past.keep(before, entries);
+        }
+        self.checks.set(self.checks.get() + 1);
         self.flushes.clear();
         self.clock.set(0);
     }

@@ -8,6 +8,8 @@
 //! damage     slots that are struck in the dark or as they are read, and appends that are lost
 //! writes     what was written, and what may be lost, refused or missing where some of it is damaged
 //! excuses    what all of that excuses of a device
+//! tiered     a cache over a home, which loses power together with the flash
+//! moments    whether a home without its flash is as it was at one moment
 //! life       a scenario: each time with power, its clients and its end   text   written down
 //! command    what clients do                          generate  random lives from a seed
 //! possible   what a device can be asked for
@@ -29,6 +31,7 @@ mod exhaustive;
 mod generate;
 mod history;
 mod life;
+mod moments;
 mod order;
 mod possible;
 mod powered;
@@ -38,17 +41,22 @@ mod shrink;
 mod subject;
 pub mod subjects;
 mod text;
+mod tiered;
 mod verify;
 mod writes;
 
 pub use campaign::{Campaign, CampaignOptions, Found, campaign, check};
 pub use command::Command;
 pub use generate::Workload;
-pub use life::{Cut, CutAt, End, How, Life, LostWrite, PowerOn, Strike, Violation};
+pub use life::{Cut, CutAt, End, How, Life, LostWrite, Operations, PowerOn, Strike, Violation};
 pub use powered::{DamagedZones, Powered};
 pub use registry::{DEVICES, Lives, MEDIA, PROFILES, carries, find};
 pub use run::{Outcome, run};
 pub use shrink::{Shrunk, shrink};
-pub use subject::{Coverage, Damaged, FailedProgram, Kept, Medium, Promises, Subject, Tested};
+pub use subject::WithoutMedium;
+pub use subject::{
+    Alone, Coverage, Damaged, FailedProgram, Kept, Medium, Promises, Subject, Tested,
+};
 pub use tantalum_models::rig::{self, ArrayShape, FileRig, IoFault, NandRig, Rig, Size};
 pub use text::Replay;
+pub use tiered::{KeptHome, TieredDevice, TieredKind};

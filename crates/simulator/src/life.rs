@@ -104,6 +104,51 @@ pub enum CutAt {
     Media,
     /// Stores to NVRAM.
     Nvram,
+    /// Writes, zeroings and syncs of the home that the device is a cache of.
+    Home,
+    /// Writes and syncs of the journal beside that.
+    Journal,
+}
+
+impl CutAt {
+    /// All of them, the medium first.
+    pub const ALL: [CutAt; 4] = [CutAt::Media, CutAt::Nvram, CutAt::Home, CutAt::Journal];
+
+    /// What stands before the number of the operation in a text.
+    pub(super) fn letter(self) -> &'static str {
+        match self {
+            CutAt::Media => "",
+            CutAt::Nvram => "n",
+            CutAt::Home => "h",
+            CutAt::Journal => "j",
+        }
+    }
+}
+
+/// How many operations there were, of each kind at which power can be cut.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Operations([u64; CutAt::ALL.len()]);
+
+impl Operations {
+    /// As `count` says of each kind.
+    pub(super) fn counted(count: impl Fn(CutAt) -> u64) -> Self {
+        Operations(CutAt::ALL.map(count))
+    }
+
+    /// Those of one kind.
+    pub fn at(&self, at: CutAt) -> u64 {
+        self.0[at as usize]
+    }
+
+    /// Those since it was `before`.
+    pub(super) fn since(&self, before: Operations) -> Self {
+        Self::counted(|at| self.at(at).saturating_sub(before.at(at)))
+    }
+
+    /// The same but for those of the medium, of which there are none.
+    pub(super) fn beside_the_medium(self) -> Self {
+        Self::counted(|at| if at == CutAt::Media { 0 } else { self.at(at) })
+    }
 }
 
 impl Cut {

@@ -5,13 +5,14 @@ use tantalum_runtime::virtual_time::Schedule;
 use tantalum_ssd::CacheKind;
 
 use super::bench::{Bench, Ended, powered};
-use super::life::{Life, PowerOn};
+use super::life::{CutAt, Life, PowerOn};
 use super::powered::Powered;
 use super::rig::{FileRig, NandRig, Rig};
 use super::run::{Outcome, run};
-use super::subject::{Subject, Tested};
+use super::subject::{Kept, Subject, Tested};
 use super::subjects::{self, PERSONALITIES, SSD_PROFILES};
 use tantalum_base::PageDevice;
+use tantalum_cache::{Destage, Mode};
 use tantalum_models::baselines::Clustering;
 use tantalum_models::personality::PersonalitySpec;
 
@@ -28,6 +29,9 @@ pub const DEVICES: &[&str] = &[
     "buffered:cache=durable",
     "buffered:cache=through",
     "buffered:cache=ordered",
+    "tiered:destage=ordered",
+    "tiered:destage=ordered,mode=write-through",
+    "tiered:destage=dense",
     "txcache",
     "nvcache",
     "wal",
@@ -60,6 +64,9 @@ pub trait Lives {
 
     /// Logical pages of the device, where it is made for that number alone.
     fn pages(&self) -> Option<u64>;
+
+    /// At what power can be cut beside the medium.
+    fn cut_at(&self) -> &'static [CutAt];
 
     /// What such a device with `pages` pages offers.
     ///
@@ -106,6 +113,18 @@ fn on<R: Rig + 'static>(media: &'static str, device: &str) -> Result<Box<dyn Liv
                 "ssd" => kind::<R, _>(media, subjects::ssd(cache)),
                 _ => kind::<R, _>(media, subjects::buffered(cache)),
             })
+        }
+        "tiered" => {
+            let destage = match spec.word("destage", &["ordered", "dense"])? {
+                "ordered" => Destage::Ordered,
+                _ => Destage::Dense,
+            };
+            let mode = match spec.word("mode", &["write-back", "write-through"])? {
+                "write-through" => Mode::WriteThrough,
+                _ => Mode::WriteBack,
+            };
+            spec.finish()?;
+            Ok(kind::<R, _>(media, subjects::tiered(destage, mode)))
         }
         name @ ("txcache" | "nvcache") => {
             let transactions = name == "txcache";
@@ -162,6 +181,10 @@ impl<R: Rig, K: Tested<Powered<R::Media>>> Lives for Kind<R, K> {
 
     fn pages(&self) -> Option<u64> {
         self.subject.pages
+    }
+
+    fn cut_at(&self) -> &'static [CutAt] {
+        K::Kept::CUT_AT
     }
 
     fn limits(&self, pages: u64) -> Result<Limits> {

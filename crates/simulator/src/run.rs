@@ -12,10 +12,11 @@ use super::command::Command;
 use super::damage::Damage;
 use super::excuses::{Latching, tells_of_damage};
 use super::history::History;
-use super::life::{End, Life, PowerOn, Violation};
+use super::life::{End, Life, Operations, PowerOn, Violation};
+use super::moments;
 use super::powered::Powered;
 use super::rig::Rig;
-use super::subject::{Coverage, Damaged, FailedProgram, Subject, Tested};
+use super::subject::{Coverage, Damaged, FailedProgram, Kept, Subject, Tested, WithoutMedium};
 use super::verify::{self, Sure};
 
 /// What a life came to.
@@ -27,11 +28,11 @@ pub struct Outcome {
     pub cuts_in_recovery: u64,
     /// Commands that were issued.
     pub commands: u64,
-    /// Operations of the medium, and stores to NVRAM, at each power-on (since the format, the
+    /// Operations of the medium and of what lies beside it, at each power-on (since the format, the
     /// first time): what a cut can fall on. The last one is the verification at the end.
-    pub operations: Vec<(u64, u64)>,
+    pub operations: Vec<Operations>,
     /// Of those, how many recovery took.
-    pub recovery_operations: Vec<(u64, u64)>,
+    pub recovery_operations: Vec<Operations>,
     /// What the loads reached.
     pub coverage: Coverage,
     /// Checks, of a read or after a cut, that were given up: of so many orders of the commands, those
@@ -41,6 +42,10 @@ pub struct Outcome {
     pub decayed: u64,
     /// Openings that were refused as something was damaged that recovery needs; a life ends with one.
     pub refused: u64,
+    /// Times that what is left without the medium was compared.
+    pub rescued: u64,
+    /// Of those, how many were newer than the time before.
+    pub rescued_newer: u64,
     /// Broken promises; a life ends with the first power-on that breaks one.
     pub violations: Vec<Violation>,
 }
@@ -85,7 +90,7 @@ struct Living<R: Rig, K: Tested<Powered<R::Media>>> {
 struct Session<D> {
     device: RefCell<Option<Rc<D>>>,
     verified: Cell<bool>,
-    recovery: Cell<(u64, u64)>,
+    recovery: Cell<Operations>,
     refused: Cell<bool>,
 }
 
@@ -94,7 +99,10 @@ impl<R: Rig, K: Tested<Powered<R::Media>>> Living<R, K> {
         let is_told = subject.promises.damaged != Damaged::IsNotTold;
         let mut bench = Bench::new(subject, life.seed, life.pages)
             .unwrap_or_else(|error| panic!("the device's limits were asked for: {error}"));
-        let history = History::new(life.pages);
+        let mut history = History::new(life.pages);
+        if subject.promises.without_medium != WithoutMedium::Nothing {
+            bench.kept.tell_time(Rc::new(history.keep_moments()));
+        }
         if is_told && life.is_damaged() {
             bench.damage = Damage::new(history.clock(), subject.promises.acknowledges_early);
         }
@@ -117,10 +125,10 @@ impl<R: Rig, K: Tested<Powered<R::Media>>> Living<R, K> {
         let session = Rc::new(Session {
             device: RefCell::new(None),
             verified: Cell::new(false),
-            recovery: Cell::new((0, 0)),
+            recovery: Cell::default(),
             refused: Cell::new(false),
         });
-        let mut before = (0, self.bench.counts()().1);
+        let mut before = self.bench.counts()().beside_the_medium();
         let mut ended = Ended::Done(());
         if number == 0 {
             ended = self.format(&runtime, &session, power_on);
@@ -129,11 +137,8 @@ impl<R: Rig, K: Tested<Powered<R::Media>>> Living<R, K> {
         if matches!(ended, Ended::Done(())) {
             ended = self.live(&runtime, &session, power_on, number == 0);
         }
-        let since = |(media, nvram): (u64, u64)| {
-            (media.saturating_sub(before.0), nvram.saturating_sub(before.1))
-        };
-        self.outcome.operations.push(since(self.bench.counts()()));
-        self.outcome.recovery_operations.push(since(session.recovery.get()));
+        self.outcome.operations.push(self.bench.counts()().since(before));
+        self.outcome.recovery_operations.push(session.recovery.get().since(before));
         let is_cut = matches!(ended, Ended::Cut);
         if let Ended::Wrong(wrong) = ended {
             self.violate(number, wrong);
@@ -144,6 +149,9 @@ impl<R: Rig, K: Tested<Powered<R::Media>>> Living<R, K> {
         }
         if let Err(wrong) = self.bench.dark(runtime, device, &power_on.strikes) {
             self.violate(number, wrong);
+        }
+        if let Err(wrong) = self.look_without_medium() {
+            self.violate(number, format!("without the medium: {wrong}"));
         }
         self.outcome.undecided += std::mem::take(&mut self.history.borrow_mut().undecided);
         self.count_cuts(is_cut, session.verified.get(), power_on.end);
@@ -164,6 +172,24 @@ impl<R: Rig, K: Tested<Powered<R::Media>>> Living<R, K> {
         if is_cut || end != End::Close {
             self.unverified_cuts += 1;
         }
+    }
+
+    /// The medium is lost for a moment: compares what is left.
+    fn look_without_medium(&mut self) -> Result<(), String> {
+        let promised = self.bench.subject.promises.without_medium;
+        // What the medium has lost never comes to what is beside it.
+        if promised == WithoutMedium::Nothing || self.bench.damage.count() > 0 {
+            return Ok(());
+        }
+        let alone = self.bench.kept.without_medium().map_err(|error| format!("{error:?}"))?;
+        let Some(alone) = alone else { return Ok(()) };
+        let mut history = self.history.borrow_mut();
+        let all = promised == WithoutMedium::Everything;
+        let (sure, is_newer) = moments::check(&alone, &mut history, all, self.states_max)?;
+        history.undecided += u64::from(sure == Sure::Undecided);
+        self.outcome.rescued += 1;
+        self.outcome.rescued_newer += u64::from(is_newer);
+        Ok(())
     }
 
     fn violate(&mut self, number: usize, wrong: String) {

@@ -1,11 +1,13 @@
 //! What is under test: a device as it is made and opened, and what the lab must know of it beyond that.
 use std::rc::Rc;
 use tantalum_base::{PageDevice, Payload, Result};
-use tantalum_media::{ZoneGeometry, ZoneMedia};
+use tantalum_media::{CutPlan, ZoneGeometry, ZoneMedia};
 use tantalum_models::Nvram;
 use tantalum_models::rig::ArrayShape;
 use tantalum_models::tx_cache::KeptNvram;
 use tantalum_runtime::{DeviceCounters, DeviceKind, LifeCycle, Virtual};
+
+use super::life::CutAt;
 
 /// The medium that a device stands on.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -67,6 +69,18 @@ pub enum Damaged {
     IsNotTold,
 }
 
+/// What a device promises of what is left where its medium is lost.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum WithoutMedium {
+    /// Nothing.
+    Nothing,
+    /// All that had been acknowledged by the moment that it names, and nothing that was issued later; that moment
+    /// never goes back.
+    OneMoment,
+    /// The same, and all that was acknowledged at all.
+    Everything,
+}
+
 /// What a device promises beyond its `limits()`, where the lab reads durability, atomic writes,
 /// transactions and shares.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -82,6 +96,8 @@ pub struct Promises {
     pub failed_program: FailedProgram,
     /// What it promises of what is damaged.
     pub damaged: Damaged,
+    /// What it promises where the medium is lost.
+    pub without_medium: WithoutMedium,
 }
 
 impl Promises {
@@ -92,25 +108,113 @@ impl Promises {
         acknowledges_early: false,
         failed_program: FailedProgram::Survived,
         damaged: Damaged::IsError,
+        without_medium: WithoutMedium::Nothing,
     };
 }
 
-/// What outlives the dark beside the medium.
+/// What outlives the dark beside the medium, and loses its power with it. It may be made only with the device:
+/// before that there is nothing to cut.
 pub trait Kept {
-    /// The NVRAM, where there is some: power is also cut at its stores.
-    fn nvram(&self) -> Option<Nvram>;
+    /// What of it power can be cut at.
+    const CUT_AT: &'static [CutAt];
+
+    /// Power comes on; what is left to chance comes from `seed`.
+    fn power_on(&self, runtime: &Virtual, seed: u64);
+
+    /// Plans a cut at what `at` counts; none where it has nothing of that.
+    fn plan(&self, at: CutAt, plan: CutPlan);
+
+    /// Operations of this kind so far.
+    fn operations(&self, at: CutAt) -> u64;
+
+    /// Whether the power has been cut here since it came on.
+    fn is_cut(&self) -> bool;
+
+    /// The power goes, wherever it was cut: what is done from now on does not count.
+    fn cut(&self);
+
+    /// The tasks are gone: what was in flight meets its fate.
+    ///
+    /// # Errors
+    /// None but for a mistake of the lab.
+    fn power_off(&self, runtime: &Virtual) -> Result<()>;
+
+    /// What the device takes for the time of day: a moment in the order of commands.
+    fn tell_time(&self, _clock: Rc<dyn Fn() -> u64>) {}
+
+    /// What is left where the medium is lost in the dark; `None` where nothing is. The device itself loses nothing by
+    /// that.
+    ///
+    /// # Errors
+    /// Where what should be left cannot be had.
+    fn without_medium<P: Payload>(&self) -> Result<Option<Alone<P>>> {
+        Ok(None)
+    }
+}
+
+/// What is left of a device without its medium.
+pub struct Alone<P> {
+    /// Every page.
+    pub pages: Vec<P>,
+    /// The moment as of which it says they are; 0 before the first one.
+    pub moment: u64,
 }
 
 impl Kept for () {
-    fn nvram(&self) -> Option<Nvram> {
-        None
+    const CUT_AT: &'static [CutAt] = &[];
+
+    fn power_on(&self, _: &Virtual, _: u64) {}
+
+    fn plan(&self, _: CutAt, _: CutPlan) {}
+
+    fn operations(&self, _: CutAt) -> u64 {
+        0
+    }
+
+    fn is_cut(&self) -> bool {
+        false
+    }
+
+    fn cut(&self) {}
+
+    fn power_off(&self, _: &Virtual) -> Result<()> {
+        Ok(())
     }
 }
 
+/// NVRAM: power is also cut at its stores.
 impl<P: Payload> Kept for KeptNvram<P> {
-    fn nvram(&self) -> Option<Nvram> {
-        self.borrow().as_ref().map(|nvram| nvram.region().clone())
+    const CUT_AT: &'static [CutAt] = &[CutAt::Nvram];
+
+    fn power_on(&self, _: &Virtual, _: u64) {
+        region(self, Nvram::power_on);
     }
+
+    fn plan(&self, at: CutAt, plan: CutPlan) {
+        if at == CutAt::Nvram {
+            region(self, |nvram| nvram.plan_cut(Some(plan)));
+        }
+    }
+
+    fn operations(&self, at: CutAt) -> u64 {
+        if at == CutAt::Nvram { region(self, Nvram::stores).unwrap_or(0) } else { 0 }
+    }
+
+    fn is_cut(&self) -> bool {
+        region(self, Nvram::is_cut).unwrap_or(false)
+    }
+
+    fn cut(&self) {
+        region(self, Nvram::cut);
+    }
+
+    fn power_off(&self, _: &Virtual) -> Result<()> {
+        Ok(())
+    }
+}
+
+fn region<P: Payload, T>(kept: &KeptNvram<P>, work: impl FnOnce(&Nvram) -> T) -> Option<T> {
+    kept.borrow().as_ref().map(|nvram| work(nvram.region()))
 }
 
 /// A device that can be under test on zones `M`. When power is cut, every task stops where it stands, in

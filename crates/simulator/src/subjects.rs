@@ -1,7 +1,9 @@
 //! The devices under test, each so small that it can be cut everywhere.
 use tantalum_base::{Error, ErrorKind, Limits, Result, Spec};
 use tantalum_buffer::BufferedKind;
-use tantalum_ftl::{DumpOptions, FtlOptions};
+use tantalum_cache::{Destage, Mode, TieredOptions};
+use tantalum_ftl::{CacheOptions, DumpOptions, FtlOptions, kept_pages_max};
+use tantalum_media::ZoneGeometry;
 use tantalum_models::baselines::{Clustering, ShadowKind, ShadowOptions, WalKind, WalOptions};
 use tantalum_models::nand::NandGeometry;
 use tantalum_models::personality::{PersonalityKind, PersonalitySpec};
@@ -11,7 +13,8 @@ use tantalum_policy::{Policy, PolicySpec, Workload};
 use tantalum_ssd::{CacheKind, SsdKind, SsdOptions};
 
 use super::rig::{ArrayShape, SMALL, SMALL_ZONES};
-use super::subject::{Damaged, FailedProgram, Medium, Promises, Subject};
+use super::subject::{Damaged, FailedProgram, Medium, Promises, Subject, WithoutMedium};
+use super::tiered::TieredKind;
 
 /// Pages of the write cache: small, so that it fills.
 const CACHE_PAGES: u32 = 24;
@@ -63,6 +66,54 @@ fn small_lru(limits: &Limits) -> Result<Option<Box<dyn Policy>>> {
     let workload = Workload { pages_end: limits.pages, future: &[] };
     PolicySpec::parse("lru")?.build(BUFFER_PAGES, workload).map(Some)
 }
+
+/// A cache over a home, in which pages go home soon, and of which pages that home has leave.
+pub fn tiered(destage: Destage, mode: Mode) -> Subject<TieredKind> {
+    let text = match destage {
+        Destage::Ordered => "tiered:destage=ordered",
+        Destage::Dense => "tiered:destage=dense",
+    };
+    let text = match mode {
+        Mode::WriteThrough => format!("{text},mode=write-through"),
+        _ => text.to_owned(),
+    };
+    let without_medium = match (destage, mode) {
+        (Destage::Dense, _) => WithoutMedium::Nothing,
+        (Destage::Ordered, Mode::WriteThrough) => WithoutMedium::Everything,
+        (Destage::Ordered, _) => WithoutMedium::OneMoment,
+    };
+    Subject::new(&text, move |geometry, pages| tiered_kind(geometry, pages, destage, mode))
+        .promises(Promises { without_medium, ..Promises::USUAL })
+}
+
+fn tiered_kind(geometry: &ZoneGeometry, pages: u64, destage: Destage, mode: Mode) -> TieredKind {
+    let ssd = SsdOptions {
+        transactions_max: TRANSACTIONS_MAX,
+        transaction_pages_max: TIERED_WRITE_PAGES_MAX,
+        write_pages_max: TIERED_WRITE_PAGES_MAX,
+        ..SsdOptions::new(CacheKind::WriteThrough, TIERED_CACHE_PAGES)
+    };
+    let dirty_pages_min = 2 * u64::from(TIERED_WRITE_PAGES_MAX) + u64::from(TIERED_CACHE_PAGES);
+    let kept_pages_max = kept_pages_max(geometry, 2).min(pages * 3 / 4).max(dirty_pages_min);
+    let dirty_pages_max = (kept_pages_max * 2 / 3).max(dirty_pages_min);
+    let cache = CacheOptions { dirty_pages_max, kept_pages_max };
+    let dirty_hard_pages = dirty_pages_max - u64::from(TIERED_CACHE_PAGES);
+    let tiered = TieredOptions {
+        mode,
+        destage_after_ns: 1_000_000,
+        home_writes_max: 4,
+        slice_pages: 8,
+        track_pages: 8,
+        admission_queue_pages: 16,
+        retry_after_ns: 1_000_000,
+        ..TieredOptions::new(destage, dirty_hard_pages)
+    };
+    TieredKind { ftl: FtlOptions { cache: Some(cache), ..ftl_options(pages) }, ssd, tiered }
+}
+
+/// Pages of the write cache before a cache over a home, and of a write to it: so few that its few pages may be dirty.
+const TIERED_CACHE_PAGES: u32 = 8;
+const TIERED_WRITE_PAGES_MAX: u32 = 6;
 
 /// Frames of the page cache, and pages of the extended cache: so few that three open transactions
 /// are moved out of the one, and four fill the other.

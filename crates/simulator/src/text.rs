@@ -11,7 +11,7 @@
 //! | `t3+4`, `s3<9.4<1`, `f` | trim; share (page 3 takes page 9's content, 4 takes 1's); flush |
 //! | `dark`, `close` | power goes when all clients are done; after the device was closed |
 //! | `land@5`, `vanish@5`, `tear@5` | power is cut at media operation 5, which meets that fate |
-//! | `land@n5`, `vanish@n5` | the same at NVRAM store 5 |
+//! | `land@n5`, `land@h5`, `land@j5` | the same at NVRAM store 5; at operation 5 of the home, of the journal |
 //! | `fail@3` | behind the end: program 3 fails |
 //! | `decay@7` | behind the end: what is read as slot 7 decays, or the first behind it that may |
 //! | `lost@4`, `lost@h4` | behind the end: append 4 is reported done and not there; its header |
@@ -126,8 +126,7 @@ fn end_text(end: End) -> String {
         End::Dark => "dark".to_owned(),
         End::Close => "close".to_owned(),
         End::Cut(Cut { at, after, fate }) => {
-            let at = if at == CutAt::Nvram { "n" } else { "" };
-            format!("{}@{at}{after}", fate.name())
+            format!("{}@{}{after}", fate.name(), at.letter())
         }
     }
 }
@@ -211,10 +210,9 @@ fn end(word: &str) -> Option<End> {
         _ => word.split_once('@')?,
     };
     let fate = Fate::ALL.into_iter().find(|known| known.name() == fate)?;
-    let (at, after) = match after.strip_prefix('n') {
-        Some(after) => (CutAt::Nvram, after),
-        None => (CutAt::Media, after),
-    };
+    let beside = CutAt::ALL.into_iter().filter(|at| !at.letter().is_empty());
+    let beside = beside.filter_map(|at| Some((at, after.strip_prefix(at.letter())?)));
+    let (at, after) = beside.last().unwrap_or((CutAt::Media, after));
     Some(End::Cut(Cut { at, after: number(after)?, fate }))
 }
 
@@ -251,7 +249,7 @@ mod tests {
     use super::*;
 
     const TEXT: &str = "ssd:cache=durable; nand; pages=30; seed=7; w3 w5+4 f / c1.9.1 r3 -> \
-                        tear@12 fail@3 fail@9;  -> vanish@2 lost@4 lost@h0 eio@6 enospc@7 flip@3.77 wipe@0 spare@9; a3.4 t0+4 s3<9.4<1 -> land@n5 decay@7; \
+                        tear@12 fail@3 fail@9;  -> land@h7;  -> tear@j0;  -> vanish@2 lost@4 lost@h0 eio@6 enospc@7 flip@3.77 wipe@0 spare@9; a3.4 t0+4 s3<9.4<1 -> land@n5 decay@7; \
                         r0 r4+9 -> close; w0 -> dark";
 
     #[test]
@@ -260,11 +258,11 @@ mod tests {
         assert_eq!(replay.text(), TEXT);
         assert_eq!(Replay::parse(&replay.text()).unwrap(), replay);
         let life = &replay.life;
-        assert_eq!((life.commands(), life.clients(), life.cuts()), (11, 2, 3));
+        assert_eq!((life.commands(), life.clients(), life.cuts()), (11, 2, 5));
         assert_eq!(life.power_ons[0].failing_programs, [3, 9]);
-        assert_eq!(life.power_ons[2].decaying_reads, [7]);
+        assert_eq!(life.power_ons[4].decaying_reads, [7]);
         assert_eq!(
-            life.power_ons[1],
+            life.power_ons[3],
             PowerOn {
                 end: Cut::media(2, Fate::Vanish),
                 lost_writes: vec![

@@ -97,6 +97,50 @@ fn file_with_a_volatile_cache() {
     cuts("ssd:cache=volatile", "file", 5_000, 8);
 }
 
+/// A cache over a home, which is rescued without the flash at each cut, where that promises something.
+fn tiered(settings: &str, media: &str, wanted: u64, seed: u64) {
+    let done = cuts(&format!("tiered:{settings}"), media, wanted, seed);
+    println!("{} homes rescued, {} of them newer", done.rescued, done.rescued_newer);
+    let is_ordered = settings.contains("ordered");
+    assert_eq!(done.rescued > 0, is_ordered);
+    assert!(!is_ordered || done.rescued_newer * 5 > done.rescued, "pages go home meanwhile");
+}
+
+#[test]
+fn nand_over_a_home_in_epochs() {
+    tiered("destage=ordered", "nand", 10_000, 41);
+}
+
+#[test]
+fn nand_with_bytes_over_a_home_in_epochs() {
+    tiered("destage=ordered", "nand-bytes", 2_000, 42);
+}
+
+#[test]
+fn file_over_a_home_in_epochs() {
+    tiered("destage=ordered", "file", 5_000, 43);
+}
+
+#[test]
+fn nand_over_a_home_that_is_awaited() {
+    tiered("destage=ordered,mode=write-through", "nand", 5_000, 44);
+}
+
+#[test]
+fn file_over_a_home_that_is_awaited() {
+    tiered("destage=ordered,mode=write-through", "file", 5_000, 45);
+}
+
+#[test]
+fn nand_over_a_home_track_by_track() {
+    tiered("destage=dense", "nand", 10_000, 46);
+}
+
+#[test]
+fn file_over_a_home_track_by_track() {
+    tiered("destage=dense", "file", 5_000, 47);
+}
+
 #[test]
 fn nand_with_a_transactional_cache() {
     cuts("txcache", "nand", 20_000, 9);

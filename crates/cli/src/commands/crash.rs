@@ -201,6 +201,8 @@ fn replay(text: &str) -> anyhow::Result<Report> {
         undecided: *undecided,
         decayed: *decayed,
         refused: *refused,
+        rescued: outcome.rescued,
+        rescued_newer: outcome.rescued_newer,
         found: found.collect(),
     };
     let (mut rows, mut violations) = (Table::new(schema::CRASH), violation_table());

@@ -87,6 +87,7 @@ pub fn live<K: Tested<Media>>(subject: &Subject<K>, case: Case) -> bool {
     let kept = K::Kept::default();
     let known = Rc::new(RefCell::new(Known::default()));
     let runtime = Virtual::new(case.schedule);
+    kept.power_on(&runtime, case.seed);
     let (kind, on) = open(subject, &mut rig, &runtime, &kept);
     let (told, handle) = (Rc::clone(&known), runtime.clone());
     let device = run(case, &runtime, async move {
@@ -99,10 +100,9 @@ pub fn live<K: Tested<Media>>(subject: &Subject<K>, case: Case) -> bool {
         device.validate();
     }
     runtime.drop_tasks();
-    if let Some(nvram) = kept.nvram() {
-        nvram.cut();
-    }
+    kept.cut();
     rig.power_off(&runtime).unwrap();
+    kept.power_off(&runtime).unwrap();
     if K::HAS_STORED_ENERGY {
         let runtime = Virtual::new(Schedule::Fifo);
         let (kind, on) = open(subject, &mut rig, &runtime, &kept);
@@ -110,9 +110,7 @@ pub fn live<K: Tested<Media>>(subject: &Subject<K>, case: Case) -> bool {
         rig.power_off(&runtime).unwrap();
     }
     let runtime = Virtual::new(case.schedule);
-    if let Some(nvram) = kept.nvram() {
-        nvram.power_on();
-    }
+    kept.power_on(&runtime, case.seed);
     let (kind, on) = open(subject, &mut rig, &runtime, &kept);
     let (told, handle) = (Rc::clone(&known), runtime.clone());
     run(case, &runtime, async move {

@@ -1,0 +1,111 @@
+//! Whether what is left of a device without its medium is what it was at one moment, and at the right one.
+use tantalum_base::{PageNo, Payload};
+
+use super::command::{Contents, Effect};
+use super::history::{History, Issued};
+use super::order::{Answer, Orders};
+use super::subject::Alone;
+use super::verify::Sure;
+
+/// A time of commands, which begins anew each time that the device was checked.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct Moment {
+    pub(super) checks: u64,
+    pub(super) time: u64,
+}
+
+/// Bits of a time.
+const TIME_BITS: u32 = 32;
+
+impl Moment {
+    /// As one number, in their order.
+    pub(super) fn number(self) -> u64 {
+        self.checks << TIME_BITS | self.time
+    }
+
+    fn of(number: u64) -> Self {
+        Moment { checks: number >> TIME_BITS, time: number & ((1 << TIME_BITS) - 1) }
+    }
+}
+
+/// The commands before the last check, as far back as what is left without the medium may be.
+#[derive(Default)]
+pub(super) struct Past {
+    /// The stretches between checks, the last one last.
+    stretches: Vec<Stretch>,
+    /// Checks before the first of them.
+    dropped: u64,
+    /// The newest moment that was seen.
+    newest: Moment,
+}
+
+struct Stretch {
+    before: Contents,
+    entries: Vec<Issued>,
+}
+
+impl Past {
+    /// The device was checked: this was `before`, and came after that.
+    pub(super) fn keep(&mut self, before: Contents, entries: Vec<Issued>) {
+        self.stretches.push(Stretch { before, entries });
+    }
+
+    fn forget_before(&mut self, checks: u64) {
+        let count = (checks - self.dropped).min(self.stretches.len() as u64);
+        self.stretches.drain(..count as usize);
+        self.dropped += count;
+    }
+}
+
+/// Compares what is left with `history`: what had been acknowledged at the moment that it names is there, some of what
+/// was issued by then may be, and nothing later; and it is no older than it was before. Where `all` is promised
+/// nothing was acknowledged after that moment. Whether the moment is a newer one, too.
+pub(super) fn check<P: Payload>(
+    alone: &Alone<P>,
+    history: &mut History<P>,
+    all: bool,
+    states_max: usize,
+) -> Result<(Sure, bool), String> {
+    let mut seen = Vec::with_capacity(alone.pages.len());
+    for (page, held) in (0..).map(PageNo).zip(&alone.pages) {
+        let content = history.identify(held);
+        seen.push(Some(content.ok_or_else(|| format!("page {page} holds what nobody wrote"))?));
+    }
+    let (moment, now) = (Moment::of(alone.moment), history.checks());
+    let Some(mut past) = history.past.take() else { return Ok((Sure::Right, false)) };
+    let newest = past.newest;
+    if moment < newest || moment.checks > now {
+        return Err(format!("it is of {moment:?}, and was of {newest:?} before"));
+    }
+    past.newest = moment;
+    past.forget_before(moment.checks);
+    let (before, entries) = match past.stretches.first() {
+        Some(stretch) => (&stretch.before, &stretch.entries),
+        None => (&history.baseline, &history.entries),
+    };
+    // Entries stand in the order in which they were issued.
+    let issued = entries.partition_point(|entry| entry.issued <= moment.time);
+    let must = |entry: &Issued| match entry.acked {
+        Some(acked) => acked <= moment.time || (all && writes(entry)),
+        None => false,
+    };
+    let later = past.stretches.iter().skip(1).flat_map(|stretch| &stretch.entries);
+    let later = later.chain(past.stretches.first().map_or(&[][..], |_| &history.entries));
+    let mut late = entries[issued..].iter().chain(later);
+    if all && let Some(late) = late.find(|entry| entry.acked.is_some() && writes(entry)) {
+        return Err(format!("{:?} was acknowledged, and is not there", late.label));
+    }
+    let orders = Orders::new(before, &entries[..issued], must, seen);
+    let sure = match orders.search(states_max) {
+        Answer::Explained => Sure::Right,
+        Answer::Undecided => Sure::Undecided,
+        Answer::Impossible(why) => return Err(format!("as of {moment:?}, {why}")),
+    };
+    history.past = Some(past);
+    Ok((sure, moment > newest))
+}
+
+/// Whether it changes something, whatever was there before; a trim may find nothing.
+fn writes(entry: &Issued) -> bool {
+    matches!(&entry.effect, Effect::Set(pages) if !pages.is_empty())
+}
