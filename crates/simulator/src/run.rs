@@ -177,8 +177,7 @@ impl<R: Rig, K: Tested<Powered<R::Media>>> Living<R, K> {
     /// The medium is lost for a moment: compares what is left.
     fn look_without_medium(&mut self) -> Result<(), String> {
         let promised = self.bench.subject.promises.without_medium;
-        // What the medium has lost never comes to what is beside it.
-        if promised == WithoutMedium::Nothing || self.bench.damage.count() > 0 {
+        if promised == WithoutMedium::Nothing {
             return Ok(());
         }
         let alone = self.bench.kept.without_medium().map_err(|error| format!("{error:?}"))?;

@@ -211,8 +211,8 @@ fn end(word: &str) -> Option<End> {
     };
     let fate = Fate::ALL.into_iter().find(|known| known.name() == fate)?;
     let beside = CutAt::ALL.into_iter().filter(|at| !at.letter().is_empty());
-    let beside = beside.filter_map(|at| Some((at, after.strip_prefix(at.letter())?)));
-    let (at, after) = beside.last().unwrap_or((CutAt::Media, after));
+    let mut beside = beside.filter_map(|at| Some((at, after.strip_prefix(at.letter())?)));
+    let (at, after) = beside.next().unwrap_or((CutAt::Media, after));
     Some(End::Cut(Cut { at, after: number(after)?, fate }))
 }
 

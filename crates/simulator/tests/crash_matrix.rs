@@ -121,6 +121,26 @@ fn nand_with_an_ordered_cache_behind_a_buffer() {
 }
 
 #[test]
+fn nand_over_a_home_in_epochs() {
+    matrix("tiered:destage=ordered", "nand", 2, 25);
+}
+
+#[test]
+fn file_over_a_home_in_epochs() {
+    matrix("tiered:destage=ordered", "file", 2, 26);
+}
+
+#[test]
+fn nand_over_a_home_that_is_awaited() {
+    matrix("tiered:destage=ordered,mode=write-through", "nand", 2, 27);
+}
+
+#[test]
+fn nand_over_a_home_track_by_track() {
+    matrix("tiered:destage=dense", "nand", 2, 28);
+}
+
+#[test]
 fn nand_with_a_transactional_cache() {
     matrix("txcache", "nand", 3, 8);
 }

@@ -4,6 +4,7 @@
 //! Not here: what no random life shows. No cut falls into a dump (`DumpFooterFirst`), and some take a rarer state than lives of this size reach; each of those has a
 //! test of its own in `planted_faults.rs`, or beside the device.
 use tantalum_base::fault_points::{FaultPoint, plant};
+use tantalum_cache::fault_points::Fault as Cache;
 use tantalum_ftl::fault_points::Fault as Log;
 use tantalum_models::fault_points::Fault as Model;
 use tantalum_simulator::{CampaignOptions, Workload, campaign, find};
@@ -64,6 +65,9 @@ macro_rules! caught {
 const FILES: [(&str, &str); 2] = [("ssd:cache=ordered", "file"), ("ssd:cache=through", "file")];
 const WRITTEN_THROUGH: [(&str, &str); 1] = [("ssd:cache=through", "file")];
 const DURABLE: [(&str, &str); 2] = [("ssd:cache=durable", "file"), ("ssd:cache=durable", "nand")];
+const OVER_HOME: [(&str, &str); 2] =
+    [("tiered:destage=ordered", "nand"), ("tiered:destage=ordered", "file")];
+const HOME_AWAITED: [(&str, &str); 1] = [("tiered:destage=ordered,mode=write-through", "nand")];
 const TX_CACHE: [(&str, &str); 2] = [("txcache", "nand"), ("txcache", "file")];
 
 caught! {
@@ -85,4 +89,13 @@ caught! {
     the_dump_area_is_cleared_late: Log::DumpClearedEarly => DURABLE;
     a_replayed_dump_is_void: Log::DumpNotMadeVoid => DURABLE;
     contents_are_checked: Log::NoChecksum => WRITTEN_THROUGH;
+    an_epoch_is_durable_before_it_is_committed: Cache::NoSyncBeforeCommit => OVER_HOME;
+    a_committed_epoch_is_given_up_first: Cache::CommittedWrittenOver => OVER_HOME;
+    heads_are_written_in_turn: Cache::HeadsWrittenTogether => OVER_HOME;
+    an_epoch_is_in_the_flash_first: Cache::EpochNotSettled => OVER_HOME;
+    home_is_flushed_before_pages_are_clean: Cache::HomeNotFlushed => OVER_HOME;
+    what_an_epoch_needs_is_preserved: Cache::PagesNotPreserved => OVER_HOME;
+    later_changes_are_not_clean: Cache::LaterChangesClean => OVER_HOME;
+    home_is_awaited: Cache::HomeNotAwaited => HOME_AWAITED;
+    stale_pages_stay_out: Cache::StalePagesTakenIn => OVER_HOME;
 }

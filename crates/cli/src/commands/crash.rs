@@ -228,6 +228,7 @@ fn push(table: &mut Table, done: &Campaign, cuts_per_minute: Option<f64>) {
         ("pages_spilled", done.coverage.spilled.into()),
         ("slots_decayed", done.decayed.into()),
         ("openings_refused", done.refused.into()),
+        ("homes_rescued", done.rescued.into()),
         ("violations", (done.found.len() as u64).into()),
         ("undecided", done.undecided.into()),
         ("cuts_per_minute", cuts_per_minute.map_or(Value::Null, |rate| (rate as u64).into())),
