@@ -29,6 +29,13 @@ impl Size {
             }
             Ok(scaled as u64)
         };
+        let bytes = |factor: u64| -> Result<Size> {
+            let scaled = (value * factor as f64).round();
+            if scaled >= u64::MAX as f64 {
+                return Err(refused(format!("size {text:?} is too large")));
+            }
+            Ok(Size::Bytes(scaled as u64))
+        };
         Ok(match unit {
             "" => Size::Count(scaled(1)?),
             "k" | "K" => Size::Count(scaled(1 << 10)?),
@@ -36,14 +43,15 @@ impl Size {
             "%" if value <= 100.0 => Size::Share(value / 100.0),
             "%" => return Err(refused(format!("size {text:?} is a share of more than 100%"))),
             "B" => Size::Bytes(scaled(1)?),
-            "KiB" => Size::Bytes(scaled(1 << 10)?),
-            "MiB" => Size::Bytes(scaled(1 << 20)?),
-            "GiB" => Size::Bytes(scaled(1 << 30)?),
-            "TiB" => Size::Bytes(scaled(1 << 40)?),
-            "kB" | "KB" => Size::Bytes(scaled(1_000)?),
-            "MB" => Size::Bytes(scaled(1_000_000)?),
-            "GB" => Size::Bytes(scaled(1_000_000_000)?),
-            "TB" => Size::Bytes(scaled(1_000_000_000_000)?),
+            // Of 1.1GiB nobody means a part of a byte.
+            "KiB" => bytes(1 << 10)?,
+            "MiB" => bytes(1 << 20)?,
+            "GiB" => bytes(1 << 30)?,
+            "TiB" => bytes(1 << 40)?,
+            "kB" | "KB" => bytes(1_000)?,
+            "MB" => bytes(1_000_000)?,
+            "GB" => bytes(1_000_000_000)?,
+            "TB" => bytes(1_000_000_000_000)?,
             _ => return Err(bad(text)),
         })
     }
@@ -84,4 +92,19 @@ fn bad(text: &str) -> Error {
 
 fn refused(context: String) -> Error {
     Error::new(ErrorKind::InvalidInput, context)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn parts_of_a_large_unit_are_whole_bytes_and_parts_of_a_page_are_refused() {
+        let bytes = |text| Size::parse_bytes(text).unwrap();
+        assert_eq!([bytes("500MB"), bytes("0.5KiB")], [500_000_000, 512]);
+        assert_eq!([bytes("1.1GiB"), bytes("4.35GB")], [1_181_116_006, 4_350_000_000]);
+        for text in ["1.5", "1.5B", "1.1k", "99999999TiB"] {
+            assert!(Size::parse(text).is_err(), "{text}");
+        }
+    }
 }

@@ -56,7 +56,7 @@ fn create_without_a_configuration_says_what_to_do() {
     let folder = tempfile::tempdir().unwrap();
     let config = folder.path().join("v.toml");
     assert_tells(&refused(&["create", text(&config)]), &["v.toml does not exist", "--capacity"]);
-    for capacity in ["0", "0MiB", "4097B", "much", "1GiB\"", "9TiB"] {
+    for capacity in ["0", "0MiB", "4097.5B", "much", "1GiB\"", "9TiB"] {
         let told = refused(&["create", text(&config), "--capacity", capacity]);
         assert_tells(&told, &["capacity"]);
         assert!(!told.contains("line"), "the file is not the user's: {told}");
@@ -79,6 +79,32 @@ fn create_makes_what_stat_and_check_find_good() {
     assert_eq!(row["store_bytes"], fs::metadata(data_of(&config)).unwrap().len());
     assert_eq!((&row["mapped_bytes"], &row["replayed_at_open"]), (&0.into(), &0.into()));
     assert_tells(&good(&["check", text(&config)]), &["v.toml: sound: 4.0 MiB", "0 problems"]);
+}
+
+#[test]
+fn sizes_that_are_no_multiples_of_a_page_are_rounded_and_told() {
+    let folder = tempfile::tempdir().unwrap();
+    let config = folder.path().join("v.toml");
+    let create = ["create", text(&config), "--capacity", "5MB"];
+    let told = good(&create);
+    assert_tells(
+        &told,
+        &["v.toml: in whole pages of 4 KiB, device.capacity = \"5MB\" is 5,001,216 bytes\n"],
+    );
+    assert_tells(&refused(&create), &["is a volume already"]);
+    edit(&config, "# cache = \"8MiB\"", "cache = \"9MB\"");
+    let told = good(&[&create[..], &["--force"]].concat());
+    assert_tells(&told, &["\"5MB\" is 5,001,216 bytes, device.cache = \"9MB\" is 9,003,008 bytes"]);
+    let stat: serde_json::Value =
+        serde_json::from_str(&good(&["stat", text(&config), "--format", "json"])).unwrap();
+    assert_eq!(stat["rows"][0]["capacity_bytes"], 5_001_216);
+    let server = Server::start(&config);
+    let mut client = Client::connect(&server.socket).unwrap();
+    client.write(1220, &[7; PAGE_BYTES]);
+    assert_eq!(client.read(1220, 1), Ok(vec![7; PAGE_BYTES]), "the last page");
+    server.terminate();
+    let even = folder.path().join("even/v.toml");
+    assert!(!good(&["create", text(&even), "--capacity", "4MiB"]).contains("whole pages"));
 }
 
 #[test]
@@ -124,13 +150,13 @@ fn a_bad_configuration_is_told_with_its_place() {
     let zone = "# zone = \"8MiB\"";
     let capacity = "capacity = \"4MiB\"";
     for (from, to, told) in [
-        ("[media]", "[media", "v.toml, line 6: "),
-        (zone, "colour = 3", "v.toml, line 13: unknown field `colour`"),
+        ("[media]", "[media", "v.toml, line 7: "),
+        (zone, "colour = 3", "v.toml, line 14: unknown field `colour`"),
         (zone, "zone = \"4KiB\"", "media.zone must be from 64KiB to 1GiB"),
-        (zone, "zone = \"100001B\"", "media.zone"),
+        (zone, "zone = \"0MiB\"", "media.zone"),
         (capacity, "capacity = \"0MiB\"", "device.capacity"),
-        (capacity, "capacity = \"5000B\"", "is not a multiple of 4096 bytes"),
-        (capacity, "capacity = 4", "v.toml, line 21: "),
+        (capacity, "capacity = \"5000\"", "needs a unit of bytes"),
+        (capacity, "capacity = 4", "v.toml, line 22: "),
         ("path = \"data.tantalum\"", "", "media.path is needed"),
     ] {
         edit(&config, from, to);

@@ -12,6 +12,7 @@ use tantalum_ssd::{CacheKind, SsdOptions};
 
 use crate::home_config::HomeConfig;
 pub use crate::new_config::{NewTiered, template, write_new, write_new_tiered};
+use crate::sizes::{self, whole_pages};
 use crate::superblock::FIRST_ZONE_BYTE;
 
 /// What a VOLUME.toml says. Sizes are still text: see the accessors.
@@ -243,22 +244,9 @@ impl VolumeConfig {
         Ok(self.path.parent().unwrap_or(Path::new("")).join(path))
     }
 
-    fn bytes(name: &str, text: &str) -> Result<u64> {
-        Size::parse_bytes(text).map_err(|error| error.wrap(name))
-    }
-
-    fn pages(name: &str, text: &str) -> Result<u64> {
-        let bytes = Self::bytes(name, text)?;
-        let page = PAGE_BYTES as u64;
-        if bytes == 0 || !bytes.is_multiple_of(page) {
-            return Err(invalid(format!("{name} = {text:?} is not a multiple of {page} bytes")));
-        }
-        Ok(bytes / page)
-    }
-
     /// Logical pages.
     pub fn capacity_pages(&self) -> Result<u64> {
-        let pages = Self::pages("device.capacity", &self.device.capacity)?;
+        let pages = sizes::pages("device.capacity", &self.device.capacity)?;
         if pages > 1 << 31 {
             return Err(invalid("device.capacity is over the limit of 8 TiB".into()));
         }
@@ -278,7 +266,7 @@ impl VolumeConfig {
 
     /// Pages of the flash of a tiered volume.
     fn flash_pages(&self) -> Result<u64> {
-        Self::pages("media.size", self.media.size.as_deref().unwrap_or("0"))
+        whole_pages("media.size", self.media.size.as_deref().unwrap_or("0MiB"))
     }
 
     /// Zones of the flash of a tiered volume.
@@ -323,7 +311,7 @@ impl VolumeConfig {
     /// Slots in a zone.
     pub fn zone_slots(&self) -> Result<u32> {
         let slots = match &self.media.zone {
-            Some(zone) => Self::pages("media.zone", zone)?,
+            Some(zone) => sizes::pages("media.zone", zone)?,
             // About 128 zones, so that cleaning has a choice, of 1 to 64 MiB.
             None if self.media.size.is_some() => {
                 (self.flash_pages()? / 256).next_power_of_two().clamp(256, 16384)
@@ -339,7 +327,7 @@ impl VolumeConfig {
     /// Pages of the buffer; 0 where there is none.
     pub fn buffer_pages(&self) -> Result<u32> {
         let Some(buffer) = &self.buffer else { return Ok(0) };
-        let pages = Self::pages("buffer.size", &buffer.size)?;
+        let pages = sizes::pages("buffer.size", &buffer.size)?;
         let small_enough = u32::try_from(pages).ok().filter(|pages| *pages < 1 << 30);
         small_enough.ok_or_else(|| invalid("buffer.size is over the limit of 4 TiB".into()))
     }
@@ -363,7 +351,7 @@ impl VolumeConfig {
         };
         let share_entries_max = self.device.share_entries_max;
         let checkpoint_interval_slots = match &self.device.checkpoint_interval {
-            Some(interval) => Self::pages("device.checkpoint_interval", interval)?,
+            Some(interval) => sizes::pages("device.checkpoint_interval", interval)?,
             None => 0,
         };
         Ok(FtlOptions {
@@ -377,13 +365,13 @@ impl VolumeConfig {
 
     /// The settings of the device.
     pub fn ssd_options(&self) -> Result<SsdOptions> {
-        let cache = Self::pages("device.cache", &self.device.cache)?.min(1 << 20) as u32;
+        let cache = sizes::pages("device.cache", &self.device.cache)?.min(1 << 20) as u32;
         let kind = match self.device.durability {
             DurabilityConfig::OnAck => CacheKind::WriteThrough,
             DurabilityConfig::OnFlush => CacheKind::Ordered,
         };
         let transaction =
-            Self::pages("device.transaction_max", &self.device.transaction_max)?.min(1 << 20);
+            sizes::pages("device.transaction_max", &self.device.transaction_max)?.min(1 << 20);
         Ok(SsdOptions {
             transaction_pages_max: transaction as u32,
             transactions_max: self.device.transactions_max,
@@ -417,7 +405,7 @@ mod tests {
             ("1GiB", "1GB5", "device.capacity"),
             ("# over_provisioning = \"12%\"", "over_provisioning = \"1%\"", "over_provisioning"),
             ("# cache = \"8MiB\"", "cache = \"8\"", "device.cache"),
-            ("# share_entries_max = 500", "share_entries_max = -1", "line 41: invalid value"),
+            ("# share_entries_max = 500", "share_entries_max = -1", "line 42: invalid value"),
             ("# durability = \"on_ack\"\n", "durability = \"sometimes\"\n", "sometimes"),
             ("kind = \"flash\"", "kind = \"flash\"\ncolour = 3", "colour"),
             ("# cleaning = \"greedy\"", "cleaning = \"lifo\"", "device.cleaning"),

@@ -2,6 +2,7 @@
 //!
 //! ```text
 //! config      VOLUME.toml, every default documented; a new one (new_config)
+//! sizes       sizes as people write them, in pages
 //! folder      makes names of files durable
 //! superblock  format version, identity, sizes; two copies, and which of them counts (copies)
 //! create      making a new one, and refusing to overwrite
@@ -29,6 +30,7 @@ pub mod layout;
 mod new_config;
 mod open_options;
 mod origin;
+mod sizes;
 mod store;
 pub mod superblock;
 mod tiered;
@@ -45,6 +47,7 @@ pub use host::{
     open_volume, open_volume_with,
 };
 pub use open_options::OpenOptions;
+pub use sizes::RoundedSize;
 pub use store::{VolumeStore, forget_volume, open_rescue_stores, open_store, open_tiered_stores};
 pub use tiered::{
     RescueReport, TieredDevice, TieredStores, TieredVolume, format_tiered, has_journal,

@@ -6,6 +6,7 @@ use anyhow::{Context, bail};
 use std::path::PathBuf;
 use tantalum_base::PAGE_BYTES;
 use tantalum_base::size::{Size, human_bytes};
+use tantalum_report::number;
 use tantalum_runtime::Live;
 use tantalum_runtime::live::LiveOptions;
 use tantalum_volume::{VolumeConfig, config, create_volume};
@@ -67,6 +68,7 @@ pub fn run(args: &Args) -> anyhow::Result<Verdict> {
         }
     }
     let superblock = created?;
+    tell_rounded(&config)?;
     let over = config.home.as_ref().map(|home| home.home_path(&config.path));
     let over = over.map_or_else(String::new, |home| format!(" over {}", home.display()));
     print_line(&format!(
@@ -79,6 +81,19 @@ pub fn run(args: &Args) -> anyhow::Result<Verdict> {
         superblock.volume_id
     ))?;
     Ok(Verdict::Good)
+}
+
+/// Says in one line which sizes were not taken to the byte.
+pub fn tell_rounded(config: &VolumeConfig) -> anyhow::Result<()> {
+    let rounded = config.rounded_sizes()?;
+    let told = rounded.iter().map(|size| {
+        format!("{} = \"{}\" is {} bytes", size.key, size.text, number::thousands(size.bytes))
+    });
+    let told = told.collect::<Vec<_>>().join(", ");
+    if !rounded.is_empty() {
+        print_line(&format!("{}: in whole pages of 4 KiB, {told}", config.path.display()))?;
+    }
+    Ok(())
 }
 
 /// Whether something is where the volume's data would go.
@@ -97,7 +112,8 @@ fn configuration(args: &Args) -> anyhow::Result<(VolumeConfig, bool)> {
     if path.exists() {
         let config = VolumeConfig::read(path)?;
         if let Some(capacity) = &args.capacity
-            && Size::parse_bytes(capacity)? != config.capacity_pages()? * PAGE_BYTES as u64
+            && Size::parse_bytes(capacity)?.div_ceil(PAGE_BYTES as u64)
+                != config.capacity_pages()?
         {
             let says = &config.device.capacity;
             bail!("{} says device.capacity = \"{says}\": change it there", path.display());

@@ -1,5 +1,6 @@
 //! `tantalum attach`, `tantalum detach` and `tantalum rescue`: a cache over a home, and the home alone.
 use crate::Verdict;
+use crate::commands::create::tell_rounded;
 use crate::common::{discard_unfinished, print_line};
 use anyhow::bail;
 use std::path::{Path, PathBuf};
@@ -92,6 +93,7 @@ pub fn attach(args: &AttachArgs) -> anyhow::Result<Verdict> {
         discard_unfinished(path);
     }
     let superblock = attached?;
+    tell_rounded(&config)?;
     print_line(&format!(
         "{}: a volume of {} over {}, with {} of flash in {}, identity {:032x}",
         path.display(),

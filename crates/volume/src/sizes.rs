@@ -1,0 +1,108 @@
+//! Sizes in VOLUME.toml: as people write them (`"500MB"`), and in the pages that a volume is made of.
+use tantalum_base::size::Size;
+use tantalum_base::{Error, ErrorKind, PAGE_BYTES, Result};
+
+use crate::config::VolumeConfig;
+
+/// A size that is no multiple of a page, and what is taken in its place.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RoundedSize {
+    /// Where it stands, such as `device.capacity`.
+    pub key: &'static str,
+    /// What stands there.
+    pub text: String,
+    /// What it became.
+    pub bytes: u64,
+}
+
+/// The size `text` under `key` in pages, at least one; what is left over makes one more.
+///
+/// # Errors
+/// `InvalidInput` with the key where it is no size in bytes, or zero.
+pub(crate) fn pages(key: &'static str, text: &str) -> Result<u64> {
+    let bytes = Size::parse_bytes(text).map_err(|error| error.wrap(key))?;
+    if bytes == 0 {
+        let context =
+            format!("{key} = {text:?} is nothing: wanted is a page of {PAGE_BYTES} bytes or more");
+        return Err(Error::new(ErrorKind::InvalidInput, context));
+    }
+    Ok(bytes.div_ceil(PAGE_BYTES as u64))
+}
+
+/// The same for a part of what is there already, such as a block device, which may have no byte more:
+/// what is left over is not used.
+pub(crate) fn whole_pages(key: &'static str, text: &str) -> Result<u64> {
+    let bytes = Size::parse_bytes(text).map_err(|error| error.wrap(key))?;
+    if bytes < PAGE_BYTES as u64 {
+        let context = format!("{key} = {text:?} is less than a page of {PAGE_BYTES} bytes");
+        return Err(Error::new(ErrorKind::InvalidInput, context));
+    }
+    Ok(bytes / PAGE_BYTES as u64)
+}
+
+impl VolumeConfig {
+    /// The sizes that are no multiples of a page, and what is taken in their place.
+    pub fn rounded_sizes(&self) -> Result<Vec<RoundedSize>> {
+        let device = &self.device;
+        let sizes = [
+            ("device.capacity", Some(&device.capacity)),
+            ("media.size", self.media.size.as_ref()),
+            ("media.zone", self.media.zone.as_ref()),
+            ("device.cache", Some(&device.cache)),
+            ("device.transaction_max", Some(&device.transaction_max)),
+            ("device.checkpoint_interval", device.checkpoint_interval.as_ref()),
+            ("buffer.size", self.buffer.as_ref().map(|buffer| &buffer.size)),
+        ];
+        let mut rounded = Vec::new();
+        for (key, text) in sizes {
+            let Some(text) = text else { continue };
+            let to_pages = if key == "media.size" { whole_pages } else { pages };
+            let bytes = to_pages(key, text)? * PAGE_BYTES as u64;
+            if bytes != Size::parse_bytes(text)? {
+                rounded.push(RoundedSize { key, text: text.clone(), bytes });
+            }
+        }
+        Ok(rounded)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::config::template;
+    use std::path::Path;
+
+    #[test]
+    fn what_is_no_multiple_of_a_page_is_rounded_and_told() {
+        let text = template("500MB")
+            .replace("# zone = \"8MiB\"", "zone = \"1MB\"")
+            .replace("# transaction_max = \"4MiB\"", "transaction_max = \"5000B\"")
+            .replace("# [buffer]", "[buffer]\nsize = \"0.1GiB\"");
+        let config = VolumeConfig::parse(&text, Path::new("v.toml")).unwrap();
+        assert_eq!(config.capacity_pages().unwrap(), 122_071);
+        assert_eq!(config.zone_slots().unwrap(), 245);
+        assert_eq!(config.ssd_options().unwrap().transaction_pages_max, 2);
+        assert_eq!(config.buffer_pages().unwrap(), 26_215);
+        let told = config.rounded_sizes().unwrap();
+        let told: Vec<_> = told.iter().map(|size| (size.key, &size.text[..], size.bytes)).collect();
+        let expected = [
+            ("device.capacity", "500MB", 500_002_816),
+            ("media.zone", "1MB", 1_003_520),
+            ("device.transaction_max", "5000B", 8192),
+            ("buffer.size", "0.1GiB", 107_376_640),
+        ];
+        assert_eq!(told, expected);
+        let even = VolumeConfig::parse(&template("512MB"), Path::new("v.toml")).unwrap();
+        assert_eq!(even.rounded_sizes().unwrap(), []);
+    }
+
+    #[test]
+    fn of_what_is_there_no_more_is_taken() {
+        assert_eq!(whole_pages("media.size", "8191B").unwrap(), 1);
+        assert_eq!(pages("device.capacity", "8191B").unwrap(), 2);
+        for text in ["0MiB", "12", "4095B"] {
+            let message = whole_pages("media.size", text).unwrap_err().to_string();
+            assert!(message.contains("media.size"), "{message}");
+        }
+    }
+}
