@@ -5,6 +5,7 @@ use tantalum_base::{Durability, ErrorKind, PAGE_BYTES, Result};
 use tantalum_runtime::Live;
 use tantalum_runtime::live::LiveOptions;
 use tantalum_volume::client::Client;
+use tantalum_volume::config::NewSettings;
 use tantalum_volume::{
     HostOptions, OpenOptions, Placement, VolumeConfig, VolumeHost, config, create_volume,
 };
@@ -196,7 +197,7 @@ fn create(path: &Path, capacity_bytes: u64, overwrite: bool) -> Result<()> {
         if !capacity_bytes.is_multiple_of(PAGE_BYTES as u64) {
             return Err(invalid(format!("{capacity_bytes} bytes are no multiple of {PAGE_BYTES}")));
         }
-        config::write_new(path, &format!("{}KiB", capacity_bytes / 1024), false)?
+        config::write_new(path, &format!("{}KiB", capacity_bytes / 1024), &NewSettings::default())?
     };
     let live = Live::new(LiveOptions::default())?;
     let handle = live.clone();

@@ -108,6 +108,82 @@ fn sizes_that_are_no_multiples_of_a_page_are_rounded_and_told() {
 }
 
 #[test]
+fn create_writes_what_it_is_told_and_says_what_it_allocates() {
+    let folder = tempfile::tempdir().unwrap();
+    let config = folder.path().join("v.toml");
+    let create = ["create", text(&config), "--capacity", "32MiB"];
+    for (more, told) in [
+        (
+            ["--durability", "sometimes"],
+            "--durability: \"sometimes\" is not one of on_ack, on_flush",
+        ),
+        (["--cache", "0MiB"], "--cache: 0MiB is nothing"),
+        (["--cache", "1000"], "--cache: "),
+        (["--cache", "5GiB"], "device.cache is over the limit of 4 GiB"),
+        (["--buffer", "much"], "--buffer: "),
+    ] {
+        assert_tells(&refused(&[&create[..], &more].concat()), &[told]);
+        assert!(names(folder.path()).is_empty(), "{more:?} left something behind");
+    }
+    let settings = ["--durability", "on_flush", "--cache", "1MiB", "--buffer", "2MiB"];
+    let told = good(&[&create[..], &settings].concat());
+    let bytes = fs::metadata(data_of(&config)).unwrap().len();
+    let allocated =
+        format!("data.tantalum: {:.1} MiB allocated\n", bytes as f64 / f64::from(1 << 20));
+    assert_tells(&told, &[&allocated]);
+    let written = fs::read_to_string(&config).unwrap();
+    for line in [
+        "durability = \"on_flush\"",
+        "cache = \"1MiB\"",
+        "transaction_max = \"1MiB\"",
+        "size = \"2MiB\"",
+    ] {
+        assert!(written.lines().any(|written| written == line), "{line} is missing in {written}");
+    }
+    let stat: serde_json::Value =
+        serde_json::from_str(&good(&["stat", text(&config), "--format", "json"])).unwrap();
+    assert_eq!(stat["rows"][0]["durability"], "on_flush");
+    for (more, told) in [
+        (["--durability", "on_ack"], "says device.durability = \"on_flush\""),
+        (["--cache", "8MiB"], "says device.cache = \"1MiB\""),
+        (["--buffer", "64MiB"], "says buffer.size = \"2MiB\""),
+    ] {
+        assert_tells(
+            &refused(&[&create[..], &more, &["--force"]].concat()),
+            &[told, "change it there"],
+        );
+    }
+    good(&[&create[..], &settings, &["--force"]].concat());
+
+    let sparse = folder.path().join("sparse/v.toml");
+    let told = good(&["create", text(&sparse), "--capacity", "1GiB", "--sparse"]);
+    assert_tells(
+        &told,
+        &["sparse/data.tantalum: sparse, ", "GiB allocated, the rest as it is written"],
+    );
+    let (home, flash) = (folder.path().join("home"), folder.path().join("flash"));
+    let tiered = folder.path().join("tiered/v.toml");
+    let tiered = [
+        "create",
+        text(&tiered),
+        "--capacity",
+        "64MiB",
+        "--home",
+        text(&home),
+        "--flash",
+        text(&flash),
+    ];
+    let tiered = [&tiered[..], &["--flash-size", "64MiB", "--cache", "2MiB"]].concat();
+    let both = tantalum(&[&tiered[..], &["--durability", "on_flush"]].concat());
+    assert!(both.code == 2 && both.err.contains("--durability"), "{}", both.err);
+    let told = good(&tiered);
+    assert_tells(
+        &told,
+        &["/flash: ", "MiB allocated\n", "/home: sparse, 0 B of 64.0 MiB", "/home.journal: "],
+    );
+}
+
+#[test]
 fn the_smallest_volume_works() {
     let folder = tempfile::tempdir().unwrap();
     let config = folder.path().join("v.toml");

@@ -11,7 +11,7 @@ use tantalum_policy::{CleaningSpec, Policy, PolicySpec, Workload};
 use tantalum_ssd::{CacheKind, SsdOptions};
 
 use crate::home_config::HomeConfig;
-pub use crate::new_config::{NewTiered, template, write_new, write_new_tiered};
+pub use crate::new_config::{NewSettings, NewTiered, template, write_new, write_new_tiered};
 use crate::sizes::{self, whole_pages};
 use crate::superblock::FIRST_ZONE_BYTE;
 
@@ -140,6 +140,16 @@ pub enum DurabilityConfig {
     OnFlush,
 }
 
+impl DurabilityConfig {
+    /// The word in configurations.
+    pub fn name(self) -> &'static str {
+        match self {
+            DurabilityConfig::OnAck => "on_ack",
+            DurabilityConfig::OnFlush => "on_flush",
+        }
+    }
+}
+
 fn default_over_provisioning() -> String {
     "12%".into()
 }
@@ -152,7 +162,7 @@ fn default_cache() -> String {
     "8MiB".into()
 }
 
-fn default_transaction() -> String {
+pub(crate) fn default_transaction() -> String {
     "4MiB".into()
 }
 
@@ -178,6 +188,9 @@ fn default_policy() -> String {
 
 /// No configuration is that long; a volume's data, given in its place, may be longer than the memory.
 const TEXT_BYTES_MAX: u64 = 1 << 20;
+
+/// Pages of the largest write cache.
+const CACHE_PAGES_MAX: u64 = 1 << 20;
 
 fn invalid(context: String) -> Error {
     Error::new(ErrorKind::InvalidInput, context)
@@ -363,9 +376,16 @@ impl VolumeConfig {
         })
     }
 
+    fn cache_pages(&self) -> Result<u32> {
+        match sizes::pages("device.cache", &self.device.cache)? {
+            pages @ ..=CACHE_PAGES_MAX => Ok(pages as u32),
+            _ => Err(invalid("device.cache is over the limit of 4 GiB".into())),
+        }
+    }
+
     /// The settings of the device.
     pub fn ssd_options(&self) -> Result<SsdOptions> {
-        let cache = sizes::pages("device.cache", &self.device.cache)?.min(1 << 20) as u32;
+        let cache = self.cache_pages()?;
         let kind = match self.device.durability {
             DurabilityConfig::OnAck => CacheKind::WriteThrough,
             DurabilityConfig::OnFlush => CacheKind::Ordered,
@@ -405,6 +425,7 @@ mod tests {
             ("1GiB", "1GB5", "device.capacity"),
             ("# over_provisioning = \"12%\"", "over_provisioning = \"1%\"", "over_provisioning"),
             ("# cache = \"8MiB\"", "cache = \"8\"", "device.cache"),
+            ("# cache = \"8MiB\"", "cache = \"8GiB\"", "4 GiB"),
             ("# share_entries_max = 500", "share_entries_max = -1", "line 42: invalid value"),
             ("# durability = \"on_ack\"\n", "durability = \"sometimes\"\n", "sometimes"),
             ("kind = \"flash\"", "kind = \"flash\"\ncolour = 3", "colour"),

@@ -2,9 +2,10 @@
 use std::fs::File;
 use std::io::Write;
 use std::path::Path;
+use tantalum_base::size::Size;
 use tantalum_base::{Result, ResultExt};
 
-use crate::config::VolumeConfig;
+use crate::config::{VolumeConfig, default_transaction};
 use crate::folder::sync_name;
 
 /// A VOLUME.toml with every setting at its default, commented. `{…}` are filled in by
@@ -16,21 +17,74 @@ pub fn template(capacity: &str) -> String {
     TEMPLATE.replace("{capacity}", capacity)
 }
 
-/// Writes a new VOLUME.toml for a volume of `capacity`, in a `sparse` file or not, to `path`, and reads it. It is there whole
+/// What a new VOLUME.toml says besides its defaults, as text.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct NewSettings<'a> {
+    /// `device.durability`.
+    pub durability: Option<&'a str>,
+    /// `device.cache`. One that is smaller than what a transaction may write by default makes that as small.
+    pub cache: Option<&'a str>,
+    /// `buffer.size`.
+    pub buffer: Option<&'a str>,
+    /// `media.sparse`.
+    pub sparse: bool,
+}
+
+impl NewSettings<'_> {
+    /// A template's text in which these are no comments any more.
+    fn apply(&self, text: &str) -> String {
+        let mut text = text.to_owned();
+        let mut say = |default: &str, said: String| {
+            assert!(text.contains(default), "{default:?} is not in the template");
+            text = text.replacen(default, &said, 1);
+        };
+        if self.sparse {
+            say("# sparse = false", "sparse = true".to_owned());
+        }
+        if let Some(durability) = self.durability {
+            let said = format!("durability = \"{}\"", quoted(durability));
+            say("# durability = \"on_ack\"", said);
+        }
+        if let Some(cache) = self.cache {
+            say("# cache = \"8MiB\"", format!("cache = \"{}\"", quoted(cache)));
+            let transaction_max = Size::parse_bytes(&default_transaction());
+            if let (Ok(cache_bytes), Ok(transaction_max)) =
+                (Size::parse_bytes(cache), transaction_max)
+                && cache_bytes < transaction_max
+            {
+                let said = format!("transaction_max = \"{}\"", quoted(cache));
+                say("# transaction_max = \"4MiB\"", said);
+            }
+        }
+        if let Some(buffer) = self.buffer {
+            let said = format!("[buffer]\nsize = \"{}\"", quoted(buffer));
+            say("# [buffer]\n# size = \"64MiB\"", said);
+        }
+        text
+    }
+}
+
+/// As it stands between quotes.
+fn quoted(text: &str) -> String {
+    text.replace('\\', "\\\\").replace('"', "\\\"")
+}
+
+/// Writes a new VOLUME.toml for a volume of `capacity` with these `settings` to `path`, and reads it. It is there whole
 /// or not at all whenever this is cut short. Its folder is made where it does not exist, but not what that lies in.
 ///
 /// # Errors
-/// `InvalidInput` where the capacity makes no sense: nothing is written then; `Io` where the file
+/// `InvalidInput` where a setting makes no sense: nothing is written then; `Io` where the file
 /// cannot be written.
-pub fn write_new(path: &Path, capacity: &str, sparse: bool) -> Result<VolumeConfig> {
-    let mut text = template(capacity);
-    if sparse {
-        text = text.replace("# sparse = false", "sparse = true");
-    }
-    // Parsed before it is written: a wrong capacity leaves no file.
-    let config = VolumeConfig::parse(&text, path)?;
+pub fn write_new(path: &Path, capacity: &str, settings: &NewSettings<'_>) -> Result<VolumeConfig> {
+    write_text(path, &settings.apply(&template(capacity)))
+}
+
+/// Writes `text` where it makes sense.
+fn write_text(path: &Path, text: &str) -> Result<VolumeConfig> {
+    // Parsed before it is written: a wrong setting leaves no file.
+    let config = VolumeConfig::parse(text, path)?;
     make_folder_of(path)?;
-    write_whole(path, &text).context(|| format!("writing {}", path.display()))?;
+    write_whole(path, text).context(|| format!("writing {}", path.display()))?;
     Ok(config)
 }
 
@@ -69,6 +123,8 @@ pub struct NewTiered<'a> {
     pub flash_size: &'a str,
     /// The home's path.
     pub home: &'a str,
+    /// What is said besides.
+    pub settings: NewSettings<'a>,
 }
 
 /// Writes a new VOLUME.toml for a tiered volume to `path`, and reads it.
@@ -76,15 +132,35 @@ pub struct NewTiered<'a> {
 /// # Errors
 /// As [`write_new`].
 pub fn write_new_tiered(path: &Path, new: NewTiered<'_>) -> Result<VolumeConfig> {
-    // As they stand in quotes there.
-    let quoted = |text: &str| text.replace('\\', "\\\\").replace('"', "\\\"");
     let text = TIERED_TEMPLATE
         .replace("{capacity}", &quoted(new.capacity))
         .replace("{flash_size}", &quoted(new.flash_size))
         .replace("{flash}", &quoted(new.flash))
         .replace("{home}", &quoted(new.home));
-    let config = VolumeConfig::parse(&text, path)?;
-    make_folder_of(path)?;
-    write_whole(path, &text).context(|| format!("writing {}", path.display()))?;
-    Ok(config)
+    write_text(path, &new.settings.apply(&text))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::config::DurabilityConfig;
+
+    #[test]
+    fn each_setting_has_its_place_in_the_templates() {
+        let (durability, buffer) = (Some("on_flush"), Some("5MiB"));
+        let settings = NewSettings { durability, cache: Some("16MiB"), buffer, sparse: true };
+        let text = settings.apply(&template("1GiB"));
+        let config = VolumeConfig::parse(&text, Path::new("v.toml")).unwrap();
+        assert_eq!(config.device.durability, DurabilityConfig::OnFlush);
+        assert_eq!(config.ssd_options().unwrap().cache_pages, 4096);
+        assert_eq!(config.ssd_options().unwrap().transaction_pages_max, 1024);
+        assert_eq!(config.buffer_pages().unwrap(), 1280);
+        assert!(config.media.sparse);
+        // That of a tiered volume has no durability to choose.
+        let text = NewSettings { durability: None, ..settings }.apply(TIERED_TEMPLATE);
+        for said in ["\nsparse = true\n", "\ncache = \"16MiB\"\n", "\n[buffer]\nsize = \"5MiB\"\n"]
+        {
+            assert!(text.contains(said), "{said}");
+        }
+    }
 }

@@ -1,15 +1,18 @@
 //! `tantalum create VOLUME.toml`.
 use crate::Verdict;
+use crate::commands::room::{tell_room, tell_rounded};
 use crate::commands::tiered::write_tiered;
 use crate::common::{discard_unfinished, print_line};
 use anyhow::{Context, bail};
 use std::path::PathBuf;
 use tantalum_base::PAGE_BYTES;
 use tantalum_base::size::{Size, human_bytes};
-use tantalum_report::number;
 use tantalum_runtime::Live;
 use tantalum_runtime::live::LiveOptions;
+use tantalum_volume::config::NewSettings;
 use tantalum_volume::{VolumeConfig, config, create_volume};
+
+const PAGE: u64 = PAGE_BYTES as u64;
 
 /// Make a new, empty volume
 #[derive(clap::Args, Debug)]
@@ -29,6 +32,16 @@ pub struct Args {
     /// How much of the flash is used
     #[arg(long, value_name = "SIZE", requires = "home")]
     flash_size: Option<String>,
+    /// What survives a power cut, for a new configuration: on_ack (all that was acknowledged) or on_flush (what
+    /// was flushed, and a prefix of the rest)
+    #[arg(long, value_name = "MODE", conflicts_with = "home")]
+    durability: Option<String>,
+    /// The write cache in memory, for a new configuration; 8MiB without it
+    #[arg(long, value_name = "SIZE")]
+    cache: Option<String>,
+    /// Memory above the volume for pages that are read again, for a new configuration; none without it
+    #[arg(long, value_name = "SIZE")]
+    buffer: Option<String>,
     /// Make the file without room for its content: at once, however large; a full file system is met
     /// later, at a write (see media.sparse in the configuration)
     #[arg(long)]
@@ -44,6 +57,7 @@ folder where nothing else is said, and lists all other settings with their defau
 
 Examples:
   tantalum create vol/VOLUME.toml --capacity 1GiB
+  tantalum create vol/VOLUME.toml --capacity 20GB --durability on_flush --cache 64MiB --buffer 1GiB
   tantalum create big/VOLUME.toml --capacity 1TiB --sparse
   tantalum create vol/VOLUME.toml --capacity 100GiB --home /slow/data.img --flash /ssd/cache --flash-size 10GiB
   tantalum create vol/VOLUME.toml --force";
@@ -80,20 +94,8 @@ pub fn run(args: &Args) -> anyhow::Result<Verdict> {
         human_bytes(u64::from(superblock.slots_per_zone) * PAGE_BYTES as u64),
         superblock.volume_id
     ))?;
+    tell_room(&config, superblock.store_bytes())?;
     Ok(Verdict::Good)
-}
-
-/// Says in one line which sizes were not taken to the byte.
-pub fn tell_rounded(config: &VolumeConfig) -> anyhow::Result<()> {
-    let rounded = config.rounded_sizes()?;
-    let told = rounded.iter().map(|size| {
-        format!("{} = \"{}\" is {} bytes", size.key, size.text, number::thousands(size.bytes))
-    });
-    let told = told.collect::<Vec<_>>().join(", ");
-    if !rounded.is_empty() {
-        print_line(&format!("{}: in whole pages of 4 KiB, {told}", config.path.display()))?;
-    }
-    Ok(())
 }
 
 /// Whether something is where the volume's data would go.
@@ -105,29 +107,76 @@ fn has_data(config: &VolumeConfig) -> bool {
 /// The configuration, and whether it was written just now.
 fn configuration(args: &Args) -> anyhow::Result<(VolumeConfig, bool)> {
     let path = &args.volume;
-    if let Some(capacity) = &args.capacity {
-        // Before it stands in a file, where a message would name a line of that.
-        Size::parse_bytes(capacity).context("--capacity")?;
-    }
+    check_texts(args)?;
     if path.exists() {
         let config = VolumeConfig::read(path)?;
-        if let Some(capacity) = &args.capacity
-            && Size::parse_bytes(capacity)?.div_ceil(PAGE_BYTES as u64)
-                != config.capacity_pages()?
-        {
-            let says = &config.device.capacity;
-            bail!("{} says device.capacity = \"{says}\": change it there", path.display());
-        }
-        if args.sparse && !config.media.sparse {
-            bail!("{} does not say media.sparse = true: change it there", path.display());
-        }
+        refuse_contradictions(args, &config)?;
         return Ok((config, false));
     }
     let Some(capacity) = &args.capacity else {
         bail!("{} does not exist; --capacity SIZE makes one", path.display());
     };
+    let settings = NewSettings {
+        durability: args.durability.as_deref(),
+        cache: args.cache.as_deref(),
+        buffer: args.buffer.as_deref(),
+        sparse: args.sparse,
+    };
     if let (Some(home), Some(flash), Some(size)) = (&args.home, &args.flash, &args.flash_size) {
-        return Ok((write_tiered(path, capacity, flash, size, home)?, true));
+        return Ok((write_tiered(path, capacity, flash, size, home, settings)?, true));
     }
-    Ok((config::write_new(path, capacity, args.sparse)?, true))
+    Ok((config::write_new(path, capacity, &settings)?, true))
+}
+
+/// Refuses what makes no sense before it stands in a file, where a message would name a line of that.
+fn check_texts(args: &Args) -> anyhow::Result<()> {
+    for (option, size) in
+        [("--capacity", &args.capacity), ("--cache", &args.cache), ("--buffer", &args.buffer)]
+    {
+        if let Some(size) = size
+            && Size::parse_bytes(size).context(option)? == 0
+        {
+            bail!("{option}: {size} is nothing");
+        }
+    }
+    if let Some(mode) = &args.durability
+        && !["on_ack", "on_flush"].contains(&mode.as_str())
+    {
+        bail!("--durability: {mode:?} is not one of on_ack, on_flush");
+    }
+    Ok(())
+}
+
+/// Refuses options that a configuration which is there already contradicts.
+fn refuse_contradictions(args: &Args, config: &VolumeConfig) -> anyhow::Result<()> {
+    let path = config.path.display();
+    let pages = |size: &str| Ok::<_, anyhow::Error>(Size::parse_bytes(size)?.div_ceil(PAGE));
+    let device = &config.device;
+    if let Some(capacity) = &args.capacity
+        && pages(capacity)? != config.capacity_pages()?
+    {
+        bail!("{path} says device.capacity = \"{}\": change it there", device.capacity);
+    }
+    if let Some(cache) = &args.cache
+        && pages(cache)? != pages(&device.cache)?
+    {
+        bail!("{path} says device.cache = \"{}\": change it there", device.cache);
+    }
+    if let Some(buffer) = &args.buffer
+        && pages(buffer)? != u64::from(config.buffer_pages()?)
+    {
+        let says = config.buffer.as_ref().map_or("no [buffer]".to_owned(), |buffer| {
+            format!("buffer.size = \"{}\"", buffer.size)
+        });
+        bail!("{path} says {says}: change it there");
+    }
+    if let Some(mode) = &args.durability
+        && mode != device.durability.name()
+    {
+        bail!("{path} says device.durability = \"{}\": change it there", device.durability.name());
+    }
+    if args.sparse && !config.media.sparse {
+        bail!("{path} does not say media.sparse = true: change it there");
+    }
+    Ok(())
 }

@@ -8,6 +8,7 @@ mod demo;
 mod mode;
 mod replay;
 mod repro;
+mod room;
 mod serve;
 mod share;
 mod stat;

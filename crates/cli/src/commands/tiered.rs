@@ -1,6 +1,6 @@
 //! `tantalum attach`, `tantalum detach` and `tantalum rescue`: a cache over a home, and the home alone.
 use crate::Verdict;
-use crate::commands::create::tell_rounded;
+use crate::commands::room::{tell_room, tell_rounded};
 use crate::common::{discard_unfinished, print_line};
 use anyhow::bail;
 use std::path::{Path, PathBuf};
@@ -8,7 +8,7 @@ use tantalum_base::PAGE_BYTES;
 use tantalum_base::size::human_bytes;
 use tantalum_runtime::live::LiveOptions;
 use tantalum_runtime::{LifeCycle, Live};
-use tantalum_volume::config::{Kind, NewTiered, write_new_tiered};
+use tantalum_volume::config::{Kind, NewSettings, NewTiered, write_new_tiered};
 use tantalum_volume::{
     OpenOptions, RescueReport, VolumeConfig, attach_volume, forget_volume, open_rescue_stores,
     open_tiered_volume, rescue,
@@ -82,7 +82,7 @@ pub fn attach(args: &AttachArgs) -> anyhow::Result<Verdict> {
             bail!("{} does not exist; --home, --flash and --flash-size make one", path.display());
         };
         let capacity = home_capacity(home)?;
-        write_tiered(path, &capacity, flash, flash_size, home)?
+        write_tiered(path, &capacity, flash, flash_size, home, NewSettings::default())?
     } else {
         VolumeConfig::read(path)?
     };
@@ -103,6 +103,7 @@ pub fn attach(args: &AttachArgs) -> anyhow::Result<Verdict> {
         config.data_path()?.display(),
         superblock.volume_id
     ))?;
+    tell_room(&config, superblock.store_bytes())?;
     Ok(Verdict::Good)
 }
 
@@ -114,11 +115,12 @@ pub fn write_tiered(
     flash: &Path,
     flash_size: &str,
     home: &Path,
+    settings: NewSettings<'_>,
 ) -> anyhow::Result<VolumeConfig> {
     let absolute =
         |path: &Path| std::path::absolute(path).map(|path| path.to_string_lossy().into_owned());
     let (flash, home) = (absolute(flash)?, absolute(home)?);
-    let new = NewTiered { capacity, flash: &flash, flash_size, home: &home };
+    let new = NewTiered { capacity, flash: &flash, flash_size, home: &home, settings };
     Ok(write_new_tiered(path, new)?)
 }
 

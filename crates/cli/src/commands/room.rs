@@ -1,0 +1,52 @@
+//! What a new volume says of its sizes: how they were rounded, and what it takes where.
+use crate::common::print_line;
+use std::os::unix::fs::MetadataExt;
+use std::path::Path;
+use tantalum_base::size::human_bytes;
+use tantalum_report::number;
+use tantalum_volume::{VolumeConfig, has_journal};
+
+/// Says in one line which sizes were not taken to the byte.
+pub fn tell_rounded(config: &VolumeConfig) -> anyhow::Result<()> {
+    let rounded = config.rounded_sizes()?;
+    let told = rounded.iter().map(|size| {
+        format!("{} = \"{}\" is {} bytes", size.key, size.text, number::thousands(size.bytes))
+    });
+    let told = told.collect::<Vec<_>>().join(", ");
+    if !rounded.is_empty() {
+        print_line(&format!("{}: in whole pages of 4 KiB, {told}", config.path.display()))?;
+    }
+    Ok(())
+}
+
+/// Says what was allocated at which path, for a volume whose flash, or file, has `store_bytes`.
+pub fn tell_room(config: &VolumeConfig, store_bytes: u64) -> anyhow::Result<()> {
+    print_line(&room_at(&config.data_path()?, Some(store_bytes))?)?;
+    if let Some(home) = &config.home {
+        print_line(&room_at(&home.home_path(&config.path), None)?)?;
+        if has_journal(config) {
+            print_line(&room_at(&home.journal_path(&config.path), None)?)?;
+        }
+    }
+    Ok(())
+}
+
+/// What is allocated at `path`; of a device, which has its space anyway, what is `used` of it.
+fn room_at(path: &Path, used: Option<u64>) -> anyhow::Result<String> {
+    let there = std::fs::metadata(path)?;
+    let name = path.display();
+    if !there.is_file() {
+        let used = used.map_or("all".to_owned(), human_bytes);
+        return Ok(format!("{name}: {used} used of the device"));
+    }
+    // In units of 512 bytes, whatever the file system's block is.
+    let allocated = there.blocks() * 512;
+    if allocated >= there.len() {
+        return Ok(format!("{name}: {} allocated", human_bytes(there.len())));
+    }
+    Ok(format!(
+        "{name}: sparse, {} of {} allocated, the rest as it is written",
+        human_bytes(allocated),
+        human_bytes(there.len())
+    ))
+}
