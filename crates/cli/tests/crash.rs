@@ -28,6 +28,11 @@ fn cuts_are_made_and_counted_and_repeat_byte_for_byte() {
     assert!(rows[1]["device"] == "txcache" && rows[0]["cuts_per_minute"].is_null());
     let table = run("table", &[]);
     assert!(table.contains("in recovery") && table.contains("seed 5, configuration"), "{table}");
+    let in_recovery: u64 = rows.iter().map(|row| row["cuts_in_recovery"].as_u64().unwrap()).sum();
+    let sentence = format!(
+        "\nevery promise held in {cuts} cuts and {in_recovery} in recoveries, of 2 devices on nand\n"
+    );
+    assert!(table.ends_with(&sentence), "{table}");
 }
 
 #[test]

@@ -3,6 +3,7 @@ use crate::Verdict;
 use crate::common::{OutputArgs, print_line, threads};
 use crate::progress::Progress;
 use anyhow::bail;
+use std::collections::BTreeSet;
 use tantalum_base::size::Size;
 use tantalum_replay::side_by_side::cores;
 use tantalum_report::{OutputFormat, Report, Table, Value, config_hash, number, schema};
@@ -60,6 +61,20 @@ pub struct Args {
 const AFTER_HELP: &str = "Without --device, every device of the crash lab but those of the papers is taken; an unknown name \
 lists all. docs/crash-lab.md says how to read a violation. Exit status 1 where a promise was broken.
 
+Columns:
+  lives         devices formatted and used until their last cut
+  cuts          power cuts, each with the recovery after it and a check of every page
+  in recovery   power cuts that fell into a recovery; not in cuts
+  commands      commands that clients gave
+  cleaned       zones that cleaning gave free
+  checkpoints   checkpoints of the mapping that were written
+  spilled       pages of open transactions that were moved out of a TxCache too small for them
+  decayed       slots that were damaged or lost on the medium
+  refused       openings that were refused, as damage hit what recovery needs; no violation
+  violations    broken promises
+  undecided     checks given up, as no order of the commands was found and not all were tried
+  cuts/min      with --timing: cuts a minute, on the real clock
+
 Examples:
   tantalum crash --cuts 100
   tantalum crash --device ssd:cache=durable --cuts 100k
@@ -94,15 +109,58 @@ fn tell(report: &Report, format: OutputFormat) -> anyhow::Result<()> {
                 at.map_or(String::new(), |at| row[at].plain())
             };
             let replay = text("replay").replace('\'', "'\\''");
-            let told = format!("violation: {}\n  replay: '{replay}'", text("violation"));
-            if format == OutputFormat::Table {
-                print_line(&told)?;
-            } else {
-                eprintln!("{told}");
-            }
+            let violation = text("violation");
+            let told =
+                format!("violation: {violation}\n  replay: tantalum crash --replay '{replay}'");
+            tell_line(&told, format)?;
         }
     }
+    tell_line(&sentence(&report.table), format)
+}
+
+fn tell_line(line: &str, format: OutputFormat) -> anyhow::Result<()> {
+    if format == OutputFormat::Table {
+        print_line(line)?;
+    } else {
+        eprintln!("{line}");
+    }
     Ok(())
+}
+
+/// What the rows come to, in words.
+fn sentence(rows: &Table) -> String {
+    let column = |key: &str| {
+        let at = rows.columns().iter().position(|column| column.key == key).expect("one of CRASH");
+        rows.rows().iter().map(move |row| row[at].plain())
+    };
+    let sum = |key: &str| column(key).filter_map(|number| number.parse::<u64>().ok()).sum::<u64>();
+    let distinct = |key: &str| column(key).collect::<BTreeSet<_>>();
+    let times = |count: u64, what: &str| {
+        let plural = if count == 1 { "" } else { "s" };
+        format!("{} {what}{plural}", number::thousands(count))
+    };
+    let recoveries = number::thousands(sum("cuts_in_recovery"));
+    let cuts = format!("{} and {recoveries} in recoveries", times(sum("cuts"), "cut"));
+    let on = distinct("media").into_iter().collect::<Vec<_>>().join(" and ");
+    let devices = times(distinct("device").len() as u64, "device");
+    let mut told = match sum("violations") {
+        0 => format!("every promise held in {cuts}, of {devices} on {on}"),
+        violations => {
+            let broken = column("device").zip(column("media")).zip(column("violations"));
+            let broken = broken.filter(|(_, violations)| violations != "0");
+            let broken = broken.map(|((device, media), _)| format!("{device} on {media}"));
+            let broken = broken.collect::<Vec<_>>().join(", ");
+            let found = times(violations, "violation");
+            format!(
+                "promises were broken: {found} in {cuts}, by {broken}; the commands above replay them"
+            )
+        }
+    };
+    let undecided = sum("undecided");
+    if undecided > 0 {
+        told.push_str(&format!("; {} undecided", times(undecided, "check")));
+    }
+    told
 }
 
 fn campaigns(args: &Args) -> anyhow::Result<Report> {
@@ -299,5 +357,19 @@ mod tests {
         }
         let told = violations.rows()[0].iter().map(Value::plain).collect::<Vec<_>>().join("; ");
         assert!(told.contains("power-on 1") && told.contains(text), "{told}");
+        let told = sentence(&report.table);
+        assert!(told.starts_with("promises were broken: 1 violation in "), "{told}");
+        assert!(
+            told.ends_with("by ssd:cache=through on nand; the commands above replay them"),
+            "{told}"
+        );
+    }
+
+    #[test]
+    fn the_help_says_what_each_column_means() {
+        for column in schema::CRASH.iter().skip(2) {
+            let line = format!("\n  {} ", column.heading);
+            assert!(AFTER_HELP.contains(&line), "{} is missing", column.heading);
+        }
     }
 }
