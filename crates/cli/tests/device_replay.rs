@@ -1,7 +1,7 @@
 //! `tantalum replay TRACE --device ...`.
 mod support;
 
-use support::{good, refused};
+use support::{good, refused, tantalum};
 
 const TRACE: &str = "zipf:pages=2k,requests=4k,theta=0.9,writes=0.6,commit=8,seed=3";
 
@@ -26,6 +26,27 @@ fn both_devices_replay_with_every_documented_field_and_the_same_bytes_twice() {
     let commit_p50 = |row: usize| rows[row]["commit_p50_ns"].as_u64().unwrap();
     assert!(commit_p50(0) * 10 < commit_p50(1), "a durable cache makes flushes cheap: {json}");
     assert!(run("table").contains("WA"));
+}
+
+#[test]
+fn a_device_without_a_capacity_is_as_large_as_the_trace() {
+    let trace = "zipf:pages=30k,requests=60k,theta=0,writes=0.6,seed=3";
+    for more in [&[][..], &["--policy", "lru", "--size", "100"]] {
+        let args = [&["replay", trace, "--device", "ssd-a", "--device", "durassd:pages=40k"], more]
+            .concat();
+        let run = tantalum(&[&args[..], &["--format", "json"]].concat());
+        assert_eq!(run.code, 0, "{}", run.err);
+        let told: Vec<&str> = run.err.lines().filter(|line| line.contains("pages (")).collect();
+        assert_eq!(told.len(), 1, "{}", run.err);
+        let pages = told[0].strip_prefix("ssd-a: as large as the trace wants, ").expect(told[0]);
+        let pages: u64 = pages.split(' ').next().unwrap().parse().unwrap();
+        assert!((20_000..=30 << 10).contains(&pages), "{}", run.err);
+        assert!(!run.err.contains("warning"), "no page is folded into another: {}", run.err);
+        let parsed: serde_json::Value = serde_json::from_str(&run.out).unwrap();
+        let device = |row: usize| parsed["rows"][row]["device"].as_str().unwrap();
+        assert!(device(0).contains(&format!("pages={pages}")), "{}", device(0));
+        assert!(device(1).contains("pages=40960"), "{}", device(1));
+    }
 }
 
 #[test]

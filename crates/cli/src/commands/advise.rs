@@ -1,5 +1,6 @@
 //! `tantalum advise TRACE --flash DEVICE --size ...`: which policy and how much memory.
 use crate::Verdict;
+use crate::commands::device_size::device_for;
 use crate::common::{CLIENTS_MAX, CacheSize, OutputArgs, TraceArgs, threads};
 use crate::progress::Progress;
 use anyhow::ensure;
@@ -75,7 +76,7 @@ pub fn run(args: &Args) -> anyhow::Result<Verdict> {
     let trace = Arc::new(CacheTrace::collect(&args.trace.name(), events)?);
     let cache_pages = args.trace.cache_pages(&sizes, trace.distinct_pages())?;
     let options = AdviseOptions {
-        device: DeviceSpec::parse(&device_for(&args.flash, trace.pages_end))?,
+        device: device_for(&args.flash, trace.pages_end)?,
         cache_pages,
         policies,
         tries: args.tries,
@@ -99,20 +100,6 @@ pub fn run(args: &Args) -> anyhow::Result<Verdict> {
     let report = report(args.device_seed, config_hash(parts), &trace.name, &options, &advice);
     args.output.print_page(&report, format, &page(&trace.name, &options, &advice))?;
     Ok(Verdict::Good)
-}
-
-/// The device as it was asked for; without a capacity, one that holds the trace's pages.
-fn device_for(text: &str, pages_end: u64) -> String {
-    let parameters = text.split_once(':').map_or("", |(_, parameters)| parameters);
-    let sized = parameters
-        .split(',')
-        .any(|parameter| parameter.starts_with("capacity=") || parameter.starts_with("pages="));
-    if sized {
-        return text.to_owned();
-    }
-    let between = if parameters.is_empty() { ":" } else { "," };
-    // Smaller ones are not worth a device of their own.
-    format!("{}{between}pages={}", text.trim_end_matches(':'), pages_end.max(16 << 10))
 }
 
 fn report(

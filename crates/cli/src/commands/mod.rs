@@ -5,6 +5,7 @@ mod crash;
 mod create;
 mod curve;
 mod demo;
+mod device_size;
 mod mode;
 mod replay;
 mod repro;

@@ -36,9 +36,11 @@ pub fn run(
     anyhow::ensure!(!device.transactions, "--transactions is for devices without a buffer above");
     anyhow::ensure!(!cache.timing, "--timing measures this program; --device gives virtual time");
     // What can be refused is refused before a long trace is read.
-    let (policies, sizes, devices) = (cache.policies()?, cache.sizes()?, device.devices()?);
+    let (policies, sizes) = (cache.policies()?, cache.sizes()?);
+    device.devices()?;
     let loaded = CacheTrace::collect(&trace.name(), trace.events("events read")?)?;
     let loaded = Arc::new(loaded.numbered_densely());
+    let devices = device.devices_for(loaded.pages_end)?;
     let cache_pages = trace.cache_pages(&sizes, loaded.pages_end)?;
     let mut runs = Vec::new();
     for policy in &policies {

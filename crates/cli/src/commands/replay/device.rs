@@ -1,4 +1,5 @@
 //! Replay on simulated devices, in virtual time.
+use crate::commands::device_size;
 use crate::common::{TraceArgs, clients};
 use crate::progress::Progress;
 use std::rc::Rc;
@@ -29,7 +30,8 @@ const SHOWN: [&str; 13] = [
 /// What to replay on.
 #[derive(clap::Args, Debug)]
 pub struct DeviceArgs {
-    /// Simulated devices, such as durassd or ssd-a:capacity=1GiB (docs/devices/README.md)
+    /// Simulated devices, such as durassd or ssd-a:capacity=1GiB (docs/devices/README.md). Without a capacity they
+    /// are as large as the trace wants
     #[arg(long, value_name = "DEVICE")]
     pub device: Vec<String>,
     /// Clients, each with one request outstanding, up to 65536
@@ -47,7 +49,15 @@ pub struct DeviceArgs {
 }
 
 impl DeviceArgs {
-    /// The devices, in the order given.
+    /// The devices of a trace of `pages` pages, in the order given. Says how large those are that do not say it.
+    pub fn devices_for(&self, pages: u64) -> tantalum_base::Result<Vec<DeviceSpec>> {
+        if let Some(told) = device_size::told(&self.device, pages) {
+            eprintln!("{told}");
+        }
+        self.device.iter().map(|text| device_size::device_for(text, pages)).collect()
+    }
+
+    /// The devices as they are named, to refuse early what is none.
     pub fn devices(&self) -> tantalum_base::Result<Vec<DeviceSpec>> {
         self.device.iter().map(|text| DeviceSpec::parse(text)).collect()
     }
@@ -60,7 +70,7 @@ impl DeviceArgs {
 
 /// Replays `trace` on every device.
 pub fn run(trace: &TraceArgs, args: &DeviceArgs) -> anyhow::Result<Report> {
-    let devices = args.devices()?;
+    args.devices()?;
     let options = DeviceReplayOptions {
         clients: args.clients,
         transactions: args.transactions,
@@ -68,6 +78,7 @@ pub fn run(trace: &TraceArgs, args: &DeviceArgs) -> anyhow::Result<Report> {
         seed: args.device_seed,
     };
     let loaded = Rc::new(DeviceTrace::collect(&trace.name(), trace.events("events read")?)?);
+    let devices = args.devices_for(loaded.pages)?;
     let progress = Progress::steps("devices");
     let mut table = Table::new(schema::DEVICE_REPLAY);
     let mut warnings = Vec::new();

@@ -1,0 +1,66 @@
+//! How large a simulated device is where nothing is said: as a trace wants it, not as its data sheet says.
+//! What a trace never touches takes long to fill and to age, and shows in no figure.
+use tantalum_base::PAGE_BYTES;
+use tantalum_base::size::human_bytes;
+use tantalum_models::DeviceSpec;
+
+/// Smaller ones are not worth a device of their own.
+const PAGES_MIN: u64 = 16 << 10;
+
+/// The device that `text` names; where it says neither `capacity` nor `pages`, one that holds `pages`.
+pub fn device_for(text: &str, pages: u64) -> tantalum_base::Result<DeviceSpec> {
+    if is_sized(text) {
+        return DeviceSpec::parse(text);
+    }
+    let between = if text.contains(':') { "," } else { ":" };
+    DeviceSpec::parse(&format!(
+        "{}{between}pages={}",
+        text.trim_end_matches(':'),
+        pages.max(PAGES_MIN)
+    ))
+}
+
+fn is_sized(text: &str) -> bool {
+    let parameters = text.split_once(':').map_or("", |(_, parameters)| parameters);
+    let mut parameters = parameters.split(',');
+    parameters
+        .any(|parameter| parameter.starts_with("capacity=") || parameter.starts_with("pages="))
+}
+
+/// What to tell of the devices among `texts` that hold `pages` because they say nothing else.
+pub fn told(texts: &[String], pages: u64) -> Option<String> {
+    let unsized_ones: Vec<&str> =
+        texts.iter().filter(|text| !is_sized(text)).map(String::as_str).collect();
+    let first = unsized_ones.first()?;
+    let between = if first.contains(':') { "," } else { ":" };
+    let pages = pages.max(PAGES_MIN);
+    Some(format!(
+        "{}: as large as the trace wants, {pages} pages ({}); {first}{between}capacity=SIZE says another size",
+        unsized_ones.join(", "),
+        human_bytes(pages.saturating_mul(PAGE_BYTES as u64)),
+    ))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_device_is_as_large_as_the_trace_unless_it_says_so() {
+        let pages = |text: &str, pages| device_for(text, pages).unwrap().pages();
+        assert_eq!(pages("durassd", 50_000), 50_000);
+        assert_eq!(pages("durassd:barrier=on", 50_000), 50_000);
+        assert_eq!(pages("durassd", 3), PAGES_MIN);
+        assert_eq!(pages("durassd:capacity=256MiB", 50_000), 65_536);
+        assert_eq!(pages("durassd:barrier=on,pages=40k", 50_000), 40_960);
+        let told =
+            |texts: &[&str]| told(&texts.iter().map(|&text| text.into()).collect::<Vec<_>>(), 9);
+        assert_eq!(told(&["durassd:pages=40k"]), None);
+        let told = told(&["bast:pages=40k", "ssd-a", "durassd:barrier=on"]).unwrap();
+        assert!(
+            told.starts_with("ssd-a, durassd:barrier=on: ") && told.contains("64.0 MiB"),
+            "{told}"
+        );
+        assert!(told.contains("ssd-a:capacity=SIZE"), "{told}");
+    }
+}
