@@ -71,6 +71,7 @@ Columns:
   spilled       pages of open transactions that were moved out of a TxCache too small for them
   decayed       slots that were damaged or lost on the medium
   refused       openings that were refused, as damage hit what recovery needs; no violation
+  rescued       homes of a cache that were checked after its flash was lost
   violations    broken promises
   undecided     checks given up, as no order of the commands was found and not all were tried
   cuts/min      with --timing: cuts a minute, on the real clock
