@@ -21,7 +21,7 @@ const AFTER_HELP: &str = "Exit status: 0 good; 1 found wrong: a check failed, or
 
 /// A durable, transactional flash engine and its simulator.
 #[derive(Parser, Debug)]
-#[command(name = "tantalum", version, after_help = AFTER_HELP)]
+#[command(name = "tantalum", version = env!("TANTALUM_VERSION"), after_help = AFTER_HELP)]
 struct Cli {
     #[command(subcommand)]
     command: commands::Command,
