@@ -1,11 +1,13 @@
 //! One file a command: its arguments, and `run`.
 mod advise;
 mod check;
+mod completions;
 mod crash;
 mod create;
 mod curve;
 mod demo;
 mod device_size;
+mod man_pages;
 mod mode;
 mod replay;
 mod repro;
@@ -42,6 +44,8 @@ pub enum Command {
     Crash(crash::Args),
     #[command(subcommand)]
     Trace(trace::Command),
+    Completions(completions::Args),
+    ManPages(man_pages::Args),
 }
 
 impl Command {
@@ -66,6 +70,8 @@ impl Command {
             Command::Repro(args) => repro::run(&args),
             Command::Crash(args) => crash::run(&args),
             Command::Trace(command) => command.run(),
+            Command::Completions(args) => completions::run(&args),
+            Command::ManPages(args) => man_pages::run(&args),
         }
     }
 }
