@@ -25,13 +25,14 @@ pub(crate) fn find_dirty<M: ZoneMedia, J: BlockStore>(
 ) -> Found {
     let ftl = drive.ftl();
     let last = journal.and_then(Journal::last_committed);
-    let complete_to = last.map_or(Version::NEVER, |last| last.complete_to);
+    let state = last.and_then(|last| last.home_state()).filter(|state| state.is_complete);
+    let at_home = state.map_or(Version::NEVER, |state| state.version);
     let is_in_epoch = |page| journal.is_some_and(|journal| journal.has(page));
     let mut found = Found { dirty: DirtyPages::default(), trims: 0 };
     let (mut next, mut trimmed_end) = (PageNo(0), None);
     while let Some(page) = ftl.next_dirty(next) {
         next = PageNo(page.0 + 1);
-        match ftl.version_of(page) <= complete_to {
+        match ftl.version_of(page) <= at_home {
             true if is_in_epoch(page) => _ = found.dirty.round.insert(page),
             true => {
                 ftl.mark_clean([page]);

@@ -116,7 +116,8 @@ where
         }
         // A write into what was trimmed makes two ranges of one, and each page is written once before it is
         // dirty. Half, as ranges that are brought to the journal out of order are not merged.
-        let ranges = journal.as_ref().map(|journal| journal.zero_ranges_max(needed));
+        let ordered = journal.as_ref().filter(|_| options.destage == Destage::Ordered);
+        let ranges = ordered.map(|journal| journal.zero_ranges_max(needed));
         let trims_max =
             ranges.map_or(u64::MAX, |ranges| (ranges.saturating_sub(needed) / 2).max(1));
         let committed = committed.flatten();

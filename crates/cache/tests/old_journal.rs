@@ -9,13 +9,13 @@ use tantalum_base::{PAGE_BYTES, PageBuf, PageDevice, PageNo, PageRange};
 use tantalum_cache::Destage;
 use tantalum_cache::fault_points::Fault;
 use tantalum_runtime::virtual_time::Schedule;
-use tantalum_runtime::{LifeCycle, Runtime, Virtual};
+use tantalum_runtime::{LifeCycle, Runtime, Virtual, first as race};
 
 const PAGES: u64 = 240;
 
-/// Opens the cache with the `destage` that is configured, writes `fill` to pages from `first` on, trims the last ones, and has all of
-/// it brought home.
-fn use_it(media: &mut Media, destage: Destage, first: u64, fill: u8) {
+/// Opens the cache with this `destage`, writes `fill` to pages from `first` on, trims the last ones, and has all of it
+/// brought home. Where there is a time the power goes so long after home began to get it.
+fn use_it(media: &mut Media, destage: Destage, first: u64, fill: u8, cut_after_ns: Option<u64>) {
     media.destage = destage;
     let runtime = Virtual::new(Schedule::Fifo);
     let on = media.power_on(&runtime);
@@ -29,8 +29,16 @@ fn use_it(media: &mut Media, destage: Destage, first: u64, fill: u8) {
             device.write(PageNo(page), &[PageBuf::copy_from(&[fill; PAGE_BYTES])], None).await?;
         }
         device.trim(PageRange::new(PageNo(first + 40), 20)).await?;
-        device.write_home().await?;
-        device.close().await
+        match cut_after_ns {
+            Some(cut_after_ns) => {
+                race(device.write_home(), clock.sleep(cut_after_ns)).await;
+                Ok(())
+            }
+            None => {
+                device.write_home().await?;
+                device.close().await
+            }
+        }
     });
     done.unwrap().unwrap();
     media.power_off(&runtime);
@@ -44,13 +52,13 @@ fn wrong_page(media: &Media, wanted: impl Fn(u64) -> u8) -> Option<String> {
     wrong.map(|page| format!("page {page} is {}, not {}", found(page), wanted(page)))
 }
 
-/// Ordered, then dense for a while, with the journal put aside, and ordered again.
-fn there_and_back() -> Option<String> {
+/// Ordered, then dense for a while, and ordered again.
+fn there_and_back(cut_after_ns: Option<u64>) -> Option<String> {
     let mut media = Media::new(1, PAGES, Destage::Ordered);
     media.format(&Virtual::new(Schedule::Fifo));
-    use_it(&mut media, Destage::Ordered, 0, 1);
-    use_it(&mut media, Destage::Dense, 20, 2);
-    use_it(&mut media, Destage::Ordered, 120, 3);
+    use_it(&mut media, Destage::Ordered, 0, 1, cut_after_ns);
+    use_it(&mut media, Destage::Dense, 20, 2, None);
+    use_it(&mut media, Destage::Ordered, 120, 3, None);
     wrong_page(&media, |page| match page {
         0..20 => 1,
         20..60 => 2,
@@ -61,10 +69,18 @@ fn there_and_back() -> Option<String> {
 
 #[test]
 fn an_old_epoch_does_not_replace_what_went_home_without_a_journal() {
-    assert_eq!(there_and_back(), None);
+    assert_eq!(there_and_back(None), None);
+}
+
+/// Home gets what is left of the epoch before anything goes there without a journal.
+#[test]
+fn an_epoch_that_is_not_home_yet_goes_there_first() {
+    for cut_after_us in (0..6000).step_by(100) {
+        assert_eq!(there_and_back(Some(cut_after_us * 1000)), None, "{cut_after_us} us");
+    }
 }
 
 #[test]
-fn an_epoch_that_replaces_what_is_clean_is_noticed() {
-    assert_noticed(Fault::CleanPagesReplaced, there_and_back);
+fn an_epoch_that_is_home_and_not_given_up_is_noticed() {
+    assert_noticed(Fault::EpochNotGivenUp, || there_and_back(None));
 }

@@ -61,4 +61,6 @@ tantalum_base::fault_points! {
     DumpNotMadeVoid,
     /// Frames of a dump are written back over newer content.
     FramesOverNewer,
+    /// A cache whose log lost changes that home has goes on with what it has.
+    HomeAheadUnnoticed,
 }

@@ -1,4 +1,5 @@
 //! Whether what is left of a device without its medium is what it was at one moment, and at the right one.
+use std::collections::BTreeSet;
 use tantalum_base::{PageNo, Payload};
 
 use super::command::{Contents, Effect};
@@ -37,6 +38,8 @@ pub(super) struct Past {
     dropped: u64,
     /// The newest moment that was seen.
     newest: Moment,
+    /// Pages of which the medium lost a content before it went home: what is left may be older there.
+    lost: BTreeSet<PageNo>,
 }
 
 struct Stretch {
@@ -59,20 +62,26 @@ impl Past {
 
 /// Compares what is left with `history`: what had been acknowledged at the moment that it names is there, some of what
 /// was issued by then may be, and nothing later; and it is no older than it was before. Where `all` is promised
-/// nothing was acknowledged after that moment. Whether the moment is a newer one, too.
+/// nothing was acknowledged after that moment. Pages of which the medium `lost` a content are not looked at. Whether the
+/// moment is a newer one, too.
 pub(super) fn check<P: Payload>(
     alone: &Alone<P>,
     history: &mut History<P>,
+    lost: &[u64],
     all: bool,
     states_max: usize,
 ) -> Result<(Sure, bool), String> {
+    let Some(mut past) = history.past.take() else { return Ok((Sure::Right, false)) };
     let mut seen = Vec::with_capacity(alone.pages.len());
     for (page, held) in (0..).map(PageNo).zip(&alone.pages) {
         let content = history.identify(held);
-        seen.push(Some(content.ok_or_else(|| format!("page {page} holds what nobody wrote"))?));
+        let content = content.ok_or_else(|| format!("page {page} holds what nobody wrote"))?;
+        if lost.iter().any(|number| history.may_hold(page, *number)) {
+            past.lost.insert(page);
+        }
+        seen.push((!past.lost.contains(&page)).then_some(content));
     }
     let (moment, now) = (Moment::of(alone.moment), history.checks());
-    let Some(mut past) = history.past.take() else { return Ok((Sure::Right, false)) };
     let newest = past.newest;
     if moment < newest || moment.checks > now {
         return Err(format!("it is of {moment:?}, and was of {newest:?} before"));

@@ -183,8 +183,9 @@ impl<R: Rig, K: Tested<Powered<R::Media>>> Living<R, K> {
         let alone = self.bench.kept.without_medium().map_err(|error| format!("{error:?}"))?;
         let Some(alone) = alone else { return Ok(()) };
         let mut history = self.history.borrow_mut();
+        let lost = self.bench.damage.excuses_in(&history).lost;
         let all = promised == WithoutMedium::Everything;
-        let (sure, is_newer) = moments::check(&alone, &mut history, all, self.states_max)?;
+        let (sure, is_newer) = moments::check(&alone, &mut history, &lost, all, self.states_max)?;
         history.undecided += u64::from(sure == Sure::Undecided);
         self.outcome.rescued += 1;
         self.outcome.rescued_newer += u64::from(is_newer);

@@ -83,12 +83,7 @@ pub fn tiered(destage: Destage, mode: Mode) -> Subject<TieredKind> {
         (Destage::Ordered, _) => WithoutMedium::OneMoment,
     };
     Subject::new(&text, move |geometry, pages| tiered_kind(geometry, pages, destage, mode))
-        .promises(Promises {
-            without_medium,
-            // Where damage takes the end of the log, home may have a part of what was in it.
-            damaged: Damaged::IsNotTold,
-            ..Promises::USUAL
-        })
+        .promises(Promises { without_medium, ..Promises::USUAL })
 }
 
 fn tiered_kind(geometry: &ZoneGeometry, pages: u64, destage: Destage, mode: Mode) -> TieredKind {

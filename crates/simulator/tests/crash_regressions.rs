@@ -1,4 +1,7 @@
 //! What the crash lab once found, as it was shrunk: each broke a promise and must not again.
+use tantalum_base::fault_points::assert_noticed;
+use tantalum_cache::fault_points::Fault as Cache;
+use tantalum_ftl::fault_points::Fault as Ftl;
 use tantalum_simulator::{Outcome, Replay, find};
 
 fn live(text: &str) -> Outcome {
@@ -360,4 +363,47 @@ fn a_trim_that_was_done_over_and_lost_is_the_end_of_the_log() {
     let text = "nvcache; nand; pages=24; seed=6233514394709096451; w12 w4 w0+3 w11 w23 t9 w13+2 w10 -> dark; w21 \
                 t22 t21 / w11+4 -> vanish@7; w19+3 / t19 -> vanish@6 lost@2";
     assert_eq!(live(text).violations, []);
+}
+
+/// The end of a cache's log was damaged behind the power cut: home had the whole transaction, and the flash an older
+/// content of a part of it.
+const END_OF_A_CACHES_LOG: &str = "tiered:destage=ordered,mode=write-through; nand; pages=120; \
+     seed=12680517862265435825; c73.1.27.6 -> dark spare@4";
+
+/// The same, where the flash had an older content of two of its pages.
+const HALF_AT_HOME: &str = "tiered:destage=ordered,mode=write-through; file; pages=24; seed=2; w5 w6 -> dark; c5.6.9 -> dark spare@4";
+
+/// The same, and home had been caught while the epoch was written in place: what the flash had lost was read
+/// there, torn.
+const EPOCH_TORN_AT_HOME: &str = "tiered:destage=ordered,mode=write-through; file; pages=120; \
+     seed=2355773514020605769; w119 c95 r15+3 c58 c77 w9 -> dark;  -> dark decay@15 decay@81";
+
+#[test]
+fn a_cache_does_not_mix_what_home_has_with_what_it_lost() {
+    for text in [END_OF_A_CACHES_LOG, HALF_AT_HOME, EPOCH_TORN_AT_HOME] {
+        assert_eq!(live(text).violations, [], "{text}");
+    }
+}
+
+/// Cleaning could not read a page, which became clean meanwhile: it stayed in the zone that was to be reset.
+#[test]
+fn a_page_that_becomes_clean_while_cleaning_reads_it_is_given_up_too() {
+    let text = "tiered:destage=ordered; nand; pages=60; seed=18047378514631383478;  -> dark; c53 w11 -> dark; w13 w12 c9 \
+                w14 c2 c6 w7+2 c3 w3 w10 c0 -> dark;  -> dark; w11 w0 w10 c0 w7 w7 w8 w9 c9 t1 t12 w9 w8 w1 c7 c5 c5 w4 -> \
+                dark; w5 c2 c6 w6 w11 w8 w6 / r52+3 w0 w9 w7 w13 w12 c2 / w6 w4 w0 r45 w7 w3 -> dark; c14.7 -> dark; c3.3 \
+                c8 -> dark decay@100";
+    assert_eq!(live(text).violations, []);
+}
+
+#[test]
+fn a_cache_that_does_not_see_that_home_is_ahead_is_noticed() {
+    let broken = || live(HALF_AT_HOME).violations.first().map(|violation| format!("{violation:?}"));
+    assert_noticed(Ftl::HomeAheadUnnoticed, broken);
+}
+
+#[test]
+fn a_cache_that_reads_past_the_epoch_in_its_journal_is_noticed() {
+    let broken =
+        || live(EPOCH_TORN_AT_HOME).violations.first().map(|violation| format!("{violation:?}"));
+    assert_noticed(Cache::EpochNotRead, broken);
 }

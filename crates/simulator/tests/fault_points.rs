@@ -17,6 +17,7 @@ const GIVEN_UP: &str = "crates/simulator/tests/given_up/main.rs";
 const LOG: &str = "crates/ftl/tests/planted_faults.rs";
 const DEVICE: &str = "crates/ssd/tests/planted_faults.rs";
 const PLANTED: &str = "crates/simulator/tests/planted_faults.rs";
+const REGRESSIONS: &str = "crates/simulator/tests/crash_regressions.rs";
 const READS: &str = "crates/models/tests/reads/main.rs";
 const TX_CACHE: &str = "crates/models/tests/tx_cache_crash/planted.rs";
 
@@ -56,6 +57,9 @@ fn of_the_log(fault: Log) -> Test {
         Log::NoDeltaLimit => (DEVICE, "changed_mapping_entries_are_held_to_the_energy"),
         Log::DumpClearedEarly => (DEVICE, "a_dump_stays_until_it_is_written_back"),
         Log::DumpNotMadeVoid => (BY_CHANCE, "a_replayed_dump_is_void"),
+        Log::HomeAheadUnnoticed => {
+            (REGRESSIONS, "a_cache_that_does_not_see_that_home_is_ahead_is_noticed")
+        }
         Log::FramesOverNewer => {
             (DAMAGE, "frames_that_are_written_back_over_newer_content_are_noticed")
         }
@@ -86,8 +90,11 @@ fn of_the_cache(fault: Cache) -> Test {
         Cache::PagesNotPreserved => (TIERED, "what_an_epoch_needs_is_preserved"),
         Cache::HomeNotFlushed => (TIERED, "pages_are_clean_when_home_has_them_for_good"),
         Cache::TrimsUnlimited => (TRIMS, "more_ranges_than_the_journal_has_room_for_are_noticed"),
-        Cache::CleanPagesReplaced => {
-            (OLD_JOURNAL, "an_epoch_that_replaces_what_is_clean_is_noticed")
+        Cache::EpochNotRead => {
+            (REGRESSIONS, "a_cache_that_reads_past_the_epoch_in_its_journal_is_noticed")
+        }
+        Cache::EpochNotGivenUp => {
+            (OLD_JOURNAL, "an_epoch_that_is_home_and_not_given_up_is_noticed")
         }
         Cache::HomeNotAwaited => (TIERED, "what_home_should_have_is_not_acknowledged_before"),
         Cache::StalePagesTakenIn => (TIERED, "what_changed_since_it_was_read_does_not_come_in"),

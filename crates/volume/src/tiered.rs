@@ -105,13 +105,18 @@ pub async fn open_tiered<R: Runtime, S: BlockStore + Clone>(
         None => None,
         Some(store) => {
             let opened = Journal::open(store, pair(&superblock), JOURNAL_MEMORY_PAGES).await;
-            Some(opened.context(|| JOURNAL_REFUSED)?)
+            match opened.context(|| JOURNAL_REFUSED) {
+                Err(_) if !has_journal(config) => None,
+                opened => Some(opened?),
+            }
         }
     };
+    let last = journal.as_ref().and_then(|(journal, _)| journal.last_committed());
     let media = zones(flash.clone(), &superblock)?;
     let OpenOptions { read_only, accept_loss } = options;
     let ftl_options = ftl_options(config, &media, superblock.pages)?;
-    let ftl_options = FtlOptions { read_only, accept_loss, ..ftl_options };
+    let home_state = last.and_then(|last| last.home_state());
+    let ftl_options = FtlOptions { read_only, accept_loss, home: home_state, ..ftl_options };
     let (ftl, recovery) = Ftl::recover(media, ftl_options).await?;
     let superblocks_mended = match read_only {
         true => 0,
@@ -204,7 +209,7 @@ pub(crate) async fn give_up_journal<S: BlockStore>(journal: S) -> Result<()> {
     journal.give_up().await
 }
 
-/// Whether a volume that is destaged so has a journal.
+/// Whether a volume that is destaged so needs its journal.
 pub fn has_journal(config: &VolumeConfig) -> bool {
     config.home.as_ref().is_some_and(|home| home.destage() == Destage::Ordered)
 }

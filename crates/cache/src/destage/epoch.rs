@@ -4,8 +4,7 @@
 //! later is not. It must be durable in the flash before the journal is committed: otherwise home might know of a change that
 //! the flash lost, and have one half of what was written all or nothing. Who changes a page of
 //! the epoch that is not in the journal yet brings it there first (`Tiered::preserve`).
-use std::rc::Rc;
-use tantalum_base::{Error, ErrorKind, PageDevice, PageNo, PageRange, Payload, Result, Version};
+use tantalum_base::{Error, ErrorKind, PageDevice, PageNo, PageRange, Payload, Result};
 use tantalum_media::{BlockStore, ZoneMedia};
 use tantalum_runtime::Runtime;
 use tantalum_runtime::life_cycle::is_damage;
@@ -53,7 +52,7 @@ where
         let unix_ms = (self.unix_ms)();
         self.destager.append_failure.replace(None);
         journal.begin(epoch);
-        let complete_to = self.drive.ftl().last_version();
+        let last = self.drive.ftl().last_version();
         {
             let dirty = &mut *self.dirty.borrow_mut();
             dirty.take_all();
@@ -74,7 +73,14 @@ where
         if self.destager.resting.get() {
             return Ok(());
         }
-        let closed = Closed { epoch, unix_ms, complete_to: self.is_complete_to(complete_to) };
+        let version = match Fault::LaterChangesClean.is_planted() {
+            true => self.drive.ftl().last_version(),
+            false => last,
+        };
+        let version = version.min(self.drive.ftl().durable_version());
+        let lacks_any = !self.dirty.borrow().unreadable.is_empty();
+        let is_complete = !lacks_any || Fault::UnreadPagesClean.is_planted();
+        let closed = Closed { epoch, unix_ms, version, is_complete };
         journal.commit(closed).await?;
         self.destager.committed.replace(Some(closed));
         self.destager.is_safe(epoch);
@@ -83,18 +89,6 @@ where
         self.may_change.wake_all();
         drop(turn);
         Ok(())
-    }
-
-    /// Up to which version everything is in the epoch that ended when `last` was the last one. Pages that cannot be
-    /// read are not, and must never count as clean.
-    fn is_complete_to(&self, last: Version) -> Version {
-        if !self.dirty.borrow().unreadable.is_empty() && !Fault::UnreadPagesClean.is_planted() {
-            return Version::NEVER;
-        }
-        match Fault::LaterChangesClean.is_planted() {
-            true => self.drive.ftl().last_version(),
-            false => last,
-        }
     }
 
     async fn settle_and_fill(&self) -> Result<()> {
@@ -212,7 +206,8 @@ where
         for (page, error) in failed {
             contents.retain(|(at, _)| *at != page);
             dirty.round.remove(page);
-            if is_damage(error.kind()) && self.drive.is_clean(page) {
+            let is_at_home = !self.drive.holds(page);
+            if is_at_home || is_damage(error.kind()) && self.drive.is_clean(page) {
                 // It was to fill a gap, and home has it.
             } else if is_damage(error.kind()) {
                 dirty.unreadable.insert(page);
@@ -254,40 +249,11 @@ where
         Ok(content)
     }
 
-    /// Of a run of an epoch that may be home, or partly, what home may lack: pages that are dirty. What is clean
-    /// is there already, and may be newer there: if it went home without a journal, as in
-    /// [`Destage::Dense`](crate::Destage::Dense), which a volume may use for a while.
-    fn put_what_is_dirty(&self, run: Run<M::Page>, writes: &mut Vec<HomeWrite<M::Page>>) {
-        let dirty = self.dirty.borrow();
-        match run {
-            _ if Fault::CleanPagesReplaced.is_planted() => writes.push(HomeWrite::of(run)),
-            Run::Contents { first, pages } => {
-                let mut numbered = (first.0..).map(PageNo).zip(pages).peekable();
-                while let Some((page, content)) = numbered.next() {
-                    if !dirty.contains(page) {
-                        continue;
-                    }
-                    let mut contents = vec![content];
-                    while let Some((_, content)) = numbered.next_if(|(at, _)| dirty.contains(*at)) {
-                        contents.push(content);
-                    }
-                    writes.push(HomeWrite::Contents(page, Rc::from(contents)));
-                }
-            }
-            Run::Zeros(range) => {
-                let zeros = |range| writes.push(HomeWrite::Zeros(range));
-                dirty.fresh.runs_in(range).chain(dirty.round.runs_in(range)).for_each(zeros);
-            }
-        }
-    }
-
     /// Writes the committed epoch in place.
-    async fn write_in_place(&self) -> Result<()> {
+    pub(super) async fn write_in_place(&self) -> Result<()> {
         let Some(closed) = *self.destager.committed.borrow() else { return Ok(()) };
         let journal = self.journal()?;
         let most = self.home.limits().atomic_write_pages_max.max(1) as usize;
-        // Pages of it may be home, and newer ones too.
-        let again = self.destager.reopened.get() || self.dirty.borrow().round.is_empty();
         let mut next = Some(PageNo(0));
         while let Some(from) = next {
             let (mut writes, mut pages) = (Vec::new(), 0);
@@ -300,21 +266,19 @@ where
                 next = Some(at);
                 // Zeros cost nothing.
                 pages += if matches!(run, Run::Zeros(_)) { 1 } else { range.pages };
-                match again {
-                    true => self.put_what_is_dirty(run, &mut writes),
-                    false => writes.push(HomeWrite::of(run)),
-                }
+                writes.push(HomeWrite::of(run));
             }
             if self.destager.resting.get() {
                 return Ok(());
             }
             self.write_slice(writes).await?;
         }
-        journal.forget();
+        // Before memory forgets it: who reads from home asks it no more.
+        self.destager.reopened.set(false);
+        journal.is_applied().await?;
         self.destager.committed.replace(None);
         self.destager.epoch.set(closed.epoch);
         self.destager.ended.set(closed.epoch);
-        self.destager.reopened.set(false);
         // What was taken in no run of the journal is at home already.
         self.dirty.borrow_mut().end_round();
         Ok(())

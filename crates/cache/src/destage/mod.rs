@@ -56,7 +56,7 @@ pub(crate) struct Destager {
     /// An epoch is committed that has to be written in place before anything else.
     committed: RefCell<Option<Closed>>,
     /// It was committed before the last opening.
-    reopened: Cell<bool>,
+    pub(crate) reopened: Cell<bool>,
     /// Clean pages that the journal has room for in the present epoch.
     fill_room: Cell<u64>,
     /// Appends to the journal that are under way.
@@ -167,6 +167,7 @@ where
             let before = self.counts.borrow().pages_cleaned;
             let round = match self.options.destage {
                 Destage::Ordered => self.epoch().await,
+                Destage::Dense if self.has_epoch() => self.write_in_place().await,
                 Destage::Dense => self.dense_round().await,
             };
             self.may_change.wake_all();
@@ -223,10 +224,15 @@ where
         }
     }
 
+    /// Whether an epoch is committed that home does not have yet.
+    fn has_epoch(&self) -> bool {
+        self.destager.committed.borrow().is_some()
+    }
+
     /// Whether there is anything to write home.
     fn has_dirty_pages(&self) -> bool {
         let dirty = self.dirty.borrow();
-        !dirty.fresh.is_empty() || self.destager.committed.borrow().is_some()
+        !dirty.fresh.is_empty() || self.has_epoch()
     }
 
     /// Waits until a round is due: some time after there is something to do, or at once where it is urgent.
@@ -237,8 +243,8 @@ where
         let is_urgent = || {
             let wanted = self.destager.wanted.get() > self.destager.ended.get();
             let full = self.drive.ftl().dirty_pages() > self.options.dirty_soft_pages;
-            let committed = self.destager.committed.borrow().is_some();
-            (rests() || wanted || full || committed || self.destager.urgent.get()).then_some(())
+            (rests() || wanted || full || self.has_epoch() || self.destager.urgent.get())
+                .then_some(())
         };
         let later = self.runtime.sleep(self.options.destage_after_ns);
         first(later, self.destager.work.until(is_urgent)).await;

@@ -16,7 +16,8 @@
 //! | 68 | 4 | checksum of the checksums of the index pages, each as its four bytes |
 //! | 72 | 8 | ranges of zeros |
 //! | 80 | 8 | every change up to this version is in this epoch, or went home before; 0 where that is not known |
-//! | 88 | 4004 | zero |
+//! | 88 | 4 | 0 where pages are missing that the flash could not read, 1 otherwise |
+//! | 92 | 4000 | zero |
 //! | 4092 | 4 | CRC-32C of the 4092 bytes before |
 use super::{Closed, Pair};
 use std::fmt;
@@ -76,7 +77,8 @@ impl Head {
         put(12, &state.to_le_bytes());
         put(48, &closed.epoch.to_le_bytes());
         put(56, &closed.unix_ms.to_le_bytes());
-        put(80, &closed.complete_to.0.to_le_bytes());
+        put(80, &closed.version.0.to_le_bytes());
+        put(88, &u32::from(closed.is_complete).to_le_bytes());
         if let State::Committed(commit) = &self.state {
             put(64, &commit.contents.to_le_bytes());
             put(68, &commit.index_checksum.to_le_bytes());
@@ -106,7 +108,8 @@ impl Head {
         }
         let pair = Pair { volume_id: wide(page, 16), pages: long(page, 32) };
         let (epoch, unix_ms) = (long(page, 48), long(page, 56));
-        let closed = Closed { epoch, unix_ms, complete_to: Version(long(page, 80)) };
+        let (version, is_complete) = (Version(long(page, 80)), word(page, 88) == 1);
+        let closed = Closed { epoch, unix_ms, version, is_complete };
         let state = match word(page, 12) {
             EMPTY => State::Empty,
             COMMITTED => State::Committed(Commit {
@@ -205,7 +208,12 @@ mod tests {
         pair: Pair { volume_id: 0x1234_5678_9abc_def0_1122_3344_5566_7788, pages: 1 << 40 },
         sequence: 7,
         state: State::Committed(Commit {
-            closed: Closed { epoch: 5, unix_ms: 1_700_000_000_000, complete_to: Version(1 << 50) },
+            closed: Closed {
+                epoch: 5,
+                unix_ms: 1_700_000_000_000,
+                version: Version(1 << 50),
+                is_complete: true,
+            },
             contents: 300,
             zero_ranges: 1 << 33,
             index_checksum: 0xdead_beef,
@@ -230,7 +238,12 @@ mod tests {
 
     #[test]
     fn the_newer_of_two_intact_copies_counts() {
-        let given_up = State::GivenUp(Closed { epoch: 5, unix_ms: 6, complete_to: Version(7) });
+        let given_up = State::GivenUp(Closed {
+            epoch: 5,
+            unix_ms: 6,
+            version: Version(7),
+            is_complete: false,
+        });
         let newer = Head { sequence: 8, state: given_up, ..HEAD };
         let found = decide([&page(HEAD), &page(newer)]).unwrap();
         assert_eq!((found.head, found.write_first), (newer, 0));

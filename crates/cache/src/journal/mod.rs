@@ -39,6 +39,7 @@ use tantalum_base::checksum::crc32c_append;
 use tantalum_base::{
     Error, ErrorKind, PAGE_BYTES, PageNo, PageRange, Payload, Result, ResultExt, Version,
 };
+use tantalum_ftl::HomeState;
 use tantalum_media::BlockStore;
 use tantalum_runtime::sync::{Semaphore, WaitQueue};
 use writing::{InFlight, Writing};
@@ -64,9 +65,19 @@ pub struct Closed {
     pub epoch: u64,
     /// When its last change was acknowledged, in milliseconds since 1970.
     pub unix_ms: u64,
-    /// Every change up to this version is in it, or went home before: what the flash has of it is clean when this epoch
-    /// is home. [`Version::NEVER`] where that cannot be said.
-    pub complete_to: Version,
+    /// Every change up to this version is in it, or went home before, and was durable in the flash;
+    /// [`Version::NEVER`] where that is not known.
+    pub version: Version,
+    /// But for pages that the flash could not read: then it is false.
+    pub is_complete: bool,
+}
+
+impl Closed {
+    /// What the home has when this epoch is there, if that is known.
+    pub fn home_state(&self) -> Option<HomeState> {
+        let Closed { version, is_complete, .. } = *self;
+        (version > Version::NEVER).then_some(HomeState { version, is_complete })
+    }
 }
 
 /// Consecutive pages of a committed epoch.
@@ -345,6 +356,18 @@ impl<S: BlockStore, P: Payload> Journal<S, P> {
         }
     }
 
+    /// Makes the store say that home has the committed epoch, durably, and frees what memory holds of it.
+    ///
+    /// # Errors
+    /// The store's: it may be said all the same.
+    pub async fn is_applied(&self) -> Result<()> {
+        self.forget();
+        match Fault::EpochNotGivenUp.is_planted() {
+            true => Ok(()),
+            false => self.give_up_committed().await,
+        }
+    }
+
     /// Gives the committed epoch up, which has been applied and synced: home is about to be used without this
     /// journal, and what it holds must never go there again.
     ///
@@ -353,7 +376,7 @@ impl<S: BlockStore, P: Payload> Journal<S, P> {
     pub async fn give_up(&self) -> Result<()> {
         self.forget();
         // What home has may change from now on.
-        let unknown = |last| Closed { complete_to: Version::NEVER, ..last };
+        let unknown = |last| Closed { version: Version::NEVER, is_complete: false, ..last };
         self.last.set(self.last.get().map(unknown));
         let _turn = self.heads.turn.acquire(1).await;
         self.heads.say_committed.set(false);

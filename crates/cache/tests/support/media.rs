@@ -154,6 +154,9 @@ impl Media {
         let (options, pages, pair) = (self.ftl_options(&media), self.pages, self.pair());
         let (runtime, destage, seed) = (runtime.clone(), self.destage, self.seed / 5);
         async move {
+            let journal = Journal::open(journal, pair, 64).await?;
+            let home_state = journal.0.last_committed().and_then(|last| last.home_state());
+            let options = FtlOptions { home: home_state, ..options };
             let (ftl, _) = Ftl::recover(media, options).await?;
             let ssd = SsdOptions {
                 write_pages_max: 8,
@@ -161,10 +164,6 @@ impl Media {
                 ..SsdOptions::new(CacheKind::WriteThrough, CACHE_PAGES)
             };
             let drive = Rc::new(Drive::new(ftl, ssd)?);
-            let journal = match destage {
-                Destage::Ordered => Some(Journal::open(journal, pair, 64).await?),
-                Destage::Dense => None,
-            };
             let cache_pages = u64::from(drive.options().cache_pages);
             let dirty_pages_max = options.cache.unwrap().dirty_pages_max - cache_pages;
             let mut tiered = TieredOptions {
@@ -184,7 +183,7 @@ impl Media {
                 runtime: runtime.clone(),
                 drive,
                 home: Rc::new(Image::new(home, pages)?),
-                journal,
+                journal: Some(journal),
                 unix_ms: Box::new(move || clock.now_ns() / 1_000_000),
                 options: tiered,
             })?;

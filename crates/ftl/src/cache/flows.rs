@@ -49,6 +49,11 @@ impl<M: ZoneMedia> Ftl<M> {
         self.parts.borrow().log.last_version()
     }
 
+    /// Every change up to this version is durable.
+    pub fn durable_version(&self) -> Version {
+        self.parts.borrow().log.durable()
+    }
+
     /// The version of the newest change of `page` that is in force; [`Version::NEVER`] where there was none.
     pub fn version_of(&self, page: PageNo) -> Version {
         self.parts.borrow().map.get(page).version

@@ -11,7 +11,7 @@
 pub(crate) mod clean_pages;
 mod flows;
 
-use tantalum_base::{Error, ErrorKind, Result};
+use tantalum_base::{Error, ErrorKind, Result, Version};
 use tantalum_media::ZoneGeometry;
 
 use crate::options::kept_pages_max;
@@ -24,6 +24,15 @@ pub struct CacheOptions {
     /// Pages that cleaning keeps, clean and dirty together: beyond them the clean pages go that were used
     /// longest ago. More of them means fewer reads from home, fewer means cheaper cleaning.
     pub kept_pages_max: u64,
+}
+
+/// What the home of a cache has when the cache is opened, or gets before anything else.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct HomeState {
+    /// Every change up to this version, which was durable here.
+    pub version: Version,
+    /// But for pages that could not be read here: then it is false.
+    pub is_complete: bool,
 }
 
 impl CacheOptions {

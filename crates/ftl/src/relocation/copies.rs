@@ -293,17 +293,18 @@ impl Parts {
         }
     }
 
-    /// Marks `page` lost if its entry is still `entry`; returns whether it was.
+    /// Marks `page` lost if it is still where `entry` says, under its version; returns whether it was.
     fn lose(&mut self, page: PageNo, entry: MapEntry) -> bool {
-        let known = self.map.get(page) == entry;
+        let now = self.map.get(page);
+        let known = (now.place, now.version) == (entry.place, entry.version);
         if known {
             let place = match Fault::LostPagesForgotten.is_planted() {
                 true => Place::Unmapped,
-                // Home has what the medium lost.
-                false if entry.clean => Place::Home,
+                // Home has what the medium lost, perhaps only since it was read.
+                false if now.clean => Place::Home,
                 false => Place::Lost,
             };
-            self.replace(page, MapEntry { place, clean: false, ..entry });
+            self.replace(page, MapEntry { place, clean: false, ..now });
         }
         known
     }
