@@ -385,6 +385,17 @@ fn a_cache_does_not_mix_what_home_has_with_what_it_lost() {
     }
 }
 
+/// A copy that cleaning had made was lost, of a page that had gone home since its version came into a checkpoint.
+#[test]
+fn a_page_that_is_lost_and_at_home_is_read_there() {
+    let text = "tiered:destage=ordered; nand; pages=120; seed=11391366759744484457; w100 w100 w61 w91 w87 w108 w96 a31 r101 \
+                w2 c93 w92 t95 w102 a59 c2 c20 -> dark; w72 / w70 -> dark; w13 c67 c83 w108 t80 w114 w86 c54 w79 w66 w8 -> \
+                dark; w113 w61 -> dark; c17 c46 -> dark; w57 w80 c93 t28 w52 w116 / w53 c92 w15 w0 / c118 w59 w48 c74 c11 \
+                w18 w110 -> dark;  -> dark; w25 / w34 -> dark; c81 w70 c76 / w20 w113 w89 -> dark; r89+6 w101 r23+4 t113 \
+                r41 w78 / c34 c94 w38 -> dark lost@h8";
+    assert_eq!(live(text).violations, []);
+}
+
 /// Cleaning could not read a page, which became clean meanwhile: it stayed in the zone that was to be reset.
 #[test]
 fn a_page_that_becomes_clean_while_cleaning_reads_it_is_given_up_too() {

@@ -12,7 +12,7 @@
 //! and every change is refused.
 mod find_checkpoint;
 mod find_dump;
-mod home_ahead;
+mod home;
 mod log_scan;
 mod merge;
 mod places;
@@ -204,7 +204,7 @@ impl<'a, M: ZoneMedia> Recovery<'a, M> {
         if let Some(dump) = dump {
             self.take_frames(dump, void.mapping);
         }
-        skip_to = skip_to.max(self.follow_home()?);
+        skip_to = skip_to.max(self.compare_with_home()?);
         self.report.pages_lost = self.parts.map.lost_pages();
         Ok(skip_to)
     }

@@ -185,7 +185,7 @@ async fn serve_opened<D: LifeCycle<Page = PageBuf>>(
         }
     };
     tell(&format!(
-        "{}: {} at {} ({}, {} changes replayed, {} dropped{})",
+        "{}: {} at {} ({}, {} changes replayed, {} dropped{}{})",
         config.path.display(),
         if read_only { "read-only" } else { volume.limits().durability.name() },
         listener.local_address(),
@@ -193,6 +193,12 @@ async fn serve_opened<D: LifeCycle<Page = PageBuf>>(
         report.recovery.replayed,
         report.recovery.dropped,
         if report.superblocks_mended > 0 { ", a damaged superblock mended" } else { "" },
+        match report.recovery.pages_taken_from_home {
+            0 => String::new(),
+            pages => format!(
+                ", the end of the flash's log is damaged: {pages} pages given up, home has later changes"
+            ),
+        },
     ));
     let about = About {
         device: config.path.display().to_string(),

@@ -1,0 +1,54 @@
+//! What a cache's home has, beside what the medium has: the end of the log may be damaged, though it had been durable,
+//! and pages may be lost that went home before.
+use tantalum_base::{PageNo, Result, Version};
+use tantalum_media::ZoneMedia;
+
+use crate::cache::HomeState;
+use crate::fault_points::Fault;
+use crate::map::{MapEntry, Place};
+use crate::recovery::{Recovery, SKIPPED_VERSIONS, corrupt};
+
+impl<M: ZoneMedia> Recovery<'_, M> {
+    /// Takes from home what is lost here. Where home is ahead of the log that is every page: beside later content of
+    /// others, what is here would be half of what was written all or nothing. Returns the version up to which none
+    /// may be used again then.
+    ///
+    /// # Errors
+    /// `Corrupt` where home is ahead and lacks pages that were lost here, unless loss is accepted.
+    pub(super) fn compare_with_home(&mut self) -> Result<Option<Version>> {
+        let Some(home) = self.reader.options.home else { return Ok(None) };
+        let is_ahead = home.version > self.parts.log.durable();
+        if !is_ahead || Fault::HomeAheadUnnoticed.is_planted() {
+            self.take_lost_pages(home);
+            return Ok(None);
+        }
+        if !home.is_complete && !self.reader.options.accept_loss {
+            return Err(corrupt(
+                "the end of the log is damaged: home has changes that were in it, and lacks pages that were lost before",
+            ));
+        }
+        let mut next = 0;
+        while let Some(page) = self.parts.map.next_known(next) {
+            let version = self.parts.map.get(PageNo(page)).version;
+            self.parts.replace(PageNo(page), MapEntry::at_home(version));
+            self.report.pages_taken_from_home += 1;
+            next = page + 1;
+        }
+        Ok(Some(Version(home.version.0 + SKIPPED_VERSIONS)))
+    }
+
+    /// That a page went home is not in the log: one that is lost since may be there.
+    fn take_lost_pages(&mut self, home: HomeState) {
+        if !home.is_complete || self.parts.map.lost_pages() == 0 {
+            return;
+        }
+        let mut next = 0;
+        while let Some(page) = self.parts.map.next_known(next) {
+            let entry = self.parts.map.get(PageNo(page));
+            if entry.place == Place::Lost && entry.version <= home.version {
+                self.parts.replace(PageNo(page), MapEntry::at_home(entry.version));
+            }
+            next = page + 1;
+        }
+    }
+}
