@@ -21,6 +21,8 @@ pub(crate) struct DirtyPages {
     passing: PageSet,
     /// Dirty pages that cannot be read: nobody can write them home before they are changed.
     pub unreadable: PageSet,
+    /// Those of them that the present round should have, also where they changed since it took its pages.
+    pub lacked: PageSet,
 }
 
 /// What a write costs the home.
@@ -109,6 +111,7 @@ impl DirtyPages {
     pub fn take_all(&mut self) {
         self.give_up();
         self.round = std::mem::take(&mut self.fresh);
+        self.lacked = self.unreadable.clone();
     }
 
     /// Begins a round with the pages of `ranges` alone.

@@ -2,7 +2,7 @@
 //!
 //! That a page is clean is not in the flash's log, but in checkpoints: a kill makes pages dirty again that went home since the
 //! last one. The journal knows better: with an epoch it says up to which version home has everything.
-use tantalum_base::{PageNo, Version};
+use tantalum_base::PageNo;
 use tantalum_media::{BlockStore, ZoneMedia};
 use tantalum_ssd::Drive;
 
@@ -24,15 +24,14 @@ pub(crate) fn find_dirty<M: ZoneMedia, J: BlockStore>(
     journal: Option<&Journal<J, M::Page>>,
 ) -> Found {
     let ftl = drive.ftl();
-    let last = journal.and_then(Journal::last_committed);
-    let state = last.and_then(|last| last.home_state()).filter(|state| state.is_complete);
-    let at_home = state.map_or(Version::NEVER, |state| state.version);
+    let home = journal.and_then(Journal::home_state);
+    let is_at_home = |page| home.as_ref().is_some_and(|home| home.has(page, ftl.version_of(page)));
     let is_in_epoch = |page| journal.is_some_and(|journal| journal.has(page));
     let mut found = Found { dirty: DirtyPages::default(), trims: 0 };
     let (mut next, mut trimmed_end) = (PageNo(0), None);
     while let Some(page) = ftl.next_dirty(next) {
         next = PageNo(page.0 + 1);
-        match ftl.version_of(page) <= at_home {
+        match is_at_home(page) {
             true if is_in_epoch(page) => _ = found.dirty.round.insert(page),
             true => {
                 ftl.mark_clean([page]);

@@ -116,7 +116,7 @@ async fn write(
 }
 
 fn closed(number: u64) -> Closed {
-    Closed { epoch: number, unix_ms: number, version: Version(number), is_complete: true }
+    Closed { epoch: number, unix_ms: number, version: Version(number) }
 }
 
 proptest! {

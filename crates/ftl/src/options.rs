@@ -3,7 +3,7 @@ use tantalum_base::{Error, ErrorKind, Result};
 use tantalum_media::ZoneGeometry;
 use tantalum_policy::CleaningSpec;
 
-use crate::cache::{CacheOptions, HomeState};
+use crate::cache::CacheOptions;
 use crate::checkpoints::pages;
 use crate::dump::energy::{DumpOptions, Layout};
 
@@ -47,8 +47,6 @@ pub struct FtlOptions {
     pub accept_loss: bool,
     /// The pages have a home elsewhere, and `pages` is what that holds; `None` where they live here.
     pub cache: Option<CacheOptions>,
-    /// What that home has; `None` where nobody knows.
-    pub home: Option<HomeState>,
 }
 
 impl FtlOptions {
@@ -66,7 +64,6 @@ impl FtlOptions {
             read_only: false,
             accept_loss: false,
             cache: None,
-            home: None,
         }
     }
 

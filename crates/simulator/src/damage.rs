@@ -238,11 +238,6 @@ impl<P: Payload> Damage<P> {
         self.with(|state| state.may_stop) || self.of(|writes| writes.may_refuse())
     }
 
-    /// Whether contents of hosts were lost.
-    pub(super) fn has_lost_contents(&self) -> bool {
-        !self.excuses().lost.is_empty()
-    }
-
     /// Slots that were damaged so far.
     pub(super) fn count(&self) -> u64 {
         self.with(|state| state.count)

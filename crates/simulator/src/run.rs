@@ -242,16 +242,13 @@ impl<R: Rig, K: Tested<Powered<R::Media>>> Living<R, K> {
         let (counts, is_cut) = (self.bench.counts(), self.bench.cut_watch());
         let is_cut: Rc<dyn Fn() -> bool> = Rc::new(is_cut);
         let (history, violations) = (Rc::clone(&self.history), Rc::clone(&self.violations));
-        // With the end of the log, too, a home is ahead of it and lacks what was lost.
-        let over_home = self.bench.subject.promises.without_medium != WithoutMedium::Nothing;
         let main = async move {
-            let may_refuse = || damage.may_refuse() || over_home && damage.has_lost_contents();
             let device = match opening {
                 None => session.device.borrow().clone().expect("formatted just now"),
                 Some((kind, on)) => match kind.open(on).await {
                     // Nothing was checked; the next power-on finds all as it was.
                     Err(error) if may_latch.excuses(&error) => return Ok(()),
-                    Err(error) if tells_of_damage(&error) && may_refuse() => {
+                    Err(error) if tells_of_damage(&error) && damage.may_refuse() => {
                         session.refused.set(true);
                         return Ok(());
                     }

@@ -62,8 +62,7 @@ impl<M: ZoneMedia> DeviceKind<Virtual, M> for TieredKind {
     ) -> Result<(Rc<Self::Device>, Self::Report)> {
         let journal = on.kept.open(HomePart::Journal)?;
         let journal = Journal::open(journal, self.pair(), JOURNAL_MEMORY_PAGES).await?;
-        let home = journal.0.last_committed().and_then(|last| last.home_state());
-        let (ftl, _) = Ftl::recover(on.media, FtlOptions { home, ..self.ftl }).await?;
+        let (ftl, _) = Ftl::recover_over(on.media, self.ftl, journal.0.home_state()).await?;
         Ok((self.put_together(on.runtime, &on.kept, ftl, journal)?, ()))
     }
 }

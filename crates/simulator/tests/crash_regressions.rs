@@ -385,6 +385,16 @@ fn a_cache_does_not_mix_what_home_has_with_what_it_lost() {
     }
 }
 
+/// One page of a transaction was lost before it went home with the others, and was the end of the log: home was ahead
+/// and lacked it.
+#[test]
+fn a_page_that_neither_flash_nor_home_has_is_an_error() {
+    let text = "tiered:destage=ordered,mode=write-through; nand; pages=60; seed=12913844488290751249;  -> dark; w12 -> dark; \
+                c52 -> dark;  -> close; c14.10 r12 / c11 w0 c18 / w5 w8 -> dark decay@109";
+    let outcome = live(text);
+    assert_eq!((outcome.violations, outcome.refused), (vec![], 0));
+}
+
 /// A copy that cleaning had made was lost, of a page that had gone home since its version came into a checkpoint.
 #[test]
 fn a_page_that_is_lost_and_at_home_is_read_there() {

@@ -111,13 +111,12 @@ pub async fn open_tiered<R: Runtime, S: BlockStore + Clone>(
             }
         }
     };
-    let last = journal.as_ref().and_then(|(journal, _)| journal.last_committed());
+    let home_state = journal.as_ref().and_then(|(journal, _)| journal.home_state());
     let media = zones(flash.clone(), &superblock)?;
     let OpenOptions { read_only, accept_loss } = options;
     let ftl_options = ftl_options(config, &media, superblock.pages)?;
-    let home_state = last.and_then(|last| last.home_state());
-    let ftl_options = FtlOptions { read_only, accept_loss, home: home_state, ..ftl_options };
-    let (ftl, recovery) = Ftl::recover(media, ftl_options).await?;
+    let ftl_options = FtlOptions { read_only, accept_loss, ..ftl_options };
+    let (ftl, recovery) = Ftl::recover_over(media, ftl_options, home_state).await?;
     let superblocks_mended = match read_only {
         true => 0,
         false => mend_copies(&flash, &copies, &superblock).await?,

@@ -78,9 +78,10 @@ where
             false => last,
         };
         let version = version.min(self.drive.ftl().durable_version());
-        let lacks_any = !self.dirty.borrow().unreadable.is_empty();
-        let is_complete = !lacks_any || Fault::UnreadPagesClean.is_planted();
-        let closed = Closed { epoch, unix_ms, version, is_complete };
+        if !Fault::UnreadPagesClean.is_planted() {
+            journal.lacks(self.dirty.borrow().lacked.iter());
+        }
+        let closed = Closed { epoch, unix_ms, version };
         journal.commit(closed).await?;
         self.destager.committed.replace(Some(closed));
         self.destager.is_safe(epoch);
@@ -211,6 +212,7 @@ where
                 // It was to fill a gap, and home has it.
             } else if is_damage(error.kind()) {
                 dirty.unreadable.insert(page);
+                dirty.lacked.insert(page);
                 self.count(|counts| counts.unreadable_pages += 1);
             } else {
                 dirty.fresh.insert(page);

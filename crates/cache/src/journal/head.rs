@@ -16,13 +16,13 @@
 //! | 68 | 4 | checksum of the checksums of the index pages, each as its four bytes |
 //! | 72 | 8 | ranges of zeros |
 //! | 80 | 8 | every change up to this version is in this epoch, or went home before; 0 where that is not known |
-//! | 88 | 4 | 0 where pages are missing that the flash could not read, 1 otherwise |
-//! | 92 | 4000 | zero |
+//! | 88 | 4 | pages that are missing, as the flash could not read them; 4294967295 where they are more than 500 |
+//! | 92 | 4000 | these pages, 8 bytes each; the rest zero |
 //! | 4092 | 4 | CRC-32C of the 4092 bytes before |
 use super::{Closed, Pair};
 use std::fmt;
 use tantalum_base::checksum::crc32c;
-use tantalum_base::{Error, ErrorKind, PAGE_BYTES, Result, Version};
+use tantalum_base::{Error, ErrorKind, PAGE_BYTES, PageNo, Result, Version};
 
 /// Where the copies are: far enough apart that a medium that loses one to its neighbour keeps the other.
 pub(super) const COPIES_AT: [u64; 2] = [0, 512 << 10];
@@ -34,12 +34,20 @@ const EMPTY: u32 = 0;
 const COMMITTED: u32 = 1;
 const GIVEN_UP: u32 = 2;
 
+/// Most pages that it can name.
+pub(super) const LACKED_PAGES_MAX: usize = (CRC_AT - LACKED_AT) / 8;
+
+const LACKED_AT: usize = 92;
+const TOO_MANY: u32 = u32::MAX;
+
 /// What a copy of the head says.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, PartialEq, Eq, Debug)]
 pub(super) struct Head {
     pub(super) pair: Pair,
     pub(super) sequence: u64,
     pub(super) state: State,
+    /// Pages that the epoch lacks; `None` where they are too many.
+    pub(super) lacks: Option<Vec<PageNo>>,
 }
 
 /// Which epoch is there.
@@ -78,7 +86,10 @@ impl Head {
         put(48, &closed.epoch.to_le_bytes());
         put(56, &closed.unix_ms.to_le_bytes());
         put(80, &closed.version.0.to_le_bytes());
-        put(88, &u32::from(closed.is_complete).to_le_bytes());
+        put(88, &self.lacks.as_ref().map_or(TOO_MANY, |lacks| lacks.len() as u32).to_le_bytes());
+        for (at, page) in (LACKED_AT..).step_by(8).zip(self.lacks.iter().flatten()) {
+            put(at, &page.0.to_le_bytes());
+        }
         if let State::Committed(commit) = &self.state {
             put(64, &commit.contents.to_le_bytes());
             put(68, &commit.index_checksum.to_le_bytes());
@@ -108,8 +119,14 @@ impl Head {
         }
         let pair = Pair { volume_id: wide(page, 16), pages: long(page, 32) };
         let (epoch, unix_ms) = (long(page, 48), long(page, 56));
-        let (version, is_complete) = (Version(long(page, 80)), word(page, 88) == 1);
-        let closed = Closed { epoch, unix_ms, version, is_complete };
+        let closed = Closed { epoch, unix_ms, version: Version(long(page, 80)) };
+        let lacks = match word(page, 88) as usize {
+            count if count <= LACKED_PAGES_MAX => {
+                let numbers = (LACKED_AT..).step_by(8).take(count);
+                Some(numbers.map(|at| PageNo(long(page, at))).collect())
+            }
+            _ => None,
+        };
         let state = match word(page, 12) {
             EMPTY => State::Empty,
             COMMITTED => State::Committed(Commit {
@@ -121,7 +138,7 @@ impl Head {
             GIVEN_UP => State::GivenUp(closed),
             other => return Err(Error::new(ErrorKind::Format, format!("unknown state {other}"))),
         };
-        Ok(Head { pair, sequence: long(page, 40), state })
+        Ok(Head { pair, sequence: long(page, 40), state, lacks })
     }
 }
 
@@ -208,16 +225,12 @@ mod tests {
         pair: Pair { volume_id: 0x1234_5678_9abc_def0_1122_3344_5566_7788, pages: 1 << 40 },
         sequence: 7,
         state: State::Committed(Commit {
-            closed: Closed {
-                epoch: 5,
-                unix_ms: 1_700_000_000_000,
-                version: Version(1 << 50),
-                is_complete: true,
-            },
+            closed: Closed { epoch: 5, unix_ms: 1_700_000_000_000, version: Version(1 << 50) },
             contents: 300,
             zero_ranges: 1 << 33,
             index_checksum: 0xdead_beef,
         }),
+        lacks: Some(Vec::new()),
     };
 
     type Page = [u8; PAGE_BYTES];
@@ -238,20 +251,21 @@ mod tests {
 
     #[test]
     fn the_newer_of_two_intact_copies_counts() {
-        let given_up = State::GivenUp(Closed {
-            epoch: 5,
-            unix_ms: 6,
-            version: Version(7),
-            is_complete: false,
-        });
-        let newer = Head { sequence: 8, state: given_up, ..HEAD };
-        let found = decide([&page(HEAD), &page(newer)]).unwrap();
-        assert_eq!((found.head, found.write_first), (newer, 0));
-        let found = decide([&page(newer), &page(HEAD)]).unwrap();
-        assert_eq!((found.head, found.write_first), (newer, 1));
+        let given_up = State::GivenUp(Closed { epoch: 5, unix_ms: 6, version: Version(7) });
+        let lacks = Some(vec![PageNo(3), PageNo(1 << 40)]);
+        let newer = Head { sequence: 8, state: given_up, lacks, ..HEAD };
+        let found = decide([&page(HEAD), &page(newer.clone())]).unwrap();
+        assert_eq!((found.head, found.write_first), (newer.clone(), 0));
+        let found = decide([&page(newer.clone()), &page(HEAD)]).unwrap();
+        assert_eq!((found.head, found.write_first), (newer.clone(), 1));
+        let most = Some((0..LACKED_PAGES_MAX as u64).map(PageNo).collect());
         let empty = Head { state: State::Empty, ..HEAD };
+        for lacks in [None, most] {
+            let head = Head { lacks, ..HEAD };
+            assert_eq!(decide([&page(head.clone()), &page(head.clone())]).unwrap().head, head);
+        }
         for head in [HEAD, newer, empty] {
-            assert_eq!(decide([&page(head), &page(head)]).unwrap().head, head);
+            assert_eq!(decide([&page(head.clone()), &page(head.clone())]).unwrap().head, head);
         }
     }
 

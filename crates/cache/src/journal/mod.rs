@@ -31,7 +31,7 @@ mod writing;
 
 use crate::fault_points::Fault;
 pub use apply::{Applied, apply};
-use head::{COPIES_AT, Commit, Found, Head, State};
+use head::{COPIES_AT, Commit, Found, Head, LACKED_PAGES_MAX, State};
 use index::{ENTRIES_PER_PAGE, Index, Reader, pages_for};
 use reading::{Committed, Window};
 use std::cell::{Cell, RefCell};
@@ -65,19 +65,9 @@ pub struct Closed {
     pub epoch: u64,
     /// When its last change was acknowledged, in milliseconds since 1970.
     pub unix_ms: u64,
-    /// Every change up to this version is in it, or went home before, and was durable in the flash;
-    /// [`Version::NEVER`] where that is not known.
+    /// Every change up to this version is in it, or went home before, but for what the flash could not
+    /// [read](Journal::lacks), and was durable in the flash. [`Version::NEVER`] where that is not known.
     pub version: Version,
-    /// But for pages that the flash could not read: then it is false.
-    pub is_complete: bool,
-}
-
-impl Closed {
-    /// What the home has when this epoch is there, if that is known.
-    pub fn home_state(&self) -> Option<HomeState> {
-        let Closed { version, is_complete, .. } = *self;
-        (version > Version::NEVER).then_some(HomeState { version, is_complete })
-    }
 }
 
 /// Consecutive pages of a committed epoch.
@@ -117,6 +107,8 @@ pub struct Journal<S, P> {
     window: RefCell<Window<P>>,
     /// The last epoch that was committed.
     last: Cell<Option<Closed>>,
+    /// Pages that it, or the one that was begun, lacks; `None`: more than the head has room for.
+    lacks: RefCell<Option<Vec<PageNo>>>,
     heads: Heads,
     /// Wakes who waits for writes of contents.
     ended: WaitQueue,
@@ -194,6 +186,7 @@ impl<S: BlockStore, P: Payload> Journal<S, P> {
             return Err(Error::new(ErrorKind::Format, context));
         }
         let journal = Self::new(store, pair, memory_pages_max, head.sequence, write_first);
+        journal.lacks.replace(head.lacks);
         let commit = match head.state {
             State::Committed(commit) => commit,
             State::GivenUp(closed) => {
@@ -219,6 +212,7 @@ impl<S: BlockStore, P: Payload> Journal<S, P> {
             phase: RefCell::new(Phase::Idle),
             window: RefCell::new(Window::empty()),
             last: Cell::new(None),
+            lacks: RefCell::new(Some(Vec::new())),
             heads: Heads {
                 sequence: Cell::new(sequence),
                 write_first: Cell::new(write_first),
@@ -244,6 +238,19 @@ impl<S: BlockStore, P: Payload> Journal<S, P> {
     /// home is at that epoch.
     pub fn last_committed(&self) -> Option<Closed> {
         self.last.get()
+    }
+
+    /// What the home has when the last committed epoch is there, if that is known.
+    pub fn home_state(&self) -> Option<HomeState> {
+        let Closed { version, .. } = self.last.get()?;
+        (version > Version::NEVER)
+            .then(|| HomeState { version, lacks: self.lacks.borrow().clone() })
+    }
+
+    /// Notes, before it is committed, the pages that the epoch should have and that could not be read.
+    pub fn lacks(&self, pages: impl Iterator<Item = PageNo>) {
+        let pages: Vec<PageNo> = pages.take(LACKED_PAGES_MAX + 1).collect();
+        self.lacks.replace((pages.len() <= LACKED_PAGES_MAX).then_some(pages));
     }
 
     /// Begins an epoch. What was committed before is given up, though it stays valid on the store until
@@ -376,7 +383,7 @@ impl<S: BlockStore, P: Payload> Journal<S, P> {
     pub async fn give_up(&self) -> Result<()> {
         self.forget();
         // What home has may change from now on.
-        let unknown = |last| Closed { version: Version::NEVER, is_complete: false, ..last };
+        let unknown = |last| Closed { version: Version::NEVER, ..last };
         self.last.set(self.last.get().map(unknown));
         let _turn = self.heads.turn.acquire(1).await;
         self.heads.say_committed.set(false);
@@ -396,7 +403,8 @@ impl<S: BlockStore, P: Payload> Journal<S, P> {
     async fn write_head(&self, state: State) -> Result<()> {
         let Heads { sequence, write_first, .. } = &self.heads;
         sequence.set(sequence.get() + 1);
-        let head = Head { pair: self.pair, sequence: sequence.get(), state };
+        let lacks = self.lacks.borrow().clone();
+        let head = Head { pair: self.pair, sequence: sequence.get(), state, lacks };
         let together = Fault::HeadsWrittenTogether.is_planted();
         let first = write_first.get();
         self.write_copy(first, &head, !together).await?;

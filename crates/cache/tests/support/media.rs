@@ -155,9 +155,7 @@ impl Media {
         let (runtime, destage, seed) = (runtime.clone(), self.destage, self.seed / 5);
         async move {
             let journal = Journal::open(journal, pair, 64).await?;
-            let home_state = journal.0.last_committed().and_then(|last| last.home_state());
-            let options = FtlOptions { home: home_state, ..options };
-            let (ftl, _) = Ftl::recover(media, options).await?;
+            let (ftl, _) = Ftl::recover_over(media, options, journal.0.home_state()).await?;
             let ssd = SsdOptions {
                 write_pages_max: 8,
                 transaction_pages_max: 8,

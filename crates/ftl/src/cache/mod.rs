@@ -11,7 +11,7 @@
 pub(crate) mod clean_pages;
 mod flows;
 
-use tantalum_base::{Error, ErrorKind, Result, Version};
+use tantalum_base::{Error, ErrorKind, PageNo, Result, Version};
 use tantalum_media::ZoneGeometry;
 
 use crate::options::kept_pages_max;
@@ -27,12 +27,19 @@ pub struct CacheOptions {
 }
 
 /// What the home of a cache has when the cache is opened, or gets before anything else.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct HomeState {
     /// Every change up to this version, which was durable here.
     pub version: Version,
-    /// But for pages that could not be read here: then it is false.
-    pub is_complete: bool,
+    /// But for those of these pages, which could not be read here; `None` where they are not known.
+    pub lacks: Option<Vec<PageNo>>,
+}
+
+impl HomeState {
+    /// Whether home has the newest content of `page`, which is of `version`.
+    pub fn has(&self, page: PageNo, version: Version) -> bool {
+        version <= self.version && self.lacks.as_ref().is_some_and(|lacks| !lacks.contains(&page))
+    }
 }
 
 impl CacheOptions {

@@ -14,19 +14,25 @@ impl<M: ZoneMedia> Recovery<'_, M> {
     /// may be used again then.
     ///
     /// # Errors
-    /// `Corrupt` where home is ahead and lacks pages that were lost here, unless loss is accepted.
+    /// `Corrupt` where home is ahead and nothing says what it lacks, unless loss is accepted.
     pub(super) fn compare_with_home(&mut self) -> Result<Option<Version>> {
-        let Some(home) = self.reader.options.home else { return Ok(None) };
+        let Some(home) = self.home.take() else { return Ok(None) };
         let is_ahead = home.version > self.parts.log.durable();
         if !is_ahead || Fault::HomeAheadUnnoticed.is_planted() {
-            self.take_lost_pages(home);
+            self.take_lost_pages(&home);
             return Ok(None);
         }
-        if !home.is_complete && !self.reader.options.accept_loss {
+        if home.lacks.is_none() && !self.reader.options.accept_loss {
             return Err(corrupt(
-                "the end of the log is damaged: home has changes that were in it, and lacks pages that were lost before",
+                "the end of the log is damaged: home has changes that were in it, and lacks too many pages that \
+                 were lost before",
             ));
         }
+        self.take_all_pages(&home);
+        Ok(Some(Version(home.version.0 + SKIPPED_VERSIONS)))
+    }
+
+    fn take_all_pages(&mut self, home: &HomeState) {
         let mut next = 0;
         while let Some(page) = self.parts.map.next_known(next) {
             let version = self.parts.map.get(PageNo(page)).version;
@@ -34,18 +40,21 @@ impl<M: ZoneMedia> Recovery<'_, M> {
             self.report.pages_taken_from_home += 1;
             next = page + 1;
         }
-        Ok(Some(Version(home.version.0 + SKIPPED_VERSIONS)))
+        for page in home.lacks.iter().flatten() {
+            let (version, place) = (home.version, Place::Lost);
+            self.parts.replace(*page, MapEntry { version, place, ..MapEntry::default() });
+        }
     }
 
     /// That a page went home is not in the log: one that is lost since may be there.
-    fn take_lost_pages(&mut self, home: HomeState) {
-        if !home.is_complete || self.parts.map.lost_pages() == 0 {
+    fn take_lost_pages(&mut self, home: &HomeState) {
+        if self.parts.map.lost_pages() == 0 {
             return;
         }
         let mut next = 0;
         while let Some(page) = self.parts.map.next_known(next) {
             let entry = self.parts.map.get(PageNo(page));
-            if entry.place == Place::Lost && entry.version <= home.version {
+            if entry.place == Place::Lost && home.has(PageNo(page), entry.version) {
                 self.parts.replace(PageNo(page), MapEntry::at_home(entry.version));
             }
             next = page + 1;

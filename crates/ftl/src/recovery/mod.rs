@@ -25,6 +25,7 @@ use std::rc::Rc;
 use tantalum_base::{Error, ErrorKind, PageNo, Result, Version};
 use tantalum_media::{AppendHeader, ZoneGeometry, ZoneMedia};
 
+use crate::cache::HomeState;
 use crate::checkpoints::anchor_pages::Era;
 use crate::checkpoints::anchors::Anchors;
 use crate::fault_points::Fault;
@@ -86,6 +87,8 @@ struct Recovery<'a, M: ZoneMedia> {
     report: RecoveryReport,
     /// Frames of the dump in force, in the order of the host's writes.
     frames: Vec<(PageNo, M::Page)>,
+    /// What the home of a cache has.
+    home: Option<HomeState>,
 }
 
 impl<M: ZoneMedia> Ftl<M> {
@@ -96,9 +99,22 @@ impl<M: ZoneMedia> Ftl<M> {
     /// there is no intact checkpoint; `InvalidInput` where `options` differ from those it was made
     /// with. Nothing on the medium is changed then.
     pub async fn recover(media: M, options: FtlOptions) -> Result<(Rc<Self>, RecoveryReport)> {
+        Self::recover_over(media, options, None).await
+    }
+
+    /// As [`recover`](Self::recover), of a cache whose `home` has so much, if that is known. Where home has later changes
+    /// than the log, whose end is damaged then, all pages are taken from there.
+    ///
+    /// # Errors
+    /// `Corrupt` also where nothing says what such a home lacks.
+    pub async fn recover_over(
+        media: M,
+        options: FtlOptions,
+        home: Option<HomeState>,
+    ) -> Result<(Rc<Self>, RecoveryReport)> {
         // Zones that were retired since may lead to `OutOfSpace` later, but not now.
         options.check(&media.geometry(), 0)?;
-        let mut recovery = Recovery::new(&media, &options)?;
+        let mut recovery = Recovery::new(&media, &options, home)?;
         if !options.read_only {
             // Content that a killed process left may be readable but not durable.
             media.sync().await?;
@@ -153,14 +169,14 @@ impl Parts {
 }
 
 impl<'a, M: ZoneMedia> Recovery<'a, M> {
-    fn new(media: &'a M, options: &'a FtlOptions) -> Result<Self> {
+    fn new(media: &'a M, options: &'a FtlOptions, home: Option<HomeState>) -> Result<Self> {
         let reader = Reader { media, geometry: media.geometry(), options };
         let mut parts = Parts::new(media, options)?;
         if let Some(dump) = &mut parts.dump {
             // No checkpoint exists yet that could make tracked changes void.
             dump.log.pause();
         }
-        Ok(Recovery { reader, parts, report: RecoveryReport::default(), frames: Vec::new() })
+        Ok(Recovery { reader, parts, report: RecoveryReport::default(), frames: Vec::new(), home })
     }
 
     /// Rebuilds the state from the medium. Returns the version up to which none may be used again,

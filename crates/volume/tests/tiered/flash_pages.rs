@@ -13,7 +13,7 @@ const DESTAGES: [&str; 2] = ["ordered", "dense"];
 
 /// How the flash fails to give a page back.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Damage {
+enum Damage {
     /// Its content is another one.
     Decayed,
     /// The device says that it cannot read it.
@@ -23,7 +23,7 @@ pub enum Damage {
 const DAMAGES: [Damage; 2] = [Damage::Decayed, Damage::Unreadable];
 
 /// Damages every block of the flash that holds the page so.
-pub fn damage(flash: &MemoryStore, number: u64, count: u64, how: Damage) {
+fn damage(flash: &MemoryStore, number: u64, count: u64, how: Damage) {
     let places = Rig::places(flash, number, count);
     assert!(!places.is_empty(), "page {number} is in the flash");
     for byte in places {
