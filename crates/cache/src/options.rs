@@ -31,6 +31,8 @@ pub struct TieredOptions {
     pub destage_after_ns: u64,
     /// Writes to home that are in flight at once.
     pub home_writes_max: u32,
+    /// Pages that are read and put in the journal at a time.
+    pub journal_batch_pages: u32,
     /// Pages that are written home and marked clean at a time.
     pub slice_pages: u32,
     /// Pages of a track, whose dirty pages go home together ([`Destage::Dense`]).
@@ -60,6 +62,7 @@ impl TieredOptions {
             dirty_hard_pages: dirty_pages_max,
             destage_after_ns: 5_000_000_000,
             home_writes_max: 16,
+            journal_batch_pages: 256,
             slice_pages: 2048,
             track_pages: 256,
             fill_pages_max: 8,
@@ -83,7 +86,11 @@ impl TieredOptions {
                 "with {} dirty pages at the most a write of {write_pages_max} pages would wait for ever",
                 self.dirty_hard_pages
             )
-        } else if self.home_writes_max == 0 || self.slice_pages == 0 || self.track_pages == 0 {
+        } else if self.home_writes_max == 0
+            || self.journal_batch_pages == 0
+            || self.slice_pages == 0
+            || self.track_pages == 0
+        {
             "at least one page is written home at a time".to_owned()
         } else {
             return Ok(());

@@ -81,10 +81,13 @@ where
         let mut round = 0;
         loop {
             self.drive.check_failed()?;
+            let is_open = || (!self.destager.closing.get()).then_some(());
+            self.may_change.until(is_open).await;
             self.wait_for_room(pages).await?;
             self.preserve(pages.numbers()).await?;
             let accept = || {
-                if !self.has_room(pages) || !self.may_change(pages.numbers()) {
+                let may_change = is_open().is_some() && self.may_change(pages.numbers());
+                if !may_change || !self.has_room(pages) {
                     return None;
                 }
                 self.changes(pages.numbers());

@@ -82,8 +82,13 @@ pub fn tiered(destage: Destage, mode: Mode) -> Subject<TieredKind> {
         (Destage::Ordered, Mode::WriteThrough) => WithoutMedium::Everything,
         (Destage::Ordered, _) => WithoutMedium::OneMoment,
     };
+    // Without a journal nothing says how far home is, and whether that is ahead of a damaged log.
+    let damaged = match destage {
+        Destage::Dense => Damaged::IsNotTold,
+        Destage::Ordered => Damaged::IsError,
+    };
     Subject::new(&text, move |geometry, pages| tiered_kind(geometry, pages, destage, mode))
-        .promises(Promises { without_medium, ..Promises::USUAL })
+        .promises(Promises { without_medium, damaged, ..Promises::USUAL })
 }
 
 fn tiered_kind(geometry: &ZoneGeometry, pages: u64, destage: Destage, mode: Mode) -> TieredKind {
@@ -102,6 +107,7 @@ fn tiered_kind(geometry: &ZoneGeometry, pages: u64, destage: Destage, mode: Mode
         mode,
         destage_after_ns: 1_000_000,
         home_writes_max: 4,
+        journal_batch_pages: 4,
         slice_pages: 8,
         track_pages: 8,
         admission_queue_pages: 16,

@@ -14,9 +14,6 @@ use crate::fault_points::Fault;
 use crate::journal::{Closed, Journal, Run};
 use crate::tiered::{Tiered, invalid};
 
-/// Pages that are read and put in the journal at a time.
-const BATCH_PAGES: usize = 256;
-
 /// Batches in flight.
 const BATCHES: usize = 3;
 
@@ -47,12 +44,13 @@ where
         if dirty > journal.pages_max() {
             self.find_clean_pages().await?;
         }
-        let trims = self.trims.get();
         let epoch = self.destager.round.get() + 1;
-        let unix_ms = (self.unix_ms)();
         self.destager.append_failure.replace(None);
         journal.begin(epoch);
-        let last = self.drive.ftl().last_version();
+        self.settle_closing().await?;
+        // No await from here until the epoch has its pages: they are all changes up to this version.
+        let version = self.drive.ftl().durable_version();
+        let (trims, unix_ms) = (self.trims.get(), (self.unix_ms)());
         {
             let dirty = &mut *self.dirty.borrow_mut();
             dirty.take_all();
@@ -62,7 +60,7 @@ where
         }
         self.destager.round.set(epoch);
         self.destager.took_all_ns.set(Some(self.runtime.now_ns()));
-        let filled = self.settle_and_fill().await;
+        let filled = all_ended((0..BATCHES).map(|_| self.fill_journal())).await;
         // Writers may still bring pages there: no other epoch may begin before they have.
         let done = || (self.destager.appends.get() == 0).then_some(());
         self.destager.appended.until(done).await;
@@ -75,9 +73,8 @@ where
         }
         let version = match Fault::LaterChangesClean.is_planted() {
             true => self.drive.ftl().last_version(),
-            false => last,
+            false => version,
         };
-        let version = version.min(self.drive.ftl().durable_version());
         if !Fault::UnreadPagesClean.is_planted() {
             journal.lacks(self.dirty.borrow().lacked.iter());
         }
@@ -92,11 +89,18 @@ where
         Ok(())
     }
 
-    async fn settle_and_fill(&self) -> Result<()> {
-        if !Fault::EpochNotSettled.is_planted() {
-            self.drive.settle().await?;
+    /// Waits until all that was accepted is durable in the flash. Meanwhile nothing else is accepted: so the epoch that
+    /// ends then has every change up to a version, and none behind it, and whether home is ahead of a damaged log
+    /// can be told.
+    async fn settle_closing(&self) -> Result<()> {
+        if Fault::EpochNotSettled.is_planted() {
+            return Ok(());
         }
-        all_ended((0..BATCHES).map(|_| self.fill_journal())).await
+        self.destager.closing.set(true);
+        let settled = self.drive.settle().await;
+        self.destager.closing.set(false);
+        self.may_change.wake_all();
+        settled
     }
 
     /// Brings pages of the epoch to the journal until all are there.
@@ -116,8 +120,9 @@ where
     /// Pages of the epoch that are not in the journal yet, and the clean ones between them that make one long
     /// write of two: those hold what they held when it ended, or they would be dirty.
     fn next_batch(&self) -> Vec<PageNo> {
+        let most = self.options.journal_batch_pages as usize;
         let mut dirty = self.dirty.borrow_mut();
-        let mut batch: Vec<PageNo> = dirty.pending.iter().take(BATCH_PAGES).collect();
+        let mut batch: Vec<PageNo> = dirty.pending.iter().take(most).collect();
         if !self.mode().keeps_written() {
             return batch;
         }

@@ -55,6 +55,8 @@ pub(crate) struct Destager {
     epoch: Cell<u64>,
     /// An epoch is committed that has to be written in place before anything else.
     committed: RefCell<Option<Closed>>,
+    /// An epoch is being closed: no change is accepted.
+    pub(crate) closing: Cell<bool>,
     /// It was committed before the last opening.
     pub(crate) reopened: Cell<bool>,
     /// Clean pages that the journal has room for in the present epoch.
@@ -87,6 +89,7 @@ impl Destager {
             rounds_failed: Cell::new(0),
             epoch: Cell::new(epoch),
             committed: RefCell::new(committed),
+            closing: Cell::new(false),
             reopened: Cell::new(committed.is_some()),
             fill_room: Cell::new(0),
             appends: Cell::new(0),

@@ -166,6 +166,7 @@ impl Media {
             let dirty_pages_max = options.cache.unwrap().dirty_pages_max - cache_pages;
             let mut tiered = TieredOptions {
                 destage_after_ns: 3_000_000,
+                journal_batch_pages: 4,
                 slice_pages: 24,
                 track_pages: 8,
                 admission_queue_pages: 32,
