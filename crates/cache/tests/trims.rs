@@ -55,7 +55,10 @@ fn scattered_trims() -> Option<String> {
     media.format(&Virtual::new(Schedule::Fifo));
     let on = media.power_on(&runtime);
     // No round is due but those that room is wanted for.
-    let opened = media.open(&runtime, on, |options| options.destage_after_ns = u64::MAX / 4);
+    let opened = media.open(&runtime, on, |options| {
+        options.destage_after_ns = u64::MAX / 4;
+        options.journal_batch_pages = 256;
+    });
     let of = runtime.clone();
     let failed = runtime.run(async move {
         let device = opened.await.unwrap();
