@@ -17,10 +17,10 @@ tantalum_base::fault_points! {
     HomeNotFlushed,
     /// A page may change though the present epoch needs what it holds.
     PagesNotPreserved,
-    /// The journal does not say that home has an epoch.
-    EpochNotGivenUp,
-    /// Pages are read from home that the epoch in the journal has yet to write there.
-    EpochNotRead,
+    /// An epoch that is found in the journal replaces what home has of pages that are clean.
+    CleanPagesReplaced,
+    /// A home that is ahead of the flash is read before it has all of the epoch in its journal.
+    HomeNotCaughtUp,
     /// What was changed while an epoch was written down counts as part of it after a crash.
     LaterChangesClean,
     /// Pages of an epoch that could not be read count as part of it after a crash.

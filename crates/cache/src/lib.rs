@@ -4,7 +4,7 @@
 //! tiered       Tiered: the device, put together from a flash device, a home, and a journal beside it
 //!   reads        from flash or home; what was read from home comes in
 //!   writes       to flash, when there is room for more dirty pages, and when home has what it needs of a page
-//!   opening      what is dirty when it is opened
+//!   opening      what flash and home have of each other when it is opened
 //!   options, statistics
 //! destage/     pages go home in the background: in epochs, or the fullest tracks first
 //!   pace         how fast hosts may write meanwhile
@@ -41,6 +41,7 @@ mod writes;
 pub use image::Image;
 pub use journal::Journal;
 pub use mode::Mode;
+pub use opening::recover_flash;
 pub use options::{Destage, TieredOptions};
 pub use page_set::PageSet;
 pub use statistics::TieredStatistics;

@@ -1,13 +1,57 @@
-//! What is dirty when a cache is opened.
+//! What the flash of a cache and its home have of each other when it is opened.
 //!
 //! That a page is clean is not in the flash's log, but in checkpoints: a kill makes pages dirty again that went home since the
 //! last one. The journal knows better: with an epoch it says up to which version home has everything.
-use tantalum_base::PageNo;
+use std::rc::Rc;
+use tantalum_base::{Error, ErrorKind, PageDevice, PageNo, Result};
+use tantalum_ftl::{Ftl, FtlOptions, RecoveryReport};
 use tantalum_media::{BlockStore, ZoneMedia};
 use tantalum_ssd::Drive;
 
 use crate::dirty::DirtyPages;
-use crate::journal::Journal;
+use crate::fault_points::Fault;
+use crate::journal::{Journal, apply};
+use crate::tiered::OpenJournal;
+
+/// Writes to home at a time.
+const IN_FLIGHT_MAX: usize = 8;
+
+/// Recovers the flash of a cache over `home`, beside which is `journal`, if there is one.
+///
+/// The end of the flash's log may be damaged, though it had been durable, and home may have what was there. Everything
+/// is taken from home then, which first gets all of the epoch in the journal.
+///
+/// # Errors
+/// Those of [`Ftl::recover`], of the journal and of the home; `ReadOnly` where home has to get something first, and
+/// nothing may be changed.
+pub async fn recover_flash<M, H, J>(
+    media: M,
+    options: FtlOptions,
+    home: &H,
+    journal: Option<&mut OpenJournal<J, M::Page>>,
+) -> Result<(Rc<Ftl<M>>, RecoveryReport)>
+where
+    M: ZoneMedia,
+    H: PageDevice<Page = M::Page>,
+    J: BlockStore,
+{
+    let home_state = journal.as_ref().and_then(|(journal, _)| journal.home_state());
+    let rebuilt = Ftl::rebuild(media, options, home_state).await?;
+    if let Some((journal, committed)) = journal.filter(|_| rebuilt.is_behind_home())
+        && committed.is_some()
+        && !Fault::HomeNotCaughtUp.is_planted()
+    {
+        if options.read_only {
+            let context = "the end of the flash's log is damaged, and home has yet to get from its journal what \
+                           was there: open the volume to be written";
+            return Err(Error::new(ErrorKind::ReadOnly, context));
+        }
+        apply(journal, home, IN_FLIGHT_MAX).await?;
+        journal.is_applied().await?;
+        *committed = None;
+    }
+    rebuilt.conclude().await
+}
 
 /// What the flash holds that home does not.
 pub(crate) struct Found {
@@ -46,8 +90,12 @@ pub(crate) fn find_dirty<M: ZoneMedia, J: BlockStore>(
     }
     let mut next = PageNo(0);
     while let Some(page) = ftl.next_lost(next) {
-        found.dirty.unreadable.insert(page);
         next = PageNo(page.0 + 1);
+        _ = match is_at_home(page) {
+            true if is_in_epoch(page) => found.dirty.round.insert(page),
+            true => ftl.mark_clean([page]) > 0,
+            false => found.dirty.unreadable.insert(page),
+        };
     }
     found
 }

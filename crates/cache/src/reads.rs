@@ -49,7 +49,6 @@ where
         // No await until the reads below begin: all pages are as of this moment, unless one of those
         // at home changes.
         let reading = (!at_home.is_empty()).then(|| self.reads.begin(range));
-        let has_epoch = self.destager.reopened.get();
         let is_at_home = |page: PageNo| at_home.iter().any(|run| run.contains(page));
         let here = at_home.iter().map(|run| run.pages).sum::<u64>() < range.pages;
         let timed = here.then(|| self.load.flash.begin(self.runtime.now_ns()));
@@ -76,9 +75,6 @@ where
             timed.ended(self.runtime.now_ns());
         }
         let Some(reading) = reading else { return Ok(true) };
-        if has_epoch && !self.read_epoch(&at_home, first, out).await? {
-            return Ok(false);
-        }
         self.reads.worked();
         if reading.has_changed() {
             return Ok(false);
@@ -91,29 +87,6 @@ where
             self.let_in(&at_home, first, out);
         }
         Ok(true)
-    }
-
-    /// Takes pages at home from the epoch that was found in the journal and is not all at home yet; false where it is
-    /// there meanwhile. What it changed the flash has too, unless the end of its log was damaged.
-    async fn read_epoch(
-        &self,
-        at_home: &[PageRange],
-        first: PageNo,
-        out: &mut [M::Page],
-    ) -> Result<bool> {
-        let Some(journal) = self.journal.as_ref().filter(|_| !Fault::EpochNotRead.is_planted())
-        else {
-            return Ok(true);
-        };
-        for page in at_home.iter().flat_map(|run| run.iter()) {
-            match journal.read(page).await {
-                Ok(Some(content)) => out[(page.0 - first.0) as usize] = content,
-                Ok(None) => {}
-                Err(_) if !self.destager.reopened.get() => return Ok(false),
-                Err(error) => return Err(error),
-            }
-        }
-        Ok(self.destager.reopened.get())
     }
 
     /// Whether `page` is read from home: it is not here, or it is there too and the flash cannot or should not

@@ -55,6 +55,7 @@ pub use dump::energy::DumpOptions;
 pub use dump::write::DumpReport;
 pub use ftl::Ftl;
 pub use options::{FtlOptions, kept_pages_max, pages_max};
+pub use recovery::Rebuilt;
 pub use recovery::report::RecoveryReport;
 pub use space::pins::{Pinned, ZonePins};
 pub use statistics::FtlStatistics;

@@ -3,7 +3,9 @@ use std::cell::RefCell;
 use std::rc::Rc;
 use tantalum_base::{Error, ErrorKind, PAGE_BYTES, Payload, Result};
 use tantalum_cache::journal::{Journal, Pair, apply};
-use tantalum_cache::{Destage, Image, OpenJournal, Tiered, TieredOptions, TieredParts};
+use tantalum_cache::{
+    Destage, Image, OpenJournal, Tiered, TieredOptions, TieredParts, recover_flash,
+};
 use tantalum_ftl::{Ftl, FtlOptions};
 use tantalum_media::block_store::MemoryStore;
 use tantalum_media::{BlockStore, CutPlan, ZoneMedia};
@@ -61,8 +63,10 @@ impl<M: ZoneMedia> DeviceKind<Virtual, M> for TieredKind {
         on: Opening<Virtual, M, KeptHome>,
     ) -> Result<(Rc<Self::Device>, Self::Report)> {
         let journal = on.kept.open(HomePart::Journal)?;
-        let journal = Journal::open(journal, self.pair(), JOURNAL_MEMORY_PAGES).await?;
-        let (ftl, _) = Ftl::recover_over(on.media, self.ftl, journal.0.home_state()).await?;
+        let mut journal = Journal::open(journal, self.pair(), JOURNAL_MEMORY_PAGES).await?;
+        let home = Image::new(on.kept.open(HomePart::Home)?, self.ftl.pages)?;
+        let beside = self.has_journal().then_some(&mut journal);
+        let (ftl, _) = recover_flash(on.media, self.ftl, &home, beside).await?;
         Ok((self.put_together(on.runtime, &on.kept, ftl, journal)?, ()))
     }
 }
@@ -70,6 +74,10 @@ impl<M: ZoneMedia> DeviceKind<Virtual, M> for TieredKind {
 impl TieredKind {
     fn pair(&self) -> Pair {
         Pair { volume_id: VOLUME_ID, pages: self.ftl.pages }
+    }
+
+    fn has_journal(&self) -> bool {
+        self.tiered.destage == Destage::Ordered
     }
 
     /// Pages that the journal must have room for.
@@ -84,12 +92,11 @@ impl TieredKind {
         ftl: Rc<Ftl<M>>,
         journal: OpenJournal<HomeStore, M::Page>,
     ) -> Result<Rc<TieredDevice<M>>> {
-        let has_journal = self.tiered.destage == Destage::Ordered;
         let tiered = Tiered::new(TieredParts {
             runtime,
             drive: Rc::new(Drive::new(ftl, self.ssd)?),
             home: Rc::new(Image::new(kept.open(HomePart::Home)?, self.ftl.pages)?),
-            journal: has_journal.then_some(journal),
+            journal: self.has_journal().then_some(journal),
             unix_ms: kept.clock(),
             options: self.tiered,
         })?;

@@ -418,13 +418,14 @@ fn a_page_that_becomes_clean_while_cleaning_reads_it_is_given_up_too() {
 
 #[test]
 fn a_cache_that_does_not_see_that_home_is_ahead_is_noticed() {
-    let broken = || live(HALF_AT_HOME).violations.first().map(|violation| format!("{violation:?}"));
+    let broken =
+        || live(EPOCH_TORN_AT_HOME).violations.first().map(|violation| format!("{violation:?}"));
     assert_noticed(Ftl::HomeAheadUnnoticed, broken);
 }
 
 #[test]
-fn a_cache_that_reads_past_the_epoch_in_its_journal_is_noticed() {
+fn a_cache_that_reads_a_home_before_it_has_its_epoch_is_noticed() {
     let broken =
         || live(EPOCH_TORN_AT_HOME).violations.first().map(|violation| format!("{violation:?}"));
-    assert_noticed(Cache::EpochNotRead, broken);
+    assert_noticed(Cache::HomeNotCaughtUp, broken);
 }

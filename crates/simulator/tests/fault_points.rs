@@ -90,11 +90,11 @@ fn of_the_cache(fault: Cache) -> Test {
         Cache::PagesNotPreserved => (TIERED, "what_an_epoch_needs_is_preserved"),
         Cache::HomeNotFlushed => (TIERED, "pages_are_clean_when_home_has_them_for_good"),
         Cache::TrimsUnlimited => (TRIMS, "more_ranges_than_the_journal_has_room_for_are_noticed"),
-        Cache::EpochNotRead => {
-            (REGRESSIONS, "a_cache_that_reads_past_the_epoch_in_its_journal_is_noticed")
+        Cache::HomeNotCaughtUp => {
+            (REGRESSIONS, "a_cache_that_reads_a_home_before_it_has_its_epoch_is_noticed")
         }
-        Cache::EpochNotGivenUp => {
-            (OLD_JOURNAL, "an_epoch_that_is_home_and_not_given_up_is_noticed")
+        Cache::CleanPagesReplaced => {
+            (OLD_JOURNAL, "an_epoch_that_replaces_what_is_clean_is_noticed")
         }
         Cache::HomeNotAwaited => (TIERED, "what_home_should_have_is_not_acknowledged_before"),
         Cache::StalePagesTakenIn => (TIERED, "what_changed_since_it_was_read_does_not_come_in"),

@@ -70,10 +70,8 @@ pub async fn open_tiered_stores(
     };
     let flash = open_store(live, config, options).await?;
     let home_path = home.home_path(&config.path);
-    let journal_path = home.journal_path(&config.path);
-    // One that is not needed may hold an epoch that home lacks.
-    let journal = match has_journal(config) || journal_path.exists() {
-        true => Some(open(&journal_path)?),
+    let journal = match has_journal(config) {
+        true => Some(open(&home.journal_path(&config.path))?),
         false => None,
     };
     Ok(TieredStores { flash, home: open(&home_path)?, journal })

@@ -4,7 +4,7 @@ use std::rc::Rc;
 use tantalum_base::{Error, ErrorKind, PAGE_BYTES, PageBuf, PageDevice, Result, ResultExt};
 use tantalum_buffer::Buffered;
 use tantalum_cache::journal::{Closed, Journal, Pair, apply};
-use tantalum_cache::{Destage, Image, Tiered, TieredOptions, TieredParts};
+use tantalum_cache::{Destage, Image, Tiered, TieredOptions, TieredParts, recover_flash};
 use tantalum_ftl::{Ftl, FtlOptions};
 use tantalum_media::{BlockStore, FileZones, ZoneMedia};
 use tantalum_runtime::{LifeCycle, Runtime};
@@ -101,22 +101,18 @@ pub async fn open_tiered<R: Runtime, S: BlockStore + Clone>(
     let superblock = copies.in_force()?;
     check_sizes(&superblock, &flash, config)?;
     let home = Rc::new(Image::new(home, superblock.pages).context(|| "the home")?);
-    let journal = match journal {
+    let mut journal = match journal {
         None => None,
         Some(store) => {
             let opened = Journal::open(store, pair(&superblock), JOURNAL_MEMORY_PAGES).await;
-            match opened.context(|| JOURNAL_REFUSED) {
-                Err(_) if !has_journal(config) => None,
-                opened => Some(opened?),
-            }
+            Some(opened.context(|| JOURNAL_REFUSED)?)
         }
     };
-    let home_state = journal.as_ref().and_then(|(journal, _)| journal.home_state());
     let media = zones(flash.clone(), &superblock)?;
     let OpenOptions { read_only, accept_loss } = options;
     let ftl_options = ftl_options(config, &media, superblock.pages)?;
     let ftl_options = FtlOptions { read_only, accept_loss, ..ftl_options };
-    let (ftl, recovery) = Ftl::recover_over(media, ftl_options, home_state).await?;
+    let (ftl, recovery) = recover_flash(media, ftl_options, &*home, journal.as_mut()).await?;
     let superblocks_mended = match read_only {
         true => 0,
         false => mend_copies(&flash, &copies, &superblock).await?,

@@ -4,6 +4,7 @@
 //! later is not. It must be durable in the flash before the journal is committed: otherwise home might know of a change that
 //! the flash lost, and have one half of what was written all or nothing. Who changes a page of
 //! the epoch that is not in the journal yet brings it there first (`Tiered::preserve`).
+use std::rc::Rc;
 use tantalum_base::{Error, ErrorKind, PageDevice, PageNo, PageRange, Payload, Result};
 use tantalum_media::{BlockStore, ZoneMedia};
 use tantalum_runtime::Runtime;
@@ -256,11 +257,40 @@ where
         Ok(content)
     }
 
+    /// Of a run of an epoch that may be home, or partly, what home may lack: pages that are dirty. What is clean
+    /// is there already, and may be newer there: if it went home without a journal, as in
+    /// [`Destage::Dense`](crate::Destage::Dense), which a volume may use for a while.
+    fn put_what_is_dirty(&self, run: Run<M::Page>, writes: &mut Vec<HomeWrite<M::Page>>) {
+        let dirty = self.dirty.borrow();
+        match run {
+            _ if Fault::CleanPagesReplaced.is_planted() => writes.push(HomeWrite::of(run)),
+            Run::Contents { first, pages } => {
+                let mut numbered = (first.0..).map(PageNo).zip(pages).peekable();
+                while let Some((page, content)) = numbered.next() {
+                    if !dirty.contains(page) {
+                        continue;
+                    }
+                    let mut contents = vec![content];
+                    while let Some((_, content)) = numbered.next_if(|(at, _)| dirty.contains(*at)) {
+                        contents.push(content);
+                    }
+                    writes.push(HomeWrite::Contents(page, Rc::from(contents)));
+                }
+            }
+            Run::Zeros(range) => {
+                let zeros = |range| writes.push(HomeWrite::Zeros(range));
+                dirty.fresh.runs_in(range).chain(dirty.round.runs_in(range)).for_each(zeros);
+            }
+        }
+    }
+
     /// Writes the committed epoch in place.
-    pub(super) async fn write_in_place(&self) -> Result<()> {
+    async fn write_in_place(&self) -> Result<()> {
         let Some(closed) = *self.destager.committed.borrow() else { return Ok(()) };
         let journal = self.journal()?;
         let most = self.home.limits().atomic_write_pages_max.max(1) as usize;
+        // Pages of it may be home, and newer ones too.
+        let again = self.destager.reopened.get() || self.dirty.borrow().round.is_empty();
         let mut next = Some(PageNo(0));
         while let Some(from) = next {
             let (mut writes, mut pages) = (Vec::new(), 0);
@@ -273,16 +303,18 @@ where
                 next = Some(at);
                 // Zeros cost nothing.
                 pages += if matches!(run, Run::Zeros(_)) { 1 } else { range.pages };
-                writes.push(HomeWrite::of(run));
+                match again {
+                    true => self.put_what_is_dirty(run, &mut writes),
+                    false => writes.push(HomeWrite::of(run)),
+                }
             }
             if self.destager.resting.get() {
                 return Ok(());
             }
             self.write_slice(writes).await?;
         }
-        // Before memory forgets it: who reads from home asks it no more.
-        self.destager.reopened.set(false);
         journal.is_applied().await?;
+        self.destager.reopened.set(false);
         self.destager.committed.replace(None);
         self.destager.epoch.set(closed.epoch);
         self.destager.ended.set(closed.epoch);

@@ -55,10 +55,10 @@ pub(crate) struct Destager {
     epoch: Cell<u64>,
     /// An epoch is committed that has to be written in place before anything else.
     committed: RefCell<Option<Closed>>,
+    /// It was committed before the last opening.
+    reopened: Cell<bool>,
     /// An epoch is being closed: no change is accepted.
     pub(crate) closing: Cell<bool>,
-    /// It was committed before the last opening.
-    pub(crate) reopened: Cell<bool>,
     /// Clean pages that the journal has room for in the present epoch.
     fill_room: Cell<u64>,
     /// Appends to the journal that are under way.
@@ -170,7 +170,6 @@ where
             let before = self.counts.borrow().pages_cleaned;
             let round = match self.options.destage {
                 Destage::Ordered => self.epoch().await,
-                Destage::Dense if self.has_epoch() => self.write_in_place().await,
                 Destage::Dense => self.dense_round().await,
             };
             self.may_change.wake_all();

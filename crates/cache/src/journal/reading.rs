@@ -62,20 +62,6 @@ impl<S: BlockStore, P: Payload> Journal<S, P> {
         self.with_committed(|committed| committed.index.has(page)).unwrap_or(false)
     }
 
-    /// What the committed epoch has of `page`; `None` where it does not change it, and where none is committed.
-    ///
-    /// # Errors
-    /// As of [`next_run`](Self::next_run).
-    pub(crate) async fn read(&self, page: PageNo) -> Result<Option<P>> {
-        if !self.has(page) {
-            return Ok(None);
-        }
-        Ok(self.next_run(page, 1).await?.map(|run| match run {
-            Run::Contents { mut pages, .. } => pages.swap_remove(0),
-            Run::Zeros(_) => P::zero(),
-        }))
-    }
-
     fn with_committed<T>(&self, ask: impl FnOnce(&Committed<P>) -> T) -> Option<T> {
         match &*self.phase.borrow() {
             Phase::Committed(committed) => Some(ask(committed)),

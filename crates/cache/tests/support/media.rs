@@ -2,7 +2,7 @@
 use std::rc::Rc;
 use tantalum_base::{PAGE_BYTES, PageBuf, Result, Rng};
 use tantalum_cache::journal::{Journal, Pair};
-use tantalum_cache::{Destage, Image, Tiered, TieredOptions, TieredParts};
+use tantalum_cache::{Destage, Image, Tiered, TieredOptions, TieredParts, recover_flash};
 use tantalum_ftl::{CacheOptions, Ftl, FtlOptions, kept_pages_max};
 use tantalum_media::block_store::{CrashOptions, CrashStore, CutStyle, MemoryStore};
 use tantalum_media::{CutPlan, FileZones, ZoneMedia};
@@ -154,8 +154,12 @@ impl Media {
         let (options, pages, pair) = (self.ftl_options(&media), self.pages, self.pair());
         let (runtime, destage, seed) = (runtime.clone(), self.destage, self.seed / 5);
         async move {
-            let journal = Journal::open(journal, pair, 64).await?;
-            let (ftl, _) = Ftl::recover_over(media, options, journal.0.home_state()).await?;
+            let home = Rc::new(Image::new(home, pages)?);
+            let mut journal = match destage {
+                Destage::Ordered => Some(Journal::open(journal, pair, 64).await?),
+                Destage::Dense => None,
+            };
+            let (ftl, _) = recover_flash(media, options, &*home, journal.as_mut()).await?;
             let ssd = SsdOptions {
                 write_pages_max: 8,
                 transaction_pages_max: 8,
@@ -181,8 +185,8 @@ impl Media {
             let device = Tiered::new(TieredParts {
                 runtime: runtime.clone(),
                 drive,
-                home: Rc::new(Image::new(home, pages)?),
-                journal: Some(journal),
+                home,
+                journal,
                 unix_ms: Box::new(move || clock.now_ns() / 1_000_000),
                 options: tiered,
             })?;

@@ -123,14 +123,14 @@ impl<M: ZoneMedia> Ftl<M> {
         clean.keep_to_limit(dirty);
     }
 
-    /// Notes that the home of each of these pages has what is here, durably. Returns how many of them were
-    /// dirty.
+    /// Notes that the home of each of these pages has what is here, or what was lost here, durably. Returns how many of
+    /// them were dirty or lost.
     pub fn mark_clean(&self, pages: impl IntoIterator<Item = PageNo>) -> u64 {
         let parts = &mut *self.parts.borrow_mut();
         let mut marked = 0;
         for page in pages {
             let entry = parts.map.get(page);
-            if !entry.is_dirty() {
+            if !entry.is_dirty() && entry.place != Place::Lost {
                 continue;
             }
             marked += 1;

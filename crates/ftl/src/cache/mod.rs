@@ -31,14 +31,15 @@ pub struct CacheOptions {
 pub struct HomeState {
     /// Every change up to this version, which was durable here.
     pub version: Version,
-    /// But for those of these pages, which could not be read here; `None` where they are not known.
+    /// But for those of these pages, which could not be read here, ascending; `None` where they are not known.
     pub lacks: Option<Vec<PageNo>>,
 }
 
 impl HomeState {
     /// Whether home has the newest content of `page`, which is of `version`.
     pub fn has(&self, page: PageNo, version: Version) -> bool {
-        version <= self.version && self.lacks.as_ref().is_some_and(|lacks| !lacks.contains(&page))
+        version <= self.version
+            && self.lacks.as_ref().is_some_and(|lacks| lacks.binary_search(&page).is_err())
     }
 }
 

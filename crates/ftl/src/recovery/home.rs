@@ -1,5 +1,4 @@
-//! What a cache's home has, beside what the medium has: the end of the log may be damaged, though it had been durable,
-//! and pages may be lost that went home before.
+//! A cache's home that has later changes than the log, whose end is damaged though it had been durable.
 use tantalum_base::{PageNo, Result, Version};
 use tantalum_media::ZoneMedia;
 
@@ -9,17 +8,15 @@ use crate::map::{MapEntry, Place};
 use crate::recovery::{Recovery, SKIPPED_VERSIONS, corrupt};
 
 impl<M: ZoneMedia> Recovery<'_, M> {
-    /// Takes from home what is lost here. Where home is ahead of the log that is every page: beside later content of
-    /// others, what is here would be half of what was written all or nothing. Returns the version up to which none
-    /// may be used again then.
+    /// Where home is ahead of the log, takes every page from there: beside later content of others, what is here would
+    /// be half of what was written all or nothing. Returns the version up to which none may be used again then.
     ///
     /// # Errors
     /// `Corrupt` where home is ahead and nothing says what it lacks, unless loss is accepted.
-    pub(super) fn compare_with_home(&mut self) -> Result<Option<Version>> {
+    pub(super) fn follow_home(&mut self) -> Result<Option<Version>> {
         let Some(home) = self.home.take() else { return Ok(None) };
         let is_ahead = home.version > self.parts.log.durable();
         if !is_ahead || Fault::HomeAheadUnnoticed.is_planted() {
-            self.take_lost_pages(&home);
             return Ok(None);
         }
         if home.lacks.is_none() && !self.reader.options.accept_loss {
@@ -28,6 +25,7 @@ impl<M: ZoneMedia> Recovery<'_, M> {
                  were lost before",
             ));
         }
+        self.is_behind_home = true;
         self.take_all_pages(&home);
         Ok(Some(Version(home.version.0 + SKIPPED_VERSIONS)))
     }
@@ -43,21 +41,6 @@ impl<M: ZoneMedia> Recovery<'_, M> {
         for page in home.lacks.iter().flatten() {
             let (version, place) = (home.version, Place::Lost);
             self.parts.replace(*page, MapEntry { version, place, ..MapEntry::default() });
-        }
-    }
-
-    /// That a page went home is not in the log: one that is lost since may be there.
-    fn take_lost_pages(&mut self, home: &HomeState) {
-        if self.parts.map.lost_pages() == 0 {
-            return;
-        }
-        let mut next = 0;
-        while let Some(page) = self.parts.map.next_known(next) {
-            let entry = self.parts.map.get(PageNo(page));
-            if entry.place == Place::Lost && home.has(PageNo(page), entry.version) {
-                self.parts.replace(PageNo(page), MapEntry::at_home(entry.version));
-            }
-            next = page + 1;
         }
     }
 }

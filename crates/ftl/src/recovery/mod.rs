@@ -89,6 +89,36 @@ struct Recovery<'a, M: ZoneMedia> {
     frames: Vec<(PageNo, M::Page)>,
     /// What the home of a cache has.
     home: Option<HomeState>,
+    is_behind_home: bool,
+}
+
+/// An FTL as a recovery rebuilt it in memory; the medium is as it was.
+pub struct Rebuilt<M: ZoneMedia> {
+    ftl: Rc<Ftl<M>>,
+    skip_to: Option<Version>,
+    report: RecoveryReport,
+    is_behind_home: bool,
+}
+
+impl<M: ZoneMedia> Rebuilt<M> {
+    /// Whether the home of a cache has later changes: everything is taken from there then. What it has yet to get of
+    /// them it must have before the recovery is concluded, as nothing tells it afterwards.
+    pub fn is_behind_home(&self) -> bool {
+        self.is_behind_home
+    }
+
+    /// Makes what was rebuilt durable, unless it is read-only.
+    ///
+    /// # Errors
+    /// As [`Ftl::recover`].
+    pub async fn conclude(self) -> Result<(Rc<Ftl<M>>, RecoveryReport)> {
+        let Rebuilt { ftl, skip_to, report, .. } = self;
+        match ftl.options.read_only {
+            true => ftl.refuse_changes(),
+            false => ftl.conclude_recovery(skip_to).await?,
+        }
+        Ok((ftl, report))
+    }
 }
 
 impl<M: ZoneMedia> Ftl<M> {
@@ -99,19 +129,20 @@ impl<M: ZoneMedia> Ftl<M> {
     /// there is no intact checkpoint; `InvalidInput` where `options` differ from those it was made
     /// with. Nothing on the medium is changed then.
     pub async fn recover(media: M, options: FtlOptions) -> Result<(Rc<Self>, RecoveryReport)> {
-        Self::recover_over(media, options, None).await
+        Self::rebuild(media, options, None).await?.conclude().await
     }
 
-    /// As [`recover`](Self::recover), of a cache whose `home` has so much, if that is known. Where home has later changes
-    /// than the log, whose end is damaged then, all pages are taken from there.
+    /// The first half of [`recover`](Self::recover), which changes nothing on the medium, of a cache whose `home` has so
+    /// much, if that is known. Where home has later changes than the log, whose end is damaged then, all pages are
+    /// taken from there.
     ///
     /// # Errors
     /// `Corrupt` also where nothing says what such a home lacks.
-    pub async fn recover_over(
+    pub async fn rebuild(
         media: M,
         options: FtlOptions,
         home: Option<HomeState>,
-    ) -> Result<(Rc<Self>, RecoveryReport)> {
+    ) -> Result<Rebuilt<M>> {
         // Zones that were retired since may lead to `OutOfSpace` later, but not now.
         options.check(&media.geometry(), 0)?;
         let mut recovery = Recovery::new(&media, &options, home)?;
@@ -120,17 +151,12 @@ impl<M: ZoneMedia> Ftl<M> {
             media.sync().await?;
         }
         let skip_to = recovery.rebuild().await?;
-        let Recovery { parts, report, frames, .. } = recovery;
+        let Recovery { parts, report, frames, is_behind_home, .. } = recovery;
         let ftl = Rc::new(Ftl::new(media, options, parts));
         if let Some(dumper) = &ftl.dumper {
             dumper.frames.replace(frames);
         }
-        if options.read_only {
-            ftl.refuse_changes();
-        } else {
-            ftl.conclude_recovery(skip_to).await?;
-        }
-        Ok((ftl, report))
+        Ok(Rebuilt { ftl, skip_to, report, is_behind_home })
     }
 
     /// Makes the result of a recovery durable: versions up to `skip_to` are never used.
@@ -176,7 +202,8 @@ impl<'a, M: ZoneMedia> Recovery<'a, M> {
             // No checkpoint exists yet that could make tracked changes void.
             dump.log.pause();
         }
-        Ok(Recovery { reader, parts, report: RecoveryReport::default(), frames: Vec::new(), home })
+        let (report, frames) = (RecoveryReport::default(), Vec::new());
+        Ok(Recovery { reader, parts, report, frames, home, is_behind_home: false })
     }
 
     /// Rebuilds the state from the medium. Returns the version up to which none may be used again,
@@ -220,7 +247,7 @@ impl<'a, M: ZoneMedia> Recovery<'a, M> {
         if let Some(dump) = dump {
             self.take_frames(dump, void.mapping);
         }
-        skip_to = skip_to.max(self.compare_with_home()?);
+        skip_to = skip_to.max(self.follow_home()?);
         self.report.pages_lost = self.parts.map.lost_pages();
         Ok(skip_to)
     }
