@@ -38,7 +38,7 @@ pub struct TieredParts<R, M: ZoneMedia, H, J> {
     pub drive: Rc<Drive<M>>,
     /// The home.
     pub home: Rc<H>,
-    /// The journal beside the home, for [`Destage::Ordered`], and the epoch that is committed in it.
+    /// The journal beside the home, and the epoch that is committed in it. Nothing goes home without one.
     pub journal: Option<OpenJournal<J, M::Page>>,
     /// Milliseconds since 1970.
     pub unix_ms: Box<dyn Fn() -> u64>,
@@ -120,8 +120,12 @@ where
         let ranges = ordered.map(|journal| journal.zero_ranges_max(needed));
         let trims_max =
             ranges.map_or(u64::MAX, |ranges| (ranges.saturating_sub(needed) / 2).max(1));
-        let committed = committed.flatten();
-        let Found { dirty, trims } = find_dirty(&drive, journal.as_ref());
+        // Without epochs its pages go home with the others.
+        let committed = committed.flatten().filter(|_| options.destage == Destage::Ordered);
+        let Found { mut dirty, trims } = find_dirty(&drive, journal.as_ref());
+        if committed.is_none() {
+            dirty.give_up();
+        }
         let counts =
             TieredStatistics { unreadable_pages: dirty.unreadable.len(), ..Default::default() };
         Ok(Rc::new(Tiered {

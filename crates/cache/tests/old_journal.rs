@@ -8,6 +8,9 @@ use tantalum_base::fault_points::assert_noticed;
 use tantalum_base::{PAGE_BYTES, PageBuf, PageDevice, PageNo, PageRange};
 use tantalum_cache::Destage;
 use tantalum_cache::fault_points::Fault;
+use tantalum_cache::journal::Journal;
+use tantalum_media::BlockStore;
+use tantalum_media::block_store::MemoryStore;
 use tantalum_runtime::virtual_time::Schedule;
 use tantalum_runtime::{LifeCycle, Runtime, Virtual, first as race};
 
@@ -44,6 +47,14 @@ fn use_it(media: &mut Media, destage: Destage, first: u64, fill: u8, cut_after_n
     media.power_off(&runtime);
 }
 
+fn new_journal(media: &Media) -> MemoryStore {
+    let journal = MemoryStore::new(media.journal.bytes());
+    let (store, pair) = (journal.clone(), media.pair());
+    let format = |_| async move { Journal::<_, PageBuf>::format(store, pair, 64).await.map(drop) };
+    Virtual::alone("format", format).unwrap();
+    journal
+}
+
 /// What a page of home begins with that is not as it was written last.
 fn wrong_page(media: &Media, wanted: impl Fn(u64) -> u8) -> Option<String> {
     let image = media.home.image();
@@ -58,7 +69,10 @@ fn there_and_back(cut_after_ns: Option<u64>) -> Option<String> {
     let mut media = Media::new(1, PAGES, Destage::Ordered);
     media.format(&Virtual::new(Schedule::Fifo));
     use_it(&mut media, Destage::Ordered, 0, 1, cut_after_ns);
+    let aside = media.journal.clone();
+    media.journal = new_journal(&media);
     use_it(&mut media, Destage::Dense, 20, 2, None);
+    media.journal = aside;
     use_it(&mut media, Destage::Ordered, 120, 3, None);
     wrong_page(&media, |page| match page {
         0..20 => 1,

@@ -179,6 +179,36 @@ fn what_makes_no_sense_is_refused_and_leaves_nothing() {
     assert!(refused(&["attach", text(&volume)]).contains("--home"));
 }
 
+/// Pages go home one by one: all is in the flash, and nothing but that says what home lacks.
+#[test]
+fn without_epochs_a_lost_journal_costs_nothing_and_a_lost_flash_everything() {
+    let place = Place::new();
+    let (volume, journal) = (place.at("VOLUME.toml"), place.at("home.journal"));
+    place.create();
+    let config = std::fs::read_to_string(&volume).unwrap();
+    let dense = config.replace("# destage = \"ordered\"", "destage = \"dense\"");
+    std::fs::write(&volume, dense).unwrap();
+    fill(&open_client(&volume).unwrap(), 7, 1);
+    std::fs::remove_file(&journal).unwrap();
+    // Nothing is made where nothing may be changed.
+    good(&["check", text(&volume)]);
+    assert!(!journal.exists());
+    let client = open_client(&volume).unwrap();
+    for number in (0..4000).step_by(7) {
+        assert_eq!(client.read(PageNo(number), 1).unwrap(), [page(number, 1)]);
+    }
+    client.write(PageNo(1), vec![page(1, 2)]).unwrap();
+    drop(client);
+    assert!(journal.exists());
+    let error = refused(&["rescue", text(&volume)]);
+    assert!(error.contains("flash"), "{error}");
+    // Neither when epochs are what is configured now, and none was made since.
+    std::fs::write(&volume, config).unwrap();
+    std::fs::remove_file(place.at("flash")).unwrap();
+    let error = refused(&["rescue", text(&volume)]);
+    assert!(error.contains("one by one"), "{error}");
+}
+
 /// Writes over the home of `place`, as another program does that has it now; `rescue` must leave that alone.
 fn assert_rescue_leaves_home_alone(place: &Place, volume: &Path) {
     let image = vec![0xab; 200 << 20];

@@ -49,7 +49,7 @@ mod space;
 mod statistics;
 mod write;
 
-pub use cache::{CacheOptions, HomeState};
+pub use cache::{CacheOptions, HomeState, Lacks};
 pub use command_tasks::CommandTasks;
 pub use dump::energy::DumpOptions;
 pub use dump::write::DumpReport;

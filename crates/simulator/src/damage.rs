@@ -233,6 +233,11 @@ impl<P: Payload> Damage<P> {
         })
     }
 
+    /// Whether the end of the log may look like a cut.
+    pub(super) fn may_hide_end(&self) -> bool {
+        self.with(|state| state.tail.is_some())
+    }
+
     /// Whether opening may be refused, or the device latch.
     pub(super) fn may_refuse(&self) -> bool {
         self.with(|state| state.may_stop) || self.of(|writes| writes.may_refuse())

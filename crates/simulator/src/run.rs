@@ -237,6 +237,7 @@ impl<R: Rig, K: Tested<Powered<R::Media>>> Living<R, K> {
             programs: fails && promises.failed_program == FailedProgram::Latches,
             io: R::FAILS_IO && !power_on.io_faults.is_empty(),
         };
+        let refuses_end = promises.damaged == Damaged::IsErrorOrEndRefused;
         let (rt, session) = (runtime.clone(), Rc::clone(session));
         let damage = self.bench.damage.clone();
         let (counts, is_cut) = (self.bench.counts(), self.bench.cut_watch());
@@ -248,7 +249,10 @@ impl<R: Rig, K: Tested<Powered<R::Media>>> Living<R, K> {
                 Some((kind, on)) => match kind.open(on).await {
                     // Nothing was checked; the next power-on finds all as it was.
                     Err(error) if may_latch.excuses(&error) => return Ok(()),
-                    Err(error) if tells_of_damage(&error) && damage.may_refuse() => {
+                    Err(error)
+                        if tells_of_damage(&error)
+                            && (damage.may_refuse() || refuses_end && damage.may_hide_end()) =>
+                    {
                         session.refused.set(true);
                         return Ok(());
                     }

@@ -65,6 +65,9 @@ pub enum Damaged {
     /// The page is an error, and no other is; opening is refused only where something is damaged that
     /// recovery needs and that is in no checkpoint.
     IsError,
+    /// As [`IsError`](Self::IsError); and opening may be refused where the end of the log is damaged so that it looks
+    /// like a cut: a home may have some of it.
+    IsErrorOrEndRefused,
     /// Nothing: it cannot tell damage from an end that was cut short. Nothing is damaged in its lives.
     IsNotTold,
 }

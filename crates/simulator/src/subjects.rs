@@ -82,10 +82,10 @@ pub fn tiered(destage: Destage, mode: Mode) -> Subject<TieredKind> {
         (Destage::Ordered, Mode::WriteThrough) => WithoutMedium::Everything,
         (Destage::Ordered, _) => WithoutMedium::OneMoment,
     };
-    // Without a journal nothing says how far home is, and whether that is ahead of a damaged log.
     let damaged = match destage {
-        Destage::Dense => Damaged::IsNotTold,
         Destage::Ordered => Damaged::IsError,
+        // What home has of the end nothing says then.
+        Destage::Dense => Damaged::IsErrorOrEndRefused,
     };
     Subject::new(&text, move |geometry, pages| tiered_kind(geometry, pages, destage, mode))
         .promises(Promises { without_medium, damaged, ..Promises::USUAL })

@@ -3,9 +3,7 @@ use std::cell::RefCell;
 use std::rc::Rc;
 use tantalum_base::{Error, ErrorKind, PAGE_BYTES, Payload, Result};
 use tantalum_cache::journal::{Journal, Pair, apply};
-use tantalum_cache::{
-    Destage, Image, OpenJournal, Tiered, TieredOptions, TieredParts, recover_flash,
-};
+use tantalum_cache::{Image, OpenJournal, Tiered, TieredOptions, TieredParts, recover_flash};
 use tantalum_ftl::{Ftl, FtlOptions};
 use tantalum_media::block_store::MemoryStore;
 use tantalum_media::{BlockStore, CutPlan, ZoneMedia};
@@ -65,8 +63,7 @@ impl<M: ZoneMedia> DeviceKind<Virtual, M> for TieredKind {
         let journal = on.kept.open(HomePart::Journal)?;
         let mut journal = Journal::open(journal, self.pair(), JOURNAL_MEMORY_PAGES).await?;
         let home = Image::new(on.kept.open(HomePart::Home)?, self.ftl.pages)?;
-        let beside = self.has_journal().then_some(&mut journal);
-        let (ftl, _) = recover_flash(on.media, self.ftl, &home, beside).await?;
+        let (ftl, _) = recover_flash(on.media, self.ftl, &home, Some(&mut journal)).await?;
         Ok((self.put_together(on.runtime, &on.kept, ftl, journal)?, ()))
     }
 }
@@ -74,10 +71,6 @@ impl<M: ZoneMedia> DeviceKind<Virtual, M> for TieredKind {
 impl TieredKind {
     fn pair(&self) -> Pair {
         Pair { volume_id: VOLUME_ID, pages: self.ftl.pages }
-    }
-
-    fn has_journal(&self) -> bool {
-        self.tiered.destage == Destage::Ordered
     }
 
     /// Pages that the journal must have room for.
@@ -96,7 +89,7 @@ impl TieredKind {
             runtime,
             drive: Rc::new(Drive::new(ftl, self.ssd)?),
             home: Rc::new(Image::new(kept.open(HomePart::Home)?, self.ftl.pages)?),
-            journal: self.has_journal().then_some(journal),
+            journal: Some(journal),
             unix_ms: kept.clock(),
             options: self.tiered,
         })?;

@@ -429,3 +429,28 @@ fn a_cache_that_reads_a_home_before_it_has_its_epoch_is_noticed() {
         || live(EPOCH_TORN_AT_HOME).violations.first().map(|violation| format!("{violation:?}"));
     assert_noticed(Cache::HomeNotCaughtUp, broken);
 }
+
+/// Pages went home one by one, and home had some of what the end of the flash's log lost: torn, or half of a transaction.
+const ENDS_THAT_HOME_HAS_IN_PART: [&str; 3] = [
+    "tiered:destage=dense; nand-bytes; pages=120; seed=12241575614436783869; c23.1.9 c11 -> tear@h0 wipe@3",
+    "tiered:destage=dense; nand; pages=60; seed=13940083053598789651; w40 w35 c3.48.28 w2 c29.57 w53 w33 c10.59.42.20 c0.50 \
+     w6 -> dark; w37 w30 c8.46.45.43 w3 -> vanish@h20 wipe@4",
+    "tiered:destage=dense; file; pages=24; seed=1468602692844397065; c5 w19+2 c18 w22+2 w13 -> dark; c21 w19 t19 w8 w19 t19 \
+     t0 t5 c6.16 c23 -> tear@h13 lost@h11",
+];
+
+#[test]
+fn a_cache_whose_home_has_part_of_a_lost_end_is_not_opened() {
+    for text in ENDS_THAT_HOME_HAS_IN_PART {
+        let outcome = live(text);
+        assert_eq!((outcome.violations, outcome.refused), (vec![], 1), "{text}");
+    }
+}
+
+#[test]
+fn pages_that_go_home_one_by_one_without_a_word_are_noticed() {
+    for text in ENDS_THAT_HOME_HAS_IN_PART {
+        let broken = || live(text).violations.first().map(|violation| format!("{violation:?}"));
+        assert_noticed(Cache::HomeNotForetold, broken);
+    }
+}

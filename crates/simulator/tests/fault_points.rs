@@ -93,6 +93,9 @@ fn of_the_cache(fault: Cache) -> Test {
         Cache::HomeNotCaughtUp => {
             (REGRESSIONS, "a_cache_that_reads_a_home_before_it_has_its_epoch_is_noticed")
         }
+        Cache::HomeNotForetold => {
+            (REGRESSIONS, "pages_that_go_home_one_by_one_without_a_word_are_noticed")
+        }
         Cache::CleanPagesReplaced => {
             (OLD_JOURNAL, "an_epoch_that_replaces_what_is_clean_is_noticed")
         }

@@ -8,8 +8,9 @@ use tantalum_runtime::Live;
 use crate::config::{Kind, MediaType, VolumeConfig};
 use crate::flash::{create_flash, erase_superblock, plan, write_copies};
 use crate::folder::sync_name;
+use crate::store::make_journal;
 use crate::superblock::{self, FIRST_ZONE_BYTE, Superblock};
-use crate::tiered::{TieredStores, format_tiered, has_journal};
+use crate::tiered::{TieredStores, format_tiered};
 
 /// Stores up to this size are written over once at creation, so that no first write to a zone
 /// pays for the file system's allocation; larger ones zone by zone, as they are used.
@@ -146,17 +147,9 @@ async fn fill(
         return create_flash(store, config, superblock.volume_id).await;
     };
     erase_superblock(&store).await?;
-    let cache = home_config.cache_options(&superblock.geometry())?;
     let stores = TieredStores {
         home: make_home(live, &home_config.home_path(&config.path), superblock, home).await?,
-        journal: match has_journal(config) {
-            false => None,
-            true => {
-                let path = home_config.journal_path(&config.path);
-                let bytes = home_config.journal_bytes(&cache);
-                Some(FileStore::create(live, &path, bytes, store_options(config))?)
-            }
-        },
+        journal: Some(make_journal(live, config)?),
         flash: store,
     };
     format_tiered(&stores, config, superblock).await?;

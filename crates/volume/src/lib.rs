@@ -50,6 +50,6 @@ pub use open_options::OpenOptions;
 pub use sizes::RoundedSize;
 pub use store::{VolumeStore, forget_volume, open_rescue_stores, open_store, open_tiered_stores};
 pub use tiered::{
-    RescueReport, TieredDevice, TieredStores, TieredVolume, format_tiered, has_journal,
-    open_tiered, rescue,
+    RescueReport, TieredDevice, TieredStores, TieredVolume, format_tiered, is_ordered, open_tiered,
+    rescue,
 };

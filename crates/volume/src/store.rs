@@ -7,7 +7,7 @@ use crate::config::{Kind, MediaType, VolumeConfig};
 use crate::flash::{create_flash, erase_superblock, plan, write_copies};
 use crate::home_config::HomeConfig;
 use crate::open_options::OpenOptions;
-use crate::tiered::{TieredStores, format_tiered, give_up_journal, has_journal};
+use crate::tiered::{TieredStores, format_tiered, give_up_journal, home_config, is_ordered};
 use std::path::Path;
 
 /// A file or a block device, or memory.
@@ -56,9 +56,7 @@ pub async fn open_tiered_stores(
     config: &VolumeConfig,
     options: OpenOptions,
 ) -> Result<TieredStores<VolumeStore>> {
-    let Some(home) = &config.home else {
-        return Err(Error::new(ErrorKind::InvalidInput, "a tiered volume needs a [home] table"));
-    };
+    let home = home_config(config)?;
     let OpenOptions { read_only, accept_loss } = options;
     if config.media.media_type == MediaType::Memory {
         return open_in_memory(config, home).await;
@@ -70,24 +68,41 @@ pub async fn open_tiered_stores(
     };
     let flash = open_store(live, config, options).await?;
     let home_path = home.home_path(&config.path);
-    let journal = match has_journal(config) {
-        true => Some(open(&home.journal_path(&config.path))?),
-        false => None,
+    let journal_path = home.journal_path(&config.path);
+    // All is in the flash: a new journal will do.
+    let may_be_gone = !is_ordered(config) && !journal_path.exists();
+    let journal = match may_be_gone {
+        true if read_only => None,
+        true => Some(Salvage::new(EitherStore::One(make_journal(live, config)?), accept_loss)),
+        false => Some(open(&journal_path)?),
     };
     Ok(TieredStores { flash, home: open(&home_path)?, journal })
+}
+
+/// Makes the file, or takes the device, that becomes the journal of the tiered volume of `config`.
+///
+/// # Errors
+/// As [`FileStore::create`].
+pub(crate) fn make_journal(live: &Live, config: &VolumeConfig) -> Result<FileStore> {
+    let home = home_config(config)?;
+    let cache = home.cache_options(&plan(config, 0)?.geometry())?;
+    // Without epochs nothing but its head is written.
+    let sparse = config.media.sparse || !is_ordered(config);
+    let options = FileStoreOptions { sparse, ..FileStoreOptions::default() };
+    FileStore::create(live, &home.journal_path(&config.path), home.journal_bytes(&cache), options)
 }
 
 /// Opens journal and home of the tiered volume of `config`, whose flash is lost.
 ///
 /// # Errors
-/// `InvalidInput` where it has no journal; as [`open_store`].
+/// `InvalidInput` where pages do not go home in epochs; as [`open_store`].
 pub async fn open_rescue_stores(
     live: &Live,
     config: &VolumeConfig,
 ) -> Result<(VolumeStore, VolumeStore)> {
-    let Some(home) = config.home.as_ref().filter(|_| has_journal(config)) else {
-        let context = "there is no journal beside the home: with home.destage = \"dense\" nothing but the \
-                       flash knows what is missing there";
+    let Some(home) = config.home.as_ref().filter(|_| is_ordered(config)) else {
+        let context =
+            "with home.destage = \"dense\" nothing but the flash knows what is missing at home";
         return Err(Error::new(ErrorKind::InvalidInput, context));
     };
     let open = |path: &Path| {
@@ -104,7 +119,7 @@ pub async fn open_rescue_stores(
 /// As [`open_store`].
 pub async fn forget_volume(live: &Live, config: &VolumeConfig) -> Result<()> {
     let store = open_store(live, config, OpenOptions::default()).await?;
-    if has_journal(config) {
+    if is_ordered(config) {
         // First: until the flash is given up, the volume can be opened and detached again.
         let (journal, _home) = open_rescue_stores(live, config).await?;
         give_up_journal(journal).await.context(|| "the journal beside the home")?;
@@ -122,8 +137,7 @@ async fn open_in_memory(
     let stores = TieredStores {
         flash: memory(superblock.store_bytes()),
         home: memory(superblock.pages * PAGE_BYTES as u64),
-        journal: has_journal(config)
-            .then(|| memory(home.journal_bytes(&cache).next_multiple_of(PAGE_BYTES as u64))),
+        journal: Some(memory(home.journal_bytes(&cache).next_multiple_of(PAGE_BYTES as u64))),
     };
     format_tiered(&stores, config, &superblock).await?;
     write_copies(&stores.flash, &superblock).await?;

@@ -4,8 +4,10 @@ use std::rc::Rc;
 use tantalum_base::{Error, ErrorKind, PAGE_BYTES, PageBuf, PageDevice, Result, ResultExt};
 use tantalum_buffer::Buffered;
 use tantalum_cache::journal::{Closed, Journal, Pair, apply};
-use tantalum_cache::{Destage, Image, Tiered, TieredOptions, TieredParts, recover_flash};
-use tantalum_ftl::{Ftl, FtlOptions};
+use tantalum_cache::{
+    Destage, Image, OpenJournal, Tiered, TieredOptions, TieredParts, recover_flash,
+};
+use tantalum_ftl::{Ftl, FtlOptions, Lacks};
 use tantalum_media::{BlockStore, FileZones, ZoneMedia};
 use tantalum_runtime::{LifeCycle, Runtime};
 use tantalum_ssd::{Drive, Transactional};
@@ -26,9 +28,9 @@ pub type TieredVolume<R, S> = Buffered<Transactional<TieredDevice<R, S>>>;
 const JOURNAL_MEMORY_PAGES: u32 = 16384;
 
 /// Where the journal cannot be opened, and how the volume can.
-const JOURNAL_REFUSED: &str = "the journal beside the home (put its own back; with home.destage = \"dense\" the volume \
-                               needs none and loses nothing; `tantalum attach --force` makes a new one and gives \
-                               up what is newer in the flash)";
+const JOURNAL_REFUSED: &str = "the journal beside the home (put its own back; or move this one away and set \
+                               home.destage = \"dense\": the volume gets a new one and loses nothing; `tantalum \
+                               attach --force` gives up what is newer in the flash)";
 
 /// Clean pages that are compared with home when a volume is opened.
 const COMPARED_PAGES: usize = 8;
@@ -39,11 +41,11 @@ pub struct TieredStores<S> {
     pub flash: S,
     /// The home.
     pub home: S,
-    /// The journal beside it, for `destage = "ordered"`.
+    /// The journal beside it. A volume that is destaged `"dense"` may be read without one.
     pub journal: Option<S>,
 }
 
-fn home_config(config: &VolumeConfig) -> Result<&HomeConfig> {
+pub(crate) fn home_config(config: &VolumeConfig) -> Result<&HomeConfig> {
     config
         .home
         .as_ref()
@@ -103,10 +105,7 @@ pub async fn open_tiered<R: Runtime, S: BlockStore + Clone>(
     let home = Rc::new(Image::new(home, superblock.pages).context(|| "the home")?);
     let mut journal = match journal {
         None => None,
-        Some(store) => {
-            let opened = Journal::open(store, pair(&superblock), JOURNAL_MEMORY_PAGES).await;
-            Some(opened.context(|| JOURNAL_REFUSED)?)
-        }
+        Some(store) => Some(open_journal(store, pair(&superblock), config, options).await?),
     };
     let media = zones(flash.clone(), &superblock)?;
     let OpenOptions { read_only, accept_loss } = options;
@@ -131,6 +130,25 @@ pub async fn open_tiered<R: Runtime, S: BlockStore + Clone>(
     let volume = Rc::new(Buffered::new(Rc::new(device), config.buffer_policy()?));
     volume.start(runtime);
     Ok((volume, OpenReport { superblock, recovery, superblocks_mended }))
+}
+
+/// Opens the journal of `pair`. Where pages go home one by one, a new one takes the place of one that is damaged or gone: the
+/// flash has everything.
+async fn open_journal<S: BlockStore + Clone>(
+    store: S,
+    pair: Pair,
+    config: &VolumeConfig,
+    options: OpenOptions,
+) -> Result<OpenJournal<S, PageBuf>> {
+    let opened = Journal::open(store.clone(), pair, JOURNAL_MEMORY_PAGES).await;
+    let is_anothers = match &opened {
+        Ok(_) => false,
+        Err(_) => Journal::<S, PageBuf>::pair_of(&store).await.is_ok_and(|its| its != pair),
+    };
+    if opened.is_ok() || is_anothers || options.read_only || is_ordered(config) {
+        return opened.context(|| JOURNAL_REFUSED);
+    }
+    Ok((Journal::format(store, pair, JOURNAL_MEMORY_PAGES).await?, None))
 }
 
 fn tiered_options<M: ZoneMedia>(config: &VolumeConfig, drive: &Drive<M>) -> Result<TieredOptions> {
@@ -181,10 +199,15 @@ pub struct RescueReport {
 /// Brings `home` to the last epoch that the `journal` beside it knows of, without the flash.
 ///
 /// # Errors
-/// Those of opening the journal; the stores'.
+/// Those of opening the journal; the stores'; `InvalidInput` where pages went home without epochs.
 pub async fn rescue<S: BlockStore>(journal: S, home: S) -> Result<RescueReport> {
     let pair = Journal::<S, PageBuf>::pair_of(&journal).await.context(|| "the journal")?;
     let (journal, committed) = Journal::<S, PageBuf>::open(journal, pair, 0).await?;
+    if journal.home_state().is_some_and(|home| home.lacks == Lacks::ChangesUnknown) {
+        let context = "pages went home one by one (home.destage = \"dense\"): nothing but the flash knows what is \
+                       missing there";
+        return Err(Error::new(ErrorKind::InvalidInput, context));
+    }
     let home = Image::new(home, pair.pages).context(|| "the home")?;
     let pages = match committed {
         Some(_) => apply(&journal, &home, 8).await?.pages,
@@ -204,7 +227,7 @@ pub(crate) async fn give_up_journal<S: BlockStore>(journal: S) -> Result<()> {
     journal.give_up().await
 }
 
-/// Whether a volume that is destaged so needs its journal.
-pub fn has_journal(config: &VolumeConfig) -> bool {
+/// Whether pages go home in epochs.
+pub fn is_ordered(config: &VolumeConfig) -> bool {
     config.home.as_ref().is_some_and(|home| home.destage() == Destage::Ordered)
 }

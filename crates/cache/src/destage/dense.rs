@@ -6,6 +6,7 @@ use tantalum_media::{BlockStore, ZoneMedia};
 use tantalum_runtime::Runtime;
 
 use super::slices::HomeWrite;
+use crate::fault_points::Fault;
 use crate::tiered::Tiered;
 
 /// A round takes one in so many of the dirty pages, so that tracks become denser meanwhile.
@@ -28,6 +29,9 @@ where
         self.destager.round.set(round);
         // What home is told must be in the flash for good: it is what counts after a power cut.
         self.drive.settle().await?;
+        if !Fault::HomeNotForetold.is_planted() {
+            self.journal()?.home_may_have(self.drive.ftl().durable_version()).await?;
+        }
         let mut tracks = tracks.into_iter().peekable();
         while tracks.peek().is_some() {
             if self.destager.resting.get() {

@@ -25,7 +25,7 @@ where
     H: PageDevice<Page = M::Page>,
     J: BlockStore,
 {
-    fn journal(&self) -> Result<&Journal<J, M::Page>> {
+    pub(super) fn journal(&self) -> Result<&Journal<J, M::Page>> {
         self.journal.as_ref().ok_or_else(|| invalid("there is no journal beside the home"))
     }
 

@@ -6,7 +6,7 @@
 //! |---|---|---|
 //! | 0 | 8 | magic `TantJrnl` |
 //! | 8 | 4 | format version |
-//! | 12 | 4 | 1 where an epoch is committed; 2 where it was given up since, and bytes 64 to 79 are zero; 0 where there was none, and what comes from byte 48 on is zero |
+//! | 12 | 4 | 1 where an epoch is committed; 2 where it was given up since, or pages go home without one, and bytes 64 to 79 are zero; 0 where there was none, and what comes from byte 48 on is zero |
 //! | 16 | 16 | identity of the volume |
 //! | 32 | 8 | pages of the home |
 //! | 40 | 8 | sequence number: counts the times that the head was written |
@@ -16,13 +16,14 @@
 //! | 68 | 4 | checksum of the checksums of the index pages, each as its four bytes |
 //! | 72 | 8 | ranges of zeros |
 //! | 80 | 8 | every change up to this version is in this epoch, or went home before; 0 where that is not known |
-//! | 88 | 4 | pages that are missing, as the flash could not read them; 4294967295 where they are more than 500 |
+//! | 88 | 4 | pages that are missing, as the flash could not read them; 4294967295 where they are more than 500; 4294967294 where home may have, and lack, any change up to the version at 80 |
 //! | 92 | 4000 | these pages, 8 bytes each; the rest zero |
 //! | 4092 | 4 | CRC-32C of the 4092 bytes before |
 use super::{Closed, Pair};
 use std::fmt;
 use tantalum_base::checksum::crc32c;
 use tantalum_base::{Error, ErrorKind, PAGE_BYTES, PageNo, Result, Version};
+use tantalum_ftl::Lacks;
 
 /// Where the copies are: far enough apart that a medium that loses one to its neighbour keeps the other.
 pub(super) const COPIES_AT: [u64; 2] = [0, 512 << 10];
@@ -38,7 +39,8 @@ const GIVEN_UP: u32 = 2;
 pub(super) const LACKED_PAGES_MAX: usize = (CRC_AT - LACKED_AT) / 8;
 
 const LACKED_AT: usize = 92;
-const TOO_MANY: u32 = u32::MAX;
+const PAGES_UNKNOWN: u32 = u32::MAX;
+const CHANGES_UNKNOWN: u32 = u32::MAX - 1;
 
 /// What a copy of the head says.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -46,8 +48,8 @@ pub(super) struct Head {
     pub(super) pair: Pair,
     pub(super) sequence: u64,
     pub(super) state: State,
-    /// Pages that the epoch lacks; `None` where they are too many.
-    pub(super) lacks: Option<Vec<PageNo>>,
+    /// What home may lack.
+    pub(super) lacks: Lacks,
 }
 
 /// Which epoch is there.
@@ -86,8 +88,13 @@ impl Head {
         put(48, &closed.epoch.to_le_bytes());
         put(56, &closed.unix_ms.to_le_bytes());
         put(80, &closed.version.0.to_le_bytes());
-        put(88, &self.lacks.as_ref().map_or(TOO_MANY, |lacks| lacks.len() as u32).to_le_bytes());
-        for (at, page) in (LACKED_AT..).step_by(8).zip(self.lacks.iter().flatten()) {
+        let (count, pages) = match &self.lacks {
+            Lacks::Pages(pages) => (pages.len() as u32, &pages[..]),
+            Lacks::PagesUnknown => (PAGES_UNKNOWN, &[][..]),
+            Lacks::ChangesUnknown => (CHANGES_UNKNOWN, &[][..]),
+        };
+        put(88, &count.to_le_bytes());
+        for (at, page) in (LACKED_AT..).step_by(8).zip(pages) {
             put(at, &page.0.to_le_bytes());
         }
         if let State::Committed(commit) = &self.state {
@@ -120,12 +127,16 @@ impl Head {
         let pair = Pair { volume_id: wide(page, 16), pages: long(page, 32) };
         let (epoch, unix_ms) = (long(page, 48), long(page, 56));
         let closed = Closed { epoch, unix_ms, version: Version(long(page, 80)) };
-        let lacks = match word(page, 88) as usize {
-            count if count <= LACKED_PAGES_MAX => {
-                let numbers = (LACKED_AT..).step_by(8).take(count);
-                Some(numbers.map(|at| PageNo(long(page, at))).collect())
+        let lacks = match word(page, 88) {
+            PAGES_UNKNOWN => Lacks::PagesUnknown,
+            CHANGES_UNKNOWN => Lacks::ChangesUnknown,
+            count if count as usize <= LACKED_PAGES_MAX => {
+                let numbers = (LACKED_AT..).step_by(8).take(count as usize);
+                Lacks::Pages(numbers.map(|at| PageNo(long(page, at))).collect())
             }
-            _ => None,
+            other => {
+                return Err(Error::new(ErrorKind::Format, format!("{other} missing pages")));
+            }
         };
         let state = match word(page, 12) {
             EMPTY => State::Empty,
@@ -230,7 +241,7 @@ mod tests {
             zero_ranges: 1 << 33,
             index_checksum: 0xdead_beef,
         }),
-        lacks: Some(Vec::new()),
+        lacks: Lacks::Pages(Vec::new()),
     };
 
     type Page = [u8; PAGE_BYTES];
@@ -252,15 +263,15 @@ mod tests {
     #[test]
     fn the_newer_of_two_intact_copies_counts() {
         let given_up = State::GivenUp(Closed { epoch: 5, unix_ms: 6, version: Version(7) });
-        let lacks = Some(vec![PageNo(3), PageNo(1 << 40)]);
+        let lacks = Lacks::Pages(vec![PageNo(3), PageNo(1 << 40)]);
         let newer = Head { sequence: 8, state: given_up, lacks, ..HEAD };
         let found = decide([&page(HEAD), &page(newer.clone())]).unwrap();
         assert_eq!((found.head, found.write_first), (newer.clone(), 0));
         let found = decide([&page(newer.clone()), &page(HEAD)]).unwrap();
         assert_eq!((found.head, found.write_first), (newer.clone(), 1));
-        let most = Some((0..LACKED_PAGES_MAX as u64).map(PageNo).collect());
+        let most = Lacks::Pages((0..LACKED_PAGES_MAX as u64).map(PageNo).collect());
         let empty = Head { state: State::Empty, ..HEAD };
-        for lacks in [None, most] {
+        for lacks in [Lacks::PagesUnknown, Lacks::ChangesUnknown, most] {
             let head = Head { lacks, ..HEAD };
             assert_eq!(decide([&page(head.clone()), &page(head.clone())]).unwrap().head, head);
         }

@@ -25,13 +25,15 @@
 //! counts: a power cut damages one of them at the most. Where both are damaged, that is an error too.
 mod apply;
 mod head;
+mod home_state;
 mod index;
 mod reading;
 mod writing;
 
 use crate::fault_points::Fault;
 pub use apply::{Applied, apply};
-use head::{COPIES_AT, Commit, Found, Head, LACKED_PAGES_MAX, State};
+use head::{Commit, Found, State};
+use home_state::{Heads, read_head};
 use index::{ENTRIES_PER_PAGE, Index, Reader, pages_for};
 use reading::{Committed, Window};
 use std::cell::{Cell, RefCell};
@@ -39,7 +41,7 @@ use tantalum_base::checksum::crc32c_append;
 use tantalum_base::{
     Error, ErrorKind, PAGE_BYTES, PageNo, PageRange, Payload, Result, ResultExt, Version,
 };
-use tantalum_ftl::HomeState;
+use tantalum_ftl::Lacks;
 use tantalum_media::BlockStore;
 use tantalum_runtime::sync::{Semaphore, WaitQueue};
 use writing::{InFlight, Writing};
@@ -107,8 +109,8 @@ pub struct Journal<S, P> {
     window: RefCell<Window<P>>,
     /// The last epoch that was committed.
     last: Cell<Option<Closed>>,
-    /// Pages that it, or the one that was begun, lacks; `None`: more than the head has room for.
-    lacks: RefCell<Option<Vec<PageNo>>>,
+    /// What home may lack when it has that, or the one that was begun.
+    lacks: RefCell<Lacks>,
     heads: Heads,
     /// Wakes who waits for writes of contents.
     ended: WaitQueue,
@@ -120,16 +122,6 @@ struct Limits {
     /// Pages that contents and index have room for.
     room_pages: u64,
     memory_pages_max: u32,
-}
-
-/// What is known of the head's copies.
-struct Heads {
-    sequence: Cell<u64>,
-    /// The copy that is older or damaged, if one is.
-    write_first: Cell<usize>,
-    /// Whether the store may say that an epoch is committed.
-    say_committed: Cell<bool>,
-    turn: Semaphore,
 }
 
 enum Phase<P> {
@@ -212,7 +204,7 @@ impl<S: BlockStore, P: Payload> Journal<S, P> {
             phase: RefCell::new(Phase::Idle),
             window: RefCell::new(Window::empty()),
             last: Cell::new(None),
-            lacks: RefCell::new(Some(Vec::new())),
+            lacks: RefCell::default(),
             heads: Heads {
                 sequence: Cell::new(sequence),
                 write_first: Cell::new(write_first),
@@ -238,19 +230,6 @@ impl<S: BlockStore, P: Payload> Journal<S, P> {
     /// home is at that epoch.
     pub fn last_committed(&self) -> Option<Closed> {
         self.last.get()
-    }
-
-    /// What the home has when the last committed epoch is there, if that is known.
-    pub fn home_state(&self) -> Option<HomeState> {
-        let Closed { version, .. } = self.last.get()?;
-        (version > Version::NEVER)
-            .then(|| HomeState { version, lacks: self.lacks.borrow().clone() })
-    }
-
-    /// Notes, before it is committed, the pages that the epoch should have and that could not be read.
-    pub fn lacks(&self, pages: impl Iterator<Item = PageNo>) {
-        let pages: Vec<PageNo> = pages.take(LACKED_PAGES_MAX + 1).collect();
-        self.lacks.replace((pages.len() <= LACKED_PAGES_MAX).then_some(pages));
     }
 
     /// Begins an epoch. What was committed before is given up, though it stays valid on the store until
@@ -340,16 +319,6 @@ impl<S: BlockStore, P: Payload> Journal<S, P> {
         Ok(())
     }
 
-    /// Frees what memory holds of the committed epoch, which has been applied. The store keeps it until
-    /// something is appended to the next one.
-    pub fn forget(&self) {
-        self.window.replace(Window::empty());
-        let mut phase = self.phase.borrow_mut();
-        if let Phase::Committed(_) = &*phase {
-            *phase = Phase::Idle;
-        }
-    }
-
     fn writing<T>(&self, change: impl FnOnce(&mut Writing<P>) -> T) -> T {
         match &mut *self.phase.borrow_mut() {
             Phase::Writing(writing) => change(writing),
@@ -361,61 +330,6 @@ impl<S: BlockStore, P: Payload> Journal<S, P> {
         if let Phase::Writing(writing) = &mut *self.phase.borrow_mut() {
             writing.failure.get_or_insert_with(|| error.clone());
         }
-    }
-
-    /// Makes the store say that home has the committed epoch, durably, and frees what memory holds of it.
-    ///
-    /// # Errors
-    /// The store's: it may be said all the same.
-    pub async fn is_applied(&self) -> Result<()> {
-        self.forget();
-        self.give_up_committed().await
-    }
-
-    /// Gives the committed epoch up, which has been applied and synced: home is about to be used without this
-    /// journal, and what it holds must never go there again.
-    ///
-    /// # Errors
-    /// The store's.
-    pub async fn give_up(&self) -> Result<()> {
-        self.forget();
-        // What home has may change from now on.
-        let unknown = |last| Closed { version: Version::NEVER, ..last };
-        self.last.set(self.last.get().map(unknown));
-        let _turn = self.heads.turn.acquire(1).await;
-        self.heads.say_committed.set(false);
-        self.write_head(self.last.get().map_or(State::Empty, State::GivenUp)).await
-    }
-
-    /// Makes the store say that nothing is committed, before something is written over.
-    async fn give_up_committed(&self) -> Result<()> {
-        let _turn = self.heads.turn.acquire(1).await;
-        if self.heads.say_committed.get() && !Fault::CommittedWrittenOver.is_planted() {
-            self.write_head(self.last.get().map_or(State::Empty, State::GivenUp)).await?;
-            self.heads.say_committed.set(false);
-        }
-        Ok(())
-    }
-
-    async fn write_head(&self, state: State) -> Result<()> {
-        let Heads { sequence, write_first, .. } = &self.heads;
-        sequence.set(sequence.get() + 1);
-        let lacks = self.lacks.borrow().clone();
-        let head = Head { pair: self.pair, sequence: sequence.get(), state, lacks };
-        let together = Fault::HeadsWrittenTogether.is_planted();
-        let first = write_first.get();
-        self.write_copy(first, &head, !together).await?;
-        write_first.set(1 - first);
-        self.write_copy(1 - first, &head, !together).await?;
-        if together { self.store.sync().await } else { Ok(()) }
-    }
-
-    async fn write_copy(&self, copy: usize, head: &Head, durable: bool) -> Result<()> {
-        let mut buf = self.store.buffer(PAGE_BYTES);
-        head.encode(&mut buf);
-        let written = self.store.write(COPIES_AT[copy], buf, durable).await;
-        self.store.recycle(written.context(|| "writing the head of the journal")?);
-        Ok(())
     }
 
     /// Writes the index behind the contents; its checksum.
@@ -458,22 +372,6 @@ impl<S: BlockStore, P: Payload> Journal<S, P> {
         }
         reader.finish()
     }
-}
-
-/// Reads the head: the newer of its copies.
-async fn read_head<S: BlockStore>(store: &S) -> Result<Found> {
-    if store.bytes() < FIRST_CONTENT_BYTE {
-        let context = format!("this is no journal: it has {} bytes", store.bytes());
-        return Err(Error::new(ErrorKind::Format, context));
-    }
-    let mut copies = [Vec::new(), Vec::new()];
-    for (copy, at) in copies.iter_mut().zip(COPIES_AT) {
-        let read = store.read(at, store.buffer(PAGE_BYTES)).await;
-        let buf = read.context(|| "reading the head of the journal")?;
-        *copy = buf.to_vec();
-        store.recycle(buf);
-    }
-    head::decide([&copies[0], &copies[1]])
 }
 
 /// Where the page starts that is so many behind the first content.

@@ -155,11 +155,8 @@ impl Media {
         let (runtime, destage, seed) = (runtime.clone(), self.destage, self.seed / 5);
         async move {
             let home = Rc::new(Image::new(home, pages)?);
-            let mut journal = match destage {
-                Destage::Ordered => Some(Journal::open(journal, pair, 64).await?),
-                Destage::Dense => None,
-            };
-            let (ftl, _) = recover_flash(media, options, &*home, journal.as_mut()).await?;
+            let mut journal = Journal::open(journal, pair, 64).await?;
+            let (ftl, _) = recover_flash(media, options, &*home, Some(&mut journal)).await?;
             let ssd = SsdOptions {
                 write_pages_max: 8,
                 transaction_pages_max: 8,
@@ -186,7 +183,7 @@ impl Media {
                 runtime: runtime.clone(),
                 drive,
                 home,
-                journal,
+                journal: Some(journal),
                 unix_ms: Box::new(move || clock.now_ns() / 1_000_000),
                 options: tiered,
             })?;

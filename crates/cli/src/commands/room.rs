@@ -4,7 +4,7 @@ use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 use tantalum_base::size::human_bytes;
 use tantalum_report::number;
-use tantalum_volume::{VolumeConfig, has_journal};
+use tantalum_volume::VolumeConfig;
 
 /// Says in one line which sizes were not taken to the byte.
 pub fn tell_rounded(config: &VolumeConfig) -> anyhow::Result<()> {
@@ -24,9 +24,7 @@ pub fn tell_room(config: &VolumeConfig, store_bytes: u64) -> anyhow::Result<()> 
     print_line(&room_at(&config.data_path()?, Some(store_bytes))?)?;
     if let Some(home) = &config.home {
         print_line(&room_at(&home.home_path(&config.path), None)?)?;
-        if has_journal(config) {
-            print_line(&room_at(&home.journal_path(&config.path), None)?)?;
-        }
+        print_line(&room_at(&home.journal_path(&config.path), None)?)?;
     }
     Ok(())
 }

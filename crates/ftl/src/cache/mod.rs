@@ -31,15 +31,32 @@ pub struct CacheOptions {
 pub struct HomeState {
     /// Every change up to this version, which was durable here.
     pub version: Version,
-    /// But for those of these pages, which could not be read here, ascending; `None` where they are not known.
-    pub lacks: Option<Vec<PageNo>>,
+    /// But for these.
+    pub lacks: Lacks,
+}
+
+/// What a home may lack of the changes up to a version.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Lacks {
+    /// The contents of these pages, ascending, which could not be read here.
+    Pages(Vec<PageNo>),
+    /// Those of pages that nobody noted.
+    PagesUnknown,
+    /// Any change: pages go home one by one.
+    ChangesUnknown,
+}
+
+impl Default for Lacks {
+    fn default() -> Self {
+        Lacks::Pages(Vec::new())
+    }
 }
 
 impl HomeState {
-    /// Whether home has the newest content of `page`, which is of `version`.
+    /// Whether home certainly has the newest content of `page`, which is of `version`.
     pub fn has(&self, page: PageNo, version: Version) -> bool {
-        version <= self.version
-            && self.lacks.as_ref().is_some_and(|lacks| lacks.binary_search(&page).is_err())
+        let Lacks::Pages(lacks) = &self.lacks else { return false };
+        version <= self.version && lacks.binary_search(&page).is_err()
     }
 }
 

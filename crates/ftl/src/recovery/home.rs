@@ -2,7 +2,7 @@
 use tantalum_base::{PageNo, Result, Version};
 use tantalum_media::ZoneMedia;
 
-use crate::cache::HomeState;
+use crate::cache::Lacks;
 use crate::fault_points::Fault;
 use crate::map::{MapEntry, Place};
 use crate::recovery::{Recovery, SKIPPED_VERSIONS, corrupt};
@@ -12,25 +12,37 @@ impl<M: ZoneMedia> Recovery<'_, M> {
     /// be half of what was written all or nothing. Returns the version up to which none may be used again then.
     ///
     /// # Errors
-    /// `Corrupt` where home is ahead and nothing says what it lacks, unless loss is accepted.
+    /// `Corrupt` where home is ahead and nothing says what it lacks, unless loss is accepted. Then, where it may lack any
+    /// change, what is here counts.
     pub(super) fn follow_home(&mut self) -> Result<Option<Version>> {
         let Some(home) = self.home.take() else { return Ok(None) };
         let is_ahead = home.version > self.parts.log.durable();
         if !is_ahead || Fault::HomeAheadUnnoticed.is_planted() {
             return Ok(None);
         }
-        if home.lacks.is_none() && !self.reader.options.accept_loss {
-            return Err(corrupt(
-                "the end of the log is damaged: home has changes that were in it, and lacks too many pages that \
-                 were lost before",
-            ));
+        let is_accepted = self.reader.options.accept_loss;
+        match &home.lacks {
+            Lacks::PagesUnknown if !is_accepted => {
+                return Err(corrupt(
+                    "the end of the log is damaged: home has changes that were in it, and lacks too many pages \
+                     that were lost before",
+                ));
+            }
+            Lacks::ChangesUnknown if !is_accepted => {
+                return Err(corrupt(
+                    "the end of the log is damaged: home may have some of the changes that were in it, and not \
+                     others, which belong to them",
+                ));
+            }
+            Lacks::ChangesUnknown => {}
+            Lacks::PagesUnknown => self.take_all_pages(home.version, &[]),
+            Lacks::Pages(lacks) => self.take_all_pages(home.version, lacks),
         }
-        self.is_behind_home = true;
-        self.take_all_pages(&home);
         Ok(Some(Version(home.version.0 + SKIPPED_VERSIONS)))
     }
 
-    fn take_all_pages(&mut self, home: &HomeState) {
+    fn take_all_pages(&mut self, home: Version, lacks: &[PageNo]) {
+        self.is_behind_home = true;
         let mut next = 0;
         while let Some(page) = self.parts.map.next_known(next) {
             let version = self.parts.map.get(PageNo(page)).version;
@@ -38,9 +50,9 @@ impl<M: ZoneMedia> Recovery<'_, M> {
             self.report.pages_taken_from_home += 1;
             next = page + 1;
         }
-        for page in home.lacks.iter().flatten() {
-            let (version, place) = (home.version, Place::Lost);
-            self.parts.replace(*page, MapEntry { version, place, ..MapEntry::default() });
+        for page in lacks {
+            let lost = MapEntry { version: home, place: Place::Lost, ..MapEntry::default() };
+            self.parts.replace(*page, lost);
         }
     }
 }

@@ -2,6 +2,7 @@
 use super::failing::Fails;
 use super::rig::{PAGES, Rig, page};
 use tantalum_base::{ErrorKind, PAGE_BYTES};
+use tantalum_media::BlockStore;
 use tantalum_media::block_store::MemoryStore;
 use tantalum_runtime::LifeCycle;
 use tantalum_volume::{DestageConfig, OpenOptions};
@@ -38,14 +39,18 @@ fn another_volumes_journal_is_refused() {
         life.write(5, 9).await.unwrap();
         life.volume.close().await.unwrap();
     });
+    let other_journal_bytes = other.journal.bytes();
     let mut mixed = Rig { journal: other.journal, ..one };
     let (kind, error) = refusal(&mixed);
     assert_eq!(kind, ErrorKind::Format, "{error}");
     assert!(error.contains("journal") && error.contains("is of"), "{error}");
     assert!(error.contains("attach") && error.contains("--force"), "what to do: {error}");
-    // As it says: without a journal nothing is missing.
     assert!(error.contains("\"dense\""), "{error}");
     mixed.config.home.as_mut().unwrap().destage = DestageConfig::Dense;
+    let (kind, error) = refusal(&mixed);
+    assert_eq!(kind, ErrorKind::Format, "it stays the other's: {error}");
+    // As it says: with a new journal nothing is missing.
+    mixed.journal = MemoryStore::new(other_journal_bytes);
     mixed.live(|life| async move {
         for number in 0..300 {
             let count = if number == 5 { 9 } else { 1 };

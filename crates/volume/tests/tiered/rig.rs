@@ -112,17 +112,13 @@ impl Rig {
         runtime.drop_tasks();
     }
 
-    pub fn is_ordered(&self) -> bool {
-        tantalum_volume::has_journal(&self.config)
-    }
-
     /// The media while the power is on, where nothing fails yet.
     pub fn stores(&self, runtime: &Virtual) -> TieredStores<Failing> {
         let store = |memory: &MemoryStore| Failing::new(runtime, memory.clone());
         TieredStores {
             flash: store(&self.flash),
             home: store(&self.home),
-            journal: self.is_ordered().then(|| store(&self.journal)),
+            journal: Some(store(&self.journal)),
         }
     }
 
