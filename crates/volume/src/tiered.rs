@@ -1,13 +1,15 @@
 //! A volume of kind `tiered`: an SSD over zones of one store as a cache of a home in another, with a journal
 //! beside that, behind a buffer where one is configured.
 use std::rc::Rc;
-use tantalum_base::{Error, ErrorKind, PAGE_BYTES, PageBuf, PageDevice, Result, ResultExt};
+use tantalum_base::{
+    Error, ErrorKind, PAGE_BYTES, PageBuf, PageDevice, Result, ResultExt, Version,
+};
 use tantalum_buffer::Buffered;
 use tantalum_cache::journal::{Closed, Journal, Pair, apply};
 use tantalum_cache::{
     Destage, Image, OpenJournal, Tiered, TieredOptions, TieredParts, recover_flash,
 };
-use tantalum_ftl::{Ftl, FtlOptions, Lacks};
+use tantalum_ftl::{Ftl, FtlOptions};
 use tantalum_media::{BlockStore, FileZones, ZoneMedia};
 use tantalum_runtime::{LifeCycle, Runtime};
 use tantalum_ssd::{Drive, Transactional};
@@ -148,7 +150,10 @@ async fn open_journal<S: BlockStore + Clone>(
     if opened.is_ok() || is_anothers || options.read_only || is_ordered(config) {
         return opened.context(|| JOURNAL_REFUSED);
     }
-    Ok((Journal::format(store, pair, JOURNAL_MEMORY_PAGES).await?, None))
+    let journal = Journal::format(store, pair, JOURNAL_MEMORY_PAGES).await?;
+    // Pages may have gone home while there was the one before.
+    journal.home_may_have(Version::NEVER).await?;
+    Ok((journal, None))
 }
 
 fn tiered_options<M: ZoneMedia>(config: &VolumeConfig, drive: &Drive<M>) -> Result<TieredOptions> {
@@ -203,7 +208,7 @@ pub struct RescueReport {
 pub async fn rescue<S: BlockStore>(journal: S, home: S) -> Result<RescueReport> {
     let pair = Journal::<S, PageBuf>::pair_of(&journal).await.context(|| "the journal")?;
     let (journal, committed) = Journal::<S, PageBuf>::open(journal, pair, 0).await?;
-    if journal.home_state().is_some_and(|home| home.lacks == Lacks::ChangesUnknown) {
+    if journal.is_without_epochs() {
         let context = "pages went home one by one (home.destage = \"dense\"): nothing but the flash knows what is \
                        missing there";
         return Err(Error::new(ErrorKind::InvalidInput, context));

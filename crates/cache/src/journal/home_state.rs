@@ -27,6 +27,11 @@ impl<S: BlockStore, P: Payload> Journal<S, P> {
             .then(|| HomeState { version, lacks: self.lacks.borrow().clone() })
     }
 
+    /// Whether pages went home one by one since the last epoch: nothing but the flash knows what home lacks.
+    pub fn is_without_epochs(&self) -> bool {
+        *self.lacks.borrow() == Lacks::ChangesUnknown
+    }
+
     /// Notes, before it is committed, the pages that the epoch should have and that could not be read.
     pub fn lacks(&self, pages: impl Iterator<Item = PageNo>) {
         let pages: Vec<PageNo> = pages.take(LACKED_PAGES_MAX + 1).collect();
@@ -69,7 +74,7 @@ impl<S: BlockStore, P: Payload> Journal<S, P> {
     }
 
     /// Says, durably, before pages go home without an epoch, that home may have any change up to `version`, which is
-    /// durable in the flash, and gives the committed epoch up.
+    /// durable in the flash, and gives the committed epoch up. [`Version::NEVER`] where that is not known.
     ///
     /// # Errors
     /// The store's: it may be said all the same.
