@@ -10,6 +10,7 @@
 mod support;
 
 use std::path::Path;
+use std::rc::Rc;
 use std::time::{Duration, Instant};
 use support::programs::setting;
 use support::{config, folder};
@@ -19,8 +20,8 @@ use tantalum_media::block_store::{Counting, StoreCounters, StoreCounts};
 use tantalum_runtime::live::{LiveOptions, spawn_thread};
 use tantalum_runtime::{LifeCycle, Live};
 use tantalum_volume::{
-    FlashVolume, OpenOptions, TieredStores, TieredVolume, VolumeConfig, VolumeStore, create_volume,
-    open_flash, open_store, open_tiered, open_tiered_stores,
+    FlashVolume, OpenOptions, OpenReport, TieredStores, TieredVolume, VolumeConfig, VolumeStore,
+    create_volume, open_flash, open_store, open_tiered, open_tiered_stores,
 };
 
 const MEDIA: &str = "type = \"file\"\npath = \"volume.data\"\nsparse = true";
@@ -143,85 +144,87 @@ fn create(config: &VolumeConfig) -> Duration {
 
 /// Opens the volume, does `work` with it, and closes it, or leaves it as a kill would: what was
 /// acknowledged is in the file, and nothing says that this was all.
-#[expect(clippy::disallowed_methods, reason = "measures on the real clock")]
 fn open(
     config: &VolumeConfig,
     closed: bool,
     work: impl AsyncFnOnce(&Volume) + Send + 'static,
 ) -> Opening {
     let config = config.clone();
+    let options = OpenOptions::default();
     on_thread(async move |live| {
-        let (start, counters) = (Instant::now(), StoreCounters::default());
-        let processor = processor_time();
-        let store = open_store(&live, &config, OpenOptions::default()).await;
-        let store = Counting::new(store.expect("the volume's file"), counters.clone());
-        let (volume, report) = open_flash(&live, store, &config, OpenOptions::default())
-            .await
-            .expect("the volume opens");
-        let time = start.elapsed();
-        let opening = Opening {
-            time,
-            processor: processor_time() - processor,
-            store: counters.snapshot(),
-            replayed: report.recovery.replayed,
+        let opened = async |counters| {
+            let store = open_store(&live, &config, options).await.expect("the volume's file");
+            let store = Counting::new(store, counters);
+            open_flash(&live, store, &config, options).await.expect("the volume opens")
         };
-        work(&volume).await;
-        if closed {
-            volume.close().await.expect("the volume closes");
-        }
-        opening
+        measured(opened, closed, work).await
     })
 }
 
 /// The same for a cache.
-#[expect(clippy::disallowed_methods, reason = "measures on the real clock")]
 fn open_cache(
     config: &VolumeConfig,
     closed: bool,
     work: impl AsyncFnOnce(&Cache) + Send + 'static,
 ) -> Opening {
     let config = config.clone();
+    let options = OpenOptions::default();
     on_thread(async move |live| {
-        let (start, counters) = (Instant::now(), StoreCounters::default());
-        let (processor, options) = (processor_time(), OpenOptions::default());
-        let stores = open_tiered_stores(&live, &config, options).await.expect("the cache's files");
-        let counting = |store| Counting::new(store, counters.clone());
-        let stores = TieredStores {
-            flash: counting(stores.flash),
-            home: counting(stores.home),
-            journal: stores.journal.map(counting),
+        let opened = async |counters: StoreCounters| {
+            let stores = open_tiered_stores(&live, &config, options).await;
+            let TieredStores { flash, home, journal } = stores.expect("the cache's files");
+            let counting = |store| Counting::new(store, counters.clone());
+            let (flash, home, journal) = (counting(flash), counting(home), journal.map(counting));
+            let stores = TieredStores { flash, home, journal };
+            open_tiered(&live, stores, &config, options, || 0).await.expect("the cache opens")
         };
-        let opened = open_tiered(&live, stores, &config, options, || 0).await;
-        let (cache, report) = opened.expect("the cache opens");
-        let time = start.elapsed();
-        let opening = Opening {
-            time,
-            processor: processor_time() - processor,
-            store: counters.snapshot(),
-            replayed: report.recovery.replayed,
-        };
-        work(&cache).await;
-        if closed {
-            cache.close().await.expect("the cache closes");
-        }
-        opening
+        measured(opened, closed, work).await
     })
 }
 
-/// Writes so many pages at random that the cache is full, and has them brought home.
+/// What `opened` takes, which opens a volume whose stores count.
+#[expect(clippy::disallowed_methods, reason = "measures on the real clock")]
+async fn measured<V: LifeCycle>(
+    opened: impl AsyncFnOnce(StoreCounters) -> (Rc<V>, OpenReport),
+    closed: bool,
+    work: impl AsyncFnOnce(&V),
+) -> Opening {
+    let counters = StoreCounters::default();
+    let (start, processor) = (Instant::now(), processor_time());
+    let (volume, report) = opened(counters.clone()).await;
+    let opening = Opening {
+        time: start.elapsed(),
+        processor: processor_time() - processor,
+        store: counters.snapshot(),
+        replayed: report.recovery.replayed,
+    };
+    work(&volume).await;
+    if closed {
+        volume.close().await.expect("the volume closes");
+    }
+    opening
+}
+
+/// Writes as many pages as the cache keeps, in a random order, and has them brought home.
 async fn fill_cache(cache: &Cache) {
     let (mut rng, content) = (Rng::split(2, "cache"), content(1));
     let tiered = cache.device().device();
-    let kept = tiered.drive().ftl().options().cache.expect("a cache").kept_pages_max;
-    for _ in 0..kept / SCATTERED {
-        let pages = (0..SCATTERED).map(|_| PageNo(rng.below(cache.limits().pages)));
-        let mut pages: Vec<_> = pages.map(|page| (page, content[0].clone())).collect();
-        pages.sort_by_key(|(page, _)| *page);
-        pages.dedup_by_key(|(page, _)| *page);
-        cache.write_scattered(pages, || ()).await.expect("a write");
+    let ftl = tiered.drive().ftl();
+    let kept = ftl.options().cache.expect("a cache").kept_pages_max;
+    let mut pages: Vec<u64> = (0..cache.limits().pages).collect();
+    for at in 0..kept as usize {
+        let other = rng.below((pages.len() - at) as u64) as usize;
+        pages.swap(at, at + other);
+    }
+    pages.truncate(kept as usize);
+    for part in pages.chunks_mut(SCATTERED as usize) {
+        part.sort_unstable();
+        let part = part.iter().map(|page| (PageNo(*page), content[0].clone()));
+        cache.write_scattered(part.collect(), || ()).await.expect("a write");
     }
     tiered.write_home().await.expect("home takes them");
-    println!("the cache has {} pages, {} dirty", kept, tiered.statistics().dirty_pages);
+    let (clean, dirty) = (ftl.statistics().pages_clean, tiered.statistics().dirty_pages);
+    println!("the cache has {clean} clean pages, {dirty} dirty");
 }
 
 /// Processor time of this thread so far.
