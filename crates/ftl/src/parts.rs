@@ -113,13 +113,12 @@ impl Parts {
         if let Some(dump) = &mut self.dump {
             dump.log.mark(page);
         }
-        let change = self.map.set(page, entry);
-        debug_assert_eq!(change.left, None, "{page:?} has an entry");
+        let joined = self.map.load(page, entry);
         let Place::At(slot) = entry.place else { return };
         if let Some(clean) = &mut self.clean {
-            clean.came(slot, entry.clean, true);
+            clean.load(slot, entry.clean);
         }
-        match change.joined {
+        match joined {
             true => self.space.joined(slot, entry.version),
             false => self.space.add_live(slot),
         }
@@ -127,8 +126,8 @@ impl Parts {
 
     /// Of a cache, makes pages old that are more than it keeps: a bounded step.
     pub fn keep_to_limit(&mut self) {
+        let dirty = self.dirty_pages();
         if let Some(clean) = &mut self.clean {
-            let dirty = self.map.mapped_pages() - self.map.lost_pages() - clean.count();
             clean.keep_to_limit(dirty);
         }
     }
@@ -147,8 +146,7 @@ impl Parts {
             }
             if let Place::At(slot) = entry.place {
                 clean.came(slot, entry.clean, recent);
-                let dirty = self.map.mapped_pages() - self.map.lost_pages() - clean.count();
-                clean.keep_to_limit(dirty);
+                self.keep_to_limit();
             }
         }
         if let Some(left) = change.left {
@@ -207,6 +205,7 @@ impl Parts {
         self.space.validate();
         self.log.validate();
         self.checkpoints.validate();
+        self.map.validate();
         if let Some(dump) = &self.dump {
             dump.validate();
         }

@@ -111,6 +111,16 @@ impl CleanPages {
         self.count_one(slot, 1);
     }
 
+    /// As [`came`](Self::came), of a recent page.
+    #[inline]
+    pub fn load(&mut self, slot: SlotNo, clean: bool) {
+        let (word, bit) = (slot.index() / 64, slot.index() % 64);
+        self.recent.0[word] |= 1 << bit;
+        self.clean.0[word] |= u64::from(clean) << bit;
+        self.clean_count += u64::from(clean);
+        self.recent_clean_count += u64::from(clean);
+    }
+
     /// Whether the page in `slot` is recent.
     #[inline]
     pub fn is_recent(&self, slot: SlotNo) -> bool {

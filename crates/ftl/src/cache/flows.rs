@@ -25,23 +25,17 @@ impl<M: ZoneMedia> Ftl<M> {
 
     /// Pages here that are newer than at home, at most [`dirty_pages_max`](crate::CacheOptions::dirty_pages_max).
     pub fn dirty_pages(&self) -> u64 {
-        let parts = self.parts.borrow();
-        let clean = parts.clean.as_ref().map_or(0, |clean| clean.count());
-        parts.map.mapped_pages() - parts.map.lost_pages() - clean
+        self.parts.borrow().dirty_pages()
     }
 
     /// The first page from `page` on that home does not have as it is: it was written or trimmed since. Lost
     /// pages are not among them, as there is nothing to write.
     pub fn next_dirty(&self, page: PageNo) -> Option<PageNo> {
         let parts = self.parts.borrow();
-        let mut next = page.0;
-        loop {
-            let found = PageNo(parts.map.next_written(next)?);
-            if parts.map.get(found).is_dirty() {
-                return Some(found);
-            }
-            next = found.0 + 1;
+        if parts.dirty_pages() + parts.map.trimmed_pages() == 0 {
+            return None;
         }
+        parts.map.next_dirty(page.0).map(PageNo)
     }
 
     /// The version of the last change that has its place in the log.
@@ -119,8 +113,7 @@ impl<M: ZoneMedia> Ftl<M> {
                 clean.used(slot);
             }
         }
-        let dirty = parts.map.mapped_pages() - parts.map.lost_pages() - clean.count();
-        clean.keep_to_limit(dirty);
+        parts.keep_to_limit();
     }
 
     /// Notes that the home of each of these pages has what is here, or what was lost here, durably. Returns how many of
@@ -209,6 +202,12 @@ impl MapEntry {
 }
 
 impl Parts {
+    /// Pages here that are newer than at home.
+    pub(crate) fn dirty_pages(&self) -> u64 {
+        let clean = self.clean.as_ref().map_or(0, |clean| clean.count());
+        self.map.mapped_pages() - self.map.lost_pages() - clean
+    }
+
     /// Lets clean pages go that are in a zone to be reset; their versions, by page.
     pub(crate) fn let_pages_go(&mut self, pages: &[PageNo]) -> Vec<(PageNo, Version)> {
         let mut gone = Vec::with_capacity(pages.len());

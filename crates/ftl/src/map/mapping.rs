@@ -1,5 +1,5 @@
 //! Forward and reverse mapping: the place of each logical page, the logical pages of each slot.
-use tantalum_base::{PageNo, SlotNo};
+use tantalum_base::{PageNo, SlotNo, Version};
 
 use crate::map::entry::HOME;
 use crate::map::packed::{CLEAN, Packed, REMAPPED, is_remapped, pack, place_of, unpack};
@@ -17,9 +17,9 @@ pub struct Mapping {
     forward: Vec<Packed>,
     // Per group of pages: whether any was ever written.
     written: Vec<bool>,
-    // Number of pages with content, lost ones included, and number of lost ones.
-    mapped: u64,
-    lost: u64,
+    // Number of pages with content, lost ones included, of lost ones, and of those that were trimmed and
+    // not written since.
+    counts: [u64; 3],
     // The checksum of each page; empty where the medium keeps them.
     checksums: Vec<u32>,
     // The origins of remapped pages, where `checksums` is empty.
@@ -73,8 +73,7 @@ impl Mapping {
         Mapping {
             forward: vec![[0; 5]; pages as usize],
             written: vec![false; pages.div_ceil(MARKED_PAGES as u64) as usize],
-            mapped: 0,
-            lost: 0,
+            counts: [0; 3],
             checksums: vec![0; if checksums { pages as usize } else { 0 }],
             remapped: Remapped::new(pages),
             reverse: vec![DEAD; slots as usize],
@@ -164,7 +163,8 @@ impl Mapping {
     pub fn set(&mut self, page: PageNo, entry: MapEntry) -> Change {
         let old = std::mem::replace(&mut self.forward[page.index()], pack(&entry));
         let old_place = Place::from_bits(place_of(&old));
-        self.count(old_place, entry.place);
+        self.uncount(&unpack(&old, 0));
+        self.count(&entry);
         self.written[page.index() / MARKED_PAGES] = true;
         if let Some(checksum) = self.checksums.get_mut(page.index()) {
             *checksum = entry.checksum;
@@ -184,13 +184,30 @@ impl Mapping {
         change
     }
 
+    /// Sets the entry of `page`, which has none; returns whether others are in its slot.
     #[inline]
-    fn count(&mut self, old: Place, new: Place) {
-        let is_here = |place| matches!(place, Place::At(_) | Place::Lost);
-        self.mapped -= u64::from(is_here(old));
-        self.lost -= u64::from(old == Place::Lost);
-        self.mapped += u64::from(is_here(new));
-        self.lost += u64::from(new == Place::Lost);
+    pub fn load(&mut self, page: PageNo, entry: MapEntry) -> bool {
+        let at = page.index();
+        debug_assert_eq!(self.forward[at], Packed::default(), "{page:?} has an entry");
+        self.forward[at] = pack(&entry);
+        self.count(&entry);
+        self.written[at / MARKED_PAGES] = true;
+        if let Some(checksum) = self.checksums.get_mut(at) {
+            *checksum = entry.checksum;
+        } else if entry.remapped {
+            self.remapped.insert(page, entry.checksum);
+        }
+        entry.place.slot().is_some_and(|slot| self.enter(slot, page))
+    }
+
+    #[inline]
+    fn count(&mut self, entry: &MapEntry) {
+        self.counts.iter_mut().zip(counted(entry)).for_each(|(count, one)| *count += one);
+    }
+
+    #[inline]
+    fn uncount(&mut self, entry: &MapEntry) {
+        self.counts.iter_mut().zip(counted(entry)).for_each(|(count, one)| *count -= one);
     }
 
     /// Forgets that `page` is at home: it is as one that was never written.
@@ -207,6 +224,11 @@ impl Mapping {
         self.next_where(page, |[.., low, middle, high]| {
             *low != 0 || *middle != 0 || high & !(REMAPPED | CLEAN) != 0
         })
+    }
+
+    /// The first page from `page` on that the home of a cache does not have as it is.
+    pub fn next_dirty(&self, page: u64) -> Option<u64> {
+        self.next_where(page, |packed| unpack(packed, 0).is_dirty())
     }
 
     /// All pages with an entry, at a cost of their number, not of the device's size.
@@ -314,12 +336,26 @@ impl Mapping {
 
     /// Number of logical pages that hold content.
     pub fn mapped_pages(&self) -> u64 {
-        self.mapped
+        self.counts[0]
     }
 
     /// Number of those whose content the medium lost.
     pub fn lost_pages(&self) -> u64 {
-        self.lost
+        self.counts[1]
+    }
+
+    /// Number of pages that were trimmed and not written since.
+    pub fn trimmed_pages(&self) -> u64 {
+        self.counts[2]
+    }
+
+    /// Panics where a number is not that of the entries. For tests.
+    pub fn validate(&self) {
+        let mut found = [0; 3];
+        for packed in &self.forward {
+            found.iter_mut().zip(counted(&unpack(packed, 0))).for_each(|(all, one)| *all += one);
+        }
+        assert_eq!(found, self.counts, "mapped, lost and trimmed pages");
     }
 
     /// Bytes of memory that the tables take.
@@ -332,12 +368,20 @@ impl Mapping {
     }
 }
 
+/// Whether a page with `entry` holds content, lost it, and was trimmed, as numbers to add.
+#[inline]
+fn counted(entry: &MapEntry) -> [u64; 3] {
+    let is_here = matches!(entry.place, Place::At(_) | Place::Lost);
+    let is_trimmed = entry.place == Place::Unmapped && entry.version > Version::NEVER;
+    [is_here, entry.place == Place::Lost, is_trimmed].map(u64::from)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::map::encoding::{Kind, Line};
     use crate::map::packed::VERSION_END;
-    use tantalum_base::{Rng, Version};
+    use tantalum_base::Rng;
 
     fn random_entry(rng: &mut Rng, slots: u64) -> MapEntry {
         let slot = SlotNo(rng.below(slots) as u32);
