@@ -100,6 +100,8 @@ const PLACE_SHIFT: u8 = 3;
 const CONTEXT: u8 = 1 << 5;
 const PAGE_GIVEN: u8 = 1 << 6;
 const VERSION_SHIFT: u8 = 4;
+/// Versions have 46 bits, and their distances a sign.
+const VERSION_BYTES_MAX: usize = 6;
 /// Bytes of a place's distance, by class.
 const PLACE_BYTES: [u8; 4] = [0, 1, 2, 4];
 /// Class of a place's distance, by bytes.
@@ -284,38 +286,40 @@ impl Encoder {
     }
 }
 
-/// Decodes entries of a page.
+/// Eight bytes from `at` on; zeros stand for those behind the end.
+#[inline]
+fn word(bytes: &[u8; PAGE_BYTES], at: usize) -> u64 {
+    if let Some(whole) = bytes.get(at..at + 8) {
+        return u64::from_le_bytes(whole.try_into().expect("eight bytes"));
+    }
+    let mut word = [0; 8];
+    let rest = bytes.get(at..).unwrap_or_default();
+    word[..rest.len()].copy_from_slice(rest);
+    u64::from_le_bytes(word)
+}
+
+/// The first `len` bytes of `word`, at most seven.
+#[inline]
+fn first_bytes(word: u64, len: usize) -> u64 {
+    word & ((1 << (8 * len)) - 1)
+}
+
+/// Decodes entries of a page. Reads zeros behind its end; whoever asks looks at `at` then.
 struct Decoder<'a> {
-    page: &'a PageBuf,
+    bytes: &'a [u8; PAGE_BYTES],
     at: usize,
     contexts: Contexts,
     run_left: u8,
 }
 
 impl Decoder<'_> {
-    #[inline]
-    fn take(&mut self, len: usize) -> Option<u64> {
-        let mut word = [0; 8];
-        match self.page.get(self.at..self.at + 8) {
-            // The common case, without a copy of variable length.
-            Some(bytes) if len < 8 => word.copy_from_slice(bytes),
-            _ => word.get_mut(..len)?.copy_from_slice(self.page.get(self.at..self.at + len)?),
-        }
-        self.at += len;
-        let behind = 1u64.checked_shl(8 * len as u32).unwrap_or(0);
-        Some(u64::from_le_bytes(word) & behind.wrapping_sub(1))
-    }
-
-    #[inline]
+    // Always: then what the style and the order are is settled outside the loop.
+    #[inline(always)]
     fn next(&mut self, style: Style) -> Option<Line> {
-        let mut line = Line {
-            kind: Kind::Own,
-            page: self.contexts.last_page.wrapping_add(1),
-            version: 0,
-            place: 0,
-            checksum: 0,
-        };
-        let tag = if self.run_left > 0 { RUN } else { self.take(1)? as u8 };
+        let page = self.contexts.last_page.wrapping_add(1);
+        let mut line = Line { kind: Kind::Own, page, version: 0, place: 0, checksum: 0 };
+        let tag = if self.run_left > 0 { RUN } else { word(self.bytes, self.at) as u8 };
+        self.at += usize::from(self.run_left == 0);
         let mut index = 0;
         if tag & RUN != 0 {
             self.run_left = if self.run_left > 0 { self.run_left - 1 } else { tag & !RUN };
@@ -327,40 +331,51 @@ impl Decoder<'_> {
         }
         self.contexts.advance(index, &line);
         if style.has_checksum(line.kind) {
-            line.checksum = self.take(4)? as u32;
+            line.checksum = word(self.bytes, self.at) as u32;
+            self.at += 4;
         }
-        Some(line)
+        (self.at <= PAGE_BYTES).then_some(line)
     }
 
+    /// Where everything is follows from the first two bytes, without branches: in which entries a page is given, and
+    /// how long a distance is, nothing would foretell.
+    #[inline(always)]
     fn next_one(&mut self, tag: u8, index: usize, line: &mut Line) -> Option<()> {
-        let mut version_bytes = tag & KIND_GIVEN;
-        if version_bytes == KIND_GIVEN {
-            let byte = self.take(1)? as u8;
+        let mut version_bytes = usize::from(tag & KIND_GIVEN);
+        if version_bytes == usize::from(KIND_GIVEN) {
+            let byte = word(self.bytes, self.at) as u8;
+            self.at += 1;
             line.kind = Kind::from_byte(byte & ((1 << VERSION_SHIFT) - 1))?;
-            version_bytes = byte >> VERSION_SHIFT;
+            version_bytes = usize::from(byte >> VERSION_SHIFT);
         }
-        if tag & PAGE_GIVEN != 0 {
-            line.page = self.take(4)? as u32;
+        if version_bytes > VERSION_BYTES_MAX {
+            return None;
         }
+        let given = tag & PAGE_GIVEN != 0;
+        let given_page = word(self.bytes, self.at) as u32;
+        line.page = if given { given_page } else { line.page };
+        self.at += usize::from(given) * 4;
         let (version, slot) =
             self.contexts.contexts[index].expected(self.contexts.order, line.page);
-        let distance = signed(self.take(usize::from(version_bytes))?);
+        let distance = signed(first_bytes(word(self.bytes, self.at), version_bytes));
         line.version = version.wrapping_add_signed(distance);
-        let class = usize::from(tag >> PLACE_SHIFT & 3);
-        line.place = match line.kind {
-            Kind::Trim => self.take(4)? as u32,
-            Kind::Own | Kind::Remapped | Kind::Clean => {
-                let distance = signed(self.take(usize::from(PLACE_BYTES[class]))?);
-                slot.wrapping_add(distance as u32)
-            }
-            Kind::Unmapped | Kind::Lost | Kind::Home => 0,
-        };
+        self.at += version_bytes;
+        if line.kind == Kind::Trim {
+            line.place = word(self.bytes, self.at) as u32;
+            self.at += 4;
+        } else if line.kind.has_slot() {
+            let len = usize::from(PLACE_BYTES[usize::from(tag >> PLACE_SHIFT & 3)]);
+            let distance = signed(first_bytes(word(self.bytes, self.at), len));
+            line.place = slot.wrapping_add(distance as u32);
+            self.at += len;
+        }
         Some(())
     }
 }
 
 /// Decodes `count` entries from byte `start` of `page` on, with `first_page` as the first predicted
 /// page, and maps them by `each`; `None` where they are invalid, or `each` returns `None` for one.
+#[inline]
 pub fn decode<T>(
     page: &PageBuf,
     style: Style,
@@ -370,7 +385,7 @@ pub fn decode<T>(
     each: impl Fn(&Line) -> Option<T>,
 ) -> Option<Vec<T>> {
     let contexts = Contexts::new(style.order, first_page);
-    let mut decoder = Decoder { page, at: start, contexts, run_left: 0 };
+    let mut decoder = Decoder { bytes: page, at: start, contexts, run_left: 0 };
     let mut entries = Vec::with_capacity(count.min(PAGE_BYTES as u32) as usize);
     for _ in 0..count {
         entries.push(each(&decoder.next(style)?)?);
