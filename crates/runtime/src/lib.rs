@@ -8,12 +8,14 @@
 //! metrics           numbers that can be watched from outside, each with its meaning
 //! transport         what a server needs of a network
 //! sync              wait queues, semaphores, channels: work in either life
+//! huge_pages        large tables in few pages of memory
 //! fault_points      protections that a test can switch off
 //! ```
 //!
 //! One executor is one thread. Below `live` nothing reads a clock, draws OS randomness or starts
 //! a thread, so that a run in virtual time is a pure function of configuration, trace and seed.
 pub mod fault_points;
+mod huge_pages;
 mod io_buf;
 pub mod life_cycle;
 pub mod live;
@@ -25,6 +27,7 @@ mod timers;
 mod transport;
 pub mod virtual_time;
 
+pub use huge_pages::prefer_huge_pages;
 pub use io_buf::{IO_ALIGN, IoBuf};
 pub use life_cycle::{DeviceCounters, DeviceKind, DumpCounters, Finding, LifeCycle, Opening};
 pub use live::Live;

@@ -103,7 +103,7 @@ fn begin(header: &PieceHeader) -> FieldWriter {
 }
 
 /// The header of a checkpoint's page; `None` where it is no such page.
-pub fn decode_header(page: &PageBuf) -> Option<PieceHeader> {
+pub fn decode_header(page: &[u8; PAGE_BYTES]) -> Option<PieceHeader> {
     let mut reader = FieldReader::new(page, 0);
     if reader.u64() != MAGIC {
         return None;
@@ -128,7 +128,7 @@ fn seal(mut page: PageBuf) -> PageBuf {
 }
 
 /// Whether a page matches the checksum that `seal` wrote into it.
-pub fn is_sealed(page: &PageBuf) -> bool {
+pub fn is_sealed(page: &[u8; PAGE_BYTES]) -> bool {
     // The checksum was computed while its own field was zero.
     let before = crc32c_append(crc32c(&page[..SEAL_AT]), &[0; HEADER_BYTES - SEAL_AT]);
     let checksum = crc32c_append(before, &page[HEADER_BYTES..]);
@@ -146,7 +146,7 @@ fn style(checksums: bool) -> Style {
 /// `Corrupt` where the page is not one.
 pub fn decode_map(
     header: &PieceHeader,
-    page: &PageBuf,
+    page: &[u8; PAGE_BYTES],
     checksums: bool,
 ) -> Result<Vec<(PageNo, MapEntry)>> {
     let entry = |line: &Line| Some((PageNo(u64::from(line.page)), MapEntry::from_line(line)?));
@@ -159,7 +159,7 @@ pub fn decode_map(
 }
 
 /// All entries of a page of the zone table, even those after the last zone.
-pub fn decode_zones(page: &PageBuf) -> impl Iterator<Item = ZoneEntry> + '_ {
+pub fn decode_zones(page: &[u8; PAGE_BYTES]) -> impl Iterator<Item = ZoneEntry> + '_ {
     let mut reader = FieldReader::new(page, HEADER_BYTES);
     (0..ZONE_ENTRIES).map(move |_| {
         let (epoch, covered_slots, resets) = (reader.u64(), reader.u32(), reader.u32());
@@ -170,7 +170,7 @@ pub fn decode_zones(page: &PageBuf) -> impl Iterator<Item = ZoneEntry> + '_ {
 }
 
 /// Decodes a footer.
-pub fn decode_footer(page: &PageBuf) -> Footer {
+pub fn decode_footer(page: &[u8; PAGE_BYTES]) -> Footer {
     let mut reader = FieldReader::new(page, HEADER_BYTES);
     let mut footer = Footer {
         covered: Version(reader.u64()),

@@ -70,13 +70,13 @@ impl FieldWriter {
 
 /// Reads fields from a page.
 pub(crate) struct FieldReader<'a> {
-    page: &'a PageBuf,
+    page: &'a [u8; PAGE_BYTES],
     at: usize,
 }
 
 impl<'a> FieldReader<'a> {
     /// Starts at byte `at`.
-    pub fn new(page: &'a PageBuf, at: usize) -> Self {
+    pub fn new(page: &'a [u8; PAGE_BYTES], at: usize) -> Self {
         FieldReader { page, at }
     }
 

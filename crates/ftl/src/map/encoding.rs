@@ -377,7 +377,7 @@ impl Decoder<'_> {
 /// page, and maps them by `each`; `None` where they are invalid, or `each` returns `None` for one.
 #[inline]
 pub fn decode<T>(
-    page: &PageBuf,
+    page: &[u8; PAGE_BYTES],
     style: Style,
     start: usize,
     first_page: u32,

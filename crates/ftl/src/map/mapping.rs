@@ -1,5 +1,6 @@
 //! Forward and reverse mapping: the place of each logical page, the logical pages of each slot.
 use tantalum_base::{PageNo, SlotNo, Version};
+use tantalum_runtime::prefer_huge_pages;
 
 use crate::map::entry::HOME;
 use crate::map::packed::{CLEAN, Packed, REMAPPED, is_remapped, pack, place_of, unpack};
@@ -9,6 +10,9 @@ use crate::map::{MapEntry, Place};
 
 /// Pages that share one bit of `written`.
 const MARKED_PAGES: usize = 4096;
+
+/// Tables of which one in so many entries is about to be set use huge pages.
+const EXPECTED_DIVISOR: usize = 8;
 
 /// Forward and reverse mapping. Takes 10 bytes per logical page and 4 per slot, and the reference
 /// lists of shared slots; also 4 per logical page where the medium keeps no checksums, and up to as
@@ -78,6 +82,18 @@ impl Mapping {
             remapped: Remapped::new(pages),
             reverse: vec![DEAD; slots as usize],
             references: References::default(),
+        }
+    }
+
+    /// So many `pages` will be loaded now. Where they fill much of a table, it is put in huge pages, as bringing
+    /// in small ones would take as long as the loading; elsewhere it takes memory only where it is used.
+    pub fn expect(&mut self, pages: u64) {
+        if pages as usize >= self.forward.len() / EXPECTED_DIVISOR {
+            prefer_huge_pages(&mut self.forward);
+            prefer_huge_pages(&mut self.checksums);
+        }
+        if pages as usize >= self.reverse.len() / EXPECTED_DIVISOR {
+            prefer_huge_pages(&mut self.reverse);
         }
     }
 

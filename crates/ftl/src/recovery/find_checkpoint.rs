@@ -1,9 +1,10 @@
 //! Recovery: finds the newest checkpoint and reads it.
 use std::collections::BTreeMap;
 use tantalum_base::{
-    Error, ErrorKind, PageBuf, PageNo, PageRange, Payload, Result, SlotNo, ZoneNo,
+    Error, ErrorKind, PAGE_BYTES, PageBuf, PageNo, PageRange, Payload, Result, SlotNo, ZoneNo,
 };
 use tantalum_media::{ScannedAppend, SlotKind, ZoneMedia};
+use tantalum_runtime::prefer_huge_pages;
 
 use crate::checkpoints::anchor_pages::Extent;
 use crate::checkpoints::pages::{self, Footer, PieceHeader, PieceKind, ZONE_ENTRIES, ZoneEntry};
@@ -21,9 +22,48 @@ pub(super) struct Checkpoint {
     pub footer: Footer,
     pub places: Vec<SlotNo>,
     pub zones: Vec<ZoneEntry>,
-    pub map: Vec<(PieceHeader, PageBuf)>,
+    pages: Pages,
+    // Of each whole chunk of the map which page it is.
+    map: Vec<(PieceHeader, usize)>,
     /// Ranges of pages whose part of the map is damaged, if that is accepted.
     pub damaged_map: Vec<PageRange>,
+}
+
+impl Checkpoint {
+    /// The chunks of the map, in order.
+    pub(super) fn chunks(&self) -> impl Iterator<Item = (&PieceHeader, &[u8; PAGE_BYTES])> {
+        self.map.iter().map(|(header, at)| (header, &self.pages.contents()[*at]))
+    }
+
+    /// Number of entries in them.
+    pub(super) fn entries(&self) -> u64 {
+        self.map.iter().map(|(header, _)| u64::from(header.entries)).sum()
+    }
+}
+
+/// Pages of a checkpoint as they were read, in one block: millions of small ones would take more time than
+/// to decode them.
+struct Pages {
+    slots: Vec<SlotNo>,
+    bytes: Vec<u8>,
+}
+
+impl Pages {
+    /// None yet; there will be at most `pages`.
+    fn new(pages: usize) -> Self {
+        let mut bytes = Vec::with_capacity(pages * PAGE_BYTES);
+        prefer_huge_pages(bytes.spare_capacity_mut());
+        Pages { slots: Vec::with_capacity(pages), bytes }
+    }
+
+    fn push(&mut self, slot: SlotNo, page: &PageBuf) {
+        self.slots.push(slot);
+        self.bytes.extend_from_slice(&page[..]);
+    }
+
+    fn contents(&self) -> &[[u8; PAGE_BYTES]] {
+        self.bytes.as_chunks().0
+    }
 }
 
 /// Pages of checkpoints and delta pages, as found in the meta zones.
@@ -154,11 +194,11 @@ impl<M: ZoneMedia> Reader<'_, M> {
             )));
         }
         self.check_pages(&footer)?;
-        let mut pieces = Vec::with_capacity(slots.len());
+        let mut pages = Pages::new(slots.len());
         for own in slots.values() {
-            pieces.push((own.slot, own.read(self.media).await?));
+            pages.push(own.slot, &own.read(self.media).await?);
         }
-        self.assemble(id, footer, pieces).map(Some)
+        self.assemble(id, footer, pages, &[]).map(Some)
     }
 
     /// The last readable page of a checkpoint, with its number. Pages that decayed since the scan
@@ -176,32 +216,25 @@ impl<M: ZoneMedia> Reader<'_, M> {
 
     /// Reads checkpoint `id`, whose pages are in `extents`; all of them must be there.
     pub(super) async fn checkpoint_in(&self, id: u64, extents: &[Extent]) -> Result<Checkpoint> {
-        let mut pieces = Vec::new();
-        for extent in extents {
-            let (mut first, end) = (extent.first.0, extent.first.0 + extent.pages);
-            while first < end {
-                let mut run = vec![PageBuf::zero(); (end - first).min(RUN_PAGES) as usize];
-                self.media.read_meta_run(SlotNo(first), &mut run).await?;
-                pieces.extend((first..).map(SlotNo).zip(run));
-                first = (first + RUN_PAGES).min(end);
-            }
-        }
+        let pages = self.pages_in(extents).await?;
+        let (contents, slots) = (pages.contents(), &pages.slots);
         let damaged = |slot: &SlotNo| {
             corrupt(format!("slot {slot}: the page of checkpoint {id} there is damaged"))
         };
-        let header = |page: &PageBuf| {
+        let header = |page: &[u8; PAGE_BYTES]| {
             let header = pages::decode_header(page).filter(|header| header.id == id);
             header.filter(|_| pages::is_sealed(page))
         };
-        let (slot, last) = pieces.last().ok_or_else(|| damaged(&SlotNo(0)))?;
+        let last = slots.last().zip(contents.last());
+        let (slot, last) = last.ok_or_else(|| damaged(&SlotNo(0)))?;
         let footer = pages::decode_footer(last);
         let is_footer = header(last).is_some_and(|header| header.kind == PieceKind::Footer);
-        if !is_footer || footer.pieces as usize != pieces.len() {
+        if !is_footer || footer.pieces as usize != slots.len() {
             return Err(damaged(slot));
         }
         let mut gaps = Vec::new();
         let map_from = (self.geometry.zones as usize).div_ceil(ZONE_ENTRIES);
-        for (at, (slot, page)) in pieces.iter().enumerate() {
+        for (at, (slot, page)) in slots.iter().zip(contents).enumerate() {
             if header(page).is_none() {
                 if !self.options.accept_loss || at < map_from {
                     return Err(damaged(slot));
@@ -210,37 +243,54 @@ impl<M: ZoneMedia> Reader<'_, M> {
             }
         }
         let damaged_map =
-            gaps.iter().map(|at| self.map_gap(&pieces, &gaps, *at)).collect::<Result<_>>()?;
-        for at in gaps.into_iter().rev() {
-            pieces.remove(at);
-        }
+            gaps.iter().map(|at| self.map_gap(contents, &gaps, *at)).collect::<Result<_>>()?;
         self.check_pages(&footer)?;
-        let checkpoint = self.assemble(id, footer, pieces)?;
+        let checkpoint = self.assemble(id, footer, pages, &gaps)?;
         Ok(Checkpoint { damaged_map, ..checkpoint })
     }
 
-    /// The pages that the damaged chunk of the map at index `at` of `pieces` may have covered:
+    /// Reads what is in `extents`.
+    async fn pages_in(&self, extents: &[Extent]) -> Result<Pages> {
+        let slots = self.geometry.zones as usize * self.geometry.slots_per_zone as usize;
+        let count = extents.iter().map(|extent| extent.pages as usize).sum();
+        let mut pages = Pages::new(slots.min(count));
+        let mut run = vec![PageBuf::zero(); RUN_PAGES as usize];
+        for extent in extents {
+            let (mut first, end) = (extent.first.0, extent.first.0 + extent.pages);
+            while first < end {
+                let run = &mut run[..(end - first).min(RUN_PAGES) as usize];
+                self.media.read_meta_run(SlotNo(first), run).await?;
+                for (slot, page) in (first..).map(SlotNo).zip(&*run) {
+                    pages.push(slot, page);
+                }
+                first = (first + RUN_PAGES).min(end);
+            }
+        }
+        Ok(pages)
+    }
+
+    /// The pages that the damaged chunk of the map at index `at` of `contents` may have covered:
     /// those between its neighbours that are not among the `gaps`.
     fn map_gap(
         &self,
-        pieces: &[(SlotNo, PageBuf)],
+        contents: &[[u8; PAGE_BYTES]],
         gaps: &[usize],
         at: usize,
     ) -> Result<PageRange> {
         let whole = |at: &usize| !gaps.contains(at);
         let chunk = |at: usize| {
-            let header = pages::decode_header(&pieces[at].1)?;
+            let header = pages::decode_header(&contents[at])?;
             (header.kind == PieceKind::Map).then_some((at, header))
         };
         let before = (0..at).rev().find(whole).and_then(chunk);
         let first = match before {
             Some((at, header)) => {
-                let entries = pages::decode_map(&header, &pieces[at].1, !M::READS_SPARES)?;
+                let entries = pages::decode_map(&header, &contents[at], !M::READS_SPARES)?;
                 entries.last().map_or(u64::from(header.index), |(page, _)| page.0 + 1)
             }
             None => 0,
         };
-        let behind = (at + 1..pieces.len()).find(whole).and_then(chunk);
+        let behind = (at + 1..contents.len()).find(whole).and_then(chunk);
         let end = behind.map_or(self.options.pages, |(_, header)| u64::from(header.index));
         Ok(PageRange::new(PageNo(first), end.saturating_sub(first)))
     }
@@ -259,30 +309,34 @@ impl<M: ZoneMedia> Reader<'_, M> {
         Ok(())
     }
 
-    /// The checkpoint with these `pieces`, in order.
+    /// The checkpoint with these `pages`, in order, of which those at `gaps` are damaged.
     fn assemble(
         &self,
         id: u64,
         footer: Footer,
-        pieces: Vec<(SlotNo, PageBuf)>,
+        pages: Pages,
+        gaps: &[usize],
     ) -> Result<Checkpoint> {
         let mut zones = vec![ZoneEntry::default(); self.geometry.zones as usize];
-        let mut map = Vec::new();
-        let places = pieces.iter().map(|(slot, _)| *slot).collect();
-        for (slot, page) in pieces {
+        let (mut places, mut map) = (Vec::with_capacity(pages.slots.len()), Vec::new());
+        for (at, (slot, page)) in pages.slots.iter().zip(pages.contents()).enumerate() {
+            if gaps.binary_search(&at).is_ok() {
+                continue;
+            }
+            places.push(*slot);
             let none = || corrupt(format!("slot {slot} holds no page of checkpoint {id}"));
-            let header = pages::decode_header(&page).ok_or_else(none)?;
+            let header = pages::decode_header(page).ok_or_else(none)?;
             match header.kind {
                 PieceKind::Zones => {
                     let first = header.index as usize * ZONE_ENTRIES;
                     let table = zones.iter_mut().skip(first);
-                    table.zip(pages::decode_zones(&page)).for_each(|(zone, read)| *zone = read);
+                    table.zip(pages::decode_zones(page)).for_each(|(zone, read)| *zone = read);
                 }
-                PieceKind::Map => map.push((header, page)),
+                PieceKind::Map => map.push((header, at)),
                 PieceKind::Footer => {}
             }
         }
         let damaged_map = Vec::new();
-        Ok(Checkpoint { id, footer, places, zones, map, damaged_map })
+        Ok(Checkpoint { id, footer, places, zones, pages, map, damaged_map })
     }
 }

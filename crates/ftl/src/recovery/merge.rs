@@ -138,7 +138,7 @@ impl<M: ZoneMedia> Recovery<'_, M> {
     ) -> Result<()> {
         let parts = &mut self.parts;
         let pages = self.reader.options.pages;
-        let mut chunks = checkpoint.map.iter();
+        let mut chunks = checkpoint.chunks();
         // Entries of the last decoded chunk for the pages to come.
         let mut known = Vec::new().into_iter().peekable();
         let mut caught = 0;

@@ -70,6 +70,7 @@ impl<M: ZoneMedia> Recovery<'_, M> {
         known: &mut Vec<VersionRange>,
     ) -> Result<u64> {
         let parts = &mut self.parts;
+        parts.map.expect(checkpoint.entries());
         let mut given_up = 0;
         for range in &checkpoint.damaged_map {
             for page in range.iter() {
@@ -78,7 +79,7 @@ impl<M: ZoneMedia> Recovery<'_, M> {
             }
             given_up += range.pages;
         }
-        for (header, chunk) in &checkpoint.map {
+        for (header, chunk) in checkpoint.chunks() {
             let entries = pages::decode_map(header, chunk, !M::READS_SPARES)?;
             parts.map.fetch_slots(entries.iter().filter_map(|(_, entry)| entry.place.slot()));
             for (page, mut entry) in entries {
