@@ -1,15 +1,15 @@
 //! Shares: remap pages to other pages' contents, by a change of the mapping alone (SHARE, section
 //! 4.2).
 //!
-//! A batch is one record page of the log, so it is atomic like any batch. It is in the mapping as
-//! soon as it has its version: a later write in the log is newer for readers too, who see it when
+//! A batch is as many record pages of the log as its pairs take, so it is atomic like any batch. It is in the
+//! mapping as soon as it has its versions: a later write in the log is newer for readers too, who see it when
 //! all of it is in force. The shared slots stay live: each has one page more from then on.
 //!
 //! Some contents are written again instead, in the same batch: where the table of reference lists
 //! is full, where a slot has as many pages as cleaning can name in one append, and where cleaning
 //! is emptying the slot's zone.
 use std::future::ready;
-use tantalum_base::{Error, ErrorKind, PageNo, Payload, Result, Version};
+use tantalum_base::{Error, ErrorKind, FastMap, PageNo, Payload, Result, SlotNo, Version};
 use tantalum_media::ZoneMedia;
 
 use crate::fault_points::Fault;
@@ -36,19 +36,24 @@ struct Copy {
 }
 
 impl Plan {
+    /// Number of its record pages in the log, each with a version.
+    fn record_pages(&self) -> u32 {
+        self.shares.len().div_ceil(SHARES_MAX) as u32
+    }
+
     /// Number of pages of the batch in the log.
     fn pages(&self) -> u32 {
-        self.copies.len() as u32 + u32::from(!self.shares.is_empty())
+        self.copies.len() as u32 + self.record_pages()
     }
 }
 
 impl<M: ZoneMedia> Ftl<M> {
-    /// Most pairs of one batch: what fits in a record page and, if all of them were written again,
-    /// in the free space.
+    /// Most pairs of one batch: what fits in the free space, if all of them were written again. Where there is a dump,
+    /// its energy must suffice to undo them.
     pub fn share_pairs_max(&self) -> u32 {
         let parts = self.parts.borrow();
         let dumped_max = parts.dump.as_ref().map_or(u32::MAX, |dump| dump.layout.shares_max);
-        (SHARES_MAX as u32).min(self.batch_pages_max()).min(dumped_max)
+        self.batch_pages_max().min(dumped_max)
     }
 
     /// Remaps each left page to the right page's content, as one atomic batch. No page may be left
@@ -81,14 +86,13 @@ impl<M: ZoneMedia> Ftl<M> {
         let (plan, contents) = self.plan_share(pairs).await?;
         // No await from here until the batch is placed.
         let mut buffer = self.buffers.take();
-        if !plan.shares.is_empty() {
-            let body = records::encode_shares(plan.epoch, &plan.shares);
-            buffer.push_record(body, Version::NEVER);
+        for shares in plan.shares.chunks(SHARES_MAX) {
+            buffer.push_record(records::encode_shares(plan.epoch, shares), Version::NEVER);
         }
         for (copy, content) in plan.copies.iter().zip(contents) {
             buffer.push_data(copy.left, content);
         }
-        let version = self.parts.borrow_mut().apply_plan(&plan);
+        let (first, last) = self.parts.borrow_mut().apply_plan(&plan);
         // Pages that are written again are mapped when their append returns. Until then another
         // share would see their old content beside the new content of the other pages.
         let mut placed = Some(placed);
@@ -108,12 +112,12 @@ impl<M: ZoneMedia> Ftl<M> {
         }
         self.buffers.give(buffer);
         let parts = &mut *self.parts.borrow_mut();
-        parts.log.shares.batch_returned(version, version);
+        parts.log.shares.batch_returned(first, last);
         if logged.is_ok() {
             parts.statistics.pages_shared += plan.shares.len() as u64;
             parts.statistics.pages_share_copied += plan.copies.len() as u64;
         } else {
-            parts.undo_shares(version);
+            parts.undo_shares(first, last);
         }
         logged
     }
@@ -145,6 +149,8 @@ impl<M: ZoneMedia> Ftl<M> {
         let mut free = entries_max.saturating_sub(parts.map.references().entries());
         let epoch = parts.space.epoch();
         let mut plan = Plan { shares: Vec::with_capacity(pairs.len()), copies: Vec::new(), epoch };
+        // Of this batch, by slot.
+        let mut pages: FastMap<SlotNo, usize> = FastMap::default();
         for &(left, right) in pairs {
             let entry = parts.map.get(right);
             let slot = match entry.place {
@@ -157,12 +163,15 @@ impl<M: ZoneMedia> Ftl<M> {
             };
             let right_version = entry.version;
             // Cleaning names all pages of a slot in the append of its copy, with one reference page
-            // for them; other pairs of this batch with the same slot must fit too.
+            // for them.
+            let room = REFERENCES_MAX - pages.get(&slot).copied().unwrap_or(0);
             let fits = self.geometry.append_pages_max > 1
-                && parts.map.pages_of(slot).nth(REFERENCES_MAX - SHARES_MAX).is_none();
+                && room > 0
+                && parts.map.pages_of(slot).nth(room - 1).is_none();
             let stays = !parts.space.get(self.geometry.zone_of(slot)).being_emptied;
             if free > 0 && fits && stays {
                 free -= 1;
+                *pages.entry(slot).or_default() += 1;
                 let checksum = parts.map.checksum_when_shared(right, &entry);
                 plan.shares.push(Share { left, right, right_version, slot, epoch, checksum });
             } else {
@@ -174,14 +183,15 @@ impl<M: ZoneMedia> Ftl<M> {
 }
 
 impl Parts {
-    /// Maps the shares of `plan` under the next version, which it returns, and notes for each page
-    /// how to undo it.
-    fn apply_plan(&mut self, plan: &Plan) -> Version {
+    /// Maps the shares of `plan` under the next versions, one for each record page, and notes for each page how to undo
+    /// it. Returns the first and the last of these versions.
+    fn apply_plan(&mut self, plan: &Plan) -> (Version, Version) {
         // The batch becomes visible as a whole, when the pages that are written again are mapped
         // too.
         let hidden = !plan.copies.is_empty() && !Fault::SharesSeenByHalves.is_planted();
-        let version = self.log.next_version();
-        for share in &plan.shares {
+        let first = self.log.next_version();
+        for (number, share) in plan.shares.iter().enumerate() {
+            let version = Version(first.0 + (number / SHARES_MAX) as u64);
             let undo = Undo { page: share.left, before: self.map.get(share.left), version };
             let (place, checksum) = (Place::At(share.slot), share.checksum);
             let (remapped, clean) = (true, false);
@@ -191,21 +201,21 @@ impl Parts {
                 self.log.shares.hide(undo);
             }
         }
-        // Pages that are written again follow the record, with versions of their own.
-        let first = version.0 + u64::from(!plan.shares.is_empty());
-        for (copy, version) in plan.copies.iter().zip(first..) {
+        // Pages that are written again follow the records, with versions of their own.
+        let behind = first.0 + u64::from(plan.record_pages());
+        for (copy, version) in plan.copies.iter().zip(behind..) {
             let (page, version) = (copy.left, Version(version));
             self.log.shares.began(Undo { page, before: self.map.get(page), version });
         }
-        version
+        (first, Version(behind - 1).max(first))
     }
 
-    /// Undoes the shares of `version` after a failure of the log; none was acknowledged. What they
+    /// Undoes the shares of versions `first` to `last` after a failure of the log; none was acknowledged. What they
     /// had replaced is still there, since its zone waits until they are durable. A later share of
     /// the same page must then restore that too, instead of the undone share.
-    fn undo_shares(&mut self, version: Version) {
-        for failed in self.log.shares.take_failed(version) {
-            if self.map.get(failed.page).version == version {
+    fn undo_shares(&mut self, first: Version, last: Version) {
+        for failed in self.log.shares.take_failed(first, last) {
+            if self.map.get(failed.page).version == failed.version {
                 self.replace(failed.page, failed.before);
             }
             self.log.shares.rebase(&failed);

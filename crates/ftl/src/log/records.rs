@@ -36,7 +36,7 @@ const GONE_BYTES: usize = 12;
 const BY_SHARE: u32 = 1 << 31;
 /// Trims that fit in a record page.
 pub const TRIMS_MAX: usize = (PAGE_BYTES - 8) / TRIM_BYTES;
-/// Shares that fit in a record page: the most that one batch may have.
+/// Shares that fit in a record page.
 pub const SHARES_MAX: usize = (PAGE_BYTES - 16) / SHARE_BYTES;
 /// References that fit in a record page.
 pub const REFERENCES_MAX: usize = (PAGE_BYTES - 8) / REFERENCE_BYTES;

@@ -80,9 +80,10 @@ impl SharesInFlight {
         }
     }
 
-    /// Removes the shares of `version`, which failed.
-    pub fn take_failed(&mut self, version: Version) -> Vec<Undo> {
-        self.undurable.extract_if(.., |undo| undo.version == version).collect()
+    /// Removes the shares of versions `first` to `last`, which failed.
+    pub fn take_failed(&mut self, first: Version, last: Version) -> Vec<Undo> {
+        let failed = |undo: &mut Undo| first <= undo.version && undo.version <= last;
+        self.undurable.extract_if(.., failed).collect()
     }
 
     /// Makes later shares of the same page, when undone, restore what `failed` had replaced.
