@@ -106,6 +106,20 @@ pub trait PageDevice: 'static {
         Err(Error::new(ErrorKind::Unsupported, "this device does not remap pages"))
     }
 
+    /// As [`share`](Self::share), of any number of pairs of which nobody else knows the right pages. `ended` is called
+    /// as in [`write_scattered`](Self::write_scattered).
+    ///
+    /// # Errors
+    /// Those of a share.
+    async fn take_over(
+        &self,
+        pairs: Vec<(PageNo, PageNo)>,
+        ended: impl FnOnce() + 'static,
+    ) -> Result<()> {
+        let _ = (pairs, ended);
+        Err(Error::new(ErrorKind::Unsupported, "this device does not remap pages"))
+    }
+
     /// [`share`](Self::share) of `pages` consecutive pages: those from `to` on take the content of
     /// those from `from` on. The ranges must not overlap.
     async fn share_range(&self, to: PageNo, from: PageNo, pages: u64) -> Result<()> {

@@ -112,6 +112,20 @@ impl<M: ZoneMedia> Ftl<M> {
         (spare / 2).clamp(1, u64::from(u32::MAX / 2)) as u32
     }
 
+    /// Pages with content, lost ones included.
+    pub fn mapped_pages(&self) -> u64 {
+        self.parts.borrow().map.mapped_pages()
+    }
+
+    /// Pages from `first` on with content.
+    pub fn mapped_from(&self, first: PageNo) -> u64 {
+        let map = &self.parts.borrow().map;
+        let known = std::iter::successors(map.next_known(first.0), |page| map.next_known(page + 1));
+        known
+            .filter(|page| matches!(map.get(PageNo(*page)).place, Place::At(_) | Place::Lost))
+            .count() as u64
+    }
+
     /// Counters since opening.
     pub fn statistics(&self) -> FtlStatistics {
         let parts = self.parts.borrow();

@@ -54,7 +54,7 @@ pub use command_tasks::CommandTasks;
 pub use dump::energy::DumpOptions;
 pub use dump::write::DumpReport;
 pub use ftl::Ftl;
-pub use options::{FtlOptions, kept_pages_max, pages_max};
+pub use options::{FtlOptions, kept_pages_max, mapped_pages_max, pages_max};
 pub use recovery::Rebuilt;
 pub use recovery::report::RecoveryReport;
 pub use space::pins::{Pinned, ZonePins};

@@ -21,6 +21,8 @@ const INTERVAL_WITH_DUMP: u64 = 256;
 pub struct FtlOptions {
     /// Logical pages offered.
     pub pages: u64,
+    /// Most of them that may have content at once, which the caller sees to; `None`: all. There is room for no more.
+    pub mapped_pages_max: Option<u64>,
     /// Cleaning starts when fewer zones than this are free beyond the reserve.
     pub cleaning_low_zones: u32,
     /// Cleaning stops when this many zones are free beyond the reserve.
@@ -54,6 +56,7 @@ impl FtlOptions {
     pub fn new(pages: u64) -> Self {
         FtlOptions {
             pages,
+            mapped_pages_max: None,
             cleaning_low_zones: 2,
             cleaning_high_zones: 4,
             checkpoint_interval_slots: 0,
@@ -92,16 +95,20 @@ impl FtlOptions {
                 return Err(Error::new(ErrorKind::InvalidInput, context));
             }
         }
-        let most = match self.cache {
-            Some(_) => u64::from(u32::MAX / 2),
-            None => pages_max(geometry, retired + self.dump_zones(geometry)?),
+        let (wanted, most) = match (self.cache, self.mapped_pages_max) {
+            (Some(_), _) => (self.pages, u64::from(u32::MAX / 2)),
+            (None, None) => (self.pages, pages_max(geometry, retired + self.dump_zones(geometry)?)),
+            (None, Some(mapped)) => {
+                let retired = retired + self.dump_zones(geometry)?;
+                (mapped, mapped_pages_max(geometry, retired, |_| self.pages))
+            }
         };
-        if self.pages == 0 || self.pages > most {
+        if wanted == 0 || wanted > most {
             return Err(Error::new(
                 ErrorKind::InvalidInput,
                 format!(
-                    "{} logical pages do not fit: {} zones of {} slots can offer at most {most}",
-                    self.pages, geometry.zones, geometry.slots_per_zone
+                    "{wanted} logical pages do not fit: {} zones of {} slots can offer at most {most}",
+                    geometry.zones, geometry.slots_per_zone
                 ),
             ));
         }
@@ -136,7 +143,8 @@ impl FtlOptions {
 
     /// Pages that cleaning must keep at the most.
     pub(crate) fn kept_pages_max(&self) -> u64 {
-        self.cache.map_or(self.pages, |cache| cache.kept_pages_max)
+        let mapped = self.mapped_pages_max.unwrap_or(self.pages);
+        self.cache.map_or(mapped, |cache| cache.kept_pages_max)
     }
 }
 
@@ -186,15 +194,21 @@ fn unrewarding_pages(geometry: &ZoneGeometry) -> u32 {
 /// reserve, the open zones, the checkpoint in force, and one zone of garbage. However the garbage
 /// is spread, some zone must be worth cleaning.
 pub fn pages_max(geometry: &ZoneGeometry, retired: u32) -> u64 {
-    pages_max_with(geometry, retired, |pages| pages)
+    mapped_pages_max(geometry, retired, |pages| pages)
 }
 
 /// Most pages that a cache on `geometry`, without `retired` zones, can keep.
 pub fn kept_pages_max(geometry: &ZoneGeometry, retired: u32) -> u64 {
-    pages_max_with(geometry, retired, |_| cache_entries_max(geometry))
+    mapped_pages_max(geometry, retired, |_| cache_entries_max(geometry))
 }
 
-fn pages_max_with(geometry: &ZoneGeometry, retired: u32, entries: impl Fn(u64) -> u64) -> u64 {
+/// Most pages with content at once that `geometry`, without `retired` zones, has room for, where with so many pages the
+/// map has `entries`.
+pub fn mapped_pages_max(
+    geometry: &ZoneGeometry,
+    retired: u32,
+    entries: impl Fn(u64) -> u64,
+) -> u64 {
     let usable = geometry.zones.saturating_sub(retired);
     let packed = u64::from(packed_slots(geometry));
     let unrewarding = u64::from(unrewarding_pages(geometry));

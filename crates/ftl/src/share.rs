@@ -24,6 +24,8 @@ use crate::read::lost;
 struct Plan {
     shares: Vec<Share>,
     copies: Vec<Copy>,
+    /// Those of them whose zones are being emptied.
+    copies_emptied: usize,
     epoch: u64,
 }
 
@@ -48,12 +50,14 @@ impl Plan {
 }
 
 impl<M: ZoneMedia> Ftl<M> {
-    /// Most pairs of one batch: what fits in the free space, if all of them were written again. Where there is a dump,
-    /// its energy must suffice to undo them.
+    /// So many pairs can always be shared: they fit in the free space even if all of them were written again. More can
+    /// where that is not so. Where there is a dump, its energy must suffice to undo them.
     pub fn share_pairs_max(&self) -> u32 {
-        let parts = self.parts.borrow();
-        let dumped_max = parts.dump.as_ref().map_or(u32::MAX, |dump| dump.layout.shares_max);
-        self.batch_pages_max().min(dumped_max)
+        self.batch_pages_max().min(self.shares_dumped_max())
+    }
+
+    fn shares_dumped_max(&self) -> u32 {
+        self.parts.borrow().dump.as_ref().map_or(u32::MAX, |dump| dump.layout.shares_max)
     }
 
     /// Remaps each left page to the right page's content, as one atomic batch. No page may be left
@@ -62,8 +66,8 @@ impl<M: ZoneMedia> Ftl<M> {
     ///
     /// # Errors
     /// `Unmapped` where a right page has no content, `Uncorrectable` where the medium lost it,
-    /// `TooLarge` above [`share_pairs_max`](Self::share_pairs_max), and those of `write`; with
-    /// nothing changed.
+    /// `TooLarge` where it takes more than fits in the free space, which never happens up to
+    /// [`share_pairs_max`](Self::share_pairs_max), and those of `write`; with nothing changed.
     pub async fn share(
         &self,
         pairs: &[(PageNo, PageNo)],
@@ -73,9 +77,8 @@ impl<M: ZoneMedia> Ftl<M> {
         if pairs.is_empty() {
             return Ok(());
         }
-        if pairs.len() > self.share_pairs_max() as usize {
-            let context = format!("a share of {} pages is over the limit", pairs.len());
-            return Err(Error::new(ErrorKind::TooLarge, context));
+        if pairs.len() > self.shares_dumped_max() as usize {
+            return Err(too_large(pairs.len()));
         }
         // No other batch takes versions from here on; earlier ones may still return and change the
         // mapping.
@@ -126,8 +129,7 @@ impl<M: ZoneMedia> Ftl<M> {
     /// caller's next await.
     async fn plan_share(&self, pairs: &[(PageNo, PageNo)]) -> Result<(Plan, Vec<M::Page>)> {
         loop {
-            self.check_latch()?;
-            let plan = self.plan(pairs)?;
+            let plan = self.plan_to_fit(pairs).await?;
             let rights: Vec<PageNo> = plan.copies.iter().map(|copy| copy.right).collect();
             let mut contents = vec![M::Page::zero(); rights.len()];
             if !rights.is_empty() {
@@ -142,13 +144,30 @@ impl<M: ZoneMedia> Ftl<M> {
         }
     }
 
+    /// A plan that fits in the free space: waits for cleaning where too much is in zones that are being emptied.
+    async fn plan_to_fit(&self, pairs: &[(PageNo, PageNo)]) -> Result<Plan> {
+        let fitting = || {
+            let planned = self.check_latch().and_then(|()| self.plan(pairs));
+            let fits = |plan: &Plan| plan.pages() <= self.batch_pages_max();
+            match planned {
+                Ok(plan) if !fits(&plan) && plan.copies_emptied == 0 => {
+                    Some(Err(too_large(pairs.len())))
+                }
+                Ok(plan) if !fits(&plan) => None,
+                planned => Some(planned),
+            }
+        };
+        self.zones_freed.until(fitting).await
+    }
+
     /// Decides for each pair whether it can be shared.
     fn plan(&self, pairs: &[(PageNo, PageNo)]) -> Result<Plan> {
         let parts = self.parts.borrow();
         let entries_max = self.options.share_entries_max.map_or(u64::MAX, u64::from);
         let mut free = entries_max.saturating_sub(parts.map.references().entries());
         let epoch = parts.space.epoch();
-        let mut plan = Plan { shares: Vec::with_capacity(pairs.len()), copies: Vec::new(), epoch };
+        let shares = Vec::with_capacity(pairs.len());
+        let mut plan = Plan { shares, copies: Vec::new(), copies_emptied: 0, epoch };
         // Of this batch, by slot.
         let mut pages: FastMap<SlotNo, usize> = FastMap::default();
         for &(left, right) in pairs {
@@ -175,6 +194,7 @@ impl<M: ZoneMedia> Ftl<M> {
                 let checksum = parts.map.checksum_when_shared(right, &entry);
                 plan.shares.push(Share { left, right, right_version, slot, epoch, checksum });
             } else {
+                plan.copies_emptied += usize::from(!stays);
                 plan.copies.push(Copy { left, right, right_version });
             }
         }
@@ -221,4 +241,8 @@ impl Parts {
             self.log.shares.rebase(&failed);
         }
     }
+}
+
+fn too_large(pairs: usize) -> Error {
+    Error::new(ErrorKind::TooLarge, format!("a share of {pairs} pages is over the limit"))
 }

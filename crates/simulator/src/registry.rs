@@ -26,6 +26,8 @@ pub const DEVICES: &[&str] = &[
     "ssd:cache=through",
     "ssd:cache=ordered",
     "ssd:cache=volatile",
+    "ssd:cache=through,transactions=staged",
+    "ssd:cache=ordered,transactions=staged",
     "buffered:cache=durable",
     "buffered:cache=through",
     "buffered:cache=ordered",
@@ -108,8 +110,15 @@ fn on<R: Rig + 'static>(media: &'static str, device: &str) -> Result<Box<dyn Liv
                 "ordered" => CacheKind::Ordered,
                 _ => CacheKind::Volatile,
             };
+            let is_staged =
+                name == "ssd" && spec.word("transactions", &["in-memory", "staged"])? == "staged";
             spec.finish()?;
+            if is_staged && matches!(cache, CacheKind::Durable | CacheKind::Volatile) {
+                let context = "transactions are staged with cache=through or cache=ordered";
+                return Err(Error::new(ErrorKind::InvalidInput, context));
+            }
             Ok(match name {
+                "ssd" if is_staged => kind::<R, _>(media, subjects::staged(cache)),
                 "ssd" => kind::<R, _>(media, subjects::ssd(cache)),
                 _ => kind::<R, _>(media, subjects::buffered(cache)),
             })

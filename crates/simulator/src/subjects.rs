@@ -52,6 +52,29 @@ pub fn ssd(cache: CacheKind) -> Subject<SsdKind> {
     .promises(Promises { acknowledges_early: is_durable, ..Promises::USUAL })
 }
 
+/// Pages of a staged transaction that stay in memory: so few that most outgrow it.
+const STAGED_MEMORY_PAGES: u32 = 3;
+
+/// Zones for as many pages again as hosts see.
+const STAGING_ZONES: u32 = 12;
+
+/// That SSD, with transactions of any size.
+pub fn staged(cache: CacheKind) -> Subject<SsdKind> {
+    let ssd = ssd(cache);
+    let text = format!("{},transactions=staged", ssd.text);
+    ssd.wrapped(&text, |below| {
+        let pages = below.ftl.pages;
+        let ftl = FtlOptions { pages: 2 * pages, mapped_pages_max: Some(2 * pages), ..below.ftl };
+        let ssd = SsdOptions {
+            transaction_pages_max: STAGED_MEMORY_PAGES,
+            staging_pages: pages,
+            ..below.ssd
+        };
+        SsdKind { ftl, ssd }
+    })
+    .more_zones(STAGING_ZONES)
+}
+
 /// Pages of the buffer: fewer than the device has, so that pages come and go.
 const BUFFER_PAGES: u32 = 16;
 

@@ -2,24 +2,33 @@
 //!
 //! ```text
 //! Transactional  transactions over any device that writes scattered pages all or nothing
+//! ├ transactions open ones: who holds which page, what is in memory
+//! ├ large        those that outgrow their memory
+//! └ staging      pages for what they wrote, until the commit
 //! Ssd            Transactional over a Drive, which takes commands: read, write, flush, trim, share
 //! ├ write_cache  frames of dirty pages: rewrites coalesce, write-back in FIFO order
 //! ├ write_back   the flushers: group commit, pairing into flash pages, ordered batches
+//! ├ room         room for what is new, beside what open transactions staged
 //! ├ share        remapping, ordered with the writes before and after it
 //! ├ trim         trims, ordered likewise
 //! ├ refusals     after a failure, and where it is open read-only
 //! ├ over_home    what a cache of a slower home asks of it
 //! ├ kind         how an SSD is made and opened
+//! ├ life         from its start to its close
 //! └ power_loss   the dump at a power loss, the reboot
 //! ```
 pub mod fault_points;
 mod kind;
+mod large;
+mod life;
 mod options;
 mod over_home;
 mod power_loss;
 mod refusals;
+mod room;
 mod share;
 mod ssd;
+mod staging;
 mod statistics;
 mod transactional;
 mod transactions;

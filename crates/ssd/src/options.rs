@@ -62,8 +62,11 @@ pub struct SsdOptions {
     pub write_backs_in_flight: u32,
     /// Transactions that may be open at once.
     pub transactions_max: u32,
-    /// Pages that a transaction may write.
+    /// Pages that a transaction may write; where pages are staged, those that it keeps in memory.
     pub transaction_pages_max: u32,
+    /// The last pages of the FTL, which hosts do not see: what a transaction outgrows its memory by is staged there until
+    /// its commit. The FTL has a limit of mapped pages then.
+    pub staging_pages: u64,
     /// Pages that a single write may have.
     pub write_pages_max: u32,
     /// Frames that one command of the queue may take (DuraSSD paper, section 3.1.1): larger writes
@@ -95,6 +98,7 @@ impl SsdOptions {
             },
             transactions_max: if cache == CacheKind::Volatile { 0 } else { 128 },
             transaction_pages_max: cache_pages / 2,
+            staging_pages: 0,
             write_pages_max: (cache_pages / 2).clamp(1, 256),
             command_quota_pages: 0,
             flush: FlushMeaning::Order,
@@ -124,6 +128,8 @@ impl SsdOptions {
             "a transaction must fit into the write cache"
         } else if self.cache == CacheKind::Volatile && self.transactions_max > 0 {
             "a volatile cache cannot keep the promise of transactions"
+        } else if self.staging_pages > 0 && self.transactions_max == 0 {
+            "pages are staged for transactions only"
         } else {
             return Ok(());
         };

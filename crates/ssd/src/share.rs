@@ -23,11 +23,16 @@ impl<M: ZoneMedia> Drive<M> {
         if pairs.is_empty() {
             return Ok(());
         }
-        let share = |ssd: Rc<Self>| async move { ssd.share_in_turn(&pairs).await };
+        let share = |ssd: Rc<Self>| async move { ssd.share_in_turn(&pairs, || ()).await };
         self.commands.run("share", share).await
     }
 
-    async fn share_in_turn(&self, pairs: &[(PageNo, PageNo)]) -> Result<()> {
+    /// Calls `placed` in the step in which readers see all of it.
+    pub(crate) async fn share_in_turn(
+        &self,
+        pairs: &[(PageNo, PageNo)],
+        placed: impl FnOnce(),
+    ) -> Result<()> {
         let mut turn = Some(self.write_turn.acquire(1).await);
         let all = PageRange::new(PageNo(0), self.limits().pages);
         self.trims.wait_in_force(all).await;
@@ -36,7 +41,11 @@ impl<M: ZoneMedia> Drive<M> {
         } else if let Some(command) = self.newest_command(pairs) {
             self.drain_to(command).await?;
         }
-        self.ftl.share(pairs, true, || drop(turn.take())).await?;
+        let placed = || {
+            drop(turn.take());
+            placed();
+        };
+        self.ftl.share(pairs, true, placed).await?;
         self.count(|counts| counts.shares += 1);
         Ok(())
     }

@@ -1,5 +1,4 @@
 //! The device: what each command does.
-use crate::fault_points::Fault;
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
 use tantalum_base::{
@@ -7,12 +6,12 @@ use tantalum_base::{
 };
 use tantalum_ftl::{CommandTasks, Ftl};
 use tantalum_media::ZoneMedia;
-use tantalum_runtime::metrics::Readings;
+use tantalum_runtime::Runtime;
 use tantalum_runtime::sync::{Semaphore, WaitQueue, Waiting};
-use tantalum_runtime::{DeviceCounters, DumpCounters, Finding, LifeCycle, Runtime};
 
 use crate::options::{CacheKind, FlushMeaning, SsdOptions};
 use crate::refusals::latched;
+use crate::room::{check_staging, left_staged};
 use crate::statistics::SsdStatistics;
 use crate::transactional::Transactional;
 use crate::trim::{Trims, range_of};
@@ -55,15 +54,17 @@ pub struct Drive<M: ZoneMedia> {
     pub(crate) ended: WaitQueue,
     /// All commands up to this one are in the persisted mapping table.
     mapped: Cell<u64>,
-    counts: Cell<Counts>,
+    /// Staged pages of committed transactions that are not given up yet.
+    pub(crate) leaving: Cell<u64>,
+    pub(crate) counts: Cell<Counts>,
 }
 
 #[derive(Clone, Copy, Default)]
 pub(crate) struct Counts {
-    pages_read: u64,
-    pages_written: u64,
-    read_hits: u64,
-    flushes: u64,
+    pub pages_read: u64,
+    pub pages_written: u64,
+    pub read_hits: u64,
+    pub flushes: u64,
     pub shares: u64,
     pub dump_bytes_max: u64,
 }
@@ -90,7 +91,20 @@ impl<M: ZoneMedia> Ssd<M> {
     pub fn new(ftl: Rc<Ftl<M>>, options: SsdOptions) -> Result<Self> {
         let drive = Rc::new(Drive::new(ftl, options)?);
         let SsdOptions { transactions_max, transaction_pages_max, .. } = drive.options;
-        Ok(Transactional::over(drive, transactions_max, transaction_pages_max))
+        let staging = drive.staging();
+        Ok(match staging.pages {
+            0 => Transactional::over(drive, transactions_max, transaction_pages_max),
+            _ => {
+                let is_used = drive.leaving.get() > 0;
+                Transactional::staged(
+                    drive,
+                    transactions_max,
+                    transaction_pages_max,
+                    staging,
+                    is_used,
+                )
+            }
+        })
     }
 }
 
@@ -104,6 +118,7 @@ impl<M: ZoneMedia> Drive<M> {
         if options.cache == CacheKind::Durable {
             check_dump(&ftl, &options)?;
         }
+        check_staging(&ftl, &options)?;
         let batch_max = ftl.batch_pages_max();
         if options.cache.whole_batches() && options.cache_pages > batch_max {
             // The whole cache goes as one batch, which must fit.
@@ -127,6 +142,7 @@ impl<M: ZoneMedia> Drive<M> {
             },
             durability: options.cache.durability(),
         };
+        let left_staged = left_staged(&ftl, &options);
         Ok(Drive {
             ftl,
             options,
@@ -147,6 +163,7 @@ impl<M: ZoneMedia> Drive<M> {
             taken: WaitQueue::new("the start of a write-back"),
             ended: WaitQueue::new("write-back"),
             mapped: Cell::new(0),
+            leaving: Cell::new(left_staged),
             counts: Cell::new(Counts::default()),
         })
     }
@@ -316,70 +333,6 @@ impl<M: ZoneMedia> Drive<M> {
     }
 }
 
-impl<M: ZoneMedia> LifeCycle for Drive<M> {
-    /// Starts flushers, cleaner and checkpointer, unless the device is open read-only. After a
-    /// [`reboot`](Ssd::reboot) they run already.
-    ///
-    /// # Panics
-    /// Where a dump waits to be written back: only a reboot does that.
-    fn start(self: &Rc<Self>, runtime: &impl Runtime) {
-        assert!(!self.ftl.has_dump(), "a dump is in force: the device must be rebooted");
-        if !self.started.get() && !self.is_read_only() {
-            self.spawn_tasks(runtime);
-        }
-    }
-
-    /// Writes everything back, makes it durable and writes a checkpoint.
-    async fn close(&self) -> Result<()> {
-        if self.is_read_only() {
-            return Ok(());
-        }
-        self.check_failed()?;
-        let close = |ssd: Rc<Self>| async move {
-            let accepted = ssd.progress.borrow().accepted;
-            if !Fault::CacheDroppedAtClose.is_planted() {
-                ssd.drain().await?;
-            }
-            ssd.ftl.close().await?;
-            // If the caller gave up, the device may have been used since.
-            if ssd.progress.borrow().accepted == accepted {
-                ssd.serving.set(false);
-            }
-            Ok(())
-        };
-        self.commands.run("close", close).await
-    }
-
-    async fn check(&self, progress: impl FnMut(u64, u64)) -> Result<Vec<Finding>> {
-        self.ftl.check(progress).await
-    }
-
-    fn counters(&self) -> DeviceCounters {
-        let counts = self.counts.get();
-        let ftl = self.ftl.statistics().counters();
-        let bytes_max = counts.dump_bytes_max;
-        DeviceCounters {
-            pages_read: counts.pages_read,
-            read_hits: counts.read_hits,
-            pages_written: counts.pages_written,
-            flushes: counts.flushes,
-            dump: ftl.dump.map(|dump| DumpCounters { bytes_max, ..dump }),
-            ..ftl
-        }
-    }
-
-    fn metrics(&self, out: &mut Readings) {
-        let counters = self.counters();
-        counters.tell(&self.limits, out);
-        counters.tell_write_cache(out);
-        self.statistics().tell(out);
-    }
-
-    fn validate(&self) {
-        self.ftl.validate();
-    }
-}
-
 impl<M: ZoneMedia> PageDevice for Drive<M> {
     type Page = M::Page;
 
@@ -414,8 +367,10 @@ impl<M: ZoneMedia> PageDevice for Drive<M> {
         let numbered = pages.iter().enumerate();
         let numbered = numbered.map(|(at, page)| (PageNo(first.0 + at as u64), page.clone()));
         let range = PageRange::new(first, pages.len() as u64);
-        let accepted = self.accept(range, pages.len() as u32, || Some(numbered)).await?;
-        let Some(command) = accepted else { return Ok(()) };
+        let needed = pages.len() as u32;
+        let accept = || self.has_room(needed, range.iter()).then_some(numbered);
+        let accepted = self.accept(range, needed, accept).await?;
+        let Some(command) = accepted else { return Err(self.no_room()) };
         match self.options.cache {
             CacheKind::WriteThrough => self.wait_ended(command).await,
             CacheKind::Durable | CacheKind::Ordered | CacheKind::Volatile => Ok(()),
@@ -434,10 +389,14 @@ impl<M: ZoneMedia> PageDevice for Drive<M> {
         }
         let (range, needed) = (range_of(&pages), pages.len() as u32);
         let accept = || {
-            ended();
-            Some(pages)
+            let has_room = self.has_room(needed, pages.iter().map(|(page, _)| *page));
+            has_room.then(|| {
+                ended();
+                pages
+            })
         };
-        let Some(command) = self.accept(range, needed, accept).await? else { return Ok(()) };
+        let accepted = self.accept(range, needed, accept).await?;
+        let Some(command) = accepted else { return Err(self.no_room()) };
         match self.options.cache {
             CacheKind::Durable => Ok(()),
             CacheKind::WriteThrough => self.wait_ended(command).await,
@@ -463,12 +422,26 @@ impl<M: ZoneMedia> PageDevice for Drive<M> {
     }
 
     async fn trim(&self, range: PageRange) -> Result<()> {
-        self.trim_then(range, || ()).await
+        if range.first < self.staging().first {
+            return self.trim_then(range, || ()).await;
+        }
+        self.trim_then(range, || ()).await?;
+        self.trimmed(range);
+        Ok(())
     }
 
     async fn share(&self, pairs: &[(PageNo, PageNo)]) -> Result<()> {
         self.limits.check_share(pairs)?;
         self.check_failed()?;
         self.share_pairs(pairs.to_vec()).await
+    }
+
+    async fn take_over(
+        &self,
+        pairs: Vec<(PageNo, PageNo)>,
+        ended: impl FnOnce() + 'static,
+    ) -> Result<()> {
+        self.check_failed()?;
+        self.take_over_pairs(pairs, ended).await
     }
 }

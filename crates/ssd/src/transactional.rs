@@ -5,16 +5,21 @@ use std::ops::Deref;
 use std::rc::Rc;
 use tantalum_base::{Limits, PageDevice, PageNo, PageRange, Payload, Result, TxId};
 use tantalum_runtime::metrics::Readings;
-use tantalum_runtime::{LifeCycle, forward_life_cycle};
+use tantalum_runtime::{DeviceCounters, Finding, LifeCycle, Runtime};
 
+use crate::staging::Staging;
 use crate::transactions::Transactions;
 
 /// Adds transactions to `D`, which takes each commit as one
 /// [`write_scattered`](PageDevice::write_scattered).
 pub struct Transactional<D: PageDevice> {
-    device: Rc<D>,
-    limits: Limits,
-    transactions: Rc<RefCell<Transactions<D::Page>>>,
+    pub(crate) device: Rc<D>,
+    pub(crate) limits: Limits,
+    pub(crate) transactions: Rc<RefCell<Transactions<D::Page>>>,
+    /// Pages for what outgrows memory, where there are any.
+    pub(crate) staging: Option<Rc<Staging>>,
+    /// Pages of a transaction in memory then.
+    pub(crate) memory_pages_max: usize,
 }
 
 impl<D: PageDevice> Transactional<D> {
@@ -26,7 +31,29 @@ impl<D: PageDevice> Transactional<D> {
             ..device.limits().clone()
         };
         let transactions = Transactions::new(transactions_max, pages_max);
-        Transactional { device, limits, transactions: Rc::new(RefCell::new(transactions)) }
+        let transactions = Rc::new(RefCell::new(transactions));
+        let memory_pages_max = pages_max as usize;
+        Transactional { device, limits, transactions, staging: None, memory_pages_max }
+    }
+
+    /// Allows `transactions_max` open transactions over `device`, which keep `memory_pages_max` pages each in memory. More
+    /// goes to the last pages of the device, `staging`, which are not seen from outside; `is_used` where they may hold
+    /// something.
+    pub fn staged(
+        device: Rc<D>,
+        transactions_max: u32,
+        memory_pages_max: u32,
+        staging: PageRange,
+        is_used: bool,
+    ) -> Self {
+        let pages_max = u32::try_from(staging.pages).unwrap_or(u32::MAX);
+        let over = Transactional::over(device, transactions_max, pages_max);
+        Transactional {
+            limits: Limits { pages: staging.first.0, ..over.limits },
+            staging: Some(Staging::new(staging, is_used)),
+            memory_pages_max: memory_pages_max.max(1) as usize,
+            ..over
+        }
     }
 
     /// The device below.
@@ -60,9 +87,9 @@ impl<D: PageDevice> Transactional<D> {
 
 /// A commit in flight. If it is dropped before its outcome, its transaction is open again, or ended
 /// where the host does not know of it.
-struct Commit<P: Payload> {
-    transactions: Rc<RefCell<Transactions<P>>>,
-    tx: TxId,
+pub(crate) struct Commit<P: Payload> {
+    pub transactions: Rc<RefCell<Transactions<P>>>,
+    pub tx: TxId,
     is_known: bool,
 }
 
@@ -85,7 +112,31 @@ impl<D: PageDevice> Deref for Transactional<D> {
 }
 
 impl<D: LifeCycle> LifeCycle for Transactional<D> {
-    forward_life_cycle!(device);
+    fn start(self: &Rc<Self>, runtime: &impl Runtime) {
+        self.device.start(runtime);
+        let Some(staging) = self.staging.as_ref().filter(|staging| staging.is_to_be_cleared())
+        else {
+            return;
+        };
+        let (staging, device) = (Rc::clone(staging), Rc::clone(&self.device));
+        let clear = async move {
+            // Where the device is read-only it stays; what else fails is tried again before the pages are needed.
+            _ = staging.clear(&*device).await;
+        };
+        drop(runtime.spawn("pages of unfinished transactions", clear));
+    }
+
+    async fn close(&self) -> Result<()> {
+        self.device.close().await
+    }
+
+    async fn check(&self, progress: impl FnMut(u64, u64)) -> Result<Vec<Finding>> {
+        self.device.check(progress).await
+    }
+
+    fn counters(&self) -> DeviceCounters {
+        self.device.counters()
+    }
 
     fn metrics(&self, out: &mut Readings) {
         self.device.metrics(out);
@@ -104,9 +155,9 @@ impl<D: PageDevice> PageDevice for Transactional<D> {
     }
 
     async fn read(&self, first: PageNo, out: &mut [D::Page], tx: Option<TxId>) -> Result<()> {
-        let Some(tx) = tx else { return self.device.read(first, out, None).await };
         let range = PageRange::new(first, out.len() as u64);
         self.limits.check_range(range)?;
+        let Some(tx) = tx else { return self.device.read(first, out, None).await };
         let own = self.transactions.borrow().written_in(tx, range)?;
         let others = gaps(own.iter().map(|(at, _)| *at), out.len());
         match &others[..] {
@@ -121,14 +172,14 @@ impl<D: PageDevice> PageDevice for Transactional<D> {
                 }
             }
         }
-        own.into_iter().for_each(|(at, content)| out[at] = content);
-        Ok(())
+        self.read_own(tx, own, out).await
     }
 
     async fn write(&self, first: PageNo, pages: &[D::Page], tx: Option<TxId>) -> Result<()> {
-        let Some(tx) = tx else { return self.device.write(first, pages, None).await };
         self.limits.check_range(PageRange::new(first, pages.len() as u64))?;
+        let Some(tx) = tx else { return self.device.write(first, pages, None).await };
         self.check_writable().await?;
+        self.make_room(tx, pages.len()).await?;
         let pages = (first.0..).map(PageNo).zip(pages.iter().cloned());
         self.transactions.borrow_mut().write(tx, pages)
     }
@@ -143,7 +194,13 @@ impl<D: PageDevice> PageDevice for Transactional<D> {
         let held = pages.iter().map(|(page, _)| *page).collect();
         let tx = self.transactions.borrow_mut().begin_commit(held)?;
         let commit = Commit { transactions: Rc::clone(&self.transactions), tx, is_known: false };
-        self.send(commit, pages, ended).await
+        match &self.staging {
+            Some(staging) if pages.len() > self.memory_pages_max => {
+                self.transactions.borrow_mut().fill(tx, pages);
+                self.commit_staged(commit, staging, ended).await
+            }
+            _ => self.send(commit, pages, ended).await,
+        }
     }
 
     async fn flush(&self) -> Result<()> {
@@ -151,10 +208,12 @@ impl<D: PageDevice> PageDevice for Transactional<D> {
     }
 
     async fn trim(&self, range: PageRange) -> Result<()> {
+        self.limits.check_range(range)?;
         self.device.trim(range).await
     }
 
     async fn share(&self, pairs: &[(PageNo, PageNo)]) -> Result<()> {
+        self.limits.check_share(pairs)?;
         self.device.share(pairs).await
     }
 
@@ -166,11 +225,19 @@ impl<D: PageDevice> PageDevice for Transactional<D> {
     async fn commit(&self, tx: TxId) -> Result<()> {
         let pages = self.transactions.borrow_mut().start_commit(tx)?;
         let commit = Commit { transactions: Rc::clone(&self.transactions), tx, is_known: true };
-        self.send(commit, pages, || ()).await
+        match (pages, &self.staging) {
+            (None, Some(staging)) => self.commit_staged(commit, staging, || ()).await,
+            (pages, _) => self.send(commit, pages.unwrap_or_default(), || ()).await,
+        }
     }
 
     async fn abort(&self, tx: TxId) -> Result<()> {
-        self.transactions.borrow_mut().abort(tx)
+        self.transactions.borrow_mut().abort(tx)?;
+        if let Some(staging) = &self.staging {
+            // What fails here is tried again before the pages are needed.
+            _ = staging.clear(&*self.device).await;
+        }
+        Ok(())
     }
 }
 

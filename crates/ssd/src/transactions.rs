@@ -7,7 +7,10 @@
 //! A transaction holds its pages until its commit has ended: until then readers see the old
 //! content, and must not write that back over the commit.
 use std::collections::BTreeMap;
+use std::rc::Rc;
 use tantalum_base::{Error, ErrorKind, FastMap, PageNo, PageRange, Payload, Result, TxId};
+
+use crate::staging::{StagedPages, Staging};
 
 /// The open transactions of a device.
 pub(crate) struct Transactions<P> {
@@ -22,12 +25,68 @@ pub(crate) struct Transactions<P> {
 struct Transaction<P> {
     /// The pages it holds, in the order of their first writes.
     held: Vec<PageNo>,
-    /// What it wrote to these pages; empty for a single write, which has its contents itself.
-    contents: Vec<P>,
-    /// Index in `held` of each page.
-    index: FastMap<PageNo, u32>,
+    /// What it wrote to them; empty for a single write, which has its contents itself.
+    written: FastMap<PageNo, Written<P>>,
+    /// The pages whose contents are in memory.
+    in_memory: Vec<PageNo>,
+    /// The pages that it was given to stage contents in.
+    staged: Vec<StagedPages>,
+    /// Counts its writes of pages.
+    writes: u64,
     /// Its commit is in flight: it takes no command but reads.
     committing: bool,
+}
+
+/// What a transaction wrote to a page.
+struct Written<P> {
+    /// The content, and which write it is of, until it is staged.
+    memory: Option<(u64, P)>,
+    /// Where it is staged, or an older content.
+    place: Option<PageNo>,
+}
+
+/// Where the content of a page is that a transaction wrote.
+pub(crate) enum Content<P> {
+    /// Here.
+    Memory(P),
+    /// In this page.
+    Staged(PageNo),
+}
+
+/// A content on its way from memory to where it is staged.
+pub(crate) struct Moving<P> {
+    page: PageNo,
+    write: u64,
+    pub place: PageNo,
+    pub content: P,
+}
+
+impl<P> Transaction<P> {
+    fn new() -> Self {
+        Transaction {
+            held: Vec::new(),
+            written: FastMap::default(),
+            in_memory: Vec::new(),
+            staged: Vec::new(),
+            writes: 0,
+            committing: false,
+        }
+    }
+
+    fn put(&mut self, page: PageNo, content: P) {
+        self.writes += 1;
+        let memory = Some((self.writes, content));
+        let Some(written) = self.written.get_mut(&page) else {
+            self.written.insert(page, Written { memory, place: None });
+            self.held.push(page);
+            self.in_memory.push(page);
+            return;
+        };
+        if written.memory.is_none() {
+            self.in_memory.push(page);
+        }
+        written.memory = memory;
+    }
 }
 
 impl<P: Payload> Transactions<P> {
@@ -54,8 +113,7 @@ impl<P: Payload> Transactions<P> {
         }
         let tx = TxId(self.next);
         self.next += 1;
-        let (held, contents, index) = (Vec::new(), Vec::new(), FastMap::default());
-        self.open.insert(tx, Transaction { held, contents, index, committing: false });
+        self.open.insert(tx, Transaction::new());
         Ok(tx)
     }
 
@@ -101,7 +159,7 @@ impl<P: Payload> Transactions<P> {
         let numbers = pages.clone().map(|(page, _)| page);
         self.check_conflicts(numbers.clone(), Some(tx))?;
         let transaction = self.get_mut(tx)?;
-        let new = numbers.clone().filter(|page| !transaction.index.contains_key(page)).count();
+        let new = numbers.clone().filter(|page| !transaction.written.contains_key(page)).count();
         if transaction.held.len() + new > pages_max {
             return Err(Error::new(
                 ErrorKind::TooLarge,
@@ -109,14 +167,7 @@ impl<P: Payload> Transactions<P> {
             ));
         }
         for (page, content) in pages {
-            match transaction.index.get(&page) {
-                Some(index) => transaction.contents[*index as usize] = content,
-                None => {
-                    transaction.index.insert(page, transaction.held.len() as u32);
-                    transaction.held.push(page);
-                    transaction.contents.push(content);
-                }
-            }
+            transaction.put(page, content);
         }
         for page in numbers {
             self.holders.insert(page, tx);
@@ -124,23 +175,103 @@ impl<P: Payload> Transactions<P> {
         Ok(())
     }
 
+    /// Pages of `tx` whose contents are in memory.
+    pub(crate) fn in_memory(&self, tx: TxId) -> usize {
+        self.open.get(&tx).map_or(0, |transaction| transaction.in_memory.len())
+    }
+
     /// What `tx` wrote in `range`, each page with its index there.
-    pub(crate) fn written_in(&self, tx: TxId, range: PageRange) -> Result<Vec<(usize, P)>> {
+    pub(crate) fn written_in(
+        &self,
+        tx: TxId,
+        range: PageRange,
+    ) -> Result<Vec<(usize, Content<P>)>> {
         let transaction = self.open.get(&tx).ok_or_else(|| unknown(tx))?;
         let own = |(at, page): (usize, PageNo)| {
-            let index = *transaction.index.get(&page)?;
-            Some((at, transaction.contents[index as usize].clone()))
+            let Written { memory, place } = transaction.written.get(&page)?;
+            match (memory, place) {
+                (Some((_, content)), _) => Some((at, Content::Memory(content.clone()))),
+                (None, place) => place.map(|place| (at, Content::Staged(place))),
+            }
         };
         Ok(range.iter().enumerate().filter_map(own).collect())
     }
 
-    /// Marks the commit of `tx` as in flight until `end` or `call_off_commit`; returns what it
-    /// wrote. The transaction goes on holding its pages.
-    pub(crate) fn start_commit(&mut self, tx: TxId) -> Result<Vec<(PageNo, P)>> {
+    /// Fails where `tx` is not open.
+    pub(crate) fn check_open(&self, tx: TxId) -> Result<()> {
+        self.open.contains_key(&tx).then_some(()).ok_or_else(|| unknown(tx))
+    }
+
+    /// Marks the commit of `tx` as in flight until `end` or `call_off_commit`. The transaction goes on holding its
+    /// pages. Returns what it wrote; `None` where some of that is staged.
+    pub(crate) fn start_commit(&mut self, tx: TxId) -> Result<Option<Vec<(PageNo, P)>>> {
         let transaction = self.get_mut(tx)?;
         transaction.committing = true;
-        let contents = transaction.contents.iter().cloned();
-        Ok(transaction.held.iter().copied().zip(contents).collect())
+        if !transaction.staged.is_empty() {
+            return Ok(None);
+        }
+        let content = |page: &PageNo| {
+            let (_, content) = transaction.written.get(page)?.memory.as_ref()?;
+            Some((*page, content.clone()))
+        };
+        Ok(Some(transaction.held.iter().filter_map(content).collect()))
+    }
+
+    /// Puts `pages` in the memory of `tx`, which holds them and whose commit is in flight.
+    pub(crate) fn fill(&mut self, tx: TxId, pages: Vec<(PageNo, P)>) {
+        let Some(transaction) = self.open.get_mut(&tx) else { return };
+        transaction.held.clear();
+        for (page, content) in pages {
+            transaction.put(page, content);
+        }
+    }
+
+    /// What of `tx` is in memory, each with the place in `staging` that it is to go to. It stays in memory until
+    /// [`end_staging`](Self::end_staging).
+    pub(crate) fn begin_staging(
+        &mut self,
+        tx: TxId,
+        staging: &Rc<Staging>,
+    ) -> Result<Vec<Moving<P>>> {
+        let transaction = self.open.get_mut(&tx).ok_or_else(|| unknown(tx))?;
+        let Transaction { in_memory, written, staged, .. } = transaction;
+        let is_new = |page: &&PageNo| written.get(*page).is_some_and(|it| it.place.is_none());
+        let new = staging.take(in_memory.iter().filter(is_new).count() as u64)?;
+        let mut places = new.iter();
+        let mut moving = Vec::with_capacity(in_memory.len());
+        for page in in_memory.iter() {
+            let Some(written) = written.get_mut(page) else { continue };
+            let place = written.place.or_else(|| places.next());
+            written.place = place;
+            if let (Some(place), Some((write, content))) = (place, &written.memory) {
+                moving.push(Moving { page: *page, write: *write, place, content: content.clone() });
+            }
+        }
+        drop(places);
+        staged.push(new);
+        Ok(moving)
+    }
+
+    /// Notes that `moved` is staged: memory forgets what was not written again meanwhile.
+    pub(crate) fn end_staging(&mut self, tx: TxId, moved: &[Moving<P>]) {
+        let Some(transaction) = self.open.get_mut(&tx) else { return };
+        for Moving { page, write, .. } in moved {
+            let Some(written) = transaction.written.get_mut(page) else { continue };
+            if written.memory.as_ref().is_some_and(|(of, _)| of == write) {
+                written.memory = None;
+            }
+        }
+        let written = &transaction.written;
+        transaction
+            .in_memory
+            .retain(|page| written.get(page).is_some_and(|it| it.memory.is_some()));
+    }
+
+    /// The pages of `tx`, all of which are staged, each with its place.
+    pub(crate) fn pairs(&self, tx: TxId) -> Vec<(PageNo, PageNo)> {
+        let Some(transaction) = self.open.get(&tx) else { return Vec::new() };
+        let pair = |page: &PageNo| Some((*page, transaction.written.get(page)?.place?));
+        transaction.held.iter().filter_map(pair).collect()
     }
 
     /// Reopens `tx` after its commit, if still in flight, was given up.

@@ -69,6 +69,11 @@ impl<P: Payload> WriteCache<P> {
         self.coalesced
     }
 
+    /// The pages in it.
+    pub fn pages(&self) -> impl Iterator<Item = PageNo> + '_ {
+        self.newest.keys().copied()
+    }
+
     /// The newest content of `page`.
     #[inline]
     pub fn get(&self, page: PageNo) -> Option<&P> {

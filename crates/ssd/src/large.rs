@@ -1,0 +1,89 @@
+//! Transactions that outgrow their memory: what they wrote is staged in pages that nobody else knows. Their commit remaps
+//! all their pages to these, as one share.
+use std::rc::Rc;
+use tantalum_base::{PageDevice, PageNo, Payload, Result, TxId};
+
+use crate::staging::Staging;
+use crate::transactional::{Commit, Transactional};
+use crate::transactions::Content;
+
+impl<D: PageDevice> Transactional<D> {
+    /// Makes room in memory for so many more pages of `tx`, where it may be staged.
+    pub(crate) async fn make_room(&self, tx: TxId, pages: usize) -> Result<()> {
+        let Some(staging) = &self.staging else { return Ok(()) };
+        let in_memory = self.transactions.borrow().in_memory(tx);
+        match in_memory > 0 && in_memory + pages > self.memory_pages_max {
+            true => self.stage(tx, staging).await,
+            false => Ok(()),
+        }
+    }
+
+    /// Stages all of `tx` that is in memory.
+    async fn stage(&self, tx: TxId, staging: &Rc<Staging>) -> Result<()> {
+        // Who ended left pages that are needed now.
+        staging.clear(&*self.device).await?;
+        let moving = self.transactions.borrow_mut().begin_staging(tx, staging)?;
+        let most = self.limits.atomic_write_pages_max.max(1) as usize;
+        let follows = |one: &PageNo, next: &PageNo| next.0 == one.0 + 1;
+        let places: Vec<PageNo> = moving.iter().map(|it| it.place).collect();
+        let mut rest = &moving[..];
+        for run in places.chunk_by(follows).flat_map(|run| run.chunks(most)) {
+            let (part, behind) = rest.split_at(run.len());
+            let contents: Vec<D::Page> = part.iter().map(|it| it.content.clone()).collect();
+            self.device.write(run[0], &contents, None).await?;
+            rest = behind;
+        }
+        self.transactions.borrow_mut().end_staging(tx, &moving);
+        Ok(())
+    }
+
+    /// Commits a transaction of which some is staged, or is to be.
+    pub(crate) async fn commit_staged(
+        &self,
+        commit: Commit<D::Page>,
+        staging: &Rc<Staging>,
+        ended: impl FnOnce() + 'static,
+    ) -> Result<()> {
+        let tx = commit.tx;
+        let taken_over = match self.stage(tx, staging).await {
+            Err(error) => Err(error),
+            Ok(()) => {
+                let pairs = self.transactions.borrow().pairs(tx);
+                let both_ended = move || {
+                    commit.transactions.borrow_mut().end(tx);
+                    ended();
+                };
+                self.device.take_over(pairs, both_ended).await
+            }
+        };
+        // Ends it after a failure, too.
+        self.transactions.borrow_mut().end(tx);
+        // What fails here is tried again before the pages are needed.
+        _ = staging.clear(&*self.device).await;
+        taken_over
+    }
+
+    /// Reads what `tx` wrote itself into `out`.
+    pub(crate) async fn read_own(
+        &self,
+        tx: TxId,
+        own: Vec<(usize, Content<D::Page>)>,
+        out: &mut [D::Page],
+    ) -> Result<()> {
+        let mut any_staged = false;
+        for (at, content) in own {
+            match content {
+                Content::Memory(content) => out[at] = content,
+                Content::Staged(place) => {
+                    let mut page = [D::Page::zero()];
+                    self.device.read(place, &mut page, None).await?;
+                    let [page] = page;
+                    out[at] = page;
+                    any_staged = true;
+                }
+            }
+        }
+        // Others may have these pages once it has ended.
+        if any_staged { self.transactions.borrow().check_open(tx) } else { Ok(()) }
+    }
+}

@@ -1,0 +1,96 @@
+//! Room for pages that hold nothing yet, where not all pages may have content at once: what open transactions staged
+//! takes the room of others.
+use std::rc::Rc;
+use tantalum_base::{Error, ErrorKind, PageNo, PageRange, Result};
+use tantalum_ftl::{Ftl, FtlOptions};
+use tantalum_media::ZoneMedia;
+
+use crate::options::SsdOptions;
+use crate::ssd::Drive;
+
+/// Checks that the FTL has pages to stage, and room for them.
+///
+/// # Errors
+/// `InvalidInput` where it has not.
+pub(crate) fn check_staging<M: ZoneMedia>(ftl: &Ftl<M>, options: &SsdOptions) -> Result<()> {
+    let FtlOptions { pages, mapped_pages_max, cache, dump, .. } = ftl.options();
+    let problem = if options.staging_pages == 0 {
+        return Ok(());
+    } else if *pages <= options.staging_pages {
+        "no page is left that hosts see"
+    } else if mapped_pages_max.is_none_or(|most| most < pages - options.staging_pages) {
+        "the FTL has no room for all pages that hosts see"
+    } else if cache.is_some() || dump.is_some() {
+        "neither a cache of a home nor a dump knows of them"
+    } else {
+        return Ok(());
+    };
+    Err(Error::new(ErrorKind::InvalidInput, format!("pages cannot be staged: {problem}")))
+}
+
+/// Staged pages that the last opening left.
+pub(crate) fn left_staged<M: ZoneMedia>(ftl: &Ftl<M>, options: &SsdOptions) -> u64 {
+    match options.staging_pages {
+        0 => 0,
+        staged => ftl.mapped_from(PageNo(ftl.options().pages - staged)),
+    }
+}
+
+impl<M: ZoneMedia> Drive<M> {
+    /// Pages that are staged for transactions.
+    pub(crate) fn staging(&self) -> PageRange {
+        let pages = self.ftl.options().pages;
+        let staged = self.options.staging_pages;
+        PageRange::new(PageNo(pages - staged), staged)
+    }
+
+    /// Whether there is room for so many `pages`, of which some may have content already.
+    pub(crate) fn has_room(&self, needed: u32, pages: impl Iterator<Item = PageNo>) -> bool {
+        let Some(most) = self.ftl.options().mapped_pages_max else { return true };
+        // Pages of committed transactions are about to be given up, and share their slots meanwhile.
+        let mapped = self.ftl.mapped_pages().saturating_sub(self.leaving.get());
+        let cache = self.cache.borrow();
+        if mapped + u64::from(cache.capacity() + needed) <= most {
+            return true;
+        }
+        let is_new = |page: &PageNo| !self.ftl.is_mapped(*page);
+        let new = pages.filter(|page| cache.get(*page).is_none()).filter(is_new).count() as u64;
+        let waiting = cache.pages().filter(is_new).count() as u64;
+        new == 0 || mapped + waiting + new <= most
+    }
+
+    /// The error of a write for which there is no room.
+    pub(crate) fn no_room(&self) -> Error {
+        let most = self.ftl.options().mapped_pages_max.unwrap_or(0);
+        let context = format!(
+            "the device is full: {most} pages may have content at once, with what open transactions wrote"
+        );
+        Error::new(ErrorKind::OutOfSpace, context)
+    }
+
+    /// Remaps the pages of a transaction to those that are staged; `ended` is called in the step in which readers see
+    /// it. Runs to the end even if the caller drops the future.
+    pub(crate) async fn take_over_pairs(
+        &self,
+        pairs: Vec<(PageNo, PageNo)>,
+        ended: impl FnOnce() + 'static,
+    ) -> Result<()> {
+        let take_over = |drive: Rc<Self>| async move {
+            let leaving = Rc::clone(&drive);
+            let count = pairs.len() as u64;
+            let placed = move || {
+                leaving.leaving.set(leaving.leaving.get() + count);
+                ended();
+            };
+            drive.share_in_turn(&pairs, placed).await
+        };
+        self.commands.run("commit of a large transaction", take_over).await
+    }
+
+    /// Notes that the trim of `range` is in force.
+    pub(crate) fn trimmed(&self, range: PageRange) {
+        if range.first >= self.staging().first {
+            self.leaving.set(self.leaving.get().saturating_sub(range.pages));
+        }
+    }
+}
