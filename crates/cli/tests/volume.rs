@@ -132,12 +132,7 @@ fn create_writes_what_it_is_told_and_says_what_it_allocates() {
         format!("data.tantalum: {:.1} MiB allocated\n", bytes as f64 / f64::from(1 << 20));
     assert_tells(&told, &[&allocated]);
     let written = fs::read_to_string(&config).unwrap();
-    for line in [
-        "durability = \"on_flush\"",
-        "cache = \"1MiB\"",
-        "transaction_max = \"1MiB\"",
-        "size = \"2MiB\"",
-    ] {
+    for line in ["durability = \"on_flush\"", "cache = \"1MiB\"", "size = \"2MiB\""] {
         assert!(written.lines().any(|written| written == line), "{line} is missing in {written}");
     }
     let stat: serde_json::Value =

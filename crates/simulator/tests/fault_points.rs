@@ -107,6 +107,8 @@ fn of_the_cache(fault: Cache) -> Test {
 fn of_the_device(fault: Device) -> Test {
     match fault {
         Device::CacheDroppedAtClose => (BY_CHANCE, "a_close_writes_the_cache_back"),
+        Device::CommittedInParts => (BY_CHANCE, "a_large_transaction_is_committed_as_one"),
+        Device::StagedPagesFree => (BY_CHANCE, "what_is_staged_has_pages_of_its_own"),
     }
 }
 

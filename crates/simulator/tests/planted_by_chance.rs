@@ -63,6 +63,7 @@ macro_rules! caught {
 }
 
 const FILES: [(&str, &str); 2] = [("ssd:cache=ordered", "file"), ("ssd:cache=through", "file")];
+const STAGED: [(&str, &str); 1] = [("ssd:cache=through,transactions=staged", "file")];
 const WRITTEN_THROUGH: [(&str, &str); 1] = [("ssd:cache=through", "file")];
 const DURABLE: [(&str, &str); 2] = [("ssd:cache=durable", "file"), ("ssd:cache=durable", "nand")];
 const OVER_HOME: [(&str, &str); 2] =
@@ -78,6 +79,8 @@ caught! {
     zones_are_declared: Log::ZonesUndeclared => FILES;
     acknowledgements_wait: Log::EarlyAcknowledgement => WRITTEN_THROUGH;
     a_close_writes_the_cache_back: Device::CacheDroppedAtClose => FILES;
+    a_large_transaction_is_committed_as_one: Device::CommittedInParts => STAGED;
+    what_is_staged_has_pages_of_its_own: Device::StagedPagesFree => STAGED;
     shares_are_logged: Log::SharesNotLogged => FILES;
     all_references_are_written: Log::ReferencesNotWritten => FILES;
     commit_flags_come_last: Model::EarlyCommitFlag => TX_CACHE;

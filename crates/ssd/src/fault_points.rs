@@ -3,4 +3,8 @@
 tantalum_base::fault_points! {
     /// The write cache's content is not written back at closing.
     CacheDroppedAtClose,
+    /// A transaction that outgrew its memory is committed in two parts.
+    CommittedInParts,
+    /// The pages where one was staged are taken for free before its commit.
+    StagedPagesFree,
 }

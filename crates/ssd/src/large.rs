@@ -3,6 +3,7 @@
 use std::rc::Rc;
 use tantalum_base::{PageDevice, PageNo, Payload, Result, TxId};
 
+use crate::fault_points::Fault;
 use crate::staging::Staging;
 use crate::transactional::{Commit, Transactional};
 use crate::transactions::Content;
@@ -53,7 +54,7 @@ impl<D: PageDevice> Transactional<D> {
                     commit.transactions.borrow_mut().end(tx);
                     ended();
                 };
-                self.device.take_over(pairs, both_ended).await
+                self.take_over(pairs, both_ended).await
             }
         };
         // Ends it after a failure, too.
@@ -61,6 +62,18 @@ impl<D: PageDevice> Transactional<D> {
         // What fails here is tried again before the pages are needed.
         _ = staging.clear(&*self.device).await;
         taken_over
+    }
+
+    async fn take_over(
+        &self,
+        mut pairs: Vec<(PageNo, PageNo)>,
+        ended: impl FnOnce() + 'static,
+    ) -> Result<()> {
+        if Fault::CommittedInParts.is_planted() {
+            let half = pairs.split_off(pairs.len() / 2);
+            self.device.take_over(half, || ()).await?;
+        }
+        self.device.take_over(pairs, ended).await
     }
 
     /// Reads what `tx` wrote itself into `out`.

@@ -64,6 +64,8 @@ pub struct SsdOptions {
     pub transactions_max: u32,
     /// Pages that a transaction may write; where pages are staged, those that it keeps in memory.
     pub transaction_pages_max: u32,
+    /// Pages that a transaction may write where they are staged.
+    pub staged_pages_max: u32,
     /// The last pages of the FTL, which hosts do not see: what a transaction outgrows its memory by is staged there until
     /// its commit. The FTL has a limit of mapped pages then.
     pub staging_pages: u64,
@@ -98,6 +100,7 @@ impl SsdOptions {
             },
             transactions_max: if cache == CacheKind::Volatile { 0 } else { 128 },
             transaction_pages_max: cache_pages / 2,
+            staged_pages_max: u32::MAX,
             staging_pages: 0,
             write_pages_max: (cache_pages / 2).clamp(1, 256),
             command_quota_pages: 0,

@@ -90,21 +90,16 @@ impl<M: ZoneMedia> Ssd<M> {
     /// `InvalidInput` where the options contradict each other or what the FTL can dump.
     pub fn new(ftl: Rc<Ftl<M>>, options: SsdOptions) -> Result<Self> {
         let drive = Rc::new(Drive::new(ftl, options)?);
-        let SsdOptions { transactions_max, transaction_pages_max, .. } = drive.options;
+        let SsdOptions { transactions_max, transaction_pages_max, staged_pages_max, .. } =
+            drive.options;
         let staging = drive.staging();
-        Ok(match staging.pages {
-            0 => Transactional::over(drive, transactions_max, transaction_pages_max),
-            _ => {
-                let is_used = drive.leaving.get() > 0;
-                Transactional::staged(
-                    drive,
-                    transactions_max,
-                    transaction_pages_max,
-                    staging,
-                    is_used,
-                )
-            }
-        })
+        if staging.pages == 0 {
+            return Ok(Transactional::over(drive, transactions_max, transaction_pages_max));
+        }
+        let is_used = drive.leaving.get() > 0;
+        let pages_max = u64::from(staged_pages_max).min(staging.pages) as u32;
+        let over = Transactional::over(drive, transactions_max, pages_max);
+        Ok(over.staged_in(staging, is_used, transaction_pages_max))
     }
 }
 

@@ -9,6 +9,8 @@ use std::rc::Rc;
 use tantalum_base::{Error, ErrorKind, PageDevice, PageNo, PageRange, Result};
 use tantalum_runtime::sync::Semaphore;
 
+use crate::fault_points::Fault;
+
 /// The pages, and who has which.
 pub(crate) struct Staging {
     range: PageRange,
@@ -65,6 +67,9 @@ impl Staging {
         }
         drop(free);
         if wanted == 0 {
+            if Fault::StagedPagesFree.is_planted() {
+                taken.runs.iter().for_each(|run| self.is_free(*run));
+            }
             return Ok(taken);
         }
         for run in std::mem::take(&mut taken.runs) {

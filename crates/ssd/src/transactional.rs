@@ -36,23 +36,14 @@ impl<D: PageDevice> Transactional<D> {
         Transactional { device, limits, transactions, staging: None, memory_pages_max }
     }
 
-    /// Allows `transactions_max` open transactions over `device`, which keep `memory_pages_max` pages each in memory. More
-    /// goes to the last pages of the device, `staging`, which are not seen from outside; `is_used` where they may hold
-    /// something.
-    pub fn staged(
-        device: Rc<D>,
-        transactions_max: u32,
-        memory_pages_max: u32,
-        staging: PageRange,
-        is_used: bool,
-    ) -> Self {
-        let pages_max = u32::try_from(staging.pages).unwrap_or(u32::MAX);
-        let over = Transactional::over(device, transactions_max, pages_max);
+    /// The same, which keep `memory_pages_max` pages each in memory. More goes to the last pages of the device,
+    /// `staging`, which are not seen from outside; `is_used` where they may hold something.
+    pub fn staged_in(self, staging: PageRange, is_used: bool, memory_pages_max: u32) -> Self {
         Transactional {
-            limits: Limits { pages: staging.first.0, ..over.limits },
+            limits: Limits { pages: staging.first.0, ..self.limits },
             staging: Some(Staging::new(staging, is_used)),
             memory_pages_max: memory_pages_max.max(1) as usize,
-            ..over
+            ..self
         }
     }
 

@@ -82,6 +82,9 @@ pub enum MediaType {
     Memory,
 }
 
+/// What a transaction keeps in memory where nothing else is said: 4 MiB.
+const TRANSACTION_MEMORY_PAGES: u32 = 1024;
+
 /// The `[device]` table.
 #[derive(Clone, Debug, Deserialize, PartialEq)]
 #[serde(deny_unknown_fields)]
@@ -97,9 +100,11 @@ pub struct DeviceConfig {
     /// Bytes of the write cache.
     #[serde(default = "default_cache")]
     pub cache: String,
-    /// Bytes that one transaction may write.
-    #[serde(default = "default_transaction")]
-    pub transaction_max: String,
+    /// Bytes that one transaction may write; without it as much as there is room for, or in a tiered volume as much as
+    /// it keeps in memory.
+    pub transaction_max: Option<String>,
+    /// Bytes that one transaction keeps in memory.
+    pub transaction_memory: Option<String>,
     /// Transactions that may be open at once.
     #[serde(default = "default_transactions")]
     pub transactions_max: u32,
@@ -162,11 +167,7 @@ fn default_cache() -> String {
     "8MiB".into()
 }
 
-pub(crate) fn default_transaction() -> String {
-    "4MiB".into()
-}
-
-fn default_transactions() -> u32 {
+pub(crate) fn default_transactions() -> u32 {
     128
 }
 
@@ -247,7 +248,9 @@ impl VolumeConfig {
         self.zone_slots()?;
         self.buffer_policy()?;
         self.ftl_options(1)?;
-        self.ssd_options()?.check()
+        let ssd = self.ssd_options()?;
+        self.check_transactions(&ssd)?;
+        ssd.check()
     }
 
     /// The path of the data, relative to the configuration file.
@@ -296,6 +299,19 @@ impl VolumeConfig {
             )));
         }
         Ok(zones as u32)
+    }
+
+    /// Refuses a limit on transactions that could not be the one in force.
+    fn check_transactions(&self, ssd: &SsdOptions) -> Result<()> {
+        let Some(most) = &self.device.transaction_max else { return Ok(()) };
+        let (least, why) = match self.kind {
+            Kind::Tiered => (ssd.transaction_pages_max.into(), "what it keeps in memory"),
+            Kind::Flash => (self.capacity_pages()?, "the capacity"),
+        };
+        if u64::from(ssd.staged_pages_max) <= least {
+            return Ok(());
+        }
+        Err(invalid(format!("device.transaction_max = {most:?} is over {why}")))
     }
 
     /// Checks that the flash of a tiered volume can do what it should.
@@ -390,10 +406,18 @@ impl VolumeConfig {
             DurabilityConfig::OnAck => CacheKind::WriteThrough,
             DurabilityConfig::OnFlush => CacheKind::Ordered,
         };
-        let transaction =
-            sizes::pages("device.transaction_max", &self.device.transaction_max)?.min(1 << 20);
+        let pages = |key: &'static str, text: &Option<String>| {
+            let pages = text.as_ref().map(|text| sizes::pages(key, text)).transpose()?;
+            Ok::<_, Error>(pages.map(|pages| u32::try_from(pages).unwrap_or(u32::MAX)))
+        };
+        let most = pages("device.transaction_max", &self.device.transaction_max)?;
+        let memory = pages("device.transaction_memory", &self.device.transaction_memory)?;
+        let in_memory_alone = most.filter(|_| self.kind == Kind::Tiered);
         Ok(SsdOptions {
-            transaction_pages_max: transaction as u32,
+            transaction_pages_max: memory
+                .or(in_memory_alone)
+                .unwrap_or(cache.min(TRANSACTION_MEMORY_PAGES)),
+            staged_pages_max: most.unwrap_or(u32::MAX),
             transactions_max: self.device.transactions_max,
             write_backs_in_flight: self.device.appends_in_flight,
             ..SsdOptions::new(kind, cache)
@@ -426,7 +450,7 @@ mod tests {
             ("# over_provisioning = \"12%\"", "over_provisioning = \"1%\"", "over_provisioning"),
             ("# cache = \"8MiB\"", "cache = \"8\"", "device.cache"),
             ("# cache = \"8MiB\"", "cache = \"8GiB\"", "4 GiB"),
-            ("# share_entries_max = 500", "share_entries_max = -1", "line 42: invalid value"),
+            ("# share_entries_max = 500", "share_entries_max = -1", "line 44: invalid value"),
             ("# durability = \"on_ack\"\n", "durability = \"sometimes\"\n", "sometimes"),
             ("kind = \"flash\"", "kind = \"flash\"\ncolour = 3", "colour"),
             ("# cleaning = \"greedy\"", "cleaning = \"lifo\"", "device.cleaning"),

@@ -133,6 +133,7 @@ mod tests {
         slots_per_zone: 256,
         pages: 1000,
         is_cache: false,
+        is_staged: false,
     };
 
     type Bytes = [u8; SUPERBLOCK_BYTES];

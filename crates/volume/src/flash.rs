@@ -3,10 +3,10 @@
 use std::rc::Rc;
 use tantalum_base::{Error, ErrorKind, PAGE_BYTES, Result, ResultExt};
 use tantalum_buffer::Buffered;
-use tantalum_ftl::{Ftl, FtlOptions, RecoveryReport};
+use tantalum_ftl::{Ftl, FtlOptions, RecoveryReport, mapped_pages_max};
 use tantalum_media::{BlockStore, FileZones, FileZonesOptions, ZoneGeometry};
 use tantalum_runtime::{LifeCycle, Runtime};
-use tantalum_ssd::Ssd;
+use tantalum_ssd::{Ssd, SsdOptions};
 
 use crate::config::{Kind, VolumeConfig};
 use crate::copies::Copies;
@@ -14,6 +14,7 @@ use crate::layout::zones_for;
 use crate::open_options::OpenOptions;
 use crate::superblock::{
     ANCHORS, COPIES, FIRST_ANCHOR_BYTE, FIRST_ZONE_BYTE, SUPERBLOCK_BYTES, Superblock,
+    staging_pages,
 };
 
 /// An open volume of kind `flash`: the device that front ends see.
@@ -32,6 +33,11 @@ pub struct OpenReport {
 
 /// The superblock of a new volume as `config` describes it.
 pub fn plan(config: &VolumeConfig, volume_id: u128) -> Result<Superblock> {
+    plan_as(config, volume_id, config.kind == Kind::Flash)
+}
+
+/// That of one with pages for large transactions, or without.
+fn plan_as(config: &VolumeConfig, volume_id: u128, is_staged: bool) -> Result<Superblock> {
     let slots_per_zone = config.zone_slots()?;
     let template = ZoneGeometry {
         zones: 0,
@@ -42,10 +48,27 @@ pub fn plan(config: &VolumeConfig, volume_id: u128) -> Result<Superblock> {
     };
     let pages = config.capacity_pages()?;
     let (zones, is_cache) = match config.kind {
-        Kind::Flash => (zones_for(&template, pages, config.over_provisioning()?)?, false),
+        Kind::Flash => {
+            let entries = pages + staging_pages(pages, is_staged);
+            (zones_for(&template, pages, entries, config.over_provisioning()?)?, false)
+        }
         Kind::Tiered => (config.flash_zones()?, true),
     };
-    Ok(Superblock { volume_id, zones, slots_per_zone, pages, is_cache })
+    Ok(Superblock { volume_id, zones, slots_per_zone, pages, is_cache, is_staged })
+}
+
+/// The settings of the translation layer of a volume.
+fn ftl_options(config: &VolumeConfig, superblock: &Superblock) -> Result<FtlOptions> {
+    let pages = superblock.pages + superblock.staging_pages();
+    let options = config.ftl_options(pages)?;
+    if !superblock.is_staged {
+        return Ok(options);
+    }
+    // On a full volume, too, a transaction that frees some of it has to be staged: a quarter of what is spare. The
+    // rest is for cleaning.
+    let most = mapped_pages_max(&superblock.geometry(), 0, |_| pages);
+    let spare = most.saturating_sub(superblock.pages);
+    Ok(FtlOptions { mapped_pages_max: Some(superblock.pages + spare / 4), ..options })
 }
 
 pub(crate) fn zones<S: BlockStore>(store: S, superblock: &Superblock) -> Result<FileZones<S>> {
@@ -124,7 +147,7 @@ pub async fn create_flash<S: BlockStore + Clone>(
     }
     erase_superblock(&store).await?;
     let zones = zones(store.clone(), &superblock)?;
-    let ftl = Ftl::format(zones, config.ftl_options(superblock.pages)?).await?;
+    let ftl = Ftl::format(zones, ftl_options(config, &superblock)?).await?;
     ftl.sync().await?;
     write_copies(&store, &superblock).await?;
     Ok(superblock)
@@ -160,7 +183,7 @@ pub async fn open_flash<S: BlockStore + Clone>(
     let superblock = copies.in_force()?;
     check_sizes(&superblock, &store, config)?;
     let zones = zones(store.clone(), &superblock)?;
-    let ftl_options = config.ftl_options(superblock.pages)?;
+    let ftl_options = ftl_options(config, &superblock)?;
     let OpenOptions { read_only, accept_loss } = options;
     let ftl_options = FtlOptions { read_only, accept_loss, ..ftl_options };
     let (ftl, recovery) = Ftl::recover(zones, ftl_options).await?;
@@ -169,7 +192,9 @@ pub async fn open_flash<S: BlockStore + Clone>(
         true => 0,
         false => mend_copies(&store, &copies, &superblock).await?,
     };
-    let ssd = Rc::new(Ssd::new(ftl, config.ssd_options()?)?);
+    let staging_pages = superblock.staging_pages();
+    let ssd_options = SsdOptions { staging_pages, ..config.ssd_options()? };
+    let ssd = Rc::new(Ssd::new(ftl, ssd_options)?);
     let volume = Rc::new(Buffered::new(ssd, config.buffer_policy()?));
     volume.start(runtime);
     Ok((volume, OpenReport { superblock, recovery, superblocks_mended }))
@@ -196,7 +221,7 @@ pub(crate) fn check_sizes<S: BlockStore>(
             superblock.pages * page
         ));
     }
-    let planned = plan(config, superblock.volume_id)?;
+    let planned = plan_as(config, superblock.volume_id, superblock.is_staged)?;
     if planned != *superblock {
         return format(format!(
             "media.zone or device.over_provisioning differs from when the volume was created \

@@ -1,13 +1,19 @@
 //! How many zones a capacity takes.
 use tantalum_base::{Error, ErrorKind, Result};
-use tantalum_ftl::pages_max;
+use tantalum_ftl::mapped_pages_max;
 use tantalum_media::ZoneGeometry;
 
-/// The fewest zones with which a medium like `template` offers `pages` logical pages and, beside
-/// the FTL's own needs, a share of `over_provisioning` of them for cleaning.
-pub fn zones_for(template: &ZoneGeometry, pages: u64, over_provisioning: f64) -> Result<u32> {
+/// The fewest zones with which a medium like `template` has room for `pages` and, beside the FTL's own needs, with
+/// a map of so many `entries`, a share of `over_provisioning` of them for cleaning.
+pub fn zones_for(
+    template: &ZoneGeometry,
+    pages: u64,
+    entries: u64,
+    over_provisioning: f64,
+) -> Result<u32> {
     let wanted = pages + (pages as f64 * over_provisioning).ceil() as u64;
-    let offers = |zones: u32| pages_max(&ZoneGeometry { zones, ..*template }, 0);
+    let offers =
+        |zones: u32| mapped_pages_max(&ZoneGeometry { zones, ..*template }, 0, |_| entries);
     let most = u32::MAX / template.slots_per_zone;
     if offers(most) < wanted {
         return Err(Error::new(
@@ -15,7 +21,7 @@ pub fn zones_for(template: &ZoneGeometry, pages: u64, over_provisioning: f64) ->
             format!("{pages} pages take more than the {most} zones that slot numbers reach"),
         ));
     }
-    // `pages_max` grows with the zones.
+    // It grows with the zones.
     let (mut low, mut high) = (1, most);
     while low < high {
         let middle = low + (high - low) / 2;
@@ -39,8 +45,10 @@ mod tests {
                 append_pages_max: 100,
             };
             for pages in [16, 1000, 100_000] {
-                let zones = zones_for(&template, pages, 0.12).unwrap();
-                let offers = |zones| pages_max(&ZoneGeometry { zones, ..template }, 0);
+                let entries = 2 * pages;
+                let zones = zones_for(&template, pages, entries, 0.12).unwrap();
+                let offers =
+                    |zones| mapped_pages_max(&ZoneGeometry { zones, ..template }, 0, |_| entries);
                 let wanted = (pages as f64 * 1.12).ceil() as u64;
                 assert!(offers(zones) >= wanted && offers(zones - 1) < wanted);
             }

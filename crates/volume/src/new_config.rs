@@ -2,10 +2,9 @@
 use std::fs::File;
 use std::io::Write;
 use std::path::Path;
-use tantalum_base::size::Size;
 use tantalum_base::{Result, ResultExt};
 
-use crate::config::{VolumeConfig, default_transaction};
+use crate::config::VolumeConfig;
 use crate::folder::sync_name;
 
 /// A VOLUME.toml with every setting at its default, commented. `{…}` are filled in by
@@ -22,7 +21,7 @@ pub fn template(capacity: &str) -> String {
 pub struct NewSettings<'a> {
     /// `device.durability`.
     pub durability: Option<&'a str>,
-    /// `device.cache`. One that is smaller than what a transaction may write by default makes that as small.
+    /// `device.cache`.
     pub cache: Option<&'a str>,
     /// `buffer.size`.
     pub buffer: Option<&'a str>,
@@ -47,14 +46,6 @@ impl NewSettings<'_> {
         }
         if let Some(cache) = self.cache {
             say("# cache = \"8MiB\"", format!("cache = \"{}\"", quoted(cache)));
-            let transaction_max = Size::parse_bytes(&default_transaction());
-            if let (Ok(cache_bytes), Ok(transaction_max)) =
-                (Size::parse_bytes(cache), transaction_max)
-                && cache_bytes < transaction_max
-            {
-                let said = format!("transaction_max = \"{}\"", quoted(cache));
-                say("# transaction_max = \"4MiB\"", said);
-            }
         }
         if let Some(buffer) = self.buffer {
             let said = format!("[buffer]\nsize = \"{}\"", quoted(buffer));

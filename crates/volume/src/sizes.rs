@@ -49,7 +49,8 @@ impl VolumeConfig {
             ("media.size", self.media.size.as_ref()),
             ("media.zone", self.media.zone.as_ref()),
             ("device.cache", Some(&device.cache)),
-            ("device.transaction_max", Some(&device.transaction_max)),
+            ("device.transaction_max", device.transaction_max.as_ref()),
+            ("device.transaction_memory", device.transaction_memory.as_ref()),
             ("device.checkpoint_interval", device.checkpoint_interval.as_ref()),
             ("buffer.size", self.buffer.as_ref().map(|buffer| &buffer.size)),
         ];
@@ -76,12 +77,12 @@ mod tests {
     fn what_is_no_multiple_of_a_page_is_rounded_and_told() {
         let text = template("500MB")
             .replace("# zone = \"8MiB\"", "zone = \"1MB\"")
-            .replace("# transaction_max = \"4MiB\"", "transaction_max = \"5000B\"")
+            .replace("# transaction_max = \"1GiB\"", "transaction_max = \"5000B\"")
             .replace("# [buffer]", "[buffer]\nsize = \"0.1GiB\"");
         let config = VolumeConfig::parse(&text, Path::new("v.toml")).unwrap();
         assert_eq!(config.capacity_pages().unwrap(), 122_071);
         assert_eq!(config.zone_slots().unwrap(), 245);
-        assert_eq!(config.ssd_options().unwrap().transaction_pages_max, 2);
+        assert_eq!(config.ssd_options().unwrap().staged_pages_max, 2);
         assert_eq!(config.buffer_pages().unwrap(), 26_215);
         let told = config.rounded_sizes().unwrap();
         let told: Vec<_> = told.iter().map(|size| (size.key, &size.text[..], size.bytes)).collect();

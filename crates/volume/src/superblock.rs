@@ -11,7 +11,7 @@
 //! | 32 | 4 | bytes in a page |
 //! | 36 | 4 | zones |
 //! | 40 | 4 | slots in a zone |
-//! | 44 | 4 | zero |
+//! | 44 | 4 | 1 where as many pages again lie behind the logical ones, for large transactions; 0: none, as in older volumes |
 //! | 48 | 8 | logical pages |
 //! | 56 | 8 | first byte of the first zone |
 //! | 4092 | 4 | CRC-32C of the 4092 bytes before |
@@ -49,6 +49,8 @@ pub struct Superblock {
     pub pages: u64,
     /// The pages have a home elsewhere.
     pub is_cache: bool,
+    /// As many pages again lie behind them, where large transactions are staged.
+    pub is_staged: bool,
 }
 
 impl Superblock {
@@ -64,6 +66,7 @@ impl Superblock {
         put(32, &(PAGE_BYTES as u32).to_le_bytes());
         put(36, &self.zones.to_le_bytes());
         put(40, &self.slots_per_zone.to_le_bytes());
+        put(44, &u32::from(self.is_staged).to_le_bytes());
         put(48, &self.pages.to_le_bytes());
         put(56, &FIRST_ZONE_BYTE.to_le_bytes());
         let crc = crc32c(&bytes[..CRC_AT]);
@@ -102,6 +105,12 @@ impl Superblock {
                 long(56)
             ));
         }
+        if word(44) > 1 {
+            return format(format!(
+                "the volume has pages behind its own of unknown kind {}",
+                word(44)
+            ));
+        }
         let mut volume_id = [0; 16];
         volume_id.copy_from_slice(field(16, 16));
         Ok(Superblock {
@@ -110,7 +119,13 @@ impl Superblock {
             slots_per_zone: word(40),
             pages: long(48),
             is_cache: word(12) == KIND_TIERED,
+            is_staged: word(44) == 1,
         })
+    }
+
+    /// Pages behind the logical ones.
+    pub fn staging_pages(&self) -> u64 {
+        staging_pages(self.pages, self.is_staged)
     }
 
     /// The shape of the zones.
@@ -128,6 +143,11 @@ impl Superblock {
     pub fn store_bytes(&self) -> u64 {
         FIRST_ZONE_BYTE + u64::from(self.zones) * u64::from(self.slots_per_zone) * PAGE_BYTES as u64
     }
+}
+
+/// Pages where large transactions are staged, of a volume of `pages`: as many, so that one may write them all.
+pub(crate) fn staging_pages(pages: u64, is_staged: bool) -> u64 {
+    if is_staged { pages } else { 0 }
 }
 
 /// Whether the copy is as somebody wrote it, of whichever version.
@@ -152,6 +172,7 @@ mod tests {
         slots_per_zone: 256,
         pages: 1000,
         is_cache: false,
+        is_staged: true,
     };
 
     #[test]

@@ -84,6 +84,7 @@ impl Rig {
             slots_per_zone: config.zone_slots().unwrap(),
             pages: config.capacity_pages().unwrap(),
             is_cache: true,
+            is_staged: false,
         };
         let flash = MemoryStore::new(superblock.store_bytes());
         let journal = {
