@@ -106,17 +106,18 @@ pub trait PageDevice: 'static {
         Err(Error::new(ErrorKind::Unsupported, "this device does not remap pages"))
     }
 
-    /// As [`share`](Self::share), of any number of pairs of which nobody else knows the right pages. `ended` is called
-    /// as in [`write_scattered`](Self::write_scattered).
+    /// As [`share`](Self::share), of any number of pairs of which nobody else knows the right pages, together with a trim
+    /// of `zeros`. `ended` is called as in [`write_scattered`](Self::write_scattered).
     ///
     /// # Errors
     /// Those of a share.
     async fn take_over(
         &self,
         pairs: Vec<(PageNo, PageNo)>,
+        zeros: Vec<PageRange>,
         ended: impl FnOnce() + 'static,
     ) -> Result<()> {
-        let _ = (pairs, ended);
+        let _ = (pairs, zeros, ended);
         Err(Error::new(ErrorKind::Unsupported, "this device does not remap pages"))
     }
 

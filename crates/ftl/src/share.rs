@@ -9,12 +9,14 @@
 //! is full, where a slot has as many pages as cleaning can name in one append, and where cleaning
 //! is emptying the slot's zone.
 use std::future::ready;
-use tantalum_base::{Error, ErrorKind, FastMap, PageNo, Payload, Result, SlotNo, Version};
+use tantalum_base::{
+    Error, ErrorKind, FastMap, PageNo, PageRange, Payload, Result, SlotNo, Version,
+};
 use tantalum_media::ZoneMedia;
 
 use crate::fault_points::Fault;
 use crate::ftl::Ftl;
-use crate::log::records::{self, REFERENCES_MAX, SHARES_MAX, Share};
+use crate::log::records::{self, REFERENCES_MAX, Record, SHARES_MAX, Share, TRIMS_MAX};
 use crate::log::shares::Undo;
 use crate::map::{MapEntry, Place};
 use crate::parts::Parts;
@@ -43,9 +45,9 @@ impl Plan {
         self.shares.len().div_ceil(SHARES_MAX) as u32
     }
 
-    /// Number of pages of the batch in the log.
-    fn pages(&self) -> u32 {
-        self.copies.len() as u32 + self.record_pages()
+    /// Number of pages of the batch in the log, where it trims so many ranges too.
+    fn pages(&self, trims: &[PageRange]) -> u32 {
+        self.copies.len() as u32 + self.record_pages() + trims.len().div_ceil(TRIMS_MAX) as u32
     }
 }
 
@@ -74,7 +76,21 @@ impl<M: ZoneMedia> Ftl<M> {
         durable: bool,
         placed: impl FnOnce(),
     ) -> Result<()> {
-        if pairs.is_empty() {
+        self.share_and_trim(pairs, &[], durable, placed).await
+    }
+
+    /// As [`share`](Self::share), and gives `trims` up in the same batch; no page is in both.
+    ///
+    /// # Errors
+    /// As of a share.
+    pub async fn share_and_trim(
+        &self,
+        pairs: &[(PageNo, PageNo)],
+        trims: &[PageRange],
+        durable: bool,
+        placed: impl FnOnce(),
+    ) -> Result<()> {
+        if pairs.is_empty() && trims.is_empty() {
             return Ok(());
         }
         if pairs.len() > self.shares_dumped_max() as usize {
@@ -86,29 +102,34 @@ impl<M: ZoneMedia> Ftl<M> {
         // Until the batch is durable a dump must have room to undo it.
         let _undo = self.reserve_entries(pairs.len() as u32).await?;
         let reservation = self.reserve_entries(pairs.len() as u32).await?;
-        let (plan, contents) = self.plan_share(pairs).await?;
+        let (plan, contents) = self.plan_share(pairs, trims).await?;
         // No await from here until the batch is placed.
         let mut buffer = self.buffers.take();
         for shares in plan.shares.chunks(SHARES_MAX) {
             buffer.push_record(records::encode_shares(plan.epoch, shares), Version::NEVER);
         }
+        for ranges in trims.chunks(TRIMS_MAX) {
+            buffer.push_record(records::encode_trims(ranges), Version::NEVER);
+        }
         for (copy, content) in plan.copies.iter().zip(contents) {
             buffer.push_data(copy.left, content);
         }
-        let (first, last) = self.parts.borrow_mut().apply_plan(&plan);
-        // Pages that are written again are mapped when their append returns. Until then another
+        let (first, last) = self.parts.borrow_mut().apply_plan(&plan, trims);
+        // Pages that are written again, or trimmed, are so when their append returns. Until then another
         // share would see their old content beside the new content of the other pages.
         let mut placed = Some(placed);
         if plan.copies.is_empty()
+            && trims.is_empty()
             && let Some(placed) = placed.take()
         {
             placed();
         }
+        let changes: Vec<Record> = trims.iter().copied().map(Record::Trim).collect();
         let logged = if Fault::SharesNotLogged.is_planted() {
             Ok(())
         } else {
-            self.log_in_turn(turn, reservation, &mut buffer, durable, &[], ready(Ok(())), || ())
-                .await
+            let others = ready(Ok(()));
+            self.log_in_turn(turn, reservation, &mut buffer, durable, &changes, others, || ()).await
         };
         if let Some(placed) = placed {
             placed();
@@ -127,15 +148,19 @@ impl<M: ZoneMedia> Ftl<M> {
 
     /// Makes space for `pairs` and reads what must be written again. The plan holds until the
     /// caller's next await.
-    async fn plan_share(&self, pairs: &[(PageNo, PageNo)]) -> Result<(Plan, Vec<M::Page>)> {
+    async fn plan_share(
+        &self,
+        pairs: &[(PageNo, PageNo)],
+        trims: &[PageRange],
+    ) -> Result<(Plan, Vec<M::Page>)> {
         loop {
-            let plan = self.plan_to_fit(pairs).await?;
+            let plan = self.plan_to_fit(pairs, trims).await?;
             let rights: Vec<PageNo> = plan.copies.iter().map(|copy| copy.right).collect();
             let mut contents = vec![M::Page::zero(); rights.len()];
             if !rights.is_empty() {
                 self.read(&rights, &mut contents).await?;
             }
-            self.admit_host(plan.pages()).await?;
+            self.admit_host(plan.pages(trims)).await?;
             // A page may have changed meanwhile, or its zone be emptied.
             let now = self.plan(pairs)?;
             if now.copies == plan.copies {
@@ -145,10 +170,10 @@ impl<M: ZoneMedia> Ftl<M> {
     }
 
     /// A plan that fits in the free space: waits for cleaning where too much is in zones that are being emptied.
-    async fn plan_to_fit(&self, pairs: &[(PageNo, PageNo)]) -> Result<Plan> {
+    async fn plan_to_fit(&self, pairs: &[(PageNo, PageNo)], trims: &[PageRange]) -> Result<Plan> {
         let fitting = || {
             let planned = self.check_latch().and_then(|()| self.plan(pairs));
-            let fits = |plan: &Plan| plan.pages() <= self.batch_pages_max();
+            let fits = |plan: &Plan| plan.pages(trims) <= self.batch_pages_max();
             match planned {
                 Ok(plan) if !fits(&plan) && plan.copies_emptied == 0 => {
                     Some(Err(too_large(pairs.len())))
@@ -205,10 +230,11 @@ impl<M: ZoneMedia> Ftl<M> {
 impl Parts {
     /// Maps the shares of `plan` under the next versions, one for each record page, and notes for each page how to undo
     /// it. Returns the first and the last of these versions.
-    fn apply_plan(&mut self, plan: &Plan) -> (Version, Version) {
+    fn apply_plan(&mut self, plan: &Plan, trims: &[PageRange]) -> (Version, Version) {
         // The batch becomes visible as a whole, when the pages that are written again are mapped
-        // too.
-        let hidden = !plan.copies.is_empty() && !Fault::SharesSeenByHalves.is_planted();
+        // too, and the trims in force.
+        let is_at_once = plan.copies.is_empty() && trims.is_empty();
+        let hidden = !is_at_once && !Fault::SharesSeenByHalves.is_planted();
         let first = self.log.next_version();
         for (number, share) in plan.shares.iter().enumerate() {
             let version = Version(first.0 + (number / SHARES_MAX) as u64);
@@ -223,7 +249,8 @@ impl Parts {
         }
         // Pages that are written again follow the records, with versions of their own.
         let behind = first.0 + u64::from(plan.record_pages());
-        for (copy, version) in plan.copies.iter().zip(behind..) {
+        let trims = trims.len().div_ceil(TRIMS_MAX) as u64;
+        for (copy, version) in plan.copies.iter().zip(behind + trims..) {
             let (page, version) = (copy.left, Version(version));
             self.log.shares.began(Undo { page, before: self.map.get(page), version });
         }

@@ -1,8 +1,8 @@
-//! Shares of more pairs than a record page has room for: wherever the power goes, all of one is there or nothing of it.
+//! Shares of more pairs, and trims of more ranges, than a record page has room for: wherever the power goes, all of one is there or nothing of it.
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
 use tantalum_base::fault_points::assert_noticed;
-use tantalum_base::{Error, PageNo, Payload, Result, Rng, Stamp};
+use tantalum_base::{Error, PageNo, PageRange, Payload, Result, Rng, Stamp};
 use tantalum_ftl::fault_points::Fault;
 use tantalum_ftl::{Ftl, FtlOptions};
 use tantalum_media::{CutPlan, Fate, ZoneMedia};
@@ -25,6 +25,8 @@ const SHARED_MAX: u32 = 400;
 struct World {
     known: Cell<u64>,
     next: Cell<u64>,
+    /// The round that was written last.
+    written: Cell<u64>,
     shared: Cell<u64>,
     copied: Cell<u64>,
     /// Whether a share was under way when the power went, and was there afterwards.
@@ -41,12 +43,26 @@ fn content<P: Payload>(page: u64, round: u64) -> P {
     P::from_bytes(&bytes)
 }
 
+/// Every other page behind the right ones: in more ranges than a record page has room for.
+fn trims() -> Vec<PageRange> {
+    (OTHERS_AT..LARGE_PAGES).step_by(2).map(|page| PageRange::new(PageNo(page), 1)).collect()
+}
+
 impl World {
     async fn holds<M: ZoneMedia>(&self, ftl: &Ftl<M>, round: u64) -> Result<bool> {
         let pages: Vec<PageNo> = (0..LEFT).map(PageNo).collect();
         let mut out = vec![M::Page::zero(); pages.len()];
         ftl.read(&pages, &mut out).await?;
-        Ok((0..LEFT).zip(out).all(|(page, seen)| seen == content(RIGHT_AT + page, round)))
+        let is_shared =
+            (0..LEFT).zip(out).all(|(page, seen)| seen == content(RIGHT_AT + page, round));
+        // What it trims is as it was written last, before it.
+        let trimmed: Vec<PageNo> = trims().iter().map(|range| range.first).collect();
+        let mut out = vec![M::Page::zero(); trimmed.len()];
+        ftl.read(&trimmed, &mut out).await?;
+        let written = if self.written.get() == round { 0 } else { self.written.get() };
+        let is_trimmed =
+            trimmed.iter().zip(out).all(|(page, seen)| seen == content(page.0, written));
+        Ok(is_shared && is_trimmed)
     }
 
     /// After a recovery the share under way is there as a whole or not at all.
@@ -86,15 +102,17 @@ impl World {
         let round = self.known.get() + 1;
         self.write(ftl, RIGHT_AT, RIGHT_AT + LEFT, round).await?;
         self.write(ftl, OTHERS_AT, LARGE_PAGES, round).await?;
-        ftl.sync().await
+        ftl.sync().await?;
+        self.written.set(round);
+        Ok(())
     }
 
-    /// Remaps all left pages to the right ones.
+    /// Remaps all left pages to the right ones, and trims others.
     async fn share<M: ZoneMedia>(&self, ftl: &Ftl<M>) -> Result<()> {
         let pairs: Vec<_> = (0..LEFT).map(|page| (PageNo(page), PageNo(RIGHT_AT + page))).collect();
         self.next.set(self.known.get() + 1);
         let before = ftl.statistics();
-        ftl.share(&pairs, true, || ()).await?;
+        ftl.share_and_trim(&pairs, &trims(), true, || ()).await?;
         self.known.set(self.next.get());
         let after = ftl.statistics();
         self.shared.set(self.shared.get() + after.pages_shared - before.pages_shared);

@@ -1,7 +1,8 @@
 //! Transactions that outgrow their memory: what they wrote is staged in pages that nobody else knows. Their commit remaps
-//! all their pages to these, as one share.
+//! all their pages to these, as one share. Zeros are not staged, and take no room: their pages are trimmed with it. So
+//! what gives pages up, and writes over them as databases may, goes through on a full device.
 use std::rc::Rc;
-use tantalum_base::{PageDevice, PageNo, Payload, Result, TxId};
+use tantalum_base::{PageDevice, PageNo, PageRange, Payload, Result, TxId};
 
 use crate::fault_points::Fault;
 use crate::staging::Staging;
@@ -49,12 +50,12 @@ impl<D: PageDevice> Transactional<D> {
         let taken_over = match self.stage(tx, staging).await {
             Err(error) => Err(error),
             Ok(()) => {
-                let pairs = self.transactions.borrow().pairs(tx);
+                let (pairs, zeros) = self.transactions.borrow().outcome(tx);
                 let both_ended = move || {
                     commit.transactions.borrow_mut().end(tx);
                     ended();
                 };
-                self.take_over(pairs, both_ended).await
+                self.take_over(pairs, zeros, both_ended).await
             }
         };
         // Ends it after a failure, too.
@@ -67,13 +68,14 @@ impl<D: PageDevice> Transactional<D> {
     async fn take_over(
         &self,
         mut pairs: Vec<(PageNo, PageNo)>,
+        zeros: Vec<PageRange>,
         ended: impl FnOnce() + 'static,
     ) -> Result<()> {
         if Fault::CommittedInParts.is_planted() {
             let half = pairs.split_off(pairs.len() / 2);
-            self.device.take_over(half, || ()).await?;
+            self.device.take_over(half, Vec::new(), || ()).await?;
         }
-        self.device.take_over(pairs, ended).await
+        self.device.take_over(pairs, zeros, ended).await
     }
 
     /// Reads what `tx` wrote itself into `out`.
@@ -87,6 +89,7 @@ impl<D: PageDevice> Transactional<D> {
         for (at, content) in own {
             match content {
                 Content::Memory(content) => out[at] = content,
+                Content::Zeros => out[at] = D::Page::zero(),
                 Content::Staged(place) => {
                     let mut page = [D::Page::zero()];
                     self.device.read(place, &mut page, None).await?;

@@ -68,11 +68,12 @@ impl<M: ZoneMedia> Drive<M> {
         Error::new(ErrorKind::OutOfSpace, context)
     }
 
-    /// Remaps the pages of a transaction to those that are staged; `ended` is called in the step in which readers see
+    /// Remaps the pages of a transaction to those that are staged, and trims those that it wrote zeros to; `ended` is called in the step in which readers see
     /// it. Runs to the end even if the caller drops the future.
     pub(crate) async fn take_over_pairs(
         &self,
         pairs: Vec<(PageNo, PageNo)>,
+        zeros: Vec<PageRange>,
         ended: impl FnOnce() + 'static,
     ) -> Result<()> {
         let take_over = |drive: Rc<Self>| async move {
@@ -82,7 +83,7 @@ impl<M: ZoneMedia> Drive<M> {
                 leaving.leaving.set(leaving.leaving.get() + count);
                 ended();
             };
-            drive.share_in_turn(&pairs, placed).await
+            drive.share_in_turn(&pairs, &zeros, placed).await
         };
         self.commands.run("commit of a large transaction", take_over).await
     }

@@ -23,14 +23,15 @@ impl<M: ZoneMedia> Drive<M> {
         if pairs.is_empty() {
             return Ok(());
         }
-        let share = |ssd: Rc<Self>| async move { ssd.share_in_turn(&pairs, || ()).await };
+        let share = |ssd: Rc<Self>| async move { ssd.share_in_turn(&pairs, &[], || ()).await };
         self.commands.run("share", share).await
     }
 
-    /// Calls `placed` in the step in which readers see all of it.
+    /// Trims `zeros` as well, and calls `placed` in the step in which readers see all of it.
     pub(crate) async fn share_in_turn(
         &self,
         pairs: &[(PageNo, PageNo)],
+        zeros: &[PageRange],
         placed: impl FnOnce(),
     ) -> Result<()> {
         let mut turn = Some(self.write_turn.acquire(1).await);
@@ -38,22 +39,23 @@ impl<M: ZoneMedia> Drive<M> {
         self.trims.wait_in_force(all).await;
         if self.options.cache == CacheKind::Ordered {
             self.drain().await?;
-        } else if let Some(command) = self.newest_command(pairs) {
+        } else if let Some(command) = self.newest_command(pairs, zeros) {
             self.drain_to(command).await?;
         }
         let placed = || {
             drop(turn.take());
             placed();
         };
-        self.ftl.share(pairs, true, placed).await?;
+        self.ftl.share_and_trim(pairs, zeros, true, placed).await?;
         self.count(|counts| counts.shares += 1);
         Ok(())
     }
 
-    /// The newest command that left a page of `pairs` in the cache.
-    fn newest_command(&self, pairs: &[(PageNo, PageNo)]) -> Option<u64> {
+    /// The newest command that left a page of `pairs` or `zeros` in the cache.
+    fn newest_command(&self, pairs: &[(PageNo, PageNo)], zeros: &[PageRange]) -> Option<u64> {
         let cache = self.cache.borrow();
         let pages = pairs.iter().flat_map(|(left, right)| [*left, *right]);
-        pages.filter_map(|page| cache.command_of(page)).max()
+        let of_zeros = zeros.iter().filter_map(|range| cache.command_of_range(*range)).max();
+        pages.filter_map(|page| cache.command_of(page)).max().max(of_zeros)
     }
 }

@@ -434,9 +434,10 @@ impl<M: ZoneMedia> PageDevice for Drive<M> {
     async fn take_over(
         &self,
         pairs: Vec<(PageNo, PageNo)>,
+        zeros: Vec<PageRange>,
         ended: impl FnOnce() + 'static,
     ) -> Result<()> {
         self.check_failed()?;
-        self.take_over_pairs(pairs, ended).await
+        self.take_over_pairs(pairs, zeros, ended).await
     }
 }

@@ -43,6 +43,8 @@ struct Written<P> {
     memory: Option<(u64, P)>,
     /// Where it is staged, or an older content.
     place: Option<PageNo>,
+    /// It is zeros, where it is not in memory.
+    is_zeros: bool,
 }
 
 /// Where the content of a page is that a transaction wrote.
@@ -51,6 +53,8 @@ pub(crate) enum Content<P> {
     Memory(P),
     /// In this page.
     Staged(PageNo),
+    /// Nothing but zeros.
+    Zeros,
 }
 
 /// A content on its way from memory to where it is staged.
@@ -61,7 +65,7 @@ pub(crate) struct Moving<P> {
     pub content: P,
 }
 
-impl<P> Transaction<P> {
+impl<P: Payload> Transaction<P> {
     fn new() -> Self {
         Transaction {
             held: Vec::new(),
@@ -77,7 +81,7 @@ impl<P> Transaction<P> {
         self.writes += 1;
         let memory = Some((self.writes, content));
         let Some(written) = self.written.get_mut(&page) else {
-            self.written.insert(page, Written { memory, place: None });
+            self.written.insert(page, Written { memory, place: None, is_zeros: false });
             self.held.push(page);
             self.in_memory.push(page);
             return;
@@ -86,6 +90,17 @@ impl<P> Transaction<P> {
             self.in_memory.push(page);
         }
         written.memory = memory;
+    }
+
+    /// Drops contents that are zeros from memory.
+    fn forget_zeros(&mut self) {
+        let zeros = P::zero();
+        let Transaction { in_memory, written, .. } = self;
+        in_memory.retain(|page| {
+            let Some(written) = written.get_mut(page) else { return false };
+            written.is_zeros = written.memory.take_if(|(_, content)| *content == zeros).is_some();
+            !written.is_zeros
+        });
     }
 }
 
@@ -188,10 +203,11 @@ impl<P: Payload> Transactions<P> {
     ) -> Result<Vec<(usize, Content<P>)>> {
         let transaction = self.open.get(&tx).ok_or_else(|| unknown(tx))?;
         let own = |(at, page): (usize, PageNo)| {
-            let Written { memory, place } = transaction.written.get(&page)?;
-            match (memory, place) {
-                (Some((_, content)), _) => Some((at, Content::Memory(content.clone()))),
-                (None, place) => place.map(|place| (at, Content::Staged(place))),
+            let Written { memory, place, is_zeros } = transaction.written.get(&page)?;
+            match memory {
+                Some((_, content)) => Some((at, Content::Memory(content.clone()))),
+                None if *is_zeros => Some((at, Content::Zeros)),
+                None => place.map(|place| (at, Content::Staged(place))),
             }
         };
         Ok(range.iter().enumerate().filter_map(own).collect())
@@ -234,6 +250,7 @@ impl<P: Payload> Transactions<P> {
         staging: &Rc<Staging>,
     ) -> Result<Vec<Moving<P>>> {
         let transaction = self.open.get_mut(&tx).ok_or_else(|| unknown(tx))?;
+        transaction.forget_zeros();
         let Transaction { in_memory, written, staged, .. } = transaction;
         let is_new = |page: &&PageNo| written.get(*page).is_some_and(|it| it.place.is_none());
         let new = staging.take(in_memory.iter().filter(is_new).count() as u64)?;
@@ -258,7 +275,7 @@ impl<P: Payload> Transactions<P> {
         for Moving { page, write, .. } in moved {
             let Some(written) = transaction.written.get_mut(page) else { continue };
             if written.memory.as_ref().is_some_and(|(of, _)| of == write) {
-                written.memory = None;
+                (written.memory, written.is_zeros) = (None, false);
             }
         }
         let written = &transaction.written;
@@ -267,11 +284,21 @@ impl<P: Payload> Transactions<P> {
             .retain(|page| written.get(page).is_some_and(|it| it.memory.is_some()));
     }
 
-    /// The pages of `tx`, all of which are staged, each with its place.
-    pub(crate) fn pairs(&self, tx: TxId) -> Vec<(PageNo, PageNo)> {
-        let Some(transaction) = self.open.get(&tx) else { return Vec::new() };
-        let pair = |page: &PageNo| Some((*page, transaction.written.get(page)?.place?));
-        transaction.held.iter().filter_map(pair).collect()
+    /// The pages of `tx`, all of which are staged, each with its place, and the ranges that are zeros.
+    pub(crate) fn outcome(&self, tx: TxId) -> (Vec<(PageNo, PageNo)>, Vec<PageRange>) {
+        let (mut pairs, mut zeros) = (Vec::new(), Vec::new());
+        let Some(transaction) = self.open.get(&tx) else { return (pairs, Vec::new()) };
+        for page in &transaction.held {
+            match transaction.written.get(page) {
+                Some(Written { is_zeros: true, .. }) => zeros.push(*page),
+                Some(Written { place: Some(place), .. }) => pairs.push((*page, *place)),
+                _ => {}
+            }
+        }
+        zeros.sort_unstable();
+        let follows = |one: &PageNo, next: &PageNo| next.0 == one.0 + 1;
+        let runs = zeros.chunk_by(follows).map(|run| PageRange::new(run[0], run.len() as u64));
+        (pairs, runs.collect())
     }
 
     /// Reopens `tx` after its commit, if still in flight, was given up.

@@ -15,11 +15,16 @@ pub const MODES: [bool; 2] = [true, false];
 
 /// Makes a volume of 32 MiB in `folder`, with `settings` of its device; the VOLUME.toml.
 pub fn new_volume(folder: &Path, settings: &str) -> PathBuf {
+    new_volume_of(folder, "32MiB", settings)
+}
+
+/// The same with this capacity.
+pub fn new_volume_of(folder: &Path, capacity: &str, settings: &str) -> PathBuf {
     std::fs::create_dir_all(folder).unwrap();
     let path = folder.join("VOLUME.toml");
     let text = format!(
         "kind = \"flash\"\n[media]\ntype = \"file\"\npath = \"data.tantalum\"
-         [device]\ncapacity = \"32MiB\"\n{settings}\n"
+         [device]\ncapacity = \"{capacity}\"\n{settings}\n"
     );
     std::fs::write(&path, text).unwrap();
     let config = VolumeConfig::read(&path).unwrap();

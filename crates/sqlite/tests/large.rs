@@ -1,0 +1,110 @@
+//! What the stock shell does to a database of some size, in one transaction each: it restores it, vacuums it, drops and
+//! deletes tables, and writes a large value. Skipped with a message where there is no such program.
+#[allow(dead_code, reason = "other tests use more of it")]
+mod common;
+
+use common::new_volume_of;
+use std::io::Write;
+use std::path::Path;
+use std::process::{Command, Stdio};
+
+/// Runs `commands` on the database of `volume`; what the shell said, and said of errors.
+fn shell(volume: &Path, commands: &str) -> (String, String) {
+    let mut shell = Command::new("sqlite3")
+        .args(["-batch", ":memory:"])
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let extension = std::env::current_exe().unwrap().with_file_name("libtantalum_sqlite.so");
+    let (extension, volume) = (extension.display(), volume.display());
+    let input = format!(".load {extension}\n.open 'file:{volume}?vfs=tantalum'\n{commands}\n");
+    shell.stdin.take().unwrap().write_all(input.as_bytes()).unwrap();
+    let out = shell.wait_with_output().unwrap();
+    let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+    (text(&out.stdout), text(&out.stderr))
+}
+
+/// Rows of half a page, made by the shell itself.
+fn rows(table: &str, count: u64) -> String {
+    format!(
+        "CREATE TABLE {table}(id INTEGER PRIMARY KEY, x BLOB);
+         INSERT INTO {table} SELECT value, zeroblob(2000) FROM generate_series(1, {count});\n"
+    )
+}
+
+fn has_shell() -> bool {
+    let there = Command::new("sqlite3").arg("--version").output().is_ok();
+    if !there {
+        eprintln!("skipped: no sqlite3 program");
+    }
+    there
+}
+
+#[test]
+fn what_takes_much_in_one_transaction_goes_through() {
+    if !has_shell() {
+        return;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let volume = new_volume_of(folder.path(), "128MiB", "");
+    // 44 MB in one transaction.
+    let told = shell(&volume, &rows("t", 22_000));
+    assert_eq!(told, (String::new(), String::new()));
+    let copy = folder.path().join("copy.db");
+    let steps = [
+        (".backup 'COPY'", ""),
+        ("UPDATE t SET x = randomblob(2000);", ""),
+        ("SELECT count(*), sum(length(x)) FROM t;", "22000|44000000\n"),
+        ("BEGIN; UPDATE t SET x = NULL; DELETE FROM t WHERE id % 2; ROLLBACK;", ""),
+        ("DELETE FROM t WHERE id > 11000;", ""),
+        ("VACUUM;", ""),
+        ("SELECT count(*), sum(length(x)) FROM t; PRAGMA integrity_check;", "11000|22000000\nok\n"),
+        (".restore 'COPY'", ""),
+        ("SELECT count(*), sum(x = zeroblob(2000)) FROM t;", "22000|22000\n"),
+        ("CREATE TABLE v(x); INSERT INTO v VALUES (randomblob(6291456));", ""),
+        ("SELECT length(x) FROM v;", "6291456\n"),
+        ("PRAGMA secure_delete=ON; DROP TABLE t;", "1\n"),
+        ("PRAGMA integrity_check;", "ok\n"),
+    ];
+    for (commands, wanted) in steps {
+        let commands = commands.replace("COPY", &copy.display().to_string());
+        let (told, errors) = shell(&volume, &commands);
+        assert_eq!((&told[..], &errors[..]), (wanted, ""), "{commands}");
+    }
+}
+
+/// As much as there is room for, and no half of what is more.
+#[test]
+fn what_the_volume_has_no_room_for_is_refused_and_undone() {
+    if !has_shell() {
+        return;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let volume = new_volume_of(folder.path(), "64MiB", "");
+    shell(&volume, &rows("t", 20_000));
+    // All of it would have to be there twice.
+    let (_, errors) = shell(&volume, "UPDATE t SET x = randomblob(2000);");
+    assert!(errors.contains("full"), "{errors}");
+    let (told, errors) =
+        shell(&volume, "SELECT count(*), sum(x = zeroblob(2000)) FROM t; PRAGMA integrity_check;");
+    assert_eq!((&told[..], &errors[..]), ("20000|20000\nok\n", ""));
+    // What frees some is let through.
+    let (told, errors) = shell(&volume, "DELETE FROM t WHERE id > 300; SELECT count(*) FROM t;");
+    assert_eq!((&told[..], &errors[..]), ("300\n", ""));
+}
+
+#[test]
+fn a_limit_that_is_set_is_the_one_in_force() {
+    if !has_shell() {
+        return;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let volume = new_volume_of(folder.path(), "64MiB", "transaction_max = \"8MiB\"");
+    let (_, errors) = shell(&volume, &rows("t", 5000));
+    assert!(errors.contains("full"), "{errors}");
+    let (told, errors) =
+        shell(&volume, &format!("DROP TABLE t;{} SELECT count(*) FROM u;", rows("u", 3000)));
+    assert_eq!((&told[..], &errors[..]), ("3000\n", ""));
+}
