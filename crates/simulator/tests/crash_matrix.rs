@@ -126,6 +126,12 @@ fn nand_over_a_home_in_epochs() {
 }
 
 #[test]
+fn file_with_staged_transactions() {
+    matrix("ssd:cache=through,transactions=staged", "file", 2, 35);
+    matrix("ssd:cache=ordered,transactions=staged", "file", 2, 36);
+}
+
+#[test]
 fn file_over_a_home_in_epochs() {
     matrix("tiered:destage=ordered", "file", 2, 26);
 }

@@ -107,6 +107,18 @@ fn tiered(settings: &str, media: &str, wanted: u64, seed: u64) {
 }
 
 #[test]
+fn nand_with_staged_transactions() {
+    cuts("ssd:cache=through,transactions=staged", "nand", 5000, 31);
+    cuts("ssd:cache=ordered,transactions=staged", "nand-bytes", 5000, 32);
+}
+
+#[test]
+fn file_with_staged_transactions() {
+    cuts("ssd:cache=through,transactions=staged", "file", 5000, 33);
+    cuts("ssd:cache=ordered,transactions=staged", "file", 5000, 34);
+}
+
+#[test]
 fn nand_over_a_home_in_epochs() {
     tiered("destage=ordered", "nand", 10_000, 41);
 }

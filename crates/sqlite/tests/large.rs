@@ -1,6 +1,5 @@
 //! What the stock shell does to a database of some size, in one transaction each: it restores it, vacuums it, drops and
 //! deletes tables, and writes a large value. Skipped with a message where there is no such program.
-#[allow(dead_code, reason = "other tests use more of it")]
 mod common;
 
 use common::new_volume_of;

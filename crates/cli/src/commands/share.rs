@@ -13,9 +13,8 @@ use tantalum_volume::{VolumeConfig, open_volume};
 ///
 /// The command opens the volume itself: while a server or another program has it open, it is refused.
 /// Through NBD there is no such command; stop the server, share, and start it again. One command takes
-/// what one batch of the device holds, `share_pairs_max` in `tantalum stat`: 170 pages, or fewer on a
-/// very small volume. A longer range goes in several commands, each all or nothing by itself; the
-/// refusal says in which.
+/// what the free space of the device has room for, `share_pairs_max` in `tantalum stat`: some 5 % of the
+/// capacity. A longer range goes in several commands, each all or nothing by itself; the refusal says in which.
 #[derive(clap::Args, Debug)]
 #[command(after_help = AFTER_HELP)]
 pub struct Args {
