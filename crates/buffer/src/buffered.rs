@@ -12,6 +12,9 @@ use tantalum_runtime::{LifeCycle, forward_life_cycle};
 use crate::read_cache::{ReadCache, Written};
 use crate::statistics::PoolStatistics;
 
+/// Ranges that are kept of what a transaction wrote: of more, all between the first and the last counts as written.
+const RANGES_MAX: u32 = 4096;
+
 /// A [`PageDevice`] with a read cache in front. Without a policy there is no cache, and every
 /// command passes through.
 pub struct Buffered<D: PageDevice> {
@@ -107,7 +110,8 @@ impl<D: PageDevice> PageDevice for Buffered<D> {
             if let Some(written) = cache.written.borrow_mut().get_mut(&tx) {
                 written.ranges.insert(range);
                 // Ranges beyond what a transaction may write come from refused writes.
-                written.ranges.limit(self.limits().transaction_pages_max as usize);
+                let most = self.limits().transaction_pages_max.min(RANGES_MAX);
+                written.ranges.limit(most as usize);
             }
             return self.device.write(first, pages, Some(tx)).await;
         }

@@ -169,6 +169,8 @@ impl Parts {
         buffer: &AppendBuffer<P>,
         changes: &[Record],
     ) {
+        // All trims of a batch are in force at once, under the version of its last record.
+        let last_record = buffer.spares.iter().rposition(|spare| spare.kind == SlotKind::Record);
         for (piece, (zone, first_slot)) in placed.pieces.iter().zip(slots) {
             // Only now: what a zone holds counts as mapped when its appends have returned.
             self.space.append_returned(*zone, placed.durable, piece.header.durable);
@@ -177,7 +179,9 @@ impl Parts {
                 let (version, checksum) = (spare.version, spare.checksum);
                 if spare.kind == SlotKind::Record {
                     self.put_record(version, OwnPage { slot, checksum });
-                    self.apply_trims(changes, version);
+                    if last_record == Some(piece.start + index) {
+                        self.apply_trims(changes, version);
+                    }
                 } else {
                     let (place, clean) = (Place::At(slot), spare.kind.is_clean());
                     let entry = MapEntry { version, place, remapped: false, clean, checksum };

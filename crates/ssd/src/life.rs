@@ -1,6 +1,6 @@
 //! The device from its start to its close, and what it tells of itself.
 use std::rc::Rc;
-use tantalum_base::{PageDevice, Result};
+use tantalum_base::{Limits, PageDevice, Result};
 use tantalum_media::ZoneMedia;
 use tantalum_runtime::metrics::Readings;
 use tantalum_runtime::{DeviceCounters, DumpCounters, Finding, LifeCycle, Runtime};
@@ -62,7 +62,9 @@ impl<M: ZoneMedia> LifeCycle for Drive<M> {
 
     fn metrics(&self, out: &mut Readings) {
         let counters = self.counters();
-        counters.tell(self.limits(), out);
+        // Hosts do not see what is staged.
+        let limits = Limits { pages: self.staging().first.0, ..self.limits().clone() };
+        counters.tell(&limits, out);
         counters.tell_write_cache(out);
         self.statistics().tell(out);
     }

@@ -131,8 +131,6 @@ impl SsdOptions {
             "a transaction must fit into the write cache"
         } else if self.cache == CacheKind::Volatile && self.transactions_max > 0 {
             "a volatile cache cannot keep the promise of transactions"
-        } else if self.staging_pages > 0 && self.transactions_max == 0 {
-            "pages are staged for transactions only"
         } else {
             return Ok(());
         };

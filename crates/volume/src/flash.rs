@@ -33,7 +33,9 @@ pub struct OpenReport {
 
 /// The superblock of a new volume as `config` describes it.
 pub fn plan(config: &VolumeConfig, volume_id: u128) -> Result<Superblock> {
-    plan_as(config, volume_id, config.kind == Kind::Flash)
+    // Page numbers have 32 bits.
+    let has_numbers = 2 * config.capacity_pages()? < u64::from(u32::MAX) - 8;
+    plan_as(config, volume_id, config.kind == Kind::Flash && has_numbers)
 }
 
 /// That of one with pages for large transactions, or without.

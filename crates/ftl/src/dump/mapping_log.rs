@@ -265,12 +265,16 @@ impl MappingLog {
 
     /// Pages to dump: all entries that are in no durable delta page. For shares that are
     /// `undurable` the entry before: they were not acknowledged.
-    pub fn dump(&self, map: &Mapping, undurable: &[Undo]) -> Vec<PageBuf> {
+    pub fn dump<'a>(
+        &self,
+        map: &Mapping,
+        undurable: impl DoubleEndedIterator<Item = &'a Undo>,
+    ) -> Vec<PageBuf> {
         if Fault::DeltasNotDumped.is_planted() {
             return Vec::new();
         }
         let mut undone: BTreeMap<PageNo, MapEntry> = BTreeMap::new();
-        for undo in undurable.iter().rev() {
+        for undo in undurable.rev() {
             let now = undone.get(&undo.page).copied().unwrap_or(map.get(undo.page));
             if now.version == undo.version {
                 undone.insert(undo.page, undo.before);
@@ -329,7 +333,7 @@ mod tests {
         deltas.trimmed(trim.range, trim.version);
         expected.push(Delta::Trim(trim));
         assert_eq!(deltas.held(), 201, "a page counts once");
-        let pages = deltas.dump(&map, &[]);
+        let pages = deltas.dump(&map, std::iter::empty());
         let read: Vec<Delta> = pages.iter().flat_map(|page| decode(page, true).unwrap()).collect();
         assert_eq!((pages.len(), read), (1, expected));
     }

@@ -1,4 +1,5 @@
 //! Shares that a power cut or a failure of the log may still undo.
+use std::collections::BTreeMap;
 use tantalum_base::{PageNo, Version};
 
 use crate::map::MapEntry;
@@ -13,66 +14,72 @@ pub(crate) struct Undo {
     pub version: Version,
 }
 
+/// Changes by shares, in the order of their versions: a share of thousands of pages is looked at beside every write.
+type Undos = BTreeMap<(Version, PageNo), Undo>;
+
 /// Shares in flight. What they replaced stays on the medium: its zone waits until they are durable.
 #[derive(Default)]
 pub(crate) struct SharesInFlight {
     // Shares that are not durable yet, or that follow one in the log that is not.
-    undurable: Vec<Undo>,
+    undurable: Undos,
     // Shares of batches whose other pages are still being written: readers do not see them.
-    unseen: Vec<Undo>,
+    unseen: Undos,
 }
 
 impl SharesInFlight {
     /// All shares that a power cut may undo, in the order of their versions.
-    pub fn undurable(&self) -> &[Undo] {
-        &self.undurable
+    pub fn undurable(&self) -> impl DoubleEndedIterator<Item = &Undo> {
+        self.undurable.values()
     }
 
     /// Notes a share that is in the mapping.
     pub fn began(&mut self, undo: Undo) {
-        self.undurable.push(undo);
+        self.undurable.insert((undo.version, undo.page), undo);
     }
 
     /// Hides a share from readers until its batch has returned.
     pub fn hide(&mut self, undo: Undo) {
-        self.unseen.push(undo);
+        self.unseen.insert((undo.version, undo.page), undo);
     }
 
     /// What readers see of `page`, whose entry in the mapping is `entry`.
     #[inline]
     pub fn visible(&self, page: PageNo, mut entry: MapEntry) -> MapEntry {
-        for undo in self.unseen.iter().rev() {
-            if (undo.page, undo.version) == (page, entry.version) {
-                entry = undo.before;
-            }
+        if self.unseen.is_empty() {
+            return entry;
+        }
+        while let Some(undo) = self.unseen.get(&(entry.version, page)) {
+            entry = undo.before;
         }
         entry
     }
 
     /// Shows readers the batch of versions `first` to `last`, which has returned.
     pub fn batch_returned(&mut self, first: Version, last: Version) {
-        self.unseen.retain(|undo| undo.version < first || undo.version > last);
+        if !self.unseen.is_empty() {
+            self.unseen.retain(|(version, _), _| *version < first || *version > last);
+        }
     }
 
     /// Notes that all changes up to `version` are durable. A later change may depend on an earlier
     /// one that can still be lost; so a share stays here until all before it is durable.
     pub fn durable_up_to(&mut self, version: Version) {
-        self.undurable.retain(|undo| undo.version > version);
+        if !self.undurable.is_empty() {
+            self.undurable = self.undurable.split_off(&(version.next(), PageNo(0)));
+        }
     }
 
     /// Notes that a share wrote `page` again, under `version`, instead of remapping it: undoing it
     /// restores the entry `now`.
     pub fn rewritten(&mut self, page: PageNo, version: Version, now: impl Fn() -> MapEntry) {
-        for undo in &mut self.undurable {
-            if (undo.page, undo.version) == (page, version) {
-                undo.before = now();
-            }
+        if let Some(undo) = self.undurable.get_mut(&(version, page)) {
+            undo.before = now();
         }
     }
 
     /// Notes the change `entry` of `page`, which returned after newer shares: undoing them restores it.
     pub fn returned_late(&mut self, page: PageNo, entry: MapEntry) {
-        for undo in self.undurable.iter_mut().chain(&mut self.unseen) {
+        for undo in self.undurable.values_mut().chain(self.unseen.values_mut()) {
             let between = undo.before.version < entry.version && entry.version < undo.version;
             if undo.page == page && between {
                 undo.before = entry;
@@ -82,13 +89,14 @@ impl SharesInFlight {
 
     /// Removes the shares of versions `first` to `last`, which failed.
     pub fn take_failed(&mut self, first: Version, last: Version) -> Vec<Undo> {
-        let failed = |undo: &mut Undo| first <= undo.version && undo.version <= last;
-        self.undurable.extract_if(.., failed).collect()
+        let mut failed = self.undurable.split_off(&(first, PageNo(0)));
+        self.undurable.append(&mut failed.split_off(&(last.next(), PageNo(0))));
+        failed.into_values().collect()
     }
 
     /// Makes later shares of the same page, when undone, restore what `failed` had replaced.
     pub fn rebase(&mut self, failed: &Undo) {
-        for undo in self.undurable.iter_mut().chain(&mut self.unseen) {
+        for undo in self.undurable.values_mut().chain(self.unseen.values_mut()) {
             if undo.page == failed.page && undo.before.version == failed.version {
                 undo.before = failed.before;
             }
@@ -97,11 +105,9 @@ impl SharesInFlight {
 
     /// Panics where it contradicts itself. For tests.
     pub fn validate(&self) {
-        for unseen in &self.unseen {
-            let Undo { page, version, .. } = unseen;
-            let same = |undo: &Undo| (undo.page, undo.version) == (*page, *version);
+        for (key, Undo { page, version, .. }) in &self.unseen {
             assert!(
-                self.undurable.iter().any(same),
+                self.undurable.contains_key(key),
                 "the share {version} of page {page} is not seen, and is not under way either"
             );
         }
