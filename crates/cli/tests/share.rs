@@ -60,19 +60,25 @@ fn pages_take_the_content_of_others_and_keep_it() {
 #[test]
 fn what_is_refused_changes_nothing() {
     let (_folder, config) = volume();
+    // What `stat` says is taken by one share.
+    let most = row(&config)["share_pairs_max"].as_u64().unwrap();
+    assert!((1024 / 25..1024 / 2).contains(&most), "{most}");
+    let parts = 4096u64.div_ceil(most);
+    let [two, three, more] = [2 * most, 3 * most, most + 7].map(|pages| pages.to_string());
     for (arguments, told) in [
-        (["2", "0", "4"], "overlap"),
-        (["100", "6", "4"], "page 8 holds nothing"),
-        (["1022", "0", "4"], "past the end"),
-        (["100", "0", "4k"], "over the limit of 170; 25 shares"),
-        (["500", "0", "400"], "up to A 840 B 340 LEN 60"),
-        (["500", "0", "340"], "up to A 670 B 170 LEN 170"),
-        (["100", "0", "10%"], "LEN: 10% is no count of pages"),
-        (["100B", "0", "1"], "A: 100B is no multiple of 4096"),
-        (["100", "zero", "1"], "B: "),
+        (["2", "0", "4"], "overlap".to_owned()),
+        (["100", "6", "4"], "page 8 holds nothing".to_owned()),
+        (["1022", "0", "4"], "past the end".to_owned()),
+        (["100", "0", "4k"], format!("over the limit of {most}; {parts} shares")),
+        (["700", "0", &three], format!("up to A {} B {two} LEN {most}", 700 + 2 * most)),
+        (["700", "0", &two], format!("up to A {} B {most} LEN {most}", 700 + most)),
+        (["300", "0", &more], format!("up to A {} B {most} LEN 7", 300 + most)),
+        (["100", "0", "10%"], "LEN: 10% is no count of pages".to_owned()),
+        (["100B", "0", "1"], "A: 100B is no multiple of 4096".to_owned()),
+        (["100", "zero", "1"], "B: ".to_owned()),
     ] {
         let refusal = refused(&["share", text(&config), arguments[0], arguments[1], arguments[2]]);
-        assert!(refusal.contains(told), "{arguments:?}: {refusal}");
+        assert!(refusal.contains(&told), "{arguments:?}: {refusal}");
     }
     assert_eq!(row(&config)["mapped_bytes"], 8 * PAGE_BYTES as u64);
     let server = Server::start(&config);
