@@ -3,10 +3,14 @@ use crate::codes::lock;
 use crate::header;
 use crate::locks::Locks;
 use crate::opener::SharedTrace;
+use crate::staged::Staged;
 use crate::write_set::WriteSet;
+use std::collections::BTreeSet;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use tantalum_base::{Error, ErrorKind, PAGE_BYTES, PageBuf, PageNo, PageRange, Result, ResultExt};
+use tantalum_base::{
+    Error, ErrorKind, PAGE_BYTES, PageBuf, PageNo, PageRange, Result, ResultExt, TxId,
+};
 use tantalum_volume::client::Client;
 
 /// The volume's page 0 is the header; the database's bytes start here.
@@ -151,8 +155,13 @@ impl Database {
         self.client.limits().transaction_pages_max as usize - 1
     }
 
-    /// Committed content of `pages` volume pages from `first`.
-    pub(crate) fn read(&self, first: PageNo, pages: usize) -> Result<Vec<PageBuf>> {
+    /// The content of `pages` volume pages from `first`: what is committed, and what `staged` has instead.
+    pub(crate) fn read(
+        &self,
+        staged: Option<&Staged>,
+        first: PageNo,
+        pages: usize,
+    ) -> Result<Vec<PageBuf>> {
         let is_first_page = first == PageNo(FIRST_DATABASE_PAGE);
         if is_first_page
             && pages == 1
@@ -160,7 +169,10 @@ impl Database {
         {
             return Ok(vec![page.clone()]);
         }
-        let content = self.client.read(first, pages)?;
+        let content = match staged {
+            Some(staged) => self.client.read_tx(staged.tx, first, pages)?,
+            None => self.client.read(first, pages)?,
+        };
         if is_first_page {
             lock(&self.state).first_page = content.first().cloned();
         }
@@ -170,9 +182,42 @@ impl Database {
         Ok(content)
     }
 
-    /// Commits `set` as one device transaction and empties it; on an error nothing of it is on
-    /// the volume. The caller holds the database alone.
-    pub(crate) fn commit(&self, set: &mut WriteSet) -> Result<()> {
+    /// Moves the pages of `set` to `staged`, which is begun where it is not there.
+    pub(crate) fn stage(&self, set: &mut WriteSet, staged: &mut Option<Staged>) -> Result<()> {
+        let staged = match staged {
+            Some(staged) => staged,
+            None => staged.insert(Staged::new(self.client.begin()?)),
+        };
+        let rest = set.pages.split_off(&PageNo(FIRST_DATABASE_PAGE + 1));
+        let pages: Vec<_> = rest.into_iter().collect();
+        staged.pages.extend(pages.iter().map(|(page, _)| *page));
+        self.write_runs(staged.tx, &pages)
+    }
+
+    /// Drops what `staged` holds. Where that fails, the volume drops it when it is closed.
+    pub(crate) fn abort(&self, staged: &Staged) {
+        let _ = self.client.abort(staged.tx);
+    }
+
+    /// Writes `pages`, which are in order, in the transaction `tx`.
+    fn write_runs(&self, tx: TxId, pages: &[(PageNo, PageBuf)]) -> Result<()> {
+        let at_once = self.client.limits().atomic_write_pages_max as usize;
+        let runs = pages.chunk_by(|(page, _), (next, _)| page.0 + 1 == next.0);
+        runs.flat_map(|run| run.chunks(at_once)).try_for_each(|run| {
+            let content = run.iter().map(|(_, content)| content.clone()).collect();
+            self.client.write_tx(tx, run[0].0, content)
+        })
+    }
+
+    /// Commits what is staged, and `pages` with it.
+    fn commit_staged(&self, staged: &Staged, pages: &[(PageNo, PageBuf)]) -> Result<()> {
+        self.write_runs(staged.tx, pages).inspect_err(|_| self.abort(staged))?;
+        self.client.commit(staged.tx)
+    }
+
+    /// Commits `set`, and what is `staged`, as one device transaction and empties it; on an error nothing
+    /// of it is on the volume. The caller holds the database alone.
+    pub(crate) fn commit(&self, set: &mut WriteSet, staged: Option<Staged>) -> Result<()> {
         let mut state = lock(&self.state);
         let size_bytes = set.size_bytes.unwrap_or(state.size_bytes);
         let mut pages: Vec<(PageNo, PageBuf)> = Vec::with_capacity(set.pages.len() + 1);
@@ -184,9 +229,12 @@ impl Database {
         pages.extend(std::mem::take(&mut set.pages));
         set.clear();
         let first_page = pages.iter().find(|(page, _)| page.0 == FIRST_DATABASE_PAGE).cloned();
-        let written: Option<Vec<PageNo>> =
-            self.trace.as_ref().map(|_| pages.iter().map(|(page, _)| *page).collect());
-        if let Err(error) = self.client.write_transaction(pages) {
+        let written = self.trace.as_ref().map(|_| written(&pages, staged.as_ref()));
+        let committed = match &staged {
+            Some(staged) => self.commit_staged(staged, &pages),
+            None => self.client.write_transaction(pages),
+        };
+        if let Err(error) = committed {
             // Where the volume went away in the middle, it may hold either state.
             state.first_page = None;
             return Err(error);
@@ -194,7 +242,10 @@ impl Database {
         if let Some((_, page)) = first_page {
             state.first_page = Some(page);
         }
-        state.trim_end = state.trim_end.max(end_page(state.size_bytes)).max(end_page(size_bytes));
+        // What was staged and then cut off was committed too.
+        let staged_end = staged.as_ref().map_or(PageNo(0), Staged::end);
+        let ends = [end_page(state.size_bytes), end_page(size_bytes), staged_end];
+        state.trim_end = ends.into_iter().fold(state.trim_end, PageNo::max);
         state.size_bytes = size_bytes;
         state.recorded_bytes = recorded_bytes;
         if let (Some(trace), Some(written)) = (&self.trace, written)
@@ -239,6 +290,13 @@ fn size_told_by_sqlite(page: &PageBuf) -> Option<u64> {
     };
     (page.starts_with(b"SQLite format 3\0") && word(28) != 0 && word(24) == word(92))
         .then(|| page_bytes * u64::from(word(28)))
+}
+
+/// All pages that a transaction wrote, in order.
+fn written(pages: &[(PageNo, PageBuf)], staged: Option<&Staged>) -> Vec<PageNo> {
+    let staged = staged.into_iter().flat_map(|staged| staged.pages.iter().copied());
+    let all: BTreeSet<PageNo> = pages.iter().map(|(page, _)| *page).chain(staged).collect();
+    all.into_iter().collect()
 }
 
 fn trace_commit(trace: &SharedTrace, written: &[PageNo]) {

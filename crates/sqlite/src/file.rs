@@ -1,8 +1,8 @@
 //! One connection's open database file, as SQLite reads, writes and locks it.
 //!
 //! # Where the commit point is
-//! Everything that SQLite writes stays in a [`WriteSet`]; the volume always holds the last
-//! committed state. SQLite's pager ends a transaction in one of these ways:
+//! Everything that SQLite writes stays in a [`WriteSet`], and what outgrows that in a transaction of
+//! the device ([`Staged`]); to everybody else the volume holds the last committed state. SQLite's pager ends a transaction in one of these ways:
 //!
 //! - *Commit*: pages written (by a library with batches between `BEGIN_ATOMIC_WRITE` and
 //!   `COMMIT_ATOMIC_WRITE`, otherwise after a journal), `FCNTL_SYNC`, perhaps xSync; journal
@@ -26,11 +26,13 @@
 //! while it writes. In both cases what is buffered is dropped then.
 //!
 //! A batch that fails may be tried again with a journal, so that it leaves what was there before
-//! it. Any other write or commit that fails drops the whole set: SQLite never goes on with a
-//! transaction after that, and rolls back onto the committed state.
+//! it. Any other write or commit that fails drops all that was written: SQLite never goes on with a
+//! transaction after that, and rolls back onto the committed state. What it writes to do so is there
+//! already, and is dropped too: on a full volume there may be no room for it.
 use crate::codes::{Code, code_of, lock};
 use crate::database::{Database, end_page, page_of};
 use crate::locks::Level;
+use crate::staged::Staged;
 use crate::write_set::WriteSet;
 use libsqlite3_sys as sqlite;
 use std::ffi::c_int;
@@ -54,9 +56,15 @@ pub(crate) struct DatabaseFile {
     id: u64,
     level: Level,
     set: WriteSet,
+    /// What the set had no room for.
+    staged: Option<Staged>,
     read_only: bool,
-    /// What was written before the running batch: pages that spilled from SQLite's cache.
+    /// Pages that the set may hold.
+    memory_pages: usize,
+    /// What the set held when the running batch began: pages that spilled from SQLite's cache.
     before_batch: Option<WriteSet>,
+    /// Something failed, and the transaction was dropped; SQLite has yet to roll it back.
+    failed: bool,
     /// A sync came, and nothing after it: a commit is about to be concluded, or a rollback is over.
     synced: bool,
     /// The running multi-file transaction is on the volume already.
@@ -69,7 +77,7 @@ const FILE_VERSION_BYTES: usize = 16;
 
 impl DatabaseFile {
     /// One more connection to `database`.
-    pub(crate) fn new(database: Arc<Database>, read_only: bool) -> Self {
+    pub(crate) fn new(database: Arc<Database>, read_only: bool, memory_pages: usize) -> Self {
         let id = database.next_id();
         let read_only = read_only || database.is_read_only();
         DatabaseFile {
@@ -77,8 +85,11 @@ impl DatabaseFile {
             id,
             level: Level::None,
             set: WriteSet::default(),
+            staged: None,
             read_only,
+            memory_pages,
             before_batch: None,
+            failed: false,
             synced: false,
             committed_early: false,
         }
@@ -130,7 +141,7 @@ impl DatabaseFile {
         if let Some(from) = numbers.clone().find(missing)
             && let Some(to) = numbers.rfind(missing)
         {
-            read = self.database.read(from, (to.0 - from.0 + 1) as usize)?;
+            read = self.read_under(from, (to.0 - from.0 + 1) as usize)?;
             content = &read;
             read_first = from;
         }
@@ -150,6 +161,11 @@ impl DatabaseFile {
         Ok(())
     }
 
+    /// What is under the set: staged or committed.
+    fn read_under(&self, first: PageNo, pages: usize) -> Result<Vec<PageBuf>> {
+        self.database.read(self.staged.as_ref(), first, pages)
+    }
+
     /// Writes `data` at `offset` into the running transaction.
     pub(crate) fn write(&mut self, offset: u64, data: &[u8]) -> Done {
         if self.read_only {
@@ -158,9 +174,13 @@ impl DatabaseFile {
         }
         if self.synced && !self.committed_early {
             // The sync was a rollback's.
-            self.set.clear();
+            self.drop_written();
         }
         self.synced = false;
+        if self.failed {
+            // The rollback writes what is there.
+            return Ok(());
+        }
         let written = self.put(offset, data);
         let written = written.context(|| format!("writing {} bytes at {offset}", data.len()));
         self.or_drop(written, sqlite::SQLITE_IOERR_WRITE)
@@ -190,6 +210,10 @@ impl DatabaseFile {
         if end > self.size() {
             self.set.size_bytes = Some(end);
         }
+        // A batch may be dropped alone, so that it stays here: SQLite has all of it in memory as well.
+        if self.set.pages.len() > self.memory_pages && self.before_batch.is_none() {
+            self.database.stage(&mut self.set, &mut self.staged)?;
+        }
         Ok(())
     }
 
@@ -197,10 +221,10 @@ impl DatabaseFile {
     /// by a rollback to a savepoint for one, do not count.
     fn check_count(&mut self) -> Result<()> {
         let pages_max = self.database.transaction_pages_max();
-        if self.set.pages.len() > pages_max {
+        if self.changed_pages(pages_max) > pages_max {
             self.forget_unchanged()?;
         }
-        if self.set.pages.len() > pages_max {
+        if self.changed_pages(pages_max) > pages_max {
             return Err(Error::new(
                 ErrorKind::TooLarge,
                 format!(
@@ -212,20 +236,50 @@ impl DatabaseFile {
         Ok(())
     }
 
+    /// Pages that the transaction changes. What is both staged and written anew counts once only where
+    /// it matters, beyond `pages_max`.
+    fn changed_pages(&self, pages_max: usize) -> usize {
+        let in_memory = self.set.pages.len();
+        let Some(staged) = &self.staged else { return in_memory };
+        let all = staged.pages.len() + in_memory;
+        if all <= pages_max {
+            return all;
+        }
+        all - self.set.pages.keys().filter(|page| staged.pages.contains(page)).count()
+    }
+
     fn forget_unchanged(&mut self) -> Result<()> {
+        if self.before_batch.is_none() {
+            self.take_staged_back()?;
+        }
         let end = end_page(self.database.size_bytes());
         for (first, pages) in self.set.runs(end) {
-            for (page, committed) in (first.0..).zip(self.database.read(first, pages)?) {
-                self.set.forget_equal(PageNo(page), &committed);
+            for (page, under) in (first.0..).zip(self.read_under(first, pages)?) {
+                self.set.forget_equal(PageNo(page), &under);
             }
         }
         Ok(())
     }
 
+    /// Back to memory, as much as the volume commits at once, so that pages may be forgotten.
+    fn take_staged_back(&mut self) -> Result<()> {
+        let Some(staged) = self.staged.take() else { return Ok(()) };
+        let result = staged.pages.iter().try_for_each(|page| {
+            if !self.set.pages.contains_key(page) {
+                let content = self.database.read(Some(&staged), *page, 1)?;
+                self.set.pages.extend(content.into_iter().map(|content| (*page, content)));
+            }
+            Ok(())
+        });
+        self.database.abort(&staged);
+        result
+    }
+
     fn put_part(&mut self, page: PageNo, skip: usize, part: &[u8]) -> Result<()> {
         if !self.set.pages.contains_key(&page) {
-            let base = if page < end_page(self.database.size_bytes()) {
-                self.database.read(page, 1)?.pop()
+            let is_staged = self.staged.as_ref().is_some_and(|staged| staged.pages.contains(&page));
+            let base = if is_staged || page < end_page(self.database.size_bytes()) {
+                self.read_under(page, 1)?.pop()
             } else {
                 None
             };
@@ -264,7 +318,7 @@ impl DatabaseFile {
 
     /// A batch begins, which may be dropped alone.
     pub(crate) fn begin_batch(&mut self) {
-        self.before_batch = (!self.set.is_empty()).then(|| self.set.clone());
+        self.before_batch = Some(self.set.clone());
     }
 
     /// A batch is whole. What makes it durable comes later, with the commit.
@@ -274,27 +328,48 @@ impl DatabaseFile {
 
     /// Drops a batch.
     pub(crate) fn rollback_batch(&mut self) {
-        self.set = self.before_batch.take().unwrap_or_default();
+        if let Some(before) = self.before_batch.take() {
+            self.set = before;
+            self.failed = false;
+        }
     }
 
     fn forget(&mut self) {
-        self.set.clear();
+        self.drop_written();
         self.before_batch = None;
         self.synced = false;
         self.committed_early = false;
     }
 
+    fn drop_written(&mut self) {
+        self.set.clear();
+        self.failed = false;
+        if let Some(staged) = self.staged.take() {
+            self.database.abort(&staged);
+        }
+    }
+
     fn commit(&mut self) -> Done {
-        if self.set.is_empty() {
+        if self.failed {
+            let error = Error::new(ErrorKind::Closed, "a write of the transaction failed before");
+            return Err(Failure { code: Code(sqlite::SQLITE_IOERR_FSYNC), error });
+        }
+        if self.set.is_empty() && self.staged.is_none() {
             return Ok(());
         }
-        let committed = self.database.commit(&mut self.set).context(|| "committing");
-        self.or_drop(committed, sqlite::SQLITE_IOERR_FSYNC)
+        let committed = self.database.commit(&mut self.set, self.staged.take());
+        self.or_drop(committed.context(|| "committing"), sqlite::SQLITE_IOERR_FSYNC)
     }
 
     fn or_drop(&mut self, result: Result<()>, otherwise: c_int) -> Done {
         result.map_err(|error| {
-            self.set.clear();
+            if self.before_batch.is_some() {
+                // What was there before the batch is still wanted.
+                self.set.clear();
+            } else {
+                self.drop_written();
+            }
+            self.failed = true;
             Failure { code: code_of(&error, otherwise), error }
         })
     }

@@ -1,4 +1,4 @@
-//! SQLite's rollback journal, in memory.
+//! SQLite's rollback journal, in memory, and in a temporary file without a name where it is larger than that is good for.
 //!
 //! A library without batch-atomic commits insists on a journal. It is only ever read to roll back
 //! in the same process: the volume holds the last committed state at all times, so that after a
@@ -8,8 +8,13 @@
 use crate::codes::lock;
 use std::collections::BTreeMap;
 use std::ffi::OsString;
+use std::io::{self, Read, Seek, SeekFrom, Write};
 use std::path::Path;
 use std::sync::{Arc, Mutex, Weak};
+use tempfile::SpooledTempFile;
+
+/// Of a journal, bytes that are kept in memory.
+const MEMORY_BYTES: usize = 4 << 20;
 
 /// The journals of one process, by name: as bytes, which compare sooner than paths do.
 #[derive(Default)]
@@ -39,45 +44,69 @@ impl Journals {
 }
 
 /// One open journal.
-#[derive(Default)]
 pub(crate) struct Journal {
-    bytes: Vec<u8>,
+    bytes: SpooledTempFile,
+    size: u64,
+    /// What it begins with.
+    first: Option<u8>,
+}
+
+impl Default for Journal {
+    fn default() -> Self {
+        Journal { bytes: SpooledTempFile::new(MEMORY_BYTES), size: 0, first: None }
+    }
 }
 
 impl Journal {
     /// Fills `out` from `offset`, with zeros past the end; whether all of it was there.
-    pub(crate) fn read(&self, offset: u64, out: &mut [u8]) -> bool {
-        let from = self.bytes.len().min(usize::try_from(offset).unwrap_or(usize::MAX));
-        let there = out.len().min(self.bytes.len() - from);
-        out[..there].copy_from_slice(&self.bytes[from..from + there]);
-        out[there..].fill(0);
-        there == out.len()
+    pub(crate) fn read(&mut self, offset: u64, out: &mut [u8]) -> io::Result<bool> {
+        let there = self.size.saturating_sub(offset).min(out.len() as u64) as usize;
+        let (out, past_end) = out.split_at_mut(there);
+        past_end.fill(0);
+        if !out.is_empty() {
+            self.bytes.seek(SeekFrom::Start(offset))?;
+            self.bytes.read_exact(out)?;
+        }
+        Ok(past_end.is_empty())
     }
 
     /// Writes `data` at `offset`; a gap before it becomes zeros.
-    pub(crate) fn write(&mut self, offset: u64, data: &[u8]) {
-        let offset = offset as usize;
-        let end = offset + data.len();
-        if self.bytes.len() < end {
-            self.bytes.resize(end, 0);
+    pub(crate) fn write(&mut self, offset: u64, data: &[u8]) -> io::Result<()> {
+        if offset > self.size {
+            self.bytes.set_len(offset)?;
         }
-        self.bytes[offset..end].copy_from_slice(data);
+        self.bytes.seek(SeekFrom::Start(offset))?;
+        self.bytes.write_all(data)?;
+        self.size = self.size.max(offset + data.len() as u64);
+        if offset == 0
+            && let Some(byte) = data.first()
+        {
+            self.first = Some(*byte);
+        }
+        Ok(())
     }
 
     /// Cuts the journal to `size` bytes.
-    pub(crate) fn truncate(&mut self, size: u64) {
-        self.bytes.truncate(size as usize);
+    pub(crate) fn truncate(&mut self, size: u64) -> io::Result<()> {
+        if size == 0 {
+            // In memory again.
+            *self = Journal::default();
+        } else if size < self.size {
+            self.bytes.set_len(size)?;
+            self.size = size;
+        }
+        Ok(())
     }
 
     /// Whether it is of a transaction that is not over: one that is leaves its journal empty, or
     /// with zeros in front.
     fn is_hot(&self) -> bool {
-        self.bytes.first().is_some_and(|byte| *byte != 0)
+        self.first.is_some_and(|byte| byte != 0)
     }
 
     /// Bytes in the journal.
     pub(crate) fn size(&self) -> u64 {
-        self.bytes.len() as u64
+        self.size
     }
 }
 
@@ -85,19 +114,27 @@ impl Journal {
 mod tests {
     use super::*;
 
+    /// The same below and above what is kept in memory.
     #[test]
     fn reads_back_what_was_written_and_tells_short_reads() {
-        let mut journal = Journal::default();
-        journal.write(3, b"abc");
-        let mut out = [9; 4];
-        assert!(journal.read(2, &mut out));
-        assert_eq!(&out, b"\0abc");
-        assert!(!journal.read(4, &mut out));
-        assert_eq!(&out, b"bc\0\0");
-        assert!(!journal.read(100, &mut out));
-        assert_eq!(out, [0; 4]);
-        journal.truncate(4);
-        assert_eq!(journal.size(), 4);
+        for base in [0, MEMORY_BYTES as u64 - 5, MEMORY_BYTES as u64 * 2] {
+            let mut journal = Journal::default();
+            journal.write(base + 3, b"abc").unwrap();
+            let mut out = [9; 4];
+            assert!(journal.read(base + 2, &mut out).unwrap());
+            assert_eq!(&out, b"\0abc");
+            assert!(!journal.read(base + 4, &mut out).unwrap());
+            assert_eq!(&out, b"bc\0\0");
+            assert!(!journal.read(base + 100, &mut out).unwrap());
+            assert_eq!(out, [0; 4]);
+            journal.truncate(base + 4).unwrap();
+            assert_eq!(journal.size(), base + 4);
+            journal.write(base + 5, b"x").unwrap();
+            assert!(journal.read(base + 2, &mut out).unwrap());
+            assert_eq!(&out, b"\0a\0x", "what was cut off is gone");
+            journal.truncate(0).unwrap();
+            assert_eq!((journal.size(), journal.is_hot()), (0, false));
+        }
     }
 
     #[test]
@@ -106,16 +143,16 @@ mod tests {
         assert!(journals.find(path).is_none());
         let journal = journals.create(path);
         assert!(journals.find(path).is_none(), "empty");
-        lock(&journal).write(0, b"magic");
+        lock(&journal).write(0, b"magic").unwrap();
         let found = journals.find(path).unwrap();
         assert_eq!(lock(&found).size(), 5);
-        lock(&journal).write(0, &[0; 2]);
+        lock(&journal).write(0, &[0; 2]).unwrap();
         assert!(journals.find(path).is_none(), "concluded");
-        lock(&journal).write(0, b"magic");
+        lock(&journal).write(0, b"magic").unwrap();
         drop((journal, found));
         assert!(journals.find(path).is_none(), "closed");
         let journal = journals.create(path);
-        lock(&journal).write(0, b"magic");
+        lock(&journal).write(0, b"magic").unwrap();
         journals.delete(path);
         assert!(journals.find(path).is_none(), "deleted");
     }

@@ -2,7 +2,7 @@
 //!
 //! No rollback journal and no write-ahead log is written anywhere. What SQLite writes to the
 //! database is kept in memory until its commit point, and then goes to the volume as one
-//! transaction in one round trip; what is rolled back never leaves memory.
+//! transaction in one round trip. What outgrows 4 MiB goes there before, invisible until it commits.
 //!
 //! ```text
 //! opener      VolumeOpener: from a path to a Client; Options; TraceSink
@@ -10,6 +10,7 @@
 //! file        one connection's open database: reads, buffered writes, the commit point
 //! journal     the rollback journal, in memory
 //! write_set   the pages of the running transaction
+//! staged      what outgrows it, on the volume
 //! database    one open volume: its size, its locks, its commits
 //! locks       SHARED, RESERVED, PENDING, EXCLUSIVE among the connections of this process
 //! header      the page in front of the database
@@ -27,6 +28,7 @@ mod header;
 mod journal;
 mod locks;
 mod opener;
+mod staged;
 mod write_set;
 
 pub use ffi::{counting, register, register_loadable};

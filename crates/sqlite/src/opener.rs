@@ -52,13 +52,16 @@ pub struct Options {
     /// `SQLITE_ENABLE_BATCH_ATOMIC_WRITE` then commits without a journal. On by default; off is
     /// for tests and comparisons, and changes no promise.
     pub batch_atomic: bool,
+    /// Of a transaction, pages of 4 KiB that are kept in memory; 1,024 by default. What it writes
+    /// more goes to the volume before it commits, and is seen by nobody else until then.
+    pub memory_pages: usize,
     /// Told of every page that is read from or written to a volume.
     pub trace: Option<Box<dyn TraceSink>>,
 }
 
 impl Default for Options {
     fn default() -> Self {
-        Options { batch_atomic: true, trace: None }
+        Options { batch_atomic: true, memory_pages: 1024, trace: None }
     }
 }
 

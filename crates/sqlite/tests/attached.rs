@@ -26,7 +26,8 @@ impl Pair {
         let opener = move |path: &Path| {
             Ok(if path.ends_with("first.toml") { disks.0.client() } else { disks.1.client() })
         };
-        tantalum_sqlite::register(&vfs, opener, Options { batch_atomic, trace: None }).unwrap();
+        tantalum_sqlite::register(&vfs, opener, Options { batch_atomic, ..Options::default() })
+            .unwrap();
         Pair { first, second, vfs }
     }
 

@@ -189,13 +189,18 @@ fn pages_that_were_rolled_back_do_not_count() {
     for batch in MODES {
         for locking in ["NORMAL", "EXCLUSIVE"] {
             for journal in ["DELETE", "MEMORY", "OFF"] {
-                for (undo, pages_max) in
-                    [("ROLLBACK; BEGIN", 35), ("ROLLBACK; BEGIN", 100), ("ROLLBACK TO s", 35)]
-                {
+                for (undo, pages_max, memory) in [
+                    ("ROLLBACK; BEGIN", 35, 1024),
+                    ("ROLLBACK; BEGIN", 35, 8),
+                    ("ROLLBACK; BEGIN", 100, 1024),
+                    ("ROLLBACK TO s", 35, 1024),
+                    ("ROLLBACK TO s", 35, 8),
+                ] {
                     if journal == "OFF" && undo == "ROLLBACK TO s" {
                         continue;
                     }
-                    let stage = Stage::on(Disk::new(1 << 16, pages_max), batch);
+                    let disk = Disk::new(1 << 16, pages_max);
+                    let stage = Stage::with_memory_on(disk, batch, memory);
                     let connection = stage.open();
                     connection
                         .execute_batch(&format!(
@@ -210,7 +215,8 @@ fn pages_that_were_rolled_back_do_not_count() {
                         );
                         connection.execute_batch(&rows).unwrap();
                     }
-                    let case = format!("batch {batch}, {locking}, {journal}, {undo}");
+                    let case =
+                        format!("batch {batch}, {locking}, {journal}, {undo}, memory {memory}");
                     connection.execute_batch("PRAGMA cache_size=5").unwrap();
                     // One fits, with what was undone it does not.
                     let update = |from: u32| {
@@ -262,10 +268,11 @@ impl TraceSink for Record {
 
 #[test]
 fn the_trace_tells_what_reached_the_device() {
-    for batch in MODES {
+    for (batch, memory) in MODES.into_iter().flat_map(|batch| [(batch, 2), (batch, 1024)]) {
         let record = Record::default();
-        let stage = Stage::traced(Disk::new(1 << 16, 4096), batch, record.clone());
+        let stage = Stage::traced(batch, memory, record.clone());
         let connection = with_rows(&stage, 500);
+        connection.execute_batch("PRAGMA cache_size=5; UPDATE t SET a = 2").unwrap();
         connection.execute_batch("BEGIN; UPDATE t SET a = 1; ROLLBACK").unwrap();
         drop(connection);
         let connection = stage.open();

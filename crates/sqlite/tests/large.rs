@@ -83,9 +83,17 @@ fn what_the_volume_has_no_room_for_is_refused_and_undone() {
     let folder = tempfile::tempdir().unwrap();
     let volume = new_volume_of(folder.path(), "64MiB", "");
     shell(&volume, &rows("t", 20_000));
-    // All of it would have to be there twice.
-    let (_, errors) = shell(&volume, "UPDATE t SET x = randomblob(2000);");
-    assert!(errors.contains("full"), "{errors}");
+    // All of it would have to be there twice. What is rolled back needs no room, and the connection goes on.
+    for locking in ["NORMAL", "EXCLUSIVE"] {
+        let refused = format!(
+            "PRAGMA locking_mode={locking}; BEGIN; UPDATE t SET x = randomblob(2000);
+             SELECT count(*) FROM t; UPDATE t SET id = -id WHERE id = 7; SELECT min(id) FROM t;
+             UPDATE t SET id = -id WHERE id = -7; SELECT min(id) FROM t;"
+        );
+        let (told, errors) = shell(&volume, &refused);
+        assert!(errors.contains("full") && errors.lines().count() == 1, "{errors}");
+        assert_eq!(told, format!("{}\n20000\n-7\n1\n", locking.to_lowercase()));
+    }
     let (told, errors) =
         shell(&volume, "SELECT count(*), sum(x = zeroblob(2000)) FROM t; PRAGMA integrity_check;");
     assert_eq!((&told[..], &errors[..]), ("20000|20000\nok\n", ""));
@@ -106,4 +114,30 @@ fn a_limit_that_is_set_is_the_one_in_force() {
     let (told, errors) =
         shell(&volume, &format!("DROP TABLE t;{} SELECT count(*) FROM u;", rows("u", 3000)));
     assert_eq!((&told[..], &errors[..]), ("3000\n", ""));
+}
+
+/// The most memory that the shell had for `commands`, in bytes.
+fn peak_bytes(volume: &Path, commands: &str) -> u64 {
+    let (told, errors) =
+        shell(volume, &format!("{commands}\n.shell grep VmHWM /proc/$PPID/status"));
+    assert_eq!(errors, "");
+    let kib = told.split_whitespace().nth(1).unwrap();
+    kib.parse::<u64>().unwrap() << 10
+}
+
+/// Neither what a transaction writes nor what it would need to be rolled back stays in memory.
+#[test]
+fn memory_does_not_grow_with_the_transaction() {
+    if !has_shell() {
+        return;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let volume = new_volume_of(folder.path(), "512MiB", "");
+    let small = peak_bytes(&volume, &rows("s", 1000));
+    let large = peak_bytes(&volume, &rows("t", 60_000));
+    let rewritten = peak_bytes(&volume, "UPDATE t SET x = randomblob(2000);");
+    let undone = peak_bytes(&volume, "BEGIN; UPDATE t SET x = randomblob(2000); ROLLBACK;");
+    for peak in [large, rewritten, undone] {
+        assert!(peak < small + (40 << 20), "{small}, {large}, {rewritten}, {undone}");
+    }
 }

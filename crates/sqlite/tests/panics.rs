@@ -37,8 +37,7 @@ fn a_panic_is_an_io_error_to_all_connections_until_they_are_closed() {
     for batch in MODES {
         for after in 0..12 {
             let calls = Arc::new(AtomicI64::new(i64::MAX));
-            let stage =
-                Stage::traced(Disk::new(1 << 16, 4096), batch, Panicking(Arc::clone(&calls)));
+            let stage = Stage::traced(batch, 1024, Panicking(Arc::clone(&calls)));
             let (one_, other) = (stage.open(), stage.open());
             one_.execute_batch("CREATE TABLE t(x); INSERT INTO t VALUES (randomblob(20000))")
                 .unwrap();

@@ -7,6 +7,9 @@ use rusqlite::{Connection, ErrorCode};
 use std::time::Duration;
 use tantalum_base::Rng;
 
+/// Pages of a transaction that are kept in memory: few, so that most of it is staged, and as many as usual.
+const MEMORIES: [usize; 2] = [2, 1024];
+
 const SCHEMA: &str = "CREATE TABLE t(id INTEGER PRIMARY KEY, a INT, b TEXT);
      CREATE INDEX by_a ON t(a); CREATE TABLE log(n INT, what TEXT);";
 
@@ -38,13 +41,14 @@ fn run(connection: &Connection, (sql, commit): &(Vec<String>, bool)) -> rusqlite
 
 #[test]
 fn random_transactions_equal_a_plain_file_and_survive_crashes_whole() {
-    for seed in 0..6 {
+    for seed in 0..12 {
         for batch in MODES {
             let mut rng = Rng::split(seed, "workload");
-            let mut stage = Stage::new(batch);
+            let memory = MEMORIES[seed as usize % 2];
+            let mut stage = Stage::with_memory(batch, memory);
             let plain = Connection::open_in_memory().unwrap();
             let mut connection = stage.open();
-            let page = [512, 1024, 4096, 65536][seed as usize % 4];
+            let page = [512, 1024, 4096, 65536][seed as usize / 2 % 4];
             let cache = [5, 10, 2000][seed as usize % 3];
             let settings = format!(
                 "PRAGMA page_size={page}; PRAGMA cache_size={cache};
@@ -100,7 +104,9 @@ fn a_device_error_at_any_call_leaves_nothing_half_done() {
                     );
                     let work = "UPDATE t SET a = a + 1, b = b || 'y'; INSERT INTO log VALUES \
                                 (-1, hex(zeroblob(20000)))";
-                    fail_each_call(batch, page, &settings, work);
+                    for memory in MEMORIES {
+                        fail_each_call(batch, memory, page, &settings, work);
+                    }
                 }
             }
         }
@@ -113,17 +119,20 @@ fn a_device_error_at_any_call_leaves_nothing_half_done() {
 fn a_batch_that_fails_keeps_what_spilled_before_it() {
     for locking in ["NORMAL", "EXCLUSIVE"] {
         let settings = format!(
-            "PRAGMA journal_mode=MEMORY; PRAGMA locking_mode={locking}; PRAGMA cache_size=20"
+            "PRAGMA journal_mode=MEMORY; PRAGMA locking_mode={locking}; PRAGMA cache_size=10"
         );
         let work = "UPDATE t SET b = 'short'; DELETE FROM log WHERE rowid % 2 = 0;
+                    INSERT INTO log SELECT id, hex(zeroblob(500)) FROM t;
                     UPDATE t SET a = 7 WHERE id % 40 = 0";
-        fail_each_call(true, 512, &settings, work);
+        for memory in MEMORIES {
+            fail_each_call(true, memory, 512, &settings, work);
+        }
     }
 }
 
-fn fail_each_call(batch: bool, page: u32, settings: &str, work: &str) {
+fn fail_each_call(batch: bool, memory: usize, page: u32, settings: &str, work: &str) {
     for k in 0.. {
-        let stage = Stage::new(batch);
+        let stage = Stage::with_memory(batch, memory);
         let connection = stage.open();
         connection.execute_batch(&format!("PRAGMA page_size={page}; {SCHEMA}")).unwrap();
         let mut rng = Rng::split(7, "faults");
@@ -134,7 +143,8 @@ fn fail_each_call(batch: bool, page: u32, settings: &str, work: &str) {
         let before = dump(&connection);
         stage.disk.state().fail_in = Some(k);
         let done = connection.execute_batch(&format!("BEGIN; {work}; COMMIT"));
-        let case = format!("batch {batch}, page {page}, {settings}, call {k}: {done:?}");
+        let case =
+            format!("batch {batch}, memory {memory}, page {page}, {settings}, call {k}: {done:?}");
         if done.is_err() {
             let _ = connection.execute_batch("ROLLBACK");
         }

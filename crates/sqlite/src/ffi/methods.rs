@@ -131,6 +131,16 @@ fn ok(done: Result<(), Failure>) -> Answer {
     done.map(|()| sqlite::SQLITE_OK)
 }
 
+/// What went wrong with the temporary file of a large journal.
+fn of_journal<T>(done: std::io::Result<T>, otherwise: c_int) -> Result<T, Failure> {
+    done.map_err(|error| {
+        let is_full = error.kind() == std::io::ErrorKind::StorageFull;
+        let code = Code(if is_full { sqlite::SQLITE_FULL } else { otherwise });
+        let context = "SQLite's rollback journal, in a file in the folder for temporary files";
+        Failure { code, error: Error::io(context, error) }
+    })
+}
+
 unsafe extern "C" fn x_close(file: *mut sqlite3_file) -> c_int {
     let file = file.cast::<OpenFile>();
     // SAFETY: open until now, and not used again after this.
@@ -153,7 +163,9 @@ unsafe extern "C" fn x_read(
         answer(file, sqlite::SQLITE_IOERR_READ, |_, handle, _| {
             let whole = match handle {
                 Handle::Database(database) => database.read(offset as u64, out)?,
-                Handle::Journal(journal) => lock(journal).read(offset as u64, out),
+                Handle::Journal(journal) => {
+                    of_journal(lock(journal).read(offset as u64, out), sqlite::SQLITE_IOERR_READ)?
+                }
             };
             Ok(if whole { sqlite::SQLITE_OK } else { sqlite::SQLITE_IOERR_SHORT_READ })
         })
@@ -176,8 +188,8 @@ unsafe extern "C" fn x_write(
             }
             Handle::Journal(journal) => {
                 let data = std::slice::from_raw_parts(data.cast(), bytes as usize);
-                lock(journal).write(offset as u64, data);
-                Ok(sqlite::SQLITE_OK)
+                let written = lock(journal).write(offset as u64, data);
+                ok(of_journal(written, sqlite::SQLITE_IOERR_WRITE))
             }
         })
     }
@@ -214,8 +226,8 @@ unsafe extern "C" fn x_truncate(file: *mut sqlite3_file, size: i64) -> c_int {
         answer(file, sqlite::SQLITE_IOERR_TRUNCATE, |_, handle, _| match handle {
             Handle::Database(database) => ok(database.truncate(size as u64)),
             Handle::Journal(journal) => {
-                lock(journal).truncate(size as u64);
-                Ok(sqlite::SQLITE_OK)
+                let cut = lock(journal).truncate(size as u64);
+                ok(of_journal(cut, sqlite::SQLITE_IOERR_TRUNCATE))
             }
         })
     }

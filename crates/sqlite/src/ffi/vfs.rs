@@ -42,6 +42,7 @@ pub(super) fn register_with(
             name: name.into(),
             opener: Box::new(opener),
             batch_atomic: options.batch_atomic,
+            memory_pages: options.memory_pages,
             trace: options.trace.map(|sink| Arc::new(Mutex::new(sink))),
             here: AtomicPtr::default(),
         };
@@ -63,6 +64,7 @@ pub(super) struct Vfs {
     pub(super) name: String,
     opener: Box<dyn VolumeOpener>,
     pub(super) batch_atomic: bool,
+    memory_pages: usize,
     trace: Option<SharedTrace>,
     /// What this process has; of another one in a forked child that has nothing yet.
     here: AtomicPtr<Here>,
@@ -165,7 +167,10 @@ impl Vfs {
         if flags & sqlite::SQLITE_OPEN_MAIN_DB != 0 && self.opener.is_volume(path) {
             let read_only = flags & sqlite::SQLITE_OPEN_READONLY != 0;
             return match self.open_database(path) {
-                Ok(database) => Ok(Some(Handle::Database(DatabaseFile::new(database, read_only)))),
+                Ok(database) => {
+                    let file = DatabaseFile::new(database, read_only, self.memory_pages);
+                    Ok(Some(Handle::Database(file)))
+                }
                 Err(error) => {
                     let code = match error.kind() {
                         ErrorKind::Locked => sqlite::SQLITE_BUSY,

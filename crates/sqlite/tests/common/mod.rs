@@ -47,6 +47,7 @@ pub fn open_volume(path: &Path, vfs: &str) -> rusqlite::Result<Connection> {
 pub struct Stage {
     pub disk: Disk,
     pub vfs: String,
+    memory_pages: usize,
 }
 
 impl Stage {
@@ -54,30 +55,44 @@ impl Stage {
         Stage::on(Disk::new(1 << 16, 4096), batch_atomic)
     }
 
-    pub fn on(disk: Disk, batch_atomic: bool) -> Stage {
-        Stage::with(disk, Options { batch_atomic, trace: None })
+    /// One that keeps no more than `memory_pages` of a transaction in memory.
+    pub fn with_memory(batch_atomic: bool, memory_pages: usize) -> Stage {
+        Stage::with_memory_on(Disk::new(1 << 16, 4096), batch_atomic, memory_pages)
     }
 
-    pub fn traced(disk: Disk, batch_atomic: bool, sink: impl TraceSink + 'static) -> Stage {
-        Stage::with(disk, Options { batch_atomic, trace: Some(Box::new(sink)) })
+    pub fn on(disk: Disk, batch_atomic: bool) -> Stage {
+        Stage::with(disk, Options { batch_atomic, ..Options::default() })
+    }
+
+    pub fn with_memory_on(disk: Disk, batch_atomic: bool, memory_pages: usize) -> Stage {
+        Stage::with(disk, Options { batch_atomic, memory_pages, trace: None })
+    }
+
+    pub fn traced(
+        batch_atomic: bool,
+        memory_pages: usize,
+        sink: impl TraceSink + 'static,
+    ) -> Stage {
+        let options = Options { batch_atomic, memory_pages, trace: Some(Box::new(sink)) };
+        Stage::with(Disk::new(1 << 16, 4096), options)
     }
 
     fn with(disk: Disk, options: Options) -> Stage {
         static NEXT: AtomicU64 = AtomicU64::new(0);
         let vfs = format!("test{}", NEXT.fetch_add(1, Ordering::Relaxed));
-        let opened = disk.clone();
+        let (opened, memory_pages) = (disk.clone(), options.memory_pages);
         let opener = move |_: &Path| Ok(opened.client());
         tantalum_sqlite::register(&vfs, opener, options).unwrap();
-        Stage { disk, vfs }
+        Stage { disk, vfs, memory_pages }
     }
 
     /// Another VFS over what is on the disk now: as after a crash of the process, since whatever
     /// other connections hold in memory stays with them.
     pub fn after_crash(&self, batch_atomic: bool) -> Stage {
-        let disk = Disk::new(1 << 16, 4096);
+        let crashed = Stage::with_memory(batch_atomic, self.memory_pages);
         let pages = self.disk.state().pages.clone();
-        disk.state().pages = pages;
-        Stage::on(disk, batch_atomic)
+        crashed.disk.state().pages = pages;
+        crashed
     }
 
     pub fn open(&self) -> Connection {
