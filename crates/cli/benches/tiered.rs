@@ -9,6 +9,8 @@
 //! - `pgbench`: PostgreSQL on ext4, beside the bare disk, where the database is twice the flash.
 //!
 //! `cargo bench -p tantalum-cli --bench tiered [-- PART...]`, as root; seconds by `SECONDS_EACH` (60), rounds by `ROUNDS` (3).
+#[path = "tiered/database.rs"]
+mod database;
 #[path = "tiered/loads.rs"]
 mod loads;
 #[path = "tiered/postgres.rs"]

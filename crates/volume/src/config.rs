@@ -4,7 +4,7 @@ use std::fs::File;
 use std::io::Read;
 use std::path::{Path, PathBuf};
 use tantalum_base::size::Size;
-use tantalum_base::{Error, ErrorKind, PAGE_BYTES, Result};
+use tantalum_base::{Error, ErrorKind, PAGE_BYTES, Result, ResultExt};
 use tantalum_ftl::FtlOptions;
 use tantalum_media::ZoneGeometry;
 use tantalum_policy::{CleaningSpec, Policy, PolicySpec, Workload};
@@ -12,6 +12,7 @@ use tantalum_ssd::{CacheKind, SsdOptions};
 
 use crate::home_config::HomeConfig;
 pub use crate::new_config::{NewSettings, NewTiered, template, write_new, write_new_tiered};
+use crate::recorded::Recording;
 use crate::sizes::{self, whole_pages};
 use crate::superblock::FIRST_ZONE_BYTE;
 
@@ -29,6 +30,8 @@ pub struct VolumeConfig {
     pub device: DeviceConfig,
     /// Memory above the device; without it there is none.
     pub buffer: Option<BufferConfig>,
+    /// A page trace of what the volume is asked, begun each time it is opened.
+    pub record: Option<PathBuf>,
     /// Where the file was read from; relative paths start there.
     #[serde(skip)]
     pub path: PathBuf,
@@ -251,6 +254,16 @@ impl VolumeConfig {
         let ssd = self.ssd_options()?;
         self.check_transactions(&ssd)?;
         ssd.check()
+    }
+
+    /// Begins the recording that is asked for, relative to the configuration file.
+    ///
+    /// # Errors
+    /// `Io` where the file cannot be made.
+    pub(crate) fn begin_recording(&self) -> Result<Option<Recording>> {
+        let beside = self.path.parent().unwrap_or(Path::new(""));
+        let record = self.record.as_ref().map(|record| Recording::begin(&beside.join(record)));
+        record.transpose().context(|| "recording")
     }
 
     /// The path of the data, relative to the configuration file.

@@ -12,13 +12,14 @@ use crate::config::{Kind, VolumeConfig};
 use crate::copies::Copies;
 use crate::layout::zones_for;
 use crate::open_options::OpenOptions;
+use crate::recorded::Recorded;
 use crate::superblock::{
     ANCHORS, COPIES, FIRST_ANCHOR_BYTE, FIRST_ZONE_BYTE, SUPERBLOCK_BYTES, Superblock,
     staging_pages,
 };
 
 /// An open volume of kind `flash`: the device that front ends see.
-pub type FlashVolume<S> = Buffered<Ssd<FileZones<S>>>;
+pub type FlashVolume<S> = Recorded<Buffered<Ssd<FileZones<S>>>>;
 
 /// What opening a volume found.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -197,7 +198,8 @@ pub async fn open_flash<S: BlockStore + Clone>(
     let staging_pages = superblock.staging_pages();
     let ssd_options = SsdOptions { staging_pages, ..config.ssd_options()? };
     let ssd = Rc::new(Ssd::new(ftl, ssd_options)?);
-    let volume = Rc::new(Buffered::new(ssd, config.buffer_policy()?));
+    let buffered = Buffered::new(ssd, config.buffer_policy()?);
+    let volume = Rc::new(Recorded::new(buffered, config.begin_recording()?));
     volume.start(runtime);
     Ok((volume, OpenReport { superblock, recovery, superblocks_mended }))
 }

@@ -51,7 +51,14 @@ impl VolumeHost {
     /// Opens the volume that `config` describes. It is closed, with everything written back,
     /// when the last clone of its client is dropped. To be read only is in
     /// [`HostOptions::open`].
-    pub fn open(config: VolumeConfig, options: HostOptions) -> Result<Self> {
+    ///
+    /// `TANTALUM_RECORD` in the environment is a file for a page trace of what it is asked, in place of
+    /// what the configuration says of that.
+    pub fn open(mut config: VolumeConfig, options: HostOptions) -> Result<Self> {
+        if let Some(record) = std::env::var_os("TANTALUM_RECORD").filter(|file| !file.is_empty()) {
+            let record = std::path::absolute(record);
+            config.record = Some(record.map_err(|error| Error::io("TANTALUM_RECORD", error))?);
+        }
         let at = config.clone();
         let opened = match options.placement {
             Placement::Caller => Self::open_here(config, options.live, options.open),

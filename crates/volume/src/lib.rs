@@ -16,6 +16,7 @@
 //! host        a volume for synchronous callers, on their thread or on one of its own
 //! client      the blocking handle
 //! origin      which file it was opened from
+//! recorded    writes what is asked of it to a page trace
 //! ```
 mod check;
 pub mod client;
@@ -30,6 +31,7 @@ pub mod layout;
 mod new_config;
 mod open_options;
 mod origin;
+mod recorded;
 mod sizes;
 mod store;
 pub mod superblock;
@@ -47,6 +49,7 @@ pub use host::{
     open_volume, open_volume_with,
 };
 pub use open_options::OpenOptions;
+pub use recorded::{Recorded, Recording};
 pub use sizes::RoundedSize;
 pub use store::{VolumeStore, forget_volume, open_rescue_stores, open_store, open_tiered_stores};
 pub use tiered::{

@@ -18,13 +18,14 @@ use crate::config::VolumeConfig;
 use crate::flash::{OpenReport, check_sizes, mend_copies, read_copies, zones};
 use crate::home_config::HomeConfig;
 use crate::open_options::OpenOptions;
+use crate::recorded::Recorded;
 use crate::superblock::Superblock;
 
 /// The cache of a tiered volume, with what it counts.
 pub type TieredDevice<R, S> = Tiered<R, FileZones<S>, Image<S>, S>;
 
 /// An open volume of kind `tiered`: the device that front ends see.
-pub type TieredVolume<R, S> = Buffered<Transactional<TieredDevice<R, S>>>;
+pub type TieredVolume<R, S> = Recorded<Buffered<Transactional<TieredDevice<R, S>>>>;
 
 /// Pages of an epoch whose contents stay in memory until they are at home: 64 MiB.
 const JOURNAL_MEMORY_PAGES: u32 = 16384;
@@ -129,7 +130,8 @@ pub async fn open_tiered<R: Runtime, S: BlockStore + Clone>(
         compare(tiered.drive(), &**tiered.home()).await?;
     }
     let device = Transactional::over(tiered, ssd.transactions_max, ssd.transaction_pages_max);
-    let volume = Rc::new(Buffered::new(Rc::new(device), config.buffer_policy()?));
+    let buffered = Buffered::new(Rc::new(device), config.buffer_policy()?);
+    let volume = Rc::new(Recorded::new(buffered, config.begin_recording()?));
     volume.start(runtime);
     Ok((volume, OpenReport { superblock, recovery, superblocks_mended }))
 }

@@ -21,7 +21,7 @@ use tantalum_runtime::live::signal::terminated;
 use tantalum_runtime::{LifeCycle, Live};
 use tantalum_volume::config::Kind;
 use tantalum_volume::{
-    OpenOptions, OpenReport, VolumeConfig, open_tiered_volume, open_volume_with,
+    OpenOptions, OpenReport, Recorded, VolumeConfig, open_tiered_volume, open_volume_with,
 };
 
 /// Serve a volume, or a simulated device in real time, until SIGINT or SIGTERM
@@ -45,6 +45,10 @@ pub struct Args {
     /// --nbd (docs/metrics.md)
     #[arg(long, value_name = "ADDRESS")]
     metrics: Option<String>,
+    /// Write a page trace of what clients ask to a new file, for `tantalum replay`, `curve` and `advise`;
+    /// .zst or .gz in its name compress it
+    #[arg(long, value_name = "FILE", conflicts_with = "device")]
+    record: Option<PathBuf>,
     /// Refuse everything that would change the volume, and write nothing to it: what a writer that was
     /// killed left is recovered in memory alone. Several may serve and read it so at once
     #[arg(long)]
@@ -70,6 +74,7 @@ Examples:
   tantalum serve vol/VOLUME.toml --nbd unix:/tmp/tantalum.sock
   tantalum serve vol/VOLUME.toml --nbd 127.0.0.1:10809 --read-only
   tantalum serve vol/VOLUME.toml --nbd unix:/tmp/tantalum.sock --metrics 127.0.0.1:9809
+  tantalum serve vol/VOLUME.toml --nbd unix:/tmp/tantalum.sock --record load.csv.zst
   tantalum serve --device durassd:capacity=1GiB --nbd unix:/tmp/durassd.sock";
 
 /// Runs the command.
@@ -90,7 +95,13 @@ pub fn run(args: &Args) -> anyhow::Result<Verdict> {
         return Ok(Verdict::Good);
     }
     let Some(volume) = &args.volume else { bail!("a volume or --device is needed") };
-    let config = VolumeConfig::read(volume)?;
+    let mut config = VolumeConfig::read(volume)?;
+    if let Some(record) = &args.record {
+        if record.exists() {
+            bail!("--record: {} is there already; a recording wants a new file", record.display());
+        }
+        config.record = Some(std::path::absolute(record).context("--record")?);
+    }
     let live = Live::new(LiveOptions::default())?;
     let handle = live.clone();
     live.run(async move { serve_volume(handle, config, addresses, options).await })?;
@@ -163,7 +174,7 @@ async fn serve_volume(
 async fn serve_opened<D: LifeCycle<Page = PageBuf>>(
     live: Live,
     config: &VolumeConfig,
-    (volume, report): (Rc<Buffered<D>>, OpenReport),
+    (volume, report): (Rc<Recorded<Buffered<D>>>, OpenReport),
     addresses: Addresses,
     mut options: ServerOptions,
 ) -> Result<()> {
@@ -200,6 +211,9 @@ async fn serve_opened<D: LifeCycle<Page = PageBuf>>(
             ),
         },
     ));
+    if let Some(recording) = volume.recording() {
+        tell(&format!("recording to {}", recording.path().display()));
+    }
     let about = About {
         device: config.path.display().to_string(),
         kind: config.kind.name(),

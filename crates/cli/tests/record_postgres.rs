@@ -1,0 +1,52 @@
+//! From PostgreSQL on ext4 to the report, in three commands: served and recorded, replayed, looked at. Skipped with a message
+//! where it is not root, or one of the programs is missing.
+#[path = "../benches/tiered/database.rs"]
+mod database;
+#[path = "../benches/tiered/rig.rs"]
+#[allow(dead_code, reason = "a bench uses the rest")]
+mod rig;
+mod support;
+
+use database::{Postgres, binaries};
+use rig::{Loop, MIB, Mounted, Server};
+use support::good;
+use support::server::installed;
+
+const CAPACITY_MIB: u64 = 256;
+
+#[test]
+fn from_postgres_on_ext4_to_the_report() {
+    let programs = ["nbdfuse", "losetup", "mkfs.ext4", "mount", "fusermount3", "runuser"];
+    let (Some(binaries), true) = (binaries(), installed(&programs)) else {
+        eprintln!("skipped: PostgreSQL's server programs or one of {programs:?} are not installed");
+        return;
+    };
+    if !rustix::process::geteuid().is_root() || !std::path::Path::new("/dev/fuse").exists() {
+        eprintln!("skipped: loop devices and mounts are for root");
+        return;
+    }
+    let folder = rig::folder();
+    let [config, trace, report] = ["v.toml", "load.csv.zst", "curve.html"]
+        .map(|name| folder.path().join(name).to_string_lossy().into_owned());
+    good(&["create", &config, "--capacity", "256MiB", "--durability", "on_flush"]);
+    {
+        let server = Server::start(folder.path(), "v.sock", &[&config, "--record", &trace]);
+        let file = Mounted::new(folder.path(), &server);
+        let device = Loop::new(&file.file, 0, CAPACITY_MIB * MIB);
+        let settings = ["shared_buffers=16MB", "max_wal_size=64MB", "min_wal_size=32MB"];
+        let postgres = Postgres::start(&binaries, folder.path(), &device.device, &settings);
+        postgres.pgbench(&["-i", "-q", "-s", "1"]);
+        postgres.pgbench(&["-c", "2", "-t", "100", "-n"]);
+        postgres.checkpoint();
+        postgres.stop();
+    }
+    let stat = good(&["trace", "stat", &trace, "--format", "json"]);
+    let row = &serde_json::from_str::<serde_json::Value>(&stat).unwrap()["rows"][0];
+    let count = |name: &str| row[name].as_u64().unwrap();
+    // Two clients commit 200 times, some of them together; a database of scale 1 has 15 MB.
+    assert!(count("commits") > 50 && count("written_pages") > 3000, "{row}");
+    let told = good(&["curve", &trace, "--report", &report]);
+    assert!(told.contains("lru"), "{told}");
+    let page = std::fs::read_to_string(report).unwrap();
+    assert!(page.contains("load") && page.contains("<html"));
+}

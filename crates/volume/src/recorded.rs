@@ -1,0 +1,227 @@
+//! A device that writes what it was asked to a page trace, where it is to be recorded.
+//!
+//! What is recorded has been done: requests that fail are not. A transaction's writes and its commit point stand
+//! together, in the order of commits; what is aborted does not come up. A share is recorded as the writes that it saves.
+use std::cell::RefCell;
+use std::collections::BTreeMap;
+use std::fs::File;
+use std::io;
+use std::ops::Deref;
+use std::path::{Path, PathBuf};
+use std::rc::Rc;
+use tantalum_base::{Limits, PageDevice, PageNo, PageRange, Result, TxId};
+use tantalum_runtime::metrics::Readings;
+use tantalum_runtime::{DeviceCounters, Finding, LifeCycle, Runtime};
+use tantalum_trace::{PageEvent, Recorder};
+
+/// Files that are tried beside one that is there already.
+const NUMBERS_MAX: u32 = 1_000_000;
+
+/// A trace that is being written.
+pub struct Recording {
+    path: PathBuf,
+    recorder: Recorder,
+    /// What transactions wrote that are open.
+    open: RefCell<BTreeMap<TxId, Vec<PageEvent>>>,
+}
+
+impl Recording {
+    /// Begins a trace in a new file at `path`; where one is there, beside it, with a number in its name:
+    /// `db.csv.zst`, `db-2.csv.zst`.
+    ///
+    /// # Errors
+    /// `Io` where the file cannot be made.
+    pub fn begin(path: &Path) -> Result<Recording> {
+        let (path, file) = create_beside(path)
+            .map_err(|error| tantalum_base::Error::io(path.display().to_string(), error))?;
+        let recorder = Recorder::to_sink(&path.to_string_lossy(), Box::new(file))?;
+        Ok(Recording { path, recorder, open: RefCell::default() })
+    }
+
+    /// The file.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// What `tx` wrote, or nobody, is told when it commits, or at once.
+    fn written(&self, tx: Option<TxId>, events: impl Iterator<Item = PageEvent>) {
+        match tx {
+            Some(tx) => self.open.borrow_mut().entry(tx).or_default().extend(events),
+            None => self.recorder.record_all(&events.collect::<Vec<_>>()),
+        }
+    }
+
+    fn committed(&self, mut events: Vec<PageEvent>) {
+        events.push(PageEvent::Commit);
+        self.recorder.record_all(&events);
+    }
+
+    fn take(&self, tx: TxId) -> Vec<PageEvent> {
+        self.open.borrow_mut().remove(&tx).unwrap_or_default()
+    }
+}
+
+/// A new file at `path`, or with a number beside one that is there already.
+fn create_beside(path: &Path) -> io::Result<(PathBuf, File)> {
+    let name = path.file_name().map_or_else(String::new, |name| name.to_string_lossy().into());
+    let (stem, endings) = name.split_at(name.find('.').unwrap_or(name.len()));
+    let numbered =
+        (2..NUMBERS_MAX).map(|number| path.with_file_name(format!("{stem}-{number}{endings}")));
+    for path in std::iter::once(path.to_path_buf()).chain(numbered) {
+        match File::create_new(&path) {
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
+            made => return made.map(|file| (path, file)),
+        }
+    }
+    Err(io::ErrorKind::AlreadyExists.into())
+}
+
+/// A device, and the trace of what it is asked, where there is one. Whatever else the device has to tell is
+/// reached through it.
+pub struct Recorded<D> {
+    device: Rc<D>,
+    recording: Option<Recording>,
+}
+
+impl<D> Recorded<D> {
+    /// Records `device` where `recording` is given.
+    pub fn new(device: D, recording: Option<Recording>) -> Self {
+        Recorded { device: Rc::new(device), recording }
+    }
+
+    /// The trace that is being written.
+    pub fn recording(&self) -> Option<&Recording> {
+        self.recording.as_ref()
+    }
+
+    /// Tells what was done, if it was, and if anybody listens.
+    fn done(&self, done: Result<()>, tell: impl FnOnce(&Recording)) -> Result<()> {
+        if let (Ok(()), Some(recording)) = (&done, &self.recording) {
+            tell(recording);
+        }
+        done
+    }
+}
+
+impl<D> Deref for Recorded<D> {
+    type Target = D;
+
+    fn deref(&self) -> &D {
+        &self.device
+    }
+}
+
+/// Pages of one request: no more than 32 bits count.
+fn count(pages: u64) -> u32 {
+    u32::try_from(pages).unwrap_or(u32::MAX)
+}
+
+/// Writes of `pages`, neighbours as one.
+fn writes(pages: &[PageNo]) -> Vec<PageEvent> {
+    pages
+        .chunk_by(|page, next| page.0 + 1 == next.0)
+        .map(|run| PageEvent::Write { page: run[0], pages: count(run.len() as u64) })
+        .collect()
+}
+
+impl<D: PageDevice> PageDevice for Recorded<D> {
+    type Page = D::Page;
+
+    fn limits(&self) -> &Limits {
+        self.device.limits()
+    }
+
+    async fn read(&self, first: PageNo, out: &mut [D::Page], tx: Option<TxId>) -> Result<()> {
+        let pages = count(out.len() as u64);
+        let read = self.device.read(first, out, tx).await;
+        self.done(read, |to| to.recorder.record(PageEvent::Read { page: first, pages }))
+    }
+
+    async fn write(&self, first: PageNo, pages: &[D::Page], tx: Option<TxId>) -> Result<()> {
+        let event = PageEvent::Write { page: first, pages: count(pages.len() as u64) };
+        let written = self.device.write(first, pages, tx).await;
+        self.done(written, |to| to.written(tx, std::iter::once(event)))
+    }
+
+    async fn write_scattered(
+        &self,
+        pages: Vec<(PageNo, D::Page)>,
+        ended: impl FnOnce() + 'static,
+    ) -> Result<()> {
+        let numbers = |_: &Recording| pages.iter().map(|(page, _)| *page).collect::<Vec<_>>();
+        let written = self.recording.as_ref().map(numbers).unwrap_or_default();
+        let done = self.device.write_scattered(pages, ended).await;
+        self.done(done, |to| to.committed(writes(&written)))
+    }
+
+    async fn flush(&self) -> Result<()> {
+        let flushed = self.device.flush().await;
+        self.done(flushed, |to| to.recorder.record(PageEvent::Commit))
+    }
+
+    async fn trim(&self, range: PageRange) -> Result<()> {
+        let event = PageEvent::Trim { page: range.first, pages: count(range.pages) };
+        let trimmed = self.device.trim(range).await;
+        self.done(trimmed, |to| to.recorder.record(event))
+    }
+
+    async fn share(&self, pairs: &[(PageNo, PageNo)]) -> Result<()> {
+        let shared = self.device.share(pairs).await;
+        self.done(shared, |to| {
+            to.committed(writes(&pairs.iter().map(|(left, _)| *left).collect::<Vec<_>>()));
+        })
+    }
+
+    async fn begin(&self) -> Result<TxId> {
+        self.device.begin().await
+    }
+
+    async fn commit(&self, tx: TxId) -> Result<()> {
+        let events = self.recording.as_ref().map(|to| to.take(tx)).unwrap_or_default();
+        let committed = self.device.commit(tx).await;
+        self.done(committed, |to| to.committed(events))
+    }
+
+    async fn abort(&self, tx: TxId) -> Result<()> {
+        if let Some(recording) = &self.recording {
+            recording.take(tx);
+        }
+        self.device.abort(tx).await
+    }
+}
+
+impl<D: LifeCycle> LifeCycle for Recorded<D> {
+    fn start(self: &Rc<Self>, runtime: &impl Runtime) {
+        self.device.start(runtime);
+    }
+
+    /// Ends the trace, too.
+    ///
+    /// # Errors
+    /// Where only the trace failed: the volume is closed then.
+    async fn close(&self) -> Result<()> {
+        let closed = self.device.close().await;
+        let Some(recording) = &self.recording else { return closed };
+        let ended = recording.recorder.finish();
+        let ended = ended.map_err(|error| {
+            error.wrap(format!("recording to {}, which ends early", recording.path.display()))
+        });
+        closed.and(ended.map(drop))
+    }
+
+    async fn check(&self, progress: impl FnMut(u64, u64)) -> Result<Vec<Finding>> {
+        self.device.check(progress).await
+    }
+
+    fn counters(&self) -> DeviceCounters {
+        self.device.counters()
+    }
+
+    fn metrics(&self, out: &mut Readings) {
+        self.device.metrics(out);
+    }
+
+    fn validate(&self) {
+        self.device.validate();
+    }
+}
