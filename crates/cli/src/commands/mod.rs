@@ -14,6 +14,7 @@ mod repro;
 mod room;
 mod serve;
 mod share;
+mod sqlite;
 mod stat;
 mod tiered;
 mod top;
@@ -37,6 +38,8 @@ pub enum Command {
     Stat(stat::Args),
     Top(top::Args),
     Share(share::Args),
+    #[command(subcommand)]
+    Sqlite(sqlite::Command),
     Replay(replay::Args),
     Curve(curve::Args),
     Advise(advise::Args),
@@ -64,6 +67,7 @@ impl Command {
             Command::Stat(args) => stat::run(&args),
             Command::Top(args) => top::run(&args),
             Command::Share(args) => share::run(&args),
+            Command::Sqlite(command) => command.run(),
             Command::Replay(args) => replay::run(&args),
             Command::Curve(args) => curve::run(&args),
             Command::Advise(args) => advise::run(&args),

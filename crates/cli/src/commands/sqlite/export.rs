@@ -1,0 +1,68 @@
+//! `tantalum sqlite export VOLUME.toml FILE.db`.
+use super::{Size, copy, on_volume};
+use crate::Verdict;
+use crate::common::print_line;
+use anyhow::{Context, bail};
+use rusqlite::Connection;
+use std::path::{Path, PathBuf};
+use tantalum_base::size::human_bytes;
+use tantalum_report::number;
+use tantalum_volume::{OpenOptions, open_client_with};
+
+/// Copy a database from a volume to a plain file, which any SQLite opens
+///
+/// Nothing is written to the volume. The file is there when it is whole, and durable.
+#[derive(clap::Args, Debug)]
+#[command(after_help = AFTER_HELP)]
+pub struct Args {
+    /// The volume's configuration
+    #[arg(value_name = "VOLUME.toml")]
+    volume: PathBuf,
+    /// The file, which must not exist
+    #[arg(value_name = "FILE.db")]
+    file: PathBuf,
+}
+
+const AFTER_HELP: &str = "Examples:
+  tantalum sqlite export app/VOLUME.toml app.db";
+
+/// Runs the command.
+pub fn run(args: &Args) -> anyhow::Result<Verdict> {
+    let (path, file) = (&args.volume, &args.file);
+    if file.symlink_metadata().is_ok() {
+        bail!("{} is there already", file.display());
+    }
+    let from = on_volume(path, open_client_with(path, OpenOptions::READ_ONLY)?)?;
+    let size = Size::of(&from)?;
+    if size.pages == 0 {
+        bail!("{} holds no database yet", path.display());
+    }
+    write(&from, file).with_context(|| format!("exporting to {}", file.display()))?;
+    print_line(&format!(
+        "{}: {} from {} ({} pages of {} bytes)",
+        file.display(),
+        human_bytes(size.bytes()),
+        path.display(),
+        number::thousands(size.pages),
+        number::thousands(size.page_bytes),
+    ))?;
+    Ok(Verdict::Good)
+}
+
+/// Writes the database to a new file, which gets its name when it is whole.
+fn write(from: &Connection, file: &Path) -> anyhow::Result<()> {
+    let folder = match file.parent() {
+        Some(folder) if folder != Path::new("") => folder,
+        _ => Path::new("."),
+    };
+    let unfinished = tempfile::Builder::new().prefix(".exporting-").tempfile_in(folder)?;
+    let mut to = Connection::open(unfinished.path())?;
+    // It has no name to be found by before it is whole.
+    to.execute_batch("PRAGMA journal_mode=OFF; PRAGMA synchronous=OFF")?;
+    copy(from, &mut to)?;
+    to.close().map_err(|(_, error)| error)?;
+    unfinished.as_file().sync_all()?;
+    unfinished.persist_noclobber(file)?;
+    std::fs::File::open(folder)?.sync_all()?;
+    Ok(())
+}

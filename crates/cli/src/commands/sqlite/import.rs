@@ -1,0 +1,105 @@
+//! `tantalum sqlite import FILE.db VOLUME.toml`.
+use super::{Size, copy, on_volume};
+use crate::Verdict;
+use crate::commands::room::tell_room;
+use crate::common::{discard_unfinished, print_line};
+use anyhow::{Context, bail};
+use rusqlite::{Connection, OpenFlags};
+use std::path::{Path, PathBuf};
+use tantalum_base::size::human_bytes;
+use tantalum_report::number;
+use tantalum_runtime::Live;
+use tantalum_runtime::live::LiveOptions;
+use tantalum_volume::config::NewSettings;
+use tantalum_volume::superblock::Superblock;
+use tantalum_volume::{VolumeConfig, config, create_volume, open_client};
+
+/// The smallest volume that is made, and what its size is rounded up to.
+const MIB: u64 = 1 << 20;
+const CAPACITY_MIN_MIB: u64 = 64;
+
+/// Copy a database from a file to a volume, which is made for it
+///
+/// The volume is made where it does not exist, twice as large as the database: it grows, and VACUUM needs
+/// room for another one. The copy is one transaction: after a failure or a kill the volume holds no part of it.
+#[derive(clap::Args, Debug)]
+#[command(after_help = AFTER_HELP)]
+pub struct Args {
+    /// The database's file
+    #[arg(value_name = "FILE.db")]
+    file: PathBuf,
+    /// The volume's configuration; written where it does not exist
+    #[arg(value_name = "VOLUME.toml")]
+    volume: PathBuf,
+    /// What a new volume has room for, instead of twice the database
+    #[arg(long, value_name = "SIZE")]
+    capacity: Option<String>,
+    /// Replace the database that the volume holds
+    #[arg(long)]
+    force: bool,
+}
+
+const AFTER_HELP: &str = "Examples:
+  tantalum sqlite import app.db app/VOLUME.toml
+  tantalum sqlite import app.db app/VOLUME.toml --capacity 20GB
+  tantalum sqlite import app.db app/VOLUME.toml --force";
+
+/// Runs the command.
+pub fn run(args: &Args) -> anyhow::Result<Verdict> {
+    let (file, path) = (&args.file, &args.volume);
+    let from = Connection::open_with_flags(file, OpenFlags::SQLITE_OPEN_READ_ONLY)
+        .with_context(|| format!("opening {}", file.display()))?;
+    let size = Size::of(&from).with_context(|| format!("{} is no database", file.display()))?;
+    let made = match path.exists() {
+        true if args.capacity.is_some() => {
+            bail!("{} is there already: --capacity is for a new volume", path.display())
+        }
+        true => None,
+        false => Some(make(path, args.capacity.as_deref(), &size)?),
+    };
+    let imported = fill(args, &from);
+    if let (Err(_), Some((config, _))) = (&imported, &made) {
+        // Nobody is to take it for the database.
+        discard_unfinished(&config.data_path()?);
+        discard_unfinished(path);
+    }
+    imported?;
+    if let Some((config, superblock)) = made {
+        tell_room(&config, superblock.store_bytes())?;
+    }
+    print_line(&format!(
+        "{}: {} from {} ({} pages of {} bytes)",
+        path.display(),
+        human_bytes(size.bytes()),
+        file.display(),
+        number::thousands(size.pages),
+        number::thousands(size.page_bytes),
+    ))?;
+    Ok(Verdict::Good)
+}
+
+/// A new volume for a database of that size.
+fn make(
+    path: &Path,
+    capacity: Option<&str>,
+    size: &Size,
+) -> anyhow::Result<(VolumeConfig, Superblock)> {
+    let mib = (2 * size.bytes()).div_ceil(MIB).max(CAPACITY_MIN_MIB);
+    let capacity = capacity.map_or_else(|| format!("{mib}MiB"), str::to_owned);
+    let config = config::write_new(path, &capacity, &NewSettings::default())?;
+    let live = Live::new(LiveOptions::default())?;
+    let (handle, new) = (live.clone(), config.clone());
+    let created = live.run(async move { create_volume(&handle, &new, false).await });
+    let superblock = created.inspect_err(|_| discard_unfinished(path))?;
+    Ok((config, superblock))
+}
+
+fn fill(args: &Args, from: &Connection) -> anyhow::Result<()> {
+    let path = &args.volume;
+    let mut to = on_volume(path, open_client(path)?)?;
+    if Size::of(&to)?.pages > 0 && !args.force {
+        bail!("{} holds a database already (--force replaces it)", path.display());
+    }
+    copy(from, &mut to).with_context(|| format!("importing {}", args.file.display()))?;
+    to.close().map_err(|(_, error)| error).context("closing the database")
+}

@@ -1,0 +1,84 @@
+//! `tantalum sqlite`: databases from files to volumes and back.
+mod export;
+mod import;
+
+use crate::Verdict;
+use crate::progress::Progress;
+use anyhow::{Context, bail};
+use rusqlite::backup::{Backup, StepResult};
+use rusqlite::{Connection, OpenFlags};
+use std::path::Path;
+use tantalum_volume::Client;
+
+/// Copy SQLite databases from files to volumes and back
+#[derive(clap::Subcommand, Debug)]
+pub enum Command {
+    Import(import::Args),
+    Export(export::Args),
+}
+
+impl Command {
+    /// Runs the command to its end.
+    pub fn run(self) -> anyhow::Result<Verdict> {
+        match self {
+            Command::Import(args) => import::run(&args),
+            Command::Export(args) => export::run(&args),
+        }
+    }
+}
+
+/// Pages of the database between two looks at the progress.
+const PAGES_A_STEP: i32 = 1000;
+
+/// What a database has of pages, and their size in bytes.
+struct Size {
+    pages: u64,
+    page_bytes: u64,
+}
+
+impl Size {
+    fn of(database: &Connection) -> rusqlite::Result<Size> {
+        let ask = |pragma| database.pragma_query_value(None, pragma, |row| row.get::<_, i64>(0));
+        let (pages, page_bytes) = (ask("page_count")?, ask("page_size")?);
+        Ok(Size { pages: pages.unsigned_abs(), page_bytes: page_bytes.unsigned_abs() })
+    }
+
+    fn bytes(&self) -> u64 {
+        self.pages * self.page_bytes
+    }
+}
+
+/// The database on the volume at `path`, which `client` has open.
+fn on_volume(path: &Path, client: Client) -> anyhow::Result<Connection> {
+    // SQLite knows a volume by its name.
+    if path.extension().is_none_or(|extension| extension != "toml") {
+        bail!("{}: the configuration of a volume for SQLite ends in .toml", path.display());
+    }
+    let vfs = "tantalum-copy";
+    let opener = move |_: &Path| Ok(client.clone());
+    tantalum_sqlite::register(vfs, opener, tantalum_sqlite::Options::default())?;
+    let database =
+        Connection::open_with_flags_and_vfs(path, OpenFlags::SQLITE_OPEN_READ_WRITE, vfs);
+    let holds = || format!("{}: the volume holds something else than a database", path.display());
+    let database = database.with_context(holds)?;
+    Size::of(&database).with_context(holds)?;
+    Ok(database)
+}
+
+/// Copies all of `from`, in one transaction.
+fn copy(from: &Connection, to: &mut Connection) -> anyhow::Result<()> {
+    let progress = Progress::steps("pages");
+    let backup = Backup::new(from, to)?;
+    loop {
+        match backup.step(PAGES_A_STEP)? {
+            StepResult::Done => break,
+            StepResult::More => {
+                let told = backup.progress();
+                progress.step((told.pagecount - told.remaining) as usize, told.pagecount as usize);
+            }
+            _ => bail!("the database is in use: another program is writing to it"),
+        }
+    }
+    progress.finish();
+    Ok(())
+}

@@ -1,0 +1,100 @@
+//! `tantalum sqlite import` and `export` as their user meets them.
+mod support;
+
+use rusqlite::Connection;
+use std::path::Path;
+use support::server::Server;
+use support::{good, refused};
+
+fn text(path: &Path) -> &str {
+    path.to_str().unwrap()
+}
+
+/// A database of `rows` rows of half a page.
+fn make(path: &Path, settings: &str, rows: u32) {
+    let database = Connection::open(path).unwrap();
+    database.execute_batch(settings).unwrap();
+    let fill = format!(
+        "CREATE TABLE t(id INTEGER PRIMARY KEY, x BLOB); CREATE INDEX by_x ON t(x);
+         WITH RECURSIVE n(id) AS (SELECT 1 UNION ALL SELECT id + 1 FROM n LIMIT {rows})
+         INSERT INTO t SELECT id, randomblob(2000) FROM n"
+    );
+    database.execute_batch(&fill).unwrap();
+}
+
+/// All that is in it, in short.
+fn digest(path: &Path) -> (String, i64, Vec<Vec<u8>>) {
+    let database = Connection::open(path).unwrap();
+    let verdict = database.query_row("PRAGMA integrity_check", [], |row| row.get(0)).unwrap();
+    let page = database.query_row("PRAGMA page_size", [], |row| row.get(0)).unwrap();
+    let mut rows = database.prepare("SELECT x FROM t ORDER BY id").unwrap();
+    let rows = rows.query_map([], |row| row.get(0)).unwrap();
+    (verdict, page, rows.map(Result::unwrap).collect())
+}
+
+#[test]
+fn a_database_comes_back_as_it_went() {
+    for (settings, rows) in
+        [("", 4000), ("PRAGMA page_size=1024", 500), ("PRAGMA journal_mode=WAL", 500)]
+    {
+        let folder = tempfile::tempdir().unwrap();
+        let [file, volume, back] =
+            ["a.db", "a/VOLUME.toml", "b.db"].map(|name| folder.path().join(name));
+        make(&file, settings, rows);
+        let told = good(&["sqlite", "import", text(&file), text(&volume)]);
+        assert!(told.contains("allocated") && told.contains("a.db"), "{told}");
+        let told = good(&["sqlite", "export", text(&volume), text(&back)]);
+        assert!(told.contains("b.db"), "{told}");
+        let (there, here) = (digest(&back), digest(&file));
+        assert_eq!((&there.0[..], there.1), ("ok", here.1), "{settings}");
+        assert!(there.2 == here.2, "{settings}");
+        assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 3, "nothing else is left");
+        good(&["check", text(&volume)]);
+    }
+}
+
+#[test]
+fn what_is_refused_leaves_all_as_it_was() {
+    let folder = tempfile::tempdir().unwrap();
+    let [file, volume, other] =
+        ["a.db", "a/VOLUME.toml", "other.db"].map(|name| folder.path().join(name));
+    make(&file, "", 3000);
+    make(&other, "", 10);
+    let import = |file: &Path, options: &[&str]| {
+        let arguments = [&["sqlite", "import", text(file), text(&volume)], options].concat();
+        refused(&arguments)
+    };
+    std::fs::write(folder.path().join("no.db"), "no database at all, and long enough").unwrap();
+    assert!(import(&folder.path().join("no.db"), &[]).contains("no.db is no database"));
+    assert!(import(&folder.path().join("none.db"), &[]).contains("none.db"));
+    assert!(import(&file, &["--capacity", "4MiB"]).contains("full"));
+    assert!(!volume.exists() && !volume.with_file_name("data.tantalum").exists());
+    good(&["sqlite", "import", text(&other), text(&volume)]);
+    assert!(import(&file, &[]).contains("holds a database already"));
+    assert!(import(&file, &["--capacity", "1GiB"]).contains("is there already"));
+    let server = Server::start(&volume);
+    assert!(import(&file, &["--force"]).contains("pid"));
+    assert!(refused(&["sqlite", "export", text(&volume), "/nowhere/x.db"]).contains("pid"));
+    server.terminate();
+    let export = ["sqlite", "export", text(&volume), text(&other)];
+    assert!(refused(&export).contains("other.db is there already"));
+    good(&["sqlite", "import", text(&file), text(&volume), "--force"]);
+    let back = folder.path().join("back.db");
+    good(&["sqlite", "export", text(&volume), text(&back)]);
+    assert!(digest(&back) == digest(&file));
+}
+
+#[test]
+fn a_volume_without_a_database_gives_none() {
+    let folder = tempfile::tempdir().unwrap();
+    let (volume, file) = (folder.path().join("v.toml"), folder.path().join("v.db"));
+    good(&["create", text(&volume), "--capacity", "8MiB"]);
+    let export = ["sqlite", "export", text(&volume), text(&file)];
+    assert!(refused(&export).contains("holds no database yet"));
+    let server = Server::start(&volume);
+    let mut client = support::nbd::Client::connect(&server.socket).unwrap();
+    client.write(0, &[7; support::nbd::PAGE_BYTES]);
+    server.terminate();
+    assert!(refused(&export).contains("something else than a database"));
+    assert!(!file.exists());
+}
