@@ -221,13 +221,13 @@ fn a_bad_configuration_is_told_with_its_place() {
     let zone = "# zone = \"8MiB\"";
     let capacity = "capacity = \"4MiB\"";
     for (from, to, told) in [
-        ("[media]", "[media", "v.toml, line 7: "),
-        (zone, "colour = 3", "v.toml, line 14: unknown field `colour`"),
+        ("[media]", "[media", "v.toml, line 10: "),
+        (zone, "colour = 3", "v.toml, line 17: unknown field `colour`"),
         (zone, "zone = \"4KiB\"", "media.zone must be from 64KiB to 1GiB"),
         (zone, "zone = \"0MiB\"", "media.zone"),
         (capacity, "capacity = \"0MiB\"", "device.capacity"),
         (capacity, "capacity = \"5000\"", "needs a unit of bytes"),
-        (capacity, "capacity = 4", "v.toml, line 22: "),
+        (capacity, "capacity = 4", "v.toml, line 25: "),
         ("path = \"data.tantalum\"", "", "media.path is needed"),
     ] {
         edit(&config, from, to);
@@ -283,7 +283,6 @@ fn a_second_opener_is_told_who_the_first_is() {
     let server = Server::start(&config);
     let pid = format!("pid {}", server.pid());
     for arguments in [
-        vec!["stat", text(&config)],
         vec!["check", text(&config)],
         vec!["create", text(&config)],
         vec!["create", text(&config), "--force"],

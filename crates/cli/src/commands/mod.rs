@@ -19,6 +19,7 @@ mod stat;
 mod tiered;
 mod top;
 mod trace;
+mod volume_stat;
 
 use crate::Verdict;
 

@@ -1,10 +1,9 @@
 //! `tantalum mode`: what the cache of a tiered volume is for, while it is served.
+use super::serve::asking::ask;
 use super::serve::control::socket_path;
 use crate::Verdict;
 use crate::common::print_line;
 use anyhow::{Context, bail};
-use std::io::{BufRead, BufReader, ErrorKind, Write};
-use std::os::unix::net::UnixStream;
 use std::path::PathBuf;
 use tantalum_base::PAGE_BYTES;
 use tantalum_base::size::human_bytes;
@@ -37,24 +36,16 @@ pub fn run(args: &Args) -> anyhow::Result<Verdict> {
     if config.kind != Kind::Tiered {
         bail!("{path} is of kind {}: only a tiered volume has modes", config.kind.name());
     }
-    let socket = socket_path(&config.path);
-    let mut stream = match UnixStream::connect(&socket) {
-        Ok(stream) => stream,
-        Err(error)
-            if matches!(error.kind(), ErrorKind::NotFound | ErrorKind::ConnectionRefused) =>
-        {
-            bail!(
-                "{path} is not being served (nobody listens at {}); home.mode says what its cache is for when it is",
-                socket.display()
-            )
-        }
-        Err(error) => return Err(error).context(format!("connecting to {}", socket.display())),
-    };
     let name = mode.map_or("", Mode::name);
-    stream.write_all(format!("mode {name}\n").as_bytes()).context("asking the server")?;
+    let Some(lines) = ask(&config.path, &format!("mode {name}"))? else {
+        bail!(
+            "{path} is not being served (nobody listens at {}); home.mode says what its cache is for when it is",
+            socket_path(&config.path).display()
+        )
+    };
     let mut left = 0;
-    for line in BufReader::new(stream).lines() {
-        let line = line.context("the server's answer")?;
+    for line in lines {
+        let line = line?;
         match line.split_once(' ') {
             Some(("left", pages)) => {
                 left = pages.parse().context("the server's answer")?;

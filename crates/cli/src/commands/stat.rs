@@ -1,9 +1,14 @@
 //! `tantalum stat VOLUME.toml`.
+use super::serve::asking::ask_stat;
+use super::serve::control::Stat;
+use super::volume_stat::{of_flash, of_tiered};
 use crate::Verdict;
 use crate::common::OutputArgs;
+use anyhow::Context;
+use std::collections::BTreeMap;
 use std::path::PathBuf;
-use tantalum_base::{PAGE_BYTES, PageDevice};
-use tantalum_report::{Report, Table, config_hash, schema};
+use tantalum_base::ErrorKind;
+use tantalum_report::{Column, Report, Style, Table, Value, config_hash, schema};
 use tantalum_runtime::Live;
 use tantalum_runtime::live::LiveOptions;
 use tantalum_volume::config::Kind;
@@ -20,8 +25,7 @@ pub struct Args {
 }
 
 const AFTER_HELP: &str =
-    "Nothing is written: what is not at rest is recovered in memory alone. The volume must not be \
-open to be written: stop its server first.
+    "Nothing is written: what is not at rest is recovered in memory alone. While the volume is served, its server is asked.
 
 Examples:
   tantalum stat vol/VOLUME.toml
@@ -31,58 +35,51 @@ Examples:
 pub fn run(args: &Args) -> anyhow::Result<Verdict> {
     let format = args.output.format()?;
     let config = VolumeConfig::read(&args.volume)?;
-    let live = Live::new(LiveOptions::default())?;
-    let handle = live.clone();
-    let opened = config.clone();
-    let (limits, report, statistics, tiered) = live.run(async move {
-        let options = OpenOptions::READ_ONLY;
-        let described = match opened.kind {
-            Kind::Flash => {
-                let (volume, report) = open_volume_with(&handle, &opened, options).await?;
-                (volume.limits().clone(), report, volume.device().statistics(), None)
-            }
-            Kind::Tiered => {
-                let (volume, report) = open_tiered_volume(&handle, &opened, options).await?;
-                let tiered = volume.device().device();
-                let drive = tiered.drive().statistics();
-                (volume.limits().clone(), report, drive, Some(tiered.statistics()))
-            }
-        };
-        Ok::<_, tantalum_base::Error>(described)
-    })?;
-    let page_bytes = PAGE_BYTES as u64;
+    let told: BTreeMap<String, String> = match open(&config) {
+        Ok(stat) => stat.into_iter().map(|(name, value)| (name.into(), value.plain())).collect(),
+        // Somebody has it: perhaps a server.
+        Err(error) if error.kind() == ErrorKind::Locked => match ask_stat(&config.path)? {
+            Some(told) => told,
+            None => return Err(error.into()),
+        },
+        Err(error) => return Err(error.into()),
+    };
+    let value = |column: &Column| match column.key {
+        "volume" => Ok(args.volume.display().to_string().into()),
+        key => value(column, told.get(key).map_or("", String::as_str)),
+    };
+    let row: anyhow::Result<Vec<Value>> = schema::VOLUME_STAT.iter().map(value).collect();
     let mut table = Table::new(schema::VOLUME_STAT);
-    let (resets_min, resets_max) = statistics.ftl.zone_resets_min_max;
-    table.push_named([
-        ("volume", args.volume.display().to_string().into()),
-        ("identity", format!("{:032x}", report.superblock.volume_id).into()),
-        ("durability", limits.durability.name().into()),
-        ("capacity_bytes", (limits.pages * page_bytes).into()),
-        ("mapped_bytes", (statistics.ftl.pages_mapped * page_bytes).into()),
-        ("store_bytes", report.superblock.store_bytes().into()),
-        ("zones", u64::from(report.superblock.zones).into()),
-        ("zones_free", u64::from(statistics.ftl.zones_free).into()),
-        ("zones_retired", u64::from(statistics.ftl.zones_retired).into()),
-        ("zone_resets_min", u64::from(resets_min).into()),
-        ("zone_resets_max", u64::from(resets_max).into()),
-        ("mapping_bytes", statistics.ftl.mapping_bytes.into()),
-        ("shared_slots", statistics.ftl.shared_slots.into()),
-        ("shared_entries", statistics.ftl.shared_entries.into()),
-        ("shared_bytes", statistics.ftl.shared_bytes.into()),
-        ("atomic_write_pages_max", u64::from(limits.atomic_write_pages_max).into()),
-        ("share_pairs_max", u64::from(limits.share_pairs_max).into()),
-        ("transaction_pages_max", u64::from(limits.transaction_pages_max).into()),
-        ("buffer_bytes", (u64::from(config.buffer_pages()?) * page_bytes).into()),
-        ("buffer_policy", config.buffer.as_ref().map(|buffer| buffer.policy.clone()).into()),
-        ("kind", config.kind.name().into()),
-        ("clean_bytes", (statistics.ftl.pages_clean * page_bytes).into()),
-        ("dirty_bytes", tiered.as_ref().map(|tiered| tiered.dirty_pages * page_bytes).into()),
-        ("epoch_at_home", tiered.as_ref().map(|tiered| tiered.epoch).into()),
-        ("replayed_at_open", report.recovery.replayed.into()),
-        ("dropped_at_open", report.recovery.dropped.into()),
-        ("pages_lost", report.recovery.pages_lost.into()),
-    ]);
+    table.push(row?);
     let parts = [format!("{config:?}")];
     args.output.print(&Report::new(0, config_hash(parts), table), format)?;
     Ok(Verdict::Good)
+}
+
+/// What is told of a volume that nobody else may write to.
+fn open(config: &VolumeConfig) -> tantalum_base::Result<Stat> {
+    let live = Live::new(LiveOptions::default())?;
+    let (handle, config) = (live.clone(), config.clone());
+    live.run(async move {
+        let options = OpenOptions::READ_ONLY;
+        match config.kind {
+            Kind::Flash => {
+                let (volume, report) = open_volume_with(&handle, &config, options).await?;
+                of_flash(&config, &volume, &report)
+            }
+            Kind::Tiered => {
+                let (volume, report) = open_tiered_volume(&handle, &config, options).await?;
+                of_tiered(&config, &volume, &report)
+            }
+        }
+    })
+}
+
+/// What stands in `column` for the text that was told.
+fn value(column: &Column, text: &str) -> anyhow::Result<Value> {
+    Ok(match column.style {
+        _ if text.is_empty() => Value::Null,
+        Style::Text => text.into(),
+        _ => Value::Count(text.parse().with_context(|| format!("{}: {text:?}", column.key))?),
+    })
 }

@@ -1,7 +1,11 @@
-//! What `tantalum mode` asks a server of a tiered volume, over a Unix socket beside the configuration.
+//! What `tantalum stat` and `tantalum mode` ask the server of a volume, over a Unix socket beside the configuration.
 //!
-//! A request is a line: `mode`, or `mode NAME`. The answer is lines: `left PAGES` twice a second while pages go home,
-//! and at the end `mode NAME`, or `error TEXT`. Whoever may write to the socket's file may ask.
+//! A request is a line, and the answer is lines, the last of which may be `error TEXT`:
+//!
+//! - `stat`: a line `field NAME VALUE` for each that has a value, and `end`.
+//! - `mode`, or `mode NAME`, of a tiered volume: `left PAGES` twice a second while pages go home, and at the end `mode NAME`.
+//!
+//! Whoever may write to the socket's file may ask.
 use std::cell::Cell;
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
@@ -9,6 +13,7 @@ use std::pin::pin;
 use std::rc::Rc;
 use tantalum_base::{Error, ErrorKind, Result};
 use tantalum_cache::Mode;
+use tantalum_report::Value;
 use tantalum_runtime::live::net::{Address, Listener, Stream};
 use tantalum_runtime::sync::WaitQueue;
 use tantalum_runtime::{First, JoinHandle, Live, Runtime, first};
@@ -32,6 +37,9 @@ pub fn socket_path(config: &Path) -> PathBuf {
     name.into()
 }
 
+/// What a volume is made of and how full it is, by the names that `tantalum stat` has for it.
+pub type Stat = Vec<(&'static str, Value)>;
+
 /// Answers until it is stopped.
 pub struct Control {
     shared: Rc<Shared>,
@@ -40,26 +48,29 @@ pub struct Control {
 
 struct Shared {
     live: Live,
-    volume: Rc<TieredVolume<Live, VolumeStore>>,
+    stat: Box<dyn Fn() -> Stat>,
+    tiered: Option<Rc<TieredVolume<Live, VolumeStore>>>,
     stopping: Cell<bool>,
     clients: Cell<usize>,
     changed: WaitQueue,
 }
 
 impl Control {
-    /// Listens at the socket that belongs to the configuration at `config`.
+    /// Listens at the socket that belongs to the configuration at `config`; of a tiered volume the mode can be changed.
     ///
     /// # Errors
     /// `Io` where that cannot be: the path is too long, or the folder must not be written.
     pub fn start(
         live: &Live,
         config: &Path,
-        volume: &Rc<TieredVolume<Live, VolumeStore>>,
+        stat: impl Fn() -> Stat + 'static,
+        tiered: Option<Rc<TieredVolume<Live, VolumeStore>>>,
     ) -> Result<Control> {
         let listener = Listener::bind(live, &Address::Unix(socket_path(config)))?;
         let shared = Rc::new(Shared {
             live: live.clone(),
-            volume: Rc::clone(volume),
+            stat: Box::new(stat),
+            tiered,
             stopping: Cell::new(false),
             clients: Cell::new(0),
             changed: WaitQueue::new("the end of the control socket"),
@@ -80,8 +91,10 @@ impl Control {
 }
 
 impl Shared {
-    fn device(&self) -> &TieredDevice<Live, VolumeStore> {
-        self.volume.device().device()
+    fn device(&self) -> Result<&TieredDevice<Live, VolumeStore>> {
+        let tiered = self.tiered.as_ref().map(|volume| &**volume.device().device());
+        let none = || Error::new(ErrorKind::Unsupported, "only a tiered volume has modes");
+        tiered.ok_or_else(none)
     }
 
     async fn until_stopped(&self) {
@@ -126,17 +139,21 @@ impl Shared {
             First::Other(line) => line?,
         };
         match line.split_whitespace().collect::<Vec<_>>().as_slice() {
+            ["stat"] => return send(stream, &told((self.stat)())).await,
             ["mode"] => {}
             ["mode", name] => self.change(Mode::parse(name)?, stream).await?,
-            _ => return Err(Error::new(ErrorKind::InvalidInput, "asked is \"mode [NAME]\"")),
+            _ => {
+                let context = "asked is \"stat\" or \"mode [NAME]\"";
+                return Err(Error::new(ErrorKind::InvalidInput, context));
+            }
         }
         self.tell_left(stream).await?;
-        send(stream, &format!("mode {}\n", self.device().mode().name())).await
+        send(stream, &format!("mode {}\n", self.device()?.mode().name())).await
     }
 
     /// Changes the mode, and says how many pages are left until all are home.
     async fn change(&self, mode: Mode, stream: &Stream) -> Result<()> {
-        let mut changed = pin!(self.device().set_mode(mode));
+        let mut changed = pin!(self.device()?.set_mode(mode));
         loop {
             match first(changed.as_mut(), self.live.sleep(TELL_NS)).await {
                 First::One(changed) => return changed,
@@ -146,9 +163,15 @@ impl Shared {
     }
 
     async fn tell_left(&self, stream: &Stream) -> Result<()> {
-        let left = self.device().statistics().dirty_or_trimmed_pages;
+        let left = self.device()?.statistics().dirty_or_trimmed_pages;
         send(stream, &format!("left {left}\n")).await
     }
+}
+
+fn told(stat: Stat) -> String {
+    let fields = stat.into_iter().filter(|(_, value)| !value.is_null());
+    let lines = fields.map(|(name, value)| format!("field {name} {}\n", value.plain()));
+    lines.chain(["end\n".to_owned()]).collect()
 }
 
 async fn receive(stream: &Stream) -> Result<String> {

@@ -1,11 +1,13 @@
 //! `tantalum serve VOLUME.toml --nbd ADDRESS`, and `tantalum serve --device DEVICE --nbd ADDRESS`.
+pub(super) mod asking;
 pub(super) mod control;
 mod metrics;
 
+use super::volume_stat::{of_flash, of_tiered};
 use crate::Verdict;
 use crate::common::print_line;
 use anyhow::{Context, bail};
-use control::Control;
+use control::{Control, Stat};
 use metrics::About;
 use std::future::Future;
 use std::path::PathBuf;
@@ -21,7 +23,8 @@ use tantalum_runtime::live::signal::terminated;
 use tantalum_runtime::{LifeCycle, Live};
 use tantalum_volume::config::Kind;
 use tantalum_volume::{
-    OpenOptions, OpenReport, Recorded, VolumeConfig, open_tiered_volume, open_volume_with,
+    OpenOptions, OpenReport, Recorded, TieredVolume, VolumeConfig, VolumeStore, open_tiered_volume,
+    open_volume_with,
 };
 
 /// Serve a volume, or a simulated device in real time, until SIGINT or SIGTERM
@@ -149,25 +152,33 @@ async fn serve_volume(
     match config.kind {
         Kind::Flash => {
             let opened = open_volume_with(&live, &config, open).await?;
-            serve_opened(live, &config, opened, addresses, options).await
+            let (volume, report, told) = (Rc::clone(&opened.0), opened.1, config.clone());
+            let stat = move || of_flash(&told, &volume, &report).unwrap_or_default();
+            let control = (!options.read_only).then(|| control(&live, &config, stat, None));
+            serve_opened(live, &config, opened, addresses, options, control.flatten()).await
         }
         Kind::Tiered => {
             let opened = open_tiered_volume(&live, &config, open).await?;
-            let control = match options.read_only {
-                true => Ok(None),
-                false => Control::start(&live, &config.path, &opened.0).map(Some),
-            };
-            let control = control.unwrap_or_else(|error| {
-                eprintln!("tantalum: `tantalum mode` will not reach this server: {error}");
-                None
-            });
-            let served = serve_opened(live, &config, opened, addresses, options).await;
-            if let Some(control) = control {
-                control.stop().await;
-            }
-            served
+            let (volume, report, told) = (Rc::clone(&opened.0), opened.1, config.clone());
+            let stat = move || of_tiered(&told, &volume, &report).unwrap_or_default();
+            let tiered = Some(Rc::clone(&opened.0));
+            let control = (!options.read_only).then(|| control(&live, &config, stat, tiered));
+            serve_opened(live, &config, opened, addresses, options, control.flatten()).await
         }
     }
+}
+
+/// Lets `tantalum stat` and `tantalum mode` reach the server, where they can.
+fn control(
+    live: &Live,
+    config: &VolumeConfig,
+    stat: impl Fn() -> Stat + 'static,
+    tiered: Option<Rc<TieredVolume<Live, VolumeStore>>>,
+) -> Option<Control> {
+    let control = Control::start(live, &config.path, stat, tiered);
+    let told =
+        |error: &_| eprintln!("tantalum: `tantalum stat` will not reach this server: {error}");
+    control.inspect_err(told).ok()
 }
 
 /// Serves a volume that is open, and closes it.
@@ -176,9 +187,30 @@ async fn serve_opened<D: LifeCycle<Page = PageBuf>>(
     config: &VolumeConfig,
     (volume, report): (Rc<Recorded<Buffered<D>>>, OpenReport),
     addresses: Addresses,
+    options: ServerOptions,
+    control: Option<Control>,
+) -> Result<()> {
+    let served = serve_until_stopped(&live, config, &volume, &report, addresses, options).await;
+    if let (Ok(()), Some(buffer)) = (&served, volume.statistics()) {
+        tell(&told_of_buffer(&buffer));
+    }
+    if let Some(control) = control {
+        control.stop().await;
+    }
+    // Also where serving failed: what was acknowledged is safe, this makes the next opening quick.
+    let closed = volume.close().await;
+    served.and(closed)
+}
+
+async fn serve_until_stopped<D: LifeCycle<Page = PageBuf>>(
+    live: &Live,
+    config: &VolumeConfig,
+    volume: &Rc<Recorded<Buffered<D>>>,
+    report: &OpenReport,
+    addresses: Addresses,
     mut options: ServerOptions,
 ) -> Result<()> {
-    let stop = terminated(&live)?;
+    let stop = terminated(live)?;
     let read_only = options.read_only;
     // NBD's block sizes have no field for it (docs/nbd.md), so whoever looks is told in words.
     options.description = format!(
@@ -186,15 +218,8 @@ async fn serve_opened<D: LifeCycle<Page = PageBuf>>(
         options.description,
         u64::from(volume.limits().atomic_write_pages_max) * PAGE_BYTES as u64,
     );
-    let listening = addresses.listen(&live, &options);
-    let server = Server::new(Rc::clone(&volume), options);
-    let ((listener, watched), server) = match listening.and_then(|both| Ok((both, server?))) {
-        Ok(both) => both,
-        Err(error) => {
-            volume.close().await?;
-            return Err(error);
-        }
-    };
+    let (listener, watched) = addresses.listen(live, &options)?;
+    let server = Server::new(Rc::clone(volume), options)?;
     tell(&format!(
         "{}: {} at {} ({}, {} changes replayed, {} dropped{}{})",
         config.path.display(),
@@ -219,14 +244,8 @@ async fn serve_opened<D: LifeCycle<Page = PageBuf>>(
         kind: config.kind.name(),
         durability: volume.limits().durability.name(),
     };
-    let device = Rc::clone(&volume);
-    let served = serve_watched(&live, about, device, server, listener, watched, stop).await;
-    if let Some(buffer) = volume.statistics() {
-        tell(&told_of_buffer(&buffer));
-    }
-    // Also where serving failed: what was acknowledged is safe, this makes the next opening quick.
-    let closed = volume.close().await;
-    served.and(closed)
+    let device = Rc::clone(volume);
+    serve_watched(live, about, device, server, listener, watched, stop).await
 }
 
 /// What the buffer did, in one line.

@@ -1,0 +1,78 @@
+//! What `tantalum stat` tells of an open volume, whoever has it open.
+use super::serve::control::Stat;
+use tantalum_base::{Limits, PAGE_BYTES, PageDevice, Result};
+use tantalum_cache::TieredStatistics;
+use tantalum_report::Value;
+use tantalum_runtime::Live;
+use tantalum_ssd::SsdStatistics;
+use tantalum_volume::{FlashVolume, OpenReport, TieredVolume, VolumeConfig, VolumeStore};
+
+/// Of a volume of kind `flash`.
+///
+/// # Errors
+/// Where the configuration makes no sense.
+pub fn of_flash(
+    config: &VolumeConfig,
+    volume: &FlashVolume<VolumeStore>,
+    report: &OpenReport,
+) -> Result<Stat> {
+    fields(config, volume.limits(), report, &volume.device().statistics(), None)
+}
+
+/// Of a volume of kind `tiered`.
+///
+/// # Errors
+/// Where the configuration makes no sense.
+pub fn of_tiered(
+    config: &VolumeConfig,
+    volume: &TieredVolume<Live, VolumeStore>,
+    report: &OpenReport,
+) -> Result<Stat> {
+    let tiered = volume.device().device();
+    let drive = tiered.drive().statistics();
+    fields(config, volume.limits(), report, &drive, Some(tiered.statistics()))
+}
+
+fn fields(
+    config: &VolumeConfig,
+    limits: &Limits,
+    report: &OpenReport,
+    statistics: &SsdStatistics,
+    tiered: Option<TieredStatistics>,
+) -> Result<Stat> {
+    let page_bytes = PAGE_BYTES as u64;
+    let ftl = &statistics.ftl;
+    let (resets_min, resets_max) = ftl.zone_resets_min_max;
+    let policy = config.buffer.as_ref().map(|buffer| buffer.policy.clone());
+    let buffer_bytes = u64::from(config.buffer_pages()?) * page_bytes;
+    let dirty = tiered.as_ref().map(|tiered| tiered.dirty_pages * page_bytes);
+    let fields: [(_, Value); 26] = [
+        ("identity", format!("{:032x}", report.superblock.volume_id).into()),
+        ("durability", limits.durability.name().into()),
+        ("capacity_bytes", (limits.pages * page_bytes).into()),
+        ("mapped_bytes", (ftl.pages_mapped * page_bytes).into()),
+        ("store_bytes", report.superblock.store_bytes().into()),
+        ("zones", u64::from(report.superblock.zones).into()),
+        ("zones_free", u64::from(ftl.zones_free).into()),
+        ("zones_retired", u64::from(ftl.zones_retired).into()),
+        ("zone_resets_min", u64::from(resets_min).into()),
+        ("zone_resets_max", u64::from(resets_max).into()),
+        ("mapping_bytes", ftl.mapping_bytes.into()),
+        ("shared_slots", ftl.shared_slots.into()),
+        ("shared_entries", ftl.shared_entries.into()),
+        ("shared_bytes", ftl.shared_bytes.into()),
+        ("atomic_write_pages_max", u64::from(limits.atomic_write_pages_max).into()),
+        ("share_pairs_max", u64::from(limits.share_pairs_max).into()),
+        ("transaction_pages_max", u64::from(limits.transaction_pages_max).into()),
+        ("buffer_bytes", buffer_bytes.into()),
+        ("buffer_policy", policy.into()),
+        ("kind", config.kind.name().into()),
+        ("clean_bytes", (ftl.pages_clean * page_bytes).into()),
+        ("dirty_bytes", dirty.into()),
+        ("epoch_at_home", tiered.as_ref().map(|tiered| tiered.epoch).into()),
+        ("replayed_at_open", report.recovery.replayed.into()),
+        ("dropped_at_open", report.recovery.dropped.into()),
+        ("pages_lost", report.recovery.pages_lost.into()),
+    ];
+    Ok(fields.into())
+}

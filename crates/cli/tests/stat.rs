@@ -1,0 +1,69 @@
+//! `tantalum stat` of a volume that somebody has open.
+mod support;
+
+use std::path::Path;
+use support::nbd::{Client, PAGE_BYTES};
+use support::server::Server;
+use support::tiered::TieredVolume;
+use support::{good, refused};
+
+fn text(path: &Path) -> &str {
+    path.to_str().unwrap()
+}
+
+fn row(config: &Path) -> serde_json::Value {
+    let stat = good(&["stat", text(config), "--format", "json"]);
+    serde_json::from_str::<serde_json::Value>(&stat).unwrap()["rows"][0].clone()
+}
+
+#[test]
+fn the_server_of_a_volume_is_asked() {
+    let folder = tempfile::tempdir().unwrap();
+    let config = folder.path().join("v.toml");
+    good(&["create", text(&config), "--capacity", "4MiB", "--buffer", "1MiB"]);
+    let before = row(&config);
+    let server = Server::start(&config);
+    let mut client = Client::connect(&server.socket).unwrap();
+    for page in 0..5 {
+        client.write(page, &[7; PAGE_BYTES]);
+    }
+    let served = row(&config);
+    assert_eq!((&before["mapped_bytes"], &served["mapped_bytes"]), (&0.into(), &20480.into()));
+    // What does not change is the same, whoever tells it, and of the same kind.
+    for (name, value) in before.as_object().unwrap() {
+        let may_change = ["mapped_bytes", "zones_free", "mapping_bytes", "zone_resets_max"];
+        assert!(may_change.contains(&&name[..]) || *value == served[name], "{name}: {served}");
+        assert_eq!(value.is_number(), served[name].is_number(), "{name}: {served}");
+    }
+    let table = good(&["stat", text(&config)]);
+    assert!(table.contains("20.0 KiB") && table.contains("on_ack"), "{table}");
+    server.kill();
+    // What the server left behind is in nobody's way.
+    assert_eq!(row(&config)["mapped_bytes"], 20480);
+}
+
+#[test]
+fn the_server_of_a_cache_tells_what_home_lacks() {
+    let volume = TieredVolume::new("ordered");
+    let server = volume.serve();
+    let mut client = Client::connect(&server.socket).unwrap();
+    client.write(3, &[7; PAGE_BYTES]);
+    let served = row(&volume.config());
+    assert_eq!(served["kind"], "tiered");
+    assert!(served["dirty_bytes"].as_u64().unwrap() <= 4096 && served["epoch_at_home"].is_number());
+    server.terminate();
+    let after = row(&volume.config());
+    assert_eq!(after["identity"], served["identity"]);
+}
+
+#[test]
+fn one_that_has_no_server_says_who_has_it() {
+    let folder = tempfile::tempdir().unwrap();
+    let config = folder.path().join("v.toml");
+    good(&["create", text(&config), "--capacity", "4MiB"]);
+    let client = tantalum_volume::open_client(&config).unwrap();
+    let told = refused(&["stat", text(&config)]);
+    assert!(told.contains(&format!("pid {}", std::process::id())), "{told}");
+    drop(client);
+    row(&config);
+}
