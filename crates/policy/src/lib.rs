@@ -9,7 +9,9 @@
 //! policy       the trait; Request, Effect, Tally        registry, flash_spec   "clock:bits=2" -> Box<dyn Policy>
 //!
 //!              one policy a file or folder
-//! for all      lru fifo clock second_chance sieve lru_k two_q arc lirs s3_fifo w_tinylfu opt
+//! for all      lru fifo clock second_chance sieve lfu slru lru_k two_q arc lirs s3_fifo w_tinylfu
+//!              lecar cacheus                                       two experts, by regret
+//!              opt
 //! for flash    cflru lru_wsr ccflru ad_lru lirs_wsr watt            fewer writes
 //!              fab ref_                                             writes block by block
 //!              casa sawc                                            by what reads and writes cost
@@ -20,6 +22,7 @@
 //! frame_lists  frames in lists, in the order of use     frame_ring   in a ring, in the order of arrival
 //! frames       frames without an order                  frame_heap   numbers by rank
 //! ghost_lists  lists that remember evicted pages        answers      what policies answer from these alone
+//! use_order    frames by how often they were used      expert_weights  whom to trust of two
 //! frequency_sketch  how often pages were asked for      cost_detection  what a read costs beside a write
 //!
 //! cost_bound   what no policy can pay less than
@@ -30,6 +33,7 @@ pub mod ace;
 pub mod ad_lru;
 mod answers;
 pub mod arc;
+pub mod cacheus;
 pub mod casa;
 pub mod ccflru;
 pub mod cfdc;
@@ -38,6 +42,7 @@ pub mod cleaning;
 pub mod clock;
 pub mod cost_bound;
 pub mod cost_detection;
+mod expert_weights;
 pub mod fab;
 pub mod fifo;
 mod flash_spec;
@@ -47,6 +52,8 @@ mod frame_ring;
 mod frames;
 mod frequency_sketch;
 mod ghost_lists;
+pub mod lecar;
+pub mod lfu;
 pub mod lirs;
 pub mod lirs_wsr;
 pub mod lru;
@@ -63,8 +70,10 @@ pub mod s3_fifo;
 pub mod sawc;
 pub mod second_chance;
 pub mod sieve;
+pub mod slru;
 pub mod tier;
 pub mod two_q;
+mod use_order;
 pub mod w_tinylfu;
 pub mod watt;
 

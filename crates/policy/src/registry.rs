@@ -1,12 +1,15 @@
 //! Policies by name: the one list to add a new policy to.
 use crate::ace::Ace;
 use crate::arc::Arc;
+use crate::cacheus::Cacheus;
 use crate::casa::Casa;
 use crate::cfdc::{Cfdc, CfdcOptions};
 use crate::clock::Clock;
 use crate::cost_detection::CostSpec;
 use crate::fifo::Fifo;
 use crate::flash_spec::FlashSpec;
+use crate::lecar::{Lecar, LecarOptions};
+use crate::lfu::Lfu;
 use crate::lirs::Lirs;
 use crate::lirs_wsr::LirsWsr;
 use crate::lru::Lru;
@@ -18,6 +21,7 @@ use crate::s3_fifo::S3Fifo;
 use crate::sawc::Sawc;
 use crate::second_chance::SecondChance;
 use crate::sieve::Sieve;
+use crate::slru::Slru;
 use crate::two_q::TwoQ;
 use crate::w_tinylfu::WTinyLfu;
 use tantalum_base::{Error, ErrorKind, Result, Spec};
@@ -44,6 +48,8 @@ enum Kind {
     Fifo,
     Clock { bits: u32 },
     Sieve,
+    Lfu,
+    Slru { protected: f64 },
     Opt,
     Cfdc { options: CfdcOptions, base: Box<PolicySpec> },
     Casa { cost: CostSpec },
@@ -55,6 +61,8 @@ enum Kind {
     LruK(LruKOptions),
     S3Fifo { small: f64, ghost: f64, move_uses: u8 },
     WTinyLfu { window: f64, sample: u32 },
+    Lecar(LecarOptions),
+    Cacheus { seed: u64 },
     Ace { write_pages: u32, evict_pages: u32, base: Box<PolicySpec> },
     Flash(FlashSpec),
 }
@@ -68,6 +76,8 @@ impl PolicySpec {
         "second_chance",
         "sieve",
         "opt",
+        "lfu",
+        "slru",
         "lru_k",
         "2q",
         "arc",
@@ -75,6 +85,8 @@ impl PolicySpec {
         "lirs_wsr",
         "s3_fifo",
         "w_tinylfu",
+        "lecar",
+        "cacheus",
         "cflru",
         "lru_wsr",
         "ccflru",
@@ -100,6 +112,8 @@ impl PolicySpec {
             "fifo" => Kind::Fifo,
             "clock" => Kind::Clock { bits: spec.count("bits", 1..=7, 1)? as u32 },
             "sieve" => Kind::Sieve,
+            "lfu" => Kind::Lfu,
+            "slru" => Kind::Slru { protected: spec.number("protected", 0.0..=1.0, 0.8)? },
             "opt" => Kind::Opt,
             "cfdc" => Kind::Cfdc {
                 options: CfdcOptions {
@@ -138,6 +152,8 @@ impl PolicySpec {
                 window: spec.number("window", 0.0..=1.0, 0.01)?,
                 sample: spec.count("sample", 1..=1000, 10)? as u32,
             },
+            "lecar" => Kind::Lecar(LecarOptions::take(&mut spec)?),
+            "cacheus" => Kind::Cacheus { seed: spec.count("seed", 0..=u64::MAX, 0)? },
             "ace" => {
                 let write_pages = spec.count("write", 1..=1024, 8)?;
                 Kind::Ace {
@@ -204,6 +220,8 @@ impl PolicySpec {
             Kind::Fifo => Box::new(Fifo::<T>::new(frames, pages_end)),
             Kind::Clock { bits } => Box::new(Clock::<T>::new(frames, pages_end, *bits)),
             Kind::Sieve => Box::new(Sieve::<T>::new(frames, pages_end)),
+            Kind::Lfu => Box::new(Lfu::<T>::new(frames, pages_end)),
+            Kind::Slru { protected } => Box::new(Slru::<T>::new(frames, pages_end, *protected)),
             Kind::Opt if workload.future.is_empty() => {
                 return Err(Error::new(
                     ErrorKind::Unsupported,
@@ -248,6 +266,8 @@ impl PolicySpec {
             Kind::WTinyLfu { window, sample } => {
                 Box::new(WTinyLfu::<T>::new(frames, pages_end, *window, *sample))
             }
+            Kind::Lecar(options) => Box::new(Lecar::<T>::new(frames, pages_end, *options)),
+            Kind::Cacheus { seed } => Box::new(Cacheus::<T>::new(frames, pages_end, *seed)),
             Kind::Flash(flash) => flash.build::<T>(frames, pages_end),
         })
     }
@@ -294,6 +314,11 @@ mod tests {
             "casa:cost=0:1",
             "casa:cost=1:4,points=9",
             "sawc:cluster=0",
+            "slru:protected=1.5",
+            "lecar:rate=2",
+            "lecar:history=3",
+            "cacheus:rate=0.1",
+            "lfu:seed=1",
             "ace:write=4,evict=5",
         ] {
             assert!(PolicySpec::parse(bad).is_err(), "{bad}");

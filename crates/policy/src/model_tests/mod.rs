@@ -11,6 +11,7 @@ mod lirs;
 mod lru_k;
 mod opt;
 mod queues;
+mod use_counts;
 mod watt;
 mod wrappers;
 mod write_order;

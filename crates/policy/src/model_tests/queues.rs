@@ -1,4 +1,4 @@
-//! Second Chance, 2Q, ARC, S3-FIFO and W-TinyLFU: policies that are a few lists.
+//! Second Chance, SLRU, 2Q, ARC, S3-FIFO and W-TinyLFU: policies that are a few lists.
 use super::{Model, agree, evicts_its_candidates, steps};
 use crate::frequency_sketch::FrequencySketch;
 use crate::{Effect, Request};
@@ -119,6 +119,29 @@ fn second_chance(frames: usize) -> Naive<Serve> {
         effects
     };
     Naive { lists: Lists::new(1, 1, frames), serve: Box::new(serve) }
+}
+
+fn slru(frames: usize, protected_max: usize) -> Naive<Serve> {
+    const PROBATIONARY: usize = 0;
+    const PROTECTED: usize = 1;
+    let serve = move |lists: &mut Lists, place: Option<(usize, usize)>, request: Request| {
+        if let Some(place) = place {
+            lists.move_to(place, PROTECTED);
+            while lists.len(PROTECTED) > protected_max {
+                lists.move_to((PROTECTED, 0), PROBATIONARY);
+            }
+            return Vec::new();
+        }
+        let mut effects = Vec::new();
+        if lists.is_full() {
+            let has_probationary = lists.len(PROBATIONARY) > 0;
+            effects
+                .push(lists.evict(if has_probationary { PROBATIONARY } else { PROTECTED }, None));
+        }
+        lists.push(PROBATIONARY, request);
+        effects
+    };
+    Naive { lists: Lists::new(2, 2, frames), serve: Box::new(serve) }
 }
 
 fn two_q(frames: usize, in_max: usize, out_max: usize) -> Naive<Serve> {
@@ -314,6 +337,20 @@ proptest! {
     }
 
     #[test]
+    fn slru_decides_as_its_naive_form(
+        frames in 1u32..12,
+        protected in prop::sample::select(vec![0.0, 0.5, 0.8, 1.0]),
+        steps in steps(24),
+    ) {
+        let protected_max = (f64::from(frames) * protected) as usize;
+        let mut naive = slru(frames as usize, protected_max);
+        agree(&format!("slru:protected={protected}"), frames, 24, &mut naive, &steps);
+        if protected == 0.8 {
+            agree("slru", frames, 24, &mut slru(frames as usize, protected_max), &steps);
+        }
+    }
+
+    #[test]
     fn two_q_decides_as_its_naive_form(frames in 1u32..12, steps in steps(24)) {
         let share = |of: f64| (f64::from(frames) * of) as usize;
         let mut naive = two_q(frames as usize, share(0.25), share(0.5));
@@ -350,7 +387,8 @@ proptest! {
     #[test]
     fn dirty_pages_go_in_the_order_of_the_write_candidates(
         text in prop::sample::select(vec![
-            "lru", "fifo", "clock", "clock:bits=2", "second_chance", "2q", "2q:in=0.5", "arc", "lirs", "lirs:hir=0.5",
+            "lru", "fifo", "clock", "clock:bits=2", "second_chance", "slru", "slru:protected=1",
+            "2q", "2q:in=0.5", "arc", "lirs", "lirs:hir=0.5",
             "lirs_wsr", "lirs_wsr:hir=0.5", "lru_k", "lru_k:k=3,history=0",
         ]),
         frames in 1u32..12,
