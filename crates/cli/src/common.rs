@@ -15,7 +15,7 @@ pub struct TraceArgs {
     /// (zipf:pages=1m), or parts of traces (concat:a.csv@50%+b.csv@1m..2m)
     pub trace: PathBuf,
     /// Format of the trace, where its beginning does not tell it surely: page_csv, block_csv,
-    /// page_binary, plain_text, csv:obj_id=2, oracle_general, msr, spc, alibaba, tencent, vscsi,
+    /// page_binary, plain_text, csv:obj_id=2, oracle_general, lis, msr, spc, alibaba, tencent, vscsi,
     /// blkparse:action=Q (docs/traces.md)
     #[arg(long, alias = "from", value_name = "FORMAT")]
     trace_format: Option<String>,

@@ -66,7 +66,7 @@ fn foreign(generator: &Generator) -> Vec<(&'static str, Vec<u8>)> {
 /// Bytes a second of every format, decompressed before.
 fn bench_formats(criterion: &mut Criterion, generator: &Generator) {
     let mut traces = foreign(generator);
-    for name in ["page_csv", "page_binary", "plain_text", "csv", "oracle_general"] {
+    for name in ["page_csv", "page_binary", "plain_text", "csv", "oracle_general", "lis"] {
         let Ok(AnyFormat::Page(format)) = AnyFormat::by_name(name) else { continue };
         traces.push((name, encoded(format, generator)));
     }

@@ -88,7 +88,7 @@ impl Expression {
             Expression::File(path) => {
                 let name = path.file_name().unwrap_or_default().to_string_lossy();
                 let mut stem = name.as_ref();
-                for end in [".zst", ".gz", ".csv"] {
+                for end in [".zst", ".gz", ".csv", ".lis"] {
                     stem = stem.strip_suffix(end).unwrap_or(stem);
                 }
                 stem.to_owned()

@@ -75,6 +75,7 @@ pub fn read(path: &Path, source: Source, options: &OpenOptions) -> Result<AnyRea
             let whole = (head.len() as u64) < Head::BYTES_MAX;
             AnyFormat::by_content(&Head { bytes: &head, whole })
                 .map_err(|error| error.wrap(path.display().to_string()))?
+                .or_else(|| AnyFormat::by_ending(path))
                 .ok_or_else(|| unknown(path, &head))?
         }
     };

@@ -4,7 +4,7 @@ mod support;
 
 use std::io::Cursor;
 use std::path::Path;
-use support::{ALIBABA, BLKPARSE, MSR, SPC, TENCENT, options, oracle, r, vscsi, w};
+use support::{ALIBABA, BLKPARSE, LIS, MSR, SPC, TENCENT, options, oracle, r, vscsi, w};
 use tantalum_base::{ErrorKind, PageNo, Result};
 use tantalum_trace::formats::{self, AnyFormat, Head};
 use tantalum_trace::open::read;
@@ -163,6 +163,31 @@ fn a_column_of_numbers_is_plain_text_or_page_csv_alike() {
 }
 
 #[test]
+fn lis_reads_blocks_as_pages_and_is_told_by_content_or_ending() {
+    let expected = [r(314932), PageEvent::Read { page: PageNo(356782), pages: 64 }];
+    assert_eq!(pages("lis", LIS.as_bytes()).unwrap(), expected);
+    assert_eq!(pages("", LIS.as_bytes()).unwrap(), expected);
+    // The end of the number space, and a trace without a line end.
+    assert_eq!(pages("lis", b"18446744073709551615 1 0 0").unwrap(), [r(u64::MAX)]);
+
+    let folder = tempfile::tempdir().unwrap();
+    let open = |name: &str, bytes: &[u8]| -> Result<Vec<PageEvent>> {
+        let path = folder.path().join(name);
+        std::fs::write(&path, bytes).unwrap();
+        open_pages(&path, &options(""))?.collect()
+    };
+    let packed = zstd::encode_all(LIS.as_bytes(), 3).unwrap();
+    assert_eq!(open("OLTP.lis.zst", &packed).unwrap(), expected);
+    // The name tells where the content does not: nothing, or a bad line near the beginning.
+    assert_eq!(open("empty.LIS", b"").unwrap(), []);
+    assert!(open("empty.txt", b"").is_err());
+    let shown = open("bad.lis.gz", b"1 1 0 0\n2 1 0\n").unwrap_err().to_string();
+    assert!(shown.contains("bad.lis.gz:2: the column request number is missing"), "{shown}");
+    // Where the content tells something else, that counts.
+    assert_eq!(open("pages.lis", b"page\n5\n").unwrap(), [r(5)]);
+}
+
+#[test]
 fn a_bad_record_gives_file_place_and_reason() {
     let lines: &[(&str, &str, &str, &str)] = &[
         ("msr", MSR, "1,usr,0,Red,1,2,3", "the type is not Read or Write"),
@@ -186,6 +211,13 @@ fn a_bad_record_gives_file_place_and_reason() {
         ("csv", "id,op\n5,read\n", "x,read", "the object is not a number"),
         ("csv", "op,id\nread,1\n", "read", "object is missing"),
         ("plain_text", "1\n2\n", "two", "not a number"),
+        ("lis", LIS, "7 x 0 2", "the number of blocks is not a number"),
+        ("lis", LIS, "7 1 -1 2", "the third field is not a number"),
+        ("lis", LIS, "7 1 0", "request number is missing"),
+        ("lis", LIS, "7 1 0 2 5", "more columns than"),
+        ("lis", LIS, "7 0 0 2", "no blocks"),
+        ("lis", LIS, "7 4294967296 0 2", "over 32 bits"),
+        ("lis", LIS, "18446744073709551615 2 0 2", "the last block is over 64 bits"),
     ];
     for (format, good, bad, reason) in lines {
         let text = format!("{good}{bad}\n");
@@ -230,7 +262,7 @@ fn parameters_of_formats_are_checked() {
         ("vscsi:version=3", "any or 1 or 2"),
         ("csv:delimiter=,", "delimiter"),
         ("csv:op=3", "obj_id says which column"),
-        ("mrs", "page_csv, block_csv, page_binary, plain_text, csv, oracle_general, msr, spc"),
+        ("mrs", "page_csv, block_csv, page_binary, plain_text, csv, oracle_general, lis, msr, spc"),
     ] {
         let source = Box::new(Cursor::new(Vec::new()));
         let shown = read(Path::new("t"), source, &options(format)).unwrap_err().to_string();
@@ -256,6 +288,7 @@ fn formats_are_told_surely_or_not_at_all() {
         ("block_csv", b"op,file_kind,offset,length\n".to_vec()),
         ("block_csv", b"R,db,1,2\n".to_vec()),
         ("page_binary", b"tantalum pages 1".to_vec()),
+        ("lis", LIS.into()),
     ];
     for (name, bytes) in &samples {
         let head = Head { bytes, whole: true };

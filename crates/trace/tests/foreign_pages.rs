@@ -116,7 +116,13 @@ proptest! {
         let again: Result<Vec<PageEvent>> = open_pages(&from, &options("")).unwrap().collect();
         prop_assert_eq!(&again.unwrap(), &events);
         for (name, keeps_op) in
-            [("page_csv", true), ("csv", true), ("plain_text", false), ("oracle_general", false)]
+            [
+                ("page_csv", true),
+                ("csv", true),
+                ("plain_text", false),
+                ("oracle_general", false),
+                ("lis", false),
+            ]
         {
             let to = folder.path().join(format!("b.{name}.zst"));
             support::convert(&from, &options(""), &to, name).unwrap();

@@ -7,7 +7,7 @@
 //!   plain_text   a number a line           spc        SPC-1, UMass Financial
 //!   csv          columns, as libCacheSim   alibaba    Alibaba block traces
 //!   oracle_general  libCacheSim's binary   tencent    Tencent block traces
-//!                                          vscsi      CloudPhysics, versions 1 and 2
+//!   lis          the traces of ARC         vscsi      CloudPhysics, versions 1 and 2
 //!                                          blkparse   text of Linux's blktrace
 //!
 //! head    what a trace begins with, to tell the format     lines    line after line, fields
@@ -20,6 +20,7 @@ pub mod block_csv;
 pub mod csv;
 pub mod head;
 pub(crate) mod lines;
+pub mod lis;
 pub mod msr;
 pub mod number;
 pub mod oracle_general;
@@ -37,6 +38,7 @@ pub use head::Head;
 
 use crate::event::{BlockEvent, PageEvent};
 use std::fmt::Debug;
+use std::path::Path;
 use tantalum_base::{Error, ErrorKind, Result, Spec};
 
 /// A trace format whose events are `E` ([`PageEvent`] or [`BlockEvent`]).
@@ -46,6 +48,12 @@ pub trait Format<E>: Sync + Debug {
 
     /// Whether a trace that begins with `head` is surely of this format.
     fn detect(&self, head: &Head<'_>) -> bool;
+
+    /// Whether a file whose name ends in `.ending`, compression aside, is meant to be of this
+    /// format; asked where the content does not tell.
+    fn detect_ending(&self, _ending: &str) -> bool {
+        false
+    }
 
     /// A decoder for one trace, from its beginning, with the parameters of `spec`.
     ///
@@ -129,6 +137,7 @@ pub const ALL: &[AnyFormat] = &[
     AnyFormat::Page(&plain_text::PlainText),
     AnyFormat::Page(&csv::Csv),
     AnyFormat::Page(&oracle_general::OracleGeneral),
+    AnyFormat::Page(&lis::Lis),
     AnyFormat::Block(&msr::Msr),
     AnyFormat::Block(&spc::Spc),
     AnyFormat::Block(&alibaba::Alibaba),
@@ -152,6 +161,19 @@ impl AnyFormat {
             AnyFormat::Page(format) => format.detect(head),
             AnyFormat::Block(format) => format.detect(head),
         }
+    }
+
+    /// The format that the name of the file `path` says; `None` where it says none.
+    pub fn by_ending(path: &Path) -> Option<AnyFormat> {
+        let name = path.file_name()?.to_str()?;
+        let is_packed = |end: &str| name.strip_suffix(end);
+        let name = is_packed(".zst").or_else(|| is_packed(".gz")).unwrap_or(name);
+        let (_, ending) = name.rsplit_once('.')?;
+        let found = ALL.iter().find(|format| match format {
+            AnyFormat::Page(format) => format.detect_ending(ending),
+            AnyFormat::Block(format) => format.detect_ending(ending),
+        });
+        found.copied()
     }
 
     /// Whether traces of it can be written.

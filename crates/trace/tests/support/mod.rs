@@ -35,6 +35,7 @@ pub fn w(page: u64) -> PageEvent {
     PageEvent::Write { page: PageNo(page), pages: 1 }
 }
 
+pub const LIS: &str = "314932 1 0 0\n  356782\t64 0  1\r\n";
 pub const MSR: &str = "128166372003061629,usr,0,Read,7014609920,24576,41286\n\
                    128166372016382155,usr,1,Write,2517696512,4096,703\n";
 pub const SPC: &str = "0,20941264,8192,W,0.551706\n1, 3436288, 15872, r, 1.206,77\n";

@@ -17,7 +17,7 @@ pub struct Args {
     /// Where to: .zst and .gz compress, - is the standard output
     out: PathBuf,
     /// Format to write: page_csv, page_binary (16 bytes an event, nothing lost), plain_text (page
-    /// numbers), csv (time,obj_id,obj_size,op), oracle_general (libCacheSim), block_csv
+    /// numbers), csv (time,obj_id,obj_size,op), oracle_general (libCacheSim), lis (ARC), block_csv
     #[arg(long, default_value = "page_csv", value_name = "FORMAT")]
     to: String,
 }
