@@ -13,8 +13,9 @@
 //! often LFU takes the one not used for the longest time.
 //!
 //! Weak on scans, against which neither expert helps, and where the better expert changes often;
-//! the choice depends on the seed. Remembers twice as many pages as it caches. Blind to the cost of
-//! writing back.
+//! the choice depends on the seed. Remembers twice as many pages as it caches. A page that comes
+//! back finds its place among the uses by a walk over the counts below its own. Blind to the cost
+//! of writing back.
 use crate::answers::answers_of;
 use crate::expert_weights::{ExpertWeights, exp_of_minus};
 use crate::frame_lists::FrameLists;

@@ -38,7 +38,7 @@ enum Nearness {
 /// W-TinyLFU is as its paper has it; libCacheSim's counts hits in the window not at all and pages
 /// that leave the window once more, and ages after 32 requests a page rather than 10. Its SLRU has
 /// four segments; its LeCaR forgets how often an evicted page was used; its CACHEUS draws other
-/// numbers and computes the learning rate in whole numbers.
+/// numbers and differs in what the paper leaves open.
 fn policy_text(reference: &str) -> Option<(&'static str, Nearness)> {
     let exact = |text| Some((text, Nearness::Exact));
     match reference {

@@ -20,7 +20,8 @@
 //! pages; a page that comes back has the uses it had, and this one.
 //!
 //! Weak where the better expert changes often, and in small caches, whose history is short; the
-//! choice depends on the seed. Blind to the cost of writing back.
+//! choice depends on the seed. A page that comes back finds its place among the uses by a walk over
+//! the counts below its own. Blind to the cost of writing back.
 mod learning_rate;
 
 use crate::answers::answers_of;
