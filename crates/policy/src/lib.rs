@@ -22,7 +22,7 @@
 //! frame_lists  frames in lists, in the order of use     frame_ring   in a ring, in the order of arrival
 //! frames       frames without an order                  frame_heap   numbers by rank
 //! ghost_lists  lists that remember evicted pages        answers      what policies answer from these alone
-//! use_order    frames by how often they were used      expert_weights  whom to trust of two
+//! use_order    frames by how often they were used       expert_weights  whom to trust of two
 //! frequency_sketch  how often pages were asked for      cost_detection  what a read costs beside a write
 //!
 //! cost_bound   what no policy can pay less than

@@ -1,6 +1,6 @@
 //! How fast weights follow regret: hill climbing by the hit ratio, with random restarts.
 //!
-//! Source: section 4 of the paper, its algorithm for the learning rate. A change by less than a
+//! Source: the paper's algorithm for the learning rate. A change by less than a
 //! thousandth counts as none, as in its authors' program: each change is a part of the one before,
 //! so that they would go on for ever and nothing ever start anew.
 use tantalum_base::Rng;

@@ -2,7 +2,7 @@
 //! resists loops, by chance; whose victims are asked for again is asked less often.
 //!
 //! Source: Rodriguez, Yusuf, Lyons, Paz, Rangaswami, Liu, Zhao, Narasimhan, "Learning cache replacement
-//! with CACHEUS", FAST 2021, sections 4 and 5: weights, learning rate, SR-LRU and CR-LFU.
+//! with CACHEUS", FAST 2021: the weights, the learning rate and the two experts.
 //!
 //! - **SR-LRU** keeps the pages that were used again in R and all others in SR, and evicts from SR
 //!   alone. What R has no room for is demoted to SR. A demoted page that is used shows that R is too
@@ -13,7 +13,7 @@
 //! - Where both choose the same page nobody is to blame, and it is not remembered. Each expert's
 //!   history remembers half as many pages as are cached.
 //! - A page that comes back multiplies the weight of the expert that evicted it by e^-rate. The
-//!   [learning rate](learning_rate) changes once in as many requests as there are frames.
+//!   learning rate changes once in as many requests as there are frames.
 //!
 //! Programs differ where the paper is silent. Here SR has a hundredth of the cache at first and a
 //! weight stays between 0.01 and 0.99, as in its authors' program; ratios are rounded to whole
