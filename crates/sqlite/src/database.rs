@@ -3,6 +3,7 @@ use crate::codes::lock;
 use crate::header;
 use crate::locks::Locks;
 use crate::opener::SharedTrace;
+use crate::page_cache::PageCache;
 use crate::staged::Staged;
 use crate::write_set::WriteSet;
 use std::collections::BTreeSet;
@@ -28,6 +29,7 @@ pub(crate) struct Database {
     trace: Option<SharedTrace>,
     pub(crate) locks: Mutex<Locks>,
     state: Mutex<Extent>,
+    cache: Mutex<PageCache>,
     next_id: AtomicU64,
     /// A panic may have left something half done: nothing is served any more.
     latched: AtomicBool,
@@ -41,9 +43,6 @@ struct Extent {
     recorded_bytes: u64,
     /// Pages between the database's end and this one hold what a longer database left.
     trim_end: PageNo,
-    /// The first 4 KiB of the database: SQLite looks at the change counter in there at the start
-    /// of each transaction.
-    first_page: Option<PageBuf>,
 }
 
 /// The volume page that holds the database's byte `offset`.
@@ -62,6 +61,7 @@ impl Database {
         client: Client,
         trace: Option<SharedTrace>,
         read_only: bool,
+        cache_pages: u32,
     ) -> Result<Database> {
         let limits = client.limits();
         if limits.page_bytes as usize != PAGE_BYTES || limits.pages <= FIRST_DATABASE_PAGE {
@@ -73,13 +73,12 @@ impl Database {
         if limits.transactions_max == 0 || limits.transaction_pages_max < 2 {
             return Err(Error::new(ErrorKind::Unsupported, "the volume offers no transactions"));
         }
-        let mut front = client.read(PageNo(0), 2).context(|| "reading the database's header")?;
-        let first_page = front.pop().filter(|_| front.len() == 1);
+        let front = client.read(PageNo(0), 2).context(|| "reading the database's header")?;
         let recorded_bytes = header::decode(&front[0])?;
-        let size_bytes = match &first_page {
-            Some(page) => size_told_by_sqlite(page).unwrap_or(u64::MAX).min(recorded_bytes),
-            None => recorded_bytes,
-        };
+        let size_bytes = size_told_by_sqlite(&front[1]).unwrap_or(u64::MAX).min(recorded_bytes);
+        let cache_pages = u64::from(cache_pages).min(limits.pages) as u32;
+        let mut cache = PageCache::new(cache_pages)?;
+        cache.put(PageNo(FIRST_DATABASE_PAGE), front[1].clone());
         Ok(Database {
             client,
             trace,
@@ -88,8 +87,8 @@ impl Database {
                 size_bytes,
                 recorded_bytes,
                 trim_end: end_page(size_bytes),
-                first_page,
             }),
+            cache: Mutex::new(cache),
             next_id: AtomicU64::new(1),
             latched: AtomicBool::new(false),
             read_only,
@@ -162,24 +161,39 @@ impl Database {
         first: PageNo,
         pages: usize,
     ) -> Result<Vec<PageBuf>> {
-        let is_first_page = first == PageNo(FIRST_DATABASE_PAGE);
-        if is_first_page
-            && pages == 1
-            && let Some(page) = &lock(&self.state).first_page
-        {
-            return Ok(vec![page.clone()]);
+        let numbers = (first.0..first.0 + pages as u64).map(PageNo);
+        let is_staged = |page: &PageNo| staged.is_some_and(|staged| staged.pages.contains(page));
+        let mut cache = lock(&self.cache);
+        let cached = |page| (!is_staged(&page)).then(|| cache.get(page)).flatten();
+        if let Some(content) = numbers.clone().map(cached).collect() {
+            return Ok(content);
         }
-        let content = match staged {
-            Some(staged) => self.client.read_tx(staged.tx, first, pages)?,
-            None => self.client.read(first, pages)?,
+        let at_once = match (staged, pages) {
+            (None, 1) => cache.read_at_once(first, self.end().0.saturating_sub(first.0)) as usize,
+            _ => pages,
         };
-        if is_first_page {
-            lock(&self.state).first_page = content.first().cloned();
-        }
+        let moment = cache.moment();
+        drop(cache);
+        let mut content = match staged {
+            Some(staged) => self.client.read_tx(staged.tx, first, at_once)?,
+            None => self.client.read(first, at_once)?,
+        };
         if let Some(trace) = &self.trace {
-            lock(trace).read(first, pages as u64);
+            lock(trace).read(first, at_once as u64);
         }
+        let mut cache = lock(&self.cache);
+        for (page, content) in (first.0..).map(PageNo).zip(&content) {
+            if !is_staged(&page) {
+                cache.put_read(moment, page, content.clone());
+            }
+        }
+        content.truncate(pages);
         Ok(content)
+    }
+
+    /// The first page past the committed database.
+    fn end(&self) -> PageNo {
+        end_page(self.size_bytes())
     }
 
     /// Moves the pages of `set` to `staged`, which is begun where it is not there.
@@ -228,20 +242,13 @@ impl Database {
         }
         pages.extend(std::mem::take(&mut set.pages));
         set.clear();
-        let first_page = pages.iter().find(|(page, _)| page.0 == FIRST_DATABASE_PAGE).cloned();
         let written = self.trace.as_ref().map(|_| written(&pages, staged.as_ref()));
         let committed = match &staged {
             Some(staged) => self.commit_staged(staged, &pages),
-            None => self.client.write_transaction(pages),
+            None => self.client.write_transaction(pages.clone()),
         };
-        if let Err(error) = committed {
-            // Where the volume went away in the middle, it may hold either state.
-            state.first_page = None;
-            return Err(error);
-        }
-        if let Some((_, page)) = first_page {
-            state.first_page = Some(page);
-        }
+        self.keep(&committed, pages, staged.as_ref());
+        committed?;
         // What was staged and then cut off was committed too.
         let staged_end = staged.as_ref().map_or(PageNo(0), Staged::end);
         let ends = [end_page(state.size_bytes), end_page(size_bytes), staged_end];
@@ -259,13 +266,32 @@ impl Database {
         Ok(())
     }
 
+    /// Keeps what was committed. Where that failed, the volume may hold either state: it went away in the middle.
+    fn keep(&self, committed: &Result<()>, pages: Vec<(PageNo, PageBuf)>, staged: Option<&Staged>) {
+        let mut cache = lock(&self.cache);
+        cache.change();
+        for page in staged.iter().flat_map(|staged| &staged.pages) {
+            cache.forget(*page);
+        }
+        for (page, content) in pages {
+            match committed {
+                Ok(()) => cache.put(page, content),
+                Err(_) => cache.forget(page),
+            }
+        }
+    }
+
     /// Gives up what a longer database left behind its end. The commit that shortened it is
     /// durable, so that a failure costs space only.
     fn trim(&self, state: &mut Extent) {
         let end = end_page(state.size_bytes);
         if state.trim_end > end {
             let range = PageRange::new(end, state.trim_end.0 - end.0);
-            if self.client.trim(range).is_ok() {
+            let trimmed = self.client.trim(range).is_ok();
+            let mut cache = lock(&self.cache);
+            cache.change();
+            cache.forget_range(range);
+            if trimmed {
                 state.trim_end = end;
             }
         }

@@ -1,7 +1,8 @@
 //! What a program gives the VFS: how to open a volume, and options.
 use std::path::Path;
 use std::sync::{Arc, Mutex};
-use tantalum_base::{PageNo, Result};
+use tantalum_base::size::Size;
+use tantalum_base::{PAGE_BYTES, PageNo, Result, ResultExt};
 use tantalum_volume::client::Client;
 
 /// Opens the volume that a database name stands for. Implemented by closures
@@ -46,6 +47,8 @@ pub trait TraceSink: Send {
     fn commit(&mut self);
 }
 
+const CACHE_VARIABLE: &str = "TANTALUM_SQLITE_CACHE";
+
 /// How the VFS behaves.
 pub struct Options {
     /// Whether SQLite is told that the device writes batches atomically. A library compiled with
@@ -55,14 +58,42 @@ pub struct Options {
     /// Of a transaction, pages of 4 KiB that are kept in memory; 1,024 by default. What it writes
     /// more goes to the volume before it commits, and is seen by nobody else until then.
     pub memory_pages: usize,
+    /// Committed pages of 4 KiB that are kept in memory for each database, for all connections of the
+    /// process, as they are read or written; 0 for none. By default an eighth of the machine's
+    /// memory, at most 256 MiB.
+    pub cache_pages: u32,
     /// Told of every page that is read from or written to a volume.
     pub trace: Option<Box<dyn TraceSink>>,
 }
 
 impl Default for Options {
     fn default() -> Self {
-        Options { batch_atomic: true, memory_pages: 1024, trace: None }
+        let cache_pages = default_cache_pages();
+        Options { batch_atomic: true, memory_pages: 1024, cache_pages, trace: None }
     }
+}
+
+impl Options {
+    /// The default, but for what the environment says: `TANTALUM_SQLITE_CACHE`, a size such as `64MiB`, is
+    /// [`cache_pages`](Self::cache_pages).
+    ///
+    /// # Errors
+    /// `InvalidInput` where that is no size.
+    pub fn from_environment() -> Result<Options> {
+        let mut options = Options::default();
+        if let Ok(text) = std::env::var(CACHE_VARIABLE) {
+            let bytes = Size::parse_bytes(&text).context(|| CACHE_VARIABLE)?;
+            options.cache_pages = u32::try_from(bytes / PAGE_BYTES as u64).unwrap_or(u32::MAX);
+        }
+        Ok(options)
+    }
+}
+
+/// An eighth of the memory, at most 256 MiB, in pages.
+fn default_cache_pages() -> u32 {
+    let memory = rustix::system::sysinfo();
+    let bytes = (memory.totalram as u64).saturating_mul(u64::from(memory.mem_unit));
+    ((bytes / 8).min(256 << 20) / PAGE_BYTES as u64) as u32
 }
 
 /// The sink that all databases of a VFS tell.

@@ -298,3 +298,27 @@ fn a_blob_of_large_pages_is_read_in_one_call_a_page() {
     assert_eq!(one::<i64>(&connection, "SELECT length(hex(x)) FROM t"), 2_000_000);
     assert!(stage.disk.reads() - reads < 25);
 }
+
+#[test]
+fn a_scan_takes_few_reads_and_the_next_one_none() {
+    let stage = Stage::new(true);
+    let connection = stage.open();
+    let rows = "CREATE TABLE t(x); WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n LIMIT 8000)
+                INSERT INTO t SELECT zeroblob(1000) FROM n";
+    connection.execute_batch(rows).unwrap();
+    drop(connection);
+    let connection = stage.open();
+    connection.execute_batch("PRAGMA cache_size=10").unwrap();
+    let scan = || {
+        let before = stage.disk.reads();
+        assert_eq!(one::<i64>(&connection, "SELECT sum(length(x)) FROM t"), 8_000_000);
+        stage.disk.reads() - before
+    };
+    // More than 2,000 pages.
+    let first = scan();
+    assert!((2..30).contains(&first), "{first}");
+    assert_eq!(scan(), 0);
+    // What another connection committed is seen.
+    stage.open().execute_batch("UPDATE t SET x = zeroblob(1001) WHERE rowid % 100 = 0").unwrap();
+    assert_eq!(one::<i64>(&connection, "SELECT sum(length(x)) FROM t"), 8_000_080);
+}

@@ -208,3 +208,29 @@ fn a_file_that_may_not_be_written_is_opened_to_be_read() {
         }
     }
 }
+
+/// Programs delete a database to begin with a new one. A volume's configuration is not theirs to delete.
+#[test]
+fn a_volume_is_not_deleted() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = new_volume(folder.path(), "");
+    let opener = |path: &Path| tantalum_volume::open_client(path);
+    tantalum_sqlite::register("undeleted", opener, Default::default()).unwrap();
+    let delete = |path: &Path| {
+        let name = std::ffi::CString::new(path.to_str().unwrap()).unwrap();
+        #[expect(unsafe_code, reason = "as SQLite's own programs call a VFS")]
+        // SAFETY: the VFS is registered, and the name ends.
+        unsafe {
+            let vfs = ffi::sqlite3_vfs_find(c"undeleted".as_ptr());
+            (*vfs).xDelete.unwrap()(vfs, name.as_ptr(), 1)
+        }
+    };
+    assert_eq!(delete(&path), ffi::SQLITE_IOERR_DELETE);
+    assert!(path.exists());
+    // Any other file is, and a journal that is not there.
+    let other = folder.path().join("other.db");
+    std::fs::write(&other, "").unwrap();
+    assert_eq!(delete(&other), ffi::SQLITE_OK);
+    assert!(!other.exists());
+    assert_eq!(delete(&folder.path().join("VOLUME.toml-journal")), ffi::SQLITE_OK);
+}

@@ -9,8 +9,14 @@ use std::process::{Command, Stdio};
 
 /// Runs `commands` on the database of `volume`; what the shell said, and said of errors.
 fn shell(volume: &Path, commands: &str) -> (String, String) {
+    shell_with(volume, commands, "64MiB")
+}
+
+/// The same with committed pages in so much memory.
+fn shell_with(volume: &Path, commands: &str, cache: &str) -> (String, String) {
     let mut shell = Command::new("sqlite3")
         .args(["-batch", ":memory:"])
+        .env("TANTALUM_SQLITE_CACHE", cache)
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())
         .stderr(Stdio::piped())
@@ -119,7 +125,7 @@ fn a_limit_that_is_set_is_the_one_in_force() {
 /// The most memory that the shell had for `commands`, in bytes.
 fn peak_bytes(volume: &Path, commands: &str) -> u64 {
     let (told, errors) =
-        shell(volume, &format!("{commands}\n.shell grep VmHWM /proc/$PPID/status"));
+        shell_with(volume, &format!("{commands}\n.shell grep VmHWM /proc/$PPID/status"), "1MiB");
     assert_eq!(errors, "");
     let kib = told.split_whitespace().nth(1).unwrap();
     kib.parse::<u64>().unwrap() << 10
@@ -140,4 +146,15 @@ fn memory_does_not_grow_with_the_transaction() {
     for peak in [large, rewritten, undone] {
         assert!(peak < small + (40 << 20), "{small}, {large}, {rewritten}, {undone}");
     }
+}
+
+#[test]
+fn a_cache_of_no_size_is_refused() {
+    if !has_shell() {
+        return;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let volume = new_volume_of(folder.path(), "64MiB", "");
+    let (_, errors) = shell_with(&volume, "SELECT 1;", "much");
+    assert!(errors.contains("TANTALUM_SQLITE_CACHE") && errors.contains("much"), "{errors}");
 }

@@ -103,7 +103,7 @@ fn a_panic_while_opening_is_an_error() {
 
 #[test]
 fn a_panic_of_the_volume_itself_is_an_io_error() {
-    let stage = Stage::new(true);
+    let stage = Stage::without_cache();
     let connection = stage.open();
     connection.execute_batch("CREATE TABLE t(x); INSERT INTO t VALUES (randomblob(9000))").unwrap();
     let other = stage.open();

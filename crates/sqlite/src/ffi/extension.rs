@@ -50,14 +50,21 @@ pub unsafe fn register_loadable(
     });
     match registered.unwrap_or_else(|| Err("a bug made loading panic".into())) {
         Ok(()) => sqlite::SQLITE_OK_LOAD_PERMANENTLY,
-        Err(text) => {
-            if !message.is_null() {
-                // SAFETY: a place for a string that SQLite frees.
-                unsafe { *message = api.text(&text) };
-            }
-            sqlite::SQLITE_ERROR
-        }
+        // SAFETY: as the caller promises.
+        Err(text) => unsafe { refuse(message, api, &text) },
     }
+}
+
+/// Tells SQLite why the extension does not load.
+///
+/// # Safety
+/// `message` is what SQLite gave the entry point.
+unsafe fn refuse(message: *mut *mut c_char, api: Api, text: &str) -> c_int {
+    if !message.is_null() {
+        // SAFETY: a place for a string that SQLite frees.
+        unsafe { *message = api.text(text) };
+    }
+    sqlite::SQLITE_ERROR
 }
 
 /// The entry point that SQLite looks for first.
@@ -71,7 +78,15 @@ pub unsafe extern "C" fn sqlite3_extension_init(
     routines: *const c_void,
 ) -> c_int {
     // SAFETY: SQLite gave both.
-    unsafe { register_loadable(message, routines, NAME, ByConfiguration, Options::default()) }
+    unsafe {
+        match (Options::from_environment(), Api::of_loader(routines)) {
+            (Ok(options), _) => {
+                register_loadable(message, routines, NAME, ByConfiguration, options)
+            }
+            (Err(error), Some(api)) => refuse(message, api, &error.to_string()),
+            (Err(_), None) => sqlite::SQLITE_ERROR,
+        }
+    }
 }
 
 /// The entry point that SQLite derives from the file's name.

@@ -43,6 +43,7 @@ pub(super) fn register_with(
             opener: Box::new(opener),
             batch_atomic: options.batch_atomic,
             memory_pages: options.memory_pages,
+            cache_pages: options.cache_pages,
             trace: options.trace.map(|sink| Arc::new(Mutex::new(sink))),
             here: AtomicPtr::default(),
         };
@@ -65,6 +66,7 @@ pub(super) struct Vfs {
     opener: Box<dyn VolumeOpener>,
     pub(super) batch_atomic: bool,
     memory_pages: usize,
+    cache_pages: u32,
     trace: Option<SharedTrace>,
     /// What this process has; of another one in a forked child that has nothing yet.
     here: AtomicPtr<Here>,
@@ -145,7 +147,8 @@ impl Vfs {
             return Ok(database);
         }
         let (client, read_only) = self.open_client(path)?;
-        let database = Arc::new(Database::open(client, self.trace.clone(), read_only)?);
+        let trace = self.trace.clone();
+        let database = Arc::new(Database::open(client, trace, read_only, self.cache_pages)?);
         open.insert(path.into(), Arc::downgrade(&database));
         Ok(database)
     }
@@ -294,13 +297,20 @@ unsafe extern "C" fn x_delete(table: *mut sqlite3_vfs, name: *const c_char, sync
     // SAFETY: SQLite gives its own table and a name.
     unsafe {
         let vfs = app_of::<Vfs>(table);
-        match caught(|| vfs.is_side_file(path_of(name))) {
+        let path = path_of(name);
+        match caught(|| (vfs.opener.is_volume(path), vfs.is_side_file(path))) {
             None => vfs.panicked(sqlite::SQLITE_IOERR_DELETE),
-            Some(true) => {
-                vfs.here().journals.delete(path_of(name));
+            Some((true, _)) => {
+                // A program that wants a fresh database, as speedtest1 does.
+                let told = format!("{} is a volume, which is not deleted here", path.display());
+                vfs.report(sqlite::SQLITE_IOERR_DELETE, &told);
+                sqlite::SQLITE_IOERR_DELETE
+            }
+            Some((_, true)) => {
+                vfs.here().journals.delete(path);
                 sqlite::SQLITE_OK
             }
-            Some(false) => over_base::x_delete::<Vfs>(table, name, sync),
+            Some(_) => over_base::x_delete::<Vfs>(table, name, sync),
         }
     }
 }

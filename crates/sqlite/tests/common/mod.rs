@@ -55,7 +55,14 @@ impl Stage {
         Stage::on(Disk::new(1 << 16, 4096), batch_atomic)
     }
 
-    /// One that keeps no more than `memory_pages` of a transaction in memory.
+    /// One that reads from the disk what SQLite has not in its own cache.
+    pub fn without_cache() -> Stage {
+        let options = Options { cache_pages: 0, ..Options::default() };
+        Stage::with(Disk::new(1 << 16, 4096), options)
+    }
+
+    /// One that keeps no more than `memory_pages` of a transaction in memory, and where that is few, few of
+    /// everything.
     pub fn with_memory(batch_atomic: bool, memory_pages: usize) -> Stage {
         Stage::with_memory_on(Disk::new(1 << 16, 4096), batch_atomic, memory_pages)
     }
@@ -65,7 +72,9 @@ impl Stage {
     }
 
     pub fn with_memory_on(disk: Disk, batch_atomic: bool, memory_pages: usize) -> Stage {
-        Stage::with(disk, Options { batch_atomic, memory_pages, trace: None })
+        let usual = Options { batch_atomic, memory_pages, ..Options::default() };
+        let cache_pages = if memory_pages < 100 { 8 } else { usual.cache_pages };
+        Stage::with(disk, Options { cache_pages, ..usual })
     }
 
     pub fn traced(
@@ -73,7 +82,12 @@ impl Stage {
         memory_pages: usize,
         sink: impl TraceSink + 'static,
     ) -> Stage {
-        let options = Options { batch_atomic, memory_pages, trace: Some(Box::new(sink)) };
+        let options = Options {
+            batch_atomic,
+            memory_pages,
+            trace: Some(Box::new(sink)),
+            ..Options::default()
+        };
         Stage::with(Disk::new(1 << 16, 4096), options)
     }
 
