@@ -463,7 +463,7 @@ mod tests {
             ("# over_provisioning = \"12%\"", "over_provisioning = \"1%\"", "over_provisioning"),
             ("# cache = \"8MiB\"", "cache = \"8\"", "device.cache"),
             ("# cache = \"8MiB\"", "cache = \"8GiB\"", "4 GiB"),
-            ("# share_entries_max = 500", "share_entries_max = -1", "line 44: invalid value"),
+            ("# share_entries_max = 500", "share_entries_max = -1", "line 47: invalid value"),
             ("# durability = \"on_ack\"\n", "durability = \"sometimes\"\n", "sometimes"),
             ("kind = \"flash\"", "kind = \"flash\"\ncolour = 3", "colour"),
             ("# cleaning = \"greedy\"", "cleaning = \"lifo\"", "device.cleaning"),
