@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use support::nbd::{Client, Command as Request, EPERM, PAGE_BYTES};
 use support::server::Server;
-use support::{good, refused, tantalum};
+use support::{good, refused, stat_row, tantalum};
 
 const PAGES: u64 = 400;
 
@@ -65,9 +65,7 @@ fn read_all_ways(config: &Path, sockets: &Path) {
             checked.contains("v.toml: sound: ") && !checked.contains(" 0 changes"),
             "{checked}"
         );
-        let stat: serde_json::Value =
-            serde_json::from_str(&good(&["stat", text(config), "--format", "json"])).unwrap();
-        assert_eq!(stat["rows"][0]["mapped_bytes"], PAGES * PAGE_BYTES as u64);
+        assert_eq!(stat_row(config)["mapped_bytes"], PAGES * PAGE_BYTES as u64);
         let mut client = Client::connect(&server.socket).unwrap();
         for page in 0..PAGES {
             assert_eq!(client.read(page, 1), Ok(vec![content(page); PAGE_BYTES]), "page {page}");

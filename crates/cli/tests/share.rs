@@ -4,7 +4,7 @@ mod support;
 use std::path::{Path, PathBuf};
 use support::nbd::{Client, PAGE_BYTES};
 use support::server::Server;
-use support::{good, refused};
+use support::{good, refused, stat_row as row};
 use tempfile::TempDir;
 
 /// A volume of 4 MiB of which pages 0 to 7 hold the bytes 0x40 to 0x47.
@@ -23,11 +23,6 @@ fn volume() -> (TempDir, PathBuf) {
 
 fn text(path: &Path) -> &str {
     path.to_str().unwrap()
-}
-
-fn row(config: &Path) -> serde_json::Value {
-    let stat = good(&["stat", text(config), "--format", "json"]);
-    serde_json::from_str::<serde_json::Value>(&stat).unwrap()["rows"][0].clone()
 }
 
 #[test]

@@ -5,15 +5,10 @@ use std::path::Path;
 use support::nbd::{Client, PAGE_BYTES};
 use support::server::Server;
 use support::tiered::TieredVolume;
-use support::{good, refused};
+use support::{good, refused, stat_row as row};
 
 fn text(path: &Path) -> &str {
     path.to_str().unwrap()
-}
-
-fn row(config: &Path) -> serde_json::Value {
-    let stat = good(&["stat", text(config), "--format", "json"]);
-    serde_json::from_str::<serde_json::Value>(&stat).unwrap()["rows"][0].clone()
 }
 
 #[test]

@@ -2,7 +2,7 @@
 mod support;
 
 use std::path::Path;
-use support::{good, refused, tantalum};
+use support::{good, refused, stat_row, tantalum};
 use tantalum_base::{PAGE_BYTES, PageBuf, PageNo};
 use tantalum_volume::{Client, open_client};
 
@@ -114,11 +114,7 @@ fn without_the_flash_home_is_brought_to_its_last_epoch() {
     std::fs::rename(&flash, place.at("away")).unwrap();
     assert!(good(&["rescue", text(&volume)]).contains("no epoch ever went home"));
     std::fs::rename(place.at("away"), &flash).unwrap();
-    let epoch_at_home = |volume: &Path| {
-        let stat: serde_json::Value =
-            serde_json::from_str(&good(&["stat", text(volume), "--format", "json"])).unwrap();
-        stat["rows"][0]["epoch_at_home"].as_u64().unwrap()
-    };
+    let epoch_at_home = |volume: &Path| stat_row(volume)["epoch_at_home"].as_u64().unwrap();
     let config = std::fs::read_to_string(&volume).unwrap();
     let soon = config.replace("# destage_after_ms = 5000", "destage_after_ms = 10");
     std::fs::write(&volume, soon).unwrap();

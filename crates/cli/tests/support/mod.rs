@@ -7,7 +7,7 @@ pub mod nbd;
 pub mod server;
 pub mod tiered;
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 /// What a run came to.
@@ -46,6 +46,13 @@ pub fn refused(args: &[&str]) -> String {
     assert!(run.err.starts_with("tantalum: "), "{args:?}: {}", run.err);
     assert_eq!(run.err.lines().count(), 1, "{args:?}: {}", run.err);
     run.err
+}
+
+/// What `tantalum stat` says of the volume of `config`.
+pub fn stat_row(config: &Path) -> serde_json::Value {
+    let stat = good(&["stat", config.to_str().expect("UTF-8"), "--format", "json"]);
+    let stat: serde_json::Value = serde_json::from_str(&stat).expect("JSON");
+    stat["rows"][0].clone()
 }
 
 /// A sample trace of the repository.
