@@ -56,7 +56,11 @@ impl<P> HomeReads<P> {
 
     /// Notes that a read failed.
     pub fn failed(&self, error: &Error) {
-        self.state.borrow_mut().failure = Some(error.to_string());
+        let before = self.state.borrow_mut().failure.replace(error.to_string());
+        // Not each, where programs ask again and again.
+        if before.is_none() {
+            tracing::warn!(%error, "reading the home failed");
+        }
     }
 
     /// Notes that a read did not fail.

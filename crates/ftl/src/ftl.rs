@@ -181,6 +181,9 @@ impl<M: ZoneMedia> Ftl<M> {
     pub(crate) fn latch(&self, error: &Error) {
         {
             let parts = &mut *self.parts.borrow_mut();
+            if parts.log.latched().is_none() && error.kind() != ErrorKind::ReadOnly {
+                tracing::error!(%error, "no change is taken any more until the volume is opened again");
+            }
             parts.log.latch(error);
             if !Fault::CopiesNotTakenBack.is_planted() {
                 parts.take_copies_back();

@@ -1,4 +1,5 @@
 //! A page device as an export of bytes: implements the commands on pages.
+use crate::failure_log::FailureLog;
 use crate::options::ServerOptions;
 use crate::pieces::{side_by_side, split};
 use crate::protocol::error_code::ErrorCode;
@@ -33,6 +34,7 @@ pub(crate) struct Export<D> {
     pub(crate) options: ServerOptions,
     pub(crate) info: ExportInfo,
     pub(crate) counters: Counters,
+    pub(crate) failure_log: FailureLog,
     /// Memory for the requests of all connections, in bytes.
     pub(crate) memory: Semaphore,
     // Most pages of an atomic write; longer writes are split into pieces.
@@ -81,6 +83,7 @@ impl<D: PageDevice<Page = PageBuf>> Export<D> {
             options,
             info,
             counters: Counters::default(),
+            failure_log: FailureLog::default(),
             memory: Semaphore::new("memory for requests", memory_bytes),
             atomic_pages: limits.atomic_write_pages_max.max(1).into(),
             fua_flushes: limits.durability != Durability::OnAck,

@@ -17,6 +17,7 @@
 //! the volume's own thread, so a request does not switch threads. `docs/nbd.md` says what
 //! clients are promised.
 mod export;
+mod failure_log;
 mod live;
 mod metrics;
 mod options;

@@ -85,6 +85,7 @@ impl<D: PageDevice<Page = PageBuf>> Server<D> {
                 Ok(stream) => stream,
                 Err(error) if error.kind() == ErrorKind::Closed => return Err(error),
                 Err(error) => {
+                    tracing::warn!(%error, "a connection could not be accepted");
                     *self.export.counters.last_error.borrow_mut() = Some(error);
                     runtime.sleep(ACCEPT_PAUSE_NS).await;
                     continue;
@@ -93,6 +94,7 @@ impl<D: PageDevice<Page = PageBuf>> Server<D> {
             if open.count() >= self.export.options.connections_max {
                 if !open.evict() {
                     self.export.counters.connections_refused.add(1);
+                    tracing::warn!("a client was turned away: too many are connected");
                     stream.shutdown();
                     continue;
                 }
@@ -117,10 +119,13 @@ impl<D: PageDevice<Page = PageBuf>> Server<D> {
         open.links.borrow_mut().push(Rc::clone(&link));
         export.counters.connections_accepted.add(1);
         export.counters.connections_open.add(1);
+        let connection = export.counters.connections_accepted.get();
+        tracing::info!(connection, "a client connected");
         let (session_runtime, open) = (runtime.clone(), Rc::clone(open));
         // Nobody joins the task: it removes itself from the list of open connections.
         drop(runtime.spawn("nbd connection", async move {
             let end = session::run(&session_runtime, &link, &export).await;
+            tell_end(connection, &end);
             if let Some(failure) = end.failure() {
                 export.counters.connections_failed.add(1);
                 *export.counters.last_failure.borrow_mut() = Some(failure);
@@ -133,6 +138,13 @@ impl<D: PageDevice<Page = PageBuf>> Server<D> {
                 export.counters.memory_given_back.add(1);
             }
         }));
+    }
+}
+
+fn tell_end(connection: u64, end: &session::End) {
+    match end.failure() {
+        None => tracing::info!(connection, "a client disconnected"),
+        Some(failure) => tracing::warn!(connection, failure, "a connection failed"),
     }
 }
 

@@ -183,7 +183,7 @@ where
                     self.count(|counts| counts.rounds += 1);
                     self.destager.failures.set(0);
                     self.destager.failure.replace(None);
-                    self.count(|counts| counts.home_failure = None);
+                    self.home_works();
                 }
                 Err(error) => {
                     self.dirty.borrow_mut().give_up();
@@ -205,8 +205,16 @@ where
         }
     }
 
+    fn home_works(&self) {
+        if self.counts.borrow().home_failure.is_some() {
+            tracing::info!("the home works again");
+        }
+        self.count(|counts| counts.home_failure = None);
+    }
+
     /// Notes that an operation of the home failed.
     pub(crate) fn home_failed(&self, error: &Error) {
+        tracing::warn!(%error, "the home failed; what it lacks stays in the flash, and is tried again");
         self.count(|counts| {
             counts.home_errors += 1;
             counts.home_failure = Some(error.to_string());

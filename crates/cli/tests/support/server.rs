@@ -52,8 +52,9 @@ impl Server {
     }
 
     fn start_with(socket: PathBuf, what: &[&OsStr]) -> Server {
+        // Tests of what is logged start a server of their own.
         let mut child = Command::new(env!("CARGO_BIN_EXE_tantalum"))
-            .arg("serve")
+            .args(["serve", "--log-level", "off"])
             .args(what)
             .args(["--nbd", &format!("unix:{}", socket.display())])
             .stdin(Stdio::null())

@@ -219,6 +219,7 @@ where
                 link.reply(job, None, read.then_some((span, &pages[..])));
             }
             Err(error) => {
+                export.failure_log.tell(link.now_ns(), &job.request, &error);
                 link.reply(job, Some(ErrorCode::of(error.kind())), None);
                 export.counters.failed(error);
             }

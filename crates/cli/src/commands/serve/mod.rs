@@ -1,6 +1,7 @@
 //! `tantalum serve VOLUME.toml --nbd ADDRESS`, and `tantalum serve --device DEVICE --nbd ADDRESS`.
 pub(super) mod asking;
 pub(super) mod control;
+mod logs;
 mod metrics;
 
 use super::volume_stat::{of_flash, of_tiered};
@@ -67,6 +68,8 @@ pub struct Args {
     /// is suspended is cut off after that
     #[arg(long, value_name = "SECONDS", default_value_t = ServerOptions::default().stall_ms_max / 1000)]
     stall_seconds_max: u64,
+    #[command(flatten)]
+    logs: logs::Logging,
 }
 
 const AFTER_HELP: &str =
@@ -82,7 +85,8 @@ Examples:
 
 /// Runs the command.
 pub fn run(args: &Args) -> anyhow::Result<Verdict> {
-    let addresses = Addresses::parse(args)?;
+    let outside = Outside::parse(args)?;
+    args.logs.start();
     let options = ServerOptions {
         read_only: args.read_only,
         allow_remote: args.allow_remote,
@@ -94,7 +98,7 @@ pub fn run(args: &Args) -> anyhow::Result<Verdict> {
         let spec = DeviceSpec::parse(device)?;
         let live = Live::new(LiveOptions::default())?;
         let (handle, seed) = (live.clone(), args.device_seed);
-        live.run(async move { serve_device(handle, spec, seed, addresses, options).await })?;
+        live.run(async move { serve_device(handle, spec, seed, outside, options).await })?;
         return Ok(Verdict::Good);
     }
     let Some(volume) = &args.volume else { bail!("a volume or --device is needed") };
@@ -107,17 +111,18 @@ pub fn run(args: &Args) -> anyhow::Result<Verdict> {
     }
     let live = Live::new(LiveOptions::default())?;
     let handle = live.clone();
-    live.run(async move { serve_volume(handle, config, addresses, options).await })?;
+    live.run(async move { serve_volume(handle, config, outside, options).await })?;
     Ok(Verdict::Good)
 }
 
-/// Where the server is reached.
-struct Addresses {
+/// Where the server is reached, and whom it tells what.
+struct Outside {
     nbd: Address,
     metrics: Option<Address>,
+    logs: logs::Logging,
 }
 
-impl Addresses {
+impl Outside {
     fn parse(args: &Args) -> anyhow::Result<Self> {
         let nbd: Address = args.nbd.parse()?;
         let metrics =
@@ -127,7 +132,7 @@ impl Addresses {
         if metrics.as_ref() == Some(&nbd) && !any_port {
             bail!("--nbd and --metrics are both {nbd}: each needs an address of its own");
         }
-        Ok(Addresses { nbd, metrics })
+        Ok(Outside { nbd, metrics, logs: args.logs.clone() })
     }
 
     /// Listens at both, or at none.
@@ -145,7 +150,7 @@ impl Addresses {
 async fn serve_volume(
     live: Live,
     config: VolumeConfig,
-    addresses: Addresses,
+    outside: Outside,
     options: ServerOptions,
 ) -> Result<()> {
     let open = OpenOptions { read_only: options.read_only, ..OpenOptions::default() };
@@ -155,7 +160,7 @@ async fn serve_volume(
             let (volume, report, told) = (Rc::clone(&opened.0), opened.1, config.clone());
             let stat = move || of_flash(&told, &volume, &report).unwrap_or_default();
             let control = (!options.read_only).then(|| control(&live, &config, stat, None));
-            serve_opened(live, &config, opened, addresses, options, control.flatten()).await
+            serve_opened(live, &config, opened, outside, options, control.flatten()).await
         }
         Kind::Tiered => {
             let opened = open_tiered_volume(&live, &config, open).await?;
@@ -163,7 +168,7 @@ async fn serve_volume(
             let stat = move || of_tiered(&told, &volume, &report).unwrap_or_default();
             let tiered = Some(Rc::clone(&opened.0));
             let control = (!options.read_only).then(|| control(&live, &config, stat, tiered));
-            serve_opened(live, &config, opened, addresses, options, control.flatten()).await
+            serve_opened(live, &config, opened, outside, options, control.flatten()).await
         }
     }
 }
@@ -186,11 +191,11 @@ async fn serve_opened<D: LifeCycle<Page = PageBuf>>(
     live: Live,
     config: &VolumeConfig,
     (volume, report): (Rc<Recorded<Buffered<D>>>, OpenReport),
-    addresses: Addresses,
+    outside: Outside,
     options: ServerOptions,
     control: Option<Control>,
 ) -> Result<()> {
-    let served = serve_until_stopped(&live, config, &volume, &report, addresses, options).await;
+    let served = serve_until_stopped(&live, config, &volume, &report, outside, options).await;
     if let (Ok(()), Some(buffer)) = (&served, volume.statistics()) {
         tell(&told_of_buffer(&buffer));
     }
@@ -199,6 +204,9 @@ async fn serve_opened<D: LifeCycle<Page = PageBuf>>(
     }
     // Also where serving failed: what was acknowledged is safe, this makes the next opening quick.
     let closed = volume.close().await;
+    if served.is_ok() && closed.is_ok() {
+        tracing::info!("closed, and at rest");
+    }
     served.and(closed)
 }
 
@@ -207,7 +215,7 @@ async fn serve_until_stopped<D: LifeCycle<Page = PageBuf>>(
     config: &VolumeConfig,
     volume: &Rc<Recorded<Buffered<D>>>,
     report: &OpenReport,
-    addresses: Addresses,
+    outside: Outside,
     mut options: ServerOptions,
 ) -> Result<()> {
     let stop = terminated(live)?;
@@ -218,7 +226,7 @@ async fn serve_until_stopped<D: LifeCycle<Page = PageBuf>>(
         options.description,
         u64::from(volume.limits().atomic_write_pages_max) * PAGE_BYTES as u64,
     );
-    let (listener, watched) = addresses.listen(live, &options)?;
+    let (listener, watched) = outside.listen(live, &options)?;
     let server = Server::new(Rc::clone(volume), options)?;
     tell(&format!(
         "{}: {} at {} ({}, {} changes replayed, {} dropped{}{})",
@@ -236,6 +244,15 @@ async fn serve_until_stopped<D: LifeCycle<Page = PageBuf>>(
             ),
         },
     ));
+    let recovery = &report.recovery;
+    tracing::info!(
+        replayed = recovery.replayed,
+        dropped = recovery.dropped,
+        pages_lost = recovery.pages_lost,
+        superblocks_mended = report.superblocks_mended,
+        "opened {}",
+        config.path.display()
+    );
     if let Some(recording) = volume.recording() {
         tell(&format!("recording to {}", recording.path().display()));
     }
@@ -245,6 +262,7 @@ async fn serve_until_stopped<D: LifeCycle<Page = PageBuf>>(
         durability: volume.limits().durability.name(),
     };
     let device = Rc::clone(volume);
+    let _ready = outside.logs.ready()?;
     serve_watched(live, about, device, server, listener, watched, stop).await
 }
 
@@ -268,12 +286,12 @@ async fn serve_device(
     live: Live,
     spec: DeviceSpec,
     seed: u64,
-    addresses: Addresses,
+    outside: Outside,
     mut options: ServerOptions,
 ) -> Result<()> {
     let stop = terminated(&live)?;
     options.description = format!("Simulated {}, in memory only", spec.name());
-    let (listener, watched) = addresses.listen(&live, &options)?;
+    let (listener, watched) = outside.listen(&live, &options)?;
     let device = spec.build::<_, PageBuf>(&live, seed).await?.device;
     tell(&format!(
         "{}: {} at {} ({}, simulated in memory: all content is gone when this ends)",
@@ -295,6 +313,7 @@ async fn serve_device(
         durability: device.limits().durability.name(),
     };
     let server = Server::new(Rc::clone(&device), options)?;
+    let _ready = outside.logs.ready()?;
     serve_watched(&live, about, device, server, listener, watched, stop).await
 }
 
@@ -312,6 +331,10 @@ async fn serve_watched<D: LifeCycle<Page = PageBuf>>(
         tell(&format!("metrics at {}", watched.local_address()));
         metrics::start(live, watched, about, device, server.clone())
     });
+    let stop = async {
+        stop.await;
+        tracing::info!("stopping: requests in flight are answered");
+    };
     let served = server.clone().serve(live, listener, stop).await;
     if let Some(endpoint) = endpoint {
         endpoint.stop().await;

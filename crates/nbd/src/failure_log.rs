@@ -1,0 +1,67 @@
+//! Failed requests in the log: each, as long as they are few, so that a full volume does not fill the log's disk too.
+use crate::protocol::transmission::Request;
+use std::cell::Cell;
+use tantalum_base::Error;
+
+/// Failed requests that are told one by one in a second.
+const TOLD_A_SECOND_MAX: u32 = 10;
+
+/// What was told of failed requests, and what not.
+#[derive(Debug, Default)]
+pub(crate) struct FailureLog {
+    second: Cell<u64>,
+    told: Cell<u32>,
+    untold: Cell<u64>,
+}
+
+impl FailureLog {
+    /// Tells of a request that failed.
+    pub(crate) fn tell(&self, now_ns: u64, request: &Request, error: &Error) {
+        let untold = self.untold_before(now_ns);
+        if untold > 0 {
+            tracing::warn!(untold, "more requests failed");
+        }
+        if self.may_tell() {
+            let Request { command, offset, length, .. } = request;
+            let kind = error.kind().name();
+            tracing::warn!(?command, offset, length, kind, %error, "a request failed");
+        }
+    }
+
+    /// What was not told before this second.
+    fn untold_before(&self, now_ns: u64) -> u64 {
+        let second = now_ns / 1_000_000_000;
+        if self.second.replace(second) == second {
+            return 0;
+        }
+        self.told.set(0);
+        self.untold.take()
+    }
+
+    /// Whether one more may be told in this second.
+    fn may_tell(&self) -> bool {
+        let may = self.told.get() < TOLD_A_SECOND_MAX;
+        let count = u64::from(!may);
+        self.untold.set(self.untold.get() + count);
+        self.told.set(self.told.get() + u32::from(may));
+        may
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn of_many_in_a_second_some_are_told_and_the_rest_counted() {
+        let log = FailureLog::default();
+        let in_second = |second: u64| {
+            let untold = log.untold_before(second * 1_000_000_000 + 5);
+            (untold, (0..25).filter(|_| log.may_tell()).count())
+        };
+        assert_eq!(in_second(7), (0, 10));
+        assert_eq!(in_second(7), (0, 0));
+        assert_eq!(in_second(8), (40, 10));
+        assert_eq!(in_second(90), (15, 10));
+    }
+}
