@@ -163,3 +163,27 @@ fn the_extension_itself_loads_and_tells_what_is_missing() {
         String::from_utf8_lossy(&out.stdout).into_owned() + &String::from_utf8_lossy(&out.stderr);
     assert!(text.contains("none.toml") && text.contains("tantalum: opening"), "{text}");
 }
+
+#[test]
+fn a_name_that_asks_for_a_volume_and_is_none_is_no_plain_file_instead() {
+    if !has_shell() {
+        return;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let extension = target().join("examples/libfile_disk.so");
+    let commands = format!(
+        ".log stdout\n.load {} sqlite3_filedisk_init\n.open 'file:app.db?vfs=filedisk'\n
+         CREATE TABLE t(x);\n",
+        extension.display()
+    );
+    let out = shell(folder.path(), &commands);
+    let told = String::from_utf8_lossy(&out.stdout);
+    assert!(told.contains("app.db is no volume"), "{told}");
+    assert!(names(folder.path()).is_empty(), "{:?}", names(folder.path()));
+    // Beside a volume it says nothing of one, and is a plain file.
+    let commands = opening(folder.path())
+        + "ATTACH 'file:app.db?psow=0' AS app; CREATE TABLE app.t(x); CREATE TABLE t(x);\n";
+    let out = shell(folder.path(), &commands);
+    assert!(out.status.success(), "{}", String::from_utf8_lossy(&out.stderr));
+    assert!(names(folder.path()).contains(&"app.db".to_owned()));
+}

@@ -60,6 +60,7 @@ api! {
     vfs_register = sqlite3_vfs_register, 142: unsafe extern "C" fn(*mut sqlite3_vfs, c_int) -> c_int;
     log = sqlite3_log, 167: unsafe extern "C" fn(c_int, *const c_char, ...);
     uri_boolean = sqlite3_uri_boolean, 187: unsafe extern "C" fn(*const c_char, *const c_char, c_int) -> c_int;
+    uri_parameter = sqlite3_uri_parameter, 189: unsafe extern "C" fn(*const c_char, *const c_char) -> *const c_char;
 }
 
 impl Api {
@@ -169,6 +170,15 @@ impl Api {
     ) -> bool {
         // SAFETY: as the caller promises.
         unsafe { (self.uri_boolean)(name, key.as_ptr(), c_int::from(otherwise)) != 0 }
+    }
+
+    /// Whether the file name `name` says something for `key`.
+    ///
+    /// # Safety
+    /// As for [`Api::uri_boolean`].
+    pub(super) unsafe fn has_uri_parameter(&self, name: *const c_char, key: &CStr) -> bool {
+        // SAFETY: as the caller promises.
+        unsafe { !(self.uri_parameter)(name, key.as_ptr()).is_null() }
     }
 
     /// A copy of `text` that SQLite frees; null where memory is out.

@@ -165,8 +165,21 @@ impl Vfs {
         }
     }
 
-    /// The open file that is to stand behind `path`; `None` for what the default VFS serves.
-    fn open_file(&self, path: &Path, flags: c_int) -> std::result::Result<Option<Handle>, c_int> {
+    /// The open file that is to stand behind `path`; `None` for what the default VFS serves. `named` says whether
+    /// the file name asks for this VFS.
+    fn open_file(
+        &self,
+        path: &Path,
+        flags: c_int,
+        named: bool,
+    ) -> std::result::Result<Option<Handle>, c_int> {
+        if named && !self.opener.is_volume(path) {
+            self.report(
+                sqlite::SQLITE_CANTOPEN,
+                &format!("{} is no volume, but its name says vfs={}", path.display(), self.name),
+            );
+            return Err(sqlite::SQLITE_CANTOPEN);
+        }
         if flags & sqlite::SQLITE_OPEN_MAIN_DB != 0 && self.opener.is_volume(path) {
             let read_only = flags & sqlite::SQLITE_OPEN_READONLY != 0;
             return match self.open_database(path) {
@@ -234,6 +247,17 @@ unsafe fn path_of<'a>(name: *const c_char) -> &'a Path {
     Path::new(OsStr::from_bytes(unsafe { CStr::from_ptr(name) }.to_bytes()))
 }
 
+/// Whether the name of a database itself says which VFS it wants, as `file:x.toml?vfs=tantalum` does. Others come
+/// here because they are attached to a database that is here.
+///
+/// # Safety
+/// `name` and `flags` are what SQLite gave to xOpen.
+unsafe fn names_a_vfs(api: &Api, name: *const c_char, flags: c_int) -> bool {
+    let database = sqlite::SQLITE_OPEN_MAIN_DB | sqlite::SQLITE_OPEN_URI;
+    // SAFETY: as the caller promises.
+    flags & database == database && unsafe { api.has_uri_parameter(name, c"vfs") }
+}
+
 /// What the name asks for beside the file.
 ///
 /// # Safety
@@ -264,7 +288,7 @@ unsafe extern "C" fn x_open(
         let vfs = app_of::<Vfs>(table);
         let opened = caught(|| match name.is_null() {
             true => Ok(None),
-            false => vfs.open_file(path_of(name), flags),
+            false => vfs.open_file(path_of(name), flags, names_a_vfs(&vfs.api, name, flags)),
         });
         match opened.unwrap_or_else(|| Err(vfs.panicked(sqlite::SQLITE_IOERR))) {
             Ok(Some(handle)) => {
