@@ -1,6 +1,6 @@
 # The commands of this repository; `make help` lists them.
 .DEFAULT_GOAL := help
-.PHONY: help demo test nightly bench lint format
+.PHONY: help demo test build install package nightly bench lint format
 
 help: ## List the commands
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "make %-8s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -11,6 +11,15 @@ demo: ## Show it at work: SQLite on a volume, kills and power cuts, the same tra
 test: ## Install what the tests need (as root) or say what is missing, then run them all
 	scripts/deps
 	scripts/test
+
+build: ## Build the program, the C library and the SQLite extension for use
+	cargo build --release --locked --package tantalum-cli --package tantalum-capi --package tantalum-sqlite
+
+install: ## Install what `build` built, in PREFIX (/usr/local)
+	scripts/install
+
+package: build ## Make a Debian package of it
+	scripts/package
 
 nightly: ## The same tests, exhaustive where they otherwise sample
 	scripts/deps

@@ -1,8 +1,9 @@
-//! What goes beside the program when it is installed: completions and manual pages.
+//! What is installed: the program, and what goes beside it.
 mod support;
 
 use std::collections::BTreeSet;
-use std::process::{Command, Stdio};
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output, Stdio};
 use support::{good, refused, tantalum};
 
 /// The commands that the help lists.
@@ -67,4 +68,123 @@ fn there_is_a_manual_page_for_every_command() {
     assert!(!pages.join("tantalum-demo-child.1").exists(), "it is not for people");
     let file = pages.join("tantalum.1/below");
     assert!(refused(&["man-pages", file.to_str().unwrap()]).contains("tantalum.1"));
+}
+
+/// The folder of what was built, where that is all that is installed.
+fn built() -> Option<PathBuf> {
+    let built = Path::new(env!("CARGO_BIN_EXE_tantalum")).parent().unwrap();
+    let all = ["libtantalum.so", "libtantalum.a", "libtantalum_sqlite.so"];
+    let there = all.iter().all(|file| built.join(file).exists());
+    if !there {
+        eprintln!("skipped: not all is built; scripts/test builds it");
+    }
+    there.then(|| built.to_path_buf())
+}
+
+/// Runs a script of the repository.
+fn script(name: &str, settings: &[(&str, &Path)]) -> Output {
+    let scripts = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../scripts");
+    let mut command = Command::new(scripts.join(name));
+    command.envs(settings.iter().copied()).stdin(Stdio::null());
+    command.output().unwrap()
+}
+
+fn has(program: &str) -> bool {
+    let there = Command::new(program).arg("--version").output().is_ok();
+    if !there {
+        eprintln!("skipped: no {program}");
+    }
+    there
+}
+
+/// Runs `program` and asserts that it worked.
+fn run(program: &str, args: &[&str]) -> String {
+    let out = Command::new(program).args(args).stdin(Stdio::null()).output().unwrap();
+    assert!(out.status.success(), "{program} {args:?}: {}", String::from_utf8_lossy(&out.stderr));
+    String::from_utf8(out.stdout).unwrap()
+}
+
+const C_PROGRAM: &str = r#"
+#include <stdio.h>
+#include <tantalum.h>
+int main(int count, char **words) {
+    TantalumVolume *volume;
+    if (count != 2 || tantalum_create(words[1], 4 << 20, 0) || tantalum_open(words[1], 0, &volume))
+        return 1;
+    puts("opened");
+    return tantalum_close(volume);
+}
+"#;
+
+#[test]
+fn what_is_installed_is_found_by_those_who_look_for_it() {
+    let Some(built) = built() else { return };
+    let root = tempfile::tempdir().unwrap();
+    // Where it is installed is where it will be: pkg-config says so, and the unit.
+    let prefix = root.path().join("opt/tantalum");
+    let out = script("install", &[("BUILT", &built), ("PREFIX", &prefix)]);
+    assert!(out.status.success(), "{}", String::from_utf8_lossy(&out.stderr));
+    let at = |path: &str| prefix.join(path).to_str().unwrap().to_owned();
+    assert_eq!(run(&at("bin/tantalum"), &["--version"]), good(&["--version"]));
+    let unit = std::fs::read_to_string(at("lib/systemd/system/tantalum@.service")).unwrap();
+    assert!(unit.contains(&format!("ExecStart={} serve ", at("bin/tantalum"))), "{unit}");
+    for file in [
+        "share/man/man1/tantalum-serve.1",
+        "share/bash-completion/completions/tantalum",
+        "share/zsh/site-functions/_tantalum",
+        "share/fish/vendor_completions.d/tantalum.fish",
+        "lib/libtantalum_sqlite.so",
+        "share/doc/tantalum/LICENSE-MIT",
+    ] {
+        assert!(Path::new(&at(file)).exists(), "{file}");
+    }
+    if !has("pkg-config") || !has("cc") {
+        return;
+    }
+    let program = root.path().join("program");
+    let source = program.with_extension("c");
+    std::fs::write(&source, C_PROGRAM).unwrap();
+    let (program, source) = (program.to_str().unwrap(), source.to_str().unwrap());
+    let compile = format!(
+        "cc -o {program} {source} $(PKG_CONFIG_PATH={} pkg-config --cflags --libs tantalum) -Wl,-rpath,{}",
+        at("lib/pkgconfig"),
+        at("lib")
+    );
+    run("sh", &["-ec", &compile]);
+    let volume = root.path().join("VOLUME.toml");
+    assert_eq!(run(program, &[volume.to_str().unwrap()]), "opened\n");
+}
+
+#[test]
+fn the_debian_package_says_what_it_needs_and_holds_what_runs() {
+    let Some(built) = built() else { return };
+    if !has("dpkg-deb") || !has("dpkg-shlibdeps") {
+        return;
+    }
+    let out = tempfile::tempdir().unwrap();
+    let fast = Path::new("-Zgzip -z1");
+    let settings = [("BUILT", &*built), ("OUT", out.path()), ("COMPRESSION", fast)];
+    let made = script("package", &settings);
+    assert!(made.status.success(), "{}", String::from_utf8_lossy(&made.stderr));
+    let package = String::from_utf8(made.stdout).unwrap().trim().to_owned();
+    let version = good(&["--version"]).split_whitespace().nth(1).unwrap().to_owned();
+    assert_eq!(run("dpkg-deb", &["-f", &package, "Package"]), "tantalum\n");
+    assert_eq!(run("dpkg-deb", &["-f", &package, "Version"]).trim(), version);
+    assert!(run("dpkg-deb", &["-f", &package, "Depends"]).contains("libc6 (>="));
+    let tree = out.path().join("tree");
+    run("dpkg-deb", &["-x", &package, tree.to_str().unwrap()]);
+    let installed = tree.join("usr/bin/tantalum");
+    assert_eq!(run(installed.to_str().unwrap(), &["--version"]), good(&["--version"]));
+    assert!(tree.join("usr/share/man/man1/tantalum.1.gz").exists());
+    let unit = std::fs::read_to_string(tree.join("usr/lib/systemd/system/tantalum@.service"));
+    assert!(unit.unwrap().contains("ExecStart=/usr/bin/tantalum serve "));
+}
+
+#[test]
+fn nothing_is_installed_of_what_was_not_built() {
+    let empty = tempfile::tempdir().unwrap();
+    let root = empty.path().join("root");
+    let out = script("install", &[("BUILT", empty.path()), ("DESTDIR", &root)]);
+    assert!(!out.status.success() && !root.exists());
+    assert!(String::from_utf8_lossy(&out.stderr).contains("make build"));
 }
