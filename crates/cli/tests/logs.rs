@@ -7,13 +7,9 @@ use std::os::unix::fs::FileExt;
 use std::os::unix::net::UnixDatagram;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
-use support::good;
 use support::nbd::{Client, EIO, PAGE_BYTES};
 use support::server::Server;
-
-fn text(path: &Path) -> &str {
-    path.to_str().unwrap()
-}
+use support::{good, text};
 
 fn volume(folder: &Path) -> PathBuf {
     let config = folder.join("v.toml");

@@ -6,7 +6,7 @@ use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 use support::nbd::{Client, PAGE_BYTES};
 use support::server::Server;
-use support::{good, refused};
+use support::{good, refused, text};
 
 /// A cache over an empty home in `folder` from which nothing goes home unless it has to.
 fn volume(folder: &Path) -> PathBuf {
@@ -19,10 +19,6 @@ fn volume(folder: &Path) -> PathBuf {
     let text = text.replace("# destage_after_ms = 5000", "destage_after_ms = 3600000");
     std::fs::write(&config, text).unwrap();
     config
-}
-
-fn text(path: &Path) -> &str {
-    path.to_str().unwrap()
 }
 
 fn byte_at_home(folder: &Path, page: usize) -> u8 {

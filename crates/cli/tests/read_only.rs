@@ -9,13 +9,9 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use support::nbd::{Client, Command as Request, EPERM, PAGE_BYTES};
 use support::server::Server;
-use support::{good, refused, stat_row, tantalum};
+use support::{good, refused, stat_row, tantalum, text};
 
 const PAGES: u64 = 400;
-
-fn text(path: &Path) -> &str {
-    path.to_str().unwrap()
-}
 
 /// A volume in `folder` of which the server was killed, so that there is a log to replay.
 fn killed_volume(folder: &Path, more: &[&str]) -> PathBuf {

@@ -6,11 +6,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use support::nbd::{Client, PAGE_BYTES};
 use support::server::{Server, installed};
-use support::{good, refused};
-
-fn text(path: &Path) -> &str {
-    path.to_str().unwrap()
-}
+use support::{good, refused, text};
 
 fn volume(folder: &Path) -> PathBuf {
     let config = folder.join("v.toml");

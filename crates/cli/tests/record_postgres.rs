@@ -1,8 +1,9 @@
 //! From PostgreSQL on ext4 to the report, in three commands: served and recorded, replayed, looked at. Skipped with a message
 //! where it is not root, or one of the programs is missing.
-#[path = "../benches/tiered/database.rs"]
+#[path = "../benches/support/database.rs"]
+#[allow(dead_code, reason = "a bench uses the rest")]
 mod database;
-#[path = "../benches/tiered/rig.rs"]
+#[path = "../benches/support/rig.rs"]
 #[allow(dead_code, reason = "a bench uses the rest")]
 mod rig;
 mod support;

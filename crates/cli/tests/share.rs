@@ -1,10 +1,10 @@
 //! `tantalum share` as its user meets it.
 mod support;
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use support::nbd::{Client, PAGE_BYTES};
 use support::server::Server;
-use support::{good, refused, stat_row as row};
+use support::{good, refused, stat_row as row, text};
 use tempfile::TempDir;
 
 /// A volume of 4 MiB of which pages 0 to 7 hold the bytes 0x40 to 0x47.
@@ -19,10 +19,6 @@ fn volume() -> (TempDir, PathBuf) {
     }
     server.terminate();
     (folder, config)
-}
-
-fn text(path: &Path) -> &str {
-    path.to_str().unwrap()
 }
 
 #[test]

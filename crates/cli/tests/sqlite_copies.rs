@@ -4,11 +4,7 @@ mod support;
 use rusqlite::Connection;
 use std::path::Path;
 use support::server::Server;
-use support::{good, refused};
-
-fn text(path: &Path) -> &str {
-    path.to_str().unwrap()
-}
+use support::{good, refused, text};
 
 /// A database of `rows` rows of half a page.
 fn make(path: &Path, settings: &str, rows: u32) {

@@ -1,15 +1,10 @@
 //! `tantalum stat` of a volume that somebody has open.
 mod support;
 
-use std::path::Path;
 use support::nbd::{Client, PAGE_BYTES};
 use support::server::Server;
 use support::tiered::TieredVolume;
-use support::{good, refused, stat_row as row};
-
-fn text(path: &Path) -> &str {
-    path.to_str().unwrap()
-}
+use support::{good, refused, stat_row as row, text};
 
 #[test]
 fn the_server_of_a_volume_is_asked() {

@@ -2,7 +2,7 @@
 mod support;
 
 use std::path::Path;
-use support::{good, refused, stat_row, tantalum};
+use support::{good, refused, stat_row, tantalum, text};
 use tantalum_base::{PAGE_BYTES, PageBuf, PageNo};
 use tantalum_volume::{Client, open_client};
 
@@ -10,10 +10,6 @@ fn page(number: u64, count: u64) -> PageBuf {
     let mut bytes = [count as u8; PAGE_BYTES];
     bytes[..8].copy_from_slice(&number.to_le_bytes());
     PageBuf::copy_from(&bytes)
-}
-
-fn text(path: &Path) -> &str {
-    path.to_str().unwrap()
 }
 
 /// Writes `count` into every `step`th of 4,000 pages.

@@ -6,6 +6,7 @@ pub mod kill_load;
 pub mod nbd;
 pub mod server;
 pub mod tiered;
+pub mod volume;
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -50,9 +51,14 @@ pub fn refused(args: &[&str]) -> String {
 
 /// What `tantalum stat` says of the volume of `config`.
 pub fn stat_row(config: &Path) -> serde_json::Value {
-    let stat = good(&["stat", config.to_str().expect("UTF-8"), "--format", "json"]);
+    let stat = good(&["stat", text(config), "--format", "json"]);
     let stat: serde_json::Value = serde_json::from_str(&stat).expect("JSON");
     stat["rows"][0].clone()
+}
+
+/// A path as an argument.
+pub fn text(path: &Path) -> &str {
+    path.to_str().expect("UTF-8")
 }
 
 /// A sample trace of the repository.

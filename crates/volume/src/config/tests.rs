@@ -1,0 +1,76 @@
+//! What a configuration may say.
+use super::*;
+
+fn parse(text: &str) -> Result<VolumeConfig> {
+    VolumeConfig::parse(text, Path::new("dir/volume.toml"))
+}
+
+#[test]
+fn the_template_states_the_defaults() {
+    let config = parse(&template("1GiB")).unwrap();
+    let bare = "kind = \"flash\"\n[media]\ntype = \"file\"\npath = \"data.tantalum\"\n\
+                [device]\ncapacity = \"1GiB\"\n";
+    assert_eq!(config, parse(bare).unwrap());
+    assert_eq!(config.data_path().unwrap(), Path::new("dir/data.tantalum"));
+    assert_eq!(config.capacity_pages().unwrap(), 262_144);
+}
+
+#[test]
+fn bad_settings_are_named() {
+    let cases = [
+        ("1GiB", "1GB5", "device.capacity"),
+        ("# over_provisioning = \"12%\"", "over_provisioning = \"1%\"", "over_provisioning"),
+        ("# cache = \"8MiB\"", "cache = \"8\"", "device.cache"),
+        ("# cache = \"8MiB\"", "cache = \"8GiB\"", "4 GiB"),
+        ("# share_entries_max = 500", "share_entries_max = -1", "line 47: invalid value"),
+        ("# durability = \"on_ack\"\n", "durability = \"sometimes\"\n", "sometimes"),
+        ("kind = \"flash\"", "kind = \"flash\"\ncolour = 3", "colour"),
+        ("# cleaning = \"greedy\"", "cleaning = \"lifo\"", "device.cleaning"),
+        ("# wear_spread = 128", "wear_spread = -1", "expected u32"),
+        ("# [buffer]", "[buffer]\nsize = \"5\"", "buffer.size"),
+        ("# [buffer]", "[buffer]\nsize = \"8TiB\"", "4 TiB"),
+        ("# [buffer]", "[buffer]\nsize = \"1MiB\"\npolicy = \"lur\"", "buffer.policy"),
+        ("# [buffer]", "[buffer]\nsize = \"1MiB\"\npolicy = \"opt\"", "buffer.policy"),
+        ("# [buffer]", "[buffer]", "size"),
+    ];
+    for (from, to, named) in cases {
+        let text = template("1GiB").replace(from, to);
+        let message = parse(&text).unwrap_err().to_string();
+        assert!(message.contains(named) && message.contains("volume.toml"), "{message}");
+    }
+}
+
+#[test]
+fn cleaning_and_the_wear_bound_are_those_of_the_text() {
+    let options = |from: &str, to: &str| {
+        parse(&template("1GiB").replace(from, to)).unwrap().ftl_options(9).unwrap()
+    };
+    assert_eq!(options("", ""), FtlOptions::new(9));
+    let drawn = options("# cleaning = \"greedy\"", "cleaning = \"d-choices:4\"").cleaning;
+    assert_eq!(drawn, CleaningSpec::DChoices { choices: 4, seed: 0 });
+    let bound = |to| options("# wear_spread = 128", to).wear_spread_max;
+    assert_eq!(bound("wear_spread = 16"), 16);
+    assert_eq!(bound("wear_spread = 0"), u32::MAX);
+}
+
+#[test]
+fn the_buffer_is_off_or_as_large_as_it_says() {
+    let pages = |text: &str| parse(text).unwrap().buffer_pages().unwrap();
+    assert_eq!(pages(&template("1GiB")), 0);
+    let text = template("1GiB").replace("# [buffer]", "[buffer]\nsize = \"64MiB\"");
+    assert_eq!(pages(&text), 16_384);
+    let policy = parse(&text).unwrap().buffer_policy().unwrap().unwrap();
+    assert_eq!(policy.capacity_pages(), 16_384);
+}
+
+#[test]
+fn what_is_no_toml_is_told_with_its_line() {
+    for (text, told) in [
+        ("kind = \"flash\"\n[media\n", "volume.toml, line 2: "),
+        ("kind = \"flash\"\n\ncolour = 3\n", "volume.toml, line 3: unknown field `colour`"),
+        ("kind = \"flash\"\n[media]\ntype = \"tape\"\n", "line 3: unknown variant `tape`"),
+    ] {
+        let message = parse(text).unwrap_err().to_string();
+        assert!(message.contains(told) && message.lines().count() == 1, "{message}");
+    }
+}
