@@ -9,15 +9,18 @@
 //! - `pgbench`: PostgreSQL on ext4, beside the bare disk, where the database is twice the flash.
 //!
 //! `cargo bench -p tantalum-cli --bench tiered [-- PART...]`, as root; seconds by `SECONDS_EACH` (60), rounds by `ROUNDS` (3).
-#[path = "tiered/database.rs"]
+#[path = "support/database.rs"]
+#[allow(dead_code, reason = "other benches use the rest")]
 mod database;
+#[path = "tiered/disk.rs"]
+mod disk;
 #[path = "tiered/loads.rs"]
 mod loads;
 #[path = "tiered/postgres.rs"]
 mod postgres;
 #[path = "../../nbd/tests/support/programs.rs"]
 mod programs;
-#[path = "tiered/rig.rs"]
+#[path = "support/rig.rs"]
 mod rig;
 
 use programs::installed;

@@ -1,6 +1,7 @@
 //! Writes by fio, and transactions by SQLite.
+use crate::disk::Disk;
 use crate::programs::{FioJob, fio, median, setting};
-use crate::rig::{Disk, MIB, Server, flash_volume, folder, now};
+use crate::rig::{MIB, Server, flash_volume, folder, now};
 use rusqlite::Connection;
 use std::path::Path;
 use tantalum_base::Rng;
@@ -73,7 +74,9 @@ pub fn sustained() {
     };
     {
         let under = Server::start(place.path(), "under.sock", &["--device", &durable]);
-        let filter = Server::nbdkit_cache(place.path(), &under);
+        let below = format!("socket={}", under.socket.display());
+        let what = ["--filter=cache", "nbd", &below, "cache=writeback"];
+        let filter = Server::nbdkit(place.path(), &what);
         tell("nbdkit's cache filter over it, nothing durable until a flush", &filter, 5);
     }
     let disk = Disk::new(place.path(), HOME_MIB * MIB, 256 * MIB);

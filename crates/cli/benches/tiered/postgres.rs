@@ -1,7 +1,8 @@
 //! PostgreSQL on ext4.
 use crate::database::{Postgres, binaries};
+use crate::disk::Disk;
 use crate::programs::setting;
-use crate::rig::{Disk, Loop, MIB, Mounted, Server, folder};
+use crate::rig::{Loop, MIB, Mounted, Server, folder};
 use std::path::Path;
 
 const HOME_MIB: u64 = 2048;

@@ -1,4 +1,4 @@
-//! The disk, volumes over it, and their servers.
+//! Volumes, their servers, and what these export as files and block devices.
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
@@ -71,23 +71,15 @@ impl Server {
     pub fn start(folder: &Path, name: &str, what: &[&str]) -> Server {
         let socket = folder.join(name);
         let nbd = format!("unix:{}", socket.display());
-        let arguments = [&["serve", "--nbd", &nbd], what].concat();
+        let arguments = [&["serve", "--log-level", "warn", "--nbd", &nbd], what].concat();
         Server::of(Process::start(env!("CARGO_BIN_EXE_tantalum"), &arguments), socket)
     }
 
-    /// `nbdkit`'s cache filter over another server.
-    pub fn nbdkit_cache(folder: &Path, under: &Server) -> Server {
+    /// `nbdkit` with these arguments.
+    pub fn nbdkit(folder: &Path, what: &[&str]) -> Server {
         let socket = folder.join("nbdkit.sock");
-        let (own, below) = (socket.display().to_string(), under.socket.display().to_string());
-        let arguments = [
-            "-f",
-            "-U",
-            &own,
-            "--filter=cache",
-            "nbd",
-            &format!("socket={below}"),
-            "cache=writeback",
-        ];
+        let own = socket.display().to_string();
+        let arguments = [&["-f", "-U", &own], what].concat();
         Server::of(Process::start("nbdkit", &arguments), socket)
     }
 
@@ -138,40 +130,6 @@ impl Loop {
 impl Drop for Loop {
     fn drop(&mut self) {
         let _ = Command::new("losetup").args(["-d", &self.device]).status();
-    }
-}
-
-/// A disk that keeps a home and a journal. Its parts end in the order in which they stand here.
-pub struct Disk {
-    pub home: Loop,
-    pub journal: Loop,
-    _file: Mounted,
-    _server: Server,
-}
-
-impl Disk {
-    /// An empty one.
-    pub fn new(folder: &Path, home_bytes: u64, journal_bytes: u64) -> Disk {
-        let capacity = (home_bytes + journal_bytes) / MIB;
-        let device = format!("wd800aajs:capacity={capacity}MiB");
-        let server = Server::start(folder, "disk.sock", &["--device", &device]);
-        let file = Mounted::new(folder, &server);
-        let home = Loop::new(&file.file, 0, home_bytes);
-        let journal = Loop::new(&file.file, home_bytes, journal_bytes);
-        Disk { home, journal, _file: file, _server: server }
-    }
-
-    /// A cache over it: its configuration.
-    pub fn cache(&self, folder: &Path, flash_mib: u64, home_mib: u64) -> PathBuf {
-        let config = folder.join("tiered.toml");
-        let (home, journal) = (&self.home.device, &self.journal.device);
-        let text = format!(
-            "kind = \"tiered\"\n[media]\ntype = \"file\"\npath = \"flash\"\nsize = \"{flash_mib}MiB\"\n\
-             [home]\npath = \"{home}\"\njournal = \"{journal}\"\n[device]\ncapacity = \"{home_mib}MiB\"\n"
-        );
-        std::fs::write(&config, text).expect("a configuration");
-        tantalum(&["attach", &config.to_string_lossy(), "--force"]);
-        config
     }
 }
 

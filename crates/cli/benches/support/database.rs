@@ -1,6 +1,7 @@
 //! A PostgreSQL on ext4 on a block device, and its programs.
 use crate::rig::{Process, run, until};
 use std::path::{Path, PathBuf};
+use std::process::Command;
 
 /// Where Debian keeps the server's programs.
 pub fn binaries() -> Option<PathBuf> {
@@ -30,7 +31,7 @@ impl Drop for FileSystem {
     fn drop(&mut self) {
         // It may be busy for a moment with what has just ended.
         for _ in 0..50 {
-            let asked = std::process::Command::new("umount").arg(&self.0).status();
+            let asked = Command::new("umount").arg(&self.0).status();
             if asked.is_ok_and(|status| status.success()) {
                 return;
             }
@@ -70,7 +71,7 @@ impl Postgres {
         postgres.server = Some(Process::start("runuser", &server));
         let ready = postgres.program("pg_isready");
         let is_ready = || {
-            let mut asked = std::process::Command::new(&ready);
+            let mut asked = Command::new(&ready);
             let quiet = asked.args(["-q", "-h", &postgres.sockets]).status();
             quiet.is_ok_and(|status| status.success())
         };
@@ -90,6 +91,18 @@ impl Postgres {
     /// Runs `pgbench` with these arguments; what it said.
     pub fn pgbench(&self, arguments: &[&str]) -> String {
         self.run("pgbench", &[&["-h", self.sockets.as_str()], arguments, &["postgres"]].concat())
+    }
+
+    /// Runs `pgbench` with these arguments; transactions in each second.
+    pub fn pgbench_by_second(&self, arguments: &[&str]) -> Vec<f64> {
+        let program = self.program("pgbench");
+        let mut command = Command::new("runuser");
+        command.args(["-u", "postgres", "--", &program, "-h", &self.sockets, "-P", "1"]);
+        let out = command.args(arguments).arg("postgres").output().expect("pgbench starts");
+        let told = String::from_utf8_lossy(&out.stderr);
+        assert!(out.status.success(), "{told}");
+        let rate = |line: &str| line.split(" s, ").nth(1)?.split(" tps").next()?.parse().ok();
+        told.lines().filter(|line| line.starts_with("progress: ")).filter_map(rate).collect()
     }
 
     /// Writes what it has in memory to its files.
