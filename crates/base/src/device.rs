@@ -1,5 +1,5 @@
 //! The contract that every front end and host uses.
-use crate::{Error, ErrorKind, PageNo, PageRange, Payload, Result, TxId};
+use crate::{Error, ErrorKind, Extent, PageNo, PageRange, Payload, Result, TxId};
 
 /// What survives a power cut.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Hash)]
@@ -91,6 +91,13 @@ pub trait PageDevice: 'static {
 
     /// Trims the range; it reads as zeros.
     async fn trim(&self, range: PageRange) -> Result<()>;
+
+    /// How the first pages of `range`, which is not empty and lies on the device, are stored: at least one page, at most the
+    /// range. A read that is issued in the same step finds zeros in a hole; but a page of zeros need not be one. It costs at most a
+    /// look at each page, and no I/O. A device that cannot tell says that all may have content.
+    fn extent(&self, range: PageRange) -> Extent {
+        Extent::data(range.pages)
+    }
 
     /// Remaps: each left page takes the right page's content, without writing it again; all pairs
     /// or none (SHARE, section 3.2). Afterwards either page may be written or trimmed, and the

@@ -3,7 +3,7 @@
 //! ```text
 //! ids       PageNo, ZoneNo, SlotNo, TxId, Version, PageRange
 //! payload   Payload: real bytes (PageBuf) or a Stamp that stands for them
-//! device    PageDevice, the contract every front end and host sees
+//! device    PageDevice, the contract every front end and host sees; extent: pages stored alike
 //! error     one Error: a matchable kind, the context, the source
 //! size      "64MiB", "4k", "10%" as text      rng     seeded randomness by label
 //! checksum  CRC-32C                           fast    maps with a fixed hash
@@ -12,6 +12,7 @@
 pub mod checksum;
 pub mod device;
 pub mod error;
+pub mod extent;
 pub mod fast;
 pub mod fault_points;
 pub mod ids;
@@ -22,6 +23,7 @@ pub mod spec;
 
 pub use device::{Durability, Limits, PageDevice};
 pub use error::{Error, ErrorKind, Result, ResultExt};
+pub use extent::Extent;
 pub use fast::{FastMap, FastSet};
 pub use ids::{PageNo, PageRange, SlotNo, TxId, Version, ZoneNo};
 pub use payload::{PAGE_BYTES, PageBuf, Payload, Stamp};

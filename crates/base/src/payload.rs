@@ -60,6 +60,17 @@ impl PageBuf {
     pub fn make_mut(&mut self) -> &mut [u8; PAGE_BYTES] {
         Arc::make_mut(&mut self.0)
     }
+
+    /// Whether it is the one page that [`zero`](Payload::zero) hands out, without looking at its bytes: pages without
+    /// content are. Other pages may hold zeros as well.
+    pub fn is_shared_zero(&self) -> bool {
+        Arc::ptr_eq(&self.0, &shared_zero().0)
+    }
+}
+
+fn shared_zero() -> &'static PageBuf {
+    static ZERO: OnceLock<PageBuf> = OnceLock::new();
+    ZERO.get_or_init(|| PageBuf::copy_from(&[0; PAGE_BYTES]))
 }
 
 impl Deref for PageBuf {
@@ -79,8 +90,7 @@ impl fmt::Debug for PageBuf {
 
 impl Payload for PageBuf {
     fn zero() -> Self {
-        static ZERO: OnceLock<PageBuf> = OnceLock::new();
-        ZERO.get_or_init(|| PageBuf::copy_from(&[0; PAGE_BYTES])).clone()
+        shared_zero().clone()
     }
 
     #[inline]
@@ -189,5 +199,14 @@ mod tests {
         let mut bytes = [0xa5; PAGE_BYTES];
         Stamp::zero().write_to(&mut bytes);
         assert_eq!(bytes, [0; PAGE_BYTES], "zeros are zeros in either payload");
+    }
+
+    #[test]
+    fn the_page_without_content_is_told_from_others_by_its_address() {
+        assert!(PageBuf::zero().is_shared_zero() && PageBuf::zero().clone().is_shared_zero());
+        assert!(!PageBuf::copy_from(&[0; PAGE_BYTES]).is_shared_zero());
+        let mut written = PageBuf::zero();
+        written.make_mut()[5] = 1;
+        assert!(!written.is_shared_zero());
     }
 }

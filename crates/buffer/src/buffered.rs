@@ -4,7 +4,7 @@
 //! acknowledged, and passes everything on in the order of issue. It does not write back: coalescing
 //! rewrites between two flushes is left to the device's write cache, which keeps their order.
 use std::rc::Rc;
-use tantalum_base::{Limits, PageDevice, PageNo, PageRange, Result, TxId};
+use tantalum_base::{Extent, Limits, PageDevice, PageNo, PageRange, Result, TxId};
 use tantalum_policy::Policy;
 use tantalum_runtime::metrics::Readings;
 use tantalum_runtime::{LifeCycle, forward_life_cycle};
@@ -156,6 +156,10 @@ impl<D: PageDevice> PageDevice for Buffered<D> {
         let done = self.device.trim(range).await;
         change.end(done.is_ok());
         done
+    }
+
+    fn extent(&self, range: PageRange) -> Extent {
+        self.device.extent(range)
     }
 
     async fn share(&self, pairs: &[(PageNo, PageNo)]) -> Result<()> {

@@ -164,6 +164,21 @@ impl<M: ZoneMedia> Ftl<M> {
         matches!(self.parts.borrow().map.get(page).place, Place::At(_) | Place::Lost)
     }
 
+    /// Whether a read of `page`, issued now, finds other than the zeros of a page without content, or fails.
+    pub fn has_content(&self, page: PageNo) -> bool {
+        self.parts.borrow().visible(page).place != Place::Unmapped
+    }
+
+    /// The first page from `page` on that was ever written or trimmed, at most `end`. In a cache, where others are at home, it
+    /// is of no use.
+    pub fn next_known(&self, page: PageNo, end: PageNo) -> PageNo {
+        let parts = self.parts.borrow();
+        match parts.clean {
+            Some(_) => page,
+            None => PageNo(parts.map.next_known_before(page.0, end.0).unwrap_or(end.0)),
+        }
+    }
+
     /// Fails where a failure of the log latched the FTL, or where it is read-only.
     pub(crate) fn check_latch(&self) -> Result<()> {
         match self.parts.borrow().log.latched() {

@@ -9,7 +9,7 @@
 //!   watermark     the version up to which no change is missing; sync: syncs that callers share
 //!   uncovered     which changes no checkpoint covers, by zone
 //! map/          page → entry (version, place, checksum), slot → pages
-//!   mapping       the tables; packed: an entry in ten bytes; encoding: entries as bytes on media
+//!   mapping       the tables, search: the next page of a kind; packed: an entry in ten bytes; encoding: entries as bytes on media
 //!   references    slots of several pages; remapped: the origins that the slots of remapped pages name
 //! space/        zones: free, open, full; live slots; wear
 //!   admission     waits for free zones, keeps the reserve, resets; pins: zones that are read are not reset

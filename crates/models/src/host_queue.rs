@@ -11,7 +11,7 @@ use std::future::Future;
 use std::pin::pin;
 use std::rc::Rc;
 use tantalum_base::{
-    Error, ErrorKind, Limits, PAGE_BYTES, PageDevice, PageNo, PageRange, Result, TxId,
+    Error, ErrorKind, Extent, Limits, PAGE_BYTES, PageDevice, PageNo, PageRange, Result, TxId,
 };
 use tantalum_runtime::metrics::Readings;
 use tantalum_runtime::sync::Semaphore;
@@ -233,6 +233,10 @@ impl<R: Runtime, D: PageDevice> PageDevice for HostQueue<R, D> {
 
     async fn trim(&self, range: PageRange) -> Result<()> {
         self.send(0, self.device.trim(range)).await
+    }
+
+    fn extent(&self, range: PageRange) -> Extent {
+        self.device.extent(range)
     }
 
     async fn share(&self, pairs: &[(PageNo, PageNo)]) -> Result<()> {

@@ -11,12 +11,14 @@
 //! ├ room         room for what is new, beside what open transactions staged
 //! ├ share        remapping, ordered with the writes before and after it
 //! ├ trim         trims, ordered likewise
+//! ├ extent       which pages have content
 //! ├ refusals     after a failure, and where it is open read-only
 //! ├ over_home    what a cache of a slower home asks of it
 //! ├ kind         how an SSD is made and opened
 //! ├ life         from its start to its close
 //! └ power_loss   the dump at a power loss, the reboot
 //! ```
+mod extent;
 pub mod fault_points;
 mod kind;
 mod large;

@@ -2,7 +2,7 @@
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
 use tantalum_base::{
-    Error, ErrorKind, Limits, PAGE_BYTES, PageDevice, PageNo, PageRange, Result, TxId,
+    Error, ErrorKind, Extent, Limits, PAGE_BYTES, PageDevice, PageNo, PageRange, Result, TxId,
 };
 use tantalum_ftl::{CommandTasks, Ftl};
 use tantalum_media::ZoneMedia;
@@ -423,6 +423,10 @@ impl<M: ZoneMedia> PageDevice for Drive<M> {
         self.trim_then(range, || ()).await?;
         self.trimmed(range);
         Ok(())
+    }
+
+    fn extent(&self, range: PageRange) -> Extent {
+        self.extent_as_read(range)
     }
 
     async fn share(&self, pairs: &[(PageNo, PageNo)]) -> Result<()> {

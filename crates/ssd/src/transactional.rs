@@ -3,7 +3,7 @@
 use std::cell::RefCell;
 use std::ops::Deref;
 use std::rc::Rc;
-use tantalum_base::{Limits, PageDevice, PageNo, PageRange, Payload, Result, TxId};
+use tantalum_base::{Extent, Limits, PageDevice, PageNo, PageRange, Payload, Result, TxId};
 use tantalum_runtime::metrics::Readings;
 use tantalum_runtime::{DeviceCounters, Finding, LifeCycle, Runtime};
 
@@ -201,6 +201,10 @@ impl<D: PageDevice> PageDevice for Transactional<D> {
     async fn trim(&self, range: PageRange) -> Result<()> {
         self.limits.check_range(range)?;
         self.device.trim(range).await
+    }
+
+    fn extent(&self, range: PageRange) -> Extent {
+        self.device.extent(range)
     }
 
     async fn share(&self, pairs: &[(PageNo, PageNo)]) -> Result<()> {

@@ -54,6 +54,11 @@ impl<P: Payload> WriteCache<P> {
         self.capacity
     }
 
+    /// Whether no page is in it.
+    pub fn is_empty(&self) -> bool {
+        self.newest.is_empty()
+    }
+
     /// Frames that are free.
     pub fn free_frames(&self) -> u32 {
         self.free.len() as u32

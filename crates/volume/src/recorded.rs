@@ -9,7 +9,7 @@ use std::io;
 use std::ops::Deref;
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
-use tantalum_base::{Limits, PageDevice, PageNo, PageRange, Result, TxId};
+use tantalum_base::{Extent, Limits, PageDevice, PageNo, PageRange, Result, TxId};
 use tantalum_runtime::metrics::Readings;
 use tantalum_runtime::{DeviceCounters, Finding, LifeCycle, Runtime};
 use tantalum_trace::{PageEvent, Recorder};
@@ -163,6 +163,10 @@ impl<D: PageDevice> PageDevice for Recorded<D> {
         let event = PageEvent::Trim { page: range.first, pages: count(range.pages) };
         let trimmed = self.device.trim(range).await;
         self.done(trimmed, |to| to.recorder.record(event))
+    }
+
+    fn extent(&self, range: PageRange) -> Extent {
+        self.device.extent(range)
     }
 
     async fn share(&self, pairs: &[(PageNo, PageNo)]) -> Result<()> {

@@ -3,13 +3,13 @@ use tantalum_base::{PageNo, SlotNo, Version};
 use tantalum_runtime::prefer_huge_pages;
 
 use crate::map::entry::HOME;
-use crate::map::packed::{CLEAN, Packed, REMAPPED, is_remapped, pack, place_of, unpack};
+use crate::map::packed::{Packed, is_remapped, pack, place_of, unpack};
 use crate::map::references::References;
 use crate::map::remapped::{Remapped, origin};
 use crate::map::{MapEntry, Place};
 
 /// Pages that share one bit of `written`.
-const MARKED_PAGES: usize = 4096;
+pub(super) const MARKED_PAGES: usize = 4096;
 
 /// Tables of which one in so many entries is about to be set use huge pages.
 const EXPECTED_DIVISOR: usize = 8;
@@ -18,9 +18,9 @@ const EXPECTED_DIVISOR: usize = 8;
 /// lists of shared slots; also 4 per logical page where the medium keeps no checksums, and up to as
 /// much for remapped pages where it does.
 pub struct Mapping {
-    forward: Vec<Packed>,
+    pub(super) forward: Vec<Packed>,
     // Per group of pages: whether any was ever written.
-    written: Vec<bool>,
+    pub(super) written: Vec<bool>,
     // Number of pages with content, lost ones included, of lost ones, and of those that were trimmed and
     // not written since.
     counts: [u64; 3],
@@ -235,45 +235,6 @@ impl Mapping {
         }
     }
 
-    /// The first page from `page` on that was ever written, or trimmed.
-    pub fn next_written(&self, page: u64) -> Option<u64> {
-        self.next_where(page, |[.., low, middle, high]| {
-            *low != 0 || *middle != 0 || high & !(REMAPPED | CLEAN) != 0
-        })
-    }
-
-    /// The first page from `page` on that the home of a cache does not have as it is.
-    pub fn next_dirty(&self, page: u64) -> Option<u64> {
-        self.next_where(page, |packed| unpack(packed, 0).is_dirty())
-    }
-
-    /// All pages with an entry, at a cost of their number, not of the device's size.
-    pub fn known_pages(&self) -> impl Iterator<Item = PageNo> + '_ {
-        let next = |page: u64| self.next_known(page);
-        std::iter::successors(next(0), move |page| next(page + 1)).map(PageNo)
-    }
-
-    /// The first page from `page` on with an entry.
-    pub fn next_known(&self, page: u64) -> Option<u64> {
-        self.next_where(page, |packed| *packed != Packed::default())
-    }
-
-    /// The first page from `page` on with a `wanted` entry, other than that of a page never written.
-    fn next_where(&self, page: u64, wanted: impl Fn(&Packed) -> bool) -> Option<u64> {
-        let mut at = page as usize;
-        while at < self.forward.len() {
-            let end = (at / MARKED_PAGES + 1) * MARKED_PAGES;
-            let end = end.min(self.forward.len());
-            if self.written[at / MARKED_PAGES]
-                && let Some(found) = self.forward[at..end].iter().position(&wanted)
-            {
-                return Some((at + found) as u64);
-            }
-            at = end;
-        }
-        None
-    }
-
     /// Removes `page` from `slot`; returns whether others are still there.
     #[inline]
     fn leave(&mut self, slot: SlotNo, page: PageNo) -> bool {
@@ -433,24 +394,6 @@ mod tests {
             let read = MapEntry::from_line(&Line { checksum: slot_checksum, ..line });
             assert_eq!(read, Some(MapEntry { checksum: slot_checksum, ..entry }));
         }
-    }
-
-    #[test]
-    fn pages_of_which_anything_is_known_are_found_wherever_they_are() {
-        let pages = 5 * MARKED_PAGES as u64 + 7;
-        let mut map = Mapping::new(pages, 16, true);
-        assert_eq!((map.known_pages().next(), map.next_written(0)), (None, None));
-        let marked = MARKED_PAGES as u64;
-        let known = [0, 1, marked - 1, marked, 4 * marked - 1, pages - 2, pages - 1];
-        for page in known {
-            // A lost page with no version: it has an entry, too.
-            let lost = MapEntry { place: Place::Lost, ..MapEntry::default() };
-            let entry = if page == 1 { lost } else { MapEntry::trimmed(Version(page + 1)) };
-            map.set(PageNo(page), entry);
-        }
-        assert!(map.known_pages().eq(known.map(PageNo)));
-        let written = |page| map.next_written(page);
-        assert_eq!((written(0), written(1), written(pages)), (Some(0), Some(marked - 1), None));
     }
 
     #[test]

@@ -5,6 +5,7 @@ pub(crate) mod mapping;
 pub(crate) mod packed;
 pub(crate) mod references;
 pub(crate) mod remapped;
+mod search;
 
 pub(crate) use entry::{MapEntry, Place};
 pub(crate) use mapping::{Mapping, Occupant};

@@ -3,7 +3,7 @@
 //! Which device a name stands for is known only when the program runs, and a call that is chosen then
 //! would have to be allocated for each request: so it is an enum.
 use std::rc::Rc;
-use tantalum_base::{Limits, PageDevice, PageNo, PageRange, Payload, Result, TxId};
+use tantalum_base::{Extent, Limits, PageDevice, PageNo, PageRange, Payload, Result, TxId};
 use tantalum_runtime::metrics::Readings;
 use tantalum_runtime::{DeviceCounters, Finding, LifeCycle, Runtime};
 
@@ -110,6 +110,10 @@ impl<R: Runtime, P: Payload> PageDevice for SimulatedDevice<R, P> {
 
     async fn trim(&self, range: PageRange) -> Result<()> {
         on_each!(self, device => device.trim(range).await)
+    }
+
+    fn extent(&self, range: PageRange) -> Extent {
+        on_each!(self, device => device.extent(range))
     }
 
     async fn share(&self, pairs: &[(PageNo, PageNo)]) -> Result<()> {
