@@ -2,10 +2,10 @@
 use crate::failure_log::FailureLog;
 use crate::options::ServerOptions;
 use crate::pieces::{side_by_side, split};
-use crate::protocol::error_code::ErrorCode;
 use crate::protocol::handshake::{self, ExportInfo};
+use crate::protocol::structured::Descriptor;
 use crate::protocol::transmission::{
-    CMD_FLAG_FAST_ZERO, CMD_FLAG_FUA, CMD_FLAG_NO_HOLE, Command, Request,
+    CMD_FLAG_FUA, CMD_FLAG_NO_HOLE, CMD_FLAG_REQ_ONE, Command, Request,
 };
 use crate::range_lock::{Mode, RangeLock};
 use crate::span::Span;
@@ -27,9 +27,20 @@ const PIECES_AT_ONCE: usize = 8;
 /// Pages trimmed in one step, during which the device does nothing else.
 const TRIM_PAGES_MAX: u64 = 8192;
 
+/// What a request came to that was done.
+#[derive(PartialEq, Eq, Debug)]
+pub(crate) enum Done {
+    /// There is nothing to tell.
+    Changed,
+    /// The covering pages of its range were read.
+    Read,
+    /// The status of the first bytes of its range.
+    Status(Vec<Descriptor>),
+}
+
 /// One device, shared by all connections.
 pub(crate) struct Export<D> {
-    device: Rc<D>,
+    pub(crate) device: Rc<D>,
     locks: RangeLock,
     pub(crate) options: ServerOptions,
     pub(crate) info: ExportInfo,
@@ -90,48 +101,25 @@ impl<D: PageDevice<Page = PageBuf>> Export<D> {
         })
     }
 
-    /// What is wrong with a request, if anything. `block_bytes` is the required alignment of its
-    /// offset and length.
-    pub(crate) fn check(&self, request: &Request, block_bytes: u32) -> Option<ErrorCode> {
-        let (offset, length) = (request.offset, u64::from(request.length));
-        if matches!(request.command, Command::Unknown(_))
-            || request.flags & !request.command.flags_allowed() != 0
-        {
-            return Some(ErrorCode::Inval);
-        }
-        if request.command == Command::Flush {
-            return (offset != 0 || length != 0).then_some(ErrorCode::Inval);
-        }
-        if request.command.writes() && self.options.read_only {
-            return Some(ErrorCode::Perm);
-        }
-        let has_payload = matches!(request.command, Command::Read | Command::Write);
-        if has_payload && request.length > self.options.request_bytes_max {
-            return Some(ErrorCode::Inval);
-        }
-        let block_bytes = u64::from(block_bytes);
-        if !offset.is_multiple_of(block_bytes) || !length.is_multiple_of(block_bytes) {
-            return Some(ErrorCode::Inval);
-        }
-        if offset.checked_add(length).is_none_or(|end| end > self.info.size_bytes) {
-            let full = matches!(request.command, Command::Write | Command::WriteZeroes);
-            return Some(if full { ErrorCode::NoSpc } else { ErrorCode::Inval });
-        }
-        // Zeros without a hole are as slow as any write, which FAST_ZERO forbids.
-        (request.has(CMD_FLAG_FAST_ZERO) && request.has(CMD_FLAG_NO_HOLE))
-            .then_some(ErrorCode::NotSup)
-    }
-
     /// Performs a checked request. `pages` holds a write's payload (at its place in the covering
     /// pages) and receives a read's covering pages.
-    pub(crate) async fn perform(&self, request: &Request, pages: &mut Vec<PageBuf>) -> Result<()> {
+    pub(crate) async fn perform(
+        &self,
+        request: &Request,
+        pages: &mut Vec<PageBuf>,
+    ) -> Result<Done> {
         let span = Span { offset: request.offset, length: u64::from(request.length) };
         let counters = &self.counters;
         match request.command {
             Command::Read => {
                 counters.reads.add(1);
                 counters.bytes_read.add(span.length);
-                return self.read(span, pages).await;
+                self.read(span, pages).await?;
+                return Ok(Done::Read);
+            }
+            Command::BlockStatus => {
+                counters.block_statuses.add(1);
+                return Ok(Done::Status(self.block_status(span, request.has(CMD_FLAG_REQ_ONE))));
             }
             Command::Write => {
                 counters.writes.add(1);
@@ -140,7 +128,8 @@ impl<D: PageDevice<Page = PageBuf>> Export<D> {
             }
             Command::Flush => {
                 counters.flushes.add(1);
-                return self.device.flush().await;
+                self.device.flush().await?;
+                return Ok(Done::Changed);
             }
             Command::Trim => {
                 counters.trims.add(1);
@@ -152,12 +141,12 @@ impl<D: PageDevice<Page = PageBuf>> Export<D> {
                 counters.bytes_zeroed.add(span.length);
                 self.write_zeroes(span, request.has(CMD_FLAG_NO_HOLE)).await?;
             }
-            Command::Disconnect | Command::Unknown(_) => return Ok(()),
+            Command::Disconnect | Command::Unknown(_) => return Ok(Done::Changed),
         }
         if request.has(CMD_FLAG_FUA) && self.fua_flushes {
             self.device.flush().await?;
         }
-        Ok(())
+        Ok(Done::Changed)
     }
 
     async fn read(&self, span: Span, pages: &mut Vec<PageBuf>) -> Result<()> {

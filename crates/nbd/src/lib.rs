@@ -5,8 +5,11 @@
 //!   session                  one connection: reader -> workers -> writer
 //!     session::negotiation   fixed newstyle handshake
 //!     session::inbox, link   receive buffer; what the tasks of a connection share
+//!     session::reply         simple or structured replies
 //!   export                   the commands, in pages; shared by all connections
 //!     pieces                 long requests as several commands of the device
+//!     block_status           which bytes are allocated
+//!     refusal                what is wrong with a request before the device sees it
 //!     range_lock             orders read-modify-writes with what overlaps them
 //! live                       on sockets of the live executor
 //! metrics                    what can be watched from outside
@@ -16,6 +19,7 @@
 //! It knows only [`tantalum_base::PageDevice`] of a volume, and runs as tasks on the executor of
 //! the volume's own thread, so a request does not switch threads. `docs/nbd.md` says what
 //! clients are promised.
+mod block_status;
 mod export;
 mod failure_log;
 mod live;
@@ -24,11 +28,13 @@ mod options;
 mod pieces;
 mod protocol;
 mod range_lock;
+mod refusal;
 mod server;
 mod session;
 mod signal;
 mod span;
 mod statistics;
+mod terms;
 #[cfg(test)]
 mod tests;
 

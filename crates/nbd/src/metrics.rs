@@ -39,6 +39,7 @@ fn label(command: Command) -> &'static str {
         Command::Flush => "flush",
         Command::Trim => "trim",
         Command::WriteZeroes => "write_zeroes",
+        Command::BlockStatus => "block_status",
         Command::Disconnect | Command::Unknown(_) => "other",
     }
 }
@@ -49,6 +50,7 @@ fn requests(statistics: &Statistics, command: Command) -> (u64, u64) {
         Command::Read => (statistics.reads, statistics.bytes_read),
         Command::Write => (statistics.writes, statistics.bytes_written),
         Command::Flush => (statistics.flushes, 0),
+        Command::BlockStatus => (statistics.block_statuses, 0),
         Command::Trim => (statistics.trims, statistics.bytes_trimmed),
         Command::WriteZeroes => (statistics.write_zeroes, statistics.bytes_zeroed),
         Command::Disconnect | Command::Unknown(_) => (0, 0),
@@ -63,7 +65,9 @@ fn tell_requests(statistics: &Statistics, out: &mut Readings) {
     }
     let help = "Bytes that these requests were for";
     let metric = out.metric(MetricKind::Counter, "tantalum_nbd_request_bytes_total", help);
-    for command in TIMED.into_iter().filter(|command| *command != Command::Flush) {
+    let is_for_bytes =
+        |command: &Command| !matches!(command, Command::Flush | Command::BlockStatus);
+    for command in TIMED.into_iter().filter(is_for_bytes) {
         metric.with(&[("command", label(command))], requests(statistics, command).1);
     }
     let help = "Requests that covered a page in part, which had to be read first";

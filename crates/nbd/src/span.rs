@@ -51,6 +51,12 @@ impl Span {
         head.into_iter().chain(tail)
     }
 
+    /// The part of the span in `range`, one of its covering pages at least.
+    pub(crate) fn inside(self, range: PageRange) -> Span {
+        let offset = self.offset.max(range.first.0 * PAGE);
+        Span { offset, length: self.end().min(range.end().0 * PAGE) - offset }
+    }
+
     fn end(self) -> u64 {
         self.offset + self.length
     }
@@ -74,6 +80,12 @@ mod tests {
                     "{span:?}"
                 );
                 assert_eq!(edges.is_empty(), span.is_aligned() || length == 0, "{span:?}");
+                for page in span.covering().iter() {
+                    let part = span.inside(PageRange::new(page, 1));
+                    let edge = edges.iter().find(|(edge, _)| *edge == page);
+                    assert_eq!(part.length, edge.map_or(PAGE, |(_, bytes)| bytes.len() as u64));
+                    assert_eq!(part.covering(), PageRange::new(page, 1), "{span:?}");
+                }
                 for (page, bytes) in edges {
                     assert!(bytes.len() < PAGE_BYTES && !span.whole().contains(page), "{span:?}");
                     let start = page.0 * PAGE + bytes.start as u64;

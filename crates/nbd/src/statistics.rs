@@ -20,7 +20,7 @@ macro_rules! statistics {
             /// Requests of each kind that the device failed, by `ErrorKind as usize`.
             pub errors_by_kind: [u64; ErrorKind::ALL.len()],
             /// The last error of the device that was reported to a client, in words (NBD's simple
-            /// replies carry only a number).
+            /// replies carry only a number; a structured one tells them).
             pub last_error: Option<String>,
             /// Why the last connection that failed was closed.
             pub last_failure: Option<String>,
@@ -80,6 +80,8 @@ statistics! {
     trims,
     /// WRITE_ZEROES requests.
     write_zeroes,
+    /// BLOCK_STATUS requests.
+    block_statuses,
     /// Bytes read by clients.
     bytes_read,
     /// Bytes written by clients.
@@ -99,8 +101,14 @@ statistics! {
 }
 
 /// The commands that are timed.
-pub(crate) const TIMED: [Command; 5] =
-    [Command::Read, Command::Write, Command::Flush, Command::Trim, Command::WriteZeroes];
+pub(crate) const TIMED: [Command; 6] = [
+    Command::Read,
+    Command::Write,
+    Command::Flush,
+    Command::Trim,
+    Command::WriteZeroes,
+    Command::BlockStatus,
+];
 
 /// The place of `command` in [`TIMED`].
 pub(crate) fn timed(command: Command) -> Option<usize> {

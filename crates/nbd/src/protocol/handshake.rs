@@ -19,6 +19,7 @@ pub(crate) const EXPORT_SEND_FLUSH: u16 = 1 << 2;
 pub(crate) const EXPORT_SEND_FUA: u16 = 1 << 3;
 pub(crate) const EXPORT_SEND_TRIM: u16 = 1 << 5;
 pub(crate) const EXPORT_SEND_WRITE_ZEROES: u16 = 1 << 6;
+pub(crate) const EXPORT_SEND_DF: u16 = 1 << 7;
 pub(crate) const EXPORT_CAN_MULTI_CONN: u16 = 1 << 8;
 pub(crate) const EXPORT_SEND_FAST_ZERO: u16 = 1 << 11;
 
@@ -28,11 +29,15 @@ pub(crate) const OPT_ABORT: u32 = 2;
 pub(crate) const OPT_LIST: u32 = 3;
 pub(crate) const OPT_INFO: u32 = 6;
 pub(crate) const OPT_GO: u32 = 7;
+pub(crate) const OPT_STRUCTURED_REPLY: u32 = 8;
+pub(crate) const OPT_LIST_META_CONTEXT: u32 = 9;
+pub(crate) const OPT_SET_META_CONTEXT: u32 = 10;
 
 /// Option reply types.
 pub(crate) const REP_ACK: u32 = 1;
 pub(crate) const REP_SERVER: u32 = 2;
 pub(crate) const REP_INFO: u32 = 3;
+pub(crate) const REP_META_CONTEXT: u32 = 4;
 pub(crate) const REP_ERR_UNSUP: u32 = (1 << 31) + 1;
 pub(crate) const REP_ERR_INVALID: u32 = (1 << 31) + 3;
 pub(crate) const REP_ERR_UNKNOWN: u32 = (1 << 31) + 6;

@@ -2,6 +2,8 @@
 //! protocol description (`doc/proto.md` of NetworkBlockDevice/nbd).
 pub(crate) mod error_code;
 pub(crate) mod handshake;
+pub(crate) mod meta_context;
+pub(crate) mod structured;
 pub(crate) mod transmission;
 
 /// Reads a big-endian integer at a fixed offset of a message whose length is known.

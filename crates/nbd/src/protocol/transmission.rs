@@ -1,4 +1,4 @@
-//! Requests and simple replies.
+//! Requests and simple replies; replies in chunks are in [`structured`](super::structured).
 use super::be;
 use super::error_code::ErrorCode;
 
@@ -14,6 +14,8 @@ pub(crate) const SIMPLE_REPLY_BYTES: usize = 16;
 /// Command flags.
 pub(crate) const CMD_FLAG_FUA: u16 = 1;
 pub(crate) const CMD_FLAG_NO_HOLE: u16 = 1 << 1;
+pub(crate) const CMD_FLAG_DF: u16 = 1 << 2;
+pub(crate) const CMD_FLAG_REQ_ONE: u16 = 1 << 3;
 pub(crate) const CMD_FLAG_FAST_ZERO: u16 = 1 << 4;
 
 /// The operation of a request.
@@ -25,6 +27,7 @@ pub(crate) enum Command {
     Flush,
     Trim,
     WriteZeroes,
+    BlockStatus,
     /// A number that this server does not know; such a request has no payload.
     Unknown(u16),
 }
@@ -38,13 +41,16 @@ impl Command {
             3 => Command::Flush,
             4 => Command::Trim,
             6 => Command::WriteZeroes,
+            7 => Command::BlockStatus,
             other => Command::Unknown(other),
         }
     }
 
-    /// Flags that may come with the command. FUA is valid with every command.
-    pub(crate) fn flags_allowed(self) -> u16 {
+    /// Flags that may come with the command. FUA is valid with every command, DF only where replies are `structured`.
+    pub(crate) fn flags_allowed(self, structured: bool) -> u16 {
         match self {
+            Command::Read if structured => CMD_FLAG_FUA | CMD_FLAG_DF,
+            Command::BlockStatus => CMD_FLAG_FUA | CMD_FLAG_REQ_ONE,
             Command::WriteZeroes => CMD_FLAG_FUA | CMD_FLAG_NO_HOLE | CMD_FLAG_FAST_ZERO,
             _ => CMD_FLAG_FUA,
         }
@@ -128,7 +134,8 @@ mod tests {
             (4, Command::Trim),
             (6, Command::WriteZeroes),
             (5, Command::Unknown(5)),
-            (7, Command::Unknown(7)),
+            (7, Command::BlockStatus),
+            (8, Command::Unknown(8)),
         ];
         for (number, command) in known {
             assert_eq!(Command::of(number), command);

@@ -1,16 +1,16 @@
 //! State shared by the tasks of one connection: the reader, the workers, the writer.
 use super::budget::{Budget, Held};
+use super::reply::Outcome;
 use super::stalls::{Wait, Waits};
-use crate::protocol::error_code::ErrorCode;
-use crate::protocol::transmission::{Request, SIMPLE_REPLY_BYTES, simple_reply};
+use crate::protocol::transmission::Request;
 use crate::signal::Signal;
-use crate::span::Span;
+use crate::terms::Terms;
 use std::cell::{Cell, RefCell};
 use std::future::{Future, poll_fn};
 use std::pin::pin;
 use std::rc::Rc;
 use std::task::Poll;
-use tantalum_base::{Error, ErrorKind, PAGE_BYTES, PageBuf};
+use tantalum_base::{Error, ErrorKind, PageBuf};
 use tantalum_runtime::ByteStream;
 
 /// Most memory that an output buffer keeps between turns.
@@ -73,7 +73,8 @@ pub(crate) struct Link<S> {
     broken: Cell<bool>,
     // Why the server cut the client off, if it did.
     cut: Cell<Option<&'static str>>,
-    negotiated: Cell<bool>,
+    // What was negotiated, once it was.
+    terms: Cell<Option<Terms>>,
     // No request will follow: workers and writer end when they are idle.
     closing: Cell<bool>,
     // What the reader waits for: the client, or (rarely) a worker or the budget. Two signals, so
@@ -96,7 +97,7 @@ impl<S: ByteStream> Link<S> {
             stopping: Cell::new(false),
             broken: Cell::new(false),
             cut: Cell::new(None),
-            negotiated: Cell::new(false),
+            terms: Cell::new(None),
             closing: Cell::new(false),
             reader: Signal::default(),
             room: Signal::default(),
@@ -135,13 +136,13 @@ impl<S: ByteStream> Link<S> {
     }
 
     /// Ends negotiation: the client may send requests.
-    pub(crate) fn negotiated(&self) {
-        self.negotiated.set(true);
+    pub(crate) fn negotiated(&self, terms: Terms) {
+        self.terms.set(Some(terms));
     }
 
     /// Whether the client is still in negotiation.
     pub(crate) fn is_negotiating(&self) -> bool {
-        !self.negotiated.get()
+        self.terms.get().is_none()
     }
 
     /// The time, for `waits`.
@@ -238,31 +239,17 @@ impl<S: ByteStream> Link<S> {
         }
     }
 
-    /// Queues the reply to a request. `payload` is a read's bytes: a span of its covering pages.
-    pub(crate) fn reply(
-        &self,
-        mut job: Job,
-        error: Option<ErrorCode>,
-        payload: Option<(Span, &[PageBuf])>,
-    ) {
+    /// Queues the reply to a request.
+    pub(crate) fn reply(&self, mut job: Job, outcome: Outcome<'_>) {
         if self.broken.get() {
             self.give_back(&mut job.held);
             return;
         }
+        let structured = self.terms.get().is_some_and(|terms| terms.structured);
         let mut outbox = self.outbox.borrow_mut();
         outbox.held.absorb(&mut job.held);
-        let payload_bytes = payload.map_or(0, |(span, _)| span.length as usize);
-        outbox.make_room(SIMPLE_REPLY_BYTES + payload_bytes);
-        outbox.bytes.extend_from_slice(&simple_reply(job.request.cookie, error));
-        if let Some((span, pages)) = payload {
-            let (mut skip, mut left) = (span.skip(), span.length as usize);
-            for page in pages {
-                let bytes = left.min(PAGE_BYTES - skip);
-                outbox.bytes.extend_from_slice(&page[skip..skip + bytes]);
-                left -= bytes;
-                skip = 0;
-            }
-        }
+        outbox.make_room(outcome.bytes(&job.request, structured));
+        outcome.write(&mut outbox.bytes, &job.request, structured);
         self.writer.wake();
     }
 

@@ -11,18 +11,22 @@ mod budget;
 mod inbox;
 mod link;
 mod negotiation;
+mod reply;
 mod stalls;
 
 pub(crate) use budget::Budget;
 pub(crate) use link::Link;
 
-use crate::export::Export;
+use crate::block_status::REPLY_PAGES;
+use crate::export::{Done, Export};
 use crate::protocol::error_code::ErrorCode;
 use crate::protocol::transmission::{Command, REQUEST_BYTES, Request};
 use crate::span::Span;
 use crate::statistics::timed;
+use crate::terms::Terms;
 use inbox::Inbox;
 use link::{Job, PAGES_KEPT, Slot};
+use reply::Outcome;
 use std::rc::Rc;
 use tantalum_base::{Error, PAGE_BYTES, PageBuf, PageDevice};
 use tantalum_runtime::{ByteStream, First, JoinHandle, Runtime, first};
@@ -68,14 +72,14 @@ where
     D: PageDevice<Page = PageBuf>,
 {
     let mut inbox = Inbox::new(Rc::clone(link), Rc::clone(&export.counters.bytes_held));
-    let block_bytes = match negotiate_in_time(runtime, link, export, &mut inbox).await {
-        Ok(block_bytes) => block_bytes,
+    let terms = match negotiate_in_time(runtime, link, export, &mut inbox).await {
+        Ok(terms) => terms,
         Err(end) => {
             link.stream.shutdown();
             return link.cut_for().map_or(end, End::Cut);
         }
     };
-    link.negotiated();
+    link.negotiated(terms);
     let watch = {
         let (link, runtime) = (Rc::clone(link), runtime.clone());
         let stall_ns = export.options.stall_ms_max.saturating_mul(1_000_000);
@@ -92,7 +96,7 @@ where
         link: Rc::clone(link),
         export: Rc::clone(export),
         inbox,
-        block_bytes,
+        terms,
         pages: Vec::new(),
         workers: Vec::new(),
     };
@@ -113,7 +117,7 @@ async fn negotiate_in_time<R, S, D>(
     link: &Link<S>,
     export: &Export<D>,
     inbox: &mut Inbox<S>,
-) -> Result<u32, End>
+) -> Result<Terms, End>
 where
     R: Runtime,
     S: ByteStream,
@@ -132,8 +136,7 @@ struct Reader<R, S, D> {
     link: Rc<Link<S>>,
     export: Rc<Export<D>>,
     inbox: Inbox<S>,
-    // Required alignment of offsets and lengths.
-    block_bytes: u32,
+    terms: Terms,
     // Pages of the request being read; swapped with a worker's.
     pages: Vec<PageBuf>,
     workers: Vec<JoinHandle<()>>,
@@ -156,15 +159,16 @@ impl<R: Runtime, S: ByteStream, D: PageDevice<Page = PageBuf>> Reader<R, S, D> {
             return Err(End::Closed);
         }
         let span = Span { offset: request.offset, length: request.length.into() };
-        let error = self.export.check(&request, self.block_bytes);
+        let refusal = self.export.check(&request, &self.terms);
         // At least a page per request, to bound a flood of small requests too.
         let cost_bytes = match request.command {
-            Command::Read | Command::Write if error.is_none() => span.covering().pages.max(1),
+            Command::Read | Command::Write if refusal.is_none() => span.covering().pages.max(1),
+            Command::BlockStatus => REPLY_PAGES,
             _ => 1,
         } * PAGE_BYTES as u64;
         let Some(mut held) = self.link.reserve(cost_bytes).await else { return Err(End::Closed) };
         if request.command == Command::Write {
-            let read = match error {
+            let read = match refusal {
                 None => self.inbox.take_pages(span, &mut self.pages).await,
                 Some(_) => self.inbox.discard(span.length).await,
             };
@@ -175,10 +179,10 @@ impl<R: Runtime, S: ByteStream, D: PageDevice<Page = PageBuf>> Reader<R, S, D> {
             }
         }
         let job = Job { request, held, came_ns: self.link.now_ns() };
-        if let Some(error) = error {
+        if let Some(refusal) = refusal {
             self.export.counters.errors.add(1);
             self.export.counters.refused.add(1);
-            self.link.reply(job, Some(error), None);
+            self.link.reply(job, Outcome::Failed(refusal.code, refusal.why));
             return Ok(());
         }
         let worker = self.worker().await;
@@ -212,15 +216,16 @@ where
         std::mem::swap(&mut pages, &mut slot.pages.borrow_mut());
         let (timed, came_ns) = (timed(job.request.command), job.came_ns);
         match export.perform(&job.request, &mut pages).await {
-            Ok(()) => {
-                let request = &job.request;
-                let span = Span { offset: request.offset, length: request.length.into() };
-                let read = request.command == Command::Read;
-                link.reply(job, None, read.then_some((span, &pages[..])));
+            Ok(Done::Changed) => link.reply(job, Outcome::Done),
+            Ok(Done::Read) => {
+                let Request { offset, length, .. } = job.request;
+                link.reply(job, Outcome::Read(Span { offset, length: length.into() }, &pages));
             }
+            Ok(Done::Status(extents)) => link.reply(job, Outcome::Status(&extents)),
             Err(error) => {
                 export.failure_log.tell(link.now_ns(), &job.request, &error);
-                link.reply(job, Some(ErrorCode::of(error.kind())), None);
+                let code = ErrorCode::of(error.kind());
+                link.reply(job, Outcome::Failed(code, &error.to_string()));
                 export.counters.failed(error);
             }
         }

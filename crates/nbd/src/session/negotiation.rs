@@ -4,36 +4,36 @@ use super::inbox::Inbox;
 use super::link::send_all;
 use crate::options::ServerOptions;
 use crate::protocol::handshake::*;
+use crate::protocol::meta_context::{ALLOCATION, ALLOCATION_ID, MetaRequest};
+use crate::terms::Terms;
 use tantalum_runtime::ByteStream;
 
 /// Most options that a client may send; a real client sends a handful.
 const OPTIONS_MAX: usize = 64;
 /// Longest option that is read to its end and answered "too big"; a longer one closes the connection.
 const OPTION_BYTES_DISCARDED_MAX: u32 = 1 << 20;
-/// The required alignment of a client that was not told of block sizes.
-const BLOCK_BYTES_UNTOLD: u32 = 1;
 
 /// What follows an option.
 enum Next {
     Option,
-    Transmission { block_bytes: u32 },
+    Transmission,
     Abort,
 }
 
-/// Negotiates; returns the required alignment of offsets and lengths in this session.
+/// Negotiates; returns the terms of the session.
 pub(crate) async fn negotiate<S: ByteStream>(
     stream: &S,
     inbox: &mut Inbox<S>,
     options: &ServerOptions,
     info: &ExportInfo,
-) -> Result<u32, End> {
+) -> Result<Terms, End> {
     let mut out = Vec::new();
     greeting(&mut out);
     send_all(stream, &out).await.map_err(End::Failed)?;
     let Some(no_zeroes) = client_flags(inbox.take(CLIENT_FLAGS_BYTES).await?) else {
         return Err(End::Violation("client flags that were not offered"));
     };
-    let mut told_block_bytes = BLOCK_BYTES_UNTOLD;
+    let mut terms = Terms::default();
     for _ in 0..OPTIONS_MAX {
         out.clear();
         let Some((option, length)) = option_header(inbox.take(OPTION_HEADER_BYTES).await?) else {
@@ -44,19 +44,19 @@ pub(crate) async fn negotiate<S: ByteStream>(
                 return Err(End::Violation("an option of absurd length"));
             }
             inbox.discard(length.into()).await?;
+            // This one takes back what was selected before, also where it fails.
+            terms.allocation &= option != OPT_SET_META_CONTEXT;
             option_reply(&mut out, option, REP_ERR_TOO_BIG, &[b"option data is too long"]);
             Next::Option
         } else {
             let data = inbox.take(length as usize).await?;
-            let mut answer = Answer { out: &mut out, options, info, told_block_bytes };
-            let next = answer.option(option, data, no_zeroes)?;
-            told_block_bytes = answer.told_block_bytes;
-            next
+            let mut answer = Answer { out: &mut out, options, info, terms: &mut terms };
+            answer.option(option, data, no_zeroes)?
         };
         send_all(stream, &out).await.map_err(End::Failed)?;
         match next {
             Next::Option => {}
-            Next::Transmission { block_bytes } => return Ok(block_bytes),
+            Next::Transmission => return Ok(terms),
             Next::Abort => return Err(End::Closed),
         }
     }
@@ -67,7 +67,7 @@ struct Answer<'a> {
     out: &'a mut Vec<u8>,
     options: &'a ServerOptions,
     info: &'a ExportInfo,
-    told_block_bytes: u32,
+    terms: &'a mut Terms,
 }
 
 impl Answer<'_> {
@@ -78,8 +78,8 @@ impl Answer<'_> {
                     // EXPORT_NAME has no error reply: a server can only close the connection.
                     return Err(End::Violation("an unknown export name"));
                 }
-                self.info.export_name_reply(self.out, no_zeroes);
-                return Ok(Next::Transmission { block_bytes: self.told_block_bytes });
+                self.info_told().export_name_reply(self.out, no_zeroes);
+                return Ok(Next::Transmission);
             }
             OPT_ABORT => {
                 option_reply(self.out, option, REP_ACK, &[]);
@@ -96,6 +96,15 @@ impl Answer<'_> {
                 option_reply(self.out, option, REP_ERR_INVALID, &[b"LIST takes no data"]);
             }
             OPT_INFO | OPT_GO => return Ok(self.info_or_go(option, data)),
+            OPT_STRUCTURED_REPLY if data.is_empty() => {
+                self.terms.structured = true;
+                option_reply(self.out, option, REP_ACK, &[]);
+            }
+            OPT_STRUCTURED_REPLY => {
+                let words: &[u8] = b"STRUCTURED_REPLY takes no data";
+                option_reply(self.out, option, REP_ERR_INVALID, &[words]);
+            }
+            OPT_LIST_META_CONTEXT | OPT_SET_META_CONTEXT => self.meta_context(option, data),
             _ => option_reply(self.out, option, REP_ERR_UNSUP, &[]),
         }
         Ok(Next::Option)
@@ -110,7 +119,7 @@ impl Answer<'_> {
             option_reply(self.out, option, REP_ERR_UNKNOWN, &[b"no export of that name"]);
             return Next::Option;
         }
-        self.info.export_reply(self.out, option);
+        self.info_told().export_reply(self.out, option);
         for (info, text) in
             [(INFO_NAME, &self.options.export_name), (INFO_DESCRIPTION, &self.options.description)]
         {
@@ -122,14 +131,45 @@ impl Answer<'_> {
         self.info.block_size_reply(self.out, option);
         // Every client gets the sizes, but only one that asks is sure to heed them.
         if request.asks_for(INFO_BLOCK_SIZE) {
-            self.told_block_bytes = self.info.block_bytes_min;
+            self.terms.block_bytes = self.info.block_bytes_min;
         }
         option_reply(self.out, option, REP_ACK, &[]);
-        if option == OPT_GO {
-            Next::Transmission { block_bytes: self.told_block_bytes }
-        } else {
-            Next::Option
+        if option == OPT_GO { Next::Transmission } else { Next::Option }
+    }
+
+    fn meta_context(&mut self, option: u32, data: &[u8]) {
+        let sets = option == OPT_SET_META_CONTEXT;
+        if sets {
+            // What was selected before is taken back, also where this fails.
+            self.terms.allocation = false;
         }
+        let Some(request) = MetaRequest::parse(data) else {
+            return option_reply(self.out, option, REP_ERR_INVALID, &[b"lengths do not add up"]);
+        };
+        if sets && !self.terms.structured {
+            let words: &[u8] = b"metadata contexts need structured replies";
+            return option_reply(self.out, option, REP_ERR_INVALID, &[words]);
+        }
+        if !self.is_ours(request.name) {
+            return option_reply(self.out, option, REP_ERR_UNKNOWN, &[b"no export of that name"]);
+        }
+        let (found, id) = match sets {
+            true => (request.selects_allocation(), ALLOCATION_ID),
+            // In a list the number is reserved.
+            false => (request.lists_allocation(), 0),
+        };
+        if found {
+            let parts: [&[u8]; 2] = [&id.to_be_bytes(), ALLOCATION.as_bytes()];
+            option_reply(self.out, option, REP_META_CONTEXT, &parts);
+        }
+        self.terms.allocation |= sets && found;
+        option_reply(self.out, option, REP_ACK, &[]);
+    }
+
+    /// The export as this client is told of it: DF is for those with structured replies alone.
+    fn info_told(&self) -> ExportInfo {
+        let more = if self.terms.structured { EXPORT_SEND_DF } else { 0 };
+        ExportInfo { flags: self.info.flags | more, ..*self.info }
     }
 
     fn is_ours(&self, name: &[u8]) -> bool {

@@ -56,8 +56,8 @@ fn options_that_cannot_be_met_are_answered_and_negotiation_goes_on() {
         client.greet().await;
         let answers: [(u32, Vec<u8>, u32); 9] = [
             (5, vec![], UNSUP),
-            (8, vec![], UNSUP),
-            (10, vec![0; 12], UNSUP),
+            (4, vec![], UNSUP),
+            (11, vec![0; 12], UNSUP),
             (0xdead_beef, vec![7; 100], UNSUP),
             (3, vec![1], INVALID),
             (7, b"\0\0\0\x09vol\0\0".to_vec(), INVALID),

@@ -1,10 +1,12 @@
 //! Sessions over connections in memory, in virtual time, under shuffled schedules.
+mod block_status;
 mod commands;
 mod concurrency;
 mod handshake;
 mod hostile;
 mod pipe;
 mod slow;
+mod structured;
 mod watched;
 mod world;
 

@@ -16,8 +16,11 @@ pub(super) const DISC: u16 = 2;
 pub(super) const FLUSH: u16 = 3;
 pub(super) const TRIM: u16 = 4;
 pub(super) const ZEROES: u16 = 6;
+pub(super) const STATUS: u16 = 7;
 pub(super) const FUA: u16 = 1;
 pub(super) const NO_HOLE: u16 = 2;
+pub(super) const DF: u16 = 4;
+pub(super) const REQ_ONE: u16 = 8;
 pub(super) const FAST_ZERO: u16 = 16;
 
 pub(super) struct World {
@@ -95,6 +98,15 @@ impl World {
         client
     }
 
+    /// The same with structured replies and `base:allocation`.
+    pub(super) async fn structured_client(&self) -> Client {
+        let client = self.connect();
+        client.greet().await;
+        client.structured_options().await;
+        client.go().await;
+        client
+    }
+
     /// Stops the server and waits for its end; a second call does nothing.
     pub(super) async fn stop(&self) {
         self.stop.0.set(true);
@@ -103,6 +115,33 @@ impl World {
         if let Some(serving) = serving {
             serving.await.unwrap();
         }
+    }
+}
+
+/// A chunk of a structured reply.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(super) struct Chunk {
+    pub(super) is_last: bool,
+    pub(super) kind: u16,
+    pub(super) cookie: u64,
+    pub(super) payload: Vec<u8>,
+}
+
+impl Chunk {
+    pub(super) fn word(&self, at: usize) -> u32 {
+        u32::from_be_bytes(self.payload[at..at + 4].try_into().unwrap())
+    }
+
+    pub(super) fn offset(&self) -> u64 {
+        u64::from_be_bytes(self.payload[..8].try_into().unwrap())
+    }
+
+    /// The error that it tells, and its words.
+    pub(super) fn error(&self) -> (u32, String) {
+        assert_eq!(self.kind, 0x8001, "{self:?}");
+        let length = u16::from_be_bytes(self.payload[4..6].try_into().unwrap());
+        assert_eq!(self.payload.len(), 6 + usize::from(length));
+        (self.word(0), String::from_utf8(self.payload[6..].to_vec()).unwrap())
     }
 }
 
@@ -166,8 +205,67 @@ impl Client {
 
     pub(super) async fn negotiate(&self) {
         self.greet().await;
+        self.go().await;
+    }
+
+    pub(super) async fn go(&self) {
         self.option(7, b"\0\0\0\0\0\x01\0\x03").await;
         while self.option_reply().await.1 != 1 {}
+    }
+
+    pub(super) async fn structured_options(&self) {
+        self.option(8, b"").await;
+        assert_eq!(self.option_reply().await, (8, 1, vec![]));
+        self.option(10, b"\0\0\0\0\0\0\0\x01\0\0\0\x0fbase:allocation").await;
+        assert_eq!(self.option_reply().await, (10, 4, b"\0\0\0\x01base:allocation".to_vec()));
+        assert_eq!(self.option_reply().await, (10, 1, vec![]));
+    }
+
+    /// The next chunk of a structured reply.
+    pub(super) async fn chunk(&self) -> Chunk {
+        let head = self.receive(20).await;
+        assert_eq!(head[..4], 0x668e_33ef_u32.to_be_bytes(), "a chunk");
+        let half = |at: usize| u16::from_be_bytes(head[at..at + 2].try_into().unwrap());
+        let length = u32::from_be_bytes(head[16..].try_into().unwrap());
+        assert!(half(4) <= 1, "an unknown flag");
+        Chunk {
+            is_last: half(4) == 1,
+            kind: half(6),
+            cookie: u64::from_be_bytes(head[8..16].try_into().unwrap()),
+            payload: self.receive(length as usize).await,
+        }
+    }
+
+    /// Sends one request; returns the chunks of its reply.
+    pub(super) async fn ask(
+        &self,
+        command: u16,
+        flags: u16,
+        offset: u64,
+        length: u32,
+        payload: &[u8],
+    ) -> Vec<Chunk> {
+        let cookie = self.request(command, flags, offset, length, payload).await;
+        let mut chunks: Vec<Chunk> = Vec::new();
+        while chunks.last().is_none_or(|last| !last.is_last) {
+            chunks.push(self.chunk().await);
+        }
+        assert!(chunks.iter().all(|chunk| chunk.cookie == cookie));
+        chunks
+    }
+
+    /// Sends one request, which must fail; returns the error and its words.
+    pub(super) async fn refused(
+        &self,
+        command: u16,
+        flags: u16,
+        offset: u64,
+        length: u32,
+        payload: &[u8],
+    ) -> (u32, String) {
+        let chunks = self.ask(command, flags, offset, length, payload).await;
+        assert_eq!(chunks.len(), 1);
+        chunks[0].error()
     }
 
     /// Sends a request and returns its cookie.

@@ -3,8 +3,8 @@ use std::cell::{Cell, RefCell};
 use std::future::Future;
 use std::pin::Pin;
 use tantalum_base::{
-    Durability, Error, ErrorKind, Limits, PageBuf, PageDevice, PageNo, PageRange, Payload, Result,
-    TxId,
+    Durability, Error, ErrorKind, Extent, Limits, PageBuf, PageDevice, PageNo, PageRange, Payload,
+    Result, TxId,
 };
 
 type Pause = Box<dyn Fn() -> Pin<Box<dyn Future<Output = ()>>>>;
@@ -13,6 +13,8 @@ type Pause = Box<dyn Fn() -> Pin<Box<dyn Future<Output = ()>>>>;
 pub struct MemoryDevice {
     pub limits: Limits,
     pages: RefCell<Vec<PageBuf>>,
+    // Which pages were written and not trimmed since.
+    mapped: RefCell<Vec<bool>>,
     /// Awaited before and after each access, so that requests interleave.
     pub pause: Option<Pause>,
     /// Every access fails with this error from now on.
@@ -40,6 +42,7 @@ impl MemoryDevice {
                 durability,
             },
             pages: RefCell::new(vec![PageBuf::zero(); pages as usize]),
+            mapped: RefCell::new(vec![false; pages as usize]),
             pause: None,
             failure: Cell::new(None),
             failing_page: Cell::new(None),
@@ -78,6 +81,10 @@ impl MemoryDevice {
         result
     }
 
+    fn map(&self, range: PageRange, mapped: bool) {
+        self.mapped.borrow_mut()[range.first.index()..range.end().index()].fill(mapped);
+    }
+
     fn no<T>(&self) -> Result<T> {
         Err(Error::new(ErrorKind::Unsupported, "only pages here"))
     }
@@ -101,7 +108,11 @@ impl PageDevice for MemoryDevice {
         }
         self.writes.set(self.writes.get() + 1);
         let range = PageRange::new(first, new.len() as u64);
-        self.access(range, |pages| pages.clone_from_slice(new)).await
+        let put = |pages: &mut [PageBuf]| {
+            pages.clone_from_slice(new);
+            self.map(range, true);
+        };
+        self.access(range, put).await
     }
 
     async fn flush(&self) -> Result<()> {
@@ -111,7 +122,19 @@ impl PageDevice for MemoryDevice {
 
     async fn trim(&self, range: PageRange) -> Result<()> {
         self.trims.set(self.trims.get() + 1);
-        self.access(range, |pages| pages.fill(PageBuf::zero())).await
+        let clear = |pages: &mut [PageBuf]| {
+            pages.fill(PageBuf::zero());
+            self.map(range, false);
+        };
+        self.access(range, clear).await
+    }
+
+    /// In pieces of up to three pages, though more are alike.
+    fn extent(&self, range: PageRange) -> Extent {
+        let mapped = self.mapped.borrow();
+        let first = mapped[range.first.index()];
+        let pages = range.iter().take(3).take_while(|page| mapped[page.index()] == first).count();
+        Extent { pages: pages as u64, is_hole: !first }
     }
 
     async fn share(&self, _pairs: &[(PageNo, PageNo)]) -> Result<()> {

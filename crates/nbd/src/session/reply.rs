@@ -1,0 +1,119 @@
+//! What a request came to, as bytes for the client.
+use crate::protocol::error_code::ErrorCode;
+use crate::protocol::meta_context::ALLOCATION_ID;
+use crate::protocol::structured::{
+    self, CHUNK_BYTES, DATA_HEADER_BYTES, DESCRIPTOR_BYTES, Descriptor, HOLE_BYTES, WORDS_BYTES_MAX,
+};
+use crate::protocol::transmission::{CMD_FLAG_DF, Request, SIMPLE_REPLY_BYTES, simple_reply};
+use crate::span::Span;
+use tantalum_base::{PAGE_BYTES, PageBuf, PageRange};
+
+/// What a request came to.
+#[derive(Clone, Copy)]
+pub(crate) enum Outcome<'a> {
+    /// It is done.
+    Done,
+    /// The bytes of a span, in its covering pages.
+    Read(Span, &'a [PageBuf]),
+    /// The status of consecutive bytes, not none.
+    Status(&'a [Descriptor]),
+    /// An error, with its words.
+    Failed(ErrorCode, &'a str),
+}
+
+impl Outcome<'_> {
+    /// About how many bytes `write` writes; of what is long, at least so many.
+    pub(crate) fn bytes(&self, request: &Request, structured: bool) -> usize {
+        match self {
+            Outcome::Done => SIMPLE_REPLY_BYTES,
+            Outcome::Read(span, pages) if structured => {
+                let parts = parts(*span, pages, request.has(CMD_FLAG_DF));
+                parts.map(|part| part.chunk_bytes()).sum::<usize>().max(CHUNK_BYTES)
+            }
+            Outcome::Read(span, _) => SIMPLE_REPLY_BYTES + span.length as usize,
+            Outcome::Status(extents) => CHUNK_BYTES + 4 + DESCRIPTOR_BYTES * extents.len(),
+            Outcome::Failed(..) if structured => CHUNK_BYTES + WORDS_BYTES_MAX,
+            Outcome::Failed(..) => SIMPLE_REPLY_BYTES,
+        }
+    }
+
+    /// Appends the reply to `request`. Where a client has negotiated structured replies, a simple one says that a request
+    /// without data in its reply is done: it is shorter.
+    pub(crate) fn write(&self, out: &mut Vec<u8>, request: &Request, structured: bool) {
+        let cookie = request.cookie;
+        match self {
+            Outcome::Done => out.extend_from_slice(&simple_reply(cookie, None)),
+            Outcome::Read(span, pages) if structured => {
+                write_parts(out, request, *span, pages);
+            }
+            Outcome::Read(span, pages) => {
+                out.extend_from_slice(&simple_reply(cookie, None));
+                copy(out, *span, pages);
+            }
+            Outcome::Status(extents) => structured::status(out, cookie, ALLOCATION_ID, extents),
+            Outcome::Failed(error, words) if structured => {
+                structured::error(out, cookie, *error, words);
+            }
+            Outcome::Failed(error, _) => {
+                out.extend_from_slice(&simple_reply(cookie, Some(*error)));
+            }
+        }
+    }
+}
+
+/// Appends the bytes of a span from its covering pages.
+fn copy(out: &mut Vec<u8>, span: Span, pages: &[PageBuf]) {
+    let (mut skip, mut left) = (span.skip(), span.length as usize);
+    for page in pages {
+        let bytes = left.min(PAGE_BYTES - skip);
+        out.extend_from_slice(&page[skip..skip + bytes]);
+        left -= bytes;
+        skip = 0;
+    }
+}
+
+/// A part of a read: its covering pages all have content, or none has.
+struct Part<'a> {
+    span: Span,
+    pages: &'a [PageBuf],
+    is_hole: bool,
+}
+
+impl Part<'_> {
+    fn chunk_bytes(&self) -> usize {
+        let payload = DATA_HEADER_BYTES + self.span.length as usize;
+        CHUNK_BYTES + if self.is_hole { HOLE_BYTES } else { payload }
+    }
+}
+
+/// The parts of a read, ascending; as `one` it is data if any of it is. What is a hole is seen from the pages that were read,
+/// so it is what the client would have read, whatever changes meanwhile.
+fn parts(span: Span, pages: &[PageBuf], one: bool) -> impl Iterator<Item = Part<'_>> {
+    let mut first = span.covering().first;
+    let alike = move |left: &PageBuf, right: &PageBuf| {
+        one || left.is_shared_zero() == right.is_shared_zero()
+    };
+    pages.chunk_by(alike).map(move |pages| {
+        let range = PageRange::new(first, pages.len() as u64);
+        first = range.end();
+        let is_hole = pages.iter().all(PageBuf::is_shared_zero);
+        Part { span: span.inside(range), pages, is_hole }
+    })
+}
+
+fn write_parts(out: &mut Vec<u8>, request: &Request, span: Span, pages: &[PageBuf]) {
+    let cookie = request.cookie;
+    let mut parts = parts(span, pages, request.has(CMD_FLAG_DF)).peekable();
+    if parts.peek().is_none() {
+        return structured::none(out, cookie);
+    }
+    while let Some(part) = parts.next() {
+        let (is_last, offset) = (parts.peek().is_none(), part.span.offset);
+        if part.is_hole {
+            structured::hole(out, cookie, is_last, offset, part.span.length as u32);
+        } else {
+            structured::data(out, cookie, is_last, offset, part.span.length as usize);
+            copy(out, part.span, part.pages);
+        }
+    }
+}
