@@ -28,12 +28,15 @@ fn nbdinfo_sees_the_export() {
         ("can_zero", true),
         ("can_fast_zero", true),
         ("can_multi_conn", true),
+        ("can_df", true),
     ] {
         assert_eq!(export[field], value, "{field}");
     }
     assert_eq!(export["block_size_minimum"], 512);
     assert_eq!(export["block_size_preferred"], 4096);
     assert_eq!(export["block_size_maximum"], 32 * MIB);
+    assert_eq!(export["contexts"], serde_json::json!(["base:allocation"]));
+    assert_eq!(info["structured"], true);
     let list = run("nbdinfo", &["--list", &serving.uri()]);
     assert!(list.contains("export=\"tantalum\""), "{list}");
     serving.finish();

@@ -1,0 +1,220 @@
+//! What stock clients see of a sparse volume: which bytes are allocated, and copies that leave the rest out.
+mod support;
+
+use std::collections::BTreeSet;
+use std::path::PathBuf;
+use support::exposition::Told;
+use support::nbd::{Client, PAGE_BYTES};
+use support::server::{Server, installed, run};
+use support::{good, text};
+use tantalum_base::Rng;
+
+const PAGES: u64 = 16384;
+
+/// An extent: first byte, bytes, whether it is a hole.
+type Extent = (u64, u64, bool);
+
+/// What was written to a volume of 64 MiB.
+struct Sparse {
+    folder: tempfile::TempDir,
+    config: PathBuf,
+    bytes: Vec<u8>,
+    mapped: BTreeSet<u64>,
+}
+
+impl Sparse {
+    fn new() -> Sparse {
+        let folder = tempfile::tempdir().unwrap();
+        let config = folder.path().join("v.toml");
+        good(&["create", text(&config), "--capacity", "64MiB"]);
+        Sparse {
+            folder,
+            config,
+            bytes: vec![0; PAGES as usize * PAGE_BYTES],
+            mapped: BTreeSet::new(),
+        }
+    }
+
+    fn file(&self, name: &str) -> PathBuf {
+        self.folder.path().join(name)
+    }
+
+    fn serve(&self) -> Server {
+        let metrics = format!("unix:{}", self.file("metrics.sock").display());
+        Server::start_as(&self.config, &["--metrics", &metrics])
+    }
+
+    /// Writes and trims pages here and there, of which `seed` draws the places.
+    fn change(&mut self, server: &Server, seed: u64) {
+        let mut client = Client::connect(&server.socket).unwrap();
+        let mut rng = Rng::split(seed, "sparse volume");
+        for change in 0..60 {
+            let pages = 1 + rng.below(12);
+            let first = rng.below(PAGES - pages);
+            let at = first as usize * PAGE_BYTES..(first + pages) as usize * PAGE_BYTES;
+            if change % 3 < 2 {
+                rng.fill(&mut self.bytes[at.clone()]);
+                if change % 10 == 0 {
+                    // Zeros that were written are not a hole.
+                    self.bytes[at.clone()].fill(0);
+                }
+                client.write(first, &self.bytes[at]);
+                self.mapped.extend(first..first + pages);
+            } else {
+                // A trim that takes with it a part of what was written.
+                let first = *self.mapped.range(first..).next().unwrap_or(&first);
+                let pages = pages.min(PAGES - first);
+                let at = first as usize * PAGE_BYTES..(first + pages) as usize * PAGE_BYTES;
+                client.trim(first, pages as usize);
+                self.bytes[at].fill(0);
+                (first..first + pages).for_each(|page| _ = self.mapped.remove(&page));
+            }
+        }
+    }
+
+    fn extents(&self) -> Vec<Extent> {
+        let mut extents: Vec<Extent> = Vec::new();
+        for page in 0..PAGES {
+            let (at, is_hole) = (page * PAGE_BYTES as u64, !self.mapped.contains(&page));
+            match extents.last_mut() {
+                Some(last) if last.2 == is_hole => last.1 += PAGE_BYTES as u64,
+                _ => extents.push((at, PAGE_BYTES as u64, is_hole)),
+            }
+        }
+        extents
+    }
+
+    /// Bytes that clients read so far.
+    fn bytes_read(&self) -> f64 {
+        let told = Told::by(&self.file("metrics.sock"));
+        told.get("tantalum_nbd_request_bytes_total{command=\"read\"}")
+    }
+}
+
+/// What `nbdinfo --map` tells.
+fn nbdinfo_map(uri: &str) -> Vec<Extent> {
+    let told: serde_json::Value =
+        serde_json::from_str(&run("nbdinfo", &["--map", "--json", uri])).unwrap();
+    let extent = |extent: &serde_json::Value| {
+        let of = |name: &str| extent[name].as_u64().unwrap();
+        // Hole and zero are the two flags of `base:allocation`.
+        assert!([0, 3].contains(&of("type")), "{extent}");
+        (of("offset"), of("length"), of("type") == 3)
+    };
+    told.as_array().unwrap().iter().map(extent).collect()
+}
+
+#[test]
+fn nbdinfo_shows_what_was_written_and_not_trimmed() {
+    if !installed(&["nbdinfo"]) {
+        return;
+    }
+    let mut sparse = Sparse::new();
+    let server = sparse.serve();
+    assert_eq!(nbdinfo_map(&server.uri()), [(0, PAGES * PAGE_BYTES as u64, true)]);
+    sparse.change(&server, 1);
+    let expected = sparse.extents();
+    assert!(expected.len() > 20);
+    assert_eq!(nbdinfo_map(&server.uri()), expected);
+    server.kill();
+    std::fs::remove_file(sparse.file("nbd.sock")).unwrap();
+    std::fs::remove_file(sparse.file("metrics.sock")).unwrap();
+    let server = sparse.serve();
+    assert_eq!(nbdinfo_map(&server.uri()), expected, "after a kill");
+    server.terminate();
+    let server = Server::start_read_only(&sparse.config, sparse.file("nbd.sock"));
+    assert_eq!(nbdinfo_map(&server.uri()), expected, "to be read only");
+    server.terminate();
+}
+
+#[test]
+fn nbdcopy_reads_where_something_is_allocated() {
+    if !installed(&["nbdcopy"]) {
+        return;
+    }
+    let mut sparse = Sparse::new();
+    let server = sparse.serve();
+    sparse.change(&server, 2);
+    let (copy, back) = (sparse.file("copy"), sparse.file("back"));
+    let before = sparse.bytes_read();
+    run("nbdcopy", &[&server.uri(), text(&copy)]);
+    let read = sparse.bytes_read() - before;
+    assert!(std::fs::read(&copy).unwrap() == sparse.bytes);
+    // It asks for blocks of 256 KiB wherever there is data in one.
+    let blocks: BTreeSet<u64> = sparse.mapped.iter().map(|page| page / 64).collect();
+    let (least, most) = (sparse.mapped.len() * PAGE_BYTES, blocks.len() * 64 * PAGE_BYTES);
+    assert!(most < sparse.bytes.len() / 4 && least < most, "{least} to {most}");
+    assert!((least as f64..=most as f64).contains(&read), "{read}, not {least} to {most}");
+    server.terminate();
+    // And in again, to another volume, over what was in its way.
+    let mut other = Sparse::new();
+    let server = other.serve();
+    other.change(&server, 3);
+    run("nbdcopy", &["--flush", text(&copy), &server.uri()]);
+    run("nbdcopy", &[&server.uri(), text(&back)]);
+    assert!(std::fs::read(&back).unwrap() == sparse.bytes);
+    server.terminate();
+}
+
+fn qemu_map(uri: &str) -> Vec<Extent> {
+    let told = run("qemu-img", &["map", "--output=json", "-f", "raw", uri]);
+    let told: serde_json::Value = serde_json::from_str(&told).unwrap();
+    let extent = |extent: &serde_json::Value| {
+        let of = |name: &str| extent[name].as_u64().unwrap();
+        (of("start"), of("length"), extent["zero"].as_bool().unwrap())
+    };
+    told.as_array().unwrap().iter().map(extent).collect()
+}
+
+#[test]
+fn qemu_img_maps_and_converts() {
+    if !installed(&["qemu-img"]) {
+        return;
+    }
+    let mut sparse = Sparse::new();
+    let server = sparse.serve();
+    sparse.change(&server, 4);
+    assert_eq!(qemu_map(&server.uri()), sparse.extents());
+    let (copy, image) = (sparse.file("copy"), sparse.file("image.qcow2"));
+    let before = sparse.bytes_read();
+    run("qemu-img", &["convert", "-f", "raw", "-O", "raw", &server.uri(), text(&copy)]);
+    let read = sparse.bytes_read() - before;
+    assert!(std::fs::read(&copy).unwrap() == sparse.bytes);
+    assert!(read < 4e6, "it read {read} bytes");
+    run("qemu-img", &["convert", "-f", "raw", "-O", "qcow2", &server.uri(), text(&image)]);
+    let compared =
+        run("qemu-img", &["compare", "-f", "raw", "-F", "qcow2", &server.uri(), text(&image)]);
+    assert!(compared.contains("identical"), "{compared}");
+    server.terminate();
+}
+
+/// What of a tiered volume is at home is not known without a look: all of it is data, and copies are whole.
+#[test]
+fn a_tiered_volume_is_data() {
+    if !installed(&["nbdinfo", "nbdcopy"]) {
+        return;
+    }
+    let (folder, config) = tiered();
+    let server = Server::start(&config);
+    let mut client = Client::connect(&server.socket).unwrap();
+    client.write(3, &[7; PAGE_BYTES]);
+    let map = nbdinfo_map(&server.uri());
+    assert_eq!(map, [(0, map[0].1, false)]);
+    let copy = folder.path().join("copy");
+    run("nbdcopy", &[&server.uri(), text(&copy)]);
+    let bytes = std::fs::read(&copy).unwrap();
+    assert_eq!(bytes.len() as u64, map[0].1);
+    assert!((0..).zip(&bytes).all(|(at, byte)| *byte == if at / PAGE_BYTES == 3 { 7 } else { 0 }));
+    server.terminate();
+}
+
+/// A tiered volume over a home of zeros.
+fn tiered() -> (tempfile::TempDir, PathBuf) {
+    let folder = tempfile::tempdir().unwrap();
+    let path = |name: &str| folder.path().join(name);
+    let (home, flash, config) = (path("home"), path("flash"), path("v.toml"));
+    let paths = ["--home", text(&home), "--flash", text(&flash)];
+    let sizes = ["--capacity", "32MiB", "--flash-size", "128MiB"];
+    good(&[&["create", text(&config)], &paths[..], &sizes[..]].concat());
+    (folder, config)
+}
