@@ -21,6 +21,8 @@ tantalum_base::fault_points! {
     CleanPagesReplaced,
     /// A home that is ahead of the flash is read before it has all of the epoch in its journal.
     HomeNotCaughtUp,
+    /// A volume over a home is opened, and nothing beside home says that its flash may have what home lacks.
+    HomeNotClaimed,
     /// Pages go home one by one, and nothing says so in the journal.
     HomeNotForetold,
     /// What was changed while an epoch was written down counts as part of it after a crash.

@@ -172,6 +172,17 @@ where
         &self.options
     }
 
+    /// Says, durably, that home belongs to this volume, before anything is acknowledged.
+    ///
+    /// # Errors
+    /// Those of [`Journal::claim`].
+    pub async fn claim_home(&self) -> Result<()> {
+        match &self.journal {
+            Some(journal) => journal.claim().await,
+            None => Ok(()),
+        }
+    }
+
     /// Whether the journal has room for another trim in the next epoch.
     pub(crate) fn has_room_for_trim(&self) -> bool {
         self.trims.get() < self.trims_max || Fault::TrimsUnlimited.is_planted()

@@ -229,3 +229,48 @@ fn a_home_that_is_used_by_others_gets_nothing_from_an_old_journal() {
         assert_rescue_leaves_home_alone(&place, &volume);
     }
 }
+
+/// What a new cache over the home of `place` comes to.
+fn attach_elsewhere(place: &Place) -> Result<String, String> {
+    let (volume, home, flash) = (place.at("other.toml"), place.at("home"), place.at("other"));
+    let cache = ["--home", text(&home), "--flash", text(&flash), "--flash-size", "128MiB"];
+    let run = tantalum(&[&["attach", text(&volume)], &cache[..]].concat());
+    assert!(run.code == 0 || !volume.exists() && !flash.with_file_name("other.creating").exists());
+    if run.code == 0 { Ok(run.out) } else { Err(run.err) }
+}
+
+#[test]
+fn a_home_gets_another_cache_only_when_its_own_is_detached_or_rescued() {
+    for destage in ["ordered", "dense"] {
+        let place = Place::new();
+        let (volume, flash) = (place.at("VOLUME.toml"), place.at("flash"));
+        place.create();
+        let config = std::fs::read_to_string(&volume).unwrap();
+        let destaged = format!("destage = \"{destage}\"");
+        std::fs::write(&volume, config.replace("# destage = \"ordered\"", &destaged)).unwrap();
+        let client = open_client(&volume).unwrap();
+        fill(&client, 7, 1);
+        assert!(attach_elsewhere(&place).unwrap_err().contains("open"), "it is in use");
+        drop(client);
+        let error = attach_elsewhere(&place).unwrap_err();
+        assert!(error.contains("belongs to volume") && error.contains("detach"), "{error}");
+        // As if the flash were lost: nobody is led to give up what the journal holds.
+        std::fs::rename(&flash, place.at("away")).unwrap();
+        let error = refused(&["stat", text(&volume)]);
+        assert!(error.contains("rescue") == (destage == "ordered"), "{error}");
+        assert!(!error.contains("create"), "{error}");
+        assert!(refused(&["create", text(&volume)]).contains("belongs to volume"));
+        assert!(refused(&["attach", text(&volume)]).contains("belongs to volume"));
+        std::fs::rename(place.at("away"), &flash).unwrap();
+        good(&["detach", text(&volume)]);
+        attach_elsewhere(&place).unwrap();
+        let client = open_client(&place.at("other.toml")).unwrap();
+        assert_eq!(client.read(PageNo(7), 1).unwrap()[0], page(7, 1));
+    }
+    let place = Place::new();
+    place.create();
+    fill(&open_client(&place.at("VOLUME.toml")).unwrap(), 7, 1);
+    std::fs::remove_file(place.at("flash")).unwrap();
+    good(&["rescue", text(&place.at("VOLUME.toml"))]);
+    attach_elsewhere(&place).unwrap();
+}

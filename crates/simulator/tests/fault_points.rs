@@ -71,6 +71,7 @@ fn of_the_cache(fault: Cache) -> Test {
     const TIERED: &str = "crates/cache/tests/crash.rs";
     const OLD_JOURNAL: &str = "crates/cache/tests/old_journal.rs";
     const FLASH_PAGES: &str = "crates/volume/tests/tiered/flash_pages.rs";
+    const PAIRS: &str = "crates/volume/tests/tiered/pairs.rs";
     const TRIMS: &str = "crates/cache/tests/trims.rs";
     match fault {
         Cache::NoSyncBeforeCommit => (JOURNAL, "an_epoch_is_durable_before_it_is_committed"),
@@ -93,6 +94,7 @@ fn of_the_cache(fault: Cache) -> Test {
         Cache::HomeNotCaughtUp => {
             (REGRESSIONS, "a_cache_that_reads_a_home_before_it_has_its_epoch_is_noticed")
         }
+        Cache::HomeNotClaimed => (PAIRS, "a_home_that_is_not_claimed_is_noticed"),
         Cache::HomeNotForetold => {
             (REGRESSIONS, "pages_that_go_home_one_by_one_without_a_word_are_noticed")
         }

@@ -1,6 +1,7 @@
 //! Making a new volume where there may be something already.
 use std::path::{Path, PathBuf};
-use tantalum_base::{Error, ErrorKind, PAGE_BYTES, Result, ResultExt};
+use tantalum_base::{Error, ErrorKind, PAGE_BYTES, PageBuf, Result, ResultExt};
+use tantalum_cache::journal::Journal;
 use tantalum_media::BlockStore;
 use tantalum_media::block_store::{FileStore, FileStoreOptions};
 use tantalum_runtime::Live;
@@ -75,6 +76,7 @@ async fn create(
     let superblock = plan(config, new_volume_id()?)?;
     if !overwrite {
         refuse_existing(live, &path).await?;
+        refuse_owned_home(live, config).await?;
     }
     if !is_vacant(&path) {
         let store =
@@ -82,8 +84,10 @@ async fn create(
         return fill(live, store, config, &superblock, home).await;
     }
     let staged = staging_path(&path);
-    let made = stage(live, &path, &staged, config, &superblock, home).await;
-    if made.as_ref().is_err_and(|error| error.kind() != ErrorKind::Locked) {
+    // Where this is locked it is another creation's, to be left alone.
+    let store = FileStore::create(live, &staged, superblock.store_bytes(), store_options(config))?;
+    let made = stage(live, store, [&path, &staged], config, &superblock, home).await;
+    if made.is_err() {
         // The error that is about to be told says more than why this may fail, too.
         let _ = std::fs::remove_file(&staged);
     }
@@ -102,17 +106,15 @@ fn staging_path(path: &Path) -> PathBuf {
     PathBuf::from(name)
 }
 
-/// Makes the volume at `staged`, then renames it to `path`.
+/// Makes the volume in `store`, at `staged`, then renames it to `path`.
 async fn stage(
     live: &Live,
-    path: &Path,
-    staged: &Path,
+    store: FileStore,
+    [path, staged]: [&Path; 2],
     config: &VolumeConfig,
     superblock: &Superblock,
     home: Home,
 ) -> Result<Superblock> {
-    let bytes = superblock.store_bytes();
-    let store = FileStore::create(live, staged, bytes, store_options(config))?;
     // Again, now that the lock keeps others from making it: one may just have finished.
     if !is_vacant(path) {
         refuse_existing(live, path).await?;
@@ -183,6 +185,33 @@ async fn make_home(
         store.sync().await?;
     }
     Ok(store)
+}
+
+/// Refuses a home that belongs to a volume already, as the journal beside it says: that volume's flash may have what
+/// home lacks.
+async fn refuse_owned_home(live: &Live, config: &VolumeConfig) -> Result<()> {
+    let Some(home) = &config.home else { return Ok(()) };
+    let path = home.journal_path(&config.path);
+    if is_vacant(&path) {
+        return Ok(());
+    }
+    let store = FileStore::open(live, &path, FileStoreOptions::default())?;
+    let Ok(owner) = Journal::<_, PageBuf>::owner_of(&store).await else {
+        drop(store);
+        return refuse_existing(live, &path).await;
+    };
+    match owner {
+        None => Ok(()),
+        Some(pair) => Err(Error::new(
+            ErrorKind::InvalidInput,
+            format!(
+                "{} says that the home belongs to {pair}, whose flash may have what home lacks: `tantalum detach` \
+                 that volume, or `tantalum rescue` it where its flash is lost; --force gives up what flash and \
+                 journal hold",
+                path.display()
+            ),
+        )),
+    }
 }
 
 /// Refuses where `path` holds anything: a file that is not empty, a device that does not begin

@@ -28,9 +28,7 @@ pub async fn open_store(
         MediaType::File => {
             let path = config.data_path()?;
             if !path.exists() {
-                let (data, config) = (path.display(), config.path.display());
-                let context = format!("{data} does not exist; `tantalum create {config}` makes it");
-                return Err(Error::new(ErrorKind::Io, context));
+                return Err(Error::new(ErrorKind::Io, how_to_go_on(&path, config)));
             }
             let sparse = config.media.sparse;
             let options = FileStoreOptions { read_only, sparse, ..FileStoreOptions::default() };
@@ -44,6 +42,24 @@ pub async fn open_store(
             create_flash(store.clone(), config, 0).await?;
             Ok(store)
         }
+    }
+}
+
+/// What is said where `data`, the file of the volume, is not there.
+fn how_to_go_on(data: &Path, config: &VolumeConfig) -> String {
+    let (data, at) = (data.display(), config.path.display());
+    let journal = config.home.as_ref().map(|home| home.journal_path(&config.path));
+    match journal {
+        // There was a volume. Making a new one would lose what home lacks, if the flash is but elsewhere.
+        Some(journal) if journal.exists() && is_ordered(config) => format!(
+            "{data} does not exist; where the flash is lost, `tantalum rescue {at}` brings home to the last \
+             consistent image, and `tantalum attach {at}` puts a new cache over that"
+        ),
+        Some(journal) if journal.exists() => format!(
+            "{data} does not exist; where the flash is lost, what home lacks is lost with it (home.destage = \
+             \"dense\"), and `tantalum attach --force {at}` puts a new cache over what it has"
+        ),
+        _ => format!("{data} does not exist; `tantalum create {at}` makes it"),
     }
 }
 
@@ -105,12 +121,15 @@ pub async fn open_rescue_stores(
             "with home.destage = \"dense\" nothing but the flash knows what is missing at home";
         return Err(Error::new(ErrorKind::InvalidInput, context));
     };
-    let open = |path: &Path| {
-        let options = FileStoreOptions { sparse: true, ..FileStoreOptions::default() };
-        let file = EitherStore::One(FileStore::open(live, path, options)?);
-        Ok::<_, Error>(Salvage::new(file, false))
-    };
-    Ok((open(&home.journal_path(&config.path))?, open(&home.home_path(&config.path))?))
+    let journal = open_beside_home(live, &home.journal_path(&config.path))?;
+    Ok((journal, open_beside_home(live, &home.home_path(&config.path))?))
+}
+
+/// Opens a home or a journal by itself.
+fn open_beside_home(live: &Live, path: &Path) -> Result<VolumeStore> {
+    let options = FileStoreOptions { sparse: true, ..FileStoreOptions::default() };
+    let file = EitherStore::One(FileStore::open(live, path, options)?);
+    Ok(Salvage::new(file, false))
 }
 
 /// Makes the flash of `config` no volume any more.
@@ -119,9 +138,10 @@ pub async fn open_rescue_stores(
 /// As [`open_store`].
 pub async fn forget_volume(live: &Live, config: &VolumeConfig) -> Result<()> {
     let store = open_store(live, config, OpenOptions::default()).await?;
-    if is_ordered(config) {
+    let journal = home_config(config)?.journal_path(&config.path);
+    if is_ordered(config) || journal.exists() {
         // First: until the flash is given up, the volume can be opened and detached again.
-        let (journal, _home) = open_rescue_stores(live, config).await?;
+        let journal = open_beside_home(live, &journal)?;
         give_up_journal(journal).await.context(|| "the journal beside the home")?;
     }
     erase_superblock(&store).await

@@ -129,6 +129,9 @@ pub async fn open_tiered<R: Runtime, S: BlockStore + Clone>(
     if !accept_loss {
         compare(tiered.drive(), &**tiered.home()).await?;
     }
+    if !read_only {
+        tiered.claim_home().await?;
+    }
     let device = Transactional::over(tiered, ssd.transactions_max, ssd.transaction_pages_max);
     let buffered = Buffered::new(Rc::new(device), config.buffer_policy()?);
     let volume = Rc::new(Recorded::new(buffered, config.begin_recording()?));

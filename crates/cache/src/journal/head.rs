@@ -6,7 +6,7 @@
 //! |---|---|---|
 //! | 0 | 8 | magic `TantJrnl` |
 //! | 8 | 4 | format version |
-//! | 12 | 4 | 1 where an epoch is committed; 2 where it was given up since, or pages go home without one, and bytes 64 to 79 are zero; 0 where there was none, and what comes from byte 48 on is zero |
+//! | 12 | 4 | 1 where an epoch is committed; 2 where it was given up since, or pages go home without one, and bytes 64 to 79 are zero; 3 likewise, and home lacks nothing that any flash has: no volume was opened since it was attached, or since it was detached or rescued; 0 where there was none, and what comes from byte 48 on is zero |
 //! | 16 | 16 | identity of the volume |
 //! | 32 | 8 | pages of the home |
 //! | 40 | 8 | sequence number: counts the times that the head was written |
@@ -34,6 +34,7 @@ const CRC_AT: usize = PAGE_BYTES - 4;
 const EMPTY: u32 = 0;
 const COMMITTED: u32 = 1;
 const GIVEN_UP: u32 = 2;
+const RELEASED: u32 = 3;
 
 /// Most pages that it can name.
 pub(super) const LACKED_PAGES_MAX: usize = (CRC_AT - LACKED_AT) / 8;
@@ -59,6 +60,8 @@ pub(super) enum State {
     Committed(Commit),
     /// It is home, and may have been written over.
     GivenUp(Closed),
+    /// Likewise, and home is an image of its own, whose content is all that there is.
+    Released(Closed),
 }
 
 /// An epoch that is committed.
@@ -83,6 +86,7 @@ impl Head {
             State::Empty => (EMPTY, Closed::default()),
             State::Committed(commit) => (COMMITTED, commit.closed),
             State::GivenUp(closed) => (GIVEN_UP, closed),
+            State::Released(closed) => (RELEASED, closed),
         };
         put(12, &state.to_le_bytes());
         put(48, &closed.epoch.to_le_bytes());
@@ -147,6 +151,7 @@ impl Head {
                 zero_ranges: long(page, 72),
             }),
             GIVEN_UP => State::GivenUp(closed),
+            RELEASED => State::Released(closed),
             other => return Err(Error::new(ErrorKind::Format, format!("unknown state {other}"))),
         };
         Ok(Head { pair, sequence: long(page, 40), state, lacks })

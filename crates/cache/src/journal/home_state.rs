@@ -16,6 +16,8 @@ pub(super) struct Heads {
     pub(super) write_first: Cell<usize>,
     /// Whether the store may say that an epoch is committed.
     pub(super) say_committed: Cell<bool>,
+    /// Whether it says that home is an image of its own.
+    pub(super) is_released: Cell<bool>,
     pub(super) turn: Semaphore,
 }
 
@@ -60,8 +62,19 @@ impl<S: BlockStore, P: Payload> Journal<S, P> {
         self.give_up_committed().await
     }
 
+    /// Says, durably, before a volume that was opened acknowledges anything, that its flash may have what home lacks.
+    ///
+    /// # Errors
+    /// The store's.
+    pub async fn claim(&self) -> Result<()> {
+        if self.heads.is_released.get() && !Fault::HomeNotClaimed.is_planted() {
+            self.write_head(self.last.get().map_or(State::Empty, State::GivenUp)).await?;
+        }
+        Ok(())
+    }
+
     /// Gives the committed epoch up, which has been applied and synced: home is about to be used without this
-    /// journal, and what it holds must never go there again.
+    /// journal, and what it holds must never go there again. Another cache may be put over home from now on.
     ///
     /// # Errors
     /// The store's.
@@ -70,7 +83,9 @@ impl<S: BlockStore, P: Payload> Journal<S, P> {
         // What home has may change from now on.
         let unknown = |last| Closed { version: Version::NEVER, ..last };
         self.last.set(self.last.get().map(unknown));
-        self.say_given_up().await
+        let _turn = self.heads.turn.acquire(1).await;
+        self.heads.say_committed.set(false);
+        self.write_head(State::Released(self.last.get().unwrap_or_default())).await
     }
 
     /// Says, durably, before pages go home without an epoch, that home may have any change up to `version`, which is
@@ -83,10 +98,6 @@ impl<S: BlockStore, P: Payload> Journal<S, P> {
         let last = self.last.get().unwrap_or_default();
         self.last.set(Some(Closed { version, ..last }));
         self.lacks.replace(Lacks::ChangesUnknown);
-        self.say_given_up().await
-    }
-
-    async fn say_given_up(&self) -> Result<()> {
         let _turn = self.heads.turn.acquire(1).await;
         self.heads.say_committed.set(false);
         self.write_head(self.last.get().map_or(State::Empty, State::GivenUp)).await
@@ -112,7 +123,11 @@ impl<S: BlockStore, P: Payload> Journal<S, P> {
         self.write_copy(first, &head, !together).await?;
         write_first.set(1 - first);
         self.write_copy(1 - first, &head, !together).await?;
-        if together { self.store.sync().await } else { Ok(()) }
+        if together {
+            self.store.sync().await?;
+        }
+        self.heads.is_released.set(matches!(head.state, State::Released(_)));
+        Ok(())
     }
 
     async fn write_copy(&self, copy: usize, head: &Head, durable: bool) -> Result<()> {

@@ -131,7 +131,8 @@ enum Phase<P> {
 }
 
 impl<S: BlockStore, P: Payload> Journal<S, P> {
-    /// Makes an empty journal; what `store` held is lost. Of each epoch the contents of up to
+    /// Makes an empty journal, of a home that is an image of its own until it is [claimed](Self::claim); what `store`
+    /// held is lost. Of each epoch the contents of up to
     /// `memory_pages_max` pages stay in memory until it is forgotten.
     ///
     /// # Errors
@@ -148,8 +149,20 @@ impl<S: BlockStore, P: Payload> Journal<S, P> {
             (sequence, write_first) = (found.head.sequence, found.write_first);
         }
         let journal = Self::new(store, pair, memory_pages_max, sequence, write_first);
-        journal.write_head(State::Empty).await?;
+        journal.write_head(State::Released(Closed::default())).await?;
         Ok(journal)
+    }
+
+    /// The volume whose flash may have what home lacks; `None` where home is an image of its own.
+    ///
+    /// # Errors
+    /// Those of [`open`](Self::open).
+    pub async fn owner_of(store: &S) -> Result<Option<Pair>> {
+        let head = read_head(store).await?.head;
+        Ok(match head.state {
+            State::Released(_) => None,
+            State::Empty | State::GivenUp(_) | State::Committed(_) => Some(head.pair),
+        })
     }
 
     /// Who the journal in `store` belongs to.
@@ -185,6 +198,11 @@ impl<S: BlockStore, P: Payload> Journal<S, P> {
                 journal.last.set(Some(closed));
                 return Ok((journal, None));
             }
+            State::Released(closed) => {
+                journal.heads.is_released.set(true);
+                journal.last.set((closed != Closed::default()).then_some(closed));
+                return Ok((journal, None));
+            }
             State::Empty => return Ok((journal, None)),
         };
         let (index, closed) = (journal.read_index(commit).await?, commit.closed);
@@ -209,6 +227,7 @@ impl<S: BlockStore, P: Payload> Journal<S, P> {
                 sequence: Cell::new(sequence),
                 write_first: Cell::new(write_first),
                 say_committed: Cell::new(false),
+                is_released: Cell::new(false),
                 turn: Semaphore::new("the head of the journal", 1),
             },
             ended: WaitQueue::new("writes to the journal"),

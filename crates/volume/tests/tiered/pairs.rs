@@ -1,10 +1,14 @@
 //! Devices that do not belong together are refused, by an error that says what to do; nothing is written.
 use super::failing::Fails;
 use super::rig::{PAGES, Rig, page};
-use tantalum_base::{ErrorKind, PAGE_BYTES};
+use tantalum_base::fault_points::plant;
+use tantalum_base::{ErrorKind, PAGE_BYTES, PageBuf};
+use tantalum_cache::fault_points::Fault;
+use tantalum_cache::journal::{Journal, Pair};
 use tantalum_media::BlockStore;
 use tantalum_media::block_store::MemoryStore;
-use tantalum_runtime::LifeCycle;
+use tantalum_runtime::virtual_time::Schedule;
+use tantalum_runtime::{LifeCycle, Virtual};
 use tantalum_volume::{DestageConfig, OpenOptions};
 
 /// A volume with this identity, whose pages home has too.
@@ -109,4 +113,41 @@ fn what_was_acknowledged_stays_readable_where_loss_is_accepted() {
         let life = opened.unwrap();
         assert_eq!(life.read(7).await.unwrap(), page(7, 1));
     });
+}
+
+/// The volume whose flash may have what home lacks.
+fn owner(rig: &Rig) -> Option<Pair> {
+    let journal = rig.journal.clone();
+    let owner = async move { Journal::<_, PageBuf>::owner_of(&journal).await };
+    Virtual::new(Schedule::Fifo).run(owner).unwrap().unwrap()
+}
+
+/// Whose home it is after a write that did not go there, the killed volume, and its flash given up.
+fn owners(destage: &str) -> [Option<u128>; 3] {
+    let rig = Rig::over(destage, 5, MemoryStore::new(PAGES * PAGE_BYTES as u64));
+    let made = owner(&rig);
+    rig.live(|life| async move {
+        life.home.fail(Fails::Changes(ErrorKind::Io));
+        life.write(5, 9).await.unwrap();
+    });
+    let killed = owner(&rig);
+    rig.live(|life| async move {
+        life.write_home().await.unwrap();
+        life.volume.close().await.unwrap();
+    });
+    let closed = owner(&rig);
+    [made, killed, closed].map(|owner| owner.map(|pair| pair.volume_id))
+}
+
+#[test]
+fn a_home_belongs_to_a_volume_that_was_opened() {
+    for destage in ["ordered", "dense"] {
+        assert_eq!(owners(destage), [None, Some(5), Some(5)], "{destage}");
+    }
+}
+
+#[test]
+fn a_home_that_is_not_claimed_is_noticed() {
+    let _planted = plant(Fault::HomeNotClaimed);
+    assert_eq!(owners("ordered")[1], None);
 }
