@@ -158,6 +158,40 @@ fn damage_to_the_superblock_is_told_or_mended() {
 }
 
 #[test]
+fn loss_that_is_accepted_is_told() {
+    let (_folder, config) = volume();
+    let accept = || tantalum(&["check", text(&config), "--accept-loss"]);
+    let run = accept();
+    assert_eq!(run.code, 0, "{}", run.err);
+    assert_tells(&run.out, &["given up: 0 changes", "v.toml: sound"]);
+    let server = Server::start(&config);
+    let mut client = Client::connect(&server.socket).unwrap();
+    (0..40).for_each(|page| client.write(page, &[0x45; PAGE_BYTES]));
+    // What is in the log is not in a checkpoint.
+    server.kill();
+    let path = data_of(&config);
+    let bytes = fs::read(&path).unwrap();
+    let data = fs::OpenOptions::new().write(true).open(&path).unwrap();
+    let is_page = |slot: &usize| bytes[slot * PAGE_BYTES..][..PAGE_BYTES] == [0x45; PAGE_BYTES];
+    let slots: Vec<usize> = (0..bytes.len() / PAGE_BYTES).filter(is_page).collect();
+    // From the header of the tenth page to its content.
+    let [from, to] = [slots[8] + 1, slots[9] + 1].map(|slot| (slot * PAGE_BYTES) as u64);
+    data.write_all_at(&vec![0; (to - from) as usize], from).unwrap();
+    let run = tantalum(&["check", text(&config)]);
+    assert_eq!(run.code, 1, "{}", run.err);
+    assert_tells(&run.out, &["cannot be opened", "damaged"]);
+    let run = accept();
+    assert_tells(&run.out, &["given up: 1 changes", "v.toml: sound"]);
+    let server = Server::start(&config);
+    let mut client = Client::connect(&server.socket).unwrap();
+    for page in 0..40 {
+        let byte = if page == 9 { 0 } else { 0x45 };
+        assert_eq!(client.read(page, 1), Ok(vec![byte; PAGE_BYTES]), "page {page}");
+    }
+    server.terminate();
+}
+
+#[test]
 fn a_damaged_page_is_an_error_and_never_wrong_bytes() {
     let (_folder, config) = volume();
     let server = Server::start(&config);

@@ -38,12 +38,12 @@ Examples:
 /// Runs the command.
 pub fn run(args: &Args) -> anyhow::Result<Verdict> {
     let config = VolumeConfig::read(&args.volume)?;
-    let live = Live::new(LiveOptions::default())?;
-    let handle = live.clone();
     let given_up = match args.accept_loss {
-        true => Some(give_up(&live, &config)?),
+        true => Some(give_up(&config)?),
         false => None,
     };
+    let live = Live::new(LiveOptions::default())?;
+    let handle = live.clone();
     let report = live.run(async move {
         let progress = Progress::steps("pages checked");
         let step = |done: u64, of: u64| progress.step(done as usize, of as usize);
@@ -66,7 +66,8 @@ pub fn run(args: &Args) -> anyhow::Result<Verdict> {
 }
 
 /// Opens the volume whatever that gives up, and closes it again; what was given up.
-fn give_up(live: &Live, config: &VolumeConfig) -> anyhow::Result<String> {
+fn give_up(config: &VolumeConfig) -> anyhow::Result<String> {
+    let live = Live::new(LiveOptions::default())?;
     let (handle, config) = (live.clone(), config.clone());
     let recovery = live.run(async move {
         let options = OpenOptions { accept_loss: true, ..OpenOptions::default() };
@@ -84,6 +85,8 @@ fn give_up(live: &Live, config: &VolumeConfig) -> anyhow::Result<String> {
         };
         Ok::<_, tantalum_base::Error>(report.recovery)
     })?;
+    // The volume's tasks hold its files until they are gone.
+    live.drop_tasks();
     Ok(format!(
         "given up: {} changes, of pages that nobody can name and that now hold what they \
          held before them; {} pages of which the map is damaged, which are errors now; \
