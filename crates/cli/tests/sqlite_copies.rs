@@ -4,6 +4,7 @@ mod support;
 use rusqlite::Connection;
 use std::path::Path;
 use support::server::Server;
+use support::tiered::TieredVolume;
 use support::{good, refused, text};
 
 /// A database of `rows` rows of half a page.
@@ -93,4 +94,32 @@ fn a_volume_without_a_database_gives_none() {
     server.terminate();
     assert!(refused(&export).contains("something else than a database"));
     assert!(!file.exists());
+}
+
+/// What an import leaves that is killed before it has made its volume.
+#[test]
+fn an_import_that_was_killed_early_is_repeated() {
+    for options in [&[][..], &["--capacity", "96MiB"]] {
+        let folder = tempfile::tempdir().unwrap();
+        let [file, volume] = ["a.db", "a/VOLUME.toml"].map(|name| folder.path().join(name));
+        make(&file, "", 100);
+        let import = [&["sqlite", "import", text(&file), text(&volume)], options].concat();
+        good(&import);
+        std::fs::remove_file(volume.with_file_name("data.tantalum")).unwrap();
+        std::fs::write(volume.with_file_name("data.tantalum.creating"), "begun").unwrap();
+        assert!(good(&import).contains("a.db"));
+        let back = folder.path().join("back.db");
+        good(&["sqlite", "export", text(&volume), text(&back)]);
+        assert!(digest(&back) == digest(&file));
+    }
+}
+
+#[test]
+fn what_a_cache_has_no_room_for_is_told_with_the_setting_that_says_so() {
+    let volume = TieredVolume::new("ordered");
+    let file = volume.at("a.db");
+    make(&file, "", 1000);
+    let error = refused(&["sqlite", "import", text(&file), text(&volume.config())]);
+    assert!(error.contains("is full") && error.contains("transaction"), "{error}");
+    assert!(!error.contains("Error code"), "{error}");
 }

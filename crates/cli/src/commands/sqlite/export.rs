@@ -4,6 +4,7 @@ use crate::Verdict;
 use crate::common::print_line;
 use anyhow::{Context, bail};
 use rusqlite::Connection;
+use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use tantalum_base::size::human_bytes;
 use tantalum_report::number;
@@ -55,7 +56,10 @@ fn write(from: &Connection, file: &Path) -> anyhow::Result<()> {
         Some(folder) if folder != Path::new("") => folder,
         _ => Path::new("."),
     };
-    let unfinished = tempfile::Builder::new().prefix(".exporting-").tempfile_in(folder)?;
+    // For whom the umask lets, as any program's new files.
+    let permissions = std::fs::Permissions::from_mode(0o666);
+    let mut builder = tempfile::Builder::new();
+    let unfinished = builder.prefix(".exporting-").permissions(permissions).tempfile_in(folder)?;
     let mut to = Connection::open(unfinished.path())?;
     // It has no name to be found by before it is whole.
     to.execute_batch("PRAGMA journal_mode=OFF; PRAGMA synchronous=OFF")?;

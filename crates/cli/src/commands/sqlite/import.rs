@@ -10,7 +10,7 @@ use tantalum_base::size::human_bytes;
 use tantalum_report::number;
 use tantalum_runtime::Live;
 use tantalum_runtime::live::LiveOptions;
-use tantalum_volume::config::NewSettings;
+use tantalum_volume::config::{Kind, NewSettings};
 use tantalum_volume::superblock::Superblock;
 use tantalum_volume::{VolumeConfig, config, create_volume, open_client};
 
@@ -50,13 +50,7 @@ pub fn run(args: &Args) -> anyhow::Result<Verdict> {
     let from = Connection::open_with_flags(file, OpenFlags::SQLITE_OPEN_READ_ONLY)
         .with_context(|| format!("opening {}", file.display()))?;
     let size = Size::of(&from).with_context(|| format!("{} is no database", file.display()))?;
-    let made = match path.exists() {
-        true if args.capacity.is_some() => {
-            bail!("{} is there already: --capacity is for a new volume", path.display())
-        }
-        true => None,
-        false => Some(make(path, args.capacity.as_deref(), &size)?),
-    };
+    let made = make_where_missing(path, args.capacity.as_deref(), &size)?;
     let imported = fill(args, &from);
     if let (Err(_), Some((config, _))) = (&imported, &made) {
         // Nobody is to take it for the database.
@@ -78,19 +72,37 @@ pub fn run(args: &Args) -> anyhow::Result<Verdict> {
     Ok(Verdict::Good)
 }
 
-/// A new volume for a database of that size.
-fn make(
+/// A new volume for a database of that size, where there is none at `path`.
+fn make_where_missing(
     path: &Path,
     capacity: Option<&str>,
     size: &Size,
-) -> anyhow::Result<(VolumeConfig, Superblock)> {
-    let mib = (2 * size.bytes()).div_ceil(MIB).max(CAPACITY_MIN_MIB);
-    let capacity = capacity.map_or_else(|| format!("{mib}MiB"), str::to_owned);
-    let config = config::write_new(path, &capacity, &NewSettings::default())?;
+) -> anyhow::Result<Option<(VolumeConfig, Superblock)>> {
+    if !path.exists() {
+        let mib = (2 * size.bytes()).div_ceil(MIB).max(CAPACITY_MIN_MIB);
+        let capacity = capacity.map_or_else(|| format!("{mib}MiB"), str::to_owned);
+        let config = config::write_new(path, &capacity, &NewSettings::default())?;
+        return make(config).map(Some);
+    }
+    let config = VolumeConfig::read(path)?;
+    // An import that was killed early leaves this.
+    let is_made = config.kind != Kind::Flash || config.data_path()?.exists();
+    let is_asked = capacity.is_none_or(|asked| asked == config.device.capacity);
+    match is_made {
+        false if is_asked => make(config).map(Some),
+        _ if capacity.is_some() => {
+            bail!("{} is there already: --capacity is for a new volume", path.display())
+        }
+        _ => Ok(None),
+    }
+}
+
+/// Makes the volume of `config`, or leaves nothing.
+fn make(config: VolumeConfig) -> anyhow::Result<(VolumeConfig, Superblock)> {
     let live = Live::new(LiveOptions::default())?;
     let (handle, new) = (live.clone(), config.clone());
     let created = live.run(async move { create_volume(&handle, &new, false).await });
-    let superblock = created.inspect_err(|_| discard_unfinished(path))?;
+    let superblock = created.inspect_err(|_| discard_unfinished(&config.path))?;
     Ok((config, superblock))
 }
 
@@ -100,6 +112,11 @@ fn fill(args: &Args, from: &Connection) -> anyhow::Result<()> {
     if Size::of(&to)?.pages > 0 && !args.force {
         bail!("{} holds a database already (--force replaces it)", path.display());
     }
-    copy(from, &mut to).with_context(|| format!("importing {}", args.file.display()))?;
+    if let Err(error) = copy(from, &mut to) {
+        // SQLite says no more than that it is full.
+        let told = to.query_row("PRAGMA tantalum_error", [], |row| row.get::<_, String>(0));
+        let why = told.ok().filter(|told| !told.is_empty()).map(|told| format!(" ({told})"));
+        bail!("importing {}: {error:#}{}", args.file.display(), why.unwrap_or_default());
+    }
     to.close().map_err(|(_, error)| error).context("closing the database")
 }

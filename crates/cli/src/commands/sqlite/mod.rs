@@ -65,12 +65,17 @@ fn on_volume(path: &Path, client: Client) -> anyhow::Result<Connection> {
     Ok(database)
 }
 
+/// An error of SQLite without its code, which says the same again.
+fn said_once(error: rusqlite::Error) -> anyhow::Error {
+    anyhow::Error::msg(error.to_string())
+}
+
 /// Copies all of `from`, in one transaction.
 fn copy(from: &Connection, to: &mut Connection) -> anyhow::Result<()> {
     let progress = Progress::steps("pages");
     let backup = Backup::new(from, to)?;
     loop {
-        match backup.step(PAGES_A_STEP)? {
+        match backup.step(PAGES_A_STEP).map_err(said_once)? {
             StepResult::Done => break,
             StepResult::More => {
                 let told = backup.progress();
