@@ -83,7 +83,7 @@ fn each_thing_that_happens_is_a_line_for_programs() {
     assert_eq!(told("opened ")["fields"]["pages_lost"], 0);
     assert_eq!(told("a client connected")["fields"]["connection"], 1);
     let failed = told("a request failed");
-    assert_eq!((&failed["level"], &failed["fields"]["offset"]), (&"WARN".into(), &20480.into()));
+    assert_eq!((&failed["level"], &failed["fields"]["offset"]), (&"ERROR".into(), &20480.into()));
     let error = failed["fields"]["error"].as_str().unwrap();
     assert!(error.contains("page 5 at slot") && error.contains("checksum"), "{error}");
     for message in ["stopping", "closed, and at rest"] {
@@ -128,8 +128,13 @@ fn systemd_and_the_file_with_its_number_are_told_when_it_serves_and_when_not() {
         let count = systemd.recv(&mut bytes).unwrap();
         String::from_utf8_lossy(&bytes[..count]).trim().to_owned()
     };
+    // One that a killed server left.
+    std::fs::write(&pid_file, "a number that is longer than any other\n").unwrap();
     let server = serve(&config, &["--pid-file", text(&pid_file)], Some(&notify));
     assert_eq!(received(), "READY=1");
+    let device = ["serve", "--device", "durassd:capacity=64MiB", "--nbd", "127.0.0.1:0"];
+    let second = support::tantalum(&[&device, &["--pid-file", text(&pid_file)][..]].concat());
+    assert!(second.err.contains("another server that runs"), "{}", second.err);
     assert_eq!(std::fs::read_to_string(&pid_file).unwrap(), format!("{}\n", server.id()));
     stop(server);
     assert_eq!(received(), "STOPPING=1");

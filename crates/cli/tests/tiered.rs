@@ -151,6 +151,9 @@ fn a_pair_that_does_not_belong_together_is_refused() {
     std::fs::copy(other.at("home.journal"), one.at("home.journal")).unwrap();
     let error = refused(&["stat", text(&one.at("VOLUME.toml"))]);
     assert!(error.contains("journal") && error.contains("is of"), "{error}");
+    std::fs::remove_file(one.at("home.journal")).unwrap();
+    let error = refused(&["stat", text(&one.at("VOLUME.toml"))]);
+    assert!(error.contains("home.journal") && error.contains("\"dense\""), "{error}");
 }
 
 #[test]

@@ -1,7 +1,7 @@
 //! Failed requests in the log: each, as long as they are few, so that a full volume does not fill the log's disk too.
 use crate::protocol::transmission::Request;
 use std::cell::Cell;
-use tantalum_base::Error;
+use tantalum_base::{Error, ErrorKind};
 
 /// Failed requests that are told one by one in a second.
 const TOLD_A_SECOND_MAX: u32 = 10;
@@ -22,9 +22,7 @@ impl FailureLog {
             tracing::warn!(untold, "more requests failed");
         }
         if self.may_tell() {
-            let Request { command, offset, length, .. } = request;
-            let kind = error.kind().name();
-            tracing::warn!(?command, offset, length, kind, %error, "a request failed");
+            tell_one(request, error);
         }
     }
 
@@ -45,6 +43,22 @@ impl FailureLog {
         self.untold.set(self.untold.get() + count);
         self.told.set(self.told.get() + u32::from(may));
         may
+    }
+}
+
+fn tell_one(request: &Request, error: &Error) {
+    let Request { command, offset, length, .. } = request;
+    let kind = error.kind().name();
+    match error.kind() {
+        // The medium's: somebody has to do something about it.
+        ErrorKind::Checksum
+        | ErrorKind::Corrupt
+        | ErrorKind::Uncorrectable
+        | ErrorKind::Io
+        | ErrorKind::Latched => {
+            tracing::error!(?command, offset, length, kind, %error, "a request failed");
+        }
+        _ => tracing::warn!(?command, offset, length, kind, %error, "a request failed"),
     }
 }
 

@@ -63,6 +63,15 @@ fn how_to_go_on(data: &Path, config: &VolumeConfig) -> String {
     }
 }
 
+/// What is said where the journal beside a home is not there.
+fn how_without_journal(journal: &Path) -> String {
+    format!(
+        "{}, the journal beside the home, does not exist (put it back; or set home.destage = \"dense\": the volume \
+         gets a new one and loses nothing)",
+        journal.display()
+    )
+}
+
 /// Opens the stores of the tiered volume of `config`, as [`open_store`] does.
 ///
 /// # Errors
@@ -90,6 +99,9 @@ pub async fn open_tiered_stores(
     let journal = match may_be_gone {
         true if read_only => None,
         true => Some(Salvage::new(EitherStore::One(make_journal(live, config)?), accept_loss)),
+        false if !journal_path.exists() => {
+            return Err(Error::new(ErrorKind::Io, how_without_journal(&journal_path)));
+        }
         false => Some(open(&journal_path)?),
     };
     Ok(TieredStores { flash, home: open(&home_path)?, journal })

@@ -153,6 +153,7 @@ impl Shared {
 
     /// Changes the mode, and says how many pages are left until all are home.
     async fn change(&self, mode: Mode, stream: &Stream) -> Result<()> {
+        tracing::info!("changing to mode {}", mode.name());
         let mut changed = pin!(self.device()?.set_mode(mode));
         loop {
             match first(changed.as_mut(), self.live.sleep(TELL_NS)).await {

@@ -1,6 +1,8 @@
 //! What a server tells on the standard error while it works, and whom it tells that it does.
+use std::fs::{File, TryLockError};
+use std::io::Write;
 use std::path::{Path, PathBuf};
-use tantalum_base::{Error, Result};
+use tantalum_base::{Error, ErrorKind, Result};
 use tracing_subscriber::filter::LevelFilter;
 
 /// Logging, and the file with the process's number.
@@ -39,25 +41,45 @@ impl Logging {
     /// # Errors
     /// Where the file cannot be written.
     pub fn ready(&self) -> Result<Ready> {
-        let file = self.pid_file.clone();
-        if let Some(path) = &file {
-            let text = format!("{}\n", std::process::id());
-            let written = std::fs::write(path, text);
-            written.map_err(|error| Error::io(format!("writing {}", path.display()), error))?;
-        }
+        let file = self.pid_file.as_deref().map(PidFile::write).transpose()?;
         tell_systemd(sd_notify::NotifyState::Ready);
         Ok(Ready(file))
     }
 }
 
+/// A file with the number of this process, which is locked as long as it lives.
+struct PidFile {
+    path: PathBuf,
+    _locked: File,
+}
+
+impl PidFile {
+    fn write(path: &Path) -> Result<PidFile> {
+        let failed = |error| Error::io(format!("writing {}", path.display()), error);
+        let opened = File::options().create(true).truncate(false).write(true).open(path);
+        let mut file = opened.map_err(failed)?;
+        match file.try_lock() {
+            Ok(()) => {}
+            Err(TryLockError::WouldBlock) => {
+                let context = format!("{} is the file of another server that runs", path.display());
+                return Err(Error::new(ErrorKind::Locked, context));
+            }
+            Err(TryLockError::Error(error)) => return Err(failed(error)),
+        }
+        let text = format!("{}\n", std::process::id());
+        file.set_len(0).and_then(|()| file.write_all(text.as_bytes())).map_err(failed)?;
+        Ok(PidFile { path: path.into(), _locked: file })
+    }
+}
+
 /// Until this is dropped, the server serves.
-pub struct Ready(Option<PathBuf>);
+pub struct Ready(Option<PidFile>);
 
 impl Drop for Ready {
     fn drop(&mut self) {
         tell_systemd(sd_notify::NotifyState::Stopping);
-        if let Some(path) = &self.0 {
-            remove(path);
+        if let Some(file) = &self.0 {
+            remove(&file.path);
         }
     }
 }
