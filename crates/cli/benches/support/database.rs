@@ -66,7 +66,14 @@ impl Postgres {
         postgres.run("initdb", &["-D", &postgres.data, "-A", "trust", "--no-sync"]);
         let program = postgres.program("postgres");
         let mut server = vec!["-u", "postgres", "--", &program, "-D", &postgres.data];
-        server.extend(["-k", &postgres.sockets, "-c", "listen_addresses="]);
+        server.extend([
+            "-k",
+            &postgres.sockets,
+            "-c",
+            "listen_addresses=",
+            "-c",
+            "log_min_messages=fatal",
+        ]);
         settings.iter().for_each(|setting| server.extend(["-c", setting]));
         postgres.server = Some(Process::start("runuser", &server));
         let ready = postgres.program("pg_isready");
