@@ -107,6 +107,13 @@ pub struct OutputArgs {
     /// table, csv or json (fields: docs/output.md)
     #[arg(long, default_value = "table")]
     format: String,
+    #[command(flatten)]
+    page: PageArgs,
+}
+
+/// Where to write a page.
+#[derive(clap::Args, Debug)]
+pub struct PageArgs {
     /// Write the outcome as one HTML page with charts, which needs no network, besides
     #[arg(long, value_name = "FILE.html")]
     report: Option<PathBuf>,
@@ -115,22 +122,8 @@ pub struct OutputArgs {
 impl OutputArgs {
     /// The format; a refusal lists the names. To be asked for before any work is done.
     pub fn format(&self) -> anyhow::Result<OutputFormat> {
-        if let Some(path) = &self.report {
-            let folder = folder_of(path);
-            // It is replaced as a whole: a device or a link would be lost.
-            let there = path.symlink_metadata();
-            if there.is_ok_and(|there| !there.is_file()) || !folder.is_dir() {
-                bail!("--report: {} cannot be a file in a folder that is there", path.display());
-            }
-        }
+        self.page.check()?;
         Ok(OutputFormat::parse(&self.format)?)
-    }
-
-    /// Prints `report` on the standard output, and where a page is asked for one without charts.
-    pub fn print(&self, report: &Report, format: OutputFormat) -> anyhow::Result<()> {
-        let words: Vec<String> = std::env::args().skip(1).take(1).collect();
-        let title = format!("tantalum {}", words.join(" "));
-        self.print_page(report, format, &Page { title, ..Page::default() })
     }
 
     /// Prints `report` on the standard output, and writes `page` around it where one is asked for.
@@ -145,6 +138,26 @@ impl OutputArgs {
         out.write_all(text.as_bytes())?;
         out.flush()?;
         // Last: where the page cannot be written, the outcome of a long run is not lost with it.
+        self.page.write(report, page)
+    }
+}
+
+impl PageArgs {
+    /// Refuses what could not be written. To be asked before any work is done.
+    pub fn check(&self) -> anyhow::Result<()> {
+        if let Some(path) = &self.report {
+            let folder = folder_of(path);
+            // It is replaced as a whole: a device or a link would be lost.
+            let there = path.symlink_metadata();
+            if there.is_ok_and(|there| !there.is_file()) || !folder.is_dir() {
+                bail!("--report: {} cannot be a file in a folder that is there", path.display());
+            }
+        }
+        Ok(())
+    }
+
+    /// Writes `page` around `report` where one is asked for.
+    pub fn write(&self, report: &Report, page: &Page) -> anyhow::Result<()> {
         if let Some(path) = &self.report {
             let page = Page { command: command_line(), ..page.clone() };
             write_whole(path, &page.render(report)?)?;

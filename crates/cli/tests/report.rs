@@ -1,88 +1,9 @@
-//! `--report`: the page as a browser shows it holds the rows, sorts and needs no network.
+//! `--report`: the page of a replay holds its rows, and does what a reader asks of it.
 mod support;
 use serde_json::Value;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
+use support::browser::{Look, browser, look};
 use support::{good, refused, sample, tantalum};
-
-/// Run in the page: what a reader sees and does, as text in an element that is dumped.
-const PROBE: &str = r##"
-<script>
-const charts = [...document.querySelectorAll("figure.chart")].map(figure => {
-  const drawing = figure.querySelector("svg").getBoundingClientRect();
-  const series = [...figure.querySelectorAll("g.series")].map(group => ({
-    name: group.dataset.series,
-    joined: group.querySelectorAll("polyline").length,
-    colour: getComputedStyle(group).color,
-    points: [...group.querySelectorAll("[data-x]")].map(point => {
-      const at = point.querySelector(".point").getBoundingClientRect();
-      return {
-        x: +point.dataset.x, y: +point.dataset.y, tip: point.querySelector("title").textContent,
-        left: (at.left + at.width / 2 - drawing.left) / drawing.width * 640,
-        top: (at.top + at.height / 2 - drawing.top) / drawing.height * 340,
-      };
-    }),
-  }));
-  return { title: figure.querySelector("figcaption").textContent, series };
-});
-const cells = key => {
-  const at = [...document.querySelectorAll("th")].findIndex(head => head.dataset.key === key);
-  return [...document.querySelectorAll("tbody tr")].map(row => row.cells[at].dataset.value);
-};
-const head = document.querySelector("th[data-key=misses] button");
-const sorted_by_address = cells("hit_ratio");
-head.click();
-const ascending = cells("misses");
-head.click();
-const descending = cells("misses");
-const legend = document.querySelector(".legend button");
-legend.click();
-const hidden = [...document.querySelectorAll("figure.chart")][0].querySelectorAll(".hidden").length;
-const probe = document.createElement("pre");
-probe.id = "probe";
-probe.textContent = JSON.stringify({ charts, sorted_by_address, ascending, descending, hidden,
-  address: location.hash, paper: getComputedStyle(document.body).backgroundColor,
-  loaded: performance.getEntriesByType("resource").length });
-document.body.append(probe);
-</script>
-"##;
-
-fn browser() -> Option<PathBuf> {
-    let names = ["chromium", "chromium-browser", "google-chrome"];
-    let path = std::env::var_os("PATH")?;
-    let found = std::env::split_paths(&path)
-        .flat_map(|folder| names.map(|name| folder.join(name)))
-        .find(|program| program.is_file());
-    if found.is_none() {
-        println!("skipped: no chromium");
-    }
-    found
-}
-
-/// The page with the probe in it, opened at `address`; what the probe saw.
-fn look(browser: &Path, page: &Path, address: &str, options: &[&str]) -> Value {
-    let html = std::fs::read_to_string(page).unwrap();
-    let probed = page.with_extension("probed.html");
-    std::fs::write(&probed, html.replace("</body>", &format!("{PROBE}</body>"))).unwrap();
-    let profile = page.with_extension("profile");
-    let output = Command::new(browser)
-        .args(["--headless", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage"])
-        .args(["--no-first-run", "--window-size=1200,1600", "--dump-dom"])
-        .args(options)
-        .arg(format!("--user-data-dir={}", profile.display()))
-        .arg(format!("file://{}{address}", probed.display()))
-        .stdin(Stdio::null())
-        .output()
-        .expect("the browser starts");
-    let page = String::from_utf8(output.stdout).unwrap();
-    let start = page
-        .find(r#"<pre id="probe">"#)
-        .unwrap_or_else(|| panic!("no probe: {page}{}", String::from_utf8_lossy(&output.stderr)));
-    let text = &page[start + r#"<pre id="probe">"#.len()..];
-    let text = &text[..text.find("</pre>").unwrap()];
-    let text = text.replace("&lt;", "<").replace("&gt;", ">").replace("&amp;", "&");
-    serde_json::from_str(&text).unwrap()
-}
 
 /// Runs a replay with a page; its rows, and where the page is.
 fn replay(folder: &Path) -> (Value, PathBuf) {
@@ -94,23 +15,7 @@ fn replay(folder: &Path) -> (Value, PathBuf) {
     (serde_json::from_str(&out).unwrap(), page)
 }
 
-/// One even scale for all points of a chart, whose lower end is zero where `from_zero`.
-fn up_is_even(points: &[&Value], from_zero: bool) {
-    let number = |point: &Value, key: &str| point[key].as_f64().unwrap();
-    let by_y = |a: &&&Value, b: &&&Value| number(a, "y").total_cmp(&number(b, "y"));
-    let (low, high) = (points.iter().min_by(by_y).unwrap(), points.iter().max_by(by_y).unwrap());
-    let per_unit =
-        (number(low, "top") - number(high, "top")) / (number(high, "y") - number(low, "y"));
-    assert!(per_unit > 0.0);
-    for point in points {
-        let top = number(low, "top") - per_unit * (number(point, "y") - number(low, "y"));
-        assert!((number(point, "top") - top).abs() < 1.5, "{point}: {top}");
-    }
-    let zero = number(low, "top") + per_unit * number(low, "y");
-    assert_eq!((zero - 300.0).abs() < 3.0, from_zero, "zero is drawn at {zero}");
-}
-
-/// The points of one series, sorted by x, as the rows have them.
+/// The values of one policy by size, as the rows have them.
 fn expected(rows: &Value, policy: &str, y: &str) -> Vec<(f64, f64)> {
     let rows = rows["rows"].as_array().unwrap().iter().filter(|row| row["policy"] == policy);
     let mut points: Vec<(f64, f64)> =
@@ -119,76 +24,112 @@ fn expected(rows: &Value, policy: &str, y: &str) -> Vec<(f64, f64)> {
     points
 }
 
+/// Sorts, hides a series, points at another, zooms, and changes an axis.
+const ACT: &str = r##"
+function act() {
+  const table = document.querySelector(".scroll table");
+  const cells = key => {
+    const at = [...table.rows[0].cells].findIndex(head => head.dataset.key === key);
+    return [...table.tBodies[0].rows].map(row => row.cells[at].dataset.value);
+  };
+  const sortedByAddress = cells("hit_ratio");
+  const head = table.querySelector("th[data-key=misses] button");
+  head.click();
+  const ascending = cells("misses");
+  head.click();
+  const descending = cells("misses");
+  const drawing = drawings[0], { plot, figure } = drawing;
+  const names = [...figure.querySelectorAll(".u-legend .u-series")];
+  const shown = () => drawing.plot.series.slice(1).map(series => series.show);
+  names[0].firstElementChild.click();
+  const hidden = shown();
+  names[0].firstElementChild.click();
+  plot.setCursor({ left: plot.valToPos(drawing.chart.places[1], "x"), top: plot.valToPos(drawing.chart.series[2].values[1], "y") });
+  const tip = figure.querySelector(".tip");
+  const pointed = { hidden: tip.hidden, text: tip.textContent, alpha: plot.series.slice(1).map(series => series.alpha) };
+  const whole = [plot.scales.x.min, plot.scales.x.max];
+  plot.setSelect({ left: 50, top: 20, width: 100, height: 80 });
+  const zoomed = [plot.scales.x.min, plot.scales.x.max];
+  const all = figure.querySelector(".ways button");
+  const wasOffered = !all.hidden;
+  all.click();
+  const again = [plot.scales.x.min, plot.scales.x.max];
+  figure.querySelectorAll(".ways button")[1].click();
+  const isLog = drawing.plot.scales.x.distr === 3;
+  return { sortedByAddress, ascending, descending, hidden, pointed, whole, zoomed, wasOffered, again, isLog,
+    hiddenAfter: shown(), address: location.hash };
+}"##;
+
 #[test]
-fn the_charts_hold_the_rows_where_the_browser_draws_them() {
+fn charts_hold_the_rows_and_answer_the_reader() {
     let Some(browser) = browser() else { return };
     let folder = tempfile::tempdir().unwrap();
     let (rows, page) = replay(folder.path());
-    let seen = look(&browser, &page, "", &[]);
+    let sorted = Look { script: ACT, address: "#sort=-hit_ratio", ..Look::at(&page) };
+    let seen = &look(&browser, &[sorted], &[])[0];
     let charts = seen["charts"].as_array().unwrap();
     let titles: Vec<&str> = charts.iter().map(|chart| chart["title"].as_str().unwrap()).collect();
-    let name = "tpcc-pg-logical-6000";
     // Nothing was timed, so there is no chart of times.
-    let whats = ["Hit ratio", "Pages fetched", "Pages written back"];
-    assert_eq!(titles, whats.map(|what| format!("{what}, {name}")));
-    for (chart, y) in charts.iter().zip(["hit_ratio", "physical_reads", "physical_writes"]) {
+    assert_eq!(titles, ["Miss ratio", "Pages fetched", "Pages written back"]);
+    for (chart, y) in charts.iter().zip(["miss_ratio", "physical_reads", "physical_writes"]) {
+        let places: Vec<f64> = serde_json::from_value(chart["places"].clone()).unwrap();
         let series = chart["series"].as_array().unwrap();
-        assert_eq!(series.len(), 3);
+        assert_eq!(series.len(), 3, "a series a policy");
         let mut colours = Vec::new();
-        let all: Vec<&Value> =
-            series.iter().flat_map(|series| series["points"].as_array().unwrap()).collect();
         for (series, policy) in series.iter().zip(["lru", "clock:bits=2", "opt"]) {
-            assert_eq!((&series["name"], &series["joined"]), (&policy.into(), &1.into()));
-            colours.push(series["colour"].clone());
-            let points = series["points"].as_array().unwrap();
-            let number = |point: &Value, key: &str| point[key].as_f64().unwrap();
-            let held: Vec<(f64, f64)> =
-                points.iter().map(|point| (number(point, "x"), number(point, "y"))).collect();
+            assert_eq!(series["name"], policy);
+            colours.push(series["stroke"].clone());
+            let values: Vec<f64> = serde_json::from_value(series["values"].clone()).unwrap();
+            let held: Vec<(f64, f64)> = places.iter().copied().zip(values).collect();
             assert_eq!(held, expected(&rows, policy, y), "{policy} {y}");
-            for point in points {
-                // Both ends of the axis across are ends of the drawing, and it is logarithmic.
-                let share =
-                    (number(point, "x") / 100.0).ln() / (held.last().unwrap().0 / 100.0).ln();
-                let left = 64.0 + share * (620.0 - 64.0);
-                assert!((number(point, "left") - left).abs() < 1.0, "{point}");
-                assert!((12.0..=300.0).contains(&number(point, "top")), "{point}");
-            }
         }
-        up_is_even(&all, y != "hit_ratio");
         colours.dedup();
-        assert_eq!(colours.len(), 3, "each policy has a colour of its own");
+        assert_eq!(colours.len(), 3, "each policy has a colour of its own: {colours:?}");
+        assert_eq!(chart["legend"], serde_json::json!(["lru", "clock:bits=2", "opt"]));
+        assert_eq!((&chart["form"], &chart["isDrawn"]), (&"lines".into(), &true.into()));
     }
-    assert_eq!(seen["loaded"], 0, "the page fetches nothing");
-    assert_eq!(seen["hidden"], 1, "the legend hides a series");
+    assert!(
+        seen["says"].as_str().unwrap().starts_with("lru misses least at 3 of 4 sizes"),
+        "{seen}"
+    );
 
+    let done = &seen["done"];
     let numbers = |key: &str| -> Vec<f64> {
-        let cells = seen[key].as_array().unwrap().iter();
+        let cells = done[key].as_array().unwrap().iter();
         cells.map(|cell| cell.as_str().unwrap().parse().unwrap()).collect()
     };
+    let by_address = numbers("sortedByAddress");
+    assert!(by_address.iter().rev().is_sorted() && by_address[0] > by_address[11]);
     let (up, mut down) = (numbers("ascending"), numbers("descending"));
-    assert_eq!(up.len(), 12);
-    assert!(up.is_sorted() && up.first() < up.last(), "{up:?}");
+    assert!(up.len() == 12 && up.is_sorted() && up.first() < up.last(), "{up:?}");
     down.reverse();
-    assert_eq!(up, down);
-    assert_eq!(seen["address"], "#sort=-misses");
+    assert_eq!((up, &done["address"]), (down, &"#sort=-misses".into()));
+    assert_eq!(done["hidden"], serde_json::json!([false, true, true]), "the legend hides a series");
+    assert_eq!(done["hiddenAfter"], serde_json::json!([true, true, true]));
+    let pointed = &done["pointed"];
+    assert_eq!(pointed["hidden"], false, "{done}");
+    assert!(pointed["text"].as_str().unwrap().starts_with("opt"), "hover names the series: {done}");
+    assert_eq!(pointed["alpha"], serde_json::json!([0.2, 0.2, 1]), "and dims the others");
+    let ends = |key: &str| -> (f64, f64) { serde_json::from_value(done[key].clone()).unwrap() };
+    let (whole, zoomed) = (ends("whole"), ends("zoomed"));
+    assert!(whole.0 < zoomed.0 && zoomed.1 < whole.1, "{done}");
+    assert_eq!((&done["wasOffered"], ends("again")), (&true.into(), whole));
+    assert_eq!(done["isLog"], true, "sizes that span less than a factor of eight begin even");
 }
 
 #[test]
-fn an_address_keeps_the_order_and_dark_is_dark() {
+fn dark_is_dark_in_the_page_and_in_its_charts() {
     let Some(browser) = browser() else { return };
     let folder = tempfile::tempdir().unwrap();
     let (_, page) = replay(folder.path());
-    let seen = look(&browser, &page, "#sort=-hit_ratio", &["--force-dark-mode"]);
-    let cells: Vec<f64> = seen["sorted_by_address"]
-        .as_array()
-        .unwrap()
-        .iter()
-        .map(|cell| cell.as_str().unwrap().parse().unwrap())
-        .collect();
-    assert!(cells.iter().rev().is_sorted() && cells.first() > cells.last(), "{cells:?}");
-    let light = look(&browser, &page, "", &[]);
-    assert_eq!(light["paper"], "rgb(255, 255, 255)");
-    assert_eq!(seen["paper"], "rgb(20, 24, 29)");
+    let light = look(&browser, &[Look::at(&page)], &[]);
+    let dark = look(&browser, &[Look::at(&page)], &["--force-dark-mode"]);
+    assert_eq!(
+        (&light[0]["paper"], &dark[0]["paper"]),
+        (&"rgb(255, 255, 255)".into(), &"rgb(20, 24, 29)".into())
+    );
+    let line = |seen: &Value| seen["charts"][0]["series"][0]["stroke"].clone();
+    assert_ne!(line(&light[0]), line(&dark[0]));
 }
 
 #[test]
@@ -200,21 +141,32 @@ fn a_page_has_the_run_in_it_and_the_same_bytes_again() {
     let json = &html[start..start + html[start..].find("</script>").unwrap()];
     assert_eq!(serde_json::from_str::<Value>(json).unwrap(), rows);
     assert!(html.contains(rows["config"].as_str().unwrap()));
-    assert!(html.contains("<code>tantalum replay"));
+    assert!(html.contains("<code>tantalum replay") && html.contains("<noscript>"));
+    assert!(html.len() < 200_000, "{} bytes", html.len());
     let (_, again) = replay(folder.path());
     assert_eq!(std::fs::read_to_string(again).unwrap(), html);
-    // Every command that measures has one.
-    let other = folder.path().join("other.html");
-    good(&[
-        "trace",
-        "stat",
-        &sample("tpcc-pg-logical-6000.csv.zst"),
-        "--report",
-        other.to_str().unwrap(),
-    ]);
-    assert!(std::fs::read_to_string(other).unwrap().contains("distinct_pages"));
     let left: Vec<_> = std::fs::read_dir(folder.path()).unwrap().collect();
-    assert_eq!(left.len(), 2, "nothing half written stays: {left:?}");
+    assert_eq!(left.len(), 1, "nothing half written stays: {left:?}");
+}
+
+#[test]
+fn names_that_end_a_script_break_nothing() {
+    let folder = tempfile::tempdir().unwrap();
+    let hostile = "a<!--<script>\"'&b";
+    let trace = folder.path().join(format!("{hostile}.csv.zst"));
+    std::fs::copy(sample("tpcc-pg-logical-6000.csv.zst"), &trace).unwrap();
+    let page = folder.path().join("page.html");
+    let (trace, to) = (trace.to_str().unwrap(), page.to_str().unwrap());
+    good(&["replay", trace, "--policy", "lru,opt", "--size", "100,200", "--report", to]);
+    let html = std::fs::read_to_string(&page).unwrap();
+    assert!(!html.contains(hostile), "it is escaped wherever it stands");
+    let Some(browser) = browser() else { return };
+    let seen = &look(&browser, &[Look::at(&page)], &[])[0];
+    assert!(seen["text"].as_str().unwrap().contains(hostile), "and read as it is");
+    assert_eq!(
+        (seen["charts"].as_array().unwrap().len(), &seen["errors"]),
+        (3, &serde_json::json!([]))
+    );
 }
 
 #[test]

@@ -137,6 +137,7 @@ impl<M: ZoneMedia> Ftl<M> {
             latched: parts.log.latched().is_some_and(latched),
             zones_free: parts.space.free_count() + parts.space.prepared_count(),
             zones_retired: parts.space.retired_count(),
+            census: parts.space.census(),
             zone_resets_min_max: (resets().min().unwrap_or(0), resets().max().unwrap_or(0)),
             pages_mapped: parts.map.mapped_pages(),
             pages_clean: parts.clean.as_ref().map_or(0, |clean| clean.count()),

@@ -57,5 +57,6 @@ pub use ftl::Ftl;
 pub use options::{FtlOptions, kept_pages_max, mapped_pages_max, pages_max};
 pub use recovery::Rebuilt;
 pub use recovery::report::RecoveryReport;
+pub use space::census::Census;
 pub use space::pins::{Pinned, ZonePins};
 pub use statistics::FtlStatistics;

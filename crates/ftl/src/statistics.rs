@@ -2,6 +2,8 @@
 use tantalum_runtime::metrics::Readings;
 use tantalum_runtime::{DeviceCounters, DumpCounters};
 
+use crate::space::census::Census;
+
 /// Counters of an FTL since it was opened, and the present state of its zones.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct FtlStatistics {
@@ -38,6 +40,8 @@ pub struct FtlStatistics {
     pub zones_retired: u32,
     /// Zones free now.
     pub zones_free: u32,
+    /// How full and how worn zones are.
+    pub census: Census,
     /// Fewest and most resets of a zone, ever.
     pub zone_resets_min_max: (u32, u32),
     /// Logical pages that hold content.

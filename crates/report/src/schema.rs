@@ -10,6 +10,7 @@ pub const CACHE_REPLAY: &[Column] = &[
     Column::new("requests", "requests", Style::Count),
     Column::new("misses", "misses", Style::Count),
     Column::new("hit_ratio", "hits", Style::Percent),
+    Column::new("miss_ratio", "miss ratio", Style::Decimals(4)),
     Column::new("read_misses", "read misses", Style::Count),
     Column::new("write_misses", "write misses", Style::Count),
     Column::new("physical_reads", "physical reads", Style::Count),
@@ -164,6 +165,10 @@ pub const REPRO: &[Column] = &[
     Column::new("ratio", "measured/paper", Style::Decimals(3)),
     Column::new("calibrated", "calibrated", Style::Text),
     Column::new("experiment", "experiment", Style::Text),
+    Column::new("panel", "panel", Style::Text),
+    Column::new("series", "series", Style::Text),
+    Column::new("axis", "axis", Style::Text),
+    Column::new("x", "x", Style::Figures),
 ];
 
 /// Rows of `tantalum trace stat` over pages: one, or one more a volume.
@@ -223,8 +228,12 @@ pub const VOLUME_STAT: &[Column] = &[
     Column::new("capacity_bytes", "capacity", Style::Bytes),
     Column::new("mapped_bytes", "mapped", Style::Bytes),
     Column::new("store_bytes", "store", Style::Bytes),
+    Column::new("live_bytes", "live", Style::Bytes),
+    Column::new("dead_bytes", "dead", Style::Bytes),
+    Column::new("zone_bytes", "zone", Style::Bytes),
     Column::new("zones", "zones", Style::Count),
     Column::new("zones_free", "free", Style::Count),
+    Column::new("zones_reserve", "reserve", Style::Count),
     Column::new("zones_retired", "retired", Style::Count),
     Column::new("zone_resets_min", "resets min", Style::Count),
     Column::new("zone_resets_max", "resets max", Style::Count),
@@ -244,6 +253,32 @@ pub const VOLUME_STAT: &[Column] = &[
     Column::new("replayed_at_open", "replayed", Style::Count),
     Column::new("dropped_at_open", "dropped", Style::Count),
     Column::new("pages_lost", "lost", Style::Count),
+];
+
+/// Zones of a volume by how much in them is live: `zone_fill` of `tantalum stat`.
+pub const ZONE_FILL: &[Column] = &[
+    Column::new("live_percent_max", "live, up to", Style::Text),
+    Column::new("zones", "zones", Style::Count),
+];
+
+/// Zones of a volume by how often they were reset: `zone_wear` of `tantalum stat`.
+pub const ZONE_WEAR: &[Column] = &[
+    Column::new("resets_min", "resets from", Style::Count),
+    Column::new("resets_max", "to", Style::Count),
+    Column::new("zones", "zones", Style::Count),
+];
+
+/// What `tantalum check` found wrong, on its page.
+pub const CHECK: &[Column] = &[
+    Column::new("place", "where", Style::Text),
+    Column::new("problem", "what is wrong", Style::Text),
+];
+
+/// What `tantalum check` looked at, on its page.
+pub const CHECKED: &[Column] = &[
+    Column::new("part", "looked at", Style::Text),
+    Column::new("extent", "how much", Style::Text),
+    Column::new("problems", "problems", Style::Count),
 ];
 
 /// What `tantalum top` shows of one interval. What the server does not tell is null.

@@ -69,6 +69,11 @@ impl Table {
         &self.columns
     }
 
+    /// Which column is called `key`.
+    pub fn index(&self, key: &str) -> Option<usize> {
+        self.columns.iter().position(|column| column.key == key)
+    }
+
     /// The rows.
     pub fn rows(&self) -> &[Vec<Value>] {
         &self.rows
@@ -102,7 +107,7 @@ impl Table {
     /// As text: headings, then a line a row, numbers to the right; of the columns `keys` in this
     /// order, or of all where it is empty. A column in which no row has anything is left out.
     pub fn to_text(&self, keys: &[&str]) -> String {
-        let index = |key: &&str| self.columns.iter().position(|column| column.key == *key);
+        let index = |key: &&str| self.index(key);
         let wanted: Vec<usize> = match keys {
             [] => (0..self.columns.len()).collect(),
             keys => keys.iter().filter_map(index).collect(),

@@ -24,6 +24,11 @@ fn prints_as_documented(name: &str, columns: &[Column]) {
         let violations = table_of(name, schema::CRASH_VIOLATIONS, &json["violations"]);
         report.lists.push(("violations", violations));
     }
+    if name == "volume_stat" {
+        let fill = table_of(name, schema::ZONE_FILL, &json["zone_fill"]);
+        let wear = table_of(name, schema::ZONE_WEAR, &json["zone_wear"]);
+        report.lists.extend([("zone_fill", fill), ("zone_wear", wear)]);
+    }
     if name == "advise" {
         for key in ["advised_policy", "advised_pages", "read_ns", "write_ns", "clustered_write_ns"]
         {
@@ -91,6 +96,7 @@ fn every_documented_field_has_its_explanation() {
     let replays = replays.chain(schema::BUFFER_REPLAY).chain(schema::TIER_REPLAY);
     let replays = replays.chain(schema::ADVISE);
     let columns = replays.chain(schema::REPRO).chain(schema::PAGE_STAT).chain(schema::VOLUME_STAT);
+    let columns = columns.chain(schema::ZONE_FILL).chain(schema::ZONE_WEAR);
     let columns = columns.chain(schema::CRASH).chain(schema::CRASH_VIOLATIONS).chain(schema::TOP);
     for column in columns.filter(|column| column.key != "reuse_distance_p90") {
         assert!(DOCS.contains(&format!("`{}`", column.key)), "{} is not explained", column.key);

@@ -72,15 +72,14 @@ pub fn devices(scale: Scale, seed: u64, progress: Progress) -> Result<Vec<Row>> 
         progress(&format!("{case}: {}", figure.metric));
         let per_second = measure(figure, scale, seed)?;
         let random = figure.order == Order::Random;
-        rows.push(Row {
-            figure: "data sheets",
-            case,
-            metric: figure.metric,
-            unit: if random { "IOPS" } else { "MB/s" },
-            paper: figure.published,
-            measured: if random { per_second } else { per_second * PAGE_BYTES as f64 / 1e6 },
-            calibrated: figure.calibrated,
-        });
+        let (unit, measured) = match random {
+            true => ("IOPS", per_second),
+            false => ("MB/s", per_second * PAGE_BYTES as f64 / 1e6),
+        };
+        let what = (figure.metric, unit);
+        let row = Row::new("data sheets", case, what, figure.published, measured);
+        let row = row.at("", "", ("device", figure.device));
+        rows.push(Row { calibrated: figure.calibrated, ..row });
     }
     Ok(rows)
 }

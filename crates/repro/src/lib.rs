@@ -28,4 +28,4 @@ mod tiers;
 mod txcache;
 
 pub use registry::{EXPERIMENTS, Experiment, Progress};
-pub use row::{Row, Scale};
+pub use row::{Place, Row, Scale, X};

@@ -94,7 +94,8 @@ pub fn personalities(scale: Scale, seed: u64, progress: &mut dyn FnMut(&str)) ->
             let mut row = |metric, unit, measured| {
                 let case = format!("{layer}, {load}");
                 progress(&format!("{case}: {metric} {measured:.3} {unit}"));
-                rows.push(Row::new(FIGURE, case, (metric, unit), None, measured));
+                let row = Row::new(FIGURE, case, (metric, unit), None, measured);
+                rows.push(row.at("", layer, ("writes", load)));
             };
             row("write amplification", "ratio", spent.programs as f64 / writes as f64);
             row("erases", "per 1000 writes", 1000.0 * spent.erases as f64 / writes as f64);

@@ -19,6 +19,54 @@ pub struct Row {
     /// The measured number was used to set a parameter of the device, so that its agreement
     /// shows nothing.
     pub calibrated: bool,
+    /// Where the number stands in the figure; `None` where it stands for itself.
+    pub place: Option<Place>,
+}
+
+/// Where a number stands in the figure that it is of.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Place {
+    /// Which of several drawings of one kind, such as one a trace; may be empty.
+    pub panel: String,
+    /// What is one line, or of one colour, such as a policy; may be empty.
+    pub series: String,
+    /// What the axis across is of, with its unit.
+    pub axis: &'static str,
+    /// Where along it.
+    pub x: X,
+}
+
+/// A place along an axis.
+#[derive(Clone, Debug, PartialEq)]
+pub enum X {
+    /// On a line of numbers.
+    Number(f64),
+    /// One of several things beside each other.
+    Words(String),
+}
+
+impl From<u32> for X {
+    fn from(number: u32) -> X {
+        X::Number(f64::from(number))
+    }
+}
+
+impl From<f64> for X {
+    fn from(number: f64) -> X {
+        X::Number(number)
+    }
+}
+
+impl From<&str> for X {
+    fn from(words: &str) -> X {
+        X::Words(words.to_owned())
+    }
+}
+
+impl From<String> for X {
+    fn from(words: String) -> X {
+        X::Words(words)
+    }
 }
 
 impl Row {
@@ -30,7 +78,25 @@ impl Row {
         paper: Option<f64>,
         measured: f64,
     ) -> Row {
-        Row { figure, case: case.into(), metric, unit, paper, measured, calibrated: false }
+        let case = case.into();
+        Row { figure, case, metric, unit, paper, measured, calibrated: false, place: None }
+    }
+
+    /// The same, with its place in the figure.
+    pub fn at(
+        self,
+        panel: impl Into<String>,
+        series: impl Into<String>,
+        (axis, x): (&'static str, impl Into<X>),
+    ) -> Row {
+        let (panel, series, x) = (panel.into(), series.into(), x.into());
+        Row { place: Some(Place { panel, series, axis, x }), ..self }
+    }
+
+    /// The same in another drawing of the figure; nothing where it has no place.
+    pub fn in_panel(self, panel: &str) -> Row {
+        let place = self.place.map(|place| Place { panel: panel.to_owned(), ..place });
+        Row { place, ..self }
     }
 
     /// Measured over paper; `None` where the paper has no number.

@@ -9,7 +9,6 @@ use tantalum_models::DeviceSpec;
 use tantalum_policy::PolicySpec;
 use tantalum_replay::advise::{self, Advice, AdviseOptions};
 use tantalum_replay::cache_replay::CacheTrace;
-use tantalum_report::html::Spread;
 use tantalum_report::{Page, Plot, Report, Table, Value, config_hash, schema};
 
 /// Say which policy and how many pages of memory suit a trace on a device, with the evidence
@@ -158,24 +157,18 @@ const SHOWN: [&str; 7] = [
 ];
 
 fn page(trace: &str, options: &AdviseOptions, advice: &Advice) -> Page {
-    let against_size = |title, y| Plot {
-        title,
-        x: "cache_pages",
-        y,
-        series: &["policy"],
-        panels: &[],
-        x_spread: Spread::Log,
-        y_spread: Spread::FromZero,
-        lines: true,
-    };
+    let against_size = |title, y| Plot::new(title, "cache_pages", y, &["policy"]);
+    let mut sentences = advice.sentences();
+    let verdict = if sentences.is_empty() { String::new() } else { sentences.remove(0) };
     Page {
         title: format!("{trace} on {}", options.device.name()),
-        paragraphs: advice.sentences(),
+        verdict,
+        paragraphs: sentences,
         plots: vec![
-            against_size("Virtual time of what was tried", "seconds"),
-            against_size("Time estimated from counts and costs", "estimated_seconds"),
-            against_size("Pages fetched", "physical_reads"),
-            against_size("Pages written back", "physical_writes"),
+            against_size("Virtual time of what was tried", &["seconds"]),
+            against_size("Time estimated from counts and costs", &["estimated_seconds"]),
+            against_size("Pages fetched", &["physical_reads"]),
+            against_size("Pages written back", &["physical_writes"]),
         ],
         ..Page::default()
     }

@@ -1,6 +1,7 @@
 //! `tantalum check VOLUME.toml`.
+use super::check_page;
 use crate::Verdict;
-use crate::common::print_line;
+use crate::common::{PageArgs, print_line};
 use crate::progress::Progress;
 use anyhow::Context;
 use std::io::ErrorKind;
@@ -24,6 +25,8 @@ pub struct Args {
     /// give up what cannot be told any more; what that is, is said
     #[arg(long)]
     accept_loss: bool,
+    #[command(flatten)]
+    page: PageArgs,
 }
 
 const AFTER_HELP: &str =
@@ -37,6 +40,7 @@ Examples:
 
 /// Runs the command.
 pub fn run(args: &Args) -> anyhow::Result<Verdict> {
+    args.page.check()?;
     let config = VolumeConfig::read(&args.volume)?;
     let given_up = match args.accept_loss {
         true => Some(give_up(&config)?),
@@ -51,17 +55,19 @@ pub fn run(args: &Args) -> anyhow::Result<Verdict> {
         progress.finish();
         report
     })?;
-    let mut lines: Vec<String> = given_up.into_iter().collect();
+    let told = verdict(&args.volume, &report);
+    let mut lines: Vec<String> = given_up.clone().into_iter().collect();
     let findings =
         report.findings.iter().map(|found| format!("{}: {}", found.place, found.problem));
     lines.extend(findings);
-    lines.push(verdict(&args.volume, &report));
+    lines.push(told.clone());
     // What was found decides the exit status, also where nobody reads on.
     if let Err(error) = print_line(&lines.join("\n"))
         && error.kind() != ErrorKind::BrokenPipe
     {
         return Err(error).context("printing what was found");
     }
+    check_page::write(&args.page, &report, told, given_up)?;
     Ok(if report.findings.is_empty() { Verdict::Good } else { Verdict::FoundWrong })
 }
 

@@ -6,7 +6,9 @@ use anyhow::bail;
 use std::collections::BTreeSet;
 use tantalum_base::size::Size;
 use tantalum_replay::side_by_side::cores;
-use tantalum_report::{OutputFormat, Report, Table, Value, config_hash, number, schema};
+use tantalum_report::{
+    OutputFormat, Page, Plot, Report, Section, Table, Tone, Value, config_hash, number, schema,
+};
 use tantalum_simulator::{
     Campaign, CampaignOptions, DEVICES, Found, Outcome, Replay, Workload, campaign,
 };
@@ -94,7 +96,7 @@ pub fn run(args: &Args) -> anyhow::Result<Verdict> {
     };
     let _ = std::panic::take_hook();
     let violations = report.lists.iter().map(|(_, table)| table.rows().len()).sum::<usize>();
-    args.output.print(&report, format)?;
+    args.output.print_page(&report, format, &page(&report))?;
     if format != OutputFormat::Json {
         tell(&report, format)?;
     }
@@ -126,6 +128,41 @@ fn tell_line(line: &str, format: OutputFormat) -> anyhow::Result<()> {
         eprintln!("{line}");
     }
     Ok(())
+}
+
+/// The page around the rows: what came of the cuts, what the loads reached, and what broke.
+fn page(report: &Report) -> Page {
+    let by_device = |title, y| Plot { panels: &["media"], ..Plot::new(title, "device", y, &[]) };
+    let plots = [
+        by_device("Violations", &["violations"]),
+        by_device("Cuts, with a check of every page", &["cuts", "cuts_in_recovery"]),
+        by_device("What the loads reached", &["zones_cleaned", "checkpoints"]),
+        by_device(
+            "Damage that devices met",
+            &["slots_decayed", "openings_refused", "homes_rescued"],
+        ),
+    ];
+    let rows = Section {
+        drawn: plots.iter().flat_map(|plot| plot.draw(&report.table)).collect(),
+        ..Section::new("Devices", report.table.clone())
+    };
+    let broken = report.lists.iter().filter(|(_, table)| !table.rows().is_empty());
+    let broken = broken.map(|(_, table)| Section {
+        paragraphs: vec!["tantalum crash --replay TEXT runs one of these again.".to_owned()],
+        ..Section::new("Broken promises", table.clone())
+    });
+    let sections: Vec<Section> = broken.chain([rows]).collect();
+    let is_good = sections.len() == 1;
+    Page {
+        title: "Power cuts".to_owned(),
+        verdict: sentence(&report.table)
+            .replace("; the commands above replay them", "")
+            .replacen("every", "Every", 1)
+            .replacen("promises", "Promises", 1),
+        tone: if is_good { Tone::Good } else { Tone::Bad },
+        sections,
+        ..Page::default()
+    }
 }
 
 /// What the rows come to, in words.

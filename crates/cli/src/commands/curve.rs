@@ -1,5 +1,5 @@
 //! `tantalum curve TRACE`: LRU at many cache sizes in one pass over the trace.
-use super::replay::plots::curve_page;
+use super::replay::pages::curve_page;
 use crate::Verdict;
 use crate::common::{CacheSize, OutputArgs, TraceArgs};
 use tantalum_replay::miss_ratio_curve::{Curve, CurveOptions, CurvePoint, Sampling};
@@ -71,7 +71,8 @@ pub fn run(args: &Args) -> anyhow::Result<Verdict> {
     // One seed is shown: of what is made up, or else of what is chosen.
     let seed = if sampled && trace_seed == 0 { args.sample_seed } else { trace_seed };
     let report = Report::new(seed, config_hash(parts), table);
-    args.output.print_page(&report, format, &curve_page(&args.trace.name()))?;
+    let page = curve_page(&args.trace.name(), &report);
+    args.output.print_page(&report, format, &page)?;
     Ok(Verdict::Good)
 }
 

@@ -1,6 +1,7 @@
 //! One file a command: its arguments, and `run`.
 mod advise;
 mod check;
+mod check_page;
 mod completions;
 mod crash;
 mod create;
@@ -11,11 +12,14 @@ mod man_pages;
 mod mode;
 mod replay;
 mod repro;
+mod repro_page;
 mod room;
 mod serve;
 mod share;
 mod sqlite;
+mod standing;
 mod stat;
+mod stat_page;
 mod tiered;
 mod top;
 mod trace;

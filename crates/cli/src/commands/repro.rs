@@ -1,10 +1,10 @@
 //! `tantalum repro NAME`: a paper's figures and tables, measured again.
+use super::repro_page;
 use crate::Verdict;
 use crate::common::OutputArgs;
 use crate::progress::Progress;
 use std::path::PathBuf;
-use tantalum_report::html::Spread;
-use tantalum_report::{Page, Plot, Report, Table, Value, config_hash, schema};
+use tantalum_report::{Report, Table, Value, config_hash, schema};
 use tantalum_repro::dissertation::live::casa_live;
 use tantalum_repro::{Experiment, Row, Scale};
 
@@ -35,6 +35,10 @@ Examples:
   tantalum repro durassd --scale small
   tantalum repro share --format json";
 
+/// Columns that people are shown as text; programs get all of them.
+const SHOWN: [&str; 8] =
+    ["figure", "case", "metric", "unit", "paper", "measured", "ratio", "calibrated"];
+
 /// Runs the command.
 pub fn run(args: &Args) -> anyhow::Result<Verdict> {
     let format = args.output.format()?;
@@ -48,28 +52,37 @@ pub fn run(args: &Args) -> anyhow::Result<Verdict> {
     let progress = Progress::named("cases measured");
     let mut table = Table::new(schema::REPRO);
     // Which experiment a row is of people see where there are several, and first.
-    let mut shown: Vec<&str> = schema::REPRO.iter().map(|column| column.key).collect();
-    shown.pop();
+    let mut shown = SHOWN.to_vec();
     if experiments.len() > 1 {
         shown.insert(0, "experiment");
     }
+    let mut sections = Vec::new();
+    let mut all = Vec::new();
     for experiment in experiments {
-        let rows = (experiment.run)(scale, args.seed, &mut |case| progress.begin(case))?;
-        rows.iter().for_each(|row| push(&mut table, experiment.name, row));
+        let mut rows = (experiment.run)(scale, args.seed, &mut |case| progress.begin(case))?;
         if let Some(path) = live {
-            let rows = casa_live(path, scale, &mut |case| progress.begin(case))?;
-            rows.iter().for_each(|row| push(&mut table, experiment.name, row));
+            rows.extend(casa_live(path, scale, &mut |case| progress.begin(case))?);
         }
+        rows.iter().for_each(|row| push(&mut table, experiment.name, row));
+        let title = (experiments.len() > 1).then_some(experiment.title);
+        sections.extend(repro_page::sections(title, &rows));
+        all.extend(rows);
     }
     progress.finish();
     let config = config_hash([format!("repro={}", args.name), format!("scale={}", scale.name())]);
     let mut report = Report::new(args.seed, config, table);
     report.shown = shown;
-    args.output.print_page(&report, format, &page(&args.name))?;
+    let title = match experiments {
+        [one] => one.title.to_owned(),
+        _ => "The papers' figures, measured again".to_owned(),
+    };
+    let page = repro_page::page(title, scale, &all, sections);
+    args.output.print_page(&report, format, &page)?;
     Ok(Verdict::Good)
 }
 
 fn push(table: &mut Table, experiment: &str, row: &Row) {
+    let place = row.place.as_ref();
     // Six significant digits: as many as mean something, and the bytes do not depend on the last bit.
     let rounded = |value: f64| {
         let scale = 10f64.powi(5 - value.abs().max(1e-9).log10().floor() as i32);
@@ -85,29 +98,9 @@ fn push(table: &mut Table, experiment: &str, row: &Row) {
         ("ratio", row.ratio().map_or(Value::Null, rounded)),
         ("calibrated", row.calibrated.into()),
         ("experiment", experiment.into()),
+        ("panel", place.map(|place| place.panel.as_str()).into()),
+        ("series", place.map(|place| place.series.as_str()).into()),
+        ("axis", place.map(|place| place.axis).into()),
+        ("x", place.map(|place| repro_page::value_of(&place.x)).unwrap_or(Value::Null)),
     ]);
-}
-
-/// The page around the rows.
-fn page(name: &str) -> Page {
-    Page {
-        title: format!("{name}: a paper's figures, measured again"),
-        paragraphs: vec![
-            "Each point is a figure of the paper that it states as a number: its own value across, \
-             ours up. On the diagonal the two are equal. Rows without a paper's value are in the \
-             table alone."
-                .to_owned(),
-        ],
-        plots: vec![Plot {
-            title: "Paper and measured",
-            x: "paper",
-            y: "measured",
-            series: &["figure"],
-            panels: &["experiment", "metric", "unit"],
-            x_spread: Spread::Log,
-            y_spread: Spread::Log,
-            lines: false,
-        }],
-        ..Page::default()
-    }
 }

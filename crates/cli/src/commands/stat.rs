@@ -1,6 +1,7 @@
 //! `tantalum stat VOLUME.toml`.
 use super::serve::asking::ask_stat;
 use super::serve::control::Stat;
+use super::stat_page;
 use super::volume_stat::{of_flash, of_tiered};
 use crate::Verdict;
 use crate::common::OutputArgs;
@@ -52,7 +53,10 @@ pub fn run(args: &Args) -> anyhow::Result<Verdict> {
     let mut table = Table::new(schema::VOLUME_STAT);
     table.push(row?);
     let parts = [format!("{config:?}")];
-    args.output.print(&Report::new(0, config_hash(parts), table), format)?;
+    let mut report = Report::new(0, config_hash(parts), table);
+    report.lists.push(("zone_fill", zone_fill(&told)?));
+    report.lists.push(("zone_wear", zone_wear(&told)?));
+    args.output.print_page(&report, format, &stat_page::page(&report))?;
     Ok(Verdict::Good)
 }
 
@@ -82,4 +86,43 @@ fn value(column: &Column, text: &str) -> anyhow::Result<Value> {
         Style::Text => text.into(),
         _ => Value::Count(text.parse().with_context(|| format!("{}: {text:?}", column.key))?),
     })
+}
+
+/// The number called `name`; 0 where the server of an older program does not tell it.
+fn number(told: &BTreeMap<String, String>, name: &str) -> anyhow::Result<u64> {
+    let text = told.get(name).map_or("0", String::as_str);
+    text.parse().with_context(|| format!("{name}: {text:?}"))
+}
+
+/// The numbers called `name`.
+fn numbers(told: &BTreeMap<String, String>, name: &str) -> anyhow::Result<Vec<u64>> {
+    let text = told.get(name).map_or("", String::as_str);
+    let numbers: Result<Vec<u64>, _> = text.split_whitespace().map(str::parse).collect();
+    numbers.with_context(|| format!("{name}: {text:?}"))
+}
+
+/// Zones by how much in them is live, a row a tenth.
+fn zone_fill(told: &BTreeMap<String, String>) -> anyhow::Result<Table> {
+    let mut table = Table::new(schema::ZONE_FILL);
+    for (tenths, zones) in (0u64..).zip(numbers(told, "zones_by_fill")?) {
+        table.push_named([("live_percent_max", (tenths * 10).into()), ("zones", zones.into())]);
+    }
+    Ok(table)
+}
+
+/// Zones by how often they were reset, up to the most worn.
+fn zone_wear(told: &BTreeMap<String, String>) -> anyhow::Result<Table> {
+    let mut table = Table::new(schema::ZONE_WEAR);
+    let (width, most) = (number(told, "resets_width")?, number(told, "zone_resets_max")?);
+    let mut from = number(told, "zone_resets_min")?;
+    for zones in numbers(told, "zones_by_resets")? {
+        if from > most {
+            break;
+        }
+        let to = (from + width - 1).min(most);
+        let row = [("resets_min", from.into()), ("resets_max", to.into()), ("zones", zones.into())];
+        table.push_named(row);
+        from += width;
+    }
+    Ok(table)
 }

@@ -46,14 +46,23 @@ fn fields(
     let policy = config.buffer.as_ref().map(|buffer| buffer.policy.clone());
     let buffer_bytes = u64::from(config.buffer_pages()?) * page_bytes;
     let dirty = tiered.as_ref().map(|tiered| tiered.dirty_pages * page_bytes);
-    let fields: [(_, Value); 26] = [
+    let census = &ftl.census;
+    let zone_bytes = u64::from(report.superblock.slots_per_zone) * page_bytes;
+    let fields: [(_, Value); 33] = [
         ("identity", format!("{:032x}", report.superblock.volume_id).into()),
         ("durability", limits.durability.name().into()),
         ("capacity_bytes", (limits.pages * page_bytes).into()),
         ("mapped_bytes", (ftl.pages_mapped * page_bytes).into()),
         ("store_bytes", report.superblock.store_bytes().into()),
+        ("live_bytes", (census.slots_live * page_bytes).into()),
+        ("dead_bytes", (census.slots_dead * page_bytes).into()),
+        ("zone_bytes", zone_bytes.into()),
         ("zones", u64::from(report.superblock.zones).into()),
         ("zones_free", u64::from(ftl.zones_free).into()),
+        ("zones_reserve", u64::from(census.zones_reserve).into()),
+        ("zones_by_fill", listed(&census.by_fill).into()),
+        ("zones_by_resets", listed(&census.by_resets).into()),
+        ("resets_width", u64::from(census.resets_width).into()),
         ("zones_retired", u64::from(ftl.zones_retired).into()),
         ("zone_resets_min", u64::from(resets_min).into()),
         ("zone_resets_max", u64::from(resets_max).into()),
@@ -75,4 +84,10 @@ fn fields(
         ("pages_lost", report.recovery.pages_lost.into()),
     ];
     Ok(fields.into())
+}
+
+/// Numbers as one text, which a server can tell on a line.
+fn listed(numbers: &[u32]) -> String {
+    let numbers: Vec<String> = numbers.iter().map(u32::to_string).collect();
+    numbers.join(" ")
 }

@@ -1,5 +1,6 @@
 //! Runs the built `tantalum`.
 #![allow(dead_code, reason = "each test uses a part of it")]
+pub mod browser;
 pub mod exposition;
 pub mod kill_history;
 pub mod kill_load;

@@ -1,5 +1,6 @@
 //! Space: which zones are free, open or full, and how much in each is live.
 pub(crate) mod admission;
+pub(crate) mod census;
 pub(crate) mod durable;
 pub(crate) mod pins;
 pub(crate) mod zone;

@@ -1,52 +1,99 @@
-//! A report as one HTML page that needs nothing else: charts as SVG, the table, what was run.
+//! A report as one HTML page that needs nothing else: what it comes to, charts, tables, and how it was made.
 //!
 //! ```text
-//! Plot  which columns of the table to draw  ->  Chart  axes, series and points in place
-//! page.html  the template: style for light and dark, charts, a table that sorts, the data as JSON
+//! Plot     which columns of a table to draw  ->  Chart, or a Number where a chart would say no more
+//! Grid     a table that fits the page: common columns above, the rest turned or taken apart where too wide
+//! Meter    parts of a whole, as one bar
+//! page.html, page.css      the template, and its style for light and dark
+//! charts.js, tables.js     drawing charts and sorting tables
+//! vendor/uplot                   the chart library
 //! ```
-mod axis;
+mod chart;
+mod grid;
+mod meter;
 mod plot;
 
-pub use axis::{Axis, Spread, Tick};
-pub use plot::{Chart, Plot};
+pub use chart::{Chart, Drawn, Measure, Number, Point, draw, scatter};
+pub use grid::Grid;
+pub use meter::Meter;
+pub use plot::Plot;
 
 use crate::report::Report;
-use crate::table::{Style, show};
+use crate::table::Table;
 use minijinja::{AutoEscape, Environment, context};
 use serde::Serialize;
 use tantalum_base::{Error, ErrorKind, Result};
 
 const TEMPLATE: &str = include_str!("page.html");
-/// Colours in the template's style; further series take other dashes.
-const COLOURS: usize = 8;
+const STYLE: &str = include_str!("page.css");
+const TABLES_SCRIPT: &str = include_str!("tables.js");
+const CHARTS_SCRIPT: &str = include_str!("charts.js");
+const LIBRARY: &str = include_str!("vendor/uplot/uPlot.iife.min.js");
+const LIBRARY_LICENCE: &str = include_str!("vendor/uplot/LICENSE");
+const LIBRARY_STYLE: &str = include_str!("vendor/uplot/uPlot.min.css");
+
+/// Rows of a table that are not folded up under a section's charts.
+const OPEN_ROWS_MAX: usize = 24;
+
+/// What the run's outcome is to the reader.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Tone {
+    /// Neither good nor bad.
+    #[default]
+    Plain,
+    /// As it should be.
+    Good,
+    /// Something was found wrong.
+    Bad,
+}
 
 /// What stands around the rows.
 #[derive(Clone, PartialEq, Debug, Default)]
 pub struct Page {
     /// Heading of the page.
     pub title: String,
-    /// The command that makes it again.
+    /// What the run came to, in a sentence; the first thing that is seen.
+    pub verdict: String,
+    /// How the verdict is meant.
+    pub tone: Tone,
+    /// The command that makes the page again.
     pub command: String,
-    /// What was run, as name and value.
-    pub facts: Vec<(&'static str, String)>,
+    /// What to say below the verdict, a paragraph each.
+    pub paragraphs: Vec<String>,
+    /// Numbers that stand for themselves.
+    pub numbers: Vec<Number>,
+    /// Wholes and their parts.
+    pub meters: Vec<Meter>,
+    /// Charts of the report's table.
+    pub plots: Vec<Plot>,
+    /// Parts of the page, in place of charts and table of the report.
+    pub sections: Vec<Section>,
+}
+
+/// A part of a page: charts, and the table of which they are.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Section {
+    /// Its heading; may be empty.
+    pub heading: String,
     /// What to say before the charts, a paragraph each.
     pub paragraphs: Vec<String>,
-    /// The charts.
-    pub plots: Vec<Plot>,
+    /// Charts and numbers.
+    pub drawn: Vec<Drawn>,
+    /// The rows.
+    pub table: Table,
 }
 
+/// A section as the template reads it.
 #[derive(Serialize)]
-struct Heading {
-    key: &'static str,
-    text: &'static str,
-    is_text: bool,
-}
-
-#[derive(Serialize)]
-struct Cell {
-    /// What it is sorted by.
-    value: String,
-    shown: String,
+struct Laid<'a> {
+    heading: &'a str,
+    paragraphs: &'a [String],
+    numbers: Vec<&'a Number>,
+    /// Numbers of its charts among those of the page, and their titles.
+    charts: Vec<(usize, &'a Chart)>,
+    grid: Grid,
+    is_open: bool,
 }
 
 impl Page {
@@ -56,66 +103,140 @@ impl Page {
     /// `InvalidInput` where the data cannot be written as JSON.
     pub fn render(&self, report: &Report) -> Result<String> {
         let failed = |error| Error::with_source(ErrorKind::InvalidInput, "the HTML page", error);
-        let json = serde_json::to_string(report);
-        let json = json.map_err(|error| {
-            Error::with_source(ErrorKind::InvalidInput, "cannot write JSON", error)
-        })?;
-        let charts: Vec<Chart> =
-            self.plots.iter().flat_map(|plot| plot.charts(&report.table)).collect();
-        let headings = report.table.columns().iter().map(|column| Heading {
-            key: column.key,
-            text: column.heading,
-            is_text: column.style == Style::Text,
+        let whole;
+        let sections = if self.sections.is_empty() {
+            whole = [self.whole(&report.table)];
+            &whole[..]
+        } else {
+            &self.sections
+        };
+        let charts: Vec<&Chart> = sections.iter().flat_map(Section::charts).collect();
+        let mut before = 0;
+        let laid = sections.iter().map(|section| {
+            let own: Vec<(usize, &Chart)> = (before..).zip(section.charts()).collect();
+            before += own.len();
+            Laid {
+                heading: &section.heading,
+                paragraphs: &section.paragraphs,
+                numbers: section.numbers(),
+                is_open: own.is_empty() || section.table.rows().len() <= OPEN_ROWS_MAX,
+                charts: own,
+                grid: Grid::of(&section.table),
+            }
         });
-        let rows = report.table.rows().iter().map(|row| {
-            let cells = row.iter().zip(report.table.columns());
-            let cells = cells.map(|(value, column)| Cell {
-                value: value.plain(),
-                shown: show(value, column.style),
-            });
-            cells.collect::<Vec<Cell>>()
-        });
-        let mut facts = self.facts.clone();
-        facts.extend(report.fields.iter().map(|(key, value)| (*key, value.plain())));
-        facts.push(("seed", report.seed.to_string()));
+        let laid: Vec<Laid> = laid.collect();
+        let mut facts: Vec<(&str, String)> = vec![("seed", report.seed.to_string())];
         facts.push(("configuration", report.config.clone()));
+        facts.extend(report.fields.iter().map(|(key, value)| (*key, value.plain())));
         let mut environment = Environment::new();
         environment.set_auto_escape_callback(|_| AutoEscape::Html);
         environment.add_template("page.html", TEMPLATE).map_err(failed)?;
         let template = environment.get_template("page.html").map_err(failed)?;
         let page = context! {
             title => self.title,
+            verdict => self.verdict,
+            tone => self.tone,
             command => self.command,
             paragraphs => self.paragraphs,
+            numbers => self.numbers,
+            meters => self.meters,
+            sections => laid,
             facts => facts,
-            charts => charts,
-            colours => COLOURS,
-            frame => context! {
-                left => plot::LEFT, right => plot::RIGHT, top => plot::TOP, bottom => plot::BOTTOM,
-            },
-            headings => headings.collect::<Vec<Heading>>(),
-            rows => rows.collect::<Vec<Vec<Cell>>>(),
-            // No tag can end the element early.
-            json => json.replace('<', "\\u003c"),
+            has_charts => !charts.is_empty(),
+            style => STYLE,
+            library => LIBRARY,
+            library_licence => LIBRARY_LICENCE,
+            library_style => LIBRARY_STYLE,
+            charts_script => CHARTS_SCRIPT,
+            tables_script => TABLES_SCRIPT,
+            charts => json(&charts)?,
+            report => json(report)?,
         };
         template.render(page).map_err(failed)
     }
+
+    /// One section of all that the report has.
+    fn whole(&self, table: &Table) -> Section {
+        let drawn = self.plots.iter().flat_map(|plot| plot.draw(table)).collect();
+        Section { drawn, ..Section::new("", table.clone()) }
+    }
+}
+
+impl Section {
+    /// A section of a table alone.
+    pub fn new(heading: impl Into<String>, table: Table) -> Section {
+        Section { heading: heading.into(), paragraphs: Vec::new(), drawn: Vec::new(), table }
+    }
+
+    fn charts(&self) -> impl Iterator<Item = &Chart> {
+        self.drawn.iter().filter_map(|drawn| match drawn {
+            Drawn::Chart(chart) => Some(chart),
+            Drawn::Number(_) => None,
+        })
+    }
+
+    fn numbers(&self) -> Vec<&Number> {
+        let numbers = self.drawn.iter().filter_map(|drawn| match drawn {
+            Drawn::Number(number) => Some(number),
+            Drawn::Chart(_) => None,
+        });
+        numbers.collect()
+    }
+}
+
+/// JSON for a script element, which no tag in it can end early.
+fn json(value: &impl Serialize) -> Result<String> {
+    let json = serde_json::to_string(value)
+        .map_err(|error| Error::with_source(ErrorKind::InvalidInput, "cannot write JSON", error))?;
+    Ok(json.replace('<', "\\u003c"))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::table::{Column, Table};
+    use crate::table::{Column, Style, Table};
+
+    const HOSTILE: &str = "</script><q>&\"<!--";
+
+    fn table() -> Table {
+        let mut table = Table::new(&[
+            Column::new("name", "name", Style::Text),
+            Column::new("pages", "pages", Style::Count),
+            Column::new("hits", "hits", Style::Count),
+        ]);
+        table.push(vec![HOSTILE.into(), 1u64.into(), 1u64.into()]);
+        table.push(vec!["</style>".into(), 2u64.into(), 2u64.into()]);
+        table
+    }
 
     #[test]
     fn words_cannot_leave_their_place() {
-        let mut table = Table::new(&[Column::new("name", "name", Style::Text)]);
-        table.push(vec!["</script><b>&\"".into()]);
-        let page = Page { title: "<i>".into(), command: "a > b".into(), ..Page::default() };
-        let html = page.render(&Report::new(7, "0123456789abcdef".into(), table)).unwrap();
-        assert!(!html.contains("<b>") && !html.contains("<i>"));
-        assert!(html.contains("&lt;&#x2f;script&gt;&lt;b&gt;&amp;&quot;"), "{html}");
-        assert!(html.contains("\\u003c/script>\\u003cb>&\\\""));
-        assert!(!html.contains("http://") && !html.contains("https://"));
+        let page = Page {
+            title: "<q>".into(),
+            verdict: "<q>".into(),
+            command: "a > b".into(),
+            numbers: vec![Number::new("<q>", "<q>", "<q>")],
+            meters: vec![Meter::new("<q>", vec![("<q>", 3.0, "<q>".into())])],
+            plots: vec![Plot::new("<q>", "pages", &["hits"], &["name"])],
+            ..Page::default()
+        };
+        let html = page.render(&Report::new(7, "0123456789abcdef".into(), table())).unwrap();
+        assert!(!html.contains("<q>"));
+        assert!(html.contains("&lt;&#x2f;script&gt;&lt;q&gt;&amp;&quot;"), "{html}");
+        // In the charts and in the report.
+        assert_eq!(html.matches("\\u003c/script>\\u003cq>&\\\"\\u003c!--").count(), 2);
+    }
+
+    #[test]
+    fn a_page_is_small_and_loads_nothing() {
+        let page =
+            Page { plots: vec![Plot::new("Hits", "pages", &["hits"], &[])], ..Page::default() };
+        let html = page.render(&Report::new(7, "0123456789abcdef".into(), table())).unwrap();
+        assert!(html.len() < 100_000, "{} bytes", html.len());
+        for loads in [" src=", " href=", "@import", "url(", "fetch(", "XMLHttpRequest"] {
+            assert!(!html.contains(loads), "{loads}");
+        }
+        let bare = Page::default().render(&Report::new(7, "0".into(), table())).unwrap();
+        assert!(!bare.contains("uPlot") && bare.len() < 20_000, "no charts, no library");
     }
 }

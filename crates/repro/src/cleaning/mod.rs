@@ -54,7 +54,8 @@ pub fn cleaning(scale: Scale, seed: u64, progress: &mut dyn FnMut(&str)) -> Resu
                     model.unwrap_or(0.0)
                 ));
                 let what = ("write amplification", "ratio");
-                rows.push(Row::new(figure, case, what, model, measured));
+                let row = Row::new(figure, case, what, model, measured);
+                rows.push(row.at("", text, ("utilisation", used)));
             };
             match cleaning {
                 CleaningSpec::Fifo => row(FIFO, Some(models::fifo(used))),

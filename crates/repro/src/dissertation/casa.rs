@@ -4,7 +4,7 @@ use tantalum_base::{Error, ErrorKind, Result};
 use tantalum_policy::{PolicySpec, Workload};
 
 use super::super::{Progress, Row, Scale};
-use super::runs::{CFDC_WINDOWS, CFLRU_WINDOWS, case, find, four_metrics, over};
+use super::runs::{BUFFER, CFDC_WINDOWS, CFLRU_WINDOWS, case, find, four_metrics, name, over};
 use super::workload::{bank, concat, oltp, read_only};
 use tantalum_replay::buffer_replay::BufferReplayRow;
 use tantalum_replay::cache_replay::{CacheReplayOptions, CacheRow, CacheTrace, replay};
@@ -107,7 +107,8 @@ fn changing_workload(scale: Scale, rows: &mut Vec<Row>) -> Result<()> {
                 });
                 let case = format!("{policy}, {pages} pages, cost ratio 1:{ratio}");
                 let measured = counts.relative(policy, pages, ratio)?;
-                rows.push(Row::new("Figure 5.2", case, TIME, paper, measured));
+                let row = Row::new("Figure 5.2", case, TIME, paper, measured);
+                rows.push(row.at(format!("writes cost {ratio}"), name(policy), (BUFFER, pages)));
             }
         }
     }
@@ -136,10 +137,11 @@ fn clean_list(scale: Scale, rows: &mut Vec<Row>) -> Result<()> {
             }
         }
         // "It fluctuates around 200 in the OLTP phases and stays at 1,000 in the DSS phases."
-        let (name, paper) = if phase % 2 == 0 { ("OLTP", 200.0) } else { ("DSS", 1_000.0) };
-        let case = format!("casa 1:64, {pages} pages, phase {}, {name}", phase + 1);
+        let (load, paper) = if phase % 2 == 0 { ("OLTP", 200.0) } else { ("DSS", 1_000.0) };
+        let case = format!("casa 1:64, {pages} pages, phase {}, {load}", phase + 1);
         let mean = sum / f64::from(samples.max(1));
-        rows.push(Row::new("Figure 5.3", case, ("clean list", "pages"), Some(paper), mean));
+        let row = Row::new("Figure 5.3", case, ("clean list", "pages"), Some(paper), mean);
+        rows.push(row.at("", "", ("phase", format!("{}, {load}", phase + 1))));
         begin = end;
     }
     Ok(())
@@ -179,7 +181,8 @@ fn cost_ratios(scale: Scale, rows: &mut Vec<Row>) -> Result<()> {
                 let paper = Some(their as f64 / their_lru as f64);
                 let measured = our as f64 / lru as f64;
                 let what = (metric, "ratio to lru");
-                rows.push(Row::new("Table 5.2", case(), what, paper, measured));
+                let row = Row::new("Table 5.2", case(), what, paper, measured);
+                rows.push(row.at(format!("{pages} pages"), "", ("policy", *policy)));
             };
             let our_reads = (ours.physical_reads, lru.physical_reads);
             row("physical reads", our_reads, (reads, lru_reads));
@@ -197,7 +200,10 @@ fn cost_ratios(scale: Scale, rows: &mut Vec<Row>) -> Result<()> {
                     virtual_time(reads, writes, ratio) / virtual_time(lru_reads, lru_writes, ratio);
                 let case = format!("{policy}, {pages} pages, cost ratio 1:{ratio}");
                 let measured = counts.relative(policy, pages, ratio)?;
-                rows.push(Row::new("Figure 5.4", case, TIME, Some(paper), measured));
+                let row = Row::new("Figure 5.4", case, TIME, Some(paper), measured);
+                let series = if casa { "casa" } else { policy };
+                let along = ("cost of a write, in reads", ratio);
+                rows.push(row.at(format!("{pages} pages"), series, along));
             }
         }
     }
@@ -218,19 +224,22 @@ fn detection(scale: Scale, seed: u64, device: &str, paper: f64, rows: &mut Vec<R
             ("write_cost_ns", "detected cost of a write"),
         ] {
             let cost_us = casa.gauge(gauge).unwrap_or(0.0) / 1e3;
-            rows.push(Row::new("Figure 5.5", case(), (metric, "us"), None, cost_us));
+            let row = Row::new("Figure 5.5", case(), (metric, "us"), None, cost_us);
+            rows.push(row.at("", "", ("device", device)));
         }
         let ratio = casa.gauge("write_cost_ratio").unwrap_or(0.0);
         let row =
             Row::new("Figure 5.5", case(), ("detected cost ratio", "ratio"), Some(paper), ratio);
         // The program times of the X25-M were set by it.
+        let row = row.at("", "", ("device", device));
         rows.push(Row { calibrated: device == "x25-m", ..row });
     }
     for run in runs.iter().filter(|run| run.policy != "lru") {
         let Some(lru) = find(&runs, "lru", run.buffer_pages) else { continue };
         let case = format!("{device}, {}", case(run));
         let time = ("execution time", "ratio to lru");
-        rows.push(Row::new("Figure 5.6", case, time, None, run.seconds / lru.seconds));
+        let row = Row::new("Figure 5.6", case, time, None, run.seconds / lru.seconds);
+        rows.push(row.at(device, &*run.policy, (BUFFER, run.buffer_pages)));
     }
     Ok(())
 }
@@ -246,7 +255,7 @@ fn clustered(scale: Scale, seed: u64, rows: &mut Vec<Row>) -> Result<()> {
     policies.extend(CFDC_WINDOWS);
     let runs = over("mtron", &trace, &policies, sizes, seed)?;
     for run in &runs {
-        rows.extend(four_metrics("Figure 5.7", &case(run), run));
+        rows.extend(four_metrics("Figure 5.7", run, &run.policy, (BUFFER, run.buffer_pages)));
     }
     for &pages in sizes {
         let (Some(sawc), Some(casa)) = (find(&runs, "sawc", pages), find(&runs, "casa", pages))
@@ -258,7 +267,8 @@ fn clustered(scale: Scale, seed: u64, rows: &mut Vec<Row>) -> Result<()> {
         let case = || format!("sawc over casa, {pages} pages");
         let mut row = |metric, paper, of: fn(&BufferReplayRow) -> f64| {
             let what = (metric, "ratio");
-            rows.push(Row::new("Figure 5.7", case(), what, paper, of(sawc) / of(casa)));
+            let row = Row::new("Figure 5.7", case(), what, paper, of(sawc) / of(casa));
+            rows.push(row.at("", "sawc over casa", (BUFFER, pages)));
         };
         row("page flushes", paper(1.14), |run| run.pool.physical_writes as f64);
         row("cluster switches (CSC)", paper(0.58), |run| run.pool.cluster_switches as f64);
@@ -279,9 +289,11 @@ fn read_intensive(scale: Scale, seed: u64, rows: &mut Vec<Row>) -> Result<()> {
     for run in over("mtron", &trace, &policies, sizes, seed)? {
         let case = case(&run);
         let time = ("execution time", "s");
-        rows.push(Row::new("Figure 5.8", case.clone(), time, None, run.seconds));
         let hits = run.pool.hit_ratio();
-        rows.push(Row::new("Figure 5.8", case, ("hit ratio", "ratio"), None, hits));
+        for (what, measured) in [(time, run.seconds), (("hit ratio", "ratio"), hits)] {
+            let row = Row::new("Figure 5.8", &*case, what, None, measured);
+            rows.push(row.at("", &*run.policy, (BUFFER, run.buffer_pages)));
+        }
     }
     Ok(())
 }

@@ -3,7 +3,8 @@ use tantalum_base::Result;
 
 use super::super::{Progress, Row, Scale};
 use super::runs::{
-    CFDC_WINDOWS, CFLRU_WINDOWS, case, fastest, find, four_metrics, gain_percent, over, sizes,
+    BUFFER, CFDC_WINDOWS, CFLRU_WINDOWS, fastest, find, four_metrics, gain_percent, name, over,
+    sizes,
 };
 use super::workload::{bank, mixed, oltp, scans};
 use tantalum_replay::buffer_replay::BufferReplayRow;
@@ -37,7 +38,12 @@ fn synthetic(scale: Scale, seed: u64, rows: &mut Vec<Row>) -> Result<()> {
     let trace = mixed(share, seed)?;
     let runs = over(DEVICE, &trace, &POLICIES, sizes(scale), seed)?;
     for run in &runs {
-        rows.extend(four_metrics("Figure 3.5", &case(run), run));
+        rows.extend(four_metrics(
+            "Figure 3.5",
+            run,
+            &name(&run.policy),
+            (BUFFER, run.buffer_pages),
+        ));
     }
     // "With a buffer of 4,000 page frames, the performance gain of CFDC-k over REF is 26%."
     for &pages in sizes(scale) {
@@ -62,7 +68,9 @@ fn gain(
         return;
     };
     let case = format!("{} over {}, {pages} pages", our.policy, their.policy);
-    rows.push(Row::new(figure, case, ("gain", "%"), paper, gain_percent(our, their)));
+    let series = format!("{} over {}", name(&our.policy), name(&their.policy));
+    let row = Row::new(figure, case, ("gain", "%"), paper, gain_percent(our, their));
+    rows.push(row.at("", series, (BUFFER, pages)));
 }
 
 /// A buffer as large as a scan, and more and more scans.
@@ -84,8 +92,10 @@ fn scan_resistance(scale: Scale, seed: u64, rows: &mut Vec<Row>) -> Result<()> {
             };
             let case = format!("{}, {count} scans", run.policy);
             let found = run.pool.hits as f64;
-            let row =
-                |what, paper, measured| Row::new("Figure 3.6", case.clone(), what, paper, measured);
+            let row = |what, paper, measured| {
+                let row = Row::new("Figure 3.6", case.clone(), what, paper, measured);
+                row.at("", name(&run.policy), ("scans", count as f64))
+            };
             rows.push(row(("hits", "pages"), paper, found));
             let factor = run.pool.cluster_switch_factor();
             rows.push(row(("cluster-switch factor (CSF)", "ratio"), None, factor));
@@ -93,7 +103,7 @@ fn scan_resistance(scale: Scale, seed: u64, rows: &mut Vec<Row>) -> Result<()> {
         }
     }
     for policy in POLICIES {
-        let of = |count: u64| hits.iter().find(|(name, at, _)| name == policy && *at == count);
+        let of = |count: u64| hits.iter().find(|(run, at, _)| run == policy && *at == count);
         let (Some((.., few)), Some((.., many))) = (of(200), of(1_600)) else { continue };
         // "Most algorithms suffer from a drop between 5% to 7%", CFDC-k 1 %, LRU-k 2.5 %.
         let paper = match policy {
@@ -103,7 +113,8 @@ fn scan_resistance(scale: Scale, seed: u64, rows: &mut Vec<Row>) -> Result<()> {
         };
         let case = format!("{policy}, 200 to 1,600 scans");
         let lost = 100.0 * (1.0 - many / few);
-        rows.push(Row::new("Figure 3.6", case, ("hits lost", "%"), paper, lost));
+        let row = Row::new("Figure 3.6", case, ("hits lost", "%"), paper, lost);
+        rows.push(row.at("", "", ("policy", name(policy))));
     }
     Ok(())
 }
@@ -125,8 +136,12 @@ fn window_size(scale: Scale, seed: u64, rows: &mut Vec<Row>) -> Result<()> {
         })
         .collect();
     let policies: Vec<&str> = policies.iter().map(String::as_str).collect();
-    for run in over(DEVICE, &trace, &policies, &[1_000], seed)? {
-        rows.extend(four_metrics("Figure 3.7", &case(&run), &run));
+    let runs = over(DEVICE, &trace, &policies, &[1_000], seed)?;
+    // A run a window and algorithm, in this order.
+    let windows = windows.iter().flat_map(|window| [window; 3]);
+    for (run, window) in runs.iter().zip(windows) {
+        let share: f64 = window.parse().expect("one of those above");
+        rows.extend(four_metrics("Figure 3.7", run, &name(&run.policy), ("window", share)));
     }
     Ok(())
 }
@@ -146,7 +161,12 @@ fn real_life(scale: Scale, seed: u64, rows: &mut Vec<Row>) -> Result<()> {
         let best = [CFLRU_WINDOWS, REF, CFDC_WINDOWS].map(|tried| fastest(&runs, &tried, pages));
         let plain = ["lru", "lru_wsr"].map(|policy| find(&runs, policy, pages));
         for run in plain.into_iter().chain(best).flatten() {
-            rows.extend(four_metrics("Figure 3.8", &case(run), run));
+            rows.extend(four_metrics(
+                "Figure 3.8",
+                run,
+                &name(&run.policy),
+                (BUFFER, run.buffer_pages),
+            ));
         }
         // "53% for the 16,000-page setting and 33% for the 8,000-page setting."
         let paper = match pages {

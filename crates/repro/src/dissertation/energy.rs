@@ -2,7 +2,7 @@
 use tantalum_base::Result;
 
 use super::super::{Progress, Row, Scale};
-use super::runs::{CPU_NS, case, over, sizes};
+use super::runs::{BUFFER, CPU_NS, case, name, over, sizes};
 use super::workload::{bank, oltp};
 use crate::energy::{Consumption, DATA_DISKS, MAINBOARD, SYSTEM_DISK, data_disk};
 use tantalum_replay::buffer_replay::BufferReplayRow;
@@ -54,7 +54,8 @@ fn devices(scale: Scale, seed: u64, progress: Progress, rows: &mut Vec<Row>) -> 
         for Measured { run, taken } in runs {
             let case = format!("{device}, {}", case(run));
             let mut row = |figure, what, measured| {
-                rows.push(Row::new(figure, case.clone(), what, None, measured));
+                let row = Row::new(figure, case.clone(), what, None, measured);
+                rows.push(row.at("", name(&run.policy), ("device", *device)));
             };
             row("Figure 4.2", ("execution time", "s"), run.seconds);
             row("Figure 4.2", ("energy", "J"), taken.joules());
@@ -76,13 +77,15 @@ fn devices(scale: Scale, seed: u64, progress: Progress, rows: &mut Vec<Row>) -> 
         };
         let case = format!("{device}, CFDC over CFLRU");
         let faster = less(cfdc.run.seconds, cflru.run.seconds);
-        rows.push(Row::new("Figure 4.2", case, ("gain", "%"), None, faster));
+        let row = Row::new("Figure 4.2", case, ("gain", "%"), None, faster);
+        rows.push(row.at("", "CFDC over CFLRU", ("device", *device)));
         let case = format!("{device}, CFDC over REF");
         let spared = less(cfdc.taken.joules(), other.taken.joules());
-        rows.push(Row::new("Figure 4.2", case, ("energy saved", "%"), saved, spared));
+        let row = Row::new("Figure 4.2", case, ("energy saved", "%"), saved, spared);
+        rows.push(row.at("", "CFDC over REF", ("device", *device)));
     }
     let mean = |device: &str, of: fn(&Measured) -> f64| {
-        let runs = all.iter().find(|(name, _)| *name == device).map(|(_, runs)| runs);
+        let runs = all.iter().find(|(known, _)| *known == device).map(|(_, runs)| runs);
         runs.map_or(0.0, |runs| runs.iter().map(of).sum::<f64>() / runs.len() as f64)
     };
     let factor = |of: fn(&Measured) -> f64| mean("wd800aajs", of) / mean("x25-m", of);
@@ -112,7 +115,10 @@ fn buffer_sizes(scale: Scale, seed: u64, rows: &mut Vec<Row>) -> Result<()> {
             _ => None,
         };
         let case = case(run);
-        let row = |what, measured| Row::new("Figure 4.4", case.clone(), what, None, measured);
+        let row = |what, measured| {
+            let row = Row::new("Figure 4.4", case.clone(), what, None, measured);
+            row.at("", name(&run.policy), (BUFFER, run.buffer_pages))
+        };
         rows.push(row(("execution time", "s"), run.seconds));
         rows.push(row(("energy", "J"), taken.joules()));
         // The time computed for a request was set by the first of the two.

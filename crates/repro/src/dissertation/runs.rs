@@ -4,7 +4,7 @@ use tantalum_base::Result;
 use tantalum_models::DeviceSpec;
 use tantalum_policy::PolicySpec;
 
-use super::super::{Row, Scale};
+use super::super::{Row, Scale, X};
 use tantalum_replay::buffer_replay::{self, BufferReplayOptions, BufferReplayRow, BufferRun};
 use tantalum_replay::cache_replay::CacheTrace;
 use tantalum_replay::device_replay::Age;
@@ -99,9 +99,17 @@ pub(super) fn gain_percent(row: &BufferReplayRow, than: &BufferReplayRow) -> f64
     100.0 * (1.0 - row.seconds / than.seconds)
 }
 
-/// What figures 3.5, 3.7, 3.8 and 5.7 plot of a run: time, flushes, cluster switches, hits.
-pub(super) fn four_metrics(figure: &'static str, case: &str, run: &BufferReplayRow) -> [Row; 5] {
-    let row = |what, measured| Row::new(figure, case.to_owned(), what, None, measured);
+/// What figures 3.5, 3.7, 3.8 and 5.7 plot of a run, at `x` of `series`: time, flushes, cluster switches, hits.
+pub(super) fn four_metrics(
+    figure: &'static str,
+    run: &BufferReplayRow,
+    series: &str,
+    (axis, x): (&'static str, impl Into<X>),
+) -> [Row; 5] {
+    let (case, x) = (case(run), x.into());
+    let row = |what, measured| {
+        Row::new(figure, &*case, what, None, measured).at("", series, (axis, x.clone()))
+    };
     [
         row(("execution time", "s"), run.seconds),
         row(("page flushes", "pages"), run.pool.physical_writes as f64),
@@ -109,6 +117,18 @@ pub(super) fn four_metrics(figure: &'static str, case: &str, run: &BufferReplayR
         row(("cluster-switch factor (CSF)", "ratio"), run.pool.cluster_switch_factor()),
         row(("hit ratio", "ratio"), run.pool.hit_ratio()),
     ]
+}
+
+/// What the axis of most figures is of.
+pub(super) const BUFFER: &str = "buffer pages";
+
+/// What the dissertation calls a policy, whatever its parameters.
+pub(super) fn name(policy: &str) -> String {
+    match policy.split_once(':') {
+        Some((_, parameters)) if parameters.contains("base=lru_k") => "CFDC-k".to_owned(),
+        Some((name, _)) => name.to_uppercase().replace('_', "-"),
+        None => policy.to_uppercase().replace('_', "-"),
+    }
 }
 
 /// `policy, 500 pages`.

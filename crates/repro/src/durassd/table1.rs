@@ -106,15 +106,14 @@ pub(super) fn run(scale: Scale, seed: u64, progress: Progress) -> Result<Vec<Row
             let case = format!("{}, {every}", line.case);
             progress(&case);
             let access = Access::Write { per_fsync };
-            rows.push(Row {
-                figure: "Table 1",
-                case,
-                metric: "random write 4 KiB",
-                unit: "IOPS",
-                paper: Some(f64::from(line.paper[column])),
-                measured: rig.iops(access, 1, 1, requests(per_fsync, scale))?,
-                calibrated: line.calibrated.contains(&column),
-            });
+            let what = ("random write 4 KiB", "IOPS");
+            let paper = Some(f64::from(line.paper[column]));
+            let measured = rig.iops(access, 1, 1, requests(per_fsync, scale))?;
+            let writes =
+                per_fsync.map_or_else(|| "no fsync".to_owned(), |writes| writes.to_string());
+            let row = Row::new("Table 1", case, what, paper, measured);
+            let row = row.at("", line.case, ("writes per fsync", writes));
+            rows.push(Row { calibrated: line.calibrated.contains(&column), ..row });
         }
     }
     Ok(rows)

@@ -104,14 +104,12 @@ pub(super) fn run(scale: Scale, seed: u64, progress: Progress) -> Result<Vec<Row
             let requests = requests(line, pages, &rig, scale);
             measured[at] = rig.iops(line.access, line.clients, pages, requests)?;
         }
-        rows.extend(SIZES.iter().enumerate().map(|(at, (_, size))| Row {
-            figure: "Table 2",
-            case: format!("{}, {size}", line.case),
-            metric: line.metric,
-            unit: "IOPS",
-            paper: Some(f64::from(line.paper[at])),
-            measured: measured[at],
-            calibrated: line.calibrated.contains(&at),
+        rows.extend(SIZES.iter().enumerate().map(|(at, (_, size))| {
+            let (case, what) = (format!("{}, {size}", line.case), (line.metric, "IOPS"));
+            let paper = Some(f64::from(line.paper[at]));
+            let row = Row::new("Table 2", case, what, paper, measured[at]);
+            let row = row.at("", line.case, ("page", *size));
+            Row { calibrated: line.calibrated.contains(&at), ..row }
         }));
     }
     Ok(rows)

@@ -165,7 +165,11 @@ impl Compared {
         measured: f64,
     ) -> Row {
         let case = format!("{}, {what}", self.case);
-        Row::new(figure, case, (metric, unit), paper, measured)
+        let along = match figure {
+            "Figure 5a" => ("page, KiB", self.case.page_kib),
+            _ => ("buffer, MB", self.case.buffer_megabytes),
+        };
+        Row::new(figure, case, (metric, unit), paper, measured).at("", what, along)
     }
 }
 

@@ -27,6 +27,10 @@ const FLASH_W: f64 = 0.873e-12;
 
 /// Buffer pages of the two tiers: `b`.
 pub(super) const BUDGETS: [u32; 6] = [1_000, 2_000, 4_000, 8_000, 16_000, 32_000];
+/// What the figures' axes are of.
+pub(super) const BUDGET: &str = "b, buffer pages of the two tiers";
+pub(super) const CONFIGURATION: &str = "configuration";
+pub(super) const FLASH_PAGES: &str = "s, pages of flash for each of b";
 /// Pages of flash for each of these: `s`.
 const SCALES: [u32; 4] = [2, 4, 6, 8];
 const ALGORITHMS: [(&str, &str); 2] = [("GLB", "glb"), ("LOC", "loc")];
@@ -147,7 +151,8 @@ fn times(
         let (name, budget) = (configuration.name(), configuration.budget);
         let case = format!("{}, {name}, b = {budget}", load.name);
         let time = seconds(outcome);
-        rows.push(number(figure, case.clone(), ("virtual execution time", "s"), None, time));
+        let row = number(figure, case.clone(), ("virtual execution time", "s"), None, time);
+        rows.push(row.at("", &*name, (BUDGET, budget)));
         // "LOC reduced the virtual execution time by 32% to 35%" on TPC-E, s = 8.
         let paper = match (figure, configuration.algorithm, configuration.scale) {
             ("Figure 6.1", "LOC", 8) => Some(33.5),
@@ -155,7 +160,8 @@ fn times(
         };
         if configuration.scale > 0 {
             let saved = 100.0 * (1.0 - time / two);
-            rows.push(number(figure, case, ("time saved against two tiers", "%"), paper, saved));
+            let row = number(figure, case, ("time saved against two tiers", "%"), paper, saved);
+            rows.push(row.at("", name, (BUDGET, budget)));
         }
     }
 }
@@ -164,7 +170,9 @@ fn accesses(runs: &[(Configuration, TierOutcome)], rows: &mut Vec<Row>) {
     for (configuration, TierOutcome { counts, .. }) in runs {
         let mut row = |metric, pages: u64| {
             let what = (metric, "pages");
-            rows.push(number("Figure 6.1b", configuration.name(), what, None, pages as f64));
+            let name = configuration.name();
+            let row = number("Figure 6.1b", name.clone(), what, None, pages as f64);
+            rows.push(row.at("", "", (CONFIGURATION, name)));
         };
         row("flash reads", counts.flash_reads);
         row("flash writes", counts.flash_random_writes);
@@ -186,7 +194,8 @@ fn table(runs: &[(Configuration, TierOutcome)], rows: &mut Vec<Row>) {
             .find(|row| (row.0, row.1) == (configuration.algorithm, configuration.scale));
         let Some((_, _, power_mw, time_s, energy_j)) = paper else { continue };
         let mut row = |what, paper, measured| {
-            rows.push(number("Table 6.1", configuration.name(), what, Some(paper), measured));
+            let row = number("Table 6.1", configuration.name(), what, Some(paper), measured);
+            rows.push(row.at("", configuration.algorithm, (FLASH_PAGES, configuration.scale)));
         };
         row(("power of memory and flash", "mW"), *power_mw, configuration.power_w() * 1e3);
         let two = &runs[0];

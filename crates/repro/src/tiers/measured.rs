@@ -9,7 +9,9 @@ use tantalum_replay::tier_replay::{TierDevices, TierMeasured, replay_on_devices}
 
 use super::super::dissertation::CPU_NS;
 use super::super::{Progress, Row};
-use super::architecture::{BUDGETS, COSTS, Configuration, seconds};
+use super::architecture::{
+    BUDGET, BUDGETS, CONFIGURATION, COSTS, Configuration, FLASH_PAGES, seconds,
+};
 use super::load::Load;
 use super::number;
 
@@ -74,8 +76,10 @@ fn times(load: &Load, runs: &[(Configuration, TierMeasured)], rows: &mut Vec<Row
     for (configuration, measured) in runs {
         let (name, budget) = (configuration.name(), configuration.budget);
         let case = format!("{}, {name}, b = {budget}", load.name);
-        let mut row =
-            |what, measured| rows.push(number("Figure 6.4", case.clone(), what, None, measured));
+        let mut row = |what, measured| {
+            let row = number("Figure 6.4", case.clone(), what, None, measured);
+            rows.push(row.at("", &*name, (BUDGET, budget)));
+        };
         row(("execution time", "s"), took_s(measured));
         let virtual_s = seconds(&measured.outcome);
         row(("virtual execution time", "s"), virtual_s);
@@ -94,7 +98,8 @@ fn without_cache(load: &Load, runs: &[(Configuration, TierMeasured)], rows: &mut
     for (configuration, measured) in runs {
         let case = format!("{}, {}, b = {}", load.name, configuration.name(), configuration.budget);
         let what = ("execution time without the disk's cache", "s");
-        rows.push(number("Figure 6.4", case, what, None, took_s(measured)));
+        let row = number("Figure 6.4", case, what, None, took_s(measured));
+        rows.push(row.at("", "", (CONFIGURATION, configuration.name())));
     }
 }
 
@@ -104,7 +109,8 @@ fn breakdown(runs: &[(Configuration, TierMeasured)], rows: &mut Vec<Row>) {
         let case = format!("{}, b = {}", configuration.name(), configuration.budget);
         let mut row = |metric, ns: u64| {
             let what = (metric, "s");
-            rows.push(number("Figure 6.5a", case.clone(), what, None, ns as f64 / 1e9));
+            let row = number("Figure 6.5a", case.clone(), what, None, ns as f64 / 1e9);
+            rows.push(row.at("", "", (CONFIGURATION, configuration.name())));
         };
         row("flash reads", waits.flash_read_ns);
         row("flash writes", waits.flash_write_ns);
@@ -121,7 +127,8 @@ fn means(runs: &[(Configuration, TierMeasured)], rows: &mut Vec<Row>) {
             if pages > 0 {
                 let (cost, mean) = (cost_ns as f64 / 1e6, ns as f64 / pages as f64 / 1e6);
                 let case = case.clone();
-                rows.push(number("Section 6.4.1", case, (metric, "ms"), Some(cost), mean));
+                let row = number("Section 6.4.1", case, (metric, "ms"), Some(cost), mean);
+                rows.push(row.at("", "", (CONFIGURATION, configuration.name())));
             }
         };
         let counts = &outcome.counts;
@@ -138,8 +145,10 @@ fn energy(runs: &[(Configuration, TierMeasured)], rows: &mut Vec<Row>) {
     for (configuration, measured) in runs {
         let case = format!("{}, b = {}", configuration.name(), configuration.budget);
         let power_w = configuration.power_w();
-        let mut row =
-            |what, measured| rows.push(number("Figure 6.5b", case.clone(), what, None, measured));
+        let mut row = |what, measured| {
+            let row = number("Figure 6.5b", case.clone(), what, None, measured);
+            rows.push(row.at("", configuration.algorithm, (FLASH_PAGES, configuration.scale)));
+        };
         row(("power of memory and flash", "mW"), power_w * 1e3);
         row(("energy", "J"), power_w * took_s(measured));
     }

@@ -68,7 +68,7 @@ fn number(
     paper: Option<f64>,
     measured: f64,
 ) -> Row {
-    Row { figure, case, metric, unit, paper, measured, calibrated: false }
+    Row::new(figure, case, (metric, unit), paper, measured)
 }
 
 /// Nanoseconds of a cost that a paper gives in milliseconds.

@@ -67,6 +67,9 @@ fn run(load: &Load, shares: (f64, f64), tiers: &[String]) -> Result<Vec<TierOutc
     run_all(&load.trace, &settings)
 }
 
+/// What the figures' axes are of.
+const TRACE: &str = "trace";
+
 const NAMES: [&str; 3] = ["BL", "LPD", "NFA"];
 
 /// Figures 7.5 and 7.6. Throughput is that of the middle tier: the requests that reach it.
@@ -78,7 +81,8 @@ fn overall(load: &Load, runs: &[TierOutcome], rows: &mut Vec<Row>) {
     for (name, outcome) in NAMES.into_iter().zip(runs) {
         let case = format!("{}, {name}", load.name);
         let mut row = |figure, what, measured| {
-            rows.push(number(figure, case.clone(), what, None, measured));
+            let row = number(figure, case.clone(), what, None, measured);
+            rows.push(row.at("", name, (TRACE, load.name)));
         };
         row("Figure 7.5", ("throughput", "IOPS"), rate(outcome));
         let time = COSTS.time(&outcome.counts);
@@ -93,13 +97,15 @@ fn overall(load: &Load, runs: &[TierOutcome], rows: &mut Vec<Row>) {
         let paper = (load.name == "TPC-C").then_some(paper);
         let case = format!("{}, NFA over {than}", load.name);
         let gain = 100.0 * (rate(&runs[2]) / rate(&runs[at]) - 1.0);
-        rows.push(number("Figure 7.5", case, ("throughput gained", "%"), paper, gain));
+        let row = number("Figure 7.5", case, ("throughput gained", "%"), paper, gain);
+        rows.push(row.at("", format!("NFA over {than}"), (TRACE, load.name)));
     }
     // "NFA reduces the GC frequency by a factor of five": 22,106 collections, and at d = 0 five times as many.
     let paper = (load.name == "TPC-C").then_some(5.0);
     let factor = runs[0].counts.erases as f64 / (runs[2].counts.erases as f64).max(1.0);
     let case = format!("{}, BL over NFA", load.name);
-    rows.push(number("Figure 7.6", case, ("garbage collections", "ratio"), paper, factor));
+    let row = number("Figure 7.6", case, ("garbage collections", "ratio"), paper, factor);
+    rows.push(row.at("", "BL over NFA", (TRACE, load.name)));
 }
 
 /// What is not in the dissertation: a cache that gives pages up one by one, beside NFA; and what no cache can do
@@ -111,7 +117,8 @@ fn beyond(load: &Load, shares: (f64, f64), nfa: &TierOutcome, rows: &mut Vec<Row
     for (name, outcome) in tiers.iter().zip(&lazy) {
         let case = format!("{}, {name}", load.name);
         let mut row = |what, measured| {
-            rows.push(number("Beyond", case.clone(), what, None, measured));
+            let row = number("Beyond", case.clone(), what, None, measured);
+            rows.push(row.at("", &**name, (TRACE, load.name)));
         };
         row(("virtual execution time", "% of NFA"), 100.0 * time(outcome) / time(nfa));
         let erases = outcome.counts.erases as f64 / (nfa.counts.erases as f64).max(1.0);
@@ -124,7 +131,8 @@ fn beyond(load: &Load, shares: (f64, f64), nfa: &TierOutcome, rows: &mut Vec<Row
     let least = least_time_ns(&below, flash_pages, &COSTS)? as f64;
     let case = format!("{}, lower bound with all requests known", load.name);
     let measured = 100.0 * least / time(nfa);
-    rows.push(number("Beyond", case, ("virtual execution time", "% of NFA"), None, measured));
+    let row = number("Beyond", case, ("virtual execution time", "% of NFA"), None, measured);
+    rows.push(row.at("", "lower bound", (TRACE, load.name)));
     Ok(())
 }
 
@@ -136,7 +144,9 @@ fn collected(runs: &[TierOutcome], rows: &mut Vec<Row>) {
             let some: u64 = outcome.collected[from..=to].iter().sum();
             let case = format!("{name}, {from} to {to} valid pages");
             let measured = 100.0 * some as f64 / (all as f64).max(1.0);
-            rows.push(number("Figure 7.7", case, ("collected blocks", "%"), None, measured));
+            let row = number("Figure 7.7", case, ("collected blocks", "%"), None, measured);
+            let valid = if from == to { from.to_string() } else { format!("{from} to {to}") };
+            rows.push(row.at("", name, ("valid pages of a collected block", valid)));
         }
     }
 }
@@ -146,7 +156,8 @@ fn wear(runs: &[TierOutcome], rows: &mut Vec<Row>) {
     for (name, TierOutcome { erases, .. }) in NAMES.into_iter().zip(runs) {
         let mut row = |metric, measured: f64| {
             let what = (metric, "erases");
-            rows.push(number("Figure 7.9", name.to_owned(), what, None, measured));
+            let row = number("Figure 7.9", name.to_owned(), what, None, measured);
+            rows.push(row.at("", "", ("middle tier", name)));
         };
         row("least of a block", erases.iter().min().map_or(0.0, |least| *least as f64));
         row("mean", erases.iter().sum::<u64>() as f64 / erases.len().max(1) as f64);
@@ -174,7 +185,8 @@ fn greediness(
             _ => (None, None),
         };
         let mut row = |what, paper, measured| {
-            rows.push(number("Figure 7.8", format!("LPD, d = {deletes}"), what, paper, measured));
+            let row = number("Figure 7.8", format!("LPD, d = {deletes}"), what, paper, measured);
+            rows.push(row.at("", "LPD", ("d, pages deleted at once", deletes.to_string())));
         };
         let measured = outcome.counts.hit_ratio() / nfa.counts.hit_ratio();
         row(("hit ratio", "of NFA's"), hits, measured);

@@ -69,6 +69,9 @@ fn relative(costs: &CostModel, outcomes: &[TierOutcome]) -> Vec<f64> {
     outcomes.iter().map(|outcome| 100.0 * ns(outcome) / ns(&outcomes[0])).collect()
 }
 
+/// What the figures' axes are of.
+const PAGES: &str = "pages of the cache";
+
 const TIME: (&str, &str) = ("virtual execution time", "% of no cache");
 
 fn admission(load: &Load, rows: &mut Vec<Row>) -> Result<()> {
@@ -77,7 +80,8 @@ fn admission(load: &Load, rows: &mut Vec<Row>) -> Result<()> {
         let times = relative(&HIGH_END, &outcomes);
         for (name, time) in ["AOR", "AOW"].into_iter().zip(&times[1..]) {
             let case = format!("{name}, {} pages", load.pages(pages));
-            rows.push(number("Figure 6", case, TIME, None, *time));
+            let row = number("Figure 6", case, TIME, None, *time);
+            rows.push(row.at("", name, (PAGES, load.pages(pages))));
         }
     }
     Ok(())
@@ -91,13 +95,15 @@ fn placement(load: &Load, rows: &mut Vec<Row>) -> Result<()> {
             let times = relative(&costs, &outcomes);
             for (name, time) in ["SCW", "RCW"].into_iter().zip(&times[1..]) {
                 let case = format!("{name}, {device}, {} pages", load.pages(pages));
-                rows.push(number("Figure 7", case, TIME, None, *time));
+                let row = number("Figure 7", case, TIME, None, *time);
+                rows.push(row.at(device, name, (PAGES, load.pages(pages))));
             }
         }
         for (name, outcome) in ["SCW", "RCW"].into_iter().zip(&outcomes[1..]) {
             let case = format!("{name}, {} pages", load.pages(pages));
             let hits = outcome.counts.hit_ratio();
-            rows.push(number("Figure 7", case, ("hit ratio", "ratio"), None, hits));
+            let row = number("Figure 7", case, ("hit ratio", "ratio"), None, hits);
+            rows.push(row.at("", name, (PAGES, load.pages(pages))));
         }
     }
     Ok(())
@@ -119,7 +125,8 @@ fn tracks(load: &Load, rows: &mut Vec<Row>) -> Result<()> {
     for ((name, _, paper), outcome) in cases.into_iter().zip(&outcomes) {
         let case = format!("{name}, {} pages", load.pages(4_000));
         let measured = 100.0 * seeks(outcome) / seeks(&outcomes[0]);
-        rows.push(number("Figure 8", case, ("seeks", "% of LRU"), paper, measured));
+        let row = number("Figure 8", case, ("seeks", "% of LRU"), paper, measured);
+        rows.push(row.at("", "", ("how pages go home", name)));
     }
     Ok(())
 }

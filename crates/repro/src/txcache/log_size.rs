@@ -6,6 +6,9 @@ use super::super::{Progress, Row, Scale};
 use super::Setup;
 use super::devices::{Device, measure};
 
+/// What the figures' axes are of.
+pub(super) const LOG_OR_CACHE: &str = "log or cache, MiB";
+
 pub(super) fn run(setup: &Setup, progress: Progress) -> Result<Vec<Row>> {
     // Multiples of the default, 32 MB: the figures go from 16 to 256 MB.
     let sizes: &[(u32, u32)] = match setup.scale {
@@ -21,7 +24,10 @@ pub(super) fn run(setup: &Setup, progress: Progress) -> Result<Vec<Row>> {
                 let case = format!("{}, {}, {mib} MiB", trace.name, device.name());
                 progress(&format!("figures 6 and 7: {case}"));
                 let measured = measure(device, &setup.sizes, trace)?;
-                let row = |figure, what, measured| Row::new(figure, &*case, what, None, measured);
+                let row = |figure, what, measured| {
+                    let row = Row::new(figure, &*case, what, None, measured);
+                    row.at(trace.name, device.name(), (LOG_OR_CACHE, mib as f64))
+                };
                 let throughput = measured.transactions_per_s;
                 rows.push(row("Figure 6", ("throughput", "transactions/s"), throughput));
                 rows.push(row("Figure 7", ("erased", "pages"), measured.pages_erased));

@@ -19,6 +19,9 @@ const PAPER: [(&str, [f64; 2], [f64; 2]); 4] = [
 const PENALTY_MAX: f64 = 4.1;
 const PENALTY_MEAN: f64 = 1.4;
 
+/// What the figures' axes are of.
+pub(super) const TRACE: &str = "trace";
+
 /// What the four devices did on one trace.
 pub(super) struct Compared {
     pub trace: &'static str,
@@ -79,17 +82,21 @@ pub(super) fn run(setup: &Setup, progress: Progress) -> Result<Vec<Row>> {
         for ((name, other), paper) in compared.against().into_iter().zip(throughput) {
             let case = format!("{trace}, TxCache over {name}");
             let measured = gain(&compared.tx_cache, other);
-            rows.push(percent("Figure 4", case, "throughput gain", Some(paper), measured));
+            let row = percent("Figure 4", case, "throughput gain", Some(paper), measured);
+            rows.push(row.at("", format!("over {name}"), (TRACE, trace)));
         }
         for ((name, other), paper) in compared.against().into_iter().zip(writes) {
             let case = format!("{trace}, TxCache below {name}");
             let measured = saving(&compared.tx_cache, other);
-            rows.push(percent("Figure 5", case, "write size saved", Some(paper), measured));
+            let row = percent("Figure 5", case, "write size saved", Some(paper), measured);
+            rows.push(row.at("", format!("below {name}"), (TRACE, trace)));
         }
         let case = format!("{trace}, TxCache below NVCache");
-        rows.push(percent("Figure 4", case, "throughput penalty", None, compared.penalty()));
+        let row = percent("Figure 4", case, "throughput penalty", None, compared.penalty());
+        rows.push(row.at("", "TxCache", (TRACE, trace)));
         let case = format!("{trace}, TxCache, headers held, below NVCache");
-        rows.push(percent("Figure 4", case, "throughput penalty", None, compared.penalty_held()));
+        let row = percent("Figure 4", case, "throughput penalty", None, compared.penalty_held());
+        rows.push(row.at("", "TxCache, headers held", (TRACE, trace)));
     }
     rows.extend(penalties("TxCache", &compared, Compared::penalty));
     rows.extend(penalties("TxCache, headers held,", &compared, Compared::penalty_held));
@@ -143,7 +150,9 @@ pub(super) fn compare(setup: &Setup, progress: Progress) -> Result<Vec<Compared>
 /// What `device` did on `trace`: the bars of both figures, which the paper gives as pictures.
 pub(super) fn absolute(trace: &str, device: Device, measured: &Measured) -> Vec<Row> {
     let case = format!("{trace}, {}", device.name());
-    let row = |figure, what, measured| Row::new(figure, &*case, what, None, measured);
+    let row = |figure, what, measured| {
+        Row::new(figure, &*case, what, None, measured).at("", device.name(), (TRACE, trace))
+    };
     let mut rows = vec![
         row("Figure 4", ("throughput", "transactions/s"), measured.transactions_per_s),
         row("Figure 5", ("flash writes", "pages"), measured.pages_programmed),

@@ -39,7 +39,8 @@ pub(super) fn run(setup: &Setup, progress: Progress) -> Result<Vec<Row>> {
     let full = setup.scale != Scale::Small;
     let row = |case: String, paper: Option<f64>, measured_ms| {
         let paper = paper.filter(|_| full);
-        Row::new("Table III", case, ("recovery time", "ms"), paper, measured_ms)
+        let row = Row::new("Table III", &*case, ("recovery time", "ms"), paper, measured_ms);
+        row.at("", "", ("recovery of", case))
     };
     let (log_mib, drive_gib) = ((u64::from(pages) * 4096) >> 20, drive.capacity_pages >> 18);
     let headers = format!("TxCache, {} transactions", cache.transactions);

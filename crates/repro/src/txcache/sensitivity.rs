@@ -6,7 +6,8 @@ use tantalum_models::tx_cache::HeaderRelease;
 
 use super::super::{Progress, Row, Scale};
 use super::devices::{Device, Sizes, measure};
-use super::protocols::{absolute, gain, percent};
+use super::log_size::LOG_OR_CACHE;
+use super::protocols::{TRACE, absolute, gain, percent};
 use super::replay::Measured;
 use super::trace::{Trace, fileserver};
 use super::{CACHE_PAGES, Setup};
@@ -49,11 +50,13 @@ fn fast_link(setup: &Setup, trace: &Rc<Trace>, progress: Progress) -> Result<Vec
     let nv_cache = on(Device::NvCache(pages))?;
     let gain_row = |other: &str, measured: &Measured| {
         let case = format!("{name}, TxCache over {other}, {link}");
-        percent("Figure 4", case, "throughput gain", None, gain(&tx_cache, measured))
+        let row = percent("Figure 4", case, "throughput gain", None, gain(&tx_cache, measured));
+        row.at(&*link, format!("over {other}"), (TRACE, name))
     };
     let case = format!("{name}, TxCache below NVCache, {link}");
     let penalty =
         percent("Figure 4", case, "throughput penalty", None, -gain(&tx_cache, &nv_cache));
+    let penalty = penalty.at(&*link, "TxCache", (TRACE, name));
     let mut rows = vec![gain_row("WAL", &wal), gain_row("TxFlash", &tx_flash), penalty];
     for (pages, measured) in
         [(pages / 2, on(cache(pages / 2))?), (pages, tx_cache), (8 * pages, on(cache(8 * pages))?)]
@@ -61,7 +64,8 @@ fn fast_link(setup: &Setup, trace: &Rc<Trace>, progress: Progress) -> Result<Vec
         let mib = (u64::from(pages) * 4096) >> 20;
         let case = format!("{name}, TxCache, {mib} MiB, {link}");
         let what = ("throughput", "transactions/s");
-        rows.push(Row::new("Figure 6", case, what, None, measured.transactions_per_s));
+        let row = Row::new("Figure 6", case, what, None, measured.transactions_per_s);
+        rows.push(row.at(format!("{name}, {link}"), "TxCache", (LOG_OR_CACHE, mib as f64)));
     }
     Ok(rows)
 }
@@ -80,7 +84,8 @@ fn large(setup: &Setup, pages: u32, progress: Progress) -> Result<Vec<Row>> {
     for device in devices {
         progress(&format!("{name} on {}", device.name()));
         let measured = measure(device, &setup.sizes, &trace)?;
-        rows.extend(absolute(&name, device, &measured));
+        let measured = absolute(&name, device, &measured).into_iter();
+        rows.extend(measured.map(|row| row.in_panel("transactions larger than the cache")));
     }
     Ok(rows)
 }

@@ -65,7 +65,7 @@ fn table(rows: &[CacheRow]) -> Table {
     for row in rows {
         let hits = row.requests - row.misses;
         // Six decimals: as many as a share means. An empty trace has no ratio.
-        let hit_ratio = (hits as f64 / row.requests as f64 * 1e6).round() / 1e6;
+        let share = |part: u64| Value::rounded(part as f64 / row.requests as f64, 1e6);
         let bytes_per_page = row.memory_bytes as f64 / f64::from(row.cache_pages);
         let bytes_per_page = (bytes_per_page * 10.0).round() / 10.0;
         table.push_named([
@@ -74,7 +74,8 @@ fn table(rows: &[CacheRow]) -> Table {
             ("cache_pages", row.cache_pages.into()),
             ("requests", row.requests.into()),
             ("misses", row.misses.into()),
-            ("hit_ratio", Value::Real(hit_ratio)),
+            ("hit_ratio", share(hits)),
+            ("miss_ratio", share(row.misses)),
             ("read_misses", row.read_misses.into()),
             ("write_misses", row.write_misses.into()),
             ("physical_reads", row.physical_reads.into()),

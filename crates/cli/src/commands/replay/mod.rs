@@ -2,7 +2,7 @@
 mod buffer;
 mod cache;
 mod device;
-pub(super) mod plots;
+pub(super) mod pages;
 mod tier;
 
 use crate::Verdict;
@@ -57,17 +57,24 @@ impl Args {
 /// Runs the command.
 pub fn run(args: &Args) -> anyhow::Result<Verdict> {
     let format = args.output.format()?;
-    if args.tier.is_given() {
+    let name = args.trace.name();
+    let (report, page) = if args.tier.is_given() {
         let report = tier::run(&args.trace, &args.cache, &args.tier)?;
-        args.output.print_page(&report, format, &plots::tier_page(&args.trace.name()))?;
-        return Ok(Verdict::Good);
-    }
-    let report = match (args.cache.policy.is_empty(), args.device.device.is_empty()) {
-        (_, true) => cache::run(&args.trace, &args.cache)?,
-        (true, false) => device::run(&args.trace, &args.device)?,
-        (false, false) => buffer::run(&args.trace, &args.cache, &args.device, args.cpu_ns)?,
+        let page = pages::tier_page(&name, &report);
+        (report, page)
+    } else if args.device.device.is_empty() {
+        let report = cache::run(&args.trace, &args.cache)?;
+        let page = pages::cache_page(&name, &report);
+        (report, page)
+    } else if args.cache.policy.is_empty() {
+        let report = device::run(&args.trace, &args.device)?;
+        let page = pages::device_page(&name, &report);
+        (report, page)
+    } else {
+        let report = buffer::run(&args.trace, &args.cache, &args.device, args.cpu_ns)?;
+        let page = pages::buffer_page(&name, &report);
+        (report, page)
     };
-    let page = plots::page(&args.trace.name(), !args.device.device.is_empty());
     args.output.print_page(&report, format, &page)?;
     Ok(Verdict::Good)
 }

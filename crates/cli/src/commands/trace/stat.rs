@@ -4,7 +4,7 @@ use crate::common::{OutputArgs, TraceArgs};
 use crate::progress::Progress;
 use anyhow::bail;
 use tantalum_base::PageNo;
-use tantalum_report::{Report, Table, Value, config_hash, schema};
+use tantalum_report::{Page, Plot, Report, Table, Value, config_hash, schema};
 use tantalum_trace::layout::Extent;
 use tantalum_trace::{AnyReader, BlockStat, PageStat, open};
 
@@ -37,8 +37,39 @@ pub fn run(args: &Args) -> anyhow::Result<Verdict> {
     let mut parts = args.trace.config();
     parts.push(format!("stat=blocks:{}", args.blocks));
     parts.extend(args.by_volume.then(|| "by_volume".to_owned()));
-    args.output.print(&Report::new(seed, config_hash(parts), table), format)?;
+    let report = Report::new(seed, config_hash(parts), table);
+    let page = page(&args.trace.name(), &report);
+    args.output.print_page(&report, format, &page)?;
     Ok(Verdict::Good)
+}
+
+/// The page around the rows.
+fn page(name: &str, report: &Report) -> Page {
+    let table = &report.table;
+    let shown = |key: &str| {
+        let row = table.rows().first();
+        table.index(key).zip(row).map(|(at, row)| table.columns()[at].show(&row[at]))
+    };
+    let verdict = match ["requests", "distinct_pages", "write_share", "reuse_share"].map(shown) {
+        [Some(requests), Some(pages), Some(writes), Some(reuse)] => format!(
+            "{requests} requests for {pages} pages: {writes} are writes, {reuse} come back to a page"
+        ),
+        _ => format!("Calls of {name}, by volume and operation"),
+    };
+    let by_volume = |title, y| Plot::new(title, "volume", y, &[]);
+    let by_kind = |title, y| Plot::new(title, "file_kind", y, &["op"]);
+    // The first row is of all volumes together, and has no name.
+    Page {
+        title: format!("What {name} holds"),
+        verdict,
+        plots: vec![
+            by_volume("Requests by volume", &["reads", "writes"]),
+            by_volume("Pages by volume", &["distinct_pages", "written_pages"]),
+            by_kind("Calls", &["calls"]),
+            by_kind("Bytes", &["bytes"]),
+        ],
+        ..Page::default()
+    }
 }
 
 fn pages(args: &Args) -> anyhow::Result<Table> {

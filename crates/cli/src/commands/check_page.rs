@@ -1,0 +1,96 @@
+//! The page of `tantalum check`: what was looked at, and what is wrong where.
+use crate::common::PageArgs;
+use tantalum_base::PAGE_BYTES;
+use tantalum_base::size::human_bytes;
+use tantalum_report::html::Number;
+use tantalum_report::{Page, Report, Section, Table, Tone, config_hash, number, schema};
+use tantalum_volume::CheckReport;
+
+/// Places that findings begin with, and the part of the volume that they are of; anything else is of the last.
+const PARTS: [(&str, &str); 4] = [
+    ("superblock", "superblock"),
+    ("log", "log and checkpoints"),
+    ("page ", "pages"),
+    ("", "zones and tables"),
+];
+
+/// Writes the page, where one is asked for. `told` is the verdict and `given_up` what was given up before.
+pub fn write(
+    to: &PageArgs,
+    report: &CheckReport,
+    told: String,
+    given_up: Option<String>,
+) -> anyhow::Result<()> {
+    let mut problems = Table::new(schema::CHECK);
+    for found in &report.findings {
+        let (place, problem) = (found.place.as_str(), found.problem.as_str());
+        problems.push_named([("place", place.into()), ("problem", problem.into())]);
+    }
+    let is_sound = report.findings.is_empty();
+    let mut sections = vec![Section::new("What was looked at", looked_at(report))];
+    if !is_sound {
+        sections.insert(0, Section::new("What is wrong", problems.clone()));
+    }
+    let page = Page {
+        title: "Check of a volume".to_owned(),
+        verdict: told,
+        tone: if is_sound { Tone::Good } else { Tone::Bad },
+        paragraphs: given_up.into_iter().collect(),
+        numbers: numbers(report),
+        sections,
+        ..Page::default()
+    };
+    let identity = report.superblock.map_or(0, |superblock| superblock.volume_id);
+    let config = config_hash([format!("check={identity:032x}")]);
+    to.write(&Report::new(0, config, problems), &page)
+}
+
+fn numbers(report: &CheckReport) -> Vec<Number> {
+    let count = |value: u64| number::thousands(value);
+    let mut numbers = vec![Number::new("Problems", count(report.findings.len() as u64), "")];
+    if let Some(superblock) = &report.superblock {
+        let store = human_bytes(superblock.store_bytes());
+        numbers.push(Number::new(
+            "Store",
+            store,
+            format!("{} zones", count(superblock.zones.into())),
+        ));
+    }
+    if let Some(recovery) = &report.recovery {
+        let dropped = format!("{} dropped, as they were not whole", count(recovery.dropped));
+        numbers.push(Number::new("Changes replayed, in memory", count(recovery.replayed), dropped));
+        numbers.push(Number::new("Pages lost", count(recovery.pages_lost), "they read as errors"));
+    }
+    numbers
+}
+
+/// A row a part of the volume: how much of it there is, and how many of the problems are of it.
+fn looked_at(report: &CheckReport) -> Table {
+    let mut extents = vec!["both copies".to_owned()];
+    extents.extend(report.recovery.as_ref().map(|recovery| {
+        format!(
+            "checkpoint {} and {} zones behind it",
+            recovery.checkpoint,
+            number::thousands(recovery.zones_scanned.into())
+        )
+    }));
+    if let (Some(superblock), Some(_)) = (&report.superblock, &report.recovery) {
+        extents.push(format!(
+            "all that hold something, of {}",
+            human_bytes(superblock.pages * PAGE_BYTES as u64)
+        ));
+        extents.push(format!("all {}", number::thousands(superblock.zones.into())));
+    }
+    let part_of = |place: &str| PARTS.iter().position(|(begins, _)| place.starts_with(begins));
+    let mut table = Table::new(schema::CHECKED);
+    for (at, (_, part)) in PARTS.iter().enumerate() {
+        let problems = report.findings.iter().filter(|found| part_of(&found.place) == Some(at));
+        let extent =
+            extents.get(at).map_or("not looked at, as it could not be opened", String::as_str);
+        let problems = problems.count() as u64;
+        let row =
+            [("part", (*part).into()), ("extent", extent.into()), ("problems", problems.into())];
+        table.push_named(row);
+    }
+    table
+}

@@ -1,0 +1,48 @@
+//! Parts of a whole.
+use serde::Serialize;
+
+/// A whole and what it is made of, drawn as one bar.
+#[derive(Clone, PartialEq, Debug, Serialize)]
+pub struct Meter {
+    label: String,
+    parts: Vec<Part>,
+}
+
+#[derive(Clone, PartialEq, Debug, Serialize)]
+struct Part {
+    name: String,
+    /// Of the whole, in percent, to a hundredth.
+    percent: f64,
+    shown: String,
+}
+
+impl Meter {
+    /// A whole called `label` of `parts`, each with its name, how much it is, and that for people. What is nothing is
+    /// left out.
+    pub fn new(label: impl Into<String>, parts: Vec<(&str, f64, String)>) -> Meter {
+        let whole: f64 = parts.iter().map(|(_, much, _)| *much).sum();
+        let part = |(name, much, shown): (&str, f64, String)| Part {
+            name: name.to_owned(),
+            percent: (much / whole * 10_000.0).round() / 100.0,
+            shown,
+        };
+        let some = parts.into_iter().filter(|(_, much, _)| *much > 0.0);
+        Meter { label: label.into(), parts: some.map(part).collect() }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn parts_come_to_the_whole_and_nothing_is_left_out() {
+        let parts =
+            vec![("used", 3.0, "3".into()), ("lost", 0.0, "0".into()), ("free", 1.0, "1".into())];
+        let meter = Meter::new("space", parts);
+        let told: Vec<(&str, f64)> =
+            meter.parts.iter().map(|part| (&*part.name, part.percent)).collect();
+        assert_eq!(told, [("used", 75.0), ("free", 25.0)]);
+        assert!(Meter::new("space", vec![("used", 0.0, "0".into())]).parts.is_empty());
+    }
+}
