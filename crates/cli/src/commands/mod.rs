@@ -1,6 +1,7 @@
 //! One file a command: its arguments, and `run`.
 mod advise;
 mod check;
+mod clone;
 mod completions;
 mod crash;
 mod create;
@@ -9,8 +10,10 @@ mod demo;
 mod device_size;
 mod man_pages;
 mod mode;
+mod remap;
 mod replay;
 mod repro;
+mod resize;
 mod room;
 mod serve;
 mod share;
@@ -19,6 +22,7 @@ mod stat;
 mod tiered;
 mod top;
 mod trace;
+mod trim;
 mod volume_stat;
 
 use crate::Verdict;
@@ -38,7 +42,10 @@ pub enum Command {
     Check(check::Args),
     Stat(stat::Args),
     Top(top::Args),
+    Resize(resize::Args),
     Share(share::Args),
+    Clone(clone::Args),
+    Trim(trim::Args),
     #[command(subcommand)]
     Sqlite(sqlite::Command),
     Replay(replay::Args),
@@ -67,7 +74,10 @@ impl Command {
             Command::Check(args) => check::run(&args),
             Command::Stat(args) => stat::run(&args),
             Command::Top(args) => top::run(&args),
+            Command::Resize(args) => resize::run(&args),
             Command::Share(args) => share::run(&args),
+            Command::Clone(args) => clone::run(&args),
+            Command::Trim(args) => trim::run(&args),
             Command::Sqlite(command) => command.run(),
             Command::Replay(args) => replay::run(&args),
             Command::Curve(args) => curve::run(&args),
