@@ -110,7 +110,7 @@ pub trait PageDevice: 'static {
     /// in one and right in another; `Unmapped` where a right page has no content.
     async fn share(&self, pairs: &[(PageNo, PageNo)]) -> Result<()> {
         let _ = pairs;
-        Err(Error::new(ErrorKind::Unsupported, "this device does not remap pages"))
+        no_remapping()
     }
 
     /// As [`share`](Self::share), of any number of pairs of which nobody else knows the right pages, together with a trim
@@ -125,13 +125,26 @@ pub trait PageDevice: 'static {
         ended: impl FnOnce() + 'static,
     ) -> Result<()> {
         let _ = (pairs, zeros, ended);
-        Err(Error::new(ErrorKind::Unsupported, "this device does not remap pages"))
+        no_remapping()
     }
 
     /// [`share`](Self::share) of `pages` consecutive pages: those from `to` on take the content of
     /// those from `from` on. The ranges must not overlap.
     async fn share_range(&self, to: PageNo, from: PageNo, pages: u64) -> Result<()> {
         self.share(&self.limits().share_range_pairs(to, from, pages)?).await
+    }
+
+    /// Makes the `pages` pages from `to` on like those from `from` on, as they are at one moment, however many: by remapping, as
+    /// [`share`](Self::share), where these have content, and a trim where they have none. All or nothing; durable when it returns,
+    /// with everything that completed before the call. Afterwards either page may be changed, and the other keeps its content.
+    ///
+    /// # Errors
+    /// With nothing changed: `Unsupported` where the device does not remap; `OutOfRange`; `InvalidInput` where the ranges overlap;
+    /// `Uncorrectable` where the medium lost a page; `TooLarge` where more contents have to be written again than there is room
+    /// for.
+    async fn clone_range(&self, to: PageNo, from: PageNo, pages: u64) -> Result<()> {
+        let _ = (to, from, pages);
+        no_remapping()
     }
 
     /// Opens a transaction.
@@ -157,6 +170,10 @@ pub trait PageDevice: 'static {
         let _ = tx;
         no_transactions()
     }
+}
+
+fn no_remapping<T>() -> Result<T> {
+    Err(Error::new(ErrorKind::Unsupported, "this device does not remap pages"))
 }
 
 fn no_transactions<T>() -> Result<T> {
@@ -244,6 +261,18 @@ impl Limits {
         pages: u64,
     ) -> Result<Vec<(PageNo, PageNo)>> {
         self.check_share_len(pages)?;
+        let (left, right) = self.clone_ranges(to, from, pages)?;
+        Ok(left.iter().zip(right.iter()).collect())
+    }
+
+    /// The ranges of a `clone_range`, checked.
+    pub fn clone_ranges(
+        &self,
+        to: PageNo,
+        from: PageNo,
+        pages: u64,
+    ) -> Result<(PageRange, PageRange)> {
+        self.check_share_len(0)?;
         let (left, right) = (PageRange::new(to, pages), PageRange::new(from, pages));
         self.check_range(left)?;
         self.check_range(right)?;
@@ -253,12 +282,12 @@ impl Limits {
                 format!("pages {left} and {right} overlap"),
             ));
         }
-        Ok(left.iter().zip(right.iter()).collect())
+        Ok((left, right))
     }
 
     fn check_share_len(&self, pairs: u64) -> Result<()> {
         if self.share_pairs_max == 0 {
-            return Err(Error::new(ErrorKind::Unsupported, "this device does not remap pages"));
+            return no_remapping();
         }
         if pairs > u64::from(self.share_pairs_max) {
             return Err(Error::new(

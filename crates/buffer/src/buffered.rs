@@ -172,6 +172,17 @@ impl<D: PageDevice> PageDevice for Buffered<D> {
         done
     }
 
+    async fn clone_range(&self, to: PageNo, from: PageNo, pages: u64) -> Result<()> {
+        let Some(cache) = &self.cache else {
+            return self.device.clone_range(to, from, pages).await;
+        };
+        let (to_pages, _) = self.limits().clone_ranges(to, from, pages)?;
+        let change = cache.begin_change(std::iter::once(to_pages));
+        let done = self.device.clone_range(to, from, pages).await;
+        change.end(done.is_ok());
+        done
+    }
+
     async fn begin(&self) -> Result<TxId> {
         let tx = self.device.begin().await?;
         if let Some(cache) = &self.cache {

@@ -1,9 +1,10 @@
 //! `tantalum share` as its user meets it.
 mod support;
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use support::nbd::{Client, PAGE_BYTES};
 use support::server::Server;
+use support::volume::edit;
 use support::{good, refused, stat_row as row, text};
 use tempfile::TempDir;
 
@@ -49,11 +50,20 @@ fn pages_take_the_content_of_others_and_keep_it() {
 }
 
 #[test]
-fn what_is_refused_changes_nothing() {
+fn what_is_refused_changes_nothing_served_or_not() {
     let (_folder, config) = volume();
     // What `stat` says is taken by one share.
     let most = row(&config)["share_pairs_max"].as_u64().unwrap();
     assert!((1024 / 25..1024 / 2).contains(&most), "{most}");
+    for is_served in [false, true] {
+        let server = is_served.then(|| Server::start(&config));
+        refuse_all(&config, most);
+        assert_eq!(row(&config)["mapped_bytes"], 8 * PAGE_BYTES as u64);
+        drop(server.map(Server::terminate));
+    }
+}
+
+fn refuse_all(config: &Path, most: u64) {
     let parts = 4096u64.div_ceil(most);
     let [two, three, more] = [2 * most, 3 * most, most + 7].map(|pages| pages.to_string());
     for (arguments, told) in [
@@ -64,15 +74,43 @@ fn what_is_refused_changes_nothing() {
         (["700", "0", &three], format!("up to A {} B {two} LEN {most}", 700 + 2 * most)),
         (["700", "0", &two], format!("up to A {} B {most} LEN {most}", 700 + most)),
         (["300", "0", &more], format!("up to A {} B {most} LEN 7", 300 + most)),
+        (["100", "0", "0"], "LEN: 0 are no pages".to_owned()),
         (["100", "0", "10%"], "LEN: 10% is no count of pages".to_owned()),
         (["100B", "0", "1"], "A: 100B is no multiple of 4096".to_owned()),
         (["100", "zero", "1"], "B: ".to_owned()),
     ] {
-        let refusal = refused(&["share", text(&config), arguments[0], arguments[1], arguments[2]]);
+        let refusal = refused(&["share", text(config), arguments[0], arguments[1], arguments[2]]);
         assert!(refusal.contains(&told), "{arguments:?}: {refusal}");
     }
-    assert_eq!(row(&config)["mapped_bytes"], 8 * PAGE_BYTES as u64);
-    let server = Server::start(&config);
-    assert!(refused(&["share", text(&config), "100", "0", "1"]).contains("pid"));
-    server.terminate();
+}
+
+/// Also where the server had read the old content before, and keeps what it read.
+#[test]
+fn the_server_of_a_volume_shares_and_its_clients_see_it() {
+    let (_folder, config) = volume();
+    for buffer in ["", "[buffer]\nsize = \"1MiB\"\n"] {
+        edit(&config, "# Memory above the device", &format!("{buffer}# Memory above the device"));
+        let server = Server::start(&config);
+        let mut client = Client::connect(&server.socket).unwrap();
+        client.trim(100, 4);
+        assert_eq!(client.read(100, 4).unwrap(), [0; 4 * PAGE_BYTES]);
+        let told = good(&["share", text(&config), "100", "0", "4"]);
+        assert!(told.contains("pages 100") && told.contains("4 slots"), "{told}");
+        for page in 0..4 {
+            let held = client.read(100 + page, 1).unwrap();
+            assert_eq!(held, [0x40 + page as u8; PAGE_BYTES], "page {page} with {buffer:?}");
+        }
+        let mut other = Client::connect(&server.socket).unwrap();
+        assert_eq!(other.read(103, 1).unwrap(), [0x43; PAGE_BYTES]);
+        // What was acknowledged survives.
+        server.kill();
+        let server = Server::start(&config);
+        let mut client = Client::connect(&server.socket).unwrap();
+        assert_eq!(client.read(102, 1).unwrap(), [0x42; PAGE_BYTES]);
+        // A server that must not change anything does not share.
+        server.terminate();
+        let server = Server::start_read_only(&config, config.with_file_name("read.sock"));
+        assert!(refused(&["share", text(&config), "100", "0", "1"]).contains("pid"));
+        server.terminate();
+    }
 }

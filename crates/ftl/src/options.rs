@@ -47,6 +47,8 @@ pub struct FtlOptions {
     /// part of the map is damaged; the recovery report says what is given up. Otherwise that is
     /// `Corrupt`.
     pub accept_loss: bool,
+    /// It had fewer pages once: a checkpoint of fewer counts too, and the others hold nothing. Otherwise that is `InvalidInput`.
+    pub has_grown: bool,
     /// The pages have a home elsewhere, and `pages` is what that holds; `None` where they live here.
     pub cache: Option<CacheOptions>,
 }
@@ -66,6 +68,7 @@ impl FtlOptions {
             wear_spread_max: WEAR_SPREAD_MAX,
             read_only: false,
             accept_loss: false,
+            has_grown: false,
             cache: None,
         }
     }

@@ -58,6 +58,30 @@ impl<M: ZoneMedia> Ftl<M> {
         self.batch_pages_max().min(self.shares_dumped_max())
     }
 
+    /// What makes the pages of `to` like those of `from`, which is as long: pairs to share, and ranges to trim. Pages that are in
+    /// one slot already need nothing.
+    pub fn differences(
+        &self,
+        to: PageRange,
+        from: PageRange,
+    ) -> (Vec<(PageNo, PageNo)>, Vec<PageRange>) {
+        let map = &self.parts.borrow().map;
+        let (mut pairs, mut trims) = (Vec::new(), Vec::<PageRange>::new());
+        for (left, right) in to.iter().zip(from.iter()) {
+            let (before, after) = (map.get(left).place, map.get(right).place);
+            match (before, after) {
+                (Place::Unmapped, Place::Unmapped) => {}
+                (Place::At(here), Place::At(there)) if here == there => {}
+                (_, Place::Unmapped) => match trims.last_mut() {
+                    Some(last) if last.end() == left => last.pages += 1,
+                    _ => trims.push(PageRange::new(left, 1)),
+                },
+                _ => pairs.push((left, right)),
+            }
+        }
+        (pairs, trims)
+    }
+
     fn shares_dumped_max(&self) -> u32 {
         self.parts.borrow().dump.as_ref().map_or(u32::MAX, |dump| dump.layout.shares_max)
     }

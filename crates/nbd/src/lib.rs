@@ -6,6 +6,7 @@
 //!     session::negotiation   fixed newstyle handshake
 //!     session::inbox, link   receive buffer; what the tasks of a connection share
 //!     session::reply         simple or structured replies
+//!   part                     parts of an export by their names
 //!   export                   the commands, in pages; shared by all connections
 //!     pieces                 long requests as several commands of the device
 //!     block_status           which bytes are allocated
@@ -25,6 +26,7 @@ mod failure_log;
 mod live;
 mod metrics;
 mod options;
+mod part;
 mod pieces;
 mod protocol;
 mod range_lock;

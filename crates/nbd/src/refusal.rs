@@ -46,7 +46,7 @@ impl<D: PageDevice<Page = PageBuf>> Export<D> {
         if !offset.is_multiple_of(block_bytes) || !length.is_multiple_of(block_bytes) {
             return Refusal::invalid("offset or length is no multiple of the minimum block size");
         }
-        if offset.checked_add(length).is_none_or(|end| end > self.info.size_bytes) {
+        if offset.checked_add(length).is_none_or(|end| end > terms.part.bytes) {
             let full = matches!(request.command, Command::Write | Command::WriteZeroes);
             let code = if full { ErrorCode::NoSpc } else { ErrorCode::Inval };
             return Some(Refusal { code, why: "past the end of the export" });

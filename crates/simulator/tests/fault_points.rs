@@ -7,6 +7,7 @@ use tantalum_ftl::fault_points::Fault as Log;
 use tantalum_models::fault_points::Fault as Model;
 use tantalum_runtime::fault_points::Fault as Executor;
 use tantalum_ssd::fault_points::Fault as Device;
+use tantalum_volume::fault_points::Fault as Volume;
 
 const BY_CHANCE: &str = "crates/simulator/tests/planted_by_chance.rs";
 const CACHE: &str = "crates/ftl/tests/cache.rs";
@@ -110,7 +111,16 @@ fn of_the_device(fault: Device) -> Test {
     match fault {
         Device::CacheDroppedAtClose => (BY_CHANCE, "a_close_writes_the_cache_back"),
         Device::CommittedInParts => (BY_CHANCE, "a_large_transaction_is_committed_as_one"),
+        Device::ClonedInParts => ("crates/volume/tests/clone.rs", "a_clone_in_parts_is_noticed"),
         Device::StagedPagesFree => (BY_CHANCE, "what_is_staged_has_pages_of_its_own"),
+    }
+}
+
+fn of_a_volume(fault: Volume) -> Test {
+    const RESIZE: &str = "crates/volume/tests/resize.rs";
+    match fault {
+        Volume::GrownCopiesTogether => (RESIZE, "copies_that_are_written_together_are_noticed"),
+        Volume::GrownOverStaged => (RESIZE, "pages_that_were_staged_and_stay_are_noticed"),
     }
 }
 
@@ -173,7 +183,8 @@ fn every_fault_point_is_planted_by_a_test_that_the_docs_name() {
     let model = Model::ALL.iter().map(|&fault| (fault.into(), of_a_model(fault)));
     let executor = Executor::ALL.iter().map(|&fault| (fault.into(), of_an_executor(fault)));
     let cache = Cache::ALL.iter().map(|&fault| (fault.into(), of_the_cache(fault)));
-    let all = log.chain(device).chain(model).chain(executor).chain(cache);
+    let volume = Volume::ALL.iter().map(|&fault| (fault.into(), of_a_volume(fault)));
+    let all = log.chain(device).chain(model).chain(executor).chain(cache).chain(volume);
     for (fault, (path, test)) in all {
         let source = read(path);
         let body = body(&source, test).unwrap_or_else(|| panic!("no test {test} in {path}"));

@@ -5,6 +5,8 @@ tantalum_base::fault_points! {
     CacheDroppedAtClose,
     /// A transaction that outgrew its memory is committed in two parts.
     CommittedInParts,
+    /// A clone is made in two parts.
+    ClonedInParts,
     /// The pages where one was staged are taken for free before its commit.
     StagedPagesFree,
 }

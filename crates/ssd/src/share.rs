@@ -13,7 +13,9 @@
 use std::rc::Rc;
 use tantalum_base::{PageDevice, PageNo, PageRange, Result};
 use tantalum_media::ZoneMedia;
+use tantalum_runtime::sync::Permit;
 
+use crate::fault_points::Fault;
 use crate::options::CacheKind;
 use crate::ssd::Drive;
 
@@ -27,6 +29,30 @@ impl<M: ZoneMedia> Drive<M> {
         self.commands.run("share", share).await
     }
 
+    /// Makes the pages of `to` like those of `from`, which were checked; runs to the end even if the caller drops the
+    /// future.
+    pub(crate) async fn clone_pages(&self, to: PageRange, from: PageRange) -> Result<()> {
+        let clone = |ssd: Rc<Self>| async move {
+            let newest = |ssd: &Self| {
+                let cache = ssd.cache.borrow();
+                cache.command_of_range(to).max(cache.command_of_range(from))
+            };
+            let turn = ssd.turn_to_remap(newest).await?;
+            // Nobody changes a page from here on until the batch has its place in the log.
+            let (mut pairs, zeros) = ssd.ftl.differences(to, from);
+            if pairs.is_empty() && zeros.is_empty() {
+                drop(turn);
+                return ssd.make_durable().await;
+            }
+            if Fault::ClonedInParts.is_planted() {
+                let half = pairs.split_off(pairs.len() / 2);
+                ssd.ftl.share(&half, true, || ()).await?;
+            }
+            ssd.remap(turn, &pairs, &zeros, || ()).await
+        };
+        self.commands.run("clone", clone).await
+    }
+
     /// Trims `zeros` as well, and calls `placed` in the step in which readers see all of it.
     pub(crate) async fn share_in_turn(
         &self,
@@ -34,16 +60,34 @@ impl<M: ZoneMedia> Drive<M> {
         zeros: &[PageRange],
         placed: impl FnOnce(),
     ) -> Result<()> {
-        let mut turn = Some(self.write_turn.acquire(1).await);
+        let turn = self.turn_to_remap(|ssd| ssd.newest_command(pairs, zeros)).await?;
+        self.remap(turn, pairs, zeros, placed).await
+    }
+
+    /// The writers' turn, when the log has all that came before, of the pages concerned at least: up to their `newest`
+    /// command in the cache.
+    async fn turn_to_remap(&self, newest: impl FnOnce(&Self) -> Option<u64>) -> Result<Permit> {
+        let turn = self.write_turn.acquire(1).await;
         let all = PageRange::new(PageNo(0), self.limits().pages);
         self.trims.wait_in_force(all).await;
         if self.options.cache == CacheKind::Ordered {
             self.drain().await?;
-        } else if let Some(command) = self.newest_command(pairs, zeros) {
+        } else if let Some(command) = newest(self) {
             self.drain_to(command).await?;
         }
+        Ok(turn)
+    }
+
+    /// Remaps in the writers' `turn`, which others get when the batch has its place in the log.
+    async fn remap(
+        &self,
+        turn: Permit,
+        pairs: &[(PageNo, PageNo)],
+        zeros: &[PageRange],
+        placed: impl FnOnce(),
+    ) -> Result<()> {
         let placed = || {
-            drop(turn.take());
+            drop(turn);
             placed();
         };
         self.ftl.share_and_trim(pairs, zeros, true, placed).await?;

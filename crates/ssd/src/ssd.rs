@@ -435,6 +435,12 @@ impl<M: ZoneMedia> PageDevice for Drive<M> {
         self.share_pairs(pairs.to_vec()).await
     }
 
+    async fn clone_range(&self, to: PageNo, from: PageNo, pages: u64) -> Result<()> {
+        let (to, from) = self.limits.clone_ranges(to, from, pages)?;
+        self.check_failed()?;
+        self.clone_pages(to, from).await
+    }
+
     async fn take_over(
         &self,
         pairs: Vec<(PageNo, PageNo)>,

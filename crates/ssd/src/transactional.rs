@@ -47,6 +47,17 @@ impl<D: PageDevice> Transactional<D> {
         }
     }
 
+    /// Gives up what ended transactions left where they were staged.
+    ///
+    /// # Errors
+    /// Those of a trim.
+    pub async fn clear_staged(&self) -> Result<()> {
+        match &self.staging {
+            Some(staging) => staging.clear(&*self.device).await,
+            None => Ok(()),
+        }
+    }
+
     /// The device below.
     pub fn device(&self) -> &Rc<D> {
         &self.device
@@ -210,6 +221,11 @@ impl<D: PageDevice> PageDevice for Transactional<D> {
     async fn share(&self, pairs: &[(PageNo, PageNo)]) -> Result<()> {
         self.limits.check_share(pairs)?;
         self.device.share(pairs).await
+    }
+
+    async fn clone_range(&self, to: PageNo, from: PageNo, pages: u64) -> Result<()> {
+        self.limits.clone_ranges(to, from, pages)?;
+        self.device.clone_range(to, from, pages).await
     }
 
     async fn begin(&self) -> Result<TxId> {

@@ -1,8 +1,10 @@
 //! The two copies of the superblock, and which of them counts.
 //!
-//! They are written together when the volume is made, and never again but to mend one. So
+//! They are written together when the volume is made, one after the other when it grows, and never again but to mend one. So
 //!
 //! - where both are intact and say the same, that counts;
+//! - where both are intact and one says what the other became when the volume grew, that counts: the growth was cut short when all
+//!   that it needs was there. The next opening to write writes the other one again;
 //! - where one is damaged, whatever its bytes look like, the other one counts, and the next opening to
 //!   write writes the damaged one again;
 //! - where both are intact and contradict each other, or one is of another version, a disk lost a write
@@ -74,8 +76,10 @@ impl Copies {
             let none = || Error::new(ErrorKind::Format, "this is no Tantalum volume");
             return Err(self.failure.clone().unwrap_or_else(none));
         };
+        let newest = good().max_by_key(|copy| copy.growths).unwrap_or(first);
+        let is_of_newest = |copy: &Superblock| copy == newest || newest.is_grown_from(copy);
         let foreign = self.copies.iter().any(|copy| matches!(copy, Copy::Foreign(_)));
-        if foreign || good().any(|other| other != first) {
+        if foreign || !good().all(is_of_newest) {
             let said: Vec<String> = self.said().collect();
             let context = format!(
                 "the copies of the superblock contradict each other, and nothing tells which is old ({})",
@@ -83,13 +87,18 @@ impl Copies {
             );
             return Err(Error::new(ErrorKind::Corrupt, context));
         }
-        Ok(*first)
+        Ok(*newest)
     }
 
-    /// The copies that are to be written again where one counts, from 0.
-    pub fn damaged(&self) -> impl Iterator<Item = usize> + '_ {
-        let damaged = |(_, copy): &(usize, &Copy)| matches!(copy, Copy::Damaged(_));
-        self.copies.iter().enumerate().filter(damaged).map(|(at, _)| at)
+    /// The copies that are to be written again where `superblock` counts, from 0: those that are damaged, and those that the
+    /// volume has outgrown.
+    pub fn to_mend<'a>(&'a self, superblock: &'a Superblock) -> impl Iterator<Item = usize> + 'a {
+        let differs = move |(_, copy): &(usize, &Copy)| match copy {
+            Copy::Good(said) => superblock.is_grown_from(said),
+            Copy::Foreign(_) => false,
+            Copy::Damaged(_) => true,
+        };
+        self.copies.iter().enumerate().filter(differs).map(|(at, _)| at)
     }
 
     /// What is wrong with each copy, and with both together.
@@ -114,8 +123,8 @@ impl Copies {
     fn said(&self) -> impl Iterator<Item = String> + '_ {
         self.copies.iter().zip(NAMES).map(|(copy, name)| match copy {
             Copy::Good(superblock) => format!(
-                "{name}: volume {:032x} of {} pages",
-                superblock.volume_id, superblock.pages
+                "{name}: volume {:032x} of {} pages, grown {} times",
+                superblock.volume_id, superblock.pages, superblock.growths
             ),
             Copy::Foreign(error) | Copy::Damaged(error) => format!("{name}: {error}"),
         })
@@ -134,6 +143,8 @@ mod tests {
         pages: 1000,
         is_cache: false,
         is_staged: false,
+        growths: 0,
+        pages_before: 0,
     };
 
     type Bytes = [u8; SUPERBLOCK_BYTES];
@@ -157,7 +168,7 @@ mod tests {
     fn judged(one: Bytes, other: Bytes) -> Vec<(Vec<Finding>, Vec<usize>, Result<Superblock>)> {
         let judge = |copies: [Bytes; 2]| {
             let copies = Copies::decode(&copies.concat());
-            (copies.problems(), copies.damaged().collect(), copies.in_force())
+            (copies.problems(), copies.to_mend(&SUPERBLOCK).collect(), copies.in_force())
         };
         vec![judge([one, other]), judge([other, one])]
     }
@@ -184,6 +195,29 @@ mod tests {
                 assert_eq!(*place, format!("superblock, {}", NAMES[at]));
                 assert!(problem.contains("damaged"), "{problem}");
             }
+        }
+    }
+
+    #[test]
+    fn a_copy_that_the_volume_has_outgrown_is_no_problem_and_is_written_again() {
+        let grown =
+            Superblock { zones: 9, pages: 1300, growths: 1, pages_before: 1000, ..SUPERBLOCK };
+        let of =
+            |copies: [Superblock; 2]| Copies::decode(&copies.map(|copy| copy.encode()).concat());
+        for (at, copies) in [(1, [grown, SUPERBLOCK]), (0, [SUPERBLOCK, grown])] {
+            let copies = of(copies);
+            assert_eq!((copies.in_force().unwrap(), copies.problems()), (grown, vec![]));
+            assert_eq!(copies.to_mend(&grown).collect::<Vec<_>>(), [at]);
+        }
+        // What did not come about by one growth contradicts.
+        for other in [
+            Superblock { growths: 2, ..grown },
+            Superblock { pages_before: 999, ..grown },
+            Superblock { zones: 6, ..grown },
+            Superblock { volume_id: 1, ..grown },
+        ] {
+            let error = of([SUPERBLOCK, other]).in_force().unwrap_err();
+            assert_eq!(error.kind(), ErrorKind::Corrupt, "{other:?}");
         }
     }
 

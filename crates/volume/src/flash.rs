@@ -40,7 +40,11 @@ pub fn plan(config: &VolumeConfig, volume_id: u128) -> Result<Superblock> {
 }
 
 /// That of one with pages for large transactions, or without.
-fn plan_as(config: &VolumeConfig, volume_id: u128, is_staged: bool) -> Result<Superblock> {
+pub(crate) fn plan_as(
+    config: &VolumeConfig,
+    volume_id: u128,
+    is_staged: bool,
+) -> Result<Superblock> {
     let slots_per_zone = config.zone_slots()?;
     let template = ZoneGeometry {
         zones: 0,
@@ -57,13 +61,34 @@ fn plan_as(config: &VolumeConfig, volume_id: u128, is_staged: bool) -> Result<Su
         }
         Kind::Tiered => (config.flash_zones()?, true),
     };
-    Ok(Superblock { volume_id, zones, slots_per_zone, pages, is_cache, is_staged })
+    let (growths, pages_before) = (0, 0);
+    Ok(Superblock {
+        volume_id,
+        zones,
+        slots_per_zone,
+        pages,
+        is_cache,
+        is_staged,
+        growths,
+        pages_before,
+    })
+}
+
+/// `config` with the sizes that `superblock` says: where a growth was cut short, or is told in the superblock alone, the
+/// configuration still says what the volume had before. And zones stay as they were made.
+fn as_grown(config: &VolumeConfig, superblock: &Superblock) -> Result<VolumeConfig> {
+    let says = config.capacity_pages()?;
+    let is_grown = superblock.growths > 0;
+    match is_grown && [superblock.pages, superblock.pages_before].contains(&says) {
+        true => Ok(config.with_sizes_of(superblock)),
+        false => Ok(config.clone()),
+    }
 }
 
 /// The settings of the translation layer of a volume.
 fn ftl_options(config: &VolumeConfig, superblock: &Superblock) -> Result<FtlOptions> {
     let pages = superblock.pages + superblock.staging_pages();
-    let options = config.ftl_options(pages)?;
+    let options = FtlOptions { has_grown: superblock.growths > 0, ..config.ftl_options(pages)? };
     if !superblock.is_staged {
         return Ok(options);
     }
@@ -104,22 +129,32 @@ pub(crate) async fn read_copies<S: BlockStore>(store: &S) -> Result<Copies> {
     Ok(decoded)
 }
 
-/// Writes the copies again that are damaged; how many. The good one stays as it is meanwhile.
+/// Writes the copies again that are damaged or outgrown; how many. The good one stays as it is meanwhile.
 pub(crate) async fn mend_copies<S: BlockStore>(
     store: &S,
     copies: &Copies,
     superblock: &Superblock,
 ) -> Result<u32> {
     let mut mended = 0;
-    for copy in copies.damaged() {
-        let mut bytes = store.buffer(SUPERBLOCK_BYTES);
-        bytes.copy_from_slice(&superblock.encode());
-        let at = (copy * SUPERBLOCK_BYTES) as u64;
-        let written = store.write(at, bytes, true).await;
-        store.recycle(written.context(|| format!("mending the superblock at byte {at}"))?);
+    for copy in copies.to_mend(superblock) {
+        write_copy(store, copy, superblock).await?;
         mended += 1;
     }
     Ok(mended)
+}
+
+/// Writes one copy, from 0, durably; the other one stays as it is.
+pub(crate) async fn write_copy<S: BlockStore>(
+    store: &S,
+    copy: usize,
+    superblock: &Superblock,
+) -> Result<()> {
+    let mut bytes = store.buffer(SUPERBLOCK_BYTES);
+    bytes.copy_from_slice(&superblock.encode());
+    let at = (copy * SUPERBLOCK_BYTES) as u64;
+    let written = store.write(at, bytes, true).await;
+    store.recycle(written.context(|| format!("writing the superblock at byte {at}"))?);
+    Ok(())
 }
 
 /// Makes `store` no volume.
@@ -184,6 +219,7 @@ pub async fn open_flash<S: BlockStore + Clone>(
     }
     let copies = read_copies(&store).await?;
     let superblock = copies.in_force()?;
+    let config = &as_grown(config, &superblock)?;
     check_sizes(&superblock, &store, config)?;
     let zones = zones(store.clone(), &superblock)?;
     let ftl_options = ftl_options(config, &superblock)?;
@@ -219,14 +255,20 @@ pub(crate) fn check_sizes<S: BlockStore>(
     let pages = config.capacity_pages()?;
     if pages != superblock.pages {
         let page = PAGE_BYTES as u64;
+        let has = if superblock.growths > 0 { "has" } else { "was created with" };
+        let way_out = match pages > superblock.pages && !superblock.is_cache {
+            true => " (`tantalum resize` makes it larger)",
+            false => "",
+        };
         return format(format!(
-            "device.capacity is {} bytes, but the volume was created with {}",
+            "device.capacity is {} bytes, but the volume {has} {}{way_out}",
             pages * page,
             superblock.pages * page
         ));
     }
     let planned = plan_as(config, superblock.volume_id, superblock.is_staged)?;
-    if planned != *superblock {
+    let Superblock { growths, pages_before, .. } = *superblock;
+    if (Superblock { growths, pages_before, ..planned }) != *superblock {
         return format(format!(
             "media.zone or device.over_provisioning differs from when the volume was created \
              ({} zones of {} pages then, {} of {} now)",

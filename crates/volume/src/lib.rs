@@ -7,6 +7,7 @@
 //! superblock  format version, identity, sizes; two copies, and which of them counts (copies)
 //! create      making a new one, and refusing to overwrite
 //! layout      capacity and over-provisioning → zones
+//! resize      making one larger
 //! flash       kind "flash": a buffer over an SSD over zones in a file or in memory
 //! tiered      kind "tiered": the same as a cache of a home; rescue, where the flash is lost
 //! home_config the home in a configuration
@@ -23,6 +24,7 @@ pub mod client;
 pub mod config;
 mod copies;
 mod create;
+pub mod fault_points;
 mod flash;
 mod folder;
 mod home_config;
@@ -32,6 +34,7 @@ mod new_config;
 mod open_options;
 mod origin;
 mod recorded;
+mod resize;
 mod sizes;
 mod store;
 pub mod superblock;
@@ -50,6 +53,7 @@ pub use host::{
 };
 pub use open_options::OpenOptions;
 pub use recorded::{Recorded, Recording};
+pub use resize::{Resized, plan_growth, resize_volume, settle, write_growth};
 pub use sizes::RoundedSize;
 pub use store::{VolumeStore, forget_volume, open_rescue_stores, open_store, open_tiered_stores};
 pub use tiered::{

@@ -75,7 +75,7 @@ fn write_text(path: &Path, text: &str) -> Result<VolumeConfig> {
     // Parsed before it is written: a wrong setting leaves no file.
     let config = VolumeConfig::parse(text, path)?;
     make_folder_of(path)?;
-    write_whole(path, text).context(|| format!("writing {}", path.display()))?;
+    write_whole(path, text, None).context(|| format!("writing {}", path.display()))?;
     Ok(config)
 }
 
@@ -90,10 +90,18 @@ fn make_folder_of(path: &Path) -> Result<()> {
     made.context(|| format!("making the folder {}", folder.display()))
 }
 
-fn write_whole(path: &Path, text: &str) -> std::io::Result<()> {
+/// Puts `text` at `path`, whole or not at all, with the `permissions` that are given, or those of a new file.
+pub(crate) fn write_whole(
+    path: &Path,
+    text: &str,
+    permissions: Option<std::fs::Permissions>,
+) -> std::io::Result<()> {
     let mut unfinished = path.as_os_str().to_owned();
     unfinished.push(".creating");
     let mut file = File::create(&unfinished)?;
+    if let Some(permissions) = permissions {
+        file.set_permissions(permissions)?;
+    }
     file.write_all(text.as_bytes())?;
     file.sync_all()?;
     std::fs::rename(&unfinished, path)?;

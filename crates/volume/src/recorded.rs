@@ -176,6 +176,12 @@ impl<D: PageDevice> PageDevice for Recorded<D> {
         })
     }
 
+    async fn clone_range(&self, to: PageNo, from: PageNo, pages: u64) -> Result<()> {
+        let event = PageEvent::Write { page: to, pages: count(pages) };
+        let cloned = self.device.clone_range(to, from, pages).await;
+        self.done(cloned, |log| log.committed(vec![event]))
+    }
+
     async fn begin(&self) -> Result<TxId> {
         self.device.begin().await
     }

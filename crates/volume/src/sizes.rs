@@ -3,6 +3,7 @@ use tantalum_base::size::Size;
 use tantalum_base::{Error, ErrorKind, PAGE_BYTES, Result};
 
 use crate::config::VolumeConfig;
+use crate::superblock::Superblock;
 
 /// A size that is no multiple of a page, and what is taken in its place.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -41,6 +42,16 @@ pub(crate) fn whole_pages(key: &'static str, text: &str) -> Result<u64> {
 }
 
 impl VolumeConfig {
+    /// With the capacity and the zones of a volume that is there.
+    pub(crate) fn with_sizes_of(&self, superblock: &Superblock) -> VolumeConfig {
+        let page_kib = PAGE_BYTES as u64 / 1024;
+        let mut config = self.clone();
+        config.device.capacity = format!("{}KiB", superblock.pages * page_kib);
+        let zone = u64::from(superblock.slots_per_zone) * page_kib;
+        config.media.zone.get_or_insert(format!("{zone}KiB"));
+        config
+    }
+
     /// The sizes that are no multiples of a page, and what is taken in their place.
     pub fn rounded_sizes(&self) -> Result<Vec<RoundedSize>> {
         let device = &self.device;

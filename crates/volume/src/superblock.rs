@@ -14,6 +14,8 @@
 //! | 44 | 4 | 1 where as many pages again lie behind the logical ones, for large transactions; 0: none, as in older volumes |
 //! | 48 | 8 | logical pages |
 //! | 56 | 8 | first byte of the first zone |
+//! | 64 | 4 | how often the volume has grown |
+//! | 72 | 8 | logical pages before it grew last; 0 where it never did |
 //! | 4092 | 4 | CRC-32C of the 4092 bytes before |
 use tantalum_base::checksum::crc32c;
 use tantalum_base::{Error, ErrorKind, PAGE_BYTES, Result};
@@ -51,6 +53,10 @@ pub struct Superblock {
     pub is_cache: bool,
     /// As many pages again lie behind them, where large transactions are staged.
     pub is_staged: bool,
+    /// How often the volume has grown.
+    pub growths: u32,
+    /// Logical pages before it grew last; 0 where it never did.
+    pub pages_before: u64,
 }
 
 impl Superblock {
@@ -69,6 +75,8 @@ impl Superblock {
         put(44, &u32::from(self.is_staged).to_le_bytes());
         put(48, &self.pages.to_le_bytes());
         put(56, &FIRST_ZONE_BYTE.to_le_bytes());
+        put(64, &self.growths.to_le_bytes());
+        put(72, &self.pages_before.to_le_bytes());
         let crc = crc32c(&bytes[..CRC_AT]);
         bytes[CRC_AT..].copy_from_slice(&crc.to_le_bytes());
         bytes
@@ -120,7 +128,21 @@ impl Superblock {
             pages: long(48),
             is_cache: word(12) == KIND_TIERED,
             is_staged: word(44) == 1,
+            growths: word(64),
+            pages_before: long(72),
         })
+    }
+
+    /// Whether this is what `before` became when the volume grew.
+    pub fn is_grown_from(&self, before: &Superblock) -> bool {
+        let grown = Superblock {
+            zones: self.zones,
+            pages: self.pages,
+            growths: before.growths.wrapping_add(1),
+            pages_before: before.pages,
+            ..*before
+        };
+        *self == grown && self.pages >= before.pages && self.zones >= before.zones
     }
 
     /// Pages behind the logical ones.
@@ -173,6 +195,8 @@ mod tests {
         pages: 1000,
         is_cache: false,
         is_staged: true,
+        growths: 3,
+        pages_before: 500,
     };
 
     #[test]

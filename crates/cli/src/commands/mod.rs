@@ -2,6 +2,7 @@
 mod advise;
 mod check;
 mod check_page;
+mod clone;
 mod completions;
 mod crash;
 mod create;
@@ -10,9 +11,11 @@ mod demo;
 mod device_size;
 mod man_pages;
 mod mode;
+mod remap;
 mod replay;
 mod repro;
 mod repro_page;
+mod resize;
 mod room;
 mod serve;
 mod share;
@@ -23,6 +26,7 @@ mod stat_page;
 mod tiered;
 mod top;
 mod trace;
+mod trim;
 mod volume_stat;
 
 use crate::Verdict;
@@ -42,7 +46,10 @@ pub enum Command {
     Check(check::Args),
     Stat(stat::Args),
     Top(top::Args),
+    Resize(resize::Args),
     Share(share::Args),
+    Clone(clone::Args),
+    Trim(trim::Args),
     #[command(subcommand)]
     Sqlite(sqlite::Command),
     Replay(replay::Args),
@@ -71,7 +78,10 @@ impl Command {
             Command::Check(args) => check::run(&args),
             Command::Stat(args) => stat::run(&args),
             Command::Top(args) => top::run(&args),
+            Command::Resize(args) => resize::run(&args),
             Command::Share(args) => share::run(&args),
+            Command::Clone(args) => clone::run(&args),
+            Command::Trim(args) => trim::run(&args),
             Command::Sqlite(command) => command.run(),
             Command::Replay(args) => replay::run(&args),
             Command::Curve(args) => curve::run(&args),

@@ -297,7 +297,8 @@ impl<M: ZoneMedia> Reader<'_, M> {
 
     /// Fails where the checkpoint is of a device of another size.
     fn check_pages(&self, footer: &Footer) -> Result<()> {
-        if footer.pages != self.options.pages {
+        let is_smaller = footer.pages < self.options.pages && self.options.has_grown;
+        if footer.pages != self.options.pages && !is_smaller {
             return Err(Error::new(
                 ErrorKind::InvalidInput,
                 format!(

@@ -1,6 +1,7 @@
 //! A store in a file or on a block device: direct I/O, a lock, real syncs.
 use super::{BLOCK_BYTES, BlockStore, BufferPool, IoBuf, assert_in_store};
 use rustix::fs::{FallocateFlags, OFlags};
+use std::cell::Cell;
 use std::fs::{File, OpenOptions, TryLockError};
 use std::io::{Seek, SeekFrom};
 use std::os::fd::AsFd;
@@ -54,7 +55,7 @@ struct Inner {
     // For what is not I/O: looking for holes, allocating.
     control: File,
     path: PathBuf,
-    bytes: u64,
+    bytes: Cell<u64>,
     // The options in effect: not `direct` where the file system refuses that.
     options: FileStoreOptions,
     zeroed_space: ZeroedSpace,
@@ -113,11 +114,34 @@ impl FileStore {
             file: LiveFile::new(live, file),
             control,
             path: path.to_path_buf(),
-            bytes: end / BLOCK_BYTES * BLOCK_BYTES,
+            bytes: Cell::new(end / BLOCK_BYTES * BLOCK_BYTES),
             options,
             zeroed_space,
             pool: BufferPool::default(),
         })))
+    }
+
+    /// Makes the file longer, to `bytes`, with room for them unless it is sparse; of a block device, checks that it has as many.
+    /// What is there already stays, also where the file is longer.
+    ///
+    /// # Errors
+    /// `OutOfSpace` where there is not enough room: the file is as it was then; `ReadOnly`; `Io`.
+    pub fn grow(&self, bytes: u64) -> Result<()> {
+        self.check_writable("growing")?;
+        let Inner { control, path, options, .. } = &*self.0;
+        let metadata = control.metadata().map_err(|error| io(path, "looking at", error))?;
+        let is_file = metadata.file_type().is_file();
+        if bytes <= self.bytes() && (options.sparse || !is_file) {
+            return Ok(());
+        }
+        if !is_file {
+            let context =
+                format!("{} has {} bytes, wanted are {bytes}", path.display(), self.bytes());
+            return Err(Error::new(ErrorKind::OutOfSpace, context));
+        }
+        allocate(control, path, bytes.max(metadata.len()), options.sparse)?;
+        self.0.bytes.set(bytes.max(self.bytes()) / BLOCK_BYTES * BLOCK_BYTES);
+        Ok(())
     }
 
     /// Whether I/O bypasses the page cache.
@@ -165,7 +189,7 @@ impl FileStore {
 
 impl BlockStore for FileStore {
     fn bytes(&self) -> u64 {
-        self.0.bytes
+        self.0.bytes.get()
     }
 
     fn buffer(&self, bytes: usize) -> IoBuf {
@@ -177,14 +201,14 @@ impl BlockStore for FileStore {
     }
 
     async fn read(&self, offset: u64, buf: IoBuf) -> Result<IoBuf> {
-        assert_in_store(self.0.bytes, offset, buf.len() as u64);
+        assert_in_store(self.bytes(), offset, buf.len() as u64);
         let (result, buf) = self.0.file.read_at(offset, buf).await;
         result.map_err(|error| self.failed("reading", error))?;
         Ok(buf)
     }
 
     async fn write(&self, offset: u64, buf: IoBuf, durable: bool) -> Result<IoBuf> {
-        assert_in_store(self.0.bytes, offset, buf.len() as u64);
+        assert_in_store(self.bytes(), offset, buf.len() as u64);
         self.check_writable("writing")?;
         let (result, buf) = self.0.file.write_at(offset, buf, durable).await;
         result.map_err(|error| self.failed("writing", error))?;
@@ -197,7 +221,7 @@ impl BlockStore for FileStore {
     }
 
     async fn zero(&self, offset: u64, bytes: u64) -> Result<()> {
-        assert_in_store(self.0.bytes, offset, bytes);
+        assert_in_store(self.bytes(), offset, bytes);
         self.check_writable("zeroing")?;
         let mut at = offset;
         while at < offset + bytes {

@@ -200,14 +200,21 @@ impl<R: Runtime, S: ByteStream, D: PageDevice<Page = PageBuf>> Reader<R, S, D> {
         }
         let (worker, slot) = self.link.add_worker();
         let (link, export) = (Rc::clone(&self.link), Rc::clone(&self.export));
-        self.workers.push(self.runtime.spawn("nbd worker", work(link, export, worker, slot)));
+        let first_byte = self.terms.part.first_byte;
+        let work = work(link, export, first_byte, worker, slot);
+        self.workers.push(self.runtime.spawn("nbd worker", work));
         worker
     }
 }
 
-/// Performs one request after the other.
-async fn work<S, D>(link: Rc<Link<S>>, export: Rc<Export<D>>, worker: usize, slot: Rc<Slot>)
-where
+/// Performs one request after the other, of a client whose offsets count from `first_byte` of the device.
+async fn work<S, D>(
+    link: Rc<Link<S>>,
+    export: Rc<Export<D>>,
+    first_byte: u64,
+    worker: usize,
+    slot: Rc<Slot>,
+) where
     S: ByteStream,
     D: PageDevice<Page = PageBuf>,
 {
@@ -215,7 +222,8 @@ where
     while let Some(job) = link.next_job(&slot).await {
         std::mem::swap(&mut pages, &mut slot.pages.borrow_mut());
         let (timed, came_ns) = (timed(job.request.command), job.came_ns);
-        match export.perform(&job.request, &mut pages).await {
+        let asked = Request { offset: first_byte + job.request.offset, ..job.request };
+        match export.perform(&asked, &mut pages).await {
             Ok(Done::Changed) => link.reply(job, Outcome::Done),
             Ok(Done::Read) => {
                 let Request { offset, length, .. } = job.request;
@@ -223,7 +231,7 @@ where
             }
             Ok(Done::Status(extents)) => link.reply(job, Outcome::Status(&extents)),
             Err(error) => {
-                export.failure_log.tell(link.now_ns(), &job.request, &error);
+                export.failure_log.tell(link.now_ns(), &asked, &error);
                 let code = ErrorCode::of(error.kind());
                 link.reply(job, Outcome::Failed(code, &error.to_string()));
                 export.counters.failed(error);

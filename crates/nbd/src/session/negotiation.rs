@@ -3,6 +3,7 @@ use super::End;
 use super::inbox::Inbox;
 use super::link::send_all;
 use crate::options::ServerOptions;
+use crate::part::Part;
 use crate::protocol::handshake::*;
 use crate::protocol::meta_context::{ALLOCATION, ALLOCATION_ID, MetaRequest};
 use crate::terms::Terms;
@@ -74,11 +75,12 @@ impl Answer<'_> {
     fn option(&mut self, option: u32, data: &[u8], no_zeroes: bool) -> Result<Next, End> {
         match option {
             OPT_EXPORT_NAME => {
-                if !self.is_ours(data) {
+                let Some(part) = self.part_named(data) else {
                     // EXPORT_NAME has no error reply: a server can only close the connection.
                     return Err(End::Violation("an unknown export name"));
-                }
-                self.info_told().export_name_reply(self.out, no_zeroes);
+                };
+                self.terms.part = part;
+                self.info_told(part).export_name_reply(self.out, no_zeroes);
                 return Ok(Next::Transmission);
             }
             OPT_ABORT => {
@@ -115,16 +117,21 @@ impl Answer<'_> {
             option_reply(self.out, option, REP_ERR_INVALID, &[b"lengths do not add up"]);
             return Next::Option;
         };
-        if !self.is_ours(request.name) {
+        let Some(part) = self.part_named(request.name) else {
             option_reply(self.out, option, REP_ERR_UNKNOWN, &[b"no export of that name"]);
             return Next::Option;
-        }
-        self.info_told().export_reply(self.out, option);
+        };
+        self.terms.part = part;
+        self.info_told(part).export_reply(self.out, option);
+        let name = match request.name {
+            [] => self.options.export_name.as_bytes(),
+            name => name,
+        };
         for (info, text) in
-            [(INFO_NAME, &self.options.export_name), (INFO_DESCRIPTION, &self.options.description)]
+            [(INFO_NAME, name), (INFO_DESCRIPTION, self.options.description.as_bytes())]
         {
             if request.asks_for(info) {
-                let parts: [&[u8]; 2] = [&info.to_be_bytes(), text.as_bytes()];
+                let parts: [&[u8]; 2] = [&info.to_be_bytes(), text];
                 option_reply(self.out, option, REP_INFO, &parts);
             }
         }
@@ -150,7 +157,7 @@ impl Answer<'_> {
             let words: &[u8] = b"metadata contexts need structured replies";
             return option_reply(self.out, option, REP_ERR_INVALID, &[words]);
         }
-        if !self.is_ours(request.name) {
+        if self.part_named(request.name).is_none() {
             return option_reply(self.out, option, REP_ERR_UNKNOWN, &[b"no export of that name"]);
         }
         let (found, id) = match sets {
@@ -167,12 +174,12 @@ impl Answer<'_> {
     }
 
     /// The export as this client is told of it: DF is for those with structured replies alone.
-    fn info_told(&self) -> ExportInfo {
+    fn info_told(&self, part: Part) -> ExportInfo {
         let more = if self.terms.structured { EXPORT_SEND_DF } else { 0 };
-        ExportInfo { flags: self.info.flags | more, ..*self.info }
+        ExportInfo { flags: self.info.flags | more, size_bytes: part.bytes, ..*self.info }
     }
 
-    fn is_ours(&self, name: &[u8]) -> bool {
-        name.is_empty() || name == self.options.export_name.as_bytes()
+    fn part_named(&self, name: &[u8]) -> Option<Part> {
+        Part::named(name, &self.options.export_name, self.info.size_bytes)
     }
 }

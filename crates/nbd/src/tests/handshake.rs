@@ -115,3 +115,40 @@ fn a_read_only_export_says_so_and_refuses() {
         assert_eq!(client.call(FLUSH, 0, 0, 0, &[]).await, 0);
     });
 }
+
+/// Two clients with the same part, and one with all of it, beside each other.
+#[test]
+fn a_part_is_served_by_its_name_as_if_it_were_all() {
+    with_server(9, options(), OnAck, |world| async move {
+        let whole = world.connect();
+        whole.greet().await;
+        whole.option(1, b"").await;
+        whole.receive(10).await;
+        whole.write(0, &[1; 3 * 4096]).await;
+        whole.write(8 * 4096, &[2; 4096]).await;
+        let part = world.connect();
+        part.greet().await;
+        part.option(7, b"\0\0\0\x0c@32KiB+16KiB\0\x01\0\x01").await;
+        let export = part.option_reply().await.2;
+        assert_eq!(export[2..10], (16_384_u64).to_be_bytes());
+        assert_eq!(part.option_reply().await, (7, 3, b"\0\x01@32KiB+16KiB".to_vec()));
+        while part.option_reply().await.1 != ACK {}
+        assert_eq!(part.read(0, 8192).await, [[2; 4096], [0; 4096]].concat());
+        // Also bytes that are no pages.
+        part.write(4095, b"ab").await;
+        assert_eq!(whole.read(8 * 4096 + 4094, 4).await, b"\x02ab\0");
+        assert_eq!(part.call(TRIM, 0, 0, 8192, &[]).await, 0);
+        assert_eq!(part.call(FLUSH, 0, 0, 0, &[]).await, 0);
+        assert_eq!(whole.read(8 * 4096, 8192).await, [0; 8192]);
+        // It ends where its name says.
+        part.write(12_288, &[3; 4096]).await;
+        assert_eq!(part.call(WRITE, 0, 12_288, 8192, &[3; 8192]).await, 28);
+        assert_eq!(part.call(READ, 0, 16_384, 512, &[]).await, 22);
+        assert_eq!(whole.read(11 * 4096, 8192).await, [[3; 4096], [0; 4096]].concat());
+        assert_eq!(whole.read(0, 3 * 4096).await, [1; 3 * 4096]);
+        let beyond = world.connect();
+        beyond.greet().await;
+        beyond.option(7, b"\0\0\0\x0f@252KiB+8192KiB\0\0").await;
+        assert_eq!(beyond.option_reply().await.1, UNKNOWN);
+    });
+}

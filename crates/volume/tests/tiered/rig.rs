@@ -85,6 +85,8 @@ impl Rig {
             pages: config.capacity_pages().unwrap(),
             is_cache: true,
             is_staged: false,
+            growths: 0,
+            pages_before: 0,
         };
         let flash = MemoryStore::new(superblock.store_bytes());
         let journal = {

@@ -1,11 +1,13 @@
-//! What `tantalum stat` and `tantalum mode` ask the server of a volume, over a Unix socket beside the configuration.
+//! What `tantalum stat`, `mode`, `share`, `clone` and `trim` ask the server of a volume, over a Unix socket beside the configuration.
 //!
 //! A request is a line, and the answer is lines, the last of which may be `error TEXT`:
 //!
 //! - `stat`: a line `field NAME VALUE` for each that has a value, and `end`.
 //! - `mode`, or `mode NAME`, of a tiered volume: `left PAGES` twice a second while pages go home, and at the end `mode NAME`.
+//! - `share A B LEN`, `clone [A B LEN]`, `clone-over [A B LEN]`, `trim A LEN`, in pages, of a volume of kind flash: `done A B LEN SHARED_SLOTS`.
 //!
 //! Whoever may write to the socket's file may ask.
+use crate::commands::remap::{Remap, TIERED};
 use std::cell::Cell;
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
@@ -17,7 +19,7 @@ use tantalum_report::Value;
 use tantalum_runtime::live::net::{Address, Listener, Stream};
 use tantalum_runtime::sync::WaitQueue;
 use tantalum_runtime::{First, JoinHandle, Live, Runtime, first};
-use tantalum_volume::{TieredDevice, TieredVolume, VolumeStore};
+use tantalum_volume::{FlashVolume, TieredDevice, TieredVolume, VolumeStore};
 
 /// Longest request.
 const REQUEST_BYTES_MAX: usize = 256;
@@ -40,6 +42,12 @@ pub fn socket_path(config: &Path) -> PathBuf {
 /// What a volume is made of and how full it is, by the names that `tantalum stat` has for it.
 pub type Stat = Vec<(&'static str, Value)>;
 
+/// The volume that is served.
+pub enum Served {
+    Flash(Rc<FlashVolume<VolumeStore>>),
+    Tiered(Rc<TieredVolume<Live, VolumeStore>>),
+}
+
 /// Answers until it is stopped.
 pub struct Control {
     shared: Rc<Shared>,
@@ -49,14 +57,14 @@ pub struct Control {
 struct Shared {
     live: Live,
     stat: Box<dyn Fn() -> Stat>,
-    tiered: Option<Rc<TieredVolume<Live, VolumeStore>>>,
+    served: Served,
     stopping: Cell<bool>,
     clients: Cell<usize>,
     changed: WaitQueue,
 }
 
 impl Control {
-    /// Listens at the socket that belongs to the configuration at `config`; of a tiered volume the mode can be changed.
+    /// Listens at the socket that belongs to the configuration at `config`.
     ///
     /// # Errors
     /// `Io` where that cannot be: the path is too long, or the folder must not be written.
@@ -64,13 +72,13 @@ impl Control {
         live: &Live,
         config: &Path,
         stat: impl Fn() -> Stat + 'static,
-        tiered: Option<Rc<TieredVolume<Live, VolumeStore>>>,
+        served: Served,
     ) -> Result<Control> {
         let listener = Listener::bind(live, &Address::Unix(socket_path(config)))?;
         let shared = Rc::new(Shared {
             live: live.clone(),
             stat: Box::new(stat),
-            tiered,
+            served,
             stopping: Cell::new(false),
             clients: Cell::new(0),
             changed: WaitQueue::new("the end of the control socket"),
@@ -92,9 +100,22 @@ impl Control {
 
 impl Shared {
     fn device(&self) -> Result<&TieredDevice<Live, VolumeStore>> {
-        let tiered = self.tiered.as_ref().map(|volume| &**volume.device().device());
-        let none = || Error::new(ErrorKind::Unsupported, "only a tiered volume has modes");
-        tiered.ok_or_else(none)
+        match &self.served {
+            Served::Tiered(volume) => Ok(volume.device().device()),
+            Served::Flash(_) => {
+                Err(Error::new(ErrorKind::Unsupported, "only a tiered volume has modes"))
+            }
+        }
+    }
+
+    async fn remap(&self, line: &str, stream: &Stream) -> Result<()> {
+        let remap: Remap = line.trim().parse()?;
+        let Served::Flash(volume) = &self.served else {
+            return Err(Error::new(ErrorKind::Unsupported, TIERED));
+        };
+        let done = remap.apply(volume).await?;
+        tracing::info!("asked to {}: done", line.trim());
+        send(stream, &format!("done {done}\n")).await
     }
 
     async fn until_stopped(&self) {
@@ -142,10 +163,7 @@ impl Shared {
             ["stat"] => return send(stream, &told((self.stat)())).await,
             ["mode"] => {}
             ["mode", name] => self.change(Mode::parse(name)?, stream).await?,
-            _ => {
-                let context = "asked is \"stat\" or \"mode [NAME]\"";
-                return Err(Error::new(ErrorKind::InvalidInput, context));
-            }
+            _ => return self.remap(&line, stream).await,
         }
         self.tell_left(stream).await?;
         send(stream, &format!("mode {}\n", self.device()?.mode().name())).await

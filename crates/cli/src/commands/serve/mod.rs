@@ -8,7 +8,7 @@ use super::volume_stat::{of_flash, of_tiered};
 use crate::Verdict;
 use crate::common::print_line;
 use anyhow::{Context, bail};
-use control::{Control, Stat};
+use control::{Control, Served, Stat};
 use metrics::About;
 use std::future::Future;
 use std::path::PathBuf;
@@ -24,8 +24,7 @@ use tantalum_runtime::live::signal::terminated;
 use tantalum_runtime::{LifeCycle, Live};
 use tantalum_volume::config::Kind;
 use tantalum_volume::{
-    OpenOptions, OpenReport, Recorded, TieredVolume, VolumeConfig, VolumeStore, open_tiered_volume,
-    open_volume_with,
+    OpenOptions, OpenReport, Recorded, VolumeConfig, open_tiered_volume, open_volume_with,
 };
 
 /// Serve a volume, or a simulated device in real time, until SIGINT or SIGTERM
@@ -159,28 +158,29 @@ async fn serve_volume(
             let opened = open_volume_with(&live, &config, open).await?;
             let (volume, report, told) = (Rc::clone(&opened.0), opened.1, config.clone());
             let stat = move || of_flash(&told, &volume, &report).unwrap_or_default();
-            let control = (!options.read_only).then(|| control(&live, &config, stat, None));
+            let served = Served::Flash(Rc::clone(&opened.0));
+            let control = (!options.read_only).then(|| control(&live, &config, stat, served));
             serve_opened(live, &config, opened, outside, options, control.flatten()).await
         }
         Kind::Tiered => {
             let opened = open_tiered_volume(&live, &config, open).await?;
             let (volume, report, told) = (Rc::clone(&opened.0), opened.1, config.clone());
             let stat = move || of_tiered(&told, &volume, &report).unwrap_or_default();
-            let tiered = Some(Rc::clone(&opened.0));
-            let control = (!options.read_only).then(|| control(&live, &config, stat, tiered));
+            let served = Served::Tiered(Rc::clone(&opened.0));
+            let control = (!options.read_only).then(|| control(&live, &config, stat, served));
             serve_opened(live, &config, opened, outside, options, control.flatten()).await
         }
     }
 }
 
-/// Lets `tantalum stat` and `tantalum mode` reach the server, where they can.
+/// Lets `tantalum stat` and other commands reach the server, where they can.
 fn control(
     live: &Live,
     config: &VolumeConfig,
     stat: impl Fn() -> Stat + 'static,
-    tiered: Option<Rc<TieredVolume<Live, VolumeStore>>>,
+    served: Served,
 ) -> Option<Control> {
-    let control = Control::start(live, &config.path, stat, tiered);
+    let control = Control::start(live, &config.path, stat, served);
     let told =
         |error: &_| eprintln!("tantalum: `tantalum stat` will not reach this server: {error}");
     control.inspect_err(told).ok()
@@ -236,7 +236,7 @@ async fn serve_until_stopped<D: LifeCycle<Page = PageBuf>>(
         live.engine_name(),
         report.recovery.replayed,
         report.recovery.dropped,
-        if report.superblocks_mended > 0 { ", a damaged superblock mended" } else { "" },
+        if report.superblocks_mended > 0 { ", a superblock mended" } else { "" },
         match report.recovery.pages_taken_from_home {
             0 => String::new(),
             pages => format!(

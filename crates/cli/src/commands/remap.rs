@@ -1,0 +1,292 @@
+//! What changes a volume's pages by their numbers (`share`, `clone`, `trim`), by whoever has the volume open: this program, or the
+//! server of the volume, which is asked by a line of text.
+use super::serve::asking::ask;
+use anyhow::{Context, bail};
+use std::fmt;
+use std::str::FromStr;
+use tantalum_base::size::Size;
+use tantalum_base::{Error, ErrorKind, PAGE_BYTES, PageDevice, PageNo, PageRange, Result};
+use tantalum_runtime::live::LiveOptions;
+use tantalum_runtime::{LifeCycle, Live};
+use tantalum_volume::config::Kind;
+use tantalum_volume::{FlashVolume, VolumeConfig, VolumeStore, open_volume};
+
+/// Pages trimmed in one step: nothing else happens meanwhile.
+const TRIM_PAGES: u64 = 8192;
+
+/// Why a tiered volume takes no such change.
+pub const TIERED: &str =
+    "what is at home cannot be shared, and clients give pages up themselves (blkdiscard)";
+
+/// A change of pages.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Remap {
+    /// Pages take the content of others, all of which have some.
+    Share(Pages),
+    /// Pages become like others; `None`: the upper half of the volume like the lower one. They have no content, unless it may be
+    /// replaced.
+    Clone { pages: Option<Pages>, replace: bool },
+    /// A range is given up.
+    Trim(PageRange),
+}
+
+/// The `count` pages from `to` on, and those from `from` on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Pages {
+    pub to: u64,
+    pub from: u64,
+    pub count: u64,
+}
+
+/// What was done.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Done {
+    /// Which pages were changed.
+    pub pages: Pages,
+    /// Slots of the medium that hold several pages now.
+    pub shared_slots: u64,
+}
+
+impl Pages {
+    /// The pages that are changed.
+    pub fn left(self) -> PageRange {
+        PageRange::new(PageNo(self.to), self.count)
+    }
+
+    /// The pages whose content they take.
+    pub fn right(self) -> PageRange {
+        PageRange::new(PageNo(self.from), self.count)
+    }
+
+    /// The upper half of a volume of `capacity` pages, and the lower one.
+    fn halves(capacity: u64) -> Pages {
+        Pages { to: capacity / 2, from: 0, count: capacity / 2 }
+    }
+}
+
+impl Remap {
+    /// Carries it out on the volume of `config`: on the volume that its server has open, or else on one that is opened here.
+    pub fn run(self, config: &VolumeConfig) -> anyhow::Result<Done> {
+        let path = config.path.display();
+        if config.kind == Kind::Tiered {
+            bail!("{path} is a tiered volume: {TIERED}");
+        }
+        let opened = {
+            let live = Live::new(LiveOptions::default())?;
+            let (handle, config) = (live.clone(), config.clone());
+            live.run(async move {
+                let (volume, _) = open_volume(&handle, &config).await?;
+                let done = self.apply(&volume).await;
+                // What was refused left the volume as it was; closing it must be tried all the same.
+                let closed = volume.close().await;
+                done.and_then(|done| closed.map(|()| done))
+            })
+        };
+        match opened {
+            // Somebody has it: perhaps a server.
+            Err(error) if error.kind() == ErrorKind::Locked => match self.ask(config)? {
+                Some(done) => Ok(done),
+                None => Err(error.into()),
+            },
+            done => Ok(done?),
+        }
+    }
+
+    /// Asks the server of the volume of `config` to do it; `None` where there is none.
+    fn ask(self, config: &VolumeConfig) -> anyhow::Result<Option<Done>> {
+        let path = config.path.display();
+        let Some(lines) = ask(&config.path, &self.to_string())? else { return Ok(None) };
+        for line in lines {
+            let line = line?;
+            match line.split_once(' ') {
+                Some(("done", done)) => return Ok(Some(done.parse()?)),
+                Some(("error", error)) => bail!("{path}: {error}"),
+                _ => bail!("{path}: the server answers {line:?}"),
+            }
+        }
+        bail!("{path}: the server ended before it answered: all of it was done, or nothing")
+    }
+
+    /// Carries it out on `volume`.
+    pub async fn apply(self, volume: &FlashVolume<VolumeStore>) -> Result<Done> {
+        let pages = match self {
+            Remap::Share(pages) => {
+                share(volume, pages).await?;
+                pages
+            }
+            Remap::Clone { pages, replace } => {
+                let pages = pages.unwrap_or_else(|| Pages::halves(volume.limits().pages));
+                volume.limits().clone_ranges(PageNo(pages.to), PageNo(pages.from), pages.count)?;
+                if !replace {
+                    refuse_content(volume, pages)?;
+                }
+                volume.clone_range(PageNo(pages.to), PageNo(pages.from), pages.count).await?;
+                pages
+            }
+            Remap::Trim(range) => {
+                volume.limits().check_range(range)?;
+                let (first, end) = (range.first.0, range.end().0);
+                for at in (first..end).step_by(TRIM_PAGES as usize) {
+                    let part = PageRange::new(PageNo(at), TRIM_PAGES.min(end - at));
+                    volume.trim(part).await?;
+                }
+                volume.flush().await?;
+                Pages { to: first, from: first, count: range.pages }
+            }
+        };
+        Ok(Done { pages, shared_slots: volume.device().statistics().ftl.shared_slots })
+    }
+}
+
+async fn share(volume: &FlashVolume<VolumeStore>, pages: Pages) -> Result<()> {
+    let most = u64::from(volume.limits().share_pairs_max);
+    match split(most, pages) {
+        Some(parts) => Err(Error::new(ErrorKind::TooLarge, parts)),
+        None => volume.share_range(PageNo(pages.to), PageNo(pages.from), pages.count).await,
+    }
+}
+
+/// How to share pages in parts where one share takes at most `most`; `None` where they fit.
+fn split(most: u64, Pages { to, from, count }: Pages) -> Option<String> {
+    if most == 0 || count <= most {
+        return None;
+    }
+    let (whole, rest) = (count / most, count % most);
+    let parts = count.div_ceil(most);
+    let (last, at) = if rest > 0 { (rest, whole * most) } else { (most, (whole - 1) * most) };
+    Some(format!(
+        "a share of {count} pages is over the limit of {most}; {parts} shares do it, each all or nothing by \
+         itself: A {to} B {from} LEN {most}, both {most} further each time, up to A {} B {} LEN {last}",
+        to.saturating_add(at),
+        from.saturating_add(at),
+    ))
+}
+
+/// Fails where a page that a clone would change holds something.
+fn refuse_content(volume: &FlashVolume<VolumeStore>, pages: Pages) -> Result<()> {
+    let mut rest = pages.left();
+    while rest.pages > 0 {
+        let extent = volume.extent(rest);
+        if !extent.is_hole {
+            let context = format!(
+                "page {} holds something, which the clone would replace: `tantalum clone --replace` does so, and \
+                 `tantalum trim` gives up what is there",
+                rest.first
+            );
+            return Err(Error::new(ErrorKind::InvalidInput, context));
+        }
+        rest = PageRange::new(PageNo(rest.first.0 + extent.pages), rest.pages - extent.pages);
+    }
+    Ok(())
+}
+
+impl fmt::Display for Pages {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} {} {}", self.to, self.from, self.count)
+    }
+}
+
+/// The request to a server.
+impl fmt::Display for Remap {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Remap::Share(pages) => write!(f, "share {pages}"),
+            Remap::Clone { pages, replace } => {
+                write!(f, "{}", if *replace { "clone-over" } else { "clone" })?;
+                pages.map_or(Ok(()), |pages| write!(f, " {pages}"))
+            }
+            Remap::Trim(range) => write!(f, "trim {} {}", range.first, range.pages),
+        }
+    }
+}
+
+impl FromStr for Remap {
+    type Err = Error;
+
+    fn from_str(line: &str) -> Result<Self> {
+        let wrong = || Error::new(ErrorKind::InvalidInput, format!("{line:?} is no request"));
+        let (name, numbers) = line.split_once(' ').unwrap_or((line, ""));
+        let numbers: std::result::Result<Vec<u64>, _> =
+            numbers.split_whitespace().map(str::parse).collect();
+        let three = |numbers: &[u64]| match *numbers {
+            [to, from, count] => Ok(Pages { to, from, count }),
+            _ => Err(wrong()),
+        };
+        match (name, numbers.map_err(|_| wrong())?.as_slice()) {
+            ("share", numbers) => Ok(Remap::Share(three(numbers)?)),
+            ("clone" | "clone-over", numbers) => {
+                let all = numbers.is_empty();
+                let pages = if all { None } else { Some(three(numbers)?) };
+                Ok(Remap::Clone { pages, replace: name == "clone-over" })
+            }
+            ("trim", &[first, pages]) => Ok(Remap::Trim(PageRange::new(PageNo(first), pages))),
+            _ => Err(wrong()),
+        }
+    }
+}
+
+/// The answer of a server.
+impl fmt::Display for Done {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} {}", self.pages, self.shared_slots)
+    }
+}
+
+impl FromStr for Done {
+    type Err = anyhow::Error;
+
+    fn from_str(text: &str) -> anyhow::Result<Self> {
+        let numbers: std::result::Result<Vec<u64>, _> =
+            text.split_whitespace().map(str::parse).collect();
+        match numbers.context("the server's answer")?.as_slice() {
+            &[to, from, count, shared_slots] => {
+                Ok(Done { pages: Pages { to, from, count }, shared_slots })
+            }
+            _ => bail!("the server answers \"done {text}\""),
+        }
+    }
+}
+
+/// A place or a length in whole pages: a count of them, or bytes.
+pub fn pages(name: &str, text: &str) -> anyhow::Result<u64> {
+    match Size::parse(text).with_context(|| name.to_owned())? {
+        Size::Count(pages) => Ok(pages),
+        Size::Bytes(bytes) if bytes.is_multiple_of(PAGE_BYTES as u64) => {
+            Ok(bytes / PAGE_BYTES as u64)
+        }
+        Size::Bytes(_) => bail!("{name}: {text} is no multiple of {PAGE_BYTES} bytes"),
+        Size::Share(_) => bail!("{name}: {text} is no count of pages and no size in bytes"),
+    }
+}
+
+/// A length that is not zero, likewise.
+pub fn length(name: &str, text: &str) -> anyhow::Result<u64> {
+    match pages(name, text)? {
+        0 => bail!("{name}: {text} are no pages"),
+        pages => Ok(pages),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn requests_and_answers_come_back_from_their_lines() {
+        let pages = Pages { to: 100, from: 0, count: 7 };
+        for remap in [
+            Remap::Share(pages),
+            Remap::Clone { pages: None, replace: false },
+            Remap::Clone { pages: Some(pages), replace: false },
+            Remap::Clone { pages: Some(pages), replace: true },
+            Remap::Trim(PageRange::new(PageNo(3), 4)),
+        ] {
+            assert_eq!(remap.to_string().parse::<Remap>().unwrap(), remap);
+        }
+        for line in ["", "share", "share 1 2", "clone 1", "trim 1", "trim 1 x", "drop 1 2 3"] {
+            assert!(line.parse::<Remap>().is_err(), "{line:?}");
+        }
+        let done = Done { pages, shared_slots: 9 };
+        assert_eq!(done.to_string().parse::<Done>().unwrap(), done);
+    }
+}

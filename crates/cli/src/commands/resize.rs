@@ -1,0 +1,65 @@
+//! `tantalum resize VOLUME.toml SIZE`.
+use crate::Verdict;
+use crate::commands::room::tell_room;
+use crate::common::print_line;
+use anyhow::Context;
+use std::path::PathBuf;
+use tantalum_base::size::{Size, human_bytes};
+use tantalum_base::{ErrorKind, PAGE_BYTES};
+use tantalum_report::number;
+use tantalum_volume::{Resized, VolumeConfig, resize_volume};
+
+/// Make a volume larger; what it holds stays
+///
+/// The server, or whoever has the volume open, must be stopped first; a client that connects afterwards sees the new size. The
+/// file grows, or more of the block device is used, and the configuration gets the new capacity. Whenever this is cut short
+/// the volume is sound and has the one size or the other, and it may be repeated. A volume does not shrink. A tiered
+/// volume does not grow.
+#[derive(clap::Args, Debug)]
+#[command(after_help = AFTER_HELP)]
+pub struct Args {
+    /// The volume's configuration
+    volume: PathBuf,
+    /// What hosts see then: bytes with a unit (2GiB, 500MB)
+    #[arg(value_name = "SIZE")]
+    size: String,
+}
+
+const AFTER_HELP: &str = "A file system on it is told afterwards, as by resize2fs or xfs_growfs; SQLite finds out by itself. A \
+volume that has grown by much keeps its zones as they are: at their size a new volume has about 128.
+
+Examples:
+  tantalum resize vol/VOLUME.toml 2GiB";
+
+/// Runs the command.
+pub fn run(args: &Args) -> anyhow::Result<Verdict> {
+    let path = args.volume.display();
+    let config = VolumeConfig::read(&args.volume)?;
+    let asked = Size::parse_bytes(&args.size).context("SIZE")?;
+    let resized = match resize_volume(&config, &args.size) {
+        Err(error) if error.kind() == ErrorKind::Locked => {
+            return Err(error).context("a volume grows while nobody has it open");
+        }
+        resized => resized.with_context(|| format!("resizing {path}"))?,
+    };
+    let Resized { before, after } = resized;
+    let bytes = |pages: u64| pages * PAGE_BYTES as u64;
+    if bytes(after.pages) != asked {
+        let rounded = number::thousands(bytes(after.pages));
+        print_line(&format!("{path}: in whole pages of 4 KiB, {} is {rounded} bytes", args.size))?;
+    }
+    if after == before {
+        print_line(&format!("{path}: it has {} already", human_bytes(bytes(after.pages))))?;
+        return Ok(Verdict::Good);
+    }
+    print_line(&format!(
+        "{path}: {} instead of {} ({} zones of {} instead of {})",
+        human_bytes(bytes(after.pages)),
+        human_bytes(bytes(before.pages)),
+        after.zones,
+        human_bytes(bytes(u64::from(after.slots_per_zone))),
+        before.zones,
+    ))?;
+    tell_room(&config, after.store_bytes())?;
+    Ok(Verdict::Good)
+}

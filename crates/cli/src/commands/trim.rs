@@ -1,0 +1,41 @@
+//! `tantalum trim VOLUME.toml A LEN`.
+use super::remap::{Remap, length, pages};
+use crate::Verdict;
+use crate::common::print_line;
+use std::path::PathBuf;
+use tantalum_base::size::human_bytes;
+use tantalum_base::{PAGE_BYTES, PageNo, PageRange};
+use tantalum_volume::VolumeConfig;
+
+/// Give up pages of a volume, such as a clone: they read as zeros, and what nobody else shares becomes free
+#[derive(clap::Args, Debug)]
+#[command(after_help = AFTER_HELP)]
+pub struct Args {
+    /// The volume's configuration
+    volume: PathBuf,
+    /// The first page: a count of pages (64, 4k) or bytes (256KiB)
+    #[arg(value_name = "A")]
+    first: String,
+    /// How much, likewise
+    #[arg(value_name = "LEN")]
+    length: String,
+}
+
+const AFTER_HELP: &str =
+    "While the volume is served, its server does it. More than 32 MiB go in pieces, so that clients have their turn.
+
+Examples:
+  tantalum trim vol/VOLUME.toml 1GiB 1GiB";
+
+/// Runs the command.
+pub fn run(args: &Args) -> anyhow::Result<Verdict> {
+    let first = PageNo(pages("A", &args.first)?);
+    let range = PageRange::new(first, length("LEN", &args.length)?);
+    Remap::Trim(range).run(&VolumeConfig::read(&args.volume)?)?;
+    print_line(&format!(
+        "{}: pages {range} ({}) are given up, and read as zeros",
+        args.volume.display(),
+        human_bytes(range.pages * PAGE_BYTES as u64),
+    ))?;
+    Ok(Verdict::Good)
+}

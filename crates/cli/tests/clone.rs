@@ -1,0 +1,156 @@
+//! `tantalum clone` and `tantalum trim` as their user meets them: a snapshot that is made while the volume is served, read,
+//! copied out, and dropped.
+mod support;
+
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use support::nbd::{Client, PAGE_BYTES};
+use support::server::{Server, installed, run};
+use support::volume::{assert_tells, volume};
+use support::{good, refused, stat_row as row, text};
+use tantalum_base::Rng;
+
+/// Pages of half a volume.
+const HALF: u64 = 512;
+
+/// What the `count`th write leaves in `page`; every fifth holds nothing.
+fn content(page: u64, count: u8) -> [u8; PAGE_BYTES] {
+    let held = page % 5 != 2;
+    std::array::from_fn(|at| if held { (page as usize + at / 512) as u8 ^ count } else { 0 })
+}
+
+fn write_lower(client: &mut Client, count: u8) {
+    for page in (0..HALF).filter(|page| page % 5 != 2) {
+        client.write(page, &content(page, count));
+    }
+}
+
+fn lower(count: u8) -> Vec<u8> {
+    (0..HALF).flat_map(|page| content(page, count)).collect()
+}
+
+fn read_half(client: &mut Client, first: u64) -> Vec<u8> {
+    (first..first + HALF).step_by(64).flat_map(|at| client.read(at, 64).unwrap()).collect()
+}
+
+#[test]
+fn a_snapshot_is_made_read_and_dropped_while_the_volume_is_served() {
+    let (_folder, config) = volume();
+    let server = Server::start(&config);
+    let mut client = Client::connect(&server.socket).unwrap();
+    write_lower(&mut client, 7);
+    let mapped = row(&config)["mapped_bytes"].as_u64().unwrap();
+    let told = good(&["clone", text(&config)]);
+    assert_tells(&told, &["2.0 MiB", "from byte 2097152 on", "clone of"]);
+    let stat = row(&config);
+    assert_eq!(stat["mapped_bytes"].as_u64().unwrap(), 2 * mapped);
+    assert_eq!(stat["shared_slots"].as_u64().unwrap() * PAGE_BYTES as u64, mapped);
+    write_lower(&mut client, 9);
+    assert!(read_half(&mut client, HALF) == lower(7));
+    assert!(read_half(&mut client, 0) == lower(9));
+    // Not over what is there, unless that is meant.
+    assert_tells(&refused(&["clone", text(&config)]), &["page 512 holds something", "--replace"]);
+    assert!(read_half(&mut client, HALF) == lower(7));
+    good(&["clone", text(&config), "--replace"]);
+    assert!(read_half(&mut client, HALF) == lower(9));
+    server.kill();
+    let server = Server::start(&config);
+    let mut client = Client::connect(&server.socket).unwrap();
+    assert!(read_half(&mut client, HALF) == lower(9));
+    let told = good(&["trim", text(&config), "2MiB", "2MiB"]);
+    assert_tells(&told, &["2.0 MiB", "given up"]);
+    assert!(read_half(&mut client, HALF) == [0; HALF as usize * PAGE_BYTES]);
+    let stat = row(&config);
+    assert_eq!((&stat["mapped_bytes"], &stat["shared_slots"]), (&mapped.into(), &0.into()));
+    server.terminate();
+    // Not served, too, and a part of it.
+    good(&["clone", text(&config), "600", "0", "100"]);
+    good(&["trim", text(&config), "600", "50"]);
+    let kept = row(&config)["mapped_bytes"].as_u64().unwrap() - mapped;
+    assert_eq!(kept, 40 * PAGE_BYTES as u64);
+    good(&["check", text(&config)]);
+}
+
+#[test]
+fn a_clone_is_copied_out_by_its_place() {
+    if !installed(&["nbdcopy", "qemu-img", "nbdinfo"]) {
+        return;
+    }
+    let (folder, config) = volume();
+    let server = Server::start(&config);
+    let mut client = Client::connect(&server.socket).unwrap();
+    write_lower(&mut client, 3);
+    good(&["clone", text(&config)]);
+    write_lower(&mut client, 4);
+    let part = format!("nbd+unix:///@2MiB+2MiB?socket={}", server.socket.display());
+    let [copy, other] = ["copy.img", "other.img"].map(|name| folder.path().join(name));
+    run("nbdcopy", &[&part, text(&copy)]);
+    assert!(std::fs::read(&copy).unwrap() == lower(3), "by nbdcopy");
+    run("qemu-img", &["convert", "-f", "raw", "-O", "raw", &part, text(&other)]);
+    assert!(std::fs::read(&other).unwrap() == lower(3), "by qemu-img");
+    assert_eq!(run("nbdinfo", &["--size", &part]).trim(), "2097152");
+    let beyond = part.replace("@2MiB+2MiB", "@2MiB+3MiB");
+    let refused = Command::new("nbdinfo").arg(&beyond).stderr(Stdio::null()).status().unwrap();
+    assert!(!refused.success());
+    server.terminate();
+}
+
+#[test]
+fn what_cannot_be_cloned_is_refused() {
+    let (_folder, config) = volume();
+    for (arguments, told) in [
+        (&["600", "0", "500"][..], "past the end"),
+        (&["100", "0", "101"], "overlap"),
+        (&["100", "0", "0"], "LEN: 0 are no pages"),
+        (&["100", "x", "1"], "B: "),
+    ] {
+        let refusal = refused(&[&["clone", text(&config)], arguments].concat());
+        assert!(refusal.contains(told), "{arguments:?}: {refusal}");
+    }
+    assert_tells(&refused(&["trim", text(&config), "1000", "25"]), &["past the end"]);
+    let stat = row(&config);
+    assert_eq!(stat["mapped_bytes"], 0);
+}
+
+/// Kills the server while clones are made again and again: the clone is that of one round or of the one before.
+#[test]
+fn a_kill_leaves_all_of_a_clone_or_what_was_there() {
+    let (_folder, config) = volume();
+    let mut known: u8 = 0;
+    for seed in 1..=8 {
+        let server = Server::start(&config);
+        let mut client = Client::connect(&server.socket).unwrap();
+        let round = seed as u8;
+        write_lower(&mut client, round);
+        let cloning = cloning(&config);
+        #[expect(clippy::disallowed_methods, reason = "a process is to be killed at some time")]
+        std::thread::sleep(std::time::Duration::from_micros(Rng::new(seed).below(20_000)));
+        server.kill();
+        let acknowledged = cloning.wait_with_output().unwrap().status.success();
+        let server = Server::start(&config);
+        let mut client = Client::connect(&server.socket).unwrap();
+        assert!(read_half(&mut client, 0) == lower(round), "seed {seed}: the source");
+        let found = read_half(&mut client, HALF);
+        let before = if known == 0 { vec![0; found.len()] } else { lower(known) };
+        println!("seed {seed}: acknowledged {acknowledged}, there {}", found == lower(round));
+        if found == lower(round) {
+            known = round;
+        } else {
+            assert!(!acknowledged, "seed {seed}: an acknowledged clone is gone");
+            assert!(found == before, "seed {seed}: there is a part of a clone");
+        }
+        server.terminate();
+    }
+    good(&["check", text(&config)]);
+}
+
+/// Asks for a clone.
+fn cloning(config: &Path) -> std::process::Child {
+    let program = PathBuf::from(env!("CARGO_BIN_EXE_tantalum"));
+    Command::new(program)
+        .args(["clone", text(config), "--replace"])
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .spawn()
+        .unwrap()
+}

@@ -1,0 +1,8 @@
+//! Protections of a volume that a test can switch off.
+
+tantalum_base::fault_points! {
+    /// Both copies of the superblock are written together when a volume grows.
+    GrownCopiesTogether,
+    /// What unfinished transactions left behind the volume's pages is not given up before it grows over them.
+    GrownOverStaged,
+}

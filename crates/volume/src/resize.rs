@@ -1,0 +1,216 @@
+//! Growing a volume: more pages, and more zones behind those that there are.
+//!
+//! 1. The volume is opened as it is, what unfinished transactions left behind its pages is given up, and it is closed: where they
+//!    were staged there will be pages of hosts.
+//! 2. The file is made longer. What is behind the zones of the superblock means nothing yet.
+//! 3. The copies of the superblock are written, one after the other, each durable before the next. From the first one on the
+//!    volume is the larger one (`copies`).
+//! 4. It is opened once as that, and closed: a checkpoint says so too.
+//! 5. The configuration gets the new capacity. Until then the old one will do: the superblock knows it.
+//!
+//! Whatever cuts this short leaves a sound volume of the one size or the other, and repeating it goes on from there.
+use serde::Deserialize;
+use std::path::Path;
+use tantalum_base::{Error, ErrorKind, PAGE_BYTES, PageNo, Result, ResultExt};
+use tantalum_media::BlockStore;
+use tantalum_media::block_store::{FileStore, FileStoreOptions};
+use tantalum_runtime::live::LiveOptions;
+use tantalum_runtime::{LifeCycle, Live, Runtime};
+
+use crate::config::{Kind, MediaType, VolumeConfig};
+use crate::fault_points::Fault;
+use crate::flash::{check_sizes, open_flash, plan_as, read_superblock, write_copy};
+use crate::new_config::write_whole;
+use crate::open_options::OpenOptions;
+use crate::sizes;
+use crate::superblock::{COPIES, Superblock};
+
+/// What a volume was and what it is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Resized {
+    /// The superblock before.
+    pub before: Superblock,
+    /// The superblock now; the same where the volume had the size already.
+    pub after: Superblock,
+}
+
+/// Makes the volume of `config`, which nobody has open, as large as `capacity` says (such as `"2GiB"`), and lets the configuration
+/// say so. What `config` says of the capacity does not matter.
+///
+/// # Errors
+/// `InvalidInput` where it would shrink, or cannot have that size; `Unsupported` where it is tiered or in memory; `OutOfSpace` where
+/// there is no room; `Locked`; as of opening. The volume has its old size then, or the new one.
+pub fn resize_volume(config: &VolumeConfig, capacity: &str) -> Result<Resized> {
+    let pages = sizes::pages("SIZE", capacity)?;
+    refuse_others(config)?;
+    // Nobody asks the volume for anything that would be worth a trace.
+    let config = &VolumeConfig { record: None, ..config.clone() };
+    let live = Live::new(LiveOptions::default())?;
+    let path = config.data_path()?;
+    let options = FileStoreOptions { sparse: config.media.sparse, ..Default::default() };
+    let store = FileStore::open(&live, &path, options)?;
+    let resized = {
+        let (store, config) = (store.clone(), config.clone());
+        live.run(async move { plan_growth(&store, &config, pages).await })?
+    };
+    let Resized { before, after } = resized;
+    if after != before {
+        in_phase(&live, settle(live.clone(), store.clone(), config.clone()))?;
+        store.grow(after.store_bytes())?;
+        in_phase(&live, write_growth(store.clone(), resized))?;
+    }
+    // Also where a growth before was cut short here.
+    in_phase(&live, settle(live.clone(), store, config.with_sizes_of(&after)))?;
+    say_capacity(&config.path, capacity).context(|| {
+        format!(
+            "the volume has its new size, but {} cannot say so: set device.capacity = \"{capacity}\" there",
+            config.path.display()
+        )
+    })?;
+    Ok(resized)
+}
+
+fn refuse_others(config: &VolumeConfig) -> Result<()> {
+    let context = if config.kind == Kind::Tiered {
+        "a tiered volume does not grow: `tantalum detach` it, then make the home larger or choose another media.size, and \
+         `tantalum attach --force` it again with a new configuration"
+    } else if config.media.media_type == MediaType::Memory {
+        "a volume in memory is made anew each time it is opened: change device.capacity"
+    } else {
+        return Ok(());
+    };
+    Err(Error::new(ErrorKind::Unsupported, context))
+}
+
+/// Runs a part of which no task may be left when the next one begins.
+fn in_phase(live: &Live, phase: impl Future<Output = Result<()>> + 'static) -> Result<()> {
+    let done = live.run(phase);
+    live.drop_tasks();
+    done
+}
+
+/// What the volume on `store` is, and what it becomes with so many `pages`.
+///
+/// # Errors
+/// As of [`resize_volume`].
+pub async fn plan_growth<S: BlockStore>(
+    store: &S,
+    config: &VolumeConfig,
+    pages: u64,
+) -> Result<Resized> {
+    let before = read_superblock(store).await?;
+    let invalid = |context: String| Err(Error::new(ErrorKind::InvalidInput, context));
+    let bytes = |pages: u64| pages * PAGE_BYTES as u64;
+    check_sizes(&before, store, &config.with_sizes_of(&before))?;
+    if pages == before.pages {
+        return Ok(Resized { before, after: before });
+    }
+    if pages < before.pages {
+        return invalid(format!(
+            "the volume has {} bytes and would have {}: a volume does not shrink (copy it to a new, smaller one)",
+            bytes(before.pages),
+            bytes(pages)
+        ));
+    }
+    if before.is_staged && 2 * pages >= u64::from(u32::MAX) - 8 {
+        return invalid(format!("{} bytes are over the limit of 8 TiB", bytes(pages)));
+    }
+    let wanted = config.with_sizes_of(&Superblock { pages, ..before });
+    let planned = plan_as(&wanted, before.volume_id, before.is_staged)?;
+    let (growths, pages_before) = (before.growths.wrapping_add(1), before.pages);
+    let after = Superblock { growths, pages_before, ..planned };
+    // More pages take more zones.
+    assert!(after.is_grown_from(&before), "{before:?} does not become {after:?}");
+    Ok(Resized { before, after })
+}
+
+/// Brings the volume on `store` to rest, with nothing staged, and closes it.
+///
+/// # Errors
+/// As of opening and closing.
+pub async fn settle<R: Runtime, S: BlockStore + Clone>(
+    runtime: R,
+    store: S,
+    config: VolumeConfig,
+) -> Result<()> {
+    let superblock = read_superblock(&store).await?;
+    let config = config.with_sizes_of(&superblock);
+    if Fault::GrownOverStaged.is_planted() {
+        return Ok(());
+    }
+    let (volume, _) = open_flash(&runtime, store, &config, OpenOptions::default()).await?;
+    let ssd = volume.device();
+    ssd.clear_staged().await?;
+    volume.close().await?;
+    let left = ssd.ftl().mapped_from(PageNo(superblock.pages));
+    if left > 0 {
+        let context = format!("{left} pages of unfinished transactions could not be given up");
+        return Err(Error::new(ErrorKind::Unsupported, context));
+    }
+    Ok(())
+}
+
+/// Makes the volume on `store`, which is [settled](settle) and long enough, what `resized` says.
+///
+/// # Errors
+/// `Io` and the like: the volume has the one size or the other then.
+pub async fn write_growth<S: BlockStore>(store: S, resized: Resized) -> Result<()> {
+    // That the file is longer is durable first.
+    store.sync().await?;
+    if Fault::GrownCopiesTogether.is_planted() {
+        return crate::flash::write_copies(&store, &resized.after).await;
+    }
+    for copy in 0..COPIES {
+        write_copy(&store, copy, &resized.after).await?;
+        store.sync().await?;
+    }
+    Ok(())
+}
+
+/// Lets the configuration at `path` say another capacity; all else in it stays as it is.
+fn say_capacity(path: &Path, capacity: &str) -> Result<()> {
+    #[derive(Deserialize)]
+    struct Sizes {
+        device: Device,
+    }
+    #[derive(Deserialize)]
+    struct Device {
+        capacity: toml::Spanned<String>,
+    }
+    // Where it is a link, what it names is replaced.
+    let path = std::fs::canonicalize(path).context(|| format!("finding {}", path.display()))?;
+    let reading = || format!("reading {}", path.display());
+    let mut text = std::fs::read_to_string(&path).context(reading)?;
+    let sizes: Sizes = toml::from_str(&text)
+        .map_err(|error| Error::new(ErrorKind::InvalidInput, error.message().to_owned()))?;
+    if sizes.device.capacity.get_ref() == capacity {
+        return Ok(());
+    }
+    text.replace_range(sizes.device.capacity.span(), &format!("\"{capacity}\""));
+    VolumeConfig::parse(&text, &path)?;
+    let permissions = std::fs::metadata(&path).context(reading)?.permissions();
+    write_whole(&path, &text, Some(permissions)).context(|| format!("writing {}", path.display()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::config::template;
+    use std::os::unix::fs::PermissionsExt;
+
+    #[test]
+    fn a_configuration_says_the_new_capacity_and_all_else_as_before() {
+        let folder = tempfile::tempdir().unwrap();
+        let (real, link) = (folder.path().join("real.toml"), folder.path().join("v.toml"));
+        let mine = "\n# capacity = \"mine\"\n";
+        std::fs::write(&real, template("1GiB") + mine).unwrap();
+        std::fs::set_permissions(&real, std::fs::Permissions::from_mode(0o640)).unwrap();
+        std::os::unix::fs::symlink(&real, &link).unwrap();
+        say_capacity(&link, "2GiB").unwrap();
+        assert_eq!(std::fs::read_to_string(&link).unwrap(), template("2GiB") + mine);
+        assert!(std::fs::symlink_metadata(&link).unwrap().is_symlink());
+        assert_eq!(std::fs::metadata(&real).unwrap().permissions().mode() & 0o777, 0o640);
+        assert!(say_capacity(&link, "nothing").is_err());
+        assert_eq!(std::fs::read_to_string(&real).unwrap(), template("2GiB") + mine);
+    }
+}
