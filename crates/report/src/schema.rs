@@ -244,6 +244,7 @@ pub const VOLUME_STAT: &[Column] = &[
     Column::new("replayed_at_open", "replayed", Style::Count),
     Column::new("dropped_at_open", "dropped", Style::Count),
     Column::new("pages_lost", "lost", Style::Count),
+    Column::new("durability_over_nbd", "over NBD", Style::Text),
 ];
 
 /// What `tantalum top` shows of one interval. What the server does not tell is null.

@@ -46,9 +46,9 @@ fn fields(
     let policy = config.buffer.as_ref().map(|buffer| buffer.policy.clone());
     let buffer_bytes = u64::from(config.buffer_pages()?) * page_bytes;
     let dirty = tiered.as_ref().map(|tiered| tiered.dirty_pages * page_bytes);
-    let fields: [(_, Value); 26] = [
+    let fields: [(_, Value); 27] = [
         ("identity", format!("{:032x}", report.superblock.volume_id).into()),
-        ("durability", limits.durability.name().into()),
+        ("durability", config.durability().name().into()),
         ("capacity_bytes", (limits.pages * page_bytes).into()),
         ("mapped_bytes", (ftl.pages_mapped * page_bytes).into()),
         ("store_bytes", report.superblock.store_bytes().into()),
@@ -73,6 +73,7 @@ fn fields(
         ("replayed_at_open", report.recovery.replayed.into()),
         ("dropped_at_open", report.recovery.dropped.into()),
         ("pages_lost", report.recovery.pages_lost.into()),
+        ("durability_over_nbd", config.durability_over_nbd().name().into()),
     ];
     Ok(fields.into())
 }
