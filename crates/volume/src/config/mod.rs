@@ -436,6 +436,7 @@ impl VolumeConfig {
             wear_spread_max,
             share_entries_max,
             checkpoint_interval_slots,
+            paces_cleaning: self.kind == Kind::Flash,
             ..FtlOptions::new(pages)
         })
     }
