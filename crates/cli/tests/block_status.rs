@@ -26,7 +26,7 @@ impl Sparse {
     fn new() -> Sparse {
         let folder = tempfile::tempdir().unwrap();
         let config = folder.path().join("v.toml");
-        good(&["create", text(&config), "--capacity", "64MiB"]);
+        good(&["create", text(&config), "--capacity", "64MiB", "--durability", "on_ack"]);
         Sparse {
             folder,
             config,

@@ -161,7 +161,7 @@ fn numbers_come_out_as_they_went_in() {
     assert!(zones > 0.0 && told.get("tantalum_ftl_free_zones") < zones);
     assert!(told.numbers.keys().any(|key| {
         key.starts_with("tantalum_device_info{")
-            && key.contains("kind=\"flash\",durability=\"on_ack\"")
+            && key.contains("kind=\"flash\",durability=\"on_flush\"")
     }));
     drop(client);
     server.terminate();

@@ -17,7 +17,7 @@ const PAGES: u64 = 400;
 fn killed_volume(folder: &Path, more: &[&str]) -> PathBuf {
     let config = folder.join("v.toml");
     good(&[&["create", text(&config), "--capacity", "4MiB"], more].concat());
-    let server = Server::start(&config);
+    let server = Server::start_as(&config, &["--durability", "on_ack"]);
     let mut client = Client::connect(&server.socket).unwrap();
     for round in 0..3 {
         for page in 0..PAGES {

@@ -33,7 +33,7 @@ fn pages_take_the_content_of_others_and_keep_it() {
     assert_eq!((&stat["shared_slots"], &stat["shared_entries"]), (&8.into(), &8.into()));
     assert!(stat["shared_bytes"].as_u64().unwrap() > 0);
     assert_eq!(stat["mapped_bytes"], 16 * PAGE_BYTES as u64);
-    let server = Server::start(&config);
+    let server = Server::start_as(&config, &["--durability", "on_ack"]);
     let mut client = Client::connect(&server.socket).unwrap();
     client.write(1, &[1; PAGE_BYTES]);
     client.write(102, &[2; PAGE_BYTES]);

@@ -10,7 +10,8 @@ use support::{good, refused, stat_row as row, text};
 fn the_server_of_a_volume_is_asked() {
     let folder = tempfile::tempdir().unwrap();
     let config = folder.path().join("v.toml");
-    good(&["create", text(&config), "--capacity", "4MiB", "--buffer", "1MiB"]);
+    let create = ["create", text(&config), "--capacity", "4MiB", "--buffer", "1MiB"];
+    good(&[&create[..], &["--durability", "on_ack"]].concat());
     let before = row(&config);
     let server = Server::start(&config);
     let mut client = Client::connect(&server.socket).unwrap();

@@ -8,7 +8,7 @@ use std::os::unix::net::UnixStream;
 use std::process::{Command, Stdio};
 use support::nbd::{Client, EIO, PAGE_BYTES};
 use support::server::Server;
-use support::volume::{assert_tells, data_of, edit, volume};
+use support::volume::{assert_tells, data_of, edit, on_ack_volume, volume};
 use support::{good, refused, tantalum, text};
 use tantalum_base::{ErrorKind, PageBuf, PageNo};
 
@@ -159,7 +159,7 @@ fn damage_to_the_superblock_is_told_or_mended() {
 
 #[test]
 fn loss_that_is_accepted_is_told() {
-    let (_folder, config) = volume();
+    let (_folder, config) = on_ack_volume();
     let accept = || tantalum(&["check", text(&config), "--accept-loss"]);
     let run = accept();
     assert_eq!(run.code, 0, "{}", run.err);
@@ -236,7 +236,7 @@ fn a_damaged_page_is_an_error_and_never_wrong_bytes() {
 
 #[test]
 fn sigterm_leaves_nothing_to_replay_and_sigkill_loses_nothing() {
-    let (_folder, config) = volume();
+    let (_folder, config) = on_ack_volume();
     for round in 1..4u8 {
         let server = Server::start(&config);
         let mut client = Client::connect(&server.socket).unwrap();
@@ -264,7 +264,7 @@ fn sigterm_leaves_nothing_to_replay_and_sigkill_loses_nothing() {
 
 #[test]
 fn a_served_buffer_saves_reads_and_changes_no_promise() {
-    let (_folder, config) = volume();
+    let (_folder, config) = on_ack_volume();
     edit(&config, "# [buffer]", "[buffer]\nsize = \"256KiB\"\npolicy = \"sieve\"");
     let server = Server::start(&config);
     let mut client = Client::connect(&server.socket).unwrap();

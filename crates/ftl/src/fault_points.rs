@@ -63,4 +63,6 @@ tantalum_base::fault_points! {
     FramesOverNewer,
     /// A cache whose log lost changes that home has goes on with what it has.
     HomeAheadUnnoticed,
+    /// Cleaning takes all that the medium can do, whoever waits behind it.
+    CleaningUnpaced,
 }

@@ -27,6 +27,9 @@ pub struct FtlOptions {
     pub cleaning_low_zones: u32,
     /// Cleaning stops when this many zones are free beyond the reserve.
     pub cleaning_high_zones: u32,
+    /// Cleaning goes in step with what hosts append, in short copies, as long as there is room for them: no write waits
+    /// for long behind it. Otherwise it takes all that the medium can do, which is quickest done.
+    pub paces_cleaning: bool,
     /// A checkpoint is written after so many appended slots; 0 chooses 32 times the size of a
     /// checkpoint, 256 times with a dump, at least 4096.
     pub checkpoint_interval_slots: u64,
@@ -61,6 +64,7 @@ impl FtlOptions {
             mapped_pages_max: None,
             cleaning_low_zones: 2,
             cleaning_high_zones: 4,
+            paces_cleaning: false,
             checkpoint_interval_slots: 0,
             share_entries_max: None,
             dump: None,

@@ -13,6 +13,7 @@ use tantalum_base::{
     Error, ErrorKind, FastMap, PageNo, PageRange, Payload, Result, SlotNo, Version,
 };
 use tantalum_media::ZoneMedia;
+use tantalum_runtime::sync::Waiting;
 
 use crate::fault_points::Fault;
 use crate::ftl::Ftl;
@@ -206,6 +207,9 @@ impl<M: ZoneMedia> Ftl<M> {
                 planned => Some(planned),
             }
         };
+        // Cleaning must not wait for hosts meanwhile.
+        let _waiting = Waiting::new(&self.cleaner.pace.zones_wanted, 1);
+        self.cleaner.wanted.wake_all();
         self.zones_freed.until(fitting).await
     }
 

@@ -253,6 +253,7 @@ pub const VOLUME_STAT: &[Column] = &[
     Column::new("replayed_at_open", "replayed", Style::Count),
     Column::new("dropped_at_open", "dropped", Style::Count),
     Column::new("pages_lost", "lost", Style::Count),
+    Column::new("durability_over_nbd", "over NBD", Style::Text),
 ];
 
 /// Zones of a volume by how much in them is live: `zone_fill` of `tantalum stat`.

@@ -26,6 +26,8 @@ pub const DEVICES: &[&str] = &[
     "ssd:cache=through",
     "ssd:cache=ordered",
     "ssd:cache=volatile",
+    "ssd:cache=through,cleaning=paced",
+    "ssd:cache=ordered,cleaning=paced",
     "ssd:cache=through,transactions=staged",
     "ssd:cache=ordered,transactions=staged",
     "buffered:cache=durable",
@@ -112,6 +114,9 @@ fn on<R: Rig + 'static>(media: &'static str, device: &str) -> Result<Box<dyn Liv
             };
             let is_staged =
                 name == "ssd" && spec.word("transactions", &["in-memory", "staged"])? == "staged";
+            let is_paced = name == "ssd"
+                && !is_staged
+                && spec.word("cleaning", &["unpaced", "paced"])? == "paced";
             spec.finish()?;
             if is_staged && matches!(cache, CacheKind::Durable | CacheKind::Volatile) {
                 let context = "transactions are staged with cache=through or cache=ordered";
@@ -119,6 +124,7 @@ fn on<R: Rig + 'static>(media: &'static str, device: &str) -> Result<Box<dyn Liv
             }
             Ok(match name {
                 "ssd" if is_staged => kind::<R, _>(media, subjects::staged(cache)),
+                "ssd" if is_paced => kind::<R, _>(media, subjects::paced(cache)),
                 "ssd" => kind::<R, _>(media, subjects::ssd(cache)),
                 _ => kind::<R, _>(media, subjects::buffered(cache)),
             })

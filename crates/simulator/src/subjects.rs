@@ -52,6 +52,16 @@ pub fn ssd(cache: CacheKind) -> Subject<SsdKind> {
     .promises(Promises { acknowledges_early: is_durable, ..Promises::USUAL })
 }
 
+/// That SSD, whose cleaning goes in step with what hosts append, as that of volumes does.
+pub fn paced(cache: CacheKind) -> Subject<SsdKind> {
+    let ssd = ssd(cache);
+    let text = format!("{},cleaning=paced", ssd.text);
+    ssd.wrapped(&text, |below| SsdKind {
+        ftl: FtlOptions { paces_cleaning: true, ..below.ftl },
+        ..below
+    })
+}
+
 /// Pages of a staged transaction that stay in memory: so few that most outgrow it.
 const STAGED_MEMORY_PAGES: u32 = 3;
 

@@ -63,6 +63,12 @@ fn aged_file_with_an_ordered_cache() {
 }
 
 #[test]
+fn aged_file_cleaned_in_step_with_hosts() {
+    aged_matrix("ssd:cache=through,cleaning=paced", "file", 37);
+    aged_matrix("ssd:cache=ordered,cleaning=paced", "file", 38);
+}
+
+#[test]
 fn aged_nand_with_a_log_block_a_block() {
     aged_matrix("bast:logs=2", "nand", 24);
 }

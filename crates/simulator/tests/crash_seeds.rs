@@ -107,6 +107,12 @@ fn tiered(settings: &str, media: &str, wanted: u64, seed: u64) {
 }
 
 #[test]
+fn file_cleaned_in_step_with_hosts() {
+    cuts("ssd:cache=through,cleaning=paced", "file", 5000, 37);
+    cuts("ssd:cache=ordered,cleaning=paced", "file", 5000, 38);
+}
+
+#[test]
 fn nand_with_staged_transactions() {
     cuts("ssd:cache=through,transactions=staged", "nand", 5000, 31);
     cuts("ssd:cache=ordered,transactions=staged", "nand-bytes", 5000, 32);

@@ -17,6 +17,7 @@ const EVERYWHERE: &str = "crates/ftl/tests/damage_everywhere.rs";
 const GIVEN_UP: &str = "crates/simulator/tests/given_up/main.rs";
 const LOG: &str = "crates/ftl/tests/planted_faults.rs";
 const DEVICE: &str = "crates/ssd/tests/planted_faults.rs";
+const PACING: &str = "crates/volume/tests/pacing.rs";
 const PLANTED: &str = "crates/simulator/tests/planted_faults.rs";
 const REGRESSIONS: &str = "crates/simulator/tests/crash_regressions.rs";
 const READS: &str = "crates/models/tests/reads/main.rs";
@@ -58,6 +59,7 @@ fn of_the_log(fault: Log) -> Test {
         Log::NoDeltaLimit => (DEVICE, "changed_mapping_entries_are_held_to_the_energy"),
         Log::DumpClearedEarly => (DEVICE, "a_dump_stays_until_it_is_written_back"),
         Log::DumpNotMadeVoid => (BY_CHANCE, "a_replayed_dump_is_void"),
+        Log::CleaningUnpaced => (PACING, "cleaning_that_takes_the_disk_for_itself_is_noticed"),
         Log::HomeAheadUnnoticed => {
             (REGRESSIONS, "a_cache_that_does_not_see_that_home_is_ahead_is_noticed")
         }

@@ -17,6 +17,7 @@
 //! host        a volume for synchronous callers, on their thread or on one of its own
 //! client      the blocking handle
 //! origin      which file it was opened from
+//! on_ack      keeps what it acknowledges, over a volume that keeps what is flushed
 //! recorded    writes what is asked of it to a page trace
 //! ```
 mod check;
@@ -31,6 +32,7 @@ mod home_config;
 mod host;
 pub mod layout;
 mod new_config;
+mod on_ack;
 mod open_options;
 mod origin;
 mod recorded;
@@ -51,6 +53,7 @@ pub use host::{
     HostOptions, Placement, VolumeHost, open_client, open_client_with, open_tiered_volume,
     open_volume, open_volume_with,
 };
+pub use on_ack::OnAck;
 pub use open_options::OpenOptions;
 pub use recorded::{Recorded, Recording};
 pub use resize::{Resized, plan_growth, resize_volume, settle, write_growth};

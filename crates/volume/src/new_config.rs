@@ -150,7 +150,7 @@ mod tests {
         let settings = NewSettings { durability, cache: Some("16MiB"), buffer, sparse: true };
         let text = settings.apply(&template("1GiB"));
         let config = VolumeConfig::parse(&text, Path::new("v.toml")).unwrap();
-        assert_eq!(config.device.durability, DurabilityConfig::OnFlush);
+        assert_eq!(config.device.durability, Some(DurabilityConfig::OnFlush));
         assert_eq!(config.ssd_options().unwrap().cache_pages, 4096);
         assert_eq!(config.ssd_options().unwrap().transaction_pages_max, 1024);
         assert_eq!(config.buffer_pages().unwrap(), 1280);

@@ -4,14 +4,16 @@ use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
 use std::path::Path;
 use std::rc::Rc;
-use tantalum_base::{PAGE_BYTES, PageBuf, PageDevice, PageNo, Payload, Rng};
+use tantalum_base::fault_points::plant;
+use tantalum_base::{Durability, PAGE_BYTES, PageBuf, PageDevice, PageNo, Payload, Rng};
+use tantalum_ftl::fault_points::Fault;
 use tantalum_media::block_store::{
     CrashOptions, CrashStore, CutStyle, FileStore, FileStoreOptions,
 };
 use tantalum_media::{CutPlan, Fate};
 use tantalum_runtime::live::LiveOptions;
 use tantalum_runtime::{LifeCycle, Live, Runtime};
-use tantalum_volume::{OpenOptions, VolumeConfig, config, create_volume, open_flash};
+use tantalum_volume::{OnAck, OpenOptions, VolumeConfig, config, create_volume, open_flash};
 
 const PAGES: u64 = 512;
 const WRITERS: u64 = 4;
@@ -94,6 +96,9 @@ async fn load_and_cut(live: Live, config: VolumeConfig, known: Rc<Known>, seed: 
     store.plan_cut(CutPlan { after_operations: rng.below(250), fate });
     if let Ok((volume, _)) = open_flash(&live, store.clone(), &config, OpenOptions::default()).await
     {
+        // Over what is durable when it is acknowledged, this changes nothing.
+        let volume = Rc::new(OnAck::over(volume));
+        assert_eq!(volume.limits().durability, Durability::OnAck);
         let writers: Vec<_> = (0..WRITERS)
             .map(|writer| {
                 let (device, known) = (Rc::clone(&volume), Rc::clone(&known));
@@ -149,9 +154,12 @@ fn on_live<F: Future<Output = ()> + 'static>(body: impl FnOnce(Live) -> F) {
     live.drop_tasks();
 }
 
-fn on_ack_survives(base: &Path, first_seed: u64) {
+/// What is acknowledged over a volume of `durability` is there after cuts.
+fn on_ack_survives(base: &Path, durability: &str, first_seed: u64) {
     assert_eq!(PAGES * PAGE_BYTES as u64, 2 << 20);
     let text = config::template("2MiB").replace("# zone = \"8MiB\"", "zone = \"128KiB\"");
+    let said = format!("durability = \"{durability}\"");
+    let text = text.replace("# durability = \"on_ack\"", &said);
     let config = VolumeConfig::parse(&text, &base.join("v.toml")).unwrap();
     let known = Rc::new(Known::default());
     let made = config.clone();
@@ -172,5 +180,19 @@ fn on_ack_survives(base: &Path, first_seed: u64) {
 #[test]
 fn on_ack_survives_power_cuts_on_a_real_file() {
     let folder = tempfile::tempdir().unwrap();
-    on_ack_survives(folder.path(), 1);
+    on_ack_survives(folder.path(), "on_ack", 1);
+}
+
+#[test]
+fn on_ack_over_a_volume_that_keeps_what_is_flushed_survives_power_cuts() {
+    let folder = tempfile::tempdir().unwrap();
+    on_ack_survives(folder.path(), "on_flush", 101);
+}
+
+#[test]
+#[should_panic(expected = "holds write")]
+fn a_change_that_is_acknowledged_without_a_flush_is_noticed() {
+    let _planted = plant(Fault::EarlyAcknowledgement);
+    let folder = tempfile::tempdir().unwrap();
+    on_ack_survives(folder.path(), "on_flush", 201);
 }

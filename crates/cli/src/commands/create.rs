@@ -9,7 +9,7 @@ use tantalum_base::PAGE_BYTES;
 use tantalum_base::size::{Size, human_bytes};
 use tantalum_runtime::Live;
 use tantalum_runtime::live::LiveOptions;
-use tantalum_volume::config::NewSettings;
+use tantalum_volume::config::{DurabilityConfig, NewSettings};
 use tantalum_volume::{VolumeConfig, config, create_volume};
 
 const PAGE: u64 = PAGE_BYTES as u64;
@@ -32,8 +32,9 @@ pub struct Args {
     /// How much of the flash is used
     #[arg(long, value_name = "SIZE", requires = "home")]
     flash_size: Option<String>,
-    /// What survives a power cut, for a new configuration: on_ack (all that was acknowledged) or on_flush (what
-    /// was flushed, and a prefix of the rest)
+    /// What survives a power cut, for a new configuration: on_ack (all that was acknowledged; for programs that
+    /// never flush) or on_flush (what was flushed, and a prefix of the rest; for those that do). Without it
+    /// NBD clients get on_flush and all others on_ack; commits survive under both
     #[arg(long, value_name = "MODE", conflicts_with = "home")]
     durability: Option<String>,
     /// The write cache in memory, for a new configuration; 8MiB without it
@@ -95,7 +96,22 @@ pub fn run(args: &Args) -> anyhow::Result<Verdict> {
         superblock.volume_id
     ))?;
     tell_room(&config, superblock.store_bytes())?;
+    tell_durability(&config)?;
     Ok(Verdict::Good)
+}
+
+/// What survives a power cut, where nobody has chosen.
+fn tell_durability(config: &VolumeConfig) -> anyhow::Result<()> {
+    let (own, over_nbd) = (config.durability(), config.durability_over_nbd());
+    if own == over_nbd {
+        return Ok(());
+    }
+    print_line(&format!(
+        "durability: {} over NBD, whose clients flush (file systems, QEMU); {} for programs that open the volume \
+         themselves (SQLite, C, Rust); --durability chooses one for both",
+        over_nbd.name(),
+        own.name()
+    ))
 }
 
 /// Whether something is where the volume's data would go.
@@ -170,10 +186,15 @@ fn refuse_contradictions(args: &Args, config: &VolumeConfig) -> anyhow::Result<(
         });
         bail!("{path} says {says}: change it there");
     }
+    let says = device.durability.map(DurabilityConfig::name);
     if let Some(mode) = &args.durability
-        && mode != device.durability.name()
+        && Some(mode.as_str()) != says
     {
-        bail!("{path} says device.durability = \"{}\": change it there", device.durability.name());
+        let says = match says {
+            Some(says) => format!("device.durability = \"{says}\""),
+            None => "nothing of device.durability".to_owned(),
+        };
+        bail!("{path} says {says}: change it there");
     }
     if args.sparse && !config.media.sparse {
         bail!("{path} does not say media.sparse = true: change it there");

@@ -48,9 +48,9 @@ fn fields(
     let dirty = tiered.as_ref().map(|tiered| tiered.dirty_pages * page_bytes);
     let census = &ftl.census;
     let zone_bytes = u64::from(report.superblock.slots_per_zone) * page_bytes;
-    let fields: [(_, Value); 33] = [
+    let fields: [(_, Value); 34] = [
         ("identity", format!("{:032x}", report.superblock.volume_id).into()),
-        ("durability", limits.durability.name().into()),
+        ("durability", config.durability().name().into()),
         ("capacity_bytes", (limits.pages * page_bytes).into()),
         ("mapped_bytes", (ftl.pages_mapped * page_bytes).into()),
         ("store_bytes", report.superblock.store_bytes().into()),
@@ -82,6 +82,7 @@ fn fields(
         ("replayed_at_open", report.recovery.replayed.into()),
         ("dropped_at_open", report.recovery.dropped.into()),
         ("pages_lost", report.recovery.pages_lost.into()),
+        ("durability_over_nbd", config.durability_over_nbd().name().into()),
     ];
     Ok(fields.into())
 }

@@ -39,16 +39,22 @@ fn images() -> usize {
 
 /// Lives under load, then images of cuts anywhere in them.
 fn survives(engine: Engine, durability: Durability, seed: u64) {
-    let Some(rig) = Rig::new(engine, durability) else { return };
+    if let Some(rig) = Rig::new(engine, durability) {
+        lives_and_is_cut(&rig, &format!("{engine:?}-{durability:?}"), seed);
+    }
+}
+
+fn lives_and_is_cut(rig: &Rig, name: &str, seed: u64) {
+    let durability = rig.durability();
     let load = rig.load(seed);
     rig.live(&load, 5, 150);
     let journal = rig.recorder().journal();
     let history = load.history();
     let cuts = Cuts { seed, images: images(), from: rig.created_at, honesty: Honesty::Honest };
-    let keep = kept(&format!("{engine:?}-{durability:?}"));
+    let keep = kept(name);
     let outcome = cuts.make(&journal, &history, durability, Some(&keep));
     println!(
-        "{engine:?}, {durability:?}, seed {seed}: {} changes acknowledged, {} requests; of {} images {} \
+        "{name}, seed {seed}: {} changes acknowledged, {} requests; of {} images {} \
          met something in the air",
         history.acknowledged(),
         journal.requests.len(),
@@ -82,6 +88,14 @@ fn on_flush_by_the_ring() {
 #[test]
 fn on_flush_by_threads() {
     survives(Engine::Threads, Durability::OnFlush, 4);
+}
+
+/// What clients flushed is there also where nobody has chosen.
+#[test]
+fn a_volume_that_says_nothing_keeps_what_nbd_clients_flush() {
+    if let Some(rig) = Rig::silent(Engine::Ring) {
+        lives_and_is_cut(&rig, "silent", 7);
+    }
 }
 
 /// What the tests above rest on: a disk that says that it has synced and has not is found out, and so

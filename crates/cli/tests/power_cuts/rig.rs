@@ -65,6 +65,20 @@ impl Rig {
         Some(Rig { mounted, _folder: folder, config, engine, durability, created_at })
     }
 
+    /// One whose configuration does not say what survives: over NBD that is what clients flush.
+    pub fn silent(engine: Engine) -> Option<Rig> {
+        let rig = Rig::new(engine, Durability::OnFlush)?;
+        let said = std::fs::read_to_string(&rig.config).expect("read");
+        let silent = said.replace("durability = \"on_flush\"\n", "");
+        assert_ne!(silent, said);
+        std::fs::write(&rig.config, silent).expect("written");
+        Some(rig)
+    }
+
+    pub fn durability(&self) -> Durability {
+        self.durability
+    }
+
     pub fn config(&self) -> &Path {
         &self.config
     }

@@ -12,6 +12,13 @@ pub fn volume() -> (TempDir, PathBuf) {
     (folder, config)
 }
 
+/// The same, of which all that is acknowledged survives, whoever asks.
+pub fn on_ack_volume() -> (TempDir, PathBuf) {
+    let (folder, config) = volume();
+    edit(&config, "# durability = \"on_ack\"", "durability = \"on_ack\"");
+    (folder, config)
+}
+
 pub fn data_of(config: &Path) -> PathBuf {
     config.with_file_name("data.tantalum")
 }

@@ -66,6 +66,9 @@ impl<M: ZoneMedia> Ftl<M> {
         let (zone, offset) = parts.space.place(stream, pages);
         let slots = u64::from(self.geometry.append_slots(pages));
         parts.statistics.slots_programmed += slots;
+        if stream == Stream::Host {
+            self.cleaner.pace.hosts_appended(slots);
+        }
         if stream == Stream::Meta {
             parts.statistics.checkpoint_slots += slots;
         } else {

@@ -23,6 +23,7 @@ impl<M: ZoneMedia> Ftl<M> {
             self.cleaner.wanted.until(due).await;
             self.check_latch()?;
             let _at_work = self.cleaner.rest.work();
+            self.cleaner.pace.begin();
             self.clean_to_high().await.inspect_err(|error| self.latch(error))?;
         }
     }
@@ -93,14 +94,18 @@ impl<M: ZoneMedia> Ftl<M> {
         let mut kept = Vec::new();
         let mut next = 0;
         while next < live.len() {
+            let short = self.next_copy_pages_max(live.len()).await;
             // The open zone is filled before the next is taken.
             let room = self.parts.borrow().space.append_pages_fit(Stream::Cleaning);
             let most = if room > 0 { room } else { self.geometry.append_pages_max };
-            let group = self.group(&live, &mut next, most as usize);
+            let from = next;
+            let group = self.group(&live, &mut next, most.min(short) as usize);
             let group = self.relocate_group(group).await?;
             moved |= group.moved;
             lost |= group.lost;
             kept.extend(group.kept);
+            let (copied, slots) = ((next - from) as u64, self.geometry.slots_per_zone.into());
+            self.cleaner.pace.copied(copied, live.len() as u64, slots);
         }
         if lost {
             // Only a checkpoint can tell the next recovery that a page is lost.

@@ -2,6 +2,7 @@
 pub(crate) mod cleaning;
 pub(crate) mod copies;
 pub(crate) mod dead_versions;
+pub(crate) mod pace;
 pub(crate) mod rest;
 pub(crate) mod victim;
 pub(crate) mod wear;
@@ -12,6 +13,7 @@ use tantalum_runtime::sync::WaitQueue;
 
 use crate::map::MapEntry;
 use crate::options::FtlOptions;
+use pace::Pace;
 use rest::CleanerRest;
 use victim::Victims;
 
@@ -40,6 +42,7 @@ pub(crate) struct Cleaner {
     /// Woken when something changed that cleaning depends on.
     pub wanted: WaitQueue,
     pub rest: CleanerRest,
+    pub pace: Pace,
     /// Chooses the zones to clean.
     pub victims: RefCell<Victims>,
     /// Cold content is being relocated, to worn zones.
@@ -54,6 +57,7 @@ impl Cleaner {
         Cleaner {
             wanted: WaitQueue::new("something to clean"),
             rest: CleanerRest::default(),
+            pace: Pace::default(),
             victims: RefCell::new(Victims {
                 policy: options.cleaning.build(),
                 candidates: Vec::new(),

@@ -1,6 +1,7 @@
 //! Admission: waits for free zones, keeps the reserve, resets zones before they are reused.
 use tantalum_base::{Error, ErrorKind, Result, ZoneNo};
 use tantalum_media::ZoneMedia;
+use tantalum_runtime::sync::Waiting;
 
 use crate::ftl::Ftl;
 use crate::space::Stream;
@@ -71,7 +72,9 @@ impl<M: ZoneMedia> Ftl<M> {
                 ))
             })
         };
+        let waiting = Waiting::new(&self.cleaner.pace.zones_wanted, 1);
         let zone = self.zones_freed.until(zone).await;
+        drop(waiting);
         // Fewer zones are free: cleaning may have to start.
         self.cleaner.wanted.wake_all();
         zone

@@ -97,9 +97,9 @@ pub struct DeviceConfig {
     /// Room for cleaning, as a share of the capacity.
     #[serde(default = "default_over_provisioning")]
     pub over_provisioning: String,
-    /// What survives a power cut.
-    #[serde(default = "default_durability")]
-    pub durability: DurabilityConfig,
+    /// What survives a power cut, for whoever uses the volume; without it see
+    /// [`durability`](VolumeConfig::durability) and [`durability_over_nbd`](VolumeConfig::durability_over_nbd).
+    pub durability: Option<DurabilityConfig>,
     /// Bytes of the write cache.
     #[serde(default = "default_cache")]
     pub cache: String,
@@ -149,6 +149,13 @@ pub enum DurabilityConfig {
 }
 
 impl DurabilityConfig {
+    /// That of this name, as it stands in configurations.
+    pub fn named(name: &str) -> Option<Self> {
+        [DurabilityConfig::OnAck, DurabilityConfig::OnFlush]
+            .into_iter()
+            .find(|it| it.name() == name)
+    }
+
     /// The word in configurations.
     pub fn name(self) -> &'static str {
         match self {
@@ -160,10 +167,6 @@ impl DurabilityConfig {
 
 fn default_over_provisioning() -> String {
     "12%".into()
-}
-
-fn default_durability() -> DurabilityConfig {
-    DurabilityConfig::OnAck
 }
 
 fn default_cache() -> String {
@@ -246,6 +249,7 @@ impl VolumeConfig {
         if self.kind == Kind::Tiered {
             self.check_flash()?;
         }
+        self.check_durability()?;
         self.capacity_pages()?;
         self.over_provisioning()?;
         self.zone_slots()?;
@@ -254,6 +258,37 @@ impl VolumeConfig {
         let ssd = self.ssd_options()?;
         self.check_transactions(&ssd)?;
         ssd.check()
+    }
+
+    /// What survives a power cut of what a program writes that opens the volume itself (SQLite, C, Rust). Where
+    /// nothing is said it is all that was acknowledged: such a program may never flush.
+    pub fn durability(&self) -> DurabilityConfig {
+        self.device.durability.unwrap_or(DurabilityConfig::OnAck)
+    }
+
+    /// What survives a power cut of what NBD clients write. Where nothing is said it is what they flushed, as of a disk
+    /// with a cache, which is what NBD shows them: file systems and QEMU count on no more, and do not wait for each page.
+    /// A cache of a home makes all durable that it acknowledges.
+    pub fn durability_over_nbd(&self) -> DurabilityConfig {
+        self.device.durability.unwrap_or(match self.kind {
+            Kind::Flash => DurabilityConfig::OnFlush,
+            Kind::Tiered => DurabilityConfig::OnAck,
+        })
+    }
+
+    /// Refuses a promise that the volume does not give.
+    ///
+    /// # Errors
+    /// `InvalidInput` for a cache of a home that is to keep only what is flushed.
+    pub fn check_durability(&self) -> Result<()> {
+        if self.kind == Kind::Tiered && self.device.durability == Some(DurabilityConfig::OnFlush) {
+            return Err(invalid(
+                "a tiered volume keeps all that it acknowledges: device.durability = \"on_flush\" is not \
+                 offered"
+                    .into(),
+            ));
+        }
+        Ok(())
     }
 
     /// Begins the recording that is asked for, relative to the configuration file.
@@ -401,6 +436,7 @@ impl VolumeConfig {
             wear_spread_max,
             share_entries_max,
             checkpoint_interval_slots,
+            paces_cleaning: self.kind == Kind::Flash,
             ..FtlOptions::new(pages)
         })
     }
@@ -415,7 +451,7 @@ impl VolumeConfig {
     /// The settings of the device.
     pub fn ssd_options(&self) -> Result<SsdOptions> {
         let cache = self.cache_pages()?;
-        let kind = match self.device.durability {
+        let kind = match self.durability() {
             DurabilityConfig::OnAck => CacheKind::WriteThrough,
             DurabilityConfig::OnFlush => CacheKind::Ordered,
         };

@@ -3,6 +3,7 @@ pub(super) mod asking;
 pub(super) mod control;
 mod logs;
 mod metrics;
+mod promise;
 
 use super::volume_stat::{of_flash, of_tiered};
 use crate::Verdict;
@@ -10,6 +11,7 @@ use crate::common::print_line;
 use anyhow::{Context, bail};
 use control::{Control, Served, Stat};
 use metrics::About;
+use promise::Promise;
 use std::future::Future;
 use std::path::PathBuf;
 use std::rc::Rc;
@@ -52,6 +54,10 @@ pub struct Args {
     /// .zst or .gz in its name compress it
     #[arg(long, value_name = "FILE", conflicts_with = "device")]
     record: Option<PathBuf>,
+    /// What survives a power cut, for this run: on_ack or on_flush. Without it what device.durability says in
+    /// the configuration, and where that says nothing on_flush: NBD clients flush what they count on
+    #[arg(long, value_name = "MODE", conflicts_with_all = ["device", "read_only"])]
+    durability: Option<String>,
     /// Refuse everything that would change the volume, and write nothing to it: what a writer that was
     /// killed left is recovered in memory alone. Several may serve and read it so at once
     #[arg(long)]
@@ -108,9 +114,10 @@ pub fn run(args: &Args) -> anyhow::Result<Verdict> {
         }
         config.record = Some(std::path::absolute(record).context("--record")?);
     }
+    let promise = Promise::choose(&mut config, args.durability.as_deref())?;
     let live = Live::new(LiveOptions::default())?;
     let handle = live.clone();
-    live.run(async move { serve_volume(handle, config, outside, options).await })?;
+    live.run(async move { serve_volume(handle, config, promise, outside, options).await })?;
     Ok(Verdict::Good)
 }
 
@@ -149,26 +156,30 @@ impl Outside {
 async fn serve_volume(
     live: Live,
     config: VolumeConfig,
+    promise: Promise,
     outside: Outside,
     options: ServerOptions,
 ) -> Result<()> {
+    let served = promise.apply(&config);
     let open = OpenOptions { read_only: options.read_only, ..OpenOptions::default() };
     match config.kind {
         Kind::Flash => {
-            let opened = open_volume_with(&live, &config, open).await?;
+            let opened = open_volume_with(&live, &served, open).await?;
             let (volume, report, told) = (Rc::clone(&opened.0), opened.1, config.clone());
             let stat = move || of_flash(&told, &volume, &report).unwrap_or_default();
-            let served = Served::Flash(Rc::clone(&opened.0));
-            let control = (!options.read_only).then(|| control(&live, &config, stat, served));
-            serve_opened(live, &config, opened, outside, options, control.flatten()).await
+            let opened_as = Served::Flash(Rc::clone(&opened.0));
+            let control = (!options.read_only).then(|| control(&live, &config, stat, opened_as));
+            serve_opened(live, (&config, &promise), opened, outside, options, control.flatten())
+                .await
         }
         Kind::Tiered => {
-            let opened = open_tiered_volume(&live, &config, open).await?;
+            let opened = open_tiered_volume(&live, &served, open).await?;
             let (volume, report, told) = (Rc::clone(&opened.0), opened.1, config.clone());
             let stat = move || of_tiered(&told, &volume, &report).unwrap_or_default();
-            let served = Served::Tiered(Rc::clone(&opened.0));
-            let control = (!options.read_only).then(|| control(&live, &config, stat, served));
-            serve_opened(live, &config, opened, outside, options, control.flatten()).await
+            let opened_as = Served::Tiered(Rc::clone(&opened.0));
+            let control = (!options.read_only).then(|| control(&live, &config, stat, opened_as));
+            serve_opened(live, (&config, &promise), opened, outside, options, control.flatten())
+                .await
         }
     }
 }
@@ -189,13 +200,13 @@ fn control(
 /// Serves a volume that is open, and closes it.
 async fn serve_opened<D: LifeCycle<Page = PageBuf>>(
     live: Live,
-    config: &VolumeConfig,
+    configured: (&VolumeConfig, &Promise),
     (volume, report): (Rc<Recorded<Buffered<D>>>, OpenReport),
     outside: Outside,
     options: ServerOptions,
     control: Option<Control>,
 ) -> Result<()> {
-    let served = serve_until_stopped(&live, config, &volume, &report, outside, options).await;
+    let served = serve_until_stopped(&live, configured, &volume, &report, outside, options).await;
     if let (Ok(()), Some(buffer)) = (&served, volume.statistics()) {
         tell(&told_of_buffer(&buffer));
     }
@@ -212,7 +223,7 @@ async fn serve_opened<D: LifeCycle<Page = PageBuf>>(
 
 async fn serve_until_stopped<D: LifeCycle<Page = PageBuf>>(
     live: &Live,
-    config: &VolumeConfig,
+    (config, promise): (&VolumeConfig, &Promise),
     volume: &Rc<Recorded<Buffered<D>>>,
     report: &OpenReport,
     outside: Outside,
@@ -231,7 +242,7 @@ async fn serve_until_stopped<D: LifeCycle<Page = PageBuf>>(
     tell(&format!(
         "{}: {} at {} ({}, {} changes replayed, {} dropped{}{})",
         config.path.display(),
-        if read_only { "read-only" } else { volume.limits().durability.name() },
+        if read_only { "read-only".to_owned() } else { promise.told() },
         listener.local_address(),
         live.engine_name(),
         report.recovery.replayed,

@@ -1,0 +1,44 @@
+//! Which promise NBD clients get of a volume, and who says so.
+use anyhow::bail;
+use tantalum_volume::VolumeConfig;
+use tantalum_volume::config::DurabilityConfig;
+
+/// What survives a power cut of what NBD clients write.
+pub struct Promise {
+    durability: DurabilityConfig,
+    why: &'static str,
+}
+
+impl Promise {
+    /// Of the volume of `config`, where `asked` is for this run alone, and is noted there.
+    ///
+    /// # Errors
+    /// Where the volume cannot keep what is asked.
+    pub fn choose(config: &mut VolumeConfig, asked: Option<&str>) -> anyhow::Result<Promise> {
+        let why = match (asked, config.device.durability) {
+            (Some(_), _) => "as --durability says",
+            (None, Some(_)) => "as device.durability says",
+            (None, None) => "the default over NBD",
+        };
+        if let Some(asked) = asked {
+            let Some(durability) = DurabilityConfig::named(asked) else {
+                bail!("--durability: {asked:?} is not one of on_ack, on_flush");
+            };
+            config.device.durability = Some(durability);
+            config.check_durability()?;
+        }
+        Ok(Promise { durability: config.durability_over_nbd(), why })
+    }
+
+    /// The configuration with which a volume is opened to be served so.
+    pub fn apply(&self, config: &VolumeConfig) -> VolumeConfig {
+        let mut served = config.clone();
+        served.device.durability = Some(self.durability);
+        served
+    }
+
+    /// As it stands in the server's first line.
+    pub fn told(&self) -> String {
+        format!("{}, {},", self.durability.name(), self.why)
+    }
+}

@@ -1,0 +1,78 @@
+//! Paces cleaning: small copies, in step with what hosts append.
+//!
+//! Left to itself cleaning takes all that a medium can do until the high watermark is reached, and on a medium that does one
+//! thing after the other each write of a host waits behind a copy as long as an append can be. Paced, it makes twice the space
+//! that hosts take meanwhile, so that it comes to its end, and each copy is short. Where hosts would soon have to wait for space
+//! it hurries as it does without.
+use std::cell::Cell;
+use tantalum_media::ZoneMedia;
+
+use crate::fault_points::Fault;
+use crate::ftl::Ftl;
+use crate::options::packed_slots;
+
+/// Pages of a copy that hosts need not wait for long.
+const SHORT_COPY_PAGES: u32 = 64;
+
+/// How far cleaning may go, in slots that hosts appended.
+#[derive(Default)]
+pub(crate) struct Pace {
+    host_slots: Cell<u64>,
+    /// When hosts have appended so many the next copy is due.
+    next_at: Cell<u64>,
+    /// Number of those who wait for a free zone, or for a zone that is being emptied.
+    pub zones_wanted: Cell<u32>,
+}
+
+impl Pace {
+    pub(crate) fn hosts_appended(&self, slots: u64) {
+        self.host_slots.set(self.host_slots.get() + slots);
+    }
+
+    /// Cleaning begins: the time in which it rested counts for nothing.
+    pub(crate) fn begin(&self) {
+        self.next_at.set(self.host_slots.get());
+    }
+
+    /// Notes that `pages` were copied out of a zone of `slots` of which `live` are to be copied.
+    pub(crate) fn copied(&self, pages: u64, live: u64, slots: u64) {
+        let gained = pages * slots.saturating_sub(live) / live.max(1);
+        self.next_at.set(self.next_at.get() + gained / 2);
+    }
+
+    fn is_due(&self) -> bool {
+        self.host_slots.get() >= self.next_at.get()
+    }
+}
+
+impl<M: ZoneMedia> Ftl<M> {
+    /// Waits until the next copy is due out of a zone of which `live` slots are to be copied; how many pages it may have.
+    pub(crate) async fn next_copy_pages_max(&self, live: usize) -> u32 {
+        let turn = || match self.hurries(live as u32) {
+            true => Some(u32::MAX),
+            false => self.cleaner.pace.is_due().then_some(SHORT_COPY_PAGES),
+        };
+        self.cleaner.wanted.until(turn).await
+    }
+
+    /// Whether space is more urgent than what hosts wait for their writes, or the cleaner is to come to an end.
+    fn hurries(&self, live: u32) -> bool {
+        let is_paced = self.options.paces_cleaning && !Fault::CleaningUnpaced.is_planted();
+        if !is_paced || self.cleaner.rest.is_due() {
+            return true;
+        }
+        let kept = self.kept_from_cleaning();
+        let parts = self.parts.borrow();
+        let (space, slots) = (&parts.space, self.geometry.slots_per_zone);
+        let beyond_reserve = u64::from(space.free_count().saturating_sub(space.reserve_zones()));
+        let host_pages =
+            space.host_pages() + beyond_reserve * u64::from(packed_slots(&self.geometry));
+        parts.log.latched().is_some()
+            || parts.relocation.evacuation_wanted
+            || self.cleaner.pace.zones_wanted.get() > 0
+            || host_pages < u64::from(slots / 2)
+            // Short copies take more slots, for their headers: not where a zone gives little, or the last one is filled.
+            || space.free_count() < kept + 2
+            || live > slots / 8 * 7
+    }
+}

@@ -1,0 +1,103 @@
+//! A device that keeps what it acknowledges, over one that keeps what is flushed.
+//!
+//! One volume may be served to clients that flush, as those of NBD do, and to others that count on each reply. Below is one
+//! device, which is flushed behind each change of the latter; flushes at one time share their appends, as commits do.
+use std::rc::Rc;
+use tantalum_base::{Durability, Extent, Limits, PageDevice, PageNo, PageRange, Result, TxId};
+use tantalum_ftl::fault_points::Fault;
+
+/// A device of which every change is durable when it is acknowledged, whatever the device below promises; where
+/// that promises as much it costs nothing. Clones of the device below may be in use beside it.
+pub struct OnAck<D> {
+    device: Rc<D>,
+    limits: Limits,
+    flushes: bool,
+}
+
+impl<D: PageDevice> OnAck<D> {
+    /// Over `device`, which must keep a prefix of its changes: [`Durability::OnAck`] or [`Durability::OnFlush`].
+    pub fn over(device: Rc<D>) -> Self {
+        let below = device.limits();
+        assert!(below.durability != Durability::Volatile, "a flush of it does not keep an order");
+        let flushes = below.durability != Durability::OnAck;
+        let limits = Limits { durability: Durability::OnAck, ..below.clone() };
+        OnAck { device, limits, flushes }
+    }
+
+    /// Ends a change: makes it durable.
+    async fn kept(&self, changed: Result<()>) -> Result<()> {
+        changed?;
+        match self.flushes && !Fault::EarlyAcknowledgement.is_planted() {
+            true => self.device.flush().await,
+            false => Ok(()),
+        }
+    }
+}
+
+impl<D: PageDevice> PageDevice for OnAck<D> {
+    type Page = D::Page;
+
+    fn limits(&self) -> &Limits {
+        &self.limits
+    }
+
+    async fn read(&self, first: PageNo, out: &mut [D::Page], tx: Option<TxId>) -> Result<()> {
+        self.device.read(first, out, tx).await
+    }
+
+    async fn write(&self, first: PageNo, pages: &[D::Page], tx: Option<TxId>) -> Result<()> {
+        let written = self.device.write(first, pages, tx).await;
+        match tx {
+            None => self.kept(written).await,
+            // Its commit makes it durable.
+            Some(_) => written,
+        }
+    }
+
+    async fn write_scattered(
+        &self,
+        pages: Vec<(PageNo, D::Page)>,
+        ended: impl FnOnce() + 'static,
+    ) -> Result<()> {
+        self.device.write_scattered(pages, ended).await
+    }
+
+    /// Also covers what others were acknowledged by the device below.
+    async fn flush(&self) -> Result<()> {
+        self.device.flush().await
+    }
+
+    async fn trim(&self, range: PageRange) -> Result<()> {
+        let trimmed = self.device.trim(range).await;
+        self.kept(trimmed).await
+    }
+
+    fn extent(&self, range: PageRange) -> Extent {
+        self.device.extent(range)
+    }
+
+    async fn share(&self, pairs: &[(PageNo, PageNo)]) -> Result<()> {
+        self.device.share(pairs).await
+    }
+
+    async fn take_over(
+        &self,
+        pairs: Vec<(PageNo, PageNo)>,
+        zeros: Vec<PageRange>,
+        ended: impl FnOnce() + 'static,
+    ) -> Result<()> {
+        self.device.take_over(pairs, zeros, ended).await
+    }
+
+    async fn begin(&self) -> Result<TxId> {
+        self.device.begin().await
+    }
+
+    async fn commit(&self, tx: TxId) -> Result<()> {
+        self.device.commit(tx).await
+    }
+
+    async fn abort(&self, tx: TxId) -> Result<()> {
+        self.device.abort(tx).await
+    }
+}
