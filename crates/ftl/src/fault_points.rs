@@ -63,4 +63,6 @@ tantalum_base::fault_points! {
     FramesOverNewer,
     /// A cache whose log lost changes that home has goes on with what it has.
     HomeAheadUnnoticed,
+    /// A page that a share is about to change counts as clean when home has what readers still see.
+    UnseenSharesClean,
 }
