@@ -35,4 +35,6 @@ tantalum_base::fault_points! {
     HomeNotAwaited,
     /// A page comes into the cache though it changed since it was read from home.
     StalePagesTakenIn,
+    /// Transactions are staged though nothing more may be newer than at home.
+    StagedWithoutRoom,
 }

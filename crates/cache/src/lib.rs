@@ -4,6 +4,7 @@
 //! tiered       Tiered: the device, put together from a flash device, a home, and a journal beside it
 //!   reads        from flash or home; what was read from home comes in
 //!   writes       to flash, when there is room for more dirty pages, and when home has what it needs of a page
+//!   large        transactions that outgrow their memory
 //!   opening      what flash and home have of each other when it is opened
 //!   options, statistics
 //! destage/     pages go home in the background: in epochs, or the fullest tracks first
@@ -25,6 +26,7 @@ pub mod fault_points;
 mod home_reads;
 pub mod image;
 pub mod journal;
+mod large;
 mod load;
 mod mode;
 mod opening;

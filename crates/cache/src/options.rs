@@ -2,6 +2,9 @@
 use crate::mode::Mode;
 use tantalum_base::{Error, ErrorKind, Result};
 
+/// Of the pages that may be dirty, one in so many is left to others than staged transactions.
+const OTHERS_DIVISOR: u64 = 8;
+
 /// In which order dirty pages are written home.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Destage {
@@ -27,6 +30,8 @@ pub struct TieredOptions {
     pub dirty_soft_pages: u64,
     /// At so many dirty pages writes wait.
     pub dirty_hard_pages: u64,
+    /// So many pages may be staged for open transactions at once, of those that may be dirty. The rest is left for others.
+    pub staged_pages_max: u64,
     /// So long a page stays dirty, about, before it goes home though there is room for more.
     pub destage_after_ns: u64,
     /// Writes to home that are in flight at once.
@@ -60,6 +65,7 @@ impl TieredOptions {
             admit_reads: true,
             dirty_soft_pages: dirty_pages_max / 2,
             dirty_hard_pages: dirty_pages_max,
+            staged_pages_max: 0,
             destage_after_ns: 5_000_000_000,
             home_writes_max: 16,
             journal_batch_pages: 256,
@@ -72,6 +78,13 @@ impl TieredOptions {
             wear_bytes_per_day: 0,
             retry_after_ns: 100_000_000,
         }
+    }
+
+    /// The same, in which transactions may be staged beside writes of up to `write_pages_max` pages.
+    pub fn staged(self, write_pages_max: u32) -> Self {
+        let hard = self.dirty_hard_pages;
+        let others = (hard / OTHERS_DIVISOR).max(2 * u64::from(write_pages_max));
+        TieredOptions { staged_pages_max: hard.saturating_sub(others), ..self }
     }
 
     /// Checks that the settings agree with each other, for writes of up to `write_pages_max` pages.

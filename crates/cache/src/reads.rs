@@ -171,7 +171,7 @@ where
                 }
                 self.mode().admits_reads()
                     && number.is_some_and(|number| self.reads.is_wanted(page, number))
-                    && !self.trimming.get().is_some_and(|range| range.contains(page))
+                    && !self.trimming.borrow().contains(page)
                     && !self.dirty.borrow().contains(page)
                     && !self.drive.holds(page)
             };

@@ -56,6 +56,10 @@ pub struct Tiered<R: Runtime, M: ZoneMedia, H, J> {
     pub(crate) options: TieredOptions,
     pub(crate) mode: Cell<Mode>,
     limits: Limits,
+    /// Pages of the flash that have no home, behind those of hosts.
+    pub(crate) staging: PageRange,
+    /// Those of them that hold what open transactions wrote.
+    pub(crate) staged: RefCell<PageSet>,
     pub(crate) dirty: RefCell<DirtyPages>,
     pub(crate) reads: HomeReads<M::Page>,
     /// Clean pages that the flash could not read: home has them, until they change.
@@ -66,13 +70,14 @@ pub struct Tiered<R: Runtime, M: ZoneMedia, H, J> {
     pub(crate) commands: CommandTasks<Self>,
     pub(crate) destager: Destager,
     pub(crate) pace: Pace,
-    /// Taken by trims, one at a time, and by the journal while it is filled.
+    /// Taken by trims and commits of large transactions, one at a time, and by the journal while it is filled.
     pub(crate) trim_turn: Semaphore,
     /// Trims that go home with the next epoch, of which the journal has room for so many.
     pub(crate) trims: Cell<u64>,
     trims_max: u64,
-    /// The trim that has its place in the log and is not in force yet: what is read there is from before it.
-    pub(crate) trimming: Cell<Option<PageRange>>,
+    /// Pages of the trim, or of the commit of a large transaction, that has its place in the log and is not in force
+    /// yet: what is read there is from before it.
+    pub(crate) trimming: RefCell<PageSet>,
     /// A page may change that might not before, or there is room for more dirty pages.
     pub(crate) may_change: WaitQueue,
     /// Pages wait to come in.
@@ -99,12 +104,18 @@ where
         };
         let limits = Limits { share_pairs_max: 0, ..drive.limits().clone() };
         options.check(limits.transaction_pages_max.max(limits.atomic_write_pages_max))?;
-        if home.limits().pages < limits.pages {
+        let staging = drive.staging();
+        if home.limits().pages < staging.first.0 {
             return Err(invalid("the home is smaller than what it should hold"));
         }
         if options.dirty_hard_pages + u64::from(drive.options().cache_pages) > cache.dirty_pages_max
         {
             return Err(invalid("more pages may become dirty than the flash can keep"));
+        }
+        // Without any no wait of other writers would end.
+        let others = u64::from(limits.transaction_pages_max.max(limits.atomic_write_pages_max));
+        if options.staged_pages_max > options.dirty_hard_pages - others {
+            return Err(invalid("staged transactions leave no room for the pages of others"));
         }
         let now_ns = runtime.now_ns();
         let (journal, committed) = journal.unzip();
@@ -128,8 +139,14 @@ where
         }
         let counts =
             TieredStatistics { unreadable_pages: dirty.unreadable.len(), ..Default::default() };
+        let mut staged = PageSet::new();
+        if drive.has_left_staged() {
+            drive.ftl().staged_pages().for_each(|page| _ = staged.insert(page));
+        }
         Ok(Rc::new(Tiered {
             home,
+            staging,
+            staged: RefCell::new(staged),
             journal,
             unix_ms,
             limits,
@@ -149,7 +166,7 @@ where
             trim_turn: Semaphore::new("the turn of trims", 1),
             trims: Cell::new(trims),
             trims_max,
-            trimming: Cell::new(None),
+            trimming: RefCell::default(),
             may_change: WaitQueue::new("pages to go home"),
             admissions: WaitQueue::new("pages to come in"),
             counts: RefCell::new(counts),
@@ -183,9 +200,19 @@ where
         }
     }
 
-    /// Whether the journal has room for another trim in the next epoch.
-    pub(crate) fn has_room_for_trim(&self) -> bool {
-        self.trims.get() < self.trims_max || Fault::TrimsUnlimited.is_planted()
+    /// Whether the journal has room for so many more trims in the next epoch.
+    pub(crate) fn has_room_for_trims(&self, more: u64) -> bool {
+        self.trims.get() + more <= self.trims_max || Fault::TrimsUnlimited.is_planted()
+    }
+
+    /// Trims that the journal has room for in an epoch without any.
+    pub(crate) fn trims_max(&self) -> u64 {
+        self.trims_max
+    }
+
+    /// Pages in which transactions are staged, behind those of hosts, and whether they may hold something.
+    pub fn staging(&self) -> (PageRange, bool) {
+        (self.staging, !self.staged.borrow().is_empty())
     }
 
     pub(crate) fn count(&self, change: impl FnOnce(&mut TieredStatistics)) {
@@ -245,13 +272,21 @@ where
     }
 
     async fn read(&self, first: PageNo, out: &mut [M::Page], _tx: Option<TxId>) -> Result<()> {
-        self.limits.check_range(PageRange::new(first, out.len() as u64))?;
-        self.read_pages(first, out).await
+        let range = PageRange::new(first, out.len() as u64);
+        self.limits.check_range(range)?;
+        match self.is_staging(range) {
+            true => self.drive.read(first, out, None).await,
+            false => self.read_pages(first, out).await,
+        }
     }
 
     async fn write(&self, first: PageNo, pages: &[M::Page], _tx: Option<TxId>) -> Result<()> {
-        self.limits.check_write(PageRange::new(first, pages.len() as u64))?;
-        self.put(Pages::Run(first, pages), || ()).await
+        let range = PageRange::new(first, pages.len() as u64);
+        self.limits.check_write(range)?;
+        match self.is_staging(range) {
+            true => self.stage(first, pages).await,
+            false => self.put(Pages::Run(first, pages), || ()).await,
+        }
     }
 
     async fn write_scattered(
@@ -273,7 +308,21 @@ where
         if range.pages == 0 {
             return Ok(());
         }
+        if self.is_staging(range) {
+            return self.give_up_staged(range).await;
+        }
         self.commands.run("trim", move |tiered| tiered.trim_range(range)).await
+    }
+
+    async fn take_over(
+        &self,
+        pairs: Vec<(PageNo, PageNo)>,
+        zeros: Vec<PageRange>,
+        ended: impl FnOnce() + 'static,
+    ) -> Result<()> {
+        self.drive.check_failed()?;
+        let take_over = |tiered: Rc<Self>| tiered.take_over_in_turn(pairs, zeros, ended);
+        self.commands.run("commit of a large transaction", take_over).await
     }
 }
 

@@ -7,6 +7,7 @@ use tantalum_runtime::Runtime;
 
 use crate::dirty::Costs;
 use crate::fault_points::Fault;
+use crate::large::too_many_zeros;
 use crate::tiered::Tiered;
 
 /// Pages of one write.
@@ -109,39 +110,35 @@ where
 
     /// Trims `range`, which lies on the device.
     pub(crate) async fn trim_range(self: Rc<Self>, range: PageRange) -> Result<()> {
-        self.wait_for_trim_room().await?;
+        self.wait_for_trim_room(1).await?;
         // An epoch that is being closed and written down has all of a trim or nothing of it.
         let turn = self.trim_turn.acquire(1).await;
         let round = Rc::new(Cell::new(0));
-        self.trimming.set(Some(range));
+        self.trimming.borrow_mut().insert_range(range);
         let (tiered, round_of) = (Rc::clone(&self), Rc::clone(&round));
         let in_force = move || {
-            tiered.trimming.set(None);
-            tiered.trims.set(tiered.trims.get() + 1);
-            round_of.set(tiered.round_of_changes());
-            if tiered.dirty.borrow().is_empty() {
-                tiered.home_is_behind_now();
-            }
-            tiered.dirty.borrow_mut().changed_range(range);
-            tiered.reads.changed(range);
-            tiered.destager.has_work();
+            let changed = tiered.trimming.take();
+            round_of.set(tiered.changes_in_force(&changed, 1));
         };
         let trimmed = self.drive.trim_then(range, in_force).await;
-        self.trimming.set(None);
+        self.trimming.take();
         drop(turn);
         trimmed?;
         self.until_safe(round.get()).await
     }
 
-    /// Waits until the next epoch has room for a trim. Only scattered ones by the ten thousand ever wait.
-    async fn wait_for_trim_room(&self) -> Result<()> {
-        if self.has_room_for_trim() {
+    /// Waits until the next epoch has room for so many trims. Only scattered ones by the ten thousand ever wait.
+    pub(crate) async fn wait_for_trim_room(&self, trims: u64) -> Result<()> {
+        if self.has_room_for_trims(trims) {
             return Ok(());
+        }
+        if trims > self.trims_max() {
+            return Err(too_many_zeros(trims, self.trims_max()));
         }
         self.destager.is_urgent();
         let room = || {
             let failed = self.drive.check_failed().err();
-            failed.map(Err).or_else(|| self.has_room_for_trim().then_some(Ok(())))
+            failed.map(Err).or_else(|| self.has_room_for_trims(trims).then_some(Ok(())))
         };
         self.may_change.until(room).await
     }
@@ -170,17 +167,18 @@ where
         self.dirty.borrow().costs(pages.numbers())
     }
 
-    /// Whether these pages may be dirty. What is dirty already may change at any time.
+    /// Whether these pages may be dirty, beside what is staged. What is dirty already may change at any time.
     fn has_room(&self, pages: Pages<'_, M::Page>) -> bool {
-        let dirty = self.drive.ftl().dirty_pages();
-        dirty + pages.len() as u64 <= self.options.dirty_hard_pages
-            || dirty + self.costs(pages).dirty <= self.options.dirty_hard_pages
+        let taken = self.dirty_and_staged();
+        taken + pages.len() as u64 <= self.options.dirty_hard_pages
+            || taken + self.costs(pages).dirty <= self.options.dirty_hard_pages
     }
 
     /// Waits until these pages may be dirty, and for the writer's turn where many are.
     async fn wait_for_room(&self, pages: Pages<'_, M::Page>) -> Result<()> {
         let dirty = self.drive.ftl().dirty_pages();
-        if dirty + pages.len() as u64 <= self.options.dirty_soft_pages {
+        let is_slowed = dirty + pages.len() as u64 > self.options.dirty_soft_pages;
+        if !is_slowed && self.has_room(pages) {
             return Ok(());
         }
         self.destager.is_urgent();

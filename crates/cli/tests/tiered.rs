@@ -46,7 +46,6 @@ impl Place {
         let told = good(&args);
         let config = std::fs::read_to_string(&volume).unwrap();
         let config = config.replace("# cache = \"8MiB\"", "cache = \"1MiB\"");
-        let config = config.replace("# transaction_max = \"4MiB\"", "transaction_max = \"1MiB\"");
         std::fs::write(&volume, config).unwrap();
         told
     }

@@ -65,4 +65,6 @@ tantalum_base::fault_points! {
     HomeAheadUnnoticed,
     /// Cleaning takes all that the medium can do, whoever waits behind it.
     CleaningUnpaced,
+    /// A page that a share is about to change counts as clean when home has what readers still see.
+    UnseenSharesClean,
 }

@@ -148,6 +148,11 @@ impl FtlOptions {
         }
     }
 
+    /// Pages that have a home, where the others are a cache's; all of them where there is none.
+    pub fn home_pages(&self) -> u64 {
+        self.pages - self.cache.map_or(0, |cache| cache.staging_pages.min(self.pages))
+    }
+
     /// Pages that cleaning must keep at the most.
     pub(crate) fn kept_pages_max(&self) -> u64 {
         let mapped = self.mapped_pages_max.unwrap_or(self.pages);

@@ -8,7 +8,7 @@ use crate::checkpoints::anchors::Anchors;
 use crate::dump::Dump;
 use crate::log::records::Record;
 use crate::log::{Log, OwnPage};
-use crate::map::{MapEntry, Mapping, Place};
+use crate::map::{Change, MapEntry, Mapping, Place};
 use crate::options::{FtlOptions, reserve_zones};
 use crate::relocation::Relocation;
 use crate::space::Space;
@@ -40,7 +40,8 @@ impl Parts {
         // With a dump, recovery starts from the zones.
         let anchors = media.anchors() > 0 && layout.is_none();
         Ok(Parts {
-            map: Mapping::new(options.pages, slots, !M::READS_SPARES),
+            map: Mapping::new(options.pages, slots, !M::READS_SPARES)
+                .staging_from(options.home_pages()),
             space: Space::new(geometry, &media.retired(), reserve),
             log: Log::new(geometry.zones),
             relocation: Relocation::default(),
@@ -64,7 +65,7 @@ impl Parts {
     pub fn visible(&self, page: PageNo) -> MapEntry {
         let entry = self.log.shares.visible(page, self.map.get(page));
         let never_written = entry.version == Version::NEVER && entry.place == Place::Unmapped;
-        if self.clean.is_some() && never_written {
+        if self.clean.is_some() && never_written && !self.map.is_staging(page) {
             return MapEntry::at_home(Version::NEVER);
         }
         entry
@@ -117,6 +118,10 @@ impl Parts {
         let Place::At(slot) = entry.place else { return };
         if let Some(clean) = &mut self.clean {
             clean.load(slot, entry.clean);
+            if joined {
+                clean.left(slot);
+                clean.came(slot, false, true);
+            }
         }
         match joined {
             true => self.space.joined(slot, entry.version),
@@ -126,9 +131,9 @@ impl Parts {
 
     /// Of a cache, makes pages old that are more than it keeps: a bounded step.
     pub fn keep_to_limit(&mut self) {
-        let dirty = self.dirty_pages();
+        let others = self.slots_to_keep();
         if let Some(clean) = &mut self.clean {
-            clean.keep_to_limit(dirty);
+            clean.keep_to_limit(others);
         }
     }
 
@@ -136,18 +141,8 @@ impl Parts {
     pub fn put(&mut self, page: PageNo, entry: MapEntry) {
         let before = self.clean.is_some().then(|| self.map.get(page));
         let change = self.map.set(page, entry);
-        if let (Some(clean), Some(before)) = (&mut self.clean, before) {
-            let moved = before.version == entry.version;
-            let mut recent = true;
-            if let Place::At(left) = before.place {
-                // A copy is as recent as the original, and so is a page that was marked clean.
-                recent = !moved || clean.is_recent(left);
-                clean.left(left);
-            }
-            if let Place::At(slot) = entry.place {
-                clean.came(slot, entry.clean, recent);
-                self.keep_to_limit();
-            }
+        if let Some(before) = before {
+            self.slots_changed(&before, &entry, &change);
         }
         if let Some(left) = change.left {
             self.space.left(left, entry.version, change.left_alive);
@@ -159,6 +154,28 @@ impl Parts {
             } else {
                 self.space.add_live(slot);
             }
+        }
+    }
+
+    /// Of a cache, notes what became of the slots of a page whose entry was `before` and is `now`.
+    fn slots_changed(&mut self, before: &MapEntry, now: &MapEntry, change: &Change) {
+        let Some(clean) = &mut self.clean else { return };
+        let moved = before.version == now.version;
+        let mut recent = true;
+        if let Place::At(left) = before.place {
+            // A copy is as recent as the original, and so is a page that was marked clean.
+            let was_recent = clean.is_recent(left);
+            recent = !moved || was_recent;
+            clean.left(left);
+            if change.left_alive {
+                clean.came(left, self.map.is_clean_slot(left), was_recent);
+            }
+        }
+        if let Place::At(slot) = now.place {
+            // What several pages share is kept, whatever home has of them.
+            clean.left(slot);
+            clean.came(slot, self.map.is_clean_slot(slot), recent);
+            self.keep_to_limit();
         }
     }
 
@@ -211,8 +228,8 @@ impl Parts {
         }
         if let Some(clean) = &self.clean {
             clean.validate(|slot| {
-                let page = self.map.pages_of(slot).next()?;
-                Some(self.map.get(page).clean)
+                self.map.pages_of(slot).next()?;
+                Some(self.map.is_clean_slot(slot))
             });
         }
         let is_emptied = self.space.iter().any(|(_, zone)| zone.being_emptied);

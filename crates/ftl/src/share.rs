@@ -149,16 +149,22 @@ impl<M: ZoneMedia> Ftl<M> {
         {
             placed();
         }
+        // In the step in which these are in force the others are shown.
+        let in_force = || {
+            self.parts.borrow_mut().log.shares.batch_returned(first, last);
+            if let Some(placed) = placed {
+                placed();
+            }
+        };
         let changes: Vec<Record> = trims.iter().copied().map(Record::Trim).collect();
         let logged = if Fault::SharesNotLogged.is_planted() {
+            in_force();
             Ok(())
         } else {
             let others = ready(Ok(()));
-            self.log_in_turn(turn, reservation, &mut buffer, durable, &changes, others, || ()).await
+            self.log_in_turn(turn, reservation, &mut buffer, durable, &changes, others, in_force)
+                .await
         };
-        if let Some(placed) = placed {
-            placed();
-        }
         self.buffers.give(buffer);
         let parts = &mut *self.parts.borrow_mut();
         parts.log.shares.batch_returned(first, last);

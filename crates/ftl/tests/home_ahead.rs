@@ -29,7 +29,8 @@ fn page(fill: u8) -> PageBuf {
 fn options(accept_loss: bool) -> FtlOptions {
     let disk = MemoryStore::new(u64::from(ZONES * SLOTS_PER_ZONE) * PAGE_BYTES as u64);
     let kept_pages_max = kept_pages_max(&media(&disk).geometry(), 0);
-    let cache = CacheOptions { dirty_pages_max: kept_pages_max / 2, kept_pages_max };
+    let cache =
+        CacheOptions { dirty_pages_max: kept_pages_max / 2, kept_pages_max, staging_pages: 0 };
     FtlOptions { cache: Some(cache), accept_loss, ..FtlOptions::new(PAGES) }
 }
 

@@ -36,6 +36,9 @@ pub const DEVICES: &[&str] = &[
     "tiered:destage=ordered",
     "tiered:destage=ordered,mode=write-through",
     "tiered:destage=dense",
+    "tiered:destage=ordered,transactions=staged",
+    "tiered:destage=ordered,mode=write-through,transactions=staged",
+    "tiered:destage=dense,transactions=staged",
     "txcache",
     "nvcache",
     "wal",
@@ -138,8 +141,9 @@ fn on<R: Rig + 'static>(media: &'static str, device: &str) -> Result<Box<dyn Liv
                 "write-through" => Mode::WriteThrough,
                 _ => Mode::WriteBack,
             };
+            let is_staged = spec.word("transactions", &["in-memory", "staged"])? == "staged";
             spec.finish()?;
-            Ok(kind::<R, _>(media, subjects::tiered(destage, mode)))
+            Ok(kind::<R, _>(media, subjects::tiered(destage, mode, is_staged)))
         }
         name @ ("txcache" | "nvcache") => {
             let transactions = name == "txcache";

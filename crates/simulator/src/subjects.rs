@@ -100,8 +100,9 @@ fn small_lru(limits: &Limits) -> Result<Option<Box<dyn Policy>>> {
     PolicySpec::parse("lru")?.build(BUFFER_PAGES, workload).map(Some)
 }
 
-/// A cache over a home, in which pages go home soon, and of which pages that home has leave.
-pub fn tiered(destage: Destage, mode: Mode) -> Subject<TieredKind> {
+/// A cache over a home, in which pages go home soon, and of which pages that home has leave; with transactions of any size
+/// where they are `staged`.
+pub fn tiered(destage: Destage, mode: Mode, staged: bool) -> Subject<TieredKind> {
     let text = match destage {
         Destage::Ordered => "tiered:destage=ordered",
         Destage::Dense => "tiered:destage=dense",
@@ -110,6 +111,7 @@ pub fn tiered(destage: Destage, mode: Mode) -> Subject<TieredKind> {
         Mode::WriteThrough => format!("{text},mode=write-through"),
         _ => text.to_owned(),
     };
+    let text = if staged { format!("{text},transactions=staged") } else { text };
     let without_medium = match (destage, mode) {
         (Destage::Dense, _) => WithoutMedium::Nothing,
         (Destage::Ordered, Mode::WriteThrough) => WithoutMedium::Everything,
@@ -120,21 +122,36 @@ pub fn tiered(destage: Destage, mode: Mode) -> Subject<TieredKind> {
         // What home has of the end nothing says then.
         Destage::Dense => Damaged::IsErrorOrEndRefused,
     };
-    Subject::new(&text, move |geometry, pages| tiered_kind(geometry, pages, destage, mode))
-        .promises(Promises { without_medium, damaged, ..Promises::USUAL })
+    let kind = move |geometry: &ZoneGeometry, pages| {
+        let staging_pages = if staged { TIERED_STAGING_PAGES } else { 0 };
+        tiered_kind(geometry, pages, staging_pages, destage, mode)
+    };
+    let promises =
+        Promises { without_medium, damaged, transactions_may_fill: staged, ..Promises::USUAL };
+    Subject::new(&text, kind).more_zones(if staged { STAGING_ZONES } else { 0 }).promises(promises)
 }
 
-fn tiered_kind(geometry: &ZoneGeometry, pages: u64, destage: Destage, mode: Mode) -> TieredKind {
+fn tiered_kind(
+    geometry: &ZoneGeometry,
+    pages: u64,
+    staging_pages: u64,
+    destage: Destage,
+    mode: Mode,
+) -> TieredKind {
+    let transaction_pages_max =
+        if staging_pages > 0 { STAGED_MEMORY_PAGES } else { TIERED_WRITE_PAGES_MAX };
     let ssd = SsdOptions {
         transactions_max: TRANSACTIONS_MAX,
-        transaction_pages_max: TIERED_WRITE_PAGES_MAX,
+        transaction_pages_max,
+        staging_pages,
         write_pages_max: TIERED_WRITE_PAGES_MAX,
         ..SsdOptions::new(CacheKind::WriteThrough, TIERED_CACHE_PAGES)
     };
     let dirty_pages_min = 2 * u64::from(TIERED_WRITE_PAGES_MAX) + u64::from(TIERED_CACHE_PAGES);
-    let kept_pages_max = kept_pages_max(geometry, 2).min(pages * 3 / 4).max(dirty_pages_min);
+    let wanted = pages * 3 / 4 + staging_pages;
+    let kept_pages_max = kept_pages_max(geometry, 2).min(wanted).max(dirty_pages_min);
     let dirty_pages_max = (kept_pages_max * 2 / 3).max(dirty_pages_min);
-    let cache = CacheOptions { dirty_pages_max, kept_pages_max };
+    let cache = CacheOptions { dirty_pages_max, kept_pages_max, staging_pages };
     let dirty_hard_pages = dirty_pages_max - u64::from(TIERED_CACHE_PAGES);
     let tiered = TieredOptions {
         mode,
@@ -145,14 +162,17 @@ fn tiered_kind(geometry: &ZoneGeometry, pages: u64, destage: Destage, mode: Mode
         track_pages: 8,
         admission_queue_pages: 16,
         retry_after_ns: 1_000_000,
-        ..TieredOptions::new(destage, dirty_hard_pages)
+        ..TieredOptions::new(destage, dirty_hard_pages).staged(TIERED_WRITE_PAGES_MAX)
     };
-    TieredKind { ftl: FtlOptions { cache: Some(cache), ..ftl_options(pages) }, ssd, tiered }
+    let ftl = FtlOptions { cache: Some(cache), ..ftl_options(pages + staging_pages) };
+    TieredKind { ftl, ssd, tiered }
 }
 
 /// Pages of the write cache before a cache over a home, and of a write to it: so few that its few pages may be dirty.
 const TIERED_CACHE_PAGES: u32 = 8;
 const TIERED_WRITE_PAGES_MAX: u32 = 6;
+/// Pages in which its transactions are staged: so few that two large ones fill them.
+const TIERED_STAGING_PAGES: u64 = 40;
 
 /// Frames of the page cache, and pages of the extended cache: so few that three open transactions
 /// are moved out of the one, and four fill the other.

@@ -62,7 +62,7 @@ impl<M: ZoneMedia> DeviceKind<Virtual, M> for TieredKind {
     ) -> Result<(Rc<Self::Device>, Self::Report)> {
         let journal = on.kept.open(HomePart::Journal)?;
         let mut journal = Journal::open(journal, self.pair(), JOURNAL_MEMORY_PAGES).await?;
-        let home = Image::new(on.kept.open(HomePart::Home)?, self.ftl.pages)?;
+        let home = Image::new(on.kept.open(HomePart::Home)?, self.ftl.home_pages())?;
         let (ftl, _) = recover_flash(on.media, self.ftl, &home, Some(&mut journal)).await?;
         Ok((self.put_together(on.runtime, &on.kept, ftl, journal)?, ()))
     }
@@ -70,7 +70,7 @@ impl<M: ZoneMedia> DeviceKind<Virtual, M> for TieredKind {
 
 impl TieredKind {
     fn pair(&self) -> Pair {
-        Pair { volume_id: VOLUME_ID, pages: self.ftl.pages }
+        Pair { volume_id: VOLUME_ID, pages: self.ftl.home_pages() }
     }
 
     /// Pages that the journal must have room for.
@@ -88,13 +88,19 @@ impl TieredKind {
         let tiered = Tiered::new(TieredParts {
             runtime,
             drive: Rc::new(Drive::new(ftl, self.ssd)?),
-            home: Rc::new(Image::new(kept.open(HomePart::Home)?, self.ftl.pages)?),
+            home: Rc::new(Image::new(kept.open(HomePart::Home)?, self.ftl.home_pages())?),
             journal: Some(journal),
             unix_ms: kept.clock(),
             options: self.tiered,
         })?;
         let SsdOptions { transactions_max, transaction_pages_max, .. } = self.ssd;
-        Ok(Rc::new(Transactional::over(tiered, transactions_max, transaction_pages_max)))
+        let (staging, is_used) = tiered.staging();
+        if staging.pages == 0 {
+            let over = Transactional::over(tiered, transactions_max, transaction_pages_max);
+            return Ok(Rc::new(over));
+        }
+        let over = Transactional::over(tiered, transactions_max, staging.first.0 as u32);
+        Ok(Rc::new(over.staged_in(staging, is_used, transaction_pages_max)))
     }
 }
 

@@ -153,6 +153,13 @@ fn nand_over_a_home_track_by_track() {
 }
 
 #[test]
+fn file_over_a_home_with_staged_transactions() {
+    matrix("tiered:destage=ordered,transactions=staged", "file", 2, 37);
+    matrix("tiered:destage=ordered,mode=write-through,transactions=staged", "file", 2, 38);
+    matrix("tiered:destage=dense,transactions=staged", "file", 2, 39);
+}
+
+#[test]
 fn nand_with_a_transactional_cache() {
     matrix("txcache", "nand", 3, 8);
 }

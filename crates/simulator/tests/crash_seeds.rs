@@ -150,6 +150,20 @@ fn file_over_a_home_that_is_awaited() {
 }
 
 #[test]
+fn nand_over_a_home_with_staged_transactions() {
+    tiered("destage=ordered,transactions=staged", "nand", 3_000, 47);
+    tiered("destage=ordered,mode=write-through,transactions=staged", "nand-bytes", 1_000, 48);
+    tiered("destage=dense,transactions=staged", "nand", 2_000, 49);
+}
+
+#[test]
+fn file_over_a_home_with_staged_transactions() {
+    tiered("destage=ordered,transactions=staged", "file", 3_000, 50);
+    tiered("destage=ordered,mode=write-through,transactions=staged", "file", 1_000, 51);
+    tiered("destage=dense,transactions=staged", "file", 2_000, 52);
+}
+
+#[test]
 fn nand_over_a_home_track_by_track() {
     tiered("destage=dense", "nand", 10_000, 46);
 }

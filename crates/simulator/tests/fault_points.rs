@@ -63,6 +63,7 @@ fn of_the_log(fault: Log) -> Test {
         Log::HomeAheadUnnoticed => {
             (REGRESSIONS, "a_cache_that_does_not_see_that_home_is_ahead_is_noticed")
         }
+        Log::UnseenSharesClean => (BY_CHANCE, "a_share_that_is_not_seen_yet_is_not_home"),
         Log::FramesOverNewer => {
             (DAMAGE, "frames_that_are_written_back_over_newer_content_are_noticed")
         }
@@ -75,6 +76,7 @@ fn of_the_cache(fault: Cache) -> Test {
     const OLD_JOURNAL: &str = "crates/cache/tests/old_journal.rs";
     const FLASH_PAGES: &str = "crates/volume/tests/tiered/flash_pages.rs";
     const PAIRS: &str = "crates/volume/tests/tiered/pairs.rs";
+    const LARGE: &str = "crates/cache/tests/large.rs";
     const TRIMS: &str = "crates/cache/tests/trims.rs";
     match fault {
         Cache::NoSyncBeforeCommit => (JOURNAL, "an_epoch_is_durable_before_it_is_committed"),
@@ -105,6 +107,7 @@ fn of_the_cache(fault: Cache) -> Test {
             (OLD_JOURNAL, "an_epoch_that_replaces_what_is_clean_is_noticed")
         }
         Cache::HomeNotAwaited => (TIERED, "what_home_should_have_is_not_acknowledged_before"),
+        Cache::StagedWithoutRoom => (LARGE, "transactions_that_take_all_room_are_noticed"),
         Cache::StalePagesTakenIn => (TIERED, "what_changed_since_it_was_read_does_not_come_in"),
     }
 }

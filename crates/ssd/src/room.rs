@@ -14,14 +14,19 @@ use crate::ssd::Drive;
 /// `InvalidInput` where it has not.
 pub(crate) fn check_staging<M: ZoneMedia>(ftl: &Ftl<M>, options: &SsdOptions) -> Result<()> {
     let FtlOptions { pages, mapped_pages_max, cache, dump, .. } = ftl.options();
-    let problem = if options.staging_pages == 0 {
+    let without_home = cache.map(|cache| cache.staging_pages);
+    let problem = if without_home.unwrap_or(options.staging_pages) != options.staging_pages {
+        "the cache of a home has others, or none"
+    } else if options.staging_pages == 0 {
         return Ok(());
     } else if *pages <= options.staging_pages {
         "no page is left that hosts see"
-    } else if mapped_pages_max.is_none_or(|most| most < pages - options.staging_pages) {
+    } else if cache.is_none()
+        && mapped_pages_max.is_none_or(|most| most < pages - options.staging_pages)
+    {
         "the FTL has no room for all pages that hosts see"
-    } else if cache.is_some() || dump.is_some() {
-        "neither a cache of a home nor a dump knows of them"
+    } else if dump.is_some() {
+        "a dump does not know of them"
     } else {
         return Ok(());
     };
@@ -37,11 +42,16 @@ pub(crate) fn left_staged<M: ZoneMedia>(ftl: &Ftl<M>, options: &SsdOptions) -> u
 }
 
 impl<M: ZoneMedia> Drive<M> {
-    /// Pages that are staged for transactions.
-    pub(crate) fn staging(&self) -> PageRange {
+    /// Pages in which transactions are staged.
+    pub fn staging(&self) -> PageRange {
         let pages = self.ftl.options().pages;
         let staged = self.options.staging_pages;
         PageRange::new(PageNo(pages - staged), staged)
+    }
+
+    /// Whether there may be something of transactions that ended with the last opening.
+    pub fn has_left_staged(&self) -> bool {
+        self.leaving.get() > 0
     }
 
     /// Whether there is room for so many `pages`, of which some may have content already.

@@ -96,7 +96,7 @@ impl<M: ZoneMedia> Ssd<M> {
         if staging.pages == 0 {
             return Ok(Transactional::over(drive, transactions_max, transaction_pages_max));
         }
-        let is_used = drive.leaving.get() > 0;
+        let is_used = drive.has_left_staged();
         let pages_max = u64::from(staged_pages_max).min(staging.pages) as u32;
         let over = Transactional::over(drive, transactions_max, pages_max);
         Ok(over.staged_in(staging, is_used, transaction_pages_max))

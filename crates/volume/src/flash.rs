@@ -34,9 +34,16 @@ pub struct OpenReport {
 
 /// The superblock of a new volume as `config` describes it.
 pub fn plan(config: &VolumeConfig, volume_id: u128) -> Result<Superblock> {
+    let staged = plan_as(config, volume_id, true)?;
     // Page numbers have 32 bits.
-    let has_numbers = 2 * config.capacity_pages()? < u64::from(u32::MAX) - 8;
-    plan_as(config, volume_id, config.kind == Kind::Flash && has_numbers)
+    let most = match config.kind {
+        Kind::Flash => u64::from(u32::MAX) - 8,
+        Kind::Tiered => u64::from(u32::MAX) / 2,
+    };
+    match staged.pages + staged.staging_pages() < most {
+        true => Ok(staged),
+        false => plan_as(config, volume_id, false),
+    }
 }
 
 /// That of one with pages for large transactions, or without.

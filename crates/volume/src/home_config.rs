@@ -6,6 +6,7 @@ use tantalum_base::{Error, ErrorKind, PAGE_BYTES, Result, ResultExt};
 use tantalum_cache::{Destage, Mode, TieredOptions};
 use tantalum_ftl::{CacheOptions, kept_pages_max};
 use tantalum_media::ZoneGeometry;
+use tantalum_ssd::SsdOptions;
 
 /// Of what the flash can keep, so much is kept: the rest makes cleaning cheap.
 const KEPT: f64 = 0.85;
@@ -91,11 +92,13 @@ impl HomeConfig {
         }
     }
 
-    /// The settings of the cache, where up to `dirty_pages_max` pages may be dirty.
+    /// The settings of the cache over `ssd`, where up to `dirty_pages_max` pages of both may be dirty.
     ///
     /// # Errors
     /// `InvalidInput` where one of them is none.
-    pub fn tiered_options(&self, dirty_pages_max: u64) -> Result<TieredOptions> {
+    pub fn tiered_options(&self, dirty_pages_max: u64, ssd: &SsdOptions) -> Result<TieredOptions> {
+        let dirty_pages_max = dirty_pages_max.saturating_sub(ssd.cache_pages.into());
+        let write_pages_max = ssd.transaction_pages_max.max(ssd.atomic_write_pages_max());
         let bytes = |key: &'static str, text: &Option<String>| -> Result<u64> {
             let bytes = text.as_deref().map(Size::parse_bytes).transpose().context(|| key)?;
             Ok(bytes.unwrap_or(0))
@@ -108,7 +111,7 @@ impl HomeConfig {
             stream_pages_max: u32::try_from(stream_pages).unwrap_or(u32::MAX),
             balance_reads: self.balance_reads,
             wear_bytes_per_day: bytes("home.wear_per_day", &self.wear_per_day)?,
-            ..TieredOptions::new(self.destage(), dirty_pages_max)
+            ..TieredOptions::new(self.destage(), dirty_pages_max).staged(write_pages_max)
         })
     }
 
@@ -144,7 +147,7 @@ impl HomeConfig {
         };
         let kept = (kept_pages_max(geometry, 0) as f64 * KEPT) as u64;
         let dirty_pages_max = (kept as f64 * share) as u64;
-        Ok(CacheOptions { dirty_pages_max, kept_pages_max: kept })
+        Ok(CacheOptions { dirty_pages_max, kept_pages_max: kept, staging_pages: 0 })
     }
 
     /// Bytes of a journal for that much.

@@ -11,7 +11,7 @@
 //! | 32 | 4 | bytes in a page |
 //! | 36 | 4 | zones |
 //! | 40 | 4 | slots in a zone |
-//! | 44 | 4 | 1 where as many pages again lie behind the logical ones, for large transactions; 0: none, as in older volumes |
+//! | 44 | 4 | 1 where pages for large transactions lie behind the logical ones: as many again, of kind 2 as many as there are slots; 0: none, as in older volumes |
 //! | 48 | 8 | logical pages |
 //! | 56 | 8 | first byte of the first zone |
 //! | 64 | 4 | how often the volume has grown |
@@ -51,7 +51,7 @@ pub struct Superblock {
     pub pages: u64,
     /// The pages have a home elsewhere.
     pub is_cache: bool,
-    /// As many pages again lie behind them, where large transactions are staged.
+    /// Pages lie behind them, where large transactions are staged.
     pub is_staged: bool,
     /// How often the volume has grown.
     pub growths: u32,
@@ -147,7 +147,11 @@ impl Superblock {
 
     /// Pages behind the logical ones.
     pub fn staging_pages(&self) -> u64 {
-        staging_pages(self.pages, self.is_staged)
+        match self.is_cache && self.is_staged {
+            // What is staged is in the flash.
+            true => u64::from(self.zones) * u64::from(self.slots_per_zone),
+            false => staging_pages(self.pages, self.is_staged),
+        }
     }
 
     /// The shape of the zones.
@@ -167,7 +171,7 @@ impl Superblock {
     }
 }
 
-/// Pages where large transactions are staged, of a volume of `pages`: as many, so that one may write them all.
+/// Pages where large transactions are staged, of a volume without a home of `pages`: as many, so that one may write them all.
 pub(crate) fn staging_pages(pages: u64, is_staged: bool) -> u64 {
     if is_staged { pages } else { 0 }
 }

@@ -9,10 +9,10 @@ use tantalum_cache::journal::{Closed, Journal, Pair, apply};
 use tantalum_cache::{
     Destage, Image, OpenJournal, Tiered, TieredOptions, TieredParts, recover_flash,
 };
-use tantalum_ftl::{Ftl, FtlOptions};
+use tantalum_ftl::{CacheOptions, Ftl, FtlOptions};
 use tantalum_media::{BlockStore, FileZones, ZoneMedia};
 use tantalum_runtime::{LifeCycle, Runtime};
-use tantalum_ssd::{Drive, Transactional};
+use tantalum_ssd::{Drive, SsdOptions, Transactional};
 
 use crate::config::VolumeConfig;
 use crate::flash::{OpenReport, check_sizes, mend_copies, read_copies, zones};
@@ -55,9 +55,36 @@ pub(crate) fn home_config(config: &VolumeConfig) -> Result<&HomeConfig> {
         .ok_or_else(|| Error::new(ErrorKind::InvalidInput, "a tiered volume needs a [home] table"))
 }
 
-fn ftl_options<M: ZoneMedia>(config: &VolumeConfig, media: &M, pages: u64) -> Result<FtlOptions> {
+fn ftl_options<M: ZoneMedia>(
+    config: &VolumeConfig,
+    media: &M,
+    superblock: &Superblock,
+) -> Result<FtlOptions> {
+    let staging_pages = superblock.staging_pages();
     let cache = home_config(config)?.cache_options(&media.geometry())?;
-    Ok(FtlOptions { cache: Some(cache), ..config.ftl_options(pages)? })
+    let cache = Some(CacheOptions { staging_pages, ..cache });
+    // Only commits share, and what they would copy instead needs room.
+    let share_entries_max = None;
+    let options = config.ftl_options(superblock.pages + staging_pages)?;
+    Ok(FtlOptions { cache, share_entries_max, ..options })
+}
+
+/// The settings of the flash's device: of an older volume, which has no pages to stage transactions in, without.
+///
+/// # Errors
+/// `InvalidInput` where they need such pages.
+fn ssd_options(config: &VolumeConfig, superblock: &Superblock) -> Result<SsdOptions> {
+    let options = config.ssd_options()?;
+    let most = options.staged_pages_max;
+    if !superblock.is_staged
+        && config.device.transaction_max.is_some()
+        && most > options.transaction_pages_max
+    {
+        let context = "device.transaction_max is over device.transaction_memory, and this volume was made before \
+                       transactions could be larger";
+        return Err(Error::new(ErrorKind::InvalidInput, context));
+    }
+    Ok(SsdOptions { staging_pages: superblock.staging_pages(), ..options })
 }
 
 fn pair(superblock: &Superblock) -> Pair {
@@ -80,7 +107,7 @@ pub async fn format_tiered<S: BlockStore + Clone>(
         return Err(Error::new(ErrorKind::OutOfSpace, context));
     }
     let media = zones(stores.flash.clone(), superblock)?;
-    let options = ftl_options(config, &media, superblock.pages)?;
+    let options = ftl_options(config, &media, superblock)?;
     if let Some(journal) = &stores.journal {
         let journal = Journal::<S, PageBuf>::format(journal.clone(), pair(superblock), 0).await?;
         drop(journal);
@@ -112,14 +139,14 @@ pub async fn open_tiered<R: Runtime, S: BlockStore + Clone>(
     };
     let media = zones(flash.clone(), &superblock)?;
     let OpenOptions { read_only, accept_loss } = options;
-    let ftl_options = ftl_options(config, &media, superblock.pages)?;
+    let ftl_options = ftl_options(config, &media, &superblock)?;
     let ftl_options = FtlOptions { read_only, accept_loss, ..ftl_options };
     let (ftl, recovery) = recover_flash(media, ftl_options, &*home, journal.as_mut()).await?;
     let superblocks_mended = match read_only {
         true => 0,
         false => mend_copies(&flash, &copies, &superblock).await?,
     };
-    let drive = Rc::new(Drive::new(ftl, config.ssd_options()?)?);
+    let drive = Rc::new(Drive::new(ftl, ssd_options(config, &superblock)?)?);
     let tiered_options = tiered_options(config, &drive)?;
     let ssd = *drive.options();
     let unix_ms = Box::new(unix_ms);
@@ -132,11 +159,26 @@ pub async fn open_tiered<R: Runtime, S: BlockStore + Clone>(
     if !read_only {
         tiered.claim_home().await?;
     }
-    let device = Transactional::over(tiered, ssd.transactions_max, ssd.transaction_pages_max);
+    let device = with_transactions(tiered, &ssd);
     let buffered = Buffered::new(Rc::new(device), config.buffer_policy()?);
     let volume = Rc::new(Recorded::new(buffered, config.begin_recording()?));
     volume.start(runtime);
     Ok((volume, OpenReport { superblock, recovery, superblocks_mended }))
+}
+
+/// Adds transactions, of any size where the flash has pages to stage them in.
+fn with_transactions<R: Runtime, S: BlockStore>(
+    tiered: Rc<TieredDevice<R, S>>,
+    ssd: &SsdOptions,
+) -> Transactional<TieredDevice<R, S>> {
+    let (staging, is_used) = tiered.staging();
+    if staging.pages == 0 {
+        return Transactional::over(tiered, ssd.transactions_max, ssd.transaction_pages_max);
+    }
+    // Zeros are not staged: even all pages may be written.
+    let pages_max = u64::from(ssd.staged_pages_max).min(staging.first.0) as u32;
+    let over = Transactional::over(tiered, ssd.transactions_max, pages_max);
+    over.staged_in(staging, is_used, ssd.transaction_pages_max)
 }
 
 /// Opens the journal of `pair`. Where pages go home one by one, a new one takes the place of one that is damaged or gone: the
@@ -164,8 +206,7 @@ async fn open_journal<S: BlockStore + Clone>(
 fn tiered_options<M: ZoneMedia>(config: &VolumeConfig, drive: &Drive<M>) -> Result<TieredOptions> {
     let home = home_config(config)?;
     let dirty = drive.ftl().options().cache.map_or(0, |cache| cache.dirty_pages_max);
-    let dirty = dirty.saturating_sub(drive.options().cache_pages.into());
-    home.tiered_options(dirty)
+    home.tiered_options(dirty, drive.options())
 }
 
 /// Compares some clean pages with what home has of them.

@@ -48,6 +48,18 @@ impl History {
         self.clock
     }
 
+    /// The last change of `client` is acknowledged, which promises that it is safe without the flash where it `waits` for
+    /// that. It was issued when the mode had changed so often.
+    pub fn acknowledge(&mut self, client: usize, waits: bool, mode_changes: u64) {
+        let now = self.tick();
+        let is_same_mode = self.mode_changes == mode_changes;
+        if let Some(change) = self.clients[client].last_mut() {
+            change.acknowledged = Some(now);
+            // While the mode changes, neither the old one nor the new one need be kept to.
+            change.safe = waits && is_same_mode;
+        }
+    }
+
     /// What each page of `client` holds after its first `changes` changes.
     fn state(&self, client: usize, changes: usize) -> BTreeMap<u64, u64> {
         let mut state = BTreeMap::new();

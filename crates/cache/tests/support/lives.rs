@@ -1,5 +1,6 @@
 //! A cache that lives through power cuts at any operation of flash, home or journal.
 use super::history::{Change, History, content, count_of};
+use super::large;
 use super::media::{At, Device, Media};
 use std::cell::RefCell;
 use std::collections::BTreeMap;
@@ -81,6 +82,13 @@ async fn client(
     let first = own * me as u64;
     for _ in 0..STEPS_MAX {
         let page = first + rng.below(own);
+        if rng.chance(0.04) {
+            let pages = PageRange::new(PageNo(first), own);
+            if let Err(error) = large::change(&device, &history, me, pages, &mut rng).await {
+                return stopped(&error);
+            }
+            continue;
+        }
         match rng.below(8) {
             0..5 => {
                 let mut changed = BTreeMap::new();
@@ -122,14 +130,7 @@ async fn client(
                 if let Err(error) = done {
                     return stopped(&error);
                 }
-                let history = &mut *history.borrow_mut();
-                let now = history.tick();
-                let is_same_mode = history.mode_changes == mode_changes;
-                if let Some(change) = history.clients[me].last_mut() {
-                    change.acknowledged = Some(now);
-                    // While the mode changes, neither the old one nor the new one need be kept to.
-                    change.safe = waits && is_same_mode;
-                }
+                history.borrow_mut().acknowledge(me, waits, mode_changes);
             }
             _ => {
                 let count = (1 + rng.below(5)).min(first + own - page);

@@ -8,14 +8,19 @@ use tantalum_media::block_store::{CrashOptions, CrashStore, CutStyle, MemoryStor
 use tantalum_media::{CutPlan, FileZones, ZoneMedia};
 use tantalum_models::rig::{FileRig, Rig};
 use tantalum_runtime::{LifeCycle, Runtime, Virtual};
-use tantalum_ssd::{CacheKind, Drive, SsdOptions};
+use tantalum_ssd::{CacheKind, Drive, SsdOptions, Transactional};
 
 pub const VOLUME_ID: u128 = 77;
 /// Pages of the write cache in front of the flash.
 const CACHE_PAGES: u32 = 16;
+/// Pages of a transaction in memory, and of a write.
+const WRITE_PAGES_MAX: u32 = 8;
+/// Pages in which more of it is staged.
+const STAGING_PAGES: u64 = 600;
 
 pub type Store = CrashStore<MemoryStore, Virtual>;
-pub type Device = Tiered<Virtual, FileZones<Store>, Image<Store>, Store>;
+/// A cache, with transactions of any size over it.
+pub type Device = Transactional<Tiered<Virtual, FileZones<Store>, Image<Store>, Store>>;
 
 /// Where the power goes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -119,11 +124,15 @@ impl Media {
 
     fn ftl_options(&self, media: &FileZones<Store>) -> FtlOptions {
         let kept = kept_pages_max(&media.geometry(), 0);
-        let cache = CacheOptions { dirty_pages_max: kept * 2 / 3, kept_pages_max: kept * 4 / 5 };
+        let cache = CacheOptions {
+            dirty_pages_max: kept * 2 / 3,
+            kept_pages_max: kept * 4 / 5,
+            staging_pages: STAGING_PAGES,
+        };
         FtlOptions {
             checkpoint_interval_slots: 300,
             cache: Some(cache),
-            ..FtlOptions::new(self.pages)
+            ..FtlOptions::new(self.pages + STAGING_PAGES)
         }
     }
 
@@ -158,8 +167,9 @@ impl Media {
             let mut journal = Journal::open(journal, pair, 64).await?;
             let (ftl, _) = recover_flash(media, options, &*home, Some(&mut journal)).await?;
             let ssd = SsdOptions {
-                write_pages_max: 8,
-                transaction_pages_max: 8,
+                write_pages_max: WRITE_PAGES_MAX,
+                transaction_pages_max: WRITE_PAGES_MAX,
+                staging_pages: STAGING_PAGES,
                 ..SsdOptions::new(CacheKind::WriteThrough, CACHE_PAGES)
             };
             let drive = Rc::new(Drive::new(ftl, ssd)?);
@@ -175,11 +185,11 @@ impl Media {
                 stream_pages_max: [0, 0, 4][seed as usize % 3],
                 balance_reads: seed % 4 == 1,
                 wear_bytes_per_day: [0, 0, 0, 1][seed as usize % 4],
-                ..TieredOptions::new(destage, dirty_pages_max)
+                ..TieredOptions::new(destage, dirty_pages_max).staged(WRITE_PAGES_MAX)
             };
             change(&mut tiered);
             let clock = runtime.clone();
-            let device = Tiered::new(TieredParts {
+            let tiered = Tiered::new(TieredParts {
                 runtime: runtime.clone(),
                 drive,
                 home,
@@ -187,6 +197,9 @@ impl Media {
                 unix_ms: Box::new(move || clock.now_ns() / 1_000_000),
                 options: tiered,
             })?;
+            let (staging, is_used) = tiered.staging();
+            let device = Transactional::over(tiered, ssd.transactions_max, pages as u32);
+            let device = Rc::new(device.staged_in(staging, is_used, WRITE_PAGES_MAX));
             device.start(&runtime);
             Ok(device)
         }

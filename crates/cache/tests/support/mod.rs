@@ -1,3 +1,4 @@
 pub mod history;
+pub mod large;
 pub mod lives;
 pub mod media;

@@ -3,6 +3,7 @@ use std::future::ready;
 use tantalum_base::{PageNo, Result, Version, ZoneNo};
 use tantalum_media::{SlotKind, ZoneMedia};
 
+use crate::fault_points::Fault;
 use crate::ftl::Ftl;
 use crate::map::{MapEntry, Place};
 use crate::parts::Parts;
@@ -15,6 +16,12 @@ impl<M: ZoneMedia> Ftl<M> {
     pub fn at_home(&self, page: PageNo) -> Option<Version> {
         let entry = self.parts.borrow().visible(page);
         (entry.place == Place::Home).then_some(entry.version)
+    }
+
+    /// Whether the content of `page` is at home alone, and stays there: no share is about to change it.
+    fn is_at_home_alone(&self, page: PageNo) -> bool {
+        let entry = self.parts.borrow().map.get(page);
+        self.at_home(page).is_some() && !matches!(entry.place, Place::At(_))
     }
 
     /// Whether `page` was trimmed, and home does not know of it.
@@ -32,10 +39,11 @@ impl<M: ZoneMedia> Ftl<M> {
     /// pages are not among them, as there is nothing to write.
     pub fn next_dirty(&self, page: PageNo) -> Option<PageNo> {
         let parts = self.parts.borrow();
-        if parts.dirty_pages() + parts.map.trimmed_pages() == 0 {
+        let [_, _, trimmed] = parts.map.at_most_dirty();
+        if parts.dirty_pages() + trimmed == 0 {
             return None;
         }
-        parts.map.next_dirty(page.0).map(PageNo)
+        parts.map.next_dirty(page.0).map(PageNo).filter(|page| !parts.map.is_staging(*page))
     }
 
     /// The version of the last change that has its place in the log.
@@ -72,7 +80,14 @@ impl<M: ZoneMedia> Ftl<M> {
         }
         let next = |page: u64| parts.map.next_written(page);
         let mut pages = std::iter::successors(next(page.0), |page| next(page + 1)).map(PageNo);
-        pages.find(|page| parts.map.get(*page).place == Place::Lost)
+        let lost = pages.find(|page| parts.map.get(*page).place == Place::Lost);
+        lost.filter(|page| !parts.map.is_staging(*page))
+    }
+
+    /// Pages that have no home and hold something.
+    pub fn staged_pages(&self) -> impl Iterator<Item = PageNo> + '_ {
+        let (first, end) = (self.options.home_pages(), self.options.pages);
+        (first..end).map(PageNo).filter(|page| self.is_mapped(*page))
     }
 
     /// Whether the medium gives anything back: where it does, a page that it cannot read is lost by itself.
@@ -94,9 +109,10 @@ impl<M: ZoneMedia> Ftl<M> {
             let entry = parts.map.get(*page);
             entry.clean && matches!(entry.place, Place::At(_))
         };
-        let step = (self.options.pages / most.max(1) as u64).max(1);
+        let pages = self.options.home_pages();
+        let step = (pages / most.max(1) as u64).max(1);
         let mut found = Vec::new();
-        for from in (0..self.options.pages).step_by(step as usize).take(most) {
+        for from in (0..pages).step_by(step as usize).take(most) {
             let next = |page: u64| parts.map.next_written(page).filter(|page| *page < from + step);
             let mut pages = std::iter::successors(next(from), |page| next(page + 1)).map(PageNo);
             found.extend(pages.find(is_clean));
@@ -124,6 +140,10 @@ impl<M: ZoneMedia> Ftl<M> {
         for page in pages {
             let entry = parts.map.get(page);
             if !entry.is_dirty() && entry.place != Place::Lost {
+                continue;
+            }
+            // Home has what readers see: not yet what a share is about to put in its place.
+            if parts.log.shares.is_unseen(page, &entry) && !Fault::UnseenSharesClean.is_planted() {
                 continue;
             }
             marked += 1;
@@ -170,7 +190,7 @@ impl<M: ZoneMedia> Ftl<M> {
         let reservation = self.reserve_entries(pages.len() as u32).await?;
         self.admit_host(pages.len() as u32).await?;
         // No await from here until the pages have their versions.
-        pages.retain(|(page, _)| wanted(*page) && self.at_home(*page).is_some());
+        pages.retain(|(page, _)| wanted(*page) && self.is_at_home_alone(*page));
         if pages.is_empty() {
             return Ok(0);
         }
@@ -205,7 +225,15 @@ impl Parts {
     /// Pages here that are newer than at home.
     pub(crate) fn dirty_pages(&self) -> u64 {
         let clean = self.clean.as_ref().map_or(0, |clean| clean.count());
-        self.map.mapped_pages() - self.map.lost_pages() - clean
+        let [mapped, lost, _] = self.map.at_most_dirty();
+        mapped - lost - clean
+    }
+
+    /// Slots whose contents are nowhere else: dirty ones, and those of pages without a home.
+    pub(crate) fn slots_to_keep(&self) -> u64 {
+        let clean = self.clean.as_ref().map_or(0, |clean| clean.count());
+        let shared = self.map.references().entries();
+        (self.map.mapped_pages() - self.map.lost_pages() - clean).saturating_sub(shared)
     }
 
     /// Lets clean pages go that are in a zone to be reset; their versions, by page.
@@ -220,7 +248,8 @@ impl Parts {
         gone
     }
 
-    /// Forgets pages that are at home under versions up to `covered`, which no recovery can find here.
+    /// Forgets pages that are at home, or have none and were given up, under versions up to `covered`, which no
+    /// recovery can find here.
     pub(crate) fn forget_pages_at_home(&mut self, covered: Version) {
         if self.clean.is_none() {
             return;
@@ -228,7 +257,7 @@ impl Parts {
         let mut next = 0;
         while let Some(page) = self.map.next_written(next).map(PageNo) {
             let entry = self.map.get(page);
-            if entry.place == Place::Home && entry.version <= covered {
+            if self.map.may_be_forgotten(page, &entry) && entry.version <= covered {
                 self.map.forget(page);
             }
             next = page.0 + 1;

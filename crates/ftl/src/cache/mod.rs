@@ -24,6 +24,9 @@ pub struct CacheOptions {
     /// Pages that cleaning keeps, clean and dirty together: beyond them the clean pages go that were used
     /// longest ago. More of them means fewer reads from home, fewer means cheaper cleaning.
     pub kept_pages_max: u64,
+    /// So many of the last pages have no home: what they hold stays until it is given up, and is never dirty. The caller
+    /// never lets more than [`dirty_pages_max`](Self::dirty_pages_max) be dirty or there.
+    pub staging_pages: u64,
 }
 
 /// What the home of a cache has when the cache is opened, or gets before anything else.

@@ -12,7 +12,7 @@ use tantalum_media::ZoneGeometry;
 use crate::checkpoints::DumpsVoid;
 use crate::log::own_page::{FieldReader, FieldWriter};
 use crate::map::encoding::{self, Encoder, Line, NEXT_ENTRY_BYTES_MAX, Order, Style};
-use crate::map::{MapEntry, Mapping, Place};
+use crate::map::{MapEntry, Mapping};
 use crate::space::Space;
 
 const MAGIC: u64 = 0x7470_6b43_746e_6154; // "TantCkpt"
@@ -207,8 +207,8 @@ pub fn encode_zones(space: &Space, header: &PieceHeader) -> PageBuf {
 }
 
 /// The longest chunk that starts with the first page from `next` on that was ever written, and the
-/// page after it; `None` where there is no such page. Pages that are at home under versions up to `covered` are
-/// as if they were never written.
+/// page after it; `None` where there is no such page. Pages that [may be
+/// forgotten](Mapping::may_be_forgotten) under versions up to `covered` are as if they were never written.
 pub fn encode_map(
     map: &Mapping,
     covered: Version,
@@ -219,7 +219,7 @@ pub fn encode_map(
         loop {
             let page = map.next_written(next)?;
             let entry = map.get(PageNo(page));
-            if entry.place != Place::Home || entry.version > covered {
+            if entry.version > covered || !map.may_be_forgotten(PageNo(page), &entry) {
                 return Some(page);
             }
             next = page + 1;

@@ -54,6 +54,11 @@ impl SharesInFlight {
         entry
     }
 
+    /// Whether `entry` of `page`, in the mapping, is that of a share that readers do not see yet.
+    pub fn is_unseen(&self, page: PageNo, entry: &MapEntry) -> bool {
+        !self.unseen.is_empty() && self.unseen.contains_key(&(entry.version, page))
+    }
+
     /// Shows readers the batch of versions `first` to `last`, which has returned.
     pub fn batch_returned(&mut self, first: Version, last: Version) {
         if !self.unseen.is_empty() {

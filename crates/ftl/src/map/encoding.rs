@@ -29,6 +29,8 @@ pub enum Kind {
     Clean = 5,
     /// The content is in the page's home, and not here.
     Home = 6,
+    /// As `Remapped`, and the page's home has the content too.
+    CleanRemapped = 7,
 }
 
 impl Kind {
@@ -41,12 +43,13 @@ impl Kind {
             4 => Kind::Trim,
             5 => Kind::Clean,
             6 => Kind::Home,
+            7 => Kind::CleanRemapped,
             _ => return None,
         })
     }
 
     fn has_slot(self) -> bool {
-        matches!(self, Kind::Own | Kind::Remapped | Kind::Clean)
+        matches!(self, Kind::Own | Kind::Remapped | Kind::Clean | Kind::CleanRemapped)
     }
 }
 
@@ -86,7 +89,8 @@ pub struct Style {
 
 impl Style {
     fn has_checksum(self, kind: Kind) -> bool {
-        kind == Kind::Remapped || self.checksums && kind.has_slot()
+        let is_remapped = matches!(kind, Kind::Remapped | Kind::CleanRemapped);
+        is_remapped || self.checksums && kind.has_slot()
     }
 }
 

@@ -50,6 +50,7 @@ impl MapEntry {
     /// Encodes the entry of `page` as a line.
     pub fn to_line(self, page: PageNo) -> Line {
         let (kind, place) = match self.place {
+            Place::At(slot) if self.remapped && self.clean => (Kind::CleanRemapped, slot.0),
             Place::At(slot) if self.remapped => (Kind::Remapped, slot.0),
             Place::At(slot) if self.clean => (Kind::Clean, slot.0),
             Place::At(slot) => (Kind::Own, slot.0),
@@ -65,13 +66,14 @@ impl MapEntry {
     pub fn from_line(line: &Line) -> Option<MapEntry> {
         let slot = Place::At(SlotNo(line.place));
         let place = match line.kind {
-            Kind::Own | Kind::Remapped | Kind::Clean => slot,
+            Kind::Own | Kind::Remapped | Kind::Clean | Kind::CleanRemapped => slot,
             Kind::Unmapped => Place::Unmapped,
             Kind::Lost => Place::Lost,
             Kind::Home => Place::Home,
             Kind::Trim => return None,
         };
-        let (remapped, clean) = (line.kind == Kind::Remapped, line.kind == Kind::Clean);
+        let remapped = matches!(line.kind, Kind::Remapped | Kind::CleanRemapped);
+        let clean = matches!(line.kind, Kind::Clean | Kind::CleanRemapped);
         let (version, checksum) = (Version(line.version), line.checksum);
         Some(MapEntry { version, place, remapped, clean, checksum })
     }

@@ -24,6 +24,10 @@ pub struct Mapping {
     // Number of pages with content, lost ones included, of lost ones, and of those that were trimmed and
     // not written since.
     counts: [u64; 3],
+    // The same of the pages from `staging_from` on.
+    staging_counts: [u64; 3],
+    // Pages from here on have no home, in a cache.
+    staging_from: u64,
     // The checksum of each page; empty where the medium keeps them.
     checksums: Vec<u32>,
     // The origins of remapped pages, where `checksums` is empty.
@@ -78,11 +82,24 @@ impl Mapping {
             forward: vec![[0; 5]; pages as usize],
             written: vec![false; pages.div_ceil(MARKED_PAGES as u64) as usize],
             counts: [0; 3],
+            staging_counts: [0; 3],
+            staging_from: pages,
             checksums: vec![0; if checksums { pages as usize } else { 0 }],
             remapped: Remapped::new(pages),
             reverse: vec![DEAD; slots as usize],
             references: References::default(),
         }
+    }
+
+    /// The same, of a cache whose pages from `first` on have no home.
+    pub fn staging_from(self, first: u64) -> Self {
+        Mapping { staging_from: first, ..self }
+    }
+
+    /// Whether `page` is one of a cache that has no home.
+    #[inline]
+    pub fn is_staging(&self, page: PageNo) -> bool {
+        page.0 >= self.staging_from
     }
 
     /// So many `pages` will be loaded now. Where they fill much of a table, it is put in huge pages, as bringing
@@ -179,8 +196,8 @@ impl Mapping {
     pub fn set(&mut self, page: PageNo, entry: MapEntry) -> Change {
         let old = std::mem::replace(&mut self.forward[page.index()], pack(&entry));
         let old_place = Place::from_bits(place_of(&old));
-        self.uncount(&unpack(&old, 0));
-        self.count(&entry);
+        self.uncount(page, &unpack(&old, 0));
+        self.count(page, &entry);
         self.written[page.index() / MARKED_PAGES] = true;
         if let Some(checksum) = self.checksums.get_mut(page.index()) {
             *checksum = entry.checksum;
@@ -206,7 +223,7 @@ impl Mapping {
         let at = page.index();
         debug_assert_eq!(self.forward[at], Packed::default(), "{page:?} has an entry");
         self.forward[at] = pack(&entry);
-        self.count(&entry);
+        self.count(page, &entry);
         self.written[at / MARKED_PAGES] = true;
         if let Some(checksum) = self.checksums.get_mut(at) {
             *checksum = entry.checksum;
@@ -217,18 +234,44 @@ impl Mapping {
     }
 
     #[inline]
-    fn count(&mut self, entry: &MapEntry) {
-        self.counts.iter_mut().zip(counted(entry)).for_each(|(count, one)| *count += one);
+    fn count(&mut self, page: PageNo, entry: &MapEntry) {
+        let add = |counts: &mut [u64; 3]| {
+            counts.iter_mut().zip(counted(entry)).for_each(|(count, one)| *count += one);
+        };
+        add(&mut self.counts);
+        if self.is_staging(page) {
+            add(&mut self.staging_counts);
+        }
     }
 
     #[inline]
-    fn uncount(&mut self, entry: &MapEntry) {
-        self.counts.iter_mut().zip(counted(entry)).for_each(|(count, one)| *count -= one);
+    fn uncount(&mut self, page: PageNo, entry: &MapEntry) {
+        let subtract = |counts: &mut [u64; 3]| {
+            counts.iter_mut().zip(counted(entry)).for_each(|(count, one)| *count -= one);
+        };
+        subtract(&mut self.counts);
+        if self.is_staging(page) {
+            subtract(&mut self.staging_counts);
+        }
     }
 
-    /// Forgets that `page` is at home: it is as one that was never written.
+    /// Whether `entry` of `page` says no more than none would, to who knows all changes up to its version: a cache's page
+    /// is at home, or has none and was given up.
+    #[inline]
+    pub fn may_be_forgotten(&self, page: PageNo, entry: &MapEntry) -> bool {
+        match entry.place {
+            Place::Home => true,
+            Place::Unmapped => self.is_staging(page),
+            Place::At(_) | Place::Lost => false,
+        }
+    }
+
+    /// Forgets a `page` that may be forgotten: it is as one that was never written.
     pub fn forget(&mut self, page: PageNo) {
-        debug_assert_eq!(self.get(page).place, Place::Home, "{page:?} is forgotten");
+        let entry = self.get(page);
+        debug_assert!(self.may_be_forgotten(page, &entry), "{page:?} is forgotten");
+        debug_assert!(!entry.remapped, "{page:?} leaves its origin behind");
+        self.uncount(page, &entry);
         self.forward[page.index()] = Packed::default();
         if let Some(checksum) = self.checksums.get_mut(page.index()) {
             *checksum = 0;
@@ -321,18 +364,33 @@ impl Mapping {
         self.counts[1]
     }
 
-    /// Number of pages that were trimmed and not written since.
-    pub fn trimmed_pages(&self) -> u64 {
-        self.counts[2]
+    /// Of a cache's pages that have a home, the number that hold content, that of those whose content is lost, and that
+    /// of the trimmed ones.
+    pub fn at_most_dirty(&self) -> [u64; 3] {
+        std::array::from_fn(|at| self.counts[at] - self.staging_counts[at])
+    }
+
+    /// The cleanness of what `slot` holds: that of its page, where it has one alone.
+    pub fn is_clean_slot(&self, slot: SlotNo) -> bool {
+        match self.occupant(slot) {
+            Occupant::Page(page) => self.get(page).clean,
+            Occupant::Shared | Occupant::Record | Occupant::Dead => false,
+        }
     }
 
     /// Panics where a number is not that of the entries. For tests.
     pub fn validate(&self) {
-        let mut found = [0; 3];
-        for packed in &self.forward {
-            found.iter_mut().zip(counted(&unpack(packed, 0))).for_each(|(all, one)| *all += one);
-        }
-        assert_eq!(found, self.counts, "mapped, lost and trimmed pages");
+        let count = |entries: &[Packed]| {
+            let mut found = [0; 3];
+            for packed in entries {
+                let entry = unpack(packed, 0);
+                found.iter_mut().zip(counted(&entry)).for_each(|(all, one)| *all += one);
+            }
+            found
+        };
+        assert_eq!(count(&self.forward), self.counts, "mapped, lost and trimmed pages");
+        let staging = &self.forward[self.staging_from as usize..];
+        assert_eq!(count(staging), self.staging_counts, "those of them without a home");
     }
 
     /// Bytes of memory that the tables take.
@@ -370,7 +428,7 @@ mod tests {
         };
         let remapped = place == Place::At(slot) && rng.chance(0.3);
         let version = Version(rng.below(VERSION_END));
-        let clean = place == Place::At(slot) && !remapped && rng.chance(0.3);
+        let clean = place == Place::At(slot) && rng.chance(0.3);
         MapEntry { version, place, remapped, clean, checksum: rng.below(1 << 32) as u32 }
     }
 

@@ -8,4 +8,4 @@ pub(crate) mod remapped;
 mod search;
 
 pub(crate) use entry::{MapEntry, Place};
-pub(crate) use mapping::{Mapping, Occupant};
+pub(crate) use mapping::{Change, Mapping, Occupant};

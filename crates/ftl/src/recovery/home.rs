@@ -46,7 +46,11 @@ impl<M: ZoneMedia> Recovery<'_, M> {
         let mut next = 0;
         while let Some(page) = self.parts.map.next_known(next) {
             let version = self.parts.map.get(PageNo(page)).version;
-            self.parts.replace(PageNo(page), MapEntry::at_home(version));
+            let entry = match self.parts.map.is_staging(PageNo(page)) {
+                true => MapEntry::trimmed(version),
+                false => MapEntry::at_home(version),
+            };
+            self.parts.replace(PageNo(page), entry);
             self.report.pages_taken_from_home += 1;
             next = page + 1;
         }

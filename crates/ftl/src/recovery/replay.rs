@@ -91,8 +91,10 @@ impl<M: ZoneMedia> Recovery<'_, M> {
                         None => parts.space.get(zone).state != ZoneState::Retired,
                     };
                     if !intact || !parts.map.fits(page, &entry, slot) {
-                        entry.place = if entry.clean { Place::Home } else { Place::Lost };
-                        entry.clean = false;
+                        entry = match entry.clean {
+                            true => MapEntry::at_home(entry.version),
+                            false => MapEntry { place: Place::Lost, ..entry },
+                        };
                     }
                 }
                 if entry.version > checkpoint.footer.covered {

@@ -298,13 +298,13 @@ impl Parts {
         let now = self.map.get(page);
         let known = (now.place, now.version) == (entry.place, entry.version);
         if known {
-            let place = match Fault::LostPagesForgotten.is_planted() {
-                true => Place::Unmapped,
+            let entry = match Fault::LostPagesForgotten.is_planted() {
+                true => MapEntry { place: Place::Unmapped, clean: false, ..now },
                 // Home has what the medium lost, perhaps only since it was read.
-                false if now.clean => Place::Home,
-                false => Place::Lost,
+                false if now.clean => MapEntry::at_home(now.version),
+                false => MapEntry { place: Place::Lost, ..now },
             };
-            self.replace(page, MapEntry { place, clean: false, ..now });
+            self.replace(page, entry);
         }
         known
     }

@@ -211,7 +211,8 @@ pub fn cycles<R: Rig>(
     let media = rig.open(&runtime);
     let kept = kept_pages_max(&media.geometry(), media.retired().len() as u32);
     assert!(kept > 40, "the medium is too small: {kept}");
-    let cache = CacheOptions { dirty_pages_max: kept / 2, kept_pages_max: kept * 3 / 4 };
+    let cache =
+        CacheOptions { dirty_pages_max: kept / 2, kept_pages_max: kept * 3 / 4, staging_pages: 0 };
     let options =
         FtlOptions { checkpoint_interval_slots: 200, cache: Some(cache), ..FtlOptions::new(PAGES) };
     runtime.run(async move { Ftl::format(media, options).await }).unwrap().unwrap();

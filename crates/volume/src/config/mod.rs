@@ -103,8 +103,7 @@ pub struct DeviceConfig {
     /// Bytes of the write cache.
     #[serde(default = "default_cache")]
     pub cache: String,
-    /// Bytes that one transaction may write; without it as much as there is room for, or in a tiered volume as much as
-    /// it keeps in memory.
+    /// Bytes that one transaction may write; without it as much as there is room for.
     pub transaction_max: Option<String>,
     /// Bytes that one transaction keeps in memory.
     pub transaction_memory: Option<String>,
@@ -352,26 +351,39 @@ impl VolumeConfig {
     /// Refuses a limit on transactions that could not be the one in force.
     fn check_transactions(&self, ssd: &SsdOptions) -> Result<()> {
         let Some(most) = &self.device.transaction_max else { return Ok(()) };
-        let (least, why) = match self.kind {
-            Kind::Tiered => (ssd.transaction_pages_max.into(), "what it keeps in memory"),
-            Kind::Flash => (self.capacity_pages()?, "the capacity"),
+        let (least, why) = match &self.home {
+            Some(home) => {
+                let dirty = home.cache_options(&self.flash_geometry()?)?.dirty_pages_max;
+                let options = home.tiered_options(dirty, ssd)?;
+                let least = options.staged_pages_max.max(ssd.transaction_pages_max.into());
+                (least, "what may wait in the flash, a part of home.dirty_max of media.size")
+            }
+            None => (self.capacity_pages()?, "the capacity"),
         };
         if u64::from(ssd.staged_pages_max) <= least {
             return Ok(());
         }
-        Err(invalid(format!("device.transaction_max = {most:?} is over {why}")))
+        let least = least * PAGE_BYTES as u64 >> 20;
+        Err(invalid(format!(
+            "device.transaction_max = {most:?} is over the {least} MiB that are {why}"
+        )))
     }
 
-    /// Checks that the flash of a tiered volume can do what it should.
-    fn check_flash(&self) -> Result<()> {
-        let (Some(home), zones) = (&self.home, self.flash_zones()?) else { return Ok(()) };
-        let geometry = ZoneGeometry {
-            zones,
+    /// The shape of the zones of a tiered volume.
+    fn flash_geometry(&self) -> Result<ZoneGeometry> {
+        Ok(ZoneGeometry {
+            zones: self.flash_zones()?,
             slots_per_zone: self.zone_slots()?,
             append_unit_slots: 1,
             append_overhead_slots: 1,
             append_pages_max: tantalum_media::file_zones::APPEND_PAGES_MAX,
-        };
+        })
+    }
+
+    /// Checks that the flash of a tiered volume can do what it should.
+    fn check_flash(&self) -> Result<()> {
+        let geometry = self.flash_geometry()?;
+        let Some(home) = &self.home else { return Ok(()) };
         let cache = home.cache_options(&geometry)?;
         let ssd = self.ssd_options()?;
         let needed = 4 * u64::from(ssd.cache_pages.max(ssd.transaction_pages_max));
@@ -461,7 +473,8 @@ impl VolumeConfig {
         };
         let most = pages("device.transaction_max", &self.device.transaction_max)?;
         let memory = pages("device.transaction_memory", &self.device.transaction_memory)?;
-        let in_memory_alone = most.filter(|_| self.kind == Kind::Tiered);
+        // A limit that fits keeps them in memory.
+        let in_memory_alone = most.filter(|most| self.kind == Kind::Tiered && *most <= cache);
         Ok(SsdOptions {
             transaction_pages_max: memory
                 .or(in_memory_alone)

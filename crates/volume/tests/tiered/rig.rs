@@ -84,7 +84,7 @@ impl Rig {
             slots_per_zone: config.zone_slots().unwrap(),
             pages: config.capacity_pages().unwrap(),
             is_cache: true,
-            is_staged: false,
+            is_staged: true,
             growths: 0,
             pages_before: 0,
         };

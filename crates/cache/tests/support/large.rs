@@ -1,0 +1,89 @@
+//! Changes of clients that outgrow their memory: transactions of which most waits in the flash.
+use super::history::{Change, History, content, count_of};
+use super::media::Device;
+use std::cell::RefCell;
+use std::collections::BTreeMap;
+use tantalum_base::{
+    Error, ErrorKind, PageBuf, PageDevice, PageNo, PageRange, Payload, Result, Rng, TxId,
+};
+
+/// Makes such a change of the pages `own` of client `me`, or takes it back.
+///
+/// # Errors
+/// The device's; `Corrupt` where it reads what it should not.
+pub async fn change(
+    device: &Device,
+    history: &RefCell<History>,
+    me: usize,
+    own: PageRange,
+    rng: &mut Rng,
+) -> Result<()> {
+    let number = |history: &RefCell<History>| {
+        let history = &mut *history.borrow_mut();
+        history.writes += 1;
+        history.writes
+    };
+    // What it writes first to some of them.
+    let (before, write) = (number(history), number(history));
+    let mut pages = BTreeMap::new();
+    for _ in 0..9 + rng.below(30) {
+        let page = own.first.0 + rng.below(own.pages);
+        pages.insert(page, if rng.chance(0.2) { 0 } else { write });
+    }
+    let tx = device.begin().await?;
+    match write_all(device, history, me, tx, (&pages, before), rng).await {
+        Err(error) if error.kind() != ErrorKind::OutOfSpace => return Err(error),
+        Ok(()) if rng.chance(0.7) => {}
+        _ => return device.abort(tx).await,
+    }
+    let waits = device.mode().waits_for_home();
+    let mode_changes = {
+        let history = &mut *history.borrow_mut();
+        let (issued, acknowledged) = (history.tick(), None);
+        history.clients[me].push(Change { pages, issued, acknowledged, safe: false });
+        history.mode_changes
+    };
+    if let Err(error) = device.commit(tx).await {
+        if error.kind() != ErrorKind::OutOfSpace {
+            return Err(error);
+        }
+        // What was in memory found no room: nothing of it is there.
+        history.borrow_mut().clients[me].pop();
+        return Ok(());
+    }
+    history.borrow_mut().acknowledge(me, waits, mode_changes);
+    Ok(())
+}
+
+/// Writes `pages` in `tx`, which reads them as it wrote them, while others do not.
+async fn write_all(
+    device: &Device,
+    history: &RefCell<History>,
+    me: usize,
+    tx: TxId,
+    (pages, before): (&BTreeMap<u64, u64>, u64),
+    rng: &mut Rng,
+) -> Result<()> {
+    let again: Vec<u64> = pages.keys().copied().filter(|_| rng.chance(0.2)).collect();
+    for page in &again {
+        device.write(PageNo(*page), &[content(*page, before)], Some(tx)).await?;
+    }
+    for (page, count) in pages {
+        device.write(PageNo(*page), &[content(*page, *count)], Some(tx)).await?;
+    }
+    for (page, count) in pages.iter().filter(|_| rng.chance(0.2)) {
+        let mut out = [PageBuf::zero()];
+        device.read(PageNo(*page), &mut out, Some(tx)).await?;
+        let own = count_of(*page, &out[0][..]);
+        device.read(PageNo(*page), &mut out, None).await?;
+        let others = count_of(*page, &out[0][..]);
+        let last = history.borrow().last(me, *page);
+        if (own, others) != (Some(*count), Some(last)) {
+            let context = format!(
+                "page {page} was {last} and {count} in a transaction: it reads {others:?}, there {own:?}"
+            );
+            return Err(Error::new(ErrorKind::Corrupt, context));
+        }
+    }
+    Ok(())
+}
