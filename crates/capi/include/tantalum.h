@@ -239,8 +239,12 @@ enum TantalumStatus tantalum_create(const char *config_path,
  * puts a handle into `*volume`. `flags` is 0, TANTALUM_OPEN_OWN_THREAD, TANTALUM_OPEN_READ_ONLY, or
  * both.
  *
- * The handle is the caller's, who gives it back with tantalum_close. One process has a volume
- * open, once, or many read it; others get LOCKED, and a child after fork() is another one: there
+ * Where another process serves the volume to local ones (`tantalum serve --socket`), that one does the
+ * work, and TANTALUM_OPEN_OWN_THREAD has no effect; `config_path` may also be the server's socket.
+ * CLOSED is what every call returns when the server has gone: close the handle and open another.
+ *
+ * The handle is the caller's, who gives it back with tantalum_close. Otherwise one process has a
+ * volume open, once, or many read it; others get LOCKED, and a child after fork() is another one: there
  * the handle's calls return CLOSED, and tantalum_close frees it and leaves the volume alone.
  * `*volume` is NULL after an error.
  *

@@ -7,7 +7,7 @@ use tantalum_runtime::live::LiveOptions;
 use tantalum_volume::client::Client;
 use tantalum_volume::config::NewSettings;
 use tantalum_volume::{
-    HostOptions, OpenOptions, Placement, VolumeConfig, VolumeHost, config, create_volume,
+    HostOptions, OpenOptions, Placement, VolumeConfig, config, create_volume, open_client_hosted,
 };
 
 use crate::boundary::{call, check_pointer, invalid, path, put, reference};
@@ -90,8 +90,12 @@ pub unsafe extern "C" fn tantalum_create(
 /// puts a handle into `*volume`. `flags` is 0, TANTALUM_OPEN_OWN_THREAD, TANTALUM_OPEN_READ_ONLY, or
 /// both.
 ///
-/// The handle is the caller's, who gives it back with tantalum_close. One process has a volume
-/// open, once, or many read it; others get LOCKED, and a child after fork() is another one: there
+/// Where another process serves the volume to local ones (`tantalum serve --socket`), that one does the
+/// work, and TANTALUM_OPEN_OWN_THREAD has no effect; `config_path` may also be the server's socket.
+/// CLOSED is what every call returns when the server has gone: close the handle and open another.
+///
+/// The handle is the caller's, who gives it back with tantalum_close. Otherwise one process has a
+/// volume open, once, or many read it; others get LOCKED, and a child after fork() is another one: there
 /// the handle's calls return CLOSED, and tantalum_close frees it and leaves the volume alone.
 /// `*volume` is NULL after an error.
 ///
@@ -117,8 +121,8 @@ pub unsafe extern "C" fn tantalum_open(
         let read_only = flags & TANTALUM_OPEN_READ_ONLY != 0;
         let open = OpenOptions { read_only, ..OpenOptions::default() };
         let options = HostOptions { placement, open, ..HostOptions::default() };
-        let host = VolumeHost::open(VolumeConfig::read(path)?, options)?;
-        let opened = Box::into_raw(Box::new(TantalumVolume(host.client())));
+        let client = open_client_hosted(path, options)?;
+        let opened = Box::into_raw(Box::new(TantalumVolume(client)));
         // SAFETY: promised by the caller.
         unsafe { put(volume, opened, "volume") }
     })

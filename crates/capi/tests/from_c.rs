@@ -1,7 +1,14 @@
 //! C programs against the header and the library, with warnings as errors, and again under the
 //! address sanitizer where the compiler has one. Skipped with a message where there is no compiler.
+use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
-use std::process::{Command, Output};
+use std::process::{Command, Output, Stdio};
+use std::rc::Rc;
+use tantalum_local::{Place, Server, ServerOptions};
+use tantalum_runtime::LifeCycle;
+use tantalum_runtime::live::{LiveOptions, remote, spawn_thread};
+use tantalum_volume::config::{NewSettings, write_new};
+use tantalum_volume::{create_volume, open_volume};
 
 /// Links against `libtantalum.a`.
 const STATIC: &[&str] = &["-l:libtantalum.a", "-lpthread", "-ldl", "-lm"];
@@ -101,6 +108,60 @@ fn a_forked_child_has_no_part_in_its_parents_volume() {
         assert_eq!(run("tests/c/fork.c", &[], STATIC), "0 failures\n");
         assert_eq!(run("tests/c/fork.c", &[], SHARED), "0 failures\n");
     }
+}
+
+/// Serves a new volume until `test` has ended.
+fn while_served(test: impl FnOnce(&Path)) {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("volume.toml");
+    let config = write_new(&path, "16MiB", &NewSettings::default()).unwrap();
+    let (ready, is_ready) = std::sync::mpsc::channel();
+    let (stop, mut stopped) = remote::channel::<()>("the end of the test", 1);
+    let server = spawn_thread("server", LiveOptions::default(), move |live| async move {
+        create_volume(&live, &config, false).await.unwrap();
+        let (volume, _) = open_volume(&live, &config).await.unwrap();
+        let (_place, listener) = Place::claim(&live, &config.path, None).unwrap();
+        let changes = Rc::clone(volume.changes());
+        let server = Server::new(Rc::clone(&volume), changes, ServerOptions::default());
+        ready.send(()).unwrap();
+        let stopped = async { stopped.recv().await.unwrap_or_default() };
+        server.serve(&live, listener, stopped).await.unwrap();
+        volume.close().await.unwrap();
+    });
+    is_ready.recv().unwrap();
+    test(&path);
+    drop(stop);
+    server.unwrap().join().unwrap();
+}
+
+#[test]
+fn several_programs_use_a_served_volume() {
+    if !has_compiler() {
+        return;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let program = folder.path().join("program");
+    let compiled = compile(&crate_folder().join("tests/c/shared.c"), &program, &[], STATIC);
+    assert!(compiled.status.success(), "{}", String::from_utf8_lossy(&compiled.stderr));
+    while_served(|volume| {
+        let start = |what: &[&str]| {
+            let mut command = Command::new(&program);
+            command.arg(what[0]).arg(volume).args(&what[1..]).stdout(Stdio::piped());
+            command.spawn().unwrap()
+        };
+        let mut held = start(&["hold"]);
+        let mut said = String::new();
+        BufReader::new(held.stdout.take().unwrap()).read_line(&mut said).unwrap();
+        assert_eq!(said, "held\n");
+        for mut writer in [start(&["write", "10"]), start(&["write", "1000"])] {
+            assert!(writer.wait().unwrap().success());
+        }
+        held.kill().unwrap();
+        held.wait().unwrap();
+        for first in ["10", "1000"] {
+            assert!(start(&["check", first]).wait().unwrap().success());
+        }
+    });
 }
 
 /// Out-of-bounds accesses, uses after a close, and what is never freed would be found here.

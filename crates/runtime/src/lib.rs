@@ -7,6 +7,7 @@
 //! life_cycle        making a device, opening it again, starting, closing and checking it
 //! metrics           numbers that can be watched from outside, each with its meaning
 //! transport         what a server needs of a network
+//! pipe              a network in memory, for servers in virtual time
 //! sync              wait queues, semaphores, channels: work in either life
 //! huge_pages        large tables in few pages of memory
 //! fault_points      protections that a test can switch off
@@ -20,6 +21,7 @@ mod io_buf;
 pub mod life_cycle;
 pub mod live;
 pub mod metrics;
+pub mod pipe;
 mod race;
 pub mod sync;
 mod task;

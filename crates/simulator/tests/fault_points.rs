@@ -4,6 +4,7 @@ use std::path::Path;
 use tantalum_base::fault_points::FaultPoint;
 use tantalum_cache::fault_points::Fault as Cache;
 use tantalum_ftl::fault_points::Fault as Log;
+use tantalum_local::fault_points::Fault as Server;
 use tantalum_models::fault_points::Fault as Model;
 use tantalum_runtime::fault_points::Fault as Executor;
 use tantalum_ssd::fault_points::Fault as Device;
@@ -137,6 +138,21 @@ fn of_an_executor(fault: Executor) -> Test {
     }
 }
 
+fn of_a_server(fault: Server) -> Test {
+    const DEATHS: &str = "crates/local/src/tests/deaths.rs";
+    match fault {
+        Server::LocksOutliveClients => (DEATHS, "locks_end_with_who_holds_them"),
+        Server::TransactionsOutliveClients => (DEATHS, "transactions_end_with_who_began_them"),
+        Server::LocksFreeBeforeRequestsEnd => {
+            (DEATHS, "what_was_asked_for_is_over_before_the_locks_are_free")
+        }
+        Server::ChangesUntold => (
+            "crates/local/src/tests/changes.rs",
+            "a_reader_never_takes_for_current_what_another_client_changed",
+        ),
+    }
+}
+
 fn of_a_model(fault: Model) -> Test {
     match fault {
         Model::ChangesOvertake => (READS, "changes_that_overtake_are_noticed"),
@@ -189,7 +205,9 @@ fn every_fault_point_is_planted_by_a_test_that_the_docs_name() {
     let executor = Executor::ALL.iter().map(|&fault| (fault.into(), of_an_executor(fault)));
     let cache = Cache::ALL.iter().map(|&fault| (fault.into(), of_the_cache(fault)));
     let volume = Volume::ALL.iter().map(|&fault| (fault.into(), of_a_volume(fault)));
-    let all = log.chain(device).chain(model).chain(executor).chain(cache).chain(volume);
+    let server = Server::ALL.iter().map(|&fault| (fault.into(), of_a_server(fault)));
+    let all = log.chain(device).chain(model).chain(executor).chain(cache);
+    let all = all.chain(volume).chain(server);
     for (fault, (path, test)) in all {
         let source = read(path);
         let body = body(&source, test).unwrap_or_else(|| panic!("no test {test} in {path}"));

@@ -1,21 +1,24 @@
-//! One open volume with the database on it, shared by the connections of this process.
+//! One open volume with the database on it, shared by the connections of this process, and perhaps by other processes.
 use crate::codes::lock;
 use crate::header;
-use crate::locks::Locks;
 use crate::opener::SharedTrace;
 use crate::page_cache::PageCache;
 use crate::staged::Staged;
 use crate::write_set::WriteSet;
 use std::collections::BTreeSet;
 use std::sync::Mutex;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, Ordering};
 use tantalum_base::{
     Error, ErrorKind, PAGE_BYTES, PageBuf, PageNo, PageRange, Result, ResultExt, TxId,
 };
-use tantalum_volume::client::Client;
+use tantalum_volume::Level;
+use tantalum_volume::client::{Changed, Client};
 
 /// The volume's page 0 is the header; the database's bytes start here.
 const FIRST_DATABASE_PAGE: u64 = 1;
+
+/// The header and the database's first page: what tells its size.
+const FRONT: PageRange = PageRange::new(PageNo(0), 2);
 
 /// What the size in the header is rounded up to when the database grows.
 const GROWTH_BYTES: u64 = 256 << 10;
@@ -27,10 +30,8 @@ const TRIM_PAGES_MIN: u64 = 64;
 pub(crate) struct Database {
     client: Client,
     trace: Option<SharedTrace>,
-    pub(crate) locks: Mutex<Locks>,
     state: Mutex<Extent>,
     cache: Mutex<PageCache>,
-    next_id: AtomicU64,
     /// A panic may have left something half done: nothing is served any more.
     latched: AtomicBool,
     read_only: bool,
@@ -73,23 +74,21 @@ impl Database {
         if limits.transactions_max == 0 || limits.transaction_pages_max < 2 {
             return Err(Error::new(ErrorKind::Unsupported, "the volume offers no transactions"));
         }
-        let front = client.read(PageNo(0), 2).context(|| "reading the database's header")?;
-        let recorded_bytes = header::decode(&front[0])?;
-        let size_bytes = size_told_by_sqlite(&front[1]).unwrap_or(u64::MAX).min(recorded_bytes);
+        let front = client.read(FRONT.first, FRONT.pages as usize);
+        let front = front.context(|| "reading the database's header")?;
+        let (size_bytes, recorded_bytes) = sizes_told_by(&front)?;
         let cache_pages = u64::from(cache_pages).min(limits.pages) as u32;
         let mut cache = PageCache::new(cache_pages)?;
         cache.put(PageNo(FIRST_DATABASE_PAGE), front[1].clone());
         Ok(Database {
             client,
             trace,
-            locks: Mutex::default(),
             state: Mutex::new(Extent {
                 size_bytes,
                 recorded_bytes,
                 trim_end: end_page(size_bytes),
             }),
             cache: Mutex::new(cache),
-            next_id: AtomicU64::new(1),
             latched: AtomicBool::new(false),
             read_only,
         })
@@ -134,9 +133,55 @@ impl Database {
         self.read_only
     }
 
+    /// Whether the process that serves its volume has gone.
+    pub(crate) fn has_gone(&self) -> bool {
+        self.client.has_gone()
+    }
+
     /// A number for a new connection.
     pub(crate) fn next_id(&self) -> u64 {
-        self.next_id.fetch_add(1, Ordering::Relaxed)
+        self.client.next_holder()
+    }
+
+    /// Takes a lock for connection `id`; gives the level that it has then. Before it may read, what is known here of the
+    /// database is what is committed, by whichever process.
+    pub(crate) fn raise(&self, id: u64, wanted: Level) -> Result<Level> {
+        self.client.raise(id, wanted, FRONT, |changed, front| self.refresh(changed, &front))
+    }
+
+    /// Gives a lock of connection `id` back.
+    pub(crate) fn lower(&self, id: u64, wanted: Level) {
+        self.client.lower(id, wanted);
+    }
+
+    /// Whether any connection means to write.
+    pub(crate) fn is_reserved(&self) -> Result<bool> {
+        self.client.is_reserved()
+    }
+
+    /// Forgets what other processes `changed`; `front` is there if they changed that.
+    fn refresh(&self, changed: &Changed, front: &[PageBuf]) -> Result<()> {
+        {
+            let mut cache = lock(&self.cache);
+            cache.change();
+            match changed {
+                Changed::Pages(ranges) => {
+                    ranges.iter().for_each(|range| cache.forget_range(*range))
+                }
+                Changed::Everything => cache.forget_range(PageRange::new(PageNo(0), u64::MAX)),
+            }
+            if let Some(first) = front.get(FIRST_DATABASE_PAGE as usize) {
+                cache.put(PageNo(FIRST_DATABASE_PAGE), first.clone());
+            }
+        }
+        if !front.is_empty() {
+            let (size_bytes, recorded_bytes) = sizes_told_by(front)?;
+            let mut state = lock(&self.state);
+            state.trim_end = state.trim_end.max(end_page(size_bytes));
+            state.size_bytes = size_bytes;
+            state.recorded_bytes = recorded_bytes;
+        }
+        Ok(())
     }
 
     /// The committed size in bytes.
@@ -300,10 +345,33 @@ impl Database {
 
 impl Drop for Database {
     fn drop(&mut self) {
-        if self.check_usable().is_ok() && !self.read_only {
+        if self.check_usable().is_err() || self.read_only {
+            return;
+        }
+        {
+            let state = lock(&self.state);
+            if state.trim_end <= end_page(state.size_bytes) {
+                return;
+            }
+        }
+        // Other processes may use the volume: where its end is now, and that it stays there, a lock tells.
+        let id = self.next_id();
+        let alone = |level| self.raise(id, level).is_ok_and(|reached| reached == level);
+        if alone(Level::Shared) && alone(Level::Exclusive) {
             self.trim(&mut lock(&self.state));
         }
+        self.lower(id, Level::None);
     }
+}
+
+/// The database's size, and what its header has, by the first pages of its volume.
+fn sizes_told_by(front: &[PageBuf]) -> Result<(u64, u64)> {
+    let [header, first] = front else {
+        return Err(Error::new(ErrorKind::Format, "the volume gave another number of pages"));
+    };
+    let recorded_bytes = header::decode(header)?;
+    let size_bytes = size_told_by_sqlite(first).unwrap_or(u64::MAX).min(recorded_bytes);
+    Ok((size_bytes, recorded_bytes))
 }
 
 /// The database's size as its first page tells it: page size at byte 16, pages at 28, to be

@@ -29,15 +29,15 @@
 //! it. Any other write or commit that fails drops all that was written: SQLite never goes on with a
 //! transaction after that, and rolls back onto the committed state. What it writes to do so is there
 //! already, and is dropped too: on a full volume there may be no room for it.
-use crate::codes::{Code, code_of, lock};
+use crate::codes::{Code, code_of};
 use crate::database::{Database, end_page, page_of};
-use crate::locks::Level;
 use crate::staged::Staged;
 use crate::write_set::WriteSet;
 use libsqlite3_sys as sqlite;
 use std::ffi::c_int;
 use std::sync::Arc;
 use tantalum_base::{Error, ErrorKind, PAGE_BYTES, PageBuf, PageNo, Payload, Result, ResultExt};
+use tantalum_volume::Level;
 
 /// What goes wrong, told to SQLite as a code and to people as text.
 #[derive(Debug)]
@@ -375,23 +375,31 @@ impl DatabaseFile {
     }
 
     /// Takes a lock; false where another connection is in the way.
-    pub(crate) fn lock(&mut self, wanted: Level) -> bool {
-        self.level = lock(&self.database.locks).raise(self.id, self.level, wanted);
-        self.level >= wanted
+    pub(crate) fn lock(&mut self, wanted: Level) -> Done<bool> {
+        if self.level < wanted {
+            let raised = self.database.raise(self.id, wanted).context(|| "locking");
+            self.level = raised.map_err(|error| Failure {
+                code: code_of(&error, sqlite::SQLITE_IOERR_LOCK),
+                error,
+            })?;
+        }
+        Ok(self.level >= wanted)
     }
 
     /// Gives a lock back, and drops what was written and not committed.
     pub(crate) fn unlock(&mut self, wanted: Level) {
         if self.level > wanted {
             self.forget();
-            lock(&self.database.locks).lower(self.id, self.level, wanted);
+            self.database.lower(self.id, wanted);
             self.level = wanted;
         }
     }
 
     /// Whether any connection means to write.
-    pub(crate) fn reserved(&self) -> bool {
-        lock(&self.database.locks).reserved()
+    pub(crate) fn reserved(&self) -> Done<bool> {
+        self.database
+            .is_reserved()
+            .map_err(|error| Failure { code: Code(sqlite::SQLITE_IOERR_CHECKRESERVEDLOCK), error })
     }
 
     /// The lock held.

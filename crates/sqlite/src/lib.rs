@@ -13,7 +13,6 @@
 //! staged      what outgrows it, on the volume
 //! database    one open volume: its size, its locks, its commits
 //! page_cache  committed pages in memory, and what a scan reads ahead
-//! locks       SHARED, RESERVED, PENDING, EXCLUSIVE among the connections of this process
 //! header      the page in front of the database
 //! codes       the house's errors as SQLite's
 //! ```
@@ -27,7 +26,6 @@ mod ffi;
 mod file;
 mod header;
 mod journal;
-mod locks;
 mod opener;
 mod page_cache;
 mod staged;

@@ -15,17 +15,22 @@
 //! threads. That is quicker where there is mostly one, as with SQLite. Of several, each runs the
 //! executor while it has something to do, and none waits for another one's I/O.
 //!
+//! Or it is another process's, which serves it over a socket ([`Connection`]). What the three have in common stands in
+//! `tantalum_local`: the requests, and SQLite's locks, which are among all who use the volume.
+//!
 //! A `Client` must not be called on the volume's own thread: it would wait for itself. After a fork
 //! the child's calls are refused as `Closed`, and dropping its copy does nothing.
 use std::any::Any;
-use std::cell::{Cell, RefCell};
+use std::cell::Cell;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::rc::Rc;
-use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard};
 use tantalum_base::{
-    Error, ErrorKind, FastSet, Limits, PageBuf, PageDevice, PageNo, PageRange, Payload, Result,
-    TxId,
+    Error, ErrorKind, Limits, PageBuf, PageDevice, PageNo, PageRange, Result, TxId,
 };
+pub use tantalum_local::changes::Changed;
+use tantalum_local::{Answer, Call, Connection, Level, Locks, Raise, Request, Service};
 use tantalum_runtime::live::remote::{self, RemoteReceiver, RemoteSender, ReplySender};
 use tantalum_runtime::live::{Confined, Process};
 use tantalum_runtime::sync::Semaphore;
@@ -50,6 +55,8 @@ enum Link {
     Channel(RemoteSender<Message>),
     /// The caller runs the device's executor.
     Confined(Box<dyn Drive>),
+    /// Another process has it.
+    Socket(Connection),
 }
 
 /// Handles a request on the caller's thread; dropping it closes the device.
@@ -66,6 +73,13 @@ struct Shared {
     process: Process,
     /// Where its file was when it was opened.
     origin: Option<Origin>,
+    /// Every change is refused.
+    read_only: bool,
+    next_holder: AtomicU64,
+    /// Who of this process holds what, where no other process has a part in it.
+    locks: Mutex<Locks<u64>>,
+    /// The last change that its users were told of, or made, where other processes make some too.
+    seen_change: Mutex<u64>,
 }
 
 // Fields drop in this order: the channel closes first, so that what `keeper` waits for can end.
@@ -107,39 +121,48 @@ impl Connector {
 
 type Message = (Request, ReplySender<Result<Answer>>);
 
-enum Request {
-    Read { first: PageNo, pages: Vec<PageBuf>, tx: Option<TxId> },
-    Write { first: PageNo, pages: Vec<PageBuf>, tx: Option<TxId> },
-    WriteScattered(Vec<(PageNo, PageBuf)>),
-    Flush,
-    Trim(PageRange),
-    Share(Vec<(PageNo, PageNo)>),
-    Begin,
-    Commit(TxId),
-    Abort(TxId),
-}
-
-/// What a request that was granted brings.
-#[derive(Default)]
-struct Answer {
-    /// What was read, of a read.
-    pages: Vec<PageBuf>,
-    /// What was opened, of `Begin`.
-    tx: TxId,
-}
-
 impl Client {
     fn new(link: Link, limits: Limits, keeper: Box<dyn Any + Send + Sync>) -> Client {
-        let open = Some(Open { link, _keeper: keeper });
-        Client(Arc::new(Shared { open, limits, process: Process::current(), origin: None }))
+        let seen_change = match &link {
+            Link::Socket(connection) => connection.welcome().last_change,
+            _ => 0,
+        };
+        Client(Arc::new(Shared {
+            open: Some(Open { link, _keeper: keeper }),
+            limits,
+            process: Process::current(),
+            origin: None,
+            read_only: false,
+            next_holder: AtomicU64::new(1),
+            locks: Mutex::default(),
+            seen_change: Mutex::new(seen_change),
+        }))
     }
 
-    /// Remembers where the volume's file is. Nobody else has the client yet.
-    pub(crate) fn opened_at(mut self, origin: Option<Origin>) -> Client {
+    /// The client of a volume that another process serves.
+    pub(crate) fn served(connection: Connection) -> Client {
+        let limits = connection.welcome().limits.clone();
+        Client::new(Link::Socket(connection), limits, Box::new(()))
+    }
+
+    /// Remembers where the volume's file is, and whether it takes no changes. Nobody else has the client yet.
+    pub(crate) fn opened_at(mut self, origin: Option<Origin>, read_only: bool) -> Client {
         if let Some(shared) = Arc::get_mut(&mut self.0) {
             shared.origin = origin;
+            shared.read_only = read_only;
         }
         self
+    }
+
+    /// Whether it was opened, or is served, to be read only.
+    pub fn is_read_only(&self) -> bool {
+        self.0.read_only
+    }
+
+    /// Whether the server of the volume has gone: nothing can be had from this client any more, and it may be opened
+    /// anew.
+    pub fn has_gone(&self) -> bool {
+        matches!(&self.0.open, Some(Open { link: Link::Socket(server), .. }) if server.has_gone())
     }
 
     /// Whether the volume's file is no longer the one that its name stands for: it was deleted or
@@ -231,27 +254,107 @@ impl Client {
     fn read_as(&self, first: PageNo, pages: usize, tx: Option<TxId>) -> Result<Vec<PageBuf>> {
         // Checked before memory is asked for: `pages` may come from anywhere.
         self.limits().check_range(PageRange::new(first, pages as u64))?;
-        let pages = vec![PageBuf::zero(); pages];
         Ok(self.call(Request::Read { first, pages, tx })?.pages)
     }
 
+    /// A number for one who is going to hold locks.
+    pub fn next_holder(&self) -> u64 {
+        self.0.next_holder.fetch_add(1, Ordering::Relaxed)
+    }
+
+    /// Raises the lock of `holder` on the whole volume, among all who use it, in this process and others. Gives the level that
+    /// it is at then; below `wanted` where another one is in the way. The volume itself knows nothing of these locks.
+    ///
+    /// Before it may read (`Shared`), `refresh` is told which pages other processes may have changed since the
+    /// last time, and has the pages of `view` if they are among them. It is not called where none can have. One of all
+    /// threads is in there at a time. If it fails, so does this, and `holder` holds nothing.
+    ///
+    /// # Errors
+    /// `Closed` where the server has gone; the device's, and those of `refresh`.
+    pub fn raise(
+        &self,
+        holder: u64,
+        wanted: Level,
+        view: PageRange,
+        refresh: impl FnOnce(&Changed, Vec<PageBuf>) -> Result<()>,
+    ) -> Result<Level> {
+        let Link::Socket(server) = self.link()? else {
+            return Ok(lock(&self.0.locks).raise(holder, wanted));
+        };
+        if wanted != Level::Shared {
+            // It holds that already: nobody else has changed anything since.
+            let none = PageRange::new(PageNo(0), 0);
+            let raise = Raise { holder, wanted, seen: 0, view: none };
+            return Ok(server.call(&Call::Raise(raise))?.level);
+        }
+        let mut seen = lock(&self.0.seen_change);
+        let answer = server.call(&Call::Raise(Raise { holder, wanted, seen: *seen, view }))?;
+        if answer.level >= Level::Shared {
+            if answer.changed != Changed::default() {
+                refresh(&answer.changed, answer.pages)
+                    .inspect_err(|_| server.tell(&Call::Lower { holder, wanted: Level::None }))?;
+            }
+            *seen = answer.last_change;
+        }
+        Ok(answer.level)
+    }
+
+    /// Lowers the lock of `holder` to `wanted`, which is `Shared` or `None`.
+    pub fn lower(&self, holder: u64, wanted: Level) {
+        match self.link() {
+            Ok(Link::Socket(server)) => server.tell(&Call::Lower { holder, wanted }),
+            Ok(_) => lock(&self.0.locks).lower(holder, wanted),
+            // Its process or its server has gone, and the lock with it.
+            Err(_) => {}
+        }
+    }
+
+    /// Whether anybody means to write: its lock is above `Shared`.
+    ///
+    /// # Errors
+    /// `Closed` where the server has gone.
+    pub fn is_reserved(&self) -> Result<bool> {
+        match self.link()? {
+            Link::Socket(server) => Ok(server.call(&Call::IsReserved)?.level > Level::Shared),
+            _ => Ok(lock(&self.0.locks).is_reserved()),
+        }
+    }
+
+    fn link(&self) -> Result<&Link> {
+        let open = self.0.open.as_ref().filter(|_| self.0.process.is_current());
+        open.map(|open| &open.link).ok_or_else(|| {
+            let context = "the volume was opened before this process was forked";
+            Error::new(ErrorKind::Closed, context)
+        })
+    }
+
     fn call(&self, request: Request) -> Result<Answer> {
-        let open =
-            self.0.open.as_ref().filter(|_| self.0.process.is_current()).ok_or_else(|| {
-                Error::new(
-                    ErrorKind::Closed,
-                    "the volume was opened before this process was forked",
-                )
-            })?;
-        match &open.link {
+        match self.link()? {
             Link::Channel(sender) => {
                 let (reply, answer) = remote::reply();
                 sender.send((request, reply)).map_err(|_| gone())?;
                 answer.wait().ok_or_else(gone)?
             }
             Link::Confined(device) => device.drive(request),
+            Link::Socket(server) => {
+                let changes = request.changes();
+                let answer = server.ask(request)?;
+                if changes {
+                    let mut seen = lock(&self.0.seen_change);
+                    // The one change since was this. Of others it hears with its next lock.
+                    if answer.last_change == *seen + 1 {
+                        *seen = answer.last_change;
+                    }
+                }
+                Ok(answer)
+            }
         }
     }
+}
+
+/// State behind a mutex is changed in one go, so a panic elsewhere leaves it whole.
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
 }
 
 /// Closes in a destructor. Nobody is left to be told of a failure, and what was acknowledged is
@@ -279,18 +382,17 @@ where
     R: Runtime,
     D: PageDevice<Page = PageBuf>,
 {
-    let service = Rc::new(Service {
-        device,
+    let workers = Rc::new(Workers {
+        service: Service::new(device),
         requests: Cell::new(Some(requests.0)),
         turn: Semaphore::new("its turn to wait for a client's request", 1),
-        open: RefCell::new(FastSet::default()),
     });
-    let workers: Vec<_> =
-        (0..WORKERS).map(|_| runtime.spawn("client worker", Rc::clone(&service).work())).collect();
-    for worker in workers {
+    let working: Vec<_> =
+        (0..WORKERS).map(|_| runtime.spawn("client worker", Rc::clone(&workers).work())).collect();
+    for worker in working {
         worker.await;
     }
-    service.abort_open().await;
+    workers.service.abort_open().await;
 }
 
 /// A device that lives in a [`Confined`] executor, whose callers lend it their threads. It is closed when
@@ -300,12 +402,7 @@ pub struct Lent<D>(Rc<Service<D>>);
 impl<D: LifeCycle + PageDevice<Page = PageBuf>> Lent<D> {
     /// Makes `device` ready to be lent.
     pub fn new(device: Rc<D>) -> Self {
-        Lent(Rc::new(Service {
-            device,
-            requests: Cell::new(None),
-            turn: Semaphore::new("its turn to wait for a client's request", 1),
-            open: RefCell::new(FastSet::default()),
-        }))
+        Lent(Rc::new(Service::new(device)))
     }
 }
 
@@ -327,7 +424,7 @@ impl<D: LifeCycle + PageDevice<Page = PageBuf>> Drop for Borrowed<D> {
                 let service = Rc::clone(&lent.0);
                 async move {
                     service.abort_open().await;
-                    service.device.close().await
+                    service.device().close().await
                 }
             })?
         });
@@ -345,29 +442,19 @@ impl Client {
     }
 }
 
-struct Service<D> {
-    device: Rc<D>,
+struct Workers<D> {
+    service: Service<D>,
     /// `None` while a worker waits for the next request; `turn` lets only one in.
     requests: Cell<Option<RemoteReceiver<Message>>>,
     turn: Semaphore,
-    open: RefCell<FastSet<TxId>>,
 }
 
-impl<D: PageDevice<Page = PageBuf>> Service<D> {
-    /// Aborts what transactions the clients left open.
-    async fn abort_open(&self) {
-        let left: Vec<TxId> = self.open.borrow_mut().drain().collect();
-        for tx in left {
-            // Nobody is left to be told; a device that cannot abort drops it when it closes.
-            let _ = self.device.abort(tx).await;
-        }
-    }
-
+impl<D: PageDevice<Page = PageBuf>> Workers<D> {
     // The worker that receives a request also handles it, so that no request is handed on
     // between tasks; the next worker takes over the waiting.
     async fn work(self: Rc<Self>) {
         while let Some((request, reply)) = self.next().await {
-            reply.send(self.handle(request).await);
+            reply.send(self.service.handle(request).await);
         }
     }
 
@@ -377,36 +464,5 @@ impl<D: PageDevice<Page = PageBuf>> Service<D> {
         let request = requests.recv().await;
         self.requests.set(Some(requests));
         request
-    }
-
-    async fn handle(&self, request: Request) -> Result<Answer> {
-        let device = &*self.device;
-        let mut answer = Answer::default();
-        match request {
-            Request::Read { first, mut pages, tx } => {
-                device.read(first, &mut pages, tx).await?;
-                answer.pages = pages;
-            }
-            Request::Write { first, pages, tx } => device.write(first, &pages, tx).await?,
-            Request::WriteScattered(pages) => device.write_scattered(pages, || ()).await?,
-            Request::Flush => device.flush().await?,
-            Request::Trim(range) => device.trim(range).await?,
-            Request::Share(pairs) => device.share(&pairs).await?,
-            Request::Begin => {
-                answer.tx = device.begin().await?;
-                self.open.borrow_mut().insert(answer.tx);
-            }
-            Request::Commit(tx) => {
-                let committed = device.commit(tx).await;
-                // However it ended, so did the transaction.
-                self.open.borrow_mut().remove(&tx);
-                committed?;
-            }
-            Request::Abort(tx) => {
-                self.open.borrow_mut().remove(&tx);
-                device.abort(tx).await?;
-            }
-        }
-        Ok(answer)
     }
 }

@@ -4,6 +4,7 @@ use std::rc::Rc;
 use tantalum_base::{Error, ErrorKind, PAGE_BYTES, Result, ResultExt};
 use tantalum_buffer::Buffered;
 use tantalum_ftl::{Ftl, FtlOptions, RecoveryReport, mapped_pages_max};
+use tantalum_local::Tracked;
 use tantalum_media::{BlockStore, FileZones, FileZonesOptions, ZoneGeometry};
 use tantalum_runtime::{LifeCycle, Runtime};
 use tantalum_ssd::{Ssd, SsdOptions};
@@ -19,7 +20,7 @@ use crate::superblock::{
 };
 
 /// An open volume of kind `flash`: the device that front ends see.
-pub type FlashVolume<S> = Recorded<Buffered<Ssd<FileZones<S>>>>;
+pub type FlashVolume<S> = Tracked<Recorded<Buffered<Ssd<FileZones<S>>>>>;
 
 /// What opening a volume found.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -242,7 +243,8 @@ pub async fn open_flash<S: BlockStore + Clone>(
     let ssd_options = SsdOptions { staging_pages, ..config.ssd_options()? };
     let ssd = Rc::new(Ssd::new(ftl, ssd_options)?);
     let buffered = Buffered::new(ssd, config.buffer_policy()?);
-    let volume = Rc::new(Recorded::new(buffered, config.begin_recording()?));
+    let recorded = Recorded::new(buffered, config.begin_recording()?);
+    let volume = Rc::new(Tracked::new(recorded));
     volume.start(runtime);
     Ok((volume, OpenReport { superblock, recovery, superblocks_mended }))
 }

@@ -1,6 +1,5 @@
 //! A volume for front ends that are called synchronously: its executor runs on the caller's
 //! thread, or on one of its own.
-use std::path::Path;
 use std::rc::Rc;
 use std::sync::mpsc;
 use tantalum_base::{Error, ErrorKind, Limits, PageBuf, PageDevice, Result};
@@ -17,6 +16,9 @@ use crate::open_options::OpenOptions;
 use crate::origin::Origin;
 use crate::store::{VolumeStore, open_store, open_tiered_stores};
 use crate::tiered::{TieredStores, TieredVolume, open_tiered};
+
+/// In the environment: a file for a page trace of what a volume is asked.
+pub(crate) const RECORD_VARIABLE: &str = "TANTALUM_RECORD";
 
 /// How a volume is hosted.
 #[derive(Clone, Debug, Default)]
@@ -55,16 +57,17 @@ impl VolumeHost {
     /// `TANTALUM_RECORD` in the environment is a file for a page trace of what it is asked, in place of
     /// what the configuration says of that.
     pub fn open(mut config: VolumeConfig, options: HostOptions) -> Result<Self> {
-        if let Some(record) = std::env::var_os("TANTALUM_RECORD").filter(|file| !file.is_empty()) {
+        if let Some(record) = std::env::var_os(RECORD_VARIABLE).filter(|file| !file.is_empty()) {
             let record = std::path::absolute(record);
-            config.record = Some(record.map_err(|error| Error::io("TANTALUM_RECORD", error))?);
+            config.record = Some(record.map_err(|error| Error::io(RECORD_VARIABLE, error))?);
         }
         let at = config.clone();
         let opened = match options.placement {
             Placement::Caller => Self::open_here(config, options.live, options.open),
             Placement::Thread => Self::open_on_thread(config, options.live, options.open),
         }?;
-        Ok(VolumeHost { client: opened.client.opened_at(Origin::of(&at)), ..opened })
+        let client = opened.client.opened_at(Origin::of(&at), options.open.read_only);
+        Ok(VolumeHost { client, ..opened })
     }
 
     fn open_here(config: VolumeConfig, live: LiveOptions, open: OpenOptions) -> Result<Self> {
@@ -187,17 +190,6 @@ where
             Err(error) => Err(error),
         },
     }
-}
-
-/// Opens the volume of the VOLUME.toml at `path` for synchronous callers.
-pub fn open_client(path: &Path) -> Result<Client> {
-    open_client_with(path, OpenOptions::default())
-}
-
-/// As [`open_client`], as `options` say.
-pub fn open_client_with(path: &Path, options: OpenOptions) -> Result<Client> {
-    let options = HostOptions { open: options, ..HostOptions::default() };
-    Ok(VolumeHost::open(VolumeConfig::read(path)?, options)?.client())
 }
 
 /// Opens the volume that `config` describes on the executor of this thread.

@@ -18,6 +18,7 @@
 //! client      the blocking handle
 //! origin      which file it was opened from
 //! on_ack      keeps what it acknowledges, over a volume that keeps what is flushed
+//! served      the same where another process may have it open, and serve it
 //! recorded    writes what is asked of it to a page trace
 //! ```
 mod check;
@@ -37,6 +38,7 @@ mod open_options;
 mod origin;
 mod recorded;
 mod resize;
+mod served;
 mod sizes;
 mod store;
 pub mod superblock;
@@ -50,15 +52,16 @@ pub use create::{attach_volume, create_volume};
 pub use flash::{FlashVolume, OpenReport, create_flash, open_flash, read_superblock};
 pub use home_config::{AdmitConfig, DestageConfig, HomeConfig};
 pub use host::{
-    HostOptions, Placement, VolumeHost, open_client, open_client_with, open_tiered_volume,
-    open_volume, open_volume_with,
+    HostOptions, Placement, VolumeHost, open_tiered_volume, open_volume, open_volume_with,
 };
 pub use on_ack::OnAck;
 pub use open_options::OpenOptions;
 pub use recorded::{Recorded, Recording};
 pub use resize::{Resized, plan_growth, resize_volume, settle, write_growth};
+pub use served::{connect, open_client, open_client_hosted, open_client_with, volume_file};
 pub use sizes::RoundedSize;
 pub use store::{VolumeStore, forget_volume, open_rescue_stores, open_store, open_tiered_stores};
+pub use tantalum_local::Level;
 pub use tiered::{
     RescueReport, TieredDevice, TieredStores, TieredVolume, format_tiered, is_ordered, open_tiered,
     rescue,

@@ -80,6 +80,10 @@ impl<D: PageDevice> PageDevice for OnAck<D> {
         self.device.share(pairs).await
     }
 
+    async fn clone_range(&self, to: PageNo, from: PageNo, pages: u64) -> Result<()> {
+        self.device.clone_range(to, from, pages).await
+    }
+
     async fn take_over(
         &self,
         pairs: Vec<(PageNo, PageNo)>,

@@ -2,6 +2,7 @@
 use rustix::fs::{AtFlags, CWD, Mode, OFlags, Statx, StatxFlags};
 use std::os::fd::{AsFd, OwnedFd};
 use std::path::{Path, PathBuf};
+use tantalum_local::FileId;
 
 use crate::config::{MediaType, VolumeConfig};
 
@@ -13,17 +14,9 @@ pub(crate) struct Origin {
     descriptor: OwnedFd,
 }
 
-/// A file, whatever it is called. It is not given to another file while this one is open.
-#[derive(PartialEq, Eq)]
-struct FileId {
-    device: (u32, u32),
-    inode: u64,
-}
-
-impl FileId {
-    fn new(status: &Statx) -> FileId {
-        FileId { device: (status.stx_dev_major, status.stx_dev_minor), inode: status.stx_ino }
-    }
+/// Which file that is. It is not given to another file while this one is open.
+fn file_id(status: &Statx) -> FileId {
+    FileId { device: (status.stx_dev_major, status.stx_dev_minor), inode: status.stx_ino }
 }
 
 /// Which file it is and how many names it has, and nothing else of `path` in `folder`. Were its times asked
@@ -43,8 +36,13 @@ impl Origin {
         let path = config.data_path().ok()?;
         let descriptor =
             rustix::fs::open(&path, OFlags::PATH | OFlags::CLOEXEC, Mode::empty()).ok()?;
-        let file = FileId::new(&status(&descriptor, Path::new(""))?);
+        let file = file_id(&status(&descriptor, Path::new(""))?);
         Some(Origin { path, file, descriptor })
+    }
+
+    /// The file.
+    pub(crate) fn file(&self) -> FileId {
+        self.file
     }
 
     /// Whether the file has no name any more. A third of what [`has_moved`](Self::has_moved) costs.
@@ -54,6 +52,6 @@ impl Origin {
 
     /// Whether there is another file at its place now, or none.
     pub(crate) fn has_moved(&self) -> bool {
-        status(CWD, &self.path).map(|status| FileId::new(&status)).as_ref() != Some(&self.file)
+        status(CWD, &self.path).map(|status| file_id(&status)).as_ref() != Some(&self.file)
     }
 }

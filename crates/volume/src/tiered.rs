@@ -10,6 +10,7 @@ use tantalum_cache::{
     Destage, Image, OpenJournal, Tiered, TieredOptions, TieredParts, recover_flash,
 };
 use tantalum_ftl::{CacheOptions, Ftl, FtlOptions};
+use tantalum_local::Tracked;
 use tantalum_media::{BlockStore, FileZones, ZoneMedia};
 use tantalum_runtime::{LifeCycle, Runtime};
 use tantalum_ssd::{Drive, SsdOptions, Transactional};
@@ -25,7 +26,7 @@ use crate::superblock::Superblock;
 pub type TieredDevice<R, S> = Tiered<R, FileZones<S>, Image<S>, S>;
 
 /// An open volume of kind `tiered`: the device that front ends see.
-pub type TieredVolume<R, S> = Recorded<Buffered<Transactional<TieredDevice<R, S>>>>;
+pub type TieredVolume<R, S> = Tracked<Recorded<Buffered<Transactional<TieredDevice<R, S>>>>>;
 
 /// Pages of an epoch whose contents stay in memory until they are at home: 64 MiB.
 const JOURNAL_MEMORY_PAGES: u32 = 16384;
@@ -161,7 +162,8 @@ pub async fn open_tiered<R: Runtime, S: BlockStore + Clone>(
     }
     let device = with_transactions(tiered, &ssd);
     let buffered = Buffered::new(Rc::new(device), config.buffer_policy()?);
-    let volume = Rc::new(Recorded::new(buffered, config.begin_recording()?));
+    let recorded = Recorded::new(buffered, config.begin_recording()?);
+    let volume = Rc::new(Tracked::new(recorded));
     volume.start(runtime);
     Ok((volume, OpenReport { superblock, recovery, superblocks_mended }))
 }

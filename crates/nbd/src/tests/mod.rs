@@ -4,7 +4,6 @@ mod commands;
 mod concurrency;
 mod handshake;
 mod hostile;
-mod pipe;
 mod slow;
 mod structured;
 mod watched;

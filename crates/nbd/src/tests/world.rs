@@ -1,11 +1,11 @@
 //! A server, its device and its clients in virtual time.
 use super::memory_device::MemoryDevice;
-use super::pipe::{PipeEnd, PipeListener};
 use crate::{ByteStream, Server, ServerOptions};
 use std::cell::{Cell, RefCell};
 use std::future::Future;
 use std::rc::Rc;
 use tantalum_base::{Durability, Result, Rng};
+use tantalum_runtime::pipe::{PipeEnd, PipeListener};
 use tantalum_runtime::sync::WaitQueue;
 use tantalum_runtime::virtual_time::Schedule;
 use tantalum_runtime::{JoinHandle, Runtime, Virtual};

@@ -5,12 +5,12 @@ use super::vfs::Vfs;
 use crate::codes::{Code, errno_of, lock};
 use crate::file::{DatabaseFile, Failure};
 use crate::journal::Journal;
-use crate::locks::Level;
 use libsqlite3_sys as sqlite;
 use sqlite::{sqlite3, sqlite3_file, sqlite3_io_methods};
 use std::ffi::{c_int, c_void};
 use std::sync::{Arc, Mutex};
 use tantalum_base::{Error, ErrorKind};
+use tantalum_volume::Level;
 
 /// What SQLite allocates for an open file, `szOsFile` bytes; it begins as SQLite wants it.
 #[repr(C)]
@@ -266,7 +266,7 @@ unsafe extern "C" fn x_lock(file: *mut sqlite3_file, level: c_int) -> c_int {
     unsafe {
         answer(file, sqlite::SQLITE_IOERR_LOCK, |_, handle, _| {
             let locked = match handle {
-                Handle::Database(database) => database.lock(level_of(level)),
+                Handle::Database(database) => database.lock(level_of(level))?,
                 Handle::Journal(_) => true,
             };
             Ok(if locked { sqlite::SQLITE_OK } else { sqlite::SQLITE_BUSY })
@@ -291,7 +291,7 @@ unsafe extern "C" fn x_check_reserved_lock(file: *mut sqlite3_file, out: *mut c_
     unsafe {
         answer(file, sqlite::SQLITE_IOERR_CHECKRESERVEDLOCK, |_, handle, _| {
             *out = match handle {
-                Handle::Database(database) => c_int::from(database.reserved()),
+                Handle::Database(database) => c_int::from(database.reserved()?),
                 Handle::Journal(_) => 0,
             };
             Ok(sqlite::SQLITE_OK)

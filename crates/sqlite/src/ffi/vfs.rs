@@ -142,6 +142,7 @@ impl Vfs {
         let mut open = lock(&self.here().open);
         if let Some(database) = open.get(path).and_then(Weak::upgrade)
             && !database.has_moved()
+            && !database.has_gone()
         {
             database.check_usable()?;
             return Ok(database);
@@ -156,7 +157,10 @@ impl Vfs {
     /// The volume; to be read only where its file may not be written.
     fn open_client(&self, path: &Path) -> Result<(Client, bool)> {
         match self.opener.open(path) {
-            Ok(client) => Ok((client, false)),
+            Ok(client) => {
+                let read_only = client.is_read_only();
+                Ok((client, read_only))
+            }
             Err(error) if may_not_be_written(&error) => match self.opener.open_read_only(path) {
                 Some(client) => Ok((client?, true)),
                 None => Err(error),

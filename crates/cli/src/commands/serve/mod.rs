@@ -1,6 +1,7 @@
-//! `tantalum serve VOLUME.toml --nbd ADDRESS`, and `tantalum serve --device DEVICE --nbd ADDRESS`.
+//! `tantalum serve VOLUME.toml --nbd ADDRESS --socket`, and `tantalum serve --device DEVICE --nbd ADDRESS`.
 pub(super) mod asking;
 pub(super) mod control;
+mod local;
 mod logs;
 mod metrics;
 mod promise;
@@ -10,6 +11,7 @@ use crate::Verdict;
 use crate::common::print_line;
 use anyhow::{Context, bail};
 use control::{Control, Served, Stat};
+use local::Local;
 use metrics::About;
 use promise::Promise;
 use std::future::Future;
@@ -17,6 +19,7 @@ use std::path::PathBuf;
 use std::rc::Rc;
 use tantalum_base::{PAGE_BYTES, PageBuf, PageDevice, Result};
 use tantalum_buffer::{Buffered, PoolStatistics};
+use tantalum_local::Tracked;
 use tantalum_metrics::EndpointOptions;
 use tantalum_models::DeviceSpec;
 use tantalum_nbd::{Server, ServerOptions};
@@ -44,8 +47,13 @@ pub struct Args {
     #[arg(long, default_value_t = 1, conflicts_with = "volume", value_name = "SEED")]
     device_seed: u64,
     /// Where NBD clients connect: unix:/path, 127.0.0.1:10809 or [::1]:10809
-    #[arg(long, value_name = "ADDRESS")]
-    nbd: String,
+    #[arg(long, value_name = "ADDRESS", required_unless_present = "socket")]
+    nbd: Option<String>,
+    /// Let local processes use the volume at once: SQLite, programs with libtantalum, Rust programs. They find it by
+    /// themselves, wherever PATH is; without PATH it is VOLUME.toml.socket. Whoever may write to its file may connect
+    /// (docs/local.md)
+    #[arg(long, value_name = "PATH", num_args = 0..=1, conflicts_with = "device")]
+    socket: Option<Option<PathBuf>>,
     /// Where metrics are told over HTTP, at /metrics, to Prometheus and `tantalum top`: addresses as for
     /// --nbd (docs/metrics.md)
     #[arg(long, value_name = "ADDRESS")]
@@ -65,8 +73,8 @@ pub struct Args {
     /// Listen also on addresses that other machines reach: there is no authentication
     #[arg(long)]
     allow_remote: bool,
-    /// Connections open at once; further clients are turned away, but for those that take the place of
-    /// one that has not finished negotiation
+    /// Connections open at once, of NBD and of local clients each; further clients are turned away, but for those
+    /// of NBD that take the place of one that has not finished negotiation
     #[arg(long, value_name = "NUMBER", default_value_t = ServerOptions::default().connections_max)]
     connections_max: usize,
     /// Seconds for which a client may leave a request half sent, or replies untaken; one whose machine
@@ -84,6 +92,7 @@ lists those there are; durassd:help the parameters of one.
 Examples:
   tantalum serve vol/VOLUME.toml --nbd unix:/tmp/tantalum.sock
   tantalum serve vol/VOLUME.toml --nbd 127.0.0.1:10809 --read-only
+  tantalum serve vol/VOLUME.toml --socket
   tantalum serve vol/VOLUME.toml --nbd unix:/tmp/tantalum.sock --metrics 127.0.0.1:9809
   tantalum serve vol/VOLUME.toml --nbd unix:/tmp/tantalum.sock --record load.csv.zst
   tantalum serve --device durassd:capacity=1GiB --nbd unix:/tmp/durassd.sock";
@@ -121,29 +130,39 @@ pub fn run(args: &Args) -> anyhow::Result<Verdict> {
     Ok(Verdict::Good)
 }
 
+/// A volume that is open.
+type Opened<D> = Rc<Tracked<Recorded<Buffered<D>>>>;
+
 /// Where the server is reached, and whom it tells what.
 struct Outside {
-    nbd: Address,
+    nbd: Option<Address>,
+    socket: Option<Option<PathBuf>>,
     metrics: Option<Address>,
     logs: logs::Logging,
 }
 
 impl Outside {
     fn parse(args: &Args) -> anyhow::Result<Self> {
-        let nbd: Address = args.nbd.parse()?;
+        let nbd = args.nbd.as_ref().map(|text| text.parse::<Address>()).transpose()?;
         let metrics =
             args.metrics.as_ref().map(|text| text.parse::<Address>().context("--metrics"));
         let metrics = metrics.transpose()?;
-        let any_port = matches!(&nbd, Address::Tcp(address) if address.port() == 0);
-        if metrics.as_ref() == Some(&nbd) && !any_port {
-            bail!("--nbd and --metrics are both {nbd}: each needs an address of its own");
+        if let (Some(nbd), Some(metrics)) = (&nbd, &metrics) {
+            let any_port = matches!(nbd, Address::Tcp(address) if address.port() == 0);
+            if nbd == metrics && !any_port {
+                bail!("--nbd and --metrics are both {nbd}: each needs an address of its own");
+            }
         }
-        Ok(Outside { nbd, metrics, logs: args.logs.clone() })
+        Ok(Outside { nbd, socket: args.socket.clone(), metrics, logs: args.logs.clone() })
     }
 
-    /// Listens at both, or at none.
-    fn listen(&self, live: &Live, options: &ServerOptions) -> Result<(Listener, Option<Listener>)> {
-        let nbd = options.listen(live, &self.nbd)?;
+    /// Listens at all of them, or at none.
+    fn listen(
+        &self,
+        live: &Live,
+        options: &ServerOptions,
+    ) -> Result<(Option<Listener>, Option<Listener>)> {
+        let nbd = self.nbd.as_ref().map(|nbd| options.listen(live, nbd)).transpose()?;
         let metrics = self.metrics.as_ref().map(|address| {
             let metrics =
                 EndpointOptions { allow_remote: options.allow_remote, ..Default::default() };
@@ -201,7 +220,7 @@ fn control(
 async fn serve_opened<D: LifeCycle<Page = PageBuf>>(
     live: Live,
     configured: (&VolumeConfig, &Promise),
-    (volume, report): (Rc<Recorded<Buffered<D>>>, OpenReport),
+    (volume, report): (Opened<D>, OpenReport),
     outside: Outside,
     options: ServerOptions,
     control: Option<Control>,
@@ -224,7 +243,7 @@ async fn serve_opened<D: LifeCycle<Page = PageBuf>>(
 async fn serve_until_stopped<D: LifeCycle<Page = PageBuf>>(
     live: &Live,
     (config, promise): (&VolumeConfig, &Promise),
-    volume: &Rc<Recorded<Buffered<D>>>,
+    volume: &Opened<D>,
     report: &OpenReport,
     outside: Outside,
     mut options: ServerOptions,
@@ -238,12 +257,18 @@ async fn serve_until_stopped<D: LifeCycle<Page = PageBuf>>(
         u64::from(volume.limits().atomic_write_pages_max) * PAGE_BYTES as u64,
     );
     let (listener, watched) = outside.listen(live, &options)?;
-    let server = Server::new(Rc::clone(volume), options)?;
+    let server = Server::new(Rc::clone(volume), options.clone())?;
+    let local = outside
+        .socket
+        .as_ref()
+        .map(|path| Local::start(live, config, path.as_deref(), Rc::clone(volume), &options));
+    let local = local.transpose()?;
+    let first = listener.as_ref().map(|listener| listener.local_address().to_string());
     tell(&format!(
         "{}: {} at {} ({}, {} changes replayed, {} dropped{}{})",
         config.path.display(),
         if read_only { "read-only".to_owned() } else { promise.told() },
-        listener.local_address(),
+        first.or(local.as_ref().map(Local::place)).unwrap_or_default(),
         live.engine_name(),
         report.recovery.replayed,
         report.recovery.dropped,
@@ -264,6 +289,9 @@ async fn serve_until_stopped<D: LifeCycle<Page = PageBuf>>(
         "opened {}",
         config.path.display()
     );
+    if let (Some(local), Some(_)) = (&local, &listener) {
+        tell(&format!("local clients at {}", local.place()));
+    }
     if let Some(recording) = volume.recording() {
         tell(&format!("recording to {}", recording.path().display()));
     }
@@ -274,7 +302,15 @@ async fn serve_until_stopped<D: LifeCycle<Page = PageBuf>>(
     };
     let device = Rc::clone(volume);
     let _ready = outside.logs.ready()?;
-    serve_watched(live, about, device, server, listener, watched, stop).await
+    let stop = async {
+        stop.await;
+        local.iter().for_each(Local::begin_to_stop);
+    };
+    let served = serve_watched(live, about, device, server, listener, watched, stop).await;
+    match local {
+        Some(local) => served.and(local.stop().await),
+        None => served,
+    }
 }
 
 /// What the buffer did, in one line.
@@ -308,7 +344,7 @@ async fn serve_device(
         "{}: {} at {} ({}, simulated in memory: all content is gone when this ends)",
         spec.name(),
         device.limits().durability.name(),
-        listener.local_address(),
+        listener.as_ref().map(|nbd| nbd.local_address().to_string()).unwrap_or_default(),
         live.engine_name(),
     ));
     if spec.drops_flushes() {
@@ -328,13 +364,13 @@ async fn serve_device(
     serve_watched(&live, about, device, server, listener, watched, stop).await
 }
 
-/// Serves NBD on `listener`, and metrics on `watched` where that is asked for, until `stop`.
+/// Serves NBD on `listener`, where that is asked for, and metrics on `watched` where that is asked for, until `stop`.
 async fn serve_watched<D: LifeCycle<Page = PageBuf>>(
     live: &Live,
     about: About,
     device: Rc<D>,
     server: Server<D>,
-    listener: Listener,
+    listener: Option<Listener>,
     watched: Option<Listener>,
     stop: impl Future<Output = ()>,
 ) -> Result<()> {
@@ -346,7 +382,13 @@ async fn serve_watched<D: LifeCycle<Page = PageBuf>>(
         stop.await;
         tracing::info!("stopping: requests in flight are answered");
     };
-    let served = server.clone().serve(live, listener, stop).await;
+    let served = match listener {
+        Some(listener) => server.clone().serve(live, listener, stop).await,
+        None => {
+            stop.await;
+            Ok(())
+        }
+    };
     if let Some(endpoint) = endpoint {
         endpoint.stop().await;
     }

@@ -1,11 +1,10 @@
-//! A connection in memory that delivers bytes in pieces of random length.
+//! A network in memory, for servers in virtual time: bytes come in pieces of random length.
+use crate::sync::WaitQueue;
+use crate::transport::{Accept, ByteStream};
 use std::cell::{Cell, RefCell};
 use std::collections::VecDeque;
 use std::rc::Rc;
 use tantalum_base::{Result, Rng};
-use tantalum_runtime::Accept;
-use tantalum_runtime::ByteStream;
-use tantalum_runtime::sync::WaitQueue;
 
 /// Bytes that one direction holds before the sender waits.
 const CAPACITY: usize = 200_000;
@@ -33,14 +32,14 @@ impl Half {
 
 /// One end.
 #[derive(Clone)]
-pub(super) struct PipeEnd {
+pub struct PipeEnd {
     incoming: Rc<Half>,
     outgoing: Rc<Half>,
     rng: Rc<RefCell<Rng>>,
 }
 
 /// Both ends of a new connection.
-pub(super) fn pipe(seed: u64) -> (PipeEnd, PipeEnd) {
+pub fn pipe(seed: u64) -> (PipeEnd, PipeEnd) {
     let (one, two) = (Half::new(), Half::new());
     let rng = |label| Rc::new(RefCell::new(Rng::split(seed, label)));
     (
@@ -56,7 +55,7 @@ impl PipeEnd {
     }
 
     /// Bytes sent that the other end has not received.
-    pub(super) fn unreceived(&self) -> usize {
+    pub fn unreceived(&self) -> usize {
         self.outgoing.bytes.borrow().len()
     }
 }
@@ -109,20 +108,28 @@ impl ByteStream for PipeEnd {
 
 /// A listener for connections in memory. Clones are handles on the same one.
 #[derive(Clone)]
-pub(super) struct PipeListener(Rc<Waiting>);
+pub struct PipeListener(Rc<Waiting>);
 
 struct Waiting {
     connections: RefCell<VecDeque<PipeEnd>>,
     came: WaitQueue,
 }
 
+impl Default for PipeListener {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
 impl PipeListener {
-    pub(super) fn new() -> Self {
+    /// One that nobody has connected to.
+    pub fn new() -> Self {
         let came = WaitQueue::new("a connection");
         PipeListener(Rc::new(Waiting { connections: RefCell::default(), came }))
     }
 
-    pub(super) fn connect(&self, seed: u64) -> PipeEnd {
+    /// A connection, whose server's end is there to be accepted.
+    pub fn connect(&self, seed: u64) -> PipeEnd {
         let (client, server) = pipe(seed);
         self.0.connections.borrow_mut().push_back(server);
         self.0.came.wake_all();

@@ -1,0 +1,74 @@
+//! What `tantalum serve --socket` serves: the volume, to local processes.
+use std::cell::Cell;
+use std::path::Path;
+use std::rc::Rc;
+use tantalum_base::{PageBuf, PageDevice, Result};
+use tantalum_local::{Place, Server, ServerOptions, Tracked};
+use tantalum_runtime::sync::WaitQueue;
+use tantalum_runtime::{JoinHandle, Live, Runtime};
+use tantalum_volume::{OnAck, VolumeConfig, volume_file};
+
+/// Serves until it is stopped.
+pub struct Local {
+    place: Place,
+    stop: Rc<(Cell<bool>, WaitQueue)>,
+    serving: JoinHandle<Result<()>>,
+}
+
+impl Local {
+    /// Listens for local clients of the volume of `config`, at `path` or beside the configuration.
+    ///
+    /// # Errors
+    /// `Io` where that cannot be.
+    pub fn start<D: PageDevice<Page = PageBuf>>(
+        live: &Live,
+        config: &VolumeConfig,
+        path: Option<&Path>,
+        volume: Rc<Tracked<D>>,
+        nbd: &tantalum_nbd::ServerOptions,
+    ) -> Result<Local> {
+        let (mut place, listener) = Place::claim(live, &config.path, path)?;
+        if let Err(error) = place.link(&config.path) {
+            eprintln!(
+                "tantalum: local clients will not find this server but by the name of its socket: {error}"
+            );
+        }
+        let options = ServerOptions {
+            clients_max: nbd.connections_max,
+            stall_ms_max: nbd.stall_ms_max,
+            read_only: nbd.read_only,
+            file: volume_file(config),
+            ..ServerOptions::default()
+        };
+        // They count on each reply, whatever clients of NBD are promised.
+        let changes = Rc::clone(volume.changes());
+        let server = Server::new(Rc::new(OnAck::over(volume)), changes, options);
+        let stop = Rc::new((Cell::new(false), WaitQueue::new("the end of the local server")));
+        let (handle, stopped) = (live.clone(), Rc::clone(&stop));
+        let serving = live.spawn("local server", async move {
+            let stopped = stopped.1.until(|| stopped.0.get().then_some(()));
+            server.serve(&handle, listener, stopped).await
+        });
+        Ok(Local { place, stop, serving })
+    }
+
+    /// Where clients connect.
+    pub fn place(&self) -> String {
+        format!("unix:{}", self.place.socket().display())
+    }
+
+    /// Takes no client any more, and lets those who are here go when they have their answers.
+    pub fn begin_to_stop(&self) {
+        self.stop.0.set(true);
+        self.stop.1.wake_all();
+    }
+
+    /// Waits until all have gone.
+    ///
+    /// # Errors
+    /// As [`Server::serve`].
+    pub async fn stop(self) -> Result<()> {
+        self.begin_to_stop();
+        self.serving.await
+    }
+}

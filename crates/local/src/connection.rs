@@ -1,0 +1,355 @@
+//! The client's side of a connection, for threads that block.
+//!
+//! Any number of threads may ask at once. One of those that wait for an answer receives for all: with a single thread,
+//! a request is one send and one receive, and no switch of threads in this process.
+use crate::protocol::{
+    self, HEAD_BYTES, Head, Hello, PAGES_MAX, Welcome, decode_reply, encode_call,
+};
+use crate::request::{Answer, Call, Request};
+use rustix::io::Errno;
+use rustix::net::sockopt::{Timeout, set_socket_timeout};
+use rustix::net::{
+    AddressFamily, RecvFlags, SendFlags, SocketAddrUnix, SocketFlags, SocketType, connect as call,
+    recv, send, socket_with,
+};
+use std::collections::BTreeMap;
+use std::io;
+use std::os::fd::{AsFd, OwnedFd};
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Condvar, Mutex, MutexGuard};
+use std::time::{Duration, Instant};
+use tantalum_base::{Error, ErrorKind, PageBuf, PageNo, Result, ResultExt, TxId};
+use tantalum_runtime::live::ParentOnly;
+
+/// Most bytes of one receive, but for long answers.
+const BUFFER_BYTES: usize = 64 << 10;
+/// Time between two tries.
+const RETRY: Duration = Duration::from_millis(5);
+
+/// How long a server is waited for.
+#[derive(Clone, Copy, Debug)]
+pub struct Patience {
+    /// For its greeting.
+    pub greeting: Duration,
+    /// For the end of one that hangs up without a word: the kernel takes its time to end who was killed.
+    pub hang_ups: Duration,
+}
+
+impl Default for Patience {
+    fn default() -> Self {
+        Patience { greeting: Duration::from_secs(10), hang_ups: Duration::from_secs(4) }
+    }
+}
+
+/// A connection to a server.
+pub struct Connection {
+    /// Forked children do not keep the connection: it ends with the process that made it.
+    _parent_only: ParentOnly,
+    socket: OwnedFd,
+    path: PathBuf,
+    welcome: Welcome,
+    next_number: AtomicU64,
+    /// Its turn to send.
+    sending: Mutex<()>,
+    incoming: Mutex<Incoming>,
+    /// Told when an answer came, and when nobody receives any more.
+    came: Condvar,
+    has_gone: AtomicBool,
+}
+
+struct Incoming {
+    /// `None` while a thread receives.
+    inbox: Option<Inbox>,
+    /// What was received for others.
+    answers: BTreeMap<u64, Result<Answer>>,
+    /// Why there will be none any more.
+    failed: Option<Error>,
+}
+
+/// Connects to the server that listens at `path`; `None` where nobody does.
+///
+/// # Errors
+/// `Io` where that is not allowed, or where it does not answer; what the server refuses it with.
+#[expect(clippy::disallowed_methods, reason = "who opens a volume blocks")]
+pub fn connect(path: &Path, read_only: bool, patience: Patience) -> Result<Option<Connection>> {
+    let begin = Instant::now();
+    let connecting = || format!("connecting to {}, where the volume is served", path.display());
+    loop {
+        let Some(socket) = reach(path).context(connecting)? else { return Ok(None) };
+        match greet(&socket, read_only, patience).context(connecting)? {
+            Some((welcome, inbox)) => {
+                let parent_only = ParentOnly::new(socket.as_fd())?;
+                let inbox = Some(inbox);
+                let incoming = Incoming { inbox, answers: BTreeMap::new(), failed: None };
+                return Ok(Some(Connection {
+                    _parent_only: parent_only,
+                    socket,
+                    path: path.into(),
+                    welcome,
+                    next_number: AtomicU64::new(1),
+                    sending: Mutex::default(),
+                    incoming: Mutex::new(incoming),
+                    came: Condvar::new(),
+                    has_gone: AtomicBool::new(false),
+                }));
+            }
+            None if begin.elapsed() > patience.hang_ups => {
+                let context = format!("{}: the server hangs up", connecting());
+                return Err(Error::new(ErrorKind::Io, context));
+            }
+            None => std::thread::sleep(RETRY),
+        }
+    }
+}
+
+/// A socket that is connected to `path`, or to where a link there leads; `None` where nobody listens.
+fn reach(path: &Path) -> io::Result<Option<OwnedFd>> {
+    // The name of a link may be longer than a socket's may.
+    let to = std::fs::read_link(path).unwrap_or_else(|_| path.into());
+    match std::fs::metadata(&to) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+        _ => {}
+    }
+    let socket = socket_with(AddressFamily::UNIX, SocketType::STREAM, SocketFlags::CLOEXEC, None)?;
+    let address = SocketAddrUnix::new(&to)?;
+    match again(|| call(&socket, &address)) {
+        Ok(()) => Ok(Some(socket)),
+        Err(Errno::NOENT | Errno::CONNREFUSED) => Ok(None),
+        Err(error) => Err(error.into()),
+    }
+}
+
+/// Exchanges greetings; `None` where the server hangs up without a word.
+fn greet(
+    socket: &OwnedFd,
+    read_only: bool,
+    patience: Patience,
+) -> Result<Option<(Welcome, Inbox)>> {
+    let timeout = |wait| set_socket_timeout(socket, Timeout::Recv, wait).map_err(io::Error::from);
+    timeout(Some(patience.greeting)).context(|| "setting a timeout")?;
+    let hello = Hello { read_only, pid: std::process::id() };
+    // Where it has hung up, it may have said why before.
+    let _ = send_all(socket, &hello.encode());
+    let mut inbox = Inbox::new();
+    let (head, body) = match inbox.frame(socket) {
+        Ok(frame) => frame,
+        Err(Errno::AGAIN) => {
+            return Err(Error::new(ErrorKind::Io, "the server does not answer"));
+        }
+        Err(Errno::CONNRESET | Errno::PIPE) => return Ok(None),
+        Err(Errno::BADMSG) => return Err(protocol::malformed("no greeting")),
+        Err(error) => return Err(Error::io("its greeting", error.into())),
+    };
+    let welcome = Welcome::decode(head.kind, &body)?;
+    timeout(None).context(|| "setting a timeout")?;
+    Ok(Some((welcome, inbox)))
+}
+
+impl Connection {
+    /// What the server said of itself.
+    pub fn welcome(&self) -> &Welcome {
+        &self.welcome
+    }
+
+    /// Whether the server has gone: everything fails from then on.
+    pub fn has_gone(&self) -> bool {
+        self.has_gone.load(Ordering::Acquire)
+    }
+
+    /// Asks for `request`, in several calls where it does not fit into one.
+    ///
+    /// # Errors
+    /// The device's; `Closed` where the server has gone.
+    pub fn ask(&self, request: Request) -> Result<Answer> {
+        match request {
+            Request::Read { first, pages, tx } if pages > PAGES_MAX => {
+                let mut answer = Answer::default();
+                for at in (0..pages).step_by(PAGES_MAX) {
+                    let (first, pages) = (PageNo(first.0 + at as u64), PAGES_MAX.min(pages - at));
+                    let read = Call::Device(Request::Read { first, pages, tx });
+                    answer.pages.extend(self.call(&read)?.pages);
+                }
+                Ok(answer)
+            }
+            Request::Write { first, pages, tx: Some(tx) } if pages.len() > PAGES_MAX => {
+                self.write_parts(first, &pages, tx)
+            }
+            Request::WriteScattered(pages) if pages.len() > PAGES_MAX => {
+                self.write_scattered_parts(&pages)
+            }
+            request => self.call(&Call::Device(request)),
+        }
+    }
+
+    fn write_parts(&self, first: PageNo, pages: &[PageBuf], tx: TxId) -> Result<Answer> {
+        let mut at = first.0;
+        for part in pages.chunks(PAGES_MAX) {
+            let write = Request::Write { first: PageNo(at), pages: part.to_vec(), tx: Some(tx) };
+            self.call(&Call::Device(write))?;
+            at += part.len() as u64;
+        }
+        Ok(Answer::default())
+    }
+
+    /// As a transaction of the device, which is all or nothing as well.
+    fn write_scattered_parts(&self, pages: &[(PageNo, PageBuf)]) -> Result<Answer> {
+        self.welcome.limits.check_scattered(pages)?;
+        let tx = self.call(&Call::Device(Request::Begin))?.tx;
+        let runs = pages.chunk_by(|(page, _), (next, _)| page.0 + 1 == next.0);
+        let written = runs.into_iter().try_for_each(|run| {
+            let content: Vec<_> = run.iter().map(|(_, content)| content.clone()).collect();
+            self.ask(Request::Write { first: run[0].0, pages: content, tx: Some(tx) }).map(drop)
+        });
+        let written = written.inspect_err(|_| {
+            // The server does so too where this does not reach it.
+            let _ = self.call(&Call::Device(Request::Abort(tx)));
+        });
+        written.and_then(|()| self.call(&Call::Device(Request::Commit(tx))))
+    }
+
+    /// Makes a call, and waits for the answer.
+    ///
+    /// # Errors
+    /// As [`ask`](Self::ask).
+    pub fn call(&self, call: &Call) -> Result<Answer> {
+        let number = self.next_number.fetch_add(1, Ordering::Relaxed);
+        self.send(&encode_call(number, call))?;
+        let mut incoming = lock(&self.incoming);
+        loop {
+            if let Some(answer) = incoming.answers.remove(&number) {
+                return answer;
+            }
+            if let Some(failed) = &incoming.failed {
+                return Err(failed.clone());
+            }
+            incoming = match incoming.inbox.take() {
+                Some(inbox) => {
+                    drop(incoming);
+                    self.receive(inbox, number)
+                }
+                None => self.came.wait(incoming).unwrap_or_else(|poisoned| poisoned.into_inner()),
+            };
+        }
+    }
+
+    /// Makes a call that has no answer.
+    pub fn tell(&self, call: &Call) {
+        // Where the server has gone there is nothing to be told.
+        let _ = self.send(&encode_call(0, call));
+    }
+
+    /// Receives answers until the one to `number` is here.
+    fn receive(&self, mut inbox: Inbox, number: u64) -> MutexGuard<'_, Incoming> {
+        loop {
+            let received = inbox.frame(&self.socket);
+            let mut incoming = lock(&self.incoming);
+            let came = match received {
+                Ok((head, body)) if head.number != 0 => {
+                    incoming.answers.insert(head.number, decode_reply(head.kind, &body));
+                    head.number
+                }
+                // It says why it hangs up.
+                Ok((head, body)) => {
+                    let why = decode_reply(head.kind, &body).err();
+                    incoming.failed = Some(self.gone(why));
+                    number
+                }
+                Err(error) => {
+                    let why = Error::io("its connection", error.into());
+                    incoming.failed.get_or_insert_with(|| self.gone(Some(why)));
+                    number
+                }
+            };
+            self.came.notify_all();
+            if came == number {
+                incoming.inbox = Some(inbox);
+                return incoming;
+            }
+        }
+    }
+
+    fn send(&self, frame: &[u8]) -> Result<()> {
+        let _turn = lock(&self.sending);
+        send_all(&self.socket, frame).map_err(|error| {
+            let why = Error::io("its connection", error.into());
+            let mut incoming = lock(&self.incoming);
+            incoming.failed.get_or_insert_with(|| self.gone(Some(why))).clone()
+        })
+    }
+
+    fn gone(&self, why: Option<Error>) -> Error {
+        self.has_gone.store(true, Ordering::Release);
+        let context = format!("the server at {} has gone", self.path.display());
+        match why {
+            Some(why) => Error::with_source(ErrorKind::Closed, context, why),
+            None => Error::new(ErrorKind::Closed, context),
+        }
+    }
+}
+
+/// What was received and not taken: `buffer[start..end]`.
+struct Inbox {
+    buffer: Box<[u8]>,
+    start: usize,
+    end: usize,
+}
+
+impl Inbox {
+    fn new() -> Inbox {
+        Inbox { buffer: vec![0; BUFFER_BYTES].into_boxed_slice(), start: 0, end: 0 }
+    }
+
+    /// Receives a frame. `CONNRESET` where the other side has closed, `BADMSG` where it sends no frame.
+    fn frame(&mut self, socket: &OwnedFd) -> std::result::Result<(Head, Vec<u8>), Errno> {
+        self.buffer.copy_within(self.start..self.end, 0);
+        (self.start, self.end) = (0, self.end - self.start);
+        while self.end < HEAD_BYTES {
+            self.end += receive(socket, &mut self.buffer[self.end..])?;
+        }
+        let head = self.buffer.first_chunk::<HEAD_BYTES>().ok_or(Errno::BADMSG)?;
+        let head = Head::decode(head).map_err(|_| Errno::BADMSG)?;
+        let here = head.body_bytes.min(self.end - HEAD_BYTES);
+        let mut body = Vec::with_capacity(head.body_bytes);
+        body.extend_from_slice(&self.buffer[HEAD_BYTES..HEAD_BYTES + here]);
+        self.start = HEAD_BYTES + here;
+        body.resize(head.body_bytes, 0);
+        let mut end = here;
+        while end < body.len() {
+            end += receive(socket, &mut body[end..])?;
+        }
+        Ok((head, body))
+    }
+}
+
+/// Receives at least a byte.
+fn receive(socket: &OwnedFd, into: &mut [u8]) -> std::result::Result<usize, Errno> {
+    match again(|| recv(socket, &mut *into, RecvFlags::empty()).map(|(_, count)| count))? {
+        0 => Err(Errno::CONNRESET),
+        received => Ok(received),
+    }
+}
+
+/// Sends all of `bytes`. A server that has gone is an error, not a signal that ends the program.
+fn send_all(socket: &OwnedFd, mut bytes: &[u8]) -> std::result::Result<(), Errno> {
+    while !bytes.is_empty() {
+        let sent = again(|| send(socket, bytes, SendFlags::NOSIGNAL))?;
+        bytes = &bytes[sent..];
+    }
+    Ok(())
+}
+
+/// Makes a call again that a signal interrupted.
+fn again<T>(mut call: impl FnMut() -> rustix::io::Result<T>) -> rustix::io::Result<T> {
+    loop {
+        match call() {
+            Err(Errno::INTR) => {}
+            done => return done,
+        }
+    }
+}
+
+/// State behind a mutex is changed in one go, so a panic elsewhere leaves it whole.
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
+}

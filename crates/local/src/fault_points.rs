@@ -1,0 +1,12 @@
+//! Protections of what several processes do on one volume that a test can switch off.
+
+tantalum_base::fault_points! {
+    /// What a client held when it died stays locked.
+    LocksOutliveClients,
+    /// What a client had not committed when it died stays open, and holds its pages.
+    TransactionsOutliveClients,
+    /// Locks of a client that died are free before what it had asked for is done.
+    LocksFreeBeforeRequestsEnd,
+    /// Who keeps pages in memory is not told which of them changed.
+    ChangesUntold,
+}

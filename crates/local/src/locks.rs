@@ -1,0 +1,141 @@
+//! SQLite's lock levels on a volume, among all who use it: the connections of one process, or of the many that
+//! a server has.
+//!
+//! Whoever holds locks is named by an `H`. Nobody waits here: a lock that cannot be had is told at once, and SQLite's
+//! busy handler asks again.
+use std::collections::BTreeMap;
+
+/// How much of the database one holds; each includes the ones before.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Default)]
+pub enum Level {
+    /// Nothing.
+    #[default]
+    None,
+    /// May read; many at once.
+    Shared,
+    /// Means to write; one, beside readers.
+    Reserved,
+    /// Waits for the readers to go; no new reader comes in.
+    Pending,
+    /// May write; nobody else reads.
+    Exclusive,
+}
+
+/// Who holds what. At most one is above `Shared`.
+pub struct Locks<H> {
+    /// Those at `Shared` or above.
+    held: BTreeMap<H, Level>,
+    /// The one above `Shared`.
+    writer: Option<H>,
+}
+
+impl<H> Default for Locks<H> {
+    fn default() -> Self {
+        Locks { held: BTreeMap::new(), writer: None }
+    }
+}
+
+impl<H: Copy + Ord> Locks<H> {
+    /// What `holder` holds.
+    pub fn level(&self, holder: H) -> Level {
+        self.held.get(&holder).copied().unwrap_or(Level::None)
+    }
+
+    /// Raises `holder` to `wanted`. Gives the level it is at afterwards; below `wanted` where another one is in the way.
+    pub fn raise(&mut self, holder: H, wanted: Level) -> Level {
+        let held = self.level(holder);
+        if held >= wanted {
+            return held;
+        }
+        let other = self.writer.filter(|writer| *writer != holder);
+        if other
+            .is_some_and(|writer| wanted > Level::Shared || self.level(writer) >= Level::Pending)
+        {
+            return held;
+        }
+        let sharing = self.held.len() + usize::from(held == Level::None);
+        let reached = match wanted {
+            Level::Exclusive if sharing > 1 => Level::Pending,
+            _ => wanted,
+        };
+        self.held.insert(holder, reached);
+        if reached > Level::Shared {
+            self.writer = Some(holder);
+        }
+        reached
+    }
+
+    /// Lowers `holder` to `wanted`, which is `Shared` or `None`, if it is above.
+    pub fn lower(&mut self, holder: H, wanted: Level) {
+        if wanted >= self.level(holder) {
+            return;
+        }
+        if self.writer == Some(holder) {
+            self.writer = None;
+        }
+        if wanted == Level::None {
+            self.held.remove(&holder);
+        } else {
+            self.held.insert(holder, Level::Shared);
+        }
+    }
+
+    /// Takes all locks away from those that `are_gone`.
+    pub fn release(&mut self, are_gone: impl Fn(&H) -> bool) {
+        self.held.retain(|holder, _| !are_gone(holder));
+        self.writer = self.writer.filter(|writer| !are_gone(writer));
+    }
+
+    /// Whether anybody means to write or writes.
+    pub fn is_reserved(&self) -> bool {
+        self.writer.is_some()
+    }
+
+    /// Those who hold anything.
+    pub fn holders(&self) -> impl Iterator<Item = H> {
+        self.held.keys().copied()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Level::{Exclusive, None, Pending, Reserved, Shared};
+    use super::*;
+
+    #[test]
+    fn one_writer_beside_readers_and_then_alone() {
+        let mut locks = Locks::default();
+        assert_eq!(locks.raise(1, Shared), Shared);
+        assert_eq!(locks.raise(2, Shared), Shared);
+        assert!(!locks.is_reserved());
+        assert_eq!(locks.raise(1, Reserved), Reserved);
+        assert!(locks.is_reserved());
+        assert_eq!(locks.raise(2, Reserved), Shared, "one writer at a time");
+        assert_eq!(locks.raise(3, Shared), Shared, "readers may join a reserved one");
+        assert_eq!(locks.raise(1, Exclusive), Pending, "readers are in the way");
+        assert_eq!(locks.raise(4, Shared), None, "no new reader while one waits");
+        locks.lower(3, None);
+        locks.lower(2, None);
+        assert_eq!(locks.raise(1, Exclusive), Exclusive);
+        assert_eq!(locks.raise(2, Shared), None);
+        locks.lower(1, Shared);
+        assert_eq!(locks.raise(2, Shared), Shared);
+        locks.lower(1, None);
+        assert_eq!(locks.raise(2, Exclusive), Exclusive);
+        locks.lower(2, None);
+        assert_eq!(locks.raise(1, Shared), Shared);
+    }
+
+    #[test]
+    fn those_who_are_gone_hold_nothing_and_the_others_what_they_had() {
+        let mut locks = Locks::default();
+        for (holder, level) in [((1, 1), Shared), ((1, 2), Reserved), ((2, 1), Shared)] {
+            assert_eq!(locks.raise(holder, level), level);
+        }
+        locks.release(|(client, _)| *client == 1);
+        assert_eq!(locks.holders().collect::<Vec<_>>(), [(2, 1)]);
+        assert_eq!(locks.raise((2, 1), Exclusive), Exclusive);
+        locks.release(|(client, _)| *client == 1);
+        assert_eq!(locks.level((2, 1)), Exclusive);
+    }
+}

@@ -1,0 +1,136 @@
+//! How a connection begins.
+use super::fields::{Fields, Put};
+use super::replies::refusal;
+use super::{Kind, frame, malformed};
+use tantalum_base::{Durability, Error, ErrorKind, Limits, Result};
+
+/// The version that this program speaks.
+pub const VERSION: u32 = 1;
+
+const MAGIC: &[u8; 8] = b"TANTLOCL";
+/// In the flags of both: nothing is to be changed.
+const READ_ONLY: u32 = 1;
+/// In the flags of a welcome: it says which file is served.
+const HAS_FILE: u32 = 2;
+
+/// What a client says first.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Hello {
+    /// It changes nothing.
+    pub read_only: bool,
+    /// Its process, for logs.
+    pub pid: u32,
+}
+
+/// A file, whatever it is called.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct FileId {
+    /// Major and minor number of its device.
+    pub device: (u32, u32),
+    /// Its number there.
+    pub inode: u64,
+}
+
+/// What a server answers to that.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Welcome {
+    /// Changes are refused.
+    pub read_only: bool,
+    /// The server's process.
+    pub pid: u32,
+    /// What the device offers through this connection.
+    pub limits: Limits,
+    /// The number of the last change.
+    pub last_change: u64,
+    /// The file that the volume is in.
+    pub file: Option<FileId>,
+}
+
+impl Hello {
+    /// The frame.
+    pub fn encode(&self) -> Vec<u8> {
+        frame(Kind::Hello, 0, |body| {
+            body.extend_from_slice(MAGIC);
+            body.u32(VERSION);
+            body.u32(if self.read_only { READ_ONLY } else { 0 });
+            body.u32(self.pid);
+            body.u32(0);
+        })
+    }
+
+    /// What a frame says.
+    ///
+    /// # Errors
+    /// `Format` where it is no greeting, `Unsupported` where it is of another version.
+    pub fn decode(kind: Kind, body: &[u8]) -> Result<Hello> {
+        let mut fields = Fields(body);
+        if kind != Kind::Hello || fields.bytes(8)? != MAGIC {
+            return Err(malformed("no greeting"));
+        }
+        let version = fields.u32()?;
+        if version != VERSION {
+            let context = format!("the client speaks version {version}, the server {VERSION}");
+            return Err(Error::new(ErrorKind::Unsupported, context));
+        }
+        let (flags, pid) = (fields.u32()?, fields.u32()?);
+        Ok(Hello { read_only: flags & READ_ONLY != 0, pid })
+    }
+}
+
+impl Welcome {
+    /// The frame.
+    pub fn encode(&self) -> Vec<u8> {
+        frame(Kind::Welcome, 0, |body| {
+            let read_only = if self.read_only { READ_ONLY } else { 0 };
+            let has_file = if self.file.is_some() { HAS_FILE } else { 0 };
+            body.u32(VERSION);
+            body.u32(read_only | has_file);
+            body.u32(self.pid);
+            body.u32(self.limits.page_bytes);
+            body.u64(self.limits.pages);
+            body.u32(self.limits.atomic_write_pages_max);
+            body.u32(self.limits.transaction_pages_max);
+            body.u32(self.limits.transactions_max);
+            body.u32(self.limits.share_pairs_max);
+            body.u32(self.limits.durability as u32);
+            body.u32(0);
+            body.u64(self.last_change);
+            let file = self.file.unwrap_or(FileId { device: (0, 0), inode: 0 });
+            body.u32(file.device.0);
+            body.u32(file.device.1);
+            body.u64(file.inode);
+        })
+    }
+
+    /// What a frame says.
+    ///
+    /// # Errors
+    /// What the server refused the connection with; `Format` where it is none of both.
+    pub fn decode(kind: Kind, body: &[u8]) -> Result<Welcome> {
+        let mut fields = Fields(body);
+        match kind {
+            Kind::Welcome => {}
+            Kind::Refused => return Err(refusal(&mut fields)?),
+            _ => return Err(malformed("no greeting")),
+        }
+        let (_version, flags, pid) = (fields.u32()?, fields.u32()?, fields.u32()?);
+        let mut limits = Limits {
+            page_bytes: fields.u32()?,
+            pages: fields.u64()?,
+            atomic_write_pages_max: fields.u32()?,
+            transaction_pages_max: fields.u32()?,
+            transactions_max: fields.u32()?,
+            share_pairs_max: fields.u32()?,
+            durability: Durability::Volatile,
+        };
+        let all = [Durability::OnAck, Durability::OnFlush, Durability::Volatile];
+        let durability = fields.u32()?;
+        let known = all.into_iter().find(|known| *known as u32 == durability);
+        limits.durability = known.ok_or_else(|| malformed("a promise that is unknown"))?;
+        fields.u32()?;
+        let last_change = fields.u64()?;
+        let file = FileId { device: (fields.u32()?, fields.u32()?), inode: fields.u64()? };
+        let file = (flags & HAS_FILE != 0).then_some(file);
+        Ok(Welcome { read_only: flags & READ_ONLY != 0, pid, limits, last_change, file })
+    }
+}

@@ -1,0 +1,277 @@
+//! Accepting clients, limiting and stopping them; what they share.
+use crate::changes::Changes;
+use crate::fault_points::Fault;
+use crate::inbox::Look;
+use crate::locks::{Level, Locks};
+use crate::protocol::{FileId, PAGES_MAX, RANGES_MAX, SHARE_PAIRS_MAX, encode_reply};
+use crate::request::{Answer, Raise};
+use crate::session;
+use std::cell::{Cell, RefCell};
+use std::collections::BTreeMap;
+use std::future::Future;
+use std::rc::Rc;
+use tantalum_base::{Error, ErrorKind, Limits, PageBuf, PageDevice, Payload, Result};
+use tantalum_runtime::sync::{Semaphore, WaitQueue};
+use tantalum_runtime::{Accept, ByteStream, First, Runtime, first};
+
+/// Pause after a failure to accept that may be temporary, such as too many open files.
+const ACCEPT_PAUSE_NS: u64 = 100_000_000;
+/// How long whoever is in the way of a lock is looked at.
+const LOOK_NS_MAX: u64 = 50_000_000;
+/// Bytes that requests of all clients hold together, beside the small ones.
+const MEMORY_BYTES: u64 = 64 << 20;
+/// Pages of a view that a lock brings along.
+pub(crate) const VIEW_PAGES_MAX: u64 = 16;
+
+/// How a server behaves.
+#[derive(Clone, Debug)]
+pub struct ServerOptions {
+    /// Clients connected at once; further ones are refused.
+    pub clients_max: usize,
+    /// How long a client may leave a request half sent, or an answer untaken.
+    pub stall_ms_max: u64,
+    /// How long clients may take to greet.
+    pub greeting_ms_max: u64,
+    /// How long answers may take to be taken when the server stops.
+    pub stop_ms_max: u64,
+    /// Changes are refused.
+    pub read_only: bool,
+    /// The file that the volume is in, so that clients can tell that it is theirs.
+    pub file: Option<FileId>,
+}
+
+impl Default for ServerOptions {
+    fn default() -> Self {
+        ServerOptions {
+            clients_max: 100,
+            stall_ms_max: 30_000,
+            greeting_ms_max: 10_000,
+            stop_ms_max: 5_000,
+            read_only: false,
+            file: None,
+        }
+    }
+}
+
+/// Serves one device to local clients. A clone is another handle on the same server.
+pub struct Server<D>(pub(crate) Rc<Shared<D>>);
+
+impl<D> Clone for Server<D> {
+    fn clone(&self) -> Self {
+        Server(Rc::clone(&self.0))
+    }
+}
+
+/// One who holds locks: the number of a client, and one that the client chose.
+pub(crate) type Holder = (u64, u64);
+
+/// What all clients share.
+pub(crate) struct Shared<D> {
+    pub(crate) device: Rc<D>,
+    /// What changes on it, whoever changes it.
+    changes: Rc<Changes>,
+    pub(crate) options: ServerOptions,
+    /// What a connection offers: the device's limits, of what fits into a frame.
+    pub(crate) limits: Limits,
+    pub(crate) locks: RefCell<Locks<Holder>>,
+    pub(crate) memory: Semaphore,
+    clients: RefCell<BTreeMap<u64, Rc<dyn Peer>>>,
+    next_client: Cell<u64>,
+    /// Woken when a client has gone.
+    gone: WaitQueue,
+}
+
+/// A client, as the others see it.
+pub(crate) trait Peer {
+    /// What it has sent.
+    fn look(&self) -> &Look;
+    /// Asks it to go when it has its answers.
+    fn stop(&self);
+    /// Ends the connection.
+    fn cut(&self);
+}
+
+impl<D: PageDevice<Page = PageBuf>> Server<D> {
+    /// A server for `device`; its `changes`, as [`Tracked`](crate::Tracked) has them, are remembered from now on.
+    pub fn new(device: Rc<D>, changes: Rc<Changes>, options: ServerOptions) -> Self {
+        changes.watch();
+        let offered = device.limits();
+        let limits = Limits {
+            atomic_write_pages_max: offered.atomic_write_pages_max.min(PAGES_MAX as u32),
+            share_pairs_max: offered.share_pairs_max.min(SHARE_PAIRS_MAX as u32),
+            ..offered.clone()
+        };
+        Server(Rc::new(Shared {
+            device,
+            changes,
+            options,
+            limits,
+            locks: RefCell::default(),
+            memory: Semaphore::new("memory for requests of local clients", MEMORY_BYTES),
+            clients: RefCell::default(),
+            next_client: Cell::new(1),
+            gone: WaitQueue::new("the end of local clients"),
+        }))
+    }
+
+    /// Clients that are connected.
+    pub fn clients(&self) -> usize {
+        self.0.clients.borrow().len()
+    }
+
+    /// Serves until `stop` completes; then answers what was asked, and closes. Fails only where the listener has closed.
+    ///
+    /// # Errors
+    /// `Closed`.
+    pub async fn serve<R: Runtime, A: Accept>(
+        self,
+        runtime: &R,
+        listener: A,
+        stop: impl Future<Output = ()>,
+    ) -> Result<()> {
+        let served = match first(stop, self.accept_all(runtime, &listener)).await {
+            First::One(()) => Ok(()),
+            First::Other(closed) => closed,
+        };
+        drop(listener);
+        let shared = &self.0;
+        // Who stops only wakes its task: the list is not borrowed again meanwhile.
+        shared.clients.borrow().values().for_each(|client| client.stop());
+        let gone = || shared.clients.borrow().is_empty().then_some(());
+        let grace_ns = shared.options.stop_ms_max.saturating_mul(1_000_000);
+        if let First::Other(()) = first(shared.gone.until(gone), runtime.sleep(grace_ns)).await {
+            shared.clients.borrow().values().for_each(|client| client.cut());
+            shared.gone.until(gone).await;
+        }
+        served
+    }
+
+    async fn accept_all<R: Runtime, A: Accept>(&self, runtime: &R, listener: &A) -> Result<()> {
+        loop {
+            match listener.accept().await {
+                Ok(stream) => self.start(runtime, stream),
+                Err(error) if error.kind() == ErrorKind::Closed => return Err(error),
+                Err(error) => {
+                    tracing::warn!(%error, "a local client could not be accepted");
+                    runtime.sleep(ACCEPT_PAUSE_NS).await;
+                }
+            }
+        }
+    }
+
+    fn start<R: Runtime, S: ByteStream>(&self, runtime: &R, stream: S) {
+        let shared = &self.0;
+        if self.clients() >= shared.options.clients_max {
+            tracing::warn!("a local client was turned away: too many are connected");
+            drop(
+                runtime.spawn(
+                    "refusing a local client",
+                    refuse(shared.clone(), runtime.clone(), stream),
+                ),
+            );
+            return;
+        }
+        let number = shared.next_client.get();
+        shared.next_client.set(number + 1);
+        let session = session::Session::new(runtime.clone(), stream, number, Rc::clone(shared));
+        shared.clients.borrow_mut().insert(number, session.clone());
+        // Nobody joins the task: it removes itself from the clients.
+        drop(runtime.spawn("local client", async move { session.run().await }));
+    }
+}
+
+/// Says why there is no place, and hangs up.
+async fn refuse<R: Runtime, S: ByteStream, D>(shared: Rc<Shared<D>>, runtime: R, stream: S) {
+    let context = format!(
+        "{} local clients are connected, the most that the server takes (--connections-max)",
+        shared.options.clients_max
+    );
+    let refusal = encode_reply(0, &Err(Error::new(ErrorKind::Locked, context)));
+    let sending = async {
+        let mut left = &refusal[..];
+        while let Ok(sent) = stream.send(left).await
+            && sent > 0
+            && sent < left.len()
+        {
+            left = &left[sent..];
+        }
+    };
+    first(sending, runtime.sleep(LOOK_NS_MAX)).await;
+    stream.shutdown();
+}
+
+impl<D: PageDevice<Page = PageBuf>> Shared<D> {
+    /// Raises a lock of `client`, and tells it what changed.
+    ///
+    /// # Errors
+    /// The device's, where the view cannot be read; the lock is as it was.
+    pub(crate) async fn raise(
+        &self,
+        runtime: &impl Runtime,
+        client: u64,
+        raise: Raise,
+    ) -> Result<Answer> {
+        let Raise { holder, wanted, seen, view } = raise;
+        let holder = (client, holder);
+        let held = self.locks.borrow().level(holder);
+        let mut level = self.locks.borrow_mut().raise(holder, wanted);
+        if level < wanted {
+            self.look_at_others(runtime, client).await;
+            level = self.locks.borrow_mut().raise(holder, wanted);
+        }
+        let changes = &self.changes;
+        // Read after the number is: the view may be newer than that, and is never older.
+        let last_change = changes.last();
+        let mut answer = Answer { level, last_change, ..Answer::default() };
+        if wanted != Level::Shared || level == Level::None {
+            return Ok(answer);
+        }
+        if !Fault::ChangesUntold.is_planted() {
+            answer.changed = changes.since(seen, RANGES_MAX);
+        }
+        if view.pages <= VIEW_PAGES_MAX
+            && answer.changed.concerns(view)
+            && self.limits.check_range(view).is_ok()
+        {
+            let mut pages = vec![PageBuf::zero(); view.pages as usize];
+            let read = self.device.read(view.first, &mut pages, None).await;
+            if let Err(error) = read {
+                if held == Level::None {
+                    self.locks.borrow_mut().lower(holder, Level::None);
+                }
+                return Err(error);
+            }
+            answer.pages = pages;
+        }
+        Ok(answer)
+    }
+
+    /// Takes what those who hold locks have sent already, and lets those go who have died: they may be in nobody's way
+    /// any more. Whoever gives a lock back does not wait for an answer, and its next word, to somebody else, may
+    /// have been quicker than that.
+    async fn look_at_others(&self, runtime: &impl Runtime, client: u64) {
+        let mut others: Vec<u64> = self
+            .locks
+            .borrow()
+            .holders()
+            .map(|(other, _)| other)
+            .filter(|other| *other != client)
+            .collect();
+        others.dedup();
+        let all = async {
+            for other in others {
+                let session = self.clients.borrow().get(&other).cloned();
+                if let Some(session) = session {
+                    session.look().taken().await;
+                }
+            }
+        };
+        first(all, runtime.sleep(LOOK_NS_MAX)).await;
+    }
+
+    /// Whose end is over.
+    pub(crate) fn remove(&self, client: u64) {
+        self.clients.borrow_mut().remove(&client);
+        self.gone.wake_all();
+    }
+}

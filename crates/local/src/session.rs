@@ -1,0 +1,261 @@
+//! One client, from its greeting to its end.
+//!
+//! A task takes its requests off the connection, and one for each request does it and sends the answer. When the
+//! client has gone, what it had asked for is done first; then what it left open is aborted, and only then its locks
+//! are free: nobody sees half of what it did.
+use crate::fault_points::Fault;
+use crate::inbox::{Inbox, Look};
+use crate::locks::Level;
+use crate::protocol::{Hello, Kind, Welcome, decode_call, encode_reply};
+use crate::request::{Answer, Call, Request};
+use crate::server::{Peer, Shared, VIEW_PAGES_MAX};
+use crate::service::Service;
+use std::cell::Cell;
+use std::rc::Rc;
+use tantalum_base::{Error, ErrorKind, PAGE_BYTES, PageBuf, PageDevice, Result};
+use tantalum_runtime::sync::{Permit, Semaphore};
+use tantalum_runtime::{ByteStream, First, Runtime, first};
+
+/// Requests of a client that are worked on at once; more are not taken off its connection.
+const REQUESTS_MAX: u64 = 64;
+/// Memory of a client's own, for requests that take no more: others' large ones do not keep these waiting.
+const OWN_BYTES: u64 = 256 << 10;
+/// Those who hold locks at one client.
+const HOLDERS_MAX: usize = 1 << 14;
+
+pub(crate) struct Session<R, S, D> {
+    runtime: R,
+    stream: S,
+    number: u64,
+    shared: Rc<Shared<D>>,
+    service: Service<D>,
+    read_only: Cell<bool>,
+    look: Look,
+    /// Permits for requests that are worked on.
+    requests: Semaphore,
+    own_memory: Semaphore,
+    /// Its turn to send.
+    sending: Semaphore,
+}
+
+impl<R: Runtime, S: ByteStream, D: PageDevice<Page = PageBuf>> Peer for Session<R, S, D> {
+    fn look(&self) -> &Look {
+        &self.look
+    }
+
+    fn stop(&self) {
+        self.look.stop();
+    }
+
+    fn cut(&self) {
+        self.stream.shutdown();
+    }
+}
+
+impl<R: Runtime, S: ByteStream, D: PageDevice<Page = PageBuf>> Session<R, S, D> {
+    pub(crate) fn new(runtime: R, stream: S, number: u64, shared: Rc<Shared<D>>) -> Rc<Self> {
+        let service = Service::new(Rc::clone(&shared.device));
+        Rc::new(Session {
+            runtime,
+            stream,
+            number,
+            service,
+            read_only: Cell::new(shared.options.read_only),
+            shared,
+            look: Look::new(),
+            requests: Semaphore::new("a local client's requests", REQUESTS_MAX),
+            own_memory: Semaphore::new("memory of a local client", OWN_BYTES),
+            sending: Semaphore::new("its turn to answer a local client", 1),
+        })
+    }
+
+    /// Serves the client to its end.
+    pub(crate) async fn run(self: Rc<Self>) {
+        let client = self.number;
+        match first(self.look.until_stopped(), self.serve()).await {
+            // What was asked is still answered.
+            First::One(()) => {}
+            First::Other(ended) => {
+                if let Err(error) = ended {
+                    tracing::warn!(client, %error, "a local client is cut off");
+                    // It may be told why.
+                    let refusal = encode_reply(0, &Err(error));
+                    let _ = self.send(&refusal).await;
+                }
+                self.stream.shutdown();
+            }
+        }
+        self.end().await;
+        self.stream.shutdown();
+        tracing::info!(client, "a local client has gone");
+        self.shared.remove(client);
+    }
+
+    async fn end(&self) {
+        if Fault::LocksFreeBeforeRequestsEnd.is_planted() {
+            self.release();
+        }
+        drop(self.requests.acquire(REQUESTS_MAX).await);
+        if !Fault::TransactionsOutliveClients.is_planted() {
+            self.service.abort_open().await;
+        }
+        if !Fault::LocksOutliveClients.is_planted() {
+            self.release();
+        }
+        // Those who wait for it find its locks free.
+        self.look.end();
+    }
+
+    fn release(&self) {
+        self.shared.locks.borrow_mut().release(|(client, _)| *client == self.number);
+    }
+
+    async fn serve(self: &Rc<Self>) -> Result<()> {
+        let mut inbox = Inbox::new(self.stream.clone());
+        if !self.greet(&mut inbox).await? {
+            return Ok(());
+        }
+        while inbox.begun(&self.look).await? {
+            let head = self.in_time(inbox.head(&self.look)).await?;
+            let memory = self.memory_for(head.body_bytes).await;
+            let body = self.in_time(inbox.body(head.body_bytes, &self.look)).await?;
+            let call = decode_call(head.kind, &body)?;
+            drop(body);
+            if let Call::Lower { holder, wanted } = call {
+                self.shared.locks.borrow_mut().lower((self.number, holder), wanted);
+                continue;
+            }
+            let permit = self.requests.acquire(1).await;
+            let session = Rc::clone(self);
+            let request = session.answer(head.number, call, memory, permit);
+            drop(self.runtime.spawn("local request", request));
+        }
+        Ok(())
+    }
+
+    /// Exchanges greetings; `false` where nobody said anything.
+    async fn greet(&self, inbox: &mut Inbox<S>) -> Result<bool> {
+        let greeting = async {
+            if !inbox.begun(&self.look).await? {
+                return Ok(None);
+            }
+            let head = inbox.head(&self.look).await?;
+            if head.kind != Kind::Hello || head.body_bytes > 256 {
+                return Err(Error::new(ErrorKind::Format, "the other side sent no greeting"));
+            }
+            Hello::decode(head.kind, &inbox.body(head.body_bytes, &self.look).await?).map(Some)
+        };
+        let options = &self.shared.options;
+        let late = self.runtime.sleep(options.greeting_ms_max.saturating_mul(1_000_000));
+        let hello = match first(greeting, late).await {
+            First::One(greeting) => greeting?,
+            First::Other(()) => return Err(stalled("greet")),
+        };
+        let Some(hello) = hello else { return Ok(false) };
+        tracing::info!(client = self.number, pid = hello.pid, "a local client connected");
+        self.read_only.set(options.read_only || hello.read_only);
+        let welcome = Welcome {
+            read_only: options.read_only,
+            pid: std::process::id(),
+            limits: self.shared.limits.clone(),
+            last_change: self.shared.device.changes().last(),
+            file: options.file,
+        };
+        self.send(&welcome.encode()).await?;
+        Ok(true)
+    }
+
+    /// Waits until there is memory for `bytes` of a request or its answer.
+    async fn memory_for(&self, bytes: usize) -> Permit {
+        let bytes = bytes as u64;
+        match bytes <= OWN_BYTES {
+            true => self.own_memory.acquire(bytes).await,
+            false => self.shared.memory.acquire(bytes).await,
+        }
+    }
+
+    /// Does what was asked, and answers.
+    async fn answer(self: Rc<Self>, number: u64, call: Call, memory: Permit, permit: Permit) {
+        let pages_read = match &call {
+            Call::Device(Request::Read { pages, .. }) => *pages,
+            Call::Raise(raise) => raise.view.pages.min(VIEW_PAGES_MAX) as usize,
+            _ => 0,
+        };
+        // Never both: who holds some and waits for more may wait for itself.
+        let _memory = match pages_read {
+            0 => memory,
+            pages => {
+                drop(memory);
+                self.memory_for(pages * PAGE_BYTES).await
+            }
+        };
+        let reply = self.perform(call).await;
+        // Where that fails the client has gone, as the next receive will find.
+        let _ = self.send(&encode_reply(number, &reply)).await;
+        drop(permit);
+    }
+
+    async fn perform(&self, call: Call) -> Result<Answer> {
+        match call {
+            Call::Device(request) if self.read_only.get() && request.changes() => {
+                Err(Error::new(ErrorKind::ReadOnly, "the volume is open to be read only"))
+            }
+            Call::Device(request) => {
+                let mut answer = self.service.handle(request).await?;
+                // In the same step: where it is one above what the client knew, it is the client's own change.
+                answer.last_change = self.shared.device.changes().last();
+                Ok(answer)
+            }
+            Call::Raise(raise) => {
+                let mine = |locks: &crate::Locks<(u64, u64)>| {
+                    locks.holders().filter(|(client, _)| *client == self.number).count()
+                };
+                if mine(&self.shared.locks.borrow()) >= HOLDERS_MAX {
+                    let context = format!("{HOLDERS_MAX} connections of one client hold locks");
+                    return Err(Error::new(ErrorKind::TooLarge, context));
+                }
+                self.shared.raise(&self.runtime, self.number, raise).await
+            }
+            Call::IsReserved => {
+                let reserved = self.shared.locks.borrow().is_reserved();
+                let level = if reserved { Level::Reserved } else { Level::None };
+                Ok(Answer { level, ..Answer::default() })
+            }
+            Call::Lower { .. } => Ok(Answer::default()),
+        }
+    }
+
+    /// Sends all of `bytes`, after what is being sent.
+    async fn send(&self, bytes: &[u8]) -> Result<()> {
+        let _turn = self.sending.acquire(1).await;
+        let sending = async {
+            let mut left = bytes;
+            while !left.is_empty() {
+                match self.stream.send(left).await? {
+                    0 => return Err(Error::new(ErrorKind::Closed, "the client has gone")),
+                    sent => left = &left[sent..],
+                }
+            }
+            Ok(())
+        };
+        let sent = self.in_time(sending).await;
+        if sent.is_err() {
+            // Half an answer is none: whoever waits for the next one would take its rest for that.
+            self.stream.shutdown();
+        }
+        sent
+    }
+
+    /// What the client must not keep waiting.
+    async fn in_time<T>(&self, what: impl Future<Output = Result<T>>) -> Result<T> {
+        let stall_ns = self.shared.options.stall_ms_max.saturating_mul(1_000_000);
+        match first(what, self.runtime.sleep(stall_ns)).await {
+            First::One(done) => done,
+            First::Other(()) => Err(stalled("go on with a message")),
+        }
+    }
+}
+
+fn stalled(what: &str) -> Error {
+    Error::new(ErrorKind::Closed, format!("the client did not {what} in time"))
+}

@@ -1,0 +1,169 @@
+//! Clients that say what makes no sense, stall, flood or vanish hurt nobody but themselves.
+use super::world::{Client, World, content, with_server};
+use crate::protocol::{BODY_BYTES_MAX, HEAD_BYTES, Head, Hello, Kind, encode_call};
+use crate::{Call, Level, Request, ServerOptions};
+use std::rc::Rc;
+use tantalum_base::{ErrorKind, PageNo, PageRange, Rng};
+use tantalum_runtime::{ByteStream, Runtime};
+
+/// An honest client finds everything as it should be.
+async fn an_honest_one_is_served(world: &Rc<World>) {
+    let client = world.client().await;
+    assert_eq!(client.raise(1, Level::Exclusive).await, Level::Exclusive);
+    client.ask(Request::WriteScattered(vec![(PageNo(1), content(7))])).await.unwrap();
+    assert_eq!(client.read(1).await, content(7));
+    client.die();
+}
+
+#[test]
+fn random_bytes_are_no_requests() {
+    for seed in 0..60 {
+        with_server(seed, ServerOptions::default(), move |world| async move {
+            let mut rng = Rng::split(seed, "bytes");
+            for greets in [false, true] {
+                let client = match greets {
+                    true => world.client().await,
+                    false => Client::over(world.connect()),
+                };
+                let mut bytes = vec![0; 1 + rng.below(200) as usize];
+                rng.fill(&mut bytes);
+                if rng.chance(0.5) {
+                    // A head that is good, and a body that is not.
+                    let kinds =
+                        [Kind::Write, Kind::WriteScattered, Kind::Share, Kind::Raise, Kind::Done];
+                    let kind = kinds[rng.below(kinds.len() as u64) as usize];
+                    let head = Head { kind, body_bytes: bytes.len(), number: 5 };
+                    bytes.splice(..0, head.encode());
+                }
+                client.send(&bytes).await;
+                if rng.chance(0.5) {
+                    client.die();
+                }
+                an_honest_one_is_served(&world).await;
+                client.die();
+            }
+            world.until_clients(0).await;
+        });
+    }
+}
+
+#[test]
+fn whole_requests_for_nonsense_are_refused_and_the_client_stays() {
+    with_server(3, ServerOptions::default(), |world| async move {
+        let client = world.client().await;
+        let far = PageNo(u64::MAX - 1);
+        let nonsense = [
+            Request::Read { first: far, pages: 9, tx: None },
+            Request::Write { first: far, pages: vec![content(1); 5], tx: None },
+            Request::WriteScattered(vec![(far, content(1)), (PageNo(1), content(1))]),
+            Request::Trim(PageRange::new(far, u64::MAX)),
+        ];
+        for request in nonsense {
+            let refused = client.ask(request).await.unwrap_err();
+            assert_eq!(refused.kind(), ErrorKind::OutOfRange);
+        }
+        assert_eq!(client.raise(9, Level::Shared).await, Level::Shared);
+        an_honest_one_is_served_beside_a_reader(&world).await;
+    });
+}
+
+async fn an_honest_one_is_served_beside_a_reader(world: &Rc<World>) {
+    let client = world.client().await;
+    client.ask(Request::WriteScattered(vec![(PageNo(1), content(7))])).await.unwrap();
+    assert_eq!(client.read(1).await, content(7));
+}
+
+#[test]
+fn who_stalls_in_a_message_is_cut_off_and_loses_its_locks() {
+    with_server(4, ServerOptions::default(), |world| async move {
+        let client = world.client().await;
+        assert_eq!(client.raise(1, Level::Exclusive).await, Level::Exclusive);
+        let pages = vec![content(1); 60];
+        let write = Call::Device(Request::Write { first: PageNo(1), pages, tx: None });
+        let bytes = encode_call(9, &write);
+        client.send(&bytes[..bytes.len() / 2]).await;
+        let begin_ns = world.runtime.now_ns();
+        world.until_clients(0).await;
+        assert!(world.runtime.now_ns() - begin_ns <= 31_000_000_000);
+        an_honest_one_is_served(&world).await;
+        let (head, _) = client.frame().await.expect("it is told why");
+        assert_eq!((head.kind, head.number), (Kind::Refused, 0));
+    });
+}
+
+/// A client asks for more and more, and takes no answer. Others are served meanwhile, small requests and large ones.
+#[test]
+fn who_takes_no_answers_is_cut_off_and_is_in_nobodys_way() {
+    for seed in 0..3 {
+        with_server(seed, ServerOptions::default(), |world| async move {
+            let mut greedy = Vec::new();
+            for _ in 0..12 {
+                let client = world.client().await;
+                let read = Call::Device(Request::Read { first: PageNo(0), pages: 400, tx: None });
+                for number in 0..20 {
+                    client.send(&encode_call(number, &read)).await;
+                }
+                greedy.push(client);
+            }
+            let honest = world.client().await;
+            honest.ask(Request::WriteScattered(vec![(PageNo(1), content(7))])).await.unwrap();
+            assert_eq!(honest.read(1).await, content(7), "a small one at once");
+            assert!(world.runtime.now_ns() < 1_000_000_000);
+            let read = Request::Read { first: PageNo(0), pages: 1000, tx: None };
+            assert_eq!(honest.ask(read).await.unwrap().pages.len(), 1000, "a large one later");
+            world.until_clients(1).await;
+        });
+    }
+}
+
+#[test]
+fn who_says_nothing_is_sent_away_and_who_is_too_many_is_told() {
+    let options = ServerOptions { clients_max: 2, ..ServerOptions::default() };
+    with_server(5, options, |world| async move {
+        let (silent, _other) = (world.connect(), world.client().await);
+        world.until_clients(2).await;
+        let third = Client::over(world.connect());
+        third.send(&Hello { read_only: false, pid: 1 }.encode()).await;
+        let refused = third.welcome().await.unwrap_err();
+        assert_eq!(refused.kind(), ErrorKind::Locked);
+        assert!(refused.to_string().contains("2 local clients"), "{refused}");
+        world.until_clients(1).await;
+        world.client().await;
+        silent.shutdown();
+    });
+}
+
+#[test]
+fn a_reader_changes_nothing() {
+    with_server(6, ServerOptions::default(), |world| async move {
+        let client = Client::over(world.connect());
+        client.send(&Hello { read_only: true, pid: 1 }.encode()).await;
+        client.welcome().await.unwrap();
+        let changes = [
+            Request::WriteScattered(vec![(PageNo(1), content(7))]),
+            Request::Trim(PageRange::new(PageNo(0), 1)),
+            Request::Begin,
+        ];
+        for request in changes {
+            assert_eq!(client.ask(request).await.unwrap_err().kind(), ErrorKind::ReadOnly);
+        }
+        client.ask(Request::Flush).await.unwrap();
+    });
+}
+
+#[test]
+fn a_client_of_another_version_is_told() {
+    with_server(7, ServerOptions::default(), |world| async move {
+        let client = Client::over(world.connect());
+        let mut hello = Hello { read_only: false, pid: 1 }.encode();
+        hello[HEAD_BYTES + 8] = 99;
+        client.send(&hello).await;
+        let refused = client.welcome().await.unwrap_err();
+        assert_eq!(refused.kind(), ErrorKind::Unsupported);
+        assert!(refused.to_string().contains("version 99"), "{refused}");
+        let client = Client::over(world.connect());
+        let head = Head { kind: Kind::Write, body_bytes: BODY_BYTES_MAX, number: 1 };
+        client.send(&head.encode()).await;
+        assert_eq!(client.welcome().await.unwrap_err().kind(), ErrorKind::Format);
+    });
+}

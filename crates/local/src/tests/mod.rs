@@ -1,0 +1,8 @@
+//! A server and its clients over connections in memory, in virtual time, under shuffled schedules.
+mod changes;
+mod deaths;
+mod device;
+mod hostile;
+mod locks;
+mod wire;
+mod world;
