@@ -69,7 +69,7 @@ pub(crate) type Holder = (u64, u64);
 pub(crate) struct Shared<D> {
     pub(crate) device: Rc<D>,
     /// What changes on it, whoever changes it.
-    changes: Rc<Changes>,
+    pub(crate) changes: Rc<Changes>,
     pub(crate) options: ServerOptions,
     /// What a connection offers: the device's limits, of what fits into a frame.
     pub(crate) limits: Limits,

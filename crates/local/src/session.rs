@@ -158,7 +158,7 @@ impl<R: Runtime, S: ByteStream, D: PageDevice<Page = PageBuf>> Session<R, S, D> 
             read_only: options.read_only,
             pid: std::process::id(),
             limits: self.shared.limits.clone(),
-            last_change: self.shared.device.changes().last(),
+            last_change: self.shared.changes.last(),
             file: options.file,
         };
         self.send(&welcome.encode()).await?;
@@ -203,7 +203,7 @@ impl<R: Runtime, S: ByteStream, D: PageDevice<Page = PageBuf>> Session<R, S, D> 
             Call::Device(request) => {
                 let mut answer = self.service.handle(request).await?;
                 // In the same step: where it is one above what the client knew, it is the client's own change.
-                answer.last_change = self.shared.device.changes().last();
+                answer.last_change = self.shared.changes.last();
                 Ok(answer)
             }
             Call::Raise(raise) => {
