@@ -1,5 +1,6 @@
 //! Growing a volume: more pages, and more zones behind those that there are.
 //!
+//! 0. Where the configuration lags behind an earlier growth, it catches up.
 //! 1. The volume is opened as it is, what unfinished transactions left behind its pages is given up, and it is closed: where they
 //!    were staged there will be pages of hosts.
 //! 2. The file is made longer. What is behind the zones of the superblock means nothing yet.
@@ -55,6 +56,7 @@ pub fn resize_volume(config: &VolumeConfig, capacity: &str) -> Result<Resized> {
     };
     let Resized { before, after } = resized;
     if after != before {
+        catch_up(config, &resized)?;
         in_phase(&live, settle(live.clone(), store.clone(), config.clone()))?;
         store.grow(after.store_bytes())?;
         in_phase(&live, write_growth(store.clone(), resized))?;
@@ -167,6 +169,25 @@ pub async fn write_growth<S: BlockStore>(store: S, resized: Resized) -> Result<(
     Ok(())
 }
 
+/// Lets the configuration say what the volume has before it grows, where an earlier growth was cut short before that: the
+/// superblock will know that capacity, and none before it.
+fn catch_up(config: &VolumeConfig, Resized { before, after }: &Resized) -> Result<()> {
+    let says = config.capacity_pages()?;
+    match says == before.pages || says == after.pages {
+        true => Ok(()),
+        false => say_capacity(&config.path, &size_text(before.pages)),
+    }
+}
+
+/// `pages` as a size, in the largest unit that says it exactly.
+fn size_text(pages: u64) -> String {
+    let units = [("TiB", 28_u32), ("GiB", 18), ("MiB", 8)];
+    match units.into_iter().find(|(_, shift)| pages.is_multiple_of(1 << shift)) {
+        Some((unit, shift)) => format!("{}{unit}", pages >> shift),
+        None => format!("{}KiB", pages * (PAGE_BYTES as u64 / 1024)),
+    }
+}
+
 /// Lets the configuration at `path` say another capacity; all else in it stays as it is.
 fn say_capacity(path: &Path, capacity: &str) -> Result<()> {
     #[derive(Deserialize)]
@@ -197,6 +218,25 @@ mod tests {
     use super::*;
     use crate::config::template;
     use std::os::unix::fs::PermissionsExt;
+
+    #[test]
+    fn a_configuration_never_lags_by_two_growths() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("v.toml");
+        let read = || VolumeConfig::read(&path).unwrap();
+        let config = VolumeConfig::parse(&template("6MiB"), &path).unwrap();
+        let superblock = |pages| Superblock { pages, ..plan_as(&config, 7, true).unwrap() };
+        let growth = Resized { before: superblock(1536), after: superblock(2048) };
+        // As a growth left it that was cut short; before any, or already right for this one.
+        for (says, then) in
+            [("4MiB", "6MiB"), ("6MiB", "6MiB"), ("6144KiB", "6144KiB"), ("8MiB", "8MiB")]
+        {
+            std::fs::write(&path, template(says)).unwrap();
+            catch_up(&read(), &growth).unwrap();
+            assert_eq!(std::fs::read_to_string(&path).unwrap(), template(then), "{says}");
+        }
+        assert_eq!((size_text(1 << 19), size_text(3)), ("2GiB".into(), "12KiB".into()));
+    }
 
     #[test]
     fn a_configuration_says_the_new_capacity_and_all_else_as_before() {

@@ -95,16 +95,15 @@ impl Remap {
     /// Asks the server of the volume of `config` to do it; `None` where there is none.
     fn ask(self, config: &VolumeConfig) -> anyhow::Result<Option<Done>> {
         let path = config.path.display();
-        let Some(lines) = ask(&config.path, &self.to_string())? else { return Ok(None) };
-        for line in lines {
-            let line = line?;
-            match line.split_once(' ') {
-                Some(("done", done)) => return Ok(Some(done.parse()?)),
-                Some(("error", error)) => bail!("{path}: {error}"),
-                _ => bail!("{path}: the server answers {line:?}"),
-            }
+        let Some(mut lines) = ask(&config.path, &self.to_string())? else { return Ok(None) };
+        let Some(line) = lines.next().transpose()? else {
+            bail!("{path}: the server ended before it answered: it may be done or not")
+        };
+        match line.split_once(' ') {
+            Some(("done", done)) => Ok(Some(done.parse()?)),
+            Some(("error", error)) => bail!("{path}: {error}"),
+            _ => bail!("{path}: the server answers {line:?}"),
         }
-        bail!("{path}: the server ended before it answered: all of it was done, or nothing")
     }
 
     /// Carries it out on `volume`.
