@@ -29,7 +29,11 @@ pub fn encode_reply(number: u64, reply: &Result<Answer>) -> Vec<u8> {
         Err(error) => frame(Kind::Refused, number, |body| {
             body.u32(error.kind() as u32);
             let text = error.to_string();
-            body.extend_from_slice(&text.as_bytes()[..text.floor_char_boundary(TEXT_BYTES_MAX)]);
+            let mut end = text.len().min(TEXT_BYTES_MAX);
+            while !text.is_char_boundary(end) {
+                end -= 1;
+            }
+            body.extend_from_slice(&text.as_bytes()[..end]);
         }),
     }
 }

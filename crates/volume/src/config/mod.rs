@@ -363,7 +363,7 @@ impl VolumeConfig {
         if u64::from(ssd.staged_pages_max) <= least {
             return Ok(());
         }
-        let least = least * PAGE_BYTES as u64 >> 20;
+        let least = (least * PAGE_BYTES as u64) >> 20;
         Err(invalid(format!(
             "device.transaction_max = {most:?} is over the {least} MiB that are {why}"
         )))
