@@ -108,10 +108,11 @@ fn tell_durability(config: &VolumeConfig) -> anyhow::Result<()> {
     }
     print_line(&format!(
         "durability: {} over NBD, whose clients flush (file systems, QEMU); {} for programs that open the volume \
-         themselves (SQLite, C, Rust); --durability chooses one for both",
+         themselves or use it over a local socket (SQLite, C, Rust); --durability chooses one for both",
         over_nbd.name(),
         own.name()
-    ))
+    ))?;
+    Ok(())
 }
 
 /// Whether something is where the volume's data would go.
