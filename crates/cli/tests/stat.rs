@@ -22,10 +22,24 @@ fn the_server_of_a_volume_is_asked() {
     assert_eq!((&before["mapped_bytes"], &served["mapped_bytes"]), (&0.into(), &20480.into()));
     // What does not change is the same, whoever tells it, and of the same kind.
     for (name, value) in before.as_object().unwrap() {
-        let may_change = ["mapped_bytes", "zones_free", "mapping_bytes", "zone_resets_max"];
+        let may_change = [
+            "mapped_bytes",
+            "live_bytes",
+            "dead_bytes",
+            "zones_free",
+            "mapping_bytes",
+            "zone_resets_max",
+        ];
         assert!(may_change.contains(&&name[..]) || *value == served[name], "{name}: {served}");
         assert_eq!(value.is_number(), served[name].is_number(), "{name}: {served}");
     }
+    let stat = good(&["stat", text(&config), "--format", "json"]);
+    let stat: serde_json::Value = serde_json::from_str(&stat).unwrap();
+    for list in ["zone_fill", "zone_wear"] {
+        let zones = stat[list].as_array().unwrap().iter().map(|row| row["zones"].as_u64().unwrap());
+        assert_eq!(Some(zones.sum()), served["zones"].as_u64(), "each zone once: {stat}");
+    }
+    assert!(served["live_bytes"].as_u64() >= served["mapped_bytes"].as_u64(), "{stat}");
     let table = good(&["stat", text(&config)]);
     assert!(table.contains("20.0 KiB") && table.contains("on_ack"), "{table}");
     server.kill();

@@ -153,7 +153,12 @@ class Drawing {
       const short = text => text.length > cut ? text.slice(0, cut - 1) + "\u2026" : text;
       const size = isLying ? Math.min(this.longest, cut) * 7.2 + 18 : 34;
       return { ...common, size, grid: { show: false }, splits: () => chart.places,
-        values: (_, splits) => splits.map(at => short(chart.labels[at] ?? "")), ...(isLying ? { label: undefined } : {}) };
+        values: (u, splits) => {
+          // Where there is no room for all of them, every other one, or fewer.
+          const room = isLying ? Infinity : u.bbox.width / devicePixelRatio;
+          const every = Math.max(1, Math.ceil(chart.labels.length * (Math.min(this.longest, cut) * 6.5 + 6) / room));
+          return splits.map(at => at % every === 0 ? short(chart.labels[at] ?? "") : "");
+        }, ...(isLying ? { label: undefined } : {}) };
     }
     const show = SHOW[style];
     const most = pixels => Math.max(2, Math.floor(pixels / (isDown ? 70 : 36)));
@@ -287,7 +292,7 @@ class Drawing {
       return;
     }
     const series = chart.series[number - 1];
-    const place = chart.labels.length ? chart.labels[at] : SHOW[chart.x.style](chart.places[at], TIP_DIGITS) + " " + chart.x.label;
+    const place = chart.labels.length ? `${chart.x.label} ${chart.labels[at]}` : SHOW[chart.x.style](chart.places[at], TIP_DIGITS) + " " + chart.x.label;
     this.tip.replaceChildren(node("b", "", series.name), `${SHOW[chart.y.style](value, TIP_DIGITS)} ${chart.y.label}`, node("br"), place);
     this.tip.style.borderLeftColor = css("--c" + series.colour % COLOURS);
     this.tip.hidden = false;
