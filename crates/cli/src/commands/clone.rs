@@ -9,7 +9,7 @@ use tantalum_volume::VolumeConfig;
 
 /// Make a snapshot of pages of a volume in other pages of it, without writing them again, as of one moment
 ///
-/// All of it or nothing, however much, also while the volume is served. Without a range the lower half of the volume is
+/// All of it or nothing, up to 64 GiB, also while the volume is served. Without a range the lower half of the volume is
 /// cloned into its upper half: `tantalum resize` makes a volume twice as large, and what uses it stays in the lower half.
 /// What is not flushed or committed by who uses the volume is not in it.
 #[derive(clap::Args, Debug)]

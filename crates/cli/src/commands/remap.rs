@@ -14,6 +14,10 @@ use tantalum_volume::{FlashVolume, VolumeConfig, VolumeStore, open_volume};
 /// Pages trimmed in one step: nothing else happens meanwhile.
 const TRIM_PAGES: u64 = 8192;
 
+/// Most pages of a clone, 64 GiB: while it is made each of them takes some 300 bytes of memory, and whoever runs out of that loses
+/// its server.
+const CLONE_PAGES_MAX: u64 = 1 << 24;
+
 /// Why a tiered volume takes no such change.
 pub const TIERED: &str =
     "what is at home cannot be shared, and clients give pages up themselves (blkdiscard)";
@@ -116,6 +120,7 @@ impl Remap {
             Remap::Clone { pages, replace } => {
                 let pages = pages.unwrap_or_else(|| Pages::halves(volume.limits().pages));
                 volume.limits().clone_ranges(PageNo(pages.to), PageNo(pages.from), pages.count)?;
+                check_length(pages.count)?;
                 if !replace {
                     refuse_content(volume, pages)?;
                 }
@@ -161,6 +166,18 @@ fn split(most: u64, Pages { to, from, count }: Pages) -> Option<String> {
     ))
 }
 
+/// Fails where a clone would take too much memory.
+fn check_length(count: u64) -> Result<()> {
+    if count <= CLONE_PAGES_MAX {
+        return Ok(());
+    }
+    let context = format!(
+        "a clone of {count} pages is over the limit of {CLONE_PAGES_MAX}, for the memory that it takes; several with A, B and \
+         LEN do it, each of which shows a moment of its own"
+    );
+    Err(Error::new(ErrorKind::TooLarge, context))
+}
+
 /// Fails where a page that a clone would change holds something.
 fn refuse_content(volume: &FlashVolume<VolumeStore>, pages: Pages) -> Result<()> {
     let mut rest = pages.left();
@@ -203,7 +220,12 @@ impl FromStr for Remap {
     type Err = Error;
 
     fn from_str(line: &str) -> Result<Self> {
-        let wrong = || Error::new(ErrorKind::InvalidInput, format!("{line:?} is no request"));
+        let wrong = || {
+            let context = format!(
+                "asked is stat, mode [NAME], share A B LEN, clone [A B LEN], clone-over [A B LEN] or trim A LEN, not {line:?}"
+            );
+            Error::new(ErrorKind::InvalidInput, context)
+        };
         let (name, numbers) = line.split_once(' ').unwrap_or((line, ""));
         let numbers: std::result::Result<Vec<u64>, _> =
             numbers.split_whitespace().map(str::parse).collect();
@@ -269,6 +291,13 @@ pub fn length(name: &str, text: &str) -> anyhow::Result<u64> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_clone_that_would_take_too_much_memory_is_refused() {
+        check_length(CLONE_PAGES_MAX).unwrap();
+        let refused = check_length(CLONE_PAGES_MAX + 1).unwrap_err();
+        assert!(refused.kind() == ErrorKind::TooLarge && refused.to_string().contains("16777216"));
+    }
 
     #[test]
     fn requests_and_answers_come_back_from_their_lines() {
