@@ -119,7 +119,7 @@ fn answered(durability: &str, writers: u64) -> Answered {
 }
 
 async fn write_for_a_while(runtime: Virtual, config: VolumeConfig, writers: u64) -> Answered {
-    let inner = MemoryStore::new(CAPACITY_MIB * 3 / 2 << 20);
+    let inner = MemoryStore::new((CAPACITY_MIB * 3 / 2) << 20);
     let store = ModelDisk { runtime: runtime.clone(), inner, busy_until_ns: Rc::default() };
     create_flash(store.clone(), &config, 1).await.unwrap();
     let (volume, _) = open_flash(&runtime, store, &config, OpenOptions::default()).await.unwrap();

@@ -133,9 +133,11 @@ impl Drop for Loop {
     }
 }
 
-/// A flash volume in `folder`: its configuration.
+/// A flash volume in `folder`, as durable as a tiered one: its configuration.
 pub fn flash_volume(folder: &Path, mib: u64) -> PathBuf {
     let config = folder.join("flash.toml");
-    tantalum(&["create", &config.to_string_lossy(), "--capacity", &format!("{mib}MiB")]);
+    let capacity = format!("{mib}MiB");
+    let create = ["create", &config.to_string_lossy(), "--capacity", &capacity];
+    tantalum(&[&create[..], &["--durability", "on_ack"]].concat());
     config
 }

@@ -106,13 +106,13 @@ fn tell_durability(config: &VolumeConfig) -> anyhow::Result<()> {
     if own == over_nbd {
         return Ok(());
     }
-    print_line(&format!(
+    let told = format!(
         "durability: {} over NBD, whose clients flush (file systems, QEMU); {} for programs that open the volume \
          themselves or use it over a local socket (SQLite, C, Rust); --durability chooses one for both",
         over_nbd.name(),
         own.name()
-    ))?;
-    Ok(())
+    );
+    Ok(print_line(&told)?)
 }
 
 /// Whether something is where the volume's data would go.

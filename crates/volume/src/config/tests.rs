@@ -22,7 +22,7 @@ fn bad_settings_are_named() {
         ("# over_provisioning = \"12%\"", "over_provisioning = \"1%\"", "over_provisioning"),
         ("# cache = \"8MiB\"", "cache = \"8\"", "device.cache"),
         ("# cache = \"8MiB\"", "cache = \"8GiB\"", "4 GiB"),
-        ("# share_entries_max = 500", "share_entries_max = -1", "line 47: invalid value"),
+        ("# share_entries_max = 500", "share_entries_max = -1", "line 49: invalid value"),
         ("# durability = \"on_ack\"\n", "durability = \"sometimes\"\n", "sometimes"),
         ("kind = \"flash\"", "kind = \"flash\"\ncolour = 3", "colour"),
         ("# cleaning = \"greedy\"", "cleaning = \"lifo\"", "device.cleaning"),
@@ -45,12 +45,25 @@ fn cleaning_and_the_wear_bound_are_those_of_the_text() {
     let options = |from: &str, to: &str| {
         parse(&template("1GiB").replace(from, to)).unwrap().ftl_options(9).unwrap()
     };
-    assert_eq!(options("", ""), FtlOptions::new(9));
+    // A write of a host must not wait for long.
+    assert_eq!(options("", ""), FtlOptions { paces_cleaning: true, ..FtlOptions::new(9) });
     let drawn = options("# cleaning = \"greedy\"", "cleaning = \"d-choices:4\"").cleaning;
     assert_eq!(drawn, CleaningSpec::DChoices { choices: 4, seed: 0 });
     let bound = |to| options("# wear_spread = 128", to).wear_spread_max;
     assert_eq!(bound("wear_spread = 16"), 16);
     assert_eq!(bound("wear_spread = 0"), u32::MAX);
+}
+
+#[test]
+fn what_is_not_said_of_durability_depends_on_who_asks() {
+    let of = |said: &str| {
+        let config = parse(&template("1GiB").replace("# durability = \"on_ack\"", said)).unwrap();
+        [config.durability(), config.durability_over_nbd()]
+    };
+    let (on_ack, on_flush) = (DurabilityConfig::OnAck, DurabilityConfig::OnFlush);
+    assert_eq!(of(""), [on_ack, on_flush]);
+    assert_eq!(of("durability = \"on_ack\""), [on_ack; 2]);
+    assert_eq!(of("durability = \"on_flush\""), [on_flush; 2]);
 }
 
 #[test]
