@@ -14,7 +14,7 @@ use tantalum_cache::{Destage, Image, Mode};
 use tantalum_media::block_store::MemoryStore;
 use tantalum_models::rig::{FileRig, Rig, Size};
 use tantalum_runtime::virtual_time::Schedule;
-use tantalum_runtime::{LifeCycle, Virtual};
+use tantalum_runtime::{LifeCycle, Runtime, Virtual};
 
 const PAGES: u64 = 900;
 /// Zones of the flash beyond those of others of its kind.
@@ -198,4 +198,41 @@ fn what_a_cut_leaves_of_an_open_transaction_is_given_up() {
         device.write_home().await.unwrap();
         assert_eq!(at_home(&home, 0..130), [Some(3); 130]);
     });
+}
+
+/// Commits a large transaction while older contents of its pages go home, at one moment after the other; the round in which
+/// home has not got all of it in the end.
+fn commit_while_pages_go_home(destage: Destage) -> Option<String> {
+    with_cache(destage, |runtime, device, home| async move {
+        for round in 1..300 {
+            write(&device, 0..20, 2 * round, None).await.unwrap();
+            let tx = device.begin().await.unwrap();
+            write(&device, 0..30, 2 * round + 1, Some(tx)).await.unwrap();
+            // What is trimmed is in force when its record is in the log: until then nothing of it is seen.
+            write(&device, 30..31, 0, Some(tx)).await.unwrap();
+            let going = Rc::clone(&device);
+            let going = runtime.spawn("going home", async move { going.write_home().await });
+            runtime.sleep(round * 13_000).await;
+            device.commit(tx).await.unwrap();
+            going.await.unwrap();
+            device.write_home().await.unwrap();
+            if at_home(&home, 0..30) != [Some(2 * round + 1); 30] {
+                return Some(format!("round {round}: {:?}", at_home(&home, 0..30)));
+            }
+        }
+        None
+    })
+}
+
+#[test]
+fn a_commit_goes_home_whatever_of_its_pages_is_on_its_way_there() {
+    for destage in [Destage::Ordered, Destage::Dense] {
+        assert_eq!(commit_while_pages_go_home(destage), None, "{destage:?}");
+    }
+}
+
+#[test]
+fn pages_that_count_as_clean_before_their_commit_is_seen_are_noticed() {
+    let commit = || commit_while_pages_go_home(Destage::Dense);
+    assert_noticed(tantalum_ftl::fault_points::Fault::UnseenSharesClean, commit);
 }

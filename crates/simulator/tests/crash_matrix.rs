@@ -3,13 +3,27 @@
 use tantalum_simulator::{Campaign, CampaignOptions, DEVICES, Workload, campaign};
 
 fn matrix(device: &str, media: &str, clients: u32, seed: u64) {
-    let done = cut_everywhere(device, media, clients, seed, false);
+    let done = cut_everywhere(device, media, (clients, COMMANDS), seed, false);
     assert!(device != "txcache" || done.coverage.spilled > 0, "transactions outgrow the cache");
 }
 
-fn cut_everywhere(device: &str, media: &str, clients: u32, seed: u64, aged: bool) -> Campaign {
+/// The same of a device whose commands take many operations each.
+fn short_matrix(device: &str, media: &str, seed: u64) {
+    cut_everywhere(device, media, (1, COMMANDS / 3), seed, false);
+}
+
+/// Commands of a load.
+const COMMANDS: u32 = 30;
+
+fn cut_everywhere(
+    device: &str,
+    media: &str,
+    (clients, commands): (u32, u32),
+    seed: u64,
+    aged: bool,
+) -> Campaign {
     let nightly = std::env::var_os("TANTALUM_NIGHTLY").is_some();
-    let commands = if nightly { 200 } else { 30 };
+    let commands = if nightly { 200 } else { commands };
     let workload = format!("mixed:clients={clients},commands={commands}");
     let options = CampaignOptions {
         device: device.to_owned(),
@@ -41,7 +55,7 @@ fn cut_everywhere(device: &str, media: &str, clients: u32, seed: u64, aged: bool
 
 /// The same of a device that is full and cleaned all the time: cuts fall into cleaning.
 fn aged_matrix(device: &str, media: &str, seed: u64) {
-    let done = cut_everywhere(device, media, 1, seed, true);
+    let done = cut_everywhere(device, media, (1, COMMANDS), seed, true);
     // More than the aging of every life did, of which each cleans about as much.
     println!("{:?} in {} lives", done.coverage, done.lives);
     assert!(done.coverage.cleaned > 12 * done.lives, "the load is cleaned, too");
@@ -154,9 +168,9 @@ fn nand_over_a_home_track_by_track() {
 
 #[test]
 fn file_over_a_home_with_staged_transactions() {
-    matrix("tiered:destage=ordered,transactions=staged", "file", 2, 37);
-    matrix("tiered:destage=ordered,mode=write-through,transactions=staged", "file", 2, 38);
-    matrix("tiered:destage=dense,transactions=staged", "file", 2, 39);
+    short_matrix("tiered:destage=ordered,transactions=staged", "file", 37);
+    short_matrix("tiered:destage=ordered,mode=write-through,transactions=staged", "file", 38);
+    short_matrix("tiered:destage=dense,transactions=staged", "file", 39);
 }
 
 #[test]

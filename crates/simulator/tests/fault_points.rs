@@ -64,7 +64,10 @@ fn of_the_log(fault: Log) -> Test {
         Log::HomeAheadUnnoticed => {
             (REGRESSIONS, "a_cache_that_does_not_see_that_home_is_ahead_is_noticed")
         }
-        Log::UnseenSharesClean => (BY_CHANCE, "a_share_that_is_not_seen_yet_is_not_home"),
+        Log::UnseenSharesClean => (
+            "crates/cache/tests/large.rs",
+            "pages_that_count_as_clean_before_their_commit_is_seen_are_noticed",
+        ),
         Log::FramesOverNewer => {
             (DAMAGE, "frames_that_are_written_back_over_newer_content_are_noticed")
         }

@@ -68,7 +68,6 @@ const WRITTEN_THROUGH: [(&str, &str); 1] = [("ssd:cache=through", "file")];
 const DURABLE: [(&str, &str); 2] = [("ssd:cache=durable", "file"), ("ssd:cache=durable", "nand")];
 const OVER_HOME: [(&str, &str); 2] =
     [("tiered:destage=ordered", "nand"), ("tiered:destage=ordered", "file")];
-const STAGED_DENSE: [(&str, &str); 1] = [("tiered:destage=dense,transactions=staged", "file")];
 const HOME_AWAITED: [(&str, &str); 1] = [("tiered:destage=ordered,mode=write-through", "nand")];
 const TX_CACHE: [(&str, &str); 2] = [("txcache", "nand"), ("txcache", "file")];
 
@@ -82,7 +81,6 @@ caught! {
     a_close_writes_the_cache_back: Device::CacheDroppedAtClose => FILES;
     a_large_transaction_is_committed_as_one: Device::CommittedInParts => STAGED;
     what_is_staged_has_pages_of_its_own: Device::StagedPagesFree => STAGED;
-    a_share_that_is_not_seen_yet_is_not_home: Log::UnseenSharesClean => STAGED_DENSE;
     shares_are_logged: Log::SharesNotLogged => FILES;
     all_references_are_written: Log::ReferencesNotWritten => FILES;
     commit_flags_come_last: Model::EarlyCommitFlag => TX_CACHE;
