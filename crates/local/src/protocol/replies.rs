@@ -28,12 +28,9 @@ pub fn encode_reply(number: u64, reply: &Result<Answer>) -> Vec<u8> {
         }),
         Err(error) => frame(Kind::Refused, number, |body| {
             body.u32(error.kind() as u32);
-            let text = error.to_string();
-            let mut end = text.len().min(TEXT_BYTES_MAX);
-            while !text.is_char_boundary(end) {
-                end -= 1;
-            }
-            body.extend_from_slice(&text.as_bytes()[..end]);
+            // A letter that is cut in two is shown as such on the other side.
+            let text = error.to_string().into_bytes();
+            body.extend_from_slice(&text[..text.len().min(TEXT_BYTES_MAX)]);
         }),
     }
 }

@@ -78,8 +78,10 @@ impl World {
 
     /// Waits until so many clients are connected.
     pub(super) async fn until_clients(&self, count: usize) {
+        let mut pause_ns = 1_000;
         while self.server.clients() != count {
-            self.runtime.sleep(1_000).await;
+            self.runtime.sleep(pause_ns).await;
+            pause_ns = (2 * pause_ns).min(100_000_000);
         }
     }
 
