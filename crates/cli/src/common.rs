@@ -1,4 +1,5 @@
 //! Options that several commands take.
+use crate::interruption;
 use crate::progress::Progress;
 use anyhow::{Context, bail};
 use std::io::Write;
@@ -6,6 +7,7 @@ use std::path::{Path, PathBuf};
 use tantalum_base::Result;
 use tantalum_base::size::Size;
 use tantalum_report::{OutputFormat, Page, Report, number};
+use tantalum_runtime::supervision;
 use tantalum_trace::{Expand, Expression, OpenOptions, PageEvent, open};
 
 /// Which trace, and how to read it.
@@ -77,9 +79,11 @@ impl TraceArgs {
         self.expression()?.seed()
     }
 
-    /// The trace's page events, with progress told as so many `what`.
+    /// The trace's page events, with progress told as so many `what`; `Interrupted` where a signal asks for the end.
     pub fn events(&self, what: &'static str) -> Result<impl Iterator<Item = Result<PageEvent>>> {
-        Ok(Progress::counter(what).count(self.expression()?.open(&self.options())?))
+        let events = self.expression()?.open(&self.options())?;
+        let events = events.map(|event| supervision::check_stop().and(event));
+        Ok(Progress::counter(what).count(events))
     }
 
     /// The settings that go into a configuration hash. The folder of a file does not.
@@ -146,7 +150,10 @@ impl OutputArgs {
         out.flush()?;
         // Last: where the page cannot be written, the outcome of a long run is not lost with it.
         if let Some(path) = &self.report {
-            let page = Page { command: command_line(), ..page.clone() };
+            let mut page = Page { command: command_line(), ..page.clone() };
+            if interruption::is_marked(report) {
+                page.paragraphs.extend(report.notes.first().cloned());
+            }
             write_whole(path, &page.render(report)?)?;
             eprintln!("{}: written", path.display());
         }

@@ -8,6 +8,7 @@
 //! metrics           numbers that can be watched from outside, each with its meaning
 //! transport         what a server needs of a network
 //! sync              wait queues, semaphores, channels: work in either life
+//! supervision       how far long runs are, and the wish that they end
 //! huge_pages        large tables in few pages of memory
 //! fault_points      protections that a test can switch off
 //! ```
@@ -21,6 +22,7 @@ pub mod life_cycle;
 pub mod live;
 pub mod metrics;
 mod race;
+pub mod supervision;
 pub mod sync;
 mod task;
 mod timers;

@@ -1,8 +1,10 @@
 //! `tantalum repro NAME`: a paper's figures and tables, measured again.
 use crate::Verdict;
 use crate::common::OutputArgs;
+use crate::interruption;
 use crate::progress::Progress;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
+use tantalum_base::{ErrorKind, Result};
 use tantalum_report::html::Spread;
 use tantalum_report::{Page, Plot, Report, Table, Value, config_hash, schema};
 use tantalum_repro::dissertation::live::casa_live;
@@ -29,7 +31,8 @@ pub struct Args {
     output: OutputArgs,
 }
 
-const AFTER_HELP: &str = "docs/experiments.md says where each is discussed.
+const AFTER_HELP: &str = "docs/experiments.md says where each is discussed. After Ctrl-C or SIGTERM the rows that were \
+measured by then are printed, and said to be these; the exit status is 130 or 143. A second one ends it at once.
 
 Examples:
   tantalum repro durassd --scale small
@@ -45,6 +48,7 @@ pub fn run(args: &Args) -> anyhow::Result<Verdict> {
         live.is_none() || args.name == "casa",
         "--live detects a cost ratio, which is part of casa"
     );
+    interruption::watch()?;
     let progress = Progress::named("cases measured");
     let mut table = Table::new(schema::REPRO);
     // Which experiment a row is of people see where there are several, and first.
@@ -53,20 +57,40 @@ pub fn run(args: &Args) -> anyhow::Result<Verdict> {
     if experiments.len() > 1 {
         shown.insert(0, "experiment");
     }
+    let mut whole = 0;
     for experiment in experiments {
-        let rows = (experiment.run)(scale, args.seed, &mut |case| progress.begin(case))?;
+        let mut rows = Vec::new();
+        let measured = measure(experiment, scale, args.seed, live, &progress, &mut rows);
         rows.iter().for_each(|row| push(&mut table, experiment.name, row));
-        if let Some(path) = live {
-            let rows = casa_live(path, scale, &mut |case| progress.begin(case))?;
-            rows.iter().for_each(|row| push(&mut table, experiment.name, row));
+        match measured {
+            Err(error) if error.kind() == ErrorKind::Interrupted => break,
+            measured => measured?,
         }
+        whole += 1;
     }
-    progress.finish();
+    drop(progress);
     let config = config_hash([format!("repro={}", args.name), format!("scale={}", scale.name())]);
     let mut report = Report::new(args.seed, config, table);
     report.shown = shown;
+    interruption::mark(&mut report, whole, Some(experiments.len() as u64), "experiments");
     args.output.print_page(&report, format, &page(&args.name))?;
-    Ok(Verdict::Good)
+    Ok(interruption::verdict(&report))
+}
+
+/// Adds the rows of `experiment` to `rows`, those that are whole also where it is interrupted.
+fn measure(
+    experiment: &Experiment,
+    scale: Scale,
+    seed: u64,
+    live: Option<&Path>,
+    progress: &Progress,
+    rows: &mut Vec<Row>,
+) -> Result<()> {
+    (experiment.run)(scale, seed, &mut |case| progress.begin(case), rows)?;
+    if let Some(path) = live {
+        rows.extend(casa_live(path, scale, &mut |case| progress.begin(case))?);
+    }
+    Ok(())
 }
 
 fn push(table: &mut Table, experiment: &str, row: &Row) {
