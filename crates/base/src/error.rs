@@ -48,11 +48,13 @@ pub enum ErrorKind {
     PowerCut,
     /// The other end has closed.
     Closed,
+    /// A long run was asked to end before it was done.
+    Interrupted,
 }
 
 impl ErrorKind {
     /// Every kind, in the order of their numbers (`kind as usize`).
-    pub const ALL: [ErrorKind; 21] = [
+    pub const ALL: [ErrorKind; 22] = [
         ErrorKind::InvalidInput,
         ErrorKind::OutOfRange,
         ErrorKind::Unmapped,
@@ -74,6 +76,7 @@ impl ErrorKind {
         ErrorKind::Io,
         ErrorKind::PowerCut,
         ErrorKind::Closed,
+        ErrorKind::Interrupted,
     ];
 
     /// Its name for programs, such as `out_of_space`.
@@ -100,6 +103,7 @@ impl ErrorKind {
             ErrorKind::Io => "io",
             ErrorKind::PowerCut => "power_cut",
             ErrorKind::Closed => "closed",
+            ErrorKind::Interrupted => "interrupted",
         }
     }
 }

@@ -1,4 +1,5 @@
 //! Options that several commands take.
+use crate::interruption;
 use crate::progress::Progress;
 use anyhow::{Context, bail};
 use std::io::Write;
@@ -6,6 +7,7 @@ use std::path::{Path, PathBuf};
 use tantalum_base::Result;
 use tantalum_base::size::Size;
 use tantalum_report::{OutputFormat, Page, Report, number};
+use tantalum_runtime::supervision;
 use tantalum_trace::{Expand, Expression, OpenOptions, PageEvent, open};
 
 /// Which trace, and how to read it.
@@ -77,9 +79,11 @@ impl TraceArgs {
         self.expression()?.seed()
     }
 
-    /// The trace's page events, with progress told as so many `what`.
+    /// The trace's page events, with progress told as so many `what`; `Interrupted` where a signal asks for the end.
     pub fn events(&self, what: &'static str) -> Result<impl Iterator<Item = Result<PageEvent>>> {
-        Ok(Progress::counter(what).count(self.expression()?.open(&self.options())?))
+        let events = self.expression()?.open(&self.options())?;
+        let events = events.map(|event| supervision::check_stop().and(event));
+        Ok(Progress::counter(what).count(events))
     }
 
     /// The settings that go into a configuration hash. The folder of a file does not.
@@ -159,7 +163,10 @@ impl PageArgs {
     /// Writes `page` around `report` where one is asked for.
     pub fn write(&self, report: &Report, page: &Page) -> anyhow::Result<()> {
         if let Some(path) = &self.report {
-            let page = Page { command: command_line(), ..page.clone() };
+            let mut page = Page { command: command_line(), ..page.clone() };
+            if interruption::is_marked(report) {
+                page.paragraphs.extend(report.notes.first().cloned());
+            }
             write_whole(path, &page.render(report)?)?;
             eprintln!("{}: written", path.display());
         }
@@ -267,6 +274,28 @@ pub fn discard_unfinished(path: &Path) {
     if path.is_file() {
         // Where it cannot be removed, the error that is about to be told says enough.
         let _ = std::fs::remove_file(path);
+    }
+}
+
+/// A configuration that is about to be written, and its folder, which is made with it: what fails leaves neither.
+pub struct NewConfig {
+    path: PathBuf,
+    makes_folder: bool,
+}
+
+impl NewConfig {
+    /// The one at `path`, which does not exist yet.
+    pub fn at(path: &Path) -> NewConfig {
+        NewConfig { path: path.to_owned(), makes_folder: !folder_of(path).exists() }
+    }
+
+    /// Takes it back.
+    pub fn discard(&self) {
+        discard_unfinished(&self.path);
+        if self.makes_folder {
+            // It stays where there is something in it by now.
+            let _ = std::fs::remove_dir(folder_of(&self.path));
+        }
     }
 }
 

@@ -3,6 +3,7 @@
 //! ```text
 //! main       arguments, exit codes, errors as one line
 //! commands   one file a command
+//! interruption  what a long run does with Ctrl-C
 //! common     options that several commands take: traces, sizes, output
 //! progress   a bar on anything over two seconds, on a terminal only
 //! ```
@@ -10,6 +11,7 @@ mod commands;
 mod common;
 #[cfg(test)]
 mod documented;
+mod interruption;
 mod progress;
 
 use clap::Parser;
@@ -17,7 +19,8 @@ use std::process::ExitCode;
 use tantalum_base::{Error, ErrorKind};
 
 const AFTER_HELP: &str = "Exit status: 0 good; 1 found wrong: a check failed, or data is damaged; \
-                          2 used wrong, or kept from running.";
+                          2 used wrong, or kept from running; \
+                          128 and a signal's number: interrupted by it.";
 
 /// A durable, transactional flash engine and its simulator.
 #[derive(Parser, Debug)]
@@ -34,6 +37,8 @@ pub enum Verdict {
     Good,
     /// The command ran and found something wrong, which it printed.
     FoundWrong,
+    /// A signal ended it before it was done; it printed what it had.
+    Interrupted,
 }
 
 fn main() -> ExitCode {
@@ -41,6 +46,7 @@ fn main() -> ExitCode {
     match cli.command.run() {
         Ok(Verdict::Good) => ExitCode::SUCCESS,
         Ok(Verdict::FoundWrong) => ExitCode::from(1),
+        Ok(Verdict::Interrupted) => ExitCode::from(interruption::exit_code()),
         // Whoever reads the output has enough of it, as `head` does.
         Err(error) if is_broken_pipe(&error) => ExitCode::SUCCESS,
         Err(error) => {
@@ -56,7 +62,8 @@ fn is_broken_pipe(error: &anyhow::Error) -> bool {
     io.is_some_and(|error| error.kind() == std::io::ErrorKind::BrokenPipe)
 }
 
-/// 1 where the data or the device turned out wrong, 2 where the command could not be run.
+/// 1 where the data or the device turned out wrong, 2 where the command could not be run, and that of a signal where one
+/// came before there was anything to print.
 fn exit_code(error: &anyhow::Error) -> u8 {
     match error.downcast_ref::<Error>().map(Error::kind) {
         Some(
@@ -67,6 +74,7 @@ fn exit_code(error: &anyhow::Error) -> u8 {
             | ErrorKind::Corrupt
             | ErrorKind::Latched,
         ) => 1,
+        Some(ErrorKind::Interrupted) => interruption::exit_code(),
         _ => 2,
     }
 }

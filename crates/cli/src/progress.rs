@@ -1,9 +1,22 @@
 //! A bar on anything that takes over two seconds, on a terminal only.
-use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+//!
+//! A thread draws it, so that it moves also inside a step that takes long: it reads how far the step is where that is
+//! told ([`Work`]), and how much was simulated so far.
+use indicatif::{ProgressBar, ProgressDrawTarget, ProgressState, ProgressStyle};
+use std::fmt::Write;
 use std::io::IsTerminal;
+use std::sync::Arc;
+use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
+use std::thread::JoinHandle;
 use std::time::Duration;
+use tantalum_replay::work::{Done, Work};
+use tantalum_report::number::thousands;
+use tantalum_runtime::supervision;
 
 const QUIET: Duration = Duration::from_secs(2);
+
+/// Time between two drawings.
+const TICK: Duration = Duration::from_millis(200);
 
 /// Events between two looks at the clock.
 const COUNT_EVERY: u64 = 1 << 16;
@@ -11,62 +24,70 @@ const COUNT_EVERY: u64 = 1 << 16;
 /// Progress on the standard error; hidden at first, and for ever where that is no terminal.
 pub struct Progress {
     bar: ProgressBar,
-    on_terminal: bool,
+    drawing: Option<Drawing>,
+}
+
+/// The thread that draws. It ends when `_stop` is dropped.
+struct Drawing {
+    stop: Option<Sender<()>>,
+    thread: Option<JoinHandle<()>>,
 }
 
 impl Progress {
     /// Counts something whose end is not known.
     pub fn counter(what: &'static str) -> Progress {
-        Progress::new("{human_pos} {msg} ({elapsed})", what)
+        Progress::new("{human_pos} {msg} ({elapsed})", what, |_| ())
     }
 
     /// Counts steps of a known number.
     pub fn steps(what: &'static str) -> Progress {
-        Progress::new("[{bar:40}] {pos} of {len} {msg} ({elapsed})", what)
+        Progress::new("[{bar:40}] {pos} of {len} {msg} ({elapsed})", what, |_| ())
     }
 
     /// Counts steps that have a name each and whose number is not known.
     pub fn named(what: &'static str) -> Progress {
-        Progress::new("{human_pos} {prefix} ({elapsed}), now {msg}", "").prefixed(what)
+        let progress =
+            Progress::new("{human_pos} {prefix} ({elapsed}), now {msg}{simulated}", "", |_| ());
+        progress.bar.set_prefix(what);
+        progress
     }
 
-    fn prefixed(self, what: &'static str) -> Progress {
-        self.bar.set_prefix(what);
-        self
-    }
-
-    /// Tells what the steps from now on are.
-    pub fn doing(&self, what: &'static str) {
-        self.bar.set_message(what);
+    /// Follows runs that tell `work` how far they are.
+    pub fn of(work: &Arc<Work>) -> Progress {
+        let work = Arc::clone(work);
+        Progress::new("[{bar:16}] {msg}{simulated} ({elapsed})", "", move |bar| {
+            let done = work.done();
+            bar.set_length(done.requests_in_all.max(1));
+            bar.set_position(done.requests);
+            bar.set_message(in_words(&done));
+        })
     }
 
     /// Tells that the step called `name` begins.
     pub fn begin(&self, name: &str) {
         let before = self.bar.message() != "";
         self.bar.set_message(name.to_owned());
-        self.tell(self.bar.position() + u64::from(before));
+        self.bar.set_position(self.bar.position() + u64::from(before));
     }
 
-    fn new(template: &str, what: &'static str) -> Progress {
+    fn new(
+        template: &str,
+        what: &'static str,
+        look: impl Fn(&ProgressBar) + Send + 'static,
+    ) -> Progress {
         let bar = ProgressBar::with_draw_target(None, ProgressDrawTarget::hidden());
         if let Ok(style) = ProgressStyle::with_template(template) {
-            bar.set_style(style);
+            bar.set_style(style.with_key("simulated", simulated));
         }
         bar.set_message(what);
-        Progress { bar, on_terminal: std::io::stderr().is_terminal() }
+        let drawing = std::io::stderr().is_terminal().then(|| Drawing::begin(bar.clone(), look));
+        Progress { bar, drawing }
     }
 
     /// Tells that `done` steps of `of` are done.
     pub fn step(&self, done: usize, of: usize) {
         self.bar.set_length(of as u64);
-        self.tell(done as u64);
-    }
-
-    fn tell(&self, position: u64) {
-        if self.on_terminal && self.bar.is_hidden() && self.bar.elapsed() >= QUIET {
-            self.bar.set_draw_target(ProgressDrawTarget::stderr());
-        }
-        self.bar.set_position(position);
+        self.bar.set_position(done as u64);
     }
 
     /// Takes the bar off the terminal.
@@ -84,7 +105,7 @@ impl Progress {
                 Some(_) => {
                     counted += 1;
                     if counted % COUNT_EVERY == 0 {
-                        self.tell(counted);
+                        self.bar.set_position(counted);
                     }
                 }
                 None => self.finish(),
@@ -96,6 +117,74 @@ impl Progress {
 
 impl Drop for Progress {
     fn drop(&mut self) {
+        // Before the bar is taken off, so that it is not drawn again.
+        self.drawing = None;
         self.finish();
+    }
+}
+
+impl Drawing {
+    #[expect(clippy::disallowed_methods, reason = "what is simulated does not know of it")]
+    fn begin(bar: ProgressBar, look: impl Fn(&ProgressBar) + Send + 'static) -> Drawing {
+        let (stop, stopped) = channel();
+        let thread = std::thread::spawn(move || draw(&bar, &look, &stopped));
+        Drawing { stop: Some(stop), thread: Some(thread) }
+    }
+}
+
+impl Drop for Drawing {
+    fn drop(&mut self) {
+        self.stop = None;
+        if let Some(thread) = self.thread.take() {
+            // It cannot have failed in a way that matters more than what was measured.
+            let _ = thread.join();
+        }
+    }
+}
+
+fn draw(bar: &ProgressBar, look: &dyn Fn(&ProgressBar), stopped: &Receiver<()>) {
+    while stopped.recv_timeout(TICK) == Err(RecvTimeoutError::Timeout) && !bar.is_finished() {
+        look(bar);
+        if bar.is_hidden() && bar.elapsed() >= QUIET {
+            bar.set_draw_target(ProgressDrawTarget::stderr());
+        }
+        bar.tick();
+    }
+}
+
+/// What is done, in words.
+fn in_words(done: &Done) -> String {
+    let Done { doing, runs, runs_in_all, requests, requests_in_all } = done;
+    match runs_in_all {
+        0 => (*doing).to_owned(),
+        _ => format!(
+            "{doing}: {runs} of {runs_in_all} runs, {} of {} requests",
+            thousands(*requests),
+            thousands(*requests_in_all),
+        ),
+    }
+}
+
+/// What was simulated so far, where anything was.
+fn simulated(_: &ProgressState, to: &mut dyn Write) {
+    let events = supervision::events();
+    if events > 0 {
+        // To a text in memory.
+        let _ = write!(to, ", {} events", thousands(events));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn how_far_runs_are_is_told_where_it_is_known() {
+        let measuring = Done { doing: "measuring the device", ..Done::default() };
+        assert_eq!(in_words(&measuring), "measuring the device");
+        let (runs, requests) = (3, 12_000);
+        let counting =
+            Done { doing: "counting", runs, runs_in_all: 85, requests, requests_in_all: 85_000 };
+        assert_eq!(in_words(&counting), "counting: 3 of 85 runs, 12,000 of 85,000 requests");
     }
 }

@@ -5,7 +5,7 @@ use rusqlite::Connection;
 use std::path::Path;
 use support::server::Server;
 use support::tiered::TieredVolume;
-use support::{good, refused, text};
+use support::{good, refused, stat_row, text};
 
 /// A database of `rows` rows of half a page.
 fn make(path: &Path, settings: &str, rows: u32) {
@@ -122,4 +122,57 @@ fn what_a_cache_has_no_room_for_is_told_with_the_setting_that_says_so() {
     let error = refused(&["sqlite", "import", text(&file), text(&volume.config())]);
     assert!(error.contains("is full") && error.contains("transaction"), "{error}");
     assert!(!error.contains("Error code"), "{error}");
+}
+
+#[test]
+fn an_import_leaves_nothing_to_replay() {
+    let folder = tempfile::tempdir().unwrap();
+    let [file, volume] = ["a.db", "a/VOLUME.toml"].map(|name| folder.path().join(name));
+    make(&file, "", 500);
+    good(&["sqlite", "import", text(&file), text(&volume)]);
+    let stat = stat_row(&volume);
+    assert_eq!(stat["replayed_at_open"], 0, "it was closed");
+    assert!(stat["mapped_bytes"].as_u64().unwrap() >= file.metadata().unwrap().len());
+}
+
+#[test]
+fn what_a_killed_import_staged_is_not_counted() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("a.db");
+    make(&file, "", 10_000);
+    for ms in [1000, 500, 250, 125, 60, 30] {
+        let volume = folder.path().join(format!("{ms}/VOLUME.toml"));
+        let mut import = std::process::Command::new(env!("CARGO_BIN_EXE_tantalum"));
+        let mut import =
+            import.args(["sqlite", "import", text(&file), text(&volume)]).spawn().unwrap();
+        while !volume.with_file_name("data.tantalum").exists() {
+            std::thread::sleep(std::time::Duration::from_millis(1));
+        }
+        std::thread::sleep(std::time::Duration::from_millis(ms));
+        import.kill().unwrap();
+        if import.wait().unwrap().success() {
+            continue;
+        }
+        let check = support::tantalum(&["check", text(&volume)]);
+        assert_eq!(check.code, 0, "{}", check.out);
+        assert_eq!(stat_row(&volume)["mapped_bytes"], 0, "killed after {ms} ms");
+        return;
+    }
+    panic!("an import is too quick to be killed");
+}
+
+#[test]
+fn what_a_killed_export_left_goes_with_the_next_one() {
+    let folder = tempfile::tempdir().unwrap();
+    let at = |name: &str| folder.path().join(name);
+    make(&at("a.db"), "", 50);
+    good(&["sqlite", "import", text(&at("a.db")), text(&at("a/VOLUME.toml"))]);
+    std::fs::write(at(".exporting-left"), "half").unwrap();
+    std::fs::write(at(".exporting-at-work"), "half").unwrap();
+    std::fs::write(at("exporting-other"), "whole").unwrap();
+    let at_work = std::fs::File::open(at(".exporting-at-work")).unwrap();
+    rustix::fs::flock(&at_work, rustix::fs::FlockOperation::LockExclusive).unwrap();
+    good(&["sqlite", "export", text(&at("a/VOLUME.toml")), text(&at("b.db"))]);
+    let there = ["b.db", ".exporting-left", ".exporting-at-work", "exporting-other"];
+    assert_eq!(there.map(|name| at(name).exists()), [true, false, true, true]);
 }

@@ -276,3 +276,19 @@ fn a_home_gets_another_cache_only_when_its_own_is_detached_or_rescued() {
     good(&["rescue", text(&place.at("VOLUME.toml"))]);
     attach_elsewhere(&place).unwrap();
 }
+
+#[test]
+fn an_attach_that_fails_leaves_no_folder() {
+    let folder = tempfile::tempdir().unwrap();
+    let home = folder.path().join("home.img");
+    std::fs::write(&home, vec![0; 4 << 20]).unwrap();
+    let volume = folder.path().join("new/v.toml");
+    let flash = folder.path().join("nowhere/flash");
+    let cache = ["--home", text(&home), "--flash", text(&flash), "--flash-size", "128MiB"];
+    refused(&[&["attach", text(&volume)], &cache[..]].concat());
+    assert!(!volume.parent().unwrap().exists());
+    // What was there before stays.
+    std::fs::create_dir(volume.parent().unwrap()).unwrap();
+    refused(&[&["attach", text(&volume)], &cache[..]].concat());
+    assert!(volume.parent().unwrap().exists() && !volume.exists());
+}

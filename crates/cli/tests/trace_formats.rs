@@ -1,6 +1,6 @@
 //! Foreign traces through the command line: formats, volumes, page sizes, parts, statistics.
 mod support;
-use support::{good, refused, tantalum};
+use support::{good, refused, tantalum, text};
 
 const ALIBABA: &str = "3,W,0,4096,1\n9,R,4096,8192,2\n3,R,8192,1,3\n9,W,0,512,4\n";
 
@@ -77,4 +77,21 @@ fn generators_are_listed_and_written_in_any_page_format() {
     let error = refused(&["trace", "generate", "scan", "-", "--to", "block_csv"]);
     assert!(error.contains("generators make pages"), "{error}");
     assert_eq!(tantalum(&["trace", "generate"]).code, 2);
+}
+
+#[test]
+fn a_conversion_says_what_the_format_has_no_place_for() {
+    let folder = tempfile::tempdir().unwrap();
+    let from = "zipf:pages=50,requests=300,writes=0.5,commit=10,seed=3";
+    let told = |format: &str| {
+        let to = folder.path().join(format);
+        let done = tantalum(&["trace", "convert", from, text(&to), "--to", format]);
+        assert_eq!(done.code, 0, "{}", done.err);
+        done.err
+    };
+    let lis = told("lis");
+    assert!(lis.contains("commit points") && lis.contains("that look like reads"), "{lis}");
+    let csv = told("csv");
+    assert!(csv.contains("without") && !csv.contains("look like reads"), "{csv}");
+    assert!(!told("page_csv").contains("no place"), "nothing is lost");
 }

@@ -3,10 +3,12 @@
 use std::path::Path;
 use tantalum_base::{Error, ErrorKind, FastSet, PageNo, Result};
 use tantalum_policy::{PolicySpec, Request, Tally, Workload};
+use tantalum_runtime::supervision;
 use tantalum_trace::open::trace_name;
 use tantalum_trace::{OpenOptions, PageEvent, open_pages};
 
 use crate::side_by_side::side_by_side;
+use crate::work::{TOLD_EVERY, Work};
 
 /// A trace in memory, 8 bytes a request.
 #[derive(Clone, Debug)]
@@ -118,12 +120,12 @@ pub struct CacheRow {
     pub seconds: Option<f64>,
 }
 
-/// Runs every policy with every cache size, policies outermost. `progress` is told (runs done,
-/// runs in all) after each run, from any thread. The rows come in the order of the options.
+/// Runs every policy with every cache size, policies outermost, and tells `work` how far it is. The rows come in
+/// the order of the options; where runs are asked to end, those that are whole.
 pub fn replay(
     trace: &CacheTrace,
     options: &CacheReplayOptions,
-    progress: &(dyn Fn(usize, usize) + Sync),
+    work: &Work,
 ) -> Result<Vec<CacheRow>> {
     let runs: Vec<(&PolicySpec, u32)> = options
         .policies
@@ -131,19 +133,37 @@ pub fn replay(
         .flat_map(|policy| options.cache_pages.iter().map(move |&pages| (policy, pages)))
         .collect();
     let threads = if options.timing { 1 } else { options.threads };
-    side_by_side(&runs, threads, progress, |&(policy, cache_pages)| {
-        run(trace, policy, cache_pages, options.timing)
-    })
+    work.begin("counting", runs.len(), trace.requests.len());
+    let rows = side_by_side(&runs, threads, work, |&(policy, cache_pages)| {
+        run(trace, policy, cache_pages, options.timing, work)
+    })?;
+    Ok(rows.into_iter().flatten().collect())
 }
 
-fn run(trace: &CacheTrace, spec: &PolicySpec, cache_pages: u32, timing: bool) -> Result<CacheRow> {
+fn run(
+    trace: &CacheTrace,
+    spec: &PolicySpec,
+    cache_pages: u32,
+    timing: bool,
+    work: &Work,
+) -> Result<CacheRow> {
     let workload = Workload { pages_end: trace.pages_end, future: &trace.requests };
     let mut policy = spec.build(cache_pages, workload)?;
     let mut tally = Tally::default();
+    let mut serve = || {
+        for some in trace.requests.chunks(TOLD_EVERY) {
+            supervision::check_stop()?;
+            policy.run(some, &mut tally);
+            work.add_requests(some.len());
+        }
+        Ok(())
+    };
     let seconds = if timing {
-        Some(timed(|| policy.run(&trace.requests, &mut tally)))
+        let (served, seconds) = timed(serve);
+        served?;
+        Some(seconds)
     } else {
-        policy.run(&trace.requests, &mut tally);
+        serve()?;
         None
     };
     Ok(CacheRow {
@@ -162,18 +182,17 @@ fn run(trace: &CacheTrace, spec: &PolicySpec, cache_pages: u32, timing: bool) ->
     })
 }
 
-/// Seconds that `work` takes on the real clock.
+/// What `work` gives, and the seconds that it takes on the real clock.
 #[expect(clippy::disallowed_methods, reason = "measures the simulator itself, on request only")]
-pub(crate) fn timed(work: impl FnOnce()) -> f64 {
+pub(crate) fn timed<T>(work: impl FnOnce() -> T) -> (T, f64) {
     let start = std::time::Instant::now();
-    work();
-    start.elapsed().as_secs_f64()
+    let done = work();
+    (done, start.elapsed().as_secs_f64())
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::sync::Mutex;
     use tantalum_trace::Generator;
 
     fn trace() -> CacheTrace {
@@ -193,10 +212,10 @@ mod tests {
     #[test]
     fn rows_are_the_same_on_any_number_of_threads() {
         let trace = trace();
-        let one = replay(&trace, &options(1, false), &|_, _| {}).unwrap();
+        let one = replay(&trace, &options(1, false), &Work::default()).unwrap();
         assert_eq!(one.len(), 15);
         for threads in [2, 3, 64] {
-            assert_eq!(replay(&trace, &options(threads, false), &|_, _| {}).unwrap(), one);
+            assert_eq!(replay(&trace, &options(threads, false), &Work::default()).unwrap(), one);
         }
         let order: Vec<(&str, u32)> =
             one.iter().map(|row| (row.policy.as_str(), row.cache_pages)).collect();
@@ -207,7 +226,7 @@ mod tests {
     #[test]
     fn the_counts_hang_together() {
         let trace = trace();
-        let rows = replay(&trace, &options(2, true), &|_, _| {}).unwrap();
+        let rows = replay(&trace, &options(2, true), &Work::default()).unwrap();
         let misses = |policy: &str, pages: u32| {
             rows.iter().find(|row| row.policy == policy && row.cache_pages == pages).unwrap().misses
         };
@@ -222,14 +241,13 @@ mod tests {
 
     #[test]
     fn progress_counts_every_run_and_a_bad_size_fails() {
-        let told = Mutex::new(Vec::new());
-        let all = options(2, false);
-        replay(&trace(), &all, &|done, of| told.lock().unwrap().push((done, of))).unwrap();
-        let mut told = told.into_inner().unwrap();
-        told.sort_unstable();
-        assert_eq!(told, (1..=15).map(|done| (done, 15)).collect::<Vec<_>>());
+        let (work, all) = (Work::default(), options(2, false));
+        replay(&trace(), &all, &work).unwrap();
+        let told = work.done();
+        assert_eq!((told.runs, told.runs_in_all), (15, 15));
+        assert_eq!((told.requests, told.requests_in_all), (15 * 60_000, 15 * 60_000));
 
         let none = CacheReplayOptions { cache_pages: vec![0], ..all };
-        assert!(replay(&trace(), &none, &|_, _| {}).is_err());
+        assert!(replay(&trace(), &none, &Work::default()).is_err());
     }
 }

@@ -4,6 +4,7 @@ use rustix::time::{ClockId, clock_gettime};
 use std::cell::{Cell, RefCell};
 use std::path::Path;
 use std::rc::Rc;
+use std::sync::Arc;
 use tantalum_base::{Error, ErrorKind, PageDevice, PageNo, Payload, Result, Rng, Stamp};
 use tantalum_models::{DeviceConfig, DeviceSpec, SimulatedSsd};
 use tantalum_runtime::virtual_time::Schedule;
@@ -195,7 +196,7 @@ pub fn bench(mut print: impl FnMut(String)) -> Result<()> {
     for clients in [1, 32] {
         let options = DeviceReplayOptions { clients, ..DeviceReplayOptions::default() };
         let start_s = cpu_seconds(ClockId::ProcessCPUTime);
-        let row = replay(&trace, &config, &options)?;
+        let row = replay(&trace, &config, &options, &Arc::default())?;
         let seconds = cpu_seconds(ClockId::ProcessCPUTime) - start_s;
         print(format!(
             "device replay  {:<16} {clients:>3} clients  {:>6.3} M requests/s  ({:.0} a virtual s)",

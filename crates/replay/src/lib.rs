@@ -7,7 +7,7 @@
 //! tier_replay   through a buffer pool and a flash cache over a slow home, counted or on simulated devices
 //! miss_ratio_curve  LRU at all sizes in one pass, exact or sampled
 //! advise        which policy and size for a trace on a device, with the evidence
-//! side_by_side  independent runs on all cores
+//! side_by_side  independent runs on all cores     work  how far they are
 //! cache_bench   how fast policies decide
 //! tier_bench    how fast middle tiers decide
 //! device_bench  how fast the simulation of a whole device runs
@@ -24,3 +24,4 @@ pub mod miss_ratio_curve;
 pub mod side_by_side;
 pub mod tier_bench;
 pub mod tier_replay;
+pub mod work;

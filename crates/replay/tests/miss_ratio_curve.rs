@@ -3,6 +3,7 @@ use tantalum_base::Result;
 use tantalum_policy::PolicySpec;
 use tantalum_replay::cache_replay::{CacheReplayOptions, CacheTrace, replay};
 use tantalum_replay::miss_ratio_curve::{Curve, CurveOptions, Sampling};
+use tantalum_replay::work::Work;
 use tantalum_trace::{Generator, OpenOptions, PageEvent, open_pages, shared};
 
 const EXACT: CurveOptions = CurveOptions { sampling: Sampling::None, seed: 0 };
@@ -18,7 +19,7 @@ fn agrees_with_replays(name: &str, trace: &CacheTrace, curve: &Curve, sizes: &[u
         timing: false,
         threads: 2,
     };
-    for row in replay(trace, &options, &|_, _| {}).unwrap() {
+    for row in replay(trace, &options, &Work::default()).unwrap() {
         let point = curve.point(u64::from(row.cache_pages));
         let context = format!("{name}, {} pages", row.cache_pages);
         assert_eq!(point.requests, row.requests, "{context}");

@@ -78,12 +78,16 @@ struct Spent {
 }
 
 /// Fills each device and overwrites it with each load.
-pub fn personalities(scale: Scale, seed: u64, progress: &mut dyn FnMut(&str)) -> Result<Vec<Row>> {
+pub fn personalities(
+    scale: Scale,
+    seed: u64,
+    progress: &mut dyn FnMut(&str),
+    rows: &mut Vec<Row>,
+) -> Result<()> {
     let (pages, overwrites) = match scale {
         Scale::Small => (8192, 1),
         Scale::Full | Scale::Paper => (16_384, 4),
     };
-    let mut rows = Vec::new();
     for (order, load) in ORDERS {
         for layer in LAYERS.iter().copied().chain(["page map"]) {
             let writes = overwrites * pages;
@@ -102,7 +106,7 @@ pub fn personalities(scale: Scale, seed: u64, progress: &mut dyn FnMut(&str)) ->
             row("time a write", "µs", spent.seconds * 1e6 / writes as f64);
         }
     }
-    Ok(rows)
+    Ok(())
 }
 
 fn config(layer: &str, pages: u64) -> Result<PersonalityConfig> {

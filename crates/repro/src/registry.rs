@@ -15,8 +15,9 @@ pub struct Experiment {
     pub name: &'static str,
     /// The paper, and which of its figures and tables.
     pub title: &'static str,
-    /// Measures. The rows are a pure function of scale and seed.
-    pub run: fn(Scale, u64, Progress) -> Result<Vec<Row>>,
+    /// Measures, and adds each row when it is whole. The rows are a pure function of scale and seed; where runs are
+    /// asked to end it is `Interrupted`, and there are those that were measured by then.
+    pub run: fn(Scale, u64, Progress, &mut Vec<Row>) -> Result<()>,
 }
 
 /// One entry a paper, and those that compare parts of the engine.

@@ -6,7 +6,8 @@ use tantalum_repro::cleaning::{D_CHOICES, cleaning};
 fn greedy_fifo_and_d_choices_agree_with_their_closed_forms() {
     let nightly = std::env::var_os("TANTALUM_NIGHTLY").is_some();
     let scale = if nightly { Scale::Full } else { Scale::Small };
-    let rows = cleaning(scale, 1, &mut |line| println!("{line}")).unwrap();
+    let mut rows = Vec::new();
+    cleaning(scale, 1, &mut |line| println!("{line}"), &mut rows).unwrap();
     assert!(rows.len() >= 12);
     for row in rows {
         let model = row.paper.unwrap();

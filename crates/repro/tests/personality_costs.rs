@@ -6,7 +6,8 @@ use tantalum_repro::personalities::personalities;
 fn finer_maps_cost_less_where_writes_are_small_and_nothing_where_they_are_in_order() {
     let nightly = std::env::var_os("TANTALUM_NIGHTLY").is_some();
     let scale = if nightly { Scale::Full } else { Scale::Small };
-    let rows = personalities(scale, 1, &mut |line| println!("{line}")).unwrap();
+    let mut rows = Vec::new();
+    personalities(scale, 1, &mut |line| println!("{line}"), &mut rows).unwrap();
     let cost = |case: &str| {
         let row = rows.iter().find(|row| row.case == case && row.metric == "write amplification");
         row.unwrap_or_else(|| panic!("{case}")).measured

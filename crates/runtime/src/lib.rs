@@ -9,6 +9,7 @@
 //! transport         what a server needs of a network
 //! pipe              a network in memory, for servers in virtual time
 //! sync              wait queues, semaphores, channels: work in either life
+//! supervision       how far long runs are, and the wish that they end
 //! huge_pages        large tables in few pages of memory
 //! fault_points      protections that a test can switch off
 //! ```
@@ -23,6 +24,7 @@ pub mod live;
 pub mod metrics;
 pub mod pipe;
 mod race;
+pub mod supervision;
 pub mod sync;
 mod task;
 mod timers;

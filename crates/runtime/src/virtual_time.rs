@@ -1,5 +1,6 @@
 //! The virtual-time executor: one thread, seeded, and a clock that jumps to the next event.
 use crate::Runtime;
+use crate::supervision;
 use crate::task::{JoinHandle, Tasks};
 use crate::timers::{Clock, Sleep, Timers};
 use std::cell::{Cell, RefCell};
@@ -8,6 +9,9 @@ use std::fmt;
 use std::future::Future;
 use std::rc::Rc;
 use tantalum_base::{Error, ErrorKind, Result, Rng};
+
+/// Turns between two looks at whether a run is to end.
+const TURNS: u64 = 4096;
 
 /// In which order tasks run that are ready at the same instant.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -70,38 +74,58 @@ impl Virtual {
     where
         F: Future + 'static,
     {
-        let core = &self.0;
-        let handle = self.spawn("main", main);
-        let mut ready = VecDeque::new();
+        let main = self.spawn("main", main);
         loop {
+            if let Some(ended) = self.turns(&main) {
+                return ended;
+            }
+        }
+    }
+
+    /// Takes some turns. In each all tasks run that are ready; where there are none, the clock jumps first. `None`
+    /// where `main` is not done yet.
+    fn turns<T>(&self, main: &JoinHandle<T>) -> Option<std::result::Result<T, Deadlock>> {
+        let core = &self.0;
+        let mut ready = VecDeque::new();
+        for _ in 0..TURNS {
             core.tasks.queue.drain_into(&mut ready);
-            if let Some(result) = handle.try_take() {
+            if let Some(result) = main.try_take() {
                 // What was ready but not run yet stays ready for the next run.
                 ready.drain(..).for_each(|task| core.tasks.queue.push(task));
-                return Ok(result);
+                return Some(Ok(result));
             }
             if let Some(rng) = core.shuffle.borrow_mut().as_mut() {
                 rng.shuffle(ready.make_contiguous());
             }
             if ready.is_empty() && !self.advance() {
-                return Err(Deadlock { at_ns: core.now_ns.get(), waiting: core.tasks.waiting() });
+                let waiting = core.tasks.waiting();
+                return Some(Err(Deadlock { at_ns: core.now_ns.get(), waiting }));
             }
             while let Some(task) = ready.pop_front() {
                 core.tasks.poll(task);
             }
         }
+        None
     }
 
     /// As [`run`](Self::run), for a `main` that may fail: a deadlock of `what` is `Corrupt`.
     ///
     /// # Errors
-    /// That, and those of `main`.
+    /// That, those of `main`, and `Interrupted` where runs are asked to end ([`supervision`]).
     pub fn finish<T: 'static>(
         &self,
         what: impl Into<String>,
         main: impl Future<Output = Result<T>> + 'static,
     ) -> Result<T> {
-        self.run(main).map_err(|deadlock| Error::with_source(ErrorKind::Corrupt, what, deadlock))?
+        let main = self.spawn("main", main);
+        loop {
+            supervision::check_stop()?;
+            if let Some(ended) = self.turns(&main) {
+                return ended
+                    .map_err(|deadlock| Error::with_source(ErrorKind::Corrupt, what, deadlock))?;
+            }
+            supervision::count_events(TURNS);
+        }
     }
 
     /// Runs `main` to its end on an executor of its own, and drops the tasks that are left: they

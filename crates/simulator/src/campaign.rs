@@ -3,6 +3,7 @@
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, PoisonError};
 use tantalum_base::{Limits, Result, Rng};
+use tantalum_runtime::supervision;
 
 use super::exhaustive::every_cut;
 use super::generate::Workload;
@@ -132,7 +133,8 @@ fn large(lives: &dyn Lives) -> Option<Limits> {
     lives.limits(LARGE_PAGES).ok()
 }
 
-/// Runs a campaign. `progress` is told (cuts made, cuts in all), from this thread.
+/// Runs a campaign. `progress` is told (cuts made, cuts in all), from this thread. Where runs are asked to end, it
+/// ends with the lives that were whole by then.
 ///
 /// # Errors
 /// `InvalidInput` where there is no such device or medium, or a device does not fit.
@@ -158,6 +160,7 @@ pub fn campaign(options: &CampaignOptions, progress: &mut dyn FnMut(u64, u64)) -
         }
         let outcomes = live_all(&*lives, options, &batch)?;
         for (life, outcome) in batch.iter().zip(&outcomes) {
+            let Some(outcome) = outcome else { continue };
             campaign.add(outcome);
             if !outcome.violations.is_empty() {
                 campaign.found.push(found(&*lives, options, life, campaign.cuts));
@@ -166,6 +169,9 @@ pub fn campaign(options: &CampaignOptions, progress: &mut dyn FnMut(u64, u64)) -
             if is_enough || campaign.found.len() >= options.violations_max {
                 return Ok(campaign);
             }
+        }
+        if supervision::is_stopped() {
+            break;
         }
         progress(if options.exhaustive { campaign.lives } else { campaign.cuts }, goal);
     }
@@ -204,10 +210,19 @@ impl Next {
     }
 }
 
-/// Lives all of `batch`, on several threads where asked; the outcomes in its order.
-fn live_all(lives: &dyn Lives, options: &CampaignOptions, batch: &[Life]) -> Result<Vec<Outcome>> {
+/// Lives all of `batch`, on several threads where asked; the outcomes in its order. A life during which runs were
+/// asked to end has none.
+fn live_all(
+    lives: &dyn Lives,
+    options: &CampaignOptions,
+    batch: &[Life],
+) -> Result<Vec<Option<Outcome>>> {
+    let live = |lives: &dyn Lives, life| {
+        let outcome = (!supervision::is_stopped()).then(|| lives.live(life));
+        outcome.filter(|_| !supervision::is_stopped())
+    };
     if options.threads <= 1 {
-        return Ok(batch.iter().map(|life| lives.live(life)).collect());
+        return Ok(batch.iter().map(|life| live(lives, life)).collect());
     }
     let next = AtomicUsize::new(0);
     let outcomes: Mutex<Vec<Option<Outcome>>> = Mutex::new(vec![None; batch.len()]);
@@ -216,8 +231,8 @@ fn live_all(lives: &dyn Lives, options: &CampaignOptions, batch: &[Life]) -> Res
         loop {
             let at = next.fetch_add(1, Ordering::Relaxed);
             let Some(life) = batch.get(at) else { return Ok(()) };
-            let outcome = lives.live(life);
-            outcomes.lock().unwrap_or_else(PoisonError::into_inner)[at] = Some(outcome);
+            let outcome = live(&*lives, life);
+            outcomes.lock().unwrap_or_else(PoisonError::into_inner)[at] = outcome;
         }
     };
     std::thread::scope(|scope| {
@@ -226,13 +241,16 @@ fn live_all(lives: &dyn Lives, options: &CampaignOptions, batch: &[Life]) -> Res
         }
         work()
     })?;
-    let outcomes = outcomes.into_inner().unwrap_or_else(PoisonError::into_inner);
-    Ok(outcomes.into_iter().flatten().collect())
+    Ok(outcomes.into_inner().unwrap_or_else(PoisonError::into_inner))
 }
 
-/// Shrinks a life that breaks a promise.
+/// Shrinks a life that breaks a promise, until runs are asked to end.
 fn found(lives: &dyn Lives, options: &CampaignOptions, life: &Life, after_cuts: u64) -> Found {
-    let shrunk = shrink(life, options.shrink_tries, |life| !lives.live(life).violations.is_empty());
+    let breaks = |life: &Life| {
+        let violated = !supervision::is_stopped() && !lives.live(life).violations.is_empty();
+        violated && !supervision::is_stopped()
+    };
+    let shrunk = shrink(life, options.shrink_tries, breaks);
     let violations = lives.live(&shrunk.life).violations;
     Found {
         seed: life.seed,

@@ -2,6 +2,7 @@
 use crate::Verdict;
 use crate::commands::device_size::device_for;
 use crate::common::{CLIENTS_MAX, CacheSize, OutputArgs, TraceArgs, threads};
+use crate::interruption;
 use crate::progress::Progress;
 use anyhow::ensure;
 use std::sync::Arc;
@@ -9,6 +10,7 @@ use tantalum_models::DeviceSpec;
 use tantalum_policy::PolicySpec;
 use tantalum_replay::advise::{self, Advice, AdviseOptions};
 use tantalum_replay::cache_replay::CacheTrace;
+use tantalum_replay::work::Work;
 use tantalum_report::{Page, Plot, Report, Table, Value, config_hash, schema};
 
 /// Say which policy and how many pages of memory suit a trace on a device, with the evidence
@@ -50,7 +52,8 @@ pub struct Args {
     output: OutputArgs,
 }
 
-const AFTER_HELP: &str = "An unknown device or policy lists those there are.
+const AFTER_HELP: &str = "An unknown device or policy lists those there are. After Ctrl-C or SIGTERM it prints \
+what was counted and tried by then, advises nothing, and exits with 130 or 143; a second one ends it at once.
 
 Examples:
   tantalum advise tpcc.csv.zst --flash ssd-a
@@ -71,6 +74,7 @@ pub fn run(args: &Args) -> anyhow::Result<Verdict> {
     DeviceSpec::parse(&args.flash)?;
     args.trace.seed()?;
 
+    interruption::watch()?;
     let events = args.trace.events("events read")?;
     let trace = Arc::new(CacheTrace::collect(&args.trace.name(), events)?);
     let cache_pages = args.trace.cache_pages(&sizes, trace.distinct_pages())?;
@@ -84,21 +88,24 @@ pub fn run(args: &Args) -> anyhow::Result<Verdict> {
         seed: args.device_seed,
         threads: args.threads.unwrap_or_else(tantalum_replay::side_by_side::cores),
     };
-    let progress = Progress::steps("steps");
-    let advice = advise::advise(&trace, &options, &|what, done, of| {
-        progress.doing(what);
-        progress.step(done, of);
-    })?;
-    progress.finish();
+    let work = Arc::new(Work::default());
+    let progress = Progress::of(&work);
+    let advice = advise::advise(&trace, &options, &work)?;
+    drop(progress);
 
     let mut parts = args.trace.config();
     parts.push(format!("device={}", options.device.name()));
     parts.extend(options.policies.iter().map(|policy| format!("policy={}", policy.text())));
     parts.extend(options.cache_pages.iter().map(|pages| format!("cache_pages={pages}")));
     parts.push(format!("tries={}, slack={}, clients={}", args.tries, args.slack, args.clients));
-    let report = report(args.device_seed, config_hash(parts), &trace.name, &options, &advice);
+    let mut report = report(args.device_seed, config_hash(parts), &trace.name, &options, &advice);
+    let done = work.done();
+    let what = format!("runs of {}", done.doing);
+    if advice.advised().is_none() {
+        interruption::mark(&mut report, done.runs, Some(done.runs_in_all), &what);
+    }
     args.output.print_page(&report, format, &page(&trace.name, &options, &advice))?;
-    Ok(Verdict::Good)
+    Ok(interruption::verdict(&report))
 }
 
 fn report(

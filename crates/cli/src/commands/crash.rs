@@ -1,6 +1,7 @@
 //! `tantalum crash`: power cuts at every operation, and every promise checked after each.
 use crate::Verdict;
 use crate::common::{OutputArgs, print_line, threads};
+use crate::interruption;
 use crate::progress::Progress;
 use anyhow::bail;
 use std::collections::BTreeSet;
@@ -9,6 +10,7 @@ use tantalum_replay::side_by_side::cores;
 use tantalum_report::{
     OutputFormat, Page, Plot, Report, Section, Table, Tone, Value, config_hash, number, schema,
 };
+use tantalum_runtime::supervision;
 use tantalum_simulator::{
     Campaign, CampaignOptions, DEVICES, Found, Outcome, Replay, Workload, campaign,
 };
@@ -61,7 +63,8 @@ pub struct Args {
 }
 
 const AFTER_HELP: &str = "Without --device, every device of the crash lab but those of the papers is taken; an unknown name \
-lists all. docs/crash-lab.md says how to read a violation. Exit status 1 where a promise was broken.
+lists all. docs/crash-lab.md says how to read a violation. Exit status 1 where a promise was broken. After \
+Ctrl-C or SIGTERM it prints what was found by then, and exits with 130 or 143; a second one ends it at once.
 
 Columns:
   lives         devices formatted and used until their last cut
@@ -90,6 +93,7 @@ pub fn run(args: &Args) -> anyhow::Result<Verdict> {
     let format = args.output.format()?;
     // What panics in a device is a violation, which says what the panic said.
     std::panic::set_hook(Box::new(|_| {}));
+    interruption::watch()?;
     let report = match &args.replay {
         Some(text) => replay(text)?,
         None => campaigns(args)?,
@@ -100,7 +104,7 @@ pub fn run(args: &Args) -> anyhow::Result<Verdict> {
     if format != OutputFormat::Json {
         tell(&report, format)?;
     }
-    Ok(if violations == 0 { Verdict::Good } else { Verdict::FoundWrong })
+    Ok(if violations == 0 { interruption::verdict(&report) } else { Verdict::FoundWrong })
 }
 
 /// Violations in words: below a table, and beside CSV, which has no place for them.
@@ -118,7 +122,11 @@ fn tell(report: &Report, format: OutputFormat) -> anyhow::Result<()> {
             tell_line(&told, format)?;
         }
     }
-    tell_line(&sentence(&report.table), format)
+    let mut told = sentence(&report.table);
+    if interruption::is_marked(report) {
+        told.push_str("; interrupted before all were made");
+    }
+    tell_line(&told, format)
 }
 
 fn tell_line(line: &str, format: OutputFormat) -> anyhow::Result<()> {
@@ -235,7 +243,7 @@ fn campaigns(args: &Args) -> anyhow::Result<Report> {
     }
     let progress = Progress::steps("cuts, in hundredths of all");
     let (mut rows, mut violations) = (Table::new(schema::CRASH), violation_table());
-    let (mut cuts, mut seconds) = (0, 0.0);
+    let (mut cuts, mut seconds, mut whole) = (0, 0.0, 0);
     for (number, options) in runs.iter().enumerate() {
         let (done, took) = timed(|| {
             campaign(options, &mut |done, of| {
@@ -244,13 +252,21 @@ fn campaigns(args: &Args) -> anyhow::Result<Report> {
             })
         });
         let done = done?;
+        let is_stopped = supervision::is_stopped();
+        if is_stopped && done.lives == 0 {
+            break;
+        }
+        whole += u64::from(!is_stopped);
         cuts += done.cuts;
         seconds += took;
         let per_minute = args.timing.then(|| (done.cuts as f64 * 60.0 / took).round());
         push(&mut rows, &done, per_minute);
         done.found.iter().for_each(|found| push_found(&mut violations, found));
+        if is_stopped {
+            break;
+        }
     }
-    progress.finish();
+    drop(progress);
     eprintln!(
         "{} cuts in {seconds:.1} s, {} a minute",
         number::thousands(cuts),
@@ -267,6 +283,8 @@ fn campaigns(args: &Args) -> anyhow::Result<Report> {
     let mut report = Report::new(args.seed, config_hash(parts), rows);
     report.fields.push(("cuts", cuts.into()));
     report.lists.push(("violations", violations));
+    let what = "devices, each on one medium,";
+    interruption::mark(&mut report, whole, Some(runs.len() as u64), what);
     Ok(report)
 }
 

@@ -2,7 +2,7 @@
 use crate::Verdict;
 use crate::commands::room::{tell_room, tell_rounded};
 use crate::commands::tiered::write_tiered;
-use crate::common::{discard_unfinished, print_line};
+use crate::common::{NewConfig, print_line};
 use anyhow::{Context, bail};
 use std::path::PathBuf;
 use tantalum_base::PAGE_BYTES;
@@ -66,13 +66,14 @@ Examples:
 /// Runs the command.
 pub fn run(args: &Args) -> anyhow::Result<Verdict> {
     let path = &args.volume;
+    let new = NewConfig::at(path);
     let (config, is_new) = configuration(args)?;
     let live = Live::new(LiveOptions::default())?;
     let handle = live.clone();
     let (made, force) = (config.clone(), args.force);
     let created = live.run(async move { create_volume(&handle, &made, force).await });
     if created.is_err() && is_new {
-        discard_unfinished(path);
+        new.discard();
         if !args.force && has_data(&config) {
             let data = config.data_path()?;
             bail!(

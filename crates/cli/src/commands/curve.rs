@@ -2,6 +2,8 @@
 use super::replay::pages::curve_page;
 use crate::Verdict;
 use crate::common::{CacheSize, OutputArgs, TraceArgs};
+use crate::interruption;
+use tantalum_base::ErrorKind;
 use tantalum_replay::miss_ratio_curve::{Curve, CurveOptions, CurvePoint, Sampling};
 use tantalum_report::{Report, Table, Value, config_hash, schema};
 
@@ -32,6 +34,9 @@ const AFTER_HELP: &str = "Exact counts are those of `replay --policy lru`, to th
 sizes at once. A sample takes little memory and time; +- is the absolute error that its miss ratio \
 is expected to have on average.
 
+Interrupted by Ctrl-C or SIGTERM it is the curve of the requests that were read by then, and says so; the exit status is \
+130 or 143. A second one ends it at once.
+
 Examples:
   tantalum curve tpcc.csv.zst --size 1%,5%,10%,50%
   tantalum curve io_traces.csv.gz --page-size 16KiB --sample-pages 8192 --format csv";
@@ -49,7 +54,16 @@ pub fn run(args: &Args) -> anyhow::Result<Verdict> {
         (None, None) => Sampling::None,
     };
     let trace_seed = args.trace.seed()?;
-    let events = args.trace.events("events read")?;
+    interruption::watch()?;
+    // Interrupted, it is the curve of what was read by then.
+    let mut is_whole = true;
+    let events = args.trace.events("events read")?.map_while(|event| match event {
+        Err(error) if error.kind() == ErrorKind::Interrupted => {
+            is_whole = false;
+            None
+        }
+        event => Some(event),
+    });
     let curve = Curve::of(events, &CurveOptions { sampling, seed: args.sample_seed })?;
     let distinct_pages = curve.distinct_pages();
     let cache_pages: Vec<u64> = match &sizes {
@@ -70,10 +84,13 @@ pub fn run(args: &Args) -> anyhow::Result<Verdict> {
     parts.extend(cache_pages.iter().map(|pages| format!("cache_pages={pages}")));
     // One seed is shown: of what is made up, or else of what is chosen.
     let seed = if sampled && trace_seed == 0 { args.sample_seed } else { trace_seed };
-    let report = Report::new(seed, config_hash(parts), table);
+    let mut report = Report::new(seed, config_hash(parts), table);
+    if !is_whole {
+        interruption::mark(&mut report, curve.point(1).requests, None, "requests");
+    }
     let page = curve_page(&args.trace.name(), &report);
     args.output.print_page(&report, format, &page)?;
-    Ok(Verdict::Good)
+    Ok(interruption::verdict(&report))
 }
 
 /// 1, 2, 4 and so on, and the first size that holds all pages.

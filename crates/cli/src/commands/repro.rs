@@ -2,8 +2,10 @@
 use super::repro_page;
 use crate::Verdict;
 use crate::common::OutputArgs;
+use crate::interruption;
 use crate::progress::Progress;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
+use tantalum_base::{ErrorKind, Result};
 use tantalum_report::{Report, Table, Value, config_hash, schema};
 use tantalum_repro::dissertation::live::casa_live;
 use tantalum_repro::{Experiment, Row, Scale};
@@ -29,7 +31,8 @@ pub struct Args {
     output: OutputArgs,
 }
 
-const AFTER_HELP: &str = "docs/experiments.md says where each is discussed.
+const AFTER_HELP: &str = "docs/experiments.md says where each is discussed. After Ctrl-C or SIGTERM the rows that were \
+measured by then are printed, and said to be these; the exit status is 130 or 143. A second one ends it at once.
 
 Examples:
   tantalum repro durassd --scale small
@@ -49,6 +52,7 @@ pub fn run(args: &Args) -> anyhow::Result<Verdict> {
         live.is_none() || args.name == "casa",
         "--live detects a cost ratio, which is part of casa"
     );
+    interruption::watch()?;
     let progress = Progress::named("cases measured");
     let mut table = Table::new(schema::REPRO);
     // Which experiment a row is of people see where there are several, and first.
@@ -58,27 +62,48 @@ pub fn run(args: &Args) -> anyhow::Result<Verdict> {
     }
     let mut sections = Vec::new();
     let mut all = Vec::new();
+    let mut whole = 0;
     for experiment in experiments {
-        let mut rows = (experiment.run)(scale, args.seed, &mut |case| progress.begin(case))?;
-        if let Some(path) = live {
-            rows.extend(casa_live(path, scale, &mut |case| progress.begin(case))?);
-        }
+        let mut rows = Vec::new();
+        let measured = measure(experiment, scale, args.seed, live, &progress, &mut rows);
         rows.iter().for_each(|row| push(&mut table, experiment.name, row));
         let title = (experiments.len() > 1).then_some(experiment.title);
         sections.extend(repro_page::sections(title, &rows));
         all.extend(rows);
+        match measured {
+            Err(error) if error.kind() == ErrorKind::Interrupted => break,
+            measured => measured?,
+        }
+        whole += 1;
     }
-    progress.finish();
+    drop(progress);
     let config = config_hash([format!("repro={}", args.name), format!("scale={}", scale.name())]);
     let mut report = Report::new(args.seed, config, table);
     report.shown = shown;
+    interruption::mark(&mut report, whole, Some(experiments.len() as u64), "experiments");
     let title = match experiments {
         [one] => one.title.to_owned(),
         _ => "The papers' figures, measured again".to_owned(),
     };
     let page = repro_page::page(title, scale, &all, sections);
     args.output.print_page(&report, format, &page)?;
-    Ok(Verdict::Good)
+    Ok(interruption::verdict(&report))
+}
+
+/// Adds the rows of `experiment` to `rows`, those that are whole also where it is interrupted.
+fn measure(
+    experiment: &Experiment,
+    scale: Scale,
+    seed: u64,
+    live: Option<&Path>,
+    progress: &Progress,
+    rows: &mut Vec<Row>,
+) -> Result<()> {
+    (experiment.run)(scale, seed, &mut |case| progress.begin(case), rows)?;
+    if let Some(path) = live {
+        rows.extend(casa_live(path, scale, &mut |case| progress.begin(case))?);
+    }
+    Ok(())
 }
 
 fn push(table: &mut Table, experiment: &str, row: &Row) {

@@ -8,7 +8,7 @@ use crate::common::OutputArgs;
 use anyhow::Context;
 use std::collections::BTreeMap;
 use std::path::PathBuf;
-use tantalum_base::ErrorKind;
+use tantalum_base::{ErrorKind, PAGE_BYTES, PageDevice, PageNo, PageRange};
 use tantalum_report::{Column, Report, Style, Table, Value, config_hash, schema};
 use tantalum_runtime::Live;
 use tantalum_runtime::live::LiveOptions;
@@ -69,7 +69,16 @@ fn open(config: &VolumeConfig) -> tantalum_base::Result<Stat> {
         match config.kind {
             Kind::Flash => {
                 let (volume, report) = open_volume_with(&handle, &config, options).await?;
-                of_flash(&config, &volume, &report)
+                let mut stat = of_flash(&config, &volume, &report)?;
+                // A writer that was killed may have left pages of an open transaction, which the next one gives up.
+                let written = written_pages(&*volume) * PAGE_BYTES as u64;
+                if report.superblock.is_staged
+                    && let Some((_, mapped)) =
+                        stat.iter_mut().find(|(key, _)| *key == "mapped_bytes")
+                {
+                    *mapped = written.into();
+                }
+                Ok(stat)
             }
             Kind::Tiered => {
                 let (volume, report) = open_tiered_volume(&handle, &config, options).await?;
@@ -77,6 +86,18 @@ fn open(config: &VolumeConfig) -> tantalum_base::Result<Stat> {
             }
         }
     })
+}
+
+/// Pages of `device` that have content.
+fn written_pages(device: &impl PageDevice) -> u64 {
+    let (mut at, mut written) = (0, 0);
+    let pages = device.limits().pages;
+    while at < pages {
+        let extent = device.extent(PageRange::new(PageNo(at), pages - at));
+        at += extent.pages;
+        written += if extent.is_hole { 0 } else { extent.pages };
+    }
+    written
 }
 
 /// What stands in `column` for the text that was told.

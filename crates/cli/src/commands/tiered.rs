@@ -1,7 +1,7 @@
 //! `tantalum attach`, `tantalum detach` and `tantalum rescue`: a cache over a home, and the home alone.
 use crate::Verdict;
 use crate::commands::room::{tell_room, tell_rounded};
-use crate::common::{discard_unfinished, print_line};
+use crate::common::{NewConfig, print_line};
 use anyhow::bail;
 use std::path::{Path, PathBuf};
 use tantalum_base::PAGE_BYTES;
@@ -74,8 +74,8 @@ Examples:
 /// Runs `attach`.
 pub fn attach(args: &AttachArgs) -> anyhow::Result<Verdict> {
     let path = &args.volume;
-    let is_new = !path.exists();
-    let config = if is_new {
+    let new = (!path.exists()).then(|| NewConfig::at(path));
+    let config = if new.is_some() {
         let (Some(home), Some(flash), Some(flash_size)) =
             (&args.home, &args.flash, &args.flash_size)
         else {
@@ -89,10 +89,7 @@ pub fn attach(args: &AttachArgs) -> anyhow::Result<Verdict> {
     let live = Live::new(LiveOptions::default())?;
     let (handle, made, force) = (live.clone(), config.clone(), args.force);
     let attached = live.run(async move { attach_volume(&handle, &made, force).await });
-    if attached.is_err() && is_new {
-        discard_unfinished(path);
-    }
-    let superblock = attached?;
+    let superblock = attached.inspect_err(|_| new.iter().for_each(NewConfig::discard))?;
     tell_rounded(&config)?;
     print_line(&format!(
         "{}: a volume of {} over {}, with {} of flash in {}, identity {:032x}",

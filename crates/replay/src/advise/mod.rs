@@ -21,6 +21,7 @@ use tantalum_policy::PolicySpec;
 
 use crate::buffer_replay::{self, BufferReplayOptions, BufferRun};
 use crate::cache_replay::{self, CacheReplayOptions, CacheTrace};
+use crate::work::Work;
 
 /// Policies that are looked at where none are named: those that a buffer manager could run.
 pub const POLICIES: &[&str] = &[
@@ -96,7 +97,8 @@ pub struct Advice {
     /// What a read and a write cost.
     pub costs: DeviceCosts,
     /// Every policy and size, sizes as they were given; in each what was tried, the fastest first,
-    /// then the others by estimate; the limit last.
+    /// then the others by estimate; the limit last. Where runs were asked to end, what was counted and tried by
+    /// then, in the order of the estimates, and nothing is advised.
     pub rows: Vec<AdviseRow>,
 }
 
@@ -159,36 +161,36 @@ fn share(part: f64, whole: f64) -> String {
     if whole > 0.0 { format!("{:.0} %", part / whole * 100.0) } else { "-".to_owned() }
 }
 
-/// Looks at every policy and size, tries the best on the device, and advises.
-///
-/// `progress` is told what is being done now and, of its steps, (done, in all).
+/// Looks at every policy and size, tries the best on the device, and advises; `work` is told how far it is.
 ///
 /// # Errors
-/// `InvalidInput` for a trace without requests, no policy or no size; what replays return.
+/// `InvalidInput` for a trace without requests, no policy or no size; what replays return; `Interrupted`
+/// where nothing was counted yet when runs were asked to end.
 pub fn advise(
     trace: &Arc<CacheTrace>,
     options: &AdviseOptions,
-    progress: &(dyn Fn(&'static str, usize, usize) + Sync),
+    work: &Arc<Work>,
 ) -> Result<Advice> {
     if trace.requests.is_empty() || options.policies.is_empty() || options.cache_pages.is_empty() {
         let context = "advice needs a trace with requests, a policy and a size";
         return Err(Error::new(ErrorKind::InvalidInput, context));
     }
-    progress("measuring the device", 0, 1);
+    work.begin("measuring the device", 0, 0);
     let costs = DeviceCosts::measure(&options.device, options.seed)?;
-    let mut rows = counted(trace, options, &costs, progress)?;
-    try_best(trace, options, &mut rows, progress)?;
-    mark(options, &mut rows);
+    let (mut rows, all_counted) = counted(trace, options, &costs, work)?;
+    if all_counted && try_best(trace, options, &mut rows, work)? {
+        mark(options, &mut rows);
+    }
     Ok(Advice { costs, rows })
 }
 
-/// Every policy and size by what it counts, each size's best estimate first.
+/// Every policy and size by what it counts, each size's best estimate first; and whether these are all.
 fn counted(
     trace: &CacheTrace,
     options: &AdviseOptions,
     costs: &DeviceCosts,
-    progress: &(dyn Fn(&'static str, usize, usize) + Sync),
-) -> Result<Vec<AdviseRow>> {
+    work: &Work,
+) -> Result<(Vec<AdviseRow>, bool)> {
     let mut policies: Vec<PolicySpec> = Vec::new();
     let always = [PolicySpec::parse(BASE)?, PolicySpec::parse(LIMIT)?];
     for policy in options.policies.iter().chain(&always) {
@@ -203,8 +205,8 @@ fn counted(
         timing: false,
         threads: options.threads,
     };
-    let counted =
-        cache_replay::replay(trace, &counting, &|done, of| progress("counting", done, of))?;
+    let counted = cache_replay::replay(trace, &counting, work)?;
+    let all_counted = counted.len() == counting.policies.len() * counting.cache_pages.len();
     let mut rows = Vec::with_capacity(counted.len());
     for &cache_pages in &options.cache_pages {
         let of_size = counted.iter().filter(|row| row.cache_pages == cache_pages);
@@ -227,7 +229,7 @@ fn counted(
         });
         rows.extend(of_size);
     }
-    Ok(rows)
+    Ok((rows, all_counted))
 }
 
 /// A policy that weighs costs, told the device's; any other as it is.
@@ -242,13 +244,13 @@ fn at_cost(policy: &PolicySpec, costs: &DeviceCosts) -> Result<PolicySpec> {
     }
 }
 
-/// Tries the first of each size, and LRU, on the device.
+/// Tries the first of each size, and LRU, on the device; whether all of them were tried.
 fn try_best(
     trace: &Arc<CacheTrace>,
     options: &AdviseOptions,
     rows: &mut [AdviseRow],
-    progress: &(dyn Fn(&'static str, usize, usize) + Sync),
-) -> Result<()> {
+    work: &Arc<Work>,
+) -> Result<bool> {
     let mut chosen: Vec<usize> = Vec::new();
     for &cache_pages in &options.cache_pages {
         let of_size = rows.iter().enumerate();
@@ -276,13 +278,12 @@ fn try_best(
         threads: options.threads,
         ..BufferReplayOptions::default()
     };
-    let tried = buffer_replay::replay(trace, &runs, &trying, &|done, of| {
-        progress("trying on the device", done, of);
-    })?;
+    let tried = buffer_replay::replay(trace, &runs, &trying, work)?;
+    let all_tried = tried.iter().all(Option::is_some);
     for (at, tried) in chosen.into_iter().zip(tried) {
-        rows[at].seconds = Some(tried.seconds);
+        rows[at].seconds = tried.map(|tried| tried.seconds);
     }
-    Ok(())
+    Ok(all_tried)
 }
 
 /// Orders each size's rows by what was found, and marks the fastest ones and the advised one.
@@ -331,7 +332,7 @@ mod tests {
     fn what_is_advised_was_tried_and_is_small_and_fast() {
         let trace = trace("zipf:pages=2000,requests=20000,theta=0.9,writes=0.4,seed=3");
         let options = options("bast:pages=4k");
-        let advice = advise(&trace, &options, &|_, _, _| {}).unwrap();
+        let advice = advise(&trace, &options, &Arc::default()).unwrap();
         // Four policies and the limit, of three sizes.
         assert_eq!(advice.rows.len(), 15);
         let advised = advice.advised().unwrap();
@@ -356,7 +357,7 @@ mod tests {
         }
         assert!(advice.sentences()[0].starts_with(&format!("Take {}", advised.policy)));
         assert_eq!(
-            advise(&trace, &AdviseOptions { threads: 1, ..options }, &|_, _, _| {}).unwrap(),
+            advise(&trace, &AdviseOptions { threads: 1, ..options }, &Arc::default()).unwrap(),
             advice
         );
     }
@@ -365,7 +366,7 @@ mod tests {
     fn nothing_to_advise_on_is_refused() {
         let events = std::iter::empty();
         let empty = Arc::new(CacheTrace::collect("empty", events).unwrap());
-        let refused = advise(&empty, &options("bast:pages=4k"), &|_, _, _| {});
+        let refused = advise(&empty, &options("bast:pages=4k"), &Arc::default());
         assert_eq!(refused.unwrap_err().kind(), ErrorKind::InvalidInput);
     }
 
@@ -374,7 +375,7 @@ mod tests {
         let trace = trace("uniform:pages=300,requests=20000,writes=0.4,seed=3");
         let options =
             AdviseOptions { cache_pages: vec![3000, 400, 100], ..options("bast:pages=4k") };
-        let advice = advise(&trace, &options, &|_, _, _| {}).unwrap();
+        let advice = advise(&trace, &options, &Arc::default()).unwrap();
         assert_eq!(advice.advised().unwrap().cache_pages, 400);
     }
 }

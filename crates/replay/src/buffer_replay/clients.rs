@@ -9,6 +9,7 @@ use tantalum_runtime::{Runtime, Virtual, spawn_all};
 use super::BufferReplayOptions;
 use crate::cache_replay::CacheTrace;
 use crate::device_replay::Expected;
+use crate::work::Work;
 
 /// What the clients of one replay share.
 struct Replay<D: PageDevice<Page = Stamp>> {
@@ -16,6 +17,7 @@ struct Replay<D: PageDevice<Page = Stamp>> {
     trace: Arc<CacheTrace>,
     pool: Rc<Pool<D, Virtual>>,
     expected: Rc<RefCell<Expected>>,
+    work: Arc<Work>,
     next: Cell<usize>,
     device_pages: u64,
     cpu_ns: u64,
@@ -28,12 +30,14 @@ pub(super) async fn run<D: PageDevice<Page = Stamp> + 'static>(
     pool: &Rc<Pool<D, Virtual>>,
     expected: &Rc<RefCell<Expected>>,
     options: &BufferReplayOptions,
+    work: &Arc<Work>,
 ) -> Result<()> {
     let replay = Rc::new(Replay {
         runtime: runtime.clone(),
         trace: Arc::clone(trace),
         pool: Rc::clone(pool),
         expected: Rc::clone(expected),
+        work: Arc::clone(work),
         next: Cell::new(0),
         device_pages: pool.device().limits().pages,
         cpu_ns: options.cpu_ns,
@@ -54,6 +58,7 @@ impl<D: PageDevice<Page = Stamp>> Replay<D> {
             let at = self.next.get();
             let Some(&request) = self.trace.requests.get(at) else { break };
             self.next.set(at + 1);
+            self.work.takes(at);
             computed_ns += self.cpu_ns;
             let page = PageNo(request.page().0 % self.device_pages);
             if computed_ns > 0 && !self.pool.is_resident(page) {

@@ -34,6 +34,7 @@ use tantalum_runtime::{Runtime, Virtual};
 use crate::cache_replay::CacheTrace;
 use crate::device_replay::{Age, Device, Expected, age_device};
 use crate::side_by_side::side_by_side;
+use crate::work::Work;
 
 /// One policy with one size over one device.
 #[derive(Clone, Debug)]
@@ -77,8 +78,8 @@ impl Default for BufferReplayOptions {
     }
 }
 
-/// Replays `trace` in every run, on all threads; the rows come in the order of the runs. `progress`
-/// is told (runs done, runs in all) after each, from any thread.
+/// Replays `trace` in every run, on all threads, and tells `work` how far it is; the rows come in the order of the
+/// runs. A run that was not done when runs were asked to end has none.
 ///
 /// # Errors
 /// `InvalidInput` where options, policy or device make no sense; `Corrupt` where a page does not
@@ -87,15 +88,17 @@ pub fn replay(
     trace: &Arc<CacheTrace>,
     runs: &[BufferRun],
     options: &BufferReplayOptions,
-    progress: &(dyn Fn(usize, usize) + Sync),
-) -> Result<Vec<BufferReplayRow>> {
-    side_by_side(runs, options.threads, progress, |run| replay_one(trace, run, options))
+    work: &Arc<Work>,
+) -> Result<Vec<Option<BufferReplayRow>>> {
+    work.begin("replaying on devices", runs.len(), trace.requests.len());
+    side_by_side(runs, options.threads, work, |run| replay_one(trace, run, options, work))
 }
 
 fn replay_one(
     trace: &Arc<CacheTrace>,
     run: &BufferRun,
     options: &BufferReplayOptions,
+    work: &Arc<Work>,
 ) -> Result<BufferReplayRow> {
     let what = format!(
         "replay of {} through {} over {}",
@@ -104,7 +107,10 @@ fn replay_one(
         run.device.name()
     );
     let (trace, run, options) = (Arc::clone(trace), run.clone(), options.clone());
-    Virtual::alone(what, |runtime| async move { replay_on(&runtime, &trace, &run, &options).await })
+    let work = Arc::clone(work);
+    Virtual::alone(what, |runtime| async move {
+        replay_on(&runtime, &trace, &run, &options, &work).await
+    })
 }
 
 async fn replay_on(
@@ -112,6 +118,7 @@ async fn replay_on(
     trace: &Arc<CacheTrace>,
     run: &BufferRun,
     options: &BufferReplayOptions,
+    work: &Arc<Work>,
 ) -> Result<BufferReplayRow> {
     if options.clients == 0 {
         let context = "a replay has one client at least";
@@ -136,7 +143,7 @@ async fn replay_on(
     let pool = Pool::new(Rc::clone(&meter), runtime.clone(), policy, options.pool)?;
     pool.start();
     let start_ns = runtime.now_ns();
-    clients::run(runtime, trace, &pool, &expected, options).await?;
+    clients::run(runtime, trace, &pool, &expected, options, work).await?;
     let took_ns = runtime.now_ns() - start_ns;
     let counted = row::Counted {
         took_ns,

@@ -22,6 +22,16 @@ fn runs_of(policies: &str, sizes: &[u32], devices: &[&str]) -> Vec<BufferRun> {
 
 const DEVICES: [&str; 3] = ["mtron:pages=4096", "x25-m:pages=4096", "mba3147rc:pages=4096"];
 
+/// The rows of runs that nobody asked to end.
+fn rows_of(
+    trace: &Arc<CacheTrace>,
+    runs: &[BufferRun],
+    options: &BufferReplayOptions,
+) -> Result<Vec<BufferReplayRow>> {
+    let rows = replay(trace, runs, options, &Arc::default())?;
+    Ok(rows.into_iter().map(Option::unwrap).collect())
+}
+
 fn quick() -> BufferReplayOptions {
     let age = Age { rounds_max: 1, ..Age::default() };
     BufferReplayOptions { age: Some(age), ..BufferReplayOptions::default() }
@@ -37,12 +47,12 @@ fn counts_are_those_of_the_cache_only_replay_whatever_the_device() {
         timing: false,
         threads: 1,
     };
-    let counted = cache_replay::replay(&trace, &options, &|_, _| {}).unwrap();
+    let counted = cache_replay::replay(&trace, &options, &Work::default()).unwrap();
     let (opt, others): (Vec<_>, Vec<_>) =
         runs.iter().cloned().partition(|run| run.policy.text() == "opt");
     for (clients, runs) in [(1, &runs), (8, &others)] {
         let options = BufferReplayOptions { clients, ..quick() };
-        let rows = replay(&trace, runs, &options, &|_, _| {}).unwrap();
+        let rows = rows_of(&trace, runs, &options).unwrap();
         for (row, run) in rows.iter().zip(runs) {
             let same = counted.iter().find(|counted| {
                 counted.policy == row.policy && counted.cache_pages == row.buffer_pages
@@ -62,9 +72,9 @@ fn counts_are_those_of_the_cache_only_replay_whatever_the_device() {
     }
     // Several clients have no one future, and neither have pages that are folded.
     let several = BufferReplayOptions { clients: 2, ..quick() };
-    assert!(replay(&trace, &opt, &several, &|_, _| {}).is_err());
+    assert!(rows_of(&trace, &opt, &several).is_err());
     let folded = runs_of("opt", &[64], &["mtron:pages=2048"]);
-    assert!(replay(&trace, &folded, &quick(), &|_, _| {}).is_err());
+    assert!(rows_of(&trace, &folded, &quick()).is_err());
 }
 
 #[test]
@@ -73,7 +83,7 @@ fn time_is_the_devices_and_the_clients_and_busy_time_is_part_of_it() {
     let runs = runs_of("lru", &[500], &DEVICES);
     let of = |cpu_ns: u64, clients: u32| {
         let options = BufferReplayOptions { cpu_ns, clients, ..quick() };
-        replay(&trace, &runs, &options, &|_, _| {}).unwrap()
+        rows_of(&trace, &runs, &options).unwrap()
     };
     let (none, some, many) = (of(0, 1), of(50_000, 1), of(50_000, 8));
     for ((none, some), many) in none.iter().zip(&some).zip(&many) {
@@ -97,7 +107,7 @@ fn rows_are_the_same_on_any_number_of_threads() {
     let (trace, runs) = (trace(), runs_of("lru,casa", &[100, 300], &DEVICES[..2]));
     let of = |threads| {
         let options = BufferReplayOptions { threads, clients: 3, ..quick() };
-        replay(&trace, &runs, &options, &|_, _| {}).unwrap()
+        rows_of(&trace, &runs, &options).unwrap()
     };
     assert_eq!(of(1), of(3));
 }

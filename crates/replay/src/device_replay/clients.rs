@@ -1,6 +1,7 @@
 //! Closed-loop clients, which share the trace and take its events in order.
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
+use std::sync::Arc;
 use tantalum_base::{Limits, PageDevice, PageNo, PageRange, Payload, Result, Stamp, TxId};
 use tantalum_runtime::sync::WaitQueue;
 use tantalum_runtime::{Runtime, Virtual, spawn_all};
@@ -10,6 +11,7 @@ use super::expected::Expected;
 use super::row::Tally;
 use super::trace::DeviceTrace;
 use super::{Device, DeviceReplayOptions};
+use crate::work::Work;
 
 /// What the clients of one replay share.
 pub(super) struct Replay {
@@ -21,6 +23,7 @@ pub(super) struct Replay {
     /// Clients that wait for a page which others use, and what wakes them.
     waiting: Cell<u32>,
     page_left: WaitQueue,
+    work: Arc<Work>,
     next: Cell<usize>,
     transactions: bool,
     tally: RefCell<Tally>,
@@ -42,6 +45,7 @@ impl Replay {
         device: &Rc<Device>,
         expected: &Rc<RefCell<Expected>>,
         options: &DeviceReplayOptions,
+        work: &Arc<Work>,
     ) -> Result<Tally> {
         let replay = Rc::new(Replay {
             runtime: runtime.clone(),
@@ -51,6 +55,7 @@ impl Replay {
             expected: Rc::clone(expected),
             waiting: Cell::new(0),
             page_left: WaitQueue::new("a page that another request uses"),
+            work: Arc::clone(work),
             next: Cell::new(0),
             transactions: options.transactions,
             tally: RefCell::new(Tally::new()?),
@@ -70,6 +75,7 @@ impl Replay {
             let at = self.next.get();
             let Some(event) = self.trace.events.get(at) else { break };
             self.next.set(at + 1);
+            self.work.takes(at);
             let start_ns = self.runtime.now_ns();
             match *event {
                 PageEvent::Read { page, pages } => self.read(&mut client, page, pages).await?,

@@ -21,10 +21,12 @@ pub use trace::DeviceTrace;
 
 use std::cell::RefCell;
 use std::rc::Rc;
+use std::sync::Arc;
 use tantalum_base::{Error, ErrorKind, PageDevice, Result, Stamp};
 use tantalum_models::{DeviceSpec, SimulatedDevice};
 use tantalum_runtime::Virtual;
 
+use crate::work::Work;
 pub use age::{age as age_device, age_bare};
 use clients::Replay;
 pub use expected::Expected;
@@ -52,22 +54,24 @@ impl Default for DeviceReplayOptions {
     }
 }
 
-/// Replays `trace` on a new device of `config`.
+/// Replays `trace` on a new device of `config`, and tells `work` how far it is.
 ///
 /// # Errors
 /// `InvalidInput` where the options contradict each other or the device; `Corrupt` where a read
-/// does not give back what was written; the device's own.
+/// does not give back what was written; the device's own; `Interrupted`
+/// where runs are asked to end.
 pub fn replay(
     trace: &Rc<DeviceTrace>,
     config: &DeviceSpec,
     options: &DeviceReplayOptions,
+    work: &Arc<Work>,
 ) -> Result<DeviceReplayRow> {
     let what = format!("replay of {} on {}", trace.name, config.name());
     let (trace, config, options) = (Rc::clone(trace), config.clone(), options.clone());
-    Virtual::alone(
-        what,
-        |runtime| async move { replay_on(&runtime, &trace, &config, &options).await },
-    )
+    let work = Arc::clone(work);
+    Virtual::alone(what, |runtime| async move {
+        replay_on(&runtime, &trace, &config, &options, &work).await
+    })
 }
 
 async fn replay_on(
@@ -75,6 +79,7 @@ async fn replay_on(
     trace: &Rc<DeviceTrace>,
     config: &DeviceSpec,
     options: &DeviceReplayOptions,
+    work: &Arc<Work>,
 ) -> Result<DeviceReplayRow> {
     if options.clients == 0 || (options.transactions && options.clients != 1) {
         return Err(Error::new(
@@ -96,7 +101,7 @@ async fn replay_on(
         age::age(runtime, device, &expected, age, options.seed).await?;
     }
     let start = row::Counters::of(runtime, &simulated);
-    let tally = Replay::run(runtime, trace, device, &expected, options).await?;
+    let tally = Replay::run(runtime, trace, device, &expected, options, work).await?;
     let end = row::Counters::of(runtime, &simulated);
     Ok(row::DeviceReplayRow::new(trace, config, options, &tally, &start, &end))
 }

@@ -2,6 +2,15 @@ use super::*;
 use tantalum_base::{PageNo, PageRange};
 use tantalum_trace::{Generator, PageEvent};
 
+/// A replay that nobody watches.
+fn replay(
+    trace: &Rc<DeviceTrace>,
+    config: &DeviceSpec,
+    options: &DeviceReplayOptions,
+) -> Result<DeviceReplayRow> {
+    super::replay(trace, config, options, &Arc::default())
+}
+
 fn generated(text: &str) -> Rc<DeviceTrace> {
     Rc::new(DeviceTrace::collect("made", Generator::parse(text).unwrap().map(Ok)).unwrap())
 }

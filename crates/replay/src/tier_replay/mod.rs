@@ -19,8 +19,10 @@ pub use on_devices::{TierDevices, TierMeasured, TierWaits, replay_on_devices};
 use tantalum_base::Result;
 use tantalum_policy::tier::{TierCounts, TierSpec};
 use tantalum_policy::{PolicySpec, Request, Workload};
+use tantalum_runtime::supervision;
 
 use crate::cache_replay::CacheTrace;
+use crate::work::{TOLD_EVERY, Work};
 use tiers::Tiers;
 
 /// What is run.
@@ -71,18 +73,22 @@ pub fn requests_below(trace: &CacheTrace, top: &PolicySpec, pages: u32) -> Resul
     Ok(below)
 }
 
-/// Runs `trace` through the two tiers, both empty at the start.
+/// Runs `trace` through the two tiers, both empty at the start, and tells `work` how far it is.
 ///
 /// # Errors
-/// As the policy's registry.
-pub fn replay(trace: &CacheTrace, run: &TierRun) -> Result<TierOutcome> {
+/// As the policy's registry; `Interrupted` where runs are asked to end.
+pub fn replay(trace: &CacheTrace, run: &TierRun, work: &Work) -> Result<TierOutcome> {
     let mut tiers = Tiers::new(trace, run)?;
     let (mut top_hits, mut effects) = (0, Vec::new());
-    for request in &trace.requests {
-        top_hits += u64::from(tiers.access(*request, &mut effects));
-        for effect in effects.drain(..) {
-            tiers.leaves(effect);
+    for some in trace.requests.chunks(TOLD_EVERY) {
+        supervision::check_stop()?;
+        for request in some {
+            top_hits += u64::from(tiers.access(*request, &mut effects));
+            for effect in effects.drain(..) {
+                tiers.leaves(effect);
+            }
         }
+        work.add_requests(some.len());
     }
     if run.flush {
         tiers.flush();

@@ -7,6 +7,11 @@ use tantalum_policy::tier::{Found, MiddleTier, Operation};
 use tantalum_runtime::Virtual;
 use tantalum_trace::Generator;
 
+/// A replay that nobody watches.
+fn replay(trace: &CacheTrace, run: &TierRun) -> Result<TierOutcome> {
+    super::replay(trace, run, &Work::default())
+}
+
 fn trace(pages: &[(u64, bool)]) -> CacheTrace {
     let requests = pages.iter().map(|&(page, write)| Request::new(PageNo(page), write)).collect();
     CacheTrace { name: "made up".into(), requests, pages_end: 100 }

@@ -29,13 +29,17 @@ const UTILISATIONS: [f64; 3] = [0.7, 0.8, 0.9];
 
 /// Measures greedy, FIFO and d-choices cleaning at several utilisations. `paper` is the closed
 /// form at the utilisation that the device had.
-pub fn cleaning(scale: Scale, seed: u64, progress: &mut dyn FnMut(&str)) -> Result<Vec<Row>> {
+pub fn cleaning(
+    scale: Scale,
+    seed: u64,
+    progress: &mut dyn FnMut(&str),
+    rows: &mut Vec<Row>,
+) -> Result<()> {
     let (zones, overwrites) = match scale {
         Scale::Small => (1024, 2),
         Scale::Full | Scale::Paper => (4096, 4),
     };
     let zone_pages = 32;
-    let mut rows = Vec::new();
     for utilisation in UTILISATIONS {
         let mut policies = vec!["greedy", "fifo", "d_choices:d=4"];
         if scale != Scale::Small {
@@ -68,5 +72,5 @@ pub fn cleaning(scale: Scale, seed: u64, progress: &mut dyn FnMut(&str)) -> Resu
             }
         }
     }
-    Ok(rows)
+    Ok(())
 }

@@ -9,6 +9,8 @@ use super::workload::{bank, concat, oltp, read_only};
 use tantalum_replay::buffer_replay::BufferReplayRow;
 use tantalum_replay::cache_replay::{CacheReplayOptions, CacheRow, CacheTrace, replay};
 use tantalum_replay::side_by_side::cores;
+use tantalum_replay::work::Work;
+use tantalum_runtime::supervision;
 
 /// Writes that cost as much as reads, and more.
 const RATIOS: [u32; 5] = [1, 4, 16, 64, 128];
@@ -16,23 +18,27 @@ const RATIOS: [u32; 5] = [1, 4, 16, 64, 128];
 const TIME: (&str, &str) = ("virtual execution time", "ratio to lru");
 
 /// Figures 5.2 to 5.8 and table 5.2.
-pub(in super::super) fn casa(scale: Scale, seed: u64, progress: Progress) -> Result<Vec<Row>> {
-    let mut rows = Vec::new();
+pub(in super::super) fn casa(
+    scale: Scale,
+    seed: u64,
+    progress: Progress,
+    rows: &mut Vec<Row>,
+) -> Result<()> {
     progress("figure 5.2: CONCAT");
-    changing_workload(scale, &mut rows)?;
+    changing_workload(scale, rows)?;
     progress("figure 5.3: the clean list");
-    clean_list(scale, &mut rows)?;
+    clean_list(scale, rows)?;
     progress("table 5.2 and figure 5.4: cost ratios");
-    cost_ratios(scale, &mut rows)?;
+    cost_ratios(scale, rows)?;
     for (device, paper) in [("wd1500hlfs", 1.5), ("x25-m", 4.5)] {
         progress(&format!("figures 5.5 and 5.6: detection, {device}"));
-        detection(scale, seed, device, paper, &mut rows)?;
+        detection(scale, seed, device, paper, rows)?;
     }
     progress("figure 5.7: SAWC, CASA and CFDC, TPC-C");
-    clustered(scale, seed, &mut rows)?;
+    clustered(scale, seed, rows)?;
     progress("figure 5.8: the same, read-only");
-    read_intensive(scale, seed, &mut rows)?;
-    Ok(rows)
+    read_intensive(scale, seed, rows)?;
+    Ok(())
 }
 
 /// Formula 5.1, for writes that cost `ratio` reads.
@@ -53,7 +59,9 @@ impl Counts {
             timing: false,
             threads: cores(),
         };
-        replay(trace, &options, &|_, _| {}).map(Counts)
+        let counts = replay(trace, &options, &Work::default())?;
+        supervision::check_stop()?;
+        Ok(Counts(counts))
     }
 
     fn get(&self, policy: &str, pages: u32) -> Result<&CacheRow> {

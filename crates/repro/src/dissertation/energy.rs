@@ -14,15 +14,20 @@ const REF: &str = "ref:window=0.5,block=16,victims=4";
 const POLICIES: [&str; 5] = ["lru", CFLRU, "lru_wsr", REF, CFDC];
 
 /// Figures 4.2 to 4.4.
-pub(in super::super) fn energy(scale: Scale, seed: u64, progress: Progress) -> Result<Vec<Row>> {
+pub(in super::super) fn energy(
+    scale: Scale,
+    seed: u64,
+    progress: Progress,
+    rows: &mut Vec<Row>,
+) -> Result<()> {
     let idle = (MAINBOARD.idle_w + SYSTEM_DISK.idle_w) / (MAINBOARD.peak_w + SYSTEM_DISK.peak_w);
     let case_of_idle = "system without data disk".to_owned();
     let share = ("idle power over peak power", "%");
-    let mut rows = vec![Row::new("Table 4.2", case_of_idle, share, Some(57.0), 100.0 * idle)];
-    devices(scale, seed, progress, &mut rows)?;
+    rows.push(Row::new("Table 4.2", case_of_idle, share, Some(57.0), 100.0 * idle));
+    devices(scale, seed, progress, rows)?;
     progress("figure 4.4: in place of the bank trace, mtron");
-    buffer_sizes(scale, seed, &mut rows)?;
-    Ok(rows)
+    buffer_sizes(scale, seed, rows)?;
+    Ok(())
 }
 
 /// A run and what it took.

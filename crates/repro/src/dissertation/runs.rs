@@ -8,7 +8,7 @@ use super::super::{Row, Scale, X};
 use tantalum_replay::buffer_replay::{self, BufferReplayOptions, BufferReplayRow, BufferRun};
 use tantalum_replay::cache_replay::CacheTrace;
 use tantalum_replay::device_replay::Age;
-use tantalum_replay::side_by_side::cores;
+use tantalum_replay::side_by_side::{all_done, cores};
 
 /// Sizes of the buffer in figures 3.5, 3.8 and 4.4.
 pub(super) const SIZES: [u32; 6] = [500, 1_000, 2_000, 4_000, 8_000, 16_000];
@@ -21,7 +21,7 @@ pub(super) const CFDC_WINDOWS: [&str; 3] =
 
 /// The sizes that `scale` has.
 pub(super) fn sizes(scale: Scale) -> &'static [u32] {
-    if scale == Scale::Small { &SIZES[..3] } else { &SIZES }
+    if scale == Scale::Small { &SIZES[..2] } else { &SIZES }
 }
 
 /// Time that the storage engine computes for a request. Derived: at 500 pages the bank trace takes
@@ -72,7 +72,7 @@ pub(super) fn over(
         threads: cores(),
         ..BufferReplayOptions::default()
     };
-    buffer_replay::replay(trace, &runs, &options, &|_, _| {})
+    all_done(buffer_replay::replay(trace, &runs, &options, &Arc::default())?)
 }
 
 /// The run of `policy` with `pages`.

@@ -7,6 +7,7 @@ use std::sync::Arc;
 use tantalum_policy::PolicySpec;
 use tantalum_replay::buffer_replay::BufferReplayRow;
 use tantalum_replay::cache_replay::{CacheReplayOptions, CacheRow, CacheTrace, replay};
+use tantalum_replay::work::Work;
 
 const LRU_K: &str = "lru_k:k=2";
 const CFLRU: &str = "cflru:window=0.5";
@@ -29,7 +30,7 @@ fn counts(trace: &CacheTrace, policies: &[&str], pages: u32) -> Vec<CacheRow> {
         timing: false,
         threads: 2,
     };
-    replay(trace, &options, &|_, _| {}).unwrap()
+    replay(trace, &options, &Work::default()).unwrap()
 }
 
 fn run<'a>(rows: &'a [BufferReplayRow], policy: &str, pages: u32) -> &'a BufferReplayRow {

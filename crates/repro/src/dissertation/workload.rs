@@ -3,11 +3,14 @@
 use std::sync::Arc;
 use tantalum_base::{PageNo, Result};
 use tantalum_policy::Request;
-use tantalum_trace::{Generator, OpenOptions, shared};
+use tantalum_trace::open::trace_name;
+use tantalum_trace::{Generator, OpenOptions, PageEvent, open_pages, shared};
 
 use super::super::Scale;
 use tantalum_replay::cache_replay::CacheTrace;
 
+/// Requests at the small scale.
+const SMALL_REQUESTS: usize = 20_000;
 /// Requests of the bank trace (appendix B.2).
 const BANK_REQUESTS: usize = 607_390;
 /// Requests of the TPC-C trace (table B.1).
@@ -22,10 +25,12 @@ pub(super) fn mixed(share: f64, seed: u64) -> Result<Arc<CacheTrace>> {
     generated(&format!("cfdc_synthetic:{sizes},seed={seed}")).map(Arc::new)
 }
 
-/// That of section 3.3.2 with `scans` scans that read and as many that update.
-pub(super) fn scans(scans: u64, seed: u64) -> Result<Arc<CacheTrace>> {
-    let scans = 2 * scans;
-    generated(&format!("cfdc_scans:scans={scans},seed={seed}")).map(Arc::new)
+/// That of section 3.3.2 with `scans` scans that read and as many that update, and a `share` of its single pages.
+pub(super) fn scans(scans: u64, share: f64, seed: u64) -> Result<Arc<CacheTrace>> {
+    let (scans, singles) = (2 * scans, (100_000.0 * share) as u64);
+    let range = (50_000.0 * share) as u64;
+    let sizes = format!("pages={singles},reads={singles},updates={singles},scan_range={range}");
+    generated(&format!("cfdc_scans:{sizes},scans={scans},seed={seed}")).map(Arc::new)
 }
 
 pub(in super::super) fn generated(text: &str) -> Result<CacheTrace> {
@@ -40,7 +45,18 @@ pub(in super::super) fn capture(
 ) -> Result<CacheTrace> {
     let path = shared::find(&format!("traces/databases/{name}.csv.zst"));
     let mut trace = match path {
-        Some(path) => CacheTrace::load(&path, &OpenOptions::default())?,
+        Some(path) => {
+            // What comes behind them need not be read.
+            let mut left = requests as u64;
+            let events = open_pages(&path, &OpenOptions::default())?.take_while(|event| {
+                let is_wanted = left > 0;
+                if let Ok(PageEvent::Read { pages, .. } | PageEvent::Write { pages, .. }) = event {
+                    left = left.saturating_sub(u64::from(*pages));
+                }
+                is_wanted
+            });
+            CacheTrace::collect(&trace_name(&path), events)?
+        }
         // Longer than asked for, and cut below.
         None => generated(generator)?,
     };
@@ -62,13 +78,13 @@ fn tpch(requests: usize) -> Result<CacheTrace> {
 
 /// In place of the bank trace, which is not public: as many requests of TPC-C.
 pub(in super::super) fn bank(scale: Scale) -> Result<Arc<CacheTrace>> {
-    tpcc(if scale == Scale::Small { 60_000 } else { BANK_REQUESTS }).map(Arc::new)
+    tpcc(if scale == Scale::Small { SMALL_REQUESTS } else { BANK_REQUESTS }).map(Arc::new)
 }
 
 /// TPC-C, as long as in the dissertation or shorter.
 pub(super) fn oltp(scale: Scale) -> Result<Arc<CacheTrace>> {
     tpcc(match scale {
-        Scale::Small => 60_000,
+        Scale::Small => SMALL_REQUESTS,
         Scale::Full => BANK_REQUESTS,
         Scale::Paper => TPCC_REQUESTS,
     })

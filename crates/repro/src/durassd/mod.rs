@@ -16,8 +16,7 @@ use tantalum_base::Result;
 use super::{Progress, Row, Scale};
 
 /// Every table of the paper that is measured again.
-pub(super) fn run(scale: Scale, seed: u64, progress: Progress) -> Result<Vec<Row>> {
-    let mut rows = table1::run(scale, seed, progress)?;
-    rows.extend(table2::run(scale, seed, progress)?);
-    Ok(rows)
+pub(super) fn run(scale: Scale, seed: u64, progress: Progress, rows: &mut Vec<Row>) -> Result<()> {
+    table1::run(scale, seed, progress, rows)?;
+    table2::run(scale, seed, progress, rows)
 }

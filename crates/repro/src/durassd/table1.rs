@@ -88,12 +88,11 @@ const LINES: [Line; 9] = [
 ];
 
 /// Measures every line. For a quick look only four of the columns.
-pub(super) fn run(scale: Scale, seed: u64, progress: Progress) -> Result<Vec<Row>> {
+pub(super) fn run(scale: Scale, seed: u64, progress: Progress, rows: &mut Vec<Row>) -> Result<()> {
     let columns: &[usize] = match scale {
         Scale::Small => &[0, 2, 5, NO_FSYNC],
         Scale::Full | Scale::Paper => &[0, 1, 2, 3, 4, 5, 6, 7, NO_FSYNC],
     };
-    let mut rows = Vec::new();
     for line in &LINES {
         progress(line.case);
         let rig = Rig::new(line.device, line.parameters, scale, seed)?;
@@ -116,7 +115,7 @@ pub(super) fn run(scale: Scale, seed: u64, progress: Progress) -> Result<Vec<Row
             rows.push(Row { calibrated: line.calibrated.contains(&column), ..row });
         }
     }
-    Ok(rows)
+    Ok(())
 }
 
 /// Some fsyncs before the clock starts; without any, as many writes as fill a disk's cache.

@@ -92,8 +92,7 @@ const LINES: [Line; 6] = [
 ];
 
 /// Measures every line.
-pub(super) fn run(scale: Scale, seed: u64, progress: Progress) -> Result<Vec<Row>> {
-    let mut rows = Vec::new();
+pub(super) fn run(scale: Scale, seed: u64, progress: Progress, rows: &mut Vec<Row>) -> Result<()> {
     for line in &LINES {
         progress(line.case);
         let rig = Rig::new(line.device, line.parameters, scale, seed)?;
@@ -112,7 +111,7 @@ pub(super) fn run(scale: Scale, seed: u64, progress: Progress) -> Result<Vec<Row
             Row { calibrated: line.calibrated.contains(&at), ..row }
         }));
     }
-    Ok(rows)
+    Ok(())
 }
 
 fn requests(line: &Line, pages: u32, rig: &Rig, scale: Scale) -> Requests {

@@ -47,9 +47,9 @@ pub(super) struct Compared {
 }
 
 /// Measures every size of the buffer and of a page.
-pub(super) fn run(scale: Scale, seed: u64, progress: Progress) -> Result<Vec<Row>> {
+pub(super) fn run(scale: Scale, seed: u64, progress: Progress, rows: &mut Vec<Row>) -> Result<()> {
     let common = measure(COMMON, scale, seed, progress)?;
-    let mut rows = common.throughput("Figure 5a");
+    rows.extend(common.throughput("Figure 5a"));
     for page_kib in PAGES_KIB.into_iter().filter(|page_kib| *page_kib != COMMON.page_kib) {
         let case = Case { page_kib, ..COMMON };
         rows.extend(measure(case, scale, seed, progress)?.throughput("Figure 5a"));
@@ -66,7 +66,7 @@ pub(super) fn run(scale: Scale, seed: u64, progress: Progress) -> Result<Vec<Row
         rows.extend(compared.throughput("Figure 5b"));
         rows.extend(compared.activities());
     }
-    Ok(rows)
+    Ok(())
 }
 
 pub(super) fn measure(case: Case, scale: Scale, seed: u64, progress: Progress) -> Result<Compared> {

@@ -14,6 +14,6 @@ use tantalum_base::Result;
 use super::{Progress, Row, Scale};
 
 /// Every figure of the paper that is measured again.
-pub(super) fn run(scale: Scale, seed: u64, progress: Progress) -> Result<Vec<Row>> {
-    figures::run(scale, seed, progress)
+pub(super) fn run(scale: Scale, seed: u64, progress: Progress, rows: &mut Vec<Row>) -> Result<()> {
+    figures::run(scale, seed, progress, rows)
 }

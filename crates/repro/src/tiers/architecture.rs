@@ -113,30 +113,34 @@ pub(in super::super) fn architecture(
     scale: Scale,
     seed: u64,
     progress: Progress,
-) -> Result<Vec<Row>> {
+    rows: &mut Vec<Row>,
+) -> Result<()> {
     let loads =
         [("Figure 6.1", tpce(scale)?), ("Figure 6.2", tpcc(scale)?), ("Figure 6.3", tpch(scale)?)];
-    let mut rows = Vec::new();
     for (figure, load) in &loads {
-        rows.extend(of(figure, load, progress)?);
+        of(figure, load, progress, rows)?;
     }
-    rows.extend(measured::of(&bank(scale)?, seed, progress)?);
-    Ok(rows)
+    measured::of(&bank(scale)?, seed, progress, rows)?;
+    Ok(())
 }
 
 /// The figure of one trace; with the table of the smallest budget of the trace that the paper has there.
-pub(super) fn of(figure: &'static str, load: &Load, progress: Progress) -> Result<Vec<Row>> {
-    let mut rows = Vec::new();
+pub(super) fn of(
+    figure: &'static str,
+    load: &Load,
+    progress: Progress,
+    rows: &mut Vec<Row>,
+) -> Result<()> {
     for budget in BUDGETS {
         progress(&format!("{figure}: {}, b = {budget}", load.name));
         let runs = run(load, budget)?;
-        times(figure, load, &runs, &mut rows);
+        times(figure, load, &runs, rows);
         if budget == BUDGETS[0] && figure == "Figure 6.1" {
-            accesses(&runs, &mut rows);
-            table(&runs, &mut rows);
+            accesses(&runs, rows);
+            table(&runs, rows);
         }
     }
-    Ok(rows)
+    Ok(())
 }
 
 /// Virtual execution time, and by how much three tiers are faster than two.

@@ -10,6 +10,8 @@ use super::super::dissertation::{self, capture};
 /// Small runs have as many requests, and sizes that are so much smaller.
 const SMALL_REQUESTS: usize = 60_000;
 const SMALL_DIVISOR: u32 = 16;
+/// What stands in for TPC-C where the capture is absent.
+const TPCC_GENERATOR: &str = "tpcc:warehouses=4,transactions=150k";
 
 fn divisor(scale: Scale) -> u32 {
     if scale == Scale::Small { SMALL_DIVISOR } else { 1 }
@@ -57,7 +59,7 @@ impl Load {
 
 /// TPC-C.
 pub(super) fn tpcc(scale: Scale) -> Result<Load> {
-    Load::new("TPC-C", "tpcc-pg-logical", "tpcc:warehouses=4,transactions=150k", scale)
+    Load::new("TPC-C", "tpcc-pg-logical", TPCC_GENERATOR, scale)
 }
 
 /// TPC-H: queries that read.
@@ -74,5 +76,8 @@ pub(super) fn tpce(scale: Scale) -> Result<Load> {
 
 /// In place of the bank's trace: as many requests of TPC-C.
 pub(super) fn bank(scale: Scale) -> Result<Load> {
+    if scale == Scale::Small {
+        return Load::new("bank", "tpcc-pg-logical", TPCC_GENERATOR, scale);
+    }
     Ok(Load { name: "bank", trace: dissertation::bank(scale)?, divisor: divisor(scale) })
 }

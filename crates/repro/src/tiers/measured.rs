@@ -4,8 +4,9 @@
 //! at the same latency. HDD2 is `wd1500hlfs`.
 use tantalum_base::Result;
 use tantalum_models::DeviceSpec;
-use tantalum_replay::side_by_side::{cores, side_by_side};
+use tantalum_replay::side_by_side::{all_done, cores, side_by_side};
 use tantalum_replay::tier_replay::{TierDevices, TierMeasured, replay_on_devices};
+use tantalum_replay::work::Work;
 
 use super::super::dissertation::CPU_NS;
 use super::super::{Progress, Row};
@@ -34,7 +35,7 @@ fn run(
     seed: u64,
 ) -> Result<Vec<(Configuration, TierMeasured)>> {
     let configurations = Configuration::all(load, budget);
-    let measured = side_by_side(&configurations, cores(), &|_, _| {}, |configuration| {
+    let measured = side_by_side(&configurations, cores(), &Work::default(), |configuration| {
         let devices = TierDevices {
             flash: (configuration.scale > 0).then(|| DeviceSpec::parse(FLASH)).transpose()?,
             home: DeviceSpec::parse(home)?,
@@ -44,7 +45,7 @@ fn run(
         };
         replay_on_devices(&load.trace, &configuration.setting.run()?, &devices)
     })?;
-    Ok(configurations.into_iter().zip(measured).collect())
+    Ok(configurations.into_iter().zip(all_done(measured)?).collect())
 }
 
 fn took_s(measured: &TierMeasured) -> f64 {
@@ -52,21 +53,20 @@ fn took_s(measured: &TierMeasured) -> f64 {
 }
 
 /// Figure 6.4; with the largest budget, figure 6.5.
-pub(super) fn of(load: &Load, seed: u64, progress: Progress) -> Result<Vec<Row>> {
-    let mut rows = Vec::new();
+pub(super) fn of(load: &Load, seed: u64, progress: Progress, rows: &mut Vec<Row>) -> Result<()> {
     for budget in BUDGETS {
         progress(&format!("Figure 6.4: {}, b = {budget}", load.name));
         let runs = run(load, budget, HOME, seed)?;
-        times(load, &runs, &mut rows);
+        times(load, &runs, rows);
         if budget == BUDGETS[5] {
-            breakdown(&runs, &mut rows);
-            means(&runs, &mut rows);
-            energy(&runs, &mut rows);
+            breakdown(&runs, rows);
+            means(&runs, rows);
+            energy(&runs, rows);
             let runs = run(load, budget, HOME_WITHOUT_CACHE, seed)?;
-            without_cache(load, &runs, &mut rows);
+            without_cache(load, &runs, rows);
         }
     }
-    Ok(rows)
+    Ok(())
 }
 
 /// Execution time, and by how much three tiers are faster than two; beside what the costs of the simulations say of the

@@ -31,8 +31,9 @@ use tantalum_base::Result;
 use tantalum_policy::PolicySpec;
 use tantalum_policy::tier::TierSpec;
 use tantalum_replay::cache_replay::CacheTrace;
-use tantalum_replay::side_by_side::{cores, side_by_side};
+use tantalum_replay::side_by_side::{all_done, cores, side_by_side};
 use tantalum_replay::tier_replay::{TierOutcome, TierRun, replay};
+use tantalum_replay::work::Work;
 
 /// A middle tier under an LRU buffer pool.
 #[derive(Clone, Debug)]
@@ -57,7 +58,9 @@ impl Setting {
 
 /// Runs the trace in every setting, on all cores.
 fn run_all(trace: &Arc<CacheTrace>, settings: &[Setting]) -> Result<Vec<TierOutcome>> {
-    side_by_side(settings, cores(), &|_, _| {}, |setting| replay(trace, &setting.run()?))
+    let work = Work::default();
+    let run = |setting: &Setting| replay(trace, &setting.run()?, &work);
+    all_done(side_by_side(settings, cores(), &work, run)?)
 }
 
 /// A number of a figure.

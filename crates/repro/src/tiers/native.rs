@@ -28,30 +28,38 @@ const BLOCK_PAGES: u32 = 128;
 const DELETES: u32 = 1_024;
 
 /// Figures 7.5 to 7.9.
-pub(in super::super) fn native(scale: Scale, _seed: u64, progress: Progress) -> Result<Vec<Row>> {
-    let mut rows = Vec::new();
+pub(in super::super) fn native(
+    scale: Scale,
+    _seed: u64,
+    progress: Progress,
+    rows: &mut Vec<Row>,
+) -> Result<()> {
     for (load, shares) in [tpcc(scale)?, tpch(scale)?, tpce(scale)?].iter().zip(SHARES) {
-        rows.extend(of(load, shares, progress)?);
+        of(load, shares, progress, rows)?;
     }
-    Ok(rows)
+    Ok(())
 }
 
 /// The figures of one trace, with tiers of these shares of its database. Figures 7.7 to 7.9 are of TPC-C.
-pub(super) fn of(load: &Load, shares: (f64, f64), progress: Progress) -> Result<Vec<Row>> {
-    let mut rows = Vec::new();
+pub(super) fn of(
+    load: &Load,
+    shares: (f64, f64),
+    progress: Progress,
+    rows: &mut Vec<Row>,
+) -> Result<()> {
     progress(&format!("figures 7.5 and 7.6: {}", load.name));
     let deletes = load.pages(DELETES);
     let tiers = ["bl".to_owned(), format!("lpd:d={deletes}"), "nfa".to_owned()];
     let runs = run(load, shares, &tiers)?;
-    overall(load, &runs, &mut rows);
-    beyond(load, shares, &runs[2], &mut rows)?;
+    overall(load, &runs, rows);
+    beyond(load, shares, &runs[2], rows)?;
     if load.name == "TPC-C" {
-        collected(&runs, &mut rows);
-        wear(&runs, &mut rows);
+        collected(&runs, rows);
+        wear(&runs, rows);
         progress("figure 7.8: LPD by d");
-        greediness(load, shares, &runs[2], &mut rows)?;
+        greediness(load, shares, &runs[2], rows)?;
     }
-    Ok(rows)
+    Ok(())
 }
 
 fn run(load: &Load, shares: (f64, f64), tiers: &[String]) -> Result<Vec<TierOutcome>> {

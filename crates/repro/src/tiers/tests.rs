@@ -20,7 +20,8 @@ fn of(rows: &[Row], figure: &str, case: &str, metric: &str) -> f64 {
 
 #[test]
 fn a_write_cache_admits_writes_and_writes_as_its_device_likes_it() {
-    let rows = write_cache::of(&tpcc(), &mut |_| ()).unwrap();
+    let mut rows = Vec::new();
+    write_cache::of(&tpcc(), &mut |_| (), &mut rows).unwrap();
     let time = "virtual execution time";
     for pages in [62, 250, 1_000] {
         let time = |name| of(&rows, "Figure 6", &format!("{name}, {pages} pages"), time);
@@ -35,7 +36,8 @@ fn a_write_cache_admits_writes_and_writes_as_its_device_likes_it() {
 
 #[test]
 fn three_tiers_are_faster_than_two_of_the_same_cost_and_take_less_energy() {
-    let rows = architecture::of("Figure 6.1", &tpcc(), &mut |_| ()).unwrap();
+    let mut rows = Vec::new();
+    architecture::of("Figure 6.1", &tpcc(), &mut |_| (), &mut rows).unwrap();
     for (budget, least) in [(62, 10.0), (250, 30.0), (1_000, 50.0)] {
         for algorithm in ["GLB", "LOC"] {
             let case = format!("TPC-C, {algorithm}, s = 8, b = {budget}");
@@ -60,7 +62,8 @@ const SCALES: [u32; 4] = [2, 4, 6, 8];
 /// The curves of figure 6.4 beside those of figure 6.2.
 #[test]
 fn on_devices_the_curves_are_those_of_the_costs() {
-    let rows = measured::of(&bank(), 1, &mut |_| ()).unwrap();
+    let mut rows = Vec::new();
+    measured::of(&bank(), 1, &mut |_| (), &mut rows).unwrap();
     let figure = |case: &str, metric| of(&rows, "Figure 6.4", case, metric);
     let mut longer_s = f64::INFINITY;
     for budget in BUDGETS {
@@ -137,7 +140,8 @@ fn what_operations_take(rows: &[Row]) {
 
 #[test]
 fn native_use_collects_less_and_hits_a_little_less() {
-    let rows = native::of(&tpcc(), (0.02216, 0.13079), &mut |_| ()).unwrap();
+    let mut rows = Vec::new();
+    native::of(&tpcc(), (0.02216, 0.13079), &mut |_| (), &mut rows).unwrap();
     let of_tpcc = |name, metric| of(&rows, "Figure 7.6", &format!("TPC-C, {name}"), metric);
     let gain =
         |than| of(&rows, "Figure 7.5", &format!("TPC-C, NFA over {than}"), "throughput gained");

@@ -34,20 +34,20 @@ pub(in super::super) fn write_cache(
     scale: Scale,
     _seed: u64,
     progress: Progress,
-) -> Result<Vec<Row>> {
-    of(&tpcc(scale)?, progress)
+    rows: &mut Vec<Row>,
+) -> Result<()> {
+    of(&tpcc(scale)?, progress, rows)
 }
 
 /// The figures of one trace.
-pub(super) fn of(load: &Load, progress: Progress) -> Result<Vec<Row>> {
-    let mut rows = Vec::new();
+pub(super) fn of(load: &Load, progress: Progress, rows: &mut Vec<Row>) -> Result<()> {
     progress("figure 6: admission");
-    admission(load, &mut rows)?;
+    admission(load, rows)?;
     progress("figure 7: sequential and random cache writes");
-    placement(load, &mut rows)?;
+    placement(load, rows)?;
     progress("figure 8: tracks");
-    tracks(load, &mut rows)?;
-    Ok(rows)
+    tracks(load, rows)?;
+    Ok(())
 }
 
 fn run(load: &Load, tiers: &[&str], pages: u32) -> Result<Vec<TierOutcome>> {

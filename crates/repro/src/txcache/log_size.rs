@@ -9,13 +9,12 @@ use super::devices::{Device, measure};
 /// What the figures' axes are of.
 pub(super) const LOG_OR_CACHE: &str = "log or cache, MiB";
 
-pub(super) fn run(setup: &Setup, progress: Progress) -> Result<Vec<Row>> {
+pub(super) fn run(setup: &Setup, progress: Progress, rows: &mut Vec<Row>) -> Result<()> {
     // Multiples of the default, 32 MB: the figures go from 16 to 256 MB.
     let sizes: &[(u32, u32)] = match setup.scale {
         Scale::Full | Scale::Paper => &[(1, 2), (1, 1), (2, 1), (4, 1), (8, 1)],
         Scale::Small => &[(1, 1), (4, 1)],
     };
-    let mut rows = Vec::new();
     for trace in &setup.traces {
         for (times, over) in sizes {
             let pages = setup.cache_pages * times / over;
@@ -37,5 +36,5 @@ pub(super) fn run(setup: &Setup, progress: Progress) -> Result<Vec<Row>> {
             }
         }
     }
-    Ok(rows)
+    Ok(())
 }

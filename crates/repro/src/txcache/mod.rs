@@ -61,11 +61,11 @@ impl Setup {
 }
 
 /// Every figure and table of the paper that is measured again.
-pub(super) fn run(scale: Scale, seed: u64, progress: Progress) -> Result<Vec<Row>> {
+pub(super) fn run(scale: Scale, seed: u64, progress: Progress, rows: &mut Vec<Row>) -> Result<()> {
     let setup = Setup::new(scale, seed)?;
-    let mut rows = protocols::run(&setup, progress)?;
-    rows.extend(log_size::run(&setup, progress)?);
-    rows.extend(sensitivity::run(&setup, progress)?);
+    protocols::run(&setup, progress, rows)?;
+    log_size::run(&setup, progress, rows)?;
+    sensitivity::run(&setup, progress, rows)?;
     rows.extend(recovery::run(&setup, progress)?);
-    Ok(rows)
+    Ok(())
 }

@@ -69,9 +69,8 @@ pub(super) fn saving(new: &Measured, old: &Measured) -> f64 {
     (1.0 - new.pages_programmed / old.pages_programmed) * 100.0
 }
 
-pub(super) fn run(setup: &Setup, progress: Progress) -> Result<Vec<Row>> {
+pub(super) fn run(setup: &Setup, progress: Progress, rows: &mut Vec<Row>) -> Result<()> {
     let compared = compare(setup, progress)?;
-    let mut rows = Vec::new();
     for compared in &compared {
         for (device, measured) in compared.all() {
             rows.extend(absolute(compared.trace, device, measured));
@@ -100,7 +99,7 @@ pub(super) fn run(setup: &Setup, progress: Progress) -> Result<Vec<Row>> {
     }
     rows.extend(penalties("TxCache", &compared, Compared::penalty));
     rows.extend(penalties("TxCache, headers held,", &compared, Compared::penalty_held));
-    Ok(rows)
+    Ok(())
 }
 
 /// The largest penalty and the mean.

@@ -21,18 +21,17 @@ const LINK_BYTES_PER_SECOND: u64 = 2_147_651_006;
 /// extended cache it takes 16128.
 pub(super) const LARGE_PAGES: [u32; 3] = [8704, 10240, 12288];
 
-pub(super) fn run(setup: &Setup, progress: Progress) -> Result<Vec<Row>> {
-    let mut rows = Vec::new();
+pub(super) fn run(setup: &Setup, progress: Progress, rows: &mut Vec<Row>) -> Result<()> {
     for trace in &setup.traces {
         rows.extend(fast_link(setup, trace, progress)?);
     }
     // On the sizes of the small scale they would say nothing else.
     if setup.scale != Scale::Small {
         for pages in LARGE_PAGES {
-            rows.extend(large(setup, pages, progress)?);
+            large(setup, pages, progress, rows)?;
         }
     }
-    Ok(rows)
+    Ok(())
 }
 
 fn fast_link(setup: &Setup, trace: &Rc<Trace>, progress: Progress) -> Result<Vec<Row>> {
@@ -71,7 +70,7 @@ fn fast_link(setup: &Setup, trace: &Rc<Trace>, progress: Progress) -> Result<Vec
 }
 
 /// The file server with transactions of up to `pages` pages, on all devices.
-fn large(setup: &Setup, pages: u32, progress: Progress) -> Result<Vec<Row>> {
+fn large(setup: &Setup, pages: u32, progress: Progress, rows: &mut Vec<Row>) -> Result<()> {
     let trace = Rc::new(fileserver(pages, setup.sizes.seed)?);
     let name = format!("fileserver, up to {pages} pages");
     let devices = [
@@ -80,12 +79,11 @@ fn large(setup: &Setup, pages: u32, progress: Progress) -> Result<Vec<Row>> {
         Device::TxCache(CACHE_PAGES, HeaderRelease::Mapped),
         Device::NvCache(CACHE_PAGES),
     ];
-    let mut rows = Vec::new();
     for device in devices {
         progress(&format!("{name} on {}", device.name()));
         let measured = measure(device, &setup.sizes, &trace)?;
         let measured = absolute(&name, device, &measured).into_iter();
         rows.extend(measured.map(|row| row.in_panel("transactions larger than the cache")));
     }
-    Ok(rows)
+    Ok(())
 }

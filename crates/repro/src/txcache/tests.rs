@@ -82,7 +82,8 @@ fn the_whole_size_has_the_shape_of_the_paper() {
     if std::env::var_os("TANTALUM_NIGHTLY").is_none() {
         return;
     }
-    let rows = run(Scale::Full, 1, &mut nothing).unwrap();
+    let mut rows = Vec::new();
+    run(Scale::Full, 1, &mut nothing, &mut rows).unwrap();
     for row in &rows {
         println!(
             "{:10} {:44} {:20} {:?} {:.3}",

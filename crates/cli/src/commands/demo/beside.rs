@@ -39,6 +39,9 @@ pub fn run(
             row.syncs_per_transaction,
         );
     }
+    println!(
+        "   A rate is the median of {ROUNDS} turns; its ratio is the median of the ratios of turns of the same round."
+    );
     println!();
     Ok(())
 }

@@ -2,6 +2,7 @@
 use crate::progress::Progress;
 use std::path::Path;
 use std::rc::Rc;
+use std::sync::Arc;
 use tantalum_models::DeviceSpec;
 use tantalum_replay::device_replay::{
     Age, DeviceReplayOptions, DeviceReplayRow, DeviceTrace, replay,
@@ -20,7 +21,7 @@ pub fn run(trace: &Path, seed: u64) -> anyhow::Result<()> {
     let options = DeviceReplayOptions { age: Some(Age::default()), seed, ..Default::default() };
     let mut rows = Vec::new();
     for (done, device) in DEVICES.iter().enumerate() {
-        rows.push(replay(&trace, &DeviceSpec::parse(device)?, &options)?);
+        rows.push(replay(&trace, &DeviceSpec::parse(device)?, &options, &Arc::default())?);
         progress.step(done + 1, DEVICES.len());
     }
     progress.finish();

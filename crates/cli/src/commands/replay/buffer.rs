@@ -2,6 +2,7 @@
 use super::cache::CacheArgs;
 use super::device::{DeviceArgs, warning_of_folding};
 use crate::common::TraceArgs;
+use crate::interruption;
 use crate::progress::Progress;
 use std::sync::Arc;
 use tantalum_replay::buffer_replay::{
@@ -9,6 +10,7 @@ use tantalum_replay::buffer_replay::{
 };
 use tantalum_replay::cache_replay::CacheTrace;
 use tantalum_replay::side_by_side::cores;
+use tantalum_replay::work::Work;
 use tantalum_report::{Report, Table, Value, config_hash, schema};
 
 /// Columns that people are shown as text; programs get all of them.
@@ -59,16 +61,17 @@ pub fn run(
         seed: device.device_seed,
         threads: cache.threads.unwrap_or_else(cores),
     };
-    let progress = Progress::steps("runs");
-    let rows = replay(&loaded, &runs, &options, &|done, of| progress.step(done, of))?;
-    progress.finish();
+    let work = Arc::new(Work::default());
+    let progress = Progress::of(&work);
+    let rows = replay(&loaded, &runs, &options, &work)?;
+    drop(progress);
     for device in &devices {
         if let Some(warning) = warning_of_folding(loaded.pages_end, device) {
             eprintln!("{warning}");
         }
     }
     let mut table = Table::new(schema::BUFFER_REPLAY);
-    rows.iter().for_each(|row| table.push_named(values(row)));
+    rows.iter().flatten().for_each(|row| table.push_named(values(row)));
     let mut parts = trace.config();
     parts
         .extend(runs.iter().map(|run| {
@@ -77,6 +80,8 @@ pub fn run(
     parts.push(format!("options={:?}", BufferReplayOptions { threads: 0, ..options }));
     let mut report = Report::new(device.device_seed, config_hash(parts), table);
     report.shown = SHOWN.to_vec();
+    let completed = rows.iter().flatten().count() as u64;
+    interruption::mark(&mut report, completed, Some(runs.len() as u64), "runs");
     Ok(report)
 }
 

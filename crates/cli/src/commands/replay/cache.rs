@@ -1,9 +1,12 @@
 //! Cache-only replay: policies times sizes, no device and no time.
 use crate::common::{CacheSize, TraceArgs, threads};
+use crate::interruption;
 use crate::progress::Progress;
+use std::sync::Arc;
 use tantalum_policy::PolicySpec;
 use tantalum_replay::cache_replay::{self, CacheReplayOptions, CacheRow, CacheTrace};
 use tantalum_replay::side_by_side::cores;
+use tantalum_replay::work::Work;
 use tantalum_report::{Report, Table, Value, config_hash, schema};
 
 /// What to replay through.
@@ -49,15 +52,19 @@ pub fn run(trace: &TraceArgs, args: &CacheArgs) -> anyhow::Result<Report> {
         timing: args.timing,
         threads: args.threads.unwrap_or_else(cores),
     };
-    let progress = Progress::steps("runs");
-    let rows = cache_replay::replay(&loaded, &options, &|done, of| progress.step(done, of))?;
-    progress.finish();
+    let work = Arc::new(Work::default());
+    let progress = Progress::of(&work);
+    let rows = cache_replay::replay(&loaded, &options, &work)?;
+    drop(progress);
 
     let mut parts = trace.config();
     parts.extend(options.policies.iter().map(|policy| format!("policy={}", policy.text())));
     parts.extend(options.cache_pages.iter().map(|pages| format!("cache_pages={pages}")));
     parts.push(format!("timing={}", args.timing));
-    Ok(Report::new(seed, config_hash(parts), table(&rows)))
+    let mut report = Report::new(seed, config_hash(parts), table(&rows));
+    let planned = options.policies.len() * options.cache_pages.len();
+    interruption::mark(&mut report, rows.len() as u64, Some(planned as u64), "runs");
+    Ok(report)
 }
 
 fn table(rows: &[CacheRow]) -> Table {

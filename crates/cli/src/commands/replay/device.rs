@@ -1,12 +1,16 @@
 //! Replay on simulated devices, in virtual time.
 use crate::commands::device_size;
 use crate::common::{TraceArgs, clients};
+use crate::interruption;
 use crate::progress::Progress;
 use std::rc::Rc;
+use std::sync::Arc;
+use tantalum_base::ErrorKind;
 use tantalum_models::DeviceSpec;
 use tantalum_replay::device_replay::{
     Age, DeviceReplayOptions, DeviceReplayRow, DeviceTrace, Latency, replay,
 };
+use tantalum_replay::work::Work;
 use tantalum_report::{Report, Table, Value, config_hash, schema};
 use tantalum_runtime::DumpCounters;
 
@@ -79,25 +83,32 @@ pub fn run(trace: &TraceArgs, args: &DeviceArgs) -> anyhow::Result<Report> {
     };
     let loaded = Rc::new(DeviceTrace::collect(&trace.name(), trace.events("events read")?)?);
     let devices = args.devices_for(loaded.pages)?;
-    let progress = Progress::steps("devices");
+    let work = Arc::new(Work::default());
+    work.begin("replaying", devices.len(), loaded.events.len());
+    let progress = Progress::of(&work);
     let mut table = Table::new(schema::DEVICE_REPLAY);
     let mut warnings = Vec::new();
-    for (done, device) in devices.iter().enumerate() {
-        let row = replay(&loaded, device, &options)?;
+    for device in &devices {
+        let row = match replay(&loaded, device, &options, &work) {
+            Err(error) if error.kind() == ErrorKind::Interrupted => break,
+            row => row?,
+        };
+        work.end_run();
         warnings.extend(warning_of_folding(loaded.pages, device));
         if row.transactions_split > 0 {
             warnings.push(warning_of_split(&row));
         }
         table.push_named(values(&row));
-        progress.step(done + 1, devices.len());
     }
-    progress.finish();
+    drop(progress);
     warnings.iter().for_each(|warning| eprintln!("{warning}"));
     let mut parts = trace.config();
     parts.extend(devices.iter().map(|device| format!("device={}", device.name())));
     parts.push(format!("options={options:?}"));
     let mut report = Report::new(args.device_seed, config_hash(parts), table);
     report.shown = SHOWN.to_vec();
+    let completed = report.table.rows().len() as u64;
+    interruption::mark(&mut report, completed, Some(devices.len() as u64), "devices");
     Ok(report)
 }
 

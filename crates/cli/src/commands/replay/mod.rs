@@ -7,6 +7,7 @@ mod tier;
 
 use crate::Verdict;
 use crate::common::{OutputArgs, TraceArgs};
+use crate::interruption;
 
 /// Replay a trace through cache policies and sizes, on simulated devices, or through a buffer of
 /// each policy and size above each device or each flash cache
@@ -29,7 +30,8 @@ pub struct Args {
 }
 
 const AFTER_HELP: &str = "An unknown policy, device or tier lists those there are; durassd:help the \
-parameters of one. --device may be given several times.
+parameters of one. --device may be given several times. After Ctrl-C or SIGTERM it prints the rows that are whole, says how many \
+are missing, and exits with 130 or 143; a second one ends it at once.
 
 Examples:
   tantalum replay tpcc.csv.zst --policy lru,clock:bits=2,opt --size 1%,10%
@@ -57,6 +59,7 @@ impl Args {
 /// Runs the command.
 pub fn run(args: &Args) -> anyhow::Result<Verdict> {
     let format = args.output.format()?;
+    interruption::watch()?;
     let name = args.trace.name();
     let (report, page) = if args.tier.is_given() {
         let report = tier::run(&args.trace, &args.cache, &args.tier)?;
@@ -76,5 +79,5 @@ pub fn run(args: &Args) -> anyhow::Result<Verdict> {
         (report, page)
     };
     args.output.print_page(&report, format, &page)?;
-    Ok(Verdict::Good)
+    Ok(interruption::verdict(&report))
 }

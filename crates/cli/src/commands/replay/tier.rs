@@ -1,13 +1,16 @@
 //! Replay through a buffer pool and a flash cache over a slow home: counts, and what they take.
 use super::cache::CacheArgs;
 use crate::common::{CacheSize, TraceArgs};
+use crate::interruption;
 use crate::progress::Progress;
 use anyhow::Context;
+use std::sync::Arc;
 use tantalum_policy::PolicySpec;
 use tantalum_policy::tier::{CostModel, TierSpec};
 use tantalum_replay::cache_replay::CacheTrace;
 use tantalum_replay::side_by_side::{cores, side_by_side};
 use tantalum_replay::tier_replay::{TierOutcome, TierRun, replay};
+use tantalum_replay::work::Work;
 use tantalum_report::{Report, Table, Value, config_hash, schema};
 
 /// Columns that people are shown as text; programs get all of them.
@@ -92,14 +95,16 @@ pub fn run(trace: &TraceArgs, cache: &CacheArgs, tier: &TierArgs) -> anyhow::Res
     let (cache_pages, tier_pages) =
         (trace.cache_pages(&sizes, distinct)?, trace.cache_pages(&tier_sizes, distinct)?);
     let runs = all(&policies, &cache_pages, &tiers, &tier_pages);
-    let progress = Progress::steps("runs");
-    let told = |done, of| progress.step(done, of);
+    let work = Arc::new(Work::default());
+    work.begin("counting", runs.len(), loaded.requests.len());
+    let progress = Progress::of(&work);
     let threads = cache.threads.unwrap_or_else(cores);
-    let outcomes = side_by_side(&runs, threads, &told, |run| replay(&loaded, run))?;
-    progress.finish();
+    let outcomes = side_by_side(&runs, threads, &work, |run| replay(&loaded, run, &work))?;
+    drop(progress);
 
     let mut table = Table::new(schema::TIER_REPLAY);
     for (run, outcome) in runs.iter().zip(&outcomes) {
+        let Some(outcome) = outcome else { continue };
         table.push_named(values(&loaded.name, run, outcome, &costs));
     }
     let mut parts = trace.config();
@@ -109,6 +114,8 @@ pub fn run(trace: &TraceArgs, cache: &CacheArgs, tier: &TierArgs) -> anyhow::Res
     parts.push(format!("costs={costs:?}"));
     let mut report = Report::new(seed, config_hash(parts), table);
     report.shown = SHOWN.to_vec();
+    let completed = outcomes.iter().flatten().count() as u64;
+    interruption::mark(&mut report, completed, Some(runs.len() as u64), "runs");
     Ok(report)
 }
 

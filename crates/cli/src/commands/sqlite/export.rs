@@ -4,6 +4,7 @@ use crate::Verdict;
 use crate::common::print_line;
 use anyhow::{Context, bail};
 use rusqlite::Connection;
+use rustix::fs::{FlockOperation, flock};
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use tantalum_base::size::human_bytes;
@@ -50,6 +51,25 @@ pub fn run(args: &Args) -> anyhow::Result<Verdict> {
     Ok(Verdict::Good)
 }
 
+/// What files are called that are not whole yet.
+const UNFINISHED: &str = ".exporting-";
+
+/// Removes what exports left in `folder` that were killed. One that is still at work holds a lock on its file.
+fn remove_left_behind(folder: &Path) {
+    // What cannot be read or removed is no reason not to export.
+    for entry in std::fs::read_dir(folder).into_iter().flatten().flatten() {
+        let is_ours = entry.file_name().to_string_lossy().starts_with(UNFINISHED);
+        if is_ours
+            && let Ok(file) = std::fs::File::open(entry.path())
+            && flock(&file, FlockOperation::NonBlockingLockExclusive).is_ok()
+            // It may have been made just now, and be about to be locked.
+            && file.metadata().is_ok_and(|about| about.len() > 0)
+        {
+            let _ = std::fs::remove_file(entry.path());
+        }
+    }
+}
+
 /// Writes the database to a new file, which gets its name when it is whole.
 fn write(from: &Connection, file: &Path) -> anyhow::Result<()> {
     let folder = match file.parent() {
@@ -58,8 +78,11 @@ fn write(from: &Connection, file: &Path) -> anyhow::Result<()> {
     };
     // For whom the umask lets, as any program's new files.
     let permissions = std::fs::Permissions::from_mode(0o666);
+    remove_left_behind(folder);
     let mut builder = tempfile::Builder::new();
-    let unfinished = builder.prefix(".exporting-").permissions(permissions).tempfile_in(folder)?;
+    let unfinished = builder.prefix(UNFINISHED).permissions(permissions).tempfile_in(folder)?;
+    // For as long as this runs; a kill gives it up.
+    flock(unfinished.as_file(), FlockOperation::LockExclusive)?;
     let mut to = Connection::open(unfinished.path())?;
     // It has no name to be found by before it is whole.
     to.execute_batch("PRAGMA journal_mode=OFF; PRAGMA synchronous=OFF")?;

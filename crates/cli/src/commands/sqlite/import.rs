@@ -2,7 +2,7 @@
 use super::{Size, copy, on_volume};
 use crate::Verdict;
 use crate::commands::room::tell_room;
-use crate::common::{discard_unfinished, print_line};
+use crate::common::{NewConfig, discard_unfinished, print_line};
 use anyhow::{Context, bail};
 use rusqlite::{Connection, OpenFlags};
 use std::path::{Path, PathBuf};
@@ -50,12 +50,13 @@ pub fn run(args: &Args) -> anyhow::Result<Verdict> {
     let from = Connection::open_with_flags(file, OpenFlags::SQLITE_OPEN_READ_ONLY)
         .with_context(|| format!("opening {}", file.display()))?;
     let size = Size::of(&from).with_context(|| format!("{} is no database", file.display()))?;
+    let new = NewConfig::at(path);
     let made = make_where_missing(path, args.capacity.as_deref(), &size)?;
     let imported = fill(args, &from);
     if let (Err(_), Some((config, _))) = (&imported, &made) {
         // Nobody is to take it for the database.
         discard_unfinished(&config.data_path()?);
-        discard_unfinished(path);
+        new.discard();
     }
     imported?;
     if let Some((config, superblock)) = made {

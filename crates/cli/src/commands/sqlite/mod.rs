@@ -8,6 +8,7 @@ use anyhow::{Context, bail};
 use rusqlite::backup::{Backup, StepResult};
 use rusqlite::{Connection, OpenFlags};
 use std::path::Path;
+use std::sync::{Mutex, PoisonError};
 use tantalum_volume::Client;
 
 /// Copy SQLite databases from files to volumes and back
@@ -55,7 +56,15 @@ fn on_volume(path: &Path, client: Client) -> anyhow::Result<Connection> {
         bail!("{}: the configuration of a volume for SQLite ends in .toml", path.display());
     }
     let vfs = "tantalum-copy";
-    let opener = move |_: &Path| Ok(client.clone());
+    // Given away, so that the volume is closed when the connection is: what is left registered holds nothing.
+    let client = Mutex::new(Some(client));
+    let opener = move |path: &Path| {
+        let client = client.lock().unwrap_or_else(PoisonError::into_inner).take();
+        client.ok_or_else(|| {
+            let context = format!("{} was closed", path.display());
+            tantalum_base::Error::new(tantalum_base::ErrorKind::Closed, context)
+        })
+    };
     tantalum_sqlite::register(vfs, opener, tantalum_sqlite::Options::default())?;
     let database =
         Connection::open_with_flags_and_vfs(path, OpenFlags::SQLITE_OPEN_READ_WRITE, vfs);

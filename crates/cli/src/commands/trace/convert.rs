@@ -4,9 +4,9 @@ use crate::Verdict;
 use crate::common::{TraceArgs, discard_unfinished, refuse_same_file, tell_written};
 use anyhow::bail;
 use std::path::PathBuf;
-use tantalum_report::config_hash;
+use tantalum_report::{config_hash, number};
 use tantalum_trace::formats::written_names;
-use tantalum_trace::{AnyFormat, Writer, writer};
+use tantalum_trace::{AnyFormat, PageEvent, Writer, writer};
 
 /// Rewrite a trace in another format or compression, its bytes as pages, or several as one
 #[derive(clap::Args, Debug)]
@@ -39,10 +39,12 @@ pub fn run(args: &Args) -> anyhow::Result<Verdict> {
         refuse_same_file(file, &args.out)?;
     }
     let options = args.trace.options();
+    let mut lost = Lost::default();
     // Only what this run has begun to write is removed where it fails.
     let events = match to {
         AnyFormat::Page(format) => {
             let events = args.trace.events("converting")?;
+            let events = events.inspect(|event| lost.note(event.as_ref().ok()));
             let to = Writer::create_with(&args.out, format, &args.to)?;
             writer::write_all(to, events)
         }
@@ -57,5 +59,48 @@ pub fn run(args: &Args) -> anyhow::Result<Verdict> {
     let mut parts = args.trace.config();
     parts.push(format!("to={}", args.to));
     tell_written(&args.out, events, seed, &config_hash(parts));
+    if let Some(told) = lost.told(to.name()) {
+        eprintln!("{}: {told}", args.out.display());
+    }
     Ok(Verdict::Good)
+}
+
+/// What of a trace not every format holds.
+#[derive(Default)]
+struct Lost {
+    writes: u64,
+    trims: u64,
+    commits: u64,
+}
+
+impl Lost {
+    fn note(&mut self, event: Option<&PageEvent>) {
+        match event {
+            Some(PageEvent::Write { .. }) => self.writes += 1,
+            Some(PageEvent::Trim { .. }) => self.trims += 1,
+            Some(PageEvent::Commit) => self.commits += 1,
+            Some(PageEvent::Read { .. }) | None => {}
+        }
+    }
+
+    /// What of it a trace of `format` lacks, in words; `None` where it has all of it.
+    fn told(&self, format: &str) -> Option<String> {
+        let count = |count: u64, what: &str| {
+            let plural = if count == 1 { "" } else { "s" };
+            (count > 0).then(|| format!("{} {what}{plural}", number::thousands(count)))
+        };
+        let (forgets_writes, forgets_others) = match format {
+            "lis" | "plain_text" | "oracle_general" => (true, true),
+            "csv" => (false, true),
+            _ => (false, false),
+        };
+        let (trims, commits) = (count(self.trims, "trim"), count(self.commits, "commit point"));
+        let gone: Vec<String> =
+            [trims, commits].into_iter().flatten().filter(|_| forgets_others).collect();
+        let gone = (!gone.is_empty()).then(|| format!("without {}", gone.join(" and ")));
+        let changed = count(self.writes, "write").filter(|_| forgets_writes);
+        let changed = changed.map(|writes| format!("with {writes} that look like reads"));
+        let told: Vec<String> = gone.into_iter().chain(changed).collect();
+        (!told.is_empty()).then(|| format!("{}, as {format} has no place for it", told.join(", ")))
+    }
 }
