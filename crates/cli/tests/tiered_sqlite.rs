@@ -6,10 +6,10 @@ use rusqlite::{Connection, OpenFlags};
 use std::io::{BufRead, BufReader, Write};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
+use support::good;
 use support::nbd::PAGE_BYTES;
 use support::server::installed;
 use support::tiered::TieredVolume;
-use support::{good, tantalum};
 
 /// Rows of a transaction.
 const ROWS: i64 = 3;
@@ -123,134 +123,4 @@ fn a_database_survives_kills_and_the_loss_of_its_flash_and_is_at_home_when_detac
         assert_eq!(last_of(&detached), last);
         assert!(rows(&detached) == there, "{destage}: the same rows at home");
     }
-}
-
-/// Runs `commands` of the distribution's `sqlite3` on the database of `volume`; what it said, and said of errors.
-fn shell(volume: &Path, commands: &str) -> (String, String) {
-    let mut shell = Command::new("sqlite3")
-        .args(["-batch", ":memory:"])
-        .stdin(Stdio::piped())
-        .stdout(Stdio::piped())
-        .stderr(Stdio::piped())
-        .spawn()
-        .unwrap();
-    let (extension, volume) = (extension(), volume.display());
-    let load = format!(".load {}\n.open 'file:{volume}?vfs=tantalum'\n", extension.display());
-    shell.stdin.take().unwrap().write_all(format!("{load}{commands}\n").as_bytes()).unwrap();
-    let out = shell.wait_with_output().unwrap();
-    let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
-    (text(&out.stdout), text(&out.stderr))
-}
-
-/// Fills a new table in one transaction, half a page a row.
-fn fill(table: &str, rows: u64) -> String {
-    format!(
-        "CREATE TABLE {table}(id INTEGER PRIMARY KEY, x BLOB);
-         INSERT INTO {table} SELECT value, zeroblob(2000) FROM generate_series(1, {rows});"
-    )
-}
-
-/// Makes a volume as a user would, with `settings` for its VOLUME.toml, in `folder`.
-fn new_volume(folder: &Path, flash_size: &str, settings: &[(&str, &str)]) -> PathBuf {
-    let at = |name: &str| folder.join(name).to_str().unwrap().to_owned();
-    let (config, home, flash) = (at("VOLUME.toml"), at("home"), at("flash"));
-    let sizes = ["--capacity", "256MiB", "--flash-size", flash_size];
-    good(&[&["create", &config, "--home", &home, "--flash", &flash][..], &sizes].concat());
-    let mut text = std::fs::read_to_string(&config).unwrap();
-    for (default, set) in settings {
-        assert!(text.contains(default), "{default}");
-        text = text.replace(default, set);
-    }
-    std::fs::write(&config, text).unwrap();
-    config.into()
-}
-
-#[test]
-fn what_takes_much_in_one_transaction_goes_through() {
-    if !installed(&["sqlite3"]) {
-        return;
-    }
-    for setting in ["destage = \"ordered\"", "destage = \"dense\"", "mode = \"write-through\""] {
-        let folder = tempfile::tempdir().unwrap();
-        let default = match setting.starts_with("mode") {
-            true => "# mode = \"write-back\"",
-            false => "# destage = \"ordered\"",
-        };
-        let volume = new_volume(folder.path(), "128MiB", &[(default, setting)]);
-        let copy = folder.path().join("copy.db");
-        let steps = [
-            // 44 MB.
-            (&fill("t", 22_000)[..], ""),
-            (".backup 'COPY'", ""),
-            ("UPDATE t SET x = randomblob(2000);", ""),
-            ("BEGIN; UPDATE t SET x = NULL; DELETE FROM t WHERE id % 2; ROLLBACK;", ""),
-            ("SELECT count(*), sum(length(x)) FROM t;", "22000|44000000\n"),
-            ("DELETE FROM t WHERE id > 11000;", ""),
-            ("VACUUM; PRAGMA integrity_check;", "ok\n"),
-            ("SELECT count(*), sum(length(x)) FROM t;", "11000|22000000\n"),
-            ("DELETE FROM t;", ""),
-            (".restore 'COPY'", ""),
-            ("SELECT count(*), sum(x = zeroblob(2000)) FROM t;", "22000|22000\n"),
-            ("PRAGMA secure_delete=ON; DROP TABLE t; VACUUM; PRAGMA integrity_check;", "1\nok\n"),
-            (
-                "CREATE TABLE t(n, part, body); INSERT INTO t VALUES (1, 2, randomblob(7000000));",
-                "",
-            ),
-        ];
-        for (commands, wanted) in steps {
-            let commands = commands.replace("COPY", &copy.display().to_string());
-            let (told, errors) = shell(&volume, &commands);
-            assert_eq!((&told[..], &errors[..]), (wanted, ""), "{setting}: {commands}");
-        }
-        good(&["detach", volume.to_str().unwrap()]);
-        let home = rows(&at_home(&folder.path().join("home")));
-        assert!(matches!(&home[..], [(1, 2, body)] if body.len() == 7_000_000), "{setting}");
-    }
-}
-
-#[test]
-fn what_the_flash_has_no_room_for_is_refused_and_undone() {
-    if !installed(&["sqlite3"]) {
-        return;
-    }
-    let folder = tempfile::tempdir().unwrap();
-    // Of this 27 MB may wait for a commit.
-    let volume = new_volume(folder.path(), "64MiB", &[]);
-    let (_, errors) = shell(&volume, &fill("t", 10_000));
-    assert_eq!(errors, "");
-    let (told, errors) = shell(
-        &volume,
-        "BEGIN; UPDATE t SET x = randomblob(2000); CREATE TABLE u AS SELECT * FROM t;
-         CREATE TABLE v AS SELECT * FROM t; COMMIT; SELECT count(*) FROM t;",
-    );
-    assert!(errors.contains("full"), "{errors}");
-    assert!(told.contains("10000"), "{told}");
-    let (told, errors) = shell(
-        &volume,
-        "SELECT count(*), sum(x = zeroblob(2000)) FROM t; PRAGMA integrity_check; SELECT count(*) FROM sqlite_schema;",
-    );
-    assert_eq!((&told[..], &errors[..]), ("10000|10000\nok\n1\n", ""));
-    let (told, errors) = shell(&volume, "DELETE FROM t WHERE id > 300; SELECT count(*) FROM t;");
-    assert_eq!((&told[..], &errors[..]), ("300\n", ""));
-}
-
-/// The import of a database is one transaction or several; a limit that cannot be is refused.
-#[test]
-fn a_limit_that_is_set_is_the_one_in_force() {
-    if !installed(&["sqlite3"]) {
-        return;
-    }
-    let folder = tempfile::tempdir().unwrap();
-    let limit = |most| ("# transaction_max = \"1GiB\"", most);
-    let volume = new_volume(folder.path(), "128MiB", &[limit("transaction_max = \"12MiB\"")]);
-    let (_, errors) = shell(&volume, &fill("t", 10_000));
-    assert!(errors.contains("full"), "{errors}");
-    let (told, errors) = shell(&volume, &format!("{} SELECT count(*) FROM u;", fill("u", 4000)));
-    assert_eq!((&told[..], &errors[..]), ("4000\n", ""));
-    let text = std::fs::read_to_string(&volume).unwrap();
-    std::fs::write(&volume, text.replace("\"12MiB\"", "\"120MiB\"")).unwrap();
-    let refused = tantalum(&["check", volume.to_str().unwrap()]);
-    assert_eq!(refused.code, 2);
-    let said = &refused.err;
-    assert!(said.contains("transaction_max") && said.contains("home.dirty_max"), "{said}");
 }
