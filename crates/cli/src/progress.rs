@@ -27,7 +27,7 @@ pub struct Progress {
     drawing: Option<Drawing>,
 }
 
-/// The thread that draws. It ends when `_stop` is dropped.
+/// The thread that draws. It ends when `stop` is dropped.
 struct Drawing {
     stop: Option<Sender<()>>,
     thread: Option<JoinHandle<()>>,

@@ -110,7 +110,7 @@ fn experiments_cuts_curves_and_advice_end_with_what_they_have() {
         ["advise", small, "--flash", "durassd:capacity=64MiB", "--size", "1%", "--clients"];
     let advise = [&advise[..], &["64", "--tries", "15", "--threads", "1"]].concat();
     for arguments in [
-        &["repro", "cleaning", "--scale", "paper"][..],
+        &["repro", "durassd"][..],
         &["crash", "--cuts", "100m", "--device", "ssd:cache=durable"],
         &["curve", trace],
         &advise,
