@@ -43,6 +43,11 @@ fn signal(child: &Child, signal: rustix::process::Signal) {
     rustix::process::kill_process(pid, signal).unwrap();
 }
 
+#[expect(clippy::disallowed_methods, reason = "a signal comes at some time of the real clock")]
+fn after(seconds: u64) {
+    std::thread::sleep(Duration::from_secs(seconds));
+}
+
 /// Runs `arguments` and interrupts them after a while, which becomes longer until `is_some` of what was printed.
 fn interrupted(
     arguments: &[&str],
@@ -51,7 +56,7 @@ fn interrupted(
 ) -> (Output, String) {
     for seconds in [1, 4, 16, 64] {
         let child = start(arguments);
-        std::thread::sleep(Duration::from_secs(seconds));
+        after(seconds);
         signal(&child, with);
         let output = child.wait_with_output().unwrap();
         let text = String::from_utf8(output.stdout.clone()).unwrap();
@@ -134,7 +139,7 @@ fn experiments_cuts_curves_and_advice_end_with_what_they_have() {
 fn without_a_row_it_says_so_and_the_second_signal_ends_it() {
     let trace = "zipf:pages=200k,requests=1000m,writes=0.3";
     let child = start(&["replay", trace, "--policy", "lru", "--size", "10"]);
-    std::thread::sleep(Duration::from_secs(1));
+    after(1);
     signal(&child, rustix::process::Signal::INT);
     // Whichever of the two it takes notice of.
     signal(&child, rustix::process::Signal::INT);

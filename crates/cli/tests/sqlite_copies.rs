@@ -136,6 +136,7 @@ fn an_import_leaves_nothing_to_replay() {
 }
 
 #[test]
+#[expect(clippy::disallowed_methods, reason = "a kill comes at some time of the real clock")]
 fn what_a_killed_import_staged_is_not_counted() {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("a.db");
@@ -155,7 +156,12 @@ fn what_a_killed_import_staged_is_not_counted() {
         }
         let check = support::tantalum(&["check", text(&volume)]);
         assert_eq!(check.code, 0, "{}", check.out);
-        assert_eq!(stat_row(&volume)["mapped_bytes"], 0, "killed after {ms} ms");
+        let mapped = stat_row(&volume)["mapped_bytes"].as_u64().unwrap();
+        if mapped >= file.metadata().unwrap().len() {
+            // Committed already.
+            continue;
+        }
+        assert_eq!(mapped, 0, "killed after {ms} ms");
         return;
     }
     panic!("an import is too quick to be killed");
