@@ -215,6 +215,13 @@ fn commit_while_pages_go_home(destage: Destage) -> Option<String> {
             runtime.sleep(round * 13_000).await;
             device.commit(tx).await.unwrap();
             going.await.unwrap();
+            for (page, found) in (0..).zip(at_home(&home, 0..30)) {
+                if device.drive().is_clean(PageNo(page)) && found != Some(2 * round + 1) {
+                    return Some(format!(
+                        "round {round}: page {page} is clean, and home has {found:?}"
+                    ));
+                }
+            }
             device.write_home().await.unwrap();
             if at_home(&home, 0..30) != [Some(2 * round + 1); 30] {
                 return Some(format!("round {round}: {:?}", at_home(&home, 0..30)));
