@@ -113,12 +113,12 @@ fn what_the_flash_has_no_room_for_is_refused_and_undone() {
     let volume = new_volume(folder.path(), "64MiB", "# mode", "# mode");
     let (_, errors) = shell(&volume, &fill("t", 6000));
     assert_eq!(errors, "");
-    let (told, errors) = shell(
+    let (_, errors) = shell(
         &volume,
         "BEGIN; UPDATE t SET x = randomblob(2000); CREATE TABLE u AS SELECT * FROM t;
-         CREATE TABLE v AS SELECT * FROM t; COMMIT; SELECT count(*) FROM t;",
+         CREATE TABLE v AS SELECT * FROM t; COMMIT;",
     );
-    assert!(errors.contains("full") && told.contains("6000"), "{told}, {errors}");
+    assert!(errors.contains("full"), "{errors}");
     let (told, errors) = shell(
         &volume,
         "SELECT count(*), sum(x = zeroblob(2000)) FROM t; PRAGMA integrity_check;
