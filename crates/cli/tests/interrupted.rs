@@ -44,6 +44,7 @@ fn signal(child: &Child, signal: rustix::process::Signal) {
 }
 
 /// Runs `arguments` and interrupts them after a while, which becomes longer until `is_some` of what was printed.
+#[expect(clippy::disallowed_methods, reason = "a run is interrupted after a while")]
 fn interrupted(
     arguments: &[&str],
     with: rustix::process::Signal,
@@ -131,6 +132,7 @@ fn experiments_cuts_curves_and_advice_end_with_what_they_have() {
 }
 
 #[test]
+#[expect(clippy::disallowed_methods, reason = "a run is interrupted after a while")]
 fn without_a_row_it_says_so_and_the_second_signal_ends_it() {
     let trace = "zipf:pages=200k,requests=1000m,writes=0.3";
     let child = start(&["replay", trace, "--policy", "lru", "--size", "10"]);
