@@ -1,9 +1,9 @@
 # The commands of this repository; `make help` lists them.
 .DEFAULT_GOAL := help
-.PHONY: help demo test build install package nightly bench lint format
+.PHONY: help demo test build install package container nightly bench lint format
 
 help: ## List the commands
-	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "make %-8s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "make %-9s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 demo: ## Show it at work: SQLite on a volume, kills and power cuts, the same trace on simulated devices
 	cargo run --release --package tantalum-cli -- demo
@@ -20,6 +20,9 @@ install: ## Install what `build` built, in PREFIX (/usr/local)
 
 package: build ## Make a Debian package of it
 	scripts/package
+
+container: package ## Make a container image of the package
+	scripts/container
 
 nightly: ## The same tests, exhaustive where they otherwise sample
 	scripts/deps
