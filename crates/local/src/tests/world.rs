@@ -14,7 +14,7 @@ use tantalum_runtime::{ByteStream, JoinHandle, Runtime, Virtual};
 pub(super) struct World {
     pub(super) runtime: Virtual,
     pub(super) device: Rc<Tracked<Device>>,
-    pub(super) server: Server<Device>,
+    pub(super) server: Server<Tracked<Device>>,
     listener: PipeListener,
     serving: RefCell<Option<JoinHandle<Result<()>>>>,
     stop: Rc<(Cell<bool>, WaitQueue)>,
