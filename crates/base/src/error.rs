@@ -215,7 +215,7 @@ mod tests {
             assert_eq!(kind as usize, at, "{kind:?}");
         }
         // The last one: a kind that is added and not listed is found here.
-        assert_eq!(ErrorKind::Closed as usize + 1, ErrorKind::ALL.len());
+        assert_eq!(ErrorKind::Interrupted as usize + 1, ErrorKind::ALL.len());
         let names: BTreeSet<&str> = ErrorKind::ALL.into_iter().map(ErrorKind::name).collect();
         assert_eq!(names.len(), ErrorKind::ALL.len());
     }

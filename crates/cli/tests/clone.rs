@@ -4,6 +4,7 @@ mod support;
 
 use std::io::{Read, Write};
 use std::os::unix::net::UnixStream;
+use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::Duration;
 use support::nbd::{Client, PAGE_BYTES};
@@ -19,6 +20,11 @@ const HALF: u64 = 512;
 fn content(page: u64, count: u8) -> [u8; PAGE_BYTES] {
     let held = page % 5 != 2;
     std::array::from_fn(|at| if held { (page as usize + at / 512) as u8 ^ count } else { 0 })
+}
+
+/// Served so that what is answered is on the volume, for who counts its pages or kills the server.
+fn served(config: &Path) -> Server {
+    Server::start_as(config, &["--durability", "on_ack"])
 }
 
 fn write_lower(client: &mut Client, count: u8) {
@@ -40,7 +46,7 @@ fn read_half(client: &mut Client, first: u64) -> Vec<u8> {
 #[test]
 fn a_snapshot_is_made_read_and_dropped_while_the_volume_is_served() {
     let (_folder, config) = volume();
-    let server = Server::start(&config);
+    let server = served(&config);
     let mut client = Client::connect(&server.socket).unwrap();
     write_lower(&mut client, 7);
     let mapped = row(&config)["mapped_bytes"].as_u64().unwrap();
@@ -58,7 +64,7 @@ fn a_snapshot_is_made_read_and_dropped_while_the_volume_is_served() {
     good(&["clone", text(&config), "--replace"]);
     assert!(read_half(&mut client, HALF) == lower(9));
     server.kill();
-    let server = Server::start(&config);
+    let server = served(&config);
     let mut client = Client::connect(&server.socket).unwrap();
     assert!(read_half(&mut client, HALF) == lower(9));
     let told = good(&["trim", text(&config), "2MiB", "2MiB"]);
@@ -81,7 +87,7 @@ fn a_clone_is_copied_out_by_its_place() {
         return;
     }
     let (folder, config) = volume();
-    let server = Server::start(&config);
+    let server = served(&config);
     let mut client = Client::connect(&server.socket).unwrap();
     write_lower(&mut client, 3);
     good(&["clone", text(&config)]);
@@ -122,7 +128,7 @@ fn a_kill_leaves_all_of_a_clone_or_what_was_there() {
     let (_folder, config) = volume();
     let mut known = None;
     for round in 1..=8 {
-        let server = Server::start(&config);
+        let server = served(&config);
         let mut client = Client::connect(&server.socket).unwrap();
         write_lower(&mut client, round);
         let mut asking = UnixStream::connect(config.with_file_name("v.toml.control")).unwrap();
@@ -133,7 +139,7 @@ fn a_kill_leaves_all_of_a_clone_or_what_was_there() {
         let mut answer = String::new();
         // A killed server may not have closed well.
         let _ = asking.read_to_string(&mut answer);
-        let server = Server::start(&config);
+        let server = served(&config);
         let mut client = Client::connect(&server.socket).unwrap();
         assert!(read_half(&mut client, 0) == lower(round), "round {round}: the source");
         let found = read_half(&mut client, HALF);

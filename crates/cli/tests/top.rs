@@ -16,7 +16,8 @@ fn address(folder: &Path) -> String {
 fn served(folder: &Path) -> Server {
     let config = folder.join("VOLUME.toml");
     good(&["create", config.to_str().unwrap(), "--capacity", "8MiB"]);
-    Server::start_as(&config, &["--metrics", &address(folder)])
+    // What is answered counts as mapped at once.
+    Server::start_as(&config, &["--metrics", &address(folder), "--durability", "on_ack"])
 }
 
 /// `top` on the server of `folder`, with what it prints to be read.
