@@ -42,7 +42,7 @@ fn verdict(rows: &[Row]) -> String {
         return format!("{all} numbers measured; the source states none of them as a number");
     }
     format!(
-        "{stated} numbers can be compared with stated ones: {} met within 10 %, {} within 25 %",
+        "of {stated} that the source states as numbers, {} are met within 10 %, {} within 25 %",
         within(rows, 0.1),
         within(rows, 0.25),
     )

@@ -267,7 +267,12 @@ async fn serve_until_stopped<D: LifeCycle<Page = PageBuf>>(
     tell(&format!(
         "{}: {} at {} ({}, {} changes replayed, {} dropped{}{})",
         config.path.display(),
-        if read_only { "read-only".to_owned() } else { promise.told() },
+        match &listener {
+            _ if read_only => "read-only".to_owned(),
+            Some(_) => promise.told(),
+            // Local clients are kept what they are answered.
+            None => "on_ack".to_owned(),
+        },
         first.or(local.as_ref().map(Local::place)).unwrap_or_default(),
         live.engine_name(),
         report.recovery.replayed,
