@@ -9,4 +9,6 @@ tantalum_base::fault_points! {
     LocksFreeBeforeRequestsEnd,
     /// Who keeps pages in memory is not told which of them changed.
     ChangesUntold,
+    /// A lock that cannot be had is refused at once, and whoever asks again and again may never be there in time.
+    NobodyWaitsForLocks,
 }

@@ -10,6 +10,8 @@
 //! protocol     the bytes on the wire, as pure functions (docs/local.md)
 //! server       accepts, limits, stops; the state that all clients share
 //!   session    one client: its requests, its end
+//!   turns      whose turn it is to write, among those who were refused
+//!   waiting    waits for a lock that another client holds
 //!   inbox      frames off a connection, in bounded memory
 //! connection   the client's side: blocking, for any number of threads
 //! place        where the socket of a volume is
@@ -31,6 +33,8 @@ mod session;
 #[cfg(test)]
 mod tests;
 mod tracked;
+mod turns;
+mod waiting;
 
 pub use connection::{Connection, Patience, connect};
 pub use locks::{Level, Locks};

@@ -1,8 +1,7 @@
 //! SQLite's lock levels on a volume, among all who use it: the connections of one process, or of the many that
 //! a server has.
 //!
-//! Whoever holds locks is named by an `H`. Nobody waits here: a lock that cannot be had is told at once, and SQLite's
-//! busy handler asks again.
+//! Whoever holds locks is named by an `H`. Nobody waits here: a lock that cannot be had is told at once.
 use std::collections::BTreeMap;
 
 /// How much of the database one holds; each includes the ones before.
@@ -91,6 +90,12 @@ impl<H: Copy + Ord> Locks<H> {
         self.writer.is_some()
     }
 
+    /// Whether `holder` reads while another one waits for its readers to go.
+    pub fn is_in_the_way(&self, holder: H) -> bool {
+        self.level(holder) == Level::Shared
+            && self.writer.is_some_and(|writer| self.level(writer) == Level::Pending)
+    }
+
     /// Those who hold anything.
     pub fn holders(&self) -> impl Iterator<Item = H> {
         self.held.keys().copied()
@@ -114,6 +119,7 @@ mod tests {
         assert_eq!(locks.raise(3, Shared), Shared, "readers may join a reserved one");
         assert_eq!(locks.raise(1, Exclusive), Pending, "readers are in the way");
         assert_eq!(locks.raise(4, Shared), None, "no new reader while one waits");
+        assert_eq!([1, 2, 4].map(|holder| locks.is_in_the_way(holder)), [false, true, false]);
         locks.lower(3, None);
         locks.lower(2, None);
         assert_eq!(locks.raise(1, Exclusive), Exclusive);

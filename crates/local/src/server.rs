@@ -6,6 +6,7 @@ use crate::locks::{Level, Locks};
 use crate::protocol::{FileId, PAGES_MAX, RANGES_MAX, SHARE_PAIRS_MAX, encode_reply};
 use crate::request::{Answer, Raise};
 use crate::session;
+use crate::turns::Turns;
 use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
 use std::future::Future;
@@ -16,8 +17,8 @@ use tantalum_runtime::{Accept, ByteStream, First, Runtime, first};
 
 /// Pause after a failure to accept that may be temporary, such as too many open files.
 const ACCEPT_PAUSE_NS: u64 = 100_000_000;
-/// How long whoever is in the way of a lock is looked at.
-const LOOK_NS_MAX: u64 = 50_000_000;
+/// How long one who is turned away may take to be told.
+const REFUSAL_NS_MAX: u64 = 50_000_000;
 /// Bytes that requests of all clients hold together, beside the small ones.
 const MEMORY_BYTES: u64 = 64 << 20;
 /// Pages of a view that a lock brings along.
@@ -74,6 +75,10 @@ pub(crate) struct Shared<D> {
     /// What a connection offers: the device's limits, of what fits into a frame.
     pub(crate) limits: Limits,
     pub(crate) locks: RefCell<Locks<Holder>>,
+    /// Whose turn it is to write.
+    pub(crate) turns: RefCell<Turns<Holder>>,
+    /// Woken when a lock is given back, and when a writer waits for readers to go.
+    pub(crate) lock_freed: WaitQueue,
     pub(crate) memory: Semaphore,
     clients: RefCell<BTreeMap<u64, Rc<dyn Peer>>>,
     next_client: Cell<u64>,
@@ -107,6 +112,8 @@ impl<D: PageDevice<Page = PageBuf>> Server<D> {
             options,
             limits,
             locks: RefCell::default(),
+            turns: RefCell::default(),
+            lock_freed: WaitQueue::new("a lock of another client"),
             memory: Semaphore::new("memory for requests of local clients", MEMORY_BYTES),
             clients: RefCell::default(),
             next_client: Cell::new(1),
@@ -196,29 +203,22 @@ async fn refuse<R: Runtime, S: ByteStream, D>(shared: Rc<Shared<D>>, runtime: R,
             left = &left[sent..];
         }
     };
-    first(sending, runtime.sleep(LOOK_NS_MAX)).await;
+    first(sending, runtime.sleep(REFUSAL_NS_MAX)).await;
     stream.shutdown();
 }
 
 impl<D: PageDevice<Page = PageBuf>> Shared<D> {
-    /// Raises a lock of `client`, and tells it what changed.
+    /// What a client's task has been asked for; `None` where it has gone.
+    pub(crate) fn peer(&self, client: u64) -> Option<Rc<dyn Peer>> {
+        self.clients.borrow().get(&client).cloned()
+    }
+
+    /// Tells whoever raised a lock to `level` what changed.
     ///
     /// # Errors
-    /// The device's, where the view cannot be read; the lock is as it was.
-    pub(crate) async fn raise(
-        &self,
-        runtime: &impl Runtime,
-        client: u64,
-        raise: Raise,
-    ) -> Result<Answer> {
-        let Raise { holder, wanted, seen, view } = raise;
-        let holder = (client, holder);
-        let held = self.locks.borrow().level(holder);
-        let mut level = self.locks.borrow_mut().raise(holder, wanted);
-        if level < wanted {
-            self.look_at_others(runtime, client).await;
-            level = self.locks.borrow_mut().raise(holder, wanted);
-        }
+    /// The device's, where the view cannot be read.
+    pub(crate) async fn news(&self, raise: &Raise, level: Level) -> Result<Answer> {
+        let Raise { wanted, seen, view, .. } = *raise;
         let changes = &self.changes;
         // Read after the number is: the view may be newer than that, and is never older.
         let last_change = changes.last();
@@ -234,39 +234,10 @@ impl<D: PageDevice<Page = PageBuf>> Shared<D> {
             && self.limits.check_range(view).is_ok()
         {
             let mut pages = vec![PageBuf::zero(); view.pages as usize];
-            let read = self.device.read(view.first, &mut pages, None).await;
-            if let Err(error) = read {
-                if held == Level::None {
-                    self.locks.borrow_mut().lower(holder, Level::None);
-                }
-                return Err(error);
-            }
+            self.device.read(view.first, &mut pages, None).await?;
             answer.pages = pages;
         }
         Ok(answer)
-    }
-
-    /// Takes what those who hold locks have sent already, and lets those go who have died: they may be in nobody's way
-    /// any more. Whoever gives a lock back does not wait for an answer, and its next word, to somebody else, may
-    /// have been quicker than that.
-    async fn look_at_others(&self, runtime: &impl Runtime, client: u64) {
-        let mut others: Vec<u64> = self
-            .locks
-            .borrow()
-            .holders()
-            .map(|(other, _)| other)
-            .filter(|other| *other != client)
-            .collect();
-        others.dedup();
-        let all = async {
-            for other in others {
-                let session = self.clients.borrow().get(&other).cloned();
-                if let Some(session) = session {
-                    session.look().taken().await;
-                }
-            }
-        };
-        first(all, runtime.sleep(LOOK_NS_MAX)).await;
     }
 
     /// Whose end is over.

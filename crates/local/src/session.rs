@@ -7,19 +7,21 @@ use crate::fault_points::Fault;
 use crate::inbox::{Inbox, Look};
 use crate::locks::Level;
 use crate::protocol::{Hello, Kind, Welcome, decode_call, encode_reply};
-use crate::request::{Answer, Call, Request};
-use crate::server::{Peer, Shared, VIEW_PAGES_MAX};
+use crate::request::{Answer, Call, Raise, Request};
+use crate::server::{Holder, Peer, Shared, VIEW_PAGES_MAX};
 use crate::service::Service;
 use std::cell::Cell;
 use std::rc::Rc;
 use tantalum_base::{Error, ErrorKind, PAGE_BYTES, PageBuf, PageDevice, Result};
-use tantalum_runtime::sync::{Permit, Semaphore};
+use tantalum_runtime::sync::{Permit, Semaphore, Waiting};
 use tantalum_runtime::{ByteStream, First, Runtime, first};
 
 /// Requests of a client that are worked on at once; more are not taken off its connection.
 const REQUESTS_MAX: u64 = 64;
 /// Memory of a client's own, for requests that take no more: others' large ones do not keep these waiting.
 const OWN_BYTES: u64 = 256 << 10;
+/// Requests of a client that wait for a lock, at most.
+const WAITING_MAX: u32 = REQUESTS_MAX as u32 / 2;
 /// Those who hold locks at one client.
 const HOLDERS_MAX: usize = 1 << 14;
 
@@ -33,6 +35,8 @@ pub(crate) struct Session<R, S, D> {
     look: Look,
     /// Permits for requests that are worked on.
     requests: Semaphore,
+    /// Of these, those that raise a lock.
+    waiting: Cell<u32>,
     own_memory: Semaphore,
     /// Its turn to send.
     sending: Semaphore,
@@ -64,6 +68,7 @@ impl<R: Runtime, S: ByteStream, D: PageDevice<Page = PageBuf>> Session<R, S, D> 
             shared,
             look: Look::new(),
             requests: Semaphore::new("a local client's requests", REQUESTS_MAX),
+            waiting: Cell::new(0),
             own_memory: Semaphore::new("memory of a local client", OWN_BYTES),
             sending: Semaphore::new("its turn to answer a local client", 1),
         })
@@ -93,21 +98,17 @@ impl<R: Runtime, S: ByteStream, D: PageDevice<Page = PageBuf>> Session<R, S, D> 
 
     async fn end(&self) {
         if Fault::LocksFreeBeforeRequestsEnd.is_planted() {
-            self.release();
+            self.shared.release(self.number);
         }
         drop(self.requests.acquire(REQUESTS_MAX).await);
         if !Fault::TransactionsOutliveClients.is_planted() {
             self.service.abort_open().await;
         }
         if !Fault::LocksOutliveClients.is_planted() {
-            self.release();
+            self.shared.release(self.number);
         }
         // Those who wait for it find its locks free.
         self.look.end();
-    }
-
-    fn release(&self) {
-        self.shared.locks.borrow_mut().release(|(client, _)| *client == self.number);
     }
 
     async fn serve(self: &Rc<Self>) -> Result<()> {
@@ -122,7 +123,7 @@ impl<R: Runtime, S: ByteStream, D: PageDevice<Page = PageBuf>> Session<R, S, D> 
             let call = decode_call(head.kind, &body)?;
             drop(body);
             if let Call::Lower { holder, wanted } = call {
-                self.shared.locks.borrow_mut().lower((self.number, holder), wanted);
+                self.shared.lower((self.number, holder), wanted);
                 continue;
             }
             let permit = self.requests.acquire(1).await;
@@ -178,7 +179,6 @@ impl<R: Runtime, S: ByteStream, D: PageDevice<Page = PageBuf>> Session<R, S, D> 
     async fn answer(self: Rc<Self>, number: u64, call: Call, memory: Permit, permit: Permit) {
         let pages_read = match &call {
             Call::Device(Request::Read { pages, .. }) => *pages,
-            Call::Raise(raise) => raise.view.pages.min(VIEW_PAGES_MAX) as usize,
             _ => 0,
         };
         // Never both: who holds some and waits for more may wait for itself.
@@ -206,16 +206,7 @@ impl<R: Runtime, S: ByteStream, D: PageDevice<Page = PageBuf>> Session<R, S, D> 
                 answer.last_change = self.shared.changes.last();
                 Ok(answer)
             }
-            Call::Raise(raise) => {
-                let mine = |locks: &crate::Locks<(u64, u64)>| {
-                    locks.holders().filter(|(client, _)| *client == self.number).count()
-                };
-                if mine(&self.shared.locks.borrow()) >= HOLDERS_MAX {
-                    let context = format!("{HOLDERS_MAX} connections of one client hold locks");
-                    return Err(Error::new(ErrorKind::TooLarge, context));
-                }
-                self.shared.raise(&self.runtime, self.number, raise).await
-            }
+            Call::Raise(raise) => self.raise(raise).await,
             Call::IsReserved => {
                 let reserved = self.shared.locks.borrow().is_reserved();
                 let level = if reserved { Level::Reserved } else { Level::None };
@@ -223,6 +214,33 @@ impl<R: Runtime, S: ByteStream, D: PageDevice<Page = PageBuf>> Session<R, S, D> 
             }
             Call::Lower { .. } => Ok(Answer::default()),
         }
+    }
+
+    /// Raises a lock, and tells what changed. The lock is as it was where that fails.
+    async fn raise(&self, raise: Raise) -> Result<Answer> {
+        let shared = &self.shared;
+        let holder = (self.number, raise.holder);
+        let mine = |locks: &crate::Locks<Holder>| {
+            locks.holders().filter(|(client, _)| *client == self.number).count()
+        };
+        if mine(&shared.locks.borrow()) >= HOLDERS_MAX {
+            let context = format!("{HOLDERS_MAX} connections of one client hold locks");
+            return Err(Error::new(ErrorKind::TooLarge, context));
+        }
+        let held = shared.locks.borrow().level(holder);
+        let level = {
+            // Whoever holds the lock may be of the same client, and its requests have to come through.
+            let may_wait = self.waiting.get() < WAITING_MAX;
+            let _waiting = Waiting::new(&self.waiting, 1);
+            shared.reach(&self.runtime, holder, raise.wanted, may_wait).await
+        };
+        let view_pages = raise.view.pages.min(VIEW_PAGES_MAX) as usize;
+        let _memory = self.memory_for(view_pages * PAGE_BYTES).await;
+        let news = shared.news(&raise, level).await;
+        if news.is_err() && held == Level::None {
+            shared.lower(holder, Level::None);
+        }
+        news
     }
 
     /// Sends all of `bytes`, after what is being sent.

@@ -153,6 +153,10 @@ fn of_a_server(fault: Server) -> Test {
             "crates/local/src/tests/changes.rs",
             "a_reader_never_takes_for_current_what_another_client_changed",
         ),
+        Server::NobodyWaitsForLocks => (
+            "crates/local/src/tests/locks.rs",
+            "clients_that_commit_without_a_pause_have_their_turns",
+        ),
     }
 }
 

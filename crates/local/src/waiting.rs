@@ -1,0 +1,134 @@
+//! Waiting for a lock that another client holds.
+//!
+//! SQLite asks for a lock, and where it is refused sleeps and asks again. Whoever commits without a pause would have
+//! the lock back long before a sleeper asks, time and again. So the server answers "refused" only after a while: who
+//! asks meanwhile is there when the lock is given back, before its last holder can ask anew.
+use crate::fault_points::Fault;
+use crate::locks::Level;
+use crate::server::{Holder, Shared};
+use tantalum_base::{PageBuf, PageDevice};
+use tantalum_runtime::{First, Runtime, first};
+
+/// How long whoever is in the way of a lock is looked at.
+const LOOK_NS_MAX: u64 = 50_000_000;
+/// How long a lock is waited for. Longer than a commit takes as a rule, and still no wait to somebody without a busy
+/// timeout.
+const WAIT_NS_MAX: u64 = 25_000_000;
+
+impl<D: PageDevice<Page = PageBuf>> Shared<D> {
+    /// Raises a lock as far as it can be had, at once or, if it `may_wait`, soon.
+    pub(crate) async fn reach(
+        &self,
+        runtime: &impl Runtime,
+        holder: Holder,
+        wanted: Level,
+        may_wait: bool,
+    ) -> Level {
+        let may_wait = may_wait && !Fault::NobodyWaitsForLocks.is_planted();
+        if may_wait && self.has_claim(holder, wanted) {
+            let turn = self.lock_freed.until(|| self.takes_turn(holder).then_some(()));
+            first(turn, runtime.sleep(WAIT_NS_MAX)).await;
+            self.turns.borrow_mut().asks_no_more(holder);
+        }
+        let level = self.raise_lock(holder, wanted);
+        if level >= wanted {
+            return level;
+        }
+        self.look_at_others(runtime, holder.0).await;
+        let level = self.raise_lock(holder, wanted);
+        if level >= wanted || !may_wait {
+            return level;
+        }
+        let had = self.lock_freed.until(|| {
+            let level = self.raise_lock(holder, wanted);
+            let in_the_way = self.locks.borrow().is_in_the_way(holder);
+            (level >= wanted || in_the_way).then_some(level)
+        });
+        let level = match first(had, runtime.sleep(WAIT_NS_MAX)).await {
+            First::One(level) => level,
+            First::Other(()) => {
+                if wanted > Level::Shared && self.turns.borrow().is_of_another(holder) {
+                    self.turns.borrow_mut().end();
+                }
+                // Those who gave up do not stay in the queue while nothing is given back.
+                self.lock_freed.wake_all();
+                self.locks.borrow().level(holder)
+            }
+        };
+        if level < Level::Reserved && wanted > Level::Shared {
+            self.turns.borrow_mut().refused(holder);
+        }
+        level
+    }
+
+    /// Whether `holder` was refused before, and begins anew.
+    fn has_claim(&self, holder: Holder, wanted: Level) -> bool {
+        wanted == Level::Shared
+            && self.locks.borrow().level(holder) == Level::None
+            && self.turns.borrow_mut().asks(holder)
+    }
+
+    fn takes_turn(&self, holder: Holder) -> bool {
+        !self.locks.borrow().is_reserved() && self.turns.borrow_mut().takes(holder)
+    }
+
+    fn raise_lock(&self, holder: Holder, wanted: Level) -> Level {
+        let mut locks = self.locks.borrow_mut();
+        let before = locks.level(holder);
+        if before < Level::Reserved
+            && wanted > Level::Shared
+            && self.turns.borrow().is_of_another(holder)
+        {
+            return before;
+        }
+        let level = locks.raise(holder, wanted);
+        drop(locks);
+        if level > Level::Shared && before <= Level::Shared {
+            self.turns.borrow_mut().over(holder);
+        }
+        // Readers that wait to write are in its way now, and have to hear of it.
+        if level == Level::Pending && before < level {
+            self.lock_freed.wake_all();
+        }
+        level
+    }
+
+    /// Gives a lock back.
+    pub(crate) fn lower(&self, holder: Holder, wanted: Level) {
+        let had_turn = wanted == Level::None && self.turns.borrow().is_of(holder);
+        if had_turn {
+            self.turns.borrow_mut().over(holder);
+        }
+        self.locks.borrow_mut().lower(holder, wanted);
+        self.lock_freed.wake_all();
+    }
+
+    /// Gives all locks of a client back.
+    pub(crate) fn release(&self, client: u64) {
+        self.locks.borrow_mut().release(|(of, _)| *of == client);
+        self.turns.borrow_mut().release(|(of, _)| *of == client);
+        self.lock_freed.wake_all();
+    }
+
+    /// Takes what those who hold locks have sent already, and lets those go who have died: they may be in nobody's way
+    /// any more. Whoever gives a lock back does not wait for an answer, and its next word, to somebody else, may
+    /// have been quicker than that.
+    async fn look_at_others(&self, runtime: &impl Runtime, client: u64) {
+        let mut others: Vec<u64> = self
+            .locks
+            .borrow()
+            .holders()
+            .map(|(other, _)| other)
+            .filter(|other| *other != client)
+            .collect();
+        others.dedup();
+        let all = async {
+            for other in others {
+                if let Some(peer) = self.peer(other) {
+                    peer.look().taken().await;
+                }
+            }
+        };
+        first(all, runtime.sleep(LOOK_NS_MAX)).await;
+    }
+}
