@@ -1,5 +1,6 @@
 //! A volume that another process serves beside the same one opened by this process, in turns: transactions of four row
-//! updates, read transactions of one row, and the same while a second process commits; ratios between them.
+//! updates, read transactions of one row, and the same while a second client commits, in turns and without a pause;
+//! ratios between them.
 //!
 //! `cargo bench -p tantalum-sqlite --bench served [-- FOLDER]`, by default in the build's folder; rounds and
 //! transactions of one by `SQLITE_ROUNDS` (5) and `SQLITE_TRANSACTIONS` (1000).
@@ -53,6 +54,7 @@ fn main() -> anyhow::Result<()> {
     let mut writes = [Vec::new(), Vec::new()];
     let mut reads = [Vec::new(), Vec::new()];
     let mut both = Vec::new();
+    let mut rivals = Rivals::default();
     for round in 0..rounds {
         for served in [0, 1] {
             let server = (served == 1).then(|| Served::start(&volume)).transpose()?;
@@ -70,6 +72,7 @@ fn main() -> anyhow::Result<()> {
                     }
                     Ok(())
                 })?);
+                rivals.add(&volume)?;
             }
             drop(connection);
             drop(server);
@@ -82,6 +85,12 @@ fn main() -> anyhow::Result<()> {
     show("four row updates a transaction", writes.map(median));
     show("reads of one row, each a transaction", reads.map(median));
     println!("updates of two clients, in turns: {:.0}/s", median(both));
+    println!(
+        "two clients that commit without a pause: {:.0}/s, the slower one {:.2} of the quicker; longest wait {:.0} ms",
+        median(rivals.per_second),
+        median(rivals.slower),
+        rivals.longest.as_secs_f64() * 1e3
+    );
     Ok(())
 }
 
@@ -91,6 +100,42 @@ fn create(volume: &Path) -> anyhow::Result<()> {
     let handle = live.clone();
     live.run(async move { create_volume(&handle, &config, false).await })?;
     Ok(())
+}
+
+/// Two clients of a served volume, in threads, that commit without a pause.
+#[derive(Default)]
+struct Rivals {
+    per_second: Vec<f64>,
+    /// Commits of the slower one for each of the quicker.
+    slower: Vec<f64>,
+    longest: Duration,
+}
+
+impl Rivals {
+    #[expect(clippy::disallowed_methods, reason = "a benchmark")]
+    fn add(&mut self, volume: &Path) -> anyhow::Result<()> {
+        let time = Duration::from_secs(2);
+        let clients = VFS.map(|vfs| {
+            let volume = volume.to_owned();
+            std::thread::spawn(move || {
+                let connection = open(&volume, vfs)?;
+                let (begin, mut commits, mut longest) = (Instant::now(), 0, Duration::ZERO);
+                while begin.elapsed() < time {
+                    let at = Instant::now();
+                    update(&connection, commits, 1)?;
+                    longest = longest.max(at.elapsed());
+                    commits += 1;
+                }
+                anyhow::Ok((commits as f64, longest))
+            })
+        });
+        let [one, other] = clients.map(|client| client.join().expect("does not panic"));
+        let ((one, waited), (other, other_waited)) = (one?, other?);
+        self.per_second.push((one + other) / time.as_secs_f64());
+        self.slower.push(one.min(other) / one.max(other));
+        self.longest = self.longest.max(waited).max(other_waited);
+        Ok(())
+    }
 }
 
 /// Serves until SIGTERM.
