@@ -5,7 +5,7 @@ mod support;
 use std::io::{Read, Write};
 use std::os::unix::net::UnixStream;
 use std::path::Path;
-use std::process::{Command, Stdio};
+use std::process::Command;
 use std::time::Duration;
 use support::nbd::{Client, PAGE_BYTES};
 use support::server::{Server, installed, run};
@@ -100,8 +100,14 @@ fn a_clone_is_copied_out_by_its_place() {
     assert!(std::fs::read(&other).unwrap() == lower(3), "by qemu-img");
     assert_eq!(run("nbdinfo", &["--size", &part]).trim(), "2097152");
     let beyond = part.replace("@2MiB+2MiB", "@2MiB+3MiB");
-    let refused = Command::new("nbdinfo").arg(&beyond).stderr(Stdio::null()).status().unwrap();
-    assert!(!refused.success());
+    // Without it the client tells its user only that there is no such export.
+    let mut asking = Command::new("nbdinfo");
+    let refused = asking.env("LIBNBD_DEBUG", "1").arg(&beyond).output().unwrap();
+    assert!(!refused.status.success());
+    assert_tells(
+        &String::from_utf8_lossy(&refused.stderr),
+        &["the part is past the end of the export"],
+    );
     server.terminate();
 }
 

@@ -6,7 +6,7 @@ use support::nbd::{Client, Command, PAGE_BYTES};
 use support::server::Server;
 use support::tiered::TieredVolume;
 use support::volume::{assert_tells, edit, volume};
-use support::{good, refused, stat_row, text};
+use support::{good, refused, stat_row, tantalum, text};
 use tantalum_base::Durability;
 use tantalum_volume::{VolumeConfig, open_client};
 
@@ -29,6 +29,8 @@ fn where_nobody_has_chosen_nbd_clients_get_on_flush_and_all_others_on_ack() {
     assert_tells(&created, &["durability: on_flush over NBD", "on_ack for programs"]);
     assert_eq!(told(&config), ["on_ack", "on_flush"]);
     assert_eq!(own(&config), Durability::OnAck);
+    let nowhere = tantalum(&["serve", text(&config)]);
+    assert_tells(&nowhere.err, &["<--nbd <ADDRESS>|--socket [<PATH>]>"]);
     let server = Server::start(&config);
     assert_tells(&server.banner, &["v.toml: on_flush, the default over NBD, at unix:"]);
     assert_eq!(told(&config), ["on_ack", "on_flush"], "as its server says");
@@ -101,7 +103,7 @@ fn a_cache_of_a_home_keeps_all_that_it_acknowledges() {
     let config = tiered.config();
     assert_eq!(told(&config), ["on_ack", "on_ack"]);
     let server = tiered.serve();
-    assert_tells(&server.banner, &[": on_ack, the default over NBD, at "]);
+    assert_tells(&server.banner, &[": on_ack, as of every cache of a home, at "]);
     server.terminate();
     let asked = ["serve", text(&config), "--nbd", "127.0.0.1:0", "--durability", "on_flush"];
     assert_tells(&refused(&asked), &["a tiered volume keeps all that it acknowledges"]);

@@ -12,22 +12,35 @@ pub(crate) struct Part {
     pub(crate) bytes: u64,
 }
 
+const UNKNOWN: &str = "no export of that name";
+const FORM: &str = "a part is named as @FIRST+LENGTH, both with a unit, such as @1GiB+512MiB";
+
 impl Part {
     /// What a client asks for by `name`, of an export called `export` of `size_bytes`: all of it by that name or the empty one, a
-    /// part of it by either with `@FIRST+LENGTH` behind it, both with a unit. `None` where there is no such thing.
-    pub(crate) fn named(name: &[u8], export: &str, size_bytes: u64) -> Option<Part> {
+    /// part of it by either with `@FIRST+LENGTH` behind it, both with a unit.
+    ///
+    /// # Errors
+    /// Why there is no such thing, for the client's user to read.
+    pub(crate) fn named(name: &[u8], export: &str, size_bytes: u64) -> Result<Part, &'static str> {
         if name.is_empty() || name == export.as_bytes() {
-            return Some(Part { first_byte: 0, bytes: size_bytes });
+            return Ok(Part { first_byte: 0, bytes: size_bytes });
         }
-        let (of, place) = std::str::from_utf8(name).ok()?.rsplit_once('@')?;
+        let part = std::str::from_utf8(name).ok().and_then(|name| name.rsplit_once('@'));
+        let (of, place) = part.ok_or(UNKNOWN)?;
         if !of.is_empty() && of != export {
-            return None;
+            return Err(UNKNOWN);
         }
-        let (first, length) = place.split_once('+')?;
-        let (first_byte, bytes) = (Size::parse_bytes(first).ok()?, Size::parse_bytes(length).ok()?);
-        let is_whole = [first_byte, bytes].iter().all(|it| it.is_multiple_of(PAGE_BYTES as u64));
-        let is_there = first_byte.checked_add(bytes).is_some_and(|end| end <= size_bytes);
-        (is_whole && is_there && bytes > 0).then_some(Part { first_byte, bytes })
+        let (first, length) = place.split_once('+').ok_or(FORM)?;
+        let bytes = |text| Size::parse_bytes(text).map_err(|_| FORM);
+        let (first_byte, bytes) = (bytes(first)?, bytes(length)?);
+        if bytes == 0 || ![first_byte, bytes].iter().all(|it| it.is_multiple_of(PAGE_BYTES as u64))
+        {
+            return Err("a part is of whole pages of 4 KiB");
+        }
+        match first_byte.checked_add(bytes) {
+            Some(end) if end <= size_bytes => Ok(Part { first_byte, bytes }),
+            _ => Err("the part is past the end of the export"),
+        }
     }
 }
 
@@ -38,30 +51,28 @@ mod tests {
     #[test]
     fn a_part_is_named_by_its_place_and_length() {
         let named = |name: &str| {
-            let part = Part::named(name.as_bytes(), "vol@home", 1 << 20);
-            part.map(|part| (part.first_byte, part.bytes))
+            let part = Part::named(name.as_bytes(), "vol@home", 1 << 20)?;
+            Ok((part.first_byte, part.bytes))
         };
         for name in ["", "vol@home"] {
-            assert_eq!(named(name), Some((0, 1 << 20)), "{name}");
+            assert_eq!(named(name), Ok((0, 1 << 20)), "{name}");
         }
         for name in ["@512KiB+256KiB", "vol@home@512KiB+256KiB", "@524288B+0.25MiB"] {
-            assert_eq!(named(name), Some((512 << 10, 256 << 10)), "{name}");
+            assert_eq!(named(name), Ok((512 << 10, 256 << 10)), "{name}");
         }
-        assert_eq!(named("@0B+1MiB"), Some((0, 1 << 20)));
-        for name in [
-            "vol",
-            "@",
-            "@1KiB",
-            "@0B+0B",
-            "@0B+1KiB",
-            "@2KiB+4KiB",
-            "@512KiB+513KiB",
-            "other@0B+4KiB",
-            "@4+4",
-            "@8EiB+16EiB",
+        assert_eq!(named("@0B+1MiB"), Ok((0, 1 << 20)));
+        let pages = "a part is of whole pages of 4 KiB";
+        let past = "the part is past the end of the export";
+        for (why, names) in [
+            (UNKNOWN, &["vol", "other@0B+4KiB"][..]),
+            (FORM, &["@", "@1KiB", "@4+4"]),
+            (pages, &["@0B+0B", "@0B+1KiB", "@2KiB+4KiB", "@512KiB+513KiB"]),
+            (past, &["@512KiB+516KiB", "@16777215TiB+16777215TiB"]),
         ] {
-            assert_eq!(named(name), None, "{name}");
+            for name in names {
+                assert_eq!(named(name), Err(why), "{name}");
+            }
         }
-        assert_eq!(Part::named(b"\xff@0B+4KiB", "", 1 << 20), None);
+        assert_eq!(Part::named(b"\xff@0B+4KiB", "", 1 << 20), Err(UNKNOWN));
     }
 }

@@ -75,7 +75,7 @@ impl Answer<'_> {
     fn option(&mut self, option: u32, data: &[u8], no_zeroes: bool) -> Result<Next, End> {
         match option {
             OPT_EXPORT_NAME => {
-                let Some(part) = self.part_named(data) else {
+                let Ok(part) = self.part_named(data) else {
                     // EXPORT_NAME has no error reply: a server can only close the connection.
                     return Err(End::Violation("an unknown export name"));
                 };
@@ -117,9 +117,12 @@ impl Answer<'_> {
             option_reply(self.out, option, REP_ERR_INVALID, &[b"lengths do not add up"]);
             return Next::Option;
         };
-        let Some(part) = self.part_named(request.name) else {
-            option_reply(self.out, option, REP_ERR_UNKNOWN, &[b"no export of that name"]);
-            return Next::Option;
+        let part = match self.part_named(request.name) {
+            Ok(part) => part,
+            Err(why) => {
+                option_reply(self.out, option, REP_ERR_UNKNOWN, &[why.as_bytes()]);
+                return Next::Option;
+            }
         };
         self.terms.part = part;
         self.info_told(part).export_reply(self.out, option);
@@ -157,8 +160,8 @@ impl Answer<'_> {
             let words: &[u8] = b"metadata contexts need structured replies";
             return option_reply(self.out, option, REP_ERR_INVALID, &[words]);
         }
-        if self.part_named(request.name).is_none() {
-            return option_reply(self.out, option, REP_ERR_UNKNOWN, &[b"no export of that name"]);
+        if let Err(why) = self.part_named(request.name) {
+            return option_reply(self.out, option, REP_ERR_UNKNOWN, &[why.as_bytes()]);
         }
         let (found, id) = match sets {
             true => (request.selects_allocation(), ALLOCATION_ID),
@@ -179,7 +182,10 @@ impl Answer<'_> {
         ExportInfo { flags: self.info.flags | more, size_bytes: part.bytes, ..*self.info }
     }
 
-    fn part_named(&self, name: &[u8]) -> Option<Part> {
-        Part::named(name, &self.options.export_name, self.info.size_bytes)
+    fn part_named(&self, name: &[u8]) -> Result<Part, &'static str> {
+        let part = Part::named(name, &self.options.export_name, self.info.size_bytes);
+        part.inspect_err(|why| {
+            tracing::info!(name = %name.escape_ascii(), why, "a client asked for an export that there is not");
+        })
     }
 }

@@ -10,6 +10,7 @@ use super::volume_stat::{of_flash, of_tiered};
 use crate::Verdict;
 use crate::common::print_line;
 use anyhow::{Context, bail};
+use clap::ArgGroup;
 use control::{Control, Served, Stat};
 use local::Local;
 use metrics::About;
@@ -35,6 +36,7 @@ use tantalum_volume::{
 /// Serve a volume, or a simulated device in real time, until SIGINT or SIGTERM
 #[derive(clap::Args, Debug)]
 #[command(after_help = AFTER_HELP)]
+#[command(group(ArgGroup::new("clients").args(["nbd", "socket"]).required(true).multiple(true)))]
 pub struct Args {
     /// The volume's configuration
     #[arg(required_unless_present = "device")]
@@ -47,7 +49,7 @@ pub struct Args {
     #[arg(long, default_value_t = 1, conflicts_with = "volume", value_name = "SEED")]
     device_seed: u64,
     /// Where NBD clients connect: unix:/path, 127.0.0.1:10809 or [::1]:10809
-    #[arg(long, value_name = "ADDRESS", required_unless_present = "socket")]
+    #[arg(long, value_name = "ADDRESS")]
     nbd: Option<String>,
     /// Let local processes use the volume at once: SQLite, programs with libtantalum, Rust programs. They find it by
     /// themselves, wherever PATH is; without PATH it is VOLUME.toml.socket. Whoever may write to its file may connect

@@ -1,7 +1,7 @@
 //! Which promise NBD clients get of a volume, and who says so.
 use anyhow::bail;
 use tantalum_volume::VolumeConfig;
-use tantalum_volume::config::DurabilityConfig;
+use tantalum_volume::config::{DurabilityConfig, Kind};
 
 /// What survives a power cut of what NBD clients write.
 pub struct Promise {
@@ -18,6 +18,7 @@ impl Promise {
         let why = match (asked, config.device.durability) {
             (Some(_), _) => "as --durability says",
             (None, Some(_)) => "as device.durability says",
+            (None, None) if config.kind == Kind::Tiered => "as of every cache of a home",
             (None, None) => "the default over NBD",
         };
         if let Some(asked) = asked {
