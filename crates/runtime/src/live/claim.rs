@@ -23,12 +23,20 @@ const SILENCE: Duration = Duration::from_secs(2);
 const HANG_UPS: Duration = Duration::from_secs(4);
 const RETRY: Duration = Duration::from_millis(5);
 
-/// Listens at `address`, in place of a server that has gone; `AddrInUse` where one is alive.
+/// Listens at `address`, in place of a server that has gone; `AddrInUse` where one is alive, `AlreadyExists` where
+/// something else has the name.
 #[expect(clippy::disallowed_methods, reason = "a server starts once, before its executor runs")]
 pub(super) fn listen(address: &Address) -> io::Result<OwnedFd> {
     let bind = || -> io::Result<OwnedFd> {
         match address {
-            Address::Unix(path) => UnixListener::bind(path).map(OwnedFd::from),
+            Address::Unix(path) => {
+                // What the standard library says of it is in terms of C.
+                SocketAddrUnix::new(path).map_err(|_| {
+                    let words = "the path of a socket has at most 107 bytes";
+                    io::Error::new(io::ErrorKind::InvalidInput, words)
+                })?;
+                UnixListener::bind(path).map(OwnedFd::from)
+            }
             Address::Tcp(address) => TcpListener::bind(address).map(OwnedFd::from),
         }
     };
@@ -50,7 +58,11 @@ pub(super) fn listen(address: &Address) -> io::Result<OwnedFd> {
             },
             // Its server has just removed it.
             Err(error) if error.kind() == io::ErrorKind::NotFound => {}
-            // It is alive, or no socket at all.
+            Err(error) if error.raw_os_error() == Some(Errno::NOTSOCK.raw_os_error()) => {
+                let words = "there is a file or folder of that name, which is no socket";
+                return Err(io::Error::new(io::ErrorKind::AlreadyExists, words));
+            }
+            // It is alive.
             Ok(_) | Err(_) => return Err(in_use),
         }
         std::thread::sleep(RETRY);
