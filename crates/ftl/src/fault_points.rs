@@ -27,6 +27,8 @@ tantalum_base::fault_points! {
     CopiesNotTakenBack,
     /// A flush does not wait for earlier batches of the log.
     FlushLeavesGaps,
+    /// A batch that changes nothing is acknowledged as durable before the changes that made it so are.
+    NothingAwaited,
     /// Zones are reset while they are being read.
     NoWaitForReaders,
     /// A share is visible before all of it is in force.
