@@ -23,6 +23,8 @@ tantalum_base::fault_points! {
     ForgottenPagesTaken,
     /// Zones are opened that no anchor declares.
     ZonesUndeclared,
+    /// A device counts as closed, with nothing to replay, though its checkpoint does not cover every change.
+    UncoveredTakenForClean,
     /// Copies stay in force after a failed sync may have dropped them.
     CopiesNotTakenBack,
     /// A flush does not wait for earlier batches of the log.

@@ -13,6 +13,7 @@ use tantalum_volume::fault_points::Fault as Volume;
 const BY_CHANCE: &str = "crates/simulator/tests/planted_by_chance.rs";
 const CACHE: &str = "crates/ftl/tests/cache.rs";
 const CALLERS: &str = "crates/volume/tests/callers.rs";
+const CLOSING: &str = "crates/ftl/tests/closing.rs";
 const DAMAGE: &str = "crates/simulator/tests/crash_damage.rs";
 const EVERYWHERE: &str = "crates/ftl/tests/damage_everywhere.rs";
 const GIVEN_UP: &str = "crates/simulator/tests/given_up/main.rs";
@@ -41,6 +42,9 @@ fn of_the_log(fault: Log) -> Test {
         Log::GoneUnlisted => (CACHE, "what_was_let_go_is_listed"),
         Log::ForgottenPagesTaken => (CACHE, "copies_of_what_went_home_since_are_not_taken"),
         Log::ZonesUndeclared => (BY_CHANCE, "zones_are_declared"),
+        Log::UncoveredTakenForClean => {
+            (CLOSING, "what_is_acknowledged_while_a_device_is_closed_is_there_afterwards")
+        }
         Log::CopiesNotTakenBack => {
             (DAMAGE, "copies_that_a_sync_dropped_and_that_are_read_are_noticed")
         }
