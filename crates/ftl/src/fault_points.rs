@@ -23,10 +23,14 @@ tantalum_base::fault_points! {
     ForgottenPagesTaken,
     /// Zones are opened that no anchor declares.
     ZonesUndeclared,
+    /// A device counts as closed, with nothing to replay, though its checkpoint does not cover every change.
+    UncoveredTakenForClean,
     /// Copies stay in force after a failed sync may have dropped them.
     CopiesNotTakenBack,
     /// A flush does not wait for earlier batches of the log.
     FlushLeavesGaps,
+    /// A batch that changes nothing is acknowledged as durable before the changes that made it so are.
+    NothingAwaited,
     /// Zones are reset while they are being read.
     NoWaitForReaders,
     /// A share is visible before all of it is in force.

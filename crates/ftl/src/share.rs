@@ -116,7 +116,9 @@ impl<M: ZoneMedia> Ftl<M> {
         placed: impl FnOnce(),
     ) -> Result<()> {
         if pairs.is_empty() && trims.is_empty() {
-            return Ok(());
+            self.check_latch()?;
+            placed();
+            return self.log_nothing(durable).await;
         }
         if pairs.len() > self.shares_dumped_max() as usize {
             return Err(too_large(pairs.len()));

@@ -44,7 +44,8 @@ impl<M: ZoneMedia> Ftl<M> {
         others: impl Future<Output = Result<()>>,
     ) -> Result<()> {
         if pages.is_empty() {
-            return Ok(());
+            others.await?;
+            return self.log_nothing(durable).await;
         }
         let mut buffer = self.buffers.take();
         for (page, content) in pages {

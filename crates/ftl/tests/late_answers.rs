@@ -7,7 +7,9 @@ use std::cell::{Cell, RefCell};
 use std::collections::BTreeSet;
 use std::rc::Rc;
 use support::{Zones, batch, start, zones};
+use tantalum_base::fault_points::assert_noticed;
 use tantalum_base::{PageNo, PageRange, Result, SlotNo, Stamp, ZoneNo};
+use tantalum_ftl::fault_points::Fault;
 use tantalum_ftl::{DumpOptions, Ftl, FtlOptions};
 use tantalum_media::{AppendHeader, Body, Spare, ZoneLayer, ZoneMedia};
 use tantalum_runtime::sync::WaitQueue;
@@ -252,4 +254,64 @@ fn a_page_that_was_moved_before_a_share_was_answered_is_dumped_where_it_is() {
         ftl
     });
     assert_eq!(found, Stamp::new(PageNo(1), 1), "nobody was told of the share");
+}
+
+/// A durable batch that changes nothing.
+async fn nothing(ftl: &Ftl<Late>, by_share: bool) -> Result<()> {
+    if by_share { ftl.share(&[], true, || ()).await } else { ftl.write(&[], true).await }
+}
+
+#[test]
+fn a_durable_batch_of_nothing_makes_what_came_before_it_durable() {
+    for by_share in [false, true] {
+        let runtime = Virtual::new(Schedule::Fifo);
+        let media = Late::new(zones(&runtime, ZONES));
+        let run = async move {
+            let ftl = Ftl::format(media.clone(), options()).await.unwrap();
+            media.0.synced.set(false);
+            nothing(&ftl, by_share).await.unwrap();
+            assert!(!media.0.synced.get(), "all was durable");
+            ftl.write(&batch(0, 4, 1), false).await.unwrap();
+            assert!(!ftl.is_durable());
+            nothing(&ftl, by_share).await.unwrap();
+            assert!(ftl.is_durable(), "by a share: {by_share}");
+        };
+        runtime.run(run).unwrap();
+    }
+}
+
+/// Readers see a share before it has returned. Who finds that nothing is left to do, and makes that durable, must not be
+/// answered before the share would survive. Says where it was.
+fn answered_before_the_share(by_share: bool) -> Option<String> {
+    let runtime = Virtual::new(Schedule::Fifo);
+    let media = Late::new(zones(&runtime, ZONES));
+    let rt = runtime.clone();
+    let run = async move {
+        let ftl = Ftl::format(media.clone(), options()).await.unwrap();
+        ftl.write(&batch(0, 1, 1), true).await.unwrap();
+        let held = media.hold(0);
+        let sharing = Rc::clone(&ftl);
+        let pairs = [(PageNo(1), PageNo(0))];
+        let share = rt.spawn("share", async move { sharing.share(&pairs, true, || ()).await });
+        rt.sleep(10_000_000).await;
+        let one = |page| PageRange::new(PageNo(page), 1);
+        assert_eq!(ftl.differences(one(1), one(0)), (vec![], vec![]));
+        let again = Rc::clone(&ftl);
+        let again = rt.spawn("nothing", async move {
+            nothing(&again, by_share).await.unwrap();
+            again.is_durable()
+        });
+        rt.sleep(10_000_000).await;
+        media.answer(held);
+        share.await.unwrap();
+        (!again.await).then(|| format!("acknowledged too early, by a share: {by_share}"))
+    };
+    runtime.run(run).unwrap()
+}
+
+#[test]
+fn a_durable_batch_of_nothing_waits_for_what_readers_see_already() {
+    for by_share in [false, true] {
+        assert_noticed(Fault::NothingAwaited, || answered_before_the_share(by_share));
+    }
 }

@@ -13,9 +13,11 @@ use tantalum_volume::fault_points::Fault as Volume;
 const BY_CHANCE: &str = "crates/simulator/tests/planted_by_chance.rs";
 const CACHE: &str = "crates/ftl/tests/cache.rs";
 const CALLERS: &str = "crates/volume/tests/callers.rs";
+const CLOSING: &str = "crates/ftl/tests/closing.rs";
 const DAMAGE: &str = "crates/simulator/tests/crash_damage.rs";
 const EVERYWHERE: &str = "crates/ftl/tests/damage_everywhere.rs";
 const GIVEN_UP: &str = "crates/simulator/tests/given_up/main.rs";
+const LATE: &str = "crates/ftl/tests/late_answers.rs";
 const LOG: &str = "crates/ftl/tests/planted_faults.rs";
 const DEVICE: &str = "crates/ssd/tests/planted_faults.rs";
 const PACING: &str = "crates/volume/tests/pacing.rs";
@@ -40,10 +42,16 @@ fn of_the_log(fault: Log) -> Test {
         Log::GoneUnlisted => (CACHE, "what_was_let_go_is_listed"),
         Log::ForgottenPagesTaken => (CACHE, "copies_of_what_went_home_since_are_not_taken"),
         Log::ZonesUndeclared => (BY_CHANCE, "zones_are_declared"),
+        Log::UncoveredTakenForClean => {
+            (CLOSING, "what_is_acknowledged_while_a_device_is_closed_is_there_afterwards")
+        }
         Log::CopiesNotTakenBack => {
             (DAMAGE, "copies_that_a_sync_dropped_and_that_are_read_are_noticed")
         }
         Log::FlushLeavesGaps => (LOG, "flushes_leave_no_gaps"),
+        Log::NothingAwaited => {
+            (LATE, "a_durable_batch_of_nothing_waits_for_what_readers_see_already")
+        }
         Log::NoWaitForReaders => (READS, "readers_that_are_not_waited_for_are_noticed"),
         Log::SharesSeenByHalves => (READS, "shares_seen_by_halves_are_noticed"),
         Log::NoChecksum => (LOG, "contents_are_checked"),

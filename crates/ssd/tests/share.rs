@@ -7,8 +7,8 @@ use support::{PAGES, Session, session, stamp};
 use tantalum_base::{Error, ErrorKind, PageDevice, PageNo, PageRange, Payload, Stamp};
 use tantalum_ftl::FtlOptions;
 use tantalum_media::wrappers::AppendFault;
-use tantalum_runtime::LifeCycle;
-use tantalum_ssd::CacheKind;
+use tantalum_runtime::{LifeCycle, Runtime};
+use tantalum_ssd::{CacheKind, Ssd};
 
 const KINDS: [CacheKind; 3] = [CacheKind::Durable, CacheKind::WriteThrough, CacheKind::Ordered];
 
@@ -257,8 +257,10 @@ fn a_share_whose_record_fails_leaves_nothing() {
         ftl.read(&[PageNo(0), PageNo(1), PageNo(2)], &mut out).await?;
         assert_eq!(out, [stamp(0, 1), stamp(1, 1), Stamp::zero()]);
         ftl.validate();
-        let refused = ftl.share(&pairs, true, || ()).await.unwrap_err();
-        assert_eq!(refused.kind(), ErrorKind::Latched);
+        for (pairs, durable) in [(&pairs[..], true), (&[], true), (&[], false)] {
+            let refused = ftl.share(pairs, durable, || ()).await.unwrap_err();
+            assert_eq!(refused.kind(), ErrorKind::Latched);
+        }
         assert!(ftl.statistics().latched);
         Ok(())
     });
@@ -290,6 +292,41 @@ fn an_acknowledged_share_survives_with_what_came_before_it() {
             assert_eq!(held, expected, "{kind:?}, seed {seed}");
         }
     }
+}
+
+/// There is nothing to log for it, and its promise is that of any other.
+#[test]
+fn a_share_of_no_pages_makes_durable_what_came_before_it() {
+    on_each(async |device: Session| {
+        device.write(0, 4, 1).await?;
+        device.ssd.share(&[]).await?;
+        let kept = device.ssd.options().cache == CacheKind::Durable;
+        assert!(kept || device.ssd.ftl().mapped_pages() == 4);
+        assert!(device.ssd.ftl().is_durable(), "{:?}", device.ssd.options().cache);
+        Ok(())
+    });
+}
+
+/// The second one finds nothing to do, as the mapping shows the first one already, which a power cut would still undo.
+#[test]
+fn a_clone_that_is_made_again_waits_for_the_first_one() {
+    on_each(async |device: Session| {
+        device.write(0, 4, 1).await?;
+        device.ssd.flush().await?;
+        let first = Rc::clone(&device.ssd);
+        let clone =
+            |ssd: Rc<Ssd<_>>| async move { ssd.clone_range(PageNo(100), PageNo(0), 4).await };
+        let first = device.runtime.spawn("clone", clone(first));
+        // Until its content is seen.
+        while device.ssd.ftl().mapped_pages() < 8 {
+            device.runtime.sleep(1_000).await;
+        }
+        let ftl = Rc::clone(device.ssd.ftl());
+        assert!(!ftl.is_durable(), "the first clone is still under way");
+        clone(Rc::clone(&device.ssd)).await?;
+        assert!(ftl.is_durable(), "{:?}", device.ssd.options().cache);
+        first.await
+    });
 }
 
 #[test]

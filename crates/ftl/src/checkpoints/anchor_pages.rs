@@ -34,7 +34,7 @@ pub(crate) struct Era {
     /// The slots of its pages, in order.
     pub extents: Vec<Extent>,
     pub zones: Vec<NotedZone>,
-    /// Nothing was appended after the checkpoint.
+    /// The checkpoint covers every change.
     pub clean: bool,
     /// Zones may have been opened that are not among `zones`.
     pub any_zone: bool,

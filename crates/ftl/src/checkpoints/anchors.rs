@@ -4,7 +4,7 @@
 //! the zones opened since it was begun; before any other zone is opened, another anchor declares
 //! that it may be. So recovery scans only these zones, however many the device has, and cannot
 //! mistake a zone that was refilled for its earlier content. An anchor that closes the era says
-//! that nothing was appended after the checkpoint.
+//! that the checkpoint covers every change.
 //!
 //! Where anchors are damaged, recovery scans every zone.
 use std::collections::BTreeMap;
@@ -230,7 +230,7 @@ impl<M: ZoneMedia> Ftl<M> {
         self.write_anchors(&extents(places), &noted, false).await
     }
 
-    /// Writes that nothing was appended since the checkpoint in force, if so: the next opening need
+    /// Writes that the checkpoint in force covers every change, if so: the next opening need
     /// read nothing else. A later append needs another zone, and with it another anchor.
     pub(crate) async fn end_era(&self) -> Result<()> {
         if self.parts.borrow().checkpoints.anchors.is_none() {
@@ -244,7 +244,11 @@ impl<M: ZoneMedia> Ftl<M> {
             let Some(anchors) = &mut checkpoints.anchors else { return Ok(()) };
             let is_idle =
                 |(_, zone): (ZoneNo, &Zone)| zone.appends_in_flight == 0 && !zone.being_emptied;
+            // What was in flight when the checkpoint was begun may be missing from its map.
+            let is_covered = parts.log.uncovered.covered() == parts.log.durable()
+                || Fault::UncoveredTakenForClean.is_planted();
             let clean = slots_since == 0
+                && is_covered
                 && anchors.checkpoint == in_force
                 && parts.log.is_durable()
                 && parts.space.iter().all(is_idle);

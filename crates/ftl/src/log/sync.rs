@@ -28,6 +28,26 @@ impl<M: ZoneMedia> Ftl<M> {
         self.make_durable(returned).await
     }
 
+    /// A batch that changes nothing. With `durable` it returns when every batch that had its versions before this call
+    /// survives a power cut, even one that is still in flight: readers may see it already, as they do a share.
+    ///
+    /// # Errors
+    /// As of any batch.
+    pub(crate) async fn log_nothing(&self, durable: bool) -> Result<()> {
+        self.check_latch()?;
+        match durable {
+            false => Ok(()),
+            true if Fault::NothingAwaited.is_planted() => self.sync().await,
+            true => self.sync_started().await,
+        }
+    }
+
+    /// Makes every batch durable that has its versions, even those that are still in flight.
+    pub(crate) async fn sync_started(&self) -> Result<()> {
+        let started = self.parts.borrow().log.watermark.last_started();
+        self.make_durable(started).await
+    }
+
     /// Makes every append that had returned before this call durable. Concurrent calls share
     /// one sync of the medium.
     pub(crate) async fn sync_appends(&self) -> Result<()> {

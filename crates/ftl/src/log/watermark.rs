@@ -48,6 +48,11 @@ impl Watermark {
         BatchNumber(self.first_number + self.appends.len() as u64 - 1)
     }
 
+    /// The last version of the latest batch; the watermark where none is under way.
+    pub fn last_started(&self) -> Version {
+        self.appends.back().map_or(self.watermark, |append| append.last)
+    }
+
     /// Notes that the append returned; `durable`: it survives a power cut already.
     pub fn returned(&mut self, number: BatchNumber, durable: bool) {
         let index = (number.0 - self.first_number) as usize;
@@ -97,10 +102,12 @@ mod tests {
     #[test]
     fn the_watermark_waits_for_the_slowest() {
         let mut tracker = Watermark::new(Version(10));
+        assert_eq!(tracker.last_started(), Version(10));
         let first = tracker.start(Version(12));
         let second = tracker.start(Version(13));
         tracker.returned(second, true);
         assert_eq!(tracker.version(), Version(10));
+        assert_eq!(tracker.last_started(), Version(13));
         tracker.returned(first, false);
         assert_eq!(tracker.version(), Version(10));
         let syncing = tracker.before_sync();

@@ -278,7 +278,7 @@ impl<'a, M: ZoneMedia> Recovery<'a, M> {
         }
     }
 
-    /// Takes the state from a checkpoint after which nothing was appended.
+    /// Takes the state from a checkpoint that covers every change.
     fn take_over(&mut self, survey: &Survey) -> Result<()> {
         let newest = &survey.newest;
         self.report.checkpoint = newest.id;

@@ -6,6 +6,7 @@ use tantalum_media::{ScannedAppend, ZoneMedia};
 
 use crate::checkpoints::anchor_pages::Era;
 use crate::checkpoints::pages::ZoneEntry;
+use crate::fault_points::Fault;
 use crate::recovery::find_checkpoint::{Checkpoint, MetaSlots};
 use crate::recovery::log_scan::ScannedLog;
 use crate::recovery::{Opening, Reader};
@@ -19,7 +20,7 @@ pub(super) struct Survey {
     pub covered_slots: Vec<u32>,
     /// Zones that were scanned already.
     pub scans: BTreeMap<ZoneNo, Vec<ScannedAppend>>,
-    /// Nothing was appended after the checkpoint.
+    /// The checkpoint covers every change.
     pub clean: bool,
     /// Highest number of a checkpoint that was begun, so far; the scan of the log may find a higher
     /// one.
@@ -76,6 +77,10 @@ impl<M: ZoneMedia> Reader<'_, M> {
     pub(super) async fn survey_era(&self, era: &Era) -> Result<Survey> {
         let newest = self.checkpoint_in(era.checkpoint, &era.extents).await?;
         let highest_checkpoint = newest.id;
+        // Earlier versions of this program closed a device also while changes were in flight that the checkpoint lacks.
+        let is_covered = newest.footer.covered == newest.footer.durable
+            || Fault::UncoveredTakenForClean.is_planted();
+        let clean = era.clean && is_covered;
         let in_use = |entry: &ZoneEntry| Opening::new(entry.epoch, entry.stream);
         let mut openings: Vec<Option<Opening>> = newest.zones.iter().map(in_use).collect();
         let mut covered_slots: Vec<u32> =
@@ -91,13 +96,13 @@ impl<M: ZoneMedia> Reader<'_, M> {
             covered_slots[at] = noted.covered_slots;
         }
         let mut scans = BTreeMap::new();
-        let unopened = unopened.into_iter().filter(|(_, unopened)| *unopened && !era.clean);
+        let unopened = unopened.into_iter().filter(|(_, unopened)| *unopened && !clean);
         for (zone, _) in unopened {
             let appends = self.media.scan(zone, 0, None).await?;
             openings[zone.index()] = appends.first().map(|append| Opening::of(append.header));
             scans.insert(zone, appends);
         }
-        let (clean, meta) = (era.clean, MetaSlots::default());
+        let meta = MetaSlots::default();
         let mut survey = Survey {
             newest,
             openings,
