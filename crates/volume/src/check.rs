@@ -65,7 +65,7 @@ pub async fn check_volume(
         Ok(checked) => checked,
         Err(error) if is_damage(error.kind()) => {
             let problem = format!("it cannot be opened: {error}");
-            findings.push(Finding { place: "log and checkpoints".into(), problem });
+            findings.push(Finding::new("log and checkpoints", problem));
             return stopped(findings, Some(superblock));
         }
         Err(error) => return Err(within(error)),

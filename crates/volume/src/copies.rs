@@ -110,12 +110,12 @@ impl Copies {
                 Copy::Foreign(error) => error.to_string(),
                 Copy::Damaged(error) => format!("damaged ({error})"),
             };
-            problems.push(Finding { place: format!("superblock, {name}"), problem });
+            problems.push(Finding::new(format!("superblock, {name}"), problem));
         }
         if let Err(error) = self.in_force()
             && error.kind() == ErrorKind::Corrupt
         {
-            problems.push(Finding { place: "superblock".into(), problem: error.to_string() });
+            problems.push(Finding::new("superblock", error.to_string()));
         }
         problems
     }
@@ -191,7 +191,9 @@ mod tests {
                 judged(damaged_copy, good).into_iter().enumerate()
             {
                 assert_eq!((damaged, superblock.unwrap()), (vec![at], SUPERBLOCK));
-                let [Finding { place, problem }] = &problems[..] else { panic!("{problems:?}") };
+                let [Finding { place, problem, .. }] = &problems[..] else {
+                    panic!("{problems:?}")
+                };
                 assert_eq!(*place, format!("superblock, {}", NAMES[at]));
                 assert!(problem.contains("damaged"), "{problem}");
             }
