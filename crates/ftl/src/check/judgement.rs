@@ -6,13 +6,15 @@
 //!
 //! - all is durable when it ended with a close: the checkpoint in force says so, or a later run went on
 //!   with the next version, where one after a power cut leaves a gap;
-//! - all is durable that the checkpoint in force covers, and its own pages, with what lies before them;
+//! - all is durable that the checkpoint in force covers, and checkpoints up to that one; also the one that the anchors
+//!   name, should another one be in force because it is damaged;
 //! - hosts' changes are durable up to the highest watermark that a header of the run states, and they are placed
 //!   in the order of their versions;
 //! - copies are durable when cleaning writes a list behind them, and it makes one append at a time.
 use tantalum_base::Version;
 use tantalum_runtime::Finding;
 
+use crate::fault_points::Fault;
 use crate::recovery::{SKIPPED_EPOCHS, SKIPPED_VERSIONS};
 use crate::space::Stream;
 
@@ -22,6 +24,8 @@ pub(super) struct Suspect {
     pub offset: u32,
     /// When every change up to this version was durable, so was this.
     pub durable_with: Option<Version>,
+    /// When this checkpoint was in force, so was this.
+    pub checkpoint: Option<u64>,
     /// Something else says that it was durable.
     pub was_durable: bool,
     pub finding: Finding,
@@ -33,8 +37,6 @@ pub(super) struct ZoneTraces {
     pub stream: Stream,
     /// Leading slots that the checkpoint in force covers, if it is of the same run.
     pub covered_slots: u32,
-    /// Offset behind the last page of the checkpoint in force; 0 where it has none here.
-    pub checkpoint_end: u32,
     /// The first and the last version that hosts wrote here.
     pub versions: Option<(Version, Version)>,
     /// The highest durable watermark that is stated here.
@@ -56,6 +58,9 @@ struct Run {
 
 /// The checkpoint in force.
 pub(super) struct InForce {
+    pub number: u64,
+    /// The one that the anchors name.
+    pub named: Option<u64>,
     /// Number of the opening of the zone that it ends in.
     pub epoch: u64,
     /// Every change up to this version was durable then.
@@ -66,12 +71,17 @@ pub(super) struct InForce {
 
 /// What must have been whole, and is not.
 pub(super) fn judge(mut zones: Vec<ZoneTraces>, in_force: &InForce) -> Vec<Finding> {
+    if Fault::OldContentUnchecked.is_planted() {
+        return Vec::new();
+    }
     let mut order: Vec<usize> = (0..zones.len()).collect();
     order.sort_unstable_by_key(|at| zones[*at].epoch);
     let mut runs: Vec<Run> = Vec::new();
     for at in order {
         let zone = &zones[at];
-        let is_next = |run: &&mut Run| zone.epoch - run.last_epoch < SKIPPED_EPOCHS / 2;
+        let is_next = |run: &&mut Run| {
+            zone.epoch - run.last_epoch < SKIPPED_EPOCHS / 2 || Fault::RunsNotToldApart.is_planted()
+        };
         match runs.last_mut().filter(is_next) {
             Some(run) => run.add(zone),
             None => runs.push(Run::new(zone)),
@@ -91,12 +101,20 @@ pub(super) fn judge(mut zones: Vec<ZoneTraces>, in_force: &InForce) -> Vec<Findi
         let number = run_of(&runs, zone.epoch);
         let run = &runs[number];
         for suspect in std::mem::take(&mut zone.suspects) {
-            if suspect.must_be_whole(zone, run, number == last) {
+            let of_checkpoint = suspect.checkpoint.is_some_and(|number| in_force.implies(number));
+            if of_checkpoint || suspect.must_be_whole(zone, run, number == last) {
                 found.push(suspect.finding);
             }
         }
     }
     found
+}
+
+impl InForce {
+    /// Whether all pages of checkpoint `number` were durable.
+    fn implies(&self, number: u64) -> bool {
+        number <= self.number || Some(number) == self.named
+    }
 }
 
 impl Run {
@@ -134,8 +152,8 @@ impl Run {
 impl Suspect {
     fn must_be_whole(&self, zone: &ZoneTraces, run: &Run, is_last_run: bool) -> bool {
         self.was_durable
+            || Fault::LeftoversTakenForDamage.is_planted()
             || run.closed
-            || self.offset < zone.checkpoint_end
             || is_last_run && self.offset < zone.covered_slots
             || self.durable_with.is_some_and(|version| version <= run.stated)
             || zone.stream == Stream::Cleaning && zone.epoch < run.list_epoch

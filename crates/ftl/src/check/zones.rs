@@ -1,10 +1,11 @@
 //! Reads the zones in use in order: the pages in force among what they hold, and the rest.
-use std::collections::BTreeMap;
+use std::collections::BTreeSet;
 use tantalum_base::{PageNo, Result, SlotNo, Version, ZoneNo};
 use tantalum_media::{InspectedZone, ScannedAppend, SlotKind, Spare, ZoneMedia};
 use tantalum_runtime::Finding;
 
 use crate::check::GROUP;
+use crate::check::anchors::CheckedAnchors;
 use crate::check::judgement::{InForce, Suspect, ZoneTraces, judge};
 use crate::ftl::Ftl;
 use crate::map::{MapEntry, Place};
@@ -21,12 +22,8 @@ impl<M: ZoneMedia> Ftl<M> {
         findings: &mut Vec<Finding>,
         progress: &mut impl FnMut(u64, u64),
     ) -> Result<bool> {
-        let zones: Vec<(ZoneNo, Zone)> = {
-            let parts = self.parts.borrow();
-            let used = parts.space.iter().filter(|(_, zone)| zone.live_slots > 0);
-            used.map(|(number, zone)| (number, *zone)).collect()
-        };
-        let checkpoint_ends = self.checkpoint_ends();
+        let anchors = self.check_anchors().await?;
+        let zones = self.zones_to_read(&anchors);
         self.find_lost(findings);
         let slots = u64::from(self.geometry.slots_per_zone);
         let mut traces = Vec::with_capacity(zones.len());
@@ -37,23 +34,22 @@ impl<M: ZoneMedia> Ftl<M> {
             for group in self.not_as_mapped(*number, &inspected).chunks(GROUP) {
                 self.check_contents(group, findings).await;
             }
-            let checkpoint_end = checkpoint_ends.get(number).copied().unwrap_or(0);
-            traces.push(ZoneTraces { checkpoint_end, ..self.traces(*number, zone, &inspected) });
+            traces.push(self.traces(*number, zone, &inspected));
             progress(done * slots, zones.len() as u64 * slots);
         }
-        findings.extend(judge(traces, &self.in_force()));
-        self.check_anchors(findings).await?;
+        findings.extend(judge(traces, &self.in_force(anchors.checkpoint)));
+        findings.extend(anchors.damaged);
         Ok(true)
     }
 
-    /// Of each zone with pages of the checkpoint in force, the offset behind the last of them.
-    fn checkpoint_ends(&self) -> BTreeMap<ZoneNo, u32> {
-        let mut ends = BTreeMap::new();
-        for slot in &self.parts.borrow().checkpoints.slots {
-            let end = ends.entry(self.geometry.zone_of(*slot)).or_insert(0);
-            *end = (*end).max(self.geometry.offset_of(*slot) + 1);
-        }
-        ends
+    /// The zones that hold anything in force, and those of the checkpoint that should be.
+    fn zones_to_read(&self, anchors: &CheckedAnchors) -> Vec<(ZoneNo, Zone)> {
+        let parts = self.parts.borrow();
+        let named = anchors.extents.iter().map(|extent| self.geometry.zone_of(extent.first));
+        let named: BTreeSet<ZoneNo> = named.collect();
+        let zones = parts.space.iter();
+        let used = zones.filter(|(number, zone)| zone.live_slots > 0 || named.contains(number));
+        used.map(|(number, zone)| (number, *zone)).collect()
     }
 
     /// Adds the pages that the medium lost.
@@ -81,11 +77,14 @@ impl<M: ZoneMedia> Ftl<M> {
         group
     }
 
-    fn in_force(&self) -> InForce {
+    /// The checkpoint in force, where the anchors say that `named` is.
+    fn in_force(&self, named: Option<u64>) -> InForce {
         let parts = self.parts.borrow();
         let checkpoints = &parts.checkpoints;
         let zone = checkpoints.slots.last().map(|slot| self.geometry.zone_of(*slot));
         InForce {
+            number: checkpoints.in_force,
+            named,
             epoch: zone.map_or(0, |zone| parts.space.get(zone).epoch),
             durable: checkpoints.durable,
             clean: checkpoints.found_clean,
@@ -105,7 +104,6 @@ impl<M: ZoneMedia> Ftl<M> {
             epoch: zone.epoch,
             stream: zone.stream,
             covered_slots: zone.covered_slots,
-            checkpoint_end: 0,
             versions,
             stated: stated.unwrap_or_default(),
             has_list: appends.iter().any(is_list),
@@ -129,6 +127,7 @@ impl<M: ZoneMedia> Ftl<M> {
                 suspects.push(Suspect {
                     offset,
                     durable_with: host_versions(append).map(|(_, last)| last),
+                    checkpoint: checkpoint_of(append),
                     was_durable: listed_later,
                     finding: Finding::not_in_force(place(zone, offset), problem),
                 });
@@ -156,7 +155,9 @@ impl<M: ZoneMedia> Ftl<M> {
                 "a list that cleaning wrote, which no opening needs".into()
             }
             SlotKind::Record => format!("a record of change {version}, which a checkpoint covers"),
-            SlotKind::Checkpoint => format!("page {page} of an older checkpoint, {version},"),
+            SlotKind::Checkpoint => {
+                format!("page {page} of checkpoint {version}, for which another one counts,")
+            }
             SlotKind::Delta | SlotKind::Dump => format!("page {page} of an older dump"),
             _ => format!(
                 "what page {page} held as of change {version}, and holds elsewhere or no more,"
@@ -180,6 +181,7 @@ impl<M: ZoneMedia> Ftl<M> {
                 let mut suspect = self.lost_header(zone, next, header, inspected);
                 let before = host_versions(append).map(|(first, _)| Version(first.0 - 1));
                 suspect.durable_with = before;
+                suspect.checkpoint = checkpoint_of(append);
                 suspect.was_durable |= inspected.appends[at..].iter().any(is_list);
                 suspects.push(suspect);
             }
@@ -198,6 +200,7 @@ impl<M: ZoneMedia> Ftl<M> {
             suspects.push(Suspect {
                 offset: *offset,
                 durable_with: None,
+                checkpoint: None,
                 was_durable: true,
                 finding: Finding::not_in_force(place(zone, *offset), problem),
             });
@@ -225,7 +228,7 @@ impl<M: ZoneMedia> Ftl<M> {
         };
         let problem = format!("{what}: of it only what is in force behind it can be judged");
         let finding = Finding::not_in_force(place(zone, offset), problem);
-        Suspect { offset, durable_with: None, was_durable, finding }
+        Suspect { offset, durable_with: None, checkpoint: None, was_durable, finding }
     }
 
     /// Slots that cannot be read: the medium fails, whatever was there.
@@ -239,6 +242,7 @@ impl<M: ZoneMedia> Ftl<M> {
             suspects.push(Suspect {
                 offset: *offset,
                 durable_with: None,
+                checkpoint: None,
                 was_durable: true,
                 finding: Finding::not_in_force(place(zone, *offset), error.to_string()),
             });
@@ -259,6 +263,13 @@ fn host_versions(append: &ScannedAppend) -> Option<(Version, Version)> {
     let damaged = append.damaged.iter().map(|(_, spare)| spare);
     let versions = || append.spares.iter().flatten().chain(damaged.clone()).map(|it| it.version);
     versions().min().zip(versions().max()).filter(|(first, _)| *first > Version::NEVER)
+}
+
+/// The checkpoint whose pages an append holds.
+fn checkpoint_of(append: &ScannedAppend) -> Option<u64> {
+    let damaged = append.damaged.iter().map(|(_, spare)| spare);
+    let mut spares = append.spares.iter().flatten().chain(damaged);
+    spares.find(|spare| spare.kind == SlotKind::Checkpoint).map(|spare| spare.version.0)
 }
 
 /// Whether cleaning wrote this append when all its copies before were durable.
