@@ -13,7 +13,9 @@
 use tantalum_base::{Error, ErrorKind, Result};
 use tantalum_runtime::Finding;
 
-use crate::superblock::{COPIES, SUPERBLOCK_BYTES, Superblock, has_magic, is_intact};
+use crate::superblock::{
+    COPIES, SUPERBLOCK_BYTES, Superblock, has_magic, is_intact, is_zero_where_unused,
+};
 
 const NAMES: [&str; COPIES] = ["first copy, byte 0", "second copy, byte 4096"];
 
@@ -28,6 +30,8 @@ enum Copy {
 /// What the copies of a superblock say.
 pub struct Copies {
     copies: Vec<Copy>,
+    // Those in which bytes are not zero that nobody uses.
+    odd: Vec<usize>,
     // Why there is no superblock, where none is good.
     failure: Option<Error>,
 }
@@ -35,11 +39,14 @@ pub struct Copies {
 impl Copies {
     /// Of a store that begins with `bytes`.
     pub fn decode(bytes: &[u8]) -> Self {
-        let mut copies = Vec::new();
+        let (mut copies, mut odd) = (Vec::new(), Vec::new());
         let mut failure: Option<(u8, Error)> = None;
         for copy in bytes.chunks(SUPERBLOCK_BYTES).take(COPIES) {
             let error = match Superblock::decode(copy) {
                 Ok(superblock) => {
+                    if !is_zero_where_unused(copy) {
+                        odd.push(copies.len());
+                    }
                     copies.push(Copy::Good(superblock));
                     continue;
                 }
@@ -57,7 +64,7 @@ impl Copies {
             }
             copies.push(if is_intact(copy) { Copy::Foreign(error) } else { Copy::Damaged(error) });
         }
-        Copies { copies, failure: failure.map(|(_, error)| error) }
+        Copies { copies, odd, failure: failure.map(|(_, error)| error) }
     }
 
     /// The superblock that counts.
@@ -111,6 +118,10 @@ impl Copies {
                 Copy::Damaged(error) => format!("damaged ({error})"),
             };
             problems.push(Finding::new(format!("superblock, {name}"), problem));
+        }
+        for at in &self.odd {
+            let problem = "bytes are not zero that nobody uses";
+            problems.push(Finding::not_in_force(format!("superblock, {}", NAMES[*at]), problem));
         }
         if let Err(error) = self.in_force()
             && error.kind() == ErrorKind::Corrupt
@@ -178,6 +189,17 @@ mod tests {
         let good = SUPERBLOCK.encode();
         for (problems, damaged, superblock) in judged(good, good) {
             assert_eq!((problems.len(), damaged.len(), superblock.unwrap()), (0, 0, SUPERBLOCK));
+        }
+    }
+
+    #[test]
+    fn bytes_that_nobody_uses_are_zero() {
+        let good = SUPERBLOCK.encode();
+        for byte in [68, 80, 4000] {
+            for (problems, damaged, superblock) in judged(written_with(byte, 1), good) {
+                assert_eq!((damaged.len(), superblock.unwrap()), (0, SUPERBLOCK));
+                assert!(problems.len() == 1 && !problems[0].in_force, "{problems:?}");
+            }
         }
     }
 

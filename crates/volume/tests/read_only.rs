@@ -176,7 +176,7 @@ fn a_check_finds_nothing_wrong_with_a_sound_volume_and_changes_nothing() {
             let config = config.clone();
             let report = on_live(async move |live| check_volume(&live, &config, |_, _| ()).await);
             let report = report.unwrap();
-            assert_eq!(report.findings, [], "{end:?}");
+            assert_eq!((report.findings, report.not_in_force), (vec![], vec![]), "{end:?}");
             assert_eq!(report.superblock.unwrap().pages, PAGES);
             assert_eq!(report.recovery.unwrap().replayed > 0, end != End::Closed, "{end:?}");
         }

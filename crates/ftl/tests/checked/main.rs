@@ -8,8 +8,8 @@ use tantalum_base::{PAGE_BYTES, Rng};
 use tantalum_ftl::fault_points::Fault;
 use tantalum_media::block_store::MemoryStore;
 use world::{
-    ANCHORS, Content, End, SLOTS_PER_ZONE, World, Write, ZONES, ZONES_BYTE, checked, checked_in,
-    said, world,
+    ANCHORS, Content, End, SLOTS_PER_ZONE, World, Write, ZONES_BYTE, checked, checked_in, said,
+    world,
 };
 
 /// Several runs that end in `end`, after such that end anyhow.
