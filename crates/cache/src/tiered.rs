@@ -357,7 +357,12 @@ where
     }
 
     async fn check(&self, progress: impl FnMut(u64, u64)) -> Result<Vec<Finding>> {
-        self.drive.check(progress).await
+        let mut findings = self.drive.check(progress).await?;
+        // Beside a running destager the journal changes.
+        if let Some(journal) = self.journal.as_ref().filter(|_| self.drive.is_read_only()) {
+            findings.extend(journal.check().await?);
+        }
+        Ok(findings)
     }
 
     fn counters(&self) -> DeviceCounters {

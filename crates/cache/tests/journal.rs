@@ -267,6 +267,27 @@ fn a_damaged_content_is_an_error_with_its_page() {
 }
 
 #[test]
+fn a_check_names_damaged_contents_and_the_damaged_copy_of_the_head() {
+    let store = MemoryStore::new(4 * MIB);
+    run(async move {
+        let journal = Journal::format(store.clone(), PAIR, 0).await?;
+        fill(&journal, 1, 100..400).await?;
+        let check =
+            async || Journal::<_, PageBuf>::open(store.clone(), PAIR, 0).await?.0.check().await;
+        assert_eq!(check().await?, []);
+        for content in [77, 200] {
+            store.flip_bit(MIB + content * PAGE_BYTES as u64, 3);
+        }
+        store.flip_bit((512 << 10) + 2000, 5);
+        let found = check().await?;
+        let told: Vec<_> = found.iter().map(|it| (it.place.as_str(), it.in_force)).collect();
+        let head = ("journal's head, second copy", false);
+        assert_eq!(told, [("journal, page 177", true), ("journal, page 300", true), head]);
+        Ok(())
+    });
+}
+
+#[test]
 fn an_epoch_goes_home_in_order_and_in_long_writes() {
     let counters = StoreCounters::default();
     let store = Counting::new(MemoryStore::new(10_000 * PAGE_BYTES as u64), counters.clone());

@@ -285,7 +285,7 @@ fn a_killed_server_loses_nothing_and_its_clients_may_go_on_anew() {
     }
     let (folder, config) = volume("256MiB");
     let mut expected = BTreeSet::new();
-    for round in 0..3 {
+    for _ in 0..3 {
         // From the second time on, beside the socket that the killed one left.
         let server = Server::start_as(&config, &["--socket"]);
         let held = application(&config);

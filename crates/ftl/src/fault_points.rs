@@ -71,4 +71,10 @@ tantalum_base::fault_points! {
     CleaningUnpaced,
     /// A page that a share is about to change counts as clean when home has what readers still see.
     UnseenSharesClean,
+    /// A check leaves out what is not in force.
+    OldContentUnchecked,
+    /// A check takes for damaged what nothing says was whole once.
+    LeftoversTakenForDamage,
+    /// A check takes what one run of the device made durable for durable in those before.
+    RunsNotToldApart,
 }

@@ -19,4 +19,7 @@ pub use block_store::{BlockStore, IoBuf, StoreLayer};
 pub use cut::{CutPlan, Fate, PowerCut};
 pub use file_zones::{FileZones, FileZonesOptions};
 pub use wrappers::{ZoneLayer, ZoneOperation};
-pub use zone::{AppendHeader, Body, ScannedAppend, SlotKind, Spare, ZoneGeometry, ZoneMedia};
+pub use zone::{
+    AnchorCopies, AppendHeader, Body, InspectedZone, ScannedAppend, SlotKind, Spare, ZoneGeometry,
+    ZoneMedia,
+};

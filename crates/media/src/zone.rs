@@ -4,7 +4,7 @@
 //! any slot, and reset as a whole. An append is described by an [`AppendHeader`] and one
 //! [`Spare`] a slot; both are stored with the pages (in NAND's spare area, or in a header page
 //! before the pages of a file zone), so that a scan finds out what a zone holds.
-use tantalum_base::{PageBuf, PageNo, Payload, Result, SlotNo, Version, ZoneNo};
+use tantalum_base::{Error, PageBuf, PageNo, Payload, Result, SlotNo, Version, ZoneNo};
 
 /// Shape of a zoned medium. All zones are alike.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -177,6 +177,24 @@ pub struct ScannedAppend {
     pub damaged: Vec<(u32, Spare)>,
 }
 
+/// All that one opening of a zone left, needed or not ([`ZoneMedia::inspect`]).
+#[derive(Clone, Debug, Default)]
+pub struct InspectedZone {
+    /// The appends of that opening whose headers are whole.
+    pub appends: Vec<ScannedAppend>,
+    /// Checksum of what each slot of the zone holds; `None` where it cannot be read.
+    pub checksums: Vec<Option<u32>>,
+    /// Offsets of slots that cannot be read, and why.
+    pub unreadable: Vec<(u32, Error)>,
+    /// Offsets of headers of that opening that are not whole: torn, or damaged.
+    pub broken_headers: Vec<u32>,
+    /// Offsets of whole headers in which bytes that nobody uses are not zero.
+    pub odd_headers: Vec<u32>,
+}
+
+/// Both copies of a medium's anchors, place by place: number and content of each that is whole and in its place.
+pub type AnchorCopies = [Vec<Option<(u64, Vec<u8>)>>; 2];
+
 /// A medium of zones. One implementation over simulated NAND, one over a flat store; wrappers
 /// for faults, recording, throttling and checking are [`ZoneLayer`](crate::ZoneLayer)s, which
 /// forward what they do not change.
@@ -290,6 +308,20 @@ pub trait ZoneMedia: 'static {
     /// The intact anchors with their numbers, ascending; a number comes twice where its copies
     /// differ.
     async fn read_anchors(&self) -> Result<Vec<(u64, Vec<u8>)>>;
+
+    /// Reads the whole zone, in order, and returns all that its opening `epoch` left. Slots that cannot be
+    /// read are part of the answer. `None` where the medium keeps no headers between the pages, and a scan says
+    /// as much.
+    async fn inspect(&self, zone: ZoneNo, epoch: u64) -> Result<Option<InspectedZone>> {
+        let _ = (zone, epoch);
+        Ok(None)
+    }
+
+    /// Reads both copies of the anchors, each by itself; one that cannot be read has none that is whole. `None`
+    /// where the medium has no copies.
+    async fn inspect_anchors(&self) -> Result<Option<AnchorCopies>> {
+        Ok(None)
+    }
 
     /// Takes as long as persisting changes of a mapping table: the program of one flash page, in
     /// blocks beside the zones. This FTL recovers its mapping from the spares of its log and writes

@@ -273,6 +273,7 @@ pub const ZONE_WEAR: &[Column] = &[
 pub const CHECK: &[Column] = &[
     Column::new("place", "where", Style::Text),
     Column::new("problem", "what is wrong", Style::Text),
+    Column::new("in_force", "in force", Style::Text),
 ];
 
 /// What `tantalum check` looked at, on its page.

@@ -107,8 +107,9 @@ pub trait LifeCycle: PageDevice {
         for page in (0..pages).map(PageNo) {
             match self.read(page, &mut content, None).await {
                 Ok(()) => {}
-                Err(error) if is_damage(error.kind()) => findings
-                    .push(Finding { place: format!("page {page}"), problem: error.to_string() }),
+                Err(error) if is_damage(error.kind()) => {
+                    findings.push(Finding::new(format!("page {page}"), error.to_string()));
+                }
                 Err(error) => return Err(error),
             }
             progress(page.0 + 1, pages);
@@ -167,6 +168,21 @@ pub struct Finding {
     pub place: String,
     /// What is wrong with it.
     pub problem: String,
+    /// Whether anything that the device holds, or needs to be opened, is concerned. What is not in force was
+    /// replaced before, or has a copy that counts.
+    pub in_force: bool,
+}
+
+impl Finding {
+    /// Something that is in force is wrong.
+    pub fn new(place: impl Into<String>, problem: impl Into<String>) -> Self {
+        Finding { place: place.into(), problem: problem.into(), in_force: true }
+    }
+
+    /// Something is damaged that is not in force.
+    pub fn not_in_force(place: impl Into<String>, problem: impl Into<String>) -> Self {
+        Finding { in_force: false, ..Finding::new(place, problem) }
+    }
 }
 
 /// What any device counts since it was opened. One kind of device has more to tell, in `statistics` of

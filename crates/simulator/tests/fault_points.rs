@@ -14,6 +14,7 @@ const BY_CHANCE: &str = "crates/simulator/tests/planted_by_chance.rs";
 const CACHE: &str = "crates/ftl/tests/cache.rs";
 const CALLERS: &str = "crates/volume/tests/callers.rs";
 const CLOSING: &str = "crates/ftl/tests/closing.rs";
+const CHECKED: &str = "crates/ftl/tests/checked/main.rs";
 const DAMAGE: &str = "crates/simulator/tests/crash_damage.rs";
 const EVERYWHERE: &str = "crates/ftl/tests/damage_everywhere.rs";
 const GIVEN_UP: &str = "crates/simulator/tests/given_up/main.rs";
@@ -76,6 +77,11 @@ fn of_the_log(fault: Log) -> Test {
             "crates/cache/tests/large.rs",
             "pages_that_count_as_clean_before_their_commit_is_seen_are_noticed",
         ),
+        Log::OldContentUnchecked => (CHECKED, "a_check_of_what_is_in_force_alone_is_noticed"),
+        Log::LeftoversTakenForDamage => {
+            (CHECKED, "leftovers_that_are_taken_for_damage_are_noticed")
+        }
+        Log::RunsNotToldApart => (CHECKED, "runs_that_are_not_told_apart_are_noticed"),
         Log::FramesOverNewer => {
             (DAMAGE, "frames_that_are_written_back_over_newer_content_are_noticed")
         }

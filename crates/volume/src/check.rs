@@ -14,8 +14,10 @@ use crate::superblock::Superblock;
 /// What a check came to.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CheckReport {
-    /// All that is wrong, and where; nothing where the volume is sound.
+    /// All that is wrong with what is in force, and where; nothing where the volume is sound.
     pub findings: Vec<Finding>,
+    /// What is damaged and not in force: nothing that the volume holds is concerned.
+    pub not_in_force: Vec<Finding>,
     /// What the superblock says, where one counts.
     pub superblock: Option<Superblock>,
     /// What a recovery finds, in memory alone; `None` where damage keeps the volume from being opened,
@@ -23,9 +25,20 @@ pub struct CheckReport {
     pub recovery: Option<RecoveryReport>,
 }
 
-/// Looks at both copies of the superblock, recovers in memory what the volume holds, walks every
-/// structure and reads every page that is in force. Nothing is written; others may read meanwhile.
-/// Calls `progress` with (pages done, pages in all).
+impl CheckReport {
+    fn of(
+        findings: Vec<Finding>,
+        superblock: Option<Superblock>,
+        recovery: Option<RecoveryReport>,
+    ) -> Self {
+        let (findings, not_in_force) = findings.into_iter().partition(|found| found.in_force);
+        CheckReport { findings, not_in_force, superblock, recovery }
+    }
+}
+
+/// Looks at both copies of the superblock, recovers in memory what the volume holds, walks every structure and reads
+/// every zone in which anything is in force, and beside a home the journal. Nothing is written; others may read
+/// meanwhile. Calls `progress` with (slots read, slots in these zones).
 ///
 /// # Errors
 /// Where there is nothing to check: `Locked` where it is open to be written; `Format` where it is no
@@ -42,7 +55,7 @@ pub async fn check_volume(
     let copies = read_copies(&store).await.map_err(within)?;
     let mut findings = copies.problems();
     let superblock = copies.in_force();
-    let stopped = |findings, superblock| Ok(CheckReport { findings, superblock, recovery: None });
+    let stopped = |findings, superblock| Ok(CheckReport::of(findings, superblock, None));
     let superblock = match superblock {
         Ok(superblock) => superblock,
         Err(error) if is_damage(error.kind()) => return stopped(findings, None),
@@ -65,11 +78,11 @@ pub async fn check_volume(
         Ok(checked) => checked,
         Err(error) if is_damage(error.kind()) => {
             let problem = format!("it cannot be opened: {error}");
-            findings.push(Finding { place: "log and checkpoints".into(), problem });
+            findings.push(Finding::new("log and checkpoints", problem));
             return stopped(findings, Some(superblock));
         }
         Err(error) => return Err(within(error)),
     };
     findings.extend(found.map_err(within)?);
-    Ok(CheckReport { findings, superblock: Some(superblock), recovery: Some(report.recovery) })
+    Ok(CheckReport::of(findings, Some(superblock), Some(report.recovery)))
 }

@@ -13,7 +13,9 @@
 use tantalum_base::{Error, ErrorKind, Result};
 use tantalum_runtime::Finding;
 
-use crate::superblock::{COPIES, SUPERBLOCK_BYTES, Superblock, has_magic, is_intact};
+use crate::superblock::{
+    COPIES, SUPERBLOCK_BYTES, Superblock, has_magic, is_intact, is_zero_where_unused,
+};
 
 const NAMES: [&str; COPIES] = ["first copy, byte 0", "second copy, byte 4096"];
 
@@ -28,6 +30,8 @@ enum Copy {
 /// What the copies of a superblock say.
 pub struct Copies {
     copies: Vec<Copy>,
+    // Those in which bytes are not zero that nobody uses.
+    odd: Vec<usize>,
     // Why there is no superblock, where none is good.
     failure: Option<Error>,
 }
@@ -35,11 +39,14 @@ pub struct Copies {
 impl Copies {
     /// Of a store that begins with `bytes`.
     pub fn decode(bytes: &[u8]) -> Self {
-        let mut copies = Vec::new();
+        let (mut copies, mut odd) = (Vec::new(), Vec::new());
         let mut failure: Option<(u8, Error)> = None;
         for copy in bytes.chunks(SUPERBLOCK_BYTES).take(COPIES) {
             let error = match Superblock::decode(copy) {
                 Ok(superblock) => {
+                    if !is_zero_where_unused(copy) {
+                        odd.push(copies.len());
+                    }
                     copies.push(Copy::Good(superblock));
                     continue;
                 }
@@ -57,7 +64,7 @@ impl Copies {
             }
             copies.push(if is_intact(copy) { Copy::Foreign(error) } else { Copy::Damaged(error) });
         }
-        Copies { copies, failure: failure.map(|(_, error)| error) }
+        Copies { copies, odd, failure: failure.map(|(_, error)| error) }
     }
 
     /// The superblock that counts.
@@ -110,12 +117,16 @@ impl Copies {
                 Copy::Foreign(error) => error.to_string(),
                 Copy::Damaged(error) => format!("damaged ({error})"),
             };
-            problems.push(Finding { place: format!("superblock, {name}"), problem });
+            problems.push(Finding::new(format!("superblock, {name}"), problem));
+        }
+        for at in &self.odd {
+            let problem = "bytes are not zero that nobody uses";
+            problems.push(Finding::not_in_force(format!("superblock, {}", NAMES[*at]), problem));
         }
         if let Err(error) = self.in_force()
             && error.kind() == ErrorKind::Corrupt
         {
-            problems.push(Finding { place: "superblock".into(), problem: error.to_string() });
+            problems.push(Finding::new("superblock", error.to_string()));
         }
         problems
     }
@@ -182,6 +193,17 @@ mod tests {
     }
 
     #[test]
+    fn bytes_that_nobody_uses_are_zero() {
+        let good = SUPERBLOCK.encode();
+        for byte in [68, 80, 4000] {
+            for (problems, damaged, superblock) in judged(written_with(byte, 1), good) {
+                assert_eq!((damaged.len(), superblock.unwrap()), (0, SUPERBLOCK));
+                assert!(problems.len() == 1 && !problems[0].in_force, "{problems:?}");
+            }
+        }
+    }
+
+    #[test]
     fn a_damaged_copy_is_named_and_mended_from_the_other_one() {
         let good = SUPERBLOCK.encode();
         let damages = [[0; SUPERBLOCK_BYTES], [0xa5; SUPERBLOCK_BYTES], with(0, 0), with(40, 0xff)];
@@ -191,7 +213,9 @@ mod tests {
                 judged(damaged_copy, good).into_iter().enumerate()
             {
                 assert_eq!((damaged, superblock.unwrap()), (vec![at], SUPERBLOCK));
-                let [Finding { place, problem }] = &problems[..] else { panic!("{problems:?}") };
+                let [Finding { place, problem, .. }] = &problems[..] else {
+                    panic!("{problems:?}")
+                };
                 assert_eq!(*place, format!("superblock, {}", NAMES[at]));
                 assert!(problem.contains("damaged"), "{problem}");
             }

@@ -182,6 +182,12 @@ pub(crate) fn is_intact(copy: &[u8]) -> bool {
     copy.starts_with(MAGIC) && crc.map(u32::from_le_bytes) == Some(crc32c(&copy[..CRC_AT]))
 }
 
+/// Whether bytes of an intact `copy` are zero that nobody uses.
+pub(crate) fn is_zero_where_unused(copy: &[u8]) -> bool {
+    let unused = [68..72, 80..CRC_AT].map(|at| copy.get(at).unwrap_or(&[]));
+    unused.into_iter().flatten().all(|byte| *byte == 0)
+}
+
 /// Whether one of the copies at the start of `bytes` begins as a superblock does, of whichever
 /// version and however damaged.
 pub fn has_magic(bytes: &[u8]) -> bool {

@@ -176,7 +176,7 @@ fn a_check_finds_nothing_wrong_with_a_sound_volume_and_changes_nothing() {
             let config = config.clone();
             let report = on_live(async move |live| check_volume(&live, &config, |_, _| ()).await);
             let report = report.unwrap();
-            assert_eq!(report.findings, [], "{end:?}");
+            assert_eq!((report.findings, report.not_in_force), (vec![], vec![]), "{end:?}");
             assert_eq!(report.superblock.unwrap().pages, PAGES);
             assert_eq!(report.recovery.unwrap().replayed > 0, end != End::Closed, "{end:?}");
         }
@@ -243,4 +243,30 @@ fn what_damage_keeps_from_being_opened_is_named_by_a_check() {
     let [finding] = &report.findings[..] else { panic!("{:?}", report.findings) };
     assert!(finding.place == "log and checkpoints" && finding.problem.contains("checkpoint"));
     assert!(everything_in(folder.path()) == before, "something changed");
+}
+
+/// After a close the checkpoint is all that opening needs, and says where it lies: no header is in force.
+#[test]
+fn a_damaged_header_of_a_closed_volume_is_told_and_is_no_problem() {
+    let folder = tempfile::tempdir().unwrap();
+    let (config, _) = volume(folder.path(), End::Closed);
+    let data = config.data_path().unwrap();
+    let whole = std::fs::read(&data).unwrap();
+    let is_header = |at: &usize| whole[*at..].starts_with(b"TantalZA");
+    let headers: Vec<usize> =
+        (1 << 20..whole.len()).step_by(PAGE_BYTES).filter(is_header).collect();
+    let mut told = 0;
+    for at in headers.iter().take(12) {
+        let mut bytes = whole.clone();
+        bytes[at + 100] ^= 1;
+        std::fs::write(&data, &bytes).unwrap();
+        let config = config.clone();
+        let report = on_live(async move |live| check_volume(&live, &config, |_, _| ()).await);
+        let report = report.unwrap();
+        assert_eq!(report.findings, [], "byte {at}");
+        assert!(report.not_in_force.len() <= 1, "byte {at}: {:?}", report.not_in_force);
+        told += report.not_in_force.len();
+    }
+    println!("{told} of {} told", headers.len().min(12));
+    assert!(told > 0);
 }

@@ -39,6 +39,11 @@ const RELEASED: u32 = 3;
 /// Most pages that it can name.
 pub(super) const LACKED_PAGES_MAX: usize = (CRC_AT - LACKED_AT) / 8;
 
+const SEQUENCE_AT: usize = 40;
+
+/// What a medium writes whole or not at all.
+const SECTOR_BYTES: usize = 512;
+
 const LACKED_AT: usize = 92;
 const PAGES_UNKNOWN: u32 = u32::MAX;
 const CHANGES_UNKNOWN: u32 = u32::MAX - 1;
@@ -186,6 +191,25 @@ pub(super) fn decide(copies: [&[u8]; 2]) -> Result<Found> {
     Ok(Found { head: found.0, write_first: found.1 })
 }
 
+/// Which of the `copies` is damaged, and does not look as a power cut leaves one: a cut leaves each sector of 512 bytes as it
+/// was before or as it is in the other copy. What is the same in every head of this journal is neither; nor is a sector with
+/// the other copy's sequence number, and something else. Where a single bit differs, it was flipped: in the sequence number
+/// it may be a step.
+pub(super) fn damaged_copy(copies: [&[u8; PAGE_BYTES]; 2]) -> Option<usize> {
+    let damaged = match copies.map(|copy| Head::decode(copy).is_ok()) {
+        [true, false] => 1,
+        [false, true] => 0,
+        _ => return None,
+    };
+    let (copy, whole) = (copies[damaged], copies[1 - damaged]);
+    let same = |bytes: std::ops::Range<usize>| copy[bytes.clone()] == whole[bytes];
+    let differ = copy.iter().zip(whole).map(|(one, other)| (one ^ other).count_ones());
+    let fixed = same(0..12) && same(16..SEQUENCE_AT);
+    let step = same(SEQUENCE_AT..SEQUENCE_AT + 8);
+    let one_bit = step && differ.sum::<u32>() == 1;
+    (!fixed || one_bit || step && !same(0..SECTOR_BYTES)).then_some(damaged)
+}
+
 /// Whether an intact copy was written by another version.
 fn is_foreign(page: &[u8], error: &Error) -> bool {
     has_magic(page) && error.kind() == ErrorKind::Format
@@ -315,5 +339,53 @@ mod tests {
                 assert!(error.kind() == kind && error.to_string().contains(told), "{error:?}");
             }
         }
+    }
+
+    fn given_up(sequence: u64) -> [u8; PAGE_BYTES] {
+        let pair = Pair { volume_id: 0x1234_5678_9abc_def0, pages: 1000 };
+        let closed =
+            Closed { epoch: sequence / 2, unix_ms: 1 << 40, version: Version(sequence * 9) };
+        let state = State::GivenUp(closed);
+        let lacks = Lacks::Pages((0..sequence % 3).map(PageNo).collect());
+        let mut page = [0; PAGE_BYTES];
+        Head { pair, sequence, state, lacks }.encode(&mut page);
+        page
+    }
+
+    #[test]
+    fn a_flipped_bit_in_one_copy_is_damage_but_in_the_sequence_number() {
+        let whole = given_up(6);
+        for byte in 0..PAGE_BYTES {
+            let mut copy = whole;
+            copy[byte] ^= 1 << (byte % 8);
+            let told = (!(40..48).contains(&byte)).then_some(1);
+            assert_eq!(damaged_copy([&whole, &copy]), told, "byte {byte}");
+            assert_eq!(damaged_copy([&copy, &whole]), told.map(|_| 0), "byte {byte}");
+        }
+    }
+
+    #[test]
+    fn a_torn_copy_is_none() {
+        for sequence in 1..40 {
+            let (before, whole) = (given_up(sequence), given_up(sequence + 1));
+            // Some sectors landed, and some did not, of the first copy or of the second.
+            for landed in 0u32..256 {
+                let mut torn = before;
+                for sector in (0..8).filter(|sector| landed >> sector & 1 == 1) {
+                    let at = sector * SECTOR_BYTES..(sector + 1) * SECTOR_BYTES;
+                    torn[at.clone()].copy_from_slice(&whole[at]);
+                }
+                for other in [before, whole] {
+                    assert_eq!(damaged_copy([&torn, &other]), None, "{sequence}: {landed:08b}");
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn whole_copies_and_a_damaged_pair_are_not_judged_here() {
+        assert_eq!(damaged_copy([&given_up(4), &given_up(4)]), None);
+        assert_eq!(damaged_copy([&given_up(4), &given_up(5)]), None);
+        assert_eq!(damaged_copy([&[0; PAGE_BYTES], &[0; PAGE_BYTES]]), None);
     }
 }

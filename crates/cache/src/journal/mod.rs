@@ -24,6 +24,7 @@
 //! Each time the head is written, one copy is durable before the other one is touched, and the newer one
 //! counts: a power cut damages one of them at the most. Where both are damaged, that is an error too.
 mod apply;
+mod checking;
 mod head;
 mod home_state;
 mod index;

@@ -62,7 +62,7 @@ impl<S: BlockStore, P: Payload> Journal<S, P> {
         self.with_committed(|committed| committed.index.has(page)).unwrap_or(false)
     }
 
-    fn with_committed<T>(&self, ask: impl FnOnce(&Committed<P>) -> T) -> Option<T> {
+    pub(super) fn with_committed<T>(&self, ask: impl FnOnce(&Committed<P>) -> T) -> Option<T> {
         match &*self.phase.borrow() {
             Phase::Committed(committed) => Some(ask(committed)),
             _ => None,
@@ -70,7 +70,7 @@ impl<S: BlockStore, P: Payload> Journal<S, P> {
     }
 
     /// The page and content of an entry.
-    async fn content(&self, at: usize) -> Result<(PageNo, P)> {
+    pub(super) async fn content(&self, at: usize) -> Result<(PageNo, P)> {
         let found = self.with_committed(|committed| {
             let entry = committed.index.entries[at];
             (entry, committed.kept.get(entry.slot as usize).cloned(), committed.epoch)

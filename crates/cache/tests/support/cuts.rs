@@ -227,7 +227,15 @@ async fn rescue(journal: Store, home: Store) -> Result<Option<u64>> {
 fn look(rig: &Rig, progress: &Progress, cut: Cut) -> Result<Option<u64>, String> {
     let (committing, committed) = (progress.committing.get(), progress.committed.get());
     let life = rig.life(1);
-    let opened = life.run(TestJournal::open(life.journal.clone(), PAIR, 40));
+    let journal = life.journal.clone();
+    let opened = life.run(async move {
+        let (journal, closed) = TestJournal::open(journal, PAIR, 40).await?;
+        let damaged = journal.check().await?;
+        match damaged.is_empty() {
+            true => Ok((journal, closed)),
+            false => Err(Error::new(ErrorKind::Corrupt, format!("told as damaged: {damaged:?}"))),
+        }
+    });
     let found = match opened {
         Ok(opened) => {
             let Some((journal, closed)) = opened else { return Err("no cut is planned".into()) };

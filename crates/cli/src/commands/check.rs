@@ -34,6 +34,11 @@ const AFTER_HELP: &str =
 others meanwhile (but for --accept-loss); but it must not be open to be written: stop its server first. The last line is \
 the verdict, sound or damaged. Exit status 1 where a problem was found.
 
+Damage to what is not in force (contents that were replaced, headers of appends, the other copy of an anchor) is told
+and counted too, and is no problem: nothing that the volume holds is concerned, and the exit status is 0. But the medium
+fails, or something wrote to it. Not looked at: zones that hold nothing in force, and what a power cut or a kill may have
+left at the end of what was written.
+
 Examples:
   tantalum check vol/VOLUME.toml
   tantalum check vol/VOLUME.toml --accept-loss";
@@ -60,6 +65,11 @@ pub fn run(args: &Args) -> anyhow::Result<Verdict> {
     let findings =
         report.findings.iter().map(|found| format!("{}: {}", found.place, found.problem));
     lines.extend(findings);
+    let not_in_force = report.not_in_force.iter();
+    lines.extend(not_in_force.map(|found| {
+        let (place, problem) = (&found.place, &found.problem);
+        format!("{place}: {problem} (not in force: nothing that the volume holds is concerned)")
+    }));
     lines.push(told.clone());
     // What was found decides the exit status, also where nobody reads on.
     if let Err(error) = print_line(&lines.join("\n"))
@@ -127,5 +137,10 @@ fn verdict(volume: &Path, report: &CheckReport) -> String {
         (Some(_), None) => "only the superblock could be checked, no page was read".to_owned(),
         (None, _) => "nothing behind the superblock could be checked".to_owned(),
     };
-    format!("{volume}: {word}: {looked_at}, {problems}")
+    let besides = match report.not_in_force.len() {
+        0 => String::new(),
+        1 => ", with damage to 1 place that is not in force".to_owned(),
+        many => format!(", with damage to {many} places that are not in force"),
+    };
+    format!("{volume}: {word}{besides}: {looked_at}, {problems}")
 }

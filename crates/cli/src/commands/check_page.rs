@@ -22,13 +22,17 @@ pub fn write(
     given_up: Option<String>,
 ) -> anyhow::Result<()> {
     let mut problems = Table::new(schema::CHECK);
-    for found in &report.findings {
+    for found in report.findings.iter().chain(&report.not_in_force) {
         let (place, problem) = (found.place.as_str(), found.problem.as_str());
-        problems.push_named([("place", place.into()), ("problem", problem.into())]);
+        let in_force = if found.in_force { "yes" } else { "no" };
+        let row =
+            [("place", place.into()), ("problem", problem.into()), ("in_force", in_force.into())];
+        problems.push_named(row);
     }
+    let is_whole = report.findings.is_empty() && report.not_in_force.is_empty();
     let is_sound = report.findings.is_empty();
     let mut sections = vec![Section::new("What was looked at", looked_at(report))];
-    if !is_sound {
+    if !is_whole {
         sections.insert(0, Section::new("What is wrong", problems.clone()));
     }
     let page = Page {

@@ -32,6 +32,8 @@ pub(crate) struct Checkpoints {
     pub in_force: u64,
     /// Its slots.
     pub slots: Vec<SlotNo>,
+    /// Opening found that nothing was appended behind it: the device was closed.
+    pub found_clean: bool,
     /// Every change up to this version is durable, as it says.
     pub durable: Version,
     /// Slots appended since the last checkpoint was begun; after `interval_slots` the next is due.

@@ -40,13 +40,13 @@ use survey::Survey;
 
 /// Versions skipped after a recovery, beyond all that were found, so that a dropped change never
 /// looks newer than a later one.
-const SKIPPED_VERSIONS: u64 = 1 << 20;
+pub(crate) const SKIPPED_VERSIONS: u64 = 1 << 20;
 
 /// Numbers of checkpoints skipped likewise.
-const SKIPPED_CHECKPOINTS: u64 = 1 << 10;
+pub(crate) const SKIPPED_CHECKPOINTS: u64 = 1 << 10;
 
 /// Zone openings skipped likewise.
-const SKIPPED_EPOCHS: u64 = 1 << 20;
+pub(crate) const SKIPPED_EPOCHS: u64 = 1 << 20;
 
 /// The present opening of a zone.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -236,6 +236,8 @@ impl<'a, M: ZoneMedia> Recovery<'a, M> {
         } else {
             skip_to = self.replay_log(&mut survey, unmerged.map(|dump| &dump.header)).await?;
         }
+        self.parts.checkpoints.found_clean = survey.clean;
+        self.parts.space.found_covered(&survey.covered_slots);
         // All pages of a checkpoint that was begun later may be unreadable.
         let skipped = if survey.clean { 0 } else { SKIPPED_CHECKPOINTS };
         self.parts.checkpoints.begun = survey.highest_checkpoint + skipped;

@@ -322,6 +322,13 @@ impl Space {
         }
     }
 
+    /// Sets how many leading slots of each zone the checkpoint in force covers.
+    pub fn found_covered(&mut self, covered_slots: &[u32]) {
+        for (zone, covered) in self.zones.iter_mut().zip(covered_slots) {
+            zone.covered_slots = *covered;
+        }
+    }
+
     /// Sets the number of resets of `zone`, from a checkpoint.
     pub fn was_reset(&mut self, zone: ZoneNo, resets: u32) {
         self.get_mut(zone).resets = resets;

@@ -5,6 +5,7 @@
 //! damaged block loses an anchor (docs/format.md, "Anchors").
 use super::FileZones;
 use crate::block_store::{BlockStore, IoBuf};
+use crate::zone::AnchorCopies;
 use std::collections::BTreeMap;
 use std::pin::pin;
 use tantalum_base::checksum::crc32c;
@@ -82,6 +83,28 @@ impl<S: BlockStore> FileZones<S> {
         let page = self.store.write(byte, page, true).await?;
         self.store.recycle(page);
         Ok(())
+    }
+
+    /// Each copy of the anchors by itself.
+    pub(super) async fn read_copies(&self) -> Option<AnchorCopies> {
+        let area = self.anchors?;
+        let mut copies = AnchorCopies::default();
+        for (copy, found) in (0..).zip(&mut copies) {
+            for place in 0..u64::from(area.places) {
+                let at = copy * u64::from(area.places) + place;
+                let buf = self.store.buffer(PAGE_BYTES);
+                let read = self.store.read(area.first_byte + at * PAGE_BYTES as u64, buf).await;
+                let Ok(buf) = read else {
+                    found.push(None);
+                    continue;
+                };
+                let anchor = decode(&buf, self.options.volume_id);
+                let anchor = anchor.filter(|it| it.0 % u64::from(area.places) == place);
+                found.push(anchor.map(|(number, content)| (number, content.to_vec())));
+                self.store.recycle(buf);
+            }
+        }
+        Some(copies)
     }
 
     pub(super) async fn read_all(&self) -> Result<Vec<(u64, Vec<u8>)>> {

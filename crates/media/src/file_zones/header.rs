@@ -88,6 +88,31 @@ pub(super) fn decode_header(page: &[u8], place: Place) -> Option<AppendHeader> {
     })
 }
 
+/// Whether `page` was a header of the opening `epoch` at `place`, whole or not: in all of these but one at the
+/// most it says so.
+pub(super) fn resembles(page: &[u8], place: Place, epoch: u64) -> bool {
+    let agrees = [
+        looks_like_header(page),
+        page[16..32] == place.volume_id.to_le_bytes(),
+        page[32..36] == place.zone.to_le_bytes(),
+        page[36..40] == place.offset.to_le_bytes(),
+    ];
+    // An older opening's header differs in this alone.
+    page[40..48] == epoch.to_le_bytes() && agrees.iter().filter(|agrees| **agrees).count() >= 3
+}
+
+/// Whether bytes are zero in the whole header `page` that nobody uses. Earlier builds left something
+/// in the first four behind the batch.
+pub(super) fn is_zero_where_unused(page: &[u8]) -> bool {
+    let count = usize::from(u16::from_le_bytes(get(page, 10)));
+    let (used, rest) = page[SPARES_AT..CHECKSUM_AT].split_at(count * SPARE_BYTES);
+    let zero = |bytes: &[u8]| bytes.iter().all(|byte| *byte == 0);
+    zero(&page[13..16])
+        && zero(&page[72..SPARES_AT])
+        && used.chunks_exact(SPARE_BYTES).all(|spare| zero(&spare[21..]))
+        && zero(rest)
+}
+
 fn decode_spare(bytes: &[u8]) -> Option<Spare> {
     Some(Spare {
         page: PageNo(u64::from_le_bytes(get(bytes, 0))),
@@ -156,6 +181,31 @@ mod tests {
             page[byte] ^= 1 << (byte % 8);
         }
         assert!(decode(&page, PLACE).is_some());
+    }
+
+    #[test]
+    fn a_damaged_header_is_known_for_one_and_another_opening_is_not() {
+        let (mut page, epoch) = (vec![0; PAGE_BYTES], header().epoch);
+        encode(&mut page, PLACE, &header(), &spares(9));
+        assert!(resembles(&page, PLACE, epoch) && !resembles(&page, PLACE, epoch + 1));
+        for byte in (0..40).chain(48..PAGE_BYTES) {
+            page[byte] ^= 1 << (byte % 8);
+            assert!(resembles(&page, PLACE, epoch), "byte {byte}");
+            page[byte] ^= 1 << (byte % 8);
+        }
+        assert!(!resembles(&[0; PAGE_BYTES], PLACE, epoch));
+    }
+
+    #[test]
+    fn unused_bytes_are_zero() {
+        let mut page = vec![0xff; PAGE_BYTES];
+        encode(&mut page, PLACE, &header(), &spares(9));
+        assert!(is_zero_where_unused(&page));
+        for byte in [13, 72, SPARES_AT + 21, SPARES_AT + 9 * SPARE_BYTES, CHECKSUM_AT - 1] {
+            page[byte] = 1;
+            assert!(!is_zero_where_unused(&page), "byte {byte}");
+            page[byte] = 0;
+        }
     }
 
     #[test]

@@ -21,11 +21,14 @@
 //! Older content can be read and scanned.
 mod anchors;
 mod header;
+mod inspect;
 mod read;
 mod scan;
 
 use crate::block_store::{BlockStore, IoBuf};
-use crate::zone::{AppendHeader, Body, ScannedAppend, Spare, ZoneGeometry, ZoneMedia};
+use crate::zone::{
+    AnchorCopies, AppendHeader, Body, InspectedZone, ScannedAppend, Spare, ZoneGeometry, ZoneMedia,
+};
 use anchors::AnchorArea;
 pub use anchors::{ANCHOR_BYTES_MAX, anchor_area_bytes};
 pub use header::APPEND_PAGES_MAX;
@@ -330,6 +333,14 @@ impl<S: BlockStore> ZoneMedia for FileZones<S> {
 
     async fn read_anchors(&self) -> Result<Vec<(u64, Vec<u8>)>> {
         self.read_all().await
+    }
+
+    async fn inspect(&self, zone: ZoneNo, epoch: u64) -> Result<Option<InspectedZone>> {
+        self.inspect_zone(zone, epoch).await.map(Some)
+    }
+
+    async fn inspect_anchors(&self) -> Result<Option<AnchorCopies>> {
+        Ok(self.read_copies().await)
     }
 
     async fn sync(&self) -> Result<()> {

@@ -32,10 +32,20 @@ impl Scanner {
 
     /// Takes the content of the slot at `offset`.
     pub(super) fn slot(&mut self, offset: u32, content: &[u8]) {
+        self.checked_slot(offset, content, || crc32c(content));
+    }
+
+    /// Takes the content of the slot at `offset`, whose `checksum` is not always needed.
+    pub(super) fn checked_slot(
+        &mut self,
+        offset: u32,
+        content: &[u8],
+        checksum: impl FnOnce() -> u32,
+    ) {
         let found = &mut self.found;
         self.open.retain(|&index| found[index].append.end_offset > offset);
         if !self.open.is_empty() {
-            let checksum = crc32c(content);
+            let checksum = checksum();
             let mut known = false;
             for &index in &self.open {
                 let Candidate { append, spares } = &mut found[index];

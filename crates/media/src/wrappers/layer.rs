@@ -1,5 +1,7 @@
 //! A medium on top of another one, which names only what it changes.
-use crate::zone::{AppendHeader, Body, ScannedAppend, Spare, ZoneGeometry, ZoneMedia};
+use crate::zone::{
+    AnchorCopies, AppendHeader, Body, InspectedZone, ScannedAppend, Spare, ZoneGeometry, ZoneMedia,
+};
 use tantalum_base::{PageBuf, Result, SlotNo, ZoneNo};
 
 /// What a medium is asked to do.
@@ -20,7 +22,7 @@ pub enum ZoneOperation<'a> {
     Read(&'a [SlotNo]),
     /// [`read_meta_run`](ZoneMedia::read_meta_run): the first slot, and how many.
     ReadMeta(SlotNo, usize),
-    /// [`scan`](ZoneMedia::scan), with offset and epoch.
+    /// [`scan`](ZoneMedia::scan), with offset and epoch, and [`inspect`](ZoneMedia::inspect).
     Scan(ZoneNo, u32, Option<u64>),
     /// [`scan_spares`](ZoneMedia::scan_spares).
     ScanSpares(ZoneNo),
@@ -32,7 +34,7 @@ pub enum ZoneOperation<'a> {
     Sync,
     /// [`write_anchor`](ZoneMedia::write_anchor), with its number.
     WriteAnchor(u64),
-    /// [`read_anchors`](ZoneMedia::read_anchors).
+    /// [`read_anchors`](ZoneMedia::read_anchors) and [`inspect_anchors`](ZoneMedia::inspect_anchors).
     ReadAnchors,
     /// [`persist_mapping`](ZoneMedia::persist_mapping).
     PersistMapping,
@@ -68,6 +70,9 @@ macro_rules! operations {
             sync() -> (), ZoneOperation::Sync;
             write_anchor(number: u64, content: &[u8]) -> (), ZoneOperation::WriteAnchor(number);
             read_anchors() -> Vec<(u64, Vec<u8>)>, ZoneOperation::ReadAnchors;
+            inspect(zone: ZoneNo, epoch: u64) -> Option<InspectedZone>,
+                ZoneOperation::Scan(zone, 0, Some(epoch));
+            inspect_anchors() -> Option<AnchorCopies>, ZoneOperation::ReadAnchors;
             persist_mapping() -> (), ZoneOperation::PersistMapping;
         }
     };

@@ -1,6 +1,8 @@
 //! Some of a medium's zones as a medium of their own, so that two owners can share one array.
 use super::ZoneLayer;
-use crate::zone::{AppendHeader, Body, ScannedAppend, Spare, ZoneGeometry, ZoneMedia};
+use crate::zone::{
+    AnchorCopies, AppendHeader, Body, InspectedZone, ScannedAppend, Spare, ZoneGeometry, ZoneMedia,
+};
 use std::ops::Range;
 use std::rc::Rc;
 use tantalum_base::{Error, ErrorKind, PageBuf, Result, SlotNo, ZoneNo};
@@ -119,6 +121,14 @@ impl<M: ZoneMedia> ZoneLayer for ZoneWindow<M> {
 
     async fn peek(&self, zone: ZoneNo) -> Result<Option<AppendHeader>> {
         self.inner.peek(self.zone(zone)).await
+    }
+
+    async fn inspect(&self, zone: ZoneNo, epoch: u64) -> Result<Option<InspectedZone>> {
+        self.inner.inspect(self.zone(zone), epoch).await
+    }
+
+    async fn inspect_anchors(&self) -> Result<Option<AnchorCopies>> {
+        Ok(None)
     }
 
     async fn reset(&self, zone: ZoneNo) -> Result<()> {

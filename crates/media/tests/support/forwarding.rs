@@ -2,7 +2,8 @@
 use std::cell::RefCell;
 use tantalum_base::{PageBuf, PageNo, Payload, Result, SlotNo, Stamp, Version, ZoneNo};
 use tantalum_media::zone::{
-    AppendHeader, Body, ScannedAppend, SlotKind, Spare, ZoneGeometry, ZoneMedia,
+    AnchorCopies, AppendHeader, Body, InspectedZone, ScannedAppend, SlotKind, Spare, ZoneGeometry,
+    ZoneMedia,
 };
 
 /// A medium that records which methods are called, and answers each of them differently.
@@ -10,7 +11,7 @@ use tantalum_media::zone::{
 pub struct Asked(RefCell<Vec<&'static str>>);
 
 /// The asynchronous operations, in an order that the contract allows.
-const OPERATIONS: [&str; 12] = [
+const OPERATIONS: [&str; 14] = [
     "reset",
     "append",
     "read",
@@ -23,6 +24,8 @@ const OPERATIONS: [&str; 12] = [
     "persist_mapping",
     "write_anchor",
     "read_anchors",
+    "inspect",
+    "inspect_anchors",
 ];
 
 impl Asked {
@@ -116,6 +119,14 @@ impl ZoneMedia for Asked {
         self.note("read_anchors", vec![(5, Vec::new())]).await
     }
 
+    async fn inspect(&self, _zone: ZoneNo, _epoch: u64) -> Result<Option<InspectedZone>> {
+        self.note("inspect", None).await
+    }
+
+    async fn inspect_anchors(&self) -> Result<Option<AnchorCopies>> {
+        self.note("inspect_anchors", None).await
+    }
+
     async fn persist_mapping(&self) -> Result<()> {
         self.note("persist_mapping", ()).await
     }
@@ -142,6 +153,8 @@ pub async fn forwards<M: ZoneMedia<Page = Stamp>>(wrapper: M, asked: &Asked, own
             "append" => {
                 _ = wrapper.append(zone, &header, &[spare], std::slice::from_ref(&body), true).await
             }
+            "inspect" => _ = wrapper.inspect(zone, 1).await,
+            "inspect_anchors" => _ = wrapper.inspect_anchors().await,
             "peek" => _ = wrapper.peek(zone).await,
             "persist_mapping" => _ = wrapper.persist_mapping().await,
             "read" => _ = wrapper.read(&[slot], &mut out).await,

@@ -1,4 +1,15 @@
 //! Checks every structure and page, and reports what is wrong.
+//!
+//! ```text
+//! mod        the tables of the mapping against each other, and the pages in force, in the order of pages
+//! zones      the pages in force, and all else that the zones in use hold, in the order of the medium
+//! judgement  which of what is not whole must have been whole once: the rest may be what a power cut left
+//! anchors    both copies of the anchors
+//! ```
+mod anchors;
+mod judgement;
+mod zones;
+
 use tantalum_base::{PageNo, Payload, Result, SlotNo};
 use tantalum_media::ZoneMedia;
 use tantalum_runtime::Finding;
@@ -14,8 +25,14 @@ impl<M: ZoneMedia> Ftl<M> {
     /// Checks the mapping against the zones, and reads every mapped page. Calls `progress` with
     /// (pages done, pages in all). Cleaning may run meanwhile; changes by hosts must not be in
     /// flight. The cost depends on what was written, not on the size of the device.
+    ///
+    /// Opened read-only on a medium that [can be inspected](ZoneMedia::inspect), all zones in use are read in order,
+    /// and damage to what is not in force is found as well.
     pub async fn check(&self, mut progress: impl FnMut(u64, u64)) -> Result<Vec<Finding>> {
         let mut findings = self.check_structures();
+        if self.options.read_only && self.check_zones(&mut findings, &mut progress).await? {
+            return Ok(findings);
+        }
         let pages = self.options.pages;
         let mut group: Vec<(PageNo, SlotNo, MapEntry)> = Vec::with_capacity(GROUP);
         let mut next = 0;
@@ -51,8 +68,8 @@ impl<M: ZoneMedia> Ftl<M> {
         match entry.place {
             Place::At(slot) => group.push((page, slot, entry)),
             Place::Lost => {
-                let problem = "its content was lost by the medium".into();
-                findings.push(Finding { place: format!("page {page}"), problem });
+                let problem = "its content was lost by the medium";
+                findings.push(Finding::new(format!("page {page}"), problem));
             }
             Place::Unmapped | Place::Home => {}
         }
@@ -85,7 +102,7 @@ impl<M: ZoneMedia> Ftl<M> {
                 Ok(()) if entry.holds(*page, &content, spare.as_ref()) => continue,
                 Ok(()) => wrong_content(*page, *slot, entry, &content, spare.as_ref()).to_string(),
             };
-            findings.push(Finding { place: format!("page {page}"), problem });
+            findings.push(Finding::new(format!("page {page}"), problem));
         }
     }
 
@@ -102,11 +119,11 @@ impl<M: ZoneMedia> Ftl<M> {
             let Place::At(slot) = parts.map.get(page).place else { continue };
             if let Some(other) = parts.map.contradicts(page, slot) {
                 let problem = format!("slot {slot} holds it, and another content of page {other}");
-                findings.push(Finding { place: format!("page {page}"), problem });
+                findings.push(Finding::new(format!("page {page}"), problem));
             }
             if !parts.map.pages_of(slot).any(|other| other == page) {
                 let problem = format!("slot {slot} is held by {:?}", parts.map.occupant(slot));
-                findings.push(Finding { place: format!("page {page}"), problem });
+                findings.push(Finding::new(format!("page {page}"), problem));
             }
             let zone = self.geometry.zone_of(slot).index();
             if parts.map.pages_of(slot).next() == Some(page) {
@@ -118,7 +135,7 @@ impl<M: ZoneMedia> Ftl<M> {
         let (noted, found) = (parts.map.references().entries(), references.iter().sum::<u64>());
         if noted != found {
             let problem = format!("{noted} entries, {found} found");
-            findings.push(Finding { place: "table of references".into(), problem });
+            findings.push(Finding::new("table of references", problem));
         }
         let own = parts.checkpoints.slots.iter().copied().chain(parts.log.records.slots());
         let dump = parts.dump.as_ref();
@@ -131,16 +148,16 @@ impl<M: ZoneMedia> Ftl<M> {
             let counted = live[number.index()];
             if counted != zone.live_slots && !checkpoint_in_progress {
                 let problem = format!("{} live slots noted, {counted} found", zone.live_slots);
-                findings.push(Finding { place: format!("zone {number}"), problem });
+                findings.push(Finding::new(format!("zone {number}"), problem));
             }
             if references[number.index()] != u64::from(zone.extra_references) {
                 let (noted, found) = (zone.extra_references, references[number.index()]);
                 let problem = format!("{noted} references noted, {found} found");
-                findings.push(Finding { place: format!("zone {number}"), problem });
+                findings.push(Finding::new(format!("zone {number}"), problem));
             }
             if counted > 0 && !zone.is_in_use() {
                 let problem = format!("holds {counted} live slots and is {:?}", zone.state);
-                findings.push(Finding { place: format!("zone {number}"), problem });
+                findings.push(Finding::new(format!("zone {number}"), problem));
             }
         }
         findings
@@ -159,12 +176,12 @@ fn check_origins(map: &Mapping) -> Vec<Finding> {
     let mut findings = Vec::new();
     for page in map.known_pages().filter(|page| map.lacks_origin(*page)) {
         let problem = "it is remapped, and what its slot names is not known".to_owned();
-        findings.push(Finding { place: format!("page {page}"), problem });
+        findings.push(Finding::new(format!("page {page}"), problem));
     }
     let (entries, pages) = map.origins();
     if let Some(entries) = entries.filter(|entries| *entries != pages) {
         let problem = format!("{entries} entries for {pages} remapped pages");
-        findings.push(Finding { place: "table of remapped pages".into(), problem });
+        findings.push(Finding::new("table of remapped pages", problem));
     }
     findings
 }

@@ -1,0 +1,52 @@
+//! Checks a journal: the contents of the epoch that is committed in it, and both copies of its head. What lies behind a
+//! head that says that none is means nothing.
+use super::Journal;
+use super::head::{COPIES_AT, damaged_copy};
+use tantalum_base::{PAGE_BYTES, PageNo, Payload, Result};
+use tantalum_media::BlockStore;
+use tantalum_runtime::Finding;
+use tantalum_runtime::life_cycle::is_damage;
+
+const NAMES: [&str; 2] = ["first copy", "second copy"];
+
+impl<S: BlockStore, P: Payload> Journal<S, P> {
+    /// What is damaged. The journal must be as it was opened.
+    ///
+    /// # Errors
+    /// None that a finding could tell.
+    pub async fn check(&self) -> Result<Vec<Finding>> {
+        let mut findings = Vec::new();
+        for at in 0..self.with_committed(|committed| committed.index.entries.len()).unwrap_or(0) {
+            match self.content(at).await {
+                Ok(_) => {}
+                Err(error) if is_damage(error.kind()) => {
+                    let page = self.with_committed(|committed| committed.index.entries[at].page);
+                    let place = format!("journal, page {}", page.unwrap_or(PageNo(0)));
+                    findings.push(Finding::new(place, error.to_string()));
+                }
+                Err(error) => return Err(error),
+            }
+        }
+        let mut copies = [Vec::new(), Vec::new()];
+        for ((copy, at), name) in copies.iter_mut().zip(COPIES_AT).zip(NAMES) {
+            match self.store.read(at, self.store.buffer(PAGE_BYTES)).await {
+                Ok(buf) => {
+                    *copy = buf.to_vec();
+                    self.store.recycle(buf);
+                }
+                Err(error) => {
+                    let place = format!("journal's head, {name}");
+                    findings.push(Finding::not_in_force(place, error.to_string()));
+                }
+            }
+        }
+        if let [Some(first), Some(second)] =
+            copies.map(|copy| <[u8; PAGE_BYTES]>::try_from(copy).ok())
+            && let Some(damaged) = damaged_copy([&first, &second])
+        {
+            let place = format!("journal's head, {}", NAMES[damaged]);
+            findings.push(Finding::not_in_force(place, "it is damaged: the other copy counts"));
+        }
+        Ok(findings)
+    }
+}

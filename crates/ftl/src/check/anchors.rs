@@ -1,0 +1,75 @@
+//! Checks both copies of the anchors. One is enough for recovery, and without any it looks at every zone: no
+//! damage to them is in force.
+use std::collections::BTreeMap;
+use tantalum_base::Result;
+use tantalum_media::{AnchorCopies, ZoneMedia};
+use tantalum_runtime::Finding;
+
+use crate::checkpoints::anchor_pages::{Era, Extent, Head, Read, decode, in_force};
+use crate::ftl::Ftl;
+use crate::recovery::SKIPPED_CHECKPOINTS;
+
+const NAMES: [&str; 2] = ["first copy", "second copy"];
+
+/// What the anchors come to.
+#[derive(Default)]
+pub(super) struct CheckedAnchors {
+    /// The checkpoint that the era in force names.
+    pub checkpoint: Option<u64>,
+    /// Where its pages lie.
+    pub extents: Vec<Extent>,
+    pub damaged: Vec<Finding>,
+}
+
+impl<M: ZoneMedia> Ftl<M> {
+    pub(super) async fn check_anchors(&self) -> Result<CheckedAnchors> {
+        let copies = self.media.inspect_anchors().await?;
+        Ok(copies.map(|copies| CheckedAnchors::of(&copies)).unwrap_or_default())
+    }
+}
+
+impl CheckedAnchors {
+    /// The anchors of the era in force and of those before it that are not whole in both copies. Of the last one a power
+    /// cut may leave one copy; of half of the places nothing is said, as an era that never came to be may have been
+    /// written there.
+    fn of(copies: &AnchorCopies) -> Self {
+        let mut known: BTreeMap<u64, Read> = BTreeMap::new();
+        for (number, content) in copies.iter().flatten().flatten() {
+            let Some(read) = decode(content) else { continue };
+            if known.get(number).is_none_or(|known| known.head.era <= read.head.era) {
+                known.insert(*number, read);
+            }
+        }
+        let places = copies[0].len() as u64;
+        let Some(era) = in_force(&known) else { return CheckedAnchors::default() };
+        let last = era.last().map_or(0, |(number, _)| *number);
+        let Era { checkpoint, extents, .. } = Era::new(&era);
+        let mut damaged = Vec::new();
+        for number in (last + 1).saturating_sub(places / 2).max(1)..last {
+            let (one, next) = (known.get(&number), &known.get(&(number + 1)));
+            if !next.is_some_and(|next| was_written(one.map(|one| &one.head), &next.head)) {
+                continue;
+            }
+            let place = (number % places) as usize;
+            for (copy, name) in copies.iter().zip(NAMES) {
+                if copy[place].as_ref().is_none_or(|(found, _)| *found != number) {
+                    let place = format!("anchor {number}, {name}");
+                    let problem = "it is damaged, or was never written: the other copy counts";
+                    damaged.push(Finding::not_in_force(place, problem));
+                }
+            }
+        }
+        CheckedAnchors { checkpoint: Some(checkpoint), extents, damaged }
+    }
+}
+
+/// Whether an anchor was durable, in both copies, when the `next` one was begun: one run of the device writes one
+/// after the other, and a recovery skips numbers of checkpoints.
+fn was_written(anchor: Option<&Head>, next: &Head) -> bool {
+    let Some(anchor) = anchor else { return next.index > 0 };
+    let since = next.checkpoint.wrapping_sub(anchor.checkpoint);
+    match anchor.era == next.era {
+        true => next.index == anchor.index + 1,
+        false => next.index == 0 && (1..SKIPPED_CHECKPOINTS).contains(&since),
+    }
+}

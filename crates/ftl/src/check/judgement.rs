@@ -1,0 +1,161 @@
+//! What of a zone must have been whole once.
+//!
+//! A power cut leaves appends that are not whole, and nothing beside them says so: only what was known to be durable
+//! while the device ran is judged. A *run* of the device, from an opening to a close, a kill or a power cut, is
+//! told from others by the numbers of its zones' openings, between which recovery leaves a gap. In a run
+//!
+//! - all is durable when it ended with a close: the checkpoint in force says so, or a later run went on
+//!   with the next version, where one after a power cut leaves a gap;
+//! - all is durable that the checkpoint in force covers, and checkpoints up to that one; also the one that the anchors
+//!   name, should another one be in force because it is damaged;
+//! - hosts' changes are durable up to the highest watermark that a header of the run states, and they are placed
+//!   in the order of their versions;
+//! - copies are durable when cleaning writes a list behind them, and it makes one append at a time.
+use tantalum_base::Version;
+use tantalum_runtime::Finding;
+
+use crate::fault_points::Fault;
+use crate::recovery::{SKIPPED_EPOCHS, SKIPPED_VERSIONS};
+use crate::space::Stream;
+
+/// Something that is not whole.
+pub(super) struct Suspect {
+    /// Its offset in the zone.
+    pub offset: u32,
+    /// When every change up to this version was durable, so was this.
+    pub durable_with: Option<Version>,
+    /// When this checkpoint was in force, so was this.
+    pub checkpoint: Option<u64>,
+    /// Something else says that it was durable.
+    pub was_durable: bool,
+    pub finding: Finding,
+}
+
+/// A zone in use, as far as it takes to judge it.
+pub(super) struct ZoneTraces {
+    pub epoch: u64,
+    pub stream: Stream,
+    /// Leading slots that the checkpoint in force covers, if it is of the same run.
+    pub covered_slots: u32,
+    /// The first and the last version that hosts wrote here.
+    pub versions: Option<(Version, Version)>,
+    /// The highest durable watermark that is stated here.
+    pub stated: Version,
+    /// Whether cleaning wrote a list here, when all its copies before were durable.
+    pub has_list: bool,
+    pub suspects: Vec<Suspect>,
+}
+
+/// A run of the device.
+struct Run {
+    last_epoch: u64,
+    versions: Option<(Version, Version)>,
+    stated: Version,
+    /// The latest zone with a list.
+    list_epoch: u64,
+    closed: bool,
+}
+
+/// The checkpoint in force.
+pub(super) struct InForce {
+    pub number: u64,
+    /// The one that the anchors name.
+    pub named: Option<u64>,
+    /// Number of the opening of the zone that it ends in.
+    pub epoch: u64,
+    /// Every change up to this version was durable then.
+    pub durable: Version,
+    /// Nothing was appended behind it.
+    pub clean: bool,
+}
+
+/// What must have been whole, and is not.
+pub(super) fn judge(mut zones: Vec<ZoneTraces>, in_force: &InForce) -> Vec<Finding> {
+    if Fault::OldContentUnchecked.is_planted() {
+        return Vec::new();
+    }
+    let mut order: Vec<usize> = (0..zones.len()).collect();
+    order.sort_unstable_by_key(|at| zones[*at].epoch);
+    let mut runs: Vec<Run> = Vec::new();
+    for at in order {
+        let zone = &zones[at];
+        let is_next = |run: &&mut Run| {
+            zone.epoch - run.last_epoch < SKIPPED_EPOCHS / 2 || Fault::RunsNotToldApart.is_planted()
+        };
+        match runs.last_mut().filter(is_next) {
+            Some(run) => run.add(zone),
+            None => runs.push(Run::new(zone)),
+        }
+    }
+    let run_of = |runs: &[Run], epoch: u64| runs.partition_point(|run| run.last_epoch < epoch);
+    let last = run_of(&runs, in_force.epoch);
+    if let Some(run) = runs.get_mut(last) {
+        run.stated = run.stated.max(in_force.durable);
+        run.closed = in_force.clean;
+    }
+    for at in 0..runs.len() {
+        runs[at].closed |= runs[at + 1..].iter().any(|later| runs[at].was_closed_before(later));
+    }
+    let mut found = Vec::new();
+    for zone in &mut zones {
+        let number = run_of(&runs, zone.epoch);
+        let run = &runs[number];
+        for suspect in std::mem::take(&mut zone.suspects) {
+            let of_checkpoint = suspect.checkpoint.is_some_and(|number| in_force.implies(number));
+            if of_checkpoint || suspect.must_be_whole(zone, run, number == last) {
+                found.push(suspect.finding);
+            }
+        }
+    }
+    found
+}
+
+impl InForce {
+    /// Whether all pages of checkpoint `number` were durable.
+    fn implies(&self, number: u64) -> bool {
+        number <= self.number || Some(number) == self.named
+    }
+}
+
+impl Run {
+    fn new(zone: &ZoneTraces) -> Self {
+        let (last_epoch, stated) = (zone.epoch, Version::NEVER);
+        let mut run = Run { last_epoch, versions: None, stated, list_epoch: 0, closed: false };
+        run.add(zone);
+        run
+    }
+
+    /// Adds a zone, in the order of epochs.
+    fn add(&mut self, zone: &ZoneTraces) {
+        self.last_epoch = zone.epoch;
+        self.stated = self.stated.max(zone.stated);
+        if zone.has_list {
+            self.list_epoch = zone.epoch;
+        }
+        if let Some((first, last)) = zone.versions {
+            let (known_first, known_last) = self.versions.unwrap_or((first, last));
+            self.versions = Some((known_first.min(first), known_last.max(last)));
+        }
+    }
+
+    /// Whether this run ended with a close, as hosts' versions go on in the `later` one: a recovery after anything else
+    /// skips many.
+    fn was_closed_before(&self, later: &Run) -> bool {
+        let last = self.versions.map_or(self.stated, |(_, last)| last.max(self.stated));
+        let goes_on = |(first, _): (Version, Version)| {
+            last > Version::NEVER && first > last && first.0 - last.0 < SKIPPED_VERSIONS
+        };
+        later.versions.is_some_and(goes_on)
+    }
+}
+
+impl Suspect {
+    fn must_be_whole(&self, zone: &ZoneTraces, run: &Run, is_last_run: bool) -> bool {
+        self.was_durable
+            || Fault::LeftoversTakenForDamage.is_planted()
+            || run.closed
+            || is_last_run && self.offset < zone.covered_slots
+            || self.durable_with.is_some_and(|version| version <= run.stated)
+            || zone.stream == Stream::Cleaning && zone.epoch < run.list_epoch
+    }
+}
