@@ -231,7 +231,10 @@ fn a_damaged_page_is_an_error_and_never_wrong_bytes() {
     client.write(5, &[0x55; PAGE_BYTES]);
     assert_eq!(client.read(5, 1), Ok(vec![0x55; PAGE_BYTES]));
     server.terminate();
-    good(&["check", text(&config)]);
+    // What is damaged is old now.
+    let told = good(&["check", text(&config)]);
+    let sound = "v.toml: sound, with damage to 1 place that is not in force: ";
+    assert_tells(&told, &["(not in force: nothing that the volume holds is concerned)", sound]);
 }
 
 #[test]
