@@ -28,6 +28,7 @@ use std::rc::Rc;
 use tantalum_base::{PAGE_BYTES, PageNo, PageRange, Payload};
 
 pub use bytes::ByteCodec;
+pub(crate) use device::corrupt;
 pub use device::{RecordCounts, RecordDevice};
 pub use draft::Draft;
 pub use remembered::Remembered;

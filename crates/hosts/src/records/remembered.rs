@@ -12,9 +12,6 @@ use tantalum_base::{FastMap, PageNo, PageRange, Stamp};
 
 use super::{Codec, PAGE_ROOM, Record, Settled, framed_bytes};
 
-/// The number of what a trimmed page holds.
-const BLANK: u64 = 0;
-
 /// Remembers the records that stamps stand for. It belongs to the device's content: it must be kept over a power cut.
 #[derive(Debug)]
 pub struct Remembered<T>(RefCell<Memory<T>>);
@@ -43,7 +40,7 @@ struct Run<T> {
 impl<T> Default for Remembered<T> {
     fn default() -> Self {
         let memory = Memory {
-            last_run: BLANK,
+            last_run: 0,
             runs: FastMap::default(),
             newest: FastMap::default(),
             older: FastMap::default(),
@@ -84,7 +81,11 @@ impl<T> Memory<T> {
                 self.older.insert(page.0, older);
             }
         }
-        if run == BLANK && self.newest.get(&page.0) == Some(&BLANK) {
+        // A page that was trimmed is known no more.
+        if !self.older.contains_key(&page.0)
+            && self.newest.get(&page.0) == Some(&run)
+            && !self.runs.contains_key(&run)
+        {
             self.newest.remove(&page.0);
         }
     }
@@ -139,12 +140,15 @@ impl<T: Record> Codec for Remembered<T> {
         memory.unsettled.extend(held);
     }
 
+    /// Each trim has a number of its own, like a run, and no records.
     fn trimming(&self, range: PageRange) {
         let memory = &mut *self.0.borrow_mut();
+        memory.last_run += 1;
+        let blank = memory.last_run;
         for page in
             range.iter().filter(|page| memory.newest.contains_key(&page.0)).collect::<Vec<_>>()
         {
-            memory.add(page, BLANK);
+            memory.add(page, blank);
         }
     }
 
