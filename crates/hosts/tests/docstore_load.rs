@@ -181,6 +181,27 @@ fn a_file_is_deleted_when_nobody_reads_it() {
 }
 
 #[test]
+fn a_compaction_that_is_stopped_leaves_the_store_as_it_was() {
+    for mode in Mode::ALL {
+        run(8, move |rt| async move {
+            let store = loaded(&rt, options(mode, 1), 300, 2_000).await;
+            let compacted = Rc::clone(&store);
+            let compaction = rt.spawn("compaction", async move { compacted.compact().await });
+            while store.statistics().compaction.pages_read < 2 {
+                tantalum_runtime::yield_now().await;
+            }
+            store.stop_compaction();
+            assert_eq!(compaction.await.unwrap_err().kind(), ErrorKind::Interrupted);
+            assert_eq!(store.statistics().compactions_failed, 1);
+            store.set(&key(7), value(8)).await.unwrap();
+            store.compact().await.unwrap();
+            assert_eq!(store.scan(&[], None, usize::MAX).await.unwrap().len(), 300);
+            assert_eq!(store.get(&key(7)).await.unwrap(), Some(value(8)));
+        });
+    }
+}
+
+#[test]
 fn a_full_store_refuses_documents_and_deletes_and_compacts() {
     for mode in Mode::ALL {
         run(5, move |rt| async move {

@@ -49,7 +49,12 @@ where
         let _writer = self.writer.acquire(1).await;
         let mut plan = self.plan(batch).await?;
         if plan.end() > plan.after.file.end() {
-            self.compact_holding_writer().await?;
+            // Who stops compactions does not mean to fail commits.
+            while let Err(error) = self.compact_holding_writer().await {
+                if error.kind() != ErrorKind::Interrupted {
+                    return Err(error);
+                }
+            }
             plan = self.plan(batch).await?;
             if plan.end() > plan.after.file.end() {
                 let context = "the file has no room for a commit, even compacted";
