@@ -1,0 +1,195 @@
+//! How a batch reaches the device: the one file to read for what SHARE changes.
+//!
+//! ```text
+//! Original  | documents, packed | nodes | (flush) | header | (flush)
+//! SHARE     | documents without a place | nodes | header | documents that have one |  then one share:
+//!           old places take the new documents, the file's first page takes the header
+//! ```
+//!
+//! By SHARE a document that takes as many pages as before stays where it is for the tree, so that no node and no header is
+//! written where a batch has no others. All of a batch is one share command, and so all or nothing. What
+//! does not fit into one command goes to new places, as in the original. What was written for the share only lies behind
+//! the end of the file, where the next batch writes over it.
+use std::rc::Rc;
+use tantalum_base::{Error, ErrorKind, PageDevice, PageNo, Result};
+use tantalum_runtime::Runtime;
+
+use super::barrier::Barrier;
+use super::block::{Block, Document};
+use super::files::{Snapshot, write_block};
+use super::options::Mode;
+use super::store::{Batch, DocStore};
+use super::tree::{Change, Descent};
+use super::value::Value;
+use crate::fault_points::Fault;
+use crate::records::{Codec, Draft, PAGE_ROOM, Place, framed_bytes};
+
+/// A batch that is laid out behind the end of a file.
+struct Plan<V> {
+    draft: Draft<Block<V>>,
+    /// Places that stay, each with the document that comes there.
+    remapped: Vec<(Place, Rc<Block<V>>)>,
+    /// The file as the batch leaves it.
+    after: Snapshot,
+    documents: u64,
+    nodes: u64,
+    /// Whether the tree changed, so that there is a header to write.
+    has_header: bool,
+}
+
+impl<R, D, V, C> DocStore<R, D, V, C>
+where
+    R: Runtime,
+    D: PageDevice,
+    V: Value,
+    C: Codec<Page = D::Page, Record = Block<V>>,
+{
+    /// Commits a batch, after a compaction where the file has no room for it, or where enough of it is stale.
+    pub(super) async fn commit_batch(&self, batch: &Batch<V>) -> Result<()> {
+        let _writer = self.writer.acquire(1).await;
+        let mut plan = self.plan(batch).await?;
+        if plan.end() > plan.after.file.end() {
+            // Who stops compactions does not mean to fail commits.
+            while let Err(error) = self.compact_holding_writer().await {
+                if error.kind() != ErrorKind::Interrupted {
+                    return Err(error);
+                }
+            }
+            plan = self.plan(batch).await?;
+            if plan.end() > plan.after.file.end() {
+                let context = "the file has no room for a commit, even compacted";
+                return Err(Error::new(ErrorKind::OutOfSpace, context));
+            }
+        }
+        match self.options.mode {
+            Mode::Original => self.append(&mut plan).await?,
+            Mode::Share => self.append_and_share(&mut plan).await?,
+        }
+        let snapshot = plan.after;
+        self.state.borrow_mut().snapshot = snapshot;
+        let mut counts = self.counts.get();
+        counts.commits += 1;
+        counts.documents += batch.len() as u64;
+        counts.document_pages += plan.documents;
+        counts.node_pages += plan.nodes;
+        counts.header_pages += u64::from(plan.has_header);
+        self.counts.set(counts);
+        let stale = 1.0 - snapshot.live_pages() as f64 / snapshot.used_pages() as f64;
+        if self.options.compact_at.is_some_and(|ratio| stale >= ratio)
+            && snapshot.used_pages() >= snapshot.file.pages / 4
+        {
+            // The commit stands, also where this fails; the next one tries again.
+            let _ = self.compact_holding_writer().await;
+        }
+        Ok(())
+    }
+
+    async fn plan(&self, batch: &Batch<V>) -> Result<Plan<V>> {
+        let before = self.state.borrow().snapshot;
+        let keys = batch.keys().map(Rc::clone).collect();
+        let descent = Descent::new(&self.device, &before.header, keys).await?;
+        let mut draft = Draft::new(before.header.end);
+        let mut after = before;
+        let mut remapped = Vec::new();
+        // One pair is the header's.
+        let mut pairs_left = u64::from(self.device.limits().share_pairs_max).saturating_sub(1);
+        let (mut packed, mut packed_at) = (Vec::new(), Vec::new());
+        let mut changes = vec![Change::Keep; batch.len()];
+        for (at, (key, value)) in batch.iter().enumerate() {
+            let old = descent.found(at);
+            let Some(value) = value else {
+                if old.is_some() {
+                    changes[at] = Change::Remove;
+                    after.count_move(old, None);
+                }
+                continue;
+            };
+            let document = Document { key: Rc::clone(key), value: value.clone() };
+            let document = Rc::new(Block::Document(document));
+            if self.options.mode == Mode::Original {
+                packed.push(document);
+                packed_at.push(at);
+                continue;
+            }
+            let pages = framed_bytes(&*document).div_ceil(PAGE_ROOM) as u64;
+            match old {
+                Some(old)
+                    if (old.range().pages == pages || Fault::SharesCutShort.is_planted())
+                        && pages <= pairs_left =>
+                {
+                    pairs_left -= pages;
+                    remapped.push((old, document));
+                }
+                _ => {
+                    let place = draft.align(document);
+                    changes[at] = Change::Put(place);
+                    after.count_move(old, Some(place));
+                }
+            }
+        }
+        for (at, place) in packed_at.into_iter().zip(draft.pack(packed)) {
+            changes[at] = Change::Put(place);
+            after.count_move(descent.found(at), Some(place));
+        }
+        let documents = draft.next().0 - before.header.end.0;
+        let has_header = changes.iter().any(|change| *change != Change::Keep);
+        if has_header {
+            let tree = descent.apply(&before.header, &changes, &mut draft);
+            let header = &mut after.header;
+            (header.root, header.depth, header.nodes) = (tree.root, tree.depth, tree.nodes);
+            header.number += 1;
+        }
+        let nodes = draft.next().0 - before.header.end.0 - documents;
+        Ok(Plan { draft, remapped, after, documents, nodes, has_header })
+    }
+
+    /// A header is found by its place behind all that it refers to. So this must be durable before it, and it before
+    /// the commit is acknowledged.
+    async fn append(&self, plan: &mut Plan<V>) -> Result<()> {
+        if !plan.has_header {
+            return Ok(());
+        }
+        self.device.write(&plan.draft).await?;
+        Barrier::BeforeHeader.pass(&self.device).await?;
+        let at = plan.draft.next();
+        plan.after.header.end = PageNo(at.0 + 1);
+        write_block(&self.device, at, Block::Header(plan.after.header)).await?;
+        Barrier::AfterHeader.pass(&self.device).await
+    }
+
+    async fn append_and_share(&self, plan: &mut Plan<V>) -> Result<()> {
+        let mut pairs = Vec::new();
+        if plan.has_header {
+            // The copy of the header is not needed behind the share: the file ends before it.
+            let at = plan.draft.next();
+            plan.after.header.end = at;
+            plan.draft.align(Rc::new(Block::Header(plan.after.header)));
+            pairs.push((plan.after.file.first, at));
+        }
+        for (old, document) in std::mem::take(&mut plan.remapped) {
+            let new = plan.draft.align(document);
+            plan.documents += new.range().pages;
+            pairs.extend(old.range().iter().zip(new.range().iter()));
+        }
+        if pairs.is_empty() {
+            return Ok(());
+        }
+        self.device.write(&plan.draft).await?;
+        if Fault::SharesSeenBeforeTheHeader.is_planted() {
+            pairs.reverse();
+            for pair in pairs {
+                self.device.share(&[pair]).await?;
+            }
+            return Ok(());
+        }
+        self.device.share(&pairs).await
+    }
+}
+
+impl<V: Value> Plan<V> {
+    /// The page behind all that will be written.
+    fn end(&self) -> PageNo {
+        let remapped: u64 = self.remapped.iter().map(|(old, _)| old.range().pages).sum();
+        PageNo(self.draft.next().0 + u64::from(self.has_header) + remapped)
+    }
+}

@@ -1,0 +1,227 @@
+//! Compaction: a new file of what is not stale.
+//!
+//! ```text
+//! announce in the directory that the other half is in use
+//! documents in the order of their keys: copied, or by SHARE remapped; nodes filled from the leaves up
+//! header; (flush); the directory names the new file; (flush); the old one is trimmed when nobody reads it
+//! ```
+//!
+//! Commits wait meanwhile; reads, and updates that wait for a commit, go on. A compaction that is cut short leaves a file
+//! that the directory does not name: the next opening, or the next compaction, deletes it and begins anew.
+use std::rc::Rc;
+use tantalum_base::{Error, ErrorKind, PageDevice, PageNo, Result};
+use tantalum_runtime::Runtime;
+
+use super::barrier::Barrier;
+use super::block::{Block, Entry, NODE_ROOM};
+use super::files::{Snapshot, delete_other, write_block};
+use super::options::Mode;
+use super::store::{DocStore, read_document};
+use super::tree::NodeBuilder;
+use super::value::Value;
+use super::walk::Walk;
+use crate::records::{Codec, Draft, Place};
+
+/// Documents that are copied at a time.
+pub(super) const COPIED_DOCUMENTS: usize = 64;
+
+impl<R, D, V, C> DocStore<R, D, V, C>
+where
+    R: Runtime,
+    D: PageDevice,
+    V: Value,
+    C: Codec<Page = D::Page, Record = Block<V>>,
+{
+    /// Compacts the file, whatever part of it is stale.
+    ///
+    /// # Errors
+    /// `Interrupted` where [`stop_compaction`](Self::stop_compaction) was called; `Corrupt`; the device's. The store goes on with
+    /// the file that it has, unless it cannot tell which one counts.
+    pub async fn compact(self: &Rc<Self>) -> Result<()> {
+        let store = Rc::clone(self);
+        // A task of its own, so that it comes to its end where the caller gives up.
+        let compaction = self.runtime.spawn("compaction", async move {
+            let _writer = store.writer.acquire(1).await;
+            store.compact_holding_writer().await
+        });
+        compaction.await
+    }
+
+    /// Asks a compaction that is under way to end.
+    pub fn stop_compaction(&self) {
+        self.state.borrow_mut().stop_compaction = true;
+    }
+
+    pub(super) async fn compact_holding_writer(&self) -> Result<()> {
+        let failed = self.state.borrow().failed.clone();
+        let compacted = match failed {
+            Some(failed) => Err(failed),
+            None => self.compact_and_switch().await,
+        };
+        let state = &mut *self.state.borrow_mut();
+        match compacted {
+            Ok(()) => state.compactions += 1,
+            Err(_) => state.compactions_failed += 1,
+        }
+        compacted
+    }
+
+    async fn compact_and_switch(&self) -> Result<()> {
+        let device = &self.compaction;
+        let (mut directory, from) = {
+            let state = &mut *self.state.borrow_mut();
+            state.stop_compaction = false;
+            (state.directory, state.snapshot)
+        };
+        if directory.other_in_use {
+            directory = self.keep_directory(delete_other(device, &directory).await)?;
+        }
+        directory = directory.changed(|directory| directory.other_in_use = true);
+        self.keep_directory(directory.write(device).await.map(|()| directory))?;
+        Barrier::AfterAnnouncement.pass(device).await?;
+        let named = directory.changed(|directory| {
+            directory.half = 1 - directory.half;
+            directory.file += 1;
+        });
+        let mut new = named.empty_file();
+        new.header.number = from.header.number + 1;
+        self.copy(&from, &mut new).await?;
+        let at = match self.options.mode {
+            Mode::Share => new.file.first,
+            Mode::Original => {
+                let at = new.header.end;
+                new.header.end.0 += 1;
+                at
+            }
+        };
+        write_block(device, at, Block::Header(new.header)).await?;
+        Barrier::BeforeSwitch.pass(device).await?;
+        self.keep_directory(named.write(device).await.map(|()| named))?;
+        self.state.borrow_mut().snapshot = new;
+        self.keep_directory(Barrier::BeforeDeletion.pass(device).await.map(|()| named))?;
+        self.until_unread(from.half).await;
+        self.keep_directory(delete_other(device, &named).await)?;
+        Ok(())
+    }
+
+    /// Goes on with a directory that was written. Where that failed, nobody knows what the device has: nothing is changed any more.
+    fn keep_directory(&self, written: Result<super::Directory>) -> Result<super::Directory> {
+        let state = &mut *self.state.borrow_mut();
+        match &written {
+            Ok(directory) => state.directory = *directory,
+            Err(error) => state.failed = Some(error.clone()),
+        }
+        written
+    }
+
+    /// Copies all documents of `from`, and builds the tree above them.
+    async fn copy(&self, from: &Snapshot, new: &mut Snapshot) -> Result<()> {
+        let mut walk = Walk::seek(&self.compaction, &from.header, &[]).await?;
+        let mut levels = Levels::default();
+        loop {
+            if self.state.borrow().stop_compaction {
+                return Err(Error::new(ErrorKind::Interrupted, "the compaction was stopped"));
+            }
+            let mut entries = Vec::new();
+            while entries.len() < COPIED_DOCUMENTS
+                && let Some(entry) = walk.next(&self.compaction).await?
+            {
+                entries.push(entry);
+            }
+            let mut draft = Draft::new(new.header.end);
+            let is_last = entries.len() < COPIED_DOCUMENTS;
+            let places = match self.options.mode {
+                Mode::Original => {
+                    let mut documents = Vec::with_capacity(entries.len());
+                    for Entry { key, place } in &entries {
+                        let document = read_document(&self.compaction, *place, key).await?;
+                        documents.push(Rc::new(Block::Document(document)));
+                    }
+                    draft.pack(documents)
+                }
+                Mode::Share => self.remap(&entries, new, &mut draft).await?,
+            };
+            for (entry, place) in entries.into_iter().zip(places) {
+                new.count_move(None, Some(place));
+                levels.push(0, Entry { key: entry.key, place }, &mut draft);
+            }
+            if is_last {
+                levels.finish(new, &mut draft);
+            }
+            check_room(new, draft.next())?;
+            self.compaction.write(&draft).await?;
+            new.header.end = draft.next();
+            if is_last {
+                return Ok(());
+            }
+        }
+    }
+
+    /// Lets the next pages of the new file take documents' contents.
+    async fn remap(
+        &self,
+        entries: &[Entry],
+        new: &Snapshot,
+        draft: &mut Draft<Block<V>>,
+    ) -> Result<Vec<Place>> {
+        let mut pairs = Vec::new();
+        let mut places = Vec::with_capacity(entries.len());
+        for entry in entries {
+            let old = entry.place.range();
+            let range = draft.skip(old.pages);
+            pairs.extend(range.iter().zip(old.iter()));
+            places.push(Place::of_pages(range.first, range.pages));
+        }
+        check_room(new, draft.next())?;
+        for part in pairs.chunks(self.compaction.limits().share_pairs_max as usize) {
+            self.compaction.share(part).await?;
+        }
+        Ok(places)
+    }
+}
+
+fn check_room(new: &Snapshot, end: PageNo) -> Result<()> {
+    if end >= new.file.end() {
+        let context = format!("a compacted file has no room in {} pages", new.file.pages);
+        return Err(Error::new(ErrorKind::OutOfSpace, context));
+    }
+    Ok(())
+}
+
+/// Nodes of a tree that are filled one after the other, on each level.
+#[derive(Default)]
+struct Levels {
+    /// The node that is being filled, and nodes of this level so far.
+    levels: Vec<(Option<NodeBuilder>, u64)>,
+}
+
+impl Levels {
+    fn push<V: Value>(&mut self, level: usize, entry: Entry, draft: &mut Draft<Block<V>>) {
+        if self.levels.len() == level {
+            self.levels.push((Some(NodeBuilder::new(level as u8, NODE_ROOM)), 0));
+        }
+        let (builder, nodes) = &mut self.levels[level];
+        let full = builder.as_mut().and_then(|builder| builder.push(entry, draft));
+        if let Some(parent) = full {
+            *nodes += 1;
+            self.push(level + 1, parent, draft);
+        }
+    }
+
+    fn finish<V: Value>(&mut self, new: &mut Snapshot, draft: &mut Draft<Block<V>>) {
+        let mut level = 0;
+        while let Some((builder, nodes)) = self.levels.get_mut(level) {
+            let last = builder.as_mut().and_then(|builder| builder.finish(draft));
+            let Some(last) = last else { return };
+            *nodes += 1;
+            new.header.nodes += *nodes;
+            level += 1;
+            if *nodes == 1 {
+                new.header.root = Some(last.place.page);
+                new.header.depth = level as u8;
+                return;
+            }
+            self.push(level, last, draft);
+        }
+    }
+}

@@ -1,0 +1,31 @@
+//! Couchbase's storage engine (SHARE, sections 2.2, 3.3 and 4.3): documents in an append-only file, found by a copy-on-write B+tree.
+//!
+//! ```text
+//! store       set, get, delete, scan; who waits for which commit      options     modes and sizes
+//! commit      how a batch reaches the device, in each mode            value       keys and values
+//! compaction  a new file of what is not stale                         block       what is stored, in bytes
+//! tree        finding, and what nodes a batch makes anew              walk        documents in order
+//! files       two files, their directory, the last commit of one      statistics
+//! barrier     where it waits for durability, and why
+//! ```
+//!
+//! A file is never changed but at its end, so that a cut leaves the last commit as it was. The price is the wandering tree: a
+//! document that is replaced gets a new place, and with it every node up to the root. By SHARE its old place takes the new
+//! content, and no node changes; and a compaction remaps documents where it copied them.
+mod barrier;
+mod block;
+mod commit;
+mod compaction;
+mod files;
+mod options;
+mod statistics;
+mod store;
+mod tree;
+mod value;
+mod walk;
+
+pub use block::{Block, Directory, Document, Entry, Header, Node};
+pub use options::{DocStoreOptions, KEY_BYTES_MAX, Mode, VALUE_BYTES_MAX};
+pub use statistics::{CommitCounts, DocStoreStatistics};
+pub use store::DocStore;
+pub use value::{ByteValue, Key, Value, ValueStamp};

@@ -1,0 +1,52 @@
+//! What a document holds.
+use std::fmt;
+use std::rc::Rc;
+
+/// The key of a document.
+pub type Key = Rc<[u8]>;
+
+/// The value of a document. Cloning is cheap.
+pub trait Value: Clone + PartialEq + fmt::Debug + 'static {
+    /// Its length.
+    fn bytes(&self) -> usize;
+}
+
+/// A value of bytes, which a live store needs.
+pub trait ByteValue: Value {
+    /// The bytes.
+    fn as_bytes(&self) -> &[u8];
+
+    /// A copy of these bytes.
+    fn from_bytes(bytes: &[u8]) -> Self;
+}
+
+impl Value for Rc<[u8]> {
+    fn bytes(&self) -> usize {
+        self.len()
+    }
+}
+
+impl ByteValue for Rc<[u8]> {
+    fn as_bytes(&self) -> &[u8] {
+        self
+    }
+
+    fn from_bytes(bytes: &[u8]) -> Self {
+        Rc::from(bytes)
+    }
+}
+
+/// Stands for a value, as a stamp does for a page.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct ValueStamp {
+    /// How long the value is, in bytes.
+    pub bytes: u32,
+    /// Tells it from other values, as the host chooses.
+    pub count: u64,
+}
+
+impl Value for ValueStamp {
+    fn bytes(&self) -> usize {
+        self.bytes as usize
+    }
+}

@@ -1,0 +1,187 @@
+//! A device that is read and written by records.
+use std::cell::Cell;
+use std::rc::Rc;
+use tantalum_base::{
+    Durability, Error, ErrorKind, Limits, PageDevice, PageNo, PageRange, Payload, Result,
+};
+
+use super::{Codec, Draft, Place};
+
+/// What was asked of a device.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+pub struct RecordCounts {
+    /// Pages read.
+    pub pages_read: u64,
+    /// Pages written.
+    pub pages_written: u64,
+    /// Pages that took another one's content by share.
+    pub pages_shared: u64,
+    /// Share commands.
+    pub shares: u64,
+    /// Flushes.
+    pub flushes: u64,
+}
+
+impl RecordCounts {
+    /// What was counted since `start`.
+    pub fn since(&self, start: &RecordCounts) -> RecordCounts {
+        RecordCounts {
+            pages_read: self.pages_read - start.pages_read,
+            pages_written: self.pages_written - start.pages_written,
+            pages_shared: self.pages_shared - start.pages_shared,
+            shares: self.shares - start.shares,
+            flushes: self.flushes - start.flushes,
+        }
+    }
+}
+
+/// A device and the codec of what is on it.
+pub struct RecordDevice<D, C> {
+    device: Rc<D>,
+    codec: Rc<C>,
+    counts: Cell<RecordCounts>,
+}
+
+impl<D: PageDevice, C: Codec<Page = D::Page>> RecordDevice<D, C> {
+    /// Counts begin at 0.
+    pub fn new(device: &Rc<D>, codec: &Rc<C>) -> Self {
+        let (device, codec) = (Rc::clone(device), Rc::clone(codec));
+        RecordDevice { device, codec, counts: Cell::default() }
+    }
+
+    /// The same device, counted apart.
+    pub fn counted_apart(&self) -> Self {
+        RecordDevice::new(&self.device, &self.codec)
+    }
+
+    /// The device's limits and promises.
+    pub fn limits(&self) -> &Limits {
+        self.device.limits()
+    }
+
+    /// What was asked of the device so far.
+    pub fn counts(&self) -> RecordCounts {
+        self.counts.get()
+    }
+
+    /// Tells the codec that the device was opened again.
+    pub fn reopened(&self) {
+        self.codec.reopened();
+    }
+
+    /// Reads a record.
+    ///
+    /// # Errors
+    /// `Corrupt` where there is no whole one; the device's.
+    pub async fn read(&self, place: Place) -> Result<Rc<C::Record>> {
+        let found = self.try_read(place).await?;
+        found.ok_or_else(|| corrupt(place, "no whole record"))
+    }
+
+    /// Reads a record; `None` where there is no whole one.
+    ///
+    /// # Errors
+    /// The device's.
+    pub async fn try_read(&self, place: Place) -> Result<Option<Rc<C::Record>>> {
+        let range = place.range();
+        self.limits().check_range(range)?;
+        let mut pages = vec![D::Page::zero(); range.pages as usize];
+        self.device.read(range.first, &mut pages, None).await?;
+        self.count(|counts| counts.pages_read += range.pages);
+        Ok(self.codec.decode(place.offset, &pages))
+    }
+
+    /// Whether a page has any content.
+    ///
+    /// # Errors
+    /// The device's.
+    pub async fn has_content(&self, page: PageNo) -> Result<bool> {
+        let mut content = [D::Page::zero()];
+        self.device.read(page, &mut content, None).await?;
+        self.count(|counts| counts.pages_read += 1);
+        Ok(content[0] != D::Page::zero())
+    }
+
+    /// Writes what was drafted, in ascending order and in as few writes as the device takes.
+    ///
+    /// # Errors
+    /// The device's; what was written before stays.
+    pub async fn write(&self, draft: &Draft<C::Record>) -> Result<()> {
+        let most = self.limits().atomic_write_pages_max.max(1) as usize;
+        let mut runs = draft.runs().iter().peekable();
+        while let Some((first, records)) = runs.next() {
+            let mut pages = self.codec.encode(*first, records);
+            let mut end = first.0 + pages.len() as u64;
+            while let Some((next, records)) = runs.next_if(|(next, _)| next.0 == end) {
+                pages.extend(self.codec.encode(*next, records));
+                end = first.0 + pages.len() as u64;
+            }
+            let mut at = *first;
+            for part in pages.chunks(most) {
+                let range = PageRange::new(at, part.len() as u64);
+                self.device.write(at, part, None).await?;
+                self.written(range);
+                self.count(|counts| counts.pages_written += range.pages);
+                at = range.end();
+            }
+        }
+        Ok(())
+    }
+
+    /// Shares, in one command: each left page takes the right one's content.
+    ///
+    /// # Errors
+    /// The device's, with nothing changed.
+    pub async fn share(&self, pairs: &[(PageNo, PageNo)]) -> Result<()> {
+        let settled = self.codec.sharing(pairs);
+        self.device.share(pairs).await?;
+        self.codec.settle(settled);
+        self.count(|counts| {
+            counts.shares += 1;
+            counts.pages_shared += pairs.len() as u64;
+        });
+        Ok(())
+    }
+
+    /// Trims.
+    ///
+    /// # Errors
+    /// The device's.
+    pub async fn trim(&self, range: PageRange) -> Result<()> {
+        self.codec.trimming(range);
+        self.device.trim(range).await?;
+        self.written(range);
+        Ok(())
+    }
+
+    fn written(&self, range: PageRange) {
+        self.codec.written(range);
+        if self.limits().durability == Durability::OnAck {
+            self.codec.settle(self.codec.flushing());
+        }
+    }
+
+    /// Makes durable what was written.
+    ///
+    /// # Errors
+    /// The device's.
+    pub async fn flush(&self) -> Result<()> {
+        let settled = self.codec.flushing();
+        self.device.flush().await?;
+        self.codec.settle(settled);
+        self.count(|counts| counts.flushes += 1);
+        Ok(())
+    }
+
+    fn count(&self, change: impl FnOnce(&mut RecordCounts)) {
+        let mut counts = self.counts.get();
+        change(&mut counts);
+        self.counts.set(counts);
+    }
+}
+
+/// What lies at `place` is not what it should be.
+pub(crate) fn corrupt(place: Place, found: &str) -> Error {
+    let context = format!("{found} at byte {} of pages {}", place.offset, place.range());
+    Error::new(ErrorKind::Corrupt, context)
+}

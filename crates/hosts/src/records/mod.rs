@@ -1,0 +1,131 @@
+//! What an engine keeps on a device, as records: a tree node, a header, a document.
+//!
+//! ```text
+//! mod         a record, its place, what turns records into pages and back
+//! draft       records laid out in consecutive pages, before they are written
+//! device      a device that is read and written by records
+//! bytes       records as bytes, framed and with a checksum: for live devices
+//! remembered  records as stamps, remembered beside the device: for virtual time
+//! ```
+//!
+//! An engine that is written against records runs in either time: its reads find what was written and are checked, and
+//! its sizes are the same, whether a page has bytes or is a stamp of 16.
+//!
+//! A page begins with a mark, which says what kind of records it holds; records follow each other in the
+//! rest, from any offset on, and may go on in the next page:
+//!
+//! ```text
+//! page     | mark 1 | PAGE_ROOM bytes ...................................... |
+//! record   | CRC-32C 4 | length 4 | content: length bytes |
+//! ```
+mod bytes;
+mod device;
+mod draft;
+mod remembered;
+
+use std::fmt;
+use std::rc::Rc;
+use tantalum_base::{PAGE_BYTES, PageNo, PageRange, Payload};
+
+pub use bytes::ByteCodec;
+pub(crate) use device::corrupt;
+pub use device::{RecordCounts, RecordDevice};
+pub use draft::Draft;
+pub use remembered::Remembered;
+
+/// Bytes of a page that hold records: all but its mark.
+pub const PAGE_ROOM: usize = PAGE_BYTES - 1;
+
+/// Bytes in front of each record's content: its checksum and its length.
+pub const FRAME_BYTES: usize = 8;
+
+/// Something that an engine writes and reads as a whole.
+pub trait Record: Clone + PartialEq + fmt::Debug + 'static {
+    /// Bytes of its content.
+    fn content_bytes(&self) -> usize;
+
+    /// The mark of the pages that it may lie in, not 0. A record is taken for nothing else than what its page is marked
+    /// for, so that no value that a user stores can pass for a header.
+    fn mark(&self) -> u8;
+}
+
+/// A record that can be written as bytes.
+pub trait ByteRecord: Record {
+    /// Appends the content, [`content_bytes`](Record::content_bytes) bytes.
+    fn encode(&self, out: &mut Vec<u8>);
+
+    /// The record with this content; `None` where it is none.
+    fn decode(content: &[u8]) -> Option<Self>;
+}
+
+/// Bytes that `record` takes, with its frame.
+pub fn framed_bytes<T: Record>(record: &T) -> usize {
+    FRAME_BYTES + record.content_bytes()
+}
+
+/// Where a record lies.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Place {
+    /// The page in which it begins.
+    pub page: PageNo,
+    /// Where it begins in that page's room, in bytes.
+    pub offset: u16,
+    /// Its length in bytes, with its frame; in a place that takes other records too, the most.
+    pub bytes: u32,
+}
+
+impl Place {
+    /// All room of `pages` pages from `page` on.
+    pub fn of_pages(page: PageNo, pages: u64) -> Place {
+        Place { page, offset: 0, bytes: (pages * PAGE_ROOM as u64) as u32 }
+    }
+
+    /// The pages in which it lies.
+    pub fn range(&self) -> PageRange {
+        let bytes = u64::from(self.offset) + u64::from(self.bytes);
+        PageRange::new(self.page, bytes.div_ceil(PAGE_ROOM as u64))
+    }
+}
+
+/// Turns records into the pages of a device and back.
+///
+/// The methods from `written` on tell what becomes of pages. They are for a codec that keeps beside the device what
+/// the pages stand for; one that writes all of it needs none of them.
+pub trait Codec: 'static {
+    /// Content of a device page.
+    type Page: Payload;
+    /// What is written and read.
+    type Record: Record;
+
+    /// The pages from `first` on that hold `records`, one behind the other. These have the same mark.
+    fn encode(&self, first: PageNo, records: &[Rc<Self::Record>]) -> Vec<Self::Page>;
+
+    /// The record at `offset` of the room of the first of `pages`, if all of it is there and whole.
+    fn decode(&self, offset: u16, pages: &[Self::Page]) -> Option<Rc<Self::Record>>;
+
+    /// A write of these pages, as encoded last, has completed.
+    fn written(&self, _range: PageRange) {}
+
+    /// A trim is about to be issued.
+    fn trimming(&self, _range: PageRange) {}
+
+    /// A share is about to be issued.
+    fn sharing(&self, _pairs: &[(PageNo, PageNo)]) -> Settled {
+        Settled::default()
+    }
+
+    /// A flush is about to be issued.
+    fn flushing(&self) -> Settled {
+        Settled::default()
+    }
+
+    /// What [`sharing`](Self::sharing) or [`flushing`](Self::flushing) gave is durable.
+    fn settle(&self, _settled: Settled) {}
+
+    /// The device was opened again, perhaps after a power cut.
+    fn reopened(&self) {}
+}
+
+/// Contents that are durable when a command has completed, so that older ones of the same pages are gone for good.
+#[derive(Debug, Default)]
+pub struct Settled(Vec<(PageNo, u64)>);

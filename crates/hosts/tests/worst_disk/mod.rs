@@ -1,0 +1,152 @@
+//! The worst disk that a durability allows. `OnAck`: what completed is there. `OnFlush`: a prefix of what was not flushed is.
+//! `Volatile`: of what was not flushed, each page is old, new or torn.
+use std::cell::{Cell, RefCell};
+use std::rc::Rc;
+use tantalum_base::{
+    Durability, Error, ErrorKind, Limits, PageDevice, PageNo, PageRange, Payload, Result, Rng, TxId,
+};
+use tantalum_runtime::yield_now;
+
+/// Contents that survive together.
+type Change<P> = Vec<(PageNo, P)>;
+
+pub struct WorstDisk<P> {
+    durable: RefCell<Vec<P>>,
+    now: RefCell<Vec<P>>,
+    /// What was not flushed, in the order in which it came.
+    pending: RefCell<Vec<Change<P>>>,
+    /// Commands until the power goes.
+    left: Cell<u64>,
+    limits: Limits,
+}
+
+impl<P: Payload> WorstDisk<P> {
+    pub fn new(durability: Durability, pages: u64) -> Rc<Self> {
+        let limits = Limits {
+            page_bytes: 4096,
+            pages,
+            atomic_write_pages_max: 5,
+            transaction_pages_max: 0,
+            transactions_max: 0,
+            share_pairs_max: 8,
+            durability,
+        };
+        let blank = || RefCell::new(vec![P::zero(); pages as usize]);
+        let (left, pending) = (Cell::new(u64::MAX), RefCell::default());
+        Rc::new(WorstDisk { durable: blank(), now: blank(), pending, left, limits })
+    }
+
+    pub fn cut_after(&self, commands: u64) {
+        self.left.set(commands);
+    }
+
+    pub fn is_off(&self) -> bool {
+        self.left.get() == 0
+    }
+
+    /// What survived is what there is.
+    pub fn power_on(&self, rng: &mut Rng) {
+        let pending = self.pending.take();
+        let mut durable = self.durable.borrow_mut();
+        let prefix = rng.below(pending.len() as u64 + 1) as usize;
+        for (at, change) in pending.into_iter().enumerate() {
+            for (page, content) in change {
+                let old = &mut durable[page.index()];
+                match self.limits.durability {
+                    Durability::OnAck => *old = content,
+                    Durability::OnFlush if at < prefix => *old = content,
+                    Durability::OnFlush => {}
+                    Durability::Volatile => match rng.below(8) {
+                        0..4 => *old = content,
+                        4 => *old = content.torn(),
+                        _ => {}
+                    },
+                }
+            }
+        }
+        self.now.borrow_mut().clone_from(&durable);
+        self.left.set(u64::MAX);
+    }
+
+    /// One command nearer to the cut.
+    async fn step(&self) -> Result<()> {
+        yield_now().await;
+        let left = self.left.get().saturating_sub(1);
+        self.left.set(left);
+        match left {
+            0 => Err(Error::new(ErrorKind::PowerCut, "the power was cut")),
+            _ => Ok(()),
+        }
+    }
+
+    async fn change(&self, change: Change<P>) -> Result<()> {
+        self.step().await?;
+        for (page, content) in &change {
+            self.now.borrow_mut()[page.index()] = content.clone();
+        }
+        self.pending.borrow_mut().push(change);
+        // It may be there though nobody was told.
+        self.step().await?;
+        if self.limits.durability == Durability::OnAck {
+            self.settle();
+        }
+        Ok(())
+    }
+
+    fn settle(&self) {
+        self.pending.borrow_mut().clear();
+        self.durable.borrow_mut().clone_from(&self.now.borrow());
+    }
+}
+
+impl<P: Payload> PageDevice for WorstDisk<P> {
+    type Page = P;
+
+    fn limits(&self) -> &Limits {
+        &self.limits
+    }
+
+    async fn read(&self, first: PageNo, out: &mut [P], _: Option<TxId>) -> Result<()> {
+        self.limits.check_range(PageRange::new(first, out.len() as u64))?;
+        yield_now().await;
+        if self.is_off() {
+            return Err(Error::new(ErrorKind::PowerCut, "the power was cut"));
+        }
+        let now = self.now.borrow();
+        out.clone_from_slice(&now[first.index()..first.index() + out.len()]);
+        Ok(())
+    }
+
+    async fn write(&self, first: PageNo, pages: &[P], _: Option<TxId>) -> Result<()> {
+        let range = PageRange::new(first, pages.len() as u64);
+        self.limits.check_write(range)?;
+        self.change(range.iter().zip(pages.iter().cloned()).collect()).await
+    }
+
+    async fn flush(&self) -> Result<()> {
+        self.step().await?;
+        self.settle();
+        self.step().await
+    }
+
+    async fn trim(&self, range: PageRange) -> Result<()> {
+        self.limits.check_range(range)?;
+        self.change(range.iter().map(|page| (page, P::zero())).collect()).await
+    }
+
+    async fn share(&self, pairs: &[(PageNo, PageNo)]) -> Result<()> {
+        self.limits.check_share(pairs)?;
+        self.step().await?;
+        self.settle();
+        for (left, right) in pairs {
+            let mut now = self.now.borrow_mut();
+            if now[right.index()] == P::zero() {
+                return Err(Error::new(ErrorKind::Unmapped, format!("{right} has no content")));
+            }
+            now[left.index()] = now[right.index()].clone();
+        }
+        // All of it or nothing: here it is all, and the cut before it is nothing.
+        self.settle();
+        self.step().await
+    }
+}
