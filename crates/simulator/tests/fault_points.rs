@@ -4,6 +4,7 @@ use std::path::Path;
 use tantalum_base::fault_points::FaultPoint;
 use tantalum_cache::fault_points::Fault as Cache;
 use tantalum_ftl::fault_points::Fault as Log;
+use tantalum_hosts::fault_points::Fault as Host;
 use tantalum_local::fault_points::Fault as Server;
 use tantalum_models::fault_points::Fault as Model;
 use tantalum_runtime::fault_points::Fault as Executor;
@@ -155,6 +156,24 @@ fn of_an_executor(fault: Executor) -> Test {
     }
 }
 
+fn of_a_host(fault: Host) -> Test {
+    const STORE: &str = "crates/hosts/tests/docstore.rs";
+    match fault {
+        Host::NoFlushBeforeHeader
+        | Host::NoFlushAfterHeader
+        | Host::NoFlushBeforeSwitch
+        | Host::NoFlushBeforeDeletion
+        | Host::SharesCutShort
+        | Host::SharesSeenBeforeTheHeader => (STORE, "each_protection_left_out_is_noticed"),
+        Host::NoFlushBetweenDirectories => {
+            (STORE, "a_directory_that_is_not_durable_in_time_is_noticed")
+        }
+        Host::NoWaitForReaders => {
+            ("crates/hosts/tests/docstore_load.rs", "a_file_is_deleted_when_nobody_reads_it")
+        }
+    }
+}
+
 fn of_a_server(fault: Server) -> Test {
     const DEATHS: &str = "crates/local/src/tests/deaths.rs";
     match fault {
@@ -227,8 +246,9 @@ fn every_fault_point_is_planted_by_a_test_that_the_docs_name() {
     let cache = Cache::ALL.iter().map(|&fault| (fault.into(), of_the_cache(fault)));
     let volume = Volume::ALL.iter().map(|&fault| (fault.into(), of_a_volume(fault)));
     let server = Server::ALL.iter().map(|&fault| (fault.into(), of_a_server(fault)));
+    let host = Host::ALL.iter().map(|&fault| (fault.into(), of_a_host(fault)));
     let all = log.chain(device).chain(model).chain(executor).chain(cache);
-    let all = all.chain(volume).chain(server);
+    let all = all.chain(volume).chain(server).chain(host);
     for (fault, (path, test)) in all {
         let source = read(path);
         let body = body(&source, test).unwrap_or_else(|| panic!("no test {test} in {path}"));
