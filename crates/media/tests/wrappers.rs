@@ -266,7 +266,7 @@ fn every_method_of_a_wrapper_asks_the_same_of_its_medium() {
             forwards(UntilCut::new(Bare(inner()), || false), &asked, &[]).await;
             let changes = ["reset", "append", "sync", "persist_mapping", "write_anchor"];
             forwards(ReadOnly::new(inner()), &asked, &changes).await;
-            let of_the_whole = ["anchors", "write_anchor", "read_anchors"];
+            let of_the_whole = ["anchors", "write_anchor", "read_anchors", "inspect_anchors"];
             forwards(ZoneWindow::new(inner(), 0..4).unwrap(), &asked, &of_the_whole).await;
         })
         .unwrap();
