@@ -50,6 +50,8 @@ enum Met {
     Page,
     /// Something else that the zone's present opening wrote in a run that ended so.
     Used(End),
+    /// What cleaning copied last, and the originals: where it was stopped, these may count and the copies not.
+    LastCopies,
     /// The number of the opening, in the last header of its zone: no header of this opening is there any more.
     LastEpoch,
     /// An anchor.
@@ -63,10 +65,13 @@ struct Map<'a> {
     world: &'a World,
     // The last write of each block.
     of_block: BTreeMap<u64, usize>,
+    // Blocks with what a page holds, and of these the last one of each content.
+    held: BTreeMap<u64, Content>,
     newest: BTreeMap<Content, u64>,
 }
 
 const STREAM_AT: usize = 12;
+const CLEANING: u8 = 1;
 const META: u8 = 2;
 const EPOCH_AT: usize = 40;
 const NUMBER_AT: usize = 24;
@@ -81,16 +86,19 @@ fn long(bytes: &[u8], at: usize) -> u64 {
 
 impl<'a> Map<'a> {
     fn new(world: &'a World) -> Self {
-        let (mut of_block, mut newest) = (BTreeMap::new(), BTreeMap::new());
+        let (mut of_block, mut held, mut newest) =
+            (BTreeMap::new(), BTreeMap::new(), BTreeMap::new());
         for (number, write) in world.writes.iter().enumerate() {
             for (block, bytes) in write.landed(&world.image) {
                 of_block.insert(block, number);
+                held.remove(&block);
                 if world.held.contains(&Some(said(bytes))) {
+                    held.insert(block, said(bytes));
                     newest.insert(said(bytes), block);
                 }
             }
         }
-        Map { world, of_block, newest }
+        Map { world, of_block, held, newest }
     }
 
     /// The writes to zones, or to anchors, that left their first page.
@@ -117,6 +125,10 @@ impl<'a> Map<'a> {
         if latest != Some(long(&write.bytes, EPOCH_AT)) || !(holds_page || holds_checkpoint) {
             return Met::Free;
         }
+        let copied = self.held.get(&block).map_or(block, |content| self.newest[content]);
+        if zone_of(copied) == self.zone_of_last_copies() {
+            return Met::LastCopies;
+        }
         if self.newest.values().any(|newest| *newest == block) {
             return Met::Page;
         }
@@ -126,6 +138,11 @@ impl<'a> Map<'a> {
             true => Met::LastEpoch,
             false => Met::Used(end),
         }
+    }
+
+    fn zone_of_last_copies(&self) -> Option<u64> {
+        let copies = self.writes(true).filter(|it| it.bytes[STREAM_AT] == CLEANING);
+        zone_of(copies.max_by_key(|it| long(&it.bytes, EPOCH_AT))?.first_block)
     }
 
     fn anchor(&self, anchor: &[u8], end: End) -> Met {
@@ -161,7 +178,7 @@ fn flips(world: &World, seed: u64, count: u64) -> BTreeMap<Met, (u64, u64)> {
             Ok(found) => {
                 for found in &found {
                     // Of a log that ends with a cut the headers are in force, too.
-                    let may_be = met == Met::Page || !all_closed;
+                    let may_be = matches!(met, Met::Page | Met::LastCopies) || !all_closed;
                     assert!(!found.in_force || may_be, "{found:?}: {}", what());
                     // And of a page the original may stand in for its copy.
                     let may_not = met != Met::Page || !all_closed;
