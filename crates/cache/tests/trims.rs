@@ -13,7 +13,8 @@ use tantalum_media::block_store::MemoryStore;
 use tantalum_runtime::virtual_time::Schedule;
 use tantalum_runtime::{LifeCycle, Runtime, Virtual};
 
-const PAGES: u64 = 48_000;
+/// Half of them are trimmed: more ranges than the whole journal has room for.
+const PAGES: u64 = 72_000;
 /// Contents of all pages that may be dirty, and few index pages.
 const JOURNAL_PAGES: u64 = 100;
 

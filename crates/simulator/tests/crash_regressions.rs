@@ -436,7 +436,7 @@ const ENDS_THAT_HOME_HAS_IN_PART: [&str; 3] = [
     "tiered:destage=dense; nand; pages=60; seed=13940083053598789651; w40 w35 c3.48.28 w2 c29.57 w53 w33 c10.59.42.20 c0.50 \
      w6 -> dark; w37 w30 c8.46.45.43 w3 -> vanish@h20 wipe@4",
     "tiered:destage=dense; file; pages=24; seed=1468602692844397065; c5 w19+2 c18 w22+2 w13 -> dark; c21 w19 t19 w8 w19 t19 \
-     t0 t5 c6.16 c23 -> tear@h13 lost@h11",
+     t0 t5 c6.16 c23 -> tear@h6 lost@h5",
 ];
 
 #[test]

@@ -1,14 +1,19 @@
-//! Reads of many slots: neighbours in one operation, the rest concurrently.
+//! Reads of many slots: what lies close together in one operation, the rest concurrently.
 use super::FileZones;
 use crate::block_store::BlockStore;
 use std::cell::{Cell, RefCell};
 use std::future::{Future, poll_fn};
+use std::ops::Range;
 use std::pin::{Pin, pin};
 use std::task::Poll;
 use tantalum_base::{PAGE_BYTES, PageBuf, Result, ResultExt, SlotNo};
 
 /// Most slots read in one operation.
-const RUN_SLOTS_MAX: usize = 256;
+const RUN_SLOTS_MAX: u32 = 256;
+
+/// Most slots between two wanted ones that are read along. What was written one append after the other has
+/// a header between, and to read that costs less than another operation.
+const GAP_SLOTS_MAX: u32 = 4;
 
 /// State that the concurrent lanes of one read share.
 struct Work<'a> {
@@ -19,16 +24,24 @@ struct Work<'a> {
 }
 
 impl Work<'_> {
-    /// Takes the next run of neighbouring slots: index of its first, and its length.
-    fn take_run(&self) -> Option<(usize, usize)> {
+    /// Takes the next run: indexes of slots that ascend, with at most `gap_max` slots between two of them.
+    fn take_run(&self, gap_max: u32) -> Option<Range<usize>> {
         let first = self.next.get();
-        let rest = &self.slots[first..];
-        let start = rest.first()?.0;
-        let longest = rest.len().min(RUN_SLOTS_MAX);
-        let length = (1..longest).find(|&at| u64::from(rest[at].0) != u64::from(start) + at as u64);
-        let length = length.unwrap_or(longest);
-        self.next.set(first + length);
-        Some((first, length))
+        let start = self.slots.get(first)?.0;
+        let mut end = first + 1;
+        while let Some(slot) = self.slots.get(end)
+            && (1..=gap_max + 1).contains(&slot.0.wrapping_sub(self.slots[end - 1].0))
+            && slot.0 - start < RUN_SLOTS_MAX
+        {
+            end += 1;
+        }
+        self.next.set(end);
+        Some(first..end)
+    }
+
+    /// Slots from the first of the run to its last.
+    fn span(&self, run: &Range<usize>) -> usize {
+        (self.slots[run.end - 1].0 - self.slots[run.start].0) as usize + 1
     }
 }
 
@@ -38,7 +51,7 @@ impl<S: BlockStore> FileZones<S> {
         let end = self.options.zones * self.options.slots_per_zone;
         assert!(slots.iter().all(|slot| slot.0 < end), "a slot to read is outside the medium");
         let work = Work { slots, next: Cell::new(0), out: RefCell::new(out) };
-        let Some(first) = work.take_run() else { return Ok(()) };
+        let Some(first) = work.take_run(GAP_SLOTS_MAX) else { return Ok(()) };
         if work.next.get() == slots.len() {
             return self.read_run(&work, first).await;
         }
@@ -59,23 +72,39 @@ impl<S: BlockStore> FileZones<S> {
     }
 
     async fn lane(&self, work: &Work<'_>) -> Result<()> {
-        while let Some(run) = work.take_run() {
+        while let Some(run) = work.take_run(GAP_SLOTS_MAX) {
             self.read_run(work, run).await?;
         }
         Ok(())
     }
 
-    async fn read_run(&self, work: &Work<'_>, (first, length): (usize, usize)) -> Result<()> {
-        let slot = work.slots[first];
-        let buf = self.store.buffer(length * PAGE_BYTES);
-        let buf = self.store.read(self.byte_of(slot), buf).await.context(|| {
+    async fn read_run(&self, work: &Work<'_>, run: Range<usize>) -> Result<()> {
+        let read = self.read_span(work, &run).await;
+        if read.is_ok() || work.span(&run) == run.len() {
+            return read;
+        }
+        // What nobody asked for may be what cannot be read.
+        let slots = &work.slots[run.clone()];
+        let without_gaps = Work { slots, next: Cell::new(0), out: RefCell::new(&mut []) };
+        while let Some(part) = without_gaps.take_run(0) {
+            self.read_span(work, &(run.start + part.start..run.start + part.end)).await?;
+        }
+        Ok(())
+    }
+
+    /// Reads from the first slot of the run to its last in one operation, and keeps what is wanted.
+    async fn read_span(&self, work: &Work<'_>, run: &Range<usize>) -> Result<()> {
+        let (first, span) = (work.slots[run.start], work.span(run));
+        let buf = self.store.buffer(span * PAGE_BYTES);
+        let buf = self.store.read(self.byte_of(first), buf).await.context(|| {
             let geometry = crate::zone::ZoneMedia::geometry(self);
-            let (zone, offset) = (geometry.zone_of(slot), geometry.offset_of(slot));
-            format!("read of {length} pages at zone {zone}, slot {offset}")
+            let (zone, offset) = (geometry.zone_of(first), geometry.offset_of(first));
+            format!("read of {span} pages at zone {zone}, slot {offset}")
         })?;
         let mut out = work.out.borrow_mut();
-        for (page, bytes) in out[first..first + length].iter_mut().zip(buf.chunks(PAGE_BYTES)) {
-            *page = PageBuf::copy_from(bytes);
+        for (page, slot) in out[run.clone()].iter_mut().zip(&work.slots[run.clone()]) {
+            let at = (slot.0 - first.0) as usize * PAGE_BYTES;
+            *page = PageBuf::copy_from(&buf[at..at + PAGE_BYTES]);
         }
         self.store.recycle(buf);
         Ok(())
