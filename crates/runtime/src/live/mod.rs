@@ -5,6 +5,7 @@
 //! file         positioned file I/O     net              sockets            signal      SIGINT, SIGTERM
 //! remote       channels from other threads              host               a thread with its own executor
 //! claim        an address to listen at               memory              what the allocator keeps
+//! spin         a look around before it blocks
 //! confined     an executor that goes from thread to thread as a whole    callers   who waits for it
 //! fork         what a forked child may not use           wall_clock         the time of day, for people
 //! ```
@@ -21,6 +22,7 @@ pub mod net;
 mod operation;
 pub mod remote;
 pub mod signal;
+mod spin;
 mod threads;
 mod uring;
 pub mod wall_clock;
@@ -35,11 +37,11 @@ use crate::Runtime;
 use crate::task::{JoinHandle, ReadyQueue, Tasks, waiting_on};
 use crate::timers::{Clock, Sleep, Timers};
 use operation::{Kind, Operations, Request};
+use spin::Spin;
 use std::cell::RefCell;
 use std::collections::VecDeque;
 use std::future::Future;
 use std::io;
-use std::os::fd::OwnedFd;
 use std::pin::Pin;
 use std::rc::Rc;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
@@ -71,7 +73,8 @@ pub struct LiveOptions {
     pub io_threads: usize,
     /// Submission entries of the ring; a power of two.
     pub ring_entries: u32,
-    /// How long to look for work before blocking, in nanoseconds. 0 on a single core.
+    /// How long to look for work before blocking at the most, in nanoseconds: less often where that finds none. 0 on a
+    /// single core.
     pub spin_ns: u64,
 }
 
@@ -161,12 +164,12 @@ impl Driver {
         }
     }
 
-    /// Sleeps until something ends, `wake_fd` is written to, or the time is over.
-    fn park(&mut self, wake_fd: &OwnedFd, timeout: Option<Duration>) -> io::Result<()> {
+    /// Sleeps until something ends, another thread wakes `queue`, or the time is over.
+    fn park(&mut self, queue: &ReadyQueue, timeout: Option<Duration>) -> io::Result<()> {
         let operations = &mut self.operations;
         match &mut self.engine {
-            Engine::Uring(uring) => uring.park(operations, wake_fd, timeout)?,
-            Engine::Threads(threads) => threads.park(operations, wake_fd, timeout)?,
+            Engine::Uring(uring) => uring.park(operations, queue, timeout)?,
+            Engine::Threads(threads) => threads.park(operations, timeout)?,
         }
         match &mut self.syncers {
             Some(syncers) => syncers.turn(operations),
@@ -205,7 +208,7 @@ pub struct Live(Rc<Core>);
 
 struct Core {
     start: Instant,
-    spin_ns: u64,
+    spin: Spin,
     timers: RefCell<Timers>,
     tasks: Tasks,
     driver: RefCell<Driver>,
@@ -255,7 +258,7 @@ impl Live {
         };
         Ok(Live(Rc::new(Core {
             start: monotonic(),
-            spin_ns: options.spin_ns,
+            spin: Spin::new(options.spin_ns),
             timers: RefCell::default(),
             tasks,
             driver: RefCell::new(Driver { engine, syncers, operations: Operations::default() }),
@@ -325,22 +328,26 @@ impl Clock for Core {
 }
 
 impl Core {
-    /// Nothing is ready: submit, look around for `spin_ns`, then block.
+    /// Nothing is ready: submit, look around for a moment, then block.
     fn wait(&self) -> io::Result<()> {
         let queue = &self.tasks.queue;
         let mut driver = self.driver.borrow_mut();
         driver.turn()?;
-        let from_ns = self.now_ns();
+        let (from_ns, limit_ns) = (self.now_ns(), self.spin.limit_ns());
         let mut now_ns = from_ns;
         let next_ns = self.timers.borrow_mut().next_at_ns().unwrap_or(u64::MAX);
         loop {
-            if !queue.is_empty() || now_ns >= next_ns {
+            let is_complete = driver.has_completions();
+            if is_complete || !queue.is_empty() {
+                if now_ns > from_ns {
+                    self.spin.found();
+                }
+                return if is_complete { driver.turn() } else { Ok(()) };
+            }
+            if now_ns >= next_ns {
                 return Ok(());
             }
-            if driver.has_completions() {
-                return driver.turn();
-            }
-            if now_ns - from_ns >= self.spin_ns {
+            if now_ns - from_ns >= limit_ns {
                 break;
             }
             std::hint::spin_loop();
@@ -350,10 +357,8 @@ impl Core {
         queue.set_parked(true);
         let result = if !queue.is_empty() || driver.has_completions() {
             driver.turn()
-        } else if let Some(wake_fd) = queue.wake_fd() {
-            driver.park(wake_fd, timeout)
         } else {
-            Ok(())
+            driver.park(queue, timeout)
         };
         queue.set_parked(false);
         result

@@ -233,7 +233,7 @@ impl ByteStream for Stream {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::live::LiveOptions;
+    use crate::live::{EngineChoice, LiveOptions};
 
     #[test]
     fn a_tcp_peer_that_is_gone_is_looked_for() {
@@ -247,5 +247,28 @@ mod tests {
         let probes = sockopt::tcp_keepcnt(&stream.0.fd).unwrap();
         let pause = sockopt::tcp_keepintvl(&stream.0.fd).unwrap();
         assert_eq!(idle + pause * probes, Duration::from_secs(120));
+    }
+
+    #[test]
+    fn what_ends_in_the_executors_own_wait_does_not_wake_it_once_more() {
+        for engine in [EngineChoice::Auto, EngineChoice::Threads] {
+            let live =
+                Live::new(LiveOptions { engine, spin_ns: 0, ..LiveOptions::default() }).unwrap();
+            let (ours, mut peer) = std::os::unix::net::UnixStream::pair().unwrap();
+            let stream = Stream::from_fd(&live, ours.into());
+            let handle = live.clone();
+            let sender = std::thread::spawn(move || {
+                std::thread::sleep(Duration::from_millis(30));
+                std::io::Write::write_all(&mut peer, b"x").unwrap();
+                peer
+            });
+            let wakes = live.run(async move {
+                assert_eq!(stream.recv(&mut [0; 8]).await.unwrap(), 1);
+                let wake_fd = handle.0.tasks.queue.wake_fd().expect("an executor with a thread");
+                rustix::io::read(wake_fd, &mut [0; 8])
+            });
+            assert_eq!(wakes, Err(Errno::AGAIN), "{engine:?}");
+            sender.join().unwrap();
+        }
     }
 }

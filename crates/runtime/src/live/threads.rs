@@ -127,9 +127,10 @@ impl Threads {
     pub(crate) fn park(
         &mut self,
         operations: &mut Operations,
-        wake_fd: &OwnedFd,
         timeout: Option<Duration>,
     ) -> io::Result<()> {
+        let queue = Arc::clone(&self.shared.queue);
+        let Some(wake_fd) = queue.wake_fd() else { return Ok(()) };
         self.poll(operations, Some(wake_fd), timeout)?;
         // Takes the count back to 0; the descriptor does not block.
         let _ = rustix::io::read(wake_fd, &mut [0; 8]);
@@ -155,6 +156,8 @@ impl Threads {
             Err(Errno::INTR) => return Ok(()),
             Err(error) => return Err(error.into()),
         }
+        // Tasks that become ready by what follows need not wake the thread that polls.
+        self.shared.queue.set_parked(false);
         let mut ready = fds.iter().map(|fd| fd.revents()).collect::<Vec<_>>().into_iter();
         self.polls.retain(|(index, _, _)| {
             let events = ready.next().unwrap_or(PollFlags::empty());

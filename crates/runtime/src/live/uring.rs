@@ -1,8 +1,9 @@
 //! The io_uring engine: submissions of a turn go to the kernel with one `io_uring_enter`.
 use super::operation::{Kind, Operations};
+use crate::task::ReadyQueue;
 use io_uring::{IoUring, opcode, squeue, types};
 use std::io;
-use std::os::fd::{AsRawFd, OwnedFd};
+use std::os::fd::AsRawFd;
 use std::time::Duration;
 
 const WAKE: u64 = u64::MAX;
@@ -101,13 +102,14 @@ impl Uring {
         Ok(())
     }
 
-    /// Waits for a completion, a write to `wake_fd` or the end of `timeout`.
+    /// Waits for a completion, for another thread that wakes `queue`, or the end of `timeout`.
     pub(crate) fn park(
         &mut self,
         operations: &mut Operations,
-        wake_fd: &OwnedFd,
+        queue: &ReadyQueue,
         timeout: Option<Duration>,
     ) -> io::Result<()> {
+        let Some(wake_fd) = queue.wake_fd() else { return Ok(()) };
         if !self.wake_armed {
             let entry = opcode::PollAdd::new(types::Fd(wake_fd.as_raw_fd()), 0x1).build();
             self.push(entry.user_data(WAKE), operations)?;
@@ -115,6 +117,8 @@ impl Uring {
             self.own_in_flight += 1;
         }
         self.enter(1, timeout)?;
+        // Tasks that become ready by what is reaped need not wake the thread that reaps it.
+        queue.set_parked(false);
         self.reap(operations);
         if !self.wake_armed {
             // Takes the count back to 0; the descriptor does not block.
