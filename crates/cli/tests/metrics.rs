@@ -69,7 +69,7 @@ fn what_is_told_is_documented_and_what_is_documented_is_told() {
     let mut told = BTreeSet::new();
     let folder = tempfile::tempdir().unwrap();
     let config = volume(folder.path());
-    let server = Server::start_as(&config, &["--metrics", &option(folder.path())]);
+    let server = Server::start_as(&config, &["--metrics", &option(folder.path()), "--socket"]);
     told.extend(ask(folder.path()).names());
     server.terminate();
     assert!(!socket(folder.path()).exists());

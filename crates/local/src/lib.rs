@@ -12,6 +12,7 @@
 //!   session    one client: its requests, its end
 //!   turns      whose turn it is to write, among those who were refused
 //!   waiting    waits for a lock that another client holds
+//!   metrics    what is counted of all that
 //!   inbox      frames off a connection, in bounded memory
 //! connection   the client's side: blocking, for any number of threads
 //! place        where the socket of a volume is
@@ -24,6 +25,7 @@ mod connection;
 pub mod fault_points;
 mod inbox;
 mod locks;
+mod metrics;
 mod place;
 mod protocol;
 mod request;

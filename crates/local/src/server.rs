@@ -3,6 +3,7 @@ use crate::changes::Changes;
 use crate::fault_points::Fault;
 use crate::inbox::Look;
 use crate::locks::{Level, Locks};
+use crate::metrics::Counters;
 use crate::protocol::{FileId, PAGES_MAX, RANGES_MAX, SHARE_PAIRS_MAX, encode_reply};
 use crate::request::{Answer, Raise};
 use crate::session;
@@ -72,6 +73,7 @@ pub(crate) struct Shared<D> {
     /// What changes on it, whoever changes it.
     pub(crate) changes: Rc<Changes>,
     pub(crate) options: ServerOptions,
+    pub(crate) counters: Counters,
     /// What a connection offers: the device's limits, of what fits into a frame.
     pub(crate) limits: Limits,
     pub(crate) locks: RefCell<Locks<Holder>>,
@@ -110,6 +112,7 @@ impl<D: PageDevice<Page = PageBuf>> Server<D> {
             device,
             changes,
             options,
+            counters: Counters::default(),
             limits,
             locks: RefCell::default(),
             turns: RefCell::default(),
@@ -170,6 +173,7 @@ impl<D: PageDevice<Page = PageBuf>> Server<D> {
         let shared = &self.0;
         if self.clients() >= shared.options.clients_max {
             tracing::warn!("a local client was turned away: too many are connected");
+            shared.counters.turned_away();
             drop(
                 runtime.spawn(
                     "refusing a local client",
@@ -182,6 +186,7 @@ impl<D: PageDevice<Page = PageBuf>> Server<D> {
         shared.next_client.set(number + 1);
         let session = session::Session::new(runtime.clone(), stream, number, Rc::clone(shared));
         shared.clients.borrow_mut().insert(number, session.clone());
+        shared.counters.accepted();
         // Nobody joins the task: it removes itself from the clients.
         drop(runtime.spawn("local client", async move { session.run().await }));
     }

@@ -83,6 +83,7 @@ impl<R: Runtime, S: ByteStream, D: PageDevice<Page = PageBuf>> Session<R, S, D> 
             First::Other(ended) => {
                 if let Err(error) = ended {
                     tracing::warn!(client, %error, "a local client is cut off");
+                    self.shared.counters.cut_off();
                     // It may be told why.
                     let refusal = encode_reply(0, &Err(error));
                     let _ = self.send(&refusal).await;
@@ -177,6 +178,8 @@ impl<R: Runtime, S: ByteStream, D: PageDevice<Page = PageBuf>> Session<R, S, D> 
 
     /// Does what was asked, and answers.
     async fn answer(self: Rc<Self>, number: u64, call: Call, memory: Permit, permit: Permit) {
+        let counters = &self.shared.counters;
+        let timed = counters.begin(&call, self.runtime.now_ns());
         let pages_read = match &call {
             Call::Device(Request::Read { pages, .. }) => *pages,
             _ => 0,
@@ -190,6 +193,7 @@ impl<R: Runtime, S: ByteStream, D: PageDevice<Page = PageBuf>> Session<R, S, D> 
             }
         };
         let reply = self.perform(call).await;
+        counters.end(&timed, self.runtime.now_ns(), reply.as_ref().err().map(Error::kind));
         // Where that fails the client has gone, as the next receive will find.
         let _ = self.send(&encode_reply(number, &reply)).await;
         drop(permit);
@@ -234,6 +238,9 @@ impl<R: Runtime, S: ByteStream, D: PageDevice<Page = PageBuf>> Session<R, S, D> 
             let _waiting = Waiting::new(&self.waiting, 1);
             shared.reach(&self.runtime, holder, raise.wanted, may_wait).await
         };
+        if level < raise.wanted {
+            shared.counters.lock_refused();
+        }
         let view_pages = raise.view.pages.min(VIEW_PAGES_MAX) as usize;
         let _memory = self.memory_for(view_pages * PAGE_BYTES).await;
         let news = shared.news(&raise, level).await;

@@ -4,5 +4,6 @@ mod deaths;
 mod device;
 mod hostile;
 mod locks;
+mod watched;
 mod wire;
 mod world;

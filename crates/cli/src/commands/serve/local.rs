@@ -4,13 +4,18 @@ use std::path::Path;
 use std::rc::Rc;
 use tantalum_base::{PageBuf, PageDevice, Result};
 use tantalum_local::{Place, Server, ServerOptions, Tracked};
+use tantalum_runtime::metrics::Readings;
 use tantalum_runtime::sync::WaitQueue;
 use tantalum_runtime::{JoinHandle, Live, Runtime};
 use tantalum_volume::{OnAck, VolumeConfig, volume_file};
 
+/// Tells what a server counts.
+pub type Tell = Rc<dyn Fn(&mut Readings)>;
+
 /// Serves until it is stopped.
 pub struct Local {
     place: Place,
+    tell: Tell,
     stop: Rc<(Cell<bool>, WaitQueue)>,
     serving: JoinHandle<Result<()>>,
 }
@@ -43,18 +48,25 @@ impl Local {
         // They count on each reply, whatever clients of NBD are promised.
         let changes = Rc::clone(volume.changes());
         let server = Server::new(Rc::new(OnAck::over(volume)), changes, options);
+        let told = server.clone();
+        let tell = Rc::new(move |out: &mut Readings| told.metrics(out));
         let stop = Rc::new((Cell::new(false), WaitQueue::new("the end of the local server")));
         let (handle, stopped) = (live.clone(), Rc::clone(&stop));
         let serving = live.spawn("local server", async move {
             let stopped = stopped.1.until(|| stopped.0.get().then_some(()));
             server.serve(&handle, listener, stopped).await
         });
-        Ok(Local { place, stop, serving })
+        Ok(Local { place, tell, stop, serving })
     }
 
     /// Where clients connect.
     pub fn place(&self) -> String {
         format!("unix:{}", self.place.socket().display())
+    }
+
+    /// Tells what clients ask for.
+    pub fn tell(&self) -> Tell {
+        Rc::clone(&self.tell)
     }
 
     /// Takes no client any more, and lets those who are here go when they have their answers.

@@ -1,4 +1,5 @@
-//! What `tantalum serve --metrics` tells: what the device and the server count, and what they are.
+//! What `tantalum serve --metrics` tells: what the device and the servers count, and what they are.
+use super::local::Tell;
 use std::rc::Rc;
 use tantalum_base::PageBuf;
 use tantalum_metrics::{Endpoint, EndpointOptions};
@@ -15,6 +16,8 @@ pub struct About {
     pub kind: &'static str,
     /// What it promises.
     pub durability: &'static str,
+    /// What tells of local clients, where they are served.
+    pub local: Option<Tell>,
 }
 
 impl About {
@@ -47,6 +50,7 @@ pub fn start<D: LifeCycle<Page = PageBuf>>(
         let uptime_seconds = clock.now_ns() as f64 / 1e9;
         out.gauge("tantalum_uptime_seconds", "Time since the server was started", uptime_seconds);
         server.metrics(out);
+        about.local.iter().for_each(|tell| tell(out));
         device.metrics(out);
     })
 }

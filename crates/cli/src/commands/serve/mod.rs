@@ -306,6 +306,7 @@ async fn serve_until_stopped<D: LifeCycle<Page = PageBuf>>(
         device: config.path.display().to_string(),
         kind: config.kind.name(),
         durability: volume.limits().durability.name(),
+        local: local.as_ref().map(Local::tell),
     };
     let device = Rc::clone(volume);
     let _ready = outside.logs.ready()?;
@@ -365,6 +366,7 @@ async fn serve_device(
         device: spec.name().to_owned(),
         kind: "simulated",
         durability: device.limits().durability.name(),
+        local: None,
     };
     let server = Server::new(Rc::clone(&device), options)?;
     let _ready = outside.logs.ready()?;

@@ -1,0 +1,158 @@
+//! What is counted of local clients, and how it is told.
+use crate::request::{Call, Request};
+use crate::server::Server;
+use std::cell::Cell;
+use tantalum_base::{ErrorKind, PageBuf, PageDevice};
+use tantalum_runtime::metrics::{Histogram, MetricKind, Readings};
+
+/// What clients ask for, as it is told.
+const COMMANDS: [&str; 11] = [
+    "read",
+    "write",
+    "write_scattered",
+    "flush",
+    "trim",
+    "share",
+    "begin",
+    "commit",
+    "abort",
+    "lock",
+    "is_reserved",
+];
+
+/// Where a call stands in [`COMMANDS`]; `None` of what is not answered.
+fn command(call: &Call) -> Option<usize> {
+    Some(match call {
+        Call::Device(Request::Read { .. }) => 0,
+        Call::Device(Request::Write { .. }) => 1,
+        Call::Device(Request::WriteScattered(_)) => 2,
+        Call::Device(Request::Flush) => 3,
+        Call::Device(Request::Trim(_)) => 4,
+        Call::Device(Request::Share(_)) => 5,
+        Call::Device(Request::Begin) => 6,
+        Call::Device(Request::Commit(_)) => 7,
+        Call::Device(Request::Abort(_)) => 8,
+        Call::Raise(_) => 9,
+        Call::IsReserved => 10,
+        Call::Lower { .. } => return None,
+    })
+}
+
+fn more(count: &Cell<u64>) {
+    count.set(count.get() + 1);
+}
+
+/// What a server counts.
+#[derive(Default)]
+pub(crate) struct Counters {
+    clients_accepted: Cell<u64>,
+    clients_refused: Cell<u64>,
+    clients_failed: Cell<u64>,
+    requests: Cell<u64>,
+    durations: [Histogram; COMMANDS.len()],
+    errors_by_kind: [Cell<u64>; ErrorKind::ALL.len()],
+    locks_refused: Cell<u64>,
+}
+
+/// A request that is worked on.
+pub(crate) struct Timed {
+    command: Option<usize>,
+    came_ns: u64,
+}
+
+impl Counters {
+    pub(crate) fn accepted(&self) {
+        more(&self.clients_accepted);
+    }
+
+    pub(crate) fn turned_away(&self) {
+        more(&self.clients_refused);
+    }
+
+    pub(crate) fn cut_off(&self) {
+        more(&self.clients_failed);
+    }
+
+    /// A lock was not raised as far as was asked.
+    pub(crate) fn lock_refused(&self) {
+        more(&self.locks_refused);
+    }
+
+    /// A request has come whole.
+    pub(crate) fn begin(&self, call: &Call, now_ns: u64) -> Timed {
+        let command = command(call);
+        if command.is_some() {
+            more(&self.requests);
+        }
+        Timed { command, came_ns: now_ns }
+    }
+
+    /// Its answer is there to be sent.
+    pub(crate) fn end(&self, timed: &Timed, now_ns: u64, failed: Option<ErrorKind>) {
+        if let Some(command) = timed.command {
+            self.durations[command].record(now_ns.saturating_sub(timed.came_ns));
+        }
+        if let Some(kind) = failed
+            && let Some(at) = ErrorKind::ALL.iter().position(|known| *known == kind)
+        {
+            more(&self.errors_by_kind[at]);
+        }
+    }
+}
+
+impl<D: PageDevice<Page = PageBuf>> Server<D> {
+    /// Tells what local clients asked for, how long it took, and what went wrong.
+    pub fn metrics(&self, out: &mut Readings) {
+        let counters = &self.0.counters;
+        self.tell_clients(counters, out);
+        let help = "Time from when a request of a local client had come whole to when its answer was there to be sent";
+        let name = "tantalum_local_request_duration_seconds";
+        let metric = out.metric(MetricKind::Histogram, name, help);
+        let mut answered = 0;
+        for (command, histogram) in COMMANDS.into_iter().zip(&counters.durations) {
+            let reading = histogram.read();
+            answered += reading.count();
+            metric.with(&[("command", command)], reading);
+        }
+        let in_flight = counters.requests.get().saturating_sub(answered);
+        let help = "Requests of local clients that are not answered yet";
+        out.gauge("tantalum_local_requests_in_flight", help, in_flight);
+        let help = "Requests of local clients that were answered with an error, by its kind";
+        let metric = out.metric(MetricKind::Counter, "tantalum_local_errors_total", help);
+        for (kind, count) in ErrorKind::ALL.into_iter().zip(&counters.errors_by_kind) {
+            metric.with(&[("kind", kind.name())], count.get());
+        }
+        let holders = self.0.locks.borrow().holders().count() as u64;
+        out.gauge(
+            "tantalum_local_lock_holders",
+            "Who holds a lock: connections to the database",
+            holders,
+        );
+        let help = "Locks that were not given, as others held them: SQLite tries again, or says that it is busy";
+        out.counter("tantalum_local_locks_refused_total", help, counters.locks_refused.get());
+    }
+
+    fn tell_clients(&self, counters: &Counters, out: &mut Readings) {
+        let clients = self.clients() as u64;
+        out.gauge("tantalum_local_clients", "Local clients that are connected", clients);
+        for (name, help, count) in [
+            (
+                "tantalum_local_clients_accepted_total",
+                "Local clients that connected",
+                &counters.clients_accepted,
+            ),
+            (
+                "tantalum_local_clients_refused_total",
+                "Local clients turned away at the limit",
+                &counters.clients_refused,
+            ),
+            (
+                "tantalum_local_clients_failed_total",
+                "Local clients cut off for breaking the protocol, stalling, or failing",
+                &counters.clients_failed,
+            ),
+        ] {
+            out.counter(name, help, count.get());
+        }
+    }
+}
