@@ -88,6 +88,9 @@ fn a_second_opener_is_told_who_the_first_is() {
     ] {
         assert_tells(&refused(&arguments), &["data.tantalum", &pid]);
     }
+    for arguments in [&["check", text(&config)][..], &["check", text(&config), "--accept-loss"]] {
+        assert_tells(&refused(arguments), &["SIGTERM", "tantalum stat"]);
+    }
     server.terminate();
     good(&["check", text(&config)]);
 }

@@ -54,12 +54,13 @@ pub fn run(args: &Args) -> anyhow::Result<Verdict> {
     let live = Live::new(LiveOptions::default())?;
     let handle = live.clone();
     let report = live.run(async move {
-        let progress = Progress::steps("pages checked");
+        let progress = Progress::steps("places for pages looked at");
         let step = |done: u64, of: u64| progress.step(done as usize, of as usize);
         let report = check_volume(&handle, &config, step).await;
         progress.finish();
         report
-    })?;
+    });
+    let report = say_if_in_use(report)?;
     let told = verdict(&args.volume, &report);
     let mut lines: Vec<String> = given_up.clone().into_iter().collect();
     let findings =
@@ -81,6 +82,17 @@ pub fn run(args: &Args) -> anyhow::Result<Verdict> {
     Ok(if report.findings.is_empty() { Verdict::Good } else { Verdict::FoundWrong })
 }
 
+/// Where others have the volume open: what can be done.
+fn say_if_in_use<T>(result: tantalum_base::Result<T>) -> anyhow::Result<T> {
+    match result {
+        Err(error) if error.kind() == tantalum_base::ErrorKind::Locked => Err(error).context(
+            "a volume is checked while nobody else has it open (stop its server by SIGTERM, or close the programs that use it; \
+             `tantalum stat` asks a running server)",
+        ),
+        result => Ok(result?),
+    }
+}
+
 /// Opens the volume whatever that gives up, and closes it again; what was given up.
 fn give_up(config: &VolumeConfig) -> anyhow::Result<String> {
     let live = Live::new(LiveOptions::default())?;
@@ -100,7 +112,8 @@ fn give_up(config: &VolumeConfig) -> anyhow::Result<String> {
             }
         };
         Ok::<_, tantalum_base::Error>(report.recovery)
-    })?;
+    });
+    let recovery = say_if_in_use(recovery)?;
     // The volume's tasks hold its files until they are gone.
     live.drop_tasks();
     Ok(format!(
