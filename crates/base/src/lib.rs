@@ -4,6 +4,7 @@
 //! ids       PageNo, ZoneNo, SlotNo, TxId, Version, PageRange
 //! payload   Payload: real bytes (PageBuf) or a Stamp that stands for them
 //! device    PageDevice, the contract every front end and host sees; extent: pages stored alike
+//! device_layer  a device over another one, which has its own version of some calls
 //! error     one Error: a matchable kind, the context, the source
 //! size      "64MiB", "4k", "10%" as text      rng     seeded randomness by label
 //! checksum  CRC-32C                           fast    maps with a fixed hash
@@ -11,6 +12,7 @@
 //! ```
 pub mod checksum;
 pub mod device;
+pub mod device_layer;
 pub mod error;
 pub mod extent;
 pub mod fast;
@@ -22,6 +24,7 @@ pub mod size;
 pub mod spec;
 
 pub use device::{Durability, Limits, PageDevice};
+pub use device_layer::DeviceLayer;
 pub use error::{Error, ErrorKind, Result, ResultExt};
 pub use extent::Extent;
 pub use fast::{FastMap, FastSet};

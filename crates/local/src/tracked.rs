@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 use std::future::Future;
 use std::ops::Deref;
 use std::rc::Rc;
-use tantalum_base::{Extent, Limits, PageDevice, PageNo, PageRange, Result, TxId};
+use tantalum_base::{DeviceLayer, PageDevice, PageNo, PageRange, Result, TxId};
 use tantalum_runtime::metrics::Readings;
 use tantalum_runtime::{DeviceCounters, Finding, LifeCycle, Runtime};
 
@@ -70,15 +70,11 @@ impl<D> Deref for Tracked<D> {
     }
 }
 
-impl<D: PageDevice> PageDevice for Tracked<D> {
-    type Page = D::Page;
+impl<D: PageDevice> DeviceLayer for Tracked<D> {
+    type Inner = D;
 
-    fn limits(&self) -> &Limits {
-        self.device.limits()
-    }
-
-    async fn read(&self, first: PageNo, out: &mut [D::Page], tx: Option<TxId>) -> Result<()> {
-        self.device.read(first, out, tx).await
+    fn inner(&self) -> &D {
+        &self.device
     }
 
     async fn write(&self, first: PageNo, pages: &[D::Page], tx: Option<TxId>) -> Result<()> {
@@ -105,16 +101,8 @@ impl<D: PageDevice> PageDevice for Tracked<D> {
         self.change(|| touched, self.device.write_scattered(pages, ended)).await
     }
 
-    async fn flush(&self) -> Result<()> {
-        self.device.flush().await
-    }
-
     async fn trim(&self, range: PageRange) -> Result<()> {
         self.change(|| Touched::range(range), self.device.trim(range)).await
-    }
-
-    fn extent(&self, range: PageRange) -> Extent {
-        self.device.extent(range)
     }
 
     async fn share(&self, pairs: &[(PageNo, PageNo)]) -> Result<()> {
@@ -136,10 +124,6 @@ impl<D: PageDevice> PageDevice for Tracked<D> {
         let mut touched = Touched::pages(pairs.iter().map(|(left, _)| *left));
         zeros.iter().for_each(|range| touched.add(*range));
         self.change(|| touched, self.device.take_over(pairs, zeros, ended)).await
-    }
-
-    async fn begin(&self) -> Result<TxId> {
-        self.device.begin().await
     }
 
     async fn commit(&self, tx: TxId) -> Result<()> {

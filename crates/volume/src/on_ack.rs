@@ -1,9 +1,10 @@
 //! A device that keeps what it acknowledges, over one that keeps what is flushed.
 //!
 //! One volume may be served to clients that flush, as those of NBD do, and to others that count on each reply. Below is one
-//! device, which is flushed behind each change of the latter; flushes at one time share their appends, as commits do.
+//! device, which is flushed behind each write and trim of the latter; flushes at one time share their appends, as commits do. Commits and
+//! shares are durable as they are, and a flush also covers what others were acknowledged by the device below.
 use std::rc::Rc;
-use tantalum_base::{Durability, Extent, Limits, PageDevice, PageNo, PageRange, Result, TxId};
+use tantalum_base::{DeviceLayer, Durability, Limits, PageDevice, PageNo, PageRange, Result, TxId};
 use tantalum_ftl::fault_points::Fault;
 
 /// A device of which every change is durable when it is acknowledged, whatever the device below promises; where
@@ -34,15 +35,15 @@ impl<D: PageDevice> OnAck<D> {
     }
 }
 
-impl<D: PageDevice> PageDevice for OnAck<D> {
-    type Page = D::Page;
+impl<D: PageDevice> DeviceLayer for OnAck<D> {
+    type Inner = D;
+
+    fn inner(&self) -> &D {
+        &self.device
+    }
 
     fn limits(&self) -> &Limits {
         &self.limits
-    }
-
-    async fn read(&self, first: PageNo, out: &mut [D::Page], tx: Option<TxId>) -> Result<()> {
-        self.device.read(first, out, tx).await
     }
 
     async fn write(&self, first: PageNo, pages: &[D::Page], tx: Option<TxId>) -> Result<()> {
@@ -54,54 +55,8 @@ impl<D: PageDevice> PageDevice for OnAck<D> {
         }
     }
 
-    async fn write_scattered(
-        &self,
-        pages: Vec<(PageNo, D::Page)>,
-        ended: impl FnOnce() + 'static,
-    ) -> Result<()> {
-        self.device.write_scattered(pages, ended).await
-    }
-
-    /// Also covers what others were acknowledged by the device below.
-    async fn flush(&self) -> Result<()> {
-        self.device.flush().await
-    }
-
     async fn trim(&self, range: PageRange) -> Result<()> {
         let trimmed = self.device.trim(range).await;
         self.kept(trimmed).await
-    }
-
-    fn extent(&self, range: PageRange) -> Extent {
-        self.device.extent(range)
-    }
-
-    async fn share(&self, pairs: &[(PageNo, PageNo)]) -> Result<()> {
-        self.device.share(pairs).await
-    }
-
-    async fn clone_range(&self, to: PageNo, from: PageNo, pages: u64) -> Result<()> {
-        self.device.clone_range(to, from, pages).await
-    }
-
-    async fn take_over(
-        &self,
-        pairs: Vec<(PageNo, PageNo)>,
-        zeros: Vec<PageRange>,
-        ended: impl FnOnce() + 'static,
-    ) -> Result<()> {
-        self.device.take_over(pairs, zeros, ended).await
-    }
-
-    async fn begin(&self) -> Result<TxId> {
-        self.device.begin().await
-    }
-
-    async fn commit(&self, tx: TxId) -> Result<()> {
-        self.device.commit(tx).await
-    }
-
-    async fn abort(&self, tx: TxId) -> Result<()> {
-        self.device.abort(tx).await
     }
 }

@@ -9,7 +9,7 @@ use std::io;
 use std::ops::Deref;
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
-use tantalum_base::{Extent, Limits, PageDevice, PageNo, PageRange, Result, TxId};
+use tantalum_base::{DeviceLayer, PageDevice, PageNo, PageRange, Result, TxId};
 use tantalum_runtime::metrics::Readings;
 use tantalum_runtime::{DeviceCounters, Finding, LifeCycle, Runtime};
 use tantalum_trace::{PageEvent, Recorder};
@@ -124,11 +124,11 @@ fn writes(pages: &[PageNo]) -> Vec<PageEvent> {
         .collect()
 }
 
-impl<D: PageDevice> PageDevice for Recorded<D> {
-    type Page = D::Page;
+impl<D: PageDevice> DeviceLayer for Recorded<D> {
+    type Inner = D;
 
-    fn limits(&self) -> &Limits {
-        self.device.limits()
+    fn inner(&self) -> &D {
+        &self.device
     }
 
     async fn read(&self, first: PageNo, out: &mut [D::Page], tx: Option<TxId>) -> Result<()> {
@@ -165,10 +165,6 @@ impl<D: PageDevice> PageDevice for Recorded<D> {
         self.done(trimmed, |to| to.recorder.record(event))
     }
 
-    fn extent(&self, range: PageRange) -> Extent {
-        self.device.extent(range)
-    }
-
     async fn share(&self, pairs: &[(PageNo, PageNo)]) -> Result<()> {
         let shared = self.device.share(pairs).await;
         self.done(shared, |to| {
@@ -182,8 +178,23 @@ impl<D: PageDevice> PageDevice for Recorded<D> {
         self.done(cloned, |log| log.committed(vec![event]))
     }
 
-    async fn begin(&self) -> Result<TxId> {
-        self.device.begin().await
+    async fn take_over(
+        &self,
+        pairs: Vec<(PageNo, PageNo)>,
+        zeros: Vec<PageRange>,
+        ended: impl FnOnce() + 'static,
+    ) -> Result<()> {
+        let taken = |_: &Recording| {
+            let written = writes(&pairs.iter().map(|(left, _)| *left).collect::<Vec<_>>());
+            let trim = |zeros: &PageRange| PageEvent::Trim {
+                page: zeros.first,
+                pages: count(zeros.pages),
+            };
+            written.into_iter().chain(zeros.iter().map(trim)).collect::<Vec<_>>()
+        };
+        let events = self.recording.as_ref().map(taken).unwrap_or_default();
+        let done = self.device.take_over(pairs, zeros, ended).await;
+        self.done(done, |to| to.committed(events))
     }
 
     async fn commit(&self, tx: TxId) -> Result<()> {

@@ -1,7 +1,7 @@
 //! How long a device is busy: a wrapper that looks at the clock before and after each command.
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
-use tantalum_base::{Limits, PageDevice, PageNo, PageRange, Result, TxId};
+use tantalum_base::{DeviceLayer, PageDevice, PageNo, PageRange, Result, TxId};
 use tantalum_runtime::Runtime;
 
 /// What a metered device has done so far.
@@ -57,11 +57,11 @@ impl<R: Runtime, D: PageDevice> Meter<R, D> {
     }
 }
 
-impl<R: Runtime, D: PageDevice> PageDevice for Meter<R, D> {
-    type Page = D::Page;
+impl<R: Runtime, D: PageDevice> DeviceLayer for Meter<R, D> {
+    type Inner = D;
 
-    fn limits(&self) -> &Limits {
-        self.device.limits()
+    fn inner(&self) -> &D {
+        &self.device
     }
 
     async fn read(&self, first: PageNo, out: &mut [D::Page], tx: Option<TxId>) -> Result<()> {
@@ -81,6 +81,19 @@ impl<R: Runtime, D: PageDevice> PageDevice for Meter<R, D> {
         result
     }
 
+    async fn write_scattered(
+        &self,
+        pages: Vec<(PageNo, D::Page)>,
+        ended: impl FnOnce() + 'static,
+    ) -> Result<()> {
+        let count = pages.len() as u64;
+        let (result, took_ns) = self.timed(self.device.write_scattered(pages, ended)).await;
+        let counted = &mut *self.counted.borrow_mut();
+        counted.writes += count;
+        counted.write_ns += took_ns;
+        result
+    }
+
     async fn flush(&self) -> Result<()> {
         self.timed(self.device.flush()).await.0
     }
@@ -91,6 +104,19 @@ impl<R: Runtime, D: PageDevice> PageDevice for Meter<R, D> {
 
     async fn share(&self, pairs: &[(PageNo, PageNo)]) -> Result<()> {
         self.timed(self.device.share(pairs)).await.0
+    }
+
+    async fn take_over(
+        &self,
+        pairs: Vec<(PageNo, PageNo)>,
+        zeros: Vec<PageRange>,
+        ended: impl FnOnce() + 'static,
+    ) -> Result<()> {
+        self.timed(self.device.take_over(pairs, zeros, ended)).await.0
+    }
+
+    async fn clone_range(&self, to: PageNo, from: PageNo, pages: u64) -> Result<()> {
+        self.timed(self.device.clone_range(to, from, pages)).await.0
     }
 
     async fn begin(&self) -> Result<TxId> {

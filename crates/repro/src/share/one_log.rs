@@ -9,7 +9,7 @@
 //! as one page is in it, and is copied once for all of them.
 use std::cell::RefCell;
 use std::rc::Rc;
-use tantalum_base::{FastMap, Limits, PageDevice, PageNo, PageRange, Result, TxId};
+use tantalum_base::{DeviceLayer, FastMap, PageDevice, PageNo, PageRange, Result, TxId};
 
 /// A page that holds nothing.
 const NOWHERE: u32 = u32::MAX;
@@ -164,15 +164,11 @@ impl<D: PageDevice> Watched<D> {
     }
 }
 
-impl<D: PageDevice> PageDevice for Watched<D> {
-    type Page = D::Page;
+impl<D: PageDevice> DeviceLayer for Watched<D> {
+    type Inner = D;
 
-    fn limits(&self) -> &Limits {
-        self.device.limits()
-    }
-
-    async fn read(&self, first: PageNo, out: &mut [D::Page], tx: Option<TxId>) -> Result<()> {
-        self.device.read(first, out, tx).await
+    fn inner(&self) -> &D {
+        &self.device
     }
 
     async fn write(&self, first: PageNo, pages: &[D::Page], tx: Option<TxId>) -> Result<()> {
@@ -182,31 +178,11 @@ impl<D: PageDevice> PageDevice for Watched<D> {
         Ok(())
     }
 
-    async fn flush(&self) -> Result<()> {
-        self.device.flush().await
-    }
-
-    async fn trim(&self, range: PageRange) -> Result<()> {
-        self.device.trim(range).await
-    }
-
     async fn share(&self, pairs: &[(PageNo, PageNo)]) -> Result<()> {
         self.device.share(pairs).await?;
         let mut one_log = self.one_log.borrow_mut();
         pairs.iter().for_each(|(left, right)| one_log.share(*left, *right));
         Ok(())
-    }
-
-    async fn begin(&self) -> Result<TxId> {
-        self.device.begin().await
-    }
-
-    async fn commit(&self, tx: TxId) -> Result<()> {
-        self.device.commit(tx).await
-    }
-
-    async fn abort(&self, tx: TxId) -> Result<()> {
-        self.device.abort(tx).await
     }
 }
 
