@@ -4,9 +4,7 @@ mod support;
 use std::rc::Rc;
 use tantalum_base::{ErrorKind, PageNo, Result, Rng, Stamp};
 use tantalum_ftl::{Ftl, FtlOptions};
-use tantalum_hosts::double_write::{
-    DoubleWrite, DoubleWriteOptions, Form, HostStatistics, versions,
-};
+use tantalum_hosts::double_write::{Form, HostStatistics, PageLoad, PageOptions, versions};
 use tantalum_models::{NandZones, NandZonesOptions};
 use tantalum_runtime::virtual_time::Schedule;
 use tantalum_runtime::{LifeCycle, Runtime, Virtual};
@@ -15,8 +13,8 @@ use tantalum_ssd::{CacheKind, Ssd, SsdOptions};
 const CLIENTS: u64 = 8;
 const DATABASE_PAGES: u64 = 300;
 
-fn options(form: Form) -> DoubleWriteOptions {
-    DoubleWriteOptions {
+fn options(form: Form) -> PageOptions {
+    PageOptions {
         form,
         database_pages: DATABASE_PAGES,
         device_pages_per_page: 2,
@@ -42,8 +40,7 @@ fn run(form: Form, seed: u64) -> (HostStatistics, u64) {
     let rt = runtime.clone();
     let ran = runtime.run(async move {
         let ssd = device(&rt).await?;
-        let engine = DoubleWrite::create(&rt, &ssd, options(form)).await?;
-        let cleaner = engine.start();
+        let engine = PageLoad::create(&rt, &ssd, options(form)).await?;
         let clients: Vec<_> = (0..CLIENTS)
             .map(|client| {
                 let engine = Rc::clone(&engine);
@@ -60,9 +57,8 @@ fn run(form: Form, seed: u64) -> (HostStatistics, u64) {
         for client in clients {
             client.await?;
         }
-        engine.close();
-        cleaner.await?;
-        let homes = versions(&*ssd, &options(form)).await?;
+        engine.close().await?;
+        let homes = versions(&rt, &ssd, options(form)).await?;
         for (page, version) in homes.into_iter().enumerate() {
             let flushed = engine.bounds(PageNo(page as u64)).0;
             assert_eq!(version, Some(flushed), "{form:?}, page {page}");
@@ -118,11 +114,11 @@ fn what_makes_no_sense_is_refused() {
     let rt = runtime.clone();
     let ran = runtime.run(async move {
         let ssd = device(&rt).await.unwrap();
-        let small = DoubleWriteOptions { pool_pages: 31, ..options(Form::On) };
-        let large = DoubleWriteOptions { database_pages: 400, ..options(Form::On) };
-        let no_journal = DoubleWriteOptions { metadata_pages: 0, ..options(Form::Off) };
+        let small = PageOptions { pool_pages: 31, ..options(Form::On) };
+        let large = PageOptions { database_pages: 400, ..options(Form::On) };
+        let no_journal = PageOptions { metadata_pages: 0, ..options(Form::Off) };
         for wrong in [small, large, no_journal] {
-            let refused = DoubleWrite::create(&rt, &ssd, wrong).await.map(|_| ());
+            let refused = PageLoad::create(&rt, &ssd, wrong).await.map(|_| ());
             assert_eq!(refused.unwrap_err().kind(), ErrorKind::InvalidInput, "{wrong:?}");
         }
     });

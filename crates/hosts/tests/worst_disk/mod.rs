@@ -26,7 +26,7 @@ impl<P: Payload> WorstDisk<P> {
             page_bytes: 4096,
             pages,
             atomic_write_pages_max: 5,
-            transaction_pages_max: 0,
+            transaction_pages_max: 6,
             transactions_max: 0,
             share_pairs_max: 8,
             durability,
@@ -65,6 +65,11 @@ impl<P: Payload> WorstDisk<P> {
             }
         }
         self.now.borrow_mut().clone_from(&durable);
+        self.left.set(u64::MAX);
+    }
+
+    /// The process was killed, and the power stayed on: all that came is there, and may still be lost later.
+    pub fn killed(&self) {
         self.left.set(u64::MAX);
     }
 
@@ -121,6 +126,22 @@ impl<P: Payload> PageDevice for WorstDisk<P> {
         let range = PageRange::new(first, pages.len() as u64);
         self.limits.check_write(range)?;
         self.change(range.iter().zip(pages.iter().cloned()).collect()).await
+    }
+
+    async fn write_scattered(
+        &self,
+        pages: Vec<(PageNo, P)>,
+        ended: impl FnOnce() + 'static,
+    ) -> Result<()> {
+        self.limits.check_scattered(&pages)?;
+        self.step().await?;
+        for (page, content) in pages {
+            self.now.borrow_mut()[page.index()] = content;
+        }
+        // All of it or nothing: here it is all, and the cut before it is nothing.
+        self.settle();
+        ended();
+        self.step().await
     }
 
     async fn flush(&self) -> Result<()> {
