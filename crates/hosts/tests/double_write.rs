@@ -38,7 +38,7 @@ fn options(form: Form) -> DoubleWriteOptions {
         metadata_per_page: 0.1,
         metadata_pages: 2,
     };
-    DoubleWriteOptions { pages, log_pages: 64, trees: TREES }
+    DoubleWriteOptions { pages, log_pages: 128, trees: TREES }
 }
 
 type Model<V> = BTreeMap<(Tree, Key), V>;
@@ -268,7 +268,7 @@ where
 {
     let history = History::<P, C> {
         form,
-        disk: WorstDisk::new(durability, 200),
+        disk: WorstDisk::new(durability, 264),
         codec: Rc::new(C::default()),
         name: format!("{form:?}, {durability:?}, seed {seed}, cut after {operations}"),
         may_tear: form == Form::Off && durability == Durability::Volatile,
@@ -362,7 +362,7 @@ fn a_cut_anywhere_leaves_each_transaction_whole_in_stamps() {
 }
 
 fn volatile(form: Form, name: String) -> History<PageBuf, Bytes> {
-    let disk = WorstDisk::new(Durability::Volatile, 200);
+    let disk = WorstDisk::new(Durability::Volatile, 264);
     History { form, disk, codec: Rc::default(), name, may_tear: form == Form::Off }
 }
 
@@ -450,7 +450,7 @@ fn a_recovery_from_what_may_still_be_lost_is_noticed() {
 /// Puts a page as it was at a checkpoint in the place of a later one, as a device would that has lost a write.
 fn lost_write() -> Option<String> {
     let history = volatile(Form::Share, "a lost write".into());
-    let home = PageNo(2 + 64 + 4 * 2 + 2 + 2);
+    let home = PageNo(2 + 128 + 4 * 2 + 2 + 2);
     let put = |engine: Engine<PageBuf, Rc<[u8]>, Bytes>, key: &'static [u8]| async move {
         let mut transaction = engine.begin();
         transaction.put(Tree(0), key, vec![7; 100].into()).await.unwrap();

@@ -1,4 +1,4 @@
-//! InnoDB's storage engine (SHARE, sections 2 and 4.3; DuraSSD, section 4.1): clustered B+trees whose pages are changed in a buffer
+//! InnoDB's storage engine (SHARE, sections 2 and 4.3; DuraSSD, sections 2.1 and 4.3.1): clustered B+trees whose pages are changed in a buffer
 //! pool, a redo log that makes commits durable, and dirty pages that reach their homes in batches.
 //!
 //! ```text

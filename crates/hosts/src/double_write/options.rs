@@ -57,7 +57,8 @@ pub struct PageOptions {
 pub struct DoubleWriteOptions {
     /// Pages, on the device and in memory.
     pub pages: PageOptions,
-    /// Device pages of the redo log, at least [`LOG_PAGES_MIN`]. A transaction may take a sixteenth of it.
+    /// Device pages of the redo log, at least [`LOG_PAGES_MIN`] for each device page of a page. A transaction may take a sixteenth
+    /// of it.
     pub log_pages: u64,
     /// Trees of the database, each with rows of its own.
     pub trees: u32,
@@ -116,9 +117,10 @@ impl DoubleWriteOptions {
     /// # Errors
     /// `InvalidInput`; `Unsupported` where a form needs what the device has not.
     pub fn check(&self, limits: &Limits) -> Result<()> {
-        if self.log_pages < LOG_PAGES_MIN {
+        let least = LOG_PAGES_MIN * u64::from(self.pages.device_pages_per_page);
+        if self.log_pages < least {
             let problem = format!(
-                "a redo log of {} pages is too small: it has {LOG_PAGES_MIN} at least",
+                "a redo log of {} pages is too small: it has {least} at least",
                 self.log_pages
             );
             return refuse(ErrorKind::InvalidInput, problem);

@@ -22,7 +22,8 @@ pub(crate) use reading::LogReader;
 /// Device pages of the headers.
 pub(crate) const HEADER_PAGES: u64 = 2;
 
-/// Least device pages of a log.
+/// Least device pages of a log for each device page of a page: a transaction of one row, which may split pages of several levels,
+/// has room in it.
 pub const LOG_PAGES_MIN: u64 = 64;
 
 /// Most device pages of a block, in a log of so many.
