@@ -464,7 +464,7 @@ fn lost_write() -> Option<String> {
         put(Rc::clone(&engine), b"0 two").await;
         engine.checkpoint().await.unwrap();
         put(Rc::clone(&engine), b"0 three").await;
-        engine.stop();
+        engine.stop().await;
         disk.write(home, &old, None).await.unwrap();
     });
     let found = history.look(&[Expected { committed: Model::new(), issued: Model::new() }], 1);

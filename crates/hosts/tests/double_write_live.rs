@@ -63,9 +63,7 @@ async fn put_until_cut<D: PageDevice<Page = PageBuf>>(
             transaction.put(Tree(1), &key(client, count), value(count)).await?;
             transaction.commit().await
         };
-        if let Err(error) = put.await {
-            return Err(error);
-        }
+        put.await?;
         counts[client as usize].set(count);
     }
 }
@@ -126,7 +124,7 @@ async fn verify(
             }
         }
     }
-    engine.stop();
+    engine.stop().await;
     Ok(())
 }
 

@@ -153,7 +153,7 @@ fn what_was_committed_is_there_when_a_process_ends_without_a_close() {
             for number in 0..500 {
                 put(&engine, ROWS, number, value(number, 300)).await.unwrap();
             }
-            engine.stop();
+            engine.stop().await;
             assert_eq!(
                 put(&engine, ROWS, 1, value(1, 1)).await.unwrap_err().kind(),
                 ErrorKind::Closed
@@ -300,7 +300,7 @@ fn a_full_log() -> Option<String> {
             client.await;
         }
         assert!(engine.statistics().checkpoints > 5, "{:?}", engine.statistics());
-        engine.stop();
+        engine.stop().await;
         let engine = DoubleWrite::open(&rt, &disk, &codec, options).await.unwrap().0;
         let rows = engine.scan(ROWS, &[], None, usize::MAX).await.unwrap();
         assert!(rows.len() == 270 && rows.iter().all(|(_, value)| value.count == 9));
@@ -458,7 +458,7 @@ fn rows_in_bytes_survive_a_volume_that_is_opened_again() {
                     }
                     transaction.commit().await.unwrap();
                 }
-                engine.stop();
+                engine.stop().await;
             }
         });
     }

@@ -219,13 +219,16 @@ where
         let turn = self.commit_turn.acquire(1).await;
         let written = self.checkpoint().await;
         drop(turn);
-        self.stop();
+        self.stop().await;
         written
     }
 
-    /// Ends the tasks as they are. What was committed is there at the next opening.
-    pub fn stop(&self) {
-        self.log.close();
+    /// Ends the tasks as they are: what was committed is there at the next opening. When this returns nothing is asked of the device
+    /// any more, but by reads.
+    pub async fn stop(&self) {
+        self.log.close().await;
+        let _turn = self.checkpoint_turn.acquire(1).await;
+        self.homes.close().await;
         self.pool.stop();
     }
 

@@ -162,6 +162,13 @@ where
         Ok(report)
     }
 
+    /// Waits for the batch that is being written, and lets no other one be written.
+    pub(super) async fn close(&self) {
+        let _turn = self.turn.acquire(1).await;
+        let closed = || Error::new(ErrorKind::Closed, "the database is closed");
+        self.failed.borrow_mut().get_or_insert_with(closed);
+    }
+
     /// Brings a batch to its homes, durably.
     async fn bring(self: &Rc<Self>, batch: &[(PageNo, P)]) -> Result<()> {
         match self.options.form {

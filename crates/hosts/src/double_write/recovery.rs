@@ -69,7 +69,7 @@ where
         let mut report = RecoveryReport { restore, ..RecoveryReport::default() };
         let repeated = engine.repeat(groups, &mut report).await;
         if let Err(error) = repeated {
-            engine.stop();
+            engine.stop().await;
             return Err(error);
         }
         Ok((engine, report))

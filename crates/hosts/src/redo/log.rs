@@ -26,8 +26,11 @@ pub(crate) struct Log<D, C, V> {
     device: RecordDevice<D, C>,
     region: PageRange,
     state: RefCell<State<V>>,
-    /// A group that was appended, a block that is durable, room.
-    changed: WaitQueue,
+    /// Where the log's writer waits, those who commit, those who need room, and who makes checkpoints.
+    appended: WaitQueue,
+    durable: WaitQueue,
+    room: WaitQueue,
+    used: WaitQueue,
 }
 
 struct State<V> {
@@ -42,8 +45,9 @@ struct State<V> {
     begin: u64,
     /// Somebody waits for room.
     full: bool,
+    /// A block is being written.
+    writing: bool,
     failed: Option<Error>,
-    closing: bool,
 }
 
 /// Device pages of a block with so many bytes of groups.
@@ -72,11 +76,18 @@ where
             durable: Lsn(end.next.0 - 1),
             begin: end.position,
             full: false,
+            writing: false,
             failed: None,
-            closing: false,
         };
-        let changed = WaitQueue::new("the redo log");
-        Log { device, region, state: RefCell::new(state), changed }
+        Log {
+            device,
+            region,
+            state: RefCell::new(state),
+            appended: WaitQueue::new("something to log"),
+            durable: WaitQueue::new("a durable log"),
+            room: WaitQueue::new("room in the log"),
+            used: WaitQueue::new("a log to make a checkpoint of"),
+        }
     }
 
     /// The device, as the log uses it.
@@ -109,11 +120,11 @@ where
             }
             if !std::mem::replace(&mut state.full, true) {
                 drop(state);
-                self.changed.wake_all();
+                self.used.wake_all();
             }
             None
         };
-        self.changed.until(room).await
+        self.room.until(room).await
     }
 
     /// Appends a group for which there is room; its LSN.
@@ -123,7 +134,7 @@ where
         state.pending_bytes += group.bytes();
         state.pending.push_back(Rc::new(group));
         drop(state);
-        self.changed.wake_all();
+        self.appended.wake_all();
         lsn
     }
 
@@ -140,7 +151,7 @@ where
                 None => None,
             }
         };
-        self.changed.until(durable).await
+        self.durable.until(durable).await
     }
 
     /// Where a recovery would begin if the pages had all that was appended so far.
@@ -154,56 +165,61 @@ where
         state.begin = position;
         state.full = false;
         drop(state);
-        self.changed.wake_all();
+        self.room.wake_all();
     }
 
-    /// Waits until a checkpoint is due: half of the log is used, or somebody waits for room. `false` when the log is closed.
+    /// Waits until a checkpoint is due: half of the log is used, or somebody waits for room. `false` when nothing goes on.
     pub(crate) async fn until_checkpoint_due(&self) -> bool {
         let due = || {
             let state = self.state.borrow();
             let used = state.end.position - state.begin;
-            match state.closing || state.failed.is_some() {
+            match state.failed.is_some() {
                 true => Some(false),
                 false => (state.full || 2 * used > self.region.pages).then_some(true),
             }
         };
-        self.changed.until(due).await
+        self.used.until(due).await
     }
 
-    /// Ends the tasks. What was not written is lost.
-    pub(crate) fn close(&self) {
+    /// Lets nothing go on, and waits for the block that is being written. What was not is lost.
+    pub(crate) async fn close(&self) {
         self.fail(Error::new(ErrorKind::Closed, "the database is closed"));
-        self.state.borrow_mut().closing = true;
-        self.changed.wake_all();
+        self.durable.until(|| (!self.state.borrow().writing).then_some(())).await;
     }
 
     /// Nothing goes on.
     pub(crate) fn fail(&self, error: Error) {
         self.state.borrow_mut().failed.get_or_insert(error);
-        self.changed.wake_all();
+        let queues = [&self.appended, &self.durable, &self.room, &self.used];
+        queues.iter().for_each(|queue| queue.wake_all());
     }
 
-    /// Writes what is appended, until the log is closed or fails. Who appends while a block is written shares the next one.
+    /// Writes what is appended, until nothing goes on. Who appends while a block is written shares the next one.
     pub(crate) async fn run(&self) {
         loop {
             let next = || {
                 let state = self.state.borrow();
-                match state.closing || state.failed.is_some() {
+                match state.failed.is_some() {
                     true => Some(false),
                     false => (!state.pending.is_empty()).then_some(true),
                 }
             };
-            if !self.changed.until(next).await {
+            if !self.appended.until(next).await {
                 return;
             }
-            if let Err(error) = self.write_block().await {
-                self.fail(error.wrap("the redo log"));
+            let written = self.write_block().await;
+            self.state.borrow_mut().writing = false;
+            match written {
+                Ok(()) => self.durable.wake_all(),
+                Err(error) => self.fail(error.wrap("the redo log")),
             }
         }
     }
 
     async fn write_block(&self) -> Result<()> {
         let (at, block) = self.take_block();
+        self.room.wake_all();
+        self.used.wake_all();
         let last = Lsn(block.first.0 + block.groups.len() as u64 - 1);
         let mut draft = Draft::new(PageNo(self.region.first.0 + at % self.region.pages));
         draft.align(Rc::new(Block::Log(block)));
@@ -212,7 +228,6 @@ where
             self.device.flush().await?;
         }
         self.state.borrow_mut().durable = last;
-        self.changed.wake_all();
         Ok(())
     }
 
@@ -232,6 +247,7 @@ where
         let pages = pages_of(bytes);
         let at = place(state.end.position, pages, self.region.pages);
         state.pending_bytes -= bytes;
+        state.writing = true;
         state.end = LogEnd { position: at + pages, next: Lsn(first.0 + groups.len() as u64) };
         let used = state.end.position - state.begin;
         let full = used <= self.region.pages || Fault::NoWaitForLogRoom.is_planted();
