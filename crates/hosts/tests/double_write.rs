@@ -369,7 +369,7 @@ fn volatile(form: Form, name: String) -> History<PageBuf, Bytes> {
 /// Whether histories on a device are as they should be where a protection is left out.
 fn notices(fault: Fault, form: Form, durability: Durability, seeds: u64) {
     assert_noticed(fault, || {
-        cut_everywhere::<PageBuf, _, Bytes>(form, durability, seeds, 5);
+        cut_everywhere::<PageBuf, _, Bytes>(form, durability, seeds, 17);
         None
     });
 }
