@@ -8,7 +8,7 @@ use std::rc::Rc;
 use tantalum_base::fault_points::assert_noticed;
 use tantalum_base::{Durability, ErrorKind, PageBuf, PageDevice, Rng, Stamp};
 use tantalum_hosts::double_write::{
-    DoubleWrite, DoubleWriteOptions, EngineStatistics, Form, PageOptions, Tree,
+    DoubleWrite, DoubleWriteOptions, EngineStatistics, Form, PageOptions, Transaction, Tree,
 };
 use tantalum_hosts::fault_points::Fault;
 use tantalum_hosts::records::{ByteCodec, Remembered};
@@ -206,11 +206,14 @@ fn nothing_is_lost_of_what_clients_count_together() {
                     let mut conflicts = 0;
                     for _ in 0..50 {
                         let rows = [rng.below(5), rng.below(5)];
-                        while let Err(error) = count_up(&engine, rows).await {
+                        let mut transaction = engine.begin();
+                        while let Err(error) = count_up(&mut transaction, rows).await {
                             assert_eq!(error.kind(), ErrorKind::Conflict);
                             conflicts += 1;
+                            transaction.start_again();
                             tantalum_runtime::yield_now().await;
                         }
+                        transaction.commit().await.unwrap();
                     }
                     conflicts
                 })
@@ -226,13 +229,15 @@ fn nothing_is_lost_of_what_clients_count_together() {
     });
 }
 
-async fn count_up(engine: &Engine, rows: [u64; 2]) -> tantalum_base::Result<()> {
-    let mut transaction = engine.begin();
+async fn count_up(
+    transaction: &mut Transaction<Virtual, WorstDisk<Stamp>, ValueStamp, Stamps>,
+    rows: [u64; 2],
+) -> tantalum_base::Result<()> {
     for row in rows {
         let count = transaction.get_for_update(ROWS, &key(row)).await?.map_or(0, |row| row.count);
         transaction.put(ROWS, &key(row), value(count + 1, 8)).await?;
     }
-    transaction.commit().await
+    Ok(())
 }
 
 /// Scans of everything beside clients that move rows from tree to tree and split and free pages: each leaf is seen as it was at one

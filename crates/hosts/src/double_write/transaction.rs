@@ -58,7 +58,8 @@ where
     /// that holds it.
     ///
     /// # Errors
-    /// `Conflict` where that one is older: this transaction is to be dropped and repeated. Others as [`get`](Self::get).
+    /// `Conflict` where that one is older: this transaction is to be given up, or to [start again](Self::start_again) after a pause.
+    /// Others as [`get`](Self::get).
     pub async fn get_for_update(&mut self, tree: Tree, key: &[u8]) -> Result<Option<V>> {
         self.lock(tree, key).await?;
         self.get(tree, key).await
@@ -114,6 +115,12 @@ where
             }
         }
         Ok(rows.into_iter().take(most).collect())
+    }
+
+    /// Gives up the changes and the rows, to try again. It stays as old as it is, so that in the end no older one is in its way.
+    pub fn start_again(&mut self) {
+        self.changes.clear();
+        self.engine.locks.unlock(self.number);
     }
 
     /// Makes the changes, all of them or none; they are durable when this returns.
