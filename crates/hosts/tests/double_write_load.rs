@@ -1,5 +1,4 @@
 //! Rows beside a `BTreeMap`, many clients, what each form writes, what is refused, a full database, bytes on a volume.
-#[expect(dead_code, reason = "nothing is cut here")]
 mod worst_disk;
 
 use std::collections::BTreeMap;
