@@ -24,6 +24,8 @@ use crate::statistics::{ClusterCounter, PoolStatistics};
 pub(crate) struct Admission {
     pub policy: Box<dyn Policy>,
     pub prefetch: Prefetch,
+    /// Pages that go in one batch; 0 where pages go as they come.
+    batch_pages: u32,
     /// Free frames that prefetching must leave.
     pub frames_kept: u32,
     pub frames: Frames,
@@ -57,6 +59,7 @@ impl Admission {
     pub(crate) fn new(policy: Box<dyn Policy>, frames: u32, options: &PoolOptions) -> Self {
         Admission {
             prefetch: Prefetch::default(),
+            batch_pages: options.batch_pages.unwrap_or(0),
             frames_kept: options.transit_frames(policy.capacity_pages()) / 2,
             policy,
             frames: Frames::new(frames),
@@ -111,6 +114,14 @@ impl Admission {
     /// Whether a page waits to be written.
     pub(crate) fn has_queued(&self) -> bool {
         self.frames.first_queued() != NO_FRAME
+    }
+
+    /// Whether there is something to write now: a page, or a batch. A batch that is not full goes where somebody waits for it.
+    pub(crate) fn is_due(&self) -> bool {
+        let frames = &self.frames;
+        let stuck = self.frame_waiters > 0 && frames.writing == 0 && frames.free_count() == 0;
+        let any = self.flush_left > 0 || stuck;
+        frames.queued >= self.batch_pages.max(1) || (any && frames.queued > 0)
     }
 
     /// Asks the policy and applies its effects; returns whether it had the page.

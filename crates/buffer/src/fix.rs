@@ -1,6 +1,6 @@
 //! From a request to a guard.
 use std::rc::Rc;
-use tantalum_base::{Error, PageDevice, PageNo, PageRange, Payload, Result};
+use tantalum_base::{Error, ErrorKind, PageNo, Result};
 use tantalum_policy::Physical;
 use tantalum_runtime::Runtime;
 
@@ -8,6 +8,7 @@ use crate::frames::Content;
 use crate::guard::Guard;
 use crate::options::Intent;
 use crate::pool::Pool;
+use crate::store::PageStore;
 use crate::write_back::Run;
 
 /// How a fix that waits for a frame may go on.
@@ -18,7 +19,7 @@ enum Room {
     Fail(Error),
 }
 
-impl<D: PageDevice, R: Runtime> Pool<D, R> {
+impl<D: PageStore, R: Runtime> Pool<D, R> {
     /// Fixes `page`: it is in the pool, and stays there, until the guard is dropped. Waits for
     /// guards that exclude `intent`, and for a free frame.
     ///
@@ -27,7 +28,10 @@ impl<D: PageDevice, R: Runtime> Pool<D, R> {
     /// error where the page could not be read, which all waiting fixes get and which leaves the
     /// page out of the pool; the device's error where pages cannot be written back to make room.
     pub async fn fix(self: &Rc<Self>, page: PageNo, intent: Intent) -> Result<Guard<D, R>> {
-        self.device.limits().check_range(PageRange::new(page, 1))?;
+        if page.0 >= self.device.pages() {
+            let context = format!("page {page} of {} under a buffer", self.device.pages());
+            return Err(Error::new(ErrorKind::OutOfRange, context));
+        }
         let frame = match self.admit_now(page, intent)? {
             Some(frame) => frame,
             None => self.admit_when_free(page, intent).await?,
@@ -102,27 +106,27 @@ impl<D: PageDevice, R: Runtime> Pool<D, R> {
             let held = *state.frames.get(frame);
             run.first = held.page;
             if let Some(options) = self.options.prefetch.filter(|_| !held.read_alone) {
-                let pages_end = self.device.limits().pages;
+                let pages_end = self.device.pages();
                 state.begin_prefetch(run.first, pages_end, options, &mut run.frames);
             }
         }
-        run.pages.resize(run.frames.len(), D::Page::zero());
+        run.pages.resize(run.frames.len(), self.device.blank());
         let mut turn = ReadTurn { pool: self, run };
         let start_ns = self.runtime.now_ns();
         let (first, out) = (turn.run.first, &mut turn.run.pages);
-        let read = self.device.read(first, out, None).await;
+        let read = self.device.read(first, out).await;
         let time_ns = self.runtime.now_ns().saturating_sub(start_ns);
         turn.end(read, time_ns);
     }
 }
 
 /// A read of a page and of prefetched ones. If it is dropped, the next fix reads the page.
-struct ReadTurn<'a, D: PageDevice, R: Runtime> {
+struct ReadTurn<'a, D: PageStore, R: Runtime> {
     pool: &'a Pool<D, R>,
     run: Run<D::Page>,
 }
 
-impl<D: PageDevice, R: Runtime> ReadTurn<'_, D, R> {
+impl<D: PageStore, R: Runtime> ReadTurn<'_, D, R> {
     fn end(&mut self, read: Result<()>, time_ns: u64) {
         let (pool, run) = (self.pool, &mut self.run);
         let pages = run.frames.len() as u64;
@@ -151,7 +155,7 @@ impl<D: PageDevice, R: Runtime> ReadTurn<'_, D, R> {
     }
 }
 
-impl<D: PageDevice, R: Runtime> Drop for ReadTurn<'_, D, R> {
+impl<D: PageStore, R: Runtime> Drop for ReadTurn<'_, D, R> {
     fn drop(&mut self) {
         let (pool, run) = (self.pool, &mut self.run);
         let mut state = pool.state.borrow_mut();
@@ -173,9 +177,9 @@ impl<D: PageDevice, R: Runtime> Drop for ReadTurn<'_, D, R> {
 }
 
 /// Counts a fix that waits for a frame, until dropped.
-struct FrameWaiter<'a, D: PageDevice, R: Runtime>(&'a Pool<D, R>);
+struct FrameWaiter<'a, D: PageStore, R: Runtime>(&'a Pool<D, R>);
 
-impl<'a, D: PageDevice, R: Runtime> FrameWaiter<'a, D, R> {
+impl<'a, D: PageStore, R: Runtime> FrameWaiter<'a, D, R> {
     fn new(pool: &'a Pool<D, R>) -> Self {
         let mut state = pool.state.borrow_mut();
         state.frame_waiters += 1;
@@ -185,7 +189,7 @@ impl<'a, D: PageDevice, R: Runtime> FrameWaiter<'a, D, R> {
     }
 }
 
-impl<D: PageDevice, R: Runtime> Drop for FrameWaiter<'_, D, R> {
+impl<D: PageStore, R: Runtime> Drop for FrameWaiter<'_, D, R> {
     fn drop(&mut self) {
         self.0.state.borrow_mut().frame_waiters -= 1;
     }

@@ -1,9 +1,10 @@
 //! Writes every dirty page, then flushes the device.
-use tantalum_base::{PageDevice, Result};
+use tantalum_base::Result;
 use tantalum_runtime::Runtime;
 
 use crate::admission::Admission;
 use crate::pool::Pool;
+use crate::store::PageStore;
 
 impl Admission {
     /// Requests a write of every page that is dirty or being written, in the order of their
@@ -29,7 +30,7 @@ impl Admission {
     }
 }
 
-impl<D: PageDevice, R: Runtime> Pool<D, R> {
+impl<D: PageStore, R: Runtime> Pool<D, R> {
     /// Writes every page that was unfixed dirty before the call, then flushes the device: all of it
     /// survives a power cut as the device promises. Waits for pages that were dirty before and are
     /// fixed for an update: a task that holds such a guard must not wait for this.

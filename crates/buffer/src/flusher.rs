@@ -1,11 +1,12 @@
 //! The flusher: writes dirty pages ahead of their eviction, in the order that the policy chooses.
-use tantalum_base::{PageDevice, PageNo};
+use tantalum_base::PageNo;
 use tantalum_policy::page_table::NO_FRAME;
 use tantalum_runtime::Runtime;
 
 use crate::admission::Admission;
 use crate::options::FlusherOptions;
 use crate::pool::Pool;
+use crate::store::PageStore;
 
 impl Admission {
     /// Requests writes of up to `pages_max` pages that the policy names; returns how many can start now.
@@ -34,7 +35,7 @@ impl Admission {
     }
 }
 
-impl<D: PageDevice, R: Runtime> Pool<D, R> {
+impl<D: PageStore, R: Runtime> Pool<D, R> {
     /// Runs the flusher until the pool is closed.
     pub(crate) async fn run_flusher(&self, options: FlusherOptions) {
         let mut candidates = Vec::with_capacity(options.batch_pages as usize);

@@ -116,6 +116,8 @@ pub(crate) struct Frames {
     pub writing: u32,
     /// Frames with `failed`.
     pub failed: u32,
+    /// Frames with `queued`.
+    pub queued: u32,
     /// Where the search for a frame to take continues.
     hand: u32,
 }
@@ -138,6 +140,7 @@ impl Frames {
             dirty: 0,
             writing: 0,
             failed: 0,
+            queued: 0,
             hand: 0,
         }
     }
@@ -249,6 +252,7 @@ impl Frames {
             return;
         }
         self.get_mut(frame).queued = true;
+        self.queued += 1;
         self.link(0, frame);
     }
 
@@ -295,6 +299,7 @@ impl Frames {
     /// Removes `frame` from the queue; its write stays due.
     pub(crate) fn dequeue(&mut self, frame: u32) {
         if std::mem::take(&mut self.get_mut(frame).queued) {
+            self.queued -= 1;
             self.unlink(frame);
         }
     }
@@ -332,6 +337,7 @@ impl Frames {
         assert_eq!(self.dirty, count(|frame| frame.dirty));
         assert_eq!(self.writing, count(|frame| frame.writing));
         assert_eq!(self.failed, count(|frame| frame.failed));
+        assert_eq!(self.queued, count(|frame| frame.queued));
         let free = std::iter::successors(Some(self.free), |&frame| Some(self.get(frame).next));
         let free = free.take_while(|&frame| frame != NO_FRAME).count() as u32;
         assert_eq!(free, self.free_count, "the chain of free frames");

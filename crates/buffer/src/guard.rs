@@ -1,18 +1,19 @@
 //! A fixed page.
 use std::cell::{Ref, RefMut};
 use std::rc::Rc;
-use tantalum_base::{PageDevice, PageNo, Result};
+use tantalum_base::{PageNo, Result};
 use tantalum_runtime::Runtime;
 
 use crate::admission::Step;
 use crate::options::Intent;
 use crate::pool::Pool;
+use crate::store::PageStore;
 
 /// Keeps a page in its frame until it is dropped (the unfix). Guards for reading share the page; a
 /// guard for an update is exclusive.
 ///
 /// A task that holds a guard must not fix the same page again: that would deadlock.
-pub struct Guard<D: PageDevice, R: Runtime> {
+pub struct Guard<D: PageStore, R: Runtime> {
     pool: Rc<Pool<D, R>>,
     frame: u32,
     intent: Intent,
@@ -24,7 +25,7 @@ pub struct Guard<D: PageDevice, R: Runtime> {
     updated: bool,
 }
 
-impl<D: PageDevice, R: Runtime> Guard<D, R> {
+impl<D: PageStore, R: Runtime> Guard<D, R> {
     /// A fix whose frame is pinned, without content and latch yet.
     pub(crate) fn pinned(pool: Rc<Pool<D, R>>, frame: u32, intent: Intent) -> Self {
         Guard { pool, frame, intent, entered: false, waits: false, updated: false }
@@ -70,7 +71,7 @@ impl<D: PageDevice, R: Runtime> Guard<D, R> {
     }
 }
 
-impl<D: PageDevice, R: Runtime> Drop for Guard<D, R> {
+impl<D: PageStore, R: Runtime> Drop for Guard<D, R> {
     fn drop(&mut self) {
         let mut state = self.pool.state.borrow_mut();
         state.unfix(self.frame, self.intent, self.entered, self.updated, self.waits);

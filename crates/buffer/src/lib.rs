@@ -5,7 +5,8 @@
 //! ├ guard        a fixed page, held for reading or for an update
 //! ├ fix          from a request to a guard: admission, one read for all who wait, the latch
 //! ├ prefetch     pages read ahead in sequences of requests
-//! ├ write_back   runs of adjacent dirty pages, written back in one device write each
+//! ├ store        where its pages live: a device, or an engine's own pages over one
+//! ├ write_back   runs of adjacent dirty pages, written back in one device write each, or batches of any
 //! ├ flusher      dirty pages written ahead of their eviction, between two watermarks
 //! └ flush        writes every dirty page, then flushes the device
 //! Buffered       a PageDevice with a read cache, which passes every change on: for front ends
@@ -35,6 +36,7 @@ mod prefetch;
 mod ranges;
 mod read_cache;
 mod statistics;
+mod store;
 mod write_back;
 
 pub use buffered::Buffered;
@@ -43,3 +45,4 @@ pub use kind::BufferedKind;
 pub use options::{FlusherOptions, Intent, PoolOptions, PrefetchOptions};
 pub use pool::{Pool, PoolFrames};
 pub use statistics::PoolStatistics;
+pub use store::PageStore;

@@ -32,6 +32,10 @@ pub struct PoolOptions {
     /// Most pages in one device write, for neighbours that are both due. The device's own limit on
     /// atomic writes applies too.
     pub write_run_pages_max: u32,
+    /// Hands pages to [`PageStore::write_batch`](crate::PageStore::write_batch), so many at a time, in the order in which their
+    /// write became due. Fewer go where a flush or a fix without a frame waits. There must be transit frames for two batches: one
+    /// that is being written and one that fills up. `None`: neighbours go together, in a write for each run.
+    pub batch_pages: Option<u32>,
     /// Pages in a cluster, for counting cluster switches (dissertation, formula 3.4: 16).
     pub cluster_pages: u64,
     /// Writes dirty pages ahead of their eviction; `None`: no flusher.
@@ -79,6 +83,7 @@ impl Default for PoolOptions {
             transit_frames: None,
             writers: 4,
             write_run_pages_max: 32,
+            batch_pages: None,
             cluster_pages: 16,
             flusher: None,
             prefetch: None,
@@ -98,7 +103,9 @@ impl PoolOptions {
 
     /// Frames beyond those of a policy with `capacity_pages`.
     pub fn transit_frames(&self, capacity_pages: u32) -> u32 {
-        self.transit_frames.unwrap_or((capacity_pages / 16).max(Self::TRANSIT_FRAMES_MIN))
+        let batches = 2 * self.batch_pages.unwrap_or(0);
+        let usual = (capacity_pages / 16).max(Self::TRANSIT_FRAMES_MIN).max(batches);
+        self.transit_frames.unwrap_or(usual)
     }
 
     /// Checks the settings.
@@ -113,6 +120,15 @@ impl PoolOptions {
             "a write has at least one page"
         } else if self.cluster_pages == 0 {
             "a cluster has at least one page"
+        } else if self.batch_pages == Some(0) {
+            "a batch has at least one page"
+        } else if self.batch_pages.is_some() && (self.writers == 0 || self.flusher.is_some()) {
+            "batches need a writer, and come with no flusher"
+        } else if self
+            .batch_pages
+            .is_some_and(|pages| self.transit_frames.is_some_and(|frames| frames / 2 < pages))
+        {
+            "batches need transit frames for two of them"
         } else if self.flusher.is_some_and(|flusher| {
             !share(flusher.high) || !share(flusher.low) || flusher.low > flusher.high
         }) {

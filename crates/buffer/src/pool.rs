@@ -1,7 +1,7 @@
 //! The pool: its state and its wait queues.
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
-use tantalum_base::{Error, ErrorKind, PageDevice, PageNo, Payload, Result};
+use tantalum_base::{Error, ErrorKind, PageNo, Result};
 use tantalum_policy::Policy;
 use tantalum_runtime::Runtime;
 use tantalum_runtime::sync::{Semaphore, WaitQueue};
@@ -10,16 +10,17 @@ use crate::admission::Admission;
 use crate::frames::Content;
 use crate::options::PoolOptions;
 use crate::statistics::PoolStatistics;
+use crate::store::PageStore;
 use crate::write_back::Run;
 
 /// Number of queues in which fixes wait for a page's latch; each frame uses one of them.
 const LATCH_QUEUES: usize = 64;
 
-/// A buffer pool over a device. Nobody else may write to the device's pages meanwhile.
+/// A buffer pool over a device, or over an engine's own [`PageStore`]. Nobody else may write to the device's pages meanwhile.
 ///
 /// Updates become durable, in no order, with [`flush`](Self::flush): an engine that needs more
 /// keeps a log.
-pub struct Pool<D: PageDevice, R: Runtime> {
+pub struct Pool<D: PageStore, R: Runtime> {
     pub(crate) device: Rc<D>,
     pub(crate) runtime: R,
     pub(crate) options: PoolOptions,
@@ -40,7 +41,7 @@ pub struct Pool<D: PageDevice, R: Runtime> {
     started: Cell<bool>,
 }
 
-impl<D: PageDevice, R: Runtime> Pool<D, R> {
+impl<D: PageStore, R: Runtime> Pool<D, R> {
     /// An empty pool over `device` with the frames of `policy`, which must be empty, and the
     /// transit frames of `options`.
     ///
@@ -58,15 +59,15 @@ impl<D: PageDevice, R: Runtime> Pool<D, R> {
         let Some(frames) = frames.filter(|frames| *frames < 1 << 31) else {
             return Err(Error::new(ErrorKind::InvalidInput, "a buffer has fewer than 2^31 frames"));
         };
-        let atomic = device.limits().atomic_write_pages_max.max(1);
+        let write_pages_max = device.write_pages_max();
         let state = RefCell::new(Admission::new(policy, frames, &options));
         Ok(Rc::new(Pool {
-            device,
             runtime,
-            run_pages_max: options.write_run_pages_max.min(atomic),
+            run_pages_max: options.write_run_pages_max.min(write_pages_max),
             options,
             state,
-            contents: (0..frames).map(|_| RefCell::new(D::Page::zero())).collect(),
+            contents: (0..frames).map(|_| RefCell::new(device.blank())).collect(),
+            device,
             latches: (0..LATCH_QUEUES).map(|_| WaitQueue::new("a page of the buffer")).collect(),
             room: WaitQueue::new("a free frame of the buffer"),
             progress: WaitQueue::new("write-backs of the buffer"),
@@ -99,12 +100,17 @@ impl<D: PageDevice, R: Runtime> Pool<D, R> {
     /// As [`flush`](Self::flush); the tasks end all the same.
     pub async fn close(&self) -> Result<()> {
         let flushed = self.flush().await;
-        self.closing.set(true);
-        self.progress.wake_all();
+        self.stop();
         flushed
     }
 
-    /// The device below.
+    /// Ends the tasks as they are: what is dirty stays so.
+    pub fn stop(&self) {
+        self.closing.set(true);
+        self.progress.wake_all();
+    }
+
+    /// The device or store below.
     pub fn device(&self) -> &Rc<D> {
         &self.device
     }
@@ -163,7 +169,7 @@ impl<D: PageDevice, R: Runtime> Pool<D, R> {
     /// Zeroes the page in `frame` if it was never read: it is about to be overwritten.
     pub(crate) fn zero_if_absent(&self, frame: u32) {
         if self.state.borrow().frames.get(frame).content == Content::Absent {
-            *self.content(frame).borrow_mut() = D::Page::zero();
+            *self.content(frame).borrow_mut() = self.device.blank();
         }
     }
 
@@ -173,7 +179,7 @@ impl<D: PageDevice, R: Runtime> Pool<D, R> {
         if state.frame_waiters > 0 {
             self.room.wake_all();
         }
-        if state.has_queued() || self.over_watermark(state) {
+        if state.is_due() || self.over_watermark(state) {
             self.progress.wake_all();
         }
     }

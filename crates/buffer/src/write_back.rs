@@ -1,13 +1,14 @@
-//! Write-back: dirty pages are taken off the queue in runs of neighbours, one device write each.
-use tantalum_base::{PageDevice, PageNo, Result};
+//! Write-back: dirty pages are taken off the queue in runs of neighbours, one device write each, or in batches.
+use tantalum_base::{PageNo, Result};
 use tantalum_policy::Physical;
 use tantalum_policy::page_table::NO_FRAME;
 use tantalum_runtime::Runtime;
 
 use crate::admission::Admission;
 use crate::pool::Pool;
+use crate::store::PageStore;
 
-/// Adjacent pages and their contents, being written (as of the write's start) or being read.
+/// Pages and their contents, being written (as of the write's start) or being read: adjacent ones, or a batch.
 pub(crate) struct Run<P> {
     pub first: PageNo,
     pub frames: Vec<u32>,
@@ -43,6 +44,16 @@ impl Admission {
             frames.push(frame);
         }
         Some(PageNo(first))
+    }
+
+    /// Takes up to `pages_max` pages off the queue, those that have waited longest.
+    fn take_batch(&mut self, pages_max: u32, frames: &mut Vec<u32>) -> Option<PageNo> {
+        while frames.len() < pages_max as usize && self.has_queued() {
+            let frame = self.frames.first_queued();
+            self.begin_write(frame);
+            frames.push(frame);
+        }
+        Some(self.frames.get(*frames.first()?).page)
     }
 
     fn begin_write(&mut self, frame: u32) {
@@ -95,11 +106,11 @@ impl Admission {
     }
 }
 
-impl<D: PageDevice, R: Runtime> Pool<D, R> {
+impl<D: PageStore, R: Runtime> Pool<D, R> {
     /// A task that writes what is queued, until the pool is closed.
     pub(crate) async fn run_writer(&self) {
         loop {
-            let open = || match self.state.borrow().has_queued() {
+            let open = || match self.state.borrow().is_due() {
                 true => Some(true),
                 false => self.closing.get().then_some(false),
             };
@@ -119,11 +130,22 @@ impl<D: PageDevice, R: Runtime> Pool<D, R> {
     pub(crate) async fn write_next(&self, waited: bool) -> bool {
         let Some(mut turn) = self.take(waited) else { return false };
         let start_ns = self.runtime.now_ns();
-        let run = &turn.run;
-        let written = self.device.write(run.first, &run.pages, None).await;
+        let written = match self.options.batch_pages {
+            None => self.device.write(turn.run.first, &turn.run.pages).await,
+            Some(_) => {
+                let batch = self.batch(&mut turn.run);
+                self.device.write_batch(batch).await
+            }
+        };
         let time_ns = self.runtime.now_ns().saturating_sub(start_ns);
         turn.end(written, time_ns);
         true
+    }
+
+    fn batch(&self, run: &mut Run<D::Page>) -> Vec<(PageNo, D::Page)> {
+        let state = self.state.borrow();
+        let pages = run.frames.iter().map(|frame| state.frames.get(*frame).page);
+        pages.zip(run.pages.drain(..)).collect()
     }
 
     /// An empty run, reusing the memory of an earlier one.
@@ -142,27 +164,30 @@ impl<D: PageDevice, R: Runtime> Pool<D, R> {
 
     fn take(&self, waited: bool) -> Option<WriteTurn<'_, D, R>> {
         let mut state = self.state.borrow_mut();
-        if !state.has_queued() {
+        if !state.is_due() {
             return None;
         }
         let mut run = self.spare_run();
-        run.first = state.take_run(self.run_pages_max, &mut run.frames)?;
+        run.first = match self.options.batch_pages {
+            None => state.take_run(self.run_pages_max, &mut run.frames)?,
+            Some(pages_max) => state.take_batch(pages_max, &mut run.frames)?,
+        };
         run.pages.extend(run.frames.iter().map(|frame| self.content(*frame).borrow().clone()));
         let counted = state.frame_waiters > 0;
-        let pages = run.pages.len() as u64;
+        let pages = run.frames.len() as u64;
         state.statistics.write_backs_waited += if waited && !counted { pages } else { 0 };
         Some(WriteTurn { pool: self, run, ended: false })
     }
 }
 
 /// A run being written. If it is dropped before its end, its pages are written again.
-struct WriteTurn<'a, D: PageDevice, R: Runtime> {
+struct WriteTurn<'a, D: PageStore, R: Runtime> {
     pool: &'a Pool<D, R>,
     run: Run<D::Page>,
     ended: bool,
 }
 
-impl<D: PageDevice, R: Runtime> WriteTurn<'_, D, R> {
+impl<D: PageStore, R: Runtime> WriteTurn<'_, D, R> {
     fn end(&mut self, written: Result<()>, time_ns: u64) {
         self.ended = true;
         let pages = self.run.frames.len() as u64;
@@ -187,7 +212,7 @@ impl<D: PageDevice, R: Runtime> WriteTurn<'_, D, R> {
     }
 }
 
-impl<D: PageDevice, R: Runtime> Drop for WriteTurn<'_, D, R> {
+impl<D: PageStore, R: Runtime> Drop for WriteTurn<'_, D, R> {
     fn drop(&mut self) {
         let pool = self.pool;
         let mut state = pool.state.borrow_mut();

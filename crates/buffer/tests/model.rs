@@ -35,7 +35,7 @@ fn world(runtime: &Virtual, rng: &mut Rng, seed: u64) -> World {
     let flusher = FlusherOptions { high, low: high / 2.0, batch_pages: 1 + rng.below(8) as u32 };
     let after_pages = 1 + rng.below(3) as u32;
     let prefetch = PrefetchOptions { after_pages, window_pages: rng.below(12) as u32 };
-    let options = PoolOptions {
+    let mut options = PoolOptions {
         transit_frames: Some(1 + rng.below(12) as u32),
         writers: rng.below(4) as u32,
         write_run_pages_max: 1 + rng.below(12) as u32,
@@ -43,6 +43,10 @@ fn world(runtime: &Virtual, rng: &mut Rng, seed: u64) -> World {
         prefetch: Some(prefetch).filter(|_| rng.chance(0.5)),
         ..PoolOptions::default()
     };
+    if options.writers > 0 && options.flusher.is_none() && rng.chance(0.5) {
+        options.batch_pages =
+            options.transit_frames.map(|frames| frames / 2).filter(|most| *most > 0);
+    }
     let policy = policy(text, frames, PAGES);
     let pool = Pool::new(Rc::clone(&device), runtime.clone(), policy, options).unwrap();
     pool.start();

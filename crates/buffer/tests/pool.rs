@@ -383,6 +383,9 @@ fn arguments_are_checked() {
             PoolOptions { transit_frames: Some(0), ..PoolOptions::default() },
             PoolOptions { write_run_pages_max: 0, ..PoolOptions::default() },
             PoolOptions { cluster_pages: 0, ..PoolOptions::default() },
+            PoolOptions { batch_pages: Some(0), ..PoolOptions::default() },
+            PoolOptions { batch_pages: Some(2), writers: 0, ..PoolOptions::default() },
+            PoolOptions { batch_pages: Some(2), ..small(3) },
             PoolOptions {
                 prefetch: Some(PrefetchOptions { after_pages: 0, window_pages: 1 }),
                 ..PoolOptions::default()
@@ -403,5 +406,45 @@ fn arguments_are_checked() {
         }
         assert_eq!(PoolOptions::default().transit_frames(100), 32);
         assert_eq!(PoolOptions::default().transit_frames(1600), 100);
+    });
+}
+
+#[test]
+fn batches_go_when_they_are_full_and_a_flush_waits_for_none() {
+    run(FIFO, |runtime| async move {
+        let options = PoolOptions { batch_pages: Some(3), writers: 1, ..small(6) };
+        let (device, pool) = lru(&runtime, 4, 1000, options);
+        for page in [30, 10, 20, 40, 0, 50] {
+            update(&pool, page, 1).await.unwrap();
+        }
+        runtime.sleep(10_000).await;
+        assert!(device.batches.borrow().is_empty(), "two pages were evicted, a batch has three");
+        update(&pool, 60, 1).await.unwrap();
+        runtime.sleep(10_000).await;
+        assert_eq!(*device.batches.borrow(), [[30, 10, 20]], "in the order of their eviction");
+        pool.flush().await.unwrap();
+        assert_eq!(device.batches.borrow()[1..], [vec![0, 40, 50], vec![60]]);
+        assert_eq!((device.writes.get(), pool.frames().dirty), (0, 0));
+        for page in [0, 10, 20, 30, 40, 50, 60] {
+            assert_eq!(device.held(page), stamp(page, 1));
+        }
+        pool.validate();
+    });
+}
+
+#[test]
+fn a_batch_that_is_not_full_goes_where_a_fix_waits_for_a_frame() {
+    run(FIFO, |runtime| async move {
+        let options = PoolOptions { batch_pages: Some(2), writers: 1, ..small(4) };
+        let (device, pool) = lru(&runtime, 2, 1000, options);
+        let mut held = Vec::new();
+        for page in 0..5 {
+            held.push(hold(&pool, page).await);
+        }
+        update(&pool, 5, 1).await.unwrap();
+        // Of six frames five are pinned; the one with a dirty page is wanted.
+        assert_eq!(read(&pool, 6).await.unwrap(), Stamp::default());
+        assert_eq!(*device.batches.borrow(), [[5]]);
+        pool.validate();
     });
 }

@@ -17,4 +17,24 @@ tantalum_base::fault_points! {
     SharesCutShort,
     /// Documents are remapped before, not together with, the header.
     SharesSeenBeforeTheHeader,
+    /// A page is written while the log of its changes may still be lost.
+    PagesBeforeLog,
+    /// A commit is acknowledged while its log may still be lost.
+    NoFlushAfterLog,
+    /// The changes of a transaction are logged page by page.
+    GroupsCutShort,
+    /// The log is written over where recovery needs it.
+    NoWaitForLogRoom,
+    /// Homes are written while their copies may still be lost.
+    NoFlushBeforeHomes,
+    /// The double-write area is used again while the homes may still be torn.
+    NoFlushAfterHomes,
+    /// The log before a checkpoint is given up while the checkpoint may still be lost.
+    NoFlushAfterCheckpoint,
+    /// What recovery found in the log may still be lost when pages with it are written.
+    NoFlushBeforeRecovery,
+    /// A record is taken for whole whatever its checksum says.
+    ChecksumsIgnored,
+    /// A redo change is made in a page that lacks the one before it.
+    LostWritesIgnored,
 }

@@ -2,15 +2,20 @@
 //! which order, and how they recover.
 //!
 //! ```text
-//! double_write  InnoDB's way: dirty pages reach their homes through a double-write area, without
-//!               one, or by SHARE. It keeps no rows; a page's content is a stamp that says which
-//!               page it is and the how-many-th content of it, so that every read is checked
+//! double_write  InnoDB's way: B+trees in a buffer pool, a redo log, and dirty pages that reach their homes through a double-write
+//!               area, without one, by SHARE, or in transactions of the device
 //! docstore      Couchbase's way: documents in an append-only file under a copy-on-write B+tree, or
 //!               remapped in place by SHARE
+//! btree         clustered B+trees: pages, their changes, finding, splits
+//! redo          a redo log with its checkpoints
+//! values        keys and values
 //! records       what engines keep on a device: one code for bytes, live, and for stamps, in virtual time
 //! fault_points  protections that a test can switch off
 //! ```
+pub mod btree;
 pub mod docstore;
 pub mod double_write;
 pub mod fault_points;
 pub mod records;
+pub mod redo;
+pub mod values;

@@ -1,12 +1,14 @@
 //! Document stores beside a `BTreeMap`, cut at every operation of small histories, on the worst devices that each durability
 //! allows, in both modes, as bytes and as stamps.
+mod made;
 mod worst_disk;
 
+use made::Made;
 use std::collections::BTreeMap;
 use std::rc::Rc;
 use tantalum_base::fault_points::assert_noticed;
 use tantalum_base::{Durability, ErrorKind, PageBuf, Payload, Result, Rng, Stamp};
-use tantalum_hosts::docstore::{Block, DocStore, DocStoreOptions, Key, Mode, Value, ValueStamp};
+use tantalum_hosts::docstore::{Block, DocStore, DocStoreOptions, Key, Mode, ValueStamp};
 use tantalum_hosts::fault_points::Fault;
 use tantalum_hosts::records::{ByteCodec, Codec, Remembered};
 use tantalum_runtime::Virtual;
@@ -15,25 +17,6 @@ use worst_disk::WorstDisk;
 
 const DURABILITIES: [Durability; 3] =
     [Durability::OnAck, Durability::OnFlush, Durability::Volatile];
-
-/// A value that differs from all others of its length.
-trait Made: Value {
-    fn made(count: u64, bytes: usize) -> Self;
-}
-
-impl Made for Rc<[u8]> {
-    fn made(count: u64, bytes: usize) -> Self {
-        let mut value = vec![0; bytes];
-        Rng::new(count).fill(&mut value);
-        value.into()
-    }
-}
-
-impl Made for ValueStamp {
-    fn made(count: u64, bytes: usize) -> Self {
-        ValueStamp { bytes: bytes as u32, count }
-    }
-}
 
 fn options(mode: Mode) -> DocStoreOptions {
     DocStoreOptions { batch_updates: 1_000, compact_at: None, ..DocStoreOptions::new(mode) }
@@ -132,7 +115,10 @@ where
             let ended = live(&store, &mut expected, rng, 30).await;
             assert!(ended.is_ok() || disk.is_off(), "{name}: {ended:?}");
             cut |= disk.is_off();
-            disk.power_on(cuts);
+            match cuts.chance(0.3) {
+                true => disk.killed(),
+                false => disk.power_on(cuts),
+            }
             disk.cut_after(cuts.below(12));
             let cut_opening = DocStore::open(&rt, &disk, &codec, options(mode)).await;
             assert!(cut_opening.is_ok() || disk.is_off(), "{name}: {:?}", cut_opening.err());

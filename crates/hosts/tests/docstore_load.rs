@@ -1,5 +1,4 @@
 //! What each mode writes, beside the paper's arithmetic; many clients; readers and compactions; refusals; bytes on a volume.
-#[expect(dead_code, reason = "nothing is cut here")]
 mod worst_disk;
 
 use std::path::Path;

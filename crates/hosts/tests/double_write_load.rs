@@ -1,131 +1,496 @@
-//! What the forms write, and that every read gives back what was written.
-mod support;
+//! Rows beside a `BTreeMap`, many clients, what each form writes, what is refused, a full database, bytes on a volume.
+mod worst_disk;
 
+use std::collections::BTreeMap;
+use std::path::Path;
 use std::rc::Rc;
-use tantalum_base::{ErrorKind, PageNo, Result, Rng, Stamp};
-use tantalum_ftl::{Ftl, FtlOptions};
+use tantalum_base::fault_points::assert_noticed;
+use tantalum_base::{Durability, ErrorKind, PageBuf, PageDevice, Rng, Stamp};
 use tantalum_hosts::double_write::{
-    DoubleWrite, DoubleWriteOptions, Form, HostStatistics, versions,
+    DoubleWrite, DoubleWriteOptions, EngineStatistics, Form, PageOptions, Transaction, Tree,
 };
-use tantalum_models::{NandZones, NandZonesOptions};
+use tantalum_hosts::fault_points::Fault;
+use tantalum_hosts::records::{ByteCodec, Remembered};
+use tantalum_hosts::redo::Block;
+use tantalum_hosts::values::{Key, ValueStamp};
+use tantalum_media::block_store::MemoryStore;
 use tantalum_runtime::virtual_time::Schedule;
-use tantalum_runtime::{LifeCycle, Runtime, Virtual};
-use tantalum_ssd::{CacheKind, Ssd, SsdOptions};
+use tantalum_runtime::{Runtime, Virtual};
+use tantalum_volume::{OpenOptions, VolumeConfig, config, create_flash, open_flash};
+use worst_disk::WorstDisk;
 
-const CLIENTS: u64 = 8;
-const DATABASE_PAGES: u64 = 300;
+type Stamps = Remembered<Block<ValueStamp>>;
+type Engine = Rc<DoubleWrite<Virtual, WorstDisk<Stamp>, ValueStamp, Stamps>>;
 
-fn options(form: Form) -> DoubleWriteOptions {
-    DoubleWriteOptions {
+const ROWS: Tree = Tree(0);
+const OTHERS: Tree = Tree(1);
+
+fn options(form: Form, device_pages_per_page: u32) -> DoubleWriteOptions {
+    let pages = PageOptions {
         form,
-        database_pages: DATABASE_PAGES,
-        device_pages_per_page: 2,
+        database_pages: 2_000 / u64::from(device_pages_per_page),
+        device_pages_per_page,
         pool_pages: 64,
         batch_pages: 8,
-        metadata_per_page: 0.25,
-        metadata_pages: 16,
+        metadata_per_page: 0.0,
+        metadata_pages: 0,
+    };
+    DoubleWriteOptions { pages, log_pages: 256, trees: 2 }
+}
+
+fn disk() -> (Rc<WorstDisk<Stamp>>, Rc<Stamps>) {
+    (WorstDisk::new(Durability::OnAck, 3_000), Rc::new(Stamps::default()))
+}
+
+async fn created(rt: &Virtual, options: DoubleWriteOptions) -> Engine {
+    let (disk, codec) = disk();
+    DoubleWrite::create(rt, &disk, &codec, options).await.unwrap()
+}
+
+fn key(number: u64) -> Vec<u8> {
+    format!("row {number:06}").into_bytes()
+}
+
+fn value(count: u64, bytes: u32) -> ValueStamp {
+    ValueStamp { bytes, count }
+}
+
+fn run<F: Future<Output = ()> + 'static>(seed: u64, test: impl FnOnce(Virtual) -> F) {
+    let runtime = Virtual::new(Schedule::Shuffled(seed));
+    let ran = runtime.run(test(runtime.clone()));
+    runtime.drop_tasks();
+    ran.unwrap_or_else(|deadlock| panic!("{deadlock:?}"));
+}
+
+async fn put(
+    engine: &Engine,
+    tree: Tree,
+    number: u64,
+    value: ValueStamp,
+) -> tantalum_base::Result<()> {
+    let mut transaction = engine.begin();
+    transaction.put(tree, &key(number), value).await?;
+    transaction.commit().await
+}
+
+/// Rows come, change and go, until all have gone; in pages of each size, in several levels of them.
+#[test]
+fn trees_are_as_a_map_is() {
+    for device_pages in [1, 2, 4] {
+        run(u64::from(device_pages), move |rt| async move {
+            let (disk, codec) = disk();
+            let options = options(Form::Off, device_pages);
+            let engine = DoubleWrite::create(&rt, &disk, &codec, options).await.unwrap();
+            let mut model = BTreeMap::<Key, ValueStamp>::new();
+            let rng = &mut Rng::new(7);
+            // Long keys make for many levels.
+            let long = |number: u64| [key(number), vec![b'.'; 200]].concat();
+            for round in 0..1_200 {
+                let mut transaction = engine.begin();
+                for _ in 0..10 {
+                    let key = long(rng.below(3_000));
+                    if rng.chance(if round < 500 { 0.8 } else { 0.2 }) {
+                        let value = value(rng.next_u64(), rng.below(700) as u32);
+                        transaction.put(ROWS, &key, value).await.unwrap();
+                        model.insert(key.into(), value);
+                    } else {
+                        transaction.delete(ROWS, &key).await.unwrap();
+                        model.remove(&key[..]);
+                    }
+                }
+                transaction.commit().await.unwrap();
+                let asked = long(rng.below(3_000));
+                let found = engine.get(ROWS, &asked).await.unwrap();
+                assert_eq!(found, model.get(&asked[..]).copied());
+            }
+            let all: Vec<_> = model.iter().map(|(key, value)| (Rc::clone(key), *value)).collect();
+            assert!(all.len() > 300, "{} rows", all.len());
+            assert_eq!(engine.scan(ROWS, &[], None, usize::MAX).await.unwrap(), all);
+            assert_eq!(
+                engine.scan(ROWS, &all[7].0, Some(&all[99].0), 50).await.unwrap(),
+                all[7..57]
+            );
+            engine.close().await.unwrap();
+            let (engine, report) = DoubleWrite::open(&rt, &disk, &codec, options).await.unwrap();
+            assert_eq!(report.transactions, 0, "it was closed");
+            assert_eq!(engine.scan(ROWS, &[], None, usize::MAX).await.unwrap(), all);
+            for part in all.chunks(10) {
+                let mut transaction = engine.begin();
+                for (key, _) in part {
+                    transaction.delete(ROWS, key).await.unwrap();
+                }
+                transaction.commit().await.unwrap();
+            }
+            assert_eq!(engine.scan(ROWS, &[], None, usize::MAX).await.unwrap(), []);
+            let free = engine.free_pages().await.unwrap();
+            assert_eq!(free, options.pages.database_pages - 3, "all but two roots and the list");
+        });
     }
 }
 
-async fn device(runtime: &Virtual) -> Result<Rc<Ssd<NandZones<Virtual, Stamp>>>> {
-    let zones = NandZonesOptions { spare_blocks_per_plane: 0, append_pages_max: 16 };
-    let zones = NandZones::new(runtime.clone(), support::nand(1, 2), zones)?;
-    let ftl = Ftl::format(zones, FtlOptions::new(760)).await?;
-    let ssd = Rc::new(Ssd::new(ftl, SsdOptions::new(CacheKind::Ordered, 64))?);
-    ssd.start(runtime);
-    Ok(ssd)
+#[test]
+fn rows_in_the_order_of_their_keys_fill_their_pages() {
+    run(1, |rt| async move {
+        let engine = created(&rt, options(Form::Off, 4)).await;
+        let before = engine.free_pages().await.unwrap();
+        for number in 0..2_000 {
+            put(&engine, ROWS, number, value(number, 487)).await.unwrap();
+        }
+        // A row takes 500 bytes, so that 32 fit into 16 KiB.
+        let used = before - engine.free_pages().await.unwrap();
+        assert!((63..68).contains(&used), "{used} pages");
+    });
 }
 
-/// Runs a load of several clients; what was asked of the device, and how long it took.
-fn run(form: Form, seed: u64) -> (HostStatistics, u64) {
-    let runtime = Virtual::new(Schedule::Shuffled(seed));
-    let rt = runtime.clone();
-    let ran = runtime.run(async move {
-        let ssd = device(&rt).await?;
-        let engine = DoubleWrite::create(&rt, &ssd, options(form)).await?;
-        let cleaner = engine.start();
-        let clients: Vec<_> = (0..CLIENTS)
+#[test]
+fn what_was_committed_is_there_when_a_process_ends_without_a_close() {
+    for form in Form::ALL {
+        run(2, move |rt| async move {
+            let (disk, codec) = disk();
+            let options = options(form, 2);
+            let engine = DoubleWrite::create(&rt, &disk, &codec, options).await.unwrap();
+            for number in 0..500 {
+                put(&engine, ROWS, number, value(number, 300)).await.unwrap();
+            }
+            engine.stop().await;
+            assert_eq!(
+                put(&engine, ROWS, 1, value(1, 1)).await.unwrap_err().kind(),
+                ErrorKind::Closed
+            );
+            let (engine, report) = DoubleWrite::open(&rt, &disk, &codec, options).await.unwrap();
+            assert!(report.transactions > 50 && report.pages_changed > 0, "{report:?}");
+            let rows = engine.scan(ROWS, &[], None, usize::MAX).await.unwrap();
+            assert_eq!(rows.len(), 500, "{form:?}");
+            assert!(rows.iter().zip(0..).all(|((_, value), number)| value.count == number));
+        });
+    }
+}
+
+/// Clients that commit at the same time share the log's flushes.
+#[test]
+fn a_thousand_clients_share_flushes_of_the_log() {
+    run(3, |rt| async move {
+        let engine = created(&rt, options(Form::On, 1)).await;
+        let clients: Vec<_> = (0..1_000)
             .map(|client| {
                 let engine = Rc::clone(&engine);
-                let mut rng = Rng::split(seed, &format!("client {client}"));
                 rt.spawn("client", async move {
-                    for _ in 0..300 {
-                        let page = PageNo(rng.below(DATABASE_PAGES));
-                        engine.access(page, rng.chance(0.4)).await?;
+                    for round in 0..4 {
+                        put(&engine, ROWS, client, value(round, 100)).await.unwrap();
+                        let found = engine.get(ROWS, &key(client)).await.unwrap();
+                        assert_eq!(found, Some(value(round, 100)));
                     }
-                    Ok::<_, tantalum_base::Error>(())
                 })
             })
             .collect();
         for client in clients {
-            client.await?;
+            client.await;
         }
-        engine.close();
-        cleaner.await?;
-        let homes = versions(&*ssd, &options(form)).await?;
-        for (page, version) in homes.into_iter().enumerate() {
-            let flushed = engine.bounds(PageNo(page as u64)).0;
-            assert_eq!(version, Some(flushed), "{form:?}, page {page}");
-        }
-        Ok::<_, tantalum_base::Error>(engine.statistics())
+        let counts = engine.statistics();
+        assert_eq!(counts.commits, 4_000);
+        // The disk is as fast as those who commit.
+        assert!(counts.log_flushes < 1_500, "{counts:?}");
     });
-    let counts = ran.unwrap().unwrap();
-    let end_ns = runtime.now_ns();
-    runtime.drop_tasks();
-    (counts, end_ns)
 }
 
-fn check_common(form: Form, counts: &HostStatistics) {
-    assert_eq!(counts.accesses, CLIENTS * 300);
-    assert!(counts.pages_read > 1000, "{form:?}: the pool is too large to test anything");
-    let flushed = counts.home_pages + counts.shared_pages;
-    assert!(counts.batches > 20 && flushed > 2 * 8 * 20, "{form:?}: {counts:?}");
-    assert_eq!(counts.metadata_pages, flushed / 4, "{form:?}: a quarter, as asked for");
-}
-
+/// Each client reads a row, counts it up and writes it, beside others who do the same with the same rows.
 #[test]
-fn the_double_write_writes_each_page_twice() {
-    let (counts, _) = run(Form::On, 1);
-    check_common(Form::On, &counts);
-    assert_eq!((counts.area_pages, counts.shared_pages), (counts.home_pages, 0));
+fn nothing_is_lost_of_what_clients_count_together() {
+    run(4, |rt| async move {
+        let engine = created(&rt, options(Form::Share, 1)).await;
+        let clients: Vec<_> = (0..20)
+            .map(|client| {
+                let (engine, mut rng) = (Rc::clone(&engine), Rng::new(client));
+                rt.spawn("client", async move {
+                    let mut conflicts = 0;
+                    for _ in 0..50 {
+                        let rows = [rng.below(5), rng.below(5)];
+                        let mut transaction = engine.begin();
+                        while let Err(error) = count_up(&mut transaction, rows).await {
+                            assert_eq!(error.kind(), ErrorKind::Conflict);
+                            conflicts += 1;
+                            transaction.start_again();
+                            tantalum_runtime::yield_now().await;
+                        }
+                        transaction.commit().await.unwrap();
+                    }
+                    conflicts
+                })
+            })
+            .collect();
+        let mut conflicts = 0;
+        for client in clients {
+            conflicts += client.await;
+        }
+        assert!(conflicts > 0 && engine.statistics().conflicts == conflicts, "{conflicts}");
+        let rows = engine.scan(ROWS, &[], None, usize::MAX).await.unwrap();
+        assert_eq!(rows.iter().map(|(_, value)| value.count).sum::<u64>(), 2 * 20 * 50);
+    });
 }
 
-#[test]
-fn share_writes_each_page_once() {
-    let (counts, _) = run(Form::Share, 1);
-    check_common(Form::Share, &counts);
-    assert_eq!((counts.area_pages, counts.home_pages), (counts.shared_pages, 0));
-}
-
-#[test]
-fn without_it_each_page_is_written_once() {
-    let (counts, _) = run(Form::Off, 1);
-    check_common(Form::Off, &counts);
-    assert_eq!((counts.area_pages, counts.shared_pages), (0, 0));
-}
-
-#[test]
-fn the_same_seed_gives_the_same_run() {
-    for form in Form::ALL {
-        assert_eq!(run(form, 7), run(form, 7));
-        assert_ne!(run(form, 7), run(form, 8));
+async fn count_up(
+    transaction: &mut Transaction<Virtual, WorstDisk<Stamp>, ValueStamp, Stamps>,
+    rows: [u64; 2],
+) -> tantalum_base::Result<()> {
+    for row in rows {
+        let count = transaction.get_for_update(ROWS, &key(row)).await?.map_or(0, |row| row.count);
+        transaction.put(ROWS, &key(row), value(count + 1, 8)).await?;
     }
+    Ok(())
+}
+
+/// Scans of everything beside clients that move rows from tree to tree and split and free pages: each leaf is seen as it was at one
+/// moment, and no row that stays is missed.
+#[test]
+fn scans_beside_splits_miss_nothing_that_stays() {
+    run(5, |rt| async move {
+        let engine = created(&rt, options(Form::Off, 1)).await;
+        for number in (0..400).step_by(2) {
+            put(&engine, ROWS, number, value(number, 100)).await.unwrap();
+        }
+        let writers = (0..4).map(|client| {
+            let (engine, mut rng) = (Rc::clone(&engine), Rng::new(client));
+            rt.spawn("writer", async move {
+                for _ in 0..200 {
+                    let number = 2 * rng.below(200) + 1;
+                    let mut transaction = engine.begin();
+                    let there = match transaction.get_for_update(ROWS, &key(number)).await {
+                        Ok(there) => there,
+                        Err(_) => continue,
+                    };
+                    match there {
+                        Some(_) => transaction.delete(ROWS, &key(number)).await.unwrap(),
+                        None => transaction.put(ROWS, &key(number), value(1, 800)).await.unwrap(),
+                    }
+                    transaction.commit().await.unwrap();
+                }
+            })
+        });
+        let writers: Vec<_> = writers.collect();
+        for _ in 0..60 {
+            let rows = engine.scan(ROWS, &[], None, usize::MAX).await.unwrap();
+            assert!(rows.is_sorted_by(|(one, _), (two, _)| one < two));
+            let stay = rows.iter().filter(|(_, value)| value.bytes == 100);
+            assert!(stay.map(|(_, value)| value.count).eq((0..400).step_by(2)));
+        }
+        for writer in writers {
+            writer.await;
+        }
+    });
+}
+
+/// Transactions as large as the log allows, from many clients, in a log that goes round all the time.
+fn a_full_log() -> Option<String> {
+    run(6, |rt| async move {
+        let (disk, codec) = disk();
+        let options = DoubleWriteOptions { log_pages: 64, ..options(Form::On, 1) };
+        let engine = DoubleWrite::create(&rt, &disk, &codec, options).await.unwrap();
+        let clients: Vec<_> = (0..30)
+            .map(|client| {
+                let engine = Rc::clone(&engine);
+                rt.spawn("client", async move {
+                    for round in 0..10 {
+                        let mut transaction = engine.begin();
+                        for row in 0..9 {
+                            let (key, value) = (key(10 * client + row), value(round, 600));
+                            transaction.put(ROWS, &key, value).await.unwrap();
+                        }
+                        transaction.commit().await.unwrap();
+                    }
+                })
+            })
+            .collect();
+        for client in clients {
+            client.await;
+        }
+        assert!(engine.statistics().checkpoints > 5, "{:?}", engine.statistics());
+        engine.stop().await;
+        let engine = DoubleWrite::open(&rt, &disk, &codec, options).await.unwrap().0;
+        let rows = engine.scan(ROWS, &[], None, usize::MAX).await.unwrap();
+        assert!(rows.len() == 270 && rows.iter().all(|(_, value)| value.count == 9));
+    });
+    None
+}
+
+#[test]
+fn a_log_that_is_written_over_too_early_is_noticed() {
+    assert_noticed(Fault::NoWaitForLogRoom, a_full_log);
+}
+
+/// Each page goes twice with double write, once without.
+#[test]
+fn each_form_writes_what_the_paper_says() {
+    for form in Form::ALL {
+        let counts = counted(form, 9);
+        let pages = counts.pages;
+        assert!(pages.batches > 20 && pages.pages_read > 300, "{form:?}: {counts:?}");
+        match form {
+            Form::On => assert_eq!((pages.area_pages, pages.shared_pages), (pages.home_pages, 0)),
+            Form::Share => {
+                assert_eq!((pages.shared_pages, pages.home_pages), (pages.area_pages, 0))
+            }
+            Form::Off | Form::Transactions => {
+                assert_eq!((pages.area_pages, pages.shared_pages), (0, 0));
+            }
+        }
+        assert_eq!(counts.log_flushes, counts.commits, "one client shares with nobody");
+        assert_eq!(counts, counted(form, 9), "the same seed gives the same run");
+        assert_ne!(counts, counted(form, 10));
+    }
+}
+
+fn counted(form: Form, seed: u64) -> EngineStatistics {
+    let counts = Rc::new(std::cell::Cell::default());
+    let told = Rc::clone(&counts);
+    run(seed, move |rt| async move {
+        let engine = created(&rt, options(form, 2)).await;
+        let mut rng = Rng::new(seed);
+        for _ in 0..1_500 {
+            put(&engine, OTHERS, rng.below(2_000), value(1, 400)).await.unwrap();
+        }
+        engine.close().await.unwrap();
+        told.set(engine.statistics());
+    });
+    counts.get()
+}
+
+#[test]
+fn a_full_database_refuses_rows_and_still_deletes() {
+    run(7, |rt| async move {
+        let mut options = options(Form::Share, 1);
+        options.pages.database_pages = 40;
+        let engine = created(&rt, options).await;
+        let mut rows = 0;
+        let refused = loop {
+            match put(&engine, ROWS, rows, value(rows, 900)).await {
+                Ok(()) => rows += 1,
+                Err(error) => break error,
+            }
+        };
+        assert_eq!(refused.kind(), ErrorKind::OutOfSpace, "{refused}");
+        assert!(rows > 120, "{rows} rows in 40 pages");
+        let found = engine.scan(ROWS, &[], None, usize::MAX).await.unwrap();
+        assert_eq!(found.len() as u64, rows, "nothing half done");
+        for number in 0..rows / 2 {
+            let mut transaction = engine.begin();
+            transaction.delete(ROWS, &key(number)).await.unwrap();
+            transaction.commit().await.unwrap();
+        }
+        for number in rows..rows + 40 {
+            put(&engine, ROWS, number, value(1, 900)).await.unwrap();
+        }
+    });
 }
 
 #[test]
 fn what_makes_no_sense_is_refused() {
-    let runtime = Virtual::new(Schedule::Fifo);
-    let rt = runtime.clone();
-    let ran = runtime.run(async move {
-        let ssd = device(&rt).await.unwrap();
-        let small = DoubleWriteOptions { pool_pages: 31, ..options(Form::On) };
-        let large = DoubleWriteOptions { database_pages: 400, ..options(Form::On) };
-        let no_journal = DoubleWriteOptions { metadata_pages: 0, ..options(Form::Off) };
-        for wrong in [small, large, no_journal] {
-            let refused = DoubleWrite::create(&rt, &ssd, wrong).await.map(|_| ());
-            assert_eq!(refused.unwrap_err().kind(), ErrorKind::InvalidInput, "{wrong:?}");
+    run(8, |rt| async move {
+        let (disk, codec) = disk();
+        let good = options(Form::On, 1);
+        let nothing = DoubleWrite::open(&rt, &disk, &codec, good).await;
+        assert_eq!(nothing.err().unwrap().kind(), ErrorKind::Format);
+        let mut pool = good;
+        pool.pages.pool_pages = 31;
+        let mut large = good;
+        large.pages.database_pages = 3_000;
+        let log = DoubleWriteOptions { log_pages: 63, ..good };
+        let trees = DoubleWriteOptions { trees: 0, ..good };
+        for wrong in [pool, large, log, trees] {
+            let refused = DoubleWrite::create(&rt, &disk, &codec, wrong).await.err().unwrap();
+            assert_eq!(refused.kind(), ErrorKind::InvalidInput, "{wrong:?}");
         }
+        let mut limits = disk.limits().clone();
+        (limits.share_pairs_max, limits.transaction_pages_max) = (0, 0);
+        for form in [Form::Share, Form::Transactions] {
+            let refused = options(form, 1).check(&limits).unwrap_err();
+            assert_eq!(refused.kind(), ErrorKind::Unsupported, "{form:?}");
+        }
+        let engine = DoubleWrite::create(&rt, &disk, &codec, good).await.unwrap();
+        let again = DoubleWrite::create(&rt, &disk, &codec, good).await;
+        assert_eq!(again.err().unwrap().kind(), ErrorKind::InvalidInput, "it holds a database");
+        let other = DoubleWrite::open(&rt, &disk, &codec, options(Form::Off, 1)).await;
+        assert_eq!(other.err().unwrap().kind(), ErrorKind::InvalidInput, "another form");
+        let refused = |tree: u32, key: Vec<u8>, bytes: u32| {
+            let engine = Rc::clone(&engine);
+            async move {
+                let mut transaction = engine.begin();
+                transaction.put(Tree(tree), &key, value(1, bytes)).await.unwrap_err().kind()
+            }
+        };
+        assert_eq!(refused(2, key(1), 1).await, ErrorKind::InvalidInput);
+        assert_eq!(refused(0, Vec::new(), 1).await, ErrorKind::InvalidInput);
+        assert_eq!(refused(0, vec![7; 251], 1).await, ErrorKind::TooLarge);
+        assert_eq!(refused(0, key(1), 1_100).await, ErrorKind::TooLarge);
+        assert_eq!(engine.get(Tree(2), b"1").await.unwrap_err().kind(), ErrorKind::InvalidInput);
+        // Nothing comes of a transaction that the log has no room for.
+        let mut transaction = engine.begin();
+        for number in 0..100 {
+            transaction.put(ROWS, &key(number), value(1, 900)).await.unwrap();
+        }
+        assert_eq!(transaction.commit().await.unwrap_err().kind(), ErrorKind::TooLarge);
+        assert_eq!(engine.scan(ROWS, &[], None, 1).await.unwrap(), []);
     });
-    ran.unwrap();
-    runtime.drop_tasks();
+}
+
+/// The engine of a real volume, over its real bytes: what was committed is there when it is opened again without a close.
+#[test]
+fn rows_in_bytes_survive_a_volume_that_is_opened_again() {
+    for form in Form::ALL {
+        run(9, move |rt| async move {
+            let config = VolumeConfig::parse(&config::template("32MiB"), Path::new("v.toml"));
+            let (config, memory) = (config.unwrap(), MemoryStore::new(128 << 20));
+            create_flash(memory.clone(), &config, 1).await.unwrap();
+            let codec = Rc::new(ByteCodec::<Block<Rc<[u8]>>>::default());
+            let bytes =
+                |number: u64| -> Rc<[u8]> { vec![number as u8; 2 * number as usize].into() };
+            for life in 0..3 {
+                let opened = open_flash(&rt, memory.clone(), &config, OpenOptions::default()).await;
+                let volume = opened.unwrap().0;
+                let options = options(form, 4);
+                let engine = match life {
+                    0 => DoubleWrite::create(&rt, &volume, &codec, options).await.unwrap(),
+                    _ => DoubleWrite::open(&rt, &volume, &codec, options).await.unwrap().0,
+                };
+                for number in 0..300 * life {
+                    let found = engine.get(ROWS, &key(number)).await.unwrap();
+                    assert_eq!(found, Some(bytes(number + life - 1)), "{form:?}, life {life}");
+                }
+                for first in (0..300 * (life + 1)).step_by(10) {
+                    let mut transaction = engine.begin();
+                    for number in first..first + 10 {
+                        transaction.put(ROWS, &key(number), bytes(number + life)).await.unwrap();
+                    }
+                    transaction.commit().await.unwrap();
+                }
+                engine.stop().await;
+            }
+        });
+    }
+}
+
+/// What a live engine writes is read by the same code.
+#[test]
+fn pages_in_bytes_have_what_was_put_into_them() {
+    run(10, |rt| async move {
+        let disk = WorstDisk::<PageBuf>::new(Durability::OnAck, 3_000);
+        let codec = Rc::new(ByteCodec::<Block<Rc<[u8]>>>::default());
+        let options = options(Form::On, 2);
+        let engine = DoubleWrite::create(&rt, &disk, &codec, options).await.unwrap();
+        let mut model = BTreeMap::<Key, Rc<[u8]>>::new();
+        let mut rng = Rng::new(3);
+        for _ in 0..400 {
+            let mut value = vec![0; rng.below(1_900) as usize];
+            rng.fill(&mut value);
+            let (key, value): (Key, Rc<[u8]>) = (key(rng.below(500)).into(), value.into());
+            let mut transaction = engine.begin();
+            transaction.put(OTHERS, &key, Rc::clone(&value)).await.unwrap();
+            transaction.commit().await.unwrap();
+            model.insert(key, value);
+        }
+        let all: Vec<_> = model.into_iter().collect();
+        assert_eq!(engine.scan(OTHERS, &[], None, usize::MAX).await.unwrap(), all);
+        engine.close().await.unwrap();
+        let engine = DoubleWrite::open(&rt, &disk, &codec, options).await.unwrap().0;
+        assert_eq!(engine.scan(OTHERS, &[], None, usize::MAX).await.unwrap(), all);
+    });
 }

@@ -158,6 +158,7 @@ fn of_an_executor(fault: Executor) -> Test {
 
 fn of_a_host(fault: Host) -> Test {
     const STORE: &str = "crates/hosts/tests/docstore.rs";
+    const ROWS: &str = "crates/hosts/tests/double_write.rs";
     match fault {
         Host::NoFlushBeforeHeader
         | Host::NoFlushAfterHeader
@@ -171,6 +172,21 @@ fn of_a_host(fault: Host) -> Test {
         Host::NoWaitForReaders => {
             ("crates/hosts/tests/docstore_load.rs", "a_file_is_deleted_when_nobody_reads_it")
         }
+        Host::PagesBeforeLog | Host::NoFlushAfterLog => {
+            (ROWS, "a_log_that_is_not_durable_in_time_is_noticed")
+        }
+        Host::GroupsCutShort => (ROWS, "transactions_in_pieces_are_noticed"),
+        Host::NoWaitForLogRoom => (
+            "crates/hosts/tests/double_write_load.rs",
+            "a_log_that_is_written_over_too_early_is_noticed",
+        ),
+        Host::NoFlushBeforeHomes | Host::NoFlushAfterHomes => {
+            (ROWS, "a_double_write_that_is_not_durable_in_time_is_noticed")
+        }
+        Host::NoFlushAfterCheckpoint => (ROWS, "checkpoints_that_are_written_together_are_noticed"),
+        Host::NoFlushBeforeRecovery => (ROWS, "a_recovery_from_what_may_still_be_lost_is_noticed"),
+        Host::ChecksumsIgnored => (ROWS, "a_torn_page_that_passes_for_whole_is_noticed"),
+        Host::LostWritesIgnored => (ROWS, "a_write_that_a_device_has_lost_is_noticed"),
     }
 }
 

@@ -37,6 +37,8 @@ pub struct Memory {
     pub flushes: Cell<u64>,
     /// First page and length of every write.
     pub log: RefCell<Vec<(u64, u64)>>,
+    /// The pages of every batch.
+    pub batches: RefCell<Vec<Vec<u64>>>,
 }
 
 impl Memory {
@@ -45,7 +47,7 @@ impl Memory {
             page_bytes: 4096,
             pages,
             atomic_write_pages_max: 8,
-            transaction_pages_max: 0,
+            transaction_pages_max: 64,
             transactions_max: 0,
             share_pairs_max: 0,
             durability: Durability::OnAck,
@@ -65,6 +67,7 @@ impl Memory {
             writes: Cell::new(0),
             flushes: Cell::new(0),
             log: RefCell::default(),
+            batches: RefCell::default(),
         })
     }
 
@@ -150,6 +153,31 @@ impl PageDevice for Memory {
         drop(in_flight);
         fails(&self.bad_writes, range)?;
         self.pages.borrow_mut()[first.index()..range.end().index()].copy_from_slice(pages);
+        Ok(())
+    }
+
+    async fn write_scattered(
+        &self,
+        pages: Vec<(PageNo, Stamp)>,
+        ended: impl FnOnce() + 'static,
+    ) -> Result<()> {
+        self.limits.check_scattered(&pages)?;
+        self.batches.borrow_mut().push(pages.iter().map(|(page, _)| page.0).collect());
+        let mut in_flight = Vec::new();
+        for (page, content) in &pages {
+            assert_ne!(content.count, HALF_DONE, "{page} is half done");
+            assert!(self.writing.borrow_mut().insert(page.0), "two writes of {page} in flight");
+            in_flight.push(InFlight(self, PageRange::new(*page, 1)));
+        }
+        self.take_time().await;
+        drop(in_flight);
+        for (page, _) in &pages {
+            fails(&self.bad_writes, PageRange::new(*page, 1))?;
+        }
+        for (page, content) in pages {
+            self.pages.borrow_mut()[page.index()] = content;
+        }
+        ended();
         Ok(())
     }
 

@@ -12,8 +12,8 @@ use std::rc::Rc;
 use tantalum_base::PageNo;
 
 use super::options::Mode;
-use super::value::{ByteValue, Key, Value};
-use crate::records::{ByteRecord, FRAME_BYTES, PAGE_ROOM, Place, Record};
+use crate::records::{ByteRecord, FRAME_BYTES, Input, PAGE_ROOM, Place, Record};
+use crate::values::{ByteValue, Key, Value};
 
 /// Bytes of a node besides its entries.
 const NODE_BYTES: usize = 12;
@@ -202,37 +202,16 @@ impl<V: ByteValue> ByteRecord for Block<V> {
             4 => {
                 let length = input.byte()?;
                 let key = input.take(length.into())?.into();
-                let value = V::from_bytes(input.take(input.0.len())?);
+                let value = V::from_bytes(input.rest());
                 Block::Document(Document { key, value })
             }
             _ => return None,
         };
-        input.0.is_empty().then_some(block)
+        input.rest().is_empty().then_some(block)
     }
 }
 
-/// What is left of a content.
-struct Input<'a>(&'a [u8]);
-
-impl<'a> Input<'a> {
-    fn take(&mut self, bytes: usize) -> Option<&'a [u8]> {
-        let (taken, rest) = self.0.split_at_checked(bytes)?;
-        self.0 = rest;
-        Some(taken)
-    }
-
-    fn array<const N: usize>(&mut self) -> Option<[u8; N]> {
-        self.take(N)?.try_into().ok()
-    }
-
-    fn byte(&mut self) -> Option<u8> {
-        self.array().map(|[byte]: [u8; 1]| byte)
-    }
-
-    fn word(&mut self) -> Option<u64> {
-        self.array().map(u64::from_le_bytes)
-    }
-
+impl Input<'_> {
     fn entry(&mut self) -> Option<Entry> {
         let length = self.byte()?;
         let key = self.take(length.into())?.into();

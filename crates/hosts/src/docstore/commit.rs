@@ -20,9 +20,9 @@ use super::files::{Snapshot, write_block};
 use super::options::Mode;
 use super::store::{Batch, DocStore};
 use super::tree::{Change, Descent};
-use super::value::Value;
 use crate::fault_points::Fault;
 use crate::records::{Codec, Draft, PAGE_ROOM, Place, framed_bytes};
+use crate::values::Value;
 
 /// A batch that is laid out behind the end of a file.
 struct Plan<V> {

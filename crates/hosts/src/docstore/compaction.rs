@@ -18,9 +18,9 @@ use super::files::{Snapshot, delete_other, write_block};
 use super::options::Mode;
 use super::store::{DocStore, read_document};
 use super::tree::NodeBuilder;
-use super::value::Value;
 use super::walk::Walk;
 use crate::records::{Codec, Draft, Place};
+use crate::values::Value;
 
 /// Documents that are copied at a time.
 pub(super) const COPIED_DOCUMENTS: usize = 64;

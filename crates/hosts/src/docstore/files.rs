@@ -11,8 +11,8 @@ use tantalum_base::{Error, ErrorKind, Limits, PageDevice, PageNo, PageRange, Res
 use super::barrier::Barrier;
 use super::block::{Block, Directory, Header};
 use super::options::{DIRECTORY_PAGES, Mode};
-use super::value::Value;
 use crate::records::{Codec, Draft, PAGE_ROOM, Place, RecordDevice, corrupt};
+use crate::values::Value;
 
 /// A file as of a commit.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

@@ -2,10 +2,10 @@
 //!
 //! ```text
 //! store       set, get, delete, scan; who waits for which commit      options     modes and sizes
-//! commit      how a batch reaches the device, in each mode            value       keys and values
+//! commit      how a batch reaches the device, in each mode            statistics
 //! compaction  a new file of what is not stale                         block       what is stored, in bytes
 //! tree        finding, and what nodes a batch makes anew              walk        documents in order
-//! files       two files, their directory, the last commit of one      statistics
+//! files       two files, their directory, the last commit of one
 //! barrier     where it waits for durability, and why
 //! ```
 //!
@@ -21,11 +21,10 @@ mod options;
 mod statistics;
 mod store;
 mod tree;
-mod value;
 mod walk;
 
+pub use crate::values::{ByteValue, Key, Value, ValueStamp};
 pub use block::{Block, Directory, Document, Entry, Header, Node};
 pub use options::{DocStoreOptions, KEY_BYTES_MAX, Mode, VALUE_BYTES_MAX};
 pub use statistics::{CommitCounts, DocStoreStatistics};
 pub use store::DocStore;
-pub use value::{ByteValue, Key, Value, ValueStamp};

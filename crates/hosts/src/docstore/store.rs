@@ -13,10 +13,10 @@ use super::files::{Snapshot, delete_other, last_commit, write_block};
 use super::options::{DocStoreOptions, KEY_BYTES_MAX, VALUE_BYTES_MAX};
 use super::statistics::{CommitCounts, DocStoreStatistics};
 use super::tree;
-use super::value::{Key, Value};
 use super::walk::Walk;
 use crate::fault_points::Fault;
 use crate::records::{Codec, FRAME_BYTES, PAGE_ROOM, Place, RecordDevice, corrupt};
+use crate::values::{Key, Value};
 
 /// Updates that a commit brings to the device: values, or `None` where a document is deleted.
 pub(super) type Batch<V> = BTreeMap<Key, Option<V>>;

@@ -8,8 +8,8 @@ use std::rc::Rc;
 use tantalum_base::{PageDevice, PageNo, Result};
 
 use super::block::{Block, Entry, Header, NODE_ROOM, Node};
-use super::value::{Key, Value};
 use crate::records::{Codec, Draft, Place, RecordDevice, corrupt};
+use crate::values::{Key, Value};
 
 /// What happens to a key.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

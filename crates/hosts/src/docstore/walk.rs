@@ -4,8 +4,8 @@ use tantalum_base::{PageDevice, Result};
 
 use super::block::{Block, Entry, Header, Node};
 use super::tree::read_node;
-use super::value::Value;
 use crate::records::{Codec, RecordDevice};
+use crate::values::Value;
 
 /// A position in a tree, before a document or at the end.
 pub(super) struct Walk {

@@ -1,292 +1,289 @@
-//! Access to pages, and the cleaner that flushes batches.
+//! The engine: trees of rows on a device.
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
-use tantalum_base::{Error, ErrorKind, PageDevice, PageNo, PageRange, Payload, Result, Stamp};
-use tantalum_runtime::sync::WaitQueue;
-use tantalum_runtime::{JoinHandle, Runtime, spawn_all};
+use tantalum_base::{Error, ErrorKind, PageDevice, PageNo, PageRange, Result};
+use tantalum_buffer::{Intent, PoolStatistics};
+use tantalum_runtime::Runtime;
+use tantalum_runtime::sync::Semaphore;
 
-use super::image::{self, Image};
+use super::homes::{BatchRules, Homed, Homes};
 use super::layout::Layout;
-use super::options::{DoubleWriteOptions, Form};
-use super::pool::{Need, Pool};
+use super::locks::Locks;
+use super::options::DoubleWriteOptions;
+use super::statistics::EngineStatistics;
+use super::transaction::Transaction;
+use super::{HomePool, pool_of};
+use crate::btree::{
+    Content, Lsn, SPACE_PAGE, Space, TreePage, TreePages, find, free_pages, scan_leaf,
+};
+use crate::records::{Codec, RecordDevice};
+use crate::redo::{Block, Header, Headers, Log, LogEnd};
+use crate::values::{Key, Value};
 
-/// Homes written at a time when a database is loaded.
-const LOAD_PAGES: u64 = 64;
+/// A tree of a database, by its number from 0 on.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub struct Tree(pub u32);
 
-/// What an engine asked of its device, in device pages.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
-pub struct HostStatistics {
-    /// Pages of the database that were asked for.
-    pub accesses: u64,
-    /// Device pages read.
-    pub pages_read: u64,
-    /// Device pages written to the double-write area.
-    pub area_pages: u64,
-    /// Device pages written to their homes.
-    pub home_pages: u64,
-    /// Device pages that homes took by share.
-    pub shared_pages: u64,
-    /// Device pages of the file system's metadata.
-    pub metadata_pages: u64,
-    /// Batches flushed.
-    pub batches: u64,
+impl Tree {
+    /// The page of its root.
+    pub(super) fn root(self) -> PageNo {
+        PageNo(SPACE_PAGE.0 + 1 + u64::from(self.0))
+    }
 }
 
-impl HostStatistics {
-    /// Device pages that were written, of whatever kind (SHARE, figure 6a).
-    pub fn pages_written(&self) -> u64 {
-        self.area_pages + self.home_pages + self.metadata_pages
+impl<V: Value> Homed for Rc<TreePage<V>> {
+    type Record = Block<V>;
+
+    fn blank() -> Self {
+        let content = Content::Free { next: None };
+        Rc::new(TreePage { number: SPACE_PAGE, lsn: Lsn(0), device_pages: 1, content })
     }
 
-    /// What was counted since `start`.
-    pub fn since(&self, start: &HostStatistics) -> HostStatistics {
-        HostStatistics {
-            accesses: self.accesses - start.accesses,
-            pages_read: self.pages_read - start.pages_read,
-            area_pages: self.area_pages - start.area_pages,
-            home_pages: self.home_pages - start.home_pages,
-            shared_pages: self.shared_pages - start.shared_pages,
-            metadata_pages: self.metadata_pages - start.metadata_pages,
-            batches: self.batches - start.batches,
+    fn number(&self) -> PageNo {
+        self.number
+    }
+
+    fn lsn(&self) -> Lsn {
+        self.lsn
+    }
+
+    fn record(&self) -> Rc<Block<V>> {
+        Rc::new(Block::Page(Rc::clone(self)))
+    }
+
+    fn from_record(record: &Rc<Block<V>>) -> Option<Self> {
+        match &**record {
+            Block::Page(page) => Some(Rc::clone(page)),
+            Block::Header(_) | Block::Log(_) => None,
         }
     }
 }
 
-/// A database on a device. See the [module](super).
-pub struct DoubleWrite<R, D> {
-    runtime: R,
-    device: Rc<D>,
-    options: DoubleWriteOptions,
-    layout: Layout,
-    pool: RefCell<Pool>,
-    /// Room in the pool, a page that was read, a batch that is full or was flushed.
-    changed: WaitQueue,
-    metadata_due: Cell<f64>,
-    statistics: Cell<HostStatistics>,
+/// Write-ahead logging.
+impl<D, C, V> BatchRules for Log<D, C, V>
+where
+    D: PageDevice,
+    V: Value,
+    C: Codec<Page = D::Page, Record = Block<V>>,
+{
+    async fn before(&self, newest: Lsn) -> Result<()> {
+        self.until_durable(newest).await
+    }
 }
 
-impl<R: Runtime, D: PageDevice<Page = Stamp>> DoubleWrite<R, D> {
-    /// Makes a new database: every home is written with version 1, in order, and is durable.
+type TreeHomes<R, D, C, V> = Homes<R, D, C, Rc<TreePage<V>>, Log<D, C, V>>;
+type TreePool<R, D, C, V> = HomePool<R, D, C, Rc<TreePage<V>>, Log<D, C, V>>;
+
+/// A database on a device. See the [module](super).
+pub struct DoubleWrite<R: Runtime, D: PageDevice, V: Value, C>
+where
+    C: Codec<Page = D::Page, Record = Block<V>>,
+{
+    pub(super) runtime: R,
+    pub(super) options: DoubleWriteOptions,
+    /// The device, for the headers.
+    pub(super) records: RecordDevice<D, C>,
+    pub(super) headers: Headers,
+    pub(super) log: Rc<Log<D, C, V>>,
+    homes: Rc<TreeHomes<R, D, C, V>>,
+    pub(super) pool: TreePool<R, D, C, V>,
+    pub(super) locks: Locks,
+    /// Whoever changes pages holds it: a transaction at a time.
+    pub(super) commit_turn: Semaphore,
+    pub(super) checkpoint_turn: Semaphore,
+    pub(super) structure_version: Cell<u64>,
+    pub(super) transactions: Cell<u64>,
+    pub(super) counts: RefCell<EngineStatistics>,
+}
+
+impl<R, D, V, C> DoubleWrite<R, D, V, C>
+where
+    R: Runtime,
+    D: PageDevice,
+    V: Value,
+    C: Codec<Page = D::Page, Record = Block<V>>,
+{
+    /// Makes an empty database of the device and everything on it, and starts its tasks.
     ///
     /// # Errors
-    /// Those of [`DoubleWriteOptions::check`], and the device's.
+    /// Those of [`DoubleWriteOptions::check`]; `InvalidInput` where the device holds a database; the device's.
     pub async fn create(
         runtime: &R,
         device: &Rc<D>,
+        codec: &Rc<C>,
         options: DoubleWriteOptions,
     ) -> Result<Rc<Self>> {
         options.check(device.limits())?;
-        let layout = Layout::new(&options);
-        let most = u64::from(device.limits().atomic_write_pages_max).max(1);
-        let mut stamps = Vec::new();
-        let mut page = 0;
-        while page < options.database_pages {
-            let end = (page + LOAD_PAGES).min(options.database_pages);
-            let first = layout.home(page).first;
-            stamps.clear();
-            (page..end).for_each(|page| image::push(layout.home(page), 1, &mut stamps));
-            write_parts(&**device, first, &stamps, most as usize).await?;
-            page = end;
+        let records = RecordDevice::new(device, codec);
+        if Headers::read(&records).await?.is_some() {
+            let context = "the device holds a database; trim its first two pages to give it up";
+            return Err(Error::new(ErrorKind::InvalidInput, context));
         }
-        device.flush().await?;
+        records.trim(PageRange::new(PageNo(0), device.limits().pages)).await?;
+        records.flush().await?;
+        let (position, next) = (0, Lsn(1));
+        let first = Header { number: 1, position, next, shape: options.shape() };
+        let end = LogEnd { position, next };
+        let engine = Self::with(runtime, device, codec, options, Headers::new(first), end)?;
+        let device_pages = options.pages.device_pages_per_page;
+        let used = u64::from(options.trees) + 1;
+        let page =
+            |number, content| Rc::new(TreePage { number, lsn: Lsn(0), device_pages, content });
+        let space = page(SPACE_PAGE, Content::Space(Space { used, free: None }));
+        let roots = (0..options.trees).map(|tree| page(Tree(tree).root(), Content::empty()));
+        engine.homes.load(std::iter::once(space).chain(roots)).await?;
+        engine.headers.write(&engine.records, first).await?;
+        engine.start();
+        Ok(engine)
+    }
+
+    /// The parts of a database whose log goes on at `end`, in memory.
+    pub(super) fn with(
+        runtime: &R,
+        device: &Rc<D>,
+        codec: &Rc<C>,
+        options: DoubleWriteOptions,
+        headers: Headers,
+        end: LogEnd,
+    ) -> Result<Rc<Self>> {
+        let layout = Layout::new(&options.pages, options.log_pages);
+        let log = Rc::new(Log::new(RecordDevice::new(device, codec), layout.log(), end));
+        let homes = Homes::new(runtime, device, codec, (options.pages, layout), &log);
+        let pool = pool_of(runtime, &homes, &options.pages)?;
         Ok(Rc::new(DoubleWrite {
             runtime: runtime.clone(),
-            device: Rc::clone(device),
             options,
-            layout,
-            pool: RefCell::new(Pool::new(&options)?),
-            changed: WaitQueue::new("a frame of the buffer pool"),
-            metadata_due: Cell::new(0.0),
-            statistics: Cell::default(),
+            records: RecordDevice::new(device, codec),
+            headers,
+            log,
+            homes,
+            pool,
+            locks: Locks::default(),
+            commit_turn: Semaphore::new("its turn to commit", 1),
+            checkpoint_turn: Semaphore::new("its turn to make a checkpoint", 1),
+            structure_version: Cell::new(0),
+            transactions: Cell::new(0),
+            counts: RefCell::default(),
         }))
     }
 
-    /// Starts the page cleaner, which ends after [`close`](Self::close).
-    pub fn start(self: &Rc<Self>) -> JoinHandle<Result<()>> {
+    /// Starts what writes the log, pages and checkpoints.
+    pub(super) fn start(self: &Rc<Self>) {
+        self.pool.start();
+        let log = Rc::clone(&self.log);
+        self.runtime.spawn("redo log", async move { log.run().await });
         let engine = Rc::clone(self);
-        self.runtime.spawn("page cleaner", async move {
-            let cleaned = engine.clean().await;
-            if let Err(error) = &cleaned {
-                engine.pool.borrow_mut().fail(error.clone());
-                engine.changed.wake_all();
-            }
-            cleaned
-        })
+        self.runtime.spawn("checkpoints", async move { engine.run_checkpoints().await });
     }
 
-    /// Lets the cleaner flush what left the pool, and end. What is in a frame stays there.
-    pub fn close(&self) {
-        self.pool.borrow_mut().close();
-        self.changed.wake_all();
+    /// Begins a transaction.
+    pub fn begin(self: &Rc<Self>) -> Transaction<R, D, V, C> {
+        Transaction::new(Rc::clone(self))
     }
 
-    /// Fixes `page`, reads it where it is not in memory, and changes it where `write`.
+    /// The row with `key`, as it was committed last. Where the power goes now that commit may still get lost.
     ///
     /// # Errors
-    /// `Corrupt` where the home holds anything but what was written last; the device's, also where
-    /// a batch could not be flushed.
-    pub async fn access(&self, page: PageNo, write: bool) -> Result<()> {
-        self.changed.until(|| self.pool.borrow().may_fix(page.0)).await?;
-        let (need, full) = self.pool.borrow_mut().fix(page.0, write);
-        self.count(|counts| counts.accesses += 1);
-        if full {
-            self.changed.wake_all();
+    /// `InvalidInput` where there is no such tree; `Corrupt` where a page is torn or damaged; the device's.
+    pub async fn get(&self, tree: Tree, key: &[u8]) -> Result<Option<V>> {
+        self.check(tree)?;
+        find(self, tree.root(), key).await
+    }
+
+    /// At most `most` rows with keys from `from` on, before `to` where that is given, in the order of their keys. Those of a leaf
+    /// are as of one moment.
+    ///
+    /// # Errors
+    /// As [`get`](Self::get).
+    pub async fn scan(
+        &self,
+        tree: Tree,
+        from: &[u8],
+        to: Option<&[u8]>,
+        most: usize,
+    ) -> Result<Vec<(Key, V)>> {
+        self.check(tree)?;
+        let (mut rows, mut next) = (Vec::new(), Some(Key::from(from)));
+        while let Some(from) = next.take().filter(|_| rows.len() < most) {
+            let left = most - rows.len();
+            next = scan_leaf(self, tree.root(), (&from, to), left, &mut rows).await?;
         }
-        if need == Need::Nothing {
-            return Ok(());
-        }
-        let read = self.read_home(page.0).await;
-        self.pool.borrow_mut().loaded(page.0);
-        self.changed.wake_all();
-        read
+        Ok(rows)
     }
 
-    /// What was asked of the device so far.
-    pub fn statistics(&self) -> HostStatistics {
-        self.statistics.get()
+    /// Brings every page home, ends the tasks and lets nothing be committed any more. The next opening has nothing to repeat.
+    ///
+    /// # Errors
+    /// As [`checkpoint`](Self::checkpoint).
+    pub async fn close(&self) -> Result<()> {
+        let turn = self.commit_turn.acquire(1).await;
+        let written = self.checkpoint().await;
+        drop(turn);
+        self.stop().await;
+        written
     }
 
-    /// Version that the home of `page` has at the least, and the newest there is.
-    pub fn bounds(&self, page: PageNo) -> (u64, u64) {
-        self.pool.borrow().bounds(page.0)
+    /// Ends the tasks as they are: what was committed is there at the next opening. When this returns nothing is asked of the device
+    /// any more, but by reads.
+    pub async fn stop(&self) {
+        self.log.close().await;
+        let _turn = self.checkpoint_turn.acquire(1).await;
+        self.homes.close().await;
+        self.pool.stop();
     }
 
-    async fn read_home(&self, page: u64) -> Result<()> {
-        let home = self.layout.home(page);
-        let least = self.pool.borrow().bounds(page).0;
-        let mut stamps = vec![Stamp::zero(); home.pages as usize];
-        self.device.read(home.first, &mut stamps, None).await?;
-        self.count(|counts| counts.pages_read += home.pages);
-        // It may have left the pool and been flushed while it was read.
-        let most = self.pool.borrow().bounds(page).0;
-        match image::read(&stamps) {
-            Image::Whole { home: first, version }
-                if first == home.first && (least..=most).contains(&version) =>
-            {
-                Ok(())
-            }
-            found => Err(Error::new(
-                ErrorKind::Corrupt,
-                format!("page {page} reads as {found:?}, not as version {least} to {most}"),
-            )),
-        }
-    }
-
-    async fn clean(self: &Rc<Self>) -> Result<()> {
-        loop {
-            let batch = self.changed.until(|| self.pool.borrow_mut().take_batch()).await;
-            if batch.is_empty() {
-                return Ok(());
-            }
-            self.flush_batch(&batch).await?;
-            self.pool.borrow_mut().flushed(&batch);
-            self.changed.wake_all();
+    /// What was counted since it was opened.
+    pub fn statistics(&self) -> EngineStatistics {
+        let log = self.log.device().counts();
+        EngineStatistics {
+            pages: self.homes.statistics(),
+            log_pages: log.pages_written,
+            log_flushes: log.flushes,
+            ..*self.counts.borrow()
         }
     }
 
-    /// Brings a batch to its homes, durably. In the order of the steps lies what recovery relies on.
-    async fn flush_batch(self: &Rc<Self>, batch: &[(u64, u32)]) -> Result<()> {
-        match self.options.form {
-            Form::On => {
-                self.write_area(batch).await?;
-                self.device.flush().await?;
-                self.write_homes(batch).await?;
-                self.write_metadata(batch.len()).await?;
-                self.device.flush().await?;
-            }
-            Form::Off => {
-                self.write_homes(batch).await?;
-                self.write_metadata(batch.len()).await?;
-                self.device.flush().await?;
-            }
-            Form::Share => {
-                self.write_area(batch).await?;
-                self.write_metadata(batch.len()).await?;
-                self.share_homes(batch).await?;
-            }
-        }
-        self.count(|counts| counts.batches += 1);
-        Ok(())
+    /// Pages of the database that are free.
+    ///
+    /// # Errors
+    /// As [`get`](Self::get).
+    pub async fn free_pages(&self) -> Result<u64> {
+        let _turn = self.commit_turn.acquire(1).await;
+        free_pages(self, self.options.pages.database_pages).await
     }
 
-    async fn write_area(&self, batch: &[(u64, u32)]) -> Result<()> {
-        let mut stamps = Vec::new();
-        for (page, version) in batch {
-            image::push(self.layout.home(*page), u64::from(*version), &mut stamps);
-        }
-        let most = self.device.limits().atomic_write_pages_max.max(1) as usize;
-        write_parts(&*self.device, self.layout.area(0).first, &stamps, most).await?;
-        self.count(|counts| counts.area_pages += stamps.len() as u64);
-        Ok(())
+    /// What the buffer pool counted.
+    pub fn pool_statistics(&self) -> PoolStatistics {
+        self.pool.statistics()
     }
 
-    /// All at once, as asynchronous I/O does; neighbours are not written together.
-    async fn write_homes(self: &Rc<Self>, batch: &[(u64, u32)]) -> Result<()> {
-        let write = |&(page, version): &(u64, u32)| {
-            let engine = Rc::clone(self);
-            async move {
-                let home = engine.layout.home(page);
-                let mut stamps = Vec::with_capacity(home.pages as usize);
-                image::push(home, u64::from(version), &mut stamps);
-                engine.count(|counts| counts.home_pages += home.pages);
-                let most = engine.device.limits().atomic_write_pages_max.max(1) as usize;
-                write_parts(&*engine.device, home.first, &stamps, most).await
-            }
-        };
-        spawn_all(&self.runtime, "write of a home", batch.iter().map(write)).await
+    pub(super) fn homes(&self) -> &TreeHomes<R, D, C, V> {
+        &self.homes
     }
 
-    /// A share is durable with everything before it: the area needs no flush, and may be used again
-    /// when this returns.
-    async fn share_homes(&self, batch: &[(u64, u32)]) -> Result<()> {
-        let mut pairs = Vec::new();
-        for (slot, (page, _)) in batch.iter().enumerate() {
-            let (home, area) = (self.layout.home(*page), self.layout.area(slot as u64));
-            pairs.extend(home.iter().zip(area.iter()));
-        }
-        // A page of the database is never cut in two.
-        let page_pages = self.options.device_pages_per_page;
-        let most = self.device.limits().share_pairs_max / page_pages * page_pages;
-        for part in pairs.chunks(most as usize) {
-            self.device.share(part).await?;
-        }
-        self.count(|counts| counts.shared_pages += pairs.len() as u64);
-        Ok(())
-    }
-
-    async fn write_metadata(&self, pages: usize) -> Result<()> {
-        let page_pages = f64::from(self.options.device_pages_per_page);
-        let due = pages as f64 * page_pages * self.options.metadata_per_page;
-        let due = self.metadata_due.get() + due;
-        self.metadata_due.set(due.fract());
-        for _ in 0..due as u64 {
-            let count = self.statistics.get().metadata_pages;
-            let page = self.layout.metadata(count);
-            self.device.write(page, &[Stamp::new(page, count + 1)], None).await?;
-            self.count(|counts| counts.metadata_pages += 1);
+    pub(super) fn check(&self, tree: Tree) -> Result<()> {
+        if tree.0 >= self.options.trees {
+            let context = format!("tree {} of {}", tree.0, self.options.trees);
+            return Err(Error::new(ErrorKind::InvalidInput, context));
         }
         Ok(())
-    }
-
-    fn count(&self, change: impl FnOnce(&mut HostStatistics)) {
-        let mut counts = self.statistics.get();
-        change(&mut counts);
-        self.statistics.set(counts);
     }
 }
 
-/// Writes `stamps` from `first` on, in commands of at most `most` pages.
-pub(super) async fn write_parts<D: PageDevice<Page = Stamp>>(
-    device: &D,
-    first: PageNo,
-    stamps: &[Stamp],
-    most: usize,
-) -> Result<()> {
-    let mut at = first;
-    for part in stamps.chunks(most) {
-        let range = PageRange::new(at, part.len() as u64);
-        device.write(range.first, part, None).await?;
-        at = range.end();
+impl<R, D, V, C> TreePages<V> for DoubleWrite<R, D, V, C>
+where
+    R: Runtime,
+    D: PageDevice,
+    V: Value,
+    C: Codec<Page = D::Page, Record = Block<V>>,
+{
+    async fn page(&self, page: PageNo) -> Result<Rc<TreePage<V>>> {
+        let fixed = self.pool.fix(page, Intent::Read).await?;
+        let page = Rc::clone(&fixed.page());
+        Ok(page)
     }
-    Ok(())
+
+    fn structure_version(&self) -> u64 {
+        self.structure_version.get()
+    }
 }

@@ -1,78 +1,137 @@
-//! After a crash: torn homes are restored from the double-write area, where there is one.
-use tantalum_base::{PageDevice, PageRange, Payload, Result, Stamp};
+//! After a crash, and at every other opening: torn homes are restored, and what the log has is repeated.
+use std::rc::Rc;
+use tantalum_base::{Error, ErrorKind, PageDevice, Result};
+use tantalum_buffer::Intent;
+use tantalum_runtime::Runtime;
 
-use super::engine::write_parts;
-use super::image::{self, Image};
+use super::engine::DoubleWrite;
+use super::homes::RestoreReport;
 use super::layout::Layout;
 use super::options::{DoubleWriteOptions, Form};
+use crate::btree::{Content, Lsn, PageChanges, TreePage};
+use crate::fault_points::Fault;
+use crate::records::{Codec, RecordDevice};
+use crate::redo::{Block, Headers, LogEnd, LogReader, Shape};
+use crate::values::Value;
 
-/// What a recovery found and did, in pages of the database.
+/// What an opening found and did.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub struct RecoveryReport {
-    /// Whole pages in the double-write area.
-    pub area_whole: u64,
-    /// Homes that were torn and were written again from the area.
-    pub restored: u64,
+    /// Of the double-write area.
+    pub restore: RestoreReport,
+    /// Transactions in the log behind the last checkpoint.
+    pub transactions: u64,
+    /// Changes of pages among them that their homes did not have.
+    pub pages_changed: u64,
 }
 
-/// Recovers the database that `options` describe. With double write on, each whole page of the area
-/// whose home is torn is written to its home. A torn page of the area needs nothing: its home was not
-/// written yet. With SHARE there is nothing to do, as homes change as a whole; with double write off
-/// there is nothing that could be done.
-///
-/// # Errors
-/// The device's.
-pub async fn recover<D: PageDevice<Page = Stamp>>(
-    device: &D,
-    options: &DoubleWriteOptions,
-) -> Result<RecoveryReport> {
-    let mut report = RecoveryReport::default();
-    if options.form != Form::On {
-        return Ok(report);
-    }
-    let layout = Layout::new(options);
-    let most = device.limits().atomic_write_pages_max.max(1) as usize;
-    for slot in 0..layout.area_slots() {
-        let (copy, stamps) = read(device, layout.area(slot)).await?;
-        let Image::Whole { home, .. } = copy else { continue };
-        let Some(page) = layout.page_at(home) else { continue };
-        report.area_whole += 1;
-        let home = layout.home(page);
-        if read(device, home).await?.0 == Image::Torn {
-            write_parts(device, home.first, &stamps, most).await?;
-            report.restored += 1;
+impl<R, D, V, C> DoubleWrite<R, D, V, C>
+where
+    R: Runtime,
+    D: PageDevice,
+    V: Value,
+    C: Codec<Page = D::Page, Record = Block<V>>,
+{
+    /// Opens a database, with every transaction that was committed, and starts its tasks.
+    ///
+    /// # Errors
+    /// `Format` where the device holds none; `InvalidInput` where it was made with another form or other sizes; `Corrupt` with
+    /// the page where one is torn that the log has changes of, or has lost a write: with double write off, on a device that tears
+    /// pages. The device's. What was there is there for the next try.
+    pub async fn open(
+        runtime: &R,
+        device: &Rc<D>,
+        codec: &Rc<C>,
+        options: DoubleWriteOptions,
+    ) -> Result<(Rc<Self>, RecoveryReport)> {
+        options.check(device.limits())?;
+        let records = RecordDevice::new(device, codec);
+        records.reopened();
+        // Where the power did not go what is read may still be lost later. Nothing may be concluded from that.
+        if !Fault::NoFlushBeforeRecovery.is_planted() {
+            records.flush().await?;
         }
+        let Some(headers) = Headers::read(&records).await? else {
+            return Err(Error::new(ErrorKind::Format, "the device holds no database"));
+        };
+        let checkpoint = headers.newest();
+        check_shape(checkpoint.shape, options)?;
+        let layout = Layout::new(&options.pages, options.log_pages);
+        let begin = LogEnd { position: checkpoint.position, next: checkpoint.next };
+        let mut groups = Vec::new();
+        let mut reader = LogReader::new(&records, layout.log(), begin);
+        while let Some((first, block)) = reader.next().await? {
+            groups.extend((first.0..).map(Lsn).zip(block));
+        }
+        let engine = Self::with(runtime, device, codec, options, headers, reader.end())?;
+        let restore = engine.homes().restore().await?;
+        engine.start();
+        let mut report = RecoveryReport { restore, ..RecoveryReport::default() };
+        let repeated = engine.repeat(groups, &mut report).await;
+        if let Err(error) = repeated {
+            engine.stop().await;
+            return Err(error);
+        }
+        Ok((engine, report))
     }
-    device.flush().await?;
-    Ok(report)
+
+    async fn repeat(
+        &self,
+        groups: Vec<(Lsn, Rc<crate::redo::Group<V>>)>,
+        report: &mut RecoveryReport,
+    ) -> Result<()> {
+        for (lsn, group) in groups {
+            report.transactions += 1;
+            for page in &group.pages {
+                report.pages_changed += u64::from(self.repeat_in_page(lsn, page).await?);
+            }
+        }
+        self.checkpoint().await
+    }
+
+    /// Makes changes in a page that it does not have yet; whether there were any.
+    async fn repeat_in_page(&self, lsn: Lsn, changes: &PageChanges<V>) -> Result<bool> {
+        // Whatever is there, torn or not, is replaced.
+        let intent = if changes.replaces() { Intent::Overwrite } else { Intent::Update };
+        let mut fixed = self.pool.fix(changes.page, intent).await?;
+        let mut page = match intent {
+            Intent::Overwrite => TreePage {
+                number: changes.page,
+                lsn: changes.after,
+                device_pages: self.options.pages.device_pages_per_page,
+                content: Content::empty(),
+            },
+            _ => TreePage::clone(&fixed.page()),
+        };
+        if page.lsn >= lsn {
+            return Ok(false);
+        }
+        let refuse = |what: String| {
+            let context = format!("page {} of the database {what}", changes.page);
+            Err(Error::new(ErrorKind::Corrupt, context))
+        };
+        if page.lsn != changes.after && !Fault::LostWritesIgnored.is_planted() {
+            return refuse(format!(
+                "has changes up to {}, and the log goes on after {}: a write of it was lost",
+                page.lsn.0, changes.after.0
+            ));
+        }
+        for change in &changes.changes {
+            if !change.apply(&mut page.content) {
+                return refuse(format!("does not take a change that the log has: {change:?}"));
+            }
+        }
+        page.lsn = lsn;
+        *fixed.page_mut() = Rc::new(page);
+        Ok(true)
+    }
 }
 
-/// The version of each page's home; `None` where it is torn, or holds another page's content.
-///
-/// # Errors
-/// The device's.
-pub async fn versions<D: PageDevice<Page = Stamp>>(
-    device: &D,
-    options: &DoubleWriteOptions,
-) -> Result<Vec<Option<u64>>> {
-    let layout = Layout::new(options);
-    let mut versions = Vec::with_capacity(options.database_pages as usize);
-    for page in 0..options.database_pages {
-        let home = layout.home(page);
-        versions.push(match read(device, home).await?.0 {
-            Image::Blank => Some(0),
-            Image::Whole { home: first, version } if first == home.first => Some(version),
-            Image::Whole { .. } | Image::Torn => None,
-        });
+fn check_shape(found: Shape, options: DoubleWriteOptions) -> Result<()> {
+    if found == options.shape() {
+        return Ok(());
     }
-    Ok(versions)
-}
-
-async fn read<D: PageDevice<Page = Stamp>>(
-    device: &D,
-    range: PageRange,
-) -> Result<(Image, Vec<Stamp>)> {
-    let mut stamps = vec![Stamp::zero(); range.pages as usize];
-    device.read(range.first, &mut stamps, None).await?;
-    Ok((image::read(&stamps), stamps))
+    let form = Form::ALL.get(usize::from(found.mode)).map_or("another form", |form| form.name());
+    let context = format!("the database was made with {form} and {found:?}, not for {options:?}");
+    Err(Error::new(ErrorKind::InvalidInput, context))
 }

@@ -128,6 +128,26 @@ impl<D: PageDevice, C: Codec<Page = D::Page>> RecordDevice<D, C> {
         Ok(())
     }
 
+    /// Writes what was drafted, together: all of it or nothing, and durable when this returns.
+    ///
+    /// # Errors
+    /// The device's, with nothing changed.
+    pub async fn write_scattered(&self, drafts: Vec<Draft<C::Record>>) -> Result<()> {
+        let mut pages = Vec::new();
+        let mut ranges = Vec::new();
+        for (first, records) in drafts.iter().flat_map(Draft::runs) {
+            let encoded = self.codec.encode(*first, records);
+            let range = PageRange::new(*first, encoded.len() as u64);
+            pages.extend(range.iter().zip(encoded));
+            ranges.push(range);
+        }
+        let count = pages.len() as u64;
+        self.device.write_scattered(pages, || ()).await?;
+        ranges.into_iter().for_each(|range| self.written(range));
+        self.count(|counts| counts.pages_written += count);
+        Ok(())
+    }
+
     /// Shares, in one command: each left page takes the right one's content.
     ///
     /// # Errors

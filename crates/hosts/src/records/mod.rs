@@ -4,7 +4,7 @@
 //! mod         a record, its place, what turns records into pages and back
 //! draft       records laid out in consecutive pages, before they are written
 //! device      a device that is read and written by records
-//! bytes       records as bytes, framed and with a checksum: for live devices
+//! bytes       records as bytes, framed and with a checksum: for live devices      input  reading their content
 //! remembered  records as stamps, remembered beside the device: for virtual time
 //! ```
 //!
@@ -21,6 +21,7 @@
 mod bytes;
 mod device;
 mod draft;
+mod input;
 mod remembered;
 
 use std::fmt;
@@ -31,6 +32,7 @@ pub use bytes::ByteCodec;
 pub(crate) use device::corrupt;
 pub use device::{RecordCounts, RecordDevice};
 pub use draft::Draft;
+pub(crate) use input::Input;
 pub use remembered::Remembered;
 
 /// Bytes of a page that hold records: all but its mark.

@@ -1,5 +1,6 @@
 //! The worst disk that a durability allows. `OnAck`: what completed is there. `OnFlush`: a prefix of what was not flushed is.
 //! `Volatile`: of what was not flushed, each page is old, new or torn.
+#![allow(dead_code, reason = "not every test needs all of it")]
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
 use tantalum_base::{
@@ -17,6 +18,8 @@ pub struct WorstDisk<P> {
     pending: RefCell<Vec<Change<P>>>,
     /// Commands until the power goes.
     left: Cell<u64>,
+    /// Commands until one fails, after which the disk goes on.
+    failing: Cell<Option<u64>>,
     limits: Limits,
 }
 
@@ -26,18 +29,29 @@ impl<P: Payload> WorstDisk<P> {
             page_bytes: 4096,
             pages,
             atomic_write_pages_max: 5,
-            transaction_pages_max: 0,
+            transaction_pages_max: 6,
             transactions_max: 0,
             share_pairs_max: 8,
             durability,
         };
         let blank = || RefCell::new(vec![P::zero(); pages as usize]);
         let (left, pending) = (Cell::new(u64::MAX), RefCell::default());
-        Rc::new(WorstDisk { durable: blank(), now: blank(), pending, left, limits })
+        let failing = Cell::new(None);
+        Rc::new(WorstDisk { durable: blank(), now: blank(), pending, left, failing, limits })
     }
 
     pub fn cut_after(&self, commands: u64) {
         self.left.set(commands);
+    }
+
+    /// One command fails, after so many.
+    pub fn fail_after(&self, commands: u64) {
+        self.failing.set(Some(commands));
+    }
+
+    /// Whether that one came.
+    pub fn has_failed(&self) -> bool {
+        self.failing.get() == Some(0)
     }
 
     pub fn is_off(&self) -> bool {
@@ -68,11 +82,22 @@ impl<P: Payload> WorstDisk<P> {
         self.left.set(u64::MAX);
     }
 
+    /// The process was killed, and the power stayed on: all that came is there, and may still be lost later.
+    pub fn killed(&self) {
+        self.left.set(u64::MAX);
+    }
+
     /// One command nearer to the cut.
     async fn step(&self) -> Result<()> {
         yield_now().await;
         let left = self.left.get().saturating_sub(1);
         self.left.set(left);
+        if let Some(commands) = self.failing.get().filter(|commands| *commands > 0) {
+            self.failing.set(Some(commands - 1));
+            if commands == 1 {
+                return Err(Error::new(ErrorKind::Io, "the disk failed once"));
+            }
+        }
         match left {
             0 => Err(Error::new(ErrorKind::PowerCut, "the power was cut")),
             _ => Ok(()),
@@ -121,6 +146,22 @@ impl<P: Payload> PageDevice for WorstDisk<P> {
         let range = PageRange::new(first, pages.len() as u64);
         self.limits.check_write(range)?;
         self.change(range.iter().zip(pages.iter().cloned()).collect()).await
+    }
+
+    async fn write_scattered(
+        &self,
+        pages: Vec<(PageNo, P)>,
+        ended: impl FnOnce() + 'static,
+    ) -> Result<()> {
+        self.limits.check_scattered(&pages)?;
+        self.step().await?;
+        for (page, content) in pages {
+            self.now.borrow_mut()[page.index()] = content;
+        }
+        // All of it or nothing: here it is all, and the cut before it is nothing.
+        self.settle();
+        ended();
+        self.step().await
     }
 
     async fn flush(&self) -> Result<()> {

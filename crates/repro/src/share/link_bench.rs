@@ -2,7 +2,7 @@
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
 use tantalum_base::{Error, ErrorKind, Result, Stamp};
-use tantalum_hosts::double_write::{DoubleWrite, DoubleWriteOptions, Form, HostStatistics};
+use tantalum_hosts::double_write::{Form, HostStatistics, PageLoad, PageOptions};
 use tantalum_models::{DeviceConfig, SimulatedSsd};
 use tantalum_runtime::{Runtime, Virtual, spawn_all};
 use tantalum_trace::{LinkBench, PageEvent};
@@ -11,7 +11,7 @@ use super::super::Scale;
 use super::one_log::{Cleaned, OneLog, Watched};
 
 type Device = SimulatedSsd<Virtual, Stamp>;
-type Engine = DoubleWrite<Virtual, Watched<Device>>;
+type Engine = PageLoad<Virtual, Watched<Device>>;
 
 /// Section 5.3.1.
 const CLIENTS: u32 = 16;
@@ -143,7 +143,7 @@ async fn measure_on(
     let database_pages = DATABASE_PAGES / size.scale_down / page_units;
     let pool_units = f64::from(case.buffer_megabytes) * MEGABYTE_PAGES / size.scale_down as f64;
     let pool_pages = pool_units as u32 / page_units as u32;
-    let options = DoubleWriteOptions {
+    let options = PageOptions {
         form,
         database_pages,
         device_pages_per_page: page_units as u32,
@@ -153,8 +153,7 @@ async fn measure_on(
         metadata_per_page: METADATA_PER_PAGE,
         metadata_pages: (JOURNAL_PAGES / size.scale_down) as u32,
     };
-    let engine = DoubleWrite::create(runtime, &watched, options).await?;
-    let cleaner = engine.start();
+    let engine = PageLoad::create(runtime, &watched, options).await?;
     let clients = Rc::new(Clients {
         runtime: runtime.clone(),
         engine: Rc::clone(&engine),
@@ -172,8 +171,7 @@ async fn measure_on(
     };
     spawn_all(runtime, "client", (0..CLIENTS).map(client)).await?;
     let outcome = clients.outcome()?;
-    engine.close();
-    cleaner.await?;
+    engine.close().await?;
     Ok(outcome)
 }
 

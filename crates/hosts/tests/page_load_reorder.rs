@@ -6,15 +6,15 @@ use tantalum_base::{
     Durability, Error, ErrorKind, Limits, PageDevice, PageNo, PageRange, Payload, Result, Rng,
     Stamp, TxId,
 };
-use tantalum_hosts::double_write::{DoubleWrite, DoubleWriteOptions, Form, recover, versions};
+use tantalum_hosts::double_write::{Form, PageLoad, PageOptions, restore, versions};
 use tantalum_runtime::Virtual;
 use tantalum_runtime::virtual_time::Schedule;
 
 const DATABASE_PAGES: u64 = 40;
 const DEVICE_PAGES: u64 = 200;
 
-fn engine_options(form: Form) -> DoubleWriteOptions {
-    DoubleWriteOptions {
+fn engine_options(form: Form) -> PageOptions {
+    PageOptions {
         form,
         database_pages: DATABASE_PAGES,
         device_pages_per_page: 4,
@@ -166,8 +166,7 @@ async fn torn_after_a_cut(runtime: &Virtual, form: Form, seed: u64) -> usize {
     let mut rng = Rng::split(seed, "cut");
     let disk = Rc::new(Disk::new());
     let options = engine_options(form);
-    let engine = DoubleWrite::create(runtime, &disk, options).await.unwrap();
-    let _cleaner = engine.start();
+    let engine = PageLoad::create(runtime, &disk, options).await.unwrap();
     disk.left.set(rng.below(1_000));
     while disk.left.get() > 0 {
         // What fails is the cut; whoever asked is not there any more.
@@ -179,11 +178,11 @@ async fn torn_after_a_cut(runtime: &Virtual, form: Form, seed: u64) -> usize {
     let bounds: Vec<_> = (0..DATABASE_PAGES).map(|page| engine.bounds(PageNo(page))).collect();
     disk.cut(&mut rng);
     disk.left.set(rng.below(30));
-    let first = recover(&*disk, &options).await;
+    let first = restore(runtime, &disk, options).await;
     assert!(first.is_ok() || disk.left.get() == 0, "{form:?}, seed {seed}: {first:?}");
     disk.cut(&mut rng);
-    recover(&*disk, &options).await.unwrap();
-    let found = versions(&*disk, &options).await.unwrap();
+    restore(runtime, &disk, options).await.unwrap();
+    let found = versions(runtime, &disk, options).await.unwrap();
     for (page, (version, (least, most))) in found.iter().zip(&bounds).enumerate() {
         if let Some(version) = version {
             assert!(

@@ -7,7 +7,7 @@ use std::cell::RefCell;
 use std::rc::Rc;
 use tantalum_base::{PageNo, Rng, Stamp};
 use tantalum_ftl::{Ftl, FtlOptions};
-use tantalum_hosts::double_write::{DoubleWrite, DoubleWriteOptions, Form, recover, versions};
+use tantalum_hosts::double_write::{Form, PageLoad, PageOptions, restore, versions};
 use tantalum_media::{CutPlan, Fate};
 use tantalum_models::nand::Nand;
 use tantalum_models::{NandZones, NandZonesOptions};
@@ -25,8 +25,8 @@ const APPEND_PAGES_MAX: u32 = 6;
 type Zones = NandZones<Virtual, Stamp>;
 type Device = Ssd<Zones>;
 
-fn engine_options(form: Form) -> DoubleWriteOptions {
-    DoubleWriteOptions {
+fn engine_options(form: Form) -> PageOptions {
+    PageOptions {
         form,
         database_pages: DATABASE_PAGES,
         device_pages_per_page: 4,
@@ -76,8 +76,7 @@ fn load(case: Case, seed: u64, zones: &Zones, nand: &Nand<Stamp>, runtime: &Virt
     let cuts_before = nand.power_cuts();
     let ran = runtime.run(async move {
         let ssd = device(&rt, Ftl::format(media, ftl_options()).await?, cache);
-        let engine = DoubleWrite::create(&rt, &ssd, engine_options(form)).await?;
-        let _cleaner = engine.start();
+        let engine = PageLoad::create(&rt, &ssd, engine_options(form)).await?;
         let mut rng = Rng::split(seed, "load");
         let after_operations = rng.below(150);
         let fate = Fate::ALL[rng.below(3) as usize];
@@ -122,8 +121,8 @@ fn recovered(
     let ran = runtime.run(async move {
         let (ftl, _) = Ftl::recover(media, ftl_options()).await?;
         let ssd = device(&rt, ftl, cache);
-        recover(&*ssd, &engine_options(form)).await?;
-        versions(&*ssd, &engine_options(form)).await
+        restore(&rt, &ssd, engine_options(form)).await?;
+        versions(&rt, &ssd, engine_options(form)).await
     });
     runtime.drop_tasks();
     let ended = ran.unwrap();

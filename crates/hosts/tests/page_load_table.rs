@@ -1,12 +1,12 @@
 //! SHARE on a drive whose table of shared pages is as small as the paper's (section 4.2.1).
 use tantalum_base::{PageNo, Result, Rng, Stamp};
-use tantalum_hosts::double_write::{DoubleWrite, DoubleWriteOptions, Form};
+use tantalum_hosts::double_write::{Form, PageLoad, PageOptions};
 use tantalum_models::DeviceConfig;
 use tantalum_runtime::Virtual;
 use tantalum_runtime::virtual_time::Schedule;
 
 /// InnoDB's batch of 120 pages, of 16 KiB each: 480 pages of the device.
-const OPTIONS: DoubleWriteOptions = DoubleWriteOptions {
+const OPTIONS: PageOptions = PageOptions {
     form: Form::Share,
     database_pages: 2000,
     device_pages_per_page: 4,
@@ -23,14 +23,12 @@ fn shared_and_copied(entries: u32) -> (u64, u64) {
     let run = async move {
         let text = format!("openssd:capacity=64MiB,share-entries={entries}");
         let device = DeviceConfig::parse(&text)?.build::<_, Stamp>(&rt, 1).await?;
-        let engine = DoubleWrite::create(&rt, &device, OPTIONS).await?;
-        let cleaner = engine.start();
+        let engine = PageLoad::create(&rt, &device, OPTIONS).await?;
         let mut rng = Rng::split(1, "pages");
         for _ in 0..6000 {
             engine.access(PageNo(rng.below(OPTIONS.database_pages)), true).await?;
         }
-        engine.close();
-        cleaner.await?;
+        engine.close().await?;
         let counted = device.device().statistics().ftl;
         let flushed = engine.statistics();
         assert!(flushed.batches > 30, "{flushed:?}");

@@ -1,17 +1,17 @@
-//! What a document holds.
+//! Keys and values of what engines store.
 use std::fmt;
 use std::rc::Rc;
 
-/// The key of a document.
+/// The key of a document or a row.
 pub type Key = Rc<[u8]>;
 
-/// The value of a document. Cloning is cheap.
+/// The value of a document or a row. Cloning is cheap.
 pub trait Value: Clone + PartialEq + fmt::Debug + 'static {
     /// Its length.
     fn bytes(&self) -> usize;
 }
 
-/// A value of bytes, which a live store needs.
+/// A value of bytes, which a live engine needs.
 pub trait ByteValue: Value {
     /// The bytes.
     fn as_bytes(&self) -> &[u8];

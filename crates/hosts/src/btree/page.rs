@@ -1,0 +1,330 @@
+//! A page of a database.
+//!
+//! ```text
+//! page    1 | number 8 | LSN 8 | content | zeros up to the page's end
+//! space   1 | pages ever used 8 | first free page 8 (0: none)
+//! free    2 | next free page 8 (0: none)
+//! leaf    3 | entries 2 | entries: key length 1 | key | value length 2 | value
+//! inner   4 | entries 2 | entries: key length 1 | key | 8 in 2 | page 8
+//! ```
+//!
+//! The record's frame has a checksum over all of it, so that a torn page is told from a whole one.
+use std::rc::Rc;
+use tantalum_base::PageNo;
+
+use crate::records::{FRAME_BYTES, Input, PAGE_ROOM};
+use crate::values::{ByteValue, Key, Value};
+
+/// Bytes of a page besides its entries: record type, number, LSN, kind of content, number of entries.
+const HEAD_BYTES: usize = 1 + 8 + 8 + 1 + 2;
+
+/// Bytes of an entry besides its key and its value.
+const ENTRY_BYTES: usize = 3;
+
+/// A position in the redo log: the how-many-th group of changes. 0 is before all.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Default, Hash)]
+pub struct Lsn(pub u64);
+
+/// A page, decoded.
+#[derive(Clone, PartialEq, Debug)]
+pub struct TreePage<V> {
+    /// Its number in the database.
+    pub number: PageNo,
+    /// The last group of changes that is in it.
+    pub lsn: Lsn,
+    /// Device pages that it takes.
+    pub device_pages: u32,
+    /// What is in it.
+    pub content: Content<V>,
+}
+
+/// What a page is used for.
+#[derive(Clone, PartialEq, Debug)]
+pub enum Content<V> {
+    /// Which pages are free.
+    Space(Space),
+    /// Nothing: it is in the list of free pages.
+    Free {
+        /// The next one in the list.
+        next: Option<PageNo>,
+    },
+    /// Rows.
+    Leaf(Entries<V>),
+    /// Children, each under a key that no key in it is below. A node has at least one.
+    Inner(Entries<PageNo>),
+}
+
+/// Which pages of the database are free.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Space {
+    /// Pages that were ever in use: those from here on are free.
+    pub used: u64,
+    /// The first in the list of others that are free.
+    pub free: Option<PageNo>,
+}
+
+/// Entries in the order of their keys.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Entries<T> {
+    list: Vec<(Key, T)>,
+    bytes: usize,
+}
+
+/// A child takes as much room as a value of its size.
+impl Value for PageNo {
+    fn bytes(&self) -> usize {
+        8
+    }
+}
+
+fn entry_bytes<T: Value>(key: &[u8], item: &T) -> usize {
+    ENTRY_BYTES + key.len() + item.bytes()
+}
+
+impl<T: Value> Entries<T> {
+    /// Of `list`, in ascending order of its keys.
+    pub(crate) fn new(list: Vec<(Key, T)>) -> Self {
+        let bytes = list.iter().map(|(key, item)| entry_bytes(key, item)).sum();
+        Entries { list, bytes }
+    }
+
+    /// In ascending order of their keys.
+    pub fn list(&self) -> &[(Key, T)] {
+        &self.list
+    }
+
+    /// The place of `key`, or where it belongs.
+    pub(crate) fn search(&self, key: &[u8]) -> Result<usize, usize> {
+        self.list.binary_search_by(|(other, _)| (**other).cmp(key))
+    }
+
+    pub(crate) fn get(&self, key: &[u8]) -> Option<&T> {
+        Some(&self.list[self.search(key).ok()?].1)
+    }
+
+    pub(crate) fn put(&mut self, key: &Key, item: T) {
+        self.bytes += entry_bytes(key, &item);
+        match self.search(key) {
+            Ok(at) => {
+                self.bytes -= entry_bytes(key, &self.list[at].1);
+                self.list[at].1 = item;
+            }
+            Err(at) => self.list.insert(at, (Rc::clone(key), item)),
+        }
+    }
+
+    pub(crate) fn remove(&mut self, key: &[u8]) -> Option<usize> {
+        let at = self.search(key).ok()?;
+        let (key, item) = self.list.remove(at);
+        self.bytes -= entry_bytes(&key, &item);
+        Some(at)
+    }
+
+    /// Takes out what comes from `key` on.
+    pub(crate) fn split_off(&mut self, key: &[u8]) -> Self {
+        let at = self.search(key).unwrap_or_else(|at| at);
+        let taken = Entries::new(self.list.split_off(at));
+        self.bytes -= taken.bytes;
+        taken
+    }
+
+    /// The key at which to split: in the middle of the bytes, or before `last` where that is the last entry, so that rows in the
+    /// order of their keys fill their pages. There are at least two entries.
+    fn middle(&self, last: &[u8]) -> &Key {
+        if let Some((key, _)) = self.list.last().filter(|(key, _)| **key == *last) {
+            return key;
+        }
+        let mut bytes = 0;
+        let middle = self.list.iter().position(|(key, item)| {
+            bytes += entry_bytes(key, item);
+            2 * bytes >= self.bytes
+        });
+        &self.list[middle.unwrap_or(1).max(1)].0
+    }
+}
+
+impl Entries<PageNo> {
+    /// The child that covers `key`, and the key from which on the next one does.
+    pub(crate) fn child(&self, key: &[u8]) -> Option<(PageNo, Option<&Key>)> {
+        let at = self.search(key).unwrap_or_else(|at| at.saturating_sub(1));
+        let next = self.list.get(at + 1).map(|(key, _)| key);
+        self.list.get(at).map(|(_, child)| (*child, next))
+    }
+
+    /// The key of a child.
+    pub(crate) fn key_of(&self, child: PageNo) -> Option<&Key> {
+        self.list.iter().find(|(_, other)| *other == child).map(|(key, _)| key)
+    }
+
+    /// Takes a child out. Where it was the first, the next one covers its keys, as the one before does otherwise.
+    pub(crate) fn remove_child(&mut self, key: &Key) -> Option<usize> {
+        let at = self.remove(key)?;
+        if let Some((first, _)) = self.list.first_mut().filter(|_| at == 0) {
+            self.bytes = self.bytes - first.len() + key.len();
+            *first = Rc::clone(key);
+        }
+        Some(at)
+    }
+}
+
+impl<V: Value> Content<V> {
+    /// A leaf without rows.
+    pub(crate) fn empty() -> Self {
+        Content::Leaf(Entries::new(Vec::new()))
+    }
+
+    /// Bytes of its entries.
+    pub(crate) fn entry_bytes(&self) -> usize {
+        match self {
+            Content::Leaf(rows) => rows.bytes,
+            Content::Inner(children) => children.bytes,
+            Content::Space(_) | Content::Free { .. } => 0,
+        }
+    }
+
+    pub(crate) fn entries(&self) -> usize {
+        match self {
+            Content::Leaf(rows) => rows.list.len(),
+            Content::Inner(children) => children.list.len(),
+            Content::Space(_) | Content::Free { .. } => 0,
+        }
+    }
+
+    /// Where to split it, after `last` was put in.
+    pub(crate) fn middle(&self, last: &[u8]) -> Option<Key> {
+        match self {
+            Content::Leaf(rows) if rows.list.len() > 1 => Some(Rc::clone(rows.middle(last))),
+            Content::Inner(children) if children.list.len() > 1 => {
+                Some(Rc::clone(children.middle(last)))
+            }
+            _ => None,
+        }
+    }
+
+    /// Takes out what comes from `key` on.
+    pub(crate) fn split_off(&mut self, key: &[u8]) -> Option<Self> {
+        match self {
+            Content::Leaf(rows) => Some(Content::Leaf(rows.split_off(key))),
+            Content::Inner(children) => Some(Content::Inner(children.split_off(key))),
+            Content::Space(_) | Content::Free { .. } => None,
+        }
+    }
+
+    /// Bytes that it takes where it is written.
+    pub(crate) fn encoded_bytes(&self) -> usize {
+        match self {
+            Content::Space(_) => 17,
+            Content::Free { .. } => 9,
+            Content::Leaf(_) | Content::Inner(_) => 3 + self.entry_bytes(),
+        }
+    }
+}
+
+impl<V: ByteValue> Content<V> {
+    pub(crate) fn encode(&self, out: &mut Vec<u8>) {
+        let page = |page: &Option<PageNo>| page.map_or(0, |page| page.0).to_le_bytes();
+        match self {
+            Content::Space(space) => {
+                out.push(1);
+                out.extend(space.used.to_le_bytes());
+                out.extend(page(&space.free));
+            }
+            Content::Free { next } => {
+                out.push(2);
+                out.extend(page(next));
+            }
+            Content::Leaf(rows) => {
+                out.push(3);
+                out.extend((rows.list.len() as u16).to_le_bytes());
+                for (key, value) in &rows.list {
+                    encode_key(key, out);
+                    out.extend((value.bytes() as u16).to_le_bytes());
+                    out.extend(value.as_bytes());
+                }
+            }
+            Content::Inner(children) => {
+                out.push(4);
+                out.extend((children.list.len() as u16).to_le_bytes());
+                for (key, child) in &children.list {
+                    encode_key(key, out);
+                    out.extend(8_u16.to_le_bytes());
+                    out.extend(child.0.to_le_bytes());
+                }
+            }
+        }
+    }
+
+    pub(crate) fn decode(input: &mut Input<'_>) -> Option<Self> {
+        let page = |number: u64| Some(PageNo(number)).filter(|page| page.0 != 0);
+        let entries = |input: &mut Input<'_>| Some(u16::from_le_bytes(input.array()?));
+        Some(match input.byte()? {
+            1 => Content::Space(Space { used: input.word()?, free: page(input.word()?) }),
+            2 => Content::Free { next: page(input.word()?) },
+            3 => {
+                let rows = (0..entries(input)?).map(|_| {
+                    let key = decode_key(input)?;
+                    let bytes = u16::from_le_bytes(input.array()?);
+                    Some((key, V::from_bytes(input.take(bytes.into())?)))
+                });
+                Content::Leaf(Entries::new(rows.collect::<Option<_>>()?))
+            }
+            4 => {
+                let children = (0..entries(input)?).map(|_| {
+                    let key = decode_key(input)?;
+                    let bytes = u16::from_le_bytes(input.array()?);
+                    (bytes == 8).then_some((key, PageNo(input.word()?)))
+                });
+                Content::Inner(Entries::new(children.collect::<Option<_>>()?))
+            }
+            _ => return None,
+        })
+    }
+}
+
+impl<V: Value> TreePage<V> {
+    /// Bytes of its record's content.
+    pub(crate) fn content_bytes(&self) -> usize {
+        self.device_pages as usize * PAGE_ROOM - FRAME_BYTES
+    }
+
+    /// Bytes of entries that a page of `device_pages` device pages has room for.
+    pub fn room(device_pages: u32) -> usize {
+        device_pages as usize * PAGE_ROOM - FRAME_BYTES - HEAD_BYTES
+    }
+
+    /// Most bytes of a key and its value together: each half of a page that is split has room for what comes.
+    pub fn row_bytes_max(device_pages: u32) -> usize {
+        Self::room(device_pages) / 4 - ENTRY_BYTES
+    }
+}
+
+impl<V: ByteValue> TreePage<V> {
+    /// Appends all of the record's content but its first byte, which says that it is a page.
+    pub(crate) fn encode(&self, out: &mut Vec<u8>) {
+        let begin = out.len() - 1;
+        out.extend(self.number.0.to_le_bytes());
+        out.extend(self.lsn.0.to_le_bytes());
+        self.content.encode(out);
+        out.resize(begin + self.content_bytes(), 0);
+    }
+
+    /// `bytes`: of the whole content.
+    pub(crate) fn decode(input: &mut Input<'_>, bytes: usize) -> Option<Self> {
+        let device_pages = ((bytes + FRAME_BYTES) / PAGE_ROOM) as u32;
+        let (number, lsn) = (PageNo(input.word()?), Lsn(input.word()?));
+        let content = Content::decode(input)?;
+        let page = TreePage { number, lsn, device_pages, content };
+        input.rest();
+        (page.content_bytes() == bytes).then_some(page)
+    }
+}
+
+pub(crate) fn encode_key(key: &[u8], out: &mut Vec<u8>) {
+    out.push(key.len() as u8);
+    out.extend(key);
+}
+
+pub(crate) fn decode_key(input: &mut Input<'_>) -> Option<Key> {
+    let length = input.byte()?;
+    Some(input.take(length.into())?.into())
+}

@@ -1,0 +1,231 @@
+//! Changes of trees, worked out on copies of their pages.
+use std::collections::BTreeMap;
+use std::rc::Rc;
+use tantalum_base::{Error, ErrorKind, PageNo, Result};
+
+use super::SPACE_PAGE;
+use super::change::{Change, PageChanges};
+use super::find::{TreePages, broken, next};
+use super::page::{Content, Entries, Lsn, Space, TreePage};
+use crate::values::{Key, Value};
+
+/// What a transaction will do to pages. Nobody else may change pages between its first look at one and the moment at which its
+/// contents take effect.
+pub(crate) struct Plan<'a, V, S> {
+    source: &'a S,
+    pages: BTreeMap<PageNo, Planned<V>>,
+    /// Pages of the database, and device pages of each.
+    database_pages: u64,
+    device_pages: u32,
+    /// Whether keys go to other pages.
+    structure: bool,
+}
+
+struct Planned<V> {
+    content: Content<V>,
+    /// LSN of the page as it is.
+    after: Lsn,
+    changes: Vec<Change<V>>,
+}
+
+impl<'a, V: Value, S: TreePages<V>> Plan<'a, V, S> {
+    pub(crate) fn new(source: &'a S, database_pages: u64, device_pages: u32) -> Self {
+        Plan { source, pages: BTreeMap::new(), database_pages, device_pages, structure: false }
+    }
+
+    /// Whether keys go to other pages, so that who is on the way to a leaf must begin again.
+    pub(crate) fn changes_structure(&self) -> bool {
+        self.structure
+    }
+
+    /// What a log must keep of it.
+    pub(crate) fn changes(&self) -> Vec<PageChanges<V>> {
+        let changed = self.pages.iter().filter(|(_, planned)| !planned.changes.is_empty());
+        let changes = changed.map(|(page, planned)| PageChanges {
+            page: *page,
+            after: planned.after,
+            changes: planned.changes.clone(),
+        });
+        changes.collect()
+    }
+
+    /// The pages that it changes, in ascending order.
+    pub(crate) fn pages(&self) -> impl Iterator<Item = PageNo> {
+        let changed = self.pages.iter().filter(|(_, planned)| !planned.changes.is_empty());
+        changed.map(|(page, _)| *page)
+    }
+
+    /// Their new contents, in the same order.
+    pub(crate) fn into_pages(self, lsn: Lsn) -> impl Iterator<Item = Rc<TreePage<V>>> {
+        let device_pages = self.device_pages;
+        let changed = self.pages.into_iter().filter(|(_, planned)| !planned.changes.is_empty());
+        changed.map(move |(number, planned)| {
+            Rc::new(TreePage { number, lsn, device_pages, content: planned.content })
+        })
+    }
+
+    /// Puts a row in, in place of the one with this key if there is one.
+    ///
+    /// # Errors
+    /// `OutOfSpace`; the source's.
+    pub(crate) async fn put(&mut self, root: PageNo, key: &Key, value: V) -> Result<()> {
+        let mut path = self.descend(root, key).await?;
+        let mut last = Rc::clone(key);
+        self.change(path[path.len() - 1], Change::Put(Rc::clone(key), value)).await?;
+        let room = TreePage::<V>::room(self.device_pages);
+        while let Some(page) = path.pop() {
+            let content = &self.load(page).await?.content;
+            if content.entry_bytes() <= room {
+                return Ok(());
+            }
+            let Some(middle) = content.middle(&last) else {
+                return Err(broken(page, "cannot be split"));
+            };
+            self.structure = true;
+            match path.last() {
+                Some(parent) => self.split(page, *parent, &middle).await?,
+                None => self.split_root(page, &middle).await?,
+            }
+            last = middle;
+        }
+        Ok(())
+    }
+
+    /// Takes a row out, if there is one with this key.
+    ///
+    /// # Errors
+    /// The source's.
+    pub(crate) async fn delete(&mut self, root: PageNo, key: &Key) -> Result<()> {
+        let mut path = self.descend(root, key).await?;
+        let leaf = path[path.len() - 1];
+        let Content::Leaf(rows) = &self.load(leaf).await?.content else { return Ok(()) };
+        if rows.get(key).is_none() {
+            return Ok(());
+        }
+        self.change(leaf, Change::Remove(Rc::clone(key))).await?;
+        while let Some(page) = path.pop() {
+            if self.load(page).await?.content.entries() > 0 {
+                break;
+            }
+            let Some(parent) = path.last() else {
+                // The last row of the tree: its root is a leaf again.
+                self.change(page, Change::Content(Content::empty())).await?;
+                break;
+            };
+            self.structure = true;
+            let Content::Inner(children) = &self.load(*parent).await?.content else {
+                return Err(broken(*parent, "is no inner node"));
+            };
+            let Some(key) = children.key_of(page).cloned() else {
+                return Err(broken(*parent, "does not know its child"));
+            };
+            self.change(*parent, Change::Remove(key)).await?;
+            self.free(page).await?;
+        }
+        Ok(())
+    }
+
+    /// The pages from the root to the leaf that covers `key`.
+    async fn descend(&self, root: PageNo, key: &[u8]) -> Result<Vec<PageNo>> {
+        let mut path = vec![root];
+        let mut at = root;
+        loop {
+            let child = match self.pages.get(&at) {
+                Some(planned) => next(&planned.content, at, key)?.map(|(child, _)| child),
+                None => {
+                    let page = self.source.page(at).await?;
+                    next(&page.content, at, key)?.map(|(child, _)| child)
+                }
+            };
+            let Some(child) = child else { return Ok(path) };
+            path.push(child);
+            at = child;
+        }
+    }
+
+    /// The upper half of `page` goes to a new one beside it.
+    async fn split(&mut self, page: PageNo, parent: PageNo, middle: &Key) -> Result<()> {
+        let new = self.allocate().await?;
+        let mut content = self.load(page).await?.content.clone();
+        let upper = content.split_off(middle).unwrap_or(Content::empty());
+        self.change(new, Change::Content(upper)).await?;
+        self.change(page, Change::Cut(Rc::clone(middle))).await?;
+        self.change(parent, Change::PutChild(Rc::clone(middle), new)).await
+    }
+
+    /// Both halves of the root go to new pages, which become its children.
+    async fn split_root(&mut self, root: PageNo, middle: &Key) -> Result<()> {
+        let (left, right) = (self.allocate().await?, self.allocate().await?);
+        let mut lower = self.load(root).await?.content.clone();
+        let upper = lower.split_off(middle).unwrap_or(Content::empty());
+        self.change(left, Change::Content(lower)).await?;
+        self.change(right, Change::Content(upper)).await?;
+        let lowest: Key = Rc::from([]);
+        let children = Entries::new(vec![(lowest, left), (Rc::clone(middle), right)]);
+        self.change(root, Change::Content(Content::Inner(children))).await
+    }
+
+    async fn space(&mut self) -> Result<Space> {
+        match self.load(SPACE_PAGE).await?.content {
+            Content::Space(space) => Ok(space),
+            _ => Err(broken(SPACE_PAGE, "does not say which pages are free")),
+        }
+    }
+
+    /// A page that was free. Its content is to be set.
+    async fn allocate(&mut self) -> Result<PageNo> {
+        let mut space = self.space().await?;
+        let page = match space.free {
+            Some(page) => {
+                let Content::Free { next } = self.load(page).await?.content else {
+                    return Err(broken(page, "is listed as free and is not"));
+                };
+                space.free = next;
+                page
+            }
+            None if space.used < self.database_pages => {
+                space.used += 1;
+                let page = PageNo(space.used - 1);
+                let fresh = Content::Free { next: None };
+                let fresh = Planned { content: fresh, after: Lsn(0), changes: Vec::new() };
+                self.pages.insert(page, fresh);
+                page
+            }
+            None => {
+                let context = format!("all {} pages of the database are used", self.database_pages);
+                return Err(Error::new(ErrorKind::OutOfSpace, context));
+            }
+        };
+        self.change(SPACE_PAGE, Change::Content(Content::Space(space))).await?;
+        Ok(page)
+    }
+
+    async fn free(&mut self, page: PageNo) -> Result<()> {
+        let space = self.space().await?;
+        self.change(page, Change::Content(Content::Free { next: space.free })).await?;
+        let space = Space { free: Some(page), ..space };
+        self.change(SPACE_PAGE, Change::Content(Content::Space(space))).await
+    }
+
+    async fn change(&mut self, page: PageNo, change: Change<V>) -> Result<()> {
+        let planned = self.load(page).await?;
+        if !change.apply(&mut planned.content) {
+            return Err(broken(page, &format!("does not take {change:?}")));
+        }
+        // What a new content replaces needs no log.
+        if matches!(change, Change::Content(_)) {
+            planned.changes.clear();
+        }
+        planned.changes.push(change);
+        Ok(())
+    }
+
+    async fn load(&mut self, page: PageNo) -> Result<&mut Planned<V>> {
+        if !self.pages.contains_key(&page) {
+            let found = self.source.page(page).await?;
+            let (content, after) = (found.content.clone(), found.lsn);
+            self.pages.insert(page, Planned { content, after, changes: Vec::new() });
+        }
+        self.pages.get_mut(&page).ok_or_else(|| broken(page, "is gone"))
+    }
+}

@@ -1,0 +1,379 @@
+//! How pages get from the pool to their homes: the forms. In the order of the steps lies what recovery relies on.
+use std::cell::{Cell, RefCell};
+use std::collections::BTreeMap;
+use std::marker::PhantomData;
+use std::rc::Rc;
+use tantalum_base::{Error, ErrorKind, PageDevice, PageNo, Payload, Result};
+use tantalum_buffer::PageStore;
+use tantalum_runtime::sync::Semaphore;
+use tantalum_runtime::{Runtime, spawn_all};
+
+use super::layout::Layout;
+use super::options::{Form, PageOptions};
+use super::statistics::HostStatistics;
+use crate::btree::Lsn;
+use crate::fault_points::Fault;
+use crate::records::{Codec, Draft, Place, RecordDevice};
+
+/// Homes written at a time when a database is loaded.
+const LOAD_PAGES: usize = 64;
+
+/// A page with a home. Cloning is cheap.
+pub(super) trait Homed: Clone + 'static {
+    /// What is written of it.
+    type Record: crate::records::Record;
+
+    /// A content that stands in a frame until the page's own is there.
+    fn blank() -> Self;
+
+    /// Its number in the database.
+    fn number(&self) -> PageNo;
+
+    /// The newest change in it.
+    fn lsn(&self) -> Lsn;
+
+    fn record(&self) -> Rc<Self::Record>;
+
+    /// `None` where it is the record of something else.
+    fn from_record(record: &Rc<Self::Record>) -> Option<Self>;
+}
+
+/// What goes with a batch.
+#[allow(async_fn_in_trait, reason = "engines live on one thread; their futures need not be Send")]
+pub(super) trait BatchRules: 'static {
+    /// Returns when pages with changes up to `newest` may be written.
+    async fn before(&self, newest: Lsn) -> Result<()>;
+
+    /// The page is durable at its home, with changes up to `lsn`.
+    fn at_home(&self, _page: PageNo, _lsn: Lsn) {}
+}
+
+/// The homes of a database's pages, as its pool reads and writes them.
+pub(super) struct Homes<R, D: PageDevice, C, P, B> {
+    runtime: R,
+    device: Rc<D>,
+    records: RecordDevice<D, C>,
+    options: PageOptions,
+    layout: Layout,
+    rules: Rc<B>,
+    /// There is one double-write area: a batch has it at a time.
+    turn: Semaphore,
+    metadata_due: Cell<f64>,
+    statistics: Cell<HostStatistics>,
+    /// Why no batch is written any more: the double-write area has the last copy of a page that may be torn.
+    failed: RefCell<Option<Error>>,
+    pages: PhantomData<P>,
+}
+
+impl<R, D, C, P, B> Homes<R, D, C, P, B>
+where
+    R: Runtime,
+    D: PageDevice,
+    P: Homed,
+    C: Codec<Page = D::Page, Record = P::Record>,
+    B: BatchRules,
+{
+    pub(super) fn new(
+        runtime: &R,
+        device: &Rc<D>,
+        codec: &Rc<C>,
+        (options, layout): (PageOptions, Layout),
+        rules: &Rc<B>,
+    ) -> Rc<Self> {
+        Rc::new(Homes {
+            runtime: runtime.clone(),
+            device: Rc::clone(device),
+            records: RecordDevice::new(device, codec),
+            options,
+            layout,
+            rules: Rc::clone(rules),
+            turn: Semaphore::new("the double-write area", 1),
+            metadata_due: Cell::new(0.0),
+            statistics: Cell::default(),
+            failed: RefCell::default(),
+            pages: PhantomData,
+        })
+    }
+
+    /// What was asked of the device so far.
+    pub(super) fn statistics(&self) -> HostStatistics {
+        let pages_read = self.records.counts().pages_read;
+        HostStatistics { pages_read, ..self.statistics.get() }
+    }
+
+    /// The page at its home; `None` where it is torn, or is another page.
+    ///
+    /// # Errors
+    /// The device's.
+    pub(super) async fn try_read(&self, page: PageNo) -> Result<Option<P>> {
+        let home = self.layout.home(page);
+        let found = self.records.try_read(Place::of_pages(home.first, home.pages)).await?;
+        let found = found.as_ref().and_then(P::from_record);
+        Ok(found.filter(|found| found.number() == page))
+    }
+
+    /// Writes new pages to their homes, neighbours in ascending order, and makes them durable.
+    ///
+    /// # Errors
+    /// The device's.
+    pub(super) async fn load(&self, pages: impl Iterator<Item = P>) -> Result<()> {
+        let mut pages = pages.peekable();
+        while let Some(first) = pages.peek() {
+            let mut draft = Draft::new(self.layout.home(first.number()).first);
+            for page in pages.by_ref().take(LOAD_PAGES) {
+                draft.align(page.record());
+            }
+            self.records.write(&draft).await?;
+        }
+        self.records.flush().await
+    }
+
+    /// After a crash, with a double-write area: each torn home is written again from its newest whole copy in the area. A torn copy
+    /// needs nothing: its home was not written yet. By SHARE and in transactions homes change as a whole; with double write off
+    /// there is nothing that could be done.
+    ///
+    /// # Errors
+    /// The device's.
+    pub(super) async fn restore(&self) -> Result<RestoreReport> {
+        let mut report = RestoreReport::default();
+        if self.options.form != Form::On {
+            return Ok(report);
+        }
+        let mut copies = BTreeMap::<PageNo, P>::new();
+        for slot in 0..self.layout.area_slots() {
+            let area = self.layout.area(slot);
+            let found = self.records.try_read(Place::of_pages(area.first, area.pages)).await?;
+            let Some(copy) = found.as_ref().and_then(P::from_record) else { continue };
+            if copy.number().0 >= self.layout.database_pages() {
+                continue;
+            }
+            report.area_whole += 1;
+            if copies.get(&copy.number()).is_none_or(|other| other.lsn() < copy.lsn()) {
+                copies.insert(copy.number(), copy);
+            }
+        }
+        for copy in copies.values() {
+            if self.try_read(copy.number()).await?.is_none() {
+                self.write_home(copy).await?;
+                report.restored += 1;
+            }
+        }
+        self.records.flush().await?;
+        Ok(report)
+    }
+
+    /// Waits for the batch that is being written, and lets no other one be written.
+    pub(super) async fn close(&self) {
+        let _turn = self.turn.acquire(1).await;
+        let closed = || Error::new(ErrorKind::Closed, "the database is closed");
+        self.failed.borrow_mut().get_or_insert_with(closed);
+    }
+
+    /// Brings a batch to its homes, durably.
+    async fn bring(self: &Rc<Self>, batch: &[(PageNo, P)]) -> Result<()> {
+        match self.options.form {
+            Form::On => {
+                self.write_area(batch).await?;
+                if !Fault::NoFlushBeforeHomes.is_planted() {
+                    self.records.flush().await?;
+                }
+                self.write_homes(batch).await?;
+                self.write_metadata(batch.len()).await?;
+                if !Fault::NoFlushAfterHomes.is_planted() {
+                    self.records.flush().await?;
+                }
+            }
+            Form::Off => {
+                self.write_homes(batch).await?;
+                self.write_metadata(batch.len()).await?;
+                self.records.flush().await?;
+            }
+            Form::Share => {
+                self.write_area(batch).await?;
+                self.write_metadata(batch.len()).await?;
+                self.share_homes(batch).await?;
+            }
+            Form::Transactions => {
+                self.write_metadata(batch.len()).await?;
+                self.write_in_transactions(batch).await?;
+            }
+        }
+        self.count(|counts| counts.batches += 1);
+        batch.iter().for_each(|(number, page)| self.rules.at_home(*number, page.lsn()));
+        Ok(())
+    }
+
+    async fn write_area(&self, batch: &[(PageNo, P)]) -> Result<()> {
+        let mut draft = Draft::new(self.layout.area(0).first);
+        for (_, page) in batch {
+            draft.align(page.record());
+        }
+        self.records.write(&draft).await?;
+        self.count(|counts| counts.area_pages += batch.len() as u64 * self.page_pages());
+        Ok(())
+    }
+
+    /// All at once, as asynchronous I/O does; neighbours are not written together.
+    async fn write_homes(self: &Rc<Self>, batch: &[(PageNo, P)]) -> Result<()> {
+        let write = |(_, page): &(PageNo, P)| {
+            let (homes, page) = (Rc::clone(self), page.clone());
+            async move {
+                homes.write_home(&page).await?;
+                homes.count(|counts| counts.home_pages += homes.page_pages());
+                Ok(())
+            }
+        };
+        spawn_all(&self.runtime, "write of a home", batch.iter().map(write)).await
+    }
+
+    async fn write_home(&self, page: &P) -> Result<()> {
+        let mut draft = Draft::new(self.layout.home(page.number()).first);
+        draft.align(page.record());
+        self.records.write(&draft).await
+    }
+
+    /// A share is durable with everything before it: the area needs no flush, and may be used again
+    /// when this returns.
+    async fn share_homes(&self, batch: &[(PageNo, P)]) -> Result<()> {
+        let mut pairs = Vec::new();
+        for (slot, (page, _)) in batch.iter().enumerate() {
+            let (home, area) = (self.layout.home(*page), self.layout.area(slot as u64));
+            pairs.extend(home.iter().zip(area.iter()));
+        }
+        for part in pairs.chunks(self.whole_pages(self.records.limits().share_pairs_max)) {
+            self.records.share(part).await?;
+        }
+        self.count(|counts| counts.shared_pages += pairs.len() as u64);
+        Ok(())
+    }
+
+    async fn write_in_transactions(&self, batch: &[(PageNo, P)]) -> Result<()> {
+        let most = self.whole_pages(self.records.limits().transaction_pages_max);
+        for part in batch.chunks(most / self.page_pages() as usize) {
+            let homes = part.iter().map(|(_, page)| {
+                let mut draft = Draft::new(self.layout.home(page.number()).first);
+                draft.align(page.record());
+                draft
+            });
+            self.records.write_scattered(homes.collect()).await?;
+            let pages = part.len() as u64 * self.page_pages();
+            self.count(|counts| counts.home_pages += pages);
+        }
+        Ok(())
+    }
+
+    /// So many of `most` device pages that no page of the database is cut in two.
+    fn whole_pages(&self, most: u32) -> usize {
+        let page_pages = self.options.device_pages_per_page;
+        (most / page_pages * page_pages) as usize
+    }
+
+    fn page_pages(&self) -> u64 {
+        u64::from(self.options.device_pages_per_page)
+    }
+
+    /// Pages of the journal are nothing that is ever read.
+    async fn write_metadata(&self, pages: usize) -> Result<()> {
+        let due = (pages as u64 * self.page_pages()) as f64 * self.options.metadata_per_page;
+        let due = self.metadata_due.get() + due;
+        self.metadata_due.set(due.fract());
+        for _ in 0..due as u64 {
+            let count = self.statistics.get().metadata_pages;
+            let page = self.layout.metadata(count);
+            let content = D::Page::from_bytes(&journal_page(page, count + 1));
+            self.device.write(page, &[content], None).await?;
+            self.count(|counts| counts.metadata_pages += 1);
+        }
+        Ok(())
+    }
+
+    fn count(&self, change: impl FnOnce(&mut HostStatistics)) {
+        let mut counts = self.statistics.get();
+        change(&mut counts);
+        self.statistics.set(counts);
+    }
+}
+
+/// The journal's page number `count`, at `page`, as a payload is made from bytes.
+fn journal_page(page: PageNo, count: u64) -> [u8; tantalum_base::PAGE_BYTES] {
+    let mut bytes = [0; tantalum_base::PAGE_BYTES];
+    bytes[..8].copy_from_slice(&(page.0 + 1).to_le_bytes());
+    bytes[8..16].copy_from_slice(&count.to_le_bytes());
+    bytes
+}
+
+/// What was found in a double-write area and done with it, in pages of the database.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+pub struct RestoreReport {
+    /// Whole pages in the double-write area.
+    pub area_whole: u64,
+    /// Homes that were torn and were written again from the area.
+    pub restored: u64,
+}
+
+/// The store of a pool; a clone is the same store.
+pub(super) struct HomeStore<R, D: PageDevice, C, P, B>(pub(super) Rc<Homes<R, D, C, P, B>>);
+
+impl<R, D, C, P, B> PageStore for HomeStore<R, D, C, P, B>
+where
+    R: Runtime,
+    D: PageDevice,
+    P: Homed,
+    C: Codec<Page = D::Page, Record = P::Record>,
+    B: BatchRules,
+{
+    type Page = P;
+
+    fn blank(&self) -> P {
+        P::blank()
+    }
+
+    fn pages(&self) -> u64 {
+        self.0.layout.database_pages()
+    }
+
+    fn write_pages_max(&self) -> u32 {
+        self.0.options.batch_pages
+    }
+
+    async fn read(&self, first: PageNo, out: &mut [P]) -> Result<()> {
+        for (page, out) in (first.0..).map(PageNo).zip(out) {
+            *out = self.0.try_read(page).await?.ok_or_else(|| {
+                let context = format!(
+                    "page {page} of the database is torn or damaged (pages {} of the device)",
+                    self.0.layout.home(page)
+                );
+                Error::new(ErrorKind::Corrupt, context)
+            })?;
+        }
+        Ok(())
+    }
+
+    async fn write(&self, first: PageNo, pages: &[P]) -> Result<()> {
+        let numbers = (first.0..).map(PageNo);
+        self.write_batch(numbers.zip(pages.iter().cloned()).collect()).await
+    }
+
+    /// No page gets ahead of the log. After a batch that failed no other is written until the database is opened again.
+    async fn write_batch(&self, pages: Vec<(PageNo, P)>) -> Result<()> {
+        let homes = &self.0;
+        let newest = pages.iter().map(|(_, page)| page.lsn()).max().unwrap_or_default();
+        if !Fault::PagesBeforeLog.is_planted() {
+            homes.rules.before(newest).await?;
+        }
+        let _turn = homes.turn.acquire(1).await;
+        if let Some(failed) = &*homes.failed.borrow() {
+            return Err(failed.clone());
+        }
+        let brought = homes.bring(&pages).await;
+        if let Err(error) = &brought {
+            homes.failed.replace(Some(error.clone()));
+        }
+        brought
+    }
+
+    /// A batch is durable when it was written.
+    async fn flush(&self) -> Result<()> {
+        Ok(())
+    }
+}

@@ -1,0 +1,173 @@
+//! What an engine keeps on its device, and how it looks in bytes.
+//!
+//! ```text
+//! header   1 | number 8 | log position 8 | next LSN 8 | shape: mode 1 | device pages of a page 4 | database pages 8 |
+//!              log pages 8 | pages of a batch 4 | journal pages 4 | trees 4
+//! page     2 | as in `btree::page`
+//! log      3 | LSN of the first group 8 | groups 4 | groups: pages 4 | changes of each, as in `btree::change`
+//! ```
+//!
+//! Numbers are little-endian.
+use std::rc::Rc;
+
+use crate::btree::{Lsn, PageChanges, TreePage};
+use crate::records::{ByteRecord, Input, Record};
+use crate::values::{ByteValue, Value};
+
+/// Marks of device pages, by what is in them: what a user stores passes for nothing else than what its page is marked for.
+const MARK_HEADER: u8 = 1;
+const MARK_PAGE: u8 = 2;
+const MARK_LOG: u8 = 3;
+
+/// What a database was made with and keeps. Where things lie follows from it.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Shape {
+    /// How the engine writes pages, by its own count of its modes.
+    pub mode: u8,
+    /// Device pages in a page of the database.
+    pub device_pages: u32,
+    /// Pages of the database.
+    pub database_pages: u64,
+    /// Device pages of the log.
+    pub log_pages: u64,
+    /// Pages that are written together at most.
+    pub batch_pages: u32,
+    /// Device pages of the file system's journal.
+    pub journal_pages: u32,
+    /// Trees: those with their roots in pages 1 to so many.
+    pub trees: u32,
+}
+
+/// A checkpoint: all changes before its LSN are in the pages, durably.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Header {
+    /// Counts the headers of the database.
+    pub number: u64,
+    /// Where the log begins: device pages of it that were ever used.
+    pub position: u64,
+    /// LSN of the first group there.
+    pub next: Lsn,
+    /// What the database was made with.
+    pub shape: Shape,
+}
+
+/// Changes that are made together or not at all.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Group<V> {
+    /// Each page once.
+    pub pages: Vec<PageChanges<V>>,
+}
+
+/// Groups that are written together.
+#[derive(Clone, PartialEq, Debug)]
+pub struct LogBlock<V> {
+    /// LSN of the first of its groups.
+    pub first: Lsn,
+    /// At least one.
+    pub groups: Vec<Rc<Group<V>>>,
+}
+
+/// Anything that an engine writes.
+#[derive(Clone, PartialEq, Debug)]
+pub enum Block<V> {
+    /// A checkpoint.
+    Header(Header),
+    /// A page of the database.
+    Page(Rc<TreePage<V>>),
+    /// A block of the log.
+    Log(LogBlock<V>),
+}
+
+impl<V: Value> Group<V> {
+    /// Bytes that it takes in a block.
+    pub(crate) fn bytes(&self) -> usize {
+        4 + self.pages.iter().map(PageChanges::bytes).sum::<usize>()
+    }
+}
+
+/// Bytes of a block besides its groups.
+pub(crate) const BLOCK_BYTES: usize = 13;
+
+impl<V: Value> Record for Block<V> {
+    fn content_bytes(&self) -> usize {
+        match self {
+            Block::Header(_) => 58,
+            Block::Page(page) => page.content_bytes(),
+            Block::Log(block) => {
+                BLOCK_BYTES + block.groups.iter().map(|group| group.bytes()).sum::<usize>()
+            }
+        }
+    }
+
+    fn mark(&self) -> u8 {
+        match self {
+            Block::Header(_) => MARK_HEADER,
+            Block::Page(_) => MARK_PAGE,
+            Block::Log(_) => MARK_LOG,
+        }
+    }
+}
+
+impl<V: ByteValue> ByteRecord for Block<V> {
+    fn encode(&self, out: &mut Vec<u8>) {
+        match self {
+            Block::Header(header) => {
+                out.push(1);
+                let Header { number, position, next, shape } = header;
+                [*number, *position, next.0].iter().for_each(|word| out.extend(word.to_le_bytes()));
+                out.push(shape.mode);
+                out.extend(shape.device_pages.to_le_bytes());
+                out.extend(shape.database_pages.to_le_bytes());
+                out.extend(shape.log_pages.to_le_bytes());
+                out.extend(shape.batch_pages.to_le_bytes());
+                out.extend(shape.journal_pages.to_le_bytes());
+                out.extend(shape.trees.to_le_bytes());
+            }
+            Block::Page(page) => {
+                out.push(2);
+                page.encode(out);
+            }
+            Block::Log(block) => {
+                out.push(3);
+                out.extend(block.first.0.to_le_bytes());
+                out.extend((block.groups.len() as u32).to_le_bytes());
+                for group in &block.groups {
+                    out.extend((group.pages.len() as u32).to_le_bytes());
+                    group.pages.iter().for_each(|page| page.encode(out));
+                }
+            }
+        }
+    }
+
+    fn decode(content: &[u8]) -> Option<Self> {
+        let mut input = Input(content);
+        let count = |input: &mut Input<'_>| Some(u32::from_le_bytes(input.array()?));
+        let block = match input.byte()? {
+            1 => {
+                let (number, position) = (input.word()?, input.word()?);
+                let next = Lsn(input.word()?);
+                let shape = Shape {
+                    mode: input.byte()?,
+                    device_pages: count(&mut input)?,
+                    database_pages: input.word()?,
+                    log_pages: input.word()?,
+                    batch_pages: count(&mut input)?,
+                    journal_pages: count(&mut input)?,
+                    trees: count(&mut input)?,
+                };
+                Block::Header(Header { number, position, next, shape })
+            }
+            2 => Block::Page(Rc::new(TreePage::decode(&mut input, content.len())?)),
+            3 => {
+                let first = Lsn(input.word()?);
+                let groups = (0..count(&mut input)?).map(|_| {
+                    let pages = (0..count(&mut input)?).map(|_| PageChanges::decode(&mut input));
+                    Some(Rc::new(Group { pages: pages.collect::<Option<_>>()? }))
+                });
+                Block::Log(LogBlock { first, groups: groups.collect::<Option<_>>()? })
+            }
+            _ => return None,
+        };
+        input.rest().is_empty().then_some(block)
+    }
+}

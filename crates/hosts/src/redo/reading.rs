@@ -1,0 +1,73 @@
+//! Reading a log: the blocks behind a checkpoint.
+use std::rc::Rc;
+use tantalum_base::{PageDevice, PageNo, PageRange, Result};
+
+use super::block::{Block, Group, LogBlock};
+use super::block_pages_max;
+use super::log::LogEnd;
+use crate::btree::Lsn;
+use crate::records::PAGE_ROOM;
+use crate::records::{Codec, Place, RecordDevice, framed_bytes};
+use crate::values::Value;
+
+/// Most blocks are no longer than this.
+const USUAL_PAGES: u64 = 8;
+
+/// Reads a log from a checkpoint on.
+pub(crate) struct LogReader<'a, D, C> {
+    device: &'a RecordDevice<D, C>,
+    region: PageRange,
+    end: LogEnd,
+}
+
+impl<'a, D, C, V> LogReader<'a, D, C>
+where
+    D: PageDevice,
+    V: Value,
+    C: Codec<Page = D::Page, Record = Block<V>>,
+{
+    pub(crate) fn new(device: &'a RecordDevice<D, C>, region: PageRange, begin: LogEnd) -> Self {
+        LogReader { device, region, end: begin }
+    }
+
+    /// Where the log goes on, behind what was read.
+    pub(crate) fn end(&self) -> LogEnd {
+        self.end
+    }
+
+    /// The groups of the next block, with the LSN of the first. `None` where the log ends: what is there is not whole, or older.
+    ///
+    /// # Errors
+    /// The device's.
+    pub(crate) async fn next(&mut self) -> Result<Option<(Lsn, Vec<Rc<Group<V>>>)>> {
+        let log_pages = self.region.pages;
+        let offset = self.end.position % log_pages;
+        let mut found = self.block_at(offset).await?;
+        let mut position = self.end.position;
+        // A block that was too long for what is left here begins at the log's beginning.
+        if found.is_none() && offset + block_pages_max(log_pages) > log_pages {
+            found = self.block_at(0).await?;
+            position += log_pages - offset;
+        }
+        let Some((pages, block)) = found else { return Ok(None) };
+        let next = Lsn(block.first.0 + block.groups.len() as u64);
+        self.end = LogEnd { position: position + pages, next };
+        Ok(Some((block.first, block.groups)))
+    }
+
+    /// The block that begins at `offset`, if it is the next one, with its pages.
+    async fn block_at(&self, offset: u64) -> Result<Option<(u64, LogBlock<V>)>> {
+        let (left, most) = (self.region.pages - offset, block_pages_max(self.region.pages));
+        for pages in [USUAL_PAGES.min(most), most] {
+            let first = PageNo(self.region.first.0 + offset);
+            let found = self.device.try_read(Place::of_pages(first, pages.min(left))).await?;
+            let Some(record) = found else { continue };
+            let pages = framed_bytes(&*record).div_ceil(PAGE_ROOM) as u64;
+            return Ok(match &*record {
+                Block::Log(block) if block.first == self.end.next => Some((pages, block.clone())),
+                _ => None,
+            });
+        }
+        Ok(None)
+    }
+}
