@@ -15,10 +15,11 @@ use tantalum_base::{Error, ErrorKind, PageDevice, PageNo, Result};
 use tantalum_runtime::Runtime;
 
 use super::barrier::Barrier;
+use super::batch::Batch;
 use super::block::{Block, Document};
 use super::files::{Snapshot, write_block};
 use super::options::Mode;
-use super::store::{Batch, DocStore};
+use super::store::DocStore;
 use super::tree::{Change, Descent};
 use super::value::Value;
 use crate::fault_points::Fault;
@@ -69,7 +70,7 @@ where
         self.state.borrow_mut().snapshot = snapshot;
         let mut counts = self.counts.get();
         counts.commits += 1;
-        counts.documents += batch.len() as u64;
+        counts.documents += batch.updates().len() as u64;
         counts.document_pages += plan.documents;
         counts.node_pages += plan.nodes;
         counts.header_pages += u64::from(plan.has_header);
@@ -86,7 +87,7 @@ where
 
     async fn plan(&self, batch: &Batch<V>) -> Result<Plan<V>> {
         let before = self.state.borrow().snapshot;
-        let keys = batch.keys().map(Rc::clone).collect();
+        let keys = batch.updates().keys().map(Rc::clone).collect();
         let descent = Descent::new(&self.device, &before.header, keys).await?;
         let mut draft = Draft::new(before.header.end);
         let mut after = before;
@@ -94,8 +95,8 @@ where
         // One pair is the header's.
         let mut pairs_left = u64::from(self.device.limits().share_pairs_max).saturating_sub(1);
         let (mut packed, mut packed_at) = (Vec::new(), Vec::new());
-        let mut changes = vec![Change::Keep; batch.len()];
-        for (at, (key, value)) in batch.iter().enumerate() {
+        let mut changes = vec![Change::Keep; batch.updates().len()];
+        for (at, (key, value)) in batch.updates().iter().enumerate() {
             let old = descent.found(at);
             let Some(value) = value else {
                 if old.is_some() {

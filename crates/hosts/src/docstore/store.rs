@@ -8,6 +8,7 @@ use tantalum_runtime::Runtime;
 use tantalum_runtime::sync::{Semaphore, WaitQueue};
 
 use super::barrier::Barrier;
+use super::batch::{Batch, document_bytes};
 use super::block::{Block, Directory, Document};
 use super::files::{Snapshot, delete_other, last_commit, write_block};
 use super::options::{DocStoreOptions, KEY_BYTES_MAX, VALUE_BYTES_MAX};
@@ -16,10 +17,7 @@ use super::tree;
 use super::value::{Key, Value};
 use super::walk::Walk;
 use crate::fault_points::Fault;
-use crate::records::{Codec, FRAME_BYTES, PAGE_ROOM, Place, RecordDevice, corrupt};
-
-/// Updates that a commit brings to the device: values, or `None` where a document is deleted.
-pub(super) type Batch<V> = BTreeMap<Key, Option<V>>;
+use crate::records::{Codec, PAGE_ROOM, Place, RecordDevice, corrupt};
 
 /// Documents on a device. See the [module](super).
 pub struct DocStore<R, D, V, C> {
@@ -146,7 +144,7 @@ where
         let state = State {
             directory,
             snapshot,
-            open: Batch::new(),
+            open: Batch::default(),
             open_updates: 0,
             committing: Rc::default(),
             taken: 0,
@@ -184,7 +182,7 @@ where
             return Err(Error::new(ErrorKind::TooLarge, context));
         }
         check_key(key)?;
-        let bytes = (FRAME_BYTES + 2 + key.len() + value.bytes()) as u64;
+        let bytes = document_bytes(key.len(), value.bytes()) as u64;
         if !self.has_room(bytes) {
             // What the waiting updates replace counts as long as they wait.
             self.commit().await?;
@@ -289,8 +287,8 @@ where
     pub async fn get(&self, key: &[u8]) -> Result<Option<V>> {
         {
             let state = self.state.borrow();
-            let waiting = state.open.get(key).or_else(|| state.committing.get(key));
-            if let Some(value) = waiting {
+            let batches = [&state.open, &*state.committing];
+            if let Some(value) = batches.iter().find_map(|batch| batch.updates().get(key)) {
                 return Ok(value.clone());
             }
         }
@@ -312,12 +310,12 @@ where
         to: Option<&[u8]>,
         documents_max: usize,
     ) -> Result<Vec<(Key, V)>> {
-        let mut waiting = Batch::new();
+        let mut waiting = BTreeMap::new();
         if to.is_none_or(|to| from < to) {
             let state = self.state.borrow();
             let range = (Bound::Included(from), to.map_or(Bound::Unbounded, Bound::Excluded));
             for batch in [&*state.committing, &state.open] {
-                let updates = batch.range::<[u8], _>(range);
+                let updates = batch.updates().range::<[u8], _>(range);
                 waiting.extend(updates.map(|(key, value)| (Rc::clone(key), value.clone())));
             }
         }
@@ -375,13 +373,9 @@ where
         let state = self.state.borrow();
         let header = &state.snapshot.header;
         let room = PAGE_ROOM as u64;
-        let waiting = state.open.iter().chain(state.committing.iter());
-        let (mut updates, mut pages) = (1, bytes.div_ceil(room));
-        for (key, value) in waiting {
-            let bytes = value.as_ref().map_or(0, |value| key.len() + value.bytes() + 10) as u64;
-            updates += 1;
-            pages += bytes.div_ceil(room);
-        }
+        let (open, committing) = (&state.open, &state.committing);
+        let updates = 1 + (open.updates().len() + committing.updates().len()) as u64;
+        let pages = bytes.div_ceil(room) + open.pages() + committing.pages();
         let documents = header.document_bytes.div_ceil(room) + header.documents / 64 + 1;
         let nodes = 2 * (header.nodes + updates + u64::from(header.depth) + 1);
         documents + pages + nodes + 2 <= state.snapshot.file.pages
