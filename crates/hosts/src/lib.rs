@@ -8,9 +8,11 @@
 //! docstore      Couchbase's way: documents in an append-only file under a copy-on-write B+tree, or
 //!               remapped in place by SHARE
 //! records       what engines keep on a device: one code for bytes, live, and for stamps, in virtual time
+//! workload      loads that engines are put under: YCSB
 //! fault_points  protections that a test can switch off
 //! ```
 pub mod docstore;
 pub mod double_write;
 pub mod fault_points;
 pub mod records;
+pub mod workload;

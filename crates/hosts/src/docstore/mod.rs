@@ -7,11 +7,13 @@
 //! tree        finding, and what nodes a batch makes anew              walk        documents in order
 //! files       two files, their directory, the last commit of one      statistics
 //! barrier     where it waits for durability, and why                  batch       updates that wait
+//! as_key_value  as loads see it
 //! ```
 //!
 //! A file is never changed but at its end, so that a cut leaves the last commit as it was. The price is the wandering tree: a
 //! document that is replaced gets a new place, and with it every node up to the root. By SHARE its old place takes the new
 //! content, and no node changes; and a compaction remaps documents where it copied them.
+mod as_key_value;
 mod barrier;
 mod batch;
 mod block;
