@@ -5,7 +5,7 @@ mod worst_disk;
 use std::path::Path;
 use std::rc::Rc;
 use tantalum_base::fault_points::assert_noticed;
-use tantalum_base::{Durability, ErrorKind, PageDevice, Rng, Stamp};
+use tantalum_base::{Durability, ErrorKind, PageDevice, PageNo, Rng, Stamp};
 use tantalum_hosts::docstore::{Block, DocStore, DocStoreOptions, Mode, ValueStamp};
 use tantalum_hosts::fault_points::Fault;
 use tantalum_hosts::records::{ByteCodec, Remembered};
@@ -21,7 +21,7 @@ type Store = Rc<DocStore<Virtual, WorstDisk<Stamp>, ValueStamp, Stamps>>;
 const DOCUMENTS: u64 = 12_000;
 
 fn options(mode: Mode, batch_updates: u32) -> DocStoreOptions {
-    DocStoreOptions { mode, batch_updates, compact_at: None }
+    DocStoreOptions { batch_updates, compact_at: None, ..DocStoreOptions::new(mode) }
 }
 
 /// A record of 4 KiB with its key, as YCSB's: one page.
@@ -124,6 +124,35 @@ fn a_compaction_copies_documents_and_by_share_none() {
             let all = store.scan(&[], None, usize::MAX).await.unwrap();
             let expected: Vec<_> = (200..1_000).map(|n| (key(n).into(), value(n))).collect();
             assert_eq!(all, expected);
+        });
+    }
+}
+
+/// A compaction that remaps documents without reading them carries a damaged one on; one that reads them ends there.
+#[test]
+fn a_compaction_that_reads_documents_finds_a_damaged_one() {
+    for reads in [false, true] {
+        run(1, move |rt| async move {
+            let (disk, codec) =
+                (WorstDisk::new(Durability::OnAck, 2_000), Rc::new(Stamps::default()));
+            let options =
+                DocStoreOptions { compaction_reads: reads, ..options(Mode::Share, 1_000) };
+            let store = DocStore::create(&rt, &disk, &codec, options).await.unwrap();
+            for number in 0..300 {
+                store.set(&key(number), value(number)).await.unwrap();
+            }
+            store.commit().await.unwrap();
+            // Behind the directory and the header: the first document.
+            disk.write(PageNo(3), &[Stamp::new(PageNo(3), u64::MAX)], None).await.unwrap();
+            assert_eq!(store.get(&key(0)).await.unwrap_err().kind(), ErrorKind::Corrupt);
+            let compacted = store.compact().await;
+            assert_eq!(compacted.is_err(), reads, "{compacted:?}");
+            if reads {
+                assert_eq!(compacted.unwrap_err().kind(), ErrorKind::Corrupt);
+                assert_eq!(store.statistics().compactions_failed, 1);
+            }
+            assert_eq!(store.get(&key(0)).await.unwrap_err().kind(), ErrorKind::Corrupt);
+            assert_eq!(store.get(&key(7)).await.unwrap(), Some(value(7)));
         });
     }
 }

@@ -23,7 +23,7 @@ use super::walk::Walk;
 use crate::records::{Codec, Draft, Place};
 
 /// Documents that are copied at a time.
-pub(super) const COPIED_DOCUMENTS: usize = 64;
+const COPIED_DOCUMENTS: usize = 64;
 
 impl<R, D, V, C> DocStore<R, D, V, C>
 where
@@ -118,18 +118,23 @@ where
     async fn copy(&self, from: &Snapshot, new: &mut Snapshot) -> Result<()> {
         let mut walk = Walk::seek(&self.compaction, &from.header, &[]).await?;
         let mut levels = Levels::default();
+        // Documents of a page each fill a share command.
+        let documents = match self.options.mode {
+            Mode::Original => COPIED_DOCUMENTS,
+            Mode::Share => self.compaction.limits().share_pairs_max as usize,
+        };
         loop {
             if self.state.borrow().stop_compaction {
                 return Err(Error::new(ErrorKind::Interrupted, "the compaction was stopped"));
             }
             let mut entries = Vec::new();
-            while entries.len() < COPIED_DOCUMENTS
+            while entries.len() < documents
                 && let Some(entry) = walk.next(&self.compaction).await?
             {
                 entries.push(entry);
             }
             let mut draft = Draft::new(new.header.end);
-            let is_last = entries.len() < COPIED_DOCUMENTS;
+            let is_last = entries.len() < documents;
             let places = match self.options.mode {
                 Mode::Original => {
                     let mut documents = Vec::with_capacity(entries.len());
@@ -167,6 +172,9 @@ where
         let mut pairs = Vec::new();
         let mut places = Vec::with_capacity(entries.len());
         for entry in entries {
+            if self.options.compaction_reads {
+                read_document(&self.compaction, entry.place, &entry.key).await?;
+            }
             let old = entry.place.range();
             let range = draft.skip(old.pages);
             pairs.extend(range.iter().zip(old.iter()));
