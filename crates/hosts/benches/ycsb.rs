@@ -10,7 +10,7 @@ use tantalum_runtime::Virtual;
 
 const RECORDS: u64 = 100_000;
 const CLIENTS: u32 = 2_000;
-const OPERATIONS: u64 = 300_000;
+const OPERATIONS: u64 = 100_000;
 
 type Stamps = Remembered<Block<ValueStamp>>;
 

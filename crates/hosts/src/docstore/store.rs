@@ -29,8 +29,10 @@ pub struct DocStore<R, D, V, C> {
     pub(super) state: RefCell<State<V>>,
     /// Whoever changes the file, a commit or a compaction, holds it.
     pub(super) writer: Semaphore,
-    /// Commits that ended, readers that went.
-    pub(super) changed: WaitQueue,
+    /// Commits that ended.
+    committed: WaitQueue,
+    /// A half that nobody reads any more.
+    unread: WaitQueue,
     pub(super) counts: Cell<CommitCounts>,
 }
 
@@ -59,13 +61,16 @@ pub(super) struct State<V> {
 struct Reading<'a, V> {
     snapshot: Snapshot,
     state: &'a RefCell<State<V>>,
-    changed: &'a WaitQueue,
+    unread: &'a WaitQueue,
 }
 
 impl<V> Drop for Reading<'_, V> {
     fn drop(&mut self) {
-        self.state.borrow_mut().readers[usize::from(self.snapshot.half)] -= 1;
-        self.changed.wake_all();
+        let readers = &mut self.state.borrow_mut().readers[usize::from(self.snapshot.half)];
+        *readers -= 1;
+        if *readers == 0 {
+            self.unread.wake_all();
+        }
     }
 }
 
@@ -164,7 +169,8 @@ where
             options,
             state: RefCell::new(state),
             writer: Semaphore::new("the store's writer", 1),
-            changed: WaitQueue::new("a commit, or readers of an old file"),
+            committed: WaitQueue::new("a commit"),
+            unread: WaitQueue::new("readers of an old file"),
             counts: Cell::default(),
         })
     }
@@ -250,7 +256,7 @@ where
                 None => None,
             }
         };
-        self.changed.until(ended).await
+        self.committed.until(ended).await
     }
 
     async fn commit_what_is_wanted(&self) {
@@ -276,7 +282,7 @@ where
                     Err(error) => state.failed = Some(error),
                 }
             }
-            self.changed.wake_all();
+            self.committed.wake_all();
         }
     }
 
@@ -364,7 +370,7 @@ where
         let mut state = self.state.borrow_mut();
         let snapshot = state.snapshot;
         state.readers[usize::from(snapshot.half)] += 1;
-        Reading { snapshot, state: &self.state, changed: &self.changed }
+        Reading { snapshot, state: &self.state, unread: &self.unread }
     }
 
     /// Whether a document of `bytes` more would still be there, with all that waits, after a compaction and a commit; and after a commit
@@ -385,7 +391,7 @@ where
     pub(super) async fn until_unread(&self, half: u8) {
         let unread = || (self.state.borrow().readers[usize::from(half)] == 0).then_some(());
         if !Fault::NoWaitForReaders.is_planted() {
-            self.changed.until(unread).await;
+            self.unread.until(unread).await;
         }
     }
 }
