@@ -27,8 +27,7 @@ async fn bench(runtime: &Virtual, mode: Mode) -> Result<()> {
     let store = DocStore::create(runtime, &device, &codec, options).await?;
     let ycsb = Ycsb::new::<ValueStamp>(RecordOptions::new(RECORDS))?;
     ycsb.load(&store).await?;
-    store.commit().await?;
-    drop(store);
+    store.close().await?;
     let options = DocStoreOptions { batch_updates: 1, ..options };
     let store = DocStore::open(runtime, &device, &codec, options).await?;
     for workload in Workload::ALL {

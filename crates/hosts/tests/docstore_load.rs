@@ -2,6 +2,7 @@
 #[expect(dead_code, reason = "nothing is cut here")]
 mod worst_disk;
 
+use std::collections::BTreeMap;
 use std::path::Path;
 use std::rc::Rc;
 use tantalum_base::fault_points::assert_noticed;
@@ -41,8 +42,7 @@ async fn loaded(rt: &Virtual, options: DocStoreOptions, documents: u64, pages: u
     for number in 0..documents {
         store.set(&key(number), value(number)).await.unwrap();
     }
-    store.commit().await.unwrap();
-    drop(store);
+    store.close().await.unwrap();
     DocStore::open(rt, &disk, &codec, options).await.unwrap()
 }
 
@@ -188,6 +188,73 @@ fn a_thousand_clients_share_commits() {
     }
 }
 
+/// Commits go on while a compaction copies, which then has what they changed, inserted and deleted.
+#[test]
+fn commits_go_on_beside_a_compaction() {
+    for mode in Mode::ALL {
+        run(9, move |rt| async move {
+            let store = loaded(&rt, options(mode, 1), 2_000, 30_000).await;
+            let compacted = Rc::clone(&store);
+            let compaction = rt.spawn("compaction", async move { compacted.compact().await });
+            let (mut expected, rng) = (BTreeMap::new(), &mut Rng::new(2));
+            expected.extend((0..2_000).map(|number| (key(number), value(number))));
+            let mut beside = 0;
+            for count in 10_000..10_400 {
+                let key = key(rng.below(2_200));
+                match rng.below(5) {
+                    0 => {
+                        store.delete(&key).await.unwrap();
+                        expected.remove(&key);
+                    }
+                    drawn => {
+                        // Now and then of another number of pages.
+                        let bytes = if drawn == 1 { 9_000 } else { 4_000 };
+                        let value = ValueStamp { bytes, count };
+                        store.set(&key, value).await.unwrap();
+                        expected.insert(key, value);
+                    }
+                }
+                beside += u64::from(store.statistics().compactions == 0);
+            }
+            compaction.await.unwrap();
+            let statistics = store.statistics();
+            assert!(beside > 50, "{mode:?}: {beside} commits beside the compaction");
+            assert!(statistics.caught_up >= beside / 2, "{mode:?}: {statistics:?}");
+            assert_eq!((statistics.compactions, statistics.compactions_failed), (1, 0));
+            let expected: Vec<_> =
+                expected.into_iter().map(|(key, value)| (key.into(), value)).collect();
+            assert_eq!(store.scan(&[], None, usize::MAX).await.unwrap(), expected, "{mode:?}");
+            assert_eq!(statistics.documents, expected.len() as u64, "{mode:?}");
+        });
+    }
+}
+
+/// Nothing is done to the device behind a close.
+#[test]
+fn a_closed_store_does_nothing_more() {
+    for mode in Mode::ALL {
+        run(10, move |rt| async move {
+            let store = loaded(&rt, options(mode, 4), 300, 2_000).await;
+            let compacted = Rc::clone(&store);
+            let compaction = rt.spawn("compaction", async move { compacted.compact().await });
+            while store.statistics().compaction.pages_read < 2 {
+                tantalum_runtime::yield_now().await;
+            }
+            store.set(&key(7), value(8)).await.unwrap();
+            store.close().await.unwrap();
+            assert!(compaction.await.is_err());
+            let (device, compaction) = (store.statistics().device, store.statistics().compaction);
+            let again = store.compact().await.unwrap_err();
+            let update = store.set(&key(1), value(1)).await.unwrap_err();
+            assert_eq!((again.kind(), update.kind()), (ErrorKind::Closed, ErrorKind::Closed));
+            assert_eq!(store.get(&key(7)).await.unwrap(), Some(value(8)));
+            let after = store.statistics();
+            assert_eq!(after.device.pages_written, device.pages_written);
+            assert_eq!(after.compaction, compaction);
+        });
+    }
+}
+
 /// A scan that compactions overtake still finds all.
 fn scan_beside_compactions() -> Option<String> {
     run(4, |rt| async move {
@@ -281,7 +348,7 @@ fn what_makes_no_sense_is_refused() {
     });
 }
 
-/// The engine of a real volume, over its real bytes: what was committed is there when it is opened again without a close.
+/// The engine of a real volume, over its real bytes: what was committed is there when the volume is opened again without a close.
 #[test]
 fn documents_in_bytes_survive_a_volume_that_is_opened_again() {
     for mode in Mode::ALL {
@@ -307,7 +374,7 @@ fn documents_in_bytes_survive_a_volume_that_is_opened_again() {
                 for number in 0..400 * (life + 1) {
                     store.set(&key(number), bytes(number + life)).await.unwrap();
                 }
-                store.commit().await.unwrap();
+                store.close().await.unwrap();
             }
         });
     }

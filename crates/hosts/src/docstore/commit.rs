@@ -45,19 +45,26 @@ where
     V: Value,
     C: Codec<Page = D::Page, Record = Block<V>>,
 {
-    /// Commits a batch, after a compaction where the file has no room for it, or where enough of it is stale.
-    pub(super) async fn commit_batch(&self, batch: &Batch<V>) -> Result<()> {
-        let _writer = self.writer.acquire(1).await;
+    /// Commits a batch, after a compaction where the file has no room for it. Where enough of it is stale then, one begins.
+    pub(super) async fn commit_batch(self: &Rc<Self>, batch: &Batch<V>) -> Result<()> {
+        let mut _writer = self.writer.acquire(1).await;
         let mut plan = self.plan(batch).await?;
-        if plan.end() > plan.after.file.end() {
-            // Who stops compactions does not mean to fail commits.
-            while let Err(error) = self.compact_holding_writer().await {
-                if error.kind() != ErrorKind::Interrupted {
-                    return Err(error);
-                }
-            }
+        if !plan.has_room() {
+            // A compaction under way needs the writer for its end.
+            drop(_writer);
+            let _compactor = self.compactor.acquire(1).await;
+            _writer = self.writer.acquire(1).await;
             plan = self.plan(batch).await?;
-            if plan.end() > plan.after.file.end() {
+            if !plan.has_room() {
+                // Who stops compactions does not mean to fail commits.
+                while let Err(error) = self.compact_without_commits().await {
+                    if error.kind() != ErrorKind::Interrupted {
+                        return Err(error);
+                    }
+                }
+                plan = self.plan(batch).await?;
+            }
+            if !plan.has_room() {
                 let context = "the file has no room for a commit, even compacted";
                 return Err(Error::new(ErrorKind::OutOfSpace, context));
             }
@@ -67,7 +74,13 @@ where
             Mode::Share => self.append_and_share(&mut plan).await?,
         }
         let snapshot = plan.after;
-        self.state.borrow_mut().snapshot = snapshot;
+        {
+            let state = &mut *self.state.borrow_mut();
+            state.snapshot = snapshot;
+            if let Some(changed) = &mut state.changed {
+                changed.extend(batch.updates().keys().map(Rc::clone));
+            }
+        }
         let mut counts = self.counts.get();
         counts.commits += 1;
         counts.documents += batch.updates().len() as u64;
@@ -79,8 +92,7 @@ where
         if self.options.compact_at.is_some_and(|ratio| stale >= ratio)
             && snapshot.used_pages() >= snapshot.file.pages / 4
         {
-            // The commit stands, also where this fails; the next one tries again.
-            let _ = self.compact_holding_writer().await;
+            self.begin_compaction();
         }
         Ok(())
     }
@@ -188,6 +200,10 @@ where
 }
 
 impl<V: Value> Plan<V> {
+    fn has_room(&self) -> bool {
+        self.end() <= self.after.file.end()
+    }
+
     /// The page behind all that will be written.
     fn end(&self) -> PageNo {
         let remapped: u64 = self.remapped.iter().map(|(old, _)| old.range().pages).sum();

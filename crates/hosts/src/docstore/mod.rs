@@ -7,7 +7,7 @@
 //! tree        finding, and what nodes a batch makes anew              walk        documents in order
 //! files       two files, their directory, the last commit of one      statistics
 //! barrier     where it waits for durability, and why                  batch       updates that wait
-//! as_key_value  as loads see it
+//! catch_up    what commits changed during a compaction                as_key_value  as loads see it
 //! ```
 //!
 //! A file is never changed but at its end, so that a cut leaves the last commit as it was. The price is the wandering tree: a
@@ -17,6 +17,7 @@ mod as_key_value;
 mod barrier;
 mod batch;
 mod block;
+mod catch_up;
 mod commit;
 mod compaction;
 mod files;

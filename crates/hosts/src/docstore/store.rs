@@ -1,6 +1,6 @@
 //! The store: documents are set, found, deleted and scanned; batches are committed.
 use std::cell::{Cell, RefCell};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Bound;
 use std::rc::Rc;
 use tantalum_base::{Error, ErrorKind, PageDevice, PageRange, Result};
@@ -29,6 +29,8 @@ pub struct DocStore<R, D, V, C> {
     pub(super) state: RefCell<State<V>>,
     /// Whoever changes the file, a commit or a compaction, holds it.
     pub(super) writer: Semaphore,
+    /// Whoever compacts holds it; it is acquired before the writer.
+    pub(super) compactor: Semaphore,
     /// Commits that ended.
     committed: WaitQueue,
     /// A half that nobody reads any more.
@@ -53,6 +55,12 @@ pub(super) struct State<V> {
     /// Who reads which half.
     pub(super) readers: [u64; 2],
     pub(super) stop_compaction: bool,
+    /// Whether a compaction is under way that began by itself.
+    pub(super) compacts_by_itself: bool,
+    /// While a compaction copies: keys that commits changed since.
+    pub(super) changed: Option<BTreeSet<Key>>,
+    /// Such keys whose documents compactions brought along.
+    pub(super) caught_up: u64,
     pub(super) compactions: u64,
     pub(super) compactions_failed: u64,
 }
@@ -159,6 +167,9 @@ where
             failed: None,
             readers: [0; 2],
             stop_compaction: false,
+            compacts_by_itself: false,
+            changed: None,
+            caught_up: 0,
             compactions: 0,
             compactions_failed: 0,
         };
@@ -169,6 +180,7 @@ where
             options,
             state: RefCell::new(state),
             writer: Semaphore::new("the store's writer", 1),
+            compactor: Semaphore::new("the store's compaction", 1),
             committed: WaitQueue::new("a commit"),
             unread: WaitQueue::new("readers of an old file"),
             counts: Cell::default(),
@@ -235,6 +247,19 @@ where
         self.commit_up_to(taken).await
     }
 
+    /// Commits what waits, and ends a compaction that is under way: nothing is done to the device any more, and what is asked of the store
+    /// but reading is an error. Before that nobody may open another store on the device.
+    ///
+    /// # Errors
+    /// As [`set`](Self::set).
+    pub async fn close(self: &Rc<Self>) -> Result<()> {
+        self.commit().await?;
+        self.state.borrow_mut().stop_compaction = true;
+        self.change_no_more(Error::new(ErrorKind::Closed, "the store was closed"));
+        drop(self.compactor.acquire(1).await);
+        Ok(())
+    }
+
     /// Waits until the first `number` updates are durable. Those who wait at once share a commit, which goes on by itself.
     async fn commit_up_to(self: &Rc<Self>, number: u64) -> Result<()> {
         let begins = {
@@ -259,7 +284,13 @@ where
         self.committed.until(ended).await
     }
 
-    async fn commit_what_is_wanted(&self) {
+    /// From now on every change is this error, also for those who wait for a commit that was not begun.
+    pub(super) fn change_no_more(&self, error: Error) {
+        self.state.borrow_mut().failed.get_or_insert(error);
+        self.committed.wake_all();
+    }
+
+    async fn commit_what_is_wanted(self: &Rc<Self>) {
         loop {
             let (batch, taken) = {
                 let state = &mut *self.state.borrow_mut();
@@ -272,15 +303,13 @@ where
                 (Rc::clone(&state.committing), state.taken)
             };
             let committed = self.commit_batch(&batch).await;
-            {
-                let state = &mut *self.state.borrow_mut();
-                match committed {
-                    Ok(()) => {
-                        state.committing = Rc::default();
-                        state.durable = taken;
-                    }
-                    Err(error) => state.failed = Some(error),
+            match committed {
+                Ok(()) => {
+                    let state = &mut *self.state.borrow_mut();
+                    state.committing = Rc::default();
+                    state.durable = taken;
                 }
+                Err(error) => self.change_no_more(error),
             }
             self.committed.wake_all();
         }
@@ -358,6 +387,7 @@ where
             compaction: self.compaction.counts(),
             compactions: state.compactions,
             compactions_failed: state.compactions_failed,
+            caught_up: state.caught_up,
             documents: snapshot.header.documents,
             depth: snapshot.header.depth,
             used_pages: snapshot.used_pages(),

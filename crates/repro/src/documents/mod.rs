@@ -90,6 +90,7 @@ impl Documents {
         documents.ycsb.load(&store).await?;
         store.commit().await?;
         store.compact().await?;
+        store.close().await?;
         Ok(documents)
     }
 
@@ -120,7 +121,7 @@ impl Documents {
             seed = seed.wrapping_add(1 << 32);
             self.ycsb.run(&self.runtime, &store, YcsbOptions { seed, ..load }).await?;
         }
-        store.commit().await
+        store.close().await
     }
 
     /// Runs operations with batches of `batch_updates`, on a file that was compacted.
@@ -130,7 +131,7 @@ impl Documents {
         let before = self.written();
         let report = self.ycsb.run(&self.runtime, &store, load).await?;
         let written_pages = (self.written() - before) as f64 / report.operations() as f64;
-        store.commit().await?;
+        store.close().await?;
         Ok(Outcome { throughput: report.throughput(), written_pages })
     }
 
