@@ -114,7 +114,8 @@ impl<S: KeyValueStore> KeyValueStore for Wrong<S> {
 
     async fn put(&self, key: &[u8], value: S::Value) -> Result<()> {
         self.updates.set(self.updates.get() + 1);
-        let forgotten = self.forgets && self.updates.get() > RECORDS && self.updates.get() % 8 == 0;
+        let forgotten =
+            self.forgets && self.updates.get() > RECORDS && self.updates.get().is_multiple_of(8);
         if forgotten { Ok(()) } else { self.store.put(key, value).await }
     }
 

@@ -47,13 +47,13 @@ where
 {
     /// Commits a batch, after a compaction where the file has no room for it. Where enough of it is stale then, one begins.
     pub(super) async fn commit_batch(self: &Rc<Self>, batch: &Batch<V>) -> Result<()> {
-        let mut _writer = self.writer.acquire(1).await;
+        let mut writer = self.writer.acquire(1).await;
         let mut plan = self.plan(batch).await?;
         if !plan.has_room() {
             // A compaction under way needs the writer for its end.
-            drop(_writer);
+            drop(writer);
             let _compactor = self.compactor.acquire(1).await;
-            _writer = self.writer.acquire(1).await;
+            writer = self.writer.acquire(1).await;
             plan = self.plan(batch).await?;
             if !plan.has_room() {
                 // Who stops compactions does not mean to fail commits.
@@ -88,6 +88,7 @@ where
         counts.node_pages += plan.nodes;
         counts.header_pages += u64::from(plan.has_header);
         self.counts.set(counts);
+        drop(writer);
         let stale = 1.0 - snapshot.live_pages() as f64 / snapshot.used_pages() as f64;
         if self.options.compact_at.is_some_and(|ratio| stale >= ratio)
             && snapshot.used_pages() >= snapshot.file.pages / 4
