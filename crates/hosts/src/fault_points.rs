@@ -15,6 +15,8 @@ tantalum_base::fault_points! {
     NoWaitForReaders,
     /// A document that outgrew its place is shared into it all the same.
     SharesCutShort,
+    /// A compaction leaves out what commits changed while it copied.
+    NoCatchUp,
     /// Documents are remapped before, not together with, the header.
     SharesSeenBeforeTheHeader,
     /// A page is written while the log of its changes may still be lost.

@@ -10,6 +10,7 @@
 //! redo          a redo log with its checkpoints
 //! values        keys and values
 //! records       what engines keep on a device: one code for bytes, live, and for stamps, in virtual time
+//! workload      loads that engines are put under: YCSB
 //! fault_points  protections that a test can switch off
 //! ```
 pub mod btree;
@@ -19,3 +20,4 @@ pub mod fault_points;
 pub mod records;
 pub mod redo;
 pub mod values;
+pub mod workload;

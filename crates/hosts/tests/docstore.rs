@@ -11,8 +11,8 @@ use tantalum_base::{Durability, ErrorKind, PageBuf, Payload, Result, Rng, Stamp}
 use tantalum_hosts::docstore::{Block, DocStore, DocStoreOptions, Key, Mode, ValueStamp};
 use tantalum_hosts::fault_points::Fault;
 use tantalum_hosts::records::{ByteCodec, Codec, Remembered};
-use tantalum_runtime::Virtual;
 use tantalum_runtime::virtual_time::Schedule;
+use tantalum_runtime::{JoinHandle, Runtime, Virtual, yield_now};
 use worst_disk::WorstDisk;
 
 const DURABILITIES: [Durability; 3] =
@@ -40,12 +40,35 @@ struct Expected<V> {
     issued: Model<V>,
 }
 
-/// Random requests, until one fails. `Ok` where none does.
+/// Random requests, until one fails, and the compactions that were begun on the way. `Ok` where none fails.
 async fn live<P, V, C>(
+    rt: &Virtual,
     store: &Store<P, V, C>,
     expected: &mut Expected<V>,
     rng: &mut Rng,
     requests: u64,
+) -> Result<()>
+where
+    P: Payload,
+    V: Made,
+    C: Codec<Page = P, Record = Block<V>>,
+{
+    let mut compactions = Vec::new();
+    let lived = live_beside(rt, store, expected, rng, requests, &mut compactions).await;
+    let mut ended = Ok(());
+    for compaction in compactions {
+        ended = ended.and(compaction.await);
+    }
+    lived.and(ended)
+}
+
+async fn live_beside<P, V, C>(
+    rt: &Virtual,
+    store: &Store<P, V, C>,
+    expected: &mut Expected<V>,
+    rng: &mut Rng,
+    requests: u64,
+    compactions: &mut Vec<JoinHandle<Result<()>>>,
 ) -> Result<()>
 where
     P: Payload,
@@ -86,7 +109,12 @@ where
                 store.commit().await?;
                 expected.committed = expected.issued.clone();
             }
-            _ => store.compact().await?,
+            _ if rng.chance(0.5) => store.compact().await?,
+            _ => {
+                let compacted = Rc::clone(store);
+                let compaction = async move { compacted.compact().await };
+                compactions.push(rt.spawn("compaction beside requests", compaction));
+            }
         }
     }
     Ok(())
@@ -112,9 +140,13 @@ where
         for life in 0..3 {
             let left = if life == 0 { operations } else { cuts.below(200) };
             disk.cut_after(left);
-            let ended = live(&store, &mut expected, rng, 30).await;
+            let ended = live(&rt, &store, &mut expected, rng, 30).await;
             assert!(ended.is_ok() || disk.is_off(), "{name}: {ended:?}");
             cut |= disk.is_off();
+            // A commit beside a compaction may learn of the cut later than who asked for it.
+            for _ in 0..20 {
+                yield_now().await;
+            }
             match cuts.chance(0.3) {
                 true => disk.killed(),
                 false => disk.power_on(cuts),
@@ -145,10 +177,9 @@ where
     V: Made,
     C: Codec<Page = P, Record = Block<V>> + Default,
 {
-    for seed in 0..seeds {
-        let cuts = (0..).take_while(|at| cut_history::<P, V, C>(mode, durability, seed, *at));
-        assert!(cuts.count() > 5, "seed {seed}: nothing happens in this history");
-    }
+    let of = |seed| (0..).take_while(move |at| cut_history::<P, V, C>(mode, durability, seed, *at));
+    let cuts: usize = (0..seeds).map(|seed| of(seed).count()).sum();
+    assert!(cuts as u64 > 10 * seeds, "{cuts} cuts: little happens in these histories");
 }
 
 fn seeds() -> u64 {
@@ -198,6 +229,17 @@ fn each_protection_left_out_is_noticed() {
     let share = search(Mode::Share, Durability::OnAck);
     for fault in [Fault::SharesCutShort, Fault::SharesSeenBeforeTheHeader] {
         assert_noticed(fault, share);
+    }
+}
+
+/// A compaction beside commits has all that these changed.
+#[test]
+fn a_compaction_that_does_not_catch_up_is_noticed() {
+    for mode in Mode::ALL {
+        assert_noticed(Fault::NoCatchUp, || {
+            cut_everywhere::<Stamp, _, Stamps>(mode, Durability::OnAck, 12);
+            None
+        });
     }
 }
 

@@ -1,10 +1,11 @@
 //! What each mode writes, beside the paper's arithmetic; many clients; readers and compactions; refusals; bytes on a volume.
 mod worst_disk;
 
+use std::collections::BTreeMap;
 use std::path::Path;
 use std::rc::Rc;
 use tantalum_base::fault_points::assert_noticed;
-use tantalum_base::{Durability, ErrorKind, PageDevice, Rng, Stamp};
+use tantalum_base::{Durability, ErrorKind, PageDevice, PageNo, Rng, Stamp};
 use tantalum_hosts::docstore::{Block, DocStore, DocStoreOptions, Mode, ValueStamp};
 use tantalum_hosts::fault_points::Fault;
 use tantalum_hosts::records::{ByteCodec, Remembered};
@@ -20,7 +21,7 @@ type Store = Rc<DocStore<Virtual, WorstDisk<Stamp>, ValueStamp, Stamps>>;
 const DOCUMENTS: u64 = 12_000;
 
 fn options(mode: Mode, batch_updates: u32) -> DocStoreOptions {
-    DocStoreOptions { mode, batch_updates, compact_at: None }
+    DocStoreOptions { batch_updates, compact_at: None, ..DocStoreOptions::new(mode) }
 }
 
 /// A record of 4 KiB with its key, as YCSB's: one page.
@@ -40,8 +41,7 @@ async fn loaded(rt: &Virtual, options: DocStoreOptions, documents: u64, pages: u
     for number in 0..documents {
         store.set(&key(number), value(number)).await.unwrap();
     }
-    store.commit().await.unwrap();
-    drop(store);
+    store.close().await.unwrap();
     DocStore::open(rt, &disk, &codec, options).await.unwrap()
 }
 
@@ -127,6 +127,35 @@ fn a_compaction_copies_documents_and_by_share_none() {
     }
 }
 
+/// A compaction that remaps documents without reading them carries a damaged one on; one that reads them ends there.
+#[test]
+fn a_compaction_that_reads_documents_finds_a_damaged_one() {
+    for reads in [false, true] {
+        run(1, move |rt| async move {
+            let (disk, codec) =
+                (WorstDisk::new(Durability::OnAck, 2_000), Rc::new(Stamps::default()));
+            let options =
+                DocStoreOptions { compaction_reads: reads, ..options(Mode::Share, 1_000) };
+            let store = DocStore::create(&rt, &disk, &codec, options).await.unwrap();
+            for number in 0..300 {
+                store.set(&key(number), value(number)).await.unwrap();
+            }
+            store.commit().await.unwrap();
+            // Behind the directory and the header: the first document.
+            disk.write(PageNo(3), &[Stamp::new(PageNo(3), u64::MAX)], None).await.unwrap();
+            assert_eq!(store.get(&key(0)).await.unwrap_err().kind(), ErrorKind::Corrupt);
+            let compacted = store.compact().await;
+            assert_eq!(compacted.is_err(), reads, "{compacted:?}");
+            if reads {
+                assert_eq!(compacted.unwrap_err().kind(), ErrorKind::Corrupt);
+                assert_eq!(store.statistics().compactions_failed, 1);
+            }
+            assert_eq!(store.get(&key(0)).await.unwrap_err().kind(), ErrorKind::Corrupt);
+            assert_eq!(store.get(&key(7)).await.unwrap(), Some(value(7)));
+        });
+    }
+}
+
 /// Clients that wait for each of their updates share commits.
 #[test]
 fn a_thousand_clients_share_commits() {
@@ -154,6 +183,73 @@ fn a_thousand_clients_share_commits() {
             assert!(counts.commits.commits < 40, "{counts:?}");
             assert!(mode == Mode::Share || counts.compactions > 0, "{counts:?}");
             assert_eq!(counts.documents, 2_000);
+        });
+    }
+}
+
+/// Commits go on while a compaction copies, which then has what they changed, inserted and deleted.
+#[test]
+fn commits_go_on_beside_a_compaction() {
+    for mode in Mode::ALL {
+        run(9, move |rt| async move {
+            let store = loaded(&rt, options(mode, 1), 2_000, 30_000).await;
+            let compacted = Rc::clone(&store);
+            let compaction = rt.spawn("compaction", async move { compacted.compact().await });
+            let (mut expected, rng) = (BTreeMap::new(), &mut Rng::new(2));
+            expected.extend((0..2_000).map(|number| (key(number), value(number))));
+            let mut beside = 0;
+            for count in 10_000..10_400 {
+                let key = key(rng.below(2_200));
+                match rng.below(5) {
+                    0 => {
+                        store.delete(&key).await.unwrap();
+                        expected.remove(&key);
+                    }
+                    drawn => {
+                        // Now and then of another number of pages.
+                        let bytes = if drawn == 1 { 9_000 } else { 4_000 };
+                        let value = ValueStamp { bytes, count };
+                        store.set(&key, value).await.unwrap();
+                        expected.insert(key, value);
+                    }
+                }
+                beside += u64::from(store.statistics().compactions == 0);
+            }
+            compaction.await.unwrap();
+            let statistics = store.statistics();
+            assert!(beside > 50, "{mode:?}: {beside} commits beside the compaction");
+            assert!(statistics.caught_up >= beside / 2, "{mode:?}: {statistics:?}");
+            assert_eq!((statistics.compactions, statistics.compactions_failed), (1, 0));
+            let expected: Vec<_> =
+                expected.into_iter().map(|(key, value)| (key.into(), value)).collect();
+            assert_eq!(store.scan(&[], None, usize::MAX).await.unwrap(), expected, "{mode:?}");
+            assert_eq!(statistics.documents, expected.len() as u64, "{mode:?}");
+        });
+    }
+}
+
+/// Nothing is done to the device behind a close.
+#[test]
+fn a_closed_store_does_nothing_more() {
+    for mode in Mode::ALL {
+        run(10, move |rt| async move {
+            let store = loaded(&rt, options(mode, 4), 300, 2_000).await;
+            let compacted = Rc::clone(&store);
+            let compaction = rt.spawn("compaction", async move { compacted.compact().await });
+            while store.statistics().compaction.pages_read < 2 {
+                tantalum_runtime::yield_now().await;
+            }
+            store.set(&key(7), value(8)).await.unwrap();
+            store.close().await.unwrap();
+            assert!(compaction.await.is_err());
+            let (device, compaction) = (store.statistics().device, store.statistics().compaction);
+            let again = store.compact().await.unwrap_err();
+            let update = store.set(&key(1), value(1)).await.unwrap_err();
+            assert_eq!((again.kind(), update.kind()), (ErrorKind::Closed, ErrorKind::Closed));
+            assert_eq!(store.get(&key(7)).await.unwrap(), Some(value(8)));
+            let after = store.statistics();
+            assert_eq!(after.device.pages_written, device.pages_written);
+            assert_eq!(after.compaction, compaction);
         });
     }
 }
@@ -251,7 +347,7 @@ fn what_makes_no_sense_is_refused() {
     });
 }
 
-/// The engine of a real volume, over its real bytes: what was committed is there when it is opened again without a close.
+/// The engine of a real volume, over its real bytes: what was committed is there when the volume is opened again without a close.
 #[test]
 fn documents_in_bytes_survive_a_volume_that_is_opened_again() {
     for mode in Mode::ALL {
@@ -277,7 +373,7 @@ fn documents_in_bytes_survive_a_volume_that_is_opened_again() {
                 for number in 0..400 * (life + 1) {
                     store.set(&key(number), bytes(number + life)).await.unwrap();
                 }
-                store.commit().await.unwrap();
+                store.close().await.unwrap();
             }
         });
     }

@@ -7,6 +7,7 @@
 //! energy    idle and peak power of components over virtual time
 //! load      closed-loop clients: random reads or writes, with an fsync after every so many
 //! devices   the devices of the dissertation beside their data sheets
+//! documents a document store under YCSB, as both SHARE's and DuraSSD's papers have it
 //! durassd   "Durable Write Cache in Flash Memory SSD for Relational and NoSQL Databases"
 //! dissertation "Caching for flash-based databases and flash-based caching for databases"
 //! share     "SHARE Interface in Flash Storage for Relational and NoSQL Databases"
@@ -17,6 +18,7 @@
 pub mod cleaning;
 pub mod devices;
 pub mod dissertation;
+mod documents;
 mod durassd;
 pub mod energy;
 pub mod load;

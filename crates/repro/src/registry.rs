@@ -24,12 +24,12 @@ pub struct Experiment {
 pub const EXPERIMENTS: &[Experiment] = &[
     Experiment {
         name: "durassd",
-        title: "Durable Write Cache in Flash Memory SSD (DuraSSD): tables 1 and 2",
+        title: "Durable Write Cache in Flash Memory SSD (DuraSSD): tables 1, 2 and 5",
         run: durassd::run,
     },
     Experiment {
         name: "share",
-        title: "SHARE Interface in Flash Storage: figures 5b and 6 (InnoDB)",
+        title: "SHARE Interface in Flash Storage: figures 5 to 8, tables 1 and 2",
         run: share::run,
     },
     Experiment {

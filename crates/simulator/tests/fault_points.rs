@@ -169,6 +169,7 @@ fn of_a_host(fault: Host) -> Test {
         Host::NoFlushBetweenDirectories => {
             (STORE, "a_directory_that_is_not_durable_in_time_is_noticed")
         }
+        Host::NoCatchUp => (STORE, "a_compaction_that_does_not_catch_up_is_noticed"),
         Host::NoWaitForReaders => {
             ("crates/hosts/tests/docstore_load.rs", "a_file_is_deleted_when_nobody_reads_it")
         }

@@ -11,6 +11,7 @@
 //! stat        what a trace holds, counted
 //! generate    "zipf:pages=1m,requests=10m,theta=1.0" -> page events
 //! link_bench  transactions like LinkBench's, for `generate` and for storage engines
+//! ycsb        YCSB's core workloads, for both as well
 //! shared      where the large real traces for tests and benches are
 //! ```
 //! Adding a format is one file in `formats` that implements [`Format`], and one line in
@@ -30,6 +31,7 @@ pub mod shared;
 pub mod source;
 pub mod stat;
 pub mod writer;
+pub mod ycsb;
 pub mod zipf;
 
 pub use event::{BlockEvent, BlockOp, FileKind, PageEvent};

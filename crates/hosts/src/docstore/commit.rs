@@ -15,10 +15,11 @@ use tantalum_base::{Error, ErrorKind, PageDevice, PageNo, Result};
 use tantalum_runtime::Runtime;
 
 use super::barrier::Barrier;
+use super::batch::Batch;
 use super::block::{Block, Document};
 use super::files::{Snapshot, write_block};
 use super::options::Mode;
-use super::store::{Batch, DocStore};
+use super::store::DocStore;
 use super::tree::{Change, Descent};
 use crate::fault_points::Fault;
 use crate::records::{Codec, Draft, PAGE_ROOM, Place, framed_bytes};
@@ -44,19 +45,26 @@ where
     V: Value,
     C: Codec<Page = D::Page, Record = Block<V>>,
 {
-    /// Commits a batch, after a compaction where the file has no room for it, or where enough of it is stale.
-    pub(super) async fn commit_batch(&self, batch: &Batch<V>) -> Result<()> {
-        let _writer = self.writer.acquire(1).await;
+    /// Commits a batch, after a compaction where the file has no room for it. Where enough of it is stale then, one begins.
+    pub(super) async fn commit_batch(self: &Rc<Self>, batch: &Batch<V>) -> Result<()> {
+        let mut writer = self.writer.acquire(1).await;
         let mut plan = self.plan(batch).await?;
-        if plan.end() > plan.after.file.end() {
-            // Who stops compactions does not mean to fail commits.
-            while let Err(error) = self.compact_holding_writer().await {
-                if error.kind() != ErrorKind::Interrupted {
-                    return Err(error);
-                }
-            }
+        if !plan.has_room() {
+            // A compaction under way needs the writer for its end.
+            drop(writer);
+            let _compactor = self.compactor.acquire(1).await;
+            writer = self.writer.acquire(1).await;
             plan = self.plan(batch).await?;
-            if plan.end() > plan.after.file.end() {
+            if !plan.has_room() {
+                // Who stops compactions does not mean to fail commits.
+                while let Err(error) = self.compact_without_commits().await {
+                    if error.kind() != ErrorKind::Interrupted {
+                        return Err(error);
+                    }
+                }
+                plan = self.plan(batch).await?;
+            }
+            if !plan.has_room() {
                 let context = "the file has no room for a commit, even compacted";
                 return Err(Error::new(ErrorKind::OutOfSpace, context));
             }
@@ -66,27 +74,33 @@ where
             Mode::Share => self.append_and_share(&mut plan).await?,
         }
         let snapshot = plan.after;
-        self.state.borrow_mut().snapshot = snapshot;
+        {
+            let state = &mut *self.state.borrow_mut();
+            state.snapshot = snapshot;
+            if let Some(changed) = &mut state.changed {
+                changed.extend(batch.updates().keys().map(Rc::clone));
+            }
+        }
         let mut counts = self.counts.get();
         counts.commits += 1;
-        counts.documents += batch.len() as u64;
+        counts.documents += batch.updates().len() as u64;
         counts.document_pages += plan.documents;
         counts.node_pages += plan.nodes;
         counts.header_pages += u64::from(plan.has_header);
         self.counts.set(counts);
+        drop(writer);
         let stale = 1.0 - snapshot.live_pages() as f64 / snapshot.used_pages() as f64;
         if self.options.compact_at.is_some_and(|ratio| stale >= ratio)
             && snapshot.used_pages() >= snapshot.file.pages / 4
         {
-            // The commit stands, also where this fails; the next one tries again.
-            let _ = self.compact_holding_writer().await;
+            self.begin_compaction();
         }
         Ok(())
     }
 
     async fn plan(&self, batch: &Batch<V>) -> Result<Plan<V>> {
         let before = self.state.borrow().snapshot;
-        let keys = batch.keys().map(Rc::clone).collect();
+        let keys = batch.updates().keys().map(Rc::clone).collect();
         let descent = Descent::new(&self.device, &before.header, keys).await?;
         let mut draft = Draft::new(before.header.end);
         let mut after = before;
@@ -94,8 +108,8 @@ where
         // One pair is the header's.
         let mut pairs_left = u64::from(self.device.limits().share_pairs_max).saturating_sub(1);
         let (mut packed, mut packed_at) = (Vec::new(), Vec::new());
-        let mut changes = vec![Change::Keep; batch.len()];
-        for (at, (key, value)) in batch.iter().enumerate() {
+        let mut changes = vec![Change::Keep; batch.updates().len()];
+        for (at, (key, value)) in batch.updates().iter().enumerate() {
             let old = descent.found(at);
             let Some(value) = value else {
                 if old.is_some() {
@@ -187,6 +201,10 @@ where
 }
 
 impl<V: Value> Plan<V> {
+    fn has_room(&self) -> bool {
+        self.end() <= self.after.file.end()
+    }
+
     /// The page behind all that will be written.
     fn end(&self) -> PageNo {
         let remapped: u64 = self.remapped.iter().map(|(old, _)| old.range().pages).sum();

@@ -3,17 +3,21 @@
 //! ```text
 //! announce in the directory that the other half is in use
 //! documents in the order of their keys: copied, or by SHARE remapped; nodes filled from the leaves up
-//! header; (flush); the directory names the new file; (flush); the old one is trimmed when nobody reads it
+//! what commits changed meanwhile; in the end while commits wait (catch_up)
+//! header; (flush); the directory names the new file; commits go on there
+//! (flush); the old one is trimmed when nobody reads it
 //! ```
 //!
-//! Commits wait meanwhile; reads, and updates that wait for a commit, go on. A compaction that is cut short leaves a file
+//! A commit that has no room waits for the compaction under way, or makes one itself. A compaction that is cut short leaves a file
 //! that the directory does not name: the next opening, or the next compaction, deletes it and begins anew.
+use std::collections::BTreeSet;
 use std::rc::Rc;
 use tantalum_base::{Error, ErrorKind, PageDevice, PageNo, Result};
 use tantalum_runtime::Runtime;
+use tantalum_runtime::sync::Permit;
 
 use super::barrier::Barrier;
-use super::block::{Block, Entry, NODE_ROOM};
+use super::block::{Block, Directory, Entry, NODE_ROOM};
 use super::files::{Snapshot, delete_other, write_block};
 use super::options::Mode;
 use super::store::{DocStore, read_document};
@@ -23,7 +27,7 @@ use crate::records::{Codec, Draft, Place};
 use crate::values::Value;
 
 /// Documents that are copied at a time.
-pub(super) const COPIED_DOCUMENTS: usize = 64;
+const COPIED_DOCUMENTS: usize = 64;
 
 impl<R, D, V, C> DocStore<R, D, V, C>
 where
@@ -40,11 +44,33 @@ where
     pub async fn compact(self: &Rc<Self>) -> Result<()> {
         let store = Rc::clone(self);
         // A task of its own, so that it comes to its end where the caller gives up.
-        let compaction = self.runtime.spawn("compaction", async move {
-            let _writer = store.writer.acquire(1).await;
-            store.compact_holding_writer().await
-        });
+        let compaction =
+            self.runtime.spawn("compaction", async move { store.compact_beside_commits().await });
         compaction.await
+    }
+
+    /// Lets a compaction begin, unless one is under way that began like this.
+    pub(super) fn begin_compaction(self: &Rc<Self>) {
+        if std::mem::replace(&mut self.state.borrow_mut().compacts_by_itself, true) {
+            return;
+        }
+        let store = Rc::clone(self);
+        drop(self.runtime.spawn("compaction", async move {
+            // Where it fails, the next commit tries again.
+            let _ = store.compact_beside_commits().await;
+            store.state.borrow_mut().compacts_by_itself = false;
+        }));
+    }
+
+    async fn compact_beside_commits(&self) -> Result<()> {
+        let _compactor = self.compactor.acquire(1).await;
+        let writer = self.writer.acquire(1).await;
+        self.compact_counted(Some(writer)).await
+    }
+
+    /// Compacts while the caller keeps commits and other compactions out.
+    pub(super) async fn compact_without_commits(&self) -> Result<()> {
+        self.compact_counted(None).await
     }
 
     /// Asks a compaction that is under way to end.
@@ -52,13 +78,15 @@ where
         self.state.borrow_mut().stop_compaction = true;
     }
 
-    pub(super) async fn compact_holding_writer(&self) -> Result<()> {
+    /// With the writer given, commits go on while documents are copied.
+    async fn compact_counted(&self, writer: Option<Permit>) -> Result<()> {
         let failed = self.state.borrow().failed.clone();
         let compacted = match failed {
             Some(failed) => Err(failed),
-            None => self.compact_and_switch().await,
+            None => self.compact_and_switch(writer).await,
         };
         let state = &mut *self.state.borrow_mut();
+        state.changed = None;
         match compacted {
             Ok(()) => state.compactions += 1,
             Err(_) => state.compactions_failed += 1,
@@ -66,26 +94,25 @@ where
         compacted
     }
 
-    async fn compact_and_switch(&self) -> Result<()> {
+    async fn compact_and_switch(&self, mut writer: Option<Permit>) -> Result<()> {
         let device = &self.compaction;
-        let (mut directory, from) = {
+        let named = self.announce().await?;
+        let from = {
             let state = &mut *self.state.borrow_mut();
-            state.stop_compaction = false;
-            (state.directory, state.snapshot)
+            state.changed = Some(BTreeSet::new());
+            state.snapshot
         };
-        if directory.other_in_use {
-            directory = self.keep_directory(delete_other(device, &directory).await)?;
-        }
-        directory = directory.changed(|directory| directory.other_in_use = true);
-        self.keep_directory(directory.write(device).await.map(|()| directory))?;
-        Barrier::AfterAnnouncement.pass(device).await?;
-        let named = directory.changed(|directory| {
-            directory.half = 1 - directory.half;
-            directory.file += 1;
-        });
+        let beside_commits = writer.take().is_some();
         let mut new = named.empty_file();
-        new.header.number = from.header.number + 1;
         self.copy(&from, &mut new).await?;
+        if beside_commits {
+            writer = Some(self.catch_up(&mut new).await?);
+        }
+        if let Some(failed) = self.state.borrow().failed.clone() {
+            // Of a commit that failed, the new file may have a part.
+            return Err(failed);
+        }
+        new.header.number = self.state.borrow().snapshot.header.number + 1;
         let at = match self.options.mode {
             Mode::Share => new.file.first,
             Mode::Original => {
@@ -97,39 +124,72 @@ where
         write_block(device, at, Block::Header(new.header)).await?;
         Barrier::BeforeSwitch.pass(device).await?;
         self.keep_directory(named.write(device).await.map(|()| named))?;
-        self.state.borrow_mut().snapshot = new;
+        {
+            let state = &mut *self.state.borrow_mut();
+            (state.snapshot, state.changed) = (new, None);
+        }
         self.keep_directory(Barrier::BeforeDeletion.pass(device).await.map(|()| named))?;
+        drop(writer);
         self.until_unread(from.half).await;
         self.keep_directory(delete_other(device, &named).await)?;
         Ok(())
     }
 
+    /// Says in the directory that the other half is in use; the directory that names the file there.
+    async fn announce(&self) -> Result<Directory> {
+        let device = &self.compaction;
+        let mut directory = {
+            let state = &mut *self.state.borrow_mut();
+            state.stop_compaction = false;
+            state.directory
+        };
+        if directory.other_in_use {
+            directory = self.keep_directory(delete_other(device, &directory).await)?;
+        }
+        directory = directory.changed(|directory| directory.other_in_use = true);
+        self.keep_directory(directory.write(device).await.map(|()| directory))?;
+        Barrier::AfterAnnouncement.pass(device).await?;
+        Ok(directory.changed(|directory| {
+            directory.half = 1 - directory.half;
+            directory.file += 1;
+        }))
+    }
+
     /// Goes on with a directory that was written. Where that failed, nobody knows what the device has: nothing is changed any more.
-    fn keep_directory(&self, written: Result<super::Directory>) -> Result<super::Directory> {
-        let state = &mut *self.state.borrow_mut();
+    fn keep_directory(&self, written: Result<Directory>) -> Result<Directory> {
         match &written {
-            Ok(directory) => state.directory = *directory,
-            Err(error) => state.failed = Some(error.clone()),
+            Ok(directory) => self.state.borrow_mut().directory = *directory,
+            Err(error) => self.change_no_more(error.clone()),
         }
         written
+    }
+
+    pub(super) fn check_stop(&self) -> Result<()> {
+        match self.state.borrow().stop_compaction {
+            true => Err(Error::new(ErrorKind::Interrupted, "the compaction was stopped")),
+            false => Ok(()),
+        }
     }
 
     /// Copies all documents of `from`, and builds the tree above them.
     async fn copy(&self, from: &Snapshot, new: &mut Snapshot) -> Result<()> {
         let mut walk = Walk::seek(&self.compaction, &from.header, &[]).await?;
         let mut levels = Levels::default();
+        // Documents of a page each fill a share command.
+        let documents = match self.options.mode {
+            Mode::Original => COPIED_DOCUMENTS,
+            Mode::Share => self.compaction.limits().share_pairs_max as usize,
+        };
         loop {
-            if self.state.borrow().stop_compaction {
-                return Err(Error::new(ErrorKind::Interrupted, "the compaction was stopped"));
-            }
+            self.check_stop()?;
             let mut entries = Vec::new();
-            while entries.len() < COPIED_DOCUMENTS
+            while entries.len() < documents
                 && let Some(entry) = walk.next(&self.compaction).await?
             {
                 entries.push(entry);
             }
             let mut draft = Draft::new(new.header.end);
-            let is_last = entries.len() < COPIED_DOCUMENTS;
+            let is_last = entries.len() < documents;
             let places = match self.options.mode {
                 Mode::Original => {
                     let mut documents = Vec::with_capacity(entries.len());
@@ -167,20 +227,29 @@ where
         let mut pairs = Vec::new();
         let mut places = Vec::with_capacity(entries.len());
         for entry in entries {
+            if self.options.compaction_reads {
+                read_document(&self.compaction, entry.place, &entry.key).await?;
+            }
             let old = entry.place.range();
             let range = draft.skip(old.pages);
             pairs.extend(range.iter().zip(old.iter()));
             places.push(Place::of_pages(range.first, range.pages));
         }
         check_room(new, draft.next())?;
+        self.share_all(&pairs).await?;
+        Ok(places)
+    }
+
+    /// Shares in as many commands as it takes: no file that counts has the left pages.
+    pub(super) async fn share_all(&self, pairs: &[(PageNo, PageNo)]) -> Result<()> {
         for part in pairs.chunks(self.compaction.limits().share_pairs_max as usize) {
             self.compaction.share(part).await?;
         }
-        Ok(places)
+        Ok(())
     }
 }
 
-fn check_room(new: &Snapshot, end: PageNo) -> Result<()> {
+pub(super) fn check_room(new: &Snapshot, end: PageNo) -> Result<()> {
     if end >= new.file.end() {
         let context = format!("a compacted file has no room in {} pages", new.file.pages);
         return Err(Error::new(ErrorKind::OutOfSpace, context));

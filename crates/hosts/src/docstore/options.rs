@@ -44,12 +44,15 @@ pub struct DocStoreOptions {
     pub batch_updates: u32,
     /// Ratio of stale pages in the file from which compaction begins by itself, 0 to 1; `None` leaves it to the host.
     pub compact_at: Option<f64>,
+    /// Whether a compaction by SHARE reads every document that it remaps: it then ends where one is damaged, and takes the time to
+    /// read them all. (SHARE, section 5.3.2: the paper's reads each one's header, for its length.)
+    pub compaction_reads: bool,
 }
 
 impl DocStoreOptions {
-    /// A commit for every update; compaction where 60 % of the file is stale.
+    /// A commit for every update; compaction where 60 % of the file is stale, which reads what it copies alone.
     pub fn new(mode: Mode) -> Self {
-        DocStoreOptions { mode, batch_updates: 1, compact_at: Some(0.6) }
+        DocStoreOptions { mode, batch_updates: 1, compact_at: Some(0.6), compaction_reads: false }
     }
 
     /// Checks the settings, and against what the device offers.

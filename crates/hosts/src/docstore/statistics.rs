@@ -29,6 +29,8 @@ pub struct DocStoreStatistics {
     pub compactions: u64,
     /// Those that failed or were stopped.
     pub compactions_failed: u64,
+    /// Documents that commits changed during compactions, which brought them along; one may count several times.
+    pub caught_up: u64,
     /// Committed documents.
     pub documents: u64,
     /// Nodes on the way to a document.

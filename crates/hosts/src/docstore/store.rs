@@ -1,6 +1,6 @@
 //! The store: documents are set, found, deleted and scanned; batches are committed.
 use std::cell::{Cell, RefCell};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Bound;
 use std::rc::Rc;
 use tantalum_base::{Error, ErrorKind, PageDevice, PageRange, Result};
@@ -8,6 +8,7 @@ use tantalum_runtime::Runtime;
 use tantalum_runtime::sync::{Semaphore, WaitQueue};
 
 use super::barrier::Barrier;
+use super::batch::{Batch, document_bytes};
 use super::block::{Block, Directory, Document};
 use super::files::{Snapshot, delete_other, last_commit, write_block};
 use super::options::{DocStoreOptions, KEY_BYTES_MAX, VALUE_BYTES_MAX};
@@ -15,11 +16,8 @@ use super::statistics::{CommitCounts, DocStoreStatistics};
 use super::tree;
 use super::walk::Walk;
 use crate::fault_points::Fault;
-use crate::records::{Codec, FRAME_BYTES, PAGE_ROOM, Place, RecordDevice, corrupt};
+use crate::records::{Codec, PAGE_ROOM, Place, RecordDevice, corrupt};
 use crate::values::{Key, Value};
-
-/// Updates that a commit brings to the device: values, or `None` where a document is deleted.
-pub(super) type Batch<V> = BTreeMap<Key, Option<V>>;
 
 /// Documents on a device. See the [module](super).
 pub struct DocStore<R, D, V, C> {
@@ -31,8 +29,12 @@ pub struct DocStore<R, D, V, C> {
     pub(super) state: RefCell<State<V>>,
     /// Whoever changes the file, a commit or a compaction, holds it.
     pub(super) writer: Semaphore,
-    /// Commits that ended, readers that went.
-    pub(super) changed: WaitQueue,
+    /// Whoever compacts holds it; it is acquired before the writer.
+    pub(super) compactor: Semaphore,
+    /// Commits that ended.
+    committed: WaitQueue,
+    /// A half that nobody reads any more.
+    unread: WaitQueue,
     pub(super) counts: Cell<CommitCounts>,
 }
 
@@ -53,6 +55,12 @@ pub(super) struct State<V> {
     /// Who reads which half.
     pub(super) readers: [u64; 2],
     pub(super) stop_compaction: bool,
+    /// Whether a compaction is under way that began by itself.
+    pub(super) compacts_by_itself: bool,
+    /// While a compaction copies: keys that commits changed since.
+    pub(super) changed: Option<BTreeSet<Key>>,
+    /// Such keys whose documents compactions brought along.
+    pub(super) caught_up: u64,
     pub(super) compactions: u64,
     pub(super) compactions_failed: u64,
 }
@@ -61,13 +69,16 @@ pub(super) struct State<V> {
 struct Reading<'a, V> {
     snapshot: Snapshot,
     state: &'a RefCell<State<V>>,
-    changed: &'a WaitQueue,
+    unread: &'a WaitQueue,
 }
 
 impl<V> Drop for Reading<'_, V> {
     fn drop(&mut self) {
-        self.state.borrow_mut().readers[usize::from(self.snapshot.half)] -= 1;
-        self.changed.wake_all();
+        let readers = &mut self.state.borrow_mut().readers[usize::from(self.snapshot.half)];
+        *readers -= 1;
+        if *readers == 0 {
+            self.unread.wake_all();
+        }
     }
 }
 
@@ -146,7 +157,7 @@ where
         let state = State {
             directory,
             snapshot,
-            open: Batch::new(),
+            open: Batch::default(),
             open_updates: 0,
             committing: Rc::default(),
             taken: 0,
@@ -156,6 +167,9 @@ where
             failed: None,
             readers: [0; 2],
             stop_compaction: false,
+            compacts_by_itself: false,
+            changed: None,
+            caught_up: 0,
             compactions: 0,
             compactions_failed: 0,
         };
@@ -166,7 +180,9 @@ where
             options,
             state: RefCell::new(state),
             writer: Semaphore::new("the store's writer", 1),
-            changed: WaitQueue::new("a commit, or readers of an old file"),
+            compactor: Semaphore::new("the store's compaction", 1),
+            committed: WaitQueue::new("a commit"),
+            unread: WaitQueue::new("readers of an old file"),
             counts: Cell::default(),
         })
     }
@@ -184,7 +200,7 @@ where
             return Err(Error::new(ErrorKind::TooLarge, context));
         }
         check_key(key)?;
-        let bytes = (FRAME_BYTES + 2 + key.len() + value.bytes()) as u64;
+        let bytes = document_bytes(key.len(), value.bytes()) as u64;
         if !self.has_room(bytes) {
             // What the waiting updates replace counts as long as they wait.
             self.commit().await?;
@@ -231,6 +247,19 @@ where
         self.commit_up_to(taken).await
     }
 
+    /// Commits what waits, and ends a compaction that is under way: nothing is done to the device any more, and what is asked of the store
+    /// but reading is an error. Before that nobody may open another store on the device.
+    ///
+    /// # Errors
+    /// As [`set`](Self::set).
+    pub async fn close(self: &Rc<Self>) -> Result<()> {
+        self.commit().await?;
+        self.state.borrow_mut().stop_compaction = true;
+        self.change_no_more(Error::new(ErrorKind::Closed, "the store was closed"));
+        drop(self.compactor.acquire(1).await);
+        Ok(())
+    }
+
     /// Waits until the first `number` updates are durable. Those who wait at once share a commit, which goes on by itself.
     async fn commit_up_to(self: &Rc<Self>, number: u64) -> Result<()> {
         let begins = {
@@ -252,10 +281,16 @@ where
                 None => None,
             }
         };
-        self.changed.until(ended).await
+        self.committed.until(ended).await
     }
 
-    async fn commit_what_is_wanted(&self) {
+    /// From now on every change is this error, also for those who wait for a commit that was not begun.
+    pub(super) fn change_no_more(&self, error: Error) {
+        self.state.borrow_mut().failed.get_or_insert(error);
+        self.committed.wake_all();
+    }
+
+    async fn commit_what_is_wanted(self: &Rc<Self>) {
         loop {
             let (batch, taken) = {
                 let state = &mut *self.state.borrow_mut();
@@ -268,17 +303,15 @@ where
                 (Rc::clone(&state.committing), state.taken)
             };
             let committed = self.commit_batch(&batch).await;
-            {
-                let state = &mut *self.state.borrow_mut();
-                match committed {
-                    Ok(()) => {
-                        state.committing = Rc::default();
-                        state.durable = taken;
-                    }
-                    Err(error) => state.failed = Some(error),
+            match committed {
+                Ok(()) => {
+                    let state = &mut *self.state.borrow_mut();
+                    state.committing = Rc::default();
+                    state.durable = taken;
                 }
+                Err(error) => self.change_no_more(error),
             }
-            self.changed.wake_all();
+            self.committed.wake_all();
         }
     }
 
@@ -289,8 +322,8 @@ where
     pub async fn get(&self, key: &[u8]) -> Result<Option<V>> {
         {
             let state = self.state.borrow();
-            let waiting = state.open.get(key).or_else(|| state.committing.get(key));
-            if let Some(value) = waiting {
+            let batches = [&state.open, &*state.committing];
+            if let Some(value) = batches.iter().find_map(|batch| batch.updates().get(key)) {
                 return Ok(value.clone());
             }
         }
@@ -312,12 +345,12 @@ where
         to: Option<&[u8]>,
         documents_max: usize,
     ) -> Result<Vec<(Key, V)>> {
-        let mut waiting = Batch::new();
+        let mut waiting = BTreeMap::new();
         if to.is_none_or(|to| from < to) {
             let state = self.state.borrow();
             let range = (Bound::Included(from), to.map_or(Bound::Unbounded, Bound::Excluded));
             for batch in [&*state.committing, &state.open] {
-                let updates = batch.range::<[u8], _>(range);
+                let updates = batch.updates().range::<[u8], _>(range);
                 waiting.extend(updates.map(|(key, value)| (Rc::clone(key), value.clone())));
             }
         }
@@ -354,6 +387,7 @@ where
             compaction: self.compaction.counts(),
             compactions: state.compactions,
             compactions_failed: state.compactions_failed,
+            caught_up: state.caught_up,
             documents: snapshot.header.documents,
             depth: snapshot.header.depth,
             used_pages: snapshot.used_pages(),
@@ -366,7 +400,7 @@ where
         let mut state = self.state.borrow_mut();
         let snapshot = state.snapshot;
         state.readers[usize::from(snapshot.half)] += 1;
-        Reading { snapshot, state: &self.state, changed: &self.changed }
+        Reading { snapshot, state: &self.state, unread: &self.unread }
     }
 
     /// Whether a document of `bytes` more would still be there, with all that waits, after a compaction and a commit; and after a commit
@@ -375,13 +409,9 @@ where
         let state = self.state.borrow();
         let header = &state.snapshot.header;
         let room = PAGE_ROOM as u64;
-        let waiting = state.open.iter().chain(state.committing.iter());
-        let (mut updates, mut pages) = (1, bytes.div_ceil(room));
-        for (key, value) in waiting {
-            let bytes = value.as_ref().map_or(0, |value| key.len() + value.bytes() + 10) as u64;
-            updates += 1;
-            pages += bytes.div_ceil(room);
-        }
+        let (open, committing) = (&state.open, &state.committing);
+        let updates = 1 + (open.updates().len() + committing.updates().len()) as u64;
+        let pages = bytes.div_ceil(room) + open.pages() + committing.pages();
         let documents = header.document_bytes.div_ceil(room) + header.documents / 64 + 1;
         let nodes = 2 * (header.nodes + updates + u64::from(header.depth) + 1);
         documents + pages + nodes + 2 <= state.snapshot.file.pages
@@ -391,7 +421,7 @@ where
     pub(super) async fn until_unread(&self, half: u8) {
         let unread = || (self.state.borrow().readers[usize::from(half)] == 0).then_some(());
         if !Fault::NoWaitForReaders.is_planted() {
-            self.changed.until(unread).await;
+            self.unread.until(unread).await;
         }
     }
 }

@@ -31,8 +31,8 @@ struct Memory<T> {
 #[derive(Debug)]
 struct Run<T> {
     first: PageNo,
-    /// With their offsets in bytes from the beginning of the run.
-    records: Vec<(usize, Rc<T>)>,
+    /// With their beginnings and ends, in bytes from the beginning of the run.
+    records: Vec<(usize, usize, Rc<T>)>,
     /// Pages that may hold it, each as often as it is listed for them.
     holders: u64,
 }
@@ -111,8 +111,9 @@ impl<T: Record> Codec for Remembered<T> {
         let mut bytes = 0;
         let mut placed = Vec::with_capacity(records.len());
         for record in records {
-            placed.push((bytes, Rc::clone(record)));
-            bytes += framed_bytes(&**record);
+            let end = bytes + framed_bytes(&**record);
+            placed.push((bytes, end, Rc::clone(record)));
+            bytes = end;
         }
         let pages = PageRange::new(first, bytes.div_ceil(PAGE_ROOM) as u64);
         memory.runs.insert(number, Run { first, records: placed, holders: 0 });
@@ -126,9 +127,9 @@ impl<T: Record> Codec for Remembered<T> {
         let page = u64::from(stamp.page_plus_one.checked_sub(1)?);
         let run = memory.runs.get(&stamp.count)?;
         let begin = page.checked_sub(run.first.0)? as usize * PAGE_ROOM + usize::from(offset);
-        let found = run.records.binary_search_by_key(&begin, |(offset, _)| *offset).ok()?;
-        let record = &run.records[found].1;
-        let bytes = usize::from(offset) + framed_bytes(&**record);
+        let found = run.records.binary_search_by_key(&begin, |(offset, ..)| *offset).ok()?;
+        let (_, end, record) = &run.records[found];
+        let bytes = usize::from(offset) + end - begin;
         let taken = pages.get(..bytes.div_ceil(PAGE_ROOM))?;
         let expected = (page..).map(|page| Stamp::new(PageNo(page), stamp.count));
         taken.iter().zip(expected).all(|(page, expected)| *page == expected).then(|| record.clone())

@@ -4,10 +4,12 @@
 //! rig     a device of the paper, aged, with a file on it
 //! table1  random writes of 4 KiB by one client, with an fsync after every so many
 //! table2  page sizes: reads, and writes with many fsyncs, few and none
+//! table5  Couchbase under YCSB, by the size of a batch
 //! ```
 mod rig;
 mod table1;
 mod table2;
+mod table5;
 #[cfg(test)]
 mod tests;
 
@@ -18,5 +20,6 @@ use super::{Progress, Row, Scale};
 /// Every table of the paper that is measured again.
 pub(super) fn run(scale: Scale, seed: u64, progress: Progress, rows: &mut Vec<Row>) -> Result<()> {
     table1::run(scale, seed, progress, rows)?;
-    table2::run(scale, seed, progress, rows)
+    table2::run(scale, seed, progress, rows)?;
+    table5::run(scale, seed, progress, rows)
 }

@@ -51,3 +51,27 @@ fn the_same_seed_gives_the_same_rows() {
     };
     assert_eq!(run(3), run(3));
 }
+
+/// Batches of 100 against 1: above 20 times with barriers, 2.1 to 2.6 without (section 4.3.3). Where half of the operations read, fewer
+/// flush: `docs/devices/durassd.md` says what is odd about the paper's line.
+#[test]
+fn larger_batches_matter_where_flushes_cost() {
+    let mut rows = Vec::new();
+    table5::run(Scale::Small, 1, &mut |_| {}, &mut rows).unwrap();
+    let of = |barrier: &str, mix: &str, what: &str| {
+        measured(&rows, "Table 5", &format!("Couchbase, barrier {barrier}, {mix}, {what}"))
+    };
+    let larger = |barrier: &str, mix: &str| of(barrier, mix, "batch 100 over batch 1");
+    assert!((15.0..30.0).contains(&larger("on", "update 100 %")));
+    assert!(larger("on", "update 50 %") > 8.0);
+    for mix in ["update 100 %", "update 50 %"] {
+        assert!((1.5..5.0).contains(&larger("off", mix)), "{mix}: {}", larger("off", mix));
+        let without = of("off", mix, "batch 1") / of("on", mix, "batch 1");
+        assert!((5.0..20.0).contains(&without), "{mix}: {without} times without barriers");
+        for barrier in ["on", "off"] {
+            let by_batch =
+                [1, 2, 5, 10, 100].map(|batch| of(barrier, mix, &format!("batch {batch}")));
+            assert!(by_batch.is_sorted(), "{barrier}, {mix}: {by_batch:?}");
+        }
+    }
+}

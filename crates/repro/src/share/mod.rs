@@ -4,7 +4,9 @@
 //! link_bench  one run: an engine with a double write on an OpenSSD, LinkBench's clients
 //! one_log     how much the board's firmware, which keeps copies and writes together, would clean
 //! figures     what the runs come to, beside figures 5 and 6 and table 1
+//! couchbase   figures 7 and 8 and table 2
 //! ```
+mod couchbase;
 mod figures;
 mod link_bench;
 mod one_log;
@@ -15,5 +17,6 @@ use super::{Progress, Row, Scale};
 
 /// Every figure of the paper that is measured again.
 pub(super) fn run(scale: Scale, seed: u64, progress: Progress, rows: &mut Vec<Row>) -> Result<()> {
-    figures::run(scale, seed, progress, rows)
+    figures::run(scale, seed, progress, rows)?;
+    couchbase::run(scale, seed, progress, rows)
 }

@@ -1,41 +1,14 @@
-//! The core workloads A to F of the Yahoo! Cloud Serving Benchmark as page requests.
+//! The core workloads A to F of YCSB ([`crate::ycsb`]) as page requests.
 //!
-//! Source: Cooper, Silberstein, Tam, Ramakrishnan, Sears, "Benchmarking cloud serving systems with
-//! YCSB", SoCC 2010, and the workload files of its distribution: shares of operations, Zipf with 0.99
-//! over scrambled records, the latest records for D, scans of 1 to 100 records for E. Records of
-//! 1000 bytes lie in the order of their numbers, `records_per_page` in a page; an insert goes behind
-//! the last record. No index pages. Operations that write end in a commit point.
+//! Zipf over scrambled records, the latest records for D. Records of 1000 bytes lie in the order of their numbers,
+//! `records_per_page` in a page; an insert goes behind the last record. No index pages. Operations that write end in a
+//! commit point.
 use super::pattern::{PAGES_MAX, Scatter};
 use crate::event::PageEvent;
+use crate::ycsb::{Kind, Mix, Requests, SCAN_RECORDS_MAX, THETA, Workload};
 use crate::zipf::Zipf;
 use std::collections::VecDeque;
 use tantalum_base::{PageNo, Result, Rng, Spec};
-
-/// Records that a scan of workload E reads at the most.
-const SCAN_RECORDS_MAX: u64 = 100;
-
-/// Shares of the operations in percent; the rest reads a record and then updates it.
-#[derive(Clone, Copy, Debug)]
-struct Mix {
-    read: u64,
-    update: u64,
-    insert: u64,
-    scan: u64,
-}
-
-impl Mix {
-    fn of(workload: &str) -> Mix {
-        let none = Mix { read: 0, update: 0, insert: 0, scan: 0 };
-        match workload {
-            "a" => Mix { read: 50, update: 50, ..none },
-            "b" => Mix { read: 95, update: 5, ..none },
-            "c" => Mix { read: 100, ..none },
-            "d" => Mix { read: 95, insert: 5, ..none },
-            "e" => Mix { scan: 95, insert: 5, ..none },
-            _ => Mix { read: 50, ..none },
-        }
-    }
-}
 
 /// The operations of one workload.
 #[derive(Clone, Debug)]
@@ -58,22 +31,23 @@ pub(super) struct Ycsb {
 impl Ycsb {
     /// Takes `workload` (`a` to `f`), `operations`, `records`, `records_per_page` and `theta`.
     pub(super) fn of(spec: &mut Spec<'_>, seed: u64) -> Result<Ycsb> {
-        let workload = spec.word("workload", &["a", "b", "c", "d", "e", "f"])?;
+        let letter = spec.word("workload", &Workload::NAMES)?;
+        let workload = Workload::by_name(letter).unwrap_or(Workload::A);
         let left = spec.count("operations", 0..=1 << 40, 1 << 20)?;
         let records = spec.count("records", 1..=PAGES_MAX, 1 << 20)?;
         let records_per_page = spec.count("records_per_page", 1..=1 << 16, 4)?;
-        let mix = Mix::of(workload);
+        let mix = workload.mix();
         // Room for as many inserts as there are operations.
         let records_max = records + if mix.insert > 0 { left } else { 0 };
         Ok(Ycsb {
             mix,
-            latest: workload == "d",
+            latest: workload.requests() == Requests::Latest,
             records,
             inserted: 0,
             records_per_page,
             pages: records_max.div_ceil(records_per_page),
             left,
-            zipf: Zipf::new(records, spec.number("theta", 0.0..=4.0, 0.99)?),
+            zipf: Zipf::new(records, spec.number("theta", 0.0..=4.0, THETA)?),
             scatter: Scatter::new(records),
             rng: Rng::split(seed, "ycsb"),
             queue: VecDeque::new(),
@@ -96,25 +70,29 @@ impl Ycsb {
     }
 
     fn operation(&mut self) {
-        let Mix { read, update, insert, scan, .. } = self.mix;
-        let drawn = self.rng.below(100);
-        if drawn < read {
-            let record = self.record();
-            self.read(record, 1);
-        } else if drawn < read + update {
-            let record = self.record();
-            self.write(record);
-        } else if drawn < read + update + insert {
-            self.inserted += 1;
-            self.write(self.records + self.inserted - 1);
-        } else if drawn < read + update + insert + scan {
-            let first = self.record();
-            let records = 1 + self.rng.below(SCAN_RECORDS_MAX);
-            self.read(first, records.min(self.records + self.inserted - first));
-        } else {
-            let record = self.record();
-            self.read(record, 1);
-            self.write(record);
+        match self.mix.draw(&mut self.rng) {
+            Kind::Read => {
+                let record = self.record();
+                self.read(record, 1);
+            }
+            Kind::Update => {
+                let record = self.record();
+                self.write(record);
+            }
+            Kind::Insert => {
+                self.inserted += 1;
+                self.write(self.records + self.inserted - 1);
+            }
+            Kind::Scan => {
+                let first = self.record();
+                let records = 1 + self.rng.below(SCAN_RECORDS_MAX);
+                self.read(first, records.min(self.records + self.inserted - first));
+            }
+            Kind::ReadModifyWrite => {
+                let record = self.record();
+                self.read(record, 1);
+                self.write(record);
+            }
         }
     }
 

@@ -1,0 +1,226 @@
+//! Records are loaded, and clients run operations.
+use std::cell::{Cell, RefCell};
+use std::rc::Rc;
+use tantalum_base::{Error, ErrorKind, Result, Rng};
+use tantalum_runtime::{Runtime, spawn_all};
+use tantalum_trace::ycsb::{Kind, Mix};
+
+use super::checks::Checks;
+use super::chooser::{Chooser, Known};
+use super::keys::key_of;
+use super::options::{RecordOptions, YcsbOptions};
+use super::report::YcsbReport;
+use crate::workload::{KeyValueStore, LoadValue};
+
+/// The records of an engine, from their loading on: runs may follow each other, and every read is checked.
+pub struct Ycsb {
+    options: RecordOptions,
+    known: RefCell<Known>,
+    checks: RefCell<Checks>,
+}
+
+/// Record and version of what is no value of a record.
+const NOTHING: (u64, u32) = (u64::MAX, 0);
+
+/// What the clients of a run share.
+struct Run<R, S> {
+    runtime: R,
+    ycsb: Rc<Ycsb>,
+    store: S,
+    options: YcsbOptions,
+    draws: RefCell<Draws>,
+    begun: Cell<u64>,
+    start_ns: Cell<u64>,
+    report: RefCell<YcsbReport>,
+}
+
+/// Where operations come from: all clients take them from one sequence.
+struct Draws {
+    mix: Mix,
+    chooser: Chooser,
+    rng: Rng,
+}
+
+#[derive(Clone, Copy)]
+enum Operation {
+    Read(u64),
+    Update(u64),
+    Insert,
+    Scan(u64, u64),
+    ReadModifyWrite(u64),
+}
+
+impl Ycsb {
+    /// Of records that are not there yet.
+    ///
+    /// # Errors
+    /// `InvalidInput` for options of no records, or of records that have no room for what tells them apart.
+    pub fn new<V: LoadValue>(options: RecordOptions) -> Result<Rc<Ycsb>> {
+        options.check(V::BYTES_MIN)?;
+        let (known, checks) = (RefCell::new(Known::new()), RefCell::default());
+        Ok(Rc::new(Ycsb { options, known, checks }))
+    }
+
+    /// Puts all records, in the order of their numbers. When they are durable is the engine's matter.
+    ///
+    /// # Errors
+    /// The engine's.
+    pub async fn load<S: KeyValueStore>(&self, store: &S) -> Result<()> {
+        while self.known.borrow().end() < self.options.records {
+            self.insert(store).await?;
+        }
+        Ok(())
+    }
+
+    /// Records by now.
+    pub fn records(&self) -> u64 {
+        self.known.borrow().end()
+    }
+
+    /// Runs operations on loaded records. A pure function of the engine's state, `options` and the runtime's schedule.
+    ///
+    /// # Errors
+    /// `InvalidInput` for options that make no sense; `Corrupt` where a read finds what may not be there; the engine's.
+    pub async fn run<R: Runtime, S: KeyValueStore>(
+        self: &Rc<Self>,
+        runtime: &R,
+        store: &S,
+        options: YcsbOptions,
+    ) -> Result<YcsbReport> {
+        options.check()?;
+        let records = self.records();
+        if records < self.options.records {
+            return Err(Error::new(ErrorKind::InvalidInput, "the records are not loaded"));
+        }
+        let inserts = (options.warm_up + options.operations) * options.mix.insert / 100;
+        let draws = Draws {
+            mix: options.mix,
+            chooser: Chooser::new(options.requests, records, inserts),
+            rng: Rng::split(options.seed, "ycsb"),
+        };
+        let run = Rc::new(Run {
+            runtime: runtime.clone(),
+            ycsb: Rc::clone(self),
+            store: store.clone(),
+            options,
+            draws: RefCell::new(draws),
+            begun: Cell::new(0),
+            start_ns: Cell::new(runtime.now_ns()),
+            report: RefCell::new(YcsbReport::new()?),
+        });
+        let client = |_| {
+            let run = Rc::clone(&run);
+            async move { run.serve().await }
+        };
+        spawn_all(runtime, "client", (0..options.clients).map(client)).await?;
+        Ok(run.report.borrow().clone())
+    }
+
+    fn key(&self, record: u64) -> Vec<u8> {
+        key_of(record, self.options.key_bytes_min)
+    }
+
+    async fn insert<S: KeyValueStore>(&self, store: &S) -> Result<()> {
+        let record = self.known.borrow_mut().insert();
+        self.write(store, record).await?;
+        self.known.borrow_mut().inserted(record);
+        Ok(())
+    }
+
+    async fn write<S: KeyValueStore>(&self, store: &S, record: u64) -> Result<()> {
+        let writing = self.checks.borrow_mut().begin(record);
+        let value = S::Value::made(record, writing.version, self.options.value_bytes());
+        store.put(&self.key(record), value).await?;
+        self.checks.borrow_mut().end(writing);
+        Ok(())
+    }
+
+    async fn read<S: KeyValueStore>(&self, store: &S, record: u64) -> Result<()> {
+        let floor = self.checks.borrow().floor(record);
+        let found = store.get(&self.key(record)).await?;
+        let told = found.map(|value| value.told(self.options.value_bytes()).unwrap_or(NOTHING));
+        self.checks.borrow().check(record, floor, told)
+    }
+
+    /// Reads `records` records in order; how many there were.
+    async fn scan<S: KeyValueStore>(&self, store: &S, first: u64, records: u64) -> Result<u64> {
+        let from = self.key(first);
+        let found = store.scan(&from, records as usize).await?;
+        let checks = self.checks.borrow();
+        let mut last: Option<&[u8]> = None;
+        for (key, value) in &found {
+            let (record, version) = value.told(self.options.value_bytes()).unwrap_or(NOTHING);
+            checks.check(record, 0, Some((record, version)))?;
+            let follows = last.map_or(**key == *from, |last| *last < **key);
+            if !follows || **key != *self.key(record) {
+                let context =
+                    format!("a scan from record {first} on: record {record} is out of place");
+                return Err(Error::new(ErrorKind::Corrupt, context));
+            }
+            last = Some(key);
+        }
+        if found.is_empty() || found.len() as u64 > records {
+            let context = format!("a scan of {records} records found {}", found.len());
+            return Err(Error::new(ErrorKind::Corrupt, context));
+        }
+        Ok(found.len() as u64)
+    }
+}
+
+impl<R: Runtime, S: KeyValueStore> Run<R, S> {
+    async fn serve(&self) -> Result<()> {
+        loop {
+            let number = self.begun.get();
+            if number == self.options.warm_up + self.options.operations {
+                return Ok(());
+            }
+            self.begun.set(number + 1);
+            let start_ns = self.runtime.now_ns();
+            if number == self.options.warm_up {
+                self.start_ns.set(start_ns);
+            }
+            let (kind, operation) = self.next_operation();
+            let scanned = self.perform(operation).await?;
+            if number >= self.options.warm_up {
+                let now_ns = self.runtime.now_ns();
+                let mut report = self.report.borrow_mut();
+                report.record(kind, now_ns - start_ns);
+                report.records_scanned += scanned;
+                report.elapsed_ns = now_ns - self.start_ns.get();
+            }
+        }
+    }
+
+    fn next_operation(&self) -> (Kind, Operation) {
+        let end = self.ycsb.records();
+        let Draws { mix, chooser, rng } = &mut *self.draws.borrow_mut();
+        let kind = mix.draw(rng);
+        let operation = match kind {
+            Kind::Insert => Operation::Insert,
+            Kind::Read => Operation::Read(chooser.draw(end, rng)),
+            Kind::Update => Operation::Update(chooser.draw(end, rng)),
+            Kind::ReadModifyWrite => Operation::ReadModifyWrite(chooser.draw(end, rng)),
+            Kind::Scan => {
+                let first = chooser.draw(end, rng);
+                Operation::Scan(first, 1 + rng.below(self.options.scan_records_max))
+            }
+        };
+        (kind, operation)
+    }
+
+    /// Records that were scanned.
+    async fn perform(&self, operation: Operation) -> Result<u64> {
+        let (ycsb, store) = (&*self.ycsb, &self.store);
+        match operation {
+            Operation::Read(record) => ycsb.read(store, record).await?,
+            Operation::Update(record) => ycsb.write(store, record).await?,
+            Operation::Insert => ycsb.insert(store).await?,
+            Operation::Scan(first, records) => return ycsb.scan(store, first, records).await,
+            Operation::ReadModifyWrite(record) => {
+                ycsb.read(store, record).await?;
+                ycsb.write(store, record).await?;
+            }
+        }
+        Ok(0)
+    }
+}

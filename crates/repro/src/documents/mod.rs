@@ -1,0 +1,148 @@
+//! Couchbase as the papers ran it: a document store with a file of its own, under YCSB by one client.
+//!
+//! ```text
+//! mod         documents are loaded, asked for and compacted
+//! journalled  the file system between the store and the device
+//! ```
+mod journalled;
+
+use std::rc::Rc;
+use tantalum_base::{PAGE_BYTES, Result};
+use tantalum_buffer::Buffered;
+use tantalum_hosts::docstore::{Block, DocStore, DocStoreOptions, Mode, ValueStamp};
+use tantalum_hosts::records::Remembered;
+use tantalum_hosts::workload::ycsb::{RecordOptions, Ycsb, YcsbOptions};
+use tantalum_models::DeviceSpec;
+use tantalum_policy::{PolicySpec, Workload};
+use tantalum_replay::device_replay::Device;
+use tantalum_runtime::{LifeCycle, Runtime, Virtual};
+
+use journalled::Journalled;
+
+type Mounted = Buffered<Journalled<Device>>;
+type Codec = Remembered<Block<ValueStamp>>;
+type Store = Rc<DocStore<Virtual, Mounted, ValueStamp, Codec>>;
+
+/// couchstore's own buffers for reading, 16 of 4 KiB a file: the papers let it read past the operating system's.
+const BUFFER_PAGES: u32 = 16;
+
+/// Part of the documents that is loaded at a time; nobody asks what that costs.
+const LOADED_AT_A_TIME: u64 = 16;
+
+/// On what, and which documents.
+#[derive(Clone, Debug)]
+pub(crate) struct Setup {
+    /// The device, as text.
+    pub device: String,
+    /// Pages of the file system's journal.
+    pub journal_pages: u64,
+    /// How the store commits.
+    pub mode: Mode,
+    /// The documents.
+    pub records: RecordOptions,
+    /// Seed of everything that is left to chance.
+    pub seed: u64,
+}
+
+/// A store with its documents.
+pub(crate) struct Documents {
+    runtime: Virtual,
+    mounted: Rc<Mounted>,
+    codec: Rc<Codec>,
+    ycsb: Rc<Ycsb>,
+    setup: Setup,
+}
+
+/// What operations came to.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct Outcome {
+    /// Operations a second.
+    pub throughput: f64,
+    /// Pages that the device was given to write, those of the journal included, for each operation.
+    pub written_pages: f64,
+}
+
+/// What a compaction came to.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct Compacted {
+    /// How long it took.
+    pub seconds: f64,
+    /// Bytes that the device was given to write, those of the journal included.
+    pub written_bytes: u64,
+}
+
+impl Documents {
+    /// Loads all documents on a new device, and compacts the file.
+    pub(crate) async fn load(runtime: &Virtual, setup: Setup) -> Result<Documents> {
+        let spec = DeviceSpec::parse(&setup.device)?;
+        let device: Rc<Device> = spec.build(runtime, setup.seed).await?.device;
+        let file = Rc::new(Journalled::new(device, setup.journal_pages));
+        let pages_end = spec.pages();
+        let workload = Workload { pages_end, future: &[] };
+        let lru = PolicySpec::parse("lru")?.build(BUFFER_PAGES, workload)?;
+        let mounted = Rc::new(Buffered::new(file, Some(lru)));
+        let (codec, ycsb) = (Rc::new(Codec::default()), Ycsb::new::<ValueStamp>(setup.records)?);
+        let records = setup.records.records;
+        let documents = Documents { runtime: runtime.clone(), mounted, codec, ycsb, setup };
+        let options = documents.options((records / LOADED_AT_A_TIME).max(1) as u32);
+        let store =
+            DocStore::create(runtime, &documents.mounted, &documents.codec, options).await?;
+        documents.ycsb.load(&store).await?;
+        store.commit().await?;
+        store.compact().await?;
+        store.close().await?;
+        Ok(documents)
+    }
+
+    fn options(&self, batch_updates: u32) -> DocStoreOptions {
+        DocStoreOptions { batch_updates, compact_at: None, ..DocStoreOptions::new(self.setup.mode) }
+    }
+
+    async fn open(&self, options: DocStoreOptions) -> Result<Store> {
+        DocStore::open(&self.runtime, &self.mounted, &self.codec, options).await
+    }
+
+    /// Pages that the device below was given to write.
+    fn written(&self) -> u64 {
+        self.mounted.device().device().counters().pages_written
+    }
+
+    /// Lets the load age the device until it was given `pages` to write, with batches of `batch_updates`.
+    pub(crate) async fn age(
+        &self,
+        load: YcsbOptions,
+        batch_updates: u32,
+        pages: u64,
+    ) -> Result<()> {
+        let options = DocStoreOptions { compact_at: Some(0.6), ..self.options(batch_updates) };
+        let (store, end) = (self.open(options).await?, self.written() + pages);
+        let mut seed = load.seed;
+        while self.written() < end {
+            seed = seed.wrapping_add(1 << 32);
+            self.ycsb.run(&self.runtime, &store, YcsbOptions { seed, ..load }).await?;
+        }
+        store.close().await
+    }
+
+    /// Runs operations with batches of `batch_updates`, on a file that was compacted.
+    pub(crate) async fn measure(&self, load: YcsbOptions, batch_updates: u32) -> Result<Outcome> {
+        let store = self.open(self.options(batch_updates)).await?;
+        store.compact().await?;
+        let before = self.written();
+        let report = self.ycsb.run(&self.runtime, &store, load).await?;
+        let written_pages = (self.written() - before) as f64 / report.operations() as f64;
+        store.close().await?;
+        Ok(Outcome { throughput: report.throughput(), written_pages })
+    }
+
+    /// Compacts the file. With `reads` every document is read, also where it is remapped.
+    pub(crate) async fn compact(&self, reads: bool) -> Result<Compacted> {
+        let store =
+            self.open(DocStoreOptions { compaction_reads: reads, ..self.options(1) }).await?;
+        let (before, start_ns) = (self.written(), self.runtime.now_ns());
+        store.compact().await?;
+        let seconds = (self.runtime.now_ns() - start_ns) as f64 / 1e9;
+        let written_bytes = (self.written() - before) * PAGE_BYTES as u64;
+        Ok(Compacted { seconds, written_bytes })
+    }
+}
