@@ -59,7 +59,7 @@ where
     ///
     /// # Errors
     /// `Conflict` where that one is older: this transaction is to be given up, or to [start again](Self::start_again) after a pause.
-    /// Others as [`get`](Self::get).
+    /// `InvalidInput` and `TooLarge` for what cannot be a key. Others as [`get`](Self::get).
     pub async fn get_for_update(&mut self, tree: Tree, key: &[u8]) -> Result<Option<V>> {
         self.lock(tree, key).await?;
         self.get(tree, key).await
@@ -98,6 +98,7 @@ where
         to: Option<&[u8]>,
         most: usize,
     ) -> Result<Vec<(Key, V)>> {
+        self.engine.check(tree)?;
         let begin = Bound::Included((tree, Key::from(from)));
         let end = match to {
             Some(to) if to <= from => return Ok(Vec::new()),
@@ -149,13 +150,6 @@ where
     }
 
     async fn change(&mut self, tree: Tree, key: &[u8], change: Option<V>) -> Result<()> {
-        if key.is_empty() {
-            return Err(Error::new(ErrorKind::InvalidInput, "a row needs a key"));
-        }
-        if key.len() > KEY_BYTES_MAX {
-            let context = format!("a key of {} bytes is over {KEY_BYTES_MAX}", key.len());
-            return Err(Error::new(ErrorKind::TooLarge, context));
-        }
         self.lock(tree, key).await?;
         self.changes.insert((tree, Key::from(key)), change);
         Ok(())
@@ -163,6 +157,13 @@ where
 
     async fn lock(&self, tree: Tree, key: &[u8]) -> Result<()> {
         self.engine.check(tree)?;
+        if key.is_empty() {
+            return Err(Error::new(ErrorKind::InvalidInput, "a row needs a key"));
+        }
+        if key.len() > KEY_BYTES_MAX {
+            let context = format!("a key of {} bytes is over {KEY_BYTES_MAX}", key.len());
+            return Err(Error::new(ErrorKind::TooLarge, context));
+        }
         let locked = self.engine.locks.lock(tree, key, self.number).await;
         if locked.is_err() {
             self.engine.counts.borrow_mut().conflicts += 1;
