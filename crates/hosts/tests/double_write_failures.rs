@@ -2,13 +2,13 @@
 mod worst_disk;
 
 use std::rc::Rc;
-use tantalum_base::{Durability, ErrorKind, PageDevice, Result, Stamp};
+use tantalum_base::{Durability, ErrorKind, PageDevice, PageNo, Result, Stamp};
 use tantalum_hosts::double_write::{DoubleWrite, DoubleWriteOptions, Form, PageOptions, Tree};
 use tantalum_hosts::records::Remembered;
 use tantalum_hosts::redo::Block;
 use tantalum_hosts::values::ValueStamp;
-use tantalum_runtime::Virtual;
 use tantalum_runtime::virtual_time::Schedule;
+use tantalum_runtime::{Runtime, Virtual, yield_now};
 use worst_disk::WorstDisk;
 
 type Stamps = Remembered<Block<ValueStamp>>;
@@ -75,5 +75,60 @@ fn no_key_tree_or_size_is_too_large_to_be_refused() {
         let refused = transaction.get_for_update(ROWS, &[7; 251]).await.unwrap_err();
         assert_eq!(refused.kind(), ErrorKind::TooLarge);
         assert_eq!(transaction.get_for_update(ROWS, &[7; 250]).await.unwrap(), None);
+    });
+}
+
+async fn headers(disk: &WorstDisk<Stamp>) -> Vec<Stamp> {
+    let mut headers = vec![Stamp::default(); 2];
+    disk.read(PageNo(0), &mut headers, None).await.unwrap();
+    headers
+}
+
+#[test]
+fn no_checkpoint_is_written_after_a_stop() {
+    for seed in 0..20 {
+        run(seed, move |rt| async move {
+            let (disk, codec) = disk(Durability::OnAck);
+            let engine = DoubleWrite::create(&rt, &disk, &codec, options(Form::On)).await.unwrap();
+            for number in 0..20 {
+                put(&engine, number, value(number)).await.unwrap();
+            }
+            let before = headers(&disk).await;
+            // A stop comes in the middle of a checkpoint, which has pages to write before its header.
+            let checkpoint = {
+                let engine = Rc::clone(&engine);
+                rt.spawn("checkpoint", async move { engine.checkpoint().await })
+            };
+            for _ in 0..4 {
+                yield_now().await;
+            }
+            engine.stop().await;
+            assert_eq!(checkpoint.await.unwrap_err().kind(), ErrorKind::Closed);
+            // Nor does anything that is called later ask anything of the device.
+            disk.fail_after(1);
+            assert_eq!(engine.checkpoint().await.unwrap_err().kind(), ErrorKind::Closed);
+            assert_eq!(engine.close().await.unwrap_err().kind(), ErrorKind::Closed);
+            assert!(!disk.has_failed(), "something was asked of the device");
+            assert_eq!(headers(&disk).await, before);
+        });
+    }
+}
+
+#[test]
+fn nothing_is_brought_home_after_the_log_failed() {
+    run(1, |rt| async move {
+        let (disk, codec) = disk(Durability::OnAck);
+        let engine = DoubleWrite::create(&rt, &disk, &codec, options(Form::On)).await.unwrap();
+        // Several batches of pages, of which all but the last could be written.
+        for number in 0..100 {
+            put(&engine, number, value(1)).await.unwrap();
+        }
+        let before = headers(&disk).await;
+        disk.fail_after(1);
+        assert_eq!(put(&engine, 100, value(1)).await.unwrap_err().kind(), ErrorKind::Io);
+        assert_eq!(engine.checkpoint().await.unwrap_err().kind(), ErrorKind::Io);
+        assert_eq!(engine.close().await.unwrap_err().kind(), ErrorKind::Io);
+        assert_eq!(engine.statistics().pages.batches, 0);
+        assert_eq!(headers(&disk).await, before);
     });
 }

@@ -21,9 +21,12 @@ where
     /// The device's, also where a page could not be brought home before, or the log failed.
     pub async fn checkpoint(&self) -> Result<()> {
         let _turn = self.checkpoint_turn.acquire(1).await;
+        self.log.check()?;
         // What was appended before this is in the pool's pages: both happens in one step.
         let begin = self.log.end();
         self.pool.flush().await?;
+        // It may have failed, or been closed, meanwhile.
+        self.log.check()?;
         let before = self.headers.newest();
         let (number, position) = (before.number + 1, begin.position);
         let header = Header { number, position, next: begin.next, ..before };

@@ -187,6 +187,14 @@ where
         self.durable.until(|| (!self.state.borrow().writing).then_some(())).await;
     }
 
+    /// Whether the log goes on.
+    ///
+    /// # Errors
+    /// Why it does not.
+    pub(crate) fn check(&self) -> Result<()> {
+        self.state.borrow().failed.clone().map_or(Ok(()), Err)
+    }
+
     /// Nothing goes on.
     pub(crate) fn fail(&self, error: Error) {
         self.state.borrow_mut().failed.get_or_insert(error);
