@@ -1,8 +1,11 @@
 //! What wrong input, failures, a stop and futures that are dropped leave of a database.
 mod worst_disk;
 
+use std::cell::Cell;
 use std::rc::Rc;
-use tantalum_base::{Durability, ErrorKind, PageDevice, PageNo, Result, Stamp};
+use tantalum_base::{
+    DeviceLayer, Durability, Error, ErrorKind, PageDevice, PageNo, Result, Stamp, TxId,
+};
 use tantalum_hosts::double_write::{DoubleWrite, DoubleWriteOptions, Form, PageOptions, Tree};
 use tantalum_hosts::records::Remembered;
 use tantalum_hosts::redo::Block;
@@ -131,4 +134,62 @@ fn nothing_is_brought_home_after_the_log_failed() {
         assert_eq!(engine.statistics().pages.batches, 0);
         assert_eq!(headers(&disk).await, before);
     });
+}
+
+/// First page of the homes, behind headers, log and area.
+const HOMES: PageNo = PageNo(2 + 256 + 8 * 2);
+
+/// A disk of which one write of a home fails at once, when it is told to, and the others take long.
+struct Uneven {
+    disk: Rc<WorstDisk<Stamp>>,
+    runtime: Virtual,
+    /// Whether it is told to, and one has failed.
+    uneven: Cell<bool>,
+    failed: Cell<bool>,
+}
+
+impl DeviceLayer for Uneven {
+    type Inner = WorstDisk<Stamp>;
+
+    fn inner(&self) -> &Self::Inner {
+        &self.disk
+    }
+
+    async fn write(&self, first: PageNo, pages: &[Stamp], tx: Option<TxId>) -> Result<()> {
+        if self.uneven.get() && first >= HOMES {
+            if !self.failed.replace(true) {
+                return Err(Error::new(ErrorKind::Io, "this write failed"));
+            }
+            self.runtime.sleep(1_000_000).await;
+        }
+        self.disk.write(first, pages, tx).await
+    }
+}
+
+#[test]
+fn no_write_of_a_batch_that_failed_goes_on_behind_it() {
+    for (seed, form) in [(1, Form::On), (2, Form::Off)] {
+        run(seed, move |rt| async move {
+            let (disk, codec) = disk(Durability::OnAck);
+            let (uneven, failed) = (Cell::new(false), Cell::new(false));
+            let disk = Rc::new(Uneven { disk, runtime: rt.clone(), uneven, failed });
+            let engine = DoubleWrite::create(&rt, &disk, &codec, options(form)).await.unwrap();
+            for number in 0..30 {
+                put(&engine, number, value(1)).await.unwrap();
+            }
+            disk.uneven.set(true);
+            assert_eq!(engine.checkpoint().await.unwrap_err().kind(), ErrorKind::Io);
+            engine.stop().await;
+            disk.uneven.set(false);
+            let engine = DoubleWrite::open(&rt, &disk, &codec, options(form)).await.unwrap().0;
+            for number in 0..30 {
+                put(&engine, number, value(2)).await.unwrap();
+            }
+            engine.close().await.unwrap();
+            rt.sleep(10_000_000).await;
+            let engine = DoubleWrite::open(&rt, &disk, &codec, options(form)).await.unwrap().0;
+            let rows = engine.scan(ROWS, &[], None, usize::MAX).await.unwrap();
+            assert!(rows.len() == 30 && rows.iter().all(|(_, value)| value.count == 2), "{rows:?}");
+        });
+    }
 }

@@ -5,8 +5,8 @@ use std::marker::PhantomData;
 use std::rc::Rc;
 use tantalum_base::{Error, ErrorKind, PageDevice, PageNo, Payload, Result};
 use tantalum_buffer::PageStore;
+use tantalum_runtime::Runtime;
 use tantalum_runtime::sync::Semaphore;
-use tantalum_runtime::{Runtime, spawn_all};
 
 use super::layout::Layout;
 use super::options::{Form, PageOptions};
@@ -213,7 +213,8 @@ where
         Ok(())
     }
 
-    /// All at once, as asynchronous I/O does; neighbours are not written together.
+    /// All at once, as asynchronous I/O does; neighbours are not written together. Returns when all have ended, also where one
+    /// failed: none may go on behind the batch, where it could undo what is written later.
     async fn write_homes(self: &Rc<Self>, batch: &[(PageNo, P)]) -> Result<()> {
         let write = |(_, page): &(PageNo, P)| {
             let (homes, page) = (Rc::clone(self), page.clone());
@@ -223,7 +224,13 @@ where
                 Ok(())
             }
         };
-        spawn_all(&self.runtime, "write of a home", batch.iter().map(write)).await
+        let spawn = |page| self.runtime.spawn("write of a home", write(page));
+        let writes: Vec<_> = batch.iter().map(spawn).collect();
+        let mut written = Ok(());
+        for write in writes {
+            written = written.and(write.await);
+        }
+        written
     }
 
     async fn write_home(&self, page: &P) -> Result<()> {
