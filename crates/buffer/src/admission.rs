@@ -36,6 +36,8 @@ pub(crate) struct Admission {
     pub frame_waiters: u32,
     /// Pages that the flush in progress waits for.
     pub flush_left: u32,
+    /// A write that it waited for failed.
+    pub flush_failed: bool,
     /// The error of the last failed write-back.
     pub write_error: Option<Error>,
     /// The read errors of the frames with [`Content::Failed`].
@@ -68,6 +70,7 @@ impl Admission {
             request_switches: ClusterCounter::new(options.cluster_pages),
             frame_waiters: 0,
             flush_left: 0,
+            flush_failed: false,
             write_error: None,
             read_errors: BTreeMap::new(),
             effects: Vec::with_capacity(64),

@@ -10,7 +10,7 @@ impl Admission {
     /// Requests a write of every page that is dirty or being written, in the order of their
     /// numbers, so that neighbours share a device write.
     fn begin_flush(&mut self) {
-        self.flush_left = 0;
+        (self.flush_left, self.flush_failed) = (0, false);
         let mut dirty = std::mem::take(&mut self.flush_order);
         for number in self.frames.numbers() {
             let frame = self.frames.get_mut(number);
@@ -41,11 +41,7 @@ impl<D: PageStore, R: Runtime> Pool<D, R> {
     /// written pages are durable.
     pub async fn flush(&self) -> Result<()> {
         let turn = self.flush_turn.acquire(1).await;
-        let failures = {
-            let mut state = self.state.borrow_mut();
-            state.begin_flush();
-            state.statistics.write_failures
-        };
+        self.state.borrow_mut().begin_flush();
         self.progress.wake_all();
         loop {
             let next = || {
@@ -60,8 +56,7 @@ impl<D: PageStore, R: Runtime> Pool<D, R> {
         }
         let failed = {
             let state = self.state.borrow();
-            let failed = state.frames.failed > 0 && state.statistics.write_failures > failures;
-            state.write_error.clone().filter(|_| failed)
+            state.write_error.clone().filter(|_| state.flush_failed)
         };
         drop(turn);
         match failed {

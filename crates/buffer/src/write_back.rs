@@ -88,6 +88,8 @@ impl Admission {
             self.frames.set_dirty(frame, true);
             self.frames.get_mut(frame).write_due = false;
             self.frames.set_failed(frame, true);
+            // Kept, as the write may be tried again before the flush looks.
+            self.flush_failed |= waits > 0;
             // A flush that waits for a second write of the page has failed with the first.
             let rest = std::mem::take(&mut self.frames.get_mut(frame).flush_waits);
             self.flush_left -= u32::from(rest > 0);

@@ -187,6 +187,31 @@ fn a_failed_write_back_leaves_the_page_dirty_and_the_flush_tells() {
     });
 }
 
+/// A fix that needs a frame may try the write again before the flush is told that it failed.
+#[test]
+fn a_flush_tells_of_a_failed_write_that_is_tried_again_meanwhile() {
+    for seed in 0..100 {
+        run(Schedule::Shuffled(seed), move |runtime| async move {
+            let options = PoolOptions { writers: 1, ..small(1) };
+            let (device, pool) = lru(&runtime, 3, 1, options);
+            // Four frames: two pinned ones, one that the flush writes, and one that the writer cannot write.
+            let _pinned = [hold(&pool, 10).await, hold(&pool, 20).await];
+            for page in [0, 5] {
+                update(&pool, page, 1).await.unwrap();
+            }
+            device.bad_writes.borrow_mut().insert(5);
+            let flushing = Rc::clone(&pool);
+            let flush = runtime.spawn("flush", async move { flushing.flush().await });
+            while pool.statistics().write_failures == 0 {
+                runtime.sleep(1).await;
+            }
+            drop(read(&pool, 30).await);
+            assert_eq!(flush.await.unwrap_err().kind(), ErrorKind::Io, "seed {seed}");
+            pool.validate();
+        });
+    }
+}
+
 #[test]
 fn where_nothing_can_be_written_a_fix_says_why_and_goes_on_later() {
     for writers in [0, 2] {

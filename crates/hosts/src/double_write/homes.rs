@@ -169,6 +169,11 @@ where
         self.failed.borrow_mut().get_or_insert_with(closed);
     }
 
+    /// Whether batches are written.
+    fn check(&self) -> Result<()> {
+        self.failed.borrow().clone().map_or(Ok(()), Err)
+    }
+
     /// Brings a batch to its homes, durably.
     async fn bring(self: &Rc<Self>, batch: &[(PageNo, P)]) -> Result<()> {
         match self.options.form {
@@ -369,9 +374,7 @@ where
             homes.rules.before(newest).await?;
         }
         let _turn = homes.turn.acquire(1).await;
-        if let Some(failed) = &*homes.failed.borrow() {
-            return Err(failed.clone());
-        }
+        homes.check()?;
         let brought = homes.bring(&pages).await;
         if let Err(error) = &brought {
             homes.failed.replace(Some(error.clone()));
@@ -379,8 +382,8 @@ where
         brought
     }
 
-    /// A batch is durable when it was written.
+    /// A batch is durable when it was written, and pages of one that was not are at home nowhere.
     async fn flush(&self) -> Result<()> {
-        Ok(())
+        self.0.check()
     }
 }
