@@ -2,9 +2,12 @@
 mod worst_disk;
 
 use std::cell::Cell;
+use std::future::poll_fn;
+use std::pin::pin;
 use std::rc::Rc;
+use std::task::Poll;
 use tantalum_base::{
-    DeviceLayer, Durability, Error, ErrorKind, PageDevice, PageNo, Result, Stamp, TxId,
+    DeviceLayer, Durability, Error, ErrorKind, PageDevice, PageNo, Result, Rng, Stamp, TxId,
 };
 use tantalum_hosts::double_write::{DoubleWrite, DoubleWriteOptions, Form, PageOptions, Tree};
 use tantalum_hosts::records::Remembered;
@@ -190,6 +193,49 @@ fn no_write_of_a_batch_that_failed_goes_on_behind_it() {
             let engine = DoubleWrite::open(&rt, &disk, &codec, options(form)).await.unwrap().0;
             let rows = engine.scan(ROWS, &[], None, usize::MAX).await.unwrap();
             assert!(rows.len() == 30 && rows.iter().all(|(_, value)| value.count == 2), "{rows:?}");
+        });
+    }
+}
+
+/// Polls `future` at most so many times, then drops it.
+async fn give_up_after<F: Future>(polls: u64, future: F) {
+    let (mut future, mut left) = (pin!(future), polls);
+    poll_fn(|context| match future.as_mut().poll(context) {
+        Poll::Pending if left > 0 => {
+            left -= 1;
+            Poll::Pending
+        }
+        _ => Poll::Ready(()),
+    })
+    .await;
+}
+
+/// The power goes soon after a checkpoint was given up in the middle, while another one writes pages.
+#[test]
+fn a_checkpoint_that_is_given_up_leaves_no_batch_half_done() {
+    for seed in 0..1_500 {
+        let disk = WorstDisk::<Stamp>::new(Durability::Volatile, 500);
+        let codec = Rc::new(Stamps::default());
+        let mut options = options(Form::On);
+        (options.pages.batch_pages, options.pages.database_pages) = (2, 100);
+        let mut rng = Rng::new(seed);
+        let (polls, left) = (rng.below(30), 1 + rng.below(12));
+        let (cut, remembered) = (Rc::clone(&disk), Rc::clone(&codec));
+        run(seed, move |rt| async move {
+            let engine = DoubleWrite::create(&rt, &cut, &remembered, options).await.unwrap();
+            for number in 0..40 {
+                put(&engine, number, value(1)).await.unwrap();
+            }
+            give_up_after(polls, engine.checkpoint()).await;
+            cut.cut_after(left);
+            drop(engine.checkpoint().await);
+        });
+        disk.power_on(&mut rng);
+        run(seed, move |rt| async move {
+            let opened = DoubleWrite::open(&rt, &disk, &codec, options).await;
+            let (engine, _) = opened.unwrap_or_else(|error| panic!("seed {seed}: {error}"));
+            let rows = engine.scan(ROWS, &[], None, usize::MAX).await.unwrap();
+            assert_eq!(rows.len(), 40, "seed {seed}");
         });
     }
 }

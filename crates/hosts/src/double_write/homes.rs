@@ -373,13 +373,21 @@ where
         if !Fault::PagesBeforeLog.is_planted() {
             homes.rules.before(newest).await?;
         }
-        let _turn = homes.turn.acquire(1).await;
+        let turn = homes.turn.acquire(1).await;
         homes.check()?;
-        let brought = homes.bring(&pages).await;
-        if let Err(error) = &brought {
-            homes.failed.replace(Some(error.clone()));
-        }
-        brought
+        let batch = {
+            let homes = Rc::clone(homes);
+            async move {
+                let _turn = turn;
+                let brought = homes.bring(&pages).await;
+                if let Err(error) = &brought {
+                    homes.failed.replace(Some(error.clone()));
+                }
+                brought
+            }
+        };
+        // A task of its own: whoever asked for it may be dropped, and no batch may be left half done.
+        homes.runtime.spawn("batch", batch).await
     }
 
     /// A batch is durable when it was written, and pages of one that was not are at home nowhere.
