@@ -211,7 +211,8 @@ where
         Ok(rows)
     }
 
-    /// Brings every page home, ends the tasks and lets nothing be committed any more. The next opening has nothing to repeat.
+    /// Brings every page home, ends the tasks and lets nothing be committed any more. The next opening has nothing to repeat,
+    /// but for what was being committed meanwhile and had not come into a block of the log yet.
     ///
     /// # Errors
     /// As [`checkpoint`](Self::checkpoint).
