@@ -42,12 +42,14 @@ pub struct PageLoad<R: Runtime, D: PageDevice<Page = Stamp>> {
     accesses: Cell<u64>,
 }
 
+type SharedHomes<R, D> = Rc<ImageHomes<R, D>>;
+
 /// The homes of a database that `options` describe, on a device.
 fn homes_on<R: Runtime, D: PageDevice<Page = Stamp>>(
     runtime: &R,
     device: &Rc<D>,
     options: PageOptions,
-) -> Result<(Rc<ImageHomes<R, D>>, Rc<AtHome>)> {
+) -> Result<(SharedHomes<R, D>, Rc<AtHome>)> {
     let layout = Layout::new(&options, 0)?;
     let codec = Rc::new(Images::new(layout, options.device_pages_per_page));
     let at_home = Rc::new(AtHome(RefCell::new(vec![1; options.database_pages as usize])));

@@ -250,6 +250,7 @@ mod tests {
     }
 
     #[test]
+    #[expect(clippy::disallowed_methods, reason = "the peer is another thread, in real time")]
     fn what_ends_in_the_executors_own_wait_does_not_wake_it_once_more() {
         for engine in [EngineChoice::Auto, EngineChoice::Threads] {
             let live =
