@@ -141,3 +141,155 @@ impl<L: DeviceLayer> PageDevice for L {
         DeviceLayer::abort(self, tx).await
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{Durability, Stamp};
+    use std::cell::RefCell;
+    use std::pin::pin;
+    use std::task::{Context, Poll, Waker};
+
+    const LIMITS: Limits = Limits {
+        page_bytes: 4096,
+        pages: 9,
+        atomic_write_pages_max: 1,
+        transaction_pages_max: 1,
+        transactions_max: 1,
+        share_pairs_max: 1,
+        durability: Durability::OnAck,
+    };
+
+    /// Notes which calls come.
+    #[derive(Default)]
+    struct Device(RefCell<Vec<&'static str>>);
+
+    impl Device {
+        fn note(&self, call: &'static str) -> Result<()> {
+            self.0.borrow_mut().push(call);
+            Ok(())
+        }
+    }
+
+    impl PageDevice for Device {
+        type Page = Stamp;
+
+        fn limits(&self) -> &Limits {
+            &LIMITS
+        }
+
+        async fn read(&self, _: PageNo, _: &mut [Stamp], _: Option<TxId>) -> Result<()> {
+            self.note("read")
+        }
+
+        async fn write(&self, _: PageNo, _: &[Stamp], _: Option<TxId>) -> Result<()> {
+            self.note("write")
+        }
+
+        async fn write_scattered(
+            &self,
+            _: Vec<(PageNo, Stamp)>,
+            ended: impl FnOnce() + 'static,
+        ) -> Result<()> {
+            ended();
+            self.note("write_scattered")
+        }
+
+        async fn flush(&self) -> Result<()> {
+            self.note("flush")
+        }
+
+        async fn trim(&self, _: PageRange) -> Result<()> {
+            self.note("trim")
+        }
+
+        fn extent(&self, _: PageRange) -> Extent {
+            Extent::data(7)
+        }
+
+        async fn share(&self, _: &[(PageNo, PageNo)]) -> Result<()> {
+            self.note("share")
+        }
+
+        async fn take_over(
+            &self,
+            _: Vec<(PageNo, PageNo)>,
+            _: Vec<PageRange>,
+            ended: impl FnOnce() + 'static,
+        ) -> Result<()> {
+            ended();
+            self.note("take_over")
+        }
+
+        async fn clone_range(&self, _: PageNo, _: PageNo, _: u64) -> Result<()> {
+            self.note("clone_range")
+        }
+
+        async fn begin(&self) -> Result<TxId> {
+            self.note("begin").map(|()| TxId(5))
+        }
+
+        async fn commit(&self, _: TxId) -> Result<()> {
+            self.note("commit")
+        }
+
+        async fn abort(&self, _: TxId) -> Result<()> {
+            self.note("abort")
+        }
+    }
+
+    /// A layer that changes nothing.
+    #[derive(Default)]
+    struct Plain(Device);
+
+    impl DeviceLayer for Plain {
+        type Inner = Device;
+
+        fn inner(&self) -> &Device {
+            &self.0
+        }
+    }
+
+    async fn call_all(device: &impl PageDevice<Page = Stamp>) -> Result<()> {
+        let (page, range) = (PageNo(1), PageRange::new(PageNo(1), 1));
+        device.read(page, &mut [Stamp::default()], None).await?;
+        device.write(page, &[Stamp::default()], None).await?;
+        device.write_scattered(vec![(page, Stamp::default())], || ()).await?;
+        device.flush().await?;
+        device.trim(range).await?;
+        device.share(&[(page, PageNo(2))]).await?;
+        device.take_over(vec![(page, PageNo(2))], vec![range], || ()).await?;
+        device.clone_range(page, PageNo(2), 1).await?;
+        assert_eq!(device.begin().await?, TxId(5));
+        device.commit(TxId(5)).await?;
+        device.abort(TxId(5)).await
+    }
+
+    #[test]
+    fn a_layer_that_changes_nothing_hands_everything_on() {
+        let layer = Plain::default();
+        assert_eq!(
+            (PageDevice::limits(&layer), PageDevice::extent(&layer, PageRange::new(PageNo(1), 8))),
+            (&LIMITS, Extent::data(7))
+        );
+        let mut context = Context::from_waker(Waker::noop());
+        let Poll::Ready(called) = pin!(call_all(&layer)).poll(&mut context) else {
+            panic!("waits")
+        };
+        called.unwrap();
+        let calls = [
+            "read",
+            "write",
+            "write_scattered",
+            "flush",
+            "trim",
+            "share",
+            "take_over",
+            "clone_range",
+            "begin",
+            "commit",
+            "abort",
+        ];
+        assert_eq!(*layer.0.0.borrow(), calls);
+    }
+}
