@@ -1,13 +1,15 @@
 //! Power cuts under an engine whose pages are four device pages, on a device with a volatile cache
 //! that tears them. What left the pool must be whole after recovery, and no older than the last
 //! batch that ended.
+mod page_cuts;
 mod support;
 
+use page_cuts::{DATABASE_PAGES, DEVICE_PAGES, engine_options, torn_of};
 use std::cell::RefCell;
 use std::rc::Rc;
 use tantalum_base::{PageNo, Rng, Stamp};
 use tantalum_ftl::{Ftl, FtlOptions};
-use tantalum_hosts::double_write::{Form, PageLoad, PageOptions, restore, versions};
+use tantalum_hosts::double_write::{Form, PageLoad, restore, versions};
 use tantalum_media::{CutPlan, Fate};
 use tantalum_models::nand::Nand;
 use tantalum_models::{NandZones, NandZonesOptions};
@@ -15,8 +17,6 @@ use tantalum_runtime::virtual_time::Schedule;
 use tantalum_runtime::{LifeCycle, Virtual};
 use tantalum_ssd::{CacheKind, Ssd, SsdOptions};
 
-const DATABASE_PAGES: u64 = 40;
-const DEVICE_PAGES: u64 = 200;
 const ACCESSES: u64 = 400;
 
 /// What the device writes back at a time is no multiple of four pages, so that it cuts pages in two.
@@ -24,18 +24,6 @@ const APPEND_PAGES_MAX: u32 = 6;
 
 type Zones = NandZones<Virtual, Stamp>;
 type Device = Ssd<Zones>;
-
-fn engine_options(form: Form) -> PageOptions {
-    PageOptions {
-        form,
-        database_pages: DATABASE_PAGES,
-        device_pages_per_page: 4,
-        pool_pages: 16,
-        batch_pages: 4,
-        metadata_per_page: 0.1,
-        metadata_pages: 8,
-    }
-}
 
 fn ftl_options() -> FtlOptions {
     FtlOptions { checkpoint_interval_slots: 128, ..FtlOptions::new(DEVICE_PAGES) }
@@ -153,15 +141,7 @@ fn torn_after_a_cut(case: Case, seed: u64) -> usize {
     settle(&nand, seed);
     recovered(case, seed, &zones, &nand, true);
     let versions = recovered(case, seed, &zones, &nand, false).expect("nothing is cut");
-    for (page, (version, (least, most))) in versions.iter().zip(&bounds).enumerate() {
-        if let Some(version) = version {
-            assert!(
-                (least..=most).contains(&version),
-                "{case:?}, seed {seed}: page {page} has version {version} of {least} to {most}"
-            );
-        }
-    }
-    versions.iter().filter(|version| version.is_none()).count()
+    torn_of(&versions, &bounds, (case, seed))
 }
 
 fn seeds() -> u64 {
