@@ -146,7 +146,7 @@ where
         headers: Headers,
         end: LogEnd,
     ) -> Result<Rc<Self>> {
-        let layout = Layout::new(&options.pages, options.log_pages)?;
+        let layout = Layout::new(&options.pages, options.log_pages);
         let log = Rc::new(Log::new(RecordDevice::new(device, codec), layout.log(), end));
         let homes = Homes::new(runtime, device, codec, (options.pages, layout), &log);
         let pool = pool_of(runtime, &homes, &options.pages)?;

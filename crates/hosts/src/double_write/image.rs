@@ -115,7 +115,7 @@ mod tests {
             metadata_per_page: 0.0,
             metadata_pages: 1,
         };
-        let layout = Layout::new(&options, 0).unwrap();
+        let layout = Layout::new(&options, 0);
         let images = Images::new(layout, 4);
         let encode =
             |version| images.encode(PageNo(0), &[Rc::new(Image::new(PageNo(7), version, 4))]);

@@ -1,5 +1,5 @@
 //! What lies where on the device: headers, the redo log, the double-write area, the file system's journal, the homes.
-use tantalum_base::{Error, ErrorKind, PageNo, PageRange, Result};
+use tantalum_base::{PageNo, PageRange};
 
 use super::options::PageOptions;
 use crate::redo::HEADER_PAGES;
@@ -15,22 +15,17 @@ pub(super) struct Layout {
 }
 
 impl Layout {
-    /// With a log of so many device pages; without headers where there is none.
-    ///
-    /// # Errors
-    /// `InvalidInput` where the homes are more pages than can be counted.
-    pub(super) fn new(options: &PageOptions, log_pages: u64) -> Result<Layout> {
+    /// With a log of so many device pages; without headers where there is none. Homes of more pages than can be counted end where
+    /// no device does.
+    pub(super) fn new(options: &PageOptions, log_pages: u64) -> Layout {
         let page_pages = u64::from(options.device_pages_per_page);
-        let home_pages = options.database_pages.checked_mul(page_pages).ok_or_else(|| {
-            let context = format!("more pages than can be counted: {options:?}");
-            Error::new(ErrorKind::InvalidInput, context)
-        })?;
+        let home_pages = options.database_pages.saturating_mul(page_pages);
         let headers = if log_pages > 0 { HEADER_PAGES } else { 0 };
         let log = PageRange::new(PageNo(headers), log_pages);
         let area = PageRange::new(log.end(), u64::from(options.batch_pages) * page_pages);
         let metadata = PageRange::new(area.end(), u64::from(options.metadata_pages));
         let homes = PageRange::new(metadata.end(), home_pages);
-        Ok(Layout { page_pages, log, area, metadata, homes })
+        Layout { page_pages, log, area, metadata, homes }
     }
 
     /// Device pages in all.

@@ -89,7 +89,7 @@ impl PageOptions {
         {
             return invalid(format!("metadata without room: {self:?}"));
         }
-        let needed = Layout::new(self, log_pages)?.pages();
+        let needed = Layout::new(self, log_pages).pages();
         if needed > limits.pages {
             return invalid(format!(
                 "{needed} device pages needed, the device has {}",

@@ -42,18 +42,16 @@ pub struct PageLoad<R: Runtime, D: PageDevice<Page = Stamp>> {
     accesses: Cell<u64>,
 }
 
-type SharedHomes<R, D> = Rc<ImageHomes<R, D>>;
-
 /// The homes of a database that `options` describe, on a device.
 fn homes_on<R: Runtime, D: PageDevice<Page = Stamp>>(
     runtime: &R,
     device: &Rc<D>,
     options: PageOptions,
-) -> Result<(SharedHomes<R, D>, Rc<AtHome>)> {
-    let layout = Layout::new(&options, 0)?;
+) -> (Rc<ImageHomes<R, D>>, Rc<AtHome>) {
+    let layout = Layout::new(&options, 0);
     let codec = Rc::new(Images::new(layout, options.device_pages_per_page));
     let at_home = Rc::new(AtHome(RefCell::new(vec![1; options.database_pages as usize])));
-    Ok((Homes::new(runtime, device, &codec, (options, layout), &at_home), at_home))
+    (Homes::new(runtime, device, &codec, (options, layout), &at_home), at_home)
 }
 
 impl<R: Runtime, D: PageDevice<Page = Stamp>> PageLoad<R, D> {
@@ -64,7 +62,7 @@ impl<R: Runtime, D: PageDevice<Page = Stamp>> PageLoad<R, D> {
     /// device's.
     pub async fn create(runtime: &R, device: &Rc<D>, options: PageOptions) -> Result<Rc<Self>> {
         options.check(device.limits(), 0)?;
-        let (homes, at_home) = homes_on(runtime, device, options)?;
+        let (homes, at_home) = homes_on(runtime, device, options);
         let image = |page| Image::new(PageNo(page), 1, options.device_pages_per_page);
         homes.load((0..options.database_pages).map(image)).await?;
         let pool = pool_of(runtime, &homes, &options)?;
@@ -123,7 +121,7 @@ pub async fn restore<R: Runtime, D: PageDevice<Page = Stamp>>(
     device: &Rc<D>,
     options: PageOptions,
 ) -> Result<RestoreReport> {
-    homes_on(runtime, device, options)?.0.restore().await
+    homes_on(runtime, device, options).0.restore().await
 }
 
 /// The version of each page's home; `None` where it is torn, or holds another page's content.
@@ -135,7 +133,7 @@ pub async fn versions<R: Runtime, D: PageDevice<Page = Stamp>>(
     device: &Rc<D>,
     options: PageOptions,
 ) -> Result<Vec<Option<u64>>> {
-    let (homes, _) = homes_on(runtime, device, options)?;
+    let (homes, _) = homes_on(runtime, device, options);
     let mut versions = Vec::new();
     for page in 0..options.database_pages {
         versions.push(homes.try_read(PageNo(page)).await?.map(|image| image.version));

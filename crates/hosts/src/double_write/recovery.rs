@@ -56,7 +56,7 @@ where
         };
         let checkpoint = headers.newest();
         check_shape(checkpoint.shape, options)?;
-        let layout = Layout::new(&options.pages, options.log_pages)?;
+        let layout = Layout::new(&options.pages, options.log_pages);
         let begin = LogEnd { position: checkpoint.position, next: checkpoint.next };
         let mut groups = Vec::new();
         let mut reader = LogReader::new(&records, layout.log(), begin);

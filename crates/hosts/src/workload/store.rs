@@ -2,7 +2,7 @@
 use std::rc::Rc;
 use tantalum_base::{Result, Rng};
 
-use crate::docstore::{Value, ValueStamp};
+use crate::values::{Value, ValueStamp};
 
 /// A handle of a storage engine as loads see it: values under keys, in the order of the keys.
 #[allow(async_fn_in_trait, reason = "engines live on one thread; their futures need not be Send")]

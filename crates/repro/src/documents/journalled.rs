@@ -32,6 +32,7 @@ impl<D: PageDevice<Page = Stamp>> Journalled<D> {
         let pages = device.limits().pages - journal_pages;
         let limits = Limits {
             pages,
+            transaction_pages_max: 0,
             transactions_max: 0,
             durability: Durability::Volatile,
             ..device.limits().clone()
