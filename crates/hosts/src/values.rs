@@ -1,9 +1,23 @@
 //! Keys and values of what engines store.
 use std::fmt;
 use std::rc::Rc;
+use tantalum_base::PageNo;
+
+use crate::btree::SPACE_PAGE;
 
 /// The key of a document or a row.
 pub type Key = Rc<[u8]>;
+
+/// A tree of a database, by its number from 0 on.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub struct Tree(pub u32);
+
+impl Tree {
+    /// The page of its root.
+    pub(crate) fn root(self) -> PageNo {
+        PageNo(SPACE_PAGE.0 + 1 + u64::from(self.0))
+    }
+}
 
 /// The value of a document or a row. Cloning is cheap.
 pub trait Value: Clone + PartialEq + fmt::Debug + 'static {

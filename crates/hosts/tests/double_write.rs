@@ -12,11 +12,11 @@ use tantalum_base::fault_points::assert_noticed;
 use tantalum_base::{
     Durability, Error, ErrorKind, PageBuf, PageDevice, PageNo, Payload, Result, Rng, Stamp,
 };
-use tantalum_hosts::double_write::{DoubleWrite, DoubleWriteOptions, Form, PageOptions, Tree};
+use tantalum_hosts::double_write::{DoubleWrite, DoubleWriteOptions, Form, PageOptions};
 use tantalum_hosts::fault_points::Fault;
 use tantalum_hosts::records::{ByteCodec, Codec, Remembered};
 use tantalum_hosts::redo::Block;
-use tantalum_hosts::values::{Key, ValueStamp};
+use tantalum_hosts::values::{Key, Tree, ValueStamp};
 use tantalum_runtime::virtual_time::Schedule;
 use tantalum_runtime::{Runtime, Virtual};
 use worst_disk::WorstDisk;

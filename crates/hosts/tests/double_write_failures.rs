@@ -9,10 +9,10 @@ use std::task::Poll;
 use tantalum_base::{
     DeviceLayer, Durability, Error, ErrorKind, PageDevice, PageNo, Result, Rng, Stamp, TxId,
 };
-use tantalum_hosts::double_write::{DoubleWrite, DoubleWriteOptions, Form, PageOptions, Tree};
+use tantalum_hosts::double_write::{DoubleWrite, DoubleWriteOptions, Form, PageOptions};
 use tantalum_hosts::records::Remembered;
 use tantalum_hosts::redo::Block;
-use tantalum_hosts::values::ValueStamp;
+use tantalum_hosts::values::{Tree, ValueStamp};
 use tantalum_runtime::virtual_time::Schedule;
 use tantalum_runtime::{Runtime, Virtual, yield_now};
 use worst_disk::WorstDisk;

@@ -4,9 +4,10 @@ use std::cell::Cell;
 use std::path::Path;
 use std::rc::Rc;
 use tantalum_base::{ErrorKind, PageBuf, PageDevice, Result, Rng};
-use tantalum_hosts::double_write::{DoubleWrite, DoubleWriteOptions, Form, PageOptions, Tree};
+use tantalum_hosts::double_write::{DoubleWrite, DoubleWriteOptions, Form, PageOptions};
 use tantalum_hosts::records::ByteCodec;
 use tantalum_hosts::redo::Block;
+use tantalum_hosts::values::Tree;
 use tantalum_media::block_store::{
     CrashOptions, CrashStore, CutStyle, FileStore, FileStoreOptions,
 };

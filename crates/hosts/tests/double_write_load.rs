@@ -7,12 +7,12 @@ use std::rc::Rc;
 use tantalum_base::fault_points::assert_noticed;
 use tantalum_base::{Durability, ErrorKind, PageBuf, PageDevice, Rng, Stamp};
 use tantalum_hosts::double_write::{
-    DoubleWrite, DoubleWriteOptions, EngineStatistics, Form, PageOptions, Transaction, Tree,
+    DoubleWrite, DoubleWriteOptions, EngineStatistics, Form, PageOptions, Transaction,
 };
 use tantalum_hosts::fault_points::Fault;
 use tantalum_hosts::records::{ByteCodec, Remembered};
 use tantalum_hosts::redo::Block;
-use tantalum_hosts::values::{Key, ValueStamp};
+use tantalum_hosts::values::{Key, Tree, ValueStamp};
 use tantalum_media::block_store::MemoryStore;
 use tantalum_runtime::virtual_time::Schedule;
 use tantalum_runtime::{Runtime, Virtual};

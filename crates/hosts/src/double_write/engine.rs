@@ -18,18 +18,7 @@ use crate::btree::{
 };
 use crate::records::{Codec, RecordDevice};
 use crate::redo::{Block, Header, Headers, Log, LogEnd};
-use crate::values::{Key, Value};
-
-/// A tree of a database, by its number from 0 on.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
-pub struct Tree(pub u32);
-
-impl Tree {
-    /// The page of its root.
-    pub(super) fn root(self) -> PageNo {
-        PageNo(SPACE_PAGE.0 + 1 + u64::from(self.0))
-    }
-}
+use crate::values::{Key, Tree, Value};
 
 impl<V: Value> Homed for Rc<TreePage<V>> {
     type Record = Block<V>;

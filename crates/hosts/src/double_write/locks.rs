@@ -7,8 +7,7 @@ use std::rc::Rc;
 use tantalum_base::{Error, ErrorKind, FastMap, Result};
 use tantalum_runtime::sync::WaitQueue;
 
-use super::engine::Tree;
-use crate::values::Key;
+use crate::values::{Key, Tree};
 
 /// Who holds which rows. Transactions are numbered by their age.
 pub(super) struct Locks {

@@ -7,7 +7,7 @@
 //! locks        rows that transactions hold              statistics
 //! checkpoint   how the log is kept short, fuzzily       page_load   pages alone, under a load of accesses
 //! recovery     after a crash                            image       what these are
-//! homes        how a batch reaches its homes: the forms
+//! homes        how a batch reaches its homes: the forms as_rows     as loads see it
 //! ```
 //!
 //! A page of the database may be several device pages. A device need not write those as one, so that a cut can leave a page torn,
@@ -26,6 +26,7 @@
 //! ```
 //!
 //! So no page ever has a change that was not committed, and recovery only repeats what the log has.
+mod as_rows;
 mod checkpoint;
 mod engine;
 mod homes;
@@ -45,7 +46,7 @@ use tantalum_policy::{PolicySpec, Workload};
 use tantalum_runtime::Runtime;
 
 use crate::records::Codec;
-pub use engine::{DoubleWrite, Tree};
+pub use engine::DoubleWrite;
 pub use homes::RestoreReport;
 use homes::{BatchRules, HomeStore, Homed, Homes};
 pub use options::{DoubleWriteOptions, Form, PageOptions};

@@ -9,12 +9,12 @@ use tantalum_base::{Error, ErrorKind, PageDevice, Result};
 use tantalum_buffer::Intent;
 use tantalum_runtime::Runtime;
 
-use super::engine::{DoubleWrite, Tree};
+use super::engine::DoubleWrite;
 use crate::btree::{KEY_BYTES_MAX, Lsn, Plan, TreePage, find};
 use crate::fault_points::Fault;
 use crate::records::Codec;
 use crate::redo::{Block, Group};
-use crate::values::{Key, Value};
+use crate::values::{Key, Tree, Value};
 
 /// Changes of rows; `None` where the row goes.
 type Changes<V> = BTreeMap<(Tree, Key), Option<V>>;

@@ -2,10 +2,10 @@
 use std::collections::BTreeMap;
 use std::rc::Rc;
 use tantalum_base::{ErrorKind, Payload, Result, Rng};
-use tantalum_hosts::double_write::{DoubleWrite, Tree};
+use tantalum_hosts::double_write::DoubleWrite;
 use tantalum_hosts::records::Codec;
 use tantalum_hosts::redo::Block;
-use tantalum_hosts::values::Key;
+use tantalum_hosts::values::{Key, Tree};
 use tantalum_runtime::Virtual;
 
 use crate::made::Made;

@@ -1,0 +1,73 @@
+//! What a load of transactions needs of a storage engine.
+use tantalum_base::Result;
+
+use super::store::LoadValue;
+use crate::values::{Key, Tree};
+
+/// A handle of a storage engine as loads of transactions see it: trees of rows.
+#[allow(async_fn_in_trait, reason = "engines live on one thread; their futures need not be Send")]
+pub trait RowStore: Clone + 'static {
+    /// What lies under a key.
+    type Value: LoadValue;
+
+    /// Changes that are made together.
+    type Transaction: RowTransaction<Value = Self::Value>;
+
+    /// Begins a transaction.
+    fn begin(&self) -> Self::Transaction;
+
+    /// The row with `key`, as it was committed last.
+    async fn get(&self, tree: Tree, key: &[u8]) -> Result<Option<Self::Value>>;
+
+    /// At most `rows_max` rows with keys from `from` on, before `to` where that is given, in ascending order of their keys.
+    async fn scan(
+        &self,
+        tree: Tree,
+        from: &[u8],
+        to: Option<&[u8]>,
+        rows_max: usize,
+    ) -> Result<Vec<(Key, Self::Value)>>;
+}
+
+/// A transaction of a [`RowStore`]. Dropped, it has changed nothing.
+#[allow(async_fn_in_trait, reason = "engines live on one thread; their futures need not be Send")]
+pub trait RowTransaction {
+    /// What lies under a key.
+    type Value: LoadValue;
+
+    /// The row with `key`, as this transaction changed it, or else as it was committed last.
+    async fn get(&self, tree: Tree, key: &[u8]) -> Result<Option<Self::Value>>;
+
+    /// As [`get`](Self::get), and keeps others from changing the row until this transaction ends.
+    ///
+    /// # Errors
+    /// `Conflict` where an older transaction holds the row: this one is to [start again](Self::start_again) after a pause.
+    async fn get_for_update(&mut self, tree: Tree, key: &[u8]) -> Result<Option<Self::Value>>;
+
+    /// Inserts or replaces a row.
+    ///
+    /// # Errors
+    /// `Conflict` as in [`get_for_update`](Self::get_for_update).
+    async fn put(&mut self, tree: Tree, key: &[u8], value: Self::Value) -> Result<()>;
+
+    /// Takes a row out, if there is one with this key.
+    ///
+    /// # Errors
+    /// `Conflict` as in [`get_for_update`](Self::get_for_update).
+    async fn delete(&mut self, tree: Tree, key: &[u8]) -> Result<()>;
+
+    /// As [`RowStore::scan`], with this transaction's changes.
+    async fn scan(
+        &self,
+        tree: Tree,
+        from: &[u8],
+        to: Option<&[u8]>,
+        rows_max: usize,
+    ) -> Result<Vec<(Key, Self::Value)>>;
+
+    /// Gives up the changes and the rows, to try again as old as it is.
+    fn start_again(&mut self);
+
+    /// Makes the changes, all of them or none; they are durable when this returns.
+    async fn commit(self) -> Result<()>;
+}
