@@ -1,9 +1,8 @@
 //! Document stores beside a `BTreeMap`, cut at every operation of small histories, on the worst devices that each durability
 //! allows, in both modes, as bytes and as stamps.
-mod made;
-mod worst_disk;
 
-use made::Made;
+use crate::made::Made;
+use crate::worst_disk::WorstDisk;
 use std::collections::BTreeMap;
 use std::rc::Rc;
 use tantalum_base::fault_points::assert_noticed;
@@ -13,7 +12,6 @@ use tantalum_hosts::fault_points::Fault;
 use tantalum_hosts::records::{ByteCodec, Codec, Remembered};
 use tantalum_runtime::virtual_time::Schedule;
 use tantalum_runtime::{JoinHandle, Runtime, Virtual, yield_now};
-use worst_disk::WorstDisk;
 
 const DURABILITIES: [Durability; 3] =
     [Durability::OnAck, Durability::OnFlush, Durability::Volatile];

@@ -144,7 +144,7 @@ fn a_killed_process_loses_no_update_that_was_durable() {
 /// Kills a child that said `most` updates durable; what it said, until it was gone.
 fn update_and_kill(path: &Path, mode: Mode, most: u64, durable: &mut [u32]) {
     let mut command = Command::new(std::env::current_exe().unwrap());
-    command.args(["child", "--exact", "--ignored", "--nocapture"]).env(VOLUME, path);
+    command.args(["docstore_live::child", "--exact", "--ignored", "--nocapture"]).env(VOLUME, path);
     if mode == Mode::Share {
         command.env(MODE, "share");
     }

@@ -1,6 +1,6 @@
 //! What each mode writes, beside the paper's arithmetic; many clients; readers and compactions; refusals; bytes on a volume.
-mod worst_disk;
 
+use crate::worst_disk::WorstDisk;
 use std::collections::BTreeMap;
 use std::path::Path;
 use std::rc::Rc;
@@ -13,7 +13,6 @@ use tantalum_media::block_store::MemoryStore;
 use tantalum_runtime::virtual_time::Schedule;
 use tantalum_runtime::{Runtime, Virtual};
 use tantalum_volume::{OpenOptions, VolumeConfig, config, create_flash, open_flash};
-use worst_disk::WorstDisk;
 
 type Stamps = Remembered<Block<ValueStamp>>;
 type Store = Rc<DocStore<Virtual, WorstDisk<Stamp>, ValueStamp, Stamps>>;

@@ -1,11 +1,9 @@
 //! Databases beside a `BTreeMap`, cut in the middle of what clients do at the same time, on the worst devices that each durability
 //! allows, in all forms, as bytes and as stamps.
-mod clients;
-mod made;
-mod worst_disk;
 
-use clients::{CLIENTS, Engine, Expected, Model, TREES, found, live};
-use made::Made;
+use crate::clients::{CLIENTS, Engine, Expected, Model, TREES, found, live};
+use crate::made::Made;
+use crate::worst_disk::WorstDisk;
 use std::cell::Cell;
 use std::rc::Rc;
 use tantalum_base::fault_points::assert_noticed;
@@ -19,7 +17,6 @@ use tantalum_hosts::redo::Block;
 use tantalum_hosts::values::{Key, Tree, ValueStamp};
 use tantalum_runtime::virtual_time::Schedule;
 use tantalum_runtime::{Runtime, Virtual};
-use worst_disk::WorstDisk;
 
 const DURABILITIES: [Durability; 3] =
     [Durability::OnAck, Durability::OnFlush, Durability::Volatile];

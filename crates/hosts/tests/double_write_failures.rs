@@ -1,6 +1,6 @@
 //! What wrong input, failures, a stop and futures that are dropped leave of a database.
-mod worst_disk;
 
+use crate::worst_disk::WorstDisk;
 use std::cell::Cell;
 use std::future::poll_fn;
 use std::pin::pin;
@@ -15,7 +15,6 @@ use tantalum_hosts::redo::Block;
 use tantalum_hosts::values::{Tree, ValueStamp};
 use tantalum_runtime::virtual_time::Schedule;
 use tantalum_runtime::{Runtime, Virtual, yield_now};
-use worst_disk::WorstDisk;
 
 type Stamps = Remembered<Block<ValueStamp>>;
 type Engine<D> = Rc<DoubleWrite<Virtual, D, ValueStamp, Stamps>>;

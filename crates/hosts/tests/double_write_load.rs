@@ -1,6 +1,6 @@
 //! Rows beside a `BTreeMap`, many clients, what each form writes, what is refused, a full database, bytes on a volume.
-mod worst_disk;
 
+use crate::worst_disk::WorstDisk;
 use std::collections::BTreeMap;
 use std::path::Path;
 use std::rc::Rc;
@@ -17,7 +17,6 @@ use tantalum_media::block_store::MemoryStore;
 use tantalum_runtime::virtual_time::Schedule;
 use tantalum_runtime::{Runtime, Virtual};
 use tantalum_volume::{OpenOptions, VolumeConfig, config, create_flash, open_flash};
-use worst_disk::WorstDisk;
 
 type Stamps = Remembered<Block<ValueStamp>>;
 type Engine = Rc<DoubleWrite<Virtual, WorstDisk<Stamp>, ValueStamp, Stamps>>;

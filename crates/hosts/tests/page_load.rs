@@ -1,5 +1,4 @@
 //! What the forms write, and that every read gives back what was written.
-mod support;
 
 use std::rc::Rc;
 use tantalum_base::{ErrorKind, PageNo, Result, Rng, Stamp};
@@ -27,7 +26,7 @@ fn options(form: Form) -> PageOptions {
 
 async fn device(runtime: &Virtual) -> Result<Rc<Ssd<NandZones<Virtual, Stamp>>>> {
     let zones = NandZonesOptions { spare_blocks_per_plane: 0, append_pages_max: 16 };
-    let zones = NandZones::new(runtime.clone(), support::nand(1, 2), zones)?;
+    let zones = NandZones::new(runtime.clone(), crate::support::nand(1, 2), zones)?;
     let ftl = Ftl::format(zones, FtlOptions::new(760)).await?;
     let ssd = Rc::new(Ssd::new(ftl, SsdOptions::new(CacheKind::Ordered, 64))?);
     ssd.start(runtime);

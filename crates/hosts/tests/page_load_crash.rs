@@ -1,10 +1,8 @@
 //! Power cuts under an engine whose pages are four device pages, on a device with a volatile cache
 //! that tears them. What left the pool must be whole after recovery, and no older than the last
 //! batch that ended.
-mod page_cuts;
-mod support;
 
-use page_cuts::{DATABASE_PAGES, DEVICE_PAGES, engine_options, torn_of};
+use crate::page_cuts::{DATABASE_PAGES, DEVICE_PAGES, engine_options, torn_of};
 use std::cell::RefCell;
 use std::rc::Rc;
 use tantalum_base::{PageNo, Rng, Stamp};
@@ -132,7 +130,7 @@ fn settle(nand: &Nand<Stamp>, seed: u64) {
 
 /// Torn pages that are left after a cut, a recovery that is cut as well, and a whole one.
 fn torn_after_a_cut(case: Case, seed: u64) -> usize {
-    let nand = support::nand(seed, 1);
+    let nand = crate::support::nand(seed, 1);
     let runtime = Virtual::new(Schedule::Shuffled(seed));
     let options =
         NandZonesOptions { spare_blocks_per_plane: 2, append_pages_max: APPEND_PAGES_MAX };

@@ -1,14 +1,12 @@
 //! The forms on the worst device that the contract allows: of what was not flushed, each page
 //! survives a cut or does not, whatever came before or after. So each flush of an engine is needed.
-mod page_cuts;
-mod worst_disk;
 
-use page_cuts::{DATABASE_PAGES, DEVICE_PAGES, engine_options, torn_of};
+use crate::page_cuts::{DATABASE_PAGES, DEVICE_PAGES, engine_options, torn_of};
+use crate::worst_disk::WorstDisk;
 use tantalum_base::{Durability, PageNo, Rng, Stamp};
 use tantalum_hosts::double_write::{Form, PageLoad, restore, versions};
 use tantalum_runtime::Virtual;
 use tantalum_runtime::virtual_time::Schedule;
-use worst_disk::WorstDisk;
 
 /// Torn pages that are left after a cut, a recovery that is cut as well, and a whole one.
 async fn torn_after_a_cut(runtime: &Virtual, form: Form, seed: u64) -> usize {

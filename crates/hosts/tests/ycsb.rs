@@ -1,6 +1,6 @@
 //! YCSB's workloads over a document store: what they do, that they repeat, and that a wrong read is noticed.
-mod worst_disk;
 
+use crate::worst_disk::WorstDisk;
 use std::cell::Cell;
 use std::rc::Rc;
 use tantalum_base::{Durability, ErrorKind, PageBuf, Payload, Result, Stamp};
@@ -14,7 +14,6 @@ use tantalum_hosts::workload::ycsb::{
 use tantalum_hosts::workload::{KeyValueStore, LoadValue};
 use tantalum_runtime::Virtual;
 use tantalum_runtime::virtual_time::Schedule;
-use worst_disk::WorstDisk;
 
 const RECORDS: u64 = 2_000;
 const OPERATIONS: u64 = 4_000;

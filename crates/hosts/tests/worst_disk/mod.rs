@@ -1,6 +1,5 @@
 //! The worst disk that a durability allows. `OnAck`: what completed is there. `OnFlush`: a prefix of what was not flushed is.
 //! `Volatile`: of what was not flushed, each page is old, new or torn.
-#![allow(dead_code, reason = "not every test needs all of it")]
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
 use tantalum_base::{

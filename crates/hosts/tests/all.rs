@@ -1,0 +1,20 @@
+//! The tests of the engines, in one program: each of them compiles the engines for its devices and runtimes, and they share that.
+mod docstore;
+mod docstore_live;
+mod docstore_load;
+mod double_write;
+mod double_write_failures;
+mod double_write_live;
+mod double_write_load;
+mod page_load;
+mod page_load_crash;
+mod page_load_reorder;
+mod page_load_table;
+mod records;
+mod ycsb;
+
+mod clients;
+mod made;
+mod page_cuts;
+mod support;
+mod worst_disk;
