@@ -7,9 +7,12 @@
 //!
 //! A change whose future was dropped may take effect at any time, or not at all, but before any
 //! later change of the same pages. So it counts as in flight until such a change has ended.
+use std::collections::BTreeMap;
 use tantalum_base::{PageNo, PageRange};
 
-/// Identifies a command in flight.
+use crate::range_index::RangeIndex;
+
+/// Identifies a command in flight: the number of its first range. Later commands have higher ones.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub(crate) struct Ticket(u64);
 
@@ -22,6 +25,7 @@ enum Kind {
     Change,
 }
 
+/// A range of a command.
 #[derive(Debug)]
 struct Flight {
     ticket: Ticket,
@@ -34,13 +38,16 @@ struct Flight {
 /// Most ranges of abandoned changes that are kept apart; more are merged into one.
 const GIVEN_UP_MAX: usize = 32;
 
-/// The commands in flight: few at a time, so a list.
+/// The commands in flight.
 #[derive(Debug, Default)]
 pub(crate) struct InFlight {
-    entries: Vec<Flight>,
+    /// Ranges by number, in the order in which they began.
+    flights: BTreeMap<u64, Flight>,
+    places: RangeIndex,
+    /// The next range's number.
+    next: u64,
     /// Pages that abandoned changes may still change.
     given_up: Vec<(Ticket, PageRange)>,
-    tickets: u64,
 }
 
 impl InFlight {
@@ -56,39 +63,47 @@ impl InFlight {
 
     fn begin(&mut self, range: PageRange, kind: Kind) -> Ticket {
         let disturbed = self.is_changing(range);
-        self.tickets += 1;
-        let ticket = Ticket(self.tickets);
-        self.entries.push(Flight { ticket, range, kind, disturbed });
+        let ticket = Ticket(self.next);
+        self.add(Flight { ticket, range, kind, disturbed });
         ticket
     }
 
     /// Begins a change of all `ranges`.
     pub(crate) fn begin_change(&mut self, ranges: impl Iterator<Item = PageRange>) -> Ticket {
-        self.tickets += 1;
-        let ticket = Ticket(self.tickets);
-        let others = self.entries.len();
+        let ticket = Ticket(self.next);
         for range in ranges {
             let mut disturbed = self.given_up.iter().any(|(_, given_up)| given_up.overlaps(range));
-            for entry in &mut self.entries[..others] {
-                if entry.range.overlaps(range) {
-                    entry.disturbed = true;
-                    disturbed |= entry.kind == Kind::Change;
+            for number in self.places.near(range) {
+                let Some(other) = self.flights.get_mut(&number) else { continue };
+                if other.ticket != ticket && other.range.overlaps(range) {
+                    other.disturbed = true;
+                    disturbed |= other.kind == Kind::Change;
                 }
             }
-            self.entries.push(Flight { ticket, range, kind: Kind::Change, disturbed });
+            self.add(Flight { ticket, range, kind: Kind::Change, disturbed });
         }
+        // Also a change of nothing has a number of its own.
+        self.next = self.next.max(ticket.0 + 1);
         ticket
+    }
+
+    fn add(&mut self, flight: Flight) {
+        self.places.insert(flight.range, self.next);
+        self.flights.insert(self.next, flight);
+        self.next += 1;
     }
 
     /// Ends a command; passes each of its ranges to `each`, and whether a change of it was in
     /// flight.
     pub(crate) fn end(&mut self, ticket: Ticket, mut each: impl FnMut(PageRange, bool)) {
-        self.entries.retain(|entry| {
-            if entry.ticket == ticket {
-                each(entry.range, entry.disturbed);
+        let mut number = ticket.0;
+        while self.flights.get(&number).is_some_and(|flight| flight.ticket == ticket) {
+            if let Some(flight) = self.flights.remove(&number) {
+                self.places.remove(flight.range, number);
+                each(flight.range, flight.disturbed);
             }
-            entry.ticket != ticket
-        });
+            number += 1;
+        }
     }
 
     /// Ends a change that the device has done: earlier abandoned changes of its pages are over.
@@ -143,20 +158,24 @@ impl InFlight {
 
     /// Whether a change of a page of `range` is in flight.
     pub(crate) fn is_changing(&self, range: PageRange) -> bool {
-        let changes = |entry: &Flight| entry.kind == Kind::Change;
-        self.entries.iter().any(|entry| changes(entry) && entry.range.overlaps(range))
+        self.meeting(range).any(|flight| flight.kind == Kind::Change)
             || self.given_up.iter().any(|(_, given_up)| given_up.overlaps(range))
     }
 
     /// Whether a read is in flight that will cache `page`.
     pub(crate) fn will_be_cached(&self, page: PageNo) -> bool {
-        let brings = |entry: &Flight| entry.kind == Kind::Read && !entry.disturbed;
-        self.entries.iter().any(|entry| brings(entry) && entry.range.contains(page))
+        let brings = |flight: &Flight| flight.kind == Kind::Read && !flight.disturbed;
+        self.meeting(PageRange::new(page, 1)).any(brings)
+    }
+
+    fn meeting(&self, range: PageRange) -> impl Iterator<Item = &Flight> {
+        let near = self.places.near(range).filter_map(|number| self.flights.get(&number));
+        near.filter(move |flight| flight.range.overlaps(range))
     }
 
     /// Whether nothing is in flight.
     pub(crate) fn is_empty(&self) -> bool {
-        self.entries.is_empty()
+        self.flights.is_empty()
     }
 }
 

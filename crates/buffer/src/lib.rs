@@ -12,6 +12,7 @@
 //! Buffered       a PageDevice with a read cache, which passes every change on: for front ends
 //! ├ read_cache   the cached pages, and the reads that fill it
 //! ├ in_flight    which reads may be cached while changes are in flight
+//! ├ range_index  ranges by where they lie
 //! ├ ranges       which pages a transaction wrote
 //! └ kind         how a Buffered is made and opened over any device
 //! frames         frames, pins, latches, the queue of pages to write; no I/O, no content
@@ -33,6 +34,7 @@ mod kind;
 mod options;
 mod pool;
 mod prefetch;
+mod range_index;
 mod ranges;
 mod read_cache;
 mod statistics;
