@@ -35,7 +35,8 @@ fn options(form: Form) -> DoubleWriteOptions {
 
 fn case(form: Form, durability: Durability) -> Case<Form> {
     let may_tear = form == Form::Off && durability == Durability::Volatile;
-    Case { options: options(form), durability, log_apart: false, may_tear }
+    let transaction_pages_max = 6;
+    Case { options: options(form), durability, transaction_pages_max, log_apart: false, may_tear }
 }
 
 type Bytes = ByteCodec<Block<Rc<[u8]>>>;

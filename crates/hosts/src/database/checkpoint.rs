@@ -5,6 +5,7 @@ use tantalum_runtime::Runtime;
 
 use super::engine::Database;
 use super::way::Way;
+use crate::fault_points::Fault;
 use crate::records::Codec;
 use crate::redo::{Block, Header};
 use crate::values::Value;
@@ -17,32 +18,47 @@ where
     C: Codec<Page = D::Page, Record = Block<V>>,
     W: Way,
 {
-    /// Brings the pages home that are dirty now, and gives up the log before.
+    /// Brings the pages home that are dirty now, and gives up the log before, where there is one.
     ///
     /// # Errors
     /// The device's, also where a page could not be brought home before, or the log failed.
     pub async fn checkpoint(&self) -> Result<()> {
         let _turn = self.checkpoint_turn.acquire(1).await;
-        self.log.check()?;
-        // What was appended before this is in the pool's pages: both happens in one step.
-        let begin = self.log.end();
+        self.commits.check()?;
+        let Some(log) = self.commits.log() else { return self.pool.flush().await };
+        // What was appended before this is in the pool's pages: both happens in one step. So from this step on pages must be logged
+        // whole again, also those that are not home yet.
+        let begin = log.end();
+        if !Fault::WholePagesTooLate.is_planted() {
+            self.log_whole_pages_from_now_on();
+        }
         self.pool.flush().await?;
         // It may have failed, or been closed, meanwhile.
-        self.log.check()?;
+        self.commits.check()?;
         let before = self.headers.newest();
         let (number, position) = (before.number + 1, begin.position);
         let header = Header { number, position, next: begin.next, ..before };
         self.headers.write(&self.records, header).await?;
-        self.log.give_up_before(begin.position);
+        log.give_up_before(begin.position);
+        if Fault::WholePagesTooLate.is_planted() {
+            self.log_whole_pages_from_now_on();
+        }
         self.counts.borrow_mut().checkpoints += 1;
         Ok(())
     }
 
+    fn log_whole_pages_from_now_on(&self) {
+        if self.options.pages.form.logs_whole_pages() {
+            self.whole_before.set(self.commits.next());
+        }
+    }
+
     /// Makes a checkpoint whenever one is due.
     pub(super) async fn run_checkpoints(self: &Rc<Self>) {
-        while self.log.until_checkpoint_due().await {
+        let Some(log) = self.commits.log() else { return };
+        while log.until_checkpoint_due().await {
             if let Err(error) = self.checkpoint().await {
-                self.log.fail(error.wrap("a checkpoint"));
+                log.fail(error.wrap("a checkpoint"));
             }
         }
     }

@@ -6,8 +6,9 @@ use tantalum_buffer::{Intent, PoolStatistics};
 use tantalum_runtime::Runtime;
 use tantalum_runtime::sync::Semaphore;
 
+use super::commits::{Commits, DeviceCommits};
 use super::drives::Drives;
-use super::homes::{BatchRules, Homed, Homes};
+use super::homes::{Homed, Homes};
 use super::layout::Layout;
 use super::locks::Locks;
 use super::options::DatabaseOptions;
@@ -50,20 +51,8 @@ impl<V: Value> Homed for Rc<TreePage<V>> {
     }
 }
 
-/// Write-ahead logging.
-impl<D, C, V> BatchRules for Log<D, C, V>
-where
-    D: PageDevice,
-    V: Value,
-    C: Codec<Page = D::Page, Record = Block<V>>,
-{
-    async fn before(&self, newest: Lsn) -> Result<()> {
-        self.until_durable(newest).await
-    }
-}
-
-type TreeHomes<R, D, C, V, W> = Homes<R, D, C, Rc<TreePage<V>>, Log<D, C, V>, W>;
-type TreePool<R, D, C, V, W> = HomePool<R, D, C, Rc<TreePage<V>>, Log<D, C, V>, W>;
+type TreeHomes<R, D, C, V, W> = Homes<R, D, C, Rc<TreePage<V>>, Commits<D, C, V>, W>;
+type TreePool<R, D, C, V, W> = HomePool<R, D, C, Rc<TreePage<V>>, Commits<D, C, V>, W>;
 
 /// A database on a device, or two. See the [module](super).
 pub struct Database<R: Runtime, D: PageDevice, V: Value, C, W: Way>
@@ -75,10 +64,13 @@ where
     /// The device of the headers.
     pub(super) records: RecordDevice<D, C>,
     pub(super) headers: Headers,
-    pub(super) log: Rc<Log<D, C, V>>,
+    pub(super) commits: Rc<Commits<D, C, V>>,
     homes: Rc<TreeHomes<R, D, C, V, W>>,
     pub(super) pool: TreePool<R, D, C, V, W>,
     pub(super) locks: Locks,
+    /// Pages that have no change from this one on are logged whole when they are changed next: those that the log behind the last
+    /// checkpoint that was begun has nothing of.
+    pub(super) whole_before: Cell<Lsn>,
     /// Whoever changes pages holds it: a transaction at a time.
     pub(super) commit_turn: Semaphore,
     pub(super) checkpoint_turn: Semaphore,
@@ -159,18 +151,29 @@ where
         end: LogEnd,
     ) -> Result<Rc<Self>> {
         let layout = Layout::new(&options.pages, drives.log_place(options.log_pages));
-        let log = Rc::new(Log::new(drives.log(), layout.log(), end));
-        let homes = Homes::new(runtime, drives.data(), (options.pages, layout), &log);
+        let (form, whole_before) = (options.pages.form, Cell::new(Lsn(0)));
+        if form.logs_whole_pages() {
+            whole_before.set(end.next);
+        }
+        let commits = Rc::new(match form.has_log() {
+            true => Commits::Log(Log::new(drives.log(), layout.log(), end)),
+            false => Commits::Device(DeviceCommits::new(
+                drives.data().limits().transaction_pages_max,
+                options.pages.device_pages_per_page,
+            )),
+        });
+        let homes = Homes::new(runtime, drives.data(), (options.pages, layout), &commits);
         let pool = pool_of(runtime, &homes, &options.pages)?;
         Ok(Rc::new(Database {
             runtime: runtime.clone(),
             options,
             records: drives.data(),
             headers,
-            log,
+            commits,
             homes,
             pool,
             locks: Locks::default(),
+            whole_before,
             commit_turn: Semaphore::new("its turn to commit", 1),
             checkpoint_turn: Semaphore::new("its turn to make a checkpoint", 1),
             structure_version: Cell::new(0),
@@ -179,11 +182,11 @@ where
         }))
     }
 
-    /// Starts what writes the log, pages and checkpoints.
+    /// Starts what writes commits, pages and checkpoints.
     pub(super) fn start(self: &Rc<Self>) {
         self.pool.start();
-        let log = Rc::clone(&self.log);
-        self.runtime.spawn("redo log", async move { log.run().await });
+        let (commits, homes) = (Rc::clone(&self.commits), Rc::clone(&self.homes));
+        self.runtime.spawn("commits", async move { commits.run(&homes).await });
         let engine = Rc::clone(self);
         self.runtime.spawn("checkpoints", async move { engine.run_checkpoints().await });
     }
@@ -239,7 +242,7 @@ where
     /// Ends the tasks as they are: what was committed is there at the next opening. When this returns nothing is asked of the device
     /// any more, but by reads.
     pub async fn stop(&self) {
-        self.log.close().await;
+        self.commits.close().await;
         let _turn = self.checkpoint_turn.acquire(1).await;
         self.homes.close().await;
         self.pool.stop();
@@ -247,11 +250,12 @@ where
 
     /// What was counted since it was opened.
     pub fn statistics(&self) -> EngineStatistics {
-        let log = self.log.device().counts();
+        let log = self.commits.log_counts();
         EngineStatistics {
             pages: self.homes.statistics(),
             log_pages: log.pages_written,
             log_flushes: log.flushes,
+            device_commits: self.commits.device_commits(),
             ..*self.counts.borrow()
         }
     }

@@ -263,6 +263,15 @@ where
         Ok(())
     }
 
+    /// Writes homes in one transaction of the device, which takes them, and what the file system does for it.
+    ///
+    /// # Errors
+    /// The device's.
+    pub(crate) async fn commit(&self, pages: &[(PageNo, P)]) -> Result<()> {
+        self.write_metadata(pages.len()).await?;
+        self.write_in_transactions(pages).await
+    }
+
     /// So many of `most` device pages that no page of the database is cut in two.
     fn whole_pages(&self, most: u32) -> usize {
         let page_pages = self.options.device_pages_per_page;
@@ -383,8 +392,9 @@ where
         homes.runtime.spawn("batch", batch).await
     }
 
-    /// A batch is durable when it was written, and pages of one that was not are at home nowhere.
+    /// Where a batch could not be brought home, its pages are at home nowhere.
     async fn flush(&self) -> Result<()> {
-        self.0.check()
+        self.0.check()?;
+        self.0.options.form.settle(&self.0).await
     }
 }

@@ -5,9 +5,10 @@
 //! engine       create, open, find, scan, close          way         what an engine has of its own: how it reaches the device
 //! transaction  changes that are made together           options     sizes
 //! locks        rows that transactions hold              layout      what lies where
-//! checkpoint   how the log is kept short, fuzzily       drives      one device, or two with the log apart
-//! recovery     after a crash                            statistics
-//! homes        the steps by which a batch gets home     as_rows     as loads see it
+//! commits      a redo log, or transactions of the device  drives    one device, or two with the log apart
+//! checkpoint   how the log is kept short, fuzzily       statistics
+//! recovery     after a crash                            as_rows     as loads see it
+//! homes        the steps by which a batch gets home
 //! ```
 //!
 //! What happens to a row, in this order:
@@ -23,6 +24,7 @@
 //! So no page ever has a change that was not committed, and recovery only repeats what the log has.
 mod as_rows;
 mod checkpoint;
+mod commits;
 mod drives;
 mod engine;
 mod homes;

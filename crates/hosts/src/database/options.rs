@@ -30,8 +30,8 @@ pub struct PageOptions<W> {
 pub struct DatabaseOptions<W> {
     /// Pages, on the device and in memory.
     pub pages: PageOptions<W>,
-    /// Device pages of the redo log, at least [`LOG_PAGES_MIN`] for each device page of a page. A transaction may take a sixteenth
-    /// of it.
+    /// Device pages of the redo log, at least [`LOG_PAGES_MIN`] for each device page of a page, and twice as many where whole pages
+    /// are logged. A transaction may take a sixteenth of it. 0 where there is no log.
     pub log_pages: u64,
     /// Trees of the database, each with rows of its own.
     pub trees: u32,
@@ -97,14 +97,7 @@ impl<W: Way> DatabaseOptions<W> {
 
     /// As [`check`](Self::check), where the log may have a device of its own.
     pub(crate) fn check_on(&self, limits: &Limits, log_apart: Option<&Limits>) -> Result<()> {
-        let least = LOG_PAGES_MIN * u64::from(self.pages.device_pages_per_page);
-        if self.log_pages < least {
-            let problem = format!(
-                "a redo log of {} pages is too small: it has {least} at least",
-                self.log_pages
-            );
-            return refuse(ErrorKind::InvalidInput, problem);
-        }
+        self.check_log(log_apart.is_some())?;
         if self.trees == 0 || u64::from(self.trees) >= self.pages.database_pages {
             let problem = format!(
                 "{} trees in a database of {} pages",
@@ -121,6 +114,29 @@ impl<W: Way> DatabaseOptions<W> {
         };
         check_room(log_apart, self.log_pages.saturating_add(HEADER_PAGES))?;
         self.pages.check(limits, LogPlace::Apart(self.log_pages))
+    }
+
+    fn check_log(&self, apart: bool) -> Result<()> {
+        let form = self.pages.form;
+        if !form.has_log() {
+            if self.log_pages == 0 && !apart {
+                return Ok(());
+            }
+            let name = form.name();
+            let problem =
+                format!("with {name} there is no redo log: it has 0 pages, and no device");
+            return refuse(ErrorKind::InvalidInput, problem);
+        }
+        // Where whole pages are logged, those that are split go into it twice as long.
+        let whole = if form.logs_whole_pages() { 2 } else { 1 };
+        let least = whole * LOG_PAGES_MIN * u64::from(self.pages.device_pages_per_page);
+        if self.log_pages < least {
+            let pages = self.log_pages;
+            let problem =
+                format!("a redo log of {pages} pages is too small: it has {least} at least");
+            return refuse(ErrorKind::InvalidInput, problem);
+        }
+        Ok(())
     }
 
     /// What the database keeps of it.

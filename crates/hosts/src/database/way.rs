@@ -33,6 +33,18 @@ pub trait Way: Copy + PartialEq + fmt::Debug + 'static {
     /// Whether batches are written to an area of their own, so that the layout must have one.
     fn has_area(self) -> bool;
 
+    /// Whether a redo log makes commits durable. Where none does, each is one transaction of the device over the pages that it
+    /// changes, or shares one with others.
+    fn has_log(self) -> bool {
+        true
+    }
+
+    /// Whether the first change of a page after the begin of a checkpoint is logged as the page's whole content, so that it does not
+    /// matter what became of its home since.
+    fn logs_whole_pages(self) -> bool {
+        false
+    }
+
     /// Brings a batch of pages to their homes. The log of their changes is durable, and no other batch is on its way.
     async fn bring<R, D, C, P, B>(
         self,
@@ -45,6 +57,18 @@ pub trait Way: Copy + PartialEq + fmt::Debug + 'static {
         P: Homed,
         C: Codec<Page = D::Page, Record = P::Record>,
         B: BatchRules;
+
+    /// Makes durable what was brought home, for a checkpoint.
+    async fn settle<R, D, C, P, B>(self, _homes: &Rc<Homes<R, D, C, P, B, Self>>) -> Result<()>
+    where
+        R: Runtime,
+        D: PageDevice,
+        P: Homed,
+        C: Codec<Page = D::Page, Record = P::Record>,
+        B: BatchRules,
+    {
+        Ok(())
+    }
 
     /// After a crash, and before anything else reads a page: mends the homes that can be mended without the log.
     async fn restore<R, D, C, P, B>(

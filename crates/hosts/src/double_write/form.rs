@@ -56,7 +56,7 @@ impl Way for Form {
         true
     }
 
-    /// Each batch is durable at its homes when this returns.
+    /// Each batch is durable at its homes when this returns, so that a checkpoint need not settle anything.
     async fn bring<R, D, C, P, B>(
         self,
         homes: &Rc<Homes<R, D, C, P, B, Self>>,

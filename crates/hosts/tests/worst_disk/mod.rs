@@ -25,11 +25,20 @@ pub struct WorstDisk<P> {
 
 impl<P: Payload> WorstDisk<P> {
     pub fn new(durability: Durability, pages: u64) -> Rc<Self> {
+        WorstDisk::with_transactions_of(6, durability, pages)
+    }
+
+    /// A disk whose transactions take so many pages.
+    pub fn with_transactions_of(
+        transaction_pages_max: u32,
+        durability: Durability,
+        pages: u64,
+    ) -> Rc<Self> {
         let limits = Limits {
             page_bytes: 4096,
             pages,
             atomic_write_pages_max: 5,
-            transaction_pages_max: 6,
+            transaction_pages_max,
             transactions_max: 0,
             share_pairs_max: 8,
             durability,
