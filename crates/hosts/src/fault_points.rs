@@ -39,4 +39,12 @@ tantalum_base::fault_points! {
     ChecksumsIgnored,
     /// A redo change is made in a page that lacks the one before it.
     LostWritesIgnored,
+    /// No page is logged whole at its first change after a checkpoint.
+    NoWholePages,
+    /// Pages that are changed while a checkpoint is under way are logged as before it.
+    WholePagesTooLate,
+    /// A recovery reads pages that the log replaces later.
+    ReplacedPagesRead,
+    /// A checkpoint gives up the log while homes may still be lost.
+    NoFlushBeforeCheckpoint,
 }

@@ -1,4 +1,5 @@
 //! The tests of the engines, in one program: each of them compiles the engines for its devices and runtimes, and they share that.
+
 mod docstore;
 mod docstore_live;
 mod docstore_load;
@@ -11,10 +12,5 @@ mod page_load_crash;
 mod page_load_reorder;
 mod page_load_table;
 mod records;
+mod wal_engine;
 mod ycsb;
-
-mod clients;
-mod made;
-mod page_cuts;
-mod support;
-mod worst_disk;

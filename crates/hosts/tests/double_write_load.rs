@@ -1,130 +1,44 @@
 //! Rows beside a `BTreeMap`, many clients, what each form writes, what is refused, a full database, bytes on a volume.
 
+use crate::loads::{OTHERS, ROWS, created, disk, key, options, put, run, value};
 use crate::worst_disk::WorstDisk;
 use std::collections::BTreeMap;
-use std::path::Path;
 use std::rc::Rc;
 use tantalum_base::fault_points::assert_noticed;
-use tantalum_base::{Durability, ErrorKind, PageBuf, PageDevice, Rng, Stamp};
-use tantalum_hosts::double_write::{
-    DoubleWrite, DoubleWriteOptions, EngineStatistics, Form, PageOptions, Transaction,
-};
+use tantalum_base::{Durability, ErrorKind, PageBuf, PageDevice, Rng};
+use tantalum_hosts::double_write::{DoubleWrite, DoubleWriteOptions, EngineStatistics, Form};
 use tantalum_hosts::fault_points::Fault;
-use tantalum_hosts::records::{ByteCodec, Remembered};
+use tantalum_hosts::records::ByteCodec;
 use tantalum_hosts::redo::Block;
-use tantalum_hosts::values::{Key, Tree, ValueStamp};
-use tantalum_media::block_store::MemoryStore;
-use tantalum_runtime::virtual_time::Schedule;
-use tantalum_runtime::{Runtime, Virtual};
-use tantalum_volume::{OpenOptions, VolumeConfig, config, create_flash, open_flash};
+use tantalum_hosts::values::{Key, Tree};
+use tantalum_runtime::Runtime;
 
-type Stamps = Remembered<Block<ValueStamp>>;
-type Engine = Rc<DoubleWrite<Virtual, WorstDisk<Stamp>, ValueStamp, Stamps>>;
-
-const ROWS: Tree = Tree(0);
-const OTHERS: Tree = Tree(1);
-
-fn options(form: Form, device_pages_per_page: u32) -> DoubleWriteOptions {
-    let pages = PageOptions {
-        form,
-        database_pages: 2_000 / u64::from(device_pages_per_page),
-        device_pages_per_page,
-        pool_pages: 64,
-        batch_pages: 8,
-        metadata_per_page: 0.0,
-        metadata_pages: 0,
-    };
-    DoubleWriteOptions { pages, log_pages: 256, trees: 2 }
-}
-
-fn disk() -> (Rc<WorstDisk<Stamp>>, Rc<Stamps>) {
-    (WorstDisk::new(Durability::OnAck, 3_000), Rc::new(Stamps::default()))
-}
-
-async fn created(rt: &Virtual, options: DoubleWriteOptions) -> Engine {
-    let (disk, codec) = disk();
-    DoubleWrite::create(rt, &disk, &codec, options).await.unwrap()
-}
-
-fn key(number: u64) -> Vec<u8> {
-    format!("row {number:06}").into_bytes()
-}
-
-fn value(count: u64, bytes: u32) -> ValueStamp {
-    ValueStamp { bytes, count }
-}
-
-fn run<F: Future<Output = ()> + 'static>(seed: u64, test: impl FnOnce(Virtual) -> F) {
-    let runtime = Virtual::new(Schedule::Shuffled(seed));
-    let ran = runtime.run(test(runtime.clone()));
-    runtime.drop_tasks();
-    ran.unwrap_or_else(|deadlock| panic!("{deadlock:?}"));
-}
-
-async fn put(
-    engine: &Engine,
-    tree: Tree,
-    number: u64,
-    value: ValueStamp,
-) -> tantalum_base::Result<()> {
-    let mut transaction = engine.begin();
-    transaction.put(tree, &key(number), value).await?;
-    transaction.commit().await
-}
-
-/// Rows come, change and go, until all have gone; in pages of each size, in several levels of them.
 #[test]
 fn trees_are_as_a_map_is() {
-    for device_pages in [1, 2, 4] {
-        run(u64::from(device_pages), move |rt| async move {
-            let (disk, codec) = disk();
-            let options = options(Form::Off, device_pages);
-            let engine = DoubleWrite::create(&rt, &disk, &codec, options).await.unwrap();
-            let mut model = BTreeMap::<Key, ValueStamp>::new();
-            let rng = &mut Rng::new(7);
-            // Long keys make for many levels.
-            let long = |number: u64| [key(number), vec![b'.'; 200]].concat();
-            for round in 0..1_200 {
-                let mut transaction = engine.begin();
-                for _ in 0..10 {
-                    let key = long(rng.below(3_000));
-                    if rng.chance(if round < 500 { 0.8 } else { 0.2 }) {
-                        let value = value(rng.next_u64(), rng.below(700) as u32);
-                        transaction.put(ROWS, &key, value).await.unwrap();
-                        model.insert(key.into(), value);
-                    } else {
-                        transaction.delete(ROWS, &key).await.unwrap();
-                        model.remove(&key[..]);
-                    }
-                }
-                transaction.commit().await.unwrap();
-                let asked = long(rng.below(3_000));
-                let found = engine.get(ROWS, &asked).await.unwrap();
-                assert_eq!(found, model.get(&asked[..]).copied());
-            }
-            let all: Vec<_> = model.iter().map(|(key, value)| (Rc::clone(key), *value)).collect();
-            assert!(all.len() > 300, "{} rows", all.len());
-            assert_eq!(engine.scan(ROWS, &[], None, usize::MAX).await.unwrap(), all);
-            assert_eq!(
-                engine.scan(ROWS, &all[7].0, Some(&all[99].0), 50).await.unwrap(),
-                all[7..57]
-            );
-            engine.close().await.unwrap();
-            let (engine, report) = DoubleWrite::open(&rt, &disk, &codec, options).await.unwrap();
-            assert_eq!(report.transactions, 0, "it was closed");
-            assert_eq!(engine.scan(ROWS, &[], None, usize::MAX).await.unwrap(), all);
-            for part in all.chunks(10) {
-                let mut transaction = engine.begin();
-                for (key, _) in part {
-                    transaction.delete(ROWS, key).await.unwrap();
-                }
-                transaction.commit().await.unwrap();
-            }
-            assert_eq!(engine.scan(ROWS, &[], None, usize::MAX).await.unwrap(), []);
-            let free = engine.free_pages().await.unwrap();
-            assert_eq!(free, options.pages.database_pages - 3, "all but two roots and the list");
-        });
-    }
+    crate::loads::trees_are_as_a_map_is(Form::Off);
+}
+
+#[test]
+fn what_was_committed_is_there_when_a_process_ends_without_a_close() {
+    Form::ALL.into_iter().for_each(crate::loads::a_process_that_ends_without_a_close);
+}
+
+#[test]
+fn a_thousand_clients_share_flushes_of_the_log() {
+    let counts = crate::loads::many_clients(Form::On, 1_000);
+    // The disk is as fast as those who commit.
+    assert!(counts.log_flushes < 1_500, "{counts:?}");
+}
+
+#[test]
+fn nothing_is_lost_of_what_clients_count_together() {
+    crate::loads::what_clients_count_together(Form::Share);
+}
+
+/// The engine of a real volume, over its real bytes.
+#[test]
+fn rows_in_bytes_survive_a_volume_that_is_opened_again() {
+    Form::ALL.into_iter().for_each(crate::loads::a_volume_that_is_opened_again);
 }
 
 #[test]
@@ -139,103 +53,6 @@ fn rows_in_the_order_of_their_keys_fill_their_pages() {
         let used = before - engine.free_pages().await.unwrap();
         assert!((63..68).contains(&used), "{used} pages");
     });
-}
-
-#[test]
-fn what_was_committed_is_there_when_a_process_ends_without_a_close() {
-    for form in Form::ALL {
-        run(2, move |rt| async move {
-            let (disk, codec) = disk();
-            let options = options(form, 2);
-            let engine = DoubleWrite::create(&rt, &disk, &codec, options).await.unwrap();
-            for number in 0..500 {
-                put(&engine, ROWS, number, value(number, 300)).await.unwrap();
-            }
-            engine.stop().await;
-            assert_eq!(
-                put(&engine, ROWS, 1, value(1, 1)).await.unwrap_err().kind(),
-                ErrorKind::Closed
-            );
-            let (engine, report) = DoubleWrite::open(&rt, &disk, &codec, options).await.unwrap();
-            assert!(report.transactions > 50 && report.pages_changed > 0, "{report:?}");
-            let rows = engine.scan(ROWS, &[], None, usize::MAX).await.unwrap();
-            assert_eq!(rows.len(), 500, "{form:?}");
-            assert!(rows.iter().zip(0..).all(|((_, value), number)| value.count == number));
-        });
-    }
-}
-
-/// Clients that commit at the same time share the log's flushes.
-#[test]
-fn a_thousand_clients_share_flushes_of_the_log() {
-    run(3, |rt| async move {
-        let engine = created(&rt, options(Form::On, 1)).await;
-        let clients: Vec<_> = (0..1_000)
-            .map(|client| {
-                let engine = Rc::clone(&engine);
-                rt.spawn("client", async move {
-                    for round in 0..4 {
-                        put(&engine, ROWS, client, value(round, 100)).await.unwrap();
-                        let found = engine.get(ROWS, &key(client)).await.unwrap();
-                        assert_eq!(found, Some(value(round, 100)));
-                    }
-                })
-            })
-            .collect();
-        for client in clients {
-            client.await;
-        }
-        let counts = engine.statistics();
-        assert_eq!(counts.commits, 4_000);
-        // The disk is as fast as those who commit.
-        assert!(counts.log_flushes < 1_500, "{counts:?}");
-    });
-}
-
-/// Each client reads a row, counts it up and writes it, beside others who do the same with the same rows.
-#[test]
-fn nothing_is_lost_of_what_clients_count_together() {
-    run(4, |rt| async move {
-        let engine = created(&rt, options(Form::Share, 1)).await;
-        let clients: Vec<_> = (0..20)
-            .map(|client| {
-                let (engine, mut rng) = (Rc::clone(&engine), Rng::new(client));
-                rt.spawn("client", async move {
-                    let mut conflicts = 0;
-                    for _ in 0..50 {
-                        let rows = [rng.below(5), rng.below(5)];
-                        let mut transaction = engine.begin();
-                        while let Err(error) = count_up(&mut transaction, rows).await {
-                            assert_eq!(error.kind(), ErrorKind::Conflict);
-                            conflicts += 1;
-                            transaction.start_again();
-                            tantalum_runtime::yield_now().await;
-                        }
-                        transaction.commit().await.unwrap();
-                    }
-                    conflicts
-                })
-            })
-            .collect();
-        let mut conflicts = 0;
-        for client in clients {
-            conflicts += client.await;
-        }
-        assert!(conflicts > 0 && engine.statistics().conflicts == conflicts, "{conflicts}");
-        let rows = engine.scan(ROWS, &[], None, usize::MAX).await.unwrap();
-        assert_eq!(rows.iter().map(|(_, value)| value.count).sum::<u64>(), 2 * 20 * 50);
-    });
-}
-
-async fn count_up(
-    transaction: &mut Transaction<Virtual, WorstDisk<Stamp>, ValueStamp, Stamps>,
-    rows: [u64; 2],
-) -> tantalum_base::Result<()> {
-    for row in rows {
-        let count = transaction.get_for_update(ROWS, &key(row)).await?.map_or(0, |row| row.count);
-        transaction.put(ROWS, &key(row), value(count + 1, 8)).await?;
-    }
-    Ok(())
 }
 
 /// Scans of everything beside clients that move rows from tree to tree and split and free pages: each leaf is seen as it was at one
@@ -391,7 +208,7 @@ fn what_makes_no_sense_is_refused() {
         let mut pool = good;
         pool.pages.pool_pages = 31;
         let mut large = good;
-        large.pages.database_pages = 3_000;
+        large.pages.database_pages = 5_000;
         let log = DoubleWriteOptions { log_pages: 63, ..good };
         let trees = DoubleWriteOptions { trees: 0, ..good };
         for wrong in [pool, large, log, trees] {
@@ -429,42 +246,6 @@ fn what_makes_no_sense_is_refused() {
         assert_eq!(transaction.commit().await.unwrap_err().kind(), ErrorKind::TooLarge);
         assert_eq!(engine.scan(ROWS, &[], None, 1).await.unwrap(), []);
     });
-}
-
-/// The engine of a real volume, over its real bytes: what was committed is there when it is opened again without a close.
-#[test]
-fn rows_in_bytes_survive_a_volume_that_is_opened_again() {
-    for form in Form::ALL {
-        run(9, move |rt| async move {
-            let config = VolumeConfig::parse(&config::template("32MiB"), Path::new("v.toml"));
-            let (config, memory) = (config.unwrap(), MemoryStore::new(128 << 20));
-            create_flash(memory.clone(), &config, 1).await.unwrap();
-            let codec = Rc::new(ByteCodec::<Block<Rc<[u8]>>>::default());
-            let bytes =
-                |number: u64| -> Rc<[u8]> { vec![number as u8; 2 * number as usize].into() };
-            for life in 0..3 {
-                let opened = open_flash(&rt, memory.clone(), &config, OpenOptions::default()).await;
-                let volume = opened.unwrap().0;
-                let options = options(form, 4);
-                let engine = match life {
-                    0 => DoubleWrite::create(&rt, &volume, &codec, options).await.unwrap(),
-                    _ => DoubleWrite::open(&rt, &volume, &codec, options).await.unwrap().0,
-                };
-                for number in 0..300 * life {
-                    let found = engine.get(ROWS, &key(number)).await.unwrap();
-                    assert_eq!(found, Some(bytes(number + life - 1)), "{form:?}, life {life}");
-                }
-                for first in (0..300 * (life + 1)).step_by(10) {
-                    let mut transaction = engine.begin();
-                    for number in first..first + 10 {
-                        transaction.put(ROWS, &key(number), bytes(number + life)).await.unwrap();
-                    }
-                    transaction.commit().await.unwrap();
-                }
-                engine.stop().await;
-            }
-        });
-    }
 }
 
 /// What a live engine writes is read by the same code.

@@ -159,6 +159,7 @@ fn of_an_executor(fault: Executor) -> Test {
 fn of_a_host(fault: Host) -> Test {
     const STORE: &str = "crates/hosts/tests/docstore.rs";
     const ROWS: &str = "crates/hosts/tests/double_write.rs";
+    const WAL: &str = "crates/hosts/tests/wal_engine.rs";
     match fault {
         Host::NoFlushBeforeHeader
         | Host::NoFlushAfterHeader
@@ -173,6 +174,12 @@ fn of_a_host(fault: Host) -> Test {
         Host::NoWaitForReaders => {
             ("crates/hosts/tests/docstore_load.rs", "a_file_is_deleted_when_nobody_reads_it")
         }
+        Host::NoWholePages => (WAL, "changes_of_a_page_that_may_be_torn_are_noticed"),
+        Host::WholePagesTooLate => (WAL, "whole_pages_that_come_after_the_checkpoint_are_noticed"),
+        Host::ReplacedPagesRead => {
+            (WAL, "pages_that_are_read_before_they_are_replaced_are_noticed")
+        }
+        Host::NoFlushBeforeCheckpoint => (WAL, "a_checkpoint_of_homes_that_may_be_lost_is_noticed"),
         Host::PagesBeforeLog | Host::NoFlushAfterLog => {
             (ROWS, "a_log_that_is_not_durable_in_time_is_noticed")
         }

@@ -38,13 +38,16 @@ impl<'a, V: Value, S: TreePages<V>> Plan<'a, V, S> {
         self.structure
     }
 
-    /// What a log must keep of it.
-    pub(crate) fn changes(&self) -> Vec<PageChanges<V>> {
+    /// What a log must keep of it. Pages that were not changed from `whole_before` on have their whole content in it.
+    pub(crate) fn changes(&self, whole_before: Lsn) -> Vec<PageChanges<V>> {
         let changed = self.pages.iter().filter(|(_, planned)| !planned.changes.is_empty());
-        let changes = changed.map(|(page, planned)| PageChanges {
-            page: *page,
-            after: planned.after,
-            changes: planned.changes.clone(),
+        let changes = changed.map(|(page, planned)| {
+            let whole = planned.after < whole_before;
+            let changes = match whole {
+                true => vec![Change::Content(planned.content.clone())],
+                false => planned.changes.clone(),
+            };
+            PageChanges { page: *page, after: planned.after, changes }
         });
         changes.collect()
     }

@@ -1,12 +1,12 @@
 //! The log's end: groups are appended in memory and written a block at a time.
 use std::cell::RefCell;
-use std::collections::VecDeque;
 use std::rc::Rc;
 use tantalum_base::{Error, ErrorKind, PageDevice, PageNo, PageRange, Result};
 use tantalum_runtime::sync::WaitQueue;
 
 use super::block::{BLOCK_BYTES, Block, Group, LogBlock};
 use super::block_pages_max;
+use super::group_commit::{GroupCommit, closed};
 use crate::btree::Lsn;
 use crate::fault_points::Fault;
 use crate::records::{Codec, Draft, FRAME_BYTES, PAGE_ROOM, RecordDevice};
@@ -25,29 +25,22 @@ pub(crate) struct LogEnd {
 pub(crate) struct Log<D, C, V> {
     device: RecordDevice<D, C>,
     region: PageRange,
-    state: RefCell<State<V>>,
-    /// Where the log's writer waits, those who commit, those who need room, and who makes checkpoints.
-    appended: WaitQueue,
-    durable: WaitQueue,
+    groups: GroupCommit<Rc<Group<V>>>,
+    state: RefCell<State>,
+    /// Where those wait who need room, and who makes checkpoints.
     room: WaitQueue,
     used: WaitQueue,
 }
 
-struct State<V> {
-    /// Appended and not in a block yet, with their bytes.
-    pending: VecDeque<Rc<Group<V>>>,
+struct State {
+    /// Bytes of what is appended and not in a block yet.
     pending_bytes: usize,
-    /// Where the next block begins, and LSN of the first group in it.
-    end: LogEnd,
-    /// LSN of the last group that is durable.
-    durable: Lsn,
+    /// Where the next block begins.
+    position: u64,
     /// Where the newest checkpoint lets the log begin.
     begin: u64,
     /// Somebody waits for room.
     full: bool,
-    /// A block is being written.
-    writing: bool,
-    failed: Option<Error>,
 }
 
 /// Device pages of a block with so many bytes of groups.
@@ -69,25 +62,20 @@ where
 {
     /// The log in `region`, which goes on at `end`. All before is durable.
     pub(crate) fn new(device: RecordDevice<D, C>, region: PageRange, end: LogEnd) -> Self {
-        let state = State {
-            pending: VecDeque::new(),
-            pending_bytes: 0,
-            end,
-            durable: Lsn(end.next.0 - 1),
-            begin: end.position,
-            full: false,
-            writing: false,
-            failed: None,
-        };
+        let position = end.position;
         Log {
             device,
             region,
-            state: RefCell::new(state),
-            appended: WaitQueue::new("something to log"),
-            durable: WaitQueue::new("a durable log"),
+            groups: GroupCommit::new(end.next),
+            state: RefCell::new(State { pending_bytes: 0, position, begin: position, full: false }),
             room: WaitQueue::new("room in the log"),
             used: WaitQueue::new("a log to make a checkpoint of"),
         }
+    }
+
+    /// What waits to be written, and is.
+    pub(crate) fn groups(&self) -> &GroupCommit<Rc<Group<V>>> {
+        &self.groups
     }
 
     /// The device, as the log uses it.
@@ -108,13 +96,13 @@ where
             return Err(Error::new(ErrorKind::TooLarge, context));
         }
         let room = || {
-            let mut state = self.state.borrow_mut();
-            if let Some(error) = &state.failed {
-                return Some(Err(error.clone()));
+            if let Err(error) = self.groups.check() {
+                return Some(Err(error));
             }
+            let mut state = self.state.borrow_mut();
             // Each block may leave half of itself and all of them the end of the log.
             let needed = 2 * pages_of(state.pending_bytes + bytes) + 2 * most;
-            let free = self.region.pages - (state.end.position - state.begin);
+            let free = self.region.pages - (state.position - state.begin);
             if needed <= free || Fault::NoWaitForLogRoom.is_planted() {
                 return Some(Ok(()));
             }
@@ -129,34 +117,21 @@ where
 
     /// Appends a group for which there is room; its LSN.
     pub(crate) fn append(&self, group: Group<V>) -> Lsn {
-        let mut state = self.state.borrow_mut();
-        let lsn = Lsn(state.end.next.0 + state.pending.len() as u64);
-        state.pending_bytes += group.bytes();
-        state.pending.push_back(Rc::new(group));
-        drop(state);
-        self.appended.wake_all();
-        lsn
+        if !Fault::GroupsCutShort.is_planted() {
+            return self.append_whole(group);
+        }
+        let parts = group.pages.into_iter().map(|page| Group { pages: vec![page] });
+        parts.map(|part| self.append_whole(part)).max().unwrap_or_default()
     }
 
-    /// Waits until the groups up to `lsn` are durable.
-    ///
-    /// # Errors
-    /// Why they may not be.
-    pub(crate) async fn until_durable(&self, lsn: Lsn) -> Result<()> {
-        let durable = || {
-            let state = self.state.borrow();
-            match &state.failed {
-                _ if state.durable >= lsn => Some(Ok(())),
-                Some(error) => Some(Err(error.clone())),
-                None => None,
-            }
-        };
-        self.durable.until(durable).await
+    fn append_whole(&self, group: Group<V>) -> Lsn {
+        self.state.borrow_mut().pending_bytes += group.bytes();
+        self.groups.append(Rc::new(group))
     }
 
-    /// Where a recovery would begin if the pages had all that was appended so far.
+    /// Where a recovery would begin if the pages had all that was appended so far. What is not in a block yet it would repeat.
     pub(crate) fn end(&self) -> LogEnd {
-        self.state.borrow().end
+        LogEnd { position: self.state.borrow().position, next: self.groups.first_pending() }
     }
 
     /// A checkpoint lets the log begin at `position`.
@@ -171,55 +146,39 @@ where
     /// Waits until a checkpoint is due: half of the log is used, or somebody waits for room. `false` when nothing goes on.
     pub(crate) async fn until_checkpoint_due(&self) -> bool {
         let due = || {
-            let state = self.state.borrow();
-            let used = state.end.position - state.begin;
-            match state.failed.is_some() {
-                true => Some(false),
-                false => (state.full || 2 * used > self.region.pages).then_some(true),
+            if self.groups.check().is_err() {
+                return Some(false);
             }
+            let state = self.state.borrow();
+            let used = state.position - state.begin;
+            (state.full || 2 * used > self.region.pages).then_some(true)
         };
         self.used.until(due).await
     }
 
     /// Lets nothing go on, and waits for the block that is being written. What was not is lost.
     pub(crate) async fn close(&self) {
-        self.fail(Error::new(ErrorKind::Closed, "the database is closed"));
-        self.durable.until(|| (!self.state.borrow().writing).then_some(())).await;
-    }
-
-    /// Whether the log goes on.
-    ///
-    /// # Errors
-    /// Why it does not.
-    pub(crate) fn check(&self) -> Result<()> {
-        self.state.borrow().failed.clone().map_or(Ok(()), Err)
+        self.fail(closed());
+        self.groups.until_quiet().await;
     }
 
     /// Nothing goes on.
     pub(crate) fn fail(&self, error: Error) {
-        self.state.borrow_mut().failed.get_or_insert(error);
-        let queues = [&self.appended, &self.durable, &self.room, &self.used];
-        queues.iter().for_each(|queue| queue.wake_all());
+        self.groups.fail(error);
+        self.room.wake_all();
+        self.used.wake_all();
     }
 
     /// Writes what is appended, until nothing goes on. Who appends while a block is written shares the next one.
     pub(crate) async fn run(&self) {
-        loop {
-            let next = || {
-                let state = self.state.borrow();
-                match state.failed.is_some() {
-                    true => Some(false),
-                    false => (!state.pending.is_empty()).then_some(true),
+        while self.groups.until_pending().await {
+            match self.write_block().await {
+                Ok(()) => self.groups.written(Ok(())),
+                Err(error) => {
+                    self.groups.written(Err(error.wrap("the redo log")));
+                    self.room.wake_all();
+                    self.used.wake_all();
                 }
-            };
-            if !self.appended.until(next).await {
-                return;
-            }
-            let written = self.write_block().await;
-            self.state.borrow_mut().writing = false;
-            match written {
-                Ok(()) => self.durable.wake_all(),
-                Err(error) => self.fail(error.wrap("the redo log")),
             }
         }
     }
@@ -228,36 +187,31 @@ where
         let (at, block) = self.take_block();
         self.room.wake_all();
         self.used.wake_all();
-        let last = Lsn(block.first.0 + block.groups.len() as u64 - 1);
         let mut draft = Draft::new(PageNo(self.region.first.0 + at % self.region.pages));
         draft.align(Rc::new(Block::Log(block)));
         self.device.write(&draft).await?;
         if !Fault::NoFlushAfterLog.is_planted() {
             self.device.flush().await?;
         }
-        self.state.borrow_mut().durable = last;
         Ok(())
     }
 
     /// The next block, with as many groups as it has room for, and its position.
     fn take_block(&self) -> (u64, LogBlock<V>) {
-        let mut state = self.state.borrow_mut();
         let most = block_pages_max(self.region.pages);
-        let (first, mut bytes, mut groups) = (state.end.next, 0, Vec::new());
-        while let Some(group) = state.pending.front() {
+        let mut bytes = 0;
+        let (first, groups) = self.groups.take(|group| {
             let more = bytes + group.bytes();
-            if !groups.is_empty() && pages_of(more) > most {
-                break;
-            }
-            bytes = more;
-            groups.extend(state.pending.pop_front());
-        }
+            let fits = bytes == 0 || pages_of(more) <= most;
+            bytes = if fits { more } else { bytes };
+            fits
+        });
+        let mut state = self.state.borrow_mut();
         let pages = pages_of(bytes);
-        let at = place(state.end.position, pages, self.region.pages);
+        let at = place(state.position, pages, self.region.pages);
         state.pending_bytes -= bytes;
-        state.writing = true;
-        state.end = LogEnd { position: at + pages, next: Lsn(first.0 + groups.len() as u64) };
-        let used = state.end.position - state.begin;
+        state.position = at + pages;
+        let used = state.position - state.begin;
         let full = used <= self.region.pages || Fault::NoWaitForLogRoom.is_planted();
         assert!(full, "the log is written over: {used} of {} pages", self.region.pages);
         (at, LogBlock { first, groups })

@@ -2,7 +2,8 @@
 //!
 //! ```text
 //! block     what an engine keeps on its device: headers, pages, blocks of the log
-//! log       groups of changes are appended in memory, written a block at a time (group commit), durable, and given up
+//! log       groups of changes are appended in memory, written a block at a time, durable, and given up
+//! group_commit  who commits while a block is written shares the next one
 //! reading   the blocks behind a checkpoint, in order
 //! header    checkpoints: two places, written in turn
 //! ```
@@ -10,11 +11,13 @@
 //! The log goes round in its part of the device. A block begins a device page and has whole groups; a group is all changes of one
 //! transaction, so that a checksum over the block makes it all or nothing. LSNs count groups.
 mod block;
+mod group_commit;
 mod header;
 mod log;
 mod reading;
 
 pub use block::{Block, Group, Header, LogBlock, Shape};
+pub(crate) use group_commit::{GroupCommit, closed};
 pub(crate) use header::Headers;
 pub(crate) use log::{Log, LogEnd};
 pub(crate) use reading::LogReader;

@@ -48,6 +48,10 @@ pub struct EngineStatistics {
     pub log_pages: u64,
     /// Flushes of the log: transactions that were committed at the same time share one.
     pub log_flushes: u64,
+    /// Pages whose whole content went into the log, by full-page writes or as what became of a split.
+    pub whole_pages: u64,
+    /// Transactions of the device by which commits became durable: those that came at the same time share one.
+    pub device_commits: u64,
     /// Transactions that changed something and were committed.
     pub commits: u64,
     /// Transactions that were refused because another one holds a row.

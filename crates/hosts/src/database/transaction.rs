@@ -9,9 +9,9 @@ use tantalum_base::{Error, ErrorKind, PageDevice, Result};
 use tantalum_buffer::Intent;
 use tantalum_runtime::Runtime;
 
-use super::engine::DoubleWrite;
+use super::engine::Database;
+use super::way::Way;
 use crate::btree::{KEY_BYTES_MAX, Lsn, Plan, TreePage, find};
-use crate::fault_points::Fault;
 use crate::records::Codec;
 use crate::redo::{Block, Group};
 use crate::values::{Key, Tree, Value};
@@ -20,24 +20,25 @@ use crate::values::{Key, Tree, Value};
 type Changes<V> = BTreeMap<(Tree, Key), Option<V>>;
 
 /// A transaction. Dropped, it has changed nothing.
-pub struct Transaction<R: Runtime, D: PageDevice, V: Value, C>
+pub struct Transaction<R: Runtime, D: PageDevice, V: Value, C, W: Way>
 where
     C: Codec<Page = D::Page, Record = Block<V>>,
 {
-    engine: Rc<DoubleWrite<R, D, V, C>>,
+    engine: Rc<Database<R, D, V, C, W>>,
     /// Its age: of two that want the same row the older one may wait.
     number: u64,
     changes: Changes<V>,
 }
 
-impl<R, D, V, C> Transaction<R, D, V, C>
+impl<R, D, V, C, W> Transaction<R, D, V, C, W>
 where
     R: Runtime,
     D: PageDevice,
     V: Value,
     C: Codec<Page = D::Page, Record = Block<V>>,
+    W: Way,
 {
-    pub(super) fn new(engine: Rc<DoubleWrite<R, D, V, C>>) -> Self {
+    pub(super) fn new(engine: Rc<Database<R, D, V, C, W>>) -> Self {
         let number = engine.transactions.get() + 1;
         engine.transactions.set(number);
         Transaction { engine, number, changes: Changes::new() }
@@ -46,7 +47,7 @@ where
     /// The row with `key`, as this transaction changed it, or else as it was committed last.
     ///
     /// # Errors
-    /// As [`DoubleWrite::get`].
+    /// As [`Database::get`].
     pub async fn get(&self, tree: Tree, key: &[u8]) -> Result<Option<V>> {
         match self.changes.get(&(tree, Key::from(key))) {
             Some(change) => Ok(change.clone()),
@@ -87,10 +88,10 @@ where
         self.change(tree, key, None).await
     }
 
-    /// As [`DoubleWrite::scan`], with this transaction's changes.
+    /// As [`Database::scan`], with this transaction's changes.
     ///
     /// # Errors
-    /// As [`DoubleWrite::scan`].
+    /// As [`Database::scan`].
     pub async fn scan(
         &self,
         tree: Tree,
@@ -128,8 +129,8 @@ where
     ///
     /// # Errors
     /// With nothing changed: `OutOfSpace` where the database is full, or the pool too small for the pages of this transaction;
-    /// `TooLarge` where the log is too small for it; those of reading pages. Where the log fails the changes may be there or not
-    /// when the database is opened again, all of them or none; until then nothing is committed any more.
+    /// `TooLarge` where the log, or a transaction of the device that stands in its place, is too small for it; those of reading pages.
+    /// Where the log or that transaction fails the changes may be there or not when the database is opened again, all of them or none; until then nothing is committed any more.
     pub async fn commit(mut self) -> Result<()> {
         let changes = std::mem::take(&mut self.changes);
         if changes.is_empty() {
@@ -144,7 +145,7 @@ where
         // Whoever changes these rows now commits behind this.
         drop(self);
         let Some(lsn) = lsn else { return Ok(()) };
-        engine.log.until_durable(lsn).await?;
+        engine.commits.until_durable(lsn).await?;
         engine.counts.borrow_mut().commits += 1;
         Ok(())
     }
@@ -172,7 +173,7 @@ where
     }
 }
 
-impl<R: Runtime, D: PageDevice, V: Value, C> Drop for Transaction<R, D, V, C>
+impl<R: Runtime, D: PageDevice, V: Value, C, W: Way> Drop for Transaction<R, D, V, C, W>
 where
     C: Codec<Page = D::Page, Record = Block<V>>,
 {
@@ -181,12 +182,13 @@ where
     }
 }
 
-impl<R, D, V, C> DoubleWrite<R, D, V, C>
+impl<R, D, V, C, W> Database<R, D, V, C, W>
 where
     R: Runtime,
     D: PageDevice,
     V: Value,
     C: Codec<Page = D::Page, Record = Block<V>>,
+    W: Way,
 {
     /// Brings changes into the log and the pool, in one step; the LSN of their group, if anything changes.
     async fn take_effect(&self, changes: Changes<V>) -> Result<Option<Lsn>> {
@@ -199,31 +201,32 @@ where
                 None => plan.delete(tree.root(), &key).await?,
             }
         }
-        let group = Group { pages: plan.changes() };
-        if group.pages.is_empty() {
-            return Ok(None);
+        loop {
+            let whole_before = self.whole_before.get();
+            let group = Group { pages: plan.changes(whole_before) };
+            if group.pages.is_empty() {
+                return Ok(None);
+            }
+            // Before the pages are held: what makes room in the log writes pages.
+            self.commits.room(&group).await?;
+            let mut held = Vec::with_capacity(group.pages.len());
+            for page in plan.pages() {
+                held.push(self.pool.fix(page, Intent::Overwrite).await?);
+            }
+            // A checkpoint that began meanwhile wants more pages whole, for which there may be no room.
+            if self.whole_before.get() != whole_before {
+                continue;
+            }
+            let whole = group.pages.iter().filter(|page| page.replaces()).count();
+            self.counts.borrow_mut().whole_pages += whole as u64;
+            if plan.changes_structure() {
+                self.structure_version.set(self.structure_version.get() + 1);
+            }
+            let (lsn, pages) = self.commits.append(group, |lsn| plan.into_pages(lsn).collect());
+            for (held, page) in held.iter_mut().zip(pages) {
+                *held.page_mut() = page;
+            }
+            return Ok(Some(lsn));
         }
-        // Before the pages are held: what makes room in the log writes pages.
-        self.log.room(&group).await?;
-        let mut held = Vec::with_capacity(group.pages.len());
-        for page in plan.pages() {
-            held.push(self.pool.fix(page, Intent::Overwrite).await?);
-        }
-        let lsn = self.append(group);
-        if plan.changes_structure() {
-            self.structure_version.set(self.structure_version.get() + 1);
-        }
-        for (held, page) in held.iter_mut().zip(plan.into_pages(lsn)) {
-            *held.page_mut() = page;
-        }
-        Ok(Some(lsn))
-    }
-
-    fn append(&self, group: Group<V>) -> Lsn {
-        if !Fault::GroupsCutShort.is_planted() {
-            return self.log.append(group);
-        }
-        let parts = group.pages.into_iter().map(|page| Group { pages: vec![page] });
-        parts.map(|part| self.log.append(part)).max().unwrap_or_default()
     }
 }
