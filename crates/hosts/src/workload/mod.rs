@@ -4,9 +4,11 @@
 //! store        what a load of single values needs of an engine
 //! rows         what a load of transactions needs of one
 //! closed_loop  clients that each wait for one operation before they begin the next
+//! link_bench   LinkBench: a social graph in rows
 //! ycsb         YCSB's core workloads
 //! ```
 mod closed_loop;
+pub mod link_bench;
 mod rows;
 mod store;
 pub mod ycsb;
