@@ -2,8 +2,9 @@
 //! which order, and how they recover.
 //!
 //! ```text
-//! double_write  InnoDB's way: B+trees in a buffer pool, a redo log, and dirty pages that reach their homes through a double-write
-//!               area, without one, by SHARE, or in transactions of the device
+//! database      trees of rows in a buffer pool, a redo log, transactions, checkpoints, recovery: what these engines share:
+//! double_write  InnoDB's way: dirty pages reach their homes through a double-write area, without one, by SHARE, or in transactions
+//!               of the device
 //! docstore      Couchbase's way: documents in an append-only file under a copy-on-write B+tree, or
 //!               remapped in place by SHARE
 //! btree         clustered B+trees: pages, their changes, finding, splits
@@ -14,6 +15,7 @@
 //! fault_points  protections that a test can switch off
 //! ```
 pub mod btree;
+pub mod database;
 pub mod docstore;
 pub mod double_write;
 pub mod fault_points;

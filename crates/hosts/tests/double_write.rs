@@ -1,28 +1,23 @@
 //! Databases beside a `BTreeMap`, cut in the middle of what clients do at the same time, on the worst devices that each durability
 //! allows, in all forms, as bytes and as stamps.
 mod clients;
+mod histories;
 mod made;
 mod worst_disk;
 
-use clients::{CLIENTS, Engine, Expected, Model, TREES, found, live};
+use clients::{Engine, Expected, Model, TREES};
+use histories::{Case, DURABILITIES, History, cut_everywhere, fail_once, nightly, nothing};
 use made::Made;
-use std::cell::Cell;
 use std::rc::Rc;
 use tantalum_base::fault_points::assert_noticed;
-use tantalum_base::{
-    Durability, Error, ErrorKind, PageBuf, PageDevice, PageNo, Payload, Result, Rng, Stamp,
-};
-use tantalum_hosts::double_write::{DoubleWrite, DoubleWriteOptions, Form, PageOptions};
+use tantalum_base::{Durability, ErrorKind, PageBuf, PageDevice, PageNo, Payload, Rng, Stamp};
+use tantalum_hosts::double_write::{DoubleWrite, DoubleWriteOptions, Drives, Form, PageOptions};
 use tantalum_hosts::fault_points::Fault;
 use tantalum_hosts::records::{ByteCodec, Codec, Remembered};
 use tantalum_hosts::redo::Block;
 use tantalum_hosts::values::{Key, Tree, ValueStamp};
-use tantalum_runtime::virtual_time::Schedule;
-use tantalum_runtime::{Runtime, Virtual};
+use tantalum_runtime::Virtual;
 use worst_disk::WorstDisk;
-
-const DURABILITIES: [Durability; 3] =
-    [Durability::OnAck, Durability::OnFlush, Durability::Volatile];
 
 /// Pages of 8 KiB in a small pool, and a log that goes round.
 fn options(form: Form) -> DoubleWriteOptions {
@@ -38,182 +33,9 @@ fn options(form: Form) -> DoubleWriteOptions {
     DoubleWriteOptions { pages, log_pages: 128, trees: TREES }
 }
 
-/// How a history ended.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-enum Ended {
-    Uncut,
-    Cut,
-    /// A page was torn, and it was said which.
-    Torn,
-}
-
-struct History<P, C> {
-    form: Form,
-    disk: Rc<WorstDisk<P>>,
-    codec: Rc<C>,
-    name: String,
-    /// The device tears pages and nothing protects from it.
-    may_tear: bool,
-}
-
-impl<P, V, C> History<P, C>
-where
-    P: Payload,
-    V: Made,
-    C: Codec<Page = P, Record = Block<V>> + Default,
-{
-    /// Clients live until the power goes, or all is done.
-    fn live(
-        &self,
-        expected: Vec<Expected<V>>,
-        seed: u64,
-        left: u64,
-        create: bool,
-    ) -> Vec<Expected<V>> {
-        let runtime = Virtual::new(Schedule::Shuffled(seed));
-        let (rt, disk, codec) = (runtime.clone(), Rc::clone(&self.disk), Rc::clone(&self.codec));
-        let (options, name) = (options(self.form), self.name.clone());
-        let ran = runtime.run(async move {
-            let engine = match create {
-                true => DoubleWrite::create(&rt, &disk, &codec, options).await.expect(&name),
-                false => match DoubleWrite::open(&rt, &disk, &codec, options).await {
-                    Err(error) if error.kind() == ErrorKind::Io => {
-                        DoubleWrite::open(&rt, &disk, &codec, options).await.expect(&name).0
-                    }
-                    opened => opened.expect(&name).0,
-                },
-            };
-            disk.cut_after(left);
-            let clients = expected.into_iter().enumerate().map(|(client, expected)| {
-                let rng = Rng::split(seed, &format!("client {client}"));
-                let living = live(Rc::clone(&engine), client, expected, rng);
-                rt.spawn("client", living)
-            });
-            let clients: Vec<_> = clients.collect();
-            let mut left = Vec::new();
-            for client in clients {
-                let (expected, ended) = client.await;
-                let excused = disk.is_off() || disk.has_failed();
-                assert!(ended.is_ok() || excused, "{name}: {ended:?}");
-                left.push(expected);
-            }
-            left
-        });
-        let left = ran.unwrap_or_else(|deadlock| panic!("{}: {deadlock:?}", self.name));
-        runtime.drop_tasks();
-        left
-    }
-
-    /// Makes a database and does something with it.
-    fn make<F: Future<Output = ()> + 'static>(
-        &self,
-        seed: u64,
-        what: impl FnOnce(Engine<P, V, C>, Rc<WorstDisk<P>>) -> F + 'static,
-    ) {
-        let runtime = Virtual::new(Schedule::Shuffled(seed));
-        let (rt, disk, codec) = (runtime.clone(), Rc::clone(&self.disk), Rc::clone(&self.codec));
-        let options = options(self.form);
-        let ran = runtime.run(async move {
-            let engine = DoubleWrite::create(&rt, &disk, &codec, options).await.unwrap();
-            what(engine, disk).await;
-        });
-        ran.unwrap_or_else(|deadlock| panic!("{deadlock:?}"));
-        runtime.drop_tasks();
-    }
-
-    /// Opens the database and looks; each client's rows are as expected.
-    fn look(&self, expected: &[Expected<V>], seed: u64) -> Result<Vec<Expected<V>>> {
-        let runtime = Virtual::new(Schedule::Shuffled(seed));
-        let (rt, disk, codec) = (runtime.clone(), Rc::clone(&self.disk), Rc::clone(&self.codec));
-        let (options, name, expected) = (options(self.form), self.name.clone(), expected.to_vec());
-        let ran = runtime.run(async move {
-            let engine = DoubleWrite::open(&rt, &disk, &codec, options).await?.0;
-            let mut left = Vec::new();
-            for (client, expected) in expected.into_iter().enumerate() {
-                let found = found(&engine, client).await?;
-                let whole = found == expected.committed || found == expected.issued;
-                assert!(whole, "{name}: client {client}: neither the last commit nor the next");
-                left.push(Expected { committed: found.clone(), issued: found });
-            }
-            Ok::<_, Error>(left)
-        });
-        let left = ran.unwrap_or_else(|deadlock| panic!("{}: {deadlock:?}", self.name));
-        runtime.drop_tasks();
-        left
-    }
-}
-
-/// A history with a cut after `operations`, others in recoveries, and whole recoveries.
-fn cut_history<P, V, C>(form: Form, durability: Durability, seed: u64, operations: u64) -> Ended
-where
-    P: Payload,
-    V: Made,
-    C: Codec<Page = P, Record = Block<V>> + Default,
-{
-    let history = History::<P, C> {
-        form,
-        disk: WorstDisk::new(durability, 264),
-        codec: Rc::new(C::default()),
-        name: format!("{form:?}, {durability:?}, seed {seed}, cut after {operations}"),
-        may_tear: form == Form::Off && durability == Durability::Volatile,
-    };
-    let cuts = &mut Rng::split(seed ^ operations << 8, "cuts");
-    let nothing = Expected { committed: Model::new(), issued: Model::new() };
-    let mut expected = vec![nothing; CLIENTS];
-    let mut ended = Ended::Uncut;
-    for life in 0..3 {
-        let left = if life == 0 { operations } else { cuts.below(300) };
-        expected = history.live(expected, seed ^ life << 32, left, life == 0);
-        if life == 0 && history.disk.is_off() {
-            ended = Ended::Cut;
-        }
-        match cuts.chance(0.3) {
-            true => history.disk.killed(),
-            false => history.disk.power_on(cuts),
-        }
-        history.disk.cut_after(cuts.below(60));
-        let first = history.look(&expected, cuts.next_u64());
-        let off = history.disk.is_off();
-        history.disk.power_on(cuts);
-        let looked = match first {
-            Ok(found) if !off => history.look(&found, cuts.next_u64()),
-            Err(error) if !off => Err(error),
-            _ => history.look(&expected, cuts.next_u64()),
-        };
-        expected = match looked {
-            Ok(found) => found,
-            Err(error) if history.may_tear && error.kind() == ErrorKind::Corrupt => {
-                let text = error.to_string();
-                assert!(text.contains("page ") && text.contains("torn"), "{text}");
-                return Ended::Torn;
-            }
-            Err(error) => panic!("{}: {error}", history.name),
-        };
-    }
-    ended
-}
-
-/// Cuts histories at one of so many of their operations each; how often a page was torn.
-fn cut_everywhere<P, V, C>(form: Form, durability: Durability, seeds: u64, every: u64) -> u64
-where
-    P: Payload,
-    V: Made,
-    C: Codec<Page = P, Record = Block<V>> + Default,
-{
-    let torn = Cell::new(0);
-    for seed in 0..seeds {
-        let cuts = (0..).map(|cut| every * cut + seed % every).take_while(|at| {
-            let ended = cut_history::<P, V, C>(form, durability, seed, *at);
-            torn.set(torn.get() + u64::from(ended == Ended::Torn));
-            ended != Ended::Uncut
-        });
-        assert!(cuts.count() > 5, "seed {seed}: nothing happens in this history");
-    }
-    torn.get()
-}
-
-fn nightly() -> bool {
-    std::env::var_os("TANTALUM_NIGHTLY").is_some()
+fn case(form: Form, durability: Durability) -> Case<Form> {
+    let may_tear = form == Form::Off && durability == Durability::Volatile;
+    Case { options: options(form), durability, log_apart: false, may_tear }
 }
 
 type Bytes = ByteCodec<Block<Rc<[u8]>>>;
@@ -228,9 +50,9 @@ where
     let (seeds, every) = if nightly() { (20, 1) } else { (1, 23) };
     for form in Form::ALL {
         for durability in DURABILITIES {
-            let torn = cut_everywhere::<P, V, C>(form, durability, seeds, every);
-            let tears = form == Form::Off && durability == Durability::Volatile;
-            assert_eq!(torn > 0, tears, "{form:?}, {durability:?}: torn {torn} times");
+            let case = case(form, durability);
+            let torn = cut_everywhere::<P, V, C, _>(&case, seeds, every);
+            assert_eq!(torn > 0, case.may_tear, "{form:?}, {durability:?}: torn {torn} times");
         }
     }
 }
@@ -245,38 +67,61 @@ fn a_cut_anywhere_leaves_each_transaction_whole_in_stamps() {
     cut_all::<Stamp, _, Stamps>();
 }
 
-fn volatile(form: Form, name: String) -> History<PageBuf, Bytes> {
-    let disk = WorstDisk::new(Durability::Volatile, 264);
-    History { form, disk, codec: Rc::default(), name, may_tear: form == Form::Off }
+#[test]
+fn a_cut_anywhere_leaves_each_transaction_whole_where_the_log_has_a_device_of_its_own() {
+    let (seeds, every) = if nightly() { (20, 1) } else { (1, 31) };
+    for (form, durability) in [(Form::On, Durability::Volatile), (Form::Share, Durability::OnFlush)]
+    {
+        let case = Case { log_apart: true, ..case(form, durability) };
+        cut_everywhere::<PageBuf, _, Bytes, _>(&case, seeds, every);
+        cut_everywhere::<Stamp, _, Stamps, _>(&case, seeds, every);
+    }
 }
 
-/// A command of the device fails once: nothing that was acknowledged is lost, and nothing is there by halves.
+#[test]
+fn a_database_is_opened_with_its_log_or_not_at_all() {
+    let case = Case { log_apart: true, ..case(Form::On, Durability::OnAck) };
+    let history = History::<Stamp, Stamps, _>::new(&case, "a log apart".into());
+    history.make(1, |engine, _| async move { engine.close().await.unwrap() });
+    history.look(&nothing(1), 1).unwrap();
+    let without = History { log_disk: None, ..history };
+    let error = without.look(&nothing(1), 1).err().unwrap();
+    assert_eq!(error.kind(), ErrorKind::InvalidInput, "{error}");
+    let blank = Some(WorstDisk::new(Durability::OnAck, 130));
+    let small = WorstDisk::new(Durability::OnAck, 129);
+    let another = History { log_disk: blank, log_codec: Rc::default(), ..without };
+    let error = another.look(&nothing(1), 1).err().unwrap();
+    assert_eq!(error.kind(), ErrorKind::Format, "{error}");
+    // A device that holds a log is given to no other database, and one needs room.
+    let full = History::<Stamp, Stamps, _>::new(&case, "a log's device".into());
+    full.make(1, |engine, _| async move { engine.close().await.unwrap() });
+    for (log, log_codec) in [(full.log_disk.unwrap(), full.log_codec), (small, Rc::default())] {
+        let ran = Virtual::alone("creating", |rt| async move {
+            let (disk, codec) = (WorstDisk::new(Durability::OnAck, 400), Rc::default());
+            let drives = Drives::new(&disk, &codec).with_log_on(&log, &log_codec);
+            DoubleWrite::<_, _, ValueStamp, Stamps>::create_on(&rt, &drives, options(Form::On))
+                .await
+                .map(drop)
+        });
+        assert_eq!(ran.unwrap_err().kind(), ErrorKind::InvalidInput);
+    }
+}
+
+fn volatile(form: Form, name: String) -> History<PageBuf, Bytes, Form> {
+    History::new(&case(form, Durability::Volatile), name)
+}
+
 #[test]
 fn a_device_that_fails_once_loses_nothing() {
     for form in Form::ALL {
-        for (seed, at) in (0..).zip((1..400).step_by(if nightly() { 1 } else { 11 })) {
-            let history = History::<PageBuf, Bytes> {
-                disk: WorstDisk::new(Durability::OnFlush, 264),
-                ..volatile(form, format!("{form:?}, failure at {at}"))
-            };
-            let nothing = Expected { committed: Model::new(), issued: Model::new() };
-            let mut expected = history.live(vec![nothing; CLIENTS], seed, u64::MAX, true);
-            history.disk.fail_after(at);
-            expected = history.look(&expected, seed).unwrap_or(expected);
-            expected = history.live(expected, seed + 1, u64::MAX, false);
-            assert!(history.disk.has_failed(), "{}: it never came", history.name);
-            if seed % 2 == 0 {
-                history.disk.power_on(&mut Rng::new(seed));
-            }
-            history.look(&expected, seed).unwrap();
-        }
+        fail_once::<PageBuf, _, Bytes, _>(&case(form, Durability::OnFlush));
     }
 }
 
 /// Whether histories on a device are as they should be where a protection is left out.
 fn notices(fault: Fault, form: Form, durability: Durability, seeds: u64) {
     assert_noticed(fault, || {
-        cut_everywhere::<PageBuf, _, Bytes>(form, durability, seeds, 17);
+        cut_everywhere::<PageBuf, _, Bytes, _>(&case(form, durability), seeds, 17);
         None
     });
 }
@@ -307,9 +152,8 @@ fn checkpoints_that_are_written_together_are_noticed() {
                 engine.checkpoint().await.unwrap();
                 engine.checkpoint().await.unwrap();
             });
-            history.disk.power_on(&mut Rng::new(seed));
-            let nothing = Expected { committed: Model::new(), issued: Model::new() };
-            history.look(&[nothing], seed).unwrap();
+            history.power_on(&mut Rng::new(seed));
+            history.look(&nothing(1), seed).unwrap();
         }
         None
     });
@@ -340,7 +184,7 @@ fn killed_and_cut() -> Option<String> {
         history.disk.killed();
         history.disk.cut_after(cut);
         drop(history.look(&expected, seed));
-        history.disk.power_on(&mut Rng::new(seed));
+        history.power_on(&mut Rng::new(seed));
         match history.look(&expected, seed) {
             Err(error) if error.kind() == ErrorKind::Corrupt => {}
             looked => drop(looked.unwrap()),
@@ -358,7 +202,7 @@ fn a_recovery_from_what_may_still_be_lost_is_noticed() {
 fn lost_write() -> Option<String> {
     let history = volatile(Form::Share, "a lost write".into());
     let home = PageNo(2 + 128 + 4 * 2 + 2 + 2);
-    let put = |engine: Engine<PageBuf, Rc<[u8]>, Bytes>, key: &'static [u8]| async move {
+    let put = |engine: Engine<PageBuf, Rc<[u8]>, Bytes, Form>, key: &'static [u8]| async move {
         let mut transaction = engine.begin();
         transaction.put(Tree(0), key, vec![7; 100].into()).await.unwrap();
         transaction.commit().await.unwrap();
@@ -374,7 +218,7 @@ fn lost_write() -> Option<String> {
         engine.stop().await;
         disk.write(home, &old, None).await.unwrap();
     });
-    let found = history.look(&[Expected { committed: Model::new(), issued: Model::new() }], 1);
+    let found = history.look(&nothing(1), 1);
     match found {
         Err(error) if error.to_string().contains("page 1 of the database has changes") => None,
         other => Some(format!("{:?}", other.err())),

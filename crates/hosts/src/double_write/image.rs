@@ -6,9 +6,8 @@
 use std::rc::Rc;
 use tantalum_base::{PageNo, PageRange, Stamp};
 
-use super::homes::Homed;
-use super::layout::Layout;
 use crate::btree::Lsn;
+use crate::database::{Homed, Layout};
 use crate::records::{Codec, FRAME_BYTES, PAGE_ROOM, Record};
 
 /// A page: its number in the database and its version.
@@ -102,6 +101,7 @@ mod tests {
     use super::*;
     use tantalum_base::Payload;
 
+    use crate::database::LogPlace;
     use crate::double_write::{Form, PageOptions};
 
     #[test]
@@ -115,7 +115,7 @@ mod tests {
             metadata_per_page: 0.0,
             metadata_pages: 1,
         };
-        let layout = Layout::new(&options, 0);
+        let layout = Layout::new(&options, LogPlace::Nowhere);
         let images = Images::new(layout, 4);
         let encode =
             |version| images.encode(PageNo(0), &[Rc::new(Image::new(PageNo(7), version, 4))]);

@@ -5,13 +5,12 @@ use tantalum_base::{Error, ErrorKind, PageDevice, PageNo, Result, Stamp};
 use tantalum_buffer::Intent;
 use tantalum_runtime::Runtime;
 
-use super::homes::{BatchRules, Homed, Homes, RestoreReport};
+use super::form::Form;
 use super::image::{Image, Images};
-use super::layout::Layout;
-use super::options::PageOptions;
-use super::statistics::HostStatistics;
-use super::{HomePool, pool_of};
+use super::{HostStatistics, PageOptions, RestoreReport};
 use crate::btree::Lsn;
+use crate::database::{BatchRules, HomePool, Homed, Homes, Layout, LogPlace, pool_of};
+use crate::records::RecordDevice;
 
 /// Knows what each home holds.
 #[derive(Debug, Default)]
@@ -28,8 +27,8 @@ impl BatchRules for AtHome {
     }
 }
 
-type ImageHomes<R, D> = Homes<R, D, Images, Image, AtHome>;
-type ImagePool<R, D> = HomePool<R, D, Images, Image, AtHome>;
+type ImageHomes<R, D> = Homes<R, D, Images, Image, AtHome, Form>;
+type ImagePool<R, D> = HomePool<R, D, Images, Image, AtHome, Form>;
 
 /// Pages on a device, read and changed at random. Every read is checked.
 pub struct PageLoad<R: Runtime, D: PageDevice<Page = Stamp>> {
@@ -48,10 +47,11 @@ fn homes_on<R: Runtime, D: PageDevice<Page = Stamp>>(
     device: &Rc<D>,
     options: PageOptions,
 ) -> (Rc<ImageHomes<R, D>>, Rc<AtHome>) {
-    let layout = Layout::new(&options, 0);
+    let layout = Layout::new(&options, LogPlace::Nowhere);
     let codec = Rc::new(Images::new(layout, options.device_pages_per_page));
+    let records = RecordDevice::new(device, &codec);
     let at_home = Rc::new(AtHome(RefCell::new(vec![1; options.database_pages as usize])));
-    (Homes::new(runtime, device, &codec, (options, layout), &at_home), at_home)
+    (Homes::new(runtime, records, (options, layout), &at_home), at_home)
 }
 
 impl<R: Runtime, D: PageDevice<Page = Stamp>> PageLoad<R, D> {
@@ -61,7 +61,7 @@ impl<R: Runtime, D: PageDevice<Page = Stamp>> PageLoad<R, D> {
     /// `InvalidInput` where the options make no sense on this device, `Unsupported` where it lacks what their form needs; the
     /// device's.
     pub async fn create(runtime: &R, device: &Rc<D>, options: PageOptions) -> Result<Rc<Self>> {
-        options.check(device.limits(), 0)?;
+        options.check(device.limits(), LogPlace::Nowhere)?;
         let (homes, at_home) = homes_on(runtime, device, options);
         let image = |page| Image::new(PageNo(page), 1, options.device_pages_per_page);
         homes.load((0..options.database_pages).map(image)).await?;

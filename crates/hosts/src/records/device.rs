@@ -54,6 +54,11 @@ impl<D: PageDevice, C: Codec<Page = D::Page>> RecordDevice<D, C> {
         RecordDevice::new(&self.device, &self.codec)
     }
 
+    /// The device.
+    pub(crate) fn device(&self) -> &Rc<D> {
+        &self.device
+    }
+
     /// The device's limits and promises.
     pub fn limits(&self) -> &Limits {
         self.device.limits()

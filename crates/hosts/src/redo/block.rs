@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! header   1 | number 8 | log position 8 | next LSN 8 | shape: mode 1 | device pages of a page 4 | database pages 8 |
-//!              log pages 8 | pages of a batch 4 | journal pages 4 | trees 4
+//!              log pages 8 | pages of a batch 4 | journal pages 4 | trees 4 | log apart 1
 //! page     2 | as in `btree::page`
 //! log      3 | LSN of the first group 8 | groups 4 | groups: pages 4 | changes of each, as in `btree::change`
 //! ```
@@ -36,6 +36,8 @@ pub struct Shape {
     pub journal_pages: u32,
     /// Trees: those with their roots in pages 1 to so many.
     pub trees: u32,
+    /// Whether the log is on a device of its own.
+    pub log_apart: bool,
 }
 
 /// A checkpoint: all changes before its LSN are in the pages, durably.
@@ -91,7 +93,7 @@ pub(crate) const BLOCK_BYTES: usize = 13;
 impl<V: Value> Record for Block<V> {
     fn content_bytes(&self) -> usize {
         match self {
-            Block::Header(_) => 58,
+            Block::Header(_) => 59,
             Block::Page(page) => page.content_bytes(),
             Block::Log(block) => {
                 BLOCK_BYTES + block.groups.iter().map(|group| group.bytes()).sum::<usize>()
@@ -122,6 +124,7 @@ impl<V: ByteValue> ByteRecord for Block<V> {
                 out.extend(shape.batch_pages.to_le_bytes());
                 out.extend(shape.journal_pages.to_le_bytes());
                 out.extend(shape.trees.to_le_bytes());
+                out.push(u8::from(shape.log_apart));
             }
             Block::Page(page) => {
                 out.push(2);
@@ -154,6 +157,7 @@ impl<V: ByteValue> ByteRecord for Block<V> {
                     batch_pages: count(&mut input)?,
                     journal_pages: count(&mut input)?,
                     trees: count(&mut input)?,
+                    log_apart: input.byte()? != 0,
                 };
                 Block::Header(Header { number, position, next, shape })
             }

@@ -2,7 +2,7 @@
 use std::collections::BTreeMap;
 use std::rc::Rc;
 use tantalum_base::{ErrorKind, Payload, Result, Rng};
-use tantalum_hosts::double_write::DoubleWrite;
+use tantalum_hosts::database::{Database, Way};
 use tantalum_hosts::records::Codec;
 use tantalum_hosts::redo::Block;
 use tantalum_hosts::values::{Key, Tree};
@@ -18,7 +18,7 @@ pub const TREES: u32 = 2;
 const TRANSACTIONS: u64 = 40;
 
 pub type Model<V> = BTreeMap<(Tree, Key), V>;
-pub type Engine<P, V, C> = Rc<DoubleWrite<Virtual, WorstDisk<P>, V, C>>;
+pub type Engine<P, V, C, W> = Rc<Database<Virtual, WorstDisk<P>, V, C, W>>;
 
 /// What must be there of a client's rows after a cut: one of two states.
 #[derive(Clone)]
@@ -37,11 +37,12 @@ fn row(client: usize, rng: &mut Rng) -> (Tree, Key) {
 }
 
 /// What is there of a client's rows.
-pub async fn found<P, V, C>(engine: &Engine<P, V, C>, client: usize) -> Result<Model<V>>
+pub async fn found<P, V, C, W>(engine: &Engine<P, V, C, W>, client: usize) -> Result<Model<V>>
 where
     P: Payload,
     V: Made,
     C: Codec<Page = P, Record = Block<V>>,
+    W: Way,
 {
     let mut found = Model::new();
     let (from, to) = (format!("{client} "), format!("{client}!"));
@@ -53,8 +54,8 @@ where
 }
 
 /// Random transactions of a client, until one fails; what must be there then.
-pub async fn live<P, V, C>(
-    engine: Engine<P, V, C>,
+pub async fn live<P, V, C, W>(
+    engine: Engine<P, V, C, W>,
     client: usize,
     mut expected: Expected<V>,
     mut rng: Rng,
@@ -63,6 +64,7 @@ where
     P: Payload,
     V: Made,
     C: Codec<Page = P, Record = Block<V>>,
+    W: Way,
 {
     for _ in 0..TRANSACTIONS {
         expected.issued.clone_from(&expected.committed);
@@ -74,8 +76,8 @@ where
     (expected, Ok(()))
 }
 
-async fn transact<P, V, C>(
-    engine: &Engine<P, V, C>,
+async fn transact<P, V, C, W>(
+    engine: &Engine<P, V, C, W>,
     client: usize,
     expected: &mut Expected<V>,
     rng: &mut Rng,
@@ -84,6 +86,7 @@ where
     P: Payload,
     V: Made,
     C: Codec<Page = P, Record = Block<V>>,
+    W: Way,
 {
     let mut transaction = engine.begin();
     let mut changed = expected.committed.clone();

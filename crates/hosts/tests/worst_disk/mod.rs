@@ -16,8 +16,8 @@ pub struct WorstDisk<P> {
     now: RefCell<Vec<P>>,
     /// What was not flushed, in the order in which it came.
     pending: RefCell<Vec<Change<P>>>,
-    /// Commands until the power goes.
-    left: Cell<u64>,
+    /// Commands until the power goes; disks beside each other count together.
+    left: Rc<Cell<u64>>,
     /// Commands until one fails, after which the disk goes on.
     failing: Cell<Option<u64>>,
     limits: Limits,
@@ -35,9 +35,17 @@ impl<P: Payload> WorstDisk<P> {
             durability,
         };
         let blank = || RefCell::new(vec![P::zero(); pages as usize]);
-        let (left, pending) = (Cell::new(u64::MAX), RefCell::default());
+        let (left, pending) = (Rc::new(Cell::new(u64::MAX)), RefCell::default());
         let failing = Cell::new(None);
         Rc::new(WorstDisk { durable: blank(), now: blank(), pending, left, failing, limits })
+    }
+
+    /// Another disk of the same machine: they lose power together.
+    pub fn beside(&self, pages: u64) -> Rc<Self> {
+        let other = WorstDisk::new(self.limits.durability, pages);
+        let mut other = Rc::into_inner(other).expect("nobody else has it");
+        other.left = Rc::clone(&self.left);
+        Rc::new(other)
     }
 
     pub fn cut_after(&self, commands: u64) {

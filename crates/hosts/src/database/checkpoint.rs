@@ -3,17 +3,19 @@ use std::rc::Rc;
 use tantalum_base::{PageDevice, Result};
 use tantalum_runtime::Runtime;
 
-use super::engine::DoubleWrite;
+use super::engine::Database;
+use super::way::Way;
 use crate::records::Codec;
 use crate::redo::{Block, Header};
 use crate::values::Value;
 
-impl<R, D, V, C> DoubleWrite<R, D, V, C>
+impl<R, D, V, C, W> Database<R, D, V, C, W>
 where
     R: Runtime,
     D: PageDevice,
     V: Value,
     C: Codec<Page = D::Page, Record = Block<V>>,
+    W: Way,
 {
     /// Brings the pages home that are dirty now, and gives up the log before.
     ///

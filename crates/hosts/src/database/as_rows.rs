@@ -3,29 +3,31 @@ use std::rc::Rc;
 use tantalum_base::{PageDevice, Result};
 use tantalum_runtime::Runtime;
 
-use super::engine::DoubleWrite;
+use super::engine::Database;
 use super::transaction::Transaction;
+use super::way::Way;
 use crate::records::Codec;
 use crate::redo::Block;
 use crate::values::{Key, Tree};
 use crate::workload::{LoadValue, RowStore, RowTransaction};
 
-impl<R, D, V, C> RowStore for Rc<DoubleWrite<R, D, V, C>>
+impl<R, D, V, C, W> RowStore for Rc<Database<R, D, V, C, W>>
 where
     R: Runtime,
     D: PageDevice,
     V: LoadValue,
     C: Codec<Page = D::Page, Record = Block<V>>,
+    W: Way,
 {
     type Value = V;
-    type Transaction = Transaction<R, D, V, C>;
+    type Transaction = Transaction<R, D, V, C, W>;
 
-    fn begin(&self) -> Transaction<R, D, V, C> {
-        DoubleWrite::begin(self)
+    fn begin(&self) -> Transaction<R, D, V, C, W> {
+        Database::begin(self)
     }
 
     async fn get(&self, tree: Tree, key: &[u8]) -> Result<Option<V>> {
-        DoubleWrite::get(self, tree, key).await
+        Database::get(self, tree, key).await
     }
 
     async fn scan(
@@ -35,16 +37,17 @@ where
         to: Option<&[u8]>,
         rows_max: usize,
     ) -> Result<Vec<(Key, V)>> {
-        DoubleWrite::scan(self, tree, from, to, rows_max).await
+        Database::scan(self, tree, from, to, rows_max).await
     }
 }
 
-impl<R, D, V, C> RowTransaction for Transaction<R, D, V, C>
+impl<R, D, V, C, W> RowTransaction for Transaction<R, D, V, C, W>
 where
     R: Runtime,
     D: PageDevice,
     V: LoadValue,
     C: Codec<Page = D::Page, Record = Block<V>>,
+    W: Way,
 {
     type Value = V;
 

@@ -1,49 +1,22 @@
-//! How an engine flushes, and how large things are.
+//! How an engine writes, and how large things are.
 use tantalum_base::{Error, ErrorKind, Limits, Result};
 
-use super::layout::Layout;
-use crate::redo::{LOG_PAGES_MIN, Shape};
-
-/// How a batch of dirty pages reaches its homes.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Form {
-    /// Write the area, flush, write the homes, flush: each page twice.
-    On,
-    /// Write the area, share the homes with the area: each page once.
-    Share,
-    /// Write the homes, flush: each page once, and torn pages after a cut where the device tears a write of a page.
-    Off,
-    /// Write the homes in transactions of the device: each page once.
-    Transactions,
-}
-
-impl Form {
-    /// All forms.
-    pub const ALL: [Form; 4] = [Form::On, Form::Share, Form::Off, Form::Transactions];
-
-    /// What the papers call it.
-    pub fn name(self) -> &'static str {
-        match self {
-            Form::On => "DWB-On",
-            Form::Off => "DWB-Off",
-            Form::Share => "SHARE",
-            Form::Transactions => "transactions",
-        }
-    }
-}
+use super::layout::{Layout, LogPlace};
+use super::way::{DeviceNeed, Way};
+use crate::redo::{HEADER_PAGES, LOG_PAGES_MIN, Shape};
 
 /// How pages lie on the device and in memory, and how they get from here to there.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct PageOptions {
+pub struct PageOptions<W> {
     /// How batches reach their homes.
-    pub form: Form,
+    pub form: W,
     /// Pages of the database.
     pub database_pages: u64,
     /// Device pages in a database page: 1, 2, 4 for 4, 8, 16 KiB.
     pub device_pages_per_page: u32,
     /// Database pages in memory, those on their way out included.
     pub pool_pages: u32,
-    /// Database pages in a batch; the double-write area has as many.
+    /// Database pages in a batch; an area of their own has as many.
     pub batch_pages: u32,
     /// Device pages that the file system writes for each device page of the database that is
     /// flushed, in every form alike: its journal and metadata.
@@ -54,9 +27,9 @@ pub struct PageOptions {
 
 /// What an engine is made and opened with. Form and sizes on the device are those with which the database was made.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct DoubleWriteOptions {
+pub struct DatabaseOptions<W> {
     /// Pages, on the device and in memory.
-    pub pages: PageOptions,
+    pub pages: PageOptions<W>,
     /// Device pages of the redo log, at least [`LOG_PAGES_MIN`] for each device page of a page. A transaction may take a sixteenth
     /// of it.
     pub log_pages: u64,
@@ -68,12 +41,12 @@ fn refuse(kind: ErrorKind, problem: impl Into<String>) -> Result<()> {
     Err(Error::new(kind, problem.into()))
 }
 
-impl PageOptions {
-    /// Checks the settings against each other and against what the device offers, with a log of `log_pages` device pages.
+impl<W: Way> PageOptions<W> {
+    /// Checks the settings against each other and against what the device offers.
     ///
     /// # Errors
     /// `InvalidInput`; `Unsupported` where a form needs what the device has not.
-    pub(super) fn check(&self, limits: &Limits, log_pages: u64) -> Result<()> {
+    pub(crate) fn check(&self, limits: &Limits, log: LogPlace) -> Result<()> {
         let invalid = |problem: String| refuse(ErrorKind::InvalidInput, problem);
         if self.database_pages == 0 || self.device_pages_per_page == 0 || self.batch_pages == 0 {
             return invalid(format!("an engine of nothing: {self:?}"));
@@ -89,20 +62,14 @@ impl PageOptions {
         {
             return invalid(format!("metadata without room: {self:?}"));
         }
-        let needed = Layout::new(self, log_pages).pages();
-        if needed > limits.pages {
-            return invalid(format!(
-                "{needed} device pages needed, the device has {}",
-                limits.pages
-            ));
-        }
+        check_room(limits, Layout::new(self, log).pages())?;
         let least = self.device_pages_per_page;
-        match self.form {
-            Form::Share if limits.share_pairs_max < least => {
+        match self.form.needs() {
+            DeviceNeed::Share if limits.share_pairs_max < least => {
                 let problem = "the device cannot share a whole page of the database";
                 refuse(ErrorKind::Unsupported, problem)
             }
-            Form::Transactions if limits.transaction_pages_max < least => {
+            DeviceNeed::Transactions if limits.transaction_pages_max < least => {
                 let problem = "the device has no transactions of a whole page of the database";
                 refuse(ErrorKind::Unsupported, problem)
             }
@@ -111,12 +78,25 @@ impl PageOptions {
     }
 }
 
-impl DoubleWriteOptions {
-    /// Checks the settings against each other and against what the device offers.
+fn check_room(limits: &Limits, needed: u64) -> Result<()> {
+    if needed > limits.pages {
+        let problem = format!("{needed} device pages needed, the device has {}", limits.pages);
+        return refuse(ErrorKind::InvalidInput, problem);
+    }
+    Ok(())
+}
+
+impl<W: Way> DatabaseOptions<W> {
+    /// Checks the settings against each other and against what a device offers that has everything.
     ///
     /// # Errors
     /// `InvalidInput`; `Unsupported` where a form needs what the device has not.
     pub fn check(&self, limits: &Limits) -> Result<()> {
+        self.check_on(limits, None)
+    }
+
+    /// As [`check`](Self::check), where the log may have a device of its own.
+    pub(crate) fn check_on(&self, limits: &Limits, log_apart: Option<&Limits>) -> Result<()> {
         let least = LOG_PAGES_MIN * u64::from(self.pages.device_pages_per_page);
         if self.log_pages < least {
             let problem = format!(
@@ -136,19 +116,25 @@ impl DoubleWriteOptions {
             let problem = "a page of the database has 8 device pages at most";
             return refuse(ErrorKind::InvalidInput, problem);
         }
-        self.pages.check(limits, self.log_pages)
+        let Some(log_apart) = log_apart else {
+            return self.pages.check(limits, LogPlace::Here(self.log_pages));
+        };
+        check_room(log_apart, self.log_pages.saturating_add(HEADER_PAGES))?;
+        self.pages.check(limits, LogPlace::Apart(self.log_pages))
     }
 
     /// What the database keeps of it.
-    pub(super) fn shape(&self) -> Shape {
+    pub(crate) fn shape(&self, log_apart: bool) -> Shape {
+        let mode = W::WAYS.iter().position(|way| *way == self.pages.form).unwrap_or(0) as u8;
         Shape {
-            mode: Form::ALL.iter().position(|form| *form == self.pages.form).unwrap_or(0) as u8,
+            mode,
             device_pages: self.pages.device_pages_per_page,
             database_pages: self.pages.database_pages,
             log_pages: self.log_pages,
             batch_pages: self.pages.batch_pages,
             journal_pages: self.pages.metadata_pages,
             trees: self.trees,
+            log_apart,
         }
     }
 }

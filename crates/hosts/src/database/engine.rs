@@ -6,12 +6,14 @@ use tantalum_buffer::{Intent, PoolStatistics};
 use tantalum_runtime::Runtime;
 use tantalum_runtime::sync::Semaphore;
 
+use super::drives::Drives;
 use super::homes::{BatchRules, Homed, Homes};
 use super::layout::Layout;
 use super::locks::Locks;
-use super::options::DoubleWriteOptions;
+use super::options::DatabaseOptions;
 use super::statistics::EngineStatistics;
 use super::transaction::Transaction;
+use super::way::Way;
 use super::{HomePool, pool_of};
 use crate::btree::{
     Content, Lsn, SPACE_PAGE, Space, TreePage, TreePages, find, free_pages, scan_leaf,
@@ -60,22 +62,22 @@ where
     }
 }
 
-type TreeHomes<R, D, C, V> = Homes<R, D, C, Rc<TreePage<V>>, Log<D, C, V>>;
-type TreePool<R, D, C, V> = HomePool<R, D, C, Rc<TreePage<V>>, Log<D, C, V>>;
+type TreeHomes<R, D, C, V, W> = Homes<R, D, C, Rc<TreePage<V>>, Log<D, C, V>, W>;
+type TreePool<R, D, C, V, W> = HomePool<R, D, C, Rc<TreePage<V>>, Log<D, C, V>, W>;
 
-/// A database on a device. See the [module](super).
-pub struct DoubleWrite<R: Runtime, D: PageDevice, V: Value, C>
+/// A database on a device, or two. See the [module](super).
+pub struct Database<R: Runtime, D: PageDevice, V: Value, C, W: Way>
 where
     C: Codec<Page = D::Page, Record = Block<V>>,
 {
     pub(super) runtime: R,
-    pub(super) options: DoubleWriteOptions,
-    /// The device, for the headers.
+    pub(super) options: DatabaseOptions<W>,
+    /// The device of the headers.
     pub(super) records: RecordDevice<D, C>,
     pub(super) headers: Headers,
     pub(super) log: Rc<Log<D, C, V>>,
-    homes: Rc<TreeHomes<R, D, C, V>>,
-    pub(super) pool: TreePool<R, D, C, V>,
+    homes: Rc<TreeHomes<R, D, C, V, W>>,
+    pub(super) pool: TreePool<R, D, C, V, W>,
     pub(super) locks: Locks,
     /// Whoever changes pages holds it: a transaction at a time.
     pub(super) commit_turn: Semaphore,
@@ -85,35 +87,53 @@ where
     pub(super) counts: RefCell<EngineStatistics>,
 }
 
-impl<R, D, V, C> DoubleWrite<R, D, V, C>
+impl<R, D, V, C, W> Database<R, D, V, C, W>
 where
     R: Runtime,
     D: PageDevice,
     V: Value,
     C: Codec<Page = D::Page, Record = Block<V>>,
+    W: Way,
 {
     /// Makes an empty database of the device and everything on it, and starts its tasks.
     ///
     /// # Errors
-    /// Those of [`DoubleWriteOptions::check`]; `InvalidInput` where the device holds a database; the device's.
+    /// Those of [`DatabaseOptions::check`]; `InvalidInput` where the device holds a database; the device's.
     pub async fn create(
         runtime: &R,
         device: &Rc<D>,
         codec: &Rc<C>,
-        options: DoubleWriteOptions,
+        options: DatabaseOptions<W>,
     ) -> Result<Rc<Self>> {
-        options.check(device.limits())?;
-        let records = RecordDevice::new(device, codec);
-        if Headers::read(&records).await?.is_some() {
-            let context = "the device holds a database; trim its first two pages to give it up";
-            return Err(Error::new(ErrorKind::InvalidInput, context));
+        Self::create_on(runtime, &Drives::new(device, codec), options).await
+    }
+
+    /// As [`create`](Self::create), on one device or two.
+    ///
+    /// # Errors
+    /// As there.
+    pub async fn create_on(
+        runtime: &R,
+        drives: &Drives<D, C>,
+        options: DatabaseOptions<W>,
+    ) -> Result<Rc<Self>> {
+        let (limits, log_apart) = drives.limits();
+        options.check_on(limits, log_apart)?;
+        for device in drives.each() {
+            if Headers::read(device).await?.is_some() {
+                let context = "the device holds a database; trim its first two pages to give it up";
+                return Err(Error::new(ErrorKind::InvalidInput, context));
+            }
         }
-        records.trim(PageRange::new(PageNo(0), device.limits().pages)).await?;
-        records.flush().await?;
+        for device in drives.each() {
+            device.trim(PageRange::new(PageNo(0), device.limits().pages)).await?;
+        }
+        drives.flush().await?;
         let (position, next) = (0, Lsn(1));
-        let first = Header { number: 1, position, next, shape: options.shape() };
+        let shape = options.shape(log_apart.is_some());
+        let first = Header { number: 1, position, next, shape };
         let end = LogEnd { position, next };
-        let engine = Self::with(runtime, device, codec, options, Headers::new(first), end)?;
+        let engine = Self::with(runtime, drives, options, Headers::new(first), end)?;
         let device_pages = options.pages.device_pages_per_page;
         let used = u64::from(options.trees) + 1;
         let page =
@@ -121,6 +141,10 @@ where
         let space = page(SPACE_PAGE, Content::Space(Space { used, free: None }));
         let roots = (0..options.trees).map(|tree| page(Tree(tree).root(), Content::empty()));
         engine.homes.load(std::iter::once(space).chain(roots)).await?;
+        // It says on a log's own device whose log it is, and stays there.
+        if let Some(log) = drives.log_apart() {
+            Headers::new(first).write(log, first).await?;
+        }
         engine.headers.write(&engine.records, first).await?;
         engine.start();
         Ok(engine)
@@ -129,20 +153,19 @@ where
     /// The parts of a database whose log goes on at `end`, in memory.
     pub(super) fn with(
         runtime: &R,
-        device: &Rc<D>,
-        codec: &Rc<C>,
-        options: DoubleWriteOptions,
+        drives: &Drives<D, C>,
+        options: DatabaseOptions<W>,
         headers: Headers,
         end: LogEnd,
     ) -> Result<Rc<Self>> {
-        let layout = Layout::new(&options.pages, options.log_pages);
-        let log = Rc::new(Log::new(RecordDevice::new(device, codec), layout.log(), end));
-        let homes = Homes::new(runtime, device, codec, (options.pages, layout), &log);
+        let layout = Layout::new(&options.pages, drives.log_place(options.log_pages));
+        let log = Rc::new(Log::new(drives.log(), layout.log(), end));
+        let homes = Homes::new(runtime, drives.data(), (options.pages, layout), &log);
         let pool = pool_of(runtime, &homes, &options.pages)?;
-        Ok(Rc::new(DoubleWrite {
+        Ok(Rc::new(Database {
             runtime: runtime.clone(),
             options,
-            records: RecordDevice::new(device, codec),
+            records: drives.data(),
             headers,
             log,
             homes,
@@ -166,7 +189,7 @@ where
     }
 
     /// Begins a transaction.
-    pub fn begin(self: &Rc<Self>) -> Transaction<R, D, V, C> {
+    pub fn begin(self: &Rc<Self>) -> Transaction<R, D, V, C, W> {
         Transaction::new(Rc::clone(self))
     }
 
@@ -247,7 +270,7 @@ where
         self.pool.statistics()
     }
 
-    pub(super) fn homes(&self) -> &TreeHomes<R, D, C, V> {
+    pub(super) fn homes(&self) -> &Rc<TreeHomes<R, D, C, V, W>> {
         &self.homes
     }
 
@@ -260,12 +283,13 @@ where
     }
 }
 
-impl<R, D, V, C> TreePages<V> for DoubleWrite<R, D, V, C>
+impl<R, D, V, C, W> TreePages<V> for Database<R, D, V, C, W>
 where
     R: Runtime,
     D: PageDevice,
     V: Value,
     C: Codec<Page = D::Page, Record = Block<V>>,
+    W: Way,
 {
     async fn page(&self, page: PageNo) -> Result<Rc<TreePage<V>>> {
         let fixed = self.pool.fix(page, Intent::Read).await?;

@@ -2,11 +2,23 @@
 use tantalum_base::{PageNo, PageRange};
 
 use super::options::PageOptions;
+use super::way::Way;
 use crate::redo::HEADER_PAGES;
+
+/// Where the redo log lies.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum LogPlace {
+    /// There is none, nor are there headers.
+    Nowhere,
+    /// So many device pages of it lie behind the headers.
+    Here(u64),
+    /// They lie at the same place of another device.
+    Apart(u64),
+}
 
 /// Places, in device pages.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Layout {
+pub(crate) struct Layout {
     page_pages: u64,
     log: PageRange,
     area: PageRange,
@@ -15,57 +27,62 @@ pub(super) struct Layout {
 }
 
 impl Layout {
-    /// With a log of so many device pages; without headers where there is none. Homes of more pages than can be counted end where
-    /// no device does.
-    pub(super) fn new(options: &PageOptions, log_pages: u64) -> Layout {
+    /// Homes of more pages than can be counted end where no device does.
+    pub(crate) fn new<W: Way>(options: &PageOptions<W>, log: LogPlace) -> Layout {
         let page_pages = u64::from(options.device_pages_per_page);
         let home_pages = options.database_pages.saturating_mul(page_pages);
-        let headers = if log_pages > 0 { HEADER_PAGES } else { 0 };
+        let (headers, log_pages, log_here) = match log {
+            LogPlace::Nowhere => (0, 0, 0),
+            LogPlace::Here(pages) => (HEADER_PAGES, pages, pages),
+            LogPlace::Apart(pages) => (HEADER_PAGES, pages, 0),
+        };
         let log = PageRange::new(PageNo(headers), log_pages);
-        let area = PageRange::new(log.end(), u64::from(options.batch_pages) * page_pages);
+        let area_pages = if options.form.has_area() { options.batch_pages } else { 0 };
+        let area_first = PageNo(headers.saturating_add(log_here));
+        let area = PageRange::new(area_first, u64::from(area_pages) * page_pages);
         let metadata = PageRange::new(area.end(), u64::from(options.metadata_pages));
         let homes = PageRange::new(metadata.end(), home_pages);
         Layout { page_pages, log, area, metadata, homes }
     }
 
-    /// Device pages in all.
-    pub(super) fn pages(&self) -> u64 {
+    /// Device pages in all, without those of a log that is elsewhere.
+    pub(crate) fn pages(&self) -> u64 {
         self.homes.end().0
     }
 
     /// Pages of the database.
-    pub(super) fn database_pages(&self) -> u64 {
+    pub(crate) fn database_pages(&self) -> u64 {
         self.homes.pages / self.page_pages
     }
 
-    /// The redo log.
-    pub(super) fn log(&self) -> PageRange {
+    /// The redo log, on its device.
+    pub(crate) fn log(&self) -> PageRange {
         self.log
     }
 
     /// The place of a batch's page number `slot` in the double-write area.
-    pub(super) fn area(&self, slot: u64) -> PageRange {
+    pub(crate) fn area(&self, slot: u64) -> PageRange {
         debug_assert!((slot + 1) * self.page_pages <= self.area.pages);
         PageRange::new(PageNo(self.area.first.0 + slot * self.page_pages), self.page_pages)
     }
 
     /// Pages of the database that the double-write area holds.
-    pub(super) fn area_slots(&self) -> u64 {
+    pub(crate) fn area_slots(&self) -> u64 {
         self.area.pages / self.page_pages
     }
 
     /// The journal's page number `count`, going round.
-    pub(super) fn metadata(&self, count: u64) -> PageNo {
+    pub(crate) fn metadata(&self, count: u64) -> PageNo {
         PageNo(self.metadata.first.0 + count % self.metadata.pages)
     }
 
     /// The home of a page of the database.
-    pub(super) fn home(&self, page: PageNo) -> PageRange {
+    pub(crate) fn home(&self, page: PageNo) -> PageRange {
         PageRange::new(PageNo(self.homes.first.0 + page.0 * self.page_pages), self.page_pages)
     }
 
     /// The page of the database whose home begins at `first`, if one's does.
-    pub(super) fn page_at(&self, first: PageNo) -> Option<PageNo> {
+    pub(crate) fn page_at(&self, first: PageNo) -> Option<PageNo> {
         let at = first.0.checked_sub(self.homes.first.0)?;
         let begins = at < self.homes.pages && at.is_multiple_of(self.page_pages);
         begins.then(|| PageNo(at / self.page_pages))

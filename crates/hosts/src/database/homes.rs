@@ -1,6 +1,5 @@
-//! How pages get from the pool to their homes: the forms. In the order of the steps lies what recovery relies on.
+//! How pages get from the pool to their homes: the steps of which an engine's [way](super::Way) is made.
 use std::cell::{Cell, RefCell};
-use std::collections::BTreeMap;
 use std::marker::PhantomData;
 use std::rc::Rc;
 use tantalum_base::{Error, ErrorKind, PageDevice, PageNo, Payload, Result};
@@ -9,8 +8,9 @@ use tantalum_runtime::Runtime;
 use tantalum_runtime::sync::Semaphore;
 
 use super::layout::Layout;
-use super::options::{Form, PageOptions};
+use super::options::PageOptions;
 use super::statistics::HostStatistics;
+use super::way::Way;
 use crate::btree::Lsn;
 use crate::fault_points::Fault;
 use crate::records::{Codec, Draft, Place, RecordDevice};
@@ -19,8 +19,8 @@ use crate::records::{Codec, Draft, Place, RecordDevice};
 const LOAD_PAGES: usize = 64;
 
 /// A page with a home. Cloning is cheap.
-pub(super) trait Homed: Clone + 'static {
-    /// What is written of it.
+pub trait Homed: Clone + 'static {
+    /// What pages are written as.
     type Record: crate::records::Record;
 
     /// A content that stands in a frame until the page's own is there.
@@ -32,6 +32,7 @@ pub(super) trait Homed: Clone + 'static {
     /// The newest change in it.
     fn lsn(&self) -> Lsn;
 
+    /// What is written of it.
     fn record(&self) -> Rc<Self::Record>;
 
     /// `None` where it is the record of something else.
@@ -40,7 +41,7 @@ pub(super) trait Homed: Clone + 'static {
 
 /// What goes with a batch.
 #[allow(async_fn_in_trait, reason = "engines live on one thread; their futures need not be Send")]
-pub(super) trait BatchRules: 'static {
+pub trait BatchRules: 'static {
     /// Returns when pages with changes up to `newest` may be written.
     async fn before(&self, newest: Lsn) -> Result<()>;
 
@@ -49,45 +50,44 @@ pub(super) trait BatchRules: 'static {
 }
 
 /// The homes of a database's pages, as its pool reads and writes them.
-pub(super) struct Homes<R, D: PageDevice, C, P, B> {
+pub struct Homes<R, D: PageDevice, C, P, B, W> {
     runtime: R,
-    device: Rc<D>,
     records: RecordDevice<D, C>,
-    options: PageOptions,
+    options: PageOptions<W>,
     layout: Layout,
     rules: Rc<B>,
-    /// There is one double-write area: a batch has it at a time.
+    /// There is one area: a batch has it at a time.
     turn: Semaphore,
     metadata_due: Cell<f64>,
     statistics: Cell<HostStatistics>,
-    /// Why no batch is written any more: the double-write area has the last copy of a page that may be torn.
+    /// Why no batch is written any more: an area may have the last copy of a page that is torn.
     failed: RefCell<Option<Error>>,
     pages: PhantomData<P>,
 }
 
-impl<R, D, C, P, B> Homes<R, D, C, P, B>
+impl<R, D, C, P, B, W> Homes<R, D, C, P, B, W>
 where
     R: Runtime,
     D: PageDevice,
     P: Homed,
     C: Codec<Page = D::Page, Record = P::Record>,
     B: BatchRules,
+    W: Way,
 {
-    pub(super) fn new(
+    /// Of a database with `options`, laid out so, on the device of `records`.
+    pub(crate) fn new(
         runtime: &R,
-        device: &Rc<D>,
-        codec: &Rc<C>,
-        (options, layout): (PageOptions, Layout),
+        records: RecordDevice<D, C>,
+        (options, layout): (PageOptions<W>, Layout),
         rules: &Rc<B>,
     ) -> Rc<Self> {
         Rc::new(Homes {
             runtime: runtime.clone(),
-            device: Rc::clone(device),
-            records: RecordDevice::new(device, codec),
+            records,
             options,
             layout,
             rules: Rc::clone(rules),
-            turn: Semaphore::new("the double-write area", 1),
+            turn: Semaphore::new("its turn to bring a batch home", 1),
             metadata_due: Cell::new(0.0),
             statistics: Cell::default(),
             failed: RefCell::default(),
@@ -96,7 +96,7 @@ where
     }
 
     /// What was asked of the device so far.
-    pub(super) fn statistics(&self) -> HostStatistics {
+    pub(crate) fn statistics(&self) -> HostStatistics {
         let pages_read = self.records.counts().pages_read;
         HostStatistics { pages_read, ..self.statistics.get() }
     }
@@ -105,7 +105,7 @@ where
     ///
     /// # Errors
     /// The device's.
-    pub(super) async fn try_read(&self, page: PageNo) -> Result<Option<P>> {
+    pub(crate) async fn try_read(&self, page: PageNo) -> Result<Option<P>> {
         let home = self.layout.home(page);
         let found = self.records.try_read(Place::of_pages(home.first, home.pages)).await?;
         let found = found.as_ref().and_then(P::from_record);
@@ -116,7 +116,7 @@ where
     ///
     /// # Errors
     /// The device's.
-    pub(super) async fn load(&self, pages: impl Iterator<Item = P>) -> Result<()> {
+    pub(crate) async fn load(&self, pages: impl Iterator<Item = P>) -> Result<()> {
         let mut pages = pages.peekable();
         while let Some(first) = pages.peek() {
             let mut draft = Draft::new(self.layout.home(first.number()).first);
@@ -128,42 +128,31 @@ where
         self.records.flush().await
     }
 
-    /// After a crash, with a double-write area: each torn home is written again from its newest whole copy in the area. A torn copy
-    /// needs nothing: its home was not written yet. By SHARE and in transactions homes change as a whole; with double write off
-    /// there is nothing that could be done.
+    /// After a crash: mends what can be mended without the log.
     ///
     /// # Errors
     /// The device's.
-    pub(super) async fn restore(&self) -> Result<RestoreReport> {
-        let mut report = RestoreReport::default();
-        if self.options.form != Form::On {
-            return Ok(report);
-        }
-        let mut copies = BTreeMap::<PageNo, P>::new();
+    pub(crate) async fn restore(self: &Rc<Self>) -> Result<RestoreReport> {
+        self.options.form.restore(self).await
+    }
+
+    /// The whole pages in the area.
+    ///
+    /// # Errors
+    /// The device's.
+    pub(crate) async fn read_area(&self) -> Result<Vec<P>> {
+        let mut copies = Vec::new();
         for slot in 0..self.layout.area_slots() {
             let area = self.layout.area(slot);
             let found = self.records.try_read(Place::of_pages(area.first, area.pages)).await?;
-            let Some(copy) = found.as_ref().and_then(P::from_record) else { continue };
-            if copy.number().0 >= self.layout.database_pages() {
-                continue;
-            }
-            report.area_whole += 1;
-            if copies.get(&copy.number()).is_none_or(|other| other.lsn() < copy.lsn()) {
-                copies.insert(copy.number(), copy);
-            }
+            let copy = found.as_ref().and_then(P::from_record);
+            copies.extend(copy.filter(|copy| copy.number().0 < self.layout.database_pages()));
         }
-        for copy in copies.values() {
-            if self.try_read(copy.number()).await?.is_none() {
-                self.write_home(copy).await?;
-                report.restored += 1;
-            }
-        }
-        self.records.flush().await?;
-        Ok(report)
+        Ok(copies)
     }
 
     /// Waits for the batch that is being written, and lets no other one be written.
-    pub(super) async fn close(&self) {
+    pub(crate) async fn close(&self) {
         let _turn = self.turn.acquire(1).await;
         let closed = || Error::new(ErrorKind::Closed, "the database is closed");
         self.failed.borrow_mut().get_or_insert_with(closed);
@@ -174,41 +163,27 @@ where
         self.failed.borrow().clone().map_or(Ok(()), Err)
     }
 
-    /// Brings a batch to its homes, durably.
+    /// Brings a batch to its homes.
     async fn bring(self: &Rc<Self>, batch: &[(PageNo, P)]) -> Result<()> {
-        match self.options.form {
-            Form::On => {
-                self.write_area(batch).await?;
-                if !Fault::NoFlushBeforeHomes.is_planted() {
-                    self.records.flush().await?;
-                }
-                self.write_homes(batch).await?;
-                self.write_metadata(batch.len()).await?;
-                if !Fault::NoFlushAfterHomes.is_planted() {
-                    self.records.flush().await?;
-                }
-            }
-            Form::Off => {
-                self.write_homes(batch).await?;
-                self.write_metadata(batch.len()).await?;
-                self.records.flush().await?;
-            }
-            Form::Share => {
-                self.write_area(batch).await?;
-                self.write_metadata(batch.len()).await?;
-                self.share_homes(batch).await?;
-            }
-            Form::Transactions => {
-                self.write_metadata(batch.len()).await?;
-                self.write_in_transactions(batch).await?;
-            }
-        }
+        self.options.form.bring(self, batch).await?;
         self.count(|counts| counts.batches += 1);
         batch.iter().for_each(|(number, page)| self.rules.at_home(*number, page.lsn()));
         Ok(())
     }
 
-    async fn write_area(&self, batch: &[(PageNo, P)]) -> Result<()> {
+    /// Makes durable what was written.
+    ///
+    /// # Errors
+    /// The device's.
+    pub(crate) async fn flush(&self) -> Result<()> {
+        self.records.flush().await
+    }
+
+    /// Writes a batch to the area, in its order.
+    ///
+    /// # Errors
+    /// The device's.
+    pub(crate) async fn write_area(&self, batch: &[(PageNo, P)]) -> Result<()> {
         let mut draft = Draft::new(self.layout.area(0).first);
         for (_, page) in batch {
             draft.align(page.record());
@@ -218,9 +193,12 @@ where
         Ok(())
     }
 
-    /// All at once, as asynchronous I/O does; neighbours are not written together. Returns when all have ended, also where one
-    /// failed: none may go on behind the batch, where it could undo what is written later.
-    async fn write_homes(self: &Rc<Self>, batch: &[(PageNo, P)]) -> Result<()> {
+    /// Writes homes, all at once, as asynchronous I/O does; neighbours are not written together. Returns when all have ended, also
+    /// where one failed: none may go on behind the batch, where it could undo what is written later.
+    ///
+    /// # Errors
+    /// The device's.
+    pub(crate) async fn write_homes(self: &Rc<Self>, batch: &[(PageNo, P)]) -> Result<()> {
         let write = |(_, page): &(PageNo, P)| {
             let (homes, page) = (Rc::clone(self), page.clone());
             async move {
@@ -238,15 +216,22 @@ where
         written
     }
 
-    async fn write_home(&self, page: &P) -> Result<()> {
+    /// Writes one page to its home.
+    ///
+    /// # Errors
+    /// The device's.
+    pub(crate) async fn write_home(&self, page: &P) -> Result<()> {
         let mut draft = Draft::new(self.layout.home(page.number()).first);
         draft.align(page.record());
         self.records.write(&draft).await
     }
 
-    /// A share is durable with everything before it: the area needs no flush, and may be used again
-    /// when this returns.
-    async fn share_homes(&self, batch: &[(PageNo, P)]) -> Result<()> {
+    /// Lets homes share what the area holds of them. A share is durable with everything before it: the area needs no flush, and may
+    /// be used again when this returns.
+    ///
+    /// # Errors
+    /// The device's.
+    pub(crate) async fn share_homes(&self, batch: &[(PageNo, P)]) -> Result<()> {
         let mut pairs = Vec::new();
         for (slot, (page, _)) in batch.iter().enumerate() {
             let (home, area) = (self.layout.home(*page), self.layout.area(slot as u64));
@@ -259,7 +244,11 @@ where
         Ok(())
     }
 
-    async fn write_in_transactions(&self, batch: &[(PageNo, P)]) -> Result<()> {
+    /// Writes homes in as few transactions of the device as it takes, durably.
+    ///
+    /// # Errors
+    /// The device's.
+    pub(crate) async fn write_in_transactions(&self, batch: &[(PageNo, P)]) -> Result<()> {
         let most = self.whole_pages(self.records.limits().transaction_pages_max);
         for part in batch.chunks(most / self.page_pages() as usize) {
             let homes = part.iter().map(|(_, page)| {
@@ -284,8 +273,11 @@ where
         u64::from(self.options.device_pages_per_page)
     }
 
-    /// Pages of the journal are nothing that is ever read.
-    async fn write_metadata(&self, pages: usize) -> Result<()> {
+    /// Writes what the file system does of its own for so many pages. It is nothing that is ever read.
+    ///
+    /// # Errors
+    /// The device's.
+    pub(crate) async fn write_metadata(&self, pages: usize) -> Result<()> {
         let due = (pages as u64 * self.page_pages()) as f64 * self.options.metadata_per_page;
         let due = self.metadata_due.get() + due;
         self.metadata_due.set(due.fract());
@@ -293,7 +285,7 @@ where
             let count = self.statistics.get().metadata_pages;
             let page = self.layout.metadata(count);
             let content = D::Page::from_bytes(&journal_page(page, count + 1));
-            self.device.write(page, &[content], None).await?;
+            self.records.device().write(page, &[content], None).await?;
             self.count(|counts| counts.metadata_pages += 1);
         }
         Ok(())
@@ -314,25 +306,26 @@ fn journal_page(page: PageNo, count: u64) -> [u8; tantalum_base::PAGE_BYTES] {
     bytes
 }
 
-/// What was found in a double-write area and done with it, in pages of the database.
+/// What was found in an area and done with it, in pages of the database.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub struct RestoreReport {
-    /// Whole pages in the double-write area.
+    /// Whole pages in the area.
     pub area_whole: u64,
     /// Homes that were torn and were written again from the area.
     pub restored: u64,
 }
 
 /// The store of a pool; a clone is the same store.
-pub(super) struct HomeStore<R, D: PageDevice, C, P, B>(pub(super) Rc<Homes<R, D, C, P, B>>);
+pub(crate) struct HomeStore<R, D: PageDevice, C, P, B, W>(pub(crate) Rc<Homes<R, D, C, P, B, W>>);
 
-impl<R, D, C, P, B> PageStore for HomeStore<R, D, C, P, B>
+impl<R, D, C, P, B, W> PageStore for HomeStore<R, D, C, P, B, W>
 where
     R: Runtime,
     D: PageDevice,
     P: Homed,
     C: Codec<Page = D::Page, Record = P::Record>,
     B: BatchRules,
+    W: Way,
 {
     type Page = P;
 

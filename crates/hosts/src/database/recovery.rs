@@ -4,10 +4,12 @@ use tantalum_base::{Error, ErrorKind, PageDevice, Result};
 use tantalum_buffer::Intent;
 use tantalum_runtime::Runtime;
 
-use super::engine::DoubleWrite;
+use super::drives::Drives;
+use super::engine::Database;
 use super::homes::RestoreReport;
 use super::layout::Layout;
-use super::options::{DoubleWriteOptions, Form};
+use super::options::DatabaseOptions;
+use super::way::Way;
 use crate::btree::{Content, Lsn, PageChanges, TreePage};
 use crate::fault_points::Fault;
 use crate::records::{Codec, RecordDevice};
@@ -17,7 +19,7 @@ use crate::values::Value;
 /// What an opening found and did.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub struct RecoveryReport {
-    /// Of the double-write area.
+    /// Of the area, where there is one.
     pub restore: RestoreReport,
     /// Transactions in the log behind the last checkpoint.
     pub transactions: u64,
@@ -25,45 +27,66 @@ pub struct RecoveryReport {
     pub pages_changed: u64,
 }
 
-impl<R, D, V, C> DoubleWrite<R, D, V, C>
+impl<R, D, V, C, W> Database<R, D, V, C, W>
 where
     R: Runtime,
     D: PageDevice,
     V: Value,
     C: Codec<Page = D::Page, Record = Block<V>>,
+    W: Way,
 {
     /// Opens a database, with every transaction that was committed, and starts its tasks.
     ///
     /// # Errors
     /// `Format` where the device holds none; `InvalidInput` where it was made with another form or other sizes; `Corrupt` with
-    /// the page where one is torn that the log has changes of, or has lost a write: with double write off, on a device that tears
-    /// pages. The device's. What was there is there for the next try.
+    /// the page where one is torn that the log has changes of, or has lost a write: where nothing protects from that, on a device
+    /// that tears pages. The device's. What was there is there for the next try.
     pub async fn open(
         runtime: &R,
         device: &Rc<D>,
         codec: &Rc<C>,
-        options: DoubleWriteOptions,
+        options: DatabaseOptions<W>,
     ) -> Result<(Rc<Self>, RecoveryReport)> {
-        options.check(device.limits())?;
-        let records = RecordDevice::new(device, codec);
-        records.reopened();
+        Self::open_on(runtime, &Drives::new(device, codec), options).await
+    }
+
+    /// As [`open`](Self::open), on one device or two.
+    ///
+    /// # Errors
+    /// As there, and `Format` where the log's own device holds none of this database.
+    pub async fn open_on(
+        runtime: &R,
+        drives: &Drives<D, C>,
+        options: DatabaseOptions<W>,
+    ) -> Result<(Rc<Self>, RecoveryReport)> {
+        let (limits, log_apart) = drives.limits();
+        options.check_on(limits, log_apart)?;
+        drives.each().for_each(RecordDevice::reopened);
         // Where the power did not go what is read may still be lost later. Nothing may be concluded from that.
         if !Fault::NoFlushBeforeRecovery.is_planted() {
-            records.flush().await?;
+            drives.flush().await?;
         }
-        let Some(headers) = Headers::read(&records).await? else {
+        let Some(headers) = Headers::read(&drives.data()).await? else {
             return Err(Error::new(ErrorKind::Format, "the device holds no database"));
         };
         let checkpoint = headers.newest();
-        check_shape(checkpoint.shape, options)?;
-        let layout = Layout::new(&options.pages, options.log_pages);
+        check_shape(checkpoint.shape, options, log_apart.is_some())?;
+        if let Some(log) = drives.log_apart() {
+            let first = Headers::read(log).await?.map(|headers| headers.newest());
+            if first.is_none_or(|first| first.shape != checkpoint.shape) {
+                let context = "the log's device holds no log of this database";
+                return Err(Error::new(ErrorKind::Format, context));
+            }
+        }
+        let layout = Layout::new(&options.pages, drives.log_place(options.log_pages));
         let begin = LogEnd { position: checkpoint.position, next: checkpoint.next };
+        let log = drives.log();
         let mut groups = Vec::new();
-        let mut reader = LogReader::new(&records, layout.log(), begin);
+        let mut reader = LogReader::new(&log, layout.log(), begin);
         while let Some((first, block)) = reader.next().await? {
             groups.extend((first.0..).map(Lsn).zip(block));
         }
-        let engine = Self::with(runtime, device, codec, options, headers, reader.end())?;
+        let engine = Self::with(runtime, drives, options, headers, reader.end())?;
         let restore = engine.homes().restore().await?;
         engine.start();
         let mut report = RecoveryReport { restore, ..RecoveryReport::default() };
@@ -127,11 +150,16 @@ where
     }
 }
 
-fn check_shape(found: Shape, options: DoubleWriteOptions) -> Result<()> {
-    if found == options.shape() {
+fn check_shape<W: Way>(found: Shape, options: DatabaseOptions<W>, log_apart: bool) -> Result<()> {
+    if found == options.shape(log_apart) {
         return Ok(());
     }
-    let form = Form::ALL.get(usize::from(found.mode)).map_or("another form", |form| form.name());
+    if found.log_apart != log_apart {
+        let apart = if found.log_apart { "another device" } else { "the same device" };
+        let context = format!("the database was made with its log on {apart}");
+        return Err(Error::new(ErrorKind::InvalidInput, context));
+    }
+    let form = W::WAYS.get(usize::from(found.mode)).map_or("another form", |form| form.name());
     let context = format!("the database was made with {form} and {found:?}, not for {options:?}");
     Err(Error::new(ErrorKind::InvalidInput, context))
 }

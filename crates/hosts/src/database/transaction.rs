@@ -9,7 +9,8 @@ use tantalum_base::{Error, ErrorKind, PageDevice, Result};
 use tantalum_buffer::Intent;
 use tantalum_runtime::Runtime;
 
-use super::engine::DoubleWrite;
+use super::engine::Database;
+use super::way::Way;
 use crate::btree::{KEY_BYTES_MAX, Lsn, Plan, TreePage, find};
 use crate::fault_points::Fault;
 use crate::records::Codec;
@@ -20,24 +21,25 @@ use crate::values::{Key, Tree, Value};
 type Changes<V> = BTreeMap<(Tree, Key), Option<V>>;
 
 /// A transaction. Dropped, it has changed nothing.
-pub struct Transaction<R: Runtime, D: PageDevice, V: Value, C>
+pub struct Transaction<R: Runtime, D: PageDevice, V: Value, C, W: Way>
 where
     C: Codec<Page = D::Page, Record = Block<V>>,
 {
-    engine: Rc<DoubleWrite<R, D, V, C>>,
+    engine: Rc<Database<R, D, V, C, W>>,
     /// Its age: of two that want the same row the older one may wait.
     number: u64,
     changes: Changes<V>,
 }
 
-impl<R, D, V, C> Transaction<R, D, V, C>
+impl<R, D, V, C, W> Transaction<R, D, V, C, W>
 where
     R: Runtime,
     D: PageDevice,
     V: Value,
     C: Codec<Page = D::Page, Record = Block<V>>,
+    W: Way,
 {
-    pub(super) fn new(engine: Rc<DoubleWrite<R, D, V, C>>) -> Self {
+    pub(super) fn new(engine: Rc<Database<R, D, V, C, W>>) -> Self {
         let number = engine.transactions.get() + 1;
         engine.transactions.set(number);
         Transaction { engine, number, changes: Changes::new() }
@@ -46,7 +48,7 @@ where
     /// The row with `key`, as this transaction changed it, or else as it was committed last.
     ///
     /// # Errors
-    /// As [`DoubleWrite::get`].
+    /// As [`Database::get`].
     pub async fn get(&self, tree: Tree, key: &[u8]) -> Result<Option<V>> {
         match self.changes.get(&(tree, Key::from(key))) {
             Some(change) => Ok(change.clone()),
@@ -87,10 +89,10 @@ where
         self.change(tree, key, None).await
     }
 
-    /// As [`DoubleWrite::scan`], with this transaction's changes.
+    /// As [`Database::scan`], with this transaction's changes.
     ///
     /// # Errors
-    /// As [`DoubleWrite::scan`].
+    /// As [`Database::scan`].
     pub async fn scan(
         &self,
         tree: Tree,
@@ -172,7 +174,7 @@ where
     }
 }
 
-impl<R: Runtime, D: PageDevice, V: Value, C> Drop for Transaction<R, D, V, C>
+impl<R: Runtime, D: PageDevice, V: Value, C, W: Way> Drop for Transaction<R, D, V, C, W>
 where
     C: Codec<Page = D::Page, Record = Block<V>>,
 {
@@ -181,12 +183,13 @@ where
     }
 }
 
-impl<R, D, V, C> DoubleWrite<R, D, V, C>
+impl<R, D, V, C, W> Database<R, D, V, C, W>
 where
     R: Runtime,
     D: PageDevice,
     V: Value,
     C: Codec<Page = D::Page, Record = Block<V>>,
+    W: Way,
 {
     /// Brings changes into the log and the pool, in one step; the LSN of their group, if anything changes.
     async fn take_effect(&self, changes: Changes<V>) -> Result<Option<Lsn>> {
