@@ -13,8 +13,9 @@ use super::rows::{RowStore, RowTransaction};
 /// What takes longer counts as this: an hour.
 const LATENCY_MAX_NS: u64 = 3_600_000_000_000;
 
-/// How long a transaction waits before it tries again to get a row that an older one holds.
+/// How long a transaction waits before it tries again to get a row that an older one holds: twice as long each time, up to the most.
 const CONFLICT_PAUSE_NS: u64 = 100_000;
+const CONFLICT_PAUSE_MAX_NS: u64 = 12_800_000;
 
 /// What clients do.
 #[allow(async_fn_in_trait, reason = "engines live on one thread; their futures need not be Send")]
@@ -182,7 +183,7 @@ pub async fn transact<R: Runtime, S: RowStore, T>(
     conflicts: &Cell<u64>,
     mut work: impl AsyncFnMut(&mut S::Transaction) -> Result<Ending<T>>,
 ) -> Result<T> {
-    let mut transaction = store.begin();
+    let (mut transaction, mut pause_ns) = (store.begin(), CONFLICT_PAUSE_NS);
     loop {
         match work(&mut transaction).await {
             Ok(Ending::Commit(done)) => {
@@ -193,7 +194,8 @@ pub async fn transact<R: Runtime, S: RowStore, T>(
             Err(error) if error.kind() == ErrorKind::Conflict => {
                 conflicts.set(conflicts.get() + 1);
                 transaction.start_again();
-                runtime.sleep(CONFLICT_PAUSE_NS).await;
+                runtime.sleep(pause_ns).await;
+                pause_ns = (2 * pause_ns).min(CONFLICT_PAUSE_MAX_NS);
             }
             Err(error) => return Err(error),
         }
