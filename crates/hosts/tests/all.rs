@@ -1,4 +1,5 @@
 //! The tests of the engines, in one program: each of them compiles the engines for its devices and runtimes, and they share that.
+#![recursion_limit = "256"]
 
 mod docstore;
 mod docstore_live;
@@ -7,10 +8,21 @@ mod double_write;
 mod double_write_failures;
 mod double_write_live;
 mod double_write_load;
+mod link_bench;
 mod page_load;
 mod page_load_crash;
 mod page_load_reorder;
 mod page_load_table;
 mod records;
+mod tpcc;
 mod wal_engine;
 mod ycsb;
+
+mod clients;
+mod histories;
+mod live_cuts;
+mod loads;
+mod made;
+mod page_cuts;
+mod support;
+mod worst_disk;

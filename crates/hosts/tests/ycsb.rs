@@ -67,7 +67,7 @@ fn every_workload_runs_with_its_mix_and_every_read_is_right() {
             assert!(inserted.abs_diff(inserts) <= inserts / 2, "{workload:?}: {inserted} inserted");
             let scans = report.latencies(Kind::Scan).len() as f64;
             if workload == Workload::E {
-                let records = report.records_scanned as f64 / scans;
+                let records = report.records_scanned() as f64 / scans;
                 // 1 to 100, but for those at the end of the keys.
                 assert!((45.0..52.0).contains(&records), "{records} records a scan");
             }

@@ -17,17 +17,28 @@ const IDS_PER_PAGE: u64 = 4;
 /// Nodes that are added to a leaf of 4 KiB before the next one is begun.
 const NODES_PER_LEAF: u64 = 16;
 
+/// One of LinkBench's ten operations.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Operation {
+pub enum Operation {
+    /// Inserts a link, or makes it visible again.
     AddLink,
+    /// Hides a link.
     DeleteLink,
+    /// Gives a link another time and other data.
     UpdateLink,
+    /// Asks how many links of a type a node has.
     CountLink,
+    /// Reads some links of a node by the other ends.
     MultigetLink,
+    /// Reads the newest links of a type that a node has.
     GetLinkList,
+    /// Reads a node.
     GetNode,
+    /// Inserts a node.
     AddNode,
+    /// Gives a node other data.
     UpdateNode,
+    /// Takes a node out.
     DeleteNode,
 }
 
@@ -44,6 +55,55 @@ const MIX: [(Operation, u64); 10] = [
     (Operation::UpdateNode, 737),
     (Operation::DeleteNode, 101),
 ];
+
+impl Operation {
+    /// All of them, in the order of their numbers.
+    pub const ALL: [Operation; 10] = [
+        Operation::AddLink,
+        Operation::DeleteLink,
+        Operation::UpdateLink,
+        Operation::CountLink,
+        Operation::MultigetLink,
+        Operation::GetLinkList,
+        Operation::GetNode,
+        Operation::AddNode,
+        Operation::UpdateNode,
+        Operation::DeleteNode,
+    ];
+
+    /// What LinkBench calls it.
+    pub fn name(self) -> &'static str {
+        match self {
+            Operation::AddLink => "ADD_LINK",
+            Operation::DeleteLink => "DELETE_LINK",
+            Operation::UpdateLink => "UPDATE_LINK",
+            Operation::CountLink => "COUNT_LINK",
+            Operation::MultigetLink => "MULTIGET_LINK",
+            Operation::GetLinkList => "GET_LINKS_LIST",
+            Operation::GetNode => "GET_NODE",
+            Operation::AddNode => "ADD_NODE",
+            Operation::UpdateNode => "UPDATE_NODE",
+            Operation::DeleteNode => "DELETE_NODE",
+        }
+    }
+
+    /// Its share of the load in percent, to a hundredth.
+    pub fn percent(self) -> f64 {
+        MIX[self as usize].1 as f64 / 100.0
+    }
+
+    /// The operation of the next transaction.
+    pub fn draw(rng: &mut Rng) -> Operation {
+        let mut left = rng.below(MIX.iter().map(|(_, share)| share).sum());
+        for (operation, share) in MIX {
+            match left.checked_sub(share) {
+                Some(rest) => left = rest,
+                None => return operation,
+            }
+        }
+        unreachable!("the shares add up")
+    }
+}
 
 /// Makes transactions.
 #[derive(Clone, Debug)]
@@ -94,7 +154,7 @@ impl LinkBench {
 
     /// Appends the page accesses of the next transaction to `out`; whether it changes anything.
     pub fn transaction(&mut self, out: &mut Vec<PageEvent>) -> bool {
-        let (operation, place) = (self.operation(), self.place());
+        let (operation, place) = (Operation::draw(&mut self.rng), self.place());
         let at = |tree: &Range<u64>| {
             let leaf = (place * (tree.end - tree.start) as f64) as u64;
             PageNo(tree.start + leaf.min(tree.end - tree.start - 1))
@@ -128,17 +188,6 @@ impl LinkBench {
             }
         }
         false
-    }
-
-    fn operation(&mut self) -> Operation {
-        let mut left = self.rng.below(MIX.iter().map(|(_, share)| share).sum());
-        for (operation, share) in MIX {
-            match left.checked_sub(share) {
-                Some(rest) => left = rest,
-                None => return operation,
-            }
-        }
-        unreachable!("the shares add up")
     }
 
     /// Where in every tree the id of the transaction lies, from 0 to 1. Hot ids are scattered.

@@ -10,21 +10,34 @@ use tantalum_runtime::sync::WaitQueue;
 use crate::values::{Key, Tree};
 
 /// Who holds which rows. Transactions are numbered by their age.
-pub(super) struct Locks {
-    state: RefCell<State>,
-    released: WaitQueue,
-}
+#[derive(Default)]
+pub(super) struct Locks(RefCell<State>);
 
 #[derive(Default)]
 struct State {
     holders: FastMap<(Tree, Key), u64>,
     /// The rows of each transaction.
     held: FastMap<u64, Vec<(Tree, Key)>>,
+    /// Where older transactions wait for a row: whoever waits for another one is not woken for it.
+    waiting: FastMap<(Tree, Key), Rc<WaitQueue>>,
 }
 
-impl Default for Locks {
-    fn default() -> Self {
-        Locks { state: RefCell::default(), released: WaitQueue::new("a row") }
+impl State {
+    /// Gives a row to `transaction`; `None` where it is to wait for it.
+    fn take(&mut self, row: &(Tree, Key), transaction: u64) -> Option<Result<()>> {
+        match self.holders.get(row) {
+            Some(holder) if *holder == transaction => Some(Ok(())),
+            Some(older) if *older < transaction => {
+                let context = "an older transaction holds the row";
+                Some(Err(Error::new(ErrorKind::Conflict, context)))
+            }
+            Some(_) => None,
+            None => {
+                self.holders.insert(row.clone(), transaction);
+                self.held.entry(transaction).or_default().push(row.clone());
+                Some(Ok(()))
+            }
+        }
     }
 }
 
@@ -35,33 +48,30 @@ impl Locks {
     /// `Conflict` where an older one holds it.
     pub(super) async fn lock(&self, tree: Tree, key: &[u8], transaction: u64) -> Result<()> {
         let row = (tree, Key::from(key));
-        let mine = || {
-            let state = &mut *self.state.borrow_mut();
-            match state.holders.get(&row) {
-                Some(holder) if *holder == transaction => Some(Ok(())),
-                Some(older) if *older < transaction => {
-                    let context = "an older transaction holds the row";
-                    Some(Err(Error::new(ErrorKind::Conflict, context)))
-                }
-                Some(_) => None,
-                None => {
-                    state.holders.insert((tree, Rc::clone(&row.1)), transaction);
-                    let held = state.held.entry(transaction).or_default();
-                    held.push((tree, Rc::clone(&row.1)));
-                    Some(Ok(()))
-                }
-            }
+        let taken = self.0.borrow_mut().take(&row, transaction);
+        if let Some(taken) = taken {
+            return taken;
+        }
+        let queue = {
+            let mut state = self.0.borrow_mut();
+            let queue = state.waiting.entry(row.clone());
+            Rc::clone(queue.or_insert_with(|| Rc::new(WaitQueue::new("a row"))))
         };
-        self.released.until(mine).await
+        queue.until(|| self.0.borrow_mut().take(&row, transaction)).await
     }
 
     /// Gives all rows of `transaction` back.
     pub(super) fn unlock(&self, transaction: u64) {
-        let state = &mut *self.state.borrow_mut();
+        let state = &mut *self.0.borrow_mut();
         let Some(rows) = state.held.remove(&transaction) else { return };
         for row in rows {
             state.holders.remove(&row);
+            match state.waiting.get(&row) {
+                // Nobody waits there any more.
+                Some(queue) if Rc::strong_count(queue) == 1 => drop(state.waiting.remove(&row)),
+                Some(queue) => queue.wake_all(),
+                None => {}
+            }
         }
-        self.released.wake_all();
     }
 }

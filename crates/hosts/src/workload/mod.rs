@@ -1,13 +1,18 @@
 //! Loads that storage engines are put under, in virtual time and live.
 //!
 //! ```text
-//! store  what a load of single values needs of an engine
-//! rows   what a load of transactions needs of one
-//! ycsb   YCSB's core workloads
+//! store        what a load of single values needs of an engine
+//! rows         what a load of transactions needs of one
+//! closed_loop  clients that each wait for one operation before they begin the next
+//! link_bench   LinkBench: a social graph in rows
+//! ycsb         YCSB's core workloads
 //! ```
+mod closed_loop;
+pub mod link_bench;
 mod rows;
 mod store;
 pub mod ycsb;
 
+pub use closed_loop::{ClosedLoad, Ending, LoopOptions, LoopReport, run_closed_loop, transact};
 pub use rows::{RowStore, RowTransaction};
 pub use store::{KeyValueStore, LoadValue};

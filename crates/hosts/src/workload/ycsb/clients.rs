@@ -1,8 +1,8 @@
 //! Records are loaded, and clients run operations.
-use std::cell::{Cell, RefCell};
+use std::cell::RefCell;
 use std::rc::Rc;
 use tantalum_base::{Error, ErrorKind, Result, Rng};
-use tantalum_runtime::{Runtime, spawn_all};
+use tantalum_runtime::Runtime;
 use tantalum_trace::ycsb::{Kind, Mix};
 
 use super::checks::Checks;
@@ -10,7 +10,7 @@ use super::chooser::{Chooser, Known};
 use super::keys::key_of;
 use super::options::{RecordOptions, YcsbOptions};
 use super::report::YcsbReport;
-use crate::workload::{KeyValueStore, LoadValue};
+use crate::workload::{ClosedLoad, KeyValueStore, LoadValue, LoopOptions, run_closed_loop};
 
 /// The records of an engine, from their loading on: runs may follow each other, and every read is checked.
 pub struct Ycsb {
@@ -22,16 +22,12 @@ pub struct Ycsb {
 /// Record and version of what is no value of a record.
 const NOTHING: (u64, u32) = (u64::MAX, 0);
 
-/// What the clients of a run share.
-struct Run<R, S> {
-    runtime: R,
+/// What the clients of a run do.
+struct Operations<S> {
     ycsb: Rc<Ycsb>,
     store: S,
     options: YcsbOptions,
     draws: RefCell<Draws>,
-    begun: Cell<u64>,
-    start_ns: Cell<u64>,
-    report: RefCell<YcsbReport>,
 }
 
 /// Where operations come from: all clients take them from one sequence.
@@ -98,22 +94,15 @@ impl Ycsb {
             chooser: Chooser::new(options.requests, records, inserts),
             rng: Rng::split(options.seed, "ycsb"),
         };
-        let run = Rc::new(Run {
-            runtime: runtime.clone(),
+        let operations = Rc::new(Operations {
             ycsb: Rc::clone(self),
             store: store.clone(),
             options,
             draws: RefCell::new(draws),
-            begun: Cell::new(0),
-            start_ns: Cell::new(runtime.now_ns()),
-            report: RefCell::new(YcsbReport::new()?),
         });
-        let client = |_| {
-            let run = Rc::clone(&run);
-            async move { run.serve().await }
-        };
-        spawn_all(runtime, "client", (0..options.clients).map(client)).await?;
-        Ok(run.report.borrow().clone())
+        let YcsbOptions { clients, warm_up, operations: measured, .. } = options;
+        let clients = LoopOptions { clients, warm_up, operations: measured };
+        Ok(YcsbReport::new(run_closed_loop(runtime, &operations, clients).await?))
     }
 
     fn key(&self, record: u64) -> Vec<u8> {
@@ -167,31 +156,12 @@ impl Ycsb {
     }
 }
 
-impl<R: Runtime, S: KeyValueStore> Run<R, S> {
-    async fn serve(&self) -> Result<()> {
-        loop {
-            let number = self.begun.get();
-            if number == self.options.warm_up + self.options.operations {
-                return Ok(());
-            }
-            self.begun.set(number + 1);
-            let start_ns = self.runtime.now_ns();
-            if number == self.options.warm_up {
-                self.start_ns.set(start_ns);
-            }
-            let (kind, operation) = self.next_operation();
-            let scanned = self.perform(operation).await?;
-            if number >= self.options.warm_up {
-                let now_ns = self.runtime.now_ns();
-                let mut report = self.report.borrow_mut();
-                report.record(kind, now_ns - start_ns);
-                report.records_scanned += scanned;
-                report.elapsed_ns = now_ns - self.start_ns.get();
-            }
-        }
-    }
+impl<S: KeyValueStore> ClosedLoad for Operations<S> {
+    type Operation = Operation;
 
-    fn next_operation(&self) -> (Kind, Operation) {
+    const KINDS: usize = Kind::ALL.len();
+
+    fn draw(&self, _client: u32) -> (usize, Operation) {
         let end = self.ycsb.records();
         let Draws { mix, chooser, rng } = &mut *self.draws.borrow_mut();
         let kind = mix.draw(rng);
@@ -205,7 +175,7 @@ impl<R: Runtime, S: KeyValueStore> Run<R, S> {
                 Operation::Scan(first, 1 + rng.below(self.options.scan_records_max))
             }
         };
-        (kind, operation)
+        (kind as usize, operation)
     }
 
     /// Records that were scanned.
