@@ -5,10 +5,12 @@
 //! rows         what a load of transactions needs of one
 //! closed_loop  clients that each wait for one operation before they begin the next
 //! ycsb         YCSB's core workloads
+//! tpcc         TPC-C
 //! ```
 mod closed_loop;
 mod rows;
 mod store;
+pub mod tpcc;
 pub mod ycsb;
 
 pub use closed_loop::{ClosedLoad, Ending, LoopOptions, LoopReport, run_closed_loop, transact};
