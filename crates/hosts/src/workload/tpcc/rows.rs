@@ -262,9 +262,9 @@ mod tests {
         assert_eq!(Stock::unpack(stock.pack().unwrap()), stock);
         let order = Order { customer: 3_000, lines: 15, carrier: 10 };
         assert_eq!(Order::unpack(order.pack().unwrap()), order);
-        let district = District { ytd: 30_000_00, next_order: 3_001 };
+        let district = District { ytd: 3_000_000, next_order: 3_001 };
         assert_eq!(District::unpack(district.pack().unwrap()), district);
-        let warehouse = Warehouse { ytd: 300_000_00 };
+        let warehouse = Warehouse { ytd: 30_000_000 };
         assert_eq!(Warehouse::unpack(warehouse.pack().unwrap()), warehouse);
     }
 }
