@@ -13,7 +13,7 @@
 //! redo          a redo log with its checkpoints
 //! values        keys and values
 //! records       what engines keep on a device: one code for bytes, live, and for stamps, in virtual time
-//! workload      loads that engines are put under: YCSB, LinkBench
+//! workload      loads that engines are put under: YCSB, LinkBench, TPC-C
 //! fault_points  protections that a test can switch off
 //! ```
 pub mod btree;

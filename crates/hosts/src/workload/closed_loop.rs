@@ -29,6 +29,9 @@ pub trait ClosedLoad: 'static {
     /// The next operation of a client (they are numbered from 0 on), and the number of its kind.
     fn draw(&self, client: u32) -> (usize, Self::Operation);
 
+    /// What a client waits for between two operations, the second of which is of this kind: no part of either.
+    async fn pause(&self, _client: u32, _kind: usize) {}
+
     /// Does it. Returns what the load counts of operations of this kind: rows that were found, say.
     ///
     /// # Errors
@@ -146,11 +149,12 @@ impl<R: Runtime, L: ClosedLoad> Run<R, L> {
                 return Ok(());
             }
             self.begun.set(number + 1);
+            let (kind, operation) = self.load.draw(client);
+            self.load.pause(client, kind).await;
             let start_ns = self.runtime.now_ns();
             if number == self.options.warm_up {
                 self.start_ns.set(start_ns);
             }
-            let (kind, operation) = self.load.draw(client);
             let counted = self.load.perform(operation).await?;
             if number >= self.options.warm_up {
                 let now_ns = self.runtime.now_ns();

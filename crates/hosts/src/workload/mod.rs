@@ -6,11 +6,13 @@
 //! closed_loop  clients that each wait for one operation before they begin the next
 //! link_bench   LinkBench: a social graph in rows
 //! ycsb         YCSB's core workloads
+//! tpcc         TPC-C
 //! ```
 mod closed_loop;
 pub mod link_bench;
 mod rows;
 mod store;
+pub mod tpcc;
 pub mod ycsb;
 
 pub use closed_loop::{ClosedLoad, Ending, LoopOptions, LoopReport, run_closed_loop, transact};
