@@ -10,7 +10,7 @@ use super::super::Scale;
 use tantalum_replay::cache_replay::CacheTrace;
 
 /// Requests at the small scale.
-const SMALL_REQUESTS: usize = 20_000;
+pub(super) const SMALL_REQUESTS: usize = 20_000;
 /// Requests of the bank trace (appendix B.2).
 const BANK_REQUESTS: usize = 607_390;
 /// Requests of the TPC-C trace (table B.1).
@@ -76,7 +76,8 @@ fn tpch(requests: usize) -> Result<CacheTrace> {
     capture("tpch-pg-logical", "self_similar:pages=200000,h=0.25,requests=4m", requests)
 }
 
-/// In place of the bank trace, which is not public: as many requests of TPC-C.
+/// In place of the bank trace where clusters count, as nobody knows which of its pages are neighbours: as many requests of
+/// TPC-C.
 pub(in super::super) fn bank(scale: Scale) -> Result<Arc<CacheTrace>> {
     tpcc(if scale == Scale::Small { SMALL_REQUESTS } else { BANK_REQUESTS }).map(Arc::new)
 }
