@@ -15,7 +15,7 @@ use tantalum_policy::Request;
 use tantalum_trace::{OpenOptions, shared};
 
 use super::super::Scale;
-use super::workload::generated;
+use super::workload::{first, generated};
 use tantalum_replay::cache_replay::CacheTrace;
 
 /// Share of the requests that update (table B.1).
@@ -28,16 +28,25 @@ const SMALL_REQUESTS: usize = 100_000;
 /// of 838,142. Which ones they are the capture does not say.
 const HINT_BITS: f64 = 171_567.0 / 838_142.0;
 
-/// The published order, reads alone; `None` where the file is not there.
+/// The published order, reads alone; `None` where the file is not there. At the small scale the order of made-up TPC-C,
+/// which is the same everywhere.
 pub(super) fn order(scale: Scale) -> Result<Option<CacheTrace>> {
+    if scale == Scale::Small {
+        let mut order = first(generated("tpcc:warehouses=4,transactions=20k")?, SMALL_REQUESTS)?;
+        for request in &mut order.requests {
+            *request = Request::new(request.page(), false);
+        }
+        return Ok(Some(order));
+    }
     let Some(path) = shared::find("traces/public/arc_OLTP.csv.zst") else { return Ok(None) };
-    CacheTrace::load(&path, &OpenOptions::default()).map(|trace| Some(cut(trace, scale)))
+    CacheTrace::load(&path, &OpenOptions::default()).map(Some)
 }
 
 /// The same counts, shares of the hottest pages and updates as table B.1 says, in a random order: what is lacking is
 /// recency, the re-use of a page soon after its use.
 pub(super) fn without_recency(scale: Scale, seed: u64) -> Result<CacheTrace> {
-    generated(&format!("buffer_trace:like=bank,seed={seed}")).map(|trace| cut(trace, scale))
+    let trace = generated(&format!("buffer_trace:like=bank,seed={seed}"))?;
+    if scale == Scale::Small { first(trace, SMALL_REQUESTS) } else { Ok(trace) }
 }
 
 /// The published order with updates; where it is not there the trace without recency, as its name says.
@@ -46,13 +55,6 @@ pub(super) fn bank(scale: Scale, seed: u64) -> Result<CacheTrace> {
         Some(order) => Ok(with_updates(&order, UPDATED_PAGES, seed)),
         None => without_recency(scale, seed),
     }
-}
-
-fn cut(mut trace: CacheTrace, scale: Scale) -> CacheTrace {
-    if scale == Scale::Small {
-        trace.requests.truncate(SMALL_REQUESTS);
-    }
-    trace
 }
 
 /// `order` with updates of a seeded `pages` of its pages, each choice of that many requests for them alike; all of

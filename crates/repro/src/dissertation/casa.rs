@@ -1,16 +1,15 @@
 //! Chapter 5: CASA and SAWC beside strategies that do not know what reads and writes cost.
 use std::sync::Arc;
 use tantalum_base::Result;
-use tantalum_policy::{PolicySpec, Workload};
+use tantalum_policy::{Policy, PolicySpec, Workload};
 
 use super::super::{Progress, Row, Scale};
 use super::bank::{bank, scattered};
 use super::cost_ratios::cost_ratios;
 use super::counts::{Counts, TIME, casa_at, virtual_time};
 use super::runs::{BUFFER, CFDC_WINDOWS, CFLRU_WINDOWS, case, find, four_metrics, name, over};
-use super::workload::{SMALL_REQUESTS, concat, oltp, read_only};
+use super::workload::{self, SMALL_REQUESTS, concat, oltp};
 use tantalum_replay::buffer_replay::BufferReplayRow;
-use tantalum_replay::cache_replay::CacheTrace;
 
 /// Figures 5.2 to 5.8 and table 5.2.
 pub(in super::super) fn casa(
@@ -30,7 +29,7 @@ pub(in super::super) fn casa(
     }
     progress("figure 5.7: SAWC, CASA and CFDC, TPC-C");
     clustered(scale, seed, rows)?;
-    progress("figure 5.8: the same, read-only");
+    progress("figure 5.8: the same, few updates, TPC-E by its numbers");
     read_intensive(scale, seed, rows)?;
     Ok(())
 }
@@ -64,13 +63,22 @@ fn changing_workload(scale: Scale, rows: &mut Vec<Row>) -> Result<()> {
     Ok(())
 }
 
-/// How many pages CASA keeps on its clean list: the mean over the second half of each phase.
+/// Points of figure 5.3a.
+const CLEAN_LIST_POINTS: usize = 48;
+
+/// How many pages CASA keeps on its clean list: at equal distances, and the mean over the second half of each phase.
 fn clean_list(scale: Scale, rows: &mut Vec<Row>) -> Result<()> {
     let (trace, ends) = concat(scale)?;
     let spec = PolicySpec::parse(&casa_at(64))?;
     let workload = Workload { pages_end: trace.pages_end, future: &[] };
     let (pages, mut effects) = (1_000, Vec::new());
     let mut policy = spec.build(pages, workload)?;
+    let clean_pages = |policy: &dyn Policy| {
+        let gauges = policy.gauges();
+        let clean = gauges.iter().find(|gauge| gauge.name == "clean_pages");
+        clean.map_or(0.0, |gauge| gauge.value)
+    };
+    let every = (trace.requests.len() / CLEAN_LIST_POINTS).max(1);
     let mut begin = 0;
     for (phase, end) in ends.into_iter().enumerate() {
         let middle = begin + (end - begin) / 2;
@@ -78,11 +86,16 @@ fn clean_list(scale: Scale, rows: &mut Vec<Row>) -> Result<()> {
         for (at, request) in trace.requests[begin..end].iter().enumerate() {
             policy.access(*request, &mut effects);
             effects.clear();
-            if begin + at >= middle && at % 64 == 0 {
-                let gauges = policy.gauges();
-                let clean = gauges.iter().find(|gauge| gauge.name == "clean_pages");
-                sum += clean.map_or(0.0, |gauge| gauge.value);
+            let at = begin + at;
+            if at >= middle && at % 64 == 0 {
+                sum += clean_pages(&*policy);
                 samples += 1;
+            }
+            if at % every == every - 1 {
+                let case = format!("casa 1:64, {pages} pages, request {}", at + 1);
+                let what = ("length of the clean list", "pages");
+                let row = Row::new("Figure 5.3", case, what, None, clean_pages(&*policy));
+                rows.push(row.at("", "", ("request", (at + 1) as f64)));
             }
         }
         // "It fluctuates around 200 in the OLTP phases and stays at 1,000 in the DSS phases."
@@ -169,7 +182,7 @@ fn clustered(scale: Scale, seed: u64, rows: &mut Vec<Row>) -> Result<()> {
 
 /// The same where next to nothing is written.
 fn read_intensive(scale: Scale, seed: u64, rows: &mut Vec<Row>) -> Result<()> {
-    let trace: Arc<CacheTrace> = read_only(scale)?;
+    let trace = workload::read_intensive(scale, seed)?;
     let sizes: &[u32] = match scale {
         Scale::Small => &[1_000],
         _ => &[1_000, 4_000, 16_000],
