@@ -70,7 +70,7 @@ impl Policy for Ace {
     }
 
     answers_of!(base: contains write_candidates cleaned forget measured gauges);
-    answers_of!(base: capacity_pages dirty_pages);
+    answers_of!(base: search_steps capacity_pages dirty_pages);
 
     fn memory_bytes(&self) -> u64 {
         self.base.memory_bytes() + (self.batch.capacity() * size_of::<PageNo>()) as u64

@@ -34,6 +34,11 @@ macro_rules! answers_of {
             self.$inner.gauges()
         }
     };
+    (@search_steps $inner:ident) => {
+        fn search_steps(&self) -> u64 {
+            self.$inner.search_steps()
+        }
+    };
     (@capacity_pages $inner:ident) => {
         fn capacity_pages(&self) -> u32 {
             self.$inner.capacity_pages()

@@ -31,6 +31,7 @@ pub struct CflruWalk<T> {
     /// In the order of last use.
     frames: FrameLists<T, ()>,
     window: u32,
+    search_steps: u64,
 }
 
 impl<T: PageTable> CflruWalk<T> {
@@ -40,13 +41,18 @@ impl<T: PageTable> CflruWalk<T> {
         CflruWalk {
             frames: FrameLists::new(1, frames, pages_end),
             window: window_pages(window, frames),
+            search_steps: 0,
         }
     }
 
-    fn victim(&self) -> u32 {
+    fn victim(&mut self) -> u32 {
         let tail = self.frames.tail(0);
-        let mut window = self.frames.from(tail).take(self.window as usize);
-        window.find(|&frame| !self.frames.key(frame).is_dirty()).unwrap_or(tail)
+        let window = self.frames.from(tail).take(self.window as usize);
+        let mut looked_at = 0;
+        let mut window = window.inspect(|_| looked_at += 1);
+        let clean = window.find(|&frame| !self.frames.key(frame).is_dirty());
+        self.search_steps += looked_at;
+        clean.unwrap_or(tail)
     }
 }
 
@@ -69,6 +75,10 @@ impl<T: PageTable> Policy for CflruWalk<T> {
     }
 
     answers_of!(frames: contains cleaned forget capacity_pages dirty_pages memory_bytes validate);
+
+    fn search_steps(&self) -> u64 {
+        self.search_steps
+    }
 
     fn write_candidates(&self, pages_max: usize, pages: &mut Vec<PageNo>) {
         self.frames.dirty_of(self.frames.oldest_first(0), pages_max, pages);

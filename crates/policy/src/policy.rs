@@ -115,6 +115,12 @@ pub trait Policy: Send {
         Vec::new()
     }
 
+    /// Pages that its searches have looked at so far, as the policy is published: what it costs a processor
+    /// beyond the constant time of a request. 0 where there is nothing to search, such as the end of a list.
+    fn search_steps(&self) -> u64 {
+        0
+    }
+
     /// Frames, all told.
     fn capacity_pages(&self) -> u32;
 

@@ -14,7 +14,7 @@
 //! is chosen first whose oldest page there is older; a block stays a victim block until the window
 //! has no page of any of them, so that pages that enter the window meanwhile may go as well; the
 //! set is filled anew when a victim is asked for. Where the original searches the window for that,
-//! a heap of its blocks is kept up to date.
+//! a heap of its blocks is kept up to date; `search_steps` counts the pages that the search would look at.
 //!
 //! Weak on hit ratio: sizes of blocks count, not use, so that a large window (over 0.75) drops hot
 //! pages. Blind to which pages are dirty, so that it saves no writes; it only makes them cheaper on
@@ -45,6 +45,7 @@ pub struct Ref<T> {
     victims: Vec<u32>,
     victims_max: usize,
     pages_per_block: u64,
+    search_steps: u64,
     /// Pages outside of the window at most: all but the window's.
     working_max: u32,
 }
@@ -77,6 +78,7 @@ impl<T: PageTable> Ref<T> {
             victims: Vec::with_capacity(victims as usize),
             victims_max: victims as usize,
             pages_per_block: u64::from(pages_per_block),
+            search_steps: 0,
             working_max: frames - window,
         }
     }
@@ -147,6 +149,7 @@ impl<T: PageTable> Ref<T> {
     fn victim(&mut self) -> u32 {
         match self.oldest_victim() {
             NO_FRAME => {
+                self.search_steps += u64::from(self.lists.used() - self.lists.len(WORKING));
                 for block in self.victims.drain(..) {
                     self.blocks.release(block);
                 }
@@ -221,6 +224,10 @@ impl<T: PageTable> Policy for Ref<T> {
             self.left(list);
         }
         frame != NO_FRAME
+    }
+
+    fn search_steps(&self) -> u64 {
+        self.search_steps
     }
 
     fn memory_bytes(&self) -> u64 {

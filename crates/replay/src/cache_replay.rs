@@ -57,17 +57,37 @@ impl CacheTrace {
         CacheTrace::collect(&trace_name(path), open_pages(path, options)?)
     }
 
-    /// The same with pages numbered from 0 without gaps, in the order of their numbers: what was next
-    /// to each other still is, unless there was a gap.
-    pub fn numbered_densely(mut self) -> CacheTrace {
-        let pages: FastSet<u64> = self.requests.iter().map(|request| request.page().0).collect();
-        let mut numbers: Vec<u64> = pages.into_iter().collect();
-        numbers.sort_unstable();
-        for request in &mut self.requests {
-            let rank = numbers.partition_point(|number| *number < request.page().0);
-            *request = Request::new(PageNo(rank as u64), request.is_write());
+    /// The same without most of the gaps between page numbers, so that a device need not have them. Policies that ask which
+    /// pages lie together decide as before: pages move by whole groups, of 64 or 16. Where pages are so far from each
+    /// other that even groups of 16 are nearly empty, each is a group.
+    pub fn with_few_gaps(mut self) -> CacheTrace {
+        const PAGES_PER_DISTINCT_MAX: u64 = 8;
+        let distinct = self.distinct_pages();
+        let groups_of = |group_pages: u64| {
+            let groups = self.requests.iter().map(|request| request.page().0 / group_pages);
+            groups.collect::<FastSet<u64>>()
+        };
+        let fits = |group_pages: u64, groups: u64| {
+            groups * group_pages <= PAGES_PER_DISTINCT_MAX * distinct
+        };
+        let (mut group_pages, mut groups) = (1, FastSet::default());
+        for tried in [64, 16, 1] {
+            (group_pages, groups) = (tried, groups_of(tried));
+            if fits(tried, groups.len() as u64) {
+                break;
+            }
         }
-        CacheTrace { pages_end: numbers.len() as u64, ..self }
+        let mut numbers: Vec<u64> = groups.into_iter().collect();
+        numbers.sort_unstable();
+        self.pages_end = 0;
+        for request in &mut self.requests {
+            let page = request.page().0;
+            let rank = numbers.partition_point(|number| *number < page / group_pages) as u64;
+            let moved = rank * group_pages + page % group_pages;
+            self.pages_end = self.pages_end.max(moved + 1);
+            *request = Request::new(PageNo(moved), request.is_write());
+        }
+        self
     }
 
     /// Distinct pages: what a cache size in percent is a share of.
@@ -237,6 +257,42 @@ mod tests {
             assert!(row.seconds.unwrap() > 0.0);
         }
         assert!(misses("lru", 1000) < misses("lru", 100));
+    }
+
+    /// REF and FAB ask which pages lie together; gaps of any kind in between must not change that.
+    #[test]
+    fn gaps_go_and_pages_that_lie_together_still_do() {
+        let with_gaps = |pages_apart: u64| {
+            let mut trace = trace();
+            for request in &mut trace.requests {
+                let page = request.page().0;
+                let page = PageNo(page + page / 100 * pages_apart);
+                *request = Request::new(page, request.is_write());
+            }
+            trace.pages_end = 5_000 + 50 * pages_apart;
+            trace
+        };
+        let options = CacheReplayOptions {
+            policies: PolicySpec::parse_list("lru,ref,fab,cfdc").unwrap(),
+            ..options(2, false)
+        };
+        let counts = |trace: &CacheTrace| -> Vec<(u64, u64)> {
+            let rows = replay(trace, &options, &Work::default()).unwrap();
+            rows.iter().map(|row| (row.misses, row.physical_writes)).collect()
+        };
+        for pages_apart in [0, 7, 1_000, 1 << 30] {
+            let trace = with_gaps(pages_apart);
+            let closed = trace.clone().with_few_gaps();
+            assert_eq!(counts(&closed), counts(&trace), "{pages_apart} pages apart");
+            assert!(closed.pages_end <= 8 * trace.distinct_pages(), "{}", closed.pages_end);
+        }
+        // Nothing lies together here: a device of 16 times the pages would hold nothing but gaps.
+        let mut lonely = with_gaps(0);
+        for request in &mut lonely.requests {
+            *request = Request::new(PageNo(request.page().0 << 20), request.is_write());
+        }
+        let distinct = lonely.distinct_pages();
+        assert_eq!(lonely.with_few_gaps().pages_end, distinct);
     }
 
     #[test]

@@ -45,6 +45,8 @@ pub struct Report {
     pub table: Table,
     /// Sentences for people, after the rows of the text.
     pub notes: Vec<String>,
+    /// What it all comes to, for people: the last line of the text.
+    pub closing: Option<String>,
     /// Keys of the columns that people are shown as text, in this order; all of them where empty.
     pub shown: Vec<&'static str>,
 }
@@ -59,6 +61,7 @@ impl Report {
             lists: Vec::new(),
             table,
             notes: Vec::new(),
+            closing: None,
             shown: Vec::new(),
         }
     }
@@ -73,7 +76,9 @@ impl Report {
         match format {
             OutputFormat::Table => {
                 let notes: String = self.notes.iter().map(|note| format!("{note}\n")).collect();
-                Ok(format!("{}{notes}{fields}\n", self.table.to_text(&self.shown)))
+                let closing = self.closing.iter().map(|line| format!("{line}\n"));
+                let closing: String = closing.collect();
+                Ok(format!("{}{notes}{fields}\n{closing}", self.table.to_text(&self.shown)))
             }
             OutputFormat::Csv => Ok(format!("# {fields}\n{}", self.table.to_csv())),
             OutputFormat::Json => {

@@ -171,6 +171,16 @@ pub const REPRO: &[Column] = &[
     Column::new("x", "x", Style::Figures),
 ];
 
+/// What the papers say of their figures beside the numbers, as `tantalum repro` found it.
+pub const REPRO_SHAPES: &[Column] = &[
+    Column::new("experiment", "experiment", Style::Text),
+    Column::new("figure", "figure", Style::Text),
+    Column::new("shape", "what the paper says", Style::Text),
+    Column::new("expected", "expected", Style::Text),
+    Column::new("numbers", "measured", Style::Text),
+    Column::new("holds", "holds", Style::Text),
+];
+
 /// Rows of `tantalum trace stat` over pages: one, or one more a volume.
 pub const PAGE_STAT: &[Column] = &[
     Column::new("trace", "trace", Style::Text),

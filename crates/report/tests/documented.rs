@@ -24,6 +24,16 @@ fn prints_as_documented(name: &str, columns: &[Column]) {
         let violations = table_of(name, schema::CRASH_VIOLATIONS, &json["violations"]);
         report.lists.push(("violations", violations));
     }
+    if name == "repro" {
+        for key in
+            ["figures", "figures_within", "figures_calibrated", "shapes_checked", "shapes_hold"]
+        {
+            report.fields.push((key, cell(&json[key])));
+            assert!(DOCS.contains(&format!("`{key}`")), "{key} is not explained");
+        }
+        let shapes = table_of(name, schema::REPRO_SHAPES, &json["shapes"]);
+        report.lists.push(("shapes", shapes));
+    }
     if name == "volume_stat" {
         let fill = table_of(name, schema::ZONE_FILL, &json["zone_fill"]);
         let wear = table_of(name, schema::ZONE_WEAR, &json["zone_wear"]);
@@ -98,6 +108,7 @@ fn every_documented_field_has_its_explanation() {
     let columns = replays.chain(schema::REPRO).chain(schema::PAGE_STAT).chain(schema::VOLUME_STAT);
     let columns = columns.chain(schema::ZONE_FILL).chain(schema::ZONE_WEAR);
     let columns = columns.chain(schema::CRASH).chain(schema::CRASH_VIOLATIONS).chain(schema::TOP);
+    let columns = columns.chain(schema::REPRO_SHAPES);
     for column in columns.filter(|column| column.key != "reuse_distance_p90") {
         assert!(DOCS.contains(&format!("`{}`", column.key)), "{} is not explained", column.key);
     }

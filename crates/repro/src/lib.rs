@@ -4,6 +4,8 @@
 //! ```text
 //! registry  the experiments by name, one entry a paper: what `tantalum repro` lists
 //! row       what each of them returns
+//! shape     what a paper says of its figures that is no number, checked on the rows
+//! summary   how much of a paper is met: its numbers and its shapes, counted
 //! energy    idle and peak power of components over virtual time
 //! load      closed-loop clients: random reads or writes, with an fsync after every so many
 //! devices   the devices of the dissertation beside their data sheets
@@ -25,9 +27,13 @@ pub mod load;
 pub mod personalities;
 mod registry;
 mod row;
+mod shape;
 mod share;
+mod summary;
 mod tiers;
 mod txcache;
 
 pub use registry::{EXPERIMENTS, Experiment, Progress};
 pub use row::{Place, Row, Scale, X};
+pub use shape::{Relation, Rows, Shape};
+pub use summary::Summary;

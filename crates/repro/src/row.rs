@@ -19,6 +19,9 @@ pub struct Row {
     /// The measured number was used to set a parameter of the device, so that its agreement
     /// shows nothing.
     pub calibrated: bool,
+    /// The paper's number is not one that was measured but a bound on it ("less than one percent"): how near ours is to it
+    /// says nothing. Whether ours keeps to it is a [`Shape`](crate::Shape).
+    pub bound: bool,
     /// Where the number stands in the figure; `None` where it stands for itself.
     pub place: Option<Place>,
 }
@@ -78,8 +81,13 @@ impl Row {
         paper: Option<f64>,
         measured: f64,
     ) -> Row {
-        let case = case.into();
-        Row { figure, case, metric, unit, paper, measured, calibrated: false, place: None }
+        let (case, calibrated, bound) = (case.into(), false, false);
+        Row { figure, case, metric, unit, paper, measured, calibrated, bound, place: None }
+    }
+
+    /// The same, of which the paper states a bound.
+    pub fn bound(self) -> Row {
+        Row { bound: true, ..self }
     }
 
     /// The same, with its place in the figure.
@@ -97,6 +105,11 @@ impl Row {
     pub fn in_panel(self, panel: &str) -> Row {
         let place = self.place.map(|place| Place { panel: panel.to_owned(), ..place });
         Row { place, ..self }
+    }
+
+    /// Whether agreement with the paper says something: it states the number, which is no bound, and no parameter was set by it.
+    pub fn is_comparable(&self) -> bool {
+        self.ratio().is_some() && !self.calibrated && !self.bound
     }
 
     /// Measured over paper; `None` where the paper has no number.

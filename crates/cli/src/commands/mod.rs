@@ -15,6 +15,7 @@ mod remap;
 mod replay;
 mod repro;
 mod repro_page;
+mod repro_summary;
 mod resize;
 mod room;
 mod serve;

@@ -1,5 +1,6 @@
 //! `tantalum repro NAME`: a paper's figures and tables, measured again.
 use super::repro_page;
+use super::repro_summary::Outcome;
 use crate::Verdict;
 use crate::common::OutputArgs;
 use crate::interruption;
@@ -60,6 +61,7 @@ pub fn run(args: &Args) -> anyhow::Result<Verdict> {
     if experiments.len() > 1 {
         shown.insert(0, "experiment");
     }
+    let mut outcome = Outcome::new();
     let mut sections = Vec::new();
     let mut all = Vec::new();
     let mut whole = 0;
@@ -67,6 +69,7 @@ pub fn run(args: &Args) -> anyhow::Result<Verdict> {
         let mut rows = Vec::new();
         let measured = measure(experiment, scale, args.seed, live, &progress, &mut rows);
         rows.iter().for_each(|row| push(&mut table, experiment.name, row));
+        outcome.add(experiment, &rows);
         let title = (experiments.len() > 1).then_some(experiment.title);
         sections.extend(repro_page::sections(title, &rows));
         all.extend(rows);
@@ -80,6 +83,8 @@ pub fn run(args: &Args) -> anyhow::Result<Verdict> {
     let config = config_hash([format!("repro={}", args.name), format!("scale={}", scale.name())]);
     let mut report = Report::new(args.seed, config, table);
     report.shown = shown;
+    outcome.tell(&mut report);
+    sections.extend(outcome.section());
     interruption::mark(&mut report, whole, Some(experiments.len() as u64), "experiments");
     let title = match experiments {
         [one] => one.title.to_owned(),
@@ -108,11 +113,8 @@ fn measure(
 
 fn push(table: &mut Table, experiment: &str, row: &Row) {
     let place = row.place.as_ref();
-    // Six significant digits: as many as mean something, and the bytes do not depend on the last bit.
-    let rounded = |value: f64| {
-        let scale = 10f64.powi(5 - value.abs().max(1e-9).log10().floor() as i32);
-        Value::rounded(value, scale)
-    };
+    // As many digits as mean something, and the bytes do not depend on the last bit.
+    let rounded = |value: f64| repro_page::rounded(value, 6);
     table.push_named([
         ("figure", row.figure.into()),
         ("case", row.case.as_str().into()),

@@ -23,11 +23,8 @@ pub fn page(title: String, scale: Scale, rows: &[Row], mut sections: Vec<Section
     Page { numbers: numbers(rows), ..page }
 }
 
-/// Those of which agreement says something: stated by the paper as a number, and not used to set a parameter.
 fn comparable(rows: &[Row]) -> impl Iterator<Item = &Row> {
-    let is_bound =
-        |row: &Row| row.metric.contains("paper: more") || row.metric.contains("paper: less");
-    rows.iter().filter(move |row| !row.calibrated && row.ratio().is_some() && !is_bound(row))
+    rows.iter().filter(|row| row.is_comparable())
 }
 
 fn within(rows: &[Row], share: f64) -> usize {
@@ -112,6 +109,12 @@ fn drawings(rows: &[&Row]) -> Vec<Drawn> {
 fn point(row: &Row, place: &Place) -> Point {
     let (series, x) = (place.series.clone(), value_of(&place.x));
     Point { series, x, y: row.measured, paper: row.paper }
+}
+
+/// `value` with so many significant digits.
+pub fn rounded(value: f64, digits: i32) -> Value {
+    let scale = 10f64.powi(digits - 1 - value.abs().max(1e-9).log10().floor() as i32);
+    Value::rounded(value, scale)
 }
 
 /// A place along an axis as a cell has it.

@@ -174,6 +174,10 @@ impl<T: PageTable> Policy for Cfdc<T> {
         self.working.measured(operation, time_ns);
     }
 
+    fn search_steps(&self) -> u64 {
+        self.working.search_steps()
+    }
+
     fn gauges(&self) -> Vec<Gauge> {
         let dirty = self.priority.dirty_pages();
         let mut gauges = vec![

@@ -15,6 +15,8 @@ struct Naive {
     /// REF's window in pages and number of victim blocks; `None` for FAB.
     victim_window: Option<(usize, usize)>,
     victims: Vec<u64>,
+    /// Entries of the window that were looked at to choose victim blocks.
+    looked_at: u64,
 }
 
 impl Naive {
@@ -27,6 +29,7 @@ impl Naive {
             used: Vec::new(),
             victim_window: None,
             victims: Vec::new(),
+            looked_at: 0,
         }
     }
 
@@ -75,6 +78,7 @@ impl Naive {
             in_window.iter().position(|entry| naive.victims.contains(&naive.block(entry.0)))
         };
         let at = of_victims(self).unwrap_or_else(|| {
+            self.looked_at += self.entries[..window].len() as u64;
             let blocks = self.blocks_by_pages(window).into_iter().take(victims_max);
             self.victims = blocks.map(|(block, _)| block).collect();
             of_victims(self).unwrap()
@@ -118,6 +122,10 @@ impl Model for Naive {
 
     fn pages(&self) -> Vec<(PageNo, bool)> {
         self.entries.clone()
+    }
+
+    fn search_steps(&self) -> Option<u64> {
+        Some(self.looked_at)
     }
 
     fn write_candidates(&self) -> Option<Vec<PageNo>> {

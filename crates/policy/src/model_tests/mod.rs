@@ -49,6 +49,10 @@ pub(crate) trait Model {
     fn gauges(&self) -> Option<Vec<Gauge>> {
         None
     }
+    /// As [`crate::Policy::search_steps`]; `None` where they are not modelled.
+    fn search_steps(&self) -> Option<u64> {
+        None
+    }
 }
 
 /// Requests for `pages` pages, half of which go to a few hot ones, so that hits and re-use are
@@ -123,6 +127,9 @@ pub(crate) fn agree(text: &str, frames: u32, pages: u64, model: &mut impl Model,
             }
             if let Some(gauges) = model.gauges() {
                 assert_eq!(policy.gauges(), gauges, "{context}");
+            }
+            if let Some(steps) = model.search_steps() {
+                assert_eq!(policy.search_steps(), steps, "{context}");
             }
             candidates.sort_unstable();
             dirty.sort_unstable();

@@ -21,6 +21,9 @@ struct Replay<D: PageDevice<Page = Stamp>> {
     next: Cell<usize>,
     device_pages: u64,
     cpu_ns: u64,
+    search_step_ns: u64,
+    /// What was charged of the policy's searches.
+    search_steps: Cell<u64>,
 }
 
 /// Sends every request of `trace` through `pool`, pages folded into those of the device.
@@ -41,6 +44,8 @@ pub(super) async fn run<D: PageDevice<Page = Stamp> + 'static>(
         next: Cell::new(0),
         device_pages: pool.device().limits().pages,
         cpu_ns: options.cpu_ns,
+        search_step_ns: options.search_step_ns,
+        search_steps: Cell::new(0),
     });
     let client = |_| {
         let replay = Rc::clone(&replay);
@@ -66,6 +71,7 @@ impl<D: PageDevice<Page = Stamp>> Replay<D> {
             }
             let intent = if request.is_write() { Intent::Update } else { Intent::Read };
             let mut guard = self.pool.fix(page, intent).await?;
+            computed_ns += self.searched_ns();
             self.expected.borrow().check(page, std::slice::from_ref(&*guard.page()))?;
             if request.is_write() {
                 *guard.page_mut() = self.expected.borrow_mut().write_one(page);
@@ -73,5 +79,14 @@ impl<D: PageDevice<Page = Stamp>> Replay<D> {
         }
         self.runtime.sleep(computed_ns).await;
         Ok(())
+    }
+
+    /// Time of the searches that were not charged yet.
+    fn searched_ns(&self) -> u64 {
+        if self.search_step_ns == 0 {
+            return 0;
+        }
+        let steps = self.pool.with_policy(|policy| policy.search_steps());
+        (steps - self.search_steps.replace(steps)) * self.search_step_ns
     }
 }

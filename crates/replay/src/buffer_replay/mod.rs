@@ -54,6 +54,8 @@ pub struct BufferReplayOptions {
     pub clients: u32,
     /// Time that a client computes for a request, besides waiting.
     pub cpu_ns: u64,
+    /// Time that it computes for each page that a search of the policy looks at (`Policy::search_steps`).
+    pub search_step_ns: u64,
     /// Preconditioning of the device; `None` replays on a fresh one, of which a read of what was
     /// never written costs nothing.
     pub age: Option<Age>,
@@ -70,6 +72,7 @@ impl Default for BufferReplayOptions {
         BufferReplayOptions {
             clients: 1,
             cpu_ns: 10_000,
+            search_step_ns: 0,
             age: Some(Age::default()),
             pool: PoolOptions::classic(),
             seed: 1,
@@ -151,6 +154,7 @@ async fn replay_on(
         device: meter.counted(),
         dirty_pages: pool.with_policy(|policy| policy.dirty_pages()),
         gauges: pool.with_policy(|policy| policy.gauges()),
+        search_steps: pool.with_policy(|policy| policy.search_steps()),
     };
     Ok(BufferReplayRow::new(trace, run, options, counted))
 }

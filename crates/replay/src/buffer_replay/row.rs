@@ -34,6 +34,10 @@ pub struct BufferReplayRow {
     pub write_mean_ns: Option<f64>,
     /// What the policy tells of itself at the end.
     pub gauges: Vec<Gauge>,
+    /// Pages that the policy's searches looked at.
+    pub search_steps: u64,
+    /// Time that the clients computed, together.
+    pub computed_seconds: f64,
 }
 
 /// What is known at the end of a run.
@@ -43,6 +47,7 @@ pub(super) struct Counted {
     pub(super) device: Metered,
     pub(super) dirty_pages: u32,
     pub(super) gauges: Vec<Gauge>,
+    pub(super) search_steps: u64,
 }
 
 impl BufferReplayRow {
@@ -52,7 +57,8 @@ impl BufferReplayRow {
         options: &BufferReplayOptions,
         counted: Counted,
     ) -> Self {
-        let Counted { took_ns, pool, device, dirty_pages, gauges } = counted;
+        let Counted { took_ns, pool, device, dirty_pages, gauges, search_steps } = counted;
+        let computed_ns = pool.requests * options.cpu_ns + search_steps * options.search_step_ns;
         let mean = |ns: u64, pages: u64| (pages > 0).then(|| ns as f64 / pages as f64);
         BufferReplayRow {
             trace: trace.name.clone(),
@@ -68,6 +74,8 @@ impl BufferReplayRow {
             read_mean_ns: mean(device.read_ns, device.reads),
             write_mean_ns: mean(device.write_ns, device.writes),
             gauges,
+            search_steps,
+            computed_seconds: computed_ns as f64 / 1e9,
         }
     }
 

@@ -102,6 +102,29 @@ fn time_is_the_devices_and_the_clients_and_busy_time_is_part_of_it() {
     assert!(none[1].write_mean_ns.unwrap() < 10.0 * none[1].read_mean_ns.unwrap());
 }
 
+/// REF chooses among the pages of its window again and again, LRU takes the end of a list.
+#[test]
+fn a_search_takes_time_and_a_list_does_not() {
+    let trace = trace();
+    let runs = runs_of("lru,ref:window=0.5", &[500], &DEVICES[1..2]);
+    let of = |search_step_ns: u64| {
+        rows_of(&trace, &runs, &BufferReplayOptions { search_step_ns, ..quick() }).unwrap()
+    };
+    let (free, charged) = (of(0), of(1_000));
+    assert_eq!((free[0].search_steps, free[0].seconds), (0, charged[0].seconds));
+    let steps = charged[1].search_steps;
+    // Half of the frames are looked at each time, and no page is evicted without having been there.
+    assert!(steps % 250 == 0 && steps > charged[1].pool.evictions, "{steps}");
+    assert_eq!(steps, free[1].search_steps, "what is decided does not depend on time");
+    let searched = charged[1].computed_seconds - free[1].computed_seconds;
+    assert!((searched - steps as f64 / 1e6).abs() < 1e-9, "{searched} s for {steps} steps");
+    for row in free.iter().chain(&charged) {
+        // One client computes or waits.
+        let sum = row.device_busy_seconds + row.computed_seconds;
+        assert!((row.seconds - sum).abs() < 1e-6, "{} and {sum}", row.seconds);
+    }
+}
+
 #[test]
 fn rows_are_the_same_on_any_number_of_threads() {
     let (trace, runs) = (trace(), runs_of("lru,casa", &[100, 300], &DEVICES[..2]));

@@ -14,7 +14,7 @@ use tantalum_runtime::Live;
 use tantalum_runtime::live::LiveOptions;
 
 use super::super::{Progress, Row, Scale};
-use super::workload::bank;
+use super::bank::bank;
 use tantalum_replay::cache_replay::CacheTrace;
 
 /// Pages in a file, without anything between.
@@ -98,7 +98,7 @@ pub fn casa_live(path: &Path, scale: Scale, progress: Progress) -> Result<Vec<Ro
     }
     let made = !path.exists();
     progress(&format!("figure 5.5: detection, live on {}", path.display()));
-    let detected = detect(path, bank(scale)?.as_ref());
+    let detected = detect(path, &bank(scale, 1)?);
     if made {
         // What was measured stands, whether this succeeds or not.
         let _ = std::fs::remove_file(path);

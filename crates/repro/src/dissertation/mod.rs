@@ -3,16 +3,22 @@
 //!
 //! ```text
 //! workload  the traces: the synthetic ones of 3.3, and what stands in for those of appendix B
+//! bank      the order of the bank's trace, which is public, with updates
 //! runs      policies times sizes over a device, on all cores
-//! cfdc      figures 3.5 to 3.8      energy  figures 4.2 to 4.4
-//! casa      figures 5.2 to 5.8      live    the cost ratio of a real device
+//! counts    the same without a device, and formula 5.1
+//! cfdc      figures 3.5 to 3.8      energy      figures 4.2 to 4.4
+//! casa      figures 5.2 to 5.8      cost_ratios table 5.2 and figure 5.4
+//! live      the cost ratio of a real device
 //! ```
 //!
 //! The database's pages are of 4 KiB here, and of 8 KiB in the dissertation. A cluster has 16 pages in
 //! both. One client, a classic buffer manager that writes a victim before it goes on, cold at the
 //! start.
+mod bank;
 mod casa;
 mod cfdc;
+mod cost_ratios;
+mod counts;
 mod energy;
 pub mod live;
 mod runs;

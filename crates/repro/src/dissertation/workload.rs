@@ -1,5 +1,6 @@
 //! The traces of the experiments. What is not public is stood in for by captures of PostgreSQL under
-//! the same kind of load, and where these are absent too by generators.
+//! the same kind of load, and where these are absent too by generators, as at the small scale, which is
+//! the same everywhere.
 use std::sync::Arc;
 use tantalum_base::{PageNo, Result};
 use tantalum_policy::Request;
@@ -10,7 +11,7 @@ use super::super::Scale;
 use tantalum_replay::cache_replay::CacheTrace;
 
 /// Requests at the small scale.
-const SMALL_REQUESTS: usize = 20_000;
+pub(super) const SMALL_REQUESTS: usize = 20_000;
 /// Requests of the bank trace (appendix B.2).
 const BANK_REQUESTS: usize = 607_390;
 /// Requests of the TPC-C trace (table B.1).
@@ -44,7 +45,7 @@ pub(in super::super) fn capture(
     requests: usize,
 ) -> Result<CacheTrace> {
     let path = shared::find(&format!("traces/databases/{name}.csv.zst"));
-    let mut trace = match path {
+    let trace = match path {
         Some(path) => {
             // What comes behind them need not be read.
             let mut left = requests as u64;
@@ -60,53 +61,71 @@ pub(in super::super) fn capture(
         // Longer than asked for, and cut below.
         None => generated(generator)?,
     };
+    first(trace, requests)
+}
+
+/// TPC-C: PostgreSQL's, in place of the dissertation's; `requests` of it.
+fn tpcc(scale: Scale, requests: usize) -> Result<CacheTrace> {
+    match scale {
+        Scale::Small => first(generated("tpcc:warehouses=4,transactions=5k")?, requests),
+        _ => capture("tpcc-pg-logical", TPCC_50, requests),
+    }
+}
+
+/// TPC-C with the 50 warehouses of appendix B, without what PostgreSQL adds: indexes, catalogues, hint bits.
+const TPCC_50: &str = "tpcc:warehouses=50,transactions=150k";
+
+/// TPC-H: read-only queries.
+fn tpch(scale: Scale, requests: usize) -> Result<CacheTrace> {
+    match scale {
+        Scale::Small => first(
+            generated(&format!("self_similar:pages=100000,h=0.12,requests={requests}"))?,
+            requests,
+        ),
+        _ => capture("tpch-pg-logical", "self_similar:pages=200000,h=0.25,requests=4m", requests),
+    }
+}
+
+/// The first `requests` of `trace`.
+pub(super) fn first(mut trace: CacheTrace, requests: usize) -> Result<CacheTrace> {
     trace.requests.truncate(requests);
     let highest = trace.requests.iter().map(|request| request.page().0 + 1).max();
     trace.pages_end = highest.unwrap_or(1);
     Ok(trace)
 }
 
-/// TPC-C: PostgreSQL's, in place of the dissertation's; `requests` of it.
-fn tpcc(requests: usize) -> Result<CacheTrace> {
-    capture("tpcc-pg-logical", "tpcc:warehouses=4,transactions=150k", requests)
-}
-
-/// TPC-H: read-only queries.
-fn tpch(requests: usize) -> Result<CacheTrace> {
-    capture("tpch-pg-logical", "self_similar:pages=200000,h=0.25,requests=4m", requests)
-}
-
-/// In place of the bank trace, which is not public: as many requests of TPC-C.
+/// In place of the bank trace where clusters count, as nobody knows which of its pages are neighbours: as many requests of
+/// TPC-C.
 pub(in super::super) fn bank(scale: Scale) -> Result<Arc<CacheTrace>> {
-    tpcc(if scale == Scale::Small { SMALL_REQUESTS } else { BANK_REQUESTS }).map(Arc::new)
+    let requests = if scale == Scale::Small { SMALL_REQUESTS } else { BANK_REQUESTS };
+    tpcc(scale, requests).map(Arc::new)
 }
 
 /// TPC-C, as long as in the dissertation or shorter.
 pub(super) fn oltp(scale: Scale) -> Result<Arc<CacheTrace>> {
-    tpcc(match scale {
+    let requests = match scale {
         Scale::Small => SMALL_REQUESTS,
         Scale::Full => BANK_REQUESTS,
         Scale::Paper => TPCC_REQUESTS,
-    })
-    .map(Arc::new)
+    };
+    tpcc(scale, requests).map(Arc::new)
 }
 
-/// TPC-H, in place of the read-mostly TPC-E trace.
-pub(super) fn read_only(scale: Scale) -> Result<Arc<CacheTrace>> {
-    tpch(match scale {
-        Scale::Small => 60_000,
-        Scale::Full => BANK_REQUESTS,
-        // Table B.1: tpce20.
-        Scale::Paper => 2_613_847,
-    })
-    .map(Arc::new)
+/// The read-mostly TPC-E trace (tpce20) by its numbers in table B.1: a random order, so without recency.
+pub(super) fn read_intensive(scale: Scale, seed: u64) -> Result<Arc<CacheTrace>> {
+    let mut trace = generated(&format!("buffer_trace:like=tpce20,seed={seed}"))?;
+    if scale == Scale::Small {
+        trace.requests.truncate(60_000);
+    }
+    Ok(Arc::new(trace))
 }
 
 /// CONCAT (5.3.1): OLTP, DSS, and both again; where each of the four phases ends, in requests.
 pub(super) fn concat(scale: Scale) -> Result<(Arc<CacheTrace>, [usize; 4])> {
     let share = if scale == Scale::Small { 0.04 } else { 1.0 };
     let part = |requests: usize| (requests as f64 * share) as usize;
-    let (oltp, dss) = (tpcc(part(CONCAT_REQUESTS.0))?, tpch(part(CONCAT_REQUESTS.1))?);
+    let (oltp, dss) =
+        (tpcc(scale, part(CONCAT_REQUESTS.0))?, tpch(scale, part(CONCAT_REQUESTS.1))?);
     // No page is in both.
     let shifted = |request: &Request| {
         Request::new(PageNo(request.page().0 + oltp.pages_end), request.is_write())

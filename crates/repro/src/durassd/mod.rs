@@ -5,8 +5,10 @@
 //! table1  random writes of 4 KiB by one client, with an fsync after every so many
 //! table2  page sizes: reads, and writes with many fsyncs, few and none
 //! table5  Couchbase under YCSB, by the size of a batch
+//! shapes  what the paper says of them beside the numbers
 //! ```
 mod rig;
+mod shapes;
 mod table1;
 mod table2;
 mod table5;
@@ -16,6 +18,7 @@ mod tests;
 use tantalum_base::Result;
 
 use super::{Progress, Row, Scale};
+pub(super) use shapes::SHAPES;
 
 /// Every table of the paper that is measured again.
 pub(super) fn run(scale: Scale, seed: u64, progress: Progress, rows: &mut Vec<Row>) -> Result<()> {

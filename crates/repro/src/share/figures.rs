@@ -107,10 +107,10 @@ impl Compared {
         let apart = 100.0 * (share / self.off.throughput - 1.0).abs();
         let over = "SHARE over DWB-On";
         let metric = "throughput, paper: more than";
-        rows.push(self.row(figure, over, metric, "times", Some(TIMES_DOUBLE_WRITE), times));
+        rows.push(self.row(figure, over, metric, "times", Some(TIMES_DOUBLE_WRITE), times).bound());
         let metric = "difference of throughput, paper: less than";
         let beside = "SHARE beside DWB-Off";
-        rows.push(self.row(figure, beside, metric, "%", Some(PERCENT_FROM_OFF), apart));
+        rows.push(self.row(figure, beside, metric, "%", Some(PERCENT_FROM_OFF), apart).bound());
         rows
     }
 

@@ -5,15 +5,18 @@
 //! one_log     how much the board's firmware, which keeps copies and writes together, would clean
 //! figures     what the runs come to, beside figures 5 and 6 and table 1
 //! couchbase   figures 7 and 8 and table 2
+//! shapes      what the paper says of them beside the numbers
 //! ```
 mod couchbase;
 mod figures;
 mod link_bench;
 mod one_log;
+mod shapes;
 
 use tantalum_base::Result;
 
 use super::{Progress, Row, Scale};
+pub(super) use shapes::SHAPES;
 
 /// Every figure of the paper that is measured again.
 pub(super) fn run(scale: Scale, seed: u64, progress: Progress, rows: &mut Vec<Row>) -> Result<()> {

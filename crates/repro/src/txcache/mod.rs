@@ -9,6 +9,7 @@
 //! log_size  figures 6 and 7: the same by the size of the log, or of the cache
 //! sensitivity  a faster link; transactions larger than the cache
 //! recovery  table III: from the power coming back until transactions are settled
+//! shapes    what the paper says of them beside the numbers
 //! ```
 mod devices;
 mod locks;
@@ -17,6 +18,7 @@ mod protocols;
 mod recovery;
 mod replay;
 mod sensitivity;
+mod shapes;
 #[cfg(test)]
 mod tests;
 mod trace;
@@ -27,6 +29,7 @@ use tantalum_models::profile::Profile;
 
 use super::{Progress, Row, Scale};
 use devices::Sizes;
+pub(super) use shapes::SHAPES;
 use trace::Trace;
 
 /// Section IV-A: 32 MB of non-volatile disk cache; the same for the redo log.

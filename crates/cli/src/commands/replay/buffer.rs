@@ -41,9 +41,10 @@ pub fn run(
     let (policies, sizes) = (cache.policies()?, cache.sizes()?);
     device.devices()?;
     let loaded = CacheTrace::collect(&trace.name(), trace.events("events read")?)?;
-    let loaded = Arc::new(loaded.numbered_densely());
+    let distinct = loaded.distinct_pages();
+    let loaded = Arc::new(loaded.with_few_gaps());
     let devices = device.devices_for(loaded.pages_end)?;
-    let cache_pages = trace.cache_pages(&sizes, loaded.pages_end)?;
+    let cache_pages = trace.cache_pages(&sizes, distinct)?;
     let mut runs = Vec::new();
     for policy in &policies {
         for &buffer_pages in &cache_pages {

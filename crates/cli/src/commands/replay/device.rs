@@ -118,7 +118,7 @@ pub(super) fn warning_of_folding(pages: u64, device: &DeviceSpec) -> Option<Stri
     let held = device.pages();
     (pages > held).then(|| {
         format!(
-            "warning: {}: the trace has {pages} distinct pages, the device {held}: page numbers were folded \
+            "warning: {}: the trace has {pages} pages, the device {held}: page numbers were folded \
              into it, so that several pages became one",
             device.name()
         )

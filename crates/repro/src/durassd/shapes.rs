@@ -1,0 +1,155 @@
+//! What the paper says of its tables beside their numbers.
+use super::super::Relation::{Above, Within};
+use super::super::{Rows, Shape};
+
+/// The lines of table 1 on which an fsync has something to wait for.
+const FSYNC_COSTS: [&str; 6] = [
+    "disk, cache off",
+    "disk, cache on",
+    "ssd-a, cache on",
+    "ssd-b, cache on",
+    "durassd, cache off",
+    "durassd, cache on",
+];
+
+pub(crate) const SHAPES: &[Shape] = &[
+    Shape {
+        figure: "Table 1",
+        claim: "without fsyncs an SSD with its cache writes 13 to 68 times as much as with one a write (section 2.3)",
+        expected: Within(12.5, 68.5),
+        measure: |rows| {
+            let devices = ["ssd-a, cache on", "ssd-b, cache on", "durassd, cache on"];
+            devices.map(|device| without_fsync(rows, device)).into_iter().collect()
+        },
+    },
+    Shape {
+        figure: "Table 1",
+        claim: "a disk with its cache writes at most 7 times as much without fsyncs (section 2.3)",
+        expected: Within(2.0, 7.0),
+        measure: |rows| Some(vec![without_fsync(rows, "disk, cache on")?]),
+    },
+    Shape {
+        figure: "Table 1",
+        claim: "without barriers fsyncs cost DuraSSD nothing",
+        expected: Within(0.9, 1.1),
+        measure: |rows| Some(vec![without_fsync(rows, "durassd, cache on, no barrier")?]),
+    },
+    Shape {
+        figure: "Table 1",
+        claim: "with one fsync a write DuraSSD without barriers is more than an order of magnitude ahead",
+        expected: Above(10.0),
+        measure: |rows| {
+            let (with, without) = ("durassd, cache on", "durassd, cache on, no barrier");
+            let case = |device| format!("{device}, fsync every 1");
+            Some(vec![rows.over("Table 1", &case(without), &case(with))?])
+        },
+    },
+    Shape {
+        figure: "Table 1",
+        claim: "fsyncs further apart (1, 8, 64 writes) cost less, wherever they cost",
+        expected: Above(1.0),
+        measure: |rows| {
+            let mut times = Vec::new();
+            for device in FSYNC_COSTS {
+                let every = |writes| format!("{device}, fsync every {writes}");
+                times.push(rows.over("Table 1", &every(8), &every(1))?);
+                times.push(rows.over("Table 1", &every(64), &every(8))?);
+            }
+            Some(times)
+        },
+    },
+    Shape {
+        figure: "Table 2",
+        claim: "about three times as many pages of 4 KiB as of 16 KiB are read, and with rare fsyncs written (section 2.4)",
+        expected: Within(2.5, 4.0),
+        measure: |rows| {
+            [
+                "read-only, 128 threads",
+                "write-only, fsync every 256",
+                "write-only, 128 threads, no barrier",
+            ]
+            .map(|case| smaller(rows, &format!("durassd, {case}")))
+            .into_iter()
+            .collect()
+        },
+    },
+    Shape {
+        figure: "Table 2",
+        claim: "with an fsync each write pages of 4 KiB are only about 15 % ahead of 16 KiB (section 2.4)",
+        expected: Within(1.05, 1.25),
+        measure: |rows| Some(vec![smaller(rows, "durassd, write-only, fsync every 1")?]),
+    },
+    Shape {
+        figure: "Table 2",
+        claim: "on a disk pages of 4 KiB are about four percent ahead of 16 KiB (section 2.4)",
+        expected: Within(1.0, 1.08),
+        measure: |rows| {
+            ["disk, read-only, 128 threads", "disk, write-only, 128 threads"]
+                .map(|case| smaller(rows, case))
+                .into_iter()
+                .collect()
+        },
+    },
+    Shape {
+        figure: "Table 5",
+        claim: "with barriers a batch of 100 is more than 20 times as fast as one of 1 (section 4.3.3)",
+        expected: Above(20.0),
+        measure: |rows| larger_batches(rows, "on"),
+    },
+    Shape {
+        figure: "Table 5",
+        claim: "without barriers a batch of 100 is 2.1 to 2.6 times as fast as one of 1 (section 4.3.3)",
+        expected: Within(2.05, 2.65),
+        measure: |rows| larger_batches(rows, "off"),
+    },
+    Shape {
+        figure: "Table 5",
+        claim: "with batches of 1 no barriers are an order of magnitude ahead of barriers",
+        expected: Within(5.0, 20.0),
+        measure: |rows| {
+            MIXES
+                .map(|mix| {
+                    let case = |barrier| format!("Couchbase, barrier {barrier}, {mix}, batch 1");
+                    rows.over("Table 5", &case("off"), &case("on"))
+                })
+                .into_iter()
+                .collect()
+        },
+    },
+    Shape {
+        figure: "Table 5",
+        claim: "each larger batch is faster",
+        expected: Above(1.0),
+        measure: |rows| {
+            let mut times = Vec::new();
+            for barrier in ["on", "off"] {
+                for mix in MIXES {
+                    let case =
+                        |batch| format!("Couchbase, barrier {barrier}, {mix}, batch {batch}");
+                    for pair in [1, 2, 5, 10, 100].windows(2) {
+                        times.push(rows.over("Table 5", &case(pair[1]), &case(pair[0]))?);
+                    }
+                }
+            }
+            Some(times)
+        },
+    },
+];
+
+const MIXES: [&str; 2] = ["update 100 %", "update 50 %"];
+
+/// Table 1: no fsync over one each write.
+fn without_fsync(rows: &Rows<'_>, device: &str) -> Option<f64> {
+    rows.over("Table 1", &format!("{device}, no fsync"), &format!("{device}, fsync every 1"))
+}
+
+/// Table 2: 4 KiB over 16 KiB.
+fn smaller(rows: &Rows<'_>, case: &str) -> Option<f64> {
+    rows.over("Table 2", &format!("{case}, 4 KiB"), &format!("{case}, 16 KiB"))
+}
+
+/// Table 5: batches of 100 over batches of 1.
+fn larger_batches(rows: &Rows<'_>, barrier: &str) -> Option<Vec<f64>> {
+    let case = |mix| format!("Couchbase, barrier {barrier}, {mix}, batch 100 over batch 1");
+    MIXES.map(|mix| rows.of("Table 5", &case(mix))).into_iter().collect()
+}

@@ -1,0 +1,102 @@
+//! What the paper says of its figures beside their numbers.
+use super::super::Relation::{Above, Below};
+use super::super::{Row, Rows, Shape};
+
+/// Figures 7 and 8: what is over what.
+const BY_BATCH: [(&str, &str, &str); 3] = [
+    ("Figure 7a", "F", "SHARE over Original"),
+    ("Figure 7b", "F", "Original over SHARE"),
+    ("Figure 8", "A", "SHARE over Original"),
+];
+
+pub(crate) const SHAPES: &[Shape] = &[
+    Shape {
+        figure: "Figure 5",
+        claim: "SHARE does more than two times as many transactions as with the double write, at any size of buffer and page",
+        expected: Above(2.0),
+        measure: |rows| throughput(rows, "SHARE over DWB-On"),
+    },
+    Shape {
+        figure: "Figure 5",
+        claim: "SHARE is less than one percent from no double write, at any size of buffer and page",
+        expected: Below(1.0),
+        measure: |rows| throughput(rows, "SHARE beside DWB-Off"),
+    },
+    Shape {
+        figure: "Figure 6",
+        claim: "it saves more of the cleanings than of the writes, at each buffer",
+        expected: Above(0.0),
+        measure: |rows| savings(rows, |[writes, cleanings, _]| cleanings - writes),
+    },
+    Shape {
+        figure: "Figure 6",
+        claim: "it saves more of the copies than of the cleanings, at each buffer",
+        expected: Above(0.0),
+        measure: |rows| savings(rows, |[_, cleanings, copies]| copies - cleanings),
+    },
+    Shape {
+        figure: "Figures 7 and 8",
+        claim: "SHARE is ahead of the original with the smallest batch and with the largest",
+        expected: Above(1.0),
+        measure: |rows| by_batch(rows, |smallest, largest| vec![smallest, largest]),
+    },
+    Shape {
+        figure: "Figures 7 and 8",
+        claim: "it is further ahead with the smallest batch than with the largest",
+        expected: Above(1.0),
+        measure: |rows| by_batch(rows, |smallest, largest| vec![smallest / largest]),
+    },
+    Shape {
+        figure: "Figure 7b",
+        claim: "what SHARE writes is almost the same for every batch (section 5.3.2): the most over the least",
+        expected: Below(1.5),
+        measure: |rows| {
+            let share = |row: &Row| row.case.ends_with(", SHARE");
+            let written = rows.all("Figure 7b", share)?;
+            let most = written.iter().copied().fold(f64::MIN, f64::max);
+            Some(vec![most / written.iter().copied().fold(f64::MAX, f64::min)])
+        },
+    },
+    Shape {
+        figure: "Table 2",
+        claim: "a compaction by SHARE gains more in bytes than in time, as it reads the documents",
+        expected: Above(0.0),
+        measure: |rows| {
+            let time = "Couchbase, Original over SHARE, documents read";
+            let times = rows.metric("Table 2", time, "compaction")?;
+            let bytes = "Couchbase, Original over SHARE";
+            Some(vec![rows.metric("Table 2", bytes, "bytes written by a compaction")? - times])
+        },
+    },
+];
+
+/// The rows of figures 5(a) and 5(b) that compare so.
+fn throughput(rows: &Rows<'_>, what: &str) -> Option<Vec<f64>> {
+    let of = |figure| rows.all(figure, |row| row.case.ends_with(what));
+    Some([of("Figure 5a")?, of("Figure 5b")?].concat())
+}
+
+/// What writes, cleanings and copies that are saved come to, in percent, at each size of the buffer.
+fn savings(rows: &Rows<'_>, compare: fn([f64; 3]) -> f64) -> Option<Vec<f64>> {
+    let saved = |figure| rows.all(figure, |row| row.case.ends_with(", SHARE saves of DWB-On"));
+    let (writes, cleanings, copies) =
+        (saved("Figure 6a")?, saved("Figure 6b")?, saved("Figure 6c")?);
+    let buffers = writes.iter().zip(cleanings).zip(copies);
+    Some(
+        buffers
+            .map(|((writes, cleanings), copies)| compare([*writes, cleanings, copies]))
+            .collect(),
+    )
+}
+
+/// What the ratios of batches of 1 and of 256 come to, for figures 7(a), 7(b) and 8.
+fn by_batch(rows: &Rows<'_>, compare: fn(f64, f64) -> Vec<f64>) -> Option<Vec<f64>> {
+    let mut compared = Vec::new();
+    for (figure, workload, over) in BY_BATCH {
+        let of = |batch: u32| {
+            rows.of(figure, &format!("Couchbase, workload {workload}, batch {batch}, {over}"))
+        };
+        compared.extend(compare(of(1)?, of(256)?));
+    }
+    Some(compared)
+}
