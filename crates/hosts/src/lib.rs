@@ -2,7 +2,7 @@
 //! which order, and how they recover.
 //!
 //! ```text
-//! database      trees of rows in a buffer pool, a redo log, transactions, checkpoints, recovery: what these engines share:
+//! database      trees of rows in a buffer pool, a redo log, transactions, checkpoints, recovery: what the next two share
 //! double_write  InnoDB's way: dirty pages reach their homes through a double-write area, without one, by SHARE, or in transactions
 //!               of the device
 //! wal_engine    PostgreSQL's way: pages are written in place and logged whole first, or logged by their changes on a device that

@@ -15,6 +15,9 @@ use crate::values::Value;
 
 type Page<V> = Rc<TreePage<V>>;
 
+/// The homes of a database with commits.
+pub(crate) type TreeHomes<R, D, C, V, W> = Homes<R, D, C, Page<V>, Commits<D, C, V>, W>;
+
 /// The commits of a database.
 pub(crate) enum Commits<D, C, V> {
     /// They are appended to a log.
@@ -171,10 +174,7 @@ where
     }
 
     /// Writes what is appended, until nothing goes on.
-    pub(crate) async fn run<R: Runtime, W: Way>(
-        &self,
-        homes: &Rc<Homes<R, D, C, Page<V>, Self, W>>,
-    ) {
+    pub(crate) async fn run<R: Runtime, W: Way>(&self, homes: &Rc<TreeHomes<R, D, C, V, W>>) {
         let device = match self {
             Commits::Log(log) => return log.run().await,
             Commits::Device(device) => device,

@@ -6,7 +6,7 @@ use tantalum_buffer::{Intent, PoolStatistics};
 use tantalum_runtime::Runtime;
 use tantalum_runtime::sync::Semaphore;
 
-use super::commits::{Commits, DeviceCommits};
+use super::commits::{Commits, DeviceCommits, TreeHomes};
 use super::drives::Drives;
 use super::homes::{Homed, Homes};
 use super::layout::Layout;
@@ -51,7 +51,6 @@ impl<V: Value> Homed for Rc<TreePage<V>> {
     }
 }
 
-type TreeHomes<R, D, C, V, W> = Homes<R, D, C, Rc<TreePage<V>>, Commits<D, C, V>, W>;
 type TreePool<R, D, C, V, W> = HomePool<R, D, C, Rc<TreePage<V>>, Commits<D, C, V>, W>;
 
 /// A database on a device, or two. See the [module](super).

@@ -21,7 +21,8 @@
 //! checkpoint all pages that were dirty at its begin are at home: the log before that begin is given up
 //! ```
 //!
-//! So no page ever has a change that was not committed, and recovery only repeats what the log has.
+//! So no page ever has a change that was not committed, and recovery only repeats what the log has. A way without a log writes the
+//! changed pages home at the commit, in a transaction of the device, and leaves out what comes after.
 mod as_rows;
 mod checkpoint;
 mod commits;
