@@ -6,6 +6,7 @@
 //! runs      policies times sizes over a device, on all cores
 //! cfdc      figures 3.5 to 3.8      energy  figures 4.2 to 4.4
 //! casa      figures 5.2 to 5.8      live    the cost ratio of a real device
+//! gains     what policies gain over others on any device
 //! ```
 //!
 //! The database's pages are of 4 KiB here, and of 8 KiB in the dissertation. A cluster has 16 pages in
@@ -14,6 +15,7 @@
 mod casa;
 mod cfdc;
 mod energy;
+mod gains;
 pub mod live;
 mod runs;
 #[cfg(test)]
@@ -23,6 +25,7 @@ mod workload;
 pub(super) use casa::casa;
 pub(super) use cfdc::cfdc;
 pub(super) use energy::energy;
+pub(super) use gains::gains_on;
 pub(super) use runs::CPU_NS;
 #[cfg(test)]
 pub(super) use workload::generated;
