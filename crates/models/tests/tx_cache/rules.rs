@@ -216,6 +216,20 @@ fn nv_cache_has_the_same_cache_and_no_transactions() {
     });
 }
 
+/// What the paper's NVCache does for a page, which has nothing to chain pages to.
+#[test]
+fn nv_cache_pays_for_frame_header_and_mapping_of_each_page() {
+    let nv_cache = TxCacheOptions { write_pages_max: 4, ..TxCacheOptions::nv_cache(64) };
+    run(Schedule::Fifo, nv_cache, |runtime, device| async move {
+        for pages in 1..=4u64 {
+            let before_ns = runtime.now_ns();
+            let contents: Vec<Stamp> = (0..pages).map(|page| stamp(10 + page, 1)).collect();
+            device.write(PageNo(10), &contents, None).await.unwrap();
+            assert_eq!(runtime.now_ns() - before_ns, 3 * 150 * pages);
+        }
+    });
+}
+
 /// The table in `docs/devices/txcache.md`.
 #[test]
 fn nvram_costs_time_once_a_command() {
