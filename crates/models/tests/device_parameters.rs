@@ -196,8 +196,11 @@ fn a_tx_ssd_takes_what_a_tx_cache_has() {
     assert_eq!(cache.header_release, HeaderRelease::Mapped);
     let usual = tx_ssd("txssd:capacity=4GiB,release=written-back").cache;
     assert_eq!(usual, tx_ssd("txssd:capacity=4GiB").cache);
-    // More transactions have as many headers, and none may have less.
-    assert_eq!(tx_ssd("txssd:capacity=1GiB,transactions=500").cache.headers, 500);
+    // Half as many headers as pages of the cache; more transactions have as many, and none may have less.
+    let headers = |text| tx_ssd(text).cache.headers;
+    assert_eq!(headers("txssd:capacity=4GiB,cache=8k"), 4096);
+    assert_eq!(headers("txssd:capacity=1GiB,cache=64"), 128);
+    assert_eq!(headers("txssd:capacity=1GiB,cache=64,transactions=500"), 500);
     refused("txssd:transactions=500,headers=499", "headers is 500 to");
     refused("txssd:release=never", "release is written-back or mapped");
     refused("nvcache:extended=0", "no parameter \"extended\"");

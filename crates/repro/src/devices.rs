@@ -1,5 +1,11 @@
 //! The devices of the dissertation's chapters 3 to 5, measured as their data sheets do it: random
 //! and sequential reads and writes.
+//!
+//! ```text
+//! sweep  the MTRON's free parameters, beside its data sheet and what a buffer's policies gain on it
+//! ```
+mod sweep;
+
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
 use tantalum_base::{PAGE_BYTES, PageDevice, PageNo, Payload, Result, Rng, Stamp};
@@ -64,27 +70,33 @@ const FIGURES: [Figure; 14] = {
     ]
 };
 
+impl Figure {
+    /// Pages a second as data sheets give them: at random as they are, in order as bytes.
+    fn in_its_unit(&self, per_second: f64) -> (&'static str, f64) {
+        match self.order {
+            Order::Random => ("IOPS", per_second),
+            Order::Sequential => ("MB/s", per_second * PAGE_BYTES as f64 / 1e6),
+        }
+    }
+}
+
 /// Measures every figure. Disks are measured with the write cache off, as chapter 5 has them.
 pub fn devices(scale: Scale, seed: u64, progress: Progress, rows: &mut Vec<Row>) -> Result<()> {
     for figure in &FIGURES {
         let case = format!("{}, {} in flight", figure.device, figure.in_flight);
         progress(&format!("{case}: {}", figure.metric));
-        let per_second = measure(figure, scale, seed)?;
-        let random = figure.order == Order::Random;
-        let (unit, measured) = match random {
-            true => ("IOPS", per_second),
-            false => ("MB/s", per_second * PAGE_BYTES as f64 / 1e6),
-        };
+        let per_second = measure(figure, "", scale, seed)?;
+        let (unit, measured) = figure.in_its_unit(per_second);
         let what = (figure.metric, unit);
         let row = Row::new("data sheets", case, what, figure.published, measured);
         let row = row.at("", "", ("device", figure.device));
         rows.push(Row { calibrated: figure.calibrated, ..row });
     }
-    Ok(())
+    sweep::mtron(scale, seed, progress, rows)
 }
 
-/// Pages a second.
-fn measure(figure: &Figure, scale: Scale, seed: u64) -> Result<f64> {
+/// Pages a second, of a device with `more` parameters than its size, each behind a comma.
+fn measure(figure: &Figure, more: &str, scale: Scale, seed: u64) -> Result<f64> {
     let disk = figure.device.starts_with(['w', 'm']) && figure.device != "mtron";
     let (parameters, requests) = match (figure.device, scale) {
         // Over the whole stroke.
@@ -94,7 +106,7 @@ fn measure(figure: &Figure, scale: Scale, seed: u64) -> Result<f64> {
         (_, Scale::Small) => (":capacity=256MiB", 30_000),
         _ => (":capacity=1GiB", 200_000),
     };
-    let spec = DeviceSpec::parse(&format!("{}{parameters}", figure.device))?;
+    let spec = DeviceSpec::parse(&format!("{}{parameters}{more}", figure.device))?;
     // What a mapping by blocks costs does not depend on what was written before, and in order a
     // device is measured as it comes.
     let used = figure.device == "x25-m" && figure.order == Order::Random;
@@ -176,7 +188,7 @@ mod tests {
         for row in &rows {
             println!("{row:?}");
         }
-        for row in rows.iter().filter(|row| row.paper.is_some()) {
+        for row in rows.iter().filter(|row| row.figure == "data sheets" && row.paper.is_some()) {
             let ratio = row.ratio().unwrap();
             assert!((0.9..1.1).contains(&ratio), "{row:?}: {ratio}");
         }
@@ -185,6 +197,16 @@ mod tests {
                 rows.iter().find(|row| row.case.starts_with(device) && row.metric == metric);
             found.unwrap().measured
         };
+        // The profile is a point of its own sweep; larger blocks make random writes slower.
+        let swept = |point: &str, metric: &str| {
+            let case = format!("mtron, {point}");
+            rows.iter().find(|row| row.case == case && row.metric == metric).unwrap().measured
+        };
+        assert_eq!(swept("logs=16", "random write"), measured("mtron, 1", "random write"));
+        let by_block = ["block=32", "logs=16", "block=8"].map(|at| swept(at, "random write"));
+        assert!(by_block.is_sorted(), "{by_block:?}");
+        let gains = rows.iter().filter(|row| row.metric == "gain, paper: at most");
+        assert!(gains.clone().count() == 9 && gains.clone().all(|row| !row.is_comparable()));
         // The weakness of log blocks, and that a page mapping has none of it.
         let gap = |device| {
             measured(device, "sequential write") * 1e6

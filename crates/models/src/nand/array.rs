@@ -6,7 +6,7 @@ use super::power::{InFlight, Operation, Unfinished, cut_at_ns};
 use super::slot::{Content, SlotRead};
 use super::timing::{NandTiming, Occupancy, Span};
 use std::collections::VecDeque;
-use tantalum_base::{PAGE_BYTES, Payload, Result, Rng};
+use tantalum_base::{Payload, Result, Rng};
 use tantalum_media::cut::{CutPlan, Fate};
 use tantalum_media::zone::{Body, Spare};
 
@@ -223,12 +223,11 @@ impl<P: Payload> Array<P> {
         Outcome { span, ok: !failed }
     }
 
-    /// Senses a flash page and transfers `slots` of its slots; after this
-    /// [`slot`](Self::slot) tells what is in them.
+    /// Senses a flash page and transfers all of it; after this [`slot`](Self::slot) tells what is in its slots.
     #[inline]
-    pub(crate) fn read(&mut self, now_ns: u64, at: PageAddr, slots: u32) -> u64 {
-        let span = self.occupancy.read(now_ns, at, slots);
-        self.counters.bytes_out += u64::from(slots) * PAGE_BYTES as u64;
+    pub(crate) fn read(&mut self, now_ns: u64, at: PageAddr) -> u64 {
+        let span = self.occupancy.read(now_ns, at);
+        self.counters.bytes_out += u64::from(self.geometry.page_bytes);
         self.sensed(at);
         span.end_ns
     }

@@ -120,7 +120,7 @@ impl<P: Payload> Nand<P> {
     pub fn read(&self, now_ns: u64, at: PageAddr) -> (u64, Vec<SlotRead<P>>) {
         let mut array = self.0.borrow_mut();
         let slots = array.geometry.slots_per_page();
-        let end_ns = array.read(now_ns, at, slots);
+        let end_ns = array.read(now_ns, at);
         let first = at.page * slots;
         (end_ns, (first..first + slots).map(|slot| array.slot(at.block, slot)).collect())
     }

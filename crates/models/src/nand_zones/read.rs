@@ -54,7 +54,7 @@ impl<R: Runtime, P: Payload> NandZones<R, P> {
             let unit = self.geometry.append_unit_slots as usize;
             let rest = &slots[at..slots.len().min(at + unit)];
             let run = rest.iter().take_while(|slot| locate(**slot).0 == page).count();
-            end_ns = end_ns.max(array.read(now_ns, page, run as u32));
+            end_ns = end_ns.max(array.read(now_ns, page));
             for (index, &slot) in slots.iter().enumerate().skip(at).take(run) {
                 let (page, slot_in_block) = locate(slot);
                 let found = array.slot(page.block, slot_in_block);

@@ -30,7 +30,7 @@ impl<R: Runtime, P: Payload> NandZones<R, P> {
         for flash_page in from_offset / unit..end_offset.div_ceil(unit) {
             let (page, _) = self.locate(&table, zone, flash_page * unit);
             end_ns = end_ns.max(match part {
-                Part::Whole => array.read(now_ns, page, unit),
+                Part::Whole => array.read(now_ns, page),
                 Part::Spare => array.read_spare(now_ns, page),
             });
         }

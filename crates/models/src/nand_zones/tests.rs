@@ -111,14 +111,16 @@ fn appends_spread_over_the_planes_and_take_their_time() {
             assert_eq!(clock.now_ns(), 2_300);
             assert_eq!(append(&zones, 1, 11, 1).await.unwrap(), SlotNo(32));
             assert_eq!(clock.now_ns(), 3_400);
-            // Two slots of one flash page: 30 to sense, 100 to transfer; another channel at the
-            // same time, one slot, 30 + 50.
+            // Two slots of one flash page: 30 to sense, 100 to transfer; one slot of another at the same time, on
+            // another channel, takes as long.
             let out = read(&zones, &[0, 1, 10]).await.unwrap();
             let expected = [0, 1, 10].map(|page| Stamp::new(PageNo(page), page + 100));
             assert_eq!(out, expected);
             assert_eq!(clock.now_ns(), 3_530);
+            read(&zones, &[10]).await.unwrap();
+            assert_eq!(clock.now_ns(), 3_660, "half of a flash page is read as long as all of it");
             zones.reset(ZoneNo(0)).await.unwrap();
-            assert_eq!(clock.now_ns(), 8_530);
+            assert_eq!(clock.now_ns(), 8_660);
             assert_eq!(read(&zones, &[0]).await.unwrap_err().kind(), ErrorKind::Corrupt);
             let start_ns = clock.now_ns();
             zones.reset(ZoneNo(0)).await.unwrap();

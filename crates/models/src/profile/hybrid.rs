@@ -78,13 +78,25 @@ pub struct HybridConfig {
 }
 
 impl HybridConfig {
-    /// The device of `profile` that `spec` describes: `capacity` or `pages`, `logs`. Channels, planes
-    /// and blocks stay as they are at any capacity.
+    /// The device of `profile` that `spec` describes: `capacity` or `pages`, `logs`, `block` (pages of a block in
+    /// each plane), `packages` (of each channel, with a plane each). These stay as they are at any capacity.
     pub(super) fn of_profile(profile: &HybridProfile, mut spec: Spec) -> Result<HybridConfig> {
         let pages = spec.capacity_pages(1..=u64::from(u32::MAX / 2), profile.pages)?;
         let logs = spec.count("logs", 1..=65_536, u64::from(profile.logs))? as u32;
-        spec.finish()?;
         let mut geometry = profile.nand;
+        let mut more = String::new();
+        let shape: [(&str, &mut u32); 2] = [
+            ("block", &mut geometry.pages_per_block),
+            ("packages", &mut geometry.packages_per_channel),
+        ];
+        for (key, value) in shape {
+            let taken = spec.count(key, 1..=1024, u64::from(*value))? as u32;
+            if taken != *value {
+                more.push_str(&format!(",{key}={taken}"));
+            }
+            *value = taken;
+        }
+        spec.finish()?;
         let block_pages = geometry.planes() * geometry.pages_per_block;
         let layer = PersonalitySpec::Bast { logs };
         let blocks = layer.blocks_for(pages, block_pages).max(8);
@@ -93,7 +105,7 @@ impl HybridConfig {
             return Err(Error::new(ErrorKind::InvalidInput, context));
         }
         geometry.blocks_per_plane = blocks as u32;
-        let name = format!("{}:pages={pages},logs={logs}", profile.name);
+        let name = format!("{}:pages={pages},logs={logs}{more}", profile.name);
         let (timing, faults) = (profile.timing, NandFaults::default());
         let nand = NandOptions { geometry, timing, faults, seed: 0 };
         let layer = PersonalityConfig { name: name.clone(), spec: layer, pages, nand };

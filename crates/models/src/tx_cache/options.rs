@@ -21,7 +21,8 @@ pub struct TxCacheOptions {
     pub extended_pages: u32,
     /// Transactions that may be open at once; 0 is a cache without transactions (NVCache).
     pub transactions_max: u32,
-    /// Transaction headers, for open transactions and for committed ones that are not released.
+    /// Transaction headers, for open transactions and for committed ones that are not released. Too few of them for
+    /// what the cache holds make pages go home early, only to release headers.
     pub headers: u32,
     /// When headers are released.
     pub header_release: HeaderRelease,
@@ -36,14 +37,15 @@ pub struct TxCacheOptions {
 }
 
 impl TxCacheOptions {
-    /// Defaults for a page cache of `cache_pages`: 128 transactions (section IV-E), an extended
-    /// cache of the same size.
+    /// Defaults for a page cache of `cache_pages`: 128 transactions open at once (section IV-E), a header for every
+    /// second page, an extended cache of the same size.
     pub fn new(cache_pages: u32) -> Self {
+        let transactions_max = 128;
         TxCacheOptions {
             cache_pages,
             extended_pages: cache_pages,
-            transactions_max: 128,
-            headers: 128,
+            transactions_max,
+            headers: transactions_max.max(cache_pages / 2),
             header_release: HeaderRelease::WrittenBack,
             write_pages_max: (cache_pages / 8).clamp(1, 256),
             free_frames: (cache_pages / 8).max(1),

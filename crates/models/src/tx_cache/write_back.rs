@@ -23,8 +23,8 @@ struct Aim {
     frames: u32,
     /// Write back less than a batch for that.
     urgent: bool,
-    /// Transaction headers to have free or on their way to it. With half of them, those that run
-    /// out while batches are on their way are fewer than those that are left.
+    /// Transaction headers to have free or on their way to it: half of them, and as many as transactions may be
+    /// open are enough. So those that run out while batches are on their way are fewer than those that are left.
     headers: u32,
 }
 
@@ -124,7 +124,8 @@ impl<R: Runtime, M: ZoneMedia> TxCache<R, M> {
         let draining = self.draining.get() > 0;
         let wanted = self.frames_wanted.get();
         let holds = self.options.header_release == HeaderRelease::WrittenBack;
-        let headers = if holds { (self.options.headers / 2).max(1) } else { 0 };
+        let enough = (self.options.headers / 2).clamp(1, self.options.transactions_max.max(1));
+        let headers = if holds { enough } else { 0 };
         Aim {
             batch_pages: self.batch_pages,
             frames: if draining {

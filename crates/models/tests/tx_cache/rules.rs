@@ -216,6 +216,40 @@ fn nv_cache_has_the_same_cache_and_no_transactions() {
     });
 }
 
+/// Headers are held until all is written back, and yet nothing is written back for their sake: there is one for every second page.
+#[test]
+fn a_pool_of_headers_by_the_size_of_the_cache_does_not_run_out() {
+    let of_the_cache = TxCacheOptions::new(1024);
+    assert_eq!((of_the_cache.transactions_max, of_the_cache.headers), (128, 512));
+    assert_eq!(of_the_cache.header_release, HeaderRelease::WrittenBack);
+    for headers in [512, 128] {
+        let options = TxCacheOptions { headers, extended_pages: 0, ..of_the_cache };
+        run(Schedule::Fifo, options, move |_, device| async move {
+            for number in 0..200 {
+                let tx = device.begin().await.unwrap();
+                write(&device, number % 150, number + 1, Some(tx)).await;
+                device.commit(tx).await.unwrap();
+            }
+            let counts = device.statistics();
+            assert_eq!(counts.pages_written_home > 0, headers == 128, "{headers}: {counts:?}");
+        });
+    }
+}
+
+/// What the paper's NVCache does for a page, which has nothing to chain pages to.
+#[test]
+fn nv_cache_pays_for_frame_header_and_mapping_of_each_page() {
+    let nv_cache = TxCacheOptions { write_pages_max: 4, ..TxCacheOptions::nv_cache(64) };
+    run(Schedule::Fifo, nv_cache, |runtime, device| async move {
+        for pages in 1..=4u64 {
+            let before_ns = runtime.now_ns();
+            let contents: Vec<Stamp> = (0..pages).map(|page| stamp(10 + page, 1)).collect();
+            device.write(PageNo(10), &contents, None).await.unwrap();
+            assert_eq!(runtime.now_ns() - before_ns, 3 * 150 * pages);
+        }
+    });
+}
+
 /// The table in `docs/devices/txcache.md`.
 #[test]
 fn nvram_costs_time_once_a_command() {

@@ -8,6 +8,7 @@
 //! counts    the same without a device, and formula 5.1
 //! cfdc      figures 3.5 to 3.8      energy      figures 4.2 to 4.4
 //! casa      figures 5.2 to 5.8      cost_ratios table 5.2 and figure 5.4
+//! gains     what policies gain over others on any device
 //! live      the cost ratio of a real device
 //! ```
 //!
@@ -20,6 +21,7 @@ mod cfdc;
 mod cost_ratios;
 mod counts;
 mod energy;
+mod gains;
 pub mod live;
 mod runs;
 #[cfg(test)]
@@ -29,6 +31,7 @@ mod workload;
 pub(super) use casa::casa;
 pub(super) use cfdc::cfdc;
 pub(super) use energy::energy;
+pub(super) use gains::gains_on;
 pub(super) use runs::CPU_NS;
 #[cfg(test)]
 pub(super) use workload::generated;

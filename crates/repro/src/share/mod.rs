@@ -12,6 +12,8 @@ mod figures;
 mod link_bench;
 mod one_log;
 mod shapes;
+#[cfg(test)]
+mod tests;
 
 use tantalum_base::Result;
 

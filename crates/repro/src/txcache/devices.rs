@@ -41,8 +41,8 @@ impl Device {
         match self {
             Device::Wal(_) => "WAL",
             Device::TxFlash => "TxFlash",
-            Device::TxCache(_, HeaderRelease::Mapped) => "TxCache",
-            Device::TxCache(_, HeaderRelease::WrittenBack) => "TxCache, headers held",
+            Device::TxCache(_, HeaderRelease::WrittenBack) => "TxCache",
+            Device::TxCache(_, HeaderRelease::Mapped) => "TxCache, headers until mapped",
             Device::NvCache(_) => "NVCache",
         }
     }

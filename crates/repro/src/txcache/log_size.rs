@@ -18,7 +18,7 @@ pub(super) fn run(setup: &Setup, progress: Progress, rows: &mut Vec<Row>) -> Res
     for trace in &setup.traces {
         for (times, over) in sizes {
             let pages = setup.cache_pages * times / over;
-            for device in [Device::Wal(pages), Device::TxCache(pages, HeaderRelease::Mapped)] {
+            for device in [Device::Wal(pages), Device::TxCache(pages, HeaderRelease::WrittenBack)] {
                 let mib = (u64::from(pages) * 4096) >> 20;
                 let case = format!("{}, {}, {mib} MiB", trace.name, device.name());
                 progress(&format!("figures 6 and 7: {case}"));

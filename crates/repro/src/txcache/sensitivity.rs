@@ -43,7 +43,7 @@ fn fast_link(setup: &Setup, trace: &Rc<Trace>, progress: Progress) -> Result<Vec
         measure(device, &sizes, trace)
     };
     let pages = setup.cache_pages;
-    let cache = |pages| Device::TxCache(pages, HeaderRelease::Mapped);
+    let cache = |pages| Device::TxCache(pages, HeaderRelease::WrittenBack);
     let tx_cache = on(cache(pages))?;
     let (wal, tx_flash) = (on(Device::Wal(pages))?, on(Device::TxFlash)?);
     let nv_cache = on(Device::NvCache(pages))?;
@@ -76,7 +76,7 @@ fn large(setup: &Setup, pages: u32, progress: Progress, rows: &mut Vec<Row>) -> 
     let devices = [
         Device::Wal(CACHE_PAGES),
         Device::TxFlash,
-        Device::TxCache(CACHE_PAGES, HeaderRelease::Mapped),
+        Device::TxCache(CACHE_PAGES, HeaderRelease::WrittenBack),
         Device::NvCache(CACHE_PAGES),
     ];
     for device in devices {

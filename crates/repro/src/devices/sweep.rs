@@ -1,0 +1,54 @@
+//! The MTRON's free parameters, one after the other: its data sheet, and figure 4.2's gains of buffer policies on it, which were used
+//! to set none of them.
+use tantalum_base::Result;
+
+use super::super::dissertation::gains_on;
+use super::super::{Progress, Row, Scale};
+use super::{FIGURES, measure};
+
+const FIGURE: &str = "MTRON, free parameters";
+/// Section 4.2.1: CFDC's "maximum performance gain of 22% over CFLRU on SSD1".
+const GAIN_MAX: f64 = 22.0;
+
+/// What differs from the profile, which has 16 logs, 16 pages of a block in each plane, and 2 packages a channel.
+const POINTS: [&str; 9] = [
+    "logs=16",
+    "logs=4",
+    "logs=64",
+    "logs=256",
+    "block=8",
+    "block=32",
+    "packages=1",
+    "packages=4",
+    "packages=4,block=8,logs=64",
+];
+
+/// Measures every point.
+pub(super) fn mtron(
+    scale: Scale,
+    seed: u64,
+    progress: Progress,
+    rows: &mut Vec<Row>,
+) -> Result<()> {
+    for point in POINTS {
+        progress(&format!("mtron, {point}"));
+        for figure in FIGURES.iter().filter(|figure| figure.device == "mtron") {
+            let per_second = measure(figure, &format!(",{point}"), scale, seed)?;
+            let (unit, measured) = figure.in_its_unit(per_second);
+            let what = (figure.metric, unit);
+            let row = Row::new(FIGURE, format!("mtron, {point}"), what, figure.published, measured);
+            let row = row.at("", "", ("parameters", point));
+            // The profile's parameters were set by it, and the other points are there to differ.
+            rows.push(Row { calibrated: figure.calibrated, ..row });
+        }
+        let gains = gains_on(&format!("mtron:{point}"), scale, seed)?;
+        let mut row = |case: &str, paper: Option<f64>, metric, measured| {
+            let case = format!("mtron, {point}, {case}");
+            let row = Row::new(FIGURE, case, (metric, "%"), paper, measured);
+            rows.push(row.at("", "", ("parameters", point)).bound());
+        };
+        row("CFDC over CFLRU", Some(GAIN_MAX), "gain, paper: at most", gains.cfdc_over_cflru);
+        row("LRU-WSR over LRU", Some(0.0), "gain, paper: less than", gains.lru_wsr_over_lru);
+    }
+    Ok(())
+}

@@ -1,0 +1,30 @@
+use super::super::Rows;
+use super::super::shape::assert_shapes;
+use super::*;
+
+/// docs/hosts.md says why.
+const NOT_MET: &[&str] = &[
+    "SHARE does more than two times as many transactions as with the double write, at any size of buffer and page",
+];
+
+#[test]
+fn the_figures_have_the_shape_of_the_papers() {
+    let mut rows = Vec::new();
+    run(Scale::Small, 1, &mut |_| {}, &mut rows).unwrap();
+    assert_shapes(SHAPES, &rows, NOT_MET);
+    // Each ratio that the text states of Couchbase's throughput and writes is met within half to double.
+    let ratios = |row: &&Row| row.figure.starts_with("Figure 7") || row.figure == "Figure 8";
+    for row in rows.iter().filter(ratios).filter(|row| row.paper.is_some()) {
+        assert!(row.ratio().is_some_and(|ratio| (0.5..=2.0).contains(&ratio)), "{row:?}");
+    }
+    // A drive that keeps copies and writes together is nearer to the paper's.
+    let saved =
+        |case: &str| Rows(&rows).of("Figure 6c", &format!("50 MB buffer, 4 KiB pages, {case}"));
+    let (own, one_log) = (saved("SHARE saves of DWB-On"), saved("SHARE saves of DWB-On, one log"));
+    assert!(one_log.is_some() && one_log > own, "{own:?} and {one_log:?}");
+    let more_than = |times: f64| {
+        move |row: &&Row| row.case.ends_with("SHARE over DWB-On") && row.measured > times
+    };
+    let times = rows.iter().filter(|row| row.figure.starts_with("Figure 5"));
+    assert!(times.filter(more_than(1.7)).count() == 6, "{rows:?}");
+}
