@@ -9,6 +9,7 @@
 //! cfdc      figures 3.5 to 3.8      energy      figures 4.2 to 4.4
 //! casa      figures 5.2 to 5.8      cost_ratios table 5.2 and figure 5.4
 //! live      the cost ratio of a real device
+//! shapes    what the text says of the figures beside their numbers
 //! ```
 //!
 //! The database's pages are of 4 KiB here, and of 8 KiB in the dissertation. A cluster has 16 pages in
@@ -22,6 +23,7 @@ mod counts;
 mod energy;
 pub mod live;
 mod runs;
+mod shapes;
 #[cfg(test)]
 mod tests;
 mod workload;
@@ -30,6 +32,7 @@ pub(super) use casa::casa;
 pub(super) use cfdc::cfdc;
 pub(super) use energy::energy;
 pub(super) use runs::CPU_NS;
+pub(super) use shapes::{CASA, CFDC, ENERGY};
 #[cfg(test)]
 pub(super) use workload::generated;
 pub(super) use workload::{bank, capture};
