@@ -47,19 +47,19 @@ pub const EXPERIMENTS: &[Experiment] = &[
         name: "cfdc",
         title: "Flash-aware buffer management (CFDC), dissertation chapter 3: figures 3.5 to 3.8",
         run: dissertation::cfdc,
-        shapes: &[],
+        shapes: dissertation::CFDC,
     },
     Experiment {
         name: "energy",
         title: "Energy efficiency and performance, dissertation chapter 4: figures 4.2 to 4.4",
         run: dissertation::energy,
-        shapes: &[],
+        shapes: dissertation::ENERGY,
     },
     Experiment {
         name: "casa",
         title: "Cost-aware buffer management (CASA, SAWC), dissertation chapter 5: figures 5.2 to 5.8",
         run: dissertation::casa,
-        shapes: &[],
+        shapes: dissertation::CASA,
     },
     Experiment {
         name: "write-cache",

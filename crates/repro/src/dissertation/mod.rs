@@ -10,6 +10,7 @@
 //! casa      figures 5.2 to 5.8      cost_ratios table 5.2 and figure 5.4
 //! gains     what policies gain over others on any device
 //! live      the cost ratio of a real device
+//! shapes    what the text says of the figures beside their numbers
 //! ```
 //!
 //! The database's pages are of 4 KiB here, and of 8 KiB in the dissertation. A cluster has 16 pages in
@@ -24,6 +25,7 @@ mod energy;
 mod gains;
 pub mod live;
 mod runs;
+mod shapes;
 #[cfg(test)]
 mod tests;
 mod workload;
@@ -33,6 +35,7 @@ pub(super) use cfdc::cfdc;
 pub(super) use energy::energy;
 pub(super) use gains::gains_on;
 pub(super) use runs::CPU_NS;
+pub(super) use shapes::{CASA, CFDC, ENERGY};
 #[cfg(test)]
 pub(super) use workload::generated;
 pub(super) use workload::{bank, capture};

@@ -57,6 +57,7 @@ pub fn run(
     let options = BufferReplayOptions {
         clients: device.clients,
         cpu_ns,
+        search_step_ns: 0,
         age: device.age(),
         pool: PoolOptions::classic(),
         seed: device.device_seed,
