@@ -1,5 +1,6 @@
 //! LinkBench over rows: what it does, that it repeats, that its tables agree afterwards, and that a wrong read is noticed.
 
+use crate::worst_disk::WorstDisk;
 use std::cell::Cell;
 use std::rc::Rc;
 use tantalum_base::{Durability, ErrorKind, PageBuf, Payload, Result, Stamp};
@@ -18,7 +19,6 @@ use tantalum_runtime::live::LiveOptions;
 use tantalum_runtime::virtual_time::Schedule;
 use tantalum_runtime::{Live, Virtual};
 use tantalum_volume::{OpenOptions, VolumeConfig, config, create_volume, open_flash};
-use crate::worst_disk::WorstDisk;
 
 const NODES: u64 = 1_000;
 const OPERATIONS: u64 = 20_000;

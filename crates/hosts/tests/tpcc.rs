@@ -1,6 +1,7 @@
 //! TPC-C over rows of an engine: what it does, that it repeats, that its database is consistent after a run and after a power cut, and that
 //! a store that does wrong is noticed.
 
+use crate::worst_disk::WorstDisk;
 use std::cell::Cell;
 use std::rc::Rc;
 use tantalum_base::fault_points::assert_noticed;
@@ -16,7 +17,6 @@ use tantalum_hosts::workload::tpcc::{
 use tantalum_hosts::workload::{LoadValue, RowStore, RowTransaction};
 use tantalum_runtime::Virtual;
 use tantalum_runtime::virtual_time::Schedule;
-use crate::worst_disk::WorstDisk;
 
 type Stamps = Remembered<Block<ValueStamp>>;
 type Bytes = ByteCodec<Block<Rc<[u8]>>>;

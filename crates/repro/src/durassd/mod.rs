@@ -4,13 +4,17 @@
 //! rig     a device of the paper, aged, with a file on it
 //! table1  random writes of 4 KiB by one client, with an fsync after every so many
 //! table2  page sizes: reads, and writes with many fsyncs, few and none
+//! table4  TPC-C with a barrier for each page that is written, by page size
+//! drives  its two drives
 //! table5  Couchbase under YCSB, by the size of a batch
 //! shapes  what the paper says of them beside the numbers
 //! ```
+mod drives;
 mod rig;
 mod shapes;
 mod table1;
 mod table2;
+mod table4;
 mod table5;
 #[cfg(test)]
 mod tests;
@@ -24,5 +28,6 @@ pub(super) use shapes::SHAPES;
 pub(super) fn run(scale: Scale, seed: u64, progress: Progress, rows: &mut Vec<Row>) -> Result<()> {
     table1::run(scale, seed, progress, rows)?;
     table2::run(scale, seed, progress, rows)?;
+    table4::run(scale, seed, progress, rows)?;
     table5::run(scale, seed, progress, rows)
 }
