@@ -24,7 +24,7 @@ pub struct Experiment {
 pub const EXPERIMENTS: &[Experiment] = &[
     Experiment {
         name: "durassd",
-        title: "Durable Write Cache in Flash Memory SSD (DuraSSD): tables 1, 2 and 5",
+        title: "Durable Write Cache in Flash Memory SSD (DuraSSD): figures 5 and 6, tables 1, 2, 3 and 5",
         run: durassd::run,
     },
     Experiment {

@@ -5,7 +5,11 @@
 //! table1  random writes of 4 KiB by one client, with an fsync after every so many
 //! table2  page sizes: reads, and writes with many fsyncs, few and none
 //! table5  Couchbase under YCSB, by the size of a batch
+//! link_bench  figures 5 and 6 and table 3: LinkBench on MySQL
+//! machine     what it runs on
 //! ```
+mod link_bench;
+mod machine;
 mod rig;
 mod table1;
 mod table2;
@@ -21,5 +25,6 @@ use super::{Progress, Row, Scale};
 pub(super) fn run(scale: Scale, seed: u64, progress: Progress, rows: &mut Vec<Row>) -> Result<()> {
     table1::run(scale, seed, progress, rows)?;
     table2::run(scale, seed, progress, rows)?;
+    link_bench::run(scale, seed, progress, rows)?;
     table5::run(scale, seed, progress, rows)
 }
