@@ -8,6 +8,7 @@
 //! summary   how much of a paper is met: its numbers and its shapes, counted
 //! energy    idle and peak power of components over virtual time
 //! load      closed-loop clients: random reads or writes, with an fsync after every so many
+//! mounted   a file system that is mounted with write barriers or without
 //! devices   the devices of the dissertation beside their data sheets
 //! documents a document store under YCSB, as both SHARE's and DuraSSD's papers have it
 //! durassd   "Durable Write Cache in Flash Memory SSD for Relational and NoSQL Databases"
@@ -24,6 +25,7 @@ mod documents;
 mod durassd;
 pub mod energy;
 pub mod load;
+mod mounted;
 pub mod personalities;
 mod registry;
 mod row;

@@ -27,7 +27,7 @@ pub struct Experiment {
 pub const EXPERIMENTS: &[Experiment] = &[
     Experiment {
         name: "durassd",
-        title: "Durable Write Cache in Flash Memory SSD (DuraSSD): tables 1, 2, 4 and 5",
+        title: "Durable Write Cache in Flash Memory SSD (DuraSSD): figures 5 and 6, tables 1 to 5",
         run: durassd::run,
         shapes: durassd::SHAPES,
     },

@@ -1,15 +1,19 @@
 //! "Durable Write Cache in Flash Memory SSD for Relational and NoSQL Databases" (DuraSSD).
 //!
 //! ```text
-//! rig     a device of the paper, aged, with a file on it
-//! table1  random writes of 4 KiB by one client, with an fsync after every so many
-//! table2  page sizes: reads, and writes with many fsyncs, few and none
-//! table4  TPC-C with a barrier for each page that is written, by page size
-//! drives  its two drives
-//! table5  Couchbase under YCSB, by the size of a batch
-//! shapes  what the paper says of them beside the numbers
+//! rig         a device of the paper, aged, with a file on it
+//! table1      random writes of 4 KiB by one client, with an fsync after every so many
+//! table2      page sizes: reads, and writes with many fsyncs, few and none
+//! table4      TPC-C with a barrier for each page that is written, by page size
+//! drives      its two drives
+//! table5      Couchbase under YCSB, by the size of a batch
+//! link_bench  figures 5 and 6 and table 3: LinkBench on MySQL
+//! machine     what it runs on
+//! shapes      what the paper says of them beside the numbers
 //! ```
 mod drives;
+mod link_bench;
+mod machine;
 mod rig;
 mod shapes;
 mod table1;
@@ -29,5 +33,6 @@ pub(super) fn run(scale: Scale, seed: u64, progress: Progress, rows: &mut Vec<Ro
     table1::run(scale, seed, progress, rows)?;
     table2::run(scale, seed, progress, rows)?;
     table4::run(scale, seed, progress, rows)?;
+    link_bench::run(scale, seed, progress, rows)?;
     table5::run(scale, seed, progress, rows)
 }

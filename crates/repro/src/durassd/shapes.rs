@@ -1,5 +1,7 @@
 //! What the paper says of its tables beside their numbers.
-use super::super::Relation::{Above, Rising, Within};
+use tantalum_hosts::workload::link_bench::Operation;
+
+use super::super::Relation::{Above, Below, Falling, Rising, Within};
 use super::super::{Rows, Shape};
 
 /// The lines of table 1 on which an fsync has something to wait for.
@@ -91,6 +93,57 @@ pub(crate) const SHAPES: &[Shape] = &[
         },
     },
     Shape {
+        figure: "Figure 5",
+        claim: "the best configuration is more than 20 times as fast as the worst (section 4.3.1)",
+        expected: Above(20.0),
+        measure: |rows| link_bench(rows, &["OFF/OFF with 4 KiB over ON/ON with 16 KiB"]),
+    },
+    Shape {
+        figure: "Figure 5",
+        claim: "without barriers pages of 4 KiB are more than twice as fast as those of 16 KiB (section 4.3.1)",
+        expected: Above(2.0),
+        measure: |rows| link_bench(rows, &["4 KiB over 16 KiB, OFF/OFF"]),
+    },
+    Shape {
+        figure: "Figure 5",
+        claim: "leaving the double write out gains more where there are barriers (2 and 1.25 times, section 4.3.1)",
+        expected: Falling,
+        measure: |rows| {
+            let off_over_on = "double write off over on, 4 KiB, barriers";
+            link_bench(rows, &["on", "off"].map(|barriers| format!("{off_over_on} {barriers}")))
+        },
+    },
+    Shape {
+        figure: "Figure 6",
+        claim: "smaller pages have the lower miss ratio, at each buffer",
+        expected: Below(1.0),
+        measure: |rows| smaller_pages_miss(rows),
+    },
+    Shape {
+        figure: "Figure 6",
+        claim: "throughput grows with the buffer, at each size of a page",
+        expected: Above(1.0),
+        measure: |rows| {
+            let times = |size| {
+                let case = |percent| format!("OFF/OFF, {size}, buffer of {percent} %");
+                rows.over("Figure 6b", &case(10), &case(7))
+            };
+            ["4 KiB", "16 KiB"].map(times).into_iter().collect()
+        },
+    },
+    Shape {
+        figure: "Table 3",
+        claim: "P99 of what writes is more than an order of magnitude lower in the best configuration than in the worst",
+        expected: Above(10.0),
+        measure: |rows| p99_gains(rows, |operation| WRITES.contains(operation)),
+    },
+    Shape {
+        figure: "Table 3",
+        claim: "P99 of what reads is more than an order of magnitude lower in the best configuration than in the worst",
+        expected: Above(10.0),
+        measure: |rows| p99_gains(rows, |operation| !WRITES.contains(operation)),
+    },
+    Shape {
         figure: "Table 4",
         claim: "TPC-C without barriers is an order of magnitude ahead of a barrier for each page that is written",
         expected: Within(7.0, 30.0),
@@ -169,6 +222,35 @@ fn without_fsync(rows: &Rows<'_>, device: &str) -> Option<f64> {
 /// Table 2: 4 KiB over 16 KiB.
 fn smaller(rows: &Rows<'_>, case: &str) -> Option<f64> {
     rows.over("Table 2", &format!("{case}, 4 KiB"), &format!("{case}, 16 KiB"))
+}
+
+/// The operations of LinkBench that change something.
+const WRITES: [Operation; 6] = {
+    use Operation::*;
+    [AddNode, DeleteNode, UpdateNode, AddLink, DeleteLink, UpdateLink]
+};
+
+/// Figure 5: the ratios of these cases.
+fn link_bench(rows: &Rows<'_>, cases: &[impl AsRef<str>]) -> Option<Vec<f64>> {
+    cases.iter().map(|case| rows.of("Figure 5", case.as_ref())).collect()
+}
+
+/// Figure 6a: the miss ratio with 4 KiB over that with 16 KiB, by buffer.
+fn smaller_pages_miss(rows: &Rows<'_>) -> Option<Vec<f64>> {
+    let times = |percent| {
+        let case = |size| format!("OFF/OFF, {size}, buffer of {percent} %");
+        rows.over("Figure 6a", &case("4 KiB"), &case("16 KiB"))
+    };
+    [7, 10].map(times).into_iter().collect()
+}
+
+/// Table 3: P99 of the worst configuration over the best one's.
+fn p99_gains(rows: &Rows<'_>, counts: impl Fn(&Operation) -> bool) -> Option<Vec<f64>> {
+    let gain = |operation: &Operation| {
+        let case = format!("ON/ON, 16 KiB over OFF/OFF, 4 KiB, {}, P99", operation.name());
+        rows.of("Table 3", &case)
+    };
+    Operation::ALL.iter().filter(|operation| counts(operation)).map(gain).collect()
 }
 
 /// Table 4: 4 KiB over 16 KiB, with barriers and without.

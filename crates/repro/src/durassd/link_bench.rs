@@ -1,0 +1,201 @@
+//! Figures 5 and 6 and table 3: LinkBench on MySQL, by write barriers, double write, page size and buffer.
+//!
+//! The paper's database of 100 GB is scaled down to as many nodes as [`Size`] has, about 1 KB each; the buffer is the same part of it.
+use hdrhistogram::Histogram;
+use tantalum_base::Result;
+use tantalum_hosts::double_write::Form;
+use tantalum_hosts::workload::link_bench::Operation;
+
+use super::super::{Progress, Row, Scale};
+use super::machine::{CLIENTS, Cell, Outcome, Size, measure};
+
+/// The buffer of figure 5 and table 3: 10 GB of 100.
+const BUFFER_PERCENT: u32 = 10;
+
+/// Those of figure 6. The paper's text does not say which; these are chosen. Smaller ones have no frame for each client's page.
+const BUFFERS_PERCENT: [u32; 3] = [5, 7, 10];
+
+/// Pages of 4 KiB in a page, and its size.
+const PAGE_SIZES: [(u32, &str); 3] = [(1, "4 KiB"), (2, "8 KiB"), (4, "16 KiB")];
+
+/// A line of table 3: mean, 25th, 50th, 75th and 99th percentile and maximum in milliseconds, ON/ON with 16 KiB and OFF/OFF with 4 KiB.
+type Latencies = (Operation, [[f64; 6]; 2]);
+
+/// What the columns are called.
+const COLUMNS: [&str; 6] = ["mean", "P25", "P50", "P75", "P99", "max"];
+const P99: usize = 4;
+
+const CONFIGURATIONS: [&str; 2] = ["ON/ON, 16 KiB", "OFF/OFF, 4 KiB"];
+
+const TABLE_3: [Latencies; 10] = {
+    use Operation::*;
+    [
+        (GetNode, [[67.0, 2.0, 4.0, 8.0, 900.0, 4238.1], [1.5, 0.9, 2.0, 2.0, 7.0, 533.1]]),
+        (CountLink, [[45.5, 0.6, 3.0, 4.0, 800.0, 3274.6], [1.2, 0.6, 0.9, 2.0, 5.0, 42.8]]),
+        (GetLinkList, [[65.3, 0.6, 1.0, 5.0, 1000.0, 14892.6], [1.4, 0.6, 2.0, 2.0, 7.0, 515.4]]),
+        (MultigetLink, [[67.6, 0.6, 2.0, 5.0, 1000.0, 3047.2], [1.3, 0.6, 0.9, 2.0, 7.0, 44.1]]),
+        (AddNode, [[51.6, 6.0, 8.0, 9.0, 1000.0, 4891.1], [8.9, 8.0, 9.0, 10.0, 16.0, 523.0]]),
+        (
+            DeleteNode,
+            [[82.2, 8.0, 10.0, 16.0, 1000.0, 4267.4], [9.6, 9.0, 10.0, 11.0, 17.0, 539.1]],
+        ),
+        (
+            UpdateNode,
+            [[86.8, 8.0, 10.0, 17.0, 2000.0, 5779.1], [9.8, 9.0, 10.0, 11.0, 18.0, 540.2]],
+        ),
+        (
+            AddLink,
+            [[214.9, 11.0, 22.0, 300.0, 2000.0, 7051.0], [11.2, 9.0, 11.0, 13.0, 23.0, 540.3]],
+        ),
+        (DeleteLink, [[115.4, 3.0, 7.0, 93.0, 2000.0, 4841.2], [5.4, 0.9, 3.0, 10.0, 20.0, 522.1]]),
+        (
+            UpdateLink,
+            [[217.6, 9.0, 22.0, 300.0, 2000.0, 9026.1], [11.1, 10.0, 11.0, 11.0, 23.0, 543.1]],
+        ),
+    ]
+};
+
+/// What was measured with pages of one size.
+struct Measured {
+    size: &'static str,
+    /// By barrier and double write, each on and off: `[barriers][double write]`.
+    configurations: [[Outcome; 2]; 2],
+    /// By buffer, OFF/OFF.
+    buffers: Vec<(u32, Outcome)>,
+}
+
+/// Measures all. For a quick look only the largest and the smallest pages, and two buffers.
+pub(super) fn run(scale: Scale, seed: u64, progress: Progress, rows: &mut Vec<Row>) -> Result<()> {
+    let small = scale == Scale::Small;
+    let mut all = Vec::new();
+    for (page_pages, size) in PAGE_SIZES {
+        if small && page_pages == 2 {
+            continue;
+        }
+        progress(&format!("LinkBench, pages of {size}"));
+        all.push(Measured::new(page_pages, size, scale, seed)?);
+    }
+    for measured in &all {
+        measured.add_figure_5(rows);
+    }
+    add_ratios(&all, rows);
+    for measured in &all {
+        measured.add_figure_6(rows);
+    }
+    add_table_3(&all, rows);
+    Ok(())
+}
+
+impl Measured {
+    fn new(page_pages: u32, size: &'static str, scale: Scale, seed: u64) -> Result<Measured> {
+        let cell = |barriers, buffer_percent| Cell { barriers, buffer_percent };
+        let both = [cell(true, BUFFER_PERCENT), cell(false, BUFFER_PERCENT)];
+        let buffers: Vec<u32> = match scale {
+            Scale::Small => vec![7],
+            _ => BUFFERS_PERCENT[..BUFFERS_PERCENT.len() - 1].to_vec(),
+        };
+        let more = buffers.iter().map(|percent| cell(false, *percent));
+        let sizes = Size::of(scale);
+        let mut on = measure(Form::On, page_pages, (sizes, both.to_vec()), seed)?.into_iter();
+        let cells = both.into_iter().chain(more).collect();
+        let mut off = measure(Form::Off, page_pages, (sizes, cells), seed)?.into_iter();
+        let mut next = || [on.next(), off.next()].map(|outcome| outcome.expect("one a cell"));
+        let configurations = [next(), next()];
+        let buffers = buffers.into_iter().zip(off).collect();
+        Ok(Measured { size, configurations, buffers })
+    }
+
+    /// `barriers` and `double_write` as the paper names them: ON/ON and so on.
+    fn of(&self, barriers: &str, double_write: &str) -> &Outcome {
+        &self.configurations[usize::from(barriers == "OFF")][usize::from(double_write == "OFF")]
+    }
+
+    fn throughput(&self, barriers: &str, double_write: &str) -> f64 {
+        self.of(barriers, double_write).report.throughput()
+    }
+
+    /// The figure is a picture; two of its bars follow from table 3.
+    fn add_figure_5(&self, rows: &mut Vec<Row>) {
+        for (barriers, double_write) in [("ON", "ON"), ("ON", "OFF"), ("OFF", "ON"), ("OFF", "OFF")]
+        {
+            let configuration = format!("{barriers}/{double_write}");
+            let case = format!("{configuration}, {}", self.size);
+            let column = CONFIGURATIONS.iter().position(|name| *name == case);
+            let measured = self.throughput(barriers, double_write);
+            let what = ("throughput", "transactions/s");
+            let row = Row::new("Figure 5", case, what, column.map(paper_throughput), measured);
+            rows.push(row.at("", configuration, ("page", self.size)));
+        }
+    }
+
+    fn add_figure_6(&self, rows: &mut Vec<Row>) {
+        let largest = (BUFFER_PERCENT, self.of("OFF", "OFF"));
+        let buffers = self.buffers.iter().map(|(percent, outcome)| (*percent, outcome));
+        for (percent, outcome) in buffers.chain(std::iter::once(largest)) {
+            let case = format!("OFF/OFF, {}, buffer of {percent} %", self.size);
+            let axis = ("buffer, % of the database", percent);
+            let missed = ("miss ratio", "%");
+            let row = Row::new("Figure 6a", case.clone(), missed, None, outcome.miss_percent);
+            rows.push(row.at("", self.size, axis));
+            let what = ("throughput", "transactions/s");
+            let row = Row::new("Figure 6b", case, what, None, outcome.report.throughput());
+            rows.push(row.at("", self.size, axis));
+        }
+    }
+}
+
+/// The ratios that the text states (section 4.3.1).
+fn add_ratios(all: &[Measured], rows: &mut Vec<Row>) {
+    let (Some(small), Some(large)) = (all.first(), all.last()) else { return };
+    let mut add = |case: &str, paper, measured| {
+        rows.push(Row::new("Figure 5", case, ("throughput", "times"), Some(paper), measured));
+    };
+    let of = |barriers, double_write| small.throughput(barriers, double_write);
+    let best_over_worst = of("OFF", "OFF") / large.throughput("ON", "ON");
+    add("OFF/OFF with 4 KiB over ON/ON with 16 KiB", 20.0, best_over_worst);
+    add("barriers off over on, 4 KiB, double write on", 6.0, of("OFF", "ON") / of("ON", "ON"));
+    add("barriers off over on, 4 KiB, double write off", 6.0, of("OFF", "OFF") / of("ON", "OFF"));
+    add("double write off over on, 4 KiB, barriers on", 2.0, of("ON", "OFF") / of("ON", "ON"));
+    add("double write off over on, 4 KiB, barriers off", 1.25, of("OFF", "OFF") / of("OFF", "ON"));
+    let by_size = of("OFF", "OFF") / large.throughput("OFF", "OFF");
+    add("4 KiB over 16 KiB, OFF/OFF", 2.0, by_size);
+}
+
+/// What a closed loop of the paper's clients comes to by its mean latencies (Little's law).
+fn paper_throughput(column: usize) -> f64 {
+    let means = TABLE_3
+        .iter()
+        .map(|(operation, latencies)| operation.percent() / 100.0 * latencies[column][0] / 1_000.0);
+    f64::from(CLIENTS) / means.sum::<f64>()
+}
+
+fn add_table_3(all: &[Measured], rows: &mut Vec<Row>) {
+    let (Some(small), Some(large)) = (all.first(), all.last()) else { return };
+    let outcomes = [large.of("ON", "ON"), small.of("OFF", "OFF")];
+    for (operation, paper) in &TABLE_3 {
+        let measured = outcomes.map(|outcome| columns(outcome.report.latencies(*operation)));
+        for (configuration, name) in CONFIGURATIONS.iter().enumerate() {
+            for (column, heading) in COLUMNS.iter().enumerate() {
+                let case = format!("{name}, {}, {heading}", operation.name());
+                let (paper, measured) =
+                    (paper[configuration][column], measured[configuration][column]);
+                let row = Row::new("Table 3", case, ("latency", "ms"), Some(paper), measured);
+                let row = row.at(*name, operation.name(), ("of a transaction", *heading));
+                // What a transaction computes is set by it.
+                let calibrated = *operation == Operation::CountLink && configuration == 0;
+                rows.push(Row { calibrated: calibrated && *heading == "P25", ..row });
+            }
+        }
+        let times = |latencies: [[f64; 6]; 2]| latencies[0][P99] / latencies[1][P99];
+        let case = format!("ON/ON, 16 KiB over OFF/OFF, 4 KiB, {}, P99", operation.name());
+        let paper = Some(times(*paper));
+        rows.push(Row::new("Table 3", case, ("latency", "times"), paper, times(measured)));
+    }
+}
+
+/// Those of the table, in milliseconds.
+fn columns(latencies: &Histogram<u64>) -> [f64; 6] {
+    let at = |quantile| latencies.value_at_quantile(quantile) as f64;
+    let of = [latencies.mean(), at(0.25), at(0.5), at(0.75), at(0.99), latencies.max() as f64];
+    of.map(|latency_ns| latency_ns / 1e6)
+}
