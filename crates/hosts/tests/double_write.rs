@@ -2,15 +2,16 @@
 //! allows, in all forms, as bytes and as stamps.
 
 use crate::clients::{Engine, Expected, Model, TREES};
-use crate::histories::{Case, DURABILITIES, History, cut_everywhere, fail_once, nightly, nothing};
-use crate::made::Made;
+use crate::histories::{
+    Case, History, cut_everywhere, cut_in_every_form, cuts_notice, fail_once, nightly, nothing,
+};
 use crate::worst_disk::WorstDisk;
 use std::rc::Rc;
 use tantalum_base::fault_points::assert_noticed;
 use tantalum_base::{Durability, ErrorKind, PageBuf, PageDevice, PageNo, Payload, Rng, Stamp};
 use tantalum_hosts::double_write::{DoubleWrite, DoubleWriteOptions, Drives, Form, PageOptions};
 use tantalum_hosts::fault_points::Fault;
-use tantalum_hosts::records::{ByteCodec, Codec, Remembered};
+use tantalum_hosts::records::{ByteCodec, Remembered};
 use tantalum_hosts::redo::Block;
 use tantalum_hosts::values::{Key, Tree, ValueStamp};
 use tantalum_runtime::Virtual;
@@ -38,30 +39,14 @@ fn case(form: Form, durability: Durability) -> Case<Form> {
 type Bytes = ByteCodec<Block<Rc<[u8]>>>;
 type Stamps = Remembered<Block<ValueStamp>>;
 
-fn cut_all<P, V, C>()
-where
-    P: Payload,
-    V: Made,
-    C: Codec<Page = P, Record = Block<V>> + Default,
-{
-    let (seeds, every) = if nightly() { (20, 1) } else { (1, 23) };
-    for form in Form::ALL {
-        for durability in DURABILITIES {
-            let case = case(form, durability);
-            let torn = cut_everywhere::<P, V, C, _>(&case, seeds, every);
-            assert_eq!(torn > 0, case.may_tear, "{form:?}, {durability:?}: torn {torn} times");
-        }
-    }
-}
-
 #[test]
 fn a_cut_anywhere_leaves_each_transaction_whole_in_bytes() {
-    cut_all::<PageBuf, _, Bytes>();
+    cut_in_every_form::<PageBuf, _, Bytes, _>(case);
 }
 
 #[test]
 fn a_cut_anywhere_leaves_each_transaction_whole_in_stamps() {
-    cut_all::<Stamp, _, Stamps>();
+    cut_in_every_form::<Stamp, _, Stamps, _>(case);
 }
 
 #[test]
@@ -115,29 +100,21 @@ fn a_device_that_fails_once_loses_nothing() {
     }
 }
 
-/// Whether histories on a device are as they should be where a protection is left out.
-fn notices(fault: Fault, form: Form, durability: Durability, seeds: u64) {
-    assert_noticed(fault, || {
-        cut_everywhere::<PageBuf, _, Bytes, _>(&case(form, durability), seeds, 17);
-        None
-    });
-}
-
 #[test]
 fn a_log_that_is_not_durable_in_time_is_noticed() {
-    notices(Fault::NoFlushAfterLog, Form::On, Durability::OnFlush, 2);
-    notices(Fault::PagesBeforeLog, Form::Transactions, Durability::OnAck, 6);
+    cuts_notice(Fault::NoFlushAfterLog, &case(Form::On, Durability::OnFlush), 2);
+    cuts_notice(Fault::PagesBeforeLog, &case(Form::Transactions, Durability::OnAck), 6);
 }
 
 #[test]
 fn transactions_in_pieces_are_noticed() {
-    notices(Fault::GroupsCutShort, Form::Share, Durability::OnAck, 2);
+    cuts_notice(Fault::GroupsCutShort, &case(Form::Share, Durability::OnAck), 2);
 }
 
 #[test]
 fn a_double_write_that_is_not_durable_in_time_is_noticed() {
-    notices(Fault::NoFlushBeforeHomes, Form::On, Durability::Volatile, 2);
-    notices(Fault::NoFlushAfterHomes, Form::On, Durability::Volatile, 2);
+    cuts_notice(Fault::NoFlushBeforeHomes, &case(Form::On, Durability::Volatile), 2);
+    cuts_notice(Fault::NoFlushAfterHomes, &case(Form::On, Durability::Volatile), 2);
 }
 
 #[test]
@@ -158,7 +135,7 @@ fn checkpoints_that_are_written_together_are_noticed() {
 
 #[test]
 fn a_torn_page_that_passes_for_whole_is_noticed() {
-    notices(Fault::ChecksumsIgnored, Form::On, Durability::Volatile, 2);
+    cuts_notice(Fault::ChecksumsIgnored, &case(Form::On, Durability::Volatile), 2);
 }
 
 /// A process is killed at its first commit, the power goes while the next one recovers, and the third one looks.

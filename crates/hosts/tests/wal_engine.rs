@@ -2,9 +2,10 @@
 //! clients, on a volume, live on a real file; in all forms.
 
 use crate::clients::TREES;
-use crate::histories::{Case, DURABILITIES, History, cut_everywhere, fail_once, nightly, nothing};
+use crate::histories::{
+    Case, History, cut_everywhere, cut_in_every_form, cuts_notice, fail_once, nightly, nothing,
+};
 use crate::loads::{ROWS, created, key, options, put, run, value};
-use crate::made::Made;
 use crate::worst_disk::WorstDisk;
 use std::cell::Cell;
 use std::iter::StepBy;
@@ -12,11 +13,11 @@ use std::ops::Range;
 use std::rc::Rc;
 use tantalum_base::fault_points::assert_noticed;
 use tantalum_base::{
-    DeviceLayer, Durability, ErrorKind, PageBuf, PageDevice, PageNo, Payload, Result, Rng, Stamp,
+    DeviceLayer, Durability, ErrorKind, PageBuf, PageDevice, PageNo, Result, Rng, Stamp,
 };
 use tantalum_hosts::database::Way;
 use tantalum_hosts::fault_points::Fault;
-use tantalum_hosts::records::{ByteCodec, Codec, Remembered};
+use tantalum_hosts::records::{ByteCodec, Remembered};
 use tantalum_hosts::redo::Block;
 use tantalum_hosts::values::ValueStamp;
 use tantalum_hosts::wal_engine::{
@@ -48,30 +49,14 @@ fn case(form: WalForm, durability: Durability) -> Case<WalForm> {
     }
 }
 
-fn cut_all<P, V, C>()
-where
-    P: Payload,
-    V: Made,
-    C: Codec<Page = P, Record = Block<V>> + Default,
-{
-    let (seeds, every) = if nightly() { (20, 1) } else { (1, 23) };
-    for form in WalForm::ALL {
-        for durability in DURABILITIES {
-            let case = case(form, durability);
-            let torn = cut_everywhere::<P, V, C, _>(&case, seeds, every);
-            assert_eq!(torn > 0, case.may_tear, "{form:?}, {durability:?}: torn {torn} times");
-        }
-    }
-}
-
 #[test]
 fn a_cut_anywhere_leaves_each_transaction_whole_in_bytes() {
-    cut_all::<PageBuf, _, Bytes>();
+    cut_in_every_form::<PageBuf, _, Bytes, _>(case);
 }
 
 #[test]
 fn a_cut_anywhere_leaves_each_transaction_whole_in_stamps() {
-    cut_all::<Stamp, _, Stamps>();
+    cut_in_every_form::<Stamp, _, Stamps, _>(case);
 }
 
 #[test]
@@ -88,43 +73,35 @@ fn a_device_that_fails_once_loses_nothing() {
     }
 }
 
-/// Whether histories on a device are as they should be where a protection is left out.
-fn notices(fault: Fault, form: WalForm, durability: Durability, seeds: u64) {
-    assert_noticed(fault, || {
-        cut_everywhere::<PageBuf, _, Bytes, _>(&case(form, durability), seeds, 17);
-        None
-    });
-}
-
 #[test]
 fn changes_of_a_page_that_may_be_torn_are_noticed() {
-    notices(Fault::NoWholePages, WalForm::FullPages, Durability::Volatile, 1);
+    cuts_notice(Fault::NoWholePages, &case(WalForm::FullPages, Durability::Volatile), 1);
 }
 
 #[test]
 fn whole_pages_that_come_after_the_checkpoint_are_noticed() {
-    notices(Fault::WholePagesTooLate, WalForm::FullPages, Durability::Volatile, 6);
+    cuts_notice(Fault::WholePagesTooLate, &case(WalForm::FullPages, Durability::Volatile), 6);
 }
 
 #[test]
 fn pages_that_are_read_before_they_are_replaced_are_noticed() {
-    notices(Fault::ReplacedPagesRead, WalForm::FullPages, Durability::Volatile, 6);
+    cuts_notice(Fault::ReplacedPagesRead, &case(WalForm::FullPages, Durability::Volatile), 6);
 }
 
 #[test]
 fn a_checkpoint_of_homes_that_may_be_lost_is_noticed() {
-    notices(Fault::NoFlushBeforeCheckpoint, WalForm::FullPages, Durability::Volatile, 4);
+    cuts_notice(Fault::NoFlushBeforeCheckpoint, &case(WalForm::FullPages, Durability::Volatile), 4);
 }
 
 #[test]
 fn a_log_that_is_not_durable_in_time_is_noticed() {
-    notices(Fault::NoFlushAfterLog, WalForm::FullPages, Durability::OnFlush, 2);
-    notices(Fault::PagesBeforeLog, WalForm::NoFullPages, Durability::OnAck, 6);
+    cuts_notice(Fault::NoFlushAfterLog, &case(WalForm::FullPages, Durability::OnFlush), 2);
+    cuts_notice(Fault::PagesBeforeLog, &case(WalForm::NoFullPages, Durability::OnAck), 6);
 }
 
 #[test]
 fn transactions_in_pieces_are_noticed() {
-    notices(Fault::GroupsCutShort, WalForm::Transactions, Durability::OnAck, 2);
+    cuts_notice(Fault::GroupsCutShort, &case(WalForm::Transactions, Durability::OnAck), 2);
 }
 
 /// A device whose transactions take long.

@@ -1,9 +1,11 @@
 //! Databases beside a `BTreeMap`, cut in the middle of what clients do at the same time.
 use std::cell::Cell;
 use std::rc::Rc;
-use tantalum_base::{Durability, Error, ErrorKind, Payload, Result, Rng};
+use tantalum_base::fault_points::assert_noticed;
+use tantalum_base::{Durability, Error, ErrorKind, PageBuf, Payload, Result, Rng};
 use tantalum_hosts::database::{Database, DatabaseOptions, Drives, Way};
-use tantalum_hosts::records::Codec;
+use tantalum_hosts::fault_points::Fault;
+use tantalum_hosts::records::{ByteCodec, Codec};
 use tantalum_hosts::redo::Block;
 use tantalum_runtime::virtual_time::Schedule;
 use tantalum_runtime::{Runtime, Virtual};
@@ -254,6 +256,33 @@ where
         }
         history.look(&expected, seed).unwrap();
     }
+}
+
+/// Cuts histories in every form of an engine and on every durability. `case_of` says what each has; pages are torn where it allows that,
+/// and nowhere else.
+pub fn cut_in_every_form<P, V, C, W>(case_of: fn(W, Durability) -> Case<W>)
+where
+    P: Payload,
+    V: Made,
+    C: Codec<Page = P, Record = Block<V>> + Default,
+    W: Way,
+{
+    let (seeds, every) = if nightly() { (20, 1) } else { (1, 23) };
+    for form in W::WAYS {
+        for durability in DURABILITIES {
+            let case = case_of(*form, durability);
+            let torn = cut_everywhere::<P, V, C, W>(&case, seeds, every);
+            assert_eq!(torn > 0, case.may_tear, "{form:?}, {durability:?}: torn {torn} times");
+        }
+    }
+}
+
+/// Whether histories that are cut are as they should be where a protection is left out: they must not.
+pub fn cuts_notice<W: Way>(fault: Fault, case: &Case<W>, seeds: u64) {
+    assert_noticed(fault, || {
+        cut_everywhere::<PageBuf, _, ByteCodec<Block<Rc<[u8]>>>, W>(case, seeds, 17);
+        None
+    });
 }
 
 pub fn nightly() -> bool {
