@@ -23,7 +23,7 @@ pub(crate) use log::{Log, LogEnd};
 pub(crate) use reading::LogReader;
 
 /// Device pages of the headers, which lie before the log.
-pub const HEADER_PAGES: u64 = 2;
+pub(crate) const HEADER_PAGES: u64 = 2;
 
 /// Least device pages of a log for each device page of a page: a transaction of one row, which may split pages of several levels,
 /// has room in it.

@@ -5,17 +5,17 @@
 //! table1      random writes of 4 KiB by one client, with an fsync after every so many
 //! table2      page sizes: reads, and writes with many fsyncs, few and none
 //! table4      TPC-C with a barrier for each page that is written, by page size
-//! drives      its two drives
+//! synced      its two drives
 //! table5      Couchbase under YCSB, by the size of a batch
 //! link_bench  figures 5 and 6 and table 3: LinkBench on MySQL
 //! machine     what it runs on
 //! shapes      what the paper says of them beside the numbers
 //! ```
-mod drives;
 mod link_bench;
 mod machine;
 mod rig;
 mod shapes;
+mod synced;
 mod table1;
 mod table2;
 mod table4;

@@ -5,9 +5,9 @@
 //! many pages are written at a time.
 use std::rc::Rc;
 use tantalum_base::{PAGE_BYTES, Result};
-use tantalum_hosts::double_write::{DoubleWrite, DoubleWriteOptions, Form, PageOptions};
+use tantalum_hosts::double_write::{DoubleWrite, DoubleWriteOptions, Drives, Form, PageOptions};
 use tantalum_hosts::records::Remembered;
-use tantalum_hosts::redo::{Block, HEADER_PAGES};
+use tantalum_hosts::redo::Block;
 use tantalum_hosts::values::ValueStamp;
 use tantalum_hosts::workload::tpcc::{Population, TREES, Tpcc, TpccOptions};
 use tantalum_models::DeviceSpec;
@@ -15,7 +15,7 @@ use tantalum_replay::device_replay::Device;
 use tantalum_runtime::Virtual;
 
 use super::super::{Progress, Row, Scale};
-use super::drives::Drives;
+use super::synced::{Barrier, Synced};
 
 /// Pages of 4 KiB, what the paper calls them, and its tpmC with barriers on and off.
 const SIZES: [(u32, &str, Cells); 3] = [
@@ -131,18 +131,20 @@ fn measure(device_pages: u32, scale: Scale, seed: u64) -> Result<Cells> {
         let size = Size::of(scale);
         let options = size.options(device_pages);
         let spec = DeviceSpec::parse(&format!("durassd:capacity={},barrier=on", size.capacity))?;
-        let log: Rc<Device> = spec.build(&runtime, seed).await?.device;
-        let database: Rc<Device> = spec.build(&runtime, seed + 1).await?.device;
-        let drives = Rc::new(Drives::new(log, HEADER_PAGES + options.log_pages, database));
-        let codec = Rc::new(Codec::default());
-        drives.set_barrier(false);
-        let engine = DoubleWrite::create(&runtime, &drives, &codec, options).await?;
+        let mut drives = Vec::new();
+        for (barrier, seed) in [(Barrier::EachWrite, seed + 1), (Barrier::EachFlush, seed)] {
+            let device: Rc<Device> = spec.build(&runtime, seed).await?.device;
+            drives.push((Rc::new(Synced::new(device, barrier)), Rc::new(Codec::default())));
+        }
+        let [(data, data_codec), (log, log_codec)] = &drives[..] else { unreachable!("two") };
+        let both = Drives::new(data, data_codec).with_log_on(log, log_codec);
+        let engine = DoubleWrite::create_on(&runtime, &both, options).await?;
         let tpcc = Tpcc::new(size.population, seed)?;
         tpcc.load(&engine).await?;
         engine.checkpoint().await?;
         let mut measured = [0.0; 2];
         for on in [false, true] {
-            drives.set_barrier(on);
+            drives.iter().for_each(|(drive, _)| drive.set_barriers(on));
             let at = usize::from(!on);
             let transactions = size.transactions[at];
             let load = TpccOptions::new(size.terminals, transactions, seed + at as u64);
