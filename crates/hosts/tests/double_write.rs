@@ -80,13 +80,32 @@ fn a_database_is_opened_with_its_log_or_not_at_all() {
     for (log, log_codec) in [(full.log_disk.unwrap(), full.log_codec), (small, Rc::default())] {
         let ran = Virtual::alone("creating", |rt| async move {
             let (disk, codec) = (WorstDisk::new(Durability::OnAck, 400), Rc::default());
-            let drives = Drives::new(&disk, &codec).with_log_on(&log, &log_codec);
+            let drives = Drives::new(&disk, &codec).with_log_on(&log, &log_codec, 1);
             DoubleWrite::<_, _, ValueStamp, Stamps>::create_on(&rt, &drives, options(Form::On))
                 .await
                 .map(drop)
         });
         assert_eq!(ran.unwrap_err().kind(), ErrorKind::InvalidInput);
     }
+}
+
+#[test]
+fn no_other_databases_log_is_taken_for_ones_own() {
+    let case = Case { log_apart: true, ..case(Form::On, Durability::OnAck) };
+    let made = |database| {
+        let new = History::<Stamp, Stamps, _>::new(&case, format!("database {database}"));
+        let history = History { database, ..new };
+        history.make(1, |engine, _| async move { engine.stop().await });
+        history
+    };
+    let (one, other) = (made(1), made(2));
+    one.look(&nothing(1), 1).unwrap();
+    let swapped = History { log_disk: other.log_disk, log_codec: other.log_codec, ..one };
+    let error = swapped.look(&nothing(1), 1).err().unwrap();
+    assert_eq!(error.kind(), ErrorKind::Format, "{error}");
+    let misnamed = History { database: 3, ..made(1) };
+    let error = misnamed.look(&nothing(1), 1).err().unwrap();
+    assert_eq!(error.kind(), ErrorKind::InvalidInput, "{error}");
 }
 
 fn volatile(form: Form, name: String) -> History<PageBuf, Bytes, Form> {

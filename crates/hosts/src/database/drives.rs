@@ -9,7 +9,13 @@ use crate::records::{Codec, RecordDevice};
 /// codec belongs to one device.
 pub struct Drives<D, C> {
     data: RecordDevice<D, C>,
-    log: Option<RecordDevice<D, C>>,
+    log: Option<LogApart<D, C>>,
+}
+
+/// A log's own device.
+struct LogApart<D, C> {
+    records: RecordDevice<D, C>,
+    database: u64,
 }
 
 impl<D: PageDevice, C: Codec<Page = D::Page>> Drives<D, C> {
@@ -19,9 +25,12 @@ impl<D: PageDevice, C: Codec<Page = D::Page>> Drives<D, C> {
     }
 
     /// The same with the log on another device, as databases have it on another drive. Checkpoints stay beside the pages.
+    /// `database` is a number that no other database has, drawn at random when it is made, say: it is kept on both devices, so that no
+    /// other database's log is taken for this one's.
     #[must_use]
-    pub fn with_log_on(self, device: &Rc<D>, codec: &Rc<C>) -> Self {
-        Drives { log: Some(RecordDevice::new(device, codec)), ..self }
+    pub fn with_log_on(self, device: &Rc<D>, codec: &Rc<C>, database: u64) -> Self {
+        let records = RecordDevice::new(device, codec);
+        Drives { log: Some(LogApart { records, database }), ..self }
     }
 
     /// What has the checkpoints and the pages, counted apart.
@@ -31,12 +40,17 @@ impl<D: PageDevice, C: Codec<Page = D::Page>> Drives<D, C> {
 
     /// What has the log, counted apart.
     pub(super) fn log(&self) -> RecordDevice<D, C> {
-        self.log.as_ref().unwrap_or(&self.data).counted_apart()
+        self.log_apart().unwrap_or(&self.data).counted_apart()
     }
 
     /// The log's own device, if it has one.
     pub(super) fn log_apart(&self) -> Option<&RecordDevice<D, C>> {
-        self.log.as_ref()
+        self.log.as_ref().map(|log| &log.records)
+    }
+
+    /// The number of the database whose log has a device of its own.
+    pub(super) fn database(&self) -> Option<u64> {
+        self.log.as_ref().map(|log| log.database)
     }
 
     /// Where a log of so many device pages lies.
@@ -48,12 +62,12 @@ impl<D: PageDevice, C: Codec<Page = D::Page>> Drives<D, C> {
     }
 
     pub(super) fn limits(&self) -> (&Limits, Option<&Limits>) {
-        (self.data.limits(), self.log.as_ref().map(RecordDevice::limits))
+        (self.data.limits(), self.log_apart().map(RecordDevice::limits))
     }
 
     /// All devices.
     pub(super) fn each(&self) -> impl Iterator<Item = &RecordDevice<D, C>> {
-        std::iter::once(&self.data).chain(&self.log)
+        std::iter::once(&self.data).chain(self.log_apart())
     }
 
     /// Makes durable what was written to any of them.

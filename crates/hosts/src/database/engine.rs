@@ -121,7 +121,7 @@ where
         }
         drives.flush().await?;
         let (position, next) = (0, Lsn(1));
-        let shape = options.shape(log_apart.is_some());
+        let shape = options.shape(drives.database());
         let first = Header { number: 1, position, next, shape };
         let end = LogEnd { position, next };
         let engine = Self::with(runtime, drives, options, Headers::new(first), end)?;

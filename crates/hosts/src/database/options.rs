@@ -139,8 +139,8 @@ impl<W: Way> DatabaseOptions<W> {
         Ok(())
     }
 
-    /// What the database keeps of it.
-    pub(crate) fn shape(&self, log_apart: bool) -> Shape {
+    /// What the database keeps of it, and of the drive with its log.
+    pub(crate) fn shape(&self, log_apart: Option<u64>) -> Shape {
         let mode = W::WAYS.iter().position(|way| *way == self.pages.form).unwrap_or(0) as u8;
         Shape {
             mode,

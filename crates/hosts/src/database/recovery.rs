@@ -71,7 +71,7 @@ where
             return Err(Error::new(ErrorKind::Format, "the device holds no database"));
         };
         let checkpoint = headers.newest();
-        check_shape(checkpoint.shape, options, log_apart.is_some())?;
+        check_shape(checkpoint.shape, options, drives.database())?;
         if let Some(log) = drives.log_apart() {
             let first = Headers::read(log).await?.map(|headers| headers.newest());
             if first.is_none_or(|first| first.shape != checkpoint.shape) {
@@ -169,12 +169,16 @@ fn replaced<V: Value>(groups: &[(Lsn, Rc<Group<V>>)]) -> BTreeMap<PageNo, Lsn> {
     pages.collect()
 }
 
-fn check_shape<W: Way>(found: Shape, options: DatabaseOptions<W>, log_apart: bool) -> Result<()> {
+fn check_shape<W: Way>(
+    found: Shape,
+    options: DatabaseOptions<W>,
+    log_apart: Option<u64>,
+) -> Result<()> {
     if found == options.shape(log_apart) {
         return Ok(());
     }
-    if found.log_apart != log_apart {
-        let apart = if found.log_apart { "another device" } else { "the same device" };
+    if found.log_apart.is_some() != log_apart.is_some() {
+        let apart = if found.log_apart.is_some() { "another device" } else { "the same device" };
         let context = format!("the database was made with its log on {apart}");
         return Err(Error::new(ErrorKind::InvalidInput, context));
     }

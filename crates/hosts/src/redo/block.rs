@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! header   1 | number 8 | log position 8 | next LSN 8 | shape: mode 1 | device pages of a page 4 | database pages 8 |
-//!              log pages 8 | pages of a batch 4 | journal pages 4 | trees 4 | log apart 1
+//!              log pages 8 | pages of a batch 4 | journal pages 4 | trees 4 | log apart 1 | its database 8
 //! page     2 | as in `btree::page`
 //! log      3 | LSN of the first group 8 | groups 4 | groups: pages 4 | changes of each, as in `btree::change`
 //! ```
@@ -36,8 +36,8 @@ pub struct Shape {
     pub journal_pages: u32,
     /// Trees: those with their roots in pages 1 to so many.
     pub trees: u32,
-    /// Whether the log is on a device of its own.
-    pub log_apart: bool,
+    /// Where the log is on a device of its own: the number of the database, by which the two find each other.
+    pub log_apart: Option<u64>,
 }
 
 /// A checkpoint: all changes before its LSN are in the pages, durably.
@@ -93,7 +93,7 @@ pub(crate) const BLOCK_BYTES: usize = 13;
 impl<V: Value> Record for Block<V> {
     fn content_bytes(&self) -> usize {
         match self {
-            Block::Header(_) => 59,
+            Block::Header(_) => 67,
             Block::Page(page) => page.content_bytes(),
             Block::Log(block) => {
                 BLOCK_BYTES + block.groups.iter().map(|group| group.bytes()).sum::<usize>()
@@ -124,7 +124,8 @@ impl<V: ByteValue> ByteRecord for Block<V> {
                 out.extend(shape.batch_pages.to_le_bytes());
                 out.extend(shape.journal_pages.to_le_bytes());
                 out.extend(shape.trees.to_le_bytes());
-                out.push(u8::from(shape.log_apart));
+                out.push(u8::from(shape.log_apart.is_some()));
+                out.extend(shape.log_apart.unwrap_or(0).to_le_bytes());
             }
             Block::Page(page) => {
                 out.push(2);
@@ -149,7 +150,7 @@ impl<V: ByteValue> ByteRecord for Block<V> {
             1 => {
                 let (number, position) = (input.word()?, input.word()?);
                 let next = Lsn(input.word()?);
-                let shape = Shape {
+                let mut shape = Shape {
                     mode: input.byte()?,
                     device_pages: count(&mut input)?,
                     database_pages: input.word()?,
@@ -157,8 +158,11 @@ impl<V: ByteValue> ByteRecord for Block<V> {
                     batch_pages: count(&mut input)?,
                     journal_pages: count(&mut input)?,
                     trees: count(&mut input)?,
-                    log_apart: input.byte()? != 0,
+                    log_apart: None,
                 };
+                let is_apart = input.byte()? != 0;
+                let database = input.word()?;
+                shape.log_apart = is_apart.then_some(database);
                 Block::Header(Header { number, position, next, shape })
             }
             2 => Block::Page(Rc::new(TreePage::decode(&mut input, content.len())?)),

@@ -47,6 +47,8 @@ pub struct History<P, C, W> {
     pub log_disk: Option<Rc<WorstDisk<P>>>,
     pub codec: Rc<C>,
     pub log_codec: Rc<C>,
+    /// The number that its log has, where that is on a device of its own.
+    pub database: u64,
     pub name: String,
 }
 
@@ -62,13 +64,13 @@ where
         let disk = WorstDisk::with_transactions_of(most, case.durability, 400);
         let log_disk = case.log_apart.then(|| disk.beside(2 + case.options.log_pages));
         let (codec, log_codec) = (Rc::default(), Rc::default());
-        History { options: case.options, disk, log_disk, codec, log_codec, name }
+        History { options: case.options, disk, log_disk, codec, log_codec, database: 1, name }
     }
 
     pub fn drives(&self) -> Drives<WorstDisk<P>, C> {
         let drives = Drives::new(&self.disk, &self.codec);
         match &self.log_disk {
-            Some(log) => drives.with_log_on(log, &self.log_codec),
+            Some(log) => drives.with_log_on(log, &self.log_codec, self.database),
             None => drives,
         }
     }

@@ -145,7 +145,7 @@ impl Machine {
         }
         let files = [Rc::clone(&files[0]), Rc::clone(&files[1])];
         let codecs = [(); 2].map(|()| Rc::new(Codec::default()));
-        let drives = Drives::new(&files[0], &codecs[0]).with_log_on(&files[1], &codecs[1]);
+        let drives = Drives::new(&files[0], &codecs[0]).with_log_on(&files[1], &codecs[1], seed);
         // Nobody asks how long loading takes.
         files.iter().for_each(|file| file.set_barriers(false));
         let store: Store = DoubleWrite::create_on(runtime, &drives, options).await?;

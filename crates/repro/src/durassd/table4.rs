@@ -137,7 +137,7 @@ fn measure(device_pages: u32, scale: Scale, seed: u64) -> Result<Cells> {
             drives.push((Rc::new(Synced::new(device, barrier)), Rc::new(Codec::default())));
         }
         let [(data, data_codec), (log, log_codec)] = &drives[..] else { unreachable!("two") };
-        let both = Drives::new(data, data_codec).with_log_on(log, log_codec);
+        let both = Drives::new(data, data_codec).with_log_on(log, log_codec, seed);
         let engine = DoubleWrite::create_on(&runtime, &both, options).await?;
         let tpcc = Tpcc::new(size.population, seed)?;
         tpcc.load(&engine).await?;
