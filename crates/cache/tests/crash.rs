@@ -1,8 +1,5 @@
 //! A cache over a home loses power at any operation of flash, home and journal, and sometimes the flash.
-#[path = "support/mod.rs"]
-mod support;
-
-use support::lives::{Life, Seen, live};
+use crate::support::lives::{Life, Seen, live};
 use tantalum_base::fault_points::assert_noticed;
 use tantalum_cache::Destage;
 use tantalum_cache::fault_points::Fault;

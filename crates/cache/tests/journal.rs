@@ -1,8 +1,5 @@
 //! What a journal refuses, how it reads and writes, and what becomes of an epoch that fails.
-#[path = "support/contents.rs"]
-mod contents;
-
-use contents::content;
+use crate::support::contents::content;
 use std::rc::Rc;
 use tantalum_base::{
     Error, ErrorKind, PAGE_BYTES, PageBuf, PageDevice, PageNo, PageRange, Result, Rng, Version,

@@ -1,13 +1,7 @@
 //! Power is cut at every operation of a journal and of the home that it belongs to. Whatever lands, vanishes or
 //! tears: afterwards the two make the image of one epoch, the last that was committed.
-#[path = "support/contents.rs"]
-mod contents;
-#[path = "support/cuts.rs"]
-mod cuts;
-#[path = "support/epochs.rs"]
-mod epochs;
-
-use cuts::{Cut, STYLES, operations, survive};
+use crate::support::cuts::{Cut, STYLES, operations, survive};
+use crate::support::epochs;
 use tantalum_media::Fate;
 
 #[test]

@@ -1,11 +1,7 @@
 //! Transactions that outgrow their memory, on a cache over a home: what waits for its commit, and the room it takes.
-#[path = "support/mod.rs"]
-#[allow(dead_code, reason = "other tests use more of it")]
-mod support;
-
+use crate::support::history::{content, count_of};
+use crate::support::media::{Device, Media};
 use std::rc::Rc;
-use support::history::{content, count_of};
-use support::media::{Device, Media};
 use tantalum_base::fault_points::assert_noticed;
 use tantalum_base::{ErrorKind, PAGE_BYTES, PageBuf, PageDevice, PageNo, Payload, Result, TxId};
 use tantalum_cache::fault_points::Fault;

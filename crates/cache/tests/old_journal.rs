@@ -1,9 +1,5 @@
 //! A journal that was not used for a while.
-#[path = "support/mod.rs"]
-#[allow(dead_code, reason = "other tests use more of it")]
-mod support;
-
-use support::media::Media;
+use crate::support::media::Media;
 use tantalum_base::fault_points::assert_noticed;
 use tantalum_base::{PAGE_BYTES, PageBuf, PageDevice, PageNo, PageRange};
 use tantalum_cache::Destage;

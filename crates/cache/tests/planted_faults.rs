@@ -1,14 +1,7 @@
 //! The journal without one of its protections: the tests must notice.
-#[path = "support/contents.rs"]
-mod contents;
-#[path = "support/cuts.rs"]
-mod cuts;
-#[path = "support/damage.rs"]
-mod damage;
-#[path = "support/epochs.rs"]
-mod epochs;
-
-use cuts::{Cut, STYLES, Where, operations, survive};
+use crate::support::cuts::{Cut, STYLES, Where, operations, survive};
+use crate::support::damage;
+use crate::support::epochs;
 use tantalum_base::fault_points::assert_noticed;
 use tantalum_cache::fault_points::Fault;
 use tantalum_media::Fate;

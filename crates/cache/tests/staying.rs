@@ -1,10 +1,6 @@
 //! What comes into the flash, and what stays there.
-#[path = "support/mod.rs"]
-#[allow(dead_code, reason = "other tests use more of it")]
-mod support;
-
+use crate::support::media::{Device, Media};
 use std::rc::Rc;
-use support::media::{Device, Media};
 use tantalum_base::{PAGE_BYTES, PageBuf, PageDevice, PageNo, Payload};
 use tantalum_cache::{Destage, TieredOptions};
 use tantalum_runtime::virtual_time::Schedule;

@@ -1,10 +1,6 @@
 //! Trims of a cache whose pages go home in epochs.
-#[path = "support/mod.rs"]
-#[allow(dead_code, reason = "other tests use more of it")]
-mod support;
-
+use crate::support::media::{Device, Media};
 use std::rc::Rc;
-use support::media::{Device, Media};
 use tantalum_base::fault_points::assert_noticed;
 use tantalum_base::{PAGE_BYTES, PageBuf, PageDevice, PageNo, PageRange};
 use tantalum_cache::Destage;

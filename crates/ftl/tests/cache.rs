@@ -1,9 +1,7 @@
 //! The FTL as a cache of a home: whatever it lets go, and wherever the power goes, a page reads as it
 //! was written last, here or at home.
-#[path = "support/home.rs"]
-mod home;
-
-use home::{Limits, cycles};
+use crate::support::home;
+use crate::support::home::{Limits, cycles};
 use tantalum_base::Stamp;
 use tantalum_base::fault_points::assert_noticed;
 use tantalum_ftl::fault_points::Fault;

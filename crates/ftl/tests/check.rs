@@ -1,8 +1,5 @@
 //! A check of an undamaged device during cleaning finds nothing.
-#[allow(dead_code, reason = "tests have what they need of it in common")]
-mod support;
-
-use support::{batch, start, zones};
+use crate::support::{batch, start, zones};
 use tantalum_base::{PageNo, Rng};
 use tantalum_ftl::{Ftl, FtlOptions};
 use tantalum_runtime::Virtual;

@@ -1,12 +1,9 @@
 //! Appends that return out of order: a change that returns late is older than the mapped one, and
 //! still counts.
-#[allow(dead_code, reason = "tests have what they need of it in common")]
-mod support;
-
+use crate::support::{Zones, batch, start, zones};
 use std::cell::{Cell, RefCell};
 use std::collections::BTreeSet;
 use std::rc::Rc;
-use support::{Zones, batch, start, zones};
 use tantalum_base::fault_points::assert_noticed;
 use tantalum_base::{PageNo, PageRange, Result, SlotNo, Stamp, ZoneNo};
 use tantalum_ftl::fault_points::Fault;

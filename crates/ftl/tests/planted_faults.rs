@@ -1,10 +1,7 @@
 //! The log without one of its protections: the tests must notice. Faults that only a whole device
 //! shows are in the crate `simulator`; its `fault_points.rs` names the test of each.
-#[path = "support/cycles.rs"]
-mod cycles;
-#[path = "support/prefix.rs"]
-mod prefix;
-
+use crate::support::cycles;
+use crate::support::prefix;
 use std::rc::Rc;
 use tantalum_base::fault_points::assert_noticed;
 use tantalum_base::{Error, PAGE_BYTES, PageBuf, PageNo, Payload, Stamp};

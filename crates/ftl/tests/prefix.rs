@@ -2,10 +2,7 @@
 //!
 //! Not part of the crash lab, which runs whole devices: the FTL alone promises more, a prefix of
 //! its batches, which is checked here at every write and sync.
-#[path = "support/prefix.rs"]
-mod prefix;
-
-use prefix::{LOAD, every_cut, random_load, random_shares, run};
+use crate::support::prefix::{LOAD, every_cut, random_load, random_shares, run};
 
 #[test]
 fn a_zone_is_reset_only_when_what_replaced_its_pages_is_durable() {

@@ -1,10 +1,7 @@
 //! Devices opened read-only: all that was written is there, nothing is written to the medium, and
 //! every change is refused.
-#[allow(dead_code, reason = "tests have what they need of it in common")]
-mod support;
-
+use crate::support::{Zones, batch, start, zones};
 use std::rc::Rc;
-use support::{Zones, batch, start, zones};
 use tantalum_base::{ErrorKind, PageNo, PageRange, Payload, Result, Rng, Stamp};
 use tantalum_ftl::{DumpOptions, Ftl, FtlOptions};
 use tantalum_media::ZoneMedia;

@@ -2,10 +2,7 @@
 //!
 //! Not part of the crash lab, whose runs have few power losses: this looks for an FTL that runs out
 //! of zones, or of versions, after hundreds of them.
-#[path = "support/cycles.rs"]
-mod cycles;
-
-use cycles::cycles;
+use crate::support::cycles::cycles;
 use tantalum_base::{Rng, Stamp};
 use tantalum_models::rig::{FileRig, NandRig};
 

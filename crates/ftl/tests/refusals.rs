@@ -1,9 +1,6 @@
 //! A medium that recovery refuses stays as it was: nothing is appended, reset or anchored before it
 //! is certain that the device can be opened.
-#[path = "support/changes.rs"]
-mod changes;
-
-use changes::Changes;
+use crate::support::changes::Changes;
 use std::collections::BTreeSet;
 use std::rc::Rc;
 use tantalum_base::{

@@ -1,9 +1,6 @@
 //! Resets that fail without retiring the zone: the zone is tried again, and none is lost.
-#[allow(dead_code, reason = "tests have what they need of it in common")]
-mod support;
-
+use crate::support::{batch, start, zones};
 use std::rc::Rc;
-use support::{batch, start, zones};
 use tantalum_base::{ErrorKind, PageNo, Payload, Stamp};
 use tantalum_ftl::{Ftl, FtlOptions, pages_max};
 use tantalum_media::ZoneMedia;

@@ -1,11 +1,8 @@
 //! Remapped pages, on flash that returns another slot's content, intact and with its spare: an
 //! error, wherever the page's entry was meanwhile.
-#[allow(dead_code, reason = "tests have what they need of it in common")]
-mod support;
-
+use crate::support::{Zones, batch, start, zones};
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
-use support::{Zones, batch, start, zones};
 use tantalum_base::{ErrorKind, PageNo, Payload, Result, SlotNo, Stamp};
 use tantalum_ftl::{DumpOptions, Ftl, FtlOptions};
 use tantalum_media::{Spare, ZoneLayer, ZoneMedia};

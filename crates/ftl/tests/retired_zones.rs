@@ -1,9 +1,6 @@
 //! Zones that the medium retired before the FTL was opened.
-#[allow(dead_code, reason = "tests have what they need of it in common")]
-mod support;
-
+use crate::support::{Zones, batch, start, zones};
 use std::rc::Rc;
-use support::{Zones, batch, start, zones};
 use tantalum_base::{ErrorKind, PageNo, Result, Rng, Stamp, ZoneNo};
 use tantalum_ftl::{Ftl, FtlOptions, pages_max};
 use tantalum_media::ZoneMedia;

@@ -3,10 +3,9 @@
 //!
 //! The crash lab runs these devices too; here cuts fall into every third operation or so of the recovery as
 //! well, and what a scan of the medium finds is compared with what recovery did.
-#[path = "support/baselines.rs"]
-mod baselines;
-
-use baselines::{AtomicLog, Baseline, RedoLog, TxFlash, run, scan_against_recovery};
+use crate::support::baselines::{
+    AtomicLog, Baseline, RedoLog, TxFlash, run, scan_against_recovery,
+};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::rc::Rc;
 use tantalum_base::fault_points::plant;

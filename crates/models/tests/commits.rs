@@ -1,10 +1,6 @@
 //! Commits on every device that has transactions: their pages stay their own until they are there, and
 //! one that fails has ended its transaction.
-#[path = "reads/devices.rs"]
-#[expect(dead_code, reason = "shared with tests that need the rest")]
-mod devices;
-
-use devices::{Shape, Zones, run, zones};
+use crate::reads::devices::{Shape, Zones, run, zones};
 use std::rc::Rc;
 use tantalum_base::{Error, ErrorKind, PageDevice, PageNo, Payload, Result, Stamp, TxId};
 use tantalum_ftl::{DumpOptions, Ftl, FtlOptions};

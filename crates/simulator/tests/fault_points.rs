@@ -15,7 +15,7 @@ const BY_CHANCE: &str = "crates/simulator/tests/planted_by_chance.rs";
 const CACHE: &str = "crates/ftl/tests/cache.rs";
 const CALLERS: &str = "crates/volume/tests/callers.rs";
 const CLOSING: &str = "crates/ftl/tests/closing.rs";
-const CHECKED: &str = "crates/ftl/tests/checked/main.rs";
+const CHECKED: &str = "crates/ftl/tests/checked/mod.rs";
 const DAMAGE: &str = "crates/simulator/tests/crash_damage.rs";
 const EVERYWHERE: &str = "crates/ftl/tests/damage_everywhere.rs";
 const GIVEN_UP: &str = "crates/simulator/tests/given_up/main.rs";
@@ -25,7 +25,7 @@ const DEVICE: &str = "crates/ssd/tests/planted_faults.rs";
 const PACING: &str = "crates/volume/tests/pacing.rs";
 const PLANTED: &str = "crates/simulator/tests/planted_faults.rs";
 const REGRESSIONS: &str = "crates/simulator/tests/crash_regressions.rs";
-const READS: &str = "crates/models/tests/reads/main.rs";
+const READS: &str = "crates/models/tests/reads/mod.rs";
 const TX_CACHE: &str = "crates/models/tests/tx_cache_crash/planted.rs";
 
 /// A file, and the test in it that fails where the protection is off.

@@ -1,9 +1,5 @@
 //! What a device says of which pages have content, beside what was written and what it reads.
-#[allow(dead_code, reason = "the tests of reads have more of these devices in use")]
-#[path = "../../models/tests/reads/devices.rs"]
-mod devices;
-
-use devices::{Zones, run, ssd};
+use crate::devices::{Zones, run, ssd};
 use std::collections::BTreeSet;
 use std::rc::Rc;
 use tantalum_base::{Error, PageDevice, PageNo, PageRange, Payload, Result, Rng, Stamp};

@@ -1,7 +1,5 @@
 //! The durable cache and its dump without one of their protections: the checks must notice.
-#[path = "support/power.rs"]
-mod power;
-
+use crate::support::power;
 use tantalum_base::fault_points::assert_noticed;
 use tantalum_base::{PageBuf, PageDevice, PageNo, PageRange, Payload, Stamp};
 use tantalum_ftl::fault_points::Fault;

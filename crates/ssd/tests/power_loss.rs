@@ -3,10 +3,8 @@
 //!
 //! Not part of the crash lab, which lets each dump finish: here dumps are cut, their zones decay,
 //! and costs and reports are checked.
-#[path = "support/power.rs"]
-mod power;
-
-use power::{CACHE_PAGES, Device, PAGES, ftl_options, settled, ssd_options};
+use crate::support::power;
+use crate::support::power::{CACHE_PAGES, Device, PAGES, ftl_options, settled, ssd_options};
 use std::rc::Rc;
 use tantalum_base::{ErrorKind, PageBuf, PageDevice, PageNo, PageRange, Stamp};
 use tantalum_ftl::FtlOptions;

@@ -1,9 +1,6 @@
 //! SHARE: what a batch of pairs does, refuses, costs, and leaves behind a power cut.
-#[path = "support/share.rs"]
-mod support;
-
+use crate::support::share::{self, PAGES, Session, session, stamp};
 use std::rc::Rc;
-use support::{PAGES, Session, session, stamp};
 use tantalum_base::{Error, ErrorKind, PageDevice, PageNo, PageRange, Payload, Stamp};
 use tantalum_ftl::FtlOptions;
 use tantalum_media::wrappers::AppendFault;
@@ -222,7 +219,7 @@ fn a_full_table_of_references_costs_copies_and_loses_nothing() {
 fn shared_pages_outlive_cleaning_and_reopening() {
     for (seed, entries) in [(1, None), (2, None), (3, Some(250)), (4, Some(8))] {
         for kind in KINDS {
-            support::overwrite_and_reopen(kind, seed, entries);
+            share::overwrite_and_reopen(kind, seed, entries);
         }
     }
 }
@@ -230,7 +227,7 @@ fn shared_pages_outlive_cleaning_and_reopening() {
 /// What a durable cache held at a power cut precedes later commands that must come after it.
 #[test]
 fn what_survived_in_the_cache_comes_before_a_share_and_a_trim() {
-    support::with_a_survived_cache(async |device: Session| {
+    share::with_a_survived_cache(async |device: Session| {
         device.ssd.share(&pairs(&[(100, 0)])).await?;
         device.ssd.trim(PageRange::new(PageNo(1), 1)).await?;
         device.ssd.close().await?;
@@ -245,7 +242,7 @@ fn what_survived_in_the_cache_comes_before_a_share_and_a_trim() {
 /// be readable.
 #[test]
 fn a_share_whose_record_fails_leaves_nothing() {
-    support::with_faults(async |ftl| {
+    share::with_faults(async |ftl| {
         let write = |page, count| [(PageNo(page), stamp(page, count))];
         ftl.write(&write(0, 1), true).await?;
         ftl.write(&write(1, 1), true).await?;
@@ -269,7 +266,7 @@ fn a_share_whose_record_fails_leaves_nothing() {
 /// A failed program is repeated elsewhere, also that of a share's record.
 #[test]
 fn a_share_whose_program_fails_is_logged_elsewhere() {
-    support::with_faults(async |ftl| {
+    share::with_faults(async |ftl| {
         ftl.write(&[(PageNo(0), stamp(0, 1))], true).await?;
         ftl.media().fail_append(0, AppendFault::ProgramFailed);
         ftl.share(&[(PageNo(1), PageNo(0))], true, || ()).await?;
@@ -287,7 +284,7 @@ fn a_share_whose_program_fails_is_logged_elsewhere() {
 fn an_acknowledged_share_survives_with_what_came_before_it() {
     for kind in [CacheKind::WriteThrough, CacheKind::Ordered] {
         for seed in 0..20 {
-            let held = support::after_a_share_and_a_cut(kind, seed);
+            let held = share::after_a_share_and_a_cut(kind, seed);
             let expected = [stamp(0, 1), stamp(8, 2), stamp(0, 1), stamp(3, 1)];
             assert_eq!(held, expected, "{kind:?}, seed {seed}");
         }
@@ -334,7 +331,7 @@ fn concurrent_commands_on_shared_pages() {
     for kind in KINDS {
         for seed in 0..20 {
             session(kind, FtlOptions::new(PAGES), async move |device: Session| {
-                support::concurrent(Rc::new(device), seed).await
+                share::concurrent(Rc::new(device), seed).await
             });
         }
     }

@@ -1,9 +1,5 @@
 //! A trim and concurrent writers: they wait until it has its place in the log, and no longer.
-#[allow(dead_code, reason = "the tests of reads have more of these devices in use")]
-#[path = "../../models/tests/reads/devices.rs"]
-mod devices;
-
-use devices::{Zones, run, ssd};
+use crate::devices::{Zones, run, ssd};
 use std::cell::RefCell;
 use std::rc::Rc;
 use tantalum_base::{PageDevice, PageNo, PageRange, Payload, Stamp};

@@ -1,6 +1,6 @@
 //! A journal and a home that lose power together, at a chosen operation of either.
-use crate::contents::content;
-use crate::epochs::{Epoch, HOME_BYTES, HOME_PAGES, JOURNAL_BYTES, PAIR, first_difference, models};
+use super::contents::content;
+use super::epochs::{Epoch, HOME_BYTES, HOME_PAGES, JOURNAL_BYTES, PAIR, first_difference, models};
 use std::cell::Cell;
 use std::rc::Rc;
 use tantalum_base::{Error, ErrorKind, PageBuf, Result, Rng};

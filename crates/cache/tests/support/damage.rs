@@ -1,6 +1,6 @@
 //! Damage to every block of a committed epoch: what is read is right, or an error.
-use crate::contents::content;
-use crate::epochs::{Epoch, JOURNAL_BYTES, PAIR, made_up};
+use super::contents::content;
+use super::epochs::{Epoch, JOURNAL_BYTES, PAIR, made_up};
 use tantalum_base::{ErrorKind, PAGE_BYTES, PageBuf, PageNo, PageRange, Result, Rng};
 use tantalum_cache::Journal;
 use tantalum_cache::journal::{Closed, Run};

@@ -1,5 +1,5 @@
 //! Epochs for a journal, and the images that a home has after each of them.
-use crate::contents::content;
+use super::contents::content;
 use std::collections::BTreeMap;
 use tantalum_base::{PAGE_BYTES, PageNo, PageRange, Rng};
 use tantalum_cache::journal::Pair;

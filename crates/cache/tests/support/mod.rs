@@ -1,3 +1,8 @@
+//! What the tests have in common.
+pub mod contents;
+pub mod cuts;
+pub mod damage;
+pub mod epochs;
 pub mod history;
 pub mod large;
 pub mod lives;

@@ -1,4 +1,9 @@
 //! Small simulated flash for tests of an FTL.
+pub mod changes;
+pub mod cycles;
+pub mod home;
+pub mod prefix;
+
 use std::rc::Rc;
 use tantalum_base::{PageNo, Stamp};
 use tantalum_ftl::Ftl;

@@ -3,7 +3,7 @@
 //!
 //! The crash lab runs these layers too, at random places; here every operation of a load is cut, and every
 //! operation of a recovery.
-use crate::loads::{Known, Load, ORDERS, nand, perform, requests, verify, zones};
+use crate::personality::loads::{Known, Load, ORDERS, nand, perform, requests, verify, zones};
 use std::rc::Rc;
 use tantalum_base::fault_points::plant;
 use tantalum_media::{CutPlan, Fate, ZoneMedia};

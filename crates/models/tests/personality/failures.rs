@@ -1,6 +1,8 @@
 //! A program that fails, anywhere in a load: from then on changes are refused, and every page can
 //! still be read, as often as one likes, and after the device was opened again.
-use crate::loads::{Known, Load, ORDERS, nand, perform, read, requests, stamp, verify, zones};
+use crate::personality::loads::{
+    Known, Load, ORDERS, nand, perform, read, requests, stamp, verify, zones,
+};
 use std::cell::RefCell;
 use std::rc::Rc;
 use tantalum_base::{Error, ErrorKind, Rng};

@@ -1,7 +1,7 @@
 //! Block mapping, BAST, FAST and DFTL on every legal geometry, beside a map: no deadlock, no false
 //! "out of space", every page right, also when opened again.
-use crate::loads::{Known, Load, ORDERS, Order};
-use crate::loads::{nand, perform, read, requests, stamp, verify, zones};
+use crate::personality::loads::{Known, Load, ORDERS, Order};
+use crate::personality::loads::{nand, perform, read, requests, stamp, verify, zones};
 use proptest::prelude::*;
 use std::cell::RefCell;
 use std::rc::Rc;

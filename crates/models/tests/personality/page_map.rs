@@ -1,6 +1,6 @@
 //! The page-mapping FTL on every legal geometry from eight zones on, beside a map: no deadlock, no
 //! false "out of space", every page right, also when opened again.
-use crate::loads::{Known, Load, ORDERS, nand, perform, requests, verify, zones};
+use crate::personality::loads::{Known, Load, ORDERS, nand, perform, requests, verify, zones};
 use proptest::prelude::*;
 use std::rc::Rc;
 use tantalum_base::{Error, ErrorKind};

@@ -1,6 +1,6 @@
 //! Writes in flight together on layers whose zones have several planes: those that follow one
 //! another go in one append, and a power cut still meets each page for itself.
-use crate::loads::{nand, read, stamp, zones};
+use crate::personality::loads::{nand, read, stamp, zones};
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
 use tantalum_base::{PageDevice, PageNo, Rng, Stamp};
@@ -89,7 +89,12 @@ fn load(spec: &str, planes: u32, cut: Option<(u64, Fate)>) -> (u64, u64) {
 }
 
 /// Opened again, each page holds its last acknowledged write or the one that was under way.
-fn verify(spec: PersonalitySpec, pages: u64, zones: &crate::loads::Zones, history: &History) {
+fn verify(
+    spec: PersonalitySpec,
+    pages: u64,
+    zones: &crate::personality::loads::Zones,
+    history: &History,
+) {
     let runtime = Virtual::new(Schedule::Fifo);
     let media = zones.reopen(runtime.clone());
     let history = history.clone();

@@ -1,5 +1,5 @@
 //! Reads that take longer than a zone stays.
-use crate::devices::run;
+use crate::reads::devices::run;
 use std::cell::Cell;
 use std::rc::Rc;
 use tantalum_base::{PAGE_BYTES, PageBuf, PageNo, Payload};

@@ -1,7 +1,7 @@
 //! Two commands in flight together that change the same pages: one order of them explains all that
 //! is read meanwhile and behind them.
-use crate::check::AREA;
-use crate::devices::run;
+use crate::reads::check::AREA;
+use crate::reads::devices::run;
 use std::cell::Cell;
 use std::future::Future;
 use std::rc::Rc;

@@ -1,5 +1,5 @@
 //! Places of the extended cache that the medium does not give back.
-use crate::support::{Zones, device_on, options, zones};
+use crate::tx_cache::support::{Zones, device_on, options, zones};
 use std::future::Future;
 use std::rc::Rc;
 use tantalum_base::{ErrorKind, PageDevice, PageNo, PageRange, Payload, Result, Stamp};

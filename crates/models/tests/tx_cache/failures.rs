@@ -1,5 +1,5 @@
 //! A medium that fails.
-use crate::support::{PAGES, options};
+use crate::tx_cache::support::{PAGES, options};
 use std::rc::Rc;
 use tantalum_base::{ErrorKind, PageDevice, PageNo};
 use tantalum_ftl::{Ftl, FtlOptions};

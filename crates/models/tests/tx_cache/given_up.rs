@@ -1,5 +1,5 @@
 //! Commands that are given up: their future is dropped after some of its polls.
-use crate::support::{Device, device_on, options, read, run, stamp, write, zones};
+use crate::tx_cache::support::{Device, device_on, options, read, run, stamp, write, zones};
 use std::future::Future;
 use std::pin::pin;
 use std::rc::Rc;

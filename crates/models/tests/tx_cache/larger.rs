@@ -1,5 +1,5 @@
 //! Transactions larger than the page cache, and what happens when the extended cache is full too.
-use crate::support::{PAGES, options, read, run, stamp, write};
+use crate::tx_cache::support::{PAGES, options, read, run, stamp, write};
 use tantalum_base::{ErrorKind, PageDevice, PageNo};
 use tantalum_models::TxCacheOptions;
 use tantalum_runtime::LifeCycle;

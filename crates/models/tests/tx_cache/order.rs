@@ -1,5 +1,5 @@
 //! No read or write of a transaction passes its commit or abort, however tasks are scheduled.
-use crate::support::{options, read, run, stamp, write};
+use crate::tx_cache::support::{options, read, run, stamp, write};
 use std::cell::RefCell;
 use std::rc::Rc;
 use tantalum_base::fault_points::plant;

@@ -1,5 +1,5 @@
 //! Ids, limits, conflicts, isolation, and what each error leaves.
-use crate::support::{PAGES, options, read, run, stamp, write};
+use crate::tx_cache::support::{PAGES, options, read, run, stamp, write};
 use tantalum_base::{ErrorKind, PageDevice, PageNo, PageRange, Stamp, TxId};
 use tantalum_models::TxCacheOptions;
 use tantalum_models::tx_cache::{HeaderRelease, TxState};

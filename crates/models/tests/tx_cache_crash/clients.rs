@@ -1,5 +1,5 @@
 //! Clients that work side by side, each on pages of its own, and know what must be there.
-use crate::rig::Device;
+use crate::tx_cache_crash::rig::Device;
 use std::cell::RefCell;
 use std::rc::Rc;
 use tantalum_base::{ErrorKind, PageDevice, PageNo, PageRange, Payload, Result, Rng, Stamp, TxId};

@@ -1,7 +1,7 @@
 //! Every store to NVRAM and every operation of the medium, with every fate.
-use crate::clients::Shape;
-use crate::rig::{At, Cut, FATES};
-use crate::scenario::{Outcome, Scenario, run};
+use crate::tx_cache_crash::clients::Shape;
+use crate::tx_cache_crash::rig::{At, Cut, FATES};
+use crate::tx_cache_crash::scenario::{Outcome, Scenario, run};
 use tantalum_models::TxCacheOptions;
 use tantalum_models::tx_cache::HeaderRelease;
 

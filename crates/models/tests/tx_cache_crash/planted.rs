@@ -1,7 +1,7 @@
 //! Every protection has a test that fails when it is switched off.
-use crate::matrix::{larger, places, small};
-use crate::rig::{Cut, FATES};
-use crate::scenario::{Scenario, run};
+use crate::tx_cache_crash::matrix::{larger, places, small};
+use crate::tx_cache_crash::rig::{Cut, FATES};
+use crate::tx_cache_crash::scenario::{Scenario, run};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use tantalum_base::fault_points::plant;
 use tantalum_models::fault_points::Fault;

@@ -1,7 +1,7 @@
 //! Long random loads, cut at random places, half of them again inside recovery.
-use crate::matrix::{larger, small};
-use crate::rig::{At, Cut, FATES};
-use crate::scenario::{Scenario, run};
+use crate::tx_cache_crash::matrix::{larger, small};
+use crate::tx_cache_crash::rig::{At, Cut, FATES};
+use crate::tx_cache_crash::scenario::{Scenario, run};
 use tantalum_base::Rng;
 
 fn seeds() -> u64 {

@@ -1,8 +1,8 @@
 //! What recovery costs (section IV-E, table III).
-use crate::clients::Shape;
-use crate::matrix::small;
-use crate::rig::{At, Cut, FATES};
-use crate::scenario::{Scenario, run};
+use crate::tx_cache_crash::clients::Shape;
+use crate::tx_cache_crash::matrix::small;
+use crate::tx_cache_crash::rig::{At, Cut, FATES};
+use crate::tx_cache_crash::scenario::{Scenario, run};
 use tantalum_base::ErrorKind;
 use tantalum_models::TxCacheOptions;
 
@@ -37,7 +37,7 @@ fn recovery_looks_at_the_headers_alone() {
 
 #[test]
 fn nvram_of_another_device_is_refused() {
-    use crate::rig::Rig;
+    use crate::tx_cache_crash::rig::Rig;
     use tantalum_runtime::Virtual;
     use tantalum_runtime::virtual_time::Schedule;
     let options = small().options;

@@ -1,6 +1,6 @@
 //! One scenario: load, cut, recover (cut again where asked), verify, go on, close, verify.
-use crate::clients::{self, Client, Shape};
-use crate::rig::{Cut, Device, Rig};
+use crate::tx_cache_crash::clients::{self, Client, Shape};
+use crate::tx_cache_crash::rig::{Cut, Device, Rig};
 use std::cell::RefCell;
 use std::rc::Rc;
 use tantalum_base::{PageDevice, PageNo, Payload, Stamp};

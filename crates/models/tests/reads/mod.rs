@@ -1,6 +1,6 @@
 //! A read of several pages shows one moment, whatever of them is in a cache, at home or on its way.
 mod check;
-mod devices;
+pub mod devices;
 mod long;
 mod order;
 

@@ -1,0 +1,25 @@
+//! The tests of the translation layer, in one program: each of them compiles it for its media and payloads, and they share that.
+
+mod cache;
+mod check;
+mod checked;
+mod closing;
+mod damage;
+mod damage_everywhere;
+mod home_ahead;
+mod large_shares;
+mod late_answers;
+mod planted_faults;
+mod prefix;
+mod read_only;
+mod recovery_cycles;
+mod refusals;
+mod refused_resets;
+mod remapped;
+mod retired_zones;
+mod shares_with_trims;
+mod tiny_devices;
+mod wear;
+mod wear_cuts;
+
+mod support;

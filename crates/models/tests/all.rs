@@ -1,0 +1,17 @@
+//! The tests of the simulated devices, in one program: each of them compiles it for its media and payloads, and they share that.
+
+mod baselines;
+mod commits;
+mod device_parameters;
+mod documented;
+mod host_queue;
+mod named_power_loss;
+mod nand_conformance;
+mod ordered_queue;
+mod personality;
+mod reads;
+mod redo_log;
+mod tx_cache;
+mod tx_cache_crash;
+
+mod support;

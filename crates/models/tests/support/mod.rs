@@ -1,0 +1,2 @@
+//! What the tests have in common.
+pub mod baselines;
