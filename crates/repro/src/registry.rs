@@ -24,7 +24,8 @@ pub struct Experiment {
     /// The claims of those of them that do not hold at the small scale with seed 1, or are not measured there
     /// ([`surprises`](super::surprises)).
     pub not_met_small: &'static [&'static str],
-    /// About so many seconds of a processor the full scale takes: what takes longest is begun first, and nothing else hangs on it.
+    /// About so many seconds of a processor the full scale takes; of `tiers` and `cleaning` an estimate. What takes longest is begun
+    /// first, and nothing else hangs on it.
     pub full_seconds: u32,
 }
 
