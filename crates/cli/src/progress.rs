@@ -3,10 +3,11 @@
 //! A thread draws it, so that it moves also inside a step that takes long: it reads how far the step is where that is
 //! told ([`Work`]), and how much was simulated so far.
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressState, ProgressStyle};
+use std::collections::BTreeMap;
 use std::fmt::Write;
 use std::io::IsTerminal;
-use std::sync::Arc;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
 use std::time::Duration;
 use tantalum_replay::work::{Done, Work};
@@ -24,6 +25,8 @@ const COUNT_EVERY: u64 = 1 << 16;
 /// Progress on the standard error; hidden at first, and for ever where that is no terminal.
 pub struct Progress {
     bar: ProgressBar,
+    /// Which step each of several runs beside each other is at.
+    now: Mutex<BTreeMap<&'static str, String>>,
     drawing: Option<Drawing>,
 }
 
@@ -44,10 +47,10 @@ impl Progress {
         Progress::new("[{bar:40}] {pos} of {len} {msg} ({elapsed})", what, |_| ())
     }
 
-    /// Counts steps that have a name each and whose number is not known.
+    /// Counts steps of several runs, which have a name each and whose number is not known.
     pub fn named(what: &'static str) -> Progress {
-        let progress =
-            Progress::new("{human_pos} {prefix} ({elapsed}), now {msg}{simulated}", "", |_| ());
+        let template = "{human_pos} {prefix} ({elapsed}{simulated}), now {wide_msg}";
+        let progress = Progress::new(template, "", |_| ());
         progress.bar.set_prefix(what);
         progress
     }
@@ -63,11 +66,25 @@ impl Progress {
         })
     }
 
-    /// Tells that the step called `name` begins.
-    pub fn begin(&self, name: &str) {
-        let before = self.bar.message() != "";
-        self.bar.set_message(name.to_owned());
-        self.bar.set_position(self.bar.position() + u64::from(before));
+    /// Tells that the step of `run` called `name` begins, and with it that the one before it is done.
+    pub fn begin(&self, run: &'static str, name: &str) {
+        self.now_at(run, Some(name));
+    }
+
+    /// Tells that the last step of `run` is done.
+    pub fn end(&self, run: &'static str) {
+        self.now_at(run, None);
+    }
+
+    fn now_at(&self, run: &'static str, step: Option<&str>) {
+        let mut now = self.now.lock().unwrap_or_else(PoisonError::into_inner);
+        let before = match step {
+            Some(name) => now.insert(run, name.to_owned()),
+            None => now.remove(run),
+        };
+        self.bar.inc(u64::from(before.is_some()));
+        let steps: Vec<String> = now.iter().map(|(run, step)| format!("{run}: {step}")).collect();
+        self.bar.set_message(steps.join("; "));
     }
 
     fn new(
@@ -81,7 +98,7 @@ impl Progress {
         }
         bar.set_message(what);
         let drawing = std::io::stderr().is_terminal().then(|| Drawing::begin(bar.clone(), look));
-        Progress { bar, drawing }
+        Progress { bar, now: Mutex::default(), drawing }
     }
 
     /// Tells that `done` steps of `of` are done.
@@ -177,6 +194,19 @@ fn simulated(_: &ProgressState, to: &mut dyn Write) {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn steps_of_several_runs_are_told_beside_each_other() {
+        let progress = Progress::named("cases measured");
+        let seen = || (progress.bar.message(), progress.bar.position());
+        progress.begin("share", "figure 5");
+        progress.begin("durassd", "table 1");
+        progress.begin("share", "figure 6");
+        assert_eq!(seen(), ("durassd: table 1; share: figure 6".to_owned(), 1));
+        progress.end("durassd");
+        progress.end("durassd");
+        assert_eq!(seen(), ("share: figure 6".to_owned(), 2));
+    }
 
     #[test]
     fn how_far_runs_are_is_told_where_it_is_known() {

@@ -1,62 +1,135 @@
 //! `tantalum repro NAME`.
 mod support;
 
-use support::{good, refused};
+use serde_json::Value;
+use support::{good, refused, tantalum};
 
 #[test]
-fn rows_have_every_documented_field_and_the_same_bytes_twice() {
-    let args = ["repro", "durassd", "--scale", "small", "--seed", "3", "--format", "json"];
-    let json = good(&args);
-    assert_eq!(json, good(&args), "a rerun gives the same bytes");
-    let parsed: serde_json::Value = serde_json::from_str(&json).unwrap();
+fn a_rerun_gives_the_same_bytes_and_another_seed_others() {
+    let run = |seed| {
+        let args = ["repro", "layers", "--scale", "small", "--format", "json", "--seed"];
+        good(&[&args[..], &[seed]].concat())
+    };
+    let three = run("3");
+    assert_eq!(three, run("3"));
+    let parsed: Value = serde_json::from_str(&three).unwrap();
     assert_eq!(parsed["seed"], 3);
-    let rows = parsed["rows"].as_array().unwrap();
+    let other: Value = serde_json::from_str(&run("4")).unwrap();
+    assert_ne!(parsed["rows"], other["rows"]);
+}
+
+/// All experiments at the small scale, once: what the papers say beside their numbers holds, but for what the registry lists.
+#[test]
+fn what_the_papers_say_holds_at_the_small_scale_but_for_what_is_known() {
+    let folder = tempfile::tempdir().unwrap();
+    let page = folder.path().join("all.html");
+    let args = ["repro", "all", "--quick", "--format", "json", "--report", support::text(&page)];
+    let run = tantalum(&args);
+    // What differs is told on the standard error, beside which page was written.
+    assert!(run.code == 0 && run.err.lines().count() == 1, "{}", run.err);
+    let report: Value = serde_json::from_str(&run.out).unwrap();
+    assert_eq!(
+        (&report["surprises"], &report["shapes_surprising"]),
+        (&Value::Array(vec![]), &0.into())
+    );
+    let rows = report["rows"].as_array().unwrap();
+    rows_are_as_documented(rows);
+    the_counts_are_of_the_rows(&report, rows);
+    share_is_near_to_its_paper(rows);
+    let shapes = report["shapes"].as_array().unwrap();
+    for column in tantalum_report::schema::REPRO_SHAPES {
+        assert!(shapes.iter().all(|shape| shape.get(column.key).is_some()), "{}", column.key);
+    }
+    assert!(shapes.iter().all(|shape| shape["holds"] != shape["known_to_differ"]));
+    let known = shapes.iter().filter(|shape| shape["known_to_differ"] == true).count();
+    assert!(shapes.len() > 100 && known < shapes.len() / 3, "{known} of {}", shapes.len());
+    let html = std::fs::read_to_string(&page).unwrap();
+    assert!(html.contains("All is as known at the small scale"));
+    for name in ["durassd", "share", "txcache", "write-cache", "layers"] {
+        assert!(rows.iter().any(|row| row["experiment"] == name), "{name}");
+    }
+}
+
+fn rows_are_as_documented(rows: &[Value]) {
     for column in tantalum_report::schema::REPRO {
         assert!(rows.iter().all(|row| row.get(column.key).is_some()), "{} is missing", column.key);
     }
     for row in rows {
         let (paper, measured) = (row["paper"].as_f64(), row["measured"].as_f64().unwrap());
-        let Some(paper) = paper else {
+        let Some(paper) = paper.filter(|paper| *paper != 0.0) else {
             // What is a picture in the paper has nothing to be compared with.
             assert!(row["ratio"].is_null(), "{row}");
             continue;
         };
         let ratio = row["ratio"].as_f64().unwrap();
-        assert!((ratio / (measured / paper) - 1.0).abs() < 1e-4, "{row}");
+        assert!((ratio - measured / paper).abs() < 1e-4 * ratio.abs().max(1e-2), "{row}");
     }
-    assert!(rows.iter().filter(|row| row["paper"].is_f64()).count() > 50, "{}", rows.len());
 }
 
-/// The last line counts what the rows and the shapes say, in every format.
+/// The fields count what the rows and the shapes say. A bound is no figure, but nothing in a row tells it.
+fn the_counts_are_of_the_rows(report: &Value, rows: &[Value]) {
+    let of = |row: &&Value| row["experiment"] == "share" && row["paper"].is_f64();
+    let counted =
+        |is_one: fn(&Value) -> bool| rows.iter().filter(of).filter(|row| is_one(row)).count();
+    let figures = counted(|row| row["calibrated"] == false);
+    assert!(figures > 10 && report["figures"].as_u64().unwrap() > figures as u64, "{figures}");
+    let calibrated = rows.iter().filter(|row| row["paper"].is_f64() && row["calibrated"] == true);
+    assert_eq!(report["figures_calibrated"], calibrated.count());
+    let shapes = report["shapes"].as_array().unwrap();
+    let hold = shapes.iter().filter(|shape| shape["holds"] == true).count();
+    assert_eq!(
+        (&report["shapes_checked"], &report["shapes_hold"]),
+        (&shapes.len().into(), &hold.into())
+    );
+}
+
+/// Beside its shapes.
+fn share_is_near_to_its_paper(rows: &[Value]) {
+    let share = || rows.iter().filter(|row| row["experiment"] == "share");
+    let of = |row: &Value, figure: &str| row["figure"].as_str().unwrap().starts_with(figure);
+    // Each ratio that the text states of Couchbase's throughput and writes is met within half to double.
+    let couchbase = share().filter(|row| of(row, "Figure 7") || of(row, "Figure 8"));
+    let stated: Vec<&Value> = couchbase.filter(|row| row["paper"].is_f64()).collect();
+    assert!(!stated.is_empty());
+    for row in stated {
+        assert!((0.5..=2.0).contains(&row["ratio"].as_f64().unwrap()), "{row}");
+    }
+    // A drive that keeps copies and writes together is nearer to the paper's.
+    let saved = |what: &str| {
+        let case = format!("50 MB buffer, 4 KiB pages, {what}");
+        let found = share().find(|row| row["figure"] == "Figure 6c" && row["case"] == case);
+        found.unwrap()["measured"].as_f64().unwrap()
+    };
+    assert!(saved("SHARE saves of DWB-On, one log") > saved("SHARE saves of DWB-On"));
+    let ahead = share().filter(|row| {
+        let is_gain = row["case"].as_str().unwrap().ends_with("SHARE over DWB-On");
+        of(row, "Figure 5") && is_gain && row["measured"].as_f64().unwrap() > 1.7
+    });
+    assert_eq!(ahead.count(), 6);
+}
+
+/// The last line counts what the rows and the shapes say.
 #[test]
 fn it_ends_with_how_much_of_the_paper_is_met() {
-    let args = ["repro", "durassd", "--scale", "small"];
-    let json = good(&[&args[..], &["--format", "json"]].concat());
-    let json: serde_json::Value = serde_json::from_str(&json).unwrap();
+    let args = ["repro", "nfa", "--quick"];
+    let json: Value =
+        serde_json::from_str(&good(&[&args[..], &["--format", "json"]].concat())).unwrap();
     let rows = json["rows"].as_array().unwrap();
-    let counted = |is_one: fn(&serde_json::Value) -> bool| {
-        rows.iter().filter(|row| row["paper"].is_f64() && is_one(row)).count()
-    };
-    let figures = counted(|row| row["calibrated"] == false);
-    let within = counted(|row| {
-        row["calibrated"] == false && (0.5..=2.0).contains(&row["ratio"].as_f64().unwrap())
-    });
-    let calibrated = counted(|row| row["calibrated"] == true);
+    let figures = rows.iter().filter(|row| row["paper"].is_f64());
+    let within =
+        figures.clone().filter(|row| (0.5..=2.0).contains(&row["ratio"].as_f64().unwrap()));
+    let (figures, within) = (figures.count(), within.count());
     assert_eq!((&json["figures"], &json["figures_within"]), (&figures.into(), &within.into()));
-    assert_eq!(json["figures_calibrated"], calibrated);
     let shapes = json["shapes"].as_array().unwrap();
-    for column in tantalum_report::schema::REPRO_SHAPES {
-        assert!(shapes.iter().all(|shape| shape.get(column.key).is_some()), "{}", column.key);
-    }
     let hold = shapes.iter().filter(|shape| shape["holds"] == true).count();
-    assert!(figures > 50 && calibrated > 5 && hold > 5, "{figures}, {calibrated}, {hold}");
+    assert!(figures > 3 && hold > 5, "{figures}, {hold}");
     let table = good(&args);
     let last = format!(
-        "{figures} figures, {within} within half to double, {hold} of {} shapes hold",
+        "{figures} figures, {within} within half to double, {hold} of {} shapes hold: as known at the small scale",
         shapes.len()
     );
     assert_eq!(table.lines().last().unwrap(), last);
-    assert!(table.contains("\nholds    Table 1: "), "{table}");
+    assert!(table.contains("\nholds    Figure 7.5: "), "{table}");
 }
 
 #[test]
@@ -67,4 +140,6 @@ fn unknown_names_are_refused_with_those_there_are() {
     assert!(message.contains("small, full, paper"), "{message}");
     let message = refused(&["repro", "durassd", "--live", "/nowhere/file"]);
     assert!(message.contains("part of casa"), "{message}");
+    let run = tantalum(&["repro", "durassd", "--quick", "--seed", "2"]);
+    assert!(run.code == 2 && run.err.contains("--quick"), "{}", run.err);
 }

@@ -179,6 +179,15 @@ pub const REPRO_SHAPES: &[Column] = &[
     Column::new("expected", "expected", Style::Text),
     Column::new("numbers", "measured", Style::Text),
     Column::new("holds", "holds", Style::Text),
+    Column::new("known_to_differ", "known to differ", Style::Text),
+];
+
+/// Those of them that `tantalum repro --quick` found otherwise than is known.
+pub const REPRO_SURPRISES: &[Column] = &[
+    Column::new("experiment", "experiment", Style::Text),
+    Column::new("figure", "figure", Style::Text),
+    Column::new("shape", "what the paper says", Style::Text),
+    Column::new("why", "what is the matter", Style::Text),
 ];
 
 /// Rows of `tantalum trace stat` over pages: one, or one more a volume.

@@ -2,8 +2,10 @@
 //! and sequential reads and writes.
 //!
 //! ```text
-//! sweep  the MTRON's free parameters, beside its data sheet and what a buffer's policies gain on it
+//! sweep   the MTRON's free parameters, beside its data sheet and what a buffer's policies gain on it
+//! shapes  what must be met of it
 //! ```
+mod shapes;
 mod sweep;
 
 use std::cell::{Cell, RefCell};
@@ -13,6 +15,7 @@ use tantalum_models::DeviceSpec;
 use tantalum_runtime::{Runtime, Virtual, spawn_all};
 
 use super::{Progress, Row, Scale};
+pub(super) use shapes::SHAPES;
 use tantalum_replay::device_replay::{Age, Device, Expected, age_device};
 
 /// Where pages lie that are asked for one after the other.
@@ -173,46 +176,5 @@ impl Load {
         };
         spawn_all(runtime, "client", (0..in_flight).map(client)).await?;
         Ok(self.requests as f64 * 1e9 / (runtime.now_ns() - start_ns) as f64)
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    /// Published over measured stays within 10 %, but for what docs/devices/ states.
-    #[test]
-    fn devices_do_what_their_data_sheets_say() {
-        let mut rows = Vec::new();
-        devices(Scale::Small, 1, &mut |_| {}, &mut rows).unwrap();
-        for row in &rows {
-            println!("{row:?}");
-        }
-        for row in rows.iter().filter(|row| row.figure == "data sheets" && row.paper.is_some()) {
-            let ratio = row.ratio().unwrap();
-            assert!((0.9..1.1).contains(&ratio), "{row:?}: {ratio}");
-        }
-        let measured = |device: &str, metric: &str| {
-            let found =
-                rows.iter().find(|row| row.case.starts_with(device) && row.metric == metric);
-            found.unwrap().measured
-        };
-        // The profile is a point of its own sweep; larger blocks make random writes slower.
-        let swept = |point: &str, metric: &str| {
-            let case = format!("mtron, {point}");
-            rows.iter().find(|row| row.case == case && row.metric == metric).unwrap().measured
-        };
-        assert_eq!(swept("logs=16", "random write"), measured("mtron, 1", "random write"));
-        let by_block = ["block=32", "logs=16", "block=8"].map(|at| swept(at, "random write"));
-        assert!(by_block.is_sorted(), "{by_block:?}");
-        let gains = rows.iter().filter(|row| row.metric == "gain, paper: at most");
-        assert!(gains.clone().count() == 9 && gains.clone().all(|row| !row.is_comparable()));
-        // The weakness of log blocks, and that a page mapping has none of it.
-        let gap = |device| {
-            measured(device, "sequential write") * 1e6
-                / PAGE_BYTES as f64
-                / measured(device, "random write")
-        };
-        assert!(gap("mtron") > 100.0 && gap("x25-m") < 10.0, "{} {}", gap("mtron"), gap("x25-m"));
     }
 }

@@ -3,8 +3,10 @@
 //!
 //! ```text
 //! registry  the experiments by name, one entry a paper: what `tantalum repro` lists
+//! beside    several of them at a time
 //! row       what each of them returns
 //! shape     what a paper says of its figures that is no number, checked on the rows
+//! lines     lines of a figure, for shapes
 //! summary   how much of a paper is met: its numbers and its shapes, counted
 //! energy    idle and peak power of components over virtual time
 //! load      closed-loop clients: random reads or writes, with an fsync after every so many
@@ -18,12 +20,14 @@
 //!           the dissertation
 //! txcache   "TxCache: Transactional Cache using Byte-Addressable Non-Volatile Memories in SSDs"
 //! ```
+mod beside;
 pub mod cleaning;
 pub mod devices;
 pub mod dissertation;
 mod documents;
 mod durassd;
 pub mod energy;
+mod lines;
 pub mod load;
 mod mounted;
 pub mod personalities;
@@ -35,7 +39,8 @@ mod summary;
 mod tiers;
 mod txcache;
 
+pub use beside::{Measured, Watch, measure_all};
 pub use registry::{EXPERIMENTS, Experiment, Progress};
 pub use row::{Place, Row, Scale, X};
-pub use shape::{Relation, Rows, Shape};
+pub use shape::{Relation, Rows, Shape, Surprise, surprises};
 pub use summary::Summary;

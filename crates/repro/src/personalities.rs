@@ -7,7 +7,8 @@ use tantalum_ftl::{Ftl, FtlOptions};
 use tantalum_models::personality::PersonalityConfig;
 use tantalum_runtime::{DeviceKind, Runtime, Virtual};
 
-use super::{Row, Scale};
+use super::Relation::{Below, Rising, Within};
+use super::{Row, Rows, Scale, Shape};
 
 const FIGURE: &str = "translation layers";
 const BLOCK_PAGES: u64 = 64;
@@ -17,6 +18,46 @@ const A_LOAD: &str = "a load on a translation layer";
 /// The layers; pages, over-provisioning and blocks are the same for all.
 const LAYERS: [&str; 5] =
     ["block-map", "bast:logs=16", "fast:logs=16", "dftl:cmt=512", "dftl:cmt=4k"];
+
+/// What one load costs on each of `layers`.
+fn costs(rows: &Rows<'_>, layers: &[&str], load: &str) -> Option<Vec<f64>> {
+    let cost = |layer: &&str| {
+        let case = format!("{layer}, {load}");
+        rows.metric(FIGURE, &case, "write amplification")
+    };
+    layers.iter().map(cost).collect()
+}
+
+/// What is known of these layers, whatever the paper.
+pub(super) const SHAPES: &[Shape] = &[
+    Shape {
+        figure: FIGURE,
+        claim: "writes in order cost next to nothing on any layer: write amplification",
+        expected: Within(1.0, 1.1),
+        measure: |rows| {
+            let others = ["block-map", "bast:logs=16", "fast:logs=16", "dftl:cmt=4k", "page map"];
+            costs(rows, &others, "sequential")
+        },
+    },
+    Shape {
+        figure: FIGURE,
+        claim: "the coarser the map, the more uniform writes cost: DFTL, FAST, BAST, block map",
+        expected: Rising,
+        measure: |rows| {
+            let coarser = ["dftl:cmt=4k", "fast:logs=16", "bast:logs=16", "block-map"];
+            costs(rows, &coarser, "uniform")
+        },
+    },
+    Shape {
+        figure: FIGURE,
+        claim: "a larger cached table does not cost DFTL more under uniform writes: its cost over that with a smaller one",
+        expected: Below(1.000_001),
+        measure: |rows| {
+            let costs = costs(rows, &["dftl:cmt=4k", "dftl:cmt=512"], "uniform")?;
+            Some(vec![costs[0] / costs[1]])
+        },
+    },
+];
 
 /// How pages are chosen.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

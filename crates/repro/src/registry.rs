@@ -21,6 +21,12 @@ pub struct Experiment {
     pub run: fn(Scale, u64, Progress, &mut Vec<Row>) -> Result<()>,
     /// What the paper says or draws of its figures that is no number, checked on the rows.
     pub shapes: &'static [Shape],
+    /// The claims of those of them that do not hold at the small scale with seed 1, or are not measured there
+    /// ([`surprises`](super::surprises)).
+    pub not_met_small: &'static [&'static str],
+    /// About so many seconds of a processor the full scale takes; of `tiers` and `cleaning` an estimate. What takes longest is begun
+    /// first, and nothing else hangs on it.
+    pub full_seconds: u32,
 }
 
 /// One entry a paper, and those that compare parts of the engine.
@@ -30,72 +36,96 @@ pub const EXPERIMENTS: &[Experiment] = &[
         title: "Durable Write Cache in Flash Memory SSD (DuraSSD): figures 5 and 6, tables 1 to 5",
         run: durassd::run,
         shapes: durassd::SHAPES,
+        not_met_small: durassd::NOT_MET_SMALL,
+        full_seconds: 112,
     },
     Experiment {
         name: "share",
         title: "SHARE Interface in Flash Storage: figures 5 to 8, tables 1 and 2",
         run: share::run,
         shapes: share::SHAPES,
+        not_met_small: share::NOT_MET_SMALL,
+        full_seconds: 104,
     },
     Experiment {
         name: "txcache",
         title: "Transactional Cache in SSDs (TxCache): figures 4 to 7, table III",
         run: txcache::run,
         shapes: txcache::SHAPES,
+        not_met_small: txcache::NOT_MET_SMALL,
+        full_seconds: 57,
     },
     Experiment {
         name: "cfdc",
         title: "Flash-aware buffer management (CFDC), dissertation chapter 3: figures 3.5 to 3.8",
         run: dissertation::cfdc,
         shapes: dissertation::CFDC,
+        not_met_small: dissertation::CFDC_NOT_MET,
+        full_seconds: 280,
     },
     Experiment {
         name: "energy",
         title: "Energy efficiency and performance, dissertation chapter 4: figures 4.2 to 4.4",
         run: dissertation::energy,
         shapes: dissertation::ENERGY,
+        not_met_small: dissertation::ENERGY_NOT_MET,
+        full_seconds: 79,
     },
     Experiment {
         name: "casa",
         title: "Cost-aware buffer management (CASA, SAWC), dissertation chapter 5: figures 5.2 to 5.8",
         run: dissertation::casa,
         shapes: dissertation::CASA,
+        not_met_small: dissertation::CASA_NOT_MET,
+        full_seconds: 139,
     },
     Experiment {
         name: "write-cache",
         title: "Improving Database Performance Using a Flash-Based Write Cache: figures 6 to 8",
         run: tiers::write_cache,
-        shapes: &[],
+        shapes: tiers::WRITE_CACHE,
+        not_met_small: tiers::WRITE_CACHE_NOT_MET,
+        full_seconds: 2,
     },
     Experiment {
         name: "tiers",
         title: "Three tiers against two of the same cost, dissertation chapter 6: figures 6.1 to 6.5",
         run: tiers::architecture,
-        shapes: &[],
+        shapes: tiers::ARCHITECTURE,
+        not_met_small: tiers::ARCHITECTURE_NOT_MET,
+        full_seconds: 300,
     },
     Experiment {
         name: "nfa",
         title: "Native flash in the middle tier, dissertation chapter 7: figures 7.5 to 7.9",
         run: tiers::native,
-        shapes: &[],
+        shapes: tiers::NATIVE,
+        not_met_small: tiers::NATIVE_NOT_MET,
+        full_seconds: 7,
     },
     Experiment {
         name: "cleaning",
         title: "Cleaning policies under uniform writes, beside closed forms (Desnoyers; Van Houdt)",
         run: cleaning::cleaning,
-        shapes: &[],
+        shapes: cleaning::SHAPES,
+        not_met_small: cleaning::NOT_MET_SMALL,
+        full_seconds: 60,
     },
     Experiment {
         name: "devices",
         title: "The dissertation's SSDs and disks beside their data sheets",
         run: devices::devices,
-        shapes: &[],
+        shapes: devices::SHAPES,
+        not_met_small: &[],
+        full_seconds: 30,
     },
     Experiment {
         name: "layers",
         title: "Translation layers side by side: page map, DFTL, FAST, BAST, block map",
         run: personalities::personalities,
-        shapes: &[],
+        shapes: personalities::SHAPES,
+        not_met_small: &[],
+        full_seconds: 6,
     },
 ];
 
@@ -115,5 +145,25 @@ impl Experiment {
                 format!("{name:?} is not an experiment; accepted: {}, all", names.join(", "));
             Error::new(ErrorKind::InvalidInput, context)
         })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::surprises;
+
+    /// What needs no paper is asserted at the full scale too, without exceptions. The small scale is `tantalum repro all --quick`.
+    #[test]
+    fn closed_forms_and_layers_hold_at_the_full_scale() {
+        if std::env::var_os("TANTALUM_NIGHTLY").is_none() {
+            return;
+        }
+        for name in ["cleaning", "layers"] {
+            let experiment = &Experiment::by_name(name).unwrap()[0];
+            let mut rows = Vec::new();
+            (experiment.run)(Scale::Full, 1, &mut |case| println!("{case}"), &mut rows).unwrap();
+            assert_eq!(surprises(experiment.shapes, &rows, &[]), []);
+        }
     }
 }

@@ -100,29 +100,41 @@ impl Rows<'_> {
     }
 }
 
-/// Checks `shapes` on the rows of a small scale: each holds, but for those whose claim is among `but`, which then must not
-/// hold, or are not measured there.
-#[cfg(test)]
-pub(crate) fn assert_shapes(shapes: &[Shape], rows: &[Row], but: &[&str]) {
-    for claim in but {
-        assert!(shapes.iter().any(|shape| shape.claim == *claim), "no shape says: {claim}");
-    }
-    let mut wrong = Vec::new();
-    for shape in shapes {
-        let checked = shape.check(rows);
-        let holds = checked.as_ref().is_some_and(|(_, holds)| *holds);
-        if holds == but.contains(&shape.claim) {
-            let Shape { figure, claim, expected, .. } = shape;
-            wrong.push(format!("{figure}: {claim} ({expected}): {checked:?}"));
-        }
-    }
-    assert!(wrong.is_empty(), "{wrong:#?}");
+/// A shape that is not as it is known to be.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Surprise {
+    /// Its figure.
+    pub figure: &'static str,
+    /// Its claim.
+    pub claim: &'static str,
+    /// What is the matter, as the end of a sentence.
+    pub why: String,
+}
+
+/// Of `shapes` those that `rows` show otherwise than is known: each holds, but for those whose claim is among `not_met`. These
+/// must not hold, or not be measured, so that the list stays true.
+pub fn surprises(shapes: &[Shape], rows: &[Row], not_met: &[&str]) -> Vec<Surprise> {
+    let surprise = |shape: &Shape| {
+        let listed = not_met.contains(&shape.claim);
+        let why = match (shape.check(rows), listed) {
+            (Some((_, true)), false) | (Some((_, false)) | None, true) => return None,
+            (Some((_, true)), true) => {
+                "holds, though it is listed as one that does not at this scale".to_owned()
+            }
+            (Some((numbers, false)), false) => {
+                format!("does not hold: expected {}, measured {numbers:.3?}", shape.expected)
+            }
+            (None, false) => "was not measured".to_owned(),
+        };
+        Some(Surprise { figure: shape.figure, claim: shape.claim, why })
+    };
+    shapes.iter().filter_map(surprise).collect()
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{EXPERIMENTS, Summary};
+    use crate::{EXPERIMENTS, Experiment, Summary};
 
     #[test]
     fn relations_hold_for_all_numbers_or_not_at_all() {
@@ -178,7 +190,33 @@ mod tests {
         assert_eq!(summary, expected);
         let text = "4 figures, 2 within half to double, 1 of 2 shapes hold";
         assert_eq!(summary.to_string(), text);
-        assert_shapes(&shapes, &rows, &["it falls", "what nobody measured"]);
+        known_and_unknown(&shapes, &rows);
+    }
+
+    /// What is listed must differ, and what is not must hold.
+    fn known_and_unknown(shapes: &[Shape], rows: &[Row]) {
+        let found = |not_met: &[&str]| -> Vec<(&str, String)> {
+            let found = surprises(shapes, rows, not_met);
+            found.into_iter().map(|surprise| (surprise.claim, surprise.why)).collect()
+        };
+        assert_eq!(found(&["it falls", "what nobody measured"]), []);
+        let [(falls, fell), (nobody, missing)] = &found(&[])[..] else { panic!("two differ") };
+        assert_eq!((*falls, *nobody), ("it falls", "what nobody measured"));
+        assert!(fell.starts_with("does not hold: expected falling, measured [1.0"), "{fell}");
+        assert_eq!(missing, "was not measured");
+        let all = ["it falls", "what nobody measured", "double is ahead of half"];
+        let [(holds, why)] = &found(&all)[..] else { panic!("one holds") };
+        assert_eq!(*holds, "double is ahead of half");
+        assert!(why.starts_with("holds, though"), "{why}");
+    }
+
+    #[test]
+    fn what_is_listed_as_not_met_is_a_shape() {
+        for Experiment { name, shapes, not_met_small, .. } in EXPERIMENTS {
+            let is_one = |claim: &&&str| shapes.iter().any(|shape| shape.claim == **claim);
+            let others: Vec<_> = not_met_small.iter().filter(|claim| !is_one(claim)).collect();
+            assert!(others.is_empty(), "{name}: {others:#?}");
+        }
     }
 
     #[test]

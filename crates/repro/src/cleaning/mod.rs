@@ -6,8 +6,10 @@
 //! the age of a page says nothing of when it is written next.
 mod measure;
 pub mod models;
+mod shapes;
 
 pub use measure::{Measured, Steady, measure};
+pub(super) use shapes::{NOT_MET_SMALL, SHAPES};
 
 use tantalum_base::Result;
 use tantalum_policy::CleaningSpec;

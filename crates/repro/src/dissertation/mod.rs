@@ -11,6 +11,7 @@
 //! gains     what policies gain over others on any device
 //! live      the cost ratio of a real device
 //! shapes    what the text says of the figures beside their numbers
+//! small     which of it is not met at the small scale
 //! ```
 //!
 //! The database's pages are of 4 KiB here, and of 8 KiB in the dissertation. A cluster has 16 pages in
@@ -26,6 +27,7 @@ mod gains;
 pub mod live;
 mod runs;
 mod shapes;
+mod small;
 #[cfg(test)]
 mod tests;
 mod workload;
@@ -36,6 +38,5 @@ pub(super) use energy::energy;
 pub(super) use gains::gains_on;
 pub(super) use runs::CPU_NS;
 pub(super) use shapes::{CASA, CFDC, ENERGY};
-#[cfg(test)]
-pub(super) use workload::generated;
-pub(super) use workload::{bank, capture};
+pub(super) use small::{CASA_NOT_MET, CFDC_NOT_MET, ENERGY_NOT_MET};
+pub(super) use workload::{bank, capture, first, generated};

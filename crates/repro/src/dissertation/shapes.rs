@@ -1,54 +1,8 @@
 //! What the dissertation says or draws of its figures beside their numbers. Series are named as there, whatever the
 //! parameters of a policy.
 use super::super::Relation::{Above, Below, Falling, Rising, Within};
+use super::super::lines::{Drawing, all_over, least, line, over};
 use super::super::{Rows, Shape};
-
-/// A drawing: figure, and what is up.
-type Drawing = (&'static str, &'static str);
-
-/// The numbers of one series of a drawing, along it; in one `panel` where one is given.
-fn line(rows: &Rows<'_>, drawing: Drawing, panel: Option<&str>, series: &str) -> Option<Vec<f64>> {
-    let (figure, metric) = drawing;
-    rows.all(figure, |row| {
-        let is_there = |place: &super::super::Place| {
-            place.series == series && panel.is_none_or(|panel| place.panel == panel)
-        };
-        row.metric == metric && row.place.as_ref().is_some_and(is_there)
-    })
-}
-
-/// One series over another, wherever along the drawing.
-fn over(rows: &Rows<'_>, drawing: Drawing, series: &str, other: &str) -> Option<Vec<f64>> {
-    let (ours, theirs) = (line(rows, drawing, None, series)?, line(rows, drawing, None, other)?);
-    let same = ours.len() == theirs.len();
-    same.then(|| ours.iter().zip(theirs).map(|(our, their)| our / their).collect())
-}
-
-/// Each of `others` over each of `ours`.
-fn all_over(rows: &Rows<'_>, drawing: Drawing, others: &[&str], ours: &[&str]) -> Option<Vec<f64>> {
-    let mut numbers = Vec::new();
-    for other in others {
-        for our in ours {
-            numbers.extend(over(rows, drawing, other, our)?);
-        }
-    }
-    Some(numbers)
-}
-
-/// The least of several series, wherever along the drawing.
-fn least(
-    rows: &Rows<'_>,
-    drawing: Drawing,
-    panel: Option<&str>,
-    series: &[&str],
-) -> Option<Vec<f64>> {
-    let mut least = line(rows, drawing, panel, series.first()?)?;
-    for other in series {
-        let other = line(rows, drawing, panel, other)?;
-        least.iter_mut().zip(other).for_each(|(least, other)| *least = least.min(other));
-    }
-    Some(least)
-}
 
 /// The panels of a figure in which there is `series`, each once.
 fn panels<'a>(rows: &Rows<'a>, figure: &str, series: &str) -> Vec<&'a str> {
@@ -64,7 +18,12 @@ fn panels<'a>(rows: &Rows<'a>, figure: &str, series: &str) -> Vec<&'a str> {
 }
 
 /// Of each thing along a drawing its place among `series`, as the largest number there over its own: 1 where it is the largest.
-fn from_largest(rows: &Rows<'_>, drawing: Drawing, series: &[&str], its: &str) -> Option<Vec<f64>> {
+fn from_largest(
+    rows: &Rows<'_>,
+    drawing: Drawing<'_>,
+    series: &[&str],
+    its: &str,
+) -> Option<Vec<f64>> {
     let mut largest = line(rows, drawing, None, its)?;
     let own = largest.clone();
     for other in series {

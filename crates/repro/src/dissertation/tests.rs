@@ -2,10 +2,7 @@
 //! are the same wherever the tests run.
 use super::runs::{find, over};
 use super::workload::{generated, mixed};
-use super::{CASA, CFDC, ENERGY};
 use crate::energy::{Consumption, data_disk};
-use crate::shape::assert_shapes;
-use crate::{Experiment, Scale, Shape, Summary};
 use std::sync::Arc;
 use tantalum_policy::PolicySpec;
 use tantalum_replay::buffer_replay::BufferReplayRow;
@@ -160,60 +157,4 @@ fn who_is_done_first_takes_least_energy() {
         println!("{device}: {joules:?}");
         assert!(joules.is_sorted(), "{device}: {joules:?}");
     }
-}
-
-/// Runs an experiment at the small scale, whose traces are made up, and checks what the text says: all but `but` holds.
-fn check(name: &str, shapes: &[Shape], but: &[&str], figures_min: usize) {
-    let mut rows = Vec::new();
-    let experiment = &Experiment::by_name(name).unwrap()[0];
-    (experiment.run)(Scale::Small, 1, &mut |_| (), &mut rows).unwrap();
-    for shape in shapes {
-        println!("{:?} {}: {:?}", shape.figure, shape.claim, shape.check(&rows));
-    }
-    let summary = Summary::of(&rows, experiment.shapes);
-    println!("{name}: {summary}");
-    assert!(summary.figures >= figures_min, "{summary}");
-    assert_eq!(summary.hold, shapes.len() - but.len(), "{summary}");
-    assert_shapes(shapes, &rows, but);
-}
-
-#[test]
-fn what_chapter_3_says_holds_at_a_small_scale() {
-    // A trace of 20,000 requests, and buffers of 500 and 1,000 pages alone.
-    let but = [
-        "LRU-k takes less time than CFLRU and LRU-WSR: theirs over its",
-        "a larger window makes REF write more",
-        "CFDC takes more time again with a window of 0.99: over that with 0.9",
-    ];
-    check("cfdc", CFDC, &but, 1);
-}
-
-#[test]
-fn what_chapter_4_says_holds_at_a_small_scale() {
-    // Most of these differ at the full scale too: docs/experiments.md.
-    let but = [
-        "CFDC takes least time on every device: the others' over its",
-        "CFLRU takes less time than LRU on every device: LRU's over its",
-        "LRU-WSR takes more time than LRU on every device",
-        "the power of the others slightly falls with the buffer: with the largest over with the smallest",
-    ];
-    check("energy", ENERGY, &but, 3);
-}
-
-#[test]
-fn what_chapter_5_says_holds_at_a_small_scale() {
-    // Too few evictions with 10,000 pages, too little re-use for figure 5.8, and a disk that is as small as the trace.
-    let but = [
-        "at 1:1 CCFLRU takes more than one and a half times as long as LRU",
-        "at 1:64 CASA takes less time than CFLRU with its best window",
-        "CASA writes less the more a write costs: from one ratio to the next",
-        "CASA reads more the more a write costs: from one ratio to the next",
-        "CASA has the best time at nearly every ratio and size, and is slightly behind otherwise: over the best of the others",
-        "CASA has the best time on the SSD: over the best of the others",
-        "CASA is comparable to CFLRU with its best window on the disk: over the best of the others",
-        "SAWC takes about the time of CFDC, without a parameter: over the mean of CFDC's three windows",
-        "with few updates CASA and SAWC have a higher hit ratio than CFDC with any window: theirs over its",
-        "the hit ratio dominates the time with few updates: CFDC with any window takes longer than CASA and SAWC",
-    ];
-    check("casa", CASA, &but, 100);
 }

@@ -87,7 +87,7 @@ fn tpch(scale: Scale, requests: usize) -> Result<CacheTrace> {
 }
 
 /// The first `requests` of `trace`.
-pub(super) fn first(mut trace: CacheTrace, requests: usize) -> Result<CacheTrace> {
+pub(in super::super) fn first(mut trace: CacheTrace, requests: usize) -> Result<CacheTrace> {
     trace.requests.truncate(requests);
     let highest = trace.requests.iter().map(|request| request.page().0 + 1).max();
     trace.pages_end = highest.unwrap_or(1);

@@ -26,7 +26,7 @@ mod tests;
 use tantalum_base::Result;
 
 use super::{Progress, Row, Scale};
-pub(super) use shapes::SHAPES;
+pub(super) use shapes::{NOT_MET_SMALL, SHAPES};
 
 /// Every table of the paper that is measured again.
 pub(super) fn run(scale: Scale, seed: u64, progress: Progress, rows: &mut Vec<Row>) -> Result<()> {

@@ -12,13 +12,11 @@ mod figures;
 mod link_bench;
 mod one_log;
 mod shapes;
-#[cfg(test)]
-mod tests;
 
 use tantalum_base::Result;
 
 use super::{Progress, Row, Scale};
-pub(super) use shapes::SHAPES;
+pub(super) use shapes::{NOT_MET_SMALL, SHAPES};
 
 /// Every figure of the paper that is measured again.
 pub(super) fn run(scale: Scale, seed: u64, progress: Progress, rows: &mut Vec<Row>) -> Result<()> {

@@ -5,17 +5,19 @@ use tantalum_base::Result;
 use tantalum_replay::cache_replay::CacheTrace;
 
 use super::super::Scale;
-use super::super::dissertation::{self, capture};
+use super::super::dissertation::{self, capture, first, generated};
 
-/// Small runs have as many requests, and sizes that are so much smaller.
-const SMALL_REQUESTS: usize = 60_000;
+/// Small runs have so many requests, made up, to databases that are so much smaller; the bank's fewer, of one warehouse.
+const SMALL_REQUESTS: usize = 200_000;
 const SMALL_DIVISOR: u32 = 16;
+const SMALL_BANK_REQUESTS: usize = 60_000;
+const SMALL_BANK_DIVISOR: u32 = 8;
+const SMALL_TPCC: &str = "tpcc:warehouses=2,transactions=20k";
+const SMALL_BANK: &str = "tpcc:warehouses=1,transactions=20k";
+const SMALL_TPCH: &str = "self_similar:pages=40000,h=0.25,requests=200k";
+const SMALL_TPCE: &str = "self_similar:pages=80000,h=0.25,requests=200k,writes=0.19";
 /// What stands in for TPC-C where the capture is absent.
 const TPCC_GENERATOR: &str = "tpcc:warehouses=4,transactions=150k";
-
-fn divisor(scale: Scale) -> u32 {
-    if scale == Scale::Small { SMALL_DIVISOR } else { 1 }
-}
 
 /// A trace, and what it stands for.
 pub(super) struct Load {
@@ -33,51 +35,53 @@ impl Load {
 
     /// Pages of a tier that has a `share` of the database's.
     pub(super) fn share(&self, share: f64) -> u32 {
-        ((self.trace.pages_end as f64 * share) as u32 / self.divisor).max(4)
+        ((self.trace.pages_end as f64 * share) as u32).max(4)
     }
 
-    fn new(name: &'static str, file: &str, generator: &str, scale: Scale) -> Result<Load> {
-        let requests = if scale == Scale::Small { SMALL_REQUESTS } else { usize::MAX };
-        let trace = Arc::new(capture(file, generator, requests)?);
-        Ok(Load { name, trace, divisor: divisor(scale) })
+    /// All of a capture.
+    fn captured(name: &'static str, file: &str, generator: &str) -> Result<Load> {
+        let trace = Arc::new(capture(file, generator, usize::MAX)?);
+        Ok(Load { name, trace, divisor: 1 })
     }
 
-    /// The first `requests` of what `generator` makes.
-    #[cfg(test)]
-    pub(super) fn made_up(
-        name: &'static str,
-        generator: &str,
-        requests: usize,
-        divisor: u32,
-    ) -> Load {
-        let mut trace = super::super::dissertation::generated(generator).unwrap();
-        assert!(trace.requests.len() >= requests, "{}", trace.requests.len());
-        trace.requests.truncate(requests);
-        Load { name, trace: Arc::new(trace), divisor }
+    /// The first `requests` of what `generator` makes, for tiers that are so much smaller; the same everywhere.
+    fn made_up(name: &'static str, generator: &str, requests: usize, divisor: u32) -> Result<Load> {
+        let trace = Arc::new(first(generated(generator)?, requests)?);
+        Ok(Load { name, trace, divisor })
     }
 }
 
 /// TPC-C.
 pub(super) fn tpcc(scale: Scale) -> Result<Load> {
-    Load::new("TPC-C", "tpcc-pg-logical", TPCC_GENERATOR, scale)
+    match scale {
+        Scale::Small => Load::made_up("TPC-C", SMALL_TPCC, SMALL_REQUESTS, SMALL_DIVISOR),
+        _ => Load::captured("TPC-C", "tpcc-pg-logical", TPCC_GENERATOR),
+    }
 }
 
 /// TPC-H: queries that read.
 pub(super) fn tpch(scale: Scale) -> Result<Load> {
     let generator = "self_similar:pages=200000,h=0.25,requests=4m";
-    Load::new("TPC-H", "tpch-pg-logical", generator, scale)
+    match scale {
+        Scale::Small => Load::made_up("TPC-H", SMALL_TPCH, SMALL_REQUESTS, SMALL_DIVISOR),
+        _ => Load::captured("TPC-H", "tpch-pg-logical", generator),
+    }
 }
 
 /// TPC-H with its refresh functions, in place of TPC-E: many reads and some writes.
 pub(super) fn tpce(scale: Scale) -> Result<Load> {
     let generator = "self_similar:pages=200000,h=0.25,requests=3500k,writes=0.19";
-    Load::new("TPC-E", "tpch-refresh-pg-logical", generator, scale)
+    match scale {
+        Scale::Small => Load::made_up("TPC-E", SMALL_TPCE, SMALL_REQUESTS, SMALL_DIVISOR),
+        _ => Load::captured("TPC-E", "tpch-refresh-pg-logical", generator),
+    }
 }
 
-/// In place of the bank's trace: as many requests of TPC-C.
+/// In place of the bank's trace: as many requests of TPC-C. At the small scale of one warehouse, whose pages the two tiers
+/// with s = 2 and the largest budget hold together.
 pub(super) fn bank(scale: Scale) -> Result<Load> {
-    if scale == Scale::Small {
-        return Load::new("bank", "tpcc-pg-logical", TPCC_GENERATOR, scale);
+    match scale {
+        Scale::Small => Load::made_up("bank", SMALL_BANK, SMALL_BANK_REQUESTS, SMALL_BANK_DIVISOR),
+        _ => Ok(Load { name: "bank", trace: dissertation::bank(scale)?, divisor: 1 }),
     }
-    Ok(Load { name: "bank", trace: dissertation::bank(scale)?, divisor: divisor(scale) })
 }

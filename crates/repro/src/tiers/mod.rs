@@ -8,6 +8,7 @@
 //! architecture  figures 6.1 to 6.3, table 6.1: three tiers against two of the same cost
 //! measured      figures 6.4 and 6.5: the same on simulated devices
 //! native        figures 7.5 to 7.9: flash used natively or through a translation layer
+//! shapes        what the papers say of them beside the numbers
 //! ```
 //!
 //! As in both, operations are counted and weighed with what a device takes for one: a virtual execution time. Where the
@@ -17,12 +18,16 @@ mod architecture;
 mod load;
 mod measured;
 mod native;
+mod shapes;
 #[cfg(test)]
 mod tests;
 mod write_cache;
 
 pub(super) use architecture::architecture;
 pub(super) use native::native;
+pub(super) use shapes::{
+    ARCHITECTURE, ARCHITECTURE_NOT_MET, NATIVE, NATIVE_NOT_MET, WRITE_CACHE, WRITE_CACHE_NOT_MET,
+};
 pub(super) use write_cache::write_cache;
 
 use super::Row;

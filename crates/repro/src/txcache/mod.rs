@@ -29,7 +29,7 @@ use tantalum_models::profile::Profile;
 
 use super::{Progress, Row, Scale};
 use devices::Sizes;
-pub(super) use shapes::SHAPES;
+pub(super) use shapes::{NOT_MET_SMALL, SHAPES};
 use trace::Trace;
 
 /// Section IV-A: 32 MB of non-volatile disk cache; the same for the redo log.

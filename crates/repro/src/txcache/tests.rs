@@ -1,32 +1,10 @@
 //! The shape of the paper's figures, on devices and traces of a small part of the size.
-use super::super::shape::assert_shapes;
 use super::devices::{Device, measure};
 use super::sensitivity::LARGE_PAGES;
 use super::*;
 use tantalum_models::tx_cache::HeaderRelease;
 
 fn nothing(_: &str) {}
-
-/// Not met on small devices, or of sizes that a small scale does not have.
-const NOT_MET: &[&str] = &[
-    // docs/devices/txssd.md says why.
-    "TxCache does more transactions than TxFlash on varmail, webproxy and TPC-C",
-    "WAL is ahead of TxFlash on varmail, and behind it on the other traces: gain over TxFlash less gain over WAL, with that sign",
-    // On devices so small 11 % apart.
-    "on the fileserver's large transactions TxCache is about as fast as TxFlash",
-    // Nothing is erased, and there are two sizes alone.
-    "on TPC-C a larger cache erases less",
-    "WAL does more transactions with a log of 64 MiB than of 16 MiB, and still more with 256 MiB, on every trace",
-    "TxCache does more transactions with a cache of 64 MiB than of 16 MiB, and still more with 256 MiB, on every trace",
-    "TxCache gains more from 256 MiB over 16 MiB than WAL does, on every trace",
-];
-
-#[test]
-fn protocols_compare_as_in_the_paper() {
-    let mut rows = Vec::new();
-    run(Scale::Small, 1, &mut nothing, &mut rows).unwrap();
-    assert_shapes(SHAPES, &rows, NOT_MET);
-}
 
 #[test]
 fn recovery_takes_as_long_as_what_it_must_read() {
