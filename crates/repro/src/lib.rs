@@ -6,6 +6,7 @@
 //! row       what each of them returns
 //! shape     what a paper says of its figures that is no number, checked on the rows
 //! summary   how much of a paper is met: its numbers and its shapes, counted
+//! engines   three storage engines on five devices, which no paper has
 //! energy    idle and peak power of components over virtual time
 //! load      closed-loop clients: random reads or writes, with an fsync after every so many
 //! mounted   a file system that is mounted with write barriers or without
@@ -24,6 +25,7 @@ pub mod dissertation;
 mod documents;
 mod durassd;
 pub mod energy;
+pub mod engines;
 pub mod load;
 mod mounted;
 pub mod personalities;

@@ -2,8 +2,8 @@
 use tantalum_base::{Error, ErrorKind, Result};
 
 use super::{
-    Row, Scale, Shape, cleaning, devices, dissertation, durassd, personalities, share, tiers,
-    txcache,
+    Row, Scale, Shape, cleaning, devices, dissertation, durassd, engines, personalities, share,
+    tiers, txcache,
 };
 
 /// Is told what is about to be measured.
@@ -96,6 +96,12 @@ pub const EXPERIMENTS: &[Experiment] = &[
         title: "Translation layers side by side: page map, DFTL, FAST, BAST, block map",
         run: personalities::personalities,
         shapes: &[],
+    },
+    Experiment {
+        name: "engines",
+        title: "Three storage engines on a plain SSD, DuraSSD, SHARE, transactions and flash before a disk",
+        run: engines::run,
+        shapes: engines::SHAPES,
     },
 ];
 

@@ -9,6 +9,7 @@ use std::path::{Path, PathBuf};
 use tantalum_base::{ErrorKind, Result};
 use tantalum_report::{Report, Table, Value, config_hash, schema};
 use tantalum_repro::dissertation::live::casa_live;
+use tantalum_repro::engines::live::engines_live;
 use tantalum_repro::{Experiment, Row, Scale};
 
 /// Measure a paper's figures again, beside the paper's own numbers
@@ -16,7 +17,7 @@ use tantalum_repro::{Experiment, Row, Scale};
 #[command(after_help = AFTER_HELP)]
 pub struct Args {
     /// Which paper or comparison: durassd, share, txcache, cfdc, energy, casa, cleaning, devices,
-    /// layers, or all
+    /// layers, engines, or all
     name: String,
     /// small: seconds, small devices, more noise; full: minutes; paper: as many requests as there
     #[arg(long, default_value = "full", value_name = "SCALE")]
@@ -25,7 +26,8 @@ pub struct Args {
     #[arg(long, default_value_t = 1)]
     seed: u64,
     /// With casa: also detect the cost ratio of the device under this new file, or of this block
-    /// device, whose content is lost; its rows differ from run to run
+    /// device, whose content is lost. With engines: also run them live on this new file. These rows
+    /// differ from run to run
     #[arg(long, value_name = "FILE")]
     live: Option<PathBuf>,
     #[command(flatten)]
@@ -50,8 +52,8 @@ pub fn run(args: &Args) -> anyhow::Result<Verdict> {
     let experiments = Experiment::by_name(&args.name)?;
     let live = args.live.as_deref();
     anyhow::ensure!(
-        live.is_none() || args.name == "casa",
-        "--live detects a cost ratio, which is part of casa"
+        live.is_none() || ["casa", "engines"].contains(&&*args.name),
+        "--live detects a cost ratio, which is part of casa, or runs engines"
     );
     interruption::watch()?;
     let progress = Progress::named("cases measured");
@@ -105,10 +107,14 @@ fn measure(
     rows: &mut Vec<Row>,
 ) -> Result<()> {
     (experiment.run)(scale, seed, &mut |case| progress.begin(case), rows)?;
-    if let Some(path) = live {
-        rows.extend(casa_live(path, scale, &mut |case| progress.begin(case))?);
+    let mut begin = |case: &str| progress.begin(case);
+    match live {
+        Some(path) if experiment.name == "engines" => {
+            engines_live(path, scale, seed, &mut begin, rows)
+        }
+        Some(path) => casa_live(path, scale, &mut begin).map(|live| rows.extend(live)),
+        None => Ok(()),
     }
-    Ok(())
 }
 
 fn push(table: &mut Table, experiment: &str, row: &Row) {
