@@ -27,7 +27,7 @@ use super::table;
 const FIGURE: &str = "Engines, YCSB A, live";
 
 /// Operations between two looks at the clock.
-const OPERATIONS: u64 = 1_024;
+const OPERATIONS: u64 = 256;
 
 /// How large a file is, and for how long clients run before they are measured, and are.
 struct Extent {
@@ -105,13 +105,12 @@ pub fn engines_live(
 }
 
 fn rows_of(cell: Cell, service: &Service, recovery_ms: f64) -> Vec<Row> {
-    let device = name(cell.device);
-    let case = format!("{}, {device}, {}", cell.engine.name(), cell.host.form());
+    let case = format!("{}, {}, {}", cell.engine.name(), name(cell.device), cell.host.form());
     let recovery = (("recovery after a kill until the engine serves", "ms"), recovery_ms);
     let numbers = table::service(service).into_iter().chain([recovery]);
     let row = |(what, measured)| {
         let row = Row::new(FIGURE, case.clone(), what, None, measured);
-        row.at("", cell.engine.name(), ("device, live", device))
+        row.at("", cell.engine.name(), ("in place of", cell.device.name()))
     };
     numbers.map(row).collect()
 }
@@ -121,8 +120,7 @@ fn name(device: Device) -> &'static str {
     match device {
         Device::Plain => "plain file",
         Device::DuraSsd => "volume on_ack",
-        Device::Share => "volume on_flush, SHARE",
-        Device::Transactions => "volume on_flush, transactions",
+        Device::Share | Device::Transactions => "volume on_flush",
         Device::Tiered => "tiered volume",
     }
 }
@@ -261,16 +259,17 @@ impl LiveDevice for FlashFile {
     }
 }
 
-/// A volume whose flash is a cache of a home in another file.
+/// A volume whose flash is a cache of a home in another file, with zones and a write cache for so little flash.
 struct TieredFile {
     config: VolumeConfig,
 }
 
 fn tiered_config(files: &Files, pages: u64) -> Result<VolumeConfig> {
-    let (capacity, flash) = (pages >> 8, pages / u64::from(Device::Tiered.flash_divisor()) >> 8);
+    let capacity = pages >> 8;
+    let flash = capacity / u64::from(Device::Tiered.flash_divisor());
     let text = format!(
         "kind = \"tiered\"\n[media]\ntype = \"file\"\npath = \"\"\nsize = \"{flash}MiB\"\n\
-         [home]\npath = \"\"\n[device]\ncapacity = \"{capacity}MiB\"\n"
+         zone = \"512KiB\"\n[home]\npath = \"\"\n[device]\ncapacity = \"{capacity}MiB\"\ncache = \"1MiB\"\n"
     );
     let mut config = VolumeConfig::parse(&text, &files.data)?;
     config.media.path = Some(files.data.clone());
