@@ -3,15 +3,18 @@
 use crate::worst_disk::WorstDisk;
 use std::cell::Cell;
 use std::rc::Rc;
-use tantalum_base::{Durability, ErrorKind, PageBuf, Payload, Result, Stamp};
+use tantalum_base::{Durability, ErrorKind, PageBuf, Payload, Result, Rng, Stamp};
 use tantalum_hosts::docstore::{
     Block, DocStore, DocStoreOptions, DocStoreStatistics, Mode, ValueStamp,
 };
+use tantalum_hosts::double_write::{DoubleWrite, DoubleWriteOptions, Form, PageOptions};
 use tantalum_hosts::records::{ByteCodec, Codec, Remembered};
+use tantalum_hosts::redo;
+use tantalum_hosts::values::Tree;
 use tantalum_hosts::workload::ycsb::{
     Kind, Mix, RecordOptions, Requests, Workload, Ycsb, YcsbOptions, YcsbReport, key_of,
 };
-use tantalum_hosts::workload::{KeyValueStore, LoadValue};
+use tantalum_hosts::workload::{KeyValueStore, LoadValue, OneTree};
 use tantalum_runtime::Virtual;
 use tantalum_runtime::virtual_time::Schedule;
 
@@ -90,6 +93,59 @@ fn the_same_seed_does_the_same_and_another_one_does_not() {
     let run = |seed| run::<Stamp, ValueStamp, Stamps>(Workload::F, Mode::Share, seed);
     assert_eq!(run(5), run(5));
     assert_ne!(run(5).1, run(6).1);
+}
+
+/// A database of 16 MB with one tree.
+const ROWS: DoubleWriteOptions = DoubleWriteOptions {
+    pages: PageOptions {
+        form: Form::On,
+        database_pages: 2_000,
+        device_pages_per_page: 2,
+        pool_pages: 400,
+        batch_pages: 32,
+        metadata_per_page: 0.0,
+        metadata_pages: 0,
+    },
+    log_pages: 512,
+    trees: 1,
+};
+
+#[test]
+fn a_tree_of_rows_has_what_was_acknowledged_after_a_cut() {
+    type Rows = Remembered<redo::Block<ValueStamp>>;
+    let disk = WorstDisk::<Stamp>::new(Durability::Volatile, 10_000);
+    let (codec, ycsb) =
+        (Rc::new(Rows::default()), Ycsb::new::<ValueStamp>(RecordOptions::new(RECORDS)).unwrap());
+    let load = |workload, operations| YcsbOptions {
+        clients: 50,
+        ..YcsbOptions::new(workload, operations, 1)
+    };
+    for life in 0..4 {
+        let (rt, disk, codec, ycsb) =
+            (Virtual::new(Schedule::Shuffled(life)), disk.clone(), codec.clone(), ycsb.clone());
+        let (runtime, powered) = (rt.clone(), disk.clone());
+        let ran = runtime.run(async move {
+            let rows = match life {
+                0 => DoubleWrite::create(&rt, &disk, &codec, ROWS).await.unwrap(),
+                _ => DoubleWrite::open(&rt, &disk, &codec, ROWS).await.unwrap().0,
+            };
+            let store = OneTree::new(&rt, rows, Tree(0));
+            if life == 0 {
+                ycsb.load_by(&rt, &store, 8).await.unwrap();
+                assert_eq!(ycsb.records(), RECORDS);
+            }
+            ycsb.check(&store).await.unwrap();
+            let wrong = Wrong { store: store.clone(), updates: Rc::default(), forgets: false };
+            assert_eq!(ycsb.check(&wrong).await.unwrap_err().kind(), ErrorKind::Corrupt);
+            ycsb.run(&rt, &store, load(Workload::E, 500)).await.unwrap();
+            disk.cut_after(3_000);
+            let cut = ycsb.run(&rt, &store, load(Workload::A, 100_000)).await;
+            assert!(disk.is_off(), "{cut:?}");
+        });
+        runtime.drop_tasks();
+        ran.unwrap_or_else(|deadlock| panic!("{deadlock:?}"));
+        powered.power_on(&mut Rng::new(life));
+    }
 }
 
 /// A store that forgets an update now and then, or gives another record's value.

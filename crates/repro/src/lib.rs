@@ -8,6 +8,7 @@
 //! shape     what a paper says of its figures that is no number, checked on the rows
 //! lines     lines of a figure, for shapes
 //! summary   how much of a paper is met: its numbers and its shapes, counted
+//! engines   three storage engines on five devices, which no paper has
 //! energy    idle and peak power of components over virtual time
 //! load      closed-loop clients: random reads or writes, with an fsync after every so many
 //! mounted   a file system that is mounted with write barriers or without
@@ -27,6 +28,7 @@ pub mod dissertation;
 mod documents;
 mod durassd;
 pub mod energy;
+pub mod engines;
 mod lines;
 pub mod load;
 mod mounted;

@@ -2,8 +2,8 @@
 use tantalum_base::{Error, ErrorKind, Result};
 
 use super::{
-    Row, Scale, Shape, cleaning, devices, dissertation, durassd, personalities, share, tiers,
-    txcache,
+    Row, Scale, Shape, cleaning, devices, dissertation, durassd, engines, personalities, share,
+    tiers, txcache,
 };
 
 /// Is told what is about to be measured.
@@ -126,6 +126,14 @@ pub const EXPERIMENTS: &[Experiment] = &[
         shapes: personalities::SHAPES,
         not_met_small: &[],
         full_seconds: 6,
+    },
+    Experiment {
+        name: "engines",
+        title: "Three storage engines on a plain SSD, DuraSSD, SHARE, transactions and flash before a disk",
+        run: engines::run,
+        shapes: engines::SHAPES,
+        not_met_small: engines::NOT_MET_SMALL,
+        full_seconds: 200,
     },
 ];
 

@@ -5,11 +5,13 @@ use crate::Verdict;
 use crate::common::{OutputArgs, threads};
 use crate::interruption;
 use crate::progress::Progress;
+use anyhow::bail;
 use std::path::PathBuf;
 use tantalum_base::ErrorKind;
 use tantalum_replay::side_by_side::cores;
 use tantalum_report::{Report, Table, Value, config_hash, schema};
-use tantalum_repro::dissertation::live::casa_live;
+use tantalum_repro::dissertation::live::{self as casa, casa_live};
+use tantalum_repro::engines::live::{self as engines, engines_live};
 use tantalum_repro::{Experiment, Measured, Row, Scale, measure_all};
 
 /// Measure a paper's figures again, beside the paper's own numbers
@@ -17,7 +19,7 @@ use tantalum_repro::{Experiment, Measured, Row, Scale, measure_all};
 #[command(after_help = AFTER_HELP)]
 pub struct Args {
     /// Which paper or comparison: durassd, share, txcache, cfdc, energy, casa, cleaning, devices,
-    /// layers, write-cache, tiers, nfa, or all
+    /// layers, write-cache, tiers, nfa, engines, or all
     name: String,
     /// small: seconds, small devices, more noise; full: minutes; paper: as many requests as there
     #[arg(long, default_value = "full", value_name = "SCALE")]
@@ -33,7 +35,8 @@ pub struct Args {
     #[arg(long, value_name = "N", value_parser = threads)]
     threads: Option<usize>,
     /// With casa: also detect the cost ratio of the device under this new file, or of this block
-    /// device, whose content is lost; its rows differ from run to run
+    /// device, whose content is lost. With engines: also run them live on this new file. These rows
+    /// differ from run to run
     #[arg(long, value_name = "FILE")]
     live: Option<PathBuf>,
     #[command(flatten)]
@@ -58,10 +61,12 @@ pub fn run(args: &Args) -> anyhow::Result<Verdict> {
     let format = args.output.format()?;
     let scale = if args.quick { Scale::Small } else { Scale::parse(&args.scale)? };
     let experiments = Experiment::by_name(&args.name)?;
-    anyhow::ensure!(
-        args.live.is_none() || args.name == "casa",
-        "--live detects a cost ratio, which is part of casa"
-    );
+    match (&args.live, args.name.as_str()) {
+        (None, _) => {}
+        (Some(path), "casa") => casa::check(path)?,
+        (Some(path), "engines") => engines::check(path)?,
+        _ => bail!("--live detects a cost ratio, which is part of casa, or runs engines"),
+    }
     interruption::watch()?;
     let measured = measure(args, experiments, scale)?;
     let mut table = Table::new(schema::REPRO);
@@ -110,12 +115,17 @@ fn measure(
             Some(case) => progress.begin(experiment.name, case),
             None => progress.end(experiment.name),
         })?;
-    if let (Some(path), [casa]) = (&args.live, &mut measured[..])
-        && casa.is_whole
+    if let (Some(path), [Measured { rows, is_whole: is_whole @ true }]) =
+        (&args.live, &mut measured[..])
     {
-        match casa_live(path, scale, &mut |case| progress.begin("casa", case)) {
-            Err(error) if error.kind() == ErrorKind::Interrupted => casa.is_whole = false,
-            live => casa.rows.extend(live?),
+        let mut begin = |case: &str| progress.begin(&args.name, case);
+        let live = match args.name.as_str() {
+            "engines" => engines_live(path, scale, args.seed, &mut begin, rows),
+            _ => casa_live(path, scale, &mut begin).map(|live| rows.extend(live)),
+        };
+        match live {
+            Err(error) if error.kind() == ErrorKind::Interrupted => *is_whole = false,
+            live => live?,
         }
     }
     Ok(measured)

@@ -84,18 +84,26 @@ fn unsupported() -> Error {
     Error::new(ErrorKind::Unsupported, "pages in a file are read and written, nothing else")
 }
 
-/// Sends the trace of 5.3.3's stand-in through CASA with 1,000 pages over the file at `path`, and
-/// returns the detected costs. The file is made anew; what was in it is lost.
+/// Refuses what [`casa_live`] would, before anything is measured.
 ///
 /// # Errors
-/// `InvalidInput` where there is something at `path` already that is no block device; the file's
-/// own.
-pub fn casa_live(path: &Path, scale: Scale, progress: Progress) -> Result<Vec<Row>> {
+/// `InvalidInput` where there is something at `path` already that is no block device.
+pub fn check(path: &Path) -> Result<()> {
     let is_file = path.symlink_metadata().is_ok_and(|there| !is_block_device(&there));
     if is_file {
         let context = format!("{} is there already, and would be overwritten", path.display());
         return Err(Error::new(ErrorKind::InvalidInput, context));
     }
+    Ok(())
+}
+
+/// Sends the trace of 5.3.3's stand-in through CASA with 1,000 pages over the file at `path`, and
+/// returns the detected costs. The file is made anew; what was in it is lost.
+///
+/// # Errors
+/// Those of [`check`]; the file's own.
+pub fn casa_live(path: &Path, scale: Scale, progress: Progress) -> Result<Vec<Row>> {
+    check(path)?;
     let made = !path.exists();
     progress(&format!("figure 5.5: detection, live on {}", path.display()));
     let detected = detect(path, &bank(scale, 1)?);

@@ -51,6 +51,11 @@ impl Checks {
         }
     }
 
+    /// The power went: what was under way never ends, whether it was done or not.
+    pub(super) fn cut_off(&mut self) {
+        self.writing.clear();
+    }
+
     /// The oldest version that a read may find that begins now.
     pub(super) fn floor(&self, record: u64) -> u32 {
         self.floors[record as usize]
@@ -104,5 +109,14 @@ mod tests {
         let fourth = checks.begin(0);
         checks.end(fourth);
         assert!(checks.check(0, checks.floor(0), Some((0, 3))).is_err());
+        // One that a cut met was done or not; what is written afterwards replaces it.
+        checks.begin(0);
+        checks.cut_off();
+        for version in [4, 5] {
+            checks.check(0, checks.floor(0), Some((0, version))).unwrap();
+        }
+        let sixth = checks.begin(0);
+        checks.end(sixth);
+        assert!(checks.check(0, checks.floor(0), Some((0, 5))).is_err());
     }
 }

@@ -26,6 +26,11 @@ impl Known {
         self.inserting.first().copied().unwrap_or(self.next)
     }
 
+    /// Records that are there or being inserted: all below this.
+    pub(super) fn begun(&self) -> u64 {
+        self.next
+    }
+
     /// The number of a new record.
     pub(super) fn insert(&mut self) -> u64 {
         let record = self.next;

@@ -2,7 +2,7 @@
 use std::cell::RefCell;
 use std::rc::Rc;
 use tantalum_base::{Error, ErrorKind, Result, Rng};
-use tantalum_runtime::Runtime;
+use tantalum_runtime::{Runtime, spawn_all};
 use tantalum_trace::ycsb::{Kind, Mix};
 
 use super::checks::Checks;
@@ -68,6 +68,28 @@ impl Ycsb {
         Ok(())
     }
 
+    /// The same by so many clients at once, each of which waits for one record before it puts the next.
+    ///
+    /// # Errors
+    /// As [`load`](Self::load).
+    pub async fn load_by<R: Runtime, S: KeyValueStore>(
+        self: &Rc<Self>,
+        runtime: &R,
+        store: &S,
+        clients: u32,
+    ) -> Result<()> {
+        let client = |_| {
+            let (ycsb, store) = (Rc::clone(self), store.clone());
+            async move {
+                while ycsb.known.borrow().begun() < ycsb.options.records {
+                    ycsb.insert(&store).await?;
+                }
+                Ok(())
+            }
+        };
+        spawn_all(runtime, "loading client", (0..clients).map(client)).await
+    }
+
     /// Records by now.
     pub fn records(&self) -> u64 {
         self.known.borrow().end()
@@ -103,6 +125,19 @@ impl Ycsb {
         let YcsbOptions { clients, warm_up, operations: measured, .. } = options;
         let clients = LoopOptions { clients, warm_up, operations: measured };
         Ok(YcsbReport::new(run_closed_loop(runtime, &operations, clients).await?))
+    }
+
+    /// Reads every record. After a crash, with no operation under way: what was acknowledged is there, and of what was being
+    /// written either the old or the new.
+    ///
+    /// # Errors
+    /// `Corrupt` where a read finds what may not be there; the engine's.
+    pub async fn check<S: KeyValueStore>(&self, store: &S) -> Result<()> {
+        self.checks.borrow_mut().cut_off();
+        for record in 0..self.records() {
+            self.read(store, record).await?;
+        }
+        Ok(())
     }
 
     fn key(&self, record: u64) -> Vec<u8> {

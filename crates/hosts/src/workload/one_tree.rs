@@ -1,0 +1,59 @@
+//! A tree of rows as a load of single values sees it.
+use std::cell::Cell;
+use std::rc::Rc;
+use tantalum_base::Result;
+use tantalum_runtime::Runtime;
+
+use super::closed_loop::{Ending, transact};
+use super::rows::{RowStore, RowTransaction};
+use super::store::KeyValueStore;
+use crate::values::{Key, Tree};
+
+/// One tree of a [`RowStore`] as a [`KeyValueStore`]: each put is a transaction of its own, which is durable when it returns.
+#[derive(Clone)]
+pub struct OneTree<R, S> {
+    runtime: R,
+    rows: S,
+    tree: Tree,
+    conflicts: Rc<Cell<u64>>,
+}
+
+impl<R, S> OneTree<R, S> {
+    /// The rows of `tree`.
+    pub fn new(runtime: &R, rows: S, tree: Tree) -> Self
+    where
+        R: Clone,
+    {
+        OneTree { runtime: runtime.clone(), rows, tree, conflicts: Rc::default() }
+    }
+
+    /// The store of rows.
+    pub fn rows(&self) -> &S {
+        &self.rows
+    }
+
+    /// How often a put began anew because an older one held the row.
+    pub fn conflicts(&self) -> u64 {
+        self.conflicts.get()
+    }
+}
+
+impl<R: Runtime, S: RowStore> KeyValueStore for OneTree<R, S> {
+    type Value = S::Value;
+
+    async fn get(&self, key: &[u8]) -> Result<Option<S::Value>> {
+        self.rows.get(self.tree, key).await
+    }
+
+    async fn put(&self, key: &[u8], value: S::Value) -> Result<()> {
+        let put = async |transaction: &mut S::Transaction| {
+            transaction.put(self.tree, key, value.clone()).await?;
+            Ok(Ending::Commit(()))
+        };
+        transact(&self.runtime, &self.rows, &self.conflicts, put).await
+    }
+
+    async fn scan(&self, from: &[u8], records_max: usize) -> Result<Vec<(Key, S::Value)>> {
+        self.rows.scan(self.tree, from, None, records_max).await
+    }
+}

@@ -1,0 +1,128 @@
+//! What is compared: engines, devices, and the form that an engine takes on a device.
+use tantalum_hosts::docstore::Mode;
+use tantalum_hosts::double_write::Form;
+use tantalum_hosts::wal_engine::WalForm;
+
+/// A storage engine of [`tantalum_hosts`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Engine {
+    DoubleWrite,
+    Wal,
+    Documents,
+}
+
+impl Engine {
+    pub(super) const ALL: [Engine; 3] = [Engine::DoubleWrite, Engine::Wal, Engine::Documents];
+
+    pub(super) fn name(self) -> &'static str {
+        match self {
+            Engine::DoubleWrite => "double_write",
+            Engine::Wal => "wal_engine",
+            Engine::Documents => "docstore",
+        }
+    }
+}
+
+/// What an engine is offered: the same flash with another firmware, or flash before a disk.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Device {
+    /// A volatile cache, written back page by page. It tears what is longer than a page.
+    Plain,
+    /// A cache that is dumped on stored energy: what is acknowledged is durable, and a write is one.
+    DuraSsd,
+    /// A volatile cache that keeps the order of writes, and the SHARE command.
+    Share,
+    /// The same cache, and transactions.
+    Transactions,
+    /// A quarter of the flash, with the same cache, before a disk.
+    Tiered,
+}
+
+impl Device {
+    pub(super) const ALL: [Device; 5] =
+        [Device::Plain, Device::DuraSsd, Device::Share, Device::Transactions, Device::Tiered];
+
+    pub(super) fn name(self) -> &'static str {
+        match self {
+            Device::Plain => "plain SSD",
+            Device::DuraSsd => "DuraSSD",
+            Device::Share => "SHARE",
+            Device::Transactions => "transactions",
+            Device::Tiered => "tiered",
+        }
+    }
+
+    /// The flash has so many times fewer blocks than that of the others: a cache is smaller than what it is for.
+    pub(super) fn flash_divisor(self) -> u32 {
+        if self == Device::Tiered { 4 } else { 1 }
+    }
+}
+
+/// An engine in the form that it takes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Host {
+    DoubleWrite(Form),
+    Wal(WalForm),
+    Documents(Mode),
+}
+
+impl Host {
+    /// The engine in the form that does the least which is safe on this device; `None` where it has no form for what the device
+    /// offers.
+    pub(super) fn of(engine: Engine, device: Device) -> Option<Host> {
+        Some(match engine {
+            Engine::DoubleWrite => Host::DoubleWrite(match device {
+                Device::Plain => Form::On,
+                Device::DuraSsd | Device::Tiered => Form::Off,
+                Device::Share => Form::Share,
+                Device::Transactions => Form::Transactions,
+            }),
+            Engine::Wal => Host::Wal(match device {
+                Device::Plain => WalForm::FullPages,
+                Device::DuraSsd | Device::Tiered => WalForm::NoFullPages,
+                Device::Share => WalForm::Share,
+                Device::Transactions => WalForm::Transactions,
+            }),
+            Engine::Documents => Host::Documents(match device {
+                Device::Plain | Device::DuraSsd | Device::Tiered => Mode::Original,
+                Device::Share => Mode::Share,
+                // A commit of documents has no form that is a transaction of the device.
+                Device::Transactions => return None,
+            }),
+        })
+    }
+
+    /// What the papers call the form.
+    pub(super) fn form(self) -> &'static str {
+        match self {
+            Host::DoubleWrite(form) => form.name(),
+            Host::Wal(form) => form.name(),
+            Host::Documents(mode) => mode.name(),
+        }
+    }
+}
+
+/// A cell of the table.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Cell {
+    pub(super) engine: Engine,
+    pub(super) device: Device,
+    pub(super) host: Host,
+}
+
+impl Cell {
+    /// All that there are, engine by engine.
+    pub(super) fn all() -> Vec<Cell> {
+        let of = |engine| {
+            let on =
+                move |device| Host::of(engine, device).map(|host| Cell { engine, device, host });
+            Device::ALL.into_iter().filter_map(on)
+        };
+        Engine::ALL.into_iter().flat_map(of).collect()
+    }
+
+    /// What rows call it.
+    pub(super) fn name(&self) -> String {
+        format!("{}, {}, {}", self.engine.name(), self.device.name(), self.host.form())
+    }
+}

@@ -1,0 +1,302 @@
+//! The same engines, load and forms live, on files of this machine: by the clock, in bytes, through the kernel. What comes out depends on the
+//! machine and on what else it does.
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
+use std::rc::Rc;
+use tantalum_base::{Error, ErrorKind, PAGE_BYTES, PageBuf, PageDevice, Result};
+use tantalum_cache::Image;
+use tantalum_hosts::workload::ycsb::{Ycsb, YcsbOptions};
+use tantalum_media::BlockStore;
+use tantalum_media::block_store::{FileStore, FileStoreOptions};
+use tantalum_runtime::live::LiveOptions;
+use tantalum_runtime::{LifeCycle, Live, Runtime, supervision};
+use tantalum_volume::config::{DurabilityConfig, template};
+use tantalum_volume::{
+    FlashVolume, OpenOptions, TieredVolume, VolumeConfig, VolumeStore, create_volume,
+    open_tiered_volume, open_volume,
+};
+
+use super::super::{Progress, Row, Scale};
+use super::cell::{Cell, Device};
+use super::served::{Served, Service, Serving};
+use super::sizes::Sizes;
+use super::store::{Bytes, Codecs};
+use super::table;
+
+/// What rows are of.
+const FIGURE: &str = "Engines, YCSB A, live";
+
+/// Operations between two looks at the clock.
+const OPERATIONS: u64 = 256;
+
+/// How large a file is, and for how long clients run before they are measured, and are.
+struct Extent {
+    sizes: Sizes,
+    warm_up_ns: u64,
+    measured_ns: u64,
+}
+
+impl Extent {
+    fn of(scale: Scale) -> Extent {
+        let (mib, warm_up_ms, measured_ms) = match scale {
+            Scale::Small => (64, 200, 500),
+            Scale::Full | Scale::Paper => (256, 1_000, 4_000),
+        };
+        let sizes = Sizes { drive_pages: mib << 8, ..Sizes::of(scale) };
+        let [warm_up_ns, measured_ns] = [warm_up_ms, measured_ms].map(|ms| ms * 1_000_000);
+        Extent { sizes, warm_up_ns, measured_ns }
+    }
+}
+
+/// Where a cell has its files: the one that was asked for, and two beside it for a home and its journal.
+struct Files {
+    data: PathBuf,
+    home: PathBuf,
+    journal: PathBuf,
+}
+
+impl Files {
+    fn at(path: &Path) -> Files {
+        let beside = |end: &str| {
+            let mut name = OsString::from(path);
+            name.push(end);
+            PathBuf::from(name)
+        };
+        Files { data: path.to_owned(), home: beside(".home"), journal: beside(".home.journal") }
+    }
+
+    fn all(&self) -> [&Path; 3] {
+        [&self.data, &self.home, &self.journal]
+    }
+
+    fn remove(&self) {
+        // What was measured stands, whether this succeeds or not.
+        self.all().into_iter().for_each(|path| drop(std::fs::remove_file(path)));
+    }
+}
+
+/// Refuses what [`engines_live`] would, before anything is measured.
+///
+/// # Errors
+/// `InvalidInput` where there is something at `path` already, or at its name with `.home` or `.home.journal` behind.
+pub fn check(path: &Path) -> Result<()> {
+    for path in Files::at(path).all() {
+        if path.symlink_metadata().is_ok() {
+            let context = format!("{} is there already, and would be overwritten", path.display());
+            return Err(Error::new(ErrorKind::InvalidInput, context));
+        }
+    }
+    Ok(())
+}
+
+/// Runs every cell live on a new file at `path`, which is gone afterwards, and adds its rows when it is whole.
+///
+/// # Errors
+/// Those of [`check`]; the files'.
+pub fn engines_live(
+    path: &Path,
+    scale: Scale,
+    seed: u64,
+    progress: Progress,
+    rows: &mut Vec<Row>,
+) -> Result<()> {
+    check(path)?;
+    let files = Files::at(path);
+    for cell in Cell::all() {
+        supervision::check_stop()?;
+        progress(&format!("live on {}: {}", path.display(), cell.name()));
+        let measured = measure(cell, &files, &Extent::of(scale), seed);
+        files.remove();
+        let (service, recovery_ms) = measured.map_err(|error| error.wrap(cell.name()))?;
+        rows.extend(rows_of(cell, &service, recovery_ms));
+    }
+    Ok(())
+}
+
+fn rows_of(cell: Cell, service: &Service, recovery_ms: f64) -> Vec<Row> {
+    let case = format!("{}, {}, {}", cell.engine.name(), name(cell.device), cell.host.form());
+    let recovery = (("recovery after a kill until the engine serves", "ms"), recovery_ms);
+    let numbers = table::service(service).into_iter().chain([recovery]);
+    let row = |(what, measured)| {
+        let row = Row::new(FIGURE, case.clone(), what, None, measured);
+        row.at("", cell.engine.name(), ("in place of", cell.device.name()))
+    };
+    numbers.map(row).collect()
+}
+
+/// What stands for a device. Stored energy no file has: what is acknowledged is in the file then.
+fn name(device: Device) -> &'static str {
+    match device {
+        Device::Plain => "plain file",
+        Device::DuraSsd => "volume on_ack",
+        Device::Share | Device::Transactions => "volume on_flush",
+        Device::Tiered => "tiered volume",
+    }
+}
+
+fn measure(cell: Cell, files: &Files, extent: &Extent, seed: u64) -> Result<(Service, f64)> {
+    let pages = extent.sizes.drive_pages;
+    let flash = |durability| Ok(FlashFile { config: flash_config(files, pages, durability)? });
+    let bench = (cell, extent, seed);
+    match cell.device {
+        Device::Plain => run(PlainFile { path: files.data.clone(), pages }, bench),
+        Device::DuraSsd => run(flash(DurabilityConfig::OnAck)?, bench),
+        Device::Share | Device::Transactions => run(flash(DurabilityConfig::OnFlush)?, bench),
+        Device::Tiered => run(TieredFile { config: tiered_config(files, pages)? }, bench),
+    }
+}
+
+/// A device in files.
+trait LiveDevice: 'static {
+    type Device: LifeCycle + PageDevice<Page = PageBuf>;
+
+    /// Makes its files.
+    async fn make(&self, live: &Live) -> Result<()>;
+
+    /// Opens it.
+    async fn open(&self, live: &Live) -> Result<Rc<Self::Device>>;
+}
+
+/// Runs a cell, leaves it in the middle of the load as a kill does, and opens it again. What it came to, and how long the opening took.
+fn run<L: LiveDevice>(
+    device: L,
+    (cell, extent, seed): (Cell, &Extent, u64),
+) -> Result<(Service, f64)> {
+    let (files, sizes) = (Rc::new(device), extent.sizes);
+    let ycsb = Ycsb::new::<Rc<[u8]>>(sizes.record_options())?;
+    let (made, loaded) = (Rc::clone(&files), Rc::clone(&ycsb));
+    let (warm_up_ns, measured_ns) = (extent.warm_up_ns, extent.measured_ns);
+    let served = on_live(|live| async move {
+        made.make(&live).await?;
+        let (device, codecs) = (made.open(&live).await?, Codecs::<Bytes>::default());
+        let engine = (cell.host, &sizes);
+        let serving = Serving::make((&live, &device), &codecs, engine, &loaded).await?;
+        let load = |seed| sizes.load(OPERATIONS, seed);
+        serve_for(&live, &serving, warm_up_ns, |round| load(seed ^ round << 32)).await?;
+        let measured = |round| load(seed ^ (1 << 20 | round) << 32);
+        let served = serve_for(&live, &serving, measured_ns, measured).await?;
+        serving.leave_after(load(seed ^ 1 << 63), warm_up_ns).await?;
+        Ok(served.service())
+    })?;
+    let recovery_ms = on_live(|live| async move {
+        let start_ns = live.now_ns();
+        let (device, codecs) = (files.open(&live).await?, Codecs::<Bytes>::default());
+        let engine = (cell.host, &sizes);
+        let serving = Serving::open((&live, &device), &codecs, engine, &ycsb).await?;
+        let recovery_ms = (live.now_ns() - start_ns) as f64 / 1e6;
+        serving.check().await?;
+        serving.close().await?;
+        device.close().await?;
+        Ok(recovery_ms)
+    })?;
+    Ok((served, recovery_ms))
+}
+
+/// Runs `body` on an executor of its own, of which nothing is left.
+fn on_live<T: 'static, F: Future<Output = Result<T>> + 'static>(
+    body: impl FnOnce(Live) -> F,
+) -> Result<T> {
+    let live = Live::new(LiveOptions::default())?;
+    let ended = live.run(body(live.clone()));
+    live.drop_tasks();
+    ended
+}
+
+/// Runs loads one after the other for so long.
+async fn serve_for<D: PageDevice<Page = PageBuf>>(
+    live: &Live,
+    serving: &Serving<Live, D, Bytes>,
+    for_ns: u64,
+    load: impl Fn(u64) -> YcsbOptions,
+) -> Result<Served> {
+    let end_ns = live.now_ns() + for_ns;
+    let mut served = serving.serve(load(0)).await?;
+    let mut round = 1;
+    while live.now_ns() < end_ns {
+        served = served.and(&serving.serve(load(round)).await?);
+        round += 1;
+    }
+    Ok(served)
+}
+
+/// Pages in a file, and nothing between.
+struct PlainFile {
+    path: PathBuf,
+    pages: u64,
+}
+
+impl LiveDevice for PlainFile {
+    type Device = Image<FileStore>;
+
+    async fn make(&self, live: &Live) -> Result<()> {
+        let bytes = self.pages * PAGE_BYTES as u64;
+        let store = FileStore::create(live, &self.path, bytes, FileStoreOptions::default())?;
+        // Written once, as a volume's file is.
+        store.prepare(0, bytes).await?;
+        store.zero(0, bytes).await?;
+        store.sync().await
+    }
+
+    async fn open(&self, live: &Live) -> Result<Rc<Image<FileStore>>> {
+        let store = FileStore::open(live, &self.path, FileStoreOptions::default())?;
+        Image::new(store, self.pages).map(Rc::new)
+    }
+}
+
+/// A volume.
+struct FlashFile {
+    config: VolumeConfig,
+}
+
+fn flash_config(files: &Files, pages: u64, durability: DurabilityConfig) -> Result<VolumeConfig> {
+    let capacity = format!("{}MiB", pages >> 8);
+    let mut config = VolumeConfig::parse(&template(&capacity), &files.data)?;
+    config.media.path = Some(files.data.clone());
+    config.device.durability = Some(durability);
+    Ok(config)
+}
+
+impl LiveDevice for FlashFile {
+    type Device = FlashVolume<VolumeStore>;
+
+    async fn make(&self, live: &Live) -> Result<()> {
+        create_volume(live, &self.config, false).await.map(drop)
+    }
+
+    async fn open(&self, live: &Live) -> Result<Rc<FlashVolume<VolumeStore>>> {
+        Ok(open_volume(live, &self.config).await?.0)
+    }
+}
+
+/// A volume whose flash is a cache of a home in another file, with zones and a write cache for so little flash.
+struct TieredFile {
+    config: VolumeConfig,
+}
+
+fn tiered_config(files: &Files, pages: u64) -> Result<VolumeConfig> {
+    let capacity = pages >> 8;
+    let flash = capacity / u64::from(Device::Tiered.flash_divisor());
+    let text = format!(
+        "kind = \"tiered\"\n[media]\ntype = \"file\"\npath = \"\"\nsize = \"{flash}MiB\"\n\
+         zone = \"512KiB\"\n[home]\npath = \"\"\n[device]\ncapacity = \"{capacity}MiB\"\ncache = \"1MiB\"\n"
+    );
+    let mut config = VolumeConfig::parse(&text, &files.data)?;
+    config.media.path = Some(files.data.clone());
+    if let Some(home) = &mut config.home {
+        home.path.clone_from(&files.home);
+        home.journal = Some(files.journal.clone());
+    }
+    Ok(config)
+}
+
+impl LiveDevice for TieredFile {
+    type Device = TieredVolume<Live, VolumeStore>;
+
+    async fn make(&self, live: &Live) -> Result<()> {
+        create_volume(live, &self.config, false).await.map(drop)
+    }
+
+    async fn open(&self, live: &Live) -> Result<Rc<TieredVolume<Live, VolumeStore>>> {
+        Ok(open_tiered_volume(live, &self.config, OpenOptions::default()).await?.0)
+    }
+}

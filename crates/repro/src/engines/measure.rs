@@ -1,0 +1,232 @@
+//! One cell: a load on an engine on a device, and power cuts in the middle of it, in virtual time.
+use std::rc::Rc;
+use tantalum_base::{PAGE_BYTES, PageDevice, Result, Rng, Stamp};
+use tantalum_hosts::values::ValueStamp;
+use tantalum_hosts::workload::ycsb::Ycsb;
+use tantalum_media::Fate;
+use tantalum_models::nand::{Nand, NandCounters};
+use tantalum_models::{DeviceConfig, NandOptions, NandZones};
+use tantalum_runtime::virtual_time::Schedule;
+use tantalum_runtime::{DeviceKind, LifeCycle, Opening, Runtime, Virtual};
+
+use super::cell::{Cell, Device};
+use super::flash::flash;
+use super::served::{Served, Service, Serving};
+use super::sizes::Sizes;
+use super::store::{Codecs, Stamps};
+use super::tiered::TieredKind;
+
+/// Flash with such cells.
+pub(super) type Zones = NandZones<Virtual, Stamp>;
+
+/// Operations between two looks at how much the device was given to write while it ages.
+const AGEING_OPERATIONS: u64 = 4_096;
+
+/// What a cell came to.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) struct Outcome {
+    pub(super) service: Service,
+    pub(super) wear: Wear,
+    pub(super) recovery: Recovery,
+}
+
+/// What became of the flash meanwhile.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) struct Wear {
+    /// Programmed for each update, whatever for.
+    pub(super) programmed_bytes: f64,
+    /// Erased for each update.
+    pub(super) erased_bytes: f64,
+    /// Erased in a second.
+    pub(super) erased_bytes_per_second: f64,
+}
+
+/// From the power coming back on: means of all cuts.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub(super) struct Recovery {
+    /// Until the device serves.
+    pub(super) device_ms: f64,
+    /// Until the engine does.
+    pub(super) engine_ms: f64,
+}
+
+/// Measures a cell.
+///
+/// # Errors
+/// Those of device, engine and load; `Corrupt` where a read finds what it may not, also after a cut.
+pub(super) fn measure(cell: Cell, sizes: &Sizes, seed: u64) -> Result<Outcome> {
+    let config = flash(cell.device, sizes.drive_pages)?;
+    match cell.device {
+        Device::Tiered => {
+            let kind = TieredKind::new(&config, sizes.drive_pages, seed)?;
+            measure_on(kind, &config, cell, sizes, seed)
+        }
+        _ => measure_on(config.kind(seed), &config, cell, sizes, seed),
+    }
+}
+
+/// Measures a cell on a device of this kind over the flash of `config`.
+///
+/// # Errors
+/// As [`measure`].
+pub(super) fn measure_on<K>(
+    kind: K,
+    config: &DeviceConfig,
+    cell: Cell,
+    sizes: &Sizes,
+    seed: u64,
+) -> Result<Outcome>
+where
+    K: DeviceKind<Virtual, Zones>,
+    K::Device: PageDevice<Page = Stamp>,
+{
+    let measured = Bench::new(kind, config, cell, sizes, seed)?.run();
+    measured.map_err(|error| error.wrap(cell.name()))
+}
+
+/// What outlives the dark.
+struct Bench<K: DeviceKind<Virtual, Zones>> {
+    kind: K,
+    kept: K::Kept,
+    nand: Nand<Stamp>,
+    zones: Zones,
+    codecs: Codecs<Stamps>,
+    ycsb: Rc<Ycsb>,
+    cell: Cell,
+    sizes: Sizes,
+    seed: u64,
+}
+
+/// The engine of a cell.
+type EngineOf<K> = Serving<Virtual, <K as DeviceKind<Virtual, Zones>>::Device, Stamps>;
+
+impl<K> Bench<K>
+where
+    K: DeviceKind<Virtual, Zones>,
+    K::Device: PageDevice<Page = Stamp>,
+{
+    fn new(
+        kind: K,
+        config: &DeviceConfig,
+        cell: Cell,
+        sizes: &Sizes,
+        seed: u64,
+    ) -> Result<Rc<Self>> {
+        let nand = Nand::new(&NandOptions { seed, ..config.nand })?;
+        let zones = NandZones::new(Virtual::new(Schedule::Fifo), nand.clone(), config.zones)?;
+        Ok(Rc::new(Bench {
+            kind,
+            kept: K::Kept::default(),
+            nand,
+            zones,
+            codecs: Codecs::default(),
+            ycsb: Ycsb::new::<ValueStamp>(sizes.record_options())?,
+            cell,
+            sizes: *sizes,
+            seed,
+        }))
+    }
+
+    /// Loads, ages, measures, and cuts the power.
+    fn run(self: Rc<Self>) -> Result<Outcome> {
+        let (device, (served, wear)) = self.life(0, |bench, on| async move {
+            let device = bench.kind.format(bench.opening(&on)).await?;
+            device.start(&on);
+            let engine = (bench.cell.host, &bench.sizes);
+            let serving = Serving::make((&on, &device), &bench.codecs, engine, &bench.ycsb).await?;
+            let measured = bench.measured(&serving).await?;
+            bench.leave(&serving, measured.0.elapsed_ns, 0).await?;
+            Ok((device, measured))
+        })?;
+        let load_ns = served.elapsed_ns;
+        let (mut recovery, mut device) = (Recovery::default(), device);
+        for cut in 1..=self.sizes.cuts {
+            self.dump(device)?;
+            let (reopened, took) = self.life(cut, move |bench, on| async move {
+                let (device, serving, took) = bench.reopen(&on).await?;
+                bench.leave(&serving, load_ns, cut).await?;
+                Ok((device, took))
+            })?;
+            device = reopened;
+            recovery.device_ms += took.device_ms / self.sizes.cuts as f64;
+            recovery.engine_ms += took.engine_ms / self.sizes.cuts as f64;
+        }
+        Ok(Outcome { service: served.service(), wear, recovery })
+    }
+
+    /// A life of the device, at the end of which the power goes: what was being programmed meets a fate of its own.
+    fn life<T: 'static, F: Future<Output = Result<T>> + 'static>(
+        self: &Rc<Self>,
+        number: u64,
+        life: impl FnOnce(Rc<Self>, Virtual) -> F,
+    ) -> Result<T> {
+        let runtime = Virtual::new(Schedule::Fifo);
+        let lived = runtime.finish(self.cell.name(), life(Rc::clone(self), runtime.clone()));
+        runtime.drop_tasks();
+        let mut fates = Rng::split(self.seed ^ number << 32, "fates");
+        self.nand.power_cut(runtime.now_ns(), |_| Fate::ALL[fates.below(3) as usize]);
+        lived
+    }
+
+    fn opening(&self, runtime: &Virtual) -> Opening<Virtual, Zones, K::Kept> {
+        let media = self.zones.reopen(runtime.clone());
+        Opening { runtime: runtime.clone(), media, kept: self.kept.clone() }
+    }
+
+    /// Ages the device by the load, then measures it.
+    async fn measured(&self, serving: &EngineOf<K>) -> Result<(Served, Wear)> {
+        let aged = (self.sizes.drive_pages as f64 * self.sizes.ageing) as u64;
+        let mut seed = self.seed;
+        while serving.written_pages() < aged {
+            seed = seed.wrapping_add(1 << 32);
+            serving.serve(self.sizes.load(AGEING_OPERATIONS, seed)).await?;
+        }
+        let before = self.nand.counters();
+        let served = serving.serve(self.sizes.load(self.sizes.operations, self.seed)).await?;
+        let wear = self.wear(&before, &served);
+        Ok((served, wear))
+    }
+
+    fn wear(&self, before: &NandCounters, served: &Served) -> Wear {
+        let now = self.nand.counters();
+        let block_bytes = f64::from(self.nand.geometry().slots_per_block()) * PAGE_BYTES as f64;
+        let erased_bytes = (now.erases - before.erases) as f64 * block_bytes;
+        Wear {
+            programmed_bytes: (now.bytes_in - before.bytes_in) as f64 / served.updates(),
+            erased_bytes: erased_bytes / served.updates(),
+            erased_bytes_per_second: erased_bytes * 1e9 / served.elapsed_ns as f64,
+        }
+    }
+
+    /// Goes on with the load until some moment, in which it is left.
+    async fn leave(&self, serving: &EngineOf<K>, load_ns: u64, cut: u64) -> Result<()> {
+        let seed = self.seed ^ (1 + cut) << 48;
+        let moment_ns = load_ns / 4 + Rng::split(seed, "cuts").below(load_ns * 3 / 4);
+        serving.leave_after(self.sizes.load(1, seed), moment_ns).await
+    }
+
+    /// What the device does on stored energy, where it has any; then its memory is gone.
+    fn dump(self: &Rc<Self>, device: Rc<K::Device>) -> Result<()> {
+        if !K::HAS_STORED_ENERGY {
+            return Ok(());
+        }
+        let (bench, runtime) = (Rc::clone(self), Virtual::new(Schedule::Fifo));
+        let on = self.opening(&runtime);
+        let dumping = async move { bench.kind.on_stored_energy(device, on).await };
+        let dumped = runtime.finish(self.cell.name(), dumping);
+        runtime.drop_tasks();
+        dumped
+    }
+
+    /// The power is back: opens the device and the engine, and reads every record.
+    async fn reopen(&self, runtime: &Virtual) -> Result<(Rc<K::Device>, EngineOf<K>, Recovery)> {
+        let (device, _) = self.kind.open(self.opening(runtime)).await?;
+        device.start(runtime);
+        let device_ms = runtime.now_ns() as f64 / 1e6;
+        let (on, engine) = ((runtime, &device), (self.cell.host, &self.sizes));
+        let serving = Serving::open(on, &self.codecs, engine, &self.ycsb).await?;
+        let engine_ms = runtime.now_ns() as f64 / 1e6;
+        serving.check().await?;
+        Ok((device, serving, Recovery { device_ms, engine_ms }))
+    }
+}

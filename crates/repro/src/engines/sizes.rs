@@ -1,0 +1,76 @@
+//! How large everything is, in proportions that hold at any scale.
+use tantalum_hosts::workload::ycsb::{RecordOptions, Workload, YcsbOptions};
+
+use super::super::Scale;
+
+/// Device pages of a page of rows: 16 KiB, of which a record may have a quarter.
+pub(super) const PAGE_PAGES: u32 = 4;
+
+/// Clients, each with one operation under way.
+pub(super) const CLIENTS: u32 = 64;
+
+/// Bytes of a field. With ten of them a record fills a page of the device, as the SHARE paper's documents do: by SHARE a document has pages
+/// of its own.
+const FIELD_BYTES: u32 = 380;
+
+/// How large the drive and the load are.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Sizes {
+    /// Pages that the drive offers.
+    pub(super) drive_pages: u64,
+    /// The load goes on until so many times the drive's pages were written, before anything is measured.
+    pub(super) ageing: f64,
+    /// Operations that are measured.
+    pub(super) operations: u64,
+    /// Power cuts.
+    pub(super) cuts: u64,
+}
+
+impl Sizes {
+    pub(super) fn of(scale: Scale) -> Sizes {
+        let mib = |mib: u64| mib << 8;
+        match scale {
+            Scale::Small => {
+                Sizes { drive_pages: mib(128), ageing: 1.2, operations: 4_000, cuts: 1 }
+            }
+            Scale::Full | Scale::Paper => {
+                Sizes { drive_pages: mib(512), ageing: 1.5, operations: 60_000, cuts: 3 }
+            }
+        }
+    }
+
+    /// A quarter of the drive: the document store needs a file beside the one that it compacts, and the SHARE paper's database takes
+    /// 38 % of its drive.
+    pub(super) fn records(&self) -> u64 {
+        self.drive_pages / 4
+    }
+
+    /// Pages of a database: about a half more than its rows fill.
+    pub(super) fn database_pages(&self) -> u64 {
+        2 * self.records() / u64::from(PAGE_PAGES)
+    }
+
+    /// Pages of a database in memory: a tenth of those with rows, about.
+    pub(super) fn pool_pages(&self) -> u32 {
+        (self.database_pages() * 7 / 100) as u32
+    }
+
+    /// Pages that go home together; a pool has four times as many at the least.
+    pub(super) fn batch_pages(&self) -> u32 {
+        (self.pool_pages() / 8).min(64)
+    }
+
+    /// Device pages of the redo log: an eighth of the database's.
+    pub(super) fn log_pages(&self) -> u64 {
+        self.database_pages() * u64::from(PAGE_PAGES) / 8
+    }
+
+    pub(super) fn record_options(&self) -> RecordOptions {
+        RecordOptions { field_bytes: FIELD_BYTES, ..RecordOptions::new(self.records()) }
+    }
+
+    /// So many operations of YCSB's A.
+    pub(super) fn load(&self, operations: u64, seed: u64) -> YcsbOptions {
+        YcsbOptions { clients: CLIENTS, ..YcsbOptions::new(Workload::A, operations, seed) }
+    }
+}

@@ -1,0 +1,83 @@
+use super::cell::{Device, Engine, Host};
+use super::flash::flash;
+use super::measure::{Outcome, Zones, measure_on};
+use super::*;
+use std::rc::Rc;
+use tantalum_base::{ErrorKind, PageDevice, Stamp};
+use tantalum_runtime::{DeviceKind, Opening, Virtual};
+
+/// As small as a pool with frames for all clients allows.
+const TINY: Sizes = Sizes { drive_pages: 64 << 8, ageing: 0.0, operations: 500, cuts: 2 };
+
+fn cell(engine: Engine, device: Device) -> Cell {
+    Cell { engine, device, host: Host::of(engine, device).unwrap() }
+}
+
+#[test]
+fn only_documents_in_transactions_have_no_cell() {
+    let is = |cell: &Cell, engine, device| (cell.engine, cell.device) == (engine, device);
+    let has = |engine, device| Cell::all().iter().any(|cell| is(cell, engine, device));
+    for engine in Engine::ALL {
+        for device in Device::ALL {
+            let expected = (engine, device) != (Engine::Documents, Device::Transactions);
+            assert_eq!(has(engine, device), expected, "{engine:?} on {device:?}");
+        }
+    }
+}
+
+#[test]
+fn the_same_seed_measures_the_same() {
+    let of = |seed| measure(cell(Engine::Wal, Device::Share), &TINY, seed).unwrap();
+    assert_eq!(of(5), of(5));
+    assert_ne!(of(5), of(6));
+}
+
+/// A device without what its kind has: stored energy.
+struct WithoutEnergy<K>(K);
+
+impl<K: DeviceKind<Virtual, Zones>> DeviceKind<Virtual, Zones> for WithoutEnergy<K> {
+    type Device = K::Device;
+    type Kept = K::Kept;
+    type Report = K::Report;
+
+    async fn format(&self, on: Opening<Virtual, Zones, K::Kept>) -> Result<Rc<K::Device>> {
+        self.0.format(on).await
+    }
+
+    async fn open(
+        &self,
+        on: Opening<Virtual, Zones, K::Kept>,
+    ) -> Result<(Rc<K::Device>, K::Report)> {
+        self.0.open(on).await
+    }
+}
+
+fn measured<K>(kind: K, engine: Engine, device: Device) -> Result<Outcome>
+where
+    K: DeviceKind<Virtual, Zones>,
+    K::Device: PageDevice<Page = Stamp>,
+{
+    let config = flash(device, TINY.drive_pages)?;
+    measure_on(kind, &config, cell(engine, Device::DuraSsd), &TINY, 3)
+}
+
+/// Every engine loses what it acknowledged where DuraSSD's capacitors are missing, and that is noticed.
+#[test]
+fn what_is_acknowledged_and_lost_is_noticed() {
+    for engine in Engine::ALL {
+        let kind = flash(Device::DuraSsd, TINY.drive_pages).unwrap().kind(3);
+        measured(kind, engine, Device::DuraSsd).unwrap();
+        let lost = measured(WithoutEnergy(kind), engine, Device::DuraSsd).unwrap_err();
+        assert!(matches!(lost.kind(), ErrorKind::Corrupt | ErrorKind::Format), "{lost}");
+    }
+}
+
+/// What writes each page once is not safe on a plain SSD whose flushes do not arrive.
+#[test]
+fn what_durassd_allows_a_plain_ssd_does_not() {
+    for engine in Engine::ALL {
+        let plain = flash(Device::Plain, TINY.drive_pages).unwrap().with_barrier(false);
+        let lost = measured(plain.kind(3), engine, Device::Plain).unwrap_err();
+        assert!(matches!(lost.kind(), ErrorKind::Corrupt | ErrorKind::Format), "{lost}");
+    }
+}

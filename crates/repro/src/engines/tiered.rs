@@ -1,0 +1,153 @@
+//! The engine's own cache on flash over a disk, in virtual time: as a tiered volume puts it together, with the home and the journal beside
+//! it on a simulated disk.
+use std::rc::Rc;
+use tantalum_base::{PAGE_BYTES, PageBuf, Result, Stamp};
+use tantalum_cache::journal::{Journal, Pair};
+use tantalum_cache::{Image, Mode, OpenJournal, Tiered, TieredParts, recover_flash};
+use tantalum_ftl::{Ftl, FtlOptions};
+use tantalum_media::Fate;
+use tantalum_models::disk::Platters;
+use tantalum_models::profile::DiskConfig;
+use tantalum_models::{DeviceConfig, DeviceSpec, Linked, NandZones};
+use tantalum_runtime::{DeviceKind, LifeCycle, Opening, Runtime, Virtual};
+use tantalum_ssd::{Drive, SsdOptions, Transactional};
+use tantalum_volume::{AdmitConfig, DestageConfig, HomeConfig};
+
+use super::partition::{Disk, Partition};
+
+/// The disk that DuraSSD's paper has beside its drives.
+const DISK: &str = "cheetah-15k6";
+
+/// Pages of an epoch whose contents stay in memory: as in a tiered volume, 64 MiB.
+const JOURNAL_MEMORY_PAGES: u32 = 16_384;
+
+/// Identity of the only volume there is.
+const VOLUME_ID: u128 = 14;
+
+/// Flash with such cells.
+type Zones = NandZones<Virtual, Stamp>;
+
+/// The device.
+pub(super) type TieredDevice =
+    Transactional<Tiered<Virtual, Zones, Image<Partition, Stamp>, Partition>>;
+
+/// A cache on zones over a disk.
+pub(super) struct TieredKind {
+    ftl: FtlOptions,
+    ssd: SsdOptions,
+    home: HomeConfig,
+    disk: DiskConfig,
+    journal_pages: u64,
+}
+
+/// The settings that a tiered volume has where its configuration says nothing.
+fn home_config() -> HomeConfig {
+    HomeConfig {
+        path: "home".into(),
+        mode: Mode::default().name().into(),
+        destage: DestageConfig::Ordered,
+        journal: None,
+        dirty_max: "75%".into(),
+        destage_after_ms: 5_000,
+        stream_max: None,
+        balance_reads: false,
+        wear_per_day: None,
+        admit: AdmitConfig::Read,
+    }
+}
+
+impl TieredKind {
+    /// Over a home of `pages` pages, on the flash of `config` and behind its link.
+    ///
+    /// # Errors
+    /// `InvalidInput` where the disk's text is none.
+    pub(super) fn new(config: &DeviceConfig, pages: u64, seed: u64) -> Result<Linked<Self>> {
+        let home = home_config();
+        let cache = home.cache_options(&config.geometry())?;
+        let journal_pages = home.journal_bytes(&cache) / PAGE_BYTES as u64;
+        let Linked { below, link } = config.kind(seed);
+        let ftl = FtlOptions { pages, cache: Some(cache), ..below.ftl };
+        let disk = match DeviceSpec::parse(&format!("{DISK}:pages={}", pages + journal_pages))? {
+            DeviceSpec::Disk(disk) => disk,
+            other => unreachable!("{} is a disk", other.name()),
+        };
+        Ok(Linked { below: TieredKind { ftl, ssd: below.ssd, home, disk, journal_pages }, link })
+    }
+
+    fn pair(&self) -> Pair {
+        Pair { volume_id: VOLUME_ID, pages: self.ftl.home_pages() }
+    }
+
+    /// Spins the disk up. What the head was at when the power went is torn.
+    async fn disk(&self, runtime: &Virtual, platters: Platters<PageBuf>) -> Result<Rc<Disk>> {
+        platters.power_cut(Fate::Tear);
+        let on = Opening { runtime: runtime.clone(), media: platters, kept: () };
+        let (disk, ()) = self.disk.kind().open(on).await?;
+        disk.start(runtime);
+        Ok(disk)
+    }
+
+    fn journal(&self, disk: &Rc<Disk>) -> Partition {
+        Partition::new(disk, self.ftl.home_pages(), self.journal_pages)
+    }
+
+    fn home(&self, disk: &Rc<Disk>) -> Result<Image<Partition, Stamp>> {
+        let pages = self.ftl.home_pages();
+        Image::new(Partition::new(disk, 0, pages), pages)
+    }
+
+    async fn put_together(
+        &self,
+        runtime: Virtual,
+        ftl: Rc<Ftl<Zones>>,
+        home: Image<Partition, Stamp>,
+        journal: OpenJournal<Partition, Stamp>,
+    ) -> Result<Rc<TieredDevice>> {
+        let drive = Rc::new(Drive::new(ftl, self.ssd)?);
+        let ssd = *drive.options();
+        let dirty = self.ftl.cache.map_or(0, |cache| cache.dirty_pages_max);
+        let options = self.home.tiered_options(dirty, &ssd)?;
+        let clock = runtime.clone();
+        let tiered = Tiered::new(TieredParts {
+            runtime,
+            drive,
+            home: Rc::new(home),
+            journal: Some(journal),
+            unix_ms: Box::new(move || clock.now_ns() / 1_000_000),
+            options,
+        })?;
+        tiered.claim_home().await?;
+        let (most, pages) = (ssd.transactions_max, ssd.transaction_pages_max);
+        Ok(Rc::new(Transactional::over(tiered, most, pages)))
+    }
+}
+
+impl DeviceKind<Virtual, Zones> for TieredKind {
+    type Device = TieredDevice;
+    /// What is on the disk.
+    type Kept = Platters<PageBuf>;
+    type Report = ();
+
+    async fn format(
+        &self,
+        on: Opening<Virtual, Zones, Platters<PageBuf>>,
+    ) -> Result<Rc<TieredDevice>> {
+        let disk = self.disk(&on.runtime, on.kept).await?;
+        let journal =
+            Journal::format(self.journal(&disk), self.pair(), JOURNAL_MEMORY_PAGES).await?;
+        let ftl = Ftl::format(on.media, self.ftl).await?;
+        self.put_together(on.runtime, ftl, self.home(&disk)?, (journal, None)).await
+    }
+
+    async fn open(
+        &self,
+        on: Opening<Virtual, Zones, Platters<PageBuf>>,
+    ) -> Result<(Rc<TieredDevice>, ())> {
+        let disk = self.disk(&on.runtime, on.kept).await?;
+        let home = self.home(&disk)?;
+        let journal = self.journal(&disk);
+        let mut journal = Journal::open(journal, self.pair(), JOURNAL_MEMORY_PAGES).await?;
+        let (ftl, _) = recover_flash(on.media, self.ftl, &home, Some(&mut journal)).await?;
+        Ok((self.put_together(on.runtime, ftl, home, journal).await?, ()))
+    }
+}
