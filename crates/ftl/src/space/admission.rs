@@ -68,7 +68,8 @@ impl<M: ZoneMedia> Ftl<M> {
                 return Some(Err(error.clone()));
             }
             // Cleaning may have left room behind its copies.
-            if pages.is_some_and(|pages| parts.space.host_pages() >= u64::from(pages)) {
+            let fits = |pages| parts.space.host_pages() >= u64::from(pages);
+            if parts.space.has_room_behind_copies() && pages.is_some_and(fits) {
                 return Some(Ok(None));
             }
             if parts.space.free_count() > keep_free {
