@@ -30,6 +30,9 @@ pub struct FtlOptions {
     /// Cleaning goes in step with what hosts append, in short copies, as long as there is room for them: no write waits
     /// for long behind it. Otherwise it takes all that the medium can do, which is quickest done.
     pub paces_cleaning: bool,
+    /// Hosts go on to write behind what cleaning copied, in the zone that it opened, and a zone is cleaned as they need the space: one
+    /// log, as in simple firmware. Otherwise copies have zones of their own, which keeps what lives long apart.
+    pub copies_with_writes: bool,
     /// A checkpoint is written after so many appended slots; 0 chooses 32 times the size of a
     /// checkpoint, 256 times with a dump, at least 4096.
     pub checkpoint_interval_slots: u64,
@@ -65,6 +68,7 @@ impl FtlOptions {
             cleaning_low_zones: 2,
             cleaning_high_zones: 4,
             paces_cleaning: false,
+            copies_with_writes: false,
             checkpoint_interval_slots: 0,
             share_entries_max: None,
             dump: None,

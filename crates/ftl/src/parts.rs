@@ -42,7 +42,8 @@ impl Parts {
         Ok(Parts {
             map: Mapping::new(options.pages, slots, !M::READS_SPARES)
                 .staging_from(options.home_pages()),
-            space: Space::new(geometry, &media.retired(), reserve),
+            space: Space::new(geometry, &media.retired(), reserve)
+                .with_one_log(options.copies_with_writes),
             log: Log::new(geometry.zones),
             relocation: Relocation::default(),
             checkpoints: Checkpoints::new(

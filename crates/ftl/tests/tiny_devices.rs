@@ -172,6 +172,7 @@ fn fill_and_overwrite(
         share_entries_max: [None, None, Some(9)][rng.below(3) as usize],
         wear_spread_max: [2, 128][rng.below(2) as usize],
         cleaning: CleaningSpec::parse(CleaningSpec::NAMES[rng.below(4) as usize]).unwrap(),
+        copies_with_writes: load.seed % 2 == 1,
         ..FtlOptions::new(pages)
     };
     let ftl = runtime.run(async move { Ftl::format(media, options).await }).unwrap().unwrap();
@@ -421,7 +422,11 @@ fn eight_zones_survive_power_cuts() {
             continue;
         }
         let nand = zones.nand().clone();
-        let options = FtlOptions { checkpoint_interval_slots: 100, ..FtlOptions::new(pages) };
+        let options = FtlOptions {
+            checkpoint_interval_slots: 100,
+            copies_with_writes: seed % 2 == 1,
+            ..FtlOptions::new(pages)
+        };
         let media = zones.reopen(runtime.clone());
         runtime.run(async move { Ftl::format(media, options).await.map(|_| ()) }).unwrap().unwrap();
         let mut known = vec![0; pages as usize];

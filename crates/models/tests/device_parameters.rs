@@ -156,6 +156,26 @@ fn cleaning_and_wear_levelling_are_chosen_by_name() {
     refused("mtron:cleaning=fifo", "no parameter \"cleaning\"");
 }
 
+#[test]
+fn where_cleaning_copies_to_is_chosen_by_name() {
+    for (text, with_writes) in [
+        ("openssd:capacity=1GiB", true),
+        ("openssd:capacity=1GiB,copies=apart", false),
+        ("durassd:capacity=1GiB", false),
+        ("ssd-a:capacity=1GiB,copies=with-writes", true),
+    ] {
+        assert_eq!(ssd(text).ftl.copies_with_writes, with_writes, "{text}");
+    }
+    // The board has the flash that its firmware offers a part of, one block of which is free.
+    let config = ssd("openssd:pages=262144,op=0.074");
+    let geometry = config.geometry();
+    let raw_zones = (262_144.0_f64 * 1.074 / f64::from(geometry.slots_per_zone)).ceil() as u32;
+    let own = geometry.zones - raw_zones;
+    assert!((3..=7).contains(&own), "{own} zones for checkpoints and failures");
+    refused("ssd-a:copies=mixed", "copies is apart or with-writes");
+    refused("mtron:copies=apart", "no parameter \"copies\"");
+}
+
 /// Pages that cleaning moved on the device called `text`, three times written at random.
 fn pages_moved(text: &str, seed: u64) -> u64 {
     let (runtime, config) = (Virtual::new(Schedule::Fifo), ssd(text));

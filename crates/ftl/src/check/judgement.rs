@@ -16,7 +16,6 @@ use tantalum_runtime::Finding;
 
 use crate::fault_points::Fault;
 use crate::recovery::{SKIPPED_EPOCHS, SKIPPED_VERSIONS};
-use crate::space::Stream;
 
 /// Something that is not whole.
 pub(super) struct Suspect {
@@ -28,13 +27,14 @@ pub(super) struct Suspect {
     pub checkpoint: Option<u64>,
     /// Something else says that it was durable.
     pub was_durable: bool,
+    /// It is of cleaning, which makes all copies of a zone durable before it lists what died there.
+    pub by_cleaning: bool,
     pub finding: Finding,
 }
 
 /// A zone in use, as far as it takes to judge it.
 pub(super) struct ZoneTraces {
     pub epoch: u64,
-    pub stream: Stream,
     /// Leading slots that the checkpoint in force covers, if it is of the same run.
     pub covered_slots: u32,
     /// The first and the last version that hosts wrote here.
@@ -156,6 +156,6 @@ impl Suspect {
             || run.closed
             || is_last_run && self.offset < zone.covered_slots
             || self.durable_with.is_some_and(|version| version <= run.stated)
-            || zone.stream == Stream::Cleaning && zone.epoch < run.list_epoch
+            || self.by_cleaning && zone.epoch < run.list_epoch
     }
 }

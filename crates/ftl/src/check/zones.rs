@@ -102,7 +102,6 @@ impl<M: ZoneMedia> Ftl<M> {
         suspects.extend(self.unreadable_slots(number, inspected));
         ZoneTraces {
             epoch: zone.epoch,
-            stream: zone.stream,
             covered_slots: zone.covered_slots,
             versions,
             stated: stated.unwrap_or_default(),
@@ -129,6 +128,7 @@ impl<M: ZoneMedia> Ftl<M> {
                     durable_with: host_versions(append).map(|(_, last)| last),
                     checkpoint: checkpoint_of(append),
                     was_durable: listed_later,
+                    by_cleaning: append.header.stream == Stream::Cleaning as u8,
                     finding: Finding::not_in_force(place(zone, offset), problem),
                 });
             }
@@ -202,6 +202,7 @@ impl<M: ZoneMedia> Ftl<M> {
                 durable_with: None,
                 checkpoint: None,
                 was_durable: true,
+                by_cleaning: false,
                 finding: Finding::not_in_force(place(zone, *offset), problem),
             });
         }
@@ -228,7 +229,10 @@ impl<M: ZoneMedia> Ftl<M> {
         };
         let problem = format!("{what}: of it only what is in force behind it can be judged");
         let finding = Finding::not_in_force(place(zone, offset), problem);
-        Suspect { offset, durable_with: None, checkpoint: None, was_durable, finding }
+        // Hosts may write in it behind copies.
+        let by_cleaning = self.parts.borrow().space.get(zone).stream == Stream::Cleaning
+            && !self.options.copies_with_writes;
+        Suspect { offset, durable_with: None, checkpoint: None, was_durable, by_cleaning, finding }
     }
 
     /// Slots that cannot be read: the medium fails, whatever was there.
@@ -244,6 +248,7 @@ impl<M: ZoneMedia> Ftl<M> {
                 durable_with: None,
                 checkpoint: None,
                 was_durable: true,
+                by_cleaning: false,
                 finding: Finding::not_in_force(place(zone, *offset), error.to_string()),
             });
         }

@@ -38,7 +38,7 @@ impl<M: ZoneMedia> Ftl<M> {
             parts.space.seal(Stream::Host);
         }
         while start < len {
-            if parts.space.open_zone(Stream::Host).is_none() {
+            if parts.space.open_zone(Stream::Host).is_none() && !parts.space.write_behind_copies() {
                 parts.space.open_prepared();
             }
             let end = len.min(start + parts.space.append_pages_fit(Stream::Host) as usize);

@@ -23,7 +23,7 @@ mod undo_cleaning;
 
 use std::rc::Rc;
 use tantalum_base::{Error, ErrorKind, PageNo, Result, Version};
-use tantalum_media::{AppendHeader, ZoneGeometry, ZoneMedia};
+use tantalum_media::{AppendHeader, ScannedAppend, ZoneGeometry, ZoneMedia};
 
 use crate::cache::HomeState;
 use crate::checkpoints::anchor_pages::Era;
@@ -32,6 +32,7 @@ use crate::fault_points::Fault;
 use crate::ftl::Ftl;
 use crate::options::FtlOptions;
 use crate::parts::Parts;
+use crate::space::Stream;
 use find_checkpoint::is_damage;
 use find_dump::FoundDump;
 use log_scan::ScannedLog;
@@ -66,6 +67,14 @@ impl Opening {
     /// The opening that the header of an append names.
     fn of(header: AppendHeader) -> Self {
         Opening { epoch: header.epoch, stream: header.stream }
+    }
+
+    /// The opening of a zone with these appends, which are in order. Hosts may write behind cleaning's, the first of which
+    /// may be damaged.
+    fn of_all(appends: &[ScannedAppend]) -> Option<Self> {
+        let headers = || appends.iter().map(|append| append.header);
+        let copies = headers().find(|header| header.stream == Stream::Cleaning as u8);
+        copies.or_else(|| headers().next()).map(Opening::of)
     }
 }
 

@@ -66,7 +66,10 @@ impl<M: ZoneMedia> Reader<'_, M> {
             let header = match self.media.peek(zone).await? {
                 Some(header) if resets_erase => Some(header),
                 // The first append may be torn or decayed and later ones intact.
-                _ => self.media.scan(zone, 0, None).await?.first().map(|append| append.header),
+                _ => {
+                    openings.push(Opening::of_all(&self.media.scan(zone, 0, None).await?));
+                    continue;
+                }
             };
             openings.push(header.map(Opening::of));
         }
@@ -99,7 +102,7 @@ impl<M: ZoneMedia> Reader<'_, M> {
         let unopened = unopened.into_iter().filter(|(_, unopened)| *unopened && !clean);
         for (zone, _) in unopened {
             let appends = self.media.scan(zone, 0, None).await?;
-            openings[zone.index()] = appends.first().map(|append| Opening::of(append.header));
+            openings[zone.index()] = Opening::of_all(&appends);
             scans.insert(zone, appends);
         }
         let meta = MetaSlots::default();

@@ -6,6 +6,7 @@ use tantalum_runtime::sync::Waiting;
 use crate::fault_points::Fault;
 use crate::ftl::Ftl;
 use crate::map::Occupant;
+use crate::parts::Parts;
 use crate::relocation::victim::Choice;
 use crate::space::Stream;
 
@@ -15,7 +16,7 @@ impl<M: ZoneMedia> Ftl<M> {
         loop {
             let due = || {
                 let parts = self.parts.borrow();
-                let due = parts.space.is_short(self.options.cleaning_low_zones)
+                let due = self.is_short(&parts, self.options.cleaning_low_zones)
                     || parts.relocation.evacuation_wanted;
                 let may = !parts.relocation.stuck && !self.cleaner.rest.is_due();
                 (parts.log.latched().is_some() || (due && may)).then_some(())
@@ -38,7 +39,7 @@ impl<M: ZoneMedia> Ftl<M> {
             let choice = {
                 let parts = self.parts.borrow();
                 if !parts.relocation.evacuation_wanted
-                    && !parts.space.is_short(self.options.cleaning_high_zones)
+                    && !self.is_short(&parts, self.cleaning_high_zones())
                 {
                     None
                 } else {
@@ -69,6 +70,22 @@ impl<M: ZoneMedia> Ftl<M> {
         }
     }
 
+    /// Where cleaning stops. With one log it cleans a zone when the next one is needed, so that hosts write behind its copies.
+    fn cleaning_high_zones(&self) -> u32 {
+        match self.options.copies_with_writes {
+            true => self.options.cleaning_low_zones,
+            false => self.options.cleaning_high_zones,
+        }
+    }
+
+    /// Whether fewer than `wanted` zones are free beyond the reserve. One in which hosts may write behind copies counts
+    /// as free, as long as they need no more.
+    pub(crate) fn is_short(&self, parts: &Parts, wanted: u32) -> bool {
+        let enough =
+            parts.space.has_room_behind_copies() && self.cleaner.pace.zones_wanted.get() == 0;
+        parts.space.is_short_but_for(u32::from(enough), wanted)
+    }
+
     /// Where zones are short, writes a checkpoint that covers records, to free their slots; false
     /// where it would cover none, or there is no space for it.
     async fn give_up_records(&self) -> Result<bool> {
@@ -88,7 +105,11 @@ impl<M: ZoneMedia> Ftl<M> {
 
     /// Copies the live slots of `victim`, makes the copies durable, and resets the zone.
     pub(crate) async fn clean(&self, victim: ZoneNo) -> Result<()> {
-        self.parts.borrow_mut().space.begin_emptying(victim);
+        {
+            let space = &mut self.parts.borrow_mut().space;
+            space.begin_emptying(victim);
+            space.cleaning_empties(true);
+        }
         let (live, gone) = self.let_go_and_keep(victim);
         let (mut moved, mut lost) = (false, false);
         let mut kept = Vec::new();
@@ -122,7 +143,11 @@ impl<M: ZoneMedia> Ftl<M> {
             self.wait_for_hosts(replaced_by).await?;
         }
         self.account_for(victim, &mut kept, &gone).await?;
-        self.reset_emptied(victim).await
+        self.reset_emptied(victim).await?;
+        self.parts.borrow_mut().space.cleaning_empties(false);
+        // Hosts may write behind the copies from here on.
+        self.zones_freed.wake_all();
+        Ok(())
     }
 
     /// Waits until every change up to `version` is durable. Meanwhile a failed append may take the

@@ -32,7 +32,7 @@ impl<M: ZoneMedia> Ftl<M> {
         loop {
             let cold = {
                 let parts = self.parts.borrow();
-                if parts.space.is_short(self.options.cleaning_low_zones) {
+                if self.is_short(&parts, self.options.cleaning_low_zones) {
                     return Ok(());
                 }
                 parts.coldest(self.options.wear_spread_max, self.checkpointer.is_at_work())

@@ -17,8 +17,10 @@ impl<M: ZoneMedia> Ftl<M> {
             if self.parts.borrow().space.host_pages() >= u64::from(pages) {
                 return Ok(());
             }
-            let zone = self.wait_for_zone(|| self.reserve_zones(), false).await?;
-            if self.reset_taken(zone).await? {
+            let zone = self.wait_for_zone(|| self.reserve_zones(), false, Some(pages)).await?;
+            if let Some(zone) = zone
+                && self.reset_taken(zone).await?
+            {
                 self.declare(zone).await?;
                 self.parts.borrow_mut().space.prepare(zone);
             }
@@ -39,8 +41,10 @@ impl<M: ZoneMedia> Ftl<M> {
                 return Ok(());
             }
             let worn = stream != Stream::Host && self.cleaner.levelling.get();
-            let zone = self.wait_for_zone(&keep_free, worn).await?;
-            if self.reset_taken(zone).await? {
+            let zone = self.wait_for_zone(&keep_free, worn, None).await?;
+            if let Some(zone) = zone
+                && self.reset_taken(zone).await?
+            {
                 self.declare(zone).await?;
                 let parts = &mut *self.parts.borrow_mut();
                 parts.space.seal(stream);
@@ -50,17 +54,28 @@ impl<M: ZoneMedia> Ftl<M> {
     }
 
     /// Waits until more than `keep_free` zones are free and takes one: the least worn, or with
-    /// `worn` the most worn.
-    async fn wait_for_zone(&self, keep_free: impl Fn() -> u32, worn: bool) -> Result<ZoneNo> {
+    /// `worn` the most worn. `None` where there is space without one for a batch of `pages` of hosts.
+    async fn wait_for_zone(
+        &self,
+        keep_free: impl Fn() -> u32,
+        worn: bool,
+        pages: Option<u32>,
+    ) -> Result<Option<ZoneNo>> {
         let zone = || {
             let keep_free = keep_free();
             let parts = &mut *self.parts.borrow_mut();
             if let Some(error) = parts.log.latched() {
                 return Some(Err(error.clone()));
             }
+            // Cleaning may have left room behind its copies.
+            let fits = |pages| parts.space.host_pages() >= u64::from(pages);
+            if parts.space.has_room_behind_copies() && pages.is_some_and(fits) {
+                return Some(Ok(None));
+            }
             if parts.space.free_count() > keep_free {
                 let space = &mut parts.space;
-                return if worn { space.take_worn() } else { space.take_free() }.map(Ok);
+                let taken = if worn { space.take_worn() } else { space.take_free() };
+                return taken.map(|zone| Ok(Some(zone)));
             }
             // Space is more urgent than the cleaner's rest.
             self.cleaner.rest.end();

@@ -2,6 +2,7 @@
 pub(crate) mod admission;
 pub(crate) mod census;
 pub(crate) mod durable;
+mod one_log;
 pub(crate) mod pins;
 pub(crate) mod zone;
 
@@ -14,6 +15,7 @@ use tantalum_media::ZoneGeometry;
 
 use crate::fault_points::Fault;
 use crate::options::packed_slots;
+use one_log::OneLog;
 use zone::STREAMS;
 
 /// A zone may be closed with one in so many slots unused.
@@ -34,6 +36,7 @@ pub struct Space {
     open: [Option<ZoneNo>; STREAMS],
     epoch: u64,
     retired: u32,
+    one_log: OneLog,
 }
 
 impl Space {
@@ -54,6 +57,7 @@ impl Space {
             open: [None; STREAMS],
             epoch: 0,
             retired: retired.len() as u32,
+            one_log: OneLog::default(),
         };
         space.rebuild_free();
         space
@@ -116,7 +120,12 @@ impl Space {
 
     /// Whether fewer than `wanted` zones (and fewer than one) are free beyond the reserve.
     pub fn is_short(&self, wanted: u32) -> bool {
-        self.free_count() < self.reserve_zones + wanted.max(1)
+        self.is_short_but_for(0, wanted)
+    }
+
+    /// The same if `more` zones were free.
+    pub fn is_short_but_for(&self, more: u32, wanted: u32) -> bool {
+        self.free_count() + more < self.reserve_zones + wanted.max(1)
     }
 
     /// Number of zones that cannot be used any more.
@@ -168,7 +177,9 @@ impl Space {
     /// Pages that batches of hosts can hold without another zone from the pool.
     pub fn host_pages(&self) -> u64 {
         let packed = u64::from(packed_slots(&self.geometry));
-        self.pages_left(Stream::Host) + self.prepared.len() as u64 * packed
+        self.pages_left(Stream::Host)
+            + self.pages_behind_copies()
+            + self.prepared.len() as u64 * packed
     }
 
     /// Pages that appends to the stream's open zone can still hold.
@@ -191,7 +202,8 @@ impl Space {
     /// hinder cleaning: a zone with unused slots has less to relocate.
     pub fn better_in_fresh_zone(&self, pages: u32) -> bool {
         let Some(zone) = self.open_zone(Stream::Host) else { return false };
-        if self.append_pages_fit(Stream::Host) >= pages || self.prepared.is_empty() {
+        let next_is_fresh = !self.prepared.is_empty() && !self.has_room_behind_copies();
+        if self.append_pages_fit(Stream::Host) >= pages || !next_is_fresh {
             return false;
         }
         let unused_slots = self.geometry.slots_per_zone - self.get(zone).used_slots;

@@ -60,7 +60,12 @@ pub fn cycles<R: Rig>(seed: u64, cycles: u32, after_max: u64, batch_max: u64, sh
     let runtime = Virtual::new(Schedule::Fifo);
     let media = rig.open(&runtime);
     let pages = pages_max(&media.geometry(), media.retired().len() as u32);
-    let options = FtlOptions { checkpoint_interval_slots: 200, ..FtlOptions::new(pages) };
+    // Every other device has one log.
+    let options = FtlOptions {
+        checkpoint_interval_slots: 200,
+        copies_with_writes: seed % 2 == 1,
+        ..FtlOptions::new(pages)
+    };
     runtime.run(async move { Ftl::format(media, options).await }).unwrap().unwrap();
     runtime.drop_tasks();
     rig.power_off(&runtime).unwrap();

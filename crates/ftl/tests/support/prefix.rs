@@ -38,6 +38,8 @@ pub struct Load {
     pub checkpoint_interval_slots: u64,
     /// Free zones at which cleaning starts and stops.
     pub cleaning_zones: u32,
+    /// Hosts write behind copies.
+    pub one_log: bool,
     /// Recoveries that are cut before the one that is checked.
     pub recovery_cuts: u32,
     pub style: CutStyle,
@@ -59,6 +61,7 @@ pub const LOAD: Load = Load {
     flushes: 0.0,
     checkpoint_interval_slots: 1 << 40,
     cleaning_zones: 1,
+    one_log: false,
     recovery_cuts: 0,
     style: CutStyle::DropAll,
 };
@@ -252,6 +255,7 @@ pub fn run(load: &Load, cut: Option<u64>) -> Result<u64, String> {
         checkpoint_interval_slots: load.checkpoint_interval_slots,
         cleaning_low_zones: load.cleaning_zones,
         cleaning_high_zones: load.cleaning_zones,
+        copies_with_writes: load.one_log,
         // Cold zones are moved, too.
         wear_spread_max: 3,
         share_entries_max: load.share_entries_max,
@@ -437,6 +441,7 @@ pub fn random_load(seed: u64) -> Load {
         flushes: [0.0, 0.1, 0.5][rng.below(3) as usize],
         checkpoint_interval_slots: [64, 300, 1 << 40][rng.below(3) as usize],
         cleaning_zones: 1 + rng.below(3) as u32,
+        one_log: seed % 2 == 1,
         recovery_cuts: rng.below(4) as u32,
         style: [CutStyle::DropAll, CutStyle::Random, CutStyle::TearAll][rng.below(3) as usize],
         ..LOAD

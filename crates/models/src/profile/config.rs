@@ -15,6 +15,9 @@ use tantalum_ssd::{CacheKind, FlushMeaning, Ssd, SsdKind, SsdOptions};
 /// Words of an option; the first is the default.
 pub(super) const ON_OFF: [&str; 2] = ["on", "off"];
 const OFF_ON: [&str; 2] = ["off", "on"];
+/// Where copies go that cleaning makes.
+const WITH_WRITES: &str = "with-writes";
+const APART: &str = "apart";
 
 /// A device of simulated NAND behind a link.
 pub type SimulatedSsd<R, P> = HostQueue<R, Ssd<NandZones<R, P>>>;
@@ -49,6 +52,7 @@ impl DeviceConfig {
     /// quota          frames of the write cache that one command may take, 0 for any number
     /// cleaning       which zone is emptied next: `greedy`, `cost-benefit`, `fifo`, `d-choices:8`
     /// wear_spread    resets that zones may differ by, 0 for any number
+    /// copies         where cleaning copies to: `apart`, or `with-writes`
     /// share-entries  the bound of the table of shared pages
     /// ```
     ///
@@ -70,7 +74,15 @@ impl DeviceConfig {
     pub(super) fn of_profile(profile: &Profile, mut spec: Spec) -> Result<DeviceConfig> {
         let pages = spec.capacity_pages(1..=u64::from(u32::MAX / 2), profile.pages)?;
         let over_provisioning = spec.number("op", 0.0..=8.0, profile.over_provisioning)?;
-        let config = profile.scaled(pages, over_provisioning)?;
+        let usual = profile.copies_with_writes;
+        let words = if usual { [WITH_WRITES, APART] } else { [APART, WITH_WRITES] };
+        let copies = spec.word("copies", &words)?;
+        let with_writes = copies == WITH_WRITES;
+        let profile = &Profile { copies_with_writes: with_writes, ..profile.clone() };
+        let mut config = profile.scaled(pages, over_provisioning)?;
+        if with_writes != usual {
+            config.name = format!("{},copies={copies}", config.name);
+        }
         let usual = u64::from(config.ssd.cache_pages);
         let chosen = spec.count("cache", 64..=cache_pages_max(pages, usual), usual)?;
         let mut config = config.with_cache_pages(chosen as u32);

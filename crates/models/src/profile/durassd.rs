@@ -76,6 +76,7 @@ impl Profile {
             command_quota: true,
             capacitors: Some(CAPACITORS),
             share_entries_max: None,
+            copies_with_writes: false,
         }
     }
 

@@ -72,6 +72,8 @@ pub struct Profile {
     /// Entries of the table of shared pages, which does not shrink with the capacity; `None` lets
     /// it grow.
     pub share_entries_max: Option<u32>,
+    /// Hosts write behind what cleaning copies, in the same zone.
+    pub copies_with_writes: bool,
 }
 
 /// The least write cache of a scaled device: "a buffer pool of several megabytes would be good
@@ -80,6 +82,10 @@ const CACHE_PAGES_MIN: u64 = 1024;
 /// Zones that a scaled device has at least, so that cleaning works as on the whole device.
 const ZONES_MIN: u64 = 128;
 const PAGES_PER_BLOCK_MIN: u32 = 16;
+/// Of the zones for which an FTL needs room beyond its pages these are of the flash that the device has, where hosts write behind
+/// copies: hosts' open zone, cleaning's, which becomes hosts' next one, and one of garbage. Firmware with one log has one block free, and
+/// no others.
+const ZONES_OF_ONE_LOG: u32 = 3;
 
 impl Profile {
     /// This profile with `pages` logical pages and flash of `over_provisioning` times that
@@ -100,8 +106,11 @@ impl Profile {
         }
         let raw_pages = pages + (pages as f64 * over_provisioning).ceil() as u64;
         let mut nand = self.shape(raw_pages);
-        let mut ftl =
-            FtlOptions { share_entries_max: self.share_entries_max, ..FtlOptions::new(pages) };
+        let mut ftl = FtlOptions {
+            share_entries_max: self.share_entries_max,
+            copies_with_writes: self.copies_with_writes,
+            ..FtlOptions::new(pages)
+        };
         let scale = pages as f64 / self.pages as f64;
         let cache_pages = (self.cache_pages as f64 * scale) as u64;
         let cache_pages = cache_pages.clamp(CACHE_PAGES_MIN, u64::from(u32::MAX)) as u32;
@@ -122,9 +131,17 @@ impl Profile {
         let slots_per_zone = u64::from(zone(1).slots_per_zone);
         let slots_max = u64::from(u32::MAX) - slots_per_zone;
         let first = raw_pages.div_ceil(slots_per_zone);
-        let zones = (first..=slots_max / slots_per_zone)
-            .find(|zones| pages_max(&zone(*zones as u32), dump_zones) >= raw_pages)
-            .map(|zones| zones as u32 + ftl.cleaning_high_zones)
+        let zones_for = |pages| {
+            (first..=slots_max / slots_per_zone)
+                .find(|zones| pages_max(&zone(*zones as u32), dump_zones) >= pages)
+                .map(|zones| zones as u32)
+        };
+        let zones = zones_for(raw_pages)
+            .zip(zones_for(pages))
+            .map(|(raw, least)| match self.copies_with_writes {
+                true => raw.saturating_sub(ZONES_OF_ONE_LOG).max(least),
+                false => raw + ftl.cleaning_high_zones,
+            })
             .filter(|zones| u64::from(*zones) * slots_per_zone <= slots_max)
             .ok_or_else(|| refuse(format!("{} cannot have {pages} pages", self.name)))?;
         nand.blocks_per_plane = zones;

@@ -60,6 +60,7 @@ impl Profile {
                 ..HostQueueOptions::at_rate(250_000_000)
             },
             share_entries_max: Some(SHARE_ENTRIES),
+            copies_with_writes: true,
         }
     }
 }

@@ -60,6 +60,7 @@ impl Profile {
             command_quota: false,
             capacitors: None,
             share_entries_max: None,
+            copies_with_writes: false,
         }
     }
 }

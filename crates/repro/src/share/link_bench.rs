@@ -1,58 +1,90 @@
-//! One run of LinkBench over an engine with a double write, on an OpenSSD (section 5.3.1).
-use std::cell::{Cell, RefCell};
+//! LinkBench over InnoDB's tables on an OpenSSD, with the redo log on a drive of its own (sections 5.1 and 5.3.1).
+//!
+//! One database for each form of writing pages and each size of a page: loaded, grown and aged by the load itself, then measured with one
+//! buffer after the other.
 use std::rc::Rc;
-use tantalum_base::{Error, ErrorKind, Result, Stamp};
-use tantalum_hosts::double_write::{Form, HostStatistics, PageLoad, PageOptions};
+use tantalum_base::{PageDevice, Result, Stamp};
+use tantalum_hosts::double_write::{
+    DoubleWrite, DoubleWriteOptions, Drives, Form, HostStatistics, PageOptions,
+};
+use tantalum_hosts::records::Remembered;
+use tantalum_hosts::redo::Block;
+use tantalum_hosts::values::ValueStamp;
+use tantalum_hosts::workload::link_bench::{LinkBench, TREES};
+use tantalum_hosts::workload::{LoopOptions, run_closed_loop};
 use tantalum_models::{DeviceConfig, SimulatedSsd};
-use tantalum_runtime::{Runtime, Virtual, spawn_all};
-use tantalum_trace::{LinkBench, PageEvent};
+use tantalum_runtime::{LifeCycle, Virtual};
 
 use super::super::Scale;
-use super::one_log::{Cleaned, OneLog, Watched};
 
 type Device = SimulatedSsd<Virtual, Stamp>;
-type Engine = PageLoad<Virtual, Watched<Device>>;
+type Codec = Remembered<Block<ValueStamp>>;
+type Store = Rc<DoubleWrite<Virtual, Device, ValueStamp, Codec>>;
 
 /// Section 5.3.1.
-const CLIENTS: u32 = 16;
-/// Pages of the 4 GB drive, of the 1.5 GB database, of a megabyte, of ext4's journal on a drive of
-/// that size; 4 KiB each.
+pub(super) const CLIENTS: u32 = 16;
+/// Nodes: a million take a gigabyte when they are loaded, and by the time the drive is aged, as full leaves are split, the 1.5 GB of
+/// section 5.3.1.
+const NODES: u64 = 1_000_000;
+/// Pages of the 4 GB drive, of a megabyte, of ext4's journal on a drive of that size; 4 KiB each.
 const DRIVE_PAGES: u64 = 976_562;
-const DATABASE_PAGES: u64 = 366_210;
 const MEGABYTE_PAGES: f64 = 244.14;
 const JOURNAL_PAGES: u64 = 16_384;
-/// Flash beyond the drive's pages (devices/openssd.md), for the model with one log.
-const OVER_PROVISIONING: f64 = 0.074;
-/// How skewed the ids are; chosen.
-const THETA: f64 = 0.6;
+/// MySQL's two log files of 48 MB, the default of its version 5.7.
+const LOG_PAGES: u64 = 23_438;
+/// The most of the drive that the database may come to take.
+const DATABASE_SHARE_MAX: f64 = 0.75;
 /// Device pages of file-system metadata for each page of the database that is flushed. Set so that
 /// SHARE saves 45 % of the page writes (figure 6a): 1 / (2 + rate) = 0.45.
 const METADATA_PER_PAGE: f64 = 0.222;
+/// Operations between two looks at how far ageing has come.
+const AGEING_STEP: u64 = 1_000;
 
-/// A run's sizes. Drive, database, journal and buffer are a fraction of the paper's.
+/// A run's sizes. Drive, database, journal, log and buffer are a fraction of the paper's.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Size {
     /// The fraction's denominator.
     scale_down: u64,
     /// Pages that are flushed together: 120 are InnoDB's batch for the double write.
     batch_pages: u32,
-    /// The load runs on an aged drive until it wrote the drive's capacity so many times.
-    warm_up_fills: f64,
-    /// Transactions that are measured.
-    transactions: u64,
+    /// The load runs on the drive until it wrote the drive's capacity so many times.
+    aged_fills: f64,
+    /// Operations with a new buffer before the measured ones, and these.
+    warm_up: u64,
+    operations: u64,
 }
 
 impl Size {
     pub(super) fn of(scale: Scale) -> Size {
         match scale {
-            Scale::Small => {
-                Size { scale_down: 32, batch_pages: 60, warm_up_fills: 2.5, transactions: 30_000 }
-            }
-            // As many transactions as in the paper (section 5.3.1).
-            Scale::Full | Scale::Paper => {
-                Size { scale_down: 4, batch_pages: 120, warm_up_fills: 2.5, transactions: 160_000 }
-            }
+            Scale::Small => Size {
+                scale_down: 64,
+                batch_pages: 60,
+                aged_fills: 2.5,
+                warm_up: 1_000,
+                operations: 10_000,
+            },
+            Scale::Full | Scale::Paper => Size {
+                scale_down: 16,
+                batch_pages: 120,
+                aged_fills: 2.5,
+                warm_up: 5_000,
+                operations: 40_000,
+            },
         }
+    }
+}
+
+impl Size {
+    /// Pages of `page_units` device pages that a buffer of so many of the paper's megabytes holds.
+    fn pool_pages(&self, megabytes: u32, page_units: u32) -> u32 {
+        let units = f64::from(megabytes) * MEGABYTE_PAGES / self.scale_down as f64;
+        units as u32 / page_units
+    }
+
+    /// Pages of a batch: a small pool has no more to flush at once.
+    fn batch_pages(&self, smallest_megabytes: u32, page_units: u32) -> u32 {
+        self.batch_pages.min(self.pool_pages(smallest_megabytes, page_units) / 4)
     }
 }
 
@@ -70,7 +102,7 @@ impl std::fmt::Display for Case {
     }
 }
 
-/// What a run came to. Counts are of the measured transactions.
+/// What a run came to. Counts are of the measured operations.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Outcome {
     /// What the engine asked for.
@@ -81,8 +113,8 @@ pub(super) struct Outcome {
     pub copied_pages: u64,
     /// Pages that were written again, as they could not be shared.
     pub share_copied_pages: u64,
-    /// What the board's firmware, with one log, would have cleaned.
-    pub one_log: Cleaned,
+    /// Device pages that held content in the end, in percent of the drive.
+    pub live_percent: f64,
     /// Transactions a second.
     pub throughput: f64,
 }
@@ -94,136 +126,136 @@ impl Outcome {
     }
 }
 
-/// Clients that take their transactions from one stream.
-struct Clients {
-    runtime: Virtual,
-    engine: Rc<Engine>,
-    device: Rc<Device>,
-    watched: Rc<Watched<Device>>,
-    bench: RefCell<LinkBench>,
-    /// Ends the warm-up.
-    warm_up_pages: u64,
-    transactions: u64,
-    begun: Cell<u64>,
-    /// Counters and time when the warm-up was over.
-    start: Cell<Option<(Counters, u64)>>,
-}
-
+/// What the drive counted.
 #[derive(Clone, Copy)]
 struct Counters {
-    host: HostStatistics,
     cleanings: u64,
     copied_pages: u64,
     share_copied_pages: u64,
-    one_log: Cleaned,
 }
 
-/// Runs `case` with the engine in `form`.
-pub(super) fn measure(form: Form, case: Case, size: Size, seed: u64) -> Result<Outcome> {
-    Virtual::alone(format!("{}, {case}", form.name()), |runtime| async move {
-        measure_on(&runtime, form, case, size, seed).await
+/// A database with its drives.
+struct Machine {
+    runtime: Virtual,
+    device: Rc<Device>,
+    log: Rc<Device>,
+    drives: Drives<Device, Codec>,
+    bench: Rc<LinkBench>,
+    options: DoubleWriteOptions,
+    size: Size,
+}
+
+/// Runs pages of `page_kib` in `form` with each buffer, the smallest first.
+pub(super) fn measure(
+    form: Form,
+    page_kib: u32,
+    (buffers_megabytes, size): (Vec<u32>, Size),
+    seed: u64,
+) -> Result<Vec<Outcome>> {
+    let what = format!("{}, {page_kib} KiB pages", form.name());
+    Virtual::alone(what, move |runtime| async move {
+        let smallest = buffers_megabytes[0];
+        let machine = Machine::load(&runtime, form, page_kib, (smallest, size), seed).await?;
+        machine.age(seed).await?;
+        let mut outcomes = Vec::new();
+        for (buffer, number) in buffers_megabytes.into_iter().zip(1..) {
+            let seed = seed.wrapping_add(number << 32);
+            outcomes.push(machine.measure(machine.with_buffer(buffer), seed).await?);
+        }
+        machine.device.close().await?;
+        machine.log.close().await?;
+        Ok(outcomes)
     })
 }
 
-async fn measure_on(
-    runtime: &Virtual,
-    form: Form,
-    case: Case,
-    size: Size,
-    seed: u64,
-) -> Result<Outcome> {
-    let drive_pages = DRIVE_PAGES / size.scale_down;
-    let config = DeviceConfig::parse(&format!("openssd:pages={drive_pages}"))?;
-    let device: Rc<Device> = config.build(runtime, seed).await?;
-    let slots = (drive_pages as f64 * (1.0 + OVER_PROVISIONING)) as u64;
-    let block_slots = config.nand.geometry.planes() * config.nand.geometry.slots_per_block();
-    let one_log = OneLog::new(drive_pages, slots, block_slots);
-    let watched = Rc::new(Watched::new(Rc::clone(&device), one_log));
-    let page_units = u64::from(case.page_kib / 4);
-    let database_pages = DATABASE_PAGES / size.scale_down / page_units;
-    let pool_units = f64::from(case.buffer_megabytes) * MEGABYTE_PAGES / size.scale_down as f64;
-    let pool_pages = pool_units as u32 / page_units as u32;
-    let options = PageOptions {
-        form,
-        database_pages,
-        device_pages_per_page: page_units as u32,
-        pool_pages,
-        // A small pool has no more to flush at once.
-        batch_pages: size.batch_pages.min(pool_pages / 4),
-        metadata_per_page: METADATA_PER_PAGE,
-        metadata_pages: (JOURNAL_PAGES / size.scale_down) as u32,
-    };
-    let engine = PageLoad::create(runtime, &watched, options).await?;
-    let clients = Rc::new(Clients {
-        runtime: runtime.clone(),
-        engine: Rc::clone(&engine),
-        device,
-        watched,
-        bench: RefCell::new(LinkBench::with_page_size(database_pages, page_units, THETA, seed)),
-        warm_up_pages: (drive_pages as f64 * size.warm_up_fills) as u64,
-        transactions: size.transactions,
-        begun: Cell::new(0),
-        start: Cell::new(None),
-    });
-    let client = |_| {
-        let clients = Rc::clone(&clients);
-        async move { clients.serve().await }
-    };
-    spawn_all(runtime, "client", (0..CLIENTS).map(client)).await?;
-    let outcome = clients.outcome()?;
-    engine.close().await?;
-    Ok(outcome)
-}
+impl Machine {
+    async fn load(
+        runtime: &Virtual,
+        form: Form,
+        page_kib: u32,
+        (buffer_megabytes, size): (u32, Size),
+        seed: u64,
+    ) -> Result<Machine> {
+        let drive_pages = DRIVE_PAGES / size.scale_down;
+        let page_units = page_kib / 4;
+        let database_pages = drive_pages as f64 * DATABASE_SHARE_MAX / f64::from(page_units);
+        let pages = PageOptions {
+            form,
+            database_pages: database_pages as u64,
+            device_pages_per_page: page_units,
+            pool_pages: size.pool_pages(buffer_megabytes, page_units),
+            batch_pages: size.batch_pages(buffer_megabytes, page_units),
+            metadata_per_page: METADATA_PER_PAGE,
+            metadata_pages: (JOURNAL_PAGES / size.scale_down) as u32,
+        };
+        let log_pages = LOG_PAGES / size.scale_down;
+        let options = DoubleWriteOptions { pages, log_pages, trees: TREES };
+        let build = async |text: &str| -> Result<Rc<Device>> {
+            DeviceConfig::parse(text)?.build(runtime, seed).await
+        };
+        let device = build(&format!("openssd:pages={drive_pages}")).await?;
+        // Section 5.1 has the log on a drive for servers.
+        let log = build(&format!("durassd:pages={}", 4 * log_pages)).await?;
+        let codecs = [(); 2].map(|()| Rc::new(Codec::default()));
+        let drives = Drives::new(&device, &codecs[0]).with_log_on(&log, &codecs[1], seed);
+        let store: Store = DoubleWrite::create_on(runtime, &drives, options).await?;
+        let bench = LinkBench::new(NODES / size.scale_down)?;
+        bench.load(&store).await?;
+        store.close().await?;
+        let runtime = runtime.clone();
+        Ok(Machine { runtime, device, log, drives, bench, options, size })
+    }
 
-impl Clients {
-    async fn serve(&self) -> Result<()> {
-        let mut accesses = Vec::new();
-        loop {
-            if self.start.get().is_none() {
-                if self.engine.statistics().pages_written() >= self.warm_up_pages {
-                    self.start.set(Some((self.counters(), self.runtime.now_ns())));
-                }
-            } else if self.begun.get() == self.transactions {
-                return Ok(());
-            } else {
-                self.begun.set(self.begun.get() + 1);
-            }
-            accesses.clear();
-            self.bench.borrow_mut().transaction(&mut accesses);
-            for access in &accesses {
-                match *access {
-                    PageEvent::Read { page, .. } => self.engine.access(page, false).await?,
-                    PageEvent::Write { page, .. } => self.engine.access(page, true).await?,
-                    PageEvent::Trim { .. } | PageEvent::Commit => {}
-                }
-            }
+    fn with_buffer(&self, megabytes: u32) -> DoubleWriteOptions {
+        let pages = self.options.pages;
+        let pool_pages = self.size.pool_pages(megabytes, pages.device_pages_per_page);
+        DoubleWriteOptions { pages: PageOptions { pool_pages, ..pages }, ..self.options }
+    }
+
+    async fn open(&self, options: DoubleWriteOptions) -> Result<Store> {
+        Ok(DoubleWrite::open_on(&self.runtime, &self.drives, options).await?.0)
+    }
+
+    /// Runs the load until the drive is as worn in as [`Size`] says.
+    async fn age(&self, seed: u64) -> Result<()> {
+        let store = self.open(self.options).await?;
+        let requests = self.bench.requests(&self.runtime, &store, seed)?;
+        let step = LoopOptions { clients: CLIENTS, warm_up: 0, operations: AGEING_STEP };
+        let pages = self.device.limits().pages as f64 * self.size.aged_fills;
+        while (store.statistics().pages.pages_written() as f64) < pages {
+            run_closed_loop(&self.runtime, &requests, step).await?;
         }
+        store.close().await
+    }
+
+    /// Runs the load on a buffer that is empty at first.
+    async fn measure(&self, options: DoubleWriteOptions, seed: u64) -> Result<Outcome> {
+        let store = self.open(options).await?;
+        let requests = self.bench.requests(&self.runtime, &store, seed)?;
+        let warm_up = LoopOptions { clients: CLIENTS, warm_up: 0, operations: self.size.warm_up };
+        run_closed_loop(&self.runtime, &requests, warm_up).await?;
+        let (host, drive) = (store.statistics().pages, self.counters());
+        let measured = LoopOptions { operations: self.size.operations, ..warm_up };
+        let report = run_closed_loop(&self.runtime, &requests, measured).await?;
+        let (host, end) = (store.statistics().pages.since(&host), self.counters());
+        store.close().await?;
+        let live = self.device.device().ftl().statistics().pages_mapped as f64;
+        Ok(Outcome {
+            host,
+            cleanings: end.cleanings - drive.cleanings,
+            copied_pages: end.copied_pages - drive.copied_pages,
+            share_copied_pages: end.share_copied_pages - drive.share_copied_pages,
+            live_percent: 100.0 * live / self.device.limits().pages as f64,
+            throughput: report.throughput(),
+        })
     }
 
     fn counters(&self) -> Counters {
         let ftl = self.device.device().ftl().statistics();
         Counters {
-            host: self.engine.statistics(),
             cleanings: ftl.zones_cleaned,
             copied_pages: ftl.pages_moved,
             share_copied_pages: ftl.pages_share_copied,
-            one_log: self.watched.cleaned(),
         }
-    }
-
-    fn outcome(&self) -> Result<Outcome> {
-        let Some((start, start_ns)) = self.start.get() else {
-            return Err(Error::new(ErrorKind::Corrupt, "the warm-up never ended"));
-        };
-        let end = self.counters();
-        let seconds = (self.runtime.now_ns() - start_ns) as f64 / 1e9;
-        Ok(Outcome {
-            host: end.host.since(&start.host),
-            cleanings: end.cleanings - start.cleanings,
-            copied_pages: end.copied_pages - start.copied_pages,
-            share_copied_pages: end.share_copied_pages - start.share_copied_pages,
-            one_log: end.one_log.since(&start.one_log),
-            throughput: self.transactions as f64 / seconds,
-        })
     }
 }

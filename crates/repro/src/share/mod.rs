@@ -1,8 +1,8 @@
 //! "SHARE Interface in Flash Storage for Relational and NoSQL Databases".
 //!
 //! ```text
-//! link_bench  one run: an engine with a double write on an OpenSSD, LinkBench's clients
-//! one_log     how much the board's firmware, which keeps copies and writes together, would clean
+//! link_bench  one run: an engine with a double write on an OpenSSD, LinkBench's clients over its rows
+//! one_log     a count of what the board's firmware would clean, beside which the model of the board is tested
 //! figures     what the runs come to, beside figures 5 and 6 and table 1
 //! couchbase   figures 7 and 8 and table 2
 //! shapes      what the paper says of them beside the numbers
@@ -10,6 +10,7 @@
 mod couchbase;
 mod figures;
 mod link_bench;
+#[cfg(test)]
 mod one_log;
 mod shapes;
 

@@ -1,0 +1,112 @@
+//! One log for writes and copies: hosts go on to write behind what cleaning copied, in the zone that it opened for that.
+//!
+//! So does firmware that knows one open block, such as the OpenSSD board's (Jasmine 1.1.0, `ftl_greedy`, the board of the SHARE
+//! paper): the victim's live pages go into the free block, hosts continue behind them, and the victim becomes the free block. It takes
+//! no zone more than that, but pages that live long come to lie among those that do not.
+//!
+//! The zone stays cleaning's by its number and its stream, as it was opened; each append says whose it is. Hosts get it only when
+//! nothing is being emptied: then all copies in it are durable and their originals are gone, so that a cleaning that a power cut
+//! interrupts has copies alone in its zone, which recovery can take back. Copies out of it go to a zone that is opened later.
+use tantalum_base::ZoneNo;
+
+use super::{Space, Stream};
+
+/// Whether hosts write behind copies, and whether they may now.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct OneLog {
+    on: bool,
+    emptying: bool,
+}
+
+impl Space {
+    /// The same space, in which hosts write behind copies if `on`.
+    pub fn with_one_log(mut self, on: bool) -> Self {
+        self.one_log.on = on;
+        self
+    }
+
+    /// Notes that cleaning empties a zone from now on, or does so no longer.
+    pub fn cleaning_empties(&mut self, emptying: bool) {
+        self.one_log.emptying = emptying;
+    }
+
+    /// The zone with copies in which hosts may go on to write.
+    fn zone_behind_copies(&self) -> Option<ZoneNo> {
+        let OneLog { on, emptying } = self.one_log;
+        self.open_zone(Stream::Cleaning).filter(|_| on && !emptying)
+    }
+
+    /// Whether there is such a zone.
+    pub fn has_room_behind_copies(&self) -> bool {
+        self.zone_behind_copies().is_some()
+    }
+
+    /// Pages that batches of hosts can hold in it.
+    pub fn pages_behind_copies(&self) -> u64 {
+        match self.zone_behind_copies() {
+            Some(_) => self.pages_left(Stream::Cleaning),
+            None => 0,
+        }
+    }
+
+    /// Makes it the open zone of hosts, which must have none; false where there is none.
+    pub fn write_behind_copies(&mut self) -> bool {
+        let zone = self.zone_behind_copies();
+        if zone.is_some() {
+            assert!(self.open[Stream::Host as usize].is_none(), "hosts already have an open zone");
+            self.open[Stream::Host as usize] = zone;
+            self.open[Stream::Cleaning as usize] = None;
+        }
+        zone.is_some()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use tantalum_media::ZoneGeometry;
+
+    const SLOTS: u32 = 8;
+
+    fn space(one_log: bool) -> Space {
+        let geometry = ZoneGeometry {
+            zones: 6,
+            slots_per_zone: SLOTS,
+            append_unit_slots: 1,
+            append_overhead_slots: 0,
+            append_pages_max: 4,
+        };
+        let mut space = Space::new(geometry, &[], 2).with_one_log(one_log);
+        for zone in (0..6).map(ZoneNo) {
+            space.get_mut(zone).needs_reset = false;
+        }
+        space
+    }
+
+    #[test]
+    fn hosts_get_the_zone_of_copies_when_nothing_is_being_emptied() {
+        let mut space = space(true);
+        let zone = space.take_free().unwrap();
+        space.cleaning_empties(true);
+        space.open(zone, Stream::Cleaning);
+        space.place(Stream::Cleaning, 3);
+        assert_eq!((space.pages_behind_copies(), space.host_pages()), (0, 0));
+        assert!(!space.write_behind_copies());
+        space.cleaning_empties(false);
+        assert_eq!(space.host_pages(), 5);
+        assert!(space.write_behind_copies());
+        assert_eq!(space.place(Stream::Host, 4), (zone, 3));
+        assert_eq!((space.open_zone(Stream::Cleaning), space.host_pages()), (None, 1));
+        assert!(!space.has_room_behind_copies(), "the next copies go to another zone");
+        space.validate();
+    }
+
+    #[test]
+    fn copies_that_are_kept_apart_stay_so() {
+        let mut space = space(false);
+        let zone = space.take_free().unwrap();
+        space.open(zone, Stream::Cleaning);
+        space.place(Stream::Cleaning, 3);
+        assert!(!space.write_behind_copies() && space.host_pages() == 0);
+    }
+}
