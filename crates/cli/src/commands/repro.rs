@@ -115,11 +115,11 @@ fn measure(
             Some(case) => progress.begin(experiment.name, case),
             None => progress.end(experiment.name),
         })?;
-    if let (Some(path), [Measured { rows, is_whole: is_whole @ true }]) =
-        (&args.live, &mut measured[..])
+    if let (Some(path), [experiment], [Measured { rows, is_whole: is_whole @ true }]) =
+        (&args.live, experiments, &mut measured[..])
     {
-        let mut begin = |case: &str| progress.begin(&args.name, case);
-        let live = match args.name.as_str() {
+        let mut begin = |case: &str| progress.begin(experiment.name, case);
+        let live = match experiment.name {
             "engines" => engines_live(path, scale, args.seed, &mut begin, rows),
             _ => casa_live(path, scale, &mut begin).map(|live| rows.extend(live)),
         };
