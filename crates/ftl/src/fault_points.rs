@@ -69,6 +69,8 @@ tantalum_base::fault_points! {
     HomeAheadUnnoticed,
     /// Cleaning takes all that the medium can do, whoever waits behind it.
     CleaningUnpaced,
+    /// With one log hosts write behind copies whose originals are not gone yet.
+    WritesBehindUnfinishedCopies,
     /// A page that a share is about to change counts as clean when home has what readers still see.
     UnseenSharesClean,
     /// A check leaves out what is not in force.

@@ -33,6 +33,11 @@ fn cut_again_and_again(seeds: std::ops::Range<u64>) -> impl Fn() -> Option<Strin
 }
 
 #[test]
+fn hosts_write_behind_finished_copies_alone() {
+    assert_noticed(Fault::WritesBehindUnfinishedCopies, cut_again_and_again(1..8));
+}
+
+#[test]
 fn half_batches() {
     assert_noticed(Fault::HalfBatches, prefix_loads(0..40));
 }

@@ -64,6 +64,7 @@ fn of_the_log(fault: Log) -> Test {
         Log::SharesNotLogged => (LOG, "shares_are_logged"),
         Log::ReferencesNotWritten => (LOG, "all_references_are_written"),
         Log::CopiesOfUndurableShares => (LOG, "copies_wait_for_their_shares"),
+        Log::WritesBehindUnfinishedCopies => (LOG, "hosts_write_behind_finished_copies_alone"),
         Log::GivenUpMidway => (GIVEN_UP, "commands_that_stop_midway_are_noticed"),
         Log::DumpFooterFirst => (DEVICE, "a_dumps_footer_comes_last"),
         Log::DeltasNotDumped => (DEVICE, "changed_mapping_entries_are_dumped"),

@@ -10,6 +10,7 @@
 use tantalum_base::ZoneNo;
 
 use super::{Space, Stream};
+use crate::fault_points::Fault;
 
 /// Whether hosts write behind copies, and whether they may now.
 #[derive(Clone, Copy, Debug, Default)]
@@ -33,7 +34,8 @@ impl Space {
     /// The zone with copies in which hosts may go on to write.
     fn zone_behind_copies(&self) -> Option<ZoneNo> {
         let OneLog { on, emptying } = self.one_log;
-        self.open_zone(Stream::Cleaning).filter(|_| on && !emptying)
+        let finished = !emptying || Fault::WritesBehindUnfinishedCopies.is_planted();
+        self.open_zone(Stream::Cleaning).filter(|_| on && finished)
     }
 
     /// Whether there is such a zone.
