@@ -1,7 +1,9 @@
 //! "TxCache: Transactional Cache using Byte-Addressable Non-Volatile Memories in SSDs".
 //!
 //! ```text
-//! trace     the four transaction traces, made up
+//! trace     the four transaction traces
+//! tpcc      that of TPC-C: a database engine under it
+//! recorder  what the engine gives its device
 //! devices   WAL, TxFlash, TxCache, NVCache over one array, one FTL, one link
 //! replay    closed loop of whole transactions; what a device holds is checked after it
 //! locks     which of the connections' transactions may write a page
@@ -15,12 +17,14 @@ mod devices;
 mod locks;
 mod log_size;
 mod protocols;
+mod recorder;
 mod recovery;
 mod replay;
 mod sensitivity;
 mod shapes;
 #[cfg(test)]
 mod tests;
+mod tpcc;
 mod trace;
 
 use std::rc::Rc;
@@ -60,6 +64,11 @@ impl Setup {
         let extended_pages = cache_pages;
         let sizes = Sizes { capacity_pages, extended_pages, link_bytes_per_second, seed };
         Ok(Setup { sizes, traces, cache_pages, scale })
+    }
+
+    /// TPC-C's trace.
+    fn tpcc(&self) -> &Rc<Trace> {
+        self.traces.last().expect("there are four, TPC-C's behind those of file systems")
     }
 }
 

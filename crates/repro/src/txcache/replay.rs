@@ -107,12 +107,15 @@ impl<D: PageDevice<Page = Stamp>> Replay<D> {
         loop {
             let sending = self.senders.acquire(1).await;
             let at = self.next.get();
-            let Some(writes) = self.trace.transactions.get(at) else { return Ok(()) };
+            let Some(transaction) = self.trace.transactions.get(at) else { return Ok(()) };
             self.next.set(at + 1);
+            if self.trace.with_work {
+                self.runtime.sleep(transaction.work_ns).await;
+            }
             let mut locked = self.locks.none();
             let transactional = self.device.limits().transactions_max > 0;
             let tx = if transactional { Some(self.device.begin().await?) } else { None };
-            for range in writes {
+            for range in &transaction.writes {
                 locked.extend(*range).await;
                 self.write(*range, tx).await?;
             }

@@ -1,19 +1,37 @@
-//! The four traces, as transactions in memory.
+//! The four traces, as transactions in memory: three are made up, TPC-C's is [recorded](super::tpcc).
 use std::collections::BTreeSet;
 use tantalum_base::{Error, ErrorKind, PageNo, PageRange, Result};
 use tantalum_trace::{Generator, PageEvent};
 
 use super::super::Scale;
+use super::tpcc::{self, CONNECTIONS};
 
 /// Pages of one write command at the most: 128 KiB. Chosen.
 const COMMAND_PAGES: u32 = 32;
 
+/// A transaction that writes.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub(super) struct Transaction {
+    /// What it writes, in ascending order, a command each.
+    pub writes: Vec<PageRange>,
+    /// What the host took for it before it asked for the commit; 0 where nobody recorded it.
+    pub work_ns: u64,
+}
+
+impl Transaction {
+    /// How many pages it writes.
+    pub fn pages(&self) -> u64 {
+        self.writes.iter().map(|range| range.pages).sum()
+    }
+}
+
 /// A trace of transactions.
+#[derive(Clone)]
 pub(super) struct Trace {
     /// What rows call it.
     pub name: &'static str,
-    /// The writes of each transaction that has any.
-    pub transactions: Vec<Vec<PageRange>>,
+    /// Those that write anything.
+    pub transactions: Vec<Transaction>,
     /// Transactions outstanding at once, those included whose commit has not ended.
     pub outstanding: u32,
     /// Of those, transactions that send their pages side by side.
@@ -22,119 +40,137 @@ pub(super) struct Trace {
     pub pages_max: u32,
     /// Into how many of `transactions` each one of the workload's was cut, on average.
     pub parts: f64,
+    /// Whether whoever sends a transaction is at it for as long as the host was before.
+    pub with_work: bool,
 }
 
 /// Pages that [`fileserver`] makes, about: as many as the trace at full scale.
 const FILESERVER_PAGES: u32 = 48 * 8192;
 
-/// A trace to make.
+/// A trace to make up.
 struct Made {
     name: &'static str,
     full: &'static str,
-    /// As many requests as the paper has; `None` where it does not tell.
-    paper: Option<&'static str>,
     small: &'static str,
-    /// Fileserver and webproxy: nobody waits for a commit, and the journal's thread goes on with
-    /// the next; chosen. Varmail: its threads wait for the one commit that is under way. TPC-C: the
-    /// paper's 7 connections.
+    /// Fileserver and webproxy: nobody waits for a commit, and the journal's thread, which sends one
+    /// transaction after the other, goes on with the next; chosen. Varmail: its threads wait for the
+    /// one commit that is under way.
     outstanding: u32,
-    /// A file system's journal is one thread, which sends one transaction after the other; the
-    /// connections of a database each send their own.
-    senders: u32,
 }
 
-const TRACES: [Made; 4] = [
+const FILE_SYSTEMS: [Made; 3] = [
     Made {
         name: "fileserver",
         full: "fileserver:transactions=48",
-        paper: None,
         small: "fileserver:transactions=36,files=600,commit=700",
         outstanding: 4,
-        senders: 1,
     },
     Made {
         name: "varmail",
         full: "varmail:transactions=24000",
-        paper: None,
         small: "varmail:transactions=1500,files=100",
         outstanding: 1,
-        senders: 1,
     },
     Made {
         name: "webproxy",
         full: "webproxy:transactions=600",
-        paper: None,
         small: "webproxy:transactions=300,files=1000,commit=12",
         outstanding: 4,
-        senders: 1,
-    },
-    Made {
-        name: "TPC-C",
-        full: "tpcc:transactions=40000,reads=off",
-        // Section IV-A: 1,328,700 requests.
-        paper: Some("tpcc:transactions=138000,reads=off"),
-        small: "tpcc:transactions=2500,warehouses=2,reads=off",
-        outstanding: 7,
-        senders: 7,
     },
 ];
 
 /// All four, in the order of figure 4.
 pub(super) fn traces(scale: Scale, seed: u64) -> Result<Vec<Trace>> {
-    let text = |made: &Made| match scale {
-        Scale::Full => format!("{},seed={seed}", made.full),
-        Scale::Paper => format!("{},seed={seed}", made.paper.unwrap_or(made.full)),
-        Scale::Small => format!("{},seed={seed}", made.small),
+    let file_system = |made: &Made| {
+        // The paper does not tell how many requests it has of these.
+        let text = if scale == Scale::Small { made.small } else { made.full };
+        collect(made, &format!("{text},seed={seed}"))
     };
-    TRACES.iter().map(|made| collect(made, &text(made))).collect()
+    let mut traces = FILE_SYSTEMS.iter().map(file_system).collect::<Result<Vec<_>>>()?;
+    let transactions = tpcc::record(tpcc::Size::of(scale), seed)?;
+    // Each connection sends its own.
+    traces.push(Trace::new("TPC-C", transactions, (CONNECTIONS, CONNECTIONS)));
+    Ok(traces)
 }
 
 /// Fileserver with transactions of up to so many pages instead; they are fewer by as much.
 pub(super) fn fileserver(pages: u32, seed: u64) -> Result<Trace> {
-    let made = &TRACES[0];
+    let made = &FILE_SYSTEMS[0];
     let transactions = FILESERVER_PAGES / pages;
     collect(made, &format!("fileserver:transactions={transactions},commit={pages},seed={seed}"))
 }
 
 fn collect(made: &Made, text: &str) -> Result<Trace> {
-    let mut transactions = vec![Vec::new()];
-    for event in Generator::parse(text)? {
-        match event {
+    let transactions = transactions(Generator::parse(text)?.map(Ok));
+    let transactions = transactions.map_err(|error| error.wrap(text))?;
+    Ok(Trace::new(made.name, transactions, (made.outstanding, 1)))
+}
+
+/// The transactions of a page trace.
+///
+/// # Errors
+/// `InvalidInput` where it has anything but writes and commit points; those of `events`.
+pub(super) fn transactions(
+    events: impl Iterator<Item = Result<PageEvent>>,
+) -> Result<Vec<Transaction>> {
+    let mut transactions = vec![Transaction::default()];
+    for event in events {
+        match event? {
             PageEvent::Write { page, pages } => {
-                let writes = transactions.last_mut().expect("there is always one");
-                for done in (0..pages).step_by(COMMAND_PAGES as usize) {
-                    let first = PageNo(page.0 + u64::from(done));
-                    writes.push(PageRange::new(first, u64::from(COMMAND_PAGES.min(pages - done))));
-                }
+                let transaction = transactions.last_mut().expect("there is always one");
+                transaction.writes.extend(commands(PageRange::new(page, u64::from(pages))));
             }
-            PageEvent::Commit => transactions.push(Vec::new()),
+            PageEvent::Commit => transactions.push(Transaction::default()),
             other => {
-                let context = format!("{text}: {other:?} in a trace of transactions");
+                let context = format!("{other:?} in a trace of transactions");
                 return Err(Error::new(ErrorKind::InvalidInput, context));
             }
         }
     }
-    transactions.retain(|writes| !writes.is_empty());
-    let pages = |writes: &Vec<PageRange>| writes.iter().map(|range| range.pages as u32).sum();
-    let pages_max = transactions.iter().map(pages).max().unwrap_or(0);
-    let Made { name, outstanding, senders, .. } = *made;
-    Ok(Trace { name, transactions, outstanding, senders, pages_max, parts: 1.0 })
+    transactions.retain(|transaction| !transaction.writes.is_empty());
+    Ok(transactions)
+}
+
+/// Pages in ascending order as write commands, neighbours together.
+pub(super) fn ranges(pages: &[PageNo]) -> Vec<PageRange> {
+    let neighbours = pages.chunk_by(|page, next| page.0 + 1 == next.0);
+    neighbours.flat_map(|run| commands(PageRange::new(run[0], run.len() as u64))).collect()
+}
+
+/// A write as commands.
+fn commands(range: PageRange) -> impl Iterator<Item = PageRange> {
+    let most = u64::from(COMMAND_PAGES);
+    (0..range.pages)
+        .step_by(COMMAND_PAGES as usize)
+        .map(move |done| PageRange::new(PageNo(range.first.0 + done), most.min(range.pages - done)))
 }
 
 impl Trace {
+    /// With so many transactions outstanding, and of these so many that send side by side.
+    fn new(
+        name: &'static str,
+        transactions: Vec<Transaction>,
+        (outstanding, senders): (u32, u32),
+    ) -> Trace {
+        let pages_max = transactions.iter().map(Transaction::pages).max().unwrap_or(0) as u32;
+        let (parts, with_work) = (1.0, false);
+        Trace { name, transactions, outstanding, senders, pages_max, parts, with_work }
+    }
+
     /// The same writes in transactions of at most `pages_max` pages, which are no longer atomic
     /// together.
     pub fn in_parts(&self, pages_max: u32) -> Trace {
-        let mut parts: Vec<Vec<PageRange>> = Vec::new();
-        for writes in &self.transactions {
-            let mut room = 0;
-            for range in writes {
+        let mut parts: Vec<Transaction> = Vec::new();
+        for transaction in &self.transactions {
+            let (mut room, mut work_ns) = (0, transaction.work_ns);
+            for range in &transaction.writes {
                 if range.pages > room {
-                    parts.push(Vec::new());
+                    let writes = Vec::new();
+                    parts.push(Transaction { writes, work_ns: std::mem::take(&mut work_ns) });
                     room = u64::from(pages_max);
                 }
                 room -= range.pages;
-                parts.last_mut().expect("there is one with room").push(*range);
+                parts.last_mut().expect("there is one with room").writes.push(*range);
             }
         }
         let ratio = parts.len() as f64 / self.transactions.len() as f64;
@@ -143,6 +179,7 @@ impl Trace {
 
     /// Every page that is written, in order.
     pub fn written(&self) -> BTreeSet<PageNo> {
-        self.transactions.iter().flatten().flat_map(|range| range.iter()).collect()
+        let writes = self.transactions.iter().flat_map(|transaction| &transaction.writes);
+        writes.flat_map(|range| range.iter()).collect()
     }
 }

@@ -1,0 +1,178 @@
+//! Records what a database gives its device: the pages of each transaction, in the order of commits, and how long the host had been
+//! at it before.
+//!
+//! Commits come one after the other. So each is one transaction of the device, as in the paper's traces, and not one that several
+//! share which came at the same time.
+use std::cell::{Cell, RefCell};
+use std::rc::Rc;
+use tantalum_base::{DeviceLayer, PageDevice, PageNo, Result};
+use tantalum_hosts::values::{Key, Tree};
+use tantalum_hosts::workload::{RowStore, RowTransaction};
+use tantalum_runtime::Runtime;
+use tantalum_runtime::sync::Semaphore;
+
+use super::trace::{Transaction, ranges};
+
+/// A device, and the transactions that it was given while it was recorded.
+pub(super) struct Recorder<D> {
+    device: Rc<D>,
+    is_recording: Cell<bool>,
+    /// What the host took for the commit that has its turn.
+    work_ns: Cell<u64>,
+    transactions: RefCell<Vec<Transaction>>,
+}
+
+impl<D> Recorder<D> {
+    /// Nothing is recorded yet.
+    pub fn new(device: Rc<D>) -> Self {
+        Recorder {
+            device,
+            is_recording: Cell::new(false),
+            work_ns: Cell::new(0),
+            transactions: RefCell::default(),
+        }
+    }
+
+    /// Records from now on.
+    pub fn begin(&self) {
+        self.is_recording.set(true);
+    }
+
+    /// Ends the recording.
+    pub fn finish(&self) -> Vec<Transaction> {
+        self.is_recording.set(false);
+        self.transactions.take()
+    }
+}
+
+/// The paper's interface (table I) has no transaction in one call: it is begun, its pages are written, and it is committed. One that fails is
+/// not recorded.
+impl<D: PageDevice> DeviceLayer for Recorder<D> {
+    type Inner = D;
+
+    fn inner(&self) -> &D {
+        &self.device
+    }
+
+    async fn write_scattered(
+        &self,
+        pages: Vec<(PageNo, D::Page)>,
+        ended: impl FnOnce() + 'static,
+    ) -> Result<()> {
+        let (numbers, contents): (Vec<PageNo>, Vec<D::Page>) = pages.into_iter().unzip();
+        let (writes, work_ns) = (ranges(&numbers), self.work_ns.take());
+        let tx = self.device.begin().await?;
+        let mut left = &contents[..];
+        for range in &writes {
+            let (now, later) = left.split_at(range.pages as usize);
+            self.device.write(range.first, now, Some(tx)).await?;
+            left = later;
+        }
+        self.device.commit(tx).await?;
+        ended();
+        if self.is_recording.get() {
+            self.transactions.borrow_mut().push(Transaction { writes, work_ns });
+        }
+        Ok(())
+    }
+}
+
+/// An engine on a device that is recorded.
+pub(super) struct Connections<R, D, S> {
+    runtime: R,
+    store: S,
+    device: Rc<Recorder<D>>,
+    commit_turn: Rc<Semaphore>,
+}
+
+impl<R, D, S> Connections<R, D, S> {
+    /// To `store`, whose pages lie on `device`.
+    pub fn new(runtime: R, store: S, device: &Rc<Recorder<D>>) -> Self {
+        let commit_turn = Rc::new(Semaphore::new("its turn to be recorded", 1));
+        Connections { runtime, store, device: Rc::clone(device), commit_turn }
+    }
+}
+
+impl<R: Clone, D, S: Clone> Clone for Connections<R, D, S> {
+    fn clone(&self) -> Self {
+        Connections {
+            runtime: self.runtime.clone(),
+            store: self.store.clone(),
+            device: Rc::clone(&self.device),
+            commit_turn: Rc::clone(&self.commit_turn),
+        }
+    }
+}
+
+impl<R: Runtime, D: PageDevice, S: RowStore> RowStore for Connections<R, D, S> {
+    type Value = S::Value;
+    type Transaction = Timed<R, D, S>;
+
+    fn begin(&self) -> Timed<R, D, S> {
+        let (inner, begun_ns) = (self.store.begin(), self.runtime.now_ns());
+        Timed { connections: self.clone(), inner, begun_ns }
+    }
+
+    async fn get(&self, tree: Tree, key: &[u8]) -> Result<Option<S::Value>> {
+        self.store.get(tree, key).await
+    }
+
+    async fn scan(
+        &self,
+        tree: Tree,
+        from: &[u8],
+        to: Option<&[u8]>,
+        rows_max: usize,
+    ) -> Result<Vec<(Key, S::Value)>> {
+        self.store.scan(tree, from, to, rows_max).await
+    }
+}
+
+/// A transaction of which it is known when it began.
+pub(super) struct Timed<R, D, S: RowStore> {
+    connections: Connections<R, D, S>,
+    inner: S::Transaction,
+    begun_ns: u64,
+}
+
+impl<R: Runtime, D: PageDevice, S: RowStore> RowTransaction for Timed<R, D, S> {
+    type Value = S::Value;
+
+    async fn get(&self, tree: Tree, key: &[u8]) -> Result<Option<S::Value>> {
+        self.inner.get(tree, key).await
+    }
+
+    async fn get_for_update(&mut self, tree: Tree, key: &[u8]) -> Result<Option<S::Value>> {
+        self.inner.get_for_update(tree, key).await
+    }
+
+    async fn put(&mut self, tree: Tree, key: &[u8], value: S::Value) -> Result<()> {
+        self.inner.put(tree, key, value).await
+    }
+
+    async fn delete(&mut self, tree: Tree, key: &[u8]) -> Result<()> {
+        self.inner.delete(tree, key).await
+    }
+
+    async fn scan(
+        &self,
+        tree: Tree,
+        from: &[u8],
+        to: Option<&[u8]>,
+        rows_max: usize,
+    ) -> Result<Vec<(Key, S::Value)>> {
+        self.inner.scan(tree, from, to, rows_max).await
+    }
+
+    fn start_again(&mut self) {
+        self.inner.start_again();
+    }
+
+    async fn commit(self) -> Result<()> {
+        let Connections { runtime, device, commit_turn, .. } = &self.connections;
+        let work_ns = runtime.now_ns() - self.begun_ns;
+        let _turn = commit_turn.acquire(1).await;
+        device.work_ns.set(work_ns);
+        self.inner.commit().await
+    }
+}
